@@ -1,0 +1,231 @@
+// Package account evaluates a model over the counts of a scope: every node's
+// value with what is known about how far to trust it, the bottleneck path, and
+// the audit of what must add up.
+//
+// It is the fifth step of the flow
+//
+//	model → plan → source → counts → account → report
+//
+// and the only place where ratios are formed: once, from sums. Where the counts
+// came from is not known here, nor how the account will be shown.
+//
+//	method, err := account.Compile(m, cpu, events, account.Options{})
+//	a := method.Bind(table.Layout).Evaluate(table, account.Place{Self: 0}, nil)
+//	fmt.Println(a.Value("Stalls"))
+package account
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/model"
+)
+
+// An Account is a model evaluated over the counts of one scope. It is reused
+// by [Binding.Evaluate]; a caller that keeps one copies it with Clone.
+type Account struct {
+	Binding  *Binding
+	Scope    counts.Scope
+	Label    string  // what was measured
+	Start    float64 // seconds since the recording's start; NaN where not known
+	Duration float64 // seconds; NaN where not known
+	Interval bool
+	Runs     int // repeats the counts are means of; 1 for a single run
+
+	Nodes      []Value // parallel to the model's nodes
+	Checks     []Check // closure of the tree, then the model's relations
+	Bottleneck []int   // indexes of nodes, from the top to the deepest flagged one
+	Notes      []string
+
+	table  *counts.Table
+	place  Place
+	in     []float64 // the slots as they were evaluated, for explanations
+	values []float64 // node values by node, as thresholds see them
+}
+
+// A Value is one node's figure.
+type Value struct {
+	// Value is a share of the whole (0…1) for nodes of a tree of shares, else
+	// a plain number in the node's unit. NaN if it is not known; Account.Why
+	// says why.
+	Value float64
+	// Amount is the same before it was divided by the whole: cycles or slots.
+	// For other nodes it equals Value.
+	Amount float64
+	// Error is the half-width of the 95 % confidence interval of Value; NaN
+	// where it cannot be estimated. From repeats (perf stat -r) it is the bound
+	// that holds however the counts are correlated.
+	Error float64
+	// Coverage is the smallest share of the time for which one of the node's
+	// events was on a counter, 0…1; NaN where the source does not say.
+	Coverage float64
+	// Together says that the node's events were counted over the same windows:
+	// in one group, or all of the time.
+	Together bool
+	// Flagged says that the node's threshold, and those of its parents, are met.
+	Flagged bool
+	// Doubt is why the value should not be relied upon; DoubtNone if it may be.
+	Doubt Doubt
+}
+
+// Known reports whether the value could be computed.
+func (v *Value) Known() bool { return !math.IsNaN(v.Value) }
+
+// Reliable reports whether the value may be relied upon: it is known and
+// nothing speaks against it. The rule is [Doubt]'s.
+func (v *Value) Reliable() bool { return v.Known() && v.Doubt == DoubtNone }
+
+// Doubt is a reason not to rely on a value. The rule, in this order:
+// a value outside the range that its definition allows is contradicted; one
+// whose 95 % interval is as wide as itself is uncertain; one whose events were
+// not counted together, each for less than half of the time and for less than
+// half a second in all (about a hundred turns of the kernel's rotation), rests
+// on too little; so does one of unknown duration counted for less than a tenth
+// of it.
+type Doubt uint8
+
+// The reasons for doubt.
+const (
+	DoubtNone Doubt = iota
+	DoubtRange
+	DoubtError
+	DoubtCoverage
+)
+
+const (
+	coverageEnough  = 0.5    // of the time
+	secondsEnough   = 0.5    // counted, in all
+	coverageMinimum = 0.1    // where the duration is not known
+	alwaysCounted   = 0.9999 // of the time: perf prints two decimals of a percentage
+)
+
+func (d Doubt) String() string {
+	switch d {
+	case DoubtRange:
+		return "outside its possible range"
+	case DoubtError:
+		return "its error is as large as itself"
+	case DoubtCoverage:
+		return "counted too briefly, and not together"
+	}
+	return ""
+}
+
+// State is the outcome of a check.
+type State uint8
+
+// The outcomes of a check.
+const (
+	Skipped State = iota // it could not be made; Why says why
+	Holds
+	Fails
+)
+
+func (s State) String() string { return [...]string{"skipped", "holds", "fails"}[s] }
+
+// A Check is one statement about the counts that holds or does not.
+type Check struct {
+	Name      string
+	Left      float64
+	Right     float64
+	Residual  float64 // (Left − Right) relative to the larger of the two in magnitude
+	Tolerance float64
+	State     State
+	Identity  bool   // its failure means that the recording contradicts itself
+	Text      string // what the outcome means
+	Why       string // why it was skipped
+}
+
+// Model returns the model that was evaluated.
+func (a *Account) Model() *model.Model { return a.Binding.Method.Model }
+
+// CPU returns the processor.
+func (a *Account) CPU() *model.CPU { return a.Binding.Method.CPU }
+
+// Value returns the value of the node of that name, NaN if there is none.
+func (a *Account) Value(name string) float64 {
+	if i, ok := a.Binding.Method.nodeIndex[name]; ok {
+		return a.Nodes[i].Value
+	}
+	return math.NaN()
+}
+
+// Node returns the index of the node of that name, and whether there is one.
+func (a *Account) Node(name string) (int, bool) {
+	i, ok := a.Binding.Method.nodeIndex[name]
+	return i, ok
+}
+
+// Known reports whether any node of the account could be computed.
+func (a *Account) Known() bool {
+	for i := range a.Nodes {
+		if a.Nodes[i].Known() {
+			return true
+		}
+	}
+	return false
+}
+
+// Contradicted reports whether an identity fails or a value lies outside its
+// possible range: the recording contradicts itself.
+func (a *Account) Contradicted() bool {
+	for i := range a.Checks {
+		if a.Checks[i].State == Fails && a.Checks[i].Identity {
+			return true
+		}
+	}
+	for i := range a.Nodes {
+		if a.Nodes[i].Doubt == DoubtRange {
+			return true
+		}
+	}
+	return false
+}
+
+// Clone returns a copy that later evaluations do not touch.
+func (a *Account) Clone() *Account {
+	c := *a
+	c.Nodes = append([]Value(nil), a.Nodes...)
+	c.Checks = append([]Check(nil), a.Checks...)
+	c.Bottleneck = append([]int(nil), a.Bottleneck...)
+	c.Notes = append([]string(nil), a.Notes...)
+	c.in = append([]float64(nil), a.in...)
+	c.values = append([]float64(nil), a.values...)
+	c.table = a.table.Clone()
+	return &c
+}
+
+// Why says why a node is not known, "" if it is.
+func (a *Account) Why(node int) string {
+	if a.Nodes[node].Known() {
+		return ""
+	}
+	return a.Binding.why(a, node)
+}
+
+// An Operand is one input of a node's formula with its number put in.
+type Operand struct {
+	Name     string
+	Value    float64 // NaN if missing
+	Unit     string
+	Coverage float64 // NaN if not known
+	Kind     string  // "event", "parameter", "node"
+	Event    string  // the event as the recording spells it
+}
+
+// Operands lists what a node's formula names, in its order.
+func (a *Account) Operands(node int) []Operand { return a.Binding.operands(a, node) }
+
+func reasonList(names []string) string {
+	const most = 3
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n <= most:
+		return strings.Join(names, ", ")
+	default:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
+	}
+}

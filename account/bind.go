@@ -1,0 +1,444 @@
+package account
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/metric"
+	"github.com/cyclestack/cyclestack/model"
+)
+
+// A Binding is a method bound to the columns of one layout: every input knows
+// its columns, every formula is compiled. It is immutable.
+type Binding struct {
+	Method *Method
+	Layout *counts.Layout
+
+	// Unused are the columns of the recording that the model has no use for,
+	// Unknown those whose event the processor's table does not know.
+	Unused, Unknown []string
+	notes           []string
+
+	names   []string  // by column: the event's name in the processor's table, else its spelling
+	used    []bool    // by column
+	columns [][][]int // by input, by alternative: the columns that carry it
+	slots   []slot    // the inputs, then the readings that coherent formulas ask for
+	nodes   []program
+	of      *metric.Program
+	ofDeps  []int
+	limits  []*metric.Program // thresholds, by node; nil for none
+	checks  []boundRelation
+}
+
+// A slot is one place in the vector that formulas are evaluated over: an input
+// as a whole, or one particular reading of it.
+type slot struct {
+	input  int
+	column int // -1: whatever the input's columns give together
+}
+
+// A program is a node's formula, compiled.
+type program struct {
+	prog *metric.Program // nil for a rest, or if it could not be compiled
+	err  string          // why not
+	deps []int           // slots of inputs that the value rests on, through other nodes too
+	// coherent programs do not refer to other nodes' values: they were written
+	// out so that all events can be read from one group.
+	coherent bool
+	of       *metric.Program // the whole, read from the same group; nil for the common one
+}
+
+type boundRelation struct {
+	left, right, when *metric.Program
+	err               string
+}
+
+// Bind binds the method to a layout.
+func (c *Method) Bind(layout *counts.Layout) *Binding {
+	b := &Binding{Method: c, Layout: layout}
+	b.matchColumns()
+	b.slots = make([]slot, len(c.inputs))
+	for i := range b.slots {
+		b.slots[i] = slot{i, -1}
+	}
+	b.compileWhole()
+	b.compileNodes()
+	b.compileChecks()
+	return b
+}
+
+// compileWhole compiles the formula of the whole.
+func (b *Binding) compileWhole() {
+	if b.Method.of == nil {
+		return
+	}
+	e := b.fold(b.Method.of)
+	b.of, _ = metric.Compile(e, b.slotIn)
+	b.ofDeps = b.inputSlots(e)
+}
+
+// matchColumns finds the columns of every input.
+func (b *Binding) matchColumns() {
+	c := b.Method
+	ids := make([]model.Identity, len(b.Layout.Columns))
+	refs := make([]model.EventRef, len(b.Layout.Columns))
+	for i := range b.Layout.Columns {
+		spelling := b.Layout.Columns[i].Event
+		ref, err := model.ParseEvent(spelling)
+		if err != nil {
+			ids[i] = model.Identity{Name: spelling}
+			continue
+		}
+		refs[i] = ref
+		ids[i] = c.events.Resolve(ref)
+	}
+	filter := b.commonFilter(ids)
+	b.used = make([]bool, len(ids))
+	b.names = make([]string, len(ids))
+	known := make([]bool, len(ids))
+	for col := range ids {
+		b.names[col] = b.Layout.Columns[col].Event
+		if ev, ok := c.events.Find(refs[col]); ok {
+			b.names[col] = ev.Name + restriction(ids[col].Privilege)
+			known[col] = true
+		}
+	}
+	b.columns = make([][][]int, len(c.inputs))
+	for i := range c.inputs {
+		b.columns[i] = make([][]int, len(c.inputs[i].any))
+		for k, want := range c.inputs[i].any {
+			for col := range ids {
+				if !matches(want.id, ids[col], filter) {
+					continue
+				}
+				b.columns[i][k] = append(b.columns[i][k], col)
+				b.used[col] = true
+			}
+		}
+	}
+	for col, u := range b.used {
+		if u {
+			continue
+		}
+		name := b.Layout.Columns[col].Event
+		if slices.Contains(b.Unused, name) {
+			continue
+		}
+		b.Unused = append(b.Unused, name)
+		if !known[col] {
+			b.Unknown = append(b.Unknown, name)
+		}
+	}
+}
+
+// restriction is a privilege filter as a modifier.
+func restriction(p model.Privilege) string {
+	if p == 0 {
+		return ""
+	}
+	return ":" + p.String()
+}
+
+// commonFilter returns the privilege filter that all of the recording's
+// core events share. A recording made with :u throughout is an account of user
+// mode; one in which only some events are filtered has the others for the
+// inputs that ask for no filter.
+func (b *Binding) commonFilter(ids []model.Identity) model.Privilege {
+	var common model.Privilege
+	first := true
+	for _, id := range ids {
+		if id.PMU != "" {
+			continue
+		}
+		if first {
+			common, first = id.Privilege, false
+		} else if id.Privilege != common {
+			return model.Privilege(0)
+		}
+	}
+	if common != 0 {
+		b.notes = append(b.notes, fmt.Sprintf("all events were counted with :%s, so this is the account of that mode only", common))
+	}
+	return common
+}
+
+// matches says whether a column's event is what an input wants, under the
+// recording's common privilege filter.
+func matches(want, have model.Identity, common model.Privilege) bool {
+	if want.Privilege == 0 && have.PMU == "" {
+		want.Privilege = common
+	}
+	return want == have
+}
+
+// fold puts in what is known of the recording: which events it has.
+func (b *Binding) fold(e *metric.Expr) *metric.Expr {
+	return e.Fold(metric.Constants{HasEvent: b.has})
+}
+
+// has reports whether the recording has any column for an input or event.
+func (b *Binding) has(name string) bool {
+	i, ok := b.Method.inputIndex[name]
+	if !ok {
+		id := b.Method.identify(name)
+		for col := range b.Layout.Columns {
+			if b.Method.identify(b.Layout.Columns[col].Event) == id {
+				return true
+			}
+		}
+		return false
+	}
+	for _, cols := range b.columns[i] {
+		if len(cols) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// slotIn places a name in the vector that formulas are evaluated over: the
+// inputs, then the nodes' amounts, then particular readings of inputs.
+func (b *Binding) slotIn(name string) int {
+	if i, ok := b.Method.inputIndex[name]; ok {
+		return i
+	}
+	if i, ok := b.Method.nodeIndex[name]; ok {
+		return len(b.Method.inputs) + i
+	}
+	return -1
+}
+
+func (b *Binding) compileNodes() {
+	c := b.Method
+	b.nodes = make([]program, len(c.formulas))
+	b.limits = make([]*metric.Program, len(c.formulas))
+	for _, i := range c.order {
+		p := &b.nodes[i]
+		if c.Model.Nodes[i].Rest {
+			for _, j := range c.nodesBefore(i) {
+				p.deps = union(p.deps, b.nodes[j].deps)
+			}
+			continue
+		}
+		e := b.fold(c.formulas[i])
+		p.deps = b.allDeps(e)
+		if c.shares[i] {
+			p.deps = union(p.deps, b.ofDeps)
+		}
+		if group := b.coherentGroup(p.deps); group != 0 {
+			b.compileCoherent(i, group)
+			continue
+		}
+		var err error
+		if p.prog, err = metric.Compile(e, b.slotIn); err != nil {
+			p.err = err.Error()
+		}
+	}
+	for i, e := range c.thresholds {
+		if e == nil {
+			continue
+		}
+		if prog, err := metric.Compile(b.fold(e), b.slotIn); err == nil {
+			b.limits[i] = prog
+		}
+	}
+}
+
+// allDeps lists the input slots a formula rests on, those of the nodes it
+// names included.
+func (b *Binding) allDeps(e *metric.Expr) []int {
+	deps := b.inputSlots(e)
+	for _, name := range e.Names() {
+		if j, ok := b.Method.nodeIndex[name]; ok {
+			deps = union(deps, b.nodes[j].deps)
+		}
+	}
+	return deps
+}
+
+func (b *Binding) inputSlots(e *metric.Expr) []int {
+	var deps []int
+	for _, name := range e.Names() {
+		if i, ok := b.Method.inputIndex[name]; ok {
+			deps = union(deps, []int{i})
+		}
+	}
+	return deps
+}
+
+func union(a, b []int) []int {
+	for _, x := range b {
+		if !slices.Contains(a, x) {
+			a = append(a, x)
+		}
+	}
+	return a
+}
+
+// coherentGroup returns the group from which a node's inputs should be read:
+// where an event was counted in several groups, the readings that were counted
+// together belong together. It is the group that has the most of the node's
+// inputs, the first of equals; 0 if there is nothing to choose, because every
+// input has one reading.
+func (b *Binding) coherentGroup(deps []int) int {
+	several := false
+	votes := map[int]int{}
+	var order []int
+	for _, s := range deps {
+		if s >= len(b.Method.inputs) {
+			continue
+		}
+		cols := b.readings(s)
+		several = several || len(cols) > 1
+		seen := map[int]bool{}
+		for _, col := range cols {
+			g := b.Layout.Columns[col].Group
+			if g == 0 || seen[g] {
+				continue
+			}
+			seen[g] = true
+			if votes[g] == 0 {
+				order = append(order, g)
+			}
+			votes[g]++
+		}
+	}
+	if !several {
+		return 0
+	}
+	best := 0
+	for _, g := range order {
+		if best == 0 || votes[g] > votes[best] {
+			best = g
+		}
+	}
+	return best
+}
+
+// readings are the columns of an input's first alternative that has any.
+func (b *Binding) readings(input int) []int {
+	for _, cols := range b.columns[input] {
+		if len(cols) > 0 {
+			return cols
+		}
+	}
+	return nil
+}
+
+// compileCoherent writes out a node's formula down to events and reads every
+// event that the group has from the group.
+func (b *Binding) compileCoherent(i, group int) {
+	c := b.Method
+	p := &b.nodes[i]
+	p.coherent = true
+	p.deps = nil
+	e, err := b.expand(c.formulas[i], 0)
+	if err == nil {
+		p.prog, err = b.compileIn(e, group, &p.deps)
+	}
+	if err == nil && c.shares[i] {
+		p.of, err = b.compileIn(b.fold(c.of), group, &p.deps)
+	}
+	if err != nil {
+		p.err = err.Error()
+	}
+}
+
+// compileIn compiles a formula of inputs only, reading from the group what it
+// has, and adds the slots it reads to deps.
+func (b *Binding) compileIn(e *metric.Expr, group int, deps *[]int) (*metric.Program, error) {
+	return metric.Compile(e, func(name string) int {
+		input, ok := b.Method.inputIndex[name]
+		if !ok {
+			return -1
+		}
+		s := input
+		for _, col := range b.readings(input) {
+			if b.Layout.Columns[col].Group == group {
+				s = b.reading(input, col)
+				break
+			}
+		}
+		*deps = union(*deps, []int{s})
+		return s
+	})
+}
+
+// reading returns the slot of one particular reading of an input.
+func (b *Binding) reading(input, column int) int {
+	for k := len(b.Method.inputs); k < len(b.slots); k++ {
+		if b.slots[k] == (slot{input, column}) {
+			return b.slotIndex(k)
+		}
+	}
+	b.slots = append(b.slots, slot{input, column})
+	return b.slotIndex(len(b.slots) - 1)
+}
+
+// slotIndex places the k-th slot in the vector: inputs, nodes, readings.
+func (b *Binding) slotIndex(k int) int {
+	if k < len(b.Method.inputs) {
+		return k
+	}
+	return k + len(b.Method.Model.Nodes)
+}
+
+// slotAt is the inverse of slotIndex.
+func (b *Binding) slotAt(index int) slot {
+	if index < len(b.Method.inputs) {
+		return b.slots[index]
+	}
+	return b.slots[index-len(b.Method.Model.Nodes)]
+}
+
+// expandMost bounds how deep nodes may refer to nodes.
+const expandMost = 64
+
+// expand replaces the nodes that a formula names by their formulas.
+func (b *Binding) expand(e *metric.Expr, depth int) (*metric.Expr, error) {
+	c := b.Method
+	if depth > expandMost {
+		return nil, fmt.Errorf("nodes refer to nodes more than %d deep", expandMost)
+	}
+	e = b.fold(e)
+	var failed error
+	out := e.Substitute(func(name string) *metric.Expr {
+		j, ok := c.nodeIndex[name]
+		if !ok {
+			return nil
+		}
+		if c.formulas[j] == nil {
+			failed = fmt.Errorf("%s is a rest and cannot be written out", name)
+			return nil
+		}
+		sub, err := b.expand(c.formulas[j], depth+1)
+		if err != nil {
+			failed = err
+			return nil
+		}
+		return sub
+	})
+	return out, failed
+}
+
+func (b *Binding) compileChecks() {
+	c := b.Method
+	b.checks = make([]boundRelation, len(c.relations))
+	for i := range c.relations {
+		r := &c.relations[i]
+		for _, f := range []struct {
+			e  *metric.Expr
+			to **metric.Program
+		}{{r.left, &b.checks[i].left}, {r.right, &b.checks[i].right}, {r.when, &b.checks[i].when}} {
+			if f.e == nil {
+				continue
+			}
+			prog, err := metric.Compile(b.fold(f.e), b.slotIn)
+			if err != nil {
+				b.checks[i].err = err.Error()
+			}
+			*f.to = prog
+		}
+	}
+}

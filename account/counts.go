@@ -1,0 +1,53 @@
+package account
+
+import (
+	"math"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// A Count is one reading of the recording that an account was made from.
+type Count struct {
+	Event    string // by the processor's name for it, where the processor's table knows it
+	As       string // as the recording spells it, where that differs
+	LP       int    // logical processor of the core it was read on; -1 for the scope's own
+	Value    float64
+	Coverage float64
+	Samples  int64
+	State    counts.State
+	Used     bool // whether the model uses it
+}
+
+// Counts lists the readings of the account's scope, in the recording's order.
+// It is valid as long as the table the account was evaluated from; a Clone's
+// always is.
+func (a *Account) Counts() []Count {
+	var out []Count
+	if len(a.place.LP) == 0 {
+		return a.counts(out, a.place.Self, -1)
+	}
+	for lp, row := range a.place.LP {
+		out = a.counts(out, row, lp)
+	}
+	return out
+}
+
+func (a *Account) counts(out []Count, row, lp int) []Count {
+	b := a.Binding
+	for col := range b.Layout.Columns {
+		cell := a.table.Cell(row, col)
+		if cell.State == counts.Absent {
+			continue
+		}
+		c := Count{Event: b.names[col], As: b.Layout.Columns[col].Event, LP: lp, Value: math.NaN(),
+			Coverage: cell.Coverage(), Samples: cell.Samples, State: cell.State, Used: b.used[col]}
+		if cell.Ok() {
+			c.Value = cell.Estimate()
+		}
+		if c.As == c.Event {
+			c.As = ""
+		}
+		out = append(out, c)
+	}
+	return out
+}

@@ -1,0 +1,509 @@
+package account
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/metric"
+)
+
+// A Place says which rows of a table an account is about.
+type Place struct {
+	Self int   // the scope's own row
+	LP   []int // for a core: the rows of its logical processors, in order
+}
+
+// confidence is the number of standard errors in the half-width of a 95 %
+// interval.
+const confidence = 1.96
+
+// Evaluate computes the account of a place in a table of the binding's layout.
+// The account is written into a, which is made if it is nil; with a given
+// account nothing is allocated, so that intervals can be streamed.
+func (b *Binding) Evaluate(t *counts.Table, place Place, a *Account) *Account {
+	a = b.prepare(t, place, a)
+	spread := b.readSlots(t, place, a)
+	b.compute(a)
+	b.judgeCoverage(t, place, a)
+	if spread {
+		b.errorBounds(t, place, a)
+	}
+	b.check(a)
+	b.flag(a)
+	b.doubt(a)
+	a.Bottleneck = b.path(a, a.Bottleneck[:0])
+	return a
+}
+
+func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
+	n := len(b.slots) + len(b.nodes)
+	if a == nil {
+		a = &Account{}
+	}
+	if a.Binding != b {
+		*a = Account{
+			Binding: b,
+			Nodes:   make([]Value, len(b.nodes)),
+			Checks:  make([]Check, 0, len(b.checks)+len(b.nodes)+1),
+			in:      make([]float64, n),
+			values:  make([]float64, len(b.nodes)),
+			Notes:   b.notes,
+		}
+	}
+	a.Scope = t.Scopes[place.Self]
+	a.Label, a.Start, a.Duration, a.Interval = t.Label, t.Start, t.Duration, t.Interval
+	a.Runs, a.table, a.place = 1, t, place
+	return a
+}
+
+// readSlots fills the inputs from the table. It reports whether any count came
+// with a variance.
+func (b *Binding) readSlots(t *counts.Table, place Place, a *Account) (spread bool) {
+	for k := range b.slots {
+		at := b.slotIndex(k)
+		a.in[at] = math.NaN()
+		cell, ok := b.cell(t, place, b.slots[k])
+		if !ok {
+			if b.isTime(b.slots[k]) && !math.IsNaN(t.Duration) {
+				a.in[at] = t.Duration * 1e9
+			}
+			continue
+		}
+		a.in[at] = cell.Estimate()
+		spread = spread || cell.Variance > 0
+		a.Runs = max(a.Runs, int(cell.Repeats))
+	}
+	return spread
+}
+
+// isTime reports whether a slot asks for the elapsed time, which every table
+// with a duration has, in nanoseconds.
+func (b *Binding) isTime(s slot) bool { return b.Method.inputs[s.input].name == "duration_time" }
+
+// cell returns the reading of a slot in a place. Where an event was counted
+// over several windows its readings are averaged, each weighing as much as the
+// time it was counted.
+func (b *Binding) cell(t *counts.Table, place Place, s slot) (counts.Cell, bool) {
+	in := &b.Method.inputs[s.input]
+	if in.lp >= 0 {
+		if in.lp >= len(place.LP) {
+			return counts.Cell{}, false
+		}
+		return b.cellIn(t, place.LP[in.lp], s)
+	}
+	if in.anyLP {
+		for _, row := range place.LP {
+			if c, ok := b.cellIn(t, row, s); ok {
+				return c, true
+			}
+		}
+	}
+	return b.cellIn(t, place.Self, s)
+}
+
+func (b *Binding) cellIn(t *counts.Table, row int, s slot) (counts.Cell, bool) {
+	if s.column >= 0 {
+		c := *t.Cell(row, s.column)
+		return c, c.Ok()
+	}
+	for _, cols := range b.columns[s.input] {
+		if len(cols) == 1 {
+			if c := t.Cell(row, cols[0]); c.Ok() {
+				return *c, true
+			}
+			continue
+		}
+		if c, ok := pool(t, row, cols); ok {
+			return c, true
+		}
+	}
+	return counts.Cell{}, false
+}
+
+// pool averages several readings of one event by the time each was counted.
+func pool(t *counts.Table, row int, cols []int) (counts.Cell, bool) {
+	var sum counts.Cell
+	var weight float64
+	for _, col := range cols {
+		c := t.Cell(row, col)
+		if !c.Ok() {
+			continue
+		}
+		w := c.Running
+		if c.Enabled <= 0 {
+			w = 1
+		}
+		sum.State = counts.Counted
+		sum.Value += w * c.Estimate()
+		sum.Variance += w * w * c.Variance
+		sum.Enabled = max(sum.Enabled, c.Enabled)
+		sum.Running += c.Running
+		sum.Repeats = max(sum.Repeats, c.Repeats)
+		weight += w
+	}
+	if weight <= 0 {
+		return sum, false
+	}
+	sum.Value /= weight
+	sum.Variance /= weight * weight
+	sum.Running = min(sum.Running, sum.Enabled)
+	return sum, true
+}
+
+// compute evaluates the formulas: amounts into the vector, values beside it.
+func (b *Binding) compute(a *Account) {
+	c := b.Method
+	first := len(c.inputs)
+	whole := math.NaN()
+	if b.of != nil {
+		whole = b.of.Eval(a.in)
+	}
+	for _, i := range c.order {
+		p := &b.nodes[i]
+		amount := math.NaN()
+		switch {
+		case c.Model.Nodes[i].Rest:
+			amount = b.rest(a, i)
+		case p.prog != nil:
+			amount = p.prog.Eval(a.in)
+		}
+		a.in[first+i] = amount
+		value := amount
+		if c.shares[i] {
+			of := whole
+			if p.of != nil {
+				of = p.of.Eval(a.in)
+			}
+			value = share(amount, of)
+		}
+		a.values[i] = value
+		a.Nodes[i] = Value{Value: value, Amount: amount, Error: math.NaN()}
+	}
+}
+
+func share(amount, of float64) float64 {
+	if of == 0 {
+		return math.NaN()
+	}
+	if v := amount / of; !math.IsInf(v, 0) {
+		return v
+	}
+	return math.NaN()
+}
+
+// rest is what a node's siblings leave of its parent. Siblings that are not
+// known are part of the rest: that is what it is for.
+func (b *Binding) rest(a *Account, i int) float64 {
+	parent, siblings := b.Method.family(i)
+	first := len(b.Method.inputs)
+	left := a.in[first+parent]
+	for _, j := range siblings {
+		if v := a.in[first+j]; !math.IsNaN(v) {
+			left -= v
+		}
+	}
+	return left
+}
+
+// judgeCoverage finds each node's smallest coverage and whether its events
+// were counted together.
+func (b *Binding) judgeCoverage(t *counts.Table, place Place, a *Account) {
+	for i := range b.nodes {
+		v := &a.Nodes[i]
+		v.Coverage, v.Together = math.NaN(), true
+		group := 0
+		for _, at := range b.nodes[i].deps {
+			s := b.slotAt(at)
+			cell, ok := b.cell(t, place, s)
+			if !ok {
+				continue
+			}
+			cov := cell.Coverage()
+			if math.IsNaN(cov) {
+				continue
+			}
+			if math.IsNaN(v.Coverage) || cov < v.Coverage {
+				v.Coverage = cov
+			}
+			if cov >= alwaysCounted {
+				continue
+			}
+			g := b.group(s)
+			if g == 0 || (group != 0 && g != group) {
+				v.Together = false
+			}
+			group = g
+		}
+		if !v.Known() {
+			v.Together = false
+		}
+	}
+}
+
+// group returns the group over whose windows a slot was read, 0 if there are
+// several or none is known.
+func (b *Binding) group(s slot) int {
+	if s.column >= 0 {
+		return b.Layout.Columns[s.column].Group
+	}
+	if cols := b.readings(s.input); len(cols) == 1 {
+		return b.Layout.Columns[cols[0]].Group
+	}
+	return 0
+}
+
+// errorBounds propagates the variances of repeats. How the counts of one run
+// are correlated is not recorded, so the bound is the one that holds for any
+// correlation: the effects of all inputs' errors add up.
+func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
+	keep := make([]Value, len(a.Nodes))
+	copy(keep, a.Nodes)
+	bound := make([]float64, len(a.Nodes))
+	for k := range b.slots {
+		cell, ok := b.cell(t, place, b.slots[k])
+		if !ok || cell.Variance <= 0 {
+			continue
+		}
+		at := b.slotIndex(k)
+		value := a.in[at]
+		a.in[at] = value + math.Sqrt(cell.Variance)
+		b.compute(a)
+		for i := range a.Nodes {
+			bound[i] += math.Abs(a.Nodes[i].Value - keep[i].Value)
+		}
+		a.in[at] = value
+	}
+	b.compute(a)
+	copy(a.Nodes, keep)
+	for i := range a.Nodes {
+		if a.Nodes[i].Known() {
+			a.Nodes[i].Error = confidence * bound[i]
+		}
+	}
+}
+
+// flag evaluates the thresholds. They speak of values, so the nodes' amounts
+// give way to values while they are evaluated. A node is flagged only if the
+// parents that have thresholds are.
+func (b *Binding) flag(a *Account) {
+	first := len(b.Method.inputs)
+	nodes := a.in[first : first+len(b.nodes)]
+	for i := range nodes {
+		nodes[i], a.values[i] = a.values[i], nodes[i]
+	}
+	for i := range a.Nodes {
+		n := &b.Method.Model.Nodes[i]
+		met := b.limits[i] != nil && a.Nodes[i].Known()
+		if met {
+			over := b.limits[i].Eval(a.in)
+			met = !math.IsNaN(over) && over != 0
+		}
+		if p, ok := b.Method.nodeIndex[n.Parent]; ok && met && b.limits[p] != nil {
+			met = a.Nodes[p].Flagged
+		}
+		a.Nodes[i].Flagged = met
+	}
+	for i := range nodes {
+		nodes[i], a.values[i] = a.values[i], nodes[i]
+	}
+}
+
+// doubt applies the rule of [Doubt].
+func (b *Binding) doubt(a *Account) {
+	for i := range a.Nodes {
+		v := &a.Nodes[i]
+		n := &b.Method.Model.Nodes[i]
+		if !v.Known() {
+			continue
+		}
+		switch {
+		case n.Min != nil && v.Value < *n.Min, n.Max != nil && v.Value > *n.Max:
+			v.Doubt = DoubtRange
+		case v.Error > 0 && v.Error >= math.Abs(v.Value):
+			v.Doubt = DoubtError
+		case !v.Together && brief(v.Coverage, a.Duration):
+			v.Doubt = DoubtCoverage
+		}
+	}
+}
+
+// brief says whether a coverage is too small to rest a figure on.
+func brief(coverage, duration float64) bool {
+	switch {
+	case math.IsNaN(coverage):
+		return false
+	case math.IsNaN(duration) || duration <= 0:
+		return coverage < coverageMinimum
+	}
+	return coverage < coverageEnough && coverage*duration < secondsEnough
+}
+
+// path follows the flagged nodes of the main tree down, at each level the
+// largest.
+func (b *Binding) path(a *Account, path []int) []int {
+	nodes := b.Method.Model.Nodes
+	at := -1
+	for {
+		next := -1
+		for i := range nodes {
+			if nodes[i].Section != "" || !a.Nodes[i].Flagged || !b.under(i, at) {
+				continue
+			}
+			if next < 0 || a.Nodes[i].Value > a.Nodes[next].Value {
+				next = i
+			}
+		}
+		if next < 0 {
+			return path
+		}
+		path = append(path, next)
+		at = next
+	}
+}
+
+// under says whether a node is a child of another, or of a root that is the
+// whole if that is -1.
+func (b *Binding) under(node, parent int) bool {
+	n := &b.Method.Model.Nodes[node]
+	if parent >= 0 {
+		return n.Parent == b.Method.Model.Nodes[parent].Name
+	}
+	if n.Parent == "" {
+		return n.Level > 0
+	}
+	return n.Level == 1
+}
+
+// why says in words why a node has no value.
+func (b *Binding) why(a *Account, i int) string {
+	c := b.Method
+	p := &b.nodes[i]
+	switch {
+	case p.err != "":
+		return p.err
+	case c.Model.Nodes[i].Rest:
+		parent, _ := c.family(i)
+		return b.why(a, parent)
+	case p.prog == nil:
+		return "it has no formula"
+	}
+	if math.IsNaN(a.Nodes[i].Amount) {
+		return b.reason(a, p.prog.Why(a.in))
+	}
+	if p.of != nil {
+		return b.wholeWhy(a, p.of)
+	}
+	return b.wholeWhy(a, b.of)
+}
+
+func (b *Binding) wholeWhy(a *Account, of *metric.Program) string {
+	if of.Eval(a.in) == 0 {
+		return b.Method.Model.Of + " is 0"
+	}
+	return b.reason(a, of.Why(a.in))
+}
+
+func (b *Binding) reason(a *Account, r metric.Reason) string {
+	switch r.Kind {
+	case metric.ZeroDivision:
+		return "division by zero in " + r.Text
+	case metric.Overflow:
+		return "the result is too large to represent"
+	}
+	var events, params []string
+	var other string
+	for _, at := range r.Slots {
+		if node := at - len(b.Method.inputs); node >= 0 && node < len(b.nodes) {
+			other = b.why(a, node)
+			continue
+		}
+		in := &b.Method.inputs[b.slotAt(at).input]
+		if in.param {
+			params = append(params, in.name)
+			continue
+		}
+		events = append(events, b.absence(in, b.slotAt(at)))
+	}
+	switch {
+	case len(params) > 0:
+		return fmt.Sprintf("needs --param %s=…", params[0])
+	case len(events) > 0:
+		return reasonList(events)
+	case other != "":
+		return other
+	}
+	return "an input is missing"
+}
+
+// absence says how an input is missing.
+func (b *Binding) absence(in *input, s slot) string {
+	names := make([]string, len(in.any))
+	for k := range in.any {
+		names[k] = in.any[k].name
+	}
+	name := strings.Join(names, " or ")
+	if in.lp >= 0 {
+		name += fmt.Sprintf(" on logical processor %d", in.lp)
+	}
+	if len(b.readings(s.input)) > 0 {
+		return name + " was not counted"
+	}
+	return name + " is not in the recording"
+}
+
+// operands lists what a formula names with its numbers.
+func (b *Binding) operands(a *Account, i int) []Operand {
+	c := b.Method
+	if c.Model.Nodes[i].Rest {
+		parent, siblings := c.family(i)
+		var ops []Operand
+		for _, j := range append([]int{parent}, siblings...) {
+			ops = append(ops, b.nodeOperand(a, j))
+		}
+		return ops
+	}
+	raw, err := metric.Parse(c.Model.Nodes[i].Formula)
+	if err != nil {
+		return nil
+	}
+	var ops []Operand
+	for _, name := range raw.Names() {
+		switch j, isNode := c.nodeIndex[name]; {
+		case isNode:
+			ops = append(ops, b.nodeOperand(a, j))
+		default:
+			ops = append(ops, b.inputOperand(a, i, name))
+		}
+	}
+	return ops
+}
+
+func (b *Binding) nodeOperand(a *Account, j int) Operand {
+	return Operand{Name: b.Method.Model.Nodes[j].Name, Value: a.Nodes[j].Amount, Coverage: a.Nodes[j].Coverage, Kind: "node"}
+}
+
+func (b *Binding) inputOperand(a *Account, node int, name string) Operand {
+	c := b.Method
+	if v, ok := c.params[name]; ok {
+		return Operand{Name: name, Value: v, Coverage: math.NaN(), Kind: "parameter"}
+	}
+	at, ok := c.inputIndex[name]
+	if !ok {
+		return Operand{Name: name, Value: math.NaN(), Coverage: math.NaN(), Kind: "event"}
+	}
+	for _, d := range b.nodes[node].deps {
+		if b.slotAt(d).input == at {
+			at = d
+			break
+		}
+	}
+	op := Operand{Name: name, Value: a.in[at], Unit: c.inputs[b.slotAt(at).input].unit, Coverage: math.NaN(), Kind: "event"}
+	if s := b.slotAt(at); s.column >= 0 {
+		op.Event = b.Layout.Columns[s.column].Event
+	} else if cols := b.readings(s.input); len(cols) > 0 {
+		op.Event = b.Layout.Columns[cols[0]].Event
+	}
+	return op
+}

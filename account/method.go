@@ -1,0 +1,305 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/metric"
+	"github.com/cyclestack/cyclestack/model"
+)
+
+// Options are what a user may say about a model.
+type Options struct {
+	// Params replace the model's parameters. The processor's own and those of
+	// the model come behind. Literals ("#smt_on") are given here too.
+	Params map[string]float64
+}
+
+// A Method is a model made ready for one processor: formulas parsed,
+// parameters put in, nodes in the order of evaluation. It is immutable and may
+// be bound to any number of layouts, concurrently.
+type Method struct {
+	Model *model.Model
+	CPU   *model.CPU
+
+	events     *model.EventTable
+	params     map[string]float64
+	inputs     []input
+	inputIndex map[string]int
+	nodeIndex  map[string]int
+	formulas   []*metric.Expr // amounts, by node; nil for a rest
+	thresholds []*metric.Expr // by node; nil for none
+	of         *metric.Expr   // nil: the formulas give the values
+	relations  []relation
+	order      []int  // nodes, each after those it names
+	shares     []bool // by node: whether its value is a share of the whole
+
+	closureNames []string // by node: the name of the check that its children sum to it
+}
+
+// An input is a name that a formula uses and that counts must supply.
+type input struct {
+	name  string
+	any   []wanted // alternatives in order of preference
+	lp    int      // logical processor of the core, -1 for the scope's own
+	anyLP bool
+	unit  string
+	param bool // a parameter that nobody gave
+}
+
+// wanted is one event that an input accepts.
+type wanted struct {
+	name string
+	id   model.Identity
+}
+
+type relation struct{ left, right, when *metric.Expr }
+
+// Compile makes a model ready for a processor.
+func Compile(m *model.Model, cpu *model.CPU, events *model.EventTable, opt Options) (*Method, error) {
+	c := &Method{Model: m, CPU: cpu, events: events, inputIndex: map[string]int{}, nodeIndex: map[string]int{}}
+	if err := c.setParams(opt.Params); err != nil {
+		return nil, err
+	}
+	for i := range m.Nodes {
+		c.nodeIndex[m.Nodes[i].Name] = i
+	}
+	c.shares = make([]bool, len(m.Nodes))
+	c.closureNames = make([]string, len(m.Nodes))
+	for i := range m.Nodes {
+		c.shares[i] = m.Of != "" && m.Nodes[i].Unit == ""
+		c.closureNames[i] = "children of " + m.Nodes[i].Name + " sum to it"
+	}
+	if err := c.parseAll(); err != nil {
+		return nil, err
+	}
+	return c, c.sort()
+}
+
+// setParams collects the parameters: the model's, the processor's, the user's.
+func (c *Method) setParams(given map[string]float64) error {
+	c.params = map[string]float64{}
+	known := map[string]bool{}
+	for _, p := range c.Model.Parameters {
+		known[p.Name] = true
+		if p.Value != nil {
+			c.params[p.Name] = *p.Value
+		}
+	}
+	for name, v := range c.CPU.Params {
+		c.params[name] = v
+		known[name] = true
+	}
+	for name, v := range given {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("parameter %s: %v is not a usable number", name, v)
+		}
+		if !known[name] && !strings.HasPrefix(name, "#") {
+			return c.unknownParam(name)
+		}
+		c.params[name] = v
+	}
+	return nil
+}
+
+func (c *Method) unknownParam(name string) error {
+	var names []string
+	for _, p := range c.Model.Parameters {
+		names = append(names, p.Name)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%s has no parameter %s: it has none", c.Model.Name, name)
+	}
+	return fmt.Errorf("%s has no parameter %s; it has %s", c.Model.Name, name, strings.Join(names, ", "))
+}
+
+func (c *Method) parseAll() error {
+	m := c.Model
+	var err error
+	if m.Of != "" {
+		if c.of, err = c.parse(m.Of); err != nil {
+			return fmt.Errorf("%s: of: %w", m.File, err)
+		}
+	}
+	c.formulas = make([]*metric.Expr, len(m.Nodes))
+	c.thresholds = make([]*metric.Expr, len(m.Nodes))
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		if !n.Rest {
+			if c.formulas[i], err = c.parse(n.Formula); err != nil {
+				return fmt.Errorf("%s:%d: %s: %w", m.File, n.Line, n.Name, err)
+			}
+		}
+		if n.Threshold != "" {
+			if c.thresholds[i], err = c.parse(n.Threshold); err != nil {
+				return fmt.Errorf("%s:%d: threshold of %s: %w", m.File, n.Line, n.Name, err)
+			}
+		}
+	}
+	c.relations = make([]relation, len(m.Relations))
+	for i := range m.Relations {
+		r := &m.Relations[i]
+		for _, f := range []struct {
+			text string
+			to   **metric.Expr
+		}{{r.Left, &c.relations[i].left}, {r.Right, &c.relations[i].right}, {r.When, &c.relations[i].when}} {
+			if f.text == "" {
+				continue
+			}
+			if *f.to, err = c.parse(f.text); err != nil {
+				return fmt.Errorf("%s:%d: relation %q: %w", m.File, r.Line, r.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// parse parses a formula, puts in the parameters and registers the inputs that
+// it names.
+func (c *Method) parse(text string) (*metric.Expr, error) {
+	e, err := metric.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	e = e.Fold(metric.Constants{Value: c.param, Literal: c.param})
+	for _, name := range e.Names() {
+		if _, isNode := c.nodeIndex[name]; !isNode {
+			c.addInput(name)
+		}
+	}
+	return e, nil
+}
+
+func (c *Method) param(name string) (float64, bool) {
+	v, ok := c.params[name]
+	return v, ok
+}
+
+func (c *Method) addInput(name string) {
+	if _, ok := c.inputIndex[name]; ok {
+		return
+	}
+	in := input{name: name, lp: -1}
+	events := []string{name}
+	for i := range c.Model.Inputs {
+		def := &c.Model.Inputs[i]
+		if def.Name != name {
+			continue
+		}
+		events, in.anyLP = def.Events, def.Any
+		if def.LP != nil {
+			in.lp = *def.LP
+		}
+	}
+	for i := range c.Model.Parameters {
+		if c.Model.Parameters[i].Name == name {
+			in.param, events = true, nil
+		}
+	}
+	for _, ev := range events {
+		in.any = append(in.any, wanted{ev, c.identify(ev)})
+		if e, ok := c.events.Lookup(ev); ok && in.unit == "" {
+			in.unit = e.Unit
+		}
+	}
+	c.inputIndex[name] = len(c.inputs)
+	c.inputs = append(c.inputs, in)
+}
+
+// identify returns the identity of an event's spelling on this processor. A
+// spelling that cannot be parsed identifies by its text.
+func (c *Method) identify(spelling string) model.Identity {
+	ref, err := model.ParseEvent(spelling)
+	if err != nil {
+		return model.Identity{Name: spelling}
+	}
+	return c.events.Resolve(ref)
+}
+
+// sort orders the nodes so that each comes after those its formula names.
+func (c *Method) sort() error {
+	const (
+		unseen = iota
+		open
+		done
+	)
+	state := make([]int, len(c.formulas))
+	var visit func(i int) error
+	visit = func(i int) error {
+		switch state[i] {
+		case done:
+			return nil
+		case open:
+			n := &c.Model.Nodes[i]
+			return fmt.Errorf("%s:%d: the formula of %s leads back to itself", c.Model.File, n.Line, n.Name)
+		}
+		state[i] = open
+		for _, j := range c.nodesBefore(i) {
+			if err := visit(j); err != nil {
+				return err
+			}
+		}
+		state[i] = done
+		c.order = append(c.order, i)
+		return nil
+	}
+	for i := range c.formulas {
+		if err := visit(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nodesBefore lists the nodes that node i's value is computed from.
+func (c *Method) nodesBefore(i int) []int {
+	var before []int
+	if c.Model.Nodes[i].Rest {
+		parent, others := c.family(i)
+		return append(append(before, parent), others...)
+	}
+	for _, name := range c.formulas[i].Names() {
+		if j, ok := c.nodeIndex[name]; ok {
+			before = append(before, j)
+		}
+	}
+	return before
+}
+
+// family returns the parent of a node and its siblings.
+func (c *Method) family(i int) (parent int, siblings []int) {
+	parent = c.nodeIndex[c.Model.Nodes[i].Parent]
+	for _, j := range c.Model.Nodes[parent].Children {
+		if j != i {
+			siblings = append(siblings, j)
+		}
+	}
+	return parent, siblings
+}
+
+// Inputs lists the events that the model's formulas need, each by its first
+// choice's name, in the order in which the formulas name them.
+func (c *Method) Inputs() []string {
+	var names []string
+	for i := range c.inputs {
+		if !c.inputs[i].param {
+			names = append(names, c.inputs[i].any[0].name)
+		}
+	}
+	return names
+}
+
+// Params returns the parameters as they were put into the formulas.
+func (c *Method) Params() map[string]float64 {
+	p := make(map[string]float64, len(c.params))
+	for k, v := range c.params {
+		p[k] = v
+	}
+	return p
+}
+
+// ErrNothing is returned when no node of a model can be computed from a
+// recording.
+var ErrNothing = errors.New("nothing of the model can be computed from these counts")

@@ -1,0 +1,261 @@
+package counts
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// By is a set of kinds of scope: what to keep apart when counts are summed.
+// The empty set, and Run, sum everything.
+type By uint32
+
+// With returns the set with another kind in it.
+func (b By) With(k Kind) By {
+	if k == Run {
+		return b
+	}
+	return b | 1<<k
+}
+
+// Has reports whether a kind is in the set.
+func (b By) Has(k Kind) bool { return b&(1<<k) != 0 }
+
+// A Total sums tables: over intervals, and over the scopes that are not to be
+// kept apart. Its memory does not grow with the number of tables.
+type Total struct {
+	by     By
+	table  *Table // nil if nothing was gathered since the last Reset
+	spare  *Table // the memory of table after a Reset
+	source *Layout
+	column []int // of table, by column of source
+	scope  []int // of table, by scope of source
+	end    float64
+	seen   int
+}
+
+// NewTotal returns an empty total that keeps apart the kinds of by.
+func NewTotal(by By) *Total { return &Total{by: by} }
+
+// Begins reports whether a table belongs to another recording than what was
+// gathered: only an interval that comes later continues one.
+func (s *Total) Begins(t *Table) bool {
+	if s.table == nil {
+		return false
+	}
+	return !t.Interval || t.Start < s.end-1e-9
+}
+
+// Table returns what was gathered since the last Reset, nil if nothing. It is
+// valid until the next Add or Reset. Its *Layout stays the same as long as the
+// columns and scopes do, also over a Reset.
+func (s *Total) Table() *Table { return s.table }
+
+// Reset forgets what was gathered, for the next run or interval.
+func (s *Total) Reset() {
+	if s.table == nil {
+		return
+	}
+	s.spare, s.table, s.seen = s.table, nil, 0
+}
+
+// Add adds a table. It returns an error if the table's scopes cannot be kept
+// apart as asked: counts per socket do not tell CPUs.
+func (s *Total) Add(t *Table) error {
+	if s.source != t.Layout {
+		if err := s.adopt(t.Layout); err != nil {
+			return err
+		}
+	}
+	if s.table == nil {
+		s.begin(t)
+	} else {
+		s.extend(t)
+	}
+	for i := range t.Scopes {
+		row, into := t.Row(i), s.table.Row(s.scope[i])
+		for j := range row {
+			into[s.column[j]].Add(&row[j])
+		}
+	}
+	return nil
+}
+
+// begin starts a sum with a table's description.
+func (s *Total) begin(t *Table) {
+	layout := s.spare.Layout
+	s.table, s.spare = s.spare, nil
+	s.table.Reset(layout)
+	cells, notes := s.table.cells, s.table.Notes[:0]
+	*s.table = *t
+	s.table.Layout, s.table.cells = layout, cells
+	s.table.Notes = append(notes, t.Notes...)
+	s.table.Interval = t.Interval && s.by.Has(Interval)
+	s.end = t.Start + t.Duration
+	s.seen = 1
+}
+
+// extend adds a later interval's time and notes.
+func (s *Total) extend(t *Table) {
+	s.seen++
+	s.end = t.Start + t.Duration
+	if !math.IsNaN(t.Duration) {
+		s.table.Duration += t.Duration
+	}
+	for _, n := range t.Notes {
+		if len(s.table.Notes) < notesMost && !slices.Contains(s.table.Notes, n) {
+			s.table.Notes = append(s.table.Notes, n)
+		}
+	}
+}
+
+// notesMost bounds the notes of a sum.
+const notesMost = 100
+
+// adopt works out where a layout's columns and scopes go, extending the total's
+// own layout by those it does not have yet.
+func (s *Total) adopt(l *Layout) error {
+	old := &Layout{}
+	switch {
+	case s.table != nil:
+		old = s.table.Layout
+	case s.spare != nil:
+		old = s.spare.Layout
+	}
+	own := &Layout{Columns: slices.Clone(old.Columns), Scopes: slices.Clone(old.Scopes)}
+	column, scope := place(own, l), make([]int, len(l.Scopes))
+	for i := range l.Scopes {
+		r, err := s.by.reduce(l.Scopes[i])
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(own.Scopes, func(o Scope) bool { return same(o, r) })
+		if at < 0 {
+			at = len(own.Scopes)
+			own.Scopes = append(own.Scopes, r)
+		} else if at >= len(old.Scopes) {
+			own.Scopes[at].CPUs += r.CPUs
+		}
+		scope[i] = at
+	}
+	s.source, s.column, s.scope = l, column, scope
+	switch {
+	case s.table == nil:
+		if s.spare == nil || !own.equal(old) {
+			s.spare = NewTable(own)
+		}
+	case !own.equal(old):
+		s.grow(own)
+	}
+	return nil
+}
+
+// place finds a layout's columns among another's, adding those it lacks. Equal
+// columns are told apart by their order.
+func place(own, l *Layout) []int {
+	at := make([]int, len(l.Columns))
+	taken := make([]bool, len(own.Columns), len(own.Columns)+len(l.Columns))
+	for i, c := range l.Columns {
+		k := 0
+		for k < len(own.Columns) && (taken[k] || own.Columns[k] != c) {
+			k++
+		}
+		if k == len(own.Columns) {
+			own.Columns = append(own.Columns, c)
+			taken = append(taken, false)
+		}
+		taken[k] = true
+		at[i] = k
+	}
+	return at
+}
+
+// same says whether two reduced scopes are one, whatever number of logical
+// processors each stands for.
+func same(a, b Scope) bool {
+	a.CPUs, b.CPUs = 0, 0
+	return a == b
+}
+
+// grow gives the sum a larger layout.
+func (s *Total) grow(own *Layout) {
+	old := s.table
+	bigger := NewTable(own)
+	for i := range old.Scopes {
+		copy(bigger.Row(i), old.Row(i))
+	}
+	s.table = old
+	s.table.Layout, s.table.cells = own, bigger.cells
+	s.table.Notes = append(s.table.Notes, "events or scopes came or went during the recording: sums are over the intervals that have them")
+}
+
+// reduce returns the scope that a scope is summed into.
+func (b By) reduce(s Scope) (Scope, error) {
+	r := RunScope("")
+	r.CPUs = s.CPUs
+	if r.CPUs == 0 && s.CPU != Unknown {
+		r.CPUs = 1
+	}
+	if b.Has(Interval) {
+		r.Kind = Interval
+	}
+	keep := func(k Kind, to *int, v int) error {
+		if !b.Has(k) {
+			return nil
+		}
+		if v == Unknown {
+			return fmt.Errorf("the counts are by %s: they cannot be told apart by %s", s.Kind, k)
+		}
+		*to, r.Kind = v, k
+		return nil
+	}
+	// From the coarse to the fine, so that Kind is the finest asked for.
+	for _, f := range []struct {
+		kind Kind
+		to   *int
+		v    int
+	}{{Node, &r.Node, s.Node}, {Socket, &r.Socket, s.Socket}, {Die, &r.Die, s.Die}, {Core, &r.Core, s.Core},
+		{CPU, &r.CPU, s.CPU}, {Thread, &r.TID, s.TID}} {
+		if err := keep(f.kind, f.to, f.v); err != nil {
+			return r, err
+		}
+	}
+	if b.Has(Die) || b.Has(Core) {
+		r.Socket = s.Socket
+	}
+	if b.Has(Core) {
+		r.Die = s.Die
+	}
+	if b.Has(Cgroup) {
+		if s.Cgroup == "" {
+			return r, fmt.Errorf("the counts are by %s: they cannot be told apart by cgroup", s.Kind)
+		}
+		r.Cgroup = s.Cgroup
+		if r.Kind == Run || r.Kind == Interval {
+			r.Kind = Cgroup
+		}
+	}
+	r.Label = s.label(r)
+	return r, nil
+}
+
+// label names what s was reduced to.
+func (s Scope) label(r Scope) string {
+	switch r.Kind {
+	case Run, Interval:
+		return ""
+	case s.Kind:
+		return s.Label
+	case Node:
+		return fmt.Sprintf("N%d", r.Node)
+	case Socket:
+		return fmt.Sprintf("S%d", r.Socket)
+	case Die:
+		return fmt.Sprintf("S%d-D%d", r.Socket, r.Die)
+	case Core:
+		return fmt.Sprintf("S%d-D%d-C%d", r.Socket, r.Die, r.Core)
+	case Cgroup:
+		return r.Cgroup
+	}
+	return s.Label
+}

@@ -1,0 +1,238 @@
+package metric
+
+import "fmt"
+
+// A Program is a compiled formula. It is immutable and may be used by several
+// goroutines at once.
+type Program struct {
+	code  []instr
+	slots []int
+	expr  *Expr          // for Why
+	slot  map[string]int // of each name in expr
+}
+
+// An UnresolvedError is what [Compile] says about a part of a formula that has
+// no value: a name without a slot, or a literal or call that was not folded.
+type UnresolvedError struct {
+	Part string // as formulas spell it
+}
+
+func (e *UnresolvedError) Error() string {
+	return fmt.Sprintf("formula: %s is not known here", e.Part)
+}
+
+// maxSpills is more than the intermediate results that any formula of MaxTerms
+// terms needs kept aside; see node. It is a power of two.
+const maxSpills = 16
+
+// An instr is one step of a program on a machine that works on one value, a,
+// and can keep others aside, on a stack.
+type instr struct {
+	do   do
+	op   op      // of applyLeft… and applyRight…
+	to   int32   // where a branch on 0 and a jump go: the step before
+	end  int32   // where a branch on unknown goes: the step before
+	slot int     // the input of …Slot
+	num  float64 // the number of …Num
+}
+
+// do is what an instr does. The steps of an operator come in threes, by what
+// its other operand is: an input, a number, or the value that was kept aside
+// last, which is thereby used up.
+type do uint8
+
+const (
+	loadSlot     do = iota // a = input
+	loadNum                // a = number
+	keepLoadSlot           // keep a, then a = input
+	keepLoadNum            // keep a, then a = number
+
+	addSlot // a + operand
+	addNum
+	addKept
+	subSlot // a - operand
+	subNum
+	subKept
+	fromSlot // operand - a
+	fromNum
+	fromKept
+	mulSlot // a * operand
+	mulNum
+	mulKept
+	divSlot // a / operand
+	divNum
+	divKept
+	overSlot // operand / a
+	overNum
+	overKept
+	lessSlot // a < operand
+	lessNum
+	lessKept
+	greaterSlot // a > operand
+	greaterNum
+	greaterKept
+	andSlot // a & operand
+	andNum
+	andKept
+	applyLeftSlot // a op operand
+	applyLeftNum
+	applyLeftKept
+	applyRightSlot // operand op a
+	applyRightNum
+	applyRightKept
+
+	negate // -a
+	branch // on the condition a: 0 goes to the other branch, unknown to the end
+	jump
+)
+
+// steps returns the first of the three steps of an operator, for a as its left
+// operand and for a as its right one.
+func (o op) steps() (left, right do) {
+	switch o {
+	case opAdd:
+		return addSlot, addSlot
+	case opSub:
+		return subSlot, fromSlot
+	case opMul:
+		return mulSlot, mulSlot
+	case opDiv, opRatio:
+		return divSlot, overSlot
+	case opLess:
+		return lessSlot, greaterSlot
+	case opGreater:
+		return greaterSlot, lessSlot
+	case opAnd:
+		return andSlot, andSlot
+	}
+	return applyLeftSlot, applyRightSlot
+}
+
+// Compile turns a formula into a program that takes the value of each name from
+// the slot that the function gives; a negative slot means that there is none.
+// Names without a slot, literals and calls that [Expr.Fold] left are an
+// [*UnresolvedError].
+func Compile(e *Expr, slot func(name string) int) (*Program, error) {
+	if e.op == opTooLarge {
+		return nil, ErrTooLarge
+	}
+	p := &Program{expr: e, slot: make(map[string]int)}
+	seen := make(map[int]bool)
+	for _, name := range e.Names() {
+		s := slot(name)
+		if s < 0 {
+			return nil, &UnresolvedError{Part: escapeName(name)}
+		}
+		p.slot[name] = s
+		if !seen[s] {
+			seen[s] = true
+			p.slots = append(p.slots, s)
+		}
+	}
+	if err := p.emit(e, false); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Slots returns the slots that the program may look at, in the order in which
+// their names first appear in the formula. The caller must not change it.
+func (p *Program) Slots() []int { return p.slots }
+
+// emit appends the steps that evaluate e, after keeping the current value aside
+// if keep is set.
+func (p *Program) emit(e *Expr, keep bool) error {
+	switch {
+	case e.simple():
+		p.load(e, keep)
+	case e.op == opNeg:
+		if err := p.emit(e.x, keep); err != nil {
+			return err
+		}
+		p.add(instr{do: negate})
+	case e.op == opIf:
+		return p.emitIf(e, keep)
+	case e.op.binary():
+		return p.emitBinary(e, keep)
+	default:
+		return &UnresolvedError{Part: e.String()}
+	}
+	return nil
+}
+
+func (p *Program) add(i instr) { p.code = append(p.code, i) }
+
+// load appends the step that fetches a number or an input.
+func (p *Program) load(e *Expr, keep bool) {
+	first := loadSlot
+	if keep {
+		first = keepLoadSlot
+	}
+	p.add(p.with(first, e))
+}
+
+// with returns the step of a group that uses e, a name or a number; nil stands
+// for the value kept aside.
+func (p *Program) with(group do, e *Expr) instr {
+	switch {
+	case e == nil:
+		return instr{do: group + 2}
+	case e.op == opNumber:
+		return instr{do: group + 1, num: e.num}
+	}
+	return instr{do: group, slot: p.slot[e.text]}
+}
+
+// emitBinary evaluates the operand first that is harder, then the other with
+// the result kept aside; what is simple needs no step of its own.
+func (p *Program) emitBinary(e *Expr, keep bool) error {
+	left, right := e.op.steps()
+	var last instr
+	var err error
+	switch {
+	case e.y.simple():
+		last = p.with(left, e.y)
+		err = p.emit(e.x, keep)
+	case e.x.simple():
+		last = p.with(right, e.x)
+		err = p.emit(e.y, keep)
+	case e.x.spills >= e.y.spills:
+		last = p.with(right, nil)
+		err = p.emitBoth(e.x, e.y, keep)
+	default:
+		last = p.with(left, nil)
+		err = p.emitBoth(e.y, e.x, keep)
+	}
+	last.op = e.op
+	p.add(last)
+	return err
+}
+
+// emitBoth evaluates first and keeps it aside while it evaluates second.
+func (p *Program) emitBoth(first, second *Expr, keep bool) error {
+	if err := p.emit(first, keep); err != nil {
+		return err
+	}
+	return p.emit(second, true)
+}
+
+// emitIf evaluates the condition, then one of the branches.
+func (p *Program) emitIf(e *Expr, keep bool) error {
+	if err := p.emit(e.y, keep); err != nil {
+		return err
+	}
+	test := len(p.code)
+	p.add(instr{do: branch})
+	if err := p.emit(e.x, false); err != nil {
+		return err
+	}
+	skip := len(p.code)
+	p.code[test].to = int32(skip)
+	p.add(instr{do: jump})
+	if err := p.emit(e.z, false); err != nil {
+		return err
+	}
+	p.code[test].end = int32(len(p.code) - 1)
+	p.code[skip].to = p.code[test].end
+	return nil
+}

@@ -1,0 +1,215 @@
+package metric
+
+import "math"
+
+var unknown = math.NaN()
+
+// isFinite reports whether v is a number: neither unknown nor infinite.
+// The obvious v-v == 0 is wrong for a product: where the compiler fuses the
+// multiplication and the subtraction, their difference is the rounding error.
+func isFinite(v float64) bool { return math.Abs(v) <= math.MaxFloat64 }
+
+// finite returns v, or unknown in place of what is infinite.
+func finite(v float64) float64 {
+	if isFinite(v) {
+		return v
+	}
+	return unknown
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// less is x < y, unknown where one of them is.
+func less(x, y float64) float64 {
+	if x != x || y != y {
+		return unknown
+	}
+	return truth(x < y)
+}
+
+// and is x & y: 0 where one of them is, whatever the other.
+func and(x, y float64) float64 {
+	switch {
+	case x == 0 || y == 0:
+		return 0
+	case x != x || y != y:
+		return unknown
+	}
+	return 1
+}
+
+// not is 1 where x is 0, and 0 where it is another number.
+func not(x float64) float64 {
+	if x != x {
+		return unknown
+	}
+	return truth(x == 0)
+}
+
+// apply is the operator o on two values that are finite or unknown.
+func apply(o op, x, y float64) float64 {
+	switch o {
+	case opAnd:
+		return and(x, y)
+	case opOr:
+		return not(and(not(x), not(y)))
+	}
+	if x != x || y != y {
+		return unknown
+	}
+	switch o {
+	case opAdd:
+		return finite(x + y)
+	case opSub:
+		return finite(x - y)
+	case opMul:
+		return finite(x * y)
+	case opDiv, opRatio:
+		return finite(x / y) // unknown if y is 0: the quotient is infinite or NaN
+	case opMod:
+		return math.Mod(math.Trunc(x), math.Trunc(y)) // NaN if the whole part of y is 0
+	case opMin:
+		return min(x, y)
+	case opMax:
+		return max(x, y)
+	case opLess:
+		return truth(x < y)
+	case opGreater:
+		return truth(x > y)
+	case opLessEqual:
+		return truth(x <= y)
+	case opGreaterEqual:
+		return truth(x >= y)
+	case opEqual:
+		return truth(x == y)
+	case opNotEqual:
+		return truth(x != y)
+	case opXor:
+		return truth((x != 0) != (y != 0))
+	}
+	return unknown
+}
+
+// Eval evaluates the program. in holds the value of each slot, NaN where it is
+// missing, and must be longer than the highest of [Program.Slots]. The result is
+// NaN where it is unknown, and never infinite. Eval does not allocate, and may
+// be called from several goroutines at once.
+func (p *Program) Eval(in []float64) float64 {
+	var kept [maxSpills]float64 // intermediate results put aside
+	var n uint                  // how many
+	var a float64               // the one being worked on
+	code := p.code
+	for pc := 0; pc < len(code); pc++ {
+		c := &code[pc]
+		switch c.do {
+		case loadSlot:
+			a = finite(in[c.slot])
+		case loadNum:
+			a = c.num
+		case keepLoadSlot:
+			kept[n%maxSpills] = a
+			n++
+			a = finite(in[c.slot])
+		case keepLoadNum:
+			kept[n%maxSpills] = a
+			n++
+			a = c.num
+
+		case addSlot:
+			a = finite(a + in[c.slot])
+		case addNum:
+			a = finite(a + c.num)
+		case addKept:
+			n--
+			a = finite(a + kept[n%maxSpills])
+		case subSlot:
+			a = finite(a - in[c.slot])
+		case subNum:
+			a = finite(a - c.num)
+		case subKept:
+			n--
+			a = finite(a - kept[n%maxSpills])
+		case fromSlot:
+			a = finite(in[c.slot] - a)
+		case fromNum:
+			a = finite(c.num - a)
+		case fromKept:
+			n--
+			a = finite(kept[n%maxSpills] - a)
+		case mulSlot:
+			a = finite(a * in[c.slot])
+		case mulNum:
+			a = finite(a * c.num)
+		case mulKept:
+			n--
+			a = finite(a * kept[n%maxSpills])
+		case divSlot:
+			a = finite(a / finite(in[c.slot]))
+		case divNum:
+			a = finite(a / c.num)
+		case divKept:
+			n--
+			a = finite(a / kept[n%maxSpills])
+		case overSlot:
+			a = finite(in[c.slot] / a)
+		case overNum:
+			a = finite(c.num / a)
+		case overKept:
+			n--
+			a = finite(kept[n%maxSpills] / a)
+		case lessSlot:
+			a = less(a, finite(in[c.slot]))
+		case lessNum:
+			a = less(a, c.num)
+		case lessKept:
+			n--
+			a = less(a, kept[n%maxSpills])
+		case greaterSlot:
+			a = less(finite(in[c.slot]), a)
+		case greaterNum:
+			a = less(c.num, a)
+		case greaterKept:
+			n--
+			a = less(kept[n%maxSpills], a)
+		case andSlot:
+			a = and(a, finite(in[c.slot]))
+		case andNum:
+			a = and(a, c.num)
+		case andKept:
+			n--
+			a = and(a, kept[n%maxSpills])
+		case applyLeftSlot:
+			a = apply(c.op, a, finite(in[c.slot]))
+		case applyLeftNum:
+			a = apply(c.op, a, c.num)
+		case applyLeftKept:
+			n--
+			a = apply(c.op, a, kept[n%maxSpills])
+		case applyRightSlot:
+			a = apply(c.op, finite(in[c.slot]), a)
+		case applyRightNum:
+			a = apply(c.op, c.num, a)
+		case applyRightKept:
+			n--
+			a = apply(c.op, kept[n%maxSpills], a)
+
+		case negate:
+			a = -a
+		case branch:
+			switch {
+			case a == 0:
+				pc = int(c.to)
+			case a != a:
+				pc = int(c.end)
+			}
+		case jump:
+			pc = int(c.to)
+		}
+	}
+	return a + 0 // never -0
+}

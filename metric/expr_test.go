@@ -1,0 +1,178 @@
+package metric
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestFold(t *testing.T) {
+	known := Constants{
+		Value: func(name string) (float64, bool) {
+			v, ok := map[string]float64{"two": 2, "zero": 0, "nan": math.NaN(), "inf": math.Inf(1)}[name]
+			return v, ok
+		},
+		Literal: func(name string) (float64, bool) {
+			v, ok := map[string]float64{"#smt_on": 1, "#num_packages": 2, `source_count(arb@x@)`: 3}[name]
+			return v, ok
+		},
+		HasEvent: func(name string) bool { return name == "topdown-retiring" },
+		CPUID:    func(pattern string) bool { return pattern == "0x410fd493" },
+	}
+	for _, tt := range []struct{ src, want string }{
+		{"a + 2 * 3", "a + 6"},
+		{"two * a + two", "2 * a + 2"},
+		{"zero - two", "-2"},
+		{"-(two + 1)", "-3"},
+		{"-two * a", "-2 * a"},
+		{"two / 3 < 1", "1"},
+		{"min(two, 3) + max(two, 3) + d_ratio(two, 4) + 7 % two", "6.5"},
+		{"(2 > 1) + (2 >= 3) + (2 == 2) + (2 != 2) + (1 <= 2) + (1 < 2) + (1 ^ 0) + (3 & 4) + (0 | 0)", "6"},
+
+		{"a if #SMT_on else b", "a"},
+		{"a if zero else b", "b"},
+		{"a if two < 1 else b if #smt_on else c", "b"},
+		{"a if x else b if #smt_on else c", "a if x else b"},
+		{"a if #unknown else b", "a if #unknown else b"},
+		{"a / #num_packages", "a / 2"},
+		{"source_count(arb@x@) * source_count(y)", "3 * source_count(y)"},
+		{`a if has_event(topdown\-retiring) else b`, "a"},
+		{"a if has_event(slots) else b", "b"},
+		{"a if strcmp_cpuid_str(0x410fd493) | strcmp_cpuid_str(0x410fd490) ^ 1 else b", "a"},
+
+		// What one side decides, and what it does not.
+		{"0 & a", "0"},
+		{"a & zero", "0"},
+		{"1 | a", "1"},
+		{"a | two", "1"},
+		{"1 & a", "1 & a"},
+		{"a | 0", "a | 0"},
+		{"1 ^ a", "1 ^ a"},
+		{"0 * a", "0 * a"},
+		{"0 / a", "0 / a"},
+		{"a - a", "a - a"},
+		{"min(a, 0)", "min(a, 0)"},
+
+		// What has no result is kept, so that its reason can be given.
+		{"1 / zero", "1 / 0"},
+		{"d_ratio(1, zero) + 1", "d_ratio(1, 0) + 1"},
+		{"1 % 0.5", "1 % 0.5"},
+		{"1e300 * 1e300", "1e+300 * 1e+300"},
+		{"0 & 1 / 0", "0"},
+		{"a if 1 / 0 else b", "a if 1 / 0 else b"},
+		{"nan + inf", "nan + inf"},
+	} {
+		folded := mustParse(t, tt.src).Fold(known)
+		if got := folded.String(); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.src, got, tt.want)
+		}
+		if again := folded.Fold(known); !equal(again, folded) {
+			t.Errorf("%s: folds again, to %s", folded, again)
+		}
+	}
+}
+
+func TestFoldNothingKnown(t *testing.T) {
+	const src = "a if #smt_on & has_event(x) & strcmp_cpuid_str(y) else b / source_count(z)"
+	e := mustParse(t, src)
+	if got := e.Fold(Constants{}); got != e {
+		t.Errorf("got %s, want the same expression", got)
+	}
+}
+
+func TestSubstitute(t *testing.T) {
+	sub := map[string]*Expr{
+		"a": mustParse(t, "b + c"),
+		"b": mustParse(t, "never"),
+		"n": mustParse(t, "-2"),
+		"i": mustParse(t, "x if y else z"),
+	}
+	for _, tt := range []struct{ src, want string }{
+		{"a * d", "(b + c) * d"},
+		{"a", "b + c"},
+		{"d - a", "d - (b + c)"},
+		{"min(a, i)", "min(b + c, x if y else z)"},
+		{"1 + i", "1 + (x if y else z)"},
+		{"i if i else i", "(x if y else z) if (x if y else z) else x if y else z"},
+		{"-n", "2"},
+		{"-a", "-(b + c)"},
+		{"has_event(a) & #b", "has_event(a) & #b"},
+	} {
+		e := mustParse(t, tt.src)
+		s := e.Substitute(func(name string) *Expr { return sub[name] })
+		if got := s.String(); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.src, got, tt.want)
+		}
+		if !equal(s, mustParse(t, s.String())) {
+			t.Errorf("%s: %s parses to another tree", tt.src, s)
+		}
+		if e.String() != mustParse(t, tt.src).String() {
+			t.Errorf("%s: changed to %s", tt.src, e)
+		}
+	}
+	e := mustParse(t, "a + b")
+	if got := e.Substitute(func(string) *Expr { return nil }); got != e {
+		t.Errorf("nothing to substitute: got %s, want the same expression", got)
+	}
+}
+
+// TestSubstituteGrowth doubles a sum until it is too large, as a model could by
+// nodes that each use the one before twice.
+func TestSubstituteGrowth(t *testing.T) {
+	twice := mustParse(t, "a + a")
+	e := twice
+	for range 15 {
+		e = twice.Substitute(func(string) *Expr { return e })
+	}
+	// The largest complete tree: it needs the most values kept aside.
+	if want := int32(MaxTerms - 1); e.terms != want {
+		t.Errorf("got %d terms, want %d", e.terms, want)
+	}
+	if e.spills >= maxSpills {
+		t.Errorf("%d values are kept aside, more than there is room for", e.spills)
+	}
+	if got := mustCompile(t, e).Eval([]float64{1}); got != 1<<16 {
+		t.Errorf("got %g, want %d", got, 1<<16)
+	}
+
+	e = twice.Substitute(func(string) *Expr { return e })
+	e = twice.Substitute(func(string) *Expr { return e }) // and whatever has it in it
+	if _, err := Compile(e, func(string) int { return 0 }); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("Compile: got %v, want %v", err, ErrTooLarge)
+	}
+	if _, err := e.Unit(func(string) (Unit, bool) { return Unit{}, true }); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("Unit: got %v, want %v", err, ErrTooLarge)
+	}
+	if got := e.Fold(Constants{}); got != e || e.Names() != nil {
+		t.Errorf("Fold: got %s with the names %v, want nothing", got, e.Names())
+	}
+	if !strings.Contains(e.String(), "131072") {
+		t.Errorf("String: got %q, want the limit", e)
+	}
+}
+
+func TestCompileUnresolved(t *testing.T) {
+	for _, tt := range []struct{ src, want string }{
+		{"a + b", "b"},
+		{`a + cpu@event\=1@`, `cpu@event\=1@`},
+		{"a + #smt_on", "#smt_on"},
+		{"a if has_event(x) else a", "has_event(x)"},
+		{"a * source_count(x)", "source_count(x)"},
+		{"strcmp_cpuid_str(0x1) & a", "strcmp_cpuid_str(0x1)"},
+		{"a if a else -#slots", "#slots"},
+		{"(a + a) * (a * #slots)", "#slots"},
+		{"(#cores + a) * (a * #slots)", "#cores"},
+	} {
+		_, err := Compile(mustParse(t, tt.src), func(name string) int {
+			if name == "a" {
+				return 0
+			}
+			return -1
+		})
+		var unresolved *UnresolvedError
+		if !errors.As(err, &unresolved) || unresolved.Part != tt.want || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want it about %s", tt.src, err, tt.want)
+		}
+	}
+}

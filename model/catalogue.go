@@ -1,0 +1,517 @@
+package model
+
+import (
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+//go:embed data
+var embedded embed.FS
+
+// A Catalogue holds the processors, their event tables and the models.
+//
+// It reads little at first: the processors and the heads of the model files. A
+// model, an event table or a text is read when it is asked for. All methods but
+// [Catalogue.Add] may be called from several goroutines at once.
+type Catalogue struct {
+	lib   *library
+	added []source // the user's own, which hide the library's of the same name and processor
+
+	mu     sync.Mutex
+	models map[modelKey]loaded
+}
+
+type modelKey struct{ file, cpu string }
+
+type loaded struct {
+	m   *Model
+	err error
+}
+
+// A library is a folder of files laid out as data/ is:
+//
+//	cpus.toml            the processors
+//	texts.toml           titles and explanations that models share
+//	models/…/*.toml      the models; what another extends is named by its path without .toml
+//	events/*.csv         the event tables; those of a layout's name (intel.csv) hold its processors only
+type library struct {
+	fsys    fs.FS
+	cpus    []CPU
+	sources []source // of models, in the order of their paths
+	texts   func() (texts, error)
+
+	mu     sync.Mutex
+	tables map[string]loadedTable // by layout and key
+}
+
+// A ModelInfo is what the head of a model's file says, which is known without
+// reading the rest of it.
+type ModelInfo struct {
+	Name    string
+	Version string
+	Title   string
+	CPUs    []string
+	File    string
+	Own     bool // the user's, and not of the catalogue
+}
+
+// A source is a file that holds a model.
+type source struct {
+	ModelInfo
+	fsys fs.FS
+	dir  string // folder of the models in fsys
+	stem string // path below dir, without .toml
+	line int    // of the key "cpus"
+}
+
+// Embedded returns the catalogue that is part of the program. What is added to
+// it is not in the one that the next call returns.
+func Embedded() (*Catalogue, error) {
+	lib, err := embeddedLibrary()
+	if err != nil {
+		return nil, err
+	}
+	return &Catalogue{lib: lib}, nil
+}
+
+var embeddedLibrary = sync.OnceValues(func() (*library, error) {
+	data, err := fs.Sub(embedded, "data")
+	if err != nil {
+		return nil, err
+	}
+	return openLibrary(data)
+})
+
+// Load returns the catalogue of the files in fsys, which is laid out as the
+// folder data of this package: cpus.toml, texts.toml, models and events, of
+// which only the first must be there.
+func Load(fsys fs.FS) (*Catalogue, error) {
+	lib, err := openLibrary(fsys)
+	if err != nil {
+		return nil, err
+	}
+	if err := lib.checkIDs(); err != nil {
+		return nil, err
+	}
+	return &Catalogue{lib: lib}, nil
+}
+
+func openLibrary(fsys fs.FS) (*library, error) {
+	lib := &library{fsys: fsys, tables: map[string]loadedTable{}}
+	lib.texts = sync.OnceValues(func() (texts, error) { return readTexts(fsys, "texts.toml") })
+	var err error
+	if lib.cpus, err = readCPUs(fsys, "cpus.toml"); err != nil {
+		return nil, err
+	}
+	if lib.sources, err = lib.scanModels(fsys, "models"); err != nil {
+		return nil, err
+	}
+	return lib, lib.checkSources()
+}
+
+// checkSources makes sure that a name and a processor choose one model.
+func (lib *library) checkSources() error {
+	type key struct{ name, cpu string }
+	first := map[key]string{}
+	for i := range lib.sources {
+		s := &lib.sources[i]
+		for _, cpu := range s.CPUs {
+			k := key{s.Name, cpu}
+			if file, ok := first[k]; ok {
+				return &Error{File: s.File, Line: s.line, Msg: fmt.Sprintf("cpus: processor %q has a model %q already, in %s", cpu, s.Name, file)}
+			}
+			first[k] = s.File
+		}
+	}
+	return nil
+}
+
+// maxModelFiles bounds a folder of models.
+const maxModelFiles = 10_000
+
+// scanModels reads the heads of the model files below dir.
+func (lib *library) scanModels(fsys fs.FS, dir string) ([]source, error) {
+	var sources []source
+	err := fs.WalkDir(fsys, dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && name == dir:
+			return fs.SkipAll
+		case err != nil:
+			return err
+		case d.IsDir() || path.Ext(name) != ".toml":
+			return nil
+		case len(sources) == maxModelFiles:
+			return fmt.Errorf("%s: more than %d model files", dir, maxModelFiles)
+		}
+		stem := strings.TrimSuffix(name, ".toml")
+		if dir != "." {
+			stem = strings.TrimPrefix(stem, dir+"/")
+		}
+		s := source{fsys: fsys, dir: dir, stem: stem}
+		s.File = name
+		if err := lib.scanHead(&s); err != nil {
+			return err
+		}
+		sources = append(sources, s)
+		return nil
+	})
+	return sources, err
+}
+
+// headSize is how much of a model file is read for its head at first.
+const headSize = 4096
+
+// scanHead reads the head of a model file: the keys before its first table.
+// What it does not state is that of the file it extends.
+func (lib *library) scanHead(s *source) error {
+	h, err := readHead(s.fsys, s.path(), s.File)
+	if err != nil {
+		return err
+	}
+	s.line = h.cpusLine
+	for depth := 0; ; depth++ {
+		s.Name = cmp.Or(s.Name, h.name)
+		s.Version = cmp.Or(s.Version, h.version)
+		s.Title = cmp.Or(s.Title, h.title)
+		if s.CPUs == nil {
+			s.CPUs = h.cpus
+		}
+		if h.extends == "" {
+			break
+		}
+		if depth == maxExtends {
+			return &Error{File: s.File, Line: 1, Msg: fmt.Sprintf("extends: a chain of more than %d files, or one that comes back to itself", maxExtends)}
+		}
+		fsys, name, err := lib.find(s, h.extends)
+		if err != nil {
+			return &Error{File: s.File, Line: 1, Msg: err.Error()}
+		}
+		if h, err = readHead(fsys, name, name); err != nil {
+			return err
+		}
+	}
+	for _, cpu := range s.CPUs {
+		if lib.named(cpu) == nil {
+			err := lib.unknownCPU(cpu)
+			return &Error{File: s.File, Line: s.line, Msg: "cpus: " + err.Error()}
+		}
+	}
+	return nil
+}
+
+func (s *source) path() string { return path.Join(s.dir, s.stem+".toml") }
+
+// find returns the file that a model extends by its stem: beside the model, or
+// else in the library.
+func (lib *library) find(s *source, stem string) (fs.FS, string, error) {
+	name := stem + ".toml"
+	if !fs.ValidPath(name) {
+		return nil, "", fmt.Errorf("extends: %q is not the path of a model file without .toml", clip(stem))
+	}
+	own := path.Join(s.dir, name)
+	if _, err := fs.Stat(s.fsys, own); err == nil && stem != s.stem {
+		return s.fsys, own, nil
+	}
+	name = path.Join("models", name)
+	if _, err := fs.Stat(lib.fsys, name); err == nil {
+		return lib.fsys, name, nil
+	}
+	return nil, "", fmt.Errorf("extends: there is no model file %s.toml, neither beside this one nor in the catalogue", clip(stem))
+}
+
+// A head is what the keys before the first table of a model file say.
+type head struct {
+	name, version, title, extends string
+	cpus                          []string
+	cpusLine                      int
+}
+
+func readHead(fsys fs.FS, name, file string) (head, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return head{}, err
+	}
+	defer f.Close()
+	buf := make([]byte, headSize)
+	n, err := io.ReadFull(f, buf)
+	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
+		return head{}, err
+	}
+	h, whole, err := parseHead(buf[:n])
+	if n == headSize && (err != nil || !whole) {
+		data, rerr := readFile(fsys, name)
+		if rerr != nil {
+			return head{}, rerr
+		}
+		h, _, err = parseHead(data)
+		buf, n = data, len(data)
+	}
+	if err != nil {
+		// The decoder says it better, and with the line.
+		if _, derr := decodeModel(buf[:n], file); derr != nil {
+			return head{}, derr
+		}
+		return head{}, &Error{File: file, Msg: err.Error()}
+	}
+	return h, nil
+}
+
+// parseHead reads the keys before the first table, and reports whether it came
+// to one.
+func parseHead(data []byte) (h head, whole bool, err error) {
+	h.cpusLine = 1
+	err = expressions(data, func(e expression) bool {
+		if e.kind != unstable.KeyValue {
+			whole = true
+			return false
+		}
+		if e.value.Kind == unstable.String {
+			text := string(e.value.Data)
+			switch e.key {
+			case "name":
+				h.name = text
+			case "version":
+				h.version = text
+			case "title":
+				h.title = text
+			case "extends":
+				h.extends = text
+			}
+		}
+		if e.key == "cpus" && e.value.Kind == unstable.Array {
+			h.cpusLine = e.line
+			h.cpus = []string{}
+			for it := e.value.Children(); it.Next(); {
+				h.cpus = append(h.cpus, string(it.Node().Data))
+			}
+		}
+		return true
+	})
+	return h, whole, err
+}
+
+// Add adds the user's own models: each path is a model file, or a folder of
+// them. They hide the ones of the same name and processor that are there
+// already. What a model extends is looked for beside it and then in the
+// catalogue. Faults that keep a model from loading are returned as [Errors].
+func (c *Catalogue) Add(paths ...string) error {
+	for _, p := range paths {
+		sources, err := c.lib.own(p)
+		if err != nil {
+			return err
+		}
+		for i := range sources {
+			s := &sources[i]
+			if len(s.CPUs) == 0 {
+				continue // only for others to extend
+			}
+			if _, err := c.load(s, c.lib.named(s.CPUs[0])); err != nil {
+				return err
+			}
+		}
+		c.added = append(sources, c.added...)
+	}
+	return nil
+}
+
+// own reads the heads of the user's model file, or folder of them.
+func (lib *library) own(p string) ([]source, error) {
+	info, err := os.Stat(p)
+	if err != nil {
+		return nil, err
+	}
+	var sources []source
+	if info.IsDir() {
+		if sources, err = lib.scanModels(os.DirFS(p), "."); err != nil {
+			return nil, under(p, err)
+		}
+		for i := range sources {
+			sources[i].File = filepath.Join(p, filepath.FromSlash(sources[i].File))
+		}
+	} else {
+		dir, name := filepath.Split(p)
+		s := source{fsys: os.DirFS(cmp.Or(dir, ".")), dir: ".", stem: strings.TrimSuffix(name, ".toml")}
+		s.File = p
+		if s.stem == name {
+			return nil, fmt.Errorf("%s: the name of a model file ends in .toml", p)
+		}
+		if err := lib.scanHead(&s); err != nil {
+			return nil, err
+		}
+		if len(s.CPUs) == 0 {
+			return nil, Errors{{File: p, Line: 1, Msg: "cpus: the model does not say which processors it is for"}}
+		}
+		sources = []source{s}
+	}
+	for i := range sources {
+		sources[i].Own = true
+	}
+	return sources, nil
+}
+
+// under puts the folder before the names of the files in it.
+func under(dir string, err error) error {
+	if all := (Errors)(nil); errors.As(err, &all) {
+		for _, e := range all {
+			e.File = filepath.Join(dir, e.File)
+		}
+		return all
+	}
+	if e := (*Error)(nil); errors.As(err, &e) {
+		e.File = filepath.Join(dir, e.File)
+	}
+	return err
+}
+
+// Models returns the models for a processor by its name, the default one
+// first; for "", all of them. The user's own come before the catalogue's.
+func (c *Catalogue) Models(cpu string) []ModelInfo {
+	var out []ModelInfo
+	for _, s := range c.sources(cpu) {
+		out = append(out, s.ModelInfo)
+	}
+	return out
+}
+
+// sources returns the sources of Models. Of two that have a model of one name
+// for the processor, only the first counts.
+func (c *Catalogue) sources(cpu string) []*source {
+	var out []*source
+	seen := map[string]bool{}
+	for _, list := range [][]source{c.added, c.lib.sources} {
+		for i := range list {
+			s := &list[i]
+			if len(s.CPUs) == 0 || cpu != "" && (seen[s.Name] || !slices.Contains(s.CPUs, cpu)) {
+				continue
+			}
+			seen[s.Name] = true
+			out = append(out, s)
+		}
+	}
+	if p := c.lib.named(cpu); p != nil && p.Model != "" {
+		slices.SortStableFunc(out, func(x, y *source) int {
+			return order(x.Name == p.Model, y.Name == p.Model)
+		})
+	}
+	return out
+}
+
+// order puts true before false.
+func order(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case x:
+		return -1
+	}
+	return 1
+}
+
+// Model returns a model for a processor, which is named as for
+// [Catalogue.CPU]; name "" is the processor's default model. The errors are
+// those of CPU, *[UnknownModelError] and, for faults in the file, [Errors].
+func (c *Catalogue) Model(name, cpu string) (*Model, error) {
+	p := c.lib.named(cpu)
+	if p == nil {
+		found, err := c.CPU(cpu)
+		if err != nil {
+			return nil, err
+		}
+		p = found
+	}
+	unknown := &UnknownModelError{Name: name, CPU: p.Name}
+	for _, s := range c.sources(p.Name) {
+		if name == "" || s.Name == name {
+			return c.load(s, p)
+		}
+		unknown.Have = append(unknown.Have, s.Name)
+	}
+	return nil, unknown
+}
+
+// load returns the model in a source for one of its processors.
+func (c *Catalogue) load(s *source, p *CPU) (*Model, error) {
+	k := modelKey{s.File, p.Name}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, ok := c.models[k]
+	if !ok {
+		if c.models == nil {
+			c.models = map[modelKey]loaded{}
+		}
+		l.m, l.err = c.lib.read(s, p)
+		c.models[k] = l
+	}
+	return l.m, l.err
+}
+
+// read reads the model in a source for one of its processors: with what it
+// extends, the texts it shares, and the processor's values of its parameters.
+func (lib *library) read(s *source, p *CPU) (*Model, error) {
+	f, err := lib.decode(s.fsys, s.path(), s.File)
+	if err != nil {
+		return nil, err
+	}
+	f, err = resolve(f, func(stem string) (*modelFile, error) {
+		fsys, name, err := lib.find(s, stem)
+		if err != nil {
+			return nil, err
+		}
+		return lib.decode(fsys, name, name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	m, err := build(f, s.File)
+	if err != nil {
+		return nil, err
+	}
+	for i := range m.Parameters {
+		par := &m.Parameters[i]
+		if v, ok := p.Params[par.Name]; ok && par.Value == nil {
+			par.Value = &v
+		}
+	}
+	shared, err := lib.texts()
+	if err != nil {
+		return nil, err
+	}
+	shared.apply(m)
+	if err := lib.bind(m, p); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (lib *library) decode(fsys fs.FS, name, file string) (*modelFile, error) {
+	data, err := readFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	return decodeModel(data, file)
+}
+
+// CPUs returns all processors, in the order in which identifications are
+// matched against them.
+func (c *Catalogue) CPUs() []*CPU {
+	out := make([]*CPU, len(c.lib.cpus))
+	for i := range c.lib.cpus {
+		out[i] = &c.lib.cpus[i]
+	}
+	return out
+}
+
+// Events returns the event table of a processor.
+func (c *Catalogue) Events(p *CPU) (*EventTable, error) { return c.lib.events(p) }

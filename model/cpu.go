@@ -1,0 +1,430 @@
+package model
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+type cpuTable struct {
+	Name     string
+	Title    string
+	Vendor   string
+	IDs      []string `toml:"ids"`
+	Aliases  []string
+	CoreType string   `toml:"core-type"`
+	PMUs     []string `toml:"pmus"`
+	Width    int
+	Threads  int
+	Layout   string
+	Events   string
+	Model    string
+	Params   map[string]float64
+}
+
+// readCPUs reads the list of processors.
+func readCPUs(fsys fs.FS, name string) ([]CPU, error) {
+	data, err := readFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		CPU []cpuTable `toml:"cpu"`
+	}
+	if err := decodeStrict(data, name, &file); err != nil {
+		return nil, err
+	}
+	at, err := locate(data, name)
+	if err != nil {
+		return nil, err
+	}
+	var faults Errors
+	cpus := make([]CPU, len(file.CPU))
+	for i, t := range file.CPU {
+		cpus[i] = CPU(t)
+		checkCPU(&cpus[i], at.table("cpu", i), &faults)
+	}
+	checkCPUNames(cpus, at, &faults)
+	if len(faults) > 0 {
+		faults.sort()
+		return nil, faults
+	}
+	return cpus, nil
+}
+
+func checkCPU(p *CPU, pos position, faults *Errors) {
+	fault := func(key, format string, args ...any) {
+		*faults = append(*faults, pos.at(key).errorf(format, args...))
+	}
+	base, coreType, hybrid := strings.Cut(p.Name, ":")
+	if !isModelName(base) || hybrid && coreType != p.CoreType || !hybrid && p.CoreType != "" {
+		fault("name", "name: %q is not made of lower-case letters, digits and hyphens, with the core type of a hybrid processor after a colon", clip(p.Name))
+	}
+	if !slices.Contains(layouts, p.Layout) {
+		fault("layout", "layout %q is not one of %s", clip(p.Layout), strings.Join(layouts, ", "))
+	}
+	for _, pattern := range p.PMUs {
+		if _, err := path.Match(pattern, ""); err != nil {
+			fault("pmus", "pmus: %q: %v", clip(pattern), err)
+		}
+	}
+	if p.Width < 0 || p.Width > 64 {
+		fault("width", "width = %d", p.Width)
+	}
+	if p.Threads < 1 || p.Threads > 64 {
+		fault("threads", "threads = %d: at least one", p.Threads)
+	}
+	for name, v := range p.Params {
+		if !isFormulaName(name) || math.IsNaN(v) || math.IsInf(v, 0) {
+			fault("params", "params: %q = %v", clip(name), v)
+		}
+	}
+}
+
+// checkCPUNames makes sure that a name means one processor, or the core types
+// of one.
+func checkCPUNames(cpus []CPU, at *places, faults *Errors) {
+	type owner struct{ base, coreType string }
+	owners := map[string][]owner{}
+	for i := range cpus {
+		p := &cpus[i]
+		for _, name := range append([]string{p.base()}, p.Aliases...) {
+			clash := slices.IndexFunc(owners[name], func(o owner) bool { return o.base != p.base() || o.coreType == p.CoreType })
+			switch {
+			case !isModelName(name):
+				*faults = append(*faults, at.table("cpu", i).at("aliases").errorf("aliases: %q cannot be a name", clip(name)))
+			case clash >= 0:
+				*faults = append(*faults, at.table("cpu", i).at("name").errorf("%q is a name of %s already", name, owners[name][clash].base))
+			}
+			owners[name] = append(owners[name], owner{p.base(), p.CoreType})
+		}
+	}
+}
+
+// base returns the name of a processor without its core type.
+func (p *CPU) base() string {
+	base, _, _ := strings.Cut(p.Name, ":")
+	return base
+}
+
+// checkIDs compiles all identification patterns, which otherwise are compiled
+// as they are needed.
+func (lib *library) checkIDs() error {
+	for i := range lib.cpus {
+		p := &lib.cpus[i]
+		for _, id := range p.IDs {
+			_, err := compileID(id)
+			if p.Layout == layoutArm && err == nil {
+				_, err = parseHex(id)
+			}
+			if err != nil {
+				return &Error{File: "cpus.toml", Msg: fmt.Sprintf("processor %s: ids: %q: %v", p.Name, clip(id), err)}
+			}
+		}
+	}
+	return nil
+}
+
+// compileID compiles an identification pattern.
+func compileID(pattern string) (*regexp.Regexp, error) {
+	if len(pattern) > 200 {
+		return nil, errors.New("a pattern of more than 200 bytes")
+	}
+	return regexp.Compile(`(?i)^(?:` + pattern + `)$`)
+}
+
+// named returns the processor of a name exactly as the list has it, nil if
+// there is none.
+func (lib *library) named(name string) *CPU {
+	for i := range lib.cpus {
+		if lib.cpus[i].Name == name {
+			return &lib.cpus[i]
+		}
+	}
+	return nil
+}
+
+// CPU returns a processor by its name, an alias or an identification string as
+// Linux's perf and the vendors' map files write it:
+//
+//	skylakex   skx   alderlake:core
+//	GenuineIntel-6-55-4   AuthenticAMD-25-11   GenuineIntel-6-97-2:core
+//	0x00000000410fd0c0   410fd0c0              (Arm, MIDR_EL1)
+//	0x004d0200                                 (POWER, PVR)
+//	0x489-0x8000000000000007-0x0               (RISC-V: vendor, architecture, implementation)
+//
+// Case does not matter. The core type of a hybrid processor follows a colon;
+// without one the error is a *[CoreTypeError], and for a processor that is not
+// known an *[UnknownCPUError].
+func (c *Catalogue) CPU(query string) (*CPU, error) { return c.lib.cpu(query) }
+
+func (lib *library) cpu(query string) (*CPU, error) {
+	query = strings.TrimSpace(query)
+	spelt, coreType, typed := strings.Cut(query, ":")
+	found := lib.byName(strings.ToLower(spelt))
+	if len(found) == 0 {
+		found = lib.byID(strings.ToLower(spelt))
+	}
+	if len(found) == 0 {
+		return nil, lib.unknownCPU(query)
+	}
+	if !typed && found[0].CoreType == "" {
+		return found[0], nil
+	}
+	var choices []string
+	for _, p := range found {
+		if typed && p.CoreType == strings.ToLower(coreType) {
+			return p, nil
+		}
+		choices = append(choices, spelt+":"+p.CoreType)
+	}
+	if found[0].CoreType == "" {
+		return nil, &UnknownCPUError{Query: query, Hint: "it has one type of core", Near: []string{spelt}}
+	}
+	if !typed && len(found) == 1 {
+		return found[0], nil // an alias of one core type
+	}
+	return nil, &CoreTypeError{Query: query, Type: coreType, Choices: choices}
+}
+
+// byName returns the processors of a name or an alias: several if they are the
+// core types of a hybrid.
+func (lib *library) byName(name string) []*CPU {
+	var found []*CPU
+	for i := range lib.cpus {
+		p := &lib.cpus[i]
+		if p.base() == name || slices.Contains(p.Aliases, name) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// byID returns the first processor that answers to an identification, with
+// the other core types of it.
+func (lib *library) byID(id string) []*CPU {
+	var found []*CPU
+	for i := range lib.cpus {
+		p := &lib.cpus[i]
+		if (len(found) == 0 || found[0].base() == p.base()) && p.answersTo(id) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// answersTo reports whether one of the patterns of p matches an identification.
+func (p *CPU) answersTo(id string) bool {
+	return slices.ContainsFunc(p.IDs, func(pattern string) bool { return matchID(p.Layout, pattern, id) })
+}
+
+// MatchID reports whether an identification pattern, as in the map files of
+// Linux and Intel and in strcmp_cpuid_str of a formula, matches an
+// identification of the processor.
+func (p *CPU) MatchID(pattern, id string) bool { return matchID(p.Layout, pattern, id) }
+
+func matchID(layout, pattern, id string) bool {
+	switch layout {
+	case layoutIntel, layoutAMD:
+		return matchX86(pattern, id)
+	case layoutArm:
+		return matchMIDR(pattern, id)
+	case layoutPower:
+		v, err := parseHex(id)
+		return err == nil && v <= math.MaxUint32 && matchWhole(pattern, fmt.Sprintf("0x%08x", v))
+	}
+	return strings.Count(id, "-") == 2 && matchWhole(pattern, id)
+}
+
+// matchWhole reports whether a pattern matches the whole of s.
+func matchWhole(pattern, s string) bool {
+	if !hasPrefixFold(s, literalPrefix(pattern)) {
+		return false // without the cost of compiling it
+	}
+	re, err := compileID(pattern)
+	return err == nil && re.MatchString(s)
+}
+
+// literalPrefix returns a text with which whatever the pattern matches begins.
+func literalPrefix(pattern string) string {
+	end := strings.IndexAny(pattern, `\.+*?()|[]{}^$`)
+	switch {
+	case end < 0:
+		return pattern
+	case hasChoice(pattern):
+		return ""
+	case end > 0 && strings.IndexByte("*?{", pattern[end]) >= 0:
+		end-- // what is before it may be absent
+	}
+	return pattern[:end]
+}
+
+// hasChoice reports whether a pattern is several, with | between them.
+func hasChoice(pattern string) bool {
+	depth := 0
+	for _, r := range pattern {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case r == '|' && depth == 0:
+			return true
+		}
+	}
+	return false
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// matchX86 matches "VENDOR-family-MODEL[-stepping]", family in decimal and the
+// others in hexadecimal. A pattern without a stepping is for every stepping.
+// See strcmp_cpuid_str in Linux's tools/perf/arch/x86/util/header.c.
+func matchX86(pattern, id string) bool {
+	parts := strings.Split(id, "-")
+	if len(parts) != 3 && len(parts) != 4 {
+		return false
+	}
+	if len(parts) == 4 && !hasStepping(pattern) {
+		id = strings.Join(parts[:3], "-")
+	}
+	return matchWhole(pattern, id)
+}
+
+// hasStepping reports whether a pattern names the stepping: whether it has
+// three hyphens outside of brackets.
+func hasStepping(pattern string) bool {
+	hyphens, inside := 0, false
+	for _, r := range pattern {
+		switch {
+		case r == '[':
+			inside = true
+		case r == ']':
+			inside = false
+		case r == '-' && !inside:
+			hyphens++
+		}
+	}
+	return hyphens == 3
+}
+
+// Fields of Arm's MIDR_EL1.
+const (
+	midrVariant  = 0xf << 20
+	midrRevision = 0xf
+)
+
+// matchMIDR matches a MIDR. A pattern whose variant and revision are 0 is for
+// all of them, any other for that revision and later ones. See strcmp_cpuid_str
+// in Linux's tools/perf/arch/arm64/util/header.c.
+func matchMIDR(pattern, id string) bool {
+	want, err := parseHex(pattern)
+	if err != nil {
+		return false
+	}
+	have, err := parseHex(id)
+	if err != nil || (want^have)&^(midrVariant|midrRevision) != 0 {
+		return false
+	}
+	return cmp.Or(cmp.Compare(have&midrVariant, want&midrVariant), cmp.Compare(have&midrRevision, want&midrRevision)) >= 0
+}
+
+// parseHex parses a register's value as it is printed: with or without 0x, and
+// with leading zeros.
+func parseHex(s string) (uint64, error) {
+	s = strings.TrimPrefix(strings.ToLower(s), "0x")
+	if len(s) < 6 {
+		return 0, errors.New("too short for the value of a register")
+	}
+	return strconv.ParseUint(s, 16, 64)
+}
+
+// unknownCPU returns the error for a name or an identification that no
+// processor answers to, with what may have been meant.
+func (lib *library) unknownCPU(query string) error {
+	e := &UnknownCPUError{Query: query}
+	base, coreType, typed := strings.Cut(strings.ToLower(query), ":")
+	if strings.Count(base, "-") == 2 && !looksLikeName(base) {
+		for i := range lib.cpus { // the model is known, but only with its stepping
+			p := &lib.cpus[i]
+			if slices.ContainsFunc(p.IDs, func(id string) bool { return hasStepping(id) && hasPrefixFold(id, base+"-") }) {
+				e.Near = append(e.Near, p.Name)
+				e.Hint = "its stepping decides, as in " + query + "-4"
+			}
+		}
+	}
+	if e.Hint == "" && !looksLikeName(base) {
+		return e
+	}
+	if len(e.Near) == 0 {
+		e.Near = lib.near(base)
+	}
+	if typed {
+		for i, name := range e.Near {
+			if full := name + ":" + coreType; lib.named(full) != nil {
+				e.Near[i] = full
+			}
+		}
+	}
+	return e
+}
+
+// looksLikeName reports whether a query is rather a name than an
+// identification.
+func looksLikeName(s string) bool {
+	return !looksRaw(s) && !looksRaw("0x"+s) && !strings.HasPrefix(s, "0x") &&
+		!strings.HasPrefix(s, "genuineintel-") && !strings.HasPrefix(s, "authenticamd-")
+}
+
+// near returns the names that are spelt most like s, three at most.
+func (lib *library) near(s string) []string {
+	best := map[string]int{}
+	for i := range lib.cpus {
+		p := &lib.cpus[i]
+		for _, name := range append([]string{p.base()}, p.Aliases...) {
+			d := distance(s, name)
+			if old, ok := best[p.base()]; d <= 1+len(name)/4 && (!ok || d < old) {
+				best[p.base()] = d
+			}
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(best), func(x, y string) int {
+		return cmp.Or(cmp.Compare(best[x], best[y]), strings.Compare(x, y))
+	})
+	return names[:min(len(names), 3)]
+}
+
+// distance is the least number of letters to insert, delete or replace to make
+// t of s (Levenshtein). What is far too long to be a name is far from all.
+func distance(s, t string) int {
+	if len(s) > maxName {
+		return len(s)
+	}
+	row := make([]int, len(t)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(s) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(t) {
+			cost := diagonal
+			if s[i] != t[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(t)]
+}

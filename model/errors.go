@@ -1,0 +1,113 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+)
+
+// An Error is a fault in a file of the catalogue.
+type Error struct {
+	File string
+	Line int // counted from 1; 0 where the fault has no line
+	Msg  string
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.File + ": " + e.Msg
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
+}
+
+// Errors are all the faults found in a file, in the order of its lines. The
+// text is one line: the first fault and the number of the others.
+type Errors []*Error
+
+func (e Errors) Error() string {
+	switch len(e) {
+	case 0:
+		return "no faults"
+	case 1:
+		return e[0].Error()
+	}
+	return fmt.Sprintf("%s (and %d more; cyclestack lint prints them all)", e[0], len(e)-1)
+}
+
+// Unwrap returns the faults, for errors.As.
+func (e Errors) Unwrap() []error {
+	out := make([]error, len(e))
+	for i := range e {
+		out[i] = e[i]
+	}
+	return out
+}
+
+// An UnknownCPUError says that no processor of the catalogue answers to a name
+// or an identification.
+type UnknownCPUError struct {
+	Query string
+	Near  []string // names that are spelt much like it, or that it may have been meant for
+	Hint  string   // what is wrong with the query, where that can be said
+}
+
+func (e *UnknownCPUError) Error() string {
+	msg := fmt.Sprintf("unknown processor %q", clip(e.Query))
+	if e.Hint != "" {
+		msg += ": " + e.Hint
+	}
+	if len(e.Near) > 0 {
+		return msg + "; did you mean " + orList(e.Near) + "?"
+	}
+	if e.Hint != "" {
+		return msg
+	}
+	return msg + "; cyclestack models lists those that are known"
+}
+
+// A CoreTypeError says that a hybrid processor was named without saying which
+// of its core types is meant, or with a type that it does not have.
+type CoreTypeError struct {
+	Query   string   // as given
+	Type    string   // the core type asked for, "" for none
+	Choices []string // the spellings that choose one: "alderlake:core", "alderlake:atom"
+}
+
+func (e *CoreTypeError) Error() string {
+	if e.Type != "" {
+		return fmt.Sprintf("processor %q has no core type %q: write %s", clip(e.Query), clip(e.Type), orList(e.Choices))
+	}
+	return fmt.Sprintf("%q is a hybrid processor, whose core types are accounted apart: write %s", clip(e.Query), orList(e.Choices))
+}
+
+// An UnknownModelError says that there is no model of that name for a
+// processor.
+type UnknownModelError struct {
+	Name string // "" where the processor has no model at all
+	CPU  string
+	Have []string // the models that the processor has
+}
+
+func (e *UnknownModelError) Error() string {
+	if len(e.Have) == 0 {
+		return fmt.Sprintf("there is no model for processor %s; --model-file can give one", e.CPU)
+	}
+	return fmt.Sprintf("there is no model %q for processor %s; it has %s", clip(e.Name), e.CPU, strings.Join(e.Have, ", "))
+}
+
+// orList joins words as a sentence does: "a, b or c".
+func orList(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// clip keeps what came from outside to a length that fits a message.
+func clip(s string) string {
+	const limit = 80
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}

@@ -1,0 +1,521 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// An EventTable holds the events of one processor, and knows which spellings
+// mean the same one. It is safe for concurrent use.
+type EventTable struct {
+	cpu    *CPU
+	events []Event
+	names  map[string]int32  // by folded name or alias
+	exact  map[string]int32  // by name or alias in lower case, where folded it is another event's
+	codes  map[codeKey]int32 // the first event of each code
+	pseudo bool              // Intel's pseudo codes of the fixed counters are known to it
+}
+
+type codeKey struct {
+	pmu  string
+	code code
+}
+
+type loadedTable struct {
+	t   *EventTable
+	err error
+}
+
+// An Identity is what a spelling of an event comes to on one processor. Equal
+// identities are the same event, counted under the same restrictions.
+type Identity struct {
+	PMU                      string // "" for the core's PMU; else the kind of PMU, without instance numbers: "msr", "uncore_cha"
+	Config, Config1, Config2 uint64
+	Name                     string // of an event whose code is not known, in a form to be compared
+	Privilege                Privilege
+	Latency                  bool // the mean retire latency, not the count
+}
+
+// Event returns the identity of the same event without its restrictions.
+func (id Identity) Event() Identity {
+	id.Privilege = 0
+	return id
+}
+
+// Events returns all events of the processor's own table, in the order of the
+// file. The caller must not change them.
+func (t *EventTable) Events() []Event { return t.events }
+
+// CPU returns the processor whose table it is.
+func (t *EventTable) CPU() *CPU { return t.cpu }
+
+// Lookup returns the event that a spelling means, if the processor is known to
+// have it. Restrictions (":u") do not matter.
+func (t *EventTable) Lookup(spelling string) (*Event, bool) {
+	ref, err := ParseEvent(spelling)
+	if err != nil {
+		return nil, false
+	}
+	return t.Find(ref)
+}
+
+// Find is Lookup for a spelling that is parsed already.
+func (t *EventTable) Find(ref EventRef) (*Event, bool) {
+	if e := t.byName(ref.Name, t.pmuClass(ref.PMU)); e != nil && len(ref.Terms) == 0 && !ref.HasConfig {
+		return e, true
+	}
+	id := t.Resolve(ref)
+	if id.Name != "" {
+		return nil, false
+	}
+	i, ok := t.codes[codeKey{id.PMU, code{id.Config, id.Config1, id.Config2}}]
+	if !ok {
+		return nil, false
+	}
+	return &t.events[i], true
+}
+
+// knows reports whether the processor may have the event of a formula: its
+// table has it, or the event is on another PMU than the core's, or it is given
+// by its code. A table without rows knows nothing, and so excludes nothing.
+func (t *EventTable) knows(ref EventRef) bool {
+	if len(t.events) == 0 || ref.HasConfig || t.pmuClass(ref.PMU) != "" {
+		return true
+	}
+	if slices.ContainsFunc(ref.Terms, func(term Term) bool { return term.Key == "event" }) {
+		return true
+	}
+	return t.byName(ref.Name, "") != nil
+}
+
+// Resolve returns the identity of an event: by its name or an alias where the
+// processor is known to have it, by its encoding otherwise, and by the name as
+// it stands where neither says more. The order of terms, the case of letters,
+// the number of p and the instance of an uncore PMU do not matter.
+func (t *EventTable) Resolve(ref EventRef) Identity {
+	id := Identity{PMU: t.pmuClass(ref.PMU), Privilege: t.privilege(ref.Privilege), Latency: ref.Latency}
+	var c code
+	known := ref.Name == ""
+	if e := t.byName(ref.Name, id.PMU); e != nil {
+		c, known = code{config: e.Config, config1: e.Config1}, !e.NoCode
+		id.PMU, ref.Name = e.PMU, e.Name
+	}
+	if ref.HasConfig {
+		c.config = ref.Config
+	}
+	for _, term := range ref.Terms {
+		if !c.set(t.cpu.Layout, term) {
+			known = false
+		}
+	}
+	if !known {
+		id.Name = textual(ref)
+		return id
+	}
+	c = t.canonical(id.PMU, c)
+	id.Config, id.Config1, id.Config2 = c.config, c.config1, c.config2
+	return id
+}
+
+// canonical returns the code that stands for c on a PMU: that of the event of
+// which c is a code.
+func (t *EventTable) canonical(pmu string, c code) code {
+	if pmu == "" {
+		c = c.normal(t.cpu.Layout, t.pseudo)
+	}
+	if i, ok := t.codes[codeKey{pmu, c}]; ok {
+		return t.codeOf(int(i))
+	}
+	return c
+}
+
+// codeOf returns the canonical code of an event of the table.
+func (t *EventTable) codeOf(i int) code {
+	e := &t.events[i]
+	c := code{config: e.Config, config1: e.Config1}
+	if e.PMU == "" {
+		c = c.normal(t.cpu.Layout, t.pseudo)
+	}
+	return c
+}
+
+// textual returns the form of an event of unknown code by which it is compared.
+func textual(ref EventRef) string {
+	terms := make([]string, 0, len(ref.Terms)+2)
+	for _, t := range ref.Terms {
+		if t.Text != "" {
+			terms = append(terms, t.Key+"="+strings.ToLower(t.Text))
+		} else {
+			terms = append(terms, fmt.Sprintf("%s=%#x", t.Key, t.Value))
+		}
+	}
+	slices.Sort(terms)
+	if ref.HasConfig {
+		terms = append([]string{fmt.Sprintf("config=%#x", ref.Config)}, terms...)
+	}
+	if ref.Name != "" {
+		terms = append([]string{fold(ref.Name)}, terms...)
+	}
+	return strings.Join(terms, ",")
+}
+
+// byName returns the event of a name on a kind of PMU: of the processor's
+// table, or one that every machine has.
+func (t *EventTable) byName(name, pmu string) *Event {
+	if name == "" {
+		return nil
+	}
+	if e := t.own(name, pmu); e != nil {
+		return e
+	}
+	e := kernelName(name)
+	if e == nil || pmu != "" && pmu != e.PMU {
+		return nil
+	}
+	for _, alias := range append([]string{e.Name}, e.Aliases...) {
+		if own := t.own(alias, pmu); own != nil {
+			return own
+		}
+	}
+	return e
+}
+
+// own returns the event of a name in the processor's table. Without a PMU
+// before it, a name may also be that of another PMU's event.
+func (t *EventTable) own(name, pmu string) *Event {
+	i, ok := t.exact[strings.ToLower(name)]
+	if !ok {
+		if i, ok = t.names[fold(name)]; !ok {
+			return nil
+		}
+	}
+	if e := &t.events[i]; e.PMU == pmu || pmu == "" {
+		return e
+	}
+	return nil
+}
+
+// pmuClass returns the kind of PMU of a name: "" for the core's own, the name
+// without the number of the instance for others.
+func (t *EventTable) pmuClass(pmu string) string {
+	if pmu == "" || pmu == "cpu" {
+		return ""
+	}
+	for _, pattern := range t.cpu.PMUs {
+		if ok, _ := path.Match(pattern, pmu); ok {
+			return ""
+		}
+	}
+	if i := strings.LastIndexByte(pmu, '_'); i > 0 && i+1 < len(pmu) && strings.Trim(pmu[i+1:], "0123456789") == "" {
+		return pmu[:i]
+	}
+	return pmu
+}
+
+// privilege returns p without restrictions that restrict nothing.
+func (t *EventTable) privilege(p Privilege) Privilege {
+	all := levels
+	if t.cpu.Layout == layoutIntel || t.cpu.Layout == layoutAMD {
+		all &^= Hypervisor // there is no such level
+		if p&all != 0 {
+			p &^= Hypervisor
+		}
+	}
+	if p&all == all {
+		p &^= levels
+	}
+	if sides := Guest | Host; p&sides == sides {
+		p &^= sides
+	}
+	return p
+}
+
+// events returns the table of a processor, read once.
+func (lib *library) events(p *CPU) (*EventTable, error) {
+	lib.mu.Lock()
+	defer lib.mu.Unlock()
+	l, ok := lib.tables[p.Name]
+	if !ok {
+		l.t, l.err = lib.readEvents(p)
+		lib.tables[p.Name] = l
+	}
+	return l.t, l.err
+}
+
+// readEvents reads the rows of a processor from all the event tables that may
+// have some.
+func (lib *library) readEvents(p *CPU) (*EventTable, error) {
+	t := &EventTable{cpu: p}
+	if p.Events == "" {
+		return t, nil
+	}
+	files, err := fs.Glob(lib.fsys, "events/*.csv")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		if stem := strings.TrimSuffix(path.Base(name), ".csv"); slices.Contains(layouts, stem) && stem != p.Layout {
+			continue
+		}
+		data, err := readFile(lib.fsys, name)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.read(string(data), name, p.Events); err != nil {
+			return nil, err
+		}
+	}
+	t.index()
+	return t, nil
+}
+
+// read reads the rows for key of an event table: CSV with a header, in which a
+// line that begins with # is a comment. The rows of other processors, which are
+// most, are only skipped.
+func (t *EventTable) read(data, file, key string) error {
+	var (
+		line    int
+		columns []column
+		fields  []string
+	)
+	for row := range strings.Lines(data) {
+		line++
+		row = strings.TrimRight(row, "\r\n")
+		if row == "" || row[0] == '#' {
+			continue
+		}
+		if columns != nil && !hasWord(firstField(row), key) {
+			continue
+		}
+		var err error
+		if fields, err = splitRow(row, fields[:0]); err != nil {
+			return &Error{File: file, Line: line, Msg: err.Error()}
+		}
+		if columns == nil {
+			if columns, err = parseHeader(fields); err != nil {
+				return &Error{File: file, Line: line, Msg: err.Error()}
+			}
+			continue
+		}
+		e, err := parseEventRow(columns, fields)
+		if err != nil {
+			return &Error{File: file, Line: line, Msg: err.Error()}
+		}
+		t.events = append(t.events, e)
+	}
+	return nil
+}
+
+func firstField(row string) string {
+	if i := strings.IndexByte(row, ','); i >= 0 {
+		row = row[:i]
+	}
+	return strings.Trim(row, `"`)
+}
+
+// hasWord reports whether word is one of the blank-separated words of s.
+func hasWord(s, word string) bool {
+	for s != "" {
+		i := strings.IndexByte(s, ' ')
+		if i < 0 {
+			return s == word
+		}
+		if s[:i] == word {
+			return true
+		}
+		s = s[i+1:]
+	}
+	return false
+}
+
+// splitRow appends the fields of a row to fields. A field in double quotes may
+// have commas, and a quote written twice.
+func splitRow(row string, fields []string) ([]string, error) {
+	for {
+		if !strings.HasPrefix(row, `"`) {
+			field, rest, more := strings.Cut(row, ",")
+			fields = append(fields, field)
+			if !more {
+				return fields, nil
+			}
+			row = rest
+			continue
+		}
+		end := 1
+		for {
+			i := strings.IndexByte(row[end:], '"')
+			if i < 0 {
+				return nil, errors.New("a quote without its end")
+			}
+			end += i
+			if !strings.HasPrefix(row[end:], `""`) {
+				break
+			}
+			end += 2
+		}
+		fields = append(fields, strings.ReplaceAll(row[1:end], `""`, `"`))
+		row = row[end+1:]
+		if row == "" {
+			return fields, nil
+		}
+		if row[0] != ',' {
+			return nil, errors.New("text after the end of a quoted field")
+		}
+		row = row[1:]
+	}
+}
+
+// A column takes its field of a row into an event.
+type column struct {
+	name string
+	set  func(e *Event, field string) error
+}
+
+// eventColumns are the columns of the event tables.
+var eventColumns = []column{
+	{"cpus", func(*Event, string) error { return nil }},
+	{"name", func(e *Event, s string) error { e.Name = s; return nil }},
+	{"config", func(e *Event, s string) (err error) {
+		if s == "" {
+			e.NoCode = true
+			return nil
+		}
+		e.Config, err = parseNumber(s)
+		return err
+	}},
+	{"config1", func(e *Event, s string) (err error) {
+		if s != "" {
+			e.Config1, err = parseNumber(s)
+		}
+		return err
+	}},
+	{"pmu", func(e *Event, s string) error { e.PMU = s; return nil }},
+	{"counters", func(e *Event, s string) error { e.Counters = s; return nil }},
+	{"counters_smt", func(e *Event, s string) error { e.CountersSMT = s; return nil }},
+	{"flags", func(e *Event, s string) error { e.Flags = s; return nil }},
+	{"sample_after", func(e *Event, s string) (err error) {
+		if s != "" {
+			e.SampleAfter, err = strconv.ParseUint(s, 10, 64)
+		}
+		return err
+	}},
+	{"unit", func(e *Event, s string) error { e.Unit = s; return nil }},
+	{"aliases", func(e *Event, s string) error {
+		if s != "" {
+			e.Aliases = strings.Fields(s)
+		}
+		return nil
+	}},
+}
+
+func parseHeader(fields []string) ([]column, error) {
+	var columns []column
+	for _, name := range fields {
+		i := slices.IndexFunc(eventColumns, func(c column) bool { return c.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("unknown column %q", clip(name))
+		}
+		columns = append(columns, eventColumns[i])
+	}
+	if len(columns) < 3 || columns[0].name != "cpus" || columns[1].name != "name" || columns[2].name != "config" {
+		return nil, errors.New("the first columns are cpus, name and config")
+	}
+	return columns, nil
+}
+
+func parseEventRow(columns []column, fields []string) (Event, error) {
+	var e Event
+	if len(fields) != len(columns) {
+		return e, fmt.Errorf("%d fields where the header has %d", len(fields), len(columns))
+	}
+	for i, c := range columns {
+		if err := c.set(&e, fields[i]); err != nil {
+			return e, fmt.Errorf("%s: %q is not a number of 64 bits", c.name, clip(fields[i]))
+		}
+	}
+	if e.Name == "" {
+		return e, errors.New("an event without a name")
+	}
+	return e, nil
+}
+
+// index makes the maps of a table whose events are read.
+func (t *EventTable) index() {
+	t.names = make(map[string]int32, 2*len(t.events))
+	t.codes = make(map[codeKey]int32, len(t.events))
+	for i := range t.events {
+		e := &t.events[i]
+		if e.PMU == "" && e.Config == fixedSlots && t.cpu.Layout == layoutIntel {
+			t.pseudo = true
+		}
+	}
+	for i := range t.events {
+		t.indexCode(i)
+	}
+	for i := range t.events {
+		t.indexName(t.events[i].Name, i)
+	}
+	for i := range t.events {
+		for _, alias := range t.events[i].Aliases {
+			t.indexName(alias, i)
+		}
+	}
+}
+
+// indexCode notes the code of an event. Vendors' tables give the events of the
+// fixed counters pseudo codes that kernels before Ice Lake's do not know.
+func (t *EventTable) indexCode(i int) {
+	e := &t.events[i]
+	if e.NoCode {
+		return
+	}
+	if e.PMU == "" && !t.pseudo && strings.HasPrefix(e.Counters, "fixed") {
+		c := code{config: e.Config}.normal(t.cpu.Layout, true)
+		e.Config = c.config
+	}
+	k := codeKey{e.PMU, t.codeOf(i)}
+	if _, taken := t.codes[k]; !taken {
+		t.codes[k] = int32(i)
+	}
+}
+
+// indexName notes a name or an alias of an event. An alias may also be another
+// code of the event. Where folding makes names of different events equal, the
+// later one is found by its own spelling only.
+func (t *EventTable) indexName(name string, i int) {
+	if raw, ok := rawCode(name); ok {
+		c := code{config: raw}.normal(t.cpu.Layout, t.pseudo)
+		k := codeKey{t.events[i].PMU, c}
+		if _, taken := t.codes[k]; !taken {
+			t.codes[k] = int32(i)
+		}
+		return
+	}
+	folded := fold(name)
+	j, taken := t.names[folded]
+	if !taken {
+		t.names[folded] = int32(i)
+		return
+	}
+	if t.sameCode(i, int(j)) {
+		return
+	}
+	if t.exact == nil {
+		t.exact = map[string]int32{}
+	}
+	lower := strings.ToLower(name)
+	if _, ok := t.exact[lower]; !ok && lower != strings.ToLower(t.events[j].Name) {
+		t.exact[lower] = int32(i)
+	}
+}
+
+// sameCode reports whether two events of the table are one.
+func (t *EventTable) sameCode(i, j int) bool {
+	a, b := &t.events[i], &t.events[j]
+	return !a.NoCode && !b.NoCode && a.PMU == b.PMU && a.Config == b.Config && a.Config1 == b.Config1
+}

@@ -1,0 +1,158 @@
+package model
+
+import (
+	"strings"
+	"sync"
+)
+
+// PMUs of the events that the kernel defines for every machine.
+const (
+	pmuHardware = "hardware" // perf_event_attr.type PERF_TYPE_HARDWARE
+	pmuCache    = "hw-cache" // PERF_TYPE_HW_CACHE
+	pmuSoftware = "software" // PERF_TYPE_SOFTWARE
+	pmuTool     = "tool"     // counted by perf itself
+	pmuMSR      = "msr"      // drivers of arch/x86/events/msr.c
+)
+
+// KernelEvents returns the events that exist under one name on every machine,
+// whether or not its processor is known. The caller must not change them.
+func KernelEvents() []Event { return kernelEvents() }
+
+// kernelEvents are the events that exist under one name on every machine: the
+// kernel's generic hardware, cache and software events (include/uapi/linux/perf_event.h),
+// perf's own (tools/perf/util/tool_pmu.h) and those of x86's msr PMU. A
+// processor whose table says which of its events a generic name means (its
+// aliases) overrides them.
+var kernelEvents = sync.OnceValue(func() []Event {
+	var all []Event
+	add := func(pmu string, config uint64, unit, name string, aliases ...string) {
+		all = append(all, Event{Name: name, PMU: pmu, Config: config, Unit: unit, Aliases: aliases})
+	}
+	add(pmuHardware, 0, "cycles", "cycles", "cpu-cycles")
+	add(pmuHardware, 1, "instructions", "instructions")
+	add(pmuHardware, 2, "", "cache-references")
+	add(pmuHardware, 3, "", "cache-misses")
+	add(pmuHardware, 4, "", "branches", "branch-instructions")
+	add(pmuHardware, 5, "", "branch-misses")
+	add(pmuHardware, 6, "", "bus-cycles")
+	add(pmuHardware, 7, "cycles", "stalled-cycles-frontend", "idle-cycles-frontend")
+	add(pmuHardware, 8, "cycles", "stalled-cycles-backend", "idle-cycles-backend")
+	add(pmuHardware, 9, "", "ref-cycles")
+
+	add(pmuSoftware, 0, "", "cpu-clock")
+	add(pmuSoftware, 1, "", "task-clock")
+	add(pmuSoftware, 2, "", "page-faults", "faults")
+	add(pmuSoftware, 3, "", "context-switches", "cs")
+	add(pmuSoftware, 4, "", "cpu-migrations", "migrations")
+	add(pmuSoftware, 5, "", "minor-faults")
+	add(pmuSoftware, 6, "", "major-faults")
+	add(pmuSoftware, 7, "", "alignment-faults")
+	add(pmuSoftware, 8, "", "emulation-faults")
+	add(pmuSoftware, 9, "", "dummy")
+	add(pmuSoftware, 10, "", "bpf-output")
+	add(pmuSoftware, 11, "", "cgroup-switches")
+
+	add(pmuTool, 1, "", "duration_time")
+	add(pmuTool, 2, "", "user_time")
+	add(pmuTool, 3, "", "system_time")
+
+	add(pmuMSR, 0, "", "tsc")
+	add(pmuMSR, 1, "", "aperf")
+	add(pmuMSR, 2, "", "mperf")
+	add(pmuMSR, 3, "", "pperf")
+	add(pmuMSR, 4, "", "smi")
+	add(pmuMSR, 5, "", "ptsc")
+	add(pmuMSR, 6, "", "irperf")
+	return append(all, cacheEvents()...)
+})
+
+// cacheEvents are the generic cache events: cache, operation, result. See
+// evsel__hw_cache and the union of spellings in tools/perf/util/evsel.c.
+func cacheEvents() []Event {
+	caches := [][]string{
+		{"L1-dcache", "l1-d", "l1d", "L1-data"},
+		{"L1-icache", "l1-i", "l1i", "L1-instruction"},
+		{"LLC", "L2"},
+		{"dTLB", "d-tlb", "Data-TLB"},
+		{"iTLB", "i-tlb", "Instruction-TLB"},
+		{"branch", "bpu", "btb", "bpc"},
+		{"node"},
+	}
+	ops := [][]string{
+		{"load", "loads", "read"},
+		{"store", "stores", "write"},
+		{"prefetch", "prefetches", "speculative-read", "speculative-load"},
+	}
+	results := [][]string{
+		{"refs", "Reference", "ops", "access"},
+		{"misses", "miss"},
+	}
+	var all []Event
+	for c, cache := range caches {
+		for o, op := range ops {
+			for r, result := range results {
+				e := Event{PMU: pmuCache, Config: uint64(c | o<<8 | r<<16)}
+				// The first spelling is perf's own: L1-dcache-loads, L1-dcache-load-misses.
+				if r == 0 {
+					e.Name = cache[0] + "-" + op[min(1, len(op)-1)]
+				} else {
+					e.Name = cache[0] + "-" + op[0] + "-" + result[0]
+				}
+				e.Aliases = cacheSpellings(cache, op, result, e.Name)
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// cacheSpellings returns the other names of a generic cache event.
+func cacheSpellings(cache, op, result []string, name string) []string {
+	var all []string
+	for _, c := range cache {
+		for _, o := range op {
+			for _, r := range result {
+				if s := c + "-" + o + "-" + r; s != name {
+					all = append(all, s)
+				}
+			}
+			if s := c + "-" + o; result[0] == "refs" && s != name {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// kernelByName finds kernelEvents by their folded names.
+var kernelByName = sync.OnceValue(func() map[string]*Event {
+	events := kernelEvents()
+	byName := map[string]*Event{}
+	for i := range events {
+		e := &events[i]
+		for _, name := range append([]string{e.Name}, e.Aliases...) {
+			if _, taken := byName[fold(name)]; !taken {
+				byName[fold(name)] = e
+			}
+		}
+	}
+	return byName
+})
+
+// kernelName returns the event that a name means on every machine, nil if none.
+func kernelName(name string) *Event { return kernelByName()[fold(name)] }
+
+// fold returns the form of a name by which it is compared: in lower case, with
+// the characters that spellings of one name exchange (INST_RETIRED.ANY,
+// inst_retired:any, inst_retired_any; branch-misses, branch_misses) made equal.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '.' || r == '-' || r == ':':
+			return '_'
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return r
+	}, name)
+}

@@ -1,0 +1,219 @@
+package model
+
+// A named table is merged with the one of the same name in the file that is
+// extended.
+type named[T any] interface {
+	*T
+	id() string
+	position() *position
+}
+
+func str(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func (t *parameterTable) id() string { return str(t.Name) }
+func (t *inputTable) id() string     { return str(t.Name) }
+func (t *nodeTable) id() string      { return str(t.Name) }
+func (t *relationTable) id() string  { return str(t.Name) }
+func (t *eventSetTable) id() string  { return str(t.Name) }
+
+func (t *parameterTable) position() *position { return &t.pos }
+func (t *inputTable) position() *position     { return &t.pos }
+func (t *nodeTable) position() *position      { return &t.pos }
+func (t *relationTable) position() *position  { return &t.pos }
+func (t *eventSetTable) position() *position  { return &t.pos }
+
+// extend returns base with what f states put over it: keys replace keys, named
+// tables are merged by name, new ones are appended, and those that f removes
+// are left out.
+func (f *modelFile) extend(base *modelFile) (*modelFile, error) {
+	faults := f.duplicates()
+	removed := f.removals(base, &faults)
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	out := *base
+	out.Extends, out.Remove = nil, nil
+	out.Parameter = mergeTables(base.Parameter, f.Parameter, removed)
+	out.Input = mergeTables(base.Input, f.Input, removed)
+	out.Node = mergeNodes(base.Node, f.Node, removed)
+	out.Relation = mergeTables(base.Relation, f.Relation, removed)
+	out.EventSet = mergeTables(base.EventSet, f.EventSet, removed)
+
+	head := *f
+	head.Extends, head.Remove = nil, nil
+	head.Parameter, head.Input, head.Node, head.Relation, head.EventSet = nil, nil, nil, nil, nil
+	overlay(&out, &head, &out.pos, f.pos)
+	return &out, nil
+}
+
+// removals returns the names that f removes, each of which base must have.
+func (f *modelFile) removals(base *modelFile, faults *Errors) map[string]bool {
+	if len(f.Remove) == 0 {
+		return nil
+	}
+	have := map[string]bool{}
+	collectNames(base.Parameter, have)
+	collectNames(base.Input, have)
+	collectNames(base.Node, have)
+	collectNames(base.Relation, have)
+	collectNames(base.EventSet, have)
+	removed := make(map[string]bool, len(f.Remove))
+	for _, name := range f.Remove {
+		if !have[name] {
+			*faults = append(*faults, f.pos.at("remove").errorf("remove: %s has nothing named %q", str(f.Extends), name))
+		}
+		removed[name] = true
+	}
+	return removed
+}
+
+func collectNames[T any, P named[T]](tables []T, into map[string]bool) {
+	for i := range tables {
+		into[P(&tables[i]).id()] = true
+	}
+}
+
+// duplicates returns a fault for every table of f that has the name of an
+// earlier one of its kind. It must be asked before merging, which cannot tell
+// the second from a replacement of the first.
+func (f *modelFile) duplicates() Errors {
+	var faults Errors
+	findDuplicates("parameter", f.Parameter, &faults)
+	findDuplicates("input", f.Input, &faults)
+	findDuplicates("node", f.Node, &faults)
+	findDuplicates("relation", f.Relation, &faults)
+	findDuplicates("event-set", f.EventSet, &faults)
+	return faults
+}
+
+func findDuplicates[T any, P named[T]](kind string, tables []T, faults *Errors) {
+	first := make(map[string]int, len(tables))
+	for i := range tables {
+		t := P(&tables[i])
+		name := t.id()
+		if name == "" {
+			continue // reported where the table is built
+		}
+		if line, ok := first[name]; ok {
+			*faults = append(*faults, t.position().at("name").errorf("there is already a %s %q, at line %d", kind, name, line))
+			continue
+		}
+		first[name] = t.position().line
+	}
+}
+
+func mergeTables[T any, P named[T]](base, over []T, removed map[string]bool) []T {
+	out, at := keepTables[T, P](base, removed, len(over))
+	for i := range over {
+		t := P(&over[i])
+		if j, ok := at[t.id()]; ok {
+			overlay(&out[j], &over[i], P(&out[j]).position(), *t.position())
+			continue
+		}
+		out = append(out, over[i])
+	}
+	return out
+}
+
+// keepTables copies the tables that are not removed, and says where each name
+// is.
+func keepTables[T any, P named[T]](base []T, removed map[string]bool, room int) ([]T, map[string]int) {
+	out := make([]T, 0, len(base)+room)
+	at := make(map[string]int, len(base))
+	for i := range base {
+		name := P(&base[i]).id()
+		if removed[name] {
+			continue
+		}
+		at[name] = len(out)
+		out = append(out, base[i])
+	}
+	return out, at
+}
+
+// mergeNodes merges nodes as mergeTables does. A formula replaces a rest and a
+// rest a formula; and a new node goes before the sibling that is their rest,
+// which is displayed last.
+func mergeNodes(base, over []nodeTable, removed map[string]bool) []nodeTable {
+	kept, at := keepTables(base, removed, 0)
+	added := map[string][]nodeTable{} // by parent
+	var order []string                // of the parents in added
+	for i := range over {
+		n := &over[i]
+		if j, ok := at[n.id()]; ok {
+			overlay(&kept[j], n, &kept[j].pos, n.pos)
+			settleRest(&kept[j], n)
+			continue
+		}
+		parent := str(n.Parent)
+		if len(added[parent]) == 0 {
+			order = append(order, parent)
+		}
+		added[parent] = append(added[parent], *n)
+	}
+	out := make([]nodeTable, 0, len(kept)+len(over))
+	for i := range kept {
+		if parent := str(kept[i].Parent); parent != "" && isTrue(kept[i].Rest) {
+			out = append(out, added[parent]...)
+			delete(added, parent)
+		}
+		out = append(out, kept[i])
+	}
+	for _, parent := range order {
+		out = append(out, added[parent]...)
+	}
+	return out
+}
+
+// settleRest drops from a merged node what the node over it has made untrue.
+func settleRest(merged, over *nodeTable) {
+	switch {
+	case over.Formula != nil && over.Rest == nil:
+		merged.Rest = nil
+	case isTrue(over.Rest) && over.Formula == nil:
+		merged.Formula = nil
+	}
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// maxExtends bounds a chain of files that extend each other.
+const maxExtends = 8
+
+// resolve merges f with what it extends, which open reads by its stem.
+func resolve(f *modelFile, open func(stem string) (*modelFile, error)) (*modelFile, error) {
+	var chain []*modelFile
+	for f.Extends != nil {
+		if len(chain) == maxExtends {
+			return nil, Errors{chain[0].pos.at("extends").errorf("extends: a chain of more than %d files, or one that comes back to itself", maxExtends)}
+		}
+		chain = append(chain, f)
+		base, err := open(*f.Extends)
+		if err != nil {
+			if loaded, ok := err.(Errors); ok {
+				return nil, loaded
+			}
+			return nil, Errors{f.pos.at("extends").errorf("%v", err)}
+		}
+		f = base
+	}
+	for i := len(chain) - 1; i >= 0; i-- {
+		merged, err := chain[i].extend(f)
+		if err != nil {
+			return nil, err
+		}
+		f = merged
+	}
+	if faults := f.duplicates(); len(faults) > 0 {
+		return nil, faults
+	}
+	if n := len(f.Node); n > maxNodes {
+		return nil, Errors{f.pos.at("node").errorf("%d nodes: more than %d", n, maxNodes)}
+	}
+	return f, nil
+}

@@ -1,0 +1,192 @@
+// Package model holds the accounting methods and the processors, as data.
+//
+// It is the first step of the flow
+//
+//	model → plan → source → counts → account → report
+//
+// A [Model] is one method for one family of processors: parameters, inputs, a
+// tree of nodes with their formulas, relations that must hold, and event sets
+// for collection. Models are TOML files that people read and write; the
+// embedded ones are under data/, a user's own come from a file or a directory.
+// They are decoded strictly: an unknown key is an error with its line. A model
+// may extend another and state only what differs.
+//
+// A [CPU] is one processor (or one core type of a hybrid processor) with the
+// identifications it answers to and its [EventTable], which says that two
+// spellings mean the same event. Where counts come from is not known here.
+//
+// A [Catalogue] holds all of these and finds the ones that belong together:
+//
+//	cat, err := model.Embedded()
+//	cpu, err := cat.CPU("GenuineIntel-6-55-4")    // or "skylakex", a MIDR, a PVR
+//	m, err := cat.Model("", cpu.Name)              // the processor's default model
+//	events, err := cat.Events(cpu)
+//	e, ok := events.Lookup("cpu/event=0x9c,umask=0x1/")
+//
+// [Lint] says what is wrong with a model beyond what keeps it from loading.
+package model
+
+import "github.com/cyclestack/cyclestack/metric"
+
+// A Model is one accounting method for one family of processors, as read from
+// its file, with what it extends already merged in. It is immutable.
+type Model struct {
+	Name    string   // "core2-cycles"; several files may hold one name for different processors
+	Version string   // of the method, as its source numbers it
+	Title   string   // one line
+	About   string   // what the method says and what it cannot say, in our words
+	Source  string   // where it comes from
+	CPUs    []string // names of the processors it is for
+	Unit    string   // unit of the tree's values: "cycles", "slots", "cycles/instruction", "tsc"
+
+	// Of is the formula of the whole. Where it is set, the formulas of the
+	// nodes of the tree (not those with a Unit of their own) give amounts, and
+	// a node's value is its amount divided by Of: a share of the whole. Where
+	// it is empty, the formulas give the values themselves.
+	Of string
+
+	Parameters []Parameter
+	Inputs     []Input
+	Nodes      []Node
+	Relations  []Relation
+	EventSets  []EventSet
+	File       string // the file it was read from, for messages
+
+	of *metric.Expr // Of, parsed
+}
+
+// A Parameter is a named number that a formula may use and a user may replace
+// (--param NAME=VALUE or --penalties FILE): a penalty, a width, a clock ratio.
+type Parameter struct {
+	Name    string
+	Value   *float64 // nil: must be given by the user or the source
+	Unit    string
+	About   string
+	Source  string
+	Choices map[string]float64 // named alternatives: --param L2_MISS_PENALTY=server
+	File    string             // where it is written: the model's own file, or the one that it extends
+	Line    int                // in File
+}
+
+// An Input gives a name to counts that a formula cannot name by itself: the
+// first of several events that was counted, or an event on one of the logical
+// processors of a core. Names in formulas that are not inputs, parameters or
+// nodes are events.
+type Input struct {
+	Name   string
+	Events []string // in order of preference
+	LP     *int     // logical processor of the core (0, 1, …); nil: the scope's own counts
+	Any    bool     // with LP nil, in a core scope: any one of the logical processors' counts, not their sum
+	About  string
+	File   string
+	Line   int
+}
+
+// A Node is one line of the account.
+type Node struct {
+	Name    string // the vendor's name: "Frontend_Bound", "LSU_STALL_CPI"
+	Parent  string // name of the parent; "" for a root
+	Section string // heading under which roots that are not of the main tree are shown; "" is the main tree
+	Formula string // empty with Rest
+	Rest    bool   // the parent minus the other children: what they leave unexplained
+	Unit    string // "" is the model's Unit (a node of the tree); anything else is a plain number
+	Domain  string // "thread" (default), "core", "package": the scope in which its counts mean something
+
+	// Threshold is a formula over node names that says when the node is worth
+	// attention; an empty one never flags.
+	Threshold string
+	Min, Max  *float64 // the possible range of the value; outside it the value contradicts itself
+	Negative  string   // why a negative value is possible here, in our words; "" says it is not
+	Overlap   bool     // the children overlap: they need not sum to the node
+	Optional  bool     // its absence is not worth a line (informational nodes)
+
+	Title  string   // a few words for the display
+	About  string   // what it means
+	Causes []string // what usually causes it
+	Try    []string // what to do about it
+	Source string   // where the formula and figures come from
+	Sample []string // events to sample for finding the places in the code
+	File   string
+	Line   int
+
+	Level    int    // of the tree: 0 for a root that is the whole, 1 for its parts, …; computed
+	Path     string // names from the root, joined by dots; computed
+	Children []int  // indexes into Model.Nodes; computed
+
+	expr, threshold *metric.Expr // Formula and Threshold, parsed
+	pos             position
+}
+
+// A Relation is a statement that the counts of a correct recording satisfy
+// (an identity), or whose holding or not says something about the program.
+type Relation struct {
+	Name      string
+	Left      string  // formula
+	Right     string  // formula
+	Op        string  // "=" (within Tolerance, the default), "<=" or ">=" (violated by more than Tolerance)
+	Tolerance float64 // relative, 0.02 for 2 %
+	Identity  bool    // true: if it does not hold, the recording contradicts itself; false: a finding about the program
+	When      string  // formula; the relation is not checked where it is 0
+	Holds     string  // what it means if it holds
+	Fails     string  // what it means if it does not
+	Source    string
+	File      string
+	Line      int
+
+	left, right, when *metric.Expr // parsed
+}
+
+// An EventSet is a recommended set of events to collect together.
+type EventSet struct {
+	Name   string
+	About  string
+	Runs   int // how many runs its counters need, where the source says
+	Events []SetEvent
+	File   string
+	Line   int
+}
+
+// A SetEvent is an event of a set with its sample-after value (the period at
+// which to sample it).
+type SetEvent struct {
+	Event       string
+	SampleAfter uint64
+}
+
+// A CPU is one processor, or one core type of a hybrid processor.
+type CPU struct {
+	Name     string   // "core2", "skylakex", "power7", "alderlake:core"
+	Title    string   // "Intel Core 2 (Conroe, Merom, Penryn)"
+	Vendor   string   // "intel", "amd", "arm", "ibm", "riscv"
+	IDs      []string // identification patterns, matched whole: "GenuineIntel-6-55-[01234]"
+	Aliases  []string // other names: "skx"
+	CoreType string   // "core" or "atom" on hybrid processors
+	PMUs     []string // sysfs names of its core PMU, as path.Match patterns: "cpu", "cpu_core", "armv8_pmuv3_*"
+	Width    int      // slots per cycle; 0 where top-down is not defined
+	Threads  int      // logical processors per core at most
+	Layout   string   // format of the event code: "intel", "amd", "arm", "power", "riscv"
+	Events   string   // key of its rows in the event tables; "" where it has none of its own
+	Model    string   // name of its default model; "" is the first there is
+
+	// Params are facts of the processor that are the values of the models'
+	// parameters of the same name where these give none themselves.
+	Params map[string]float64
+}
+
+// An Event is something a PMU can count.
+type Event struct {
+	Name        string
+	Config      uint64   // perf_event_attr.config for the core PMU
+	Config1     uint64   // extra register: offcore response, load latency, front end
+	PMU         string   // "" is the core PMU; "msr", "software", …
+	Aliases     []string // other spellings, the kernel's generic names among them
+	NoCode      bool     // known by name only: Config and Config1 say nothing
+	Counters    string   // general counters it can use, "0,1"; "fixed1"; "" for any
+	CountersSMT string   // the same with all logical processors of the core in use; "" is as Counters
+	Unit        string   // what one count is: "cycles", "uops", "instructions", "" for plain events
+	SampleAfter uint64
+	Flags       string // blank-separated: "pebs", "alone", "any", and the kind of Config1
+}
+
+// Expr is what formulas are parsed into.
+type Expr = metric.Expr

@@ -1,0 +1,120 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// spelled are the fields of each layout in the order in which an event is
+// spelled with them; code that they do not cover is spelled raw.
+var spelled = map[string][]string{
+	layoutIntel: {"event", "umask", "cmask", "inv", "edge", "any", "eq", "in_tx", "in_tx_cp"},
+	layoutAMD:   {"event", "umask", "cmask", "inv", "edge"},
+	layoutArm:   {"event"},
+	layoutRISCV: {"event"},
+}
+
+// Spell returns the spelling of a processor's event that perf accepts without
+// knowing its name: cpu/event=0xa0,cmask=0x1,inv=0x1/, r400fa.
+func Spell(cpu *CPU, e *Event) string {
+	if e.NoCode || e.PMU != "" {
+		if e.PMU != "" && e.PMU != pmuSoftware && e.PMU != pmuTool && e.PMU != pmuHardware && e.PMU != pmuCache {
+			return e.PMU + "/" + e.Name + "/"
+		}
+		return e.Name
+	}
+	fields := spelled[cpu.Layout]
+	if fields == nil {
+		return fmt.Sprintf("r%x", e.Config)
+	}
+	pmu := "cpu"
+	if len(cpu.PMUs) > 0 && !strings.ContainsAny(cpu.PMUs[0], "*?[") {
+		pmu = cpu.PMUs[0]
+	}
+	var terms []string
+	rest := e.Config
+	for _, name := range fields {
+		v := field(cpu.Layout, name, &rest)
+		if v != 0 || name == "event" {
+			terms = append(terms, fmt.Sprintf("%s=%#x", name, v))
+		}
+	}
+	if rest != 0 {
+		terms = []string{fmt.Sprintf("config=%#x", e.Config)}
+	}
+	if e.Config1 != 0 {
+		terms = append(terms, fmt.Sprintf("%s=%#x", extraName(e), e.Config1))
+	}
+	return pmu + "/" + strings.Join(terms, ",") + "/"
+}
+
+// extraName is perf's name of the register that an event's Config1 goes to.
+func extraName(e *Event) string {
+	for _, kind := range []string{"offcore_rsp", "ldlat", "frontend"} {
+		if hasWord(e.Flags, kind) {
+			return kind
+		}
+	}
+	return "config1"
+}
+
+// field takes a field's value out of a code.
+func field(layout, name string, config *uint64) uint64 {
+	var v uint64
+	shift := uint(0)
+	for _, r := range fieldsOf[layout][name] {
+		if r.word != 0 {
+			continue
+		}
+		mask := (uint64(1)<<r.width - 1) << r.at
+		v |= (*config & mask) >> r.at << shift
+		*config &^= mask
+		shift += r.width
+	}
+	return v
+}
+
+// Candidates returns the names of the processors whose tables know the most of
+// a recording's events, and how many those are. Events that every machine has
+// do not count; where a recording has no others, there are no candidates. The
+// order is that of the catalogue, processors with a method first.
+func (c *Catalogue) Candidates(events []string) (names []string, known int, err error) {
+	refs := make([]EventRef, 0, len(events))
+	for _, e := range events {
+		if ref, err := ParseEvent(e); err == nil && kernelName(ref.Name) == nil {
+			refs = append(refs, ref)
+		}
+	}
+	type candidate struct {
+		name   string
+		known  int
+		method bool
+	}
+	var all []candidate
+	for _, p := range c.CPUs() {
+		table, err := c.Events(p)
+		if err != nil {
+			return nil, 0, err
+		}
+		n := 0
+		for _, ref := range refs {
+			if _, ok := table.Find(ref); ok {
+				n++
+			}
+		}
+		if n > 0 {
+			all = append(all, candidate{p.Name, n, len(c.Models(p.Name)) > 0})
+		}
+		known = max(known, n)
+	}
+	all = slices.DeleteFunc(all, func(x candidate) bool { return x.known < known })
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		return cmp.Compare(order(a.method, b.method), 0)
+	})
+	for _, x := range all {
+		names = append(names, x.name)
+	}
+	return names, known, nil
+}

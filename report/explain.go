@@ -1,0 +1,306 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/metric"
+	"github.com/cyclestack/cyclestack/model"
+)
+
+// An Explanation is a node to be explained, with the account of a recording if
+// there is one.
+type Explanation struct {
+	CPU     *model.CPU
+	Model   *model.Model
+	Node    int
+	Account *account.Account // nil without a recording
+	Events  *model.EventTable
+	Params  map[string]float64
+}
+
+// hang is the indentation of an explanation's text.
+const hang = 12
+
+// Explain prints what a node means, with the numbers put in if there are any.
+func Explain(w io.Writer, e Explanation, o Options) error {
+	t := listing(w, o)
+	n := &e.Model.Nodes[e.Node]
+	head := n.Name
+	if n.Title != "" {
+		head += ": " + n.Title
+	}
+	t.paragraph("", head, 0, bold)
+	t.paragraph("", fmt.Sprintf("%s, in %s %s for %s", n.Path, e.Model.Name, e.Model.Version, e.CPU.Name), 2, faint)
+	t.out.WriteByte('\n')
+	if e.Account != nil {
+		t.explainValue(e)
+	}
+	t.about(n.About)
+	t.formula(e)
+	t.list("causes", n.Causes)
+	t.list("try", n.Try)
+	t.facts(e)
+	return t.flush()
+}
+
+func (t *tree) about(text string) {
+	for i, p := range strings.Split(strings.TrimSpace(text), "\n\n") {
+		if i > 0 {
+			t.out.WriteByte('\n')
+		}
+		t.paragraph("", strings.ReplaceAll(p, "\n", " "), 2, plain)
+	}
+	t.out.WriteByte('\n')
+}
+
+// explainValue says the node's value in the recording.
+func (t *tree) explainValue(e Explanation) {
+	m, v := e.Model, &e.Account.Nodes[e.Node]
+	if !v.Known() {
+		t.paragraph("here", "not known: "+e.Account.Why(e.Node), hang, hot)
+		t.out.WriteByte('\n')
+		return
+	}
+	s := figure(m, e.Node, v.Value)
+	if m.Share(e.Node) {
+		s += " of all " + m.Unit
+	} else {
+		s += " " + unit(m, e.Node)
+	}
+	if !math.IsNaN(v.Error) {
+		s += ", ± " + figure(m, e.Node, v.Error)
+	}
+	if !math.IsNaN(v.Coverage) && v.Coverage < 0.9999 {
+		s += ", its events counted " + percent(v.Coverage) + " of the time"
+		if !v.Together {
+			s += " and not together"
+		}
+	}
+	switch {
+	case v.Doubt != account.DoubtNone:
+		s += "; not to be relied upon: " + v.Doubt.String()
+	case v.Flagged:
+		s += "; over its threshold"
+	}
+	t.paragraph("here", s, hang, bold)
+	if v.Value < 0 && m.Nodes[e.Node].Negative != "" {
+		t.paragraph("", "negative: "+m.Nodes[e.Node].Negative, hang, plain)
+	}
+	t.out.WriteByte('\n')
+}
+
+// formula prints a node's formula, then with numbers.
+func (t *tree) formula(e Explanation) {
+	n := &e.Model.Nodes[e.Node]
+	text := formulaText(e.Model, e.Node)
+	t.paragraph("formula", text, hang, plain)
+	if e.Model.Of != "" && n.Unit == "" {
+		t.paragraph("", "as a share of "+e.Model.Of, hang, faint)
+	}
+	if e.Account != nil {
+		if s := withNumbers(e); s != "" {
+			t.paragraph("", "= "+s, hang, plain)
+		}
+		for _, op := range e.Account.Operands(e.Node) {
+			t.paragraph("", operand(op), hang+2, faint)
+		}
+	} else {
+		t.inputs(e)
+	}
+	if n.Threshold != "" {
+		t.paragraph("flagged", "if "+n.Threshold, hang, plain)
+	}
+	t.out.WriteByte('\n')
+}
+
+// formulaText is a node's formula as a person reads it.
+func formulaText(m *model.Model, i int) string {
+	n := &m.Nodes[i]
+	if !n.Rest {
+		return n.Formula
+	}
+	parts := []string{n.Parent}
+	for j := range m.Nodes {
+		if m.Nodes[j].Parent == n.Parent && j != i {
+			parts = append(parts, m.Nodes[j].Name)
+		}
+	}
+	return strings.Join(parts, " - ")
+}
+
+// withNumbers is the formula with the recording's numbers in it, and its
+// result.
+func withNumbers(e Explanation) string {
+	expr, err := metric.Parse(formulaText(e.Model, e.Node))
+	if err != nil {
+		return ""
+	}
+	values := map[string]float64{}
+	for _, op := range e.Account.Operands(e.Node) {
+		values[op.Name] = op.Value
+	}
+	unknown := false
+	expr = expr.Substitute(func(name string) *metric.Expr {
+		v, ok := values[name]
+		if !ok || math.IsNaN(v) {
+			unknown = true
+			return nil
+		}
+		num, err := metric.Parse(decimal(v))
+		if err != nil {
+			return nil
+		}
+		return num
+	})
+	amount := e.Account.Nodes[e.Node].Amount
+	if unknown || math.IsNaN(amount) {
+		return expr.String()
+	}
+	s := expr.String() + " = " + trim(amount)
+	if e.Model.Of != "" && e.Model.Nodes[e.Node].Unit == "" {
+		s += " " + e.Model.Unit
+	}
+	return s
+}
+
+func operand(op account.Operand) string {
+	s := op.Name + " = " + trim(op.Value)
+	if math.IsNaN(op.Value) {
+		s = op.Name + " is missing"
+	}
+	if op.Event != "" && op.Event != op.Name {
+		s += ", recorded as " + op.Event
+	}
+	if !math.IsNaN(op.Coverage) && op.Coverage < 0.9999 {
+		s += ", counted " + percent(op.Coverage) + " of the time"
+	}
+	return s
+}
+
+// inputs says what the names of a formula are.
+func (t *tree) inputs(e Explanation) {
+	expr, err := metric.Parse(formulaText(e.Model, e.Node))
+	if err != nil {
+		return
+	}
+	for _, name := range expr.Names() {
+		switch {
+		case slices.ContainsFunc(e.Model.Nodes, func(n model.Node) bool { return n.Name == name }):
+		case t.parameter(e, name), t.input(e, name):
+		default:
+			if ev, ok := e.Events.Lookup(name); ok {
+				t.paragraph("", name+" is the event "+model.Spell(e.CPU, ev), hang+2, faint)
+			}
+		}
+	}
+}
+
+func (t *tree) parameter(e Explanation, name string) bool {
+	i := slices.IndexFunc(e.Model.Parameters, func(p model.Parameter) bool { return p.Name == name })
+	if i < 0 {
+		return false
+	}
+	p := &e.Model.Parameters[i]
+	s := name + " has no default: --param " + name + "=…"
+	if v, ok := e.Params[name]; ok {
+		s = name + " = " + trim(v)
+	}
+	if p.Unit != "" && p.Unit != "1" {
+		s += " " + p.Unit
+	}
+	t.paragraph("", s+": "+p.About, hang+2, faint)
+	return true
+}
+
+func (t *tree) input(e Explanation, name string) bool {
+	i := slices.IndexFunc(e.Model.Inputs, func(p model.Input) bool { return p.Name == name })
+	if i < 0 {
+		return false
+	}
+	in := &e.Model.Inputs[i]
+	s := name + " is " + strings.Join(in.Events, " or ")
+	if in.LP != nil {
+		s += fmt.Sprintf(" on logical processor %d", *in.LP)
+	}
+	if in.About != "" {
+		s += ": " + in.About
+	}
+	t.paragraph("", s, hang+2, faint)
+	return true
+}
+
+func (t *tree) list(label string, items []string) {
+	for _, s := range items {
+		t.paragraph(label, s, hang, plain)
+		label = ""
+	}
+	if len(items) > 0 {
+		t.out.WriteByte('\n')
+	}
+}
+
+// facts says where to look next and where the node comes from.
+func (t *tree) facts(e Explanation) {
+	n := &e.Model.Nodes[e.Node]
+	if len(n.Sample) > 0 {
+		t.paragraph("sample", "perf record -e "+strings.Join(n.Sample, ",")+" finds the places in the code", hang, plain)
+	}
+	src := n.Source
+	if src == "" {
+		src = e.Model.Source
+	}
+	if src != "" {
+		t.paragraph("source", src, hang, plain)
+	}
+}
+
+type jsonExplanation struct {
+	Schema    string        `json:"schema"`
+	CPU       string        `json:"cpu"`
+	Model     string        `json:"model"`
+	Node      string        `json:"node"`
+	Path      string        `json:"path"`
+	Title     string        `json:"title,omitempty"`
+	About     string        `json:"about,omitempty"`
+	Formula   string        `json:"formula"`
+	Unit      string        `json:"unit"`
+	Threshold string        `json:"threshold,omitempty"`
+	Causes    []string      `json:"causes,omitempty"`
+	Try       []string      `json:"try,omitempty"`
+	Sample    []string      `json:"sample,omitempty"`
+	Source    string        `json:"source,omitempty"`
+	Value     *number       `json:"value,omitempty"`
+	Why       string        `json:"why,omitempty"`
+	Operands  []jsonOperand `json:"operands,omitempty"`
+}
+
+type jsonOperand struct {
+	Name  string  `json:"name"`
+	Kind  string  `json:"kind"`
+	Value *number `json:"value"`
+	Event string  `json:"event,omitempty"`
+}
+
+// ExplainJSON prints an explanation as a JSON document.
+func ExplainJSON(w io.Writer, e Explanation) error {
+	n := &e.Model.Nodes[e.Node]
+	doc := jsonExplanation{Schema: "cyclestack.explain/v1", CPU: e.CPU.Name, Model: e.Model.Name, Node: n.Name, Path: n.Path,
+		Title: n.Title, About: n.About, Formula: formulaText(e.Model, e.Node), Unit: unit(e.Model, e.Node), Threshold: n.Threshold,
+		Causes: n.Causes, Try: n.Try, Sample: n.Sample, Source: n.Source}
+	if e.Account != nil {
+		doc.Value, doc.Why = known(e.Account.Nodes[e.Node].Value), e.Account.Why(e.Node)
+		for _, op := range e.Account.Operands(e.Node) {
+			doc.Operands = append(doc.Operands, jsonOperand{op.Name, op.Kind, known(op.Value), op.Event})
+		}
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(doc)
+}

@@ -1,0 +1,232 @@
+package report
+
+import (
+	_ "embed" // for the schema
+	"encoding/json"
+	"io"
+	"math"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// AccountSchema is the JSON Schema of the document that the json format
+// writes.
+//
+//go:embed schema/account.v1.json
+var AccountSchema []byte
+
+// number is a float that JSON can hold: one that is not known is null, and
+// omitted where the field says omitempty.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	if f := float64(n); !math.IsNaN(f) && !math.IsInf(f, 0) {
+		return json.Marshal(f)
+	}
+	return []byte("null"), nil
+}
+
+func known(f float64) *number {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil
+	}
+	n := number(f)
+	return &n
+}
+
+type jsonHead struct {
+	Schema string     `json:"schema"`
+	CPU    jsonCPU    `json:"cpu"`
+	Model  jsonModel  `json:"model"`
+	Source jsonSource `json:"source"`
+}
+
+type jsonCPU struct {
+	ID     string `json:"id,omitempty"`
+	Name   string `json:"name"`
+	Vendor string `json:"vendor"`
+}
+
+type jsonModel struct {
+	Name    string             `json:"name"`
+	Version string             `json:"version"`
+	Params  map[string]float64 `json:"params,omitempty"`
+}
+
+type jsonSource struct {
+	Kind     string   `json:"kind"`
+	Measured bool     `json:"measured"`
+	Files    []string `json:"files,omitempty"`
+}
+
+type jsonAccount struct {
+	Scope      jsonScope     `json:"scope"`
+	Nodes      []jsonNode    `json:"nodes"`
+	Bottleneck []string      `json:"bottleneck"`
+	Audit      []jsonCheck   `json:"audit"`
+	Missing    []jsonMissing `json:"missing"`
+	Counts     []jsonCount   `json:"counts"`
+	Unused     []string      `json:"unused,omitempty"`
+	Notes      []string      `json:"notes,omitempty"`
+}
+
+type jsonScope struct {
+	Kind     string  `json:"kind"`
+	Label    string  `json:"label,omitempty"`
+	Start    *number `json:"start_s,omitempty"`
+	Duration *number `json:"duration_s,omitempty"`
+	CPU      *int    `json:"cpu,omitempty"`
+	CPUs     int     `json:"cpus,omitempty"`
+	Cgroup   string  `json:"cgroup,omitempty"`
+	Runs     int     `json:"runs,omitempty"`
+}
+
+type jsonNode struct {
+	Path     string  `json:"path"`
+	Name     string  `json:"name"`
+	Level    int     `json:"level"`
+	Section  string  `json:"section,omitempty"`
+	Value    *number `json:"value"`
+	Unit     string  `json:"unit"`
+	Error    *number `json:"error,omitempty"`
+	Coverage *number `json:"coverage,omitempty"`
+	Together bool    `json:"together"`
+	Reliable bool    `json:"reliable"`
+	Doubt    string  `json:"doubt,omitempty"`
+	Flagged  bool    `json:"flagged"`
+}
+
+type jsonCheck struct {
+	Name      string  `json:"name"`
+	Left      *number `json:"left,omitempty"`
+	Right     *number `json:"right,omitempty"`
+	Residual  *number `json:"residual,omitempty"`
+	Tolerance number  `json:"tolerance"`
+	State     string  `json:"state"`
+	OK        bool    `json:"ok"`
+	Identity  bool    `json:"identity,omitempty"`
+	Text      string  `json:"text,omitempty"`
+	Why       string  `json:"why,omitempty"`
+}
+
+type jsonMissing struct {
+	Node string `json:"node"`
+	Why  string `json:"why"`
+}
+
+type jsonCount struct {
+	Event    string  `json:"event"`
+	As       string  `json:"as,omitempty"`
+	LP       *int    `json:"lp,omitempty"`
+	Value    *number `json:"value"`
+	Coverage *number `json:"coverage,omitempty"`
+	State    string  `json:"state,omitempty"`
+	Samples  int64   `json:"samples"`
+}
+
+// jsonWriter writes one document, account by account.
+type jsonWriter struct {
+	w     io.Writer
+	o     Options
+	shown []bool
+	first bool
+}
+
+func newJSON(w io.Writer, o Options) *jsonWriter { return &jsonWriter{w: w, o: o, first: true} }
+
+func (j *jsonWriter) Begin(h Header) error {
+	j.shown = j.o.shown(h.Model)
+	head, err := json.Marshal(jsonHead{
+		Schema: "cyclestack.account/v1",
+		CPU:    jsonCPU{ID: h.CPUID, Name: h.CPU.Name, Vendor: h.CPU.Vendor},
+		Model:  jsonModel{Name: h.Model.Name, Version: h.Model.Version, Params: h.Params},
+		Source: jsonSource{Kind: h.Kind, Measured: true, Files: h.Files},
+	})
+	if err != nil {
+		return err
+	}
+	// The document is left open for the accounts.
+	head = append(head[:len(head)-1], ",\n\"accounts\":["...)
+	_, err = j.w.Write(head)
+	return err
+}
+
+func (j *jsonWriter) Account(a *account.Account) error {
+	body, err := json.Marshal(j.account(a))
+	if err != nil {
+		return err
+	}
+	sep := ",\n"
+	if j.first {
+		sep, j.first = "\n", false
+	}
+	_, err = j.w.Write(append([]byte(sep), body...))
+	return err
+}
+
+func (j *jsonWriter) End() error {
+	_, err := io.WriteString(j.w, "\n]}\n")
+	return err
+}
+
+func (j *jsonWriter) account(a *account.Account) jsonAccount {
+	m := a.Model()
+	out := jsonAccount{Scope: scope(a), Nodes: []jsonNode{}, Bottleneck: []string{}, Audit: []jsonCheck{},
+		Missing: []jsonMissing{}, Counts: []jsonCount{}, Unused: a.Binding.Unused, Notes: a.Notes}
+	for i := range m.Nodes {
+		if !j.shown[i] {
+			continue
+		}
+		n, v := &m.Nodes[i], &a.Nodes[i]
+		out.Nodes = append(out.Nodes, jsonNode{Path: n.Path, Name: n.Name, Level: n.Level, Section: n.Section,
+			Value: known(v.Value), Unit: unit(m, i), Error: known(v.Error), Coverage: known(v.Coverage),
+			Together: v.Together, Reliable: v.Reliable(), Doubt: v.Doubt.String(), Flagged: v.Flagged})
+		if !v.Known() {
+			out.Missing = append(out.Missing, jsonMissing{n.Path, a.Why(i)})
+		}
+	}
+	for _, i := range a.Bottleneck {
+		out.Bottleneck = append(out.Bottleneck, m.Nodes[i].Path)
+	}
+	for i := range a.Checks {
+		out.Audit = append(out.Audit, check(&a.Checks[i]))
+	}
+	for _, c := range a.Counts() {
+		out.Counts = append(out.Counts, count(c))
+	}
+	return out
+}
+
+func check(c *account.Check) jsonCheck {
+	return jsonCheck{Name: c.Name, Left: known(c.Left), Right: known(c.Right), Residual: known(c.Residual),
+		Tolerance: number(c.Tolerance), State: c.State.String(), OK: c.State == account.Holds,
+		Identity: c.Identity, Text: c.Text, Why: c.Why}
+}
+
+func count(c account.Count) jsonCount {
+	out := jsonCount{Event: c.Event, As: c.As, Value: known(c.Value), Coverage: known(c.Coverage), Samples: c.Samples}
+	if c.LP >= 0 {
+		out.LP = &c.LP
+	}
+	if c.State != counts.Counted {
+		out.State = c.State.String()
+	}
+	return out
+}
+
+func scope(a *account.Account) jsonScope {
+	s := jsonScope{Kind: a.Scope.Kind.String(), Label: a.Label, Start: known(a.Start), Duration: known(a.Duration),
+		CPUs: a.Scope.CPUs, Cgroup: a.Scope.Cgroup}
+	if a.Scope.Kind != counts.Run && a.Scope.Kind != counts.Interval {
+		s.Label = a.Scope.Label
+	}
+	if a.Scope.CPU != counts.Unknown {
+		cpu := a.Scope.CPU
+		s.CPU = &cpu
+	}
+	if a.Runs > 1 {
+		s.Runs = a.Runs
+	}
+	return s
+}

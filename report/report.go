@@ -1,0 +1,118 @@
+// Package report renders accounts: as a tree for a terminal, as JSON and as
+// CSV. It is the last step of the flow
+//
+//	model → plan → source → counts → account → report
+//
+// and does not know where the counts came from beyond the words in [Header].
+// Writers take one account at a time, so that a recording of any number of
+// intervals is written in bounded memory.
+package report
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/model"
+)
+
+// A Header says what all accounts of a report have in common.
+type Header struct {
+	CPU    *model.CPU
+	CPUID  string // the processor as the user or the source named it; "" if by CPU.Name
+	Model  *model.Model
+	Kind   string // of the source: "perf-stat-text"
+	Files  []string
+	Params map[string]float64 // parameters the user set
+}
+
+// Options say how much is shown and how.
+type Options struct {
+	Level  int    // deepest level of the tree; 0 is all
+	Nodes  string // only nodes whose name or path matches this shell pattern (with their parents); "" is all
+	Width  int    // of the terminal in columns; 0 is 100
+	Color  bool
+	Titles bool // titles of nodes beside the figures, where the width allows
+}
+
+// A Writer writes accounts in one format: Begin once, Account for each, End
+// once. The account may be reused by the caller after Account returns.
+type Writer interface {
+	Begin(Header) error
+	Account(*account.Account) error
+	End() error
+}
+
+// Formats are the names New takes.
+var Formats = []string{"tree", "json", "csv"}
+
+// New returns a writer of the format.
+func New(format string, w io.Writer, o Options) (Writer, error) {
+	if o.Width == 0 {
+		o.Width = 100
+	}
+	if _, err := path.Match(o.Nodes, ""); err != nil {
+		return nil, fmt.Errorf("%q is not a pattern: %v", o.Nodes, err)
+	}
+	switch format {
+	case "tree":
+		return newTree(w, o), nil
+	case "json":
+		return newJSON(w, o), nil
+	case "csv":
+		return newCSV(w, o), nil
+	}
+	return nil, fmt.Errorf("no format %q; there are %s", format, strings.Join(Formats, ", "))
+}
+
+// shown says which nodes of a model a report shows.
+func (o Options) shown(m *model.Model) []bool {
+	show := make([]bool, len(m.Nodes))
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		if o.Level > 0 && n.Level > o.Level || !o.match(n) {
+			continue
+		}
+		for j := i; j >= 0; j = parent(m, j) {
+			show[j] = true
+		}
+	}
+	return show
+}
+
+// match says whether a node is asked for by name or path; case does not matter.
+func (o Options) match(n *model.Node) bool {
+	if o.Nodes == "" {
+		return true
+	}
+	for _, p := range strings.Split(strings.ToLower(o.Nodes), ",") {
+		for _, s := range []string{n.Name, n.Path} {
+			if ok, _ := path.Match(p, strings.ToLower(s)); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func parent(m *model.Model, i int) int {
+	name := m.Nodes[i].Parent
+	if name == "" {
+		return -1
+	}
+	return slices.IndexFunc(m.Nodes, func(n model.Node) bool { return n.Name == name })
+}
+
+// unit is the unit of a node's value.
+func unit(m *model.Model, i int) string {
+	if u := m.Nodes[i].Unit; u != "" {
+		return u
+	}
+	return m.Unit
+}
+
+// bottleneckMark stands behind the deepest node of the bottleneck path.
+const bottleneckMark = "◄ bottleneck"

@@ -1,0 +1,440 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/model"
+)
+
+// Layout of the tree in columns.
+const (
+	indent   = 2
+	barWidth = 20
+	gap      = 2
+)
+
+// tree is the writer for people.
+type tree struct {
+	w     io.Writer
+	o     Options
+	h     Header
+	shown []bool
+	out   strings.Builder
+	n     int
+}
+
+func newTree(w io.Writer, o Options) *tree { return &tree{w: w, o: o} }
+
+func (t *tree) Begin(h Header) error {
+	t.h, t.shown = h, t.o.shown(h.Model)
+	return nil
+}
+
+func (t *tree) End() error { return nil }
+
+// A line is one node of the tree, in parts that are aligned with each other.
+type line struct {
+	name, value, unit, bar, err, cover, mark, title string
+	style                                           style
+	node                                            int
+}
+
+func (t *tree) Account(a *account.Account) error {
+	t.out.Reset()
+	if t.n > 0 {
+		t.out.WriteByte('\n')
+	}
+	t.n++
+	t.heading(a)
+	for _, section := range sections(a.Model()) {
+		t.section(a, section)
+	}
+	t.audit(a)
+	t.missing(a)
+	t.notes(a)
+	t.next(a)
+	_, err := io.WriteString(t.w, t.out.String())
+	return err
+}
+
+// heading says what was measured, for how long, on what, by what.
+func (t *tree) heading(a *account.Account) {
+	parts := []string{}
+	if l := scopeLabel(a); l != "" {
+		parts = append(parts, l)
+	}
+	if a.Interval && !math.IsNaN(a.Start) {
+		parts = append(parts, fmt.Sprintf("%s s to %s s", trim(a.Start), trim(a.Start+a.Duration)))
+	} else if !math.IsNaN(a.Duration) {
+		parts = append(parts, duration(a.Duration))
+	}
+	if a.Runs > 1 {
+		parts = append(parts, fmt.Sprintf("mean of %d runs", a.Runs))
+	}
+	parts = append(parts, "on "+t.h.CPU.Name, t.h.Model.Name+" "+t.h.Model.Version, "from "+kindText(t.h.Kind))
+	t.paragraph("", strings.Join(parts, ", "), 0, bold)
+	t.out.WriteByte('\n')
+}
+
+// kindText says a kind of source in words: "perf-stat-csv" is "perf stat CSV".
+func kindText(kind string) string {
+	words := strings.Split(kind, "-")
+	for i, w := range words {
+		if w == "csv" || w == "json" {
+			words[i] = strings.ToUpper(w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// sections lists the headings of a model in order; "" is the main tree.
+func sections(m *model.Model) []string {
+	var list []string
+	seen := map[string]bool{}
+	for i := range m.Nodes {
+		if s := m.Nodes[i].Section; !seen[s] {
+			seen[s] = true
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// section writes the lines of one section under its heading.
+func (t *tree) section(a *account.Account, section string) {
+	m := a.Model()
+	var lines []line
+	for i := range m.Nodes {
+		if m.Nodes[i].Section == section && t.shown[i] && (a.Nodes[i].Known() || section == "" && !m.Nodes[i].Optional) {
+			lines = append(lines, t.line(a, i))
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	title := section
+	if title == "" {
+		title = unitText(m)
+	}
+	t.table(title, lines)
+	t.out.WriteByte('\n')
+}
+
+func unitText(m *model.Model) string {
+	switch {
+	case m.Of != "":
+		return "share of " + m.Unit
+	case m.Unit == "cycles/instruction":
+		return "cycles per instruction"
+	}
+	return m.Unit
+}
+
+// line makes the parts of one node's line.
+func (t *tree) line(a *account.Account, i int) line {
+	m := a.Model()
+	n, v := &m.Nodes[i], &a.Nodes[i]
+	l := line{name: strings.Repeat(" ", indent*depth(m, i)) + n.Name, title: n.Title, node: i}
+	if !v.Known() {
+		l.value, l.style, l.mark = "–", dim, "not known"
+		return l
+	}
+	l.value = figure(m, i, v.Value)
+	if n.Section != "" && !m.Share(i) && n.Unit != "1" {
+		l.unit = n.Unit
+	}
+	l.bar = bar(v.Value, scale(a, i))
+	if !math.IsNaN(v.Error) {
+		l.err = figure(m, i, v.Error)
+	}
+	if !math.IsNaN(v.Coverage) {
+		l.cover = percent(v.Coverage)
+	}
+	end := len(a.Bottleneck) > 0 && a.Bottleneck[len(a.Bottleneck)-1] == i
+	switch {
+	case v.Doubt == account.DoubtRange:
+		l.mark, l.style = "contradicts itself", dim
+	case !v.Reliable():
+		l.mark, l.style = "uncertain", dim
+	case end:
+		l.mark, l.style = bottleneckMark, hot
+	case onPath(a, i):
+		l.style = bold
+	}
+	if end && l.mark != bottleneckMark {
+		l.mark = bottleneckMark + ", " + l.mark
+	}
+	return l
+}
+
+func onPath(a *account.Account, i int) bool {
+	for _, j := range a.Bottleneck {
+		if i == j {
+			return true
+		}
+	}
+	return false
+}
+
+func depth(m *model.Model, i int) int {
+	d := 0
+	for j := parent(m, i); j >= 0; j = parent(m, j) {
+		d++
+	}
+	return d
+}
+
+// scale is the value at which a node's bar is full: 1 for shares, else the
+// value of its root.
+func scale(a *account.Account, i int) float64 {
+	m := a.Model()
+	if m.Share(i) {
+		return 1
+	}
+	root := i
+	for j := i; j >= 0; j = parent(m, j) {
+		root = j
+	}
+	if root == i && len(m.Nodes[i].Children) == 0 {
+		return math.NaN()
+	}
+	return a.Nodes[root].Value
+}
+
+// bar draws a share of the full width, to an eighth of a column. Values
+// outside 0…1 are not drawn as if they were inside: a negative one has no bar
+// and one beyond the scale ends in an arrow.
+func bar(value, full float64) string {
+	share := value / full
+	if math.IsNaN(share) || share <= 0 {
+		return ""
+	}
+	if share > 1.005 {
+		return strings.Repeat("█", barWidth-1) + "▶"
+	}
+	eighths := int(math.Round(share * barWidth * 8))
+	s := strings.Repeat("█", eighths/8)
+	if part := eighths % 8; part > 0 {
+		s += string([]rune("▏▎▍▌▋▊▉")[part-1])
+	}
+	return s
+}
+
+// table writes lines with their parts aligned. Columns that no line uses are
+// left out.
+func (t *tree) table(title string, lines []line) {
+	cols := []func(*line) string{
+		func(l *line) string { return l.name }, func(l *line) string { return l.value },
+		func(l *line) string { return l.unit }, func(l *line) string { return l.bar },
+		func(l *line) string { return l.err }, func(l *line) string { return l.cover },
+		func(l *line) string { return l.mark },
+	}
+	const nameCol, valueCol, errCol, coverCol, markCol = 0, 1, 4, 5, 6
+	heads := make([]string, len(cols))
+	heads[nameCol] = title
+	width := make([]int, len(cols))
+	coverage := false
+	for i := range lines {
+		l := &lines[i]
+		for c, get := range cols {
+			width[c] = max(width[c], runes(get(l)))
+		}
+		coverage = coverage || l.cover != "" && l.cover != "100 %"
+	}
+	if !coverage {
+		width[coverCol] = 0
+	} else {
+		heads[coverCol] = "counted"
+	}
+	if width[errCol] > 0 {
+		heads[errCol] = "±"
+	}
+	for c := range cols {
+		if width[c] > 0 && c != nameCol {
+			width[c] = max(width[c], runes(heads[c]))
+		}
+	}
+	width[nameCol] = max(width[nameCol], runes(title)-width[valueCol]-gap)
+	t.row(heads, width, nil, faint)
+	for i := range lines {
+		l := &lines[i]
+		parts := make([]string, len(cols))
+		for c, get := range cols {
+			if width[c] > 0 {
+				parts[c] = get(l)
+			}
+		}
+		t.row(parts, width, l, l.style)
+	}
+}
+
+// row writes one line of a table: numbers to the right, the rest to the left,
+// and the node's title behind where there is room.
+func (t *tree) row(parts []string, width []int, l *line, st style) {
+	var b strings.Builder
+	b.WriteString(strings.Repeat(" ", indent))
+	used := indent
+	for c, p := range parts {
+		if width[c] == 0 {
+			continue
+		}
+		pad := strings.Repeat(" ", max(0, width[c]-runes(p)))
+		right := c == 1 || c == 4 || c == 5
+		if right {
+			b.WriteString(pad + p)
+		} else {
+			b.WriteString(p + pad)
+		}
+		b.WriteString(strings.Repeat(" ", gap))
+		used += width[c] + gap
+	}
+	text := strings.TrimRight(b.String(), " ")
+	if l != nil && t.o.Titles && l.title != "" {
+		if room := t.o.Width - used; room >= 16 {
+			t.out.WriteString(t.paint(b.String(), st) + t.paint(cut(l.title, room), faint) + "\n")
+			return
+		}
+	}
+	t.out.WriteString(t.paint(text, st) + "\n")
+}
+
+// audit says what adds up and what does not.
+func (t *tree) audit(a *account.Account) {
+	hold, skipped := 0, 0
+	var bad []string
+	for i := range a.Checks {
+		c := &a.Checks[i]
+		switch c.State {
+		case account.Holds:
+			hold++
+		case account.Skipped:
+			skipped++
+		case account.Fails:
+			bad = append(bad, failText(c))
+		}
+	}
+	if hold+len(bad) == 0 {
+		return
+	}
+	switch {
+	case len(bad) == 0 && hold == 1:
+		t.paragraph("audit", "the one check that could be made holds", 10, plain)
+	case len(bad) == 0:
+		t.paragraph("audit", fmt.Sprintf("all %d checks that could be made hold", hold), 10, plain)
+	default:
+		t.paragraph("audit", fmt.Sprintf("%d of %d checks fail:", len(bad), hold+len(bad)), 10, plain)
+		for _, s := range bad {
+			t.paragraph("", s, 10, plain)
+		}
+	}
+}
+
+func failText(c *account.Check) string {
+	s := fmt.Sprintf("%s: %s against %s, off by %s", c.Name, trim(c.Left), trim(c.Right), percent(math.Abs(c.Residual)))
+	if c.Text != "" {
+		s += "; " + c.Text
+	}
+	return s
+}
+
+// missing says which nodes are not known, and why, those with one reason
+// together.
+func (t *tree) missing(a *account.Account) {
+	m := a.Model()
+	var order []string
+	by := map[string][]string{}
+	for i := range m.Nodes {
+		if !t.shown[i] || a.Nodes[i].Known() || m.Nodes[i].Optional {
+			continue
+		}
+		why := a.Why(i)
+		if by[why] == nil {
+			order = append(order, why)
+		}
+		by[why] = append(by[why], m.Nodes[i].Name)
+	}
+	label := "missing"
+	for _, why := range order {
+		t.paragraph(label, strings.Join(by[why], ", ")+": "+why, 10, plain)
+		label = ""
+	}
+}
+
+func (t *tree) notes(a *account.Account) {
+	label := "note"
+	for _, n := range a.Notes {
+		t.paragraph(label, n, 10, plain)
+		label = ""
+	}
+	for i, why := range doubts(a, t.shown) {
+		if i == 0 {
+			label = "grey"
+		}
+		t.paragraph(label, why, 10, plain)
+		label = ""
+	}
+	if u := a.Binding.Unused; len(u) > 0 {
+		t.paragraph("unused", "recorded, but no part of this account: "+strings.Join(u, ", "), 10, plain)
+	}
+}
+
+// doubts says why nodes are grey, those with one reason together; for values
+// that are possible but look odd, the model's own explanation.
+func doubts(a *account.Account, shown []bool) []string {
+	m := a.Model()
+	by := map[account.Doubt][]string{}
+	for i := range m.Nodes {
+		if shown[i] && a.Nodes[i].Doubt != account.DoubtNone {
+			by[a.Nodes[i].Doubt] = append(by[a.Nodes[i].Doubt], m.Nodes[i].Name)
+		}
+	}
+	var list []string
+	for d := account.DoubtRange; d <= account.DoubtCoverage; d++ {
+		if names := by[d]; len(names) > 0 {
+			list = append(list, strings.Join(names, ", ")+": "+d.String())
+		}
+	}
+	for i := range m.Nodes {
+		if n := &m.Nodes[i]; shown[i] && n.Negative != "" && a.Nodes[i].Value < 0 {
+			list = append(list, n.Name+" is negative: "+n.Negative)
+		}
+	}
+	return list
+}
+
+// next names the command that explains the bottleneck.
+func (t *tree) next(a *account.Account) {
+	if len(a.Bottleneck) == 0 || a.Interval || a.Scope.Kind != counts.Run || len(t.h.Files) != 1 {
+		return
+	}
+	n := &a.Model().Nodes[a.Bottleneck[len(a.Bottleneck)-1]]
+	t.paragraph("next", fmt.Sprintf("cyclestack explain %s --cpu %s %s   what it means and what to try", n.Name, t.h.CPU.Name, quote(t.h.Files[0])), 10, plain)
+}
+
+// quote makes a word safe to paste into a shell.
+func quote(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+:@%,") == "" && s != "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// paragraph writes text behind a label, wrapped to the width and indented.
+func (t *tree) paragraph(label, text string, hang int, st style) {
+	if hang > 0 {
+		label = strings.Repeat(" ", indent) + label
+	}
+	room := max(30, t.o.Width-hang)
+	for i, l := range wrap(text, room) {
+		if i > 0 {
+			label = ""
+		}
+		pad := strings.Repeat(" ", max(0, hang-runes(label)))
+		t.out.WriteString(t.paint(label, faint) + pad + t.paint(l, st) + "\n")
+	}
+}
