@@ -41,6 +41,7 @@ type Account struct {
 
 	table  *counts.Table
 	place  Place
+	cover  []float64 // the slots' coverage; NaN if missing or not known
 	in     []float64 // the slots as they were evaluated, for explanations
 	values []float64 // node values by node, as thresholds see them
 }
@@ -81,7 +82,7 @@ func (v *Value) Reliable() bool { return v.Known() && v.Doubt == DoubtNone }
 // a value outside the range that its definition allows is contradicted; one
 // whose 95 % interval is as wide as itself is uncertain; one whose events were
 // not counted together, each for less than half of the time and for less than
-// half a second in all (about a hundred turns of the kernel's rotation), rests
+// 0.4 seconds in all (a hundred turns of the kernel's usual rotation), rests
 // on too little; so does one of unknown duration counted for less than a tenth
 // of it.
 type Doubt uint8
@@ -96,7 +97,7 @@ const (
 
 const (
 	coverageEnough  = 0.5    // of the time
-	secondsEnough   = 0.5    // counted, in all
+	secondsEnough   = 0.4    // counted, in all
 	coverageMinimum = 0.1    // where the duration is not known
 	alwaysCounted   = 0.9999 // of the time: perf prints two decimals of a percentage
 )
@@ -118,7 +119,7 @@ type State uint8
 
 // The outcomes of a check.
 const (
-	Skipped State = iota // it could not be made; Why says why
+	Skipped State = iota // it could not be made; Account.WhySkipped says why
 	Holds
 	Fails
 )
@@ -134,8 +135,8 @@ type Check struct {
 	Tolerance float64
 	State     State
 	Identity  bool   // its failure means that the recording contradicts itself
-	Text      string // what the outcome means
-	Why       string // why it was skipped
+	Text      string // what the outcome means; "" if skipped
+	relation  int    // index of the model's relation; -1 for a closure
 }
 
 // Model returns the model that was evaluated.
@@ -193,6 +194,7 @@ func (a *Account) Clone() *Account {
 	c.Notes = append([]string(nil), a.Notes...)
 	c.in = append([]float64(nil), a.in...)
 	c.values = append([]float64(nil), a.values...)
+	c.cover = append([]float64(nil), a.cover...)
 	c.table = a.table.Clone()
 	return &c
 }
@@ -203,6 +205,25 @@ func (a *Account) Why(node int) string {
 		return ""
 	}
 	return a.Binding.why(a, node)
+}
+
+// WhySkipped says why a check was skipped, "" if it was not.
+func (a *Account) WhySkipped(check int) string { return a.Binding.whySkipped(a, &a.Checks[check]) }
+
+// Includes lists the siblings of a rest whose own values are not known, so that
+// what they would have explained is part of it.
+func (a *Account) Includes(node int) []string {
+	if !a.Model().Nodes[node].Rest || !a.Nodes[node].Known() {
+		return nil
+	}
+	var names []string
+	_, siblings := a.Binding.Method.family(node)
+	for _, j := range siblings {
+		if !a.Nodes[j].Known() {
+			names = append(names, a.Model().Nodes[j].Name)
+		}
+	}
+	return names
 }
 
 // An Operand is one input of a node's formula with its number put in.
@@ -218,14 +239,15 @@ type Operand struct {
 // Operands lists what a node's formula names, in its order.
 func (a *Account) Operands(node int) []Operand { return a.Binding.operands(a, node) }
 
-func reasonList(names []string) string {
-	const most = 3
+// enumerate names a few things in words.
+func enumerate(names []string) string {
+	const most = 4
 	switch n := len(names); {
-	case n == 0:
-		return ""
-	case n <= most:
-		return strings.Join(names, ", ")
+	case n == 1:
+		return names[0]
+	case n > most:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], ", "), n-most+1)
 	default:
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n-most)
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}
 }

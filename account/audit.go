@@ -67,9 +67,8 @@ func (b *Binding) closeNode(a *Account, i int) {
 }
 
 func closure(name string, sum, parent, whole float64) Check {
-	c := Check{Name: name, Left: sum, Right: parent, Tolerance: closureTolerance, Residual: math.NaN()}
+	c := Check{Name: name, Left: sum, Right: parent, Tolerance: closureTolerance, Residual: math.NaN(), relation: -1}
 	if math.IsNaN(sum) || math.IsNaN(parent) {
-		c.Why = "not all of its nodes are known"
 		return c
 	}
 	if whole > 0 {
@@ -88,30 +87,39 @@ func closure(name string, sum, parent, whole float64) Check {
 func (b *Binding) relation(a *Account, i int) Check {
 	r := &b.Method.Model.Relations[i]
 	p := &b.checks[i]
-	c := Check{Name: r.Name, Tolerance: r.Tolerance, Identity: r.Identity, Left: math.NaN(), Right: math.NaN(), Residual: math.NaN()}
+	c := Check{Name: r.Name, Tolerance: r.Tolerance, Identity: r.Identity, Left: math.NaN(), Right: math.NaN(), Residual: math.NaN(), relation: i}
 	if p.err != "" {
-		c.Why = p.err
 		return c
 	}
 	if p.when != nil {
-		switch when := p.when.Eval(a.in); {
-		case math.IsNaN(when):
-			c.Why = b.reason(a, p.when.Why(a.in))
-			return c
-		case when == 0:
-			c.Why = "does not apply here"
+		if when := p.when.Eval(a.in); math.IsNaN(when) || when == 0 {
 			return c
 		}
 	}
 	c.Left, c.Right = p.left.Eval(a.in), p.right.Eval(a.in)
-	for _, side := range []*metric.Program{p.left, p.right} {
-		if math.IsNaN(side.Eval(a.in)) {
-			c.Why = b.reason(a, side.Why(a.in))
-			return c
+	if !math.IsNaN(c.Left) && !math.IsNaN(c.Right) {
+		c.decide(r)
+	}
+	return c
+}
+
+// whySkipped says why a check was skipped.
+func (b *Binding) whySkipped(a *Account, c *Check) string {
+	switch {
+	case c.State != Skipped:
+		return ""
+	case c.relation < 0:
+		return "not all of its nodes are known"
+	case b.checks[c.relation].err != "":
+		return b.checks[c.relation].err
+	}
+	p := &b.checks[c.relation]
+	for _, side := range []*metric.Program{p.when, p.left, p.right} {
+		if side != nil && math.IsNaN(side.Eval(a.in)) {
+			return b.reason(a, side.Why(a.in))
 		}
 	}
-	c.decide(r)
-	return c
+	return "it does not apply here"
 }
 
 // decide compares the two sides.

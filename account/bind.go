@@ -24,6 +24,7 @@ type Binding struct {
 	used    []bool    // by column
 	columns [][][]int // by input, by alternative: the columns that carry it
 	slots   []slot    // the inputs, then the readings that coherent formulas ask for
+	groups  []int     // by place in the vector: the group a slot was counted in, 0 if not known
 	nodes   []program
 	of      *metric.Program
 	ofDeps  []int
@@ -65,7 +66,23 @@ func (c *Method) Bind(layout *counts.Layout) *Binding {
 	b.compileWhole()
 	b.compileNodes()
 	b.compileChecks()
+	b.groups = make([]int, len(b.slots)+len(b.nodes))
+	for k, s := range b.slots {
+		b.groups[b.slotIndex(k)] = b.group(s)
+	}
 	return b
+}
+
+// group returns the group over whose windows a slot is read, 0 if there are
+// several or none is known.
+func (b *Binding) group(s slot) int {
+	if s.column >= 0 {
+		return b.Layout.Columns[s.column].Group
+	}
+	if cols := b.readings(s.input); len(cols) == 1 {
+		return b.Layout.Columns[cols[0]].Group
+	}
+	return 0
 }
 
 // compileWhole compiles the formula of the whole.

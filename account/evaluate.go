@@ -26,7 +26,7 @@ func (b *Binding) Evaluate(t *counts.Table, place Place, a *Account) *Account {
 	a = b.prepare(t, place, a)
 	spread := b.readSlots(t, place, a)
 	b.compute(a)
-	b.judgeCoverage(t, place, a)
+	b.judgeCoverage(a)
 	if spread {
 		b.errorBounds(t, place, a)
 	}
@@ -48,6 +48,7 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 			Nodes:   make([]Value, len(b.nodes)),
 			Checks:  make([]Check, 0, len(b.checks)+len(b.nodes)+1),
 			in:      make([]float64, n),
+			cover:   make([]float64, n),
 			values:  make([]float64, len(b.nodes)),
 			Notes:   b.notes,
 		}
@@ -63,7 +64,7 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 func (b *Binding) readSlots(t *counts.Table, place Place, a *Account) (spread bool) {
 	for k := range b.slots {
 		at := b.slotIndex(k)
-		a.in[at] = math.NaN()
+		a.in[at], a.cover[at] = math.NaN(), math.NaN()
 		cell, ok := b.cell(t, place, b.slots[k])
 		if !ok {
 			if b.isTime(b.slots[k]) && !math.IsNaN(t.Duration) {
@@ -71,7 +72,7 @@ func (b *Binding) readSlots(t *counts.Table, place Place, a *Account) (spread bo
 			}
 			continue
 		}
-		a.in[at] = cell.Estimate()
+		a.in[at], a.cover[at] = cell.Estimate(), cell.Coverage()
 		spread = spread || cell.Variance > 0
 		a.Runs = max(a.Runs, int(cell.Repeats))
 	}
@@ -209,49 +210,29 @@ func (b *Binding) rest(a *Account, i int) float64 {
 
 // judgeCoverage finds each node's smallest coverage and whether its events
 // were counted together.
-func (b *Binding) judgeCoverage(t *counts.Table, place Place, a *Account) {
+func (b *Binding) judgeCoverage(a *Account) {
 	for i := range b.nodes {
 		v := &a.Nodes[i]
-		v.Coverage, v.Together = math.NaN(), true
-		group := 0
+		least, together, group := math.NaN(), true, 0
 		for _, at := range b.nodes[i].deps {
-			s := b.slotAt(at)
-			cell, ok := b.cell(t, place, s)
-			if !ok {
-				continue
-			}
-			cov := cell.Coverage()
+			cov := a.cover[at]
 			if math.IsNaN(cov) {
 				continue
 			}
-			if math.IsNaN(v.Coverage) || cov < v.Coverage {
-				v.Coverage = cov
+			if !(cov >= least) {
+				least = cov
 			}
 			if cov >= alwaysCounted {
 				continue
 			}
-			g := b.group(s)
+			g := b.groups[at]
 			if g == 0 || (group != 0 && g != group) {
-				v.Together = false
+				together = false
 			}
 			group = g
 		}
-		if !v.Known() {
-			v.Together = false
-		}
+		v.Coverage, v.Together = least, together && v.Known()
 	}
-}
-
-// group returns the group over whose windows a slot was read, 0 if there are
-// several or none is known.
-func (b *Binding) group(s slot) int {
-	if s.column >= 0 {
-		return b.Layout.Columns[s.column].Group
-	}
-	if cols := b.readings(s.input); len(cols) == 1 {
-		return b.Layout.Columns[cols[0]].Group
-	}
-	return 0
 }
 
 // errorBounds propagates the variances of repeats. How the counts of one run
@@ -412,7 +393,8 @@ func (b *Binding) reason(a *Account, r metric.Reason) string {
 	case metric.Overflow:
 		return "the result is too large to represent"
 	}
-	var events, params []string
+	var absent []absence
+	var params []string
 	var other string
 	for _, at := range r.Slots {
 		if node := at - len(b.Method.inputs); node >= 0 && node < len(b.nodes) {
@@ -424,21 +406,21 @@ func (b *Binding) reason(a *Account, r metric.Reason) string {
 			params = append(params, in.name)
 			continue
 		}
-		events = append(events, b.absence(in, b.slotAt(at)))
+		absent = append(absent, absence{in.text(), len(b.readings(b.slotAt(at).input)) > 0})
 	}
 	switch {
 	case len(params) > 0:
 		return fmt.Sprintf("needs --param %s=…", params[0])
-	case len(events) > 0:
-		return reasonList(events)
+	case len(absent) > 0:
+		return absenceText(absent)
 	case other != "":
 		return other
 	}
 	return "an input is missing"
 }
 
-// absence says how an input is missing.
-func (b *Binding) absence(in *input, s slot) string {
+// text names an input for a person.
+func (in *input) text() string {
 	names := make([]string, len(in.any))
 	for k := range in.any {
 		names[k] = in.any[k].name
@@ -447,10 +429,41 @@ func (b *Binding) absence(in *input, s slot) string {
 	if in.lp >= 0 {
 		name += fmt.Sprintf(" on logical processor %d", in.lp)
 	}
-	if len(b.readings(s.input)) > 0 {
-		return name + " was not counted"
+	return name
+}
+
+// An absence is an input that is missing: recorded but never counted, or not
+// recorded at all.
+type absence struct {
+	name     string
+	recorded bool
+}
+
+// absenceText says what is missing in one sentence.
+func absenceText(list []absence) string {
+	var uncounted, unrecorded []string
+	for _, a := range list {
+		if a.recorded {
+			uncounted = append(uncounted, a.name)
+		} else {
+			unrecorded = append(unrecorded, a.name)
+		}
 	}
-	return name + " is not in the recording"
+	var parts []string
+	if len(uncounted) > 0 {
+		parts = append(parts, enumerate(uncounted)+verb(uncounted, " was", " were")+" not counted")
+	}
+	if len(unrecorded) > 0 {
+		parts = append(parts, enumerate(unrecorded)+verb(unrecorded, " is", " are")+" not in the recording")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func verb(names []string, one, many string) string {
+	if len(names) == 1 {
+		return one
+	}
+	return many
 }
 
 // operands lists what a formula names with its numbers.

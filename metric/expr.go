@@ -1,6 +1,6 @@
 package metric
 
-import "errors"
+import "fmt"
 
 // Limits of a formula. The longest of Intel's files has 34 thousand bytes and
 // 17 levels of parentheses.
@@ -12,7 +12,7 @@ const (
 
 // ErrTooLarge is what Compile and Unit say about a formula that has outgrown
 // [MaxTerms] by substitution.
-var ErrTooLarge = errors.New("formula: more than 131072 terms after substitution")
+var ErrTooLarge = fmt.Errorf("formula: more than %d terms after substitution", MaxTerms)
 
 // op is what a node of the tree is or does.
 type op uint8

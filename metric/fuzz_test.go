@@ -111,3 +111,27 @@ func checkProgram(t *testing.T, e *Expr) {
 		}
 	}
 }
+
+// FuzzParseUnit checks that what parses is written as the same unit.
+func FuzzParseUnit(f *testing.F) {
+	for _, src := range []string{"1", "cycles/instruction", "cycles*slots/s", "1/s^2", "s^-99*s^99", "misses/entries*µs", "", "a b", "s^0", "1*1/1", "ss/s"} {
+		f.Add(src)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		u, err := ParseUnit(src)
+		if err != nil {
+			return
+		}
+		if u.Mul(u).Div(u).String() != u.String() || !u.Div(u).Equal(Unit{}) {
+			t.Fatalf("%q: %s · %s / %s = %s", src, u, u, u, u.Mul(u).Div(u))
+		}
+		text := u.String()
+		if len(text) > maxUnitLength {
+			return
+		}
+		again, err := ParseUnit(text)
+		if err != nil || !again.Equal(u) || again.String() != text {
+			t.Fatalf("%q: %s parses to %s, %v", src, u, again, err)
+		}
+	})
+}

@@ -201,60 +201,73 @@ func (l *lexer) quoted() (token, error) {
 // name, as for the lexer of perf.
 func (l *lexer) word() (token, error) {
 	start := l.pos
-	name, escaped, err := l.name()
+	end, err := l.nameEnd()
 	if err != nil {
 		return token{}, err
 	}
-	if n := numberLen(l.src[start:]); n > 0 && start+n >= l.pos {
+	if n := numberLen(l.src[start:]); n > 0 && start+n >= end {
 		l.pos = start + n
 		return token{kind: tokNumber, pos: start, text: l.src[start:l.pos]}, nil
 	}
+	l.pos = end
+	raw := l.src[start:end]
+	name := unescape(raw)
 	switch {
-	case escaped:
+	case strings.Contains(raw, `\`): // a name, whatever it looks like
 	case name == "if" || name == "else":
 		return token{kind: tokPunct, pos: start, text: name}, nil
 	case !isPlainName(name):
-		return token{}, l.errorf(start, "%q is neither a number nor a name", shorten(name))
+		return token{}, l.errorf(start, "%q is neither a number nor a name", shorten(raw))
 	}
 	return token{kind: tokName, pos: start, text: name}, nil
 }
 
-// name reads the bytes of a name and returns them with @ and the backslashes
-// replaced. A name of which a byte was escaped cannot be anything else.
-func (l *lexer) name() (name string, escaped bool, err error) {
-	var b strings.Builder
-	modifiers := false // an event's modifiers or terms have begun: "=" is part of the name
-	for l.pos < len(l.src) {
-		switch c := l.src[l.pos]; {
+// nameEnd returns where the name that begins at the current byte ends.
+func (l *lexer) nameEnd() (int, error) {
+	modifiers := false // those of an event, or its terms, have begun: "=" is part of the name
+	i := l.pos
+	for i < len(l.src) {
+		switch c := l.src[i]; {
 		case c == '\\':
-			l.pos++
-			if l.pos == len(l.src) || !isPrintable(l.src[l.pos]) {
-				return "", false, l.errorf(l.pos-1, "a backslash needs a printable character after it")
+			if i+1 == len(l.src) || !isPrintable(l.src[i+1]) {
+				return 0, l.errorf(i, "a backslash needs a printable character after it")
 			}
-			b.WriteByte(l.src[l.pos])
-			l.pos++
-			escaped = true
-		case c == '@':
-			b.WriteByte('/')
-			l.pos++
-			modifiers = true
+			i += 2
 		case isWordByte(c):
-			b.WriteByte(c)
-			l.pos++
-			modifiers = modifiers || c == ':'
-		case c == '=' && modifiers && l.pos+1 < len(l.src) && isWordByte(l.src[l.pos+1]):
-			b.WriteByte(c)
-			l.pos++
+			modifiers = modifiers || c == ':' || c == '@'
+			i++
+		case c == '=' && modifiers && i+1 < len(l.src) && isWordByte(l.src[i+1]):
+			i++
 		default:
-			n := suffixLen(l.src[l.pos:])
-			if n == 0 || b.Len() == 0 {
-				return b.String(), escaped, nil
+			n := suffixLen(l.src[i:])
+			if n == 0 {
+				return i, nil
 			}
-			b.WriteString(l.src[l.pos : l.pos+n])
-			l.pos += n
+			i += n
 		}
 	}
-	return b.String(), escaped, nil
+	return i, nil
+}
+
+// unescape returns the name that formulas spell as raw: without the backslashes,
+// and with a slash for each @ that has none.
+func unescape(raw string) string {
+	if !strings.ContainsAny(raw, `\@`) {
+		return raw
+	}
+	var b strings.Builder
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '\\':
+			i++
+			b.WriteByte(raw[i])
+		case '@':
+			b.WriteByte('/')
+		default:
+			b.WriteByte(raw[i])
+		}
+	}
+	return b.String()
 }
 
 // suffixLen returns the length of what may follow a name without a backslash:

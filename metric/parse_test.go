@@ -193,7 +193,7 @@ func TestSyntaxError(t *testing.T) {
 		{"0xg", 0, `"0xg" is neither`},
 		{"1.2.3", 0, `"1.2.3" is neither`},
 		{"1e", 0, `"1e" is neither`},
-		{"@", 0, `"/" is neither`},
+		{"@", 0, `"@" is neither`},
 		{"a << b", 2, `"<<" needs a whole number`},
 		{"a << 64", 2, `"<<" needs a whole number up to 63`},
 		{"a << 1.5", 2, `"<<" needs a whole number`},

@@ -53,7 +53,7 @@ func ParseUnit(s string) (Unit, error) {
 		}
 		u = u.times(f, sign)
 		if end < 0 {
-			return u, nil
+			return u, u.checkPowers(s)
 		}
 		sign = 1
 		if rest[end] == '/' {
@@ -61,6 +61,16 @@ func ParseUnit(s string) (Unit, error) {
 		}
 		rest = rest[end+1:]
 	}
+}
+
+// checkPowers refuses a unit that would not be read back as it is written.
+func (u Unit) checkPowers(src string) error {
+	for _, f := range u.factors {
+		if max(f.power, -f.power) > maxPower {
+			return fmt.Errorf("unit %q: the power of %s is above %d", src, f.text, maxPower)
+		}
+	}
+	return nil
 }
 
 // parseFactor reads "1" or a base unit with or without a power; 1 is a unit of

@@ -65,6 +65,8 @@ func TestParseUnitErrors(t *testing.T) {
 		{"s^1.5", `the power "1.5"`},
 		{"s^100", `the power "100"`},
 		{"s^99999999999999999999", "the power"},
+		{"s^99*s", "the power of s is above 99"},
+		{"1/seconds^99/second", "the power of seconds is above 99"},
 		{"^2", "a unit is missing"},
 		{strings.Repeat("s*", 1000) + "s", "longer than 200 bytes"},
 	} {

@@ -70,7 +70,7 @@ func (m *Model) mentions() []mention {
 			}
 		}
 	}
-	add(m.of, "of", place{file: m.File, line: 1})
+	add(m.of, "of", m.head.at("of"))
 	for i := range m.Inputs {
 		in := &m.Inputs[i]
 		for _, e := range in.Events {
@@ -159,7 +159,7 @@ func (lib *library) knownElsewhere(m *Model, p *CPU, ref EventRef) (bool, error)
 
 // collisions returns a fault for every name that a model gives a meaning and
 // that is an event's name as well, letter for letter: a formula could mean
-// either.
+// either. An input may have the name of one of its events.
 func (m *Model) collisions(t *EventTable) Errors {
 	var faults Errors
 	check := func(kind, name, file string, line int) {
@@ -175,7 +175,9 @@ func (m *Model) collisions(t *EventTable) Errors {
 	}
 	for i := range m.Inputs {
 		in := &m.Inputs[i]
-		check("input", in.Name, in.File, in.Line)
+		if !slices.Contains(in.Events, in.Name) {
+			check("input", in.Name, in.File, in.Line)
+		}
 	}
 	for i := range m.Nodes {
 		n := &m.Nodes[i]

@@ -72,6 +72,7 @@ func (b *builder) fault(at place, format string, args ...any) {
 
 func (b *builder) head(f *modelFile) {
 	m := b.m
+	m.head = f.pos
 	m.Name, m.Version, m.Title = str(f.Name), str(f.Version), str(f.Title)
 	m.About, m.Source = strings.TrimSpace(str(f.About)), str(f.Source)
 	m.CPUs, m.Unit, m.Of = slices.Clone(f.CPUs), str(f.Unit), str(f.Of)

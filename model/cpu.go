@@ -14,20 +14,37 @@ import (
 	"strings"
 )
 
-type cpuTable struct {
-	Name     string
-	Title    string
-	Vendor   string
-	IDs      []string `toml:"ids"`
-	Aliases  []string
-	CoreType string   `toml:"core-type"`
-	PMUs     []string `toml:"pmus"`
-	Width    int
-	Threads  int
-	Layout   string
-	Events   string
-	Model    string
-	Params   map[string]float64
+// field returns where the value of a key of cpus.toml goes.
+func (p *CPU) field(key string) any {
+	switch key {
+	case "name":
+		return &p.Name
+	case "title":
+		return &p.Title
+	case "vendor":
+		return &p.Vendor
+	case "ids":
+		return &p.IDs
+	case "aliases":
+		return &p.Aliases
+	case "core-type":
+		return &p.CoreType
+	case "pmus":
+		return &p.PMUs
+	case "width":
+		return &p.Width
+	case "threads":
+		return &p.Threads
+	case "layout":
+		return &p.Layout
+	case "events":
+		return &p.Events
+	case "model":
+		return &p.Model
+	case "params":
+		return &p.Params
+	}
+	return nil
 }
 
 // readCPUs reads the list of processors.
@@ -36,77 +53,65 @@ func readCPUs(fsys fs.FS, name string) ([]CPU, error) {
 	if err != nil {
 		return nil, err
 	}
-	var file struct {
-		CPU []cpuTable `toml:"cpu"`
-	}
-	if err := decodeStrict(data, name, &file); err != nil {
-		return nil, err
-	}
-	at, err := locate(data, name)
+	tables, err := readFlat(data, name, "cpu", (*CPU).field)
 	if err != nil {
 		return nil, err
 	}
+	cpus := make([]CPU, len(tables))
 	var faults Errors
-	cpus := make([]CPU, len(file.CPU))
-	for i, t := range file.CPU {
-		cpus[i] = CPU(t)
-		checkCPU(&cpus[i], at.table("cpu", i), &faults)
+	owners := make(map[string]*CPU, 2*len(tables))
+	for i := range tables {
+		cpus[i] = tables[i].value
+		for _, problem := range cpus[i].check(owners) {
+			faults = append(faults, &Error{File: name, Line: tables[i].line, Msg: "processor " + clip(cpus[i].Name) + ": " + problem})
+		}
 	}
-	checkCPUNames(cpus, at, &faults)
 	if len(faults) > 0 {
-		faults.sort()
 		return nil, faults
 	}
 	return cpus, nil
 }
 
-func checkCPU(p *CPU, pos position, faults *Errors) {
-	fault := func(key, format string, args ...any) {
-		*faults = append(*faults, pos.at(key).errorf(format, args...))
+// check returns what is wrong with a processor. owners are the processors
+// before it, by their names: a name means one, or the core types of one.
+func (p *CPU) check(owners map[string]*CPU) (problems []string) {
+	fault := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	if _, coreType, hybrid := strings.Cut(p.Name, ":"); hybrid != (p.CoreType != "") || coreType != p.CoreType {
+		fault("the core type of a hybrid processor, and of no other, follows its name and a colon")
 	}
-	base, coreType, hybrid := strings.Cut(p.Name, ":")
-	if !isModelName(base) || hybrid && coreType != p.CoreType || !hybrid && p.CoreType != "" {
-		fault("name", "name: %q is not made of lower-case letters, digits and hyphens, with the core type of a hybrid processor after a colon", clip(p.Name))
+	if o := owners[p.Name]; o != nil {
+		fault("there is one already")
+	}
+	owners[p.Name] = p
+	for _, name := range append([]string{p.base()}, p.Aliases...) {
+		if !isModelName(name) {
+			fault("the name %q is not made of lower-case letters, digits and hyphens", clip(name))
+		}
+		if o := owners[name]; o != nil && o != p && (o.base() != p.base() || o.CoreType == "") {
+			fault("%q is a name of %s already", name, o.Name)
+		}
+		owners[name] = p
 	}
 	if !slices.Contains(layouts, p.Layout) {
-		fault("layout", "layout %q is not one of %s", clip(p.Layout), strings.Join(layouts, ", "))
+		fault("layout %q is not one of %s", clip(p.Layout), strings.Join(layouts, ", "))
 	}
 	for _, pattern := range p.PMUs {
 		if _, err := path.Match(pattern, ""); err != nil {
-			fault("pmus", "pmus: %q: %v", clip(pattern), err)
+			fault("pmus: %q: %v", clip(pattern), err)
 		}
 	}
 	if p.Width < 0 || p.Width > 64 {
-		fault("width", "width = %d", p.Width)
+		fault("width = %d", p.Width)
 	}
 	if p.Threads < 1 || p.Threads > 64 {
-		fault("threads", "threads = %d: at least one", p.Threads)
+		fault("threads = %d: at least one", p.Threads)
 	}
 	for name, v := range p.Params {
 		if !isFormulaName(name) || math.IsNaN(v) || math.IsInf(v, 0) {
-			fault("params", "params: %q = %v", clip(name), v)
+			fault("params: %q = %v", clip(name), v)
 		}
 	}
-}
-
-// checkCPUNames makes sure that a name means one processor, or the core types
-// of one.
-func checkCPUNames(cpus []CPU, at *places, faults *Errors) {
-	type owner struct{ base, coreType string }
-	owners := map[string][]owner{}
-	for i := range cpus {
-		p := &cpus[i]
-		for _, name := range append([]string{p.base()}, p.Aliases...) {
-			clash := slices.IndexFunc(owners[name], func(o owner) bool { return o.base != p.base() || o.coreType == p.CoreType })
-			switch {
-			case !isModelName(name):
-				*faults = append(*faults, at.table("cpu", i).at("aliases").errorf("aliases: %q cannot be a name", clip(name)))
-			case clash >= 0:
-				*faults = append(*faults, at.table("cpu", i).at("name").errorf("%q is a name of %s already", name, owners[name][clash].base))
-			}
-			owners[name] = append(owners[name], owner{p.base(), p.CoreType})
-		}
-	}
+	return problems
 }
 
 // base returns the name of a processor without its core type.
@@ -364,6 +369,7 @@ func (lib *library) unknownCPU(query string) error {
 		}
 	}
 	if e.Hint == "" && !looksLikeName(base) {
+		e.Hint = "no processor of the catalogue has this identification; generic stands for any, with the kernel's generic events"
 		return e
 	}
 	if len(e.Near) == 0 {

@@ -147,14 +147,17 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
-	if err != nil {
+	var buf bytes.Buffer
+	if info, err := f.Stat(); err == nil && info.Size() < maxFileSize {
+		buf.Grow(int(info.Size()) + bytes.MinRead) // so that it never has to grow again
+	}
+	if _, err := buf.ReadFrom(io.LimitReader(f, maxFileSize+1)); err != nil {
 		return nil, err
 	}
-	if len(data) > maxFileSize {
+	if buf.Len() > maxFileSize {
 		return nil, &Error{File: name, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
 	}
-	return data, nil
+	return buf.Bytes(), nil
 }
 
 // decodeModel decodes a model file. Its faults are returned as [Errors].

@@ -303,10 +303,12 @@ func (t *EventTable) read(data, file, key string) error {
 			continue
 		}
 		e, err := parseEventRow(columns, fields)
+		if err == nil {
+			t.events, err = expand(t.events, e)
+		}
 		if err != nil {
 			return &Error{File: file, Line: line, Msg: err.Error()}
 		}
-		t.events = append(t.events, e)
 	}
 	return nil
 }
@@ -444,6 +446,66 @@ func parseEventRow(columns []column, fields []string) (Event, error) {
 	return e, nil
 }
 
+// maxProduct bounds the events that one row stands for.
+const maxProduct = 10_000
+
+// expand appends the events that a row stands for. Nearly always that is one.
+// The names of offcore response events are a product of requests and responses,
+// with config1 the OR of their bits, and written as one:
+//
+//	OCR.{DEMAND_DATA_RD=0x1|DEMAND_RFO=0x2}.{ANY_RESPONSE=0x10000|L3_MISS=0x3fbfc00000}
+func expand(events []Event, row Event) ([]Event, error) {
+	prefix, rest, product := strings.Cut(row.Name, "{")
+	if !product {
+		return append(events, row), nil
+	}
+	requests, responses, ok := strings.Cut(rest, "}.{")
+	responses, closed := strings.CutSuffix(responses, "}")
+	if !ok || !closed {
+		return nil, fmt.Errorf("name: %q is not of the form PREFIX.{A=1|B=2}.{C=4|D=8}", clip(row.Name))
+	}
+	first, err := parseFactors(requests)
+	if err != nil {
+		return nil, err
+	}
+	second, err := parseFactors(responses)
+	if err != nil {
+		return nil, err
+	}
+	if len(first)*len(second) > maxProduct {
+		return nil, fmt.Errorf("name: it stands for more than %d events", maxProduct)
+	}
+	events = slices.Grow(events, len(first)*len(second))
+	for _, a := range first {
+		for _, b := range second {
+			e := row
+			e.Name = prefix + a.name + "." + b.name
+			e.Config1 = a.bits | b.bits
+			events = append(events, e)
+		}
+	}
+	return events, nil
+}
+
+// A factor is one request or response of a product.
+type factor struct {
+	name string
+	bits uint64
+}
+
+func parseFactors(s string) ([]factor, error) {
+	var all []factor
+	for f := range strings.SplitSeq(s, "|") {
+		name, bits, _ := strings.Cut(f, "=")
+		v, err := parseNumber(bits)
+		if err != nil || name == "" {
+			return nil, fmt.Errorf("name: %q is not of the form NAME=BITS", clip(f))
+		}
+		all = append(all, factor{name, v})
+	}
+	return all, nil
+}
+
 // index makes the maps of a table whose events are read.
 func (t *EventTable) index() {
 	t.names = make(map[string]int32, 2*len(t.events))
@@ -488,6 +550,13 @@ func (t *EventTable) indexCode(i int) {
 // code of the event. Where folding makes names of different events equal, the
 // later one is found by its own spelling only.
 func (t *EventTable) indexName(name string, i int) {
+	if strings.Contains(name, "/") { // msr/tsc/: the PMU is known from its column
+		ref, err := ParseEvent(name)
+		if err != nil || ref.Name == "" || len(ref.Terms) > 0 {
+			return
+		}
+		name = ref.Name
+	}
 	if raw, ok := rawCode(name); ok {
 		c := code{config: raw}.normal(t.cpu.Layout, t.pseudo)
 		k := codeKey{t.events[i].PMU, c}

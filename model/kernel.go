@@ -56,7 +56,7 @@ var kernelEvents = sync.OnceValue(func() []Event {
 	add(pmuTool, 2, "", "user_time")
 	add(pmuTool, 3, "", "system_time")
 
-	add(pmuMSR, 0, "", "tsc")
+	add(pmuMSR, 0, "cycles", "tsc")
 	add(pmuMSR, 1, "", "aperf")
 	add(pmuMSR, 2, "", "mperf")
 	add(pmuMSR, 3, "", "pperf")

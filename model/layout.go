@@ -8,9 +8,10 @@ const (
 	layoutArm   = "arm"
 	layoutPower = "power"
 	layoutRISCV = "riscv"
+	layoutNone  = "none" // not known: codes are compared as they stand
 )
 
-var layouts = []string{layoutIntel, layoutAMD, layoutArm, layoutPower, layoutRISCV}
+var layouts = []string{layoutIntel, layoutAMD, layoutArm, layoutPower, layoutRISCV, layoutNone}
 
 // A code is the encoding of an event.
 type code struct {

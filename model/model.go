@@ -52,7 +52,8 @@ type Model struct {
 	EventSets  []EventSet
 	File       string // the file it was read from, for messages
 
-	of *metric.Expr // Of, parsed
+	of   *metric.Expr // Of, parsed
+	head position
 }
 
 // A Parameter is a named number that a formula may use and a user may replace

@@ -4,13 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
-
-	"github.com/pelletier/go-toml/v2/unstable"
 )
 
 // texts are the titles and explanations that nodes of several models share.
-type texts map[textKey]*text
+type texts map[textKey]text
 
 type textKey struct {
 	node   string
@@ -19,12 +16,28 @@ type textKey struct {
 
 // A text is one table [[text]].
 type text struct {
-	key    textKey
-	line   int
-	title  string
-	about  string
-	causes []string
-	try    []string
+	textKey
+	title, about string
+	causes, try  []string
+	line         int
+}
+
+func (t *text) field(key string) any {
+	switch key {
+	case "node":
+		return &t.node
+	case "method":
+		return &t.method
+	case "title":
+		return &t.title
+	case "about":
+		return &t.about
+	case "causes":
+		return &t.causes
+	case "try":
+		return &t.try
+	}
+	return nil
 }
 
 // readTexts reads a file of texts. No file is a file without any.
@@ -39,112 +52,30 @@ func readTexts(fsys fs.FS, name string) (texts, error) {
 	return parseTexts(data, name)
 }
 
-// parseTexts takes the expressions of the file one by one. It is the largest
-// file that every model needs, and this takes a quarter of the time that
-// decoding it into structures does.
 func parseTexts(data []byte, name string) (texts, error) {
-	all := texts{}
-	var (
-		open   *text
-		faults Errors
-	)
-	finish := func() {
-		if open == nil {
-			return
-		}
-		if fault := all.add(open); fault != "" {
-			faults = append(faults, &Error{File: name, Line: open.line, Msg: fault})
-		}
+	tables, err := readFlat(data, name, "text", (*text).field)
+	if err != nil {
+		return nil, err
 	}
-	err := expressions(data, func(e expression) bool {
-		fault := ""
+	all := make(texts, len(tables))
+	var faults Errors
+	for _, f := range tables {
+		t := f.value
+		t.line = f.line
+		first, twice := all[t.textKey]
 		switch {
-		case e.kind == unstable.ArrayTable && e.key == "text" && !e.dotted:
-			finish()
-			open = &text{line: e.line}
-		case e.kind == unstable.KeyValue && open != nil && !e.dotted:
-			fault = open.set(e.key, e.value)
-		default:
-			fault = fmt.Sprintf("unknown key %q: the file is a list of [[text]]", clip(e.key))
+		case t.node == "":
+			faults = append(faults, &Error{File: name, Line: t.line, Msg: "text: it names no node"})
+		case twice:
+			faults = append(faults, &Error{File: name, Line: t.line,
+				Msg: fmt.Sprintf("text: there is already one for node %q, method %q, at line %d", clip(t.node), clip(t.method), first.line)})
 		}
-		if fault != "" {
-			faults = append(faults, &Error{File: name, Line: e.line, Msg: fault})
-		}
-		return true
-	})
-	finish()
-	if err != nil { // the decoder says it with the line
-		if err := decodeStrict(data, name, new(map[string]any)); err != nil {
-			return nil, err
-		}
-		return nil, &Error{File: name, Msg: err.Error()}
+		all[t.textKey] = t
 	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
 	return all, nil
-}
-
-// add adds a finished text and returns what is wrong with it.
-func (all texts) add(t *text) (fault string) {
-	if t.key.node == "" {
-		return "text: it names no node"
-	}
-	if first, ok := all[t.key]; ok {
-		return fmt.Sprintf("text: there is already one for node %q, method %q, at line %d", t.key.node, t.key.method, first.line)
-	}
-	all[t.key] = t
-	return ""
-}
-
-// set sets a key of a text and returns what is wrong with it.
-func (t *text) set(key string, value *unstable.Node) (fault string) {
-	switch key {
-	case "node", "method", "title", "about":
-		if value.Kind != unstable.String {
-			return fmt.Sprintf("key %q: a string is wanted", key)
-		}
-	case "causes", "try":
-		list, ok := stringList(value)
-		if !ok {
-			return fmt.Sprintf("key %q: a list of strings is wanted", key)
-		}
-		if key == "causes" {
-			t.causes = list
-		} else {
-			t.try = list
-		}
-		return ""
-	}
-	s := strings.TrimSpace(string(value.Data))
-	switch key {
-	case "node":
-		t.key.node = s
-	case "method":
-		t.key.method = s
-	case "title":
-		t.title = s
-	case "about":
-		t.about = s
-	default:
-		return fmt.Sprintf("unknown key %q in %q", clip(key), "text")
-	}
-	return ""
-}
-
-// stringList returns the elements of a list of strings.
-func stringList(value *unstable.Node) ([]string, bool) {
-	if value.Kind != unstable.Array {
-		return nil, false
-	}
-	list := []string{}
-	for it := value.Children(); it.Next(); {
-		if it.Node().Kind != unstable.String {
-			return nil, false
-		}
-		list = append(list, string(it.Node().Data))
-	}
-	return list, true
 }
 
 // apply gives the nodes of m the texts that they lack. The one for the method
@@ -163,7 +94,7 @@ func (all texts) apply(m *Model) {
 }
 
 // fill takes from a text what the node does not say itself.
-func (n *Node) fill(t *text) {
+func (n *Node) fill(t text) {
 	if n.Title == "" {
 		n.Title = t.title
 	}

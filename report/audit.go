@@ -69,10 +69,11 @@ func (t *auditWriter) skipped(a *account.Account) {
 		if c.State != account.Skipped {
 			continue
 		}
-		if by[c.Why] == nil {
-			order = append(order, c.Why)
+		why := a.WhySkipped(i)
+		if by[why] == nil {
+			order = append(order, why)
 		}
-		by[c.Why] = append(by[c.Why], c.Name)
+		by[why] = append(by[why], c.Name)
 	}
 	for _, why := range order {
 		t.paragraph("skipped", strings.Join(by[why], "; ")+": "+why, 10, faint)

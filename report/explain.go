@@ -249,7 +249,7 @@ func (t *tree) list(label string, items []string) {
 func (t *tree) facts(e Explanation) {
 	n := &e.Model.Nodes[e.Node]
 	if len(n.Sample) > 0 {
-		t.paragraph("sample", "perf record -e "+strings.Join(n.Sample, ",")+" finds the places in the code", hang, plain)
+		t.paragraph("sample", "perf record -e "+strings.Join(spellings(e, n.Sample), ",")+" finds the places in the code", hang, plain)
 	}
 	src := n.Source
 	if src == "" {
@@ -258,6 +258,18 @@ func (t *tree) facts(e Explanation) {
 	if src != "" {
 		t.paragraph("source", src, hang, plain)
 	}
+}
+
+// spellings are events as perf takes them without knowing their names.
+func spellings(e Explanation, events []string) []string {
+	var out []string
+	for _, name := range events {
+		if ev, ok := e.Events.Lookup(name); ok {
+			name = model.Spell(e.CPU, ev)
+		}
+		out = append(out, name)
+	}
+	return out
 }
 
 type jsonExplanation struct {

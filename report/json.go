@@ -35,6 +35,9 @@ func known(f float64) *number {
 	return &n
 }
 
+// share is a coverage with as many digits as one can have.
+func share(f float64) *number { return known(math.Round(f*1e6) / 1e6) }
+
 type jsonHead struct {
 	Schema string     `json:"schema"`
 	CPU    jsonCPU    `json:"cpu"`
@@ -95,6 +98,8 @@ type jsonNode struct {
 	Reliable bool    `json:"reliable"`
 	Doubt    string  `json:"doubt,omitempty"`
 	Flagged  bool    `json:"flagged"`
+
+	Includes []string `json:"includes,omitempty"`
 }
 
 type jsonCheck struct {
@@ -180,8 +185,9 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 		}
 		n, v := &m.Nodes[i], &a.Nodes[i]
 		out.Nodes = append(out.Nodes, jsonNode{Path: n.Path, Name: n.Name, Level: n.Level, Section: n.Section,
-			Value: known(v.Value), Unit: unit(m, i), Error: known(v.Error), Coverage: known(v.Coverage),
-			Together: v.Together, Reliable: v.Reliable(), Doubt: v.Doubt.String(), Flagged: v.Flagged})
+			Value: known(v.Value), Unit: unit(m, i), Error: known(v.Error), Coverage: share(v.Coverage),
+			Together: v.Together, Reliable: v.Reliable(), Doubt: v.Doubt.String(), Flagged: v.Flagged,
+			Includes: a.Includes(i)})
 		if !v.Known() {
 			out.Missing = append(out.Missing, jsonMissing{n.Path, a.Why(i)})
 		}
@@ -190,7 +196,7 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 		out.Bottleneck = append(out.Bottleneck, m.Nodes[i].Path)
 	}
 	for i := range a.Checks {
-		out.Audit = append(out.Audit, check(&a.Checks[i]))
+		out.Audit = append(out.Audit, check(&a.Checks[i], a.WhySkipped(i)))
 	}
 	for _, c := range a.Counts() {
 		out.Counts = append(out.Counts, count(c))
@@ -198,14 +204,14 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	return out
 }
 
-func check(c *account.Check) jsonCheck {
+func check(c *account.Check, why string) jsonCheck {
 	return jsonCheck{Name: c.Name, Left: known(c.Left), Right: known(c.Right), Residual: known(c.Residual),
 		Tolerance: number(c.Tolerance), State: c.State.String(), OK: c.State == account.Holds,
-		Identity: c.Identity, Text: c.Text, Why: c.Why}
+		Identity: c.Identity, Text: c.Text, Why: why}
 }
 
 func count(c account.Count) jsonCount {
-	out := jsonCount{Event: c.Event, As: c.As, Value: known(c.Value), Coverage: known(c.Coverage), Samples: c.Samples}
+	out := jsonCount{Event: c.Event, As: c.As, Value: known(c.Value), Coverage: share(c.Coverage), Samples: c.Samples}
 	if c.LP >= 0 {
 		out.LP = &c.LP
 	}

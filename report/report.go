@@ -33,6 +33,7 @@ type Header struct {
 type Options struct {
 	Level  int    // deepest level of the tree; 0 is all
 	Nodes  string // only nodes whose name or path matches this shell pattern (with their parents); "" is all
+	All    bool   // in the tree format, also the nodes outside the main tree
 	Width  int    // of the terminal in columns; 0 is 100
 	Color  bool
 	Titles bool // titles of nodes beside the figures, where the width allows

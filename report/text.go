@@ -80,6 +80,15 @@ func percent(share float64) string {
 	return strconv.FormatFloat(p, 'f', 2, 64) + " %"
 }
 
+// coverage is a share of time as perf prints it, with two decimals; all of it
+// is 100 %.
+func coverage(share float64) string {
+	if share >= 0.99995 {
+		return "100 %"
+	}
+	return strconv.FormatFloat(share*100, 'f', 2, 64) + " %"
+}
+
 // figure is a node's value as a person reads it: shares in percent, others
 // with five significant digits or as many as a whole number has.
 func figure(m *model.Model, i int, v float64) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -14,7 +15,8 @@ import (
 // Layout of the tree in columns.
 const (
 	indent   = 2
-	barWidth = 20
+	barWidth = 16
+	barLeast = 8 // what it shrinks to where the terminal is narrow
 	gap      = 2
 )
 
@@ -40,6 +42,7 @@ func (t *tree) End() error { return nil }
 // A line is one node of the tree, in parts that are aligned with each other.
 type line struct {
 	name, value, unit, bar, err, cover, mark, title string
+	why                                             string // of a node that is not known
 	style                                           style
 	node                                            int
 }
@@ -51,11 +54,9 @@ func (t *tree) Account(a *account.Account) error {
 	}
 	t.n++
 	t.heading(a)
-	for _, section := range sections(a.Model()) {
-		t.section(a, section)
-	}
+	t.section(a, "")
+	t.more(a)
 	t.audit(a)
-	t.missing(a)
 	t.notes(a)
 	t.next(a)
 	_, err := io.WriteString(t.w, t.out.String())
@@ -105,12 +106,41 @@ func sections(m *model.Model) []string {
 	return list
 }
 
+// more writes the sections besides the main tree, if all are asked for or there
+// is nothing else; otherwise it names those that have something to say.
+func (t *tree) more(a *account.Account) {
+	m := a.Model()
+	var names []string
+	for _, section := range sections(m) {
+		if section == "" {
+			continue
+		}
+		if t.o.All || t.o.Nodes != "" || !hasTree(m) {
+			t.section(a, section)
+			continue
+		}
+		for i := range m.Nodes {
+			if m.Nodes[i].Section == section && a.Nodes[i].Known() {
+				names = append(names, section)
+				break
+			}
+		}
+	}
+	if len(names) > 0 {
+		t.paragraph("more", strings.Join(names, ", ")+" (--all)", 10, plain)
+	}
+}
+
+func hasTree(m *model.Model) bool {
+	return slices.ContainsFunc(m.Nodes, func(n model.Node) bool { return n.Section == "" })
+}
+
 // section writes the lines of one section under its heading.
 func (t *tree) section(a *account.Account, section string) {
 	m := a.Model()
 	var lines []line
 	for i := range m.Nodes {
-		if m.Nodes[i].Section == section && t.shown[i] && (a.Nodes[i].Known() || section == "" && !m.Nodes[i].Optional) {
+		if m.Nodes[i].Section == section && t.shown[i] && (a.Nodes[i].Known() || !m.Nodes[i].Optional) {
 			lines = append(lines, t.line(a, i))
 		}
 	}
@@ -141,7 +171,7 @@ func (t *tree) line(a *account.Account, i int) line {
 	n, v := &m.Nodes[i], &a.Nodes[i]
 	l := line{name: strings.Repeat(" ", indent*depth(m, i)) + n.Name, title: n.Title, node: i}
 	if !v.Known() {
-		l.value, l.style, l.mark = "–", dim, "not known"
+		l.value, l.style, l.why = "–", dim, a.Why(i)
 		return l
 	}
 	l.value = figure(m, i, v.Value)
@@ -153,7 +183,7 @@ func (t *tree) line(a *account.Account, i int) line {
 		l.err = figure(m, i, v.Error)
 	}
 	if !math.IsNaN(v.Coverage) {
-		l.cover = percent(v.Coverage)
+		l.cover = coverage(v.Coverage)
 	}
 	end := len(a.Bottleneck) > 0 && a.Bottleneck[len(a.Bottleneck)-1] == i
 	switch {
@@ -232,21 +262,20 @@ func (t *tree) table(title string, lines []line) {
 		func(l *line) string { return l.name }, func(l *line) string { return l.value },
 		func(l *line) string { return l.unit }, func(l *line) string { return l.bar },
 		func(l *line) string { return l.err }, func(l *line) string { return l.cover },
-		func(l *line) string { return l.mark },
 	}
-	const nameCol, valueCol, errCol, coverCol, markCol = 0, 1, 4, 5, 6
+	const nameCol, valueCol, barCol, errCol, coverCol = 0, 1, 3, 4, 5
 	heads := make([]string, len(cols))
 	heads[nameCol] = title
 	width := make([]int, len(cols))
-	coverage := false
+	partial := false
 	for i := range lines {
 		l := &lines[i]
 		for c, get := range cols {
 			width[c] = max(width[c], runes(get(l)))
 		}
-		coverage = coverage || l.cover != "" && l.cover != "100 %"
+		partial = partial || l.cover != "" && l.cover != "100 %"
 	}
-	if !coverage {
+	if !partial {
 		width[coverCol] = 0
 	} else {
 		heads[coverCol] = "counted"
@@ -260,6 +289,12 @@ func (t *tree) table(title string, lines []line) {
 		}
 	}
 	width[nameCol] = max(width[nameCol], runes(title)-width[valueCol]-gap)
+	if over := total(width) + gap + remarkWidth(lines) - t.o.Width; over > 0 && width[barCol] > 0 {
+		width[barCol] = max(barLeast, width[barCol]-over)
+		for i := range lines {
+			lines[i].bar = shrink(lines[i].bar, width[barCol])
+		}
+	}
 	t.row(heads, width, nil, faint)
 	for i := range lines {
 		l := &lines[i]
@@ -273,34 +308,96 @@ func (t *tree) table(title string, lines []line) {
 	}
 }
 
+// total is the width of a table's columns with the gaps between them.
+func total(width []int) int {
+	sum := indent - gap
+	for _, w := range width {
+		if w > 0 {
+			sum += w + gap
+		}
+	}
+	return sum
+}
+
+// shrink redraws a bar for fewer columns.
+func shrink(bar string, width int) string {
+	full := []rune(bar)
+	n := (len(full)*width + barWidth - 1) / barWidth
+	return string(full[:min(n, len(full))])
+}
+
+// unknown writes the line of a node that is not known: why stands where others
+// have their figures.
+func (t *tree) unknown(l *line, width []int) {
+	front := fmt.Sprintf("%*s%-*s%*s%*s  ", indent, "", width[0], l.name, gap, "", width[1], l.value)
+	t.out.WriteString(t.paint(front+cut(l.why, max(20, t.o.Width-runes(front))), l.style) + "\n")
+}
+
+// remarkLeast is the room that remarks behind the figures are given at least.
+const remarkLeast = 24
+
+// remarkWidth is the room that the lines' remarks want: that of the longest
+// mark, and some for titles.
+func remarkWidth(lines []line) int {
+	w := 0
+	for i := range lines {
+		w = max(w, runes(lines[i].mark))
+		if lines[i].title != "" {
+			w = max(w, remarkLeast)
+		}
+	}
+	return w
+}
+
 // row writes one line of a table: numbers to the right, the rest to the left,
-// and the node's title behind where there is room.
+// and behind them, where there is room, the line's mark and title.
 func (t *tree) row(parts []string, width []int, l *line, st style) {
+	if l != nil && l.why != "" {
+		t.unknown(l, width)
+		return
+	}
 	var b strings.Builder
 	b.WriteString(strings.Repeat(" ", indent))
-	used := indent
 	for c, p := range parts {
 		if width[c] == 0 {
 			continue
 		}
 		pad := strings.Repeat(" ", max(0, width[c]-runes(p)))
-		right := c == 1 || c == 4 || c == 5
-		if right {
+		if right := c == 1 || c == 4 || c == 5; right {
 			b.WriteString(pad + p)
 		} else {
 			b.WriteString(p + pad)
 		}
 		b.WriteString(strings.Repeat(" ", gap))
-		used += width[c] + gap
 	}
-	text := strings.TrimRight(b.String(), " ")
-	if l != nil && t.o.Titles && l.title != "" {
-		if room := t.o.Width - used; room >= 16 {
-			t.out.WriteString(t.paint(b.String(), st) + t.paint(cut(l.title, room), faint) + "\n")
-			return
-		}
+	front := b.String()
+	mark, title := "", ""
+	if l != nil {
+		mark = l.mark
+		title = t.title(l, t.o.Width-runes(front)-runes(mark))
 	}
-	t.out.WriteString(t.paint(text, st) + "\n")
+	switch {
+	case mark+title == "":
+		front = strings.TrimRight(front, " ")
+	case mark != "" && title != "":
+		title = ": " + title
+	}
+	t.out.WriteString(t.paint(front, st) + t.paint(mark, st) + t.paint(title, faint) + "\n")
+}
+
+// title is a line's title as far as there is room; a few letters say nothing.
+func (t *tree) title(l *line, room int) string {
+	const least = 12
+	if !t.o.Titles || l.title == "" {
+		return ""
+	}
+	if l.mark != "" {
+		room -= len(": ")
+	}
+	if room < min(least, runes(l.title)) {
+		return ""
+	}
+	return cut(l.title, room)
 }
 
 // audit says what adds up and what does not.
@@ -342,40 +439,10 @@ func failText(c *account.Check) string {
 	return s
 }
 
-// missing says which nodes are not known, and why, those with one reason
-// together.
-func (t *tree) missing(a *account.Account) {
-	m := a.Model()
-	var order []string
-	by := map[string][]string{}
-	for i := range m.Nodes {
-		if !t.shown[i] || a.Nodes[i].Known() || m.Nodes[i].Optional {
-			continue
-		}
-		why := a.Why(i)
-		if by[why] == nil {
-			order = append(order, why)
-		}
-		by[why] = append(by[why], m.Nodes[i].Name)
-	}
-	label := "missing"
-	for _, why := range order {
-		t.paragraph(label, strings.Join(by[why], ", ")+": "+why, 10, plain)
-		label = ""
-	}
-}
-
 func (t *tree) notes(a *account.Account) {
 	label := "note"
-	for _, n := range a.Notes {
+	for _, n := range append(slices.Clone(a.Notes), doubts(a, t.shown)...) {
 		t.paragraph(label, n, 10, plain)
-		label = ""
-	}
-	for i, why := range doubts(a, t.shown) {
-		if i == 0 {
-			label = "grey"
-		}
-		t.paragraph(label, why, 10, plain)
 		label = ""
 	}
 	if u := a.Binding.Unused; len(u) > 0 {
@@ -396,7 +463,12 @@ func doubts(a *account.Account, shown []bool) []string {
 	var list []string
 	for d := account.DoubtRange; d <= account.DoubtCoverage; d++ {
 		if names := by[d]; len(names) > 0 {
-			list = append(list, strings.Join(names, ", ")+": "+d.String())
+			list = append(list, "not to be relied upon: "+few(names)+", "+d.String())
+		}
+	}
+	for i := range m.Nodes {
+		if names := a.Includes(i); shown[i] && len(names) > 0 {
+			list = append(list, m.Nodes[i].Name+" includes what is not known: "+strings.Join(names, ", "))
 		}
 	}
 	for i := range m.Nodes {
@@ -407,13 +479,23 @@ func doubts(a *account.Account, shown []bool) []string {
 	return list
 }
 
+// few names the first of many names.
+func few(names []string) string {
+	const most = 6
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
 // next names the command that explains the bottleneck.
 func (t *tree) next(a *account.Account) {
 	if len(a.Bottleneck) == 0 || a.Interval || a.Scope.Kind != counts.Run || len(t.h.Files) != 1 {
 		return
 	}
 	n := &a.Model().Nodes[a.Bottleneck[len(a.Bottleneck)-1]]
-	t.paragraph("next", fmt.Sprintf("cyclestack explain %s --cpu %s %s   what it means and what to try", n.Name, t.h.CPU.Name, quote(t.h.Files[0])), 10, plain)
+	t.paragraph("next", fmt.Sprintf("cyclestack explain %s --cpu %s %s", n.Name, t.h.CPU.Name, quote(t.h.Files[0])), 10, plain)
+	t.paragraph("", "says what it means and what to try", 10, faint)
 }
 
 // quote makes a word safe to paste into a shell.

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+func (a *app) audit() *cobra.Command {
+	c := &common{}
+	cmd := &cobra.Command{
+		Use:     "audit FILE…",
+		GroupID: "account",
+		Short:   "Check the relations between a recording's counts",
+		Long: `audit checks what must add up in a recording, and what may and says something if it
+does: the closure of the account's levels, and the model's relations between
+counts. The exit status is 1 if the recording contradicts itself.`,
+		Example: `  cyclestack audit examples/loop-case1.txt
+  cyclestack audit --cpu ivybridge --model loop-relations --param ITERATIONS=1e9 counts.txt`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error { return a.runAudit(c, files) },
+	}
+	c.addModel(cmd)
+	c.addParams(cmd)
+	cmd.Flags().StringVar(&c.by, "by", "run", "one audit for each `run|interval|cpu|…`")
+	c.addOutput(cmd, "text", "json")
+	return cmd
+}
+
+func (a *app) runAudit(c *common, files []string) error {
+	if err := c.check("text", "json"); err != nil {
+		return err
+	}
+	contradicted := false
+	err := a.accounts(c, files, func(out io.Writer) (report.Writer, error) {
+		var w report.Writer
+		var err error
+		if c.format == "json" {
+			w, err = report.New("json", out, c.options(a.terminal(c)))
+		} else {
+			w = report.NewAudit(out, c.options(a.terminal(c)))
+		}
+		return watch{w, func(acc *account.Account) { contradicted = contradicted || acc.Contradicted() }}, err
+	})
+	if err == nil && contradicted {
+		return errNo
+	}
+	return err
+}
+
+// watch lets another see the accounts that a writer is given.
+type watch struct {
+	report.Writer
+	see func(*account.Account)
+}
+
+func (w watch) Account(a *account.Account) error {
+	w.see(a)
+	return w.Writer.Account(a)
+}

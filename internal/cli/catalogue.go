@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// listFormats are the formats of commands that print lists.
+var listFormats = []string{"text", "json"}
+
+func (a *app) models() *cobra.Command {
+	c := &common{}
+	cmd := &cobra.Command{
+		Use:     "models [NAME]",
+		GroupID: "catalogue",
+		Short:   "List the methods and processors; with --cpu, print a method's tree",
+		Example: `  cyclestack models
+  cyclestack models --cpu power7
+  cyclestack models --cpu core2 core2-cycles --format json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := c.check(listFormats...); err != nil {
+				return err
+			}
+			cat, err := c.catalogue()
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				c.model = args[0]
+			}
+			if c.cpu == "" && c.model == "" {
+				return a.write(c, func(out io.Writer) error { return listModels(out, cat, c) })
+			}
+			return a.printModels(c, cat)
+		},
+	}
+	c.addModel(cmd)
+	c.addOutput(cmd, listFormats...)
+	return cmd
+}
+
+// listModels prints every method with the processors it is for.
+func listModels(out io.Writer, cat *model.Catalogue, c *common) error {
+	list := cat.Models("")
+	if c.format == "json" {
+		return printJSON(out, struct {
+			Schema string            `json:"schema"`
+			Models []model.ModelInfo `json:"models"`
+			CPUs   []*model.CPU      `json:"cpus"`
+		}{"cyclestack.models/v1", list, cat.CPUs()})
+	}
+	return report.Models(out, list, cat.CPUs(), c.options(out))
+}
+
+// printModels prints the trees of a processor's methods, or the one method
+// asked for.
+func (a *app) printModels(c *common, cat *model.Catalogue) error {
+	s, err := c.session()
+	if err != nil {
+		return err
+	}
+	var list []*model.Model
+	switch {
+	case s.cpu == nil:
+		return usageError("add --cpu NAME: the tree of %s depends on the processor", c.model)
+	case c.model != "":
+		m, err := cat.Model(c.model, s.cpu.Name)
+		if err != nil {
+			return usageError("%v", err)
+		}
+		list = append(list, m)
+	default:
+		for _, info := range cat.Models(s.cpu.Name) {
+			m, err := cat.Model(info.Name, s.cpu.Name)
+			if err != nil {
+				return err
+			}
+			list = append(list, m)
+		}
+	}
+	return a.write(c, func(out io.Writer) error {
+		if c.format == "json" {
+			return printJSON(out, struct {
+				Schema string         `json:"schema"`
+				CPU    *model.CPU     `json:"cpu"`
+				Models []*model.Model `json:"models"`
+			}{"cyclestack.models/v1", s.cpu, list})
+		}
+		return report.Trees(out, s.cpu, list, c.options(a.terminal(c)))
+	})
+}
+
+func (a *app) events() *cobra.Command {
+	c := &common{}
+	cmd := &cobra.Command{
+		Use:     "events [PATTERN]",
+		GroupID: "catalogue",
+		Short:   "List a processor's events with their encodings",
+		Long: `events lists the events of a processor whose name matches a pattern (*, ?; case
+does not matter; a pattern without them matches anywhere in the name), or whose
+encoding is the one given.`,
+		Example: `  cyclestack events --cpu core2 'LOAD_BLOCK*'
+  cyclestack events --cpu power7 0x400fa
+  cyclestack events --cpu core2 cpu/event=0xa0,cmask=1,inv/`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return a.runEvents(c, args) },
+	}
+	c.addModel(cmd)
+	c.addOutput(cmd, listFormats...)
+	return cmd
+}
+
+func (a *app) runEvents(c *common, args []string) error {
+	if err := c.check(listFormats...); err != nil {
+		return err
+	}
+	s, err := c.session()
+	if err != nil {
+		return err
+	}
+	if s.cpu == nil {
+		return usageError("add --cpu NAME: events differ from processor to processor")
+	}
+	table, err := s.cat.Events(s.cpu)
+	if err != nil {
+		return err
+	}
+	pattern := "*"
+	if len(args) == 1 {
+		pattern = args[0]
+	}
+	list, err := findEvents(table, pattern)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return usageError("no event of %s matches %q", s.cpu.Name, pattern)
+	}
+	return a.write(c, func(out io.Writer) error {
+		if c.format == "json" {
+			return printJSON(out, struct {
+				Schema string         `json:"schema"`
+				CPU    string         `json:"cpu"`
+				Events []*model.Event `json:"events"`
+			}{"cyclestack.events/v1", s.cpu.Name, list})
+		}
+		return report.Events(out, s.cpu, list, c.options(a.terminal(c)))
+	})
+}
+
+// findEvents finds events by pattern, by any spelling, or by encoding.
+func findEvents(table *model.EventTable, pattern string) ([]*model.Event, error) {
+	if ev, ok := table.Lookup(pattern); ok {
+		return []*model.Event{ev}, nil
+	}
+	glob := strings.ToLower(pattern)
+	if !strings.ContainsAny(glob, "*?[") {
+		glob = "*" + glob + "*"
+	}
+	if _, err := path.Match(glob, ""); err != nil {
+		return nil, usageError("%q is not a pattern: %v", pattern, err)
+	}
+	var list []*model.Event
+	all := table.Events()
+	for i := range all {
+		ev := &all[i]
+		names := append([]string{ev.Name}, ev.Aliases...)
+		if slices.ContainsFunc(names, func(n string) bool { ok, _ := path.Match(glob, strings.ToLower(n)); return ok }) {
+			list = append(list, ev)
+		}
+	}
+	return list, nil
+}
+
+func (a *app) lint() *cobra.Command {
+	c := &common{}
+	cmd := &cobra.Command{
+		Use:     "lint [FILE…]",
+		GroupID: "catalogue",
+		Short:   "Check model files; without a file, the embedded ones",
+		Long: `lint checks model files: every name is defined, units add up, children can sum to
+their parent, thresholds can be reached, events exist on the processor. The exit
+status is 1 if something was found.`,
+		Example: `  cyclestack lint
+  cyclestack lint my-model.toml`,
+		RunE: func(_ *cobra.Command, files []string) error { return a.runLint(c, files) },
+	}
+	c.addOutput(cmd, listFormats...)
+	return cmd
+}
+
+func (a *app) runLint(c *common, files []string) error {
+	if err := c.check(listFormats...); err != nil {
+		return err
+	}
+	cat, err := model.Embedded()
+	if err != nil {
+		return err
+	}
+	found, err := findings(cat, files)
+	if err != nil {
+		return inputError(err)
+	}
+	err = a.write(c, func(out io.Writer) error {
+		if c.format == "json" {
+			if found == nil {
+				found = []model.Finding{}
+			}
+			return printJSON(out, struct {
+				Schema   string          `json:"schema"`
+				Findings []model.Finding `json:"findings"`
+			}{"cyclestack.lint/v1", found})
+		}
+		for _, f := range found {
+			fmt.Fprintln(out, f)
+		}
+		return nil
+	})
+	if err == nil && len(found) > 0 {
+		return errNo
+	}
+	return err
+}
+
+// findings lints files, or all of the catalogue.
+func findings(cat *model.Catalogue, files []string) (all []model.Finding, err error) {
+	for _, file := range files {
+		found, err := model.LintFile(cat, file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	if len(files) > 0 {
+		return all, nil
+	}
+	for _, info := range cat.Models("") {
+		m, err := cat.Model(info.Name, info.CPUs[0])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, model.Lint(cat, m)...)
+	}
+	return all, nil
+}
+
+func printJSON(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", " ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

@@ -1,0 +1,122 @@
+// Package cli is the command line: flags and calls, no arithmetic.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit statuses.
+const (
+	exitDone    = 0
+	exitNo      = 1 // the answer is "no": an audit or lint found something
+	exitUsage   = 2
+	exitInput   = 3 // input that cannot be read
+	exitMachine = 4 // the machine cannot do it
+)
+
+// A failure is an error with the exit status it ends the program with.
+type failure struct {
+	status int
+	err    error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+func usageError(format string, args ...any) error {
+	return &failure{exitUsage, fmt.Errorf(format, args...)}
+}
+
+func inputError(err error) error {
+	var f *failure
+	if err == nil || errors.As(err, &f) {
+		return err
+	}
+	return &failure{exitInput, err}
+}
+
+// errNo ends the program with the status of a "no" that has already been
+// explained on standard output.
+var errNo = &failure{exitNo, errors.New("")}
+
+// An app is one run of the program.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// Main runs the program with the arguments behind its name and returns its
+// exit status.
+func Main(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
+	a := &app{in: in, out: out, err: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	status := exitUsage // cobra's own errors are about the command line
+	var f *failure
+	if errors.As(err, &f) {
+		status = f.status
+	}
+	if msg := oneLine(err); msg != "" {
+		fmt.Fprintf(stderr, "%s: %s\n", cmd.CommandPath(), msg)
+		if f == nil {
+			fmt.Fprintf(stderr, "%s: see '%s --help'\n", cmd.CommandPath(), cmd.CommandPath())
+		}
+	}
+	return status
+}
+
+// oneLine keeps an error to one line, whatever it quotes.
+func oneLine(err error) string {
+	return strings.Join(strings.Fields(strings.Map(printable, err.Error())), " ")
+}
+
+// printable keeps what a hostile file may put into a message from reaching the
+// terminal as a control sequence.
+func printable(r rune) rune {
+	if r == '\n' || r == '\t' {
+		return ' '
+	}
+	if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		return '?'
+	}
+	return r
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "cyclestack",
+		Short: "Says where a program's CPU cycles went",
+		Long: `cyclestack turns hardware counter readings into accounts: every cycle or pipeline
+slot of a run is put somewhere, level by level, with how far the figure can be
+trusted and what to do next.`,
+		Example: `  cyclestack report examples/power7-cpi.txt     the account of a recorded perf stat
+  cyclestack explain LSU_STALL_CPI --cpu power7 what a node means and what to try
+  cyclestack models                             the methods and processors it knows`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddGroup(
+		&cobra.Group{ID: "account", Title: "Accounts:"},
+		&cobra.Group{ID: "catalogue", Title: "The catalogue:"},
+	)
+	root.SetHelpCommandGroupID("catalogue")
+	root.SetCompletionCommandGroupID("catalogue")
+	root.AddCommand(a.report(), a.smt(), a.latency(), a.audit(),
+		a.models(), a.events(), a.explain(), a.lint(), a.version())
+	return root
+}

@@ -1,0 +1,302 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// common are the flags that several commands share.
+type common struct {
+	cpu       string
+	model     string
+	files     []string // --model-file
+	params    []string
+	penalties string
+	level     int
+	all       bool
+	nodes     string
+	by        string
+	format    string
+	output    string
+	color     string
+	width     int
+}
+
+// addModel adds the flags that choose processor and model.
+func (c *common) addModel(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.cpu, "cpu", "", "processor, by `ID` or name: GenuineIntel-6-55-4, 0x00000000410fd0c0, skylakex, power7")
+	f.StringVar(&c.model, "model", "", "`NAME` of the method (default: the processor's first)")
+	f.StringArrayVar(&c.files, "model-file", nil, "`FILE` or directory of further models (may be repeated)")
+	_ = cmd.RegisterFlagCompletionFunc("cpu", completeCPU)
+	_ = cmd.RegisterFlagCompletionFunc("model", completeModel)
+}
+
+// addParams adds the flags that set a model's parameters.
+func (c *common) addParams(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVarP(&c.params, "param", "P", nil, "set a parameter of the model, `NAME=VALUE` (may be repeated)")
+	f.StringVar(&c.penalties, "penalties", "", "take parameters from a `FILE` of NAME = VALUE lines (TOML)")
+}
+
+// addNodes adds the flags that choose nodes.
+func (c *common) addNodes(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVar(&c.level, "level", 0, "deepest level shown; 0 is all")
+	f.BoolVar(&c.all, "all", false, "also the nodes outside the main tree")
+	f.StringVar(&c.nodes, "nodes", "", "only nodes whose name or path matches `PATTERN` (*, ?; several by commas), with their parents")
+}
+
+// addOutput adds the flags that say how and where to print.
+func (c *common) addOutput(cmd *cobra.Command, formats ...string) {
+	f := cmd.Flags()
+	f.StringVar(&c.format, "format", formats[0], "output format: `"+strings.Join(formats, "|")+"`")
+	f.StringVarP(&c.output, "output", "o", "", "write to `FILE` instead of standard output")
+	f.StringVar(&c.color, "color", "auto", "colours: `auto|always|never`")
+	f.IntVar(&c.width, "width", 0, "columns to print in (default: the terminal's)")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// check refuses values of flags that mean nothing.
+func (c *common) check(formats ...string) error {
+	if !slices.Contains(formats, c.format) {
+		return usageError("--format %s: there are %s", c.format, strings.Join(formats, ", "))
+	}
+	if c.color != "" && !slices.Contains([]string{"auto", "always", "never"}, c.color) {
+		return usageError("--color %s: it is auto, always or never", c.color)
+	}
+	if c.level < 0 {
+		return usageError("--level %d: levels begin at 1; 0 is all", c.level)
+	}
+	if c.width < 0 || c.width > 10000 {
+		return usageError("--width %d: not a usable number of columns", c.width)
+	}
+	return nil
+}
+
+// catalogue loads the embedded models and the user's own.
+func (c *common) catalogue() (*model.Catalogue, error) {
+	cat, err := model.Embedded()
+	if err != nil {
+		return nil, err
+	}
+	if len(c.files) > 0 {
+		if err := cat.Add(c.files...); err != nil {
+			return nil, inputError(err)
+		}
+	}
+	return cat, nil
+}
+
+// penaltiesMost bounds the size of a file of parameters.
+const penaltiesMost = 1 << 20
+
+// parameters reads --penalties and --param, which wins.
+func (c *common) parameters(m *model.Model) (map[string]float64, error) {
+	set := map[string]float64{}
+	if c.penalties != "" {
+		if err := readPenalties(c.penalties, m, set); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range c.params {
+		name, text, ok := strings.Cut(p, "=")
+		name = strings.TrimSpace(name)
+		if !ok || name == "" {
+			return nil, usageError("--param %s: it is NAME=VALUE", p)
+		}
+		v, err := parameter(m, name, strings.TrimSpace(text))
+		if err != nil {
+			return nil, usageError("--param %s: %v", p, err)
+		}
+		set[name] = v
+	}
+	return set, nil
+}
+
+// readPenalties reads a file of parameters; those of other models are passed
+// over, so that one file serves several.
+func readPenalties(file string, m *model.Model, set map[string]float64) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return inputError(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, penaltiesMost+1))
+	if err != nil {
+		return inputError(err)
+	}
+	if len(text) > penaltiesMost {
+		return inputError(fmt.Errorf("%s: larger than %d bytes: not a file of parameters", file, penaltiesMost))
+	}
+	values := map[string]any{}
+	if err := toml.Unmarshal(text, &values); err != nil {
+		if d, ok := err.(*toml.DecodeError); ok {
+			row, _ := d.Position()
+			return inputError(fmt.Errorf("%s:%d: %v", file, row, d))
+		}
+		return inputError(fmt.Errorf("%s: %v", file, err))
+	}
+	for name, v := range values {
+		if !slices.ContainsFunc(m.Parameters, func(p model.Parameter) bool { return p.Name == name }) {
+			continue
+		}
+		x, err := parameter(m, name, fmt.Sprint(v))
+		if err != nil {
+			return inputError(fmt.Errorf("%s: %s: %v", file, name, err))
+		}
+		set[name] = x
+	}
+	return nil
+}
+
+// parameter reads a parameter's value: a number or one of its named choices.
+func parameter(m *model.Model, name, text string) (float64, error) {
+	for _, p := range m.Parameters {
+		if p.Name != name {
+			continue
+		}
+		if v, ok := p.Choices[text]; ok {
+			return v, nil
+		}
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil && len(p.Choices) > 0 {
+			return 0, fmt.Errorf("%q is neither a number nor one of %s", text, strings.Join(choices(p), ", "))
+		}
+		if err != nil {
+			return 0, fmt.Errorf("%q is not a number", text)
+		}
+		return v, nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number", text)
+	}
+	return v, nil
+}
+
+func choices(p model.Parameter) []string {
+	var names []string
+	for n := range p.Choices {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// options are the report's options for an output.
+func (c *common) options(out io.Writer) report.Options {
+	o := report.Options{Level: c.level, All: c.all, Nodes: c.nodes, Width: c.width, Titles: true, Color: c.color == "always"}
+	f, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return o
+	}
+	if c.color == "auto" && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
+		o.Color = true
+	}
+	if w, _, err := term.GetSize(int(f.Fd())); err == nil && o.Width == 0 {
+		o.Width = w
+	}
+	return o
+}
+
+// write calls print with where the output goes. A file is written beside its
+// place and renamed when all went well, so that nothing is ever half written.
+func (a *app) write(c *common, print func(io.Writer) error) (err error) {
+	if c.output == "" || c.output == "-" {
+		var buf flusher
+		buf.to = a.out
+		if err := print(&buf); err != nil {
+			return err
+		}
+		return buf.flush()
+	}
+	f, err := os.CreateTemp(filepath.Dir(c.output), "."+filepath.Base(c.output)+".*")
+	if err != nil {
+		return inputError(err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	var buf flusher
+	buf.to = f
+	if err := print(&buf); err != nil {
+		return err
+	}
+	if err := buf.flush(); err != nil {
+		return inputError(err)
+	}
+	if err := f.Chmod(0o644); err != nil {
+		return inputError(err)
+	}
+	if err := f.Close(); err != nil {
+		return inputError(err)
+	}
+	return inputError(os.Rename(f.Name(), c.output))
+}
+
+// flushAt is how much output is gathered before it is written.
+const flushAt = 64 << 10
+
+// A flusher gathers output, so that an error in the first lines of input
+// leaves nothing printed and many small writes become few.
+type flusher struct {
+	bytes.Buffer
+	to io.Writer
+}
+
+func (f *flusher) Write(p []byte) (int, error) {
+	n, _ := f.Buffer.Write(p)
+	if f.Len() >= flushAt {
+		return n, f.flush()
+	}
+	return n, nil
+}
+
+func (f *flusher) flush() error {
+	_, err := f.WriteTo(f.to)
+	return err
+}
+
+func completeCPU(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	cat, err := model.Embedded()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, cpu := range cat.CPUs() {
+		names = append(names, cpu.Name+"\t"+cpu.Title)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func completeModel(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	cat, err := model.Embedded()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, m := range cat.Models("") {
+		if !slices.Contains(names, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

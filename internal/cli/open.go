@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/report"
+	"github.com/cyclestack/cyclestack/source"
+)
+
+// A session is what one command works with: the catalogue, and once the first
+// table of a recording is there, the processor and the method.
+type session struct {
+	c      *common
+	cat    *model.Catalogue
+	cpu    *model.CPU
+	model  *model.Model
+	method *account.Method
+	events *model.EventTable
+	params map[string]float64
+	from   string // the file that said which processor it is; "" for --cpu
+}
+
+func (c *common) session() (*session, error) {
+	cat, err := c.catalogue()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{c: c, cat: cat}
+	if c.cpu == "" {
+		return s, nil
+	}
+	if s.cpu, err = cat.CPU(c.cpu); err != nil {
+		return nil, usageError("--cpu: %v", err)
+	}
+	return s, nil
+}
+
+// settle chooses processor and method for a table of a recording. All tables
+// of all files of one call must be of one processor: counts of two are never
+// put into one account.
+func (s *session) settle(t *counts.Table, file, prefer string) error {
+	if err := s.settleCPU(t, file); err != nil {
+		return err
+	}
+	if s.method != nil {
+		return nil
+	}
+	return s.settleModel(prefer)
+}
+
+func (s *session) settleCPU(t *counts.Table, file string) error {
+	if t.CPU != "" {
+		cpu, err := s.cat.CPU(t.CPU)
+		switch {
+		case err != nil && s.cpu == nil:
+			return inputError(fmt.Errorf("%s:%d: it says its processor is %s: %v", file, t.Line, t.CPU, err))
+		case err == nil && s.cpu == nil:
+			s.cpu, s.from = cpu, file
+		case err == nil && cpu.Name != s.cpu.Name && s.c.cpu == "":
+			return inputError(fmt.Errorf("%s:%d: from %s, but %s is from %s: report one processor at a time", file, t.Line, cpu.Name, s.from, s.cpu.Name))
+		}
+	}
+	if s.cpu != nil {
+		return nil
+	}
+	return s.askCPU(t, file)
+}
+
+// askCPU names the processors that a recording may be from. Which one it is is
+// never guessed: encodings mean different things on different processors.
+func (s *session) askCPU(t *counts.Table, file string) error {
+	const most = 6
+	fits, of, err := s.cat.Candidates(eventNames(t))
+	if err != nil {
+		return err
+	}
+	hint := "its events are known everywhere: name it (cyclestack models lists the names), or use --cpu generic"
+	if len(fits) > 0 {
+		names := fits
+		more := ""
+		if len(names) > most {
+			names, more = names[:most], fmt.Sprintf(" and %d more", len(fits)-most)
+		}
+		hint = fmt.Sprintf("%d of its %d events fit %s%s", of, len(t.Columns), strings.Join(names, ", "), more)
+	}
+	return usageError("%s does not say which processor it is from: add --cpu NAME (%s)", file, hint)
+}
+
+func eventNames(t *counts.Table) []string {
+	var names []string
+	for _, c := range t.Columns {
+		if !slices.Contains(names, c.Event) {
+			names = append(names, c.Event)
+		}
+	}
+	return names
+}
+
+// settleModel chooses the method: the one asked for, else the one the command
+// prefers, else the processor's first.
+func (s *session) settleModel(prefer string) (err error) {
+	name := s.c.model
+	if name == "" {
+		name = prefer
+	}
+	if s.model, err = s.cat.Model(name, s.cpu.Name); err != nil {
+		return usageError("%v", err)
+	}
+	if s.events, err = s.cat.Events(s.cpu); err != nil {
+		return err
+	}
+	if s.params, err = s.c.parameters(s.model); err != nil {
+		return err
+	}
+	s.method, err = account.Compile(s.model, s.cpu, s.events, account.Options{Params: s.params})
+	if err != nil {
+		return usageError("%v", err)
+	}
+	return nil
+}
+
+func (s *session) header(kind string, files []string) report.Header {
+	return report.Header{CPU: s.cpu, CPUID: s.c.cpu, Model: s.model, Kind: kind, Files: files, Params: s.params}
+}
+
+// eachTable calls do with every table of every file.
+func eachTable(files []string, do func(r source.Reader, t *counts.Table, file string) error) error {
+	for _, name := range files {
+		if err := tablesOf(name, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func tablesOf(name string, do func(r source.Reader, t *counts.Table, file string) error) error {
+	f, err := source.Open(name)
+	if err != nil {
+		return inputError(err)
+	}
+	defer f.Close()
+	any := false
+	for f.Next() {
+		any = true
+		if err := do(f, f.Table(), name); err != nil {
+			return err
+		}
+	}
+	if err := f.Err(); err != nil {
+		return inputError(err)
+	}
+	if !any {
+		return inputError(errors.New(name + ": it holds no counts"))
+	}
+	return nil
+}

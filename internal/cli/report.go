@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/report"
+	"github.com/cyclestack/cyclestack/source"
+)
+
+func (a *app) report() *cobra.Command {
+	c := &common{}
+	cmd := &cobra.Command{
+		Use:     "report FILE…",
+		GroupID: "account",
+		Short:   "Print the account of a recording",
+		Long: `report reads recordings, recognised by their content, and prints the account of
+each: where the cycles went, how far each figure can be trusted, what is missing
+and why. It reads the output of perf stat as text, CSV (-x, any separator) and
+JSON (-j), with intervals, per CPU, core, socket or thread, and repeats.
+
+The processor is the one that the file names, in a line such as "# cpu: power7",
+or the one given with --cpu. It is never guessed: an event's number means
+different things on different processors.`,
+		Example: `  cyclestack report examples/power7-cpi.txt
+  perf stat -x, -e r400fa,r200f4,r4000a -o counts.csv -- ./app
+  cyclestack report --cpu power7 counts.csv
+  cyclestack report --by interval --format csv -o account.csv intervals.csv
+  cyclestack report --param L2_MISS_PENALTY=server examples/core2.txt`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error { return a.runReport(c, files) },
+	}
+	c.addModel(cmd)
+	c.addParams(cmd)
+	c.addNodes(cmd)
+	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `"+strings.Join(byNames(), "|")+"` (several by commas)")
+	c.addOutput(cmd, report.Formats...)
+	return cmd
+}
+
+func (a *app) runReport(c *common, files []string) error {
+	if err := c.check(report.Formats...); err != nil {
+		return err
+	}
+	return a.accounts(c, files, func(out io.Writer) (report.Writer, error) {
+		return report.New(c.format, out, c.options(a.terminal(c)))
+	})
+}
+
+// accounts makes the accounts of files and gives them to a writer.
+func (a *app) accounts(c *common, files []string, writer func(io.Writer) (report.Writer, error)) error {
+	by, err := parseBy(c.by)
+	if err != nil {
+		return err
+	}
+	s, err := c.session()
+	if err != nil {
+		return err
+	}
+	return a.write(c, func(out io.Writer) error {
+		w, err := writer(out)
+		if err != nil {
+			return usageError("%v", err)
+		}
+		r := reporter{s: s, w: w, by: by, files: files, total: counts.NewTotal(by)}
+		return r.run()
+	})
+}
+
+// terminal is where the output ends up, for its width and colours.
+func (a *app) terminal(c *common) io.Writer {
+	if c.output == "" || c.output == "-" {
+		return a.out
+	}
+	return io.Discard
+}
+
+// byKinds are the scopes that --by takes.
+var byKinds = []counts.Kind{counts.Run, counts.Interval, counts.CPU, counts.Core, counts.Die, counts.Socket,
+	counts.Node, counts.Thread, counts.Cgroup}
+
+func byNames() []string {
+	var names []string
+	for _, k := range byKinds {
+		names = append(names, k.String())
+	}
+	return names
+}
+
+// parseBy reads --by.
+func parseBy(text string) (by counts.By, err error) {
+	for _, name := range strings.Split(text, ",") {
+		i := slices.IndexFunc(byKinds, func(k counts.Kind) bool { return k.String() == strings.TrimSpace(name) })
+		if i < 0 {
+			return by, usageError("--by %s: there are %s", name, strings.Join(byNames(), ", "))
+		}
+		by = by.With(byKinds[i])
+	}
+	return by, nil
+}
+
+// A reporter turns the tables of a report's files into accounts.
+type reporter struct {
+	s     *session
+	w     report.Writer
+	by    counts.By
+	files []string
+	total *counts.Total
+
+	begun   bool
+	kind    string
+	any     bool // an account with at least one known node was written
+	written int
+	binding *account.Binding
+	reuse   *account.Account
+}
+
+func (r *reporter) run() error {
+	for _, file := range r.files {
+		if err := tablesOf(file, r.table); err != nil {
+			return err
+		}
+		if err := r.flush(); err != nil {
+			return err
+		}
+	}
+	if !r.any {
+		return inputError(r.nothing())
+	}
+	return r.w.End()
+}
+
+// table takes one table of a file: an interval joins the total of its run,
+// unless each interval is asked for.
+func (r *reporter) table(src source.Reader, t *counts.Table, file string) error {
+	if err := r.s.settle(t, file, ""); err != nil {
+		return err
+	}
+	r.kind = src.Kind()
+	if r.total.Begins(t) {
+		if err := r.flush(); err != nil {
+			return err
+		}
+	}
+	if err := r.total.Add(t); err != nil {
+		return usageError("--by %s: %s: %v", r.s.c.by, file, err)
+	}
+	if r.by.Has(counts.Interval) {
+		return r.flush()
+	}
+	return nil
+}
+
+// flush writes the accounts of what has been gathered.
+func (r *reporter) flush() error {
+	t := r.total.Table()
+	if t == nil {
+		return nil
+	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	if r.binding == nil || r.binding.Layout != t.Layout {
+		r.binding, r.reuse = r.s.method.Bind(t.Layout), nil
+	}
+	for scope := range t.Scopes {
+		r.reuse = r.binding.Evaluate(t, account.Place{Self: scope}, r.reuse)
+		r.any = r.any || r.reuse.Known()
+		r.written++
+		if err := r.w.Account(r.reuse); err != nil {
+			return err
+		}
+	}
+	r.total.Reset()
+	return nil
+}
+
+func (r *reporter) begin() error {
+	if r.begun {
+		return nil
+	}
+	r.begun = true
+	return r.w.Begin(r.s.header(r.kind, r.files))
+}
+
+// nothing explains why no account could be made.
+func (r *reporter) nothing() error {
+	const most = 4
+	needs := r.s.method.Inputs()
+	more := ""
+	if len(needs) > most {
+		needs, more = needs[:most], ", …"
+	}
+	return fmt.Errorf("%s: nothing of %s can be computed: it needs %s%s (cyclestack models --cpu %s prints the tree)",
+		strings.Join(r.files, ", "), r.s.model.Name, strings.Join(needs, ", "), more, r.s.cpu.Name)
+}

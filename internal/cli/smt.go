@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/report"
+	"github.com/cyclestack/cyclestack/source"
+)
+
+// smtModel is the method that the smt command uses.
+const smtModel = "smt-occupancy"
+
+func (a *app) smt() *cobra.Command {
+	c := &common{}
+	siblings := ""
+	cmd := &cobra.Command{
+		Use:     "smt FILE",
+		GroupID: "account",
+		Short:   "Say how often none, one or both logical processors of a core were active",
+		Long: `smt splits elapsed time, core by core, into neither, only one or both logical
+processors active, from a recording of the time-stamp counter, the reference
+cycles of each logical processor and those of any of them:
+
+  perf stat -a -A -x, -e msr/tsc/,ref-cycles,cpu/event=0x3c,umask=0x1,any=1/ -o smt.csv -- ./app
+
+(newer processors, which have no any-thread counting, use other events:
+cyclestack models --cpu NAME smt-occupancy).
+
+Which logical processors share a core is not in such a recording. A recording of
+two is taken to be of one core, and the output says so; otherwise --siblings
+tells: pairs such as 0:28,1:29, or +28 if CPU n shares a core with n+28.`,
+		Example: `  cyclestack smt examples/smt-skylakex.csv
+  cyclestack smt --cpu haswell --param BASE_RATIO=34 --siblings +4 smt.csv`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error { return a.runSMT(c, siblings, files[0]) },
+	}
+	c.addModel(cmd)
+	c.addParams(cmd)
+	cmd.Flags().StringVar(&siblings, "siblings", "", "logical processors that share a core: `0:28,1:29` or +28")
+	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `run|interval`")
+	c.addOutput(cmd, report.Formats...)
+	return cmd
+}
+
+func (a *app) runSMT(c *common, siblings, file string) error {
+	if err := c.check(report.Formats...); err != nil {
+		return err
+	}
+	by, err := parseBy(c.by)
+	if err != nil {
+		return err
+	}
+	s, err := c.session()
+	if err != nil {
+		return err
+	}
+	return a.write(c, func(out io.Writer) error {
+		w, err := report.New(c.format, out, c.options(a.terminal(c)))
+		if err != nil {
+			return usageError("%v", err)
+		}
+		r := smtReporter{s: s, w: w, file: file, siblings: siblings, total: counts.NewTotal(by.With(counts.CPU)), intervals: by.Has(counts.Interval)}
+		return r.run()
+	})
+}
+
+// An smtReporter makes an account for each core.
+type smtReporter struct {
+	s         *session
+	w         report.Writer
+	file      string
+	siblings  string
+	total     *counts.Total
+	intervals bool
+	kind      string
+	begun     bool
+	known     bool
+}
+
+func (r *smtReporter) run() error {
+	if err := tablesOf(r.file, r.table); err != nil {
+		return err
+	}
+	if err := r.flush(); err != nil {
+		return err
+	}
+	if !r.known {
+		return inputError(fmt.Errorf("%s: no core's occupancy can be computed: it needs %s", r.file, strings.Join(r.s.method.Inputs(), ", ")))
+	}
+	return r.w.End()
+}
+
+func (r *smtReporter) table(src source.Reader, t *counts.Table, file string) error {
+	if err := r.s.settle(t, file, smtModel); err != nil {
+		return err
+	}
+	r.kind = src.Kind()
+	if r.total.Begins(t) {
+		if err := r.flush(); err != nil {
+			return err
+		}
+	}
+	if err := r.total.Add(t); err != nil {
+		return inputError(fmt.Errorf("%s: %v; smt needs counts of each logical processor (perf stat -A)", file, err))
+	}
+	if r.intervals {
+		return r.flush()
+	}
+	return nil
+}
+
+func (r *smtReporter) flush() error {
+	t := r.total.Table()
+	if t == nil {
+		return nil
+	}
+	pairs, note, err := pair(t, r.siblings)
+	if err != nil {
+		return usageError("%v", err)
+	}
+	if !r.begun {
+		r.begun = true
+		if err := r.w.Begin(r.s.header(r.kind, []string{r.file})); err != nil {
+			return err
+		}
+	}
+	binding := r.s.method.Bind(t.Layout)
+	for _, p := range pairs {
+		acc := binding.Evaluate(t, account.Place{Self: p[0], LP: p}, nil)
+		acc.Scope = core(t, p)
+		if note != "" {
+			acc.Notes = append(slices.Clone(acc.Notes), note)
+		}
+		r.known = r.known || acc.Known()
+		if err := r.w.Account(acc); err != nil {
+			return err
+		}
+	}
+	r.total.Reset()
+	return nil
+}
+
+// core is the scope of a pair of logical processors.
+func core(t *counts.Table, p []int) counts.Scope {
+	s := counts.RunScope(fmt.Sprintf("core of CPU%d and CPU%d", t.Scopes[p[0]].CPU, t.Scopes[p[1]].CPU))
+	s.Kind, s.CPUs = counts.Core, len(p)
+	return s
+}
+
+// pair finds the rows of the logical processors of each core.
+func pair(t *counts.Table, siblings string) (pairs [][]int, note string, err error) {
+	row := map[int]int{}
+	for i, s := range t.Scopes {
+		row[s.CPU] = i
+	}
+	if siblings == "" {
+		if len(t.Scopes) != 2 {
+			return nil, "", fmt.Errorf("the recording has %d CPUs: say with --siblings which share a core, such as 0:28,1:29 or +28", len(t.Scopes))
+		}
+		a, b := t.Scopes[0].CPU, t.Scopes[1].CPU
+		return [][]int{{0, 1}}, fmt.Sprintf("CPU%d and CPU%d are taken to share a core, as the recording has only these", a, b), nil
+	}
+	list, err := siblingList(t, siblings)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, p := range list {
+		a, okA := row[p[0]]
+		b, okB := row[p[1]]
+		if !okA || !okB {
+			return nil, "", fmt.Errorf("--siblings %d:%d: the recording does not have both", p[0], p[1])
+		}
+		pairs = append(pairs, []int{a, b})
+	}
+	return pairs, "", nil
+}
+
+// siblingList reads --siblings.
+func siblingList(t *counts.Table, text string) (list [][2]int, err error) {
+	if offset, ok := strings.CutPrefix(text, "+"); ok {
+		n, err := strconv.Atoi(offset)
+		if err != nil || n <= 0 {
+			return nil, fmt.Errorf("--siblings %s: + and the distance between the CPUs of a core", text)
+		}
+		for _, s := range t.Scopes {
+			if slices.ContainsFunc(t.Scopes, func(o counts.Scope) bool { return o.CPU == s.CPU+n }) {
+				list = append(list, [2]int{s.CPU, s.CPU + n})
+			}
+		}
+		if len(list) == 0 {
+			return nil, fmt.Errorf("--siblings %s: the recording has no two CPUs that far apart", text)
+		}
+		return list, nil
+	}
+	for _, p := range strings.Split(text, ",") {
+		x, y, ok := strings.Cut(p, ":")
+		a, errA := strconv.Atoi(strings.TrimSpace(x))
+		b, errB := strconv.Atoi(strings.TrimSpace(y))
+		if !ok || errA != nil || errB != nil || a == b {
+			return nil, fmt.Errorf("--siblings %s: pairs such as 0:28,1:29, or +28", text)
+		}
+		list = append(list, [2]int{a, b})
+	}
+	return list, nil
+}

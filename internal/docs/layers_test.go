@@ -1,0 +1,145 @@
+package docs_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/cyclestack/cyclestack/"
+
+// helpers are packages that the flow of ARCHITECTURE.md does not have: those of
+// tests, and the generators. No other package may import them.
+var helpers = []string{"internal/docs", "internal/gen", "internal/modeltest", "internal/testshared"}
+
+// TestLayers holds the packages to the table in ARCHITECTURE.md: what each of
+// them may import of this module.
+func TestLayers(t *testing.T) {
+	t.Chdir(root)
+	allowed := layers(t)
+	imported := imports(t)
+	for pkg, list := range imported {
+		if slices.ContainsFunc(helpers, func(h string) bool { return within(pkg, h) }) {
+			continue
+		}
+		row, ok := layer(pkg, allowed)
+		if !ok {
+			t.Errorf("ARCHITECTURE.md has no row for package %s", pkg)
+			continue
+		}
+		for _, dep := range list {
+			if !mayImport(allowed[row], dep) {
+				t.Errorf("%s imports %s, which ARCHITECTURE.md does not allow", pkg, dep)
+			}
+		}
+	}
+	for row := range allowed {
+		if _, ok := imported[strings.TrimSuffix(row, "/…")]; !ok {
+			t.Errorf("ARCHITECTURE.md has a row for %s, which does not exist", row)
+		}
+	}
+}
+
+const anything = "all of them"
+
+// mayImport says whether a row's list of imports has a package.
+func mayImport(list, dep string) bool {
+	if slices.ContainsFunc(helpers, func(h string) bool { return within(dep, h) }) {
+		return false
+	}
+	if list == anything {
+		return true
+	}
+	for _, m := range code.FindAllStringSubmatch(list, -1) {
+		if parent, ok := strings.CutSuffix(m[1], "/…"); ok && within(dep, parent) || m[1] == dep {
+			return true
+		}
+	}
+	return false
+}
+
+func within(pkg, parent string) bool { return pkg == parent || strings.HasPrefix(pkg, parent+"/") }
+
+// layer returns the row for a package: its own, or the nearest "parent/…".
+func layer(pkg string, rows map[string]string) (string, bool) {
+	if _, ok := rows[pkg]; ok {
+		return pkg, true
+	}
+	for parent := path.Dir(pkg); parent != "."; parent = path.Dir(parent) {
+		if _, ok := rows[parent+"/…"]; ok {
+			return parent + "/…", true
+		}
+	}
+	return "", false
+}
+
+var (
+	row  = regexp.MustCompile("^\\| `([^`]+)` \\|.*\\|([^|]*)\\|$")
+	code = regexp.MustCompile("`([^`]+)`")
+)
+
+// layers reads the table: by package, the last column.
+func layers(t *testing.T) map[string]string {
+	t.Helper()
+	rows := map[string]string{}
+	for line := range strings.Lines(read(t, "ARCHITECTURE.md")) {
+		if m := row.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+			rows[m[1]] = strings.TrimSpace(m[2])
+		}
+	}
+	if len(rows) == 0 {
+		t.Fatal("ARCHITECTURE.md has no table of packages")
+	}
+	return rows
+}
+
+// imports returns the packages of this module with what they import of it,
+// tests apart.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return fs.SkipDir
+		case filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go"):
+			return nil
+		}
+		src, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, src, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(filepath.ToSlash(file))
+		if found[pkg] == nil {
+			found[pkg] = []string{}
+		}
+		for _, s := range f.Imports {
+			name, err := strconv.Unquote(s.Path.Value)
+			if err != nil {
+				return err
+			}
+			if dep, ok := strings.CutPrefix(name, module); ok && !slices.Contains(found[pkg], dep) {
+				found[pkg] = append(found[pkg], dep)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}

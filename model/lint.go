@@ -1,0 +1,375 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Severity says how much a [Finding] matters.
+type Severity uint8
+
+// The severities, the worst first.
+const (
+	SevError   Severity = iota // the model says something that cannot be so
+	SevWarning                 // the model is unfinished, or does less than it seems to
+	SevNote                    // good to know
+)
+
+func (s Severity) String() string {
+	switch s {
+	case SevError:
+		return "error"
+	case SevWarning:
+		return "warning"
+	}
+	return "note"
+}
+
+// A Finding is something that [Lint] has to say about a model.
+type Finding struct {
+	File     string
+	Line     int
+	Severity Severity
+	Msg      string
+}
+
+// String returns the finding in the form of compilers: "file:line: error: …".
+func (f Finding) String() string {
+	return fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Severity, f.Msg)
+}
+
+// Lint checks what loading a model does not: that events exist on each of the
+// model's processors, that units add up, that children can sum to their
+// parent and thresholds be reached, that event sets fit the counters, that
+// nothing is declared in vain, and that every node is explained. Findings are
+// in the order of the lines.
+func Lint(cat *Catalogue, m *Model) []Finding {
+	l := &linter{cat: cat, m: m, declared: m.declared()}
+	l.parse()
+	l.texts()
+	l.shape()
+	l.unused()
+	for _, name := range m.CPUs {
+		if p := cat.lib.named(name); p != nil {
+			l.onCPU(p)
+		}
+	}
+	if l.table == nil {
+		l.table = &EventTable{cpu: &CPU{Layout: layoutNone}}
+	}
+	l.units()
+	l.tryNumbers()
+	return l.sorted()
+}
+
+// LintFile checks a model file, or a folder of them, as Lint does. What keeps
+// a model from loading is among the findings. The error is about files that
+// cannot be read.
+func LintFile(cat *Catalogue, path string) ([]Finding, error) {
+	sources, err := cat.lib.own(path)
+	if err != nil {
+		return faultFindings(err)
+	}
+	var all []Finding
+	for i := range sources {
+		s := &sources[i]
+		if len(s.CPUs) == 0 {
+			continue
+		}
+		m, err := cat.lib.read(s, cat.lib.named(s.CPUs[0]))
+		if err != nil {
+			found, err := faultFindings(err)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+			continue
+		}
+		all = append(all, Lint(cat, m)...)
+	}
+	return all, nil
+}
+
+// faultFindings returns the faults of files as findings, and other errors as
+// they are.
+func faultFindings(err error) ([]Finding, error) {
+	var all Errors
+	if one := (*Error)(nil); !errors.As(err, &all) && errors.As(err, &one) {
+		all = Errors{one}
+	}
+	if all == nil {
+		return nil, err
+	}
+	var out []Finding
+	for _, e := range all {
+		out = append(out, Finding{e.File, max(e.Line, 1), SevError, e.Msg})
+	}
+	return out, nil
+}
+
+// LintAll checks a whole catalogue: its models, the event tables of all
+// processors, and that texts and default models are of use.
+func LintAll(cat *Catalogue) ([]Finding, error) {
+	var all []Finding
+	used := map[textKey]bool{}
+	for _, s := range cat.sources("") {
+		m, err := cat.load(s, cat.lib.named(s.CPUs[0]))
+		if err != nil {
+			found, err := faultFindings(err)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+			continue
+		}
+		all = append(all, Lint(cat, m)...)
+		for i := range m.Nodes {
+			used[textKey{m.Nodes[i].Name, m.Name}] = true
+			used[textKey{m.Nodes[i].Name, ""}] = true
+		}
+	}
+	shared, err := cat.lib.texts()
+	if err != nil {
+		return nil, err
+	}
+	for key, t := range shared {
+		if !used[key] {
+			all = append(all, Finding{"texts.toml", t.line, SevWarning, fmt.Sprintf("no model %s has a node %q", key.method, key.node)})
+		}
+	}
+	for _, p := range cat.CPUs() {
+		found, err := lintCPU(cat, p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	slices.SortStableFunc(all, compareFindings)
+	return all, nil
+}
+
+// lintCPU checks what the catalogue says about one processor.
+func lintCPU(cat *Catalogue, p *CPU) ([]Finding, error) {
+	var all []Finding
+	report := func(severity Severity, format string, args ...any) {
+		all = append(all, Finding{"cpus.toml", 1, severity, "processor " + p.Name + ": " + fmt.Sprintf(format, args...)})
+	}
+	table, err := cat.Events(p)
+	if err != nil {
+		return faultFindings(err)
+	}
+	if p.Events != "" && len(table.events) == 0 {
+		report(SevWarning, "no event table has rows for %q", p.Events)
+	}
+	if p.Model != "" && !slices.ContainsFunc(cat.Models(p.Name), func(i ModelInfo) bool { return i.Name == p.Model }) {
+		report(SevWarning, "there is no model %q, its default", p.Model)
+	}
+	codes := map[string]int{}
+	for i := range table.events {
+		e := &table.events[i]
+		j, twice := codes[e.Name]
+		if twice && !table.sameCode(i, j) {
+			report(SevError, "event %s has two encodings", e.Name)
+		}
+		codes[e.Name] = i
+	}
+	return all, nil
+}
+
+func compareFindings(a, b Finding) int {
+	if c := strings.Compare(a.File, b.File); c != 0 {
+		return c
+	}
+	return a.Line - b.Line
+}
+
+// A linter is one run of Lint.
+type linter struct {
+	cat      *Catalogue
+	m        *Model
+	declared map[string]bool
+	table    *EventTable // of the model's first processor that has one
+	found    []Finding
+	reported map[string]bool
+}
+
+func (l *linter) report(at place, severity Severity, format string, args ...any) {
+	f := Finding{at.file, max(at.line, 1), severity, fmt.Sprintf(format, args...)}
+	if key := f.String(); !l.reported[key] {
+		if l.reported == nil {
+			l.reported = map[string]bool{}
+		}
+		l.reported[key] = true
+		l.found = append(l.found, f)
+	}
+}
+
+func (l *linter) sorted() []Finding {
+	slices.SortStableFunc(l.found, compareFindings)
+	return l.found
+}
+
+// parse makes sure that the formulas of a model that was made by hand are
+// parsed; those of one from a file are.
+func (l *linter) parse() {
+	fail := func(at place, err error) {
+		if err != nil {
+			l.report(at, SevError, "%v", err)
+		}
+	}
+	m := l.m
+	var err error
+	m.of, err = m.OfExpr()
+	fail(m.head.at("of"), err)
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		n.expr, err = n.Expr()
+		fail(n.pos.at("formula"), err)
+		n.threshold, err = n.ThresholdExpr()
+		fail(n.pos.at("threshold"), err)
+	}
+	for i := range m.Relations {
+		r := &m.Relations[i]
+		r.left, r.right, r.when, err = r.Exprs()
+		fail(place{file: r.File, line: r.Line}, err)
+	}
+}
+
+// texts checks that everything a reader sees is explained.
+func (l *linter) texts() {
+	m := l.m
+	for _, k := range []struct{ key, text string }{
+		{"title", m.Title}, {"about", m.About}, {"source", m.Source}, {"version", m.Version},
+	} {
+		if k.text == "" {
+			l.report(m.head.at("name"), SevWarning, "the model has no %s", k.key)
+		}
+	}
+	for i := range m.Nodes {
+		l.nodeTexts(&m.Nodes[i])
+	}
+	for i := range m.Parameters {
+		p := &m.Parameters[i]
+		if p.About == "" || p.Unit == "" {
+			l.report(place{file: p.File, line: p.Line}, SevWarning, "parameter %s: it needs a unit and an about", p.Name)
+		}
+	}
+	for i := range m.Relations {
+		r := &m.Relations[i]
+		if r.Holds == "" || r.Fails == "" {
+			l.report(place{file: r.File, line: r.Line}, SevWarning, "relation %s: what it means if it holds or fails is not said", r.Name)
+		}
+	}
+}
+
+func (l *linter) nodeTexts(n *Node) {
+	var missing []string
+	if n.Title == "" {
+		missing = append(missing, "title")
+	}
+	if n.About == "" {
+		missing = append(missing, "about")
+	}
+	if n.Threshold != "" && len(n.Causes) == 0 {
+		missing = append(missing, "causes")
+	}
+	if n.Threshold != "" && len(n.Try) == 0 {
+		missing = append(missing, "try")
+	}
+	if len(missing) > 0 {
+		l.report(place{file: n.File, line: n.Line}, SevWarning, "node %s has no %s", n.Name, strings.Join(missing, ", "))
+	}
+}
+
+// shape checks that there is something to show.
+func (l *linter) shape() {
+	m := l.m
+	at := m.head.at("name")
+	if len(m.Nodes) == 0 && len(m.Relations) == 0 {
+		l.report(at, SevError, "the model has neither nodes nor relations")
+		return
+	}
+	tree, first := 0, 0
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		if n.Section != "" {
+			continue
+		}
+		tree++
+		if n.Level == 1 {
+			first++
+		}
+	}
+	if tree > 0 && first == 0 {
+		l.report(at, SevWarning, "the tree is a whole without parts: no node has level 1")
+	}
+	if len(m.CPUs) == 0 {
+		l.report(at, SevWarning, "the model does not say which processors it is for")
+	}
+}
+
+// unused finds parameters and inputs that no formula names.
+func (l *linter) unused() {
+	used := l.namesUsed()
+	for i := range l.m.Parameters {
+		if p := &l.m.Parameters[i]; !used[p.Name] {
+			l.report(place{file: p.File, line: p.Line}, SevWarning, "parameter %s is not used", p.Name)
+		}
+	}
+	for i := range l.m.Inputs {
+		if in := &l.m.Inputs[i]; !used[in.Name] {
+			l.report(place{file: in.File, line: in.Line}, SevWarning, "input %s is not used", in.Name)
+		}
+	}
+}
+
+// namesUsed returns the names in formulas, those that has_event asks about
+// among them.
+func (l *linter) namesUsed() map[string]bool {
+	used := map[string]bool{}
+	asked := func(name string) bool {
+		used[name] = true
+		return true
+	}
+	for _, f := range l.formulas() {
+		for _, name := range f.expr.Names() {
+			used[name] = true
+		}
+		f.expr.Fold(constants{hasEvent: asked}.metric())
+	}
+	return used
+}
+
+// A formula is one of a model's, and where it is written.
+type formula struct {
+	expr *Expr
+	what string
+	at   place
+}
+
+// formulas returns all formulas of the model.
+func (l *linter) formulas() []formula {
+	var all []formula
+	add := func(e *Expr, what string, at place) {
+		if e != nil {
+			all = append(all, formula{e, what, at})
+		}
+	}
+	m := l.m
+	add(m.of, "of", m.head.at("of"))
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		add(n.expr, "node "+n.Name+": formula", n.pos.at("formula"))
+		add(n.threshold, "node "+n.Name+": threshold", n.pos.at("threshold"))
+	}
+	for i := range m.Relations {
+		r := &m.Relations[i]
+		at := place{file: r.File, line: r.Line}
+		for _, e := range []*Expr{r.left, r.right, r.when} {
+			add(e, "relation "+r.Name, at)
+		}
+	}
+	return all
+}

@@ -1,0 +1,193 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// core2 makes an account of Core 2 in which something is missing, something is
+// uncertain and something is over its threshold.
+func core2(t *testing.T) (report.Header, *account.Account) {
+	t.Helper()
+	cat, err := model.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpu, err := cat.CPU("core2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := cat.Model("core2-cycles", cpu.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := cat.Events(cpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	method, err := account.Compile(m, cpu, events, account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("./app")}}
+	cells := []counts.Cell{}
+	for _, r := range []struct {
+		event           string
+		value, coverage float64
+	}{{"CPU_CLK_UNHALTED.CORE", 1e9, 1}, {"RS_UOPS_DISPATCHED.CYCLES_NONE", 4e8, 1}, {"MEM_LOAD_RETIRED.L2_LINE_MISS", 2e6, 0.01},
+		{"branches", 5, 1}} {
+		l.Columns = append(l.Columns, counts.Column{Event: r.event})
+		cells = append(cells, counts.Cell{Value: r.value, Enabled: 1e9, Running: r.coverage * 1e9, State: counts.Counted})
+	}
+	table := counts.NewTable(l)
+	table.Label, table.Duration = "./app", 1
+	copy(table.Row(0), cells)
+	h := report.Header{CPU: cpu, Model: m, Kind: "perf-stat-text", Files: []string{"a file.txt"}}
+	return h, method.Bind(l).Evaluate(table, account.Place{}, nil)
+}
+
+func write(t *testing.T, format string, o report.Options) string {
+	t.Helper()
+	h, a := core2(t)
+	var out bytes.Buffer
+	w, err := report.New(format, &out, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Begin(h); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := w.Account(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.End(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// TestSchema checks that what the json format writes is what its schema says.
+func TestSchema(t *testing.T) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(report.AccountSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("account.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("account.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := write(t, "json", report.Options{})
+	got, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	if err := schema.Validate(got); err != nil {
+		t.Fatalf("%#v", err)
+	}
+	var account struct {
+		Accounts []struct {
+			Nodes []struct {
+				Name  string
+				Value *float64
+			}
+			Missing []struct{ Node, Why string }
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &account); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(account.Accounts); n != 2 {
+		t.Fatalf("%d accounts, want 2", n)
+	}
+	for _, n := range account.Accounts[1].Nodes {
+		if n.Name == "Stalls" && (n.Value == nil || *n.Value != 0.4) {
+			t.Errorf("Stalls = %v", n.Value)
+		}
+		if n.Name == "Divide" && n.Value != nil {
+			t.Errorf("Divide = %v, and it was not counted", *n.Value)
+		}
+	}
+	if len(account.Accounts[0].Missing) == 0 {
+		t.Error("nothing is missing")
+	}
+}
+
+// TestSchemaRefuses checks that the schema can fail.
+func TestSchemaRefuses(t *testing.T) {
+	doc, _ := jsonschema.UnmarshalJSON(bytes.NewReader(report.AccountSchema))
+	c := jsonschema.NewCompiler()
+	_ = c.AddResource("account.json", doc)
+	schema, err := c.Compile("account.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(write(t, "json", report.Options{}), `"together":`, `"togther":`, 1)
+	got, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if schema.Validate(got) == nil {
+		t.Error("a misspelt key passes")
+	}
+}
+
+func TestTree(t *testing.T) {
+	text := write(t, "tree", report.Options{Width: 90, Titles: true})
+	for _, want := range []string{"Stalls", "40.0 %", "◄ bottleneck", "uncertain", "IDLE_DURING_DIV is not in the recording", "unused  recorded, but no part of this account: branches",
+		"cyclestack explain", "'a file.txt'"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "\x1b") {
+		t.Error("escape sequences without colour")
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if n := utf8.RuneCountInString(line); n > 90 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+		if strings.TrimRight(line, " ") != line {
+			t.Errorf("blanks at the end of %q", line)
+		}
+	}
+	if !strings.Contains(write(t, "tree", report.Options{Color: true}), "\x1b[1m") {
+		t.Error("no bold for the bottleneck's path")
+	}
+}
+
+func TestNodesAndLevel(t *testing.T) {
+	text := write(t, "csv", report.Options{Nodes: "l2_*"})
+	for line := range strings.Lines(text) {
+		node := strings.Split(line, ",")[4]
+		switch node {
+		case "node", "Cycles", "Cycles.Stalls", "Cycles.Stalls.L2_Hit", "Cycles.Stalls.L2_Miss":
+		default:
+			t.Errorf("node %s is shown", node)
+		}
+	}
+	if text := write(t, "csv", report.Options{Level: 1}); strings.Contains(text, "L2_Miss") {
+		t.Error("level 2 is shown")
+	}
+	if _, err := report.New("csv", nil, report.Options{Nodes: "[a"}); err == nil {
+		t.Error("a pattern that is none is taken")
+	}
+	if _, err := report.New("xml", nil, report.Options{}); err == nil {
+		t.Error("a format that is none is taken")
+	}
+}

@@ -1,0 +1,105 @@
+// Package source opens recordings: it tells from a file's content what wrote
+// it and returns a reader of counts. It is the one place where input formats
+// are registered; each format is a package below this one.
+package source
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/source/perfstat"
+	"github.com/cyclestack/cyclestack/source/threshold"
+)
+
+// A Reader yields the tables of a recording one at a time.
+//
+//	for r.Next() {
+//		use(r.Table())
+//	}
+//	err := r.Err()
+type Reader interface {
+	// Next advances to the next table.
+	Next() bool
+	// Table returns the current table. It belongs to the reader and is valid
+	// until the next call of Next; its *Layout stays the same pointer as long
+	// as columns and scopes do.
+	Table() *counts.Table
+	// Err returns the error that ended the reading, nil at the end.
+	Err() error
+	// Kind says what wrote the recording, such as "perf-stat-csv". It is known
+	// after the first Next.
+	Kind() string
+}
+
+// sniff is how much of a file is looked at to recognise it.
+const sniff = 64 << 10
+
+// formats are the registered formats, in the order in which they are tried.
+var formats = []struct {
+	name   string
+	detect func(head []byte) bool
+	open   func(r io.Reader, name string) Reader
+}{
+	{"perf stat", perfstat.Detect, func(r io.Reader, name string) Reader {
+		return perfstat.NewReader(r, name, perfstat.Options{})
+	}},
+	{"load-latency thresholds", threshold.Detect, func(r io.Reader, name string) Reader {
+		return threshold.NewReader(r, name)
+	}},
+}
+
+// ErrFormat is returned for a file that no format recognises.
+var ErrFormat = errors.New("not a recording that cyclestack knows")
+
+// New returns a reader of the recording that r holds. The name is for
+// messages.
+func New(r io.Reader, name string) (Reader, error) {
+	b := bufio.NewReaderSize(r, sniff)
+	head, err := b.Peek(sniff)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(head) == 0 {
+		return nil, fmt.Errorf("%s: empty", name)
+	}
+	for _, f := range formats {
+		if f.detect(head) {
+			return f.open(b, name), nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %w: it reads perf stat's text, CSV and JSON, and tables of load-latency thresholds", name, ErrFormat)
+}
+
+// A File is an opened recording.
+type File struct {
+	Reader
+	f *os.File
+}
+
+// Close closes the file.
+func (f *File) Close() error { return f.f.Close() }
+
+// Open opens a recording; "-" is standard input.
+func Open(name string) (*File, error) {
+	f := os.Stdin
+	if name != "-" {
+		var err error
+		if f, err = os.Open(name); err != nil {
+			return nil, err
+		}
+		if st, err := f.Stat(); err == nil && st.IsDir() {
+			f.Close()
+			return nil, fmt.Errorf("%s: is a directory; name the recordings in it", name)
+		}
+	}
+	r, err := New(f, name)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &File{r, f}, nil
+}
