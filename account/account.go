@@ -129,6 +129,7 @@ func (s State) String() string { return [...]string{"skipped", "holds", "fails"}
 // A Check is one statement about the counts that holds or does not.
 type Check struct {
 	Name      string
+	Op        string // "=", "<=" or ">=": how Left must stand to Right
 	Left      float64
 	Right     float64
 	Residual  float64 // (Left − Right) relative to the larger of the two in magnitude
@@ -138,6 +139,10 @@ type Check struct {
 	Text      string // what the outcome means; "" if skipped
 	relation  int    // index of the model's relation; -1 for a closure
 }
+
+// Closure reports whether a check is of a level's closure, and not one of the
+// model's relations.
+func (c *Check) Closure() bool { return c.relation < 0 }
 
 // Model returns the model that was evaluated.
 func (a *Account) Model() *model.Model { return a.Binding.Method.Model }

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/cyclestack/cyclestack/metric"
@@ -67,7 +68,7 @@ func (b *Binding) closeNode(a *Account, i int) {
 }
 
 func closure(name string, sum, parent, whole float64) Check {
-	c := Check{Name: name, Left: sum, Right: parent, Tolerance: closureTolerance, Residual: math.NaN(), relation: -1}
+	c := Check{Name: name, Op: "=", Left: sum, Right: parent, Tolerance: closureTolerance, Residual: math.NaN(), relation: -1}
 	if math.IsNaN(sum) || math.IsNaN(parent) {
 		return c
 	}
@@ -87,7 +88,7 @@ func closure(name string, sum, parent, whole float64) Check {
 func (b *Binding) relation(a *Account, i int) Check {
 	r := &b.Method.Model.Relations[i]
 	p := &b.checks[i]
-	c := Check{Name: r.Name, Tolerance: r.Tolerance, Identity: r.Identity, Left: math.NaN(), Right: math.NaN(), Residual: math.NaN(), relation: i}
+	c := Check{Name: r.Name, Op: cmp.Or(r.Op, "="), Tolerance: r.Tolerance, Identity: r.Identity, Left: math.NaN(), Right: math.NaN(), Residual: math.NaN(), relation: i}
 	if p.err != "" {
 		return c
 	}
@@ -130,7 +131,7 @@ func (c *Check) decide(r *model.Relation) {
 		c.Residual = 0
 	}
 	ok := math.Abs(c.Residual) <= c.Tolerance
-	switch r.Op {
+	switch c.Op {
 	case "<=":
 		ok = c.Residual <= c.Tolerance
 	case ">=":

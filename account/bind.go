@@ -57,7 +57,7 @@ type boundRelation struct {
 
 // Bind binds the method to a layout.
 func (c *Method) Bind(layout *counts.Layout) *Binding {
-	b := &Binding{Method: c, Layout: layout}
+	b := &Binding{Method: c, Layout: layout, notes: slices.Clone(c.notes)}
 	b.matchColumns()
 	b.slots = make([]slot, len(c.inputs))
 	for i := range b.slots {
@@ -158,20 +158,20 @@ func restriction(p model.Privilege) string {
 }
 
 // commonFilter returns the privilege filter that all of the recording's
-// core events share. A recording made with :u throughout is an account of user
-// mode; one in which only some events are filtered has the others for the
+// hardware events share. A recording made with :u throughout is an account of
+// user mode; one in which only some events are filtered has the others for the
 // inputs that ask for no filter.
 func (b *Binding) commonFilter(ids []model.Identity) model.Privilege {
 	var common model.Privilege
 	first := true
 	for _, id := range ids {
-		if id.PMU != "" {
+		if !id.Hardware() {
 			continue
 		}
 		if first {
 			common, first = id.Privilege, false
 		} else if id.Privilege != common {
-			return model.Privilege(0)
+			return 0
 		}
 	}
 	if common != 0 {
@@ -181,10 +181,15 @@ func (b *Binding) commonFilter(ids []model.Identity) model.Privilege {
 }
 
 // matches says whether a column's event is what an input wants, under the
-// recording's common privilege filter.
+// recording's common privilege filter. Clocks and other events that are not the
+// core's know no modes: whatever filter they were given, they count the same.
 func matches(want, have model.Identity, common model.Privilege) bool {
-	if want.Privilege == 0 && have.PMU == "" {
+	switch {
+	case want.Privilege != 0:
+	case have.Hardware():
 		want.Privilege = common
+	default:
+		have.Privilege = 0
 	}
 	return want == have
 }

@@ -36,6 +36,8 @@ type Method struct {
 	order      []int  // nodes, each after those it names
 	shares     []bool // by node: whether its value is a share of the whole
 
+	notes []string // what was assumed
+
 	closureNames []string // by node: the name of the check that its children sum to it
 }
 
@@ -163,7 +165,7 @@ func (c *Method) parse(text string) (*metric.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	e = e.Fold(metric.Constants{Value: c.param, Literal: c.param})
+	e = e.Fold(metric.Constants{Value: c.param, Literal: c.literal})
 	for _, name := range e.Names() {
 		if _, isNode := c.nodeIndex[name]; !isNode {
 			c.addInput(name)
@@ -175,6 +177,24 @@ func (c *Method) parse(text string) (*metric.Expr, error) {
 func (c *Method) param(name string) (float64, bool) {
 	v, ok := c.params[name]
 	return v, ok
+}
+
+// smtOn is the literal for whether logical processors share their cores.
+const smtOn = "#smt_on"
+
+// literal returns the value of a literal. Whether SMT was on is rarely recorded;
+// it is taken to have been off, which is said.
+func (c *Method) literal(name string) (float64, bool) {
+	if v, ok := c.params[name]; ok {
+		return v, true
+	}
+	if name != smtOn {
+		return 0, false
+	}
+	if len(c.notes) == 0 {
+		c.notes = append(c.notes, "SMT is taken to have been off, or the other logical processor of each core idle; --smt on otherwise")
+	}
+	return 0, true
 }
 
 func (c *Method) addInput(name string) {

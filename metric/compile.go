@@ -5,10 +5,10 @@ import "fmt"
 // A Program is a compiled formula. It is immutable and may be used by several
 // goroutines at once.
 type Program struct {
-	code  []instr
-	slots []int
-	expr  *Expr          // for Why
+	expr  *Expr
 	slot  map[string]int // of each name in expr
+	slots []int          // those, once each
+	code  []instr
 }
 
 // An UnresolvedError is what [Compile] says about a part of a formula that has
@@ -22,7 +22,7 @@ func (e *UnresolvedError) Error() string {
 }
 
 // maxSpills is more than the intermediate results that any formula of MaxTerms
-// terms needs kept aside; see node. It is a power of two.
+// terms needs kept aside (see node), and a power of two.
 const maxSpills = 16
 
 // An instr is one step of a program on a machine that works on one value, a,

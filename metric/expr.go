@@ -145,8 +145,10 @@ func node(o op, x, y, z *Expr) *Expr {
 	}
 	// The harder operand is evaluated first, with nothing kept aside; its
 	// result is kept during the other one, unless that is a mere number or
-	// input. So each further spill takes twice as many terms (Sethi and Ullman,
-	// "The generation of optimal code for arithmetic expressions", 1970).
+	// input. So each further spill takes twice as many terms and one (Sethi and
+	// Ullman, "The generation of optimal code for arithmetic expressions",
+	// 1970). The least without a spill is -a, so n spills take 3 * 2^n - 1
+	// terms, and MaxTerms has room for 15.
 	if o.binary() && !x.simple() && !y.simple() && x.spills == y.spills {
 		e.spills++
 	}

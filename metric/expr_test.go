@@ -117,27 +117,43 @@ func TestSubstitute(t *testing.T) {
 	}
 }
 
-// TestSubstituteGrowth doubles a sum until it is too large, as a model could by
-// nodes that each use the one before twice.
-func TestSubstituteGrowth(t *testing.T) {
+// doubled returns the sum of 2^n times e.
+func doubled(t *testing.T, e *Expr, n int) *Expr {
 	twice := mustParse(t, "a + a")
-	e := twice
-	for range 15 {
+	for range n {
 		e = twice.Substitute(func(string) *Expr { return e })
 	}
-	// The largest complete tree: it needs the most values kept aside.
-	if want := int32(MaxTerms - 1); e.terms != want {
-		t.Errorf("got %d terms, want %d", e.terms, want)
-	}
-	if e.spills >= maxSpills {
-		t.Errorf("%d values are kept aside, more than there is room for", e.spills)
-	}
-	if got := mustCompile(t, e).Eval([]float64{1}); got != 1<<16 {
-		t.Errorf("got %g, want %d", got, 1<<16)
-	}
+	return e
+}
 
-	e = twice.Substitute(func(string) *Expr { return e })
-	e = twice.Substitute(func(string) *Expr { return e }) // and whatever has it in it
+// TestSpills evaluates the formulas that need the most values kept aside.
+func TestSpills(t *testing.T) {
+	for _, tt := range []struct {
+		src    string
+		n      int
+		terms  int32
+		spills uint8
+	}{
+		{"a", 16, MaxTerms - 1, 15},
+		{"-a", 15, 3<<15 - 1, 15},
+		{"a if a else 0", 14, 5<<14 - 1, 14},
+	} {
+		e := doubled(t, mustParse(t, tt.src), tt.n)
+		if e.terms != tt.terms || e.spills != tt.spills || e.spills >= maxSpills {
+			t.Errorf("%s: got %d terms and %d spills, want %d and %d", tt.src, e.terms, e.spills, tt.terms, tt.spills)
+		}
+		in := []float64{3}
+		want := mustCompile(t, mustParse(t, tt.src)).Eval(in) * float64(int(1)<<tt.n)
+		if got := mustCompile(t, e).Eval(in); got != want {
+			t.Errorf("%s: got %g, want %g", tt.src, got, want)
+		}
+	}
+}
+
+// TestTooLarge doubles a sum until it is too large, as a model could by nodes
+// that each use the one before twice.
+func TestTooLarge(t *testing.T) {
+	e := doubled(t, mustParse(t, "a"), 60)
 	if _, err := Compile(e, func(string) int { return 0 }); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("Compile: got %v, want %v", err, ErrTooLarge)
 	}

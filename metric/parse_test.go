@@ -242,6 +242,7 @@ func TestHostile(t *testing.T) {
 				t.Error(err)
 			case tt.want == "":
 				mustCompile(t, e.Fold(Constants{}))
+				checkCanonical(t, e)
 			case err == nil:
 				t.Error("no error")
 			case !strings.Contains(err.Error(), tt.want) || len(err.Error()) > 300:

@@ -50,6 +50,12 @@ func Spell(cpu *CPU, e *Event) string {
 	return pmu + "/" + strings.Join(terms, ",") + "/"
 }
 
+// Hardware reports whether an event is counted by the core's PMU, under
+// whatever name, so that restrictions to user or kernel mode apply to it.
+func (id Identity) Hardware() bool {
+	return id.PMU == "" || id.PMU == pmuHardware || id.PMU == pmuCache
+}
+
 // extraName is perf's name of the register that an event's Config1 goes to.
 func extraName(e *Event) string {
 	for _, kind := range []string{"offcore_rsp", "ldlat", "frontend"} {

@@ -30,8 +30,10 @@ func (t *auditWriter) Account(a *account.Account) error {
 	}
 	t.n++
 	t.heading(a)
-	t.checks(a, account.Fails, "fails")
-	t.checks(a, account.Holds, "holds")
+	t.checks(a, true, account.Fails, "FAILS")
+	t.checks(a, false, account.Holds, "holds")
+	t.checks(a, false, account.Fails, "does not")
+	t.checks(a, true, account.Holds, "as must")
 	t.skipped(a)
 	for _, d := range doubts(a, t.shown) {
 		t.paragraph("values", d, 10, plain)
@@ -40,23 +42,36 @@ func (t *auditWriter) Account(a *account.Account) error {
 	return err
 }
 
-// checks prints those of one outcome.
-func (t *auditWriter) checks(a *account.Account, state account.State, word string) {
+// checks prints those of one outcome, of identities or of findings.
+func (t *auditWriter) checks(a *account.Account, identity bool, state account.State, word string) {
 	for i := range a.Checks {
 		c := &a.Checks[i]
-		if c.State != state {
+		if c.State != state || c.Identity != identity {
 			continue
 		}
 		st := plain
-		if state == account.Fails && c.Identity {
+		if state == account.Fails && identity {
 			st = hot
 		}
-		t.paragraph(word, fmt.Sprintf("%s: %s and %s, %s apart (%s allowed)", c.Name, trim(c.Left), trim(c.Right),
-			percent(math.Abs(c.Residual)), percent(c.Tolerance)), 10, st)
+		t.paragraph(word, c.Name+": "+sides(c), 10, st)
 		if c.Text != "" {
-			t.paragraph("", c.Text, 12, faint)
+			t.paragraph("", c.Text, 10, faint)
 		}
 	}
+}
+
+// sides writes the two sides of a check and how they stand to each other.
+func sides(c *account.Check) string {
+	signs := map[string][2]string{"=": {"≈", "≠"}, "<=": {"≤", ">"}, ">=": {"≥", "<"}}[c.Op]
+	sign := signs[0]
+	if c.State == account.Fails {
+		sign = signs[1]
+	}
+	s := trim(c.Left) + " " + sign + " " + trim(c.Right)
+	if c.Op == "=" || c.State == account.Fails {
+		s += fmt.Sprintf(" (%s apart, %s allowed)", percent(math.Abs(c.Residual)), percent(c.Tolerance))
+	}
+	return s
 }
 
 // skipped prints the checks that could not be made, those with one reason

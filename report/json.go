@@ -104,6 +104,7 @@ type jsonNode struct {
 
 type jsonCheck struct {
 	Name      string  `json:"name"`
+	Op        string  `json:"op"`
 	Left      *number `json:"left,omitempty"`
 	Right     *number `json:"right,omitempty"`
 	Residual  *number `json:"residual,omitempty"`
@@ -205,7 +206,7 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 }
 
 func check(c *account.Check, why string) jsonCheck {
-	return jsonCheck{Name: c.Name, Left: known(c.Left), Right: known(c.Right), Residual: known(c.Residual),
+	return jsonCheck{Name: c.Name, Op: c.Op, Left: known(c.Left), Right: known(c.Right), Residual: known(c.Residual),
 		Tolerance: number(c.Tolerance), State: c.State.String(), OK: c.State == account.Holds,
 		Identity: c.Identity, Text: c.Text, Why: why}
 }

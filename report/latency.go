@@ -9,6 +9,9 @@ import (
 	"github.com/cyclestack/cyclestack/latency"
 )
 
+// latencyHang is the indentation of what is said below the table.
+const latencyHang = 12
+
 // A LatencyReport is one distribution with where it comes from.
 type LatencyReport struct {
 	Label string
@@ -45,7 +48,7 @@ func (t *tree) latency(l *LatencyReport) {
 	}
 	var lines []line
 	for i, b := range l.Bins {
-		x := line{name: binName(b), value: percentOne(b.Share), bar: bar(b.Share, 1), unit: trim(l.Points[i].Count)}
+		x := line{name: binName(b), value: percentOne(b.Share), bar: bar(b.Share, 1)}
 		if i+1 < len(l.Points) {
 			if n := drop[l.Points[i+1].Threshold]; n > 0 {
 				x.mark = fmt.Sprintf("drop %d, at threshold %s", n, trim(l.Points[i+1].Threshold))
@@ -53,11 +56,11 @@ func (t *tree) latency(l *LatencyReport) {
 		}
 		lines = append(lines, x)
 	}
-	t.table("cycles, as measured", lines)
+	t.table("cycles", lines)
 	t.out.WriteByte('\n')
 	t.means(l)
 	for _, n := range l.Notes {
-		t.paragraph("note", n, 10, plain)
+		t.paragraph("note", n, latencyHang, plain)
 	}
 }
 
@@ -81,21 +84,21 @@ func (t *tree) means(l *LatencyReport) {
 			near = trim(l.Floor)
 		}
 		t.paragraph("mean", fmt.Sprintf("between %s and %s cycles from load to use, nearer %s: no load takes less than %s, and the first large group of loads ends at the first drop",
-			trim(l.Floor), trim(l.First), near, trim(l.Floor)), 10, plain)
+			trim(l.Floor), trim(l.First), near, trim(l.Floor)), latencyHang, plain)
 	} else {
-		t.paragraph("mean", "no drop: the loads are spread evenly over the thresholds, or are all slower than the last", 10, plain)
+		t.paragraph("mean", "no drop: the loads are spread evenly over the thresholds, or are all slower than the last", latencyHang, plain)
 	}
 	switch {
 	case math.IsNaN(l.High):
-		t.paragraph("measured", fmt.Sprintf("at least %s cycles on average: all loads are slower than the last threshold", trim(l.Low)), 10, plain)
+		t.paragraph("measured", fmt.Sprintf("at least %s cycles on average: all loads are slower than the last threshold", trim(l.Low)), latencyHang, plain)
 	case l.High-l.Low < 0.05:
-		t.paragraph("measured", fmt.Sprintf("%s cycles on average%s", trim(l.High), tail(l)), 10, plain)
+		t.paragraph("measured", fmt.Sprintf("%.2f cycles on average%s", l.High, tail(l)), latencyHang, plain)
 	default:
-		t.paragraph("measured", fmt.Sprintf("between %s and %s cycles on average%s", trim(l.Low), trim(l.High), tail(l)), 10, plain)
+		t.paragraph("measured", fmt.Sprintf("between %.2f and %.2f cycles on average%s", l.Low, l.High, tail(l)), latencyHang, plain)
 	}
-	t.paragraph("", "from the first dispatch to the write-back, both cycles and all replays included: more than what a waiting instruction sees", 10, plain)
+	t.paragraph("", "from the first dispatch to the write-back, both cycles and all replays included: more than what a waiting instruction sees", latencyHang, plain)
 	if l.Scatter >= 0.01 {
-		t.paragraph("scatter", fmt.Sprintf("counts rise by up to %s with the threshold, which counts of one sample cannot: they are from separate runs, and were evened out", percent(l.Scatter)), 10, plain)
+		t.paragraph("scatter", fmt.Sprintf("counts rise by up to %s with the threshold, which counts of one sample cannot: they are from separate runs, and were evened out", percent(l.Scatter)), latencyHang, plain)
 	}
 }
 

@@ -157,6 +157,8 @@ func (t *tree) section(a *account.Account, section string) {
 
 func unitText(m *model.Model) string {
 	switch {
+	case m.Of == "TSC":
+		return "share of elapsed time (TSC)"
 	case m.Of != "":
 		return "share of " + m.Unit
 	case m.Unit == "cycles/instruction":
@@ -400,39 +402,51 @@ func (t *tree) title(l *line, room int) string {
 	return cut(l.title, room)
 }
 
-// audit says what adds up and what does not.
+// audit says what adds up and what does not: identities and the closure of the
+// levels; what relations say about the program is the audit command's.
 func (t *tree) audit(a *account.Account) {
-	hold, skipped := 0, 0
+	hold, findings := 0, 0
 	var bad []string
 	for i := range a.Checks {
 		c := &a.Checks[i]
-		switch c.State {
-		case account.Holds:
+		switch {
+		case c.State == account.Skipped:
+		case !c.Identity && !c.Closure():
+			findings++
+		case c.State == account.Holds:
 			hold++
-		case account.Skipped:
-			skipped++
-		case account.Fails:
+		default:
 			bad = append(bad, failText(c))
 		}
 	}
-	if hold+len(bad) == 0 {
-		return
-	}
-	switch {
-	case len(bad) == 0 && hold == 1:
-		t.paragraph("audit", "the one check that could be made holds", 10, plain)
+	text := ""
+	switch n := hold + len(bad); {
+	case n == 0:
+	case len(bad) == 0 && n == 1:
+		text = "the one check that could be made holds"
 	case len(bad) == 0:
-		t.paragraph("audit", fmt.Sprintf("all %d checks that could be made hold", hold), 10, plain)
+		text = fmt.Sprintf("all %d checks that could be made hold", hold)
 	default:
-		t.paragraph("audit", fmt.Sprintf("%d of %d checks fail:", len(bad), hold+len(bad)), 10, plain)
-		for _, s := range bad {
-			t.paragraph("", s, 10, plain)
+		text = fmt.Sprintf("%d of %d checks fail:", len(bad), n)
+	}
+	if findings > 0 && len(t.h.Files) == 1 {
+		if text != "" && len(bad) == 0 {
+			text += "; "
 		}
+		if len(bad) == 0 {
+			text += fmt.Sprintf("cyclestack audit says what %d relations between the counts tell", findings)
+		}
+	}
+	if text != "" {
+		t.paragraph("audit", text, 10, plain)
+	}
+	for _, s := range bad {
+		t.paragraph("", s, 10, plain)
 	}
 }
 
 func failText(c *account.Check) string {
-	s := fmt.Sprintf("%s: %s against %s, off by %s", c.Name, trim(c.Left), trim(c.Right), percent(math.Abs(c.Residual)))
+	s := c.Name + ": " + sides(c)
 	if c.Text != "" {
 		s += "; " + c.Text
 	}

@@ -190,7 +190,7 @@ func (a *app) lint() *cobra.Command {
 		Short:   "Check model files; without a file, the embedded ones",
 		Long: `lint checks model files: every name is defined, units add up, children can sum to
 their parent, thresholds can be reached, events exist on the processor. The exit
-status is 1 if something was found.`,
+status is 1 if there is more than notes.`,
 		Example: `  cyclestack lint
   cyclestack lint my-model.toml`,
 		RunE: func(_ *cobra.Command, files []string) error { return a.runLint(c, files) },
@@ -226,7 +226,7 @@ func (a *app) runLint(c *common, files []string) error {
 		}
 		return nil
 	})
-	if err == nil && len(found) > 0 {
+	if err == nil && slices.ContainsFunc(found, func(f model.Finding) bool { return f.Severity != model.SevNote }) {
 		return errNo
 	}
 	return err

@@ -25,6 +25,7 @@ type common struct {
 	files     []string // --model-file
 	params    []string
 	penalties string
+	smt       string
 	level     int
 	all       bool
 	nodes     string
@@ -49,6 +50,7 @@ func (c *common) addModel(cmd *cobra.Command) {
 func (c *common) addParams(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVarP(&c.params, "param", "P", nil, "set a parameter of the model, `NAME=VALUE` (may be repeated)")
+	f.StringVar(&c.smt, "smt", "", "whether logical processors shared their cores: `on|off`")
 	f.StringVar(&c.penalties, "penalties", "", "take parameters from a `FILE` of NAME = VALUE lines (TOML)")
 }
 
@@ -108,6 +110,15 @@ const penaltiesMost = 1 << 20
 // parameters reads --penalties and --param, which wins.
 func (c *common) parameters(m *model.Model) (map[string]float64, error) {
 	set := map[string]float64{}
+	switch c.smt {
+	case "":
+	case "on":
+		set["#smt_on"] = 1
+	case "off":
+		set["#smt_on"] = 0
+	default:
+		return nil, usageError("--smt %s: it is on or off", c.smt)
+	}
 	if c.penalties != "" {
 		if err := readPenalties(c.penalties, m, set); err != nil {
 			return nil, err

@@ -117,6 +117,7 @@ type reporter struct {
 	kind    string
 	any     bool // an account with at least one known node was written
 	written int
+	events  []string // of the first table, for the error if nothing can be made of them
 	binding *account.Binding
 	reuse   *account.Account
 }
@@ -143,6 +144,9 @@ func (r *reporter) table(src source.Reader, t *counts.Table, file string) error 
 		return err
 	}
 	r.kind = src.Kind()
+	if r.events == nil {
+		r.events = eventNames(t)
+	}
 	if r.total.Begins(t) {
 		if err := r.flush(); err != nil {
 			return err
@@ -191,12 +195,15 @@ func (r *reporter) begin() error {
 
 // nothing explains why no account could be made.
 func (r *reporter) nothing() error {
+	return fmt.Errorf("%s: nothing of %s can be computed from %s: it needs %s (cyclestack models --cpu %s prints the tree)",
+		strings.Join(r.files, ", "), r.s.model.Name, firstOf(r.events), firstOf(r.s.method.Inputs()), r.s.cpu.Name)
+}
+
+// firstOf names the first of a list of events.
+func firstOf(names []string) string {
 	const most = 4
-	needs := r.s.method.Inputs()
-	more := ""
-	if len(needs) > most {
-		needs, more = needs[:most], ", …"
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + ", …"
 	}
-	return fmt.Errorf("%s: nothing of %s can be computed: it needs %s%s (cyclestack models --cpu %s prints the tree)",
-		strings.Join(r.files, ", "), r.s.model.Name, strings.Join(needs, ", "), more, r.s.cpu.Name)
+	return strings.Join(names, ", ")
 }

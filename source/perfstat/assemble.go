@@ -13,7 +13,7 @@ import (
 // the reader take all memory.
 const (
 	maxEvents = 8 << 10
-	maxCells  = 4 << 20
+	maxCells  = 2 << 20
 )
 
 // A record is a count on its way from a row to a cell.
@@ -75,15 +75,14 @@ func (a *assembler) forget() {
 
 // add appends a row that belongs to a block.
 func (a *assembler) add(r *row, b *block) error {
-	s, err := a.scope(r, b)
-	if err != nil {
-		return err
+	if len(a.recs) >= maxCells {
+		return fmt.Errorf("%w: more than %d counts in one table", errTooLarge, maxCells)
 	}
 	e, err := a.event(r)
 	if err != nil {
 		return err
 	}
-	rec := record{scope: s, event: e, col: -1, line: r.line}
+	rec := record{scope: a.scope(r, b), event: e, col: -1, line: r.line}
 	rec.cell, rec.times = r.cell()
 	if b.repeats > 1 {
 		rec.cell.Repeats = int32(b.repeats)
@@ -93,13 +92,10 @@ func (a *assembler) add(r *row, b *block) error {
 }
 
 // scope returns the number of a row's scope.
-func (a *assembler) scope(r *row, b *block) (int32, error) {
+func (a *assembler) scope(r *row, b *block) int32 {
 	a.key = append(append(append(a.key[:0], r.id...), 0), r.cgroup...)
 	if s, ok := a.scopeAt[string(a.key)]; ok {
-		return s, nil
-	}
-	if len(a.scopes) >= maxCells {
-		return 0, fmt.Errorf("%w: more than %d places counts were taken in", errTooLarge, maxCells)
+		return s
 	}
 	s := scope{key: string(a.key), Scope: r.scope(b)}
 	a.scopes = append(a.scopes, s)
@@ -108,7 +104,7 @@ func (a *assembler) scope(r *row, b *block) (int32, error) {
 	}
 	a.scopeAt[s.key] = int32(len(a.scopes) - 1)
 	a.dirty = true
-	return int32(len(a.scopes) - 1), nil
+	return int32(len(a.scopes) - 1)
 }
 
 // event returns the number of a row's event.

@@ -363,11 +363,7 @@ func (c *csvParser) detect(line []byte, r *row) verdict {
 			}
 			saved := *r
 			v := c.parse(line, r)
-			if v == isRow || v == damaged && r.marked {
-				if isBlank(c.sep[0]) && !r.marked {
-					*r = saved
-					continue // a line of text
-				}
+			if (v == isRow || v == damaged) && (r.marked || c.oldStyle(r)) {
 				c.sep = bytes.Clone(c.sep)
 				return v
 			}
@@ -376,6 +372,12 @@ func (c *csvParser) detect(line []byte, r *row) verdict {
 	}
 	c.sep = nil
 	return foreign
+}
+
+// oldStyle reports whether a line without a running time is as Linux before
+// 3.19 printed it: by its separator and by an event that was known then.
+func (c *csvParser) oldStyle(r *row) bool {
+	return !isBlank(c.sep[0]) && len(c.sep) <= 2 && isGeneric(r.event)
 }
 
 // firstFields returns the lengths that the first field of a line can have: a

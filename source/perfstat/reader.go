@@ -115,6 +115,7 @@ type block struct {
 	sure     bool // a line had what only perf prints, or one of its own event names
 	interval bool
 	summary  bool
+	cgroups  bool // the first line has a cgroup
 	form     form
 	footer   footer
 	cpu      string
@@ -296,7 +297,7 @@ func (r *Reader) expected(line []byte) bool {
 
 // clean takes off a line what terminals, mails and comments put around it.
 func (r *Reader) clean(line []byte) []byte {
-	line = stripEscapes(line)
+	line = stripLogTime(stripEscapes(line))
 	if i := bytes.LastIndexByte(line, '\r'); i >= 0 && i+1 < len(line) {
 		line = line[i+1:] // what a terminal shows of a progress display
 	}
@@ -496,7 +497,8 @@ func (r *Reader) takeText(line []byte) int {
 		}
 		return 0
 	case isRow, damaged:
-		if r.accepts() {
+		if r.accepts(v) {
+			r.annotated()
 			return r.use(v, r.text.reason)
 		}
 	}
@@ -507,15 +509,32 @@ func (r *Reader) takeText(line []byte) int {
 }
 
 // accepts decides whether a line that has the form of a count is one.
-func (r *Reader) accepts() bool {
+func (r *Reader) accepts(v verdict) bool {
 	b, w := r.current(), &r.row
+	own := distinctive(w.event)
+	expected := b.evidence >= commandSeen && !b.closed
+	if v == damaged || w.remark != nil {
+		return own && (expected || b == &r.cur && b.sure && !b.closed)
+	}
 	switch {
-	case w.time != nil, b.evidence == titleSeen && b.open && !b.closed, distinctive(w.event):
+	case own, w.time != nil, expected && b.evidence == titleSeen && b.open:
 		return true
-	case b.evidence >= commandSeen && !b.closed:
+	case expected:
 		return w.marked || w.id != nil || b.cmd.asksFor(string(w.event))
 	}
 	return w.marked && (w.share >= 0 || w.noise >= 0 || w.id != nil)
+}
+
+// annotated handles what stands behind an event in a line of text and is not
+// perf stat's: cgroups stand in all lines of a block or in none.
+func (r *Reader) annotated() {
+	w := &r.row
+	if w.cgroup != nil && len(r.asm.recs) > 0 && !r.cur.cgroups && !r.begins() {
+		w.remark, w.cgroup = w.cgroup, nil
+	}
+	if w.remark != nil {
+		r.notes.add("line %d: the text behind the event was ignored: %s", w.line, quote(w.remark))
+	}
 }
 
 // metrics handles a line that carries on the metrics of a count: the share at
@@ -687,7 +706,9 @@ func (r *Reader) beginBlock() {
 		}
 	}
 	r.cur = next
-	r.cur.form, r.cur.summary, r.cur.interval, r.cur.cpu = r.row.form, r.row.summary, r.row.time != nil, r.cpu
+	w := &r.row
+	r.cur.form, r.cur.summary, r.cur.interval, r.cur.cgroups = w.form, w.summary, w.time != nil, w.cgroup != nil
+	r.cur.cpu = r.cpu
 	r.ahead = r.newBlock(r.row.line)
 	r.split = false
 	r.period, r.repeated = 0, false

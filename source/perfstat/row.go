@@ -19,6 +19,7 @@ type row struct {
 	event   []byte
 	unit    []byte
 	comment []byte // text: what stands behind the '#'
+	remark  []byte // text: what someone wrote behind the event
 
 	state counts.State
 	value float64

@@ -299,8 +299,10 @@ func (p *textParser) names(b []byte, r *row) verdict {
 		r.unit, r.marked = []byte("msec"), true
 	case string(rest) == "(events)":
 		r.marked = true
-	case len(firstWord(rest)) == len(rest) && (gap > 1 || n >= eventWidth) && rest[0] != '(':
+	case isCgroup(rest) && (gap > 1 || n >= eventWidth):
 		r.cgroup = rest
+	case !isDigit(rest[0]) && (gap > 1 || !isLetter(rest[0])):
+		r.remark = rest
 	default:
 		return foreign
 	}
@@ -308,6 +310,16 @@ func (p *textParser) names(b []byte, r *row) verdict {
 		return foreign
 	}
 	return isRow
+}
+
+// isCgroup reports whether text can be a cgroup's name: a word or path.
+func isCgroup(b []byte) bool {
+	for _, c := range b {
+		if !isLetter(c) && !isDigit(c) && bytes.IndexByte([]byte("/._-@:\\"), c) < 0 {
+			return false
+		}
+	}
+	return isLetter(b[0]) || isDigit(b[0]) || b[0] == '/' || b[0] == '_'
 }
 
 // eventWidth is the width to which perf pads an event's name; a longer one is
@@ -454,4 +466,26 @@ func stripEscapes(line []byte) []byte {
 		out = append(out, line[i])
 	}
 	return out
+}
+
+// stripLogTime removes the time that a log puts before each line:
+// "2023-05-04T12:34:56.1234567Z ".
+func stripLogTime(line []byte) []byte {
+	const form = "0000-00-00T00:00:00"
+	if len(line) < len(form) || line[4] != '-' || line[10] != 'T' {
+		return line
+	}
+	for i := range len(form) {
+		if isDigit(form[i]) != isDigit(line[i]) || !isDigit(form[i]) && form[i] != line[i] {
+			return line
+		}
+	}
+	rest := line[len(form):]
+	if len(rest) > 0 && rest[0] == '.' {
+		rest = rest[1+digits(rest[1:]):]
+	}
+	if rest, found := bytes.CutPrefix(rest, []byte("Z ")); found {
+		return rest
+	}
+	return line
 }

@@ -1,0 +1,78 @@
+package docs_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/internal/cli"
+)
+
+// TestHelpExamples runs the examples that the commands' help gives, but for
+// those with files that a user would have.
+func TestHelpExamples(t *testing.T) {
+	t.Chdir(root)
+	run := 0
+	for _, command := range commands(t) {
+		for line := range strings.Lines(section(help(t, command, "--help"), "Examples:")) {
+			args, err := words(strings.TrimSpace(line))
+			if err != nil || args[0] != "cyclestack" || slices.ContainsFunc(args, absent) {
+				continue
+			}
+			run++
+			var out bytes.Buffer
+			if status := cli.Main(t.Context(), args[1:], strings.NewReader(""), &out, &out); status > 1 {
+				t.Errorf("help of %s: %s: status %d\n%s", command, strings.TrimSpace(line), status, out.String())
+			}
+		}
+	}
+	if run == 0 {
+		t.Error("no examples were run")
+	}
+}
+
+// absent reports whether an argument is a file that is not in the repository.
+func absent(arg string) bool {
+	for _, ext := range []string{".csv", ".json", ".toml", ".txt"} {
+		if strings.HasSuffix(arg, ext) {
+			_, err := os.Stat(arg)
+			return err != nil
+		}
+	}
+	return false
+}
+
+// commands returns the names of the commands that the help lists.
+func commands(t *testing.T) []string {
+	t.Helper()
+	var list []string
+	text := help(t, "--help")
+	for _, title := range []string{"Accounts:", "The catalogue:"} {
+		for line := range strings.Lines(section(text, title)) {
+			name := strings.Fields(line)[0]
+			if name != "help" && name != "completion" {
+				list = append(list, name)
+			}
+		}
+	}
+	return list
+}
+
+func help(t *testing.T, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if status := cli.Main(t.Context(), args, strings.NewReader(""), &out, io.Discard); status != 0 {
+		t.Fatalf("%s: status %d", strings.Join(args, " "), status)
+	}
+	return out.String()
+}
+
+// section returns the lines of a help text under a heading, up to a blank one.
+func section(text, heading string) string {
+	_, text, _ = strings.Cut(text, heading+"\n")
+	text, _, _ = strings.Cut(text, "\n\n")
+	return text
+}
