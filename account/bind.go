@@ -15,8 +15,8 @@ type Binding struct {
 	Method *Method
 	Layout *counts.Layout
 
-	// Unused are the columns of the recording that the model has no use for,
-	// Unknown those whose event the processor's table does not know.
+	// Unused are the events of the recording that the model has no use for,
+	// Unknown those that the processor's table does not know besides.
 	Unused, Unknown []string
 	notes           []string
 
@@ -139,11 +139,14 @@ func (b *Binding) matchColumns() {
 			continue
 		}
 		name := b.Layout.Columns[col].Event
-		if slices.Contains(b.Unused, name) {
-			continue
+		if known := b.names[col]; known != name {
+			name += " (" + known + ")"
 		}
-		b.Unused = append(b.Unused, name)
-		if !known[col] {
+		switch {
+		case slices.Contains(b.Unused, name) || slices.Contains(b.Unknown, name):
+		case known[col]:
+			b.Unused = append(b.Unused, name)
+		default:
 			b.Unknown = append(b.Unknown, name)
 		}
 	}

@@ -3,6 +3,7 @@ package account
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -50,8 +51,11 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 			in:      make([]float64, n),
 			cover:   make([]float64, n),
 			values:  make([]float64, len(b.nodes)),
-			Notes:   b.notes,
 		}
+	}
+	a.Notes = b.notes
+	if len(t.Notes) > 0 {
+		a.Notes = slices.Concat(b.notes, t.Notes)
 	}
 	a.Scope = t.Scopes[place.Self]
 	a.Label, a.Start, a.Duration, a.Interval = t.Label, t.Start, t.Duration, t.Interval

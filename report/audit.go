@@ -33,13 +33,29 @@ func (t *auditWriter) Account(a *account.Account) error {
 	t.checks(a, true, account.Fails, "FAILS")
 	t.checks(a, false, account.Holds, "holds")
 	t.checks(a, false, account.Fails, "does not")
-	t.checks(a, true, account.Holds, "as must")
+	t.sound(a)
 	t.skipped(a)
 	for _, d := range doubts(a, t.shown) {
-		t.paragraph("values", d, 10, plain)
+		t.paragraph("values", d, auditHang, plain)
 	}
 	_, err := io.WriteString(t.w, t.out.String())
 	return err
+}
+
+// auditHang is the indentation of the checks.
+const auditHang = 12
+
+// sound names what holds because it must.
+func (t *auditWriter) sound(a *account.Account) {
+	var names []string
+	for i := range a.Checks {
+		if c := &a.Checks[i]; c.State == account.Holds && c.Identity {
+			names = append(names, c.Name)
+		}
+	}
+	if len(names) > 0 {
+		t.paragraph("sound", strings.Join(names, "; "), auditHang, plain)
+	}
 }
 
 // checks prints those of one outcome, of identities or of findings.
@@ -53,9 +69,9 @@ func (t *auditWriter) checks(a *account.Account, identity bool, state account.St
 		if state == account.Fails && identity {
 			st = hot
 		}
-		t.paragraph(word, c.Name+": "+sides(c), 10, st)
+		t.paragraph(word, c.Name+": "+sides(c), auditHang, st)
 		if c.Text != "" {
-			t.paragraph("", c.Text, 10, faint)
+			t.paragraph("", c.Text, auditHang, faint)
 		}
 	}
 }
@@ -91,6 +107,6 @@ func (t *auditWriter) skipped(a *account.Account) {
 		by[why] = append(by[why], c.Name)
 	}
 	for _, why := range order {
-		t.paragraph("skipped", strings.Join(by[why], "; ")+": "+why, 10, faint)
+		t.paragraph("skipped", strings.Join(by[why], "; ")+": "+why, auditHang, faint)
 	}
 }

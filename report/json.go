@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	_ "embed" // for the schema
 	"encoding/json"
 	"io"
@@ -71,6 +72,7 @@ type jsonAccount struct {
 	Missing    []jsonMissing `json:"missing"`
 	Counts     []jsonCount   `json:"counts"`
 	Unused     []string      `json:"unused,omitempty"`
+	Unknown    []string      `json:"unknown,omitempty"`
 	Notes      []string      `json:"notes,omitempty"`
 }
 
@@ -137,6 +139,7 @@ type jsonWriter struct {
 	o     Options
 	shown []bool
 	first bool
+	buf   bytes.Buffer
 }
 
 func newJSON(w io.Writer, o Options) *jsonWriter { return &jsonWriter{w: w, o: o, first: true} }
@@ -159,15 +162,19 @@ func (j *jsonWriter) Begin(h Header) error {
 }
 
 func (j *jsonWriter) Account(a *account.Account) error {
-	body, err := json.Marshal(j.account(a))
-	if err != nil {
+	j.buf.Reset()
+	if !j.first {
+		j.buf.WriteByte(',')
+	}
+	j.first = false
+	j.buf.WriteByte('\n')
+	e := json.NewEncoder(&j.buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(j.account(a)); err != nil {
 		return err
 	}
-	sep := ",\n"
-	if j.first {
-		sep, j.first = "\n", false
-	}
-	_, err = j.w.Write(append([]byte(sep), body...))
+	j.buf.Truncate(j.buf.Len() - 1) // the encoder's newline
+	_, err := j.w.Write(j.buf.Bytes())
 	return err
 }
 
@@ -179,7 +186,7 @@ func (j *jsonWriter) End() error {
 func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	m := a.Model()
 	out := jsonAccount{Scope: scope(a), Nodes: []jsonNode{}, Bottleneck: []string{}, Audit: []jsonCheck{},
-		Missing: []jsonMissing{}, Counts: []jsonCount{}, Unused: a.Binding.Unused, Notes: a.Notes}
+		Missing: []jsonMissing{}, Counts: []jsonCount{}, Unused: a.Binding.Unused, Unknown: a.Binding.Unknown, Notes: a.Notes}
 	for i := range m.Nodes {
 		if !j.shown[i] {
 			continue

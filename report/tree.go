@@ -462,6 +462,9 @@ func (t *tree) notes(a *account.Account) {
 	if u := a.Binding.Unused; len(u) > 0 {
 		t.paragraph("unused", "recorded, but no part of this account: "+strings.Join(u, ", "), 10, plain)
 	}
+	if u := a.Binding.Unknown; len(u) > 0 {
+		t.paragraph("unknown", "not an event of "+t.h.CPU.Name+" as far as is known here: "+strings.Join(u, ", "), 10, plain)
+	}
 }
 
 // doubts says why nodes are grey, those with one reason together; for values
