@@ -368,3 +368,19 @@ func TestEvaluateDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations for each account", n)
 	}
 }
+
+// TestTimes checks that times are in nanoseconds whatever unit the recording
+// has them in.
+func TestTimes(t *testing.T) {
+	method := toy(t, account.Options{})
+	for unit, value := range map[string]float64{"": 1.5e9, "ns": 1.5e9, "msec": 1500} {
+		l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("test")},
+			Columns: []counts.Column{{Event: "task-clock", Unit: unit}}}
+		table := counts.NewTable(l)
+		*table.Cell(0, 0) = counts.Cell{Value: value, State: counts.Counted}
+		a := method.Bind(l).Evaluate(table, account.Place{}, nil)
+		if got := a.Counts()[0].Value; got != 1.5e9 {
+			t.Errorf("%v %s is %v ns", value, unit, got)
+		}
+	}
+}

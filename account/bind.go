@@ -22,6 +22,7 @@ type Binding struct {
 
 	names   []string  // by column: the event's name in the processor's table, else its spelling
 	used    []bool    // by column
+	scale   []float64 // by column: what its counts are multiplied by to be in the base unit
 	columns [][][]int // by input, by alternative: the columns that carry it
 	slots   []slot    // the inputs, then the readings that coherent formulas ask for
 	groups  []int     // by place in the vector: the group a slot was counted in, 0 if not known
@@ -113,9 +114,11 @@ func (b *Binding) matchColumns() {
 	filter := b.commonFilter(ids)
 	b.used = make([]bool, len(ids))
 	b.names = make([]string, len(ids))
+	b.scale = make([]float64, len(ids))
 	known := make([]bool, len(ids))
 	for col := range ids {
 		b.names[col] = b.Layout.Columns[col].Event
+		b.scale[col] = toBase(b.Layout.Columns[col].Unit)
 		if ev, ok := c.events.Find(refs[col]); ok {
 			b.names[col] = ev.Name + restriction(ids[col].Privilege)
 			known[col] = true
@@ -150,6 +153,20 @@ func (b *Binding) matchColumns() {
 			b.Unknown = append(b.Unknown, name)
 		}
 	}
+}
+
+// toBase is what a count in a unit that perf prints is multiplied by to be in
+// the unit that formulas use: nanoseconds for times.
+func toBase(unit string) float64 {
+	switch unit {
+	case "msec", "ms":
+		return 1e6
+	case "usec", "us":
+		return 1e3
+	case "sec", "s", "seconds":
+		return 1e9
+	}
+	return 1
 }
 
 // restriction is a privilege filter as a modifier.

@@ -8,10 +8,10 @@ import (
 
 // A Count is one reading of the recording that an account was made from.
 type Count struct {
-	Event    string // by the processor's name for it, where the processor's table knows it
-	As       string // as the recording spells it, where that differs
-	LP       int    // logical processor of the core it was read on; -1 for the scope's own
-	Value    float64
+	Event    string  // by the processor's name for it, where the processor's table knows it
+	As       string  // as the recording spells it, where that differs
+	LP       int     // logical processor of the core it was read on; -1 for the scope's own
+	Value    float64 // times are in nanoseconds, whatever the recording's unit
 	Coverage float64
 	Samples  int64
 	State    counts.State
@@ -35,7 +35,7 @@ func (a *Account) Counts() []Count {
 func (a *Account) counts(out []Count, row, lp int) []Count {
 	b := a.Binding
 	for col := range b.Layout.Columns {
-		cell := a.table.Cell(row, col)
+		cell, _ := b.scaled(a.table, row, col)
 		if cell.State == counts.Absent {
 			continue
 		}

@@ -110,30 +110,39 @@ func (b *Binding) cell(t *counts.Table, place Place, s slot) (counts.Cell, bool)
 
 func (b *Binding) cellIn(t *counts.Table, row int, s slot) (counts.Cell, bool) {
 	if s.column >= 0 {
-		c := *t.Cell(row, s.column)
-		return c, c.Ok()
+		return b.scaled(t, row, s.column)
 	}
 	for _, cols := range b.columns[s.input] {
 		if len(cols) == 1 {
-			if c := t.Cell(row, cols[0]); c.Ok() {
-				return *c, true
+			if c, ok := b.scaled(t, row, cols[0]); ok {
+				return c, true
 			}
 			continue
 		}
-		if c, ok := pool(t, row, cols); ok {
+		if c, ok := b.pool(t, row, cols); ok {
 			return c, true
 		}
 	}
 	return counts.Cell{}, false
 }
 
+// scaled returns a cell in the base unit.
+func (b *Binding) scaled(t *counts.Table, row, col int) (counts.Cell, bool) {
+	c := *t.Cell(row, col)
+	if k := b.scale[col]; k != 1 {
+		c.Value *= k
+		c.Variance *= k * k
+	}
+	return c, c.Ok()
+}
+
 // pool averages several readings of one event by the time each was counted.
-func pool(t *counts.Table, row int, cols []int) (counts.Cell, bool) {
+func (b *Binding) pool(t *counts.Table, row int, cols []int) (counts.Cell, bool) {
 	var sum counts.Cell
 	var weight float64
 	for _, col := range cols {
-		c := t.Cell(row, col)
-		if !c.Ok() {
+		c, ok := b.scaled(t, row, col)
+		if !ok {
 			continue
 		}
 		w := c.Running

@@ -1,10 +1,10 @@
 package report
 
 import (
-	"encoding/csv"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -15,62 +15,94 @@ import (
 var csvHeader = []string{"scope", "label", "start_s", "duration_s", "node", "level", "value", "unit", "error",
 	"coverage", "together", "reliable", "flagged", "why"}
 
+// csvWriter writes rows from parts: what all rows of an account begin with, and
+// what all rows of a node have in common, is put into CSV's form once.
 type csvWriter struct {
-	w     *csv.Writer
+	w     io.Writer
 	o     Options
 	shown []bool
-	row   []string
+	nodes []string // by node: path and level
+	units []string // by node
+	buf   []byte
+	scope []byte
 }
 
-func newCSV(w io.Writer, o Options) *csvWriter {
-	return &csvWriter{w: csv.NewWriter(w), o: o, row: make([]string, len(csvHeader))}
-}
+func newCSV(w io.Writer, o Options) *csvWriter { return &csvWriter{w: w, o: o} }
 
 func (c *csvWriter) Begin(h Header) error {
-	c.shown = c.o.shown(h.Model)
-	return c.w.Write(csvHeader)
+	m := h.Model
+	c.shown = c.o.shown(m)
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		c.nodes = append(c.nodes, field(n.Path)+","+strconv.Itoa(n.Level)+",")
+		c.units = append(c.units, field(unit(m, i)))
+	}
+	_, err := io.WriteString(c.w, strings.Join(csvHeader, ",")+"\n")
+	return err
+}
+
+// field puts a text into CSV's form (RFC 4180).
+func field(s string) string {
+	if !strings.ContainsAny(s, ",\"\r\n") && strings.TrimLeft(s, " ") == s {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 }
 
 func (c *csvWriter) Account(a *account.Account) error {
-	m := a.Model()
-	for i := range m.Nodes {
-		if !c.shown[i] {
-			continue
-		}
-		v := &a.Nodes[i]
-		r := c.row
-		r[0], r[1] = a.Scope.Kind.String(), scopeLabel(a)
-		r[2], r[3] = decimal(a.Start), decimal(a.Duration)
-		r[4], r[5] = m.Nodes[i].Path, strconv.Itoa(m.Nodes[i].Level)
-		r[6], r[7], r[8], r[9] = decimal(v.Value), unit(m, i), decimal(v.Error), decimal(v.Coverage)
-		r[10], r[11], r[12] = strconv.FormatBool(v.Together), strconv.FormatBool(v.Reliable()), strconv.FormatBool(v.Flagged)
-		r[13] = ""
-		switch {
-		case !v.Known():
-			r[13] = a.Why(i)
-		case v.Doubt != account.DoubtNone:
-			r[13] = v.Doubt.String()
-		}
-		if err := c.w.Write(r); err != nil {
-			return err
+	c.scope = append(c.scope[:0], a.Scope.Kind.String()...)
+	c.scope = append(c.scope, ',')
+	if label := scopeLabel(a); label != "" {
+		c.scope = append(c.scope, field(label)...)
+	}
+	c.scope = append(c.scope, ',')
+	c.scope = append(appendDecimal(c.scope, a.Start), ',')
+	c.scope = append(appendDecimal(c.scope, a.Duration), ',')
+
+	b := c.buf[:0]
+	for i := range a.Nodes {
+		if c.shown[i] {
+			b = c.row(b, a, i)
 		}
 	}
-	c.w.Flush()
-	return c.w.Error()
+	c.buf = b
+	_, err := c.w.Write(b)
+	return err
 }
 
-func (c *csvWriter) End() error {
-	c.w.Flush()
-	return c.w.Error()
+func (c *csvWriter) row(b []byte, a *account.Account, i int) []byte {
+	v := &a.Nodes[i]
+	b = append(b, c.scope...)
+	b = append(b, c.nodes[i]...)
+	b = append(appendDecimal(b, v.Value), ',')
+	b = append(append(b, c.units[i]...), ',')
+	b = append(appendDecimal(b, v.Error), ',')
+	b = append(appendDecimal(b, v.Coverage), ',')
+	b = append(strconv.AppendBool(b, v.Together), ',')
+	b = append(strconv.AppendBool(b, v.Reliable()), ',')
+	b = append(strconv.AppendBool(b, v.Flagged), ',')
+	switch {
+	case !v.Known():
+		b = append(b, field(a.Why(i))...)
+	case v.Doubt != account.DoubtNone:
+		b = append(b, field(v.Doubt.String())...)
+	}
+	return append(b, '\n')
 }
 
-// decimal is the shortest text that reads back as the number; "" if unknown.
-func decimal(f float64) string {
+func (c *csvWriter) End() error { return nil }
+
+// appendDecimal appends the shortest text that reads back as the number, and
+// nothing if it is not known.
+func appendDecimal(b []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return ""
+		return b
 	}
-	return strconv.FormatFloat(f, 'g', -1, 64)
+	return strconv.AppendFloat(b, f, 'g', -1, 64)
 }
+
+// decimal is appendDecimal's text.
+func decimal(f float64) string { return string(appendDecimal(nil, f)) }
 
 // scopeLabel is what the account is about: the CPU, the thread, else what was
 // measured.

@@ -34,6 +34,7 @@ type Options struct {
 	Level  int    // deepest level of the tree; 0 is all
 	Nodes  string // only nodes whose name or path matches this shell pattern (with their parents); "" is all
 	All    bool   // in the tree format, also the nodes outside the main tree
+	Rows   bool   // in the tree format, one line for each account: for many of them
 	Width  int    // of the terminal in columns; 0 is 100
 	Color  bool
 	Titles bool // titles of nodes beside the figures, where the width allows
@@ -60,6 +61,9 @@ func New(format string, w io.Writer, o Options) (Writer, error) {
 	}
 	switch format {
 	case "tree":
+		if o.Rows {
+			return newRows(w, o), nil
+		}
 		return newTree(w, o), nil
 	case "json":
 		return newJSON(w, o), nil

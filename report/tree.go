@@ -54,7 +54,9 @@ func (t *tree) Account(a *account.Account) error {
 	}
 	t.n++
 	t.heading(a)
-	t.section(a, "")
+	if saysMuch(a) || t.o.All || len(sections(a.Model())) == 1 {
+		t.section(a, "")
+	}
 	t.more(a)
 	t.audit(a)
 	t.notes(a)
@@ -115,7 +117,7 @@ func (t *tree) more(a *account.Account) {
 		if section == "" {
 			continue
 		}
-		if t.o.All || t.o.Nodes != "" || !hasTree(m) {
+		if t.o.All || t.o.Nodes != "" || !saysMuch(a) {
 			t.section(a, section)
 			continue
 		}
@@ -131,8 +133,15 @@ func (t *tree) more(a *account.Account) {
 	}
 }
 
-func hasTree(m *model.Model) bool {
-	return slices.ContainsFunc(m.Nodes, func(n model.Node) bool { return n.Section == "" })
+// saysMuch reports whether the main tree has a value besides the whole's.
+func saysMuch(a *account.Account) bool {
+	m := a.Model()
+	for i := range m.Nodes {
+		if n := &m.Nodes[i]; n.Section == "" && n.Level > 0 && a.Nodes[i].Known() {
+			return true
+		}
+	}
+	return false
 }
 
 // section writes the lines of one section under its heading.

@@ -49,7 +49,9 @@ func (a *app) runReport(c *common, files []string) error {
 		return err
 	}
 	return a.accounts(c, files, func(out io.Writer) (report.Writer, error) {
-		return report.New(c.format, out, c.options(a.terminal(c)))
+		o := c.options(a.terminal(c))
+		o.Rows = c.by != "run"
+		return report.New(c.format, out, o)
 	})
 }
 

@@ -1,0 +1,135 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/account"
+)
+
+// rows is the writer for people where there are many accounts: one line for
+// each interval, CPU or thread, one column for each node of the first level.
+type rows struct {
+	tree
+	columns []int
+	left    int // columns of nodes that did not fit
+	label   int // width of the first column
+	scope   string
+}
+
+// labelLeast is the least width of the first column.
+const labelLeast = 12
+
+func newRows(w io.Writer, o Options) *rows { return &rows{tree: tree{w: w, o: o}} }
+
+func (r *rows) Account(a *account.Account) error {
+	r.out.Reset()
+	if r.n == 0 {
+		r.begin(a)
+	}
+	r.n++
+	r.line(a)
+	_, err := io.WriteString(r.w, r.out.String())
+	return err
+}
+
+// begin chooses the columns and writes their headings.
+func (r *rows) begin(a *account.Account) {
+	m := a.Model()
+	r.label = max(labelLeast, runes(rowLabel(a))+gap)
+	level := max(1, r.o.Level)
+	room := r.o.Width - r.label
+	for i := range m.Nodes {
+		if !r.wanted(a, i, level) {
+			continue
+		}
+		if room -= r.width(a, i); room < 0 {
+			r.left++
+			continue
+		}
+		r.columns = append(r.columns, i)
+	}
+	parts := []string{"on " + r.h.CPU.Name, r.h.Model.Name + " " + r.h.Model.Version, unitText(m), "from " + kindText(r.h.Kind)}
+	if a.Label != "" {
+		parts = append([]string{a.Label}, parts...)
+	}
+	r.paragraph("", strings.Join(parts, ", "), 0, bold)
+	r.out.WriteByte('\n')
+	head := fmt.Sprintf("%-*s", r.label, "")
+	for _, i := range r.columns {
+		head += fmt.Sprintf("%*s", r.width(a, i), m.Nodes[i].Name)
+	}
+	r.out.WriteString(r.paint(head, faint) + "\n")
+}
+
+// wanted says whether a node gets a column: those asked for by name, else those
+// of the tree's upper levels, or where the tree has nothing to say what the
+// sections have.
+func (r *rows) wanted(a *account.Account, i, level int) bool {
+	m := a.Model()
+	n := &m.Nodes[i]
+	switch {
+	case r.o.Nodes != "":
+		return r.o.match(n)
+	case n.Level == 0 && m.Share(i):
+		return false
+	case saysMuch(a):
+		return n.Section == "" && n.Level <= level
+	}
+	return n.Section != "" && !n.Optional && a.Nodes[i].Known()
+}
+
+// width is the width of a node's column.
+func (r *rows) width(a *account.Account, i int) int {
+	const least = 8
+	return max(least, runes(a.Model().Nodes[i].Name)) + gap
+}
+
+// line writes one account: the value that its bottleneck path begins with
+// stands out, what is not to be relied upon is grey.
+func (r *rows) line(a *account.Account) {
+	r.out.WriteString(fmt.Sprintf("%-*s", r.label, cut(rowLabel(a), r.label-1)))
+	for _, i := range r.columns {
+		v := &a.Nodes[i]
+		text, st := "–", dim
+		if v.Known() {
+			text, st = figure(a.Model(), i, v.Value), plain
+			switch {
+			case !v.Reliable():
+				text, st = text+"?", dim
+			case onPath(a, i):
+				st = hot
+			}
+		}
+		pad := r.width(a, i) - runes(text)
+		r.out.WriteString(strings.Repeat(" ", max(1, pad)) + r.paint(text, st))
+	}
+	r.out.WriteByte('\n')
+}
+
+// rowLabel is what a row is about.
+func rowLabel(a *account.Account) string {
+	label := ""
+	if a.Interval {
+		label = trim(a.Start+a.Duration) + " s"
+	}
+	if l := a.Scope.Label; l != "" {
+		if label != "" {
+			label += " "
+		}
+		label += l
+	}
+	return label
+}
+
+// End says what was left out.
+func (r *rows) End() error {
+	r.out.Reset()
+	if r.left > 0 {
+		r.out.WriteByte('\n')
+		r.paragraph("note", fmt.Sprintf("%d more nodes do not fit in %d columns: --width, --nodes, or --format csv", r.left, r.o.Width), 10, plain)
+	}
+	_, err := io.WriteString(r.w, r.out.String())
+	return err
+}
