@@ -50,7 +50,7 @@ func (m *Model) Node(name string) *Node {
 // A mention is an event that a model names, and where.
 type mention struct {
 	event string
-	what  string // "node Retired: formula"
+	what  subject
 	at    place
 }
 
@@ -60,32 +60,33 @@ type mention struct {
 func (m *Model) mentions() []mention {
 	declared := m.declared()
 	var all []mention
-	add := func(e *Expr, what string, at place) {
-		if e == nil {
-			return
-		}
-		for _, name := range e.Names() {
+	add := func(names []string, what subject, at place) {
+		for _, name := range names {
 			if !declared[name] {
 				all = append(all, mention{name, what, at})
 			}
 		}
 	}
-	add(m.of, "of", m.head.at("of"))
+	if m.of != nil {
+		add(m.of.Names(), subject{key: "of"}, m.head.at("of"))
+	}
 	for i := range m.Inputs {
 		in := &m.Inputs[i]
 		for _, e := range in.Events {
-			all = append(all, mention{e, "input " + in.Name, place{file: in.File, line: in.Line}})
+			all = append(all, mention{e, subject{"input", in.Name, ""}, place{file: in.File, line: in.Line}})
 		}
 	}
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
-		add(n.expr, "node "+n.Name+": formula", n.pos.at("formula"))
+		add(n.uses, subject{"node", n.Name, "formula"}, n.pos.at("formula"))
 	}
 	for i := range m.Relations {
 		r := &m.Relations[i]
 		at := place{file: r.File, line: r.Line}
 		for _, e := range []*Expr{r.left, r.right, r.when} {
-			add(e, "relation "+r.Name, at)
+			if e != nil {
+				add(e.Names(), subject{"relation", r.Name, ""}, at)
+			}
 		}
 	}
 	return all
@@ -115,13 +116,18 @@ func (lib *library) bind(m *Model, p *CPU) error {
 		return err
 	}
 	faults := m.collisions(table)
+	known := map[string]bool{}
 	for _, use := range m.mentions() {
+		if known[use.event] {
+			continue
+		}
 		ref, err := ParseEvent(use.event)
 		if err != nil {
 			faults = append(faults, use.at.errorf("%s: %v", use.what, err))
 			continue
 		}
 		if table.knows(ref) {
+			known[use.event] = true
 			continue
 		}
 		elsewhere, err := lib.knownElsewhere(m, p, ref)

@@ -91,7 +91,7 @@ func (b *builder) head(f *modelFile) {
 		seen[cpu] = true
 	}
 	if m.Of != "" {
-		m.of = b.formula(f.pos.at("of"), "of", m.Of)
+		m.of = b.formula(f.pos.at("of"), subject{key: "of"}, m.Of)
 	}
 }
 
@@ -105,9 +105,9 @@ func (b *builder) parameters(tables []parameterTable) {
 		}
 		b.declare(p.Name, "parameter", t.pos)
 		b.unit(t.pos.at("unit"), p.Unit)
-		b.finite(t.pos.at("value"), "value", p.Value)
+		b.finite(t.pos.at("value"), subject{"parameter", p.Name, "value"}, p.Value)
 		for name, v := range p.Choices {
-			b.finite(t.pos.at("choices"), "choices: "+clip(name), &v)
+			b.finite(t.pos.at("choices"), subject{"parameter", p.Name, clip(name)}, &v)
 		}
 		b.m.Parameters = append(b.m.Parameters, p)
 	}
@@ -140,6 +140,7 @@ func (b *builder) inputs(tables []inputTable) {
 var domains = []string{"thread", "core", "package"}
 
 func (b *builder) addNodes(tables []nodeTable) {
+	b.m.Nodes = make([]Node, 0, len(tables))
 	for i := range tables {
 		t := &tables[i]
 		n := Node{
@@ -168,16 +169,19 @@ func (b *builder) checkNode(n *Node) {
 		b.fault(n.pos.at("formula"), "node %s: it needs a formula, or rest = true", n.Name)
 	}
 	if n.Formula != "" {
-		n.expr = b.formula(n.pos.at("formula"), "node "+n.Name+": formula", n.Formula)
+		n.expr = b.formula(n.pos.at("formula"), subject{"node", n.Name, "formula"}, n.Formula)
+	}
+	if n.expr != nil {
+		n.uses = n.expr.Names()
 	}
 	if n.Threshold != "" {
-		n.threshold = b.formula(n.pos.at("threshold"), "node "+n.Name+": threshold", n.Threshold)
+		n.threshold = b.formula(n.pos.at("threshold"), subject{"node", n.Name, "threshold"}, n.Threshold)
 	}
 	if !slices.Contains(domains, n.Domain) {
 		b.fault(n.pos.at("domain"), "node %s: domain %q is not one of %s", n.Name, clip(n.Domain), strings.Join(domains, ", "))
 	}
-	b.finite(n.pos.at("min"), "node "+n.Name+": min", n.Min)
-	b.finite(n.pos.at("max"), "node "+n.Name+": max", n.Max)
+	b.finite(n.pos.at("min"), subject{"node", n.Name, "min"}, n.Min)
+	b.finite(n.pos.at("max"), subject{"node", n.Name, "max"}, n.Max)
 	if n.Min != nil && n.Max != nil && *n.Min > *n.Max {
 		b.fault(n.pos.at("min"), "node %s: min is above max", n.Name)
 	}
@@ -197,10 +201,10 @@ func (b *builder) relations(tables []relationTable) {
 		if strings.TrimSpace(r.Name) == "" {
 			b.fault(t.pos.at("name"), "relation: it has no name")
 		}
-		r.left = b.formula(t.pos.at("left"), what+": left", r.Left)
-		r.right = b.formula(t.pos.at("right"), what+": right", r.Right)
+		r.left = b.formula(t.pos.at("left"), subject{"relation", r.Name, "left"}, r.Left)
+		r.right = b.formula(t.pos.at("right"), subject{"relation", r.Name, "right"}, r.Right)
 		if r.When != "" {
-			r.when = b.formula(t.pos.at("when"), what+": when", r.When)
+			r.when = b.formula(t.pos.at("when"), subject{"relation", r.Name, "when"}, r.When)
 		}
 		if !slices.Contains([]string{"=", "<=", ">="}, r.Op) {
 			b.fault(t.pos.at("op"), `%s: op %q is not one of "=", "<=", ">="`, what, clip(r.Op))
@@ -288,8 +292,21 @@ func isFormulaName(s string) bool {
 	return letter && len(s) <= maxName && s != "if" && s != "else"
 }
 
+// A subject is what a message is about.
+type subject struct{ kind, name, key string }
+
+func (s subject) String() string {
+	switch {
+	case s.kind == "":
+		return s.key
+	case s.key == "":
+		return s.kind + " " + s.name
+	}
+	return s.kind + " " + s.name + ": " + s.key
+}
+
 // formula parses a formula. A fault is placed on the line of its text.
-func (b *builder) formula(at place, what, src string) *metric.Expr {
+func (b *builder) formula(at place, what subject, src string) *metric.Expr {
 	if strings.TrimSpace(src) == "" {
 		b.fault(at, "%s: it is empty", what)
 		return nil
@@ -317,7 +334,7 @@ func (b *builder) unit(at place, unit string) {
 	}
 }
 
-func (b *builder) finite(at place, what string, v *float64) {
+func (b *builder) finite(at place, what subject, v *float64) {
 	if v != nil && (math.IsNaN(*v) || math.IsInf(*v, 0)) {
 		b.fault(at, "%s: %v is not a number that can be reckoned with", what, *v)
 	}

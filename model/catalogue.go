@@ -86,13 +86,15 @@ func Embedded() (*Catalogue, error) {
 	return &Catalogue{lib: lib}, nil
 }
 
-var embeddedLibrary = sync.OnceValues(func() (*library, error) {
+var embeddedLibrary = sync.OnceValues(openEmbedded)
+
+func openEmbedded() (*library, error) {
 	data, err := fs.Sub(embedded, "data")
 	if err != nil {
 		return nil, err
 	}
 	return openLibrary(data)
-})
+}
 
 // Load returns the catalogue of the files in fsys, which is laid out as the
 // folder data of this package: cpus.toml, texts.toml, models and events, of
@@ -144,6 +146,7 @@ const maxModelFiles = 10_000
 // scanModels reads the heads of the model files below dir.
 func (lib *library) scanModels(fsys fs.FS, dir string) ([]source, error) {
 	var sources []source
+	r := new(headReader)
 	err := fs.WalkDir(fsys, dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && name == dir:
@@ -161,7 +164,7 @@ func (lib *library) scanModels(fsys fs.FS, dir string) ([]source, error) {
 		}
 		s := source{fsys: fsys, dir: dir, stem: stem}
 		s.File = name
-		if err := lib.scanHead(&s); err != nil {
+		if err := lib.scanHead(r, &s); err != nil {
 			return err
 		}
 		sources = append(sources, s)
@@ -170,13 +173,19 @@ func (lib *library) scanModels(fsys fs.FS, dir string) ([]source, error) {
 	return sources, err
 }
 
-// headSize is how much of a model file is read for its head at first.
+// A headReader reads the heads of model files, one after the other. Most are in
+// the first bytes of the file.
+type headReader struct {
+	parser unstable.Parser
+	buf    [headSize]byte
+}
+
 const headSize = 4096
 
 // scanHead reads the head of a model file: the keys before its first table.
 // What it does not state is that of the file it extends.
-func (lib *library) scanHead(s *source) error {
-	h, err := readHead(s.fsys, s.path(), s.File)
+func (lib *library) scanHead(r *headReader, s *source) error {
+	h, err := r.read(s.fsys, s.path(), s.File)
 	if err != nil {
 		return err
 	}
@@ -198,7 +207,7 @@ func (lib *library) scanHead(s *source) error {
 		if err != nil {
 			return &Error{File: s.File, Line: 1, Msg: err.Error()}
 		}
-		if h, err = readHead(fsys, name, name); err != nil {
+		if h, err = r.read(fsys, name, name); err != nil {
 			return err
 		}
 	}
@@ -238,68 +247,77 @@ type head struct {
 	cpusLine                      int
 }
 
-func readHead(fsys fs.FS, name, file string) (head, error) {
+func (r *headReader) read(fsys fs.FS, name, file string) (head, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return head{}, err
 	}
 	defer f.Close()
-	buf := make([]byte, headSize)
-	n, err := io.ReadFull(f, buf)
+	n, err := io.ReadFull(f, r.buf[:])
 	if err != nil && err != io.ErrUnexpectedEOF && err != io.EOF {
 		return head{}, err
 	}
-	h, whole, err := parseHead(buf[:n])
-	if n == headSize && (err != nil || !whole) {
-		data, rerr := readFile(fsys, name)
-		if rerr != nil {
-			return head{}, rerr
-		}
-		h, _, err = parseHead(data)
-		buf, n = data, len(data)
+	h, whole, err := r.parse(r.buf[:n:n])
+	if n < len(r.buf) || whole && err == nil {
+		return h, r.explain(err, r.buf[:n:n], file)
 	}
+	data, err := readFile(fsys, name)
 	if err != nil {
-		// The decoder says it better, and with the line.
-		if _, derr := decodeModel(buf[:n], file); derr != nil {
-			return head{}, derr
-		}
-		return head{}, &Error{File: file, Msg: err.Error()}
+		return head{}, err
 	}
-	return h, nil
+	h, _, err = r.parse(data)
+	return h, r.explain(err, data, file)
 }
 
-// parseHead reads the keys before the first table, and reports whether it came
-// to one.
-func parseHead(data []byte) (h head, whole bool, err error) {
+// explain returns the error of a head with its line, which the parser does not
+// give.
+func (r *headReader) explain(err error, data []byte, file string) error {
+	if err == nil {
+		return nil
+	}
+	return syntaxFault(data, file, err)
+}
+
+// parse reads the keys before the first table, and reports whether it came to
+// one.
+func (r *headReader) parse(data []byte) (h head, whole bool, err error) {
 	h.cpusLine = 1
-	err = expressions(data, func(e expression) bool {
-		if e.kind != unstable.KeyValue {
-			whole = true
-			return false
+	lines := newLineCounter(data)
+	r.parser.Reset(data)
+	for r.parser.NextExpression() {
+		n := r.parser.Expression()
+		if n.Kind != unstable.KeyValue {
+			return h, true, nil
 		}
-		if e.value.Kind == unstable.String {
-			text := string(e.value.Data)
-			switch e.key {
-			case "name":
-				h.name = text
-			case "version":
-				h.version = text
-			case "title":
-				h.title = text
-			case "extends":
-				h.extends = text
-			}
+		keys := n.Key()
+		keys.Next()
+		key := string(keys.Node().Data)
+		if to := h.field(key); to != nil && !keys.IsLast() {
+			continue // a dotted key, which is not one of these
+		} else if to != nil {
+			assign(to, n.Value()) // if that fails, it does so again when the model is read
 		}
-		if e.key == "cpus" && e.value.Kind == unstable.Array {
-			h.cpusLine = e.line
-			h.cpus = []string{}
-			for it := e.value.Children(); it.Next(); {
-				h.cpus = append(h.cpus, string(it.Node().Data))
-			}
+		if key == "cpus" {
+			h.cpusLine = lines.at(int(keys.Node().Raw.Offset))
 		}
-		return true
-	})
-	return h, whole, err
+	}
+	return h, false, r.parser.Error()
+}
+
+func (h *head) field(key string) any {
+	switch key {
+	case "name":
+		return &h.name
+	case "version":
+		return &h.version
+	case "title":
+		return &h.title
+	case "extends":
+		return &h.extends
+	case "cpus":
+		return &h.cpus
+	}
+	return nil
 }
 
 // Add adds the user's own models: each path is a model file, or a folder of
@@ -347,7 +365,7 @@ func (lib *library) own(p string) ([]source, error) {
 		if s.stem == name {
 			return nil, fmt.Errorf("%s: the name of a model file ends in .toml", p)
 		}
-		if err := lib.scanHead(&s); err != nil {
+		if err := lib.scanHead(new(headReader), &s); err != nil {
 			return nil, err
 		}
 		if len(s.CPUs) == 0 {
@@ -460,6 +478,8 @@ func (c *Catalogue) load(s *source, p *CPU) (*Model, error) {
 // read reads the model in a source for one of its processors: with what it
 // extends, the texts it shares, and the processor's values of its parameters.
 func (lib *library) read(s *source, p *CPU) (*Model, error) {
+	go lib.texts() // meanwhile: both are needed below, and take as long as the model itself
+	go lib.events(p)
 	f, err := lib.decode(s.fsys, s.path(), s.File)
 	if err != nil {
 		return nil, err

@@ -53,17 +53,28 @@ func readCPUs(fsys fs.FS, name string) ([]CPU, error) {
 	if err != nil {
 		return nil, err
 	}
-	tables, err := readFlat(data, name, "cpu", (*CPU).field)
+	var (
+		cpus   []CPU
+		lines  []int
+		faults Errors
+	)
+	err = decode(data, name, schema{
+		top: noField,
+		table: func(list string, at position) func(key string) any {
+			if list != "cpu" {
+				return nil
+			}
+			cpus, lines = append(cpus, CPU{}), append(lines, at.line)
+			return cpus[len(cpus)-1].field
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
-	cpus := make([]CPU, len(tables))
-	var faults Errors
-	owners := make(map[string]*CPU, 2*len(tables))
-	for i := range tables {
-		cpus[i] = tables[i].value
+	owners := make(map[string]*CPU, 2*len(cpus))
+	for i := range cpus {
 		for _, problem := range cpus[i].check(owners) {
-			faults = append(faults, &Error{File: name, Line: tables[i].line, Msg: "processor " + clip(cpus[i].Name) + ": " + problem})
+			faults = append(faults, &Error{File: name, Line: lines[i], Msg: "processor " + clip(cpus[i].Name) + ": " + problem})
 		}
 	}
 	if len(faults) > 0 {

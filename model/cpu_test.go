@@ -206,9 +206,9 @@ func TestMatchID(t *testing.T) {
 
 func TestCPUFileErrors(t *testing.T) {
 	tests := []struct{ toml, want string }{
-		{"name = 1\n", `cpus.toml:1: unknown key "name": the file is a list of [[cpu]]`},
-		{"[[cpu]]\nname = 1\nlayout = \"arm\"\nthreads = 1\n", `cpus.toml:2: key "name": a string is wanted`},
-		{"[[cpu]]\nname = \"x\"\n\ncolour = \"red\"\n", `cpus.toml:4: unknown key "colour"`},
+		{"name = 1\n", `cpus.toml:1: unknown key "name"`},
+		{"[[cpu]]\nname = 1\nlayout = \"arm\"\nthreads = 1\n", `cpus.toml:2: key "name" in "cpu": a string is wanted`},
+		{"[[cpu]]\nname = \"x\"\n\ncolour = \"red\"\n", `cpus.toml:4: unknown key "colour" in "cpu"`},
 		{"[[cpu]]\nname = \"x\"\nlayout = \"m68k\"\nthreads = 1\n", `cpus.toml:1: processor x: layout "m68k" is not one of`},
 		{"[[cpu]]\nname = \"x\"\nlayout = \"arm\"\n", `cpus.toml:1: processor x: threads = 0`},
 		{"[[cpu]]\nname = \"X\"\nlayout = \"arm\"\nthreads=1\n", `the name "X" is not made of lower-case`},
@@ -216,15 +216,15 @@ func TestCPUFileErrors(t *testing.T) {
 		{"[[cpu]]\nname=\"x\"\nlayout=\"arm\"\nthreads=1\n[[cpu]]\nname=\"x\"\nlayout=\"arm\"\nthreads=1\n", `cpus.toml:5: processor x: there is one already`},
 		{"[[cpu]]\nname=\"x\"\nlayout=\"arm\"\nthreads=1\n[[cpu]]\nname=\"y\"\naliases=[\"x\"]\nlayout=\"arm\"\nthreads=1\n", `cpus.toml:5: processor y: "x" is a name of x already`},
 		{"[[cpu]]\nname=\"x\"\nlayout=\"arm\"\nthreads=1\nwidth=-1\n", `width = -1`},
-		{"[[cpu]]\nname=\"x\"\nlayout=\"arm\"\nthreads=1\nwidth=1.5\n", `key "width": a whole number is wanted`},
-		{"[[cpu]]\nname=\"x\"\nlayout=\"arm\"\nthreads=1\nids=[1]\n", `key "ids": a list of strings is wanted`},
-		{"[[cpu]]\nname=\"x\"\nlayout=\"arm\"\nthreads=1\nparams={A=\"b\"}\n", `key "params": a table of numbers is wanted`},
+		{"[[cpu]]\nname=\"x\"\nlayout=\"arm\"\nthreads=1\nwidth=1.5\n", `key "width" in "cpu": a whole number is wanted`},
+		{"[[cpu]]\nname=\"x\"\nlayout=\"arm\"\nthreads=1\nids=[1]\n", `key "ids" in "cpu": a list of strings is wanted`},
+		{"[[cpu]]\nname=\"x\"\nlayout=\"arm\"\nthreads=1\nparams={A=\"b\"}\n", `key "params" in "cpu": an inline table of numbers is wanted`},
 		{"[[cpu]]\nname=\"x\"\nlayout=\"arm\"\nthreads=1\nparams={A=nan}\n", `params: "A" = NaN`},
 		{"[[cpu]]\nname=\"x\"\nlayout=\"arm\"\nthreads=1\npmus=[\"[\"]\n", `pmus: "[": syntax error in pattern`},
 		{"[[cpu]]\nname=\"x\"\nlayout=\"intel\"\nthreads=1\nids=[\"(\"]\n", `processor x: ids: "(": error parsing regexp`},
 		{"[[cpu]]\nname=\"x\"\nlayout=\"arm\"\nthreads=1\nids=[\"0x41[0-9]\"]\n", `processor x: ids: "0x41[0-9]"`},
 		{"[[cpu]]\nname = \"x\n", `cpus.toml:2: `},
-		{"[[cpu]]\nname = \"x\"\n[cpu.sub]\na = 1\n", `cpus.toml:3: unknown key "cpu"`},
+		{"[[cpu]]\nname = \"x\"\n[cpu.sub]\na = 1\n", `cpus.toml:3: table "cpu": lists of tables are written [[cpu]]`},
 	}
 	for _, tt := range tests {
 		_, err := Load(fstest.MapFS{"cpus.toml": {Data: []byte(tt.toml)}})

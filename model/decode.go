@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -16,102 +17,312 @@ import (
 // maxFileSize bounds every file of the catalogue that is read whole.
 const maxFileSize = 4 << 20
 
-// The types below are a model file as it is written. Every field is a pointer,
-// a slice or a map, so that what a file does not state can be told from what it
-// states as zero: only what is stated replaces what is extended.
-
-type modelFile struct {
-	Name      *string
-	Version   *string
-	Title     *string
-	About     *string
-	Source    *string
-	CPUs      []string `toml:"cpus"`
-	Extends   *string
-	Remove    []string
-	Unit      *string
-	Of        *string
-	Parameter []parameterTable
-	Input     []inputTable
-	Node      []nodeTable
-	Relation  []relationTable
-	EventSet  []eventSetTable `toml:"event-set"`
-
-	pos position
+// readFile reads a file of at most maxFileSize bytes.
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	var buf bytes.Buffer
+	err := readInto(&buf, fsys, name)
+	return buf.Bytes(), err
 }
 
-type parameterTable struct {
-	Name    *string
-	Value   *float64
-	Unit    *string
-	About   *string
-	Source  *string
-	Choices map[string]float64
-
-	pos position
+// readText is readFile for what is to be a string.
+func readText(fsys fs.FS, name string) (string, error) {
+	var buf strings.Builder
+	err := readInto(&buf, fsys, name)
+	return buf.String(), err
 }
 
-type inputTable struct {
-	Name   *string
-	Events []string
-	LP     *int `toml:"lp"`
-	Any    *bool
-	About  *string
-
-	pos position
+func readInto(w interface {
+	io.Writer
+	Grow(n int)
+	Len() int
+}, fsys fs.FS, name string) error {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() < maxFileSize {
+		w.Grow(int(info.Size()) + bytes.MinRead) // so that it never has to grow again
+	}
+	if _, err := io.Copy(w, io.LimitReader(f, maxFileSize+1)); err != nil {
+		return err
+	}
+	if w.Len() > maxFileSize {
+		return &Error{File: name, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
+	}
+	return nil
 }
 
-type nodeTable struct {
-	Name      *string
-	Parent    *string
-	Section   *string
-	Formula   *string
-	Rest      *bool
-	Unit      *string
-	Domain    *string
-	Threshold *string
-	Min       *float64
-	Max       *float64
-	Negative  *string
-	Overlap   *bool
-	Optional  *bool
-	Title     *string
-	About     *string
-	Causes    []string
-	Try       []string
-	Source    *string
-	Sample    []string
+// The files of the catalogue are TOML of a simple shape: keys with their
+// values, then lists of tables whose values may be inline tables. They are
+// decoded from the parser's expressions and not into structures by reflection,
+// because every start of the program reads several of them: that takes a third
+// of the time, and gives the line of every key. What the shape excludes, and
+// every key that nobody asks for, is an error.
 
-	pos position
+// A schema says where the keys of a file go.
+type schema struct {
+	// top returns where the value of a key before the first table goes: one of
+	// the types that assign knows, nil for an unknown key.
+	top func(key string) any
+	// table begins another table of a list and returns where its keys go; nil
+	// for an unknown list.
+	table func(list string, at position) (field func(key string) any)
+	// places is told where the keys of the table begun last are, or of the top
+	// before any table, if that is wanted.
+	places func() *position
 }
 
-type relationTable struct {
-	Name      *string
-	Left      *string
-	Right     *string
-	Op        *string
-	Tolerance *float64
-	Identity  *bool
-	When      *string
-	Holds     *string
-	Fails     *string
-	Source    *string
-
-	pos position
+// decode decodes a TOML file. Its faults are returned as [Errors].
+func decode(data []byte, file string, s schema) error {
+	d := decoder{file: file, schema: s, field: s.top, names: map[string]string{}}
+	d.parser.Reset(data)
+	d.lines = newLineCounter(data)
+	for d.parser.NextExpression() {
+		d.expression(d.parser.Expression())
+	}
+	if d.parser.Error() != nil {
+		return syntaxFault(data, file, d.parser.Error())
+	}
+	if len(d.faults) > 0 {
+		return d.faults
+	}
+	return nil
 }
 
-type eventSetTable struct {
-	Name   *string
-	About  *string
-	Runs   *int
-	Events []setEventTable
-
-	pos position
+// syntaxFault returns the fault of a file that is not TOML. The parser's error
+// has no line, so the file is decoded again by what gives it one.
+func syntaxFault(data []byte, file string, err error) error {
+	fault := &Error{File: file, Msg: err.Error()}
+	var located *toml.DecodeError
+	if errors.As(toml.Unmarshal(data, new(map[string]any)), &located) {
+		fault.Line, _ = located.Position()
+		fault.Msg = strings.TrimPrefix(located.Error(), "toml: ")
+	}
+	return Errors{fault}
 }
 
-type setEventTable struct {
-	Event       string
-	SampleAfter uint64 `toml:"sample-after"`
+// A decoder is a run of decode.
+type decoder struct {
+	schema
+	parser unstable.Parser
+	lines  lineCounter
+	file   string
+	field  func(key string) any // of the table being read; nil in one that is a fault
+	list   string               // its name
+	seen   []string             // its keys
+	names  map[string]string    // keys met so far: there are few, and each comes often
+	faults Errors
+}
+
+// name returns a key as a string.
+func (d *decoder) name(key []byte) string {
+	if s, ok := d.names[string(key)]; ok {
+		return s
+	}
+	s := string(key)
+	d.names[s] = s
+	return s
+}
+
+// where says which table the decoder is in.
+func (d *decoder) where() string {
+	if d.list == "" {
+		return ""
+	}
+	return fmt.Sprintf(" in %q", d.list)
+}
+
+func (d *decoder) fault(line int, format string, args ...any) {
+	d.faults = append(d.faults, &Error{File: d.file, Line: line, Msg: fmt.Sprintf(format, args...)})
+}
+
+// expression takes in one key with its value, or one table header.
+func (d *decoder) expression(n *unstable.Node) {
+	keys := n.Key()
+	keys.Next()
+	first := keys.Node()
+	name := d.name(first.Data)
+	dotted := keys.Next()
+	line := d.lines.at(int(first.Raw.Offset))
+	switch {
+	case n.Kind == unstable.KeyValue && dotted:
+		d.fault(line, "key %q: write it as an inline table, %s = { … }", clip(name), clip(name))
+	case n.Kind == unstable.KeyValue:
+		d.keyValue(name, n.Value(), line)
+	case n.Kind == unstable.ArrayTable && !dotted:
+		d.list, d.seen = name, d.seen[:0]
+		if d.field = d.table(name, position{file: d.file, line: line}); d.field == nil {
+			d.fault(line, "unknown key %q", clip(name))
+		}
+	default:
+		d.field = nil
+		d.fault(line, "table %q: lists of tables are written [[%s]], tables in them inline, key = { … }", clip(name), clip(name))
+	}
+}
+
+func (d *decoder) keyValue(key string, value *unstable.Node, line int) {
+	if d.field == nil {
+		return // in a table that is unknown
+	}
+	to := d.field(key)
+	switch {
+	case to == nil:
+		d.fault(line, "unknown key %q%s", clip(key), d.where())
+		return
+	case slices.Contains(d.seen, key):
+		d.fault(line, "key %q%s: there is one already", key, d.where())
+		return
+	}
+	d.seen = append(d.seen, key)
+	if wanted := assign(to, value); wanted != "" {
+		d.fault(line, "key %q%s: %s is wanted", key, d.where(), wanted)
+	}
+	if d.places != nil {
+		p := d.places()
+		p.keys = append(p.keys, keyPlace{key, place{d.file, line, isBlock(d.parser.Data(), value)}})
+	}
+}
+
+// assign puts a value where to points, and returns what was wanted if the value
+// is something else.
+func assign(to any, value *unstable.Node) (wanted string) {
+	ok := value.Kind == unstable.String
+	switch to := to.(type) {
+	case *string:
+		wanted = "a string"
+		*to = string(value.Data)
+	case **string:
+		wanted = "a string"
+		s := string(value.Data)
+		*to = &s
+	case **bool:
+		wanted = "true or false"
+		b := string(value.Data) == "true"
+		*to, ok = &b, value.Kind == unstable.Bool
+	case *int:
+		wanted = "a whole number"
+		*to, ok = wholeNumber(value)
+	case **int:
+		wanted = "a whole number"
+		var i int
+		i, ok = wholeNumber(value)
+		*to = &i
+	case *uint64:
+		wanted = "a whole number, not below 0"
+		var i int
+		i, ok = wholeNumber(value)
+		ok = ok && i >= 0
+		*to = uint64(max(i, 0))
+	case **float64:
+		wanted = "a number"
+		var f float64
+		f, ok = number(value)
+		*to = &f
+	case *[]string:
+		wanted = "a list of strings"
+		*to, ok = stringList(value)
+	case *map[string]float64:
+		wanted = "an inline table of numbers"
+		*to, ok = numberTable(value)
+	case *[]setEventTable:
+		wanted = "a list of inline tables { event = \"…\", sample-after = … }"
+		*to, ok = setEvents(value)
+	default:
+		panic(fmt.Sprintf("model: no way to decode into %T", to)) // a schema's mistake, not a file's
+	}
+	if ok {
+		return ""
+	}
+	return wanted
+}
+
+func wholeNumber(value *unstable.Node) (int, bool) {
+	i, err := strconv.ParseInt(string(value.Data), 0, strconv.IntSize)
+	return int(i), value.Kind == unstable.Integer && err == nil
+}
+
+// number returns the value of a TOML float or integer; nan and inf are floats.
+func number(value *unstable.Node) (float64, bool) {
+	text := strings.ReplaceAll(string(value.Data), "_", "")
+	switch value.Kind {
+	case unstable.Float:
+		f, err := strconv.ParseFloat(text, 64)
+		return f, err == nil
+	case unstable.Integer:
+		i, err := strconv.ParseInt(text, 0, 64)
+		return float64(i), err == nil
+	}
+	return 0, false
+}
+
+// stringList returns the elements of a list of strings.
+func stringList(value *unstable.Node) ([]string, bool) {
+	if value.Kind != unstable.Array {
+		return nil, false
+	}
+	list := []string{}
+	for it := value.Children(); it.Next(); {
+		if it.Node().Kind != unstable.String {
+			return nil, false
+		}
+		list = append(list, string(it.Node().Data))
+	}
+	return list, true
+}
+
+// numberTable returns the keys and values of an inline table of numbers.
+func numberTable(value *unstable.Node) (map[string]float64, bool) {
+	table := map[string]float64{}
+	ok := inlineTable(value, func(key string, v *unstable.Node) bool {
+		f, ok := number(v)
+		_, twice := table[key]
+		table[key] = f
+		return ok && !twice
+	})
+	return table, ok
+}
+
+// setEvents returns the events of an event set.
+func setEvents(value *unstable.Node) ([]setEventTable, bool) {
+	if value.Kind != unstable.Array {
+		return nil, false
+	}
+	var list []setEventTable
+	for it := value.Children(); it.Next(); {
+		var e setEventTable
+		ok := inlineTable(it.Node(), func(key string, v *unstable.Node) bool {
+			switch {
+			case key == "event" && e.Event == "":
+				return assign(&e.Event, v) == ""
+			case key == "sample-after" && e.SampleAfter == 0:
+				return assign(&e.SampleAfter, v) == ""
+			}
+			return false
+		})
+		if !ok {
+			return nil, false
+		}
+		list = append(list, e)
+	}
+	return list, true
+}
+
+// inlineTable calls f for each key of an inline table until it returns false,
+// and reports whether it never did.
+func inlineTable(value *unstable.Node, f func(key string, v *unstable.Node) bool) bool {
+	if value.Kind != unstable.InlineTable {
+		return false
+	}
+	for it := value.Children(); it.Next(); {
+		keys := it.Node().Key()
+		keys.Next()
+		key := string(keys.Node().Data)
+		if keys.Next() || !f(key, it.Node().Value()) {
+			return false
+		}
+	}
+	return true
 }
 
 // A position is where a table of a file is written, and where its keys are. In
@@ -119,7 +330,12 @@ type setEventTable struct {
 type position struct {
 	file string
 	line int
-	keys map[string]place
+	keys []keyPlace
+}
+
+type keyPlace struct {
+	key string
+	place
 }
 
 type place struct {
@@ -130,214 +346,29 @@ type place struct {
 
 // at returns the place of a key, or that of the table where it has none.
 func (p position) at(key string) place {
-	if k, ok := p.keys[key]; ok {
-		return k
+	for _, k := range p.keys {
+		if k.key == key {
+			return k.place
+		}
 	}
 	return place{file: p.file, line: p.line}
 }
 
+// with returns the position of a table at p when one at q is put over it.
+func (p position) with(q position) position {
+	keys := slices.Clone(p.keys)
+	for _, k := range q.keys {
+		if i := slices.IndexFunc(keys, func(old keyPlace) bool { return old.key == k.key }); i >= 0 {
+			keys[i] = k
+		} else {
+			keys = append(keys, k)
+		}
+	}
+	return position{file: q.file, line: q.line, keys: keys}
+}
+
 func (p place) errorf(format string, args ...any) *Error {
 	return &Error{File: p.file, Line: p.line, Msg: fmt.Sprintf(format, args...)}
-}
-
-// readFile reads a file of at most maxFileSize bytes.
-func readFile(fsys fs.FS, name string) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var buf bytes.Buffer
-	if info, err := f.Stat(); err == nil && info.Size() < maxFileSize {
-		buf.Grow(int(info.Size()) + bytes.MinRead) // so that it never has to grow again
-	}
-	if _, err := buf.ReadFrom(io.LimitReader(f, maxFileSize+1)); err != nil {
-		return nil, err
-	}
-	if buf.Len() > maxFileSize {
-		return nil, &Error{File: name, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
-	}
-	return buf.Bytes(), nil
-}
-
-// decodeModel decodes a model file. Its faults are returned as [Errors].
-func decodeModel(data []byte, file string) (*modelFile, error) {
-	f := new(modelFile)
-	if err := decodeStrict(data, file, f); err != nil {
-		return nil, err
-	}
-	places, err := locate(data, file)
-	if err != nil {
-		return nil, err
-	}
-	f.pos = places.top
-	for i := range f.Parameter {
-		f.Parameter[i].pos = places.table("parameter", i)
-	}
-	for i := range f.Input {
-		f.Input[i].pos = places.table("input", i)
-	}
-	for i := range f.Node {
-		f.Node[i].pos = places.table("node", i)
-	}
-	for i := range f.Relation {
-		f.Relation[i].pos = places.table("relation", i)
-	}
-	for i := range f.EventSet {
-		f.EventSet[i].pos = places.table("event-set", i)
-	}
-	return f, nil
-}
-
-// decodeStrict decodes TOML into v. Unknown keys and values of the wrong type
-// are errors with their lines.
-func decodeStrict(data []byte, file string, v any) error {
-	d := toml.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if err == nil {
-		return nil
-	}
-	var unknown *toml.StrictMissingError
-	if errors.As(err, &unknown) {
-		var all Errors
-		for i := range unknown.Errors {
-			e := &unknown.Errors[i]
-			line, _ := e.Position()
-			all = append(all, &Error{File: file, Line: line, Msg: unknownKey(e.Key())})
-		}
-		return all
-	}
-	var bad *toml.DecodeError
-	if errors.As(err, &bad) {
-		line, _ := bad.Position()
-		return Errors{{File: file, Line: line, Msg: decodeMessage(bad)}}
-	}
-	return Errors{{File: file, Msg: strings.TrimPrefix(err.Error(), "toml: ")}}
-}
-
-func unknownKey(key toml.Key) string {
-	last := len(key) - 1
-	if last < 1 {
-		return fmt.Sprintf("unknown key %q", strings.Join(key, "."))
-	}
-	return fmt.Sprintf("unknown key %q in %q", clip(key[last]), clip(strings.Join(key[:last], ".")))
-}
-
-// decodeMessage puts the decoder's message in the terms of the file: its own
-// names the Go types that the values are decoded into.
-func decodeMessage(e *toml.DecodeError) string {
-	msg := strings.TrimPrefix(e.Error(), "toml: ")
-	if found, wanted, ok := mismatch(msg); ok {
-		return fmt.Sprintf("key %q: %s where %s is wanted", strings.Join(e.Key(), "."), found, wanted)
-	}
-	return msg
-}
-
-// mismatch takes "cannot decode TOML string into struct field T.F of type
-// *float64" apart.
-func mismatch(msg string) (found, wanted string, ok bool) {
-	rest, ok := strings.CutPrefix(msg, "cannot decode TOML ")
-	if !ok {
-		return "", "", false
-	}
-	found, rest, ok = strings.Cut(rest, " into ")
-	if !ok {
-		return "", "", false
-	}
-	typ := rest[strings.LastIndexByte(rest, ' ')+1:]
-	switch strings.TrimLeft(typ, "*") {
-	case "string":
-		wanted = "a string"
-	case "bool":
-		wanted = "true or false"
-	case "float64":
-		wanted = "a number"
-	case "int", "uint64":
-		wanted = "a whole number"
-	case "[]string":
-		wanted = "a list of strings"
-	default:
-		wanted = "a table or a list"
-	}
-	return "a value of type " + found, wanted, true
-}
-
-// places are the lines of a file's tables and keys.
-type places struct {
-	file   string
-	top    position
-	tables map[string][]position
-}
-
-func (p *places) table(kind string, i int) position {
-	if i < len(p.tables[kind]) {
-		return p.tables[kind][i]
-	}
-	// Written inline, "node = [{…}]": the key's line is the best there is.
-	at := p.top.at(kind)
-	return position{file: at.file, line: at.line}
-}
-
-// locate finds the lines of the tables and keys of a TOML document that is
-// known to be well-formed.
-func locate(data []byte, file string) (*places, error) {
-	p := &places{file: file, top: position{file: file, line: 1, keys: map[string]place{}}, tables: map[string][]position{}}
-	keys := p.top.keys
-	err := expressions(data, func(e expression) bool {
-		switch {
-		case e.kind == unstable.KeyValue:
-			if _, ok := keys[e.key]; !ok && keys != nil {
-				keys[e.key] = place{file, e.line, isBlock(data, e.value)}
-			}
-		case e.kind == unstable.ArrayTable && !e.dotted:
-			keys = map[string]place{}
-			p.tables[e.key] = append(p.tables[e.key], position{file: file, line: e.line, keys: keys})
-		default: // a table within a table: its keys are its own
-			keys = nil
-		}
-		return true
-	})
-	if err != nil {
-		return nil, Errors{{File: file, Msg: err.Error()}}
-	}
-	return p, nil
-}
-
-// An expression is one key with its value, or one table header.
-type expression struct {
-	kind   unstable.Kind
-	key    string // its first part, if dotted
-	dotted bool
-	offset int // of the line it begins on
-	line   int
-	value  *unstable.Node // of a key; good until the next expression
-}
-
-// expressions calls f for each expression of a TOML document until f returns
-// false.
-func expressions(data []byte, f func(expression) bool) error {
-	var p unstable.Parser
-	p.Reset(data)
-	lines := lineCounter{data: data, line: 1}
-	for p.NextExpression() {
-		n := p.Expression()
-		it := n.Key()
-		if !it.Next() {
-			continue
-		}
-		first := it.Node()
-		e := expression{kind: n.Kind, key: string(first.Data), dotted: it.Next()}
-		e.line = lines.at(int(first.Raw.Offset))
-		e.offset = lines.start
-		if n.Kind == unstable.KeyValue {
-			e.value = n.Value()
-		}
-		if !f(e) {
-			return nil
-		}
-	}
-	return p.Error()
 }
 
 // isBlock reports whether a value is a multi-line string with a newline, which
@@ -356,42 +387,17 @@ func isBlock(data []byte, value *unstable.Node) bool {
 
 // A lineCounter turns offsets, asked for in rising order, into line numbers.
 type lineCounter struct {
-	data  []byte
-	line  int
-	start int // offset of the line's first byte
-	seen  int
+	data []byte
+	line int
+	seen int
 }
+
+func newLineCounter(data []byte) lineCounter { return lineCounter{data: data, line: 1} }
 
 func (c *lineCounter) at(offset int) int {
-	for c.seen < offset {
-		i := bytes.IndexByte(c.data[c.seen:offset], '\n')
-		if i < 0 {
-			break
-		}
-		c.seen += i + 1
-		c.start = c.seen
-		c.line++
+	if offset > c.seen {
+		c.line += bytes.Count(c.data[c.seen:offset], []byte("\n"))
+		c.seen = offset
 	}
-	c.seen = max(c.seen, offset)
 	return c.line
-}
-
-// overlay replaces in dst what src states. Both are pointers to one of the
-// table types above. The places of the keys that are replaced go along.
-func overlay(dst, src any, dstPos *position, srcPos position) {
-	d, s := reflect.ValueOf(dst).Elem(), reflect.ValueOf(src).Elem()
-	for i := range d.NumField() {
-		if !d.Type().Field(i).IsExported() || s.Field(i).IsNil() {
-			continue
-		}
-		d.Field(i).Set(s.Field(i))
-	}
-	merged := position{file: srcPos.file, line: srcPos.line, keys: make(map[string]place, len(dstPos.keys)+len(srcPos.keys))}
-	for k, v := range dstPos.keys {
-		merged.keys[k] = v
-	}
-	for k, v := range srcPos.keys {
-		merged.keys[k] = v
-	}
-	*dstPos = merged
 }

@@ -277,10 +277,10 @@ func (ref *EventRef) field(key, value string) (problem string) {
 
 // parseNumber parses a number as C does: 0x9c, 156, 0234.
 func parseNumber(s string) (uint64, error) {
-	if strings.Contains(s, "_") {
+	if strings.Contains(s, "_") { // which Go would skip
 		return 0, strconv.ErrSyntax
 	}
-	return strconv.ParseUint(strings.ToLower(s), 0, 64)
+	return strconv.ParseUint(s, 0, 64)
 }
 
 // modifier takes in what stands between colons behind an event, and reports

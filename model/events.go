@@ -188,7 +188,10 @@ func (t *EventTable) byName(name, pmu string) *Event {
 // own returns the event of a name in the processor's table. Without a PMU
 // before it, a name may also be that of another PMU's event.
 func (t *EventTable) own(name, pmu string) *Event {
-	i, ok := t.exact[strings.ToLower(name)]
+	i, ok := int32(0), false
+	if t.exact != nil {
+		i, ok = t.exact[strings.ToLower(name)]
+	}
 	if !ok {
 		if i, ok = t.names[fold(name)]; !ok {
 			return nil
@@ -262,11 +265,11 @@ func (lib *library) readEvents(p *CPU) (*EventTable, error) {
 		if stem := strings.TrimSuffix(path.Base(name), ".csv"); slices.Contains(layouts, stem) && stem != p.Layout {
 			continue
 		}
-		data, err := readFile(lib.fsys, name)
+		data, err := readText(lib.fsys, name)
 		if err != nil {
 			return nil, err
 		}
-		if err := t.read(string(data), name, p.Events); err != nil {
+		if err := t.read(data, name, p.Events); err != nil {
 			return nil, err
 		}
 	}
@@ -283,6 +286,7 @@ func (t *EventTable) read(data, file, key string) error {
 		columns []column
 		fields  []string
 	)
+	t.events = slices.Grow(t.events, strings.Count(data, key)) // about as many rows
 	for row := range strings.Lines(data) {
 		line++
 		row = strings.TrimRight(row, "\r\n")

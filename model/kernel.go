@@ -1,9 +1,6 @@
 package model
 
-import (
-	"strings"
-	"sync"
-)
+import "sync"
 
 // PMUs of the events that the kernel defines for every machine.
 const (
@@ -146,13 +143,29 @@ func kernelName(name string) *Event { return kernelByName()[fold(name)] }
 // the characters that spellings of one name exchange (INST_RETIRED.ANY,
 // inst_retired:any, inst_retired_any; branch-misses, branch_misses) made equal.
 func fold(name string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '.' || r == '-' || r == ':':
-			return '_'
-		case 'A' <= r && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return r
-	}, name)
+	i := 0
+	for i < len(name) && folded[name[i]] == name[i] {
+		i++
+	}
+	if i == len(name) {
+		return name
+	}
+	b := make([]byte, len(name))
+	copy(b, name[:i])
+	for ; i < len(name); i++ {
+		b[i] = folded[name[i]]
+	}
+	return string(b)
 }
+
+// folded is fold for one byte.
+var folded = func() (t [256]byte) {
+	for c := range t {
+		t[c] = byte(c)
+	}
+	for c := 'A'; c <= 'Z'; c++ {
+		t[c] = byte(c) + 'a' - 'A'
+	}
+	t['.'], t['-'], t[':'] = '_', '_', '_'
+	return t
+}()

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -147,7 +148,7 @@ func LintAll(cat *Catalogue) ([]Finding, error) {
 		all = append(all, found...)
 	}
 	slices.SortStableFunc(all, compareFindings)
-	return all, nil
+	return slices.Compact(all), nil // what several models extend is found in each
 }
 
 // lintCPU checks what the catalogue says about one processor.
@@ -179,10 +180,7 @@ func lintCPU(cat *Catalogue, p *CPU) ([]Finding, error) {
 }
 
 func compareFindings(a, b Finding) int {
-	if c := strings.Compare(a.File, b.File); c != 0 {
-		return c
-	}
-	return a.Line - b.Line
+	return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Severity, b.Severity), strings.Compare(a.Msg, b.Msg))
 }
 
 // A linter is one run of Lint.
@@ -345,30 +343,30 @@ func (l *linter) namesUsed() map[string]bool {
 // A formula is one of a model's, and where it is written.
 type formula struct {
 	expr *Expr
-	what string
+	what subject
 	at   place
 }
 
 // formulas returns all formulas of the model.
 func (l *linter) formulas() []formula {
 	var all []formula
-	add := func(e *Expr, what string, at place) {
+	add := func(e *Expr, what subject, at place) {
 		if e != nil {
 			all = append(all, formula{e, what, at})
 		}
 	}
 	m := l.m
-	add(m.of, "of", m.head.at("of"))
+	add(m.of, subject{key: "of"}, m.head.at("of"))
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
-		add(n.expr, "node "+n.Name+": formula", n.pos.at("formula"))
-		add(n.threshold, "node "+n.Name+": threshold", n.pos.at("threshold"))
+		add(n.expr, subject{"node", n.Name, "formula"}, n.pos.at("formula"))
+		add(n.threshold, subject{"node", n.Name, "threshold"}, n.pos.at("threshold"))
 	}
 	for i := range m.Relations {
 		r := &m.Relations[i]
 		at := place{file: r.File, line: r.Line}
 		for _, e := range []*Expr{r.left, r.right, r.when} {
-			add(e, "relation "+r.Name, at)
+			add(e, subject{"relation", r.Name, ""}, at)
 		}
 	}
 	return all

@@ -66,19 +66,19 @@ func (l *linter) events(t *EventTable) {
 			continue
 		}
 		for _, e := range in.Events {
-			l.event(t, e, "input "+in.Name, at, SevError)
+			l.event(t, e, subject{"input", in.Name, ""}, at, SevError)
 		}
 	}
 	for i := range l.m.EventSets {
 		s := &l.m.EventSets[i]
 		for _, e := range s.Events {
-			l.event(t, e.Event, "event-set "+s.Name, place{file: s.File, line: s.Line}, SevError)
+			l.event(t, e.Event, subject{"event-set", s.Name, ""}, place{file: s.File, line: s.Line}, SevError)
 		}
 	}
 	for i := range l.m.Nodes {
 		n := &l.m.Nodes[i]
 		for _, e := range n.Sample {
-			l.event(t, e, "node "+n.Name+": sample", n.pos.at("sample"), SevWarning)
+			l.event(t, e, subject{"node", n.Name, "sample"}, n.pos.at("sample"), SevWarning)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (l *linter) eventsOf(e *Expr, t *EventTable) []string {
 }
 
 // event checks one event on a processor.
-func (l *linter) event(t *EventTable, spelling, what string, at place, severity Severity) {
+func (l *linter) event(t *EventTable, spelling string, what subject, at place, severity Severity) {
 	ref, err := ParseEvent(spelling)
 	if err != nil {
 		l.report(at, SevError, "%s: %v", what, err)

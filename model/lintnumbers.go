@@ -26,8 +26,9 @@ type trial struct {
 // it, and that thresholds can be reached.
 func (l *linter) tryNumbers() {
 	l.tryFamilies()
+	ranges := l.ranges()
 	for i := range l.m.Nodes {
-		l.tryThreshold(&l.m.Nodes[i])
+		l.tryThreshold(&l.m.Nodes[i], ranges)
 	}
 }
 
@@ -185,25 +186,25 @@ func (t *trial) rest(node int) float64 {
 
 // tryThreshold checks that a threshold holds for some values of the nodes
 // within their ranges, and not for all.
-func (l *linter) tryThreshold(n *Node) {
+func (l *linter) tryThreshold(n *Node, ranges map[string]span) {
 	if n.threshold == nil {
 		return
 	}
-	var names []string
+	var values []span
 	program, err := metric.Compile(n.threshold.Fold(constants{hasEvent: func(string) bool { return true }}.metric()), func(name string) int {
-		names = append(names, name)
-		return len(names) - 1
+		values = append(values, ranges[name])
+		return len(values) - 1
 	})
 	if err != nil {
 		l.report(n.pos.at("threshold"), SevError, "node %s: threshold: %v", n.Name, err)
 		return
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
-	in := make([]float64, len(names))
+	in := make([]float64, len(values))
 	reached, missed := 0, 0
 	for range draws {
-		for i, name := range names {
-			in[i] = l.likely(name, rng)
+		for i, r := range values {
+			in[i] = r.draw(rng)
 		}
 		switch v := program.Eval(in); {
 		case v == 0:
@@ -220,37 +221,46 @@ func (l *linter) tryThreshold(n *Node) {
 	}
 }
 
-// likely returns a value that a name in a threshold may have: any within the
-// node's range, its ends more often than others.
-func (l *linter) likely(name string, rng *rand.Rand) float64 {
+// A span is the range of a value.
+type span struct{ low, high float64 }
+
+// ranges returns the ranges of the names in thresholds: those that nodes state,
+// else 0 to 1 for shares and any positive number for others.
+func (l *linter) ranges() map[string]span {
+	ranges := map[string]span{}
 	for i := range l.m.Parameters {
-		if p := &l.m.Parameters[i]; p.Name == name && p.Value != nil {
-			return *p.Value
+		r := span{0, math.Inf(1)}
+		if p := &l.m.Parameters[i]; p.Value != nil {
+			r = span{*p.Value, *p.Value}
 		}
+		ranges[l.m.Parameters[i].Name] = r
 	}
-	low, high := 0.0, math.Inf(1)
 	for i := range l.m.Nodes {
 		n := &l.m.Nodes[i]
-		if n.Name != name {
-			continue
-		}
+		r := span{0, math.Inf(1)}
 		if l.m.Share(i) {
-			high = 1
+			r.high = 1
 		}
 		if n.Min != nil {
-			low = *n.Min
+			r.low = *n.Min
 		}
 		if n.Max != nil {
-			high = *n.Max
+			r.high = *n.Max
 		}
+		ranges[n.Name] = r
 	}
+	return ranges
+}
+
+// draw returns any value in the range, its ends more often than others.
+func (r span) draw(rng *rand.Rand) float64 {
 	switch pick := rng.IntN(4); {
 	case pick == 0:
-		return low
-	case math.IsInf(high, 1):
-		return low + math.Pow(10, -3+12*rng.Float64())
+		return r.low
+	case math.IsInf(r.high, 1):
+		return r.low + math.Pow(10, -3+12*rng.Float64())
 	case pick == 1:
-		return high
+		return r.high
 	}
-	return low + (high-low)*rng.Float64()
+	return r.low + (r.high-r.low)*rng.Float64()
 }

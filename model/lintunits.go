@@ -1,16 +1,22 @@
 package model
 
-import "github.com/cyclestack/cyclestack/metric"
+import (
+	"errors"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/metric"
+)
 
 // units checks that the units of formulas add up, and come to what the model
 // says its values are.
 func (l *linter) units() {
-	of := l.unitOf()
-	check := func(e *Expr, what string, at place, want metric.Unit, known bool) {
+	of := l.namedUnits()
+	check := func(e *Expr, what subject, at place, want metric.Unit, known bool) {
 		if e == nil {
 			return
 		}
 		switch got, err := e.Unit(of); {
+		case comparesNumber(err):
 		case err != nil:
 			l.report(at, SevError, "%s: %v", what, err)
 		case known && got.Known() && !got.Equal(want):
@@ -18,12 +24,12 @@ func (l *linter) units() {
 		}
 	}
 	m := l.m
-	unit, known := unitOf(m.Unit)
-	check(m.of, "of", m.head.at("of"), unit, known)
+	unit, known := l.unitOf(m.Unit)
+	check(m.of, subject{key: "of"}, m.head.at("of"), unit, known)
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		unit, known := l.amountUnit(i)
-		check(n.expr, "node "+n.Name+": formula", n.pos.at("formula"), unit, known)
+		check(n.expr, subject{"node", n.Name, "formula"}, n.pos.at("formula"), unit, known)
 	}
 	for i := range m.Relations {
 		r := &m.Relations[i]
@@ -31,39 +37,53 @@ func (l *linter) units() {
 			continue
 		}
 		at := place{file: r.File, line: r.Line}
-		if want, err := r.right.Unit(of); err != nil {
+		if want, err := r.right.Unit(of); comparesNumber(err) {
+			continue
+		} else if err != nil {
 			l.report(at, SevError, "relation %s: right: %v", r.Name, err)
 		} else {
-			check(r.left, "relation "+r.Name+": left", at, want, want.Known())
+			check(r.left, subject{"relation", r.Name, "left"}, at, want, want.Known())
 		}
 	}
 }
 
-// unitOf returns a unit by its text; "" is not known.
-func unitOf(text string) (u metric.Unit, known bool) {
+// comparesNumber reports whether the error is that something with a unit is
+// compared with a plain number, which then means so many of that unit.
+func comparesNumber(err error) bool {
+	var clash *metric.UnitError
+	if !errors.As(err, &clash) || strings.Trim(clash.Op, "<>=!") != "" {
+		return false
+	}
+	return clash.Left.Equal(metric.Unit{}) || clash.Right.Equal(metric.Unit{})
+}
+
+// unitOf returns a unit by its text; "" is not known. In a model of slots a uop
+// is what fills a slot, and so the same unit.
+func (l *linter) unitOf(text string) (u metric.Unit, known bool) {
 	if text == "" {
 		return u, false
+	}
+	if l.m.Unit == "slots" {
+		text = strings.ReplaceAll(text, "uop", "slot")
 	}
 	u, err := metric.ParseUnit(text)
 	return u, err == nil
 }
 
-// amountUnit returns the unit of what a node's formula gives: its own; for the
-// nodes of a tree that of the model's values, which are shares of slots unless
-// the model says of what they are amounts.
+// amountUnit returns the unit of what a node's formula gives: 1 where that is a
+// share, otherwise the node's own, or that of the model's values.
 func (l *linter) amountUnit(i int) (u metric.Unit, known bool) {
-	n := &l.m.Nodes[i]
-	switch {
-	case n.Unit != "":
-		return unitOf(n.Unit)
+	switch n := &l.m.Nodes[i]; {
 	case l.m.Of == "" && l.m.Share(i):
-		return unitOf("1")
+		return l.unitOf("1")
+	case n.Unit != "":
+		return l.unitOf(n.Unit)
 	}
-	return unitOf(l.m.Unit)
+	return l.unitOf(l.m.Unit)
 }
 
-// unitOf returns the function that gives the units of the names in formulas.
-func (l *linter) unitOf() func(name string) (metric.Unit, bool) {
+// namedUnits returns the function that gives the units of the names in formulas.
+func (l *linter) namedUnits() func(name string) (metric.Unit, bool) {
 	m := l.m
 	units := map[string]metric.Unit{}
 	add := func(name string, u metric.Unit, known bool) {
@@ -76,7 +96,7 @@ func (l *linter) unitOf() func(name string) (metric.Unit, bool) {
 		add(m.Nodes[i].Name, u, known)
 	}
 	for i := range m.Parameters {
-		u, known := unitOf(m.Parameters[i].Unit)
+		u, known := l.unitOf(m.Parameters[i].Unit)
 		add(m.Parameters[i].Name, u, known)
 	}
 	for i := range m.Inputs {
@@ -100,5 +120,5 @@ func (l *linter) eventUnit(spelling string) (u metric.Unit, known bool) {
 	if !ok {
 		return u, false
 	}
-	return unitOf(e.Unit)
+	return l.unitOf(e.Unit)
 }

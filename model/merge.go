@@ -1,5 +1,7 @@
 package model
 
+import "reflect"
+
 // A named table is merged with the one of the same name in the file that is
 // extended.
 type named[T any] interface {
@@ -47,7 +49,8 @@ func (f *modelFile) extend(base *modelFile) (*modelFile, error) {
 	head := *f
 	head.Extends, head.Remove = nil, nil
 	head.Parameter, head.Input, head.Node, head.Relation, head.EventSet = nil, nil, nil, nil, nil
-	overlay(&out, &head, &out.pos, f.pos)
+	overlay(&out, &head)
+	out.pos = base.pos.with(f.pos)
 	return &out, nil
 }
 
@@ -112,7 +115,9 @@ func mergeTables[T any, P named[T]](base, over []T, removed map[string]bool) []T
 	for i := range over {
 		t := P(&over[i])
 		if j, ok := at[t.id()]; ok {
-			overlay(&out[j], &over[i], P(&out[j]).position(), *t.position())
+			overlay(&out[j], &over[i])
+			pos := P(&out[j]).position()
+			*pos = pos.with(*t.position())
 			continue
 		}
 		out = append(out, over[i])
@@ -146,7 +151,8 @@ func mergeNodes(base, over []nodeTable, removed map[string]bool) []nodeTable {
 	for i := range over {
 		n := &over[i]
 		if j, ok := at[n.id()]; ok {
-			overlay(&kept[j], n, &kept[j].pos, n.pos)
+			overlay(&kept[j], n)
+			kept[j].pos = kept[j].pos.with(n.pos)
 			settleRest(&kept[j], n)
 			continue
 		}
@@ -181,6 +187,17 @@ func settleRest(merged, over *nodeTable) {
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }
+
+// overlay replaces in dst what src states. Both are pointers to one of the types
+// of a model file.
+func overlay(dst, src any) {
+	d, s := reflect.ValueOf(dst).Elem(), reflect.ValueOf(src).Elem()
+	for i := range d.NumField() {
+		if d.Type().Field(i).IsExported() && !s.Field(i).IsNil() {
+			d.Field(i).Set(s.Field(i))
+		}
+	}
+}
 
 // maxExtends bounds a chain of files that extend each other.
 const maxExtends = 8

@@ -115,6 +115,7 @@ type Node struct {
 	Children []int  // indexes into Model.Nodes; computed
 
 	expr, threshold *metric.Expr // Formula and Threshold, parsed
+	uses            []string     // the names in Formula
 	pos             position
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 )
 
 // texts are the titles and explanations that nodes of several models share.
@@ -53,15 +54,24 @@ func readTexts(fsys fs.FS, name string) (texts, error) {
 }
 
 func parseTexts(data []byte, name string) (texts, error) {
-	tables, err := readFlat(data, name, "text", (*text).field)
+	var tables []text
+	err := decode(data, name, schema{
+		top: noField,
+		table: func(list string, at position) func(key string) any {
+			if list != "text" {
+				return nil
+			}
+			tables = append(tables, text{line: at.line})
+			return tables[len(tables)-1].field
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
 	all := make(texts, len(tables))
 	var faults Errors
-	for _, f := range tables {
-		t := f.value
-		t.line = f.line
+	for _, t := range tables {
+		t.title, t.about = strings.TrimSpace(t.title), strings.TrimSpace(t.about)
 		first, twice := all[t.textKey]
 		switch {
 		case t.node == "":
@@ -77,6 +87,9 @@ func parseTexts(data []byte, name string) (texts, error) {
 	}
 	return all, nil
 }
+
+// noField is for files that are only lists of tables.
+func noField(string) any { return nil }
 
 // apply gives the nodes of m the texts that they lack. The one for the method
 // is preferred to the one for any.

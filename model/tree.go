@@ -195,11 +195,8 @@ func (b *builder) needs(i int) []int {
 		}
 		return out
 	}
-	if n.expr == nil {
-		return nil
-	}
 	var out []int
-	for _, name := range n.expr.Names() {
+	for _, name := range n.uses {
 		if j, ok := b.nodes[name]; ok {
 			out = append(out, j)
 		}

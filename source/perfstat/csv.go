@@ -91,6 +91,21 @@ func (c *csvParser) split(line []byte) {
 		from += n + len(c.sep)
 	}
 	c.fields = append(c.fields, span{from, len(line)})
+	if c.sep[0] == ' ' {
+		c.joinState()
+	}
+}
+
+// joinState puts "<not counted>" together again, which a blank cuts in two.
+func (c *csvParser) joinState() {
+	for i := 0; i+1 < len(c.fields); i++ {
+		f := c.line[c.fields[i].from:c.fields[i+1].to]
+		if _, n := scanState(f); n > 0 && n == len(f) {
+			c.fields[i].to = c.fields[i+1].to
+			c.fields = append(c.fields[:i+1], c.fields[i+2:]...)
+			return
+		}
+	}
 }
 
 // prefix reads the fields before the value and returns the value's index.

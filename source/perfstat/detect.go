@@ -13,5 +13,5 @@ func Detect(head []byte) bool {
 	if r.Next() {
 		return true
 	}
-	return r.hint.bad > 0 || r.hint.title > 0 || r.ahead.evidence == titleSeen
+	return r.hint.bad > 0 || r.hint.metrics > 0 || r.hint.title > 0 || r.ahead.evidence == titleSeen
 }

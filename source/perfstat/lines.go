@@ -37,6 +37,9 @@ func (l *lineReader) head(n int) []byte {
 // skip drops n bytes from the front of the unread part.
 func (l *lineReader) skip(n int) { l.start += n }
 
+// done reports whether there are no more lines.
+func (l *lineReader) done() bool { return l.eof && l.start == l.end }
+
 // next returns the next line without its line end. The line is valid until the
 // following call.
 func (l *lineReader) next() ([]byte, bool) {

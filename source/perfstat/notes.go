@@ -22,12 +22,30 @@ func (n *notes) add(format string, args ...any) {
 	n.list = append(n.list, fmt.Sprintf(format, args...))
 }
 
+// prepend moves earlier notes before these.
+func (n *notes) prepend(earlier *notes) {
+	if len(earlier.list) > 0 {
+		later := *n
+		*n = notes{list: earlier.list, more: earlier.more + later.more}
+		for _, text := range later.list {
+			n.add("%s", text)
+		}
+	}
+	*earlier = notes{}
+}
+
+// all appends the notes to a list.
+func (n *notes) all(list []string) []string {
+	list = append(list, n.list...)
+	if n.more > 0 {
+		list = append(list, fmt.Sprintf("and %d more notes", n.more))
+	}
+	return list
+}
+
 // take moves the notes into a table's, whose memory it uses.
 func (n *notes) take(into []string) []string {
-	into = append(into[:0], n.list...)
-	if n.more > 0 {
-		into = append(into, fmt.Sprintf("and %d more such lines", n.more))
-	}
+	into = n.all(into[:0])
 	n.list, n.more = n.list[:0], 0
 	return into
 }

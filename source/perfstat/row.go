@@ -34,6 +34,8 @@ type row struct {
 	// number and a name: a running share, an error or a derived metric.
 	marked bool
 
+	notes []string // to be said of the line, if it is used
+
 	// value and run as parts of a CSV line, for prediction; run is 0 where
 	// there is none.
 	valueAt, valueEnd, runAt int
@@ -42,6 +44,8 @@ type row struct {
 func (r *row) reset(line int, f form) {
 	*r = row{line: line, form: f, run: math.NaN(), share: math.NaN(), noise: math.NaN()}
 }
+
+func (r *row) note(text string) { r.notes = append(r.notes, text) }
 
 // A verdict says what a line is to one of the three forms.
 type verdict uint8

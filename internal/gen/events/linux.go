@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// linuxVersion is the kernel whose event lists are read.
+const linuxVersion = "7.3"
+
+func linuxDir(vendor string) string {
+	return filepath.Join(vendor, "reference-only", "linux-pmu-events", linuxVersion)
+}
+
+// A linuxEvent is an entry of Linux's event lists, tools/perf/pmu-events/arch.
+// Only names and codes are read.
+type linuxEvent struct {
+	EventName, EventCode, ConfigCode string
+	UMask, CounterMask, Invert       string
+	EdgeDetect, AnyThread            string
+	MSRIndex, MSRValue               string
+	Unit, Deprecated                 string
+	ArchStdEvent                     string
+}
+
+// linuxIgnored are the keys of the lists that do not matter here: descriptions
+// (with the misspelt ones), and what only events beside the core or metrics have.
+var linuxIgnored = []string{
+	"BriefDescription", "PublicDescription", "BriefDescript6ion", "PublicDescrition", "PEBS", "Errata", "Data_LA",
+	"L1_Hit_Indication", "PerPkg", "Experimental", "ScaleUnit", "MetricExpr", "MetricName", "MetricGroup", "MetricThreshold",
+	"MetricConstraint", "MetricgroupNoGroup", "DefaultMetricgroupName", "DefaultShowEvents", "Compat", "AggregationMode",
+	"EnAllCores", "EnAllSlices", "SliceId", "ThreadMask", "RdWrMask", "FCMask", "PortMask", "Filter", "ELLC", "TakenAlone",
+	"RetirementLatencyMax", "RetirementLatencyMean", "RetirementLatencyMin", "SampleAfterValue", "CollectPEBSRecord",
+	"Offcore", "UMaskExt", "Speculative", "PDISTCounter", "Counter", "CounterHTOff",
+}
+
+// readLinux reads all lists of a folder of a processor: its events, without
+// metrics and without what other units than the core count. Entries that refer
+// to the common list of the architecture get their name and code from it.
+func readLinux(dir string, common map[string]linuxEvent) ([]linuxEvent, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: no event lists", dir)
+	}
+	var events []linuxEvent
+	for _, f := range files {
+		switch filepath.Base(f) {
+		case "counter.json", "metrics.json", "metricgroups.json":
+			continue
+		}
+		list, err := readLinuxFile(f)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range list {
+			if e.ArchStdEvent != "" {
+				std, ok := common[e.ArchStdEvent]
+				if !ok {
+					return nil, fmt.Errorf("%s: no event %s in the architecture's list", f, e.ArchStdEvent)
+				}
+				e.EventName, e.EventCode = std.EventName, std.EventCode
+			}
+			if e.EventName != "" {
+				events = append(events, e)
+			}
+		}
+	}
+	return events, nil
+}
+
+// readLinuxFile reads one list.
+func readLinuxFile(file string) ([]linuxEvent, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var raw []map[string]any
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	var events []linuxEvent
+	for _, fields := range raw {
+		var e linuxEvent
+		known := map[string]*string{
+			"EventName": &e.EventName, "EventCode": &e.EventCode, "ConfigCode": &e.ConfigCode, "UMask": &e.UMask,
+			"CounterMask": &e.CounterMask, "Invert": &e.Invert, "EdgeDetect": &e.EdgeDetect, "AnyThread": &e.AnyThread,
+			"MSRIndex": &e.MSRIndex, "MSRValue": &e.MSRValue, "Unit": &e.Unit, "Deprecated": &e.Deprecated,
+			"ArchStdEvent": &e.ArchStdEvent,
+		}
+		for key, value := range fields {
+			s, isString := value.(string)
+			switch {
+			case known[key] != nil && isString:
+				*known[key] = s
+			case !slices.Contains(linuxIgnored, key):
+				return nil, fmt.Errorf("%s: %v: unknown key %s", file, fields["EventName"], key)
+			}
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// linuxNumber reads a number of an event list; absent is 0.
+func linuxNumber(s string) (uint64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	return strconv.ParseUint(strings.ToLower(s), 0, 64)
+}
