@@ -174,8 +174,33 @@ func (a *Account) Known() bool {
 	return false
 }
 
-// Contradicted reports whether an identity fails or a value lies outside its
-// possible range: the recording contradicts itself.
+// Completeness says how much of the model the counts answer, 0…1: the part of
+// the first level's nodes that is known, and less than any of that for knowing
+// only others.
+func (a *Account) Completeness() float64 {
+	nodes := a.Model().Nodes
+	first, firstKnown, known := 0, 0, 0
+	for i := range nodes {
+		ok := a.Nodes[i].Known()
+		if ok {
+			known++
+		}
+		if nodes[i].Section == "" && nodes[i].Level == 1 {
+			first++
+			if ok {
+				firstKnown++
+			}
+		}
+	}
+	if firstKnown > 0 {
+		return float64(firstKnown) / float64(first)
+	}
+	return float64(known) / float64(len(nodes)+1) / float64(first+1)
+}
+
+// Contradicted reports whether the recording contradicts itself: an identity
+// fails, or a value of the first two levels lies outside its possible range.
+// Deeper values are often estimates, which may overshoot.
 func (a *Account) Contradicted() bool {
 	for i := range a.Checks {
 		if a.Checks[i].State == Fails && a.Checks[i].Identity {
@@ -183,7 +208,7 @@ func (a *Account) Contradicted() bool {
 		}
 	}
 	for i := range a.Nodes {
-		if a.Nodes[i].Doubt == DoubtRange {
+		if n := &a.Model().Nodes[i]; a.Nodes[i].Doubt == DoubtRange && n.Section == "" && n.Level <= 2 {
 			return true
 		}
 	}

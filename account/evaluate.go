@@ -308,12 +308,11 @@ func (b *Binding) flag(a *Account) {
 func (b *Binding) doubt(a *Account) {
 	for i := range a.Nodes {
 		v := &a.Nodes[i]
-		n := &b.Method.Model.Nodes[i]
 		if !v.Known() {
 			continue
 		}
 		switch {
-		case n.Min != nil && v.Value < *n.Min, n.Max != nil && v.Value > *n.Max:
+		case b.outside(i, v.Value):
 			v.Doubt = DoubtRange
 		case v.Error > 0 && v.Error >= math.Abs(v.Value):
 			v.Doubt = DoubtError
@@ -321,6 +320,23 @@ func (b *Binding) doubt(a *Account) {
 			v.Doubt = DoubtCoverage
 		}
 	}
+}
+
+// shareSlack is how far beyond 0…1 a share may lie and still be rounding, or
+// the two ends of one interval read one after the other.
+const shareSlack = 0.02
+
+// outside says whether a value lies outside the range of its node. A share
+// whose model gives no range lies between 0 and 1, unless it may be negative.
+func (b *Binding) outside(i int, value float64) bool {
+	n := &b.Method.Model.Nodes[i]
+	if n.Min != nil && value < *n.Min || n.Max != nil && value > *n.Max {
+		return true
+	}
+	if !b.Method.Model.Share(i) {
+		return false
+	}
+	return n.Min == nil && n.Negative == "" && value < -shareSlack || n.Max == nil && value > 1+shareSlack
 }
 
 // brief says whether a coverage is too small to rest a figure on.

@@ -28,12 +28,15 @@ func (s Severity) String() string {
 	return "note"
 }
 
+// MarshalText returns the severity as String does, for JSON.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // A Finding is something that [Lint] has to say about a model.
 type Finding struct {
-	File     string
-	Line     int
-	Severity Severity
-	Msg      string
+	File     string   `json:"file"`
+	Line     int      `json:"line"`
+	Severity Severity `json:"severity"`
+	Msg      string   `json:"message"`
 }
 
 // String returns the finding in the form of compilers: "file:line: error: …".
@@ -137,7 +140,11 @@ func LintAll(cat *Catalogue) ([]Finding, error) {
 	}
 	for key, t := range shared {
 		if !used[key] {
-			all = append(all, Finding{"texts.toml", t.line, SevWarning, fmt.Sprintf("no model %s has a node %q", key.method, key.node)})
+			which := "no model"
+			if key.method != "" {
+				which = "no model " + key.method
+			}
+			all = append(all, Finding{"texts.toml", t.line, SevWarning, fmt.Sprintf("%s has a node %q", which, key.node)})
 		}
 	}
 	for _, p := range cat.CPUs() {

@@ -147,7 +147,7 @@ func (l *linter) counters(t *EventTable) {
 			}
 		}
 		if left := t.fit(events, s.Runs); left != nil {
-			l.report(place{file: s.File, line: s.Line}, SevError, "event-set %s: %s finds no free counter on %s in %d runs", s.Name, left.Name, t.cpu.Name, s.Runs)
+			l.report(place{file: s.File, line: s.Line}, SevError, "event-set %s: with runs = %d, %s finds no free counter on %s", s.Name, s.Runs, left.Name, t.cpu.Name)
 		}
 	}
 	for i := range l.m.Nodes {

@@ -11,25 +11,31 @@ import (
 // says its values are.
 func (l *linter) units() {
 	of := l.namedUnits()
-	check := func(e *Expr, what subject, at place, want metric.Unit, known bool) {
+	check := func(e *Expr, what subject, at place, severity Severity, want metric.Unit, known bool) {
 		if e == nil {
 			return
 		}
 		switch got, err := e.Unit(of); {
 		case comparesNumber(err):
 		case err != nil:
-			l.report(at, SevError, "%s: %v", what, err)
+			l.report(at, severity, "%s: %v", what, err)
 		case known && got.Known() && !got.Equal(want):
-			l.report(at, SevError, "%s comes to %s, which should be %s", what, got, want)
+			l.report(at, severity, "%s comes to %s, which should be %s", what, got, want)
 		}
 	}
 	m := l.m
 	unit, known := l.unitOf(m.Unit)
-	check(m.of, subject{key: "of"}, m.head.at("of"), unit, known)
+	check(m.of, subject{key: "of"}, m.head.at("of"), SevError, unit, known)
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		unit, known := l.amountUnit(i)
-		check(n.expr, subject{"node", n.Name, "formula"}, n.pos.at("formula"), unit, known)
+		severity := SevError
+		if m.Of == "" && m.Share(i) {
+			// An estimate: the vendors' formulas for shares take an instruction
+			// for a uop, and multiply by latencies without saying so.
+			severity = SevNote
+		}
+		check(n.expr, subject{"node", n.Name, "formula"}, n.pos.at("formula"), severity, unit, known)
 	}
 	for i := range m.Relations {
 		r := &m.Relations[i]
@@ -42,7 +48,7 @@ func (l *linter) units() {
 		} else if err != nil {
 			l.report(at, SevError, "relation %s: right: %v", r.Name, err)
 		} else {
-			check(r.left, subject{"relation", r.Name, "left"}, at, want, want.Known())
+			check(r.left, subject{"relation", r.Name, "left"}, at, SevError, want, want.Known())
 		}
 	}
 }

@@ -148,8 +148,13 @@ func saysMuch(a *account.Account) bool {
 func (t *tree) section(a *account.Account, section string) {
 	m := a.Model()
 	var lines []line
+	folded := 0
 	for i := range m.Nodes {
-		if m.Nodes[i].Section == section && t.shown[i] && (a.Nodes[i].Known() || !m.Nodes[i].Optional) {
+		switch {
+		case m.Nodes[i].Section != section || !t.shown[i] || !a.Nodes[i].Known() && m.Nodes[i].Optional:
+		case t.folds(a, i):
+			folded++
+		default:
 			lines = append(lines, t.line(a, i))
 		}
 	}
@@ -161,7 +166,45 @@ func (t *tree) section(a *account.Account, section string) {
 		title = unitText(m)
 	}
 	t.table(title, lines)
+	if folded > 0 {
+		text := fmt.Sprintf("%s%d deeper nodes are not over their thresholds (--level %d shows them)", strings.Repeat(" ", indent), folded, deepest(m))
+		t.out.WriteString(t.paint(text, faint) + "\n")
+	}
 	t.out.WriteByte('\n')
+}
+
+const (
+	// foldFrom is the size of a main tree from which its deeper nodes are only
+	// shown where they matter: more lines than a screen has.
+	foldFrom = 45
+	// foldBelow is the deepest level that is always shown.
+	foldBelow = 2
+)
+
+// folds says whether a node of a large tree is left out because nothing asked
+// for it: it lies deep and is not over its threshold.
+func (t *tree) folds(a *account.Account, i int) bool {
+	m := a.Model()
+	n := &m.Nodes[i]
+	if n.Section != "" || n.Level <= foldBelow || a.Nodes[i].Flagged || t.o.Level > 0 || t.o.All || t.o.Nodes != "" {
+		return false
+	}
+	size := 0
+	for j := range m.Nodes {
+		if m.Nodes[j].Section == "" {
+			size++
+		}
+	}
+	return size >= foldFrom
+}
+
+// deepest is the deepest level of a model's tree.
+func deepest(m *model.Model) int {
+	level := 0
+	for i := range m.Nodes {
+		level = max(level, m.Nodes[i].Level)
+	}
+	return level
 }
 
 func unitText(m *model.Model) string {
@@ -199,7 +242,7 @@ func (t *tree) line(a *account.Account, i int) line {
 	end := len(a.Bottleneck) > 0 && a.Bottleneck[len(a.Bottleneck)-1] == i
 	switch {
 	case v.Doubt == account.DoubtRange:
-		l.mark, l.style = "contradicts itself", dim
+		l.mark, l.style = "impossible", dim
 	case !v.Reliable():
 		l.mark, l.style = "uncertain", dim
 	case end:

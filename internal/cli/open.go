@@ -48,10 +48,35 @@ func (s *session) settle(t *counts.Table, file, prefer string) error {
 	if err := s.settleCPU(t, file); err != nil {
 		return err
 	}
-	if s.method != nil {
+	switch {
+	case s.method != nil:
 		return nil
+	case prefer == "" && s.c.model == "":
+		return s.settleBest(t)
 	}
 	return s.settleModel(prefer)
+}
+
+// settleBest chooses the method that says most about a recording: the one with
+// the largest part of its first level known, in doubt the one that comes first
+// in the catalogue.
+func (s *session) settleBest(t *counts.Table) error {
+	best, bestScore := "", -1.0
+	for _, info := range s.cat.Models(s.cpu.Name) {
+		if err := s.settleModel(info.Name); err != nil {
+			// It may be another method that has the parameters given; if none
+			// has, the last attempt below says so.
+			if best == "" {
+				best = info.Name
+			}
+			continue
+		}
+		a := s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)
+		if score := a.Completeness(); score > bestScore || bestScore < 0 {
+			best, bestScore = info.Name, score
+		}
+	}
+	return s.settleModel(best)
 }
 
 func (s *session) settleCPU(t *counts.Table, file string) error {
