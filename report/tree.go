@@ -54,7 +54,7 @@ func (t *tree) Account(a *account.Account) error {
 	}
 	t.n++
 	t.heading(a)
-	if saysMuch(a) || t.o.All || len(sections(a.Model())) == 1 {
+	if saysMuch(a) || t.o.All || !saysAnything(a) {
 		t.section(a, "")
 	}
 	t.more(a)
@@ -117,15 +117,15 @@ func (t *tree) more(a *account.Account) {
 		if section == "" {
 			continue
 		}
-		if t.o.All || t.o.Nodes != "" || !saysMuch(a) {
-			t.section(a, section)
-			continue
-		}
+		known := false
 		for i := range m.Nodes {
-			if m.Nodes[i].Section == section && a.Nodes[i].Known() {
-				names = append(names, section)
-				break
-			}
+			known = known || m.Nodes[i].Section == section && a.Nodes[i].Known()
+		}
+		switch {
+		case t.o.All || t.o.Nodes != "" || known && !saysMuch(a):
+			t.section(a, section)
+		case known:
+			names = append(names, section)
 		}
 	}
 	if len(names) > 0 {
@@ -138,6 +138,17 @@ func saysMuch(a *account.Account) bool {
 	m := a.Model()
 	for i := range m.Nodes {
 		if n := &m.Nodes[i]; n.Section == "" && n.Level > 0 && a.Nodes[i].Known() {
+			return true
+		}
+	}
+	return false
+}
+
+// saysAnything reports whether a node outside the main tree is known.
+func saysAnything(a *account.Account) bool {
+	m := a.Model()
+	for i := range m.Nodes {
+		if m.Nodes[i].Section != "" && a.Nodes[i].Known() {
 			return true
 		}
 	}

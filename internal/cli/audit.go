@@ -25,7 +25,7 @@ counts. The exit status is 1 if the recording contradicts itself.`,
 	}
 	c.addModel(cmd)
 	c.addParams(cmd)
-	cmd.Flags().StringVar(&c.by, "by", "run", "one audit for each `run|interval|cpu|…`")
+	cmd.Flags().StringVar(&c.by, "by", "run", "one audit for each `KIND`, as for report")
 	c.addOutput(cmd, "text", "json")
 	return cmd
 }

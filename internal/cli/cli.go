@@ -96,6 +96,7 @@ func printable(r rune) rune {
 }
 
 func (a *app) root() *cobra.Command {
+	cobra.EnableCommandSorting = false // they are listed in the order in which one meets them
 	root := &cobra.Command{
 		Use:   "cyclestack",
 		Short: "Says where a program's CPU cycles went",

@@ -39,7 +39,7 @@ different things on different processors.`,
 	c.addModel(cmd)
 	c.addParams(cmd)
 	c.addNodes(cmd)
-	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `"+strings.Join(byNames(), "|")+"` (several by commas)")
+	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(byNames(), ", "))
 	c.addOutput(cmd, report.Formats...)
 	return cmd
 }
