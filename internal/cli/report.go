@@ -70,8 +70,7 @@ func (a *app) accounts(c *common, files []string, writer func(io.Writer) (report
 		if err != nil {
 			return usageError("%v", err)
 		}
-		r := reporter{s: s, w: w, by: by, files: files, total: counts.NewTotal(by)}
-		return r.run()
+		return newReporter(s, w, by, files...).run()
 	})
 }
 
@@ -109,19 +108,42 @@ func parseBy(text string) (by counts.By, err error) {
 
 // A reporter turns the tables of a report's files into accounts.
 type reporter struct {
-	s     *session
-	w     report.Writer
-	by    counts.By
-	files []string
-	total *counts.Total
+	s      *session
+	w      report.Writer
+	by     counts.By
+	files  []string
+	total  *counts.Total
+	need   string // what the command needs of a recording's scopes, if its user cannot choose them
+	prefer string // the method to use if the user names none; "" is the one that fits best
+	// places finds what is to be accounted for in a table; nil is each scope.
+	places func(*counts.Table) ([]place, error)
 
 	begun   bool
 	kind    string
-	any     bool // an account with at least one known node was written
-	written int
+	known   bool     // an account with at least one known node was written
 	events  []string // of the first table, for the error if nothing can be made of them
 	binding *account.Binding
 	reuse   *account.Account
+}
+
+// A place is what one account is about.
+type place struct {
+	account.Place
+	scope *counts.Scope // how it is called, if not as the row of the table
+	note  string        // what was assumed to find it
+}
+
+func newReporter(s *session, w report.Writer, by counts.By, files ...string) *reporter {
+	return &reporter{s: s, w: w, by: by, files: files, total: counts.NewTotal(by), places: eachScope}
+}
+
+// eachScope is every row of a table by itself.
+func eachScope(t *counts.Table) ([]place, error) {
+	list := make([]place, len(t.Scopes))
+	for i := range list {
+		list[i].Self = i
+	}
+	return list, nil
 }
 
 func (r *reporter) run() error {
@@ -133,7 +155,7 @@ func (r *reporter) run() error {
 			return err
 		}
 	}
-	if !r.any {
+	if !r.known {
 		return inputError(r.nothing())
 	}
 	return r.w.End()
@@ -142,7 +164,7 @@ func (r *reporter) run() error {
 // table takes one table of a file: an interval joins the total of its run,
 // unless each interval is asked for.
 func (r *reporter) table(src source.Reader, t *counts.Table, file string) error {
-	if err := r.s.settle(t, file, ""); err != nil {
+	if err := r.s.settle(t, file, r.prefer); err != nil {
 		return err
 	}
 	r.kind = src.Kind()
@@ -155,6 +177,9 @@ func (r *reporter) table(src source.Reader, t *counts.Table, file string) error 
 		}
 	}
 	if err := r.total.Add(t); err != nil {
+		if r.need != "" {
+			return inputError(fmt.Errorf("%s: %v; %s", file, err, r.need))
+		}
 		return usageError("--by %s: %s: %v", r.s.c.by, file, err)
 	}
 	if r.by.Has(counts.Interval) {
@@ -175,10 +200,19 @@ func (r *reporter) flush() error {
 	if r.binding == nil || r.binding.Layout != t.Layout {
 		r.binding, r.reuse = r.s.method.Bind(t.Layout), nil
 	}
-	for scope := range t.Scopes {
-		r.reuse = r.binding.Evaluate(t, account.Place{Self: scope}, r.reuse)
-		r.any = r.any || r.reuse.Known()
-		r.written++
+	places, err := r.places(t)
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		r.reuse = r.binding.Evaluate(t, p.Place, r.reuse)
+		r.known = r.known || r.reuse.Known()
+		if p.scope != nil {
+			r.reuse.Scope = *p.scope
+		}
+		if p.note != "" {
+			r.reuse.Notes = append(slices.Clone(r.reuse.Notes), p.note)
+		}
 		if err := r.w.Account(r.reuse); err != nil {
 			return err
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/report"
-	"github.com/cyclestack/cyclestack/source"
 )
 
 // smtModel is the method that the smt command uses.
@@ -67,85 +66,25 @@ func (a *app) runSMT(c *common, siblings, file string) error {
 		if err != nil {
 			return usageError("%v", err)
 		}
-		r := smtReporter{s: s, w: w, file: file, siblings: siblings, total: counts.NewTotal(by.With(counts.CPU)), intervals: by.Has(counts.Interval)}
+		r := newReporter(s, w, by.With(counts.CPU), file)
+		r.prefer, r.need = smtModel, "smt needs counts of each logical processor (perf stat -A)"
+		r.places = func(t *counts.Table) ([]place, error) { return cores(t, siblings) }
 		return r.run()
 	})
 }
 
-// An smtReporter makes an account for each core.
-type smtReporter struct {
-	s         *session
-	w         report.Writer
-	file      string
-	siblings  string
-	total     *counts.Total
-	intervals bool
-	kind      string
-	begun     bool
-	known     bool
-}
-
-func (r *smtReporter) run() error {
-	if err := tablesOf(r.file, r.table); err != nil {
-		return err
-	}
-	if err := r.flush(); err != nil {
-		return err
-	}
-	if !r.known {
-		return inputError(fmt.Errorf("%s: no core's occupancy can be computed: it needs %s", r.file, strings.Join(r.s.method.Inputs(), ", ")))
-	}
-	return r.w.End()
-}
-
-func (r *smtReporter) table(src source.Reader, t *counts.Table, file string) error {
-	if err := r.s.settle(t, file, smtModel); err != nil {
-		return err
-	}
-	r.kind = src.Kind()
-	if r.total.Begins(t) {
-		if err := r.flush(); err != nil {
-			return err
-		}
-	}
-	if err := r.total.Add(t); err != nil {
-		return inputError(fmt.Errorf("%s: %v; smt needs counts of each logical processor (perf stat -A)", file, err))
-	}
-	if r.intervals {
-		return r.flush()
-	}
-	return nil
-}
-
-func (r *smtReporter) flush() error {
-	t := r.total.Table()
-	if t == nil {
-		return nil
-	}
-	pairs, note, err := pair(t, r.siblings)
+// cores are the pairs of logical processors that share a core.
+func cores(t *counts.Table, siblings string) ([]place, error) {
+	pairs, note, err := pair(t, siblings)
 	if err != nil {
-		return usageError("%v", err)
+		return nil, usageError("%v", err)
 	}
-	if !r.begun {
-		r.begun = true
-		if err := r.w.Begin(r.s.header(r.kind, []string{r.file})); err != nil {
-			return err
-		}
-	}
-	binding := r.s.method.Bind(t.Layout)
+	var list []place
 	for _, p := range pairs {
-		acc := binding.Evaluate(t, account.Place{Self: p[0], LP: p}, nil)
-		acc.Scope = core(t, p)
-		if note != "" {
-			acc.Notes = append(slices.Clone(acc.Notes), note)
-		}
-		r.known = r.known || acc.Known()
-		if err := r.w.Account(acc); err != nil {
-			return err
-		}
+		scope := core(t, p)
+		list = append(list, place{account.Place{Self: p[0], LP: p}, &scope, note})
 	}
-	r.total.Reset()
-	return nil
+	return list, nil
 }
 
 // core is the scope of a pair of logical processors.
