@@ -1,0 +1,42 @@
+package account_test
+
+import (
+	"fmt"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/source"
+)
+
+// The account of a recorded perf stat.
+func Example() {
+	f, err := source.Open("../examples/power7-cpi.txt")
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	cat, _ := model.Embedded()
+	cpu, _ := cat.CPU("power7")
+	m, _ := cat.Model("power7-cpi", cpu.Name)
+	events, _ := cat.Events(cpu)
+	method, _ := account.Compile(m, cpu, events, account.Options{})
+
+	total := counts.NewTotal(0) // sums intervals and CPUs, if there are any
+	for f.Next() {
+		if err := total.Add(f.Table()); err != nil {
+			panic(err)
+		}
+	}
+	t := total.Table()
+	a := method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)
+	fmt.Printf("%.4f cycles per instruction, %.4f of them stalled\n", a.Value("RUN_CPI"), a.Value("STALL_CPI"))
+	for _, i := range a.Bottleneck {
+		fmt.Println(m.Nodes[i].Name)
+	}
+	// Output:
+	// 16.7703 cycles per instruction, 15.0361 of them stalled
+	// STALL_CPI
+	// LSU_STALL_CPI
+	// LSU_STALL_DCACHE_MISS_CPI
+}

@@ -1,0 +1,60 @@
+package source_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/source"
+)
+
+// What wrote a recording is told from its content.
+func Example() {
+	f, err := source.Open("../examples/smt-skylakex.csv")
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	for f.Next() {
+		t := f.Table()
+		fmt.Printf("%s from %s: %d events, %d scopes\n", f.Kind(), t.CPU, len(t.Columns), len(t.Scopes))
+	}
+	// Output: perf-stat-csv from skylakex: 4 events, 2 scopes
+}
+
+func TestNew(t *testing.T) {
+	for text, want := range map[string]string{
+		"Lat Threshold | Sample Count\n3 | 10\n4 | 5\n":                     "threshold-table",
+		" Performance counter stats for 'x':\n\n  1,000  cycles\n":          "perf-stat-text",
+		"1000,,cycles,100,100.00,,\n2000,,instructions,100,100.00,,\n":      "perf-stat-csv",
+		`{"counter-value" : "5.0", "unit" : "", "event" : "cycles"}` + "\n": "perf-stat-json",
+	} {
+		r, err := source.New(strings.NewReader(text), "x")
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if !r.Next() || r.Kind() != want {
+			t.Errorf("%q is %s (%v), want %s", text, r.Kind(), r.Err(), want)
+		}
+	}
+	if _, err := source.New(strings.NewReader("Dear reader,\n"), "x"); !errors.Is(err, source.ErrFormat) {
+		t.Errorf("a letter: %v", err)
+	}
+	if _, err := source.New(strings.NewReader(""), "x"); err == nil || err.Error() != "x: empty" {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := source.Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if _, err := source.Open(dir); err == nil || !strings.Contains(err.Error(), "is a directory") {
+		t.Errorf("a directory: %v", err)
+	}
+}
