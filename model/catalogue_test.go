@@ -196,9 +196,12 @@ func TestConcurrentUse(t *testing.T) {
 				}
 				table.Lookup("cycles:u")
 				for _, info := range cat.Models(p.Name) {
-					if _, err := cat.Model(info.Name, p.Name); err != nil {
+					m, err := cat.Model(info.Name, p.Name)
+					if err != nil {
 						t.Error(err)
+						continue
 					}
+					Lint(cat, m)
 				}
 			})
 		}
@@ -230,11 +233,10 @@ func benchmarkStart(b *testing.B, cat *Catalogue, id string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := cat.Events(p); err != nil {
+	if _, err := cat.Model("", p.Name); err != nil {
 		b.Fatal(err)
 	}
-	var none *UnknownModelError
-	if _, err := cat.Model("", p.Name); err != nil && !errors.As(err, &none) {
+	if _, err := cat.Events(p); err != nil {
 		b.Fatal(err)
 	}
 }

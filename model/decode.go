@@ -368,7 +368,17 @@ func (p position) with(q position) position {
 }
 
 func (p place) errorf(format string, args ...any) *Error {
-	return &Error{File: p.file, Line: p.line, Msg: fmt.Sprintf(format, args...)}
+	return &Error{File: p.file, Line: p.line, Msg: oneLine(fmt.Sprintf(format, args...))}
+}
+
+// oneLine makes a message with names out of a file fit on a line.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
 }
 
 // isBlock reports whether a value is a multi-line string with a newline, which

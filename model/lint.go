@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/metric"
 )
 
 // Severity says how much a [Finding] matters.
@@ -201,7 +203,7 @@ type linter struct {
 }
 
 func (l *linter) report(at place, severity Severity, format string, args ...any) {
-	f := Finding{at.file, max(at.line, 1), severity, fmt.Sprintf(format, args...)}
+	f := Finding{at.file, max(at.line, 1), severity, oneLine(fmt.Sprintf(format, args...))}
 	if key := f.String(); !l.reported[key] {
 		if l.reported == nil {
 			l.reported = map[string]bool{}
@@ -217,28 +219,37 @@ func (l *linter) sorted() []Finding {
 }
 
 // parse makes sure that the formulas of a model that was made by hand are
-// parsed; those of one from a file are.
+// parsed. Those of one from a file are, and are not touched: it may be in use.
 func (l *linter) parse() {
-	fail := func(at place, err error) {
+	m := l.m
+	set := func(to **Expr, src string, at place) {
+		if *to != nil || src == "" {
+			return
+		}
+		e, err := metric.Parse(src)
 		if err != nil {
 			l.report(at, SevError, "%v", err)
+			return
 		}
+		*to = e
 	}
-	m := l.m
-	var err error
-	m.of, err = m.OfExpr()
-	fail(m.head.at("of"), err)
+	set(&m.of, m.Of, m.head.at("of"))
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
-		n.expr, err = n.Expr()
-		fail(n.pos.at("formula"), err)
-		n.threshold, err = n.ThresholdExpr()
-		fail(n.pos.at("threshold"), err)
+		if n.expr == nil {
+			set(&n.expr, n.Formula, place{file: n.File, line: n.Line})
+			if n.expr != nil {
+				n.uses = n.expr.Names()
+			}
+		}
+		set(&n.threshold, n.Threshold, place{file: n.File, line: n.Line})
 	}
 	for i := range m.Relations {
 		r := &m.Relations[i]
-		r.left, r.right, r.when, err = r.Exprs()
-		fail(place{file: r.File, line: r.Line}, err)
+		at := place{file: r.File, line: r.Line}
+		set(&r.left, r.Left, at)
+		set(&r.right, r.Right, at)
+		set(&r.when, r.When, at)
 	}
 }
 

@@ -161,7 +161,7 @@ func TestLintHandMade(t *testing.T) {
 			{Name: "B", Formula: "1 +", Level: 1, Path: "B", Title: "t", About: "a", File: "m", Line: 9},
 		}}
 	found := Lint(cat, m)
-	if len(found) != 1 || !strings.Contains(found[0].Msg, "formula: offset 3") {
+	if len(found) != 1 || !strings.Contains(found[0].Msg, "formula: offset 3") || found[0].Line != 9 {
 		t.Errorf("got %v", found)
 	}
 }

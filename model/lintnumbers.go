@@ -15,7 +15,6 @@ const draws = 2000
 type trial struct {
 	m     *Model
 	slots map[string]int
-	of    *metric.Program
 	nodes []*metric.Program // nil for a rest, and for what cannot be evaluated
 	order []int             // of evaluation
 	in    []float64

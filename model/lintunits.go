@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/metric"
@@ -20,6 +21,9 @@ func (l *linter) units() {
 		case err != nil:
 			l.report(at, severity, "%s: %v", what, err)
 		case known && got.Known() && !got.Equal(want):
+			if slices.ContainsFunc(e.Names(), func(name string) bool { _, ok := of(name); return !ok }) {
+				severity = SevNote // it may be that name's unit that is missing
+			}
 			l.report(at, severity, "%s comes to %s, which should be %s", what, got, want)
 		}
 	}

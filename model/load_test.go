@@ -400,6 +400,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add(top + node("A", `formula = "B"`) + node("B", "rest = true", `parent = "A"`))
 	f.Add("extends = \"fuzz\"\n")
+	f.Add(top + "[[node]]\nname = \"\"\"two\nlines\"\"\"\n")
 	f.Add("cpus = [\"skylakex\"]\nname = \"fuzz\"\n[parameter]\nname = \"x\"\n")
 	f.Add("node = [{name = \"A\", formula = \"1\"}]\n" + top)
 	cat := testCatalogue(f)

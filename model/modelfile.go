@@ -107,6 +107,7 @@ func decodeModel(data []byte, file string) (*modelFile, error) {
 		table: func(list string, at position) func(key string) any {
 			field, pos := f.add(list)
 			if pos != nil {
+				at.keys = make([]keyPlace, 0, 8) // few tables have more
 				*pos = at
 				last = pos
 			}
