@@ -506,12 +506,12 @@ func (b *Binding) operands(a *Account, i int) []Operand {
 		}
 		return ops
 	}
-	raw, err := metric.Parse(c.Model.Nodes[i].Formula)
+	formula, err := c.Model.Nodes[i].Expr()
 	if err != nil {
 		return nil
 	}
 	var ops []Operand
-	for _, name := range raw.Names() {
+	for _, name := range formula.Names() {
 		switch j, isNode := c.nodeIndex[name]; {
 		case isNode:
 			ops = append(ops, b.nodeOperand(a, j))

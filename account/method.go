@@ -74,7 +74,7 @@ func Compile(m *model.Model, cpu *model.CPU, events *model.EventTable, opt Optio
 		c.shares[i] = m.Of != "" && m.Nodes[i].Unit == ""
 		c.closureNames[i] = "children of " + m.Nodes[i].Name + " sum to it"
 	}
-	if err := c.parseAll(); err != nil {
+	if err := c.prepare(); err != nil {
 		return nil, err
 	}
 	return c, c.sort()
@@ -117,53 +117,45 @@ func (c *Method) unknownParam(name string) error {
 	return fmt.Errorf("%s has no parameter %s; it has %s", c.Model.Name, name, strings.Join(names, ", "))
 }
 
-func (c *Method) parseAll() error {
+// prepare puts the parameters into the model's formulas and registers the
+// inputs that these name.
+func (c *Method) prepare() error {
 	m := c.Model
-	var err error
-	if m.Of != "" {
-		if c.of, err = c.parse(m.Of); err != nil {
-			return fmt.Errorf("%s: of: %w", m.File, err)
-		}
+	of, err := m.OfExpr()
+	if err != nil {
+		return fmt.Errorf("%s: of: %w", m.File, err)
 	}
+	c.of = c.fold(of)
 	c.formulas = make([]*metric.Expr, len(m.Nodes))
 	c.thresholds = make([]*metric.Expr, len(m.Nodes))
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
-		if !n.Rest {
-			if c.formulas[i], err = c.parse(n.Formula); err != nil {
-				return fmt.Errorf("%s:%d: %s: %w", m.File, n.Line, n.Name, err)
-			}
+		formula, err := n.Expr()
+		if err != nil {
+			return fmt.Errorf("%s:%d: %s: %w", n.File, n.Line, n.Name, err)
 		}
-		if n.Threshold != "" {
-			if c.thresholds[i], err = c.parse(n.Threshold); err != nil {
-				return fmt.Errorf("%s:%d: threshold of %s: %w", m.File, n.Line, n.Name, err)
-			}
+		threshold, err := n.ThresholdExpr()
+		if err != nil {
+			return fmt.Errorf("%s:%d: threshold of %s: %w", n.File, n.Line, n.Name, err)
 		}
+		c.formulas[i], c.thresholds[i] = c.fold(formula), c.fold(threshold)
 	}
 	c.relations = make([]relation, len(m.Relations))
 	for i := range m.Relations {
 		r := &m.Relations[i]
-		for _, f := range []struct {
-			text string
-			to   **metric.Expr
-		}{{r.Left, &c.relations[i].left}, {r.Right, &c.relations[i].right}, {r.When, &c.relations[i].when}} {
-			if f.text == "" {
-				continue
-			}
-			if *f.to, err = c.parse(f.text); err != nil {
-				return fmt.Errorf("%s:%d: relation %q: %w", m.File, r.Line, r.Name, err)
-			}
+		left, right, when, err := r.Exprs()
+		if err != nil {
+			return fmt.Errorf("%s:%d: relation %q: %w", r.File, r.Line, r.Name, err)
 		}
+		c.relations[i] = relation{c.fold(left), c.fold(right), c.fold(when)}
 	}
 	return nil
 }
 
-// parse parses a formula, puts in the parameters and registers the inputs that
-// it names.
-func (c *Method) parse(text string) (*metric.Expr, error) {
-	e, err := metric.Parse(text)
-	if err != nil {
-		return nil, err
+// fold puts the parameters into a formula, nil if there is none.
+func (c *Method) fold(e *metric.Expr) *metric.Expr {
+	if e == nil {
+		return nil
 	}
 	e = e.Fold(metric.Constants{Value: c.param, Literal: c.literal})
 	for _, name := range e.Names() {
@@ -171,7 +163,7 @@ func (c *Method) parse(text string) (*metric.Expr, error) {
 			c.addInput(name)
 		}
 	}
-	return e, nil
+	return e
 }
 
 func (c *Method) param(name string) (float64, bool) {
