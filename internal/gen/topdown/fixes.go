@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+//go:embed fixes.toml
+var fixesTOML []byte
+
+// A fix is a table of fixes.toml: what a metric file has wrong, or says in a
+// way that does not fit the models, and what is put in its place.
+type fix struct {
+	Models []string // stems; empty for all that have the metric
+	Metric string
+	Field  string // one of fixFields
+	From   string // what the file has: if that changes, the fix must be looked at again
+	To     string
+	Reason string
+
+	// Unchecked fixes change the value on purpose: it is not held against the
+	// vendor's expanded formula, nor are the values computed from it.
+	Unchecked bool
+
+	used map[string]bool // by stem
+}
+
+// fixFields are what a fix can change. "part" replaces a part of BaseFormula,
+// "formula" all of it, by one in the spelling of the models; so does
+// "threshold". "drop" leaves the metric out.
+var fixFields = []string{"parent", "part", "formula", "threshold", "drop"}
+
+type fixes []*fix
+
+func parseFixes(data []byte) (fixes, error) {
+	var f struct{ Fix fixes }
+	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return nil, fmt.Errorf("fixes.toml: %w", err)
+	}
+	for _, x := range f.Fix {
+		if x.Metric == "" || x.Reason == "" || !slices.Contains(fixFields, x.Field) {
+			return nil, fmt.Errorf("fixes.toml: a fix of %q: it needs a metric, a reason and one of the fields %q", x.Metric, fixFields)
+		}
+		x.used = map[string]bool{}
+	}
+	return f.Fix, nil
+}
+
+// find returns the fixes of a metric's field and marks them as used.
+func (all fixes) find(stem, metric, field string) fixes {
+	var found fixes
+	for _, x := range all {
+		if x.Metric == metric && x.Field == field && (len(x.Models) == 0 || slices.Contains(x.Models, stem)) {
+			x.used[stem] = true
+			found = append(found, x)
+		}
+	}
+	return found
+}
+
+// unchecked reports whether a metric's value differs from the vendor's on
+// purpose.
+func (all fixes) unchecked(stem, metric string) bool {
+	return slices.ContainsFunc(all, func(x *fix) bool { return x.Metric == metric && x.Unchecked && x.used[stem] })
+}
+
+// unused returns an error if a fix mends nothing.
+func (all fixes) unused() error {
+	var errs []error
+	for _, x := range all {
+		if len(x.used) == 0 {
+			errs = append(errs, fmt.Errorf("fixes.toml: there is no %s to mend any more", x.Metric))
+		}
+		for _, stem := range x.Models {
+			if !x.used[stem] {
+				errs = append(errs, fmt.Errorf("fixes.toml: %s: there is nothing to mend in %s any more", x.Metric, stem))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// replace applies the fixes of a field that holds one value.
+func (all fixes) replace(stem, metric, field, value string) (string, error) {
+	for _, x := range all.find(stem, metric, field) {
+		if x.From != value {
+			return "", fmt.Errorf("%s: %s is %q, and not %q as fixes.toml expects", metric, field, value, x.From)
+		}
+		value = x.To
+	}
+	return value, nil
+}
+
+//go:embed info.csv
+var infoCSV []byte
+
+// An info is what info.csv says about an informational metric.
+type info struct {
+	section string
+	unit    string // "" for a share
+	percent bool   // the vendor multiplies it by 100
+	order   int    // of the section
+}
+
+func parseInfo(data []byte) (map[string]info, error) {
+	rows, err := readCSV("info.csv", data, "name", "section", "unit")
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]info, len(rows))
+	sections := map[string]int{}
+	for _, r := range rows {
+		if _, ok := sections[r[1]]; !ok {
+			sections[r[1]] = len(sections)
+		}
+		i := info{section: r[1], unit: r[2], percent: r[2] == "percent", order: sections[r[1]]}
+		if i.percent || r[2] == "share" {
+			i.unit = ""
+		}
+		if _, ok := all[r[0]]; ok {
+			return nil, fmt.Errorf("info.csv: %s is there twice", r[0])
+		}
+		all[r[0]] = i
+	}
+	return all, nil
+}
+
+//go:embed inputs.csv
+var inputsCSV []byte
+
+// spellings are what is counted for an event that a formula cannot name, by
+// model and event.
+type spellings map[[2]string][]string
+
+func parseSpellings(data []byte) (spellings, error) {
+	rows, err := readCSV("inputs.csv", data, "models", "event", "perf")
+	if err != nil {
+		return nil, err
+	}
+	all := spellings{}
+	for _, r := range rows {
+		for _, stem := range strings.Fields(r[0]) {
+			key := [2]string{stem, strings.ToUpper(r[1])}
+			if all[key] != nil {
+				return nil, fmt.Errorf("inputs.csv: %s of %s is there twice", r[1], stem)
+			}
+			all[key] = strings.Fields(r[2])
+		}
+	}
+	return all, nil
+}
+
+//go:embed latency.csv
+var latencyCSV []byte
+
+func parseLatencies(data []byte) (map[string]latencies, error) {
+	rows, err := readCSV("latency.csv", data, "model", "event", "mean")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]latencies{}
+	for _, r := range rows {
+		mean, err := strconv.ParseFloat(r[2], 64)
+		if err != nil {
+			return nil, fmt.Errorf("latency.csv: %s: %w", r[1], err)
+		}
+		if all[r[0]].means == nil {
+			all[r[0]] = latencies{means: map[string]float64{}, source: "the mean of measurements of the project pmu-tools; measure your own"}
+		}
+		all[r[0]].means[r[1]] = mean
+	}
+	return all, nil
+}
+
+//go:embed thresholds.csv
+var thresholdsCSV []byte
+
+// parseThresholds returns the thresholds of the efficient cores' nodes.
+func parseThresholds(data []byte) (map[string]string, error) {
+	rows, err := readCSV("thresholds.csv", data, "name", "above")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for _, r := range rows {
+		all[r[0]] = r[0] + " > " + r[1]
+	}
+	return all, nil
+}
+
+// readCSV reads the rows of a table with the given header.
+func readCSV(name string, data []byte, header ...string) ([][]string, error) {
+	r := csv.NewReader(bytes.NewReader(data))
+	r.Comment = '#'
+	r.FieldsPerRecord = len(header)
+	rows, err := r.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(rows) == 0 || !slices.Equal(rows[0], header) {
+		return nil, fmt.Errorf("%s: its columns are not %q", name, header)
+	}
+	return rows[1:], nil
+}

@@ -1,0 +1,87 @@
+// Command topdown writes the models of Intel's top-down analysis,
+// model/data/models/tma, from the metric files of Intel's perfmon repository.
+//
+// It is run by go generate, with the folder that holds the repository as
+// intel-perfmon, its commit in the file COMMIT, in the environment:
+//
+//	CYCLESTACK_VENDOR_DATA=DIR go generate ./internal/gen/topdown
+//
+// A metric file states each formula twice: written out down to events, under
+// one-letter aliases (Formula), and in terms of events and other metrics
+// (BaseFormula). The models are made from the second, which shows the method,
+// and checked against the first: for random counts, with SMT on and off, every
+// node must have the value of the vendor's own expression. What the files have
+// wrong is put right by fixes.toml, one reason each; any other fault ends the
+// run, because a fault that nobody has looked at must not be shipped.
+//
+// Names stay the vendor's, without the prefix "tma_". Values are shares from 0
+// to 1 where the vendor has percentages. Sentences of the vendor are not taken
+// over; titles and explanations are in model/data/texts.toml.
+//
+// A processor's file states only what differs from that of the processor it
+// extends; processors.go says which that is. The files of processors for which
+// there is no metric file (Sandy Bridge, Ivy Bridge, the efficient cores of
+// hybrid processors) are written by hand and lie beside the generated ones.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+//go:generate go run . -vendor $CYCLESTACK_VENDOR_DATA -o ../../../model/data/models/tma
+
+func main() {
+	vendor := flag.String("vendor", "", "folder of the vendors' files")
+	out := flag.String("o", "", "folder to write the models to")
+	flag.Parse()
+	if *vendor == "" || *out == "" || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "usage: topdown -vendor DIR -o DIR (go generate takes the first from CYCLESTACK_VENDOR_DATA)")
+		os.Exit(2)
+	}
+	if err := run(*vendor, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "topdown:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes all models, or none if one cannot be made.
+func run(vendor, out string) error {
+	files, err := generate(filepath.Join(vendor, "intel-perfmon"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(out, f.name), f.data, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A file is a generated model.
+type file struct {
+	name string
+	data []byte
+}
+
+// generate makes the models from a copy of the perfmon repository.
+func generate(dir string) ([]file, error) {
+	g, err := newGenerator(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []file
+	for i := range processors {
+		p := &processors[i]
+		m, err := g.model(p)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.stem, err)
+		}
+		g.models[p.stem] = m
+		files = append(files, file{p.stem + ".toml", m.write(g.models[p.extends], g.commit)})
+	}
+	return files, g.fixes.unused()
+}

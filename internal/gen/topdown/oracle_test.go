@@ -1,0 +1,375 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/modeltest"
+	"github.com/cyclestack/cyclestack/internal/testshared"
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/source"
+)
+
+// An oracle is a set of counts and what another implementation of top-down
+// analysis makes of it.
+type oracle struct {
+	CPU   string `json:"cpu"`
+	Nodes map[string]struct {
+		Level      int     `json:"level"`
+		Value      float64 `json:"value"`
+		Flagged    bool    `json:"flagged"`
+		OutOfRange bool    `json:"out_of_range"`
+	} `json:"nodes"`
+	Info map[string]float64 `json:"info"`
+}
+
+// A difference is a line of testdata/differences.csv: a value of the other
+// implementation that is not ours, and why.
+type difference struct {
+	cpus  string // patterns, separated by blanks, of the sets of counts
+	node  string // pattern of the node's name
+	right string // "ours", "theirs", "both" (two methods), "unknown"
+	used  bool
+}
+
+// TestOracle compares all nodes, their flags and the informational figures
+// with the values of an independent implementation, for one set of counts per
+// processor. Every difference must be listed with the reason.
+func TestOracle(t *testing.T) {
+	dir := testshared.Dir(t, "oracle", "tma")
+	files, err := filepath.Glob(filepath.Join(dir, "*.csv"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no oracles in %s: %v", dir, err)
+	}
+	cat, err := model.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := readDifferences(t)
+	var all tally
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".csv")
+		t.Run(name, func(t *testing.T) {
+			all.add(compareOracle(t, cat, name, file, known))
+		})
+	}
+	for _, d := range known {
+		if !d.used {
+			t.Errorf("testdata/differences.csv: %s on %s is no difference any more", d.node, d.cpus)
+		}
+	}
+	t.Logf("nodes %d, equal %d (%.1f %%), of levels 1 and 2 %d, equal %d; flags %d, equal %d; informational %d, equal %d",
+		all.nodes, all.equal, 100*float64(all.equal)/float64(all.nodes), all.top, all.topEqual, all.flags, all.flagsEqual, all.infos, all.infosEqual)
+	if all.topEqual != all.top {
+		t.Errorf("%d of %d nodes of levels 1 and 2 are equal", all.topEqual, all.top)
+	}
+}
+
+// A tally counts what was compared.
+type tally struct{ nodes, equal, top, topEqual, flags, flagsEqual, infos, infosEqual int }
+
+func (t *tally) add(o tally) {
+	t.nodes += o.nodes
+	t.equal += o.equal
+	t.top += o.top
+	t.topEqual += o.topEqual
+	t.flags += o.flags
+	t.flagsEqual += o.flagsEqual
+	t.infos += o.infos
+	t.infosEqual += o.infosEqual
+}
+
+// equalEnough is the largest relative difference of equal values.
+const equalEnough = 1e-6
+
+func isEqual(a, b float64) bool {
+	return math.Abs(a-b) <= equalEnough*max(math.Abs(a), math.Abs(b))
+}
+
+func compareOracle(t *testing.T, cat *model.Catalogue, name, file string, known []*difference) tally {
+	var want oracle
+	data, err := os.ReadFile(strings.TrimSuffix(file, ".csv") + ".expected.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	a := evaluate(t, cat, want.CPU, file)
+	c := oracleTest{t: t, set: name, known: known, a: a, m: a.Model()}
+	c.groups = issueGroups(t, a.CPU().Name)
+	c.theirs = want
+	c.tree()
+	c.infos()
+	return c.tally
+}
+
+// evaluate makes the account of the counts in a file, with SMT off.
+func evaluate(t *testing.T, cat *model.Catalogue, cpuID, file string) *account.Account {
+	t.Helper()
+	cpu, err := cat.CPU(cpuID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := cat.Model("tma", cpu.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := cat.Events(cpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	method, err := account.Compile(m, cpu, events, account.Options{Params: map[string]float64{"#smt_on": 0, "#num_cpus_online": 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := source.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if !r.Next() {
+		t.Fatalf("%s: no counts: %v", file, r.Err())
+	}
+	table := r.Table()
+	return method.Bind(table.Layout).Evaluate(table, account.Place{Self: 0}, nil).Clone()
+}
+
+// A oracleTest is of one account with one oracle.
+type oracleTest struct {
+	t      *testing.T
+	set    string
+	known  []*difference
+	a      *account.Account
+	m      *model.Model
+	theirs oracle
+	groups map[string][]string // issues by node
+	tally
+}
+
+// renamed are nodes that the vendor has given other names since.
+var renamed = map[string]string{"DRAM_Bound": "L3_Miss_Bound"}
+
+// ours returns our node for a path of theirs, by its last name: some hang below
+// another node.
+func (c *oracleTest) ours(p string) (int, bool) {
+	name := lastName(p)
+	i, ok := c.a.Node(name)
+	if !ok {
+		i, ok = c.a.Node(renamed[name])
+	}
+	if !ok || c.m.Nodes[i].Section != "" {
+		return 0, false
+	}
+	return i, true
+}
+
+func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
+// excused reports whether a difference is listed.
+func (c *oracleTest) excused(node string) bool {
+	for _, d := range c.known {
+		if ok, _ := path.Match(d.node, node); !ok {
+			continue
+		}
+		for _, pattern := range strings.Fields(d.cpus) {
+			if ok, _ := path.Match(pattern, c.set); ok {
+				d.used = true
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (c *oracleTest) tree() {
+	for _, p := range slices.Sorted(keys(c.theirs.Nodes)) {
+		want := c.theirs.Nodes[p]
+		c.nodes++
+		i, ok := c.ours(p)
+		got := math.NaN()
+		if ok {
+			got = c.a.Nodes[i].Value
+		}
+		name := lastName(p)
+		equal := isEqual(got, want.Value) || want.Value == 0 && got == 0
+		if equal {
+			c.equal++
+		}
+		if want.Level <= 2 {
+			c.top++
+			if equal {
+				c.topEqual++
+			}
+		}
+		if !equal && !c.excused(name) {
+			why := ""
+			if ok {
+				why = c.a.Why(i)
+			}
+			c.t.Errorf("%s = %v, want %v %s", p, got, want.Value, why)
+		}
+		if ok && equal {
+			c.flag(p, i)
+		}
+	}
+	theirs := map[string]bool{}
+	for p := range c.theirs.Nodes {
+		name := lastName(p)
+		theirs[name], theirs[renamed[name]] = true, true
+	}
+	for i := range c.m.Nodes {
+		if n := &c.m.Nodes[i]; n.Section == "" && !theirs[n.Name] && !c.excused(n.Name) {
+			c.t.Errorf("%s is not in the oracle", n.Path)
+		}
+	}
+}
+
+// flag compares whether a node is over its threshold. The other implementation
+// flags a node too if another with the same issue is flagged, and does not if
+// its value is outside its range.
+func (c *oracleTest) flag(p string, i int) {
+	want := c.theirs.Nodes[p]
+	got := c.a.Nodes[i].Flagged
+	if want.Flagged && !got {
+		got = c.related(p)
+	}
+	if got && want.OutOfRange {
+		got = want.Flagged
+	}
+	c.flags++
+	if got == want.Flagged {
+		c.flagsEqual++
+		return
+	}
+	if !c.excused(c.m.Nodes[i].Name + "/flag") {
+		c.t.Errorf("%s: flagged %v, want %v", p, got, want.Flagged)
+	}
+}
+
+// related reports whether another node with an issue of the node at p is
+// flagged.
+func (c *oracleTest) related(p string) bool {
+	name := lastName(p)
+	for _, issue := range c.groups[name] {
+		for other, issues := range c.groups {
+			if other == name || !slices.Contains(issues, issue) {
+				continue
+			}
+			for q, n := range c.theirs.Nodes {
+				if lastName(q) == other && n.Flagged {
+					return true
+				}
+			}
+			if i, ok := c.a.Node(other); ok && c.m.Nodes[i].Section != "" && (c.a.Nodes[i].Flagged || c.m.Nodes[i].Threshold == "") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// infos compares the informational figures, which the other implementation
+// names without their groups.
+func (c *oracleTest) infos() {
+	for _, name := range slices.Sorted(keys(c.theirs.Info)) {
+		want := c.theirs.Info[name]
+		c.tally.infos++
+		got := math.NaN()
+		why := "there is none"
+		for i := range c.m.Nodes {
+			n := &c.m.Nodes[i]
+			if n.Section != "" && strings.HasSuffix(n.Name, "_"+strings.TrimPrefix(name, "PCT_")) && (math.IsNaN(got) || strings.Count(n.Name, "_") < 3) {
+				got, why = c.a.Nodes[i].Value, c.a.Why(i)
+			}
+		}
+		if isEqual(got, want) || isEqual(100*got, want) || got == 0 && want == 0 {
+			c.infosEqual++
+			continue
+		}
+		if !c.excused("Info_" + name) {
+			c.t.Errorf("%s = %v, want %v %s", name, got, want, why)
+		}
+	}
+}
+
+// issueGroups returns the issues of each node as the vendor tags them. A
+// processor without metric file has those of Skylake-SP, whose tree has all of
+// its nodes.
+func issueGroups(t *testing.T, cpu string) map[string][]string {
+	t.Helper()
+	file := "SKX/metrics/skylakex_metrics.json"
+	for _, p := range processors {
+		if slices.Contains(strings.Fields(p.cpus), cpu) {
+			file = p.metrics
+		}
+	}
+	var f struct {
+		Metrics []struct {
+			MetricName string
+			Threshold  struct{ ThresholdIssues string }
+		}
+	}
+	if err := readJSON(testshared.Dir(t, "data", "intel-perfmon", file), &f); err != nil {
+		t.Fatal(err)
+	}
+	groups := map[string][]string{}
+	for _, m := range f.Metrics {
+		for _, tag := range strings.FieldsFunc(m.Threshold.ThresholdIssues, func(r rune) bool { return r == ',' || r == ' ' || r == ';' }) {
+			if strings.HasPrefix(tag, "$") {
+				groups[m.MetricName] = append(groups[m.MetricName], tag)
+			}
+		}
+	}
+	return groups
+}
+
+func readDifferences(t *testing.T) []*difference {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", "differences.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.Comment = '#'
+	rows, err := r.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*difference
+	for _, row := range rows[1:] {
+		if !slices.Contains([]string{"ours", "theirs", "both", "unknown"}, row[2]) || row[3] == "" {
+			t.Fatalf("testdata/differences.csv: %s: who is right (%q), and why (%q)?", row[1], row[2], row[3])
+		}
+		all = append(all, &difference{cpus: row[0], node: row[1], right: row[2]})
+	}
+	return all
+}
+
+func keys[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// TestHandwritten runs the values of models that are not generated.
+func TestHandwritten(t *testing.T) {
+	cat, err := model.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modeltest.Run(t, cat, filepath.Join("testdata", "handwritten.test"))
+}
