@@ -159,12 +159,14 @@ func saysAnything(a *account.Account) bool {
 func (t *tree) section(a *account.Account, section string) {
 	m := a.Model()
 	var lines []line
-	folded := 0
+	low, unknown := 0, 0 // nodes left out
 	for i := range m.Nodes {
 		switch {
 		case m.Nodes[i].Section != section || !t.shown[i] || !a.Nodes[i].Known() && m.Nodes[i].Optional:
+		case t.folds(a, i) && a.Nodes[i].Known():
+			low++
 		case t.folds(a, i):
-			folded++
+			unknown++
 		default:
 			lines = append(lines, t.line(a, i))
 		}
@@ -177,8 +179,15 @@ func (t *tree) section(a *account.Account, section string) {
 		title = unitText(m)
 	}
 	t.table(title, lines)
-	if folded > 0 {
-		text := fmt.Sprintf("%s%d deeper nodes are not over their thresholds (--level %d shows them)", strings.Repeat(" ", indent), folded, deepest(m))
+	var folded []string
+	if low > 0 {
+		folded = append(folded, fmt.Sprintf("%d deeper nodes are not over their thresholds", low))
+	}
+	if unknown > 0 {
+		folded = append(folded, fmt.Sprintf("%d deeper nodes are not known", unknown))
+	}
+	if len(folded) > 0 {
+		text := strings.Repeat(" ", indent) + strings.Join(folded, ", ") + fmt.Sprintf(" (--level %d shows them)", deepest(m))
 		t.out.WriteString(t.paint(text, faint) + "\n")
 	}
 	t.out.WriteByte('\n')
