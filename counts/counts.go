@@ -164,11 +164,11 @@ func (c *Cell) Estimate() float64 {
 // logical processor. A part that was not counted adds to Enabled and Lost. The
 // order in which cells are added does not matter.
 func (c *Cell) Add(o *Cell) {
-	if o.State == Absent {
-		return
-	}
 	if c.State != Counted {
 		c.void()
+	}
+	if o.State == Absent {
+		return
 	}
 	c.Enabled += o.Enabled
 	if o.State != Counted {

@@ -10,10 +10,12 @@ import (
 )
 
 // Bounds of one table, far above what perf can count, so that no input makes
-// the reader take all memory.
+// the reader take all memory or time.
 const (
 	maxEvents = 8 << 10
 	maxCells  = 2 << 20
+	smallest  = 64 << 10 // cells of a table that may be as empty as it likes
+	maxEmpty  = 64       // cells of a larger one for each count
 )
 
 // A record is a count on its way from a row to a cell.
@@ -140,7 +142,7 @@ func (a *assembler) table(t *counts.Table, n int, b *block) error {
 	if err := a.place(recs); err != nil {
 		return err
 	}
-	fresh, before := a.dirty, a.layout
+	fresh, before := a.dirty || a.sparse(n), a.layout
 	if fresh {
 		if err := a.lay(recs); err != nil {
 			return err
@@ -227,8 +229,8 @@ func (a *assembler) mark(scope, col int32) {
 // that a recording by thread does not collect all that ever ran.
 func (a *assembler) lay(recs []record) error {
 	a.dropScopes(recs)
-	if cells := len(a.scopes) * len(a.columns); cells > maxCells {
-		return fmt.Errorf("%w: %d places × %d events make more than %d counts", errTooLarge, len(a.scopes), len(a.columns), maxCells)
+	if len(a.scopes)*len(a.columns) > maxCells || a.sparse(len(recs)) {
+		return fmt.Errorf("%w: a table of %d places × %d events for %d counts", errTooLarge, len(a.scopes), len(a.columns), len(recs))
 	}
 	l := &counts.Layout{Columns: slices.Clone(a.columns), Scopes: make([]counts.Scope, len(a.scopes))}
 	for i := range a.scopes {
@@ -236,6 +238,12 @@ func (a *assembler) lay(recs []record) error {
 	}
 	a.layout, a.dirty = l, false
 	return nil
+}
+
+// sparse reports whether n counts would leave a large table nearly empty.
+func (a *assembler) sparse(n int) bool {
+	cells := len(a.scopes) * len(a.columns)
+	return cells > smallest && cells/maxEmpty > n
 }
 
 // dropScopes renumbers the scopes of the records from 0.
@@ -306,9 +314,9 @@ func (r *row) cell() (counts.Cell, times) {
 		c.Value = r.value
 		c.Variance = square(standardError(r.value, r.noise))
 		switch {
-		case kind == relative && r.share >= 0 && r.share <= 1:
-			c.Enabled, c.Running = 1, r.share
-		case kind == relative && !r.shared:
+		case kind == relative && r.shared:
+			c.Enabled, c.Running = relativeTimes(r.share)
+		case kind == relative:
 			c.Enabled, c.Running = 1, 1 // perf prints no share of an event that was always on a counter
 		case r.share == 0 && r.run > 0:
 			c.Running, kind = r.run, inVain // a share below what perf prints
@@ -324,6 +332,14 @@ func (r *row) cell() (counts.Cell, times) {
 		}
 	}
 	return c, kind
+}
+
+// relativeTimes returns the times of a share, none for one that cannot be.
+func relativeTimes(share float64) (enabled, running float64) {
+	if !(share >= 0 && share <= 1) {
+		return 0, 0
+	}
+	return 1, share
 }
 
 // standardError returns the error of a value. perf prints relative errors with

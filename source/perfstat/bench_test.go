@@ -60,6 +60,35 @@ func read(tb testing.TB, input []byte) (tables, rows int) {
 	return tables, rows
 }
 
+// BenchmarkForms reads the text and JSON of 1,000 intervals of 2 processors and
+// 20 events.
+func BenchmarkForms(b *testing.B) {
+	var text, json bytes.Buffer
+	for line := range bytes.Lines(intervals(1000, true)) {
+		f := bytes.SplitN(bytes.TrimSpace(line), []byte(","), 5)
+		rest := f[4]
+		if bytes.HasPrefix(rest, []byte("cpu/")) {
+			rest = []byte("r6a3,5,50.00") // without the separator
+		}
+		g := bytes.Split(rest, []byte(","))
+		fmt.Fprintf(&text, "%16s %s %18s %4s %-32s (%s%%)\n", f[0], f[1], f[2], f[3], g[0], g[2])
+		fmt.Fprintf(&json, "{\"interval\" : %s, \"cpu\" : \"%s\", \"counter-value\" : \"%s\", \"unit\" : \"%s\", \"event\" : \"%s\", \"event-runtime\" : %s, \"pcnt-running\" : %s}\n",
+			f[0], f[1][3:], f[2], f[3], g[0], g[1], g[2])
+	}
+	for name, input := range map[string][]byte{"text": text.Bytes(), "json": json.Bytes()} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(input)))
+			b.ReportAllocs()
+			rows := 0
+			for b.Loop() {
+				_, k := read(b, input)
+				rows += k
+			}
+			b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
+		})
+	}
+}
+
 // BenchmarkIntervals reads 10,000 intervals of 2 processors and 20 events.
 func BenchmarkIntervals(b *testing.B) {
 	const n = 10_000

@@ -48,7 +48,7 @@ func (r *Reader) meta(line []byte) bool {
 		if len(r.asm.recs) > 0 {
 			r.cur.open = false
 		}
-		r.wrapped = false
+		r.last, r.wrapped = -1, false
 		return true
 	}
 	if cpu, found := parseCPU(trimmed); found {
@@ -116,7 +116,7 @@ func (r *Reader) carriesOn(line []byte) bool {
 		r.endCommand()
 		return false
 	}
-	text := bytes.TrimRight(r.command, " \t")
+	text := trimBlanks(r.command)
 	if text[len(text)-1] == '\\' {
 		text = append(text[:len(text)-1], ' ')
 	} else if text[len(text)-1] != ',' {

@@ -2,6 +2,7 @@ package perfstat
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -72,11 +73,11 @@ var launchers = set("sudo", "doas", "time", "nice", "taskset", "numactl", "chrt"
 // continuesCommand reports whether a command line goes on in the next line:
 // after a backslash, a comma or an open quote, or with an option.
 func continuesCommand(text, next []byte) bool {
-	text = bytes.TrimRight(text, " \t")
+	text = trimBlanks(text)
 	if len(text) == 0 || len(text) > maxCommand {
 		return false
 	}
-	next = bytes.TrimLeft(next, " \t")
+	next = skipBlanks(next)
 	if len(next) == 0 || isDigit(next[0]) || next[0] == '<' || bytes.Contains(next, header) {
 		return false
 	}
@@ -140,7 +141,7 @@ func (c *command) option(name, value string) {
 	case "-e", "--event":
 		c.request(value)
 	case "-r", "--repeat":
-		if n, err := strconv.Atoi(value); err == nil && n > 1 && n < 1<<31 {
+		if n, err := strconv.Atoi(value); err == nil && n > 1 && n <= math.MaxInt32 {
 			c.repeats = n
 		}
 	}
@@ -227,10 +228,8 @@ func shellWords(text string) []string {
 		case c == '\\':
 			if i+1 < len(text) {
 				i++
-				if !isBlank(text[i]) {
-					word.WriteByte(text[i])
-					open = true
-				}
+				word.WriteByte(text[i])
+				open = true
 			}
 		case isBlank(c):
 			if open {

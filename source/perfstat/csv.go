@@ -15,8 +15,8 @@ const maxFields = 64
 //
 //	[time] ["summary"] [scope [cpus]] value [unit] event [cgroup] [error%] [running percent [metric unit]]
 //
-// The unit is there since Linux 3.14, running and percent since 3.19, metrics
-// since 4.7. The separator is any string, and perf does not quote: an event's
+// The unit is there since Linux 3.14, running and percent since 4.1, metrics
+// since 4.6. The separator is any string, and perf does not quote: an event's
 // terms may contain it, and so do numbers in a locale with a decimal comma.
 type csvParser struct {
 	sep    []byte // nil: not known yet
@@ -389,8 +389,8 @@ func (c *csvParser) detect(line []byte, r *row) verdict {
 	return foreign
 }
 
-// oldStyle reports whether a line without a running time is as Linux before
-// 3.19 printed it: by its separator and by an event that was known then.
+// oldStyle reports whether a line without a running time is as Linux before 4.1
+// printed it: by its separator, and by an event that is perf's own.
 func (c *csvParser) oldStyle(r *row) bool {
 	return !isBlank(c.sep[0]) && len(c.sep) <= 2 && isGeneric(r.event)
 }
@@ -411,7 +411,11 @@ func firstFields(b []byte) []int {
 	if n+1 < len(b) && (b[n] == '.' || b[n] == ',') && isDigit(b[n+1]) {
 		return []int{n, n + 1 + digits(b[n+1:])}
 	}
-	return []int{n}
+	whole := n
+	for whole < len(b) && (isLetter(b[whole]) || isDigit(b[whole])) {
+		whole++ // no number, but in a number's place
+	}
+	return []int{whole}
 }
 
 // gapLength returns the length of what stands between two fields: no letters,

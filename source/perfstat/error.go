@@ -8,17 +8,12 @@ import (
 // An Error says what is wrong with an input, and where.
 type Error struct {
 	File string
-	Line int // from 1; 0 where lines mean nothing
+	Line int // from 1
 	Msg  string
 	Err  error // what the input failed with, nil otherwise
 }
 
-func (e *Error) Error() string {
-	if e.Line == 0 {
-		return e.File + ": " + e.Msg
-	}
-	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
-}
+func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
 
 // Unwrap returns the error of the underlying reader.
 func (e *Error) Unwrap() error { return e.Err }

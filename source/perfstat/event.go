@@ -58,7 +58,7 @@ func set(names ...string) map[string]bool {
 // plausible reports whether a word can be an event's name: it begins like a
 // name, and does not end like one in a sentence.
 func plausible(name []byte) bool {
-	if len(name) == 0 || len(name) > maxName {
+	if len(name) == 0 || len(name) > maxName || units[string(name)] || string(name) == "raw" {
 		return false
 	}
 	if blankNamed(name) {
@@ -192,7 +192,7 @@ func blankName(b []byte) []byte {
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // isClock reports whether an event is one of the two clocks, which perf prints
-// in milliseconds, before 3.14 and in text before 4.19 without saying so.
+// in milliseconds, until Linux 4.19 without a unit of their own.
 func isClock(name []byte) bool {
 	switch string(stripModifiers(name)) {
 	case "task-clock", "cpu-clock", "task-clock-msecs", "cpu-clock-msecs", "task clock ticks", "cpu clock ticks":

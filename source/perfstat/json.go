@@ -160,17 +160,17 @@ func member(b []byte) (key, val, rest []byte, ok bool) {
 	if !ok {
 		return nil, nil, nil, false
 	}
-	b = bytes.TrimLeft(b, " \t")
+	b = skipBlanks(b)
 	if len(b) == 0 || b[0] != ':' {
 		return key, nil, b, true
 	}
-	b = bytes.TrimLeft(b[1:], " \t")
+	b = skipBlanks(b[1:])
 	if len(b) > 0 && b[0] == '"' {
 		val, b, ok = jsonString(b)
 		return key, val, b, ok
 	}
 	end := bareLength(b)
-	return key, bytes.TrimRight(b[:end], " \t"), b[end:], true
+	return key, trimBlanks(b[:end]), b[end:], true
 }
 
 // bareLength returns the length of a value without quotation marks. A comma

@@ -22,7 +22,7 @@ type lineReader struct {
 }
 
 func newLineReader(src io.Reader) lineReader {
-	return lineReader{src: src, buf: make([]byte, 128<<10)}
+	return lineReader{src: src, buf: make([]byte, 32<<10)}
 }
 
 // head returns what the input begins with: at least n bytes, unless it is

@@ -17,6 +17,22 @@ func isDigit(c byte) bool { return c-'0' < 10 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
+// skipBlanks returns b from its first byte that is neither blank nor tab on.
+func skipBlanks(b []byte) []byte {
+	for len(b) > 0 && isBlank(b[0]) {
+		b = b[1:]
+	}
+	return b
+}
+
+// trimBlanks returns b up to its last byte that is neither blank nor tab.
+func trimBlanks(b []byte) []byte {
+	for len(b) > 0 && isBlank(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
 // digits returns the number of digits at the start of b.
 func digits(b []byte) int {
 	n := 0

@@ -81,7 +81,8 @@ func TestParseCommand(t *testing.T) {
 		" --event=r1 --event=r2 -ae r3 sleep 1d":               {events: []request{{"r1", 0}, {"r2", 0}, {"r3", 0}}, program: "sleep 1d"},
 		" -MPipelineL2 --pid=12":                               {},
 		" record -o x -r 3 -e cpu/event=0x1,umask=0x2,name=Y/": {events: []request{{"cpu/event=0x1,umask=0x2,name=Y/", 0}}, repeats: 3},
-		"": {},
+		` -e cycles ./a\ b "c d" 'e"f' \\`:                     {events: []request{{"cycles", 0}}, program: `./a b c d e"f \`},
+		"":                                                     {},
 	} {
 		if diff := cmp.Diff(want, *parseCommand(in), cmp.AllowUnexported(command{}, request{})); diff != "" {
 			t.Errorf("%q: -want +got:\n%s", in, diff)

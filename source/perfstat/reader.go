@@ -182,20 +182,16 @@ func (r *Reader) take(line []byte) {
 		return
 	}
 	line = r.clean(line)
-	if len(r.command) > 0 && r.carriesOn(line) || r.meta(line) {
-		return
-	}
-	if r.given {
-		r.takeGiven(line)
-		return
-	}
-	if r.json.looksJSON(line) {
+	switch {
+	case len(r.command) > 0 && r.carriesOn(line):
+	case !r.given && r.json.looksJSON(line):
 		r.row.reset(r.lines.num, jsonForm)
 		r.use(r.json.parse(line, &r.row), r.json.reason)
-		return
-	}
-	r.json.forget()
-	if r.csv.sep == nil || !r.takeCSV(line) {
+	case r.meta(line):
+	case r.given:
+		r.takeGiven(line)
+	case r.csv.sep == nil || !r.takeCSV(line):
+		r.json.forget()
 		r.takeText(line)
 	}
 }
@@ -229,18 +225,18 @@ func (r *Reader) expected(line []byte) bool {
 // clean takes off a line what terminals, mails and comments put around it.
 func (r *Reader) clean(line []byte) []byte {
 	line = stripLogTime(stripEscapes(line))
-	if i := bytes.LastIndexByte(line, '\r'); i >= 0 && i+1 < len(line) {
+	for i := bytes.IndexByte(line, '\r'); i >= 0 && i+1 < len(line); i = bytes.IndexByte(line, '\r') {
 		line = line[i+1:] // what a terminal shows of a progress display
 	}
 	for {
-		rest := bytes.TrimLeft(line, " \t")
+		rest := skipBlanks(line)
 		if len(rest) == 0 || rest[0] != '>' {
 			break
 		}
 		line = rest[1:] // a mail's quotation
 	}
 	if len(r.prefix) > 0 {
-		if rest, found := bytes.CutPrefix(bytes.TrimLeft(line, " \t"), r.prefix); found {
+		if rest, found := bytes.CutPrefix(skipBlanks(line), r.prefix); found {
 			return rest
 		}
 	}
@@ -293,6 +289,9 @@ func (r *Reader) takeText(line []byte) {
 		}
 	case isRow, damaged:
 		if r.accepts(v) {
+			if r.lines.cut {
+				r.doubtShare(line)
+			}
 			r.annotated()
 			r.use(v, r.text.reason)
 		}
@@ -357,7 +356,7 @@ func (r *Reader) metrics(t tail) {
 	}
 	c := &r.asm.recs[r.last]
 	if t.shared && c.cell.State == counts.Counted && c.times == relative && c.cell.Running == c.cell.Enabled {
-		c.cell.Running = t.share
+		c.cell.Enabled, c.cell.Running = relativeTimes(t.share)
 	}
 	if v := standardError(c.cell.Value, t.noise); v > 0 {
 		c.cell.Variance = square(v)

@@ -1,6 +1,7 @@
 package perfstat
 
 import (
+	"bytes"
 	"math"
 	"strings"
 
@@ -137,12 +138,17 @@ func (r *Reader) warnPerCore() {
 }
 
 // cutShort reports whether the last line of an input without a line end cannot
-// be trusted: the event's name is only the beginning of one that is known.
+// be trusted: the event's name is only the beginning of one that is known, or
+// what is behind it may be incomplete.
 func (r *Reader) cutShort() bool {
-	name := string(r.row.event)
-	if r.row.marked || generic[string(stripModifiers(r.row.event))] {
+	w := &r.row
+	if w.form == csvForm && !r.csv.modern || w.remark != nil || w.cgroup != nil && !w.marked {
+		return true
+	}
+	if w.marked || generic[string(stripModifiers(w.event))] {
 		return false
 	}
+	name := string(w.event)
 	if _, known := r.asm.eventAt[name]; known {
 		return false
 	}
@@ -157,4 +163,14 @@ func (r *Reader) cutShort() bool {
 		}
 	}
 	return false
+}
+
+// doubtShare marks the share of a last line as unknown if its bracket is not
+// closed, because the input ends in it.
+func (r *Reader) doubtShare(line []byte) {
+	open := bytes.LastIndexAny(line, "([")
+	if open > 0 && bytes.LastIndexAny(line, ")]") < open && isBlank(line[open-1]) {
+		r.row.shared = true
+		r.row.note("the input ends within this line: its share is not known")
+	}
 }

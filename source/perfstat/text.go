@@ -15,7 +15,7 @@ var header = []byte("Performance counter stats for")
 //	[time] [scope [cpus]] value [unit] event [cgroup] [# metric] [( +- error% )] [(percent%)]
 //
 // The percentage of the time that the event was on a counter has been written
-// as "(scaled from 74.98%)", as "[17.68%]" and, since Linux 3.13, "(50.03%)".
+// as "(scaled from 74.98%)", as "[17.68%]" and, since Linux 4.1, "(50.03%)".
 type textParser struct {
 	reason string // why a line is damaged
 }
@@ -32,7 +32,7 @@ type tail struct {
 func cutTail(line []byte) ([]byte, tail) {
 	t := tail{share: math.NaN(), noise: math.NaN()}
 	for {
-		line = bytes.TrimRight(line, " \t")
+		line = trimBlanks(line)
 		open, inner := lastBracket(line)
 		if open < 0 {
 			return line, t
@@ -107,7 +107,7 @@ func cutComment(line []byte) (body, comment []byte) {
 	if i < 0 {
 		return line, nil
 	}
-	return bytes.TrimRight(line[:i], " \t"), bytes.TrimSpace(line[i+1:])
+	return trimBlanks(line[:i]), bytes.TrimSpace(line[i+1:])
 }
 
 // parse reads a line of text. A line that carries on the metrics of the line
@@ -115,7 +115,7 @@ func cutComment(line []byte) (body, comment []byte) {
 func (p *textParser) parse(line []byte, r *row) (verdict, tail) {
 	line, t := cutTail(line)
 	body, comment := cutComment(line)
-	body = bytes.TrimLeft(body, " \t")
+	body = skipBlanks(body)
 	r.comment = comment
 	b := p.prefix(body, r)
 	if len(b) == 0 {
@@ -142,7 +142,7 @@ func (p *textParser) prefix(b []byte, r *row) []byte {
 	if n := timestamp(b); n > 0 && (n == len(b) || isBlank(b[n])) {
 		// Seconds of a clock have nine decimals too: a footer, or a count with
 		// a unit, but never one that another number follows.
-		if rest := bytes.TrimLeft(b[n:], " \t"); followsTime(rest) {
+		if rest := skipBlanks(b[n:]); followsTime(rest) {
 			r.time, b = b[:n], rest
 		}
 	}
@@ -153,7 +153,7 @@ func (p *textParser) prefix(b []byte, r *row) []byte {
 	if n == 0 {
 		return b
 	}
-	r.id, b = b[:n], bytes.TrimLeft(b[n:], " \t")
+	r.id, b = b[:n], skipBlanks(b[n:])
 	if isPlace(r.id) {
 		b = p.cpus(b, r)
 	}
@@ -178,7 +178,7 @@ func scopeLength(b []byte) int {
 		for end < len(b) && !isBlank(b[end]) {
 			end++
 		}
-		next := bytes.TrimLeft(b[end:], " \t")
+		next := skipBlanks(b[end:])
 		s, ok := parseScope(b[:end])
 		switch {
 		case ok && s.Kind != counts.Thread && from == 0:
@@ -211,7 +211,7 @@ func (p *textParser) cpus(b []byte, r *row) []byte {
 	if n == 0 || n >= len(b) || !isBlank(b[n]) {
 		return b
 	}
-	rest := bytes.TrimLeft(b[n:], " \t")
+	rest := skipBlanks(b[n:])
 	gap := len(b) - n - len(rest)
 	if !startsCount(rest) || gap == 1 && digits(rest) == 3 {
 		return b // the count itself, its groups separated by blanks
@@ -273,14 +273,14 @@ func firstWord(b []byte) []byte {
 // the metric.
 func (p *textParser) names(b []byte, r *row) verdict {
 	gap := len(b)
-	b = bytes.TrimLeft(b, " \t")
+	b = skipBlanks(b)
 	gap -= len(b)
-	b = bytes.TrimRight(b, " \t")
+	b = trimBlanks(b)
 	if len(b) == 0 {
 		return foreign
 	}
 	first := firstWord(b)
-	after := bytes.TrimLeft(b[len(first):], " \t")
+	after := skipBlanks(b[len(first):])
 	if string(first) == "%" {
 		return derived
 	}
@@ -291,7 +291,7 @@ func (p *textParser) names(b []byte, r *row) verdict {
 	r.event = b[:n]
 	rest := b[n:]
 	gap = len(rest)
-	rest = bytes.TrimLeft(rest, " \t")
+	rest = skipBlanks(rest)
 	gap -= len(rest)
 	switch {
 	case len(rest) == 0:
@@ -361,7 +361,7 @@ var (
 // parseFooter reads the line with the elapsed time.
 func parseFooter(line []byte) (f footer, ok bool) {
 	if _, rest, found := bytes.Cut(line, wallClockText); found { // 2.6.30
-		v, n, ok := scanPlain(bytes.TrimLeft(rest, " \t"))
+		v, n, ok := scanPlain(skipBlanks(rest))
 		return footer{seconds: v / 1e3}, ok && n > 0
 	}
 	before, after, found := bytes.Cut(line, elapsedText)
