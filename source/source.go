@@ -56,22 +56,48 @@ var formats = []struct {
 var ErrFormat = errors.New("not a recording that cyclestack knows")
 
 // New returns a reader of the recording that r holds. The name is for
-// messages.
+// messages. Of a pipe it waits for no more than it takes to recognise what
+// comes out of it.
 func New(r io.Reader, name string) (Reader, error) {
 	b := bufio.NewReaderSize(r, sniff)
-	head, err := b.Peek(sniff)
-	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if len(head) == 0 {
-		return nil, fmt.Errorf("%s: empty", name)
-	}
-	for _, f := range formats {
-		if f.detect(head) {
-			return f.open(b, name), nil
+	for {
+		// One byte more than there is, so as to wait for the next piece.
+		head, err := b.Peek(min(b.Buffered()+1, sniff))
+		if err == nil {
+			head, _ = b.Peek(b.Buffered())
+		}
+		for _, f := range formats {
+			if f.detect(head) {
+				return f.open(b, name), nil
+			}
+		}
+		switch {
+		case err != nil && err != io.EOF:
+			return nil, fmt.Errorf("%s: %w", name, err)
+		case err == io.EOF && len(head) == 0:
+			return nil, fmt.Errorf("%s: empty", name)
+		case err == io.EOF || len(head) == sniff:
+			return nil, unrecognised(b, name)
 		}
 	}
-	return nil, fmt.Errorf("%s: %w: it reads perf stat's text, CSV and JSON, and tables of load-latency thresholds", name, ErrFormat)
+}
+
+// A formatError is an ErrFormat that says what is wrong in its own words.
+type formatError struct{ err error }
+
+func (e *formatError) Error() string   { return e.err.Error() }
+func (e *formatError) Unwrap() []error { return []error{e.err, ErrFormat} }
+
+// unrecognised says what a file is that no format recognises. The reader of
+// perf stat's output knows what people take for it.
+func unrecognised(b io.Reader, name string) error {
+	r := perfstat.NewReader(b, name, perfstat.Options{})
+	for r.Next() {
+	}
+	if err := r.Err(); err != nil {
+		return &formatError{err}
+	}
+	return fmt.Errorf("%s: %w: it reads perf stat's text, CSV and JSON, and tables of load-latency thresholds", name, ErrFormat)
 }
 
 // A File is an opened recording.

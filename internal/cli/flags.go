@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/cobra"
@@ -263,25 +264,34 @@ func (a *app) write(c *common, print func(io.Writer) error) (err error) {
 	return inputError(os.Rename(f.Name(), c.output))
 }
 
-// flushAt is how much output is gathered before it is written.
-const flushAt = 64 << 10
+// Output is written when so much of it has been gathered, or when the last
+// writing was so long ago: intervals appear as they come in.
+const (
+	flushAt    = 64 << 10
+	flushAfter = 100 * time.Millisecond
+)
 
 // A flusher gathers output, so that an error in the first lines of input
 // leaves nothing printed and many small writes become few.
 type flusher struct {
 	bytes.Buffer
-	to io.Writer
+	to   io.Writer
+	last time.Time // of a write, or of the first gathering
 }
 
 func (f *flusher) Write(p []byte) (int, error) {
 	n, _ := f.Buffer.Write(p)
-	if f.Len() >= flushAt {
+	if f.last.IsZero() {
+		f.last = time.Now()
+	}
+	if f.Len() >= flushAt || time.Since(f.last) > flushAfter {
 		return n, f.flush()
 	}
 	return n, nil
 }
 
 func (f *flusher) flush() error {
+	f.last = time.Now()
 	_, err := f.WriteTo(f.to)
 	return err
 }
