@@ -28,10 +28,10 @@ type Total struct {
 	table  *Table // nil if nothing was gathered since the last Reset
 	spare  *Table // the memory of table after a Reset
 	source *Layout
-	column []int // of table, by column of source
-	scope  []int // of table, by scope of source
+	column []int  // of table, by column of source
+	scope  []int  // of table, by scope of source
+	had    []bool // by cell of source: an earlier interval had it
 	end    float64
-	seen   int
 }
 
 // NewTotal returns an empty total that keeps apart the kinds of by.
@@ -56,7 +56,8 @@ func (s *Total) Reset() {
 	if s.table == nil {
 		return
 	}
-	s.spare, s.table, s.seen = s.table, nil, 0
+	s.spare, s.table = s.table, nil
+	clear(s.had)
 }
 
 // Add adds a table. It returns an error if the table's scopes cannot be kept
@@ -74,11 +75,28 @@ func (s *Total) Add(t *Table) error {
 	}
 	for i := range t.Scopes {
 		row, into := t.Row(i), s.table.Row(s.scope[i])
+		had := s.had[i*len(row) : (i+1)*len(row)]
 		for j := range row {
-			into[s.column[j]].Add(&row[j])
+			switch {
+			case row[j].State != Absent:
+				had[j] = true
+				into[s.column[j]].Add(&row[j])
+			case had[j]:
+				s.gap(row, &into[s.column[j]])
+			}
 		}
 	}
 	return nil
+}
+
+// gap notes that an interval lacks a cell that earlier ones had: for as long as
+// the others were enabled, this one was not counted. It is not 0.
+func (s *Total) gap(row []Cell, into *Cell) {
+	lost := Cell{State: NotCounted}
+	for j := range row {
+		lost.Enabled = max(lost.Enabled, row[j].Enabled)
+	}
+	into.Add(&lost)
 }
 
 // begin starts a sum with a table's description.
@@ -92,12 +110,10 @@ func (s *Total) begin(t *Table) {
 	s.table.Notes = append(notes, t.Notes...)
 	s.table.Interval = t.Interval && s.by.Has(Interval)
 	s.end = t.Start + t.Duration
-	s.seen = 1
 }
 
 // extend adds a later interval's time and notes.
 func (s *Total) extend(t *Table) {
-	s.seen++
 	s.end = t.Start + t.Duration
 	if !math.IsNaN(t.Duration) {
 		s.table.Duration += t.Duration
@@ -139,6 +155,7 @@ func (s *Total) adopt(l *Layout) error {
 		scope[i] = at
 	}
 	s.source, s.column, s.scope = l, column, scope
+	s.had = make([]bool, len(l.Columns)*len(l.Scopes))
 	switch {
 	case s.table == nil:
 		if s.spare == nil || !own.equal(old) {

@@ -161,3 +161,22 @@ func TestCellUnknown(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// TestTotalGap checks that a cell that is missing from an interval is not taken
+// for 0.
+func TestTotalGap(t *testing.T) {
+	l := &Layout{Columns: []Column{{Event: "a"}, {Event: "b"}}, Scopes: []Scope{RunScope("")}}
+	total := NewTotal(0)
+	whole := interval(l, 0, 100)
+	cut := interval(l, 1, 100)
+	*cut.Cell(0, 1) = Cell{}
+	for _, table := range []*Table{whole, cut} {
+		if err := total.Add(table); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := total.Table().Cell(0, 0), total.Table().Cell(0, 1)
+	if a.Estimate() != 200 || b.Estimate() != 202 || b.Coverage() != 0.25 {
+		t.Errorf("a %v, b %v with coverage %v; want 200, 202, 0.25", a.Estimate(), b.Estimate(), b.Coverage())
+	}
+}
