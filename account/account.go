@@ -42,6 +42,8 @@ type Account struct {
 	table  *counts.Table
 	place  Place
 	cover  []float64 // the slots' coverage; NaN if missing or not known
+	ran    []float64 // seconds that the slots were counted; NaN for what is no event
+	torn   []bool    // slots read twice with different results
 	in     []float64 // the slots as they were evaluated, for explanations
 	values []float64 // node values by node, as thresholds see them
 }
@@ -65,10 +67,15 @@ type Value struct {
 	// Together says that the node's events were counted over the same windows:
 	// in one group, or all of the time.
 	Together bool
-	// Flagged says that the node's threshold, and those of its parents, are met.
+	// Flagged says that the node's threshold is met, and unless it stands by
+	// itself those of its parents too.
 	Flagged bool
 	// Doubt is why the value should not be relied upon; DoubtNone if it may be.
 	Doubt Doubt
+
+	seconds float64 // for which its least covered event was counted; NaN if not known
+	torn    bool    // an event was counted twice all of the time, with different results
+	counted bool    // any of its events was counted
 }
 
 // Known reports whether the value could be computed.
@@ -79,20 +86,24 @@ func (v *Value) Known() bool { return !math.IsNaN(v.Value) }
 func (v *Value) Reliable() bool { return v.Known() && v.Doubt == DoubtNone }
 
 // Doubt is a reason not to rely on a value. The rule, in this order:
-// a value outside the range that its definition allows is contradicted; one
-// whose 95 % interval is as wide as itself is uncertain; one whose events were
-// not counted together, each for less than half of the time and for less than
-// 0.4 seconds in all (a hundred turns of the kernel's usual rotation), rests
-// on too little; so does one of unknown duration counted for less than a tenth
-// of it.
+// a value outside the range that its definition allows is impossible; one with
+// an event that was counted twice all of the time, with results more than 2 %
+// apart, has no one value; one whose 95 % interval is as wide as itself is
+// uncertain; one whose events were not counted together, one of them for less
+// than half of the time and less than 0.4 seconds in all (a hundred turns of the
+// kernel's usual rotation), rests on too little, and where no times are known so
+// does one counted for less than a tenth; and one that rests on all the counts
+// of an identity that fails rests on a contradiction.
 type Doubt uint8
 
 // The reasons for doubt.
 const (
 	DoubtNone Doubt = iota
 	DoubtRange
+	DoubtTwice
 	DoubtError
 	DoubtCoverage
+	DoubtIdentity
 )
 
 const (
@@ -106,6 +117,10 @@ func (d Doubt) String() string {
 	switch d {
 	case DoubtRange:
 		return "outside its possible range"
+	case DoubtTwice:
+		return "an event was counted twice, with different results"
+	case DoubtIdentity:
+		return "its counts contradict each other"
 	case DoubtError:
 		return "its error is as large as itself"
 	case DoubtCoverage:
@@ -164,10 +179,10 @@ func (a *Account) Node(name string) (int, bool) {
 	return i, ok
 }
 
-// Known reports whether any node of the account could be computed.
+// Known reports whether any node of the account could be computed from counts.
 func (a *Account) Known() bool {
 	for i := range a.Nodes {
-		if a.Nodes[i].Known() {
+		if a.Nodes[i].Known() && a.Nodes[i].counted {
 			return true
 		}
 	}
@@ -175,27 +190,27 @@ func (a *Account) Known() bool {
 }
 
 // Completeness says how much of the model the counts answer, 0…1: the part of
-// the first level's nodes that is known, and less than any of that for knowing
-// only others.
+// the first level's nodes that is known, and next to nothing for knowing only
+// others.
 func (a *Account) Completeness() float64 {
+	const others = 1e-6
 	nodes := a.Model().Nodes
-	first, firstKnown, known := 0, 0, 0
+	first, known := 0, 0
 	for i := range nodes {
-		ok := a.Nodes[i].Known()
-		if ok {
-			known++
-		}
 		if nodes[i].Section == "" && nodes[i].Level == 1 {
 			first++
-			if ok {
-				firstKnown++
+			if a.Nodes[i].Known() {
+				known++
 			}
 		}
 	}
-	if firstKnown > 0 {
-		return float64(firstKnown) / float64(first)
+	switch {
+	case known > 0:
+		return float64(known) / float64(first)
+	case a.Known():
+		return others
 	}
-	return float64(known) / float64(len(nodes)+1) / float64(first+1)
+	return 0
 }
 
 // Contradicted reports whether the recording contradicts itself: an identity
@@ -225,6 +240,8 @@ func (a *Account) Clone() *Account {
 	c.in = append([]float64(nil), a.in...)
 	c.values = append([]float64(nil), a.values...)
 	c.cover = append([]float64(nil), a.cover...)
+	c.ran = append([]float64(nil), a.ran...)
+	c.torn = append([]bool(nil), a.torn...)
 	c.table = a.table.Clone()
 	return &c
 }

@@ -123,6 +123,12 @@ fails = "more misses than hits"
 
 func toy(t testing.TB, opt account.Options) *account.Method {
 	t.Helper()
+	return compile(t, files, opt)
+}
+
+// compile returns the method of a catalogue of one processor with one method.
+func compile(t testing.TB, files fstest.MapFS, opt account.Options) *account.Method {
+	t.Helper()
 	cat, err := model.Load(files)
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,9 @@ func (b *Binding) check(a *Account) {
 }
 
 // closeRoots checks that the shares of level 1 sum to the whole where no root
-// stands for it.
+// stands for it. That a root's children overlap says nothing about the roots,
+// which are disjoint parts of one whole: a model that divides the whole a second
+// time does so in a section.
 func (b *Binding) closeRoots(a *Account) {
 	sum, n := 0.0, 0
 	for i := range b.Method.Model.Nodes {
@@ -33,7 +35,7 @@ func (b *Binding) closeRoots(a *Account) {
 		if node.Section != "" || node.Parent != "" {
 			continue
 		}
-		if node.Level == 0 || node.Overlap || !b.Method.Model.Share(i) {
+		if node.Level == 0 || !b.Method.Model.Share(i) {
 			return
 		}
 		sum += a.Nodes[i].Value
@@ -45,19 +47,17 @@ func (b *Binding) closeRoots(a *Account) {
 	a.Checks = append(a.Checks, closure("level 1 sums to 1", sum, 1, 1))
 }
 
-// closeNode checks that a node's children sum to it. A node with a rest closes
-// by construction, and one whose children overlap need not.
+// closeNode checks that a node's children sum to it. Where one of them is what
+// the others leave they do so by construction, and where they overlap they need
+// not.
 func (b *Binding) closeNode(a *Account, i int) {
 	nodes := b.Method.Model.Nodes
 	n := &nodes[i]
-	if len(n.Children) < 2 || n.Overlap {
+	if len(n.Children) < 2 || n.Overlap || b.closed[i] {
 		return
 	}
 	sum := 0.0
 	for _, j := range n.Children {
-		if nodes[j].Rest {
-			return
-		}
 		sum += a.Nodes[j].Value
 	}
 	whole := math.Abs(a.Nodes[i].Value)

@@ -3,6 +3,7 @@ package account
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/metric"
@@ -17,14 +18,17 @@ type Binding struct {
 
 	// Unused are the events of the recording that the model has no use for,
 	// Unknown those that the processor's table does not know besides.
-	Unused, Unknown []string
-	notes           []string
+	// Other are those counted on the other core type of a hybrid processor.
+	Unused, Unknown, Other []string
+
+	notes []string
 
 	names   []string  // by column: the event's name in the processor's table, else its spelling
 	used    []bool    // by column
 	scale   []float64 // by column: what its counts are multiplied by to be in the base unit
 	columns [][][]int // by input, by alternative: the columns that carry it
 	slots   []slot    // the inputs, then the readings that coherent formulas ask for
+	closed  []bool    // by node: its children sum to it by construction
 	groups  []int     // by place in the vector: the group a slot was counted in, 0 if not known
 	nodes   []program
 	of      *metric.Program
@@ -53,6 +57,7 @@ type program struct {
 
 type boundRelation struct {
 	left, right, when *metric.Program
+	deps              []int // slots that the two sides rest on
 	err               string
 }
 
@@ -67,11 +72,34 @@ func (c *Method) Bind(layout *counts.Layout) *Binding {
 	b.compileWhole()
 	b.compileNodes()
 	b.compileChecks()
+	b.closed = make([]bool, len(b.nodes))
+	for i := range b.closed {
+		b.closed[i] = b.closesItself(i)
+	}
 	b.groups = make([]int, len(b.slots)+len(b.nodes))
 	for k, s := range b.slots {
 		b.groups[b.slotIndex(k)] = b.group(s)
 	}
 	return b
+}
+
+// closesItself says whether a node's children sum to it by construction: one of
+// them is computed from all that the node and the other children are computed
+// from, and so is what these leave.
+func (b *Binding) closesItself(i int) bool {
+	nodes := b.Method.Model.Nodes
+	for _, j := range nodes[i].Children {
+		all := append([]int(nil), b.nodes[i].deps...)
+		for _, k := range nodes[i].Children {
+			if k != j {
+				all = union(all, b.nodes[k].deps)
+			}
+		}
+		if nodes[j].Rest || len(nodes[i].Children) > 1 && containsAll(b.nodes[j].deps, all) {
+			return true
+		}
+	}
+	return false
 }
 
 // group returns the group over whose windows a slot is read, 0 if there are
@@ -146,7 +174,9 @@ func (b *Binding) matchColumns() {
 			name += " (" + known + ")"
 		}
 		switch {
-		case slices.Contains(b.Unused, name) || slices.Contains(b.Unknown, name):
+		case slices.Contains(b.Unused, name) || slices.Contains(b.Unknown, name) || slices.Contains(b.Other, name):
+		case c.CPU.CoreType != "" && strings.HasPrefix(refs[col].PMU, "cpu_"):
+			b.Other = append(b.Other, name)
 		case known[col]:
 			b.Unused = append(b.Unused, name)
 		default:
@@ -481,6 +511,9 @@ func (b *Binding) compileChecks() {
 				b.checks[i].err = err.Error()
 			}
 			*f.to = prog
+			if f.to != &b.checks[i].when {
+				b.checks[i].deps = union(b.checks[i].deps, b.allDeps(b.fold(f.e)))
+			}
 		}
 	}
 }

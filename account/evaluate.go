@@ -50,6 +50,8 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 			Checks:  make([]Check, 0, len(b.checks)+len(b.nodes)+1),
 			in:      make([]float64, n),
 			cover:   make([]float64, n),
+			ran:     make([]float64, n),
+			torn:    make([]bool, n),
 			values:  make([]float64, len(b.nodes)),
 		}
 	}
@@ -68,7 +70,7 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 func (b *Binding) readSlots(t *counts.Table, place Place, a *Account) (spread bool) {
 	for k := range b.slots {
 		at := b.slotIndex(k)
-		a.in[at], a.cover[at] = math.NaN(), math.NaN()
+		a.in[at], a.cover[at], a.ran[at], a.torn[at] = math.NaN(), math.NaN(), math.NaN(), false
 		cell, ok := b.cell(t, place, b.slots[k])
 		if !ok {
 			if b.isTime(b.slots[k]) && !math.IsNaN(t.Duration) {
@@ -77,6 +79,8 @@ func (b *Binding) readSlots(t *counts.Table, place Place, a *Account) (spread bo
 			continue
 		}
 		a.in[at], a.cover[at] = cell.Estimate(), cell.Coverage()
+		a.ran[at] = cell.Running / 1e9 / float64(max(1, a.Scope.CPUs))
+		a.torn[at] = b.disagree(t, place, b.slots[k])
 		spread = spread || cell.Variance > 0
 		a.Runs = max(a.Runs, int(cell.Repeats))
 	}
@@ -134,6 +138,29 @@ func (b *Binding) scaled(t *counts.Table, row, col int) (counts.Cell, bool) {
 		c.Variance *= k * k
 	}
 	return c, c.Ok()
+}
+
+// twiceApart is how far two readings of one event that was counted all of the
+// time may lie apart: they can only differ by when they were read.
+const twiceApart = 0.02
+
+// disagree says whether an event was counted several times over the whole time,
+// with results that cannot all be right.
+func (b *Binding) disagree(t *counts.Table, place Place, s slot) bool {
+	if s.column >= 0 {
+		return false
+	}
+	cols := b.readings(s.input)
+	if len(cols) < 2 {
+		return false
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, col := range cols {
+		if c, ok := b.scaled(t, place.Self, col); ok && c.Coverage() >= alwaysCounted {
+			low, high = min(low, c.Value), max(high, c.Value)
+		}
+	}
+	return high-low > twiceApart*high
 }
 
 // pool averages several readings of one event by the time each was counted.
@@ -221,31 +248,60 @@ func (b *Binding) rest(a *Account, i int) float64 {
 	return left
 }
 
-// judgeCoverage finds each node's smallest coverage and whether its events
-// were counted together.
+// judgeCoverage finds each node's smallest coverage, whether its events were
+// counted together, and whether any was counted at all: what follows from an
+// assumption alone is not known.
 func (b *Binding) judgeCoverage(a *Account) {
 	for i := range b.nodes {
 		v := &a.Nodes[i]
-		least, together, group := math.NaN(), true, 0
-		for _, at := range b.nodes[i].deps {
-			cov := a.cover[at]
-			if math.IsNaN(cov) {
-				continue
-			}
-			if !(cov >= least) {
-				least = cov
-			}
-			if cov >= alwaysCounted {
-				continue
-			}
-			g := b.groups[at]
-			if g == 0 || (group != 0 && g != group) {
-				together = false
-			}
-			group = g
+		e := b.evidence(a, b.nodes[i].deps)
+		v.Coverage, v.Together = e.least, e.together && v.Known()
+		v.seconds, v.torn, v.counted = e.seconds, e.torn, e.counted
+		if !e.counted && b.Method.assumes[i] {
+			v.Value, v.Amount, v.Together = math.NaN(), math.NaN(), false
 		}
-		v.Coverage, v.Together = least, together && v.Known()
 	}
+}
+
+// evidence is what a node's inputs say about how well it is founded.
+type evidence struct {
+	least    float64 // coverage; NaN if one is not known
+	seconds  float64 // for which the input of the least coverage was counted; NaN if not known
+	together bool
+	counted  bool // any of them was
+	torn     bool // one was read twice, with different results
+}
+
+func (b *Binding) evidence(a *Account, deps []int) evidence {
+	e := evidence{least: math.NaN(), seconds: math.NaN(), together: true}
+	group, unknown := 0, false
+	for _, at := range deps {
+		if math.IsNaN(a.in[at]) {
+			continue
+		}
+		e.counted = true
+		e.torn = e.torn || a.torn[at]
+		cov := a.cover[at]
+		if math.IsNaN(cov) {
+			unknown = unknown || !math.IsNaN(a.ran[at]) // elapsed time is no event
+			continue
+		}
+		if !(cov >= e.least) {
+			e.least, e.seconds = cov, a.ran[at]
+		}
+		if cov >= alwaysCounted {
+			continue
+		}
+		g := b.groups[at]
+		if g == 0 || (group != 0 && g != group) {
+			e.together = false
+		}
+		group = g
+	}
+	if unknown {
+		e.least, e.seconds, e.together = math.NaN(), math.NaN(), false
+	}
+	return e
 }
 
 // errorBounds propagates the variances of repeats. How the counts of one run
@@ -279,8 +335,8 @@ func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
 }
 
 // flag evaluates the thresholds. They speak of values, so the nodes' amounts
-// give way to values while they are evaluated. A node is flagged only if the
-// parents that have thresholds are.
+// give way to values while they are evaluated. A node is flagged only if its
+// parent is or has no threshold, or if its own threshold stands by itself.
 func (b *Binding) flag(a *Account) {
 	first := len(b.Method.inputs)
 	nodes := a.in[first : first+len(b.nodes)]
@@ -294,7 +350,7 @@ func (b *Binding) flag(a *Account) {
 			over := b.limits[i].Eval(a.in)
 			met = !math.IsNaN(over) && over != 0
 		}
-		if p, ok := b.Method.nodeIndex[n.Parent]; ok && met && b.limits[p] != nil {
+		if p, ok := b.Method.nodeIndex[n.Parent]; ok && met && !n.Standalone && b.limits[p] != nil {
 			met = a.Nodes[p].Flagged
 		}
 		a.Nodes[i].Flagged = met
@@ -314,12 +370,39 @@ func (b *Binding) doubt(a *Account) {
 		switch {
 		case b.outside(i, v.Value):
 			v.Doubt = DoubtRange
+		case v.torn:
+			v.Doubt = DoubtTwice
 		case v.Error > 0 && v.Error >= math.Abs(v.Value):
 			v.Doubt = DoubtError
-		case !v.Together && brief(v.Coverage, a.Duration):
+		case !v.Together && brief(v.Coverage, a.Duration, v.seconds):
 			v.Doubt = DoubtCoverage
 		}
 	}
+	for k := range a.Checks {
+		if c := &a.Checks[k]; c.State == Fails && c.Identity {
+			b.distrust(a, b.checks[c.relation].deps)
+		}
+	}
+}
+
+// distrust doubts the nodes that rest on all of some inputs that contradict
+// each other.
+func (b *Binding) distrust(a *Account, inputs []int) {
+	for i := range a.Nodes {
+		v := &a.Nodes[i]
+		if v.Known() && v.Doubt == DoubtNone && containsAll(b.nodes[i].deps, inputs) {
+			v.Doubt = DoubtIdentity
+		}
+	}
+}
+
+func containsAll(list, part []int) bool {
+	for _, x := range part {
+		if !slices.Contains(list, x) {
+			return false
+		}
+	}
+	return len(part) > 0
 }
 
 // shareSlack is how far beyond 0…1 a share may lie and still be rounding, or
@@ -339,19 +422,23 @@ func (b *Binding) outside(i int, value float64) bool {
 	return n.Min == nil && n.Negative == "" && value < -shareSlack || n.Max == nil && value > 1+shareSlack
 }
 
-// brief says whether a coverage is too small to rest a figure on.
-func brief(coverage, duration float64) bool {
+// brief says whether a coverage is too small to rest a figure on: of a run of
+// a known duration, or else of the time for which the event was counted.
+func brief(coverage, duration, seconds float64) bool {
 	switch {
-	case math.IsNaN(coverage):
+	case math.IsNaN(coverage) || coverage >= coverageEnough:
 		return false
-	case math.IsNaN(duration) || duration <= 0:
-		return coverage < coverageMinimum
+	case duration > 0:
+		return coverage*duration < secondsEnough
+	case seconds > 0:
+		return seconds < secondsEnough
 	}
-	return coverage < coverageEnough && coverage*duration < secondsEnough
+	return coverage < coverageMinimum
 }
 
-// path follows the flagged nodes of the main tree down, at each level the
-// largest.
+// path follows the flagged nodes of the main tree down from the top, at each
+// level the largest. A node that is flagged by itself below one that is not is
+// never come to.
 func (b *Binding) path(a *Account, path []int) []int {
 	nodes := b.Method.Model.Nodes
 	at := -1
@@ -399,8 +486,11 @@ func (b *Binding) why(a *Account, i int) string {
 	case p.prog == nil:
 		return "it has no formula"
 	}
-	if math.IsNaN(a.Nodes[i].Amount) {
-		return b.reason(a, p.prog.Why(a.in))
+	if r := p.prog.Why(a.in); r.Kind != metric.None {
+		return b.reason(a, r)
+	}
+	if c.assumes[i] && !a.Nodes[i].counted {
+		return "it depends on whether SMT was on: --smt on|off"
 	}
 	if p.of != nil {
 		return b.wholeWhy(a, p.of)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/metric"
@@ -36,7 +37,8 @@ type Method struct {
 	order      []int  // nodes, each after those it names
 	shares     []bool // by node: whether its value is a share of the whole
 
-	notes []string // what was assumed
+	notes   []string // what was assumed
+	assumes []bool   // by node: its formula asks for what was assumed
 
 	closureNames []string // by node: the name of the check that its children sum to it
 }
@@ -128,6 +130,7 @@ func (c *Method) prepare() error {
 	c.of = c.fold(of)
 	c.formulas = make([]*metric.Expr, len(m.Nodes))
 	c.thresholds = make([]*metric.Expr, len(m.Nodes))
+	c.assumes = make([]bool, len(m.Nodes))
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		formula, err := n.Expr()
@@ -139,6 +142,9 @@ func (c *Method) prepare() error {
 			return fmt.Errorf("%s:%d: threshold of %s: %w", n.File, n.Line, n.Name, err)
 		}
 		c.formulas[i], c.thresholds[i] = c.fold(formula), c.fold(threshold)
+		if _, said := c.params[smtOn]; !said && formula != nil {
+			c.assumes[i] = slices.Contains(formula.Literals(), smtOn)
+		}
 	}
 	c.relations = make([]relation, len(m.Relations))
 	for i := range m.Relations {

@@ -42,7 +42,7 @@ func TestPublished(t *testing.T) {
 		}
 		for _, w := range want {
 			t.Run(b.Path+"/"+w.cpu, func(t *testing.T) {
-				a := first(t, cat, testshared.Dir(t, "corpus", b.Path), w.cpu, w.model)
+				a := fittest(t, cat, testshared.Dir(t, "corpus", b.Path), w.cpu, w.model)
 				for node, v := range w.values {
 					i, ok := a.Node(node)
 					if !ok {
@@ -95,8 +95,9 @@ var published = map[string][]expectation{
 	"perfstat/hand-armlp-n1-stride-ipc.txt": {{"generic", "generic", 1, 2, map[string]string{"IPC": "0.22"}}},
 }
 
-// first makes the account of a recording's first block.
-func first(t *testing.T, cat *model.Catalogue, file, cpuName, modelName string) *account.Account {
+// fittest makes the account of a recording: of several blocks, the one that says
+// most.
+func fittest(t *testing.T, cat *model.Catalogue, file, cpuName, modelName string) *account.Account {
 	t.Helper()
 	cpu, err := cat.CPU(cpuName)
 	if err != nil {
@@ -119,13 +120,20 @@ func first(t *testing.T, cat *model.Catalogue, file, cpuName, modelName string) 
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if !f.Next() {
+	var best *account.Account
+	for f.Next() {
+		total := counts.NewTotal(0)
+		if err := total.Add(f.Table()); err != nil {
+			t.Fatal(err)
+		}
+		table := total.Table()
+		a := method.Bind(table.Layout).Evaluate(table, account.Place{}, nil)
+		if best == nil || a.Completeness() > best.Completeness() {
+			best = a.Clone()
+		}
+	}
+	if best == nil {
 		t.Fatalf("no counts: %v", f.Err())
 	}
-	total := counts.NewTotal(0)
-	if err := total.Add(f.Table()); err != nil {
-		t.Fatal(err)
-	}
-	table := total.Table()
-	return method.Bind(table.Layout).Evaluate(table, account.Place{}, nil)
+	return best
 }

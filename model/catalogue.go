@@ -183,7 +183,8 @@ type headReader struct {
 const headSize = 4096
 
 // scanHead reads the head of a model file: the keys before its first table.
-// What it does not state is that of the file it extends.
+// What it does not state is that of the file it extends, which is not looked
+// for where nothing is missing.
 func (lib *library) scanHead(r *headReader, s *source) error {
 	h, err := r.read(s.fsys, s.path(), s.File)
 	if err != nil {
@@ -197,7 +198,7 @@ func (lib *library) scanHead(r *headReader, s *source) error {
 		if s.CPUs == nil {
 			s.CPUs = h.cpus
 		}
-		if h.extends == "" {
+		if h.extends == "" || s.complete() {
 			break
 		}
 		if depth == maxExtends {
@@ -218,6 +219,11 @@ func (lib *library) scanHead(r *headReader, s *source) error {
 		}
 	}
 	return nil
+}
+
+// complete reports whether all is known that a head can say.
+func (s *source) complete() bool {
+	return s.Name != "" && s.Version != "" && s.Title != "" && s.CPUs != nil
 }
 
 func (s *source) path() string { return path.Join(s.dir, s.stem+".toml") }
@@ -278,13 +284,13 @@ func (r *headReader) explain(err error, data []byte, file string) error {
 	return syntaxFault(data, file, err)
 }
 
-// parse reads the keys before the first table, and reports whether it came to
-// one.
+// parse reads the keys before the first table, as far as they are of interest,
+// and reports whether it has read all of these.
 func (r *headReader) parse(data []byte) (h head, whole bool, err error) {
 	h.cpusLine = 1
 	lines := newLineCounter(data)
 	r.parser.Reset(data)
-	for r.parser.NextExpression() {
+	for !h.complete() && r.parser.NextExpression() {
 		n := r.parser.Expression()
 		if n.Kind != unstable.KeyValue {
 			return h, true, nil
@@ -301,7 +307,13 @@ func (r *headReader) parse(data []byte) (h head, whole bool, err error) {
 			h.cpusLine = lines.at(int(keys.Node().Raw.Offset))
 		}
 	}
-	return h, false, r.parser.Error()
+	return h, h.complete(), r.parser.Error()
+}
+
+// complete reports whether a head says all that it can about its model; what
+// the model extends does not matter then.
+func (h *head) complete() bool {
+	return h.name != "" && h.version != "" && h.title != "" && h.cpus != nil
 }
 
 func (h *head) field(key string) any {

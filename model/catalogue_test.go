@@ -213,7 +213,7 @@ func TestConcurrentUse(t *testing.T) {
 // heads of the models, one processor by its identification, its event table and
 // its default model. Nothing is kept from one round to the next.
 func BenchmarkEmbedded(b *testing.B) {
-	for _, id := range []string{"GenuineIntel-6-55-7", "0x003f0203", "GenuineIntel-6-17-A"} {
+	for _, id := range []string{"GenuineIntel-6-55-7", "graniterapids", "alderlake:core", "0x003f0203", "GenuineIntel-6-17-A"} {
 		b.Run(id, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

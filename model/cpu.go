@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func readCPUs(fsys fs.FS, name string) ([]CPU, error) {
 		return nil, err
 	}
 	var (
-		cpus   []CPU
+		cpus   = make([]CPU, 0, bytes.Count(data, []byte("[[cpu]]"))) // about as many
 		lines  []int
 		faults Errors
 	)

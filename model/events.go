@@ -279,42 +279,51 @@ func (lib *library) readEvents(p *CPU) (*EventTable, error) {
 
 // read reads the rows for key of an event table: CSV with a header, in which a
 // line that begins with # is a comment. The rows of other processors, which are
-// most, are only skipped.
+// most, are not looked at: the next row to read is where the key is next.
 func (t *EventTable) read(data, file, key string) error {
 	var (
-		line    int
 		columns []column
 		fields  []string
 	)
 	t.events = slices.Grow(t.events, strings.Count(data, key)) // about as many rows
-	for row := range strings.Lines(data) {
-		line++
-		row = strings.TrimRight(row, "\r\n")
-		if row == "" || row[0] == '#' {
-			continue
+	for at := 0; at < len(data); {
+		if columns != nil {
+			next := strings.Index(data[at:], key)
+			if next < 0 {
+				break
+			}
+			at = max(at, strings.LastIndexByte(data[:at+next], '\n')+1)
 		}
-		if columns != nil && !hasWord(firstField(row), key) {
+		start := at
+		row, _, _ := strings.Cut(data[at:], "\n")
+		at += len(row) + 1
+		row = strings.TrimRight(row, "\r")
+		if row == "" || row[0] == '#' || columns != nil && !hasWord(firstField(row), key) {
 			continue
 		}
 		var err error
-		if fields, err = splitRow(row, fields[:0]); err != nil {
-			return &Error{File: file, Line: line, Msg: err.Error()}
-		}
-		if columns == nil {
-			if columns, err = parseHeader(fields); err != nil {
-				return &Error{File: file, Line: line, Msg: err.Error()}
-			}
-			continue
-		}
-		e, err := parseEventRow(columns, fields)
-		if err == nil {
-			t.events, err = expand(t.events, e)
-		}
-		if err != nil {
-			return &Error{File: file, Line: line, Msg: err.Error()}
+		if columns, fields, err = t.readRow(row, columns, fields[:0]); err != nil {
+			return &Error{File: file, Line: strings.Count(data[:start], "\n") + 1, Msg: err.Error()}
 		}
 	}
 	return nil
+}
+
+// readRow reads the header, if columns is nil, or a row.
+func (t *EventTable) readRow(row string, columns []column, fields []string) ([]column, []string, error) {
+	fields, err := splitRow(row, fields)
+	if err != nil {
+		return nil, nil, err
+	}
+	if columns == nil {
+		columns, err = parseHeader(fields)
+		return columns, fields, err
+	}
+	e, err := parseEventRow(columns, fields)
+	if err == nil {
+		t.events, err = expand(t.events, e)
+	}
+	return columns, fields, err
 }
 
 func firstField(row string) string {

@@ -265,6 +265,7 @@ func (l *linter) texts() {
 	}
 	for i := range m.Nodes {
 		l.nodeTexts(&m.Nodes[i])
+		l.standalone(&m.Nodes[i])
 	}
 	for i := range m.Parameters {
 		p := &m.Parameters[i]
@@ -296,6 +297,23 @@ func (l *linter) nodeTexts(n *Node) {
 	}
 	if len(missing) > 0 {
 		l.report(place{file: n.File, line: n.Line}, SevWarning, "node %s has no %s", n.Name, strings.Join(missing, ", "))
+	}
+}
+
+// standalone checks that there is something for a threshold to be independent
+// of.
+func (l *linter) standalone(n *Node) {
+	if !n.Standalone {
+		return
+	}
+	at := n.pos.at("standalone")
+	switch parent := l.m.Node(n.Parent); {
+	case n.Threshold == "":
+		l.report(at, SevWarning, "node %s: standalone says nothing: it has no threshold", n.Name)
+	case parent == nil:
+		l.report(at, SevWarning, "node %s: standalone says nothing: it has no parent", n.Name)
+	case parent.Threshold == "":
+		l.report(at, SevWarning, "node %s: standalone says nothing: its parent %s has no threshold", n.Name, parent.Name)
 	}
 }
 

@@ -144,6 +144,15 @@ func TestLint(t *testing.T) {
 			"42: warning: node C: its threshold holds for all values within the nodes' ranges",
 			"53: error: node D: its threshold cannot be reached by any values within the nodes' ranges",
 		}},
+		{"standalone", lintHead + whole +
+			explained("A", `parent = "Cycles"`, `formula = "INT_MISC.RECOVERY_CYCLES"`, `threshold = "A > 0.5"`, "standalone = true") +
+			explained("B", `parent = "A"`, `formula = "INT_MISC.RECOVERY_CYCLES"`, `threshold = "B > 0.5"`, "standalone = true") +
+			explained("C", `parent = "A"`, `formula = "INT_MISC.RECOVERY_CYCLES - B"`, "standalone = true") +
+			explained("D", `section = "Other"`, `formula = "1"`, `unit = "1"`, `threshold = "A > 0.5"`, "standalone = true"), []string{
+			"21: warning: node A: standalone says nothing: its parent Cycles has no threshold",
+			"40: warning: node C: standalone says nothing: it has no threshold",
+			"51: warning: node D: standalone says nothing: it has no parent",
+		}},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(append([]string{}, tt.want...), lintText(t, tt.text)); diff != "" {

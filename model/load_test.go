@@ -225,6 +225,7 @@ func TestModelErrors(t *testing.T) {
 		{top + a + "max = \"much\"\n", `models/m.toml:7: key "max" in "node": a number is wanted`},
 		{top + a + "title = 1\n", `models/m.toml:7: key "title" in "node": a string is wanted`},
 		{top + a + "overlap = 1\n", `models/m.toml:7: key "overlap" in "node": true or false is wanted`},
+		{top + a + "standalone = \"yes\"\n", `models/m.toml:7: key "standalone" in "node": true or false is wanted`},
 		{top + a + "causes = \"x\"\n", `models/m.toml:7: key "causes" in "node": a list of strings is wanted`},
 		{top + a + "causes = [1]\n", "models/m.toml:7: "},
 		{top + a + "formula = \"1\"\n", `models/m.toml:7: key "formula" in "node": there is one already`},

@@ -59,7 +59,7 @@ func (f *modelFile) removals(base *modelFile, faults *Errors) map[string]bool {
 	if len(f.Remove) == 0 {
 		return nil
 	}
-	have := map[string]bool{}
+	have := make(map[string]bool, len(base.Node)+len(base.Input)+len(base.Parameter))
 	collectNames(base.Parameter, have)
 	collectNames(base.Input, have)
 	collectNames(base.Node, have)
@@ -111,7 +111,7 @@ func findDuplicates[T any, P named[T]](kind string, tables []T, faults *Errors) 
 }
 
 func mergeTables[T any, P named[T]](base, over []T, removed map[string]bool) []T {
-	out, at := keepTables[T, P](base, removed, len(over))
+	out, at := keepTables[T, P](base, removed)
 	for i := range over {
 		t := P(&over[i])
 		if j, ok := at[t.id()]; ok {
@@ -125,27 +125,30 @@ func mergeTables[T any, P named[T]](base, over []T, removed map[string]bool) []T
 	return out
 }
 
-// keepTables copies the tables that are not removed, and says where each name
-// is.
-func keepTables[T any, P named[T]](base []T, removed map[string]bool, room int) ([]T, map[string]int) {
-	out := make([]T, 0, len(base)+room)
+// keepTables drops the tables that are removed, in place: what is extended was
+// read for this. It says where each name is.
+func keepTables[T any, P named[T]](base []T, removed map[string]bool) ([]T, map[string]int) {
 	at := make(map[string]int, len(base))
+	n := 0
 	for i := range base {
 		name := P(&base[i]).id()
 		if removed[name] {
 			continue
 		}
-		at[name] = len(out)
-		out = append(out, base[i])
+		at[name] = n
+		if n < i {
+			base[n] = base[i]
+		}
+		n++
 	}
-	return out, at
+	return base[:n], at
 }
 
 // mergeNodes merges nodes as mergeTables does. A formula replaces a rest and a
 // rest a formula; and a new node goes before the sibling that is their rest,
 // which is displayed last.
 func mergeNodes(base, over []nodeTable, removed map[string]bool) []nodeTable {
-	kept, at := keepTables(base, removed, 0)
+	kept, at := keepTables(base, removed)
 	added := map[string][]nodeTable{} // by parent
 	var order []string                // of the parents in added
 	for i := range over {
@@ -161,6 +164,9 @@ func mergeNodes(base, over []nodeTable, removed map[string]bool) []nodeTable {
 			order = append(order, parent)
 		}
 		added[parent] = append(added[parent], *n)
+	}
+	if len(order) == 0 {
+		return kept
 	}
 	out := make([]nodeTable, 0, len(kept)+len(over))
 	for i := range kept {

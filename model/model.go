@@ -95,11 +95,12 @@ type Node struct {
 
 	// Threshold is a formula over node names that says when the node is worth
 	// attention; an empty one never flags.
-	Threshold string
-	Min, Max  *float64 // the possible range of the value; outside it the value contradicts itself
-	Negative  string   // why a negative value is possible here, in our words; "" says it is not
-	Overlap   bool     // the children overlap: they need not sum to the node
-	Optional  bool     // its absence is not worth a line (informational nodes)
+	Threshold  string
+	Standalone bool     // the threshold stands by itself: it may flag the node under a parent that is not flagged
+	Min, Max   *float64 // the possible range of the value; outside it the value contradicts itself
+	Negative   string   // why a negative value is possible here, in our words; "" says it is not
+	Overlap    bool     // the children overlap: they need not sum to the node
+	Optional   bool     // its absence is not worth a line (informational nodes)
 
 	Title  string   // a few words for the display
 	About  string   // what it means

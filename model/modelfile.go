@@ -1,5 +1,7 @@
 package model
 
+import "bytes"
+
 // The types below are a model file as it is written. Every field is a pointer,
 // a slice or a map, so that what a file does not state can be told from what it
 // states as zero: only what is stated replaces what is extended.
@@ -46,25 +48,26 @@ type inputTable struct {
 }
 
 type nodeTable struct {
-	Name      *string
-	Parent    *string
-	Section   *string
-	Formula   *string
-	Rest      *bool
-	Unit      *string
-	Domain    *string
-	Threshold *string
-	Min       *float64
-	Max       *float64
-	Negative  *string
-	Overlap   *bool
-	Optional  *bool
-	Title     *string
-	About     *string
-	Causes    []string
-	Try       []string
-	Source    *string
-	Sample    []string
+	Name       *string
+	Parent     *string
+	Section    *string
+	Formula    *string
+	Rest       *bool
+	Unit       *string
+	Domain     *string
+	Threshold  *string
+	Standalone *bool
+	Min        *float64
+	Max        *float64
+	Negative   *string
+	Overlap    *bool
+	Optional   *bool
+	Title      *string
+	About      *string
+	Causes     []string
+	Try        []string
+	Source     *string
+	Sample     []string
 
 	pos position
 }
@@ -101,6 +104,7 @@ type setEventTable struct {
 // decodeModel decodes a model file. Its faults are returned as [Errors].
 func decodeModel(data []byte, file string) (*modelFile, error) {
 	f := &modelFile{pos: position{file: file, line: 1}}
+	f.Node = make([]nodeTable, 0, bytes.Count(data, []byte("[[node]]"))) // about as many
 	last := &f.pos
 	err := decode(data, file, schema{
 		top: f.field,
@@ -227,6 +231,8 @@ func (t *nodeTable) field(key string) any {
 		return &t.Domain
 	case "threshold":
 		return &t.Threshold
+	case "standalone":
+		return &t.Standalone
 	case "min":
 		return &t.Min
 	case "max":

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,7 +55,7 @@ func readTexts(fsys fs.FS, name string) (texts, error) {
 }
 
 func parseTexts(data []byte, name string) (texts, error) {
-	var tables []text
+	tables := make([]text, 0, bytes.Count(data, []byte("[[text]]"))) // about as many
 	err := decode(data, name, schema{
 		top: noField,
 		table: func(list string, at position) func(key string) any {

@@ -77,7 +77,7 @@ func (c *csvWriter) row(b []byte, a *account.Account, i int) []byte {
 	b = append(appendDecimal(b, v.Value), ',')
 	b = append(append(b, c.units[i]...), ',')
 	b = append(appendDecimal(b, v.Error), ',')
-	b = append(appendDecimal(b, v.Coverage), ',')
+	b = append(appendDecimal(b, math.Round(v.Coverage*1e6)/1e6), ',')
 	b = append(strconv.AppendBool(b, v.Together), ',')
 	b = append(strconv.AppendBool(b, v.Reliable()), ',')
 	b = append(strconv.AppendBool(b, v.Flagged), ',')

@@ -73,6 +73,7 @@ type jsonAccount struct {
 	Counts     []jsonCount   `json:"counts"`
 	Unused     []string      `json:"unused,omitempty"`
 	Unknown    []string      `json:"unknown,omitempty"`
+	Other      []string      `json:"other_cores,omitempty"`
 	Notes      []string      `json:"notes,omitempty"`
 }
 
@@ -186,7 +187,7 @@ func (j *jsonWriter) End() error {
 func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	m := a.Model()
 	out := jsonAccount{Scope: scope(a), Nodes: []jsonNode{}, Bottleneck: []string{}, Audit: []jsonCheck{},
-		Missing: []jsonMissing{}, Counts: []jsonCount{}, Unused: a.Binding.Unused, Unknown: a.Binding.Unknown, Notes: a.Notes}
+		Missing: []jsonMissing{}, Counts: []jsonCount{}, Unused: a.Binding.Unused, Unknown: a.Binding.Unknown, Other: a.Binding.Other, Notes: a.Notes}
 	for i := range m.Nodes {
 		if !j.shown[i] {
 			continue

@@ -73,6 +73,12 @@ func New(format string, w io.Writer, o Options) (Writer, error) {
 	return nil, fmt.Errorf("no format %q; there are %s", format, strings.Join(Formats, ", "))
 }
 
+// Matches reports whether a pattern of Options.Nodes matches any node.
+func Matches(m *model.Model, pattern string) bool {
+	o := Options{Nodes: pattern}
+	return slices.ContainsFunc(m.Nodes, func(n model.Node) bool { return o.match(&n) })
+}
+
 // shown says which nodes of a model a report shows.
 func (o Options) shown(m *model.Model) []bool {
 	show := make([]bool, len(m.Nodes))
@@ -120,4 +126,7 @@ func unit(m *model.Model, i int) string {
 }
 
 // bottleneckMark stands behind the deepest node of the bottleneck path.
-const bottleneckMark = "◄ bottleneck"
+const (
+	bottleneckMark = "◄ bottleneck"
+	usefulMark     = "◄ most of it" // where the path leads through useful work
+)

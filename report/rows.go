@@ -74,10 +74,21 @@ func (r *rows) wanted(a *account.Account, i, level int) bool {
 		return r.o.match(n)
 	case n.Level == 0 && m.Share(i):
 		return false
-	case saysMuch(a):
-		return n.Section == "" && n.Level <= level
+	case n.Section == "":
+		return n.Level <= level && (saysMuch(a) || !saysAnything(a))
 	}
-	return n.Section != "" && !n.Optional && a.Nodes[i].Known()
+	return a.Nodes[i].Known() && (r.o.All || !saysMuch(a))
+}
+
+// saysAnything reports whether a node outside the main tree is known.
+func saysAnything(a *account.Account) bool {
+	m := a.Model()
+	for i := range m.Nodes {
+		if m.Nodes[i].Section != "" && a.Nodes[i].Known() {
+			return true
+		}
+	}
+	return false
 }
 
 // width is the width of a node's column.

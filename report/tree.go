@@ -54,9 +54,7 @@ func (t *tree) Account(a *account.Account) error {
 	}
 	t.n++
 	t.heading(a)
-	if saysMuch(a) || t.o.All || !saysAnything(a) {
-		t.section(a, "")
-	}
+	t.section(a, "")
 	t.more(a)
 	t.audit(a)
 	t.notes(a)
@@ -144,17 +142,6 @@ func saysMuch(a *account.Account) bool {
 	return false
 }
 
-// saysAnything reports whether a node outside the main tree is known.
-func saysAnything(a *account.Account) bool {
-	m := a.Model()
-	for i := range m.Nodes {
-		if m.Nodes[i].Section != "" && a.Nodes[i].Known() {
-			return true
-		}
-	}
-	return false
-}
-
 // section writes the lines of one section under its heading.
 func (t *tree) section(a *account.Account, section string) {
 	m := a.Model()
@@ -201,12 +188,17 @@ const (
 	foldBelow = 2
 )
 
-// folds says whether a node of a large tree is left out because nothing asked
-// for it: it lies deep and is not over its threshold.
+// folds says whether a node is left out because nothing asked for it: it lies
+// deep in a large tree and is not over its threshold.
 func (t *tree) folds(a *account.Account, i int) bool {
 	m := a.Model()
 	n := &m.Nodes[i]
-	if n.Section != "" || n.Level <= foldBelow || a.Nodes[i].Flagged || t.o.Level > 0 || t.o.All || t.o.Nodes != "" {
+	switch {
+	case n.Section != "" || a.Nodes[i].Flagged || t.o.Level > 0 || t.o.All || t.o.Nodes != "":
+		return false
+	case !saysMuch(a):
+		return n.Level > 1 // of a tree that says nothing, what it lacks is enough
+	case n.Level <= foldBelow:
 		return false
 	}
 	size := 0
@@ -260,21 +252,29 @@ func (t *tree) line(a *account.Account, i int) line {
 		l.cover = coverage(v.Coverage)
 	}
 	end := len(a.Bottleneck) > 0 && a.Bottleneck[len(a.Bottleneck)-1] == i
+	mark := bottleneckMark
+	if end && useful(m.Nodes[a.Bottleneck[0]].Name) {
+		mark = usefulMark
+	}
 	switch {
 	case v.Doubt == account.DoubtRange:
 		l.mark, l.style = "impossible", dim
 	case !v.Reliable():
 		l.mark, l.style = "uncertain", dim
 	case end:
-		l.mark, l.style = bottleneckMark, hot
+		l.mark, l.style = mark, hot
 	case onPath(a, i):
 		l.style = bold
 	}
-	if end && l.mark != bottleneckMark {
-		l.mark = bottleneckMark + ", " + l.mark
+	if end && l.mark != mark {
+		l.mark = mark + ", " + l.mark
 	}
 	return l
 }
+
+// useful says whether a part of the whole is work that the program asked for,
+// of which a large share is no bottleneck.
+func useful(name string) bool { return strings.HasPrefix(strings.ToLower(name), "retir") }
 
 func onPath(a *account.Account, i int) bool {
 	for _, j := range a.Bottleneck {
@@ -534,6 +534,9 @@ func (t *tree) notes(a *account.Account) {
 	if u := a.Binding.Unused; len(u) > 0 {
 		t.paragraph("unused", "recorded, but no part of this account: "+strings.Join(u, ", "), 10, plain)
 	}
+	if u := a.Binding.Other; len(u) > 0 {
+		t.paragraph("other", "counted on the processor's other cores, and no part of this account: "+strings.Join(u, ", "), 10, plain)
+	}
 	if u := a.Binding.Unknown; len(u) > 0 {
 		t.paragraph("unknown", "not an event of "+t.h.CPU.Name+" as far as is known here: "+strings.Join(u, ", "), 10, plain)
 	}
@@ -550,7 +553,7 @@ func doubts(a *account.Account, shown []bool) []string {
 		}
 	}
 	var list []string
-	for d := account.DoubtRange; d <= account.DoubtCoverage; d++ {
+	for d := account.DoubtRange; d <= account.DoubtIdentity; d++ {
 		if names := by[d]; len(names) > 0 {
 			list = append(list, "not to be relied upon: "+few(names)+", "+d.String())
 		}

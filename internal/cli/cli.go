@@ -41,6 +41,8 @@ func inputError(err error) error {
 	return &failure{exitInput, err}
 }
 
+func machineError(err error) error { return &failure{exitMachine, err} }
+
 // errNo ends the program with the status of a "no" that has already been
 // explained on standard output.
 var errNo = &failure{exitNo, errors.New("")}
@@ -70,10 +72,10 @@ func Main(ctx context.Context, args []string, in io.Reader, out, stderr io.Write
 		status = f.status
 	}
 	if msg := oneLine(err); msg != "" {
-		fmt.Fprintf(stderr, "%s: %s\n", cmd.CommandPath(), msg)
 		if f == nil {
-			fmt.Fprintf(stderr, "%s: see '%s --help'\n", cmd.CommandPath(), cmd.CommandPath())
+			msg += fmt.Sprintf(" (see '%s --help')", cmd.CommandPath())
 		}
+		fmt.Fprintf(stderr, "%s: %s\n", cmd.CommandPath(), msg)
 	}
 	return status
 }

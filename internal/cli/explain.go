@@ -40,13 +40,16 @@ func (a *app) runExplain(c *common, name string, files []string) error {
 	if err := c.check(listFormats...); err != nil {
 		return err
 	}
+	if strings.TrimSpace(name) == "" {
+		return usageError("name a node (cyclestack models --cpu NAME prints the trees)")
+	}
 	s, err := c.session()
 	if err != nil {
 		return err
 	}
 	var acc *account.Account
 	if len(files) > 0 {
-		acc, err = s.whole(files[0])
+		acc, err = s.whole(files[0], name)
 	} else {
 		err = s.settleFor(name)
 	}
@@ -63,7 +66,7 @@ func (a *app) runExplain(c *common, name string, files []string) error {
 			return report.ExplainJSON(out, e)
 		}
 		return report.Explain(out, e, c.options(a.terminal(c)))
-	})
+	}, files...)
 }
 
 // settleFor chooses processor and method for a node without a recording: the
@@ -80,11 +83,18 @@ func (s *session) settleFor(node string) error {
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(m.Nodes, func(n model.Node) bool { return strings.EqualFold(n.Name, node) }) {
+		if has(m, node) {
 			return s.settleModel(info.Name)
 		}
 	}
 	return usageError("no method for %s has a node %s (cyclestack models --cpu %s prints the trees)", s.cpu.Name, node, s.cpu.Name)
+}
+
+// has reports whether a model has a node, by name or path, whatever its case.
+func has(m *model.Model, node string) bool {
+	return slices.ContainsFunc(m.Nodes, func(n model.Node) bool {
+		return strings.EqualFold(n.Name, node) || strings.EqualFold(n.Path, node)
+	})
 }
 
 // node finds a node by name, whatever its case, or by path.
@@ -101,9 +111,11 @@ func (s *session) node(name string) (int, error) {
 // errStop ends the reading of a file early.
 var errStop = errors.New("stop")
 
-// whole is the account of a file's first run.
-func (s *session) whole(file string) (*account.Account, error) {
+// whole is the account of a file's first run, by the method that fits it best of
+// those that have the node.
+func (s *session) whole(file, node string) (*account.Account, error) {
 	total := counts.NewTotal(0)
+	s.having = node
 	err := tablesOf(file, func(_ source.Reader, t *counts.Table, file string) error {
 		if err := s.settle(t, file, ""); err != nil {
 			return err

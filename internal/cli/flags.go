@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/cobra"
@@ -109,7 +106,8 @@ func (c *common) catalogue() (*model.Catalogue, error) {
 const penaltiesMost = 1 << 20
 
 // parameters reads --penalties and --param, which wins.
-func (c *common) parameters(m *model.Model) (map[string]float64, error) {
+func (s *session) parameters(m *model.Model) (map[string]float64, error) {
+	c := s.c
 	set := map[string]float64{}
 	switch c.smt {
 	case "":
@@ -121,7 +119,7 @@ func (c *common) parameters(m *model.Model) (map[string]float64, error) {
 		return nil, usageError("--smt %s: it is on or off", c.smt)
 	}
 	if c.penalties != "" {
-		if err := readPenalties(c.penalties, m, set); err != nil {
+		if err := s.readPenalties(c.penalties, m, set); err != nil {
 			return nil, err
 		}
 	}
@@ -140,9 +138,10 @@ func (c *common) parameters(m *model.Model) (map[string]float64, error) {
 	return set, nil
 }
 
-// readPenalties reads a file of parameters; those of other models are passed
-// over, so that one file serves several.
-func readPenalties(file string, m *model.Model, set map[string]float64) error {
+// readPenalties reads a file of parameters. Those of the processor's other
+// models are passed over, so that one file serves several; a name that no model
+// has is an error.
+func (s *session) readPenalties(file string, m *model.Model, set map[string]float64) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return inputError(err)
@@ -164,7 +163,10 @@ func readPenalties(file string, m *model.Model, set map[string]float64) error {
 		return inputError(fmt.Errorf("%s: %v", file, err))
 	}
 	for name, v := range values {
-		if !slices.ContainsFunc(m.Parameters, func(p model.Parameter) bool { return p.Name == name }) {
+		if !hasParameter(m, name) {
+			if known, err := s.anyHas(name); err != nil || !known {
+				return inputError(fmt.Errorf("%s: no model for %s has a parameter %s", file, s.cpu.Name, name))
+			}
 			continue
 		}
 		x, err := parameter(m, name, fmt.Sprint(v))
@@ -174,6 +176,24 @@ func readPenalties(file string, m *model.Model, set map[string]float64) error {
 		set[name] = x
 	}
 	return nil
+}
+
+func hasParameter(m *model.Model, name string) bool {
+	return slices.ContainsFunc(m.Parameters, func(p model.Parameter) bool { return p.Name == name })
+}
+
+// anyHas reports whether any of the processor's models has a parameter.
+func (s *session) anyHas(name string) (bool, error) {
+	for _, info := range s.cat.Models(s.cpu.Name) {
+		m, err := s.cat.Model(info.Name, s.cpu.Name)
+		if err != nil {
+			return false, err
+		}
+		if hasParameter(m, name) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // parameter reads a parameter's value: a number or one of its named choices.
@@ -224,76 +244,6 @@ func (c *common) options(out io.Writer) report.Options {
 		o.Width = w
 	}
 	return o
-}
-
-// write calls print with where the output goes. A file is written beside its
-// place and renamed when all went well, so that nothing is ever half written.
-func (a *app) write(c *common, print func(io.Writer) error) (err error) {
-	if c.output == "" || c.output == "-" {
-		var buf flusher
-		buf.to = a.out
-		if err := print(&buf); err != nil {
-			return err
-		}
-		return buf.flush()
-	}
-	f, err := os.CreateTemp(filepath.Dir(c.output), "."+filepath.Base(c.output)+".*")
-	if err != nil {
-		return inputError(err)
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	var buf flusher
-	buf.to = f
-	if err := print(&buf); err != nil {
-		return err
-	}
-	if err := buf.flush(); err != nil {
-		return inputError(err)
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return inputError(err)
-	}
-	if err := f.Close(); err != nil {
-		return inputError(err)
-	}
-	return inputError(os.Rename(f.Name(), c.output))
-}
-
-// Output is written when so much of it has been gathered, or when the last
-// writing was so long ago: intervals appear as they come in.
-const (
-	flushAt    = 64 << 10
-	flushAfter = 100 * time.Millisecond
-)
-
-// A flusher gathers output, so that an error in the first lines of input
-// leaves nothing printed and many small writes become few.
-type flusher struct {
-	bytes.Buffer
-	to   io.Writer
-	last time.Time // of a write, or of the first gathering
-}
-
-func (f *flusher) Write(p []byte) (int, error) {
-	n, _ := f.Buffer.Write(p)
-	if f.last.IsZero() {
-		f.last = time.Now()
-	}
-	if f.Len() >= flushAt || time.Since(f.last) > flushAfter {
-		return n, f.flush()
-	}
-	return n, nil
-}
-
-func (f *flusher) flush() error {
-	f.last = time.Now()
-	_, err := f.WriteTo(f.to)
-	return err
 }
 
 func completeCPU(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {

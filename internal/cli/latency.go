@@ -37,10 +37,11 @@ means something.`,
   cyclestack latency --floor 5 --format json thresholds.txt`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
-			if !cmd.Flags().Changed("floor") {
+			given := cmd.Flags().Changed("floor")
+			if !given {
 				floor = math.NaN()
 			}
-			return a.runLatency(c, floor, files)
+			return a.runLatency(c, floor, given, files)
 		},
 	}
 	c.addModel(cmd)
@@ -49,11 +50,11 @@ means something.`,
 	return cmd
 }
 
-func (a *app) runLatency(c *common, floor float64, files []string) error {
+func (a *app) runLatency(c *common, floor float64, given bool, files []string) error {
 	if err := c.check("text", "json"); err != nil {
 		return err
 	}
-	if floor < 0 || math.IsInf(floor, 0) {
+	if given && !(floor >= 0 && floor < math.MaxFloat64) {
 		return usageError("--floor %v: not a latency", floor)
 	}
 	s, err := c.session()
@@ -74,7 +75,7 @@ func (a *app) runLatency(c *common, floor float64, files []string) error {
 			return report.LatencyJSON(out, list)
 		}
 		return report.Latency(out, list, c.options(a.terminal(c)))
-	})
+	}, files...)
 }
 
 // distribution makes the distribution of a table's threshold counts.
@@ -82,13 +83,6 @@ func (s *session) distribution(t *counts.Table, file string, floor float64) (rep
 	l := report.LatencyReport{Label: t.Label, Notes: append([]string(nil), t.Notes...)}
 	if l.Label == "" {
 		l.Label = file
-	}
-	if math.IsNaN(floor) {
-		var err error
-		if floor, err = s.floor(t, file); err != nil {
-			return l, err
-		}
-		l.CPU = s.cpu.Name
 	}
 	var points []latency.Point
 	for col := range t.Columns {
@@ -106,9 +100,22 @@ func (s *session) distribution(t *counts.Table, file string, floor float64) (rep
 		}
 		points = append(points, latency.Point{Threshold: threshold, Count: sum.Estimate()})
 	}
+	if len(points) < 2 {
+		return l, inputError(fmt.Errorf("%s:%d: %v", file, t.Line, latency.ErrFew))
+	}
+	if math.IsNaN(floor) {
+		var err error
+		if floor, err = s.floor(t, file); err != nil {
+			return l, err
+		}
+		l.CPU = s.cpu.Name
+	}
 	var err error
 	if l.Distribution, err = latency.New(points, floor); err != nil {
 		return l, inputError(fmt.Errorf("%s:%d: %v", file, t.Line, err))
+	}
+	if l.First < floor {
+		return l, usageError("--floor %v: %s has its first drop at %v, and no load is faster than the fastest", floor, file, l.First)
 	}
 	return l, nil
 }

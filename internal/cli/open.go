@@ -24,6 +24,8 @@ type session struct {
 	events *model.EventTable
 	params map[string]float64
 	from   string // the file that said which processor it is; "" for --cpu
+	having string // a node that the method must have; "" is any
+	note   string // what is odd about the choice
 }
 
 func (c *common) session() (*session, error) {
@@ -71,6 +73,9 @@ func (s *session) settleBest(t *counts.Table) error {
 			}
 			continue
 		}
+		if s.having != "" && !has(s.model, s.having) {
+			continue
+		}
 		a := s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)
 		if score := a.Completeness(); score > bestScore || bestScore < 0 {
 			best, bestScore = info.Name, score
@@ -87,7 +92,9 @@ func (s *session) settleCPU(t *counts.Table, file string) error {
 			return inputError(fmt.Errorf("%s:%d: it says its processor is %s: %v", file, t.Line, t.CPU, err))
 		case err == nil && s.cpu == nil:
 			s.cpu, s.from = cpu, file
-		case err == nil && cpu.Name != s.cpu.Name && s.c.cpu == "":
+		case err == nil && cpu.Name != s.cpu.Name && s.c.cpu != "":
+			s.note = fmt.Sprintf("%s says that it is from %s; it was read as from %s, as --cpu asks", file, cpu.Name, s.cpu.Name)
+		case err == nil && cpu.Name != s.cpu.Name:
 			return inputError(fmt.Errorf("%s:%d: from %s, but %s is from %s: report one processor at a time", file, t.Line, cpu.Name, s.from, s.cpu.Name))
 		}
 	}
@@ -140,7 +147,7 @@ func (s *session) settleModel(prefer string) (err error) {
 	if s.events, err = s.cat.Events(s.cpu); err != nil {
 		return err
 	}
-	if s.params, err = s.c.parameters(s.model); err != nil {
+	if s.params, err = s.parameters(s.model); err != nil {
 		return err
 	}
 	s.method, err = account.Compile(s.model, s.cpu, s.events, account.Options{Params: s.params})

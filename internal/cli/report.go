@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -71,7 +72,7 @@ func (a *app) accounts(c *common, files []string, writer func(io.Writer) (report
 			return usageError("%v", err)
 		}
 		return newReporter(s, w, by, files...).run()
-	})
+	}, files...)
 }
 
 // terminal is where the output ends up, for its width and colours.
@@ -119,7 +120,9 @@ type reporter struct {
 	places func(*counts.Table) ([]place, error)
 
 	begun   bool
+	file    string // being read
 	kind    string
+	dropped []string // what the reader had to leave out
 	known   bool     // an account with at least one known node was written
 	events  []string // of the first table, for the error if nothing can be made of them
 	binding *account.Binding
@@ -148,6 +151,7 @@ func eachScope(t *counts.Table) ([]place, error) {
 
 func (r *reporter) run() error {
 	for _, file := range r.files {
+		r.file = file
 		if err := tablesOf(file, r.table); err != nil {
 			return err
 		}
@@ -170,6 +174,9 @@ func (r *reporter) table(src source.Reader, t *counts.Table, file string) error 
 	r.kind = src.Kind()
 	if r.events == nil {
 		r.events = eventNames(t)
+	}
+	if len(r.dropped) == 0 {
+		r.dropped = append(r.dropped, t.Notes...)
 	}
 	if r.total.Begins(t) {
 		if err := r.flush(); err != nil {
@@ -210,14 +217,23 @@ func (r *reporter) flush() error {
 		if p.scope != nil {
 			r.reuse.Scope = *p.scope
 		}
-		if p.note != "" {
-			r.reuse.Notes = append(slices.Clone(r.reuse.Notes), p.note)
+		for _, note := range []string{p.note, r.s.note} {
+			if note != "" {
+				r.reuse.Notes = append(slices.Clone(r.reuse.Notes), note)
+			}
+		}
+		if len(r.files) > 1 {
+			r.reuse.Label = strings.TrimSuffix(r.file+": "+r.reuse.Label, ": ")
 		}
 		if err := r.w.Account(r.reuse); err != nil {
 			return err
 		}
 	}
-	r.total.Reset()
+	if r.by.Has(counts.Interval) {
+		r.total.Reset()
+	} else {
+		r.total = counts.NewTotal(r.by) // another run may have other events
+	}
 	return nil
 }
 
@@ -226,13 +242,23 @@ func (r *reporter) begin() error {
 		return nil
 	}
 	r.begun = true
+	if p := r.s.c.nodes; p != "" && !report.Matches(r.s.model, p) {
+		return usageError("--nodes %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", p, r.s.model.Name, r.s.cpu.Name)
+	}
 	return r.w.Begin(r.s.header(r.kind, r.files))
 }
 
 // nothing explains why no account could be made.
 func (r *reporter) nothing() error {
-	return fmt.Errorf("%s: nothing of %s can be computed from %s: it needs %s (cyclestack models --cpu %s prints the tree)",
+	text := fmt.Sprintf("%s: nothing of %s can be computed from %s: it needs %s (cyclestack models --cpu %s prints the tree)",
 		strings.Join(r.files, ", "), r.s.model.Name, firstOf(r.events), firstOf(r.s.method.Inputs()), r.s.cpu.Name)
+	switch {
+	case r.s.model.Name == smtModel && r.prefer != smtModel:
+		text = fmt.Sprintf("%s: %s is about the logical processors of a core: cyclestack smt %s", strings.Join(r.files, ", "), smtModel, strings.Join(r.files, " "))
+	case len(r.dropped) > 0:
+		text += "; " + r.dropped[0]
+	}
+	return errors.New(text)
 }
 
 // firstOf names the first of a list of events.

@@ -43,6 +43,7 @@ tells: pairs such as 0:28,1:29, or +28 if CPU n shares a core with n+28.`,
 	}
 	c.addModel(cmd)
 	c.addParams(cmd)
+	c.addNodes(cmd)
 	cmd.Flags().StringVar(&siblings, "siblings", "", "logical processors that share a core: `0:28,1:29` or +28")
 	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `run|interval`")
 	c.addOutput(cmd, report.Formats...)
@@ -70,7 +71,7 @@ func (a *app) runSMT(c *common, siblings, file string) error {
 		r.prefer, r.need = smtModel, "smt needs counts of each logical processor (perf stat -A)"
 		r.places = func(t *counts.Table) ([]place, error) { return cores(t, siblings) }
 		return r.run()
-	})
+	}, file)
 }
 
 // cores are the pairs of logical processors that share a core.
@@ -102,7 +103,7 @@ func pair(t *counts.Table, siblings string) (pairs [][]int, note string, err err
 	}
 	if siblings == "" {
 		if len(t.Scopes) != 2 {
-			return nil, "", fmt.Errorf("the recording has %d CPUs: say with --siblings which share a core, such as 0:28,1:29 or +28", len(t.Scopes))
+			return nil, "", fmt.Errorf("the recording has counts of %d, not 2, CPUs: say with --siblings which share a core, such as 0:28,1:29 or +28", len(t.Scopes))
 		}
 		a, b := t.Scopes[0].CPU, t.Scopes[1].CPU
 		return [][]int{{0, 1}}, fmt.Sprintf("CPU%d and CPU%d are taken to share a core, as the recording has only these", a, b), nil
@@ -145,6 +146,11 @@ func siblingList(t *counts.Table, text string) (list [][2]int, err error) {
 		b, errB := strconv.Atoi(strings.TrimSpace(y))
 		if !ok || errA != nil || errB != nil || a == b {
 			return nil, fmt.Errorf("--siblings %s: pairs such as 0:28,1:29, or +28", text)
+		}
+		for _, q := range list {
+			if slices.Contains(q[:], a) || slices.Contains(q[:], b) {
+				return nil, fmt.Errorf("--siblings %s: a CPU is in two pairs", text)
+			}
 		}
 		list = append(list, [2]int{a, b})
 	}

@@ -143,7 +143,7 @@ func (e *example) check(t *testing.T, got []string) {
 		e.want = indentJSON(got)
 	default:
 		t.Errorf("%s: %s: the output differs (-example +output):\n%s", e.at, e.command,
-			cmp.Diff(strings.Join(want, "\n"), strings.Join(got, "\n")))
+			cmp.Diff(indentJSON(want), indentJSON(got)))
 	}
 }
 

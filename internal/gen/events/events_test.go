@@ -167,6 +167,8 @@ func TestUnits(t *testing.T) {
 		{"CPU_CLK_UNHALTED.PAUSE_INST", 0x10440ec, ""}, // edges: how often
 		{"INST_RETIRED.ANY", 0xc0, "instructions"},
 		{"INST_RETIRED.TOTAL_CYCLES_PS", 0xa8001c0, "cycles"}, // a counter mask
+		{"INST_RETIRED.REP_ITERATION", 0x8c0, ""},
+		{"FP_ASSIST.ANY", 0x1001eca, ""}, // a counter mask, but how often
 		{"UOPS_ISSUED.ANY", 0x10e, "uops"},
 		{"UOPS_ISSUED.STALL_CYCLES", 0x180010e, "cycles"},
 		{"UOPS_RETIRED.RETIRE_SLOTS", 0x2c2, "slots"},

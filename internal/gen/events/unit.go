@@ -32,6 +32,8 @@ func intelUnit(e *event) string {
 	switch {
 	case e.config&edgeBit != 0:
 		return ""
+	case e.name == "FP_ASSIST.ANY": // the mask only keeps an assist with two causes from counting twice
+		return ""
 	case e.config&cmaskBits != 0:
 		return "cycles"
 	}
@@ -56,7 +58,8 @@ var intelUnits = []unitRule{
 	rule(`^IDQ_UOPS_NOT_DELIVERED\.CORE$|^IDQ_BUBBLES\.(CORE|FETCH_LATENCY|BW_STARVATION)$`, "slots"),
 	rule(`^UOPS_NOT_DELIVERED\.ANY$|^ISSUE_SLOTS_NOT_CONSUMED\.|^INT_MISC\.UOP_DROPPING$`, "slots"),
 
-	// Instructions.
+	// Instructions. A REP instruction has many iterations.
+	rule(`^INST_RETIRED\.REP_ITERATION$`, ""),
 	rule(`^INST_RETIRED\.`, "instructions"),
 	rule(`^instructions$`, "instructions"),
 

@@ -23,6 +23,7 @@ type evaluator struct {
 	m     *topdown
 	slots map[string]int
 	order []int
+	first map[string]string // by input: the event that it is if all were counted
 	progs []*metric.Program // by node
 	named [][]int           // by node: the nodes that it names
 	in    []float64
@@ -113,7 +114,10 @@ func (m *topdown) markOverlaps(values [][]float64) {
 }
 
 func newEvaluator(m *topdown, smt float64) (*evaluator, error) {
-	ev := &evaluator{m: m, slots: map[string]int{}, progs: make([]*metric.Program, len(m.nodes)), named: make([][]int, len(m.nodes))}
+	ev := &evaluator{m: m, slots: map[string]int{}, first: map[string]string{}, progs: make([]*metric.Program, len(m.nodes)), named: make([][]int, len(m.nodes))}
+	for _, in := range m.inputs {
+		ev.first[in.name] = in.events[0]
+	}
 	exprs := make([]*metric.Expr, len(m.nodes))
 	index := map[string]int{}
 	for i := range m.nodes {
@@ -177,6 +181,9 @@ func sortNodes(exprs []*metric.Expr, index map[string]int) ([]int, error) {
 
 // slot gives every name a place of its own, the nodes' first.
 func (ev *evaluator) slot(name string) int {
+	if event, ok := ev.first[name]; ok {
+		name = event
+	}
 	if i, ok := ev.slots[name]; ok {
 		return i
 	}

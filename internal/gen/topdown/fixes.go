@@ -19,24 +19,29 @@ var fixesTOML []byte
 // A fix is a table of fixes.toml: what a metric file has wrong, or says in a
 // way that does not fit the models, and what is put in its place.
 type fix struct {
-	Models []string // stems; empty for all that have the metric
-	Metric string
-	Field  string // one of fixFields
-	From   string // what the file has: if that changes, the fix must be looked at again
-	To     string
-	Reason string
+	Models  []string // stems; empty for all that have the metric
+	Metric  string
+	Metrics []string // instead of Metric: several that are mended in the same way
+	Field   string   // one of fixFields
+	From    string   // what the file has: if that changes, the fix must be looked at again
+	To      string
+	Input   string // of "either": the name and explanation of the input
+	About   string
+	Reason  string
 
 	// Unchecked fixes change the value on purpose: it is not held against the
 	// vendor's expanded formula, nor are the values computed from it.
 	Unchecked bool
 
-	used map[string]bool // by stem
+	used map[[2]string]bool // by stem and metric
 }
 
 // fixFields are what a fix can change. "part" replaces a part of BaseFormula,
 // "formula" all of it, by one in the spelling of the models; so does
-// "threshold". "drop" leaves the metric out.
-var fixFields = []string{"parent", "part", "formula", "threshold", "drop"}
+// "threshold". "optional" takes the events of a pattern for none where they were
+// not counted, and "either" takes another event in the place of one that was
+// not. "about" is a text of the node's own. "drop" leaves the metric out.
+var fixFields = []string{"parent", "part", "formula", "threshold", "optional", "either", "about", "drop"}
 
 type fixes []*fix
 
@@ -47,10 +52,16 @@ func parseFixes(data []byte) (fixes, error) {
 		return nil, fmt.Errorf("fixes.toml: %w", err)
 	}
 	for _, x := range f.Fix {
-		if x.Metric == "" || x.Reason == "" || !slices.Contains(fixFields, x.Field) {
-			return nil, fmt.Errorf("fixes.toml: a fix of %q: it needs a metric, a reason and one of the fields %q", x.Metric, fixFields)
+		if x.Metric != "" {
+			x.Metrics = append(x.Metrics, x.Metric)
 		}
-		x.used = map[string]bool{}
+		if len(x.Metrics) == 0 || x.Reason == "" || !slices.Contains(fixFields, x.Field) {
+			return nil, fmt.Errorf("fixes.toml: a fix of %q: it needs a metric, a reason and one of the fields %q", x.Metrics, fixFields)
+		}
+		if x.Field == "either" && (x.Input == "" || x.About == "") {
+			return nil, fmt.Errorf("fixes.toml: a fix of %q: the input needs a name and an about", x.Metrics)
+		}
+		x.used = map[[2]string]bool{}
 	}
 	return f.Fix, nil
 }
@@ -59,8 +70,8 @@ func parseFixes(data []byte) (fixes, error) {
 func (all fixes) find(stem, metric, field string) fixes {
 	var found fixes
 	for _, x := range all {
-		if x.Metric == metric && x.Field == field && (len(x.Models) == 0 || slices.Contains(x.Models, stem)) {
-			x.used[stem] = true
+		if slices.Contains(x.Metrics, metric) && x.Field == field && (len(x.Models) == 0 || slices.Contains(x.Models, stem)) {
+			x.used[[2]string{stem, metric}] = true
 			found = append(found, x)
 		}
 	}
@@ -70,7 +81,7 @@ func (all fixes) find(stem, metric, field string) fixes {
 // unchecked reports whether a metric's value differs from the vendor's on
 // purpose.
 func (all fixes) unchecked(stem, metric string) bool {
-	return slices.ContainsFunc(all, func(x *fix) bool { return x.Metric == metric && x.Unchecked && x.used[stem] })
+	return slices.ContainsFunc(all, func(x *fix) bool { return x.Unchecked && x.used[[2]string{stem, metric}] })
 }
 
 // unused returns an error if a fix mends nothing.
@@ -78,11 +89,13 @@ func (all fixes) unused() error {
 	var errs []error
 	for _, x := range all {
 		if len(x.used) == 0 {
-			errs = append(errs, fmt.Errorf("fixes.toml: there is no %s to mend any more", x.Metric))
+			errs = append(errs, fmt.Errorf("fixes.toml: there is no %s to mend any more", strings.Join(x.Metrics, ", ")))
 		}
 		for _, stem := range x.Models {
-			if !x.used[stem] {
-				errs = append(errs, fmt.Errorf("fixes.toml: %s: there is nothing to mend in %s any more", x.Metric, stem))
+			for _, metric := range x.Metrics {
+				if !x.used[[2]string{stem, metric}] {
+					errs = append(errs, fmt.Errorf("fixes.toml: %s: there is nothing to mend in %s any more", metric, stem))
+				}
 			}
 		}
 	}

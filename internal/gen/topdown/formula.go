@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -50,7 +51,7 @@ func (c *converter) formula(m *vendorMetric) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if e, err = substitute(e, func(name string) (string, error) { return c.name(m, name) }); err != nil {
+	if e, err = c.spell(m, e); err != nil {
 		return "", err
 	}
 	text, err := withoutFallback(e.String())
@@ -87,6 +88,46 @@ func (c *converter) own(text string) (string, error) {
 		}
 	}
 	return tidy(e.String()), nil
+}
+
+// spell replaces the names in the BaseFormula of a metric by those of the
+// models. A name of which a fix says what may be counted in its place becomes
+// that.
+func (c *converter) spell(m *vendorMetric, e *metric.Expr) (*metric.Expr, error) {
+	optional := c.fixes.find(c.p.stem, m.MetricName, "optional")
+	either := c.fixes.find(c.p.stem, m.MetricName, "either")
+	hit := map[*fix]bool{}
+	e, err := substitute(e, func(name string) (string, error) {
+		text, err := c.name(m, name)
+		if err != nil {
+			return "", err
+		}
+		for _, x := range optional {
+			if ok, _ := path.Match(x.From, name); ok {
+				hit[x] = true
+				text = fmt.Sprintf("(%s if has_event(%s) else 0)", text, text)
+			}
+		}
+		for _, x := range either {
+			if x.From != name {
+				continue
+			}
+			hit[x] = true
+			other, err := c.event(x.To)
+			if err != nil {
+				return "", err
+			}
+			c.addInput(input{name: x.Input, events: []string{text, other}, about: strings.TrimSpace(x.About)})
+			text = x.Input
+		}
+		return text, nil
+	})
+	for _, x := range slices.Concat(optional, either) {
+		if err == nil && !hit[x] {
+			err = fmt.Errorf("its formula has no %q, as fixes.toml expects", x.From)
+		}
+	}
+	return e, err
 }
 
 // substitute replaces the names of a formula by what f says they are.
@@ -405,23 +446,25 @@ func (c *converter) threshold(m *vendorMetric) (string, error) {
 }
 
 // withoutParent leaves out of a threshold what its parent's, which is asked
-// first, says already.
-func withoutParent(own, parent string) string {
+// first, says already. A threshold that says nothing of what the parent's does
+// stands by itself.
+func withoutParent(own, parent string) (left string, standalone bool) {
 	if parent == "" || own == "" {
-		return own
+		return own, false
 	}
 	implied, _ := splitTop(parent, " & ")
+	asked := len(implied)
 	terms, _ := splitTop(own, " & ")
-	var left []string
+	var others []string
 	for _, t := range terms {
 		if slices.Contains(implied, t) {
 			implied = slices.DeleteFunc(implied, func(s string) bool { return s == t })
 			continue
 		}
-		left = append(left, t)
+		others = append(others, t)
 	}
-	if len(implied) > 0 || len(left) == 0 {
-		return own // it says something else
+	if len(implied) > 0 || len(others) == 0 {
+		return own, len(implied) == asked // it says something else
 	}
-	return strings.Join(left, " & ")
+	return strings.Join(others, " & "), false
 }

@@ -167,17 +167,22 @@ func TestWithoutFallback(t *testing.T) {
 }
 
 func TestWithoutParent(t *testing.T) {
-	for _, test := range []struct{ own, parent, want string }{
-		{"A > 0.1 & P > 0.2", "P > 0.2", "A > 0.1"},
-		{"A > 0.1 & P > 0.2 & Q > 0.3", "P > 0.2 & Q > 0.3", "A > 0.1"},
-		{"A > 0.1", "P > 0.2", "A > 0.1"},
-		{"A > 0.1 & P > 0.3", "P > 0.2", "A > 0.1 & P > 0.3"},
-		{"A > 0.1 & P > 0.2", "P > 0.2 & Q > 0.3", "A > 0.1 & P > 0.2"},
-		{"P > 0.2", "P > 0.2", "P > 0.2"},
-		{"A > 0.1", "", "A > 0.1"},
+	for _, test := range []struct {
+		own, parent, want string
+		standalone        bool
+	}{
+		{"A > 0.1 & P > 0.2", "P > 0.2", "A > 0.1", false},
+		{"A > 0.1 & P > 0.2 & Q > 0.3", "P > 0.2 & Q > 0.3", "A > 0.1", false},
+		{"A > 0.1", "P > 0.2", "A > 0.1", true},
+		{"A > 0.1", "P > 0.2 & Q > 0.3", "A > 0.1", true},
+		{"A > 0.1 & P > 0.3", "P > 0.2", "A > 0.1 & P > 0.3", true},
+		{"A > 0.1 & P > 0.2", "P > 0.2 & Q > 0.3", "A > 0.1 & P > 0.2", false},
+		{"P > 0.2", "P > 0.2", "P > 0.2", false},
+		{"A > 0.1", "", "A > 0.1", false},
+		{"", "P > 0.2", "", false},
 	} {
-		if got := withoutParent(test.own, test.parent); got != test.want {
-			t.Errorf("withoutParent(%s; %s) = %s, want %s", test.own, test.parent, got, test.want)
+		if got, standalone := withoutParent(test.own, test.parent); got != test.want || standalone != test.standalone {
+			t.Errorf("withoutParent(%s; %s) = %s, %v, want %s, %v", test.own, test.parent, got, standalone, test.want, test.standalone)
 		}
 	}
 }
@@ -309,7 +314,7 @@ func TestFixes(t *testing.T) {
 	if err := all.unused(); err != nil {
 		t.Errorf("unused: %v", err)
 	}
-	delete(all[0].used, "b")
+	delete(all[0].used, [2]string{"b", "A"})
 	if err := all.unused(); err == nil || !strings.Contains(err.Error(), "nothing to mend in b") {
 		t.Errorf("unused = %v, want b", err)
 	}

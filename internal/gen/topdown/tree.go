@@ -49,17 +49,19 @@ type input struct {
 }
 
 type node struct {
-	name      string
-	parent    string
-	section   string
-	formula   string
-	unit      string
-	domain    string
-	threshold string
-	bounded   bool // an exact share of the slots: within 0…1, but for what counting at different times does
-	overlap   bool
-	optional  bool
-	sample    []string
+	name       string
+	parent     string
+	section    string
+	formula    string
+	unit       string
+	domain     string
+	threshold  string
+	standalone bool
+	bounded    bool // an exact share of the slots: within 0…1, but for what counting at different times does
+	overlap    bool
+	optional   bool
+	sample     []string
+	about      string // "" for the text in texts.toml
 
 	level  int    // as the vendor has it
 	full   string // the threshold with what its ancestors' say
@@ -200,6 +202,9 @@ func (c *converter) node(m *vendorMetric) (node, error) {
 	if n.sample, err = c.sample(m); err != nil {
 		return n, err
 	}
+	for _, x := range c.fixes.find(c.p.stem, m.MetricName, "about") {
+		n.about = strings.Join(strings.Fields(x.To), " ")
+	}
 	switch {
 	case m.isTree():
 		n.unit, err = domainUnit(m.CountDomain)
@@ -293,7 +298,8 @@ func (n *node) rank(infos map[string]info) int {
 	return infos[n.name].order
 }
 
-// shortenThresholds leaves out of each threshold what its parent's says.
+// shortenThresholds leaves out of each threshold what its parent's says. Those
+// of the efficient cores are not the vendor's and never say what a parent's do.
 func (m *topdown) shortenThresholds() {
 	full := map[string]string{}
 	for _, n := range m.nodes {
@@ -301,7 +307,8 @@ func (m *topdown) shortenThresholds() {
 	}
 	for i := range m.nodes {
 		n := &m.nodes[i]
-		n.threshold = withoutParent(n.full, full[n.parent])
+		n.threshold, n.standalone = withoutParent(n.full, full[n.parent])
+		n.standalone = n.standalone && !m.p.atom
 	}
 }
 

@@ -146,6 +146,23 @@ func (w *writer) formula(key, value string) {
 	w.line(`"""`)
 }
 
+// prose writes a key with a text, over several lines if it is long.
+func (w *writer) prose(key, value string) {
+	if one := key + " = " + strconv.Quote(value); len(one) <= width {
+		w.line(one)
+		return
+	}
+	line := key + ` = """`
+	for word := range strings.FieldsSeq(value) {
+		if len(line)+len(word) > width-2 {
+			w.line(line + "\\")
+			line = ""
+		}
+		line += word + " "
+	}
+	w.line(strings.TrimSuffix(line, " ") + `"""`)
+}
+
 // tables writes the tables of m that are not the same in base, the nodes under
 // the names of their roots or sections.
 func (w *writer) tables(m, base *topdown) {
@@ -169,7 +186,7 @@ func (w *writer) tables(m, base *topdown) {
 		w.Write(keys)
 	}
 	for _, in := range m.inputs {
-		if i := slices.IndexFunc(base.inputs, func(b input) bool { return b.name == in.name }); i < 0 || !slices.Equal(in.events, base.inputs[i].events) {
+		if i := slices.IndexFunc(base.inputs, func(b input) bool { return b.name == in.name }); i < 0 || !in.same(&base.inputs[i]) {
 			w.input(in)
 		}
 	}
@@ -190,6 +207,10 @@ func (m *topdown) heading(n *node) string {
 		n = &m.nodes[i]
 	}
 	return n.name
+}
+
+func (in *input) same(other *input) bool {
+	return slices.Equal(in.events, other.events) && in.about == other.about
 }
 
 func samePar(a, b parameter) bool {
@@ -214,7 +235,7 @@ func (w *writer) input(in input) {
 	w.text("name", in.name)
 	w.list("events", in.events, true)
 	if in.about != "" {
-		w.text("about", in.about)
+		w.prose("about", in.about)
 	}
 }
 
@@ -231,6 +252,7 @@ func (n *node) changes(base *node) []byte {
 	if n.threshold != base.threshold {
 		k.formula("threshold", n.threshold)
 	}
+	k.flag("standalone", n.standalone, base.standalone)
 	if n.bounded && !base.bounded {
 		k.line("min = -0.05\nmax = 1.05")
 	}
@@ -238,6 +260,9 @@ func (n *node) changes(base *node) []byte {
 	k.flag("optional", n.optional, base.optional)
 	if !slices.Equal(n.sample, base.sample) {
 		k.list("sample", n.sample, true)
+	}
+	if n.about != base.about {
+		k.prose("about", n.about)
 	}
 	return k.Bytes()
 }

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/cyclestack/cyclestack/metric"
+)
+
+// An armModel is one model, complete: what it extends is merged in.
+type armModel struct {
+	p     *processor
+	spec  *spec
+	nodes []node
+	sets  []eventSet
+}
+
+// A node is a table [[node]] of a model file; see package model.
+type node struct {
+	name      string
+	parent    string
+	section   string
+	formula   string
+	rest      bool
+	unit      string
+	threshold string
+	min, max  string
+	negative  string
+	overlap   bool
+	optional  bool
+	title     string
+	about     string
+	causes    []string
+	try       []string
+	sample    []string
+}
+
+// An eventSet is a table [[event-set]].
+type eventSet struct {
+	name, about string
+	events      []string
+}
+
+// Names of nodes in the tree of a processor without slots.
+const (
+	allCycles   = "all_cycles"
+	otherCycles = "issuing_cycles"
+)
+
+func newModel(p *processor, s *spec, all texts) (*armModel, error) {
+	m := &armModel{p: p, spec: s}
+	parents := s.parents()
+	for _, name := range keys(s.metrics) {
+		t, err := all.of(name)
+		if err != nil {
+			return nil, err
+		}
+		if t.Parent != "" && parents[name] == "" {
+			parents[name] = t.Parent
+		}
+		n, err := m.node(name, t, parents)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		m.nodes = append(m.nodes, n)
+	}
+	for _, t := range all.own() {
+		n, err := m.ownNode(t)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Name, err)
+		}
+		m.nodes = append(m.nodes, n)
+	}
+	if p.cycles {
+		m.nodes = append(m.nodes, cycleNodes...)
+	}
+	m.settleTree()
+	m.sort(parents)
+	m.eventSets()
+	return m, nil
+}
+
+// corrected matches the formulas that take off what flushes of the pipeline cost,
+// so that their value can be negative.
+var corrected = regexp.MustCompile(` - \(?(BR_MIS_PRED|STALL_FRONTEND_FLUSH)\b`)
+
+// node makes a node of a metric.
+func (m *armModel) node(name string, t *text, parents map[string]string) (node, error) {
+	s := m.spec
+	vendor := s.metrics[name]
+	unit, percent, err := unitOf(vendor.Units)
+	if err != nil {
+		return node{}, err
+	}
+	n := node{
+		name: name, parent: parents[name], unit: unit,
+		title: t.Title, about: t.About, causes: t.Causes, try: t.Try, sample: vendor.SampleEvents,
+	}
+	for _, e := range n.sample {
+		if s.events[e] == nil {
+			return node{}, fmt.Errorf("there is no event %s to sample", e)
+		}
+	}
+	root := slices.Contains(s.tree.RootNodes, name)
+	c := conversion{percent: percent}
+	switch {
+	case root && m.p.cycles:
+		c.amount = true
+		n.parent, n.threshold, n.min, n.max = allCycles, t.Threshold, "0", "1.02"
+	case root:
+		c.slots, c.spurious = s.slots, m.p.spurious
+		n.threshold, n.min, n.max = t.Threshold, "-0.05", "1.05"
+		if corrected.MatchString(vendor.Formula) {
+			n.negative, n.min = t.Negative, "-0.5"
+		}
+	case n.parent != "":
+		n.unit = "cycles" // of the node above
+		n.threshold, n.min, n.max, n.optional = t.Threshold, "-0.05", "1.05", true
+	default:
+		n.optional = true
+		if n.section, err = s.section(name, t.Group); err != nil {
+			return node{}, err
+		}
+		if percent && m.p.cycles {
+			n.unit = "1" // an empty one would be a share of the cycles
+		}
+	}
+	n.formula, err = c.convert(vendor.Formula)
+	return n, err
+}
+
+// ownNode makes a node of a metric that the vendor's files do not have.
+func (m *armModel) ownNode(t *text) (node, error) {
+	t.used = true
+	if m.spec.metrics[t.Name].Formula != "" {
+		return node{}, errors.New("the vendor has it now: metrics.toml must not give a formula")
+	}
+	n := node{name: t.Name, unit: t.Unit, title: t.Title, about: t.About, causes: t.Causes, try: t.Try, optional: true}
+	i := slices.IndexFunc(sections, func(h heading) bool { return h.group == t.Group })
+	if i < 0 {
+		return node{}, fmt.Errorf("the group %q has no heading", t.Group)
+	}
+	n.section = sections[i].text
+	e, err := metric.Parse(t.Formula)
+	if err != nil {
+		return node{}, err
+	}
+	for _, name := range e.Names() {
+		if m.spec.events[name] == nil {
+			return node{}, fmt.Errorf("there is no event %s", name)
+		}
+	}
+	n.formula = e.String()
+	return n, nil
+}
+
+// section returns the heading that a metric outside the tree is shown under: that
+// of its group, or of the one that the text names where there are several.
+func (s *spec) section(metric, chosen string) (string, error) {
+	in := s.groupsOf(metric)
+	if !slices.Contains(in, chosen) {
+		if len(in) != 1 {
+			return "", fmt.Errorf("it is in the groups %q: metrics.toml has to name one", in)
+		}
+		chosen = in[0]
+	}
+	i := slices.IndexFunc(sections, func(h heading) bool { return h.group == chosen })
+	if i < 0 {
+		return "", fmt.Errorf("the group %s has no heading", chosen)
+	}
+	return sections[i].text, nil
+}
+
+// A heading stands over the metrics of one of the vendor's groups.
+type heading struct{ group, text string }
+
+// sections are the headings in the order in which they are shown.
+var sections = []heading{
+	{"General", "General"},
+	{"Cycle_Accounting", "Cycle accounting"},
+	{"Branch_Effectiveness", "Branches"},
+	{"ITLB_Effectiveness", "Instruction TLB"},
+	{"L1I_Cache_Effectiveness", "First-level instruction cache"},
+	{"L2I_Cache_Effectiveness", "Second-level cache, instructions"},
+	{"DTLB_Effectiveness", "Data TLB"},
+	{"L1D_Cache_Effectiveness", "First-level data cache"},
+	{"L2_Cache_Effectiveness", "Second-level cache"},
+	{"L2D_Cache_Effectiveness", "Second-level cache, data"},
+	{"L3_Cache_Effectiveness", "Third-level cache"},
+	{"LL_Cache_Effectiveness", "Last-level cache"},
+	{"System_Memory_Effectiveness", "Beyond the second-level cache"},
+	{"Prefetcher_Effectiveness", "Prefetchers"},
+	{"Average_Latency", "Latencies"},
+	{"Bus_Effectiveness", "Bus"},
+	{"Operation_Mix", "Mix of operations"},
+	{"FP_Precision_Mix", "Floating-point precision"},
+	{"FP_Arithmetic_Intensity", "Floating-point operations"},
+	{"SVE_Effectiveness", "SVE predicates"},
+	{"Atomics_Effectiveness", "Atomic instructions"},
+	{"Rename_Effectiveness", "Register renaming"},
+	{"IQ_Effectiveness", "Issue queues"},
+	{"MCQ_Effectiveness", "Commit queue"},
+	{"Port_Utilization", "Execution units"},
+	{"CME_Ilock_From_CME", "Waiting for the SME unit"},
+	{"CME_Ilock_To_CME", "The SME unit waiting"},
+}
+
+// cycleNodes are the nodes of a tree of cycles that are no metrics of the
+// vendor's.
+var cycleNodes = []node{
+	{
+		name: allCycles, formula: "CPU_CYCLES",
+		title: "All cycles", about: "The cycles of the core while it is not halted. Everything below is a share of them.",
+		sample: []string{"CPU_CYCLES"},
+	},
+	{
+		name: otherCycles, parent: allCycles, rest: true,
+		negative: "The two kinds of stalled cycles were counted at different times, or some cycles as both.",
+		title:    "At least one operation issued",
+		about:    "Cycles in which the core issued at least one operation: what the stalled cycles leave. How many more it could have issued is not counted.",
+	},
+}
+
+// settleTree sets what follows from the shape of the tree: below a share of
+// slots, children are shares of something else, and do not sum to it.
+func (m *armModel) settleTree() {
+	for i := range m.nodes {
+		n := &m.nodes[i]
+		if n.name == allCycles {
+			continue
+		}
+		n.overlap = slices.ContainsFunc(m.nodes, func(c node) bool { return c.parent == n.name })
+	}
+}
+
+// sort puts the nodes in the order of display: the tree depth first, its roots as
+// the vendor has them, then the sections.
+func (m *armModel) sort(parents map[string]string) {
+	order := []string{allCycles}
+	var visit func(name string)
+	visit = func(name string) {
+		order = append(order, name)
+		for _, child := range keys(parents) {
+			if parents[child] == name {
+				visit(child)
+			}
+		}
+	}
+	for _, root := range m.spec.tree.RootNodes {
+		visit(root)
+	}
+	order = append(order, otherCycles)
+	place := func(n node) int {
+		if n.section != "" {
+			return len(order) + slices.IndexFunc(sections, func(h heading) bool { return h.text == n.section })
+		}
+		return slices.Index(order, n.name)
+	}
+	slices.SortStableFunc(m.nodes, func(a, b node) int { return place(a) - place(b) })
+}
+
+// eventSets collects the events of level 1, and of the whole tree where it has
+// more levels.
+func (m *armModel) eventSets() {
+	level1 := map[string]bool{}
+	tree := map[string]bool{}
+	for name, vendor := range m.spec.metrics {
+		i := slices.IndexFunc(m.nodes, func(n node) bool { return n.name == name })
+		if m.nodes[i].section != "" {
+			continue
+		}
+		for _, e := range vendor.Events {
+			tree[e] = true
+			if slices.Contains(m.spec.tree.RootNodes, name) {
+				level1[e] = true
+			}
+		}
+	}
+	m.sets = []eventSet{{"level-1", "The events of the first level of the tree.", keys(level1)}}
+	if len(tree) > len(level1) {
+		m.sets = append(m.sets, eventSet{"tree", "The events of the whole tree. They need several groups.", keys(tree)})
+	}
+}
