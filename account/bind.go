@@ -2,6 +2,8 @@ package account
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -72,10 +74,7 @@ func (c *Method) Bind(layout *counts.Layout) *Binding {
 	b.compileWhole()
 	b.compileNodes()
 	b.compileChecks()
-	b.closed = make([]bool, len(b.nodes))
-	for i := range b.closed {
-		b.closed[i] = b.closesItself(i)
-	}
+	b.closed = b.identities()
 	b.groups = make([]int, len(b.slots)+len(b.nodes))
 	for k, s := range b.slots {
 		b.groups[b.slotIndex(k)] = b.group(s)
@@ -83,23 +82,41 @@ func (c *Method) Bind(layout *counts.Layout) *Binding {
 	return b
 }
 
-// closesItself says whether a node's children sum to it by construction: one of
-// them is computed from all that the node and the other children are computed
-// from, and so is what these leave.
-func (b *Binding) closesItself(i int) bool {
-	nodes := b.Method.Model.Nodes
-	for _, j := range nodes[i].Children {
-		all := append([]int(nil), b.nodes[i].deps...)
-		for _, k := range nodes[i].Children {
-			if k != j {
-				all = union(all, b.nodes[k].deps)
-			}
+// identities finds the nodes whose children sum to them whatever is counted,
+// because one child is what the others leave: no recording can fail that check.
+// They are found by trying: with counts drawn at random, sums that are none by
+// construction do not come out.
+func (b *Binding) identities() []bool {
+	const trials = 3
+	closed := make([]bool, len(b.nodes))
+	for i := range closed {
+		closed[i] = true
+	}
+	n := len(b.slots) + len(b.nodes)
+	a := &Account{Binding: b, Nodes: make([]Value, len(b.nodes)), in: make([]float64, n), values: make([]float64, len(b.nodes))}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range trials {
+		for k := range b.slots {
+			a.in[b.slotIndex(k)] = 1e6 * (1 + r.Float64())
 		}
-		if nodes[j].Rest || len(nodes[i].Children) > 1 && containsAll(b.nodes[j].deps, all) {
-			return true
+		b.compute(a)
+		for i := range closed {
+			closed[i] = closed[i] && b.closes(a, i)
 		}
 	}
-	return false
+	return closed
+}
+
+// closes says whether the children of a node sum to it exactly, but for
+// rounding.
+func (b *Binding) closes(a *Account, i int) bool {
+	const rounding = 1e-9
+	sum, size := 0.0, math.Abs(a.Nodes[i].Amount)
+	for _, j := range b.Method.Model.Nodes[i].Children {
+		sum += a.Nodes[j].Amount
+		size = max(size, math.Abs(a.Nodes[j].Amount))
+	}
+	return math.Abs(sum-a.Nodes[i].Amount) <= rounding*size
 }
 
 // group returns the group over whose windows a slot is read, 0 if there are

@@ -29,8 +29,8 @@ import (
 // material: what perf printed in published recordings, the vendors' own metrics,
 // and those of Linux.
 
-// methodFor makes a model ready for a processor.
-func methodFor(t *testing.T, cpuName, modelName string) *account.Method {
+// vendorMethod makes a model ready for a processor.
+func vendorMethod(t *testing.T, cpuName, modelName string) *account.Method {
 	t.Helper()
 	cat, err := model.Embedded()
 	if err != nil {
@@ -55,8 +55,8 @@ func methodFor(t *testing.T, cpuName, modelName string) *account.Method {
 	return method
 }
 
-// accountOf makes the account of counts by event.
-func accountOf(method *account.Method, values map[string]float64) *account.Account {
+// countsAccount makes the account of counts by event.
+func countsAccount(method *account.Method, values map[string]float64) *account.Account {
 	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("test")}}
 	for _, event := range slices.Sorted(maps.Keys(values)) {
 		l.Columns = append(l.Columns, counts.Column{Event: event})
@@ -75,12 +75,11 @@ func accountOf(method *account.Method, values map[string]float64) *account.Accou
 // printed digit.
 func TestVendorsPrinted(t *testing.T) {
 	for file, cpus := range map[string][][2]string{
-		"KeithJH-notes_*.txt":                                     {{"amdzen4", "pipeline"}, {"generic", "generic"}},
-		"hand-neoverse-n2-*.txt":                                  {{"neoverse-n2", "topdown"}},
-		"hand-armlp-n1-stride-*.txt":                              {{"cortex-a76", "topdown"}},
-		"lore-linux-arm-kernel-Re_PATCH_3_3_arm64_tlb_*.txt":      {{"generic", "generic"}},
-		"lore-linux-tip-commits-_tip_perf_core_perf_bench_*.txt":  {{"amdzen2", "dispatch-stalls"}, {"generic", "generic"}},
-		"lore-linux-tip-commits-Re_tip_perf_urgent_perf_x86*.txt": {{"generic", "generic"}},
+		"KeithJH-notes_*.txt":                                    {{"amdzen4", "pipeline"}, {"generic", "generic"}},
+		"hand-neoverse-n2-*.txt":                                 {{"neoverse-n2", "topdown"}},
+		"hand-armlp-n1-stride-*.txt":                             {{"cortex-a76", "topdown"}},
+		"lore-linux-arm-kernel-Re_PATCH_3_3_arm64_tlb_*.txt":     {{"generic", "generic"}},
+		"lore-linux-tip-commits-_tip_perf_core_perf_bench_*.txt": {{"amdzen2", "dispatch-stalls"}, {"generic", "generic"}},
 	} {
 		files, err := filepath.Glob(filepath.Join(testshared.Dir(t, "corpus", "perfstat"), file))
 		if err != nil || len(files) == 0 {
@@ -130,7 +129,7 @@ var notCompared = regexp.MustCompile(`^([GMK]?/sec|% of all (L1-icache|iTLB cach
 // comparePrinted compares the derived values of a recording with its accounts on
 // the given processors, by the given models.
 func comparePrinted(t *testing.T, path string, cpus [][2]string) {
-	accounts := accountsOf(t, path, cpus)
+	accounts := printedAccounts(t, path, cpus)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +157,7 @@ func comparePrinted(t *testing.T, path string, cpus [][2]string) {
 			t.Errorf("%s: perf printed %s, the accounts say %q", want.node, m[1], got)
 		}
 	}
-	if compared == 0 && len(accounts) == 0 {
+	if compared == 0 {
 		t.Error("nothing was compared")
 	}
 }
@@ -176,8 +175,8 @@ func printedAs(accounts []*account.Account, node string, scale float64, digits i
 	return list
 }
 
-// accountsOf makes the accounts of all blocks of a recording.
-func accountsOf(t *testing.T, path string, cpus [][2]string) []*account.Account {
+// printedAccounts makes the accounts of all blocks of a recording.
+func printedAccounts(t *testing.T, path string, cpus [][2]string) []*account.Account {
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +186,7 @@ func accountsOf(t *testing.T, path string, cpus [][2]string) []*account.Account 
 	r := perfstat.NewReader(f, path, perfstat.Options{})
 	for r.Next() {
 		for _, c := range cpus {
-			method := methodFor(t, c[0], c[1])
+			method := vendorMethod(t, c[0], c[1])
 			accounts = append(accounts, method.Bind(r.Table().Layout).Evaluate(r.Table(), account.Place{}, nil).Clone())
 		}
 	}
@@ -233,7 +232,7 @@ func compareForeign(t *testing.T, method *account.Method, metrics []foreign) (di
 				}
 			}
 		}
-		a := accountOf(method, values)
+		a := countsAccount(method, values)
 		for _, m := range metrics {
 			i, ok := a.Node(m.name)
 			if !ok {
@@ -250,7 +249,7 @@ func compareForeign(t *testing.T, method *account.Method, metrics []foreign) (di
 		}
 	}
 	for _, m := range metrics {
-		switch _, ok := accountOf(method, nil).Node(m.name); {
+		switch _, ok := countsAccount(method, nil).Node(m.name); {
 		case !ok:
 			absent = append(absent, m.name)
 		case wrong[m.name]:
@@ -393,7 +392,7 @@ func TestVendorsLikePerf(t *testing.T) {
 		{cpu: "neoverse-v3", model: "topdown", slots: 10, path: []string{"arm64", "arm", "neoverse-v3"}, atLeast: 67},
 	} {
 		t.Run(test.cpu, func(t *testing.T) {
-			method := methodFor(t, test.cpu, test.model)
+			method := vendorMethod(t, test.cpu, test.model)
 			differ, _, agree := compareForeign(t, method, linuxMetrics(t, test.cpuid, test.slots, test.path...))
 			if len(differ) > 0 {
 				t.Errorf("these differ: %q", differ)
@@ -416,7 +415,7 @@ func TestArmTelemetry(t *testing.T) {
 		"c1-pro":     {"lumex/arm-c1-pro-r0p0-pmu", "lumex/arm-c1-pro-r1p1-pmu", "lumex/arm-c1-pro-r1p2-pmu"},
 		"c1-premium": {"lumex/arm-c1-premium-r0p0-pmu"}, "c1-ultra": {"lumex/arm-c1-ultra-r0p0-pmu"},
 	} {
-		method := methodFor(t, cpu, "topdown")
+		method := vendorMethod(t, cpu, "topdown")
 		for _, file := range files {
 			t.Run(cpu+"/"+filepath.Base(file), func(t *testing.T) {
 				text, err := os.ReadFile(testshared.Dir(t, "data", "arm-telemetry", "pmu", "cpu", file+".json"))
@@ -520,7 +519,7 @@ func TestPowerTrees(t *testing.T) {
 	explained := readDifferences(t)
 	var found []difference
 	for _, processor := range []string{"power8", "power9", "power10"} {
-		method := methodFor(t, processor, processor+"-cpi")
+		method := vendorMethod(t, processor, processor+"-cpi")
 		found = append(found, ibmDifferences(t, processor, method)...)
 		found = append(found, linuxDifferences(t, processor, method, explained)...)
 	}
