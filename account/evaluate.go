@@ -237,11 +237,12 @@ func share(amount, of float64) float64 {
 // rest is what a node's siblings leave of its parent. Siblings that are not
 // known are part of the rest: that is what it is for.
 func (b *Binding) rest(a *Account, i int) float64 {
-	parent, siblings := b.Method.family(i)
+	nodes := b.Method.Model.Nodes
+	parent := b.Method.nodeIndex[nodes[i].Parent]
 	first := len(b.Method.inputs)
 	left := a.in[first+parent]
-	for _, j := range siblings {
-		if v := a.in[first+j]; !math.IsNaN(v) {
+	for _, j := range nodes[parent].Children {
+		if v := a.in[first+j]; j != i && !math.IsNaN(v) {
 			left -= v
 		}
 	}
