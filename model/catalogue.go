@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -16,9 +15,6 @@ import (
 
 	"github.com/pelletier/go-toml/v2/unstable"
 )
-
-//go:embed data
-var embedded embed.FS
 
 // A Catalogue holds the processors, their event tables and the models.
 //
@@ -84,16 +80,6 @@ func Embedded() (*Catalogue, error) {
 		return nil, err
 	}
 	return &Catalogue{lib: lib}, nil
-}
-
-var embeddedLibrary = sync.OnceValues(openEmbedded)
-
-func openEmbedded() (*library, error) {
-	data, err := fs.Sub(embedded, "data")
-	if err != nil {
-		return nil, err
-	}
-	return openLibrary(data)
 }
 
 // Load returns the catalogue of the files in fsys, which is laid out as the

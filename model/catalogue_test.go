@@ -227,6 +227,26 @@ func BenchmarkEmbedded(b *testing.B) {
 	}
 }
 
+// BenchmarkModel is what one processor's default model costs with its event
+// table and its texts, once the catalogue is open: the figure that is to be
+// below 5 ms.
+func BenchmarkModel(b *testing.B) {
+	for _, name := range []string{"cascadelakex", "graniterapids", "alderlake:core", "power10", "neoverse-v2"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				lib, err := openEmbedded()
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				benchmarkStart(b, &Catalogue{lib: lib}, name)
+			}
+		})
+	}
+}
+
 func benchmarkStart(b *testing.B, cat *Catalogue, id string) {
 	b.Helper()
 	p, err := cat.CPU(id)
