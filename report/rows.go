@@ -15,7 +15,6 @@ type rows struct {
 	columns []int
 	left    int // columns of nodes that did not fit
 	label   int // width of the first column
-	scope   string
 }
 
 // labelLeast is the least width of the first column.
