@@ -33,9 +33,8 @@ func Models(w io.Writer, list []model.ModelInfo, cpus []*model.CPU, o Options) e
 		for _, n := range names {
 			covered[n] = true
 		}
-		m := by[name][0]
-		t.paragraph("", name+" "+m.Version, 0, bold)
-		t.paragraph("", m.Title, 2, plain)
+		t.paragraph("", name, 0, bold)
+		t.paragraph("", commonTitle(by[name]), 2, plain)
 		t.paragraph("", strings.Join(names, ", "), 2, faint)
 		t.out.WriteByte('\n')
 	}
@@ -52,6 +51,27 @@ func Models(w io.Writer, list []model.ModelInfo, cpus []*model.CPU, o Options) e
 	}
 	t.paragraph("", "cyclestack models --cpu NAME prints the trees for a processor", 0, plain)
 	return t.flush()
+}
+
+// commonTitle is what the titles of a method's models begin with, in whole
+// words.
+func commonTitle(list []model.ModelInfo) string {
+	words := strings.Fields(list[0].Title)
+	for _, m := range list[1:] {
+		other := strings.Fields(m.Title)
+		n := 0
+		for n < min(len(words), len(other)) && words[n] == other[n] {
+			n++
+		}
+		words = words[:n]
+	}
+	if len(list) > 1 && len(words) > 0 && slices.Contains([]string{"for", "of", "on"}, words[len(words)-1]) {
+		words = words[:len(words)-1]
+	}
+	if len(words) == 0 {
+		return list[0].Title + ", and others"
+	}
+	return strings.TrimRight(strings.Join(words, " "), ",:;")
 }
 
 // inOrder sorts names of processors as the catalogue has them, without

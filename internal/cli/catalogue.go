@@ -45,6 +45,7 @@ func (a *app) models() *cobra.Command {
 		},
 	}
 	c.addModel(cmd)
+	cmd.Flags().IntVar(&c.level, "level", 0, "deepest level of the trees; 0 is all")
 	c.addOutput(cmd, listFormats...)
 	return cmd
 }
@@ -184,6 +185,7 @@ func findEvents(table *model.EventTable, pattern string) ([]*model.Event, error)
 
 func (a *app) lint() *cobra.Command {
 	c := &common{}
+	notes := false
 	cmd := &cobra.Command{
 		Use:     "lint [FILE…]",
 		GroupID: "catalogue",
@@ -193,13 +195,14 @@ their parent, thresholds can be reached, events exist on the processor. The exit
 status is 1 if there is more than notes.`,
 		Example: `  cyclestack lint
   cyclestack lint my-model.toml`,
-		RunE: func(_ *cobra.Command, files []string) error { return a.runLint(c, files) },
+		RunE: func(_ *cobra.Command, files []string) error { return a.runLint(c, notes, files) },
 	}
+	cmd.Flags().BoolVar(&notes, "notes", false, "also what is only good to know")
 	c.addOutput(cmd, listFormats...)
 	return cmd
 }
 
-func (a *app) runLint(c *common, files []string) error {
+func (a *app) runLint(c *common, notes bool, files []string) error {
 	if err := c.check(listFormats...); err != nil {
 		return err
 	}
@@ -221,15 +224,31 @@ func (a *app) runLint(c *common, files []string) error {
 				Findings []model.Finding `json:"findings"`
 			}{"cyclestack.lint/v1", found})
 		}
-		for _, f := range found {
-			fmt.Fprintln(out, f)
-		}
-		return nil
+		return printFindings(out, found, notes)
 	})
 	if err == nil && slices.ContainsFunc(found, func(f model.Finding) bool { return f.Severity != model.SevNote }) {
 		return errNo
 	}
 	return err
+}
+
+// printFindings prints findings, those that are only good to know on demand.
+func printFindings(out io.Writer, found []model.Finding, notes bool) error {
+	hidden := 0
+	for _, f := range found {
+		if f.Severity == model.SevNote && !notes {
+			hidden++
+			continue
+		}
+		if _, err := fmt.Fprintln(out, f); err != nil {
+			return err
+		}
+	}
+	if hidden > 0 {
+		_, err := fmt.Fprintf(out, "%d notes (--notes prints them)\n", hidden)
+		return err
+	}
+	return nil
 }
 
 // findings lints files, or all of the catalogue.
