@@ -200,11 +200,25 @@ func (r *Reader) take(line []byte) {
 func (r *Reader) takeCSV(line []byte) bool {
 	r.row.reset(r.lines.num, csvForm)
 	v := r.csv.parse(line, &r.row)
+	if v == foreign && r.cur.form == csvForm {
+		r.otherSeparator(line)
+	}
 	if v == foreign || v == isRow && !r.row.marked && r.cur.form != csvForm {
 		return false
 	}
 	r.use(v, r.csv.reason)
 	return true
+}
+
+// otherSeparator notes a line that is a count by another separator than the
+// recording's: it is left out, but not in silence.
+func (r *Reader) otherSeparator(line []byte) {
+	var probe csvParser
+	var other row
+	other.reset(r.lines.num, csvForm)
+	if probe.detect(line, &other) == isRow {
+		r.note("line %d: a count separated by %q where the others have %q: left out", r.lines.num, probe.sep, r.csv.sep)
+	}
 }
 
 // expected reads a line of an interval that is as predicted.
