@@ -79,12 +79,21 @@ func (b *Binding) readSlots(t *counts.Table, place Place, a *Account) (spread bo
 			continue
 		}
 		a.in[at], a.cover[at] = cell.Estimate(), cell.Coverage()
-		a.ran[at] = cell.Running / 1e9 / float64(max(1, a.Scope.CPUs))
+		a.ran[at] = seconds(t, a.Scope, &cell)
 		a.torn[at] = b.disagree(t, place, b.slots[k])
 		spread = spread || cell.Variance > 0
 		a.Runs = max(a.Runs, int(cell.Repeats))
 	}
 	return spread
+}
+
+// seconds is how long a cell was counted, on each logical processor; 0 where it
+// is not known.
+func seconds(t *counts.Table, s counts.Scope, c *counts.Cell) float64 {
+	if t.Relative {
+		return 0
+	}
+	return c.Running / 1e9 / float64(max(1, s.CPUs))
 }
 
 // isTime reports whether a slot asks for the elapsed time, which every table
@@ -267,7 +276,7 @@ func (b *Binding) judgeCoverage(a *Account) {
 // evidence is what a node's inputs say about how well it is founded.
 type evidence struct {
 	least    float64 // coverage; NaN if one is not known
-	seconds  float64 // for which the input of the least coverage was counted; NaN if not known
+	seconds  float64 // for which the input of the least coverage was counted; 0 or NaN if not known
 	together bool
 	counted  bool // any of them was
 	torn     bool // one was read twice, with different results

@@ -224,6 +224,7 @@ type Table struct {
 	CPU      string  // the processor, where the source says: an identification or a name, as for --cpu
 	Elapsed  float64 // ± of Duration in seconds, from repeats; 0 where not known
 	Line     int     // line in the source at which the block begins; 0 where lines mean nothing
+	Relative bool    // cells' times are proportions, not nanoseconds: the source gave percentages and no duration
 	Notes    []string
 
 	cells []Cell

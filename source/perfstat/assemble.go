@@ -374,8 +374,12 @@ func elapsed(t *counts.Table) float64 {
 // that were enabled in vain the time that others of their scope were enabled.
 func scaleTimes(t *counts.Table, recs []record) {
 	ns := t.Duration * 1e9
+	t.Relative = false
 	if !(ns > 0) {
 		ns = 1e9 // only the ratio of two times is used
+		for i := range recs {
+			t.Relative = t.Relative || recs[i].times == relative
+		}
 	}
 	vain := false
 	for i := range recs {
