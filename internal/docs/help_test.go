@@ -12,20 +12,22 @@ import (
 )
 
 // TestHelpExamples runs the examples that the commands' help gives, but for
-// those with files that a user would have.
+// those with files that a user would have. What follows a command after two
+// blanks or more is a remark.
 func TestHelpExamples(t *testing.T) {
 	t.Chdir(root)
 	run := 0
 	for _, command := range commands(t) {
 		for line := range strings.Lines(section(help(t, command, "--help"), "Examples:")) {
-			args, err := words(strings.TrimSpace(line))
+			example, _, _ := strings.Cut(strings.TrimSpace(line), "  ")
+			args, err := words(example)
 			if err != nil || args[0] != "cyclestack" || slices.ContainsFunc(args, absent) {
 				continue
 			}
 			run++
 			var out bytes.Buffer
 			if status := cli.Main(t.Context(), args[1:], strings.NewReader(""), &out, &out); status > 1 {
-				t.Errorf("help of %s: %s: status %d\n%s", command, strings.TrimSpace(line), status, out.String())
+				t.Errorf("help of %s: %s: status %d\n%s", command, example, status, out.String())
 			}
 		}
 	}

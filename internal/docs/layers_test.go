@@ -16,9 +16,9 @@ import (
 
 const module = "github.com/cyclestack/cyclestack/"
 
-// helpers are packages that the flow of ARCHITECTURE.md does not have: those of
+// support are the packages that the flow of ARCHITECTURE.md does not have: those of
 // tests, and the generators. No other package may import them.
-var helpers = []string{"internal/docs", "internal/gen", "internal/modeltest", "internal/testshared"}
+var support = []string{"internal/docs", "internal/gen", "internal/modeltest", "internal/testshared"}
 
 // TestLayers holds the packages to the table in ARCHITECTURE.md: what each of
 // them may import of this module.
@@ -26,7 +26,7 @@ func TestLayers(t *testing.T) {
 	t.Chdir(root)
 	allowed := layers(t)
 	for pkg, list := range imports(t) {
-		if slices.ContainsFunc(helpers, func(h string) bool { return within(pkg, h) }) {
+		if slices.ContainsFunc(support, func(h string) bool { return within(pkg, h) }) {
 			continue
 		}
 		row, ok := layer(pkg, allowed)
@@ -46,7 +46,7 @@ const anything = "all of them"
 
 // mayImport says whether a row's list of imports has a package.
 func mayImport(list, dep string) bool {
-	if slices.ContainsFunc(helpers, func(h string) bool { return within(dep, h) }) {
+	if slices.ContainsFunc(support, func(h string) bool { return within(dep, h) }) {
 		return false
 	}
 	if list == anything {
