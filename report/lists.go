@@ -173,7 +173,11 @@ func (t *tree) sets(m *model.Model) {
 		}
 		t.paragraph(label, text, 14, plain)
 		for _, e := range s.Events {
-			t.paragraph("", fmt.Sprintf("%s every %s", e.Event, group(strconv.FormatUint(e.SampleAfter, 10))), 16, faint)
+			text := e.Event
+			if e.SampleAfter > 0 {
+				text += " every " + group(strconv.FormatUint(e.SampleAfter, 10))
+			}
+			t.paragraph("", text, 16, faint)
 		}
 	}
 }

@@ -27,6 +27,9 @@ type Header struct {
 	Kind   string // of the source: "perf-stat-text"
 	Files  []string
 	Params map[string]float64 // parameters the user set
+
+	ModelFlag  string   // the method the user asked for by name; "" for none
+	ModelFiles []string // files of models of the user's own
 }
 
 // Options say how much is shown and how.

@@ -586,8 +586,21 @@ func (t *tree) next(a *account.Account) {
 		return
 	}
 	n := &a.Model().Nodes[a.Bottleneck[len(a.Bottleneck)-1]]
-	t.paragraph("next", fmt.Sprintf("cyclestack explain %s --cpu %s %s", n.Name, t.h.CPU.Name, quote(t.h.Files[0])), 10, plain)
+	t.paragraph("next", fmt.Sprintf("cyclestack explain %s --cpu %s%s %s", n.Name, t.h.CPU.Name, t.h.modelFlags(), quote(t.h.Files[0])), 10, plain)
 	t.paragraph("", "says what it means and what to try", 10, faint)
+}
+
+// modelFlags are the flags by which the user chose the method, as explain needs
+// them too.
+func (h Header) modelFlags() string {
+	var flags string
+	for _, f := range h.ModelFiles {
+		flags += " --model-file " + quote(f)
+	}
+	if h.ModelFlag != "" {
+		flags += " --model " + quote(h.ModelFlag)
+	}
+	return flags
 }
 
 // quote makes a word safe to paste into a shell.

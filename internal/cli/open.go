@@ -158,7 +158,8 @@ func (s *session) settleModel(prefer string) (err error) {
 }
 
 func (s *session) header(kind string, files []string) report.Header {
-	return report.Header{CPU: s.cpu, CPUID: s.c.cpu, Model: s.model, Kind: kind, Files: files, Params: s.params}
+	return report.Header{CPU: s.cpu, CPUID: s.c.cpu, Model: s.model, Kind: kind, Files: files, Params: s.params,
+		ModelFlag: s.c.model, ModelFiles: s.c.files}
 }
 
 // eachTable calls do with every table of every file.
