@@ -51,6 +51,8 @@ type program struct {
 	prog *metric.Program // nil for a rest, or if it could not be compiled
 	err  string          // why not
 	deps []int           // slots of inputs that the value rests on, through other nodes too
+	// inputs are the inputs behind deps, whichever of their readings were taken.
+	inputs []int
 	// coherent programs do not refer to other nodes' values: they were written
 	// out so that all events can be read from one group.
 	coherent bool
@@ -307,15 +309,16 @@ func (b *Binding) compileNodes() {
 		if c.Model.Nodes[i].Rest {
 			for _, j := range c.nodesBefore(i) {
 				p.deps = union(p.deps, b.nodes[j].deps)
+				p.inputs = union(p.inputs, b.nodes[j].inputs)
 			}
 			continue
 		}
 		e := b.fold(c.formulas[i])
-		p.deps = b.allDeps(e)
+		p.deps, p.inputs = b.allDeps(e), b.allInputs(e)
 		if c.shares[i] {
-			p.deps = union(p.deps, b.ofDeps)
+			p.deps, p.inputs = union(p.deps, b.ofDeps), union(p.inputs, b.ofDeps)
 		}
-		if group := b.coherentGroup(p.deps); group != 0 {
+		if group := b.coherentGroup(p.inputs); group != 0 {
 			b.compileCoherent(i, group)
 			continue
 		}
@@ -346,6 +349,18 @@ func (b *Binding) allDeps(e *metric.Expr) []int {
 	return deps
 }
 
+// allInputs lists the inputs a formula rests on, those of the nodes it names
+// included.
+func (b *Binding) allInputs(e *metric.Expr) []int {
+	inputs := b.inputSlots(e)
+	for _, name := range e.Names() {
+		if j, ok := b.Method.nodeIndex[name]; ok {
+			inputs = union(inputs, b.nodes[j].inputs)
+		}
+	}
+	return inputs
+}
+
 func (b *Binding) inputSlots(e *metric.Expr) []int {
 	var deps []int
 	for _, name := range e.Names() {
@@ -370,14 +385,11 @@ func union(a, b []int) []int {
 // together belong together. It is the group that has the most of the node's
 // inputs, the first of equals; 0 if there is nothing to choose, because every
 // input has one reading.
-func (b *Binding) coherentGroup(deps []int) int {
+func (b *Binding) coherentGroup(inputs []int) int {
 	several := false
 	votes := map[int]int{}
 	var order []int
-	for _, s := range deps {
-		if s >= len(b.Method.inputs) {
-			continue
-		}
+	for _, s := range inputs {
 		cols := b.readings(s)
 		several = several || len(cols) > 1
 		seen := map[int]bool{}
