@@ -120,6 +120,6 @@ trusted and what to do next.`,
 	root.SetHelpCommandGroupID("catalogue")
 	root.SetCompletionCommandGroupID("catalogue")
 	root.AddCommand(a.report(), a.smt(), a.latency(), a.audit(),
-		a.models(), a.events(), a.explain(), a.lint(), a.version())
+		a.models(), a.events(), a.explain(), a.plan(), a.lint(), a.version())
 	return root
 }

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/plan"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// planFlags are the flags of plan alone.
+type planFlags struct {
+	set                string
+	counters           int
+	watchdog, errata   bool
+	runs, perf, script bool
+}
+
+func (a *app) plan() *cobra.Command {
+	c, f := &common{}, &planFlags{}
+	cmd := &cobra.Command{
+		Use:     "plan",
+		GroupID: "catalogue",
+		Short:   "Print which events to count together, in how few groups or runs",
+		Long: `plan prints what has to be counted for the nodes of a method: groups of events
+that fit the processor's counters, as few as can be, so that the events of each
+node share a group wherever they can. It says what is proved about that, which
+nodes had to be split, and how long a run must be. It needs no counters itself:
+a plan can be made anywhere, for any processor.`,
+		Example: `  cyclestack plan --cpu skylakex --level 2
+  cyclestack plan --cpu icelakex --nodes DRAM_Bound,L3_Bound --smt on
+  cyclestack plan --cpu power7 --perf              the perf commands that collect it elsewhere
+  cyclestack plan --cpu amdzen4 --level 1 --script     a shell script that does
+  cyclestack plan --cpu core2 --set big-4 --no-multiplex`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPlan(c, f) },
+	}
+	c.addModel(cmd)
+	c.addNodes(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.set, "set", "", "plan for the method's event set `NAME` instead of nodes")
+	flags.StringVar(&c.smt, "smt", "", "whether the other logical processors of each core are in use: `on|off` (default: off, or as this machine has it)")
+	flags.BoolVar(&f.runs, "no-multiplex", false, "one group in each of several runs, instead of taking turns")
+	flags.BoolVar(&f.watchdog, "watchdog", false, "the kernel's NMI watchdog is on and counts, too")
+	flags.IntVar(&f.counters, "counters", 0, "general counters that can be used, where a hypervisor or another program leaves `N` only")
+	flags.BoolVar(&f.errata, "errata", false, "keep to the counters that the kernel's workarounds for errata leave")
+	flags.BoolVar(&f.perf, "perf", false, "print the perf stat commands that collect the same")
+	flags.BoolVar(&f.script, "script", false, "print a shell script that collects the same with perf")
+	c.addOutput(cmd, listFormats...)
+	return cmd
+}
+
+func (a *app) runPlan(c *common, f *planFlags) error {
+	if err := f.check(c); err != nil {
+		return err
+	}
+	cat, err := c.catalogue()
+	if err != nil {
+		return err
+	}
+	host := os.DirFS("/")
+	cpu, err := planCPU(cat, c.cpu, host)
+	if err != nil {
+		return err
+	}
+	smt := c.smt == "on" || c.smt == "" && c.cpu == "" && sharesCores(host)
+	m, err := cat.Model(c.model, cpu.Name)
+	if err != nil {
+		return usageError("%v", err)
+	}
+	events, err := cat.Events(cpu)
+	if err != nil {
+		return err
+	}
+	opt := plan.Options{Level: c.level, Set: f.set, SMT: smt, Watchdog: f.watchdog, Counters: f.counters, Errata: f.errata}
+	if c.nodes != "" || c.all {
+		if opt.Nodes, err = c.options(io.Discard).Chosen(m); err != nil {
+			return usageError("--nodes: %v", err)
+		}
+	}
+	p, err := plan.New(m, events, opt)
+	if err != nil {
+		return usageError("%v", err)
+	}
+	return a.write(c, func(out io.Writer) error { return a.printPlan(out, c, f, p) })
+}
+
+// check refuses values of flags that mean nothing together.
+func (f *planFlags) check(c *common) error {
+	if err := c.check(listFormats...); err != nil {
+		return err
+	}
+	switch {
+	case c.smt != "" && c.smt != "on" && c.smt != "off":
+		return usageError("--smt %s: it is on or off", c.smt)
+	case f.counters < 0:
+		return usageError("--counters %d: at least one; 0 is all there are", f.counters)
+	case f.perf && f.script:
+		return usageError("--perf and --script: one of them")
+	case (f.perf || f.script) && c.format != listFormats[0]:
+		return usageError("--format %s: the commands of --perf and --script are text; the JSON of the plan has them as well", c.format)
+	case f.set != "" && (c.nodes != "" || c.all || c.level > 0):
+		return usageError("--set and --nodes, --level or --all: a set of events has no nodes")
+	}
+	return nil
+}
+
+// planCPU returns the processor to plan for: the host's if none is named.
+func planCPU(cat *model.Catalogue, name string, host fs.FS) (*model.CPU, error) {
+	if name != "" {
+		cpu, err := cat.CPU(name)
+		if err != nil {
+			return nil, usageError("--cpu: %v", err)
+		}
+		return cpu, nil
+	}
+	id, err := model.HostID(host)
+	if err != nil {
+		return nil, &failure{exitMachine, err}
+	}
+	cpu, err := cat.CPU(id)
+	if err != nil {
+		return nil, usageError("add --cpu NAME: this machine's %s: %v", id, err)
+	}
+	return cpu, nil
+}
+
+// sharesCores reports whether the host's logical processors share cores, as far
+// as Linux says.
+func sharesCores(host fs.FS) bool {
+	active, err := fs.ReadFile(host, "sys/devices/system/cpu/smt/active")
+	return err == nil && strings.TrimSpace(string(active)) == "1"
+}
+
+func (a *app) printPlan(out io.Writer, c *common, f *planFlags, p *plan.Plan) error {
+	switch {
+	case f.script:
+		script, err := p.Script(f.runs)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(out, script)
+		return err
+	case f.perf:
+		return report.PlanCommands(out, p, f.runs)
+	case c.format == "json":
+		return report.PlanJSON(out, p)
+	}
+	return report.Plan(out, p, f.runs, c.options(a.terminal(c)))
+}

@@ -1,0 +1,119 @@
+package plan_test
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/plan"
+)
+
+func catalogue(t testing.TB) *model.Catalogue {
+	t.Helper()
+	cat, err := model.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cat
+}
+
+// load returns a model and the events of a processor; name "" is the default
+// model.
+func load(t testing.TB, cpuName, name string) (*model.Model, *model.EventTable) {
+	t.Helper()
+	cat := catalogue(t)
+	cpu, err := cat.CPU(cpuName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := cat.Model(name, cpu.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := cat.Events(cpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, events
+}
+
+// levels returns the deepest level of a model's main tree.
+func levels(m *model.Model) int {
+	deepest := 1
+	for i := range m.Nodes {
+		if n := &m.Nodes[i]; n.Section == "" {
+			deepest = max(deepest, n.Level)
+		}
+	}
+	return deepest
+}
+
+// everything returns the indexes of all nodes of a model.
+func everything(m *model.Model) []int {
+	all := make([]int, len(m.Nodes))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// TestEveryPlan makes the plan of every model of every processor, to every level
+// and of all of its nodes, with and without SMT, and lets an independent
+// verifier check every group.
+func TestEveryPlan(t *testing.T) {
+	var plans atomic.Int32
+	t.Run("cpus", func(t *testing.T) {
+		for _, cpu := range catalogue(t).CPUs() {
+			t.Run(cpu.Name, func(t *testing.T) {
+				t.Parallel()
+				plans.Add(int32(checkPlans(t, cpu)))
+			})
+		}
+	})
+	if n := plans.Load(); n < 500 {
+		t.Errorf("only %d plans were made", n)
+	}
+}
+
+// checkPlans makes and verifies the plans for a processor, and returns how many
+// they are.
+func checkPlans(t *testing.T, cpu *model.CPU) (plans int) {
+	for _, info := range catalogue(t).Models(cpu.Name) {
+		m, events := load(t, cpu.Name, info.Name)
+		v := newVerifier(events)
+		for _, opt := range everyOption(cpu, m) {
+			plans++
+			p, err := plan.New(m, events, opt)
+			if err != nil {
+				t.Errorf("%s, %+v: %v", m.Name, opt, err)
+				continue
+			}
+			for _, f := range v.verify(p) {
+				t.Errorf("%s, level %d, all %t, SMT %t: %s", m.Name, opt.Level, opt.Nodes != nil, opt.SMT, f)
+			}
+		}
+	}
+	return plans
+}
+
+// everyOption returns the plans to make for a model: to each level, and of all
+// nodes.
+func everyOption(cpu *model.CPU, m *model.Model) []plan.Options {
+	var all []plan.Options
+	for _, smt := range []bool{false, true} {
+		if smt && cpu.Threads < 2 {
+			continue
+		}
+		for level := 1; level <= levels(m); level++ {
+			all = append(all, plan.Options{Level: level, SMT: smt})
+		}
+		if len(everything(m)) > 0 {
+			all = append(all, plan.Options{Nodes: everything(m), SMT: smt})
+		}
+	}
+	if testing.Short() || raceDetector {
+		all = slices.DeleteFunc(all, func(o plan.Options) bool { return o.Nodes != nil || o.Level > 2 && o.Level != levels(m) })
+	}
+	return all
+}

@@ -1,0 +1,490 @@
+package plan_test
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/metric"
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/plan"
+)
+
+// This file checks plans by other means than those they are made by: it reads
+// the event tables' constraints itself, tries all ways of putting a group's
+// events on counters, and works out the events of the nodes anew.
+
+// A verifier checks the plans for one model and processor.
+type verifier struct {
+	p      *plan.Plan
+	events *model.EventTable
+	rows   map[model.Identity][]*model.Event
+	names  map[string]model.Identity
+}
+
+func newVerifier(events *model.EventTable) *verifier {
+	v := &verifier{events: events, rows: map[model.Identity][]*model.Event{}, names: map[string]model.Identity{}}
+	for i := range events.Events() {
+		if row := &events.Events()[i]; !row.NoCode {
+			v.rows[v.identity(row.Name)] = append(v.rows[v.identity(row.Name)], row)
+		}
+	}
+	return v
+}
+
+// verify returns what is wrong with a plan.
+func (v *verifier) verify(p *plan.Plan) (faults []string) {
+	v.p = p
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	for i := range p.Groups {
+		for _, f := range v.group(&p.Groups[i]) {
+			fault("group %d: %s", i+1, f)
+		}
+	}
+	for i := range p.Nodes {
+		for _, f := range v.node(&p.Nodes[i]) {
+			fault("node %s: %s", p.Model.Nodes[p.Nodes[i].Index].Name, f)
+		}
+	}
+	if p.LowerBound > len(p.Groups) {
+		fault("%d groups, but proved to need %d", len(p.Groups), p.LowerBound)
+	}
+	return append(faults, v.rotation()...)
+}
+
+// rotation checks that each group has the turns it says.
+func (v *verifier) rotation() (faults []string) {
+	turns := make([]int, len(v.p.Groups))
+	for _, g := range v.p.Rotation {
+		turns[g]++
+	}
+	for i := range v.p.Groups {
+		if turns[i] != v.p.Groups[i].Turns || turns[i] < 1 {
+			faults = append(faults, fmt.Sprintf("group %d has %d turns of %d", i+1, turns[i], v.p.Groups[i].Turns))
+		}
+	}
+	return faults
+}
+
+// A claim is what an event needs, as the table says.
+type claim struct {
+	name     string
+	on       uint64 // counters: general ones by number, fixed ones from 32 on
+	pair     bool
+	alone    bool
+	register string
+	value    uint64
+	erratum  bool
+}
+
+// group checks that the events of a group can be counted at one time, and that
+// they are where the plan puts them.
+func (v *verifier) group(g *plan.Group) (faults []string) {
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	var claims []claim
+	registers := map[string]map[uint64]bool{}
+	seen := map[model.Identity]bool{}
+	slots, aux := false, false
+	for k := range g.Events {
+		e := &g.Events[k]
+		if seen[e.ID] {
+			fault("%s twice", e.Name)
+		}
+		seen[e.ID] = true
+		c := v.claim(e)
+		slots = slots || e.Name == v.p.PMU.Slots && k == 0
+		if c.on>>48 != 0 && !slots {
+			fault("%s without slots at the head", e.Name)
+		}
+		aux = aux || v.p.PMU.LdlatAux != nil && e.Name == v.p.PMU.LdlatAux.Event
+		if c.register == "ldlat" && v.p.PMU.LdlatAux != nil && !aux {
+			fault("%s without %s before it", e.Name, v.p.PMU.LdlatAux.Event)
+		}
+		if c.register != "" {
+			if registers[c.register] == nil {
+				registers[c.register] = map[uint64]bool{}
+			}
+			registers[c.register][c.value] = true
+		}
+		claims = append(claims, c)
+	}
+	for kind, values := range registers {
+		if len(values) > max(1, v.p.PMU.Registers[kind]) {
+			fault("%d values for %s", len(values), kind)
+		}
+	}
+	if faults2 := v.placed(g, claims); len(faults2) > 0 {
+		faults = append(faults, faults2...)
+	}
+	if v.p.Options.Watchdog && v.p.PMU.Watchdog != "" {
+		e, _ := v.events.Lookup(v.p.PMU.Watchdog)
+		claims = append(claims, v.claim(&plan.Event{Name: "watchdog", ID: v.identity(e.Name)}))
+	}
+	if !v.fits(claims) {
+		fault("no way to put its events on the counters")
+	}
+	if strings.HasPrefix(v.p.CPU.Layout, "intel") && !v.kernelFits(claims) {
+		fault("the kernel's way of putting events on counters fails")
+	}
+	return faults
+}
+
+// placed checks the counters that the plan names.
+func (v *verifier) placed(g *plan.Group, claims []claim) (faults []string) {
+	var used uint64
+	general, alone, erratum := 0, false, false
+	for k, c := range claims {
+		name := g.Counters[k]
+		if name == "" {
+			if c.on>>48 == 0 {
+				faults = append(faults, c.name+" is on no counter")
+			}
+			continue
+		}
+		var counter uint64
+		if n, ok := strings.CutPrefix(name, "fixed "); ok {
+			i, _ := strconv.Atoi(n)
+			counter = 1 << (32 + i)
+		} else {
+			i, _ := strconv.Atoi(name)
+			counter = 1 << i
+			general++
+		}
+		if c.on&counter == 0 {
+			faults = append(faults, fmt.Sprintf("%s cannot be on counter %s", c.name, name))
+		}
+		if c.pair {
+			counter |= counter << 1
+		}
+		if used&counter != 0 {
+			faults = append(faults, fmt.Sprintf("%s is on counter %s, which is taken", c.name, name))
+		}
+		used |= counter
+		alone, erratum = alone || c.alone, erratum || c.erratum
+	}
+	if alone && general > 1 {
+		faults = append(faults, "an event that must be alone is not")
+	}
+	if erratum && general > v.p.PMU.Erratum.Counters {
+		faults = append(faults, "more general counters than an erratum leaves")
+	}
+	return faults
+}
+
+// claim reads what an event needs from its row of the table.
+func (v *verifier) claim(e *plan.Event) claim {
+	p := v.p
+	c := claim{name: e.Name, on: v.generalCounters()}
+	if aux := p.PMU.LdlatAux; aux != nil && e.Name == aux.Event {
+		c.on = list(aux.Counters)
+		return c
+	}
+	var row *model.Event
+	modified := false
+	for _, r := range v.rows[e.ID.Event()] {
+		if r.PMU == e.ID.PMU && (row == nil || r.Name == e.Name) {
+			row = r
+		}
+	}
+	if row == nil { // a modified event: the row is that of the name before the first colon or slash
+		ref, err := model.ParseEvent(e.Name)
+		if err == nil {
+			row, _ = v.events.Lookup(ref.Name)
+		}
+		modified = true
+	}
+	if row == nil || e.ID.PMU != "" {
+		return c
+	}
+	counters := row.Counters
+	if p.Options.SMT && row.CountersSMT != "" {
+		counters = row.CountersSMT
+	}
+	if counters != "" {
+		c.on = list(counters)
+		if fixed := c.on >> 32; fixed != 0 && fixed>>16 == 0 {
+			n := bits.TrailingZeros64(fixed)
+			switch {
+			case modified || n >= p.PMU.Fixed:
+				c.on = v.generalCounters()
+			case e.ID.Config&0xff != 0:
+				c.on |= v.generalCounters()
+			}
+		} else if fixed == 0 && p.Options.Counters > 0 {
+			c.on &= v.generalCounters()
+		}
+	}
+	if also := p.PMU.Also[row.Name]; also != "" {
+		c.on |= list(also)
+	}
+	flags := strings.Fields(row.Flags)
+	for _, kind := range []string{"offcore_rsp", "frontend", "ldlat", "omr"} {
+		if e.ID.Config1 != 0 && slices.Contains(flags, kind) {
+			c.register, c.value = kind, e.ID.Config1
+		}
+	}
+	c.pair = slices.Contains(flags, "pair")
+	c.alone = slices.Contains(flags, "alone") && c.register == ""
+	if p.PMU.Erratum != nil && p.Options.SMT && p.Options.Errata {
+		c.erratum = slices.Contains(p.PMU.Erratum.Codes, e.ID.Config&0xff)
+	}
+	return c
+}
+
+func (v *verifier) identity(spelling string) model.Identity {
+	if id, ok := v.names[spelling]; ok {
+		return id
+	}
+	id := model.Identity{Name: "?" + spelling}
+	if ref, err := model.ParseEvent(spelling); err == nil {
+		id = v.events.Resolve(ref)
+	}
+	v.names[spelling] = id
+	return id
+}
+
+func (v *verifier) generalCounters() uint64 {
+	all := v.p.PMU.Counters
+	if v.p.Options.SMT && v.p.PMU.CountersSMT != "" {
+		all = v.p.PMU.CountersSMT
+	}
+	c := list(all)
+	for v.p.Options.Counters > 0 && bits.OnesCount64(c) > v.p.Options.Counters {
+		c &^= 1 << (63 - bits.LeadingZeros64(c))
+	}
+	return c
+}
+
+// list reads "0,1,2", "0-7" and "fixed3".
+func list(s string) (c uint64) {
+	if n, ok := strings.CutPrefix(s, "fixed"); ok {
+		i, _ := strconv.Atoi(n)
+		return 1 << (32 + i)
+	}
+	for _, part := range strings.Split(s, ",") {
+		low, high, _ := strings.Cut(part, "-")
+		from, _ := strconv.Atoi(low)
+		to := from
+		if high != "" {
+			to, _ = strconv.Atoi(high)
+		}
+		for i := from; i <= to; i++ {
+			c |= 1 << i
+		}
+	}
+	return c
+}
+
+// fits reports whether every claim can have counters of its own, by trying all
+// ways: the sets of counters that the claims so far can leave taken.
+func (v *verifier) fits(claims []claim) bool {
+	reached := map[uint64]bool{0: true}
+	for _, c := range claims {
+		next := map[uint64]bool{}
+		for used := range reached {
+			for on := c.on; on != 0; on &= on - 1 {
+				counter := on & -on
+				if c.pair {
+					counter |= counter << 1
+				}
+				if used&counter == 0 {
+					next[used|counter] = true
+				}
+			}
+		}
+		if reached = next; len(reached) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// kernelFits does as Linux does on Intel's processors: the events with the
+// fewest counters first, each on the first fixed counter that is free, or else
+// the first general one. See perf_assign_events in arch/x86/events/core.c.
+func (v *verifier) kernelFits(claims []claim) bool {
+	order := slices.Clone(claims)
+	slices.SortStableFunc(order, func(a, b claim) int { return bits.OnesCount64(a.on) - bits.OnesCount64(b.on) })
+	var used uint64
+	for _, c := range order {
+		free := c.on &^ used
+		if fixed := free >> 32 << 32; fixed != 0 {
+			free = fixed
+		}
+		if free == 0 {
+			return false
+		}
+		used |= free & -free
+	}
+	return true
+}
+
+// node checks that a node's events are where the plan says.
+func (v *verifier) node(n *plan.Node) (faults []string) {
+	if n.Missing != "" {
+		if n.Together || len(n.Groups) > 0 {
+			faults = append(faults, "missing, but planned for")
+		}
+		return faults
+	}
+	needed := v.needed(n.Index)
+	read := map[model.Identity]bool{}
+	for _, g := range n.Groups {
+		for k := range v.p.Groups[g].Events {
+			read[v.p.Groups[g].Events[k].ID] = true
+		}
+	}
+	for i := range v.p.Always {
+		read[v.p.Always[i].ID] = true
+	}
+	for id := range needed {
+		if !read[id] {
+			faults = append(faults, fmt.Sprintf("event %+v is not in its groups %v", id, n.Groups))
+		}
+	}
+	if n.Together && len(n.Groups) > 1 || !n.Together && len(n.Groups) < 2 {
+		faults = append(faults, fmt.Sprintf("together %t, but in groups %v", n.Together, n.Groups))
+	}
+	if n.Together != (n.Parts == nil) {
+		faults = append(faults, fmt.Sprintf("together %t with %d parts", n.Together, len(n.Parts)))
+	}
+	if !n.Together && v.couldBeTogether(needed) {
+		faults = append(faults, "its events would fit one group")
+	}
+	return faults
+}
+
+// couldBeTogether reports whether events fit one group.
+func (v *verifier) couldBeTogether(needed map[model.Identity]bool) bool {
+	g := plan.Group{}
+	for _, group := range v.p.Groups {
+		for k, e := range group.Events {
+			if needed[e.ID] {
+				delete(needed, e.ID)
+				g.Events = append(g.Events, e)
+				g.Counters = append(g.Counters, group.Counters[k])
+			}
+		}
+	}
+	for _, f := range v.group(&g) {
+		// The counters of other groups are no matter here, nor their leaders.
+		if strings.Contains(f, "no way") || strings.Contains(f, "values for") || strings.Contains(f, "kernel") {
+			return false
+		}
+	}
+	alone, general, erratum := 0, 0, false
+	for k := range g.Events {
+		c := v.claim(&g.Events[k])
+		if c.alone {
+			alone++
+		}
+		if c.on>>32 == 0 {
+			general++
+		}
+		erratum = erratum || c.erratum
+	}
+	return !(alone > 0 && general > 1) && !(erratum && general > v.p.PMU.Erratum.Counters)
+}
+
+// needed returns the events that a node's value is computed from.
+func (v *verifier) needed(index int) map[model.Identity]bool {
+	need := map[model.Identity]bool{}
+	visited := map[string]bool{}
+	m := v.p.Model
+	var visit func(name string)
+	formula := func(text string) {
+		e, err := metric.Parse(text)
+		if err != nil {
+			return
+		}
+		for _, name := range v.fold(e).Names() {
+			visit(name)
+		}
+	}
+	visit = func(name string) {
+		if visited[name] {
+			return
+		}
+		visited[name] = true
+		for i := range m.Nodes {
+			n := &m.Nodes[i]
+			if n.Name != name {
+				continue
+			}
+			if m.Of != "" && n.Unit == "" {
+				formula(m.Of)
+			}
+			if n.Rest {
+				visit(n.Parent)
+				for j := range m.Nodes {
+					if s := &m.Nodes[j]; s.Parent == n.Parent && s.Name != name {
+						visit(s.Name)
+					}
+				}
+			}
+			formula(n.Formula)
+			return
+		}
+		for i := range m.Inputs {
+			if m.Inputs[i].Name == name {
+				for _, spelling := range m.Inputs[i].Events {
+					if v.has(spelling) {
+						need[v.identity(spelling)] = true
+						return
+					}
+				}
+				return
+			}
+		}
+		for i := range m.Parameters {
+			if m.Parameters[i].Name == name {
+				return
+			}
+		}
+		if _, ok := v.p.CPU.Params[name]; !ok && v.has(name) {
+			need[v.identity(name)] = true
+		}
+	}
+	visit(m.Nodes[index].Name)
+	return need
+}
+
+func (v *verifier) fold(e *metric.Expr) *metric.Expr {
+	return e.Fold(metric.Constants{
+		Literal: func(name string) (float64, bool) {
+			if v.p.Options.SMT {
+				return 1, name == "#smt_on"
+			}
+			return 0, name == "#smt_on"
+		},
+		HasEvent: func(name string) bool {
+			for i := range v.p.Model.Inputs {
+				if v.p.Model.Inputs[i].Name == name {
+					return slices.ContainsFunc(v.p.Model.Inputs[i].Events, v.has)
+				}
+			}
+			return v.has(name)
+		},
+	})
+}
+
+// has reports whether the processor has an event, or one that it modifies.
+func (v *verifier) has(spelling string) bool {
+	if _, ok := v.events.Lookup(spelling); ok {
+		return true
+	}
+	ref, err := model.ParseEvent(spelling)
+	if err != nil || ref.Latency {
+		return false
+	}
+	if ref.HasConfig || v.events.Resolve(ref).PMU != "" || len(v.events.Events()) == 0 {
+		return true
+	}
+	if slices.ContainsFunc(ref.Terms, func(t model.Term) bool { return t.Key == "event" }) {
+		return true
+	}
+	_, ok := v.events.Lookup(ref.Name)
+	return ok && ref.Name != ""
+}

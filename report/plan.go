@@ -1,0 +1,411 @@
+package report
+
+import (
+	_ "embed" // for the schema
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/plan"
+)
+
+// PlanSchema is the JSON Schema of the document that PlanJSON writes.
+//
+//go:embed schema/plan.v1.json
+var PlanSchema []byte
+
+// PlanSeconds is how long the run is for which plans are printed with the error
+// to be expected.
+const PlanSeconds = 10
+
+// Chosen returns the nodes of a model that options choose, as indexes: those of
+// the main tree, of the sections as well with All, or those that match Nodes
+// with their parents, wherever they are.
+func (o Options) Chosen(m *model.Model) ([]int, error) {
+	if _, err := path.Match(o.Nodes, ""); err != nil {
+		return nil, fmt.Errorf("%q is not a pattern: %v", o.Nodes, err)
+	}
+	var chosen []int
+	for i, shown := range o.shown(m) {
+		if shown && (o.All || o.Nodes != "" || m.Nodes[i].Section == "") {
+			chosen = append(chosen, i)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no node of %s matches %q", m.Name, o.Nodes)
+	}
+	return chosen, nil
+}
+
+// Plan prints a plan for people; runs is for one group in each run instead of
+// turns.
+func Plan(w io.Writer, p *plan.Plan, runs bool, o Options) error {
+	t := planWriter{tree: listing(w, o), p: p, runs: runs}
+	t.heading()
+	for i := range p.Groups {
+		t.group(i)
+	}
+	t.always()
+	t.split()
+	t.missing()
+	t.time()
+	for i, warning := range p.Warnings {
+		label := ""
+		if i == 0 {
+			label = "note"
+		}
+		t.paragraph(label, warning, planHang, plain)
+	}
+	return t.flush()
+}
+
+// planHang is the indentation of what is said about a plan.
+const planHang = 12
+
+type planWriter struct {
+	*tree
+	p    *plan.Plan
+	runs bool
+}
+
+// heading says what the plan is for and how good it is.
+func (t *planWriter) heading() {
+	p := t.p
+	smt := "one logical processor of each core in use"
+	if p.Options.SMT {
+		smt = "all logical processors of each core in use"
+	}
+	about := []string{p.CPU.Name, p.Model.Name + " " + p.Model.Version}
+	switch {
+	case p.Options.Set != "":
+		about = append(about, "event set "+p.Options.Set)
+	default:
+		about = append(about, fmt.Sprintf("%d nodes", len(p.Nodes)))
+	}
+	if p.CPU.Threads > 1 {
+		about = append(about, smt)
+	}
+	t.paragraph("", strings.Join(about, ", "), 0, bold)
+	t.out.WriteByte('\n')
+	t.paragraph("groups", t.quality(), planHang, plain)
+	if together, of := p.Together(); of > 0 {
+		t.paragraph("together", fmt.Sprintf("%d of %d nodes (%s) have all their events in one group", together, of, percent(float64(together)/float64(of))), planHang, plain)
+	}
+	t.out.WriteByte('\n')
+}
+
+// quality says how many groups there are, and what is proved about that.
+func (t *planWriter) quality() string {
+	p := t.p
+	n := len(p.Groups)
+	switch {
+	case n == 0:
+		return "none: nothing needs a counter of the core"
+	case n == 1:
+		return "1: everything is counted at one time"
+	case p.Optimal():
+		return fmt.Sprintf("%d, which is optimal: no fewer can keep together what these do", n)
+	}
+	return fmt.Sprintf("%d, gap %d: that fewer than %d cannot keep together what these do is proved, that %d could not is not",
+		n, n-p.LowerBound, p.LowerBound, n-1)
+}
+
+// group prints one group: its turns, its events and the nodes read from it.
+func (t *planWriter) group(i int) {
+	p, g := t.p, &t.p.Groups[i]
+	head := fmt.Sprintf("group %d", i+1)
+	switch {
+	case t.runs:
+		head = fmt.Sprintf("run %d", i+1)
+	case len(p.Groups) > 1:
+		head += fmt.Sprintf(": %s, seen %s of the time", several(g.Turns, "turn"), percent(float64(g.Turns)/float64(len(p.Rotation))))
+	}
+	t.paragraph("", head, 0, bold)
+	var events []string
+	for k := range g.Events {
+		text := g.Events[k].Name
+		if g.Counters[k] != "" {
+			text += " (" + g.Counters[k] + ")"
+		}
+		events = append(events, text)
+	}
+	t.paragraph("counts", strings.Join(events, ", "), planHang, plain)
+	if len(g.Nodes) > 0 {
+		t.paragraph("for", strings.Join(t.names(g.Nodes), ", "), planHang, faint)
+	}
+	t.out.WriteByte('\n')
+}
+
+// several is a number of things.
+func several(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func (t *planWriter) names(nodes []int) []string {
+	var names []string
+	for _, i := range nodes {
+		names = append(names, t.p.Model.Nodes[i].Name)
+	}
+	return names
+}
+
+func (t *planWriter) always() {
+	var names []string
+	for i := range t.p.Always {
+		names = append(names, t.p.Always[i].Name)
+	}
+	if len(names) > 0 {
+		t.paragraph("always", strings.Join(names, ", ")+": beside the groups, on no counter of the core", planHang, plain)
+	}
+}
+
+// split prints the nodes whose events no group can hold.
+func (t *planWriter) split() {
+	label := "split"
+	for i := range t.p.Nodes {
+		n := &t.p.Nodes[i]
+		if n.Missing != "" || n.Together {
+			continue
+		}
+		from := "each from one of groups"
+		if slices.ContainsFunc(n.Parts, func(part plan.Part) bool { return part.Loose }) {
+			from = "mixed from groups"
+		}
+		text := fmt.Sprintf("%s: %s, %s %s", t.p.Model.Nodes[n.Index].Name, several(len(n.Parts), "ratio"), from, numbers(n.Groups))
+		t.paragraph(label, text, planHang, plain)
+		label = ""
+	}
+}
+
+// numbers names groups as people count them.
+func numbers(groups []int) string {
+	var all []string
+	for _, g := range groups {
+		all = append(all, strconv.Itoa(g+1))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (t *planWriter) missing() {
+	label := "missing"
+	for i := range t.p.Nodes {
+		if n := &t.p.Nodes[i]; n.Missing != "" {
+			t.paragraph(label, t.p.Model.Nodes[n.Index].Name+": "+n.Missing, planHang, plain)
+			label = ""
+		}
+	}
+}
+
+// time says in which order the groups take turns and how long a run must be.
+func (t *planWriter) time() {
+	p := t.p
+	switch {
+	case t.runs:
+		t.paragraph("runs", fmt.Sprintf("%d, each with one group all of the time; the same work each time, or the parts of split nodes do not belong together", p.Runs()), planHang, plain)
+		return
+	case len(p.Groups) < 2:
+		return
+	}
+	var turns []string
+	for _, g := range p.Rotation {
+		turns = append(turns, strconv.Itoa(g+1))
+	}
+	t.paragraph("turns", strings.Join(turns, " "), planHang, plain)
+	own, equal := p.ShortestRun(false), p.ShortestRun(true)
+	if equal > 0 {
+		t.paragraph("run for", fmt.Sprintf("at least %s with these turns, %s with perf, which gives every group the same, for %g s of counting each; or count %d runs with --no-multiplex",
+			duration(own), duration(equal), plan.EnoughSeconds, p.Runs()), planHang, plain)
+	}
+	if least, most := t.errors(); most > 0 {
+		t.paragraph("expect", fmt.Sprintf("± %s of a node's value (%s at best) after %d s, for a program whose counts scatter by as much as their mean from turn to turn",
+			percent(most), percent(least), PlanSeconds), planHang, plain)
+	}
+}
+
+// errors returns the smallest and the largest error to be expected of a node
+// that takes turns.
+func (t *planWriter) errors() (least, most float64) {
+	for i := range t.p.Nodes {
+		n := &t.p.Nodes[i]
+		if e := t.p.Error(n, PlanSeconds); e > 0 {
+			if most == 0 || e < least {
+				least = e
+			}
+			most = max(most, e)
+		}
+	}
+	return least, most
+}
+
+// PlanCommands prints the perf commands that collect what a plan is for.
+func PlanCommands(w io.Writer, p *plan.Plan, runs bool) error {
+	var b strings.Builder
+	for _, c := range p.Perf(runs) {
+		if c.About != "" {
+			b.WriteString("# " + strings.Join(wrap(c.About, 98), "\n# ") + "\n")
+			b.WriteString(c.String() + "\n\n")
+			continue
+		}
+		b.WriteString(c.Lines() + "\n")
+	}
+	files, smt := p.File(0), ""
+	if runs {
+		files = strings.Replace(p.File(1), "-1.csv", "-*.csv", 1)
+	}
+	if p.Options.SMT {
+		smt = " --smt on"
+	}
+	fmt.Fprintf(&b, "# then: cyclestack report --cpu %s --model %s%s %s\n", p.CPU.Name, p.Model.Name, smt, files)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+type jsonPlan struct {
+	Schema     string         `json:"schema"`
+	CPU        jsonPlanCPU    `json:"cpu"`
+	Model      jsonModel      `json:"model"`
+	Level      int            `json:"level,omitempty"`
+	Set        string         `json:"set,omitempty"`
+	Counters   jsonCounters   `json:"counters"`
+	Groups     []jsonGroup    `json:"groups"`
+	Always     []jsonEvent    `json:"always"`
+	Runs       int            `json:"runs"`
+	LowerBound int            `json:"lower_bound"`
+	Optimal    bool           `json:"optimal"`
+	Gap        int            `json:"gap"`
+	Rotation   []int          `json:"rotation"`
+	Together   jsonTogether   `json:"together"`
+	Nodes      []jsonPlanNode `json:"nodes"`
+	Missing    []jsonMissing  `json:"missing"`
+	Shortest   jsonShortest   `json:"shortest_run_s"`
+	Warnings   []string       `json:"warnings"`
+}
+
+type jsonPlanCPU struct {
+	Name   string `json:"name"`
+	Vendor string `json:"vendor"`
+	SMT    bool   `json:"smt"`
+}
+
+type jsonCounters struct {
+	General  int  `json:"general"`
+	Fixed    int  `json:"fixed"`
+	Watchdog bool `json:"watchdog"`
+	Assumed  bool `json:"assumed"`
+}
+
+type jsonGroup struct {
+	Events   []string `json:"events"`
+	Counters []string `json:"counters"`
+	Nodes    []string `json:"nodes"`
+	Perf     string   `json:"perf"`
+	Turns    int      `json:"turns"`
+	Coverage number   `json:"coverage"`
+}
+
+type jsonEvent struct {
+	Name string `json:"name"`
+	Perf string `json:"perf"`
+}
+
+type jsonTogether struct {
+	Nodes int    `json:"nodes"`
+	Of    int    `json:"of"`
+	Share number `json:"share"`
+}
+
+type jsonPlanNode struct {
+	Path     string         `json:"path"`
+	Level    int            `json:"level"`
+	Together bool           `json:"together"`
+	Groups   []int          `json:"groups"`
+	Coverage number         `json:"coverage"`
+	Error    number         `json:"error_10s"`
+	Parts    []jsonPlanPart `json:"parts,omitempty"`
+}
+
+type jsonPlanPart struct {
+	Events []string `json:"events"`
+	Groups []int    `json:"groups"`
+	Loose  bool     `json:"loose"`
+}
+
+type jsonShortest struct {
+	Rotation number `json:"rotation"`
+	Equal    number `json:"equal_turns"`
+}
+
+// PlanJSON prints a plan as one JSON document: see PlanSchema. Groups are
+// numbered from 0, as they stand in the document.
+func PlanJSON(w io.Writer, p *plan.Plan) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	e.SetEscapeHTML(false)
+	return e.Encode(planDocument(p))
+}
+
+func planDocument(p *plan.Plan) jsonPlan {
+	out := jsonPlan{
+		Schema:   "cyclestack.plan/v1",
+		CPU:      jsonPlanCPU{p.CPU.Name, p.CPU.Vendor, p.Options.SMT},
+		Model:    jsonModel{Name: p.Model.Name, Version: p.Model.Version},
+		Level:    p.Options.Level,
+		Set:      p.Options.Set,
+		Counters: jsonCounters{General: p.GeneralCounters(), Fixed: p.PMU.Fixed, Watchdog: p.Options.Watchdog, Assumed: p.PMU.Assumed},
+		Groups:   []jsonGroup{}, Always: []jsonEvent{}, Nodes: []jsonPlanNode{}, Missing: []jsonMissing{},
+		Runs: p.Runs(), LowerBound: p.LowerBound, Optimal: p.Optimal(), Gap: len(p.Groups) - p.LowerBound,
+		Rotation: append([]int{}, p.Rotation...), Warnings: append([]string{}, p.Warnings...),
+		Shortest: jsonShortest{number(p.ShortestRun(false)), number(p.ShortestRun(true))},
+	}
+	for i := range p.Groups {
+		out.Groups = append(out.Groups, planGroup(p, i))
+	}
+	for i := range p.Always {
+		out.Always = append(out.Always, jsonEvent{p.Always[i].Name, p.Always[i].Perf})
+	}
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if n.Missing != "" {
+			out.Missing = append(out.Missing, jsonMissing{p.Model.Nodes[n.Index].Path, n.Missing})
+			continue
+		}
+		out.Nodes = append(out.Nodes, planNode(p, n))
+	}
+	together, of := p.Together()
+	out.Together = jsonTogether{Nodes: together, Of: of, Share: 1}
+	if of > 0 {
+		out.Together.Share = number(float64(together) / float64(of))
+	}
+	return out
+}
+
+func planGroup(p *plan.Plan, i int) jsonGroup {
+	g := &p.Groups[i]
+	out := jsonGroup{Counters: slices.Clone(g.Counters), Nodes: []string{}, Perf: g.Perf(), Turns: g.Turns,
+		Coverage: number(float64(g.Turns) / float64(len(p.Rotation)))}
+	for k := range g.Events {
+		out.Events = append(out.Events, g.Events[k].Name)
+	}
+	for _, n := range g.Nodes {
+		out.Nodes = append(out.Nodes, p.Model.Nodes[n].Path)
+	}
+	return out
+}
+
+func planNode(p *plan.Plan, n *plan.Node) jsonPlanNode {
+	m := &p.Model.Nodes[n.Index]
+	out := jsonPlanNode{Path: m.Path, Level: m.Level, Together: n.Together, Groups: append([]int{}, n.Groups...),
+		Coverage: number(p.Coverage(n)), Error: number(p.Error(n, PlanSeconds))}
+	for _, part := range n.Parts {
+		out.Parts = append(out.Parts, jsonPlanPart(part))
+	}
+	return out
+}
