@@ -175,6 +175,9 @@ func (f *flusher) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// WriteString is Write: the buffer's own would gather without end.
+func (f *flusher) WriteString(s string) (int, error) { return f.Write([]byte(s)) }
+
 func (f *flusher) flush() error {
 	f.last = time.Now()
 	_, err := f.WriteTo(f.to)
