@@ -156,31 +156,29 @@ const (
 )
 
 // A flusher gathers output, so that an error in the first lines of input
-// leaves nothing printed and many small writes become few.
+// leaves nothing printed and many small writes become few. The buffer is not
+// embedded: its other ways of writing would go past the flushing.
 type flusher struct {
-	bytes.Buffer
+	buf    bytes.Buffer
 	to     io.Writer
 	last   time.Time // of a write, or of the first gathering
 	failed error     // of a write
 }
 
 func (f *flusher) Write(p []byte) (int, error) {
-	n, _ := f.Buffer.Write(p)
+	n, _ := f.buf.Write(p)
 	if f.last.IsZero() {
 		f.last = time.Now()
 	}
-	if f.Len() >= flushAt || time.Since(f.last) > flushAfter {
+	if f.buf.Len() >= flushAt || time.Since(f.last) > flushAfter {
 		return n, f.flush()
 	}
 	return n, nil
 }
 
-// WriteString is Write: the buffer's own would gather without end.
-func (f *flusher) WriteString(s string) (int, error) { return f.Write([]byte(s)) }
-
 func (f *flusher) flush() error {
 	f.last = time.Now()
-	_, err := f.WriteTo(f.to)
+	_, err := f.buf.WriteTo(f.to)
 	if err != nil {
 		f.failed = err
 	}
