@@ -38,6 +38,9 @@ func (t *auditWriter) Account(a *account.Account) error {
 	for _, d := range doubts(a, t.shown) {
 		t.paragraph("values", d, auditHang, plain)
 	}
+	for _, n := range a.Notes {
+		t.paragraph("note", n, auditHang, plain)
+	}
 	_, err := io.WriteString(t.w, t.out.String())
 	return err
 }

@@ -20,7 +20,7 @@ does: the closure of the account's levels, and the model's relations between
 counts. The exit status is 1 if the recording contradicts itself.`,
 		Example: `  cyclestack audit examples/loop-case1.txt
   cyclestack audit --cpu ivybridge --model loop-relations --param ITERATIONS=1e9 counts.txt`,
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, 0),
 		RunE: func(_ *cobra.Command, files []string) error { return a.runAudit(c, files) },
 	}
 	c.addModel(cmd)

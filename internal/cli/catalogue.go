@@ -26,7 +26,7 @@ func (a *app) models() *cobra.Command {
 		Example: `  cyclestack models
   cyclestack models --cpu power7
   cyclestack models --cpu core2 core2-cycles --format json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := c.check(listFormats...); err != nil {
 				return err
@@ -113,7 +113,7 @@ encoding is the one given.`,
 		Example: `  cyclestack events --cpu core2 'LOAD_BLOCK*'
   cyclestack events --cpu power7 0x400fa
   cyclestack events --cpu core2 cpu/event=0xa0,cmask=1,inv/`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.runEvents(c, args) },
 	}
 	c.addModel(cmd)

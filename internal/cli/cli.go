@@ -110,7 +110,7 @@ trusted and what to do next.`,
   cyclestack models                             the methods and processors it knows`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          noSuchCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddGroup(
@@ -122,4 +122,33 @@ trusted and what to do next.`,
 	root.AddCommand(a.report(), a.smt(), a.latency(), a.audit(),
 		a.models(), a.events(), a.explain(), a.plan(), a.lint(), a.version())
 	return root
+}
+
+// noSuchCommand refuses what is no command, and names those that are spelled
+// alike.
+func noSuchCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	root.SuggestionsMinimumDistance = 2 // edits
+	text := fmt.Sprintf("unknown command %q", args[0])
+	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+		text += ": did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return errors.New(text)
+}
+
+// arguments takes at least least and at most most arguments; most 0 is any
+// number. What they are is in the command's usage.
+func arguments(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		usage := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("an argument is missing: %s", usage)
+		case most > 0 && len(args) > most:
+			return fmt.Errorf("%q is one argument too many: %s", args[most], usage)
+		}
+		return nil
+	}
 }

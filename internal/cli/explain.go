@@ -27,7 +27,7 @@ to try, its formula, and where that comes from. With a recording, the formula is
 shown with the recording's numbers put in.`,
 		Example: `  cyclestack explain L2_Miss --cpu core2
   cyclestack explain LSU_STALL_CPI examples/power7-cpi.txt`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: arguments(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error { return a.runExplain(c, args[0], args[1:]) },
 	}
 	c.addModel(cmd)

@@ -35,7 +35,7 @@ Counts at thresholds are of a random sample of the loads, so only their pattern
 means something.`,
 		Example: `  cyclestack latency examples/loop-latency-case1.txt
   cyclestack latency --floor 5 --format json thresholds.txt`,
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, 0),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			given := cmd.Flags().Changed("floor")
 			if !given {

@@ -81,8 +81,18 @@ func (s *session) settleBest(t *counts.Table) error {
 			best, bestScore = info.Name, score
 		}
 	}
+	if bestScore < firstLevelKnown && s.settleModel(smtModel) == nil {
+		core := account.Place{LP: []int{0, len(t.Scopes) - 1}}
+		if s.method.Bind(t.Layout).Evaluate(t, core, nil).Completeness() > bestScore {
+			s.note = "what was recorded is about the logical processors of a core: cyclestack smt prints it"
+		}
+	}
 	return s.settleModel(best)
 }
+
+// firstLevelKnown is less than the completeness of any account that has a node
+// of the first level.
+const firstLevelKnown = 1e-3
 
 func (s *session) settleCPU(t *counts.Table, file string) error {
 	if t.CPU != "" {

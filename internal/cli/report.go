@@ -34,7 +34,7 @@ different things on different processors.`,
   cyclestack report --cpu power7 counts.csv
   cyclestack report --by interval --format csv -o account.csv intervals.csv
   cyclestack report --param L2_MISS_PENALTY=server examples/core2.txt`,
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, 0),
 		RunE: func(_ *cobra.Command, files []string) error { return a.runReport(c, files) },
 	}
 	c.addModel(cmd)

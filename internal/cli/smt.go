@@ -38,7 +38,7 @@ two is taken to be of one core, and the output says so; otherwise --siblings
 tells: pairs such as 0:28,1:29, or +28 if CPU n shares a core with n+28.`,
 		Example: `  cyclestack smt examples/smt-skylakex.csv
   cyclestack smt --cpu haswell --param BASE_RATIO=34 --siblings +4 smt.csv`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1),
 		RunE: func(_ *cobra.Command, files []string) error { return a.runSMT(c, siblings, files[0]) },
 	}
 	c.addModel(cmd)
