@@ -9,7 +9,7 @@
 // and the only place where ratios are formed: once, from sums. Where the counts
 // came from is not known here, nor how the account will be shown.
 //
-//	method, err := account.Compile(m, cpu, events, account.Options{})
+//	method, err := account.Load("power7", "power7-cpi", account.Options{})
 //	a := method.Bind(table.Layout).Evaluate(table, account.Place{Self: 0}, nil)
 //	fmt.Println(a.Value("Stalls"))
 package account

@@ -156,7 +156,7 @@ func (b *Binding) matchColumns() {
 			continue
 		}
 		refs[i] = ref
-		ids[i] = c.events.Resolve(ref)
+		ids[i] = c.Events.Resolve(ref)
 	}
 	filter := b.commonFilter(ids)
 	b.used = make([]bool, len(ids))
@@ -166,7 +166,7 @@ func (b *Binding) matchColumns() {
 	for col := range ids {
 		b.names[col] = b.Layout.Columns[col].Event
 		b.scale[col] = toBase(b.Layout.Columns[col].Unit)
-		if ev, ok := c.events.Find(refs[col]); ok {
+		if ev, ok := c.Events.Find(refs[col]); ok {
 			b.names[col] = ev.Name + restriction(ids[col].Privilege)
 			known[col] = true
 		}

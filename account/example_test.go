@@ -5,7 +5,6 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/source"
 )
 
@@ -16,11 +15,10 @@ func Example() {
 		panic(err)
 	}
 	defer f.Close()
-	cat, _ := model.Embedded()
-	cpu, _ := cat.CPU("power7")
-	m, _ := cat.Model("power7-cpi", cpu.Name)
-	events, _ := cat.Events(cpu)
-	method, _ := account.Compile(m, cpu, events, account.Options{})
+	method, err := account.Load("power7", "power7-cpi", account.Options{})
+	if err != nil {
+		panic(err)
+	}
 
 	total := counts.NewTotal(0) // sums intervals and CPUs, if there are any
 	for f.Next() {
@@ -32,7 +30,7 @@ func Example() {
 	a := method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)
 	fmt.Printf("%.4f cycles per instruction, %.4f of them stalled\n", a.Value("RUN_CPI"), a.Value("STALL_CPI"))
 	for _, i := range a.Bottleneck {
-		fmt.Println(m.Nodes[i].Name)
+		fmt.Println(method.Model.Nodes[i].Name)
 	}
 	// Output:
 	// 16.7703 cycles per instruction, 15.0361 of them stalled

@@ -22,10 +22,10 @@ type Options struct {
 // parameters put in, nodes in the order of evaluation. It is immutable and may
 // be bound to any number of layouts, concurrently.
 type Method struct {
-	Model *model.Model
-	CPU   *model.CPU
+	Model  *model.Model
+	CPU    *model.CPU
+	Events *model.EventTable // of the processor
 
-	events     *model.EventTable
 	params     map[string]float64
 	inputs     []input
 	inputIndex map[string]int
@@ -61,9 +61,32 @@ type wanted struct {
 
 type relation struct{ left, right, when *metric.Expr }
 
+// Load makes an embedded model ready for a processor, both by name as
+// [model.Catalogue.CPU] and [model.Catalogue.Model] take them; the model "" is
+// the processor's first.
+func Load(cpuName, modelName string, opt Options) (*Method, error) {
+	cat, err := model.Embedded()
+	if err != nil {
+		return nil, err
+	}
+	cpu, err := cat.CPU(cpuName)
+	if err != nil {
+		return nil, err
+	}
+	m, err := cat.Model(modelName, cpu.Name)
+	if err != nil {
+		return nil, err
+	}
+	events, err := cat.Events(cpu)
+	if err != nil {
+		return nil, err
+	}
+	return Compile(m, cpu, events, opt)
+}
+
 // Compile makes a model ready for a processor.
 func Compile(m *model.Model, cpu *model.CPU, events *model.EventTable, opt Options) (*Method, error) {
-	c := &Method{Model: m, CPU: cpu, events: events, inputIndex: map[string]int{}, nodeIndex: map[string]int{}}
+	c := &Method{Model: m, CPU: cpu, Events: events, inputIndex: map[string]int{}, nodeIndex: map[string]int{}}
 	if err := c.setParams(opt.Params); err != nil {
 		return nil, err
 	}
@@ -218,7 +241,7 @@ func (c *Method) addInput(name string) {
 	}
 	for _, ev := range events {
 		in.any = append(in.any, wanted{ev, c.identify(ev)})
-		if e, ok := c.events.Lookup(ev); ok && in.unit == "" {
+		if e, ok := c.Events.Lookup(ev); ok && in.unit == "" {
 			in.unit = e.Unit
 		}
 	}
@@ -233,7 +256,7 @@ func (c *Method) identify(spelling string) model.Identity {
 	if err != nil {
 		return model.Identity{Name: spelling}
 	}
-	return c.events.Resolve(ref)
+	return c.Events.Resolve(ref)
 }
 
 // sort orders the nodes so that each comes after those its formula names.

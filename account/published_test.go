@@ -10,7 +10,6 @@ import (
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/testshared"
-	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/source"
 )
 
@@ -30,10 +29,6 @@ func TestPublished(t *testing.T) {
 	if err := json.Unmarshal(text, &blocks); err != nil {
 		t.Fatal(err)
 	}
-	cat, err := model.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, b := range blocks {
 		want, ok := published[b.Path]
 		if !ok {
@@ -42,7 +37,7 @@ func TestPublished(t *testing.T) {
 		}
 		for _, w := range want {
 			t.Run(b.Path+"/"+w.cpu, func(t *testing.T) {
-				a := fittest(t, cat, testshared.Dir(t, "corpus", b.Path), w.cpu, w.model)
+				a := fittest(t, testshared.Dir(t, "corpus", b.Path), w.cpu, w.model)
 				for node, v := range w.values {
 					i, ok := a.Node(node)
 					if !ok {
@@ -97,24 +92,9 @@ var published = map[string][]expectation{
 
 // fittest makes the account of a recording: of several blocks, the one that says
 // most.
-func fittest(t *testing.T, cat *model.Catalogue, file, cpuName, modelName string) *account.Account {
+func fittest(t *testing.T, file, cpuName, modelName string) *account.Account {
 	t.Helper()
-	cpu, err := cat.CPU(cpuName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := cat.Model(modelName, cpu.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	events, err := cat.Events(cpu)
-	if err != nil {
-		t.Fatal(err)
-	}
-	method, err := account.Compile(m, cpu, events, account.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	method := vendorMethod(t, cpuName, modelName)
 	f, err := source.Open(file)
 	if err != nil {
 		t.Fatal(err)

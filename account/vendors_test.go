@@ -20,7 +20,6 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/metric"
-	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/source/perfstat"
 )
 
@@ -32,23 +31,7 @@ import (
 // vendorMethod makes a model ready for a processor.
 func vendorMethod(t *testing.T, cpuName, modelName string) *account.Method {
 	t.Helper()
-	cat, err := model.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cpu, err := cat.CPU(cpuName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := cat.Model(modelName, cpu.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	events, err := cat.Events(cpu)
-	if err != nil {
-		t.Fatal(err)
-	}
-	method, err := account.Compile(m, cpu, events, account.Options{})
+	method, err := account.Load(cpuName, modelName, account.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

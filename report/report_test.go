@@ -11,7 +11,6 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -19,23 +18,7 @@ import (
 // uncertain and something is over its threshold.
 func core2(t *testing.T) (report.Header, *account.Account) {
 	t.Helper()
-	cat, err := model.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cpu, err := cat.CPU("core2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := cat.Model("core2-cycles", cpu.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	events, err := cat.Events(cpu)
-	if err != nil {
-		t.Fatal(err)
-	}
-	method, err := account.Compile(m, cpu, events, account.Options{})
+	method, err := account.Load("core2", "core2-cycles", account.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +35,7 @@ func core2(t *testing.T) (report.Header, *account.Account) {
 	table := counts.NewTable(l)
 	table.Label, table.Duration = "./app", 1
 	copy(table.Row(0), cells)
-	h := report.Header{CPU: cpu, Model: m, Kind: "perf-stat-text", Files: []string{"a file.txt"}}
+	h := report.Header{CPU: method.CPU, Model: method.Model, Kind: "perf-stat-text", Files: []string{"a file.txt"}}
 	return h, method.Bind(l).Evaluate(table, account.Place{}, nil)
 }
 
