@@ -59,7 +59,11 @@ type Value struct {
 	Amount float64
 	// Error is the half-width of the 95 % confidence interval of Value; NaN
 	// where it cannot be estimated. From repeats (perf stat -r) it is the bound
-	// that holds however the counts are correlated.
+	// that holds however the counts are correlated, and is about another run
+	// like these. From intervals in which groups of events took turns it is
+	// about what this run would have shown had all been counted all of the time
+	// (0 for what was), by the delta method from how the counts change from
+	// interval to interval; [counts.Spread] says how.
 	Error float64
 	// Coverage is the smallest share of the time for which one of the node's
 	// events was on a counter, 0…1; NaN where the source does not say.

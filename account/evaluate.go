@@ -16,20 +16,19 @@ type Place struct {
 	LP   []int // for a core: the rows of its logical processors, in order
 }
 
-// confidence is the number of standard errors in the half-width of a 95 %
-// interval.
-const confidence = 1.96
-
 // Evaluate computes the account of a place in a table of the binding's layout.
 // The account is written into a, which is made if it is nil; with a given
 // account nothing is allocated, so that intervals can be streamed.
 func (b *Binding) Evaluate(t *counts.Table, place Place, a *Account) *Account {
 	a = b.prepare(t, place, a)
-	spread := b.readSlots(t, place, a)
+	repeats := b.readSlots(t, place, a)
 	b.compute(a)
 	b.judgeCoverage(a)
-	if spread {
+	switch {
+	case repeats:
 		b.errorBounds(t, place, a)
+	case t.Spreads(place.Self) != nil:
+		b.errorsOfTurns(t, place, a)
 	}
 	b.check(a)
 	b.flag(a)
@@ -67,7 +66,7 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 
 // readSlots fills the inputs from the table. It reports whether any count came
 // with a variance.
-func (b *Binding) readSlots(t *counts.Table, place Place, a *Account) (spread bool) {
+func (b *Binding) readSlots(t *counts.Table, place Place, a *Account) (repeats bool) {
 	for k := range b.slots {
 		at := b.slotIndex(k)
 		a.in[at], a.cover[at], a.ran[at], a.torn[at] = math.NaN(), math.NaN(), math.NaN(), false
@@ -81,10 +80,10 @@ func (b *Binding) readSlots(t *counts.Table, place Place, a *Account) (spread bo
 		a.in[at], a.cover[at] = cell.Estimate(), cell.Coverage()
 		a.ran[at] = seconds(t, a.Scope, &cell)
 		a.torn[at] = b.disagree(t, place, b.slots[k])
-		spread = spread || cell.Variance > 0
+		repeats = repeats || cell.Variance > 0
 		a.Runs = max(a.Runs, int(cell.Repeats))
 	}
-	return spread
+	return repeats
 }
 
 // seconds is how long a cell was counted, on each logical processor; 0 where it
@@ -312,36 +311,6 @@ func (b *Binding) evidence(a *Account, deps []int) evidence {
 		e.least, e.seconds, e.together = math.NaN(), math.NaN(), false
 	}
 	return e
-}
-
-// errorBounds propagates the variances of repeats. How the counts of one run
-// are correlated is not recorded, so the bound is the one that holds for any
-// correlation: the effects of all inputs' errors add up.
-func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
-	keep := make([]Value, len(a.Nodes))
-	copy(keep, a.Nodes)
-	bound := make([]float64, len(a.Nodes))
-	for k := range b.slots {
-		cell, ok := b.cell(t, place, b.slots[k])
-		if !ok || cell.Variance <= 0 {
-			continue
-		}
-		at := b.slotIndex(k)
-		value := a.in[at]
-		a.in[at] = value + math.Sqrt(cell.Variance)
-		b.compute(a)
-		for i := range a.Nodes {
-			bound[i] += math.Abs(a.Nodes[i].Value - keep[i].Value)
-		}
-		a.in[at] = value
-	}
-	b.compute(a)
-	copy(a.Nodes, keep)
-	for i := range a.Nodes {
-		if a.Nodes[i].Known() {
-			a.Nodes[i].Error = confidence * bound[i]
-		}
-	}
 }
 
 // flag evaluates the thresholds. They speak of values, so the nodes' amounts

@@ -227,7 +227,8 @@ type Table struct {
 	Relative bool    // cells' times are proportions, not nanoseconds: the source gave percentages and no duration
 	Notes    []string
 
-	cells []Cell
+	cells   []Cell
+	spreads [][]Spread // by scope; nil if the table is no sum of intervals
 }
 
 // NewTable returns an empty table of the layout. All cells are absent.
@@ -239,7 +240,7 @@ func NewTable(l *Layout) *Table {
 
 // Reset empties the table and gives it a layout, keeping its memory.
 func (t *Table) Reset(l *Layout) {
-	t.Layout = l
+	t.Layout, t.spreads = l, nil
 	n := len(l.Columns) * len(l.Scopes)
 	if cap(t.cells) < n {
 		t.cells = make([]Cell, n)

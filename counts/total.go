@@ -32,6 +32,9 @@ type Total struct {
 	scope  []int  // of table, by scope of source
 	had    []bool // by cell of source: an earlier interval had it
 	end    float64
+
+	now    []Cell     // by cell of table: what the interval adds
+	drifts [][]*drift // by scope of table
 }
 
 // NewTotal returns an empty total that keeps apart the kinds of by.
@@ -49,7 +52,24 @@ func (s *Total) Begins(t *Table) bool {
 // Table returns what was gathered since the last Reset, nil if nothing. It is
 // valid until the next Add or Reset. Its *Layout stays the same as long as the
 // columns and scopes do, also over a Reset.
-func (s *Total) Table() *Table { return s.table }
+func (s *Total) Table() *Table {
+	if s.table != nil && s.table.spreads == nil {
+		s.spread()
+	}
+	return s.table
+}
+
+// spread puts what the intervals tell about their spread into the sum.
+func (s *Total) spread() {
+	for i, drifts := range s.drifts {
+		for _, d := range drifts {
+			if spread, ok := d.spread(s.table.Row(i)); ok {
+				s.table.spreads = append(s.table.spreads, make([][]Spread, i+1-len(s.table.spreads))...)
+				s.table.spreads[i] = append(s.table.spreads[i], spread)
+			}
+		}
+	}
+}
 
 // Reset forgets what was gathered, for the next run or interval.
 func (s *Total) Reset() {
@@ -57,6 +77,7 @@ func (s *Total) Reset() {
 		return
 	}
 	s.spare, s.table = s.table, nil
+	s.now, s.drifts = nil, nil
 	clear(s.had)
 }
 
@@ -73,6 +94,10 @@ func (s *Total) Add(t *Table) error {
 	} else {
 		s.extend(t)
 	}
+	follow := t.Interval && !s.by.Has(Interval)
+	if follow {
+		s.follow()
+	}
 	for i := range t.Scopes {
 		row, into := t.Row(i), s.table.Row(s.scope[i])
 		had := s.had[i*len(row) : (i+1)*len(row)]
@@ -84,9 +109,38 @@ func (s *Total) Add(t *Table) error {
 			case had[j]:
 				s.gap(row, &into[s.column[j]])
 			}
+			if follow {
+				s.now[s.scope[i]*len(into)+s.column[j]].Add(&row[j])
+			}
 		}
 	}
+	if follow {
+		s.step()
+	}
 	return nil
+}
+
+// follow makes ready to compare an interval with the one before.
+func (s *Total) follow() {
+	s.table.spreads = nil
+	if n := len(s.table.cells); len(s.now) != n {
+		s.now = make([]Cell, n)
+		s.drifts = make([][]*drift, len(s.table.Scopes))
+		for i := range s.drifts {
+			s.drifts[i] = driftsOf(s.table.Layout)
+		}
+	}
+	clear(s.now)
+}
+
+// step ends an interval.
+func (s *Total) step() {
+	n := len(s.table.Columns)
+	for i, drifts := range s.drifts {
+		for _, d := range drifts {
+			d.step(s.now[i*n : (i+1)*n])
+		}
+	}
 }
 
 // gap notes that an interval lacks a cell that earlier ones had: for as long as

@@ -1,0 +1,161 @@
+package account
+
+import (
+	"math"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// confidence is the number of standard errors in the half-width of a 95 %
+// interval, where that is of a normal distribution.
+const confidence = 1.959964
+
+// errorBounds propagates the variances of repeats. How the counts of one run
+// are correlated is not recorded, so the bound is the one that holds for any
+// correlation: the effects of all inputs' errors add up.
+func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
+	keep := make([]Value, len(a.Nodes))
+	copy(keep, a.Nodes)
+	bound := make([]float64, len(a.Nodes))
+	for k := range b.slots {
+		cell, ok := b.cell(t, place, b.slots[k])
+		if !ok || cell.Variance <= 0 {
+			continue
+		}
+		at := b.slotIndex(k)
+		value := a.in[at]
+		a.in[at] = value + math.Sqrt(cell.Variance)
+		b.compute(a)
+		for i := range a.Nodes {
+			bound[i] += math.Abs(a.Nodes[i].Value - keep[i].Value)
+		}
+		a.in[at] = value
+	}
+	b.compute(a)
+	copy(a.Nodes, keep)
+	for i := range a.Nodes {
+		if a.Nodes[i].Known() {
+			a.Nodes[i].Error = confidence * bound[i]
+		}
+	}
+}
+
+// freedomEnough is the least degrees of freedom that an error must rest on:
+// with fewer, the error itself is not known.
+const freedomEnough = 3
+
+// errorsOfTurns propagates the error that comes of groups taking turns: that a
+// group was not counted in the rest of the time. The counts of one group are
+// correlated as its intervals show. Those of two groups exclude each other in
+// time; how they would have been correlated nothing shows, so the bound holds
+// that is true for any correlation.
+func (b *Binding) errorsOfTurns(t *counts.Table, place Place, a *Account) {
+	keep := make([]Value, len(a.Nodes))
+	copy(keep, a.Nodes)
+	effects := b.effects(t.Clone(), place, a)
+	b.readSlots(t, place, a)
+	b.compute(a)
+	copy(a.Nodes, keep)
+	for i := range a.Nodes {
+		if a.Nodes[i].Known() {
+			a.Nodes[i].Error = turnsError(effects, i)
+		}
+	}
+}
+
+// An effect is what the counts of a group do to the nodes.
+type effect struct {
+	*counts.Spread
+	slopes [][]float64 // by node, by column of the spread: the change of the node's value for one count more
+}
+
+// effects finds what a change of each count of each group does.
+func (b *Binding) effects(t *counts.Table, place Place, a *Account) []effect {
+	var list []effect
+	rows := append([]int{place.Self}, place.LP...)
+	for k, row := range rows {
+		if k > 0 && row == place.Self {
+			continue
+		}
+		spreads := t.Spreads(row)
+		for i := range spreads {
+			list = append(list, b.effect(t, place, a, row, &spreads[i]))
+		}
+	}
+	return list
+}
+
+// effect moves the count of each column of a group by a standard error up and
+// down.
+func (b *Binding) effect(t *counts.Table, place Place, a *Account, row int, s *counts.Spread) effect {
+	n := len(s.Columns)
+	e := effect{s, make([][]float64, len(a.Nodes))}
+	slopes := make([]float64, n*len(a.Nodes))
+	for i := range e.slopes {
+		e.slopes[i] = slopes[i*n : (i+1)*n]
+	}
+	weights := make([]float64, n)
+	for k, column := range s.Columns {
+		weights[k] = 1
+		sd := math.Sqrt(s.Variance(weights))
+		weights[k] = 0
+		c := t.Cell(row, column)
+		estimate := c.Estimate()
+		if !(sd > 0 && estimate > 0) {
+			continue
+		}
+		was := *c
+		for _, sign := range []float64{1, -1} {
+			c.Value = was.Value * (1 + sign*sd/estimate)
+			b.readSlots(t, place, a)
+			b.compute(a)
+			for i := range a.Nodes {
+				e.slopes[i][k] += sign * a.Nodes[i].Value / (2 * sd)
+			}
+		}
+		*c = was
+	}
+	return e
+}
+
+// turnsError is the half-width of a node's 95 % interval. It is 0 for what was
+// counted all of the time, and NaN if there are too few intervals to tell.
+func turnsError(effects []effect, node int) float64 {
+	variance, linear, squares := 0.0, 0.0, 0.0
+	freedom := math.Inf(1)
+	for k := range effects {
+		e := &effects[k]
+		v := e.Variance(e.slopes[node])
+		if v == 0 {
+			continue
+		}
+		freedom = min(freedom, e.Freedom())
+		variance += (1 - e.Share) * v
+		// Two shares f of one time that exclude each other have errors with a
+		// covariance of at most √(f V f' V') in size.
+		f := e.Share
+		if !e.Group {
+			f = max(f, 1-f) // unless they are of one group
+		}
+		linear += math.Sqrt(f * v)
+		squares += f * v
+	}
+	switch {
+	case variance == 0:
+		return 0
+	case freedom < freedomEnough:
+		return math.NaN()
+	}
+	return quantile(freedom) * math.Sqrt(variance+linear*linear-squares)
+}
+
+// quantile is the 97.5 % quantile of Student's t distribution, by its expansion
+// in the degrees of freedom (M. Abramowitz and I. A. Stegun, Handbook of
+// Mathematical Functions, 26.7.5): within 1 % from 3 degrees on.
+func quantile(freedom float64) float64 {
+	const x = confidence
+	const x2 = x * x
+	return x + x*(x2+1)/4/freedom +
+		x*((5*x2+16)*x2+3)/96/(freedom*freedom) +
+		x*(((3*x2+19)*x2+17)*x2-15)/384/(freedom*freedom*freedom)
+}

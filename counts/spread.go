@@ -1,0 +1,192 @@
+package counts
+
+import "math"
+
+// A Spread says how far the sums of one group of events would lie elsewhere had
+// the group been counted at other moments of the same time: what is known about
+// the error that taking turns brings. It is worked out from how much the counts
+// change from one interval to the next.
+type Spread struct {
+	Columns []int   // of the table
+	Share   float64 // of the time during which the group was counted
+	Steps   int     // triples of neighbouring intervals that it rests on
+	// Group reports whether the columns are known to have been counted together.
+	// A column whose group is not known has a spread for itself.
+	Group bool
+
+	first, second []float64 // len(Columns)²: covariances of the sums by two estimators
+}
+
+// Spreads returns what is known about how far the counts of a scope vary, one
+// for each group of events that took turns; nil if the table is no sum of
+// intervals.
+func (t *Table) Spreads(scope int) []Spread {
+	if scope >= len(t.spreads) {
+		return nil
+	}
+	return t.spreads[scope]
+}
+
+// Variance returns the variance of a weighted sum of the columns' counts over
+// the whole time, as if what each moment counts were drawn anew. Of this the part
+// 1 − Share is the error of having counted for that share only (W. G. Cochran,
+// Sampling Techniques, section 2.6).
+//
+// Differences of neighbours find the variance N of what changes from moment to
+// moment, and half of the square J of each jump from one phase of the program to
+// the next; second differences find N and a third of J. The error of taking turns
+// regularly has N, but only a twelfth of J, as a jump falls anywhere into a turn.
+// One and a half times the second less half of the first has a quarter of J, to be
+// on the safe side, and is kept from falling below a third of the second by chance.
+func (s *Spread) Variance(weights []float64) float64 {
+	first, second := quadratic(s.first, weights), quadratic(s.second, weights)
+	return max(1.5*second-0.5*first, second/3, 0)
+}
+
+// Freedom returns the degrees of freedom of the variance, that is how many
+// independent values would know it as well. By simulation; for the first
+// differences alone it is two thirds of their number.
+func (s *Spread) Freedom() float64 { return 0.3 * float64(s.Steps) }
+
+// quadratic is the quadratic form wᵀ m w.
+func quadratic(m, w []float64) float64 {
+	sum := 0.0
+	for i := range w {
+		if w[i] == 0 {
+			continue
+		}
+		for j := range w {
+			sum += w[i] * w[j] * m[i*len(w)+j]
+		}
+	}
+	return sum
+}
+
+// A drift follows the counts of one group in one scope from interval to
+// interval. For rates r, which were counted for times t, of neighbouring
+// intervals: if each moment's counts are drawn with a variance of s² per time,
+// (r' − r)² has the mean s² (1/t + 1/t'), so each pair of intervals estimates s²,
+// and each triple does by (r − 2 r' + r″)². Slow changes of the program, which do
+// no harm to groups that take turns, hardly count. These are the estimators of
+// the variance of a systematic sample by successive differences (J. von Neumann
+// and others, Annals of Mathematical Statistics 12, 1941; K. M. Wolter,
+// Introduction to Variance Estimation, chapter 8), for all pairs of columns.
+type drift struct {
+	columns []int
+	group   bool
+
+	seen          int          // intervals in which the group was counted
+	rates         [3][]float64 // of the last of them, the latest first, per nanosecond enabled
+	times         [3]float64   // ns for which they were counted
+	enabled       float64      // ns of the intervals in which the group was counted
+	scale         float64      // of a variance per time counted to that of the sum of scaled counts
+	first, second []float64    // sums of products of differences
+	change        []float64    // scratch
+}
+
+func newDrift(group bool, columns ...int) *drift {
+	n := len(columns)
+	d := &drift{columns: columns, group: group, first: make([]float64, n*n), second: make([]float64, n*n), change: make([]float64, n)}
+	for i := range d.rates {
+		d.rates[i] = make([]float64, n)
+	}
+	return d
+}
+
+// step takes the counts of the next interval. One in which any of the columns
+// was not counted is passed over.
+func (d *drift) step(row []Cell) {
+	time := math.Inf(1)
+	for _, c := range d.columns {
+		if !row[c].Ok() || row[c].Enabled <= 0 {
+			return
+		}
+		time = min(time, row[c].Running)
+	}
+	if time <= 0 {
+		return
+	}
+	d.rates[0], d.rates[1], d.rates[2] = d.rates[2], d.rates[0], d.rates[1]
+	d.times[0], d.times[1], d.times[2] = time, d.times[0], d.times[1]
+	for k, c := range d.columns {
+		d.rates[0][k] = row[c].Estimate() / row[c].Enabled
+	}
+	enabled := row[d.columns[0]].Enabled
+	d.scale += enabled * (enabled / time)
+	d.enabled += enabled
+	d.seen++
+	r := &d.rates
+	if d.seen > 1 {
+		for k := range d.change {
+			d.change[k] = r[0][k] - r[1][k]
+		}
+		d.add(d.first, 1/(1/d.times[0]+1/d.times[1]))
+	}
+	if d.seen > 2 {
+		for k := range d.change {
+			d.change[k] = r[0][k] - 2*r[1][k] + r[2][k]
+		}
+		d.add(d.second, 1/(1/d.times[0]+4/d.times[1]+1/d.times[2]))
+	}
+}
+
+// add adds the products of the changes.
+func (d *drift) add(sums []float64, weight float64) {
+	for i, x := range d.change {
+		row := sums[i*len(d.change) : (i+1)*len(d.change)]
+		for j, y := range d.change {
+			row[j] += x * y * weight
+		}
+	}
+}
+
+// spread is what has been found out, for the row of the sums; false if nothing.
+func (d *drift) spread(row []Cell) (Spread, bool) {
+	s := Spread{Columns: d.columns, Share: 1, Steps: d.seen - 2, Group: d.group}
+	for _, c := range d.columns {
+		if share := row[c].Coverage(); share < s.Share {
+			s.Share = share
+		}
+	}
+	c := &row[d.columns[0]]
+	if s.Steps <= 0 || s.Share == 1 || c.Running <= 0 {
+		return s, false
+	}
+	// An interval's count is scaled from the time counted to the time enabled, and
+	// their sum to the time of the intervals in which the group was not counted.
+	whole := c.Enabled / d.enabled
+	scale := d.scale * whole * whole
+	s.first = scaledBy(d.first, scale/float64(d.seen-1))
+	s.second = scaledBy(d.second, scale/float64(d.seen-2))
+	return s, true
+}
+
+func scaledBy(m []float64, k float64) []float64 {
+	out := make([]float64, len(m))
+	for i := range m {
+		out[i] = m[i] * k
+	}
+	return out
+}
+
+// driftsOf are the drifts to follow for a layout: one for each group, and one
+// for each column whose group is not known.
+func driftsOf(l *Layout) []*drift {
+	groups := map[int][]int{}
+	var order []int
+	var list []*drift
+	for i, c := range l.Columns {
+		if c.Group <= 0 {
+			list = append(list, newDrift(false, i))
+			continue
+		}
+		if groups[c.Group] == nil {
+			order = append(order, c.Group)
+		}
+		groups[c.Group] = append(groups[c.Group], i)
+	}
+	for _, g := range order {
+		list = append(list, newDrift(true, groups[g]...))
+	}
+	return list
+}
