@@ -1,0 +1,129 @@
+package account_test
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+var update = flag.Bool("update", false, "rewrite the table in docs/error.md")
+
+// A way is one of making a node's value and 95 % interval of intervals.
+type way struct {
+	off, squares float64 // sums of the differences to the truth, and of their squares
+	covered      int
+}
+
+func (w *way) add(value, half, truth float64) {
+	d := value - truth
+	w.off += d
+	w.squares += d * d
+	if math.Abs(d) <= half {
+		w.covered++
+	}
+}
+
+// row is what a table says of a way: bias, typical error, and how often its
+// interval held the truth.
+func (w *way) row(runs int, interval bool) string {
+	n := float64(runs)
+	s := fmt.Sprintf("%+.2f %% | %.2f %%", 100*w.off/n, 100*math.Sqrt(w.squares/n))
+	if !interval {
+		return s + " | none"
+	}
+	return s + fmt.Sprintf(" | %.0f %%", 100*float64(w.covered)/n)
+}
+
+// TestWays compares what is made here of intervals with what is made elsewhere:
+// sums scaled, as perf prints them, whose only error is that of counting, √n,
+// and means of each interval's ratios, as PerfSpect averages them. The table is
+// in docs/error.md.
+func TestWays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the table takes a while")
+	}
+	const runs = 400
+	s := newSimulation(t, "skylakex", 2, 7)
+	names := []string{"Frontend_Bound", "Bad_Speculation", "Backend_Bound", "Retiring", "Fetch_Latency", "Branch_Mispredicts"}
+	ours, plain, means := map[string]*way{}, map[string]*way{}, map[string]*way{}
+	for _, n := range names {
+		ours[n], plain[n], means[n] = &way{}, &way{}, &way{}
+	}
+	for range runs {
+		total, of := counts.NewTotal(0), map[string][]float64{}
+		var one *account.Account
+		all := s.tables(s.program(1050, behaviour{0.02, 0.05}), func(table *counts.Table) {
+			if err := total.Add(table); err != nil {
+				t.Fatal(err)
+			}
+			one = s.binding.Evaluate(table, account.Place{}, one)
+			for _, n := range names {
+				of[n] = append(of[n], one.Value(n))
+			}
+		})
+		sum := total.Table()
+		counted := s.method.Bind(sum.Layout).Evaluate(sum, account.Place{}, nil)
+		truth := s.binding.Evaluate(all, account.Place{}, nil)
+		for _, n := range names {
+			i, _ := counted.Node(n)
+			v := &counted.Nodes[i]
+			ours[n].add(v.Value, v.Error, truth.Value(n))
+			plain[n].add(v.Value, 0, truth.Value(n))
+			mean, half := meanOf(of[n])
+			means[n].add(mean, half, truth.Value(n))
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| node | way | bias | typical error | 95 % interval holds the truth |\n|---|---|---|---|---|\n")
+	for _, n := range names {
+		fmt.Fprintf(&b, "| %s | cyclestack | %s |\n", n, ours[n].row(runs, true))
+		fmt.Fprintf(&b, "| | sums, scaled | %s |\n", plain[n].row(runs, false))
+		fmt.Fprintf(&b, "| | mean of intervals | %s |\n", means[n].row(runs, true))
+	}
+	inDocument(t, "../docs/error.md", b.String())
+}
+
+// meanOf returns the mean of values with the half-width of its 95 % interval as
+// if they were independent.
+func meanOf(values []float64) (mean, half float64) {
+	n := float64(len(values))
+	for _, v := range values {
+		mean += v / n
+	}
+	squares := 0.0
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	return mean, 1.96 * math.Sqrt(squares/(n-1)/n)
+}
+
+// inDocument checks that a document has a table, or puts it there.
+func inDocument(t *testing.T, file, table string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(table, "\n")
+	before, rest, ok := strings.Cut(string(text), head)
+	if !ok {
+		t.Fatalf("%s has no table with the head %s", file, head)
+	}
+	old, after, _ := strings.Cut(head+rest, "\n\n")
+	if old+"\n" == table {
+		return
+	}
+	if !*update {
+		t.Errorf("%s has another table than\n%s(-update puts it there)", file, table)
+		return
+	}
+	if err := os.WriteFile(file, []byte(before+table+"\n"+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
