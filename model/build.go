@@ -101,15 +101,32 @@ func (b *builder) parameters(tables []parameterTable) {
 		t := &tables[i]
 		p := Parameter{
 			Name: str(t.Name), Value: t.Value, Unit: str(t.Unit), About: str(t.About), Source: str(t.Source),
-			Choices: maps.Clone(t.Choices), File: t.pos.file, Line: t.pos.line,
+			Choices: maps.Clone(t.Choices), Min: t.Min, Max: t.Max, File: t.pos.file, Line: t.pos.line,
 		}
 		b.declare(p.Name, "parameter", t.pos)
 		b.unit(t.pos.at("unit"), p.Unit)
-		b.finite(t.pos.at("value"), subject{"parameter", p.Name, "value"}, p.Value)
-		for name, v := range p.Choices {
-			b.finite(t.pos.at("choices"), subject{"parameter", p.Name, clip(name)}, &v)
-		}
+		b.parameterRange(t, &p)
 		b.m.Parameters = append(b.m.Parameters, p)
+	}
+}
+
+// parameterRange checks the range of a parameter, and that its values are in it.
+func (b *builder) parameterRange(t *parameterTable, p *Parameter) {
+	b.finite(t.pos.at("min"), subject{"parameter", p.Name, "min"}, p.Min)
+	b.finite(t.pos.at("max"), subject{"parameter", p.Name, "max"}, p.Max)
+	if p.Min != nil && p.Max != nil && !(*p.Min <= *p.Max) {
+		b.fault(t.pos.at("max"), "parameter %s: min is above max", p.Name)
+		return
+	}
+	if p.Value != nil {
+		if err := p.Check(*p.Value); err != nil {
+			b.fault(t.pos.at("value"), "parameter %s: value: %v", p.Name, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Choices)) {
+		if err := p.Check(p.Choices[name]); err != nil {
+			b.fault(t.pos.at("choices"), "parameter %s: %s: %v", p.Name, clip(name), err)
+		}
 	}
 }
 
@@ -321,16 +338,20 @@ func (b *builder) formula(at place, what subject, src string) *metric.Expr {
 			at.line++
 		}
 	}
-	b.fault(at, "%s: %v", what, err)
+	b.fault(at, "%s: %s", what, inFormula(err))
 	return nil
 }
+
+// inFormula returns what package metric says of a formula, without its saying
+// that it is one.
+func inFormula(err error) string { return strings.TrimPrefix(err.Error(), "formula: ") }
 
 func (b *builder) unit(at place, unit string) {
 	if unit == "" {
 		return
 	}
 	if _, err := metric.ParseUnit(unit); err != nil {
-		b.fault(at, "unit: %v", err)
+		b.fault(at, "%v", err)
 	}
 }
 

@@ -48,8 +48,9 @@ type library struct {
 	sources []source // of models, in the order of their paths
 	texts   func() (texts, error)
 
-	mu     sync.Mutex
-	tables map[string]loadedTable // by layout and key
+	mu         sync.Mutex
+	tables     map[string]func() (*EventTable, error) // by name of the processor
+	tableTexts map[string]func() (string, error)      // by file
 }
 
 // A ModelInfo is what the head of a model's file says, which is known without
@@ -97,13 +98,13 @@ func Load(fsys fs.FS) (*Catalogue, error) {
 }
 
 func openLibrary(fsys fs.FS) (*library, error) {
-	lib := &library{fsys: fsys, tables: map[string]loadedTable{}}
+	lib := &library{fsys: fsys, tables: map[string]func() (*EventTable, error){}, tableTexts: map[string]func() (string, error){}}
 	lib.texts = sync.OnceValues(func() (texts, error) { return readTexts(fsys, "texts.toml") })
 	var err error
 	if lib.cpus, err = readCPUs(fsys, "cpus.toml"); err != nil {
 		return nil, err
 	}
-	if lib.sources, err = lib.scanModels(fsys, "models"); err != nil {
+	if lib.sources, err = lib.scanModels(fsys, modelsDir); err != nil {
 		return nil, err
 	}
 	return lib, lib.checkSources()
@@ -125,6 +126,9 @@ func (lib *library) checkSources() error {
 	}
 	return nil
 }
+
+// modelsDir is the folder of the models in a library.
+const modelsDir = "models"
 
 // maxModelFiles bounds a folder of models.
 const maxModelFiles = 10_000
@@ -177,7 +181,7 @@ func (lib *library) scanHead(r *headReader, s *source) error {
 		return err
 	}
 	s.line = h.cpusLine
-	for depth := 0; ; depth++ {
+	for at, c := s.File, s.chain(); ; {
 		s.Name = cmp.Or(s.Name, h.name)
 		s.Version = cmp.Or(s.Version, h.version)
 		s.Title = cmp.Or(s.Title, h.title)
@@ -187,14 +191,12 @@ func (lib *library) scanHead(r *headReader, s *source) error {
 		if h.extends == "" || s.complete() {
 			break
 		}
-		if depth == maxExtends {
-			return &Error{File: s.File, Line: 1, Msg: fmt.Sprintf("extends: a chain of more than %d files, or one that comes back to itself", maxExtends)}
+		if c, err = lib.follow(s, c, h.extends); err != nil {
+			return &Error{File: at, Line: h.extendsLine, Msg: err.Error()}
 		}
-		fsys, name, err := lib.find(s, h.extends)
-		if err != nil {
-			return &Error{File: s.File, Line: 1, Msg: err.Error()}
-		}
-		if h, err = r.read(fsys, name, name); err != nil {
+		fsys, name := lib.place(s, c[len(c)-1])
+		at = s.label(c[len(c)-1])
+		if h, err = r.read(fsys, name, at); err != nil {
 			return err
 		}
 	}
@@ -214,29 +216,68 @@ func (s *source) complete() bool {
 
 func (s *source) path() string { return path.Join(s.dir, s.stem+".toml") }
 
-// find returns the file that a model extends by its stem: beside the model, or
-// else in the library.
-func (lib *library) find(s *source, stem string) (fs.FS, string, error) {
-	name := stem + ".toml"
-	if !fs.ValidPath(name) {
-		return nil, "", fmt.Errorf("extends: %q is not the path of a model file without .toml", clip(stem))
+// A link is a file in a chain of files that extend each other: of the user's
+// folder, or of the library.
+type link struct {
+	own  bool
+	stem string
+}
+
+// chain returns the beginning of the chain of what a model extends.
+func (s *source) chain() []link { return []link{{s.dir != modelsDir, s.stem}} }
+
+// follow adds to a chain what its last file extends by its stem: the file of
+// that name beside it, or else in the library.
+func (lib *library) follow(s *source, chain []link, stem string) ([]link, error) {
+	if !fs.ValidPath(stem + ".toml") {
+		return nil, fmt.Errorf("extends: %q is not the path of a model file without .toml", clip(stem))
 	}
-	own := path.Join(s.dir, name)
-	if _, err := fs.Stat(s.fsys, own); err == nil && stem != s.stem {
-		return s.fsys, own, nil
+	last := chain[len(chain)-1]
+	next := link{stem: stem}
+	if own := (link{true, stem}); last.own && last != own && exists(lib.place(s, own)) {
+		next = own
 	}
-	name = path.Join("models", name)
-	if _, err := fs.Stat(lib.fsys, name); err == nil {
-		return lib.fsys, name, nil
+	switch {
+	case next == last:
+		return nil, fmt.Errorf("extends: %s.toml extends itself", clip(stem))
+	case last == link{true, stem} && !exists(lib.place(s, next)):
+		return nil, fmt.Errorf("extends: %s.toml extends itself, as the catalogue has none of that name", clip(stem))
+	case !exists(lib.place(s, next)):
+		return nil, fmt.Errorf("extends: there is no model file %s.toml, neither beside this one nor in the catalogue", clip(stem))
+	case slices.Contains(chain, next):
+		return nil, fmt.Errorf("extends: %s.toml extends itself, by way of %s.toml", clip(stem), clip(last.stem))
+	case len(chain) > maxExtends:
+		return nil, fmt.Errorf("extends: a chain of more than %d files", maxExtends)
 	}
-	return nil, "", fmt.Errorf("extends: there is no model file %s.toml, neither beside this one nor in the catalogue", clip(stem))
+	return append(chain, next), nil
+}
+
+// place returns where the file of a link is.
+func (lib *library) place(s *source, l link) (fs.FS, string) {
+	if l.own {
+		return s.fsys, l.stem + ".toml"
+	}
+	return lib.fsys, path.Join(modelsDir, l.stem+".toml")
+}
+
+// label returns what messages call the file of a link: the user's by its path.
+func (s *source) label(l link) string {
+	if l.own {
+		return strings.TrimSuffix(s.File, s.stem+".toml") + l.stem + ".toml"
+	}
+	return path.Join(modelsDir, l.stem+".toml")
+}
+
+func exists(fsys fs.FS, name string) bool {
+	_, err := fs.Stat(fsys, name)
+	return err == nil
 }
 
 // A head is what the keys before the first table of a model file say.
 type head struct {
 	name, version, title, extends string
 	cpus                          []string
-	cpusLine                      int
+	cpusLine, extendsLine         int
 }
 
 func (r *headReader) read(fsys fs.FS, name, file string) (head, error) {
@@ -273,7 +314,7 @@ func (r *headReader) explain(err error, data []byte, file string) error {
 // parse reads the keys before the first table, as far as they are of interest,
 // and reports whether it has read all of these.
 func (r *headReader) parse(data []byte) (h head, whole bool, err error) {
-	h.cpusLine = 1
+	h.cpusLine, h.extendsLine = 1, 1
 	lines := newLineCounter(data)
 	r.parser.Reset(data)
 	for !h.complete() && r.parser.NextExpression() {
@@ -289,8 +330,11 @@ func (r *headReader) parse(data []byte) (h head, whole bool, err error) {
 		} else if to != nil {
 			assign(to, n.Value()) // if that fails, it does so again when the model is read
 		}
-		if key == "cpus" {
+		switch key {
+		case "cpus":
 			h.cpusLine = lines.at(int(keys.Node().Raw.Offset))
+		case "extends":
+			h.extendsLine = lines.at(int(keys.Node().Raw.Offset))
 		}
 	}
 	return h, h.complete(), r.parser.Error()
@@ -482,12 +526,13 @@ func (lib *library) read(s *source, p *CPU) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	c := s.chain()
 	f, err = resolve(f, func(stem string) (*modelFile, error) {
-		fsys, name, err := lib.find(s, stem)
-		if err != nil {
+		if c, err = lib.follow(s, c, stem); err != nil {
 			return nil, err
 		}
-		return lib.decode(fsys, name, name)
+		fsys, name := lib.place(s, c[len(c)-1])
+		return lib.decode(fsys, name, s.label(c[len(c)-1]))
 	})
 	if err != nil {
 		return nil, err
@@ -499,6 +544,9 @@ func (lib *library) read(s *source, p *CPU) (*Model, error) {
 	for i := range m.Parameters {
 		par := &m.Parameters[i]
 		if v, ok := p.Params[par.Name]; ok && par.Value == nil {
+			if err := par.Check(v); err != nil {
+				return nil, &Error{File: "cpus.toml", Msg: fmt.Sprintf("processor %s: params: %s: %v", p.Name, par.Name, err)}
+			}
 			par.Value = &v
 		}
 	}

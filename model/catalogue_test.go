@@ -119,6 +119,7 @@ func TestAddErrors(t *testing.T) {
 		"name.toml":    {"name = \"My Model\"\ncpus = [\"skylakex\"]\nunit = \"cycles\"\n", `name.toml:1: name: "My Model" is not made of lower-case letters`},
 		"formula.toml": {top + node("A", `formula = "1 +"`), "formula.toml:6: node A: formula"},
 		"event.toml":   {top + node("A", `formula = "NO_EVENT"`), `event.toml:6: node A: formula: "NO_EVENT" is no node`},
+		"self.toml":    {"extends = \"self\"\n" + top + node("A", `formula = "1"`), "self.toml:1: extends: self.toml extends itself, as the catalogue has none of that name"},
 		"model.txt":    {top, "the name of a model file ends in .toml"},
 	} {
 		file := write(t, dir, name, tt.text)
@@ -129,6 +130,11 @@ func TestAddErrors(t *testing.T) {
 		if got := names(cat.Models("")); strings.Contains(got, "*") {
 			t.Errorf("%s: added all the same: %s", name, got)
 		}
+	}
+	round := write(t, dir, "round.toml", "extends = \"trip\"\n"+top)
+	write(t, dir, "trip.toml", "name = \"trip\"\nextends = \"round\"\n")
+	if err, want := testCatalogue(t).Add(round), filepath.Join(dir, "trip.toml")+":2: extends: round.toml extends itself, by way of trip.toml"; err == nil || err.Error() != want {
+		t.Errorf("a round trip: %v, want %s", err, want)
 	}
 	if err := testCatalogue(t).Add(filepath.Join(dir, "absent.toml")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("absent.toml: %v", err)
@@ -327,5 +333,22 @@ func TestLargeCatalogue(t *testing.T) {
 	}
 	if len(m.Nodes) != 250 || m.Nodes[0].Title != "Some node" || !slices.Contains(m.CPUs, "cpu42") {
 		t.Errorf("got %d nodes, %+v", len(m.Nodes), m.Nodes[0])
+	}
+}
+
+// BenchmarkCandidates is the search for the processor that a recording may be of,
+// which is made once, over all event tables.
+func BenchmarkCandidates(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		lib, err := openEmbedded()
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		if _, known, err := (&Catalogue{lib: lib}).Candidates([]string{"cycles", "UOPS_ISSUED.ANY", "cpu/event=0xd1,umask=0x1/", "IDQ_UOPS_NOT_DELIVERED.CORE"}); err != nil || known == 0 {
+			b.Fatal(known, err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // An EventTable holds the events of one processor, and knows which spellings
@@ -24,11 +25,6 @@ type EventTable struct {
 type codeKey struct {
 	pmu  string
 	code code
-}
-
-type loadedTable struct {
-	t   *EventTable
-	err error
 }
 
 // An Identity is what a spelling of an event comes to on one processor. Equal
@@ -241,13 +237,26 @@ func (t *EventTable) privilege(p Privilege) Privilege {
 // events returns the table of a processor, read once.
 func (lib *library) events(p *CPU) (*EventTable, error) {
 	lib.mu.Lock()
-	defer lib.mu.Unlock()
-	l, ok := lib.tables[p.Name]
+	load, ok := lib.tables[p.Name]
 	if !ok {
-		l.t, l.err = lib.readEvents(p)
-		lib.tables[p.Name] = l
+		load = sync.OnceValues(func() (*EventTable, error) { return lib.readEvents(p) })
+		lib.tables[p.Name] = load
 	}
-	return l.t, l.err
+	lib.mu.Unlock()
+	return load()
+}
+
+// tableText returns the text of an event table, which is kept: the events are
+// made of parts of it.
+func (lib *library) tableText(name string) (string, error) {
+	lib.mu.Lock()
+	load, ok := lib.tableTexts[name]
+	if !ok {
+		load = sync.OnceValues(func() (string, error) { return readText(lib.fsys, name) })
+		lib.tableTexts[name] = load
+	}
+	lib.mu.Unlock()
+	return load()
 }
 
 // readEvents reads the rows of a processor from all the event tables that may
@@ -265,7 +274,7 @@ func (lib *library) readEvents(p *CPU) (*EventTable, error) {
 		if stem := strings.TrimSuffix(path.Base(name), ".csv"); slices.Contains(layouts, stem) && stem != p.Layout {
 			continue
 		}
-		data, err := readText(lib.fsys, name)
+		data, err := lib.tableText(name)
 		if err != nil {
 			return nil, err
 		}

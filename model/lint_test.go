@@ -48,8 +48,8 @@ func TestLint(t *testing.T) {
 			`14: error: unknown key "size" in "node"`,
 		}},
 		{"two faults", lintHead + node("A", `formula = "1 +"`) + node("B", `formula = "2 +"`), []string{
-			`10: error: node A: formula: formula: offset 3: expected a number, a name or an expression, found the end, near "1 +"`,
-			`13: error: node B: formula: formula: offset 3: expected a number, a name or an expression, found the end, near "2 +"`,
+			`10: error: node A: formula: offset 3: expected a number, a name or an expression, found the end, near "1 +"`,
+			`13: error: node B: formula: offset 3: expected a number, a name or an expression, found the end, near "2 +"`,
 		}},
 		{"nothing in it", lintHead, []string{"1: error: the model has neither nodes nor relations"}},
 		{"texts", "name = \"m\"\ncpus = [\"skylakex\"]\nunit = \"cycles\"\n" +
@@ -81,7 +81,7 @@ func TestLint(t *testing.T) {
 			`19: error: node A: formula comes to uops, which should be cycles`,
 			`19: error: node A: formula: icelakex has no event "UOPS_ISSUED.ANY"`,
 			`20: warning: node A: sample: icelakex has no event "UOPS_ISSUED.ANY:pp"`,
-			`28: error: node B: formula: formula: the operands of if have different units, uops and cycles, in "UOPS_ISSUED.ANY if has_event(UOPS_ISSUED.ANY) el…"`,
+			`28: error: node B: formula: the operands of if have different units, uops and cycles, in "UOPS_ISSUED.ANY if has_event(UOPS_ISSUED.ANY) el…"`,
 			`33: error: input I: icelakex has no event "UOPS_ISSUED.ANY"`,
 			`42: error: node C: formula comes to uops, which should be cycles`,
 		}},
@@ -112,7 +112,7 @@ func TestLint(t *testing.T) {
 			"[[parameter]]\nname = \"P\"\nvalue = 3\nunit = \"cycles/instruction\"\nabout = \"a\"\n" +
 			"[[relation]]\nname = \"r\"\nleft = \"cycles\"\nright = \"instructions\"\nholds = \"h\"\nfails = \"f\"\n", []string{
 			"10: error: node Cycles: its children are always more than it",
-			`19: error: node A: formula: formula: the operands of + have different units, cycles and instructions, in "cycles + instructions"`,
+			`19: error: node A: formula: the operands of + have different units, cycles and instructions, in "cycles + instructions"`,
 			`27: error: node B: formula comes to cycles*uops/instruction, which should be cycles`,
 			`35: error: node C: formula comes to instructions/cycle, which should be cycles/instruction`,
 			`55: error: relation r: left comes to cycles, which should be instructions`,
@@ -205,7 +205,7 @@ func TestLintAll(t *testing.T) {
 			got = append(got, f.String())
 		}
 	}
-	want := []string{`models/family/icelakex.toml:7: error: node Recovery: formula: formula: the operands of - have different units, cycles and instructions, in "cycles - instructions"`}
+	want := []string{`models/family/icelakex.toml:7: error: node Recovery: formula: the operands of - have different units, cycles and instructions, in "cycles - instructions"`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -234,7 +234,7 @@ func TestLintAll(t *testing.T) {
 		`cpus.toml:1: warning: processor x: there is no model "gone", its default`,
 		`cpus.toml:1: warning: processor y: no event table has rows for "Y"`,
 		`events/arm.csv:2: error: config: "zz" is not a number of 64 bits`,
-		`models/m.toml:3: error: unit: unit "(": "(" is not the name of a unit`,
+		`models/m.toml:3: error: unit "(": "(" is not the name of a unit`,
 		`texts.toml:1: warning: no model has a node "Gone"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

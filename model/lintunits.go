@@ -19,7 +19,7 @@ func (l *linter) units() {
 		switch got, err := e.Unit(of); {
 		case comparesNumber(err):
 		case err != nil:
-			l.report(at, severity, "%s: %v", what, err)
+			l.report(at, severity, "%s: %s", what, inFormula(err))
 		case known && got.Known() && !got.Equal(want):
 			if slices.ContainsFunc(e.Names(), func(name string) bool { _, ok := of(name); return !ok }) {
 				severity = SevNote // it may be that name's unit that is missing
@@ -50,7 +50,7 @@ func (l *linter) units() {
 		if want, err := r.right.Unit(of); comparesNumber(err) {
 			continue
 		} else if err != nil {
-			l.report(at, SevError, "relation %s: right: %v", r.Name, err)
+			l.report(at, SevError, "relation %s: right: %s", r.Name, inFormula(err))
 		} else {
 			check(r.left, subject{"relation", r.Name, "left"}, at, SevError, want, want.Known())
 		}

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -234,7 +235,7 @@ func TestModelErrors(t *testing.T) {
 		{top + a + "[[parameter]]\nname = \"P\"\nchoices = { a = 1, a = 2 }\n", "models/m.toml:9: "},
 		{top + a + "[[leaf]]\nname = \"L\"\n", `models/m.toml:7: unknown key "leaf"`},
 		{top + "node = 1\n", "models/m.toml:4: "},
-		{strings.Replace(top, "cycles", "cycles/", 1) + a, `models/m.toml:3: unit: unit "cycles/"`},
+		{strings.Replace(top, "cycles", "cycles/", 1) + a, `models/m.toml:3: unit "cycles/"`},
 		{strings.Replace(top, "unit = \"cycles\"\n", "", 1) + a, "models/m.toml:1: unit: the model does not say"},
 
 		// names
@@ -251,7 +252,7 @@ func TestModelErrors(t *testing.T) {
 		{top + "[[input]]\nname = \"cycles\"\nevents = [\"instructions\"]\n" + a, `models/m.toml:4: input "cycles" has the name of an event`},
 
 		// formulas
-		{top + node("A", `formula = "1 +"`), `models/m.toml:6: node A: formula: formula: offset 3:`},
+		{top + node("A", `formula = "1 +"`), `models/m.toml:6: node A: formula: offset 3: `},
 		{top + node("A", "formula = \"\"\"\n1 +\n2 *\"\"\""), `models/m.toml:8: node A: formula: `},
 		{top + node("A", "formula = '''1 +\n2 *\n'''"), `models/m.toml:8: node A: formula: `},
 		{top + node("A", `formula = " "`), `models/m.toml:6: node A: formula: it is empty`},
@@ -261,9 +262,9 @@ func TestModelErrors(t *testing.T) {
 		{top + node("A", `formula = "NO_EVENT + 1"`), `models/m.toml:6: node A: formula: "NO_EVENT" is no node, parameter, input or event of skylakex`},
 		{top + node("A", `formula = 'cpu@event\=1'`), `models/m.toml:6: node A: formula: event "cpu/event=1": the slash`},
 		{top + node("A", `formula = "1"`, `threshold = "A > cycles"`), `models/m.toml:7: node A: threshold: there is no node "cycles"`},
-		{top + node("A", `formula = "1"`, `threshold = "A >"`), `models/m.toml:7: node A: threshold: formula: offset 3`},
+		{top + node("A", `formula = "1"`, `threshold = "A >"`), `models/m.toml:7: node A: threshold: offset 3`},
 		{top + "of = \"A\"\n" + a, `models/m.toml:4: of: "A" is a node`},
-		{top + "of = \"(\"\n" + a, `models/m.toml:4: of: formula`},
+		{top + "of = \"(\"\n" + a, `models/m.toml:4: of: offset 1: `},
 		{top + node("A", `formula = "B"`) + node("B", `formula = "C"`) + node("C", `formula = "A"`), `models/m.toml:6: node A: its value needs itself: A ← B ← C ← A`},
 		{top + node("A", `formula = "B"`) + node("B", `parent = "A"`, "rest = true"), `node A: its value needs itself: A ← B ← A`},
 		{top + a + node("B", `formula = "C + 1"`, `parent = "A"`) + node("C", `parent = "A"`, "rest = true"), `node B: its value needs itself: B ← C ← B`},
@@ -281,10 +282,16 @@ func TestModelErrors(t *testing.T) {
 		{top + a + "domain = \"rack\"\n", `models/m.toml:7: node A: domain "rack" is not one of thread, core, package`},
 		{top + a + "min = 1\nmax = 0.5\n", `models/m.toml:7: node A: min is above max`},
 		{top + a + "max = nan\n", `models/m.toml:7: node A: max: NaN is not a number`},
-		{top + a + "unit = \"m m\"\n", `models/m.toml:7: unit: unit "m m"`},
+		{top + a + "unit = \"m m\"\n", `models/m.toml:7: unit "m m"`},
 		{top + a + "sample = [\"cpu/x\"]\n", `models/m.toml:7: event "cpu/x": the slash`},
 		{top + a + "[[parameter]]\nname = \"P\"\nvalue = inf\n", `models/m.toml:9: parameter P: value: +Inf is not a number`},
 		{top + a + "[[parameter]]\nname = \"P\"\nchoices = { a = nan }\n", `models/m.toml:9: parameter P: a: NaN is not a number`},
+		{top + a + "[[parameter]]\nname = \"P\"\nvalue = -1\nmin = 0\n", `models/m.toml:9: parameter P: value: -1 is less than 0, the least that it can be`},
+		{top + a + "[[parameter]]\nname = \"P\"\nvalue = 3\nmax = 2\n", `models/m.toml:9: parameter P: value: 3 is more than 2, the most that it can be`},
+		{top + a + "[[parameter]]\nname = \"P\"\nchoices = { a = 1, b = -1 }\nmin = 0\n", `models/m.toml:9: parameter P: b: -1 is less than 0`},
+		{top + a + "[[parameter]]\nname = \"P\"\nmin = 2\nmax = 1\n", `models/m.toml:10: parameter P: min is above max`},
+		{top + a + "[[parameter]]\nname = \"P\"\nmin = nan\n", `models/m.toml:9: parameter P: min: NaN is not a number`},
+		{top + a + "[[parameter]]\nname = \"WIDTH\"\nmax = 2\n", `cpus.toml: processor skylakex: params: WIDTH: 4 is more than 2`},
 		{top + a + "[[input]]\nname = \"I\"\n", `models/m.toml:7: input I: it names no events`},
 		{top + a + "[[input]]\nname = \"I\"\nevents = [\"cycles\"]\nlp = -1\n", `models/m.toml:10: input I: lp = -1 is no logical processor`},
 		{top + a + "[[input]]\nname = \"I\"\nevents = [\"cycles\"]\nlp = 0\nany = true\n", `models/m.toml:11: input I: either lp or any`},
@@ -295,7 +302,7 @@ func TestModelErrors(t *testing.T) {
 		{top + a + "[[relation]]\nname = \"r\"\nleft = \"1\"\nright = \"NO_EVENT\"\n", `models/m.toml:7: relation r: "NO_EVENT" is no node`},
 		{top + a + "[[relation]]\nname = \"r\"\nleft = \"1\"\nright = \"1\"\nop = \"<>\"\n", `models/m.toml:11: relation r: op "<>" is not one of`},
 		{top + a + "[[relation]]\nname = \"r\"\nleft = \"1\"\nright = \"1\"\ntolerance = -1\n", `models/m.toml:11: relation r: tolerance -1`},
-		{top + a + "[[relation]]\nname = \"r\"\nleft = \"1\"\nright = \"1\"\nwhen = \"(\"\n", `models/m.toml:11: relation r: when: formula`},
+		{top + a + "[[relation]]\nname = \"r\"\nleft = \"1\"\nright = \"1\"\nwhen = \"(\"\n", `models/m.toml:11: relation r: when: offset 1: `},
 		{top + a + "[[event-set]]\nname = \"s\"\n", `models/m.toml:7: event-set s: it has no events`},
 		{top + a + "[[event-set]]\nevents = [{event = \"cycles\"}]\n", `models/m.toml:7: event-set: it has no name`},
 		{top + a + "[[event-set]]\nname = \"s\"\nruns = -1\nevents = [{event = \"cycles\"}]\n", `models/m.toml:9: event-set s: runs = -1`},
@@ -309,7 +316,9 @@ func TestModelErrors(t *testing.T) {
 		// extending
 		{"extends = \"nothing\"\n" + top + a, `models/m.toml:1: extends: there is no model file nothing.toml`},
 		{"extends = \"../m\"\n" + top + a, `models/m.toml:1: extends: "../m" is not the path of a model file`},
-		{"extends = \"m\"\n" + top + a, `models/m.toml:1: extends: a chain of more than 8 files`},
+		{"extends = \"m\"\n" + top + a, `models/m.toml:1: extends: m.toml extends itself`},
+		{"extends = \"round\"\n" + top + a, `models/round.toml:2: extends: m.toml extends itself, by way of round.toml`},
+		{"extends = \"chain1\"\n" + top + a, `models/chain8.toml:2: extends: a chain of more than 8 files`},
 		{"extends = \"base\"\nremove = [\"Z\"]\n" + top + a, `models/m.toml:2: remove: base has nothing named "Z"`},
 		{"extends = \"base\"\n" + top + a + a, `models/m.toml:9: there is already a node "A", at line 5`},
 		{"extends = \"base\"\n" + top + node("C", `formula = "1 +"`), `models/m.toml:7: node C: formula`},
@@ -321,6 +330,15 @@ func TestModelErrors(t *testing.T) {
 		files := map[string]string{"m": tt.text, "base": base}
 		if strings.Contains(tt.text, `"bad"`) {
 			files["bad"] = "name = \"bad\"\nunit = \n"
+		}
+		if strings.Contains(tt.text, `"round"`) {
+			files["round"] = "name = \"round\"\nextends = \"m\"\n"
+		}
+		if strings.Contains(tt.text, `"chain1"`) {
+			for i := 1; i <= 8; i++ {
+				files[fmt.Sprint("chain", i)] = fmt.Sprintf("name = \"chain\"\nextends = \"chain%d\"\n", i+1)
+			}
+			files["chain9"] = "name = \"chain\"\n"
 		}
 		m, err := loadModel(files)
 		if err == nil {
@@ -430,4 +448,34 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestParameterCheck: a value that a user gives is held to the range of the
+// parameter, which a file that extends another can change.
+func TestParameterCheck(t *testing.T) {
+	base := "name = \"base\"\nunit = \"cycles\"\n" + node("B", `formula = "P * cycles"`) + "[[parameter]]\nname = \"P\"\nvalue = 1\nmin = 0\nmax = 10\n"
+	over := "extends = \"base\"\nname = \"m\"\ncpus = [\"skylakex\"]\n[[parameter]]\nname = \"P\"\nmax = 20\n"
+	m, err := loadModel(map[string]string{"base": base, "m": over})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &m.Parameters[0]
+	for _, tt := range []struct {
+		v    float64
+		want string
+	}{
+		{0, ""}, {15, ""}, {20, ""},
+		{-0.5, "-0.5 is less than 0"},
+		{21, "21 is more than 20"},
+		{math.NaN(), "NaN is not a number"},
+		{math.Inf(1), "+Inf is not a number"},
+	} {
+		got := ""
+		if err := p.Check(tt.v); err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, tt.want) || (tt.want == "") != (got == "") {
+			t.Errorf("%v: %q, want %q", tt.v, got, tt.want)
+		}
+	}
 }

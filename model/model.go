@@ -65,8 +65,10 @@ type Parameter struct {
 	About   string
 	Source  string
 	Choices map[string]float64 // named alternatives: --param L2_MISS_PENALTY=server
-	File    string             // where it is written: the model's own file, or the one that it extends
-	Line    int                // in File
+	Min     *float64           // the least and the greatest value that mean something: see Check
+	Max     *float64
+	File    string // where it is written: the model's own file, or the one that it extends
+	Line    int    // in File
 }
 
 // An Input gives a name to counts that a formula cannot name by itself: the

@@ -33,6 +33,8 @@ type parameterTable struct {
 	About   *string
 	Source  *string
 	Choices map[string]float64
+	Min     *float64
+	Max     *float64
 
 	pos position
 }
@@ -193,6 +195,10 @@ func (t *parameterTable) field(key string) any {
 		return &t.Source
 	case "choices":
 		return &t.Choices
+	case "min":
+		return &t.Min
+	case "max":
+		return &t.Max
 	}
 	return nil
 }

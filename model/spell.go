@@ -3,8 +3,10 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // spelled are the fields of each layout in the order in which an event is
@@ -99,6 +101,7 @@ func (c *Catalogue) Candidates(events []string) (names []string, known int, err 
 		method bool
 	}
 	var all []candidate
+	c.readTables()
 	for _, p := range c.CPUs() {
 		table, err := c.Events(p)
 		if err != nil {
@@ -123,4 +126,23 @@ func (c *Catalogue) Candidates(events []string) (names []string, known int, err 
 		names = append(names, x.name)
 	}
 	return names, known, nil
+}
+
+// readTables reads the event tables of all processors, as many at a time as
+// there are processors to do it.
+func (c *Catalogue) readTables() {
+	var wg sync.WaitGroup
+	next := make(chan *CPU)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for p := range next {
+				c.Events(p) // an error is kept too
+			}
+		})
+	}
+	for _, p := range c.CPUs() {
+		next <- p
+	}
+	close(next)
+	wg.Wait()
 }

@@ -105,7 +105,7 @@ func (m *matching) match(used counters) bool {
 // fixed counters come first: that leaves the general ones to events that need
 // them.
 func (m *matching) augment(i int, seen *counters) bool {
-	for _, part := range [2]counters{m.demand[i] &^ m.demand[i].generalOnly(), m.demand[i].generalOnly()} {
+	for _, part := range [2]counters{m.demand[i].fixedOnly(), m.demand[i].generalOnly()} {
 		for part &^= *seen; part != 0; part &^= *seen {
 			c := bits.TrailingZeros64(uint64(part))
 			*seen |= 1 << c

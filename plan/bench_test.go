@@ -1,7 +1,10 @@
 package plan_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/cyclestack/cyclestack/plan"
 )
@@ -33,4 +36,37 @@ func BenchmarkNew(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkCatalogue makes the largest plans of every processor, and reports the
+// slowest of them, of which it lists some.
+func BenchmarkCatalogue(b *testing.B) {
+	type made struct {
+		what string
+		took time.Duration
+	}
+	var all []made
+	for b.Loop() {
+		all = all[:0]
+		for _, cpu := range catalogue(b).CPUs() {
+			for _, info := range catalogue(b).Models(cpu.Name) {
+				m, events := load(b, cpu.Name, info.Name)
+				for _, smt := range []bool{false, true} {
+					for _, nodes := range [][]int{nil, everything(m)} {
+						begin := time.Now()
+						if _, err := plan.New(m, events, plan.Options{SMT: smt, Nodes: nodes}); err != nil {
+							b.Fatal(err)
+						}
+						all = append(all, made{fmt.Sprintf("%s, %s, SMT %t, all nodes %t", cpu.Name, m.Name, smt, nodes != nil), time.Since(begin)})
+					}
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(x, y made) int { return int(y.took - x.took) })
+	for _, m := range all[:5] {
+		b.Logf("%4d ms  %s", m.took.Milliseconds(), m.what)
+	}
+	b.ReportMetric(float64(all[0].took.Milliseconds()), "slowest-ms")
+	b.ReportMetric(float64(len(all)), "plans")
 }

@@ -150,7 +150,9 @@ func (lp *master) duals() []float64 {
 	return y
 }
 
-// enter brings a group into the basis, and reports whether it could.
+// enter brings a group into the basis, and reports whether it could. Products
+// are rounded before they are subtracted, on processors too that could do both at
+// once: a plan is to be the same wherever it is made.
 func (lp *master) enter(group []int) bool {
 	const eps = 1e-9
 	d := make([]float64, len(lp.x))
@@ -181,9 +183,9 @@ func (lp *master) enter(group []int) bool {
 			continue
 		}
 		for j := range row {
-			row[j] -= d[i] * pivot[j]
+			row[j] -= float64(d[i] * pivot[j])
 		}
-		lp.x[i] = max(0, lp.x[i]-d[i]*ratio)
+		lp.x[i] = max(0, lp.x[i]-float64(d[i]*ratio))
 	}
 	return true
 }

@@ -26,7 +26,10 @@ type cover struct {
 	price  []int // by unit: what throwing it out costs
 	stay   []int // by unit: the move before which it should stay where it is
 	effort int   // that is left: sets tried for whether they fit
-	both   set   // for trying
+
+	both, stays   set   // for trying
+	members, gone []int // for evict
+	out           []int // for cheapest
 
 	seen [][]int // groups that occurred lately
 	next int     // in seen
@@ -41,7 +44,7 @@ const (
 )
 
 func newCover(s *space, units []set) *cover {
-	return &cover{s: s, units: units, home: make([]int, len(units)), both: newSet(len(s.demands)),
+	return &cover{s: s, units: units, home: make([]int, len(units)), both: newSet(len(s.demands)), stays: newSet(len(s.demands)),
 		rng: rand.New(rand.NewPCG(seed, seed)), price: make([]int, len(units)), stay: make([]int, len(units))}
 }
 
@@ -121,8 +124,9 @@ func (c *cover) note(g int) {
 }
 
 // cheapest returns the group into which a unit goes at the least price, one of
-// them by chance, and what has to go.
+// them by chance, and what has to go, which is good until the next call.
 func (c *cover) cheapest(u, move int) (group int, out []int) {
+	c.out = c.out[:0]
 	least, ties := -1, 0
 	for g := range c.groups {
 		price, list := c.evict(u, g, move, least)
@@ -134,36 +138,37 @@ func (c *cover) cheapest(u, move int) (group int, out []int) {
 		}
 		least = price
 		if ties++; c.rng.IntN(ties) == 0 {
-			group, out = g, list
+			group, c.out = g, append(c.out[:0], list...)
 		}
 	}
-	return group, out
+	return group, c.out
 }
 
-// evict returns units of a group whose going lets a unit in, and their price.
-// The dearest are the first to stay. It may stop when the price exceeds limit,
-// if that is not negative.
+// evict returns units of a group whose going lets a unit in, and their price;
+// they are good until the next call. The dearest are the first to stay. It may
+// stop when the price exceeds limit, if that is not negative.
 func (c *cover) evict(u, g, move, limit int) (price int, out []int) {
 	if c.fits(u, g) {
 		return 0, nil
 	}
-	members := slices.Clone(c.groups[g])
-	c.rng.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
-	slices.SortStableFunc(members, func(a, b int) int { return cmp.Compare(c.priceOf(b, move), c.priceOf(a, move)) })
-	stays := c.units[u].clone()
-	for _, v := range members {
-		copy(c.both, stays)
+	c.members = append(c.members[:0], c.groups[g]...)
+	c.rng.Shuffle(len(c.members), func(i, j int) { c.members[i], c.members[j] = c.members[j], c.members[i] })
+	slices.SortStableFunc(c.members, func(a, b int) int { return cmp.Compare(c.priceOf(b, move), c.priceOf(a, move)) })
+	copy(c.stays, c.units[u])
+	c.gone = c.gone[:0]
+	for _, v := range c.members {
+		copy(c.both, c.stays)
 		c.both.join(c.units[v])
 		if c.tryFit(c.both) {
-			copy(stays, c.both)
+			copy(c.stays, c.both)
 			continue
 		}
-		out = append(out, v)
+		c.gone = append(c.gone, v)
 		if price += c.priceOf(v, move); limit >= 0 && price > limit {
 			break
 		}
 	}
-	return price, out
+	return price, c.gone
 }
 
 func (c *cover) priceOf(u, move int) int {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -22,6 +23,7 @@ type Event struct {
 	Core bool
 
 	demand demand
+	period uint64 // after how many to take a sample, as its maker recommends; 0 if that is not known
 }
 
 // A catalog resolves the events of one processor for a plan, and numbers them.
@@ -29,9 +31,12 @@ type catalog struct {
 	cpu    *model.CPU
 	table  *model.EventTable
 	pmu    *PMU
+	driver *driver
 	opt    Options
 	events []Event
 	byID   map[model.Identity]int
+
+	without map[model.Identity]bool // events that shall not be counted
 
 	general counters // that there are
 	missing counters // general ones that the PMU has, but that cannot be used
@@ -43,7 +48,14 @@ func newCatalog(table *model.EventTable, opt Options) (*catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &catalog{cpu: table.CPU(), table: table, pmu: pmu, opt: opt, byID: map[model.Identity]int{}, general: pmu.general(opt.SMT)}
+	driver, err := driverOf(table.CPU())
+	if err != nil {
+		return nil, err
+	}
+	c := &catalog{cpu: table.CPU(), table: table, pmu: pmu, driver: driver, opt: opt, byID: map[model.Identity]int{}, general: pmu.general(opt.SMT)}
+	if c.without, err = identities(table, opt.Without); err != nil {
+		return nil, err
+	}
 	if opt.Counters > 0 {
 		for all := c.general; c.general.len() > opt.Counters; all = c.general {
 			highest := counters(1) << (63 - bits.LeadingZeros64(uint64(all)))
@@ -52,6 +64,19 @@ func newCatalog(table *model.EventTable, opt Options) (*catalog, error) {
 		}
 	}
 	return c, nil
+}
+
+// identities returns what the spellings of events come to.
+func identities(table *model.EventTable, spellings []string) (map[model.Identity]bool, error) {
+	all := map[model.Identity]bool{}
+	for _, spelling := range spellings {
+		ref, err := model.ParseEvent(spelling)
+		if err != nil {
+			return nil, err
+		}
+		all[table.Resolve(ref).Event()] = true
+	}
+	return all, nil
 }
 
 // has reports whether an event can be counted on the processor, as far as its
@@ -82,6 +107,9 @@ func (c *catalog) why(ref model.EventRef) string {
 // base returns the event that a spelling with modifiers begins with, nil if
 // there is none.
 func (c *catalog) base(ref model.EventRef) *model.Event {
+	if ref.Name == "" { // a code, which is not that of the event 0
+		return nil
+	}
 	if e, ok := c.table.Find(model.EventRef{PMU: ref.PMU, Name: ref.Name}); ok {
 		return e
 	}
@@ -99,6 +127,9 @@ func (c *catalog) number(spelling string) (int, error) {
 		return 0, fmt.Errorf("%s: %s", spelling, why)
 	}
 	id := c.table.Resolve(ref)
+	if c.without[id.Event()] {
+		return 0, fmt.Errorf("%s was left out", spelling)
+	}
 	if i, ok := c.byID[id]; ok {
 		return i, nil
 	}
@@ -109,6 +140,9 @@ func (c *catalog) number(spelling string) (int, error) {
 		e.Name = row.Name
 	} else if !listed {
 		base = c.base(ref)
+	}
+	if listed {
+		e.period = row.SampleAfter
 	}
 	e.Perf = c.spell(id, base, spelling)
 	e.Bare = !strings.Contains(e.Perf, "/")
@@ -158,10 +192,26 @@ func (c *catalog) pmuVaries() bool {
 // demand returns what counting an event takes. base is the event's row in the
 // table, or that of the event which it modifies if it is not listed itself.
 func (c *catalog) demand(id model.Identity, base *model.Event, listed bool) (demand, error) {
-	d := demand{can: c.general}
-	if base == nil || id.PMU != "" {
-		return d, nil
+	switch {
+	case id.PMU != "" || id.Name != "" && base == nil:
+		return demand{can: c.general}, nil
+	case base == nil:
+		d := demand{can: c.driver.on(id.Config, c.general) & c.general}
+		if d.can == 0 {
+			return d, errors.New("there is no such counter as its code names")
+		}
+		return d, c.driver.restrict(&d, id.Config)
 	}
+	d, err := c.tabled(id, base, listed)
+	if err == nil && id.Name == "" {
+		err = c.driver.restrict(&d, id.Config)
+	}
+	return d, err
+}
+
+// tabled returns what the table says that an event takes.
+func (c *catalog) tabled(id model.Identity, base *model.Event, listed bool) (demand, error) {
+	d := demand{can: c.general}
 	list := base.Counters
 	if c.opt.SMT && base.CountersSMT != "" {
 		list = base.CountersSMT
@@ -183,12 +233,12 @@ func (c *catalog) demand(id model.Identity, base *model.Event, listed bool) (dem
 	if id.Config1 != 0 {
 		for _, kind := range registerKinds {
 			if slices.Contains(flags, kind) {
-				d.register, d.value = kind, id.Config1
+				d.registers = []register{{kind, id.Config1}}
 			}
 		}
 	}
 	d.pair = slices.Contains(flags, "pair")
-	d.alone = slices.Contains(flags, "alone") && d.register == ""
+	d.alone = slices.Contains(flags, "alone") && d.registers == nil
 	if e := c.pmu.Erratum; e != nil && c.opt.SMT && c.opt.Errata {
 		d.erratum = slices.Contains(e.Codes, id.Config&0xff)
 	}

@@ -129,7 +129,10 @@ func (in *inputs) formula(e *metric.Expr) *needs {
 			need.err = err
 		}
 		if found {
-			more := in.withCompanions(event)
+			more, err := in.withCompanions(event)
+			if need.err == nil {
+				need.err = err
+			}
 			need.events = union(need.events, more)
 			need.direct = union(need.direct, more)
 		}
@@ -192,19 +195,27 @@ func (in *inputs) hasInput(name string) bool {
 }
 
 // withCompanions returns an event with those that must be in its group for its
-// sake: slots before what is derived from slots, and the auxiliary event of a
-// load latency before that. They come first.
-func (in *inputs) withCompanions(event int) []int {
+// sake: slots before what is derived from slots, the auxiliary event of a load
+// latency before that, and the one of its bank that a cache's event needs. They
+// come first.
+func (in *inputs) withCompanions(event int) ([]int, error) {
 	e := &in.events[event]
+	first, err := -1, error(nil)
 	switch {
 	case e.demand.can.isMetric() && in.pmu.Slots != "":
-		if slots, err := in.number(in.pmu.Slots); err == nil {
-			return []int{slots, event}
-		}
-	case e.demand.register == "ldlat" && in.pmu.LdlatAux != nil:
-		return []int{in.ldlatAux(), event}
+		first, err = in.number(in.pmu.Slots)
+	case e.demand.ldlat() && in.pmu.LdlatAux != nil:
+		first = in.ldlatAux()
+	case e.ID.PMU == "" && e.ID.Name == "" && in.driver.leader(e.ID.Config) != 0:
+		first, err = in.number(fmt.Sprintf("r%x", in.driver.leader(e.ID.Config)))
 	}
-	return []int{event}
+	if err != nil {
+		return []int{event}, fmt.Errorf("%s needs another event in its group: %w", e.Name, err)
+	}
+	if first < 0 {
+		return []int{event}, nil
+	}
+	return []int{first, event}, nil
 }
 
 // ldlatAux returns the auxiliary event of load latencies.
@@ -272,7 +283,7 @@ func trial(names []string, params map[string]bool, try int) (x, y []float64) {
 		x[i] = math.Pow(10, 4+4*rng.Float64())
 		y[i] = 2 * x[i]
 		if params[name] {
-			x[i] = 1 + 9*rng.Float64()
+			x[i] = 1 + float64(9*rng.Float64())
 			y[i] = x[i]
 		}
 	}

@@ -263,6 +263,80 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestWithout checks that events which a machine refused take their nodes with
+// them, and the events that need them in their groups, but nothing else.
+func TestWithout(t *testing.T) {
+	nodes := formulas("A / CYCLES", "B / CYCLES", "PERF_METRICS.RETIRING / (PERF_METRICS.RETIRING + PERF_METRICS.BAD_SPECULATION)", "B:c1 / CYCLES",
+		"A / CYCLES if has_event(B) else C / CYCLES")
+	for _, tt := range []struct {
+		without []string
+		missing []int // nodes
+	}{
+		{nil, nil},
+		{[]string{"B"}, []int{1}},
+		{[]string{"cpu/event=0x2/"}, []int{1}}, // the same
+		{[]string{"B:c1"}, []int{3}},
+		{[]string{"b:u"}, []int{1}},
+		{[]string{"slots"}, []int{2}},
+		{[]string{"cycles", "F"}, []int{0, 1, 3, 4}},
+	} {
+		p, err := ownPlan(t, "icelakex", nodes, plan.Options{Without: tt.without})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var missing []int
+		for i := range p.Nodes {
+			if p.Nodes[i].Missing != "" {
+				missing = append(missing, i)
+			}
+		}
+		if !slices.Equal(missing, tt.missing) {
+			t.Errorf("without %v nodes %v are missing, want %v", tt.without, missing, tt.missing)
+		}
+	}
+	if _, err := ownPlan(t, "icelakex", nodes, plan.Options{Without: []string{"cpu/"}}); err == nil {
+		t.Error("without something that is no event there is a plan")
+	}
+}
+
+// TestWithoutWatchdog checks that the watchdog takes a counter where the event
+// that it counts was refused to others.
+func TestWithoutWatchdog(t *testing.T) {
+	for _, watchdog := range []bool{false, true} {
+		p, err := ownPlan(t, "skylakex", formulas("(A + B) / (C + D)"), plan.Options{SMT: true, Watchdog: watchdog, Without: []string{"CYCLES"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Nodes[0].Together == watchdog {
+			t.Errorf("watchdog %t: four events on four counters together: %t", watchdog, p.Nodes[0].Together)
+		}
+	}
+}
+
+// TestWithoutInput checks that an input which may be one of several events is the
+// next one if the first was refused.
+func TestWithoutInput(t *testing.T) {
+	nodes := "[[input]]\nname = \"in\"\nevents = [\"A\", \"B\"]\nabout = \"a\"\n" + formulas("in / CYCLES")
+	p, err := ownPlan(t, "skylakex", nodes, plan.Options{Without: []string{"A"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := names(p.Groups[0]); !slices.Contains(got, "B") || slices.Contains(got, "A") {
+		t.Errorf("without A the input is counted by %v", got)
+	}
+}
+
+// TestLevels checks that a level which the model does not have is pointed out.
+func TestLevels(t *testing.T) {
+	for level, want := range map[int]bool{6: false, 7: true, 99: true} {
+		p := planFor(t, "skylakex", "tma", plan.Options{Level: level})
+		said := slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "has 6 levels") })
+		if said != want {
+			t.Errorf("level %d: warnings %q", level, p.Warnings)
+		}
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	m, events := load(t, "core2", "")
 	for _, tt := range []struct {
@@ -344,7 +418,11 @@ func TestSets(t *testing.T) {
 
 // TestDeterminism makes the same plans twice.
 func TestDeterminism(t *testing.T) {
-	for _, cpu := range []string{"skylakex", "sapphirerapids", "power7"} {
+	cpus := []string{"skylakex", "sapphirerapids", "power7"}
+	if raceDetector {
+		cpus = cpus[2:]
+	}
+	for _, cpu := range cpus {
 		m, events := load(t, cpu, "")
 		for _, smt := range []bool{false, true} {
 			opt := plan.Options{SMT: smt, Nodes: everything(m)}
@@ -382,6 +460,15 @@ func TestVerifierCanFail(t *testing.T) {
 		t.Fatal("no group is full")
 		return nil
 	}
+	split := func(p *plan.Plan) *plan.Node { // a node of several parts
+		for i := range p.Nodes {
+			if len(p.Nodes[i].Parts) > 1 {
+				return &p.Nodes[i]
+			}
+		}
+		t.Fatal("no node is split")
+		return nil
+	}
 	for _, tt := range []struct {
 		name  string
 		spoil func(p *plan.Plan)
@@ -405,6 +492,9 @@ func TestVerifierCanFail(t *testing.T) {
 		{"a better bound", func(p *plan.Plan) { p.LowerBound = len(p.Groups) + 1 }, "proved to need"},
 		{"another group", func(p *plan.Plan) { p.Nodes[0].Groups = []int{len(p.Groups) - 1} }, "is not in its groups"},
 		{"fewer turns", func(p *plan.Plan) { p.Rotation = p.Rotation[1:] }, "turns of"},
+		{"a part less", func(p *plan.Plan) { n := split(p); n.Parts = n.Parts[:1] }, "in none of its parts"},
+		{"a part elsewhere", func(p *plan.Plan) { n := split(p); n.Parts[0].Groups = []int{len(p.Groups) - 1} }, "of a part are not in"},
+		{"a part in two groups", func(p *plan.Plan) { n := split(p); n.Parts[0].Groups, n.Parts[0].Loose = n.Groups, false }, "not said to be loose"},
 		{"a split node", func(p *plan.Plan) { p.Nodes[0].Together = false }, "would fit one group"},
 	} {
 		p := fresh()

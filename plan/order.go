@@ -178,7 +178,7 @@ func (b *builder) position(event int) int {
 		return 2
 	case b.PMU.LdlatAux != nil && e.Name == b.PMU.LdlatAux.Event:
 		return 3
-	case e.demand.register == "ldlat":
+	case e.demand.ldlat():
 		return 4
 	}
 	return 5
@@ -249,18 +249,36 @@ func (b *builder) warn() {
 	if b.Options.Watchdog && b.PMU.Watchdog == "" {
 		warn("the watchdog takes no counter on %s", b.CPU.Name)
 	}
-	if e := b.PMU.Erratum; e != nil && b.Options.SMT && !b.Options.Errata {
-		if over := b.overErratum(); len(over) > 0 {
-			warn("%s will not be counted while a kernel with the workaround for errata %s is in use: it leaves them %d general counters; --errata plans for that",
+	if e := b.PMU.Erratum; e != nil && b.Options.SMT {
+		with, over := b.withErratum()
+		switch {
+		case b.Options.Errata && len(with) > 0:
+			warn("%s: no more than %d general counters, which is what Linux's workaround for errata %s leaves them; --errata=false plans for all",
+				groupList(with), e.Counters, e.ID)
+		case len(over) > 0:
+			warn("%s will not be counted by Linux, whose workaround for errata %s leaves them %d general counters; --errata plans for that",
 				groupList(over), e.ID, e.Counters)
 		}
 	}
+	if deepest := b.levels(); b.Options.Nodes == nil && b.Options.Level > deepest {
+		warn("%s has %d levels: there is none deeper", b.Model.Name, deepest)
+	}
 }
 
-// overErratum returns the groups that need more general counters than an
-// erratum of one of their events leaves.
-func (b *builder) overErratum() []int {
-	var over []int
+// levels returns the deepest level of the model's main tree.
+func (b *builder) levels() int {
+	deepest := 0
+	for i := range b.Model.Nodes {
+		if n := &b.Model.Nodes[i]; n.Section == "" {
+			deepest = max(deepest, n.Level)
+		}
+	}
+	return deepest
+}
+
+// withErratum returns the groups that have events of an erratum, and those of
+// them that need more general counters than it leaves.
+func (b *builder) withErratum() (with, over []int) {
 	for i := range b.Groups {
 		general, meets := 0, false
 		for k, e := range b.Groups[i].Events {
@@ -269,11 +287,14 @@ func (b *builder) overErratum() []int {
 			}
 			meets = meets || slices.Contains(b.PMU.Erratum.Codes, e.ID.Config&0xff)
 		}
-		if meets && general > b.PMU.Erratum.Counters {
-			over = append(over, i)
+		if meets {
+			with = append(with, i)
+			if general > b.PMU.Erratum.Counters {
+				over = append(over, i)
+			}
 		}
 	}
-	return over
+	return with, over
 }
 
 // groupList names groups as people count them.

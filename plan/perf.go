@@ -66,10 +66,15 @@ func (g *Group) Perf() string {
 	for i := range g.Events {
 		names[i] = g.Events[i].PerfName()
 	}
-	if len(names) == 1 {
-		return names[0]
+	return braced(names)
+}
+
+// braced returns events as one group.
+func braced(events []string) string {
+	if len(events) == 1 {
+		return events[0]
 	}
-	return "{" + strings.Join(names, ",") + "}"
+	return "{" + strings.Join(events, ",") + "}"
 }
 
 // always returns what is counted beside the groups as perf stat's -e takes it.
@@ -92,30 +97,36 @@ func (p *Plan) Perf(runs bool) []Command {
 		all = append(all, *published)
 	}
 	if !runs {
-		return append(all, p.perf(p.File(0), p.Groups))
+		return append(all, p.stat(p.File(0, "csv"), p.Groups))
 	}
 	for i := range p.Runs() {
 		var group []Group
 		if i < len(p.Groups) {
 			group = p.Groups[i : i+1]
 		}
-		all = append(all, p.perf(p.File(i+1), group))
+		all = append(all, p.stat(p.File(i+1, "csv"), group))
 	}
 	return all
 }
 
-// File returns the name of the file of a run, or that of all groups for 0.
-func (p *Plan) File(run int) string {
+// File returns the name of the file of a run with this extension, or that of all
+// groups for 0.
+func (p *Plan) File(run int, extension string) string {
 	name := strings.ReplaceAll(p.CPU.Name, ":", "-")
-	if run == 0 {
-		return name + ".csv"
+	if run > 0 {
+		name = fmt.Sprintf("%s-%d", name, run)
 	}
-	return fmt.Sprintf("%s-%d.csv", name, run)
+	return name + "." + extension
 }
 
-func (p *Plan) perf(file string, groups []Group) Command {
-	c := Command{Args: []string{"perf", "stat", "-a", "-x", ";", "-o", file}}
-	for _, e := range p.perfEvents(groups) {
+func (p *Plan) stat(file string, groups []Group) Command {
+	return command([]string{"perf", "stat", "-a", "-x", ";", "-o", file}, p.perfEvents(groups))
+}
+
+// command returns a call of perf for some events.
+func command(args, events []string) Command {
+	c := Command{Args: args}
+	for _, e := range events {
 		c.Break = append(c.Break, len(c.Args))
 		c.Args = append(c.Args, "-e", e)
 	}
@@ -183,8 +194,9 @@ func (p *Plan) Script(runs bool) (string, error) {
 		Seconds             float64
 		Runs                []run
 		Prefix              string
+		Notes               []string
 	}{CPU: p.CPU.Name, Model: p.Model.Name, Version: p.Model.Version, SMT: p.Options.SMT, Groups: len(p.Groups),
-		Seconds: p.ShortestRun(true), Prefix: strings.TrimSuffix(p.File(0), ".csv")}
+		Seconds: p.ShortestRun(true), Prefix: strings.TrimSuffix(p.File(0, "csv"), ".csv"), Notes: p.Warnings}
 	switch {
 	case !runs:
 		data.Runs = []run{{p.perfEvents(p.Groups)}}

@@ -7,8 +7,8 @@
 //
 //	model → plan → source → counts → account → report
 //
-// and knows counters and their constraints, but no kernel: a plan can be made
-// anywhere for any processor.
+// and knows counters and their constraints, and what Linux's drivers demand of
+// groups, but asks no kernel: a plan can be made anywhere for any processor.
 //
 //	cat, err := model.Embedded()
 //	cpu, err := cat.CPU("skylakex")
@@ -38,6 +38,10 @@ type Options struct {
 	// Set is the name of one of the model's event sets, to plan for instead of
 	// nodes. Its events need not share groups.
 	Set string
+	// Without are events that shall not be counted, because the machine refused
+	// them. Nodes that need them are missing. An input that may be one of several
+	// events is the next one that the processor has.
+	Without []string
 
 	SMT      bool // the core's other logical processors run, too
 	Watchdog bool // the kernel's NMI watchdog counts, too
@@ -68,6 +72,8 @@ type Plan struct {
 	Warnings []string // what must be known to use the plan
 
 	general counters
+	cycles  *Event                    // of the core, for taking samples; nil if there is none
+	periods map[model.Identity]uint64 // of a set's events: after how many to take a sample
 }
 
 // A Group is events that are counted at one time.
@@ -149,6 +155,7 @@ func New(m *model.Model, events *model.EventTable, opt Options) (*Plan, error) {
 	b.keepParts()
 	b.order()
 	b.place()
+	b.findCycles()
 	b.warn()
 	return p, nil
 }
@@ -176,9 +183,7 @@ func (b *builder) askNodes() error {
 		}
 		b.Nodes = append(b.Nodes, n)
 	}
-	if err := b.makeSpace(); err != nil {
-		return err
-	}
+	b.makeSpace()
 	b.wishes = make([]wish, len(b.Nodes))
 	for k := range b.Nodes {
 		n := &b.Nodes[k]
@@ -226,23 +231,34 @@ func (b *builder) askSet(name string) error {
 		return b.noSet(name)
 	}
 	var events []int
+	b.periods = map[model.Identity]uint64{}
 	for _, e := range b.Model.EventSets[i].Events {
 		n, err := b.in.number(e.Event)
 		if err != nil {
 			return fmt.Errorf("event set %s: %w", name, err)
 		}
-		events = union(events, b.in.withCompanions(n))
+		b.periods[b.in.events[n].ID] = e.SampleAfter
+		more, err := b.in.withCompanions(n)
+		if err != nil {
+			return fmt.Errorf("event set %s: %w", name, err)
+		}
+		events = union(events, more)
 	}
-	if err := b.makeSpace(); err != nil {
-		return err
-	}
+	b.makeSpace()
 	if why := b.uncountable(events); why != "" {
 		return fmt.Errorf("event set %s: %s", name, why)
 	}
-	for _, e := range events {
-		b.single = append(b.single, b.in.set(b.in.withCompanions(e)))
-	}
+	b.single = b.each(events)
 	return nil
+}
+
+// each returns sets of one event each, with those that it needs in its group.
+func (b *builder) each(events []int) (sets []set) {
+	for _, e := range events {
+		all, _ := b.in.withCompanions(e) // found before: a node whose event lacks one is missing
+		sets = append(sets, b.in.set(all))
+	}
+	return sets
 }
 
 func (b *builder) noSet(name string) error {
@@ -257,28 +273,20 @@ func (b *builder) noSet(name string) error {
 }
 
 // makeSpace makes the space of all events met so far.
-func (b *builder) makeSpace() error {
-	watchdog := -1
+func (b *builder) makeSpace() {
+	var taken []counters
 	if b.Options.Watchdog && b.PMU.Watchdog != "" {
-		var err error
-		if watchdog, err = b.in.number(b.PMU.Watchdog); err != nil {
-			return fmt.Errorf("the event of the NMI watchdog: %w", err)
+		can := b.general // where its event is left out: one of those
+		if i, err := b.in.number(b.PMU.Watchdog); err == nil {
+			can = b.in.events[i].demand.can
 		}
+		taken = append(taken, can)
 	}
 	demands := make([]demand, len(b.in.events))
 	for i := range b.in.events {
 		demands[i] = b.in.events[i].demand
 	}
-	var taken []counters
-	if watchdog >= 0 {
-		taken = append(taken, demands[watchdog].can)
-	}
-	errata := 0
-	if b.PMU.Erratum != nil {
-		errata = b.PMU.Erratum.Counters
-	}
-	b.space = newSpace(demands, b.PMU.Registers, taken, errata)
-	return nil
+	b.space = newSpace(demands, b.PMU.Registers, taken, b.PMU.errata())
 }
 
 // Efforts of the searches, in sets tried for whether they fit. A million takes
@@ -300,9 +308,7 @@ func (b *builder) search() {
 			continue
 		}
 		for _, part := range b.wishes[k].parts {
-			for _, e := range part.members() {
-				units = append(units, b.in.set(b.in.withCompanions(e)))
-			}
+			units = append(units, b.each(part.members())...)
 		}
 	}
 	units = largest(units)

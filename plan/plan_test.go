@@ -71,7 +71,7 @@ func TestEveryPlan(t *testing.T) {
 			})
 		}
 	})
-	if n := plans.Load(); n < 500 {
+	if n := plans.Load(); n < 300 {
 		t.Errorf("only %d plans were made", n)
 	}
 }
@@ -112,7 +112,10 @@ func everyOption(cpu *model.CPU, m *model.Model) []plan.Options {
 			all = append(all, plan.Options{Nodes: everything(m), SMT: smt})
 		}
 	}
-	if testing.Short() || raceDetector {
+	switch {
+	case raceDetector: // a plan is made without concurrency; what plans share is met in the first
+		all = slices.DeleteFunc(all, func(o plan.Options) bool { return o.Nodes != nil || o.Level > 2 })
+	case testing.Short():
 		all = slices.DeleteFunc(all, func(o plan.Options) bool { return o.Nodes != nil || o.Level > 2 && o.Level != levels(m) })
 	}
 	return all

@@ -104,13 +104,8 @@ func located(err error) error {
 }
 
 func (p *PMU) check() error {
-	if len(p.CPUs) == 0 {
-		return errors.New("cpus: for which processors it is must be said")
-	}
-	for _, pattern := range p.CPUs {
-		if _, err := path.Match(pattern, ""); err != nil {
-			return fmt.Errorf("cpus: %q: %w", pattern, err)
-		}
+	if err := checkPatterns(p.CPUs); err != nil {
+		return err
 	}
 	lists := []string{p.Counters}
 	if p.CountersSMT != "" {
@@ -141,6 +136,19 @@ func (p *PMU) check() error {
 	return nil
 }
 
+// checkPatterns checks the names of processors that an entry is for.
+func checkPatterns(cpus []string) error {
+	if len(cpus) == 0 {
+		return errors.New("cpus: for which processors it is must be said")
+	}
+	for _, pattern := range cpus {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("cpus: %q: %w", pattern, err)
+		}
+	}
+	return nil
+}
+
 // general returns the general counters of one logical processor.
 func (p *PMU) general(smt bool) counters {
 	list := p.Counters
@@ -149,6 +157,14 @@ func (p *PMU) general(smt bool) counters {
 	}
 	c, _ := parseCounters(list) // checked when the list was read
 	return c
+}
+
+// errata returns how many general counters an erratum leaves.
+func (p *PMU) errata() int {
+	if p.Erratum == nil {
+		return 0
+	}
+	return p.Erratum.Counters
 }
 
 // counters is a set of counters: the general ones in the low half, the fixed
@@ -175,6 +191,9 @@ func (c counters) fixed() int {
 
 // generalOnly returns the general counters among c.
 func (c counters) generalOnly() counters { return c & (1<<firstFixed - 1) }
+
+// fixedOnly returns the fixed counters among c.
+func (c counters) fixedOnly() counters { return c &^ c.generalOnly() }
 
 // String returns a single counter's name: "3", "fixed 1".
 func (c counters) String() string {

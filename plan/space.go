@@ -8,12 +8,23 @@ import (
 
 // A demand is what counting an event takes of the PMU.
 type demand struct {
-	can      counters // those that can count it; 0 for an event that takes none
-	register string   // kind of the extra register it needs; "" for none
-	value    uint64   // what the register must hold
-	pair     bool     // it takes the next counter as well
-	alone    bool     // no other event may be on a general counter
-	erratum  bool     // it leaves only some of the general counters
+	can       counters   // those that can count it; 0 for an event that takes none
+	registers []register // what it needs besides a counter
+	pair      bool       // it takes the next counter as well
+	alone     bool       // no other event may be on a general counter
+	erratum   bool       // it leaves only some of the general counters
+}
+
+// A register is one that an event needs besides a counter, by its kind (one of
+// registerKinds, or a driver's agreement), with the value that it must hold.
+type register struct {
+	kind  string
+	value uint64
+}
+
+// ldlat reports whether an event counts loads by their latency.
+func (d *demand) ldlat() bool {
+	return slices.ContainsFunc(d.registers, func(r register) bool { return r.kind == "ldlat" })
 }
 
 // A space says which sets of events can be counted at one time.
@@ -221,22 +232,24 @@ func (d *demand) reach() counters {
 // findRegisters notes the registers of each kind that can be too few. Where
 // each value is needed by one event only, that is a limit like others.
 func (s *space) findRegisters(capacity map[string]int) {
-	for _, kind := range registerKinds {
+	for _, kind := range s.registerKinds() {
 		r := registers{most: max(1, capacity[kind])}
 		index := map[uint64]int{}
 		all := newSet(len(s.demands))
 		for i, d := range s.demands {
-			if d.register != kind {
-				continue
+			for _, need := range d.registers {
+				if need.kind != kind {
+					continue
+				}
+				v, ok := index[need.value]
+				if !ok {
+					v = len(r.values)
+					index[need.value] = v
+					r.values = append(r.values, newSet(len(s.demands)))
+				}
+				r.values[v].add(i)
+				all.add(i)
 			}
-			v, ok := index[d.value]
-			if !ok {
-				v = len(r.values)
-				index[d.value] = v
-				r.values = append(r.values, newSet(len(s.demands)))
-			}
-			r.values[v].add(i)
-			all.add(i)
 		}
 		switch {
 		case len(r.values) <= r.most:
@@ -246,6 +259,19 @@ func (s *space) findRegisters(capacity map[string]int) {
 			s.kinds = append(s.kinds, r)
 		}
 	}
+}
+
+// registerKinds returns the kinds of registers that any event needs.
+func (s *space) registerKinds() []string {
+	kinds := slices.Clone(registerKinds)
+	for _, d := range s.demands {
+		for _, need := range d.registers {
+			if !slices.Contains(kinds, need.kind) {
+				kinds = append(kinds, need.kind)
+			}
+		}
+	}
+	return kinds
 }
 
 // fits reports whether the events of a set can be counted at one time.

@@ -26,8 +26,10 @@ func somePMU(t *rapid.T) []demand {
 			demands[i] = demand{can: 0x15, pair: true}
 		}
 		if rapid.IntRange(0, 3).Draw(t, "register") == 0 {
-			demands[i].register = rapid.SampledFrom(registerKinds).Draw(t, "kind")
-			demands[i].value = uint64(rapid.IntRange(1, 3).Draw(t, "value"))
+			demands[i].registers = []register{{rapid.SampledFrom(registerKinds).Draw(t, "kind"), uint64(rapid.IntRange(1, 3).Draw(t, "value"))}}
+			if rapid.IntRange(0, 2).Draw(t, "agreement") == 0 {
+				demands[i].registers = append(demands[i].registers, register{"agreement", uint64(rapid.IntRange(0, 1).Draw(t, "field"))})
+			}
 		}
 		demands[i].alone = demands[i].can == 0x3 && rapid.IntRange(0, 3).Draw(t, "alone") == 0
 		demands[i].erratum = !paired && demands[i].can == general && rapid.IntRange(0, 4).Draw(t, "erratum") == 0
@@ -44,11 +46,11 @@ const someErrata = 2
 func canCount(demands []demand, events []int, taken []counters) bool {
 	values := map[string]map[uint64]bool{}
 	for _, e := range events {
-		if d := demands[e]; d.register != "" {
-			if values[d.register] == nil {
-				values[d.register] = map[uint64]bool{}
+		for _, r := range demands[e].registers {
+			if values[r.kind] == nil {
+				values[r.kind] = map[uint64]bool{}
 			}
-			values[d.register][d.value] = true
+			values[r.kind][r.value] = true
 		}
 	}
 	for kind, v := range values {

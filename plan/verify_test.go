@@ -120,13 +120,17 @@ func (v *verifier) group(g *plan.Group) (faults []string) {
 	}
 	if v.p.Options.Watchdog && v.p.PMU.Watchdog != "" {
 		e, _ := v.events.Lookup(v.p.PMU.Watchdog)
-		claims = append(claims, v.claim(&plan.Event{Name: "watchdog", ID: v.identity(e.Name)}))
+		c := v.claim(&plan.Event{Name: "watchdog", ID: v.identity(e.Name)})
+		if v.without(e.Name) {
+			c.on = v.generalCounters()
+		}
+		claims = append(claims, c)
 	}
 	if !v.fits(claims) {
 		fault("no way to put its events on the counters")
 	}
-	if strings.HasPrefix(v.p.CPU.Layout, "intel") && !v.kernelFits(claims) {
-		fault("the kernel's way of putting events on counters fails")
+	if why := v.linuxRefuses(g.Events, claims); why != "" {
+		fault("Linux does not open it: %s", why)
 	}
 	return faults
 }
@@ -233,6 +237,11 @@ func (v *verifier) claim(e *plan.Event) claim {
 	return c
 }
 
+// without reports whether the plan was to leave an event out.
+func (v *verifier) without(spelling string) bool {
+	return slices.ContainsFunc(v.p.Options.Without, func(w string) bool { return v.identity(w) == v.identity(spelling) })
+}
+
 func (v *verifier) identity(spelling string) model.Identity {
 	if id, ok := v.names[spelling]; ok {
 		return id
@@ -301,26 +310,6 @@ func (v *verifier) fits(claims []claim) bool {
 	return true
 }
 
-// kernelFits does as Linux does on Intel's processors: the events with the
-// fewest counters first, each on the first fixed counter that is free, or else
-// the first general one. See perf_assign_events in arch/x86/events/core.c.
-func (v *verifier) kernelFits(claims []claim) bool {
-	order := slices.Clone(claims)
-	slices.SortStableFunc(order, func(a, b claim) int { return bits.OnesCount64(a.on) - bits.OnesCount64(b.on) })
-	var used uint64
-	for _, c := range order {
-		free := c.on &^ used
-		if fixed := free >> 32 << 32; fixed != 0 {
-			free = fixed
-		}
-		if free == 0 {
-			return false
-		}
-		used |= free & -free
-	}
-	return true
-}
-
 // node checks that a node's events are where the plan says.
 func (v *verifier) node(n *plan.Node) (faults []string) {
 	if n.Missing != "" {
@@ -350,8 +339,48 @@ func (v *verifier) node(n *plan.Node) (faults []string) {
 	if n.Together != (n.Parts == nil) {
 		faults = append(faults, fmt.Sprintf("together %t with %d parts", n.Together, len(n.Parts)))
 	}
+	faults = append(faults, v.parts(n, needed)...)
 	if !n.Together && v.couldBeTogether(needed) {
 		faults = append(faults, "its events would fit one group")
+	}
+	return faults
+}
+
+// parts checks that the parts of a split node have all its events that take
+// turns, each part in the groups it says, and in one unless that is said.
+func (v *verifier) parts(n *plan.Node, needed map[model.Identity]bool) (faults []string) {
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	covered := map[model.Identity]bool{}
+	for i := range v.p.Always {
+		covered[v.p.Always[i].ID] = true
+	}
+	for _, part := range n.Parts {
+		if len(part.Groups) != 1 && !part.Loose {
+			fault("a part in groups %v is not said to be loose", part.Groups)
+		}
+		missing := map[string]bool{}
+		for _, name := range part.Events {
+			missing[name] = true
+		}
+		for _, g := range part.Groups {
+			if !slices.Contains(n.Groups, g) {
+				fault("a part is in group %d, the node in %v", g, n.Groups)
+			}
+			for k := range v.p.Groups[g].Events {
+				if e := &v.p.Groups[g].Events[k]; slices.Contains(part.Events, e.Name) {
+					covered[e.ID] = true
+					delete(missing, e.Name)
+				}
+			}
+		}
+		if len(missing) > 0 {
+			fault("%v of a part are not in its groups %v", missing, part.Groups)
+		}
+	}
+	for id := range needed {
+		if len(n.Parts) > 0 && !covered[id] {
+			fault("event %+v is in none of its parts", id)
+		}
 	}
 	return faults
 }
@@ -370,7 +399,7 @@ func (v *verifier) couldBeTogether(needed map[model.Identity]bool) bool {
 	}
 	for _, f := range v.group(&g) {
 		// The counters of other groups are no matter here, nor their leaders.
-		if strings.Contains(f, "no way") || strings.Contains(f, "values for") || strings.Contains(f, "kernel") {
+		if strings.Contains(f, "no way") || strings.Contains(f, "values for") || strings.Contains(f, "Linux") {
 			return false
 		}
 	}
@@ -430,7 +459,7 @@ func (v *verifier) needed(index int) map[model.Identity]bool {
 		for i := range m.Inputs {
 			if m.Inputs[i].Name == name {
 				for _, spelling := range m.Inputs[i].Events {
-					if v.has(spelling) {
+					if v.has(spelling) && !v.without(spelling) {
 						need[v.identity(spelling)] = true
 						return
 					}

@@ -245,27 +245,63 @@ func (t *planWriter) errors() (least, most float64) {
 	return least, most
 }
 
-// PlanCommands prints the perf commands that collect what a plan is for.
+// PlanCommands prints the perf commands that collect what a plan is for: those
+// that count, and those that take samples.
 func PlanCommands(w io.Writer, p *plan.Plan, runs bool) error {
 	var b strings.Builder
+	for _, warning := range p.Warnings {
+		comment(&b, "note: "+warning)
+	}
 	for _, c := range p.Perf(runs) {
 		if c.About != "" {
-			b.WriteString("# " + strings.Join(wrap(c.About, 98), "\n# ") + "\n")
+			comment(&b, c.About)
 			b.WriteString(c.String() + "\n\n")
 			continue
 		}
 		b.WriteString(c.Lines() + "\n")
 	}
-	files, smt := p.File(0), ""
+	b.WriteString(reportCommand(p, "csv", runs))
+	if record := p.Record(runs); len(record) > 0 {
+		b.WriteByte('\n')
+		comment(&b, recordAbout(p))
+		for _, c := range record {
+			b.WriteString(c.Lines() + "\n")
+		}
+		b.WriteString(reportCommand(p, "data", runs || p.Options.Set != ""))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// recordAbout says what is different about the commands that take samples.
+func recordAbout(p *plan.Plan) string {
+	about := "The same by taking samples, which say where in the code."
+	if len(p.Always) > 0 {
+		var names []string
+		for i := range p.Always {
+			names = append(names, p.Always[i].Name)
+		}
+		about += " Not among them: " + strings.Join(names, ", ") + "."
+	}
+	return about
+}
+
+// reportCommand is a comment with the command that reads the file of others, or
+// their files if each group has one.
+func reportCommand(p *plan.Plan, extension string, runs bool) string {
+	files, smt := p.File(0, extension), ""
 	if runs {
-		files = strings.Replace(p.File(1), "-1.csv", "-*.csv", 1)
+		files = strings.Replace(p.File(1, extension), "-1."+extension, "-*."+extension, 1)
 	}
 	if p.Options.SMT {
 		smt = " --smt on"
 	}
-	fmt.Fprintf(&b, "# then: cyclestack report --cpu %s --model %s%s %s\n", p.CPU.Name, p.Model.Name, smt, files)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return fmt.Sprintf("# then: cyclestack report --cpu %s --model %s%s %s\n", p.CPU.Name, p.Model.Name, smt, files)
+}
+
+// comment writes a comment for a shell.
+func comment(b *strings.Builder, text string) {
+	b.WriteString("# " + strings.Join(wrap(text, 98), "\n# ") + "\n")
 }
 
 type jsonPlan struct {

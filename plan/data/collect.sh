@@ -7,7 +7,9 @@
 # counts the command, or without one the whole machine for SECONDS (default 10){{if gt (len .Runs) 1}},
 # in {{len .Runs}} runs: one for each group of events, so that none has to take turns{{end}}.
 # The files are PREFIX{{if gt (len .Runs) 1}}-1.csv and so on{{else}}.csv{{end}}. PERF in the environment is another perf to use.
-set -eu
+{{range .Notes}}#
+# Note: {{.}}
+{{end}}set -eu
 
 prefix={{quote .Prefix}}
 seconds=10

@@ -88,6 +88,7 @@ func (w *writer) parameters(m, base *armModel) {
 		w.line("value = " + strconv.Itoa(width))
 		if base.width() == 0 {
 			w.text("unit", "slots/cycle")
+			w.line("min = 1")
 			w.text("about", "slots that the pipeline has in a cycle: operations that can be issued at most")
 		}
 	}
@@ -96,6 +97,7 @@ func (w *writer) parameters(m, base *armModel) {
 		w.text("name", spuriousParameter)
 		w.line("value = 1")
 		w.text("unit", "slots/cycle")
+		w.line("min = 0")
 		w.text("about", "slots that STALL_SLOT and STALL_SLOT_FRONTEND count in every cycle though nothing is stalled: an erratum of these revisions")
 	}
 }

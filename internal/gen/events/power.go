@@ -13,8 +13,9 @@ type power struct {
 	generic            []generic
 }
 
-// The kernel's names, from arch/powerpc/perf/power{8,9,10}-pmu.c. POWER11 has
-// the events of POWER10.
+// The kernel's names, from arch/powerpc/perf/power{8,9,10}-pmu.c, and the other
+// codes of the run state's instructions and cycles: counters 5 and 6 count nothing
+// else, and counters 4 and 2 can count them too. POWER11 has the events of POWER10.
 var powers = []power{
 	{"POWER8", "power8", "power8", []generic{
 		{0x1e, []string{"cycles", "cpu-cycles"}},
@@ -25,6 +26,8 @@ var powers = []power{
 		{0x3e054, []string{"cache-misses"}},
 		{0x100f8, []string{"stalled-cycles-frontend"}},
 		{0x4000a, []string{"stalled-cycles-backend"}},
+		{0x500fa, []string{"r400fa"}},
+		{0x600f4, []string{"r200f4"}},
 	}},
 	{"POWER9", "power9", "power9", []generic{
 		{0x1e, []string{"cycles", "cpu-cycles"}},
@@ -35,10 +38,12 @@ var powers = []power{
 		{0x2c04e, []string{"cache-misses"}},
 		{0x100f8, []string{"stalled-cycles-frontend"}},
 		{0x1e054, []string{"stalled-cycles-backend"}},
+		{0x400fa, []string{"r500fa"}},
+		{0x200f4, []string{"r600f4"}},
 	}},
 	{"POWER10", "power10", "power10", []generic{
-		{0x600f4, []string{"cycles", "cpu-cycles"}},
-		{0x500fa, []string{"instructions"}},
+		{0x600f4, []string{"cycles", "cpu-cycles", "r200f4"}},
+		{0x500fa, []string{"instructions", "r400fa"}},
 		{0x2f04a, []string{"branches", "branch-instructions"}},
 		{0x3e098, []string{"branch-misses"}},
 		{0x100fc, []string{"cache-references"}},

@@ -196,6 +196,11 @@ func (ev *evaluator) slot(name string) int {
 // events counted.
 func (ev *evaluator) fold(e *metric.Expr, smt float64) *metric.Expr {
 	known := map[string]float64{"#smt_on": smt, "#num_cpus_online": 8, pipelineWidth: float64(ev.m.p.width)}
+	for _, p := range ev.m.params {
+		if p.known {
+			known[p.name] = *p.value
+		}
+	}
 	value := func(name string) (float64, bool) {
 		v, ok := known[name]
 		return v, ok
@@ -218,14 +223,14 @@ func (ev *evaluator) draw(random *rand.Rand) []float64 {
 }
 
 // vendor compiles the vendor's expanded formulas, with its aliases replaced by
-// the models' names; nil where a fix changes the value, or that of a node it
-// is computed from.
+// the models' names; nil where the vendor has none, or a fix changes the value,
+// or that of a node it is computed from.
 func (ev *evaluator) vendor(c *converter, smt float64) ([]*metric.Program, error) {
 	progs := make([]*metric.Program, len(ev.m.nodes))
 	mended := make([]bool, len(ev.m.nodes))
 	for _, i := range ev.order {
 		n := &ev.m.nodes[i]
-		mended[i] = c.fixes.unchecked(c.p.stem, n.name) || slices.ContainsFunc(ev.named[i], func(j int) bool { return mended[j] })
+		mended[i] = n.metric.addition != nil || c.fixes.unchecked(c.p.stem, n.name) || slices.ContainsFunc(ev.named[i], func(j int) bool { return mended[j] })
 		if mended[i] {
 			continue
 		}

@@ -20,11 +20,13 @@ type converter struct {
 	spelled spellings
 	events  map[string]string // names of the core's events, by name in upper case
 	latency latencies
+	costs   *costs
+	version string            // of the file
 	atom    map[string]string // thresholds that the file leaves out, by node
 	names   map[string]string // names of the metrics, by name in lower case
 	tree    map[string]bool   // those of the main tree
 
-	params []parameter // retire latencies, in the order of their first use
+	params []parameter // latencies, in the order of their first use
 	inputs []input     // events of inputs.csv, likewise
 }
 
@@ -36,6 +38,9 @@ func (c *converter) percent(metric string) bool {
 
 // formula returns a metric's formula in the spelling of the models.
 func (c *converter) formula(m *vendorMetric) (string, error) {
+	if m.addition != nil {
+		return c.own(m.addition.Formula)
+	}
 	if whole := c.fixes.find(c.p.stem, m.MetricName, "formula"); len(whole) > 0 {
 		return c.own(whole[0].To)
 	}
@@ -59,6 +64,9 @@ func (c *converter) formula(m *vendorMetric) (string, error) {
 		return "", err
 	}
 	if text, err = canonical(text); err != nil {
+		return "", err
+	}
+	if text, err = c.nameLatencies(m.MetricName, text); err != nil {
 		return "", err
 	}
 	if c.percent(m.MetricName) {
@@ -412,6 +420,9 @@ var comparison = regexp.MustCompile(`(\w+) (<=|>=|<|>) (\d+(?:\.\d+)?)`)
 // threshold returns a metric's threshold in the spelling of the models, with
 // everything that its ancestors' say too.
 func (c *converter) threshold(m *vendorMetric) (string, error) {
+	if m.addition != nil {
+		return canonical(m.addition.Threshold)
+	}
 	src := strings.Join(strings.Fields(m.Threshold.BaseFormula), " ")
 	if own := c.fixes.find(c.p.stem, m.MetricName, "threshold"); len(own) > 0 {
 		if src != own[0].From {

@@ -71,7 +71,7 @@ func brokenFormulas(t *testing.T, g *generator, p *processor) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := g.converter(p)
+	c, err := g.converter(p, f.Header.TmaVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +87,7 @@ func brokenFormulas(t *testing.T, g *generator, p *processor) []string {
 		}
 		m.nodes = append(m.nodes, n)
 	}
+	m.params = c.params
 	checkErr := m.check(c)
 	var names []string
 	for _, n := range m.nodes {
@@ -279,7 +280,7 @@ func convert(m *vendorMetric) error {
 		Formula: "100 * ( 1 - a / b )", BaseFormula: "1 - event.a / event.b",
 	}
 	p := &processor{stem: "test", width: 4}
-	c := &converter{p: p, events: map[string]string{"EVENT.A": "EVENT.A", "EVENT.B": "EVENT.B"}, names: map[string]string{}, tree: map[string]bool{}}
+	c := &converter{p: p, costs: &costs{}, events: map[string]string{"EVENT.A": "EVENT.A", "EVENT.B": "EVENT.B"}, names: map[string]string{}, tree: map[string]bool{}}
 	made := &topdown{p: p}
 	var err error
 	if made.nodes, err = c.nodes([]*vendorMetric{root, m}); err != nil {
@@ -345,6 +346,7 @@ func TestFormulaSpelling(t *testing.T) {
 		events:  map[string]string{"EVENT.A": "EVENT.A", "IDQ.DSB_UOPS": "IDQ.DSB_UOPS"},
 		names:   map[string]string{"4k_aliasing": "4K_Aliasing", "info_system_time": "Info_System_Time", "bottleneck_x": "Bottleneck_X"},
 		latency: latencies{means: map[string]float64{"EVENT.A": 7}},
+		costs:   &costs{},
 		spelled: spellings{{"lunarlake-core", "UNC_CLOCK.SOCKET:ONE_UNIT"}: {"uncore_clock/clockticks/"}},
 	}
 	for _, test := range []struct{ metric, vendor, want string }{
@@ -385,4 +387,85 @@ func Example_wrap() {
 	//     + C.LONG_EVENT_NAME
 	//   )
 	// * Root
+}
+
+// TestNameLatencies checks that latencies in a formula become parameters, and
+// that a formula or value that does not fit costs.toml ends the generator.
+func TestNameLatencies(t *testing.T) {
+	const clock = "Info_System_Core_Frequency"
+	data := `
+[[latency]]
+name = "L2"
+about = "x"
+[[latency]]
+name = "L3"
+about = "y"
+[[metric]]
+name = "Hit"
+latencies = ["L3", "L2"]
+[[metric]]
+name = "Both"
+latencies = ["L3", "L2", "L3"]
+[[metric]]
+models = ["icelake"]
+name = "Hit"
+latencies = ["L2"]
+`
+	all, err := parseCosts([]byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ stem, metric, formula, want, fault string }{
+		{"skylake", "Other", "A / B", "A / B", ""},
+		{"skylake", "Hit", "(10 * " + clock + " - 3.5 * " + clock + ") * A / B", "(L3 - L2) * " + clock + " * A / B", ""},
+		{"icelake", "Hit", "3.5 * " + clock + " * A", "L2 * " + clock + " * A", ""},
+		{"skylake", "Both", "A * (10 * " + clock + " - 3.5 * " + clock + ") + 10 * " + clock + " * B", "A * ((L3 - L2) * " + clock + ") + L3 * " + clock + " * B", ""},
+		{"skylake", "Both", "A * (10 * " + clock + " - 3.5 * " + clock + ") + 11 * " + clock + " * B", "", "L3 is 11 ns here and 10 ns"},
+		{"skylake", "Hit", "10 * " + clock + " * A", "", "its formula has 1 latencies, costs.toml 2"},
+		{"skylake", "Other", "10 * " + clock + " * A", "", "does not say what 10 ns are"},
+	} {
+		c := &converter{p: &processor{stem: test.stem}, costs: all, version: "5.1"}
+		got, err := c.nameLatencies(test.metric, test.formula)
+		if test.fault != "" {
+			if err == nil || !strings.Contains(err.Error(), test.fault) {
+				t.Errorf("%s: got the error %v, want %q", test.formula, err, test.fault)
+			}
+			continue
+		}
+		if err != nil || got != test.want {
+			t.Errorf("%s: got %q, %v, want %q", test.formula, got, err, test.want)
+		}
+	}
+	for _, test := range []struct{ toml, want string }{
+		{"[[latency]]\nname = 'A'\nvalue = 1", "costs.toml"},
+		{"[[metric]]\nname = 'A'\nlatencies = ['L4']", `there is no latency "L4"`},
+		{"[[metric]]\nname = 'A'\nmodels = ['nolake']", `there is no model "nolake"`},
+	} {
+		if _, err := parseCosts([]byte(test.toml)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got the error %v, want %q", test.toml, err, test.want)
+		}
+	}
+}
+
+func TestAdditions(t *testing.T) {
+	for _, test := range []struct{ toml, want string }{
+		{"[[node]]\nname = 'A'\nvalue = 1", "additions.toml"},
+		{"[[node]]\nname = 'A'\nmodels = ['icelake']\nformula = 'B'", "a reason"},
+		{"[[node]]\nname = 'A'\nmodels = ['nolake']\nformula = 'B'\nsource = 'y'\nreason = 'x'", `there is no model "nolake"`},
+	} {
+		if _, err := parseAdditions([]byte(test.toml)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got the error %v, want %q", test.toml, err, test.want)
+		}
+	}
+	all, err := parseAdditions([]byte("[[node]]\nname = 'A'\nmodels = ['icelake']\nformula = 'B'\nsource = 'y'\nreason = 'x'"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &generator{additions: all}
+	if n := len(g.added("icelake", nil)); n != 1 {
+		t.Errorf("%d nodes are added to icelake, want 1", n)
+	}
+	if n := len(g.added("skylake", nil)); n != 0 {
+		t.Errorf("%d nodes are added to skylake, want none", n)
+	}
 }

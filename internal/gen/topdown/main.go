@@ -12,7 +12,9 @@
 // and checked against the first: for random counts, with SMT on and off, every
 // node must have the value of the vendor's own expression. What the files have
 // wrong is put right by fixes.toml, one reason each; any other fault ends the
-// run, because a fault that nobody has looked at must not be shipped.
+// run, because a fault that nobody has looked at must not be shipped. What they
+// leave out for a processor is in additions.toml. The latencies in them are
+// named by costs.toml and become parameters.
 //
 // Names stay the vendor's, without the prefix "tma_". Values are shares from 0
 // to 1 where the vendor has percentages. Sentences of the vendor are not taken

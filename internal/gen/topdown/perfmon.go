@@ -31,6 +31,8 @@ type vendorMetric struct {
 	CountDomain    string // what it is a share of: "Slots", "Clocks", …
 	Threshold      struct{ BaseFormula string }
 	LocateWith     string // events to sample, separated by semicolons
+
+	addition *addition // set if additions.toml has it, and not the file
 }
 
 // An aliased is an event or a constant with the name that Formula has for it.

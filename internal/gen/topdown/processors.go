@@ -1,5 +1,10 @@
 package main
 
+import (
+	"fmt"
+	"slices"
+)
+
 // A processor is one generated model.
 type processor struct {
 	stem    string // of the model's file
@@ -102,4 +107,14 @@ var processors = []processor{
 		stem: "grandridge", width: 6, extends: "sierraforest", cpus: "grandridge", title: "Intel Atom (Grand Ridge)", atom: true,
 		metrics: "GRR/metrics/grandridge_metrics.json", events: "GRR/events/grandridge_core.json",
 	},
+}
+
+// knownStems returns an error if one of the stems is of no generated model.
+func knownStems(stems []string) error {
+	for _, stem := range stems {
+		if !slices.ContainsFunc(processors, func(p processor) bool { return p.stem == stem }) {
+			return fmt.Errorf("there is no model %q", stem)
+		}
+	}
+	return nil
 }

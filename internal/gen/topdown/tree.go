@@ -21,7 +21,10 @@ type generator struct {
 	spelled spellings
 	latency map[string]latencies // by stem, where the vendor has none
 	atom    map[string]string    // thresholds of efficient cores, by node
-	models  map[string]*topdown  // made so far, by stem
+	costs   *costs
+	models  map[string]*topdown // made so far, by stem
+
+	additions []*addition
 }
 
 // A topdown is one model, complete: what it extends is merged in.
@@ -38,8 +41,10 @@ type parameter struct {
 	name   string
 	value  *float64
 	unit   string
+	min    float64
 	about  string
 	source string
+	known  bool // a number in the vendor's formulas: they are checked with this value
 }
 
 type input struct {
@@ -62,6 +67,7 @@ type node struct {
 	optional   bool
 	sample     []string
 	about      string // "" for the text in texts.toml
+	source     string // "" for that of the model
 
 	level  int    // as the vendor has it
 	full   string // the threshold with what its ancestors' say
@@ -89,13 +95,23 @@ func newGenerator(dir string) (*generator, error) {
 	if g.latency, err = parseLatencies(latencyCSV); err != nil {
 		return nil, err
 	}
-	g.atom, err = parseThresholds(thresholdsCSV)
+	if g.atom, err = parseThresholds(thresholdsCSV); err != nil {
+		return nil, err
+	}
+	if g.costs, err = parseCosts(costsTOML); err != nil {
+		return nil, err
+	}
+	g.additions, err = parseAdditions(additionsTOML)
 	return g, err
 }
 
-// converter returns the converter for a processor's metric file.
-func (g *generator) converter(p *processor) (*converter, error) {
-	c := &converter{p: p, fixes: g.fixes, infos: g.infos, spelled: g.spelled, names: map[string]string{}, tree: map[string]bool{}}
+// converter returns the converter for a processor's metric file, which is of
+// the given version.
+func (g *generator) converter(p *processor, version string) (*converter, error) {
+	c := &converter{
+		p: p, fixes: g.fixes, infos: g.infos, spelled: g.spelled, costs: g.costs, version: version,
+		names: map[string]string{}, tree: map[string]bool{},
+	}
 	var err error
 	if c.events, err = readEventNames(filepath.Join(g.dir, p.events)); err != nil {
 		return nil, err
@@ -117,12 +133,12 @@ func (g *generator) model(p *processor) (*topdown, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := g.converter(p)
+	c, err := g.converter(p, f.Header.TmaVersion)
 	if err != nil {
 		return nil, err
 	}
 	m := &topdown{p: p, version: f.Header.TmaVersion}
-	if m.nodes, err = c.nodes(f.Metrics); err != nil {
+	if m.nodes, err = c.nodes(g.added(p.stem, f.Metrics)); err != nil {
 		return nil, err
 	}
 	m.params, m.inputs = append([]parameter{c.width()}, c.params...), c.inputs
@@ -158,7 +174,7 @@ func (c *converter) nodes(all []*vendorMetric) ([]node, error) {
 // width is the parameter for the number of slots in a cycle.
 func (c *converter) width() parameter {
 	v := float64(c.p.width)
-	return parameter{name: pipelineWidth, value: &v, unit: "slots/cycle", about: "slots that the pipeline has in a cycle: uops it can take in"}
+	return parameter{name: pipelineWidth, value: &v, unit: "slots/cycle", min: 1, about: "slots that the pipeline has in a cycle: uops it can take in"}
 }
 
 // keep returns the metrics that become nodes, and notes their names.
@@ -189,6 +205,9 @@ const bottlenecks = "Bottlenecks"
 // node makes a node of a metric.
 func (c *converter) node(m *vendorMetric) (node, error) {
 	n := node{name: m.MetricName, level: m.Level, metric: m}
+	if m.addition != nil {
+		n.optional, n.source = m.addition.Optional, m.addition.Source
+	}
 	var err error
 	if n.parent, err = c.fixes.replace(c.p.stem, m.MetricName, "parent", m.ParentCategory); err != nil {
 		return n, err

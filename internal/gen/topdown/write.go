@@ -191,8 +191,12 @@ func (w *writer) tables(m, base *topdown) {
 		}
 	}
 	for _, p := range m.params {
-		if i := slices.IndexFunc(base.params, func(b parameter) bool { return b.name == p.name }); i < 0 || !samePar(p, base.params[i]) {
-			w.parameter(p)
+		of := &parameter{}
+		if i := slices.IndexFunc(base.params, func(b parameter) bool { return b.name == p.name }); i >= 0 {
+			of = &base.params[i]
+		}
+		if of.name == "" || !p.same(of) {
+			w.parameter(p, of)
 		}
 	}
 }
@@ -213,21 +217,24 @@ func (in *input) same(other *input) bool {
 	return slices.Equal(in.events, other.events) && in.about == other.about
 }
 
-func samePar(a, b parameter) bool {
-	return (a.value == nil) == (b.value == nil) && (a.value == nil || *a.value == *b.value)
+func (p *parameter) same(other *parameter) bool {
+	return (p.value == nil) == (other.value == nil) && (p.value == nil || *p.value == *other.value)
 }
 
-func (w *writer) parameter(p parameter) {
+// parameter writes a parameter, or what it has otherwise than that of the model
+// that is extended.
+func (w *writer) parameter(p parameter, base *parameter) {
 	w.line("\n[[parameter]]")
 	w.text("name", p.name)
 	if p.value != nil {
 		w.line("value = " + strconv.FormatFloat(*p.value, 'g', -1, 64))
 	}
-	w.text("unit", p.unit)
-	w.text("about", p.about)
-	if p.source != "" {
-		w.text("source", p.source)
+	w.changed("unit", p.unit, base.unit)
+	if base.name == "" {
+		w.line("min = " + strconv.FormatFloat(p.min, 'g', -1, 64))
 	}
+	w.changed("about", p.about, base.about)
+	w.changed("source", p.source, base.source)
 }
 
 func (w *writer) input(in input) {
@@ -264,6 +271,7 @@ func (n *node) changes(base *node) []byte {
 	if n.about != base.about {
 		k.prose("about", n.about)
 	}
+	k.changed("source", n.source, base.source)
 	return k.Bytes()
 }
 

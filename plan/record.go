@@ -1,0 +1,148 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// cyclesPeriod is the number of cycles after which to take a sample where the
+// makers' lists have none: about a thousand samples in a second.
+const cyclesPeriod = 2_000_000
+
+// findCycles finds the event by which to take samples in groups of others. It is
+// the last to be numbered, so that it does not matter to the search.
+func (b *builder) findCycles() {
+	i, err := b.in.number("cycles")
+	if err != nil {
+		return
+	}
+	e := b.in.events[i]
+	if e.period == 0 {
+		e.period = cyclesPeriod
+	}
+	b.cycles = &e
+}
+
+// Record returns the perf record commands that take samples of what the plan is
+// for: one, in which the kernel lets the groups take turns, or with runs one for
+// each group. They are for the whole machine and ten seconds, as those of Perf.
+// There are none if nothing needs a counter of the core: what is counted all of
+// the time beside the groups takes no samples.
+//
+// In a group one event takes the samples, cycles if they are there or there is
+// room for them, and each of its samples has the counts of all. The events of a
+// set have periods of their own, by what each of them costs, and all take
+// samples. These do not tell how long they were counted, so that the groups of a
+// set always have a run each.
+func (p *Plan) Record(runs bool) []Command {
+	var all []Command
+	var events []string
+	args := []string{"perf", "record", "-a"}
+	for i := range p.Groups {
+		group := p.recorded(&p.Groups[i])
+		events = append(events, group)
+		all = append(all, command(append(slices.Clone(args), "-o", p.File(i+1, "data")), []string{group}))
+	}
+	if runs || p.Options.Set != "" || len(events) == 0 {
+		return all
+	}
+	if len(events) > 1 {
+		args = append(args, "--running-time") // without it perf does not record the groups' shares of the time
+	}
+	return []Command{command(append(args, "-o", p.File(0, "data")), events)}
+}
+
+// recorded returns a group as perf record's -e takes it.
+func (p *Plan) recorded(g *Group) string {
+	var names []string
+	if p.Options.Set != "" {
+		for i := range g.Events {
+			e := &g.Events[i]
+			period := p.periods[e.ID]
+			if period == 0 {
+				period = e.period
+			}
+			names = append(names, e.sampled(period))
+		}
+		return braced(names)
+	}
+	events, by := p.sampling(g)
+	for i := range events {
+		if i == by {
+			names = append(names, events[i].sampled(events[i].period))
+		} else {
+			names = append(names, events[i].PerfName())
+		}
+	}
+	group := braced(names)
+	if len(names) > 1 {
+		group += ":S"
+	}
+	return group
+}
+
+// sampling returns the events of a group in the order for taking samples, and
+// the index of the one that takes them. It leads the group, unless slots must, for
+// the metrics derived from it: then it comes second, since slots cannot take
+// samples (see tools/perf/Documentation/topdown.txt).
+func (p *Plan) sampling(g *Group) (events []Event, by int) {
+	events = slices.Clone(g.Events)
+	if by = p.sampler(events); by < 0 {
+		events = append(events, *p.cycles)
+		by = len(events) - 1
+	}
+	to := 0
+	if slices.ContainsFunc(events, func(e Event) bool { return e.demand.can.isMetric() }) {
+		to = 1
+	}
+	e := events[by]
+	return slices.Insert(slices.Delete(events, by, by+1), to, e), to
+}
+
+// sampler returns which of a group's events takes samples, -1 for cycles, which
+// there is room for besides.
+func (p *Plan) sampler(events []Event) int {
+	if p.cycles != nil {
+		if i := slices.IndexFunc(events, func(e Event) bool { return e.ID == p.cycles.ID }); i >= 0 {
+			events[i].period = p.cycles.period
+			return i
+		}
+		if p.roomFor(events, p.cycles) {
+			return -1
+		}
+	}
+	can := func(e Event) bool { return e.Name != p.PMU.Slots && !e.demand.can.isMetric() }
+	if i := slices.IndexFunc(events, func(e Event) bool { return can(e) && e.period > 0 }); i >= 0 {
+		return i
+	}
+	return max(0, slices.IndexFunc(events, can))
+}
+
+// roomFor reports whether another event can be counted with those of a group.
+func (p *Plan) roomFor(events []Event, e *Event) bool {
+	var demands []demand
+	for i := range events {
+		demands = append(demands, events[i].demand)
+	}
+	s := newSpace(append(demands, e.demand), p.PMU.Registers, nil, p.PMU.errata())
+	all := newSet(len(s.demands))
+	for i := range s.demands {
+		all.add(i)
+	}
+	return s.fits(all)
+}
+
+// sampled returns the event with its name and the number of it after which to
+// take a sample; perf's own choice for 0.
+func (e *Event) sampled(period uint64) string {
+	s := e.PerfName()
+	if period == 0 {
+		return s
+	}
+	if i := strings.LastIndexByte(s, '/'); i >= 0 {
+		return fmt.Sprintf("%s,period=%d%s", s[:i], period, s[i:])
+	}
+	name, modifier, _ := strings.Cut(s, ":")
+	return fmt.Sprintf("%s/period=%d/%s", name, period, modifier)
+}
