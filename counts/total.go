@@ -286,7 +286,7 @@ func (b By) reduce(s Scope) (Scope, error) {
 		to   *int
 		v    int
 	}{{Node, &r.Node, s.Node}, {Socket, &r.Socket, s.Socket}, {Die, &r.Die, s.Die}, {Core, &r.Core, s.Core},
-		{CPU, &r.CPU, s.CPU}, {Thread, &r.TID, s.TID}} {
+		{CPU, &r.CPU, s.CPU}, {Process, &r.TID, s.process()}, {Thread, &r.TID, s.TID}} {
 		if err := keep(f.kind, f.to, f.v); err != nil {
 			return r, err
 		}
@@ -308,6 +308,14 @@ func (b By) reduce(s Scope) (Scope, error) {
 	}
 	r.Label = s.label(r)
 	return r, nil
+}
+
+// process is the number of the scope's process, if that is what it is about.
+func (s Scope) process() int {
+	if s.Kind == Process {
+		return s.TID
+	}
+	return Unknown
 }
 
 // label names what s was reduced to.

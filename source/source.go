@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/perfstat"
 	"github.com/cyclestack/cyclestack/source/threshold"
 )
@@ -35,6 +36,11 @@ type Reader interface {
 	Kind() string
 }
 
+// A Keeper is a reader that sums what it reads, as one of samples does: it is
+// told before the first Next which scopes to keep apart. Others yield all the
+// scopes that they have.
+type Keeper interface{ Keep(counts.By) }
+
 // sniff is how much of a file is looked at to recognise it.
 const sniff = 64 << 10
 
@@ -43,13 +49,17 @@ var formats = []struct {
 	name   string
 	detect func(head []byte) bool
 	open   func(r io.Reader, name string) Reader
+	seeks  bool // it reads a file better by its parts than in one stream
 }{
+	{"perf.data", perfdata.Detect, func(r io.Reader, name string) Reader {
+		return perfdata.NewTableReader(r, name, perfdata.TableOptions{})
+	}, true},
 	{"perf stat", perfstat.Detect, func(r io.Reader, name string) Reader {
 		return perfstat.NewReader(r, name, perfstat.Options{})
-	}},
+	}, false},
 	{"load-latency thresholds", threshold.Detect, func(r io.Reader, name string) Reader {
 		return threshold.NewReader(r, name)
-	}},
+	}, false},
 }
 
 // ErrFormat is returned for a file that no format recognises.
@@ -67,9 +77,13 @@ func New(r io.Reader, name string) (Reader, error) {
 			head, _ = b.Peek(b.Buffered())
 		}
 		for _, f := range formats {
-			if f.detect(head) {
-				return f.open(b, name), nil
+			if !f.detect(head) {
+				continue
 			}
+			if f.seeks && rewind(r) {
+				return f.open(r, name), nil
+			}
+			return f.open(b, name), nil
 		}
 		switch {
 		case err != nil && err != io.EOF:
@@ -80,6 +94,17 @@ func New(r io.Reader, name string) (Reader, error) {
 			return nil, unrecognised(b, name)
 		}
 	}
+}
+
+// rewind returns to the beginning of what can be read at any place, as a file
+// can and a pipe cannot.
+func rewind(r io.Reader) bool {
+	f, ok := r.(io.ReadSeeker)
+	if _, at := r.(io.ReaderAt); !ok || !at {
+		return false
+	}
+	_, err := f.Seek(0, io.SeekStart)
+	return err == nil
 }
 
 // A formatError is an ErrFormat that says what is wrong in its own words.
@@ -97,19 +122,27 @@ func unrecognised(b io.Reader, name string) error {
 	if err := r.Err(); err != nil {
 		return &formatError{err}
 	}
-	return fmt.Errorf("%s: %w: it reads perf stat's text, CSV and JSON, and tables of load-latency thresholds", name, ErrFormat)
+	return fmt.Errorf("%s: %w: it reads perf.data, perf stat's text, CSV and JSON, and tables of load-latency thresholds", name, ErrFormat)
 }
 
 // A File is an opened recording.
 type File struct {
 	Reader
-	f *os.File
+	c io.Closer
+}
+
+// Keep says which scopes to keep apart, if the recording is one of samples.
+func (f *File) Keep(by counts.By) {
+	if k, ok := f.Reader.(Keeper); ok {
+		k.Keep(by)
+	}
 }
 
 // Close closes the file.
-func (f *File) Close() error { return f.f.Close() }
+func (f *File) Close() error { return f.c.Close() }
 
-// Open opens a recording; "-" is standard input.
+// Open opens a recording; "-" is standard input. A directory is one if perf
+// record --threads wrote it.
 func Open(name string) (*File, error) {
 	f := os.Stdin
 	if name != "-" {
@@ -119,7 +152,7 @@ func Open(name string) (*File, error) {
 		}
 		if st, err := f.Stat(); err == nil && st.IsDir() {
 			f.Close()
-			return nil, fmt.Errorf("%s: is a directory; name the recordings in it", name)
+			return openDir(name)
 		}
 	}
 	r, err := New(f, name)
@@ -128,4 +161,16 @@ func Open(name string) (*File, error) {
 		return nil, err
 	}
 	return &File{r, f}, nil
+}
+
+func openDir(name string) (*File, error) {
+	d, err := perfdata.OpenDir(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: is a directory, and none that perf record --threads wrote; name the recordings in it", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := perfdata.NewTableReader(d.Head, name, perfdata.TableOptions{Reader: perfdata.Options{Parts: d.Parts}})
+	return &File{r, d}, nil
 }

@@ -1,0 +1,219 @@
+package disasm
+
+import (
+	"bufio"
+	"debug/elf"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// binaries are programs that the machine may have, from small to large. Others,
+// also of other machines, can be named in CYCLESTACK_DISASM.
+var binaries = []string{"/bin/ls", "/bin/bash", "/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libm.so.6"}
+
+// TestObjdump compares the place of every instruction of whole programs, and
+// where branches go, with objdump.
+func TestObjdump(t *testing.T) {
+	files := append(binaries, strings.Fields(os.Getenv("CYCLESTACK_DISASM"))...)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			if _, err := os.Stat(file); err != nil {
+				t.Skip(err)
+			}
+			compareObjdump(t, file)
+		})
+	}
+}
+
+var machines = map[elf.Machine]struct {
+	arch Arch
+	tool string
+}{
+	elf.EM_X86_64:  {AMD64, "objdump"},
+	elf.EM_386:     {I386, "objdump"},
+	elf.EM_AARCH64: {ARM64, "llvm-objdump"},
+	elf.EM_PPC64:   {PPC64LE, "llvm-objdump"},
+	elf.EM_RISCV:   {RISCV64, "llvm-objdump"},
+}
+
+// compareObjdump steps through the code that objdump shows and expects each
+// instruction at the address where objdump has one.
+func compareObjdump(t *testing.T, file string) {
+	f, err := elf.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	m := machines[f.Machine]
+	if _, err := exec.LookPath(m.tool); err != nil {
+		t.Skipf("needs %s for %v", m.tool, f.Machine)
+	}
+	d := decoder(t, m.arch, ATT)
+	args := []string{"-d", "--no-show-raw-insn", file}
+	if m.tool == "objdump" {
+		args = append(args, "-w")
+	}
+	cmd := exec.Command(m.tool, args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	code := codeOf(t, f)
+	var want Inst // the instruction before, and what it was to objdump
+	var text string
+	instructions, branches, wrong, other, unknown := 0, 0, 0, 0, map[string]int{}
+	for s := bufio.NewScanner(out); s.Scan(); {
+		addr, what, ok := objdumpLine(s.Text())
+		if !ok {
+			if !strings.Contains(s.Text(), ">:") {
+				want = Inst{}
+			}
+			continue
+		}
+		// A gap, or a symbol in the midst of an instruction, starts afresh.
+		if want.Len > 0 && want.Next() != addr && !skips(text) {
+			if wrong++; wrong <= 20 {
+				t.Errorf("%x: %q: got %d bytes, want %d", want.Addr, text, want.Len, addr-want.Addr)
+			}
+		}
+		bytes := code(addr)
+		want, text = d.Decode(bytes, addr), what
+		if to, ok := branchTarget(what); ok && want.HasTarget() {
+			if branches++; to != want.Target {
+				if wrong++; wrong <= 20 {
+					t.Errorf("%x: %q: got target %#x", addr, what, want.Target)
+				}
+			}
+		}
+		if got := d.Text(want, bytes); strings.HasPrefix(got, ".byte") || strings.HasPrefix(got, ".inst") {
+			unknown[strings.Fields(what + " ?")[0]]++
+		}
+		if m.arch == AMD64 && instructions%someTexts == 0 {
+			if a, b := plainText(d.Text(want, bytes)), plainText(what); a != b && !spelledOtherwise(what) {
+				if other++; other <= 10 {
+					t.Logf("%x: got %q, objdump has %q", addr, a, b)
+				}
+			}
+		}
+		instructions++
+	}
+	// A part in a thousand covers instructions that repeat a prefix.
+	if other > instructions/someTexts/1000 {
+		t.Errorf("%d of %d instructions are written otherwise", other, instructions/someTexts)
+	}
+	if instructions == 0 {
+		t.Fatal("objdump shows no instructions")
+	}
+	t.Logf("%d instructions, %d branches, %d differences, %d texts differ; without text %v", instructions, branches, wrong, other, unknown)
+}
+
+// someTexts says how many instructions there are to one whose text is compared.
+const someTexts = 4
+
+var (
+	immediate = regexp.MustCompile(`\$-?0x[0-9a-f]+`)
+	mnemonics = map[string]string{"movslq": "movsxd", "cltq": "cdqe", "movabs": "mov", "cqto": "cqo", "cltd": "cdq", "cwtl": "cwde"}
+)
+
+// plainText writes an instruction without what objdump and x/arch choose
+// differently: the suffixes of mnemonics, zero displacements, scales of one,
+// signs of numbers, and 0x in front of targets.
+func plainText(text string) string {
+	text, _, _ = strings.Cut(text, "#")
+	text, _, _ = strings.Cut(text, " <")
+	name, operands, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if n, ok := mnemonics[name]; ok {
+		name = n
+	}
+	name = strings.TrimRight(name, "bwlqt")
+	operands = strings.NewReplacer("0x0(", "(", ",1)", ")", "%st(0)", "%st", " ", "").Replace(operands)
+	operands = immediate.ReplaceAllStringFunc(operands, func(s string) string {
+		negative := s[1] == '-'
+		v, _ := strconv.ParseUint(strings.TrimLeft(s, "$-0x"), 16, 64)
+		if negative {
+			v = -v
+		}
+		return fmt.Sprintf("$%x", uint16(v))
+	})
+	return name + " " + strings.TrimPrefix(operands, "0x")
+}
+
+// spelledOtherwise says whether objdump has a name of its own for an
+// instruction with some immediate, or writes prefixes that do nothing.
+func spelledOtherwise(text string) bool {
+	for _, s := range []string{"nop", "xchg   %ax,%ax", "vpcmp", "vpclmul", "pclmul", "{vex}", "notrack", "repz ret", "(bad)", "data16",
+		"fst", "fclex", "finit", // with FWAIT in front
+		"vfm", "vfnm", "vprot", // AMD's, of which only the length is known
+	} {
+		if strings.Contains(text, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// operand is the target of a branch as objdump writes it: before a symbol.
+var operand = regexp.MustCompile(`(?:^|[\s,])(?:0x)?([0-9a-f]+) <`)
+
+func branchTarget(text string) (uint64, bool) {
+	m := operand.FindStringSubmatch(text)
+	if m == nil || strings.Contains(text, "#") {
+		return 0, false
+	}
+	to, err := strconv.ParseUint(m[1], 16, 64)
+	return to, err == nil
+}
+
+// skips says whether objdump may go on elsewhere: it elides runs of zeros, and
+// takes FWAIT for a part of the instruction behind, and bytes that are nothing
+// one by one.
+func skips(text string) bool {
+	return strings.Contains(text, "(bad)") || strings.HasPrefix(text, "rex") || strings.HasPrefix(text, "fst") || strings.HasPrefix(text, "fclex") || strings.HasPrefix(text, "finit")
+}
+
+// objdumpLine reads "  1234:\tmov …".
+func objdumpLine(line string) (addr uint64, text string, ok bool) {
+	place, text, ok := strings.Cut(line, ":")
+	if !ok || len(text) < 2 || text[0] != ' ' && text[0] != '\t' {
+		return 0, "", false
+	}
+	addr, err := strconv.ParseUint(strings.TrimSpace(place), 16, 64)
+	return addr, strings.TrimSpace(text), err == nil
+}
+
+// codeOf returns a function that finds the code from an address on.
+func codeOf(t *testing.T, f *elf.File) func(addr uint64) []byte {
+	type section struct {
+		addr uint64
+		data []byte
+	}
+	var all []section
+	for _, s := range f.Sections {
+		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Type == elf.SHT_NOBITS {
+			continue
+		}
+		data, err := s.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, section{s.Addr, data})
+	}
+	return func(addr uint64) []byte {
+		for _, s := range all {
+			if addr >= s.addr && addr < s.addr+uint64(len(s.data)) {
+				return s.data[addr-s.addr:]
+			}
+		}
+		return nil
+	}
+}

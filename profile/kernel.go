@@ -1,0 +1,129 @@
+package profile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/profile/object"
+)
+
+// openKernel finds the symbols of the kernel that was recorded: those that the
+// user names, else the kernel itself by its build id, else a list of symbols
+// that perf kept, else this system's if it runs that kernel.
+func (y *Symbolizer) openKernel(f *File) *image {
+	c := y.config
+	switch {
+	case c.Vmlinux != "" && f.Kind == KernelCode:
+		return c.openVmlinux(f, c.Vmlinux)
+	case c.Kallsyms != "":
+		return y.openList(f, c.Kallsyms, false)
+	}
+	if f.Kind == KernelCode { // modules are laid out when they are loaded
+		for _, path := range c.byBuildID(f.BuildID) {
+			if im := c.openVmlinux(f, path); im.status.Err == nil {
+				return im
+			}
+		}
+	}
+	for _, path := range c.cached("[kernel.kallsyms]", f.BuildID, "kallsyms") {
+		if im := y.openList(f, path, true); im.status.Err == nil {
+			return im
+		}
+	}
+	if c.Root != "" {
+		return missing("%s: no vmlinux of build id %q and no list of symbols", f.Name, f.BuildID)
+	}
+	return y.ownKernel(f)
+}
+
+// openVmlinux opens a kernel with its symbols, and finds out how far from where
+// it was linked it ran.
+func (c Config) openVmlinux(f *File, path string) *image {
+	o, err := object.Open(path, c.options(f.BuildID))
+	if err != nil {
+		return &image{status: Status{Err: err}}
+	}
+	im := &image{object: o, status: Status{Path: path, DebugPath: o.DebugPath, Verified: f.BuildID != ""}}
+	if f.Reference == "" {
+		return im
+	}
+	addr, ok := o.Value(f.Reference)
+	if !ok {
+		im.status.Notes = append(im.status.Notes, fmt.Sprintf("%s has no symbol %s to find out where the kernel ran; it is taken to have run where it was linked", path, f.Reference))
+		return im
+	}
+	im.shift = f.ReferenceAddress - addr
+	return im
+}
+
+// openList reads a list of symbols, and finds out how far from the run that was
+// recorded it is.
+func (y *Symbolizer) openList(f *File, path string, verified bool) *image {
+	t := y.kallsyms[path]
+	if t == nil {
+		var err error
+		if t, err = openKallsyms(path); err != nil {
+			return &image{status: Status{Err: err}}
+		}
+		y.kallsyms[path] = t
+	}
+	im := &image{table: t, status: Status{Path: path, Verified: verified}}
+	if addr, ok := t.marks[f.Reference]; ok && f.Kind == KernelCode {
+		im.shift = f.ReferenceAddress - addr
+	}
+	return im
+}
+
+// ownKernel uses the symbols of the running kernel if it is the one recorded:
+// by its build id or, where the recording has none, by being at the same
+// address, which changes from boot to boot.
+func (y *Symbolizer) ownKernel(f *File) *image {
+	own := runningBuildID()
+	if f.Kind == Module {
+		own = moduleBuildID(moduleName(f.Name))
+	}
+	switch {
+	case f.BuildID != "" && !object.SameBuildID(f.BuildID, own):
+		return missing("%s: its build id is %s, and here runs %s", f.Name, f.BuildID, orAbsent(own))
+	case f.BuildID == "" && f.Reference == "":
+		return missing("%s: the recording does not say which it was", f.Name)
+	}
+	im := y.openList(f, "/proc/kallsyms", f.BuildID != "")
+	if im.status.Err == nil && f.BuildID == "" && im.shift != 0 {
+		return missing("%s: the recording has no build id, and was not made since this kernel was started", f.Name)
+	}
+	return im
+}
+
+func orAbsent(id string) string {
+	if id == "" {
+		return "none that says its own"
+	}
+	return id
+}
+
+// moduleName returns the name of a module from [name] or a path to name.ko,
+// compressed or not.
+func moduleName(name string) string {
+	name = filepath.Base(strings.Trim(name, "[]"))
+	name, _, _ = strings.Cut(name, ".ko")
+	return strings.ReplaceAll(name, "-", "_")
+}
+
+// runningBuildID returns the build id of the running kernel, or "".
+func runningBuildID() string { return notesBuildID("/sys/kernel/notes") }
+
+func moduleBuildID(name string) string {
+	return notesBuildID(filepath.Join("/sys/module", filepath.Base(name), "notes/.note.gnu.build-id"))
+}
+
+// notesBuildID reads the build id in a file of ELF notes of this machine.
+func notesBuildID(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return object.NotesBuildID(data)
+}

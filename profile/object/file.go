@@ -1,0 +1,162 @@
+package object
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+)
+
+// An elfFile is a mapped ELF file.
+type elfFile struct {
+	*elf.File
+	path string
+	data []byte // the whole file, mapped
+	free func() error
+}
+
+// maxFile is the largest file that is opened. No address space has more.
+const maxFile = 1 << 40
+
+// openELF maps and opens a file.
+func openELF(path string) (*elfFile, error) {
+	info, err := os.Stat(path) // before it is opened, which may block
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	switch info, err = f.Stat(); {
+	case err != nil:
+		return nil, err
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s: %d bytes are too many", path, info.Size())
+	}
+	data, free, err := mapFile(f, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot be mapped: %w", path, err)
+	}
+	e, err := newELF(path, data)
+	if err != nil {
+		free()
+		return nil, err
+	}
+	e.free = free
+	return e, nil
+}
+
+// newELF opens a file that is in memory.
+func newELF(path string, data []byte) (*elfFile, error) {
+	e := &elfFile{path: path, data: data, free: func() error { return nil }}
+	err := distrust("the ELF headers", func() (err error) {
+		e.File, err = elf.NewFile(bytes.NewReader(data))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return e, nil
+}
+
+// Close unmaps the file.
+func (f *elfFile) Close() error { return f.free() }
+
+// has says whether the file has the contents of a section.
+func (f *elfFile) has(name string) bool {
+	s := f.Section(name)
+	return s != nil && s.Type != elf.SHT_NOBITS && s.Size > 0
+}
+
+// bytes returns a part of the file, which must not be changed.
+func (f *elfFile) bytes(offset, size uint64) ([]byte, error) {
+	if offset > uint64(len(f.data)) || size > uint64(len(f.data))-offset {
+		return nil, fmt.Errorf("%s: %d bytes at %#x are beyond the end of the file", f.path, size, offset)
+	}
+	return f.data[offset : offset+size : offset+size], nil
+}
+
+// raw returns the contents of a section as they are in the file.
+func (f *elfFile) raw(s *elf.Section) ([]byte, error) {
+	if s.Type == elf.SHT_NOBITS {
+		return nil, nil
+	}
+	return f.bytes(s.Offset, s.FileSize)
+}
+
+// Compressed sections may become this many times as large, and at least
+// smallSection. What compilers write becomes some 3 to 20 times as large.
+const (
+	maxInflation = 64
+	smallSection = 16 << 20
+)
+
+// contents returns the contents of a section, decompressed, or nil if the file
+// has no such section.
+func (f *elfFile) contents(name string) ([]byte, error) {
+	s := f.Section(name)
+	old := false
+	if s == nil && len(name) > 1 { // before SHF_COMPRESSED, .zdebug_info
+		s = f.Section(".z" + name[1:])
+		old = s != nil
+	}
+	if s == nil || s.Type == elf.SHT_NOBITS {
+		return nil, nil
+	}
+	if s.Flags&elf.SHF_COMPRESSED == 0 && !old {
+		return f.raw(s)
+	}
+	limit := max(s.FileSize*maxInflation, smallSection)
+	if old {
+		return f.inflateOld(s, limit)
+	}
+	if s.Size > limit {
+		return nil, fmt.Errorf("%s: section %s: %d bytes out of %d are not credible", f.path, name, s.Size, s.FileSize)
+	}
+	data := make([]byte, s.Size)
+	if _, err := io.ReadFull(s.Open(), data); err != nil {
+		return nil, fmt.Errorf("%s: section %s: %w", f.path, name, err)
+	}
+	return data, nil
+}
+
+// A faultError is what reading a mapped file gives after the file was cut.
+type faultError interface {
+	error
+	Addr() uintptr
+}
+
+// protect calls f, which reads a mapped file. A file that becomes shorter
+// meanwhile gives an error, and would end the program otherwise.
+func protect(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case faultError:
+			err = fmt.Errorf("the file has changed while it was read: %w", r)
+		default:
+			panic(r)
+		}
+	}()
+	return f()
+}
+
+// distrust calls f, which gives contents of a file to packages that may panic
+// on those they did not foresee.
+func distrust(what string, f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%s cannot be read: %v", what, r)
+		}
+	}()
+	return f()
+}

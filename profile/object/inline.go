@@ -1,0 +1,329 @@
+package object
+
+import (
+	"debug/dwarf"
+	"slices"
+	"sort"
+)
+
+// An inlineTree has the functions of a unit with the calls inlined into them.
+type inlineTree struct {
+	nodes  []inlineNode
+	pieces []piece // by address: the innermost node; see symbolTable.pieces
+	files  []string
+}
+
+// An inlineNode is a function, or a call that was inlined.
+type inlineNode struct {
+	parent   int32        // the node around it, or -1 for a function
+	origin   dwarf.Offset // of the entry that has the name
+	callFile int32        // into files, or -1
+	callLine int32
+}
+
+const inlineNodeSize, pieceSize = 16, 16
+
+func (t *inlineTree) size() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.nodes)*inlineNodeSize + len(t.pieces)*pieceSize
+}
+
+// maxDepth is how deep inlined calls may nest. Compilers stop far before.
+const maxDepth = 512
+
+// inlinesOf returns the inline tree of a unit.
+func (o *Object) inlinesOf(u *unit) *inlineTree {
+	d := o.dwarf
+	if u.inlines == nil {
+		u.inlines = &inlineTree{}
+		err := distrust("the functions", func() error { return o.readInlines(u) })
+		if err != nil {
+			o.note("%s: the unit at %#x: %v", o.debugSource().path, u.position, err)
+		}
+		d.use(u, u.inlines.size())
+	} else {
+		d.use(u, 0)
+	}
+	return u.inlines
+}
+
+// A nodeRange is the addresses of a node.
+type nodeRange struct {
+	span
+	node  int32
+	depth int
+}
+
+// readInlines reads the functions of a unit and the calls inlined into them.
+func (o *Object) readInlines(u *unit) error {
+	w := inlineWalk{object: o, tree: u.inlines, reader: o.dwarf.data.Reader(), end: u.end}
+	w.readFiles(u)
+	w.reader.Seek(u.position)
+	if _, err := w.reader.Next(); err != nil { // the unit itself
+		return err
+	}
+	if !u.entry.Children {
+		return nil
+	}
+	err := w.walk()
+	w.tree.cut(w.ranges)
+	return err
+}
+
+// An inlineWalk goes through the entries of a unit.
+type inlineWalk struct {
+	object *Object
+	tree   *inlineTree
+	reader *dwarf.Reader
+	end    dwarf.Offset
+	ranges []nodeRange
+	// around has, for each entry that is open, the node that it belongs to or -1.
+	around []int32
+	depth  []int // of those nodes
+}
+
+// readFiles notes the names of the files that call sites refer to by number.
+func (w *inlineWalk) readFiles(u *unit) {
+	r, err := w.object.dwarf.data.LineReader(u.entry)
+	if err != nil || r == nil {
+		return
+	}
+	for _, f := range r.Files() {
+		name := ""
+		if f != nil {
+			name = f.Name
+		}
+		w.tree.files = append(w.tree.files, name)
+	}
+}
+
+// walk reads entries up to the end of the unit.
+func (w *inlineWalk) walk() error {
+	for {
+		e, err := w.reader.Next()
+		if err != nil || e == nil || e.Offset >= w.end {
+			return err
+		}
+		if e.Tag == 0 { // the end of a list of children
+			if len(w.around) == 0 {
+				return nil
+			}
+			w.around, w.depth = w.around[:len(w.around)-1], w.depth[:len(w.depth)-1]
+			continue
+		}
+		node, depth := w.current()
+		switch e.Tag {
+		case dwarf.TagSubprogram, dwarf.TagInlinedSubroutine:
+			node, depth = w.enter(e, node, depth)
+			if node < 0 && e.Children {
+				w.reader.SkipChildren()
+				continue
+			}
+		case dwarf.TagLexDwarfBlock, dwarf.TagNamespace, dwarf.TagModule, dwarf.TagClassType, dwarf.TagStructType, dwarf.TagUnionType:
+		default:
+			if e.Children {
+				w.reader.SkipChildren()
+			}
+			continue
+		}
+		if e.Children {
+			w.around, w.depth = append(w.around, node), append(w.depth, depth)
+		}
+	}
+}
+
+func (w *inlineWalk) current() (node int32, depth int) {
+	if n := len(w.around); n > 0 {
+		return w.around[n-1], w.depth[n-1]
+	}
+	return -1, 0
+}
+
+// enter adds a function or an inlined call that has code, and returns its node,
+// or -1 if it has none.
+func (w *inlineWalk) enter(e *dwarf.Entry, parent int32, depth int) (int32, int) {
+	if e.Tag == dwarf.TagSubprogram {
+		parent, depth = -1, 0
+	} else if parent < 0 || depth >= maxDepth {
+		return -1, 0
+	}
+	ranges, err := w.object.dwarf.data.Ranges(e)
+	if err != nil || len(ranges) == 0 || e.Tag == dwarf.TagSubprogram && !w.object.isCode(ranges[0][0]) {
+		return -1, 0
+	}
+	node := int32(len(w.tree.nodes))
+	n := inlineNode{parent: parent, origin: e.Offset, callFile: -1}
+	if file, ok := e.Val(dwarf.AttrCallFile).(int64); ok && file >= 0 && file < int64(len(w.tree.files)) {
+		n.callFile = int32(file)
+	}
+	if line, ok := e.Val(dwarf.AttrCallLine).(int64); ok && line > 0 && line < 1<<31 {
+		n.callLine = int32(line)
+	}
+	w.tree.nodes = append(w.tree.nodes, n)
+	for _, r := range ranges {
+		if r[0] < r[1] {
+			w.ranges = append(w.ranges, nodeRange{span{r[0], r[1]}, node, depth})
+		}
+	}
+	return node, depth + 1
+}
+
+// cut makes pieces of the ranges: for each address, the deepest node.
+func (t *inlineTree) cut(ranges []nodeRange) {
+	slices.SortStableFunc(ranges, func(a, b nodeRange) int {
+		if c := compare(a.low, b.low); c != 0 {
+			return c
+		}
+		return a.depth - b.depth
+	})
+	var open []nodeRange
+	add := func(addr uint64, node int32) {
+		if n := len(t.pieces); n > 0 && t.pieces[n-1].addr == addr {
+			t.pieces[n-1].entry = node
+		} else {
+			t.pieces = append(t.pieces, piece{addr, node})
+		}
+	}
+	closeUntil := func(addr uint64) {
+		for len(open) > 0 && open[len(open)-1].high <= addr {
+			end := open[len(open)-1].high
+			for len(open) > 0 && open[len(open)-1].high <= end {
+				open = open[:len(open)-1]
+			}
+			node := int32(-1)
+			if len(open) > 0 {
+				node = open[len(open)-1].node
+			}
+			add(end, node)
+		}
+	}
+	for _, r := range ranges {
+		closeUntil(r.low)
+		add(r.low, r.node)
+		open = append(open, r)
+	}
+	closeUntil(^uint64(0))
+	t.pieces = slices.Clip(t.pieces)
+}
+
+func (t *inlineTree) lookup(addr uint64) int32 {
+	i := sort.Search(len(t.pieces), func(i int) bool { return t.pieces[i].addr > addr }) - 1
+	if i < 0 {
+		return -1
+	}
+	return t.pieces[i].entry
+}
+
+// Frames returns the functions and lines of an address, the innermost first:
+// inlined calls and, last, the function whose code it is. Where there is no
+// debug information it is one frame with the symbol, or none.
+func (o *Object) Frames(addr uint64) []Frame {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var frames []Frame
+	err := protect(func() error {
+		frames = o.frames(addr)
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return frames
+}
+
+func (o *Object) frames(addr uint64) []Frame {
+	file, line := o.line(addr)
+	frames := []Frame{}
+	if u := o.debugInfo().unitAt(addr); u != nil {
+		t := o.inlinesOf(u)
+		for n := t.lookup(addr); n >= 0; n = t.nodes[n].parent {
+			node := t.nodes[n]
+			frames = append(frames, Frame{Func: o.functionName(node.origin), File: file, Line: line, Inlined: node.parent >= 0})
+			file, line = "", int(node.callLine)
+			if node.callFile >= 0 {
+				file = t.files[node.callFile]
+			}
+		}
+	}
+	return o.outermost(frames, addr, file, line)
+}
+
+// outermost names the last frame by the symbol table, so that a function has
+// one name however it was found; without debug information it makes the frame.
+func (o *Object) outermost(frames []Frame, addr uint64, file string, line int) []Frame {
+	t := o.functions()
+	i := t.lookup(addr)
+	if len(frames) == 0 {
+		if i < 0 && file == "" {
+			return nil
+		}
+		frames = append(frames, Frame{File: file, Line: line})
+	}
+	if i >= 0 {
+		frames[len(frames)-1].Func = t.symbol(i).Name
+	}
+	return frames
+}
+
+// maxOrigins is how many entries are followed to the name of a function.
+const maxOrigins = 8
+
+// maxNames bounds the names that are remembered.
+const maxNames = 1 << 18
+
+// functionName returns the name of a function: its symbol if the debug
+// information has it, otherwise its plain name.
+func (o *Object) functionName(at dwarf.Offset) (name string) {
+	d := o.dwarf
+	if name, ok := d.names[at]; ok {
+		return name
+	}
+	err := distrust("a function's name", func() error {
+		name = d.findName(at)
+		return nil
+	})
+	if err != nil {
+		o.note("%v", err)
+	}
+	if len(d.names) >= maxNames {
+		clear(d.names)
+	}
+	d.names[at] = name
+	return name
+}
+
+// attrMIPSLinkageName is what compilers wrote before DWARF 4.
+const attrMIPSLinkageName = dwarf.Attr(0x2007)
+
+// findName follows the entry of a function to the one it is an instance of, and
+// to its declaration, until it finds a symbol.
+func (d *dwarfInfo) findName(at dwarf.Offset) string {
+	plain := ""
+	for range maxOrigins {
+		r := d.data.Reader()
+		r.Seek(at)
+		e, err := r.Next()
+		if err != nil || e == nil {
+			break
+		}
+		for _, a := range []dwarf.Attr{dwarf.AttrLinkageName, attrMIPSLinkageName} {
+			if name, ok := e.Val(a).(string); ok {
+				return name
+			}
+		}
+		if name, ok := e.Val(dwarf.AttrName).(string); ok && plain == "" {
+			plain = name
+		}
+		next, ok := e.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset)
+		if !ok {
+			next, ok = e.Val(dwarf.AttrSpecification).(dwarf.Offset)
+		}
+		if !ok {
+			break
+		}
+		at = next
+	}
+	return plain
+}

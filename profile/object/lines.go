@@ -1,0 +1,163 @@
+package object
+
+import (
+	"debug/dwarf"
+	"errors"
+	"io"
+	"slices"
+	"sort"
+)
+
+// A lineTable is the line table of a unit.
+type lineTable struct {
+	rows  []lineRow // by address
+	files []string  // those that rows name
+}
+
+// A lineRow says the line of the code from an address up to the next row's.
+type lineRow struct {
+	addr uint64
+	file int32 // into files, or -1 where the code ends
+	line int32
+}
+
+const lineRowSize = 16
+
+func (t *lineTable) size() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.rows) * lineRowSize
+}
+
+// lookup returns the line of an address.
+func (t *lineTable) lookup(addr uint64) (file string, line int) {
+	i := sort.Search(len(t.rows), func(i int) bool { return t.rows[i].addr > addr }) - 1
+	if i < 0 || t.rows[i].file < 0 {
+		return "", 0
+	}
+	return t.files[t.rows[i].file], int(t.rows[i].line)
+}
+
+// maxRows bounds the line table of one unit: the line program of a unit is a
+// loop that can make rows without end out of few bytes.
+const maxRows = 1 << 24
+
+var errRows = errors.New("the line table of a unit has too many rows")
+
+// linesOf returns the line table of a unit.
+func (o *Object) linesOf(u *unit) *lineTable {
+	d := o.dwarf
+	if u.lines == nil {
+		u.lines = &lineTable{}
+		err := distrust("a line table", func() error { return o.readLines(u) })
+		if err != nil {
+			o.note("%s: the unit at %#x: %v", o.debugSource().path, u.position, err)
+		}
+		d.use(u, u.lines.size())
+	} else {
+		d.use(u, 0)
+	}
+	return u.lines
+}
+
+// readLines reads the line program of a unit, sequence by sequence.
+func (o *Object) readLines(u *unit) error {
+	r, err := o.dwarf.data.LineReader(u.entry)
+	if err != nil || r == nil {
+		return err
+	}
+	t := u.lines
+	files := map[*dwarf.LineFile]int32{}
+	var e dwarf.LineEntry
+	start := 0 // of the sequence
+	for {
+		switch err := r.Next(&e); {
+		case err == io.EOF:
+			t.rows = t.rows[:start] // a sequence without an end
+			t.sort()
+			return nil
+		case err != nil:
+			t.rows = t.rows[:start]
+			t.sort()
+			return err
+		case len(t.rows) >= maxRows:
+			t.rows = t.rows[:start]
+			t.sort()
+			return errRows
+		}
+		row := lineRow{addr: e.Address, file: t.file(files, e.File), line: int32(min(max(e.Line, 0), 1<<31-1))}
+		if e.EndSequence {
+			row.file, row.line = -1, 0
+		}
+		if n := len(t.rows); n > start && t.rows[n-1].addr == row.addr {
+			t.rows[n-1] = row // the last of several rows counts
+		} else {
+			t.rows = append(t.rows, row)
+		}
+		if e.EndSequence {
+			if !o.isCode(t.rows[start].addr) {
+				t.rows = t.rows[:start] // left out by the linker
+			}
+			start = len(t.rows)
+		}
+	}
+}
+
+// file returns the index of a file's name.
+func (t *lineTable) file(known map[*dwarf.LineFile]int32, f *dwarf.LineFile) int32 {
+	if f == nil {
+		return -1
+	}
+	i, ok := known[f]
+	if !ok {
+		i = int32(len(t.files))
+		known[f] = i
+		t.files = append(t.files, f.Name)
+	}
+	return i
+}
+
+// sort brings the rows in order. Within a sequence they are; sequences may be in
+// any order. Where one ends at the address at which another starts, the start
+// counts.
+func (t *lineTable) sort() {
+	slices.SortStableFunc(t.rows, func(a, b lineRow) int {
+		if c := compare(a.addr, b.addr); c != 0 {
+			return c
+		}
+		return truth(a.file >= 0) - truth(b.file >= 0)
+	})
+	kept := t.rows[:0]
+	for _, r := range t.rows {
+		if n := len(kept); n > 0 && kept[n-1].addr == r.addr {
+			kept[n-1] = r
+			continue
+		}
+		kept = append(kept, r)
+	}
+	t.rows = slices.Clip(kept)
+}
+
+// Line returns the source line of an address: of the innermost function, if
+// calls were inlined there. The file is "" where it is not known, and the line 0
+// where the code belongs to none.
+func (o *Object) Line(addr uint64) (file string, line int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	err := protect(func() error {
+		file, line = o.line(addr)
+		return nil
+	})
+	if err != nil {
+		return "", 0
+	}
+	return file, line
+}
+
+func (o *Object) line(addr uint64) (file string, line int) {
+	if u := o.debugInfo().unitAt(addr); u != nil {
+		return o.linesOf(u).lookup(addr)
+	}
+	return o.goLine(addr)
+}

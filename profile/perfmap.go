@@ -1,0 +1,79 @@
+package profile
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+)
+
+// perfMapName is where just-in-time compilers write the names of what they made
+// for a process.
+func perfMapName(pid int) string { return fmt.Sprintf("/tmp/perf-%d.map", pid) }
+
+// readPerfMap reads a perf map: lines of an address and a size in hexadecimal,
+// and a name that may contain blanks. Source: tools/perf/Documentation/
+// jit-interface.txt of Linux. Lines of another form are left out and counted;
+// the last one may be cut off.
+func readPerfMap(r io.Reader) (t *nameTable, odd int, err error) {
+	t = &nameTable{}
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, maxLine)
+	for s.Scan() {
+		start, size, name, ok := perfMapLine(s.Bytes())
+		if !ok {
+			odd++
+			continue
+		}
+		if !t.add(start, size, name) {
+			return nil, odd, fmt.Errorf("there are too many symbols")
+		}
+	}
+	t.settle()
+	return t, odd, s.Err()
+}
+
+func perfMapLine(line []byte) (start, size uint64, name []byte, ok bool) {
+	a, rest, ok1 := bytes.Cut(line, []byte(" "))
+	b, name, ok2 := bytes.Cut(rest, []byte(" "))
+	start, err1 := parseHex(a)
+	size, err2 := parseHex(b)
+	return start, size, name, ok1 && ok2 && err1 == nil && err2 == nil && len(name) > 0 && start+size >= start
+}
+
+// parseHex reads a hexadecimal number, with or without 0x.
+func parseHex(b []byte) (uint64, error) {
+	return strconv.ParseUint(string(bytes.TrimPrefix(b, []byte("0x"))), 16, 64)
+}
+
+func openPerfMap(path string) (*nameTable, string, error) {
+	if err := regular(path); err != nil {
+		return nil, "", err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	t, odd, err := readPerfMap(f)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, err)
+	}
+	note := ""
+	if odd > 0 {
+		note = fmt.Sprintf("%s: %d lines are no symbols", path, odd)
+	}
+	return t, note, nil
+}
+
+// regular says, as an error, if a path is not that of a regular file: opening
+// others may block or do things.
+func regular(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: is not a regular file", path)
+	}
+	return err
+}

@@ -1,0 +1,452 @@
+package profile
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"sort"
+)
+
+// Spaces are the address spaces of the processes of a recording, and the names
+// of their threads, over time.
+//
+// Events are handed in by methods that take the time first: nanoseconds of the
+// recording's clock. Where any of the records are without a time, as in old
+// recordings, it is to be a number that grows with the place in the file, for
+// all events and for what is asked. The order of events does not matter up to the next call of Settle, which brings them in order of
+// time and applies them. Find and Comm see what is settled, and may be asked
+// about any time in any order: a recording may be read once for its events, and
+// then for its samples by several goroutines at once.
+//
+// A mapping holds from its time on, and for times before it as far as nothing
+// else is known to have been mapped there. Memory is proportional to the number
+// of mappings that differ, and not to the length of the recording; see Forget.
+type Spaces struct {
+	// Late counts the events that were handed in after others of a later time had
+	// been settled. They apply from that later time on.
+	Late int
+
+	processes map[int]*process
+	kernel    process
+	comms     map[int][]comm
+	files     map[fileKey]*File
+	list      []*File
+	byName    map[string][]*File
+	buildIDs  map[string]string
+	pending   []event
+	version   uint32
+	settled   uint64
+	random    *rand.Rand
+	unmapped  *File // the kernel's code that no mapping was recorded of
+}
+
+// A process is the history of one address space.
+type process struct {
+	versions []version // by time; the first holds for all times before as well
+	exited   uint64    // when its last event was its end, otherwise 0
+}
+
+// A version is an address space from a time on.
+type version struct {
+	time uint64
+	root *node
+	id   uint32 // of the nodes that the version may change
+}
+
+// A comm is the name of a thread from a time on.
+type comm struct {
+	time uint64
+	name string
+}
+
+type fileKey struct {
+	name, buildID string
+	pid           int
+	kind          Kind
+}
+
+// An event is a change that was not applied yet.
+type event struct {
+	time  uint64
+	apply func(uint64)
+}
+
+// NewSpaces returns spaces in which nothing is mapped.
+func NewSpaces() *Spaces {
+	return &Spaces{
+		processes: map[int]*process{},
+		comms:     map[int][]comm{},
+		files:     map[fileKey]*File{},
+		byName:    map[string][]*File{},
+		buildIDs:  map[string]string{},
+		random:    rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		unmapped:  &File{Name: "[kernel]", Kind: KernelCode},
+	}
+}
+
+// BuildID says which build id a file has whose mappings do not state one, as
+// the table in the header of a recording does. It may come before or after the
+// mappings, and before the file's first use by a Symbolizer.
+func (s *Spaces) BuildID(file, id string) {
+	s.buildIDs[file] = id
+	for _, f := range s.byName[file] {
+		if f.BuildID != "" {
+			continue
+		}
+		f.BuildID = id
+		key := fileKey{name: f.Name, buildID: id, pid: f.PID, kind: f.Kind}
+		if s.files[key] == nil { // so that later mappings are of the same file
+			s.files[key] = f
+		}
+	}
+}
+
+// Files returns everything that was mapped, in the order of its first mapping.
+func (s *Spaces) Files() []*File { return s.list }
+
+// Map notes that memory was mapped. What was there before is no longer.
+func (s *Spaces) Map(time uint64, m Mapping) {
+	if m.Start+m.Len < m.Start { // the kernel's own may be said to go up to the end
+		m.Len = ^uint64(0) - m.Start
+	}
+	if m.Len == 0 {
+		return
+	}
+	file := s.file(m)
+	s.add(time, func(time uint64) { s.insert(time, m, file) })
+}
+
+// Fork notes that a process, or a thread of one, was created. A process starts
+// with a copy of its parent's memory. Events that a recorder makes up for
+// processes that were there before the recording (PERF_RECORD_MISC_FORK_EXEC)
+// are not to be handed in.
+func (s *Spaces) Fork(time uint64, pid, tid, parentPID, parentTID int) {
+	s.add(time, func(time uint64) {
+		if name := s.Comm(time, parentTID); name != "" {
+			s.rename(time, tid, name)
+		}
+		if pid != parentPID {
+			s.inherit(time, pid, parentPID)
+		}
+	})
+}
+
+// SetComm notes the name of a thread, and with exec that its process runs a new
+// program, so that nothing is mapped any more.
+func (s *Spaces) SetComm(time uint64, pid, tid int, name string, exec bool) {
+	s.add(time, func(time uint64) {
+		s.rename(time, tid, name)
+		if exec {
+			s.process(pid).begin(s, time, nil)
+		}
+	})
+}
+
+// Exit notes that a thread has ended.
+func (s *Spaces) Exit(time uint64, pid, tid int) {
+	s.add(time, func(time uint64) {
+		if p := s.processes[pid]; p != nil && pid == tid {
+			p.exited = max(time, 1)
+		}
+	})
+}
+
+// KernelSymbol notes that code was made in the kernel, such as a BPF program's,
+// or taken away again (PERF_RECORD_KSYMBOL).
+func (s *Spaces) KernelSymbol(time, addr, size uint64, name string, removed bool) {
+	m := Mapping{PID: KernelPID, Start: addr, Len: size, File: name}
+	if size == 0 || addr+size < addr {
+		return
+	}
+	if removed {
+		s.add(time, func(time uint64) { s.unmap(time, m) })
+		return
+	}
+	file := s.intern(fileKey{name: name, kind: KernelSym})
+	if file.ReferenceAddress == 0 {
+		file.ReferenceAddress = addr
+	}
+	s.add(time, func(time uint64) { s.insert(time, m, file) })
+}
+
+func (s *Spaces) add(time uint64, apply func(uint64)) {
+	s.pending = append(s.pending, event{time, apply})
+}
+
+// Settle applies the events that were handed in, in order of time.
+func (s *Spaces) Settle() {
+	slices.SortStableFunc(s.pending, func(a, b event) int { return cmp.Compare(a.time, b.time) })
+	for _, e := range s.pending {
+		if e.time < s.settled {
+			s.Late++
+		}
+		s.settled = max(s.settled, e.time)
+		e.apply(s.settled)
+	}
+	s.pending = s.pending[:0]
+}
+
+// Forget gives up what is needed for times before the given one only: earlier
+// versions, and processes that had ended. It keeps a recording that is read as
+// it comes in from filling the memory.
+func (s *Spaces) Forget(time uint64) {
+	for pid, p := range s.processes {
+		if p.exited != 0 && p.exited < time {
+			delete(s.processes, pid)
+			delete(s.comms, pid)
+			continue
+		}
+		p.versions = since(p.versions, time, func(v version) uint64 { return v.time })
+	}
+	for tid, c := range s.comms {
+		s.comms[tid] = since(c, time, func(c comm) uint64 { return c.time })
+	}
+}
+
+// since drops the entries that are replaced by others at or before a time.
+func since[T any](list []T, time uint64, of func(T) uint64) []T {
+	n := sort.Search(len(list), func(i int) bool { return of(list[i]) > time })
+	if n < 2 {
+		return list
+	}
+	return slices.Clone(list[n-1:])
+}
+
+// file returns the file of a mapping, which is made at its first mapping.
+func (s *Spaces) file(m Mapping) *File {
+	key := fileKey{name: m.File, buildID: m.BuildID, kind: kindOf(m)}
+	if key.buildID == "" {
+		key.buildID = s.buildIDs[m.File]
+	}
+	switch key.kind {
+	case PerfMap:
+		key.name, key.buildID, key.pid = perfMapName(m.PID), "", m.PID
+	case JITDump:
+		key.pid = m.PID
+	}
+	f := s.intern(key)
+	if key.kind == KernelCode && f.Reference == "" {
+		f.Reference, f.ReferenceAddress = reference(m)
+	}
+	return f
+}
+
+func (s *Spaces) intern(key fileKey) *File {
+	f, ok := s.files[key]
+	if !ok {
+		f = &File{Name: key.name, BuildID: key.buildID, Kind: key.kind, PID: key.pid}
+		s.files[key] = f
+		s.list = append(s.list, f)
+		s.byName[f.Name] = append(s.byName[f.Name], f)
+	}
+	return f
+}
+
+// process returns the address space of a process.
+func (s *Spaces) process(pid int) *process {
+	if pid == KernelPID {
+		return &s.kernel
+	}
+	p := s.processes[pid]
+	if p == nil {
+		p = &process{}
+		s.processes[pid] = p
+	}
+	return p
+}
+
+// insert applies a mapping.
+func (s *Spaces) insert(time uint64, m Mapping, file *File) {
+	p := s.process(m.PID)
+	p.exited = 0
+	n := &node{start: m.Start, end: m.Start + m.Len, offset: m.PgOff, file: file, priority: s.random.Uint32()}
+	if file.Kind.absolute() {
+		n.offset = m.Start
+	}
+	v := p.change(s, time, m.Start, n.end)
+	n.owner = v.id
+	v.root = v.root.replace(n, v.id)
+}
+
+// unmap applies the end of a mapping.
+func (s *Spaces) unmap(time uint64, m Mapping) {
+	v := s.process(m.PID).change(s, time, m.Start, m.Start+m.Len)
+	v.root = v.root.remove(m.Start, m.Start+m.Len, v.id)
+}
+
+// inherit gives a new process the memory of its parent.
+func (s *Spaces) inherit(time uint64, pid, parent int) {
+	from := s.process(parent)
+	var root *node
+	if n := len(from.versions); n > 0 {
+		root = from.versions[n-1].root
+		from.versions[n-1].id = s.newVersion() // the nodes are no longer its own
+	}
+	p := s.process(pid)
+	p.exited = 0
+	p.begin(s, time, root)
+}
+
+func (s *Spaces) newVersion() uint32 {
+	s.version++
+	return s.version
+}
+
+// change returns the version to change a range in: the current one if nothing is
+// mapped there yet, otherwise a new one.
+func (p *process) change(s *Spaces, time, start, end uint64) *version {
+	n := len(p.versions)
+	switch {
+	case n == 0:
+		p.begin(s, time, nil)
+	case p.versions[n-1].time < time && p.versions[n-1].root.overlaps(start, end):
+		p.begin(s, time, p.versions[n-1].root)
+	}
+	return &p.versions[len(p.versions)-1]
+}
+
+// begin starts a version.
+func (p *process) begin(s *Spaces, time uint64, root *node) {
+	v := version{time: time, root: root, id: s.newVersion()}
+	if n := len(p.versions); n > 0 && p.versions[n-1].time == time {
+		p.versions[n-1] = v
+		return
+	}
+	p.versions = append(p.versions, v)
+}
+
+// at returns the address space at a time.
+func (p *process) at(time uint64) *node {
+	if p == nil {
+		return nil
+	}
+	v := p.versions
+	switch n := len(v); {
+	case n == 0:
+		return nil
+	case n == 1 || v[n-1].time <= time:
+		return v[n-1].root
+	}
+	i := sort.Search(len(v), func(i int) bool { return v[i].time > time })
+	return v[max(i-1, 0)].root
+}
+
+func (s *Spaces) rename(time uint64, tid int, name string) {
+	list := s.comms[tid]
+	n := len(list)
+	switch {
+	case n > 0 && list[n-1].time == time:
+		list[n-1].name = name
+		return
+	case n > 0 && list[n-1].name == name:
+		return
+	}
+	s.comms[tid] = append(list, comm{time, name})
+}
+
+// Comm returns the name of a thread at a time, or "" if it is not known. Thread
+// 0 is what runs where there is nothing to do, and has the kernel's name for it.
+func (s *Spaces) Comm(time uint64, tid int) string {
+	if tid == 0 {
+		return "swapper"
+	}
+	list := s.comms[tid]
+	i := sort.Search(len(list), func(i int) bool { return list[i].time > time })
+	if len(list) == 0 {
+		return ""
+	}
+	return list[max(i-1, 0)].name
+}
+
+// Find returns the place of an address that a process was at. Addresses in the
+// kernel are places in a file [kernel] where no mapping was recorded, as is so
+// for users whom the kernel does not tell its addresses.
+func (s *Spaces) Find(time uint64, pid int, addr uint64, mode Mode) Place {
+	switch mode {
+	case User:
+		return placeIn(s.processes[pid].at(time).find(addr), nil, addr)
+	case Kernel:
+		return placeIn(s.kernel.at(time).find(addr), s.unmapped, addr)
+	case AnyMode:
+		if n := s.processes[pid].at(time).find(addr); n != nil {
+			return placeIn(n, nil, addr)
+		}
+		return placeIn(s.kernel.at(time).find(addr), nil, addr)
+	}
+	return Place{Offset: addr}
+}
+
+// placeIn returns the place of an address in a mapping, or in otherwise if there
+// is none.
+func placeIn(n *node, otherwise *File, addr uint64) Place {
+	if n == nil {
+		return Place{File: otherwise, Offset: addr}
+	}
+	return Place{File: n.file, Offset: n.offset + (addr - n.start)}
+}
+
+// A Cursor finds places for one goroutine. It remembers where it last was, and
+// so is faster where one address is near the one before. It must not be used
+// across calls of Settle or Forget.
+type Cursor struct {
+	spaces  *Spaces
+	valid   bool
+	pid     int
+	process *process // nil: nothing is mapped
+	user    *node
+	kernel  *node
+	from    uint64 // the times that user and kernel hold for
+	to      uint64
+}
+
+// Cursor returns a new cursor.
+func (s *Spaces) Cursor() *Cursor { return &Cursor{spaces: s} }
+
+// Find is like that of Spaces.
+func (c *Cursor) Find(time uint64, pid int, addr uint64, mode Mode) Place {
+	if mode != User && mode != Kernel {
+		return c.spaces.Find(time, pid, addr, mode)
+	}
+	if !c.valid || pid != c.pid || time < c.from || time >= c.to {
+		c.move(time, pid)
+	}
+	last, p, otherwise := &c.user, c.process, (*File)(nil)
+	if mode == Kernel {
+		last, p, otherwise = &c.kernel, &c.spaces.kernel, c.spaces.unmapped
+	}
+	n := *last
+	if n == nil || addr < n.start || addr >= n.end {
+		if n = p.at(time).find(addr); n != nil {
+			*last = n
+		}
+	}
+	return placeIn(n, otherwise, addr)
+}
+
+// move goes to a process and a time, and notes how long nothing changes there.
+func (c *Cursor) move(time uint64, pid int) {
+	c.valid, c.pid, c.user, c.kernel = true, pid, nil, nil
+	c.process = c.spaces.processes[pid]
+	c.from, c.to = 0, ^uint64(0)
+	for _, p := range []*process{c.process, &c.spaces.kernel} {
+		from, to := p.during(time)
+		c.from, c.to = max(c.from, from), min(c.to, to)
+	}
+}
+
+// during returns the times around one in which an address space is the same.
+func (p *process) during(time uint64) (from, to uint64) {
+	if p == nil {
+		return 0, ^uint64(0)
+	}
+	v := p.versions
+	i := max(1, sort.Search(len(v), func(i int) bool { return v[i].time > time }))
+	from, to = 0, ^uint64(0)
+	if i > 1 {
+		from = v[i-1].time
+	}
+	if i < len(v) {
+		to = v[i].time
+	}
+	return from, to
+}

@@ -1,0 +1,330 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/cyclestack/cyclestack/profile/object"
+)
+
+// Config says where a Symbolizer finds the files that were mapped.
+type Config struct {
+	// Root is put in front of the paths of programs, debug files and lists of
+	// symbols: the root of the system that the recording is from (--sysroot,
+	// perf's --symfs). Empty: this system.
+	Root string
+	// Debug are directories of separate debug files, under Root. nil:
+	// /usr/lib/debug.
+	Debug []string
+	// BuildIDCache is perf's directory of copies of what it recorded. Empty:
+	// ~/.debug, or none with a Root.
+	BuildIDCache string
+	// Vmlinux is the kernel with its symbols, and Kallsyms a copy of
+	// /proc/kallsyms of the run that was recorded. Empty: found by build id, or
+	// this system's if it is the kernel that was recorded.
+	Vmlinux, Kallsyms string
+	// Parameters says that demangled names have their parameters.
+	Parameters bool
+	// Cache is how many bytes of line tables and inlined calls are kept for each
+	// file. 0: 64 MiB.
+	Cache int
+}
+
+// A Symbolizer says what is at places. It opens files when it is first asked
+// about them. Its methods may be used concurrently.
+type Symbolizer struct {
+	config Config
+
+	mu        sync.Mutex
+	images    map[*File]*image
+	kallsyms  map[string]*nameTable // by path: all modules are in one list
+	demangled map[string]string
+}
+
+// A Function is a function of a file. There is one value for each, so that
+// functions can be compared and counted by their address.
+type Function struct {
+	File *File
+	// Symbol is the name in the symbol table; "" stands for all code of the file
+	// that no function is known for. File is nil for code that is in no file.
+	Symbol string
+	// Name is the demangled name, or "".
+	Name string
+	// Addr and Size are where the function is in the object file, as objdump shows
+	// it; for kernels and code made at run time, in memory.
+	Addr, Size uint64
+
+	start uint64 // the place of Addr
+}
+
+// A Frame is a function and a line; see object.Frame. Func is demangled.
+type Frame = object.Frame
+
+// A Status says what was found for a file.
+type Status struct {
+	Path      string // of the file that symbols are from, "" if there is none
+	DebugPath string // of the separate debug file, or ""
+	// Verified says that the build id of the recording and that of the file agree.
+	// Without one in the recording the file may be another one by now.
+	Verified bool
+	Err      error    // why nothing was found
+	Notes    []string // why there is less than there could be
+}
+
+// ErrNoFile is the error of a place in no file.
+var ErrNoFile = errors.New("nothing was mapped at this address")
+
+// NewSymbolizer returns a symbolizer.
+func NewSymbolizer(c Config) *Symbolizer {
+	return &Symbolizer{config: c.withDefaults(), images: map[*File]*image{}, kallsyms: map[string]*nameTable{}, demangled: map[string]string{}}
+}
+
+// Close gives up all files.
+func (y *Symbolizer) Close() error {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	var errs []error
+	for _, im := range y.images {
+		if im.object != nil {
+			errs = append(errs, im.object.Close())
+		}
+	}
+	clear(y.images)
+	return errors.Join(errs...)
+}
+
+// Function returns the function at a place. It is never nil.
+func (y *Symbolizer) Function(p Place) *Function {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	im := y.image(p.File)
+	start, ok := im.start(p)
+	if !ok {
+		return &im.unknown
+	}
+	f := im.functions[start]
+	if f == nil {
+		s, _ := im.symbol(p)
+		f = &Function{File: p.File, Symbol: s.Name, Name: y.demangle(s.Name), Addr: s.Addr, Size: s.Size, start: start}
+		im.functions[start] = f
+	}
+	return f
+}
+
+// Frames returns the functions and lines at a place, the innermost first: the
+// calls that were inlined there and the function around them. It is empty where
+// nothing is known.
+func (y *Symbolizer) Frames(p Place) []Frame {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	frames := y.image(p.File).frames(p)
+	for i := range frames {
+		frames[i].Func = y.demangle(frames[i].Func)
+	}
+	return frames
+}
+
+// Line returns the source line of a place, of the innermost inlined call; "" and
+// 0 if it is not known.
+func (y *Symbolizer) Line(p Place) (file string, line int) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.image(p.File).line(p)
+}
+
+// Addr returns the address of a place in its object file, as objdump and
+// Function.Addr have it. For files that cannot be read it is the offset.
+func (y *Symbolizer) Addr(p Place) uint64 {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.image(p.File).addr(p)
+}
+
+// Status says what was found for a file.
+func (y *Symbolizer) Status(f *File) Status {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	im := y.image(f)
+	s := im.status
+	if im.object != nil {
+		s.Notes = append(slices.Clone(s.Notes), im.object.Notes()...)
+	}
+	return s
+}
+
+// Lookup returns the functions of a file with a name, in its symbol table or
+// demangled with or without parameters.
+func (y *Symbolizer) Lookup(f *File, name string) ([]*Function, error) {
+	y.mu.Lock()
+	im := y.image(f)
+	y.mu.Unlock()
+	var places []Place
+	switch {
+	case im.object != nil:
+		symbols, err := im.object.Lookup(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range symbols {
+			if offset, ok := im.place(s.Addr); ok {
+				places = append(places, Place{f, offset})
+			}
+		}
+	case im.table != nil:
+		for i := range im.table.ranges {
+			if s := im.table.symbol(i); s.Name == name || object.Demangle(s.Name, false) == name {
+				places = append(places, Place{f, s.Addr + im.shift})
+			}
+		}
+	case im.dump != nil:
+		for _, c := range im.dump.Codes {
+			if c.Name == name {
+				places = append(places, Place{f, c.Offset})
+			}
+		}
+	default:
+		return nil, im.status.Err
+	}
+	var list []*Function
+	for _, p := range places {
+		list = append(list, y.Function(p))
+	}
+	return list, nil
+}
+
+// maxDemangled bounds the names that are remembered.
+const maxDemangled = 1 << 18
+
+func (y *Symbolizer) demangle(name string) string {
+	if len(name) < 2 || name[0] != '_' {
+		return name
+	}
+	if d, ok := y.demangled[name]; ok {
+		return d
+	}
+	if len(y.demangled) >= maxDemangled {
+		clear(y.demangled)
+	}
+	d := object.Demangle(name, y.config.Parameters)
+	y.demangled[name] = d
+	return d
+}
+
+// image returns what was found for a file, which is looked for once.
+func (y *Symbolizer) image(f *File) *image {
+	im := y.images[f]
+	if im == nil {
+		im = y.open(f)
+		im.functions = map[uint64]*Function{}
+		im.unknown.File = f
+		y.images[f] = im
+	}
+	return im
+}
+
+// An image is what was found for a file: one of object, table and dump, or none.
+type image struct {
+	object *object.Object
+	table  *nameTable // by address in the run
+	dump   *Jitdump
+	path   string // of the dump
+	// shift is the address in the run less that in the object or table, for files
+	// whose places are addresses.
+	shift    uint64
+	absolute bool
+	name     string // of a KernelSym, all of which is one symbol
+	base     uint64 // of a KernelSym
+
+	status    Status
+	functions map[uint64]*Function // by start
+	unknown   Function
+}
+
+// addr returns the address in the object.
+func (im *image) addr(p Place) uint64 {
+	switch {
+	case im.absolute:
+		return p.Offset - im.shift
+	case im.object != nil:
+		if addr, ok := im.object.Addr(p.Offset); ok {
+			return addr
+		}
+	case im.dump != nil:
+		if c, ok := im.dump.codeAt(p.Offset); ok {
+			return c.Addr + (p.Offset - c.Offset)
+		}
+	}
+	return p.Offset
+}
+
+// place is the reverse of addr.
+func (im *image) place(addr uint64) (uint64, bool) {
+	switch {
+	case im.absolute:
+		return addr + im.shift, true
+	case im.object != nil:
+		return im.object.Offset(addr)
+	}
+	return addr, true
+}
+
+// start returns the place where the function starts that a place is in.
+func (im *image) start(p Place) (uint64, bool) {
+	if im.object != nil {
+		addr := im.addr(p)
+		start, _, ok := im.object.Extent(addr)
+		return p.Offset - (addr - start), ok
+	}
+	s, ok := im.symbol(p)
+	return p.Offset - (im.addr(p) - s.Addr), ok
+}
+
+func (im *image) symbol(p Place) (object.Symbol, bool) {
+	switch {
+	case im.object != nil:
+		return im.object.Symbol(im.addr(p))
+	case im.table != nil:
+		return im.table.find(im.addr(p))
+	case im.dump != nil:
+		c, ok := im.dump.codeAt(p.Offset)
+		if !ok {
+			return object.Symbol{}, false
+		}
+		return object.Symbol{Name: c.Name, Addr: c.Addr, Size: c.Size}, true
+	case im.name != "":
+		return object.Symbol{Name: im.name, Addr: im.base}, true
+	}
+	return object.Symbol{}, false
+}
+
+func (im *image) frames(p Place) []object.Frame {
+	switch {
+	case im.object != nil:
+		return im.object.Frames(im.addr(p))
+	case im.dump != nil:
+		return im.dump.frames(p.Offset)
+	}
+	if s, ok := im.symbol(p); ok {
+		return []object.Frame{{Func: s.Name}}
+	}
+	return nil
+}
+
+func (im *image) line(p Place) (file string, line int) {
+	switch {
+	case im.object != nil:
+		return im.object.Line(im.addr(p))
+	case im.dump != nil:
+		if frames := im.dump.frames(p.Offset); len(frames) > 0 {
+			return frames[0].File, frames[0].Line
+		}
+	}
+	return "", 0
+}
+
+// missing is an image of which nothing was found.
+func missing(format string, args ...any) *image {
+	return &image{status: Status{Err: fmt.Errorf(format, args...)}}
+}

@@ -1,0 +1,276 @@
+package perfdata
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Options are how a file is read.
+type Options struct {
+	Buffer int // bytes that are read at a time; 0 is 256 KiB
+
+	// Hold is how long a stream can be, in bytes, to be held in memory if it is
+	// no pipe: what such a file says of events and the machine lies behind its
+	// data, and of a longer stream is not known before the last record. 0 is 32
+	// MiB, and less is none at all.
+	Hold int
+
+	// Parts are the other files of a directory whose head the reader is for,
+	// as OpenDir finds them. Their records follow those of the head, one file
+	// after the other.
+	Parts []Part
+}
+
+const (
+	defaultBuffer = 256 << 10
+	minBuffer     = 64 << 10 // the largest record
+	defaultHold   = 32 << 20
+)
+
+// A Reader walks the records of a file in file order. It keeps everything that
+// it creates: a record is valid until the next call of Next. Its memory does not
+// grow with the length of the file.
+type Reader struct {
+	name   string
+	in     *input
+	header fileHeader
+	d      *decoder
+	win    window
+	bound  int64  // where the data ends; -1 if the file does not say
+	parts  []Part // that come next
+
+	features Features
+	complete bool // the header's sections are there
+	dirty    bool // names of events are not up to date
+
+	unpack *unpacker
+	packed int64      // offset of the record that is being unpacked
+	joined int        // bytes that are left of COMPRESSED2 records that were joined
+	join   bool       // the record is one of them
+	pass   uint64     // bytes that follow the record without being one
+	after  RecordType // that record's type, if they are told of
+
+	recs   records
+	rec    Record
+	stats  Stats
+	tally  tally
+	types  map[uint64]string // names of events in old files, by their config
+	texts  int               // bytes of names that records brought
+	cpus   int               // processors of events that records brought
+	err    error
+	failed bool // err is the input's, not what it holds
+	done   bool
+}
+
+// NewReader returns a reader of the file that src holds, and reads what precedes
+// the data. The name is for messages. If src is an io.ReaderAt and io.Seeker, as
+// *os.File and *bytes.Reader are, and can seek, it is read from its beginning
+// whatever its position; otherwise as a stream (see [Options.Hold]). Files that were
+// compressed as a whole by gzip or zstd are streams.
+func NewReader(src io.Reader, name string, opts Options) (*Reader, error) {
+	r := &Reader{name: name, d: &decoder{}, dirty: true}
+	r.stats.Truncated = -1
+	var err error
+	if r.in, err = openInput(src); err != nil {
+		return nil, r.fail(0, "", err)
+	}
+	if err := r.readHeader(opts); err != nil {
+		r.Close()
+		return nil, err
+	}
+	if r.in.at != nil && !r.header.pipe {
+		r.readFeatures()
+	}
+	r.openData(opts)
+	r.parts = opts.Parts
+	return r, nil
+}
+
+func (r *Reader) openData(opts Options) {
+	data := r.header.data
+	r.bound = int64(data.end())
+	n := int64(data.size)
+	if r.header.pipe || data.size == 0 && !r.complete {
+		// Perf writes the size when it ends. A process that was killed leaves
+		// what it had written by then.
+		r.stats.Unterminated = !r.header.pipe
+		r.bound, n = -1, -1
+	}
+	buffer := opts.Buffer
+	if buffer <= 0 {
+		buffer = defaultBuffer
+	}
+	r.win = window{r: r.in.from(int64(data.off), n), buf: make([]byte, max(buffer, minBuffer)), base: int64(data.off)}
+}
+
+// fail makes an Error.
+func (r *Reader) fail(off int64, msg string, err error) *Error {
+	if err != nil {
+		if msg != "" {
+			msg += ": "
+		}
+		msg += strings.ReplaceAll(err.Error(), "\n", " ")
+	}
+	return &Error{File: r.name, Offset: off, Msg: msg, Err: err}
+}
+
+// failShort says that a piece of the file is not there.
+func (r *Reader) failShort(off uint64, what string, err error) *Error {
+	if err != nil {
+		return r.fail(int64(off), what+" "+err.Error(), nil)
+	}
+	return r.fail(int64(off), what+" lies behind the end of the file", nil)
+}
+
+// Close frees what the reader holds. It does not close the file. Next does it at
+// the end of the data.
+func (r *Reader) Close() {
+	r.done = true
+	if r.unpack != nil {
+		r.unpack.stop()
+	}
+	if r.in != nil && r.in.close != nil {
+		r.in.close()
+		r.in.close = nil
+	}
+}
+
+// Err returns the error that ended the reading: nil at the end of the data, and
+// also if the file ends inside a record ([Stats.Truncated]).
+func (r *Reader) Err() error { return r.err }
+
+// Record returns the current record, which is valid until the next call of Next.
+func (r *Reader) Record() Record { return r.rec }
+
+// Version returns the version of the header, 1 or 2.
+func (r *Reader) Version() int { return r.header.version }
+
+// Pipe reports whether the file is what perf wrote into a pipe.
+func (r *Reader) Pipe() bool { return r.header.pipe }
+
+// BigEndian reports whether a big-endian machine wrote the file.
+func (r *Reader) BigEndian() bool { return r.d.big }
+
+// Features returns what the header says of the machine and the recording. Of a
+// pipe they grow with the records; of a long stream that is none, they are there
+// after the last record.
+func (r *Reader) Features() *Features { return &r.features }
+
+// Events returns what was opened, in the order of the file. Those of a pipe grow
+// with the records. Names are perf's where the file has them, else spelled by
+// the encoding as perf would: cycles:u, cpu/config=0x1a8,config1=0x3/, r1a8. Of
+// a long stream that is no pipe, perf's names are there after the last record.
+func (r *Reader) Events() []*Event {
+	r.settle()
+	return r.d.events
+}
+
+// EventByID returns the event that an id stands for, nil if it is no event's.
+func (r *Reader) EventByID(id uint64) *Event {
+	if in := r.d.instance(id); in != nil {
+		return in.event
+	}
+	return nil
+}
+
+// Instance returns the event that an id stands for, nil if it is no event's, and
+// the processor and thread that it was opened on: -1 for any, or if the file
+// does not say.
+func (r *Reader) Instance(id uint64) (e *Event, cpu, tid int) {
+	if in := r.d.instance(id); in != nil {
+		return in.event, in.cpu, in.tid
+	}
+	return nil, -1, -1
+}
+
+// Next advances to the next record. It returns false at the end of the data and
+// at an error. COMPRESSED records are not seen: what is in them is.
+func (r *Reader) Next() bool {
+	for !r.done {
+		raw, off := r.fetch()
+		if raw == nil {
+			break
+		}
+		if rec := r.decode(raw, off); rec != nil {
+			r.rec = rec
+			return true
+		}
+	}
+	if !r.done {
+		r.finish()
+	}
+	r.rec = nil
+	return false
+}
+
+// decode makes a Record of a record, and takes in what it tells of others. It
+// returns nil if the record is only a container.
+func (r *Reader) decode(raw []byte, off int64) Record {
+	h := Header{RecordType(get32(raw, r.d.big)), Misc(get16(raw[4:], r.d.big)), off, raw, r.d}
+	r.tally.add(h.Type)
+	if h.Type == RecordSample {
+		return r.decodeSample(h)
+	}
+	c := &cursor{b: raw[8:], big: r.d.big}
+	var rec Record
+	switch h.Type {
+	case RecordCompressed, RecordCompressed2:
+		r.unpackRecord(h, c)
+		return nil
+	case RecordHeaderAttr:
+		rec = r.takeAttr(h, c)
+	case RecordEventUpdate:
+		rec = r.takeUpdate(h, c)
+	case RecordHeaderFeature:
+		rec = r.takeFeature(h, c)
+	default:
+		if rec = r.recs.kernelRecord(h, c); rec == nil {
+			rec = r.recs.perfRecord(h, c)
+		}
+	}
+	switch {
+	case rec == nil:
+		return r.raw(h, "")
+	case c.short:
+		return r.raw(h, "it is too short for what it should hold")
+	}
+	r.account(rec)
+	return rec
+}
+
+func (r *Reader) decodeSample(h Header) Record {
+	if r.dirty {
+		r.settle()
+	}
+	s := &r.recs.sample
+	body := h.raw[8:]
+	e := r.d.sampleEvent(body)
+	if e == nil {
+		r.stats.Orphans++
+		return r.raw(h, "its id is no event's")
+	}
+	s.Header = h
+	if !s.reset(e, body, r.d.big) {
+		return r.raw(h, fmt.Sprintf("it is too short for what %q samples (%v)", e.Name, e.SampleType))
+	}
+	r.stats.Samples++
+	return s
+}
+
+// raw returns a record as it is.
+func (r *Reader) raw(h Header, why string) Record {
+	switch {
+	case why != "":
+		r.stats.Malformed++
+		r.note(h.Offset, fmt.Sprintf("a record (%v, %d bytes): %s", h.Type, len(h.raw), why))
+	case !h.Type.known():
+		r.stats.Unknown++
+	}
+	r.recs.raw = Raw{h, why}
+	return &r.recs.raw
+}
+
+// known reports whether the type is one that perf has; not all of them are
+// decoded.
+func (t RecordType) known() bool { return int64(t) < int64(len(recordNames)) && recordNames[t] != "" }

@@ -1,0 +1,24 @@
+package perfevent
+
+// An Event is one that the kernel is asked to count.
+type Event struct {
+	Name  string // as tables call it (counts.Column.Event); the plan's name for it
+	PMU   *PMU   // nil for generic and software events
+	Alike []*PMU // further PMUs of the same kind, on which it is counted, too, and summed: uncore_imc_1, … beside uncore_imc_0
+	Attr  Attr
+	Scale float64 // by which a raw count is multiplied (…events/NAME.scale); 0 is 1
+	Unit  string  // of the scaled count: "ns", "Joules"; "" for a plain count
+
+	tool toolKind
+}
+
+// A toolKind is what an event counts for which the kernel has no counter and
+// perf neither.
+type toolKind uint8
+
+const (
+	noTool      toolKind = iota
+	elapsedTime          // duration_time
+	userTime             // user_time, of a command that has ended
+	systemTime           // system_time
+)

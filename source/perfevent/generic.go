@@ -1,0 +1,96 @@
+package perfevent
+
+import (
+	"strings"
+	"sync"
+)
+
+// A genericEvent is one that the kernel has under one name on every machine.
+type genericEvent struct {
+	typ    uint32
+	config uint64
+	unit   string
+}
+
+// generic returns the events that the kernel has under one name on every
+// machine, by the names that perf has for them: include/uapi/linux/perf_event.h
+// and perf-list(1). Names of cache events are in lower case.
+var generic = sync.OnceValue(func() map[string]genericEvent {
+	m := map[string]genericEvent{}
+	for i, names := range []string{
+		"cycles cpu-cycles", "instructions", "cache-references", "cache-misses", "branches branch-instructions",
+		"branch-misses", "bus-cycles", "stalled-cycles-frontend idle-cycles-frontend",
+		"stalled-cycles-backend idle-cycles-backend", "ref-cycles",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			m[name] = genericEvent{typ: typeHardware, config: uint64(i)}
+		}
+	}
+	for i, names := range []string{
+		"cpu-clock", "task-clock", "page-faults faults", "context-switches cs", "cpu-migrations migrations",
+		"minor-faults", "major-faults", "alignment-faults", "emulation-faults", "dummy", "bpf-output", "cgroup-switches",
+	} {
+		e := genericEvent{typ: typeSoftware, config: uint64(i)}
+		if i <= softwareTaskClock {
+			e.unit = "ns"
+		}
+		for name := range strings.FieldsSeq(names) {
+			m[name] = e
+		}
+	}
+	return m
+})
+
+// The parts of the names of cache events, each in the order of the kernel's
+// numbers for them.
+var (
+	cacheNames = [][]string{
+		{"l1-dcache", "l1-d", "l1d", "l1-data"}, {"l1-icache", "l1-i", "l1i", "l1-instruction"}, {"llc", "l2"},
+		{"dtlb", "d-tlb", "data-tlb"}, {"itlb", "i-tlb", "instruction-tlb"}, {"branch", "branches", "bpu", "btb", "bpc"}, {"node"},
+	}
+	cacheOps = [][]string{
+		{"load", "loads", "read"}, {"store", "stores", "write"},
+		{"prefetch", "prefetches", "speculative-read", "speculative-load"},
+	}
+	cacheResults = [][]string{{"refs", "reference", "ops", "access"}, {"misses", "miss"}}
+)
+
+// cacheEvent returns the configuration of a cache event by its name: the cache
+// and then, in any order, the operation (a load if there is none) and the
+// result (an access if there is none).
+func cacheEvent(name string) (config uint64, ok bool) {
+	cache, rest, ok := cutAny(strings.ToLower(name), cacheNames)
+	if !ok {
+		return 0, false
+	}
+	op, result := -1, -1
+	for rest != "" {
+		rest = rest[1:] // the hyphen
+		if n, after, ok := cutAny(rest, cacheOps); ok && op < 0 {
+			op, rest = n, after
+		} else if n, after, ok := cutAny(rest, cacheResults); ok && result < 0 {
+			result, rest = n, after
+		} else {
+			return 0, false
+		}
+	}
+	if op < 0 && result < 0 {
+		return 0, false
+	}
+	return uint64(cache | max(op, 0)<<8 | max(result, 0)<<16), true
+}
+
+// cutAny cuts off the longest of some words at whose end a name ends or has a
+// hyphen, and returns the number of the word's set.
+func cutAny(name string, sets [][]string) (set int, rest string, ok bool) {
+	longest := 0
+	for i, words := range sets {
+		for _, w := range words {
+			after, has := strings.CutPrefix(name, w)
+			if has && len(w) > longest && (after == "" || after[0] == '-') {
+				set, rest, longest = i, after, len(w)
+			}
+		}
+	}
+	return set, rest, longest > 0
+}

@@ -1,0 +1,373 @@
+package perfevent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// A place is where a team is opened: on a task, on a processor, or on a task
+// while it is on a processor.
+type place struct {
+	pid   int // -1 is any; a file descriptor with FlagCgroup
+	cpu   int // -1 is any
+	flags uintptr
+	scope int
+}
+
+// A set is the events of a team, or those of them that go together, as opened
+// in one place.
+type set struct {
+	place
+	team   *team    // nil for a clock
+	events []opened // the leader first
+	leader int      // its file descriptor
+	pinned bool
+	clocks []int // indexes of sets whose counts say how long this one could count; nil: the kernel's time enabled
+	copies []set // further turns of the same events
+
+	enabled, running uint64 // as last read
+}
+
+// opened is an event of a set.
+type opened struct {
+	*member
+	fd   int
+	id   uint64
+	last uint64 // as last read
+}
+
+// A refusal is an event that the kernel does not open in a place.
+type refusal struct {
+	column, scope int
+	state         counts.State
+}
+
+// An opener opens teams in places.
+type opener struct {
+	sys    *System
+	scheme *scheme // whose columns change their groups where a team does not fit
+	notes  *notes
+	common Attr // what all attributes have in common
+
+	sets     []set
+	refusals []refusal
+	known    map[refusal]bool
+	clocks   map[[2]int]int // sets that measure the time of a task on a processor
+
+	wide     bool // processors are counted, not tasks
+	cgroups  bool // cgroups are counted
+	userOnly bool // the kernel may not be counted
+	why      []reason
+}
+
+// A reason is an error and the events that it kept from being opened.
+type reason struct {
+	errno  unix.Errno
+	events []string
+}
+
+func newOpener(sys *System, c *scheme, n *notes, common Attr) *opener {
+	common.ReadFormat = formatEnabled | formatRunning | formatID
+	if hasFormatLost() {
+		common.ReadFormat |= formatLost
+	}
+	return &opener{sys: sys, scheme: c, notes: n, common: common, known: map[refusal]bool{}, clocks: map[[2]int]int{}}
+}
+
+// errGone says that a task has ended.
+var errGone = errors.New("the task has ended")
+
+// open opens a team in a place. What the kernel refuses is noted and is no
+// error; the error is errGone if the task is no more, and otherwise that
+// nothing more can be opened.
+func (o *opener) open(t *team, p place, clocks []int) error {
+	var sets []set
+	for i := range t.events {
+		var err error
+		if sets, err = o.join(sets, &t.events[i], p); err != nil {
+			closeSets(sets)
+			return err
+		}
+	}
+	for i := range sets {
+		sets[i].team, sets[i].clocks = t, clocks
+		if i > 0 {
+			o.apart(t, &sets[i])
+		}
+	}
+	o.sets = append(o.sets, sets...)
+	return nil
+}
+
+// copy opens a further turn of a team in all places where it was opened since
+// the set of an index. Of events that are open there is nothing new to say when
+// the kernel refuses them another time: they take fewer turns.
+func (o *opener) copy(t *team, since int) {
+	for i := since; i < len(o.sets); i++ {
+		s := &o.sets[i]
+		if s.team != t {
+			continue
+		}
+		again := set{place: s.place, leader: -1}
+		for _, e := range s.events {
+			e, errno := o.event(e.member, s.place, again.leader)
+			if errno != 0 {
+				closeSets([]set{again})
+				o.notes.add("group %d takes fewer turns than planned: %v", t.group+1, errno)
+				return
+			}
+			if again.leader < 0 {
+				again.leader = e.fd
+			}
+			again.events = append(again.events, e)
+		}
+		s.copies = append(s.copies, again)
+	}
+}
+
+// apart notes that some of a team's events could not be opened in the group of
+// the others. Their columns get a group of their own.
+func (o *opener) apart(t *team, s *set) {
+	columns := o.scheme.columns
+	first := s.events[0].column
+	if t.group < 0 || columns[first].Group != t.group+1 {
+		return // it is known from another place
+	}
+	o.scheme.groups++
+	var names []string
+	for _, e := range s.events {
+		columns[e.column].Group = o.scheme.groups
+		names = append(names, columns[e.column].Event)
+	}
+	o.notes.add("group %d does not fit on the counters: %s counted apart from the others", t.group+1, some(names))
+}
+
+// join opens an event in the first of some sets whose group takes it, else by
+// itself.
+func (o *opener) join(sets []set, m *member, p place) ([]set, error) {
+	for i := range sets {
+		e, errno := o.event(m, p, sets[i].leader)
+		if errno == 0 {
+			sets[i].events = append(sets[i].events, e)
+			return sets, nil
+		}
+		if errno != unix.EINVAL && errno != unix.ENOSPC && errno != unix.EAGAIN {
+			return sets, o.refuse(m, p, errno)
+		}
+	}
+	e, errno := o.event(m, p, -1)
+	if errno != 0 {
+		return sets, o.refuse(m, p, errno)
+	}
+	return append(sets, set{place: p, leader: e.fd, pinned: m.attr.Pinned || o.common.Pinned, events: []opened{e}}), nil
+}
+
+// event opens one event, if need be without the kernel's part.
+func (o *opener) event(m *member, p place, group int) (opened, unix.Errno) {
+	a := o.attr(m, group < 0)
+	fd, errno := o.retry(&a, p, group)
+	if (errno == unix.EACCES || errno == unix.EPERM) && !a.ExcludeKernel && !a.ExcludeUser {
+		a.ExcludeKernel, a.ExcludeHV = true, true
+		var second unix.Errno
+		if fd, second = o.retry(&a, p, group); second == 0 {
+			errno = 0
+			o.userOnly = true
+			o.notes.add("only user mode is counted: the kernel's part needs kernel.perf_event_paranoid at 1 or less (it is %s) or CAP_PERFMON", o.paranoid())
+		}
+	}
+	if errno != 0 {
+		return opened{}, errno
+	}
+	id, err := identify(fd)
+	if err != nil {
+		unix.Close(fd)
+		return opened{}, unix.EINVAL
+	}
+	return opened{member: m, fd: fd, id: id}, 0
+}
+
+// attr returns the attributes with which an event is opened.
+func (o *opener) attr(m *member, leader bool) Attr {
+	a := m.attr
+	a.ReadFormat, a.Inherit = o.common.ReadFormat, o.common.Inherit
+	if leader {
+		// The others follow their leader, and it alone reads all: so each can
+		// still be read by itself if the group should fall apart.
+		a.ReadFormat |= formatGroup
+		a.Disabled, a.EnableOnExec = o.common.Disabled, o.common.EnableOnExec
+		a.Pinned = a.Pinned || o.common.Pinned
+	} else {
+		a.Pinned, a.Exclusive = false, false // the leader's
+	}
+	if o.userOnly && !a.ExcludeUser {
+		a.ExcludeKernel, a.ExcludeHV = true, true
+	}
+	return a
+}
+
+// retry opens an event, after raising the limit of open files if it is met.
+func (o *opener) retry(a *Attr, p place, group int) (int, unix.Errno) {
+	fd, err := OpenEvent(a, p.pid, p.cpu, group, p.flags)
+	if err == unix.EMFILE && raiseFiles() {
+		fd, err = OpenEvent(a, p.pid, p.cpu, group, p.flags)
+	}
+	if errno, ok := err.(unix.Errno); ok {
+		return -1, errno
+	}
+	return fd, 0
+}
+
+// refuse decides what an error of perf_event_open means: the end of a task,
+// the end of all opening, or that this event is not counted here.
+func (o *opener) refuse(m *member, p place, errno unix.Errno) error {
+	switch errno {
+	case unix.ESRCH:
+		return errGone
+	case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
+		return &OpenError{Event: m.name, Errno: errno, Advice: o.advice(errno)}
+	}
+	state := counts.NotSupported
+	if errno == unix.ENODEV && p.cpu >= 0 && !slices.Contains(o.sys.onlineNow(), p.cpu) {
+		state = counts.NotCounted
+		o.notes.add("processor %d went offline and is not counted", p.cpu)
+	} else {
+		o.because(errno, m.name)
+	}
+	o.lack(refusal{m.column, p.scope, state})
+	return nil
+}
+
+// lack remembers that an event is not counted in a scope.
+func (o *opener) lack(r refusal) {
+	if !o.known[r] {
+		o.known[r] = true
+		o.refusals = append(o.refusals, r)
+	}
+}
+
+// because remembers why an event is not counted.
+func (o *opener) because(errno unix.Errno, event string) {
+	i := slices.IndexFunc(o.why, func(r reason) bool { return r.errno == errno })
+	if i < 0 {
+		i = len(o.why)
+		o.why = append(o.why, reason{errno: errno})
+	}
+	if r := &o.why[i]; !slices.Contains(r.events, event) {
+		r.events = append(r.events, event)
+	}
+}
+
+// explain turns what was refused into notes, or into an error if nothing at
+// all was opened.
+func (o *opener) explain() error {
+	for _, r := range o.why {
+		o.notes.add("not supported: %s: %s: %s", some(r.events), r.errno.Error(), o.advice(r.errno))
+	}
+	counting := slices.ContainsFunc(o.sets, func(s set) bool { return s.team != nil })
+	if counting || len(o.why) == 0 {
+		return nil
+	}
+	// What a person can mend comes before what the machine lacks.
+	first := o.why[0]
+	for _, r := range o.why {
+		if r.errno == unix.EACCES || r.errno == unix.EPERM {
+			first = r
+			break
+		}
+	}
+	return &OpenError{Event: some(first.events), Errno: first.errno, Advice: o.advice(first.errno)}
+}
+
+// clock returns the set that measures how long a task was on a processor. It
+// returns -1 if there can be none.
+func (o *opener) clock(p place) int {
+	key := [2]int{p.pid, p.cpu}
+	if i, ok := o.clocks[key]; ok {
+		return i
+	}
+	m := member{name: "task-clock", column: -1, attr: Attr{Type: typeSoftware, Config: softwareTaskClock}}
+	i := -1
+	if e, errno := o.event(&m, p, -1); errno == 0 {
+		i = len(o.sets)
+		o.sets = append(o.sets, set{place: p, leader: e.fd, events: []opened{e}})
+	}
+	o.clocks[key] = i
+	return i
+}
+
+// controlAll enables or disables the counters of sets.
+func controlAll(sets []set, request uint) error {
+	for i := range sets {
+		if err := control(sets[i].leader, request); err != nil {
+			return err
+		}
+		if err := controlAll(sets[i].copies, request); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func closeSets(sets []set) {
+	for _, s := range sets {
+		for _, e := range s.events {
+			unix.Close(e.fd)
+		}
+		closeSets(s.copies)
+	}
+}
+
+// close closes all that was opened.
+func (o *opener) close() {
+	closeSets(o.sets)
+	o.sets = nil
+}
+
+// paranoid returns the system's setting, in words if it cannot be read.
+func (o *opener) paranoid() string { return o.sys.setting(paranoid) }
+
+// advice says what can be done about an error of perf_event_open.
+func (o *opener) advice(errno unix.Errno) string {
+	switch errno {
+	case unix.EACCES:
+		enough := 1 // 2 for user mode alone, which has been tried
+		if o.wide {
+			enough = 0
+		}
+		return fmt.Sprintf("kernel.perf_event_paranoid is %s: run as root or with CAP_PERFMON, or sysctl kernel.perf_event_paranoid=%d", o.paranoid(), enough)
+	case unix.EPERM:
+		return "a seccomp filter or security module forbids it: in a container, add CAP_PERFMON (docker run --cap-add PERFMON) or a profile that allows perf_event_open"
+	case unix.ENOSYS:
+		return "this kernel has no perf_event_open, or a seccomp filter hides it: in a container, use a profile that allows it"
+	case unix.EMFILE:
+		return fmt.Sprintf("%d files may be open: ulimit -n %d, or count fewer events or threads", filesLimit(), 16*filesLimit())
+	case unix.ENFILE:
+		return "the system has no more open files: sysctl fs.file-max"
+	case unix.ENOMEM:
+		return "the kernel has no memory for more events: count fewer"
+	case unix.ENOENT, unix.EOPNOTSUPP, unix.ENXIO:
+		if o.cgroups {
+			return "the kernel has no such event, or the cgroup no perf_event: any controller in its parent's cgroup.subtree_control brings it"
+		}
+		if len(o.sys.Core()) == 0 {
+			return "this machine shows no PMU of its cores, as most virtual machines do not"
+		}
+		return "the processor or its PMU driver does not have it"
+	case unix.ENODEV:
+		return "the PMU is not on that processor"
+	case unix.EBUSY:
+		return "something else has the PMU for itself"
+	case unix.ENOSPC:
+		return "there are no counters left: count fewer events, or end what else counts"
+	case unix.E2BIG:
+		return "this kernel is too old for a term of it"
+	case unix.EINVAL:
+		return "the kernel does not take this event here: its PMU may count whole processors only (-a), or have no such code or filter"
+	}
+	return "perf_event_open(2) says when"
+}

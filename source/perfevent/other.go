@@ -1,0 +1,72 @@
+//go:build !linux
+
+package perfevent
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// ErrLinux is returned by Start where there is no Linux kernel to count.
+var ErrLinux = errors.New("counting needs Linux: report reads what was counted on one")
+
+// A Run counts, on Linux.
+type Run struct{}
+
+// Start returns ErrLinux.
+func Start(context.Context, *System, Spec) (*Run, error) { return nil, ErrLinux }
+
+// Next returns false.
+func (r *Run) Next() bool { return false }
+
+// Table returns nil.
+func (r *Run) Table() *counts.Table { return nil }
+
+// Err returns ErrLinux.
+func (r *Run) Err() error { return ErrLinux }
+
+// Kind is "perf-event".
+func (r *Run) Kind() string { return "perf-event" }
+
+// Stop does nothing.
+func (r *Run) Stop() {}
+
+// Signal returns ErrLinux.
+func (r *Run) Signal(os.Signal) error { return ErrLinux }
+
+// State returns nil.
+func (r *Run) State() *os.ProcessState { return nil }
+
+// Close does nothing.
+func (r *Run) Close() error { return nil }
+
+// Probe finds nothing that could be counted.
+func (s *System) Probe(fs.FS) *Probe { return &Probe{} }
+
+// Holders finds nothing.
+func (s *System) Holders(fs.FS) []string { return nil }
+
+// Counters count, on Linux.
+type Counters struct{}
+
+// Open returns ErrLinux.
+func Open(*System, Spec) (*Counters, error) { return nil, ErrLinux }
+
+// Enable returns ErrLinux.
+func (c *Counters) Enable() error { return ErrLinux }
+
+// Disable returns ErrLinux.
+func (c *Counters) Disable() error { return ErrLinux }
+
+// Table returns ErrLinux.
+func (c *Counters) Table() (*counts.Table, error) { return nil, ErrLinux }
+
+// Reset does nothing.
+func (c *Counters) Reset() {}
+
+// Close does nothing.
+func (c *Counters) Close() error { return nil }

@@ -1,0 +1,248 @@
+package perfevent
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Probe opens counters and closes them again. Settings are read below the
+// root.
+func (s *System) Probe(root fs.FS) *Probe {
+	// Counters of this thread must count on this thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	p := &Probe{Paranoid: 2}
+	if n, err := strconv.Atoi(setting(root, paranoid)); err == nil {
+		p.Paranoid = n
+	}
+	p.Watchdog = setting(root, "proc/sys/kernel/nmi_watchdog") == "1" && len(s.Core()) > 0
+	p.SMT = setting(root, path.Join(cpuDir, "smt/active")) == "1"
+	p.status(root)
+	p.Hypervisor = hypervisor(root)
+	s.probeScopes(p)
+	if len(s.Core()) > 0 {
+		p.Counters = s.probeCounters()
+		p.Slots = s.probeSlots()
+	}
+	return p
+}
+
+// setting returns the content of a small file, "" if it cannot be read.
+func setting(root fs.FS, name string) string {
+	text, err := read(root, name)
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// Bits of capabilities, see include/uapi/linux/capability.h.
+const (
+	capSysAdmin = 21
+	capPerfmon  = 38
+)
+
+// status reads what the process may do.
+func (p *Probe) status(root fs.FS) {
+	for line := range strings.Lines(setting(root, "proc/self/status")) {
+		key, value, _ := strings.Cut(line, ":")
+		switch value = strings.TrimSpace(value); key {
+		case "CapEff":
+			caps, err := strconv.ParseUint(value, 16, 64)
+			p.CapPerfmon = err == nil && caps&(1<<capSysAdmin|1<<capPerfmon) != 0
+		case "Seccomp":
+			p.Seccomp = value == "2"
+		}
+	}
+}
+
+// hypervisor names what the machine runs on if it is virtual.
+func hypervisor(root fs.FS) string {
+	if t := setting(root, "sys/hypervisor/type"); t != "" {
+		return t
+	}
+	if text := setting(root, "proc/device-tree/hypervisor/compatible"); text != "" {
+		return strings.Trim(text, "\x00")
+	}
+	flagged := false
+	for line := range strings.Lines(setting(root, "proc/cpuinfo")) {
+		key, value, _ := strings.Cut(line, ":")
+		if strings.TrimSpace(key) == "flags" {
+			flagged = slices.Contains(strings.Fields(value), "hypervisor")
+			break
+		}
+	}
+	vendor := strings.TrimSpace(setting(root, "sys/class/dmi/id/sys_vendor"))
+	switch {
+	case flagged && vendor != "":
+		return vendor
+	case flagged:
+		return "unknown"
+	case strings.HasPrefix(vendor, "QEMU"):
+		return vendor
+	}
+	return ""
+}
+
+// Holders lists the other processes that have counters open, as far as this
+// process may see: it looks at every file that every process has open, which
+// takes its time.
+func (s *System) Holders(root fs.FS) []string {
+	var found []string
+	self := strconv.Itoa(unix.Getpid())
+	pids, err := list(root, "proc")
+	if err != nil {
+		return nil
+	}
+	for _, pid := range pids {
+		if _, err := strconv.Atoi(pid); err != nil || pid == self {
+			continue
+		}
+		if n := perfFiles(root, path.Join("proc", pid, "fd")); n > 0 {
+			found = append(found, fmt.Sprintf("%s, process %s: %d counters", setting(root, path.Join("proc", pid, "comm")), pid, n))
+		}
+	}
+	return found
+}
+
+// perfFiles counts the files of perf_event_open among a process's.
+func perfFiles(root fs.FS, dir string) int {
+	fds, err := list(root, dir)
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, fd := range fds {
+		if to, err := fs.ReadLink(root, path.Join(dir, fd)); err == nil && to == "anon_inode:[perf_event]" {
+			n++
+		}
+	}
+	return n
+}
+
+// probeScopes finds out which scopes can be counted. On a machine without a PMU
+// that is tried with a software event, for which the permissions are the same.
+func (s *System) probeScopes(p *Probe) {
+	name, attr := "task-clock", Attr{Type: typeSoftware, Config: softwareTaskClock}
+	if cores := s.Core(); len(cores) > 0 {
+		e, err := s.Resolve("cycles")
+		if err == nil {
+			name, attr = "cycles", e.Attr
+		}
+	}
+	o := newOpener(s, &scheme{}, &notes{}, Attr{})
+	p.Supported = true
+	for _, scope := range []struct {
+		about    string
+		userOnly bool
+		pid, cpu int
+	}{{"own task, user mode only", true, 0, -1}, {"own task with the kernel", false, 0, -1}, {"system wide", false, -1, s.first()}} {
+		o.wide = scope.pid < 0
+		a := attr
+		a.Disabled, a.ExcludeKernel, a.ExcludeHV = true, scope.userOnly, scope.userOnly
+		fd, err := OpenEvent(&a, scope.pid, scope.cpu, -1, 0)
+		if errno, failed := err.(unix.Errno); failed {
+			p.Errors = append(p.Errors, OpenError{Event: name + " (" + scope.about + ")", Errno: errno, Advice: o.advice(errno)})
+			p.Supported = p.Supported && errno != unix.ENOSYS
+			continue
+		}
+		unix.Close(fd)
+	}
+}
+
+// first returns the first processor of the first core PMU.
+func (s *System) first() int {
+	if cores := s.Core(); len(cores) > 0 && len(cores[0].CPUs) > 0 {
+		return cores[0].CPUs[0]
+	}
+	if len(s.CPUs) > 0 {
+		return s.CPUs[0].ID
+	}
+	return 0
+}
+
+// maxCounters is more than any core has.
+const maxCounters = 32
+
+// probeCounters finds how many general counters there are to be had: as many as
+// one event's copies that a group can hold and that the kernel really puts on
+// counters, for groups that are pinned say when it does not. Events are tried
+// that no fixed counter counts; on Arm and POWER any counter counts
+// instructions.
+func (s *System) probeCounters() int {
+	names := []string{"branch-misses", "cache-misses", "instructions", "cycles"}
+	if runtime.GOARCH != "amd64" {
+		names = []string{"instructions", "branch-misses", "cache-misses", "cycles"}
+	}
+	for _, name := range names {
+		e, err := s.Resolve(name)
+		if err != nil {
+			continue
+		}
+		n := 0
+		for n < maxCounters && s.counts(&e, n+1) {
+			n++
+		}
+		if n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// counts says whether a group of copies of an event gets on the counters: those
+// of the first processor, or where that is not allowed of this thread.
+func (s *System) counts(e *Event, copies int) bool {
+	group := make([]Attr, copies)
+	for i := range group {
+		group[i] = e.Attr
+		group[i].ExcludeKernel, group[i].ExcludeHV = true, true
+	}
+	group[0].Pinned = true
+	return runs(group, -1, s.first()) || runs(group, 0, -1)
+}
+
+// probeSlots finds whether a group of slots and one of its parts opens.
+func (s *System) probeSlots() bool {
+	var group []Attr
+	for _, name := range []string{"slots", "topdown-retiring"} {
+		e, err := s.resolveTerms(s.Core()[0].Name, name)
+		if err != nil {
+			return false
+		}
+		e.Attr.ExcludeKernel, e.Attr.ExcludeHV = true, true
+		group = append(group, e.Attr)
+	}
+	return runs(group, 0, -1) || runs(group, -1, s.first())
+}
+
+// runs says whether a group can be opened and gets on counters. A pinned group
+// that does not reads as nothing.
+func runs(group []Attr, pid, cpu int) bool {
+	leader := -1
+	for i := range group {
+		a := group[i]
+		if i == 0 {
+			a.ReadFormat = formatEnabled | formatRunning | formatGroup
+		}
+		fd, err := OpenEvent(&a, pid, cpu, leader, 0)
+		if err != nil {
+			return false
+		}
+		defer unix.Close(fd)
+		if i == 0 {
+			leader = fd
+		}
+	}
+	buf := make([]byte, 8*(3+len(group)))
+	n, err := readEvent(leader, buf)
+	return err == nil && n > 0
+}

@@ -1,0 +1,413 @@
+package perfevent
+
+import (
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// A session is one run of a command, or the counting of what runs anyway: from
+// the opening of the counters to their closing.
+type session struct {
+	spec   *Spec
+	sys    *System
+	scheme *scheme
+	turns  []turn
+	notes  *notes
+	label  string
+
+	opener  *opener
+	scopes  *scopes
+	layout  *counts.Layout
+	reader  reader
+	command *command
+	files   []int        // directories of cgroups
+	target  *liveness    // nil if the target does not end by itself
+	threads map[int]bool // tasks that were opened
+
+	watch  *watch        // nil if threads are not watched to begin
+	late   stats         // nanoseconds from a thread's beginning to that of its counting
+	latest float64       // the most of them
+	missed int           // threads that ended before they could be counted
+	fresh  int           // sets opened since it was last looked which threads have ended
+	past   *counts.Table // what threads counted that have ended since the last table
+
+	start   time.Time // counting began
+	last    time.Time // the last reading
+	tick    time.Time // when the next interval ends
+	held    bool      // counting is begun and ended by others
+	enabled bool
+	ended   bool
+	stop    <-chan struct{}
+	timer   *time.Timer
+}
+
+// newSession opens the counters of a group, or of all for -1, and starts the
+// command. Nothing is left of it after an error.
+func newSession(sys *System, spec *Spec, c *scheme, group int, n *notes, stop <-chan struct{}) (*session, error) {
+	s := prepare(sys, spec, c, group, n)
+	s.stop, s.timer = stop, time.NewTimer(time.Hour)
+	s.timer.Stop()
+	if err := s.begin(); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// prepare returns a session that has opened nothing yet.
+func prepare(sys *System, spec *Spec, c *scheme, group int, n *notes) *session {
+	s := &session{spec: spec, sys: sys, scheme: c, turns: c.turns(spec, group), notes: n, label: spec.Target.describe(), threads: map[int]bool{},
+		scopes: newScopes(spec.Keep, spec.Interval > 0)}
+	s.opener = newOpener(sys, c, n, s.common())
+	s.opener.wide, s.opener.cgroups = spec.Target.wide(), len(spec.Target.Cgroups) > 0
+	s.reader.lost, s.reader.silent = hasFormatLost(), s.silent
+	return s
+}
+
+// common returns what the attributes of all events have in common.
+func (s *session) common() Attr {
+	apart := s.spec.NoInherit || s.spec.Keep.Has(counts.Thread)
+	return Attr{
+		Disabled:     true,
+		Inherit:      !s.spec.Target.wide() && !apart,
+		EnableOnExec: s.spec.Target.ownCommand() && !apart && s.spec.Delay == 0,
+		Pinned:       s.spec.Pinned,
+	}
+}
+
+// begin opens the counters, starts the command and lets both go.
+func (s *session) begin() error {
+	var err error
+	if len(s.spec.Target.Command) == 0 {
+		err = s.open(0)
+	} else {
+		// Only what is inherited is there before the process is.
+		stopped := s.spec.Target.ownCommand() && !s.opener.common.Inherit
+		s.command, err = s.spec.Target.start(stopped, s.open)
+	}
+	if err != nil {
+		return err
+	}
+	s.layout = &counts.Layout{Columns: slices.Clone(s.scheme.columns), Scopes: slices.Clone(s.scopes.list)}
+	if s.command == nil && s.spec.Target.tasks() {
+		s.target = newLiveness(&s.spec.Target)
+	}
+	return nil
+}
+
+// open opens the counters of what is to be counted, a command's on the thread
+// that calls it if its process is not known yet, and enables them unless the
+// kernel is going to.
+func (s *session) open(command int) error {
+	var err error
+	switch t := &s.spec.Target; {
+	case t.wide():
+		err = s.openCPUs()
+	case t.ownCommand():
+		err = s.openCommand(command)
+	default:
+		err = s.openTasks()
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.opener.explain(); err != nil {
+		return err
+	}
+	s.begins()
+	if s.spec.Delay == 0 && !s.held {
+		s.enable()
+	}
+	return nil
+}
+
+// begins makes this the time at which counting begins.
+func (s *session) begins() {
+	s.start = time.Now()
+	s.last, s.tick = s.start, s.start.Add(s.spec.Interval)
+}
+
+// openCommand opens all teams on a command: on its process if that is known, or
+// on this thread for the command to inherit.
+func (s *session) openCommand(pid int) error {
+	if pid == 0 {
+		return s.openTask(0, s.scopes.add(s.scopes.base(), 0))
+	}
+	return s.openApart([]int{pid})
+}
+
+// openCPUs opens all teams on processors, for all that runs there or for
+// cgroups.
+func (s *session) openCPUs() error {
+	t := &s.spec.Target
+	cpus := slices.Compact(slices.Sorted(slices.Values(t.CPUs)))
+	if t.All {
+		cpus = s.sys.online()
+	}
+	if len(t.Cgroups) == 0 {
+		return s.openWide(cpus, place{pid: -1}, s.scopes.base())
+	}
+	for _, name := range t.Cgroups {
+		fd, err := openCgroup(name)
+		if err != nil {
+			return err
+		}
+		s.files = append(s.files, fd)
+		if err := s.openWide(cpus, place{pid: fd, flags: FlagCgroup}, s.scopes.cgroup(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openWide opens all teams on those of some processors that their PMUs count
+// on.
+func (s *session) openWide(cpus []int, p place, scope counts.Scope) error {
+	rows := make([]int, len(cpus))
+	for i, n := range cpus {
+		rows[i] = s.scopes.add(s.scopes.cpu(scope, s.sys.cpu(n)), 1)
+	}
+	since := len(s.opener.sets)
+	for _, turn := range s.turns {
+		t := turn.team
+		if turn.again {
+			s.opener.copy(t, since)
+			continue
+		}
+		here := intersect(cpus, t.cpus)
+		for _, n := range here {
+			p.cpu, p.scope = n, rows[slices.Index(cpus, n)]
+			if err := s.opener.open(t, p, nil); err != nil {
+				return err
+			}
+		}
+		if len(here) == 0 {
+			s.nowhere(t, rows)
+		}
+	}
+	return nil
+}
+
+// nowhere notes that a PMU counts on none of the processors.
+func (s *session) nowhere(t *team, rows []int) {
+	for _, e := range t.events {
+		for _, row := range rows {
+			s.opener.lack(refusal{e.column, row, counts.NotSupported})
+		}
+	}
+	s.notes.add("not supported: %s counts on processors %s, which are not among those chosen", t.pmu.Name, formatCPUs(t.cpus))
+}
+
+// openTask opens all teams on a task, 0 being this thread.
+func (s *session) openTask(tid, scope int) error {
+	s.threads[tid] = true
+	since := len(s.opener.sets)
+	for _, turn := range s.turns {
+		var err error
+		switch t := turn.team; {
+		case t.pmu != nil && t.pmu.Uncore:
+			s.whole(t, scope)
+		case turn.again:
+			s.opener.copy(t, since)
+		default:
+			err = s.openTeam(t, tid, scope)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openTeam opens a team on a task. Where it can count on some processors only,
+// the kernel's time enabled goes on while the task is on others; so clocks
+// measure the time on those.
+func (s *session) openTeam(t *team, tid, scope int) error {
+	p := place{pid: tid, cpu: -1, scope: scope}
+	if limit := s.spec.Target.OnCPUs; len(limit) > 0 {
+		limit = slices.Compact(slices.Sorted(slices.Values(limit)))
+		for _, p.cpu = range intersect(limit, t.cpus) {
+			if err := s.opener.open(t, p, s.clocks(tid, []int{p.cpu})); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var clocks []int
+	if t.cpus != nil && len(intersect(s.sys.online(), t.cpus)) < len(s.sys.CPUs) {
+		clocks = s.clocks(tid, t.cpus)
+	}
+	return s.opener.open(t, p, clocks)
+}
+
+// clocks opens clocks of a task's time on some processors; nil if that cannot
+// be measured.
+func (s *session) clocks(tid int, cpus []int) []int {
+	var clocks []int
+	for _, n := range cpus {
+		i := s.opener.clock(place{pid: tid, cpu: n})
+		if i < 0 {
+			return nil
+		}
+		clocks = append(clocks, i)
+	}
+	return clocks
+}
+
+// whole notes that a PMU does not tell tasks apart.
+func (s *session) whole(t *team, scope int) {
+	for _, e := range t.events {
+		s.opener.lack(refusal{e.column, scope, counts.NotSupported})
+	}
+	s.notes.add("not supported: %s counts what is shared by tasks: count processors (-a)", t.pmu.Name)
+}
+
+// enable lets the counters count, except those that the kernel enables when
+// the command is executed.
+func (s *session) enable() {
+	s.enabled = true
+	if s.opener.common.EnableOnExec {
+		return
+	}
+	if err := controlAll(s.opener.sets, unix.PERF_EVENT_IOC_ENABLE); err != nil {
+		s.notes.add("a counter could not be enabled: %v", err)
+	}
+}
+
+// next waits for the next interval or the end and fills a table. It reports
+// whether there is one.
+func (s *session) next(t *counts.Table) bool {
+	if s.ended {
+		return false
+	}
+	if !s.enabled {
+		s.delay()
+	}
+	now := s.wait()
+	s.fill(t, now, now.Sub(s.last))
+	if s.ended {
+		s.conclude(t)
+		t.Notes = s.notes.list
+	}
+	return true
+}
+
+// delay waits before counting begins.
+func (s *session) delay() {
+	if s.sleep(s.start.Add(s.spec.Delay)) {
+		s.notes.add("nothing was counted: it ended before the delay of %v", s.spec.Delay)
+		return
+	}
+	s.begins()
+	s.enable()
+}
+
+// wait waits for the end of the interval or of all and returns when that was.
+// Intervals end at multiples of their length since the start, so that they do
+// not drift; those that were missed are passed over, and the table says how
+// long it really is.
+func (s *session) wait() time.Time {
+	if s.ended {
+		return s.last
+	}
+	var until time.Time
+	if s.spec.Interval > 0 {
+		until = s.tick
+	}
+	final := false
+	if s.spec.Timeout > 0 {
+		if end := s.start.Add(s.spec.Timeout); until.IsZero() || !end.After(until) {
+			until, final = end, true
+		}
+	}
+	if s.sleep(until) {
+		return s.endOf()
+	}
+	s.ended = final
+	now := time.Now()
+	for s.spec.Interval > 0 && !s.tick.After(now) {
+		s.tick = s.tick.Add(s.spec.Interval)
+	}
+	return now
+}
+
+// endOf returns when all ended: the command, or whatever was the end just now.
+func (s *session) endOf() time.Time {
+	if s.command != nil {
+		select {
+		case <-s.command.done:
+			if s.command.end.After(s.last) {
+				return s.command.end
+			}
+			return s.last // it ended while the counters were last read
+		default:
+		}
+	}
+	return time.Now()
+}
+
+// sleep waits until a time, if it is not zero, or until all has ended, which it
+// reports.
+func (s *session) sleep(until time.Time) (ended bool) {
+	var timer <-chan time.Time
+	if !until.IsZero() {
+		s.timer.Reset(time.Until(until))
+		timer = s.timer.C
+	}
+	var done, gone <-chan struct{}
+	if s.command != nil {
+		done = s.command.done
+	}
+	if s.target != nil {
+		gone = s.target.gone
+	}
+	var begun <-chan struct{}
+	if s.watch != nil {
+		begun = s.watch.changed
+	}
+	for {
+		select {
+		case <-timer:
+			return false
+		case <-begun:
+			if err := s.adopt(); err != nil {
+				s.notes.add("threads that begin from now on are not counted: %v", err)
+				begun = nil
+			}
+			continue
+		case <-done:
+		case <-gone:
+		case <-s.stop:
+		}
+		s.ended = true
+		return true
+	}
+}
+
+// close closes the counters and ends the command.
+func (s *session) close() {
+	s.opener.close()
+	for _, fd := range s.files {
+		unix.Close(fd)
+	}
+	s.files = nil
+	s.stopWatching()
+	if s.command != nil {
+		s.command.kill()
+	}
+}
+
+// stopWatching ends what goes on beside the counting.
+func (s *session) stopWatching() {
+	if s.target != nil {
+		s.target.close()
+	}
+	if s.watch != nil {
+		s.watch.close()
+		s.watch = nil
+	}
+}

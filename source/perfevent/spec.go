@@ -1,0 +1,88 @@
+package perfevent
+
+import (
+	"os"
+	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// A Target is what to count.
+//
+// A command, PIDs or TIDs are counted wherever they run; OnCPUs limits that to
+// what they do on some logical processors. CPUs or All are counted whatever
+// runs there. Cgroups are counted on CPUs or All. A command together with any
+// of these is not counted itself: it says for how long, as with perf's stat -a
+// -- COMMAND.
+type Target struct {
+	Command []string // executed as a shell would find it, and counted from its exec
+	PIDs    []int    // all threads of these processes, those to come too
+	TIDs    []int
+	Cgroups []string // below the cgroup file system of perf_event, or absolute; need CPUs or All
+	CPUs    []int
+	All     bool  // every logical processor online
+	OnCPUs  []int // limits a command, PIDs or TIDs
+
+	Stdin, Stdout, Stderr *os.File // of the command; nil is the own
+	Env                   []string // of the command; nil is the own
+}
+
+// A Spec says what to count, of what, and how.
+type Spec struct {
+	Groups [][]Event // those of one group at one time; groups take turns
+	Always []Event   // each by itself, all of the time
+	Target Target
+
+	// Turns is the order in which groups take turns on the counters, as indexes
+	// of Groups: one that is named twice is seen twice as long. Groups that are
+	// not named come last. The turns are the kernel's: it switches groups on each
+	// processor by itself every few milliseconds (perf_event_mux_interval_ms of
+	// the PMU), also those of tasks. To switch them from outside costs two calls
+	// for each processor and turn, so that turns would have to be tens of times
+	// as long, and phases of the program shorter than them would be missed.
+	Turns []int
+
+	Interval time.Duration // a table each; 0: one at the end
+	Timeout  time.Duration // ends the counting; 0: with the command, the processes, or Stop
+	Delay    time.Duration // before counting begins
+	Repeat   int           // runs of the command; means and variances come out. 0 is 1
+	Separate bool          // one group in each of several runs of the command; their tables are joined into one
+	Keep     counts.By     // scopes to keep apart: CPU, Core, Die, Socket, Node, Thread, Cgroup; others are summed
+
+	// Progress, if it is not nil, is told of each run before it begins, counted
+	// from 1.
+	Progress func(run, of int)
+
+	NoInherit bool // not the command's children, nor threads that come later
+	Pinned    bool // groups that cannot always be on the counters are not counted at all
+}
+
+// An OpenError says what the kernel refused, and what can be done about it.
+type OpenError struct {
+	Event  string // "" if it is not about one
+	Errno  error  // unix.Errno
+	Advice string // one line: what to do
+}
+
+func (e *OpenError) Error() string {
+	text := e.Errno.Error()
+	if e.Event != "" {
+		text = e.Event + ": " + text
+	}
+	if e.Advice != "" {
+		text += ": " + e.Advice
+	}
+	return text
+}
+
+func (e *OpenError) Unwrap() error { return e.Errno }
+
+// A TargetError says that what is to be counted does not exist, or cannot be
+// counted as asked.
+type TargetError struct {
+	Msg string
+	Err error // the reason if it does not exist: unix.ESRCH, fs.ErrNotExist, …; nil if it is not to be counted so
+}
+
+func (e *TargetError) Error() string { return e.Msg }
+func (e *TargetError) Unwrap() error { return e.Err }

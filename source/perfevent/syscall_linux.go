@@ -1,0 +1,120 @@
+package perfevent
+
+import (
+	"bytes"
+	"os"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Flags of OpenEvent.
+const (
+	FlagCgroup = unix.PERF_FLAG_PID_CGROUP // pid is a file descriptor of a cgroup's directory
+)
+
+// OpenEvent calls perf_event_open: it opens an event on a thread (pid 0 is the
+// calling one, -1 any) and a processor (-1 is any), in the group of another
+// event's file descriptor (-1 is none). The descriptor is closed on exec. The
+// error is a unix.Errno.
+//
+// Kernels that are older than the attributes' layout accept it as long as what
+// they do not know is 0. One that does not, says how large the attributes are
+// that it knows; if what lies behind is 0, it gets those.
+func OpenEvent(a *Attr, pid, cpu, group int, flags uintptr) (int, error) {
+	k := a.kernel()
+	fd, errno := openAttr(&k, pid, cpu, group, flags)
+	if errno == unix.E2BIG && k.size >= attrSizeVer0 && k.size < attrSize && k.empty(k.size) {
+		fd, errno = openAttr(&k, pid, cpu, group, flags)
+	}
+	if errno != 0 {
+		return -1, errno
+	}
+	return fd, nil
+}
+
+// openAttr makes the system call. After E2BIG the kernel has written the size
+// that it knows.
+func openAttr(k *kernelAttr, pid, cpu, group int, flags uintptr) (int, unix.Errno) {
+	for {
+		fd, _, errno := unix.Syscall6(unix.SYS_PERF_EVENT_OPEN, uintptr(unsafe.Pointer(k)), uintptr(pid), uintptr(cpu), uintptr(group),
+			flags|unix.PERF_FLAG_FD_CLOEXEC, 0)
+		if errno != unix.EINTR {
+			return int(fd), errno
+		}
+	}
+}
+
+// empty says whether nothing is set in the attributes from a byte on.
+func (k *kernelAttr) empty(from uint32) bool {
+	b := (*[attrSize]byte)(unsafe.Pointer(k))[from:]
+	return len(bytes.Trim(b, "\x00")) == 0
+}
+
+// hasFormatLost says whether the kernel knows PERF_FORMAT_LOST (Linux 6.0).
+var hasFormatLost = sync.OnceValue(func() bool {
+	a := Attr{Type: typeSoftware, Config: softwareDummy, ReadFormat: formatLost, Disabled: true, ExcludeKernel: true, ExcludeHV: true}
+	fd, err := OpenEvent(&a, 0, -1, -1, 0)
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	return true
+})
+
+// control enables or disables a group by its leader.
+func control(fd int, request uint) error {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), uintptr(request), 0)
+	if errno != 0 {
+		return os.NewSyscallError("ioctl", errno)
+	}
+	return nil
+}
+
+// identify returns the kernel's number of an event, by which readings of
+// groups name it.
+func identify(fd int) (uint64, error) {
+	var id uint64
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_ID, uintptr(unsafe.Pointer(&id)))
+	if errno != 0 {
+		return 0, os.NewSyscallError("ioctl", errno)
+	}
+	return id, nil
+}
+
+// readEvent reads an event or a group. That never waits for anything but the
+// processor that has it, so the runtime need not be told of the call: it would
+// wake other threads to go on meanwhile.
+func readEvent(fd int, buf []byte) (int, error) {
+	for {
+		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)))
+		switch errno {
+		case 0:
+			return int(n), nil
+		case unix.EINTR:
+		default:
+			return 0, errno
+		}
+	}
+}
+
+// raiseFiles raises the number of files that the process may have open as far
+// as it may by itself. It reports whether that is more than it was.
+func raiseFiles() bool {
+	var l unix.Rlimit
+	if unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &l) != nil || l.Cur >= l.Max {
+		return false
+	}
+	l.Cur = l.Max
+	return unix.Prlimit(0, unix.RLIMIT_NOFILE, &l, nil) == nil
+}
+
+// filesLimit returns how many files the process may have open.
+func filesLimit() uint64 {
+	var l unix.Rlimit
+	if unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &l) != nil {
+		return 0
+	}
+	return l.Cur
+}

@@ -1,0 +1,412 @@
+package perfevent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// A System is the machine as its kernel shows it: PMUs, their formats and
+// named events, and which logical processors share what.
+type System struct {
+	PMUs []*PMU // in the order of their names
+	CPUs []CPU  // those online, in order
+
+	root fs.FS
+}
+
+// A CPU is one logical processor. Numbers that are not known are
+// [counts.Unknown].
+type CPU struct{ ID, Core, Die, Socket, Node int }
+
+// A PMU is a device of the kernel that counts.
+//
+// Formats, Aliases and Caps are read when [System.PMU], [System.Core] or
+// [System.Resolve] first come upon the PMU, since a server has hundreds of
+// PMUs and a run needs a few; [PMU.Load] reads them at once.
+type PMU struct {
+	Name   string
+	Type   uint32
+	CPUs   []int // on which its events are opened (cpumask), or that have it (cpus); nil: any
+	Uncore bool  // counts for more than one logical processor: CPUs is a cpumask
+
+	Formats map[string]string // "umask" → "config:8-15"
+	Aliases map[string]string // "instructions" → "event=0xc0"
+	Caps    map[string]string
+
+	core   bool
+	scales map[string]string // of aliases
+	units  map[string]string
+	root   fs.FS
+	once   sync.Once
+	err    error
+}
+
+// A SysfsError says which file of the kernel's has contents that cannot be
+// understood.
+type SysfsError struct {
+	Path string // below the root
+	Err  error
+}
+
+func (e *SysfsError) Error() string { return "/" + e.Path + ": " + e.Err.Error() }
+func (e *SysfsError) Unwrap() error { return e.Err }
+
+// Where the kernel describes PMUs and processors, below the root.
+const (
+	devicesDir = "sys/bus/event_source/devices"
+	cpuDir     = "sys/devices/system/cpu"
+	nodeDir    = "sys/devices/system/node"
+	paranoid   = "proc/sys/kernel/perf_event_paranoid"
+)
+
+// Bounds on what is read: a file, and the entries of a directory.
+const (
+	maxFile    = 64 << 10
+	maxEntries = 1 << 14
+)
+
+// ReadSystem reads what the kernel says about its PMUs and processors below a
+// root: os.DirFS("/"), or a copy of another machine's for tests. A directory
+// that is missing is a machine without such things; a file that cannot be
+// understood is a *[SysfsError].
+func ReadSystem(root fs.FS) (*System, error) {
+	s := &System{root: root}
+	if err := s.readCPUs(); err != nil {
+		return nil, err
+	}
+	names, err := list(root, devicesDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		p, err := readPMU(root, name)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			s.PMUs = append(s.PMUs, p)
+		}
+	}
+	slices.SortFunc(s.PMUs, func(a, b *PMU) int { return natural(a.Name, b.Name) })
+	return s, nil
+}
+
+// readCPUs reads which logical processors are online and what they share.
+func (s *System) readCPUs() error {
+	online, err := readList(s.root, path.Join(cpuDir, "online"))
+	if err != nil {
+		return err
+	}
+	nodes, err := readNodes(s.root)
+	if err != nil {
+		return err
+	}
+	for _, n := range online {
+		dir := path.Join(cpuDir, "cpu"+strconv.Itoa(n), "topology")
+		c := CPU{ID: n, Core: number(s.root, path.Join(dir, "core_id")), Die: number(s.root, path.Join(dir, "die_id")),
+			Socket: number(s.root, path.Join(dir, "physical_package_id")), Node: counts.Unknown}
+		if node, ok := nodes[n]; ok {
+			c.Node = node
+		}
+		s.CPUs = append(s.CPUs, c)
+	}
+	return nil
+}
+
+// readNodes returns the NUMA node of each logical processor.
+func readNodes(root fs.FS) (map[int]int, error) {
+	names, err := list(root, nodeDir)
+	if err != nil {
+		return nil, err
+	}
+	of := map[int]int{}
+	for _, name := range names {
+		digits, ok := strings.CutPrefix(name, "node")
+		node, err := strconv.ParseUint(digits, 10, 31)
+		if !ok || err != nil {
+			continue
+		}
+		cpus, err := readList(root, path.Join(nodeDir, name, "cpulist"))
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range cpus {
+			of[n] = int(node)
+		}
+	}
+	return of, nil
+}
+
+// readPMU reads what is needed of every PMU. It returns nil for what is no PMU
+// that counts: a device without a type.
+func readPMU(root fs.FS, name string) (*PMU, error) {
+	dir := path.Join(devicesDir, name)
+	text, err := read(root, path.Join(dir, "type"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	typ, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return nil, &SysfsError{path.Join(dir, "type"), fmt.Errorf("%q is not a number of 32 bits", clip(text))}
+	}
+	p := &PMU{Name: name, Type: uint32(typ), root: root}
+	if p.CPUs, err = readList(root, path.Join(dir, "cpus")); err != nil {
+		return nil, err
+	}
+	p.core = p.CPUs != nil || name == "cpu" || name == "cpum_cf"
+	if p.core {
+		return p, nil
+	}
+	p.CPUs, err = readList(root, path.Join(dir, "cpumask"))
+	p.Uncore = p.CPUs != nil
+	return p, err
+}
+
+// Load reads the PMU's formats, events and capabilities. The error is a
+// *[SysfsError].
+func (p *PMU) Load() error {
+	p.once.Do(func() {
+		dir := path.Join(devicesDir, p.Name)
+		if p.Formats, p.err = readDir(p.root, path.Join(dir, "format")); p.err != nil {
+			return
+		}
+		if p.Caps, p.err = readDir(p.root, path.Join(dir, "caps")); p.err != nil {
+			return
+		}
+		var events map[string]string
+		if events, p.err = readDir(p.root, path.Join(dir, "events")); p.err == nil {
+			p.sortEvents(events)
+		}
+	})
+	return p.err
+}
+
+// sortEvents tells the events from the files that say something about them.
+func (p *PMU) sortEvents(files map[string]string) {
+	p.Aliases, p.scales, p.units = map[string]string{}, map[string]string{}, map[string]string{}
+	for name, text := range files {
+		event, about := name, ""
+		if i := strings.LastIndexByte(name, '.'); i >= 0 {
+			event, about = name[:i], name[i+1:]
+		}
+		switch about {
+		case "scale":
+			p.scales[event] = text
+		case "unit":
+			p.units[event] = text
+		case "snapshot", "per-pkg":
+		default:
+			p.Aliases[name] = text
+		}
+	}
+}
+
+// PMU returns the PMU of a name, nil if the kernel has none.
+func (s *System) PMU(name string) *PMU {
+	for _, p := range s.PMUs {
+		if p.Name == name {
+			_ = p.Load() // what is wrong with it is said by who needs its files
+			return p
+		}
+	}
+	return nil
+}
+
+// Core returns the PMUs of the cores: one, or one for each core type
+// (cpu_core, cpu_atom, armv8_cortex_a53, …), the one with the fastest cores
+// first where that is known; none on a machine that has no PMU.
+func (s *System) Core() []*PMU {
+	var cores []*PMU
+	for _, p := range s.PMUs {
+		if p.core {
+			_ = p.Load()
+			cores = append(cores, p)
+		}
+	}
+	slices.SortStableFunc(cores, func(a, b *PMU) int { return coreRank(a.Name) - coreRank(b.Name) })
+	return cores
+}
+
+// coreRank puts Intel's performance cores before the others.
+func coreRank(name string) int {
+	switch name {
+	case "cpu", "cpu_core":
+		return 0
+	case "cpu_atom":
+		return 1
+	}
+	return 2
+}
+
+// cpu returns what is known of a logical processor.
+func (s *System) cpu(id int) CPU {
+	i, ok := slices.BinarySearchFunc(s.CPUs, id, func(c CPU, id int) int { return c.ID - id })
+	if !ok {
+		return CPU{ID: id, Core: counts.Unknown, Die: counts.Unknown, Socket: counts.Unknown, Node: counts.Unknown}
+	}
+	return s.CPUs[i]
+}
+
+// online returns the numbers of the logical processors that are online.
+func (s *System) online() []int {
+	ids := make([]int, len(s.CPUs))
+	for i, c := range s.CPUs {
+		ids[i] = c.ID
+	}
+	return ids
+}
+
+// list returns the names in a directory, in order; none if it does not exist.
+func list(root fs.FS, dir string) ([]string, error) {
+	f, err := root.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &SysfsError{dir, pathless(err)}
+	}
+	defer f.Close()
+	d, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, &SysfsError{dir, errors.New("is not a directory")}
+	}
+	entries, err := d.ReadDir(maxEntries + 1)
+	if err != nil && err != io.EOF {
+		return nil, &SysfsError{dir, pathless(err)}
+	}
+	if len(entries) > maxEntries {
+		return nil, &SysfsError{dir, fmt.Errorf("has more than %d entries", maxEntries)}
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// read returns the content of a file without the space around it. The error
+// wraps fs.ErrNotExist if there is none.
+func read(root fs.FS, name string) (string, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return "", &SysfsError{name, pathless(err)}
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return "", &SysfsError{name, pathless(err)}
+	case len(b) > maxFile:
+		return "", &SysfsError{name, fmt.Errorf("is longer than %d bytes", maxFile)}
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// readDir returns the contents of a directory's files by their names. Those
+// that cannot be read, as a few cannot without privileges, are left out.
+func readDir(root fs.FS, dir string) (map[string]string, error) {
+	names, err := list(root, dir)
+	if err != nil {
+		return nil, err
+	}
+	files := make(map[string]string, len(names))
+	for _, name := range names {
+		if text, err := read(root, path.Join(dir, name)); err == nil {
+			files[name] = text
+		}
+	}
+	return files, nil
+}
+
+// readList reads a list of processors, nil if there is no such file.
+func readList(root fs.FS, name string) ([]int, error) {
+	text, err := read(root, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	cpus, err := ParseCPUs(text)
+	if err != nil {
+		return nil, &SysfsError{name, err}
+	}
+	return cpus, nil
+}
+
+// number reads a file that holds a number, Unknown where it does not.
+func number(root fs.FS, name string) int {
+	text, err := read(root, name)
+	if err != nil {
+		return counts.Unknown
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 0 {
+		return counts.Unknown
+	}
+	return int(n)
+}
+
+// pathless returns the reason of an error of a file system, whose path is said
+// otherwise.
+func pathless(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// natural compares names that end in a number as people would sort them:
+// uncore_cha_2 before uncore_cha_10.
+func natural(a, b string) int {
+	stemA, numA := tail(a)
+	stemB, numB := tail(b)
+	if c := strings.Compare(stemA, stemB); c != 0 {
+		return c
+	}
+	if numA != numB {
+		return numA - numB
+	}
+	return strings.Compare(a, b)
+}
+
+// tail splits a number off the end of a name; -1 if there is none.
+func tail(name string) (stem string, n int) {
+	stem = strings.TrimRight(name, "0123456789")
+	n, err := strconv.Atoi(name[len(stem):])
+	if err != nil {
+		return name, -1
+	}
+	return stem, n
+}
+
+// onlineNow returns the logical processors that are online at this time.
+func (s *System) onlineNow() []int {
+	cpus, err := readList(s.root, path.Join(cpuDir, "online"))
+	if err != nil {
+		return nil
+	}
+	return cpus
+}
+
+// setting returns a setting of the kernel's, "unknown" if it cannot be read.
+func (s *System) setting(name string) string {
+	text, err := read(s.root, name)
+	if err != nil || len(text) > 20 {
+		return "unknown"
+	}
+	return text
+}

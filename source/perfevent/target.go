@@ -1,0 +1,110 @@
+package perfevent
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// wide says whether processors are counted, whatever runs there.
+func (t *Target) wide() bool { return t.All || len(t.CPUs) > 0 }
+
+// tasks says whether processes or threads are counted that run already.
+func (t *Target) tasks() bool { return len(t.PIDs)+len(t.TIDs) > 0 }
+
+// ownCommand says whether a command itself is counted.
+func (t *Target) ownCommand() bool { return len(t.Command) > 0 && !t.wide() && !t.tasks() }
+
+// describe says what is counted, for the head of a table.
+func (t *Target) describe() string {
+	switch {
+	case len(t.Command) > 0:
+		return strings.Join(t.Command, " ")
+	case len(t.Cgroups) > 0:
+		return "cgroups " + strings.Join(t.Cgroups, ", ")
+	case t.All:
+		return "system wide"
+	case len(t.CPUs) > 0:
+		return "CPU(s) " + formatCPUs(t.CPUs)
+	case len(t.PIDs) > 0:
+		return fmt.Sprintf("process id %s", numbers(t.PIDs))
+	}
+	return fmt.Sprintf("thread id %s", numbers(t.TIDs))
+}
+
+func numbers(list []int) string {
+	return strings.Trim(fmt.Sprint(list), "[]")
+}
+
+// check says what cannot be counted as asked.
+func (spec *Spec) check(sys *System) error {
+	t := &spec.Target
+	no := func(format string, args ...any) error { return &TargetError{Msg: fmt.Sprintf(format, args...)} }
+	switch {
+	case len(t.Command) == 0 && !t.tasks() && !t.wide():
+		return no("nothing to count: no command, process, thread, cgroup or processor")
+	case t.tasks() && t.wide():
+		return no("processes and threads are not counted together with processors")
+	case len(t.Cgroups) > 0 && !t.wide():
+		return no("cgroups are counted on processors: all (-a) or some (-C)")
+	case len(t.OnCPUs) > 0 && t.wide():
+		return no("OnCPUs limits tasks, and processors are counted")
+	case slices.ContainsFunc(spec.Turns, func(g int) bool { return g < 0 || g >= len(spec.Groups) }):
+		return no("turns of groups that there are not: %v of %d", spec.Turns, len(spec.Groups))
+	case len(t.Command) == 0 && (spec.Repeat > 1 || spec.Separate):
+		return no("only a command can be run several times")
+	case (spec.Repeat > 1 || spec.Separate) && spec.Interval > 0:
+		return no("intervals of several runs are not the same: choose intervals or runs")
+	case (spec.Repeat > 1 || spec.Separate) && spec.Keep.Has(counts.Thread):
+		return no("the threads of several runs are not the same: choose threads or runs")
+	case spec.Keep.Has(counts.Thread) && t.wide():
+		return no("threads are kept apart for commands, processes and threads, not for processors")
+	case spec.Keep.Has(counts.Cgroup) && len(t.Cgroups) == 0:
+		return no("no cgroups are given to be kept apart")
+	}
+	if err := checkCPUs(sys, slices.Concat(t.CPUs, t.OnCPUs)); err != nil {
+		return err
+	}
+	return spec.checkKeep(sys)
+}
+
+// checkCPUs says which processors cannot be counted on.
+func checkCPUs(sys *System, cpus []int) error {
+	online := sys.online()
+	for _, n := range cpus {
+		if !slices.Contains(online, n) {
+			return &TargetError{fmt.Sprintf("processor %d is not online (%s are)", n, formatCPUs(online)), fs.ErrNotExist}
+		}
+	}
+	return nil
+}
+
+// checkKeep says which scopes cannot be kept apart: counts of a task are not
+// told apart by processors, and some machines do not say what their processors
+// share.
+func (spec *Spec) checkKeep(sys *System) error {
+	for _, k := range []struct {
+		kind counts.Kind
+		of   func(CPU) int
+	}{
+		{counts.CPU, func(c CPU) int { return c.ID }}, {counts.Core, func(c CPU) int { return c.Core }},
+		{counts.Die, func(c CPU) int { return c.Die }}, {counts.Socket, func(c CPU) int { return c.Socket }},
+		{counts.Node, func(c CPU) int { return c.Node }},
+	} {
+		if !spec.Keep.Has(k.kind) {
+			continue
+		}
+		if !spec.Target.wide() {
+			return &TargetError{Msg: fmt.Sprintf("counts of tasks are not kept apart by %s: count processors (-a or -C)", k.kind)}
+		}
+		for _, c := range sys.CPUs {
+			if k.of(c) == counts.Unknown {
+				return &TargetError{Msg: fmt.Sprintf("this machine does not say to which %s processor %d belongs", k.kind, c.ID)}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package perfevent
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A watch sees tasks begin: the kernel writes a record of each into a ring of
+// the processor on which it happens.
+type watch struct {
+	rings   []ring
+	more    []int // further events, which write into the rings
+	changed chan struct{}
+	quit    [2]int // a pipe, whose closing ends the goroutine that listens
+}
+
+// A ring is the memory of one processor's records, see struct
+// perf_event_mmap_page.
+type ring struct {
+	fd   int
+	page []byte // the page of control and the data behind it
+}
+
+// A fork is a task that began.
+type fork struct {
+	pid, tid         int // of the new one
+	parentPID, maker int
+	time             uint64 // CLOCK_MONOTONIC, in nanoseconds
+}
+
+// Of a ring: pages of data, a power of two; and where the control page has the
+// ends of what was written and read.
+const (
+	ringPages = 8
+	dataHead  = 1024
+	dataTail  = 1032
+)
+
+// Records that are read: see enum perf_event_type.
+const (
+	recordLost = 2
+	recordFork = 7
+)
+
+// maxWatched bounds the events that watch tasks one by one.
+const maxWatched = 2048
+
+// errUnwatched says that tasks cannot be seen to begin.
+var errUnwatched = errors.New("the beginning of tasks cannot be watched")
+
+// newWatch watches the whole system if that is allowed, and otherwise the tasks
+// that list returns, and those that they begin: it is called until there are no
+// new ones. When newWatch returns, all of them are watched.
+func newWatch(cpus []int, list func() ([]int, error)) (*watch, error) {
+	w := &watch{quit: [2]int{-1, -1}}
+	a := Attr{Type: typeSoftware, Config: softwareDummy, Task: true, ExcludeKernel: true, ExcludeHV: true,
+		Watermark: true, Wakeup: 1, // wake at each record: what wakeup_events counts is samples
+		UseClockID: true, ClockID: unix.CLOCK_MONOTONIC}
+	err := w.open(&a, -1, cpus)
+	if err == nil {
+		return w, nil
+	}
+	w.close()
+	a.Inherit = true
+	if err := w.openEach(&a, cpus, list); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// openEach watches tasks one by one.
+func (w *watch) openEach(a *Attr, cpus []int, list func() ([]int, error)) error {
+	known := map[int]bool{}
+	for fresh := true; fresh; {
+		fresh = false
+		tids, err := list()
+		if err != nil {
+			return err
+		}
+		for _, tid := range tids {
+			if known[tid] {
+				continue
+			}
+			if len(known)*len(cpus) >= maxWatched {
+				return errUnwatched
+			}
+			known[tid], fresh = true, true
+			if err := w.open(a, tid, cpus); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// open opens an event on each processor, the first of which gets a ring.
+func (w *watch) open(a *Attr, pid int, cpus []int) error {
+	first := len(w.rings) == 0
+	for i, cpu := range cpus {
+		fd, err := OpenEvent(a, pid, cpu, -1, 0)
+		if err != nil {
+			return err
+		}
+		if !first {
+			w.more = append(w.more, fd)
+			if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_SET_OUTPUT, uintptr(w.rings[i].fd)); errno != 0 {
+				return errno
+			}
+			continue
+		}
+		page, err := unix.Mmap(fd, 0, (1+ringPages)*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		if err != nil {
+			unix.Close(fd)
+			return err
+		}
+		w.rings = append(w.rings, ring{fd, page})
+	}
+	return nil
+}
+
+// drain returns the tasks that began since it was last called, in their order.
+// lost is whether there were more than the rings could hold.
+func (w *watch) drain() (forks []fork, lost bool) {
+	for _, r := range w.rings {
+		var missed bool
+		forks, missed = r.read(forks)
+		lost = lost || missed
+	}
+	slices.SortStableFunc(forks, func(a, b fork) int { return int(int64(a.time - b.time)) })
+	return forks, lost
+}
+
+// read appends a ring's records and frees their room.
+func (r *ring) read(forks []fork) (all []fork, lost bool) {
+	head := atomic.LoadUint64((*uint64)(unsafe.Pointer(&r.page[dataHead])))
+	tail := (*uint64)(unsafe.Pointer(&r.page[dataTail]))
+	data := r.page[os.Getpagesize():]
+	size := uint64(len(data))
+	word := func(at uint64) int { return int(binary.NativeEndian.Uint32(data[at%size:])) }
+	from := *tail
+	for from < head {
+		// Records are of whole words of 64 bits, so that none of what follows is
+		// broken by the end of the ring.
+		length := uint64(binary.NativeEndian.Uint16(data[(from+6)%size:]))
+		if length < 8 {
+			lost = true
+			break
+		}
+		switch word(from) {
+		case recordLost:
+			lost = true
+		case recordFork:
+			forks = append(forks, fork{pid: word(from + 8), parentPID: word(from + 12), tid: word(from + 16), maker: word(from + 20),
+				time: binary.NativeEndian.Uint64(data[(from+24)%size:])})
+		}
+		from += length
+	}
+	atomic.StoreUint64(tail, head)
+	return forks, lost
+}
+
+// listen begins to send on changed when there are records.
+func (w *watch) listen() error {
+	if err := unix.Pipe2(w.quit[:], unix.O_CLOEXEC); err != nil {
+		return err
+	}
+	w.changed = make(chan struct{}, 1)
+	fds := []unix.PollFd{{Fd: int32(w.quit[0]), Events: unix.POLLIN}}
+	for _, r := range w.rings {
+		fds = append(fds, unix.PollFd{Fd: int32(r.fd), Events: unix.POLLIN})
+	}
+	go func() {
+		defer unix.Close(int(fds[0].Fd))
+		for {
+			if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
+				return
+			}
+			if fds[0].Revents != 0 {
+				return
+			}
+			select {
+			case w.changed <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return nil
+}
+
+func (w *watch) close() {
+	if w.quit[1] >= 0 {
+		unix.Close(w.quit[1])
+		w.quit[1] = -1
+	}
+	for _, fd := range w.more {
+		unix.Close(fd)
+	}
+	for _, r := range w.rings {
+		_ = unix.Munmap(r.page)
+		unix.Close(r.fd)
+	}
+	w.more, w.rings = nil, nil
+}
