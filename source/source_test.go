@@ -3,11 +3,13 @@ package source_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/source"
 )
 
@@ -46,6 +48,48 @@ func TestNew(t *testing.T) {
 	}
 	if _, err := source.New(strings.NewReader(""), "x"); err == nil || err.Error() != "x: empty" {
 		t.Errorf("nothing: %v", err)
+	}
+}
+
+// TestRecordings reads what perf record and perf stat record wrote, from a file,
+// which is read at any place, and from a stream.
+func TestRecordings(t *testing.T) {
+	for name, want := range map[string]string{"plain.data": "perf-data", "pipe.data": "perf-data", "stat.data": "perf-stat-record"} {
+		file := filepath.Join("perfdata", "testdata", name)
+		f, err := source.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		bytes, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := source.New(io.MultiReader(strings.NewReader(string(bytes))), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for how, r := range map[string]source.Reader{"file": f, "stream": r} {
+			if !r.Next() || r.Kind() != want || len(r.Table().Columns) == 0 {
+				t.Errorf("%s as a %s is %s (%v), want %s", name, how, r.Kind(), r.Err(), want)
+			}
+		}
+	}
+}
+
+// TestKeep tells the threads of a recording of samples apart.
+func TestKeep(t *testing.T) {
+	f, err := source.Open(filepath.Join("perfdata", "testdata", "threads.data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.Keep(counts.By(0).With(counts.Thread))
+	if !f.Next() {
+		t.Fatal(f.Err())
+	}
+	if s := f.Table().Scopes; len(s) == 0 || s[0].Kind != counts.Thread {
+		t.Errorf("got %v, want threads", s)
 	}
 }
 

@@ -1,0 +1,95 @@
+//go:build linux
+
+package inside
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/cyclestack/cyclestack"
+	"github.com/cyclestack/cyclestack/internal/guest/loop"
+)
+
+// user is what the library is asked to count, so that the truth is known where
+// the emulated counters can leave the kernel out.
+var user = cyclestack.Options{User: true}
+
+// TestPMUMeasure measures a function of known length, for the whole process and
+// for its own thread.
+func TestPMUMeasure(t *testing.T) {
+	// The runtime's own work is in it; and where the method's groups take turns,
+	// they need some, and are not quite alike.
+	n, turns := instructions, 0.0
+	if !exact {
+		n, turns = 10*instructions, 0.01
+	}
+	for name, o := range map[string]cyclestack.Options{"process": user, "thread": {User: true, Thread: true}} {
+		a, err := cyclestack.Measure(func() { loop.Run(n / 2) }, o)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		between(t, name, a.Instructions(), float64(n), -turns, 0.01+turns+kernel)
+		if cycles := a.Count("cycles"); !(cycles > 0) {
+			t.Errorf("%s: %g cycles", name, cycles)
+		}
+	}
+}
+
+// TestPMUMeasureThreads measures goroutines on threads of their own, some of
+// which start while it counts. With Options.Thread their work is left out.
+func TestPMUMeasureThreads(t *testing.T) {
+	const threads = 5
+	work := func() {
+		var all sync.WaitGroup
+		for range threads {
+			all.Go(func() {
+				runtime.LockOSThread() // and never unlocked: the thread ends with it
+				loop.Run(instructions / 2)
+			})
+		}
+		all.Wait()
+	}
+	a, err := cyclestack.Measure(work, user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	between(t, "all threads", a.Instructions(), threads*float64(instructions), -0.01, 0.02+kernel)
+	a, err = cyclestack.Measure(work, cyclestack.Options{User: true, Thread: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := a.Instructions(); !(got > 0 && got < float64(instructions)/2) {
+		t.Errorf("the thread that waits: %.0f instructions", got)
+	}
+}
+
+// TestPMUBenchmark runs a benchmark whose operations are of known length.
+func TestPMUBenchmark(t *testing.T) {
+	const n = million
+	r := testing.Benchmark(func(b *testing.B) {
+		cyclestack.Benchmark(b, user)
+		for b.Loop() {
+			loop.Run(n / 2)
+		}
+	})
+	if r.N < 10 {
+		t.Fatalf("%d operations", r.N)
+	}
+	between(t, "instructions/op", r.Extra["instructions/op"], n, 0, 0.02+kernel)
+	if c := r.Extra["cycles/op"]; !(c > 0) || math.IsInf(c, 0) {
+		t.Errorf("%g cycles/op", c)
+	}
+	t.Log(r)
+}
+
+// TestNoPMUMeasure expects an error that says why, and nothing to be called.
+func TestNoPMUMeasure(t *testing.T) {
+	called := false
+	_, err := cyclestack.Measure(func() { called = true }, cyclestack.Options{})
+	if !errors.Is(err, cyclestack.ErrNoPMU) || called {
+		t.Errorf("got %v, called: %v", err, called)
+	}
+}
