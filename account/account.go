@@ -107,6 +107,7 @@ const (
 	DoubtTwice
 	DoubtError
 	DoubtCoverage
+	DoubtCore // given by who counted: an account cannot know it
 	DoubtIdentity
 )
 
@@ -127,6 +128,8 @@ func (d Doubt) String() string {
 		return "its counts contradict each other"
 	case DoubtError:
 		return "its error is as large as itself"
+	case DoubtCore:
+		return "about a whole core, of which only one logical processor was counted"
 	case DoubtCoverage:
 		return "counted too briefly, and not together"
 	}

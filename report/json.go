@@ -61,6 +61,7 @@ type jsonModel struct {
 type jsonSource struct {
 	Kind     string   `json:"kind"`
 	Measured bool     `json:"measured"`
+	How      string   `json:"how,omitempty"`
 	Files    []string `json:"files,omitempty"`
 }
 
@@ -151,7 +152,7 @@ func (j *jsonWriter) Begin(h Header) error {
 		Schema: "cyclestack.account/v1",
 		CPU:    jsonCPU{ID: h.CPUID, Name: h.CPU.Name, Vendor: h.CPU.Vendor},
 		Model:  jsonModel{Name: h.Model.Name, Version: h.Model.Version, Params: h.Params},
-		Source: jsonSource{Kind: h.Kind, Measured: true, Files: h.Files},
+		Source: jsonSource{Kind: h.Kind, Measured: true, How: h.How, Files: h.Files},
 	})
 	if err != nil {
 		return err

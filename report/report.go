@@ -24,8 +24,9 @@ type Header struct {
 	CPU    *model.CPU
 	CPUID  string // the processor as the user or the source named it; "" if by CPU.Name
 	Model  *model.Model
-	Kind   string // of the source: "perf-stat-text"
-	Files  []string
+	Kind   string             // of the source: "perf-stat-text"
+	How    string             // how the counts were obtained: "counted by the PMU in 8 groups"; "" if all that is known is Kind
+	Files  []string           // that were read; none if the counts were taken live
 	Params map[string]float64 // parameters the user set
 
 	ModelFlag  string   // the method the user asked for by name; "" for none

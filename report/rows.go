@@ -49,7 +49,7 @@ func (r *rows) begin(a *account.Account) {
 		}
 		r.columns = append(r.columns, i)
 	}
-	parts := []string{"on " + r.h.CPU.Name, r.h.Model.Name + " " + r.h.Model.Version, unitText(m), "from " + kindText(r.h.Kind)}
+	parts := []string{"on " + r.h.CPU.Name, r.h.Model.Name + " " + r.h.Model.Version, unitText(m), r.h.source()}
 	if a.Label != "" {
 		parts = append([]string{a.Label}, parts...)
 	}
@@ -74,7 +74,7 @@ func (r *rows) wanted(a *account.Account, i, level int) bool {
 	case n.Level == 0 && m.Share(i):
 		return false
 	case n.Section == "":
-		return n.Level <= level && (saysMuch(a) || !saysAnything(a))
+		return n.Level <= level && (saysMuch(a) || !saysAnything(a) || n.Level == 0 && a.Nodes[i].Known())
 	}
 	return a.Nodes[i].Known() && (r.o.All || !saysMuch(a))
 }

@@ -77,9 +77,17 @@ func (t *tree) heading(a *account.Account) {
 	if a.Runs > 1 {
 		parts = append(parts, fmt.Sprintf("mean of %d runs", a.Runs))
 	}
-	parts = append(parts, "on "+t.h.CPU.Name, t.h.Model.Name+" "+t.h.Model.Version, "from "+kindText(t.h.Kind))
+	parts = append(parts, "on "+t.h.CPU.Name, t.h.Model.Name+" "+t.h.Model.Version, t.h.source())
 	t.paragraph("", strings.Join(parts, ", "), 0, bold)
 	t.out.WriteByte('\n')
+}
+
+// source says where the counts are from.
+func (h Header) source() string {
+	if h.How != "" {
+		return h.How
+	}
+	return "from " + kindText(h.Kind)
 }
 
 // kindText says a kind of source in words: "perf-stat-csv" is "perf stat CSV".
@@ -506,7 +514,11 @@ func (t *tree) audit(a *account.Account) {
 			text += "; "
 		}
 		if len(bad) == 0 {
-			text += fmt.Sprintf("cyclestack audit says what %d relations between the counts tell", findings)
+			relations := "one relation between the counts tells"
+			if findings > 1 {
+				relations = fmt.Sprintf("%d relations between the counts tell", findings)
+			}
+			text += "cyclestack audit says what " + relations
 		}
 	}
 	if text != "" {
@@ -582,12 +594,25 @@ func few(names []string) string {
 
 // next names the command that explains the bottleneck.
 func (t *tree) next(a *account.Account) {
-	if len(a.Bottleneck) == 0 || a.Interval || a.Scope.Kind != counts.Run || len(t.h.Files) != 1 {
+	if len(a.Bottleneck) == 0 || a.Interval || a.Scope.Kind != counts.Run || len(t.h.Files) > 1 {
 		return
 	}
 	n := &a.Model().Nodes[a.Bottleneck[len(a.Bottleneck)-1]]
-	t.paragraph("next", fmt.Sprintf("cyclestack explain %s --cpu %s%s %s", n.Name, t.h.CPU.Name, t.h.modelFlags(), quote(t.h.Files[0])), 10, plain)
+	command := fmt.Sprintf("cyclestack explain %s --cpu %s%s", n.Name, t.h.modelCPU(), t.h.modelFlags())
+	if len(t.h.Files) > 0 {
+		command += " " + quote(t.h.Files[0])
+	}
+	t.paragraph("next", command, 10, plain)
 	t.paragraph("", "says what it means and what to try", 10, faint)
+}
+
+// modelCPU names the processor with which the method is found: a method for any
+// processor was perhaps used on another one.
+func (h Header) modelCPU() string {
+	if h.ModelFlag == "" && len(h.Model.CPUs) > 0 && !slices.Contains(h.Model.CPUs, h.CPU.Name) {
+		return h.Model.CPUs[0] + " --model " + quote(h.Model.Name)
+	}
+	return h.CPU.Name
 }
 
 // modelFlags are the flags by which the user chose the method, as explain needs

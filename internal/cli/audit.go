@@ -39,9 +39,9 @@ func (a *app) runAudit(c *common, files []string) error {
 		var w report.Writer
 		var err error
 		if c.format == "json" {
-			w, err = report.New("json", out, c.options(a.terminal(c)))
+			w, err = report.New("json", out, c.options(a.terminal(c, a.out)))
 		} else {
-			w = report.NewAudit(out, c.options(a.terminal(c)))
+			w = report.NewAudit(out, c.options(a.terminal(c, a.out)))
 		}
 		return watch{w, func(acc *account.Account) { contradicted = contradicted || acc.Contradicted() }}, err
 	})

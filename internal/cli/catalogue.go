@@ -97,7 +97,7 @@ func (a *app) printModels(c *common, cat *model.Catalogue) error {
 				Models []*model.Model `json:"models"`
 			}{"cyclestack.models/v1", s.cpu, list})
 		}
-		return report.Trees(out, s.cpu, list, c.options(a.terminal(c)))
+		return report.Trees(out, s.cpu, list, c.options(a.terminal(c, a.out)))
 	})
 }
 
@@ -155,7 +155,7 @@ func (a *app) runEvents(c *common, args []string) error {
 				Events []*model.Event `json:"events"`
 			}{"cyclestack.events/v1", s.cpu.Name, list})
 		}
-		return report.Events(out, s.cpu, list, c.options(a.terminal(c)))
+		return report.Events(out, s.cpu, list, c.options(a.terminal(c, a.out)))
 	})
 }
 

@@ -51,17 +51,22 @@ var errNo = &failure{exitNo, errors.New("")}
 type app struct {
 	in       io.Reader
 	out, err io.Writer
+	kernel   kernel
 }
 
 // Main runs the program with the arguments behind its name and returns its
 // exit status.
 func Main(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
-	a := &app{in: in, out: out, err: stderr}
+	a := &app{in: in, out: out, err: stderr, kernel: thisKernel()}
+	return a.main(ctx, args)
+}
+
+func (a *app) main(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
-	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(stderr)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
@@ -75,7 +80,7 @@ func Main(ctx context.Context, args []string, in io.Reader, out, stderr io.Write
 		if f == nil {
 			msg += fmt.Sprintf(" (see '%s --help')", cmd.CommandPath())
 		}
-		fmt.Fprintf(stderr, "%s: %s\n", cmd.CommandPath(), msg)
+		fmt.Fprintf(a.err, "%s: %s\n", cmd.CommandPath(), msg)
 	}
 	return status
 }
@@ -105,7 +110,8 @@ func (a *app) root() *cobra.Command {
 		Long: `cyclestack turns hardware counter readings into accounts: every cycle or pipeline
 slot of a run is put somewhere, level by level, with how far the figure can be
 trusted and what to do next.`,
-		Example: `  cyclestack report examples/power7-cpi.txt     the account of a recorded perf stat
+		Example: `  cyclestack stat -- ls -R /usr                  the account of a program
+  cyclestack report examples/power7-cpi.txt     the account of a recorded perf stat
   cyclestack explain LSU_STALL_CPI --cpu power7 what a node means and what to try
   cyclestack models                             the methods and processors it knows`,
 		SilenceUsage:  true,
@@ -119,8 +125,8 @@ trusted and what to do next.`,
 	)
 	root.SetHelpCommandGroupID("catalogue")
 	root.SetCompletionCommandGroupID("catalogue")
-	root.AddCommand(a.report(), a.smt(), a.latency(), a.audit(),
-		a.models(), a.events(), a.explain(), a.plan(), a.lint(), a.version())
+	root.AddCommand(a.stat(), a.report(), a.diff(), a.smt(), a.latency(), a.audit(), a.calibrate(),
+		a.models(), a.events(), a.explain(), a.plan(), a.lint(), a.doctor(), a.version())
 	return root
 }
 

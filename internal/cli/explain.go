@@ -65,7 +65,7 @@ func (a *app) runExplain(c *common, name string, files []string) error {
 		if c.format == "json" {
 			return report.ExplainJSON(out, e)
 		}
-		return report.Explain(out, e, c.options(a.terminal(c)))
+		return report.Explain(out, e, c.options(a.terminal(c, a.out)))
 	}, files...)
 }
 
@@ -116,7 +116,7 @@ var errStop = errors.New("stop")
 func (s *session) whole(file, node string) (*account.Account, error) {
 	total := counts.NewTotal(0)
 	s.having = node
-	err := tablesOf(file, func(_ source.Reader, t *counts.Table, file string) error {
+	err := tablesOf(file, 0, func(_ source.Reader, t *counts.Table, file string) error {
 		if err := s.settle(t, file, ""); err != nil {
 			return err
 		}

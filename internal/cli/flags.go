@@ -198,7 +198,8 @@ func (s *session) anyHas(name string) (bool, error) {
 
 // parameter reads a parameter's value: a number or one of its named choices.
 func parameter(m *model.Model, name, text string) (float64, error) {
-	for _, p := range m.Parameters {
+	for i := range m.Parameters {
+		p := &m.Parameters[i]
 		if p.Name != name {
 			continue
 		}
@@ -212,7 +213,7 @@ func parameter(m *model.Model, name, text string) (float64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("%q is not a number", text)
 		}
-		return v, nil
+		return v, p.Check(v)
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -221,7 +222,7 @@ func parameter(m *model.Model, name, text string) (float64, error) {
 	return v, nil
 }
 
-func choices(p model.Parameter) []string {
+func choices(p *model.Parameter) []string {
 	var names []string
 	for n := range p.Choices {
 		names = append(names, n)

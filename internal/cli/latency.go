@@ -74,7 +74,7 @@ func (a *app) runLatency(c *common, floor float64, given bool, files []string) e
 		if c.format == "json" {
 			return report.LatencyJSON(out, list)
 		}
-		return report.Latency(out, list, c.options(a.terminal(c)))
+		return report.Latency(out, list, c.options(a.terminal(c, a.out)))
 	}, files...)
 }
 

@@ -160,6 +160,11 @@ func (s *session) settleModel(prefer string) (err error) {
 	if s.params, err = s.parameters(s.model); err != nil {
 		return err
 	}
+	return s.compile()
+}
+
+// compile makes the method ready for its processor.
+func (s *session) compile() (err error) {
 	s.method, err = account.Compile(s.model, s.cpu, s.events, account.Options{Params: s.params})
 	if err != nil {
 		return usageError("%v", err)
@@ -175,19 +180,22 @@ func (s *session) header(kind string, files []string) report.Header {
 // eachTable calls do with every table of every file.
 func eachTable(files []string, do func(r source.Reader, t *counts.Table, file string) error) error {
 	for _, name := range files {
-		if err := tablesOf(name, do); err != nil {
+		if err := tablesOf(name, 0, do); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func tablesOf(name string, do func(r source.Reader, t *counts.Table, file string) error) error {
+// tablesOf calls do with the tables of a file. Of samples, the scopes of by are
+// kept apart.
+func tablesOf(name string, by counts.By, do func(r source.Reader, t *counts.Table, file string) error) error {
 	f, err := source.Open(name)
 	if err != nil {
 		return inputError(err)
 	}
 	defer f.Close()
+	f.Keep(by)
 	any := false
 	for f.Next() {
 		any = true

@@ -19,8 +19,16 @@ import (
 // written to as it is. Inputs are the files that the command reads: none of them
 // is overwritten.
 func (a *app) write(c *common, print func(io.Writer) error, inputs ...string) error {
-	if c.output == "" || c.output == "-" {
+	return a.writeTo(a.out, c, print, inputs...)
+}
+
+// writeTo is write for another stream than standard output.
+func (a *app) writeTo(stream io.Writer, c *common, print func(io.Writer) error, inputs ...string) error {
+	switch {
+	case c.output == "-" || c.output == "" && stream == a.out:
 		return gather(a.out, "standard output", print)
+	case c.output == "":
+		return gather(stream, "standard error", print)
 	}
 	place, err := destination(c.output, inputs)
 	if err != nil {
@@ -70,7 +78,7 @@ func destination(name string, inputs []string) (target, error) {
 
 // replace writes a file beside its place and renames it.
 func replace(to target, name string, print func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(to.path), "."+filepath.Base(to.path)+".*")
+	f, err := beside(to)
 	if err != nil {
 		return machineError(fmt.Errorf("cannot write %s: %w", name, reason(err)))
 	}
@@ -95,6 +103,11 @@ func replace(to target, name string, print func(io.Writer) error) (err error) {
 		return machineError(fmt.Errorf("cannot write %s: %w", name, reason(err)))
 	}
 	return nil
+}
+
+// beside makes a file for what is to take a file's place.
+func beside(to target) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(to.path), "."+filepath.Base(to.path)+".*")
 }
 
 // umask returns the process's mask for new files.

@@ -3,7 +3,6 @@ package cli
 import (
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +18,8 @@ type planFlags struct {
 	counters           int
 	watchdog, errata   bool
 	runs, perf, script bool
+
+	given func(flag string) bool // on the command line
 }
 
 func (a *app) plan() *cobra.Command {
@@ -38,7 +39,10 @@ a plan can be made anywhere, for any processor.`,
   cyclestack plan --cpu amdzen4 --level 1 --script     a shell script that does
   cyclestack plan --cpu core2 --set big-4 --no-multiplex`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runPlan(c, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.given = cmd.Flags().Changed
+			return a.runPlan(c, f)
+		},
 	}
 	c.addModel(cmd)
 	c.addNodes(cmd)
@@ -46,10 +50,10 @@ a plan can be made anywhere, for any processor.`,
 	flags.StringVar(&f.set, "set", "", "plan for the method's event set `NAME` instead of nodes")
 	flags.StringVar(&c.smt, "smt", "", "whether the other logical processors of each core are in use: `on|off` (default: off, or as this machine has it)")
 	flags.BoolVar(&f.runs, "no-multiplex", false, "one group in each of several runs, instead of taking turns")
-	flags.BoolVar(&f.watchdog, "watchdog", false, "the kernel's NMI watchdog is on and counts, too")
+	flags.BoolVar(&f.watchdog, "watchdog", false, "the kernel's NMI watchdog is on and counts, too (default: as this machine has it, if the plan is for it)")
 	flags.IntVar(&f.counters, "counters", 0, "general counters that can be used, where a hypervisor or another program leaves `N` only")
-	flags.BoolVar(&f.errata, "errata", false, "keep to the counters that the kernel's workarounds for errata leave")
-	flags.BoolVar(&f.perf, "perf", false, "print the perf stat commands that collect the same")
+	flags.BoolVar(&f.errata, "errata", false, "keep to the counters that Linux's workarounds for errata leave (default: with --perf and --script, and for this machine)")
+	flags.BoolVar(&f.perf, "perf", false, "print the perf stat and perf record commands that collect the same")
 	flags.BoolVar(&f.script, "script", false, "print a shell script that collects the same with perf")
 	c.addOutput(cmd, listFormats...)
 	return cmd
@@ -63,12 +67,12 @@ func (a *app) runPlan(c *common, f *planFlags) error {
 	if err != nil {
 		return err
 	}
-	host := os.DirFS("/")
+	host := a.kernel.root
 	cpu, err := planCPU(cat, c.cpu, host)
 	if err != nil {
 		return err
 	}
-	smt := c.smt == "on" || c.smt == "" && c.cpu == "" && sharesCores(host)
+	smt := c.smt == "on" || c.smt == "" && c.cpu == "" && isOn(host, "sys/devices/system/cpu/smt/active")
 	m, err := cat.Model(c.model, cpu.Name)
 	if err != nil {
 		return usageError("%v", err)
@@ -78,6 +82,12 @@ func (a *app) runPlan(c *common, f *planFlags) error {
 		return err
 	}
 	opt := plan.Options{Level: c.level, Set: f.set, SMT: smt, Watchdog: f.watchdog, Counters: f.counters, Errata: f.errata}
+	if !f.given("watchdog") {
+		opt.Watchdog = c.cpu == "" && isOn(host, "proc/sys/kernel/nmi_watchdog")
+	}
+	if !f.given("errata") { // what Linux will not count is of no use where it is to count
+		opt.Errata = c.cpu == "" || f.perf || f.script
+	}
 	if c.nodes != "" || c.all {
 		if opt.Nodes, err = c.options(io.Discard).Chosen(m); err != nil {
 			return usageError("--nodes: %v", err)
@@ -130,11 +140,11 @@ func planCPU(cat *model.Catalogue, name string, host fs.FS) (*model.CPU, error) 
 	return cpu, nil
 }
 
-// sharesCores reports whether the host's logical processors share cores, as far
-// as Linux says.
-func sharesCores(host fs.FS) bool {
-	active, err := fs.ReadFile(host, "sys/devices/system/cpu/smt/active")
-	return err == nil && strings.TrimSpace(string(active)) == "1"
+// isOn reports whether a file in which the kernel says whether something is on
+// says so.
+func isOn(host fs.FS, name string) bool {
+	text, err := fs.ReadFile(host, name)
+	return err == nil && strings.TrimSpace(string(text)) == "1"
 }
 
 func (a *app) printPlan(out io.Writer, c *common, f *planFlags, p *plan.Plan) error {
@@ -151,5 +161,5 @@ func (a *app) printPlan(out io.Writer, c *common, f *planFlags, p *plan.Plan) er
 	case c.format == "json":
 		return report.PlanJSON(out, p)
 	}
-	return report.Plan(out, p, f.runs, c.options(a.terminal(c)))
+	return report.Plan(out, p, f.runs, c.options(a.terminal(c, a.out)))
 }

@@ -50,7 +50,7 @@ func (a *app) runReport(c *common, files []string) error {
 		return err
 	}
 	return a.accounts(c, files, func(out io.Writer) (report.Writer, error) {
-		o := c.options(a.terminal(c))
+		o := c.options(a.terminal(c, a.out))
 		o.Rows = c.by != "run"
 		return report.New(c.format, out, o)
 	})
@@ -76,8 +76,11 @@ func (a *app) accounts(c *common, files []string, writer func(io.Writer) (report
 }
 
 // terminal is where the output ends up, for its width and colours.
-func (a *app) terminal(c *common) io.Writer {
-	if c.output == "" || c.output == "-" {
+func (a *app) terminal(c *common, stream io.Writer) io.Writer {
+	switch c.output {
+	case "":
+		return stream
+	case "-":
 		return a.out
 	}
 	return io.Discard
@@ -85,7 +88,7 @@ func (a *app) terminal(c *common) io.Writer {
 
 // byKinds are the scopes that --by takes.
 var byKinds = []counts.Kind{counts.Run, counts.Interval, counts.CPU, counts.Core, counts.Die, counts.Socket,
-	counts.Node, counts.Thread, counts.Cgroup}
+	counts.Node, counts.Process, counts.Thread, counts.Cgroup}
 
 func byNames() []string {
 	var names []string
@@ -114,8 +117,10 @@ type reporter struct {
 	by     counts.By
 	files  []string
 	total  *counts.Total
-	need   string // what the command needs of a recording's scopes, if its user cannot choose them
-	prefer string // the method to use if the user names none; "" is the one that fits best
+	need   string                     // what the command needs of a recording's scopes, if its user cannot choose them
+	prefer string                     // the method to use if the user names none; "" is the one that fits best
+	how    func(*counts.Table) string // how live counts were obtained; nil for files
+	judge  func(*account.Account)     // adds what only the caller knows; may be nil
 	// places finds what is to be accounted for in a table; nil is each scope.
 	places func(*counts.Table) ([]place, error)
 
@@ -123,6 +128,7 @@ type reporter struct {
 	file    string // being read
 	kind    string
 	dropped []string // what the reader had to leave out
+	idle    bool     // what was counted live did not run, for a time at least
 	known   bool     // an account with at least one known node was written
 	events  []string // of the first table, for the error if nothing can be made of them
 	binding *account.Binding
@@ -152,17 +158,37 @@ func eachScope(t *counts.Table) ([]place, error) {
 func (r *reporter) run() error {
 	for _, file := range r.files {
 		r.file = file
-		if err := tablesOf(file, r.table); err != nil {
+		if err := tablesOf(file, r.by, r.table); err != nil {
 			return err
 		}
 		if err := r.flush(); err != nil {
 			return err
 		}
 	}
-	if !r.known {
-		return inputError(r.nothing())
+	return r.finish()
+}
+
+// finish writes what is left, and ends the report.
+func (r *reporter) finish() error {
+	if err := r.flush(); err != nil {
+		return err
+	}
+	if !r.known && !r.idle {
+		return r.nothing()
 	}
 	return r.w.End()
+}
+
+// neverRan reports whether what was counted live was never on a processor.
+func neverRan(t *counts.Table) bool {
+	for i := range t.Scopes {
+		for _, c := range t.Row(i) {
+			if c.State != counts.NotCounted || c.Enabled > 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // table takes one table of a file: an interval joins the total of its run,
@@ -171,7 +197,12 @@ func (r *reporter) table(src source.Reader, t *counts.Table, file string) error 
 	if err := r.s.settle(t, file, r.prefer); err != nil {
 		return err
 	}
-	r.kind = src.Kind()
+	return r.add(t, src.Kind())
+}
+
+// add is table for a session that is settled already.
+func (r *reporter) add(t *counts.Table, kind string) error {
+	r.kind = kind
 	if r.events == nil {
 		r.events = eventNames(t)
 	}
@@ -185,9 +216,9 @@ func (r *reporter) table(src source.Reader, t *counts.Table, file string) error 
 	}
 	if err := r.total.Add(t); err != nil {
 		if r.need != "" {
-			return inputError(fmt.Errorf("%s: %v; %s", file, err, r.need))
+			return inputError(fmt.Errorf("%s: %v; %s", r.file, err, r.need))
 		}
-		return usageError("--by %s: %s: %v", r.s.c.by, file, err)
+		return usageError("--by %s: %s: %v", r.s.c.by, r.file, err)
 	}
 	if r.by.Has(counts.Interval) {
 		return r.flush()
@@ -201,7 +232,7 @@ func (r *reporter) flush() error {
 	if t == nil {
 		return nil
 	}
-	if err := r.begin(); err != nil {
+	if err := r.begin(t); err != nil {
 		return err
 	}
 	if r.binding == nil || r.binding.Layout != t.Layout {
@@ -211,11 +242,20 @@ func (r *reporter) flush() error {
 	if err != nil {
 		return err
 	}
+	idle := r.how != nil && neverRan(t)
+	r.idle = r.idle || idle
 	for _, p := range places {
 		r.reuse = r.binding.Evaluate(t, p.Place, r.reuse)
 		r.known = r.known || r.reuse.Known()
 		if p.scope != nil {
 			r.reuse.Scope = *p.scope
+		}
+		if r.judge != nil {
+			r.reuse.Notes = slices.Clone(r.reuse.Notes)
+			r.judge(r.reuse)
+		}
+		if idle {
+			r.reuse.Notes = append(slices.Clone(r.reuse.Notes), "it did not run while it was counted")
 		}
 		for _, note := range []string{p.note, r.s.note} {
 			if note != "" {
@@ -237,7 +277,7 @@ func (r *reporter) flush() error {
 	return nil
 }
 
-func (r *reporter) begin() error {
+func (r *reporter) begin(t *counts.Table) error {
 	if r.begun {
 		return nil
 	}
@@ -245,11 +285,18 @@ func (r *reporter) begin() error {
 	if p := r.s.c.nodes; p != "" && !report.Matches(r.s.model, p) {
 		return usageError("--nodes %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", p, r.s.model.Name, r.s.cpu.Name)
 	}
-	return r.w.Begin(r.s.header(r.kind, r.files))
+	h := r.s.header(r.kind, r.files)
+	if r.how != nil {
+		h.How = r.how(t)
+	}
+	return r.w.Begin(h)
 }
 
 // nothing explains why no account could be made.
 func (r *reporter) nothing() error {
+	if len(r.files) == 0 {
+		return machineError(r.nothingCounted())
+	}
 	text := fmt.Sprintf("%s: nothing of %s can be computed from %s: it needs %s (cyclestack models --cpu %s prints the tree)",
 		strings.Join(r.files, ", "), r.s.model.Name, firstOf(r.events), firstOf(r.s.method.Inputs()), r.s.cpu.Name)
 	switch {
@@ -258,7 +305,16 @@ func (r *reporter) nothing() error {
 	case len(r.dropped) > 0:
 		text += "; " + r.dropped[0]
 	}
-	return errors.New(text)
+	return inputError(errors.New(text))
+}
+
+// nothingCounted explains why no account could be made of live counts.
+func (r *reporter) nothingCounted() error {
+	text := fmt.Sprintf("nothing of %s could be counted", r.s.model.Name)
+	if len(r.dropped) > 0 {
+		text += ": " + r.dropped[0]
+	}
+	return errors.New(text + "; cyclestack doctor says what can be counted here")
 }
 
 // firstOf names the first of a list of events.

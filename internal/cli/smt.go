@@ -18,15 +18,16 @@ import (
 const smtModel = "smt-occupancy"
 
 func (a *app) smt() *cobra.Command {
-	c := &common{}
+	c, f := &common{}, &statFlags{source: sourcePMU, repeat: 1}
 	siblings := ""
 	cmd := &cobra.Command{
-		Use:     "smt FILE",
+		Use:     "smt FILE | smt [-a | -C CPUS] [-- PROGRAM ARGS…]",
 		GroupID: "account",
 		Short:   "Say how often none, one or both logical processors of a core were active",
 		Long: `smt splits elapsed time, core by core, into neither, only one or both logical
-processors active, from a recording of the time-stamp counter, the reference
-cycles of each logical processor and those of any of them:
+processors active. It counts this machine, until the program ends or Ctrl-C, or
+reads a recording of the time-stamp counter, the reference cycles of each logical
+processor and those of any of them:
 
   perf stat -a -A -x, -e msr/tsc/,ref-cycles,cpu/event=0x3c,umask=0x1,any=1/ -o smt.csv -- ./app
 
@@ -36,11 +37,24 @@ cyclestack models --cpu NAME smt-occupancy).
 Which logical processors share a core is not in such a recording. A recording of
 two is taken to be of one core, and the output says so; otherwise --siblings
 tells: pairs such as 0:28,1:29, or +28 if CPU n shares a core with n+28.`,
-		Example: `  cyclestack smt examples/smt-skylakex.csv
+		Example: `  cyclestack smt -a -o machine.txt -- sleep 1    this machine, for a second
+  cyclestack smt examples/smt-skylakex.csv
   cyclestack smt --cpu haswell --param BASE_RATIO=34 --siblings +4 smt.csv`,
-		Args: arguments(1, 1),
-		RunE: func(_ *cobra.Command, files []string) error { return a.runSMT(c, siblings, files[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dash := cmd.ArgsLenAtDash()
+			if dash == 0 || f.machine() && dash < 0 && len(args) == 0 {
+				return a.runLiveSMT(cmd.Context(), c, f, siblings, args)
+			}
+			if err := arguments(1, 1)(cmd, args); err != nil {
+				return err
+			}
+			if f.machine() {
+				return usageError("%s: a recording; to count this machine, put -- before the program", args[0])
+			}
+			return a.runSMT(c, siblings, args[0])
+		},
 	}
+	f.addCPUs(cmd)
 	c.addModel(cmd)
 	c.addParams(cmd)
 	c.addNodes(cmd)
@@ -63,7 +77,7 @@ func (a *app) runSMT(c *common, siblings, file string) error {
 		return err
 	}
 	return a.write(c, func(out io.Writer) error {
-		w, err := report.New(c.format, out, c.options(a.terminal(c)))
+		w, err := report.New(c.format, out, c.options(a.terminal(c, a.out)))
 		if err != nil {
 			return usageError("%v", err)
 		}

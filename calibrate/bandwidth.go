@@ -1,0 +1,416 @@
+//go:build linux && (amd64 || arm64 || ppc64le || riscv64)
+
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// A kernel is one way of moving data.
+type kernel struct {
+	name      string
+	streaming bool
+	arrays    int // that it reads or writes: what is counted
+	run       loop
+}
+
+// kernels are those of a mover, in the order of STREAM.
+func (m *mover) kernels() []kernel {
+	all := []kernel{
+		{"read", false, 1, m.read},
+		{"write", false, 1, m.write},
+		{"write", true, 1, m.writeStream},
+		{"copy", false, 2, m.copy},
+		{"copy", true, 2, m.copyStream},
+		{"triad", false, 3, m.triad},
+		{"triad", true, 3, m.triadStream},
+	}
+	return slices.DeleteFunc(all, func(k kernel) bool { return k.run == nil })
+}
+
+// threadBytes is the memory of a thread, divided among the arrays of a kernel;
+// chunkBytes how much of each array is moved at a time: enough for the buffers on the
+// way to memory to be full, and less than a millisecond's worth, so that a sample is
+// rarely interrupted.
+const (
+	threadBytes      = 192 << 20
+	threadBytesQuick = 64 << 20
+	chunkBytes       = 4 << 20
+)
+
+// A worker is a thread on a processor of its own, with memory of its own.
+type worker struct {
+	logical int
+	memory  *memory
+	offset  int // of the next chunk in each array
+}
+
+// chunk moves the next chunk of so many arrays. Behind the last one it begins again;
+// by then the caches have forgotten the first.
+func (w *worker) chunk(run loop, arrays, bytes int) {
+	size := len(w.memory.bytes) / 3 / hugeStep * hugeStep
+	switch arrays {
+	case 1:
+		size = len(w.memory.bytes)
+	case 2:
+		size = len(w.memory.bytes) / 2 / hugeStep * hugeStep
+	}
+	if w.offset+bytes > size {
+		w.offset = 0
+	}
+	var at [3]unsafe.Pointer // those that the kernel does not use are never looked at
+	for i := range at {
+		at[i] = w.memory.at(i%arrays*size + w.offset)
+	}
+	run(uint64(bytes/blockBytes), at[0], at[1], at[2])
+	w.offset += bytes
+}
+
+// A crew are the workers of a measurement with several threads. They do one job
+// after another at the same time.
+type crew struct {
+	workers []*worker
+	jobs    []chan func(*worker)
+	wait    sync.WaitGroup
+}
+
+// hire starts a worker on each processor, with memory of the node it belongs to.
+func hire(processors []int, nodes map[int][]int, bytes int) (*crew, error) {
+	c := &crew{}
+	ready := make(chan error)
+	for _, logical := range processors {
+		w := &worker{logical: logical}
+		jobs := make(chan func(*worker))
+		c.workers, c.jobs = append(c.workers, w), append(c.jobs, jobs)
+		go func() {
+			undo, err := pin(logical)
+			if err != nil {
+				ready <- err
+				return
+			}
+			defer undo()
+			w.memory, err = allocate(bytes, nodeOf(nodes, logical), true)
+			if err == nil {
+				fill(w.memory.bytes)
+			}
+			ready <- err
+			for job := range jobs {
+				job(w)
+				c.wait.Done()
+			}
+		}()
+	}
+	var failed error
+	for range processors {
+		if err := <-ready; err != nil {
+			failed = err
+		}
+	}
+	if failed != nil {
+		c.dismiss()
+		return nil, failed
+	}
+	return c, nil
+}
+
+// fill writes numbers that are not 0, which some memories have short cuts for.
+func fill(memory []byte) {
+	for i := range memory {
+		memory[i] = 0x3f // doubles of about 0.0005
+	}
+}
+
+// dismiss ends the workers and gives their memory back.
+func (c *crew) dismiss() {
+	for _, jobs := range c.jobs {
+		close(jobs)
+	}
+	for _, w := range c.workers {
+		if w.memory != nil {
+			w.memory.free()
+		}
+	}
+}
+
+// start has the workers from..to, to excluded, do a job. The function it returns
+// waits for them.
+func (c *crew) start(from, to int, job func(*worker)) (wait func()) {
+	c.wait.Add(to - from)
+	for _, jobs := range c.jobs[from:to] {
+		jobs <- job
+	}
+	return c.wait.Wait
+}
+
+// bandwidth measures how fast threads together move data, and the latency of memory
+// meanwhile.
+func (b *bench) bandwidth(s *stage) error {
+	all := movers()
+	best := &all[len(all)-1]
+	b.result.Vectors = best.name
+	bytes := threadBytes
+	if b.options.Quick {
+		bytes = threadBytesQuick
+	}
+	bytes = min(bytes, max(len(b.big.bytes), 4*chunkBytes))
+	if memory, ok := b.result.Level("memory"); ok {
+		bytes = max(bytes, (2*memory.From+hugeStep-1)/hugeStep*hugeStep) // not in a cache
+	}
+	if spare := spareMemory("/"); bytes*len(b.processors) > spare {
+		bytes = max(spare/len(b.processors), 4*chunkBytes) / hugeStep * hugeStep
+	}
+	team, err := hire(b.processors, b.nodes, bytes)
+	if err != nil {
+		return err
+	}
+	defer team.dismiss()
+	// All of them run at the same time, whatever share of the machine Go has.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(len(b.processors)+1, runtime.GOMAXPROCS(0))))
+
+	kernels, counts := best.kernels(), threadCounts(len(b.processors))
+	b.loaded(&stage{end: time.Now().Add(time.Until(s.end) / 3)}, team)
+	s.left = len(kernels) * len(counts)
+	for _, k := range kernels {
+		for _, n := range counts {
+			// The curve of saturation is that of reading and the triads; the rest
+			// is measured with one thread and with all.
+			if n != 1 && n != len(b.processors) && k.name != "read" && k.name != "triad" {
+				s.left--
+				continue
+			}
+			b.result.Bandwidth = append(b.result.Bandwidth, b.move(s, team, k, n))
+		}
+	}
+	b.checkArrays(bytes)
+	return nil
+}
+
+// threadCounts returns the numbers of threads on the curve of saturation: powers of
+// two, and all.
+func threadCounts(all int) []int {
+	var list []int
+	for n := 1; n < all; n *= 2 {
+		list = append(list, n)
+	}
+	return append(list, all)
+}
+
+// move measures one kernel with n threads.
+func (b *bench) move(s *stage, team *crew, k kernel, n int) Bandwidth {
+	name := k.name
+	if k.streaming {
+		name += ", past the caches"
+	}
+	f := Bandwidth{Kernel: k.name, Streaming: k.streaming, Threads: n,
+		Figure: Figure{Name: fmt.Sprintf("bandwidth-%s-%d", k.name, n), Title: name, Unit: "bytes/second"}}
+	if k.streaming {
+		f.Name = fmt.Sprintf("bandwidth-%s-streaming-%d", k.name, n)
+	}
+	t := tally{}
+	tried := 0
+	for end := time.Now().Add(s.budget(time.Second)); b.ctx.Err() == nil && time.Now().Before(end) && (t.count < fewest || t.spread() > agreement); {
+		r := newRace(n)
+		team.start(0, n, func(w *worker) { r.run(w, team, k) })()
+		for i := range r.rounds {
+			tried++
+			if took, undisturbed := r.took(i); undisturbed {
+				t.add(took / float64(n*k.arrays*chunkBytes))
+			}
+		}
+	}
+	spread := t.spread()
+	switch {
+	case t.count < keptBest:
+		f.Figure = absent(f.Figure, fmt.Sprintf("in %d of %d attempts only were all threads running at the same time: the machine is too busy", t.count, tried))
+	case spread > tooFarApart:
+		f.Figure = absent(f.Figure, farApart(t.count, spread))
+	default:
+		f.Value = Number(1e9 / t.best[0])
+		f.Error = f.Value * Number(spread)
+	}
+	return f
+}
+
+// A race is some rounds in which several threads move a chunk at the same time.
+type race struct {
+	threads int
+	arrived atomic.Int64
+	rounds  [4][]lap // by round and thread
+}
+
+// A lap is what one thread did in one round: from when to when, in ns, and for how
+// much processor time.
+type lap struct{ from, to, processor int64 }
+
+func newRace(threads int) *race {
+	r := &race{threads: threads}
+	for i := range r.rounds {
+		r.rounds[i] = make([]lap, threads)
+	}
+	return r
+}
+
+var epoch = time.Now()
+
+func (r *race) run(w *worker, team *crew, k kernel) {
+	me := slices.Index(team.workers, w)
+	for i := range r.rounds {
+		r.arrived.Add(1)
+		for r.arrived.Load() < int64(r.threads*(i+1)) {
+		}
+		from, processor := time.Since(epoch), threadTime()
+		w.chunk(k.run, k.arrays, chunkBytes)
+		processor = threadTime() - processor
+		r.rounds[i][me] = lap{int64(from), int64(time.Since(epoch)), processor}
+	}
+}
+
+// took returns the ns that a round took from the first to the last, and whether all
+// threads were running all of the time.
+func (r *race) took(round int) (ns float64, undisturbed bool) {
+	laps := r.rounds[round]
+	from, to := laps[0].from, laps[0].to
+	for _, l := range laps {
+		from, to = min(from, l.from), max(to, l.to)
+		if float64(l.to-l.from) > 1.02*float64(l.processor)+2000 {
+			return 0, false
+		}
+	}
+	return float64(to - from), true
+}
+
+// hugeStep is what sizes are rounded to, for huge pages of the usual sizes to fit.
+const hugeStep = 4 << 20
+
+// checkArrays withdraws figures of arrays that a cache may have held.
+func (b *bench) checkArrays(bytes int) {
+	memory, ok := b.result.Level("memory")
+	for i := range b.result.Bandwidth {
+		f := &b.result.Bandwidth[i]
+		if ok && f.Why == "" && bytes*f.Threads < 2*memory.From {
+			f.Figure = absent(f.Figure, fmt.Sprintf("%s may be in a cache: memory begins at %s", Size(bytes*f.Threads), Size(memory.From)))
+		}
+	}
+}
+
+// A load is so many threads that read memory for a share of the time.
+type load struct {
+	threads int
+	share   float64
+}
+
+// loads are what the latency is measured under with so many processors: nothing, one
+// thread at a part of its speed and at all of it, and more threads.
+func loads(processors int) []load {
+	list := []load{{0, 0}}
+	if processors < 2 {
+		return list
+	}
+	list = append(list, load{1, 0.25}, load{1, 0.5})
+	for _, n := range threadCounts(processors - 1) {
+		list = append(list, load{n, 1})
+	}
+	return list
+}
+
+// loaded measures the latency of memory while others read it.
+func (b *bench) loaded(s *stage, team *crew) {
+	loads := loads(len(b.processors))
+	s.left = len(loads)
+	size := len(b.big.bytes)
+	if memory, ok := b.result.Level("memory"); ok {
+		size = min(size, max(64<<20, 2*memory.From))
+	}
+	chase := b.chaser.lines(b.big, size)
+	for _, l := range loads {
+		b.result.Loaded = append(b.result.Loaded, b.underLoad(s, team, chase, l))
+	}
+}
+
+// A moment is a sample of the chase and what the others read meanwhile.
+type moment struct{ ns, rate float64 }
+
+func (b *bench) underLoad(s *stage, team *crew, chase program, l load) Loaded {
+	var (
+		stop    atomic.Bool
+		bytes   atomic.Int64
+		read    = movers()
+		reader  = read[len(read)-1].read
+		moments []moment
+		clock   tally
+	)
+	wait := team.start(1, 1+l.threads, func(w *worker) {
+		for !stop.Load() {
+			bytes.Add(readPart(w, reader, l.share))
+		}
+	})
+	adds := program{run: loopAdds, ops: addsPerLoop / addLatency()}
+	n := b.timer.iterations(&adds)
+	for end := time.Now().Add(s.budget(time.Second)); b.ctx.Err() == nil && time.Now().Before(end); {
+		if took, undisturbed := b.timer.sample(&adds, n); undisturbed {
+			clock.add(took / (float64(n) * adds.ops))
+		}
+		before, start := bytes.Load(), time.Now()
+		took, undisturbed := b.timer.sample(&chase, longSample)
+		rate := float64(bytes.Load()-before) / time.Since(start).Seconds()
+		if undisturbed {
+			moments = append(moments, moment{took / (longSample * loadsPerChase), rate})
+		}
+	}
+	stop.Store(true)
+	wait()
+	return summary(l, moments, clock)
+}
+
+// readPart reads some memory and then does nothing for so long that reading is the
+// given share of the time. It returns the bytes read.
+func readPart(w *worker, read loop, share float64) int64 {
+	const part = 64 << 10
+	start := time.Now()
+	w.chunk(read, 1, part)
+	took := time.Since(start)
+	for end := start.Add(time.Duration(float64(took) / share)); time.Now().Before(end); {
+	}
+	return part
+}
+
+// summary takes the middle of the moments in which the others read as fast as they
+// could: in the rest they were not running.
+func summary(l load, moments []moment, clock tally) Loaded {
+	out := Loaded{Threads: l.threads, Share: Number(l.share)}
+	var rates []float64
+	for _, m := range moments {
+		rates = append(rates, m.rate)
+	}
+	slices.Sort(rates)
+	var latencies []float64
+	if len(rates) >= keptBest {
+		full := 0.85 * rates[len(rates)-keptBest]
+		rates = slices.DeleteFunc(rates, func(r float64) bool { return r < full })
+		for _, m := range moments {
+			if m.rate >= full && (m.rate > 0 || l.threads == 0) {
+				latencies = append(latencies, m.ns)
+			}
+		}
+	}
+	if len(latencies) < 2*keptBest || clock.count < keptBest {
+		nan := Number(math.NaN())
+		out.Bandwidth, out.Cycles, out.Nanos, out.Error = nan, nan, nan, nan
+		out.Why = fmt.Sprintf("only %d samples in which all threads were running: the machine is too busy", len(latencies))
+		return out
+	}
+	slices.Sort(latencies)
+	n, cycle := len(latencies), clock.best[0]
+	out.Bandwidth = Number(median(rates))
+	out.Nanos = Number(latencies[n/2])
+	out.Cycles = out.Nanos / Number(cycle)
+	out.Error = Number((latencies[n*3/4] - latencies[n/4]) / 2 / cycle)
+	return out
+}

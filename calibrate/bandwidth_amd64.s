@@ -1,0 +1,256 @@
+//go:build linux
+
+#include "textflag.h"
+
+// Loops that move data, n times 256 bytes: a[i] = b[i] + s*c[i] and parts of it.
+// What is written is not 0, which some memories have a short cut for. There is one set for each width of vector registers, made by the same macros; M
+// is the plain move and N the one past the caches (which needs a fence at the end,
+// as its stores are not ordered with others).
+
+#define READ(M, SIZE, V0, V1, V2, V3) \
+	M (0*SIZE)(SI), V0; M (1*SIZE)(SI), V1; M (2*SIZE)(SI), V2; M (3*SIZE)(SI), V3; \
+	ADDQ $(4*SIZE), SI
+
+#define WRITE(M, SIZE, V0) \
+	M V0, (0*SIZE)(DI); M V0, (1*SIZE)(DI); M V0, (2*SIZE)(DI); M V0, (3*SIZE)(DI); \
+	ADDQ $(4*SIZE), DI
+
+#define COPY(M, N, SIZE, V0, V1, V2, V3) \
+	M (0*SIZE)(SI), V0; M (1*SIZE)(SI), V1; M (2*SIZE)(SI), V2; M (3*SIZE)(SI), V3; \
+	N V0, (0*SIZE)(DI); N V1, (1*SIZE)(DI); N V2, (2*SIZE)(DI); N V3, (3*SIZE)(DI); \
+	ADDQ $(4*SIZE), SI; ADDQ $(4*SIZE), DI
+
+// s is 0, so that results do not depend on what the arrays hold; the work is the
+// same.
+#define TRIAD(M, N, SIZE, V0, V1, V2, V3, S) \
+	M (0*SIZE)(DX), V0; M (1*SIZE)(DX), V1; M (2*SIZE)(DX), V2; M (3*SIZE)(DX), V3; \
+	VFMADD213PD (0*SIZE)(SI), S, V0; VFMADD213PD (1*SIZE)(SI), S, V1; \
+	VFMADD213PD (2*SIZE)(SI), S, V2; VFMADD213PD (3*SIZE)(SI), S, V3; \
+	N V0, (0*SIZE)(DI); N V1, (1*SIZE)(DI); N V2, (2*SIZE)(DI); N V3, (3*SIZE)(DI); \
+	ADDQ $(4*SIZE), SI; ADDQ $(4*SIZE), DI; ADDQ $(4*SIZE), DX
+
+// Without fused multiplication, and destroying an operand.
+#define TRIADSSE(N) \
+	MOVUPS 0(DX), X0; MOVUPS 16(DX), X1; MOVUPS 32(DX), X2; MOVUPS 48(DX), X3; \
+	MULPD X7, X0; MULPD X7, X1; MULPD X7, X2; MULPD X7, X3; \
+	ADDPD 0(SI), X0; ADDPD 16(SI), X1; ADDPD 32(SI), X2; ADDPD 48(SI), X3; \
+	N X0, 0(DI); N X1, 16(DI); N X2, 32(DI); N X3, 48(DI); \
+	ADDQ $64, SI; ADDQ $64, DI; ADDQ $64, DX
+
+#define BEGIN \
+	MOVQ n+0(FP), CX; \
+	MOVQ a+8(FP), DI; \
+	MOVQ b+16(FP), SI; \
+	MOVQ c+24(FP), DX
+
+#define END DECQ CX; JNE again
+
+TEXT ·readSSE(SB), NOSPLIT, $0-32
+	BEGIN
+again:
+	READ(MOVUPS, 16, X0, X1, X2, X3)
+	READ(MOVUPS, 16, X0, X1, X2, X3)
+	READ(MOVUPS, 16, X0, X1, X2, X3)
+	READ(MOVUPS, 16, X0, X1, X2, X3)
+	END
+	RET
+
+TEXT ·writeSSE(SB), NOSPLIT, $0-32
+	BEGIN
+	PCMPEQL X0, X0
+again:
+	WRITE(MOVUPS, 16, X0)
+	WRITE(MOVUPS, 16, X0)
+	WRITE(MOVUPS, 16, X0)
+	WRITE(MOVUPS, 16, X0)
+	END
+	RET
+
+TEXT ·streamSSE(SB), NOSPLIT, $0-32
+	BEGIN
+	PCMPEQL X0, X0
+again:
+	WRITE(MOVNTPD, 16, X0)
+	WRITE(MOVNTPD, 16, X0)
+	WRITE(MOVNTPD, 16, X0)
+	WRITE(MOVNTPD, 16, X0)
+	END
+	SFENCE
+	RET
+
+TEXT ·copySSE(SB), NOSPLIT, $0-32
+	BEGIN
+again:
+	COPY(MOVUPS, MOVUPS, 16, X0, X1, X2, X3)
+	COPY(MOVUPS, MOVUPS, 16, X0, X1, X2, X3)
+	COPY(MOVUPS, MOVUPS, 16, X0, X1, X2, X3)
+	COPY(MOVUPS, MOVUPS, 16, X0, X1, X2, X3)
+	END
+	RET
+
+TEXT ·copyStreamSSE(SB), NOSPLIT, $0-32
+	BEGIN
+again:
+	COPY(MOVUPS, MOVNTPD, 16, X0, X1, X2, X3)
+	COPY(MOVUPS, MOVNTPD, 16, X0, X1, X2, X3)
+	COPY(MOVUPS, MOVNTPD, 16, X0, X1, X2, X3)
+	COPY(MOVUPS, MOVNTPD, 16, X0, X1, X2, X3)
+	END
+	SFENCE
+	RET
+
+TEXT ·triadSSE(SB), NOSPLIT, $0-32
+	BEGIN
+	XORPS X7, X7
+again:
+	TRIADSSE(MOVUPS)
+	TRIADSSE(MOVUPS)
+	TRIADSSE(MOVUPS)
+	TRIADSSE(MOVUPS)
+	END
+	RET
+
+TEXT ·triadStreamSSE(SB), NOSPLIT, $0-32
+	BEGIN
+	XORPS X7, X7
+again:
+	TRIADSSE(MOVNTPD)
+	TRIADSSE(MOVNTPD)
+	TRIADSSE(MOVNTPD)
+	TRIADSSE(MOVNTPD)
+	END
+	SFENCE
+	RET
+
+TEXT ·readAVX2(SB), NOSPLIT, $0-32
+	BEGIN
+again:
+	READ(VMOVUPD, 32, Y0, Y1, Y2, Y3)
+	READ(VMOVUPD, 32, Y0, Y1, Y2, Y3)
+	END
+	VZEROUPPER
+	RET
+
+TEXT ·writeAVX2(SB), NOSPLIT, $0-32
+	BEGIN
+	VPCMPEQD Y0, Y0, Y0
+again:
+	WRITE(VMOVUPD, 32, Y0)
+	WRITE(VMOVUPD, 32, Y0)
+	END
+	VZEROUPPER
+	RET
+
+TEXT ·streamAVX2(SB), NOSPLIT, $0-32
+	BEGIN
+	VPCMPEQD Y0, Y0, Y0
+again:
+	WRITE(VMOVNTPD, 32, Y0)
+	WRITE(VMOVNTPD, 32, Y0)
+	END
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·copyAVX2(SB), NOSPLIT, $0-32
+	BEGIN
+again:
+	COPY(VMOVUPD, VMOVUPD, 32, Y0, Y1, Y2, Y3)
+	COPY(VMOVUPD, VMOVUPD, 32, Y0, Y1, Y2, Y3)
+	END
+	VZEROUPPER
+	RET
+
+TEXT ·copyStreamAVX2(SB), NOSPLIT, $0-32
+	BEGIN
+again:
+	COPY(VMOVUPD, VMOVNTPD, 32, Y0, Y1, Y2, Y3)
+	COPY(VMOVUPD, VMOVNTPD, 32, Y0, Y1, Y2, Y3)
+	END
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·triadAVX2(SB), NOSPLIT, $0-32
+	BEGIN
+	VXORPD Y7, Y7, Y7
+again:
+	TRIAD(VMOVUPD, VMOVUPD, 32, Y0, Y1, Y2, Y3, Y7)
+	TRIAD(VMOVUPD, VMOVUPD, 32, Y0, Y1, Y2, Y3, Y7)
+	END
+	VZEROUPPER
+	RET
+
+TEXT ·triadStreamAVX2(SB), NOSPLIT, $0-32
+	BEGIN
+	VXORPD Y7, Y7, Y7
+again:
+	TRIAD(VMOVUPD, VMOVNTPD, 32, Y0, Y1, Y2, Y3, Y7)
+	TRIAD(VMOVUPD, VMOVNTPD, 32, Y0, Y1, Y2, Y3, Y7)
+	END
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·readAVX512(SB), NOSPLIT, $0-32
+	BEGIN
+again:
+	READ(VMOVUPD, 64, Z0, Z1, Z2, Z3)
+	END
+	VZEROUPPER
+	RET
+
+TEXT ·writeAVX512(SB), NOSPLIT, $0-32
+	BEGIN
+	VPTERNLOGQ $0xff, Z0, Z0, Z0
+again:
+	WRITE(VMOVUPD, 64, Z0)
+	END
+	VZEROUPPER
+	RET
+
+TEXT ·streamAVX512(SB), NOSPLIT, $0-32
+	BEGIN
+	VPTERNLOGQ $0xff, Z0, Z0, Z0
+again:
+	WRITE(VMOVNTPD, 64, Z0)
+	END
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·copyAVX512(SB), NOSPLIT, $0-32
+	BEGIN
+again:
+	COPY(VMOVUPD, VMOVUPD, 64, Z0, Z1, Z2, Z3)
+	END
+	VZEROUPPER
+	RET
+
+TEXT ·copyStreamAVX512(SB), NOSPLIT, $0-32
+	BEGIN
+again:
+	COPY(VMOVUPD, VMOVNTPD, 64, Z0, Z1, Z2, Z3)
+	END
+	SFENCE
+	VZEROUPPER
+	RET
+
+TEXT ·triadAVX512(SB), NOSPLIT, $0-32
+	BEGIN
+	VPXORQ Z7, Z7, Z7
+again:
+	TRIAD(VMOVUPD, VMOVUPD, 64, Z0, Z1, Z2, Z3, Z7)
+	END
+	VZEROUPPER
+	RET
+
+TEXT ·triadStreamAVX512(SB), NOSPLIT, $0-32
+	BEGIN
+	VPXORQ Z7, Z7, Z7
+again:
+	TRIAD(VMOVUPD, VMOVNTPD, 64, Z0, Z1, Z2, Z3, Z7)
+	END
+	SFENCE
+	VZEROUPPER
+	RET

@@ -1,0 +1,48 @@
+//go:build linux && (amd64 || arm64 || ppc64le || riscv64)
+
+package calibrate
+
+import (
+	"math/rand/v2"
+	"unsafe"
+)
+
+// A chaser lays out lists of pointers through memory.
+type chaser struct {
+	random *rand.Rand
+	order  []uint32
+	at     unsafe.Pointer // where the last chase is
+}
+
+func newChaser() *chaser { return &chaser{random: rand.New(rand.NewPCG(1, 2))} }
+
+// cycle lays out one list that visits count places of memory in random order and
+// then begins again; place says where each is. The order is a random cyclic
+// permutation (Sattolo's algorithm), so that no prefetcher knows what comes next
+// and no part of the places is a list of its own.
+func (c *chaser) cycle(base unsafe.Pointer, count int, place func(i int) int) program {
+	for len(c.order) < count {
+		c.order = append(c.order, 0)
+	}
+	order := c.order[:count]
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	for i := count - 1; i > 0; i-- {
+		j := c.random.IntN(i)
+		order[i], order[j] = order[j], order[i]
+	}
+	from := unsafe.Add(base, place(int(order[count-1])))
+	for _, next := range order {
+		to := unsafe.Add(base, place(int(next)))
+		*(*uintptr)(from) = uintptr(to)
+		from = to
+	}
+	c.at = from
+	return program{run: loopChase, a: unsafe.Pointer(&c.at), ops: loadsPerChase}
+}
+
+// lines visits every line of the first size bytes.
+func (c *chaser) lines(m *memory, size int) program {
+	return c.cycle(m.at(0), size/lineBytes, func(i int) int { return i * lineBytes })
+}

@@ -1,0 +1,324 @@
+package calibrate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// How level ground is recognised on a curve: see findGrounds.
+const (
+	levelSlope = 0.25 // growth for each doubling of the size, as an exponent of it
+	levelNoise = 0.05 // and as much more by chance
+	levelOver  = 0.9  // doublings that level ground must at least extend over
+	levelApart = 1.6  // times as long that the next level takes at least
+)
+
+// A ground is level ground, of one or more pieces: the points from and to, to
+// included; the first piece ends at first, the last begins at last. The latency is
+// that around which most points of the first piece lie.
+type ground struct {
+	from, first, last, to int
+	cycles                float64
+}
+
+// findGrounds returns the pieces of a curve on which y hardly grows with x: from
+// point to point, and over each doubling of x, less than in proportion to the
+// levelSlope-th power. Pieces that follow each other and are not levelApart are one
+// level: what separates them is the cost of finding pages, which grows within a
+// cache. The level is then the first, where there was none of that.
+func findGrounds(x, y []float64) []ground {
+	smooth := smoothed(y)
+	var levels []ground
+	for from := 0; from < len(x); {
+		to := from
+		for to+1 < len(x) && staysLevel(x[from:to+2], smooth[from:to+2]) {
+			to++
+		}
+		g := ground{from, to, from, to, typical(y[from : to+1])}
+		n := len(levels)
+		switch {
+		case math.Log2(x[to]/x[from]) < levelOver:
+		case n > 0 && g.cycles < levelApart*levels[n-1].cycles:
+			levels[n-1].last, levels[n-1].to = from, to
+		default:
+			levels = append(levels, g)
+		}
+		from = to + 1
+	}
+	return levels
+}
+
+// smoothed takes single points out that are far from their neighbours.
+func smoothed(y []float64) []float64 {
+	out := slices.Clone(y)
+	for i := 1; i+1 < len(y); i++ {
+		out[i] = median(y[i-1 : i+2])
+	}
+	return out
+}
+
+// staysLevel says whether a curve is as level at its last point as before:
+// compared with the one before it, and with the last at no more than half its x.
+// A latency may fall as much as it may rise, which is noise.
+func staysLevel(x, y []float64) bool {
+	last := len(x) - 1
+	if !isLevel(x[last-1], y[last-1], x[last], y[last]) {
+		return false
+	}
+	for i := last - 1; i >= 0; i-- {
+		if x[i] <= x[last]/2 {
+			return isLevel(x[i], y[i], x[last], y[last])
+		}
+	}
+	return true
+}
+
+func isLevel(x0, y0, x1, y1 float64) bool {
+	return math.Abs(math.Log(y1/y0)) <= levelSlope*math.Log(x1/x0)+levelNoise
+}
+
+// typical returns the middle of the half of the values that lie closest together.
+// At the edges of a level latencies are those of a mixture with its neighbours,
+// and the pages cost more from some size on; but most points show the level alone.
+func typical(list []float64) float64 {
+	sorted := slices.Clone(list)
+	slices.Sort(sorted)
+	half := len(sorted)/2 + 1
+	best := sorted[:half]
+	for i := range sorted[half:] {
+		if some := sorted[i+1 : i+1+half]; some[half-1]-some[0] < best[half-1]-best[0] {
+			best = some
+		}
+	}
+	return median(best)
+}
+
+// median returns the middle value, the lower of two.
+func median(list []float64) float64 {
+	sorted := slices.Clone(list)
+	slices.Sort(sorted)
+	return sorted[(len(sorted)-1)/2]
+}
+
+// findLevels names the level ground of a latency curve: the first is L1, the last
+// memory, if the curve ends on it, and the others L2 and up. A cache that shows no
+// level ground is not to be had from the curve: the level after which the curve
+// climbs on in more than one step is given without a latency.
+func findLevels(curve []Point) []Level {
+	var x, y []float64
+	var points []Point
+	for _, p := range curve {
+		if p.Why == "" {
+			x, y, points = append(x, float64(p.Bytes)), append(y, float64(p.Cycles)), append(points, p)
+		}
+	}
+	grounds := findGrounds(x, y)
+	var levels []Level
+	for i, g := range grounds {
+		name := fmt.Sprintf("L%d", i+1)
+		last := i > 0 && i == len(grounds)-1
+		switch {
+		case last && points[g.to].Bytes >= curve[len(curve)-1].Bytes/4: // the last points may be uncertain
+			// Of memory the last piece is taken: a cache may still have had a part
+			// of the working sets of the first.
+			levels = append(levels, level("memory", points[g.last:g.to+1], points[g.to].Bytes))
+			continue
+		case last && i > 1 && slices.Max(y[g.to:]) < levelApart*g.cycles:
+			why := fmt.Sprintf("about %.0f cycles up to %s, but what comes behind could not be measured: it may be memory", g.cycles, Size(points[g.to].Bytes))
+			levels = append(levels, absentLevel(name, why))
+			continue
+		}
+		levels = append(levels, level(name, points[g.from:g.first+1], points[g.to].Bytes))
+	}
+	n := len(levels)
+	if n == 0 || levels[n-1].Name != "memory" {
+		return append(levels, absentLevel("memory", noMemory(curve, points)))
+	}
+	if n > 1 {
+		before, memory := levels[n-2], levels[n-1]
+		if memory.From > 4*before.To && memory.Cycles > 10*before.Cycles {
+			why := fmt.Sprintf("the latency climbs from %s to %s without level ground: if there is such a cache, its size for this machine changes with what others do", Size(before.To), Size(memory.From))
+			levels = slices.Insert(levels, n-1, absentLevel(fmt.Sprintf("L%d", n), why))
+		}
+	}
+	return levels
+}
+
+// noMemory says why a curve does not end on level ground.
+func noMemory(curve, known []Point) string {
+	switch n := len(known); {
+	case n == 0:
+		return "no working set could be measured: the machine is too busy"
+	case known[n-1].Bytes < curve[len(curve)-1].Bytes:
+		return "no working set above " + Size(known[n-1].Bytes) + " could be measured: the machine is too busy"
+	}
+	return "the latency still grows with the largest working set that was measured"
+}
+
+// level is the level ground that some points show best: the latency around which those lie that
+// are certain. A cache's is refused if they are not certain enough.
+func level(name string, points []Point, to int) Level {
+	least := slices.MinFunc(points, func(a, b Point) int { return cmp.Compare(a.uncertainty(), b.uncertainty()) }).uncertainty()
+	var certain []float64
+	for _, p := range points {
+		if p.uncertainty() <= max(3*least, certainEnough) {
+			certain = append(certain, float64(p.Cycles))
+		}
+	}
+	cycles := typical(certain)
+	l := Level{Name: name, Cycles: Number(cycles), From: points[0].Bytes, To: to}
+	i := slices.IndexFunc(points, func(p Point) bool {
+		return float64(p.Cycles) == cycles && p.uncertainty() <= max(3*least, certainEnough)
+	})
+	l.Nanos, l.Error = points[i].Nanos, points[i].Error
+	if u := points[i].uncertainty(); name != "memory" && u > tooUncertain {
+		return absentLevel(name, fmt.Sprintf("about %.0f cycles, but the best samples are %.0f %% apart: the machine is too busy", cycles, 100*u))
+	}
+	return l
+}
+
+// Shares of a latency: an error that is none, and one with which the latency of a
+// cache is not reported. That of memory varies by itself.
+const (
+	certainEnough = 0.01
+	tooUncertain  = 0.1
+)
+
+// uncertainty is a point's error as a share of its latency.
+func (p Point) uncertainty() float64 { return float64(p.Error / p.Cycles) }
+
+func absentLevel(name, why string) Level {
+	nan := Number(math.NaN())
+	return Level{Name: name, Cycles: nan, Nanos: nan, Error: nan, Why: why}
+}
+
+// Level returns the level of a name, if its latency is known.
+func (r *Result) Level(name string) (Level, bool) {
+	for _, l := range r.Levels {
+		if l.Name == name && l.Why == "" {
+			return l, true
+		}
+	}
+	return Level{}, false
+}
+
+// Size is a number of bytes in words.
+func Size(bytes int) string {
+	switch {
+	case bytes >= 1<<30:
+		return fmt.Sprintf("%.4g GiB", float64(bytes)/(1<<30))
+	case bytes >= 1<<20:
+		return fmt.Sprintf("%.4g MiB", float64(bytes)/(1<<20))
+	case bytes >= 1<<10:
+		return fmt.Sprintf("%.4g KiB", float64(bytes)/(1<<10))
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}
+
+// A pageLevel is level ground of a curve of pages: its extra cost and its last
+// point.
+type pageLevel struct {
+	cost, err Number
+	to        int // pages
+}
+
+// pageLevels finds the level ground of the extra cost of pages. What is level is the
+// whole latency of a load, in which the first cache has its share.
+func pageLevels(points []PagePoint, l1 float64) []pageLevel {
+	var x, y []float64
+	var known []PagePoint
+	for _, p := range points {
+		if p.Why == "" {
+			x, y, known = append(x, float64(p.Pages)), append(y, max(float64(p.Cycles), 0)+l1), append(known, p)
+		}
+	}
+	var levels []pageLevel
+	for _, g := range findGrounds(x, y) {
+		l := pageLevel{cost: Number(g.cycles - l1), to: known[g.to].Pages}
+		for _, p := range known[g.from : g.to+1] {
+			if max(float64(p.Cycles), 0)+l1 == g.cycles {
+				l.err = p.Error
+			}
+		}
+		levels = append(levels, l)
+	}
+	return levels
+}
+
+// pageCosts reads two figures from a curve of pages: what a page costs that only the
+// second TLB has, and one that none has. The first level ground is a page that the
+// first TLB has. There may be no second TLB; then the one step of the curve is the
+// walk. And walks may cost the more the more pages there are, for the tables
+// themselves leave the caches; then the cost is that at the last point.
+func pageCosts(points []PagePoint, l1 float64) (second, walk Figure) {
+	second = Figure{Name: "stlb-hit", Title: "page that only the second TLB has: extra", Unit: "cycles/load"}
+	walk = Figure{Name: "page-walk", Title: "page that no TLB has: extra", Unit: "cycles/walk"}
+	levels := pageLevels(points, l1)
+	nan := Number(math.NaN())
+	second.Value, second.Error, walk.Value, walk.Error = nan, nan, nan, nan
+	if len(levels) == 0 {
+		second.Why = "the cost grows with every number of pages that was tried, without level ground"
+		walk.Why = second.Why
+		return second, walk
+	}
+	last, before, ok := lastOctave(points)
+	top := levels[len(levels)-1]
+	if ok && len(levels) < 3 && last.Pages < points[len(points)-1].Pages/2 {
+		second.Why = fmt.Sprintf("more than %d pages could not be measured: the machine is too busy", last.Pages)
+		walk.Why = second.Why
+		return second, walk
+	}
+	climbs := ok && last.Pages >= 2*top.to && float64(last.Cycles)+l1 > levelApart*(float64(top.cost)+l1)
+	switch {
+	case len(levels) > 2:
+		second.Value, second.Error = levels[1].cost, levels[1].err
+		walk.Value, walk.Error = levels[2].cost, levels[2].err
+	case len(levels) == 2 && climbs:
+		second.Value, second.Error = levels[1].cost, levels[1].err
+		walk = climbing(walk, last, before)
+	case len(levels) == 2:
+		second.Why = "the cost has one step only, which is taken for that of the page walk"
+		walk.Value, walk.Error = levels[1].cost, levels[1].err
+	case climbs:
+		second.Why = "the cost climbs without level ground"
+		walk = climbing(walk, last, before)
+	default:
+		second.Why = fmt.Sprintf("no step in the cost up to %d pages", top.to)
+		walk.Why = second.Why
+	}
+	return second, walk
+}
+
+// climbing is the cost of a walk at the last point of a curve, if it hardly changed
+// with the last doubling.
+func climbing(walk Figure, last, before PagePoint) Figure {
+	walk.Value, walk.Error = last.Cycles, max(last.Error, last.Cycles-before.Cycles)
+	if uncertain(walk.Value, walk.Error) {
+		walk.Why = fmt.Sprintf("the cost climbs on: %.0f cycles with %d pages, %.0f with %d", before.Cycles, before.Pages, last.Cycles, last.Pages)
+		walk.Value, walk.Error = Number(math.NaN()), Number(math.NaN())
+	}
+	return walk
+}
+
+// lastOctave returns the last point of a curve of pages, and the last one with at
+// most half as many pages.
+func lastOctave(points []PagePoint) (last, before PagePoint, ok bool) {
+	for _, p := range slices.Backward(points) {
+		switch {
+		case p.Why != "":
+		case last.Pages == 0:
+			last = p
+		case p.Pages <= last.Pages/2:
+			return last, p, true
+		}
+	}
+	return last, before, false
+}
+
+// uncertain says whether the error of a figure is as large as would make it
+// useless: a quarter of it, but for figures about 0 half a cycle.
+func uncertain(value, err Number) bool {
+	return float64(err) > max(0.5, math.Abs(float64(value))/4)
+}

@@ -1,0 +1,93 @@
+//go:build linux
+
+package calibrate
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// lineBytes is the distance of the loads of a chase: the length of a cache line.
+const lineBytes = 64
+
+// addLatency is the latency of the additions in loopAdds, in cycles.
+func addLatency() float64 { return 1 }
+
+//go:noescape
+func loopCode(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func readSSE(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func writeSSE(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func streamSSE(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func copySSE(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func copyStreamSSE(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func triadSSE(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func triadStreamSSE(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func readAVX2(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func writeAVX2(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func streamAVX2(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func copyAVX2(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func copyStreamAVX2(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func triadAVX2(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func triadStreamAVX2(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func readAVX512(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func writeAVX512(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func streamAVX512(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func copyAVX512(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func copyStreamAVX512(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func triadAVX512(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func triadStreamAVX512(n uint64, a, b, c unsafe.Pointer)
+
+// movers returns the sets of data loops that this processor can run.
+func movers() []mover {
+	list := []mover{{"SSE2", readSSE, writeSSE, copySSE, triadSSE, streamSSE, copyStreamSSE, triadStreamSSE}}
+	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+		list = append(list, mover{"AVX2", readAVX2, writeAVX2, copyAVX2, triadAVX2, streamAVX2, copyStreamAVX2, triadStreamAVX2})
+	}
+	if cpu.X86.HasAVX512F {
+		list = append(list, mover{"AVX-512", readAVX512, writeAVX512, copyAVX512, triadAVX512, streamAVX512, copyStreamAVX512, triadStreamAVX512})
+	}
+	return list
+}

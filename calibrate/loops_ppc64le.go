@@ -1,0 +1,38 @@
+//go:build linux
+
+package calibrate
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// lineBytes is the distance of the loads of a chase: the length of a cache line.
+const lineBytes = 128
+
+// addLatency is the latency of the additions in loopAdds, in cycles: one on POWER8,
+// two since (GCC's machine descriptions power8.md, power9.md and power10.md).
+func addLatency() float64 {
+	if cpu.PPC64.IsPOWER9 {
+		return 2
+	}
+	return 1
+}
+
+//go:noescape
+func readVSX(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func writeVSX(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func copyVSX(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func triadVSX(n uint64, a, b, c unsafe.Pointer)
+
+// movers returns the sets of data loops that this processor can run.
+func movers() []mover {
+	return []mover{{name: "VSX", read: readVSX, write: writeVSX, copy: copyVSX, triad: triadVSX}}
+}

@@ -1,0 +1,137 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Penalty is a parameter of accounting models with the value measured for it.
+type Penalty struct {
+	Name  string // of the parameter
+	Unit  string
+	Value float64
+	Error float64 // how far the best samples are apart, in the same unit
+	From  string  // what it was made of, in words
+	Why   string  // why there is no value
+	// Unless names a node: a model that has it means something else by the
+	// parameter.
+	Unless string
+}
+
+// Penalties returns the parameters of models that the result has values for, and
+// those that it should have but does not, with Why. A penalty is what a load or
+// branch loses, so that of a cache level is its latency less that of the first.
+//
+// A value below 0 means that none was to be seen; it is 0 in the list, if the error
+// allows that.
+func (r *Result) Penalties() []Penalty {
+	list := []Penalty{r.levelPenalty("L2", "L2_HIT_PENALTY")}
+	if _, ok := r.Level("memory"); ok && !r.hasLevel("L3") {
+		// Without a third level, memory is what the second does not have.
+		list = append(list, r.levelPenalty("memory", "L2_MISS_PENALTY"))
+	} else {
+		list = append(list, r.levelPenalty("L3", "L3_HIT_PENALTY"), r.levelPenalty("memory", "L3_MISS_PENALTY"))
+	}
+	if f, ok := r.remoteMemory(); ok {
+		list = append(list, r.lessL1(f, Penalty{Name: "REMOTE_DRAM_PENALTY", Unit: "cycles/load"}))
+	}
+	for _, m := range costPenalties {
+		f := r.cost(m.cost)
+		if f == nil {
+			continue
+		}
+		list = append(list, none(Penalty{Name: m.name, Unit: m.unit, Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why, Unless: m.unless}))
+	}
+	f := &r.Clock
+	return append(list, Penalty{Name: "FREQUENCY", Unit: "cycles/second", Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why})
+}
+
+// costPenalties says which figure a parameter is. Models differ in what they mean by
+// a name: one of another unit is another parameter.
+var costPenalties = []struct{ name, unit, cost, unless string }{
+	{"STLB_HIT_PENALTY", "cycles/load", "stlb-hit", ""},
+	{"DTLB_WALK_PENALTY", "cycles/walk", "page-walk", ""},
+	{"DTLB_MISS_PENALTY", "cycles/load", "page-walk", ""},
+	{"BRANCH_MISPREDICT_PENALTY", "cycles/branch", "branch-mispredict", ""},
+	// Where the cycles of clearing up are counted, the parameter is the rest.
+	{"BRANCH_RESTEER_PENALTY", "cycles/branch", "branch-mispredict", "Branch_Mispredict_Clear"},
+	{"STORE_ADDRESS_PENALTY", "cycles/load", "store-address", ""},
+	{"STORE_OVERLAP_PENALTY", "cycles/load", "store-forward-overlap", ""},
+	{"ALIAS_PENALTY", "cycles/load", "alias-4k", ""},
+	{"SPLIT_LOAD_PENALTY", "cycles/load", "split-line-load", ""},
+	{"LCP_PENALTY", "cycles/stall", "length-changing-prefix", ""},
+	{"FP_ASSIST_PENALTY", "cycles/assist", "denormal", ""},
+}
+
+func (r *Result) cost(name string) *Figure {
+	for i := range r.Costs {
+		if r.Costs[i].Name == name {
+			return &r.Costs[i]
+		}
+	}
+	return nil
+}
+
+func (r *Result) hasLevel(name string) bool {
+	for _, l := range r.Levels {
+		if l.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// remoteMemory returns the slowest memory of another NUMA node.
+func (r *Result) remoteMemory() (Figure, bool) {
+	var slowest Figure
+	found := false
+	for _, f := range r.Costs {
+		var node int
+		if n, _ := fmt.Sscanf(f.Name, "memory-node-%d", &node); n == 1 && (!found || f.Value > slowest.Value) {
+			slowest, found = f, true
+		}
+	}
+	return slowest, found
+}
+
+func (r *Result) levelPenalty(level, name string) Penalty {
+	p := Penalty{Name: name, Unit: "cycles/load"}
+	for _, l := range r.Levels {
+		if l.Name == level {
+			return r.lessL1(Figure{Title: level, Value: l.Cycles, Error: l.Error, Why: l.Why}, p)
+		}
+	}
+	return absentPenalty(p, "the curve of latencies shows no "+level)
+}
+
+// lessL1 is a latency less that of the first level.
+func (r *Result) lessL1(f Figure, p Penalty) Penalty {
+	p.From = f.Title + " less L1"
+	l1, ok := r.Level("L1")
+	switch {
+	case f.Why != "":
+		return absentPenalty(p, f.Why)
+	case !ok:
+		return absentPenalty(p, "the latency of L1 is not known")
+	}
+	p.Value = float64(f.Value - l1.Cycles)
+	p.Error = float64(f.Error + l1.Error)
+	return p
+}
+
+func absentPenalty(p Penalty, why string) Penalty {
+	p.Value, p.Error, p.Why = math.NaN(), math.NaN(), why
+	return p
+}
+
+// none makes of a cost just below 0 what it means: that there is none.
+func none(p Penalty) Penalty {
+	switch {
+	case p.Why != "" || p.Value >= 0:
+	case -p.Value <= max(p.Error, 0.1):
+		p.Value = 0
+	default:
+		p = absentPenalty(p, fmt.Sprintf("%.2f cycles: what should cost more costs less", p.Value))
+	}
+	return p
+}

@@ -1,0 +1,324 @@
+//go:build linux && (amd64 || arm64 || ppc64le || riscv64)
+
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"slices"
+	"time"
+)
+
+// A bench is a calibration under way, on the thread that is pinned for it.
+type bench struct {
+	ctx     context.Context
+	options Options
+	result  *Result
+	timer   *timer
+	chaser  *chaser
+	big     *memory // for working sets of all sizes
+	nodes   map[int][]int
+
+	processors []int // that may be used, the one measured on first
+
+	end time.Time
+}
+
+// A part is a part of the calibration: how much of the time it may take, relative
+// to the others, and what it does.
+type part struct {
+	what   string
+	weight float64
+	run    func(*bench, *stage) error
+}
+
+var parts = []part{
+	{"clock", 1, (*bench).clock},
+	{"latency of caches and memory", 18, (*bench).curve},
+	{"finding pages", 8, (*bench).pages},
+	{"small working sets again", 4, (*bench).again},
+	{"branches, stores and divisions", 10, (*bench).costs},
+	{"small working sets again", 4, (*bench).again},
+	{"latency under load, and bandwidth", 15, (*bench).bandwidth},
+}
+
+// How long a calibration takes at the most, with room for what no budget is for:
+// getting memory from the kernel. Variables for tests.
+var (
+	fullTime  = 80 * time.Second
+	quickTime = 9 * time.Second
+)
+
+// Run calibrates the machine. It measures on one processor, to which it ties the
+// calling goroutine's thread until it is done, and for bandwidth on the others as
+// well. What could not be measured is in the result with the reason; the error is
+// for what makes all of it impossible, such as ErrUnsupported, or ctx having ended.
+func Run(ctx context.Context, options Options) (*Result, error) {
+	b := &bench{ctx: ctx, options: options, chaser: newChaser(), nodes: nodes("/")}
+	if !options.Pin {
+		b.options.CPU = current()
+	}
+	processors, err := usable()
+	if err != nil {
+		return nil, err
+	}
+	// The one measured on comes first.
+	b.processors = append([]int{b.options.CPU}, slices.DeleteFunc(processors, func(p int) bool { return p == b.options.CPU })...)
+	undo, err := pin(b.options.CPU)
+	if err != nil {
+		return nil, err
+	}
+	defer undo()
+	if options.Realtime {
+		if err := realtime(); err != nil {
+			return nil, err
+		}
+	}
+	// A collection would stop this thread in the middle of a sample.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	b.result = &Result{Schema: Schema, Time: time.Now().UTC().Truncate(time.Second), Quick: options.Quick,
+		Logical: b.options.CPU, Node: nodeOf(b.nodes, b.options.CPU), Threads: len(b.processors),
+		PageCurves: []PageCurve{}, Costs: []Figure{}, Bandwidth: []Bandwidth{}, Loaded: []Loaded{}, Notes: []string{}}
+	if options.Realtime {
+		b.note("measured before all other programs on its processor (real-time scheduling)")
+	}
+	limit := fullTime
+	if options.Quick {
+		limit = quickTime
+	}
+	b.end = time.Now().Add(limit)
+	if err := b.allocate(); err != nil {
+		return nil, err
+	}
+	defer b.big.free()
+	b.timer = newTimer(ctx, b.end)
+	return b.result, b.run(parts)
+}
+
+func (b *bench) run(parts []part) error {
+	var left float64
+	for _, p := range parts {
+		left += p.weight
+	}
+	for _, p := range parts {
+		if b.options.Progress != nil {
+			b.options.Progress(p.what)
+		}
+		share := time.Duration(float64(time.Until(b.end)) * p.weight / left)
+		if err := p.run(b, &stage{end: time.Now().Add(share)}); err != nil {
+			return fmt.Errorf("%s: %w", p.what, err)
+		}
+		if err := b.ctx.Err(); err != nil {
+			return err
+		}
+		left -= p.weight
+	}
+	b.result.Levels = findLevels(b.result.Curve)
+	return nil
+}
+
+// allocate gets the memory for the largest working set.
+func (b *bench) allocate() error {
+	size := b.options.MaxSize
+	if size == 0 {
+		size = 512 << 20
+		if b.options.Quick {
+			size = 128 << 20
+		}
+	}
+	if spare := spareMemory("/"); size > spare {
+		b.note("memory is short: the largest working set is a quarter of what is available")
+		size = spare
+	}
+	const step = 4 << 20 // pages of any usual size fit
+	size = max(size&^(step-1), step)
+	var err error
+	if b.big, err = allocate(size, b.result.Node, true); err != nil {
+		return err
+	}
+	b.result.Pages, b.result.PageBytes = b.big.pages, b.big.page
+	if b.big.page == os.Getpagesize() {
+		b.note("no huge pages: latencies of large working sets have the cost of finding pages in them")
+	}
+	return nil
+}
+
+func (b *bench) note(text string) { b.result.Notes = append(b.result.Notes, text) }
+
+// A stage divides the time of a part among its measurements.
+type stage struct {
+	end  time.Time
+	left int // measurements to come
+}
+
+// budget is the time for the next measurement, at most so much. One that ended
+// early leaves more for those behind it.
+func (s *stage) budget(most time.Duration) time.Duration {
+	each := time.Until(s.end) / time.Duration(max(s.left, 1))
+	s.left--
+	return max(min(each, most), 2*time.Millisecond)
+}
+
+// tooFarApart is the spread of its best samples with which a figure is not
+// reported.
+const tooFarApart = 0.25
+
+// noTime is why something was not measured at all.
+const noTime = "no sample in the time there was: the machine is too busy"
+
+// doubt returns why a timing is not to be reported, or nothing.
+func doubt(t timing) string {
+	switch {
+	case t.samples == 0:
+		return noTime
+	case t.samples < keptBest || math.IsNaN(t.spread):
+		return fmt.Sprintf("only %d samples in the time there was", t.samples)
+	case t.ns <= 0:
+		return "shorter than the clock's resolution"
+	case t.spread > tooFarApart:
+		return farApart(t.samples, t.spread)
+	}
+	return ""
+}
+
+func farApart(samples int, spread float64) string {
+	by := "more than 100 %"
+	if spread <= 1 {
+		by = fmt.Sprintf("%.0f %%", 100*spread)
+	}
+	return fmt.Sprintf("the best of %d samples are %s apart: the machine is too busy", samples, by)
+}
+
+// clock measures the rate of cycles.
+func (b *bench) clock(s *stage) error {
+	t := b.timer.measure(s.budget(time.Second))[0]
+	b.result.Clock = Figure{Name: "clock", Title: "clock of the core", Unit: "Hz", Value: Number(1e9 / t.ns), Error: Number(t.spread * 1e9 / t.ns)}
+	if why := doubt(t); why != "" && b.ctx.Err() == nil {
+		return errors.New(why) // nothing can be told in cycles
+	}
+	return b.ctx.Err()
+}
+
+// curve measures the latency of loads by the size of what they visit.
+func (b *bench) curve(s *stage) error {
+	sizes := workingSets(len(b.big.bytes), b.options.Quick)
+	s.left = len(sizes) + 2*len(b.nodes)
+	for _, size := range sizes {
+		b.result.Curve = append(b.result.Curve, b.point(s, b.big, size))
+	}
+	b.result.Levels = findLevels(b.result.Curve)
+	b.remote(s)
+	return nil
+}
+
+// again measures the working sets that fit the caches of a core once more and keeps
+// the better points. Whoever shares these caches, as the other thread of the core
+// does, disturbs for seconds, all samples of a point alike; but not always.
+func (b *bench) again(s *stage) error {
+	const most = 2 << 20
+	small := b.result.Curve
+	for len(small) > 0 && small[len(small)-1].Bytes > most {
+		small = small[:len(small)-1]
+	}
+	s.left = len(small)
+	for i := range small {
+		// By time and not by cycles: a disturbed clock would make the latter few.
+		if p := b.point(s, b.big, small[i].Bytes); p.Why == "" && !(p.Nanos >= small[i].Nanos) {
+			small[i] = p
+		}
+	}
+	return nil
+}
+
+// workingSets returns the sizes of the curve: four to the octave, two beyond
+// 32 MiB; half as many when quick.
+func workingSets(most int, quick bool) []int {
+	var sizes []int
+	for octave := 4 << 10; octave <= most; octave *= 2 {
+		steps := 4
+		if octave >= 32<<20 {
+			steps = 2
+		}
+		if quick {
+			steps /= 2
+		}
+		for i := range steps {
+			if size := octave + octave/steps*i; size <= most {
+				sizes = append(sizes, size)
+			}
+		}
+	}
+	return sizes
+}
+
+// longSample is the number of iterations of a chase that a sample has at the most,
+// if it takes longer than samples have to: half a millisecond of memory latencies. A
+// scheduler's time slice has room for several.
+const longSample = 24
+
+// point measures one working set.
+func (b *bench) point(s *stage, m *memory, size int) Point {
+	const once = 8 << 20 // working sets up to here are visited before, to have the caches as they will be
+	if time.Now().After(b.end) {
+		return absentPoint(size, noTime)
+	}
+	p := b.chaser.lines(m, size)
+	round := uint64(size/lineBytes/loadsPerChase + 1)
+	p.least = min(round, longSample)
+	if size <= once {
+		p.run(round, p.a, p.b, p.c)
+	}
+	empty := program{run: loopEmpty, ops: loadsPerChase}
+	t := b.timer.measure(s.budget(600*time.Millisecond), p, empty)
+	if why := doubt(t[1]); why != "" {
+		return absentPoint(size, why)
+	}
+	chase, baseline := t[1], t[2]
+	return Point{Bytes: size, Cycles: Number(chase.cycles - baseline.cycles), Nanos: Number(chase.ns - baseline.ns), Error: Number(chase.cycles * chase.spread)}
+}
+
+func absentPoint(size int, why string) Point {
+	nan := Number(math.NaN())
+	return Point{Bytes: size, Cycles: nan, Nanos: nan, Error: nan, Why: why}
+}
+
+// remote measures the memory of the other NUMA nodes.
+func (b *bench) remote(s *stage) {
+	memory, ok := b.result.Level("memory")
+	if len(b.nodes) < 2 || !ok {
+		return
+	}
+	for node := range len(b.nodes) + maxNode(b.nodes) {
+		if _, exists := b.nodes[node]; !exists || node == b.result.Node {
+			continue
+		}
+		f := Figure{Name: fmt.Sprintf("memory-node-%d", node), Title: fmt.Sprintf("memory of NUMA node %d", node), Unit: "cycles/load"}
+		m, err := allocate(memory.From&^(1<<22-1)+1<<22, node, true)
+		if err != nil {
+			b.result.Costs = append(b.result.Costs, absent(f, err.Error()))
+			continue
+		}
+		p := b.point(s, m, len(m.bytes))
+		m.free()
+		f.Value, f.Error, f.Why = p.Cycles, p.Error, p.Why
+		b.result.Costs = append(b.result.Costs, f)
+	}
+}
+
+func maxNode(all map[int][]int) int {
+	most := 0
+	for n := range all {
+		most = max(most, n)
+	}
+	return most
+}
+
+// absent is a figure that could not be measured.
+func absent(f Figure, why string) Figure {
+	f.Value, f.Error, f.Why = Number(math.NaN()), Number(math.NaN()), why
+	return f
+}

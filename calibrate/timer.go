@@ -1,0 +1,190 @@
+//go:build linux && (amd64 || arm64 || ppc64le || riscv64)
+
+package calibrate
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// How samples are taken: see timer.
+const (
+	sampleTime = 75 * time.Microsecond // of processor time, at least
+	keptBest   = 5                     // samples that must agree
+	fewest     = 12                    // samples of each program
+	agreement  = 0.002                 // spread of the best samples that is good enough
+	patience   = 4                     // budgets after which even the fewest samples are not waited for
+)
+
+// A program is a loop with its arguments.
+type program struct {
+	run     loop
+	a, b, c unsafe.Pointer
+	ops     float64 // operations in one iteration
+	least   uint64  // iterations that a sample must have; 0 for as many as fill its time
+}
+
+// A timing is what an operation of a program takes.
+type timing struct {
+	ns, cycles float64
+	spread     float64 // of the best samples, as a share of the best, and what the clock adds to that
+	samples    int
+}
+
+// A timer is the one way in which programs are timed. It takes short samples of
+// several programs in turn, in processor time of the thread it runs on, and keeps
+// the best of each. What disturbs a sample (interrupts, other programs on the same
+// core, a cache that has to be filled again after they ran) can only make it longer;
+// of many samples that are short beside a scheduler's time slice some are not
+// disturbed, and the best ones agree. Their spread says how sure that is.
+//
+// The first of the programs is always the chain of additions whose latency is
+// known. It gives the clock that the core had at that time, which the time stamp
+// counter or the nominal frequency do not.
+type timer struct {
+	ctx      context.Context
+	deadline time.Time // of all measurements
+	overhead float64   // ns that reading the time adds to a sample
+	fastest  float64   // ns of a cycle, the least so far
+}
+
+// newTimer returns a timer for the calling thread, which must stay on its core.
+func newTimer(ctx context.Context, deadline time.Time) *timer {
+	t := &timer{ctx: ctx, deadline: deadline, fastest: math.Inf(1)}
+	best := math.Inf(1)
+	for range 1000 {
+		best = min(best, float64(-threadTime()+threadTime()))
+	}
+	t.overhead = best
+	return t
+}
+
+// threadTime returns the processor time that the calling thread has used, in ns.
+func threadTime() int64 {
+	var ts unix.Timespec
+	// The call that does not tell Go's scheduler: it is over before that would
+	// have mattered, and takes a third of the time.
+	unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&ts)), 0)
+	return ts.Nano()
+}
+
+// sample runs a program once and returns the ns of processor time it took, and
+// whether nothing came between: the time on the wall is then the same. It is not
+// where the thread was interrupted for long, and not where the hypervisor took the
+// processor away and the kernel got wrong how much of the sample that was, which can
+// make processor time too short.
+func (t *timer) sample(p *program, n uint64) (took float64, undisturbed bool) {
+	wall := time.Now()
+	start := threadTime()
+	p.run(n, p.a, p.b, p.c)
+	took = float64(threadTime()-start) - t.overhead
+	elapsed := float64(time.Since(wall)) - 2*t.overhead
+	const slack = 2000 // ns: a page fault of the clock's, or the like
+	return took, math.Abs(elapsed-took) <= 0.02*took+slack
+}
+
+// iterations returns how many of them fill a sample. Finding that out warms the
+// caches and predictors up.
+func (t *timer) iterations(p *program) uint64 {
+	n := uint64(1)
+	for {
+		took, _ := t.sample(p, n)
+		if took >= float64(sampleTime) { // a page that has to be found, or a frequency to be changed, can take as long
+			again, _ := t.sample(p, n)
+			took = min(took, again)
+		}
+		if took >= float64(sampleTime) || n >= 1<<40 {
+			return max(n, p.least)
+		}
+		grow := 2.0
+		if took > float64(sampleTime)/100 {
+			grow = min(1.1*float64(sampleTime)/took, 100)
+		}
+		n = uint64(math.Ceil(float64(n) * max(grow, 1.01)))
+	}
+}
+
+// A tally holds the best samples of a program, the smallest first.
+type tally struct {
+	best  [keptBest]float64
+	count int
+}
+
+func (a *tally) add(x float64) {
+	if a.count < keptBest {
+		a.best[a.count] = x
+		slices.Sort(a.best[:a.count+1])
+	} else if x < a.best[keptBest-1] {
+		a.best[keptBest-1] = x
+		slices.Sort(a.best[:])
+	}
+	a.count++
+}
+
+// spread is how far apart the best samples are; NaN if there are too few.
+func (a *tally) spread() float64 {
+	if a.count < keptBest {
+		return math.NaN()
+	}
+	return a.best[keptBest-1]/a.best[0] - 1
+}
+
+// measure times programs for as long as the budget lasts, or until the best
+// samples of all of them agree; behind the deadline not at all.
+func (t *timer) measure(budget time.Duration, programs ...program) []timing {
+	all := append([]program{{run: loopAdds, ops: addsPerLoop / addLatency()}}, programs...)
+	tallies := make([]tally, len(all))
+	n := make([]uint64, len(all))
+	late := time.Now().After(t.deadline)
+	for i := range all {
+		if !late {
+			n[i] = t.iterations(&all[i])
+		}
+	}
+	for start := time.Now(); !late && t.ctx.Err() == nil && !t.agreed(tallies); {
+		if spent := time.Since(start); spent > budget && (enough(tallies) || spent > patience*budget || time.Now().After(t.deadline)) {
+			break
+		}
+		for i := range all {
+			if took, undisturbed := t.sample(&all[i], n[i]); undisturbed {
+				tallies[i].add(took / (float64(n[i]) * all[i].ops))
+			}
+		}
+	}
+	clock := &tallies[0]
+	if clock.count > 0 {
+		t.fastest = min(t.fastest, clock.best[0])
+	}
+	behind := clock.best[0]/t.fastest - 1 // it may have changed, or been disturbed throughout
+	timings := make([]timing, len(all))
+	for i := range all {
+		a := &tallies[i]
+		timings[i] = timing{ns: a.best[0], cycles: a.best[0] / clock.best[0], spread: a.spread(), samples: a.count}
+		if i > 0 {
+			timings[i].spread += clock.spread() + behind
+		}
+	}
+	return timings
+}
+
+// enough says whether there are as many samples as are needed to say anything.
+func enough(tallies []tally) bool {
+	return !slices.ContainsFunc(tallies, func(a tally) bool { return a.count < keptBest })
+}
+
+// agreed says whether more samples would tell nothing new. If the clock was faster
+// before, it may be that the additions are held up: the other thread of the core can
+// do that to all of them for a while.
+func (t *timer) agreed(tallies []tally) bool {
+	for i := range tallies {
+		if tallies[i].count < fewest || !(tallies[i].spread() <= agreement) {
+			return false
+		}
+	}
+	return tallies[0].best[0] <= t.fastest*(1+2*agreement)
+}

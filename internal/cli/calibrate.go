@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/cyclestack/cyclestack/calibrate"
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// calibrateFormats are the formats of calibrate: a table, all of it, and the
+// parameters of models.
+var calibrateFormats = []string{"text", "json", "toml"}
+
+// calibrateFlags are the flags of calibrate alone.
+type calibrateFlags struct {
+	quick   bool
+	logical int
+	size    string
+	svg     string
+	store   string
+
+	realtime bool
+}
+
+// The values of --store that are no files.
+const (
+	storeAuto = "auto"
+	storeNone = "none"
+)
+
+func (a *app) calibrate() *cobra.Command {
+	c, f := &common{}, &calibrateFlags{}
+	cmd := &cobra.Command{
+		Use:     "calibrate [FILE]",
+		GroupID: "account",
+		Short:   "Measure what cache misses, branches and the like cost here",
+		Long: `calibrate measures penalties on this machine: the clock of the core, the latency
+of caches and memory, page walks, mispredicted branches, blocked store forwarding
+and more, and the bandwidth of memory. It needs no counters. It takes less than two
+minutes, and is made for machines that are busy with other things, too.
+
+The penalties are stored in ~/.config/cyclestack/penalties-CPU.toml, for
+'report --penalties'. With a FILE that an earlier 'calibrate --format json' has
+written, that is printed again, and nothing is measured.`,
+		Example: `  cyclestack calibrate --store here.toml           the penalties in a file of one's own
+  cyclestack calibrate --quick --format json -o here.json
+  cyclestack calibrate examples/calibration-zen4.json
+  cyclestack calibrate examples/calibration-zen4.json --format toml`,
+		Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runCalibrate(cmd, c, f, args) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.quick, "quick", false, "a coarser curve and fewer samples, below 15 s; not stored unless --store names a file")
+	flags.IntVar(&f.logical, "pin", -1, "logical processor `N` to measure on (default: any)")
+	flags.StringVar(&f.size, "max-size", "", "largest working set, `SIZE` in bytes or with K, M, G (default: 512M, quick 128M)")
+	flags.BoolVar(&f.realtime, "realtime", false, "run before all other programs on that processor, as root: a cache that they keep refilling is not to be seen otherwise")
+	flags.StringVar(&f.svg, "svg", "", "draw the curve of latencies into `FILE`")
+	flags.StringVar(&f.store, "store", storeAuto, "store the penalties in `FILE`; auto is the usual place, none is nowhere")
+	c.addOutput(cmd, calibrateFormats...)
+	return cmd
+}
+
+func (a *app) runCalibrate(cmd *cobra.Command, c *common, f *calibrateFlags, args []string) error {
+	if err := c.check(calibrateFormats...); err != nil {
+		return err
+	}
+	size, err := parseSize(f.size)
+	if err != nil {
+		return usageError("--max-size %s: %v", f.size, err)
+	}
+	cat, err := model.Embedded()
+	if err != nil {
+		return err
+	}
+	var r *calibrate.Result
+	if len(args) == 1 {
+		if cmd.Flags().Changed("quick") || cmd.Flags().Changed("pin") || f.size != "" || f.realtime {
+			return usageError("%s: what has been measured already takes no --quick, --pin, --max-size or --realtime", args[0])
+		}
+		r, err = readCalibration(args[0])
+	} else {
+		r, err = a.measure(cmd, f, size)
+	}
+	if err != nil {
+		return err
+	}
+	if f.svg != "" {
+		to := *c
+		to.output = f.svg
+		if err := a.write(&to, func(out io.Writer) error { return report.CalibrationSVG(out, r) }, args...); err != nil {
+			return err
+		}
+	}
+	wanted := wantedBy(cat, r.CPU)
+	if err := a.storePenalties(c, f, r, len(args) == 1, wanted); err != nil {
+		return err
+	}
+	return a.write(c, func(out io.Writer) error {
+		switch c.format {
+		case "json":
+			return report.CalibrationJSON(out, r)
+		case "toml":
+			return report.Penalties(out, r, wanted)
+		}
+		return report.Calibration(out, r, c.options(a.terminal(c, a.out)))
+	}, args...)
+}
+
+// parseSize reads a number of bytes: 1048576, 1024K, 1M; nothing is 0.
+func parseSize(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	number, shift := text, 0
+	if i := strings.IndexByte("KMG", strings.ToUpper(text)[len(text)-1]); i >= 0 {
+		number, shift = text[:len(text)-1], 10*(i+1)
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n <= 0 || n > math.MaxInt>>shift {
+		return 0, errors.New("not a number of bytes, such as 256M")
+	}
+	return n << shift, nil
+}
+
+func readCalibration(name string) (*calibrate.Result, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, inputError(err)
+	}
+	defer f.Close()
+	r, err := calibrate.Read(f)
+	if err != nil {
+		return nil, inputError(fmt.Errorf("%s: %w", name, err))
+	}
+	return r, nil
+}
+
+// measure calibrates this machine, and says on a terminal what it is about.
+func (a *app) measure(cmd *cobra.Command, f *calibrateFlags, size int) (*calibrate.Result, error) {
+	id, err := model.HostID(os.DirFS("/"))
+	if err != nil {
+		id = "unknown" // what is measured is right all the same
+	}
+	options := calibrate.Options{Quick: f.quick, Pin: f.logical >= 0, CPU: f.logical, MaxSize: size, Realtime: f.realtime}
+	if err, ok := a.err.(*os.File); ok && term.IsTerminal(int(err.Fd())) {
+		options.Progress = func(what string) { fmt.Fprintf(err, "\r\x1b[Kmeasuring: %s", what) }
+		defer fmt.Fprint(err, "\r\x1b[K")
+	}
+	r, err := calibrate.Run(cmd.Context(), options)
+	if err != nil {
+		return nil, machineError(err)
+	}
+	r.CPU = id
+	return r, nil
+}
+
+// wantedBy says which penalties the models of a processor take. One that the
+// catalogue does not know may be given all of them.
+func wantedBy(cat *model.Catalogue, id string) func(calibrate.Penalty) bool {
+	cpu, err := cat.CPU(id)
+	if err != nil {
+		return func(calibrate.Penalty) bool { return true }
+	}
+	var models []*model.Model
+	for _, info := range cat.Models(cpu.Name) {
+		if m, err := cat.Model(info.Name, cpu.Name); err == nil {
+			models = append(models, m)
+		}
+	}
+	return func(p calibrate.Penalty) bool {
+		return slices.ContainsFunc(models, func(m *model.Model) bool { return takes(m, p) })
+	}
+}
+
+// takes says whether a model has a penalty among its parameters, and means the same
+// by it.
+func takes(m *model.Model, p calibrate.Penalty) bool {
+	other := func(n model.Node) bool { return p.Unless != "" && n.Name == p.Unless }
+	return !slices.ContainsFunc(m.Nodes, other) && slices.ContainsFunc(m.Parameters, func(q model.Parameter) bool {
+		return q.Name == p.Name && q.Unit == p.Unit
+	})
+}
+
+// penaltiesPlace is where the penalties of a machine with a processor are stored
+// unless another place is named.
+func penaltiesPlace(id string) (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "cyclestack", "penalties-"+strings.ReplaceAll(id, "/", "_")+".toml"), nil
+}
+
+// storePenalties writes the file that report takes. What was measured quickly, or
+// before, goes only where the user says.
+func (a *app) storePenalties(c *common, f *calibrateFlags, r *calibrate.Result, earlier bool, wanted func(calibrate.Penalty) bool) error {
+	to := *c
+	to.output = f.store
+	switch {
+	case f.store == storeNone, f.store == storeAuto && (r.Quick || earlier):
+		return nil
+	case f.store == storeAuto:
+		place, err := penaltiesPlace(r.CPU)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(place), 0o777)
+		}
+		if err != nil {
+			return machineError(fmt.Errorf("no place for the penalties: %w: name one with --store", err))
+		}
+		to.output = place
+	}
+	if err := a.write(&to, func(out io.Writer) error { return report.Penalties(out, r, wanted) }); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.err, "penalties stored in %s\n", to.output)
+	return nil
+}

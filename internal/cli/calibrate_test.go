@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/calibrate"
+	"github.com/cyclestack/cyclestack/model"
+)
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "1": 1, "4096": 4096, "64K": 64 << 10, "256m": 256 << 20, "1G": 1 << 30} {
+		if got, err := parseSize(text); err != nil || got != want {
+			t.Errorf("parseSize(%q) = %d, %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"K", "0", "-1M", "x", "1T", "1.5G", "9007199254740992K", " "} {
+		if got, err := parseSize(text); err == nil {
+			t.Errorf("parseSize(%q) = %d, want an error", text, got)
+		}
+	}
+}
+
+// TestWantedBy checks for which processors a penalty means what its parameter does.
+func TestWantedBy(t *testing.T) {
+	cat, err := model.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		cpu  string
+		p    calibrate.Penalty
+		want bool
+	}{
+		{"amdzen4", calibrate.Penalty{Name: "L3_HIT_PENALTY", Unit: "cycles/load"}, true},
+		{"amdzen4", calibrate.Penalty{Name: "LCP_PENALTY", Unit: "cycles/stall"}, false},
+		{"amdzen4", calibrate.Penalty{Name: "DTLB_WALK_PENALTY", Unit: "cycles/walk"}, true},
+		// There it is what a walk takes beside its counted cycles.
+		{"core2", calibrate.Penalty{Name: "DTLB_WALK_PENALTY", Unit: "cycles/walk"}, false},
+		{"core2", calibrate.Penalty{Name: "L2_MISS_PENALTY", Unit: "cycles/load"}, true},
+		{"amdzen4", calibrate.Penalty{Name: "BRANCH_RESTEER_PENALTY", Unit: "cycles/branch", Unless: "Branch_Mispredict_Clear"}, true},
+		{"skylakex", calibrate.Penalty{Name: "BRANCH_RESTEER_PENALTY", Unit: "cycles/branch", Unless: "Branch_Mispredict_Clear"}, false},
+		{"a processor of tomorrow", calibrate.Penalty{Name: "LCP_PENALTY"}, true},
+	} {
+		if got := wantedBy(cat, tt.cpu)(tt.p); got != tt.want {
+			t.Errorf("%s takes %s: got %v, want %v", tt.cpu, tt.p.Name, got, tt.want)
+		}
+	}
+}
+
+// TestStorePenalties checks where they go, and that a quick or earlier calibration
+// does not take the place of a thorough one unasked.
+func TestStorePenalties(t *testing.T) {
+	config := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", config)
+	usual := filepath.Join(config, "cyclestack", "penalties-AuthenticAMD-25-11-1.toml")
+	named := filepath.Join(t.TempDir(), "here.toml")
+	all := func(calibrate.Penalty) bool { return true }
+	for _, tt := range []struct {
+		name           string
+		store          string
+		quick, earlier bool
+		want           string // file; empty: none
+	}{
+		{"quick", storeAuto, true, false, ""},
+		{"earlier", storeAuto, false, true, ""},
+		{"none", storeNone, false, false, ""},
+		{"quick, to a file", named, true, false, named},
+		{"thorough", storeAuto, false, false, usual},
+	} {
+		var said bytes.Buffer
+		a := &app{err: &said}
+		r := &calibrate.Result{CPU: "AuthenticAMD-25-11-1", Quick: tt.quick, Clock: calibrate.Figure{Value: 3e9}}
+		if err := a.storePenalties(&common{}, &calibrateFlags{store: tt.store}, r, tt.earlier, all); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if tt.want == "" {
+			if said.Len() > 0 {
+				t.Errorf("%s: %s", tt.name, said.String())
+			}
+			if _, err := os.Stat(usual); err == nil {
+				t.Errorf("%s: stored in the usual place", tt.name)
+			}
+			continue
+		}
+		text, err := os.ReadFile(tt.want)
+		if err != nil || !strings.Contains(string(text), "FREQUENCY = 3.000e+09\n") {
+			t.Errorf("%s: stored %q, %v", tt.name, text, err)
+		}
+		if !strings.Contains(said.String(), tt.want) {
+			t.Errorf("%s: said %q, want where", tt.name, said.String())
+		}
+	}
+}

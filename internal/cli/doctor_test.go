@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"encoding/json"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/cyclestack/cyclestack/source/perfevent"
+)
+
+// TestDoctor looks at machines of several kinds.
+func TestDoctor(t *testing.T) {
+	virtual := func(hypervisor string) *fakeKernel {
+		return &fakeKernel{root: intelMachine(85, 2, 1, nil), probe: perfevent.Probe{Supported: true, Hypervisor: hypervisor, Paranoid: 2, CapPerfmon: true}}
+	}
+	with := func(k *fakeKernel, change func(*fakeKernel)) *fakeKernel {
+		change(k)
+		return k
+	}
+	put := func(name, text string) func(*fakeKernel) {
+		return func(k *fakeKernel) { k.root[name] = &fstest.MapFile{Data: []byte(text)} }
+	}
+	user := func(paranoid int) *fakeKernel {
+		return with(skylake(1), func(k *fakeKernel) { k.probe.CapPerfmon, k.probe.Paranoid = false, paranoid })
+	}
+	for _, tt := range []struct {
+		name   string
+		kernel *fakeKernel
+		status int
+		want   []string
+	}{
+		{"all well", skylake(1), 0, []string{"yes processor Intel Skylake server", "skylakex (GenuineIntel-6-55-4)", "tma", "yes counters cpu: 8 of 8 general counters",
+			"yes permission everything", "yes watchdog", "yes smt 4 logical processors, each a core of its own", "yes cyclestack stat -a by the processor's"}},
+		{"a virtual machine", virtual("QEMU"), 4, []string{"no counters this virtual machine (QEMU) has no core PMU", "→ on the host: qemu -cpu host,pmu=on",
+			"note cyclestack stat -- PROGRAM by the operating system's", "no cyclestack smt -a"}},
+		{"one of VMware's", virtual("VMware, Inc."), 4, []string{"vpmc.enable"}},
+		{"one of Hyper-V's", virtual("Microsoft Corporation"), 4, []string{"Set-VMProcessor"}},
+		{"one of Xen's", virtual("xen"), 4, []string{"vpmu=1"}},
+		{"no PMU", virtual(""), 4, []string{"the kernel shows no core PMU", "dmesg"}},
+		{"no privilege", user(2), 0, []string{"note permission perf_event_paranoid is 2: own programs in user mode only", "→ sudo sysctl kernel.perf_event_paranoid=0",
+			"→ or sudo setcap cap_perfmon", "note cyclestack stat -- PROGRAM by the processor's counters, in user mode", "no cyclestack stat -a"}},
+		{"some privilege", user(1), 0, []string{"own programs and what the kernel does for them", "yes cyclestack stat -- PROGRAM", "no cyclestack stat -a"}},
+		{"none at all", user(3), 0, []string{"no permission perf_event_paranoid is 3: nothing", "no cyclestack stat -- PROGRAM"}},
+		{"all allowed", user(-1), 0, []string{"yes permission perf_event_paranoid is -1: programs and the machine", "yes cyclestack stat -a"}},
+		{"the watchdog", with(skylake(1), func(k *fakeKernel) { k.probe.Watchdog = true }), 0, []string{"note watchdog", "→ sudo sysctl kernel.nmi_watchdog=0"}},
+		{"others", with(skylake(1), func(k *fakeKernel) { k.probe.Counters = 2 }), 0, []string{"note counters cpu: 2 of 8 general counters"}},
+		{"shared cores", skylake(2), 0, []string{"note smt 4 logical processors, which share cores", "yes cyclestack smt -a"}},
+		{"a container", with(skylake(1), put(".dockerenv", "")), 0, []string{"note container a Docker container; system calls are not filtered"}},
+		{"a filter", with(skylake(1), func(k *fakeKernel) { k.probe.Seccomp = true }), 0, []string{"note container a filter of system calls (seccomp)"}},
+		{"a refusal", with(skylake(1), func(k *fakeKernel) {
+			k.probe.Counters, k.probe.Errors = 0, []perfevent.OpenError{{Event: "cycles", Errno: fs.ErrPermission, Advice: "ask"}}
+		}), 4, []string{"no counters cpu: 0 of 8", "no counting cycles: permission denied: ask"}},
+		{"control groups", with(skylake(1), put("sys/fs/cgroup/cgroup.controllers", "")), 0, []string{"yes cgroups version 2"}},
+		{"old control groups", with(skylake(1), put("sys/fs/cgroup/perf_event/tasks", "")), 0, []string{"yes cgroups version 1"}},
+		{"control groups of both kinds", with(skylake(1), put("sys/fs/cgroup/unified/cgroup.controllers", "")), 0, []string{"yes cgroups version 2 beside version 1"}},
+		{"no control groups", skylake(1), 0, []string{"no cgroups", "→ sudo mount -t cgroup2"}},
+		{"few files", with(skylake(1), put("proc/self/limits", "Max open files            256                  4096                 files\n")), 0,
+			[]string{"note open files 256 may be open, which is 64 events on each of 4 CPUs", "→ ulimit -n 800"}},
+		{"hidden symbols", with(skylake(1), put("proc/sys/kernel/kptr_restrict", "2\n")), 0, []string{"note symbols", "→ sudo sysctl kernel.kptr_restrict=0"}},
+		{"small buffers", with(skylake(1), put("proc/sys/kernel/perf_event_mlock_kb", "64\n")), 0, []string{"note buffers 64 KiB", "perf_event_mlock_kb=516"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			stdout, stderr, status := call(tt.kernel, "doctor")
+			if status != tt.status || stderr != "" {
+				t.Errorf("status %d, want %d; standard error %q", status, tt.status, stderr)
+			}
+			rest := strings.Join(strings.Fields(stdout), " ")
+			for _, w := range tt.want {
+				_, after, ok := strings.Cut(rest, w)
+				if !ok {
+					t.Fatalf("the output has no %q, or not in this order:\n%s", w, stdout)
+				}
+				rest = after
+			}
+		})
+	}
+}
+
+// TestDoctorJSON reads what doctor prints for programs.
+func TestDoctorJSON(t *testing.T) {
+	stdout, _, status := call(skylake(2), "doctor", "--format", "json")
+	var d diagnosis
+	if err := json.Unmarshal([]byte(stdout), &d); err != nil || status != 0 {
+		t.Fatalf("status %d: %v in\n%s", status, err, stdout)
+	}
+	if d.Schema != "cyclestack.doctor/v1" || !d.Cycles || d.CPU != "GenuineIntel-6-55-4" || len(d.Findings) < 5 || len(d.Works) != 4 {
+		t.Errorf("got %+v", d)
+	}
+	for _, f := range append(d.Findings, d.Works...) {
+		if f.Name == "" || f.Text == "" || f.State != good && f.State != bad && f.State != fair {
+			t.Errorf("got %+v", f)
+		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	text := strings.Repeat("seven77 ", 20)
+	for _, line := range fold(text, 60) {
+		if len(line) > 60 || strings.TrimSpace(line) != line {
+			t.Errorf("line %q", line)
+		}
+	}
+	if got := strings.Join(fold(text, 60), " "); got != strings.TrimSpace(text) {
+		t.Errorf("words were lost: %q", got)
+	}
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"io/fs"
+	"os"
+
+	"github.com/cyclestack/cyclestack/internal/live"
+	"github.com/cyclestack/cyclestack/source"
+	"github.com/cyclestack/cyclestack/source/perfevent"
+)
+
+// A kernel is the operating system of the machine, as far as counting goes.
+// Tests put another one in its place.
+type kernel struct {
+	root  fs.FS
+	start func(context.Context, *perfevent.System, perfevent.Spec) (counting, error)
+	probe func(*perfevent.System, fs.FS) *perfevent.Probe
+	cache func() (string, error) // the user's directory of what can be forgotten; nil for none
+}
+
+// A counting is a run of the counters: see perfevent.Run.
+type counting interface {
+	source.Reader
+	Stop()
+	Signal(os.Signal) error
+	State() *os.ProcessState
+	Close() error
+}
+
+// thisKernel is the one that the program runs on.
+func thisKernel() kernel {
+	return kernel{
+		root: os.DirFS("/"),
+		start: func(ctx context.Context, sys *perfevent.System, spec perfevent.Spec) (counting, error) {
+			r, err := perfevent.Start(ctx, sys, spec)
+			if err != nil {
+				return nil, err
+			}
+			return r, nil
+		},
+		probe: (*perfevent.System).Probe,
+		cache: os.UserCacheDir,
+	}
+}
+
+// machine looks at what there is to count with.
+func (k kernel) machine() (*live.Machine, error) {
+	sys, err := perfevent.ReadSystem(k.root)
+	if err != nil {
+		return nil, machineError(err)
+	}
+	return &live.Machine{Root: k.root, Sys: sys, Probe: k.probe(sys, k.root)}, nil
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/cyclestack/cyclestack/internal/live"
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/source/perfevent"
+)
+
+// osModel is the method for what the operating system counts.
+const osModel = "os-time"
+
+// osEvents are the events of osModel.
+var osEvents = []string{"task-clock", "user_time", "system_time", "context-switches", "cpu-migrations", "page-faults", "major-faults"}
+
+// osTimes are those that need no permission.
+var osTimes = []string{"user_time", "system_time"}
+
+// unfit says why one of the operating system's events would say something else
+// than what it is called, about what is counted here; "" if it would not.
+func (j *job) unfit(event string) string {
+	switch event {
+	case "context-switches", "cpu-migrations":
+		// Restricted to user mode they read 0, whatever happened.
+		if j.machine.UserOnly() {
+			return "it happens in the kernel, which may not be counted"
+		}
+	case "task-clock", "cpu-clock":
+		// On a CPU, and not for a task, the clocks run whether it is idle or not.
+		if j.f.machine() && len(j.target.Cgroups) == 0 {
+			return "of a CPU it is the time that passes, idle or not"
+		}
+	}
+	return ""
+}
+
+// osParts makes the one part of what the operating system counts. It needs
+// nothing of the catalogue. The kernel's events are one group, which is read at
+// once; software events need no counters and take no turns.
+func (j *job) osParts(why string) {
+	j.why, j.c.all, j.c.smt = why, true, "" // it does not matter here whether cores are shared
+	p := &part{find: sync.OnceValues(j.osSession), names: map[string]string{}}
+	var group []perfevent.Event
+	for _, name := range osEvents {
+		if why := j.unfit(name); why != "" {
+			p.notes = append(p.notes, fmt.Sprintf("not counted: %s (%s)", name, why))
+			continue
+		}
+		if ev, err := j.machine.Sys.Resolve(name); err == nil {
+			ev.Name, p.names[name] = name, name
+			if slices.Contains(osTimes, name) {
+				p.always = append(p.always, ev)
+			} else {
+				group = append(group, ev)
+			}
+		}
+	}
+	p.groups = [][]perfevent.Event{group}
+	j.parts = []*part{p}
+}
+
+// osTimes leaves of what the operating system counts only what it tells the
+// parent of any process that has ended.
+func (j *job) osTimes(refused error) {
+	p := j.parts[0]
+	p.groups = nil
+	p.notes = append(p.notes, fmt.Sprintf("only user and system time is known, as nothing may be counted (%v)", refused))
+}
+
+// osSession finds the method for what the operating system counts.
+func (j *job) osSession() (*session, error) {
+	cat, err := j.catalogue()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{c: j.c, cat: cat}
+	if s.cpu, err = cat.CPU(live.GenericCPU); err != nil {
+		return nil, err
+	}
+	if s.events, err = cat.Events(s.cpu); err != nil { // it needs none of a real processor's
+		return nil, err
+	}
+	if s.model, err = cat.Model(osModel, live.GenericCPU); err != nil {
+		return nil, err
+	}
+	switch id, err := model.HostID(j.machine.Root); {
+	case j.c.cpu != "":
+		if s.cpu, err = cat.CPU(j.c.cpu); err != nil {
+			return nil, usageError("--cpu: %v", err)
+		}
+	case err == nil:
+		if cpu, err := cat.CPU(id); err == nil {
+			s.cpu = cpu
+		}
+	}
+	if err := j.checkNodes(s); err != nil {
+		return nil, err
+	}
+	s.params, err = s.parameters(s.model)
+	return s, err
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// statFlags are the flags of stat alone.
+type statFlags struct {
+	targetFlags
+	source       string
+	repeat       int
+	separate     bool // --no-multiplex
+	drilldown    bool
+	user, kernel bool
+	split        bool
+	noInherit    bool
+}
+
+// The values of --source.
+const (
+	sourceAuto = "auto"
+	sourcePMU  = "pmu"
+	sourceOS   = "os"
+)
+
+func (a *app) stat() *cobra.Command {
+	c, f := &common{}, &statFlags{}
+	cmd := &cobra.Command{
+		Use:     "stat [flags] [--] PROGRAM ARGS…",
+		GroupID: "account",
+		Short:   "Count a program, processes, CPUs or the machine, and print the account",
+		Long: `stat counts with the processor's counters and prints the account: of a program
+that it starts, of processes, threads or cgroups that run, of CPUs or of the
+whole machine. The account goes to standard error, so that the program's output
+stays what it is, and the program's exit status is passed on.
+
+Which events are counted, and in which groups, is worked out from the nodes to be
+seen: see 'cyclestack plan'. Without --level it is as deep as some seconds of
+counting can tell. Beside -a, -C, -G, -p or -t a program only says for how long.
+
+Where the processor's counters cannot be used, stat prints what the operating
+system's counters say, and why: 'cyclestack doctor' knows what would change that.`,
+		Example: `  cyclestack stat -- ./solver input.csv
+  cyclestack stat --level 3 -r 5 -- ./solver input.csv       the mean of five runs, with errors
+  cyclestack stat --drilldown -- ./solver input.csv          runs it again, level by level
+  cyclestack stat -a --per-core -o machine.txt -- sleep 10
+  cyclestack stat -p 1234 -I 1000 --format csv -o account.csv`,
+		RunE: func(cmd *cobra.Command, program []string) error { return a.runStat(cmd.Context(), c, f, program) },
+	}
+	flags := cmd.Flags()
+	flags.SetInterspersed(false)
+	f.addTasks(cmd)
+	f.addCPUs(cmd)
+	flags.IntVarP(&f.repeat, "repeat", "r", 1, "run the program `N` times: means, with their errors")
+	flags.BoolVarP(&f.noInherit, "no-inherit", "i", false, "not the processes and threads that the program starts")
+	flags.BoolVar(&f.separate, "no-multiplex", false, "one group in each of several runs of the program, instead of taking turns")
+	flags.BoolVar(&f.drilldown, "drilldown", false, "run the program again and again, following the bottleneck down")
+	flags.BoolVarP(&f.user, "user", "u", false, "count user mode only")
+	flags.BoolVarP(&f.kernel, "kernel", "k", false, "count the kernel only")
+	flags.BoolVar(&f.split, "split", false, "two accounts: user mode and the kernel")
+	flags.StringVar(&f.source, "source", sourceAuto, "what counts: `auto|pmu|os`")
+	c.addModel(cmd)
+	c.addParams(cmd)
+	c.addNodes(cmd)
+	flags.StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(byNames(), ", "))
+	c.addOutput(cmd, report.Formats...)
+	flags.Lookup("output").Usage = "write to `FILE` instead of standard error"
+	return cmd
+}
+
+// check refuses values of flags that mean nothing, alone or together.
+func (f *statFlags) check(c *common, program []string) error {
+	if err := c.check(report.Formats...); err != nil {
+		return err
+	}
+	if err := f.targetFlags.check(program); err != nil {
+		return err
+	}
+	again := f.again()
+	switch {
+	case f.repeat < 1:
+		return usageError("-r %d: at least one run", f.repeat)
+	case !slices.Contains([]string{sourceAuto, sourcePMU, sourceOS}, f.source):
+		return usageError("--source %s: it is auto, pmu or os", f.source)
+	case f.user && f.kernel:
+		return usageError("--user and --kernel: both are counted without either; --split tells them apart")
+	case f.split && (f.user || f.kernel):
+		return usageError("--split and --user or --kernel: both, or one of them")
+	case again != "" && len(program) == 0:
+		return usageError("%s runs a program several times: name it", again)
+	case again != "" && f.interval > 0:
+		return usageError("%s and -I: intervals are of one run", again)
+	case f.drilldown && (f.separate || f.repeat > 1):
+		return usageError("--drilldown and -r or --no-multiplex: it decides itself what to run")
+	case f.drilldown && (f.split || c.level > 0 || c.nodes != "" || c.all):
+		return usageError("--drilldown and --split, --level, --nodes or --all: it chooses the nodes itself")
+	case f.drilldown && c.by != "run" || f.drilldown && f.byCPUs() || f.drilldown && (f.perThread || len(f.cgroups) > 1):
+		return usageError("--drilldown follows one bottleneck: it has no accounts by CPU, thread or cgroup")
+	case f.source == sourceOS && (f.separate || f.drilldown || f.split || f.user || f.kernel):
+		return usageError("--source os: the operating system's counters need no turns and know no modes")
+	}
+	return nil
+}
+
+// again returns the flag that asks for several runs, "" if none does.
+func (f *statFlags) again() string {
+	switch {
+	case f.drilldown:
+		return "--drilldown"
+	case f.separate:
+		return "--no-multiplex"
+	case f.repeat > 1:
+		return "-r"
+	}
+	return ""
+}
+
+func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []string) (err error) {
+	if err := f.check(c, program); err != nil {
+		return err
+	}
+	j := &job{app: a, c: c, f: f, program: program, stream: a.err, places: eachScope}
+	if j.by, err = f.by(c.by); err != nil {
+		return err
+	}
+	j.rows = j.by != 0
+	if err := j.prepare(); err != nil {
+		return err
+	}
+	if err := j.choose(); err != nil {
+		return err
+	}
+	if f.drilldown {
+		return j.drillDown(ctx)
+	}
+	return j.count(ctx)
+}

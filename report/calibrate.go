@@ -1,0 +1,323 @@
+package report
+
+import (
+	_ "embed" // for the schema
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/calibrate"
+)
+
+// CalibrationSchema is the JSON Schema of the document that CalibrationJSON writes.
+//
+//go:embed schema/calibration.v1.json
+var CalibrationSchema []byte
+
+// CalibrationJSON prints what was measured as one JSON document: see
+// CalibrationSchema. [calibrate.Read] reads it.
+func CalibrationJSON(w io.Writer, r *calibrate.Result) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+// Penalties prints what was measured as a file of parameters (TOML). Those that
+// wanted does not want are left in as comments: a reader of the file refuses names
+// that no model of the processor has.
+func Penalties(w io.Writer, r *calibrate.Result, wanted func(calibrate.Penalty) bool) error {
+	var b, rest strings.Builder
+	thorough := ""
+	if r.Quick {
+		thorough = " --quick"
+	}
+	fmt.Fprintf(&b, "# Penalties measured with cyclestack calibrate%s on %s,\n# %s. To use them:\n#\n#\tcyclestack report --penalties FILE …\n",
+		thorough, r.CPU, r.Time.Format("2006-01-02 15:04 MST"))
+	for _, p := range r.Penalties() {
+		switch {
+		case p.Why != "":
+			fmt.Fprintf(&rest, "# %s: %s\n", p.Name, p.Why)
+		case wanted(p):
+			fmt.Fprintf(&b, "\n# %s, ± %s %s\n%s = %s\n", p.From, penaltyText(p.Error), p.Unit, p.Name, penaltyText(p.Value))
+		default:
+			fmt.Fprintf(&rest, "# %s = %s %s, which no model of this processor asks for\n", p.Name, penaltyText(p.Value), p.Unit)
+		}
+	}
+	if rest.Len() > 0 {
+		b.WriteString("\n# Not here:\n" + rest.String())
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// penaltyText is a penalty with as many digits as mean something, as TOML has
+// numbers.
+func penaltyText(v float64) string {
+	if math.Abs(v) >= 1e5 {
+		return strconv.FormatFloat(v, 'e', 3, 64)
+	}
+	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
+}
+
+// Calibration prints what was measured for people.
+func Calibration(w io.Writer, r *calibrate.Result, o Options) error {
+	t := calibration{tree: listing(w, o), r: r}
+	t.heading()
+	t.levels()
+	t.plot()
+	t.pages()
+	t.costs()
+	t.bandwidth()
+	t.loaded()
+	for i, note := range r.Notes {
+		label := ""
+		if i == 0 {
+			label = "note"
+		}
+		t.paragraph(label, note, planHang, plain)
+	}
+	return t.flush()
+}
+
+type calibration struct {
+	*tree
+	r *calibrate.Result
+}
+
+func (t *calibration) heading() {
+	r := t.r
+	about := []string{r.CPU, fmt.Sprintf("logical processor %d", r.Logical)}
+	if r.Node > 0 {
+		about = append(about, fmt.Sprintf("NUMA node %d", r.Node))
+	}
+	about = append(about, fmt.Sprintf("%s of %s", r.Pages, calibrate.Size(r.PageBytes)))
+	if r.Quick {
+		about = append(about, "quick")
+	}
+	t.paragraph("", strings.Join(about, ", "), 0, bold)
+	t.out.WriteByte('\n')
+	t.paragraph("clock", fmt.Sprintf("%.3f GHz ± %.3f, by dependent additions", r.Clock.Value/1e9, r.Clock.Error/1e9), planHang, plain)
+	t.out.WriteByte('\n')
+}
+
+// table prints rows of cells below a heading. The first column is aligned left, the
+// others right; a row with a reason has it in place of them.
+func (t *calibration) table(heading []string, rows []calibrationRow) {
+	if len(rows) == 0 {
+		return
+	}
+	widths := make([]int, len(heading))
+	for i, h := range heading {
+		widths[i] = runes(h)
+	}
+	for _, row := range rows {
+		for i, c := range row.cells {
+			widths[i] = max(widths[i], runes(c))
+		}
+	}
+	t.out.WriteString(t.paint(cells(heading, widths), faint) + "\n")
+	for _, row := range rows {
+		if row.why == "" {
+			t.out.WriteString(cells(row.cells, widths) + "\n")
+			continue
+		}
+		hang := indent + widths[0] + gap
+		for i, l := range wrap("– "+row.why, max(30, t.o.Width-hang)) {
+			name := ""
+			if i == 0 {
+				name = row.cells[0]
+			}
+			t.out.WriteString(strings.Repeat(" ", indent) + name + strings.Repeat(" ", hang-indent-runes(name)) + t.paint(l, dim) + "\n")
+		}
+	}
+	t.out.WriteByte('\n')
+}
+
+type calibrationRow struct {
+	cells []string
+	why   string
+}
+
+func cells(list []string, widths []int) string {
+	var b strings.Builder
+	for i, c := range list {
+		pad := strings.Repeat(" ", widths[i]-runes(c))
+		if i == 0 {
+			b.WriteString(strings.Repeat(" ", indent) + c + pad)
+			continue
+		}
+		b.WriteString(strings.Repeat(" ", gap) + pad + c)
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// short is a figure with three significant digits, or all before the point.
+func short(n calibrate.Number) string {
+	v := float64(n)
+	switch abs := math.Abs(v); {
+	case math.IsNaN(v):
+		return "–"
+	case abs >= 99.95:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case abs >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case abs < 0.005:
+		return "0.00" // and not -0.00
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+func (t *calibration) levels() {
+	var rows []calibrationRow
+	for _, l := range t.r.Levels {
+		rows = append(rows, calibrationRow{[]string{l.Name, short(l.Cycles), short(l.Error), short(l.Nanos), calibrate.Size(l.From) + " to " + calibrate.Size(l.To)}, l.Why})
+	}
+	t.table([]string{"latency of a load", "cycles", "±", "ns", "working sets"}, rows)
+}
+
+func (t *calibration) costs() {
+	var rows []calibrationRow
+	for _, f := range t.r.Costs {
+		rows = append(rows, calibrationRow{[]string{f.Title, short(f.Value), short(f.Error)}, f.Why})
+	}
+	t.table([]string{"costs", "cycles", "±"}, rows)
+}
+
+// pages prints the extra cost of pages: a column for each curve.
+func (t *calibration) pages() {
+	heading := []string{"extra cycles by pages visited"}
+	var counts []int
+	for _, c := range t.r.PageCurves {
+		name := calibrate.Size(c.PageBytes)
+		if c.Stride > 1 {
+			name += fmt.Sprintf(" × %d", c.Stride)
+		}
+		heading = append(heading, name)
+		for _, p := range c.Points {
+			if !slices.Contains(counts, p.Pages) && p.Pages&(p.Pages-1) == 0 {
+				counts = append(counts, p.Pages)
+			}
+		}
+	}
+	slices.Sort(counts)
+	var rows []calibrationRow
+	for _, n := range counts {
+		row := []string{strconv.Itoa(n)}
+		for _, c := range t.r.PageCurves {
+			text := ""
+			if i := slices.IndexFunc(c.Points, func(p calibrate.PagePoint) bool { return p.Pages == n }); i >= 0 {
+				text = short(c.Points[i].Cycles)
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, calibrationRow{cells: row})
+	}
+	t.table(heading, rows)
+}
+
+func (t *calibration) bandwidth() {
+	var rows []calibrationRow
+	for _, f := range t.r.Bandwidth {
+		threads := several(f.Threads, "thread")
+		rows = append(rows, calibrationRow{[]string{f.Title + ", " + threads, short(f.Value / 1e9), short(f.Error / 1e9)}, f.Why})
+	}
+	t.table([]string{"bandwidth (" + t.r.Vectors + ")", "GB/s", "±"}, rows)
+}
+
+func (t *calibration) loaded() {
+	var rows []calibrationRow
+	for _, l := range t.r.Loaded {
+		name := "nothing else running"
+		if l.Threads > 0 {
+			name = several(l.Threads, "thread") + " reading"
+			if l.Share < 1 {
+				name += fmt.Sprintf(" %s of the time", percent(float64(l.Share)))
+			}
+		}
+		rows = append(rows, calibrationRow{[]string{name, short(l.Bandwidth / 1e9), short(l.Cycles), short(l.Error), short(l.Nanos)}, l.Why})
+	}
+	t.table([]string{"latency of memory beside", "GB/s", "cycles", "±", "ns"}, rows)
+}
+
+// plotRows is the height of the picture of the curve, without its axis.
+const plotRows = 14
+
+// plot draws the curve of latencies: both axes are logarithmic, a column is a
+// working set.
+func (t *calibration) plot() {
+	points := measuredPoints(t.r.Curve)
+	if len(points) < 2 {
+		return
+	}
+	low, high := cyclesRange(points)
+	row := func(cycles float64) int {
+		return int(math.Round(math.Log(cycles/low) / math.Log(high/low) * (plotRows - 1)))
+	}
+	columns := len(t.r.Curve)
+	grid := make([][]rune, plotRows)
+	for i := range grid {
+		grid[i] = []rune(strings.Repeat(" ", columns))
+	}
+	for i, p := range t.r.Curve {
+		if p.Why == "" {
+			grid[row(float64(p.Cycles))][i] = '•'
+		}
+	}
+	marks := map[int]string{}
+	for _, c := range decades(low, high) {
+		marks[row(c)] = strconv.FormatFloat(c, 'g', -1, 64)
+	}
+	t.out.WriteString("  " + t.paint("cycles", faint) + "\n")
+	for i := plotRows - 1; i >= 0; i-- {
+		label := marks[i]
+		t.out.WriteString(strings.Repeat(" ", 8-runes(label)) + t.paint(label+" │", faint) + strings.TrimRight(string(grid[i]), " ") + "\n")
+	}
+	axis, labels := plotAxis(t.r.Curve)
+	t.out.WriteString(strings.Repeat(" ", 9) + t.paint("└"+axis, faint) + "\n")
+	t.out.WriteString(strings.Repeat(" ", 10) + t.paint(labels, faint) + "\n\n")
+}
+
+// plotAxis returns the axis of working sets and the line of labels below it: every
+// fourth octave, from 4 KiB.
+func plotAxis(curve []calibrate.Point) (axis, labels string) {
+	line, text := []rune(strings.Repeat("─", len(curve))), []rune{}
+	for i, p := range curve {
+		if octave := math.Log2(float64(p.Bytes) / 4096); octave == math.Trunc(octave) && int(octave)%4 == 0 {
+			line[i] = '┬'
+			text = append(text, []rune(strings.Repeat(" ", max(0, i-len(text))))...)
+			text = append(text, []rune(calibrate.Size(p.Bytes))...)
+		}
+	}
+	return string(line), string(text)
+}
+
+func measuredPoints(curve []calibrate.Point) []calibrate.Point {
+	return slices.DeleteFunc(slices.Clone(curve), func(p calibrate.Point) bool { return p.Why != "" || p.Cycles <= 0 })
+}
+
+// cyclesRange returns the least and the most of some latencies, never the same.
+func cyclesRange(points []calibrate.Point) (low, high float64) {
+	low, high = math.Inf(1), 0
+	for _, p := range points {
+		low, high = min(low, float64(p.Cycles)), max(high, float64(p.Cycles))
+	}
+	return low, max(high, 1.1*low)
+}
+
+// decades returns 1, 2, 5, 10, … as far as they are within a range.
+func decades(low, high float64) []float64 {
+	var list []float64
+	for d := math.Pow(10, math.Floor(math.Log10(low))); d <= high; d *= 10 {
+		for _, f := range []float64{1, 2, 5} {
+			if v := d * f; v >= low && v <= high {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
+}
