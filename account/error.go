@@ -10,10 +10,15 @@ import (
 // interval, where that is of a normal distribution.
 const confidence = 1.959964
 
-// errorBounds propagates the variances of repeats. How the counts of one run
-// are correlated is not recorded, so the bound is the one that holds for any
-// correlation: the effects of all inputs' errors add up.
+// errorBounds propagates the variances of counts: of repeats, or of samples.
+//
+// How the counts of repeats are correlated is not recorded, so the bound is the
+// one that holds for any correlation: the effects of all inputs' errors add up.
 func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
+	if b.sampled(t, place) {
+		b.errorsOfSamples(t, place, a)
+		return
+	}
 	keep := make([]Value, len(a.Nodes))
 	copy(keep, a.Nodes)
 	bound := make([]float64, len(a.Nodes))
@@ -37,6 +42,63 @@ func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
 		if a.Nodes[i].Known() {
 			a.Nodes[i].Error = confidence * bound[i]
 		}
+	}
+}
+
+// sampled reports whether the counts of a place are sums of samples.
+func (b *Binding) sampled(t *counts.Table, place Place) bool {
+	for _, row := range append([]int{place.Self}, place.LP...) {
+		for _, c := range t.Row(row) {
+			if c.Samples > 0 && c.Repeats <= 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// errorsOfSamples propagates the variances of samples by the delta method.
+// Samples of different events arrive independently of each other, so the squares
+// of their effects add up. The cells of the place are changed while it works.
+func (b *Binding) errorsOfSamples(t *counts.Table, place Place, a *Account) {
+	keep := make([]Value, len(a.Nodes))
+	copy(keep, a.Nodes)
+	variance := make([]float64, len(a.Nodes))
+	for k, row := range append([]int{place.Self}, place.LP...) {
+		if k > 0 && row == place.Self {
+			continue
+		}
+		cells := t.Row(row)
+		for col := range cells {
+			if c := &cells[col]; b.used[col] && c.Ok() && c.Variance > 0 {
+				b.sampleEffect(t, place, a, c, keep, variance)
+			}
+		}
+	}
+	b.readSlots(t, place, a)
+	b.compute(a)
+	copy(a.Nodes, keep)
+	for i := range a.Nodes {
+		if a.Nodes[i].Known() {
+			a.Nodes[i].Error = confidence * math.Sqrt(variance[i])
+		}
+	}
+}
+
+// sampleStep is by how much of its standard error a count is moved: little
+// enough for the change to be that of the tangent.
+const sampleStep = 1.0 / 64
+
+// sampleEffect adds to the nodes' variances what the error of one count does.
+func (b *Binding) sampleEffect(t *counts.Table, place Place, a *Account, c *counts.Cell, keep []Value, variance []float64) {
+	was := c.Value
+	c.Value += sampleStep * math.Sqrt(c.Variance)
+	b.readSlots(t, place, a)
+	b.compute(a)
+	c.Value = was
+	for i := range a.Nodes {
+		effect := (a.Nodes[i].Value - keep[i].Value) / sampleStep
+		variance[i] += effect * effect
 	}
 }
 

@@ -67,6 +67,19 @@ type Scope struct {
 	TID    int
 	CPUs   int    // how many logical processors were summed into it; 0 where not known
 	Cgroup string // the cgroup (perf stat --for-each-cgroup), "" for none
+	Code   *Code  // the place in the code; nil for none
+}
+
+// Code is a place in a program: a module, a function, a line or an instruction,
+// as the scope's Kind says. What is not known is "" or 0. A source makes one
+// value for each place, so that scopes can be compared.
+type Code struct {
+	Module   string // the program, library or part of the kernel; "" for code that is in no file
+	BuildID  string // of the module, hexadecimal
+	Function string // as people read it: demangled
+	File     string // of the source
+	Line     int
+	Addr     uint64 // in the module, as objdump shows it: of the instruction, or where the function begins
 }
 
 // RunScope is the scope of a whole run.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed" // for the schema
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 
@@ -86,6 +87,14 @@ type jsonScope struct {
 	CPU      *int    `json:"cpu,omitempty"`
 	CPUs     int     `json:"cpus,omitempty"`
 	Cgroup   string  `json:"cgroup,omitempty"`
+	Module   string  `json:"module,omitempty"`
+	BuildID  string  `json:"build_id,omitempty"`
+	Function string  `json:"function,omitempty"`
+	File     string  `json:"file,omitempty"`
+	Line     int     `json:"line,omitempty"`
+	Addr     string  `json:"addr,omitempty"`
+	Of       string  `json:"share_of,omitempty"`
+	Share    *number `json:"share,omitempty"`
 	Runs     int     `json:"runs,omitempty"`
 }
 
@@ -142,12 +151,14 @@ type jsonWriter struct {
 	shown []bool
 	first bool
 	buf   bytes.Buffer
+
+	profile *Profile
 }
 
 func newJSON(w io.Writer, o Options) *jsonWriter { return &jsonWriter{w: w, o: o, first: true} }
 
 func (j *jsonWriter) Begin(h Header) error {
-	j.shown = j.o.shown(h.Model)
+	j.shown, j.profile = j.o.shown(h.Model), h.Profile
 	head, err := json.Marshal(jsonHead{
 		Schema: "cyclestack.account/v1",
 		CPU:    jsonCPU{ID: h.CPUID, Name: h.CPU.Name, Vendor: h.CPU.Vendor},
@@ -187,7 +198,7 @@ func (j *jsonWriter) End() error {
 
 func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	m := a.Model()
-	out := jsonAccount{Scope: scope(a), Nodes: []jsonNode{}, Bottleneck: []string{}, Audit: []jsonCheck{},
+	out := jsonAccount{Scope: scope(a, j.profile), Nodes: []jsonNode{}, Bottleneck: []string{}, Audit: []jsonCheck{},
 		Missing: []jsonMissing{}, Counts: []jsonCount{}, Unused: a.Binding.Unused, Unknown: a.Binding.Unknown, Other: a.Binding.Other, Notes: a.Notes}
 	for i := range m.Nodes {
 		if !j.shown[i] {
@@ -231,7 +242,7 @@ func count(c account.Count) jsonCount {
 	return out
 }
 
-func scope(a *account.Account) jsonScope {
+func scope(a *account.Account, p *Profile) jsonScope {
 	s := jsonScope{Kind: a.Scope.Kind.String(), Label: a.Label, Start: known(a.Start), Duration: known(a.Duration),
 		CPUs: a.Scope.CPUs, Cgroup: a.Scope.Cgroup}
 	if a.Scope.Kind != counts.Run && a.Scope.Kind != counts.Interval {
@@ -243,6 +254,16 @@ func scope(a *account.Account) jsonScope {
 	}
 	if a.Runs > 1 {
 		s.Runs = a.Runs
+	}
+	if c := a.Scope.Code; c != nil {
+		s.Module, s.BuildID, s.Function, s.File, s.Line = c.Module, c.BuildID, c.Function, c.File, c.Line
+		if c.Addr > 0 {
+			s.Addr = fmt.Sprintf("%#x", c.Addr)
+		}
+	}
+	if p != nil {
+		share, _ := p.share(a)
+		s.Of, s.Share = p.Event, known(share)
 	}
 	return s
 }

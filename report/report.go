@@ -29,6 +29,8 @@ type Header struct {
 	Files  []string           // that were read; none if the counts were taken live
 	Params map[string]float64 // parameters the user set
 
+	Profile *Profile // of what places in the code are parts; nil for other scopes
+
 	ModelFlag  string   // the method the user asked for by name; "" for none
 	ModelFiles []string // files of models of the user's own
 }
@@ -39,6 +41,7 @@ type Options struct {
 	Nodes  string // only nodes whose name or path matches this shell pattern (with their parents); "" is all
 	All    bool   // in the tree format, also the nodes outside the main tree
 	Rows   bool   // in the tree format, one line for each account: for many of them
+	Places bool   // in the tree format, one line for each place in the code: see Header.Profile
 	Width  int    // of the terminal in columns; 0 is 100
 	Color  bool
 	Titles bool // titles of nodes beside the figures, where the width allows
@@ -65,6 +68,9 @@ func New(format string, w io.Writer, o Options) (Writer, error) {
 	}
 	switch format {
 	case "tree":
+		if o.Places {
+			return newProfile(w, o), nil
+		}
 		if o.Rows {
 			return newRows(w, o), nil
 		}

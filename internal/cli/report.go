@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) report() *cobra.Command {
-	c := &common{}
+	c, f := &common{}, &placeFlags{}
 	cmd := &cobra.Command{
 		Use:     "report FILE…",
 		GroupID: "account",
@@ -24,7 +24,13 @@ func (a *app) report() *cobra.Command {
 		Long: `report reads recordings, recognised by their content, and prints the account of
 each: where the cycles went, how far each figure can be trusted, what is missing
 and why. It reads the output of perf stat as text, CSV (-x, any separator) and
-JSON (-j), with intervals, per CPU, core, socket or thread, and repeats.
+JSON (-j), with intervals, per CPU, core, socket or thread, and repeats, and
+perf.data, of perf record and of perf stat record.
+
+Of samples, --by module, function, line or instruction prints the account of each
+place in the code, the places with the most cycles first. Where no method fits
+what was sampled their shares of it remain. --sysroot is where the programs of
+another machine are, with their symbols.
 
 The processor is the one that the file names, in a line such as "# cpu: power7",
 or the one given with --cpu. It is never guessed: an event's number means
@@ -33,21 +39,32 @@ different things on different processors.`,
   perf stat -x, -e r400fa,r200f4,r4000a -o counts.csv -- ./app
   cyclestack report --cpu power7 counts.csv
   cyclestack report --by interval --format csv -o account.csv intervals.csv
-  cyclestack report --param L2_MISS_PENALTY=server examples/core2.txt`,
+  cyclestack report --param L2_MISS_PENALTY=server examples/core2.txt
+  cyclestack report --by function --top 20 perf.data`,
 		Args: arguments(1, 0),
-		RunE: func(_ *cobra.Command, files []string) error { return a.runReport(c, files) },
+		RunE: func(_ *cobra.Command, files []string) error { return a.runReport(c, f, files) },
 	}
 	c.addModel(cmd)
 	c.addParams(cmd)
 	c.addNodes(cmd)
-	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(byNames(), ", "))
+	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(append(byNames(), placeNames()...), ", "))
+	f.add(cmd)
 	c.addOutput(cmd, report.Formats...)
 	return cmd
 }
 
-func (a *app) runReport(c *common, files []string) error {
+func (a *app) runReport(c *common, f *placeFlags, files []string) error {
 	if err := c.check(report.Formats...); err != nil {
 		return err
+	}
+	kind, isPlace, err := placeKind(c.by)
+	switch {
+	case err != nil:
+		return err
+	case isPlace:
+		return a.places(c, f, kind, files)
+	case *f != placeFlags{}:
+		return usageError("--top, --sysroot, --vmlinux and --kallsyms are about places in the code: --by %s", strings.Join(placeNames(), ", "))
 	}
 	return a.accounts(c, files, func(out io.Writer) (report.Writer, error) {
 		o := c.options(a.terminal(c, a.out))
@@ -112,15 +129,16 @@ func parseBy(text string) (by counts.By, err error) {
 
 // A reporter turns the tables of a report's files into accounts.
 type reporter struct {
-	s      *session
-	w      report.Writer
-	by     counts.By
-	files  []string
-	total  *counts.Total
-	need   string                     // what the command needs of a recording's scopes, if its user cannot choose them
-	prefer string                     // the method to use if the user names none; "" is the one that fits best
-	how    func(*counts.Table) string // how live counts were obtained; nil for files
-	judge  func(*account.Account)     // adds what only the caller knows; may be nil
+	s       *session
+	w       report.Writer
+	by      counts.By
+	files   []string
+	total   *counts.Total
+	profile *report.Profile            // of the places in the code that the accounts are of, if they are
+	need    string                     // what the command needs of a recording's scopes, if its user cannot choose them
+	prefer  string                     // the method to use if the user names none; "" is the one that fits best
+	how     func(*counts.Table) string // how live counts were obtained; nil for files
+	judge   func(*account.Account)     // adds what only the caller knows; may be nil
 	// places finds what is to be accounted for in a table; nil is each scope.
 	places func(*counts.Table) ([]place, error)
 
@@ -286,6 +304,7 @@ func (r *reporter) begin(t *counts.Table) error {
 		return usageError("--nodes %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", p, r.s.model.Name, r.s.cpu.Name)
 	}
 	h := r.s.header(r.kind, r.files)
+	h.Profile = r.profile
 	if r.how != nil {
 		h.How = r.how(t)
 	}
@@ -304,6 +323,8 @@ func (r *reporter) nothing() error {
 		text = fmt.Sprintf("%s: %s is about the logical processors of a core: cyclestack smt %s", strings.Join(r.files, ", "), smtModel, strings.Join(r.files, " "))
 	case len(r.dropped) > 0:
 		text += "; " + r.dropped[0]
+	case r.kind == "perf-data" && r.profile == nil:
+		text += "; --by function says where the samples are"
 	}
 	return inputError(errors.New(text))
 }

@@ -274,9 +274,9 @@ func (e *Event) isClock() bool {
 	return e.Type == TypeSoftware && (e.Config == softwareCPUClock || e.Config == softwareTaskClock)
 }
 
-// isDummy reports whether the event counts nothing: it was opened for the
+// IsDummy reports whether the event counts nothing: it was opened for the
 // records that come with it.
-func (e *Event) isDummy() bool { return e.Type == TypeSoftware && e.Config == 9 }
+func (e *Event) IsDummy() bool { return e.Type == TypeSoftware && e.Config == 9 }
 
 func cacheName(config uint64) string {
 	cache, op, result := config&0xff, config>>8&0xff, config>>16

@@ -39,6 +39,7 @@ type Reader struct {
 	win    window
 	bound  int64  // where the data ends; -1 if the file does not say
 	parts  []Part // that come next
+	split  bool   // there were parts
 
 	features Features
 	complete bool // the header's sections are there
@@ -83,7 +84,7 @@ func NewReader(src io.Reader, name string, opts Options) (*Reader, error) {
 		r.readFeatures()
 	}
 	r.openData(opts)
-	r.parts = opts.Parts
+	r.parts, r.split = opts.Parts, len(opts.Parts) > 0
 	return r, nil
 }
 

@@ -22,40 +22,22 @@ type sampleTables struct {
 	cells   int              // of all spans
 	late    int64            // samples of intervals that were yielded already
 	left    int64            // samples for which there was no room
-	mute    map[*Event]int64 // samples of events whose periods are not known
 
 	newest, safe uint64 // the latest time when the last round ended, and when the one before did
 	pending      bool   // an interval may be complete
 	first, last  uint64 // times of samples
 
-	reading Reading
-	grown   map[growthKey]growth // of counters that samples read
+	meter *Meter
 }
 
 // A span is what was counted in an interval.
 type span struct {
-	cells   []sampleCell // by scope and column
-	columns int          // of cells
+	cells   []Sum // by scope and column
+	columns int   // of cells
 }
-
-type sampleCell struct {
-	value, squares   float64
-	samples          int64
-	enabled, running float64
-}
-
-// A growthKey is a counter that samples read: of an inherited event each thread
-// has its own behind one id.
-type growthKey struct {
-	id  uint64
-	tid int
-}
-
-type growth struct{ value, enabled, running uint64 }
 
 func newSampleTables(t *TableReader) *sampleTables {
-	s := &sampleTables{t: t, column: map[*Event]int{}, spans: map[uint64]*span{},
-		mute: map[*Event]int64{}, grown: map[growthKey]growth{}}
+	s := &sampleTables{t: t, column: map[*Event]int{}, spans: map[uint64]*span{}, meter: NewMeter(t.r)}
 	if t.opts.Interval > 0 {
 		s.interval = uint64(t.opts.Interval)
 	} else if t.opts.By.Has(counts.Interval) {
@@ -73,7 +55,7 @@ func (s *sampleTables) columnOf(e *Event) int {
 		return col
 	}
 	col := -1
-	if !e.isDummy() && s.t.scopes.columnFits(len(s.columns)) {
+	if !e.IsDummy() && s.t.scopes.columnFits(len(s.columns)) {
 		col = len(s.columns)
 		s.columns = append(s.columns, e)
 	}
@@ -113,7 +95,6 @@ func (s *sampleTables) ready(end bool) bool {
 
 // sample counts a sample.
 func (s *sampleTables) sample(rec *Sample) {
-	e := rec.Event()
 	now := rec.Time()
 	if !s.started {
 		s.begin(now)
@@ -127,20 +108,12 @@ func (s *sampleTables) sample(rec *Sample) {
 		return
 	}
 	scope := s.t.scopes.of(s.key(rec), len(s.columns))
-	if rec.Read(&s.reading) {
-		s.counters(sp, scope, rec)
-		return
+	amounts := s.meter.Of(rec)
+	for i := range amounts {
+		if col := s.columnOf(amounts[i].Event); col >= 0 {
+			s.add(sp, scope, col, &amounts[i])
+		}
 	}
-	col := s.columnOf(e)
-	if col < 0 {
-		return
-	}
-	period := rec.Period()
-	if period == 0 && !rec.Has(SamplePeriod) {
-		s.mute[e]++
-		return
-	}
-	s.add(sp, scope, col, float64(period), 0, 0)
 }
 
 func (s *sampleTables) begin(now uint64) {
@@ -203,44 +176,8 @@ func (s *sampleTables) cpu(rec *Sample) int {
 	return cpu
 }
 
-// counters adds what the counters that the sample read have grown by. Those of
-// a group share the times of their leader.
-func (s *sampleTables) counters(sp *span, scope int, rec *Sample) {
-	e := rec.Event()
-	tid := 0
-	if e.Has(FlagInherit) {
-		tid = rec.TID()
-	}
-	for i := range s.reading.Values {
-		v := &s.reading.Values[i]
-		of, id := e, v.ID
-		if id == 0 {
-			if i > 0 {
-				break // without ids only the first one's event is known
-			}
-			id = rec.ID()
-		} else if in := s.t.r.d.instance(id); in != nil {
-			of = in.event
-		}
-		col := s.columnOf(of)
-		key := growthKey{id, tid}
-		before, seen := s.grown[key]
-		if col < 0 || !seen && len(s.grown) >= maxIDs {
-			continue
-		}
-		now := growth{v.Value, s.reading.Enabled, s.reading.Running}
-		s.grown[key] = now
-		if now.value < before.value || now.enabled < before.enabled || now.running < before.running {
-			before = growth{} // it was opened anew
-		}
-		if grown := now.value - before.value; grown > 0 {
-			s.add(sp, scope, col, float64(grown), float64(now.enabled-before.enabled), float64(now.running-before.running))
-		}
-	}
-}
-
 // add adds a sample to a cell.
-func (s *sampleTables) add(sp *span, scope, col int, value, enabled, running float64) {
+func (s *sampleTables) add(sp *span, scope, col int, a *Amount) {
 	if sp.columns != len(s.columns) {
 		s.widen(sp)
 	}
@@ -252,20 +189,15 @@ func (s *sampleTables) add(sp *span, scope, col int, value, enabled, running flo
 			return
 		}
 		s.cells += more
-		sp.cells = append(sp.cells, make([]sampleCell, more)...)
+		sp.cells = append(sp.cells, make([]Sum, more)...)
 	}
-	c := &sp.cells[i]
-	c.value += value
-	c.squares += value * value
-	c.samples++
-	c.enabled += enabled
-	c.running += running
+	sp.cells[i].Add(a)
 }
 
 // widen makes room for columns that came while the span was open.
 func (s *sampleTables) widen(sp *span) {
 	if sp.columns > 0 {
-		wide := make([]sampleCell, len(sp.cells)/sp.columns*len(s.columns))
+		wide := make([]Sum, len(sp.cells)/sp.columns*len(s.columns))
 		for i, c := range sp.cells {
 			wide[i/sp.columns*len(s.columns)+i%sp.columns] = c
 		}
@@ -310,36 +242,21 @@ func (s *sampleTables) fill() {
 // cell makes a cell of what was counted. No sample is a count of 0 unless the
 // periods are not known.
 func (s *sampleTables) cell(sp *span, scope, col int, e *Event) counts.Cell {
-	if s.mute[e] > 0 {
+	if !s.meter.Known(e) {
 		return counts.Cell{}
 	}
-	out := counts.Cell{State: counts.Counted}
 	if sp == nil || sp.columns == 0 || scope*sp.columns+col >= len(sp.cells) || col >= sp.columns {
-		return out
+		return counts.Cell{State: counts.Counted}
 	}
-	c := &sp.cells[scope*sp.columns+col]
-	out.Value, out.Samples = c.value*e.Scale, c.samples
-	if s.t.table.Scopes[scope].Kind != counts.Run {
-		out.Variance = c.squares * e.Scale * e.Scale
-	}
-	if c.enabled > 0 && c.running > 0 {
-		out.Enabled, out.Running = c.enabled, min(c.running, c.enabled)
-		if c.running < c.enabled {
-			out.Value *= c.enabled / c.running
-			out.Variance *= c.enabled / c.running * (c.enabled / c.running)
-		}
+	out := sp.cells[scope*sp.columns+col].Cell(e)
+	if s.t.table.Scopes[scope].Kind == counts.Run {
+		out.Variance = 0
 	}
 	return out
 }
 
 func (s *sampleTables) notes() []string {
-	var out []string
-	for _, e := range s.columns {
-		if n := s.mute[e]; n > 0 {
-			out = append(out, fmt.Sprintf("%s: %d samples without their periods, taken at a frequency of %d Hz: how many events they stand for is not known",
-				e.Name, n, e.SamplePeriod))
-		}
-	}
+	out := s.meter.Notes()
 	if s.late > 0 {
 		out = append(out, fmt.Sprintf("%d samples came too late for their interval and are in a later one", s.late))
 	}

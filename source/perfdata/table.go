@@ -141,18 +141,24 @@ func (t *TableReader) last() bool {
 	if t.r.failed {
 		t.err = t.r.Err()
 	} else if t.table.Layout == nil { // none was ever yielded
-		if t.err = t.r.Err(); t.err == nil {
-			t.err = &Error{File: t.name, Offset: t.r.win.offset(), Msg: t.nothing()}
-		}
+		t.err = t.r.Empty()
 	}
 	return false
 }
 
-// nothing says why there is no table.
-func (t *TableReader) nothing() string {
-	s := t.r.Stats()
+// Empty returns, behind the last record, the error for a file in which neither
+// samples nor counts were found. It says why.
+func (r *Reader) Empty() error {
+	if r.err != nil {
+		return r.err
+	}
+	return &Error{File: r.name, Offset: r.win.offset(), Msg: r.nothing()}
+}
+
+func (r *Reader) nothing() string {
+	s := r.Stats()
 	switch {
-	case t.r.Features().Has(FeatureDirFormat) && len(t.opts.Reader.Parts) == 0:
+	case r.features.Has(FeatureDirFormat) && !r.split:
 		return "it is the head of a directory (perf record --threads): name the directory, for its other files to be read too"
 	case s.AuxBytes > 0:
 		return "it holds a hardware trace and no samples: decode it with perf first (perf inject --itrace)"
@@ -222,22 +228,23 @@ const (
 // emit puts the complete table together.
 func (t *TableReader) emit() bool {
 	t.tables.fill()
-	t.table.Label = label(t.r.Features().Cmdline)
+	t.table.Label = t.r.Features().Command()
 	t.table.CPU = t.r.Features().CPUIDString()
 	if t.ended && !t.tables.ready(true) {
-		t.table.Notes = append(t.table.Notes, t.notes()...)
+		t.table.Notes = append(t.table.Notes, t.r.Losses()...)
 		t.noted = true
 	}
 	return true
 }
 
-// label is what was measured: the command behind perf's own arguments, where
-// it can be told from them.
-func label(cmdline []string) string {
-	if i := slices.Index(cmdline, "--"); i >= 0 && i+1 < len(cmdline) {
-		cmdline = cmdline[i+1:]
+// Command returns what was measured: the command behind perf's own arguments,
+// where it can be told from them.
+func (f *Features) Command() string {
+	args := f.Cmdline
+	if i := slices.Index(args, "--"); i >= 0 && i+1 < len(args) {
+		args = args[i+1:]
 	}
-	return clean(strings.Join(cmdline, " "))
+	return clean(strings.Join(args, " "))
 }
 
 // Notes returns, behind the last table, what the whole file is short of and could
@@ -247,15 +254,16 @@ func (t *TableReader) Notes() []string {
 	if t.noted || !t.ended || t.table.Layout == nil {
 		return nil
 	}
-	return t.notes()
+	return t.r.Losses()
 }
 
-// notes says what the whole file is short of.
-func (t *TableReader) notes() []string {
-	s := t.r.Stats()
+// Losses says, behind the last record, what the recording is short of, one line
+// each.
+func (r *Reader) Losses() []string {
+	s := r.Stats()
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	if err := t.r.Err(); err != nil && !t.r.failed {
+	if err := r.Err(); err != nil && !r.failed {
 		var e *Error
 		if errors.As(err, &e) {
 			add("the file is damaged at 0x%x (%s): what is behind was not counted", e.Offset, e.Msg)
@@ -339,7 +347,7 @@ func (t *TableReader) makeLayout(columns []*Event) {
 	if t.layout == nil || len(t.layout.Scopes) != len(t.scopes.keys) || !slices.Equal(t.columns, columns) {
 		l := &counts.Layout{}
 		for _, e := range columns {
-			l.Columns = append(l.Columns, e.column())
+			l.Columns = append(l.Columns, e.Column())
 		}
 		for _, k := range t.scopes.keys {
 			l.Scopes = append(l.Scopes, t.scope(k))
@@ -351,7 +359,8 @@ func (t *TableReader) makeLayout(columns []*Event) {
 	t.table.Relative, t.table.Interval = false, false
 }
 
-func (e *Event) column() counts.Column {
+// Column returns how a table of counts calls the event.
+func (e *Event) Column() counts.Column {
 	c := counts.Column{Event: e.Name, Unit: e.Unit}
 	if c.Unit == "" && e.isClock() {
 		c.Unit = "ns"

@@ -223,6 +223,9 @@ func (s *session) openApart(pids []int) error {
 func (s *session) watchThreads(list func() ([]int, error)) {
 	w, err := newWatch(s.sys.onlineNow(), list)
 	if err == nil {
+		if s.bell != nil {
+			w.ring = s.bell.ring
+		}
 		err = w.listen()
 	}
 	if err != nil {

@@ -42,15 +42,20 @@ type session struct {
 	enabled bool
 	ended   bool
 	stop    <-chan struct{}
-	timer   *time.Timer
+	bell    *bell // rung when there is something to do
+	ringing bool
+	closed  chan struct{}
 }
 
 // newSession opens the counters of a group, or of all for -1, and starts the
 // command. Nothing is left of it after an error.
 func newSession(sys *System, spec *Spec, c *scheme, group int, n *notes, stop <-chan struct{}) (*session, error) {
 	s := prepare(sys, spec, c, group, n)
-	s.stop, s.timer = stop, time.NewTimer(time.Hour)
-	s.timer.Stop()
+	s.stop, s.closed = stop, make(chan struct{})
+	var err error
+	if s.bell, err = newBell(); err != nil {
+		return nil, err
+	}
 	if err := s.begin(); err != nil {
 		s.close()
 		return nil, err
@@ -353,26 +358,20 @@ func (s *session) endOf() time.Time {
 // sleep waits until a time, if it is not zero, or until all has ended, which it
 // reports.
 func (s *session) sleep(until time.Time) (ended bool) {
-	var timer <-chan time.Time
-	if !until.IsZero() {
-		s.timer.Reset(time.Until(until))
-		timer = s.timer.C
-	}
-	var done, gone <-chan struct{}
+	var done, gone, begun <-chan struct{}
 	if s.command != nil {
 		done = s.command.done
 	}
 	if s.target != nil {
 		gone = s.target.gone
 	}
-	var begun <-chan struct{}
 	if s.watch != nil {
 		begun = s.watch.changed
 	}
+	s.ringOnce(done, gone)
 	for {
+		s.bell.wait(until)
 		select {
-		case <-timer:
-			return false
 		case <-begun:
 			if err := s.adopt(); err != nil {
 				s.notes.add("threads that begin from now on are not counted: %v", err)
@@ -382,15 +381,40 @@ func (s *session) sleep(until time.Time) (ended bool) {
 		case <-done:
 		case <-gone:
 		case <-s.stop:
+		default:
+			if !until.IsZero() && !time.Now().Before(until) {
+				return false
+			}
+			continue
 		}
 		s.ended = true
 		return true
 	}
 }
 
+// ringOnce has the bell rung when all ends.
+func (s *session) ringOnce(done, gone <-chan struct{}) {
+	if s.ringing {
+		return
+	}
+	s.ringing = true
+	bell, stop, closed := s.bell, s.stop, s.closed
+	go func() {
+		select {
+		case <-done:
+		case <-gone:
+		case <-stop:
+		case <-closed:
+			return
+		}
+		bell.ring()
+	}()
+}
+
 // close closes the counters and ends the command.
 func (s *session) close() {
 	s.opener.close()
+	s.silence()
 	for _, fd := range s.files {
 		unix.Close(fd)
 	}
@@ -399,6 +423,16 @@ func (s *session) close() {
 	if s.command != nil {
 		s.command.kill()
 	}
+}
+
+// silence ends the bell, once.
+func (s *session) silence() {
+	if s.bell == nil {
+		return
+	}
+	close(s.closed)
+	s.bell.close()
+	s.bell = nil
 }
 
 // stopWatching ends what goes on beside the counting.

@@ -17,6 +17,7 @@ type watch struct {
 	rings   []ring
 	more    []int // further events, which write into the rings
 	changed chan struct{}
+	ring    func() // called after that; may be nil
 	quit    [2]int // a pipe, whose closing ends the goroutine that listens
 }
 
@@ -188,6 +189,9 @@ func (w *watch) listen() error {
 			select {
 			case w.changed <- struct{}{}:
 			default:
+			}
+			if w.ring != nil {
+				w.ring()
 			}
 		}
 	}()

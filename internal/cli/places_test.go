@@ -1,0 +1,309 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/source/perfdata"
+)
+
+// runMain runs a command, which must succeed, and returns its output.
+func runMain(t testing.TB, args ...string) string {
+	t.Helper()
+	var out, msg bytes.Buffer
+	if status := Main(context.Background(), args, strings.NewReader(""), &out, &msg); status != 0 {
+		t.Fatalf("cyclestack %s: exit status %d: %s", strings.Join(args, " "), status, msg.String())
+	}
+	return out.String()
+}
+
+// A placeReport is what the tests read of a report in JSON.
+type placeReport struct {
+	Model    struct{ Name string }
+	Accounts []struct {
+		Scope struct {
+			Kind, Label, Function, Module string
+			Of                            string `json:"share_of"`
+			Share                         float64
+		}
+		Nodes []struct {
+			Name         string
+			Value, Error *float64
+			Reliable     bool
+		}
+	}
+}
+
+func reportPlaces(t testing.TB, args ...string) placeReport {
+	t.Helper()
+	var r placeReport
+	if err := json.Unmarshal([]byte(runMain(t, append([]string{"report", "--format", "json"}, args...)...)), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// topdown are the events of the first level on a Skylake, and how many happen in
+// a million cycles of two functions: one that waits for memory, and one that
+// waits for instructions.
+var topdown = []struct {
+	name      string
+	wait, run float64
+}{
+	{"CPU_CLK_UNHALTED.THREAD", 1e6, 1e6},
+	{"IDQ_UOPS_NOT_DELIVERED.CORE", 0.2e6, 2e6},
+	{"UOPS_ISSUED.ANY", 0.6e6, 1.6e6},
+	{"UOPS_RETIRED.RETIRE_SLOTS", 0.4e6, 1.6e6},
+	{"INT_MISC.RECOVERY_CYCLES", 0.1e6, 0},
+}
+
+// recordSkylake writes a recording in which one function runs three times as long as
+// another, with so many samples for a million cycles, and returns its name and
+// the root directory of its symbols.
+func recordSkylake(t testing.TB, samples float64) (file, root string) {
+	t.Helper()
+	root = t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "tmp"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "tmp", "perf-42.map"), []byte("10000 100 wait\n10100 100 run\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	file = filepath.Join(root, "perf.data")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var events []*perfdata.Event
+	period := uint64(1e6 / samples)
+	for i, e := range topdown {
+		events = append(events, &perfdata.Event{Name: e.name, IDs: []uint64{uint64(i + 1)}, Attr: perfdata.Attr{
+			Type: perfdata.TypeRaw, SamplePeriod: period, Flags: perfdata.FlagSampleIDAll,
+			SampleType: perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime}})
+	}
+	w, err := perfdata.NewWriter(f, perfdata.WriterOptions{Events: events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := &perfdata.Mmap{Header: perfdata.Header{Misc: perfdata.Misc(perfdata.ModeUser)}, PID: 42, TID: 42, Addr: 0x10000, Len: 0x1000, Filename: []byte("//anon")}
+	if err := w.WriteRecord(code, perfdata.Trailer{ID: 1}); err != nil {
+		t.Fatal(err)
+	}
+	time := uint64(1)
+	add := func(id int, ip uint64, n float64) {
+		for range int(math.Round(n / float64(period))) {
+			time++
+			le := binary.LittleEndian
+			b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perfdata.RecordSample)), uint16(perfdata.ModeUser)), 40)
+			b = le.AppendUint64(le.AppendUint64(b, uint64(id)), ip)
+			b = le.AppendUint64(le.AppendUint32(le.AppendUint32(b, 42), 42), time)
+			if _, err := w.Write(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i, e := range topdown {
+		add(i+1, 0x10010, 3*e.wait)
+		add(i+1, 0x10110, e.run)
+	}
+	if err := w.Close(&perfdata.Features{CPUID: "GenuineIntel,6,85,4", Cmdline: []string{"perf", "record", "--", "./prog"}}); err != nil {
+		t.Fatal(err)
+	}
+	return file, root
+}
+
+// TestReportFunctions has the first level of the top-down method for functions
+// whose counts are known, with errors that shrink as the square root of the
+// samples.
+func TestReportFunctions(t *testing.T) {
+	want := map[string]map[string]float64{
+		"wait": {"Retiring": 0.1, "Frontend_Bound": 0.05, "Bad_Speculation": 0.15, "Backend_Bound": 0.7},
+		"run":  {"Retiring": 0.4, "Frontend_Bound": 0.5, "Bad_Speculation": 0, "Backend_Bound": 0.1},
+	}
+	errors := map[float64]float64{}
+	for _, samples := range []float64{10, 1000, 4000} {
+		file, root := recordSkylake(t, samples)
+		r := reportPlaces(t, "--by", "function", "--sysroot", root, "--smt", "off", "--level", "1", file)
+		if r.Model.Name != "tma" || len(r.Accounts) != 3 || r.Accounts[0].Scope.Kind != "run" {
+			t.Fatalf("%d accounts of %s", len(r.Accounts), r.Model.Name)
+		}
+		for i, name := range []string{"wait", "run"} {
+			a := &r.Accounts[1+i]
+			if a.Scope.Function != name || a.Scope.Module != "perf-42.map" || a.Scope.Of != "CPU_CLK_UNHALTED.THREAD" || math.Abs(a.Scope.Share-[]float64{0.75, 0.25}[i]) > 1e-9 {
+				t.Errorf("place %d: %+v", i, a.Scope)
+			}
+			for _, n := range a.Nodes {
+				if math.Abs(*n.Value-want[name][n.Name]) > 1e-9 || n.Error == nil || !(*n.Error > 0) {
+					t.Errorf("%v samples, %s of %s: %v ± %v, want %v", samples, n.Name, name, *n.Value, n.Error, want[name][n.Name])
+				}
+				if n.Name == "Frontend_Bound" && name == "wait" {
+					errors[samples] = *n.Error
+					if reliable := samples > 10; n.Reliable != reliable {
+						t.Errorf("%v samples, %s of %s: reliable %v", samples, n.Name, name, n.Reliable)
+					}
+				}
+			}
+		}
+	}
+	if ratio := errors[1000] / errors[4000]; math.Abs(ratio-2) > 0.01 {
+		t.Errorf("four times the samples: errors of %v", errors)
+	}
+}
+
+// A workload is a program of two functions, of which one does a known multiple of
+// the other's work.
+type workload struct {
+	name, source string
+	build        []string // with the names of source and program appended
+	heavy, light string   // the functions' names
+}
+
+var workloads = []workload{
+	{"main.c", `
+#include <stdlib.h>
+#define STEPS(n) unsigned long x = 1; for (long i = 0; i < (n); i++) x = x * 6364136223846793005ul + 1442695040888963407ul; return x
+__attribute__((noinline)) unsigned long heavy(long n) { STEPS(4 * n); }
+__attribute__((noinline)) unsigned long light(long n) { STEPS(n); }
+int main(void) { unsigned long sum = 0; for (int i = 0; i < 400; i++) sum += heavy(200000) ^ light(200000); return sum == 1; }
+`, []string{"gcc", "-g", "-O1", "-o"}, "heavy", "light"},
+	{"main.go", `package main
+
+import "os"
+
+//go:noinline
+func heavy(n int) (x uint64) {
+	for i := 0; i < 4*n; i++ {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	return x
+}
+
+//go:noinline
+func light(n int) (x uint64) {
+	for i := 0; i < n; i++ {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	return x
+}
+
+func main() {
+	sum := uint64(0)
+	for i := 0; i < 400; i++ {
+		sum += heavy(200000) ^ light(200000)
+	}
+	if sum == 1 {
+		os.Exit(1)
+	}
+}
+`, []string{"go", "build", "-o"}, "main.heavy", "main.light"},
+}
+
+// recordWorkload builds and records a program, or skips the test where that cannot
+// be done.
+func recordWorkload(t testing.TB, w workload, args ...string) string {
+	t.Helper()
+	for _, tool := range []string{"perf", w.build[0]} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(err)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, w.name), []byte(w.source), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command(w.build[0], append(w.build[1:], "prog", w.name)...)
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	record := exec.Command("perf", append(append([]string{"record", "-q", "-o", "perf.data", "-F", "4000"}, args...), "--", "./prog")...)
+	record.Dir = dir
+	if out, err := record.CombinedOutput(); err != nil {
+		t.Skipf("perf cannot record here: %v: %.300s", err, out)
+	}
+	return filepath.Join(dir, "perf.data")
+}
+
+// perfShares are the shares of the functions that perf report prints.
+func perfShares(t testing.TB, file string) map[string]float64 {
+	t.Helper()
+	c := exec.Command("perf", "report", "--no-children", "-g", "none", "--stdio", "--sort", "symbol", "-F", "overhead,sym", "-t", "\t", "-i", file)
+	c.Env = append(os.Environ(), "LC_ALL=C", "PERF_CONFIG=/dev/null")
+	out, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shares := map[string]float64{}
+	for line := range strings.Lines(string(out)) {
+		percent, symbol, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		share, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(percent), "%"), 64)
+		if !ok || err != nil {
+			continue
+		}
+		_, name, _ := strings.Cut(symbol, "] ")
+		shares[strings.TrimSpace(name)] += share / 100
+	}
+	return shares
+}
+
+// TestReportWorkloads records programs on this machine, and compares the shares of
+// their functions with those of perf report and with what is known of them.
+func TestReportWorkloads(t *testing.T) {
+	for _, w := range workloads {
+		for _, args := range [][]string{{"-e", "cpu-clock"}, {"-e", "cpu-clock", "-g"}, {"-e", "{cpu-clock,page-faults}:S"}} {
+			t.Run(w.name+" "+strings.Join(args, " "), func(t *testing.T) {
+				file := recordWorkload(t, w, args...)
+				r := reportPlaces(t, "--by", "function", file)
+				got := map[string]float64{}
+				for _, a := range r.Accounts[1:] {
+					got[a.Scope.Function] += a.Scope.Share
+				}
+				if ratio := got[w.heavy] / got[w.light]; math.Abs(ratio-4) > 1 {
+					t.Errorf("%s has %v times the share of %s, want 4", w.heavy, ratio, w.light)
+				}
+				// Of a group perf takes the time between two samples too, but prints the
+				// two events by themselves.
+				want := perfShares(t, file)
+				if len(want) == 0 || args[1] != "cpu-clock" {
+					return
+				}
+				for name, share := range want {
+					if share >= 0.005 && math.Abs(got[name]-share) > 0.001 {
+						t.Errorf("%s: %.4f, perf says %.4f", name, got[name], share)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestReportLines finds the line of a loop, and the instructions of a function.
+func TestReportLines(t *testing.T) {
+	file := recordWorkload(t, workloads[0], "-e", "cpu-clock")
+	lines := reportPlaces(t, "--by", "line", file)
+	if got := lines.Accounts[1].Scope; got.Label != "main.c:4  (prog)" || math.Abs(got.Share-0.8) > 0.1 {
+		t.Errorf("the first line is %+v, want main.c:4 with 80 %%", got)
+	}
+	sum := 0.0
+	for _, a := range reportPlaces(t, "--by", "instruction", file).Accounts[1:] {
+		if a.Scope.Function == "heavy" {
+			sum += a.Scope.Share
+		}
+	}
+	if math.Abs(sum-0.8) > 0.1 {
+		t.Errorf("the instructions of heavy have %v, want 0.8", sum)
+	}
+	if got := reportPlaces(t, "--by", "module", file).Accounts[1].Scope; got.Label != "prog" || got.Share < 0.9 {
+		t.Errorf("the first module is %+v", got)
+	}
+}
