@@ -17,8 +17,8 @@ import (
 type Profile struct {
 	By      counts.Kind // Module, Function, Line or Instruction
 	Event   string      // by which places are compared, as the recording spells it
+	What    string      // that the event counts, in words: "time", "cycles"; "" is the event
 	Samples int64       // of the event
-	Clock   bool        // the event counts time
 
 	Places    int     // there are in all
 	Left      int     // places that are not in the report
@@ -50,8 +50,8 @@ func (p *Profile) share(a *account.Account) (share float64, samples int64) {
 
 // what says what the shares are of.
 func (p *Profile) what() string {
-	if p.Clock {
-		return "time"
+	if p.What != "" {
+		return p.What
 	}
 	return p.Event
 }
@@ -61,9 +61,10 @@ func (p *Profile) what() string {
 // kept until the end, so as to be aligned.
 type profile struct {
 	rows
-	lines []profileLine
-	grey  int // values that are not to be relied upon
-	notes []string
+	lines  []profileLine
+	widths []int // of the nodes' columns
+	grey   bool  // a value is not to be relied upon
+	notes  []string
 }
 
 type profileLine struct {
@@ -124,7 +125,7 @@ func (p *profile) begin(a *account.Account) {
 	m := a.Model()
 	level := max(1, p.o.Level)
 	for i := range m.Nodes {
-		if p.h.Profile.Flat == "" && p.wanted(a, i, level) && (a.Nodes[i].Known() || p.o.Nodes != "") {
+		if p.h.Profile.Flat == "" && p.wanted(a, i, level) && a.Nodes[i].Known() {
 			p.columns = append(p.columns, i)
 		}
 	}
@@ -141,7 +142,11 @@ func (p *profile) begin(a *account.Account) {
 	}
 	parts = append(parts, fmt.Sprintf("from %s samples of %s", trim(float64(p.h.Profile.Samples)), p.h.Profile.Event))
 	p.paragraph("", strings.Join(parts, ", "), 0, bold)
-	if why := p.h.Profile.Flat; why != "" {
+	why := p.h.Profile.Flat
+	if why == "" && len(p.columns) == 0 {
+		why = fmt.Sprintf("of %s nothing else is known from what was sampled (cyclestack plan --cpu %s lists what it needs)", m.Name, p.h.CPU.Name)
+	}
+	if why != "" {
 		p.paragraph("", "shares only: "+why, 0, faint)
 	}
 	p.out.WriteByte('\n')
@@ -153,7 +158,7 @@ func (p *profile) cell(a *account.Account, i int) profileCell {
 	case !v.Known():
 		return profileCell{"–", dim}
 	case !v.Reliable():
-		p.grey++
+		p.grey = true
 		return profileCell{figure(a.Model(), i, v.Value) + "?", dim}
 	case onPath(a, i):
 		return profileCell{figure(a.Model(), i, v.Value), hot}
@@ -188,32 +193,86 @@ func (p *profile) write() {
 		}
 	}
 	nodes := 0
-	for _, i := range p.columns {
-		nodes += p.columnWidth(i)
+	p.widths = make([]int, len(p.columns))
+	for k := range p.columns {
+		p.widths[k] = p.columnWidth(k)
+		nodes += p.widths[k]
 	}
 	room := p.o.Width - shareWidth - sampleWidth - 2*gap - module
 	name = min(name, max(nameLeast, room-nodes, room*2/5))
 	room -= name
 	shown := 0
-	for ; shown < len(p.columns) && room >= p.columnWidth(p.columns[shown]); shown++ {
-		room -= p.columnWidth(p.columns[shown])
+	for ; shown < len(p.columns) && room >= p.widths[shown]; shown++ {
+		room -= p.widths[shown]
 	}
 	p.left, p.columns = len(p.columns)-shown, p.columns[:shown]
-	head := fmt.Sprintf("%*s%*s  %s%s", shareWidth, p.h.Profile.what(), sampleWidth, "samples",
-		padded("  "+p.h.Profile.By.String(), name+gap), padded("module", moduleMost)[:module])
-	for _, i := range p.columns {
-		head += fmt.Sprintf("%*s", p.columnWidth(i), p.h.Model.Nodes[i].Name)
-	}
-	p.out.WriteString(p.paint(strings.TrimRight(head, " "), faint) + "\n")
+	p.head(name, module)
 	for i := range p.lines {
 		p.place(&p.lines[i], name, module)
 	}
 	p.foot()
 }
 
-func (p *profile) columnWidth(i int) int {
-	const least = 8
-	return max(least, runes(p.h.Model.Nodes[i].Name)) + gap
+// head writes the headings, in as many lines as the nodes' names need.
+func (p *profile) head(name, module int) {
+	share := p.h.Profile.what()
+	if runes(share) > shareWidth {
+		share = "share"
+	}
+	height := 1
+	for _, i := range p.columns {
+		height = max(height, len(heading(p.h.Model.Nodes[i].Name)))
+	}
+	for row := range height {
+		line := strings.Repeat(" ", shareWidth+sampleWidth+2+name+gap+module)
+		if row == height-1 {
+			line = fmt.Sprintf("%*s%*s  %s%s", shareWidth, share, sampleWidth, "samples",
+				padded("  "+p.h.Profile.By.String(), name+gap), padded("module", moduleMost)[:module])
+		}
+		for k, i := range p.columns {
+			words := heading(p.h.Model.Nodes[i].Name)
+			word := ""
+			if at := row - (height - len(words)); at >= 0 {
+				word = words[at]
+			}
+			line += fmt.Sprintf("%*s", p.widths[k], word)
+		}
+		p.out.WriteString(p.paint(strings.TrimRight(line, " "), faint) + "\n")
+	}
+}
+
+// figureWidth is the width that a column needs for its figures.
+const figureWidth = 8
+
+// heading divides a node's name at its underscores into lines for a narrow
+// column.
+func heading(name string) []string {
+	words := strings.SplitAfter(name, "_")
+	width := figureWidth
+	for _, w := range words {
+		width = max(width, runes(w))
+	}
+	var lines []string
+	for _, w := range words {
+		if n := len(lines); n > 0 && runes(lines[n-1])+runes(w) <= width {
+			lines[n-1] += w
+			continue
+		}
+		lines = append(lines, w)
+	}
+	return lines
+}
+
+// columnWidth returns the width of a node's column.
+func (p *profile) columnWidth(k int) int {
+	width := figureWidth
+	for _, w := range heading(p.h.Model.Nodes[p.columns[k]].Name) {
+		width = max(width, runes(w))
+	}
+	for i := range p.lines {
+		width = max(width, runes(p.lines[i].cells[k].text))
+	}
+	return width + gap
 }
 
 // place writes the line of a place.
@@ -224,9 +283,9 @@ func (p *profile) place(l *profileLine, name, module int) {
 	}
 	out := fmt.Sprintf("%*s%*s  %s ", shareWidth, l.share, sampleWidth, l.samples, mark)
 	out += p.paint(padded(cut(shorter(l.name, name-gap), name-gap), name), st) + padded(cut(l.module, max(1, module-gap)), module)
-	for k, i := range p.columns {
+	for k, width := range p.widths[:len(p.columns)] {
 		c := l.cells[k]
-		out += strings.Repeat(" ", max(1, p.columnWidth(i)-runes(c.text))) + p.paint(c.text, c.st)
+		out += strings.Repeat(" ", max(0, width-runes(c.text))) + p.paint(c.text, c.st)
 	}
 	p.out.WriteString(strings.TrimRight(out, " ") + "\n")
 }
@@ -259,8 +318,8 @@ func (p *profile) foot() {
 			break
 		}
 	}
-	if p.grey > 0 {
-		p.paragraph("?", fmt.Sprintf("%d values are not to be relied upon, most often for too few samples: their 95 %% interval is as wide as themselves", p.grey), 12, plain)
+	if p.grey {
+		p.paragraph("?", "not to be relied upon, most often for too few samples: its 95 % interval is as wide as the value", 12, plain)
 	}
 	if p.left > 0 {
 		p.paragraph("note", fmt.Sprintf("%d more nodes do not fit in %d columns: --width, --nodes, or --format csv", p.left, p.o.Width), 12, plain)

@@ -35,7 +35,7 @@ func (a *app) runAudit(c *common, files []string) error {
 		return err
 	}
 	contradicted := false
-	err := a.accounts(c, files, func(out io.Writer) (report.Writer, error) {
+	err := a.accounts(c, files, true, func(out io.Writer) (report.Writer, error) {
 		var w report.Writer
 		var err error
 		if c.format == "json" {

@@ -144,7 +144,10 @@ func (a *app) runEvents(c *common, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 {
+	switch {
+	case len(table.Events()) == 0:
+		return usageError("%s has no events of its own, only those that the kernel names for any processor: perf list hw cache prints them", s.cpu.Name)
+	case len(list) == 0:
 		return usageError("no event of %s matches %q", s.cpu.Name, pattern)
 	}
 	return a.write(c, func(out io.Writer) error {

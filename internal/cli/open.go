@@ -25,6 +25,7 @@ type session struct {
 	params map[string]float64
 	from   string // the file that said which processor it is; "" for --cpu
 	having string // a node that the method must have; "" is any
+	audits bool   // the method that checks most is wanted
 	note   string // what is odd about the choice
 }
 
@@ -77,7 +78,7 @@ func (s *session) settleBest(t *counts.Table) error {
 			continue
 		}
 		a := s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)
-		if score := a.Completeness(); score > bestScore || bestScore < 0 {
+		if score := s.score(a); score > bestScore || bestScore < 0 {
 			best, bestScore = info.Name, score
 		}
 	}
@@ -88,6 +89,21 @@ func (s *session) settleBest(t *counts.Table) error {
 		}
 	}
 	return s.settleModel(best)
+}
+
+// score is how much an account says, for what the command is about: its checks,
+// or else its nodes.
+func (s *session) score(a *account.Account) float64 {
+	if !s.audits {
+		return a.Completeness()
+	}
+	made := 0.0
+	for i := range a.Checks {
+		if a.Checks[i].State != account.Skipped {
+			made++
+		}
+	}
+	return made
 }
 
 // firstLevelKnown is less than the completeness of any account that has a node

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -67,18 +68,20 @@ func (a *app) places(c *common, f *placeFlags, by counts.Kind, files []string) e
 	}, files...)
 }
 
-// placeKind returns the kind of place in the code that --by names.
+// placeKind returns the kind of place in the code that --by names, and whether it
+// does.
 func placeKind(by string) (counts.Kind, bool, error) {
 	names := strings.Split(by, ",")
 	for _, name := range names {
-		for _, k := range samples.Kinds {
-			if k.String() != strings.TrimSpace(name) {
-				continue
-			}
-			if len(names) > 1 {
-				return 0, false, usageError("--by %s: places in the code are not told apart by anything else: --by %s alone", by, k)
-			}
-			return k, true, nil
+		name = strings.TrimSpace(name)
+		i := slices.Index(placeNames(), name)
+		switch {
+		case i >= 0 && len(names) > 1:
+			return 0, false, usageError("--by %s: places in the code are not told apart by anything else: --by %s alone", by, name)
+		case i >= 0:
+			return samples.Kinds[i], true, nil
+		case !slices.Contains(byNames(), name):
+			return 0, false, usageError("--by %s: there are %s", name, strings.Join(append(byNames(), placeNames()...), ", "))
 		}
 	}
 	return 0, false, nil
@@ -125,16 +128,21 @@ func (p *placer) settle(t *counts.Table) (flat string, err error) {
 	case err != nil:
 		flat = err.Error()
 	default:
-		if s.model.Name != timeModel && s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil).Known() {
+		if s.model.Name != timeModel && rests(s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)) {
 			return "", nil
 		}
 		if s.c.model != "" {
-			p.events = eventNames(t)
+			p.events, p.counted = eventNames(t), true
 			return "", p.nothing()
 		}
 		flat = fmt.Sprintf("no method for %s can be computed from %s", s.cpu.Name, firstOf(eventNames(t)))
 	}
 	return flat, s.settleTime()
+}
+
+// rests reports whether an account rests on any of the events that were sampled.
+func rests(a *account.Account) bool {
+	return a.Known() && slices.ContainsFunc(a.Counts(), func(c account.Count) bool { return c.Used && c.State == counts.Counted })
 }
 
 // timeModel is the method of the operating system's own counters, which says
@@ -154,7 +162,7 @@ func (s *session) settleTime() (err error) {
 func (p *placer) accounts(t *counts.Table, flat string) error {
 	col := p.clock(t)
 	whole := t.Cell(0, col)
-	about := &report.Profile{By: p.by, Event: t.Columns[col].Event, Clock: isClock(&t.Columns[col]), Flat: flat,
+	about := &report.Profile{By: p.by, Event: t.Columns[col].Event, What: p.what(&t.Columns[col]), Flat: flat,
 		Samples: whole.Samples, Places: len(t.Scopes) - 1}
 	rows := largest(t, col)
 	keep := p.keep(t, col, rows)
@@ -163,7 +171,7 @@ func (p *placer) accounts(t *counts.Table, flat string) error {
 		about.LeftShare += t.Cell(row, col).Value / whole.Value
 	}
 	p.profile = about
-	if err := p.begin(t); err != nil {
+	if err := errors.Join(p.begin(t), p.release()); err != nil {
 		return err
 	}
 	binding := p.s.method.Bind(t.Layout)
@@ -216,19 +224,17 @@ func largest(t *counts.Table, col int) []int {
 // clock returns the column by which places are compared: that of the processor's
 // cycles, else of time, else the first event that was sampled.
 func (p *placer) clock(t *counts.Table) int {
-	cycles, known := p.s.events.Lookup("cycles")
 	best, rank := 0, -1
 	for col, c := range t.Columns {
 		cell := t.Cell(0, col)
 		if !cell.Ok() || cell.Samples == 0 {
 			continue
 		}
-		e, ok := p.s.events.Lookup(c.Event)
 		r := 0
-		switch {
-		case known && ok && e == cycles || isCycles(c.Event):
+		switch p.what(&c) {
+		case "cycles":
 			r = 2
-		case isClock(&c):
+		case "time":
 			r = 1
 		}
 		if r > rank {
@@ -238,12 +244,16 @@ func (p *placer) clock(t *counts.Table) int {
 	return best
 }
 
-// isClock reports whether an event counts time.
-func isClock(c *counts.Column) bool { return c.Unit == "ns" || c.Unit == "msec" }
-
-// isCycles reports whether an event is one of the kernel's generic names of the
-// processor's cycles, whatever the processor.
-func isCycles(spelling string) bool {
-	ref, err := model.ParseEvent(spelling)
-	return err == nil && (ref.Name == "cycles" || ref.Name == "cpu-cycles")
+// what says what an event counts, if it is one by which places are compared.
+func (p *placer) what(c *counts.Column) string {
+	cycles, known := p.s.events.Lookup("cycles")
+	e, ok := p.s.events.Lookup(c.Event)
+	ref, err := model.ParseEvent(c.Event)
+	switch {
+	case known && ok && e == cycles, err == nil && (ref.Name == "cycles" || ref.Name == "cpu-cycles"):
+		return "cycles"
+	case c.Unit == "ns", c.Unit == "msec":
+		return "time"
+	}
+	return ""
 }

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -63,22 +66,17 @@ var topdown = []struct {
 	{"IDQ_UOPS_NOT_DELIVERED.CORE", 0.2e6, 2e6},
 	{"UOPS_ISSUED.ANY", 0.6e6, 1.6e6},
 	{"UOPS_RETIRED.RETIRE_SLOTS", 0.4e6, 1.6e6},
-	{"INT_MISC.RECOVERY_CYCLES", 0.1e6, 0},
+	{"INT_MISC.RECOVERY_CYCLES", 0.2e6, 0},
 }
 
-// recordSkylake writes a recording in which one function runs three times as long as
-// another, with so many samples for a million cycles, and returns its name and
-// the root directory of its symbols.
-func recordSkylake(t testing.TB, samples float64) (file, root string) {
+// exampleRoot has the names of the functions of a recording that recordSkylake
+// makes.
+const exampleRoot = "../../examples/functions"
+
+// recordSkylake writes a recording in which one function runs three times as long
+// as another, with so many samples for a million cycles.
+func recordSkylake(t testing.TB, file string, samples float64) {
 	t.Helper()
-	root = t.TempDir()
-	if err := os.Mkdir(filepath.Join(root, "tmp"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "tmp", "perf-42.map"), []byte("10000 100 wait\n10100 100 run\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	file = filepath.Join(root, "perf.data")
 	f, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +100,7 @@ func recordSkylake(t testing.TB, samples float64) (file, root string) {
 	time := uint64(1)
 	add := func(id int, ip uint64, n float64) {
 		for range int(math.Round(n / float64(period))) {
-			time++
+			time += 20_000
 			le := binary.LittleEndian
 			b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perfdata.RecordSample)), uint16(perfdata.ModeUser)), 40)
 			b = le.AppendUint64(le.AppendUint64(b, uint64(id)), ip)
@@ -119,7 +117,24 @@ func recordSkylake(t testing.TB, samples float64) (file, root string) {
 	if err := w.Close(&perfdata.Features{CPUID: "GenuineIntel,6,85,4", Cmdline: []string{"perf", "record", "--", "./prog"}}); err != nil {
 		t.Fatal(err)
 	}
-	return file, root
+}
+
+// TestExampleRecording has the recording of the examples, which is made here: -update
+// makes it anew.
+func TestExampleRecording(t *testing.T) {
+	const name = "../../examples/functions.data"
+	if *update {
+		recordSkylake(t, name, 50)
+	}
+	file := filepath.Join(t.TempDir(), "perf.data")
+	recordSkylake(t, file, 50)
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not what is made here (%v)", name, err)
+	}
 }
 
 // TestReportFunctions has the first level of the top-down method for functions
@@ -127,13 +142,14 @@ func recordSkylake(t testing.TB, samples float64) (file, root string) {
 // samples.
 func TestReportFunctions(t *testing.T) {
 	want := map[string]map[string]float64{
-		"wait": {"Retiring": 0.1, "Frontend_Bound": 0.05, "Bad_Speculation": 0.15, "Backend_Bound": 0.7},
+		"wait": {"Retiring": 0.1, "Frontend_Bound": 0.05, "Bad_Speculation": 0.25, "Backend_Bound": 0.6},
 		"run":  {"Retiring": 0.4, "Frontend_Bound": 0.5, "Bad_Speculation": 0, "Backend_Bound": 0.1},
 	}
 	errors := map[float64]float64{}
-	for _, samples := range []float64{10, 1000, 4000} {
-		file, root := recordSkylake(t, samples)
-		r := reportPlaces(t, "--by", "function", "--sysroot", root, "--smt", "off", "--level", "1", file)
+	for _, samples := range []float64{5, 1000, 4000} {
+		file := filepath.Join(t.TempDir(), "perf.data")
+		recordSkylake(t, file, samples)
+		r := reportPlaces(t, "--by", "function", "--sysroot", exampleRoot, "--smt", "off", "--level", "1", file)
 		if r.Model.Name != "tma" || len(r.Accounts) != 3 || r.Accounts[0].Scope.Kind != "run" {
 			t.Fatalf("%d accounts of %s", len(r.Accounts), r.Model.Name)
 		}
@@ -143,12 +159,15 @@ func TestReportFunctions(t *testing.T) {
 				t.Errorf("place %d: %+v", i, a.Scope)
 			}
 			for _, n := range a.Nodes {
-				if math.Abs(*n.Value-want[name][n.Name]) > 1e-9 || n.Error == nil || !(*n.Error > 0) {
+				if _, ok := want[name][n.Name]; !ok {
+					continue
+				}
+				if n.Value == nil || math.Abs(*n.Value-want[name][n.Name]) > 1e-9 || n.Error == nil || !(*n.Error > 0) {
 					t.Errorf("%v samples, %s of %s: %v ± %v, want %v", samples, n.Name, name, *n.Value, n.Error, want[name][n.Name])
 				}
 				if n.Name == "Frontend_Bound" && name == "wait" {
 					errors[samples] = *n.Error
-					if reliable := samples > 10; n.Reliable != reliable {
+					if reliable := samples > 5; n.Reliable != reliable {
 						t.Errorf("%v samples, %s of %s: reliable %v", samples, n.Name, name, n.Reliable)
 					}
 				}
@@ -174,7 +193,7 @@ var workloads = []workload{
 #define STEPS(n) unsigned long x = 1; for (long i = 0; i < (n); i++) x = x * 6364136223846793005ul + 1442695040888963407ul; return x
 __attribute__((noinline)) unsigned long heavy(long n) { STEPS(4 * n); }
 __attribute__((noinline)) unsigned long light(long n) { STEPS(n); }
-int main(void) { unsigned long sum = 0; for (int i = 0; i < 400; i++) sum += heavy(200000) ^ light(200000); return sum == 1; }
+int main(void) { unsigned long sum = 0; for (int i = 0; i < 400; i++) sum += heavy(200000 + i) ^ light(200000 + i); return sum == 1; }
 `, []string{"gcc", "-g", "-O1", "-o"}, "heavy", "light"},
 	{"main.go", `package main
 
@@ -246,6 +265,7 @@ func perfShares(t testing.TB, file string) map[string]float64 {
 	shares := map[string]float64{}
 	for line := range strings.Lines(string(out)) {
 		percent, symbol, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		symbol, _, _ = strings.Cut(symbol, "\t") // some print empty columns behind it
 		share, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(percent), "%"), 64)
 		if !ok || err != nil {
 			continue
@@ -268,7 +288,8 @@ func TestReportWorkloads(t *testing.T) {
 				for _, a := range r.Accounts[1:] {
 					got[a.Scope.Function] += a.Scope.Share
 				}
-				if ratio := got[w.heavy] / got[w.light]; math.Abs(ratio-4) > 1 {
+				// A machine that is busy otherwise takes time from either at random.
+				if ratio := got[w.heavy] / got[w.light]; !(ratio > 2.5 && ratio < 6.5) {
 					t.Errorf("%s has %v times the share of %s, want 4", w.heavy, ratio, w.light)
 				}
 				// Of a group perf takes the time between two samples too, but prints the
@@ -291,7 +312,7 @@ func TestReportWorkloads(t *testing.T) {
 func TestReportLines(t *testing.T) {
 	file := recordWorkload(t, workloads[0], "-e", "cpu-clock")
 	lines := reportPlaces(t, "--by", "line", file)
-	if got := lines.Accounts[1].Scope; got.Label != "main.c:4  (prog)" || math.Abs(got.Share-0.8) > 0.1 {
+	if got := lines.Accounts[1].Scope; got.Label != "main.c:4  (prog)" || math.Abs(got.Share-0.8) > 0.15 {
 		t.Errorf("the first line is %+v, want main.c:4 with 80 %%", got)
 	}
 	sum := 0.0
@@ -300,10 +321,39 @@ func TestReportLines(t *testing.T) {
 			sum += a.Scope.Share
 		}
 	}
-	if math.Abs(sum-0.8) > 0.1 {
+	if math.Abs(sum-0.8) > 0.15 {
 		t.Errorf("the instructions of heavy have %v, want 0.8", sum)
 	}
-	if got := reportPlaces(t, "--by", "module", file).Accounts[1].Scope; got.Label != "prog" || got.Share < 0.9 {
+	if got := reportPlaces(t, "--by", "module", file).Accounts[1].Scope; got.Label != "prog" || got.Share < 0.8 {
 		t.Errorf("the first module is %+v", got)
+	}
+}
+
+// TestReportPlacesJSON holds what is printed for places, with and without a method
+// that fits, to the schema.
+func TestReportPlacesJSON(t *testing.T) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(report.AccountSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("account.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("account.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range placeNames() {
+		for _, cpu := range []string{"skylakex", "power7"} {
+			text := runMain(t, "report", "--format", "json", "--by", by, "--cpu", cpu, "--sysroot", exampleRoot, "../../examples/functions.data")
+			got, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(got); err != nil {
+				t.Errorf("by %s on %s: %#v", by, cpu, err)
+			}
+		}
 	}
 }

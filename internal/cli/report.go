@@ -40,7 +40,7 @@ different things on different processors.`,
   cyclestack report --cpu power7 counts.csv
   cyclestack report --by interval --format csv -o account.csv intervals.csv
   cyclestack report --param L2_MISS_PENALTY=server examples/core2.txt
-  cyclestack report --by function --top 20 perf.data`,
+  cyclestack report --by function --sysroot examples/functions examples/functions.data`,
 		Args: arguments(1, 0),
 		RunE: func(_ *cobra.Command, files []string) error { return a.runReport(c, f, files) },
 	}
@@ -66,7 +66,7 @@ func (a *app) runReport(c *common, f *placeFlags, files []string) error {
 	case *f != placeFlags{}:
 		return usageError("--top, --sysroot, --vmlinux and --kallsyms are about places in the code: --by %s", strings.Join(placeNames(), ", "))
 	}
-	return a.accounts(c, files, func(out io.Writer) (report.Writer, error) {
+	return a.accounts(c, files, false, func(out io.Writer) (report.Writer, error) {
 		o := c.options(a.terminal(c, a.out))
 		o.Rows = c.by != "run"
 		return report.New(c.format, out, o)
@@ -74,7 +74,7 @@ func (a *app) runReport(c *common, f *placeFlags, files []string) error {
 }
 
 // accounts makes the accounts of files and gives them to a writer.
-func (a *app) accounts(c *common, files []string, writer func(io.Writer) (report.Writer, error)) error {
+func (a *app) accounts(c *common, files []string, audits bool, writer func(io.Writer) (report.Writer, error)) error {
 	by, err := parseBy(c.by)
 	if err != nil {
 		return err
@@ -83,6 +83,7 @@ func (a *app) accounts(c *common, files []string, writer func(io.Writer) (report
 	if err != nil {
 		return err
 	}
+	s.audits = audits
 	return a.write(c, func(out io.Writer) error {
 		w, err := writer(out)
 		if err != nil {
@@ -142,15 +143,20 @@ type reporter struct {
 	// places finds what is to be accounted for in a table; nil is each scope.
 	places func(*counts.Table) ([]place, error)
 
-	begun   bool
-	file    string // being read
-	kind    string
-	dropped []string // what the reader had to leave out
-	idle    bool     // what was counted live did not run, for a time at least
-	known   bool     // an account with at least one known node was written
-	events  []string // of the first table, for the error if nothing can be made of them
-	binding *account.Binding
-	reuse   *account.Account
+	begun    bool
+	header   report.Header
+	held     []*account.Account // of which nothing is known, not yet written
+	released bool               // the head has been written
+	file     string             // being read
+	kind     string
+	dropped  []string // what the reader had to leave out
+	idle     bool     // what was counted live did not run, for a time at least
+	known    bool     // an account with at least one known node was written
+	line     int      // at which the first table begins
+	events   []string // of the first table, for the error if nothing can be made of them
+	counted  bool     // anything was
+	binding  *account.Binding
+	reuse    *account.Account
 }
 
 // A place is what one account is about.
@@ -191,10 +197,52 @@ func (r *reporter) finish() error {
 	if err := r.flush(); err != nil {
 		return err
 	}
-	if !r.known && !r.idle {
-		return r.nothing()
+	switch {
+	case r.known || r.idle:
+		if err := r.release(); err != nil {
+			return err
+		}
+		return r.w.End()
+	case r.released:
+		if err := r.w.End(); err != nil { // a document that is whole, at least
+			return err
+		}
 	}
-	return r.w.End()
+	return r.nothing()
+}
+
+// heldMost is how many accounts of which nothing is known are held back: if none
+// comes of which something is, there is an error and no output.
+const heldMost = 50
+
+// write writes an account, and before it those that were held back.
+func (r *reporter) write(a *account.Account) error {
+	if !r.released && !a.Known() && r.how == nil && len(r.held) < heldMost {
+		r.held = append(r.held, a.Clone())
+		return nil
+	}
+	if err := r.release(); err != nil {
+		return err
+	}
+	return r.w.Account(a)
+}
+
+// release writes the head, and what was held back.
+func (r *reporter) release() error {
+	if r.released || !r.begun {
+		return nil
+	}
+	r.released = true
+	if err := r.w.Begin(r.header); err != nil {
+		return err
+	}
+	for _, a := range r.held {
+		if err := r.w.Account(a); err != nil {
+			return err
+		}
+	}
+	r.held = nil
+	return nil
 }
 
 // neverRan reports whether what was counted live was never on a processor.
@@ -222,8 +270,9 @@ func (r *reporter) table(src source.Reader, t *counts.Table, file string) error 
 func (r *reporter) add(t *counts.Table, kind string) error {
 	r.kind = kind
 	if r.events == nil {
-		r.events = eventNames(t)
+		r.events, r.line = eventNames(t), t.Line
 	}
+	r.counted = r.counted || anyCounted(t)
 	if len(r.dropped) == 0 {
 		r.dropped = append(r.dropped, t.Notes...)
 	}
@@ -283,7 +332,7 @@ func (r *reporter) flush() error {
 		if len(r.files) > 1 {
 			r.reuse.Label = strings.TrimSuffix(r.file+": "+r.reuse.Label, ": ")
 		}
-		if err := r.w.Account(r.reuse); err != nil {
+		if err := r.write(r.reuse); err != nil {
 			return err
 		}
 	}
@@ -303,12 +352,12 @@ func (r *reporter) begin(t *counts.Table) error {
 	if p := r.s.c.nodes; p != "" && !report.Matches(r.s.model, p) {
 		return usageError("--nodes %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", p, r.s.model.Name, r.s.cpu.Name)
 	}
-	h := r.s.header(r.kind, r.files)
-	h.Profile = r.profile
+	r.header = r.s.header(r.kind, r.files)
+	r.header.Profile = r.profile
 	if r.how != nil {
-		h.How = r.how(t)
+		r.header.How = r.how(t)
 	}
-	return r.w.Begin(h)
+	return nil
 }
 
 // nothing explains why no account could be made.
@@ -319,6 +368,8 @@ func (r *reporter) nothing() error {
 	text := fmt.Sprintf("%s: nothing of %s can be computed from %s: it needs %s (cyclestack models --cpu %s prints the tree)",
 		strings.Join(r.files, ", "), r.s.model.Name, firstOf(r.events), firstOf(r.s.method.Inputs()), r.s.cpu.Name)
 	switch {
+	case !r.counted:
+		text = fmt.Sprintf("%s:%d: none of its events was counted: %s", r.files[0], r.line, firstOf(r.events))
 	case r.s.model.Name == smtModel && r.prefer != smtModel:
 		text = fmt.Sprintf("%s: %s is about the logical processors of a core: cyclestack smt %s", strings.Join(r.files, ", "), smtModel, strings.Join(r.files, " "))
 	case len(r.dropped) > 0:
@@ -327,6 +378,16 @@ func (r *reporter) nothing() error {
 		text += "; --by function says where the samples are"
 	}
 	return inputError(errors.New(text))
+}
+
+// anyCounted reports whether any cell of a table holds a count.
+func anyCounted(t *counts.Table) bool {
+	for i := range t.Scopes {
+		if slices.ContainsFunc(t.Row(i), func(c counts.Cell) bool { return c.Ok() }) {
+			return true
+		}
+	}
+	return false
 }
 
 // nothingCounted explains why no account could be made of live counts.

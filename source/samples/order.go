@@ -1,7 +1,6 @@
 package samples
 
 import (
-	"encoding/hex"
 	"math"
 	"path"
 	"path/filepath"
@@ -19,97 +18,74 @@ import (
 // Samples among themselves need no order: what is mapped can be asked about any
 // time once the events up to it are settled.
 type order struct {
-	in     *perfdata.Reader
 	spaces *profile.Spaces
 	cursor *profile.Cursor
-	place  func(profile.Place, *held)
+	places *places
 	all    bool // all events are settled at once, and samples are passed on as they come
 	root   string
 
-	state  timing
-	number uint64 // of the record, where there are no times
-
 	samples      []held
+	times        [][2]float64
 	events       []change
 	newest, safe uint64 // the latest time when the last round ended, and when the one before did
 	last         uint64
 	changes      int // since the last Forget
 }
 
-// timing says whether records have times.
-type timing uint8
-
-const (
-	undecided timing = iota
-	timed
-	untimed
-)
-
-// held is a sample, as far as it counts.
-type held struct {
-	time, ip uint64
-	amount   perfdata.Amount
-	column   int32
-	pid      int32
-	mode     profile.Mode
-}
-
-// A change is an event that waits.
-type change struct {
-	time  uint64
-	apply func(s *profile.Spaces, time uint64)
-}
-
-// buildIDs hands in the table of build ids.
-func (o *order) buildIDs() {
-	for _, b := range o.in.Features().BuildIDs {
-		o.spaces.BuildID(b.Filename, hex.EncodeToString(b.BuildID))
+// take takes a piece of the recording.
+func (o *order) take(b *batch) {
+	from := 0
+	for i := range b.marks {
+		m := &b.marks[i]
+		o.takeSamples(b, b.samples[from:m.at])
+		from = m.at
+		if m.event.apply == nil {
+			o.round(b.untimed)
+			continue
+		}
+		o.last = max(o.last, m.event.time)
+		o.events = append(o.events, m.event)
 	}
+	o.takeSamples(b, b.samples[from:])
 }
 
-// now returns the time of a record: its own if all events record times, else its
-// place in the file.
-func (o *order) now(time uint64) uint64 {
-	if o.state == undecided {
-		o.state = timed
-		for _, e := range o.in.Events() {
-			if e.SampleType&perfdata.SampleTime == 0 || !e.Has(perfdata.FlagSampleIDAll) {
-				o.state = untimed
-			}
+func (o *order) takeSamples(b *batch, list []held) {
+	if b.untimed && len(list) > 0 {
+		o.settle(math.MaxUint64)
+	}
+	for i := range list {
+		h := &list[i]
+		if o.all || b.untimed || h.time <= o.safe {
+			o.pass(h, b.times)
+			continue
+		}
+		if len(o.samples) >= maxHeld {
+			o.release(o.last) // rounds do not end
+		}
+		o.last = max(o.last, h.time)
+		o.samples = append(o.samples, *h)
+		if h.times > 0 {
+			o.times = append(o.times, b.times[h.times-1])
+			o.samples[len(o.samples)-1].times = int32(len(o.times))
 		}
 	}
-	if o.state == untimed {
-		return o.number
-	}
-	o.last = max(o.last, time)
-	return time
 }
 
-// sample takes a sample.
-func (o *order) sample(h *held) {
-	if o.all || o.state == untimed || h.time <= o.safe {
-		if o.state == untimed && len(o.events) > 0 {
-			o.settle(math.MaxUint64)
-		}
-		o.pass(h)
-		return
-	}
-	if len(o.samples) >= maxHeld {
-		o.release(o.last) // rounds do not end
-	}
-	o.samples = append(o.samples, *h)
-}
-
-func (o *order) pass(h *held) {
+// pass adds a sample to its place.
+func (o *order) pass(h *held, times [][2]float64) {
 	if o.cursor == nil {
 		o.cursor = o.spaces.Cursor()
 	}
-	o.place(o.cursor.Find(h.time, int(h.pid), h.ip, h.mode), h)
+	a := perfdata.Amount{Value: h.value}
+	if h.times > 0 {
+		a.Enabled, a.Running = times[h.times-1][0], times[h.times-1][1]
+	}
+	o.places.sum(o.cursor.Find(h.time, int(h.pid), h.ip, h.mode), h.column).Add(&a)
 }
 
 // round notes the end of a round.
-func (o *order) round() {
-	if o.all || o.state != timed {
+func (o *order) round(untimed bool) {
+	if o.all || untimed {
 		return
 	}
 	limit := o.newest
@@ -126,16 +102,20 @@ func (o *order) end() { o.release(math.MaxUint64) }
 func (o *order) release(limit uint64) {
 	o.safe = max(o.safe, limit)
 	o.settle(limit)
-	kept := o.samples[:0]
+	kept, times := o.samples[:0], o.times[:0]
 	for i := range o.samples {
 		h := &o.samples[i]
-		if h.time > limit {
-			kept = append(kept, *h)
+		if h.time <= limit {
+			o.pass(h, o.times)
 			continue
 		}
-		o.pass(h)
+		if h.times > 0 { // those kept move forward, never past the ones to come
+			times = append(times, o.times[h.times-1])
+			h.times = int32(len(times))
+		}
+		kept = append(kept, *h)
 	}
-	o.samples = kept
+	o.samples, o.times = kept, times
 }
 
 // forgetAfter is how many events there are between two calls of Spaces.Forget,
@@ -173,44 +153,6 @@ func (o *order) settle(limit uint64) {
 	o.cursor = nil
 }
 
-// event takes a record that is no sample. With again it returns errAgain for one
-// that makes it necessary to read the file again.
-func (o *order) event(rec perfdata.Record, again bool) error {
-	switch rec := rec.(type) {
-	case *perfdata.Mmap:
-		m := mapping(rec)
-		if !o.all && again && isJitdump(m.File) {
-			return errAgain
-		}
-		o.change(rec.Trailer().Time, func(s *profile.Spaces, t uint64) { s.Map(t, m) })
-	case *perfdata.Comm:
-		pid, tid, name, exec := rec.PID, rec.TID, string(rec.Comm), rec.Misc&perfdata.MiscCommExec != 0
-		o.change(rec.Trailer().Time, func(s *profile.Spaces, t uint64) { s.SetComm(t, pid, tid, name, exec) })
-	case *perfdata.Task:
-		o.task(rec)
-	case *perfdata.KSymbol:
-		addr, size, name, gone := rec.Addr, uint64(rec.Len), string(rec.Name), rec.Flags&perfdata.KSymbolUnregister != 0
-		o.change(rec.Trailer().Time, func(s *profile.Spaces, t uint64) { s.KernelSymbol(t, addr, size, name, gone) })
-	case *perfdata.BuildID:
-		o.spaces.BuildID(string(rec.Filename), hex.EncodeToString(rec.BuildID))
-	}
-	return nil
-}
-
-func (o *order) task(rec *perfdata.Task) {
-	pid, tid, parent, thread := rec.PID, rec.TID, rec.PPID, rec.PTID
-	switch {
-	case rec.Type != perfdata.RecordFork:
-		o.change(rec.Time, func(s *profile.Spaces, t uint64) { s.Exit(t, pid, tid) })
-	case rec.Misc&perfdata.MiscForkExec == 0:
-		o.change(rec.Time, func(s *profile.Spaces, t uint64) { s.Fork(t, pid, tid, parent, thread) })
-	}
-}
-
-func (o *order) change(time uint64, apply func(*profile.Spaces, uint64)) {
-	o.events = append(o.events, change{o.now(time), apply})
-}
-
 // isJitdump reports whether a mapping announces code that a just-in-time compiler
 // writes to the file, by the name that the format prescribes.
 func isJitdump(file string) bool {
@@ -225,17 +167,8 @@ func (o *order) jitdumps() {
 		if f.Kind != profile.JITDump {
 			continue
 		}
-		if d, err := profile.OpenJitdump(filepath.Join(o.root, f.Name)); err == nil {
+		if d, err := profile.OpenJitdump(filepath.Join(o.root, filepath.Clean("/"+f.Name))); err == nil {
 			o.spaces.AddJitdump(f, d)
 		}
 	}
-}
-
-func mapping(rec *perfdata.Mmap) profile.Mapping {
-	m := profile.Mapping{PID: rec.PID, Start: rec.Addr, Len: rec.Len, PgOff: rec.PgOff, File: string(rec.Filename),
-		BuildID: hex.EncodeToString(rec.BuildID), Data: rec.Misc&perfdata.MiscMmapData != 0}
-	if rec.Mode() == perfdata.ModeKernel {
-		m.PID = profile.KernelPID
-	}
-	return m
 }

@@ -14,7 +14,10 @@ type places struct {
 
 	keys   []key          // by row
 	sums   []perfdata.Sum // by row and column
-	recent []remembered
+	near   []remembered
+	far    []remembered
+	files  fileNumbers
+	missed int // times that a place was not remembered, since far grew
 
 	modules      map[*profile.File]int32
 	functions    map[*profile.Function]int32
@@ -41,27 +44,76 @@ type line struct {
 // A remembered place is one whose row was looked up. Programs are at few places
 // again and again.
 type remembered struct {
-	place profile.Place
-	row   int32
-	known bool
+	offset uint64
+	file   uint32 // its number
+	row    int32  // and 1; 0 for none
 }
 
-// remember is how many places are remembered: a power of two.
-const remember = 1 << 16
+// How many places are remembered, powers of two: some where the processor finds
+// them at once, and if there are many, up to so many that save looking for
+// symbols.
+const (
+	rememberNear  = 1 << 15
+	rememberFirst = 1 << 14
+	rememberMost  = 1 << 20
+)
+
+// fileNumbers gives files numbers.
+type fileNumbers struct {
+	number map[*profile.File]uint32
+	recent [2]struct {
+		file   *profile.File
+		number uint32
+	}
+}
+
+// of returns the number of a file, of those that samples are in most of the time
+// without a search: a program and the kernel.
+func (f *fileNumbers) of(file *profile.File) uint32 {
+	for i := range f.recent {
+		if f.recent[i].file == file {
+			return f.recent[i].number
+		}
+	}
+	n, ok := f.number[file]
+	if !ok {
+		n = uint32(len(f.number))
+		f.number[file] = n
+	}
+	at := 0
+	if file != nil && file.Kind == profile.KernelCode {
+		at = 1
+	}
+	f.recent[at].file, f.recent[at].number = file, n
+	return n
+}
 
 func newPlaces(by counts.Kind, symbols *profile.Symbolizer) places {
-	return places{by: by, symbols: symbols, recent: make([]remembered, remember), others: -1,
+	return places{by: by, symbols: symbols, near: make([]remembered, rememberNear), far: make([]remembered, rememberFirst), others: -1,
+		files:   fileNumbers{number: map[*profile.File]uint32{nil: 0}},
 		modules: map[*profile.File]int32{}, functions: map[*profile.Function]int32{},
 		lines: map[line]int32{}, instructions: map[profile.Place]int32{}}
 }
 
 // sum returns what a column has added up at a place.
 func (p *places) sum(at profile.Place, column int32) *perfdata.Sum {
-	slot := &p.recent[(at.Offset^at.Offset>>16)%remember]
-	if !slot.known || slot.place != at {
-		*slot = remembered{at, p.row(at), true}
+	key := remembered{at.Offset, p.files.of(at.File), 0}
+	// Neighbours stay neighbours, and files are apart.
+	spread := (at.Offset ^ at.Offset>>20) + uint64(key.file)*0x9e3779b97f4a7c15
+	near := &p.near[(spread^spread>>32)%rememberNear]
+	if near.row == 0 || near.offset != key.offset || near.file != key.file {
+		slot := (spread ^ spread>>32) % uint64(len(p.far))
+		if far := &p.far[slot]; far.row == 0 || far.offset != key.offset || far.file != key.file {
+			key.row = p.row(at) + 1
+			*far = key
+			p.missed++
+		}
+		*near = p.far[slot]
+		if p.missed > len(p.far) && len(p.far) < rememberMost {
+			p.far, p.missed = make([]remembered, 2*len(p.far)), 0
+		}
 	}
-	return &p.sums[int(slot.row)*p.columns+int(column)]
+	return &p.sums[int(near.row-1)*p.columns+int(column)]
 }
 
 // row returns the row of a place, which is made at its first sample.

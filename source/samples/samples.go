@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +40,7 @@ type Reader struct {
 	in      *perfdata.Reader
 	meter   *perfdata.Meter
 	symbols *profile.Symbolizer
+	feed    *feed
 	order   order
 	places  places
 	table   counts.Table
@@ -125,23 +127,10 @@ func (r *Reader) pass(p phase) error {
 		return err
 	}
 	defer r.in.Close()
-	for r.in.Next() {
-		r.order.number++
-		switch rec := r.in.Record().(type) {
-		case *perfdata.Sample:
-			if p != eventsOnly {
-				r.sample(rec)
-			}
-		case *perfdata.FinishedRound:
-			r.order.round()
-		default:
-			if p == samplesOnly {
-				break
-			}
-			if err := r.order.event(rec, r.rewindable()); err != nil {
-				return err
-			}
-		}
+	err := r.hand(p)
+	r.feed.close()
+	if err != nil {
+		return err
 	}
 	r.order.end()
 	if p == eventsOnly {
@@ -151,8 +140,35 @@ func (r *Reader) pass(p phase) error {
 	if err := r.in.Err(); err != nil && (!errors.As(err, &bad) || !r.begun) {
 		return err
 	}
-	if !r.begun {
-		return r.in.Empty()
+	switch {
+	case r.begun:
+		return nil
+	case r.in.Stats().Records[perfdata.RecordStat] > 0:
+		return fmt.Errorf("%s: it holds counts of perf stat, and no samples", r.name)
+	}
+	return r.in.Empty()
+}
+
+// hand hands the records to the feed.
+func (r *Reader) hand(p phase) error {
+	for r.in.Next() {
+		r.feed.number++
+		switch rec := r.in.Record().(type) {
+		case *perfdata.Sample:
+			if p != eventsOnly {
+				r.sample(rec)
+			}
+		case *perfdata.FinishedRound:
+			r.feed.round()
+		default:
+			if p == samplesOnly {
+				break
+			}
+			if m, ok := rec.(*perfdata.Mmap); ok && p == inPassing && isJitdump(string(m.Filename)) && r.rewindable() {
+				return errAgain
+			}
+			r.feed.event(rec)
+		}
 	}
 	return nil
 }
@@ -174,9 +190,12 @@ func (r *Reader) open(p phase) error {
 	if p != samplesOnly {
 		spaces = profile.NewSpaces()
 	}
-	r.order = order{in: in, spaces: spaces, place: r.count, all: p != inPassing, root: r.opts.Symbols.Root}
-	r.order.buildIDs()
 	r.places = newPlaces(r.opts.By, r.symbols)
+	r.order = order{spaces: spaces, places: &r.places, all: p != inPassing, root: r.opts.Symbols.Root}
+	for _, b := range in.Features().BuildIDs {
+		spaces.BuildID(b.Filename, hex.EncodeToString(b.BuildID))
+	}
+	r.feed = newFeed(in, &r.order)
 	return nil
 }
 
@@ -220,7 +239,6 @@ func (r *Reader) begin() {
 		}
 		r.column = append(r.column, col)
 	}
-	r.total = make([]perfdata.Sum, len(r.columns))
 	r.exact = make([]int64, len(r.columns))
 	r.places.columns = len(r.columns)
 	r.first, r.last = math.MaxUint64, 0
@@ -242,7 +260,7 @@ func (r *Reader) sample(rec *perfdata.Sample) {
 	if len(amounts) == 0 {
 		return
 	}
-	h := held{time: r.order.now(rec.Time()), ip: rec.IP(), pid: int32(rec.PID()), mode: profile.Mode(rec.Mode())}
+	h := held{time: r.feed.now(rec.Time()), ip: rec.IP(), pid: int32(rec.PID()), mode: profile.Mode(rec.Mode())}
 	if rec.Has(perfdata.SampleTime) {
 		r.first, r.last = min(r.first, h.time), max(r.last, h.time)
 	}
@@ -252,18 +270,12 @@ func (r *Reader) sample(rec *perfdata.Sample) {
 			r.left++
 			continue
 		}
-		h.column, h.amount = r.column[e.Index], amounts[i]
-		r.total[h.column].Add(&h.amount)
+		h.column = r.column[e.Index]
 		if rec.Misc&perfdata.MiscExactIP != 0 {
 			r.exact[h.column]++
 		}
-		r.order.sample(&h)
+		r.feed.sample(h, &amounts[i])
 	}
-}
-
-// count adds a sample to its place.
-func (r *Reader) count(p profile.Place, h *held) {
-	r.places.sum(p, h.column).Add(&h.amount)
 }
 
 // Open opens a recording, a file or a directory that perf record --threads wrote;

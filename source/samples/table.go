@@ -9,6 +9,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/profile"
+	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
 // unknown stands for what has no name.
@@ -44,8 +45,12 @@ func (r *Reader) fill() {
 	for _, e := range r.columns {
 		l.Columns = append(l.Columns, e.Column())
 	}
+	r.total = make([]perfdata.Sum, len(r.columns))
 	for i := range r.places.keys {
 		l.Scopes = append(l.Scopes, r.places.scope(i))
+		for col := range r.columns {
+			r.total[col].Merge(&r.places.sums[i*len(r.columns)+col])
+		}
 	}
 	t := &r.table
 	t.Reset(l)

@@ -41,7 +41,9 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
 
 // Detect reports whether a file's first bytes look like a threshold table: a
-// heading that names a threshold and under it two rows of two numbers.
+// heading that names a threshold and under it two rows of two numbers. Rows of
+// which a number cannot be read count, so that the reader can say what is wrong
+// with them.
 func Detect(head []byte) bool {
 	heading, rows := false, 0
 	for _, line := range bytes.Split(head, []byte("\n")) {
@@ -50,7 +52,7 @@ func Detect(head []byte) bool {
 		case isHeading(text):
 			heading, rows = true, 0
 		case heading:
-			if _, _, ok := row(text); ok {
+			if _, ok := split(text); ok {
 				if rows++; rows == 2 {
 					return true
 				}
@@ -69,25 +71,85 @@ func isHeading(line string) bool {
 		(strings.Contains(l, "count") || strings.Contains(l, "samples") || strings.Contains(l, "loads"))
 }
 
-// row splits a line into its two numbers; below says that the count is only
-// known to be below the number given.
-func row(line string) (threshold uint64, count reading, ok bool) {
-	fields := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune("|,; \t\r", r) })
-	if len(fields) < 2 {
-		return 0, reading{}, false
+// separators stand between the two columns of a row.
+const separators = "|,; \t\r"
+
+// A row is a line of a table, as it is written.
+type row struct{ threshold, count string }
+
+// split returns the row that a line is, and false for a line of text. A row has
+// two columns that begin like numbers; one is enough where more than blanks
+// parts them. Behind a comma that need not be so: text has commas too.
+func split(line string) (row, bool) {
+	line = strings.TrimLeft(line, separators)
+	if strings.HasPrefix(line, "#") {
+		return row{}, false
 	}
-	threshold, err := strconv.ParseUint(fields[0], 10, 32)
-	if err != nil {
-		return 0, reading{}, false
+	end := strings.IndexAny(line, separators)
+	if end < 0 {
+		return row{}, false
 	}
-	text, below := strings.CutPrefix(fields[1], "<")
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || below && n == 0 {
-		return 0, reading{}, false
+	r := row{threshold: line[:end]}
+	rest := strings.TrimLeft(line[end:], separators)
+	gap := line[end : len(line)-len(rest)]
+	ends := separators
+	if !strings.Contains(gap, ",") {
+		ends = strings.ReplaceAll(separators, ",", "") // a comma groups digits: 1,426,934
 	}
-	return threshold, reading{float64(n), below}, true
+	remark := ""
+	r.count = rest
+	if end := strings.IndexAny(rest, ends); end >= 0 {
+		r.count, remark = rest[:end], strings.Trim(rest[end:], separators)
+	}
+	r.count = strings.TrimRight(r.count, ",")
+	first, second := isNumeric(r.threshold), isNumeric(r.count)
+	switch {
+	case first && second:
+		return r, true
+	case strings.ContainsAny(gap, "|;\t"):
+		return r, first || second
+	case strings.Contains(gap, ","):
+		return r, first || second && remark == ""
+	}
+	return r, false
 }
 
+// isNumeric says whether a column begins like a number, of whatever kind.
+func isNumeric(s string) bool {
+	s = strings.TrimLeft(s, "<+-\u2212.")
+	switch strings.ToLower(s) {
+	case "":
+		return false
+	case "nan", "inf", "infinity":
+		return true
+	}
+	return '0' <= s[0] && s[0] <= '9'
+}
+
+// read returns the numbers of a row. The error is without its place.
+func (r row) read() (threshold uint64, count reading, err error) {
+	threshold, err = strconv.ParseUint(r.threshold, 10, 32)
+	if err != nil {
+		return 0, reading{}, fmt.Errorf("%q is no threshold: a whole number of cycles is wanted", clip(r.threshold))
+	}
+	text, below := strings.CutPrefix(r.count, "<")
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || below && n == 0 {
+		return 0, reading{}, fmt.Errorf("%q is no count of loads: a whole number is wanted, or <10 for one below 10", clip(r.count))
+	}
+	return threshold, reading{float64(n), below}, nil
+}
+
+// clip shortens what a message quotes.
+func clip(s string) string {
+	const most = 40
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
+
+// A reading is a count; below says that it is only known to be below value.
 type reading struct {
 	value float64
 	below bool
@@ -100,7 +162,8 @@ type Reader struct {
 	line    int
 	cpu     string
 	label   string // the last line of text before the heading
-	pending bool   // a heading was read
+	pending bool   // a heading was read, and no text since that ends its table
+	ended   int    // the line of the text that ended the last table, 0 before one
 	table   *counts.Table
 	err     error
 }
@@ -132,9 +195,21 @@ func (r *Reader) Next() bool {
 	for r.s.Scan() {
 		r.line++
 		line := r.s.Text()
-		threshold, count, ok := row(line)
+		if isHeading(line) {
+			r.pending = true
+			if len(cols) > 0 {
+				r.make(cols, cells, begin)
+				return true
+			}
+			continue
+		}
+		row, ok := split(line)
 		switch {
 		case ok && r.pending:
+			threshold, count, err := row.read()
+			if err != nil {
+				return r.fail("%v", err)
+			}
 			if len(cols) == 0 {
 				begin = r.line
 			}
@@ -144,23 +219,18 @@ func (r *Reader) Next() bool {
 			cols = append(cols, counts.Column{Event: fmt.Sprintf("MEM_TRANS_RETIRED.LOAD_LATENCY_GT_%d", threshold)})
 			cells = append(cells, count)
 			continue
-		case isHeading(line):
-			r.pending = true
-			if len(cols) > 0 {
-				r.make(cols, cells, begin)
-				return true
-			}
-			continue
-		case strings.TrimSpace(line) == "":
+		case ok && r.ended > 0:
+			return r.fail("a row outside a table, which the text in line %d has ended", r.ended)
+		case strings.TrimSpace(line) == "" || isRemark(line):
 			continue
 		case len(cols) > 0:
-			r.pending = false
-			label := r.label
+			r.pending, r.ended = false, r.line
+			label, cpu := r.label, r.cpu
 			r.comment(line)
-			next := r.label
-			r.label = label
+			nextLabel, nextCPU := r.label, r.cpu
+			r.label, r.cpu = label, cpu
 			r.make(cols, cells, begin)
-			r.label = next
+			r.label, r.cpu = nextLabel, nextCPU
 			return true
 		}
 		r.comment(line)
@@ -177,16 +247,30 @@ func (r *Reader) Next() bool {
 	return false
 }
 
+// isRemark says whether a line is a comment that tells nothing, and so may be
+// anywhere in a table.
+func isRemark(line string) bool {
+	_, names := cpuName(line)
+	return strings.HasPrefix(strings.TrimSpace(line), "#") && !names
+}
+
+// cpuName returns the processor that a comment names: "# cpu: skylakex".
+func cpuName(line string) (name string, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(line), "#")
+	if !ok {
+		return "", false
+	}
+	name, ok = strings.CutPrefix(strings.ToLower(strings.TrimSpace(rest)), "cpu:")
+	return strings.TrimSpace(name), ok
+}
+
 // comment takes what a line of text says: the processor, or a title.
 func (r *Reader) comment(line string) {
-	text := strings.TrimSpace(line)
-	if rest, ok := strings.CutPrefix(text, "#"); ok {
-		if name, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(rest)), "cpu:"); ok {
-			r.cpu = strings.TrimSpace(name)
-		}
+	if name, ok := cpuName(line); ok {
+		r.cpu = name
 		return
 	}
-	r.label = text
+	r.label = strings.TrimSpace(line)
 }
 
 func (r *Reader) fail(format string, args ...any) bool {

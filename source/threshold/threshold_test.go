@@ -51,16 +51,72 @@ func TestRead(t *testing.T) {
 
 func TestDetect(t *testing.T) {
 	for text, want := range map[string]bool{
-		seed:                           true,
-		"threshold,count\n4,100\n8,50": true,
-		"# threshold, count\n4,100\n":  false,
-		"threshold count\n4 x\n5 6\n":  false,
-		"3 | 4\n5 | 6\n":               false,
-		"":                             false,
+		seed:                              true,
+		"threshold,count\n4,100\n8,50":    true,
+		"# threshold, count\n4,100\n":     false,
+		"threshold count\n4 x\n5 6\n":     false,
+		"3 | 4\n5 | 6\n":                  false,
+		"threshold|count\n3 | 9\n-5 | 8":  true, // the reader says what is wrong
+		"threshold|count\nnan|9\n1e400|8": true,
+		"threshold|count\n---|---\n3 | 9": false,
+		"":                                false,
 	} {
 		if got := Detect([]byte(text)); got != want {
 			t.Errorf("Detect(%q) = %v", text, got)
 		}
+	}
+}
+
+// TestUnreadable checks that a row that cannot be read is an error with its
+// line, and never the end of a table.
+func TestUnreadable(t *testing.T) {
+	const threshold = " is no threshold: a whole number of cycles is wanted"
+	const count = " is no count of loads: a whole number is wanted, or <10 for one below 10"
+	for row, want := range map[string]string{
+		"-5 | 100":                       `"-5"` + threshold,
+		"nan | 100":                      `"nan"` + threshold,
+		"1e400 | 100":                    `"1e400"` + threshold,
+		"4.5 | 100":                      `"4.5"` + threshold,
+		"five | 100 << Drop 1":           `"five"` + threshold,
+		"five,100":                       `"five"` + threshold,
+		"4294967296 100":                 `"4294967296"` + threshold,
+		strings.Repeat("9", 50) + " | 1": `"` + strings.Repeat("9", 40) + `…"` + threshold,
+		"5 | -5":                         `"-5"` + count,
+		"5 NaN":                          `"NaN"` + count,
+		"5 | 1e400":                      `"1e400"` + count,
+		"5 | 99999999999999999999999":    `"99999999999999999999999"` + count,
+		"5 | <0":                         `"<0"` + count,
+		"5 | 1,426,934":                  `"1,426,934"` + count,
+		"5 | many":                       `"many"` + count,
+		"5,\r":                           `""` + count,
+		"text\n5 | 80":                   "a row outside a table, which the text in line 5 has ended",
+		"# cpu: haswell\n5 | 80":         "a row outside a table, which the text in line 5 has ended",
+	} {
+		text := "Case 1\nThreshold | Count\n3 | 100\n4 | 90\n" + row + "\n6 | 70\n"
+		line := 5 + strings.Count(row, "\n")
+		r := NewReader(strings.NewReader(text), "l.txt")
+		for r.Next() {
+			if line == 5 {
+				t.Errorf("%q: a table was read", row)
+			}
+		}
+		if want := fmt.Sprintf("l.txt:%d: %s", line, want); r.Err() == nil || r.Err().Error() != want {
+			t.Errorf("%q: got %v, want %s", row, r.Err(), want)
+		}
+	}
+}
+
+// TestText checks what is no row: titles, and remarks within a table.
+func TestText(t *testing.T) {
+	text := "# threshold, count\nthreshold,count\n# 4 100\n4,100\n\n# a remark\n8,50, 9\n" +
+		"3 runs of the loop, unrolled\nthreshold,count\n3,10\n4,5\nCase3, 2 runs\n# cpu: haswell\nthreshold,count\n4,7\n"
+	want := []string{
+		"  line 4: GT_4=100 GT_8=500",
+		" 3 runs of the loop, unrolled line 10: GT_3=10 GT_4=50",
+		"haswell Case3, 2 runs line 15: GT_4=70",
+	}
+	if got := read(t, text); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 
@@ -78,6 +134,7 @@ func TestTooMany(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	f.Add(seed)
 	f.Add("threshold,count\n4,100\n8,50")
+	f.Add("threshold | count\n4 | 1,000\n-5 | nan\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		r := NewReader(strings.NewReader(text), "x")
 		for r.Next() {
