@@ -63,7 +63,9 @@ type Value struct {
 	// like these. From intervals in which groups of events took turns it is
 	// about what this run would have shown had all been counted all of the time
 	// (0 for what was), by the delta method from how the counts change from
-	// interval to interval; [counts.Spread] says how.
+	// interval to interval; [counts.Spread] says how. From samples it is about
+	// another recording of the same, by the delta method over arrivals that are
+	// independent of each other.
 	Error float64
 	// Coverage is the smallest share of the time for which one of the node's
 	// events was on a counter, 0…1; NaN where the source does not say.
