@@ -56,7 +56,7 @@ func TestPMUMeasureThreads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	between(t, "all threads", a.Instructions(), threads*float64(instructions), -0.01, 0.02+kernel)
+	between(t, "all threads", a.Instructions(), threads*float64(instructions), -0.01, 0.05+kernel) // starting threads takes some
 	a, err = cyclestack.Measure(work, cyclestack.Options{User: true, Thread: true})
 	if err != nil {
 		t.Fatal(err)
