@@ -31,6 +31,7 @@ type Total struct {
 	column []int  // of table, by column of source
 	scope  []int  // of table, by scope of source
 	had    []bool // by cell of source: an earlier interval had it
+	open   bool   // what was gathered is intervals, which later ones continue
 	end    float64
 
 	now    []Cell     // by cell of table: what the interval adds
@@ -41,12 +42,13 @@ type Total struct {
 func NewTotal(by By) *Total { return &Total{by: by} }
 
 // Begins reports whether a table belongs to another recording than what was
-// gathered: only an interval that comes later continues one.
+// gathered: only an interval that comes later than others continues them, never a
+// whole run.
 func (s *Total) Begins(t *Table) bool {
 	if s.table == nil {
 		return false
 	}
-	return !t.Interval || t.Start < s.end-1e-9
+	return !t.Interval || !s.open || t.Start < s.end-1e-9
 }
 
 // Table returns what was gathered since the last Reset, nil if nothing. It is
@@ -163,7 +165,7 @@ func (s *Total) begin(t *Table) {
 	s.table.Layout, s.table.cells = layout, cells
 	s.table.Notes = append(notes, t.Notes...)
 	s.table.Interval = t.Interval && s.by.Has(Interval)
-	s.end = t.Start + t.Duration
+	s.open, s.end = t.Interval, t.Start+t.Duration
 }
 
 // extend adds a later interval's time and notes.

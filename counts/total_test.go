@@ -97,6 +97,14 @@ func TestTotalBegins(t *testing.T) {
 	if !total.Begins(whole) {
 		t.Error("a table that is no interval does not begin another recording")
 	}
+	for _, duration := range []float64{math.NaN(), 1} {
+		whole.Start, whole.Duration = 0, duration
+		total.Reset()
+		_ = total.Add(whole)
+		if !total.Begins(interval(l, 1, 0)) {
+			t.Errorf("an interval continues a whole run of %v s", duration)
+		}
+	}
 }
 
 // TestTotalLost checks that an interval in which an event was never counted is

@@ -23,6 +23,7 @@ type record struct {
 	scope, event int32
 	col          int32 // -1: to be found, by counting the readings of the event in the scope
 	times        times
+	lone         marks // text: the one between the value's digits, taken to group them
 	line         int
 	cell         counts.Cell
 }
@@ -84,7 +85,7 @@ func (a *assembler) add(r *row, b *block) error {
 	if err != nil {
 		return err
 	}
-	rec := record{scope: a.scope(r, b), event: e, col: -1, line: r.line}
+	rec := record{scope: a.scope(r, b), event: e, col: -1, line: r.line, lone: r.spelling.lone}
 	rec.cell, rec.times = r.cell()
 	if b.repeats > 1 {
 		rec.cell.Repeats = int32(b.repeats)

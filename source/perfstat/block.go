@@ -1,6 +1,9 @@
 package perfstat
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+)
 
 // evidence is what says that the lines to come are perf stat's.
 type evidence uint8
@@ -29,6 +32,7 @@ type block struct {
 	form     form
 	footer   footer
 	cpu      string
+	spelling spelling // of the numbers so far
 	notes    notes
 }
 
@@ -51,8 +55,8 @@ func (r *Reader) meta(line []byte) bool {
 		r.last, r.wrapped = -1, false
 		return true
 	}
-	if cpu, found := parseCPU(trimmed); found {
-		r.setCPU(cpu)
+	if cpu, own, found := parseCPU(trimmed); found {
+		r.setCPU(cpu, own)
 		return true
 	}
 	if t, found := parseTitle(line); found {
@@ -99,6 +103,7 @@ func (r *Reader) boundary() {
 	r.endCommand()
 	if r.ahead.evidence == titleSeen {
 		r.cur.notes.add("the block at line %d holds no counts", r.ahead.line)
+		r.cpuLine = 0
 		if r.hint.title == 0 {
 			r.hint.title = r.ahead.line
 		}
@@ -167,11 +172,23 @@ func (r *Reader) foot(f footer) {
 	r.last = -1
 	if b := r.current(); b == &r.cur && !b.closed && !b.interval {
 		b.footer, b.closed = f, true
+		b.spelling.point |= f.point
 	}
 }
 
-// setCPU takes a line that names the processor of the counts that follow.
-func (r *Reader) setCPU(cpu string) {
+// setCPU takes a line that names the processor of the counts that follow. Two
+// that someone wrote, "# cpu:", must not contradict each other; what perf
+// printed spells the same processor in another way.
+func (r *Reader) setCPU(cpu string, own bool) {
+	if own {
+		if r.cpuLine > 0 && cpu != r.cpu {
+			r.fail(r.lines.num, fmt.Sprintf("%q is named as the processor, and %q in line %d: leave the one that the counts below are from", cpu, r.cpu, r.cpuLine))
+			return
+		}
+		r.cpuLine = r.lines.num
+	} else {
+		r.cpuLine = 0
+	}
 	if len(r.asm.recs) > 0 && cpu != r.cur.cpu && !r.split {
 		r.boundary()
 	}
@@ -223,5 +240,6 @@ func (r *Reader) beginBlock() {
 	r.ahead = block{line: w.line}
 	r.split = false
 	r.asm.forget()
+	r.cores.source = nil
 	r.predict.forget()
 }

@@ -11,24 +11,28 @@ import (
 //	# cpu: skylakex                      a comment that cyclestack asks for
 //	# cpuid : GenuineIntel,6,142,10      perf report --header, perf stat report
 //	Using CPUID GenuineIntel-6-8E-A      perf stat -v
-func parseCPU(line []byte) (cpu string, ok bool) {
+//
+// Of these own is the first, which no tool writes.
+func parseCPU(line []byte) (cpu string, own, ok bool) {
 	if rest, found := bytes.CutPrefix(line, []byte("Using CPUID ")); found {
-		return cpuid(rest)
+		cpu, ok = cpuid(rest)
+		return cpu, false, ok
 	}
 	rest := bytes.TrimLeft(line, "# ")
 	comment := len(rest) < len(line) && line[0] == '#'
 	key, value, found := bytes.Cut(rest, []byte(":"))
 	if !found {
-		return "", false
+		return "", false, false
 	}
 	switch key = bytes.TrimSpace(key); {
 	case bytes.EqualFold(key, []byte("cpuid")):
-		return cpuid(value)
+		cpu, ok = cpuid(value)
+		return cpu, false, ok
 	case comment && bytes.EqualFold(key, []byte("cpu")):
 		value = bytes.TrimSpace(value)
-		return string(value), len(value) > 0
+		return string(value), true, len(value) > 0
 	}
-	return "", false
+	return "", false, false
 }
 
 // cpuid spells an identification as perf's tables and --cpu do. The header of

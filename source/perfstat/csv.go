@@ -23,6 +23,7 @@ type csvParser struct {
 	modern bool   // a line with a running time has been read: the others have one too
 	line   []byte
 	fields []span
+	shaped bool   // the line has a running time and its percentage, as only a count has
 	reason string // why a line is damaged
 }
 
@@ -34,6 +35,7 @@ func (c *csvParser) text(s span) []byte { return c.line[s.from:s.to] }
 // parse reads a line by the parser's separator.
 func (c *csvParser) parse(line []byte, r *row) verdict {
 	c.split(line)
+	c.shaped = false
 	if len(c.fields) < 2 {
 		return foreign
 	}
@@ -52,9 +54,10 @@ func (c *csvParser) parse(line []byte, r *row) verdict {
 	value, rest, ok := c.value(value, rest, r)
 	at := c.findRunning(rest)
 	names := rest
-	if at.run >= 0 {
+	why := ""
+	if c.shaped = at.run >= 0; c.shaped {
 		names = rest[:at.run]
-		c.setRunning(rest, at, r)
+		why = c.setRunning(rest, at, r)
 	}
 	names = c.noise(names, r)
 	if !c.names(names, at.run >= 0, r) {
@@ -69,6 +72,9 @@ func (c *csvParser) parse(line []byte, r *row) verdict {
 		return damaged
 	case !ok:
 		c.reason = "the value " + quote(c.text(value)) + " is not a count"
+		return damaged
+	case why != "":
+		c.reason = quote(r.event) + " has " + why
 		return damaged
 	}
 	c.modern = c.modern || at.run >= 0
@@ -230,11 +236,11 @@ type running struct {
 func (c *csvParser) findRunning(f []span) running {
 	for i := 1; i+1 < len(f); i++ {
 		run := c.text(f[i])
-		if len(run) == 0 || digits(run) != len(run) {
+		if n := len(unsigned(run)); n == 0 || digits(unsigned(run)) != n {
 			continue
 		}
 		p := c.text(f[i+1])
-		if isPercentage(p) {
+		if isPercentage(unsigned(p)) {
 			return running{i, f[i+1]}
 		}
 		if i+2 < len(f) && len(c.sep) == 1 && c.sep[0] == ',' && len(p) <= 3 && len(p) > 0 && digits(p) == len(p) &&
@@ -255,16 +261,29 @@ func isPercentage(b []byte) bool {
 	return len(b) == n+3 && (b[n] == '.' || b[n] == ',') && digits(b[n+1:]) == 2
 }
 
-func (c *csvParser) setRunning(f []span, at running, r *row) {
-	r.marked = true
+// setRunning takes the running time and its percentage, or says why they cannot
+// be.
+func (c *csvParser) setRunning(f []span, at running, r *row) (why string) {
+	r.marked, r.shared = true, true
 	r.runAt = f[at.run].from
-	if v, ok := parsePlain(c.text(f[at.run])); ok {
+	run, percent := c.text(f[at.run]), c.text(at.percent)
+	switch {
+	case run[0] == '-':
+		return "the negative running time " + quote(run)
+	case percent[0] == '-' && !isNaN(percent):
+		return "the negative running percentage " + quote(percent)
+	}
+	if v, ok := parsePlain(run); ok {
 		r.run = v
 	}
-	if v, ok := parsePercent(c.text(at.percent)); ok {
+	if v, ok := parsePercent(percent); ok {
 		r.share = v / 100
 	}
+	return ""
 }
+
+// unsigned returns a number without its sign.
+func unsigned(b []byte) []byte { return bytes.TrimPrefix(b, []byte("-")) }
 
 // noise takes the error of repeats, "0.12%", from the end of the fields that
 // stand between value and running time.

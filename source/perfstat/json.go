@@ -145,7 +145,7 @@ func (p *jsonParser) member(key, val []byte, r *row) {
 	case "event-runtime":
 		r.run = number()
 	case "pcnt-running":
-		r.share = number() / 100
+		r.share, r.shared = number()/100, true
 	}
 }
 

@@ -18,6 +18,7 @@ type lineReader struct {
 	err        error // what src failed with
 	num        int   // number of the line last returned, from 1
 	cut        bool  // the line last returned ends with the input, without a line end
+	loneCR     bool  // a carriage return ends a line, as a line feed does
 	long       bool  // the line last returned is the beginning of one longer than maxLine
 }
 
@@ -47,7 +48,7 @@ func (l *lineReader) next() ([]byte, bool) {
 	searched := 0
 	for {
 		unread := l.buf[l.start:l.end]
-		if i := bytes.IndexByte(unread[searched:], '\n'); i >= 0 {
+		if i := l.lineEnd(unread[searched:]); i >= 0 {
 			i += searched
 			l.start += i + 1
 			l.num++
@@ -62,6 +63,21 @@ func (l *lineReader) next() ([]byte, bool) {
 		}
 		l.fill()
 	}
+}
+
+// lineEnd returns the index of the first line end in b, -1 if there is none.
+func (l *lineReader) lineEnd(b []byte) int {
+	if l.loneCR {
+		return bytes.IndexAny(b, "\r\n")
+	}
+	return bytes.IndexByte(b, '\n')
+}
+
+// endsWithCR reports whether the lines of an input end with a carriage return
+// alone: there are some, and no line feed.
+func endsWithCR(head []byte) bool {
+	i := bytes.IndexByte(head, '\r')
+	return i >= 0 && i+1 < len(head) && bytes.IndexByte(head, '\n') < 0
 }
 
 // last returns what follows the last line end.
@@ -82,7 +98,7 @@ func (l *lineReader) tooLong() []byte {
 	l.long = true
 	l.num++
 	for {
-		if i := bytes.IndexByte(l.buf[l.start:l.end], '\n'); i >= 0 {
+		if i := l.lineEnd(l.buf[l.start:l.end]); i >= 0 {
 			l.start += i + 1
 			return line
 		}

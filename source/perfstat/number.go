@@ -133,19 +133,78 @@ type grouped struct {
 }
 
 // scanGrouped reads the number at the start of b as perf prints it in text,
-// with or without thousands separators, and returns its length.
-func scanGrouped(b []byte) (v float64, n int, ok bool) {
+// with or without thousands separators, and returns its length and what it
+// tells of the spelling.
+func scanGrouped(b []byte) (v float64, n int, s spelling, ok bool) {
 	var g grouped
 	n, ok = g.scan(b)
 	if !ok {
-		return 0, n, false
+		return 0, n, s, false
 	}
 	frac, ok := g.decimals()
 	if !ok {
-		return 0, n, false
+		return 0, n, s, false
 	}
 	v, ok = parseDigits(g.text[:g.size-frac], g.text[g.size-frac:g.size])
-	return v, n, ok
+	return v, n, g.spelling(frac), ok
+}
+
+// marks is a set of what stands between digits.
+type marks uint8
+
+const (
+	comma marks = 1 << iota
+	dot
+	otherMark // a blank or apostrophe, which only groups
+)
+
+// markOf returns the mark that begins with a byte.
+func markOf(c byte) marks {
+	switch c {
+	case ',':
+		return comma
+	case '.':
+		return dot
+	}
+	return otherMark
+}
+
+// A spelling is what numbers tell of their locale.
+type spelling struct {
+	group marks // what stands between groups of digits
+	point marks // decimal points
+	lone  marks // of one number: that between its digits, which may be the one or the other, "1.234"
+}
+
+// learn adds what another number of the same block tells.
+func (s *spelling) learn(o spelling) {
+	s.group |= o.group
+	s.point |= o.point
+}
+
+// isPoint decides what a lone mark is by the other numbers of the block: a
+// point if it is one elsewhere, or if something else groups.
+func (s *spelling) isPoint(lone marks) bool {
+	return lone&s.group == 0 && (lone&s.point != 0 || lone != 0 && s.group != 0)
+}
+
+// spelling returns what a number tells with frac of its digits behind the point.
+func (g *grouped) spelling(frac int) (s spelling) {
+	if g.seps == 0 {
+		return s
+	}
+	first, last := markOf(g.sep[0][0]), markOf(g.sep[g.seps-1][0])
+	switch {
+	case frac > 0 && g.seps > 1:
+		s.group, s.point = first, last
+	case frac > 0:
+		s.point = last
+	case g.seps == 1 && last != otherMark:
+		s.lone = last
+	default:
+		s.group = first
+	}
+	return s
 }
 
 // scan takes the number at the start of b apart and returns its length.
@@ -180,8 +239,9 @@ func (g *grouped) blankGroups(rest []byte) bool {
 // decimals returns how many of the digits stand behind the decimal point, and
 // whether the spelling is one that a locale has.
 //
-// A single point or comma followed by exactly three digits groups: perf prints
-// counts without decimals, and clocks and scaled counts with two or six.
+// A single point or comma followed by exactly three digits groups, unless the
+// other numbers of the block say otherwise: perf prints counts without decimals,
+// and clocks and scaled counts with two or six.
 func (g *grouped) decimals() (n int, ok bool) {
 	if g.seps == 0 {
 		return 0, true

@@ -43,7 +43,7 @@ func TestScanGrouped(t *testing.T) {
 		{"18,446,744,073,709,551,615", 1 << 64, ""}, // rounded as float64 must
 		{"91,713,983,302,759", 91713983302759, ""},
 	} {
-		v, n, ok := scanGrouped([]byte(tt.in))
+		v, n, _, ok := scanGrouped([]byte(tt.in))
 		if !ok || v != tt.want || tt.in[n:] != tt.rest {
 			t.Errorf("%q: got %v, rest %q, %v; want %v, rest %q", tt.in, v, tt.in[n:], ok, tt.want, tt.rest)
 		}
@@ -55,7 +55,7 @@ func TestScanGroupedRefuses(t *testing.T) {
 		"", "x", ",1", "-1", "1.2.3", "1,23,4", "1,234.567.890", "1,2345,678", "1.234,567,8", "1,234,56",
 		"1'23", "12'34", "123456789012345678901234567890123456789012345678901234567890",
 	} {
-		if v, _, ok := scanGrouped([]byte(in)); ok {
+		if v, _, _, ok := scanGrouped([]byte(in)); ok {
 			t.Errorf("%q: got %v, want none", in, v)
 		}
 	}

@@ -131,12 +131,12 @@ func TestParseCPU(t *testing.T) {
 		"# cpuid : GenuineIntel,6,142,10": "GenuineIntel-6-8E-A", "cpuid : 0x00000000410fd0c0": "0x00000000410fd0c0",
 		"Using CPUID AuthenticAMD-25-11-1": "AuthenticAMD-25-11-1", "# CPUID: GenuineIntel-6-55-4": "GenuineIntel-6-55-4",
 	} {
-		if got, ok := parseCPU([]byte(in)); !ok || got != want {
+		if got, own, ok := parseCPU([]byte(in)); !ok || got != want || own == strings.Contains(strings.ToLower(in), "cpuid") {
 			t.Errorf("%q: got %q, %v, want %q", in, got, ok, want)
 		}
 	}
 	for _, in := range []string{"cpu: 3", "# cpu:", "# cpus: 4", "CPU0: x", "cpuid", "cpuid : a b", ""} {
-		if got, ok := parseCPU([]byte(in)); ok {
+		if got, _, ok := parseCPU([]byte(in)); ok {
 			t.Errorf("%q is taken for %q", in, got)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/cyclestack/cyclestack/counts"
 )
@@ -42,6 +43,7 @@ type Reader struct {
 	complete bool // no more records join those of asm; row begins the next table, unless the input is at its end
 	asm      assembler
 	predict  predictor
+	cores    perCore
 
 	cur, ahead block
 	split      bool // ahead has begun: the next count belongs to it
@@ -50,6 +52,7 @@ type Reader struct {
 	period     int   // length of the runs that the records are, 0 if not known
 
 	cpu     string // as the lines so far say
+	cpuLine int    // of a "# cpu:" that nothing of perf's has followed yet, 0 if none
 	command []byte // a command line that may go on
 	prefix  []byte // of the lines of the block, as of a quotation
 	last    int    // index of the record that a line of metrics belongs to, -1 if none
@@ -161,6 +164,7 @@ func (r *Reader) open() bool {
 	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
 		r.lines.skip(len(byteOrderMark))
 	}
+	r.lines.loneCR = endsWithCR(head)
 	return true
 }
 
@@ -285,7 +289,7 @@ func (r *Reader) unread(line []byte) {
 	switch {
 	case r.lines.cut:
 		r.drop("the input ends within this line: dropped")
-	case r.cur.form == csvForm && looksLikeCount(line) && bytes.Contains(line, r.csv.sep) && !isBlank(r.csv.sep[0]):
+	case r.cur.form == csvForm && (looksLikeCount(line) || r.csv.shaped) && bytes.Contains(line, r.csv.sep) && !isBlank(r.csv.sep[0]):
 		r.drop("not understood: " + quote(line))
 	}
 }
@@ -400,7 +404,10 @@ func looksLikeCount(line []byte) bool {
 	if bytes.IndexFunc(line, unicode.IsLetter) < 0 {
 		return false
 	}
-	return len(line) > 0 && (isDigit(line[0]) || line[0] == '<' || line[0] == '-' && len(line) > 1 && isDigit(line[1]))
+	if first, _ := utf8.DecodeRune(line); unicode.IsDigit(first) {
+		return true // of any script: perf prints none but ASCII's, a page may
+	}
+	return len(line) > 0 && (line[0] == '<' || line[0] == '-' && len(line) > 1 && isDigit(line[1]))
 }
 
 // note adds a note to the block that the lines being read belong to.
@@ -418,6 +425,9 @@ func (r *Reader) drop(why string) {
 // use takes a line that was read into r.row.
 func (r *Reader) use(v verdict, reason string) {
 	w := &r.row
+	if v != foreign {
+		r.cpuLine = 0
+	}
 	switch v {
 	case foreign:
 		return
@@ -439,6 +449,9 @@ func (r *Reader) use(v verdict, reason string) {
 	}
 	if w.share > 1 {
 		w.note(string(w.event) + " was counted for more than 100 % of the time: its coverage is not known")
+	}
+	if w.shared && math.IsNaN(w.share) && w.state == counts.Counted && !r.lines.cut {
+		w.note("the percentage of time for which " + string(w.event) + " was counted is not a number: its coverage is not known")
 	}
 	r.endCommand()
 	switch {
@@ -465,6 +478,7 @@ func (r *Reader) add() {
 		r.predict.learn(r.csv.line, w, &r.asm.recs[n-1])
 	}
 	b.marked = b.marked || w.marked
+	b.spelling.learn(w.spelling)
 	b.sure = b.sure || w.marked || isGeneric(w.event)
 	r.last = n - 1
 	r.wrapped = w.form == textForm && w.comment != nil && !w.shared

@@ -27,6 +27,8 @@ type row struct {
 	share float64 // running/enabled; NaN if not given, or not known
 	noise float64 // relative standard error; NaN if not given
 
+	spelling spelling // text: of the value
+
 	// shared says that the line gives a share, if only as "nan".
 	shared bool
 

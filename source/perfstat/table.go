@@ -93,18 +93,35 @@ func (r *Reader) emit(n int) bool {
 	if b.evidence == titleSeen && !b.interval {
 		t.Line = b.line
 	}
+	decimals(recs, b)
 	if err := r.asm.table(t, n, b); err != nil {
 		r.fail(recs[0].line, err.Error())
 		return false
 	}
 	r.predict.settle(recs)
 	r.warn(recs)
+	r.joinCores()
 	r.asm.drop(n)
 	r.kind = b.form
 	t.Notes = b.notes.take(t.Notes)
 	r.stats.Tables++
 	r.last = -1
 	return true
+}
+
+// decimals mends the values that were read with their point as a mark between
+// thousands, which the other numbers of the block show.
+func decimals(recs []record, b *block) {
+	if b.form != textForm {
+		return
+	}
+	for i := range recs {
+		if r := &recs[i]; b.spelling.isPoint(r.lone) {
+			r.cell.Value /= 1e3
+			r.cell.Variance /= 1e6
+			r.lone = 0
+		}
+	}
 }
 
 // warn adds the notes that only the whole table allows.
@@ -120,19 +137,6 @@ func (r *Reader) warn(recs []record) {
 		c := t.Cell(int(recs[i].scope), int(recs[i].col))
 		if recs[i].times == inVain && c.Ok() && c.Enabled == 0 {
 			r.cur.notes.add("line %d: %s was on a counter for less than perf prints: its coverage is not known", recs[i].line, quote([]byte(t.Columns[recs[i].col].Event)))
-		}
-	}
-	if !r.cur.interval {
-		r.warnPerCore()
-	}
-}
-
-// warnPerCore notes events whose counts are those of a whole core, repeated for
-// each of its logical processors (--percore-show-thread).
-func (r *Reader) warnPerCore() {
-	for _, c := range r.table.Columns {
-		if strings.Contains(c.Event, "percore") && len(r.table.Scopes) > 0 && r.table.Scopes[0].Kind == counts.CPU {
-			r.cur.notes.add("%s counts whole cores: the counts of the logical processors of a core must not be added", quote([]byte(c.Event)))
 		}
 	}
 }

@@ -234,7 +234,7 @@ func (p *textParser) value(b []byte, r *row) ([]byte, verdict) {
 	if b[0] == '-' && len(b) > 1 && isDigit(b[1]) {
 		sign, digitsAt = -1, b[1:]
 	}
-	v, n, ok := scanGrouped(digitsAt)
+	v, n, spelled, ok := scanGrouped(digitsAt)
 	if n == 0 {
 		if isNaN(firstWord(b)) {
 			r.state, r.value = counts.Counted, math.NaN()
@@ -246,7 +246,7 @@ func (p *textParser) value(b []byte, r *row) ([]byte, verdict) {
 	if len(rest) > 0 && !isBlank(rest[0]) || !ok {
 		return p.badValue(b, r)
 	}
-	r.state, r.value = counts.Counted, sign*v
+	r.state, r.value, r.spelling = counts.Counted, sign*v, spelled
 	return rest, isRow
 }
 
@@ -351,6 +351,7 @@ func eventLength(b []byte) int {
 type footer struct {
 	seconds float64
 	error   float64 // ±, in seconds; 0 if not given
+	point   marks   // between the seconds and their decimals
 }
 
 var (
@@ -374,6 +375,9 @@ func parseFooter(line []byte) (f footer, ok bool) {
 		return f, false
 	}
 	f.seconds = v
+	if whole := digits(b); whole < n {
+		f.point = markOf(b[whole])
+	}
 	b = bytes.TrimSpace(b[n:])
 	if spread, found := bytes.CutPrefix(b, []byte("+-")); found {
 		if f.error, _, ok = scanPlain(bytes.TrimSpace(spread)); !ok {
