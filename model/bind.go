@@ -54,42 +54,45 @@ type mention struct {
 	at    place
 }
 
-// mentions returns the events that a model names in its formulas and inputs:
-// the names in formulas that are neither nodes nor parameters nor inputs. Those
-// of event sets and samples are advice, and not among them.
-func (m *Model) mentions() []mention {
+// mentions yields the events that a model names in its formulas and inputs: the
+// names in formulas that are neither nodes nor parameters nor inputs. Those of
+// event sets and samples are advice, and not among them.
+func (m *Model) mentions(yield func(mention) bool) {
 	declared := m.declared()
-	var all []mention
-	add := func(names []string, what subject, at place) {
+	add := func(names []string, what subject, at place) bool {
 		for _, name := range names {
-			if !declared[name] {
-				all = append(all, mention{name, what, at})
+			if !declared[name] && !yield(mention{name, what, at}) {
+				return false
 			}
 		}
+		return true
 	}
-	if m.of != nil {
-		add(m.of.Names(), subject{key: "of"}, m.head.at("of"))
+	if m.of != nil && !add(m.of.Names(), subject{key: "of"}, m.head.at("of")) {
+		return
 	}
 	for i := range m.Inputs {
 		in := &m.Inputs[i]
 		for _, e := range in.Events {
-			all = append(all, mention{e, subject{"input", in.Name, ""}, place{file: in.File, line: in.Line}})
+			if !yield(mention{e, subject{"input", in.Name, ""}, place{file: in.File, line: in.Line}}) {
+				return
+			}
 		}
 	}
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
-		add(n.uses, subject{"node", n.Name, "formula"}, n.pos.at("formula"))
+		if !add(n.uses, subject{"node", n.Name, "formula"}, n.pos.at("formula")) {
+			return
+		}
 	}
 	for i := range m.Relations {
 		r := &m.Relations[i]
 		at := place{file: r.File, line: r.Line}
 		for _, e := range []*Expr{r.left, r.right, r.when} {
-			if e != nil {
-				add(e.Names(), subject{"relation", r.Name, ""}, at)
+			if e != nil && !add(e.Names(), subject{"relation", r.Name, ""}, at) {
+				return
 			}
 		}
 	}
-	return all
 }
 
 // declared returns the names that the model itself gives a meaning.
@@ -117,7 +120,7 @@ func (lib *library) bind(m *Model, p *CPU) error {
 	}
 	faults := m.collisions(table)
 	known := map[string]bool{}
-	for _, use := range m.mentions() {
+	for use := range m.mentions {
 		if known[use.event] {
 			continue
 		}

@@ -28,6 +28,7 @@ type builder struct {
 	faults Errors
 	names  map[string]meaning // of nodes, parameters and inputs: what formulas refer to
 	nodes  map[string]int     // index in m.Nodes
+	units  map[string]bool    // those that are good: most nodes have one of a few
 }
 
 // A meaning is what a name in a formula stands for, and where that is written.
@@ -43,6 +44,7 @@ func build(f *modelFile, file string) (*Model, error) {
 		m:     &Model{File: file},
 		names: make(map[string]meaning, len(f.Node)+len(f.Parameter)+len(f.Input)),
 		nodes: make(map[string]int, len(f.Node)),
+		units: map[string]bool{},
 	}
 	b.head(f)
 	b.parameters(f.Parameter)
@@ -347,12 +349,14 @@ func (b *builder) formula(at place, what subject, src string) *metric.Expr {
 func inFormula(err error) string { return strings.TrimPrefix(err.Error(), "formula: ") }
 
 func (b *builder) unit(at place, unit string) {
-	if unit == "" {
+	if unit == "" || b.units[unit] {
 		return
 	}
 	if _, err := metric.ParseUnit(unit); err != nil {
 		b.fault(at, "%v", err)
+		return
 	}
+	b.units[unit] = true
 }
 
 func (b *builder) finite(at place, what subject, v *float64) {

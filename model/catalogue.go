@@ -168,6 +168,7 @@ func (lib *library) scanModels(fsys fs.FS, dir string) ([]source, error) {
 type headReader struct {
 	parser unstable.Parser
 	buf    [headSize]byte
+	bases  map[string]head // of the library's files that others extend, by stem
 }
 
 const headSize = 4096
@@ -194,9 +195,9 @@ func (lib *library) scanHead(r *headReader, s *source) error {
 		if c, err = lib.follow(s, c, h.extends); err != nil {
 			return &Error{File: at, Line: h.extendsLine, Msg: err.Error()}
 		}
-		fsys, name := lib.place(s, c[len(c)-1])
-		at = s.label(c[len(c)-1])
-		if h, err = r.read(fsys, name, at); err != nil {
+		last := c[len(c)-1]
+		at = s.label(last)
+		if h, err = r.base(lib, s, last, at); err != nil {
 			return err
 		}
 	}
@@ -280,6 +281,23 @@ type head struct {
 	cpusLine, extendsLine         int
 }
 
+// base reads the head of a file that another extends. Those of the library are
+// kept, for one file is the base of many.
+func (r *headReader) base(lib *library, s *source, l link, file string) (head, error) {
+	if h, ok := r.bases[l.stem]; ok && !l.own {
+		return h, nil
+	}
+	fsys, name := lib.place(s, l)
+	h, err := r.read(fsys, name, file)
+	if err == nil && !l.own {
+		if r.bases == nil {
+			r.bases = map[string]head{}
+		}
+		r.bases[l.stem] = h
+	}
+	return h, err
+}
+
 func (r *headReader) read(fsys fs.FS, name, file string) (head, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -328,7 +346,7 @@ func (r *headReader) parse(data []byte) (h head, whole bool, err error) {
 		if to := h.field(key); to != nil && !keys.IsLast() {
 			continue // a dotted key, which is not one of these
 		} else if to != nil {
-			assign(to, n.Value()) // if that fails, it does so again when the model is read
+			new(values).assign(to, n.Value()) // if that fails, it does so again when the model is read
 		}
 		switch key {
 		case "cpus":

@@ -31,6 +31,9 @@ func readText(fsys fs.FS, name string) (string, error) {
 	return buf.String(), err
 }
 
+// copySize is how much of a file is copied at once, if that is not all of it.
+const copySize = 16 << 10
+
 func readInto(w interface {
 	io.Writer
 	Grow(n int)
@@ -41,10 +44,14 @@ func readInto(w interface {
 		return err
 	}
 	defer f.Close()
+	var piece []byte
 	if info, err := f.Stat(); err == nil && info.Size() < maxFileSize {
 		w.Grow(int(info.Size()) + bytes.MinRead) // so that it never has to grow again
+		if _, ok := w.(io.ReaderFrom); !ok {
+			piece = make([]byte, min(copySize, info.Size()+bytes.MinRead))
+		}
 	}
-	if _, err := io.Copy(w, io.LimitReader(f, maxFileSize+1)); err != nil {
+	if _, err := io.CopyBuffer(w, io.LimitReader(f, maxFileSize+1), piece); err != nil {
 		return err
 	}
 	if w.Len() > maxFileSize {
@@ -75,7 +82,7 @@ type schema struct {
 
 // decode decodes a TOML file. Its faults are returned as [Errors].
 func decode(data []byte, file string, s schema) error {
-	d := decoder{file: file, schema: s, field: s.top, names: map[string]string{}}
+	d := decoder{file: file, schema: s, field: s.top, names: map[string]string{}, values: values{text: string(data)}}
 	d.parser.Reset(data)
 	d.lines = newLineCounter(data)
 	for d.parser.NextExpression() {
@@ -105,6 +112,7 @@ func syntaxFault(data []byte, file string, err error) error {
 // A decoder is a run of decode.
 type decoder struct {
 	schema
+	values
 	parser unstable.Parser
 	lines  lineCounter
 	file   string
@@ -175,7 +183,7 @@ func (d *decoder) keyValue(key string, value *unstable.Node, line int) {
 		return
 	}
 	d.seen = append(d.seen, key)
-	if wanted := assign(to, value); wanted != "" {
+	if wanted := d.assign(to, value); wanted != "" {
 		d.fault(line, "key %q%s: %s is wanted", key, d.where(), wanted)
 	}
 	if d.places != nil {
@@ -184,18 +192,46 @@ func (d *decoder) keyValue(key string, value *unstable.Node, line int) {
 	}
 }
 
+// values makes Go values of those of a file, with few allocations: a file has
+// thousands of strings, and most are parts of its text as they stand.
+type values struct {
+	text    string   // of the file, "" if strings are to be copied
+	strings []string // room for those that are pointed to
+}
+
+// str returns the value of a string: the part of the text that it is, or a copy
+// where it has escapes.
+func (v *values) str(value *unstable.Node) string {
+	const quotes = len("\"\"\"\r\n") // before the text of a string, at most
+	n := len(value.Data)
+	for at := int(value.Raw.Offset) + 1; at <= int(value.Raw.Offset)+quotes && at+n <= len(v.text); at++ {
+		if part := v.text[at : at+n]; part == string(value.Data) {
+			return part
+		}
+	}
+	return string(value.Data)
+}
+
+// keep returns a pointer to s.
+func (v *values) keep(s string) *string {
+	if len(v.strings) == cap(v.strings) {
+		v.strings = make([]string, 0, 64) // pointers to the full one stay as they are
+	}
+	v.strings = append(v.strings, s)
+	return &v.strings[len(v.strings)-1]
+}
+
 // assign puts a value where to points, and returns what was wanted if the value
 // is something else.
-func assign(to any, value *unstable.Node) (wanted string) {
+func (v *values) assign(to any, value *unstable.Node) (wanted string) {
 	ok := value.Kind == unstable.String
 	switch to := to.(type) {
 	case *string:
 		wanted = "a string"
-		*to = string(value.Data)
+		*to = v.str(value)
 	case **string:
 		wanted = "a string"
-		s := string(value.Data)
-		*to = &s
+		*to = v.keep(v.str(value))
 	case **bool:
 		wanted = "true or false"
 		b := string(value.Data) == "true"
@@ -221,13 +257,13 @@ func assign(to any, value *unstable.Node) (wanted string) {
 		*to = &f
 	case *[]string:
 		wanted = "a list of strings"
-		*to, ok = stringList(value)
+		*to, ok = v.stringList(value)
 	case *map[string]float64:
 		wanted = "an inline table of numbers"
 		*to, ok = numberTable(value)
 	case *[]setEventTable:
 		wanted = "a list of inline tables { event = \"…\", sample-after = … }"
-		*to, ok = setEvents(value)
+		*to, ok = v.setEvents(value)
 	default:
 		panic(fmt.Sprintf("model: no way to decode into %T", to)) // a schema's mistake, not a file's
 	}
@@ -257,16 +293,19 @@ func number(value *unstable.Node) (float64, bool) {
 }
 
 // stringList returns the elements of a list of strings.
-func stringList(value *unstable.Node) ([]string, bool) {
+func (v *values) stringList(value *unstable.Node) ([]string, bool) {
 	if value.Kind != unstable.Array {
 		return nil, false
 	}
-	list := []string{}
+	n := 0
+	for it := value.Children(); it.Next(); n++ {
+	}
+	list := make([]string, 0, n)
 	for it := value.Children(); it.Next(); {
 		if it.Node().Kind != unstable.String {
 			return nil, false
 		}
-		list = append(list, string(it.Node().Data))
+		list = append(list, v.str(it.Node()))
 	}
 	return list, true
 }
@@ -284,19 +323,19 @@ func numberTable(value *unstable.Node) (map[string]float64, bool) {
 }
 
 // setEvents returns the events of an event set.
-func setEvents(value *unstable.Node) ([]setEventTable, bool) {
+func (v *values) setEvents(value *unstable.Node) ([]setEventTable, bool) {
 	if value.Kind != unstable.Array {
 		return nil, false
 	}
 	var list []setEventTable
 	for it := value.Children(); it.Next(); {
 		var e setEventTable
-		ok := inlineTable(it.Node(), func(key string, v *unstable.Node) bool {
+		ok := inlineTable(it.Node(), func(key string, field *unstable.Node) bool {
 			switch {
 			case key == "event" && e.Event == "":
-				return assign(&e.Event, v) == ""
+				return v.assign(&e.Event, field) == ""
 			case key == "sample-after" && e.SampleAfter == 0:
-				return assign(&e.SampleAfter, v) == ""
+				return v.assign(&e.SampleAfter, field) == ""
 			}
 			return false
 		})

@@ -293,10 +293,12 @@ func (t *EventTable) read(data, file, key string) error {
 	var (
 		columns []column
 		fields  []string
+		rows    []string // of the key, as they are written
+		starts  []int    // where each begins
+		events  int      // how many they stand for
 	)
-	t.events = slices.Grow(t.events, strings.Count(data, key)) // about as many rows
 	for at := 0; at < len(data); {
-		if columns != nil {
+		if len(rows) > 0 { // there is a header
 			next := strings.Index(data[at:], key)
 			if next < 0 {
 				break
@@ -307,15 +309,30 @@ func (t *EventTable) read(data, file, key string) error {
 		row, _, _ := strings.Cut(data[at:], "\n")
 		at += len(row) + 1
 		row = strings.TrimRight(row, "\r")
-		if row == "" || row[0] == '#' || columns != nil && !hasWord(firstField(row), key) {
+		if row == "" || row[0] == '#' || len(rows) > 0 && !hasWord(firstField(row), key) {
 			continue
 		}
+		rows, starts = append(rows, row), append(starts, start)
+		events += product(row)
+	}
+	t.events = slices.Grow(t.events, events)
+	for i, row := range rows {
 		var err error
 		if columns, fields, err = t.readRow(row, columns, fields[:0]); err != nil {
-			return &Error{File: file, Line: strings.Count(data[:start], "\n") + 1, Msg: err.Error()}
+			return &Error{File: file, Line: strings.Count(data[:starts[i]], "\n") + 1, Msg: err.Error()}
 		}
 	}
 	return nil
+}
+
+// product returns about how many events a row stands for: see [expand].
+func product(row string) int {
+	_, factors, ok := strings.Cut(row, "{")
+	requests, responses, two := strings.Cut(factors, "}.{")
+	if !ok || !two {
+		return 1
+	}
+	return min((strings.Count(requests, "|")+1)*(strings.Count(responses, "|")+1), maxProduct)
 }
 
 // readRow reads the header, if columns is nil, or a row.
@@ -498,10 +515,16 @@ func expand(events []Event, row Event) ([]Event, error) {
 		return nil, fmt.Errorf("name: it stands for more than %d events", maxProduct)
 	}
 	events = slices.Grow(events, len(first)*len(second))
+	var names strings.Builder // all of them, in one piece
+	names.Grow(len(first)*len(second)*(len(prefix)+1) + len(second)*len(requests) + len(first)*len(responses))
 	for _, a := range first {
 		for _, b := range second {
 			e := row
-			e.Name = prefix + a.name + "." + b.name
+			begin := names.Len()
+			for _, part := range []string{prefix, a.name, ".", b.name} {
+				names.WriteString(part)
+			}
+			e.Name = names.String()[begin:]
 			e.Config1 = a.bits | b.bits
 			events = append(events, e)
 		}
@@ -530,23 +553,26 @@ func parseFactors(s string) ([]factor, error) {
 
 // index makes the maps of a table whose events are read.
 func (t *EventTable) index() {
-	t.names = make(map[string]int32, 2*len(t.events))
-	t.codes = make(map[codeKey]int32, len(t.events))
+	names := len(t.events)
 	for i := range t.events {
 		e := &t.events[i]
+		names += len(e.Aliases)
 		if e.PMU == "" && e.Config == fixedSlots && t.cpu.Layout == layoutIntel {
 			t.pseudo = true
 		}
 	}
+	t.names = make(map[string]int32, names)
+	t.codes = make(map[codeKey]int32, len(t.events))
 	for i := range t.events {
 		t.indexCode(i)
 	}
+	var f folder
 	for i := range t.events {
-		t.indexName(t.events[i].Name, i)
+		t.indexName(&f, t.events[i].Name, i)
 	}
 	for i := range t.events {
 		for _, alias := range t.events[i].Aliases {
-			t.indexName(alias, i)
+			t.indexName(&f, alias, i)
 		}
 	}
 }
@@ -571,7 +597,7 @@ func (t *EventTable) indexCode(i int) {
 // indexName notes a name or an alias of an event. An alias may also be another
 // code of the event. Where folding makes names of different events equal, the
 // later one is found by its own spelling only.
-func (t *EventTable) indexName(name string, i int) {
+func (t *EventTable) indexName(f *folder, name string, i int) {
 	if strings.Contains(name, "/") { // msr/tsc/: the PMU is known from its column
 		ref, err := ParseEvent(name)
 		if err != nil || ref.Name == "" || len(ref.Terms) > 0 {
@@ -587,7 +613,7 @@ func (t *EventTable) indexName(name string, i int) {
 		}
 		return
 	}
-	folded := fold(name)
+	folded := f.fold(name)
 	j, taken := t.names[folded]
 	if !taken {
 		t.names[folded] = int32(i)

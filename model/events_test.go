@@ -292,3 +292,32 @@ func BenchmarkResolve(b *testing.B) {
 		}
 	}
 }
+
+// TestProduct checks that room is made for as many events as a row stands for.
+func TestProduct(t *testing.T) {
+	bars := strings.Repeat("|", 200)
+	for row, want := range map[string]int{
+		"SKX,A.B,0x1":                            1,
+		"SKX,OCR.{A=1|B=2|C=4}.{D=8|E=16},0x1b7": 6,
+		"SKX,OCR.{A=1},0x1b7":                    1, // an error where it is parsed
+		"SKX,{" + bars + "}.{" + bars + "}":      maxProduct,
+	} {
+		if got := product(row); got != want {
+			t.Errorf("product(%.40q) = %d, want %d", row, got, want)
+		}
+	}
+}
+
+func TestFolder(t *testing.T) {
+	var f folder
+	names := []string{"INST_RETIRED.ANY", "branch-misses", "", strings.Repeat("A.", 8<<10), "cpu-cycles"}
+	var got []string
+	for _, name := range names {
+		got = append(got, f.fold(name))
+	}
+	for i, name := range names {
+		if got[i] != fold(name) {
+			t.Errorf("%.40q: got %.40q, want %.40q", name, got[i], fold(name))
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package model
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // PMUs of the events that the kernel defines for every machine.
 const (
@@ -156,6 +159,22 @@ func fold(name string) string {
 		b[i] = folded[name[i]]
 	}
 	return string(b)
+}
+
+// A folder folds many names with few allocations: what it returns are parts of
+// long strings.
+type folder struct{ b strings.Builder }
+
+func (f *folder) fold(name string) string {
+	if f.b.Cap()-f.b.Len() < len(name) {
+		f.b = strings.Builder{}
+		f.b.Grow(max(8<<10, len(name)))
+	}
+	begin := f.b.Len()
+	for i := range len(name) {
+		f.b.WriteByte(folded[name[i]])
+	}
+	return f.b.String()[begin:]
 }
 
 // folded is fold for one byte.

@@ -479,3 +479,28 @@ func TestParameterCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestStrings checks the values of strings, which are parts of the file where
+// they have no escapes, and pointers to many of them.
+func TestStrings(t *testing.T) {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, "[[node]]\nname = \"N%d\"\ntitle = 'it'\nabout = \"\"\"\r\nab\\tc\"\"\"\nformula = \"\"\"\r\na +\n b\"\"\"\n"+
+			"negative = '''\nx\ny'''\nsource = \"\"\ncauses = [\"one\", \"t\\\"wo\", '''three''', \"\"]\n", i)
+	}
+	f, err := decodeModel([]byte(b.String()), "x.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range f.Node {
+		n := &f.Node[i]
+		got := fmt.Sprintf("%q", append([]string{*n.Name, *n.Title, *n.About, *n.Formula, *n.Negative, *n.Source}, n.Causes...))
+		want := fmt.Sprintf("%q", []string{fmt.Sprintf("N%d", i), "it", "ab\tc", "a +\n b", "x\ny", "", "one", "t\"wo", "three", ""})
+		if got != want {
+			t.Fatalf("got  %s\nwant %s", got, want)
+		}
+		if at := n.pos.at("source"); len(n.pos.keys) != 7 || at.line != n.pos.line+11 {
+			t.Fatalf("%s: %d keys, source at %+v, table at %d", *n.Name, len(n.pos.keys), at, n.pos.line)
+		}
+	}
+}

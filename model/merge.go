@@ -149,8 +149,9 @@ func keepTables[T any, P named[T]](base []T, removed map[string]bool) ([]T, map[
 // which is displayed last.
 func mergeNodes(base, over []nodeTable, removed map[string]bool) []nodeTable {
 	kept, at := keepTables(base, removed)
-	added := map[string][]nodeTable{} // by parent
-	var order []string                // of the parents in added
+	added := map[string][]int{} // indexes in over, by parent
+	var order []string          // of the parents in added
+	more := 0
 	for i := range over {
 		n := &over[i]
 		if j, ok := at[n.id()]; ok {
@@ -163,21 +164,27 @@ func mergeNodes(base, over []nodeTable, removed map[string]bool) []nodeTable {
 		if len(added[parent]) == 0 {
 			order = append(order, parent)
 		}
-		added[parent] = append(added[parent], *n)
+		added[parent] = append(added[parent], i)
+		more++
 	}
 	if len(order) == 0 {
 		return kept
 	}
-	out := make([]nodeTable, 0, len(kept)+len(over))
+	out := make([]nodeTable, 0, len(kept)+more)
+	take := func(parent string) {
+		for _, i := range added[parent] {
+			out = append(out, over[i])
+		}
+		delete(added, parent)
+	}
 	for i := range kept {
 		if parent := str(kept[i].Parent); parent != "" && isTrue(kept[i].Rest) {
-			out = append(out, added[parent]...)
-			delete(added, parent)
+			take(parent)
 		}
 		out = append(out, kept[i])
 	}
 	for _, parent := range order {
-		out = append(out, added[parent]...)
+		take(parent)
 	}
 	return out
 }

@@ -1,6 +1,9 @@
 package model
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // The types below are a model file as it is written. Every field is a pointer,
 // a slice or a map, so that what a file does not state can be told from what it
@@ -108,12 +111,20 @@ func decodeModel(data []byte, file string) (*modelFile, error) {
 	f := &modelFile{pos: position{file: file, line: 1}}
 	f.Node = make([]nodeTable, 0, bytes.Count(data, []byte("[[node]]"))) // about as many
 	last := &f.pos
+	var room []keyPlace // for the places of keys, which the tables take pieces of
 	err := decode(data, file, schema{
 		top: f.field,
 		table: func(list string, at position) func(key string) any {
+			if last != &f.pos {
+				room = room[min(len(last.keys), len(room)):]
+				last.keys = slices.Clip(last.keys)
+			}
 			field, pos := f.add(list)
 			if pos != nil {
-				at.keys = make([]keyPlace, 0, 8) // few tables have more
+				if len(room) < 32 { // no table has as many
+					room = make([]keyPlace, 512)
+				}
+				at.keys = room[:0]
 				*pos = at
 				last = pos
 			}

@@ -84,16 +84,18 @@ func (b *builder) order() {
 	for to, from := range order {
 		moved[from] = to
 	}
-	nodes := make([]Node, len(old))
-	for from := range old {
-		n := old[from]
-		for k, c := range n.Children {
-			n.Children[k] = moved[c]
+	for i := range old {
+		for k, c := range old[i].Children {
+			old[i].Children[k] = moved[c]
 		}
-		nodes[moved[from]] = n
-		b.nodes[n.Name] = moved[from]
+		b.nodes[old[i].Name] = moved[i]
 	}
-	b.m.Nodes = nodes
+	for i := range old {
+		for to := moved[i]; to != i; to = moved[i] { // swapped until its own is here
+			old[i], old[to] = old[to], old[i]
+			moved[i], moved[to] = moved[to], to
+		}
+	}
 }
 
 // sections gives every node the section of its root.
