@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -35,6 +36,16 @@ func TestPMUMeasure(t *testing.T) {
 		if cycles := a.Count("cycles"); !(cycles > 0) {
 			t.Errorf("%s: %g cycles", name, cycles)
 		}
+	}
+}
+
+// TestPMUMeasureUnknownModel expects what is wrong with the options to be said, and
+// nothing to be called.
+func TestPMUMeasureUnknownModel(t *testing.T) {
+	called := false
+	_, err := cyclestack.Measure(func() { called = true }, cyclestack.Options{Model: "nosuch"})
+	if err == nil || !strings.Contains(err.Error(), "nosuch") || called {
+		t.Errorf("got %v, called: %v", err, called)
 	}
 }
 
