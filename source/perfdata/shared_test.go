@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -87,26 +88,32 @@ func walk(path string) walked {
 	return w
 }
 
-var sink uint64
+// sink keeps what benchmarks read from being optimised away, touched what tests
+// do: they run in parallel.
+var (
+	sink    uint64
+	touched atomic.Uint64
+)
 
 // touch reads all of a sample.
 func touch(s *perfdata.Sample) {
-	sink += s.IP() + uint64(s.PID()+s.TID()+s.CPU()) + s.Time() + s.Addr() + s.ID() + s.StreamID() + s.Period()
+	sum := s.IP() + uint64(s.PID()+s.TID()+s.CPU()) + s.Time() + s.Addr() + s.ID() + s.StreamID() + s.Period()
 	for c, i := s.Callchain(), 0; i < c.Len(); i++ {
-		sink += c.At(i)
+		sum += c.At(i)
 	}
 	var reading perfdata.Reading
 	if s.Read(&reading) {
-		sink += uint64(len(reading.Values))
+		sum += uint64(len(reading.Values))
 	}
 	for b, i := s.Branches(), 0; i < b.Len(); i++ {
-		sink += b.At(i).From
+		sum += b.At(i).From
 	}
 	_, regs := s.RegsUser()
 	_, intr := s.RegsIntr()
-	sink += uint64(len(s.Raw()) + len(s.StackUser()) + len(s.Aux()) + regs.Len() + intr.Len())
-	sink += s.Weight().Latency + uint64(len(s.DataSrc().String())) + s.Transaction() + s.PhysAddr() + s.Cgroup() +
+	sum += uint64(len(s.Raw()) + len(s.StackUser()) + len(s.Aux()) + regs.Len() + intr.Len())
+	sum += s.Weight().Latency + uint64(len(s.DataSrc().String())) + s.Transaction() + s.PhysAddr() + s.Cgroup() +
 		s.DataPageSize() + s.CodePageSize()
+	touched.Add(sum)
 }
 
 // TestShared compares every file of the corpus with what perf makes of it, and
