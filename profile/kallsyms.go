@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 )
 
@@ -17,11 +16,18 @@ var errHidden = errors.New("the kernel hides the addresses of its symbols: set k
 // maxLine is the longest line of a list of symbols.
 const maxLine = 1 << 16
 
+// usualSymbols and usualNames are how many functions a kernel has, and how many
+// bytes their names: room that is made at once.
+const (
+	usualSymbols = 1 << 16
+	usualNames   = 1 << 22
+)
+
 // readKallsyms reads /proc/kallsyms or a copy of it: lines of an address, the
 // type of the symbol as nm shows it, its name, and a module in brackets. Only
 // code is kept.
 func readKallsyms(r io.Reader) (*nameTable, error) {
-	t := &nameTable{marks: map[string]uint64{}}
+	t := &nameTable{marks: map[string]uint64{}, ranges: make([]namedRange, 0, usualSymbols), names: make([]byte, 0, usualNames)}
 	symbols, zeros, line := 0, 0, 0
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, maxLine)
@@ -29,8 +35,8 @@ func readKallsyms(r io.Reader) (*nameTable, error) {
 		line++
 		addr, rest, ok1 := bytes.Cut(s.Bytes(), []byte(" "))
 		kind, name, ok2 := bytes.Cut(rest, []byte(" "))
-		value, err := strconv.ParseUint(string(addr), 16, 64)
-		if !ok1 || !ok2 || err != nil || len(kind) != 1 {
+		value, ok3 := parseHex(addr)
+		if !ok1 || !ok2 || !ok3 || len(kind) != 1 {
 			return nil, fmt.Errorf("line %d is no symbol", line)
 		}
 		symbols++
@@ -38,12 +44,16 @@ func readKallsyms(r io.Reader) (*nameTable, error) {
 			zeros++
 			continue
 		}
-		if !bytes.ContainsAny(kind, "tTwW") {
+		switch kind[0] {
+		case 't', 'T', 'w', 'W':
+		default:
 			continue
 		}
-		name, _, _ = bytes.Cut(name, []byte("\t"))
-		if mark := string(name); mark == "_text" || mark == "_stext" {
-			t.marks[mark] = value
+		if i := bytes.IndexByte(name, '\t'); i >= 0 {
+			name = name[:i]
+		}
+		if string(name) == "_text" || string(name) == "_stext" {
+			t.marks[string(name)] = value
 		}
 		if !t.add(value, 0, name) {
 			return nil, fmt.Errorf("line %d: there are too many symbols", line)
@@ -58,6 +68,23 @@ func readKallsyms(r io.Reader) (*nameTable, error) {
 	}
 	t.settle()
 	return t, nil
+}
+
+// parseHex reads a number of up to 16 hexadecimal digits.
+func parseHex(text []byte) (value uint64, ok bool) {
+	for _, c := range text {
+		switch {
+		case '0' <= c && c <= '9':
+			value = value<<4 | uint64(c-'0')
+		case 'a' <= c && c <= 'f':
+			value = value<<4 | uint64(c-'a'+10)
+		case 'A' <= c && c <= 'F':
+			value = value<<4 | uint64(c-'A'+10)
+		default:
+			return 0, false
+		}
+	}
+	return value, len(text) > 0 && len(text) <= 16
 }
 
 // rank orders symbols at one address as perf's choose_best_symbol does: not weak,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 )
 
 // perfMapName is where just-in-time compilers write the names of what they made
@@ -38,14 +37,9 @@ func readPerfMap(r io.Reader) (t *nameTable, odd int, err error) {
 func perfMapLine(line []byte) (start, size uint64, name []byte, ok bool) {
 	a, rest, ok1 := bytes.Cut(line, []byte(" "))
 	b, name, ok2 := bytes.Cut(rest, []byte(" "))
-	start, err1 := parseHex(a)
-	size, err2 := parseHex(b)
-	return start, size, name, ok1 && ok2 && err1 == nil && err2 == nil && len(name) > 0 && start+size >= start
-}
-
-// parseHex reads a hexadecimal number, with or without 0x.
-func parseHex(b []byte) (uint64, error) {
-	return strconv.ParseUint(string(bytes.TrimPrefix(b, []byte("0x"))), 16, 64)
+	start, ok3 := parseHex(bytes.TrimPrefix(a, []byte("0x")))
+	size, ok4 := parseHex(bytes.TrimPrefix(b, []byte("0x")))
+	return start, size, name, ok1 && ok2 && ok3 && ok4 && len(name) > 0 && start+size >= start
 }
 
 func openPerfMap(path string) (*nameTable, string, error) {

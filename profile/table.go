@@ -42,7 +42,10 @@ func (t *nameTable) add(start, size uint64, name []byte) bool {
 // equal ones the one added last: code is made anew where old code was.
 func (t *nameTable) settle() {
 	slices.SortFunc(t.ranges, func(a, b namedRange) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.order, b.order))
+		if a.start != b.start {
+			return cmp.Compare(a.start, b.start)
+		}
+		return cmp.Compare(a.order, b.order)
 	})
 	kept := t.ranges[:0]
 	for _, r := range t.ranges {

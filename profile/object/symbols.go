@@ -26,6 +26,7 @@ type entry struct {
 	addr, size uint64
 	name       uint32 // offset in the string table, or an index into extra names
 	flags      entryFlags
+	place      int32 // among the entries, before they are sorted
 }
 
 type entryFlags uint8
@@ -345,7 +346,17 @@ func (o *Object) symbolAddr(r rawSymbol) uint64 {
 // settle sorts the table, keeps one symbol for each address, and extends those
 // without a size.
 func (t *symbolTable) settle(o *Object) {
-	slices.SortStableFunc(t.entries, func(a, b entry) int { return compare(a.addr, b.addr) })
+	// Linkers sort some tables; the others are sorted fast by place, as a stable
+	// sort of these sizes is slow.
+	for i := range t.entries {
+		t.entries[i].place = int32(i)
+	}
+	slices.SortFunc(t.entries, func(a, b entry) int {
+		if a.addr != b.addr {
+			return compare(a.addr, b.addr)
+		}
+		return int(a.place) - int(b.place)
+	})
 	kept := t.entries[:0]
 	for _, e := range t.entries {
 		if n := len(kept); n > 0 && kept[n-1].addr == e.addr {
