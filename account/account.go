@@ -35,8 +35,9 @@ type Account struct {
 	Runs     int // repeats the counts are means of; 1 for a single run
 
 	Nodes      []Value // parallel to the model's nodes
-	Checks     []Check // closure of the tree, then the model's relations
+	Checks     []Check // of the tree, of the model's and the processor's relations, of each count
 	Bottleneck []int   // indexes of nodes, from the top to the deepest flagged one
+	Rivals     []Rival // of the bottleneck's nodes
 	Notes      []string
 
 	table  *counts.Table
@@ -46,6 +47,11 @@ type Account struct {
 	torn   []bool    // slots read twice with different results
 	in     []float64 // the slots as they were evaluated, for explanations
 	values []float64 // node values by node, as thresholds see them
+
+	linked     []bool  // by node
+	repeated   bool    // counts came with variances
+	sampled    bool    // counts are sums of samples
+	difference *[2]int // nodes whose difference is evaluated behind the model's; nil for none
 }
 
 // A Value is one node's figure.
@@ -81,6 +87,7 @@ type Value struct {
 
 	seconds float64 // for which its least covered event was counted; NaN if not known
 	torn    bool    // an event was counted twice all of the time, with different results
+	several bool    // it rests on several events
 	counted bool    // any of its events was counted
 }
 
@@ -92,14 +99,20 @@ func (v *Value) Known() bool { return !math.IsNaN(v.Value) }
 func (v *Value) Reliable() bool { return v.Known() && v.Doubt == DoubtNone }
 
 // Doubt is a reason not to rely on a value. The rule, in this order:
-// a value outside the range that its definition allows is impossible; one with
-// an event that was counted twice all of the time, with results more than 2 %
-// apart, has no one value; one whose 95 % interval is as wide as itself is
-// uncertain; one whose events were not counted together, one of them for less
-// than half of the time and less than 0.4 seconds in all (a hundred turns of the
-// kernel's usual rotation), rests on too little, and where no times are known so
-// does one counted for less than a tenth; and one that rests on all the counts
-// of an identity that fails rests on a contradiction.
+//   - a value outside the range that its definition allows is impossible;
+//   - one with an event that was counted twice all of the time, with results more
+//     than 2 % apart, has no one value;
+//   - one whose 95 % interval is as wide as itself is uncertain, and of samples
+//     rests on too few;
+//   - one whose events were not counted together, one of them for less than half
+//     of the time and less than 0.4 seconds in all (a hundred turns of the
+//     kernel's usual rotation), rests on too little; where no times are known so
+//     does one counted for less than a tenth;
+//   - one of several events that were not counted together, if nothing shows how
+//     they varied and one had less than 4 seconds (a thousand turns), is a ratio
+//     of what happened at different times;
+//   - one that rests on all the counts of an identity that fails rests on a
+//     contradiction.
 type Doubt uint8
 
 // The reasons for doubt.
@@ -111,11 +124,14 @@ const (
 	DoubtCoverage
 	DoubtCore // given by who counted: an account cannot know it
 	DoubtIdentity
+	DoubtSamples
+	DoubtTogether
 )
 
 const (
 	coverageEnough  = 0.5    // of the time
 	secondsEnough   = 0.4    // counted, in all
+	secondsApart    = 4.0    // counted, of events that were not counted together
 	coverageMinimum = 0.1    // where the duration is not known
 	alwaysCounted   = 0.9999 // of the time: perf prints two decimals of a percentage
 )
@@ -134,39 +150,13 @@ func (d Doubt) String() string {
 		return "about a whole core, of which only one logical processor was counted"
 	case DoubtCoverage:
 		return "counted too briefly, and not together"
+	case DoubtSamples:
+		return "rests on too few samples"
+	case DoubtTogether:
+		return "its inputs were not counted together"
 	}
 	return ""
 }
-
-// State is the outcome of a check.
-type State uint8
-
-// The outcomes of a check.
-const (
-	Skipped State = iota // it could not be made; Account.WhySkipped says why
-	Holds
-	Fails
-)
-
-func (s State) String() string { return [...]string{"skipped", "holds", "fails"}[s] }
-
-// A Check is one statement about the counts that holds or does not.
-type Check struct {
-	Name      string
-	Op        string // "=", "<=" or ">=": how Left must stand to Right
-	Left      float64
-	Right     float64
-	Residual  float64 // (Left − Right) relative to the larger of the two in magnitude
-	Tolerance float64
-	State     State
-	Identity  bool   // its failure means that the recording contradicts itself
-	Text      string // what the outcome means; "" if skipped
-	relation  int    // index of the model's relation; -1 for a closure
-}
-
-// Closure reports whether a check is of a level's closure, and not one of the
-// model's relations.
-func (c *Check) Closure() bool { return c.relation < 0 }
 
 // Model returns the model that was evaluated.
 func (a *Account) Model() *model.Model { return a.Binding.Method.Model }
@@ -222,17 +212,11 @@ func (a *Account) Completeness() float64 {
 	return 0
 }
 
-// Contradicted reports whether the recording contradicts itself: an identity
-// fails, or a value of the first two levels lies outside its possible range.
-// Deeper values are often estimates, which may overshoot.
+// Contradicted reports whether the recording contradicts itself: a check fails
+// whose failure means that.
 func (a *Account) Contradicted() bool {
 	for i := range a.Checks {
-		if a.Checks[i].State == Fails && a.Checks[i].Identity {
-			return true
-		}
-	}
-	for i := range a.Nodes {
-		if n := &a.Model().Nodes[i]; a.Nodes[i].Doubt == DoubtRange && n.Section == "" && n.Level <= 2 {
+		if a.Checks[i].Contradicts() {
 			return true
 		}
 	}
@@ -245,6 +229,8 @@ func (a *Account) Clone() *Account {
 	c.Nodes = append([]Value(nil), a.Nodes...)
 	c.Checks = append([]Check(nil), a.Checks...)
 	c.Bottleneck = append([]int(nil), a.Bottleneck...)
+	c.Rivals = append([]Rival(nil), a.Rivals...)
+	c.linked = append([]bool(nil), a.linked...)
 	c.Notes = append([]string(nil), a.Notes...)
 	c.in = append([]float64(nil), a.in...)
 	c.values = append([]float64(nil), a.values...)

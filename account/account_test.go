@@ -365,8 +365,8 @@ func TestEvaluateDoesNotAllocate(t *testing.T) {
 	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("test")},
 		Columns: []counts.Column{{Event: "CYC"}, {Event: "STALL"}, {Event: "MISS"}, {Event: "INST"}, {Event: "HIT"}}}
 	table := counts.NewTable(l)
-	for i := range l.Columns {
-		*table.Cell(0, i) = counts.Cell{Value: 100, Enabled: 1, Running: 1, State: counts.Counted}
+	for i, value := range []float64{1000, 500, 20, 800, 10} {
+		*table.Cell(0, i) = counts.Cell{Value: value, Enabled: 1, Running: 1, State: counts.Counted}
 	}
 	b := method.Bind(l)
 	a := b.Evaluate(table, account.Place{}, nil)

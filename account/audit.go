@@ -3,105 +3,196 @@ package account
 import (
 	"cmp"
 	"math"
-
-	"github.com/cyclestack/cyclestack/metric"
-	"github.com/cyclestack/cyclestack/model"
+	"slices"
 )
 
-// closureTolerance is how far a node's children may miss it, relative to the
-// whole, before the closure is said to fail: 2 %, seed 004's measure of "equal".
-const closureTolerance = 0.02
+// Side is who is behind the outcome of a check.
+type Side uint8
 
-// check makes all checks: closure of the tree, then the model's relations.
+// The two sides.
+const (
+	Measurement Side = iota // the counts are wrong, or were not taken as they should
+	Machine                 // what the program and the processor did
+)
+
+func (s Side) String() string { return [...]string{"measurement", "machine"}[s] }
+
+// State is the outcome of a check.
+type State uint8
+
+// The outcomes of a check.
+const (
+	Skipped State = iota // it could not be made; Account.WhySkipped says why
+	Holds
+	Fails
+)
+
+func (s State) String() string { return [...]string{"skipped", "holds", "fails"}[s] }
+
+// A Check is one statement about the counts that holds or does not.
+type Check struct {
+	Name      string
+	Op        string // "=", "<=" or ">=": how Left must stand to Right
+	Left      float64
+	Right     float64
+	Residual  float64 // (Left − Right) relative to the larger of the two in magnitude
+	Tolerance float64 // of Residual, as the definition of the events allows
+	Slack     string  // why that much; "" where nobody has said
+	// Error is by how much more Residual may be off because the counts were not
+	// taken together, or were sampled: half the width of its 99 % interval. It is
+	// only worked out where the tolerance alone does not decide; 0 otherwise.
+	Error    float64
+	State    State
+	Identity bool     // its failure means that the recording contradicts itself
+	Common   bool     // it is of the processor's counts, whatever the model
+	Side     Side     // who is behind it: for an identity the measurement, else the machine
+	Events   []string // the counts that it is about; not to be changed
+	Text     string   // what the outcome means; "" if skipped
+	Source   string   // where that it must hold comes from
+	// For is how many events one line stands for, of a relation that is one for
+	// each of several: the sides are those of the one that comes closest to not
+	// holding. 0 for others.
+	For int
+
+	rule int // index of the relation; -1 if it is none
+	node bool
+}
+
+// Closure reports whether a check is of the tree: that the parts of a node sum
+// to it and fit into it, and that values are possible.
+func (c *Check) Closure() bool { return c.node }
+
+// Contradicts reports whether the outcome is that the recording contradicts
+// itself.
+func (c *Check) Contradicts() bool { return c.State == Fails && c.Identity }
+
+// check makes all checks: the tree's, then the relations', then what each count
+// must satisfy by itself, and over time.
 func (b *Binding) check(a *Account) {
 	a.Checks = a.Checks[:0]
 	b.closeRoots(a)
 	for i := range b.Method.Model.Nodes {
 		b.closeNode(a, i)
 	}
+	b.checkNodes(a)
 	for i := range b.checks {
-		a.Checks = append(a.Checks, b.relation(a, i))
+		if !b.checks[i].common || a.Scope.Code == nil {
+			b.addRelation(a, b.relation(a, i))
+		}
 	}
+	b.checkCounts(a)
+	b.checkCourse(a)
+	b.checkErrata(a)
 }
 
-// closeRoots checks that the shares of level 1 sum to the whole where no root
-// stands for it. That a root's children overlap says nothing about the roots,
-// which are disjoint parts of one whole: a model that divides the whole a second
-// time does so in a section.
-func (b *Binding) closeRoots(a *Account) {
-	sum, n := 0.0, 0
-	for i := range b.Method.Model.Nodes {
-		node := &b.Method.Model.Nodes[i]
-		if node.Section != "" || node.Parent != "" {
-			continue
-		}
-		if node.Level == 0 || !b.Method.Model.Share(i) {
+// addRelation adds the check of a relation. Of a relation that is one for each
+// of several events, all that hold have one line, and those that were not to be
+// checked none.
+func (b *Binding) addRelation(a *Account, c Check) {
+	r := &b.checks[c.rule]
+	if r.Each == nil {
+		a.Checks = append(a.Checks, c)
+		return
+	}
+	if c.State == Skipped {
+		return
+	}
+	c.For = 1
+	for k := len(a.Checks) - 1; c.State == Holds && k >= 0 && a.Checks[k].rule >= 0 && b.checks[a.Checks[k].rule].Relation.Name == r.Name; k-- {
+		if same := &a.Checks[k]; same.State == Holds {
+			same.For++
+			if math.Abs(c.Residual) < math.Abs(same.Residual) {
+				c.For, *same = same.For, c // the one that comes closest to not holding
+			}
 			return
 		}
-		sum += a.Nodes[i].Value
-		n++
 	}
-	if n < 2 {
-		return
-	}
-	a.Checks = append(a.Checks, closure("level 1 sums to 1", sum, 1, 1))
+	a.Checks = append(a.Checks, c)
 }
 
-// closeNode checks that a node's children sum to it. Where one of them is what
-// the others leave they do so by construction, and where they overlap they need
-// not.
-func (b *Binding) closeNode(a *Account, i int) {
-	nodes := b.Method.Model.Nodes
-	n := &nodes[i]
-	if len(n.Children) < 2 || n.Overlap || b.closed[i] {
-		return
+// Suspects lists the events of the checks that contradict the recording: the one
+// that most of them name first, and of several the one that the fewest other
+// checks speak for.
+func (a *Account) Suspects() []string {
+	against, inFavour := map[string]int{}, map[string]int{}
+	var events []string
+	for i := range a.Checks {
+		c := &a.Checks[i]
+		for _, e := range c.Events {
+			switch {
+			case c.Contradicts():
+				if against[e] == 0 {
+					events = append(events, e)
+				}
+				against[e]++
+			case c.Identity && c.State == Holds:
+				inFavour[e]++
+			}
+		}
 	}
-	sum := 0.0
-	for _, j := range n.Children {
-		sum += a.Nodes[j].Value
-	}
-	whole := math.Abs(a.Nodes[i].Value)
-	if b.Method.Model.Share(i) {
-		whole = 1
-	}
-	a.Checks = append(a.Checks, closure(b.Method.closureNames[i], sum, a.Nodes[i].Value, whole))
+	slices.SortStableFunc(events, func(x, y string) int {
+		return cmp.Or(cmp.Compare(against[y], against[x]), cmp.Compare(inFavour[x], inFavour[y]))
+	})
+	return events
 }
 
-func closure(name string, sum, parent, whole float64) Check {
-	c := Check{Name: name, Op: "=", Left: sum, Right: parent, Tolerance: closureTolerance, Residual: math.NaN(), relation: -1}
-	if math.IsNaN(sum) || math.IsNaN(parent) {
-		return c
-	}
-	if whole > 0 {
-		c.Residual = (sum - parent) / whole
-	} else {
-		c.Residual = sum - parent
-	}
-	c.State = Holds
-	if math.Abs(c.Residual) > c.Tolerance {
-		c.State = Fails
-	}
-	return c
-}
-
-// relation makes one of the model's checks.
+// relation makes one of the checks of relations.
 func (b *Binding) relation(a *Account, i int) Check {
-	r := &b.Method.Model.Relations[i]
-	p := &b.checks[i]
-	c := Check{Name: r.Name, Op: cmp.Or(r.Op, "="), Tolerance: r.Tolerance, Identity: r.Identity, Left: math.NaN(), Right: math.NaN(), Residual: math.NaN(), relation: i}
-	if p.err != "" {
+	r := &b.checks[i]
+	c := Check{Name: r.Name, Op: cmp.Or(r.Op, "="), Tolerance: r.Tolerance, Slack: r.Slack, Identity: r.Identity, Side: side(r.Identity), Source: r.Source,
+		Common: r.common, Events: r.events, Left: math.NaN(), Right: math.NaN(), Residual: math.NaN(), rule: i}
+	if r.err != "" {
 		return c
 	}
-	if p.when != nil {
-		if when := p.when.Eval(a.in); math.IsNaN(when) || when == 0 {
+	if r.when != nil {
+		if when := r.when.Eval(a.in); math.IsNaN(when) || when == 0 {
 			return c
 		}
 	}
-	c.Left, c.Right = p.left.Eval(a.in), p.right.Eval(a.in)
-	if !math.IsNaN(c.Left) && !math.IsNaN(c.Right) {
-		c.decide(r)
+	c.Left, c.Right = r.left.Eval(a.in), r.right.Eval(a.in)
+	if math.IsNaN(c.Left) || math.IsNaN(c.Right) {
+		return c
+	}
+	if !c.decide() && !math.IsNaN(c.Residual) {
+		c.Error = b.relationError(a, r, c.Left, c.Right) / c.scale()
+		c.decide()
+	}
+	c.Text = r.Fails
+	if c.State == Holds {
+		c.Text = r.Holds
 	}
 	return c
+}
+
+func side(identity bool) Side {
+	if identity {
+		return Measurement
+	}
+	return Machine
+}
+
+// scale is what a residual is relative to.
+func (c *Check) scale() float64 { return max(math.Abs(c.Left), math.Abs(c.Right)) }
+
+// decide compares the two sides, and reports whether the check holds.
+func (c *Check) decide() bool {
+	c.Residual = 0
+	if scale := c.scale(); scale > 0 {
+		c.Residual = (c.Left - c.Right) / scale
+	}
+	allowed := c.Tolerance + c.Error
+	ok := math.Abs(c.Residual) <= allowed
+	switch c.Op {
+	case "<=":
+		ok = c.Residual <= allowed
+	case ">=":
+		ok = c.Residual >= -allowed
+	}
+	c.State = Fails
+	if ok {
+		c.State = Holds
+	}
+	return ok
 }
 
 // whySkipped says why a check was skipped.
@@ -109,37 +200,15 @@ func (b *Binding) whySkipped(a *Account, c *Check) string {
 	switch {
 	case c.State != Skipped:
 		return ""
-	case c.relation < 0:
+	case c.rule < 0:
 		return "not all of its nodes are known"
-	case b.checks[c.relation].err != "":
-		return b.checks[c.relation].err
+	case b.checks[c.rule].err != "":
+		return b.checks[c.rule].err
 	}
-	p := &b.checks[c.relation]
-	for _, side := range []*metric.Program{p.when, p.left, p.right} {
-		if side != nil && math.IsNaN(side.Eval(a.in)) {
-			return b.reason(a, side.Why(a.in))
+	for _, side := range b.checks[c.rule].programs() {
+		if p := *side; p != nil && math.IsNaN(p.Eval(a.in)) {
+			return b.reason(a, p.Why(a.in))
 		}
 	}
 	return "it does not apply here"
-}
-
-// decide compares the two sides.
-func (c *Check) decide(r *model.Relation) {
-	if scale := max(math.Abs(c.Left), math.Abs(c.Right)); scale > 0 {
-		c.Residual = (c.Left - c.Right) / scale
-	} else {
-		c.Residual = 0
-	}
-	ok := math.Abs(c.Residual) <= c.Tolerance
-	switch c.Op {
-	case "<=":
-		ok = c.Residual <= c.Tolerance
-	case ">=":
-		ok = c.Residual >= -c.Tolerance
-	}
-	if ok {
-		c.State, c.Text = Holds, r.Holds
-	} else {
-		c.State, c.Text = Fails, r.Fails
-	}
 }

@@ -25,18 +25,26 @@ type Binding struct {
 
 	notes []string
 
-	names   []string  // by column: the event's name in the processor's table, else its spelling
-	used    []bool    // by column
-	scale   []float64 // by column: what its counts are multiplied by to be in the base unit
-	columns [][][]int // by input, by alternative: the columns that carry it
-	slots   []slot    // the inputs, then the readings that coherent formulas ask for
-	closed  []bool    // by node: its children sum to it by construction
-	groups  []int     // by place in the vector: the group a slot was counted in, 0 if not known
-	nodes   []program
-	of      *metric.Program
-	ofDeps  []int
-	limits  []*metric.Program // thresholds, by node; nil for none
-	checks  []boundRelation
+	names     []string         // by column: the event's name in the processor's table, else its spelling
+	ids       []model.Identity // by column
+	core      []bool           // by column: an event of the core's own counters
+	cycles    []bool           // by column: the core's cycles
+	otherCore []bool           // by column: counted on the other core type of a hybrid processor
+	taskClock []bool           // by column: the time that threads ran
+	unclear   []bool           // by column: its spelling says something twice, so what it is may be something else
+	errata    []string         // events that may count wrongly by the vendor's own account, with their numbers
+	alone     bool             // the recording has but one event: several columns of it are places whose names were lost
+	used      []bool           // by column
+	scale     []float64        // by column: what its counts are multiplied by to be in the base unit
+	columns   [][][]int        // by input, by alternative: the columns that carry it
+	slots     []slot           // the inputs, then the readings that coherent formulas ask for
+	closed    []bool           // by node: its children sum to it by construction
+	groups    []int            // by place in the vector: the group a slot was counted in, 0 if not known
+	nodes     []program
+	of        *metric.Program
+	ofDeps    []int
+	limits    []*metric.Program // thresholds, by node; nil for none
+	checks    []boundRule
 }
 
 // A slot is one place in the vector that formulas are evaluated over: an input
@@ -57,12 +65,6 @@ type program struct {
 	// out so that all events can be read from one group.
 	coherent bool
 	of       *metric.Program // the whole, read from the same group; nil for the common one
-}
-
-type boundRelation struct {
-	left, right, when *metric.Program
-	deps              []int // slots that the two sides rest on
-	err               string
 }
 
 // Bind binds the method to a layout.
@@ -159,6 +161,8 @@ func (b *Binding) matchColumns() {
 		ids[i] = c.Events.Resolve(ref)
 	}
 	filter := b.commonFilter(ids)
+	b.ids = ids
+	b.classify(refs)
 	b.used = make([]bool, len(ids))
 	b.names = make([]string, len(ids))
 	b.scale = make([]float64, len(ids))
@@ -167,6 +171,7 @@ func (b *Binding) matchColumns() {
 		b.names[col] = b.Layout.Columns[col].Event
 		b.scale[col] = toBase(b.Layout.Columns[col].Unit)
 		if ev, ok := c.Events.Find(refs[col]); ok {
+			b.noteErrata(ev.Name)
 			b.names[col] = ev.Name + restriction(ids[col].Privilege)
 			known[col] = true
 		}
@@ -180,7 +185,7 @@ func (b *Binding) matchColumns() {
 					continue
 				}
 				b.columns[i][k] = append(b.columns[i][k], col)
-				b.used[col] = true
+				b.used[col] = b.used[col] || i < c.own
 			}
 		}
 	}
@@ -201,6 +206,33 @@ func (b *Binding) matchColumns() {
 		default:
 			b.Unknown = append(b.Unknown, name)
 		}
+	}
+}
+
+// classify finds out what the checks of single counts need to know of columns.
+func (b *Binding) classify(refs []model.EventRef) {
+	n := len(b.ids)
+	flags := make([]bool, 5*n)
+	b.core, b.cycles, b.otherCore, b.taskClock, b.unclear = flags[:n], flags[n:2*n], flags[2*n:3*n], flags[3*n:4*n], flags[4*n:]
+	clock, tasks := b.Method.identify("cycles").Event(), b.Method.identify("task-clock").Event()
+	b.alone = true
+	for col, id := range b.ids {
+		b.otherCore[col] = strings.HasPrefix(refs[col].PMU, "cpu_") && !id.Hardware()
+		b.core[col] = id.Hardware() || b.otherCore[col] || id.PMU == "msr"
+		b.cycles[col] = id.Event() == clock
+		b.taskClock[col] = id.Event() == tasks
+		b.alone = b.alone && id == b.ids[0]
+		for i, term := range refs[col].Terms {
+			b.unclear[col] = b.unclear[col] || slices.ContainsFunc(refs[col].Terms[:i], func(t model.Term) bool { return t.Key == term.Key })
+		}
+	}
+}
+
+// noteErrata notes what the vendor says is wrong with an event.
+func (b *Binding) noteErrata(event string) {
+	numbers, err := b.Method.Events.Errata(event)
+	if text := event + " (" + strings.Join(numbers, ", ") + ")"; err == nil && len(numbers) > 0 && !slices.Contains(b.errata, text) {
+		b.errata = append(b.errata, text)
 	}
 }
 
@@ -521,28 +553,4 @@ func (b *Binding) expand(e *metric.Expr, depth int) (*metric.Expr, error) {
 		return sub
 	})
 	return out, failed
-}
-
-func (b *Binding) compileChecks() {
-	c := b.Method
-	b.checks = make([]boundRelation, len(c.relations))
-	for i := range c.relations {
-		r := &c.relations[i]
-		for _, f := range []struct {
-			e  *metric.Expr
-			to **metric.Program
-		}{{r.left, &b.checks[i].left}, {r.right, &b.checks[i].right}, {r.when, &b.checks[i].when}} {
-			if f.e == nil {
-				continue
-			}
-			prog, err := metric.Compile(b.fold(f.e), b.slotIn)
-			if err != nil {
-				b.checks[i].err = err.Error()
-			}
-			*f.to = prog
-			if f.to != &b.checks[i].when {
-				b.checks[i].deps = union(b.checks[i].deps, b.allDeps(b.fold(f.e)))
-			}
-		}
-	}
 }

@@ -13,6 +13,7 @@ type Count struct {
 	LP       int     // logical processor of the core it was read on; -1 for the scope's own
 	Value    float64 // times are in nanoseconds, whatever the recording's unit
 	Coverage float64
+	Variance float64 // of Value, as the source estimates it; 0 where not known
 	Samples  int64
 	State    counts.State
 	Used     bool // whether the model uses it
@@ -42,7 +43,7 @@ func (a *Account) counts(out []Count, row, lp int) []Count {
 		c := Count{Event: b.names[col], As: b.Layout.Columns[col].Event, LP: lp, Value: math.NaN(),
 			Coverage: cell.Coverage(), Samples: cell.Samples, State: cell.State, Used: b.used[col]}
 		if cell.Ok() {
-			c.Value = cell.Estimate()
+			c.Value, c.Variance = cell.Estimate(), cell.Variance
 		}
 		if c.As == c.Event {
 			c.As = ""
@@ -51,3 +52,7 @@ func (a *Account) counts(out []Count, row, lp int) []Count {
 	}
 	return out
 }
+
+// Name returns the name of a column's event: the processor's where its table
+// knows it, else as the recording spells it.
+func (b *Binding) Name(column int) string { return b.names[column] }

@@ -4,47 +4,89 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"slices"
-
-	"github.com/aclements/go-moremath/stats"
 
 	"github.com/cyclestack/cyclestack/model"
 )
 
-// A Reading is what one run adds to a comparison: the cycles that it took for
+// A Resource is what runs are compared by.
+type Resource uint8
+
+// The resources. Time is the processor's, in nanoseconds.
+const (
+	Cycles Resource = iota
+	Time
+)
+
+func (r Resource) String() string { return [...]string{"cycles", "time"}[r] }
+
+// A Reading is what one run adds to a comparison: what it took of a resource for
 // each unit of work, in all and by node.
 type Reading struct {
 	Total float64
-	Nodes []float64 // NaN for what is not known, or is no part of the cycles
+	Nodes []float64 // NaN for what is not known, or is no part of the resource
 }
 
 // Reading returns the cycles that the account's run took for each of so many
 // units of work. It is an error if its cycles were not counted.
-func (a *Account) Reading(work float64) (Reading, error) {
-	cycles := a.cycles()
+func (a *Account) Reading(work float64) (Reading, error) { return a.ReadingOf(Cycles, work) }
+
+// ReadingOf is the same for any resource.
+func (a *Account) ReadingOf(of Resource, work float64) (Reading, error) {
+	total := a.amount(of)
 	switch {
-	case !(cycles > 0):
+	case !(total > 0) && of == Time:
+		return Reading{}, errors.New("neither its cycles nor its processor time were counted")
+	case !(total > 0):
 		return Reading{}, errors.New("its cycles were not counted")
 	case !(work > 0):
 		return Reading{}, fmt.Errorf("%g units of work", work)
 	}
-	m := a.Model()
-	r := Reading{Total: cycles / work, Nodes: make([]float64, len(a.Nodes))}
+	r := Reading{Total: total / work, Nodes: make([]float64, len(a.Nodes))}
 	for i := range a.Nodes {
-		r.Nodes[i] = math.NaN()
-		switch n := &m.Nodes[i]; {
-		case n.Section != "":
-		case m.Share(i):
-			r.Nodes[i] = a.Nodes[i].Value * cycles / work
-		case n.Unit == cyclesPerInstruction || n.Unit == "" && m.Unit == cyclesPerInstruction:
-			r.Nodes[i] = a.Nodes[i].Value * a.Instructions() / work
-		}
+		r.Nodes[i] = a.Nodes[i].Value * a.whole(of, i) / work
 	}
 	return r, nil
 }
 
+// Per returns the reading for each of so many units of work, of one for the run.
+func (r Reading) Per(work float64) Reading {
+	out := Reading{Total: r.Total / work, Nodes: make([]float64, len(r.Nodes))}
+	for i, v := range r.Nodes {
+		out.Nodes[i] = v / work
+	}
+	return out
+}
+
+// whole is what a node's value has to be multiplied by to be an amount of a
+// resource; NaN if it is none.
+func (a *Account) whole(of Resource, node int) float64 {
+	m := a.Model()
+	n := &m.Nodes[node]
+	switch {
+	case n.Section != "":
+	case of == Time && n.Unit == "" && m.Unit == "processors":
+		return a.Duration * 1e9
+	case of == Time:
+	case m.Share(node):
+		return a.amount(of)
+	case n.Unit == cyclesPerInstruction || n.Unit == "" && m.Unit == cyclesPerInstruction:
+		return a.Instructions()
+	}
+	return math.NaN()
+}
+
 const cyclesPerInstruction = "cycles/instruction"
+
+// amount is what the account's scope took of a resource; NaN if it was not counted.
+func (a *Account) amount(of Resource) float64 {
+	if of == Cycles {
+		return a.cycles()
+	}
+	if v := a.firstCount("task-clock", "cpu-clock"); !math.IsNaN(v) {
+		return v
+	}
+	return a.firstCount("user_time") + a.firstCount("system_time")
+}
 
 // cycles are the core's cycles in the account's scope; NaN if they were not
 // counted.
@@ -61,7 +103,7 @@ func (a *Account) cycles() float64 {
 // Instructions are the instructions retired in the account's scope; NaN if they
 // were not counted.
 func (a *Account) Instructions() float64 {
-	return a.firstCount("instructions", "PM_RUN_INST_CMPL")
+	return a.firstCount("instructions", "PM_RUN_INST_CMPL", "Ir")
 }
 
 // Count returns the count of an event in the account's scope, by any spelling
@@ -114,7 +156,7 @@ type Change struct {
 	Old, New  float64 // means, in cycles for each unit of work, so that changes add up; NaN if not known
 	Delta     float64 // New − Old
 	Low, High float64 // 95 % interval of Delta; NaN if there are too few runs
-	P         float64 // of a two-sided Mann–Whitney test, corrected; NaN if there are too few runs, or it was not tested
+	P         float64 // of a two-sided test, corrected for testing several; NaN if there are too few runs, or it was not tested
 	Effect    float64 // Cliff's delta: the chance that a new run takes more than an old one, less that of the opposite, −1…1
 	Verdict   Verdict
 }
@@ -126,40 +168,69 @@ func (c *Change) Relative() float64 { return c.Delta / c.Old }
 type Difference struct {
 	Model *model.Model
 	Runs  [2]int // old and new
+	Basis Basis
 	Total Change
 	Nodes []Change // by node of the model
 }
 
-const (
-	// runsEnough on each side are needed for a p-value below 5 %: with three, the
-	// smallest that there can be is 10 %.
-	runsEnough = 4
-	alpha      = 0.05
-	// sameWithin is the part of all cycles that a change must be shown to be
-	// smaller than to be called none.
-	sameWithin = 0.01
-	resamples  = 2000
-)
-
 // Compare compares two sets of runs. The total is tested by itself. Nodes are
 // tested level by level, the children of a node only if it has changed or stands
-// for the whole, with Holm's correction among siblings: so the chance that any
-// of a set of siblings is called changed though none is, is at most 5 %.
-func Compare(m *model.Model, old, new []Reading) *Difference {
-	d := &Difference{Model: m, Runs: [2]int{len(old), len(new)}, Nodes: make([]Change, len(m.Nodes))}
-	rng := rand.New(rand.NewPCG(1, 1)) // the same answer each time
-	d.Total = newChange(column(old, -1), column(new, -1), rng)
-	scale := d.Total.Old * sameWithin
-	d.Total.judge(scale)
+// for the whole, with a correction among siblings: so the chance that any of a
+// set of siblings is called changed though none is, is at most 5 %. The test is
+// that of Mann and Whitney with Holm's correction, and for paired runs that of
+// [ComparePlaces].
+func Compare(m *model.Model, old, new []Reading, design Design) *Difference {
+	d := &Difference{Model: m, Runs: [2]int{len(old), len(new)}, Nodes: make([]Change, len(m.Nodes)),
+		Basis: design.basis(len(old), len(new))}
+	c := newComparison(design, d.Basis, column(old, -1), column(new, -1))
+	d.Total = c.total
+	c.test([]*Change{&d.Total}, c.whole[0:1], c.whole[1:2])
+	t := nodeTester{c, d, old, new}
 	var roots []int
 	for i := range m.Nodes {
-		d.Nodes[i] = newChange(column(old, i), column(new, i), rng)
+		d.Nodes[i] = c.change(column(old, i), column(new, i))
 		if m.Nodes[i].Parent == "" && m.Nodes[i].Section == "" {
 			roots = append(roots, i)
 		}
 	}
-	d.test(roots, scale)
+	t.siblings(roots)
 	return d
+}
+
+// A nodeTester tests the nodes of a tree.
+type nodeTester struct {
+	*comparison
+	d        *Difference
+	old, new []Reading
+}
+
+// siblings judges siblings, and below those that have changed their children.
+func (t *nodeTester) siblings(nodes []int) {
+	var list []*Change
+	var old, new [][]float64
+	for _, i := range nodes {
+		if c := &t.d.Nodes[i]; !math.IsNaN(c.Delta) {
+			list = append(list, c)
+			old, new = append(old, column(t.old, i)), append(new, column(t.new, i))
+		}
+	}
+	t.test(list, old, new)
+	for _, i := range nodes {
+		n := &t.d.Model.Nodes[i]
+		if v := t.d.Nodes[i].Verdict; v == More || v == Less || n.Level == 0 {
+			t.siblings(n.Children)
+			continue
+		}
+		t.skip(n.Children)
+	}
+}
+
+// skip judges nodes that are not tested: no change may still be ruled out.
+func (t *nodeTester) skip(nodes []int) {
+	for _, i := range nodes {
+		t.judge(&t.d.Nodes[i])
+		t.skip(t.d.Model.Nodes[i].Children)
+	}
 }
 
 // column is a node's reading in each run, or the total for -1; nil if one does
@@ -184,120 +255,81 @@ func (r *Reading) of(node int) float64 {
 	return r.Nodes[node]
 }
 
-// test judges siblings, and below those that have changed their children.
-func (d *Difference) test(siblings []int, scale float64) {
-	order := slices.DeleteFunc(slices.Clone(siblings), func(i int) bool { return math.IsNaN(d.Nodes[i].P) })
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case d.Nodes[i].P < d.Nodes[j].P:
-			return -1
-		case d.Nodes[i].P > d.Nodes[j].P:
-			return 1
-		}
-		return 0
-	})
-	floor := 0.0
-	for k, i := range order {
-		p := min(1, d.Nodes[i].P*float64(len(order)-k))
-		floor = max(floor, p)
-		d.Nodes[i].P = floor
-	}
-	for _, i := range siblings {
-		c := &d.Nodes[i]
-		c.judge(scale)
-		children := d.Model.Nodes[i].Children
-		if c.Verdict == More || c.Verdict == Less || d.Model.Nodes[i].Level == 0 {
-			d.test(children, scale)
-			continue
-		}
-		d.skip(children, scale)
-	}
+// A comparison is what comparing any figure of two sets of runs needs.
+type comparison struct {
+	design Design
+	basis  Basis
+	whole  [2][]float64 // the total of each run
+	total  Change
+	boot   *bootstrap // nil if there are too few runs
 }
 
-// skip judges nodes that are not tested: no change may still be ruled out.
-func (d *Difference) skip(nodes []int, scale float64) {
-	for _, i := range nodes {
-		d.Nodes[i].P = math.NaN()
-		d.Nodes[i].judge(scale)
-		d.skip(d.Model.Nodes[i].Children, scale)
+func newComparison(design Design, basis Basis, old, new []float64) *comparison {
+	c := &comparison{design: design, basis: basis, whole: [2][]float64{old, new}}
+	if basis == ByRuns || basis == ByPairs {
+		c.boot = newBootstrap(len(old), len(new), design)
 	}
-}
-
-// newChange compares two samples; its verdict is still open.
-func newChange(old, new []float64, rng *rand.Rand) Change {
-	nan := math.NaN()
-	c := Change{Old: nan, New: nan, Delta: nan, Low: nan, High: nan, P: nan, Effect: nan}
-	if len(old) == 0 || len(new) == 0 {
-		return c
-	}
-	c.Old, c.New = mean(old), mean(new)
-	c.Delta = c.New - c.Old
-	c.Effect = cliff(old, new)
-	if min(len(old), len(new)) < runsEnough {
-		return c
-	}
-	if r, err := stats.MannWhitneyUTest(old, new, stats.LocationDiffers); err == nil {
-		c.P = r.P
-	} else if errors.Is(err, stats.ErrSamplesEqual) {
-		c.P = 1
-	}
-	c.Low, c.High = bootstrap(old, new, rng)
+	c.total = c.change(old, new)
 	return c
 }
 
-// judge decides, once the p-value has been corrected. scale is the change that
-// is too small to matter.
-func (c *Change) judge(scale float64) {
+// change compares two samples; its verdict is still open.
+func (c *comparison) change(old, new []float64) Change {
+	nan := math.NaN()
+	x := Change{Old: nan, New: nan, Delta: nan, Low: nan, High: nan, P: nan, Effect: nan}
+	if len(old) == 0 || len(new) == 0 {
+		return x
+	}
+	x.Old, x.New = mean(old), mean(new)
+	x.Delta = x.New - x.Old
+	x.Effect = cliff(old, new)
+	switch c.basis {
+	case ByRuns, ByPairs:
+		x.Low, x.High = c.boot.interval(old, new)
+	case ByExactCounts:
+		x.Low, x.High = x.Delta, x.Delta
+	}
+	return x
+}
+
+// test judges the changes of one family, given their samples.
+func (c *comparison) test(list []*Change, old, new [][]float64) {
+	ps := make([]float64, len(list))
 	switch {
-	case c.P < alpha && c.Delta > 0:
-		c.Verdict = More
-	case c.P < alpha && c.Delta < 0:
-		c.Verdict = Less
-	case c.Low >= -scale && c.High <= scale:
-		c.Verdict = Same
-	}
-}
-
-func mean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
-}
-
-// cliff is Cliff's delta (N. Cliff, Psychological Bulletin 114, 1993).
-func cliff(old, new []float64) float64 {
-	sum := 0
-	for _, x := range old {
-		for _, y := range new {
-			switch {
-			case y > x:
-				sum++
-			case y < x:
-				sum--
+	case len(list) == 0:
+	case c.basis == ByPairs:
+		f := family{old: old, new: new, whole: c.whole, design: c.design}
+		ps = f.test()
+	default:
+		for i := range ps {
+			ps[i] = math.NaN()
+			if c.basis == ByRuns {
+				ps[i] = mannWhitney(old[i], new[i])
 			}
 		}
+		holm(ps)
 	}
-	return float64(sum) / float64(len(old)*len(new))
+	for i, x := range list {
+		x.P = ps[i]
+		c.judge(x)
+	}
 }
 
-// bootstrap is the 95 % percentile interval of the difference of the means
-// (B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap, chapter 13).
-func bootstrap(old, new []float64, rng *rand.Rand) (low, high float64) {
-	deltas := make([]float64, resamples)
-	x, y := make([]float64, len(old)), make([]float64, len(new))
-	for i := range deltas {
-		deltas[i] = mean(draw(y, new, rng)) - mean(draw(x, old, rng))
+// judge decides, once the p-value has been corrected.
+func (c *comparison) judge(x *Change) {
+	least := negligible
+	if c.basis == ByExactCounts {
+		least = negligibleExact
 	}
-	slices.Sort(deltas)
-	return deltas[resamples*25/1000], deltas[resamples*975/1000-1]
-}
-
-// draw fills a sample with values drawn from another, each put back.
-func draw(to, from []float64, rng *rand.Rand) []float64 {
-	for i := range to {
-		to[i] = from[rng.IntN(len(from))]
+	large := math.Abs(x.Delta) > least*c.total.Old
+	changed := large && (x.P < alpha || c.basis == ByExactCounts)
+	same := sameWithin * c.total.Old
+	switch {
+	case changed && x.Low > 0:
+		x.Verdict = More
+	case changed && x.High < 0:
+		x.Verdict = Less
+	case x.Low >= -same && x.Low <= 0 && x.High >= 0 && x.High <= same && c.basis != BySampling: // which knows nothing of other runs
+		x.Verdict = Same
 	}
-	return to
 }

@@ -36,7 +36,7 @@ func TestCompareFindsChange(t *testing.T) {
 	const trials = 200
 	found, wrong := 0, 0
 	for range trials {
-		d := account.Compare(comparable, someRuns(rng, 6, 0), someRuns(rng, 6, 0.05))
+		d := account.Compare(comparable, someRuns(rng, 6, 0), someRuns(rng, 6, 0.05), account.Design{})
 		if d.Total.Verdict == account.More && d.Nodes[1].Verdict == account.More && d.Nodes[2].Verdict == account.More {
 			found++
 		}
@@ -65,7 +65,7 @@ func TestCompareEqual(t *testing.T) {
 	const trials = 400
 	alarms := 0
 	for range trials {
-		d := account.Compare(comparable, someRuns(rng, 6, 0), someRuns(rng, 6, 0))
+		d := account.Compare(comparable, someRuns(rng, 6, 0), someRuns(rng, 6, 0), account.Design{})
 		if d.Total.Verdict == account.More || d.Total.Verdict == account.Less {
 			alarms++
 		}
@@ -78,13 +78,13 @@ func TestCompareEqual(t *testing.T) {
 // TestCompareFewRuns checks that nothing is claimed of what cannot be known.
 func TestCompareFewRuns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	d := account.Compare(comparable, someRuns(rng, 3, 0), someRuns(rng, 9, 1))
+	d := account.Compare(comparable, someRuns(rng, 3, 0), someRuns(rng, 9, 1), account.Design{})
 	if c := d.Total; c.Verdict != account.CannotTell || !math.IsNaN(c.P) || !math.IsNaN(c.Low) || !(c.Delta > 0.9) {
 		t.Errorf("three runs against nine: got %+v, want no verdict", c)
 	}
 	old, new := someRuns(rng, 5, 0), someRuns(rng, 5, 0)
 	old[2].Nodes[0] = math.NaN()
-	if c := account.Compare(comparable, old, new).Nodes[0]; !math.IsNaN(c.Delta) || c.Verdict != account.CannotTell {
+	if c := account.Compare(comparable, old, new, account.Design{}).Nodes[0]; !math.IsNaN(c.Delta) || c.Verdict != account.CannotTell {
 		t.Errorf("a node that one run lacks: got %+v, want nothing", c)
 	}
 }

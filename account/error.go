@@ -2,6 +2,7 @@ package account
 
 import (
 	"math"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
 )
@@ -12,11 +13,16 @@ const confidence = 1.959964
 
 // errorBounds propagates the variances of counts: of repeats, or of samples.
 //
-// How the counts of repeats are correlated is not recorded, so the bound is the
-// one that holds for any correlation: the effects of all inputs' errors add up.
+// How the counts of repeats are correlated is known where the runs were kept
+// apart. perf does not record it, so there the bound is the one that holds for any
+// correlation: the effects of all inputs' errors add up.
 func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
-	if b.sampled(t, place) {
+	if a.sampled = b.sampled(t, place); a.sampled {
 		b.errorsOfSamples(t, place, a)
+		return
+	}
+	if j := t.Joint(place.Self); j != nil && len(place.LP) == 0 {
+		b.errorsOfRuns(t, place, a, j)
 		return
 	}
 	keep := make([]Value, len(a.Nodes))
@@ -41,6 +47,43 @@ func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
 	for i := range a.Nodes {
 		if a.Nodes[i].Known() {
 			a.Nodes[i].Error = confidence * bound[i]
+		}
+	}
+}
+
+// errorsOfRuns propagates how the counts vary together from run to run, by the
+// delta method. That groups took turns is part of how the runs differ: in each
+// they had other turns. The cells of the place are changed while it works.
+func (b *Binding) errorsOfRuns(t *counts.Table, place Place, a *Account, j *counts.Joint) {
+	keep := slices.Clone(a.Nodes)
+	slopes := make([][]float64, len(a.Nodes))
+	for i := range slopes {
+		slopes[i] = make([]float64, len(t.Columns))
+	}
+	cells := t.Row(place.Self)
+	for col := range cells {
+		c := &cells[col]
+		if !b.used[col] || !c.Ok() || !(c.Variance > 0) {
+			continue
+		}
+		was, step := c.Value, math.Sqrt(c.Variance)
+		for _, sign := range []float64{1, -1} {
+			c.Value = was + sign*step
+			b.readSlots(t, place, a)
+			b.compute(a)
+			for i := range a.Nodes {
+				slopes[i][col] += sign * a.Nodes[i].Value / (2 * step)
+			}
+		}
+		c.Value = was
+	}
+	b.readSlots(t, place, a)
+	b.compute(a)
+	copy(a.Nodes, keep)
+	half := studentQuantile(float64(j.Runs - 1))
+	for i := range keep {
+		if a.Nodes[i].Known() {
+			a.Nodes[i].Error = half * math.Sqrt(j.Variance(slopes[i]))
 		}
 	}
 }

@@ -21,20 +21,27 @@ type Place struct {
 // account nothing is allocated, so that intervals can be streamed.
 func (b *Binding) Evaluate(t *counts.Table, place Place, a *Account) *Account {
 	a = b.prepare(t, place, a)
-	repeats := b.readSlots(t, place, a)
+	a.repeated, a.sampled = b.readSlots(t, place, a), false
 	b.compute(a)
 	b.judgeCoverage(a)
+	b.errors(t, place, a)
+	b.check(a)
+	b.flag(a)
+	b.link(a)
+	b.doubt(a)
+	a.Bottleneck = b.path(a, a.Bottleneck[:0])
+	a.Rivals = b.rivals(t, place, a, a.Rivals[:0])
+	return a
+}
+
+// errors finds the errors of the nodes' values, as far as the counts allow.
+func (b *Binding) errors(t *counts.Table, place Place, a *Account) {
 	switch {
-	case repeats:
+	case a.repeated:
 		b.errorBounds(t, place, a)
 	case t.Spreads(place.Self) != nil:
 		b.errorsOfTurns(t, place, a)
 	}
-	b.check(a)
-	b.flag(a)
-	b.doubt(a)
-	a.Bottleneck = b.path(a, a.Bottleneck[:0])
-	return a
 }
 
 func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
@@ -60,6 +67,9 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 	}
 	a.Scope = t.Scopes[place.Self]
 	a.Label, a.Start, a.Duration, a.Interval = t.Label, t.Start, t.Duration, t.Interval
+	if a.Scope.Duration > 0 {
+		a.Start, a.Duration, a.Interval = a.Scope.Start, a.Scope.Duration, true
+	}
 	a.Runs, a.table, a.place = 1, t, place
 	return a
 }
@@ -72,8 +82,8 @@ func (b *Binding) readSlots(t *counts.Table, place Place, a *Account) (repeats b
 		a.in[at], a.cover[at], a.ran[at], a.torn[at] = math.NaN(), math.NaN(), math.NaN(), false
 		cell, ok := b.cell(t, place, b.slots[k])
 		if !ok {
-			if b.isTime(b.slots[k]) && !math.IsNaN(t.Duration) {
-				a.in[at] = t.Duration * 1e9
+			if b.isTime(b.slots[k]) && !math.IsNaN(a.Duration) {
+				a.in[at] = a.Duration * 1e9
 			}
 			continue
 		}
@@ -230,6 +240,9 @@ func (b *Binding) compute(a *Account) {
 		a.values[i] = value
 		a.Nodes[i] = Value{Value: value, Amount: amount, Error: math.NaN()}
 	}
+	if d := a.difference; d != nil {
+		a.Nodes[len(b.nodes)] = Value{Value: a.Nodes[d[0]].Value - a.Nodes[d[1]].Value, Error: math.NaN()}
+	}
 }
 
 func share(amount, of float64) float64 {
@@ -265,7 +278,7 @@ func (b *Binding) judgeCoverage(a *Account) {
 		v := &a.Nodes[i]
 		e := b.evidence(a, b.nodes[i].deps)
 		v.Coverage, v.Together = e.least, e.together && v.Known()
-		v.seconds, v.torn, v.counted = e.seconds, e.torn, e.counted
+		v.seconds, v.torn, v.counted, v.several = e.seconds, e.torn, e.counted, e.events > 1
 		if !e.counted && b.Method.assumes[i] {
 			v.Value, v.Amount, v.Together = math.NaN(), math.NaN(), false
 		}
@@ -279,6 +292,7 @@ type evidence struct {
 	together bool
 	counted  bool // any of them was
 	torn     bool // one was read twice, with different results
+	events   int  // how many of them are known
 }
 
 func (b *Binding) evidence(a *Account, deps []int) evidence {
@@ -288,7 +302,8 @@ func (b *Binding) evidence(a *Account, deps []int) evidence {
 		if math.IsNaN(a.in[at]) {
 			continue
 		}
-		e.counted = true
+		e.counted = e.counted || !b.isTime(b.slotAt(at)) // elapsed time is no event
+		e.events++
 		e.torn = e.torn || a.torn[at]
 		cov := a.cover[at]
 		if math.IsNaN(cov) {
@@ -313,32 +328,6 @@ func (b *Binding) evidence(a *Account, deps []int) evidence {
 	return e
 }
 
-// flag evaluates the thresholds. They speak of values, so the nodes' amounts
-// give way to values while they are evaluated. A node is flagged only if its
-// parent is or has no threshold, or if its own threshold stands by itself.
-func (b *Binding) flag(a *Account) {
-	first := len(b.Method.inputs)
-	nodes := a.in[first : first+len(b.nodes)]
-	for i := range nodes {
-		nodes[i], a.values[i] = a.values[i], nodes[i]
-	}
-	for i := range a.Nodes {
-		n := &b.Method.Model.Nodes[i]
-		met := b.limits[i] != nil && a.Nodes[i].Known()
-		if met {
-			over := b.limits[i].Eval(a.in)
-			met = !math.IsNaN(over) && over != 0
-		}
-		if p, ok := b.Method.nodeIndex[n.Parent]; ok && met && !n.Standalone && b.limits[p] != nil {
-			met = a.Nodes[p].Flagged
-		}
-		a.Nodes[i].Flagged = met
-	}
-	for i := range nodes {
-		nodes[i], a.values[i] = a.values[i], nodes[i]
-	}
-}
-
 // doubt applies the rule of [Doubt].
 func (b *Binding) doubt(a *Account) {
 	for i := range a.Nodes {
@@ -353,13 +342,18 @@ func (b *Binding) doubt(a *Account) {
 			v.Doubt = DoubtTwice
 		case v.Error > 0 && v.Error >= math.Abs(v.Value):
 			v.Doubt = DoubtError
+			if a.sampled {
+				v.Doubt = DoubtSamples
+			}
 		case !v.Together && brief(v.Coverage, a.Duration, v.seconds):
 			v.Doubt = DoubtCoverage
+		case !v.Together && v.several && math.IsNaN(v.Error) && apart(v.Coverage, a.Duration, v.seconds):
+			v.Doubt = DoubtTogether
 		}
 	}
 	for k := range a.Checks {
-		if c := &a.Checks[k]; c.State == Fails && c.Identity {
-			b.distrust(a, b.checks[c.relation].deps)
+		if c := &a.Checks[k]; c.Contradicts() && c.rule >= 0 {
+			b.distrust(a, b.checks[c.rule].deps)
 		}
 	}
 }
@@ -391,14 +385,40 @@ const shareSlack = 0.02
 // outside says whether a value lies outside the range of its node. A share
 // whose model gives no range lies between 0 and 1, unless it may be negative.
 func (b *Binding) outside(i int, value float64) bool {
+	low, high := b.bounds(i)
+	return value < low || value > high
+}
+
+// bounds are the least and the greatest value that a node may have.
+func (b *Binding) bounds(i int) (low, high float64) {
 	n := &b.Method.Model.Nodes[i]
-	if n.Min != nil && value < *n.Min || n.Max != nil && value > *n.Max {
-		return true
+	low, high = math.Inf(-1), math.Inf(1)
+	if b.Method.Model.Share(i) {
+		high = 1 + shareSlack
+		if n.Negative == "" {
+			low = -shareSlack
+		}
 	}
-	if !b.Method.Model.Share(i) {
+	if n.Min != nil {
+		low = *n.Min
+	}
+	if n.Max != nil {
+		high = *n.Max
+	}
+	return low, high
+}
+
+// apart says whether counts that were not taken together had too few turns each
+// to make up for that: of a run of a known duration, or else of the time for
+// which the event was counted.
+func apart(coverage, duration, seconds float64) bool {
+	switch {
+	case math.IsNaN(coverage) || coverage >= alwaysCounted:
 		return false
+	case duration > 0:
+		return coverage*duration < secondsApart
 	}
-	return n.Min == nil && n.Negative == "" && value < -shareSlack || n.Max == nil && value > 1+shareSlack
+	return seconds > 0 && seconds < secondsApart
 }
 
 // brief says whether a coverage is too small to rest a figure on: of a run of
@@ -413,43 +433,6 @@ func brief(coverage, duration, seconds float64) bool {
 		return seconds < secondsEnough
 	}
 	return coverage < coverageMinimum
-}
-
-// path follows the flagged nodes of the main tree down from the top, at each
-// level the largest. A node that is flagged by itself below one that is not is
-// never come to.
-func (b *Binding) path(a *Account, path []int) []int {
-	nodes := b.Method.Model.Nodes
-	at := -1
-	for {
-		next := -1
-		for i := range nodes {
-			if nodes[i].Section != "" || !a.Nodes[i].Flagged || !b.under(i, at) {
-				continue
-			}
-			if next < 0 || a.Nodes[i].Value > a.Nodes[next].Value {
-				next = i
-			}
-		}
-		if next < 0 {
-			return path
-		}
-		path = append(path, next)
-		at = next
-	}
-}
-
-// under says whether a node is a child of another, or of a root that is the
-// whole if that is -1.
-func (b *Binding) under(node, parent int) bool {
-	n := &b.Method.Model.Nodes[node]
-	if parent >= 0 {
-		return n.Parent == b.Method.Model.Nodes[parent].Name
-	}
-	if n.Parent == "" {
-		return n.Level > 0
-	}
-	return n.Level == 1
 }
 
 // why says in words why a node has no value.

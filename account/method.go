@@ -16,6 +16,10 @@ type Options struct {
 	// Params replace the model's parameters. The processor's own and those of
 	// the model come behind. Literals ("#smt_on") are given here too.
 	Params map[string]float64
+
+	// Workload is the kind of program, which says what is expected of nodes;
+	// AnyWorkload if it is not known.
+	Workload model.Workload
 }
 
 // A Method is a model made ready for one processor: formulas parsed,
@@ -26,6 +30,8 @@ type Method struct {
 	CPU    *model.CPU
 	Events *model.EventTable // of the processor
 
+	Workload model.Workload // as in Options
+
 	params     map[string]float64
 	inputs     []input
 	inputIndex map[string]int
@@ -33,9 +39,11 @@ type Method struct {
 	formulas   []*metric.Expr // amounts, by node; nil for a rest
 	thresholds []*metric.Expr // by node; nil for none
 	of         *metric.Expr   // nil: the formulas give the values
-	relations  []relation
-	order      []int  // nodes, each after those it names
-	shares     []bool // by node: whether its value is a share of the whole
+	rules      []rule         // the model's relations, then the processor's
+	own        int            // how many of the inputs are the model's; the others are the processor's relations'
+	ruleIndex  map[string]int // inputs of the processor's relations, by name
+	order      []int          // nodes, each after those it names
+	shares     []bool         // by node: whether its value is a share of the whole
 
 	notes   []string // what was assumed
 	assumes []bool   // by node: its formula asks for what was assumed
@@ -58,8 +66,6 @@ type wanted struct {
 	name string
 	id   model.Identity
 }
-
-type relation struct{ left, right, when *metric.Expr }
 
 // Load makes an embedded model ready for a processor, both by name as
 // [model.Catalogue.CPU] and [model.Catalogue.Model] take them; the model "" is
@@ -86,7 +92,7 @@ func Load(cpuName, modelName string, opt Options) (*Method, error) {
 
 // Compile makes a model ready for a processor.
 func Compile(m *model.Model, cpu *model.CPU, events *model.EventTable, opt Options) (*Method, error) {
-	c := &Method{Model: m, CPU: cpu, Events: events, inputIndex: map[string]int{}, nodeIndex: map[string]int{}}
+	c := &Method{Model: m, CPU: cpu, Events: events, Workload: opt.Workload, inputIndex: map[string]int{}, nodeIndex: map[string]int{}}
 	if err := c.setParams(opt.Params); err != nil {
 		return nil, err
 	}
@@ -100,6 +106,12 @@ func Compile(m *model.Model, cpu *model.CPU, events *model.EventTable, opt Optio
 		c.closureNames[i] = "children of " + m.Nodes[i].Name + " sum to it"
 	}
 	if err := c.prepare(); err != nil {
+		return nil, err
+	}
+	if opt.Workload != model.AnyWorkload && !slices.ContainsFunc(m.Nodes, func(n model.Node) bool { return n.Expected != nil }) {
+		c.notes = append(c.notes, fmt.Sprintf("nobody has published what to expect of %s: --workload %s changes nothing", m.Name, opt.Workload))
+	}
+	if err := c.addRelations(); err != nil {
 		return nil, err
 	}
 	return c, c.sort()
@@ -169,14 +181,13 @@ func (c *Method) prepare() error {
 			c.assumes[i] = slices.Contains(formula.Literals(), smtOn)
 		}
 	}
-	c.relations = make([]relation, len(m.Relations))
 	for i := range m.Relations {
 		r := &m.Relations[i]
 		left, right, when, err := r.Exprs()
 		if err != nil {
 			return fmt.Errorf("%s:%d: relation %q: %w", r.File, r.Line, r.Name, err)
 		}
-		c.relations[i] = relation{c.fold(left), c.fold(right), c.fold(when)}
+		c.rules = append(c.rules, rule{Relation: r, left: c.fold(left), right: c.fold(right), when: c.fold(when)})
 	}
 	return nil
 }
@@ -222,10 +233,23 @@ func (c *Method) addInput(name string) {
 	if _, ok := c.inputIndex[name]; ok {
 		return
 	}
+	c.inputIndex[name] = len(c.inputs)
+	in := c.input(name, c.Model.Inputs)
+	for i := range c.Model.Parameters {
+		if c.Model.Parameters[i].Name == name {
+			in.param, in.any = true, nil
+		}
+	}
+	c.inputs = append(c.inputs, in)
+}
+
+// input makes the input of a name: what one of the definitions says, or else the
+// event of that name.
+func (c *Method) input(name string, defs []model.Input) input {
 	in := input{name: name, lp: -1}
 	events := []string{name}
-	for i := range c.Model.Inputs {
-		def := &c.Model.Inputs[i]
+	for i := range defs {
+		def := &defs[i]
 		if def.Name != name {
 			continue
 		}
@@ -234,19 +258,13 @@ func (c *Method) addInput(name string) {
 			in.lp = *def.LP
 		}
 	}
-	for i := range c.Model.Parameters {
-		if c.Model.Parameters[i].Name == name {
-			in.param, events = true, nil
-		}
-	}
 	for _, ev := range events {
 		in.any = append(in.any, wanted{ev, c.identify(ev)})
 		if e, ok := c.Events.Lookup(ev); ok && in.unit == "" {
 			in.unit = e.Unit
 		}
 	}
-	c.inputIndex[name] = len(c.inputs)
-	c.inputs = append(c.inputs, in)
+	return in
 }
 
 // identify returns the identity of an event's spelling on this processor. A
@@ -324,7 +342,7 @@ func (c *Method) family(i int) (parent int, siblings []int) {
 // choice's name, in the order in which the formulas name them.
 func (c *Method) Inputs() []string {
 	var names []string
-	for i := range c.inputs {
+	for i := range c.inputs[:c.own] {
 		if !c.inputs[i].param {
 			names = append(names, c.inputs[i].any[0].name)
 		}

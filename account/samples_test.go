@@ -58,8 +58,8 @@ func TestErrorOfSamples(t *testing.T) {
 		{10000, 9000, account.DoubtNone},
 		{400, 100, account.DoubtNone},
 		{50, 8, account.DoubtNone},
-		{50, 3, account.DoubtError},
-		{2, 1, account.DoubtError},
+		{50, 3, account.DoubtSamples},
+		{2, 1, account.DoubtSamples},
 	} {
 		s := newSampled(t)
 		for e := range s.events {

@@ -196,7 +196,7 @@ func farApart(samples int, spread float64) string {
 // clock measures the rate of cycles.
 func (b *bench) clock(s *stage) error {
 	t := b.timer.measure(s.budget(time.Second))[0]
-	b.result.Clock = Figure{Name: "clock", Title: "clock of the core", Unit: "Hz", Value: Number(1e9 / t.ns), Error: Number(t.spread * 1e9 / t.ns)}
+	b.result.Clock = clockOf(t)
 	if why := doubt(t); why != "" && b.ctx.Err() == nil {
 		return errors.New(why) // nothing can be told in cycles
 	}

@@ -68,6 +68,13 @@ type Scope struct {
 	CPUs   int    // how many logical processors were summed into it; 0 where not known
 	Cgroup string // the cgroup (perf stat --for-each-cgroup), "" for none
 	Code   *Code  // the place in the code; nil for none
+
+	// Of samples that were told apart by them: process and thread by name and
+	// number ("bash-1234"), the process's number, and the interval of the table
+	// in seconds since the recording's start. Duration is 0 for all of the table.
+	Process, Thread string
+	PID             int
+	Start, Duration float64
 }
 
 // Code is a place in a program: a module, a function, a line or an instruction,
@@ -84,7 +91,7 @@ type Code struct {
 
 // RunScope is the scope of a whole run.
 func RunScope(label string) Scope {
-	return Scope{Kind: Run, Label: label, CPU: Unknown, Core: Unknown, Die: Unknown, Socket: Unknown, Node: Unknown, TID: Unknown}
+	return Scope{Kind: Run, Label: label, CPU: Unknown, Core: Unknown, Die: Unknown, Socket: Unknown, Node: Unknown, TID: Unknown, PID: Unknown}
 }
 
 // A Column is one event as one source counted it. The same event may have
@@ -99,6 +106,10 @@ type Column struct {
 	// known", and is also what events have that were counted all the time:
 	// those are together by their coverage, whatever their groups.
 	Group int
+
+	// Skids says that the event was sampled, and its samples do not name the
+	// instruction that it happened at but one of those that follow.
+	Skids bool
 }
 
 // State says whether a cell holds a count.
@@ -242,6 +253,8 @@ type Table struct {
 
 	cells   []Cell
 	spreads [][]Spread // by scope; nil if the table is no sum of intervals
+	joints  []*Joint   // by scope; nil if the table is no mean of runs that were kept apart
+	courses []Course   // by cell; nil if the table is no sum of intervals
 }
 
 // NewTable returns an empty table of the layout. All cells are absent.
@@ -253,7 +266,7 @@ func NewTable(l *Layout) *Table {
 
 // Reset empties the table and gives it a layout, keeping its memory.
 func (t *Table) Reset(l *Layout) {
-	t.Layout, t.spreads = l, nil
+	t.Layout, t.spreads, t.joints, t.courses = l, nil, nil, nil
 	n := len(l.Columns) * len(l.Scopes)
 	if cap(t.cells) < n {
 		t.cells = make([]Cell, n)

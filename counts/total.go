@@ -36,6 +36,8 @@ type Total struct {
 
 	now    []Cell     // by cell of table: what the interval adds
 	drifts [][]*drift // by scope of table
+
+	courses []Course // by cell of table
 }
 
 // NewTotal returns an empty total that keeps apart the kinds of by.
@@ -79,7 +81,7 @@ func (s *Total) Reset() {
 		return
 	}
 	s.spare, s.table = s.table, nil
-	s.now, s.drifts = nil, nil
+	s.now, s.drifts, s.courses = nil, nil, nil
 	clear(s.had)
 }
 
@@ -126,7 +128,7 @@ func (s *Total) Add(t *Table) error {
 func (s *Total) follow() {
 	s.table.spreads = nil
 	if n := len(s.table.cells); len(s.now) != n {
-		s.now = make([]Cell, n)
+		s.now, s.courses = make([]Cell, n), make([]Course, n)
 		s.drifts = make([][]*drift, len(s.table.Scopes))
 		for i := range s.drifts {
 			s.drifts[i] = driftsOf(s.table.Layout)
@@ -138,6 +140,10 @@ func (s *Total) follow() {
 // step ends an interval.
 func (s *Total) step() {
 	n := len(s.table.Columns)
+	for i := range s.now {
+		s.courses[i].add(&s.now[i])
+	}
+	s.table.courses = s.courses
 	for i, drifts := range s.drifts {
 		for _, d := range drifts {
 			d.step(s.now[i*n : (i+1)*n])
@@ -165,11 +171,27 @@ func (s *Total) begin(t *Table) {
 	s.table.Layout, s.table.cells = layout, cells
 	s.table.Notes = append(notes, t.Notes...)
 	s.table.Interval = t.Interval && s.by.Has(Interval)
+	s.table.joints, s.table.courses = nil, nil
+	if !t.Interval && inOrder(s.column, len(layout.Columns)) && inOrder(s.scope, len(layout.Scopes)) {
+		s.table.joints, s.table.courses = t.joints, t.courses
+	}
 	s.open, s.end = t.Interval, t.Start+t.Duration
+}
+
+// inOrder reports whether indexes are those of all n things in their order, so
+// that nothing is summed with something else.
+func inOrder(at []int, n int) bool {
+	for i, x := range at {
+		if i != x {
+			return false
+		}
+	}
+	return len(at) == n
 }
 
 // extend adds a later interval's time and notes.
 func (s *Total) extend(t *Table) {
+	s.table.joints, s.table.courses = nil, nil
 	s.end = t.Start + t.Duration
 	if !math.IsNaN(t.Duration) {
 		s.table.Duration += t.Duration

@@ -1,5 +1,7 @@
-// Package latency turns counts of loads slower than a threshold into a
-// distribution of load latencies, its drops, and bounds on the mean.
+// Package latency says how long loads took: from samples of loads with their latencies
+// the distribution, its mean and quantiles with their errors ([Histogram], [Groups]);
+// from counts of loads slower than a threshold the distribution, its drops, and bounds
+// on the mean ([New]).
 //
 // The counts are those of MEM_TRANS_RETIRED.LOAD_LATENCY_GT_n: of a sample of
 // the loads, which the processor draws, those that took more than n cycles. The

@@ -40,6 +40,7 @@ type loaded struct {
 //
 //	cpus.toml            the processors
 //	texts.toml           titles and explanations that models share
+//	judgement.toml       what is expected of nodes, and which of them belong together
 //	models/…/*.toml      the models; what another extends is named by its path without .toml
 //	events/*.csv         the event tables; those of a layout's name (intel.csv) hold its processors only
 type library struct {
@@ -47,6 +48,8 @@ type library struct {
 	cpus    []CPU
 	sources []source // of models, in the order of their paths
 	texts   func() (texts, error)
+
+	judgement func() (*judgement, error)
 
 	mu         sync.Mutex
 	tables     map[string]func() (*EventTable, error) // by name of the processor
@@ -84,7 +87,7 @@ func Embedded() (*Catalogue, error) {
 }
 
 // Load returns the catalogue of the files in fsys, which is laid out as the
-// folder data of this package: cpus.toml, texts.toml, models and events, of
+// folder data of this package: cpus.toml, texts.toml, judgement.toml, models and events, of
 // which only the first must be there.
 func Load(fsys fs.FS) (*Catalogue, error) {
 	lib, err := openLibrary(fsys)
@@ -100,6 +103,7 @@ func Load(fsys fs.FS) (*Catalogue, error) {
 func openLibrary(fsys fs.FS) (*library, error) {
 	lib := &library{fsys: fsys, tables: map[string]func() (*EventTable, error){}, tableTexts: map[string]func() (string, error){}}
 	lib.texts = sync.OnceValues(func() (texts, error) { return readTexts(fsys, "texts.toml") })
+	lib.judgement = sync.OnceValues(func() (*judgement, error) { return readJudgement(fsys, judgementFile) })
 	var err error
 	if lib.cpus, err = readCPUs(fsys, "cpus.toml"); err != nil {
 		return nil, err
@@ -573,6 +577,11 @@ func (lib *library) read(s *source, p *CPU) (*Model, error) {
 		return nil, err
 	}
 	shared.apply(m)
+	judged, err := lib.judgement()
+	if err != nil {
+		return nil, err
+	}
+	judged.apply(m)
 	if err := lib.bind(m, p); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // field returns where the value of a key of cpus.toml goes.
@@ -42,6 +44,8 @@ func (p *CPU) field(key string) any {
 		return &p.Events
 	case "model":
 		return &p.Model
+	case "caches":
+		return &p.Caches
 	case "params":
 		return &p.Params
 	}
@@ -118,6 +122,9 @@ func (p *CPU) check(owners map[string]*CPU) (problems []string) {
 	if p.Threads < 1 || p.Threads > 64 {
 		fault("threads = %d: at least one", p.Threads)
 	}
+	if p.Caches != "" && !cachesPattern.MatchString(p.Caches) {
+		fault("caches: %q is not SIZE,WAYS,LINE/…, such as 32K,8,64/32K,8,64/1M,16,64/8M,16,64", clip(p.Caches))
+	}
 	for name, v := range p.Params {
 		if !isFormulaName(name) || math.IsNaN(v) || math.IsInf(v, 0) {
 			fault("params: %q = %v", clip(name), v)
@@ -125,6 +132,9 @@ func (p *CPU) check(owners map[string]*CPU) (problems []string) {
 	}
 	return problems
 }
+
+// cachesPattern is what CPU.Caches looks like.
+var cachesPattern = regexp.MustCompile(`^\d+[KM]?,\d+,\d+(/\d+[KM]?,\d+,\d+){2,3}$`)
 
 // base returns the name of a processor without its core type.
 func (p *CPU) base() string {
@@ -410,7 +420,7 @@ func (lib *library) near(s string) []string {
 	for i := range lib.cpus {
 		p := &lib.cpus[i]
 		for _, name := range append([]string{p.base()}, p.Aliases...) {
-			d := distance(s, name)
+			d := spelling.Distance(s, name)
 			if old, ok := best[p.base()]; d <= 1+len(name)/4 && (!ok || d < old) {
 				best[p.base()] = d
 			}
@@ -420,29 +430,4 @@ func (lib *library) near(s string) []string {
 		return cmp.Or(cmp.Compare(best[x], best[y]), strings.Compare(x, y))
 	})
 	return names[:min(len(names), 3)]
-}
-
-// distance is the least number of letters to insert, delete or replace to make
-// t of s (Levenshtein). What is far too long to be a name is far from all.
-func distance(s, t string) int {
-	if len(s) > maxName {
-		return len(s)
-	}
-	row := make([]int, len(t)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(s) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(t) {
-			cost := diagonal
-			if s[i] != t[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(t)]
 }

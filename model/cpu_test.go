@@ -237,17 +237,6 @@ func TestCPUFileErrors(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	for _, tt := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "abc", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"skylakx", "skylakex", 1}, {"ab", "ba", 2}} {
-		if got := distance(tt.a, tt.b); got != tt.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", tt.a, tt.b, got, tt.want)
-		}
-	}
-}
-
 // A mapRow is a line of a map file: which folder of events an identification
 // leads to, and for which core type.
 type mapRow struct{ pattern, folder, coreType string }

@@ -15,7 +15,7 @@ import (
 // The event tables are two thirds of the catalogue's bytes and are read one at
 // a time, so the program carries them compressed.
 
-//go:embed data/cpus.toml data/texts.toml data/models data/events.zip
+//go:embed data/cpus.toml data/texts.toml data/judgement.toml data/models data/relations data/events.zip
 var embedded embed.FS
 
 // tablesDir is the folder of the event tables in a library.

@@ -20,6 +20,9 @@ type EventTable struct {
 	exact  map[string]int32  // by name or alias in lower case, where folded it is another event's
 	codes  map[codeKey]int32 // the first event of each code
 	pseudo bool              // Intel's pseudo codes of the fixed counters are known to it
+
+	relations func() (*Relations, error)          // reads them, once; nil if there are none
+	errata    func() (map[string][]string, error) // by event, likewise
 }
 
 type codeKey struct {
@@ -263,6 +266,7 @@ func (lib *library) tableText(name string) (string, error) {
 // have some.
 func (lib *library) readEvents(p *CPU) (*EventTable, error) {
 	t := &EventTable{cpu: p}
+	t.relations, t.errata = lib.relationsFor(t), lib.errataFor(t)
 	if p.Events == "" {
 		return t, nil
 	}

@@ -50,7 +50,8 @@ type Model struct {
 	Nodes      []Node
 	Relations  []Relation
 	EventSets  []EventSet
-	File       string // the file it was read from, for messages
+	Issues     []Issue // what several nodes show from different sides
+	File       string  // the file it was read from, for messages
 
 	of   *metric.Expr // Of, parsed
 	head position
@@ -113,6 +114,8 @@ type Node struct {
 	File   string
 	Line   int
 
+	Expected *Expectation // of a well-tuned program; nil where nobody has said
+
 	Level    int    // of the tree: 0 for a root that is the whole, 1 for its parts, …; computed
 	Path     string // names from the root, joined by dots; computed
 	Children []int  // indexes into Model.Nodes; computed
@@ -132,9 +135,12 @@ type Relation struct {
 	Tolerance float64 // relative, 0.02 for 2 %
 	Identity  bool    // true: if it does not hold, the recording contradicts itself; false: a finding about the program
 	When      string  // formula; the relation is not checked where it is 0
+	Slack     string  // why the tolerance is what it is
 	Holds     string  // what it means if it holds
 	Fails     string  // what it means if it does not
 	Source    string
+	CPUs      []string // names of the processors it is for, as path.Match patterns; empty: all that have its events
+	Each      []string // events: it is a relation for each of them, which its formulas call EACH
 	File      string
 	Line      int
 
@@ -172,6 +178,12 @@ type CPU struct {
 	Layout   string   // format of the event code: "intel", "amd", "arm", "power", "riscv"
 	Events   string   // key of its rows in the event tables; "" where it has none of its own
 	Model    string   // name of its default model; "" is the first there is
+
+	// Caches are those of the processor with the largest third level of its kind:
+	// SIZE,WAYS,LINE of the first level for instructions, that for data, the second and
+	// the third, with slashes between: "32K,8,64/48K,12,64/2M,16,64/105M,15,64". "" where
+	// they are not known.
+	Caches string
 
 	// Params are facts of the processor that are the values of the models'
 	// parameters of the same name where these give none themselves.

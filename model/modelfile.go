@@ -87,6 +87,9 @@ type relationTable struct {
 	When      *string
 	Holds     *string
 	Fails     *string
+	Slack     *string
+	CPUs      []string
+	Each      []string
 	Source    *string
 
 	pos position
@@ -296,6 +299,12 @@ func (t *relationTable) field(key string) any {
 		return &t.Holds
 	case "fails":
 		return &t.Fails
+	case "slack":
+		return &t.Slack
+	case "cpus":
+		return &t.CPUs
+	case "each":
+		return &t.Each
 	case "source":
 		return &t.Source
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,30 +54,48 @@ func (p *Plan) Record(runs bool) []Command {
 	return []Command{command(append(args, "-o", p.File(0, "data")), events)}
 }
 
+// A Sampled is an event of a group as it is opened for taking samples.
+type Sampled struct {
+	Event
+	Takes  bool   // it takes samples, which have the counts of those that do not
+	Period uint64 // after how many to take one, as its maker or the source of its set says; 0 if none does
+}
+
+// Sampled returns the events of a group in the order in which they are to be
+// opened for taking samples. All events of a set take some. Of other groups one
+// does, cycles if it is there or there is room for it; with each alone, should the
+// counts of a group not be had with a sample, a group can be sampled by their
+// periods, too.
+func (p *Plan) Sampled(g *Group) []Sampled {
+	if p.Options.Set != "" {
+		list := make([]Sampled, len(g.Events))
+		for i, e := range g.Events {
+			list[i] = Sampled{e, true, cmp.Or(p.periods[e.ID], e.period)}
+		}
+		return list
+	}
+	events, by := p.sampling(g)
+	list := make([]Sampled, len(events))
+	for i, e := range events {
+		list[i] = Sampled{e, i == by, e.period}
+	}
+	return list
+}
+
 // recorded returns a group as perf record's -e takes it.
 func (p *Plan) recorded(g *Group) string {
 	var names []string
-	if p.Options.Set != "" {
-		for i := range g.Events {
-			e := &g.Events[i]
-			period := p.periods[e.ID]
-			if period == 0 {
-				period = e.period
-			}
-			names = append(names, e.sampled(period))
-		}
-		return braced(names)
-	}
-	events, by := p.sampling(g)
-	for i := range events {
-		if i == by {
-			names = append(names, events[i].sampled(events[i].period))
+	reads := false
+	for _, e := range p.Sampled(g) {
+		if e.Takes {
+			names = append(names, e.sampled(e.Period))
 		} else {
-			names = append(names, events[i].PerfName())
+			names = append(names, e.PerfName())
+			reads = true
 		}
 	}
 	group := braced(names)
-	if len(names) > 1 {
+	if reads {
 		group += ":S"
 	}
 	return group

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -30,14 +31,20 @@ func (t *auditWriter) Account(a *account.Account) error {
 	}
 	t.n++
 	t.heading(a)
-	t.checks(a, true, account.Fails, "FAILS")
-	t.checks(a, false, account.Holds, "holds")
-	t.checks(a, false, account.Fails, "does not")
+	t.checks(a, "FAILS", hot, (*account.Check).Contradicts)
+	t.checks(a, "holds", plain, func(c *account.Check) bool { return c.State == account.Holds && !c.Identity })
+	t.checks(a, "does not", plain, func(c *account.Check) bool {
+		return c.State == account.Fails && !c.Identity && c.Side == account.Machine
+	})
+	t.checks(a, "suspect", plain, func(c *account.Check) bool {
+		return c.State == account.Fails && !c.Identity && c.Side == account.Measurement
+	})
 	t.sound(a)
 	t.skipped(a)
 	for _, d := range doubts(a, t.shown) {
 		t.paragraph("values", d, auditHang, plain)
 	}
+	t.verdict(a)
 	for _, n := range a.Notes {
 		t.paragraph("note", n, auditHang, plain)
 	}
@@ -48,49 +55,119 @@ func (t *auditWriter) Account(a *account.Account) error {
 // auditHang is the indentation of the checks.
 const auditHang = 12
 
+// soundMost is how many checks that hold because they must are named.
+const soundMost = 12
+
 // sound names what holds because it must.
 func (t *auditWriter) sound(a *account.Account) {
 	var names []string
 	for i := range a.Checks {
 		if c := &a.Checks[i]; c.State == account.Holds && c.Identity {
-			names = append(names, c.Name)
+			names = append(names, c.Name+forText(c))
 		}
+	}
+	if n := len(names); n > soundMost {
+		names = append(names[:soundMost], fmt.Sprintf("and %d more (--format json names them)", n-soundMost))
 	}
 	if len(names) > 0 {
 		t.paragraph("sound", strings.Join(names, "; "), auditHang, plain)
 	}
 }
 
-// checks prints those of one outcome, of identities or of findings.
-func (t *auditWriter) checks(a *account.Account, identity bool, state account.State, word string) {
+// forText says how many events a line stands for, if they are several.
+func forText(c *account.Check) string {
+	if c.For > 1 {
+		return fmt.Sprintf(" (%d of them)", c.For)
+	}
+	return ""
+}
+
+// checks prints those that a word stands for.
+func (t *auditWriter) checks(a *account.Account, word string, st style, wanted func(*account.Check) bool) {
+	var list []*account.Check
 	for i := range a.Checks {
-		c := &a.Checks[i]
-		if c.State != state || c.Identity != identity {
-			continue
+		if c := &a.Checks[i]; wanted(c) {
+			list = append(list, c)
 		}
-		st := plain
-		if state == account.Fails && identity {
-			st = hot
+	}
+	if len(list) > 0 && list[0].State == account.Fails { // what is about the fewest events says the most
+		slices.SortStableFunc(list, func(x, y *account.Check) int { return len(x.Events) - len(y.Events) })
+	}
+	for _, c := range list {
+		t.paragraph(word, strings.TrimSuffix(c.Name+": "+sides(c)+room(c), ": "), auditHang, st)
+		if c.State == account.Fails && len(c.Events) > 0 {
+			t.paragraph("", "of "+listed(c.Events), auditHang, plain)
 		}
-		t.paragraph(word, c.Name+": "+sides(c), auditHang, st)
 		if c.Text != "" {
 			t.paragraph("", c.Text, auditHang, faint)
 		}
 	}
 }
 
+// verdict says who is behind what does not hold.
+func (t *auditWriter) verdict(a *account.Account) {
+	contradictions, must := 0, 0
+	for i := range a.Checks {
+		c := &a.Checks[i]
+		if !c.Identity || c.State == account.Skipped {
+			continue
+		}
+		must += max(c.For, 1)
+		if c.Contradicts() {
+			contradictions++
+		}
+	}
+	switch {
+	case contradictions > 0:
+		t.paragraph("verdict", fmt.Sprintf("the measurement is at fault, and not the machine: %d of the %d checks that hold in every correct recording %s. "+
+			"Most of that speaks against %s. What rests on these counts says nothing about the program.", contradictions, must, verb(contradictions), listed(a.Suspects())), auditHang, hot)
+	case must == 0:
+		t.paragraph("verdict", "nothing here must hold in every recording, so nothing can be said against it or for it", auditHang, plain)
+	}
+}
+
+// verb is what one, or several, do that do not hold.
+func verb(n int) string {
+	if n == 1 {
+		return "fails"
+	}
+	return "fail"
+}
+
+// listed names a few events.
+func listed(events []string) string {
+	const most = 4
+	if n := len(events); n > most {
+		return strings.Join(events[:most], ", ") + fmt.Sprintf(" and %d more", n-most)
+	}
+	return strings.Join(events, ", ")
+}
+
 // sides writes the two sides of a check and how they stand to each other.
 func sides(c *account.Check) string {
+	if math.IsNaN(c.Left) {
+		return "" // it compares no two counts
+	}
 	signs := map[string][2]string{"=": {"≈", "≠"}, "<=": {"≤", ">"}, ">=": {"≥", "<"}}[c.Op]
 	sign := signs[0]
 	if c.State == account.Fails {
 		sign = signs[1]
 	}
 	s := trim(c.Left) + " " + sign + " " + trim(c.Right)
-	if c.Op == "=" || c.State == account.Fails {
+	switch {
+	case c.Op != "=" && (c.State != account.Fails || c.Tolerance+c.Error == 0) || math.IsNaN(c.Residual):
+	default:
 		s += fmt.Sprintf(" (%s apart, %s allowed)", percent(math.Abs(c.Residual)), percent(c.Tolerance))
 	}
 	return s
+}
+
+// room says what was allowed beside the tolerance.
+func room(c *account.Check) string {
+	if c.Error == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s more are allowed as they were not counted together all of the time", percent(c.Error))
 }
 
 // skipped prints the checks that could not be made, those with one reason
@@ -100,7 +177,7 @@ func (t *auditWriter) skipped(a *account.Account) {
 	var order []string
 	for i := range a.Checks {
 		c := &a.Checks[i]
-		if c.State != account.Skipped {
+		if c.State != account.Skipped || c.Common {
 			continue
 		}
 		why := a.WhySkipped(i)

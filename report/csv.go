@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,7 +13,8 @@ import (
 )
 
 // csvHeader names the columns of the csv format: one row for each node of each
-// account. Fields that are not known are empty.
+// account. Fields that are not known are empty. Accounts of parts, as of Header.Profile,
+// have further columns: see partHeader.
 var csvHeader = []string{"scope", "label", "start_s", "duration_s", "node", "level", "value", "unit", "error",
 	"coverage", "together", "reliable", "flagged", "why"}
 
@@ -25,6 +28,7 @@ type csvWriter struct {
 	units []string // by node
 	buf   []byte
 	scope []byte
+	parts *Profile // nil if accounts are not of parts
 }
 
 func newCSV(w io.Writer, o Options) *csvWriter { return &csvWriter{w: w, o: o} }
@@ -37,8 +41,49 @@ func (c *csvWriter) Begin(h Header) error {
 		c.nodes = append(c.nodes, field(n.Path)+","+strconv.Itoa(n.Level)+",")
 		c.units = append(c.units, field(unit(m, i)))
 	}
-	_, err := io.WriteString(c.w, strings.Join(csvHeader, ",")+"\n")
+	header := csvHeader
+	if c.parts = h.Profile; c.parts != nil {
+		header = c.parts.header()
+	}
+	_, err := io.WriteString(c.w, strings.Join(header, ",")+"\n")
 	return err
+}
+
+// header is csvHeader with the columns of parts: behind the label what the part is of
+// each kind and the module that it is in, its share of the whole with its error, the samples of that
+// and whether it is a hotspot; and before the reason which events skid.
+func (p *Profile) header() []string {
+	var more []string
+	for _, k := range p.labels() {
+		more = append(more, k.String())
+	}
+	if p.code() > counts.Module {
+		more = append(more, counts.Module.String())
+	}
+	at := slices.Index(csvHeader, "label") + 1
+	list := slices.Insert(slices.Clone(csvHeader), at, append(more, "share", "share_error", "samples", "hotspot")...)
+	return slices.Insert(list, len(list)-1, "skids")
+}
+
+// part appends what header names behind the label.
+func (p *Profile) part(b []byte, a *account.Account) []byte {
+	kinds := p.labels()
+	whole := a.Scope.Kind == counts.Run
+	labels, module := p.label(&a.Scope)
+	for i := range kinds {
+		if !whole && i < len(labels) {
+			b = append(b, field(labels[i])...)
+		}
+		b = append(b, ',')
+	}
+	if p.code() > counts.Module {
+		b = append(append(b, field(module)...), ',')
+	}
+	s := p.share(a)
+	b = append(appendDecimal(b, s.value), ',')
+	b = append(appendDecimal(b, s.err), ',')
+	b = append(strconv.AppendInt(b, s.samples, 10), ',')
+	return append(strconv.AppendBool(b, p.hot(a, &s)), ',')
 }
 
 // field puts a text into CSV's form (RFC 4180).
@@ -56,10 +101,18 @@ func (c *csvWriter) Account(a *account.Account) error {
 		c.scope = append(c.scope, field(label)...)
 	}
 	c.scope = append(c.scope, ',')
+	if c.parts != nil {
+		c.scope = c.parts.part(c.scope, a)
+	}
 	c.scope = append(appendDecimal(c.scope, a.Start), ',')
 	c.scope = append(appendDecimal(c.scope, a.Duration), ',')
 
 	b := c.buf[:0]
+	if c.parts != nil && c.parts.Flat != "" {
+		c.buf = c.events(b, a)
+		_, err := c.w.Write(c.buf)
+		return err
+	}
 	for i := range a.Nodes {
 		if c.shown[i] {
 			b = c.row(b, a, i)
@@ -68,6 +121,41 @@ func (c *csvWriter) Account(a *account.Account) error {
 	c.buf = b
 	_, err := c.w.Write(b)
 	return err
+}
+
+// events appends rows of the events' counts, which stand for the nodes where nothing is
+// known of these.
+func (c *csvWriter) events(b []byte, a *account.Account) []byte {
+	for _, n := range a.Counts() {
+		spelled := cmp.Or(n.As, n.Event)
+		err := math.NaN()
+		if n.Variance > 0 {
+			err = confidence * math.Sqrt(n.Variance)
+		}
+		b = append(b, c.scope...)
+		b = append(append(b, field(spelled)...), ",,"...)
+		b = append(appendDecimal(b, n.Value), ',')
+		b = append(append(b, field(countUnit(a, spelled))...), ',')
+		b = append(appendDecimal(b, err), ',')
+		b = append(appendDecimal(b, math.Round(n.Coverage*1e6)/1e6), ",,"...)
+		b = append(strconv.AppendBool(b, !(err >= n.Value)), ",,,"...)
+		b = append(append(b, field(c.parts.Flat)...), '\n')
+	}
+	return b
+}
+
+// countUnit is the unit of an event's counts, as [account.Count] has them.
+func countUnit(a *account.Account, event string) string {
+	for _, col := range a.Binding.Layout.Columns {
+		switch {
+		case col.Event != event:
+		case col.Unit == "msec":
+			return "ns"
+		case col.Unit != "":
+			return col.Unit
+		}
+	}
+	return "events"
 }
 
 func (c *csvWriter) row(b []byte, a *account.Account, i int) []byte {
@@ -81,6 +169,9 @@ func (c *csvWriter) row(b []byte, a *account.Account, i int) []byte {
 	b = append(strconv.AppendBool(b, v.Together), ',')
 	b = append(strconv.AppendBool(b, v.Reliable()), ',')
 	b = append(strconv.AppendBool(b, v.Flagged), ',')
+	if c.parts != nil {
+		b = append(append(b, field(strings.Join(c.parts.skids(a, i), " "))...), ',')
+	}
 	switch {
 	case !v.Known():
 		b = append(b, field(a.Why(i))...)
@@ -107,7 +198,7 @@ func decimal(f float64) string { return string(appendDecimal(nil, f)) }
 // scopeLabel is what the account is about: the CPU, the thread, else what was
 // measured.
 func scopeLabel(a *account.Account) string {
-	if a.Scope.Kind != counts.Run && a.Scope.Kind != counts.Interval && a.Scope.Label != "" {
+	if a.Scope.Kind != counts.Run && a.Scope.Label != "" {
 		return a.Scope.Label
 	}
 	return a.Label

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // DiffSchema is the JSON Schema of the document that the json format of a
@@ -25,28 +26,75 @@ var DiffFormats = []string{"tree", "markdown", "json"}
 // A DiffHeader says what was compared.
 type DiffHeader struct {
 	Header
-	Old, New string // the names of the two sides
-	Per      string // the unit of work: "instruction"
+	Old, New string      // the names of the two sides
+	What     string      // that runs took: "cycles", "time", or an event
+	Per      string      // the unit of work: "instruction"
+	Assumed  bool        // nobody said that it is the unit of work
+	Paired   bool        // runs were to be compared in pairs
+	By       counts.Kind // of place in the code; Run for nodes
+	Notes    []string    // what the recordings are short of
 }
 
 // Diff prints a comparison in one of the DiffFormats.
 func Diff(format string, w io.Writer, h DiffHeader, d *account.Difference, o Options) error {
-	t := &diffWriter{tree: listing(w, o), h: h, d: d}
-	switch format {
-	case "tree":
-		return t.text()
-	case "markdown":
-		return t.markdown()
-	case "json":
-		return t.json()
-	}
-	return fmt.Errorf("no format %q: there are %s", format, strings.Join(DiffFormats, ", "))
+	n := &nodeDiff{d: d}
+	n.diffWriter = newDiffWriter(w, h, o, &d.Total, d.Runs, d.Basis)
+	n.method = slices.ContainsFunc(d.Nodes, func(c account.Change) bool { return !math.IsNaN(c.Delta) })
+	return n.print(format, n)
 }
 
+// newDiffWriter returns the writer of a comparison.
+func newDiffWriter(w io.Writer, h DiffHeader, o Options, total *account.Change, runs [2]int, basis account.Basis) *diffWriter {
+	t := &diffWriter{tree: listing(w, o), h: h, total: total, runs: runs, basis: basis, unit: 1}
+	if h.What == account.Time.String() {
+		t.unit, t.unitName = timeUnit(total.Old)
+	}
+	return t
+}
+
+// timeUnit is the unit that suits a time in nanoseconds.
+func timeUnit(ns float64) (float64, string) {
+	switch {
+	case ns >= 1e9:
+		return 1e9, "s"
+	case ns >= 1e6:
+		return 1e6, "ms"
+	case ns >= 1e3:
+		return 1e3, "µs"
+	}
+	return 1, "ns"
+}
+
+// A diffWriter prints what all comparisons have.
 type diffWriter struct {
 	*tree
-	h DiffHeader
-	d *account.Difference
+	h        DiffHeader
+	total    *account.Change
+	runs     [2]int
+	basis    account.Basis
+	unit     float64 // in which amounts are printed
+	unitName string
+	method   bool // the parts are a method's
+}
+
+// A diffBody is what a comparison has of its own.
+type diffBody interface {
+	heads() []string // of columns, the first and the last of which are words
+	rows() []diffRow // the first is the total
+	more() []string  // what the answer adds to that about the total
+	fill(*jsonDiff)  // the parts, for JSON
+}
+
+func (t *diffWriter) print(format string, body diffBody) error {
+	switch format {
+	case "tree":
+		return t.text(body)
+	case "markdown":
+		return t.markdown(body)
+	case "json":
+		return t.json(body)
+	}
+	return fmt.Errorf("no format %q: there are %s", format, strings.Join(DiffFormats, ", "))
 }
 
 // A diffRow is one line of a comparison.
@@ -54,13 +102,21 @@ type diffRow struct {
 	name   string
 	depth  int
 	change *account.Change
-	rest   bool // what the children of a node leave of its change
+	rest   bool   // what the lines before leave of a change
+	about  string // besides the verdict
+	own    bool   // the change in parts of its own old value has a column
+}
+
+// A nodeDiff is a comparison by nodes.
+type nodeDiff struct {
+	*diffWriter
+	d *account.Difference
 }
 
 // rows are the lines: the total, the nodes that are known, and below each what
 // its children leave of its change, unless that is next to nothing.
-func (t *diffWriter) rows() []diffRow {
-	rows := []diffRow{{name: "all cycles", change: &t.d.Total}}
+func (t *nodeDiff) rows() []diffRow {
+	rows := []diffRow{{name: "all " + t.h.What, change: t.total}}
 	var roots []int
 	for i := range t.d.Model.Nodes {
 		if n := &t.d.Model.Nodes[i]; n.Parent == "" && n.Section == "" {
@@ -70,11 +126,10 @@ func (t *diffWriter) rows() []diffRow {
 	if len(roots) == 1 && t.d.Model.Nodes[roots[0]].Level == 0 {
 		roots = t.d.Model.Nodes[roots[0]].Children // the root is the total
 	}
-	return t.below(rows, 1, roots, &t.d.Total)
+	return t.below(rows, 1, roots, t.total)
 }
 
-func (t *diffWriter) below(rows []diffRow, depth int, nodes []int, parent *account.Change) []diffRow {
-	const nothing = 1e-4 // of all cycles
+func (t *nodeDiff) below(rows []diffRow, depth int, nodes []int, parent *account.Change) []diffRow {
 	shown := slices.DeleteFunc(slices.Clone(nodes), func(i int) bool {
 		return math.IsNaN(t.d.Nodes[i].Delta) || !t.visible(i)
 	})
@@ -92,36 +147,61 @@ func (t *diffWriter) below(rows []diffRow, depth int, nodes []int, parent *accou
 	for _, i := range shown {
 		c := &t.d.Nodes[i]
 		left -= c.Delta
-		rows = append(rows, diffRow{t.d.Model.Nodes[i].Name, depth, c, false})
+		rows = append(rows, diffRow{name: t.d.Model.Nodes[i].Name, depth: depth, change: c})
 		rows = t.below(rows, depth+1, t.d.Model.Nodes[i].Children, c)
 	}
-	if len(shown) > 0 && math.Abs(left) > nothing*t.d.Total.Old {
-		nan := math.NaN()
-		rest := &account.Change{Old: nan, New: nan, Delta: left, Low: nan, High: nan, P: nan, Effect: nan}
-		rows = append(rows, diffRow{"(in none of these)", depth, rest, true})
+	if len(shown) > 0 {
+		rows = t.leftOver(rows, "(in none of these)", depth, left)
 	}
 	return rows
 }
 
+// leftOver adds the line of what others leave of a change, unless that is next to
+// nothing.
+func (t *diffWriter) leftOver(rows []diffRow, name string, depth int, left float64) []diffRow {
+	const nothing = 1e-4 // of all
+	if !(math.Abs(left) > nothing*t.total.Old) {
+		return rows
+	}
+	nan := math.NaN()
+	rest := &account.Change{Old: nan, New: nan, Delta: left, Low: nan, High: nan, P: nan, Effect: nan}
+	return append(rows, diffRow{name: name, depth: depth, change: rest, rest: true})
+}
+
 // visible reports whether the options ask for a node.
-func (t *diffWriter) visible(i int) bool {
+func (t *nodeDiff) visible(i int) bool {
 	return t.o.Level == 0 || t.d.Model.Nodes[i].Level <= t.o.Level
 }
 
-// ofAll is a change in parts of all of the old cycles, so that those of a
+func (t *nodeDiff) heads() []string {
+	return []string{t.took(), "old", "new", "change", "95 %", "p", ""}
+}
+
+func (t *nodeDiff) more() []string { return nil }
+
+// took says what is compared: "cycles per instruction".
+func (t *diffWriter) took() string {
+	text := t.h.What + " per " + t.h.Per
+	if t.unitName != "" {
+		text += ", " + t.unitName
+	}
+	return text
+}
+
+// ofAll is a change in parts of all that the old runs took, so that those of a
 // node's children add up to its own.
-func (t *diffWriter) ofAll(v float64) float64 { return v / t.d.Total.Old }
+func (t *diffWriter) ofAll(v float64) float64 { return v / t.total.Old }
 
 func signed(share float64) string {
-	if math.IsNaN(share) {
+	if math.IsNaN(share) || math.IsInf(share, 0) {
 		return "–"
 	}
 	return fmt.Sprintf("%+.2f %%", share*100)
 }
 
-// interval is the 95 % interval of a change, in parts of all of the old cycles.
+// interval is the 95 % interval of a change, in parts of all that the old runs took.
 func (t *diffWriter) interval(c *account.Change) string {
-	if math.IsNaN(c.Low) {
+	if math.IsNaN(c.Low) || t.basis == account.ByExactCounts {
 		return ""
 	}
 	return fmt.Sprintf("%+.2f…%+.2f", t.ofAll(c.Low)*100, t.ofAll(c.High)*100)
@@ -132,55 +212,177 @@ func (t *diffWriter) cells(r diffRow) []string {
 	if r.rest {
 		verdict = ""
 	}
+	verdict = join(verdict, r.about)
 	p := ""
 	if !math.IsNaN(r.change.P) {
 		p = strconv.FormatFloat(r.change.P, 'g', 2, 64)
 	}
-	return []string{r.name, trim(r.change.Old), trim(r.change.New), signed(t.ofAll(r.change.Delta)), t.interval(r.change), p, verdict}
-}
-
-func (t *diffWriter) heads() []string {
-	return []string{"cycles per " + t.h.Per, "old", "new", "change", "95 %", "p", ""}
+	list := []string{r.name, trim(r.change.Old / t.unit), trim(r.change.New / t.unit), signed(t.ofAll(r.change.Delta))}
+	if r.own {
+		list = append(list, signed(r.change.Relative()))
+	}
+	return append(list, t.interval(r.change), p, verdict)
 }
 
 func (t *diffWriter) title() string {
-	return fmt.Sprintf("%s (%s) → %s (%s), on %s, %s %s", t.h.Old, several(t.d.Runs[0], "run"), t.h.New, several(t.d.Runs[1], "run"),
-		t.h.CPU.Name, t.h.Model.Name, t.h.Model.Version)
+	text := fmt.Sprintf("%s (%s) → %s (%s)", t.h.Old, several(t.runs[0], "run"), t.h.New, several(t.runs[1], "run"))
+	if !t.method {
+		return text
+	}
+	return text + fmt.Sprintf(", on %s, %s %s", t.h.CPU.Name, t.h.Model.Name, t.h.Model.Version)
 }
 
 // summary is the answer in one sentence.
 func (t *diffWriter) summary() string {
-	c := &t.d.Total
-	took := "cycles per " + t.h.Per
+	c := t.total
+	took := t.h.What + " per " + t.h.Per
 	switch c.Verdict {
 	case account.More, account.Less:
 		return fmt.Sprintf("%s %s: %s", took, signed(c.Relative()), c.Verdict)
 	case account.Same:
 		return fmt.Sprintf("no change of %s: one of 1 %% or more is ruled out", took)
 	}
-	if d := min(t.d.Runs[0], t.d.Runs[1]); d < 4 {
-		return fmt.Sprintf("cannot tell: %s %s, but with fewer than 4 runs of each, nothing says how much runs differ by chance", took, signed(c.Relative()))
+	few := fmt.Sprintf("cannot tell: %s %s, but with fewer than", took, signed(c.Relative()))
+	switch least := min(t.runs[0], t.runs[1]); {
+	case t.h.Paired && least < account.PairsEnough:
+		return fmt.Sprintf("%s %d pairs, nothing says how much they differ by chance", few, account.PairsEnough)
+	case least < account.RunsEnough:
+		return fmt.Sprintf("%s %d runs of each, nothing says how much runs differ by chance", few, account.RunsEnough)
 	}
 	return fmt.Sprintf("cannot tell: %s %s, which may be chance; more runs tell", took, signed(c.Relative()))
 }
 
-func (t *diffWriter) text() error {
+// remarks are what has to be known to read the figures.
+func (t *diffWriter) remarks() []string {
+	list := slices.Clone(t.h.Notes)
+	if t.h.Assumed && t.h.Per == "run" {
+		list = append(list, "each run is taken to have done the same work; --per says what a run did")
+	}
+	return list
+}
+
+func (t *diffWriter) text(body diffBody) error {
 	t.paragraph("", t.title(), 0, bold)
 	t.out.WriteByte('\n')
-	rows := t.rows()
-	table := [][]string{t.heads()}
+	rows := body.rows()
+	table := [][]string{body.heads()}
 	for _, r := range rows {
 		cells := t.cells(r)
 		cells[0] = strings.Repeat(" ", 2*r.depth) + cells[0]
 		table = append(table, cells)
 	}
+	if t.h.By != counts.Run {
+		table = t.narrowed(table)
+	}
+	t.aligned(table, func(k int) style {
+		if k == 0 {
+			return faint
+		}
+		return verdictStyle(rows[k-1])
+	})
+	t.out.WriteByte('\n')
+	const hang = 10
+	t.paragraph("answer", t.summary(), hang, plain)
+	for _, text := range body.more() {
+		t.paragraph("", text, hang, plain)
+	}
+	change := fmt.Sprintf("in percent of all old %s, so that those of %s add up", t.h.What, t.parts())
+	if t.h.By != counts.Run {
+		change += fmt.Sprintf("; own: in percent of what the %s took", t.h.By)
+	}
+	t.paragraph("change", change, hang, faint)
+	t.paragraph("chance", t.chance(), hang, faint)
+	for _, n := range t.remarks() {
+		t.paragraph("note", n, hang, faint)
+	}
+	return t.flush()
+}
+
+// shortName shortens what a line is about: a function's name, and not its module.
+func shortName(name string, width int) string {
+	text := strings.TrimLeft(name, " ")
+	depth := name[:len(name)-len(text)]
+	function, module, ok := strings.Cut(text, "  (")
+	if !ok || runes(name) <= width {
+		return depth + cut(shorter(text, width-len(depth)), width-len(depth))
+	}
+	module = "  (" + module
+	left := max(width-len(depth)-runes(module), nameLeastRoom/2)
+	return depth + cut(cut(shorter(function, left), left)+module, width-len(depth))
+}
+
+// parts are what changes are added up of.
+func (t *diffWriter) parts() string {
+	if t.h.By == counts.Run {
+		return "a node's parts"
+	}
+	return t.h.By.String() + "s"
+}
+
+// chance says what tells changes from chance.
+func (t *diffWriter) chance() string {
+	how := "runs were exchanged between the sides to see what chance does: of comparisons without a change at most 1 in 20 calls anything changed"
+	switch {
+	case t.basis == account.ByPairs:
+		how = "runs were taken by turns and compared with their neighbours: of comparisons without a change at most 1 in 20 calls anything changed"
+	case t.basis == account.ByExactCounts:
+		return "none: a simulator counts the same each time"
+	case t.basis == account.BySampling:
+		return fmt.Sprintf("told only from what sampling adds: how runs differ is not known; %d runs of each, better 10 taken by turns, tell that too", account.RunsEnough)
+	case t.basis == account.NoBasis:
+		return fmt.Sprintf("not known: it takes %d runs of each, better 10 taken by turns, to know how runs differ", account.RunsEnough)
+	case t.h.By == counts.Run:
+		how = "told by the test of Mann and Whitney, corrected for testing several nodes"
+	}
+	return how
+}
+
+// nameLeastRoom is how long a name may always be, however narrow the terminal is.
+const nameLeastRoom = 24
+
+// narrowed leaves out the columns that can be done without, until the names have
+// room.
+func (t *diffWriter) narrowed(table [][]string) [][]string {
+	for _, head := range []string{"p", "new"} {
+		width := columnWidths(table)
+		if t.room(width) >= width[0] {
+			break
+		}
+		k := slices.Index(table[0], head)
+		for i := range table {
+			table[i] = slices.Delete(table[i], k, k+1)
+		}
+	}
+	return table
+}
+
+// columnWidths are what the columns of lines of cells need.
+func columnWidths(table [][]string) []int {
 	width := make([]int, len(table[0]))
 	for _, cells := range table {
 		for k, c := range cells {
 			width[k] = max(width[k], runes(c))
 		}
 	}
+	return width
+}
+
+// room is what the other columns leave for the first.
+func (t *diffWriter) room(width []int) int {
+	room := t.o.Width - indent
+	for _, w := range width[1:] {
+		room -= gap + w
+	}
+	return max(room, nameLeastRoom)
+}
+
+// aligned writes lines of cells, aligned: the first and the last of each to the left.
+// The first, which are names, are shortened if there is no room.
+func (t *diffWriter) aligned(table [][]string, styleOf func(int) style) {
+	width := columnWidths(table)
+	width[0] = min(width[0], t.room(width))
 	for k, cells := range table {
+		cells[0] = shortName(cells[0], width[0])
 		var b strings.Builder
 		b.WriteString(strings.Repeat(" ", indent))
 		for i, c := range cells {
@@ -192,17 +394,8 @@ func (t *diffWriter) text() error {
 			}
 			b.WriteString(strings.Repeat(" ", gap))
 		}
-		st := faint
-		if k > 0 {
-			st = verdictStyle(rows[k-1])
-		}
-		t.out.WriteString(t.paint(strings.TrimRight(b.String(), " "), st) + "\n")
+		t.out.WriteString(t.paint(strings.TrimRight(b.String(), " "), styleOf(k)) + "\n")
 	}
-	t.out.WriteByte('\n')
-	const hang = 10
-	t.paragraph("answer", t.summary(), hang, plain)
-	t.paragraph("change", "in percent of all old cycles, so that those of a node's parts add up to its own", hang, faint)
-	return t.flush()
 }
 
 func verdictStyle(r diffRow) style {
@@ -217,30 +410,60 @@ func verdictStyle(r diffRow) style {
 	return plain
 }
 
-func (t *diffWriter) markdown() error {
-	fmt.Fprintf(&t.out, "**%s**\n\n", t.summary())
-	t.out.WriteString("| " + strings.Join(t.heads(), " | ") + " |\n|---|--:|--:|--:|--:|--:|---|\n")
-	for _, r := range t.rows() {
+func (t *diffWriter) markdown(body diffBody) error {
+	fmt.Fprintf(&t.out, "**%s**\n\n", markdownText(t.summary()))
+	for _, text := range body.more() {
+		fmt.Fprintf(&t.out, "%s\n\n", markdownText(text))
+	}
+	heads := body.heads()
+	t.out.WriteString("| " + strings.Join(heads, " | ") + " |\n|---|" + strings.Repeat("--:|", len(heads)-2) + "---|\n")
+	for _, r := range body.rows() {
 		cells := t.cells(r)
-		cells[0] = strings.Repeat("&nbsp;&nbsp;", r.depth) + cells[0]
-		for k, c := range cells {
-			cells[k] = strings.ReplaceAll(c, "|", `\|`)
+		for k := range cells {
+			cells[k] = markdownText(cells[k])
 		}
+		cells[0] = strings.Repeat("&nbsp;&nbsp;", r.depth) + cells[0]
 		t.out.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
-	fmt.Fprintf(&t.out, "\n%s\n", t.title())
+	fmt.Fprintf(&t.out, "\n%s\n", markdownText(t.title()+"; chance: "+t.chance()))
+	for _, n := range t.remarks() {
+		fmt.Fprintf(&t.out, "\n%s\n", markdownText(n))
+	}
 	return t.flush()
+}
+
+// markdownText keeps a text from being read as markdown or HTML: names of functions may
+// have all its signs in them.
+func markdownText(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch r {
+		case '|', '*', '`', '[', ']', '\\', '<', '>', '~', '#':
+			b.WriteByte('\\')
+		case '&':
+			b.WriteString("&amp;")
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 type jsonDiff struct {
 	Schema string       `json:"schema"`
 	CPU    jsonCPU      `json:"cpu"`
 	Model  jsonModel    `json:"model"`
+	What   string       `json:"what"`
+	Unit   string       `json:"unit"`
 	Per    string       `json:"per"`
+	By     string       `json:"by"`
+	Basis  string       `json:"basis"`
 	Old    jsonSide     `json:"old"`
 	New    jsonSide     `json:"new"`
 	Total  jsonChange   `json:"total"`
 	Nodes  []jsonChange `json:"nodes"`
+	Places []jsonChange `json:"places,omitempty"`
+	Notes  []string     `json:"notes,omitempty"`
 }
 
 type jsonSide struct {
@@ -249,17 +472,21 @@ type jsonSide struct {
 }
 
 type jsonChange struct {
-	Node     string  `json:"node,omitempty"`
-	Parent   string  `json:"parent,omitempty"`
-	Old      *number `json:"old,omitempty"`
-	New      *number `json:"new,omitempty"`
-	Change   *number `json:"change,omitempty"`
-	Relative *number `json:"relative,omitempty"`
-	Low      *number `json:"low,omitempty"`
-	High     *number `json:"high,omitempty"`
-	P        *number `json:"p,omitempty"`
-	Effect   *number `json:"effect,omitempty"`
-	Verdict  string  `json:"verdict"`
+	Node      string  `json:"node,omitempty"`
+	Parent    string  `json:"parent,omitempty"`
+	Place     string  `json:"place,omitempty"`
+	Module    string  `json:"module,omitempty"`
+	OldModule string  `json:"old_module,omitempty"`
+	Old       *number `json:"old,omitempty"`
+	New       *number `json:"new,omitempty"`
+	Change    *number `json:"change,omitempty"`
+	Relative  *number `json:"relative,omitempty"`
+	Low       *number `json:"low,omitempty"`
+	High      *number `json:"high,omitempty"`
+	P         *number `json:"p,omitempty"`
+	Effect    *number `json:"effect,omitempty"`
+	Verdict   string  `json:"verdict"`
+	Samples   []int64 `json:"samples,omitempty"`
 }
 
 func changeOf(c *account.Change) jsonChange {
@@ -267,24 +494,30 @@ func changeOf(c *account.Change) jsonChange {
 		Low: known(c.Low), High: known(c.High), P: known(c.P), Effect: known(c.Effect), Verdict: c.Verdict.String()}
 }
 
-func (t *diffWriter) json() error {
+func (t *diffWriter) json(body diffBody) error {
 	h := t.h
+	by, unit := "node", "cycles"
+	if h.By != counts.Run {
+		by = h.By.String()
+	}
+	switch h.What {
+	case account.Cycles.String():
+	case account.Time.String():
+		unit = "ns"
+	default:
+		unit = "events"
+	}
 	doc := jsonDiff{
 		Schema: "cyclestack.diff/v1",
 		CPU:    jsonCPU{Name: h.CPU.Name, Vendor: h.CPU.Vendor},
 		Model:  jsonModel{Name: h.Model.Name, Version: h.Model.Version, Params: h.Params},
-		Per:    h.Per,
-		Old:    jsonSide{h.Old, t.d.Runs[0]}, New: jsonSide{h.New, t.d.Runs[1]},
-		Total: changeOf(&t.d.Total),
+		What:   h.What, Unit: unit, Per: h.Per, By: by, Basis: t.basis.String(),
+		Old: jsonSide{h.Old, t.runs[0]}, New: jsonSide{h.New, t.runs[1]},
+		Total: changeOf(t.total),
 		Nodes: []jsonChange{},
+		Notes: t.remarks(),
 	}
-	for i := range t.d.Model.Nodes {
-		if c := &t.d.Nodes[i]; !math.IsNaN(c.Delta) && t.visible(i) {
-			j := changeOf(c)
-			j.Node, j.Parent = t.d.Model.Nodes[i].Name, t.d.Model.Nodes[i].Parent
-			doc.Nodes = append(doc.Nodes, j)
-		}
-	}
+	body.fill(&doc)
 	e := json.NewEncoder(&t.out)
 	e.SetIndent("", " ")
 	e.SetEscapeHTML(false)
@@ -292,4 +525,14 @@ func (t *diffWriter) json() error {
 		return err
 	}
 	return t.flush()
+}
+
+func (t *nodeDiff) fill(doc *jsonDiff) {
+	for i := range t.d.Model.Nodes {
+		if c := &t.d.Nodes[i]; !math.IsNaN(c.Delta) && t.visible(i) {
+			j := changeOf(c)
+			j.Node, j.Parent = t.d.Model.Nodes[i].Name, t.d.Model.Nodes[i].Parent
+			doc.Nodes = append(doc.Nodes, j)
+		}
+	}
 }

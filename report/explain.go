@@ -45,6 +45,8 @@ func Explain(w io.Writer, e Explanation, o Options) error {
 	t.formula(e)
 	t.list("causes", n.Causes)
 	t.list("try", n.Try)
+	t.together(e)
+	t.expectations(e)
 	t.facts(e)
 	return t.flush()
 }
@@ -82,16 +84,105 @@ func (t *tree) explainValue(e Explanation) {
 			s += " and not together"
 		}
 	}
-	switch {
-	case v.Doubt != account.DoubtNone:
-		s += "; not to be relied upon: " + v.Doubt.String()
-	case v.Flagged:
-		s += "; over its threshold"
-	}
-	t.paragraph("here", s, hang, bold)
+	t.paragraph("here", s+verdict(e), hang, bold)
 	if v.Value < 0 && m.Nodes[e.Node].Negative != "" {
 		t.paragraph("", "negative: "+m.Nodes[e.Node].Negative, hang, plain)
 	}
+	t.out.WriteByte('\n')
+}
+
+// verdict says what a node's value comes to.
+func verdict(e Explanation) string {
+	v := &e.Account.Nodes[e.Node]
+	n := &e.Model.Nodes[e.Node]
+	r, standing := e.Account.Expected(e.Node)
+	expected := ""
+	if standing != account.Unjudged {
+		expected = fmt.Sprintf("%v %s, as expected of %s", standing, rangeText(r), e.Account.Binding.Method.Workload.Program())
+		if standing != account.Within {
+			expected = fmt.Sprintf("%v %s for %s", standing, rangeText(r), e.Account.Binding.Method.Workload.Program())
+		}
+		expected = "; " + expected
+	}
+	switch {
+	case v.Doubt != account.DoubtNone:
+		return "; not to be relied upon: " + v.Doubt.String()
+	case v.Flagged && standing != account.Above:
+		return "; over its threshold"
+	case v.Flagged || standing == account.Above:
+		return expected
+	case standing == account.Unjudged && n.Threshold == "":
+		return ""
+	}
+	return expected + "; not a bottleneck: leave it"
+}
+
+// together shows what belongs together with the node: its parts, nodes with an issue
+// in common, and siblings that could as well be the bottleneck.
+func (t *tree) together(e Explanation) {
+	m := e.Model
+	begun := t.out.Len()
+	if n := &m.Nodes[e.Node]; len(n.Children) > 1 {
+		var names []string
+		for _, i := range n.Children {
+			names = append(names, linkText(e, i))
+		}
+		text := strings.Join(names, ", ")
+		if n.Overlap {
+			text += "; they overlap: compare them, do not add them"
+		}
+		t.paragraph("parts", text, hang, plain)
+	}
+	label := "see also"
+	for k := range m.Issues {
+		if !m.Issues[k].Leads(e.Node) {
+			continue
+		}
+		var names []string
+		for _, i := range m.Issues[k].Nodes {
+			if i != e.Node {
+				names = append(names, linkText(e, i))
+			}
+		}
+		t.paragraph(label, m.Issues[k].Name+": "+strings.Join(names, ", "), hang, plain)
+		label = ""
+	}
+	if e.Account != nil {
+		for _, r := range e.Account.Rivals {
+			switch e.Node {
+			case r.Node:
+				t.paragraph(label, fmt.Sprintf("%s cannot be told apart from it", m.Nodes[r.Of].Name), hang, plain)
+			case r.Of:
+				t.paragraph(label, fmt.Sprintf("%s cannot be told apart from it", m.Nodes[r.Node].Name), hang, plain)
+			}
+		}
+	}
+	if t.out.Len() > begun {
+		t.out.WriteByte('\n')
+	}
+}
+
+// linkText is a node's name, with its value if there is a recording that has it.
+func linkText(e Explanation, i int) string {
+	name := e.Model.Nodes[i].Name
+	if e.Account != nil && e.Account.Nodes[i].Known() {
+		name += " " + nodeFigure(e.Model, i, e.Account.Nodes[i].Value)
+	}
+	return name
+}
+
+// expectations are the ranges that a node has in well-tuned programs.
+func (t *tree) expectations(e Explanation) {
+	x := e.Model.Nodes[e.Node].Expected
+	if x == nil {
+		return
+	}
+	var parts []string
+	for _, w := range model.Workloads {
+		parts = append(parts, fmt.Sprintf("%s in %s", rangeText(x.Ranges[w]), w.Program()))
+	}
+	t.paragraph("expected", strings.Join(parts, ", "), hang, plain)
+	t.paragraph("", x.Source, hang, faint)
 	t.out.WriteByte('\n')
 }
 
@@ -265,7 +356,7 @@ func spellings(e Explanation, events []string) []string {
 	var out []string
 	for _, name := range events {
 		if ev, ok := e.Events.Lookup(name); ok {
-			name = model.Spell(e.CPU, ev)
+			name = perfEvent(e.CPU, ev)
 		}
 		out = append(out, name)
 	}
@@ -290,6 +381,23 @@ type jsonExplanation struct {
 	Value     *number       `json:"value,omitempty"`
 	Why       string        `json:"why,omitempty"`
 	Operands  []jsonOperand `json:"operands,omitempty"`
+	Expected  []jsonRange   `json:"expected,omitempty"`
+	Standing  string        `json:"standing,omitempty"`
+	Linked    []jsonLink    `json:"linked,omitempty"`
+}
+
+type jsonRange struct {
+	Workload string `json:"workload"`
+	Low      number `json:"low"`
+	High     number `json:"high"`
+	Source   string `json:"source"`
+}
+
+// A jsonLink is another node that shows an issue of the one explained.
+type jsonLink struct {
+	Issue string  `json:"issue"`
+	Path  string  `json:"path"`
+	Value *number `json:"value,omitempty"`
 }
 
 type jsonOperand struct {
@@ -311,8 +419,40 @@ func ExplainJSON(w io.Writer, e Explanation) error {
 			doc.Operands = append(doc.Operands, jsonOperand{op.Name, op.Kind, known(op.Value), op.Event})
 		}
 	}
+	if n.Expected != nil {
+		for _, w := range model.Workloads {
+			r := n.Expected.Ranges[w]
+			doc.Expected = append(doc.Expected, jsonRange{string(w), number(r.Low), number(r.High), n.Expected.Source})
+		}
+	}
+	if e.Account != nil {
+		_, standing := e.Account.Expected(e.Node)
+		doc.Standing = standing.String()
+	}
+	doc.Linked = jsonLinks(e)
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(doc)
+}
+
+func jsonLinks(e Explanation) []jsonLink {
+	var links []jsonLink
+	for k := range e.Model.Issues {
+		issue := &e.Model.Issues[k]
+		if !issue.Leads(e.Node) {
+			continue
+		}
+		for _, i := range issue.Nodes {
+			if i == e.Node {
+				continue
+			}
+			l := jsonLink{Issue: issue.Name, Path: e.Model.Nodes[i].Path}
+			if e.Account != nil {
+				l.Value = known(e.Account.Nodes[i].Value)
+			}
+			links = append(links, l)
+		}
+	}
+	return links
 }

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/model"
 )
 
 // AccountSchema is the JSON Schema of the document that the json format
@@ -45,6 +47,8 @@ type jsonHead struct {
 	CPU    jsonCPU    `json:"cpu"`
 	Model  jsonModel  `json:"model"`
 	Source jsonSource `json:"source"`
+
+	Workload string `json:"workload,omitempty"`
 }
 
 type jsonCPU struct {
@@ -70,6 +74,9 @@ type jsonAccount struct {
 	Scope      jsonScope     `json:"scope"`
 	Nodes      []jsonNode    `json:"nodes"`
 	Bottleneck []string      `json:"bottleneck"`
+	Rivals     []jsonRival   `json:"ambiguous,omitempty"`
+	Branching  *jsonBranches `json:"branching,omitempty"`
+	Next       []Step        `json:"next,omitempty"`
 	Audit      []jsonCheck   `json:"audit"`
 	Missing    []jsonMissing `json:"missing"`
 	Counts     []jsonCount   `json:"counts"`
@@ -79,6 +86,29 @@ type jsonAccount struct {
 	Notes      []string      `json:"notes,omitempty"`
 }
 
+// A jsonRival is a node that the bottleneck path could as well go through.
+type jsonRival struct {
+	Path   string  `json:"path"`
+	Of     string  `json:"of"`
+	Margin *number `json:"margin"`
+}
+
+// jsonBranches is what decides the program's way.
+type jsonBranches struct {
+	Dominance      string  `json:"dominance"`
+	Instructions   *number `json:"instructions"`
+	Branches       *number `json:"branches"`
+	Mispredictions *number `json:"mispredictions"`
+	BlockLength    *number `json:"instructions_per_branch,omitempty"`
+	Trips          *number `json:"branches_per_misprediction,omitempty"`
+}
+
+type jsonExpected struct {
+	Low      number `json:"low"`
+	High     number `json:"high"`
+	Standing string `json:"standing,omitempty"`
+}
+
 type jsonScope struct {
 	Kind     string  `json:"kind"`
 	Label    string  `json:"label,omitempty"`
@@ -86,6 +116,14 @@ type jsonScope struct {
 	Duration *number `json:"duration_s,omitempty"`
 	CPU      *int    `json:"cpu,omitempty"`
 	CPUs     int     `json:"cpus,omitempty"`
+	Core     *int    `json:"core,omitempty"`
+	Die      *int    `json:"die,omitempty"`
+	Socket   *int    `json:"socket,omitempty"`
+	Node     *int    `json:"node,omitempty"`
+	PID      *int    `json:"pid,omitempty"`
+	TID      *int    `json:"tid,omitempty"`
+	Process  string  `json:"process,omitempty"`
+	Thread   string  `json:"thread,omitempty"`
 	Cgroup   string  `json:"cgroup,omitempty"`
 	Module   string  `json:"module,omitempty"`
 	BuildID  string  `json:"build_id,omitempty"`
@@ -95,6 +133,9 @@ type jsonScope struct {
 	Addr     string  `json:"addr,omitempty"`
 	Of       string  `json:"share_of,omitempty"`
 	Share    *number `json:"share,omitempty"`
+	Error    *number `json:"share_error,omitempty"`
+	Samples  int64   `json:"share_samples,omitempty"`
+	Hotspot  bool    `json:"hotspot,omitempty"`
 	Runs     int     `json:"runs,omitempty"`
 }
 
@@ -112,7 +153,10 @@ type jsonNode struct {
 	Doubt    string  `json:"doubt,omitempty"`
 	Flagged  bool    `json:"flagged"`
 
-	Includes []string `json:"includes,omitempty"`
+	Includes []string      `json:"includes,omitempty"`
+	Expected *jsonExpected `json:"expected,omitempty"`
+	Linked   []string      `json:"linked,omitempty"`
+	Skids    []string      `json:"skids,omitempty"`
 }
 
 type jsonCheck struct {
@@ -127,6 +171,13 @@ type jsonCheck struct {
 	Identity  bool    `json:"identity,omitempty"`
 	Text      string  `json:"text,omitempty"`
 	Why       string  `json:"why,omitempty"`
+
+	Kind   string   `json:"kind,omitempty"`
+	Events []string `json:"events,omitempty"`
+	For    int      `json:"for,omitempty"`
+	Error  number   `json:"error,omitempty"`
+	Slack  string   `json:"slack,omitempty"`
+	Source string   `json:"source,omitempty"`
 }
 
 type jsonMissing struct {
@@ -152,18 +203,19 @@ type jsonWriter struct {
 	first bool
 	buf   bytes.Buffer
 
-	profile *Profile
+	h Header
 }
 
 func newJSON(w io.Writer, o Options) *jsonWriter { return &jsonWriter{w: w, o: o, first: true} }
 
 func (j *jsonWriter) Begin(h Header) error {
-	j.shown, j.profile = j.o.shown(h.Model), h.Profile
+	j.shown, j.h = j.o.shown(h.Model), h
 	head, err := json.Marshal(jsonHead{
-		Schema: "cyclestack.account/v1",
-		CPU:    jsonCPU{ID: h.CPUID, Name: h.CPU.Name, Vendor: h.CPU.Vendor},
-		Model:  jsonModel{Name: h.Model.Name, Version: h.Model.Version, Params: h.Params},
-		Source: jsonSource{Kind: h.Kind, Measured: true, How: h.How, Files: h.Files},
+		Schema:   "cyclestack.account/v1",
+		CPU:      jsonCPU{ID: h.CPUID, Name: h.CPU.Name, Vendor: h.CPU.Vendor},
+		Model:    jsonModel{Name: h.Model.Name, Version: h.Model.Version, Params: h.Params},
+		Source:   jsonSource{Kind: h.Kind, Measured: !h.Simulated, How: h.How, Files: h.Files},
+		Workload: string(h.Workload),
 	})
 	if err != nil {
 		return err
@@ -198,8 +250,17 @@ func (j *jsonWriter) End() error {
 
 func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	m := a.Model()
-	out := jsonAccount{Scope: scope(a, j.profile), Nodes: []jsonNode{}, Bottleneck: []string{}, Audit: []jsonCheck{},
+	out := jsonAccount{Scope: scope(a, j.h.Profile), Nodes: []jsonNode{}, Bottleneck: []string{}, Audit: []jsonCheck{},
 		Missing: []jsonMissing{}, Counts: []jsonCount{}, Unused: a.Binding.Unused, Unknown: a.Binding.Unknown, Other: a.Binding.Other, Notes: a.Notes}
+	for _, c := range a.Counts() {
+		out.Counts = append(out.Counts, count(c))
+	}
+	if p := j.h.Profile; p != nil && p.Flat != "" {
+		if a.Scope.Kind == counts.Run {
+			out.Notes = slices.Concat(a.Notes, []string{"shares only: " + p.Flat})
+		}
+		return out
+	}
 	for i := range m.Nodes {
 		if !j.shown[i] {
 			continue
@@ -208,27 +269,65 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 		out.Nodes = append(out.Nodes, jsonNode{Path: n.Path, Name: n.Name, Level: n.Level, Section: n.Section,
 			Value: known(v.Value), Unit: unit(m, i), Error: known(v.Error), Coverage: share(v.Coverage),
 			Together: v.Together, Reliable: v.Reliable(), Doubt: v.Doubt.String(), Flagged: v.Flagged,
-			Includes: a.Includes(i)})
+			Includes: a.Includes(i), Expected: expected(a, i), Linked: paths(m, a.Linked(i)), Skids: j.skids(a, i)})
 		if !v.Known() {
 			out.Missing = append(out.Missing, jsonMissing{n.Path, a.Why(i)})
 		}
 	}
-	for _, i := range a.Bottleneck {
-		out.Bottleneck = append(out.Bottleneck, m.Nodes[i].Path)
+	out.Bottleneck = append(out.Bottleneck, paths(m, a.Bottleneck)...)
+	for _, r := range a.Rivals {
+		out.Rivals = append(out.Rivals, jsonRival{m.Nodes[r.Node].Path, m.Nodes[r.Of].Path, known(r.Margin)})
 	}
+	out.Branching, out.Next = branching(a), Next(j.h, a)
 	for i := range a.Checks {
-		out.Audit = append(out.Audit, check(&a.Checks[i], a.WhySkipped(i)))
-	}
-	for _, c := range a.Counts() {
-		out.Counts = append(out.Counts, count(c))
+		c := &a.Checks[i]
+		if j.o.Checks || c.State == account.Fails && (!c.Common || c.Contradicts()) {
+			out.Audit = append(out.Audit, checkInFull(c, a.WhySkipped(i)))
+		} else if !c.Common {
+			out.Audit = append(out.Audit, check(c, a.WhySkipped(i)))
+		}
 	}
 	return out
+}
+
+func paths(m *model.Model, nodes []int) []string {
+	var list []string
+	for _, i := range nodes {
+		list = append(list, m.Nodes[i].Path)
+	}
+	return list
+}
+
+func expected(a *account.Account, i int) *jsonExpected {
+	e := a.Model().Nodes[i].Expected
+	if e == nil {
+		return nil
+	}
+	r, standing := a.Expected(i)
+	return &jsonExpected{number(r.Low), number(r.High), standing.String()}
+}
+
+func branching(a *account.Account) *jsonBranches {
+	b := a.Branching()
+	d := b.Dominance()
+	if d == account.DominanceUnknown {
+		return nil
+	}
+	return &jsonBranches{d.String(), known(b.Instructions), known(b.Branches), known(b.Mispredictions), known(b.BlockLength()), known(b.Trips())}
 }
 
 func check(c *account.Check, why string) jsonCheck {
 	return jsonCheck{Name: c.Name, Op: c.Op, Left: known(c.Left), Right: known(c.Right), Residual: known(c.Residual),
 		Tolerance: number(c.Tolerance), State: c.State.String(), OK: c.State == account.Holds,
 		Identity: c.Identity, Text: c.Text, Why: why}
+}
+
+// checkInFull is a check with what a reader needs to judge its outcome.
+func checkInFull(c *account.Check, why string) jsonCheck {
+	out := check(c, why)
+	out.Kind, out.Events, out.For, out.Error = c.Side.String(), c.Events, c.For, number(c.Error)
+	out.Slack, out.Source = c.Slack, c.Source
+	return out
 }
 
 func count(c account.Count) jsonCount {
@@ -245,7 +344,7 @@ func count(c account.Count) jsonCount {
 func scope(a *account.Account, p *Profile) jsonScope {
 	s := jsonScope{Kind: a.Scope.Kind.String(), Label: a.Label, Start: known(a.Start), Duration: known(a.Duration),
 		CPUs: a.Scope.CPUs, Cgroup: a.Scope.Cgroup}
-	if a.Scope.Kind != counts.Run && a.Scope.Kind != counts.Interval {
+	if a.Scope.Kind != counts.Run && (a.Scope.Kind != counts.Interval || a.Scope.Label != "") {
 		s.Label = a.Scope.Label
 	}
 	if a.Scope.CPU != counts.Unknown {
@@ -262,8 +361,34 @@ func scope(a *account.Account, p *Profile) jsonScope {
 		}
 	}
 	if p != nil {
-		share, _ := p.share(a)
-		s.Of, s.Share = p.Event, known(share)
+		part := p.share(a)
+		s.Of, s.Share, s.Error, s.Samples, s.Hotspot = p.Event, known(part.value), known(part.err), part.samples, p.hot(a, &part)
+		sampled(&s, &a.Scope)
 	}
 	return s
+}
+
+// skids lists the events of a node that skid, if the accounts are of places so small that
+// it matters.
+func (j *jsonWriter) skids(a *account.Account, node int) []string {
+	if j.h.Profile == nil {
+		return nil
+	}
+	return j.h.Profile.skids(a, node)
+}
+
+// sampled fills in what samples were told apart by.
+func sampled(s *jsonScope, of *counts.Scope) {
+	number := func(to **int, n int, known bool) {
+		if known && n != counts.Unknown {
+			*to = &n
+		}
+	}
+	s.Process, s.Thread = of.Process, of.Thread
+	number(&s.PID, of.PID, of.Process != "" || of.Thread != "")
+	number(&s.TID, of.TID, of.Thread != "")
+	number(&s.Core, of.Core, true)
+	number(&s.Die, of.Die, true)
+	number(&s.Socket, of.Socket, true)
+	number(&s.Node, of.Node, true)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -109,6 +110,16 @@ func tail(l *LatencyReport) string {
 	return fmt.Sprintf(", without the %.2g %% of the loads over the last threshold", l.Tail*100)
 }
 
+// LatencySchema is the JSON Schema of the documents that LatencyJSON and
+// SampledLatenciesJSON write.
+//
+//go:embed schema/latency.v1.json
+var LatencySchema []byte
+
+// latencySchema names the JSON of latencies: of distributions from counts at thresholds,
+// and of sampled loads.
+const latencySchema = "cyclestack.latency/v1"
+
 type jsonLatency struct {
 	Schema        string             `json:"schema"`
 	Distributions []jsonDistribution `json:"distributions"`
@@ -148,7 +159,7 @@ type jsonBounds struct {
 // LatencyJSON prints distributions as one JSON document, all latencies in
 // cycles.
 func LatencyJSON(w io.Writer, list []LatencyReport) error {
-	doc := jsonLatency{Schema: "cyclestack.latency/v1"}
+	doc := jsonLatency{Schema: latencySchema}
 	for i := range list {
 		l := &list[i]
 		d := jsonDistribution{Label: l.Label, CPU: l.CPU, Drops: []jsonDrop{}, Scatter: number(l.Scatter), Tail: number(l.Tail),

@@ -1,9 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,42 +13,86 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// A Profile says what the accounts of a report are parts of, if they are those of
-// places in the code. The first account is then that of the whole, and those of
-// the places follow, the largest first.
+// A Profile says what the accounts of a report are parts of, if they are those of the
+// parts that samples were divided into: places in the code, threads, intervals. The
+// first account is then that of the whole, and those of the parts follow, the largest
+// first.
 type Profile struct {
-	By      counts.Kind // Module, Function, Line or Instruction
-	Event   string      // by which places are compared, as the recording spells it
-	What    string      // that the event counts, in words: "time", "cycles"; "" is the event
-	Samples int64       // of the event
+	By      []counts.Kind // what is told apart, in the order asked for
+	Event   string        // by which parts are compared, as the recording spells it
+	What    string        // that the event counts, in words: "time", "cycles"; "" is the event
+	Samples int64         // of the event; 0 if it was not sampled
 
-	Places    int     // there are in all
-	Left      int     // places that are not in the report
+	Places    int     // parts there are in all
+	Left      int     // parts that are not in the report
 	LeftShare float64 // of the event's total, that they have together
 
 	// Flat says why there is nothing but the shares: no method fits. It is "" if
 	// one does.
 	Flat string
 
+	Next Step // a command that says more; its zero value for none
+
 	total float64 // of the event, by the first account
 }
 
-// hotspot is the share from which on a place is marked.
+// hotspot is the share from which on a part is marked.
 const hotspot = 0.05
 
-// share returns an account's part of the whole, which the first account is of,
-// and the samples it rests on; NaN if that is not known.
-func (p *Profile) share(a *account.Account) (share float64, samples int64) {
+// confidence is how many standard deviations are half of a 95 % interval.
+const confidence = 1.959964
+
+// A portion is an account's part of the whole.
+type portion struct {
+	value   float64 // NaN if it is not known
+	err     float64 // half of its 95 % interval; NaN if it is not known
+	samples int64   // that it rests on; 0 if the event was not sampled
+}
+
+// reliable reports whether the interval is narrower than the value, as account.Doubt
+// has it for nodes.
+func (s *portion) reliable() bool { return !(s.err >= s.value) }
+
+// share returns an account's part of the whole, which the first account is of.
+func (p *Profile) share(a *account.Account) portion {
+	c, ok := countOf(a, p.Event)
+	if ok && a.Scope.Kind == counts.Run {
+		p.total = c.Value
+	}
+	return portionOf(&c, ok, p.total)
+}
+
+// countOf finds the count of an event as the recording spells it.
+func countOf(a *account.Account, event string) (account.Count, bool) {
 	for _, c := range a.Counts() {
-		if c.As == p.Event || c.As == "" && c.Event == p.Event {
-			if a.Scope.Code == nil {
-				p.total = c.Value
-			}
-			return c.Value / p.total, c.Samples
+		if cmp.Or(c.As, c.Event) == event {
+			return c, true
 		}
 	}
-	return math.NaN(), 0
+	return account.Count{}, false
 }
+
+// portionOf returns the part that a count is of a total. Its error is that of a part
+// whose samples are as large as those of the rest: with x of the whole t and the
+// variance v of x, √(v·(1−x/t)) / t.
+func portionOf(c *account.Count, ok bool, total float64) portion {
+	if !ok {
+		return portion{math.NaN(), math.NaN(), 0}
+	}
+	s := portion{c.Value / total, math.NaN(), c.Samples}
+	if c.Samples > 0 && c.Variance > 0 && s.value <= 1 {
+		s.err = confidence * math.Sqrt(c.Variance*(1-s.value)) / total
+	}
+	return s
+}
+
+// hot reports whether an account with a share of the whole is one of a hotspot.
+func (p *Profile) hot(a *account.Account, s *portion) bool {
+	return a.Scope.Kind != counts.Run && !p.timeline() && s.value >= hotspot
+}
+
+// timeline reports whether the parts are nothing but intervals.
+func (p *Profile) timeline() bool { return slices.Equal(p.By, []counts.Kind{counts.Interval}) }
 
 // what says what the shares are of.
 func (p *Profile) what() string {
@@ -56,27 +102,134 @@ func (p *Profile) what() string {
 	return p.Event
 }
 
-// profile is the writer for people where accounts are of places in the code: one
-// line for each, with its share of the whole, one column for each node. Lines are
-// kept until the end, so as to be aligned.
+// by says what is told apart.
+func (p *Profile) by() string {
+	var names []string
+	for _, k := range p.By {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// noun is what one part is called.
+func (p *Profile) noun() string {
+	if len(p.By) == 1 {
+		return p.By[0].String()
+	}
+	return "part"
+}
+
+// code returns the finest kind of places in the code that are told apart, Run for none.
+func (p *Profile) code() counts.Kind {
+	finest := counts.Run
+	for _, k := range p.By {
+		if k >= counts.Module {
+			finest = max(finest, k)
+		}
+	}
+	return finest
+}
+
+// labels returns the kinds that have a column of their own: of several kinds of places
+// in the code the finest one, whose labels have the others.
+func (p *Profile) labels() []counts.Kind {
+	var list []counts.Kind
+	for _, k := range p.By {
+		if k < counts.Module || k == p.code() {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// partLabel says what an account's scope is of one kind.
+func partLabel(s *counts.Scope, k counts.Kind) string {
+	number := func(letter string, n int) string {
+		if n == counts.Unknown {
+			return unknownPart
+		}
+		return letter + strconv.Itoa(n)
+	}
+	switch k {
+	case counts.Interval:
+		return trim(s.Start) + " s"
+	case counts.Cgroup:
+		return s.Cgroup
+	case counts.Process:
+		return s.Process
+	case counts.Thread:
+		return s.Thread
+	case counts.Node:
+		return number("N", s.Node)
+	case counts.Socket:
+		return number("S", s.Socket)
+	case counts.Die:
+		return number("S", s.Socket) + number("-D", s.Die)
+	case counts.Core:
+		return number("S", s.Socket) + number("-D", s.Die) + number("-C", s.Core)
+	case counts.CPU:
+		return number("CPU", s.CPU)
+	}
+	return s.Label
+}
+
+// label divides what a scope is into columns, and the module that its place is in.
+func (p *Profile) label(s *counts.Scope) (labels []string, module string) {
+	kinds := p.labels()
+	if s.Code == nil && !slices.ContainsFunc(kinds, func(k counts.Kind) bool { return k != counts.Interval && partLabel(s, k) != "" }) && !(s.Duration > 0) {
+		return []string{s.Label}, "" // the others, for which there was no room
+	}
+	for _, k := range kinds {
+		text := partLabel(s, k)
+		if k >= counts.Module && s.Code != nil {
+			if len(kinds) > 1 {
+				text = s.Code.Label(k)
+			}
+			text, module = splitModule(text, k)
+		}
+		labels = append(labels, text)
+	}
+	return labels, module
+}
+
+// skids lists the events of a node that make a difference for parts as small as these.
+func (p *Profile) skids(a *account.Account, node int) []string {
+	if p.code() < counts.Line {
+		return nil
+	}
+	return a.Skids(node)
+}
+
+// unknownPart stands for what is not known of a scope.
+const unknownPart = "[unknown]"
+
+// profile is the writer for people where accounts are of parts: one line for each, with
+// its share of the whole, one column for each node. Lines are kept until the end, so
+// as to be aligned.
 type profile struct {
 	rows
 	lines  []profileLine
-	widths []int // of the nodes' columns
-	grey   bool  // a value is not to be relied upon
+	skids  []bool          // by node's column: its samples stand behind the instruction that caused them
+	events []account.Count // of the whole: those that have columns, behind the nodes'
+	grey   bool            // a value is not to be relied upon
 	notes  []string
+	whole  *account.Account
 }
 
 type profileLine struct {
-	name, module   string
+	labels         []string // by Profile.labels
+	module         string
 	share, samples string
+	part           portion
+	start, end     float64 // seconds, of an interval
 	hot            bool
 	cells          []profileCell
 }
 
 type profileCell struct {
-	text string
-	st   style
+	text  string
+	st    style
+	value float64
 }
 
 func newProfile(w io.Writer, o Options) *profile {
@@ -84,20 +237,26 @@ func newProfile(w io.Writer, o Options) *profile {
 }
 
 func (p *profile) Account(a *account.Account) error {
-	share, samples := p.h.Profile.share(a)
-	l := profileLine{name: "all", share: percentOf(share), samples: trim(float64(samples))}
+	h := p.h.Profile
+	s := h.share(a)
+	l := profileLine{share: percentOf(s.value), part: s, samples: trim(float64(s.samples)), hot: h.hot(a, &s),
+		start: a.Start, end: a.Start + a.Duration}
+	p.grey = p.grey || !s.reliable()
 	if p.n == 0 {
 		p.begin(a)
 		for _, n := range a.Notes {
 			p.notes = append(p.notes, strings.Clone(n))
 		}
+		l.labels = append(l.labels, "all")
 	} else {
-		l.name, l.module = placeName(&a.Scope)
-		l.hot = share >= hotspot
+		l.labels, l.module = h.label(&a.Scope)
 	}
 	p.n++
 	for _, i := range p.columns {
 		l.cells = append(l.cells, p.cell(a, i))
+	}
+	for i := range p.events {
+		l.cells = append(l.cells, p.eventCell(a, &p.events[i]))
 	}
 	p.lines = append(p.lines, l)
 	return nil
@@ -111,38 +270,49 @@ func percentOf(share float64) string {
 	return strconv.FormatFloat(share*100, 'f', 1, 64) + " %"
 }
 
-// placeName divides a place's label into what it is and the module that it is in.
-func placeName(s *counts.Scope) (name, module string) {
-	if s.Code == nil || s.Kind == counts.Module {
-		return s.Label, ""
+// splitModule divides the label of a place into what it is and the module that it is in.
+func splitModule(label string, k counts.Kind) (text, module string) {
+	if k == counts.Module {
+		return label, ""
 	}
-	name, module, _ = strings.Cut(s.Label, "  (")
-	return name, strings.TrimSuffix(module, ")")
+	if at := strings.LastIndex(label, "  ("); at >= 0 {
+		return label[:at], strings.TrimSuffix(label[at+len("  ("):], ")")
+	}
+	return label, ""
 }
 
 // begin chooses the columns by the account of the whole.
 func (p *profile) begin(a *account.Account) {
+	h := p.h.Profile
 	m := a.Model()
+	p.whole = a.Clone()
 	level := max(1, p.o.Level)
 	for i := range m.Nodes {
-		if p.h.Profile.Flat == "" && p.wanted(a, i, level) && a.Nodes[i].Known() {
+		if h.Flat == "" && a.Nodes[i].Known() && (p.wanted(a, i, level) || p.expanded(a, i)) {
 			p.columns = append(p.columns, i)
+			p.skids = append(p.skids, len(h.skids(a, i)) > 0)
 		}
 	}
-	what := fmt.Sprintf("%s by %s", p.h.Profile.what(), p.h.Profile.By)
-	parts := []string{what}
+	if h.Flat != "" {
+		p.chooseEvents(a)
+	}
+	parts := []string{fmt.Sprintf("%s by %s", h.what(), h.by())}
 	if a.Label != "" {
 		parts = append(parts, a.Label)
 	}
 	if !math.IsNaN(a.Duration) {
 		parts = append(parts, duration(a.Duration))
 	}
-	if p.h.Profile.Flat == "" {
+	if h.Flat == "" {
 		parts = append(parts, "on "+p.h.CPU.Name, m.Name+" "+m.Version)
 	}
-	parts = append(parts, fmt.Sprintf("from %s samples of %s", trim(float64(p.h.Profile.Samples)), p.h.Profile.Event))
+	if h.Samples > 0 {
+		parts = append(parts, fmt.Sprintf("from %s samples of %s", trim(float64(h.Samples)), h.Event))
+	} else {
+		parts = append(parts, p.h.source())
+	}
 	p.paragraph("", strings.Join(parts, ", "), 0, bold)
-	why := p.h.Profile.Flat
+	why := h.Flat
 	if why == "" && len(p.columns) == 0 {
 		why = fmt.Sprintf("of %s nothing else is known from what was sampled (cyclestack plan --cpu %s lists what it needs)", m.Name, p.h.CPU.Name)
 	}
@@ -152,18 +322,45 @@ func (p *profile) begin(a *account.Account) {
 	p.out.WriteByte('\n')
 }
 
+// eventColumns is how many events have columns.
+const eventColumns = 12
+
+// chooseEvents chooses the events whose shares have columns, where nothing is known of
+// any node: those with samples, besides the one that parts are compared by.
+func (p *profile) chooseEvents(a *account.Account) {
+	for _, c := range a.Counts() {
+		if c.Samples > 0 && c.Value > 0 && cmp.Or(c.As, c.Event) != p.h.Profile.Event && len(p.events) < eventColumns {
+			p.events = append(p.events, c)
+		}
+	}
+}
+
+// eventCell is a part's share of an event.
+func (p *profile) eventCell(a *account.Account, whole *account.Count) profileCell {
+	c, ok := countOf(a, cmp.Or(whole.As, whole.Event))
+	s := portionOf(&c, ok, whole.Value)
+	switch {
+	case math.IsNaN(s.value):
+		return profileCell{"–", dim, s.value}
+	case s.value > 0 && !s.reliable():
+		p.grey = true
+		return profileCell{percentOf(s.value) + "?", dim, s.value}
+	}
+	return profileCell{percentOf(s.value), plain, s.value}
+}
+
 func (p *profile) cell(a *account.Account, i int) profileCell {
 	v := &a.Nodes[i]
 	switch {
 	case !v.Known():
-		return profileCell{"–", dim}
+		return profileCell{"–", dim, math.NaN()}
 	case !v.Reliable():
 		p.grey = true
-		return profileCell{figure(a.Model(), i, v.Value) + "?", dim}
+		return profileCell{figure(a.Model(), i, v.Value) + "?", dim, v.Value}
 	case onPath(a, i):
-		return profileCell{figure(a.Model(), i, v.Value), hot}
+		return profileCell{figure(a.Model(), i, v.Value), hot, v.Value}
 	}
-	return profileCell{figure(a.Model(), i, v.Value), plain}
+	return profileCell{figure(a.Model(), i, v.Value), plain, v.Value}
 }
 
 // End writes the lines.
@@ -175,119 +372,14 @@ func (p *profile) End() error {
 	return err
 }
 
-// Widths of the columns of places.
-const (
-	nameLeast   = 16
-	moduleLeast = 8
-	moduleMost  = 24
-	shareWidth  = 8
-	sampleWidth = 10
-)
-
 func (p *profile) write() {
-	name, module := nameLeast, 0
-	for i := range p.lines {
-		name = max(name, runes(p.lines[i].name)+gap)
-		if p.lines[i].module != "" {
-			module = max(module, moduleLeast, min(runes(p.lines[i].module)+gap, moduleMost))
-		}
+	if p.h.Profile.timeline() && len(p.lines) > sparksFrom {
+		p.sparks()
 	}
-	nodes := 0
-	p.widths = make([]int, len(p.columns))
-	for k := range p.columns {
-		p.widths[k] = p.columnWidth(k)
-		nodes += p.widths[k]
-	}
-	room := p.o.Width - shareWidth - sampleWidth - 2*gap - module
-	name = min(name, max(nameLeast, room-nodes, room*2/5))
-	room -= name
-	shown := 0
-	for ; shown < len(p.columns) && room >= p.widths[shown]; shown++ {
-		room -= p.widths[shown]
-	}
-	p.left, p.columns = len(p.columns)-shown, p.columns[:shown]
-	p.head(name, module)
-	for i := range p.lines {
-		p.place(&p.lines[i], name, module)
+	if !p.h.Profile.timeline() || len(p.lines) <= rowsMost || p.o.Top {
+		p.table()
 	}
 	p.foot()
-}
-
-// head writes the headings, in as many lines as the nodes' names need.
-func (p *profile) head(name, module int) {
-	share := p.h.Profile.what()
-	if runes(share) > shareWidth {
-		share = "share"
-	}
-	height := 1
-	for _, i := range p.columns {
-		height = max(height, len(heading(p.h.Model.Nodes[i].Name)))
-	}
-	for row := range height {
-		line := strings.Repeat(" ", shareWidth+sampleWidth+2+name+gap+module)
-		if row == height-1 {
-			line = fmt.Sprintf("%*s%*s  %s%s", shareWidth, share, sampleWidth, "samples",
-				padded("  "+p.h.Profile.By.String(), name+gap), padded("module", moduleMost)[:module])
-		}
-		for k, i := range p.columns {
-			words := heading(p.h.Model.Nodes[i].Name)
-			word := ""
-			if at := row - (height - len(words)); at >= 0 {
-				word = words[at]
-			}
-			line += fmt.Sprintf("%*s", p.widths[k], word)
-		}
-		p.out.WriteString(p.paint(strings.TrimRight(line, " "), faint) + "\n")
-	}
-}
-
-// figureWidth is the width that a column needs for its figures.
-const figureWidth = 8
-
-// heading divides a node's name at its underscores into lines for a narrow
-// column.
-func heading(name string) []string {
-	words := strings.SplitAfter(name, "_")
-	width := figureWidth
-	for _, w := range words {
-		width = max(width, runes(w))
-	}
-	var lines []string
-	for _, w := range words {
-		if n := len(lines); n > 0 && runes(lines[n-1])+runes(w) <= width {
-			lines[n-1] += w
-			continue
-		}
-		lines = append(lines, w)
-	}
-	return lines
-}
-
-// columnWidth returns the width of a node's column.
-func (p *profile) columnWidth(k int) int {
-	width := figureWidth
-	for _, w := range heading(p.h.Model.Nodes[p.columns[k]].Name) {
-		width = max(width, runes(w))
-	}
-	for i := range p.lines {
-		width = max(width, runes(p.lines[i].cells[k].text))
-	}
-	return width + gap
-}
-
-// place writes the line of a place.
-func (p *profile) place(l *profileLine, name, module int) {
-	mark, st := " ", plain
-	if l.hot {
-		mark, st = "*", bold
-	}
-	out := fmt.Sprintf("%*s%*s  %s ", shareWidth, l.share, sampleWidth, l.samples, mark)
-	out += p.paint(padded(cut(shorter(l.name, name-gap), name-gap), name), st) + padded(cut(l.module, max(1, module-gap)), module)
-	for k, width := range p.widths[:len(p.columns)] {
-		c := l.cells[k]
-		out += strings.Repeat(" ", max(0, width-runes(c.text))) + p.paint(c.text, c.st)
-	}
-	p.out.WriteString(strings.TrimRight(out, " ") + "\n")
 }
 
 // shorter leaves out the path of a Go package if a name is too long.
@@ -309,22 +401,62 @@ func (p *profile) foot() {
 	h := p.h.Profile
 	p.out.WriteByte('\n')
 	if h.Left > 0 {
-		p.paragraph("left out", fmt.Sprintf("%s more of %s %ss, %s of %s together (--top %d shows all)",
-			trim(float64(h.Left)), trim(float64(h.Places)), h.By, percentOf(h.LeftShare), h.what(), h.Places), 12, plain)
+		p.paragraph("left out", fmt.Sprintf("%s more of %s %s, %s of %s together (--top %d shows all)",
+			trim(float64(h.Left)), trim(float64(h.Places)), plural(h.noun()), percentOf(h.LeftShare), h.what(), h.Places), 12, plain)
 	}
-	for i := range p.lines {
-		if p.lines[i].hot {
-			p.paragraph("*", fmt.Sprintf("a hotspot: %g %% of %s or more", 100*hotspot, h.what()), 12, plain)
-			break
-		}
+	if slices.ContainsFunc(p.lines, func(l profileLine) bool { return l.hot }) {
+		p.paragraph("*", fmt.Sprintf("a hotspot: %g %% of %s or more", 100*hotspot, h.what()), 12, plain)
 	}
 	if p.grey {
 		p.paragraph("?", "not to be relied upon, most often for too few samples: its 95 % interval is as wide as the value", 12, plain)
 	}
+	if slices.Contains(p.skids, true) {
+		p.paragraph(skidMark, "from samples that stand behind the instruction that caused them", 12, plain)
+	}
 	if p.left > 0 {
-		p.paragraph("note", fmt.Sprintf("%d more nodes do not fit in %d columns: --width, --nodes, or --format csv", p.left, p.o.Width), 12, plain)
+		p.paragraph("note", fmt.Sprintf("%d more nodes do not fit in %d columns: --width, --level, --nodes, or --format csv", p.left, p.o.Width), 12, plain)
+	}
+	if others := p.samples(); others != "" {
+		p.paragraph("samples", others, 12, plain)
 	}
 	for _, n := range p.notes {
 		p.paragraph("note", n, 12, plain)
 	}
+	if h.Next.Command != "" {
+		p.step("next", h.Next)
+	}
+}
+
+// plural puts a noun into the plural.
+func plural(noun string) string {
+	if noun == counts.Process.String() {
+		return noun + "es"
+	}
+	return noun + "s"
+}
+
+// eventsMost is how many events have their samples listed.
+const eventsMost = 6
+
+// samples says how many samples there are of each event, if of several.
+func (p *profile) samples() string {
+	var list []string
+	var all, least, most int64
+	for _, c := range p.whole.Counts() {
+		if c.Samples == 0 {
+			continue
+		}
+		list = append(list, fmt.Sprintf("%s of %s", trim(float64(c.Samples)), cmp.Or(c.As, c.Event)))
+		if least == 0 || c.Samples < least {
+			least = c.Samples
+		}
+		all, most = all+c.Samples, max(most, c.Samples)
+	}
+	switch {
+	case len(list) < 2:
+		return ""
+	case len(list) > eventsMost:
+		return fmt.Sprintf("%s of %d events, %s to %s of each (--format json has them)", trim(float64(all)), len(list), trim(float64(least)), trim(float64(most)))
+	}
+	return strings.Join(list, ", ")
 }

@@ -29,6 +29,10 @@ type Header struct {
 	Files  []string           // that were read; none if the counts were taken live
 	Params map[string]float64 // parameters the user set
 
+	Workload  model.Workload // the kind of program, if the user said
+	Simulated bool           // the counts are a simulator's, and not of a processor
+	Again     []string       // of live counts: the end of the command line that counts the same again, as {"--", "./app"}
+
 	Profile *Profile // of what places in the code are parts; nil for other scopes
 
 	ModelFlag  string   // the method the user asked for by name; "" for none
@@ -37,11 +41,15 @@ type Header struct {
 
 // Options say how much is shown and how.
 type Options struct {
+	Checks bool   // all that is known of the checks, and those of the processor's counts that hold, which are many
 	Level  int    // deepest level of the tree; 0 is all
 	Nodes  string // only nodes whose name or path matches this shell pattern (with their parents); "" is all
 	All    bool   // in the tree format, also the nodes outside the main tree
 	Rows   bool   // in the tree format, one line for each account: for many of them
-	Places bool   // in the tree format, one line for each place in the code: see Header.Profile
+	Places bool   // in the tree format, one line for each part: see Header.Profile
+	Beside bool   // in the tree format, one column for each account: for a few of different things
+	Expand string // with Places, also the parts of the nodes whose name or path matches; "bottleneck" for those that the bottleneck path goes through
+	Top    bool   // with Places, the number of parts was chosen: all are written
 	Width  int    // of the terminal in columns; 0 is 100
 	Color  bool
 	Titles bool // titles of nodes beside the figures, where the width allows
@@ -73,6 +81,9 @@ func New(format string, w io.Writer, o Options) (Writer, error) {
 		}
 		if o.Rows {
 			return newRows(w, o), nil
+		}
+		if o.Beside {
+			return newBeside(w, o), nil
 		}
 		return newTree(w, o), nil
 	case "json":

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
-	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -55,9 +54,11 @@ func (t *tree) Account(a *account.Account) error {
 	t.n++
 	t.heading(a)
 	t.section(a, "")
+	t.links(a)
 	t.more(a)
 	t.audit(a)
 	t.notes(a)
+	t.judgement(a)
 	t.next(a)
 	_, err := io.WriteString(t.w, t.out.String())
 	return err
@@ -261,7 +262,7 @@ func (t *tree) line(a *account.Account, i int) line {
 	}
 	end := len(a.Bottleneck) > 0 && a.Bottleneck[len(a.Bottleneck)-1] == i
 	mark := bottleneckMark
-	if end && useful(m.Nodes[a.Bottleneck[0]].Name) {
+	if end && m.Nodes[a.Bottleneck[0]].Useful() {
 		mark = usefulMark
 	}
 	switch {
@@ -277,12 +278,19 @@ func (t *tree) line(a *account.Account, i int) line {
 	if end && l.mark != mark {
 		l.mark = mark + ", " + l.mark
 	}
+	for _, more := range []string{t.rivalry(a, i), t.standing(a, i)} {
+		l.mark = join(l.mark, more)
+	}
 	return l
 }
 
-// useful says whether a part of the whole is work that the program asked for,
-// of which a large share is no bottleneck.
-func useful(name string) bool { return strings.HasPrefix(strings.ToLower(name), "retir") }
+// join puts two remarks behind each other.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + ", " + b
+}
 
 func onPath(a *account.Account, i int) bool {
 	for _, j := range a.Bottleneck {
@@ -490,7 +498,7 @@ func (t *tree) audit(a *account.Account) {
 	for i := range a.Checks {
 		c := &a.Checks[i]
 		switch {
-		case c.State == account.Skipped:
+		case c.State == account.Skipped || c.Common && !c.Contradicts():
 		case !c.Identity && !c.Closure():
 			findings++
 		case c.State == account.Holds:
@@ -565,7 +573,7 @@ func doubts(a *account.Account, shown []bool) []string {
 		}
 	}
 	var list []string
-	for d := account.DoubtRange; d <= account.DoubtIdentity; d++ {
+	for d := account.DoubtRange; d <= account.DoubtTogether; d++ {
 		if names := by[d]; len(names) > 0 {
 			list = append(list, "not to be relied upon: "+few(names)+", "+d.String())
 		}
@@ -592,48 +600,45 @@ func few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// next names the command that explains the bottleneck.
+// next says what to try about the bottleneck, and which commands say more. A
+// command is never broken: it is to be copied.
 func (t *tree) next(a *account.Account) {
-	if len(a.Bottleneck) == 0 || a.Interval || a.Scope.Kind != counts.Run || len(t.h.Files) > 1 {
+	steps := Next(t.h, a)
+	if len(steps) == 0 {
 		return
 	}
-	n := &a.Model().Nodes[a.Bottleneck[len(a.Bottleneck)-1]]
-	command := fmt.Sprintf("cyclestack explain %s --cpu %s%s", n.Name, t.h.modelCPU(), t.h.modelFlags())
-	if len(t.h.Files) > 0 {
-		command += " " + quote(t.h.Files[0])
+	if s := advice(&a.Model().Nodes[a.Bottleneck[len(a.Bottleneck)-1]]); s != "" {
+		t.paragraph("try", s, 10, plain)
 	}
-	t.paragraph("next", command, 10, plain)
-	t.paragraph("", "says what it means and what to try", 10, faint)
+	label := "next"
+	for _, s := range steps {
+		t.step(label, s)
+		label = ""
+	}
 }
 
-// modelCPU names the processor with which the method is found: a method for any
-// processor was perhaps used on another one.
-func (h Header) modelCPU() string {
-	if h.ModelFlag == "" && len(h.Model.CPUs) > 0 && !slices.Contains(h.Model.CPUs, h.CPU.Name) {
-		return h.Model.CPUs[0] + " --model " + quote(h.Model.Name)
+// advice is the first thing to try about a node. To follow its parts is what the
+// tree itself says.
+func advice(n *model.Node) string {
+	for _, s := range n.Try {
+		if !strings.HasPrefix(s, "follow the larg") {
+			return s
+		}
 	}
-	return h.CPU.Name
+	return ""
 }
 
-// modelFlags are the flags by which the user chose the method, as explain needs
-// them too.
-func (h Header) modelFlags() string {
-	var flags string
-	for _, f := range h.ModelFiles {
-		flags += " --model-file " + quote(f)
+// step writes a command, and behind it or on the next line what it answers.
+func (t *tree) step(label string, s Step) {
+	const hang, apart = 10, 5
+	front := fmt.Sprintf("%-*s", hang, strings.Repeat(" ", indent)+label)
+	t.out.WriteString(t.paint(front, faint) + s.Command)
+	if hang+runes(s.Command)+apart+runes(s.Why) <= t.o.Width {
+		t.out.WriteString(strings.Repeat(" ", apart) + t.paint(s.Why, faint) + "\n")
+		return
 	}
-	if h.ModelFlag != "" {
-		flags += " --model " + quote(h.ModelFlag)
-	}
-	return flags
-}
-
-// quote makes a word safe to paste into a shell.
-func quote(s string) string {
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+:@%,") == "" && s != "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	t.out.WriteByte('\n')
+	t.paragraph("", s.Why, hang+indent, faint)
 }
 
 // paragraph writes text behind a label, wrapped to the width and indented.

@@ -11,9 +11,11 @@ import (
 	"os"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/source/accounts"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/perfstat"
 	"github.com/cyclestack/cyclestack/source/threshold"
+	"github.com/cyclestack/cyclestack/source/valgrind"
 )
 
 // A Reader yields the tables of a recording one at a time.
@@ -54,6 +56,12 @@ var formats = []struct {
 	{"perf.data", perfdata.Detect, func(r io.Reader, name string) Reader {
 		return perfdata.NewTableReader(r, name, perfdata.TableOptions{})
 	}, true},
+	{"callgrind", valgrind.Detect, func(r io.Reader, name string) Reader {
+		return valgrind.NewReader(r, name, valgrind.Options{})
+	}, false},
+	{"accounts", accounts.Detect, func(r io.Reader, name string) Reader {
+		return accounts.NewReader(r, name)
+	}, false},
 	{"perf stat", perfstat.Detect, func(r io.Reader, name string) Reader {
 		return perfstat.NewReader(r, name, perfstat.Options{})
 	}, false},
@@ -122,7 +130,7 @@ func unrecognised(b io.Reader, name string) error {
 	if err := r.Err(); err != nil {
 		return &formatError{err}
 	}
-	return fmt.Errorf("%s: %w: it reads perf.data, perf stat's text, CSV and JSON, and tables of load-latency thresholds", name, ErrFormat)
+	return fmt.Errorf("%s: %w: it reads perf.data, perf stat's text, CSV and JSON, callgrind's and cachegrind's files, cyclestack's own JSON, and tables of load-latency thresholds", name, ErrFormat)
 }
 
 // A File is an opened recording.
@@ -155,7 +163,11 @@ func Open(name string) (*File, error) {
 			return openDir(name)
 		}
 	}
-	r, err := New(f, name)
+	var in io.Reader = f
+	if name == "-" {
+		in = Stdin()
+	}
+	r, err := New(in, name)
 	if err != nil {
 		f.Close()
 		return nil, err

@@ -38,10 +38,12 @@ func (a *app) runAudit(c *common, files []string) error {
 	err := a.accounts(c, files, true, func(out io.Writer) (report.Writer, error) {
 		var w report.Writer
 		var err error
+		o := c.options(a.terminal(c, a.out))
+		o.Checks = true
 		if c.format == "json" {
-			w, err = report.New("json", out, c.options(a.terminal(c, a.out)))
+			w, err = report.New("json", out, o)
 		} else {
-			w = report.NewAudit(out, c.options(a.terminal(c, a.out)))
+			w = report.NewAudit(out, o)
 		}
 		return watch{w, func(acc *account.Account) { contradicted = contradicted || acc.Contradicted() }}, err
 	})

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/calibrate"
+	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -174,9 +175,11 @@ func wantedBy(cat *model.Catalogue, id string) func(calibrate.Penalty) bool {
 		return func(calibrate.Penalty) bool { return true }
 	}
 	var models []*model.Model
-	for _, info := range cat.Models(cpu.Name) {
-		if m, err := cat.Model(info.Name, cpu.Name); err == nil {
-			models = append(models, m)
+	for _, name := range []string{cpu.Name, live.GenericCPU} { // some methods are for any processor
+		for _, info := range cat.Models(name) {
+			if m, err := cat.Model(info.Name, name); err == nil {
+				models = append(models, m)
+			}
 		}
 	}
 	return func(p calibrate.Penalty) bool {

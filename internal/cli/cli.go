@@ -125,7 +125,7 @@ trusted and what to do next.`,
 	)
 	root.SetHelpCommandGroupID("catalogue")
 	root.SetCompletionCommandGroupID("catalogue")
-	root.AddCommand(a.stat(), a.report(), a.diff(), a.smt(), a.latency(), a.audit(), a.calibrate(),
+	root.AddCommand(a.stat(), a.record(), a.report(), a.annotate(), a.diff(), a.smt(), a.latency(), a.audit(), a.calibrate(),
 		a.models(), a.events(), a.explain(), a.plan(), a.lint(), a.doctor(), a.version())
 	return root
 }

@@ -131,6 +131,11 @@ func (d *descent) follow() {
 	end := path[len(path)-1]
 	node := &s.model.Nodes[end]
 	children := uncounted(s.model, node.Children, d.seen)
+	for _, r := range a.Rivals { // which of the two it is may show below
+		if rival := &a.Nodes[r.Node]; r.Of == end && rival.Doubt == account.DoubtNone {
+			children = append(children, uncounted(s.model, s.model.Nodes[r.Node].Children, d.seen)...)
+		}
+	}
 	switch {
 	case a.Nodes[end].Doubt != account.DoubtNone:
 		d.reason = fmt.Sprintf("%s is not to be relied upon: %v", node.Name, a.Nodes[end].Doubt)
@@ -187,6 +192,7 @@ func (d *descent) print() error {
 			return usageError("%v", err)
 		}
 		r := newReporter(d.part.s, w, 0)
+		r.again = d.j.f.sameAgain(d.j.program)
 		r.how = func(*counts.Table) string {
 			return fmt.Sprintf("counted by the PMU in %s of at most %s", several(d.runs, "run"), several(d.groups, "group"))
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -24,6 +25,7 @@ type common struct {
 	params    []string
 	penalties string
 	smt       string
+	workload  string
 	level     int
 	all       bool
 	nodes     string
@@ -49,6 +51,7 @@ func (c *common) addParams(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVarP(&c.params, "param", "P", nil, "set a parameter of the model, `NAME=VALUE` (may be repeated)")
 	f.StringVar(&c.smt, "smt", "", "whether logical processors shared their cores: `on|off`")
+	f.StringVar(&c.workload, "workload", "", "kind of program, by which values are judged: `client|server|hpc`")
 	f.StringVar(&c.penalties, "penalties", "", "take parameters from a `FILE` of NAME = VALUE lines (TOML)")
 }
 
@@ -81,6 +84,9 @@ func (c *common) check(formats ...string) error {
 	}
 	if c.level < 0 {
 		return usageError("--level %d: levels begin at 1; 0 is all", c.level)
+	}
+	if c.workload != "" && !slices.Contains(model.Workloads, model.Workload(c.workload)) {
+		return usageError("--workload %s: it is client, server or hpc", c.workload)
 	}
 	if c.width < 0 || c.width > 10000 {
 		return usageError("--width %d: not a usable number of columns", c.width)
@@ -184,13 +190,15 @@ func hasParameter(m *model.Model, name string) bool {
 
 // anyHas reports whether any of the processor's models has a parameter.
 func (s *session) anyHas(name string) (bool, error) {
-	for _, info := range s.cat.Models(s.cpu.Name) {
-		m, err := s.cat.Model(info.Name, s.cpu.Name)
-		if err != nil {
-			return false, err
-		}
-		if hasParameter(m, name) {
-			return true, nil
+	for _, cpu := range []string{s.cpu.Name, live.GenericCPU} { // some methods are for any processor
+		for _, info := range s.cat.Models(cpu) {
+			m, err := s.cat.Model(info.Name, cpu)
+			if err != nil {
+				return false, err
+			}
+			if hasParameter(m, name) {
+				return true, nil
+			}
 		}
 	}
 	return false, nil

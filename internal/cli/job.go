@@ -30,9 +30,10 @@ type job struct {
 	target  perfevent.Target
 	machine *live.Machine
 	parts   []*part
-	why     string    // no better source was used
-	stream  io.Writer // for the account, unless a file is named
-	rows    bool      // an account has one line
+	why     string      // no better source was used
+	sim     *simulating // the rung above the operating system's counters; nil if there is none
+	stream  io.Writer   // for the account, unless a file is named
+	rows    bool        // an account has one line
 	places  func(*counts.Table) ([]place, error)
 
 	catalogue func() (*model.Catalogue, error) // loads it, once
@@ -45,7 +46,7 @@ func (j *job) prepare() (err error) {
 	}
 	j.catalogue = sync.OnceValues(j.c.catalogue)
 	j.target.Stdin, j.target.Stdout, j.target.Stderr = file(j.in), file(j.out), file(j.err)
-	if err := writable(j.c.output); err != nil {
+	if err := errors.Join(writable(j.c.output), writable(j.f.keep)); err != nil {
 		return err
 	}
 	if j.machine, err = j.kernel.machine(); err != nil {
@@ -89,13 +90,20 @@ func writable(name string) error {
 
 // choose takes the best source that works, and makes the parts to be counted.
 func (j *job) choose() error {
-	asked := j.c.model != "" && j.c.model != osModel
+	if j.c.model == simModel && j.f.source == sourceAuto {
+		j.f.source = sourceSimulated
+	}
+	asked := j.c.model != "" && j.c.model != osModel && j.c.model != simModel
 	switch {
 	case j.f.source == sourceOS && asked:
 		return usageError("--source os: its method is %s", osModel)
+	case j.f.source == sourceSimulated && (asked || j.c.model == osModel):
+		return usageError("--source simulated: its method is %s", simModel)
 	case j.f.source == sourceOS || j.c.model == osModel:
 		j.osParts("")
 		return j.check()
+	case j.f.source == sourceSimulated:
+		return j.simulateOr("")
 	}
 	why := j.machine.NoPMU()
 	switch {
@@ -104,8 +112,31 @@ func (j *job) choose() error {
 	case j.f.source == sourcePMU || asked || j.f.drilldown || j.f.separate || j.f.split || j.f.user || j.f.kernel:
 		return machineError(fmt.Errorf("%s; cyclestack doctor says what would change that", why))
 	}
-	j.osParts(why + " (cyclestack doctor)")
-	return j.check()
+	return j.simulateOr(why + " (cyclestack doctor)")
+}
+
+// simulateOr takes the rung of simulation, or the one below: of both the operating
+// system's counters are the first part.
+func (j *job) simulateOr(why string) error {
+	sim, unfit, err := j.simulation()
+	if err != nil {
+		return err
+	}
+	if sim == nil {
+		if why != "" {
+			why += "; "
+		}
+		j.osParts(why + unfit)
+		return j.check()
+	}
+	if j.sim = sim; !sim.input.again() {
+		if j.target.Stdin, err = sim.input.spool(); err != nil {
+			return machineError(fmt.Errorf("standard input: %w", err))
+		}
+	}
+	j.osParts(why)
+	_, err = sim.session()
+	return err
 }
 
 // check looks at the flags that are about the method before a program runs for
@@ -205,6 +236,9 @@ func (j *job) count(ctx context.Context) error {
 		}
 		return p.table(run)
 	})
+	if p != nil && err == nil && j.sim != nil && state != nil {
+		err = j.sim.climb(ctx, p, state)
+	}
 	if p != nil {
 		err = errors.Join(p.finish(), err)
 	}
@@ -259,7 +293,9 @@ func (j *job) start(ctx context.Context) (counting, error) {
 	run, err := j.kernel.start(ctx, j.machine.Sys, j.spec())
 	var refused *perfevent.OpenError
 	if errors.As(err, &refused) && j.anySource() {
-		j.osParts(fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused))
+		if err := j.simulateOr(fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused)); err != nil {
+			return nil, err
+		}
 		run, err = j.kernel.start(ctx, j.machine.Sys, j.spec())
 	}
 	if errors.As(err, &refused) && j.parts[0].pmu == nil && j.ownProgram() {

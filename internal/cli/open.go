@@ -8,9 +8,11 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
+	"github.com/cyclestack/cyclestack/source/valgrind"
 )
 
 // A session is what one command works with: the catalogue, and once the first
@@ -54,17 +56,33 @@ func (s *session) settle(t *counts.Table, file, prefer string) error {
 	switch {
 	case s.method != nil:
 		return nil
+	case t.CPU == valgrind.AnyCPU && s.c.model == "":
+		return s.settleSimulated()
 	case prefer == "" && s.c.model == "":
 		return s.settleBest(t)
 	}
 	return s.settleModel(prefer)
 }
 
+// settleSimulated chooses the method for what simulators count, for whatever processor.
+func (s *session) settleSimulated() (err error) {
+	if s.model, err = s.cat.Model(simModel, live.GenericCPU); err != nil {
+		return usageError("%v", err)
+	}
+	if s.events, err = s.cat.Events(s.cpu); err != nil {
+		return err
+	}
+	if s.params, err = s.parameters(s.model); err != nil {
+		return err
+	}
+	return s.compile()
+}
+
 // settleBest chooses the method that says most about a recording: the one with
 // the largest part of its first level known, in doubt the one that comes first
 // in the catalogue.
 func (s *session) settleBest(t *counts.Table) error {
-	best, bestScore := "", -1.0
+	best, bestScore, known := "", -1.0, 0.0
 	for _, info := range s.cat.Models(s.cpu.Name) {
 		if err := s.settleModel(info.Name); err != nil {
 			// It may be another method that has the parameters given; if none
@@ -79,25 +97,34 @@ func (s *session) settleBest(t *counts.Table) error {
 		}
 		a := s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)
 		if score := s.score(a); score > bestScore || bestScore < 0 {
-			best, bestScore = info.Name, score
+			best, bestScore, known = info.Name, score, a.Completeness()
 		}
 	}
-	if bestScore < firstLevelKnown && s.settleModel(smtModel) == nil {
+	if known < firstLevelKnown && s.settleModel(smtModel) == nil {
 		core := account.Place{LP: []int{0, len(t.Scopes) - 1}}
-		if s.method.Bind(t.Layout).Evaluate(t, core, nil).Completeness() > bestScore {
+		if s.method.Bind(t.Layout).Evaluate(t, core, nil).Completeness() > known {
 			s.note = "what was recorded is about the logical processors of a core: cyclestack smt prints it"
 		}
 	}
 	return s.settleModel(best)
 }
 
-// score is how much an account says, for what the command is about: its checks,
-// or else its nodes.
+// score is how much an account says, for what the command is about: its nodes, or
+// its checks, of which those of a whole tree count for more than any others.
 func (s *session) score(a *account.Account) float64 {
-	if !s.audits {
+	const whole = 1e6
+	switch {
+	case !s.audits:
 		return a.Completeness()
+	case a.Completeness() >= 1:
+		return whole
 	}
-	made := 0.0
+	return float64(checksMade(a))
+}
+
+// checksMade is how many of an account's checks could be made.
+func checksMade(a *account.Account) int {
+	made := 0
 	for i := range a.Checks {
 		if a.Checks[i].State != account.Skipped {
 			made++
@@ -118,6 +145,7 @@ func (s *session) settleCPU(t *counts.Table, file string) error {
 			return inputError(fmt.Errorf("%s:%d: it says its processor is %s: %v", file, t.Line, t.CPU, err))
 		case err == nil && s.cpu == nil:
 			s.cpu, s.from = cpu, file
+		case t.CPU == valgrind.AnyCPU: // a simulator's counts are of no processor in particular
 		case err == nil && cpu.Name != s.cpu.Name && s.c.cpu != "":
 			s.note = fmt.Sprintf("%s says that it is from %s; it was read as from %s, as --cpu asks", file, cpu.Name, s.cpu.Name)
 		case err == nil && cpu.Name != s.cpu.Name:
@@ -127,8 +155,17 @@ func (s *session) settleCPU(t *counts.Table, file string) error {
 	if s.cpu != nil {
 		return nil
 	}
-	return s.askCPU(t, file)
+	err := s.askCPU(t, file)
+	if s.audits && errors.As(err, new(*failure)) {
+		// What holds on every processor can be checked without knowing which it is.
+		s.note = err.Error() + "; until then only what holds on every processor is checked"
+		s.cpu, err = s.cat.CPU(anyCPU)
+	}
+	return err
 }
+
+// anyCPU is the processor that has only the kernel's generic events.
+const anyCPU = "generic"
 
 // askCPU names the processors that a recording may be from. Which one it is is
 // never guessed: encodings mean different things on different processors.
@@ -181,7 +218,7 @@ func (s *session) settleModel(prefer string) (err error) {
 
 // compile makes the method ready for its processor.
 func (s *session) compile() (err error) {
-	s.method, err = account.Compile(s.model, s.cpu, s.events, account.Options{Params: s.params})
+	s.method, err = account.Compile(s.model, s.cpu, s.events, account.Options{Params: s.params, Workload: model.Workload(s.c.workload)})
 	if err != nil {
 		return usageError("%v", err)
 	}
@@ -189,8 +226,12 @@ func (s *session) compile() (err error) {
 }
 
 func (s *session) header(kind string, files []string) report.Header {
-	return report.Header{CPU: s.cpu, CPUID: s.c.cpu, Model: s.model, Kind: kind, Files: files, Params: s.params,
-		ModelFlag: s.c.model, ModelFiles: s.c.files}
+	h := report.Header{CPU: s.cpu, CPUID: s.c.cpu, Model: s.model, Kind: kind, Files: files, Params: s.params,
+		ModelFlag: s.c.model, ModelFiles: s.c.files, Workload: model.Workload(s.c.workload)}
+	if h.Simulated = isSimulated(kind); h.Simulated {
+		h.How = "simulated by " + kind + ", not measured"
+	}
+	return h
 }
 
 // eachTable calls do with every table of every file.

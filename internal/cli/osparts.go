@@ -70,13 +70,24 @@ func (j *job) osTimes(refused error) {
 	p.notes = append(p.notes, fmt.Sprintf("only user and system time is known, as nothing may be counted (%v)", refused))
 }
 
+// osFlags are the flags for what the operating system counts. Beside a simulation those
+// that choose nodes and set parameters are about that.
+func (j *job) osFlags() *common {
+	if j.sim == nil {
+		return j.c
+	}
+	c := *j.c
+	c.nodes, c.level, c.params, c.penalties, c.model = "", 0, nil, "", ""
+	return &c
+}
+
 // osSession finds the method for what the operating system counts.
 func (j *job) osSession() (*session, error) {
 	cat, err := j.catalogue()
 	if err != nil {
 		return nil, err
 	}
-	s := &session{c: j.c, cat: cat}
+	s := &session{c: j.osFlags(), cat: cat}
 	if s.cpu, err = cat.CPU(live.GenericCPU); err != nil {
 		return nil, err
 	}
@@ -96,7 +107,7 @@ func (j *job) osSession() (*session, error) {
 			s.cpu = cpu
 		}
 	}
-	if err := j.checkNodes(s); err != nil {
+	if err := j.checkNodes(s); err != nil && j.sim == nil {
 		return nil, err
 	}
 	s.params, err = s.parameters(s.model)

@@ -187,6 +187,7 @@ func (p *part) table(t *counts.Table) *counts.Table {
 			}
 		}
 		cells := v.table
+		cells.TakeRuns(t, v.columns)
 		out = *cells
 		out.Label, out.Start, out.Duration, out.Interval = t.Label, t.Start, t.Duration, t.Interval
 		out.Elapsed, out.Relative, out.Notes = t.Elapsed, t.Relative, t.Notes

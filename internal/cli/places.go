@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,25 +16,39 @@ import (
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
+	"github.com/cyclestack/cyclestack/source"
+	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/samples"
 )
 
-// placeFlags are the flags of report that are about places in the code.
+// placeFlags are the flags of report that are about what was sampled.
 type placeFlags struct {
 	top      int
 	root     string
 	vmlinux  string
 	kallsyms string
+	interval millis
+	severalFlags
+	expand string
+	filter filterFlags
 }
 
 // add adds the flags.
 func (f *placeFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVar(&f.top, "top", 0, "how many places in the code (default: those above 0.5 %; all in json and csv)")
+	flags.StringVar(&f.expand, "expand", "", "also columns for the parts of the `NODES` (patterns as of --nodes), or of the whole's bottleneck: bottleneck")
+	flags.VarP(&f.interval, "interval", "I", "how long the intervals of --by interval are, in `MS` (default: some twenty of the recording)")
 	flags.StringVar(&f.root, "sysroot", "", "`DIRECTORY` under which the recorded programs, their debug files and sources are")
 	flags.StringVar(&f.root, "symfs", "", "the same, as perf calls it")
 	flags.StringVar(&f.vmlinux, "vmlinux", "", "kernel with symbols, a `FILE`")
 	flags.StringVar(&f.kallsyms, "kallsyms", "", "copy of /proc/kallsyms of the machine that was recorded, a `FILE`")
+	f.filter.add(cmd)
+}
+
+// used reports whether any of the flags is given.
+func (f *placeFlags) used() bool {
+	return f.top != 0 || f.root != "" || f.vmlinux != "" || f.kallsyms != "" || f.interval != 0 || f.expand != "" || f.filter.used()
 }
 
 func placeNames() []string {
@@ -44,76 +59,181 @@ func placeNames() []string {
 	return names
 }
 
-// places makes the accounts of the places of a recording.
-func (a *app) places(c *common, f *placeFlags, by counts.Kind, files []string) error {
-	switch {
-	case len(files) > 1:
-		return usageError("--by %s: one recording at a time", by)
-	case f.top < 0:
+// allNames are what --by takes.
+func allNames() []string { return append(byNames(), placeNames()...) }
+
+// A division says what is told apart.
+type division struct {
+	kinds  []counts.Kind // in the order in which they were named
+	code   counts.Kind   // the finest kind of place in the code; Run for none
+	within counts.By     // the others
+}
+
+// divide reads --by.
+func divide(text string) (d division, err error) {
+	for _, name := range strings.Split(text, ",") {
+		name = strings.TrimSpace(name)
+		i := slices.Index(allNames(), name)
+		if i < 0 {
+			return d, usageError("--by %s: there are %s", name, strings.Join(allNames(), ", "))
+		}
+		k := append(slices.Clone(byKinds), samples.Kinds...)[i]
+		if k != counts.Run && !slices.Contains(d.kinds, k) {
+			d.kinds = append(d.kinds, k)
+		}
+	}
+	for _, k := range d.kinds {
+		d.within = d.within.With(k)
+		if slices.Contains(samples.Kinds, k) {
+			d.code = max(d.code, k)
+		}
+	}
+	if d.code != counts.Run {
+		d.within &^= counts.By(0).With(d.code)
+	}
+	return d, nil
+}
+
+func (d division) String() string {
+	if len(d.kinds) == 0 {
+		return counts.Run.String()
+	}
+	var names []string
+	for _, k := range d.kinds {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, ",")
+}
+
+// sampled reports whether a report is about samples: what it asks for needs them, or
+// the recording has nothing else. The intervals of a pipe are printed as they come,
+// which is for the reader of tables.
+func (f *placeFlags) sampled(d division, files []string) bool {
+	if d.code != counts.Run || f.used() {
+		return true
+	}
+	if files[0] == "-" && d.within.Has(counts.Interval) {
+		return false
+	}
+	return len(files) == 1 && source.Sampled(files[0])
+}
+
+// places makes the accounts of what a recording was divided into.
+func (a *app) places(c *common, f *placeFlags, by division, files []string) error {
+	if f.top < 0 {
 		return usageError("--top %d: at least one place", f.top)
+	}
+	keep, err := f.filter.filter()
+	if err != nil {
+		return err
 	}
 	s, err := c.session()
 	if err != nil {
 		return err
 	}
 	return a.write(c, func(out io.Writer) error {
-		o := c.options(a.terminal(c, a.out))
-		o.Places = true
-		w, err := report.New(c.format, out, o)
-		if err != nil {
-			return usageError("%v", err)
+		p := &placer{reporter: newReporter(s, nil, 0, files...), f: f, by: by, keep: keep, whole: c.format != report.Formats[0]}
+		p.writer = func(places bool) (report.Writer, error) {
+			o := c.options(a.terminal(c, a.out))
+			o.Places, o.Expand, o.Top = places, f.expand, f.top > 0
+			return report.New(c.format, out, o)
 		}
-		p := &placer{newReporter(s, w, 0, files...), f, by, c.format != report.Formats[0]}
 		return p.run(files[0])
 	}, files...)
 }
 
-// placeKind returns the kind of place in the code that --by names, and whether it
-// does.
-func placeKind(by string) (counts.Kind, bool, error) {
-	names := strings.Split(by, ",")
-	for _, name := range names {
-		name = strings.TrimSpace(name)
-		i := slices.Index(placeNames(), name)
-		switch {
-		case i >= 0 && len(names) > 1:
-			return 0, false, usageError("--by %s: places in the code are not told apart by anything else: --by %s alone", by, name)
-		case i >= 0:
-			return samples.Kinds[i], true, nil
-		case !slices.Contains(byNames(), name):
-			return 0, false, usageError("--by %s: there are %s", name, strings.Join(append(byNames(), placeNames()...), ", "))
-		}
-	}
-	return 0, false, nil
-}
-
-// A placer turns the samples of a recording into accounts of places in the code.
+// A placer turns the samples of a recording into accounts of what they are divided
+// into.
 type placer struct {
 	*reporter
-	f     *placeFlags
-	by    counts.Kind
-	whole bool // no place is left out
+	f      *placeFlags
+	by     division
+	keep   samples.Filter
+	writer func(places bool) (report.Writer, error)
+	whole  bool // no place is left out
 }
 
-// run writes the accounts of a recording's places.
+// run writes the accounts of a recording.
 func (p *placer) run(file string) error {
 	p.file = file
-	r, closeAll, err := samples.Open(file, samples.Options{By: p.by,
-		Symbols: profile.Config{Root: p.f.root, Vmlinux: p.f.vmlinux, Kallsyms: p.f.kallsyms}})
+	r, closeAll, err := p.open(file)
 	if err != nil {
 		return inputError(err)
 	}
 	defer closeAll()
 	if !r.Next() {
-		return inputError(fmt.Errorf("%w; --by %s needs samples, as perf record takes them", r.Err(), p.by))
+		return p.unread(r.Err())
 	}
-	t := r.Table()
+	t, err := p.further(r.Table())
+	if err != nil {
+		return err
+	}
 	p.kind = r.Kind()
+	if p.f.filter.used() {
+		t.Label = strings.TrimSpace(t.Label + " (" + p.f.filter.String() + ")")
+	}
 	flat, err := p.settle(t)
 	if err != nil {
 		return err
 	}
+	if isSimulated(p.kind) && flat == "" {
+		t = p.s.method.WithWhole(t, wholeEvent)
+	}
+	if len(p.by.kinds) == 0 && flat == "" {
+		return p.one(t)
+	}
 	return p.accounts(t, flat)
+}
+
+// overview is what a plain report is divided into if there is nothing but shares.
+var overview = division{[]counts.Kind{counts.Process, counts.Module}, counts.Module, counts.By(0).With(counts.Process)}
+
+// open opens a recording so that it is divided.
+func (p *placer) open(file string) (source.Reader, func() error, error) {
+	by := p.by
+	if len(by.kinds) == 0 {
+		by = overview
+	}
+	opts := samples.Options{By: by.code, Within: by.within, Interval: time.Duration(p.f.interval), Filter: p.keep,
+		Symbols: profile.Config{Root: p.f.root, Vmlinux: p.f.vmlinux, Kallsyms: p.f.kallsyms}}
+	if r, closeAll, err := p.simulated(file); r != nil || err != nil {
+		return r, closeAll, err
+	}
+	if file == "-" {
+		r := samples.NewReader(source.Stdin(), file, opts)
+		return r, r.Close, nil
+	}
+	r, closeAll, err := samples.Open(file, opts)
+	return r, closeAll, err
+}
+
+// one writes the account of the whole.
+func (p *placer) one(t *counts.Table) (err error) {
+	if p.w, err = p.writer(false); err != nil {
+		return usageError("%v", err)
+	}
+	whole := counts.NewTable(&counts.Layout{Columns: t.Columns, Scopes: t.Scopes[:1]})
+	whole.Label, whole.CPU, whole.Start, whole.Duration, whole.Notes = t.Label, t.CPU, t.Start, t.Duration, t.Notes
+	copy(whole.Row(0), t.Row(0))
+	if err := p.add(whole, p.kind); err != nil {
+		return err
+	}
+	return p.finish()
+}
+
+// unread says why there is nothing to report.
+func (p *placer) unread(err error) error {
+	var none *samples.NoMatchError
+	if errors.As(err, &none) {
+		return p.f.filter.explain(none)
+	}
+	switch {
+	case errors.Is(err, perfdata.ErrFormat) && p.by.code == counts.Run:
+		return usageError("%v; --top, --interval, --expand, --sysroot, --vmlinux, --kallsyms and the filters are about samples: --by %s", err, strings.Join(placeNames(), ", "))
+	case errors.Is(err, perfdata.ErrFormat):
+		return inputError(fmt.Errorf("%w; --by %s needs samples, as perf record takes them", err, p.by))
+	}
+	return inputError(err)
 }
 
 // settle chooses the method, by the account of the whole. Where none fits what
@@ -157,26 +277,36 @@ func (s *session) settleTime() (err error) {
 	return s.settleModel(timeModel)
 }
 
-// accounts writes the account of the whole and those of the places, the largest
-// first.
-func (p *placer) accounts(t *counts.Table, flat string) error {
+// accounts writes the account of the whole and those of its parts, the largest first,
+// or those of one interval after the other.
+func (p *placer) accounts(t *counts.Table, flat string) (err error) {
+	if p.w, err = p.writer(true); err != nil {
+		return usageError("%v", err)
+	}
 	col := p.clock(t)
 	whole := t.Cell(0, col)
-	about := &report.Profile{By: p.by, Event: t.Columns[col].Event, What: p.what(&t.Columns[col]), Flat: flat,
+	about := &report.Profile{By: p.by.kinds, Event: t.Columns[col].Event, What: p.what(&t.Columns[col]), Flat: flat,
 		Samples: whole.Samples, Places: len(t.Scopes) - 1}
+	if len(p.by.kinds) == 0 {
+		about.By = overview.kinds
+	}
 	rows := largest(t, col)
-	keep := p.keep(t, col, rows)
-	for _, row := range rows[keep:] {
+	kept, left := p.keepLargest(t, col, rows, flat != "")
+	for _, row := range left {
 		about.Left++
 		about.LeftShare += t.Cell(row, col).Value / whole.Value
 	}
+	about.Next = p.next(t, kept)
 	p.profile = about
+	if x := p.f.expand; x != "" && flat == "" && !report.Expandable(p.s.model, x) {
+		return usageError("--expand %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", x, p.s.model.Name, p.s.cpu.Name)
+	}
 	if err := errors.Join(p.begin(t), p.release()); err != nil {
 		return err
 	}
 	binding := p.s.method.Bind(t.Layout)
 	var a *account.Account
-	for _, row := range append([]int{0}, rows[:keep]...) {
+	for _, row := range append([]int{0}, kept...) {
 		a = binding.Evaluate(t, account.Place{Self: row}, a)
 		if row > 0 {
 			a.Notes = nil // they are the whole's
@@ -190,23 +320,40 @@ func (p *placer) accounts(t *counts.Table, flat string) error {
 	return p.w.End()
 }
 
-// keep returns how many rows are written: as many as --top says, else those with
-// shares worth a line, else all.
-func (p *placer) keep(t *counts.Table, col int, rows []int) int {
+// keepLargest divides the rows into those that are written and those that are left
+// out: written are as many as --top says, else those with shares worth a line, or if
+// there is nothing but shares those with much of any event, else all.
+func (p *placer) keepLargest(t *counts.Table, col int, rows []int, flat bool) (kept, left []int) {
 	const worth = 0.005
-	switch {
-	case p.f.top > 0:
-		return min(p.f.top, len(rows))
-	case p.whole:
-		return len(rows)
-	}
 	total := t.Cell(0, col).Value
-	n := 0
-	for n < len(rows) && t.Cell(rows[n], col).Value >= worth*total {
-		n++
+	for i, row := range rows {
+		switch {
+		case p.f.top > 0 && i < p.f.top,
+			p.f.top == 0 && (p.whole || p.timeline() || t.Cell(row, col).Value >= worth*total || flat && much(t, row)):
+			kept = append(kept, row)
+		default:
+			left = append(left, row)
+		}
 	}
-	return n
+	if p.by.within.Has(counts.Interval) {
+		slices.SortStableFunc(kept, func(i, j int) int { return cmp.Compare(t.Scopes[i].Start, t.Scopes[j].Start) })
+	}
+	return kept, left
 }
+
+// much reports whether a row has much of any event.
+func much(t *counts.Table, row int) bool {
+	const share = 0.05
+	for col := range t.Columns {
+		if part, whole := t.Cell(row, col), t.Cell(0, col); part.Samples > 0 && part.Value >= share*whole.Value {
+			return true
+		}
+	}
+	return false
+}
+
+// timeline reports whether nothing but intervals are told apart.
+func (p *placer) timeline() bool { return len(p.by.kinds) == 1 && p.by.kinds[0] == counts.Interval }
 
 // largest returns the rows of the places in order of a column's counts.
 func largest(t *counts.Table, col int) []int {
@@ -226,8 +373,7 @@ func largest(t *counts.Table, col int) []int {
 func (p *placer) clock(t *counts.Table) int {
 	best, rank := 0, -1
 	for col, c := range t.Columns {
-		cell := t.Cell(0, col)
-		if !cell.Ok() || cell.Samples == 0 {
+		if cell := t.Cell(0, col); !cell.Ok() || !(cell.Value > 0) {
 			continue
 		}
 		r := 0

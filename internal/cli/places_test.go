@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,6 +44,10 @@ type placeReport struct {
 			Value, Error *float64
 			Reliable     bool
 		}
+		Counts []struct {
+			Event string
+			Value *float64
+		}
 	}
 }
 
@@ -55,13 +60,15 @@ func reportPlaces(t testing.TB, args ...string) placeReport {
 	return r
 }
 
-// topdown are the events of the first level on a Skylake, and how many happen in
-// a million cycles of two functions: one that waits for memory, and one that
-// waits for instructions.
-var topdown = []struct {
+// A rate is how many events happen in a million cycles of two functions: one that
+// waits for memory, and one that waits for instructions.
+type rate struct {
 	name      string
 	wait, run float64
-}{
+}
+
+// topdown are the events of the first level on a Skylake.
+var topdown = []rate{
 	{"CPU_CLK_UNHALTED.THREAD", 1e6, 1e6},
 	{"IDQ_UOPS_NOT_DELIVERED.CORE", 0.2e6, 2e6},
 	{"UOPS_ISSUED.ANY", 0.6e6, 1.6e6},
@@ -77,6 +84,13 @@ const exampleRoot = "../../examples/functions"
 // as another, with so many samples for a million cycles.
 func recordSkylake(t testing.TB, file string, samples float64) {
 	t.Helper()
+	recordRates(t, file, samples, topdown, 0)
+}
+
+// recordRates is recordSkylake for any events, of which all but the first so many are
+// sampled precisely; 0 stands for none.
+func recordRates(t testing.TB, file string, samples float64, rates []rate, precise int) {
+	t.Helper()
 	f, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +98,7 @@ func recordSkylake(t testing.TB, file string, samples float64) {
 	defer f.Close()
 	var events []*perfdata.Event
 	period := uint64(1e6 / samples)
-	for i, e := range topdown {
+	for i, e := range rates {
 		events = append(events, &perfdata.Event{Name: e.name, IDs: []uint64{uint64(i + 1)}, Attr: perfdata.Attr{
 			Type: perfdata.TypeRaw, SamplePeriod: period, Flags: perfdata.FlagSampleIDAll,
 			SampleType: perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime}})
@@ -99,10 +113,14 @@ func recordSkylake(t testing.TB, file string, samples float64) {
 	}
 	time := uint64(1)
 	add := func(id int, ip uint64, n float64) {
+		misc := uint16(perfdata.ModeUser)
+		if precise > 0 && id > precise {
+			misc |= uint16(perfdata.MiscExactIP)
+		}
 		for range int(math.Round(n / float64(period))) {
 			time += 20_000
 			le := binary.LittleEndian
-			b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perfdata.RecordSample)), uint16(perfdata.ModeUser)), 40)
+			b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perfdata.RecordSample)), misc), 40)
 			b = le.AppendUint64(le.AppendUint64(b, uint64(id)), ip)
 			b = le.AppendUint64(le.AppendUint32(le.AppendUint32(b, 42), 42), time)
 			if _, err := w.Write(b); err != nil {
@@ -110,7 +128,7 @@ func recordSkylake(t testing.TB, file string, samples float64) {
 			}
 		}
 	}
-	for i, e := range topdown {
+	for i, e := range rates {
 		add(i+1, 0x10010, 3*e.wait)
 		add(i+1, 0x10110, e.run)
 	}
@@ -119,21 +137,42 @@ func recordSkylake(t testing.TB, file string, samples float64) {
 	}
 }
 
-// TestExampleRecording has the recording of the examples, which is made here: -update
-// makes it anew.
+// deeper are the events of three levels on a Skylake. Those of the first level are
+// sampled precisely.
+var deeper = append([]rate{
+	{"CYCLE_ACTIVITY.STALLS_MEM_ANY", 0.5e6, 0.02e6},
+	{"CYCLE_ACTIVITY.STALLS_TOTAL", 0.6e6, 0.06e6},
+	{"EXE_ACTIVITY.BOUND_ON_STORES", 0.02e6, 0.01e6},
+	{"EXE_ACTIVITY.1_PORTS_UTIL", 0.1e6, 0.2e6},
+	{"EXE_ACTIVITY.2_PORTS_UTIL", 0.1e6, 0.3e6},
+	{"IDQ_UOPS_NOT_DELIVERED.CYCLES_0_UOPS_DELIV.CORE", 0.03e6, 0.4e6},
+	{"BR_MISP_RETIRED.ALL_BRANCHES", 0.05e6, 0},
+	{"MACHINE_CLEARS.COUNT", 0.02e6, 0},
+	{"CYCLE_ACTIVITY.STALLS_L1D_MISS", 0.45e6, 0.01e6},
+	{"CYCLE_ACTIVITY.STALLS_L2_MISS", 0.4e6, 0.01e6},
+	{"CYCLE_ACTIVITY.STALLS_L3_MISS", 0.35e6, 0},
+}, topdown...)
+
+// TestExampleRecording has the recordings of the examples, which are made here: -update
+// makes them anew.
 func TestExampleRecording(t *testing.T) {
-	const name = "../../examples/functions.data"
-	if *update {
-		recordSkylake(t, name, 50)
-	}
-	file := filepath.Join(t.TempDir(), "perf.data")
-	recordSkylake(t, file, 50)
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s is not what is made here (%v)", name, err)
+	for name, record := range map[string]func(file string){
+		"functions.data": func(file string) { recordSkylake(t, file, 50) },
+		"levels.data":    func(file string) { recordRates(t, file, 100, deeper, len(deeper)-len(topdown)) },
+	} {
+		example := filepath.Join("../../examples", name)
+		if *update {
+			record(example)
+		}
+		file := filepath.Join(t.TempDir(), name)
+		record(file)
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(example); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what is made here (%v)", example, err)
+		}
 	}
 }
 
@@ -245,8 +284,12 @@ func recordWorkload(t testing.TB, w workload, args ...string) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	record := exec.Command("perf", append(append([]string{"record", "-q", "-o", "perf.data", "-F", "4000"}, args...), "--", "./prog")...)
+	if !slices.Contains(args, "-c") {
+		args = append([]string{"-F", "4000"}, args...)
+	}
+	record := exec.Command("perf", append(append([]string{"record", "-q", "-o", "perf.data"}, args...), "--", "./prog")...)
 	record.Dir = dir
+	record.Env = append(os.Environ(), "HOME="+dir) // perf keeps copies of what it records there
 	if out, err := record.CombinedOutput(); err != nil {
 		t.Skipf("perf cannot record here: %v: %.300s", err, out)
 	}

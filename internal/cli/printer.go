@@ -74,6 +74,7 @@ func (j *job) reporter(p *part, out io.Writer) (*reporter, error) {
 	}
 	r := newReporter(p.s, w, j.by)
 	r.places = j.places
+	r.again = j.f.sameAgain(j.program)
 	r.how = func(t *counts.Table) string { return p.how(t, j.why, j.f.separate) }
 	r.judge = func(a *account.Account) { j.judge(p, a) }
 	return r, nil

@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) report() *cobra.Command {
-	c, f := &common{}, &placeFlags{}
+	c, f, x := &common{}, &placeFlags{}, &exportFlags{}
 	cmd := &cobra.Command{
 		Use:     "report FILE…",
 		GroupID: "account",
@@ -28,9 +28,21 @@ JSON (-j), with intervals, per CPU, core, socket or thread, and repeats, and
 perf.data, of perf record and of perf stat record.
 
 Of samples, --by module, function, line or instruction prints the account of each
-place in the code, the places with the most cycles first. Where no method fits
-what was sampled their shares of it remain. --sysroot is where the programs of
+place in the code, the places with the most cycles first, and --by process, thread,
+cgroup, cpu or interval that of each of these; several by commas are told apart
+together. --level and --expand open the columns of nodes. --process, --thread,
+--module, --function, --line, --cgroup, --cpu-list and --time say which samples
+count; perf's --pid, --tid, --comm, --dso and --symbol mean the same. Where no method
+fits what was sampled the shares of it remain. --sysroot is where the programs of
 another machine are, with their symbols.
+
+--format pprof, speedscope, collapsed and flamegraph write the stacks of samples for
+programs that show profiles, with what of each node is where, in slots or cycles;
+collapsed is of one, which --nodes or --event names.
+
+Of several files, runs of the same thing (processor, command, events; where the
+command is not known, names that differ in numbers only) are aggregated, and
+different things stand side by side; --together and --separate say otherwise.
 
 The processor is the one that the file names, in a line such as "# cpu: power7",
 or the one given with --cpu. It is never guessed: an event's number means
@@ -38,33 +50,42 @@ different things on different processors.`,
 		Example: `  cyclestack report examples/power7-cpi.txt
   perf stat -x, -e r400fa,r200f4,r4000a -o counts.csv -- ./app
   cyclestack report --cpu power7 counts.csv
+  cyclestack report --cpu skylakex before-1.csv before-2.csv after-1.csv after-2.csv
   cyclestack report --by interval --format csv -o account.csv intervals.csv
+  cyclestack report --workload hpc examples/walk/columns-1.txt     judged as a program of that kind
   cyclestack report --param L2_MISS_PENALTY=server examples/core2.txt
-  cyclestack report --by function --sysroot examples/functions examples/functions.data`,
+  cyclestack report --by function --sysroot examples/functions examples/functions.data
+  cyclestack report --by thread,function --level 2 --time 0,0.5 --sysroot examples/functions examples/levels.data
+  cyclestack report --process 42 --by interval --sysroot examples/functions examples/levels.data
+  cyclestack report --format collapsed --nodes Retiring --sysroot examples/stacks examples/stacks.data`,
 		Args: arguments(1, 0),
-		RunE: func(_ *cobra.Command, files []string) error { return a.runReport(c, f, files) },
+		RunE: func(_ *cobra.Command, files []string) error { return a.runReport(c, f, x, files) },
 	}
 	c.addModel(cmd)
 	c.addParams(cmd)
 	c.addNodes(cmd)
-	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(append(byNames(), placeNames()...), ", "))
+	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(allNames(), ", "))
 	f.add(cmd)
-	c.addOutput(cmd, report.Formats...)
+	f.severalFlags.add(cmd)
+	x.add(cmd)
+	c.addOutput(cmd, reportFormats()...)
 	return cmd
 }
 
-func (a *app) runReport(c *common, f *placeFlags, files []string) error {
-	if err := c.check(report.Formats...); err != nil {
+func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string) error {
+	if err := c.check(reportFormats()...); err != nil {
 		return err
 	}
-	kind, isPlace, err := placeKind(c.by)
+	by, err := divide(c.by)
 	switch {
 	case err != nil:
 		return err
-	case isPlace:
-		return a.places(c, f, kind, files)
-	case *f != placeFlags{}:
-		return usageError("--top, --sysroot, --vmlinux and --kallsyms are about places in the code: --by %s", strings.Join(placeNames(), ", "))
+	case x.wanted(c):
+		return a.export(c, f, x, by, files)
+	case f.sampled(by, files):
+		return a.places(c, f, by, files)
+	case len(files) > 1 && len(by.kinds) == 0:
+		return a.several(c, f.severalFlags, files)
 	}
 	return a.accounts(c, files, false, func(out io.Writer) (report.Writer, error) {
 		o := c.options(a.terminal(c, a.out))
@@ -138,6 +159,7 @@ type reporter struct {
 	profile *report.Profile            // of the places in the code that the accounts are of, if they are
 	need    string                     // what the command needs of a recording's scopes, if its user cannot choose them
 	prefer  string                     // the method to use if the user names none; "" is the one that fits best
+	again   []string                   // of live counts: the end of the command line that counts the same again
 	how     func(*counts.Table) string // how live counts were obtained; nil for files
 	judge   func(*account.Account)     // adds what only the caller knows; may be nil
 	// places finds what is to be accounted for in a table; nil is each scope.
@@ -217,7 +239,7 @@ const heldMost = 50
 
 // write writes an account, and before it those that were held back.
 func (r *reporter) write(a *account.Account) error {
-	if !r.released && !a.Known() && r.how == nil && len(r.held) < heldMost {
+	if !r.released && !r.says(a) && r.how == nil && len(r.held) < heldMost {
 		r.held = append(r.held, a.Clone())
 		return nil
 	}
@@ -225,6 +247,11 @@ func (r *reporter) write(a *account.Account) error {
 		return err
 	}
 	return r.w.Account(a)
+}
+
+// says reports whether an account says anything that the command is about.
+func (r *reporter) says(a *account.Account) bool {
+	return a.Known() || r.s.audits && checksMade(a) > 0
 }
 
 // release writes the head, and what was held back.
@@ -313,7 +340,7 @@ func (r *reporter) flush() error {
 	r.idle = r.idle || idle
 	for _, p := range places {
 		r.reuse = r.binding.Evaluate(t, p.Place, r.reuse)
-		r.known = r.known || r.reuse.Known()
+		r.known = r.known || r.says(r.reuse)
 		if p.scope != nil {
 			r.reuse.Scope = *p.scope
 		}
@@ -353,7 +380,7 @@ func (r *reporter) begin(t *counts.Table) error {
 		return usageError("--nodes %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", p, r.s.model.Name, r.s.cpu.Name)
 	}
 	r.header = r.s.header(r.kind, r.files)
-	r.header.Profile = r.profile
+	r.header.Profile, r.header.Again = r.profile, r.again
 	if r.how != nil {
 		r.header.How = r.how(t)
 	}
@@ -376,6 +403,8 @@ func (r *reporter) nothing() error {
 		text += "; " + r.dropped[0]
 	case r.kind == "perf-data" && r.profile == nil:
 		text += "; --by function says where the samples are"
+	case r.s.audits && r.s.note != "":
+		text += "; " + r.s.note
 	}
 	return inputError(errors.New(text))
 }

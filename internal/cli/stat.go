@@ -20,14 +20,19 @@ type statFlags struct {
 	user, kernel bool
 	split        bool
 	noInherit    bool
+	keep         string // the simulator's files
+	caches       string
 }
 
 // The values of --source.
 const (
-	sourceAuto = "auto"
-	sourcePMU  = "pmu"
-	sourceOS   = "os"
+	sourceAuto      = "auto"
+	sourcePMU       = "pmu"
+	sourceSimulated = "simulated"
+	sourceOS        = "os"
 )
+
+var sources = []string{sourceAuto, sourcePMU, sourceSimulated, sourceOS}
 
 func (a *app) stat() *cobra.Command {
 	c, f := &common{}, &statFlags{}
@@ -44,13 +49,18 @@ Which events are counted, and in which groups, is worked out from the nodes to b
 seen: see 'cyclestack plan'. Without --level it is as deep as some seconds of
 counting can tell. Beside -a, -C, -G, -p or -t a program only says for how long.
 
-Where the processor's counters cannot be used, stat prints what the operating
-system's counters say, and why: 'cyclestack doctor' knows what would change that.`,
+Where the processor's counters cannot be used, the next rung of the ladder is
+taken: the program runs once as usual, and then again under valgrind, without
+output, which simulates caches and branches; and where that cannot be done either,
+or would take more than two minutes, stat prints what the operating system's
+counters say. The first line says which, and why not the better one:
+'cyclestack doctor' knows what would change that.`,
 		Example: `  cyclestack stat -- ./solver input.csv
   cyclestack stat --level 3 -r 5 -- ./solver input.csv       the mean of five runs, with errors
   cyclestack stat --drilldown -- ./solver input.csv          runs it again, level by level
   cyclestack stat -a --per-core -o machine.txt -- sleep 10
-  cyclestack stat -p 1234 -I 1000 --format csv -o account.csv`,
+  cyclestack stat -p 1234 -I 1000 --format csv -o account.csv
+  cyclestack stat --source simulated --keep solver.callgrind -- ./solver input.csv`,
 		RunE: func(cmd *cobra.Command, program []string) error { return a.runStat(cmd.Context(), c, f, program) },
 	}
 	flags := cmd.Flags()
@@ -64,7 +74,9 @@ system's counters say, and why: 'cyclestack doctor' knows what would change that
 	flags.BoolVarP(&f.user, "user", "u", false, "count user mode only")
 	flags.BoolVarP(&f.kernel, "kernel", "k", false, "count the kernel only")
 	flags.BoolVar(&f.split, "split", false, "two accounts: user mode and the kernel")
-	flags.StringVar(&f.source, "source", sourceAuto, "what counts: `auto|pmu|os`")
+	flags.StringVar(&f.source, "source", sourceAuto, "what counts: `auto|pmu|simulated|os`")
+	flags.StringVar(&f.keep, "keep", "", "keep what was simulated in `FILE`, a callgrind file for 'cyclestack report --by line'")
+	flags.StringVar(&f.caches, "caches", "", "simulate these `CACHES`: first level for instructions, for data, second and third level, such as 32K,8,64/48K,12,64/2M,16,64/36M,12,64 (default: this machine's, or those of --cpu)")
 	c.addModel(cmd)
 	c.addParams(cmd)
 	c.addNodes(cmd)
@@ -86,8 +98,10 @@ func (f *statFlags) check(c *common, program []string) error {
 	switch {
 	case f.repeat < 1:
 		return usageError("-r %d: at least one run", f.repeat)
-	case !slices.Contains([]string{sourceAuto, sourcePMU, sourceOS}, f.source):
-		return usageError("--source %s: it is auto, pmu or os", f.source)
+	case !slices.Contains(sources, f.source):
+		return usageError("--source %s: it is auto, pmu, simulated or os", f.source)
+	case f.source != sourceSimulated && (f.keep != "" || f.caches != ""):
+		return usageError("--keep and --caches are about a simulation: --source simulated")
 	case f.user && f.kernel:
 		return usageError("--user and --kernel: both are counted without either; --split tells them apart")
 	case f.split && (f.user || f.kernel):
@@ -104,6 +118,8 @@ func (f *statFlags) check(c *common, program []string) error {
 		return usageError("--drilldown follows one bottleneck: it has no accounts by CPU, thread or cgroup")
 	case f.source == sourceOS && (f.separate || f.drilldown || f.split || f.user || f.kernel):
 		return usageError("--source os: the operating system's counters need no turns and know no modes")
+	case f.source == sourceSimulated && (f.separate || f.drilldown || f.split || f.user || f.kernel):
+		return usageError("--source simulated: a simulation needs no turns, and knows user mode only")
 	}
 	return nil
 }

@@ -34,3 +34,22 @@ func Detect(head []byte) bool {
 	_, err := io.ReadFull(r, magic[:])
 	return err == nil && isMagic(magic[:])
 }
+
+// HoldsSamples reports by the head of a perf.data file whether samples follow, and not
+// the counts of perf stat record. It is not decided as long as neither was met.
+func HoldsSamples(head []byte) (samples, decided bool) {
+	r, err := NewReader(struct{ io.Reader }{bytes.NewReader(head)}, "", Options{})
+	if err != nil {
+		return true, false
+	}
+	defer r.Close()
+	for r.Next() {
+		switch r.Record().(type) {
+		case *StatConfig, *Stat, *StatRound:
+			return false, true
+		case *Sample:
+			return true, true
+		}
+	}
+	return !r.Features().Has(FeatureStat), r.Features().Has(FeatureStat)
+}

@@ -542,6 +542,10 @@ func TestUnknown(t *testing.T) {
 	if sum != 5002 {
 		t.Errorf("the types add up to %d", sum)
 	}
+	const loss = "5000 records are of types that are not known, and were passed over: type 1048576, type 1048577, type 1048578, type 1048579, …"
+	if got := d.Losses(); !slices.Contains(got, loss) {
+		t.Errorf("losses %q, want %q", got, loss)
+	}
 }
 
 // Simpleperf's own records can be longer than the 16 bits of their size.

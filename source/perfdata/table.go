@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -275,7 +276,7 @@ func (r *Reader) Losses() []string {
 	if s.Truncated >= 0 {
 		add("the file ends inside a record, at 0x%x", s.Truncated)
 	}
-	if lost := s.Lost + s.LostSamples; lost > 0 {
+	if lost := r.lost(&s); lost > 0 {
 		add("%d records were lost while recording, next to %d samples: counts are too low by about %.2g %%",
 			lost, s.Samples, 100*float64(lost)/float64(lost+s.Samples))
 	}
@@ -291,7 +292,34 @@ func (r *Reader) Losses() []string {
 	if s.AuxBytes > 0 {
 		add("%d bytes of hardware trace were passed over", s.AuxBytes)
 	}
+	if s.Unknown > 0 {
+		add("%d records are of types that are not known, and were passed over: %s", s.Unknown, s.unknownTypes())
+	}
 	return out
+}
+
+// lost is how many records were lost. Where events count what they lost (ReadFormat has
+// FormatLost) perf puts that into LOST_SAMPLES at the end, of which LOST has told before.
+func (r *Reader) lost(s *Stats) int64 {
+	if slices.ContainsFunc(r.Events(), func(e *Event) bool { return e.ReadFormat&FormatLost != 0 }) {
+		return max(s.Lost, s.LostSamples)
+	}
+	return s.Lost + s.LostSamples
+}
+
+// unknownTypes lists the types that are not known, the first of them.
+func (s *Stats) unknownTypes() string {
+	const most = 4
+	var list []string
+	for _, t := range slices.Sorted(maps.Keys(s.Records)) {
+		if t != otherTypes && !t.known() {
+			list = append(list, t.String())
+		}
+	}
+	if len(list) > most {
+		list = append(list[:most], "…")
+	}
+	return strings.Join(list, ", ")
 }
 
 // A scopeKey is what tells scopes apart; counts.Unknown where nothing is kept
@@ -381,7 +409,7 @@ func (t *TableReader) scope(k scopeKey) counts.Scope {
 	}
 	if k.cpu != counts.Unknown {
 		s.CPU, s.CPUs, s.Label = k.cpu, 1, fmt.Sprintf("CPU%d", k.cpu)
-		t.place(&s)
+		t.r.Features().Locate(&s)
 	}
 	if k.cgroup != 0 {
 		if s.Cgroup = t.cgroups[k.cgroup]; s.Cgroup == "" {
@@ -398,9 +426,9 @@ func (t *TableReader) scope(k scopeKey) counts.Scope {
 	return s
 }
 
-// place fills in where a logical processor is.
-func (t *TableReader) place(s *counts.Scope) {
-	f := t.r.Features()
+// Locate fills in where a scope's logical processor is, as far as the file says:
+// its core, die, socket and node.
+func (f *Features) Locate(s *counts.Scope) {
 	if s.CPU >= 0 && s.CPU < len(f.Topology) {
 		p := f.Topology[s.CPU]
 		s.Core, s.Socket = p.Core, p.Socket

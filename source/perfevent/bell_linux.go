@@ -47,9 +47,14 @@ func (b *bell) wait(until time.Time) {
 		timeout = &left
 	}
 	if n, err := unix.Ppoll(fds, timeout, nil); err == nil && n > 0 {
-		var count [8]byte
-		_, _ = unix.Read(b.fd, count[:])
+		b.hush()
 	}
+}
+
+// hush makes the bell ready to be rung again.
+func (b *bell) hush() {
+	var count [8]byte
+	_, _ = unix.Read(b.fd, count[:])
 }
 
 func (b *bell) close() {

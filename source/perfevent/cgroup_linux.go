@@ -9,6 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// CgroupRoot returns the directory of the cgroups by which samples are told apart
+// (SampleSpec.Cgroups).
+func CgroupRoot() (string, error) { return cgroupMount() }
+
 // openCgroup opens the directory of a cgroup, by which perf_event_open knows
 // it.
 func openCgroup(name string) (int, error) {

@@ -199,10 +199,15 @@ func (o *opener) attr(m *member, leader bool) Attr {
 		// The others follow their leader, and it alone reads all: so each can
 		// still be read by itself if the group should fall apart.
 		a.ReadFormat |= formatGroup
-		a.Disabled, a.EnableOnExec = o.common.Disabled, o.common.EnableOnExec
+		a.Disabled, a.EnableOnExec = o.common.Disabled, a.EnableOnExec || o.common.EnableOnExec
 		a.Pinned = a.Pinned || o.common.Pinned
 	} else {
 		a.Pinned, a.Exclusive = false, false // the leader's
+	}
+	if a.SampleType&sampleRead != 0 {
+		// Without PERF_FORMAT_LOST, which readers of samples from before Linux 6.0
+		// do not know.
+		a.ReadFormat = formatEnabled | formatRunning | formatID | formatGroup
 	}
 	if o.userOnly && !a.ExcludeUser {
 		a.ExcludeKernel, a.ExcludeHV = true, true
@@ -257,7 +262,11 @@ func (o *opener) because(errno unix.Errno, event string) {
 		i = len(o.why)
 		o.why = append(o.why, reason{errno: errno})
 	}
-	if r := &o.why[i]; !slices.Contains(r.events, event) {
+	r := &o.why[i]
+	if slices.Equal(r.events, []string{trackerName}) {
+		r.events = nil // nobody asked for it: the others say more
+	}
+	if !slices.Contains(r.events, event) && (event != trackerName || len(r.events) == 0) {
 		r.events = append(r.events, event)
 	}
 }
@@ -268,8 +277,15 @@ func (o *opener) explain() error {
 	for _, r := range o.why {
 		o.notes.add("not supported: %s: %s: %s", some(r.events), r.errno.Error(), o.advice(r.errno))
 	}
-	counting := slices.ContainsFunc(o.sets, func(s set) bool { return s.team != nil })
-	if counting || len(o.why) == 0 {
+	if slices.ContainsFunc(o.sets, func(s set) bool { return s.team != nil }) {
+		return nil
+	}
+	return o.refused()
+}
+
+// refused returns what was refused as an error, nil if nothing was.
+func (o *opener) refused() error {
+	if len(o.why) == 0 {
 		return nil
 	}
 	// What a person can mend comes before what the machine lacks.

@@ -5,6 +5,7 @@ package perfevent
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 
@@ -70,3 +71,48 @@ func (c *Counters) Reset() {}
 
 // Close does nothing.
 func (c *Counters) Close() error { return nil }
+
+// CgroupRoot returns ErrLinux.
+func CgroupRoot() (string, error) { return "", ErrLinux }
+
+// A Sampling takes samples, on Linux.
+type Sampling struct{}
+
+// Sample returns ErrLinux.
+func Sample(context.Context, *System, SampleSpec) (*Sampling, error) { return nil, ErrLinux }
+
+// InheritedReads returns false.
+func InheritedReads() bool { return false }
+
+// Events returns nil.
+func (s *Sampling) Events() []SampledEvent { return nil }
+
+// Next returns false.
+func (s *Sampling) Next() bool { return false }
+
+// WriteTo returns ErrLinux.
+func (s *Sampling) WriteTo(io.Writer) (int64, error) { return 0, ErrLinux }
+
+// Lost returns 0.
+func (s *Sampling) Lost() uint64 { return 0 }
+
+// PID returns 0.
+func (s *Sampling) PID() int { return 0 }
+
+// Notes returns nil.
+func (s *Sampling) Notes() []string { return nil }
+
+// Err returns ErrLinux.
+func (s *Sampling) Err() error { return ErrLinux }
+
+// Stop does nothing.
+func (s *Sampling) Stop() {}
+
+// Signal returns ErrLinux.
+func (s *Sampling) Signal(os.Signal) error { return ErrLinux }
+
+// State returns nil.
+func (s *Sampling) State() *os.ProcessState { return nil }
+
+// Close does nothing.
+func (s *Sampling) Close() error { return nil }

@@ -17,6 +17,7 @@ type repeats struct {
 	layout   *counts.Layout
 	label    string
 	sums     []spread // by cell
+	joint    counts.Runs
 	duration stats
 	shortest float64
 	longest  float64
@@ -74,6 +75,7 @@ func (r *repeats) group() int { return r.groups[r.next] }
 func (r *repeats) add(t *counts.Table) {
 	r.layout, r.label = t.Layout, t.Label
 	r.duration.add(t.Duration)
+	r.joint.Add(t)
 	r.shortest, r.longest = min(r.shortest, t.Duration), max(r.longest, t.Duration)
 	if r.sums == nil {
 		r.sums = make([]spread, len(t.Scopes)*len(t.Columns))
@@ -119,6 +121,7 @@ func (r *repeats) table(n *notes) *counts.Table {
 		}
 	}
 	t.Notes = n.list
+	r.joint.Put(t)
 	return t
 }
 

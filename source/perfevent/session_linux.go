@@ -45,6 +45,8 @@ type session struct {
 	bell    *bell // rung when there is something to do
 	ringing bool
 	closed  chan struct{}
+
+	ready func() error // called when all is opened, before anything is enabled; nil for counting
 }
 
 // newSession opens the counters of a group, or of all for -1, and starts the
@@ -122,6 +124,11 @@ func (s *session) open(command int) error {
 	}
 	if err := s.opener.explain(); err != nil {
 		return err
+	}
+	if s.ready != nil {
+		if err := s.ready(); err != nil {
+			return err
+		}
 	}
 	s.begins()
 	if s.spec.Delay == 0 && !s.held {
@@ -233,8 +240,11 @@ func (s *session) openTask(tid, scope int) error {
 // measure the time on those.
 func (s *session) openTeam(t *team, tid, scope int) error {
 	p := place{pid: tid, cpu: -1, scope: scope}
-	if limit := s.spec.Target.OnCPUs; len(limit) > 0 {
-		limit = slices.Compact(slices.Sorted(slices.Values(limit)))
+	limit := slices.Compact(slices.Sorted(slices.Values(s.spec.Target.OnCPUs)))
+	if s.ready != nil {
+		return s.sampleTeam(t, p, limit)
+	}
+	if len(limit) > 0 {
 		for _, p.cpu = range intersect(limit, t.cpus) {
 			if err := s.opener.open(t, p, s.clocks(tid, []int{p.cpu})); err != nil {
 				return err
@@ -247,6 +257,20 @@ func (s *session) openTeam(t *team, tid, scope int) error {
 		clocks = s.clocks(tid, t.cpus)
 	}
 	return s.opener.open(t, p, clocks)
+}
+
+// sampleTeam opens a team on a task, once for each processor: the records of
+// one that is inherited are taken by the processor's ring.
+func (s *session) sampleTeam(t *team, p place, limit []int) error {
+	if len(limit) == 0 {
+		limit = s.sys.online()
+	}
+	for _, p.cpu = range intersect(limit, t.cpus) {
+		if err := s.opener.open(t, p, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // clocks opens clocks of a task's time on some processors; nil if that cannot

@@ -108,7 +108,9 @@ func split(group, first int, events []Event) []team {
 		}
 		for k, p := range append([]*PMU{e.PMU}, e.Alike...) {
 			m := member{name: e.Name, column: first + i, attr: e.Attr, scale: e.Scale}
-			m.attr.Precise = 0 // of no use without samples, for which the kernel would refuse it
+			if m.attr.Sample == 0 {
+				m.attr.Precise = 0 // of no use without samples, for which the kernel would refuse it
+			}
 			if m.scale == 0 {
 				m.scale = 1
 			}

@@ -3,10 +3,7 @@ package perfevent
 import (
 	"encoding/binary"
 	"errors"
-	"os"
 	"slices"
-	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,18 +11,11 @@ import (
 // A watch sees tasks begin: the kernel writes a record of each into a ring of
 // the processor on which it happens.
 type watch struct {
-	rings   []ring
+	rings   []*ring
 	more    []int // further events, which write into the rings
 	changed chan struct{}
 	ring    func() // called after that; may be nil
 	quit    [2]int // a pipe, whose closing ends the goroutine that listens
-}
-
-// A ring is the memory of one processor's records, see struct
-// perf_event_mmap_page.
-type ring struct {
-	fd   int
-	page []byte // the page of control and the data behind it
 }
 
 // A fork is a task that began.
@@ -35,13 +25,8 @@ type fork struct {
 	time             uint64 // CLOCK_MONOTONIC, in nanoseconds
 }
 
-// Of a ring: pages of data, a power of two; and where the control page has the
-// ends of what was written and read.
-const (
-	ringPages = 8
-	dataHead  = 1024
-	dataTail  = 1032
-)
+// watchPages are the pages of data of a watch's ring, a power of two.
+const watchPages = 8
 
 // Records that are read: see enum perf_event_type.
 const (
@@ -111,17 +96,17 @@ func (w *watch) open(a *Attr, pid int, cpus []int) error {
 		}
 		if !first {
 			w.more = append(w.more, fd)
-			if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_SET_OUTPUT, uintptr(w.rings[i].fd)); errno != 0 {
-				return errno
+			if err := w.rings[i].take(fd); err != nil {
+				return err
 			}
 			continue
 		}
-		page, err := unix.Mmap(fd, 0, (1+ringPages)*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		r, err := mapRing(fd, watchPages)
 		if err != nil {
 			unix.Close(fd)
 			return err
 		}
-		w.rings = append(w.rings, ring{fd, page})
+		w.rings = append(w.rings, r)
 	}
 	return nil
 }
@@ -138,18 +123,15 @@ func (w *watch) drain() (forks []fork, lost bool) {
 	return forks, lost
 }
 
-// read appends a ring's records and frees their room.
+// read appends the tasks that began according to a ring's records, and frees
+// their room.
 func (r *ring) read(forks []fork) (all []fork, lost bool) {
-	head := atomic.LoadUint64((*uint64)(unsafe.Pointer(&r.page[dataHead])))
-	tail := (*uint64)(unsafe.Pointer(&r.page[dataTail]))
-	data := r.page[os.Getpagesize():]
-	size := uint64(len(data))
-	word := func(at uint64) int { return int(binary.NativeEndian.Uint32(data[at%size:])) }
-	from := *tail
+	from, head := r.bounds()
+	word := func(at uint64) int { return int(binary.NativeEndian.Uint32(r.at(at))) }
 	for from < head {
 		// Records are of whole words of 64 bits, so that none of what follows is
 		// broken by the end of the ring.
-		length := uint64(binary.NativeEndian.Uint16(data[(from+6)%size:]))
+		length := uint64(binary.NativeEndian.Uint16(r.at(from + 6)))
 		if length < 8 {
 			lost = true
 			break
@@ -159,11 +141,11 @@ func (r *ring) read(forks []fork) (all []fork, lost bool) {
 			lost = true
 		case recordFork:
 			forks = append(forks, fork{pid: word(from + 8), parentPID: word(from + 12), tid: word(from + 16), maker: word(from + 20),
-				time: binary.NativeEndian.Uint64(data[(from+24)%size:])})
+				time: binary.NativeEndian.Uint64(r.at(from + 24))})
 		}
 		from += length
 	}
-	atomic.StoreUint64(tail, head)
+	r.consume(head)
 	return forks, lost
 }
 
@@ -207,8 +189,7 @@ func (w *watch) close() {
 		unix.Close(fd)
 	}
 	for _, r := range w.rings {
-		_ = unix.Munmap(r.page)
-		unix.Close(r.fd)
+		r.close()
 	}
 	w.more, w.rings = nil, nil
 }

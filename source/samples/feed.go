@@ -45,14 +45,17 @@ type held struct {
 	value    float64
 	pid      int32
 	times    int32 // place among the times, and 1; 0 for none
-	column   int32
+	context  int32 // its number
+	column   int16
 	mode     profile.Mode
 }
 
-// A mark is what comes between samples: an event, or the end of a round.
+// A mark is what comes between samples: an event, the end of a round, or a context
+// that was not met before.
 type mark struct {
-	at    int // how many of the batch's samples precede it
-	event change
+	at      int // how many of the batch's samples precede it
+	event   change
+	context *context
 }
 
 // A change is an event that waits.
@@ -146,17 +149,21 @@ func (f *feed) sample(h held, a *perfdata.Amount) {
 }
 
 // round hands in the end of a round.
-func (f *feed) round() { f.mark(change{}) }
+func (f *feed) round() { f.mark(mark{}) }
 
-func (f *feed) mark(c change) {
-	f.open.marks = append(f.open.marks, mark{len(f.open.samples), c})
+// context hands in a context, the number of which is how many there were before.
+func (f *feed) context(x context) { f.mark(mark{context: &x}) }
+
+func (f *feed) mark(m mark) {
+	m.at = len(f.open.samples)
+	f.open.marks = append(f.open.marks, m)
 	if len(f.open.marks) >= batchSize {
 		f.send()
 	}
 }
 
 func (f *feed) change(time uint64, apply func(*profile.Spaces, uint64)) {
-	f.mark(change{f.now(time), apply})
+	f.mark(mark{event: change{f.now(time), apply}})
 }
 
 // event hands in a record that is no sample, if places depend on it.
@@ -173,9 +180,14 @@ func (f *feed) event(rec perfdata.Record) {
 	case *perfdata.KSymbol:
 		addr, size, name, gone := rec.Addr, uint64(rec.Len), string(rec.Name), rec.Flags&perfdata.KSymbolUnregister != 0
 		f.change(rec.Trailer().Time, func(s *profile.Spaces, t uint64) { s.KernelSymbol(t, addr, size, name, gone) })
+	case *perfdata.Cgroup:
+		if f.order.keep.named() {
+			id, path, o := rec.ID, clean(string(rec.Path)), f.order
+			f.change(rec.Trailer().Time, func(*profile.Spaces, uint64) { o.nameCgroup(id, path) })
+		}
 	case *perfdata.BuildID:
 		file, id := string(rec.Filename), hex.EncodeToString(rec.BuildID)
-		f.mark(change{0, func(s *profile.Spaces, _ uint64) { s.BuildID(file, id) }})
+		f.mark(mark{event: change{0, func(s *profile.Spaces, _ uint64) { s.BuildID(file, id) }}})
 	}
 }
 

@@ -21,8 +21,13 @@ type order struct {
 	spaces *profile.Spaces
 	cursor *profile.Cursor
 	places *places
-	all    bool // all events are settled at once, and samples are passed on as they come
+	simple bool       // nothing but the place in the code matters
+	keep   *selection // which samples count, by the names they have; nil for all
+	all    bool       // all events are settled at once, and samples are passed on as they come
 	root   string
+
+	contexts []told            // by the numbers that samples have
+	cgroups  map[uint64]string // paths up to now, if they are looked at
 
 	samples      []held
 	times        [][2]float64
@@ -32,6 +37,12 @@ type order struct {
 	changes      int // since the last Forget
 }
 
+// A told is a context, and the number of what is told apart of it.
+type told struct {
+	is     context
+	number int32
+}
+
 // take takes a piece of the recording.
 func (o *order) take(b *batch) {
 	from := 0
@@ -39,7 +50,11 @@ func (o *order) take(b *batch) {
 		m := &b.marks[i]
 		o.takeSamples(b, b.samples[from:m.at])
 		from = m.at
-		if m.event.apply == nil {
+		switch {
+		case m.context != nil:
+			o.contexts = append(o.contexts, told{*m.context, o.places.context(*m.context)})
+			continue
+		case m.event.apply == nil:
 			o.round(b.untimed)
 			continue
 		}
@@ -80,7 +95,42 @@ func (o *order) pass(h *held, times [][2]float64) {
 	if h.times > 0 {
 		a.Enabled, a.Running = times[h.times-1][0], times[h.times-1][1]
 	}
-	o.places.sum(o.cursor.Find(h.time, int(h.pid), h.ip, h.mode), h.column).Add(&a)
+	if o.simple {
+		o.places.sum(o.cursor.Find(h.time, int(h.pid), h.ip, h.mode), int(h.column)).Add(&a)
+		return
+	}
+	o.sum(h).Add(&a)
+}
+
+// sum returns where a sample is added up, if more than its place in the code matters.
+func (o *order) sum(h *held) *perfdata.Sum {
+	x := told{}
+	if len(o.contexts) > 0 {
+		x = o.contexts[h.context]
+	}
+	if o.keep.named() && !o.keep.names(o.spaces, h.time, x.is, o.cgroup(x.is.cgroup)) {
+		return &o.places.dropped[h.column]
+	}
+	at := profile.Place{}
+	if !o.places.codeless() {
+		at = o.cursor.Find(h.time, int(h.pid), h.ip, h.mode)
+	}
+	return o.places.within(x.number, at, int(h.column))
+}
+
+// nameCgroup notes the path of a cgroup.
+func (o *order) nameCgroup(id uint64, path string) {
+	if len(o.cgroups) < maxNames {
+		o.cgroups[id] = path
+	}
+}
+
+// cgroup returns the path of a cgroup, as far as it is known by now.
+func (o *order) cgroup(id uint64) string {
+	if path := o.cgroups[id]; path != "" {
+		return path
+	}
+	return unknown
 }
 
 // round notes the end of a round.

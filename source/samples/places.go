@@ -8,25 +8,46 @@ import (
 
 // places adds up samples by what is told apart.
 type places struct {
-	by      counts.Kind
+	by      counts.Kind // of places in the code; counts.Run if they are not told apart
+	told    counts.By   // all that is told apart
+	keep    *selection  // which places count; nil for all
 	symbols *profile.Symbolizer
 	columns int
 
-	keys   []key          // by row
-	sums   []perfdata.Sum // by row and column
-	near   []remembered
-	far    []remembered
-	files  fileNumbers
-	missed int // times that a place was not remembered, since far grew
+	codes   []key          // places in the code, by number
+	rows    []row          // by row, if more than the code is told apart; else rows are those of codes
+	sums    []perfdata.Sum // by row and column
+	dropped []perfdata.Sum // of what does not count, by column
+	near    []remembered
+	far     []remembered
+	files   fileNumbers
+	missed  int // times that a place was not remembered, since far grew
 
 	modules      map[*profile.File]int32
 	functions    map[*profile.Function]int32
 	lines        map[line]int32
 	instructions map[profile.Place]int32
-	others       int32 // row; -1 for none
+	others       int32 // the number of what there was no room for; -1 for none
+
+	contexts []context // by number
+	number   map[context]int32
+	crossed  map[crossing]int32
+	recent   []crossed
+	overflow int32 // its row; -1 for none
 }
 
-// A key is what a row is about.
+// A row is a place in the code within a context.
+type row struct{ context, code int32 }
+
+type crossing = row
+
+// A crossed is a row that was looked up.
+type crossed struct {
+	is  crossing
+	row int32 // and 1; 0 for none
+}
+
+// A key is what a place in the code is about.
 type key struct {
 	place    profile.Place     // of its first sample
 	function *profile.Function // nil if functions are not told apart
@@ -36,9 +57,10 @@ type key struct {
 
 // A line is one of a source file that was compiled into a module.
 type line struct {
-	module *profile.File
-	file   string
-	number int
+	module   *profile.File
+	file     string
+	number   int
+	function *profile.Function // nil if functions are not told apart
 }
 
 // A remembered place is one whose row was looked up. Programs are at few places
@@ -46,7 +68,7 @@ type line struct {
 type remembered struct {
 	offset uint64
 	file   uint32 // its number
-	row    int32  // and 1; 0 for none
+	code   int32  // its number and 1; 0 for none, -1 for one that does not count
 }
 
 // How many places are remembered, powers of two: some where the processor finds
@@ -56,6 +78,7 @@ const (
 	rememberNear  = 1 << 15
 	rememberFirst = 1 << 14
 	rememberMost  = 1 << 20
+	rememberRows  = 1 << 12
 )
 
 // fileNumbers gives files numbers.
@@ -88,23 +111,124 @@ func (f *fileNumbers) of(file *profile.File) uint32 {
 	return n
 }
 
-func newPlaces(by counts.Kind, symbols *profile.Symbolizer) places {
-	return places{by: by, symbols: symbols, near: make([]remembered, rememberNear), far: make([]remembered, rememberFirst), others: -1,
-		files:   fileNumbers{number: map[*profile.File]uint32{nil: 0}},
+func newPlaces(by counts.Kind, within counts.By, keep *selection, symbols *profile.Symbolizer) places {
+	p := places{by: by, told: within.With(by), keep: keep, symbols: symbols, near: make([]remembered, rememberNear), far: make([]remembered, rememberFirst),
+		others: -1, overflow: -1, files: fileNumbers{number: map[*profile.File]uint32{nil: 0}},
 		modules: map[*profile.File]int32{}, functions: map[*profile.Function]int32{},
-		lines: map[line]int32{}, instructions: map[profile.Place]int32{}}
+		lines: map[line]int32{}, instructions: map[profile.Place]int32{},
+		number: map[context]int32{}, crossed: map[crossing]int32{}}
+	if p.apart() {
+		p.recent = make([]crossed, rememberRows)
+	}
+	return p
 }
 
-// sum returns what a column has added up at a place.
-func (p *places) sum(at profile.Place, column int32) *perfdata.Sum {
+// apart reports whether anything is told apart besides the code.
+func (p *places) apart() bool { return p.told&^codeKinds != 0 }
+
+// codeless reports whether it does not matter where in the code samples are.
+func (p *places) codeless() bool { return p.told&codeKinds == 0 && !p.keep.code() }
+
+// codeKinds are the kinds of places in the code.
+const codeKinds = counts.By(1<<counts.Module | 1<<counts.Function | 1<<counts.Line | 1<<counts.Instruction)
+
+// begin makes room for so many columns.
+func (p *places) begin(columns int) {
+	p.columns = columns
+	p.dropped = make([]perfdata.Sum, columns)
+	if p.codeless() {
+		p.addCode(key{})
+	}
+}
+
+// sum returns what a column has added up at a place in the code.
+func (p *places) sum(at profile.Place, column int) *perfdata.Sum {
+	n := p.find(at)
+	if n < 0 {
+		return &p.dropped[column]
+	}
+	return &p.sums[int(n)*p.columns+column]
+}
+
+// within is sum, for a place in a context.
+func (p *places) within(x int32, at profile.Place, column int) *perfdata.Sum {
+	n := int32(0)
+	if !p.codeless() {
+		n = p.find(at)
+	}
+	switch {
+	case n < 0:
+		return &p.dropped[column]
+	case p.recent != nil:
+		n = p.cross(x, n)
+	}
+	return &p.sums[int(n)*p.columns+column]
+}
+
+// cross returns the row of a place in a context.
+func (p *places) cross(x, code int32) int32 {
+	is := crossing{x, code}
+	slot := &p.recent[(uint32(x)*0x9e3779b1+uint32(code))%rememberRows]
+	if slot.row > 0 && slot.is == is {
+		return slot.row - 1
+	}
+	n, ok := p.crossed[is]
+	if !ok {
+		n = p.addRow(is)
+	}
+	*slot = crossed{is, n + 1}
+	return n
+}
+
+// addRow adds a row. Without room for another it is that of the others.
+func (p *places) addRow(is crossing) int32 {
+	if n := len(p.rows); n > 0 && ((n+1)*p.columns >= maxCells || n >= maxRows) {
+		if p.overflow >= 0 {
+			return p.overflow
+		}
+		is = crossing{-1, -1}
+		p.overflow = int32(n)
+	}
+	n := int32(len(p.rows))
+	p.crossed[is] = n
+	p.rows = append(p.rows, is)
+	p.sums = append(p.sums, make([]perfdata.Sum, p.columns)...)
+	return n
+}
+
+// context returns the number of a context, as far as its parts are told apart.
+func (p *places) context(x context) int32 {
+	if !p.told.Has(counts.Process) {
+		x.pid = 0
+	}
+	if !p.told.Has(counts.Thread) {
+		x.tid = 0
+	}
+	if !p.told.Has(counts.Cgroup) {
+		x.cgroup = 0
+	}
+	n, ok := p.number[x]
+	if !ok {
+		n = int32(len(p.contexts))
+		p.number[x] = n
+		p.contexts = append(p.contexts, x)
+	}
+	return n
+}
+
+// find returns the number of a place in the code, a negative one if it does not count.
+func (p *places) find(at profile.Place) int32 {
 	key := remembered{at.Offset, p.files.of(at.File), 0}
 	// Neighbours stay neighbours, and files are apart.
 	spread := (at.Offset ^ at.Offset>>20) + uint64(key.file)*0x9e3779b97f4a7c15
 	near := &p.near[(spread^spread>>32)%rememberNear]
-	if near.row == 0 || near.offset != key.offset || near.file != key.file {
+	if near.code == 0 || near.offset != key.offset || near.file != key.file {
 		slot := (spread ^ spread>>32) % uint64(len(p.far))
-		if far := &p.far[slot]; far.row == 0 || far.offset != key.offset || far.file != key.file {
-			key.row = p.row(at) + 1
+		if far := &p.far[slot]; far.code == 0 || far.offset != key.offset || far.file != key.file {
+			key.code = -1
+			if n := p.look(at); n >= 0 {
+				key.code = n + 1
+			}
 			*far = key
 			p.missed++
 		}
@@ -113,75 +237,101 @@ func (p *places) sum(at profile.Place, column int32) *perfdata.Sum {
 			p.far, p.missed = make([]remembered, 2*len(p.far)), 0
 		}
 	}
-	return &p.sums[int(near.row-1)*p.columns+int(column)]
+	return near.code - 1
 }
 
-// row returns the row of a place, which is made at its first sample.
-func (p *places) row(at profile.Place) int32 {
-	switch p.by {
-	case counts.Module:
-		return rowOf(p, p.modules, at.File, key{place: at})
-	case counts.Line:
-		if file, number := p.symbols.Line(at); number > 0 {
-			l := line{at.File, file, number}
-			return rowOf(p, p.lines, l, key{place: at, line: l})
-		}
-	case counts.Instruction:
+// look returns the number of a place, which is made at its first sample; -1 for one
+// that does not count.
+func (p *places) look(at profile.Place) int32 {
+	if p.keep.code() && !p.keep.place(at, p.symbols) {
+		return -1
+	}
+	switch {
+	case p.told.Has(counts.Instruction):
 		if at.File != nil {
-			return rowOf(p, p.instructions, at, key{place: at})
+			return codeOf(p, p.instructions, at, key{place: at})
 		}
+	case p.told.Has(counts.Line):
+		if file, number := p.symbols.Line(at); number > 0 {
+			l := line{module: at.File, file: file, number: number}
+			if p.told.Has(counts.Function) {
+				l.function = p.symbols.Function(at)
+			}
+			return codeOf(p, p.lines, l, key{place: at, line: l, function: l.function})
+		}
+	case p.told.Has(counts.Function):
+	case p.told.Has(counts.Module):
+		return codeOf(p, p.modules, at.File, key{place: at})
+	default:
+		if len(p.codes) == 0 {
+			return p.addCode(key{})
+		}
+		return 0
 	}
 	f := p.symbols.Function(at)
-	return rowOf(p, p.functions, f, key{place: at, function: f})
+	return codeOf(p, p.functions, f, key{place: at, function: f})
 }
 
-// rowOf returns a row by an index. Without room for another it is that of the
-// others.
-func rowOf[K comparable](p *places, index map[K]int32, of K, k key) int32 {
+// codeOf returns the number of a place by an index. Without room for another it is
+// that of the others.
+func codeOf[K comparable](p *places, index map[K]int32, of K, k key) int32 {
 	if i, ok := index[of]; ok {
 		return i
 	}
-	if n := len(p.keys); n > 0 && (n+1)*p.columns >= maxCells {
+	if n := len(p.codes); n > 0 && (n+1)*p.columns >= maxCells {
 		if p.others < 0 {
-			p.others = p.add(key{others: true})
+			p.others = p.addCode(key{others: true})
 		}
 		return p.others
 	}
-	i := p.add(k)
+	i := p.addCode(k)
 	index[of] = i
 	return i
 }
 
-func (p *places) add(k key) int32 {
-	p.keys = append(p.keys, k)
-	p.sums = append(p.sums, make([]perfdata.Sum, p.columns)...)
-	return int32(len(p.keys) - 1)
+func (p *places) addCode(k key) int32 {
+	p.codes = append(p.codes, k)
+	if p.recent == nil {
+		p.sums = append(p.sums, make([]perfdata.Sum, p.columns)...)
+	}
+	return int32(len(p.codes) - 1)
 }
 
-// scope describes a row.
-func (p *places) scope(i int) counts.Scope {
-	k := p.keys[i]
-	s := counts.RunScope("")
-	s.Kind = p.by
+// code returns what is known of a place.
+func (p *places) code(k *key) *counts.Code {
 	if k.others {
-		s.Label, s.Code = "others", &counts.Code{}
-		return s
+		return &counts.Code{Module: others}
 	}
 	c := &counts.Code{Module: k.place.File.Base(), File: k.line.file, Line: k.line.number}
 	if k.place.File != nil {
 		c.BuildID = k.place.File.BuildID
 	}
 	f := k.function
-	if p.by == counts.Instruction && f == nil {
+	switch {
+	case p.by == counts.Instruction && f == nil:
 		f = p.symbols.Function(k.place)
 		c.File, c.Line = p.symbols.Line(k.place)
 		c.Addr = p.symbols.Addr(k.place)
-	} else if f != nil {
+	case f != nil:
 		c.Addr = f.Addr
 	}
 	if f != nil {
 		c.Function = f.Name
 	}
-	s.Code, s.Label = c, label(p.by, c)
-	return s
+	return c
+}
+
+// samples returns how many samples places in the code have, by their numbers.
+func (p *places) samples() []int64 {
+	out := make([]int64, len(p.codes))
+	for i := range p.sums {
+		code := i / p.columns
+		if p.recent != nil {
+			code = int(p.rows[code].code)
+		}
+		if code >= 0 {
+			out[code] += p.sums[i].Samples()
+		}
+	}
+	return out
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/profile"
@@ -15,7 +16,20 @@ import (
 
 // Options are what a [Reader] makes of a file.
 type Options struct {
-	By      counts.Kind    // counts.Module, Function, Line or Instruction
+	// By is the kind of places in the code that are told apart: counts.Module,
+	// Function, Line or Instruction, or counts.Run for none.
+	By counts.Kind
+
+	// Within is what else is told apart: counts.Process, Thread, Cgroup, CPU, Core,
+	// Die, Socket, Node and Interval, and further kinds of By: lines by function.
+	// Each set of them that occurs becomes a scope.
+	Within counts.By
+
+	// Interval is the length of an interval. 0 is some twenty of a round length, or
+	// a second if the file does not say beforehand how long it is.
+	Interval time.Duration
+
+	Filter  Filter         // the samples that count
 	Symbols profile.Config // where programs and their symbols are
 	Reader  perfdata.Options
 }
@@ -23,9 +37,10 @@ type Options struct {
 // Kinds are the kinds of places that Options.By takes.
 var Kinds = []counts.Kind{counts.Module, counts.Function, counts.Line, counts.Instruction}
 
-// A Reader yields one table of a recording: its first scope is the whole run,
-// the others are the places that samples were taken at, with what is known of
-// them in Scope.Code.
+// A Reader yields one table of a recording: its first scope is the whole run, or
+// what a filter leaves of it, the others are the places that samples were taken at,
+// with what is known of them in Scope.Code, and what else is told apart. Their counts
+// add up to those of the whole.
 //
 // What a sample counts is what [perfdata.Meter] says. A place's counts have a
 // Variance, that of arrivals that are independent of each other: the sum of the
@@ -45,12 +60,19 @@ type Reader struct {
 	places  places
 	table   counts.Table
 
+	keep     *selection // nil if every sample counts
+	contexts contexts
+	names    names
+	passed   []perfdata.Sum // of samples that do not count, by column
+
 	columns []*perfdata.Event
 	column  []int32 // by Event.Index; -1 for one that counts nothing
 	total   []perfdata.Sum
-	exact   []int64 // samples that name the instruction, by column
-	left    int64   // samples of events that came too late to have a column
-	first   uint64  // times of samples
+	taken   []int64   // samples by column
+	exact   []int64   // those of them that name the instruction
+	left    int64     // samples of events that came too late to have a column
+	span    [2]uint64 // times of the first and the last sample, if they had to be looked for
+	first   uint64    // times of samples
 	last    uint64
 	begun   bool
 	err     error
@@ -87,6 +109,9 @@ func (r *Reader) Next() bool {
 	if r.err = r.read(); r.err != nil {
 		return false
 	}
+	if r.err = r.found(); r.err != nil {
+		return false
+	}
 	r.fill()
 	return true
 }
@@ -99,6 +124,9 @@ var errAgain = errors.New("events are needed ahead of the samples")
 // precede them; or two, where an order of time cannot be made in passing: for the
 // files of a directory, and for jitdumps, which tell of code all at once.
 func (r *Reader) read() error {
+	if err := r.measure(); err != nil {
+		return err
+	}
 	err := errAgain
 	if len(r.opts.Reader.Parts) == 0 {
 		err = r.pass(inPassing)
@@ -110,6 +138,29 @@ func (r *Reader) read() error {
 		return err
 	}
 	return r.pass(samplesOnly)
+}
+
+// measure looks for the times of the first and the last sample, where they matter and
+// the file does not say them.
+func (r *Reader) measure() error {
+	matters := r.opts.Within.Has(counts.Interval) || r.opts.Filter.Time != nil
+	if !matters || !r.rewindable() || len(r.opts.Reader.Parts) > 0 {
+		return nil
+	}
+	in, err := perfdata.NewReader(r.src, r.name, r.opts.Reader)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if in.Features().SampleTime[0] == 0 {
+		r.span[0] = math.MaxUint64
+		for in.Next() {
+			if s, ok := in.Record().(*perfdata.Sample); ok && s.Has(perfdata.SampleTime) {
+				r.span[0], r.span[1] = min(r.span[0], s.Time()), max(r.span[1], s.Time())
+			}
+		}
+	}
+	return r.rewind()
 }
 
 // A phase is what a pass looks at.
@@ -168,6 +219,9 @@ func (r *Reader) hand(p phase) error {
 				return errAgain
 			}
 			r.feed.event(rec)
+			if r.contexts.named() {
+				r.names.know(rec)
+			}
 		}
 	}
 	return nil
@@ -186,12 +240,15 @@ func (r *Reader) open(p phase) error {
 	}
 	r.in, r.meter = in, perfdata.NewMeter(in)
 	r.begun, r.left = false, 0
-	spaces := r.order.spaces
+	spaces, cgroups := r.order.spaces, r.order.cgroups
 	if p != samplesOnly {
-		spaces = profile.NewSpaces()
+		spaces, cgroups, r.names = profile.NewSpaces(), map[uint64]string{}, newNames()
 	}
-	r.places = newPlaces(r.opts.By, r.symbols)
-	r.order = order{spaces: spaces, places: &r.places, all: p != inPassing, root: r.opts.Symbols.Root}
+	r.keep = newSelection(&r.opts.Filter)
+	r.contexts = newContexts(r.opts.Within, &r.opts.Filter, in)
+	r.places = newPlaces(r.opts.By, r.opts.Within, r.keep, r.symbols)
+	r.order = order{spaces: spaces, places: &r.places, keep: r.keep, cgroups: cgroups, all: p != inPassing, root: r.opts.Symbols.Root,
+		simple: !r.contexts.any() && !r.places.codeless()}
 	for _, b := range in.Features().BuildIDs {
 		spaces.BuildID(b.Filename, hex.EncodeToString(b.BuildID))
 	}
@@ -227,8 +284,9 @@ func (r *Reader) rewind() error {
 	return nil
 }
 
-// begin chooses the columns, at the first sample.
-func (r *Reader) begin() {
+// begin chooses the columns, at the first sample, and takes its time for the
+// beginning of the recording if the file does not say it.
+func (r *Reader) begin(now uint64) {
 	r.begun = true
 	r.columns, r.column = nil, nil
 	for _, e := range r.in.Events() {
@@ -239,42 +297,81 @@ func (r *Reader) begin() {
 		}
 		r.column = append(r.column, col)
 	}
-	r.exact = make([]int64, len(r.columns))
-	r.places.columns = len(r.columns)
+	n := len(r.columns)
+	r.taken, r.exact, r.passed = make([]int64, n), make([]int64, n), make([]perfdata.Sum, n)
+	r.places.begin(n)
 	r.first, r.last = math.MaxUint64, 0
+	span := r.span
+	if span[1] == 0 {
+		span = r.in.Features().SampleTime
+	}
+	r.contexts.begin(r.opts.Interval, now, span)
+	if r.keep != nil {
+		r.keep.beginAt(now, span)
+	}
 }
 
 // Limits of what a file can make a reader remember.
 const (
 	maxColumns = 1 << 10
 	maxCells   = 1 << 21 // of a table
+	maxRows    = 1 << 18 // of a table whose places are told apart by more than the code
 	maxHeld    = 1 << 20 // samples that wait for what precedes them
 )
 
 // sample takes a sample: what it counts is known now, where it is perhaps later.
 func (r *Reader) sample(rec *perfdata.Sample) {
 	if !r.begun {
-		r.begin()
+		r.begin(rec.Time())
 	}
 	amounts := r.meter.Of(rec)
 	if len(amounts) == 0 {
 		return
 	}
-	h := held{time: r.feed.now(rec.Time()), ip: rec.IP(), pid: int32(rec.PID()), mode: profile.Mode(rec.Mode())}
-	if rec.Has(perfdata.SampleTime) {
-		r.first, r.last = min(r.first, h.time), max(r.last, h.time)
+	if r.keep != nil && !r.keep.record(r.in, rec) {
+		r.skip(amounts)
+		return
 	}
+	now := rec.Time()
+	h := held{time: r.feed.now(now), ip: rec.IP(), pid: int32(rec.PID()), mode: profile.Mode(rec.Mode())}
+	if rec.Has(perfdata.SampleTime) {
+		r.first, r.last = min(r.first, now), max(r.last, now)
+	}
+	if r.contexts.any() {
+		h.context = r.context(rec)
+	}
+	exact := rec.Misc&perfdata.MiscExactIP != 0
 	for i := range amounts {
 		e := amounts[i].Event
-		if e.Index >= len(r.column) {
+		if e.Index >= len(r.column) || r.column[e.Index] < 0 {
 			r.left++
 			continue
 		}
-		h.column = r.column[e.Index]
-		if rec.Misc&perfdata.MiscExactIP != 0 {
+		h.column = int16(r.column[e.Index])
+		r.taken[h.column]++
+		if exact {
 			r.exact[h.column]++
 		}
 		r.feed.sample(h, &amounts[i])
+	}
+}
+
+// context returns the number of a sample's context.
+func (r *Reader) context(rec *perfdata.Sample) int32 {
+	x := r.contexts.of(rec)
+	n, added := r.contexts.find(&x)
+	if added {
+		r.feed.context(x)
+	}
+	return n
+}
+
+// skip adds up what does not count.
+func (r *Reader) skip(amounts []perfdata.Amount) {
+	for i := range amounts {
+		if e := amounts[i].Event; e.Index < len(r.column) && r.column[e.Index] >= 0 {
+			r.passed[r.column[e.Index]].Add(&amounts[i])
+		}
 	}
 }
 

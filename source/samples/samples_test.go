@@ -306,26 +306,49 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// FuzzReader reads damaged recordings: they end in a table whose places add up to
-// the whole, or in an error of one line.
+// FuzzReader reads damaged recordings, divided and filtered in all ways: they end in a
+// table whose parts add up to the whole, or in an error of one line.
 func FuzzReader(f *testing.F) {
 	files, err := filepath.Glob("../perfdata/testdata/*.data")
 	if err != nil || len(files) == 0 {
 		f.Fatal("no recordings", err)
 	}
-	for _, name := range files {
+	for i, name := range files {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(b, uint8(counts.Function))
+		f.Add(b, uint8(counts.Function), uint16(i), uint8(0))
 	}
 	b, _ := twoFunctions(f)
-	f.Add(b, uint8(counts.Instruction))
+	f.Add(b, uint8(counts.Instruction), uint16(0), uint8(0))
+	b, _ = server(f)
+	f.Add(b, uint8(counts.Run), uint16(0xffff), uint8(0))
+	f.Add(b, uint8(counts.Line), uint16(0x55), uint8(0xff))
 	root := f.TempDir() // in which no program is
-	f.Fuzz(func(t *testing.T, b []byte, kind uint8) {
-		by := samples.Kinds[int(kind)%len(samples.Kinds)]
-		r := samples.NewReader(bytes.NewReader(b), "fuzz.data", samples.Options{By: by, Symbols: profile.Config{Root: root}})
+	within := []counts.Kind{counts.Process, counts.Thread, counts.Cgroup, counts.CPU, counts.Core, counts.Socket, counts.Interval, counts.Function}
+	f.Fuzz(func(t *testing.T, b []byte, kind uint8, told uint16, filter uint8) {
+		o := samples.Options{By: append(samples.Kinds, counts.Run)[int(kind)%(len(samples.Kinds)+1)], Symbols: profile.Config{Root: root}}
+		for i, k := range within {
+			if told>>i&1 != 0 && k != o.By {
+				o.Within = o.Within.With(k)
+			}
+		}
+		for i, set := range []func(){
+			func() { o.Filter.Processes = []string{"4?", "ls"} },
+			func() { o.Filter.Threads = []string{"*"} },
+			func() { o.Filter.Cgroups = []string{"/*"} },
+			func() { o.Filter.CPUs = []int{0, 1} },
+			func() { o.Filter.Time = &samples.Window{From: 0.001, To: 1e9} },
+			func() { o.Filter.Modules = []string{"*l*"} },
+			func() { o.Filter.Functions = []string{"*"} },
+			func() { o.Filter.Addresses = []samples.Range{{To: 1 << 62}} },
+		} {
+			if filter>>i&1 != 0 {
+				set()
+			}
+		}
+		r := samples.NewReader(bytes.NewReader(b), "fuzz.data", o)
 		defer r.Close()
 		if !r.Next() {
 			if r.Err() == nil || strings.Contains(r.Err().Error(), "\n") {
@@ -339,8 +362,13 @@ func FuzzReader(f *testing.F) {
 			for i := 1; i < len(table.Scopes); i++ {
 				n += table.Cell(i, col).Samples
 			}
-			if n != table.Cell(0, col).Samples {
-				t.Fatalf("%s: places have %d samples, the whole %d", table.Columns[col].Event, n, table.Cell(0, col).Samples)
+			if divided := o.By != counts.Run || o.Within != 0; divided && n != table.Cell(0, col).Samples {
+				t.Fatalf("%s: parts have %d samples, the whole %d", table.Columns[col].Event, n, table.Cell(0, col).Samples)
+			}
+		}
+		for i := range table.Scopes {
+			if s := &table.Scopes[i]; s.Start < 0 || s.Duration < 0 || math.IsNaN(s.Start+s.Duration) || math.IsInf(s.Start+s.Duration, 0) {
+				t.Fatalf("an interval from %v for %v s", s.Start, s.Duration)
 			}
 		}
 	})

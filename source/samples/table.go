@@ -3,8 +3,8 @@ package samples
 import (
 	"fmt"
 	"math"
-	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -15,42 +15,49 @@ import (
 // unknown stands for what has no name.
 const unknown = "[unknown]"
 
-// label names a place: what is asked for, and in brackets what it is in.
-func label(by counts.Kind, c *counts.Code) string {
-	module := c.Module
-	if module == "" {
-		module = unknown
+// found returns an error if no sample counts, or none of them has what is to be told
+// apart.
+func (r *Reader) found() error {
+	kept := int64(0)
+	for i := range r.places.sums {
+		kept += r.places.sums[i].Samples()
 	}
-	function := c.Function
-	if function == "" {
-		function = unknown
+	if kept == 0 && r.keep != nil {
+		return r.keep.failure(r.name)
 	}
-	line := fmt.Sprintf("%s:%d", path.Base(c.File), c.Line)
-	switch {
-	case by == counts.Module:
-		return module
-	case by == counts.Instruction && c.Line > 0:
-		return fmt.Sprintf("%#x  %s  %s  (%s)", c.Addr, function, line, module)
-	case by == counts.Instruction && c.Addr > 0:
-		return fmt.Sprintf("%#x  %s  (%s)", c.Addr, function, module)
-	case by == counts.Line && c.Line > 0:
-		return fmt.Sprintf("%s  (%s)", line, module)
+	for _, need := range []struct {
+		kind counts.Kind
+		has  func(context) bool
+		hint string
+	}{
+		{counts.Process, func(x context) bool { return x.pid != none }, "an id of their process"},
+		{counts.Thread, func(x context) bool { return x.tid != none }, "an id of their thread"},
+		{counts.Cgroup, func(x context) bool { return x.cgroup != noCgroup }, "their cgroup: perf record --all-cgroups"},
+		{counts.CPU, func(x context) bool { return x.cpu != none }, "their CPU: perf record --sample-cpu, or -a"},
+		{counts.Interval, func(x context) bool { return x.interval != none }, "their time: perf record --timestamp"},
+	} {
+		wanted := r.places.told.Has(need.kind) || need.kind == counts.CPU && r.contexts.cpu
+		if wanted && !slices.ContainsFunc(r.places.contexts, need.has) {
+			return fmt.Errorf("%s: its samples do not have %s", r.name, need.hint)
+		}
 	}
-	return fmt.Sprintf("%s  (%s)", function, module)
+	return nil
 }
 
 // fill makes the table.
 func (r *Reader) fill() {
-	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}}
-	for _, e := range r.columns {
-		l.Columns = append(l.Columns, e.Column())
+	l := &counts.Layout{}
+	for col, e := range r.columns {
+		c := e.Column()
+		c.Skids = r.exact[col] < r.taken[col]
+		l.Columns = append(l.Columns, c)
 	}
-	r.total = make([]perfdata.Sum, len(r.columns))
-	for i := range r.places.keys {
-		l.Scopes = append(l.Scopes, r.places.scope(i))
-		for col := range r.columns {
-			r.total[col].Merge(&r.places.sums[i*len(r.columns)+col])
-		}
+	var sums []perfdata.Sum // by scope behind the run's, and column
+	l.Scopes, sums = r.scopes()
+	n := len(r.columns)
+	r.total = make([]perfdata.Sum, n)
+	for i := range sums {
+		r.total[i%max(n, 1)].Merge(&sums[i])
 	}
 	t := &r.table
 	t.Reset(l)
@@ -58,6 +65,9 @@ func (r *Reader) fill() {
 	t.Start, t.Duration = 0, math.NaN()
 	if r.last > r.first {
 		t.Duration = float64(r.last-r.first) / 1e9
+		if r.keep != nil && r.keep.time != nil {
+			t.Start = float64(r.first-r.zero()) / 1e9
+		}
 	}
 	for col, e := range r.columns {
 		if !r.meter.Known(e) {
@@ -68,17 +78,199 @@ func (r *Reader) fill() {
 		if c.Samples > 0 {
 			one = c.Variance / float64(c.Samples)
 		}
-		c.Variance = 0
+		if r.keep == nil {
+			c.Variance = 0
+		}
 		*t.Cell(0, col) = c
-		for i := range r.places.keys {
-			c := r.places.sums[i*len(r.columns)+col].Cell(e)
+		for i := 1; i < len(l.Scopes); i++ {
+			c := sums[(i-1)*n+col].Cell(e)
 			if c.Samples == 0 {
 				c.Variance = one
 			}
-			*t.Cell(1+i, col) = c
+			*t.Cell(i, col) = c
 		}
 	}
 	t.Notes = r.notes()
+}
+
+// scopes returns the run and the scopes of the rows, and the sums of these.
+func (r *Reader) scopes() ([]counts.Scope, []perfdata.Sum) {
+	p := &r.places
+	run := counts.RunScope("")
+	switch {
+	case p.told == 0:
+		return []counts.Scope{run}, p.sums
+	case p.recent != nil:
+		return r.joined(run)
+	}
+	list := make([]counts.Scope, 1, 1+len(p.codes))
+	list[0] = run
+	for i := range p.codes {
+		list = append(list, r.scope(nil, &p.codes[i], p.code(&p.codes[i])))
+	}
+	return list, p.sums
+}
+
+// joined is scopes for places within contexts. CPUs that are in one core, socket or node
+// are put together, if it is these that are told apart.
+func (r *Reader) joined(run counts.Scope) ([]counts.Scope, []perfdata.Sum) {
+	p := &r.places
+	codes := make([]*counts.Code, len(p.codes))
+	if p.told&codeKinds != 0 {
+		for i := range p.codes {
+			codes[i] = p.code(&p.codes[i])
+		}
+	}
+	list := make([]counts.Scope, 1, 1+len(p.rows))
+	list[0] = run
+	rows, sums := p.rows[:0], p.sums[:0] // a row is read before it can be written
+	index := map[counts.Scope]int{}
+	for i, row := range p.rows {
+		k, c := &key{others: true}, (*counts.Code)(nil)
+		x := &context{lump: true}
+		if row.context >= 0 {
+			k, c, x = &p.codes[row.code], codes[row.code], &p.contexts[row.context]
+		}
+		s := r.scope(x, k, c)
+		own := p.sums[i*p.columns : (i+1)*p.columns]
+		at, ok := index[s]
+		if !ok {
+			index[s] = len(list)
+			list, rows, sums = append(list, s), append(rows, row), append(sums, own...)
+			continue
+		}
+		for col := range own {
+			sums[(at-1)*p.columns+col].Merge(&own[col])
+		}
+	}
+	p.rows, p.sums = rows, sums
+	return list, sums
+}
+
+// others is what that is called for which there was no room.
+const others = "others"
+
+// scope describes a place in the code within a context, which is nil if there is none.
+func (r *Reader) scope(x *context, k *key, c *counts.Code) counts.Scope {
+	by := r.places.told
+	s := counts.RunScope("")
+	s.Code = c
+	var parts []string
+	part := func(kind counts.Kind, label string) {
+		s.Kind = kind
+		parts = append(parts, label)
+	}
+	switch {
+	case x == nil:
+	case x.lump:
+		part(coarsest(by), others)
+	default:
+		r.describe(x, &s, part)
+	}
+	switch {
+	case c == nil:
+	case k.others:
+		part(r.opts.By, others)
+	default:
+		part(r.opts.By, c.Label(r.opts.By))
+	}
+	s.Label = strings.Join(parts, " ")
+	return s
+}
+
+// coarsest returns a kind of a set.
+func coarsest(by counts.By) counts.Kind {
+	for k := counts.Run; k <= counts.Instruction; k++ {
+		if k != counts.Run && by.Has(k) {
+			return k
+		}
+	}
+	return counts.Run
+}
+
+// describe puts a context into a scope, part by part.
+func (r *Reader) describe(x *context, s *counts.Scope, part func(counts.Kind, string)) {
+	by := r.places.told
+	if by.Has(counts.Interval) {
+		part(counts.Interval, r.interval(x.interval, s))
+	}
+	if by.Has(counts.Cgroup) {
+		s.Cgroup = r.names.cgroup(x.cgroup)
+		part(counts.Cgroup, s.Cgroup)
+	}
+	if by.Has(counts.Process) {
+		s.PID, s.Process = int(x.pid), r.names.of(x.pid)
+		part(counts.Process, s.Process)
+	}
+	if by.Has(counts.Thread) {
+		s.TID, s.Thread = int(x.tid), r.names.of(x.tid)
+		part(counts.Thread, s.Thread)
+	}
+	if x.pid == none || x.tid == none {
+		s.PID, s.TID = counts.Unknown, counts.Unknown
+	}
+	if r.contexts.cpu {
+		r.locate(x, s, part)
+	}
+}
+
+// locate puts the processor into a scope, or what of it is told apart.
+func (r *Reader) locate(x *context, s *counts.Scope, part func(counts.Kind, string)) {
+	by := r.places.told
+	at := counts.RunScope("")
+	if x.cpu != none {
+		at.CPU = int(x.cpu)
+		r.in.Features().Locate(&at)
+	}
+	for _, t := range []struct {
+		kind counts.Kind
+		to   *int
+		v    int
+		name string
+	}{
+		{counts.Node, &s.Node, at.Node, fmt.Sprintf("N%d", at.Node)},
+		{counts.Socket, &s.Socket, at.Socket, fmt.Sprintf("S%d", at.Socket)},
+		{counts.Die, &s.Die, at.Die, fmt.Sprintf("S%d-D%d", at.Socket, at.Die)},
+		{counts.Core, &s.Core, at.Core, fmt.Sprintf("S%d-D%d-C%d", at.Socket, at.Die, at.Core)},
+		{counts.CPU, &s.CPU, at.CPU, fmt.Sprintf("CPU%d", at.CPU)},
+	} {
+		if !by.Has(t.kind) {
+			continue
+		}
+		if *t.to = t.v; t.v == counts.Unknown {
+			part(t.kind, unknown)
+			continue
+		}
+		if t.kind == counts.Die || t.kind == counts.Core {
+			s.Socket = at.Socket
+		}
+		if t.kind == counts.Core {
+			s.Die = at.Die
+		}
+		if t.kind == counts.CPU {
+			s.CPUs = 1
+		}
+		part(t.kind, t.name)
+	}
+}
+
+// zero returns the time that the table's times count from.
+func (r *Reader) zero() uint64 { return min(r.contexts.origin, r.first) }
+
+// interval puts an interval into a scope, and returns its name. The first and the last
+// are cut to where samples are.
+func (r *Reader) interval(n int32, s *counts.Scope) string {
+	if n == none {
+		return "no time"
+	}
+	step, shift := float64(r.contexts.step), float64(r.contexts.origin)
+	from := max(shift+float64(n)*step, float64(r.first))
+	to := min(shift+float64(n+1)*step, float64(r.last))
+	if to <= from { // of a single sample
+		to = from + 1
+	}
+	s.Start, s.Duration = (from-float64(r.zero()))/1e9, (to-from)/1e9
+	return strconv.FormatFloat(s.Start, 'g', 6, 64) + " s"
 }
 
 // notes says what the table is short of.
@@ -90,8 +282,11 @@ func (r *Reader) notes() []string {
 	if n := r.order.spaces.Late; n > 0 {
 		out = append(out, fmt.Sprintf("%d mappings and names came too late in the file: samples around them may be at wrong places", n))
 	}
-	if r.places.others >= 0 {
+	if r.places.others >= 0 || r.places.overflow >= 0 {
 		out = append(out, "there are too many places: the others are together")
+	}
+	if r.keep != nil {
+		out = append(out, r.kept())
 	}
 	if r.opts.By == counts.Line || r.opts.By == counts.Instruction {
 		out = append(out, r.skid()...)
@@ -99,11 +294,32 @@ func (r *Reader) notes() []string {
 	return append(out, r.nameless()...)
 }
 
+// kept says what a filter leaves, of each event if there are few.
+func (r *Reader) kept() string {
+	const few = 4
+	var kept, all int64
+	var parts []string
+	for col, e := range r.columns {
+		whole := r.total[col]
+		whole.Merge(&r.passed[col])
+		whole.Merge(&r.places.dropped[col])
+		n, of := r.total[col].Samples(), whole.Samples()
+		if kept, all = kept+n, all+of; of > 0 {
+			share := r.total[col].Cell(e).Value / whole.Cell(e).Value
+			parts = append(parts, fmt.Sprintf("%.1f %% of %s (%d of %d samples)", 100*share, e.Name, n, of))
+		}
+	}
+	if len(parts) > few {
+		return fmt.Sprintf("after filtering: %d of %d samples", kept, all)
+	}
+	return "after filtering: " + strings.Join(parts, ", ")
+}
+
 // skid says which events' samples do not name the instruction that caused them.
 func (r *Reader) skid() []string {
 	var events []string
 	for col, e := range r.columns {
-		if n := r.total[col].Samples(); n > 0 && r.exact[col] < n {
+		if r.exact[col] < r.taken[col] {
 			events = append(events, e.Name)
 		}
 	}
@@ -120,7 +336,7 @@ const namelessLeast = 0.01
 // nameless says of which modules nothing but addresses is known, and why: those
 // with the most samples.
 func (r *Reader) nameless() []string {
-	if r.opts.By == counts.Module {
+	if r.places.told&(codeKinds&^(1<<counts.Module)) == 0 {
 		return nil
 	}
 	type module struct {
@@ -130,13 +346,9 @@ func (r *Reader) nameless() []string {
 	all := int64(0)
 	var list []module
 	at := map[*profile.File]int{}
-	for i, k := range r.places.keys {
-		n := int64(0)
-		for col := range r.columns {
-			n += r.places.sums[i*len(r.columns)+col].Samples()
-		}
+	for i, n := range r.places.samples() {
 		all += n
-		file := k.place.File
+		file := r.places.codes[i].place.File
 		if file == nil {
 			continue
 		}

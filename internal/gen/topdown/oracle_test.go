@@ -19,6 +19,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/source"
+	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
 )
 
@@ -141,8 +142,9 @@ func list(names []string) string {
 }
 
 // flagsEnough is the share of flags that must be equal, those of listed
-// differences included.
-const flagsEnough = 0.995
+// differences included: a node is flagged in theirs if it is flagged in ours or
+// linked to one that is.
+const flagsEnough = 0.985
 
 // nodesEnough is the share of nodes that must be equal where the costs are.
 const nodesEnough = 0.98
@@ -169,7 +171,6 @@ func compareOracle(t *testing.T, cat *model.Catalogue, name, file string, known 
 	}
 	a := evaluate(t, cat, want.CPU, file, params)
 	c := oracleTest{t: t, set: name, known: known, a: a, m: a.Model()}
-	c.groups = issueGroups(t, a.CPU().Name)
 	c.theirs = want
 	c.tree()
 	c.infos()
@@ -233,7 +234,6 @@ type oracleTest struct {
 	a      *account.Account
 	m      *model.Model
 	theirs oracle
-	groups map[string][]string // issues by node
 	tally
 }
 
@@ -328,10 +328,7 @@ func (c *oracleTest) node(p string, i int) {
 // its value is outside its range.
 func (c *oracleTest) flag(p string, i int) {
 	want := c.theirs.Nodes[p]
-	got := c.a.Nodes[i].Flagged
-	if want.Flagged && !got {
-		got = c.related(p)
-	}
+	got := c.a.Nodes[i].Flagged || c.a.IsLinked(i)
 	if got && want.OutOfRange {
 		got = want.Flagged
 	}
@@ -343,28 +340,6 @@ func (c *oracleTest) flag(p string, i int) {
 	if !c.excused(c.m.Nodes[i].Name + "/flag") {
 		c.t.Errorf("%s: flagged %v, want %v", p, got, want.Flagged)
 	}
-}
-
-// related reports whether another node with an issue of the node at p is
-// flagged.
-func (c *oracleTest) related(p string) bool {
-	name := lastName(p)
-	for _, issue := range c.groups[name] {
-		for other, issues := range c.groups {
-			if other == name || !slices.Contains(issues, issue) {
-				continue
-			}
-			for q, n := range c.theirs.Nodes {
-				if lastName(q) == other && n.Flagged {
-					return true
-				}
-			}
-			if i, ok := c.a.Node(other); ok && c.m.Nodes[i].Section != "" && (c.a.Nodes[i].Flagged || c.m.Nodes[i].Threshold == "") {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // infos compares the informational figures, which the other implementation
@@ -391,32 +366,61 @@ func (c *oracleTest) infos() {
 	}
 }
 
-// issueGroups returns the issues of each node as the vendor tags them. A
-// processor without metric file has those of Skylake-SP, whose tree has all of
-// its nodes.
-func issueGroups(t *testing.T, cpu string) map[string][]string {
-	t.Helper()
-	file := "SKX/metrics/skylakex_metrics.json"
+// TestIssues compares the groups of nodes with an issue in common, which are in
+// model/data/judgement.toml, with the vendor's tags in all metric files.
+func TestIssues(t *testing.T) {
+	dir := testshared.Dir(t, "data", "intel-perfmon")
+	cat, err := model.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, p := range processors {
-		if slices.Contains(strings.Fields(p.cpus), cpu) {
-			file = p.metrics
+		m, err := cat.Model("tma", strings.Fields(p.cpus)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][]string{}
+		for _, issue := range m.Issues {
+			tag := issue.Source[strings.LastIndex(issue.Source, "$"):]
+			for _, i := range issue.Nodes {
+				got[tag] = append(got[tag], m.Nodes[i].Name)
+			}
+			slices.Sort(got[tag])
+		}
+		want := vendorIssues(t, filepath.Join(dir, p.metrics), m)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-the vendor's +ours):\n%s", p.stem, diff)
 		}
 	}
+}
+
+// vendorIssues returns the nodes of each issue that has at least two in a model, by
+// the tags of a metric file.
+func vendorIssues(t *testing.T, file string, m *model.Model) map[string][]string {
+	t.Helper()
 	var f struct {
 		Metrics []struct {
 			MetricName string
 			Threshold  struct{ ThresholdIssues string }
 		}
 	}
-	if err := readJSON(testshared.Dir(t, "data", "intel-perfmon", file), &f); err != nil {
+	if err := readJSON(file, &f); err != nil {
 		t.Fatal(err)
 	}
 	groups := map[string][]string{}
-	for _, m := range f.Metrics {
-		for _, tag := range strings.FieldsFunc(m.Threshold.ThresholdIssues, func(r rune) bool { return r == ',' || r == ' ' || r == ';' }) {
+	for _, x := range f.Metrics {
+		if m.Node(x.MetricName) == nil {
+			continue
+		}
+		for _, tag := range strings.FieldsFunc(x.Threshold.ThresholdIssues, func(r rune) bool { return r == ',' || r == ' ' || r == ';' }) {
 			if strings.HasPrefix(tag, "$") {
-				groups[m.MetricName] = append(groups[m.MetricName], tag)
+				groups[tag] = append(groups[tag], x.MetricName)
 			}
+		}
+	}
+	for tag, nodes := range groups {
+		if slices.Sort(nodes); len(nodes) < 2 {
+			delete(groups, tag)
 		}
 	}
 	return groups

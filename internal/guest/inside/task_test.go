@@ -31,6 +31,7 @@ var tasks = map[string]func(args []string){
 	"cgroups":  cgroupsTask,
 	"oncpu":    onCPUTask,
 	"sleep":    sleepTask,
+	"two":      twoTask,
 }
 
 // threadsTask starts a thread for each argument and prints their ids. Told to go, each

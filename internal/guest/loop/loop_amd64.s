@@ -8,3 +8,12 @@ again:
 	DECQ CX
 	JNZ  again
 	RET
+
+// func Twin(n uint64)
+TEXT ·Twin(SB), NOSPLIT, $0-8
+	MOVQ n+0(FP), CX
+
+again:
+	DECQ CX
+	JNZ  again
+	RET

@@ -7,3 +7,6 @@ package loop
 // The Go runtime interrupts it now and then, which costs instructions too: some
 // thousands for every 10 ms. A [Program] has no runtime.
 func Run(n uint64)
+
+// Twin is Run in other words: a function of its own, to be told from it.
+func Twin(n uint64)

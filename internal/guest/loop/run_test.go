@@ -4,8 +4,10 @@ package loop
 
 import "testing"
 
-// Run ends.
+// Run and Twin end.
 func TestRun(t *testing.T) {
-	Run(1)
-	Run(1000)
+	for _, run := range []func(uint64){Run, Twin} {
+		run(1)
+		run(1000)
+	}
 }

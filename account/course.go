@@ -1,0 +1,96 @@
+package account
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// What intervals and repeats are judged by.
+const (
+	stillMost    = 5    // intervals in a row with one and the same count
+	stillCount   = 1000 // of at least so much: small counts are equal by chance
+	trendLeast   = 0.1  // of the mean rate, from the first interval to the last
+	trendSure    = 3.5  // standard errors
+	repeatsApart = 0.05 // standard error of the mean of repeats, relative to it
+)
+
+// checkCourse checks how the counts of a recording in intervals came about, and
+// how far repeats lie apart: a counter that stands still did not count, and
+// rates that change are something the program and the machine did.
+func (b *Binding) checkCourse(a *Account) {
+	if a.Scope.Code != nil {
+		return
+	}
+	row := a.place.Self
+	var trends, peaks, repeats []string
+	runs := false
+	for col := range b.Layout.Columns {
+		if !b.core[col] && !b.taskClock[col] {
+			continue
+		}
+		c, ok := b.scaled(a.table, row, col)
+		if !ok {
+			continue
+		}
+		if c.Repeats > 1 && c.Variance > 0 {
+			if sd := math.Sqrt(c.Variance) / c.Value; sd > repeatsApart {
+				repeats = append(repeats, fmt.Sprintf("%s (± %.0f %%)", b.names[col], 100*sd))
+			}
+		}
+		if course := a.table.Course(row, col); course != nil && b.core[col] {
+			runs = course.Runs
+			if !runs { // a program may well do the same in each run
+				b.checkStill(a, col, course)
+			}
+			if rise, sd := course.Trend(); math.Abs(rise) > trendLeast && math.Abs(rise) > trendSure*sd {
+				trends = append(trends, fmt.Sprintf("%s (%+.0f %%)", b.names[col], 100*rise))
+			}
+			if times := course.Outlier(); times > 0 {
+				peaks = append(peaks, fmt.Sprintf("%s (%.0f times its mean)", b.names[col], times))
+			}
+		}
+	}
+	if runs {
+		a.found("later runs count at the rates of earlier ones", Machine, trends,
+			"They rise or fall from the first run to the last: the machine warms up or slows down, or the program finds what the runs before have left. The mean is of all of them.")
+		a.found("no run stands out", Machine, peaks,
+			"One run alone has most of what varies: something happened once. The mean is of all runs, with this one.")
+	} else {
+		a.found("the rates stay the same over the recording", Machine, trends,
+			"They rise or fall from its beginning to its end: the program warms up or changes what it does. The account is of all of it; --by interval shows its parts.")
+		a.found("no interval stands out", Machine, peaks,
+			"One interval alone has most of what varies: something happened once. The account is of all intervals; --by interval shows which.")
+	}
+	a.found("repeats agree", Machine, repeats,
+		"The runs differ by more than the counters can: other programs ran beside some of them, or the program does not do the same each time. More runs, or a quiet machine, tell more.")
+}
+
+// checkErrata says which counts the vendor says may be wrong.
+func (b *Binding) checkErrata(a *Account) {
+	if a.Scope.Code != nil {
+		return
+	}
+	a.found("counts without documented errata", Measurement, b.errata,
+		"By the vendor's own account these events may count wrongly, mostly too much, on some steppings of this processor; the specification update says when. Take small differences of them with care.")
+}
+
+// checkStill checks that a count changes from interval to interval.
+func (b *Binding) checkStill(a *Account, col int, c *counts.Course) {
+	if per := a.table.Cell(a.place.Self, col).Value / float64(c.Intervals); c.Still < stillMost || per < stillCount {
+		return
+	}
+	b.countFails(a, col, "counts change from interval to interval", "=", math.NaN(), math.NaN(),
+		fmt.Sprintf("%s has the same count in %d intervals in a row, to the last digit: the counter stuck, or one reading was taken again and again.", b.names[col], c.Still))
+}
+
+// found adds a finding about some events; nothing if there are none.
+func (a *Account) found(name string, side Side, events []string, text string) {
+	if len(events) == 0 {
+		return
+	}
+	nan := math.NaN()
+	a.Checks = append(a.Checks, Check{Name: name, Op: "=", Left: nan, Right: nan, Residual: nan, State: Fails, Common: true, Side: side,
+		Events: events, Text: text, rule: -1})
+}

@@ -1,0 +1,200 @@
+package account
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// What no count can pass, whatever is counted.
+const (
+	mostPerCycle  = 512     // of any event of a core: none counts more than the requests that can be outstanding
+	mostPerSecond = 6.5e9   // cycles: the fastest cores reach 6.2 GHz
+	mostCPUs      = 4096    // logical processors, where their number is not known
+	longSeconds   = 0.25    // after which each of the groups that take turns has had one
+	longCount     = 1e8     // the same, of the largest count, where the time that the program ran is not known
+	wrapped       = 1 << 47 // more than half of what counters hold, on most processors
+	alone         = 1000    // times as much as any other event of the core
+	readingsApart = 0.02    // two readings of one event, relative to the larger, as they are not made at one moment
+	never         = 0.0005  // of the time: less than perf's percentages show
+)
+
+// checkCounts checks what each count must satisfy by itself: that it is
+// possible, that it was counted at all, and that where an event was counted
+// several times the readings agree.
+func (b *Binding) checkCounts(a *Account) {
+	if a.Scope.Code != nil {
+		return
+	}
+	rows := a.place.LP
+	if len(rows) == 0 {
+		rows = []int{a.place.Self}
+	}
+	for _, row := range rows {
+		b.checkRow(a, row)
+	}
+}
+
+func (b *Binding) checkRow(a *Account, row int) {
+	size := b.sizeOf(a, row)
+	for col := range b.Layout.Columns {
+		c, ok := b.scaled(a.table, row, col)
+		if !ok || c.Coverage() < never {
+			b.checkRan(a, row, col, &c, size.long)
+			continue
+		}
+		b.checkPossible(a, col, c.Estimate(), size)
+		if !b.alone {
+			b.checkReadings(a, row, col)
+		}
+	}
+}
+
+// A size says how large the counts of a row are.
+type size struct {
+	cycles float64 // of the core; 0 if there are none
+	next   float64 // the second largest count of an event of the core
+	long   bool    // what was counted ran long enough for all groups to have had turns
+}
+
+func (b *Binding) sizeOf(a *Account, row int) size {
+	var s size
+	most, ran := 0.0, math.NaN()
+	for col := range b.Layout.Columns {
+		c, ok := b.scaled(a.table, row, col)
+		if !ok {
+			continue
+		}
+		v := c.Estimate()
+		if b.taskClock[col] {
+			ran = v / 1e9
+		}
+		if !b.core[col] {
+			continue
+		}
+		most, s.next = max(most, v), max(s.next, min(most, v))
+		if b.cycles[col] {
+			s.cycles = max(s.cycles, v)
+		}
+	}
+	s.long = ran >= longSeconds || math.IsNaN(ran) && most >= longCount
+	return s
+}
+
+// checkPossible checks that a count is a number that the time allows.
+func (b *Binding) checkPossible(a *Account, col int, value float64, s size) {
+	if math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
+		b.countFails(a, col, "counts are numbers from 0 up", ">=", value, 0, b.names[col]+" is no number of events: a counter wrapped, or was read while it ran.")
+		return
+	}
+	if !b.core[col] {
+		return
+	}
+	if most := b.mostInTime(a, col); value > most {
+		b.countFails(a, col, "counts fit into the time", "<=", value, most,
+			b.names[col]+" is more than the clock of any core allows in the time: the counter wrapped, or was read wrongly.")
+	} else if most := alone * s.next; s.next > 0 && value > wrapped && value > most {
+		b.countFails(a, col, "counts are of one run", "<=", value, most,
+			b.names[col]+" is more than a thousand times as much as any other event of the core, and more than half of what a counter holds: it wrapped, or was read wrongly.")
+	} else if most := mostPerCycle * s.cycles; s.cycles > 0 && !b.cycles[col] && value > most {
+		b.countFails(a, col, "counts fit into the cycles", "<=", value, most,
+			fmt.Sprintf("%s is more than %d for each cycle: the counter wrapped, or was read wrongly.", b.names[col], mostPerCycle))
+	}
+}
+
+// mostInTime is the most that a column can count in the time of the account.
+func (b *Binding) mostInTime(a *Account, col int) float64 {
+	if !(a.Duration > 0) {
+		return math.Inf(1)
+	}
+	cpus := float64(mostCPUs)
+	if a.Scope.CPUs > 0 {
+		cpus = float64(a.Scope.CPUs)
+	}
+	most := mostPerSecond * a.Duration * cpus
+	if !b.cycles[col] {
+		most *= mostPerCycle
+	}
+	return most
+}
+
+// countFails adds a check of a count that fails.
+func (b *Binding) countFails(a *Account, col int, name, op string, left, right float64, text string) {
+	c := Check{Name: name, Op: op, Left: left, Right: right, Identity: true, Common: true, Side: Measurement, State: Fails,
+		Events: []string{b.names[col]}, Text: text, Residual: math.NaN(), rule: -1}
+	if scale := c.scale(); scale > 0 && !math.IsInf(scale, 0) {
+		c.Residual = (left - right) / scale
+	}
+	a.Checks = append(a.Checks, c)
+}
+
+// checkRan checks that an event which was asked for was on a counter at all, if
+// the run was long enough for each group to have a turn. One that the kernel
+// refused is another matter, and so is one that other groups have as well.
+func (b *Binding) checkRan(a *Account, row, col int, c *counts.Cell, long bool) {
+	inVain := c.State == counts.NotCounted || c.Ok() && c.Value == 0
+	software := b.ids[col].PMU == "software"
+	if !inVain || c.Ok() && software || !long || !b.core[col] && !software || b.otherCore[col] || b.elsewhere(a, row, col) {
+		return
+	}
+	b.countFails(a, col, "each event had a counter", ">=", 0, 1, b.names[col]+" was never on a counter, though the run was long enough: "+
+		"another user of the counters (the watchdog for hard lockups, a profiler) kept it off, or its group asks for more of them than there are. Nothing is known of it; it is not 0.")
+}
+
+// elsewhere reports whether an event was counted in another column.
+func (b *Binding) elsewhere(a *Account, row, col int) bool {
+	for k := range b.Layout.Columns {
+		if c := a.table.Cell(row, k); k != col && b.ids[k] == b.ids[col] && c.Ok() && !(c.Coverage() < never) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkReadings checks that the readings of an event that was counted in
+// several groups agree with the first of them.
+func (b *Binding) checkReadings(a *Account, row, col int) {
+	first := b.firstReading(a, row, col)
+	if first < 0 || first == col {
+		return
+	}
+	x, _ := b.scaled(a.table, row, first)
+	y, _ := b.scaled(a.table, row, col)
+	low, high := min(x.Estimate(), y.Estimate()), max(x.Estimate(), y.Estimate())
+	apart := (high - low) / high
+	if !(high > 0) || apart <= readingsApart {
+		return
+	}
+	c := Check{Name: "readings of one event agree", Op: "=", Left: x.Estimate(), Right: y.Estimate(), Residual: (x.Estimate() - y.Estimate()) / high,
+		Tolerance: readingsApart, Slack: "counters are read one after the other", Identity: true, Common: true, Side: Measurement, Events: []string{b.names[col]}, rule: -1,
+		Text: fmt.Sprintf("%s was counted more than once, with different results: at most one of them is right.", b.names[col])}
+	if !b.sameWindow(first, col, &x, &y) {
+		ex, _ := b.columnError(a, row, first, &x)
+		ey, _ := b.columnError(a, row, col, &y)
+		c.Error = certain * (ratio(ex*low, x.Estimate()) + ratio(ey*low, y.Estimate())) / high // as if the smaller were right
+	}
+	if apart > readingsApart+c.Error {
+		c.State = Fails
+		a.Checks = append(a.Checks, c)
+	}
+}
+
+// sameWindow reports whether two columns were counted over the same windows.
+func (b *Binding) sameWindow(i, j int, x, y *counts.Cell) bool {
+	g := b.Layout.Columns[i].Group
+	return g > 0 && g == b.Layout.Columns[j].Group || x.Coverage() >= alwaysCounted && y.Coverage() >= alwaysCounted
+}
+
+// firstReading is the first column of a row that counted the event of another.
+func (b *Binding) firstReading(a *Account, row, col int) int {
+	for k := 0; k < col; k++ {
+		if b.ids[k] != b.ids[col] || b.Layout.Columns[k].Unit != b.Layout.Columns[col].Unit || b.unclear[k] || b.unclear[col] {
+			continue
+		}
+		if c, ok := b.scaled(a.table, row, k); ok && c.Coverage() >= never {
+			return k
+		}
+	}
+	return -1
+}

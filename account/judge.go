@@ -1,0 +1,302 @@
+package account
+
+import (
+	"math"
+	"slices"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/model"
+)
+
+// A Standing is how a value lies to what is expected of it.
+type Standing int8
+
+// The standings. A value is outside a range only if it is by more than its
+// error, where that is known.
+const (
+	Unjudged Standing = iota // nothing is expected of it, or it is not known
+	Below
+	Within
+	Above
+)
+
+// String returns "below", "within" or "above", and "" for Unjudged.
+func (s Standing) String() string {
+	return [...]string{Unjudged: "", Below: "below", Within: "within", Above: "above"}[s]
+}
+
+// Expected returns what is expected of a node in a program of the kind that
+// [Options].Workload says, or of any, and how its value lies to that.
+func (a *Account) Expected(node int) (model.Range, Standing) {
+	e := a.Model().Nodes[node].Expected
+	if e == nil {
+		return model.Range{}, Unjudged
+	}
+	r := e.Ranges[a.Binding.Method.Workload]
+	v := &a.Nodes[node]
+	if !v.Known() {
+		return r, Unjudged
+	}
+	slack := 0.0
+	if v.Error > 0 {
+		slack = v.Error
+	}
+	switch {
+	case v.Value > r.High+slack:
+		return r, Above
+	case v.Value < r.Low-slack:
+		return r, Below
+	}
+	return r, Within
+}
+
+// flag says which nodes are worth attention: those over their thresholds, if
+// their parents are too or have none, or if their own threshold stands by
+// itself. For a program of a known kind, a category of the first level that is
+// not useful work is over what is expected instead of over its threshold. The
+// thresholds speak of values, so the nodes' amounts give way to values while
+// they are evaluated.
+func (b *Binding) flag(a *Account) {
+	first := len(b.Method.inputs)
+	nodes := a.in[first : first+len(b.nodes)]
+	for i := range nodes {
+		nodes[i], a.values[i] = a.values[i], nodes[i]
+	}
+	for i := range nodes {
+		a.Nodes[i].Flagged = b.over(a, i) && b.gate(a, i)
+	}
+	for i := range nodes {
+		nodes[i], a.values[i] = a.values[i], nodes[i]
+	}
+}
+
+// over says whether a node is over its threshold, or over what is expected of
+// it.
+func (b *Binding) over(a *Account, i int) bool {
+	n := &b.Method.Model.Nodes[i]
+	switch {
+	case !a.Nodes[i].Known():
+		return false
+	case b.Method.Workload != model.AnyWorkload && n.Expected != nil && n.Level == 1 && !n.Useful():
+		_, standing := a.Expected(i)
+		return standing == Above
+	case b.limits[i] == nil:
+		return false
+	}
+	over := b.limits[i].Eval(a.in)
+	return !math.IsNaN(over) && over != 0
+}
+
+// gate says whether a node's parent lets it be flagged.
+func (b *Binding) gate(a *Account, i int) bool {
+	n := &b.Method.Model.Nodes[i]
+	p, ok := b.Method.nodeIndex[n.Parent]
+	return !ok || n.Standalone || b.limits[p] == nil || a.Nodes[p].Flagged
+}
+
+// path follows the flagged nodes of the main tree down from the top, at each
+// level the largest. A node that is flagged by itself below one that is not is
+// never come to, nor is one whose value is impossible. If it is known what is
+// expected of the program, useful work is only taken where nothing else is over
+// that.
+func (b *Binding) path(a *Account, path []int) []int {
+	for at := -1; ; at = path[len(path)-1] {
+		next := -1
+		for i := range b.Method.Model.Nodes {
+			if b.candidate(a, i, at) && (next < 0 || b.before(a, i, next)) {
+				next = i
+			}
+		}
+		if next < 0 {
+			return path
+		}
+		path = append(path, next)
+	}
+}
+
+// candidate says whether the path may go from a node, or the top if that is -1,
+// to another.
+func (b *Binding) candidate(a *Account, i, from int) bool {
+	v := &a.Nodes[i]
+	return v.Flagged && v.Doubt != DoubtRange && b.Method.Model.Nodes[i].Section == "" && b.under(i, from)
+}
+
+// before says whether the path goes to one node rather than to another.
+func (b *Binding) before(a *Account, i, j int) bool {
+	if b.preferred(i, j) || b.preferred(j, i) {
+		return b.preferred(i, j)
+	}
+	return a.Nodes[i].Value > a.Nodes[j].Value
+}
+
+// preferred says whether the path goes to one node rather than to another whatever
+// their values are: the other is useful work, and what is expected of the program is
+// known.
+func (b *Binding) preferred(i, j int) bool {
+	nodes := b.Method.Model.Nodes
+	return b.Method.Workload != model.AnyWorkload && !nodes[i].Useful() && nodes[j].Useful()
+}
+
+// under says whether a node is a child of another, or of a root that is the
+// whole if that is -1.
+func (b *Binding) under(node, parent int) bool {
+	n := &b.Method.Model.Nodes[node]
+	if parent >= 0 {
+		return n.Parent == b.Method.Model.Nodes[parent].Name
+	}
+	if n.Parent == "" {
+		return n.Level > 0
+	}
+	return n.Level == 1
+}
+
+// A Rival is a node that the bottleneck path could as well go through, as it
+// cannot be told apart from the sibling that the path goes through.
+type Rival struct {
+	Node, Of int     // indexes of nodes; Of is on the path
+	Margin   float64 // how far apart their values would have to be
+}
+
+// Margins within which two values are not told apart.
+const (
+	// marginLeast is of the whole: what is closer is worth the same.
+	marginLeast = 0.01
+	// marginUnknown is taken where no error is known and the events were not
+	// counted all of the time.
+	marginUnknown = 0.05
+)
+
+// rivals finds the siblings of the path's nodes that are flagged too and not
+// told apart from them. The error of a difference is not the sum of the errors:
+// what two nodes have in common cancels out, so it is propagated by itself, but
+// only where the sum would not tell them apart.
+func (b *Binding) rivals(t *counts.Table, place Place, a *Account, list []Rival) []Rival {
+	from := -1
+	for _, on := range a.Bottleneck {
+		for i := range b.Method.Model.Nodes {
+			if i == on || !b.candidate(a, i, from) || b.preferred(on, i) {
+				continue
+			}
+			if margin := b.margin(t, place, a, on, i); math.Abs(a.Nodes[on].Value-a.Nodes[i].Value) <= margin {
+				list = append(list, Rival{Node: i, Of: on, Margin: margin})
+			}
+		}
+		from = on
+	}
+	return list
+}
+
+// margin is how far apart two nodes' values must be to be told apart.
+func (b *Binding) margin(t *counts.Table, place Place, a *Account, i, j int) float64 {
+	v, w := &a.Nodes[i], &a.Nodes[j]
+	whole := b.extent(a, i)
+	least := marginLeast * whole
+	both := v.Error + w.Error
+	switch {
+	case math.IsNaN(both) && v.Coverage >= alwaysCounted && w.Coverage >= alwaysCounted:
+		return least
+	case math.IsNaN(both):
+		return marginUnknown * whole
+	case math.Abs(v.Value-w.Value) > both: // then they differ however their errors are correlated
+		return max(least, both)
+	}
+	return max(least, b.differenceError(t, place, a, i, j))
+}
+
+// extent is the value of which a node and its siblings are parts: 1 for shares,
+// else its root's.
+func (b *Binding) extent(a *Account, i int) float64 {
+	if b.Method.Model.Share(i) {
+		return 1
+	}
+	for {
+		p, ok := b.Method.nodeIndex[b.Method.Model.Nodes[i].Parent]
+		if !ok {
+			return math.Abs(a.Nodes[i].Value)
+		}
+		i = p
+	}
+}
+
+// differenceError is the half-width of the 95 % interval of the difference of
+// two nodes, which is propagated as if it were a node after the model's.
+func (b *Binding) differenceError(t *counts.Table, place Place, a *Account, i, j int) float64 {
+	c := *a
+	c.difference = &[2]int{i, j}
+	c.Nodes = make([]Value, len(a.Nodes)+1)
+	b.compute(&c)
+	b.errors(t, place, &c)
+	return c.Nodes[len(a.Nodes)].Error
+}
+
+// link finds the nodes that a flagged node draws into view: those that show the
+// same issue from another side, and through these what shows their other issues. A
+// figure beside the tree that has no threshold, such as the bandwidth in use, draws
+// in what shows its own issue: nothing says when it is not worth a look.
+func (b *Binding) link(a *Account) {
+	if a.linked == nil {
+		a.linked = make([]bool, len(a.Nodes))
+	}
+	clear(a.linked)
+	issues := b.Method.Model.Issues
+	for again := true; again; {
+		again = false
+		for k := range issues {
+			draws := func(i int) bool { return a.inView(i) && issues[k].Leads(i) }
+			if slices.ContainsFunc(issues[k].Nodes, draws) {
+				again = a.drawIn(issues[k].Nodes) || again
+			}
+		}
+	}
+	for k := range issues {
+		if issues[k].Lead < 0 && slices.ContainsFunc(issues[k].Nodes, a.isFigure) {
+			a.drawIn(issues[k].Nodes)
+		}
+	}
+}
+
+// drawIn links the nodes of an issue that are not in view, and reports whether
+// there were any.
+func (a *Account) drawIn(nodes []int) (any bool) {
+	for _, i := range nodes {
+		any = any || !a.inView(i)
+		a.linked[i] = a.linked[i] || !a.Nodes[i].Flagged
+	}
+	return any
+}
+
+// isFigure reports whether a node is a known figure beside the tree that has no
+// threshold.
+func (a *Account) isFigure(node int) bool {
+	n := &a.Model().Nodes[node]
+	return n.Section != "" && n.Threshold == "" && a.Nodes[node].Known()
+}
+
+// inView reports whether a node is flagged or linked to one that is.
+func (a *Account) inView(node int) bool { return a.Nodes[node].Flagged || a.linked[node] }
+
+// Linked lists the nodes that show the same issue as a node that is in view: that
+// is flagged, or itself linked to one that is. Who looks at one should see the
+// others. It is nil for other nodes, and nodes that are not known are left out.
+func (a *Account) Linked(node int) []int {
+	if !a.inView(node) {
+		return nil
+	}
+	var list []int
+	issues := a.Model().Issues
+	for k := range issues {
+		if !issues[k].Leads(node) {
+			continue
+		}
+		for _, i := range issues[k].Nodes {
+			if i != node && a.Nodes[i].Known() && !slices.Contains(list, i) {
+				list = append(list, i)
+			}
+		}
+	}
+	return list
+}
+
+// IsLinked reports whether a node that is not flagged itself is in view because of
+// another node, or as a figure without threshold.
+func (a *Account) IsLinked(node int) bool { return a.linked[node] }

@@ -1,0 +1,77 @@
+package account_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// repeatedRun is a run whose counts vary with each other: slots that were retired
+// are a part of the slots that there were, which vary by a tenth.
+func repeatedRun(rng *rand.Rand) *counts.Table {
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}}
+	cycles := 1e9 * (1 + 0.1*rng.NormFloat64())
+	values := []float64{cycles, cycles * 0.8, cycles * 1.2, cycles * (1 + 0.02*rng.NormFloat64()), cycles * 0.01}
+	for _, event := range []string{"cycles", "idq_uops_not_delivered.core", "uops_issued.any", "uops_retired.retire_slots", "int_misc.recovery_cycles"} {
+		l.Columns = append(l.Columns, counts.Column{Event: event})
+	}
+	t := counts.NewTable(l)
+	t.Start, t.Duration = 0, 1
+	for i, v := range values {
+		*t.Cell(0, i) = counts.Cell{Value: v, Enabled: 1e9, Running: 1e9, State: counts.Counted}
+	}
+	return t
+}
+
+// TestAggregate checks that runs are taken together by their sums, and that the
+// intervals hold the value of endless runs in 95 % of the trials: Retiring is the
+// ratio of two counts that vary by a tenth together, and by 2 % apart.
+func TestAggregate(t *testing.T) {
+	m, err := account.Load("skylakex", "tma", account.Options{Params: map[string]float64{"#smt_on": 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	const trials, runs = 400, 6
+	held, width := 0, 0.0
+	for range trials {
+		var list []*counts.Table
+		retired, cycles := 0.0, 0.0
+		for range runs {
+			r := repeatedRun(rng)
+			list = append(list, r)
+			cycles += r.Cell(0, 0).Value
+			retired += r.Cell(0, 3).Value
+		}
+		a, err := m.Aggregate(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i, _ := a.Node("Retiring")
+		v := a.Nodes[i]
+		if want := retired / (4 * cycles); math.Abs(v.Value-want) > 1e-12 || a.Runs != runs || a.Duration != 1 {
+			t.Fatalf("Retiring = %g of %d runs of %g s, want %g of %d runs of 1 s", v.Value, a.Runs, a.Duration, want, runs)
+		}
+		if math.Abs(v.Value-0.25) <= v.Error {
+			held++
+		}
+		width += v.Error / trials
+	}
+	// 380 are expected, and by chance 13 more or fewer in 19 of 20 cases.
+	if held < 362 || held > 396 {
+		t.Errorf("the interval held the truth in %d of %d trials", held, trials)
+	}
+	// With the counts' errors taken apart it would be more than five times as wide.
+	if want := 0.25 * 0.02 / math.Sqrt(runs) * 2.57; width < want*0.8 || width > want*1.2 {
+		t.Errorf("the interval is ±%g on the average, want ±%g", width, want)
+	}
+	if one, err := m.Aggregate([]*counts.Table{repeatedRun(rng)}); err != nil || one.Runs != 1 {
+		t.Errorf("a single run: %v, of %d runs", err, one.Runs)
+	}
+	if _, err := m.Aggregate(nil); err == nil {
+		t.Error("no runs: no error")
+	}
+}

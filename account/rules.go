@@ -1,0 +1,189 @@
+package account
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cyclestack/cyclestack/metric"
+	"github.com/cyclestack/cyclestack/model"
+)
+
+// A rule is a relation made ready: one of the model's, or one between the
+// events of the processor whatever the model.
+type rule struct {
+	*model.Relation
+	left, right, when *metric.Expr
+	common            bool // of the processor
+}
+
+// addRelations adds the relations of the processor. One that has the name of a
+// relation of the model gives way to it.
+func (c *Method) addRelations() error {
+	c.own, c.ruleIndex = len(c.inputs), map[string]int{}
+	common, err := c.Events.Relations()
+	if err != nil {
+		return err
+	}
+	for i := range common.Relations {
+		r := &common.Relations[i]
+		if slices.ContainsFunc(c.Model.Relations, func(own model.Relation) bool { return own.Name == r.Name }) {
+			continue
+		}
+		left, right, when, err := r.Exprs()
+		if err != nil {
+			return fmt.Errorf("%s:%d: relation %q: %w", r.File, r.Line, r.Name, err)
+		}
+		for _, e := range []*metric.Expr{left, right, when} {
+			c.addRuleInputs(e, common.Inputs)
+		}
+		c.rules = append(c.rules, rule{r, left, right, when, true})
+	}
+	return nil
+}
+
+// addRuleInputs adds what a formula of the processor's relations names. The
+// names are the relations' own: a model may use them for something else.
+func (c *Method) addRuleInputs(e *metric.Expr, defs []model.Input) {
+	if e == nil {
+		return
+	}
+	for _, name := range e.Names() {
+		if _, ok := c.ruleIndex[name]; !ok {
+			c.ruleIndex[name] = len(c.inputs)
+			c.inputs = append(c.inputs, c.input(name, defs))
+		}
+	}
+}
+
+// A boundRule is a rule compiled for a layout.
+type boundRule struct {
+	*rule
+	left, right, when *metric.Program
+	deps              []int    // slots that the two sides rest on
+	events            []string // behind these, by the processor's names
+	err               string
+}
+
+// compileChecks compiles the model's relations, and those of the processor for
+// whose events the recording has columns.
+func (b *Binding) compileChecks() {
+	for i := range b.Method.rules {
+		r := &b.Method.rules[i]
+		if !r.common {
+			b.checks = append(b.checks, b.compileRule(r))
+		} else if b.recorded(r) {
+			b.checks = append(b.checks, b.compileCommon(r))
+		}
+	}
+	for i := range b.checks {
+		b.checks[i].events = b.eventsOf(b.checks[i].deps)
+	}
+}
+
+// sides are the formulas of a rule.
+func (r *rule) sides() [3]*metric.Expr { return [3]*metric.Expr{r.left, r.right, r.when} }
+
+// programs are the places for what is compiled of them.
+func (r *boundRule) programs() [3]**metric.Program {
+	return [3]**metric.Program{&r.left, &r.right, &r.when}
+}
+
+// compileRule compiles a relation of the model, which may speak of nodes.
+func (b *Binding) compileRule(r *rule) boundRule {
+	out := boundRule{rule: r}
+	for i, e := range r.sides() {
+		if e == nil {
+			continue
+		}
+		e = b.fold(e)
+		prog, err := metric.Compile(e, b.slotIn)
+		if err != nil {
+			out.err = err.Error()
+		}
+		*out.programs()[i] = prog
+		if e != r.when {
+			out.deps = union(out.deps, b.allDeps(e))
+		}
+	}
+	return out
+}
+
+// recorded reports whether the recording has columns for all that a relation of
+// the processor names.
+func (b *Binding) recorded(r *rule) bool {
+	for _, e := range r.sides() {
+		if e == nil {
+			continue
+		}
+		for _, name := range e.Names() {
+			at := b.Method.ruleIndex[name]
+			if len(b.readings(at)) == 0 && !b.isTime(slot{at, -1}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// compileCommon compiles a relation of the processor. Where events were counted
+// in several groups, it is checked in the group that has most of them.
+func (b *Binding) compileCommon(r *rule) boundRule {
+	out := boundRule{rule: r}
+	var inputs []int
+	for _, e := range r.sides() {
+		if e == nil {
+			continue
+		}
+		for _, name := range e.Names() {
+			inputs = union(inputs, []int{b.Method.ruleIndex[name]})
+		}
+	}
+	group := b.coherentGroup(inputs)
+	for i, e := range r.sides() {
+		if e == nil {
+			continue
+		}
+		prog, err := metric.Compile(e, func(name string) int { return b.ruleSlot(name, group, &out.deps) })
+		if err != nil {
+			out.err = err.Error()
+		}
+		*out.programs()[i] = prog
+	}
+	return out
+}
+
+// ruleSlot returns the slot of a name in a relation of the processor, read from
+// a group if that has it, and adds it to deps.
+func (b *Binding) ruleSlot(name string, group int, deps *[]int) int {
+	at := b.Method.ruleIndex[name]
+	s := at
+	for _, col := range b.readings(at) {
+		if group != 0 && b.Layout.Columns[col].Group == group {
+			s = b.reading(at, col)
+			break
+		}
+	}
+	*deps = union(*deps, []int{s})
+	return s
+}
+
+// eventsOf names the events behind slots.
+func (b *Binding) eventsOf(slots []int) []string {
+	var names []string
+	for _, at := range slots {
+		for _, col := range b.columnsOf(b.slotAt(at)) {
+			if !slices.Contains(names, b.names[col]) {
+				names = append(names, b.names[col])
+			}
+		}
+	}
+	return names
+}
+
+// columnsOf are the columns that a slot is read from.
+func (b *Binding) columnsOf(s slot) []int {
+	if s.column >= 0 {
+		return []int{s.column}
+	}
+	return b.readings(s.input)
+}

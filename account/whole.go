@@ -1,0 +1,36 @@
+package account
+
+import (
+	"math"
+	"slices"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// WithWhole returns a copy of a table with a further column: the whole that the
+// model divides, in each scope. Scopes can then be compared by it as by an event,
+// where the whole is no event, as with simulated cycles. It is nil for a model
+// without a whole, or where it is not known of the first scope.
+func (c *Method) WithWhole(t *counts.Table, event string) *counts.Table {
+	b := c.Bind(t.Layout)
+	if b.of == nil {
+		return nil
+	}
+	l := &counts.Layout{Columns: append(slices.Clone(t.Columns), counts.Column{Event: event}), Scopes: t.Scopes}
+	out := counts.NewTable(l)
+	out.Label, out.Start, out.Duration, out.Interval, out.CPU = t.Label, t.Start, t.Duration, t.Interval, t.CPU
+	out.Elapsed, out.Line, out.Relative, out.Notes = t.Elapsed, t.Line, t.Relative, t.Notes
+	var a *Account
+	for i := range t.Scopes {
+		row := out.Row(i)
+		copy(row, t.Row(i))
+		a = b.Evaluate(t, Place{Self: i}, a)
+		switch v := b.of.Eval(a.in); {
+		case !math.IsNaN(v):
+			row[len(row)-1] = counts.Cell{Value: v, State: counts.Counted}
+		case i == 0:
+			return nil
+		}
+	}
+	return out
+}

@@ -1,0 +1,35 @@
+package counts
+
+import (
+	"fmt"
+	"path"
+)
+
+// unknown stands for what has no name.
+const unknown = "[unknown]"
+
+// Label names the place as one of a kind: what that tells apart, and behind two blanks
+// in brackets the module that it is in.
+func (c *Code) Label(k Kind) string {
+	module, function := c.Module, c.Function
+	if module == "" {
+		module = unknown
+	}
+	if function == "" {
+		function = unknown
+	}
+	line := fmt.Sprintf("%s:%d", path.Base(c.File), c.Line)
+	switch {
+	case k == Module:
+		return module
+	case k == Instruction && c.Line > 0:
+		return fmt.Sprintf("%#x  %s  %s  (%s)", c.Addr, function, line, module)
+	case k == Instruction && c.Addr > 0:
+		return fmt.Sprintf("%#x  %s  (%s)", c.Addr, function, module)
+	case k == Line && c.Line > 0 && c.Function != "":
+		return fmt.Sprintf("%s  %s  (%s)", line, function, module)
+	case k == Line && c.Line > 0:
+		return fmt.Sprintf("%s  (%s)", line, module)
+	}
+	return fmt.Sprintf("%s  (%s)", function, module)
+}

@@ -1,0 +1,193 @@
+package export
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// Amounts turn what stacks counted into amounts of a method's nodes: slots or cycles.
+//
+// A place has one account, of all samples that were taken there, whoever called it: by
+// a single stack there would be too few. A stack has the part of its own slots that the
+// place's account has: so the amounts of a place's stacks add up to those of the place,
+// which are the figures of a report.
+type Amounts struct {
+	places *account.Binding
+	stacks *account.Binding
+	table  *counts.Table // of the places
+	row    *counts.Table // of one stack
+	nodes  []int
+	units  []string    // of the nodes
+	parts  [][]float64 // by row of the table, by node; nil for those not asked for yet
+	limits []string    // the bottlenecks, by row
+	a      *account.Account
+}
+
+// NewAmounts returns the amounts of nodes of a method for the places in a table, the
+// first row of which is the whole.
+func NewAmounts(m *account.Method, t *counts.Table, nodes []int) *Amounts {
+	one := &counts.Layout{Columns: t.Columns, Scopes: []counts.Scope{counts.RunScope("")}}
+	s := &Amounts{places: m.Bind(t.Layout), stacks: m.Bind(one), table: t, row: counts.NewTable(one), nodes: nodes,
+		parts: make([][]float64, len(t.Scopes)), limits: make([]string, len(t.Scopes))}
+	for _, i := range nodes {
+		s.units = append(s.units, s.places.PartUnit(i))
+	}
+	return s
+}
+
+// Types are the kinds of values, in the order of [Amounts.Of].
+func (s *Amounts) Types() []Type {
+	var list []Type
+	for k, i := range s.nodes {
+		n := &s.places.Method.Model.Nodes[i]
+		list = append(list, Type{Name: n.Name, Unit: s.units[k], Path: n.Path})
+	}
+	return list
+}
+
+// Of appends the amounts of a stack whose innermost place is a row of the table.
+func (s *Amounts) Of(place int, cells []counts.Cell, to []float64) []float64 {
+	copy(s.row.Row(0), cells)
+	wholes := map[string]float64{}
+	for k, part := range s.of(place) {
+		whole, ok := wholes[s.units[k]]
+		if !ok {
+			whole = s.stacks.Whole(s.row, account.Place{}, s.units[k])
+			wholes[s.units[k]] = whole
+		}
+		if whole == 0 {
+			part = 0
+		}
+		to = append(to, part*whole)
+	}
+	return to
+}
+
+// Bottleneck returns the node that a place is most limited by, "" for none.
+func (s *Amounts) Bottleneck(place int) string {
+	s.of(place)
+	return s.limits[place]
+}
+
+// of returns the parts of a place.
+func (s *Amounts) of(place int) []float64 {
+	if s.parts[place] != nil {
+		return s.parts[place]
+	}
+	s.a = s.places.Evaluate(s.table, account.Place{Self: place}, s.a)
+	parts := make([]float64, len(s.nodes))
+	for k, i := range s.nodes {
+		parts[k] = s.a.Part(i)
+	}
+	if n := len(s.a.Bottleneck); n > 0 {
+		s.limits[place] = s.places.Method.Model.Nodes[s.a.Bottleneck[n-1]].Name
+	}
+	s.parts[place] = parts
+	return parts
+}
+
+// Known returns those of the nodes that are known of the whole.
+func Known(m *account.Method, t *counts.Table, nodes []int) []int {
+	a := m.Bind(t.Layout).Evaluate(t, account.Place{}, nil)
+	var list []int
+	for _, i := range nodes {
+		if !math.IsNaN(a.Part(i)) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// Notes says for each node how far its amounts account for the whole: what share of it
+// is at places whose own accounts do not have the node, or not so that it can be relied
+// upon, and how far the sum of the places is from the account of the whole.
+func (s *Amounts) Notes() []string {
+	all := s.places.Evaluate(s.table, account.Place{}, nil).Clone()
+	var a *account.Account
+	sums := make([]tally, len(s.nodes))
+	for row := range s.table.Scopes {
+		if row == 0 {
+			continue
+		}
+		a = s.places.Evaluate(s.table, account.Place{Self: row}, a)
+		for k, i := range s.nodes {
+			sums[k].add(a.Part(i), a.Nodes[i].Reliable(), s.places.Whole(s.table, account.Place{Self: row}, s.units[k]))
+		}
+	}
+	var out []string
+	for k, i := range s.nodes {
+		whole := s.places.Whole(s.table, account.Place{}, s.units[k])
+		if text := sums[k].text(whole, all.Part(i)); text != "" {
+			out = append(out, s.places.Method.Model.Nodes[i].Path+": "+text)
+		}
+	}
+	return out
+}
+
+// A tally adds up a node over the places.
+type tally struct{ amount, unknown, doubtful float64 }
+
+func (t *tally) add(part float64, reliable bool, whole float64) {
+	switch {
+	case whole == 0:
+	case math.IsNaN(part):
+		t.unknown += whole
+	default:
+		t.amount += part * whole
+		if !reliable {
+			t.doubtful += whole
+		}
+	}
+}
+
+// worthNote is the share of the whole from which on a difference is worth a note.
+const worthNote = 0.01
+
+// text says what is odd about a node, "" if nothing is.
+func (t *tally) text(whole, part float64) string {
+	var parts []string
+	if t.unknown > worthNote*whole {
+		parts = append(parts, fmt.Sprintf("not known at places with %.1f %% of the whole", 100*t.unknown/whole))
+	}
+	if t.doubtful > worthNote*whole {
+		parts = append(parts, fmt.Sprintf("uncertain at places with %.1f %%", 100*t.doubtful/whole))
+	}
+	if math.Abs(t.amount/whole-part) > worthNote {
+		parts = append(parts, fmt.Sprintf("%.1f %% of the whole is the sum of the places, and %.1f %% the account of the whole", 100*t.amount/whole, 100*part))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// EventType is the kind of value of an event's counts.
+func EventType(c *counts.Column) Type {
+	unit, _ := eventUnit(c.Unit)
+	return Type{Name: c.Event, Unit: unit}
+}
+
+// EventValue is what a stack counted of an event, in the unit of [EventType]; NaN if it
+// is not known.
+func EventValue(c *counts.Column, cell *counts.Cell) float64 {
+	if !cell.Ok() {
+		return math.NaN()
+	}
+	_, scale := eventUnit(c.Unit)
+	return cell.Estimate() * scale
+}
+
+// eventUnit is the unit of a column's counts, and what they are multiplied by to be in
+// it: times are in nanoseconds, for values are rounded.
+func eventUnit(unit string) (name string, scale float64) {
+	switch unit {
+	case "":
+		return "count", 1
+	case "ns":
+		return "nanoseconds", 1
+	case "msec", "ms":
+		return "nanoseconds", 1e6
+	}
+	return unit, 1
+}

@@ -1,0 +1,123 @@
+// Package export writes accounts of places in the code, with the stacks in which
+// they were sampled, in the formats of programs that show profiles: pprof,
+// speedscope, collapsed stacks, and flame graphs as a file of their own.
+//
+// It is beside the last step of the flow
+//
+//	model → plan → source → counts → account → report
+//
+// and does not know where the samples came from. A [Profile] has stacks and kinds of
+// values: the nodes of an account and the events that were counted. Values add up:
+// those of a function are the sum of those of its stacks. [Amounts] makes the values
+// of nodes.
+//
+//	p := &export.Profile{Types: types, Stacks: slices.Values(stacks)}
+//	err := export.Pprof(w, p)
+//
+// Names come from recordings, which may be anybody's. Whatever is in them, the files
+// are valid, and a page that is opened runs nothing of theirs.
+package export
+
+import (
+	"iter"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Type is a kind of value that stacks have.
+type Type struct {
+	Name string // of the node or event
+	Unit string // "slots", "cycles", "nanoseconds", "count"
+	Path string // of a node: the names from the root, joined by dots; "" for others
+}
+
+// A Frame is one level of a stack. Frames are the same if their pointers are.
+type Frame struct {
+	Function string // as people read it; of a module, its name
+	Module   string
+	BuildID  string // of the module, hexadecimal
+	File     string // of the source
+	Line     int
+	Addr     uint64 // in the module
+	Kernel   bool   // the kernel's code
+	Inlined  bool   // part of the code of the next outer frame
+}
+
+// A Stack is the calls that were open when samples were taken.
+type Stack struct {
+	Thread string    // the name of the thread, which is the outermost frame in formats that have no other place for it
+	Frames []*Frame  // the outermost first
+	Values []float64 // by type; NaN for what is not known
+	// Bottleneck is the node that the account of the innermost place is most limited
+	// by; "" for none.
+	Bottleneck string
+}
+
+// A Profile is what is exported.
+type Profile struct {
+	Title    string // what was measured
+	Types    []Type
+	Default  int              // the type that is shown first
+	Duration float64          // of the recording, seconds; NaN if it is not known
+	Stacks   iter.Seq[*Stack] // each valid until the next
+	// Threads says that the outermost frame is to be the thread in every format,
+	// as where there are no callchains.
+	Threads bool
+	Notes   []string // what there is to know about the values
+}
+
+// names are the names of a stack in formats that have nothing but names: the thread, if
+// it is known, and the frames.
+func (s *Stack) names() []string {
+	var list []string
+	if s.Thread != "" {
+		list = append(list, clean(s.Thread))
+	}
+	for _, f := range s.Frames {
+		list = append(list, f.label())
+	}
+	return list
+}
+
+// label is a frame's name: of code without a name its module in brackets.
+func (f *Frame) label() string {
+	switch {
+	case f.Function != "":
+		return clean(f.Function)
+	case f.Module != "":
+		return "[" + strings.Trim(clean(f.Module), "[]") + "]"
+	}
+	return "[unknown]"
+}
+
+// maxName is how many bytes of a name are exported.
+const maxName = 4096
+
+// clean makes a name that can stand in a line of text: valid, without control
+// characters, and not endless.
+func clean(name string) string {
+	if len(name) > maxName {
+		cut := maxName
+		for cut > maxName-utf8.UTFMax && !utf8.RuneStart(name[cut]) {
+			cut--
+		}
+		name = name[:cut] + "…"
+	}
+	name = strings.ToValidUTF8(name, "\uFFFD")
+	if strings.IndexFunc(name, unprintable) < 0 {
+		return name
+	}
+	return strings.Map(func(r rune) rune {
+		if unprintable(r) {
+			return ' '
+		}
+		return r
+	}, name)
+}
+
+// unprintable reports whether a character is one that does not show, or changes how
+// others do: controls, line separators, marks of direction.
+func unprintable(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Cf, unicode.Co, unicode.Cs)
+}

@@ -1,0 +1,255 @@
+package export
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The page that shows a flame graph, its style and its script. The script builds the
+// page by setting text and never markup, and the page allows no other script.
+var (
+	//go:embed flamegraph.css
+	flameStyle string
+	//go:embed flamegraph.js
+	flameScript string
+)
+
+// narrowest is the part of the whole below which a box is not written, in whatever type
+// of value: a tenth of a dot on a wide screen.
+const narrowest = 1.0 / 40000
+
+// FlameGraph writes a flame graph: a page of HTML in one file that needs nothing else.
+// It shows one type at a time, all of which are in it. Boxes are coloured by module or
+// by bottleneck.
+func FlameGraph(w io.Writer, p *Profile) (Omission, error) {
+	t := newFlameTree(len(p.Types))
+	left := t.fill(p)
+	t.settle()
+	out := &jsonStream{w: bufio.NewWriter(w)}
+	title := html.EscapeString(clean(p.Title))
+	out.text("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n").
+		text(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '` + hash(flameStyle) + `'; script-src '` + hash(flameScript) + "'\">\n").
+		text("<meta name=\"viewport\" content=\"width=device-width\">\n<title>" + title + "</title>\n").
+		text("<style>" + flameStyle + "</style>\n</head>\n<body>\n<noscript>This flame graph needs JavaScript.</noscript>\n").
+		text(`<script id="data" type="application/json">`)
+	t.write(out, p, left)
+	out.text("</script>\n<script>" + flameScript + "</script>\n</body>\n</html>\n")
+	return left, out.flush()
+}
+
+// hash is what a page's policy knows a script or a style by.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// A flameTree has the boxes of a flame graph. Frames with the same name in the same
+// module are one.
+type flameTree struct {
+	types    int
+	boxes    []flameBox
+	sums     []float64 // by box and type: of it and of all above it
+	children map[flameKey]int32
+	weights  map[uint64]float64 // of the default type, by box and bottleneck
+	names    numbers
+	modules  numbers
+	limits   numbers
+}
+
+type flameBox struct {
+	name, module int32
+	parent       int32
+	inlined      bool
+	kernel       bool
+	below        []int32
+}
+
+type flameKey struct {
+	parent, name, module int32
+	inlined              bool
+}
+
+// numbers gives strings numbers.
+type numbers struct {
+	index map[string]int32
+	list  []string
+}
+
+func (n *numbers) of(s string) int32 {
+	i, ok := n.index[s]
+	if !ok {
+		if n.index == nil {
+			n.index = map[string]int32{}
+		}
+		i = int32(len(n.list))
+		n.index[s] = i
+		n.list = append(n.list, s)
+	}
+	return i
+}
+
+func newFlameTree(types int) *flameTree {
+	t := &flameTree{types: types, children: map[flameKey]int32{}, weights: map[uint64]float64{}}
+	t.add(flameKey{-1, t.names.of("all"), t.modules.of(""), false}, false)
+	return t
+}
+
+func (t *flameTree) add(k flameKey, kernel bool) int32 {
+	i := int32(len(t.boxes))
+	t.boxes = append(t.boxes, flameBox{name: k.name, module: k.module, parent: k.parent, inlined: k.inlined, kernel: kernel})
+	t.sums = append(t.sums, make([]float64, t.types)...)
+	t.children[k] = i
+	if k.parent >= 0 {
+		t.boxes[k.parent].below = append(t.boxes[k.parent].below, i)
+	}
+	return i
+}
+
+func (t *flameTree) child(parent int32, name, module string, inlined, kernel bool) int32 {
+	k := flameKey{parent, t.names.of(name), t.modules.of(module), inlined}
+	if i, ok := t.children[k]; ok {
+		return i
+	}
+	return t.add(k, kernel)
+}
+
+// fill puts the stacks into the tree.
+func (t *flameTree) fill(p *Profile) Omission {
+	var left Omission
+	values := make([]float64, t.types)
+	for s := range p.Stacks {
+		any := false
+		for i, v := range s.Values {
+			values[i] = 0
+			if left.add(v) {
+				values[i], any = v, true
+			}
+		}
+		if !any {
+			continue
+		}
+		limit := t.limits.of(clean(s.Bottleneck))
+		at := int32(0)
+		t.count(at, values, p.Default, limit)
+		if s.Thread != "" {
+			at = t.child(at, clean(s.Thread), "", false, false)
+			t.count(at, values, p.Default, limit)
+		}
+		for _, f := range s.Frames {
+			at = t.child(at, f.label(), clean(f.Module), f.Inlined, f.Kernel)
+			t.count(at, values, p.Default, limit)
+		}
+	}
+	return left
+}
+
+func (t *flameTree) count(at int32, values []float64, main int, limit int32) {
+	sums := t.sums[int(at)*t.types:][:t.types]
+	for i, v := range values {
+		sums[i] += v
+	}
+	t.weights[uint64(at)<<32|uint64(limit)] += values[main]
+}
+
+// settle sorts the boxes above each other by name.
+func (t *flameTree) settle() {
+	for i := range t.boxes {
+		slices.SortFunc(t.boxes[i].below, func(a, b int32) int {
+			x, y := &t.boxes[a], &t.boxes[b]
+			return cmp.Or(strings.Compare(t.names.list[x.name], t.names.list[y.name]),
+				strings.Compare(t.modules.list[x.module], t.modules.list[y.module]), cmp.Compare(a, b))
+		})
+	}
+}
+
+// wide reports whether a box can be seen.
+func (t *flameTree) wide(i int32) bool {
+	for k := range t.types {
+		if t.sums[int(i)*t.types+k] > narrowest*t.sums[k] {
+			return true
+		}
+	}
+	return false
+}
+
+// limit returns the bottleneck that most of a box is limited by.
+func (t *flameTree) limit(box int32) int32 {
+	best, most := int32(0), 0.0
+	for l := range t.limits.list {
+		if w := t.weights[uint64(box)<<32|uint64(l)]; w > most {
+			best, most = int32(l), w
+		}
+	}
+	return best
+}
+
+// write writes the data: the boxes in an order in which each follows the one that it
+// stands on, with as many numbers as there are types behind five of their own.
+func (t *flameTree) write(out *jsonStream, p *Profile, left Omission) {
+	out.text(`{"title":`).value(clean(p.Title)).text(`,"types":[`)
+	for i, typ := range p.Types {
+		if i > 0 {
+			out.text(",")
+		}
+		out.value(map[string]string{"name": clean(typ.Name), "unit": clean(typ.Unit), "path": clean(typ.Path)})
+	}
+	notes := cleanAll(append(slices.Clone(p.Notes), left.Notes()...))
+	out.text(`],"main":`).value(p.Default).text(`,"notes":`).value(append([]string{}, notes...)).text(",\"boxes\":[\n")
+	number := make([]int32, len(t.boxes))
+	n := int32(0)
+	var line []byte
+	var walk []int32
+	for walk = append(walk, 0); len(walk) > 0; {
+		i := walk[len(walk)-1]
+		walk = walk[:len(walk)-1]
+		b := &t.boxes[i]
+		number[i] = n
+		parent := int32(-1)
+		if b.parent >= 0 {
+			parent = number[b.parent]
+		}
+		line = line[:0]
+		if n > 0 {
+			line = append(line, ",\n"...)
+		}
+		n++
+		line = append(line, '[')
+		for _, v := range []int32{parent, b.name, b.module, t.limit(i), flags(b)} {
+			line = append(strconv.AppendInt(line, int64(v), 10), ',')
+		}
+		for k := range t.types {
+			if k > 0 {
+				line = append(line, ',')
+			}
+			line = strconv.AppendFloat(line, t.sums[int(i)*t.types+k], 'g', 7, 64)
+		}
+		out.text(string(append(line, ']')))
+		for _, c := range slices.Backward(b.below) {
+			if t.wide(c) {
+				walk = append(walk, c)
+			}
+		}
+	}
+	out.text("],\n\"names\":").value(t.names.list).text(",\n\"modules\":").value(t.modules.list).
+		text(",\n\"limits\":").value(append([]string{}, t.limits.list...)).text("}")
+}
+
+// flags has what is said of a box: 1 for inlined calls, 2 for the kernel's code.
+func flags(b *flameBox) int32 {
+	f := int32(0)
+	if b.inlined {
+		f |= 1
+	}
+	if b.kernel {
+		f |= 2
+	}
+	return f
+}

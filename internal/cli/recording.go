@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/plan"
+	"github.com/cyclestack/cyclestack/source/perfevent"
+	"github.com/cyclestack/cyclestack/source/perfrecord"
+)
+
+// write records into the file.
+func (r *recorder) write(ctx context.Context) error {
+	out, err := r.create()
+	if err != nil {
+		return err
+	}
+	state, stats, err := r.run(ctx, out)
+	if err != nil {
+		out.discard()
+		return err
+	}
+	if err := out.keep(); err != nil {
+		return err
+	}
+	r.conclude(stats, out.file != nil && !out.to.direct)
+	return r.status(state)
+}
+
+// run records until the end, and returns how the program ended.
+func (r *recorder) run(ctx context.Context, out io.Writer) (*os.ProcessState, perfrecord.Stats, error) {
+	signals := catch()
+	defer signals.end()
+	rec, err := r.start(ctx, out)
+	if err != nil {
+		return nil, perfrecord.Stats{}, r.failure(err)
+	}
+	defer rec.Close()
+	told := len(rec.Notes())
+	for _, remark := range slices.Concat(r.remarks, rec.Notes()) {
+		r.tell("%s", remark)
+	}
+	signals.pass(rec, len(r.program) > 0, func() {
+		r.tell("%s goes on, and is recorded; another signal ends the recording, and the program", r.program[0])
+	})
+	if err := rec.Run(); err != nil {
+		return nil, perfrecord.Stats{}, r.failure(err)
+	}
+	for _, remark := range rec.Notes()[told:] {
+		r.tell("%s", remark)
+	}
+	rec.Close()
+	return rec.State(), rec.Stats(), nil
+}
+
+// start starts to record. If the processor's counters are refused and nothing was
+// asked for that only these can tell, the clock takes the samples.
+func (r *recorder) start(ctx context.Context, out io.Writer) (*perfrecord.Recording, error) {
+	id, _ := model.HostID(r.machine.Root)
+	opts := perfrecord.Options{Root: r.machine.Root, Cmdline: os.Args, Version: "cyclestack " + version, CPUID: id}
+	rec, err := perfrecord.Start(ctx, r.machine.Sys, r.spec, out, opts)
+	var refused *perfevent.OpenError
+	if errors.As(err, &refused) && len(r.parts) > 0 && r.f.source == sourceAuto && r.c.model == "" {
+		if err := r.clock(fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused)); err != nil {
+			return nil, err
+		}
+		rec, err = perfrecord.Start(ctx, r.machine.Sys, r.spec, out, opts)
+	}
+	return rec, err
+}
+
+// failure gives an error of a recording its exit status.
+func (r *recorder) failure(err error) error {
+	var event *perfevent.EventError
+	var unwritten *perfrecord.WriteError
+	switch {
+	case errors.As(err, &unwritten):
+		name := r.c.output
+		if name == "-" {
+			name = "standard output"
+		}
+		return machineError(fmt.Errorf("cannot write %s: %w", name, reason(unwritten.Err)))
+	case errors.As(err, &event):
+		return usageError("%v", err)
+	}
+	return startError(err)
+}
+
+// conclude says what there is now, and what to do with it if it can be read again.
+func (r *recorder) conclude(s perfrecord.Stats, readable bool) {
+	if s.Samples == 0 {
+		r.tell("no samples in %s: what was sampled ran too briefly, or not at all", r.c.output)
+		return
+	}
+	lost, throttled, next := "none lost", "", ""
+	if s.Lost > 0 {
+		lost = fmt.Sprintf("%d lost (-m gives them more room)", s.Lost)
+	}
+	if s.Throttled > 0 {
+		throttled = fmt.Sprintf(", %d times throttled (-F or -c take fewer)", s.Throttled)
+	}
+	if readable {
+		command := plan.Command{Args: []string{"cyclestack", "report", "--by", "function", r.c.output}}
+		next = "; next: " + command.String()
+	}
+	r.tell("%d samples, %s%s, %s in %s%s", s.Samples, lost, throttled, bytesText(s.Bytes), r.c.output, next)
+}
+
+// bytesText is a size for people.
+func bytesText(n int64) string {
+	if n < 1e6 {
+		return fmt.Sprintf("%d kB", (n+999)/1000)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
+// patience is how long a program may take to end after a signal before it is said
+// that it goes on.
+const patience = time.Second
+
+// pass passes signals on to the program, as forward does. The second that asks for
+// an end, or the first if there is no program, ends the recording.
+func (w *catcher) pass(rec *perfrecord.Recording, program bool, goesOn func()) {
+	w.finished = make(chan struct{})
+	go func() {
+		defer close(w.finished)
+		var wait *time.Timer
+		for s := range w.signals {
+			number, ok := s.(syscall.Signal)
+			if program && (!typed(s) || !inForeground()) {
+				_ = rec.Signal(s) // it may have ended meanwhile
+			}
+			switch {
+			case !ok || !ends(number):
+			case !program || wait != nil:
+				rec.Stop()
+			default:
+				wait = time.AfterFunc(patience, goesOn)
+			}
+		}
+		if wait != nil {
+			wait.Stop()
+		}
+	}()
+}
+
+// A recordedFile is where a recording goes: a file beside the one whose place it
+// is to take, or what is no regular file as it is.
+type recordedFile struct {
+	io.Writer
+	file *os.File // nil for standard output
+	to   target
+	name string
+}
+
+// create makes the file.
+func (r *recorder) create() (*recordedFile, error) {
+	name := r.c.output
+	if name == "-" {
+		// Should nobody read any more, what was started is to be ended before this
+		// program ends: so that is an error of writing, and no signal.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+		return &recordedFile{Writer: r.out, name: "standard output"}, nil
+	}
+	to, err := destination(name, nil)
+	if err != nil {
+		return nil, err
+	}
+	var f *os.File
+	if to.direct {
+		f, err = os.OpenFile(name, os.O_WRONLY, 0)
+	} else {
+		f, err = beside(to)
+	}
+	if err != nil {
+		return nil, machineError(fmt.Errorf("cannot write %s: %w", name, reason(err)))
+	}
+	return &recordedFile{f, f, to, name}, nil
+}
+
+// Seek is that of a file. Standard output is written like a pipe, even if it leads
+// into a file: others may have written into that.
+func (f *recordedFile) Seek(offset int64, whence int) (int64, error) {
+	if f.file == nil {
+		return 0, errors.ErrUnsupported
+	}
+	return f.file.Seek(offset, whence)
+}
+
+// keep puts the file into its place. What was there is kept beside it, as perf
+// does.
+func (f *recordedFile) keep() error {
+	if f.file == nil {
+		return nil
+	}
+	if f.to.direct {
+		return f.unwritten(f.file.Close())
+	}
+	mode := f.to.mode
+	if mode == 0 {
+		mode = 0o666 &^ umask()
+	}
+	err := errors.Join(f.file.Chmod(mode), f.file.Close())
+	if err == nil {
+		if err = os.Rename(f.to.path, f.to.path+".old"); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err == nil {
+		err = os.Rename(f.file.Name(), f.to.path)
+	}
+	if err != nil {
+		os.Remove(f.file.Name())
+	}
+	return f.unwritten(err)
+}
+
+func (f *recordedFile) unwritten(err error) error {
+	if err == nil {
+		return nil
+	}
+	return machineError(fmt.Errorf("cannot write %s: %w", f.name, reason(err)))
+}
+
+// discard removes what was written.
+func (f *recordedFile) discard() {
+	if f.file == nil {
+		return
+	}
+	f.file.Close()
+	if !f.to.direct {
+		os.Remove(f.file.Name())
+	}
+}

@@ -1,0 +1,607 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/cyclestack/cyclestack/calibrate"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/live"
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/profile/chains"
+	"github.com/cyclestack/cyclestack/profile/object"
+	"github.com/cyclestack/cyclestack/report"
+	"github.com/cyclestack/cyclestack/source"
+	"github.com/cyclestack/cyclestack/source/perfdata"
+	"github.com/cyclestack/cyclestack/source/valgrind"
+)
+
+// simModel is the method for what simulators count.
+const simModel = "simulated-cycles"
+
+// isSimulated reports whether a kind of source is a simulator.
+func isSimulated(kind string) bool {
+	return kind == valgrind.KindCallgrind || kind == valgrind.KindCachegrind
+}
+
+// affordable is how long a simulation may take that nobody asked for.
+const affordable = 2 * time.Minute
+
+// A simulating is the second rung of stat's ladder: the program runs once by itself,
+// as the rung below would have it, and then again under a simulator.
+type simulating struct {
+	j      *job
+	forced bool // --source simulated
+	all    bool // --all
+	input  *input
+	caches valgrind.Hierarchy
+	notes  []string
+
+	clock  bool             // the core's is known
+	state  *os.ProcessState // of the run by itself
+	result *valgrind.Simulation
+	beyond float64 // share of the misses of the last simulated cache that a further one answers
+}
+
+// simulation returns the rung of simulation for a job that has no counters, or why
+// there is none. The error is for flags that mean nothing.
+func (j *job) simulation() (s *simulating, why string, err error) {
+	f := j.f
+	switch {
+	case !j.ownProgram() || len(j.program) == 0:
+		return nil, "only a program that is started can be simulated", nil
+	case f.interval > 0 || j.rows:
+		return nil, "a simulation has no accounts by interval, CPU or thread", nil
+	case f.again() != "":
+		return nil, "a simulation counts the same each time, so that it is not repeated", nil
+	case f.timeout > 0 || f.delay > 0 || f.noInherit:
+		return nil, "a simulation is of a whole run, with all that the program starts", nil
+	}
+	if err := valgrind.Installed(); err != nil {
+		return nil, err.Error(), nil
+	}
+	s = &simulating{j: j, forced: f.source == sourceSimulated, all: j.c.all, input: &input{file: j.target.Stdin}}
+	var wrong *failure
+	if s.caches, err = j.caches(); errors.As(err, &wrong) {
+		return nil, "", err
+	}
+	if err != nil {
+		s.caches = valgrind.Typical
+		s.notes = append(s.notes, fmt.Sprintf("%v: typical ones were simulated (--caches names others)", err))
+	}
+	if !s.forced && !s.input.again() {
+		return nil, "its standard input cannot be read twice (--source simulated does, and keeps it meanwhile)", nil
+	}
+	return s, "", nil
+}
+
+// caches returns the caches to simulate: those named, or of the processor named, or this
+// machine's.
+func (j *job) caches() (valgrind.Hierarchy, error) {
+	if j.f.caches != "" {
+		h, err := valgrind.ParseHierarchy(j.f.caches)
+		if err != nil {
+			return h, usageError("--caches: %v", err)
+		}
+		return h, nil
+	}
+	if j.c.cpu == "" {
+		return valgrind.HostCaches(j.machine.Root)
+	}
+	cat, err := j.catalogue()
+	if err != nil {
+		return valgrind.Hierarchy{}, err
+	}
+	cpu, err := cat.CPU(j.c.cpu)
+	if err != nil {
+		return valgrind.Hierarchy{}, usageError("--cpu: %v", err)
+	}
+	if cpu.Caches == "" {
+		return valgrind.Hierarchy{}, fmt.Errorf("the caches of %s are not known", cpu.Name)
+	}
+	return valgrind.ParseHierarchy(cpu.Caches)
+}
+
+// expects predicts how long the simulation of the program that has run takes, and says
+// why there should be none; "" if there should.
+func (s *simulating) expects() (takes time.Duration, why string) {
+	takes = valgrind.Takes(s.state.UserTime() + s.state.SystemTime())
+	if s.state.ExitCode() < 0 {
+		return takes, "the program was ended by a signal, and was not simulated"
+	}
+	if !s.forced && takes > affordable {
+		return takes, fmt.Sprintf("simulating would take about %s: --source simulated", roughly(takes))
+	}
+	return takes, ""
+}
+
+// roughly is a time in words.
+func roughly(d time.Duration) string {
+	switch s := d.Seconds(); {
+	case s < 10:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 90:
+		return fmt.Sprintf("%.0f s", math.Round(s/5)*5)
+	case s < 5400:
+		return several(int(math.Round(s/60)), "minute")
+	}
+	return several(int(math.Round(d.Hours())), "hour")
+}
+
+// climb simulates the program that has run, and puts its account before that of the
+// operating system. If there is none, the latter says why.
+func (s *simulating) climb(ctx context.Context, p *printer, state *os.ProcessState) error {
+	s.state = state
+	why, err := s.run(ctx)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		s.j.why += "; " + why
+		return nil
+	}
+	defer s.result.Close()
+	return s.print(p)
+}
+
+// run simulates the program, or says why not.
+func (s *simulating) run(ctx context.Context) (why string, err error) {
+	takes, why := s.expects()
+	if why != "" {
+		return why, nil
+	}
+	how := ""
+	if !s.forced {
+		how = ", --source os runs it once"
+	}
+	fmt.Fprintf(s.j.err, "cyclestack stat: running it again under valgrind, about %s; Ctrl-C keeps what is known%s\n", roughly(takes), how)
+	ctx, stop := signal.NotifyContext(ctx, forwarded...)
+	defer stop()
+	if !s.forced { // what was predicted may be wrong
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, 4*max(takes, affordable/4))
+		defer cancel()
+	}
+	defer s.progress(takes)()
+	stdin, err := s.input.rewind()
+	if err != nil {
+		return "", err
+	}
+	defer s.input.restore()
+	geometry, beyond := s.caches.For(valgrind.Resident(s.state))
+	s.beyond = beyond
+	s.result, err = valgrind.Run(ctx, valgrind.Command{Args: s.j.program, Stdin: stdin, Geometry: geometry, Instructions: true})
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "the simulation was interrupted", nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return "simulating took too long: --source simulated waits for it", nil
+	case err != nil:
+		return err.Error(), nil
+	}
+	if geometry.LL == s.caches.L3 {
+		s.notes = append(s.notes, "the program's memory is larger than the third-level cache, which was simulated behind the first: what hits the second or third is in L2_Hit")
+	}
+	return "", nil
+}
+
+// progress says on a terminal how long the simulation has taken, until the function it
+// returns is called.
+func (s *simulating) progress(takes time.Duration) (stop func()) {
+	f := file(s.j.err)
+	if f == nil || !term.IsTerminal(int(f.Fd())) {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		begin, tick := time.Now(), time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				fmt.Fprint(f, "\r\x1b[K")
+				return
+			case <-tick.C:
+				fmt.Fprintf(f, "\r\x1b[Ksimulating: %.0f s of about %s", time.Since(begin).Seconds(), roughly(takes))
+			}
+		}
+	})
+	return func() { close(done); wait.Wait() }
+}
+
+// print puts the account before that of the operating system, with the hottest functions
+// and lines, and how to see more. Other formats than the one for people have one
+// document: that of the simulation.
+func (s *simulating) print(p *printer) error {
+	session, err := s.session()
+	if err != nil {
+		return err
+	}
+	about := &bytes.Buffer{}
+	if err := s.account(session, about); err != nil {
+		return err
+	}
+	if s.j.c.format != report.Formats[0] {
+		p.gathered, p.reporters = []*bytes.Buffer{about}, nil
+		return s.keep()
+	}
+	// Of the operating system's account what is needed beside this one will do.
+	if p.reporters[0].w, err = s.writer(p.gathered[0], func(o *report.Options) { o.Nodes, o.Level = "", 0 }); err != nil {
+		return err
+	}
+	list := []*bytes.Buffer{about}
+	for _, by := range []counts.Kind{counts.Function, counts.Line} {
+		b := &bytes.Buffer{}
+		if err := s.hottest(session, by, b); err != nil {
+			return err
+		}
+		list = append(list, b)
+	}
+	if err := s.keep(); err != nil {
+		return err
+	}
+	p.gathered = slices.Concat(list, p.gathered, []*bytes.Buffer{s.next()})
+	return nil
+}
+
+// session finds the method: for this machine's processor, or the one that was named,
+// with the penalties measured on it.
+func (s *simulating) session() (*session, error) {
+	c := *s.j.c
+	c.all = s.all
+	cat, err := s.j.catalogue()
+	if err != nil {
+		return nil, err
+	}
+	n := &session{c: &c, cat: cat}
+	if n.cpu, err = cat.CPU(live.GenericCPU); err != nil {
+		return nil, err
+	}
+	if n.events, err = cat.Events(n.cpu); err != nil {
+		return nil, err
+	}
+	if n.model, err = cat.Model(simModel, live.GenericCPU); err != nil {
+		return nil, err
+	}
+	if c.nodes != "" && !report.Matches(n.model, c.nodes) {
+		return nil, usageError("--nodes %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", c.nodes, simModel, live.GenericCPU)
+	}
+	id, err := model.HostID(s.j.machine.Root)
+	switch {
+	case c.cpu != "":
+		if n.cpu, err = cat.CPU(c.cpu); err != nil {
+			return nil, usageError("--cpu: %v", err)
+		}
+	case err == nil:
+		if cpu, err := cat.CPU(id); err == nil {
+			n.cpu = cpu
+		}
+		s.calibrated(&c, id)
+	}
+	return n, s.compile(n)
+}
+
+// calibrated takes the penalties that calibrate has stored for this machine, if the
+// user names none.
+func (s *simulating) calibrated(c *common, id string) {
+	if c.penalties != "" {
+		return
+	}
+	place, err := penaltiesPlace(id)
+	if err == nil {
+		_, err = os.Stat(place)
+	}
+	if err != nil {
+		s.notes = append(s.notes, "penalties are those of processors of this kind: cyclestack calibrate measures this machine's")
+		return
+	}
+	c.penalties = place
+}
+
+// compile makes the method ready: with the penalties given or measured, else those
+// that another of the processor's methods has, else its own.
+func (s *simulating) compile(n *session) (err error) {
+	given, err := n.parameters(n.model)
+	if err != nil {
+		return err
+	}
+	n.params = map[string]float64{}
+	for _, info := range n.cat.Models(n.cpu.Name) {
+		m, err := n.cat.Model(info.Name, n.cpu.Name)
+		if err != nil {
+			continue
+		}
+		for i := range m.Parameters {
+			theirs := &m.Parameters[i]
+			own := slices.IndexFunc(n.model.Parameters, func(p model.Parameter) bool { return p.Name == theirs.Name && p.Unit == theirs.Unit })
+			if _, ok := n.params[theirs.Name]; !ok && own >= 0 && theirs.Value != nil {
+				n.params[theirs.Name] = *theirs.Value
+			}
+		}
+	}
+	for name, v := range given {
+		n.params[name] = v
+	}
+	if _, ok := given[clockParameter]; !ok {
+		if clock, err := calibrate.Clock(context.Background(), clockBudget); err == nil {
+			n.params[clockParameter] = float64(clock.Value)
+		}
+	}
+	if err := n.compile(); err != nil {
+		return err
+	}
+	s.clock, n.params = n.params[clockParameter] > 0, given
+	return nil
+}
+
+// The clock of the core is measured if it is not given.
+const (
+	clockParameter = "FREQUENCY"
+	clockBudget    = 50 * time.Millisecond
+)
+
+// read reads what the simulator wrote.
+func (s *simulating) read(by counts.Kind) (*counts.Table, error) {
+	found := chains.NewFinder(object.Options{})
+	defer found.Close()
+	r := valgrind.Open(s.result.Files, valgrind.Options{By: by, Beyond: s.beyond, Chained: found.Chained})
+	if !r.Next() {
+		return nil, r.Err()
+	}
+	t := r.Table()
+	t.Label, t.Duration = s.j.f.label(s.j.program), math.NaN()
+	return t, nil
+}
+
+// account prints the account of the run.
+func (s *simulating) account(n *session, out io.Writer) error {
+	t, err := s.read(counts.Run)
+	if err != nil {
+		return err
+	}
+	if s.clock && s.j.c.cpu == "" { // another processor would have taken another time
+		t = s.withTime(t)
+	}
+	t.Notes = slices.Concat(s.notes, s.result.Notes, s.differs(), t.Notes)
+	w, err := s.writer(out, func(*report.Options) {})
+	if err != nil {
+		return err
+	}
+	r := newReporter(n, w, 0)
+	r.how = s.how
+	if err := r.add(t, string(s.result.Tool)); err != nil {
+		return err
+	}
+	return r.finish()
+}
+
+// writer returns a writer in the format that was asked for.
+func (s *simulating) writer(out io.Writer, with func(*report.Options)) (report.Writer, error) {
+	o := s.j.c.options(s.j.terminal(s.j.c, s.j.stream))
+	o.All = s.all
+	with(&o)
+	w, err := report.New(s.j.c.format, out, o)
+	if err != nil {
+		return nil, usageError("%v", err)
+	}
+	return w, nil
+}
+
+// how says how the counts were obtained.
+func (s *simulating) how(*counts.Table) string {
+	text := fmt.Sprintf("simulated by %s, not measured", s.result.Tool)
+	if s.result.Why != "" {
+		text += " (" + s.result.Why + ")"
+	}
+	if s.j.why != "" {
+		text += ", as " + s.j.why
+	}
+	return text
+}
+
+// withTime returns a table with the processor time of the run without a simulator.
+func (s *simulating) withTime(t *counts.Table) *counts.Table {
+	l := &counts.Layout{Columns: slices.Clone(t.Columns), Scopes: t.Scopes}
+	for _, name := range osTimes {
+		l.Columns = append(l.Columns, counts.Column{Event: name, Unit: "ns"})
+	}
+	out := counts.NewTable(l)
+	out.Label, out.CPU, out.Notes = t.Label, t.CPU, t.Notes
+	row := out.Row(0)
+	copy(row, t.Row(0))
+	for i, d := range []time.Duration{s.state.UserTime(), s.state.SystemTime()} {
+		row[len(t.Columns)+i] = counts.Cell{Value: float64(d.Nanoseconds()), State: counts.Counted}
+	}
+	return out
+}
+
+// differs says if the program ended otherwise under the simulator.
+func (s *simulating) differs() []string {
+	if a, b := s.state.String(), s.result.State.String(); a != b {
+		return []string{fmt.Sprintf("under %s it ended otherwise (%s, by itself %s): what was simulated may not be what it does", s.result.Tool, b, a)}
+	}
+	return nil
+}
+
+// How many functions and lines stat prints, and from which share on.
+const (
+	hottestMost  = 6
+	hottestLeast = 0.01 // of the cycles
+)
+
+// hottest prints the places in which the most simulated cycles are.
+func (s *simulating) hottest(n *session, by counts.Kind, out io.Writer) error {
+	t, err := s.read(by)
+	if err != nil {
+		return err
+	}
+	t.Notes = nil // they are the run's
+	if t = n.method.WithWhole(t, wholeEvent); t == nil {
+		return nil
+	}
+	p := &placer{reporter: newReporter(n, nil, 0), f: &placeFlags{top: worth(t)}, by: division{kinds: []counts.Kind{by}, code: by}}
+	p.kind, p.how = string(s.result.Tool), func(*counts.Table) string { return "simulated" }
+	p.writer = func(places bool) (report.Writer, error) {
+		return s.writer(out, func(o *report.Options) { o.Places, o.Top = places, true })
+	}
+	return p.accounts(t, "")
+}
+
+// worth returns how many places are worth a line.
+func worth(t *counts.Table) int {
+	col, n := len(t.Columns)-1, 0
+	for i := 1; i < len(t.Scopes); i++ {
+		if t.Cell(i, col).Value >= hottestLeast*t.Cell(0, col).Value {
+			n++
+		}
+	}
+	return max(1, min(n, hottestMost))
+}
+
+// wholeEvent is the column of a table in which the cycles are that a model finds.
+const wholeEvent = "cycles"
+
+// keep writes the simulator's files where the user wants them.
+func (s *simulating) keep() error {
+	if s.j.f.keep == "" {
+		return nil
+	}
+	c := *s.j.c
+	c.output = s.j.f.keep
+	return s.j.write(&c, func(w io.Writer) error { return s.result.Keep(w, s.beyond) })
+}
+
+// next says how to see more.
+func (s *simulating) next() *bytes.Buffer {
+	b := &bytes.Buffer{}
+	if name := s.j.f.keep; name != "" {
+		fmt.Fprintf(b, "  next    cyclestack report --by line %s\n          every line, and with --by function or instruction the others; cyclestack diff compares two\n", report.CommandLine([]string{name}))
+	} else {
+		name := filepath.Base(s.j.program[0]) + ".callgrind"
+		fmt.Fprintf(b, "  next    cyclestack stat --source simulated --keep %s %s\n          keeps what was simulated, for cyclestack report --by line %s and cyclestack diff\n",
+			report.CommandLine([]string{name}), report.CommandLine(s.j.f.sameAgain(s.j.program)), report.CommandLine([]string{name}))
+	}
+	return b
+}
+
+// An input is the standard input of a program that runs twice.
+type input struct {
+	file   *os.File // nil for the own
+	offset int64    // at which the program begins to read
+	end    int64    // to which it has read by itself
+}
+
+// again reports whether it can be read twice, or has nothing to be read: it is no pipe.
+func (in *input) again() bool {
+	if in.file == nil {
+		in.file = os.Stdin
+	}
+	info, err := in.file.Stat()
+	if err != nil {
+		return true // closed
+	}
+	if info.Mode().IsRegular() {
+		in.offset, err = in.file.Seek(0, io.SeekCurrent)
+		return err == nil
+	}
+	return info.Mode()&os.ModeCharDevice != 0 // a terminal, or /dev/null
+}
+
+// spool copies what cannot be read twice into a temporary file, which the program then
+// reads. It returns that file.
+func (in *input) spool() (*os.File, error) {
+	f, err := os.CreateTemp("", "cyclestack-stdin-")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(f.Name()) // it lives as long as it is open
+	if _, err := io.Copy(f, in.file); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	in.file, in.offset = f, 0
+	return f, nil
+}
+
+// rewind returns what the program is to read the second time: a file from where it
+// was, nothing in the place of a terminal.
+func (in *input) rewind() (*os.File, error) {
+	info, err := in.file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	if in.end, err = in.file.Seek(0, io.SeekCurrent); err != nil {
+		return nil, err
+	}
+	_, err = in.file.Seek(in.offset, io.SeekStart)
+	return in.file, err
+}
+
+// restore puts a file back to where the program by itself has read to.
+func (in *input) restore() {
+	if in.end > 0 {
+		_, _ = in.file.Seek(in.end, io.SeekStart)
+	}
+}
+
+// simulated opens a file that a simulator wrote, so that its places are told apart; the
+// reader is nil if none did.
+func simulated(name string, by counts.Kind) (source.Reader, func() error, error) {
+	return simulatedBelow("", name, by)
+}
+
+// simulatedBelow is simulated for programs that are below a directory.
+func simulatedBelow(root, name string, by counts.Kind) (source.Reader, func() error, error) {
+	in, closeFile := source.Stdin, func() error { return nil }
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		in, closeFile = func() io.Reader { return f }, f.Close
+	}
+	head := bufio.NewReaderSize(in(), detectBytes)
+	start, _ := head.Peek(magicBytes)
+	if !perfdata.Detect(start) { // of which no more is waited for
+		start, _ = head.Peek(detectBytes)
+	}
+	if !valgrind.Detect(start) {
+		return nil, nil, closeFile()
+	}
+	found := chains.NewFinder(object.Options{})
+	chained := func(file string, addr uint64) bool { return found.Chained(filepath.Join(root, file), addr) }
+	r := valgrind.NewReader(head, name, valgrind.Options{By: by, Chained: chained})
+	return r, func() error { return errors.Join(found.Close(), closeFile()) }, nil
+}
+
+// simulated opens a file that a simulator wrote; the reader is nil if none did. What a
+// simulator counts is divided by nothing but places in the code.
+func (p *placer) simulated(name string) (source.Reader, func() error, error) {
+	r, closeAll, err := simulatedBelow(p.f.root, name, p.by.code)
+	if r != nil && (p.by.within != 0 || p.f.filter.used() || p.f.interval > 0) {
+		return nil, nil, errors.Join(usageError("%s: a simulation's counts are by place in the code, with no other kinds beside it, and no filters", name), closeAll())
+	}
+	return r, closeAll, err
+}
+
+// How much of a file is looked at to recognise it, and to recognise one of perf.
+const (
+	detectBytes = 64 << 10
+	magicBytes  = 8
+)

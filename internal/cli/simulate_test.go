@@ -1,0 +1,396 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/cyclestack/cyclestack/source/valgrind"
+)
+
+// walks is the pair of programs of which one walks through an array along its rows
+// and the other along its columns, and a walk along a list.
+const walks = `
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int a[1000][1000];
+struct node { struct node *next; char pad[120]; } *list;
+long rows(void) {
+	long sum = 0;
+	for (int i = 0; i < 1000; i++)
+		for (int j = 0; j < 1000; j++)
+			sum += a[i][j]++; // along a row
+	return sum;
+}
+long columns(void) {
+	long sum = 0;
+	for (int j = 0; j < 1000; j++)
+		for (int i = 0; i < 1000; i++)
+			sum += a[i][j]++; // along a column
+	return sum;
+}
+long chase(void) {
+	enum { n = 1 << 15 };
+	list = calloc(n, sizeof *list);
+	for (long i = 0; i < n; i++) list[i].next = &list[(i * 7919 + 12345) % n];
+	struct node *p = list;
+	for (long i = 0; i < 300000; i++)
+		p = p->next; // along a list
+	return p - list;
+}
+int main(int argc, char **argv) {
+	const char *what = argc > 1 ? argv[1] : "";
+	char line[100] = "";
+	if (!strcmp(what, "read") && fgets(line, sizeof line, stdin)) printf("%s", line);
+	for (int i = 0; i < 3; i++) printf("%ld\n", !strcmp(what, "chase") ? chase() : !strcmp(what, "columns") ? columns() : rows());
+	return argc > 2 ? atoi(argv[2]) : 0;
+}
+`
+
+// compiled is what the tests of simulations need: the program on a machine without a
+// PMU, what it prints, and a program to be simulated; or they are skipped.
+func compiled(t *testing.T) (app *app, out, err *bytes.Buffer, program string) {
+	t.Helper()
+	if ok, err := condition("counts"); err != nil || !ok {
+		t.Skipf("no program may be counted here: %v", err)
+	}
+	if err := valgrind.Installed(); err != nil {
+		t.Skip(err)
+	}
+	gcc, lookErr := exec.LookPath("gcc")
+	if lookErr != nil {
+		t.Skip("needs gcc")
+	}
+	dir := t.TempDir()
+	source := filepath.Join(dir, "walk.c")
+	program = filepath.Join(dir, "walk")
+	if err := os.WriteFile(source, []byte(walks), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(gcc, "-O1", "-g", "-o", program, source).CombinedOutput(); err != nil {
+		t.Skipf("gcc cannot compile here: %v: %s", err, out)
+	}
+	return appWithoutPMU(t, program)
+}
+
+// appWithoutPMU is the program on a machine with this one's kernel, and no PMU.
+func appWithoutPMU(t *testing.T, program string) (*app, *bytes.Buffer, *bytes.Buffer, string) {
+	t.Helper()
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // no penalties are stored there
+	k := thisKernel()
+	root := intelMachine(85, 2, 1, nil)
+	for i, c := range [][4]string{{"1", "Data", "32K", "8"}, {"1", "Instruction", "32K", "8"}, {"2", "Unified", "1024K", "16"}, {"3", "Unified", "16384K", "16"}} {
+		dir := "sys/devices/system/cpu/cpu0/cache/index" + string(rune('0'+i)) + "/"
+		for k, name := range []string{"level", "type", "size", "ways_of_associativity"} {
+			root[dir+name] = &fstest.MapFile{Data: []byte(c[k])}
+		}
+		root[dir+"coherency_line_size"] = &fstest.MapFile{Data: []byte("64")}
+	}
+	k.root, k.cache = root, nil
+	var out, err bytes.Buffer
+	return &app{in: strings.NewReader(""), out: &out, err: &err, kernel: k}, &out, &err, program
+}
+
+// document is what these tests read of an account as JSON.
+type document struct {
+	CPU    struct{ Name string }
+	Model  struct{ Name string }
+	Source struct {
+		Kind     string
+		Measured bool
+		How      string
+	}
+	Accounts []struct {
+		Nodes []struct {
+			Name    string
+			Value   *float64
+			Flagged bool
+		}
+		Bottleneck []string
+	}
+}
+
+func (d *document) value(t *testing.T, node string) float64 {
+	t.Helper()
+	for _, n := range d.Accounts[0].Nodes {
+		if n.Name == node && n.Value != nil {
+			return *n.Value
+		}
+	}
+	t.Fatalf("no value of %s", node)
+	return 0
+}
+
+// TestSimulated checks that the account of simulations names what each of three
+// programs waits for, and that nobody takes it for a measurement.
+func TestSimulated(t *testing.T) {
+	for _, tt := range []struct{ what, bottleneck string }{
+		{"rows", ""}, {"columns", "Cycles.L2_Hit"}, {"chase", "Cycles.L3_Hit"},
+	} {
+		a, _, stderr, program := compiled(t)
+		file := filepath.Join(t.TempDir(), "account.json")
+		if status := a.main(t.Context(), []string{"stat", "--source", "simulated", "--format", "json", "-o", file, "--", program, tt.what}); status != 0 {
+			t.Fatalf("%s: status %d: %s", tt.what, status, stderr)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d document
+		if err := json.Unmarshal(text, &d); err != nil {
+			t.Fatal(err)
+		}
+		if d.Source.Kind != "callgrind" || d.Source.Measured || !strings.HasPrefix(d.Source.How, "simulated by callgrind, not measured") || d.Model.Name != simModel {
+			t.Errorf("%s: %+v, %+v", tt.what, d.Source, d.Model)
+		}
+		got := ""
+		if path := d.Accounts[0].Bottleneck; len(path) > 0 {
+			got = path[len(path)-1]
+		}
+		if kernel := d.value(t, "Kernel"); kernel > 0.3 {
+			t.Logf("%s: too much of the short run was in the kernel to tell: %v", tt.what, kernel)
+		} else if got != tt.bottleneck {
+			t.Errorf("%s: bottleneck %q, want %q: %s", tt.what, got, tt.bottleneck, text)
+		}
+	}
+}
+
+// TestLadder checks which rung is taken, that the first line says why, and that the
+// program's output and exit status are its own.
+func TestLadder(t *testing.T) {
+	pipe, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	defer write.Close()
+	for _, tt := range []struct {
+		name   string
+		path   string // of programs; "" is the own
+		args   []string
+		status int
+		want   []string
+		not    []string
+	}{
+		{"the simulator, where there is no PMU", "", []string{"columns"}, 0, []string{"running it again under valgrind, about ", " s; Ctrl-C keeps what is known, --source os runs it once\n",
+			"columns, on skylakex, simulated-cycles 1, simulated by callgrind, not measured, as ", "L2_Hit", "Kernel", "In the kernel",
+			"cycles by function", "columns", "cycles by line", "walk.c:18", "os-time 1, counted by the operating system", "next    cyclestack stat --source simulated --keep"}, nil},
+		{"its exit status", "", []string{"rows", "5"}, 5, []string{"simulated by callgrind"}, []string{"cyclestack stat: walk"}},
+		{"the operating system, without valgrind", "/nonexistent", []string{"rows"}, 0,
+			[]string{"counted by the operating system, as ", "valgrind is not installed: apt-get install valgrind"}, []string{"running it again"}},
+	} {
+		a, _, stderr, program := compiled(t)
+		if tt.path != "" {
+			t.Setenv("PATH", tt.path)
+		}
+		status := a.main(t.Context(), append([]string{"stat", "--", program}, tt.args...))
+		text := strings.Join(strings.Fields(stderr.String()), " ")
+		if status != tt.status {
+			t.Errorf("%s: status %d, want %d: %s", tt.name, status, tt.status, stderr)
+		}
+		at := 0
+		for _, want := range tt.want {
+			want = strings.Join(strings.Fields(want), " ")
+			i := strings.Index(text[at:], want)
+			if i < 0 {
+				t.Fatalf("%s: %q is missing, or not in order:\n%s", tt.name, want, stderr)
+			}
+			at += i + len(want)
+		}
+		for _, not := range tt.not {
+			if strings.Contains(text, not) {
+				t.Errorf("%s: %q:\n%s", tt.name, not, stderr)
+			}
+		}
+	}
+}
+
+// TestNotSimulated checks what cannot be simulated, and that it says why.
+func TestNotSimulated(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-I", "100"}, "a simulation has no accounts by interval, CPU or thread"},
+		{[]string{"--per-thread"}, "a simulation has no accounts by interval, CPU or thread"},
+		{[]string{"-r", "2"}, "a simulation counts the same each time"},
+		{[]string{"--timeout", "1000"}, "a simulation is of a whole run"},
+		{[]string{"-i"}, "a simulation is of a whole run"},
+	} {
+		a, _, stderr, program := compiled(t)
+		status := a.main(t.Context(), append(append([]string{"stat", "--source", "simulated", "--format", "json"}, tt.args...), "--", program))
+		if status != 0 && status != exitUsage {
+			t.Fatalf("%q: status %d: %s", tt.args, status, stderr)
+		}
+		if !strings.Contains(stderr.String(), tt.want) {
+			t.Errorf("%q: %q is missing: %s", tt.args, tt.want, stderr)
+		}
+	}
+}
+
+// TestKeep checks that what is kept can be reported by line and compared.
+func TestKeep(t *testing.T) {
+	dir := t.TempDir()
+	var files []string
+	for _, what := range []string{"rows", "columns"} {
+		a, _, stderr, program := compiled(t)
+		files = append(files, filepath.Join(dir, what+".callgrind"))
+		if status := a.main(t.Context(), []string{"stat", "--source", "simulated", "--keep", files[len(files)-1], "--", program, what}); status != 0 {
+			t.Fatalf("status %d: %s", status, stderr)
+		}
+	}
+	run := func(args ...string) string {
+		a, out, stderr, _ := appWithoutPMU(t, "")
+		if status := a.main(t.Context(), args); status != 0 {
+			t.Fatalf("%q: status %d: %s", args, status, stderr)
+		}
+		return strings.Join(strings.Fields(out.String()), " ")
+	}
+	if got := run("report", files[1]); !strings.Contains(got, "simulated by callgrind, not measured") || !strings.Contains(got, "L2_Hit") {
+		t.Errorf("report:\n%s", got)
+	}
+	for by, want := range map[string]string{"module": "walk", "function": "columns", "line": "walk.c:18", "instruction": "0x"} {
+		if got := run("report", "--by", by, "--width", "160", files[1]); !strings.Contains(got, want) {
+			t.Errorf("--by %s lacks %q:\n%s", by, want, got)
+		}
+	}
+	if got := run("diff", files[0], files[1]); !strings.Contains(got, "more") || !strings.Contains(got, "L2_Hit") {
+		t.Errorf("diff:\n%s", got)
+	}
+	again := strings.Replace(files[0], ".callgrind", "-again.callgrind", 1)
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(again, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := run("diff", files[0], again); !strings.Contains(got, "no change of cycles") {
+		t.Errorf("diff of a run with itself:\n%s", got)
+	}
+}
+
+// TestInput checks what a program reads that runs twice.
+func TestInput(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "input")
+	if err := os.WriteFile(name, []byte("skipped\nread\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(8, 0); err != nil {
+		t.Fatal(err)
+	}
+	in := &input{file: f}
+	if !in.again() {
+		t.Error("a file cannot be read again")
+	}
+	read := func(f *os.File) string {
+		b := make([]byte, 100)
+		n, _ := f.Read(b)
+		return string(b[:n])
+	}
+	first := read(f)
+	second, err := in.rewind()
+	if err != nil || read(second) != first || first != "read\n" {
+		t.Errorf("read %q first, then %v", first, err)
+	}
+	in.restore()
+	if rest := read(f); rest != "" {
+		t.Errorf("after the program there is %q to be read", rest)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.WriteString("piped\n"); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	in = &input{file: r}
+	if in.again() {
+		t.Error("a pipe can be read again")
+	}
+	spooled, err := in.spool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spooled.Close()
+	if got := read(spooled); got != "piped\n" {
+		t.Errorf("spooled %q", got)
+	}
+	if again, err := in.rewind(); err != nil || read(again) != "piped\n" {
+		t.Errorf("read again: %v", err)
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	in = &input{file: null}
+	if f, err := in.rewind(); !in.again() || f != nil || err != nil {
+		t.Errorf("of %s: %v, %v", os.DevNull, f, err)
+	}
+}
+
+func TestRoughly(t *testing.T) {
+	for d, want := range map[time.Duration]string{1400 * time.Millisecond: "1 s", 22 * time.Second: "20 s", 100 * time.Second: "2 minutes", 50 * time.Minute: "50 minutes", 3 * time.Hour: "3 hours"} {
+		if got := roughly(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+}
+
+// TestPenalties checks where the penalties of a simulation come from.
+func TestPenalties(t *testing.T) {
+	for _, tt := range []struct {
+		stored, given string
+		want          float64
+	}{
+		{"", "", 10}, // another of the processor's methods has it
+		{"L2_HIT_PENALTY = 7\n", "", 7},
+		{"L2_HIT_PENALTY = 7\n", "L2_HIT_PENALTY=8", 8},
+	} {
+		a, _, _, _ := appWithoutPMU(t, "")
+		place, err := penaltiesPlace("GenuineIntel-6-55-4")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.stored != "" {
+			if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(place, []byte(tt.stored), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j := &job{app: a, c: &common{}, f: &statFlags{}}
+		if tt.given != "" {
+			j.c.params = []string{tt.given}
+		}
+		if err := j.prepare(); err != nil {
+			t.Fatal(err)
+		}
+		s := &simulating{j: j}
+		n, err := s.session()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := n.method.Params()["L2_HIT_PENALTY"]; got != tt.want {
+			t.Errorf("stored %q, given %q: %v, want %v", tt.stored, tt.given, got, tt.want)
+		}
+		if noted := len(s.notes) > 0; noted != (tt.stored == "") {
+			t.Errorf("stored %q: notes %q", tt.stored, s.notes)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package latency
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Groups divide loads that were sampled by a name: that of a level of the memory
+// hierarchy, of a function, of what their data is in. The zero value is empty and ready
+// for use.
+//
+// Memory is bounded: of so many latencies in so many groups that a million would have to
+// be kept apart, they are kept to fewer digits, at least four.
+type Groups struct {
+	All    Group
+	index  map[string]*Group
+	list   []*Group
+	others *Group
+	cells  int // of all groups
+	fewer  int // digits that are not kept of latencies
+}
+
+// A Group is the loads of one name.
+type Group struct {
+	Name string
+	Rank int // for Groups.ByRank
+	Histogram
+
+	// Instruction has the latencies of the whole instructions, if they were recorded.
+	Instruction Histogram
+
+	// Of the loads those that missed the TLB, were locked, and had to wait for a store
+	// before them.
+	TLBMisses, Locked, Blocked float64
+}
+
+// A Load is one sample.
+type Load struct {
+	Latency     uint64  // cycles
+	Instruction uint64  // latency of the whole instruction, cycles; 0 if it is not known
+	Loads       float64 // that it stands for
+	TLBMiss     bool
+	Locked      bool
+	Blocked     bool
+}
+
+// Bounds on the groups, of which what comes later is together, and on what is kept apart
+// in them.
+const (
+	maxGroups = 1 << 13
+	maxCells  = 1 << 20
+	mostFewer = exactBits - 4
+)
+
+// OthersName is the name of the group of what there was no room for.
+const OthersName = "others"
+
+// Add adds a sample to a group.
+func (g *Groups) Add(name string, rank int, l Load) {
+	g.cells += g.All.add(l) + g.group(name, rank).add(l)
+	if g.cells > maxCells && g.fewer < mostFewer {
+		g.coarsen()
+	}
+}
+
+// coarsen keeps a digit less of all latencies.
+func (g *Groups) coarsen() {
+	g.fewer++
+	g.cells = 0
+	for _, x := range append(slices.Clone(g.list), &g.All) {
+		x.Histogram.coarsen()
+		x.Instruction.coarsen()
+		g.cells += len(x.Histogram.cells) + len(x.Instruction.cells)
+	}
+}
+
+func (g *Groups) group(name string, rank int) *Group {
+	if x := g.index[name]; x != nil {
+		return x
+	}
+	if len(g.list) >= maxGroups {
+		if g.others == nil {
+			g.others = g.newGroup(OthersName, rank)
+			g.list = append(g.list, g.others)
+		}
+		return g.others
+	}
+	if g.index == nil {
+		g.index = map[string]*Group{}
+	}
+	x := g.newGroup(name, rank)
+	g.index[name] = x
+	g.list = append(g.list, x)
+	return x
+}
+
+func (g *Groups) newGroup(name string, rank int) *Group {
+	x := &Group{Name: name, Rank: rank}
+	x.Histogram.fewer, x.Instruction.fewer = g.fewer, g.fewer
+	return x
+}
+
+// add adds a sample, and returns how many latencies more are kept apart.
+func (g *Group) add(l Load) int {
+	before := len(g.cells) + len(g.Instruction.cells)
+	g.Histogram.Add(l.Latency, l.Loads)
+	if l.Instruction > 0 {
+		g.Instruction.Add(l.Instruction, l.Loads)
+	}
+	for _, x := range []struct {
+		is bool
+		to *float64
+	}{{l.TLBMiss, &g.TLBMisses}, {l.Locked, &g.Locked}, {l.Blocked, &g.Blocked}} {
+		if x.is {
+			*x.to += l.Loads
+		}
+	}
+	return len(g.cells) + len(g.Instruction.cells) - before
+}
+
+// ByRank returns the groups in order of their ranks.
+func (g *Groups) ByRank() []*Group {
+	return g.sorted(func(a, b *Group) int { return cmp.Compare(a.Rank, b.Rank) })
+}
+
+// ByCycles returns the groups in order of the cycles that their loads took together, the
+// most first.
+func (g *Groups) ByCycles() []*Group {
+	return g.sorted(func(a, b *Group) int { return cmp.Compare(b.cycles, a.cycles) })
+}
+
+func (g *Groups) sorted(by func(a, b *Group) int) []*Group {
+	list := slices.Clone(g.list)
+	slices.SortFunc(list, func(a, b *Group) int { return cmp.Or(by(a, b), strings.Compare(a.Name, b.Name)) })
+	return list
+}

@@ -1,0 +1,269 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A Workload is a kind of program, for which certain shares of the slots are to
+// be expected.
+type Workload string
+
+// The kinds of programs for which ranges are known.
+const (
+	AnyWorkload Workload = "" // not said: what is expected of one of the others
+	Client      Workload = "client"
+	Server      Workload = "server"
+	HPC         Workload = "hpc"
+)
+
+// Workloads are the kinds of programs that can be asked for.
+var Workloads = []Workload{Client, Server, HPC}
+
+// Program is what a program of the kind is called in a sentence.
+func (w Workload) Program() string {
+	switch w {
+	case Client:
+		return "a client program"
+	case Server:
+		return "a server program"
+	case HPC:
+		return "an HPC program"
+	}
+	return "any program"
+}
+
+// A Range is what is expected of a node's value where a well-tuned program of
+// one kind spends its time.
+type Range struct{ Low, High float64 }
+
+// Expectation is what is expected of a node.
+type Expectation struct {
+	Ranges map[Workload]Range // one for each of Workloads, and that which spans them for AnyWorkload
+	Source string             // who published it
+}
+
+// An Issue is something that several nodes show from different sides: who looks
+// at one of them should see the others too.
+type Issue struct {
+	Name   string // in a few words: "memory bandwidth"
+	Nodes  []int  // indexes in Model.Nodes, of at least two
+	Lead   int    // the node that the others may be behind, and the only one from which to look at the others; -1 for none
+	Source string
+}
+
+// Leads reports whether who looks at a node should see the others of the issue.
+func (s *Issue) Leads(node int) bool {
+	return s.Lead == node || s.Lead < 0 && slices.Contains(s.Nodes, node)
+}
+
+// judgementFile is the file of ranges and issues in a library.
+const judgementFile = "judgement.toml"
+
+// A judgement is what data/judgement.toml says about nodes of several models.
+type judgement struct {
+	ranges map[textKey]rangeTable
+	issues []issueTable
+}
+
+// A rangeTable is one table [[range]].
+type rangeTable struct {
+	node, method, source string
+	ends                 map[Workload]*map[string]float64
+	line                 int
+}
+
+func newRangeTable(line int) rangeTable {
+	t := rangeTable{line: line, ends: map[Workload]*map[string]float64{}}
+	for _, w := range Workloads {
+		t.ends[w] = &map[string]float64{}
+	}
+	return t
+}
+
+func (t *rangeTable) field(key string) any {
+	switch key {
+	case "node":
+		return &t.node
+	case "method":
+		return &t.method
+	case "source":
+		return &t.source
+	}
+	if ends, ok := t.ends[Workload(key)]; ok {
+		return ends
+	}
+	return nil
+}
+
+// An issueTable is one table [[issue]].
+type issueTable struct {
+	name, method, source string
+	lead                 string
+	nodes                []string
+	line                 int
+}
+
+func (t *issueTable) field(key string) any {
+	switch key {
+	case "name":
+		return &t.name
+	case "method":
+		return &t.method
+	case "lead":
+		return &t.lead
+	case "nodes":
+		return &t.nodes
+	case "source":
+		return &t.source
+	}
+	return nil
+}
+
+// readJudgement reads the file of ranges and issues. No file is one without any.
+func readJudgement(fsys fs.FS, name string) (*judgement, error) {
+	data, err := readFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &judgement{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseJudgement(data, name)
+}
+
+func parseJudgement(data []byte, name string) (*judgement, error) {
+	var ranges []rangeTable
+	var issues []issueTable
+	err := decode(data, name, schema{
+		top: noField,
+		table: func(list string, at position) func(key string) any {
+			switch list {
+			case "range":
+				ranges = append(ranges, newRangeTable(at.line))
+				return func(key string) any { return ranges[len(ranges)-1].field(key) }
+			case "issue":
+				issues = append(issues, issueTable{line: at.line})
+				return func(key string) any { return issues[len(issues)-1].field(key) }
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	j := &judgement{ranges: make(map[textKey]rangeTable, len(ranges)), issues: issues}
+	var faults Errors
+	fault := func(line int, format string, args ...any) {
+		faults = append(faults, &Error{File: name, Line: line, Msg: fmt.Sprintf(format, args...)})
+	}
+	for _, t := range ranges {
+		key := textKey{t.node, t.method}
+		if first, twice := j.ranges[key]; twice {
+			fault(t.line, "range: there is already one for node %q, method %q, at line %d", clip(t.node), clip(t.method), first.line)
+		}
+		if problem := t.problem(); problem != "" {
+			fault(t.line, "range: %s", problem)
+		}
+		j.ranges[key] = t
+	}
+	for _, t := range issues {
+		if problem := t.problem(); problem != "" {
+			fault(t.line, "issue: %s", problem)
+		}
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return j, nil
+}
+
+func (t *rangeTable) problem() string {
+	switch {
+	case t.node == "" || t.method == "":
+		return "it names no node, or no method"
+	case t.source == "":
+		return "it does not say who published it (source)"
+	}
+	for _, w := range Workloads {
+		ends := *t.ends[w]
+		low, hasLow := ends["low"]
+		high, hasHigh := ends["high"]
+		switch {
+		case !hasLow || !hasHigh || len(ends) != 2:
+			return fmt.Sprintf("%s is to be { low = …, high = … }", w)
+		case !(0 <= low && low < high && high <= 1):
+			return fmt.Sprintf("%s: %v to %v is no range of shares, 0 to 1", w, low, high)
+		}
+	}
+	return ""
+}
+
+func (t *issueTable) problem() string {
+	switch {
+	case t.name == "" || t.method == "":
+		return "it has no name, or no method"
+	case t.source == "":
+		return "it does not say who published it (source)"
+	case len(t.nodes) < 2 && (t.lead == "" || len(t.nodes) == 0):
+		return "it needs two nodes at least"
+	case slices.Contains(t.nodes, t.lead):
+		return "its lead is not to be among its nodes"
+	}
+	for i, n := range t.nodes {
+		if slices.Contains(t.nodes[:i], n) {
+			return fmt.Sprintf("the node %q is named twice", clip(n))
+		}
+	}
+	return ""
+}
+
+// expectation returns the ranges of a table, and that which spans them.
+func (t *rangeTable) expectation() *Expectation {
+	e := &Expectation{Source: t.source, Ranges: map[Workload]Range{}}
+	all := Range{math.Inf(1), math.Inf(-1)}
+	for _, w := range Workloads {
+		ends := *t.ends[w]
+		r := Range{ends["low"], ends["high"]}
+		e.Ranges[w] = r
+		all = Range{min(all.Low, r.Low), max(all.High, r.High)}
+	}
+	e.Ranges[AnyWorkload] = all
+	return e
+}
+
+// apply gives the nodes of m what is expected of them, and m the issues of which
+// it has at least two nodes.
+func (j *judgement) apply(m *Model) {
+	at := make(map[string]int, len(m.Nodes))
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		at[n.Name] = i
+		if t, ok := j.ranges[textKey{n.Name, m.Name}]; ok && m.Share(i) {
+			n.Expected = t.expectation()
+		}
+	}
+	for _, t := range j.issues {
+		if t.method != m.Name {
+			continue
+		}
+		issue := Issue{Name: strings.TrimSpace(t.name), Lead: -1, Source: t.source}
+		if i, ok := at[t.lead]; ok {
+			issue.Lead, issue.Nodes = i, []int{i}
+		} else if t.lead != "" {
+			continue
+		}
+		for _, name := range t.nodes {
+			if i, ok := at[name]; ok {
+				issue.Nodes = append(issue.Nodes, i)
+			}
+		}
+		if len(issue.Nodes) > 1 {
+			m.Issues = append(m.Issues, issue)
+		}
+	}
+}

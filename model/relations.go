@@ -1,0 +1,185 @@
+package model
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/cyclestack/cyclestack/metric"
+)
+
+// relationsDir is the folder of the files of relations in a library: any.toml
+// for every processor, and one for the processors of each layout of event codes.
+const relationsDir = "relations"
+
+// widthName stands in the formulas of relations for the slots that the
+// processor has in a cycle.
+const widthName = "WIDTH"
+
+// eachName stands in the formulas of a relation for each of its events.
+const eachName = "EACH"
+
+// Relations are what holds between the counts of a processor's events whatever
+// the method: what the events' definitions leave no choice about, and bounds
+// that no processor passes. They are immutable.
+type Relations struct {
+	Inputs    []Input // names that stand in the relations for one of several events
+	Relations []Relation
+}
+
+// formulas returns the formulas of a relation, nil for one that it has not.
+func (r *Relation) formulas() [3]*metric.Expr { return [3]*metric.Expr{r.left, r.right, r.when} }
+
+// Relations returns the relations between the events of the table's processor:
+// of those of its family and of every processor, the ones whose events it has.
+// Faults in their files are returned as [Errors].
+func (t *EventTable) Relations() (*Relations, error) {
+	if t.relations == nil {
+		return &Relations{}, nil
+	}
+	return t.relations()
+}
+
+// relationsFor makes the relations of a table to be read when they are asked
+// for.
+func (lib *library) relationsFor(t *EventTable) func() (*Relations, error) {
+	return sync.OnceValues(func() (*Relations, error) {
+		out := &Relations{}
+		for _, stem := range []string{"any", t.cpu.Layout} {
+			file := path.Join(relationsDir, stem+".toml")
+			m, err := lib.readRelations(file)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			out.add(m, t)
+		}
+		return out, nil
+	})
+}
+
+// readRelations reads a file of relations: a model file that has a head, inputs
+// and relations only.
+func (lib *library) readRelations(file string) (*Model, error) {
+	f, err := lib.decode(lib.fsys, file, file)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{m: &Model{File: file}, names: map[string]meaning{}, units: map[string]bool{}}
+	b.inputs(f.Input)
+	b.relations(f.Relation)
+	if n := len(f.Node) + len(f.Parameter) + len(f.EventSet); n > 0 || f.Extends != nil {
+		b.fault(f.pos.at("name"), "a file of relations has inputs and relations, and nothing else")
+	}
+	for i := range f.Relation {
+		for _, event := range f.Relation[i].Each {
+			b.formula(f.Relation[i].pos.at("each"), subject{"relation", str(f.Relation[i].Name), "each"}, event)
+		}
+	}
+	b.faults = append(b.faults, f.duplicates()...)
+	if len(b.faults) > 0 {
+		b.faults.sort()
+		return nil, b.faults
+	}
+	return b.m, nil
+}
+
+// add adds the relations of a file that are about events of the table.
+func (r *Relations) add(m *Model, t *EventTable) {
+	known := map[string]bool{widthName: t.cpu.Width > 0, eachName: true}
+	for i := range m.Inputs {
+		in := &m.Inputs[i]
+		known[in.Name] = slices.ContainsFunc(in.Events, t.lists)
+		if known[in.Name] {
+			r.Inputs = append(r.Inputs, *in)
+		}
+	}
+	width := metric.Constants{Value: func(name string) (float64, bool) { return float64(t.cpu.Width), name == widthName }}
+	for i := range m.Relations {
+		rel := m.Relations[i]
+		if !rel.isFor(t.cpu) || !rel.bound(known, t) {
+			continue
+		}
+		rel.change(func(e *metric.Expr) *metric.Expr { return e.Fold(width) })
+		if rel.Each == nil {
+			r.Relations = append(r.Relations, rel)
+			continue
+		}
+		done := map[Identity]bool{}      // under whichever of its names
+		for _, event := range rel.Each { // or inputs
+			ref, err := ParseEvent(event)
+			if id := t.Resolve(ref); err == nil && (known[event] || t.lists(event)) && !done[id] {
+				done[id] = true
+				one := rel
+				one.about(event)
+				r.Relations = append(r.Relations, one)
+			}
+		}
+	}
+}
+
+// change replaces the formulas of a relation.
+func (r *Relation) change(f func(*metric.Expr) *metric.Expr) {
+	for _, e := range []**metric.Expr{&r.left, &r.right, &r.when} {
+		if *e != nil {
+			*e = f(*e)
+		}
+	}
+}
+
+// about makes of a relation that is one for each of several events the one for
+// one of them.
+func (r *Relation) about(event string) {
+	r.change(func(e *metric.Expr) *metric.Expr {
+		return e.Substitute(func(name string) *metric.Expr {
+			if name != eachName {
+				return nil
+			}
+			named, _ := metric.Parse(event) // as readRelations has found out
+			return named
+		})
+	})
+}
+
+// isFor reports whether a relation is for a processor.
+func (r *Relation) isFor(p *CPU) bool {
+	if len(r.CPUs) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(r.CPUs, func(pattern string) bool {
+		ok, _ := path.Match(pattern, p.Name)
+		return ok
+	})
+}
+
+// bound reports whether the processor has all events that a relation names.
+// What it finds out about a name it notes in known.
+func (r *Relation) bound(known map[string]bool, t *EventTable) bool {
+	for _, e := range r.formulas() {
+		if e == nil {
+			continue
+		}
+		for _, name := range e.Names() {
+			have, seen := known[name]
+			if !seen {
+				have = t.lists(name)
+				known[name] = have
+			}
+			if !have {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lists reports whether an event is one of the processor's, or of every machine.
+// A table without rows excludes nothing.
+func (t *EventTable) lists(spelling string) bool {
+	_, ok := t.Lookup(spelling)
+	return ok || len(t.events) == 0
+}

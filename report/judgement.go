@@ -1,0 +1,172 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/model"
+)
+
+// rivalMark stands behind a node that cannot be told apart from the one of the
+// bottleneck path beside it.
+const rivalMark = "◄ as likely"
+
+// rivalry marks a node that the bottleneck path could as well go through.
+func (t *tree) rivalry(a *account.Account, i int) string {
+	for _, r := range a.Rivals {
+		if r.Node == i {
+			return rivalMark + " as " + a.Model().Nodes[r.Of].Name
+		}
+	}
+	return ""
+}
+
+// standing says that a value is outside what is expected of it: in which
+// direction, and of what kind of program. Where the kind is not known only what
+// asks for attention is said: more than any program should have, and of useful
+// work less.
+func (t *tree) standing(a *account.Account, i int) string {
+	r, standing := a.Expected(i)
+	kind := a.Binding.Method.Workload
+	n := &a.Model().Nodes[i]
+	switch {
+	case standing != account.Above && standing != account.Below:
+		return ""
+	case kind == model.AnyWorkload && (n.Level > 1 || n.Useful() != (standing == account.Below)):
+		return ""
+	}
+	return fmt.Sprintf("%v %s for %s", standing, rangeText(r), kind.Program())
+}
+
+// rangeText is a range of shares, as "20–60 %".
+func rangeText(r model.Range) string {
+	percent := func(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/10, 'f', -1, 64) }
+	return percent(r.Low) + "–" + percent(r.High) + " %"
+}
+
+// links shows beside the flagged nodes those that have an issue in common with
+// them, wherever in the account they are.
+func (t *tree) links(a *account.Account) {
+	m := a.Model()
+	label := "see also"
+	for k := range m.Issues {
+		if !t.concerns(a, &m.Issues[k]) {
+			continue
+		}
+		var parts []string
+		for _, i := range m.Issues[k].Nodes {
+			if v := &a.Nodes[i]; v.Known() && v.Doubt != account.DoubtRange && i != m.Issues[k].Lead {
+				parts = append(parts, m.Nodes[i].Name+" "+nodeFigure(m, i, v.Value))
+			}
+		}
+		if len(parts) > 1 || len(parts) == 1 && m.Issues[k].Lead >= 0 {
+			t.paragraph(label, m.Issues[k].Name+": "+strings.Join(parts, ", "), 12, plain)
+			label = ""
+		}
+	}
+	if label == "" {
+		t.out.WriteByte('\n')
+	}
+}
+
+// concerns reports whether an issue is one of a flagged node of the main tree that
+// is shown.
+func (t *tree) concerns(a *account.Account, issue *model.Issue) bool {
+	for _, i := range issue.Nodes {
+		if issue.Leads(i) && a.Model().Nodes[i].Section == "" && a.Nodes[i].Flagged && a.Nodes[i].Doubt != account.DoubtRange && t.shown[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// nodeFigure is a node's value with its unit, for use in a sentence.
+func nodeFigure(m *model.Model, i int, v float64) string {
+	s := figure(m, i, v)
+	if n := &m.Nodes[i]; !m.Share(i) && n.Unit != "" && n.Unit != "1" {
+		s += " " + n.Unit
+	}
+	return s
+}
+
+// judgement says what the figures come to: which categories are as they should be,
+// and what decides the program's way.
+func (t *tree) judgement(a *account.Account) {
+	switch left := leave(a); {
+	case len(left) > 0:
+		t.paragraph("leave", fmt.Sprintf("%s: as expected of %s, and no bottleneck",
+			strings.Join(left, ", "), a.Binding.Method.Workload.Program()), 10, plain)
+	case t.healthy(a):
+		t.paragraph("leave", "nothing is over its threshold: there is no bottleneck to work on", 10, plain)
+	}
+	if s := dominanceText(a); s != "" {
+		t.paragraph("kind", s, 10, plain)
+	}
+}
+
+// leave names the categories that are within what is expected of the program, if
+// its kind is known.
+func leave(a *account.Account) []string {
+	var names []string
+	m := a.Model()
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		if _, standing := a.Expected(i); a.Binding.Method.Workload != model.AnyWorkload && n.Level == 1 &&
+			standing == account.Within && !a.Nodes[i].Flagged && a.Nodes[i].Reliable() {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// healthy reports whether all parts of the whole are known and to be relied upon,
+// and none is over its threshold, of counts that can tell.
+func (t *tree) healthy(a *account.Account) bool {
+	m := a.Model()
+	limits := 0
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		if n.Section != "" || n.Level != 1 || n.Optional && !a.Nodes[i].Known() {
+			continue
+		}
+		if a.Nodes[i].Flagged || !a.Nodes[i].Reliable() {
+			return false
+		}
+		if n.Threshold != "" {
+			limits++
+		}
+	}
+	g := guide{h: t.h, a: a}
+	return limits > 1 && !a.Contradicted() && (t.h.Simulated || g.hardware())
+}
+
+// dominanceText says whether loops or branches decide a program's way, and by
+// which figures that is known.
+func dominanceText(a *account.Account) string {
+	b := a.Branching()
+	figures := fmt.Sprintf("a branch every %s instructions, a misprediction every %s branches", trim(round(b.BlockLength())), trim(round(b.Trips())))
+	if math.IsInf(b.Trips(), 0) {
+		figures = fmt.Sprintf("a branch every %s instructions, and no misprediction", trim(round(b.BlockLength())))
+	}
+	switch b.Dominance() {
+	case account.DominanceLoops:
+		return "loops dominate: " + figures
+	case account.DominanceBranches:
+		return "branches dominate: " + figures
+	case account.DominanceNeither:
+		return "neither loops nor branches dominate: " + figures
+	}
+	return ""
+}
+
+// round leaves two significant digits.
+func round(v float64) float64 {
+	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return v
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-1)
+	return math.Round(v/unit) * unit
+}

@@ -1,0 +1,213 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/model"
+)
+
+// memoryBound is the account of a Skylake program that waits for memory; the parts
+// of Memory_Bound were not counted.
+func memoryBound(t *testing.T, label string, opt account.Options, samples int64) *account.Account {
+	t.Helper()
+	method, err := account.Load("skylake", "", opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readings := []struct {
+		event string
+		value float64
+	}{
+		{"CPU_CLK_UNHALTED.THREAD", 12000}, {"INST_RETIRED.ANY", 5400}, {"IDQ_UOPS_NOT_DELIVERED.CORE", 1200},
+		{"IDQ_UOPS_NOT_DELIVERED.CYCLES_0_UOPS_DELIV.CORE", 220}, {"UOPS_ISSUED.ANY", 5640}, {"UOPS_RETIRED.RETIRE_SLOTS", 5520},
+		{"INT_MISC.RECOVERY_CYCLES", 40}, {"CYCLE_ACTIVITY.STALLS_MEM_ANY", 9000}, {"EXE_ACTIVITY.BOUND_ON_STORES", 80},
+		{"CYCLE_ACTIVITY.STALLS_TOTAL", 9400}, {"EXE_ACTIVITY.1_PORTS_UTIL", 880}, {"EXE_ACTIVITY.2_PORTS_UTIL", 600},
+	}
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("run")}}
+	for _, r := range readings {
+		l.Columns = append(l.Columns, counts.Column{Event: r.event})
+	}
+	table := counts.NewTable(l)
+	table.Label, table.Duration = label, 4
+	for i, r := range readings {
+		*table.Cell(0, i) = counts.Cell{Value: r.value, Enabled: 4e9, Running: 4e9, State: counts.Counted, Samples: samples}
+	}
+	a := method.Bind(l).Evaluate(table, account.Place{}, nil)
+	if len(a.Bottleneck) != 2 {
+		t.Fatalf("bottleneck %v", a.Bottleneck)
+	}
+	return a
+}
+
+// TestNext: the commands are complete for where the counts are from.
+func TestNext(t *testing.T) {
+	server := account.Options{Workload: model.Server}
+	for _, tt := range []struct {
+		name    string
+		label   string
+		options account.Options
+		samples int64
+		header  Header
+		want    []string
+	}{
+		{"live", "./walk columns", account.Options{}, 0, Header{Again: []string{"--", "./walk", "a file"}, Params: map[string]float64{"#smt_on": 1}}, []string{
+			"cyclestack stat --nodes 'Backend_Bound.Memory_Bound.*' --level 3 -- ./walk 'a file'",
+			"cyclestack record --nodes Memory_Bound -- ./walk 'a file'",
+			"cyclestack explain Memory_Bound --cpu skylake"}},
+		{"live, a process, the user's choices", "process 12", server, 0, Header{Again: []string{"-p", "12"}, ModelFlag: "tma", Params: map[string]float64{"X": 0.5}}, []string{
+			"cyclestack stat --nodes 'Backend_Bound.Memory_Bound.*' --level 3 --model tma --param X=0.5 --workload server -p 12",
+			"cyclestack record --nodes Memory_Bound --model tma -p 12",
+			"cyclestack explain Memory_Bound --cpu skylake --model tma"}},
+		{"recorded", "./walk columns", account.Options{}, 0, Header{Files: []string{"my counts.txt"}, Params: map[string]float64{"#smt_on": 0}}, []string{
+			"cyclestack plan --perf --cpu skylake --nodes 'Backend_Bound.Memory_Bound.*' --level 3",
+			"perf record -e cycles:pp -- ./walk columns",
+			"cyclestack explain Memory_Bound --cpu skylake --smt off 'my counts.txt'"}},
+		{"recorded, the whole machine", "system wide", account.Options{}, 0, Header{Files: []string{"c.txt"}}, []string{
+			"", "perf record -e cycles:pp -a -- sleep 10", ""}},
+		{"recorded, a process", "process id 12", account.Options{}, 0, Header{Files: []string{"c.txt"}}, []string{
+			"", "perf record -e cycles:pp -p 12 -- sleep 10", ""}},
+		{"recorded, some CPUs", "CPU(s) 0-3", account.Options{}, 0, Header{Files: []string{"c.txt"}}, []string{
+			"", "perf record -e cycles:pp -C 0-3 -- sleep 10", ""}},
+		{"recorded, quotes lost", "bash -c make && ./walk", account.Options{}, 0, Header{Files: []string{"c.txt"}}, []string{
+			"", "perf record -e cycles:pp -a -- sleep 10", ""}},
+		{"samples", "./walk", server, 100, Header{CPUID: "GenuineIntel-6-5E", Files: []string{"perf.data"}}, []string{
+			"cyclestack report --by function --cpu GenuineIntel-6-5E --workload server perf.data",
+			"cyclestack explain Memory_Bound --cpu skylake --workload server perf.data"}},
+		{"simulated", "./walk", account.Options{}, 0, Header{Simulated: true, Files: []string{"callgrind.out"}}, []string{
+			"cyclestack report --by line callgrind.out",
+			"cyclestack explain Memory_Bound --cpu skylake callgrind.out"}},
+		{"several files", "./walk", account.Options{}, 0, Header{Files: []string{"a", "b"}}, nil},
+	} {
+		a := memoryBound(t, tt.label, tt.options, tt.samples)
+		tt.header.CPU, tt.header.Model = a.CPU(), a.Model()
+		var got []string
+		for i, s := range Next(tt.header, a) {
+			if s.Why == "" {
+				t.Errorf("%s: %s: why?", tt.name, s.Command)
+			}
+			if i < len(tt.want) && tt.want[i] == "" {
+				s.Command = ""
+			}
+			got = append(got, s.Command)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s:\n got %s\nwant %s", tt.name, strings.Join(got, "\n     "), strings.Join(tt.want, "\n     "))
+		}
+	}
+}
+
+// TestPrecise: the event that locates a node, precise where it can be.
+func TestPrecise(t *testing.T) {
+	for _, tt := range []struct{ cpu, node, want string }{
+		{"skylake", "DRAM_Bound", "cpu/event=0xd1,umask=0x20/pp"},
+		{"skylake", "Core_Bound", "cycles:pp"},
+		{"core2", "L2_Miss", "cpu/event=0xcb,umask=0x8/pp"},
+		{"power7", "LSU_STALL_DCACHE_MISS_CPI", "r20016"},
+		{"amdzen4", "backend_bound", "cpu/event=0x1a0,umask=0x1e/"},
+		{"neoverse-n2", "backend_bound", "r3d"},
+		{"amdzen4", "retiring", "cpu/event=0xc1/"},
+	} {
+		method, err := account.Load(tt.cpu, "", account.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := method.Bind(&counts.Layout{Scopes: []counts.Scope{counts.RunScope("run")}}).Evaluate(
+			counts.NewTable(&counts.Layout{Scopes: []counts.Scope{counts.RunScope("run")}}), account.Place{}, nil)
+		i, ok := a.Node(tt.node)
+		if !ok {
+			t.Errorf("%s has no node %s", tt.cpu, tt.node)
+			continue
+		}
+		g := guide{a: a, node: i}
+		if got := g.precise(); got != tt.want {
+			t.Errorf("%s %s: %s, want %s", tt.cpu, tt.node, got, tt.want)
+		}
+	}
+}
+
+// TestNextSet: where the method has events for programs that loops or branches
+// dominate, these come next.
+func TestNextSet(t *testing.T) {
+	for _, tt := range []struct {
+		mispredicted float64
+		more         []string
+		want         string
+	}{
+		{20_000, nil, "cyclestack plan --perf --cpu core2 --set loops"},
+		{9_000_000, nil, "cyclestack plan --perf --cpu core2 --set branch-dominated"},
+		{2_000_000, nil, ""},
+		{20_000, []string{"BUS_TRANS_ANY.SELF"}, "cyclestack plan --perf --cpu core2 --set loops"},
+		{20_000, []string{"BUS_TRANS_ANY.SELF", "BUS_TRANS_ANY.ALL_AGENTS"}, ""},
+	} {
+		method, err := account.Load("core2", "core2-cycles", account.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("run")}}
+		values := []float64{1e9, 6e8, 1e6, 1e9, 2e8, tt.mispredicted}
+		for _, e := range append([]string{"CPU_CLK_UNHALTED.CORE", "RS_UOPS_DISPATCHED.CYCLES_NONE", "MEM_LOAD_RETIRED.L2_LINE_MISS",
+			"instructions", "branches", "branch-misses"}, tt.more...) {
+			l.Columns = append(l.Columns, counts.Column{Event: e})
+		}
+		for range tt.more {
+			values = append(values, 1e6)
+		}
+		table := counts.NewTable(l)
+		table.Duration = 1
+		for i, v := range values {
+			*table.Cell(0, i) = counts.Cell{Value: v, Enabled: 1e9, Running: 1e9, State: counts.Counted}
+		}
+		a := method.Bind(l).Evaluate(table, account.Place{}, nil)
+		got := ""
+		for _, s := range Next(Header{CPU: a.CPU(), Model: a.Model(), Files: []string{"f"}}, a) {
+			if strings.Contains(s.Command, "--set") {
+				got = s.Command
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%v %v: %q, want %q", tt.mispredicted, tt.more, got, tt.want)
+		}
+	}
+}
+
+// TestNextBehind: where a tree has no deeper level, what can be behind the
+// bottleneck is counted next, unless it was.
+func TestNextBehind(t *testing.T) {
+	const want = "cyclestack plan --perf --cpu neoverse-n2 --nodes l1d_cache_mpki,l2_cache_mpki,ll_cache_read_mpki,dtlb_mpki"
+	all := map[string]float64{"CPU_CYCLES": 1e9, "STALL_SLOT": 4.5e9, "STALL_SLOT_FRONTEND": 1.4e9, "STALL_SLOT_BACKEND": 4e9, "OP_RETIRED": 4e8, "OP_SPEC": 4.2e8,
+		"BR_MIS_PRED": 1e5, "INST_RETIRED": 4e8, "L1D_CACHE_REFILL": 1e6, "L2D_CACHE_REFILL": 1e6, "LL_CACHE_MISS_RD": 1e6, "DTLB_WALK": 1e6}
+	for _, tt := range []struct {
+		without []string
+		want    string
+	}{
+		{[]string{"INST_RETIRED", "L1D_CACHE_REFILL", "L2D_CACHE_REFILL", "LL_CACHE_MISS_RD", "DTLB_WALK"}, want},
+		{[]string{"DTLB_WALK"}, want},
+		{nil, ""},
+	} {
+		method, err := account.Load("neoverse-n2", "", account.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("run")}}
+		var values []float64
+		for e, v := range all {
+			if !slices.Contains(tt.without, e) {
+				l.Columns, values = append(l.Columns, counts.Column{Event: e}), append(values, v)
+			}
+		}
+		table := counts.NewTable(l)
+		table.Duration = 1
+		for i, v := range values {
+			*table.Cell(0, i) = counts.Cell{Value: v, Enabled: 1e9, Running: 1e9, State: counts.Counted}
+		}
+		a := method.Bind(l).Evaluate(table, account.Place{}, nil)
+		g := guide{Header{CPU: a.CPU(), Model: a.Model(), Files: []string{"f"}}, a, a.Bottleneck[len(a.Bottleneck)-1]}
+		if got := g.parts().Command; g.name() != "backend_bound" || got != tt.want {
+			t.Errorf("without %v: %s: %q, want %q", tt.without, g.name(), got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// The timeline of a recording: above the lines of its intervals, or instead of them if
+// there are too many, one row of small bars for the whole and for each node.
+
+const (
+	sparksFrom = 8  // intervals from which on there are bars
+	rowsMost   = 60 // lines of intervals, more than that are not printed
+	sparkLabel = 30 // width of what stands before the bars
+)
+
+// bars are the heights of a bar.
+var bars = []rune("▁▂▃▄▅▆▇█")
+
+// sparks writes the bars of all intervals, in pieces if they do not fit into a line.
+func (p *profile) sparks() {
+	parts := p.lines[1:]
+	step := 0.0
+	for i := range parts {
+		step = math.Max(step, parts[i].end-parts[i].start)
+	}
+	first := parts[0].start
+	at := func(l *profileLine) int { return int(math.Round((l.end-first)/step)) - 1 }
+	n := 0
+	for i := range parts {
+		n = max(n, at(&parts[i])+1)
+	}
+	if n > sparksMost || !(step > 0) {
+		return
+	}
+	series := func(of func(*profileLine) beat) []beat {
+		list := make([]beat, n)
+		for i := range list {
+			list[i].value = math.NaN()
+		}
+		for i := range parts {
+			list[max(0, at(&parts[i]))] = of(&parts[i])
+		}
+		return list
+	}
+	room := max(20, p.o.Width-sparkLabel)
+	for from := 0; from < n; from += room {
+		to := min(n, from+room)
+		p.out.WriteString(p.paint(fmt.Sprintf("%-*s%s", sparkLabel, "", trim(first+float64(from)*step)+" s, "+duration(step)+" each"), faint) + "\n")
+		p.spark(p.h.Profile.what(), series(func(l *profileLine) beat { return beat{l.part.value, l.part.reliable()} }), from, to, percentOf)
+		for k, i := range p.columns {
+			p.spark(p.h.Model.Nodes[i].Name, series(func(l *profileLine) beat { return beat{l.cells[k].value, l.cells[k].st != dim} }), from, to,
+				func(v float64) string { return figure(p.h.Model, i, v) })
+		}
+		for k := range p.events {
+			c := &p.events[k]
+			p.spark(cmp.Or(c.As, c.Event), series(func(l *profileLine) beat { x := &l.cells[len(p.columns)+k]; return beat{x.value, x.st != dim} }), from, to, percentOf)
+		}
+		p.out.WriteByte('\n')
+	}
+}
+
+// A beat is what one bar shows.
+type beat struct {
+	value    float64
+	reliable bool
+}
+
+// sparksMost bounds how many intervals are drawn.
+const sparksMost = 1 << 14
+
+// spark writes one row of bars, from 0 to the largest value that can be relied upon.
+// Intervals in which nothing is known have none, and those that cannot be relied upon a
+// dot.
+func (p *profile) spark(name string, list []beat, from, to int, text func(float64) string) {
+	top := 0.0
+	for _, b := range list {
+		if b.reliable && b.value > top {
+			top = b.value
+		}
+	}
+	var row strings.Builder
+	for _, b := range list[from:to] {
+		switch {
+		case math.IsNaN(b.value):
+			row.WriteByte(' ')
+		case !b.reliable || !(b.value > 0):
+			row.WriteRune('·')
+		default:
+			row.WriteRune(bars[max(0, int(math.Ceil(b.value/top*float64(len(bars))))-1)])
+		}
+	}
+	scale := "≤ " + text(top)
+	if !(top > 0) {
+		scale = ""
+	}
+	label := fmt.Sprintf("  %s%*s  ", padded(cut(name, 16), 16), sparkLabel-20, scale)
+	p.out.WriteString(p.paint(label, faint) + strings.TrimRight(row.String(), " ") + "\n")
+}

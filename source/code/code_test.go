@@ -1,0 +1,188 @@
+package code_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/profile"
+	"github.com/cyclestack/cyclestack/profile/disasm"
+	"github.com/cyclestack/cyclestack/profile/flow"
+	"github.com/cyclestack/cyclestack/source/code"
+	"github.com/cyclestack/cyclestack/source/perfdata"
+)
+
+const (
+	recording = "../../examples/annotate.data"
+	root      = "../../examples/annotate"
+)
+
+// solve is a place in the function of the example.
+var solve = &counts.Code{Module: "solve", Function: "solve", Addr: 0x4000fa}
+
+func open(t testing.TB, file string) *code.Reader {
+	t.Helper()
+	r, err := code.Open(file, profile.Config{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func TestFunction(t *testing.T) {
+	r := open(t, recording)
+	f, err := r.Function(solve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := r.List(f, disasm.ATT)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Addr != 0x4000e8 || len(l.Insts) == 0 || l.Insts[0].Line != 9 || l.Insts[0].File != "/src/solve.c" {
+		t.Errorf("got %+v, %+v", f, l.Insts)
+	}
+	if s := r.Status(f.File); !strings.HasSuffix(s.Path, "bin/solve") || s.Verified {
+		t.Errorf("got %+v", s)
+	}
+	if n := len(r.Events()); n != 7 {
+		t.Errorf("%d events", n)
+	}
+	for _, c := range []counts.Code{
+		{Module: "solve", Function: "nosuch"}, {Module: "other", Function: "solve", Addr: 0x4000fa},
+		{Module: "solve", Function: "solve", Addr: 1}, {Module: "solve", Function: "solve", Addr: 0x4000fa, BuildID: "00"},
+	} {
+		if _, err := r.Function(&c); err == nil {
+			t.Errorf("%+v was found", c)
+		}
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	if _, err := code.Open("nosuch.data", profile.Config{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := code.Open("code.go", profile.Config{}); err == nil || !strings.Contains(err.Error(), "code.go") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := code.Open(t.TempDir(), profile.Config{}); err == nil {
+		t.Error("a directory is taken for a recording")
+	}
+}
+
+// record writes a recording of solve with branch stacks of two branches: along the
+// list and into it again.
+func record(t testing.TB, samples int, events ...*perfdata.Event) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "perf.data")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := perfdata.NewWriter(f, perfdata.WriterOptions{Events: events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &perfdata.Mmap{Header: perfdata.Header{Misc: perfdata.Misc(perfdata.ModeUser)}, PID: 7, TID: 7, Addr: 0x7f0000400000, Len: 0x1000, Filename: []byte("/bin/solve")}
+	if err := w.WriteRecord(m, perfdata.Trailer{ID: 1}); err != nil {
+		t.Fatal(err)
+	}
+	le := binary.LittleEndian
+	for i := range samples {
+		b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perfdata.RecordSample)), uint16(perfdata.ModeUser)), 8+4*8+8+2*24)
+		b = le.AppendUint64(le.AppendUint64(b, uint64(1+i%len(events))), 0x7f00004000f6)
+		b = le.AppendUint64(le.AppendUint32(le.AppendUint32(b, 7), 7), uint64(i))
+		b = le.AppendUint64(b, 2)
+		for range 2 {
+			b = le.AppendUint64(le.AppendUint64(le.AppendUint64(b, 0x7f0000000100), 0x7f00000000f6), 0)
+		}
+		for i := 0; i < 2; i++ { // the program is mapped elsewhere than it was linked
+			at := len(b) - 48 + 24*i
+			le.PutUint64(b[at:], 0x7f0000400100)
+			le.PutUint64(b[at+8:], 0x7f00004000f6)
+		}
+		if _, err := w.Write(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func event(id uint64, name string, branches perfdata.BranchType) *perfdata.Event {
+	return &perfdata.Event{Name: name, IDs: []uint64{id}, Attr: perfdata.Attr{
+		Type: perfdata.TypeRaw, SamplePeriod: 100, Flags: perfdata.FlagSampleIDAll, BranchType: branches,
+		SampleType: perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime | perfdata.SampleBranchStack}}
+}
+
+func TestBranches(t *testing.T) {
+	const anyBranch, callStack = 1 << 3, 1 << 11
+	taken := func(event string) bool { return event == "taken" }
+	tests := []struct {
+		name   string
+		events []*perfdata.Event
+		want   code.Stacks
+		chase  float64 // executions of the loop's block
+	}{
+		{"taken branches", []*perfdata.Event{event(1, "taken", anyBranch)}, code.Stacks{Samples: 10, Taken: true}, 10 * 100},
+		{"cycles", []*perfdata.Event{event(1, "cycles", anyBranch)}, code.Stacks{Samples: 10}, 10},
+		{"several events", []*perfdata.Event{event(1, "taken", anyBranch), event(2, "cycles", anyBranch)}, code.Stacks{Samples: 10}, 10},
+		{"open calls", []*perfdata.Event{event(1, "taken", anyBranch|callStack)}, code.Stacks{}, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := open(t, record(t, 10, test.events...))
+			f, err := r.Function(solve)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := r.List(f, disasm.ATT)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := flow.NewBranches(l.Graph)
+			got, err := r.Branches(f, b, taken)
+			if err != nil || got != test.want {
+				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
+			}
+			if c := b.Blocks()[l.Graph.BlockAt(0x4000f6)]; c.Value != test.chase {
+				t.Errorf("%v executions, want %v", c.Value, test.chase)
+			}
+		})
+	}
+}
+
+func ExampleReader_List() {
+	r, err := code.Open(recording, profile.Config{Root: root})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer r.Close()
+	f, err := r.Function(solve)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	l, err := r.List(f, disasm.Intel)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	i := l.Insts[l.Graph.BlockAt(0x4000f6)+1]
+	fmt.Printf("%s:%d %#x %s\n", i.File, i.Line, i.Addr, i.Text)
+	// Output: /src/solve.c:10 0x4000f0 mov r8d, 0x0
+}

@@ -1,0 +1,155 @@
+package perfevent
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// A SampleSpec says what to take samples of, and how.
+//
+// An event takes samples if its Attr.Sample is not 0: one after so many of it,
+// or with Attr.Freq so many in a second. In a group in which others take none,
+// each sample has the counts of the whole group (perf's :S). What a sample of
+// an event is to hold beside what all have is in its Attr.SampleType.
+type SampleSpec struct {
+	Groups [][]Event // those of one group at one time; groups take turns
+	Target Target
+
+	Timeout time.Duration // ends the sampling; 0: with the command, the processes, or Stop
+	Delay   time.Duration // before sampling begins
+
+	Callchains bool // with each sample
+	MaxStack   int  // addresses in a callchain; 0 is the kernel's limit
+	Cgroups    bool // samples say in which cgroup they were taken
+	NoInherit  bool // not the command's children, nor threads that come later
+	RingSize   int  // bytes of each processor's ring; 0 is [DefaultRing]
+}
+
+// DefaultRing is how many bytes the kernel can write for each processor before
+// they are read: as much as a user may have without privileges.
+const DefaultRing = 512 << 10
+
+// maxRing bounds the memory of a ring.
+const maxRing = 1 << 30
+
+// Bits of Attr.SampleType: see enum perf_event_sample_format.
+const (
+	sampleIP         = 1 << 0
+	sampleTID        = 1 << 1
+	sampleTime       = 1 << 2
+	sampleAddr       = 1 << 3
+	sampleRead       = 1 << 4
+	sampleCallchain  = 1 << 5
+	sampleCPU        = 1 << 7
+	samplePeriod     = 1 << 8
+	sampleWeight     = 1 << 14
+	sampleDataSrc    = 1 << 15
+	sampleIdentifier = 1 << 16
+	sampleCgroup     = 1 << 21
+
+	sampleWeightStruct = 1 << 24 // since Linux 5.12
+)
+
+// A SampledEvent is an event of a sampling as the kernel opened it.
+type SampledEvent struct {
+	Event          // with the attributes that it was opened with
+	IDs   []uint64 // of its instances, one for each place where it was opened
+	CPUs  []int    // by instance: the processor
+	TIDs  []int    // by instance: the thread that it was opened on; -1 for any, 0 for a command to come
+
+	Leader int // index of the first event of its group among the events: its own if it is the first or alone
+}
+
+func (v *SampledEvent) add(id uint64, cpu, tid int) {
+	v.IDs, v.CPUs, v.TIDs = append(v.IDs, id), append(v.CPUs, cpu), append(v.TIDs, tid)
+}
+
+// check says what cannot be sampled as asked.
+func (spec *SampleSpec) check(sys *System, whole *Spec) error {
+	if spec.RingSize < 0 || spec.RingSize > maxRing {
+		return &TargetError{Msg: fmt.Sprintf("rings of %d bytes: at most %d", spec.RingSize, maxRing)}
+	}
+	sampled := func(e Event) bool { return e.Attr.Sample > 0 }
+	for _, g := range spec.Groups {
+		if !slices.ContainsFunc(g, sampled) {
+			return &TargetError{Msg: fmt.Sprintf("none of %s takes samples", names(g))}
+		}
+		if i := slices.IndexFunc(g, func(e Event) bool { return e.tool != noTool }); i >= 0 {
+			return &EventError{g[i].Name, "it is no counter, and takes no samples"}
+		}
+		most := sys.MaxSampleRate()
+		if i := slices.IndexFunc(g, func(e Event) bool { return e.Attr.Freq && e.Attr.Sample > most }); i >= 0 && most > 0 {
+			return &EventError{g[i].Name, fmt.Sprintf("%d samples a second are more than kernel.perf_event_max_sample_rate allows (%d)", g[i].Attr.Sample, most)}
+		}
+	}
+	if len(spec.Groups) == 0 {
+		return &TargetError{Msg: "nothing to sample: no events"}
+	}
+	return whole.check(sys)
+}
+
+func names(events []Event) string {
+	var list []string
+	for _, e := range events {
+		list = append(list, e.Name)
+	}
+	return some(list)
+}
+
+// whole returns what a Spec for the same would be, with what the kernel is to
+// put into samples.
+func (spec *SampleSpec) whole() *Spec {
+	s := &Spec{Target: spec.Target, Timeout: spec.Timeout, Delay: spec.Delay, NoInherit: spec.NoInherit}
+	for _, g := range spec.Groups {
+		reads := slices.ContainsFunc(g, func(e Event) bool { return e.Attr.Sample == 0 })
+		g = slices.Clone(g)
+		for i := range g {
+			spec.prepare(&g[i].Attr, reads && g[i].Attr.Sample > 0)
+		}
+		s.Groups = append(s.Groups, g)
+	}
+	return s
+}
+
+// prepare sets what samples of an event hold.
+func (spec *SampleSpec) prepare(a *Attr, reads bool) {
+	a.SampleType |= sampleIdentifier | sampleIP | sampleTID | sampleTime | sampleCPU
+	a.SampleIDAll = true
+	if a.Freq {
+		a.SampleType |= samplePeriod
+	}
+	if reads {
+		a.SampleType |= sampleRead
+	}
+	if spec.Callchains {
+		a.SampleType |= sampleCallchain
+		a.SampleMaxStack = uint16(min(spec.MaxStack, 1<<16-1))
+	}
+	if spec.Cgroups {
+		a.SampleType |= sampleCgroup
+	}
+}
+
+// MaxSampleRate returns how many samples of an event the kernel allows in a
+// second (kernel.perf_event_max_sample_rate), which it lowers by itself where
+// they take too long; 0 if that is not known.
+func (s *System) MaxSampleRate() uint64 {
+	n, err := strconv.ParseUint(s.setting("proc/sys/kernel/perf_event_max_sample_rate"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// samples reports whether samples of any event have a part.
+func (spec *Spec) samples(part uint64) bool {
+	return slices.ContainsFunc(spec.Groups, func(g []Event) bool {
+		return slices.ContainsFunc(g, func(e Event) bool { return e.Attr.SampleType&part != 0 })
+	})
+}
+
+// Memory reports whether samples have the addresses of data, so that mappings of
+// data are told of as well as those of code.
+func (spec *SampleSpec) Memory() bool { return spec.whole().samples(sampleAddr) }

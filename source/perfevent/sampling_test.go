@@ -1,0 +1,347 @@
+//go:build linux
+
+package perfevent_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cyclestack/cyclestack/source/perfevent"
+)
+
+// sampled resolves events for sampling.
+func sampled(t testing.TB, sys *perfevent.System, list string) [][]perfevent.Event {
+	t.Helper()
+	groups, err := sys.ResolveSampled(list, 3989, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return groups
+}
+
+// sample starts a sampling, which ends with the test.
+func sample(t testing.TB, sys *perfevent.System, spec perfevent.SampleSpec) *perfevent.Sampling {
+	t.Helper()
+	s, err := perfevent.Sample(context.Background(), sys, spec)
+	if e := (*perfevent.OpenError)(nil); errors.As(err, &e) && errors.Is(e, syscall.EACCES) {
+		t.Skipf("not allowed here: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// Types of records, see enum perf_event_type.
+const (
+	mmapRecord   = 1
+	lostRecord   = 2
+	commRecord   = 3
+	exitRecord   = 4
+	forkRecord   = 7
+	sampleRecord = 9
+	mmap2Record  = 10
+)
+
+// found is what the records of a sampling are.
+type found struct {
+	records map[uint32]int
+	samples map[uint64]int // by the event's place among the sampling's
+	tids    map[uint32]int // samples by thread
+	cpus    map[uint32]int
+}
+
+// drain samples until the end, and takes the records apart.
+func drain(t testing.TB, s *perfevent.Sampling) found {
+	t.Helper()
+	events := map[uint64]uint64{}
+	for i, e := range s.Events() {
+		for _, id := range e.IDs {
+			events[id] = uint64(i)
+		}
+	}
+	f := found{map[uint32]int{}, map[uint64]int{}, map[uint32]int{}, map[uint32]int{}}
+	var data bytes.Buffer
+	for s.Next() {
+		data.Reset()
+		if _, err := s.WriteTo(&data); err != nil {
+			t.Fatal(err)
+		}
+		for b := data.Bytes(); len(b) > 0; {
+			size := binary.NativeEndian.Uint16(b[6:])
+			if int(size) > len(b) || size < 8 || size%8 != 0 {
+				t.Fatalf("a record of %d bytes, and %d are left", size, len(b))
+			}
+			f.add(t, b[:size], events)
+			b = b[size:]
+		}
+	}
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// add adds a record: of samples identifier, address, process, thread, time and
+// processor.
+func (f *found) add(t testing.TB, b []byte, events map[uint64]uint64) {
+	kind := binary.NativeEndian.Uint32(b)
+	f.records[kind]++
+	if kind != sampleRecord {
+		return
+	}
+	event, ok := events[binary.NativeEndian.Uint64(b[8:])]
+	if !ok {
+		t.Errorf("a sample of an event that is none of the sampling's")
+	}
+	f.samples[event]++
+	f.tids[binary.NativeEndian.Uint32(b[28:])]++
+	f.cpus[binary.NativeEndian.Uint32(b[40:])]++
+}
+
+// A page fault each is a sample: there are as many as the kernel's account of the
+// program says, children and threads included.
+func TestSampleCommand(t *testing.T) {
+	sys := machine(t)
+	for _, program := range []string{"spin 1000000", "fork 5 1000000"} {
+		s := sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "page-faults/period=1/,cpu-clock"), Target: role(program)})
+		f := drain(t, s)
+		used := usageOf(s.State().SysUsage().(*syscall.Rusage))
+		near(t, program+": page faults", float64(f.samples[0]), float64(used.faults), 0.1)
+		for kind, what := range map[uint32]string{commRecord: "COMM", mmap2Record: "MMAP2", exitRecord: "EXIT"} {
+			if f.records[kind] == 0 {
+				t.Errorf("%s: no %s", program, what)
+			}
+		}
+		if children := f.records[forkRecord]; strings.HasPrefix(program, "fork 5") && children < 5 {
+			t.Errorf("%s: %d FORK", program, children)
+		}
+		if e := s.Events(); len(e) != 3 || e[0].Name != "page-faults/period=1/" || len(e[0].IDs) != len(sys.CPUs) || e[2].Attr.Sample != 0 || !e[2].Attr.Mmap2 {
+			t.Errorf("events %+v", e)
+		}
+	}
+}
+
+// Threads that come and go are all sampled, each once.
+func TestSampleProcess(t *testing.T) {
+	sys := machine(t)
+	for _, threads := range []string{"threads 1 3000000", "threads 5 1000000"} {
+		a := cast(t, threads)
+		for range 3 {
+			before := a.step()
+			s := sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "page-faults/period=1/,context-switches/period=1000/"),
+				Target: perfevent.Target{PIDs: []int{a.cmd.Process.Pid}}})
+			from := a.step()
+			time.Sleep(100 * time.Millisecond)
+			to := a.step()
+			s.Stop()
+			got := drain(t, s).samples[0]
+			after := a.step()
+			if least, most := to.since(from).faults, after.since(before).faults; got < least*99/100 || got > most*101/100 || least < 100 {
+				t.Errorf("%s: sampled %d page faults, it had %d at least and %d at most; %q", threads, got, least, most, s.Notes())
+			}
+			s.Close()
+		}
+		a.end()
+	}
+}
+
+// The threads of a command are not sampled without inheritance, and its first is.
+func TestSampleNoInherit(t *testing.T) {
+	sys := machine(t)
+	s := sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "page-faults/period=1/"), Target: role("fork 3 1000000"), NoInherit: true})
+	f := drain(t, s)
+	if len(f.tids) != 1 || f.tids[uint32(s.PID())] == 0 {
+		t.Errorf("samples of threads %v, want of %d only", f.tids, s.PID())
+	}
+}
+
+// All processors are sampled, or some.
+func TestSampleProcessors(t *testing.T) {
+	sys := machine(t)
+	spin := role("spin 50000000")
+	spin.All = true
+	f := drain(t, sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "cpu-clock"), Target: spin}))
+	if len(f.cpus) != len(sys.CPUs) {
+		t.Errorf("samples of processors %v, want of all %d", f.cpus, len(sys.CPUs))
+	}
+	last := sys.CPUs[len(sys.CPUs)-1].ID
+	spin.All, spin.CPUs = false, []int{last}
+	s := sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "cpu-clock"), Target: spin})
+	if f := drain(t, s); len(f.cpus) != 1 || f.cpus[uint32(last)] == 0 {
+		t.Errorf("samples of processors %v, want of %d only", f.cpus, last)
+	}
+	// What runs elsewhere is told of, too: it may come here.
+	if e := s.Events(); len(e) != 2 || len(e[1].IDs) != len(sys.CPUs) || !slices.Equal(e[0].CPUs, []int{last}) {
+		t.Errorf("events %+v", e)
+	}
+}
+
+// In a group of which one event takes samples, these have the counts of all.
+func TestSampleGroup(t *testing.T) {
+	sys := machine(t)
+	if !perfevent.InheritedReads() {
+		t.Skip("needs Linux 6.13")
+	}
+	s := sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "{task-clock,page-faults/period=1/,context-switches}:S"), Target: role("spin 1000000")})
+	f := drain(t, s)
+	used := usageOf(s.State().SysUsage().(*syscall.Rusage))
+	near(t, "page faults", float64(f.samples[1]), float64(used.faults), 0.1)
+	if f.samples[0]+f.samples[2] > 0 {
+		t.Errorf("samples %v, want of the second event only", f.samples)
+	}
+	const read, group = 1 << 4, 1 << 3
+	for i, e := range s.Events()[:3] {
+		if got, want := e.Attr.SampleType&read != 0, i == 1; got != want || want && e.Attr.ReadFormat&group == 0 || e.Leader != 0 {
+			t.Errorf("event %d: %+v", i, e)
+		}
+	}
+}
+
+// A delay leaves out what comes before, but not what is mapped; and a time ends
+// the sampling.
+func TestSampleDelay(t *testing.T) {
+	sys := machine(t)
+	spec := perfevent.SampleSpec{Groups: sampled(t, sys, "page-faults/period=1/"), Target: role("sleep 60000"), Delay: 200 * time.Millisecond, Timeout: 50 * time.Millisecond}
+	f := drain(t, sample(t, sys, spec))
+	if f.records[sampleRecord] > 50 || f.records[mmap2Record]+f.records[mmapRecord] == 0 {
+		t.Errorf("records %v, want no faults of its start, and what it has mapped", f.records)
+	}
+	spec.Target, spec.Delay, spec.Timeout = role("exit 0"), time.Hour, 0
+	s := sample(t, sys, spec)
+	if f := drain(t, s); f.records[sampleRecord] > 0 || s.State() == nil {
+		t.Errorf("records %v of a command that ended before sampling began", f.records)
+	}
+}
+
+// What there is no room for is counted.
+func TestSampleLost(t *testing.T) {
+	sys := machine(t)
+	a := cast(t, "threads 4 1000000")
+	s := sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "page-faults/period=1/"), RingSize: 1,
+		Target: perfevent.Target{PIDs: []int{a.cmd.Process.Pid}}})
+	a.step()
+	time.Sleep(200 * time.Millisecond)
+	from := a.step()
+	s.Stop()
+	f := drain(t, s)
+	if s.Lost() == 0 && f.records[lostRecord] == 0 || s.Lost() > 0 && int(s.Lost()) < f.records[lostRecord] {
+		t.Errorf("%d lost, and records %v, of %d page faults in rings of a page", s.Lost(), f.records, from.faults)
+	}
+}
+
+// Nothing is left behind: no process, no file, no memory.
+func TestSamplingLeavesNothing(t *testing.T) {
+	sys := machine(t)
+	before := openFiles(t)
+	spec := perfevent.SampleSpec{Groups: sampled(t, sys, "cpu-clock,page-faults"), Target: role("sleep 60000")}
+	for range 3 {
+		s := sample(t, sys, spec)
+		s.Stop()
+		for s.Next() {
+		}
+		for range 2 {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if s.State() == nil {
+			t.Error("the command has not ended")
+		}
+	}
+	for _, command := range [][]string{{"/does/not/exist"}, {"/etc/passwd"}, {"/"}, {""}} {
+		for _, apart := range []bool{false, true} {
+			spec.Target, spec.NoInherit = perfevent.Target{Command: command}, apart
+			s, err := perfevent.Sample(context.Background(), sys, spec)
+			if e := (*exec.Error)(nil); !errors.As(err, &e) {
+				t.Errorf("%q: %v, %v", command, s, err)
+			}
+		}
+	}
+	if after := openFiles(t); after != before {
+		t.Errorf("%d files are open, %d were before", after, before)
+	}
+	if _, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); err != syscall.ECHILD {
+		t.Errorf("a child is left: %v", err)
+	}
+	if maps, err := os.ReadFile("/proc/self/maps"); err != nil || strings.Contains(string(maps), "perf_event") {
+		t.Errorf("a ring is left (%v)", err)
+	}
+}
+
+// A context ends a sampling, and the process that is sampled does.
+func TestSamplingEnds(t *testing.T) {
+	sys := machine(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := perfevent.Sample(ctx, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "cpu-clock"), Target: role("sleep 60000")})
+	if err != nil {
+		t.Skip(err)
+	}
+	defer s.Close()
+	cancel()
+	for s.Next() {
+	}
+	if !errors.Is(s.Err(), context.Canceled) {
+		t.Errorf("ended by %v", s.Err())
+	}
+	a := cast(t, "threads 2 1000000")
+	s = sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "cpu-clock"), Target: perfevent.Target{PIDs: []int{a.cmd.Process.Pid}}})
+	a.end()
+	if f := drain(t, s); f.records[exitRecord] == 0 {
+		t.Errorf("records %v, want its end", f.records)
+	}
+}
+
+// What cannot be sampled as asked is said.
+func TestSampleErrors(t *testing.T) {
+	sys := machine(t)
+	clock := sampled(t, sys, "cpu-clock")
+	plain := [][]perfevent.Event{events(t, sys, "cpu-clock")}
+	elapsed := [][]perfevent.Event{events(t, sys, "duration_time")}
+	elapsed[0][0].Attr.Sample = 1
+	for _, tt := range []struct {
+		spec perfevent.SampleSpec
+		want string
+	}{
+		{perfevent.SampleSpec{Target: role("exit 0")}, "nothing to sample: no events"},
+		{perfevent.SampleSpec{Groups: clock}, "nothing to count: no command"},
+		{perfevent.SampleSpec{Groups: plain, Target: role("exit 0")}, "none of cpu-clock takes samples"},
+		{perfevent.SampleSpec{Groups: elapsed, Target: role("exit 0")}, `event "duration_time": it is no counter`},
+		{perfevent.SampleSpec{Groups: clock, Target: role("exit 0"), RingSize: -1}, "rings of -1 bytes"},
+		{perfevent.SampleSpec{Groups: clock, Target: perfevent.Target{PIDs: []int{1 << 30}}}, "there is no process 1073741824"},
+		{perfevent.SampleSpec{Groups: sampled(t, sys, "cpu-clock/freq=2000000000/"), Target: role("exit 0")}, "more than kernel.perf_event_max_sample_rate allows"},
+	} {
+		if s, err := perfevent.Sample(context.Background(), sys, tt.spec); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, %v, want %q", s, err, tt.want)
+		}
+	}
+}
+
+// A thousand threads that come and go, and many processes, are sampled without
+// files for each.
+func TestSampleMany(t *testing.T) {
+	sys := machine(t)
+	a := cast(t, "idle 500")
+	for dir := fmt.Sprintf("/proc/%d/task", a.cmd.Process.Pid); ; time.Sleep(time.Millisecond) {
+		if threads, err := os.ReadDir(dir); err != nil || len(threads) > 500 {
+			break
+		}
+	}
+	s := sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "cpu-clock,page-faults"), Target: perfevent.Target{PIDs: []int{a.cmd.Process.Pid}}})
+	if e := s.Events(); len(e[0].IDs) < 500*len(sys.CPUs) {
+		t.Errorf("%d instances of 500 threads", len(e[0].IDs))
+	}
+	a.end()
+	drain(t, s)
+}

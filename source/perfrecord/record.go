@@ -1,0 +1,189 @@
+package perfrecord
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/source/perfdata"
+	"github.com/cyclestack/cyclestack/source/perfevent"
+)
+
+// Options are what a recording says of itself, and where it looks.
+type Options struct {
+	// Root is the file system of the machine; nil is its own.
+	Root fs.FS
+	// Cmdline is the command that records, Version that of the program.
+	Cmdline []string
+	Version string
+	// CPUID identifies the processor as perf's tables of processors do
+	// ("GenuineIntel-6-55-4"); "" is left out.
+	CPUID string
+}
+
+// Stats are what a recording has.
+type Stats struct {
+	Samples   int64
+	Lost      int64 // records that found no room in a ring, most of them samples
+	Throttled int64 // times that the kernel stopped an event which came too often
+	Bytes     int64 // of records
+}
+
+// A Recording is samples that are taken and written.
+type Recording struct {
+	sampling *perfevent.Sampling
+	out      sink
+	tally    tally
+	host     *host
+	opts     Options
+	failed   error
+}
+
+// A sink is a file that is written: see perfdata.Writer.
+type sink interface {
+	io.Writer
+	WriteRecord(perfdata.Record, perfdata.Trailer) error
+	Flush() error
+	Close(*perfdata.Features) error
+}
+
+// Start opens the counters, starts the command, and writes to out how the
+// recording begins. To a file that can be sought in it writes what perf record
+// writes into a file, to others what it writes into a pipe. Errors are those of
+// perfevent.Sample, and of writing; nothing is left behind but what was written.
+func Start(ctx context.Context, sys *perfevent.System, spec perfevent.SampleSpec, out io.Writer, opts Options) (*Recording, error) {
+	if opts.Root == nil {
+		opts.Root = os.DirFS("/")
+	}
+	r := &Recording{opts: opts, host: &host{root: opts.Root}}
+	r.host.readKernel() // before the program runs, so as not to disturb it
+	var err error
+	if r.sampling, err = perfevent.Sample(ctx, sys, spec); err != nil {
+		return nil, err
+	}
+	if err := r.begin(out, &spec); err != nil {
+		r.sampling.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// begin writes what precedes the samples.
+func (r *Recording) begin(out io.Writer, spec *perfevent.SampleSpec) (err error) {
+	events := fileEvents(r.sampling.Events())
+	if r.out, err = newSink(out, events, func() *perfdata.Features { return r.host.features(r.opts) }); err != nil {
+		return &WriteError{err}
+	}
+	r.tally.to = r.out
+	s := synthesis{root: r.opts.Root, write: r.write, tally: &r.tally, data: spec.Memory()}
+	s.kernel(r.host)
+	if spec.Cgroups {
+		if dir, err := perfevent.CgroupRoot(); err == nil {
+			s.cgroups(strings.TrimPrefix(dir, "/"))
+		}
+	}
+	if pid := r.sampling.PID(); pid > 0 && !spec.NoInherit {
+		s.command(pid)
+	} else if pid > 0 {
+		s.processes([]int{pid}, nil) // it has executed its program already
+	}
+	if t := &spec.Target; t.All || len(t.CPUs) > 0 {
+		s.everything()
+	} else {
+		s.processes(t.PIDs, t.TIDs)
+	}
+	return r.failed
+}
+
+// write writes a record that is made here.
+func (r *Recording) write(rec perfdata.Record) {
+	if r.failed != nil {
+		return
+	}
+	if err := r.out.WriteRecord(rec, perfdata.Trailer{}); err != nil {
+		r.failed = &WriteError{err}
+	}
+}
+
+// newSink returns the writer for where the recording goes.
+func newSink(out io.Writer, events []*perfdata.Event, features func() *perfdata.Features) (sink, error) {
+	f, ok := out.(io.WriteSeeker)
+	if ok {
+		_, err := f.Seek(0, io.SeekCurrent)
+		ok = err == nil
+	}
+	if !ok {
+		return perfdata.NewPipeWriter(out, perfdata.WriterOptions{Events: events}, features())
+	}
+	return perfdata.NewWriter(f, perfdata.WriterOptions{Events: events})
+}
+
+// A WriteError says that the recording could not be written.
+type WriteError struct{ Err error }
+
+func (e *WriteError) Error() string { return e.Err.Error() }
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// Run records until all has ended, and completes the file. The error is a
+// *[WriteError], or the cause of the context's end; with the latter the file is
+// complete.
+func (r *Recording) Run() error {
+	for r.sampling.Next() {
+		n, err := r.sampling.WriteTo(&r.tally)
+		if err != nil {
+			return &WriteError{err}
+		}
+		if n == 0 {
+			continue
+		}
+		r.write(&perfdata.FinishedRound{})
+		if err := r.out.Flush(); err != nil {
+			return &WriteError{err}
+		}
+	}
+	if unseen := int64(r.sampling.Lost()) - r.tally.lost; unseen > 0 {
+		// The kernel tells of lost records when it writes the next one: the last are
+		// missing.
+		r.write(&perfdata.Lost{Lost: uint64(unseen)})
+		r.tally.lost += unseen
+	}
+	if r.failed != nil {
+		return r.failed
+	}
+	f := r.host.features(r.opts)
+	f.SampleTime = [2]uint64{r.tally.first, r.tally.last}
+	f.BuildIDs = append(r.host.buildIDs(), r.tally.buildIDs()...)
+	if err := r.out.Close(f); err != nil {
+		return &WriteError{err}
+	}
+	return r.sampling.Err()
+}
+
+// Stats returns what was recorded so far.
+func (r *Recording) Stats() Stats {
+	t := &r.tally
+	return Stats{Samples: t.samples, Lost: t.lost, Throttled: t.throttled, Bytes: t.bytes}
+}
+
+// Notes returns what was refused or lowered, one line each.
+func (r *Recording) Notes() []string { return r.sampling.Notes() }
+
+// Events returns what is sampled: see perfevent.Sampling.
+func (r *Recording) Events() []perfevent.SampledEvent { return r.sampling.Events() }
+
+// Stop ends the recording: Run completes the file and returns. It may be called
+// from any goroutine. A command runs on until Close.
+func (r *Recording) Stop() { r.sampling.Stop() }
+
+// Signal passes a signal on to the command; see perfevent.Sampling.
+func (r *Recording) Signal(s os.Signal) error { return r.sampling.Signal(s) }
+
+// State is how the command ended; nil if there was none or it runs still. Valid
+// after Run and after Close.
+func (r *Recording) State() *os.ProcessState { return r.sampling.State() }
+
+// Close frees everything; a command still running is ended. It does not close
+// the file.
+func (r *Recording) Close() error { return r.sampling.Close() }

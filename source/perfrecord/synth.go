@@ -1,0 +1,194 @@
+package perfrecord
+
+import (
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/source/perfdata"
+	"github.com/cyclestack/cyclestack/source/perfevent"
+)
+
+// A synthesis makes records of what was there before the kernel began to write
+// them: as from its files, and at time 0. What changes meanwhile the kernel tells
+// of already.
+type synthesis struct {
+	root  fs.FS
+	write func(perfdata.Record)
+	tally *tally
+	data  bool // mappings of data are wanted, too
+}
+
+// kernel tells where the kernel's code is.
+func (s *synthesis) kernel(h *host) {
+	for i, m := range append([]module{h.kernel}, h.modules...) {
+		if m.len == 0 {
+			continue
+		}
+		rec := &perfdata.Mmap{PID: -1, Addr: m.addr, Len: m.len, Filename: []byte(m.name)}
+		rec.Type, rec.Misc = perfdata.RecordMmap, perfdata.Misc(perfdata.ModeKernel)
+		if i == 0 {
+			rec.PgOff = m.addr // of the symbol in its name
+		}
+		s.write(rec)
+	}
+}
+
+// command tells of a process that is about to execute its program.
+func (s *synthesis) command(pid int) {
+	s.write(&perfdata.Comm{PID: pid, TID: pid, Comm: []byte("cyclestack")})
+}
+
+// everything tells of all processes.
+func (s *synthesis) everything() { s.processes(s.numbers("proc"), nil) }
+
+// processes tells of processes and threads, and what they have mapped.
+func (s *synthesis) processes(pids, tids []int) {
+	for _, pid := range pids {
+		s.process(pid)
+	}
+	for _, tid := range tids {
+		if pid := s.owner(tid); pid > 0 {
+			s.process(pid)
+		}
+	}
+}
+
+func (s *synthesis) process(pid int) {
+	dir := path.Join("proc", strconv.Itoa(pid))
+	for _, tid := range s.numbers(path.Join(dir, "task")) {
+		name, err := fs.ReadFile(s.root, path.Join(dir, "task", strconv.Itoa(tid), "comm"))
+		if err == nil {
+			s.write(&perfdata.Comm{PID: pid, TID: tid, Comm: []byte(strings.TrimRight(string(name), "\n"))})
+		}
+	}
+	maps, err := fs.ReadFile(s.root, path.Join(dir, "maps"))
+	if err != nil {
+		return // it has ended, or is another user's
+	}
+	for line := range strings.Lines(string(maps)) {
+		m, ok := parseMap(strings.TrimRight(line, "\n"))
+		code := ok && m.Prot&protExec != 0
+		if !code && (!ok || !s.data) {
+			continue
+		}
+		m.PID, m.TID = pid, pid
+		if code {
+			s.tally.mapped(string(m.Filename), inode{m.Maj, m.Min, m.Inode})
+		} else {
+			m.Misc |= perfdata.MiscMmapData
+		}
+		s.write(m)
+	}
+}
+
+// maxCgroups bounds how many cgroups are named.
+const maxCgroups = 1 << 16
+
+// cgroups tells the names of the cgroups below a directory, whose numbers are
+// those of their directories.
+func (s *synthesis) cgroups(dir string) {
+	n := 0
+	_ = fs.WalkDir(s.root, dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return nil // it has ended, or is another user's
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil
+		}
+		if n++; n > maxCgroups {
+			return fs.SkipAll
+		}
+		if id := inodeOf(info); id != 0 {
+			s.write(&perfdata.Cgroup{ID: id, Path: []byte("/" + strings.TrimPrefix(strings.TrimPrefix(name, dir), "/"))})
+		}
+		return nil
+	})
+}
+
+// numbers returns the names in a directory that are numbers.
+func (s *synthesis) numbers(dir string) []int {
+	entries, err := fs.ReadDir(s.root, dir)
+	if err != nil && len(entries) == 0 {
+		return nil
+	}
+	var list []int
+	for _, e := range entries {
+		if n, err := strconv.Atoi(e.Name()); err == nil && n > 0 {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// owner returns the process of a thread, 0 if there is no such thread.
+func (s *synthesis) owner(tid int) int {
+	text, err := fs.ReadFile(s.root, path.Join("proc", strconv.Itoa(tid), "status"))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if id, ok := strings.CutPrefix(line, "Tgid:"); ok {
+			n, _ := strconv.Atoi(strings.TrimSpace(id))
+			return n
+		}
+	}
+	return 0
+}
+
+// Bits of a mapping's protection and flags: see mmap(2).
+const (
+	protRead, protWrite, protExec = 1, 2, 4
+	mapShared, mapPrivate         = 1, 2
+)
+
+// parseMap parses a line of /proc/PID/maps: "addr-addr rwxp offset major:minor
+// inode   file".
+func parseMap(line string) (m *perfdata.Mmap, ok bool) {
+	addresses, rest, _ := strings.Cut(line, " ")
+	modes, rest, _ := strings.Cut(rest, " ")
+	offset, rest, _ := strings.Cut(rest, " ")
+	device, rest, _ := strings.Cut(rest, " ")
+	number, file, _ := strings.Cut(rest, " ")
+	if len(modes) != 4 {
+		return nil, false
+	}
+	low, high, _ := strings.Cut(addresses, "-")
+	major, minor, _ := strings.Cut(device, ":")
+	var n [6]uint64
+	for i, x := range [...]struct {
+		text       string
+		base, bits int
+	}{{low, 16, 64}, {high, 16, 64}, {offset, 16, 64}, {major, 16, 32}, {minor, 16, 32}, {number, 10, 64}} {
+		var err error
+		if n[i], err = strconv.ParseUint(x.text, x.base, x.bits); err != nil {
+			return nil, false
+		}
+	}
+	m = &perfdata.Mmap{Addr: n[0], Len: n[1] - n[0], PgOff: n[2], Maj: uint32(n[3]), Min: uint32(n[4]), Inode: n[5], Flags: mapPrivate}
+	m.Misc = perfdata.Misc(perfdata.ModeUser)
+	for i, bit := range []uint32{protRead, protWrite, protExec} {
+		if modes[i] != '-' {
+			m.Prot |= bit
+		}
+	}
+	if modes[3] == 's' {
+		m.Flags = mapShared
+	}
+	if file = strings.TrimLeft(file, " "); file == "" {
+		file = "//anon"
+	}
+	m.Filename = []byte(file)
+	return m, true
+}
+
+// parseCPUs returns the processors of a list, none if it is none.
+func parseCPUs(list string) []int {
+	cpus, err := perfevent.ParseCPUs(list)
+	if err != nil {
+		return nil
+	}
+	return cpus
+}

@@ -1,0 +1,269 @@
+package samples
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/source/perfdata"
+)
+
+// A context is where and when a sample was taken, besides its place in the code:
+// as far as that is told apart or looked at, and the same for all samples
+// otherwise.
+type context struct {
+	pid, tid int32
+	cpu      int32
+	interval int32 // number, counted from the origin; none if the sample has no time
+	cgroup   uint64
+	lump     bool // all that there was no room for
+}
+
+// What a sample does not have.
+const (
+	none     = math.MinInt32
+	noCgroup = math.MaxUint64
+)
+
+// farthest is the number of the last interval, which has all that is later.
+const farthest = math.MaxInt32
+
+// topology are the kinds that follow from the logical processor.
+var topology = []counts.Kind{counts.CPU, counts.Core, counts.Die, counts.Socket, counts.Node}
+
+// contexts numbers the contexts of samples.
+type contexts struct {
+	pid, tid, cpu, cgroup, interval bool // what is looked at
+	step                            uint64
+	origin                          uint64 // at which interval 0 begins
+	in                              *perfdata.Reader
+
+	index  map[context]int32
+	recent [recentContexts]struct {
+		is     context
+		number int32 // and 1
+	}
+}
+
+const (
+	recentContexts = 64 // a power of two
+	maxContexts    = 1 << 18
+)
+
+// newContexts looks at what is told apart, and at what a filter asks for.
+func newContexts(by counts.By, f *Filter, in *perfdata.Reader) contexts {
+	c := contexts{in: in, index: map[context]int32{}}
+	c.pid = by.Has(counts.Process) || len(f.Processes) > 0
+	c.tid = by.Has(counts.Thread) || len(f.Threads) > 0
+	c.cgroup = by.Has(counts.Cgroup) || len(f.Cgroups) > 0
+	c.interval = by.Has(counts.Interval)
+	for _, k := range topology {
+		c.cpu = c.cpu || by.Has(k)
+	}
+	return c
+}
+
+// any reports whether anything is looked at.
+func (c *contexts) any() bool { return c.pid || c.tid || c.cpu || c.cgroup || c.interval }
+
+// named reports whether there are names to be known.
+func (c *contexts) named() bool { return c.pid || c.tid || c.cgroup }
+
+// begin decides, at the first sample, when the recording begins and how long intervals
+// are: as asked for, else so that there are some twenty if it is known how long the
+// recording is, else a second.
+func (c *contexts) begin(step time.Duration, now uint64, span [2]uint64) {
+	c.origin = now
+	if span[0] > 0 && span[0] < now {
+		c.origin = span[0]
+	}
+	switch {
+	case step > 0:
+		c.step = uint64(step)
+	case span[1] > span[0] && span[0] > 0:
+		c.step = round125((span[1] - span[0]) / intervalsWanted)
+	default:
+		c.step = uint64(time.Second)
+	}
+}
+
+// intervalsWanted is how many intervals there are at most, if their length is not
+// given.
+const intervalsWanted = 20
+
+// round125 is the next of 1, 2, 5, 10, 20, … that is not less.
+func round125(n uint64) uint64 {
+	for unit := uint64(1); unit < math.MaxUint64/10; unit *= 10 {
+		for _, m := range []uint64{1, 2, 5} {
+			if m*unit >= n {
+				return m * unit
+			}
+		}
+	}
+	return n
+}
+
+// of returns a sample's context.
+func (c *contexts) of(rec *perfdata.Sample) context {
+	x := context{}
+	identified := rec.Has(perfdata.SampleTID)
+	if c.pid {
+		if x.pid = none; identified {
+			x.pid = int32(rec.PID())
+		}
+	}
+	if c.tid {
+		if x.tid = none; identified {
+			x.tid = int32(rec.TID())
+		}
+	}
+	if c.cpu {
+		x.cpu = cpuOf(c.in, rec)
+	}
+	if c.cgroup {
+		x.cgroup = noCgroup
+		if rec.Has(perfdata.SampleCgroup) {
+			x.cgroup = rec.Cgroup()
+		}
+	}
+	if c.interval {
+		x.interval = c.number(rec)
+	}
+	return x
+}
+
+// number returns the interval that a sample is in. Those of one processor may come
+// before the first that was read.
+func (c *contexts) number(rec *perfdata.Sample) int32 {
+	if !rec.Has(perfdata.SampleTime) {
+		return none
+	}
+	now := rec.Time()
+	if now < c.origin {
+		return -int32(min((c.origin-now-1)/c.step+1, farthest))
+	}
+	return int32(min((now-c.origin)/c.step, farthest))
+}
+
+// cpuOf returns the processor of a sample, or else the one that its event was
+// opened on.
+func cpuOf(in *perfdata.Reader, rec *perfdata.Sample) int32 {
+	if rec.Has(perfdata.SampleCPU) {
+		return int32(rec.CPU())
+	}
+	if _, cpu, _ := in.Instance(rec.ID()); cpu >= 0 {
+		return int32(cpu)
+	}
+	return none
+}
+
+// find returns the number of a context, and whether it is new. Where there is no room
+// for another it becomes that of all others.
+func (c *contexts) find(x *context) (n int32, added bool) {
+	slot := &c.recent[(uint32(x.tid)*31+uint32(x.pid)*17+uint32(x.cpu)*7+uint32(x.interval)+uint32(x.cgroup))%recentContexts]
+	if slot.number > 0 && slot.is == *x {
+		return slot.number - 1, false
+	}
+	n, ok := c.index[*x]
+	if !ok {
+		if len(c.index) >= maxContexts {
+			*x = context{lump: true}
+			if n, ok = c.index[*x]; ok {
+				return n, false
+			}
+		}
+		n = int32(len(c.index))
+		c.index[*x] = n
+	}
+	slot.is, slot.number = *x, n+1
+	return n, !ok
+}
+
+// names are what processes, threads and cgroups are called in the end.
+type names struct {
+	comms   map[int32]named
+	cgroups map[uint64]string
+	bytes   int
+}
+
+type named struct {
+	time uint64
+	text string
+}
+
+// Limits of what a file can make a reader remember of names.
+const (
+	maxNames     = 1 << 18
+	maxNameBytes = 1 << 24
+	maxComm      = 64 // bytes of a thread's name; the kernel's have 15
+)
+
+func newNames() names {
+	return names{comms: map[int32]named{0: {text: "swapper"}}, cgroups: map[uint64]string{}}
+}
+
+// know takes the names from a record.
+func (n *names) know(rec perfdata.Record) {
+	switch rec := rec.(type) {
+	case *perfdata.Comm:
+		n.comm(int32(rec.TID), rec.Trailer().Time, string(rec.Comm[:min(len(rec.Comm), maxComm)]))
+	case *perfdata.Task:
+		if parent, ok := n.comms[int32(rec.PTID)]; ok && rec.Type == perfdata.RecordFork {
+			if _, known := n.comms[int32(rec.TID)]; !known {
+				n.comm(int32(rec.TID), 0, parent.text)
+			}
+		}
+	case *perfdata.Cgroup:
+		if n.bytes += len(rec.Path); n.bytes <= maxNameBytes && len(n.cgroups) < maxNames {
+			n.cgroups[rec.ID] = clean(string(rec.Path))
+		}
+	}
+}
+
+// comm notes a thread's name, if it is not older than the one that is known.
+func (n *names) comm(tid int32, time uint64, text string) {
+	old, known := n.comms[tid]
+	if known && old.time > time || !known && len(n.comms) >= maxNames {
+		return
+	}
+	n.comms[tid] = named{time, clean(text)}
+}
+
+// of names a process or a thread.
+func (n *names) of(id int32) string { return taskLabel(id, n.comms[id].text) }
+
+// clean replaces what would not print as a name.
+func clean(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(name, string(utf8.RuneError)))
+}
+
+// taskLabel is a process's or a thread's name and number.
+func taskLabel(id int32, name string) string {
+	switch {
+	case id == none:
+		return unknown
+	case name == "":
+		return strconv.Itoa(int(id))
+	}
+	return name + "-" + strconv.Itoa(int(id))
+}
+
+func (n *names) cgroup(id uint64) string {
+	switch path, ok := n.cgroups[id]; {
+	case ok && path != "":
+		return path
+	case id == noCgroup:
+		return unknown
+	}
+	return fmt.Sprintf("cgroup %#x", id)
+}

@@ -1,0 +1,371 @@
+package samples
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/profile"
+	"github.com/cyclestack/cyclestack/source/perfdata"
+)
+
+// An Access is one load that was sampled with its latency: what perf mem record
+// records, from Intel's PEBS, AMD's IBS, Arm's SPE (through perf inject) or POWER's
+// threshold counters. It is valid until the next one.
+type Access struct {
+	Event   *perfdata.Event
+	Loads   float64 // that the sample stands for: its period
+	Latency uint64  // cycles; what it covers depends on the processor
+	// Instruction is the second latency, of the instruction as a whole; 0 if it was not
+	// recorded.
+	Instruction uint64
+	Source      perfdata.DataSrc  // 0 if it was not recorded
+	Level       Level             // where the data came from
+	Function    *profile.Function // never nil
+	Data        Datum             // where the data is
+}
+
+// FunctionName is the function's name with its module, as reports have it.
+func (x *Access) FunctionName() string {
+	return fmt.Sprintf("%s  (%s)", orUnknown(clean(x.Function.Name)), orUnknown(clean(x.Function.File.Base())))
+}
+
+// A Datum is where the data of an access is: a variable, a section or a mapping.
+type Datum struct {
+	Kind   DataKind
+	Module string // the file's name without directories, "" for memory that is in none
+	Name   string // as people read it: "table (prog .bss)", "[heap]", "anonymous memory"
+}
+
+// A DataKind is what sort of memory data is in.
+type DataKind uint8
+
+// The kinds of memory.
+const (
+	DataUnknown   DataKind = iota // no mapping is known, or no address
+	DataHeap                      // [heap], which malloc uses for small things
+	DataStack                     // [stack], of a process's first thread
+	DataAnonymous                 // mapped without a file: large things of malloc, stacks of threads
+	DataFile                      // a file, of which no variable is known
+	DataVariable                  // in a program or library, .data or .bss
+	DataKernel                    // the kernel's
+)
+
+var dataKinds = [...]string{"unknown", "heap", "stack", "anonymous", "file", "variable", "kernel"}
+
+func (k DataKind) String() string {
+	if int(k) < len(dataKinds) {
+		return dataKinds[k]
+	}
+	return fmt.Sprintf("DataKind(%d)", k)
+}
+
+// A Level is where in the memory hierarchy an access found its data.
+type Level struct {
+	Name string // "L1", "LFB", "L3, modified in another core", "remote RAM"; "unknown"
+	Rank int    // how far away, for sorting
+}
+
+// MemoryEvent says what is known of an event that was sampled with latencies.
+type MemoryEvent struct {
+	*perfdata.Event
+	// Threshold is the latency in cycles up to which loads were not sampled, 0 for
+	// none or if it is not known.
+	Threshold uint64
+	Struct    bool // weights have parts (PERF_SAMPLE_WEIGHT_STRUCT)
+
+	Loads      int64 // samples that were handed on
+	Others     int64 // samples of stores, prefetches and what was no load
+	Unmeasured int64 // samples of loads without a latency
+	Periodless int64 // samples whose periods are not known, which count as one load
+	Mapped     bool  // mappings of data were recorded
+}
+
+// Memory is what was found besides the accesses.
+type Memory struct {
+	Label    string         // the command that was recorded
+	CPU      string         // the processor, as for counts.Table.CPU
+	Arch     string         // the machine's, as uname has it; "" if it is not known
+	Duration float64        // seconds from the first load to the last; NaN if it is not known
+	Events   []*MemoryEvent // that have latencies
+	Notes    []string
+}
+
+// ErrNoLatency is the error of a recording none of whose samples has a latency.
+var ErrNoLatency = errors.New("its samples have no latencies: perf mem record takes some, on processors that can measure them")
+
+// OpenMemory reads a recording, as [OpenStacks] does, and hands on the loads that were
+// sampled with a latency. Stores, prefetches and loads without a latency are counted,
+// and not handed on. Of the options By and Within are not used.
+func OpenMemory(name string, stdin io.Reader, opts Options, each func(*Access)) (*Memory, error) {
+	src, closer, err := openTwice(name, stdin, &opts)
+	if err != nil {
+		return nil, err
+	}
+	defer closer.Close()
+	return ReadMemory(src, name, opts, each)
+}
+
+// ReadMemory is OpenMemory for a file that src holds. The name is for messages.
+func ReadMemory(src io.ReadSeeker, name string, opts Options, each func(*Access)) (*Memory, error) {
+	m := &memoryReader{r: NewReader(src, name, opts), each: each, first: math.MaxUint64, events: map[*perfdata.Event]*MemoryEvent{}}
+	defer m.r.Close()
+	m.data = profile.NewDataFinder(m.r.symbols)
+	if err := m.read(); err != nil {
+		return nil, err
+	}
+	return &m.out, nil
+}
+
+// A memoryReader reads the loads of a recording.
+type memoryReader struct {
+	r      *Reader
+	each   func(*Access)
+	events map[*perfdata.Event]*MemoryEvent // nil for those without latencies
+	cursor *profile.Cursor
+	clock  *feed
+	data   *profile.DataFinder
+	access Access
+	any    bool // a sample was there
+	first  uint64
+	last   uint64
+	out    Memory
+}
+
+// read reads the file, first for what was mapped when and then for the samples.
+func (m *memoryReader) read() error {
+	r := m.r
+	if err := r.pass(eventsOnly); err != nil {
+		return err
+	}
+	if err := r.open(samplesOnly); err != nil {
+		return err
+	}
+	defer r.in.Close()
+	defer r.feed.close()
+	m.cursor, m.clock = r.order.spaces.Cursor(), &feed{in: r.in}
+	for r.in.Next() {
+		m.clock.number++
+		if rec, ok := r.in.Record().(*perfdata.Sample); ok {
+			m.sample(rec)
+		}
+	}
+	var bad *perfdata.Error
+	if err := r.in.Err(); err != nil && (!errors.As(err, &bad) || !m.any) {
+		return err
+	}
+	loads := int64(0)
+	for _, e := range m.out.Events {
+		loads += e.Loads
+	}
+	switch {
+	case !m.any:
+		return r.in.Empty()
+	case loads == 0:
+		return fmt.Errorf("%s: %w", r.name, ErrNoLatency)
+	}
+	f := r.in.Features()
+	m.out.Label, m.out.CPU, m.out.Arch = f.Command(), f.CPUIDString(), f.Arch
+	m.out.Duration = math.NaN()
+	if m.last > m.first {
+		m.out.Duration = float64(m.last-m.first) / 1e9
+	}
+	m.out.Notes = append(m.notes(), r.in.Losses()...)
+	return nil
+}
+
+// sample hands on a sample, if it is one of a load with a latency.
+func (m *memoryReader) sample(rec *perfdata.Sample) {
+	m.any = true
+	e := m.event(rec.Event())
+	if e == nil {
+		return
+	}
+	src := rec.DataSrc()
+	op := src.Op()
+	switch {
+	case op&^perfdata.OpNA != 0 && op&perfdata.OpLoad == 0:
+		e.Others++
+		return
+	case rec.Weight().Latency == 0:
+		e.Unmeasured++
+		return
+	}
+	period := rec.Period()
+	if period == 0 {
+		e.Periodless++
+		period = 1
+	}
+	time := m.clock.now(rec.Time())
+	if rec.Has(perfdata.SampleTime) {
+		m.first, m.last = min(m.first, time), max(m.last, time)
+	}
+	e.Loads++
+	at := m.cursor.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode()))
+	m.access = Access{Event: e.Event, Loads: float64(period), Latency: rec.Weight().Latency, Instruction: uint64(rec.Weight().Var2), Source: src, Level: LevelOf(src),
+		Function: m.r.symbols.Function(at), Data: m.datum(rec, time)}
+	m.each(&m.access)
+}
+
+// event returns what is known of an event, nil for one without latencies.
+func (m *memoryReader) event(e *perfdata.Event) *MemoryEvent {
+	known, ok := m.events[e]
+	if ok {
+		return known
+	}
+	if e.SampleType&(perfdata.SampleWeight|perfdata.SampleWeightStruct) != 0 && !e.IsDummy() {
+		known = &MemoryEvent{Event: e, Threshold: threshold(e), Struct: e.SampleType&perfdata.SampleWeightStruct != 0}
+		for _, other := range m.r.in.Events() {
+			known.Mapped = known.Mapped || other.Has(perfdata.FlagMmapData)
+		}
+		m.out.Events = append(m.out.Events, known)
+	}
+	m.events[e] = known
+	return known
+}
+
+var thresholdTerm = regexp.MustCompile(`\b(?:ldlat|min_latency)=(0x[0-9a-fA-F]+|[0-9]+)`)
+
+// threshold returns the latency that an event was asked to leave out loads up to, by
+// its name, or by its code on Intel's processors: MEM_TRANS_RETIRED.LOAD_LATENCY,
+// MEM_INST_RETIRED.LATENCY_ABOVE_THRESHOLD on Nehalem and Westmere, and
+// MEM_UOPS_RETIRED.LOAD_LATENCY on efficient cores. The threshold is in config1 there:
+// the kernel's format attribute ldlat.
+func threshold(e *perfdata.Event) uint64 {
+	if t := thresholdTerm.FindStringSubmatch(e.Name); t != nil {
+		n, err := strconv.ParseUint(t[1], 0, 32)
+		if err == nil {
+			return n
+		}
+	}
+	switch e.Config & 0xffff {
+	case 0x1cd, 0x100b, 0x5d0:
+		if e.Type == perfdata.TypeRaw || e.Type > perfdata.TypeBreakpoint {
+			return e.Config1 & 0xffff
+		}
+	}
+	return 0
+}
+
+// datum says where an access's data is.
+func (m *memoryReader) datum(rec *perfdata.Sample, time uint64) Datum {
+	addr := rec.Addr()
+	if addr == 0 || !rec.Has(perfdata.SampleAddr) {
+		return Datum{Name: "no address"}
+	}
+	spaces, pid := m.r.order.spaces, rec.PID()
+	at, ok := spaces.Mapped(time, pid, addr, profile.User)
+	switch {
+	case !ok && kernelAddress(addr):
+		return Datum{Kind: DataKernel, Name: "kernel memory"}
+	case !ok:
+		return Datum{Name: unknown}
+	case at.File.Kind != profile.Memory && at.File.Kind != profile.PerfMap:
+		return m.inFile(at, addr)
+	case strings.HasPrefix(at.File.Name, "[heap]"):
+		return Datum{Kind: DataHeap, Name: "[heap]"}
+	case strings.HasPrefix(at.File.Name, "[stack"):
+		return Datum{Kind: DataStack, Name: "[stack]"}
+	}
+	// What of a program is zero at its start follows the part that is in its file.
+	if before, ok := spaces.Mapped(time, pid, at.Start-1, profile.User); ok && at.Start > 0 && before.End == at.Start {
+		if d, ok := m.variable(before, addr); ok {
+			return d
+		}
+	}
+	return Datum{Kind: DataAnonymous, Name: "anonymous memory"}
+}
+
+// kernelAddress says whether an address is in the upper half, which is the kernel's on
+// all processors of 64 bits that Linux samples memory on.
+func kernelAddress(addr uint64) bool { return addr>>63 != 0 }
+
+// inFile says what of a mapped file data is in.
+func (m *memoryReader) inFile(at profile.Mapped, addr uint64) Datum {
+	if d, ok := m.variable(at, addr); ok {
+		return d
+	}
+	return Datum{Kind: DataFile, Module: at.File.Base(), Name: clean(path.Base(at.File.Name))}
+}
+
+// variable says which variable data is in, or else which section.
+func (m *memoryReader) variable(at profile.Mapped, addr uint64) (Datum, bool) {
+	d, ok := m.data.Find(at, addr)
+	if !ok {
+		return Datum{}, false
+	}
+	place := strings.TrimSpace(at.File.Base() + " " + d.Section)
+	if d.Variable == "" {
+		return Datum{Kind: DataFile, Module: at.File.Base(), Name: clean(place)}, true
+	}
+	return Datum{Kind: DataVariable, Module: at.File.Base(), Name: clean(fmt.Sprintf("%s (%s)", d.Variable, place))}, true
+}
+
+// LevelOf names where an access found its data, in the words of perf and of all
+// versions of the kernel's structure: what came from another core or socket, and
+// whether it was modified there, is told apart, for it takes another time.
+func LevelOf(d perfdata.DataSrc) Level {
+	level := d.Level()
+	name, rank := level.String(), levelRank[level]
+	if level == perfdata.LevelUnknown {
+		return Level{"unknown", len(levelRank) * rankStep}
+	}
+	if d.Remote() {
+		if rank < levelRank[perfdata.LevelRAM] { // whatever cache it is there
+			name, rank = "cache", levelRank[perfdata.LevelAnyCache]
+		}
+		if of := hopNames[d.Hops()]; of != "" {
+			name, rank = name+" of another "+of, rank+d.Hops()
+		} else {
+			name, rank = "remote "+name, rank+1
+		}
+	}
+	switch snoop := d.Snoop(); {
+	case d.Miss():
+		return Level{name + " miss", rank + rankStep - 1}
+	case snoop&perfdata.SnoopHitM != 0:
+		return Level{name + ", modified there", rank + rankStep/2}
+	case snoop&perfdata.SnoopForward != 0:
+		return Level{name + ", forwarded", rank + rankStep/2 - 1}
+	}
+	return Level{name, rank}
+}
+
+// hopNames are the steps of PERF_MEM_HOPS_….
+var hopNames = [8]string{"", "core", "node", "socket", "board"}
+
+const rankStep = 16
+
+// levelRank is how far away levels are.
+var levelRank = func() (rank [perfdata.LevelPMEM + 1]int) {
+	for i, l := range []perfdata.Level{perfdata.LevelL0, perfdata.LevelL1, perfdata.LevelLFB, perfdata.LevelL2, perfdata.LevelL2MHB,
+		perfdata.LevelL3, perfdata.LevelL4, perfdata.LevelAnyCache, perfdata.LevelMSC, perfdata.LevelRAM, perfdata.LevelPMEM,
+		perfdata.LevelCXL, perfdata.LevelUncached, perfdata.LevelIO} {
+		rank[l] = (i + 1) * rankStep
+	}
+	return rank
+}()
+
+// notes says what was left out of the accesses.
+func (m *memoryReader) notes() []string {
+	var out []string
+	add := func(n int64, format string, args ...any) {
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%d samples of %s", n, fmt.Sprintf(format, args...)))
+		}
+	}
+	for _, e := range m.out.Events {
+		add(e.Others, "%s are no loads, and left out: stores, prefetches", e.Name)
+		add(e.Unmeasured, "%s have no latency, and are left out", e.Name)
+		add(e.Periodless, "%s do not say how many loads they stand for, and count as one each", e.Name)
+		if e.Loads > 0 && !e.Mapped {
+			out = append(out, e.Name+": mappings of data were not recorded (perf mem record does), so that most of what data is in is unknown")
+		}
+	}
+	return out
+}

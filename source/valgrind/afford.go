@@ -1,0 +1,32 @@
+package valgrind
+
+import "time"
+
+// slowdown is how many times longer a program takes under a simulator: from 20 times
+// for one that mostly waits for memory to 100 times.
+const slowdown = 50
+
+// starting is how long valgrind takes to start a program.
+const starting = time.Second
+
+// Takes predicts how long it takes to simulate a program that uses so much processor
+// time by itself. Its threads take turns.
+func Takes(cpu time.Duration) time.Duration { return starting + slowdown*cpu }
+
+// For returns the geometry to simulate for a program that used so many bytes of memory
+// at the most, 0 for few, and the share of the misses of its last level that a further one answers.
+//
+// The simulators imitate two levels of three. Where all of the program's memory fits the
+// third, which two of its levels decide: the last simulated is the second, and the third
+// answers what that one misses. Where it does not fit, what goes to memory costs most:
+// the last simulated is the third, and hits of the second and third are not told apart.
+func (h Hierarchy) For(resident int64) (g Geometry, beyond float64) {
+	g = Geometry{I1: h.L1I, D1: h.L1D, LL: h.L3}
+	switch {
+	case h.L3.Size == 0:
+		g.LL = h.L2
+	case h.L2.Size > 0 && resident <= int64(h.L3.Size):
+		return Geometry{I1: h.L1I, D1: h.L1D, LL: h.L2}, 1
+	}
+	return g, 0
+}

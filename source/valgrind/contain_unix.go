@@ -1,0 +1,34 @@
+//go:build unix
+
+package valgrind
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// contain puts a program into a process group of its own, all of which ends with
+// its context: valgrind's children are valgrinds themselves.
+func contain(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
+
+// Resident returns the most memory that an ended program and those it waited for had
+// at a time, in bytes; 0 if it is not known, or not more than this process has: on
+// Linux what a process had before it executed a program counts as well, and a process
+// that Go starts has its parent's memory until then.
+func Resident(state *os.ProcessState) int64 {
+	var own syscall.Rusage
+	usage, ok := state.SysUsage().(*syscall.Rusage)
+	if !ok || syscall.Getrusage(syscall.RUSAGE_SELF, &own) != nil || usage.Maxrss <= own.Maxrss {
+		return 0
+	}
+	unit := int64(1 << 10)
+	if runtime.GOOS == "darwin" {
+		unit = 1
+	}
+	return int64(usage.Maxrss) * unit
+}

@@ -1,0 +1,106 @@
+package valgrind
+
+import (
+	"slices"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// A miss of a cache costs its latency only as far as nothing else is done meanwhile,
+// which is a matter of what stands between it and the next:
+//
+//   - A load whose address comes out of another load that missed begins when that
+//     one has ended.
+//   - Loads behind a mispredicted branch begin when the branch is known to be wrong.
+//     If there are as many mispredicted branches as misses, each miss is by itself.
+//
+// The reader adds events that say how many misses nothing hides for these reasons:
+// those of chained loads, and of the others one for each mispredicted branch. The
+// second is known for the run as a whole, and each place has it in proportion to its
+// misses, so that places sum to the run. Others say how many misses of the last
+// simulated level go to memory.
+//
+// See T. Karkhanis and J. Smith, A First-Order Superscalar Processor Model (2004).
+const (
+	exposedFirst  = "D1mr.exposed"        // loads that miss the first level, and nothing hides it
+	exposedLast   = "DLmr.exposed"        // of them those that miss the last level as well
+	memory        = "DLm.memory"          // loads and stores that go to memory
+	exposedMemory = "DLmr.memory.exposed" // loads that do, and nothing hides it
+)
+
+// missEvents are the misses of loads in the first level and in the last, as simulators
+// have called them.
+var missEvents = [2][]string{{"D1mr"}, {"DLmr", "D2mr"}}
+
+// chain adds the misses of an instruction to those of chained loads, if it is one.
+func (r *Reader) chain(row int, costs []float64) {
+	at := r.misses[0]
+	if at < 0 || at >= len(costs) || costs[at] == 0 {
+		return
+	}
+	if !r.opts.Chained(r.ob.text[r.at.ob], r.at.addr) {
+		return
+	}
+	for i, at := range r.misses {
+		if at < 0 || at >= len(costs) {
+			continue
+		}
+		r.chained[i] += costs[at]
+		if row >= 0 {
+			r.places.chained[row][i] += costs[at]
+		}
+	}
+}
+
+// indirectShare is how many of the simulated mispredictions of indirect jumps real
+// predictors have as well: these know the path that led there.
+const indirectShare = 0.05
+
+// An exposure finds what these events count, from the others and from the chained
+// misses.
+type exposure struct {
+	first, last int     // columns of the misses of loads
+	writes      int     // of stores of the last level; -1 for none
+	share       float64 // of misses that are not chained
+	memory      float64 // share of the last level's misses
+}
+
+// exposure returns how misses are exposed, given the sums of the run; false if the
+// file does not say.
+func (r *Reader) exposure(total []float64) (exposure, bool) {
+	at := func(names ...string) int {
+		return slices.IndexFunc(r.events, func(e string) bool { return slices.Contains(names, e) })
+	}
+	e := exposure{first: at(missEvents[0]...), last: at(missEvents[1]...), writes: at("DLmw", "D2mw"), memory: 1 - r.beyond}
+	conditional, indirect := at("Bcm"), at("Bim")
+	if e.first < 0 || e.last < 0 || conditional < 0 {
+		return e, false
+	}
+	branches := total[conditional]
+	if indirect >= 0 {
+		branches += indirectShare * total[indirect]
+	}
+	if misses := total[e.first]; misses > 0 {
+		e.share = min(1, branches/misses)
+	}
+	return e, true
+}
+
+// columns are those of the events.
+func (e *exposure) columns() []counts.Column {
+	return []counts.Column{{Event: exposedFirst}, {Event: exposedLast}, {Event: memory}, {Event: exposedMemory}}
+}
+
+// put writes the counts of a scope, given its sums by event and its chained misses of
+// the two levels.
+func (e *exposure) put(cells []counts.Cell, sums []float64, chained [2]float64) {
+	expose := func(misses, chained float64) float64 { return chained + e.share*(misses-chained) }
+	first, last := expose(sums[e.first], chained[0]), expose(sums[e.last], chained[1])
+	misses := sums[e.last]
+	if e.writes >= 0 {
+		misses += sums[e.writes]
+	}
+	for i, v := range []float64{first, last, e.memory * misses, e.memory * last} {
+		cells[i] = counted(v)
+	}
+}

@@ -1,0 +1,277 @@
+package valgrind
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// A header is what the lines before the costs of a part say.
+type header struct {
+	callgrind    bool // it has what only callgrind's format has
+	creator      string
+	command      string
+	caches       []string // that were simulated
+	task         taskID
+	lines        bool // costs have line numbers
+	instructions bool // and addresses before them
+	begun        bool // the part has costs
+}
+
+// A taskID tells whose costs a part has.
+type taskID struct{ pid, thread int }
+
+// A task is a thread, or a process, with the sums of its parts.
+type task struct {
+	id   taskID
+	sums []float64 // by event
+}
+
+// maxTasks is how many tasks are told apart.
+const maxTasks = 1 << 14
+
+// An ending is how the totals that the file states compare with its costs.
+type ending struct {
+	stated, missing int // parts that state them, and that do not
+	differ          string
+}
+
+// head takes a line of a header, or the totals below the costs of a part.
+func (r *Reader) head(key, value, all []byte) error {
+	h := &r.header
+	what := string(key)
+	switch what {
+	case "totals", "summary":
+		return r.totals(what, value)
+	}
+	if headerKeys[what] && h.begun {
+		r.endPart()
+	}
+	switch what {
+	case "version":
+		h.callgrind = true
+		if v, _, ok := decimal(value); ok && v > 1 {
+			return r.fault("version %d of the format is not known", v)
+		}
+	case "creator":
+		h.creator = string(value)
+	case "cmd":
+		if h.command == "" { // of several processes the first
+			h.command = string(value)
+		}
+	case "pid":
+		return r.readNumber(&h.task.pid, value)
+	case "thread":
+		return r.readNumber(&h.task.thread, value)
+	case "part":
+	case "desc":
+		r.describe(value)
+	case "event":
+		return r.define(value)
+	case "positions":
+		h.callgrind = true
+		list := words(value)
+		h.instructions = slices.Contains(list, "instr") || slices.Contains(list, "addr")
+		h.lines = slices.Contains(list, "line")
+		if !h.instructions && !h.lines {
+			return r.fault("costs without positions: %s", clip(all))
+		}
+	case "events":
+		return r.nameEvents(words(value))
+	default:
+		r.unknown.add(r.line, all)
+	}
+	return nil
+}
+
+func (r *Reader) readNumber(to *int, value []byte) error {
+	v, _, ok := decimal(value)
+	if !ok || v > 1<<31 {
+		return r.fault("not a number: %s", clip(value))
+	}
+	*to = int(v)
+	return nil
+}
+
+// beyondDescription describes, in files that cyclestack keeps, Options.Beyond.
+const beyondDescription = "Third level share"
+
+// describe takes a description; of interest are those of caches.
+func (r *Reader) describe(value []byte) {
+	what, text, ok := bytes.Cut(value, []byte{':'})
+	if share, err := strconv.ParseFloat(string(bytes.TrimSpace(text)), 64); string(what) == beyondDescription && err == nil && share >= 0 && share <= 1 && r.opts.Beyond == 0 {
+		r.beyond = share
+	}
+	if ok && bytes.HasSuffix(what, []byte(" cache")) {
+		line := strings.TrimSuffix(string(what), " cache") + " " + cacheText(string(text))
+		if !slices.Contains(r.header.caches, line) && len(r.header.caches) < maxEvents {
+			r.header.caches = append(r.header.caches, line)
+		}
+	}
+}
+
+// cacheText shortens a simulator's description of a cache, such as "32768 B, 64 B,
+// 8-way associative".
+func cacheText(text string) string {
+	var c Cache
+	text = strings.Join(strings.Fields(text), " ")
+	if n, err := fmt.Sscanf(text, "%d B, %d B, %d-way", &c.Size, &c.Line, &c.Ways); n == 3 && err == nil {
+		return c.String()
+	}
+	return text
+}
+
+// nameEvents takes the names of the events of a part.
+func (r *Reader) nameEvents(events []string) error {
+	if len(events) == 0 {
+		return r.fault("no events are named")
+	}
+	r.columns = r.columns[:0]
+	for _, e := range events {
+		c := r.column(e)
+		if slices.Contains(r.columns, c) {
+			return r.fault("the event %s is named twice", clip([]byte(e)))
+		}
+		r.columns = append(r.columns, c)
+	}
+	if len(r.events) > maxEvents {
+		return r.fault("more than %d events", maxEvents)
+	}
+	for i, names := range missEvents {
+		r.misses[i] = slices.IndexFunc(events, func(e string) bool { return slices.Contains(names, e) })
+	}
+	r.costs = make([]float64, len(events))
+	r.sums = append(r.sums, make([]float64, len(r.events)-len(r.sums))...)
+	r.places.widen(len(r.events))
+	return nil
+}
+
+// endPart adds up the costs of a part, and makes ready for the next.
+func (r *Reader) endPart() {
+	if !r.header.begun {
+		return
+	}
+	r.header.begun = false
+	if r.ended.stated == 0 {
+		r.ended.missing++
+	}
+	r.ended.stated = 0
+	t := r.current()
+	t.sums = append(t.sums, make([]float64, len(r.events)-len(t.sums))...)
+	for i, v := range r.sums {
+		t.sums[i] += v
+	}
+	clear(r.sums)
+	r.at.line, r.at.addr, r.call = 0, 0, false
+}
+
+// current returns the task that the part is of.
+func (r *Reader) current() *task {
+	id := r.header.task
+	i := slices.IndexFunc(r.tasks, func(t task) bool { return t.id == id })
+	switch {
+	case i >= 0:
+		return &r.tasks[i]
+	case len(r.tasks) == maxTasks:
+		return &r.tasks[maxTasks-1]
+	}
+	r.tasks = append(r.tasks, task{id: id})
+	return &r.tasks[len(r.tasks)-1]
+}
+
+// totals compares the totals that a part states with its costs. callgrind's summary
+// comes before them, and counts what is under way as well.
+func (r *Reader) totals(key string, value []byte) error {
+	if key == "summary" && r.header.callgrind {
+		return nil
+	}
+	r.ended.stated++
+	for i, text := range words(value) {
+		v, rest, ok := decimal([]byte(text))
+		if !ok || len(rest) > 0 || i >= len(r.columns) {
+			return r.fault("not totals of %d events: %s", len(r.columns), clip(value))
+		}
+		if got := r.sums[r.columns[i]]; got != float64(v) && r.ended.differ == "" {
+			r.ended.differ = fmt.Sprintf("line %d says that %s is %d in all, and its lines have %s", r.line, r.events[r.columns[i]], v,
+				strconv.FormatFloat(got, 'f', -1, 64))
+		}
+	}
+	return nil
+}
+
+// lacks reports whether a simulator wrote the file that was not asked to count all that
+// it can.
+func (r *Reader) lacks() bool {
+	has := func(event string) bool { return slices.Contains(r.events, event) }
+	return has("Ir") && !(has("D1mr") && has("Bcm"))
+}
+
+// notes says what the table is short of.
+func (r *Reader) notes() []string {
+	var out []string
+	if r.lacks() {
+		out = append(out, "caches and branches were not both simulated, as they are with --cache-sim=yes --branch-sim=yes; --by function says where the instructions are")
+	}
+	if r.ended.missing > 0 && strings.HasPrefix(r.header.creator, "callgrind") || r.ended.missing > 0 && !r.header.callgrind {
+		out = append(out, "it ends before its totals: what valgrind counted last may be missing")
+	}
+	if r.ended.differ != "" {
+		out = append(out, "its totals are not what its lines sum to: "+r.ended.differ)
+	}
+	if n := r.unknown.lines; n > 0 {
+		out = append(out, fmt.Sprintf("%d lines were not understood: the first is line %d, %s", n, r.unknown.first, r.unknown.text))
+	}
+	if n := r.ob.lost + r.fl.lost + r.fn.lost; n > 0 {
+		out = append(out, fmt.Sprintf("%d names are numbers that it does not explain", n))
+	}
+	if r.places.others >= 0 {
+		out = append(out, "there are too many places: the others are together")
+	}
+	if len(r.header.caches) > 0 {
+		out = append(out, "simulated caches: "+strings.Join(r.header.caches, ", "))
+	}
+	return out
+}
+
+// total returns the sums of all tasks.
+func (r *Reader) total() []float64 {
+	total := make([]float64, len(r.events))
+	for _, t := range r.tasks {
+		for i, v := range t.sums {
+			total[i] += v
+		}
+	}
+	return total
+}
+
+// scopes returns the tasks that are told apart, or the one run.
+func (r *Reader) scopes() ([]counts.Scope, [][]float64) {
+	kind := counts.Run
+	switch {
+	case r.opts.By != counts.Run:
+	case r.keep.Has(counts.Thread):
+		kind = counts.Thread
+	case r.keep.Has(counts.Process):
+		kind = counts.Process
+	}
+	if kind == counts.Run {
+		return []counts.Scope{counts.RunScope("")}, [][]float64{r.total()}
+	}
+	var scopes []counts.Scope
+	var sums [][]float64
+	for _, t := range r.tasks {
+		s := counts.RunScope("")
+		s.Kind, s.TID = kind, t.id.pid
+		s.Label = fmt.Sprintf("process %d", t.id.pid)
+		if kind == counts.Thread {
+			s.TID, s.Label = t.id.thread, fmt.Sprintf("thread %d", t.id.thread)
+		}
+		t.sums = append(t.sums, make([]float64, len(r.events)-len(t.sums))...)
+		scopes, sums = append(scopes, s), append(sums, t.sums)
+	}
+	return scopes, sums
+}

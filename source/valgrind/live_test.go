@@ -1,0 +1,309 @@
+package valgrind
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// need skips a test where a program is missing.
+func need(t *testing.T, program string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Skipf("needs %s", program)
+	}
+	return path
+}
+
+// compile makes a program of a source in testdata/src.
+func compile(t *testing.T, compiler, source string, args ...string) string {
+	t.Helper()
+	need(t, compiler)
+	need(t, "valgrind")
+	program := filepath.Join(t.TempDir(), "work")
+	args = slices.Concat(args, []string{"-g", "-o", program, filepath.Join("testdata", "src", source)})
+	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+		t.Skipf("%s cannot compile here: %v: %s", compiler, err, out)
+	}
+	return program
+}
+
+// work makes the C program.
+func work(t *testing.T) string { return compile(t, "gcc", "work.c", "-O1", "-pthread") }
+
+// small caches make the test's programs miss.
+var small = Geometry{I1: Cache{32 << 10, 8, 64}, D1: Cache{32 << 10, 8, 64}, LL: Cache{256 << 10, 8, 64}}
+
+// simulate runs a program, or skips the test where valgrind does not work.
+func simulate(t *testing.T, c Command) *Simulation {
+	t.Helper()
+	if c.Geometry == (Geometry{}) {
+		c.Geometry = small
+	}
+	s, err := Run(t.Context(), c)
+	var failed *ToolError
+	if errors.As(err, &failed) {
+		t.Skipf("valgrind does not work here: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// TestColumns checks that the simulation of the two walks tells them apart, by the
+// line, and that two simulations count the same.
+func TestColumns(t *testing.T) {
+	program := work(t)
+	misses := func(what string) (*counts.Table, float64) {
+		s := simulate(t, Command{Args: []string{program, what}, Instructions: true})
+		if s.Tool != Callgrind || s.Why != "" || len(s.Notes) > 0 || s.State.ExitCode() != 0 {
+			t.Fatalf("%s: by %s (%s), notes %q, %v", what, s.Tool, s.Why, s.Notes, s.State)
+		}
+		got := table(t, Open(s.Files, Options{By: counts.Function})).Clone()
+		return got, value(t, got, what+"  (work)", "D1mr")
+	}
+	_, rows := misses("rows")
+	first, columns := misses("columns")
+	second, again := misses("columns")
+	// A line of 64 bytes holds 16 elements.
+	if lines := 1000 * 1000 / 16.0; rows < 0.9*lines || rows > 1.2*lines {
+		t.Errorf("rows miss %v times, want about %v", rows, lines)
+	}
+	if all := 1000 * 1000.0; columns < 0.9*all || columns > 1.1*all || columns != again {
+		t.Errorf("columns miss %v and %v times, want %v twice", columns, again, all)
+	}
+	for c, col := range first.Columns {
+		if a, b := first.Cell(0, c).Value, second.Cell(0, c).Value; a != b {
+			t.Errorf("two simulations: %s is %v and %v", col.Event, a, b)
+		}
+	}
+}
+
+// TestForks checks that a forked process's counts are not its parent's once more, and
+// that those of all processes and threads are there.
+func TestForks(t *testing.T) {
+	program := work(t)
+	forked := table(t, Open(simulate(t, Command{Args: []string{program, "fork"}}).Files, Options{By: counts.Function}))
+	alone := value(t, forked, "before  (work)", "Ir")
+	if child := value(t, forked, "child  (work)", "Ir"); alone > 2.1*child || alone < 1.9*child {
+		t.Errorf("before the fork %v instructions, in the child %v: want twice as many", alone, child)
+	}
+	threads := table(t, Open(simulate(t, Command{Args: []string{program, "threads"}}).Files, Options{By: counts.Function}))
+	if got, want := value(t, threads, "child  (work)", "Ir"), 1.5*alone; got < 0.95*want || got > 1.05*want {
+		t.Errorf("three threads have %v instructions, want %v", got, want)
+	}
+	shell := table(t, Open(simulate(t, Command{Args: []string{"sh", "-c", program + " threads | " + program + " fork"}}).Files, Options{By: counts.Function}))
+	if got, want := value(t, shell, "child  (work)", "Ir"), 2*alone; got < 0.95*want || got > 1.05*want {
+		t.Errorf("a pipeline has %v instructions, want %v", got, want)
+	}
+}
+
+// TestCachegrindForks checks that it is said where a forked process's counts are not
+// known.
+func TestCachegrindForks(t *testing.T) {
+	s := simulate(t, Command{Args: []string{work(t), "fork"}, Tool: Cachegrind})
+	if len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "once more") {
+		t.Errorf("notes %q", s.Notes)
+	}
+}
+
+// TestEnds checks how a program ends is passed on, and that counts are kept if it is
+// by a signal.
+func TestEnds(t *testing.T) {
+	program := work(t)
+	if s := simulate(t, Command{Args: []string{program, "seven"}}); s.State.ExitCode() != 7 {
+		t.Errorf("%v, want 7", s.State)
+	}
+	s := simulate(t, Command{Args: []string{program, "abort"}})
+	if s.State.Success() || value(t, table(t, Open(s.Files, Options{})), "", "Ir") == 0 {
+		t.Errorf("ended by a signal: %v", s.State)
+	}
+}
+
+// TestInterrupted checks that nothing is left when a simulation is given up.
+func TestInterrupted(t *testing.T) {
+	program := work(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	_, err := Run(ctx, Command{Args: []string{program, "forever"}, Geometry: small})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want that the time is up", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %q, %v", left, err)
+	}
+}
+
+const goSource = `package main
+
+import "sync"
+
+//go:noinline
+func work(n int) (sum int) {
+	for i := range n {
+		sum += i * i
+	}
+	return sum
+}
+
+func main() {
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() { println(work(100000)) })
+	}
+	wait.Wait()
+}
+`
+
+// TestGo checks that Go programs are simulated by the tool that can follow them.
+func TestGo(t *testing.T) {
+	need(t, "valgrind")
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "work")
+	if err := os.WriteFile(source, []byte(goSource), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("go", "build", "-o", program, source)
+	c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS=")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Skipf("go cannot build here: %v: %s", err, out)
+	}
+	if !IsGo(program) || IsGo(need(t, "sh")) {
+		t.Errorf("a Go program is told by its file: %v, sh: %v", IsGo(program), IsGo("/bin/sh"))
+	}
+	s := simulate(t, Command{Args: []string{program}})
+	if s.Tool != Cachegrind || s.Why == "" {
+		t.Errorf("by %s (%s)", s.Tool, s.Why)
+	}
+	got := table(t, Open(s.Files, Options{By: counts.Function}))
+	if ir := value(t, got, "main.work  ([unknown])", "Ir"); ir < 8*100000 {
+		t.Errorf("%v instructions", ir)
+	}
+}
+
+// TestAnnotate compares the sums of functions with those of callgrind_annotate and
+// cg_annotate.
+func TestAnnotate(t *testing.T) {
+	for _, tt := range []struct {
+		name, compiler, source, arg string
+		tool                        Tool
+		instructions                bool
+		annotate                    string
+	}{
+		{"C", "gcc", "work.c", "columns", Callgrind, false, "callgrind_annotate"},
+		{"C with threads", "gcc", "work.c", "threads", Callgrind, false, "callgrind_annotate"},
+		{"C++", "g++", "work.cc", "", Callgrind, false, "callgrind_annotate"},
+		{"C, cachegrind", "gcc", "work.c", "columns", Cachegrind, false, "cg_annotate"},
+		{"C++, cachegrind", "g++", "work.cc", "", Cachegrind, false, "cg_annotate"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			need(t, tt.annotate)
+			program := compile(t, tt.compiler, tt.source, "-O1", "-pthread")
+			s := simulate(t, Command{Args: []string{program, tt.arg}, Tool: tt.tool, Instructions: tt.instructions})
+			if len(s.Files) != 1 {
+				t.Fatalf("files %q", s.Files)
+			}
+			compare(t, annotated(t, tt.annotate, s.Files[0]), table(t, Open(s.Files, Options{By: counts.Function})))
+		})
+	}
+}
+
+// row is a line of what the annotating programs print: counts, and a function behind
+// the last of them.
+var row = regexp.MustCompile(`^ *((?:(?:[0-9][0-9,]*|\.) *(?:\( *[0-9.]+%\))? +)+)(.*)$`)
+
+// annotated returns the counts of functions, by name, as another program has them.
+func annotated(t *testing.T, program, file string) map[string][]float64 {
+	t.Helper()
+	c := exec.Command(program, "--auto=no", "--threshold=100", file)
+	if program == "cg_annotate" {
+		c = exec.Command(program, "--auto=no", "--threshold=0", file)
+	}
+	c.Env = append(os.Environ(), "LC_ALL=C")
+	out, err := c.Output()
+	if err != nil {
+		t.Skipf("%s: %v", program, err)
+	}
+	_, body, ok := bytes.Cut(out, []byte("file:function"))
+	if !ok {
+		t.Skipf("%s prints something else: %.200s", program, out)
+	}
+	sums := map[string][]float64{}
+	for _, line := range strings.Split(string(body), "\n") {
+		m := row.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		function, _, _ := strings.Cut(m[2], " [")
+		_, function, ok := strings.Cut(function, ":")
+		if !ok {
+			continue
+		}
+		var values []float64
+		for _, f := range strings.Fields(regexp.MustCompile(`\([^)]*\)`).ReplaceAllString(m[1], "")) {
+			v, err := strconv.ParseFloat(strings.ReplaceAll(strings.Replace(f, ".", "0", 1), ",", ""), 64)
+			if err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			values = append(values, v)
+		}
+		if sums[function] == nil {
+			sums[function] = make([]float64, len(values))
+		}
+		for i, v := range values {
+			sums[function][i] += v
+		}
+	}
+	return sums
+}
+
+// compare compares by names, since what is inlined stands by itself there.
+func compare(t *testing.T, want map[string][]float64, got *counts.Table) {
+	t.Helper()
+	sums := map[string][]float64{}
+	for i, s := range got.Scopes[1:] {
+		name := s.Code.Function
+		if sums[name] == nil {
+			sums[name] = make([]float64, len(got.Columns))
+		}
+		for c := range got.Columns {
+			sums[name][c] += got.Cell(1+i, c).Value
+		}
+	}
+	compared := 0
+	for name, values := range want {
+		if name = shortAddress(name); name == "???" {
+			name = ""
+		}
+		for c, v := range values {
+			if sums[name] == nil || sums[name][c] != v {
+				t.Errorf("%s of %s: %v, want %v", got.Columns[c].Event, name, sums[name], v)
+				break
+			}
+		}
+		compared++
+	}
+	if compared < 20 {
+		t.Errorf("only %d functions compared: %v", compared, fmt.Sprint(want)[:200])
+	}
+}

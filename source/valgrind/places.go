@@ -1,0 +1,194 @@
+package valgrind
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// A position is where costs are.
+type position struct {
+	ob         name
+	fn         name
+	home, file name // of the function, and of what is inlined into it
+	line, addr uint64
+}
+
+// places adds up costs by what is told apart.
+type places struct {
+	by      counts.Kind
+	width   int // columns
+	rows    map[key]int32
+	keys    []key
+	fns     []name       // by row: a function that has it
+	lines   []uint64     // by row: of the instruction
+	files   []name       // by row: of the instruction
+	sums    []float64    // by row and column
+	chained [][2]float64 // by row: misses of chained loads
+	last    int          // row of the function; -1 if it is not known
+	recent  [1 << recentBits]recentRow
+	others  int // row; -1 for none
+}
+
+// A key tells places apart: what is not told apart is 0.
+type key struct {
+	ob, fl, fn name
+	number     uint64 // line or address
+}
+
+// recentRow is a row that was looked up, since programs' files have the same
+// lines in turn.
+type recentRow struct {
+	key key
+	row int32 // and 1; 0 for none
+}
+
+const recentBits = 12
+
+// Limits of what a file can make a reader remember.
+const (
+	maxSums  = 1 << 24 // while it is read
+	maxCells = 1 << 21 // of its table
+)
+
+func newPlaces(by counts.Kind) places {
+	return places{by: by, rows: map[key]int32{}, last: -1, others: -1}
+}
+
+// moved says that a function begins.
+func (p *places) moved() { p.last = -1 }
+
+// row returns the row of a position, -1 if no places are told apart.
+func (p *places) row(at *position) int {
+	switch p.by {
+	case counts.Module:
+		if p.last < 0 {
+			p.last = p.find(key{ob: at.ob}, at)
+		}
+		return p.last
+	case counts.Function:
+		if p.last < 0 {
+			p.last = p.find(key{ob: at.ob, fl: at.home, fn: at.fn}, at)
+		}
+		return p.last
+	case counts.Line:
+		if at.line == 0 || at.file == 0 { // no line is known: it belongs to the function
+			return p.find(key{ob: at.ob, fl: at.home, fn: at.fn}, at)
+		}
+		return p.find(key{ob: at.ob, fl: at.file, number: at.line}, at)
+	case counts.Instruction:
+		return p.find(key{ob: at.ob, number: at.addr}, at)
+	}
+	return -1
+}
+
+// find returns the row of a key, which is made if it is new. Without room for
+// another it is that of the others.
+func (p *places) find(k key, at *position) int {
+	hash := (k.number ^ uint64(k.fl)<<17 ^ uint64(k.fn)<<32 ^ uint64(k.ob)<<48) * 0x9e3779b97f4a7c15
+	slot := &p.recent[hash>>(64-recentBits)]
+	if slot.row > 0 && slot.key == k {
+		return int(slot.row) - 1
+	}
+	row, ok := p.rows[k]
+	if !ok {
+		if (len(p.keys)+2)*p.width > maxSums {
+			if p.others < 0 {
+				p.others = p.add(key{}, &position{})
+			}
+			return p.others
+		}
+		row = int32(p.add(k, at))
+		p.rows[k] = row
+	}
+	*slot = recentRow{k, row + 1}
+	return int(row)
+}
+
+func (p *places) add(k key, at *position) int {
+	p.keys = append(p.keys, k)
+	p.fns = append(p.fns, at.fn)
+	if p.by == counts.Instruction {
+		p.lines, p.files = append(p.lines, at.line), append(p.files, at.file)
+	}
+	p.sums = append(p.sums, make([]float64, p.width)...)
+	p.chained = append(p.chained, [2]float64{})
+	return len(p.keys) - 1
+}
+
+// at returns the sums of a row.
+func (p *places) at(row int) []float64 { return p.sums[row*p.width : (row+1)*p.width] }
+
+// widen makes room for more columns.
+func (p *places) widen(width int) {
+	if len(p.keys) > 0 && width > p.width {
+		sums := make([]float64, len(p.keys)*width)
+		for i := range p.keys {
+			copy(sums[i*width:], p.sums[i*p.width:(i+1)*p.width])
+		}
+		p.sums = sums
+	}
+	p.width = max(p.width, width)
+}
+
+// largest returns the rows of which the table has room, those that cost most by
+// the first event if not all, and those that are to be joined with the others.
+func (p *places) largest(columns int) (rows, rest []int) {
+	rows = make([]int, 0, len(p.keys))
+	for i := range p.keys {
+		if i != p.others {
+			rows = append(rows, i)
+		}
+	}
+	room := max(1, maxCells/max(1, columns)-2)
+	if len(rows) <= room {
+		return rows, nil
+	}
+	slices.SortFunc(rows, func(i, j int) int {
+		return cmp.Or(cmp.Compare(p.sums[j*p.width], p.sums[i*p.width]), cmp.Compare(i, j))
+	})
+	return rows[:room], rows[room:]
+}
+
+// scope describes a row.
+func (r *Reader) scope(row int) counts.Scope {
+	p := &r.places
+	s := counts.RunScope("")
+	s.Kind = p.by
+	k := p.keys[row]
+	c := &counts.Code{Module: base(r.ob.text[k.ob]), Function: shortAddress(r.fn.text[p.fns[row]])}
+	switch p.by {
+	case counts.Module:
+		c.Function = ""
+	case counts.Function:
+		c.File = r.fl.text[k.fl]
+	case counts.Line:
+		c.File, c.Line = r.fl.text[k.fl], int(k.number)
+	case counts.Instruction:
+		c.File, c.Line, c.Addr = r.fl.text[p.files[row]], int(p.lines[row]), k.number
+	}
+	s.Code, s.Label = c, c.Label(p.by)
+	if row == p.others {
+		s.Label = "others"
+	}
+	return s
+}
+
+// shortAddress returns the name of a function without a name: callgrind takes where it
+// begins, in sixteen digits.
+func shortAddress(function string) string {
+	if digits, ok := strings.CutPrefix(function, "0x0"); ok {
+		return "0x" + strings.TrimLeft(digits, "0")
+	}
+	return function
+}
+
+func base(file string) string {
+	if file == "" {
+		return ""
+	}
+	return path.Base(file)
+}

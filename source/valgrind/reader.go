@@ -1,0 +1,422 @@
+package valgrind
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// Options are what a [Reader] makes of a file.
+type Options struct {
+	// By is the kind of places to tell apart: counts.Module, Function, Line or
+	// Instruction. With counts.Run, its zero value, there are none.
+	By counts.Kind
+	// Beyond is the share of the misses of the last simulated cache that a further
+	// cache answers, and not memory. A file may say so as well, if it is 0 here.
+	Beyond float64
+	// Chained reports whether the instruction at an address of an object file is a load
+	// whose address comes out of itself or another such load, so that it has to wait
+	// for that. It is asked where a file has costs by instruction; nil says no.
+	Chained func(object string, addr uint64) bool
+}
+
+// Kinds of source, as [Reader.Kind] returns them.
+const (
+	KindCallgrind  = "callgrind"
+	KindCachegrind = "cachegrind"
+)
+
+// AnyCPU is the processor that tables name: a simulated one, which is none of the
+// catalogue's.
+const AnyCPU = "generic"
+
+// A Reader yields one table of a file, which sums all its parts: its first scope
+// is the whole run, unless others were asked for with Keep, and with Options.By the
+// others are the places that the file has costs at, with what is known of them in
+// Scope.Code. What a place costs is its own cost, without that of what it calls.
+//
+// A function is one of an object file and a source file; code that was inlined into
+// it belongs to it. Memory grows with the number of places that are told apart,
+// not with the file.
+type Reader struct {
+	src   *bufio.Reader
+	files []string // to be read in turn; none if src is given
+	file  string
+	opts  Options
+	keep  counts.By
+	line  int
+	err   error
+	done  bool
+
+	header  header
+	events  []string  // that the file counts, in all parts
+	columns []int     // of events, by column of the part
+	costs   []float64 // scratch: of one line
+	derived []derived
+	misses  [2]int     // columns of the part: misses of loads in the first and last level; -1 for none
+	chained [2]float64 // of them those of chained loads
+	beyond  float64    // share of the misses of the last cache that a further one answers
+
+	ob, fl, fn names
+	at         position
+	call       bool // the next costs are those of a call
+	places     places
+	sums       []float64 // of the part, by event
+	tasks      []task
+	ended      ending
+	unknown    oddities
+	table      counts.Table
+}
+
+// maxLine bounds the length of a line.
+const maxLine = 1 << 20
+
+// maxEvents bounds the number of events of a file.
+const maxEvents = 1 << 8
+
+// NewReader returns a reader of the file that src holds. The name is for messages.
+func NewReader(src io.Reader, name string, opts Options) *Reader {
+	r := newReader(opts)
+	r.src, r.file = bufio.NewReaderSize(src, maxLine), name
+	return r
+}
+
+// Open returns a reader of several files, which are summed: of the processes,
+// threads and parts of one run.
+func Open(files []string, opts Options) *Reader {
+	r := newReader(opts)
+	r.files = files
+	return r
+}
+
+func newReader(opts Options) *Reader {
+	r := &Reader{opts: opts, beyond: opts.Beyond, ob: newNames(), fl: newNames(), fn: newNames()}
+	r.places = newPlaces(opts.By)
+	r.header = header{lines: true}
+	r.table.Start, r.table.Duration = math.NaN(), math.NaN()
+	return r
+}
+
+// Keep says which scopes to keep apart if there are no places: counts.Process and
+// counts.Thread, as far as the file tells them apart.
+func (r *Reader) Keep(by counts.By) { r.keep = by }
+
+// Kind says which simulator wrote the file.
+func (r *Reader) Kind() string {
+	if r.header.callgrind {
+		return KindCallgrind
+	}
+	return KindCachegrind
+}
+
+// Table returns the table, once Next has returned true.
+func (r *Reader) Table() *counts.Table { return &r.table }
+
+// Err returns the error that ended the reading, an [Error] if the file is damaged.
+func (r *Reader) Err() error { return r.err }
+
+// Next reads the file. It returns true once, if there are costs.
+func (r *Reader) Next() bool {
+	if r.done {
+		return false
+	}
+	r.done = true
+	if r.err = r.read(); r.err != nil {
+		return false
+	}
+	r.fill()
+	return true
+}
+
+// read reads all files.
+func (r *Reader) read() error {
+	if len(r.files) == 0 {
+		if err := r.lines(); err != nil {
+			return err
+		}
+	}
+	for _, name := range r.files {
+		if err := r.open(name); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(r.events) == 0:
+		return r.fault("it ends before it names any events")
+	case len(r.tasks) == 0:
+		return r.fault("it holds no costs")
+	case r.opts.By == counts.Instruction && !r.header.instructions:
+		return fmt.Errorf("%s: its costs are by line and not by instruction: callgrind records these with --dump-instr=yes", r.file)
+	case r.opts.By == counts.Line && !r.header.lines:
+		return fmt.Errorf("%s: its costs are not by line: callgrind records these with --dump-line=yes", r.file)
+	}
+	return nil
+}
+
+// open reads one of several files. Numbers of names, and what a header says, hold
+// for one file.
+func (r *Reader) open(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if r.src == nil {
+		r.src = bufio.NewReaderSize(f, maxLine)
+	}
+	r.src.Reset(f)
+	r.file, r.line = name, 0
+	command, caches := r.header.command, r.header.caches
+	r.header = header{command: command, caches: caches, callgrind: r.header.callgrind, lines: true}
+	r.columns = nil
+	for _, n := range []*names{&r.ob, &r.fl, &r.fn} {
+		n.forget()
+	}
+	r.at = position{}
+	r.places.moved()
+	return r.lines()
+}
+
+// lines reads the lines of a file.
+func (r *Reader) lines() error {
+	for {
+		b, err := r.src.ReadSlice('\n')
+		r.line++
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return r.fault("a line of more than %d bytes", maxLine)
+		case err != nil && err != io.EOF:
+			return fmt.Errorf("%s: %w", r.file, err)
+		}
+		if e := r.take(b); e != nil {
+			return e
+		}
+		if err == io.EOF {
+			r.endPart()
+			return nil
+		}
+	}
+}
+
+func (r *Reader) fault(format string, args ...any) error {
+	return &Error{r.file, r.line, fmt.Sprintf(format, args...)}
+}
+
+// take takes a line.
+func (r *Reader) take(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	switch c := b[0]; {
+	case c-'0' <= 9 || c == '+' || c == '-' || c == '*':
+		return r.cost(b)
+	case c == '#' || c == '\n' || c == '\r':
+		return nil
+	}
+	b = bytes.TrimRight(b, "\r\n")
+	end := 0
+	for end < len(b) && b[end]|0x20 >= 'a' && b[end]|0x20 <= 'z' {
+		end++
+	}
+	if end == len(b) {
+		r.unknown.add(r.line, b)
+		return nil
+	}
+	key, value := b[:end], bytes.TrimLeft(b[end+1:], " \t")
+	switch b[end] {
+	case '=':
+		return r.position(key, value, b)
+	case ':':
+		return r.head(key, bytes.TrimRight(value, " \t"), b)
+	}
+	r.unknown.add(r.line, b)
+	return nil
+}
+
+// position takes a line that says where the next costs are, or what is called or
+// jumped to from there.
+func (r *Reader) position(key, value, all []byte) (err error) {
+	at := &r.at
+	switch string(key) {
+	case "fn":
+		at.file = at.home // what was inlined has ended
+		if at.fn, err = r.fn.read(value); err == nil {
+			r.places.moved()
+		}
+	case "fl":
+		at.home, err = r.fl.read(value)
+		at.file = at.home
+		r.places.moved()
+	case "fi", "fe":
+		at.file, err = r.fl.read(value)
+	case "ob":
+		at.ob, err = r.ob.read(value)
+		r.places.moved()
+	// Of what is called and jumped to only the names are needed: they may be
+	// written here, and called by number later.
+	case "cfn", "jfn", "rfn", "frfn":
+		_, err = r.fn.read(value)
+	case "cfi", "cfl", "cfe", "jfi", "jfl":
+		_, err = r.fl.read(value)
+	case "cob", "job":
+		_, err = r.ob.read(value)
+	case "calls", "rcalls":
+		r.call = true
+	case "jump", "jcnd":
+	default:
+		r.unknown.add(r.line, all)
+	}
+	if err != nil {
+		return r.fault("%v", err)
+	}
+	return nil
+}
+
+// cost takes a line of costs: positions, relative to those of the line before if
+// they have a sign, and the counts of the events, of which those at the end may be
+// missing if they are 0.
+func (r *Reader) cost(b []byte) error {
+	if len(r.columns) == 0 {
+		return r.fault("costs before a line that names the events")
+	}
+	var ok bool
+	if r.header.instructions {
+		if r.at.addr, b, ok = move(r.at.addr, b); !ok {
+			return r.fault("not a position: %s", clip(b))
+		}
+	}
+	if r.header.lines {
+		if r.at.line, b, ok = move(r.at.line, b); !ok {
+			return r.fault("not a position: %s", clip(b))
+		}
+	}
+	n := 0
+	for {
+		for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+			b = b[1:]
+		}
+		if len(b) == 0 || b[0] == '\n' || b[0] == '\r' {
+			break
+		}
+		if n == len(r.columns) {
+			return r.fault("more counts than the %d events", n)
+		}
+		var v uint64
+		if b[0] == '.' { // of an event that cannot happen there
+			b = b[1:]
+		} else if v, b, ok = decimal(b); !ok {
+			return r.fault("not a count")
+		}
+		r.costs[n] = float64(v)
+		n++
+	}
+	switch {
+	case r.call: // what the called function costs, which is counted there
+		r.call = false
+		return nil
+	case n == 0: // where a jump comes from
+		return nil
+	}
+	r.add(r.costs[:n])
+	return nil
+}
+
+// add adds the costs of a line to its place and its part.
+func (r *Reader) add(costs []float64) {
+	r.header.begun = true
+	for i, v := range costs {
+		r.sums[r.columns[i]] += v
+	}
+	row := r.places.row(&r.at)
+	if r.opts.Chained != nil && r.header.instructions {
+		r.chain(row, costs)
+	}
+	if row >= 0 {
+		sums := r.places.sums[row*r.places.width:]
+		for i, v := range costs {
+			sums[r.columns[i]] += v
+		}
+	}
+}
+
+// move returns a position, given the one before.
+func move(from uint64, b []byte) (uint64, []byte, bool) {
+	if len(b) == 0 {
+		return 0, b, false
+	}
+	switch b[0] {
+	case '*':
+		return from, b[1:], true
+	case '+':
+		by, rest, ok := number(b[1:])
+		return from + by, rest, ok
+	case '-':
+		by, rest, ok := number(b[1:])
+		return from - by, rest, ok
+	case ' ', '\t':
+		return move(from, bytes.TrimLeft(b, " \t"))
+	}
+	return number(b)
+}
+
+// number reads a decimal or hexadecimal number.
+func number(b []byte) (v uint64, rest []byte, ok bool) {
+	if len(b) < 2 || b[0] != '0' || b[1] != 'x' {
+		return decimal(b)
+	}
+	i := 2
+	for ; i < len(b); i++ {
+		d := hexDigit(b[i])
+		if d < 0 {
+			break
+		}
+		if v>>60 != 0 {
+			return 0, nil, false
+		}
+		v = v<<4 | uint64(d)
+	}
+	return v, b[i:], i > 2
+}
+
+func hexDigit(c byte) int {
+	switch {
+	case c-'0' <= 9:
+		return int(c - '0')
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}
+
+// oddities are lines that were not understood.
+type oddities struct {
+	lines int
+	first int
+	text  string
+}
+
+func (o *oddities) add(line int, b []byte) {
+	if o.lines++; o.lines == 1 {
+		o.first, o.text = line, clip(b)
+	}
+}
+
+// words divides a list at blanks.
+func words(b []byte) []string { return strings.Fields(string(b)) }
+
+// column returns the index of an event, which is added if it is new.
+func (r *Reader) column(event string) int {
+	if i := slices.Index(r.events, event); i >= 0 {
+		return i
+	}
+	r.events = append(r.events, event)
+	return len(r.events) - 1
+}

@@ -1,0 +1,247 @@
+package valgrind
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Tool is one of valgrind's simulators.
+type Tool string
+
+// The simulators. Callgrind knows more: which calls lead where, instructions, a
+// prefetcher, forks. It loses its way where a program switches stacks by itself, as
+// Go's runtime does; cachegrind does not care.
+const (
+	Callgrind  Tool = "callgrind"
+	Cachegrind Tool = "cachegrind"
+)
+
+// A Command is a program to be simulated.
+type Command struct {
+	Args  []string // the program, as a shell would find it, and its arguments
+	Env   []string // nil is the own
+	Stdin *os.File // nil is /dev/null; it is read from where it is
+
+	Geometry     Geometry
+	Tool         Tool // "" chooses the one that works
+	Instructions bool // costs by instruction; only callgrind knows them
+}
+
+// ErrNotInstalled says that there is no valgrind.
+var ErrNotInstalled = errors.New("valgrind is not installed: apt-get install valgrind")
+
+// Installed returns ErrNotInstalled if there is no valgrind to run programs with.
+func Installed() error {
+	if _, err := exec.LookPath("valgrind"); err != nil {
+		return ErrNotInstalled
+	}
+	return nil
+}
+
+// A Simulation is what running a program under a simulator left.
+type Simulation struct {
+	Tool  Tool
+	Why   string           // the other tool was not used; "" if callgrind was
+	Files []string         // of all processes and their parts, until Close
+	State *os.ProcessState // of the program
+	Notes []string
+
+	dir string
+}
+
+// Close removes the files.
+func (s *Simulation) Close() error { return os.RemoveAll(s.dir) }
+
+// Run runs a program under a simulator, with all that it starts. What it writes is
+// discarded. When ctx ends, so does the program.
+func Run(ctx context.Context, c Command) (*Simulation, error) {
+	if err := Installed(); err != nil {
+		return nil, err
+	}
+	path, err := exec.LookPath(c.Args[0])
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return nil, err
+	}
+	tool, why := c.Tool, ""
+	switch {
+	case tool != "":
+	case IsGo(path):
+		tool, why = Cachegrind, "it is a Go program, which callgrind cannot follow"
+	default:
+		tool = Callgrind
+	}
+	s, err := c.run(ctx, tool)
+	var failed *ToolError
+	if c.Tool == "" && tool == Callgrind && errors.As(err, &failed) && ctx.Err() == nil {
+		why = "callgrind could not follow the program"
+		s, err = c.run(ctx, Cachegrind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.Why = why
+	return s, nil
+}
+
+// A ToolError says that a simulator failed, and not the program.
+type ToolError struct {
+	Tool Tool
+	Msg  string // the last that it said
+}
+
+func (e *ToolError) Error() string { return fmt.Sprintf("%s failed: %s", e.Tool, e.Msg) }
+
+// run runs the program under one simulator.
+func (c *Command) run(ctx context.Context, tool Tool) (*Simulation, error) {
+	dir, err := os.MkdirTemp("", "cyclestack-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Simulation{Tool: tool, dir: dir}
+	if err := s.fill(ctx, c); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// fill runs the program and finds the files.
+func (s *Simulation) fill(ctx context.Context, c *Command) error {
+	cmd := exec.CommandContext(ctx, "valgrind", c.options(s.Tool, s.dir)...)
+	cmd.Env, cmd.Stdin = c.Env, nil
+	if c.Stdin != nil {
+		cmd.Stdin = c.Stdin
+	}
+	var said bytes.Buffer // by valgrind itself, before there is a log; and by the program
+	cmd.Stderr = &limited{&said, maxSaid}
+	contain(cmd)
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return err
+	}
+	s.State = cmd.ProcessState
+	main := filepath.Join(s.dir, fmt.Sprintf("out.%d", cmd.Process.Pid))
+	if info, err := os.Stat(main); err != nil || info.Size() == 0 {
+		return &ToolError{s.Tool, s.lastWords(cmd.Process.Pid, said.Bytes())}
+	}
+	if s.Files, err = filepath.Glob(filepath.Join(s.dir, "out.*")); err != nil {
+		return err
+	}
+	slices.Sort(s.Files)
+	s.Notes = s.forks()
+	return nil
+}
+
+// maxSaid bounds what is kept of what a program under valgrind says.
+const maxSaid = 1 << 12
+
+// options are the arguments of valgrind. Each fork is preceded by a dump, after
+// which callgrind counts from 0: otherwise a forked process would have its
+// parent's counts once more.
+func (c *Command) options(tool Tool, dir string) []string {
+	list := []string{"--tool=" + string(tool), "--trace-children=yes", "--vgdb=no", "--log-file=" + filepath.Join(dir, "log.%p"),
+		"--cache-sim=yes", "--branch-sim=yes", fmt.Sprintf("--%s-out-file=%s", tool, filepath.Join(dir, "out.%p"))}
+	list = append(list, c.Geometry.options()...)
+	if tool == Callgrind {
+		list = append(list, "--simulate-hwpref=yes")
+		for _, name := range forkNames {
+			list = append(list, "--dump-before="+name)
+		}
+		if c.Instructions {
+			list = append(list, "--dump-instr=yes")
+		}
+	}
+	return slices.Concat(list, []string{"--"}, c.Args)
+}
+
+// forkNames are what fork and its like are called in C libraries.
+var forkNames = []string{"fork", "__fork", "__libc_fork", "_Fork", "vfork", "__vfork"}
+
+// lastWords returns the last that valgrind said before it failed.
+func (s *Simulation) lastWords(pid int, said []byte) string {
+	log, err := os.ReadFile(filepath.Join(s.dir, fmt.Sprintf("log.%d", pid)))
+	if err != nil || len(log) == 0 {
+		log = said
+	}
+	last := "it said nothing"
+	for _, line := range strings.Split(string(log), "\n") {
+		line = strings.Trim(line, "=-0123456789 \t\r")
+		if strings.Contains(line, "ssertion") || strings.HasPrefix(line, "valgrind:") {
+			return line
+		}
+		if line != "" {
+			last = line
+		}
+	}
+	return last
+}
+
+// forks says whether processes were forked whose counts may hold those of their
+// parents: cachegrind's do, and callgrind's if no dump preceded the fork. A forked
+// process has a log of the same command as its parent's.
+func (s *Simulation) forks() []string {
+	if s.Tool == Callgrind && slices.ContainsFunc(s.Files, func(f string) bool { return strings.Count(filepath.Base(f), ".") > 1 }) {
+		return nil
+	}
+	logs, _ := filepath.Glob(filepath.Join(s.dir, "log.*"))
+	commands := map[string]string{} // by number of process
+	parents := map[string]string{}
+	for _, name := range logs {
+		pid := strings.TrimPrefix(filepath.Base(name), "log.")
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		commands[pid], parents[pid] = field(text, "Command: "), field(text, "Parent PID: ")
+	}
+	for pid, parent := range parents {
+		if commands[pid] != "" && commands[pid] == commands[parent] {
+			return []string{fmt.Sprintf("the program forks, and %s counts for the new process once more what the old one did before", s.Tool)}
+		}
+	}
+	return nil
+}
+
+// field returns what follows a word in a log.
+func field(text []byte, word string) string {
+	_, rest, ok := bytes.Cut(text, []byte(word))
+	if !ok {
+		return ""
+	}
+	line, _, _ := bytes.Cut(rest, []byte{'\n'})
+	return string(line)
+}
+
+// A limited writer keeps the first bytes of what is written to it.
+type limited struct {
+	to   *bytes.Buffer
+	left int
+}
+
+func (l *limited) Write(b []byte) (int, error) {
+	n := min(len(b), l.left)
+	l.left -= n
+	l.to.Write(b[:n])
+	return len(b), nil
+}
+
+// IsGo reports whether a program was made by Go's compiler.
+func IsGo(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return f.Section(".go.buildinfo") != nil
+}

@@ -1,0 +1,118 @@
+package valgrind
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// fake puts a program in the place of valgrind.
+func fake(t *testing.T, script string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "valgrind"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("TMPDIR", t.TempDir())
+}
+
+// writes is a valgrind that writes an output file, and says what it was called with.
+const writes = `for a; do case $a in --*-out-file=*) out=${a#*=};; --log-file=*) log=${a#*=};; esac; done
+echo "$*" >$(dirname "$out")/arguments
+printf 'version: 1\ncreator: callgrind-3.19.0\ncmd: x\nevents: Ir\nfn=f\n1 5\ntotals: 5\n' >${out%\%p}$$
+`
+
+func TestFallsBack(t *testing.T) {
+	fake(t, `case $* in *--tool=callgrind*) echo "valgrind: the 'impossible' happened" >&2; exit 1;; esac
+`+writes+`exit 3`)
+	s, err := Run(t.Context(), Command{Args: []string{"sh"}, Geometry: small})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Tool != Cachegrind || s.Why != "callgrind could not follow the program" || s.State.ExitCode() != 3 {
+		t.Errorf("by %s (%s), %v", s.Tool, s.Why, s.State)
+	}
+	if v := value(t, table(t, Open(s.Files, Options{})), "", "Ir"); v != 5 {
+		t.Errorf("%v instructions", v)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+func TestToolError(t *testing.T) {
+	fake(t, `echo "valgrind: cannot do it" >&2; exit 1`)
+	_, err := Run(t.Context(), Command{Args: []string{"sh"}, Geometry: small})
+	var failed *ToolError
+	if !errors.As(err, &failed) || err.Error() != "cachegrind failed: valgrind: cannot do it" {
+		t.Errorf("%v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	if _, err := Run(t.Context(), Command{Args: []string{"no-such-program-at-all"}}); !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("no such program: %v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, err := Run(t.Context(), Command{Args: []string{"sh"}}); !errors.Is(err, ErrNotInstalled) || !strings.Contains(err.Error(), "apt-get install valgrind") {
+		t.Errorf("without valgrind: %v", err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	c := Command{Args: []string{"./app", "--tool=x"}, Geometry: small, Instructions: true}
+	got := c.options(Callgrind, "/tmp/d")
+	for _, want := range []string{"--tool=callgrind", "--trace-children=yes", "--cache-sim=yes", "--branch-sim=yes", "--dump-instr=yes", "--dump-before=fork",
+		"--callgrind-out-file=/tmp/d/out.%p", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=262144,8,64"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%q lacks %s", got, want)
+		}
+	}
+	if n := len(got); !slices.Equal(got[n-3:], []string{"--", "./app", "--tool=x"}) {
+		t.Errorf("%q", got[n-3:])
+	}
+	if got := c.options(Cachegrind, "/tmp/d"); slices.ContainsFunc(got, func(o string) bool { return strings.Contains(o, "dump") || strings.Contains(o, "hwpref") }) {
+		t.Errorf("of cachegrind: %q", got)
+	}
+}
+
+// TestKeep checks that what is kept can be read again, with what was added to it.
+func TestKeep(t *testing.T) {
+	for _, files := range [][]string{{"calls.callgrind", "instructions.callgrind"}, {"cache.cachegrind"}} {
+		s := &Simulation{}
+		for _, f := range files {
+			s.Files = append(s.Files, filepath.Join("testdata", f))
+		}
+		var kept bytes.Buffer
+		if err := s.Keep(&kept, 1); err != nil {
+			t.Fatal(err)
+		}
+		if !Detect(kept.Bytes()) {
+			t.Errorf("%q: not recognised", files)
+		}
+		got := table(t, NewReader(&kept, "kept", Options{By: counts.Function}))
+		want := table(t, Open(s.Files, Options{By: counts.Function, Beyond: 1}))
+		if !slices.Equal(labels(got), labels(want)) {
+			t.Fatalf("%q: %q, want %q", files, labels(got), labels(want))
+		}
+		for i := range want.Scopes {
+			if !slices.Equal(got.Row(i), want.Row(i)) {
+				t.Errorf("%s: %v, want %v", want.Scopes[i].Label, got.Row(i), want.Row(i))
+			}
+		}
+		if v := value(t, got, "", memory); v != 0 {
+			t.Errorf("%q: %v misses go to memory", files, v)
+		}
+	}
+}

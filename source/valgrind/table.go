@@ -1,0 +1,82 @@
+package valgrind
+
+import "github.com/cyclestack/cyclestack/counts"
+
+// fill makes the table.
+func (r *Reader) fill() {
+	derived, weights := r.weights()
+	scopes, sums := r.scopes()
+	l := &counts.Layout{Scopes: scopes}
+	for _, e := range r.events {
+		l.Columns = append(l.Columns, counts.Column{Event: e})
+	}
+	for _, d := range derived {
+		l.Columns = append(l.Columns, counts.Column{Event: d.name})
+	}
+	exposure, known := r.exposure(r.total())
+	if known {
+		l.Columns = append(l.Columns, exposure.columns()...)
+	}
+	rows, rest := r.places.largest(len(l.Columns))
+	r.join(rest)
+	if r.places.others >= 0 {
+		rows = append(rows, r.places.others)
+	}
+	for _, row := range rows {
+		l.Scopes = append(l.Scopes, r.scope(row))
+	}
+	t := &r.table
+	t.Reset(l)
+	t.Label, t.CPU = r.header.command, AnyCPU
+	for i := range scopes {
+		put(t, i, sums[i], weights)
+	}
+	for i, row := range rows {
+		put(t, len(scopes)+i, r.places.at(row), weights)
+	}
+	for i := 0; known && i < len(l.Scopes); i++ {
+		cells := t.Row(i)[len(r.events)+len(derived):]
+		switch {
+		case i >= len(scopes):
+			row := rows[i-len(scopes)]
+			exposure.put(cells, r.places.at(row), r.places.chained[row])
+		case len(scopes) == 1:
+			exposure.put(cells, sums[i], r.chained)
+		default: // of which task the chained loads were is not kept
+			exposure.put(cells, sums[i], [2]float64{})
+		}
+	}
+	t.Notes = r.notes()
+}
+
+// join puts rows together with the others.
+func (r *Reader) join(rows []int) {
+	p := &r.places
+	if len(rows) > 0 && p.others < 0 {
+		p.others = p.add(key{}, &position{})
+	}
+	for _, row := range rows {
+		for i, v := range p.chained[row] {
+			p.chained[p.others][i] += v
+		}
+		for c := range p.width {
+			p.sums[p.others*p.width+c] += p.sums[row*p.width+c]
+		}
+	}
+}
+
+// put writes the counts of a scope, and the derived ones.
+func put(t *counts.Table, scope int, sums []float64, weights [][]float64) {
+	for c, v := range sums {
+		*t.Cell(scope, c) = counted(v)
+	}
+	for d, list := range weights {
+		v := 0.0
+		for i, w := range list {
+			v += w * sums[i]
+		}
+		*t.Cell(scope, len(sums)+d) = counted(v)
+	}
+}
+
+func counted(v float64) counts.Cell { return counts.Cell{Value: v, State: counts.Counted} }
