@@ -116,6 +116,12 @@ func ordered(values []float64, keep func(float64) bool) []int {
 	return order
 }
 
+// sampledLeast is the part of what sampling adds to the variance, if samples arrive
+// independently of each other, that runs are taken to differ by at least: so that a
+// few runs do not agree too well by chance. Samplers with a fixed rate are more
+// regular than that, so that all of it would be too much.
+const sampledLeast = 0.25
+
 // A family is figures that are tested together: of each, what every run read, and
 // what sampling contributes to the variance of that.
 type family struct {
@@ -211,7 +217,7 @@ type exchanged struct {
 }
 
 // difference is that of the sides' means, if the chosen runs are the new ones, and
-// its variance by how the runs of a side differ, or by sampling if that is more.
+// its variance by how the runs of a side differ, or the least by sampling.
 func (x *exchanged) difference(chosen []int, old, new float64) (delta, variance float64) {
 	sum := 0.0
 	for _, r := range chosen {
@@ -225,7 +231,7 @@ func (x *exchanged) difference(chosen []int, old, new float64) (delta, variance 
 	}
 	// The values' sum is 0, so that of the others is −sum.
 	within := (x.squares - sum*sum*(1/old+1/new)) / (old + new - 2)
-	return sum * (1/old + 1/new), max(within*(1/old+1/new), sampled)
+	return sum * (1/old + 1/new), max(within*(1/old+1/new), sampledLeast*sampled)
 }
 
 // pairs yields the same for pairs: the mean difference of neighbours, each
@@ -255,7 +261,7 @@ func (f *family) pairs() iter.Seq[[]float64] {
 					sum += d * flips[r]
 				}
 				within := (squares[i] - sum*sum/float64(n)) / float64(n-1)
-				t[i] = studentised(sum/float64(n), max(within/float64(n), sampled[i]), 1)
+				t[i] = studentised(sum/float64(n), max(within/float64(n), sampledLeast*sampled[i]), 1)
 			}
 			if !yield(t) {
 				return

@@ -24,8 +24,8 @@ func (b *Binding) checkCourse(a *Account) {
 		return
 	}
 	row := a.place.Self
-	var trends, peaks, repeats []string
-	runs := false
+	var trends, peaks, stopped, repeats []string
+	runs, went := false, false // on to the end
 	for col := range b.Layout.Columns {
 		if !b.core[col] && !b.taskClock[col] {
 			continue
@@ -43,6 +43,10 @@ func (b *Binding) checkCourse(a *Account) {
 			runs = course.Runs
 			if !runs { // a program may well do the same in each run
 				b.checkStill(a, col, course)
+			}
+			went = went || course.Idle == 0
+			if per := c.Value / float64(course.Intervals-course.Idle); course.Idle >= stillMost && per >= stillCount {
+				stopped = append(stopped, fmt.Sprintf("%s (%d intervals)", b.names[col], course.Idle))
 			}
 			if rise, sd := course.Trend(); math.Abs(rise) > trendLeast && math.Abs(rise) > trendSure*sd {
 				trends = append(trends, fmt.Sprintf("%s (%+.0f %%)", b.names[col], 100*rise))
@@ -62,6 +66,10 @@ func (b *Binding) checkCourse(a *Account) {
 			"They rise or fall from its beginning to its end: the program warms up or changes what it does. The account is of all of it; --by interval shows its parts.")
 		a.found("no interval stands out", Machine, peaks,
 			"One interval alone has most of what varies: something happened once. The account is of all intervals; --by interval shows which.")
+	}
+	if went {
+		a.found("counters count to the end", Measurement, stopped,
+			"From some interval on they counted nothing, while others went on: the counters stopped, or the program ceased to do this.")
 	}
 	a.found("repeats agree", Machine, repeats,
 		"The runs differ by more than the counters can: other programs ran beside some of them, or the program does not do the same each time. More runs, or a quiet machine, tell more.")

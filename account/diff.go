@@ -11,13 +11,15 @@ import (
 // A Resource is what runs are compared by.
 type Resource uint8
 
-// The resources. Time is the processor's, in nanoseconds.
+// The resources. Time is the processor's, Elapsed that of a clock on the wall, both in
+// nanoseconds.
 const (
 	Cycles Resource = iota
 	Time
+	Elapsed
 )
 
-func (r Resource) String() string { return [...]string{"cycles", "time"}[r] }
+func (r Resource) String() string { return [...]string{"cycles", "time", "elapsed time"}[r] }
 
 // A Reading is what one run adds to a comparison: what it took of a resource for
 // each unit of work, in all and by node.
@@ -34,8 +36,8 @@ func (a *Account) Reading(work float64) (Reading, error) { return a.ReadingOf(Cy
 func (a *Account) ReadingOf(of Resource, work float64) (Reading, error) {
 	total := a.amount(of)
 	switch {
-	case !(total > 0) && of == Time:
-		return Reading{}, errors.New("neither its cycles nor its processor time were counted")
+	case !(total > 0) && of != Cycles:
+		return Reading{}, errors.New("neither its cycles nor any time were counted")
 	case !(total > 0):
 		return Reading{}, errors.New("its cycles were not counted")
 	case !(work > 0):
@@ -66,7 +68,7 @@ func (a *Account) whole(of Resource, node int) float64 {
 	case n.Section != "":
 	case of == Time && n.Unit == "" && m.Unit == "processors":
 		return a.Duration * 1e9
-	case of == Time:
+	case of != Cycles:
 	case m.Share(node):
 		return a.amount(of)
 	case n.Unit == cyclesPerInstruction || n.Unit == "" && m.Unit == cyclesPerInstruction:
@@ -79,8 +81,11 @@ const cyclesPerInstruction = "cycles/instruction"
 
 // amount is what the account's scope took of a resource; NaN if it was not counted.
 func (a *Account) amount(of Resource) float64 {
-	if of == Cycles {
+	switch of {
+	case Cycles:
 		return a.cycles()
+	case Elapsed:
+		return a.Duration * 1e9
 	}
 	if v := a.firstCount("task-clock", "cpu-clock"); !math.IsNaN(v) {
 		return v

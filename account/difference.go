@@ -12,12 +12,15 @@ import (
 const certain = 2.575829
 
 // Where counts took turns and nothing shows how they varied, they are taken to
-// vary from one turn to the next by unknownVariation of themselves, as events do
-// that come in bursts, and a turn
-// to last turnSeconds: the kernel's, which is the tick of its timer, at most
-// 10 ms and mostly 4. Without a duration the turns are taken to be unknownTurns.
+// vary from one turn to the next by unknownVariation of themselves, and rare
+// events, which come in bursts, by burstVariation. Rare are those of which there
+// is less than a part in rareBelow of the largest count. A turn is taken to last
+// turnSeconds: the kernel's, which is the tick of its timer, at most 10 ms and
+// mostly 4. Without a duration the turns are taken to be unknownTurns.
 const (
-	unknownVariation = 3.0
+	unknownVariation = 1.0
+	burstVariation   = 3.0
+	rareBelow        = 100
 	turnSeconds      = 0.004
 	unknownTurns     = 25
 )
@@ -133,7 +136,11 @@ func (b *Binding) columnError(a *Account, row, column int, c *counts.Cell) (e, f
 			return max(e*b.scale[column], fewest), fewest
 		}
 	}
-	e = value * unknownVariation * math.Sqrt((1-share)/b.turns(a, c, share))
+	variation := unknownVariation
+	if value*rareBelow < b.sizeOf(a, row).most {
+		variation = burstVariation
+	}
+	e = value * variation * math.Sqrt((1-share)/b.turns(a, c, share))
 	return max(e, math.Sqrt(c.Variance), fewest), fewest
 }
 

@@ -54,13 +54,14 @@ func (b *Binding) checkRow(a *Account, row int) {
 // A size says how large the counts of a row are.
 type size struct {
 	cycles float64 // of the core; 0 if there are none
-	next   float64 // the second largest count of an event of the core
+	most   float64 // the largest count of an event of the core
+	next   float64 // the second largest
 	long   bool    // what was counted ran long enough for all groups to have had turns
 }
 
 func (b *Binding) sizeOf(a *Account, row int) size {
 	var s size
-	most, ran := 0.0, math.NaN()
+	ran := math.NaN()
 	for col := range b.Layout.Columns {
 		c, ok := b.scaled(a.table, row, col)
 		if !ok {
@@ -73,12 +74,12 @@ func (b *Binding) sizeOf(a *Account, row int) size {
 		if !b.core[col] {
 			continue
 		}
-		most, s.next = max(most, v), max(s.next, min(most, v))
+		s.most, s.next = max(s.most, v), max(s.next, min(s.most, v))
 		if b.cycles[col] {
 			s.cycles = max(s.cycles, v)
 		}
 	}
-	s.long = ran >= longSeconds || math.IsNaN(ran) && most >= longCount
+	s.long = ran >= longSeconds || math.IsNaN(ran) && s.most >= longCount
 	return s
 }
 
@@ -138,7 +139,7 @@ func (b *Binding) checkRan(a *Account, row, col int, c *counts.Cell, long bool) 
 	if !inVain || c.Ok() && software || !long || !b.core[col] && !software || b.otherCore[col] || b.elsewhere(a, row, col) {
 		return
 	}
-	b.countFails(a, col, "each event had a counter", ">=", 0, 1, b.names[col]+" was never on a counter, though the run was long enough: "+
+	b.countFails(a, col, "each event had a counter", ">=", math.NaN(), math.NaN(), b.names[col]+" was never on a counter, though the run was long enough: "+
 		"another user of the counters (the watchdog for hard lockups, a profiler) kept it off, or its group asks for more of them than there are. Nothing is known of it; it is not 0.")
 }
 

@@ -84,6 +84,9 @@ type Code struct {
 	Blocks []Block
 	Loops  []Loop
 	Costs  []Cost
+	// Unnamed are the columns, besides the clock, that the function has counts in and
+	// no node that is known names.
+	Unnamed []int
 	// Executions says how it is known how often blocks were executed; "" if it
 	// is not.
 	Executions string
@@ -258,18 +261,17 @@ func (b *builder) gather() {
 		}
 	}
 	layout := &counts.Layout{Columns: b.from.Columns, Scopes: []counts.Scope{b.from.Scopes[0]}}
-	sums := [][]int{nil}
-	add := func(s counts.Scope, rows []int) int {
+	sums := []func() []int{nil} // what a row is the sum of, found when it is needed: loops lie in loops
+	add := func(s counts.Scope, rows func() []int) int {
 		layout.Scopes = append(layout.Scopes, s)
 		sums = append(sums, rows)
 		return len(sums) - 1
 	}
-	all := slices.Concat(b.rowsOf...)
-	b.Whole.Row = add(b.scope(counts.Function, b.Function, b.Start), all)
+	b.Whole.Row = add(b.scope(counts.Function, b.Function, b.Start), func() []int { return slices.Concat(b.rowsOf...) })
 	b.Parts = make([]Part, len(b.Insts))
 	for i, rows := range b.rowsOf {
 		if len(rows) > 0 {
-			b.Parts[i].Row = add(b.scope(counts.Instruction, fmt.Sprintf("%#x", b.Insts[i].Addr), b.Insts[i].Addr), rows)
+			b.Parts[i].Row = add(b.scope(counts.Instruction, fmt.Sprintf("%#x", b.Insts[i].Addr), b.Insts[i].Addr), func() []int { return rows })
 		}
 	}
 	b.lines(add)
@@ -283,7 +285,7 @@ func (b *builder) gather() {
 	}
 	for row, rows := range sums {
 		if row > 0 {
-			b.sum(b.Table.Row(row), rows)
+			b.sum(b.Table.Row(row), rows())
 		}
 	}
 }
@@ -316,8 +318,8 @@ func (b *builder) sum(to []counts.Cell, rows []int) {
 // happened says whether an event was seen, in samples or counted exactly.
 func happened(c *counts.Cell) bool { return c.Samples > 0 || c.Value != 0 }
 
-// An adder adds a row to the table that is being made.
-type adder func(s counts.Scope, rows []int) int
+// An adder adds a row to the table that is being made: the sum of others.
+type adder func(s counts.Scope, rows func() []int) int
 
 // of returns the rows of some instructions.
 func (b *builder) of(insts []int) []int {
@@ -346,7 +348,7 @@ func (b *builder) lines(add adder) {
 	}
 	for n := range b.Lines {
 		l := &b.Lines[n]
-		if rows := b.of(l.Insts); len(rows) > 0 {
+		if rows := func() []int { return b.of(l.Insts) }; len(rows()) > 0 {
 			s := b.scope(counts.Line, fmt.Sprintf("%s:%d", l.File, l.Line), b.Insts[l.Insts[0]].Addr)
 			s.Code.File, s.Code.Line = l.File, l.Line
 			l.Row = add(s, rows)
@@ -363,20 +365,20 @@ func (b *builder) blocks(add adder) {
 		size := len(b.Graph.Blocks[n].Insts)
 		block := Block{First: first, Last: first + size - 1, Executions: flow.Unknown}
 		first += size
-		if rows := b.of(span(block.First, block.Last)); len(rows) > 0 {
+		if rows := func() []int { return b.of(span(block.First, block.Last)) }; len(rows()) > 0 {
 			block.Row = add(b.scope(counts.Instruction, fmt.Sprintf("block %d", n), b.Insts[block.First].Addr), rows)
 		}
 		b.Blocks = append(b.Blocks, block)
 	}
+	b.loops(add)
+}
+
+func (b *builder) loops(add adder) {
 	for n := range b.Graph.Loops {
 		l := Loop{Inner: math.NaN()}
-		var insts []int
-		for _, i := range b.Graph.Loops[n].Blocks {
-			insts = append(insts, span(b.Blocks[i].First, b.Blocks[i].Last)...)
-		}
 		head := b.Blocks[b.Graph.Loops[n].Header].First
 		l.File = b.Insts[head].File
-		for _, i := range insts {
+		for _, i := range b.instsOf(n) {
 			if in := &b.Insts[i]; in.File == l.File && in.Line > 0 {
 				if l.First == 0 || in.Line < l.First {
 					l.First = in.Line
@@ -384,11 +386,20 @@ func (b *builder) blocks(add adder) {
 				l.Last = max(l.Last, in.Line)
 			}
 		}
-		if rows := b.of(insts); len(rows) > 0 {
+		if rows := func() []int { return b.of(b.instsOf(n)) }; len(rows()) > 0 {
 			l.Row = add(b.scope(counts.Instruction, fmt.Sprintf("loop %d", n+1), b.Insts[head].Addr), rows)
 		}
 		b.Loops = append(b.Loops, l)
 	}
+}
+
+// instsOf returns the instructions of a loop.
+func (b *builder) instsOf(loop int) []int {
+	var insts []int
+	for _, i := range b.Graph.Loops[loop].Blocks {
+		insts = append(insts, span(b.Blocks[i].First, b.Blocks[i].Last)...)
+	}
+	return insts
 }
 
 func span(first, last int) []int {

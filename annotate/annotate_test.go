@@ -3,6 +3,7 @@ package annotate_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -231,14 +232,17 @@ func TestInLongLoops(t *testing.T) {
 
 // TestWithoutMethod has shares, and executions, where no method fits.
 func TestWithoutMethod(t *testing.T) {
-	f := straight(10).sample(2, cycles, 3).sample(4, cycles, 1)
+	f := straight(10).sample(2, cycles, 3).sample(4, cycles, 1).sample(4, misses, 2)
 	l := &annotate.Listing{Function: "f", Module: "prog", End: 40, Insts: f.insts}
 	c, err := annotate.New(f.table(), l, annotate.Options{Clock: cycles, Retired: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Parts) != 2 || c.Parts[0].Share != 0.75 || c.Parts[0].Figures != nil || c.Account != nil || c.Whole.OfRun != 1 {
+	if len(c.Parts) != 2 || c.Parts[0].Share != 0.75 || c.Parts[0].Figures != nil || c.Account != nil || c.Whole.OfRun != 1 || !slices.Equal(c.Unnamed, []int{misses}) {
 		t.Errorf("got %+v", c)
+	}
+	if named := f.annotate(t); len(named.Unnamed) != 0 {
+		t.Errorf("no node names %v", named.Unnamed)
 	}
 	if _, err := annotate.New(f.table(), l, annotate.Options{Clock: 99}); err == nil {
 		t.Error("a column that is not there is taken")

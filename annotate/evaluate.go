@@ -22,6 +22,7 @@ func (b *builder) evaluate() {
 		}
 	}
 	b.part(&b.Whole)
+	b.unnamed()
 	for i := range b.Parts {
 		b.part(&b.Parts[i])
 	}
@@ -40,6 +41,22 @@ func (b *builder) evaluate() {
 	for i := range b.Loops {
 		if p := b.Graph.Loops[i].Parent; p >= 0 {
 			b.Loops[p].Inner -= b.Loops[i].Share
+		}
+	}
+}
+
+// unnamed finds the events that no node says anything about.
+func (b *builder) unnamed() {
+	named := make([]bool, len(b.Table.Columns))
+	named[b.Clock] = true
+	for i, f := range b.Whole.Figures {
+		for _, col := range b.named[i] {
+			named[col] = named[col] || !math.IsNaN(f.Value)
+		}
+	}
+	for col := range named {
+		if c := b.Table.Cell(b.Whole.Row, col); !named[col] && c.Ok() && happened(c) {
+			b.Unnamed = append(b.Unnamed, col)
 		}
 	}
 }

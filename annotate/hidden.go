@@ -253,11 +253,7 @@ func (b *builder) summarize() {
 		b.judgeBy(&b.Blocks[i].Part, span(b.Blocks[i].First, b.Blocks[i].Last))
 	}
 	for i := range b.Loops {
-		var insts []int
-		for _, n := range b.Graph.Loops[i].Blocks {
-			insts = append(insts, span(b.Blocks[n].First, b.Blocks[n].Last)...)
-		}
-		b.judgeBy(&b.Loops[i].Part, insts)
+		b.judgeBy(&b.Loops[i].Part, b.instsOf(i))
 	}
 }
 

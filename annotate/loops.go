@@ -41,6 +41,9 @@ func (b *builder) byInstructions() {
 		return flow.Count{Value: c.Value, Variance: c.Variance, Samples: c.Samples}
 	}, one)
 	b.Executions = b.Table.Columns[b.Retired].Event
+	if b.Retired >= len(b.o.Exact) || !b.o.Exact[b.Retired] {
+		b.Executions += ", which was not sampled precisely: blocks may have samples of those before them"
+	}
 	b.take(blocks, flow.Trips(b.Graph, blocks))
 }
 

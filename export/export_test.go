@@ -45,7 +45,7 @@ func program() *export.Profile {
 			{Thread: "prog", Frames: []*export.Frame{mainFrame}, Values: []float64{1, 2, 10}},
 			{Thread: "prog", Frames: []*export.Frame{mainFrame, workFrame, mixFrame}, Values: []float64{300.4, 20, 100}, Bottleneck: "Memory_Bound"},
 			{Thread: "prog", Frames: []*export.Frame{mainFrame, workFrame, mixFrame, kernel}, Values: []float64{-5, math.NaN(), 40}},
-			{Thread: "helper", Frames: []*export.Frame{mainFrame, mainFrame, unnamed}, Values: []float64{7, 0, 3}},
+			{Thread: "worker", Frames: []*export.Frame{mainFrame, mainFrame, unnamed}, Values: []float64{7, 0, 3}},
 		}),
 	}
 }
@@ -120,7 +120,7 @@ func TestPprof(t *testing.T) {
 		"prog main:0":                          {1, 2, 10},
 		"prog mix:3<work:7 main:0":             {300, 20, 100},
 		"prog copy_page:0 mix:3<work:7 main:0": {-5, 0, 40},
-		"helper [libc.so.6]:0 main:0 main:0":   {7, 0, 3},
+		"worker [libc.so.6]:0 main:0 main:0":   {7, 0, 3},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("samples (-want +got):\n%s", diff)
@@ -170,7 +170,7 @@ func TestThreadsAsFrames(t *testing.T) {
 	p := program()
 	p.Threads = true
 	for _, s := range parsePprof(t, write(t, p, writePprof)).Sample {
-		if outer := s.Location[len(s.Location)-1].Line[0].Function.Name; outer != "prog" && outer != "helper" || s.Label != nil {
+		if outer := s.Location[len(s.Location)-1].Line[0].Function.Name; outer != "prog" && outer != "worker" || s.Label != nil {
 			t.Errorf("the outermost frame is %s, labels %v", outer, s.Label)
 		}
 	}
@@ -182,7 +182,7 @@ func TestCollapsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "helper;main;main;[libc.so.6] 7\nprog;main 1\nprog;main;work;mix 300\n"
+	const want = "prog;main 1\nprog;main;work;mix 300\nworker;main;main;[libc.so.6] 7\n"
 	if out.String() != want {
 		t.Errorf("collapsed:\n%swant:\n%s", out.String(), want)
 	}
@@ -251,7 +251,7 @@ func TestSpeedscope(t *testing.T) {
 		}
 		got[strings.Join(names, ";")] = p.Weights[i]
 	}
-	want := map[string]float64{"prog;main": 1, "prog;main;work;mix": 300.4, "helper;main;main;[libc.so.6]": 7}
+	want := map[string]float64{"prog;main": 1, "prog;main;work;mix": 300.4, "worker;main;main;[libc.so.6]": 7}
 	if diff := cmp.Diff(want, got); diff != "" || p.Unit != "none" || p.Name != "Memory_Bound" {
 		t.Errorf("%s in %s (-want +got):\n%s", p.Name, p.Unit, diff)
 	}
@@ -300,10 +300,10 @@ func TestFlameGraph(t *testing.T) {
 	d := parseFlame(t, page)
 	want := map[string][]float64{
 		"all":                              {308.4, 22, 153},
-		"all;helper":                       {7, 0, 3},
-		"all;helper;main":                  {7, 0, 3},
-		"all;helper;main;main":             {7, 0, 3},
-		"all;helper;main;main;[libc.so.6]": {7, 0, 3},
+		"all;worker":                       {7, 0, 3},
+		"all;worker;main":                  {7, 0, 3},
+		"all;worker;main;main":             {7, 0, 3},
+		"all;worker;main;main;[libc.so.6]": {7, 0, 3},
 		"all;prog":                         {301.4, 22, 150},
 		"all;prog;main":                    {301.4, 22, 150},
 		"all;prog;main;work":               {300.4, 20, 140},

@@ -50,7 +50,7 @@ func TestPackedTables(t *testing.T) {
 func TestSize(t *testing.T) {
 	const most = 1_500_000
 	size := int64(0)
-	for _, root := range []string{"data/models", "data/cpus.toml", "data/texts.toml", "data/events.zip"} {
+	for _, root := range []string{"data/models", "data/relations", "data/cpus.toml", "data/texts.toml", "data/events.zip"} {
 		err := filepath.Walk(root, func(_ string, info os.FileInfo, err error) error {
 			if err == nil && !info.IsDir() {
 				size += info.Size()

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path"
@@ -17,6 +18,9 @@ const relationsDir = "relations"
 // widthName stands in the formulas of relations for the slots that the
 // processor has in a cycle.
 const widthName = "WIDTH"
+
+// usualSlack is why a tolerance is what it is, of a relation that does not say so.
+const usualSlack = "counters are read one after the other, and start and stop so"
 
 // eachName stands in the formulas of a relation for each of its events.
 const eachName = "EACH"
@@ -84,6 +88,13 @@ func (lib *library) readRelations(file string) (*Model, error) {
 	if len(b.faults) > 0 {
 		b.faults.sort()
 		return nil, b.faults
+	}
+	for i := range b.m.Relations {
+		r := &b.m.Relations[i]
+		r.Source = cmp.Or(r.Source, str(f.Source))
+		if r.Tolerance > 0 {
+			r.Slack = cmp.Or(r.Slack, usualSlack)
+		}
 	}
 	return b.m, nil
 }

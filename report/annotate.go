@@ -67,6 +67,7 @@ type annotation struct {
 	depth   int  // of loops that are drawn
 	margin  int  // indentation that all lines of the source have; -1 if they are not there
 	numbers bool // lines are told by their numbers alone
+	events  bool // there are columns of nodes and of events
 	hot     bool // these marks were used
 	grey    bool
 	hid     bool
@@ -172,9 +173,11 @@ const (
 // the largest first, and what else there is.
 func (t *annotation) choose() {
 	list := t.nodeColumns()
-	if len(list) == 0 {
-		list = t.eventColumns()
+	t.events = len(list) > 0
+	if t.o.Nodes == "" && t.o.Level == 0 || len(list) == 0 {
+		list = append(list, t.eventColumns()...)
 	}
+	t.events = t.events && slices.ContainsFunc(list, func(c annotationColumn) bool { return c.node < 0 })
 	t.room = t.o.Width - annotationFigure - 1
 	if t.c.Executions != "" {
 		t.room -= executedWidth
@@ -274,13 +277,11 @@ func (c annotationColumn) titled(name string) annotationColumn {
 	return c
 }
 
-// eventColumns are the events besides the clock.
+// eventColumns are the events that no node says anything about.
 func (t *annotation) eventColumns() []annotationColumn {
 	var list []annotationColumn
-	for col := range t.c.Table.Columns {
-		if c := t.c.Table.Cell(t.c.Whole.Row, col); col != t.c.Clock && c.Ok() && c.Value > 0 {
-			list = append(list, annotationColumn{node: -1, event: col, cost: -1}.titled(printable(t.c.Table.Columns[col].Event)))
-		}
+	for _, col := range t.c.Unnamed {
+		list = append(list, annotationColumn{node: -1, event: col, cost: -1}.titled(printable(t.c.Table.Columns[col].Event)))
 	}
 	return list
 }
@@ -291,7 +292,11 @@ func (t *annotation) heads() {
 	for _, c := range t.columns {
 		height = max(height, len(c.head))
 	}
-	t.out.WriteString(t.paint("percent of "+t.whose()+" "+t.h.what(t.clock()), faint) + "\n")
+	percent := "percent of " + t.whose() + " " + t.h.what(t.clock())
+	if t.events {
+		percent += ", and of its events"
+	}
+	t.out.WriteString(t.paint(percent, faint) + "\n")
 	what := t.h.what(t.clock())
 	if runes(what) >= annotationFigure {
 		what = "share"
@@ -332,7 +337,7 @@ func (t *annotation) whole() {
 		if t.c.Executions != "" {
 			line += strings.Repeat(" ", executedWidth)
 		}
-		t.out.WriteString(t.paint(line+"  of that hidden: no stalled cycles near it", dim) + "\n")
+		t.out.WriteString(t.paint(line+"  of that hidden", dim) + "\n")
 	}
 	t.out.WriteByte('\n')
 }
@@ -622,8 +627,8 @@ func (t *annotation) inst(i int) {
 	if block >= 0 && t.c.Blocks[block].First == i && t.c.Executions != "" {
 		executed = t.executed(block)
 	}
-	// What does not fit goes in this order: how often the loop is run through, where
-	// the instruction goes, the rest of its text.
+	// What does not fit goes in this order: how often the loop is run through and
+	// what is hidden, where the instruction goes, the rest of its text.
 	lead, mark := t.loopMarks(i, false), t.mark(i, block, true)
 	room := t.room - runes(lead)
 	if runes(text)+runes(mark) > room {
@@ -641,13 +646,14 @@ func (t *annotation) inst(i int) {
 }
 
 // mark is what stands behind an instruction: what is hidden there, and that a loop
-// begins, with its trips or without.
-func (t *annotation) mark(i, block int, trips bool) string {
+// begins; in full also which events are hidden, and how often the loop is run
+// through.
+func (t *annotation) mark(i, block int, full bool) string {
 	var words []string
 	if block >= 0 && t.c.Blocks[block].First == i {
 		for n := range t.c.Loops {
 			if t.c.Graph.Loops[n].Header == block {
-				words = append(words, t.loopMark(n, trips))
+				words = append(words, t.loopMark(n, full))
 			}
 		}
 	}
@@ -658,8 +664,11 @@ func (t *annotation) mark(i, block int, trips bool) string {
 			names = append(names, t.c.Account.Model().Nodes[t.c.Costs[k].Node].Name)
 		}
 	}
-	if len(names) > 0 {
+	switch {
+	case len(names) > 0 && full:
 		words = append(words, strings.Join(names, ", ")+" hidden")
+	case len(names) > 0:
+		words = append(words, "hidden")
 	}
 	if len(words) == 0 {
 		return ""

@@ -128,11 +128,15 @@ func (p *profile) fit(width []int) widths {
 	for _, w := range width {
 		nodes += w
 	}
-	w := p.natural()
-	best, fewest := w, math.MaxInt
-	for _, drop := range []func(){func() {}, func() { w.samples = false }, func() { w.module = 0 }} {
-		drop()
-		w.labels = slices.Clone(w.labels)
+	natural := p.natural()
+	best, fewest := natural, math.MaxInt
+	for dropped := range 3 {
+		w := natural
+		w.labels = slices.Clone(natural.labels)
+		w.samples = natural.samples && dropped < 1
+		if dropped > 1 {
+			w.module = 0
+		}
 		p.shrink(&w, nodes)
 		if n := p.panels(width, p.o.Width-w.total()); n < fewest {
 			best, fewest = w, n

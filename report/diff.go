@@ -46,7 +46,7 @@ func Diff(format string, w io.Writer, h DiffHeader, d *account.Difference, o Opt
 // newDiffWriter returns the writer of a comparison.
 func newDiffWriter(w io.Writer, h DiffHeader, o Options, total *account.Change, runs [2]int, basis account.Basis) *diffWriter {
 	t := &diffWriter{tree: listing(w, o), h: h, total: total, runs: runs, basis: basis, unit: 1}
-	if h.What == account.Time.String() {
+	if h.What == account.Time.String() || h.What == account.Elapsed.String() {
 		t.unit, t.unitName = timeUnit(total.Old)
 	}
 	return t
@@ -502,7 +502,7 @@ func (t *diffWriter) json(body diffBody) error {
 	}
 	switch h.What {
 	case account.Cycles.String():
-	case account.Time.String():
+	case account.Time.String(), account.Elapsed.String():
 		unit = "ns"
 	default:
 		unit = "events"

@@ -252,7 +252,7 @@ type jsonLogBin struct {
 // everything that is a part of the loads as a share of 0…1.
 func SampledLatenciesJSON(w io.Writer, list []SampledLatency) error {
 	doc := struct {
-		Schema  string        `json:"schema"`
+		Schema  string             `json:"schema"`
 		Sampled []jsonSampledLoads `json:"sampled"`
 	}{Schema: latencySchema, Sampled: []jsonSampledLoads{}}
 	for i := range list {

@@ -17,20 +17,24 @@ type Step struct {
 	Why     string `json:"why"`
 }
 
-// Next lists what to run next, for an account with a bottleneck: what counts the
-// parts of the deepest node of its path, where these are not known yet; what
-// finds the places in the code; what counts more where loops or branches dominate,
-// if the method has a set of events for that; and what says more about the node. Each is a
-// complete command for where the counts are from: it counts the same again where
-// they were taken live, reads the same file again where that can say more, and is
-// one for perf, to be run where the recording was made, otherwise.
+// Next lists what to run next, for an account with a bottleneck: what counts it
+// again where it is not certain, or else its parts, where these are not known yet;
+// what finds the places in the code; what counts more where loops or branches
+// dominate, if the method has a set of events for that; and what says more about the
+// bottleneck. Each is a complete command for where the counts are from: it counts the
+// same again where they were taken live, reads the same file again where that can say
+// more, and is one for perf, to be run where the recording was made, otherwise.
 func Next(h Header, a *account.Account) []Step {
 	if len(a.Bottleneck) == 0 || a.Interval || a.Scope.Kind != counts.Run || len(h.Files) > 1 {
 		return nil
 	}
 	g := guide{h, a, a.Bottleneck[len(a.Bottleneck)-1]}
+	deeper := g.surer()
+	if deeper.Command == "" {
+		deeper = g.parts()
+	}
 	var steps []Step
-	for _, s := range []Step{g.parts(), g.places(), g.set(), g.explain()} {
+	for _, s := range []Step{deeper, g.places(), g.set(), g.explain()} {
 		if s.Command != "" {
 			steps = append(steps, s)
 		}
@@ -46,6 +50,43 @@ type guide struct {
 }
 
 func (g *guide) name() string { return g.a.Model().Nodes[g.node].Name }
+
+// surer counts the bottleneck again, all of the time, if it is uncertain for not
+// having been counted so.
+func (g *guide) surer() Step {
+	switch g.a.Nodes[g.node].Doubt {
+	case account.DoubtError, account.DoubtCoverage, account.DoubtTogether:
+	default:
+		return Step{}
+	}
+	if g.h.Simulated || g.sampled() || g.a.Runs > 1 || !(g.a.Nodes[g.node].Coverage < 1) {
+		return Step{}
+	}
+	names := g.contenders()
+	switch {
+	case len(g.h.Again) > 0 && g.h.Again[0] != "--":
+		return Step{} // what runs already cannot be run once for each group
+	case len(g.h.Again) > 0:
+		return Step{"cyclestack stat --no-multiplex --nodes " + names + g.h.modelFlags() + g.params() + " " + CommandLine(g.h.Again),
+			"whether it is: each group of events in a run of its own"}
+	}
+	return Step{"cyclestack plan --perf --no-multiplex --cpu " + g.h.modelCPU() + g.h.modelFlags() + " --nodes " + names,
+		"prints the perf commands to count with: whether it is"}
+}
+
+// contenders are the nodes of the bottleneck path and those that cannot be told
+// apart from them, as --nodes takes them.
+func (g *guide) contenders() string {
+	m := g.a.Model()
+	var names []string
+	for _, i := range g.a.Bottleneck {
+		names = append(names, m.Nodes[i].Name)
+	}
+	for _, r := range g.a.Rivals {
+		names = append(names, m.Nodes[r.Node].Name)
+	}
+	return quote(strings.Join(names, ","))
+}
 
 // parts counts the parts of the bottleneck that are not known, if there are any,
 // and those of nodes that cannot be told apart from it: which of them it is may show

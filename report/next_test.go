@@ -211,3 +211,36 @@ func TestNextBehind(t *testing.T) {
 		}
 	}
 }
+
+// TestNextUncertain: a bottleneck that is uncertain for want of counting is counted
+// again, with those that it cannot be told apart from; otherwise the parts of both
+// are counted.
+func TestNextUncertain(t *testing.T) {
+	program, process := []string{"--", "./app"}, []string{"-p", "12"}
+	const parts = "--nodes 'Backend_Bound.Memory_Bound.*,Backend_Bound.Core_Bound.*' --level 3"
+	for _, tt := range []struct {
+		doubt    account.Doubt
+		coverage float64
+		again    []string
+		want     string
+	}{
+		{account.DoubtNone, 0.5, program, "cyclestack stat " + parts + " -- ./app"},
+		{account.DoubtTogether, 0.5, program, "cyclestack stat --no-multiplex --nodes Backend_Bound,Memory_Bound,Core_Bound -- ./app"},
+		{account.DoubtError, 0.5, nil, "cyclestack plan --perf --no-multiplex --cpu skylake --nodes Backend_Bound,Memory_Bound,Core_Bound"},
+		{account.DoubtCoverage, 0.5, process, "cyclestack stat " + parts + " -p 12"},
+		{account.DoubtError, 1, program, "cyclestack stat " + parts + " -- ./app"}, // it varies, however it is counted
+	} {
+		a := memoryBound(t, "./app", account.Options{}, 0)
+		end := a.Bottleneck[1]
+		core, _ := a.Node("Core_Bound")
+		a.Nodes[end].Doubt, a.Nodes[end].Coverage = tt.doubt, tt.coverage
+		a.Rivals = []account.Rival{{Node: core, Of: end, Margin: 0.5}}
+		h := Header{CPU: a.CPU(), Model: a.Model(), Again: tt.again}
+		if tt.again == nil {
+			h.Files = []string{"f"}
+		}
+		if got := Next(h, a)[0].Command; got != tt.want {
+			t.Errorf("%v, %v: %q, want %q", tt.doubt, tt.coverage, got, tt.want)
+		}
+	}
+}

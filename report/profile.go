@@ -378,6 +378,8 @@ func (p *profile) write() {
 	}
 	if !p.h.Profile.timeline() || len(p.lines) <= rowsMost || p.o.Top {
 		p.table()
+	} else {
+		p.notes = append(p.notes, fmt.Sprintf("there are %s intervals: --top N or --format csv prints them one by one", trim(float64(len(p.lines)-1))))
 	}
 	p.foot()
 }

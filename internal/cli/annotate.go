@@ -103,8 +103,8 @@ func (a *app) runAnnotate(c *common, f *annotateFlags, args []string) error {
 	if f.lines && f.assembly {
 		return usageError("--source-only and --asm-only: one of them")
 	}
-	if args[0] == "-" {
-		return usageError("annotate reads the recording several times: it cannot be a stream")
+	if info, err := os.Stat(args[0]); args[0] == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return usageError("%s: annotate reads the recording several times: it cannot be a stream", args[0])
 	}
 	s, err := c.session()
 	if err != nil {

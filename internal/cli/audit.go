@@ -15,10 +15,20 @@ func (a *app) audit() *cobra.Command {
 		Use:     "audit FILE…",
 		GroupID: "account",
 		Short:   "Check the relations between a recording's counts",
-		Long: `audit checks what must add up in a recording, and what may and says something if it
-does: the closure of the account's levels, and the model's relations between
-counts. The exit status is 1 if the recording contradicts itself.`,
+		Long: `audit checks whether a recording holds together: that the levels of the account
+close, that no part is larger than its whole, what must hold between the counts of
+the processor whatever the program (no more uops retire than are issued, misses
+are accesses, cycles fit into the time), that each count is possible, that each
+event was on a counter, and over intervals that no counter stands still. Counts
+that were not taken together are given as much room as that needs.
+
+What FAILS is the measurement's fault: the recording contradicts itself, and the
+exit status is 1. What "does not" hold besides is what the machine did. Without
+--cpu and a line in the file that names the processor, only what holds on every
+processor is checked.`,
 		Example: `  cyclestack audit examples/loop-case1.txt
+  cyclestack audit --cpu skylake counts.csv
+  cyclestack audit --by interval --format json intervals.csv
   cyclestack audit --cpu ivybridge --model loop-relations --param ITERATIONS=1e9 counts.txt`,
 		Args: arguments(1, 0),
 		RunE: func(_ *cobra.Command, files []string) error { return a.runAudit(c, files) },

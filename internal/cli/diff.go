@@ -368,7 +368,7 @@ type taken [len(resources)]struct {
 }
 
 // resources are what runs are compared by: the first that all have.
-var resources = [...]account.Resource{account.Cycles, account.Time}
+var resources = [...]account.Resource{account.Cycles, account.Time, account.Elapsed}
 
 func (g *gatherer) Begin(report.Header) error { return nil }
 func (g *gatherer) End() error                { return nil }

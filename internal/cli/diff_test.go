@@ -319,7 +319,7 @@ func TestDiffRealRuns(t *testing.T) {
 		t.Skip("perf is not there")
 	}
 	trials, _ := strconv.Atoi(os.Getenv("CYCLESTACK_DIFF_TRIALS"))
-	runs, rounds := 10, "1000"
+	runs, rounds := 10, "4000"
 	if trials == 0 {
 		trials, runs, rounds = 1, 2, "400"
 	}

@@ -34,6 +34,7 @@ type job struct {
 	sim     *simulating // the rung above the operating system's counters; nil if there is none
 	stream  io.Writer   // for the account, unless a file is named
 	rows    bool        // an account has one line
+	set     string      // the method's event set that is counted instead of nodes; "" for none
 	places  func(*counts.Table) ([]place, error)
 
 	catalogue func() (*model.Catalogue, error) // loads it, once
@@ -123,10 +124,7 @@ func (j *job) simulateOr(why string) error {
 		return err
 	}
 	if sim == nil {
-		if why != "" {
-			why += "; "
-		}
-		j.osParts(why + unfit)
+		j.osParts(reasons(why, unfit))
 		return j.check()
 	}
 	if j.sim = sim; !sim.input.again() {

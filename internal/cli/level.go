@@ -34,7 +34,7 @@ func (j *job) plan(s *session, all bool) (p *plan.Plan, err error) {
 			return nil, usageError("--nodes: %v", err)
 		}
 	}
-	if opt.Level > 0 || opt.Nodes != nil {
+	if opt.Set = j.set; opt.Set != "" || opt.Level > 0 || opt.Nodes != nil {
 		p, err = plan.New(s.model, s.events, opt)
 	} else {
 		p, err = deepest(s.model, s.events, opt, j.seconds())

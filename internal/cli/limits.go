@@ -102,7 +102,7 @@ func (d nodeDiff) changes(kind, name string) ([]limited, error) {
 	if kind != "" {
 		return nil, usageError("--fail-on %s:%s: --by %s compares by it", kind, name, kind)
 	}
-	if name == d.h.What || name == account.Cycles.String() && d.h.What == account.Time.String() {
+	if name == d.h.What || name == account.Cycles.String() {
 		return []limited{{d.h.What, &d.Total}}, nil
 	}
 	for i := range d.Model.Nodes {

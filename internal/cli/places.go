@@ -106,14 +106,10 @@ func (d division) String() string {
 }
 
 // sampled reports whether a report is about samples: what it asks for needs them, or
-// the recording has nothing else. The intervals of a pipe are printed as they come,
-// which is for the reader of tables.
+// the recording has nothing else.
 func (f *placeFlags) sampled(d division, files []string) bool {
 	if d.code != counts.Run || f.used() {
 		return true
-	}
-	if files[0] == "-" && d.within.Has(counts.Interval) {
-		return false
 	}
 	return len(files) == 1 && source.Sampled(files[0])
 }
@@ -178,6 +174,9 @@ func (p *placer) run(file string) error {
 	}
 	if isSimulated(p.kind) && flat == "" {
 		t = p.s.method.WithWhole(t, wholeEvent)
+	}
+	if nodes := p.s.c.nodes; nodes != "" && flat != "" {
+		return inputError(fmt.Errorf("%s: --nodes %s: %s", file, nodes, flat))
 	}
 	if len(p.by.kinds) == 0 && flat == "" {
 		return p.one(t)
@@ -301,7 +300,10 @@ func (p *placer) accounts(t *counts.Table, flat string) (err error) {
 	if x := p.f.expand; x != "" && flat == "" && !report.Expandable(p.s.model, x) {
 		return usageError("--expand %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", x, p.s.model.Name, p.s.cpu.Name)
 	}
-	if err := errors.Join(p.begin(t), p.release()); err != nil {
+	if err := p.begin(t); err != nil {
+		return err
+	}
+	if err := p.release(); err != nil {
 		return err
 	}
 	binding := p.s.method.Bind(t.Layout)

@@ -30,6 +30,7 @@ type recordFlags struct {
 	noInherit  bool
 	allCgroups bool
 	ring       string
+	set        string
 	source     string
 	quiet      bool
 	given      func(flag string) bool // on the command line
@@ -87,6 +88,7 @@ Beside -a, -C, -G, -p or -t a program only says for how long.`,
 	c.addModel(cmd)
 	flags.IntVar(&c.level, "level", 0, "the events of the method down to this level")
 	flags.StringVar(&c.nodes, "nodes", "", "the events of nodes whose name or path matches `PATTERN` (*, ?; several by commas)")
+	flags.StringVar(&f.set, "set", "", "the method's event set `NAME`, each event of which takes samples by what it costs")
 	flags.StringVar(&c.smt, "smt", "", "whether logical processors share their cores: `on|off` (default: as this machine has it)")
 	flags.StringVarP(&c.output, "output", "o", defaultFile, "write to `FILE`; - is standard output")
 	return cmd
@@ -109,7 +111,7 @@ func (f *recordFlags) check(c *common, program []string) error {
 	if err := f.targetFlags.check(program); err != nil {
 		return err
 	}
-	method := c.model != "" || c.nodes != "" || c.level != 0
+	method := c.model != "" || c.nodes != "" || c.level != 0 || f.set != ""
 	switch {
 	case f.freq != "" && f.given("count"):
 		return usageError("-F and -c: samples at a rate, or after a number of events")
@@ -120,7 +122,9 @@ func (f *recordFlags) check(c *common, program []string) error {
 	case c.level < 0:
 		return usageError("--level %d: levels begin at 1", c.level)
 	case len(f.events) > 0 && method:
-		return usageError("-e and --model, --nodes or --level: events, or those that nodes need")
+		return usageError("-e and --model, --nodes, --level or --set: events, or those that a method needs")
+	case f.set != "" && (c.nodes != "" || c.level != 0):
+		return usageError("--set and --nodes or --level: a set of events has no nodes")
 	case !slices.Contains([]string{sourceAuto, sourcePMU, sourceOS}, f.source):
 		return usageError("--source %s: it is auto, pmu or os", f.source)
 	case f.source == sourceOS && (method || len(f.events) > 0):
@@ -161,7 +165,7 @@ func (a *app) recorder(c *common, f *recordFlags, program []string) (*recorder, 
 	}
 	fresh := *a
 	fresh.kernel.cache = nil // what is remembered of plans does not say how to sample
-	r := &recorder{job: &job{app: &fresh, c: c, f: &statFlags{targetFlags: f.targetFlags, source: f.source}, program: program}, f: f}
+	r := &recorder{job: &job{app: &fresh, c: c, f: &statFlags{targetFlags: f.targetFlags, source: f.source}, program: program, set: f.set}, f: f}
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
@@ -212,7 +216,7 @@ func (r *recorder) choose() (err error) {
 		return r.clock("")
 	case why == "":
 		return r.planned()
-	case r.f.source == sourcePMU || r.c.model != "":
+	case r.f.source == sourcePMU || r.c.model != "" || r.f.set != "":
 		return machineError(fmt.Errorf("%s; cyclestack doctor says what would change that", why))
 	}
 	return r.clock(why)
@@ -281,7 +285,7 @@ func (r *recorder) clock(why string) (err error) {
 // planned takes samples of a method's events.
 func (r *recorder) planned() error {
 	r.catalogue = sync.OnceValues(r.c.catalogue)
-	if r.c.nodes == "" && r.c.level == 0 {
+	if r.c.nodes == "" && r.c.level == 0 && r.set == "" {
 		r.c.level = 1
 	}
 	if err := r.pmuParts(); err != nil {
@@ -297,6 +301,7 @@ func (r *recorder) planned() error {
 	if len(r.spec.Groups) == 0 {
 		return machineError(errors.New("the kernel has none of the events that these nodes need; -e names others"))
 	}
+	r.spec.Times = len(r.spec.Groups) > 1 && !apart
 	if apart && len(r.spec.Groups) > 1 {
 		r.remark("the groups take turns, and before Linux 6.13 samples of programs do not say how long each was counted: compare events of one group only, or sample CPUs (-a)")
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,7 +22,7 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
-// A samplesOf is what samples are of: a function in a file, or a process by its number.
+// A samplesOf is what samples are of: a function in a file, or a thread by its number.
 type samplesOf struct{ module, name string }
 
 // A sampled is how many samples there are, and what their periods come to.
@@ -34,7 +35,7 @@ type sampled struct {
 var oneProgram = []string{"sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; read x < /etc/passwd; [ -d /usr/include ]"}
 
 // programs is several programs, one after the other and at one time.
-var programs = []string{"sh", "-c", "ls -R /usr/share > /dev/null & ls -R /etc > /dev/null; wait; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"}
+var programs = []string{"sh", "-c", "ls -R /usr/include > /dev/null & ls -R /etc > /dev/null; wait; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"}
 
 // needSampling skips a test where samples cannot be taken, of programs or of the
 // machine.
@@ -50,6 +51,14 @@ func needSampling(t *testing.T, wide bool) {
 	}
 }
 
+// needCgroups skips a test of cgroups where there are none.
+func needCgroups(t *testing.T, args []string) {
+	t.Helper()
+	if _, err := perfevent.CgroupRoot(); err != nil && slices.Contains(args, "-G") {
+		t.Skip(err)
+	}
+}
+
 // A perfTool is perf, with a home of its own: in that of the user others of its kind
 // change the cache of build ids at the same time, which it does not always survive.
 type perfTool struct{ path, home string }
@@ -58,6 +67,9 @@ type perfTool struct{ path, home string }
 // the shared material is required perf is, too.
 func needPerf(t *testing.T) perfTool {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("perf takes its time")
+	}
 	path, err := exec.LookPath("perf")
 	if err != nil {
 		if os.Getenv("CYCLESTACK_REQUIRE_SHARED") == "1" {
@@ -119,10 +131,10 @@ func scriptTotals(t *testing.T, perf perfTool, file string) map[string]sampled {
 var eventLine = regexp.MustCompile(`^# Samples: .* of events? '(.*)'`)
 
 // reportTotals are the samples of each event, of each function of a file or of each
-// process, according to perf report.
+// thread, according to perf report.
 func reportTotals(t *testing.T, perf perfTool, file, by string) map[string]map[samplesOf]sampled {
 	t.Helper()
-	keys := map[string]string{"function": "dso,sym", "process": "pid"}[by]
+	keys := map[string]string{"function": "dso,sym", "thread": "pid"}[by]
 	text := perf.output(t, "report", "-i", file, "--stdio", "--no-children", "-g", "none", "--percent-limit", "0", "--no-group",
 		"-F", "sample,period,"+keys, "-t", "|")
 	totals := map[string]map[samplesOf]sampled{}
@@ -142,9 +154,9 @@ func reportTotals(t *testing.T, perf perfTool, file, by string) map[string]map[s
 			t.Fatalf("perf report prints %q", line)
 		}
 		var at samplesOf
-		if by == "process" { // "1234:sh"
-			pid, _, _ := strings.Cut(strings.TrimSpace(f[2]), ":")
-			at.name = pid
+		if by == "thread" { // "1234:sh"
+			tid, _, _ := strings.Cut(strings.TrimSpace(f[2]), ":")
+			at.name = tid
 		} else { // "[.] main"
 			at = samplesOf{strings.TrimSpace(f[2]), strings.TrimSpace(f[3][strings.IndexByte(f[3], ']')+1:])}
 		}
@@ -159,7 +171,7 @@ type placesDocument struct {
 	Accounts []struct {
 		Scope struct {
 			Kind, Module, Function string
-			PID                    int
+			TID                    int
 		}
 		Counts []struct {
 			Event   string
@@ -199,8 +211,8 @@ func (d *placesDocument) totals(kind string) map[string]map[samplesOf]sampled {
 				totals[c.Event] = map[samplesOf]sampled{}
 			}
 			at := samplesOf{a.Scope.Module, a.Scope.Function}
-			if kind == "process" {
-				at.name = strconv.Itoa(a.Scope.PID)
+			if kind == "thread" {
+				at.name = strconv.Itoa(a.Scope.TID)
 			}
 			x := totals[c.Event][at]
 			totals[c.Event][at] = sampled{x.samples + c.Samples, x.period + c.Value}
@@ -214,7 +226,7 @@ func (x sampled) same(y sampled) bool {
 }
 
 // compareTotals holds what we read of a recording to what perf script and perf
-// report do: the samples and periods of each event, each process, and each function
+// report do: the samples and periods of each event, each thread, and each function
 // that perf has a name for.
 func compareTotals(t *testing.T, perf perfTool, file string) {
 	t.Helper()
@@ -233,11 +245,11 @@ func compareTotals(t *testing.T, perf perfTool, file string) {
 		t.Errorf("events %v, want perf script's %v", whole, script)
 	}
 	comparePart(t, read.totals("function"), reportTotals(t, perf, file, "function"))
-	read = ours(t, file, "process")
-	comparePart(t, read.totals("process"), reportTotals(t, perf, file, "process"))
+	read = ours(t, file, "thread")
+	comparePart(t, read.totals("thread"), reportTotals(t, perf, file, "thread"))
 }
 
-// comparePart compares the samples of the functions, or processes, that perf has a
+// comparePart compares the samples of the functions, or threads, that perf has a
 // name for, and of all together.
 func comparePart(t *testing.T, all, wantAll map[string]map[samplesOf]sampled) {
 	t.Helper()
@@ -306,10 +318,13 @@ func TestRecordPerf(t *testing.T) {
 		{"cgroups", false, []string{"-e", "cpu-clock", "--all-cgroups"}},
 		{"all CPUs", true, []string{"-a", "-e", "cpu-clock,page-faults"}},
 		{"one CPU", true, []string{"-C", "0", "-e", "cpu-clock,page-faults", "-g"}},
+		{"group", true, []string{"-a", "-e", "{cpu-clock,page-faults}:S"}},
+		{"cgroup", true, []string{"-G", "/", "-e", "cpu-clock,page-faults"}},
 		{"alone", false, []string{"-i", "-e", "cpu-clock,page-faults"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			needSampling(t, tt.wide)
+			needCgroups(t, tt.args)
 			file := filepath.Join(t.TempDir(), "perf.data")
 			program := programs
 			if tt.name == "alone" {
@@ -321,7 +336,8 @@ func TestRecordPerf(t *testing.T) {
 			for _, x := range scriptTotals(t, perf, file) {
 				n += x.samples
 			}
-			if !strings.Contains(said, fmt.Sprintf(" %d samples, ", n)) {
+			// Of a group perf script has a line for each event.
+			if tt.name != "group" && !strings.Contains(said, fmt.Sprintf(" %d samples, ", n)) {
 				t.Errorf("it says %q, and perf finds %d samples", said, n)
 			}
 		})
@@ -375,12 +391,14 @@ func TestPerfRecorded(t *testing.T) {
 		{"group", true, []string{"-e", "{cpu-clock,page-faults}:S"}},
 		{"per thread", false, []string{"-e", "task-clock,page-faults", "--per-thread"}},
 		{"all CPUs", false, []string{"-a", "-e", "cpu-clock,page-faults"}},
+		{"cgroup", false, []string{"-a", "-e", "cpu-clock", "-G", "/"}},
 	} {
 		for _, pipe := range []bool{false, true} {
 			if pipe && !tt.pipe {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s pipe=%t", tt.name, pipe), func(t *testing.T) {
+				needCgroups(t, tt.args)
 				file := filepath.Join(t.TempDir(), "perf.data")
 				to := file
 				if pipe {
@@ -422,6 +440,8 @@ func TestRecordPlan(t *testing.T) {
 		{"a rate", skylake(1), common{nodes: "Retiring"}, recordFlags{freq: "99"}, "CPU_CLK_UNHALTED.THREAD/99Hz UOPS_RETIRED.RETIRE_SLOTS", 0},
 		{"events", skylake(1), common{}, recordFlags{events: []string{"cycles,{cpu/event=0xc0/,page-faults/period=3/}:S"}}, "cycles/3989Hz | cpu/event=0xc0/ page-faults/period=3//3", 0},
 		{"the clock", skylake(1), common{}, recordFlags{source: sourceOS}, "cpu-clock/3989Hz", 0},
+		{"an event set", &fakeKernel{root: intelMachine(15, 2, 1, map[string]string{"cpu": ""}), probe: perfevent.Probe{Supported: true, Counters: 2, CapPerfmon: true}},
+			common{model: "core2-cycles"}, recordFlags{set: "big-4"}, "MEM_LOAD_RETIRED.L2_LINE_MISS/10000", 0},
 		{"a hybrid", hybrid, common{}, recordFlags{}, " on cpu_core", 0},
 		{"no such node", skylake(1), common{nodes: "Nothing"}, recordFlags{}, "no node of tma matches", exitUsage},
 		{"no PMU", &fakeKernel{root: intelMachine(85, 2, 1, nil)}, common{}, recordFlags{}, "cpu-clock/3989Hz", 0},

@@ -69,7 +69,7 @@ func (r *recorder) start(ctx context.Context, out io.Writer) (*perfrecord.Record
 	opts := perfrecord.Options{Root: r.machine.Root, Cmdline: os.Args, Version: "cyclestack " + version, CPUID: id}
 	rec, err := perfrecord.Start(ctx, r.machine.Sys, r.spec, out, opts)
 	var refused *perfevent.OpenError
-	if errors.As(err, &refused) && len(r.parts) > 0 && r.f.source == sourceAuto && r.c.model == "" {
+	if errors.As(err, &refused) && len(r.parts) > 0 && r.f.source == sourceAuto && r.c.model == "" && r.set == "" {
 		if err := r.clock(fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused)); err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -150,11 +151,17 @@ func (s *simulating) climb(ctx context.Context, p *printer, state *os.ProcessSta
 		return err
 	}
 	if why != "" {
-		s.j.why += "; " + why
+		s.j.why = reasons(s.j.why, why)
 		return nil
 	}
 	defer s.result.Close()
 	return s.print(p)
+}
+
+// reasons puts together why the best rung was not taken, and why the next was not.
+func reasons(list ...string) string {
+	list = slices.DeleteFunc(list, func(why string) bool { return why == "" })
+	return strings.Join(list, "; ")
 }
 
 // run simulates the program, or says why not.

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/source/valgrind"
 )
 
@@ -391,6 +392,38 @@ func TestPenalties(t *testing.T) {
 		}
 		if noted := len(s.notes) > 0; noted != (tt.stored == "") {
 			t.Errorf("stored %q: notes %q", tt.stored, s.notes)
+		}
+	}
+}
+
+// TestCaches checks that the caches of the catalogue's processors can be simulated.
+func TestCaches(t *testing.T) {
+	cat, err := model.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := 0
+	for _, cpu := range cat.CPUs() {
+		if cpu.Caches == "" {
+			continue
+		}
+		known++
+		h, err := valgrind.ParseHierarchy(cpu.Caches)
+		if err != nil || h.L1D.Size > h.L2.Size || h.L3.Size > 0 && h.L2.Size > h.L3.Size {
+			t.Errorf("%s: %v, %v", cpu.Name, h, err)
+		}
+	}
+	if known < 20 {
+		t.Errorf("the caches of %d processors are known", known)
+	}
+	for cpu, want := range map[string]string{"": "L3 16 MiB", "skylakex": "L2 1 MiB 16-way", "nehalem": "L2 256 KiB"} {
+		a, _, _, _ := appWithoutPMU(t, "")
+		j := &job{app: a, c: &common{cpu: cpu}, f: &statFlags{}}
+		if err := j.prepare(); err != nil {
+			t.Fatal(err)
+		}
+		if h, err := j.caches(); err != nil || !strings.Contains(h.String(), want) {
+			t.Errorf("--cpu %q: %v, %v; want %s", cpu, h, err, want)
 		}
 	}
 }

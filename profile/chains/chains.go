@@ -13,6 +13,8 @@
 package chains
 
 import (
+	"slices"
+
 	"github.com/cyclestack/cyclestack/profile/disasm"
 	"github.com/cyclestack/cyclestack/profile/object"
 )
@@ -22,6 +24,7 @@ const (
 	maxCode    = 1 << 18 // bytes of a function
 	maxSearch  = 1 << 14 // instructions passed over in looking for where a value comes from
 	maxObjects = 1 << 10 // files
+	window     = 1 << 10 // bytes of code looked at on each side, where no function is known
 )
 
 // A Finder finds chains in the code of files. It keeps what it has found.
@@ -50,10 +53,12 @@ type file struct {
 	object    *object.Object
 	decoder   disasm.Decoder
 	functions map[uint64]map[uint64]bool // chained loads, by start of the function
+	windows   map[uint64]map[uint64]bool // the same by number of a piece of code of no known function
 }
 
 // Chained reports whether the instruction at an address of a file, as objdump shows
-// it, is a load of a chain. It is false for a file that cannot be read, and on
+// it, is a load of a chain. In a file without symbols the code around it is taken for
+// the function. It is false for a file that cannot be read, and on
 // instruction sets other than amd64.
 func (f *Finder) Chained(path string, addr uint64) bool {
 	file := f.file(path)
@@ -61,7 +66,10 @@ func (f *Finder) Chained(path string, addr uint64) bool {
 		return false
 	}
 	start, size, ok := file.object.Extent(addr)
-	if !ok || size > maxCode {
+	switch {
+	case !ok:
+		return file.nameless(addr)[addr]
+	case size > maxCode:
 		return false
 	}
 	chained, ok := file.functions[start]
@@ -90,8 +98,35 @@ func (f *Finder) file(path string) *file {
 		_ = o.Close()
 		return nil
 	}
-	f.files[path] = &file{o, d, map[uint64]map[uint64]bool{}}
+	f.files[path] = &file{o, d, map[uint64]map[uint64]bool{}, map[uint64]map[uint64]bool{}}
 	return f.files[path]
+}
+
+// nameless finds the chained loads of the code around an address of which no function
+// is known. Where instructions begin there is not known either; but reading them from
+// a wrong byte falls in step after a few, so that one of the first bytes will do.
+func (f *file) nameless(addr uint64) map[uint64]bool {
+	number := addr / window
+	if chained, ok := f.windows[number]; ok {
+		return chained
+	}
+	start := (max(number, 1) - 1) * window
+	if code, err := f.object.Code(start, 1); err != nil || len(code) == 0 {
+		start = number * window // the code begins here
+	}
+	for shift := range uint64(16) {
+		code, err := f.object.Code(start+shift, 3*window)
+		if err != nil || len(code) == 0 {
+			break
+		}
+		insts := disasm.Instructions(f.decoder, code, start+shift)
+		if slices.ContainsFunc(insts, func(i disasm.Inst) bool { return i.Addr == addr }) {
+			f.windows[number] = f.loads(insts, code, start+shift)
+			return f.windows[number]
+		}
+	}
+	f.windows[number] = nil
+	return nil
 }
 
 // analyse finds the chained loads of a function.
@@ -100,9 +135,12 @@ func (f *file) analyse(start uint64, size int) map[uint64]bool {
 	if err != nil {
 		return nil
 	}
-	return Loads(disasm.Arch(f.object.Arch), disasm.Instructions(f.decoder, code, start), func(i disasm.Inst) string {
-		return f.decoder.Text(i, code[i.Addr-start:])
-	})
+	return f.loads(disasm.Instructions(f.decoder, code, start), code, start)
+}
+
+// loads finds the chained loads of instructions, given the code that they are in.
+func (f *file) loads(insts []disasm.Inst, code []byte, start uint64) map[uint64]bool {
+	return Loads(disasm.Arch(f.object.Arch), insts, func(i disasm.Inst) string { return f.decoder.Text(i, code[i.Addr-start:]) })
 }
 
 // Loads returns the addresses of a function's chained loads, given its instructions

@@ -199,6 +199,18 @@ func TestFinder(t *testing.T) {
 				t.Errorf("%s: %s has chained loads: %v, want %v", optimise, function, got, want)
 			}
 		}
+		// Without symbols, the same loads are found in the code around them.
+		stripped := program + "-stripped"
+		if out, err := exec.Command("strip", "-o", stripped, program).CombinedOutput(); err != nil {
+			t.Logf("strip: %v: %s", err, out)
+		} else {
+			walk, _ := o.Lookup("walk")
+			for addr := walk[0].Addr; addr < walk[0].End(); addr++ {
+				if f.Chained(program, addr) && !f.Chained(stripped, addr) {
+					t.Errorf("%s: without symbols %#x is not chained", optimise, addr)
+				}
+			}
+		}
 		if f.Chained(source, 0) || f.Chained(filepath.Join(dir, "none"), 0) || f.Chained(program, 1) {
 			t.Error("chains in what is no function")
 		}

@@ -186,3 +186,55 @@ func ExampleReader_List() {
 	fmt.Printf("%s:%d %#x %s\n", i.File, i.Line, i.Addr, i.Text)
 	// Output: /src/solve.c:10 0x4000f0 mov r8d, 0x0
 }
+
+// TestJitdump lists a function that a just-in-time compiler made.
+func TestJitdump(t *testing.T) {
+	dir := t.TempDir()
+	le := binary.LittleEndian
+	var b []byte
+	for _, v := range []uint32{0x4a695444, 1, 40, 62, 0, 7} { // magic, version, size, EM_X86_64, pad, pid
+		b = le.AppendUint32(b, v)
+	}
+	b = le.AppendUint64(le.AppendUint64(b, 1), 0)
+	const name, text = "jitted\x00", "\x48\xff\xc8\x75\xfb\xc3" // dec %rax; jne to it; ret
+	b = le.AppendUint32(le.AppendUint32(b, 0), uint32(16+40+len(name)+len(text)))
+	b = le.AppendUint64(b, 1)
+	b = le.AppendUint32(le.AppendUint32(b, 7), 7)
+	for _, v := range []uint64{0x5000, 0x5000, uint64(len(text)), 1} {
+		b = le.AppendUint64(b, v)
+	}
+	b = append(b, name+text...)
+	if err := os.WriteFile(filepath.Join(dir, "jit-7.dump"), b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "perf.data")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := perfdata.NewWriter(f, perfdata.WriterOptions{Events: []*perfdata.Event{event(1, "cycles", 0)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &perfdata.Mmap{Header: perfdata.Header{Misc: perfdata.Misc(perfdata.ModeUser)}, PID: 7, TID: 7, Addr: 0x9000, Len: 0x1000, Filename: []byte("/jit-7.dump")}
+	if err := errors.Join(w.WriteRecord(m, perfdata.Trailer{ID: 1}), w.Close(nil)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := code.Open(file, profile.Config{Root: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	fn, err := r.Function(&counts.Code{Module: "jit-7.dump", Function: "jitted", Addr: 0x5003})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := r.List(fn, disasm.ATT)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Insts) != 3 || len(l.Graph.Loops) != 1 || l.Insts[0].Addr != 0x5000 {
+		t.Errorf("got %+v", l.Insts)
+	}
+}

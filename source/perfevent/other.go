@@ -99,6 +99,9 @@ func (s *Sampling) Lost() uint64 { return 0 }
 // PID returns 0.
 func (s *Sampling) PID() int { return 0 }
 
+// Maps returns nil.
+func (s *Sampling) Maps() []byte { return nil }
+
 // Notes returns nil.
 func (s *Sampling) Notes() []string { return nil }
 

@@ -20,11 +20,18 @@ type SampleSpec struct {
 	Timeout time.Duration // ends the sampling; 0: with the command, the processes, or Stop
 	Delay   time.Duration // before sampling begins
 
+	Times      bool // samples say for how long their event was on a counter, so that turns can be allowed for
 	Callchains bool // with each sample
 	MaxStack   int  // addresses in a callchain; 0 is the kernel's limit
 	Cgroups    bool // samples say in which cgroup they were taken
 	NoInherit  bool // not the command's children, nor threads that come later
 	RingSize   int  // bytes of each processor's ring; 0 is [DefaultRing]
+
+	// Begin, if it is not nil, is called when everything is opened, before samples
+	// are taken and the command is started: for telling what is there before the
+	// records tell what changes. Events and WriteTo can be used. Its error ends the
+	// sampling, and is Sample's.
+	Begin func(*Sampling) error
 }
 
 // DefaultRing is how many bytes the kernel can write for each processor before
@@ -103,7 +110,7 @@ func names(events []Event) string {
 func (spec *SampleSpec) whole() *Spec {
 	s := &Spec{Target: spec.Target, Timeout: spec.Timeout, Delay: spec.Delay, NoInherit: spec.NoInherit}
 	for _, g := range spec.Groups {
-		reads := slices.ContainsFunc(g, func(e Event) bool { return e.Attr.Sample == 0 })
+		reads := spec.Times || slices.ContainsFunc(g, func(e Event) bool { return e.Attr.Sample == 0 })
 		g = slices.Clone(g)
 		for i := range g {
 			spec.prepare(&g[i].Attr, reads && g[i].Attr.Sample > 0)

@@ -28,6 +28,7 @@ type Sampling struct {
 	ring    int // bytes of each
 	ctx     context.Context
 	session *session
+	started func(*Sampling) error
 	notes   notes
 	stop    chan struct{}
 	once    sync.Once
@@ -38,6 +39,7 @@ type Sampling struct {
 	tracked  Attr          // of trackers
 	trackers []tracker     // on processors; on tasks they are among the session's
 	events   []SampledEvent
+	maps     []byte
 	over     bool
 	lost     uint64
 	state    *os.ProcessState
@@ -68,7 +70,7 @@ func Sample(ctx context.Context, sys *System, spec SampleSpec) (*Sampling, error
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	s := &Sampling{spec: *whole, ring: spec.RingSize, ctx: ctx, stop: make(chan struct{})}
+	s := &Sampling{spec: *whole, ring: spec.RingSize, started: spec.Begin, ctx: ctx, stop: make(chan struct{})}
 	s.settle()
 	if err := s.begin(sys); err != nil {
 		s.close()
@@ -185,7 +187,16 @@ func (s *Sampling) attach() error {
 	if err := s.collect(); err != nil {
 		return err
 	}
-	return s.enableTracking()
+	if s.spec.Target.ownCommand() && s.spec.NoInherit {
+		// It is stopped at its first instruction; what was mapped until then no record
+		// tells of.
+		pid := s.session.opener.sets[0].pid
+		s.maps, _ = os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	}
+	if err := s.enableTracking(); err != nil || s.started == nil {
+		return err
+	}
+	return s.started(s)
 }
 
 // cpuIndex returns the place of a processor's ring.
@@ -495,6 +506,11 @@ func (s *Sampling) PID() int {
 	}
 	return s.session.command.process.Pid
 }
+
+// Maps returns what a command without inheritance had mapped when sampling began,
+// as /proc/PID/maps has it: the records tell of what comes later only. Of others it
+// is nil.
+func (s *Sampling) Maps() []byte { return s.maps }
 
 // Notes returns what was refused or lowered, one line each.
 func (s *Sampling) Notes() []string { return s.notes.list }

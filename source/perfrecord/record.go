@@ -59,35 +59,38 @@ func Start(ctx context.Context, sys *perfevent.System, spec perfevent.SampleSpec
 	}
 	r := &Recording{opts: opts, host: &host{root: opts.Root}}
 	r.host.readKernel() // before the program runs, so as not to disturb it
-	var err error
-	if r.sampling, err = perfevent.Sample(ctx, sys, spec); err != nil {
+	spec.Begin = func(s *perfevent.Sampling) error {
+		r.sampling = s
+		return r.begin(out, &spec)
+	}
+	s, err := perfevent.Sample(ctx, sys, spec)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.begin(out, &spec); err != nil {
-		r.sampling.Close()
-		return nil, err
+	r.sampling = s
+	if pid := s.PID(); pid > 0 {
+		r.synthesis(&spec).command(pid, spec.Target.Command[0], s.Maps())
+	}
+	if r.failed != nil {
+		s.Close()
+		return nil, r.failed
 	}
 	return r, nil
 }
 
-// begin writes what precedes the samples.
+// begin writes what precedes the samples, before the first is taken.
 func (r *Recording) begin(out io.Writer, spec *perfevent.SampleSpec) (err error) {
 	events := fileEvents(r.sampling.Events())
 	if r.out, err = newSink(out, events, func() *perfdata.Features { return r.host.features(r.opts) }); err != nil {
 		return &WriteError{err}
 	}
 	r.tally.to = r.out
-	s := synthesis{root: r.opts.Root, write: r.write, tally: &r.tally, data: spec.Memory()}
+	s := r.synthesis(spec)
 	s.kernel(r.host)
 	if spec.Cgroups {
 		if dir, err := perfevent.CgroupRoot(); err == nil {
 			s.cgroups(strings.TrimPrefix(dir, "/"))
 		}
-	}
-	if pid := r.sampling.PID(); pid > 0 && !spec.NoInherit {
-		s.command(pid)
-	} else if pid > 0 {
-		s.processes([]int{pid}, nil) // it has executed its program already
 	}
 	if t := &spec.Target; t.All || len(t.CPUs) > 0 {
 		s.everything()
@@ -95,6 +98,22 @@ func (r *Recording) begin(out io.Writer, spec *perfevent.SampleSpec) (err error)
 		s.processes(t.PIDs, t.TIDs)
 	}
 	return r.failed
+}
+
+func (r *Recording) synthesis(spec *perfevent.SampleSpec) *synthesis {
+	return &synthesis{root: r.opts.Root, write: r.write, tally: &r.tally, data: spec.Memory(), pause: r.drain}
+}
+
+// drain writes what is in the rings ahead of the first round: what changes while it
+// is told what there is. The latter precedes it all the same: it has the time 0,
+// and nothing is taken for complete before a round ends.
+func (r *Recording) drain() {
+	if r.failed != nil {
+		return
+	}
+	if _, err := r.sampling.WriteTo(&r.tally); err != nil {
+		r.failed = &WriteError{err}
+	}
 }
 
 // write writes a record that is made here.

@@ -18,6 +18,10 @@ type synthesis struct {
 	write func(perfdata.Record)
 	tally *tally
 	data  bool // mappings of data are wanted, too
+
+	// pause is called after each process: others write meanwhile, into what has
+	// little room. nil for nothing.
+	pause func()
 }
 
 // kernel tells where the kernel's code is.
@@ -35,10 +39,20 @@ func (s *synthesis) kernel(h *host) {
 	}
 }
 
-// command tells of a process that is about to execute its program.
-func (s *synthesis) command(pid int) {
-	s.write(&perfdata.Comm{PID: pid, TID: pid, Comm: []byte("cyclestack")})
+// command tells of a process that is about to execute its program or, if what it
+// has mapped is known, has just done so.
+func (s *synthesis) command(pid int, program string, maps []byte) {
+	name := "cyclestack"
+	if maps != nil {
+		name = path.Base(program)
+		name = name[:min(len(name), maxComm)]
+	}
+	s.write(&perfdata.Comm{PID: pid, TID: pid, Comm: []byte(name)})
+	s.maps(pid, maps)
 }
+
+// maxComm is how long the kernel keeps the names of threads.
+const maxComm = 15
 
 // everything tells of all processes.
 func (s *synthesis) everything() { s.processes(s.numbers("proc"), nil) }
@@ -47,6 +61,9 @@ func (s *synthesis) everything() { s.processes(s.numbers("proc"), nil) }
 func (s *synthesis) processes(pids, tids []int) {
 	for _, pid := range pids {
 		s.process(pid)
+		if s.pause != nil {
+			s.pause()
+		}
 	}
 	for _, tid := range tids {
 		if pid := s.owner(tid); pid > 0 {
@@ -67,6 +84,11 @@ func (s *synthesis) process(pid int) {
 	if err != nil {
 		return // it has ended, or is another user's
 	}
+	s.maps(pid, maps)
+}
+
+// maps tells what a process has mapped.
+func (s *synthesis) maps(pid int, maps []byte) {
 	for line := range strings.Lines(string(maps)) {
 		m, ok := parseMap(strings.TrimRight(line, "\n"))
 		code := ok && m.Prot&protExec != 0

@@ -19,7 +19,7 @@ import (
 type context struct {
 	pid, tid int32
 	cpu      int32
-	interval int32 // number, counted from the origin; none if the sample has no time
+	interval int64 // number, counted from the origin; noTime if the sample has none
 	cgroup   uint64
 	lump     bool // all that there was no room for
 }
@@ -27,11 +27,9 @@ type context struct {
 // What a sample does not have.
 const (
 	none     = math.MinInt32
+	noTime   = math.MinInt64
 	noCgroup = math.MaxUint64
 )
-
-// farthest is the number of the last interval, which has all that is later.
-const farthest = math.MaxInt32
 
 // topology are the kinds that follow from the logical processor.
 var topology = []counts.Kind{counts.CPU, counts.Core, counts.Die, counts.Socket, counts.Node}
@@ -139,15 +137,15 @@ func (c *contexts) of(rec *perfdata.Sample) context {
 
 // number returns the interval that a sample is in. Those of one processor may come
 // before the first that was read.
-func (c *contexts) number(rec *perfdata.Sample) int32 {
+func (c *contexts) number(rec *perfdata.Sample) int64 {
 	if !rec.Has(perfdata.SampleTime) {
-		return none
+		return noTime
 	}
 	now := rec.Time()
 	if now < c.origin {
-		return -int32(min((c.origin-now-1)/c.step+1, farthest))
+		return -int64(min((c.origin-now-1)/c.step, math.MaxInt64-1)) - 1
 	}
-	return int32(min((now-c.origin)/c.step, farthest))
+	return int64(min((now-c.origin)/c.step, math.MaxInt64))
 }
 
 // cpuOf returns the processor of a sample, or else the one that its event was

@@ -123,6 +123,7 @@ func (p *part) matchTask(t task) bool {
 
 // miss notes what did not match.
 func (p *part) miss(name string) {
+	name = clean(name)
 	if _, known := p.met[name]; known || name == "" || len(p.met) >= maxMet {
 		return
 	}

@@ -302,7 +302,7 @@ func (p *places) code(k *key) *counts.Code {
 	if k.others {
 		return &counts.Code{Module: others}
 	}
-	c := &counts.Code{Module: k.place.File.Base(), File: k.line.file, Line: k.line.number}
+	c := &counts.Code{Module: clean(k.place.File.Base()), File: clean(k.line.file), Line: k.line.number}
 	if k.place.File != nil {
 		c.BuildID = k.place.File.BuildID
 	}
@@ -310,13 +310,14 @@ func (p *places) code(k *key) *counts.Code {
 	switch {
 	case p.by == counts.Instruction && f == nil:
 		f = p.symbols.Function(k.place)
-		c.File, c.Line = p.symbols.Line(k.place)
+		file, number := p.symbols.Line(k.place)
+		c.File, c.Line = clean(file), number
 		c.Addr = p.symbols.Addr(k.place)
 	case f != nil:
 		c.Addr = f.Addr
 	}
 	if f != nil {
-		c.Function = f.Name
+		c.Function = clean(f.Name)
 	}
 	return c
 }

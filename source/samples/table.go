@@ -34,7 +34,7 @@ func (r *Reader) found() error {
 		{counts.Thread, func(x context) bool { return x.tid != none }, "an id of their thread"},
 		{counts.Cgroup, func(x context) bool { return x.cgroup != noCgroup }, "their cgroup: perf record --all-cgroups"},
 		{counts.CPU, func(x context) bool { return x.cpu != none }, "their CPU: perf record --sample-cpu, or -a"},
-		{counts.Interval, func(x context) bool { return x.interval != none }, "their time: perf record --timestamp"},
+		{counts.Interval, func(x context) bool { return x.interval != noTime }, "their time: perf record --timestamp"},
 	} {
 		wanted := r.places.told.Has(need.kind) || need.kind == counts.CPU && r.contexts.cpu
 		if wanted && !slices.ContainsFunc(r.places.contexts, need.has) {
@@ -259,8 +259,8 @@ func (r *Reader) zero() uint64 { return min(r.contexts.origin, r.first) }
 
 // interval puts an interval into a scope, and returns its name. The first and the last
 // are cut to where samples are.
-func (r *Reader) interval(n int32, s *counts.Scope) string {
-	if n == none {
+func (r *Reader) interval(n int64, s *counts.Scope) string {
+	if n == noTime {
 		return "no time"
 	}
 	step, shift := float64(r.contexts.step), float64(r.contexts.origin)
@@ -371,7 +371,7 @@ func (r *Reader) nameless() []string {
 			if m.file.BuildID != "" {
 				text += " (build id " + m.file.BuildID + ")"
 			}
-			out = append(out, text)
+			out = append(out, clean(text))
 		}
 	}
 	return out

@@ -142,6 +142,58 @@ func TestWithinScopes(t *testing.T) {
 	}
 }
 
+// TestNames has names that would change a terminal.
+func TestNames(t *testing.T) {
+	r := newRecording(t, fullType, "cycles")
+	r.comm(1, 42, 42, "a\x1b[31mb")
+	r.add(1, &perfdata.Cgroup{ID: 5, Path: []byte("/c\nd")})
+	r.mmap(2, 42, 0x10000, "/bin/e\rf")
+	r.shot(shot{1, 42, 42, 0, 5, 0x10010, 10, 1})
+	in := samples.NewReader(bytes.NewReader(r.bytes()), "test.data", samples.Options{By: counts.Module, Within: by(counts.Process, counts.Thread, counts.Cgroup), Symbols: profile.Config{Root: t.TempDir()}})
+	for _, s := range tableOf(t, in).Scopes {
+		for _, name := range []string{s.Label, s.Process, s.Thread, s.Cgroup} {
+			if strings.ContainsAny(name, "\x1b\n\r") {
+				t.Errorf("%q", name)
+			}
+		}
+	}
+}
+
+// TestInheritedGroupReads has a group that each thread has of its own behind the same
+// ids: what a counter grew by is told for each thread.
+func TestInheritedGroupReads(t *testing.T) {
+	r := newRecording(t, perfdata.SampleIdentifier|perfdata.SampleIP|perfdata.SampleTID|perfdata.SampleTime|perfdata.SampleRead, "cycles", "instructions")
+	for _, e := range r.e {
+		e.ReadFormat = perfdata.FormatID | perfdata.FormatGroup | perfdata.FormatLost
+		e.Flags |= perfdata.FlagInherit
+	}
+	r.out = memFile{}
+	w, err := perfdata.NewWriter(&r.out, perfdata.WriterOptions{Events: r.e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.w = w
+	for i, s := range []struct {
+		tid                  uint32
+		cycles, instructions uint64
+	}{{42, 100, 10}, {43, 50, 500}, {42, 300, 40}, {43, 80, 800}} {
+		le := binary.LittleEndian
+		b := le.AppendUint64(le.AppendUint64(nil, 1), 0x10010)
+		b = le.AppendUint32(le.AppendUint32(b, 42), s.tid)
+		for _, v := range []uint64{uint64(10 + i), 2, s.cycles, 1, 0, s.instructions, 2, 7} {
+			b = le.AppendUint64(b, v)
+		}
+		r.raw(b, user)
+	}
+	in := samples.NewReader(bytes.NewReader(r.bytes()), "test.data", samples.Options{Within: by(counts.Thread)})
+	got := tableOf(t, in)
+	for col, want := range []map[string]float64{{"": 380, "42": 300, "43": 80}, {"": 840, "42": 40, "43": 800}} {
+		if d := cmp.Diff(want, values(got, col)); d != "" {
+			t.Errorf("%s: (-want +got)\n%s", got.Columns[col].Event, d)
+		}
+	}
+}
+
 func TestWithinMissing(t *testing.T) {
 	b, _ := twoFunctions(t)
 	for _, tt := range []struct {

@@ -1,4 +1,4 @@
-/* The program of docs/annotate.md: gcc -O1 -g -static -nostdlib */
+/* The program of docs/annotate.md, in bin/: gcc -O1 -g1 -gdwarf-4 -static -nostdlib -ffreestanding */
 
 struct node {
 	struct node *next;

@@ -1,0 +1,40 @@
+package account_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// TestSkids finds the events of a node that are not sampled precisely, also those that
+// it rests on by way of other nodes.
+func TestSkids(t *testing.T) {
+	method, err := account.Load("skylakex", "tma", account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}}
+	for _, c := range []counts.Column{
+		{Event: "CPU_CLK_UNHALTED.THREAD"}, {Event: "IDQ_UOPS_NOT_DELIVERED.CORE"}, {Event: "UOPS_ISSUED.ANY"},
+		{Event: "UOPS_RETIRED.RETIRE_SLOTS"}, {Event: "INT_MISC.RECOVERY_CYCLES", Skids: true},
+	} {
+		l.Columns = append(l.Columns, c)
+	}
+	table := counts.NewTable(l)
+	for i := range l.Columns {
+		*table.Cell(0, i) = counts.Cell{Value: 1e6, State: counts.Counted}
+	}
+	a := method.Bind(l).Evaluate(table, account.Place{}, nil)
+	for name, want := range map[string][]string{"Frontend_Bound": nil, "Retiring": nil,
+		"Bad_Speculation": {"INT_MISC.RECOVERY_CYCLES"}, "Backend_Bound": {"INT_MISC.RECOVERY_CYCLES"}} {
+		i, ok := a.Node(name)
+		if !ok {
+			t.Fatal("no node", name)
+		}
+		if got := a.Skids(i); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

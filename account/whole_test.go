@@ -1,0 +1,55 @@
+package account_test
+
+import (
+	"testing"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// TestWithWhole checks that scopes get what the model divides as a count of their own.
+func TestWithWhole(t *testing.T) {
+	m, err := account.Load("generic", "simulated-cycles", account.Options{Params: map[string]float64{
+		"INSTRUCTIONS_PER_CYCLE": 2, "OVERLAP": 10, "L2_HIT_PENALTY": 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("all"), counts.RunScope("part"), counts.RunScope("unknown")}}
+	for _, e := range []string{"Ir", "D1mr", "D1mw", "DLmr", "DLmw", "I1mr", "ILmr", "Bcm", "Bim", "D1mr.exposed", "DLmr.exposed", "DLm.memory", "DLmr.memory.exposed"} {
+		l.Columns = append(l.Columns, counts.Column{Event: e})
+	}
+	table := counts.NewTable(l)
+	for row, values := range map[int][2]float64{0: {1000, 100}, 1: {400, 20}} {
+		for c := range l.Columns {
+			*table.Cell(row, c) = counts.Cell{State: counts.Counted}
+		}
+		table.Cell(row, 0).Value, table.Cell(row, 1).Value = values[0], values[1]
+	}
+	got := m.WithWhole(table, "cycles")
+	last := len(got.Columns) - 1
+	if got.Columns[last].Event != "cycles" || len(got.Columns) != len(l.Columns)+1 {
+		t.Fatalf("columns %v", got.Columns)
+	}
+	for row, want := range map[int]float64{0: 1000/2.0 + 100/10.0*10, 1: 400/2.0 + 20/10.0*10} {
+		if c := got.Cell(row, last); !c.Ok() || c.Value != want {
+			t.Errorf("row %d: %+v, want %v", row, c, want)
+		}
+		if got.Cell(row, 0).Value != table.Cell(row, 0).Value {
+			t.Errorf("row %d: the counts changed", row)
+		}
+	}
+	if c := got.Cell(2, last); c.Ok() {
+		t.Errorf("the whole of what was not counted: %+v", c)
+	}
+	unknown := counts.NewTable(l)
+	if m.WithWhole(unknown, "cycles") != nil {
+		t.Error("a whole of nothing")
+	}
+	plain, err := account.Load("generic", "os-time", account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plain.WithWhole(table, "cycles") != nil {
+		t.Error("the whole of a model that divides none")
+	}
+}
