@@ -5,17 +5,16 @@ import (
 	"bytes"
 	"embed"
 	"io/fs"
-	"path"
 	"strings"
 	"sync"
 )
 
-//go:generate go run ../internal/gen/pack -o data/events.zip data/events/amd.csv data/events/arm.csv data/events/core2.csv data/events/intel.csv data/events/power.csv data/events/power7.csv data/events/riscv.csv data/events/unlisted.csv
+//go:generate go run ../internal/gen/pack -o data/packed.zip data/events data/relations
 
-// The event tables are two thirds of the catalogue's bytes and are read one at
-// a time, so the program carries them compressed.
+// Event tables and relations are most of the catalogue's bytes and are read when
+// they are needed, so the program carries them compressed.
 
-//go:embed data/cpus.toml data/texts.toml data/judgement.toml data/models data/relations data/events.zip
+//go:embed data/cpus.toml data/texts.toml data/judgement.toml data/models data/packed.zip
 var embedded embed.FS
 
 // tablesDir is the folder of the event tables in a library.
@@ -29,30 +28,28 @@ func openEmbedded() (*library, error) {
 	if err != nil {
 		return nil, err
 	}
-	packed, err := fs.ReadFile(data, tablesDir+".zip")
+	archive, err := fs.ReadFile(data, "packed.zip")
 	if err != nil {
 		return nil, err
 	}
-	tables, err := zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
+	packed, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
 		return nil, err
 	}
-	return openLibrary(&withTables{data, tables})
+	return openLibrary(&withPacked{data, packed})
 }
 
-// withTables is a library whose event tables are in an archive.
-type withTables struct {
+// withPacked is a library of which some folders are in an archive.
+type withPacked struct {
 	fs.FS
-	tables *zip.Reader
+	packed *zip.Reader
 }
 
 // Open opens a file of the library.
-func (w *withTables) Open(name string) (fs.File, error) {
-	switch {
-	case name == tablesDir:
-		return w.tables.Open(".")
-	case strings.HasPrefix(name, tablesDir+"/"):
-		return w.tables.Open(path.Base(name))
+func (w *withPacked) Open(name string) (fs.File, error) {
+	switch folder, _, _ := strings.Cut(name, "/"); folder {
+	case tablesDir, relationsDir:
+		return w.packed.Open(name)
 	}
 	return w.FS.Open(name)
 }

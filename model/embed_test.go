@@ -6,13 +6,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-// TestPackedTables checks that the archive that the program carries holds the
-// event tables as they are.
-func TestPackedTables(t *testing.T) {
-	packed, err := os.ReadFile("data/events.zip")
+// TestPacked checks that the archive that the program carries holds the event
+// tables and relations as they are.
+func TestPacked(t *testing.T) {
+	packed, err := os.ReadFile("data/packed.zip")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,19 +21,23 @@ func TestPackedTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob("data/events/*.csv")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no event tables (%v)", err)
+	var files []string
+	for _, folder := range []string{tablesDir, relationsDir} {
+		list, err := filepath.Glob("data/" + folder + "/*")
+		if err != nil || len(list) == 0 {
+			t.Fatalf("no %s (%v)", folder, err)
+		}
+		files = append(files, list...)
 	}
 	if len(archive.File) != len(files) {
-		t.Errorf("%d tables in the archive, %d in the folder: go generate ./model, with all of them in its directive", len(archive.File), len(files))
+		t.Errorf("%d files in the archive, %d in the folders: go generate ./model", len(archive.File), len(files))
 	}
 	for _, name := range files {
 		want, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := archive.Open(filepath.Base(name))
+		f, err := archive.Open(strings.TrimPrefix(name, "data/"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +55,7 @@ func TestPackedTables(t *testing.T) {
 func TestSize(t *testing.T) {
 	const most = 1_500_000
 	size := int64(0)
-	for _, root := range []string{"data/models", "data/relations", "data/cpus.toml", "data/texts.toml", "data/events.zip"} {
+	for _, root := range []string{"data/models", "data/cpus.toml", "data/texts.toml", "data/judgement.toml", "data/packed.zip"} {
 		err := filepath.Walk(root, func(_ string, info os.FileInfo, err error) error {
 			if err == nil && !info.IsDir() {
 				size += info.Size()

@@ -127,7 +127,7 @@ func (p *placeRuns) openPlaces(file string) (source.Reader, func() error, error)
 // same processor.
 func (p *placeRuns) settleOnce(t *counts.Table) (err error) {
 	if p.s.method != nil {
-		if t.CPU != p.cpu && t.CPU != "" && p.s.c.cpu == "" {
+		if t.CPU != "" && p.s.c.cpu == "" && !p.s.sameCPU(t.CPU, p.cpu) {
 			return inputError(fmt.Errorf("%s: from %s, but %s is from %s: compare one processor at a time, or say which with --cpu", p.file, t.CPU, p.files[0], p.cpu))
 		}
 		return nil
@@ -135,6 +135,16 @@ func (p *placeRuns) settleOnce(t *counts.Table) (err error) {
 	p.cpu = t.CPU
 	p.flat, err = p.settle(t)
 	return err
+}
+
+// sameCPU reports whether two recordings name one processor, in whatever way.
+func (s *session) sameCPU(one, other string) bool {
+	a, errA := s.cat.CPU(one)
+	b, errB := s.cat.CPU(other)
+	if errA != nil || errB != nil {
+		return one == other
+	}
+	return a.Name == b.Name
 }
 
 // take adds what a table has of its places.

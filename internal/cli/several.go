@@ -253,7 +253,7 @@ func (p *placer) sum(file string, to *placeSum, is *oneRun) error {
 	t := r.Table()
 	one := oneRun{file: file, table: t}
 	switch {
-	case t.CPU != is.table.CPU:
+	case !p.s.sameCPU(t.CPU, is.table.CPU):
 		return inputError(fmt.Errorf("%s: from %s, but %s is from %s: report one processor at a time", file, t.CPU, is.file, is.table.CPU))
 	case !slices.Equal(sortedEvents(t), sortedEvents(is.table)):
 		return inputError(fmt.Errorf("%s: it has %s, but %s has %s: only runs of the same thing are added up", file, firstOf(eventNames(t)), is.file, firstOf(eventNames(is.table))))

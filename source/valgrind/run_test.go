@@ -72,9 +72,9 @@ func TestToolError(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	c := Command{Args: []string{"./app", "--tool=x"}, Geometry: small, Instructions: true}
-	got := c.options(Callgrind, "/tmp/d")
+	got := c.options(Callgrind, "/dir")
 	for _, want := range []string{"--tool=callgrind", "--trace-children=yes", "--cache-sim=yes", "--branch-sim=yes", "--dump-instr=yes", "--dump-before=fork",
-		"--callgrind-out-file=/tmp/d/out.%p", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=262144,8,64"} {
+		"--callgrind-out-file=/dir/out.%p", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=262144,8,64"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q lacks %s", got, want)
 		}
@@ -82,7 +82,7 @@ func TestOptions(t *testing.T) {
 	if n := len(got); !slices.Equal(got[n-3:], []string{"--", "./app", "--tool=x"}) {
 		t.Errorf("%q", got[n-3:])
 	}
-	if got := c.options(Cachegrind, "/tmp/d"); slices.ContainsFunc(got, func(o string) bool { return strings.Contains(o, "dump") || strings.Contains(o, "hwpref") }) {
+	if got := c.options(Cachegrind, "/dir"); slices.ContainsFunc(got, func(o string) bool { return strings.Contains(o, "dump") || strings.Contains(o, "hwpref") }) {
 		t.Errorf("of cachegrind: %q", got)
 	}
 }

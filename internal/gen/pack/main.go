@@ -1,9 +1,9 @@
-// Command pack puts the event tables into one compressed archive, which is what
-// the program carries: the tables are two thirds of the catalogue and shrink to
-// a tenth. The tables themselves stay in the repository to be read.
+// Command pack puts folders of the catalogue into one compressed archive, which
+// is what the program carries: event tables and relations are most of its bytes
+// and shrink to a tenth. The files themselves stay in the repository to be read.
 //
 // It is run by go generate in the package model. The archive depends on nothing
-// but the tables: names in order, no times.
+// but the files: names in order, no times.
 package main
 
 import (
@@ -14,15 +14,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
-	"slices"
 )
 
 func main() {
 	out := flag.String("o", "", "the archive to write")
 	flag.Parse()
 	if *out == "" || flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: pack -o ARCHIVE FILE…")
+		fmt.Fprintln(os.Stderr, "usage: pack -o ARCHIVE FOLDER…")
 		os.Exit(2)
 	}
 	if err := run(*out, flag.Args()); err != nil {
@@ -31,38 +31,48 @@ func main() {
 	}
 }
 
-func run(out string, files []string) error {
-	data, err := pack(files)
+func run(out string, folders []string) error {
+	data, err := pack(folders)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(out, data, 0o666)
 }
 
-// pack returns an archive of files under their base names.
-func pack(files []string) ([]byte, error) {
-	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b string) int { return bytes.Compare([]byte(filepath.Base(a)), []byte(filepath.Base(b))) })
+// pack returns an archive of the files in folders, under the folder's name and
+// theirs.
+func pack(folders []string) ([]byte, error) {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
 	w.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
 		return flate.NewWriter(w, flate.BestCompression)
 	})
-	for _, name := range files {
-		data, err := os.ReadFile(name)
+	for _, folder := range folders {
+		files, err := os.ReadDir(folder) // by name
 		if err != nil {
 			return nil, err
 		}
-		f, err := w.CreateHeader(&zip.FileHeader{Name: filepath.Base(name), Method: zip.Deflate})
-		if err != nil {
-			return nil, err
-		}
-		if _, err := f.Write(data); err != nil {
-			return nil, err
+		for _, file := range files {
+			if err := add(w, folder, file.Name()); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
 	return buf.Bytes(), nil
+}
+
+func add(w *zip.Writer, folder, name string) error {
+	data, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		return err
+	}
+	f, err := w.CreateHeader(&zip.FileHeader{Name: path.Join(filepath.Base(folder), name), Method: zip.Deflate})
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return err
 }
