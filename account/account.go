@@ -51,6 +51,8 @@ type Account struct {
 	linked     []bool  // by node
 	repeated   bool    // counts came with variances
 	sampled    bool    // counts are sums of samples
+	sizes      []size  // of the table's rows, as far as they were looked at; see sizeOf
+	kept       []Value // what perturb puts back
 	difference *[2]int // nodes whose difference is evaluated behind the model's; nil for none
 }
 

@@ -70,6 +70,7 @@ func (c *Check) Contradicts() bool { return c.State == Fails && c.Identity }
 // must satisfy by itself, and over time.
 func (b *Binding) check(a *Account) {
 	a.Checks = a.Checks[:0]
+	clear(a.sizes[:cap(a.sizes)])
 	b.closeRoots(a)
 	for i := range b.Method.Model.Nodes {
 		b.closeNode(a, i)

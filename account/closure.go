@@ -189,15 +189,16 @@ func (b *Binding) checkRange(a *Account, i int, value float64) {
 	c := Check{Side: Measurement, Identity: true, Left: value, rule: -1, node: true}
 	switch {
 	case value < low:
-		c.Name, c.Op, c.Right = n.Name+" is possible", ">=", low
-		c.Text = fmt.Sprintf("%s would be %.1f %%, which cannot be: one of its counts is wrong, or was not taken together with the others.", n.Name, 100*value)
+		c.Op, c.Right = ">=", low
 	case value > high:
-		c.Name, c.Op, c.Right = n.Name+" is possible", "<=", high
-		c.Text = fmt.Sprintf("%s would be %.1f %%, which cannot be: one of its counts is wrong, or was not taken together with the others.", n.Name, 100*value)
+		c.Op, c.Right = "<=", high
 	default:
 		return
 	}
-	b.addNodeCheck(a, c, i)
+	if added := b.addNodeCheck(a, c, i); added != nil {
+		added.Name = n.Name + " is possible"
+		added.Text = fmt.Sprintf("%s would be %.1f %%, which cannot be: one of its counts is wrong, or was not taken together with the others.", n.Name, 100*value)
+	}
 }
 
 // checkPart checks that a part is no larger than what it is a part of.
@@ -208,14 +209,17 @@ func (b *Binding) checkPart(a *Account, i int, value float64) {
 		return
 	}
 	name := nodes[i].Name
-	b.addNodeCheck(a, Check{Name: name + " is part of " + nodes[p].Name, Op: "<=", Side: Measurement, Identity: true,
-		Left: value, Right: a.Nodes[p].Value, Tolerance: contradiction, Slack: closureSlack, rule: -1, node: true,
-		Text: fmt.Sprintf("%s is larger than %s, of which it is a part: one of their counts is wrong, or they were not taken together.", name, nodes[p].Name)}, i, p)
+	added := b.addNodeCheck(a, Check{Op: "<=", Side: Measurement, Identity: true, Left: value, Right: a.Nodes[p].Value,
+		Tolerance: contradiction, Slack: closureSlack, rule: -1, node: true}, i, p)
+	if added != nil {
+		added.Name = name + " is part of " + nodes[p].Name
+		added.Text = fmt.Sprintf("%s is larger than %s, of which it is a part: one of their counts is wrong, or they were not taken together.", name, nodes[p].Name)
+	}
 }
 
-// addNodeCheck adds a failed check of nodes, unless the failure is within the
-// error of its difference.
-func (b *Binding) addNodeCheck(a *Account, c Check, nodes ...int) {
+// addNodeCheck adds a failed check of nodes and returns it, or nil if the failure
+// is within the error of its difference.
+func (b *Binding) addNodeCheck(a *Account, c Check, nodes ...int) *Check {
 	var deps []int
 	for _, i := range nodes {
 		deps = union(deps, b.nodes[i].deps)
@@ -230,8 +234,9 @@ func (b *Binding) addNodeCheck(a *Account, c Check, nodes ...int) {
 		return d
 	})
 	if math.Abs(c.Residual) <= c.Tolerance+c.Error {
-		return
+		return nil
 	}
 	c.State, c.Events = Fails, b.eventsOf(deps)
 	a.Checks = append(a.Checks, c)
+	return &a.Checks[len(a.Checks)-1]
 }

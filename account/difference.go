@@ -64,24 +64,24 @@ func (b *Binding) perturb(a *Account, slots []int, f func() float64) float64 {
 	if b.oneWindow(a, slots) {
 		return 0
 	}
-	var keep []Value
-	was, sum := 0.0, 0.0
+	began, was, sum := false, 0.0, 0.0
 	for _, at := range slots {
 		e, _ := b.slotError(a, at)
 		if !(e > 0) {
 			continue
 		}
-		if keep == nil {
-			keep, was = slices.Clone(a.Nodes), f()
+		if !began {
+			a.kept = append(a.kept[:0], a.Nodes...)
+			began, was = true, f()
 		}
 		value := a.in[at]
 		a.in[at] = value + e
 		sum += math.Abs(f() - was)
 		a.in[at] = value
 	}
-	if keep != nil {
+	if began {
 		b.compute(a)
-		copy(a.Nodes, keep)
+		copy(a.Nodes, a.kept)
 	}
 	return certain * sum
 }

@@ -146,6 +146,9 @@ func (c *catalog) number(spelling string) (int, error) {
 	}
 	e.Perf = c.spell(id, base, spelling)
 	e.Bare = !strings.Contains(e.Perf, "/")
+	if e.Core && e.Perf == "" {
+		return 0, fmt.Errorf("%s: no counter counts it", spelling)
+	}
 	if e.Core {
 		if e.demand, err = c.demand(id, base, listed); err != nil {
 			return 0, fmt.Errorf("%s: %w", spelling, err)

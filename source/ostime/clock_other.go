@@ -1,0 +1,10 @@
+//go:build !linux
+
+package ostime
+
+import "time"
+
+var loaded = time.Now()
+
+// sinceBoot is a clock; where there is no /proc it does not matter which.
+func sinceBoot() time.Duration { return time.Since(loaded) }

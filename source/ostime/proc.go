@@ -1,0 +1,361 @@
+package ostime
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tick is the unit of times in /proc/PID/stat and /proc/stat: USER_HZ is 100 for
+// all processors that Go runs on.
+const tick = 10 * time.Millisecond
+
+// Limits of what is read, which no kernel comes near.
+const (
+	maxFile  = 1 << 20
+	maxTasks = 1 << 16
+)
+
+// A proc is the file system in which the kernel tells about processes.
+type proc struct {
+	root   fs.FS // with proc and sys below it
+	buffer []byte
+}
+
+// read returns the content of a file, valid until the next call. What is behind
+// the first maxFile bytes is left out.
+func (p *proc) read(name string) ([]byte, error) {
+	f, err := p.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := bytes.NewBuffer(p.buffer[:0])
+	_, err = io.Copy(b, io.LimitReader(f, maxFile))
+	p.buffer = b.Bytes()
+	return p.buffer, err
+}
+
+// numbers returns the entries of a directory that are numbers, in order.
+func (p *proc) numbers(dir string) ([]int, error) {
+	f, err := p.root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	d, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, &fs.PathError{Op: "readdir", Path: dir, Err: fs.ErrInvalid}
+	}
+	entries, err := d.ReadDir(-1)
+	var list []int
+	for _, e := range entries {
+		if n, err := strconv.Atoi(e.Name()); err == nil && n > 0 {
+			list = append(list, n)
+		}
+	}
+	slices.Sort(list)
+	if len(list) > 0 {
+		err = nil // some ended while the directory was read
+	}
+	return list, err
+}
+
+// A stat is what /proc/PID/stat tells, of a process or of one of its threads.
+type stat struct {
+	name         string
+	parent       int
+	user, system time.Duration // to the tick
+	began        time.Duration // since boot, to the tick
+	io           time.Duration // waiting for block devices, to the tick
+	hasIO        bool          // the kernel is new enough to say so
+	ended        bool          // a zombie
+}
+
+// errStat says that a file is not what proc_pid_stat(5) describes.
+var errStat = errors.New("not what proc_pid_stat(5) describes")
+
+// Fields of stat behind the name, counted from 0: see proc_pid_stat(5), which
+// counts them from 1 with number and name before them.
+const (
+	fieldState  = 0
+	fieldParent = 1
+	fieldUser   = 11
+	fieldSystem = 12
+	fieldBegan  = 19
+	fieldIO     = 39
+)
+
+// parseStat reads the content of a file stat. The name stands in brackets and can
+// hold any character, brackets and blanks among them.
+func parseStat(text []byte) (s stat, err error) {
+	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 0 || end < open {
+		return s, errStat
+	}
+	s.name = string(text[open+1 : end])
+	f := strings.Fields(string(text[end+1:]))
+	if len(f) <= fieldBegan {
+		return s, errStat
+	}
+	s.ended = f[fieldState] == "Z" || f[fieldState] == "X"
+	if s.parent, err = strconv.Atoi(f[fieldParent]); err != nil {
+		return s, errStat
+	}
+	for _, of := range []struct {
+		field int
+		to    *time.Duration
+	}{{fieldUser, &s.user}, {fieldSystem, &s.system}, {fieldBegan, &s.began}, {fieldIO, &s.io}} {
+		if of.field >= len(f) {
+			continue
+		}
+		if *of.to, err = ticks(f[of.field]); err != nil {
+			return s, err
+		}
+	}
+	s.hasIO = len(f) > fieldIO
+	return s, nil
+}
+
+// ticks reads a time in ticks.
+func ticks(text string) (time.Duration, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	const most = int64(1<<63-1) / int64(tick)
+	if err != nil || n < 0 || n > most {
+		return 0, errStat
+	}
+	return time.Duration(n) * tick, nil
+}
+
+// stat reads a file stat.
+func (p *proc) stat(dir string) (stat, error) {
+	text, err := p.read(dir + "/stat")
+	if err != nil {
+		return stat{}, err
+	}
+	s, err := parseStat(text)
+	if err != nil {
+		return s, &fs.PathError{Op: "read", Path: dir + "/stat", Err: err}
+	}
+	return s, nil
+}
+
+// schedstat reads how long a thread ran and how long it waited for a processor
+// while it could have run.
+func (p *proc) schedstat(dir string) (run, wait time.Duration, err error) {
+	text, err := p.read(dir + "/schedstat")
+	if err != nil {
+		return 0, 0, err
+	}
+	f := strings.Fields(string(text))
+	if len(f) < 2 {
+		return 0, 0, &fs.PathError{Op: "read", Path: dir + "/schedstat", Err: errors.New("two numbers are missing")}
+	}
+	r, err1 := strconv.ParseInt(f[0], 10, 64)
+	w, err2 := strconv.ParseInt(f[1], 10, 64)
+	if err := errors.Join(err1, err2); err != nil || r < 0 || w < 0 {
+		return 0, 0, &fs.PathError{Op: "read", Path: dir + "/schedstat", Err: fmt.Errorf("%q are no times", f[:2])}
+	}
+	return time.Duration(r), time.Duration(w), nil
+}
+
+// A status is what is needed of /proc/PID/status.
+type status struct {
+	voluntary, involuntary uint64 // switches to another thread
+	switches               bool   // they are told
+	peak                   uint64 // bytes resident at most, of the process; 0 if it has no memory any more
+}
+
+// status reads a file status. Its lines are "Key:\tvalue"; the name, which comes
+// first, has no line ends in it: the kernel escapes them.
+func (p *proc) status(dir string) (s status, err error) {
+	text, err := p.read(dir + "/status")
+	if err != nil {
+		return s, err
+	}
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(line, ":")
+		n, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 53)
+		if err != nil {
+			continue
+		}
+		switch key {
+		case "voluntary_ctxt_switches":
+			s.voluntary, s.switches = n, true
+		case "nonvoluntary_ctxt_switches":
+			s.involuntary = n
+		case "VmHWM":
+			s.peak = n << 10
+		}
+	}
+	return s, nil
+}
+
+// A machine is what all processors together did since boot, of /proc/stat.
+type machine struct{ all, steal time.Duration }
+
+// machine reads the first line of /proc/stat: user, nice, system, idle, iowait,
+// irq, softirq, steal; what guests used is in user and nice.
+func (p *proc) machine() (m machine, err error) {
+	text, err := p.read("proc/stat")
+	if err != nil {
+		return m, err
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	f := strings.Fields(line)
+	const steal = 8
+	if len(f) <= steal || f[0] != "cpu" {
+		return m, &fs.PathError{Op: "read", Path: "proc/stat", Err: errors.New("its first line does not tell of stolen time")}
+	}
+	for i, text := range f[1 : steal+1] {
+		d, err := ticks(text)
+		if err != nil {
+			return m, &fs.PathError{Op: "read", Path: "proc/stat", Err: fmt.Errorf("%q is no time", text)}
+		}
+		if m.all += d; i == steal-1 {
+			m.steal = d
+		}
+	}
+	return m, nil
+}
+
+// delays says why the kernel does not tell how long threads wait for block
+// devices; "" if it does.
+func (p *proc) delays() string {
+	const enable = "sysctl kernel.task_delayacct=1 has it do so for what is started later"
+	text, err := p.read("proc/sys/kernel/task_delayacct")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "the kernel does not say whether it keeps account of delays (CONFIG_TASK_DELAY_ACCT, Linux 5.14)"
+	case err != nil:
+		return err.Error()
+	case strings.TrimSpace(string(text)) != "1":
+		return "the kernel keeps no account of delays: " + enable
+	}
+	return ""
+}
+
+// A cgroup is the one whose limit of processor time holds for a process.
+type cgroup struct {
+	dir string // of its files, and of the cgroups above it up to the mount
+	top string
+	v1  bool
+}
+
+// cgroup finds the cgroup of a process: of version 1 if the controller cpu is
+// there, else of version 2. See cgroups(7).
+func (p *proc) cgroup(pid int) (c cgroup, err error) {
+	text, err := p.read(fmt.Sprintf("proc/%d/cgroup", pid))
+	if err != nil {
+		return c, err
+	}
+	found := ""
+	for line := range strings.Lines(string(text)) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(f) < 3 {
+			continue
+		}
+		switch {
+		case slices.Contains(strings.Split(f[1], ","), "cpu"):
+			found, c.v1 = f[2], true
+		case f[0] == "0" && f[1] == "" && !c.v1:
+			found = f[2]
+		}
+	}
+	if found == "" {
+		return c, errors.New("the process is in no cgroup that can limit processor time")
+	}
+	return c, p.mounted(&c, found)
+}
+
+// mounted finds where a cgroup's files are. Fields of mountinfo are described in
+// proc_pid_mountinfo(5).
+func (p *proc) mounted(c *cgroup, name string) error {
+	text, err := p.read("proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(text)) {
+		before, after, _ := strings.Cut(line, " - ")
+		b, a := strings.Fields(before), strings.Fields(after)
+		if len(b) < 5 || len(a) < 3 {
+			continue
+		}
+		fits := a[0] == "cgroup2" && !c.v1 ||
+			a[0] == "cgroup" && c.v1 && slices.Contains(strings.Split(a[2], ","), "cpu")
+		if !fits {
+			continue
+		}
+		below, inside := strings.CutPrefix(path.Clean(name), strings.TrimSuffix(b[3], "/"))
+		c.top = strings.TrimPrefix(path.Clean(b[4]), "/")
+		c.dir = path.Join(c.top, below)
+		if inside && fs.ValidPath(c.dir) && strings.HasPrefix(c.dir, c.top) {
+			return nil
+		}
+	}
+	return errors.New("the file system of cgroups is not mounted")
+}
+
+// throttled returns for how long the processors of a cgroup, and of those above
+// it, had to stand still because its time was used up. limited is whether any of
+// them has a limit.
+func (p *proc) throttled(c cgroup) (sum time.Duration, limited bool, err error) {
+	for dir := c.dir; ; dir = path.Dir(dir) {
+		limited = p.limited(dir, c.v1) || limited
+		d, ok, err := p.throttledHere(dir)
+		if err != nil {
+			return 0, false, err
+		}
+		if ok {
+			sum += d
+		}
+		if dir == c.top || len(dir) <= len(c.top) {
+			return sum, limited, nil
+		}
+	}
+}
+
+// limited says whether a cgroup has a limit of processor time of its own.
+func (p *proc) limited(dir string, v1 bool) bool {
+	name := "/cpu.max"
+	if v1 {
+		name = "/cpu.cfs_quota_us"
+	}
+	text, err := p.read(dir + name)
+	f := strings.Fields(string(text))
+	return err == nil && len(f) > 0 && f[0] != "max" && f[0] != "-1"
+}
+
+// throttledHere reads a cgroup's cpu.stat. A root has no such line, and no limit.
+func (p *proc) throttledHere(dir string) (d time.Duration, ok bool, err error) {
+	text, err := p.read(dir + "/cpu.stat")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) != 2 || f[0] != "throttled_usec" && f[0] != "throttled_time" {
+			continue
+		}
+		n, err := strconv.ParseInt(f[1], 10, 64)
+		unit := time.Nanosecond // version 1
+		if f[0] == "throttled_usec" {
+			unit = time.Microsecond
+		}
+		if err != nil || n < 0 || n > int64(1<<63-1)/int64(unit) {
+			return 0, false, &fs.PathError{Op: "read", Path: dir + "/cpu.stat", Err: fmt.Errorf("%q is no time", f[1])}
+		}
+		return time.Duration(n) * unit, true, nil
+	}
+	return 0, false, nil
+}

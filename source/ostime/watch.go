@@ -1,0 +1,410 @@
+package ostime
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// Every is how often /proc is looked at, unless that would take more than
+// 1/[costMost] of a processor's time. A program that ends before costs no look
+// but that at its end.
+const Every = 50 * time.Millisecond
+
+// costMost bounds the share of a processor's time that looking takes.
+const costMost = 50
+
+// A Spec says whose time to watch.
+type Spec struct {
+	PIDs, TIDs []int     // processes and threads that run already; none for a command, of which Started tells
+	Alone      bool      // not the processes and threads that they start
+	Delay      time.Duration // before counting begins
+	Keep       counts.By // Thread or Process is kept apart
+	Interval   bool      // tables are of intervals
+}
+
+// A Watch looks at the threads of a command, or of processes that run already, and
+// of the processes that these start. Its methods may be called from any goroutine.
+type Watch struct {
+	mu   sync.Mutex
+	spec Spec
+	proc proc
+	clock func() time.Duration // since boot
+
+	tasks   map[int]*task // those that have not ended, by number
+	past    []*task       // that ended since the last table, or with scopes of their own
+	foreign map[int]bool  // processes that were looked at and are none of these
+	looked  time.Duration // when it was last looked
+	begun   bool
+	command int           // its process; 0 for none, and when it has ended
+	lost    int           // threads that there was no room for
+	noSched error         // the kernel tells no waiting time
+	noIO    string        // why it tells no waiting for devices; "" if it does
+
+	machine      machine // at the last table
+	noMachine    error
+	throttle     throttle
+	resident     float64 // bytes; 0 where not known
+	spent        time.Duration // processor time of what the parent was told
+	switches     [2]float64 // as the parent was told
+	told         bool
+	runs         []run // before this one
+	quit    chan struct{}
+	once    sync.Once
+}
+
+// A reading is what a thread did since it began.
+type reading struct {
+	run, wait, user, system, io time.Duration
+	voluntary, involuntary      uint64
+	switches                    bool // they are known
+}
+
+// A task is a thread that is watched.
+type task struct {
+	tid, pid   int
+	name       string
+	began      time.Duration // as the kernel says, to the tick: tells it from a later one of the same number
+	from, last time.Duration // when its time begins: that of the last table, or its own; the last look
+	unsure     time.Duration // by how much from may be wrong, in all
+	now, base  reading       // of the last look, and of the last table
+	ended      bool
+}
+
+// New watches from now on. The root has proc and sys below it: os.DirFS("/"), or
+// a copy for tests. Files that cannot be read become columns that are not there,
+// with a note.
+func New(root fs.FS, spec Spec) *Watch { return newWatch(root, spec, sinceBoot) }
+
+func newWatch(root fs.FS, spec Spec, clock func() time.Duration) *Watch {
+	w := &Watch{spec: spec, proc: proc{root: root}, clock: clock, tasks: map[int]*task{}, foreign: map[int]bool{}, quit: make(chan struct{})}
+	return w
+}
+
+// Attach begins to watch the processes and threads of the Spec.
+func (w *Watch) Attach() {
+	w.mu.Lock()
+	if w.spec.Delay == 0 {
+		w.begin()
+	}
+	w.mu.Unlock()
+	go w.look()
+}
+
+// Started says that the command has been started, as a process.
+func (w *Watch) Started(pid int) {
+	w.mu.Lock()
+	first := w.command == 0 && len(w.runs) == 0 && !w.told
+	if w.told {
+		w.nextRun()
+	}
+	w.command = pid
+	if w.spec.Delay == 0 {
+		w.looked = w.clock()
+		w.adopt(pid, pid, w.looked)
+		w.begun = true
+	}
+	w.mu.Unlock()
+	if first {
+		go w.look()
+	}
+}
+
+// Ended says that the command has ended, and is not yet waited for: it can be
+// looked at a last time.
+func (w *Watch) Ended(pid int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.begun {
+		w.scan()
+	}
+	w.command = 0
+	if t := w.tasks[pid]; t != nil {
+		w.bury(t)
+	}
+}
+
+// Reaped says what the kernel told the parent of the command. It comes after Ended.
+func (w *Watch) Reaped(state *os.ProcessState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told = true
+	w.spent = state.UserTime() + state.SystemTime()
+	w.usage(state)
+}
+
+// Close ends the watching. May be called twice.
+func (w *Watch) Close() { w.once.Do(func() { close(w.quit) }) }
+
+// look looks again and again.
+func (w *Watch) look() {
+	w.mu.Lock()
+	wait := w.spec.Delay
+	if wait == 0 {
+		w.surroundings()
+		wait = Every
+	}
+	w.mu.Unlock()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-w.quit:
+			return
+		case <-timer.C:
+		}
+		began := time.Now()
+		w.mu.Lock()
+		if w.begun {
+			w.scan()
+		} else {
+			w.begin()
+			w.surroundings()
+		}
+		w.mu.Unlock()
+		timer.Reset(max(Every, costMost*time.Since(began)))
+	}
+}
+
+// begin begins to count what runs already.
+func (w *Watch) begin() {
+	w.begun, w.looked = true, w.clock()
+	pids := w.spec.PIDs
+	if w.command > 0 {
+		pids = []int{w.command}
+	}
+	for _, pid := range pids {
+		w.threads(pid)
+	}
+	for _, tid := range w.spec.TIDs {
+		w.adopt(tid, tid, w.looked)
+	}
+	if w.command > 0 {
+		w.descend()
+	} else if all, err := w.proc.numbers("proc"); err == nil {
+		for _, pid := range all { // what these had started before is not counted
+			w.foreign[pid] = true
+		}
+	}
+	for _, t := range w.tasks {
+		w.read(t)
+		t.base, t.from, t.unsure = t.now, w.looked, 0
+	}
+}
+
+// surroundings reads what is not the program's, for the first time.
+func (w *Watch) surroundings() {
+	w.noIO = w.proc.delays()
+	w.machine, w.noMachine = w.proc.machine()
+	w.throttle.look(&w.proc, w.first())
+}
+
+// first is the process whose cgroup counts: the command, or the first of those
+// that ran already.
+func (w *Watch) first() int {
+	switch {
+	case w.command > 0:
+		return w.command
+	case len(w.spec.PIDs) > 0:
+		return w.spec.PIDs[0]
+	case len(w.spec.TIDs) > 0:
+		return w.spec.TIDs[0]
+	}
+	return 0
+}
+
+// scan looks at all threads that are watched, and for new ones.
+func (w *Watch) scan() {
+	if !w.spec.Alone && (w.command > 0 || len(w.spec.PIDs) > 0 || len(w.tasks) > 0) {
+		w.descend()
+		for _, pid := range w.pids() {
+			w.threads(pid)
+		}
+	}
+	w.looked = w.clock()
+	for _, t := range w.tasks {
+		if !w.read(t) {
+			w.bury(t)
+		}
+	}
+	if pid := w.first(); pid > 0 {
+		w.throttle.look(&w.proc, pid)
+	}
+}
+
+// pids are the processes that are watched with all their threads.
+func (w *Watch) pids() []int {
+	var list []int
+	for _, t := range w.tasks {
+		if !slices.Contains(w.spec.TIDs, t.tid) && !slices.Contains(list, t.pid) {
+			list = append(list, t.pid)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// descend finds the processes that those which are watched have started. Each
+// process is looked at once, unless it is one of them.
+func (w *Watch) descend() {
+	all, err := w.proc.numbers("proc")
+	if err != nil {
+		return
+	}
+	known := map[int]bool{}
+	for _, pid := range w.pids() {
+		known[pid] = true
+	}
+	there, parents := map[int]bool{}, map[int]int{}
+	var fresh []int
+	for _, pid := range all {
+		switch {
+		case known[pid]:
+		case w.foreign[pid]:
+			there[pid] = true
+		default:
+			if s, err := w.proc.stat(fmt.Sprintf("proc/%d", pid)); err == nil {
+				parents[pid] = s.parent
+				fresh = append(fresh, pid)
+			}
+		}
+	}
+	// A child can have a smaller number than its parent, when numbers have
+	// begun again.
+	for found := true; found; {
+		found = false
+		for _, pid := range fresh {
+			if !known[pid] && known[parents[pid]] {
+				known[pid], found = true, true
+				w.threads(pid)
+			}
+		}
+	}
+	for _, pid := range fresh {
+		if !known[pid] {
+			there[pid] = true
+		}
+	}
+	w.foreign = there
+}
+
+// threads finds the threads of a process.
+func (w *Watch) threads(pid int) {
+	tids, err := w.proc.numbers(fmt.Sprintf("proc/%d/task", pid))
+	if err != nil {
+		return
+	}
+	for _, tid := range tids {
+		w.adopt(tid, pid, w.looked)
+	}
+}
+
+// adopt begins to watch a thread, which began after a time.
+func (w *Watch) adopt(tid, pid int, after time.Duration) {
+	if w.tasks[tid] != nil {
+		return
+	}
+	if len(w.tasks) >= maxTasks {
+		w.lost++
+		return
+	}
+	s, err := w.proc.stat(dirOf(tid, pid))
+	if err != nil {
+		return // it has ended meanwhile
+	}
+	t := &task{tid: tid, pid: pid, name: s.name, began: s.began}
+	t.from, t.unsure = beginning(s.began, after, w.clock())
+	t.last = t.from
+	w.tasks[tid] = t
+}
+
+// beginning says when a thread began that the kernel says began in a tick, and
+// that was seen first between two looks; and how far apart the earliest and the
+// latest moment are that this can be.
+func beginning(began, after, now time.Duration) (from, unsure time.Duration) {
+	low, high := max(began, after), min(began+tick, now)
+	if high <= low { // it began before, or the clocks differ
+		return min(low, now), 0
+	}
+	return low + (high-low)/2, high - low
+}
+
+func dirOf(tid, pid int) string { return fmt.Sprintf("proc/%d/task/%d", pid, tid) }
+
+// read looks at a thread, and reports whether it is still there.
+func (w *Watch) read(t *task) bool {
+	dir := dirOf(t.tid, t.pid)
+	s, err := w.proc.stat(dir)
+	if err != nil || s.began != t.began {
+		return false // its number is another's
+	}
+	if s.ended && (t.pid != w.command) && t.ended {
+		return true // it waits for its parent: nothing of it changes any more
+	}
+	r := reading{user: s.user, system: s.system, io: s.io}
+	if r.run, r.wait, err = w.proc.schedstat(dir); err != nil {
+		w.noSched = err
+		r.run = s.user + s.system
+	}
+	if w.spec.Interval || w.spec.Keep != 0 || w.command == 0 {
+		if st, err := w.proc.status(dir); err == nil {
+			r.voluntary, r.involuntary, r.switches = st.voluntary, st.involuntary, st.switches
+			w.resident = max(w.resident, float64(st.peak))
+		}
+	}
+	t.name, t.now, t.last, t.ended = s.name, r, w.clock(), s.ended
+	return true
+}
+
+// bury ends the watching of a thread.
+func (w *Watch) bury(t *task) {
+	delete(w.tasks, t.tid)
+	w.past = append(w.past, t)
+}
+
+// A throttle adds up for how long the cgroup of a process stood still. A process
+// can be moved to another one.
+type throttle struct {
+	cgroup  cgroup
+	last    time.Duration
+	sum     time.Duration // since the last table
+	limited bool
+	err     error
+	seen    bool
+}
+
+// look reads the cgroup's files.
+func (t *throttle) look(p *proc, pid int) {
+	c, err := p.cgroup(pid)
+	if err == nil && c.dir == "" {
+		err = fs.ErrNotExist
+	}
+	var sum time.Duration
+	limited := false
+	if err == nil {
+		sum, limited, err = p.throttled(c)
+	}
+	if err != nil {
+		if !t.seen {
+			t.err = err
+		}
+		return
+	}
+	if t.seen && c == t.cgroup && sum >= t.last {
+		t.sum += sum - t.last
+	}
+	t.cgroup, t.last, t.seen, t.err = c, sum, true, nil
+	t.limited = t.limited || limited
+}
+
+// nanos is a duration as a count.
+func nanos(d time.Duration) float64 { return float64(d.Nanoseconds()) }
+
+// uniform is the variance, in ns², of a time that lies somewhere in a span.
+func uniform(span time.Duration) float64 { return math.Pow(nanos(span), 2) / 12 }
