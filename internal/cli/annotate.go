@@ -580,7 +580,7 @@ func newSourceFiles(f *annotateFlags, program string) *sourceFiles {
 }
 
 // unpacking is by how much sources can be newer than a program that they came with.
-const unpacking = 2 * time.Second
+const unpacking = time.Minute
 
 // line returns a line of a source file.
 func (s *sourceFiles) line(file string, line int) (string, error) {

@@ -49,16 +49,16 @@ func TestStripModifiers(t *testing.T) {
 func TestParseScope(t *testing.T) {
 	const no = counts.Unknown
 	for in, want := range map[string]counts.Scope{
-		"CPU3":           {Kind: counts.CPU, CPU: 3, Core: no, Die: no, Socket: no, Node: no, TID: no, CPUs: 1},
-		"S0-D1-C2":       {Kind: counts.Core, CPU: no, Core: 2, Die: 1, Socket: 0, Node: no, TID: no},
-		"S0-C2":          {Kind: counts.Core, CPU: no, Core: 2, Die: no, Socket: 0, Node: no, TID: no},
-		"S1-D0":          {Kind: counts.Die, CPU: no, Core: no, Die: 0, Socket: 1, Node: no, TID: no},
-		"S12":            {Kind: counts.Socket, CPU: no, Core: no, Die: no, Socket: 12, Node: no, TID: no},
-		"N1":             {Kind: counts.Node, CPU: no, Core: no, Die: no, Socket: no, Node: 1, TID: no},
-		"S0-D0-CLS7":     {Kind: counts.Cluster, CPU: no, Core: no, Die: 0, Socket: 0, Node: no, TID: no},
-		"S0-D0-L3-ID8":   {Kind: counts.Cache, CPU: no, Core: no, Die: 0, Socket: 0, Node: no, TID: no},
-		"kworker/0:1-77": {Kind: counts.Thread, CPU: no, Core: no, Die: no, Socket: no, Node: no, TID: 77},
-		"a-b c-5":        {Kind: counts.Thread, CPU: no, Core: no, Die: no, Socket: no, Node: no, TID: 5},
+		"CPU3":           {Kind: counts.CPU, CPU: 3, Core: no, Die: no, Socket: no, Node: no, TID: no, PID: no, CPUs: 1},
+		"S0-D1-C2":       {Kind: counts.Core, CPU: no, Core: 2, Die: 1, Socket: 0, Node: no, TID: no, PID: no},
+		"S0-C2":          {Kind: counts.Core, CPU: no, Core: 2, Die: no, Socket: 0, Node: no, TID: no, PID: no},
+		"S1-D0":          {Kind: counts.Die, CPU: no, Core: no, Die: 0, Socket: 1, Node: no, TID: no, PID: no},
+		"S12":            {Kind: counts.Socket, CPU: no, Core: no, Die: no, Socket: 12, Node: no, TID: no, PID: no},
+		"N1":             {Kind: counts.Node, CPU: no, Core: no, Die: no, Socket: no, Node: 1, TID: no, PID: no},
+		"S0-D0-CLS7":     {Kind: counts.Cluster, CPU: no, Core: no, Die: 0, Socket: 0, Node: no, TID: no, PID: no},
+		"S0-D0-L3-ID8":   {Kind: counts.Cache, CPU: no, Core: no, Die: 0, Socket: 0, Node: no, TID: no, PID: no},
+		"kworker/0:1-77": {Kind: counts.Thread, CPU: no, Core: no, Die: no, Socket: no, Node: no, TID: 77, PID: no},
+		"a-b c-5":        {Kind: counts.Thread, CPU: no, Core: no, Die: no, Socket: no, Node: no, TID: 5, PID: no},
 	} {
 		if got, ok := parseScope([]byte(in)); !ok || got != want {
 			t.Errorf("%q: got %+v, %v, want %+v", in, got, ok, want)
