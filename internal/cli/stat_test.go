@@ -259,7 +259,7 @@ func TestStat(t *testing.T) {
 	}{
 		{"a program", skylake(1), "-- ./app", 0, []string{"./app, 1.00 s, on skylakex, tma ", "counted by the PMU in 7 groups (14 % each)",
 			"Backend_Bound", "Memory_Bound", "bottleneck", "next", "cyclestack explain"}, []string{"whole core"}},
-		{"a level", skylake(1), "--level 1 ./app -v", 0, []string{"./app -v, ", "counted by the PMU in one group\n", "Backend_Bound"}, []string{"Memory_Bound"}},
+		{"a level", skylake(1), "--level 1 ./app -v", 0, []string{"./app -v, ", "counted by the PMU in one group\n", "Backend_Bound"}, []string{"  Memory_Bound"}},
 		{"nodes", skylake(1), "--nodes DRAM_Bound -- ./app", 0, []string{"Backend_Bound", "Memory_Bound", "DRAM_Bound"}, []string{"L3_Bound  "}},
 		{"one thread of a core", skylake(2), "--level 1 -- ./app", 0, []string{"Backend_Bound", "uncertain", "--smt off", "about a whole core, of which only one"}, nil},
 		{"the other idle", skylake(2), "--level 1 --smt off -- ./app", 0, []string{"Backend_Bound"}, []string{"whole core"}},
