@@ -53,6 +53,7 @@ type Account struct {
 	sampled    bool    // counts are sums of samples
 	sizes      []size  // of the table's rows, as far as they were looked at; see sizeOf
 	kept       []Value // what perturb puts back
+	said       map[finding]words
 	difference *[2]int // nodes whose difference is evaluated behind the model's; nil for none
 }
 
@@ -240,6 +241,7 @@ func (a *Account) Clone() *Account {
 	c.ran = append([]float64(nil), a.ran...)
 	c.torn = append([]bool(nil), a.torn...)
 	c.table = a.table.Clone()
+	c.sizes, c.kept, c.said = nil, nil, nil
 	return &c
 }
 

@@ -66,6 +66,46 @@ func (c *Check) Closure() bool { return c.node }
 // itself.
 func (c *Check) Contradicts() bool { return c.State == Fails && c.Identity }
 
+// A wrong is what can be wrong with a node or a count.
+type wrong uint8
+
+const (
+	parts wrong = iota // they do not make up the whole
+	part               // it is larger than the whole
+	possible
+	negative
+	timeless
+	foreign
+	cycleless
+	idle
+	still
+	twofold
+)
+
+// A finding is what is wrong with a node or a column.
+type finding struct {
+	what  wrong
+	about int
+}
+
+// words are what is said of a finding, and what it rests on. They are kept, so
+// that intervals that all fail the same checks cost no more than others.
+type words struct {
+	name, text string
+	events     []string
+	nodes      []int
+	deps       []int // slots
+}
+
+// say keeps words for the accounts that follow.
+func (a *Account) say(f finding, w words) words {
+	if a.said == nil {
+		a.said = map[finding]words{}
+	}
+	a.said[f] = w
+	return w
+}
+
 // check makes all checks: the tree's, then the relations', then what each count
 // must satisfy by itself, and over time.
 func (b *Binding) check(a *Account) {

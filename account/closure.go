@@ -1,7 +1,6 @@
 package account
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
@@ -46,7 +45,7 @@ func (b *Binding) closeRoots(a *Account) {
 	}
 	c := closure("level 1 sums to 1", sum, 1, 1)
 	if math.Abs(c.Residual) > contradiction {
-		b.contradicts(a, &c, "The parts of level 1 do not make up the whole: one of their counts is wrong, or they were not taken together.", -1, b.roots())
+		b.contradicts(a, &c, -1)
 	}
 	a.Checks = append(a.Checks, c)
 }
@@ -70,7 +69,7 @@ func (b *Binding) closeNode(a *Account, i int) {
 	}
 	c := closure(b.Method.closureNames[i], sum, a.Nodes[i].Value, whole)
 	if c.Residual > contradiction && !slices.ContainsFunc(n.Children, b.isEstimate) {
-		b.contradicts(a, &c, "The parts of "+n.Name+" are more than all of it: one of their counts is wrong, or they were not taken together.", i, n.Children)
+		b.contradicts(a, &c, i)
 	}
 	a.Checks = append(a.Checks, c)
 }
@@ -88,21 +87,18 @@ func (b *Binding) roots() []int {
 
 // contradicts makes of a closure that fails a contradiction, unless it does so
 // within the error of its difference. whole is -1 for the roots of the tree.
-func (b *Binding) contradicts(a *Account, c *Check, text string, whole int, parts []int) {
+func (b *Binding) contradicts(a *Account, c *Check, whole int) {
 	if a.Scope.Code != nil {
 		return
 	}
-	var deps []int
-	for _, i := range parts {
-		deps = union(deps, b.nodes[i].deps)
+	w, ok := a.said[finding{parts, whole}]
+	if !ok {
+		w = a.say(finding{parts, whole}, b.wordsOfParts(whole))
 	}
-	if whole >= 0 {
-		deps = union(deps, b.nodes[whole].deps)
-	}
-	c.Error = b.perturb(a, deps, func() float64 {
+	c.Error = b.perturb(a, w.deps, func() float64 {
 		b.compute(a)
 		sum := 0.0
-		for _, i := range parts {
+		for _, i := range w.nodes {
 			sum += a.Nodes[i].Value
 		}
 		if whole >= 0 {
@@ -114,7 +110,24 @@ func (b *Binding) contradicts(a *Account, c *Check, text string, whole int, part
 		c.State = Holds
 		return
 	}
-	c.Identity, c.Side, c.Events, c.Text = true, Measurement, b.eventsOf(deps), text
+	c.Identity, c.Side, c.Events, c.Text = true, Measurement, w.events, w.text
+}
+
+// wordsOfParts says what it means that parts do not make up a whole.
+func (b *Binding) wordsOfParts(whole int) words {
+	w := words{text: "The parts of level 1 do not make up the whole: one of their counts is wrong, or they were not taken together."}
+	if whole < 0 {
+		w.nodes = b.roots()
+	} else {
+		n := &b.Method.Model.Nodes[whole]
+		w.nodes, w.deps = n.Children, union(nil, b.nodes[whole].deps)
+		w.text = "The parts of " + n.Name + " are more than all of it: one of their counts is wrong, or they were not taken together."
+	}
+	for _, i := range w.nodes {
+		w.deps = union(w.deps, b.nodes[i].deps)
+	}
+	w.events = b.eventsOf(w.deps)
+	return w
 }
 
 // measured reports whether a node's value is measured, and no estimate.
@@ -195,10 +208,12 @@ func (b *Binding) checkRange(a *Account, i int, value float64) {
 	default:
 		return
 	}
-	if added := b.addNodeCheck(a, c, i); added != nil {
-		added.Name = n.Name + " is possible"
-		added.Text = fmt.Sprintf("%s would be %.1f %%, which cannot be: one of its counts is wrong, or was not taken together with the others.", n.Name, 100*value)
+	w, ok := a.said[finding{possible, i}]
+	if !ok {
+		w = a.say(finding{possible, i}, b.wordsOfNodes(n.Name+" is possible",
+			n.Name+" cannot have this value: one of its counts is wrong, or was not taken together with the others.", i))
 	}
+	b.addNodeCheck(a, c, &w)
 }
 
 // checkPart checks that a part is no larger than what it is a part of.
@@ -208,35 +223,41 @@ func (b *Binding) checkPart(a *Account, i int, value float64) {
 	if !ok || !b.measured(p) || b.outside(p, a.Nodes[p].Value) || value <= a.Nodes[p].Value+contradiction || math.IsNaN(a.Nodes[p].Value) {
 		return
 	}
-	name := nodes[i].Name
-	added := b.addNodeCheck(a, Check{Op: "<=", Side: Measurement, Identity: true, Left: value, Right: a.Nodes[p].Value,
-		Tolerance: contradiction, Slack: closureSlack, rule: -1, node: true}, i, p)
-	if added != nil {
-		added.Name = name + " is part of " + nodes[p].Name
-		added.Text = fmt.Sprintf("%s is larger than %s, of which it is a part: one of their counts is wrong, or they were not taken together.", name, nodes[p].Name)
+	w, ok := a.said[finding{part, i}]
+	if !ok {
+		name, whole := nodes[i].Name, nodes[p].Name
+		w = a.say(finding{part, i}, b.wordsOfNodes(name+" is part of "+whole,
+			name+" is larger than "+whole+", of which it is a part: one of their counts is wrong, or they were not taken together.", i, p))
 	}
+	b.addNodeCheck(a, Check{Op: "<=", Side: Measurement, Identity: true, Left: value, Right: a.Nodes[p].Value,
+		Tolerance: contradiction, Slack: closureSlack, rule: -1, node: true}, &w)
 }
 
-// addNodeCheck adds a failed check of nodes and returns it, or nil if the failure
-// is within the error of its difference.
-func (b *Binding) addNodeCheck(a *Account, c Check, nodes ...int) *Check {
-	var deps []int
+// wordsOfNodes says what is wrong with some nodes.
+func (b *Binding) wordsOfNodes(name, text string, nodes ...int) words {
+	w := words{name: name, text: text, nodes: nodes}
 	for _, i := range nodes {
-		deps = union(deps, b.nodes[i].deps)
+		w.deps = union(w.deps, b.nodes[i].deps)
 	}
+	w.events = b.eventsOf(w.deps)
+	return w
+}
+
+// addNodeCheck adds a failed check of a node's value, or of its difference from
+// another's, unless the failure is within its error.
+func (b *Binding) addNodeCheck(a *Account, c Check, w *words) {
 	c.Residual = c.Left - c.Right
-	c.Error = b.perturb(a, deps, func() float64 {
+	c.Error = b.perturb(a, w.deps, func() float64 {
 		b.compute(a)
-		d := a.Nodes[nodes[0]].Value
-		if len(nodes) > 1 {
-			d -= a.Nodes[nodes[1]].Value
+		d := a.Nodes[w.nodes[0]].Value
+		if len(w.nodes) > 1 {
+			d -= a.Nodes[w.nodes[1]].Value
 		}
 		return d
 	})
 	if math.Abs(c.Residual) <= c.Tolerance+c.Error {
-		return nil
+		return
 	}
-	c.State, c.Events = Fails, b.eventsOf(deps)
+	c.State, c.Name, c.Text, c.Events = Fails, w.name, w.text, w.events
 	a.Checks = append(a.Checks, c)
-	return &a.Checks[len(a.Checks)-1]
 }

@@ -89,8 +89,7 @@ func (b *Binding) checkStill(a *Account, col int, c *counts.Course) {
 	if per := a.table.Cell(a.place.Self, col).Value / float64(c.Intervals); c.Still < stillMost || per < stillCount {
 		return
 	}
-	b.countFails(a, col, "counts change from interval to interval", "=", math.NaN(), math.NaN(),
-		fmt.Sprintf("%s has the same count in %d intervals in a row, to the last digit: the counter stuck, or one reading was taken again and again.", b.names[col], c.Still))
+	b.countFails(a, col, still, "=", math.NaN(), math.NaN())
 }
 
 // found adds a finding about some events; nothing if there are none.

@@ -99,21 +99,18 @@ func (b *Binding) measure(a *Account, row int) size {
 // checkPossible checks that a count is a number that the time allows.
 func (b *Binding) checkPossible(a *Account, col int, value float64, s size) {
 	if math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
-		b.countFails(a, col, "counts are numbers from 0 up", ">=", value, 0, b.names[col]+" is no number of events: a counter wrapped, or was read while it ran.")
+		b.countFails(a, col, negative, ">=", value, 0)
 		return
 	}
 	if !b.core[col] {
 		return
 	}
 	if most := b.mostInTime(a, col); value > most {
-		b.countFails(a, col, "counts fit into the time", "<=", value, most,
-			b.names[col]+" is more than the clock of any core allows in the time: the counter wrapped, or was read wrongly.")
+		b.countFails(a, col, timeless, "<=", value, most)
 	} else if most := alone * s.next; s.next > 0 && value > wrapped && value > most {
-		b.countFails(a, col, "counts are of one run", "<=", value, most,
-			b.names[col]+" is more than a thousand times as much as any other event of the core, and more than half of what a counter holds: it wrapped, or was read wrongly.")
+		b.countFails(a, col, foreign, "<=", value, most)
 	} else if most := mostPerCycle * s.cycles; s.cycles > 0 && !b.cycles[col] && value > most {
-		b.countFails(a, col, "counts fit into the cycles", "<=", value, most,
-			fmt.Sprintf("%s is more than %d for each cycle: the counter wrapped, or was read wrongly.", b.names[col], mostPerCycle))
+		b.countFails(a, col, cycleless, "<=", value, most)
 	}
 }
 
@@ -133,10 +130,35 @@ func (b *Binding) mostInTime(a *Account, col int) float64 {
 	return most
 }
 
+// wrongs are the names of checks of single counts, and what it means if one fails:
+// the name of the event comes before.
+var wrongs = map[wrong][2]string{
+	negative: {"counts are numbers from 0 up", " is no number of events: a counter wrapped, or was read while it ran."},
+	timeless: {"counts fit into the time", " is more than the clock of any core allows in the time: the counter wrapped, or was read wrongly."},
+	foreign: {"counts are of one run",
+		" is more than a thousand times as much as any other event of the core, and more than half of what a counter holds: it wrapped, or was read wrongly."},
+	cycleless: {"counts fit into the cycles", fmt.Sprintf(" is more than %d for each cycle: the counter wrapped, or was read wrongly.", mostPerCycle)},
+	idle: {"each event had a counter", " was never on a counter, though the run was long enough: another user of the counters (the watchdog for hard lockups, " +
+		"a profiler) kept it off, or its group asks for more of them than there are. Nothing is known of it; it is not 0."},
+	still: {"counts change from interval to interval",
+		" has the same count in several intervals in a row, to the last digit: the counter stuck, or one reading was taken again and again."},
+	twofold: {"readings of one event agree", " was counted more than once, with different results: at most one of them is right."},
+}
+
+// wordsOf says what is wrong with the count of a column.
+func (b *Binding) wordsOf(a *Account, what wrong, col int) words {
+	w, ok := a.said[finding{what, col}]
+	if !ok {
+		w = a.say(finding{what, col}, words{name: wrongs[what][0], text: b.names[col] + wrongs[what][1], events: []string{b.names[col]}})
+	}
+	return w
+}
+
 // countFails adds a check of a count that fails.
-func (b *Binding) countFails(a *Account, col int, name, op string, left, right float64, text string) {
-	c := Check{Name: name, Op: op, Left: left, Right: right, Identity: true, Common: true, Side: Measurement, State: Fails,
-		Events: []string{b.names[col]}, Text: text, Residual: math.NaN(), rule: -1}
+func (b *Binding) countFails(a *Account, col int, what wrong, op string, left, right float64) {
+	w := b.wordsOf(a, what, col)
+	c := Check{Name: w.name, Op: op, Left: left, Right: right, Identity: true, Common: true, Side: Measurement, State: Fails,
+		Events: w.events, Text: w.text, Residual: math.NaN(), rule: -1}
 	if scale := c.scale(); scale > 0 && !math.IsInf(scale, 0) {
 		c.Residual = (left - right) / scale
 	}
@@ -152,8 +174,7 @@ func (b *Binding) checkRan(a *Account, row, col int, c *counts.Cell, long bool) 
 	if !inVain || c.Ok() && software || !long || !b.core[col] && !software || b.otherCore[col] || b.elsewhere(a, row, col) {
 		return
 	}
-	b.countFails(a, col, "each event had a counter", ">=", math.NaN(), math.NaN(), b.names[col]+" was never on a counter, though the run was long enough: "+
-		"another user of the counters (the watchdog for hard lockups, a profiler) kept it off, or its group asks for more of them than there are. Nothing is known of it; it is not 0.")
+	b.countFails(a, col, idle, ">=", math.NaN(), math.NaN())
 }
 
 // elsewhere reports whether an event was counted in another column.
@@ -180,9 +201,9 @@ func (b *Binding) checkReadings(a *Account, row, col int) {
 	if !(high > 0) || apart <= readingsApart {
 		return
 	}
-	c := Check{Name: "readings of one event agree", Op: "=", Left: x.Estimate(), Right: y.Estimate(), Residual: (x.Estimate() - y.Estimate()) / high,
-		Tolerance: readingsApart, Slack: "counters are read one after the other", Identity: true, Common: true, Side: Measurement, Events: []string{b.names[col]}, rule: -1,
-		Text: fmt.Sprintf("%s was counted more than once, with different results: at most one of them is right.", b.names[col])}
+	w := b.wordsOf(a, twofold, col)
+	c := Check{Name: w.name, Op: "=", Left: x.Estimate(), Right: y.Estimate(), Residual: (x.Estimate() - y.Estimate()) / high,
+		Tolerance: readingsApart, Slack: "counters are read one after the other", Identity: true, Common: true, Side: Measurement, Events: w.events, Text: w.text, rule: -1}
 	if !b.sameWindow(first, col, &x, &y) {
 		ex, _ := b.columnError(a, row, first, &x)
 		ey, _ := b.columnError(a, row, col, &y)

@@ -15,13 +15,10 @@ func TestSkids(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}}
-	for _, c := range []counts.Column{
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}, Columns: []counts.Column{
 		{Event: "CPU_CLK_UNHALTED.THREAD"}, {Event: "IDQ_UOPS_NOT_DELIVERED.CORE"}, {Event: "UOPS_ISSUED.ANY"},
 		{Event: "UOPS_RETIRED.RETIRE_SLOTS"}, {Event: "INT_MISC.RECOVERY_CYCLES", Skids: true},
-	} {
-		l.Columns = append(l.Columns, c)
-	}
+	}}
 	table := counts.NewTable(l)
 	for i := range l.Columns {
 		*table.Cell(0, i) = counts.Cell{Value: 1e6, State: counts.Counted}
