@@ -56,6 +56,12 @@ var kernelEvents = sync.OnceValue(func() []Event {
 	add(pmuTool, 2, "", "user_time")
 	add(pmuTool, 3, "", "system_time")
 
+	// What source/ostime reads in /proc: numbers of our own.
+	for i, name := range []string{"thread_time", "thread_run", "runqueue_wait", "io_wait", "thread_user", "thread_system", "voluntary_switches",
+		"involuntary_switches", "machine_time", "steal_time", "cgroup_throttled", "max_resident"} {
+		add(pmuTool, 0x100+uint64(i), "", name)
+	}
+
 	add(pmuMSR, 0, "cycles", "tsc")
 	add(pmuMSR, 1, "", "aperf")
 	add(pmuMSR, 2, "", "mperf")

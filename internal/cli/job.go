@@ -288,17 +288,17 @@ func (j *job) run(ctx context.Context, take func(counting) error) (state *os.Pro
 // refused, the operating system's are taken, and if these are refused too what
 // it tells the parent of any process.
 func (j *job) start(ctx context.Context) (counting, error) {
-	run, err := j.kernel.start(ctx, j.machine.Sys, j.spec())
+	run, err := j.begin(ctx)
 	var refused *perfevent.OpenError
 	if errors.As(err, &refused) && j.anySource() {
 		if err := j.simulateOr(fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused)); err != nil {
 			return nil, err
 		}
-		run, err = j.kernel.start(ctx, j.machine.Sys, j.spec())
+		run, err = j.begin(ctx)
 	}
 	if errors.As(err, &refused) && j.parts[0].pmu == nil && j.ownProgram() {
 		j.osTimes(refused)
-		run, err = j.kernel.start(ctx, j.machine.Sys, j.spec())
+		run, err = j.begin(ctx)
 	}
 	if err != nil {
 		return nil, startError(err)

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/source/ostime"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -59,7 +61,43 @@ func (j *job) osParts(why string) {
 		}
 	}
 	p.groups = [][]perfevent.Event{group}
+	for _, c := range ostime.Columns {
+		p.names[c.Event] = c.Event
+	}
 	j.parts = []*part{p}
+}
+
+// begin starts the counters and the program. Beside what the operating system
+// counts it is looked at what the program's threads do with their time, which the
+// kernel tells in /proc and does not count for machines or cgroups.
+func (j *job) begin(ctx context.Context) (counting, error) {
+	spec := j.spec()
+	if j.parts[0].pmu != nil || j.f.machine() || len(j.target.Cgroups) > 0 {
+		return j.kernel.start(ctx, j.machine.Sys, spec)
+	}
+	w := ostime.New(j.kernel.root, ostime.Spec{PIDs: j.target.PIDs, TIDs: j.target.TIDs, Alone: j.f.noInherit, Delay: spec.Delay,
+		Keep: j.by, Interval: spec.Interval > 0})
+	spec.Witness = w
+	run, err := j.kernel.start(ctx, j.machine.Sys, spec)
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
+	if !j.ownProgram() {
+		w.Attach()
+	}
+	return &timed{counting: run, watch: w}, nil
+}
+
+// A timed is a counting beside which somebody watches.
+type timed struct {
+	counting
+	watch *ostime.Watch
+}
+
+func (t *timed) Close() error {
+	t.watch.Close()
+	return t.counting.Close()
 }
 
 // osTimes leaves of what the operating system counts only what it tells the

@@ -11,19 +11,19 @@ import (
 
 // Columns are the columns that Join adds, by the names that models know. Times
 // are in nanoseconds.
-var Columns = []counts.Column{
-	{Event: "thread_time", Unit: "ns"},        // time that threads existed
-	{Event: "thread_run", Unit: "ns"},         // of that, on a processor
-	{Event: "runqueue_wait", Unit: "ns"},      // of that, waiting for one
-	{Event: "io_wait", Unit: "ns"},            // of that, blocked by block devices
-	{Event: "thread_user", Unit: "ns"},        // in user mode, to the tick
-	{Event: "thread_system", Unit: "ns"},      // in the kernel, to the tick
-	{Event: "voluntary_switches"},             // a thread blocked, or gave way
-	{Event: "involuntary_switches"},           // its time was up, or another one was more urgent
-	{Event: "machine_time", Unit: "ns"},       // of all processors of the machine, to the tick
-	{Event: "steal_time", Unit: "ns"},         // of that, taken by the hypervisor for others
-	{Event: "cgroup_throttled", Unit: "ns"},   // the program's cgroup had used up its processor time
-	{Event: "max_resident", Unit: "bytes"},    // memory of the largest process
+var Columns = [...]counts.Column{
+	threadTime:    {Event: "thread_time", Unit: "ns"},      // for which threads were there
+	threadRun:     {Event: "thread_run", Unit: "ns"},       // of that, on a processor
+	runqueueWait:  {Event: "runqueue_wait", Unit: "ns"},    // of that, waiting for one
+	ioWait:        {Event: "io_wait", Unit: "ns"},          // of that, blocked by block devices
+	threadUser:    {Event: "thread_user", Unit: "ns"},      // in user mode, to the tick
+	threadSystem:  {Event: "thread_system", Unit: "ns"},    // in the kernel, to the tick
+	voluntary:     {Event: "voluntary_switches"},           // a thread blocked, or gave way
+	involuntary:   {Event: "involuntary_switches"},         // its time was up, or another was more urgent
+	machineTime:   {Event: "machine_time", Unit: "ns"},     // of all processors of the machine, to the tick
+	stealTime:     {Event: "steal_time", Unit: "ns"},       // of that, taken by the hypervisor for others
+	throttledTime: {Event: "cgroup_throttled", Unit: "ns"}, // in which processors stood still for the cgroup's limit
+	maxResident:   {Event: "max_resident", Unit: "bytes"},  // memory of the process with the most
 }
 
 // Indexes of Columns.
@@ -42,81 +42,271 @@ const (
 	maxResident
 )
 
-// A run is what a run of a command comes to, by column; NaN where not known.
-type run []float64
-
-// A sum is what the threads of a scope did.
-type sum struct {
-	cells    [len12]float64
+// A row is what the threads of a scope did, by column. NaN is not known.
+type row struct {
+	values   [len(Columns)]float64
 	variance float64 // of thread_time
-	switches bool
-	tasks    int
 }
 
-const len12 = maxResident + 1
+// rowOf adds up what threads did since the last table.
+func (w *Watch) rowOf(tasks []*task) *row {
+	r := &row{}
+	if len(tasks) == 0 { // nobody has looked
+		for c := range r.values {
+			r.values[c] = math.NaN()
+		}
+		return r
+	}
+	for _, t := range tasks {
+		r.add(t)
+	}
+	if w.noSched != nil {
+		r.values[runqueueWait] = math.NaN()
+	}
+	if w.noIO != "" {
+		r.values[ioWait] = math.NaN()
+	}
+	for _, c := range []int{machineTime, stealTime, throttledTime, maxResident} {
+		r.values[c] = math.NaN()
+	}
+	return r
+}
 
 // add adds what a thread did since the last table.
-func (s *sum) add(t *task) {
-	n, b := &t.now, &t.base
-	s.tasks++
-	life := max(t.last-t.from, n.run-b.run+n.wait-b.wait) // it began earlier than the middle of the tick
-	s.cells[threadTime] += nanos(life)
-	s.variance += uniform(t.unsure)
-	s.cells[threadRun] += nanos(n.run - b.run)
-	s.cells[runqueueWait] += nanos(n.wait - b.wait)
-	s.cells[ioWait] += nanos(n.io - b.io)
-	s.cells[threadUser] += nanos(n.user - b.user)
-	s.cells[threadSystem] += nanos(n.system - b.system)
-	s.cells[voluntary] += float64(n.voluntary - b.voluntary)
-	s.cells[involuntary] += float64(n.involuntary - b.involuntary)
-	s.switches = s.switches && n.switches
+func (r *row) add(t *task) {
+	n, b, v := &t.now, &t.base, &r.values
+	busy := n.run - b.run + n.wait - b.wait
+	v[threadTime] += nanos(max(t.last-t.from, busy)) // if that is more, it began earlier in the tick
+	r.variance += uniform(t.unsure)
+	v[threadRun] += nanos(n.run - b.run)
+	v[runqueueWait] += nanos(n.wait - b.wait)
+	v[ioWait] += nanos(n.io - b.io)
+	v[threadUser] += nanos(n.user - b.user)
+	v[threadSystem] += nanos(n.system - b.system)
+	if !n.switches || t.born != b.switches {
+		v[voluntary], v[involuntary] = math.NaN(), math.NaN()
+		return
+	}
+	v[voluntary] += float64(n.voluntary - b.voluntary)
+	v[involuntary] += float64(n.involuntary - b.involuntary)
 }
 
-// renew makes this the moment from which a thread's time counts.
-func (t *task) renew() { t.from, t.base, t.unsure = t.last, t.now, 0 }
+// put writes a row into a table whose last columns are Columns.
+func (r *row) put(cells []counts.Cell) {
+	cells = cells[len(cells)-len(Columns):]
+	for i, v := range r.values {
+		if cells[i] = (counts.Cell{State: counts.NotSupported}); !math.IsNaN(v) {
+			cells[i] = counts.Cell{State: counts.Counted, Value: v}
+		}
+	}
+	cells[threadTime].Variance = r.variance
+}
 
-// Join returns a table with the columns of another one, and those of Columns, of
-// the time since the last call. It looks at the threads that run.
+// Join returns a table with the cells of another one, and those of Columns of the
+// time since the last call, or since the command started. It looks a last time at
+// what runs still.
+//
+// Kinds that the Spec keeps apart: for threads the rows are those of the other
+// table, which has seen each of them begin; a process has a row of its own.
 func (w *Watch) Join(t *counts.Table) *counts.Table {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.begun {
-		w.scan()
+		w.scan(true)
 	}
-	all := slices.Concat(w.past, w.alive())
-	out := w.extended(t)
-	notes := slices.Clone(t.Notes)
-	var whole sum
-	whole.switches = true
-	rows := map[int]*sum{}
-	for _, task := range all {
-		whole.add(task)
-		key := task.tid
-		if w.spec.Keep.Has(counts.Process) {
-			key = task.pid
-		}
-		if rows[key] == nil {
-			rows[key] = &sum{switches: true}
-		}
-		rows[key].add(task)
+	var out *counts.Table
+	switch {
+	case w.spec.Keep.Has(counts.Process):
+		out = w.processes(t)
+	case w.spec.Keep.Has(counts.Thread):
+		out = w.threadRows(t)
+	default:
+		out = w.whole(t)
 	}
-	apart := w.spec.Keep.Has(counts.Thread) || w.spec.Keep.Has(counts.Process)
-	var missing []string
-	if apart {
-		notes = w.apart(out, rows, notes, &missing)
-	} else {
-		notes = w.whole(out, &whole, notes, &missing)
+	w.renew()
+	return out
+}
+
+// all are the threads that there were since the last table.
+func (w *Watch) all() []*task {
+	list := slices.Clone(w.past)
+	for _, t := range w.tasks {
+		list = append(list, t)
 	}
-	if len(missing) > 0 {
-		notes = append(notes, missing...)
-	}
-	if w.lost > 0 {
-		notes = append(notes, fmt.Sprintf("%d threads more than %d at one time were not looked at", w.lost, maxTasks))
-	}
-	out.Notes = notes
-	for _, task := range w.tasks {
-		task.renew()
+	slices.SortFunc(list, func(a, b *task) int { return a.tid - b.tid })
+	return list
+}
+
+// renew makes this the moment from which time counts.
+func (w *Watch) renew() {
+	for _, t := range w.tasks {
+		t.from, t.base, t.unsure, t.born = t.last, t.now, 0, t.now.switches
 	}
 	w.past = nil
+	w.throttle.sum = 0
+}
+
+// extend returns a table like another one, with the cells that it has in the scopes
+// that both have in the same order, and room for Columns.
+func (w *Watch) extend(t *counts.Table, scopes []counts.Scope) *counts.Table {
+	if w.of != t.Layout || w.layout == nil || !slices.Equal(w.layout.Scopes, scopes) {
+		w.of = t.Layout
+		w.layout = &counts.Layout{Columns: slices.Concat(t.Columns, Columns[:]), Scopes: slices.Clone(scopes)}
+	}
+	out := counts.NewTable(w.layout)
+	out.Label, out.Start, out.Duration, out.Interval, out.CPU = t.Label, t.Start, t.Duration, t.Interval, t.CPU
+	out.Elapsed, out.Relative, out.Line, out.Notes = t.Elapsed, t.Relative, t.Line, slices.Clone(t.Notes)
 	return out
+}
+
+// whole puts what all threads did together into the first row.
+func (w *Watch) whole(t *counts.Table) *counts.Table {
+	out := w.extend(t, t.Scopes)
+	for i := range t.Scopes {
+		copy(out.Row(i), t.Row(i))
+	}
+	if len(t.Scopes) == 0 {
+		return out
+	}
+	r := w.rowOf(w.all())
+	w.around(r)
+	out.Notes = append(out.Notes, w.add(r, w.processorTime(t))...)
+	r.put(out.Row(0))
+	out.Notes = append(out.Notes, w.unknown()...)
+	return out
+}
+
+// around adds what is not of single threads.
+func (w *Watch) around(r *row) {
+	if m, err := w.proc.machine(); err != nil {
+		w.noMachine = err
+	} else if w.noMachine == nil && m.all > w.machine.all && m.steal >= w.machine.steal {
+		r.values[machineTime], r.values[stealTime] = nanos(m.all-w.machine.all), nanos(m.steal-w.machine.steal)
+		w.machine = m
+	}
+	if w.throttle.seen && w.throttle.limited {
+		r.values[throttledTime] = nanos(w.throttle.sum)
+	}
+	if w.spec.Interval {
+		return // a maximum is no sum of those of the intervals
+	}
+	if w.resident > 0 {
+		r.values[maxResident] = w.resident
+	}
+	if w.told {
+		r.values[voluntary], r.values[involuntary] = w.switches[0], w.switches[1]
+	}
+}
+
+// processorTime is how long all threads ran, in nanoseconds, those not looked at
+// too: as the kernel has counted for the table, or told the parent of the command.
+func (w *Watch) processorTime(t *counts.Table) float64 {
+	for i, c := range t.Columns {
+		if cell := t.Cell(0, i); c.Event == "task-clock" && cell.Ok() {
+			return cell.Value
+		}
+	}
+	return nanos(w.spent)
+}
+
+// missedMost is the share of the processor time that may have been missed without
+// a note: the two ways in which the kernel keeps account begin at other moments.
+const missedMost = 0.01
+
+// add adds the time of threads that ran when nobody looked: they were there for at
+// least as long as they ran.
+func (w *Watch) add(r *row, ran float64) (notes []string) {
+	missed := ran - r.values[threadRun]
+	if !(missed > 0) {
+		return nil
+	}
+	r.values[threadRun] += missed
+	r.values[threadTime] += missed
+	if missed > missedMost*ran && missed > nanos(time.Millisecond) {
+		notes = append(notes, fmt.Sprintf("%.0f %% of the processor time was that of threads which began or ended when nobody looked (every %v): "+
+			"how long these were blocked or waited for a processor is not known, and not in the account", 100*missed/ran, Every))
+	}
+	return notes
+}
+
+// threadRows adds to each thread of a table what it did.
+func (w *Watch) threadRows(t *counts.Table) *counts.Table {
+	out := w.extend(t, t.Scopes)
+	byTID := map[int][]*task{}
+	for _, task := range w.all() {
+		byTID[task.tid] = append(byTID[task.tid], task)
+	}
+	missed := 0
+	for i := range t.Scopes {
+		copy(out.Row(i), t.Row(i))
+		if tasks := byTID[t.Scopes[i].TID]; len(tasks) > 0 {
+			w.rowOf(tasks).put(out.Row(i))
+		} else if t.Scopes[i].TID > 0 {
+			missed++
+		}
+	}
+	if missed > 0 && !w.spec.Interval {
+		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d threads ended before they were looked at (every %v): how long they waited is not known",
+			missed, len(t.Scopes), Every))
+	}
+	out.Notes = append(out.Notes, w.unknown()...)
+	return out
+}
+
+// processes makes a table with a row for each process.
+func (w *Watch) processes(t *counts.Table) *counts.Table {
+	var scopes []counts.Scope
+	tasks := map[int][]*task{}
+	for _, task := range w.all() {
+		tasks[task.pid] = append(tasks[task.pid], task)
+	}
+	for _, task := range w.all() {
+		if list := tasks[task.pid]; list[0] != task {
+			continue
+		}
+		s := counts.RunScope(fmt.Sprintf("%s-%d", task.name, task.pid))
+		s.Kind, s.TID = counts.Process, task.pid
+		scopes = append(scopes, s)
+	}
+	none := &counts.Layout{Columns: t.Columns, Scopes: scopes}
+	if w.layout != nil && slices.Equal(w.layout.Scopes, scopes) {
+		none = w.of
+	}
+	bare := *t
+	bare.Layout = none
+	out := w.extend(&bare, scopes)
+	seen := 0.0
+	for i := range scopes {
+		r := w.rowOf(tasks[scopes[i].TID])
+		seen += r.values[threadRun]
+		r.put(out.Row(i))
+	}
+	whole := row{}
+	whole.values[threadRun] = seen
+	if len(t.Scopes) > 0 {
+		out.Notes = append(out.Notes, w.add(&whole, w.processorTime(t))...)
+	}
+	out.Notes = append(out.Notes, w.unknown()...)
+	return out
+}
+
+// unknown says what the kernel does not tell, and what would change that.
+func (w *Watch) unknown() (notes []string) {
+	add := func(what, why string) { notes = append(notes, fmt.Sprintf("not known: %s (%s)", what, why)) }
+	if w.noSched != nil {
+		add("waiting for a processor", w.noSched.Error()+": it needs a kernel with CONFIG_SCHED_INFO")
+	}
+	if w.noIO != "" {
+		add("waiting for disks", w.noIO)
+	}
+	if w.noMachine != nil {
+		add("stolen time", w.noMachine.Error())
+	}
+	if w.throttle.err != nil {
+		add("throttling", w.throttle.err.Error())
+	}
+	if w.lost > 0 {
+		notes = append(notes, fmt.Sprintf("of more than %d threads at one time the others were not looked at", maxTasks))
+	}
+	return notes
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -13,28 +14,38 @@ import (
 )
 
 // Every is how often /proc is looked at, unless that would take more than
-// 1/[costMost] of a processor's time. A program that ends before costs no look
-// but that at its end.
+// 1/costMost of a processor's time; in the beginning more often, so that of a short
+// program no larger part is missed than of a long one. One that ends before the
+// first look costs only that at its end.
 const Every = 50 * time.Millisecond
 
-// costMost bounds the share of a processor's time that looking takes.
-const costMost = 50
+const (
+	firstLook = 5 * time.Millisecond
+	growth    = 4  // the next look is when a quarter of the time so far has passed again
+	costMost  = 50 // looking takes no more than 1/50 of a processor's time
+)
+
+// pause is how long to wait before the next look, when it has gone on for some time
+// and the last look took so long.
+func pause(sofar, took time.Duration) time.Duration {
+	return max(firstLook, min(Every, sofar/growth), costMost*took)
+}
 
 // A Spec says whose time to watch.
 type Spec struct {
-	PIDs, TIDs []int     // processes and threads that run already; none for a command, of which Started tells
-	Alone      bool      // not the processes and threads that they start
+	PIDs, TIDs []int         // processes and threads that run already; none for a command, of which Started tells
+	Alone      bool          // not the processes and threads that they start
 	Delay      time.Duration // before counting begins
-	Keep       counts.By // Thread or Process is kept apart
-	Interval   bool      // tables are of intervals
+	Keep       counts.By     // Thread or Process is kept apart
+	Interval   bool          // tables are of intervals
 }
 
 // A Watch looks at the threads of a command, or of processes that run already, and
 // of the processes that these start. Its methods may be called from any goroutine.
 type Watch struct {
-	mu   sync.Mutex
-	spec Spec
-	proc proc
+	mu    sync.Mutex
+	spec  Spec
+	proc  proc
 	clock func() time.Duration // since boot
 
 	tasks   map[int]*task // those that have not ended, by number
@@ -42,21 +53,23 @@ type Watch struct {
 	foreign map[int]bool  // processes that were looked at and are none of these
 	looked  time.Duration // when it was last looked
 	begun   bool
-	command int           // its process; 0 for none, and when it has ended
-	lost    int           // threads that there was no room for
-	noSched error         // the kernel tells no waiting time
-	noIO    string        // why it tells no waiting for devices; "" if it does
+	command int    // its process; 0 for none, and when it has ended
+	lost    int    // threads that there was no room for
+	noSched error  // the kernel tells no waiting time
+	noIO    string // why it tells no waiting for devices; "" if it does
 
-	machine      machine // at the last table
-	noMachine    error
-	throttle     throttle
-	resident     float64 // bytes; 0 where not known
-	spent        time.Duration // processor time of what the parent was told
-	switches     [2]float64 // as the parent was told
-	told         bool
-	runs         []run // before this one
-	quit    chan struct{}
-	once    sync.Once
+	machine   machine // at the last table
+	noMachine error
+	throttle  throttle
+	resident  float64       // bytes; 0 where not known
+	spent     time.Duration // processor time of the command, as its parent was told
+	switches  [2]float64    // likewise
+	told      bool
+	runs      int // of the command that were started
+
+	of, layout *counts.Layout // of the last table that was joined, and what it was joined to
+	quit       chan struct{}
+	once       sync.Once
 }
 
 // A reading is what a thread did since it began.
@@ -74,6 +87,7 @@ type task struct {
 	from, last time.Duration // when its time begins: that of the last table, or its own; the last look
 	unsure     time.Duration // by how much from may be wrong, in all
 	now, base  reading       // of the last look, and of the last table
+	born       bool          // base is a reading, not the beginning
 	ended      bool
 }
 
@@ -83,7 +97,7 @@ type task struct {
 func New(root fs.FS, spec Spec) *Watch { return newWatch(root, spec, sinceBoot) }
 
 func newWatch(root fs.FS, spec Spec, clock func() time.Duration) *Watch {
-	w := &Watch{spec: spec, proc: proc{root: root}, clock: clock, tasks: map[int]*task{}, foreign: map[int]bool{}, quit: make(chan struct{})}
+	w := &Watch{spec: spec, proc: proc{root: root}, clock: clock, tasks: map[int]*task{}, quit: make(chan struct{})}
 	return w
 }
 
@@ -100,14 +114,20 @@ func (w *Watch) Attach() {
 // Started says that the command has been started, as a process.
 func (w *Watch) Started(pid int) {
 	w.mu.Lock()
-	first := w.command == 0 && len(w.runs) == 0 && !w.told
-	if w.told {
-		w.nextRun()
+	if w.attached() { // the command says for how long
+		w.mu.Unlock()
+		return
 	}
-	w.command = pid
+	first := w.runs == 0
+	w.runs++
+	w.tasks, w.past, w.foreign, w.told, w.spent, w.resident = map[int]*task{}, nil, nil, false, 0, 0
+	w.command, w.begun, w.throttle.sum = pid, false, 0
 	if w.spec.Delay == 0 {
 		w.looked = w.clock()
 		w.adopt(pid, pid, w.looked)
+		if t := w.tasks[pid]; t != nil {
+			t.from, t.unsure = w.looked, 0
+		}
 		w.begun = true
 	}
 	w.mu.Unlock()
@@ -121,8 +141,11 @@ func (w *Watch) Started(pid int) {
 func (w *Watch) Ended(pid int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if pid != w.command {
+		return
+	}
 	if w.begun {
-		w.scan()
+		w.scan(false)
 	}
 	w.command = 0
 	if t := w.tasks[pid]; t != nil {
@@ -134,23 +157,31 @@ func (w *Watch) Ended(pid int) {
 func (w *Watch) Reaped(state *os.ProcessState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.attached() {
+		return
+	}
 	w.told = true
 	w.spent = state.UserTime() + state.SystemTime()
 	w.usage(state)
 }
+
+// attached says whether what is watched ran before.
+func (w *Watch) attached() bool { return len(w.spec.PIDs)+len(w.spec.TIDs) > 0 }
 
 // Close ends the watching. May be called twice.
 func (w *Watch) Close() { w.once.Do(func() { close(w.quit) }) }
 
 // look looks again and again.
 func (w *Watch) look() {
+	runtime.LockOSThread() // whose time it takes
 	w.mu.Lock()
 	wait := w.spec.Delay
 	if wait == 0 {
 		w.surroundings()
-		wait = Every
+		wait = firstLook
 	}
 	w.mu.Unlock()
+	start := time.Now().Add(wait)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
@@ -159,16 +190,16 @@ func (w *Watch) look() {
 			return
 		case <-timer.C:
 		}
-		began := time.Now()
+		began := ownTime()
 		w.mu.Lock()
 		if w.begun {
-			w.scan()
+			w.scan(false)
 		} else {
 			w.begin()
 			w.surroundings()
 		}
 		w.mu.Unlock()
-		timer.Reset(max(Every, costMost*time.Since(began)))
+		timer.Reset(pause(time.Since(start), ownTime()-began))
 	}
 }
 
@@ -179,6 +210,7 @@ func (w *Watch) begin() {
 	if w.command > 0 {
 		pids = []int{w.command}
 	}
+	w.tasks = map[int]*task{}
 	for _, pid := range pids {
 		w.threads(pid)
 	}
@@ -188,13 +220,14 @@ func (w *Watch) begin() {
 	if w.command > 0 {
 		w.descend()
 	} else if all, err := w.proc.numbers("proc"); err == nil {
+		w.foreign = map[int]bool{}
 		for _, pid := range all { // what these had started before is not counted
 			w.foreign[pid] = true
 		}
 	}
 	for _, t := range w.tasks {
-		w.read(t)
-		t.base, t.from, t.unsure = t.now, w.looked, 0
+		w.read(t, true)
+		t.base, t.from, t.unsure, t.born = t.now, w.looked, 0, t.now.switches
 	}
 }
 
@@ -219,8 +252,9 @@ func (w *Watch) first() int {
 	return 0
 }
 
-// scan looks at all threads that are watched, and for new ones.
-func (w *Watch) scan() {
+// scan looks at all threads that are watched, and for new ones. final is whether
+// a table is made of it.
+func (w *Watch) scan(final bool) {
 	if !w.spec.Alone && (w.command > 0 || len(w.spec.PIDs) > 0 || len(w.tasks) > 0) {
 		w.descend()
 		for _, pid := range w.pids() {
@@ -229,7 +263,7 @@ func (w *Watch) scan() {
 	}
 	w.looked = w.clock()
 	for _, t := range w.tasks {
-		if !w.read(t) {
+		if !w.read(t, final) {
 			w.bury(t)
 		}
 	}
@@ -260,6 +294,12 @@ func (w *Watch) descend() {
 	known := map[int]bool{}
 	for _, pid := range w.pids() {
 		known[pid] = true
+	}
+	if w.foreign == nil { // what a command starts has larger numbers, or begins with small ones after now
+		w.foreign = map[int]bool{}
+		for _, pid := range all {
+			w.foreign[pid] = pid < w.command
+		}
 	}
 	there, parents := map[int]bool{}, map[int]int{}
 	var fresh []int
@@ -338,13 +378,13 @@ func beginning(began, after, now time.Duration) (from, unsure time.Duration) {
 func dirOf(tid, pid int) string { return fmt.Sprintf("proc/%d/task/%d", pid, tid) }
 
 // read looks at a thread, and reports whether it is still there.
-func (w *Watch) read(t *task) bool {
+func (w *Watch) read(t *task, final bool) bool {
 	dir := dirOf(t.tid, t.pid)
 	s, err := w.proc.stat(dir)
 	if err != nil || s.began != t.began {
 		return false // its number is another's
 	}
-	if s.ended && (t.pid != w.command) && t.ended {
+	if t.ended {
 		return true // it waits for its parent: nothing of it changes any more
 	}
 	r := reading{user: s.user, system: s.system, io: s.io}
@@ -352,13 +392,17 @@ func (w *Watch) read(t *task) bool {
 		w.noSched = err
 		r.run = s.user + s.system
 	}
-	if w.spec.Interval || w.spec.Keep != 0 || w.command == 0 {
+	if final || w.spec.Interval || w.spec.Keep != 0 || w.command == 0 {
 		if st, err := w.proc.status(dir); err == nil {
 			r.voluntary, r.involuntary, r.switches = st.voluntary, st.involuntary, st.switches
 			w.resident = max(w.resident, float64(st.peak))
 		}
 	}
-	t.name, t.now, t.last, t.ended = s.name, r, w.clock(), s.ended
+	now := w.clock()
+	if s.ended && t.tid != w.command { // some time ago: it lived on for what it did since the last look at least
+		now = min(now, t.last+r.run-t.now.run+r.wait-t.now.wait)
+	}
+	t.name, t.now, t.last, t.ended = s.name, r, now, s.ended
 	return true
 }
 

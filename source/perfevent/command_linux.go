@@ -20,6 +20,7 @@ type command struct {
 	state       *os.ProcessState
 	end         time.Time
 	err         error
+	witness     Witness // may be nil
 }
 
 // path finds a command's program as a shell would.
@@ -37,7 +38,7 @@ func (t *Target) path() (string, error) {
 // start starts a command. open is called on the thread that starts it, before
 // or, if stopped, after that, when the new process has executed the program
 // but none of its instructions. The process is given then, 0 otherwise.
-func (t *Target) start(stopped bool, open func(pid int) error) (*command, error) {
+func (t *Target) start(stopped bool, witness Witness, open func(pid int) error) (*command, error) {
 	path, err := t.path()
 	if err != nil {
 		return nil, err
@@ -59,6 +60,9 @@ func (t *Target) start(stopped bool, open func(pid int) error) (*command, error)
 	r := <-results
 	if r.err != nil {
 		return nil, r.err
+	}
+	if r.c.witness = witness; witness != nil {
+		witness.Started(r.c.process.Pid)
 	}
 	go r.c.wait()
 	return r.c, nil
@@ -150,9 +154,28 @@ func (c *command) release(open func(pid int) error) error {
 
 // wait waits for the end of the command.
 func (c *command) wait() {
+	if c.witness != nil && c.awaitEnd() == nil {
+		c.end = time.Now()
+		c.witness.Ended(c.process.Pid)
+	}
 	c.state, c.err = c.process.Wait()
-	c.end = time.Now()
+	if c.end.IsZero() {
+		c.end = time.Now()
+	}
+	if c.witness != nil && c.state != nil {
+		c.witness.Reaped(c.state)
+	}
 	close(c.done)
+}
+
+// awaitEnd waits until the command has ended, and leaves it a zombie.
+func (c *command) awaitEnd() error {
+	for {
+		err := unix.Waitid(unix.P_PID, c.process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			return err
+		}
+	}
 }
 
 // kill ends the command, gently at first.

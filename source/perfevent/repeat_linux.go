@@ -2,6 +2,7 @@ package perfevent
 
 import (
 	"math"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,7 @@ type repeats struct {
 	next     int
 	layout   *counts.Layout
 	label    string
+	notes    []string // of the last run
 	sums     []spread // by cell
 	joint    counts.Runs
 	duration stats
@@ -73,7 +75,7 @@ func (r *repeats) group() int { return r.groups[r.next] }
 
 // add adds the table of a run.
 func (r *repeats) add(t *counts.Table) {
-	r.layout, r.label = t.Layout, t.Label
+	r.layout, r.label, r.notes = t.Layout, t.Label, t.Notes
 	r.duration.add(t.Duration)
 	r.joint.Add(t)
 	r.shortest, r.longest = min(r.shortest, t.Duration), max(r.longest, t.Duration)
@@ -120,7 +122,12 @@ func (r *repeats) table(n *notes) *counts.Table {
 			*t.Cell(i, j) = r.sums[i*len(t.Columns)+j].cell()
 		}
 	}
-	t.Notes = n.list
+	t.Notes = slices.Clone(n.list)
+	for _, note := range r.notes {
+		if !slices.Contains(t.Notes, note) {
+			t.Notes = append(t.Notes, note)
+		}
+	}
 	r.joint.Put(t)
 	return t
 }
@@ -132,7 +139,7 @@ func (r *Run) nextRepeated() bool {
 		t := counts.NewTable(r.session.layout)
 		whole := r.session.next(t) && !r.stopped() && !r.interrupted()
 		if whole || p.next == 0 {
-			p.add(t)
+			p.add(r.witnessed(t))
 		}
 		p.next++
 		if !whole {

@@ -18,8 +18,9 @@ type Run struct {
 	sys     *System
 	scheme  *scheme
 	notes   notes
-	mu      sync.Mutex // guards session against Signal
-	session *session   // the current one
+	mu      sync.Mutex    // guards session against Signal
+	session *session      // the current one
+	counted *counts.Table // of which table is made
 	table   *counts.Table
 	repeats *repeats // nil for one run
 	state   *os.ProcessState
@@ -73,14 +74,23 @@ func (r *Run) Next() bool {
 		r.done = true
 		return r.nextRepeated()
 	}
-	if r.table == nil {
-		r.table = counts.NewTable(r.session.layout)
+	if r.counted == nil {
+		r.counted = counts.NewTable(r.session.layout)
 	}
-	if r.session.next(r.table) {
+	if r.session.next(r.counted) {
+		r.table = r.witnessed(r.counted)
 		return true
 	}
 	r.finish()
 	return false
+}
+
+// witnessed returns a table with what was seen beside the counting.
+func (r *Run) witnessed(t *counts.Table) *counts.Table {
+	if r.spec.Witness == nil {
+		return t
+	}
+	return r.spec.Witness.Join(t)
 }
 
 // progress tells of a run.

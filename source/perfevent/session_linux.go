@@ -94,7 +94,7 @@ func (s *session) begin() error {
 	} else {
 		// Only what is inherited is there before the process is.
 		stopped := s.spec.Target.ownCommand() && !s.opener.common.Inherit
-		s.command, err = s.spec.Target.start(stopped, s.open)
+		s.command, err = s.spec.Target.start(stopped, s.spec.Witness, s.open)
 	}
 	if err != nil {
 		return err

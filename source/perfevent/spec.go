@@ -53,8 +53,23 @@ type Spec struct {
 	// from 1.
 	Progress func(run, of int)
 
+	// Witness, if it is not nil, adds to the tables.
+	Witness Witness
+
 	NoInherit bool // not the command's children, nor threads that come later
 	Pinned    bool // groups that cannot always be on the counters are not counted at all
+}
+
+// A Witness looks at what is counted beside the counting. Of a command it is told;
+// its methods are called one after the other.
+type Witness interface {
+	Started(pid int)         // the command executes the program
+	Ended(pid int)           // it has ended, and is a zombie as yet: the kernel tells about it
+	Reaped(*os.ProcessState) // it was waited for
+
+	// Join returns a table with what was counted, and what was seen meanwhile.
+	// It is called for each table, before those of several runs are joined.
+	Join(*counts.Table) *counts.Table
 }
 
 // An OpenError says what the kernel refused, and what can be done about it.

@@ -259,6 +259,7 @@ func annotated(t *testing.T, program, file string) map[string][]float64 {
 		if !ok {
 			continue
 		}
+		function = string(withoutLevel([]byte(function))) // which it tells apart
 		var values []float64
 		for _, f := range strings.Fields(regexp.MustCompile(`\([^)]*\)`).ReplaceAllString(m[1], "")) {
 			v, err := strconv.ParseFloat(strings.ReplaceAll(strings.Replace(f, ".", "0", 1), ",", ""), 64)

@@ -26,6 +26,8 @@ type names struct {
 	far    map[uint64]name // the others
 	bytes  int
 	lost   int // numbers that were used and stand for nothing
+
+	levels bool // functions, which callgrind numbers by level of recursion
 }
 
 func newNames() names {
@@ -89,6 +91,9 @@ func (n *names) intern(b []byte) (name, error) {
 	if string(b) == "???" { // what has no name
 		b = nil
 	}
+	if n.levels {
+		b = withoutLevel(b)
+	}
 	if id, ok := n.index[string(b)]; ok {
 		return id, nil
 	}
@@ -100,6 +105,19 @@ func (n *names) intern(b []byte) (name, error) {
 	n.text = append(n.text, text)
 	n.index[text] = id
 	return id, nil
+}
+
+// withoutLevel returns the name of a function without the level of recursion, with which
+// callgrind tells its calls of itself apart: "sort" and "sort'2" are the same code.
+func withoutLevel(b []byte) []byte {
+	at := bytes.LastIndexByte(b, '\'')
+	if at <= 0 {
+		return b
+	}
+	if _, rest, ok := decimal(b[at+1:]); !ok || len(rest) > 0 {
+		return b
+	}
+	return b[:at]
 }
 
 // decimal reads a number, and returns what follows it.

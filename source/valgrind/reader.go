@@ -99,6 +99,7 @@ func Open(files []string, opts Options) *Reader {
 
 func newReader(opts Options) *Reader {
 	r := &Reader{opts: opts, beyond: opts.Beyond, ob: newNames(), fl: newNames(), fn: newNames()}
+	r.fn.levels = true
 	r.places = newPlaces(opts.By)
 	r.header = header{lines: true}
 	r.table.Start, r.table.Duration = math.NaN(), math.NaN()

@@ -346,3 +346,23 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// TestRecursion checks that a function is one, however deep it calls itself: callgrind
+// numbers the levels.
+func TestRecursion(t *testing.T) {
+	const file = "events: Ir\nfl=(1) a.c\nfn=(1) sort\n3 5\nfn=(2) sort'2\n3 40\ncfn=(2)\ncalls=1 0\n4 99\nfn=(3) it's\n9 7\n"
+	got := table(t, NewReader(strings.NewReader(file), "recursion", Options{By: counts.Function}))
+	if len(got.Scopes) != 3 {
+		t.Errorf("scopes %v, want the run, sort and it's", labels(got))
+	}
+	for i, s := range got.Scopes {
+		want := map[string]float64{"": 52, "sort": 45, "it's": 7}
+		name := ""
+		if s.Code != nil {
+			name = s.Code.Function
+		}
+		if v := got.Cell(i, 0).Value; v != want[name] {
+			t.Errorf("%s: %v instructions, want %v", s.Label, v, want[name])
+		}
+	}
+}

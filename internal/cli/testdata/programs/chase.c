@@ -34,7 +34,7 @@ FUNCTION struct node *near(struct node *p)
 
 FUNCTION struct node *nearest(struct node *p)
 {
-	for (int i = 0; i < STEPS; i++)
+	for (int i = 0; i < 3 * STEPS; i++)
 		p = p->next;
 	return p;
 }

@@ -1,0 +1,402 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cyclestack/cyclestack/calibrate"
+	"github.com/cyclestack/cyclestack/source/valgrind"
+)
+
+// A testProgram is one of the programs of different character by which simulated
+// cycles are judged: testdata/programs holds them, and docs/simulated.md the table.
+type testProgram struct {
+	name    string
+	does    string
+	rounds  int      // that take some 0.3 s by themselves
+	hottest []string // by sampling: the functions that may be the first, as they are equal but for noise
+	native  float64  // million cycles of a round on AMD Zen 4
+}
+
+var testPrograms = []testProgram{
+	{"compress", "LZ77 with a hash table", 60, []string{"match", "expand"}, 16.7},
+	{"hash", "SHA-256, CRC-32, FNV", 80, nil, 11.6},
+	{"sort", "quicksort, merge sort", 12, []string{"merge"}, 94},
+	{"sparse", "sparse matrix × vector", 500, []string{"multiply"}, 1.6},
+	{"dense", "dense matrices, a stencil", 50, []string{"multiply"}, 29},
+	{"interpreter", "bytecode with a switch", 45, []string{"run"}, 25},
+	{"trees", "malloc, search and free", 70, []string{"find", "insert"}, 16},
+	{"parser", "JSON into tokens", 500, []string{"scan"}, 2},
+	{"chase", "lists in no order", 30, []string{"far"}, 30},
+	{"bodies", "gravity, Mandelbrot set", 800, []string{"attract", "mandelbrot"}, 1},
+	{"search", "substrings, binary search", 90, []string{"naive"}, 10.8},
+	{"table", "hash tables", 400, []string{"follow", "ask"}, 2.5},
+	{"graph", "breadth first, union-find", 80, nil, 13},
+	{"words", "Go: maps, strings, garbage", 100, nil, 8.7},
+}
+
+// compile returns the program's file, or skips the test.
+func (p *testProgram) compile(t *testing.T, dir string) string {
+	t.Helper()
+	file := filepath.Join(dir, p.name)
+	source := filepath.Join("testdata", "programs", p.name+".c")
+	c := exec.Command("gcc", "-O2", "-g", "-Wall", "-Werror", "-o", file, source, "-lm")
+	if p.name == "words" {
+		c = exec.Command("go", "build", "-o", file, "./"+filepath.Join("testdata", "programs", p.name))
+	}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", c, err, out)
+	}
+	return file
+}
+
+// A simulatedProgram is what the simulation of a program says.
+type simulatedProgram struct {
+	cycles    float64
+	functions []share // most cycles first
+}
+
+// A share is a function's part of a program's cycles, or of its samples.
+type share struct {
+	function string
+	value    float64
+}
+
+// variant is what a library appends to the names of the forms of a function that it has
+// for different instruction sets, of which a simulator takes another one than the
+// processor, and recursion what callgrind appends to a function that calls itself.
+var (
+	variant   = regexp.MustCompile(`_(avx|evex|sse|ssse|erms|unaligned|GI_)\w*$`)
+	recursion = regexp.MustCompile(`'\d+$`)
+)
+
+// plainName is the name of a function by which a simulation's and sampling's are
+// compared: memcpy and memmove are the same code.
+func plainName(function string) string {
+	name := recursion.ReplaceAllString(function, "")
+	if strings.HasPrefix(name, "__") {
+		name = strings.TrimPrefix(strings.TrimLeft(variant.ReplaceAllString(name, ""), "_"), "GI_")
+	}
+	name, _, _ = strings.Cut(name, "@")
+	return strings.Replace(name, "memcpy", "memmove", 1)
+}
+
+// ranked returns functions with the largest first; those of one plain name are one.
+func ranked(list map[string]float64) []share {
+	sums := map[string]float64{}
+	for name, v := range list {
+		sums[plainName(name)] += v
+	}
+	out := make([]share, 0, len(sums))
+	for name, v := range sums {
+		out = append(out, share{name, v})
+	}
+	slices.SortFunc(out, func(a, b share) int {
+		return cmp.Or(cmp.Compare(b.value, a.value), strings.Compare(a.function, b.function))
+	})
+	return out
+}
+
+// mustRun runs cyclestack, which must succeed.
+func mustRun(t *testing.T, args ...string) {
+	t.Helper()
+	var out, msg bytes.Buffer
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if status := Main(t.Context(), args, null, &out, &msg); status != 0 {
+		t.Fatalf("%q: status %d: %s", args, status, &msg)
+	}
+}
+
+// programDocument is what these tests read of accounts as JSON.
+type programDocument struct {
+	CPU      struct{ Name string }
+	Accounts []struct {
+		Scope struct{ Kind, Module, Function string }
+		Nodes []struct {
+			Name  string
+			Value *float64
+		}
+	}
+}
+
+func readDocument(t *testing.T, file string) (d programDocument) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// simulate simulates a program as stat does, with the given penalties file or none.
+func (p *testProgram) simulate(t *testing.T, dir, program string, rounds int, penalties string, more ...string) simulatedProgram {
+	t.Helper()
+	kept, whole, places := filepath.Join(dir, p.name+".callgrind"), filepath.Join(dir, p.name+".json"), filepath.Join(dir, p.name+".places")
+	args := append([]string{"stat", "--source", "simulated", "--all", "--format", "json", "-o", whole, "--keep", kept}, more...)
+	mustRun(t, append(args, "--", program, strconv.Itoa(rounds))...)
+	d := readDocument(t, whole)
+	args = []string{"report", "--by", "function", "--all", "--top", "100000", "--format", "json", "-o", places}
+	if penalties != "" {
+		args = append(args, "--cpu", d.CPU.Name, "--penalties", penalties)
+	}
+	mustRun(t, append(args, kept)...)
+	functions := map[string]float64{}
+	s := simulatedProgram{cycles: math.NaN()}
+	for _, a := range d.Accounts[:1] {
+		for _, n := range a.Nodes {
+			if n.Name == "Simulated_Cycles" && n.Value != nil {
+				s.cycles = *n.Value
+			}
+		}
+	}
+	for _, a := range readDocument(t, places).Accounts {
+		for _, n := range a.Nodes {
+			if a.Scope.Kind == "function" && n.Name == "Simulated_Cycles" && n.Value != nil {
+				functions[a.Scope.Function] += *n.Value
+			}
+		}
+	}
+	s.functions = ranked(functions)
+	return s
+}
+
+// nativeCycles returns the cycles that a program takes in user mode: the least
+// processor time of several runs, times the clock of the core.
+func nativeCycles(t *testing.T, program string, rounds int) float64 {
+	t.Helper()
+	least := time.Duration(math.MaxInt64)
+	for range 15 {
+		c := exec.Command(program, strconv.Itoa(rounds))
+		if err := c.Run(); err != nil {
+			t.Fatal(err)
+		}
+		least = min(least, c.ProcessState.UserTime())
+	}
+	clock, err := calibrate.Clock(t.Context(), 100*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return least.Seconds() * float64(clock.Value)
+}
+
+// sampledFunctions returns the samples of a program's functions: perf's, by cpu-clock
+// in user mode.
+func sampledFunctions(t *testing.T, perf perfTool, program string, rounds int) []share {
+	t.Helper()
+	file := filepath.Join(perf.home, "data")
+	perf.output(t, "record", "-q", "-N", "-e", "cpu-clock:u", "-F", "4000", "-o", file, "--", program, strconv.Itoa(rounds))
+	samples := map[string]float64{}
+	for _, functions := range reportTotals(t, perf, file, "function") {
+		for at, x := range functions {
+			samples[at.name] += float64(x.samples)
+		}
+	}
+	return ranked(samples)
+}
+
+const (
+	ranks = 3    // how many functions are compared
+	least = 0.01 // of a whole, which a function must have to be ranked
+)
+
+// contradiction says where samples contradict the order of the functions of a
+// simulation: one that stands behind another, or not among the first, has more
+// samples, by more than the sampling error at 95 %. It is "" for none.
+func contradiction(simulated, sampled []share) string {
+	top := first(simulated)
+	samples, all := map[string]float64{}, 0.0
+	for _, s := range sampled {
+		samples[s.function] = s.value
+		all += s.value
+	}
+	for i, f := range top {
+		here := samples[f.function]
+		for _, g := range sampled {
+			before := slices.ContainsFunc(top[:i+1], func(s share) bool { return s.function == g.function })
+			if more := g.value - here; !before && more > 2*math.Sqrt(g.value+here) {
+				return fmt.Sprintf("%s has %.1f %% of the samples, %s %.1f %%", g.function, 100*g.value/all, f.function, 100*here/all)
+			}
+		}
+	}
+	for _, g := range sampled {
+		if len(top) < ranks && g.value-2*math.Sqrt(g.value) > least*all && !slices.ContainsFunc(top, func(s share) bool { return s.function == g.function }) {
+			return fmt.Sprintf("%s has %.1f %% of the samples, and is not ranked", g.function, 100*g.value/all)
+		}
+	}
+	return ""
+}
+
+// first returns the functions that are ranked.
+func first(list []share) []share {
+	all := 0.0
+	for _, s := range list {
+		all += s.value
+	}
+	n := 0
+	for n < min(ranks, len(list)) && list[n].value >= least*all {
+		n++
+	}
+	return list[:n]
+}
+
+// shares prints functions that are ranked, with their shares.
+func shares(list []share) string {
+	all := 0.0
+	for _, s := range list {
+		all += s.value
+	}
+	var parts []string
+	for _, s := range first(list) {
+		parts = append(parts, fmt.Sprintf("%s %.0f", s.function, 100*s.value/all))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func TestContradiction(t *testing.T) {
+	simulated := []share{{"a", 50}, {"b", 30}, {"c", 15}, {"d", 5}}
+	for _, tt := range []struct {
+		name    string
+		sampled []share
+		want    bool
+	}{
+		{"the same", []share{{"a", 400}, {"b", 300}, {"c", 200}, {"d", 100}}, false},
+		{"a tie", []share{{"b", 400}, {"a", 390}, {"c", 120}, {"d", 110}}, false},
+		{"first and second", []share{{"b", 500}, {"a", 300}, {"c", 120}}, true},
+		{"another third", []share{{"a", 500}, {"b", 300}, {"d", 120}, {"c", 20}}, true},
+		{"one of no sample", []share{{"a", 500}, {"b", 300}, {"e", 120}}, true},
+	} {
+		if got := contradiction(simulated, tt.sampled); (got != "") != tt.want {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+	}
+	if got := contradiction([]share{{"a", 99.9}, {"b", 0.1}}, []share{{"a", 700}, {"b", 300}}); got == "" {
+		t.Error("a function with three samples in ten is not missed")
+	}
+}
+
+func TestPlainName(t *testing.T) {
+	for name, want := range map[string]string{
+		"__memmove_avx512_unaligned_erms": "memmove", "__memcpy_avx_unaligned_erms": "memmove",
+		"__strcmp_evex": "strcmp", "__strcmp_avx2": "strcmp", "merge'2": "merge", "cfree@GLIBC_2.2.5": "cfree", "_int_free": "_int_free",
+	} {
+		if got := plainName(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestPrograms simulates a few rounds of programs of different character with the
+// method's own penalties. That counts the same in every run: the function that is the
+// hottest by sampling is the first, and the cycles are of the order of those measured.
+// It is TestProgramsMeasured that compares with this machine.
+func TestPrograms(t *testing.T) {
+	needSimulator(t)
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // no penalties are stored there
+	dir := t.TempDir()
+	for _, p := range testPrograms {
+		rounds := max(1, p.rounds/20)
+		s := p.simulate(t, dir, p.compile(t, dir), rounds, "", "--caches", "32K,8,64/32K,8,64/1M,8,64/32M,16,64")
+		if p.hottest != nil && !slices.Contains(p.hottest, s.functions[0].function) {
+			t.Errorf("%s: functions %s; by sampling, %v is the first", p.name, shares(s.functions), p.hottest)
+		}
+		ratio := s.cycles / float64(rounds) / p.native / 1e6
+		if !(ratio > 0.3 && ratio < 5) {
+			t.Errorf("%s: %.2f times the cycles that it takes", p.name, ratio)
+		}
+	}
+}
+
+// needSimulator skips the test where programs cannot be compiled, counted or simulated.
+func needSimulator(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("simulations take their time")
+	}
+	if ok, err := condition("counts"); err != nil || !ok {
+		t.Skipf("no program may be counted here: %v", err)
+	}
+	if err := valgrind.Installed(); err != nil {
+		t.Skip(err)
+	}
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("needs gcc")
+	}
+}
+
+// TestProgramsMeasured makes the table of docs/simulated.md: of the programs, the
+// cycles simulated with this machine's penalties against those that they really take,
+// and the functions by simulated cycles against those by sampling. It takes minutes,
+// and runs only if asked to:
+//
+//	CYCLESTACK_PROGRAMS=table.md go test ./internal/cli -run ProgramsMeasured -timeout 60m
+func TestProgramsMeasured(t *testing.T) {
+	out := os.Getenv("CYCLESTACK_PROGRAMS")
+	if out == "" {
+		t.Skip("CYCLESTACK_PROGRAMS names no file for the table")
+	}
+	needSimulator(t)
+	perf := needPerf(t)
+	dir := t.TempDir()
+	var table bytes.Buffer
+	fmt.Fprint(&table, "| program | what it does | native | simulated | ratio | within 30 % | sampled | simulated | same |\n|---|---|---|---|---|---|---|---|---|\n")
+	within, same := 0, 0
+	penalties := storedPenalties(t)
+	for _, p := range testPrograms {
+		program := p.compile(t, dir)
+		native := nativeCycles(t, program, p.rounds)
+		s := p.simulate(t, dir, program, p.rounds, penalties)
+		sampled := sampledFunctions(t, perf, program, p.rounds)
+		near, agrees := "no", "yes"
+		if ratio := s.cycles / native; ratio >= 0.7 && ratio <= 1.3 {
+			near = "yes"
+			within++
+		}
+		if why := contradiction(s.functions, sampled); why != "" {
+			agrees = "no: " + why
+		} else {
+			same++
+		}
+		fmt.Fprintf(&table, "| `%s` | %s | %.0f | %.0f | %.2f | %s | %s | %s | %s |\n",
+			p.name, p.does, native/1e6, s.cycles/1e6, s.cycles/native, near, shares(sampled), shares(s.functions), agrees)
+	}
+	fmt.Fprintf(&table, "\n%d of %d within 30 %%, %d with the same ranking\n", within, len(testPrograms), same)
+	if err := os.WriteFile(out, table.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if within < 7 || same < 8 {
+		t.Errorf("%d within 30 %%, want 7; %d rankings the same, want 8", within, same)
+	}
+}
+
+// storedPenalties is the file in which calibrate has stored this machine's.
+func storedPenalties(t *testing.T) string {
+	t.Helper()
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "cyclestack", "penalties-*.toml"))
+	if len(files) != 1 {
+		t.Fatalf("penalties stored in %q: run cyclestack calibrate", files)
+	}
+	return files[0]
+}
