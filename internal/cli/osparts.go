@@ -67,9 +67,9 @@ func (j *job) osParts(why string) {
 	j.parts = []*part{p}
 }
 
-// begin starts the counters and the program. Beside what the operating system
-// counts it is looked at what the program's threads do with their time, which the
-// kernel tells in /proc and does not count for machines or cgroups.
+// begin starts the counters and the program. What the operating system counts is
+// joined with what it tells in /proc: what the threads of a program or of processes
+// do with their time. Of the machine or of cgroups it tells no such thing.
 func (j *job) begin(ctx context.Context) (counting, error) {
 	spec := j.spec()
 	if j.parts[0].pmu != nil || j.f.machine() || len(j.target.Cgroups) > 0 {
@@ -105,7 +105,7 @@ func (t *timed) Close() error {
 func (j *job) osTimes(refused error) {
 	p := j.parts[0]
 	p.groups = nil
-	p.notes = append(p.notes, fmt.Sprintf("only user and system time is known, as nothing may be counted (%v)", refused))
+	p.notes = append(p.notes, fmt.Sprintf("of what the kernel counts only user and system time is known, as nothing may be counted (%v)", refused))
 }
 
 // osFlags are the flags for what the operating system counts. Beside a simulation those

@@ -11,6 +11,7 @@
 //
 //	w := ostime.New(os.DirFS("/"), ostime.Spec{PIDs: []int{1234}})
 //	defer w.Close()
+//	w.Attach()
 //	…
 //	table = w.Join(table)
 //
@@ -27,5 +28,6 @@
 // A thread's time is from its beginning, or the start of the counting, to the
 // last look at it; it was blocked when it neither ran nor waited for a processor.
 // The kernel tells in ticks of 10 ms when a thread began: the cells' variances
-// are those of this.
+// are those of this. It does not tell when one ended: the time until a watcher on
+// a busy machine learns that the command has ended is taken for blocked.
 package ostime

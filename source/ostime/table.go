@@ -48,10 +48,14 @@ type row struct {
 	variance float64 // of thread_time
 }
 
-// rowOf adds up what threads did since the last table.
+// rowOf adds up what threads did since the last table, and those that have ended
+// and are not kept apart.
 func (w *Watch) rowOf(tasks []*task) *row {
 	r := &row{}
-	if len(tasks) == 0 { // nobody has looked
+	switch {
+	case w.sum != nil:
+		*r = *w.sum
+	case len(tasks) == 0: // nobody has looked
 		for c := range r.values {
 			r.values[c] = math.NaN()
 		}
@@ -83,12 +87,12 @@ func (r *row) add(t *task) {
 	v[ioWait] += nanos(n.io - b.io)
 	v[threadUser] += nanos(n.user - b.user)
 	v[threadSystem] += nanos(n.system - b.system)
-	if !n.switches || t.born != b.switches {
+	if !n.switches || t.rebased && !b.switches {
 		v[voluntary], v[involuntary] = math.NaN(), math.NaN()
 		return
 	}
-	v[voluntary] += float64(n.voluntary - b.voluntary)
-	v[involuntary] += float64(n.involuntary - b.involuntary)
+	v[voluntary] += float64(n.voluntary) - float64(b.voluntary)
+	v[involuntary] += float64(n.involuntary) - float64(b.involuntary)
 }
 
 // put writes a row into a table whose last columns are Columns.
@@ -111,6 +115,7 @@ func (r *row) put(cells []counts.Cell) {
 func (w *Watch) Join(t *counts.Table) *counts.Table {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.surroundings()
 	if w.begun {
 		w.scan(true)
 	}
@@ -140,9 +145,9 @@ func (w *Watch) all() []*task {
 // renew makes this the moment from which time counts.
 func (w *Watch) renew() {
 	for _, t := range w.tasks {
-		t.from, t.base, t.unsure, t.born = t.last, t.now, 0, t.now.switches
+		t.from, t.base, t.unsure, t.rebased = t.last, t.now, 0, true
 	}
-	w.past = nil
+	w.past, w.sum = nil, nil
 	w.throttle.sum = 0
 }
 
@@ -268,12 +273,11 @@ func (w *Watch) processes(t *counts.Table) *counts.Table {
 		s.Kind, s.TID = counts.Process, task.pid
 		scopes = append(scopes, s)
 	}
-	none := &counts.Layout{Columns: t.Columns, Scopes: scopes}
-	if w.layout != nil && slices.Equal(w.layout.Scopes, scopes) {
-		none = w.of
+	if w.none == nil || !slices.Equal(w.none.Scopes, scopes) {
+		w.none = &counts.Layout{Scopes: scopes} // what was counted is not known by process
 	}
 	bare := *t
-	bare.Layout = none
+	bare.Layout = w.none
 	out := w.extend(&bare, scopes)
 	seen := 0.0
 	for i := range scopes {
@@ -306,7 +310,7 @@ func (w *Watch) unknown() (notes []string) {
 		add("throttling", w.throttle.err.Error())
 	}
 	if w.lost > 0 {
-		notes = append(notes, fmt.Sprintf("of more than %d threads at one time the others were not looked at", maxTasks))
+		notes = append(notes, fmt.Sprintf("of more than %d threads the others were not looked at", maxTasks))
 	}
 	return notes
 }

@@ -3,6 +3,7 @@ package ostime
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"runtime"
@@ -49,7 +50,8 @@ type Watch struct {
 	clock func() time.Duration // since boot
 
 	tasks   map[int]*task // those that have not ended, by number
-	past    []*task       // that ended since the last table, or with scopes of their own
+	past    []*task       // that ended since the last table, if they are kept apart
+	sum     *row          // what others did that ended since then; nil for none
 	foreign map[int]bool  // processes that were looked at and are none of these
 	looked  time.Duration // when it was last looked
 	begun   bool
@@ -58,16 +60,18 @@ type Watch struct {
 	noSched error  // the kernel tells no waiting time
 	noIO    string // why it tells no waiting for devices; "" if it does
 
-	machine   machine // at the last table
-	noMachine error
-	throttle  throttle
-	resident  float64       // bytes; 0 where not known
-	spent     time.Duration // processor time of the command, as its parent was told
-	switches  [2]float64    // likewise
-	told      bool
-	runs      int // of the command that were started
+	surrounded bool    // surroundings were read
+	machine    machine // at the last table
+	noMachine  error
+	throttle   throttle
+	resident   float64       // bytes; 0 where not known
+	spent      time.Duration // processor time of the command, as its parent was told
+	switches   [2]float64    // likewise
+	told       bool
+	runs       int // of the command that were started
 
 	of, layout *counts.Layout // of the last table that was joined, and what it was joined to
+	none       *counts.Layout // of no columns
 	quit       chan struct{}
 	once       sync.Once
 }
@@ -87,7 +91,7 @@ type task struct {
 	from, last time.Duration // when its time begins: that of the last table, or its own; the last look
 	unsure     time.Duration // by how much from may be wrong, in all
 	now, base  reading       // of the last look, and of the last table
-	born       bool          // base is a reading, not the beginning
+	rebased    bool          // base is a reading, not the beginning
 	ended      bool
 }
 
@@ -120,7 +124,8 @@ func (w *Watch) Started(pid int) {
 	}
 	first := w.runs == 0
 	w.runs++
-	w.tasks, w.past, w.foreign, w.told, w.spent, w.resident = map[int]*task{}, nil, nil, false, 0, 0
+	w.tasks, w.past, w.sum, w.foreign = map[int]*task{}, nil, nil, nil
+	w.told, w.spent, w.resident = false, 0, 0
 	w.command, w.begun, w.throttle.sum = pid, false, 0
 	if w.spec.Delay == 0 {
 		w.looked = w.clock()
@@ -145,6 +150,7 @@ func (w *Watch) Ended(pid int) {
 		return
 	}
 	if w.begun {
+		w.surroundings()
 		w.scan(false)
 	}
 	w.command = 0
@@ -157,13 +163,17 @@ func (w *Watch) Ended(pid int) {
 func (w *Watch) Reaped(state *os.ProcessState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.attached() {
+	if !w.simple() {
 		return
 	}
 	w.told = true
 	w.spent = state.UserTime() + state.SystemTime()
 	w.usage(state)
 }
+
+// simple says whether what the parent of the command is told is what is to be
+// known: it is of the whole run, and of all that the command started.
+func (w *Watch) simple() bool { return !w.attached() && w.spec.Delay == 0 && !w.spec.Alone }
 
 // attached says whether what is watched ran before.
 func (w *Watch) attached() bool { return len(w.spec.PIDs)+len(w.spec.TIDs) > 0 }
@@ -174,6 +184,11 @@ func (w *Watch) Close() { w.once.Do(func() { close(w.quit) }) }
 // look looks again and again.
 func (w *Watch) look() {
 	runtime.LockOSThread() // whose time it takes
+	select {
+	case <-w.quit:
+		return
+	default:
+	}
 	w.mu.Lock()
 	wait := w.spec.Delay
 	if wait == 0 {
@@ -227,12 +242,17 @@ func (w *Watch) begin() {
 	}
 	for _, t := range w.tasks {
 		w.read(t, true)
-		t.base, t.from, t.unsure, t.born = t.now, w.looked, 0, t.now.switches
+		t.base, t.from, t.unsure, t.rebased = t.now, w.looked, 0, true
 	}
 }
 
-// surroundings reads what is not the program's, for the first time.
+// surroundings reads what is not the program's, for the first time: beside the
+// program, which need not wait for that, or when it has ended so soon.
 func (w *Watch) surroundings() {
+	if w.surrounded {
+		return
+	}
+	w.surrounded = true
 	w.noIO = w.proc.delays()
 	w.machine, w.noMachine = w.proc.machine()
 	w.throttle.look(&w.proc, w.first())
@@ -274,14 +294,13 @@ func (w *Watch) scan(final bool) {
 
 // pids are the processes that are watched with all their threads.
 func (w *Watch) pids() []int {
-	var list []int
+	seen := map[int]bool{}
 	for _, t := range w.tasks {
-		if !slices.Contains(w.spec.TIDs, t.tid) && !slices.Contains(list, t.pid) {
-			list = append(list, t.pid)
+		if !slices.Contains(w.spec.TIDs, t.tid) {
+			seen[t.pid] = true
 		}
 	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // descend finds the processes that those which are watched have started. Each
@@ -389,10 +408,13 @@ func (w *Watch) read(t *task, final bool) bool {
 	}
 	r := reading{user: s.user, system: s.system, io: s.io}
 	if r.run, r.wait, err = w.proc.schedstat(dir); err != nil {
+		if _, gone := w.proc.stat(dir); gone != nil {
+			return false // it ended between the two
+		}
 		w.noSched = err
 		r.run = s.user + s.system
 	}
-	if final || w.spec.Interval || w.spec.Keep != 0 || w.command == 0 {
+	if final || w.spec.Interval || w.spec.Keep != 0 || !w.simple() { // otherwise getrusage tells
 		if st, err := w.proc.status(dir); err == nil {
 			r.voluntary, r.involuntary, r.switches = st.voluntary, st.involuntary, st.switches
 			w.resident = max(w.resident, float64(st.peak))
@@ -409,7 +431,19 @@ func (w *Watch) read(t *task, final bool) bool {
 // bury ends the watching of a thread.
 func (w *Watch) bury(t *task) {
 	delete(w.tasks, t.tid)
-	w.past = append(w.past, t)
+	switch {
+	case w.spec.Keep.Has(counts.Thread) || w.spec.Keep.Has(counts.Process):
+		if len(w.past) >= maxTasks {
+			w.lost++
+			return
+		}
+		w.past = append(w.past, t)
+	case w.sum == nil:
+		w.sum = &row{}
+		fallthrough
+	default:
+		w.sum.add(t)
+	}
 }
 
 // A throttle adds up for how long the cgroup of a process stood still. A process

@@ -1,0 +1,258 @@
+package ostime
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// A fakeMachine is a /proc that changes as a test wants, and its clock.
+type fakeMachine struct {
+	root fstest.MapFS
+	now  time.Duration
+}
+
+func (m *fakeMachine) put(name, text string) { m.root[name] = &fstest.MapFile{Data: []byte(text)} }
+
+// thread puts a thread, with its times in milliseconds.
+func (m *fakeMachine) thread(pid, tid, parent int, name, state string, began, run, wait, io int) {
+	for _, dir := range []string{fmt.Sprintf("proc/%d/task/%d", pid, tid), fmt.Sprintf("proc/%d", pid)} {
+		if dir == fmt.Sprintf("proc/%d", pid) && tid != pid {
+			continue
+		}
+		m.put(dir+"/stat", fmt.Sprintf("%d (%s) %s %d 1 1 0 -1 0 0 0 0 0 %d 0 0 0 20 0 1 0 %d 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 %d 0 0",
+			tid, name, state, parent, run/10, began/10, io/10))
+		m.put(dir+"/schedstat", fmt.Sprintf("%d %d 1\n", run*1e6, wait*1e6))
+		m.put(dir+"/status", fmt.Sprintf("Name:\tx\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t%d\n", run, wait))
+	}
+}
+
+// gone takes a thread away.
+func (m *fakeMachine) gone(pid, tid int) {
+	for name := range m.root {
+		if strings.HasPrefix(name, fmt.Sprintf("proc/%d/task/%d/", pid, tid)) || pid == tid && strings.HasPrefix(name, fmt.Sprintf("proc/%d/", pid)) {
+			delete(m.root, name)
+		}
+	}
+}
+
+// millis returns the cells of a row, in milliseconds for times, by name; NaN for
+// those that are not counted.
+func millis(t *counts.Table, row int) map[string]float64 {
+	all := map[string]float64{}
+	for i, c := range t.Columns {
+		cell := t.Cell(row, i)
+		switch {
+		case !cell.Ok():
+			all[c.Event] = math.NaN()
+		case c.Unit == "ns":
+			all[c.Event] = cell.Value / 1e6
+		default:
+			all[c.Event] = cell.Value
+		}
+	}
+	return all
+}
+
+func check(t *testing.T, got map[string]float64, want map[string]float64) {
+	t.Helper()
+	for name, v := range want {
+		if g, ok := got[name]; !ok || !(math.Abs(g-v) < 1e-6 || math.IsNaN(g) && math.IsNaN(v)) {
+			t.Errorf("%s: %v, want %v", name, g, v)
+		}
+	}
+}
+
+func runTable() *counts.Table {
+	t := counts.NewTable(&counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}})
+	t.Start, t.Duration = 0, 1
+	return t
+}
+
+// TestCommand has a command start a process, which ends, and two threads.
+func TestCommand(t *testing.T) {
+	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
+	m.put("proc/sys/kernel/task_delayacct", "1\n")
+	m.thread(50, 50, 1, "other", "R", 1000, 5000, 0, 0) // not the command's
+	m.thread(100, 100, 50, "a (b) c", "R", 10000, 0, 0, 0)
+	w := newWatch(m.root, Spec{}, func() time.Duration { return m.now })
+	w.Close() // looks only when told
+	w.Started(100)
+
+	m.now += 400 * time.Millisecond
+	m.thread(100, 100, 50, "a (b) c", "S", 10000, 100, 200, 50)
+	m.thread(100, 101, 50, "worker", "R", 10200, 100, 90, 0) // began 200 to 210 ms after the start
+	m.thread(110, 110, 100, "child", "R", 10300, 40, 50, 0)
+	m.thread(111, 111, 50, "stranger", "R", 10300, 40, 50, 0)
+	m.thread(99, 99, 110, "wrapped", "R", 10300, 10, 0, 0) // of a smaller number than its parent: before the first look
+	w.mu.Lock()
+	w.scan(false)
+	w.mu.Unlock()
+	m.gone(110, 110)
+
+	m.now += 600 * time.Millisecond
+	m.thread(100, 100, 50, "a (b) c", "Z", 10000, 150, 300, 60)
+	m.gone(100, 101)
+	w.Ended(100)
+	m.gone(100, 100)
+	out := w.Join(runTable())
+	check(t, millis(out, 0), map[string]float64{
+		"thread_time":   1000 + 195 + 95,
+		"thread_run":    150 + 100 + 40,
+		"runqueue_wait": 300 + 90 + 50,
+		"io_wait":       60,
+		"thread_user":   150 + 100 + 40,
+	})
+	if v := out.Cell(0, 0).Variance; math.Abs(v-2*1e14/12) > 1 {
+		t.Errorf("variance %g, want that of two beginnings in a tick", v)
+	}
+}
+
+// TestIntervals checks that the intervals of a process that runs sum to what it did
+// since the first.
+func TestIntervals(t *testing.T) {
+	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
+	m.put("proc/stat", "cpu 0 0 0 100 0 0 0 0 0 0\n")
+	m.thread(7, 7, 1, "server", "S", 500, 4000, 300, 0)
+	m.thread(8, 8, 7, "before", "R", 500, 4000, 300, 0) // was there before: not counted
+	w := newWatch(m.root, Spec{PIDs: []int{7}, Interval: true}, func() time.Duration { return m.now })
+	w.Close()
+	w.Attach()
+	w.mu.Lock()
+	w.surroundings()
+	w.mu.Unlock()
+	for i := 1; i <= 3; i++ {
+		m.now += 100 * time.Millisecond
+		m.thread(7, 7, 1, "server", "S", 500, 4000+20*i, 300+30*i, 0)
+		m.put("proc/stat", fmt.Sprintf("cpu 0 0 0 %d 0 0 0 %d 0 0\n", 100+15*i, 5*i))
+		check(t, millis(w.Join(runTable()), 0), map[string]float64{"thread_time": 100, "thread_run": 20, "runqueue_wait": 30,
+			"io_wait": math.NaN(), "voluntary_switches": 20, "involuntary_switches": 30, "machine_time": 200, "steal_time": 50,
+			"cgroup_throttled": math.NaN(), "max_resident": math.NaN()})
+	}
+}
+
+// TestMissing checks that what is not there is not 0.
+func TestMissing(t *testing.T) {
+	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
+	m.thread(7, 7, 1, "old", "S", 10000, 0, 0, 0)
+	w := newWatch(m.root, Spec{}, func() time.Duration { return m.now })
+	w.Close()
+	w.Started(7)
+	m.now += time.Second
+	m.thread(7, 7, 1, "old", "Z", 10000, 100, 0, 0)
+	delete(m.root, "proc/7/task/7/schedstat")
+	w.mu.Lock()
+	w.surroundings()
+	w.mu.Unlock()
+	w.Ended(7)
+	out := w.Join(runTable())
+	check(t, millis(out, 0), map[string]float64{"thread_time": 1000, "thread_run": 100, "runqueue_wait": math.NaN(), "io_wait": math.NaN(),
+		"machine_time": math.NaN(), "steal_time": math.NaN(), "cgroup_throttled": math.NaN()})
+	notes := strings.Join(out.Notes, "\n")
+	for _, want := range []string{"waiting for a processor (", "CONFIG_SCHED_INFO", "waiting for disks (", "stolen time (", "throttling ("} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes lack %q:\n%s", want, notes)
+		}
+	}
+
+	// A machine without /proc knows nothing.
+	w = newWatch(fstest.MapFS{}, Spec{}, func() time.Duration { return m.now })
+	w.Close()
+	w.Started(7)
+	w.Ended(7)
+	for name, v := range millis(w.Join(runTable()), 0) {
+		if !math.IsNaN(v) {
+			t.Errorf("%s: %v of nothing", name, v)
+		}
+	}
+}
+
+// TestMissed checks that processor time which nobody saw is added, and said.
+func TestMissed(t *testing.T) {
+	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
+	m.thread(7, 7, 1, "sh", "S", 10000, 0, 0, 0)
+	w := newWatch(m.root, Spec{}, func() time.Duration { return m.now })
+	w.Close()
+	w.Started(7)
+	m.now += time.Second
+	m.thread(7, 7, 1, "sh", "Z", 10000, 100, 50, 0)
+	w.Ended(7)
+	in := counts.NewTable(&counts.Layout{Columns: []counts.Column{{Event: "task-clock"}}, Scopes: []counts.Scope{counts.RunScope("")}})
+	*in.Cell(0, 0) = counts.Cell{State: counts.Counted, Value: 400e6}
+	out := w.Join(in)
+	check(t, millis(out, 0), map[string]float64{"task-clock": 400e6, "thread_time": 1300, "thread_run": 400, "runqueue_wait": 50})
+	if notes := strings.Join(out.Notes, "\n"); !strings.Contains(notes, "75 % of the processor time") {
+		t.Errorf("notes: %s", notes)
+	}
+}
+
+// TestApart checks the rows of threads and of processes.
+func TestApart(t *testing.T) {
+	for _, keep := range []counts.Kind{counts.Thread, counts.Process} {
+		m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
+		m.thread(100, 100, 1, "main", "S", 10000, 0, 0, 0)
+		w := newWatch(m.root, Spec{Keep: counts.By(0).With(keep)}, func() time.Duration { return m.now })
+		w.Close()
+		w.Started(100)
+		m.now += time.Second
+		m.thread(100, 100, 1, "main", "S", 10000, 10, 20, 0)
+		m.thread(100, 101, 1, "worker", "S", 10500, 30, 40, 0)
+		m.thread(102, 102, 100, "child", "S", 10600, 50, 60, 0)
+		in := &counts.Layout{}
+		for _, tid := range []int{101, 100, 102, 103} { // the last ended before anybody looked
+			s := counts.RunScope(fmt.Sprint(tid))
+			s.Kind, s.TID = counts.Thread, tid
+			in.Scopes = append(in.Scopes, s)
+		}
+		out := w.Join(counts.NewTable(in))
+		if keep == counts.Process {
+			if len(out.Scopes) != 2 || out.Scopes[0].Label != "main-100" || out.Scopes[1].Label != "child-102" || out.Scopes[1].Kind != counts.Process {
+				t.Fatalf("%v", out.Scopes)
+			}
+			check(t, millis(out, 0), map[string]float64{"thread_run": 40, "runqueue_wait": 60, "thread_time": 1495})
+			check(t, millis(out, 1), map[string]float64{"thread_run": 50, "runqueue_wait": 60, "thread_time": 395})
+			continue
+		}
+		for i, want := range []float64{30, 10, 50, math.NaN()} {
+			check(t, millis(out, i), map[string]float64{"thread_run": want})
+		}
+		if notes := strings.Join(out.Notes, "\n"); !strings.Contains(notes, "1 of 4 threads ended") {
+			t.Errorf("notes: %s", notes)
+		}
+	}
+}
+
+func TestBeginning(t *testing.T) {
+	const ms = time.Millisecond
+	for _, test := range []struct{ began, after, now, from, unsure time.Duration }{
+		{200 * ms, 100 * ms, 300 * ms, 205 * ms, 10 * ms},
+		{200 * ms, 206 * ms, 300 * ms, 208 * ms, 4 * ms},
+		{200 * ms, 100 * ms, 204 * ms, 202 * ms, 4 * ms},
+		{200 * ms, 250 * ms, 300 * ms, 250 * ms, 0},
+		{900 * ms, 250 * ms, 300 * ms, 300 * ms, 0}, // of another clock
+	} {
+		if from, unsure := beginning(test.began, test.after, test.now); from != test.from || unsure != test.unsure {
+			t.Errorf("%+v: %v, %v", test, from, unsure)
+		}
+	}
+}
+
+// TestRecorded reads a copy of a machine's /proc: hostile names, a thread that has
+// ended, files that cannot be understood.
+func TestRecorded(t *testing.T) {
+	w := newWatch(os.DirFS(filepath.Join("testdata", "machine")), Spec{}, func() time.Duration { return 11 * time.Second })
+	w.Close()
+	w.Started(100)
+	w.mu.Lock()
+	w.surroundings()
+	w.mu.Unlock()
+	w.Ended(100)
+	check(t, millis(w.Join(runTable()), 0), map[string]float64{"thread_run": 150, "runqueue_wait": 20})
+}
