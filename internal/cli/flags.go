@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -168,7 +169,8 @@ func (s *session) readPenalties(file string, m *model.Model, set map[string]floa
 		}
 		return inputError(fmt.Errorf("%s: %v", file, err))
 	}
-	for name, v := range values {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		v := values[name]
 		if !hasParameter(m, name) {
 			if known, err := s.anyHas(name); err != nil || !known {
 				return inputError(fmt.Errorf("%s: no model for %s has a parameter %s", file, s.cpu.Name, name))
@@ -188,9 +190,16 @@ func hasParameter(m *model.Model, name string) bool {
 	return slices.ContainsFunc(m.Parameters, func(p model.Parameter) bool { return p.Name == name })
 }
 
-// anyHas reports whether any of the processor's models has a parameter.
+// anyHas reports whether any model has a parameter: one of the processor's, or,
+// where the processor is not known, of any.
 func (s *session) anyHas(name string) (bool, error) {
-	for _, cpu := range []string{s.cpu.Name, live.GenericCPU} { // some methods are for any processor
+	cpus := []string{s.cpu.Name, live.GenericCPU} // some methods are for any processor
+	if s.cpu.Name == live.GenericCPU {
+		for _, cpu := range s.cat.CPUs() {
+			cpus = append(cpus, cpu.Name)
+		}
+	}
+	for _, cpu := range cpus {
 		for _, info := range s.cat.Models(cpu) {
 			m, err := s.cat.Model(info.Name, cpu)
 			if err != nil {
