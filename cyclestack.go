@@ -51,9 +51,9 @@ type Options struct {
 
 	// Thread is for the calling goroutine alone: it is locked to its thread, and
 	// nothing but that thread is counted. Otherwise all threads of the process are
-	// counted, those that start meanwhile too, and with them the garbage collector
-	// and whatever else the program does at the same time: the scheduler moves
-	// goroutines between threads as it likes.
+	// counted, those that start meanwhile too, and with them the garbage collector,
+	// which is run before it begins, and whatever else the program does at the same
+	// time: the scheduler moves goroutines between threads as it likes.
 	Thread bool
 
 	// User counts user mode only.
@@ -128,9 +128,10 @@ func start(o Options) (*Measurement, error) {
 			always = append(always, e)
 		}
 	}
-	target := perfevent.Target{PIDs: []int{os.Getpid()}}
-	if o.Thread {
-		target = perfevent.Target{TIDs: []int{threadID()}}
+	target := perfevent.Target{TIDs: []int{threadID()}}
+	if !o.Thread {
+		target = perfevent.Target{PIDs: []int{os.Getpid()}}
+		runtime.GC() // or what planning has left would be collected, and counted, meanwhile
 	}
 	m.run, err = perfevent.Start(context.Background(), sys, perfevent.Spec{
 		Groups: groups, Always: always, Target: target,
