@@ -227,8 +227,10 @@ func (x sampled) same(y sampled) bool {
 
 // compareTotals holds what we read of a recording to what perf script and perf
 // report do: the samples and periods of each event, each thread, and each function
-// that perf has a name for.
-func compareTotals(t *testing.T, perf perfTool, file string) {
+// that perf has a name for. Of all CPUs only the totals are compared by name: what
+// else ran on the machine may have ended, and its files and numbers be gone or
+// another's, when the second of the two looks.
+func compareTotals(t *testing.T, perf perfTool, file string, wide bool) {
 	t.Helper()
 	script := scriptTotals(t, perf, file)
 	if len(script) == 0 {
@@ -244,19 +246,22 @@ func compareTotals(t *testing.T, perf perfTool, file string) {
 	if len(whole) != len(script) {
 		t.Errorf("events %v, want perf script's %v", whole, script)
 	}
-	comparePart(t, read.totals("function"), reportTotals(t, perf, file, "function"))
+	comparePart(t, read.totals("function"), reportTotals(t, perf, file, "function"), wide)
 	read = ours(t, file, "thread")
-	comparePart(t, read.totals("thread"), reportTotals(t, perf, file, "thread"))
+	comparePart(t, read.totals("thread"), reportTotals(t, perf, file, "thread"), wide)
 }
 
 // comparePart compares the samples of the functions, or threads, that perf has a
 // name for, and of all together.
-func comparePart(t *testing.T, all, wantAll map[string]map[samplesOf]sampled) {
+func comparePart(t *testing.T, all, wantAll map[string]map[samplesOf]sampled, wide bool) {
 	t.Helper()
 	for event, want := range wantAll {
 		got := all[event]
 		if !sum(got).same(sum(want)) {
 			t.Errorf("%s: %+v, want perf report's %+v", event, sum(got), sum(want))
+		}
+		if wide {
+			continue
 		}
 		named, found := 0, 0
 		for at, x := range want {
@@ -331,7 +336,7 @@ func TestRecordPerf(t *testing.T) {
 				program = oneProgram
 			}
 			said := recordHere(t, append(append([]string{"-o", file}, tt.args...), append([]string{"--"}, program...)...)...)
-			compareTotals(t, perf, file)
+			compareTotals(t, perf, file, tt.wide)
 			n := 0
 			for _, x := range scriptTotals(t, perf, file) {
 				n += x.samples
@@ -368,7 +373,7 @@ func TestRecordProcess(t *testing.T) {
 	recordHere(t, "-o", file, "-e", "cpu-clock,page-faults", "-p", strconv.Itoa(os.Getpid()), "--timeout", "300")
 	cancel()
 	threads.Wait()
-	compareTotals(t, perf, file)
+	compareTotals(t, perf, file, false)
 	if n := strings.Count(perf.output(t, "script", "-i", file, "--show-task-events", "-F", "comm,tid,time,event"), "PERF_RECORD_FORK"); n < 4 {
 		t.Errorf("%d threads have begun, want many", n)
 	}
@@ -415,7 +420,7 @@ func TestPerfRecorded(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				compareTotals(t, perf, file)
+				compareTotals(t, perf, file, slices.Contains(tt.args, "-a"))
 			})
 		}
 	}
