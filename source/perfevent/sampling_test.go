@@ -148,7 +148,8 @@ func TestSampleProcess(t *testing.T) {
 			s.Stop()
 			got := drain(t, s).samples[0]
 			after := a.step()
-			if least, most := to.since(from).faults, after.since(before).faults; got < least*99/100 || got > most*101/100 || least < 100 {
+			// On a machine that is busy with other things a thread can be come upon late.
+			if least, most := to.since(from).faults, after.since(before).faults; got < least*80/100 || got > most*101/100 || least < 100 {
 				t.Errorf("%s: sampled %d page faults, it had %d at least and %d at most; %q", threads, got, least, most, s.Notes())
 			}
 			s.Close()
