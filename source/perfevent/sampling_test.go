@@ -226,20 +226,26 @@ func TestSampleDelay(t *testing.T) {
 	}
 }
 
-// What there is no room for is counted.
+// What there is no room for is counted. On a busy machine there may be room for all
+// that a process gets to do in a moment.
 func TestSampleLost(t *testing.T) {
 	sys := machine(t)
 	a := cast(t, "threads 4 1000000")
-	s := sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "page-faults/period=1/"), RingSize: 1,
-		Target: perfevent.Target{PIDs: []int{a.cmd.Process.Pid}}})
-	a.step()
-	time.Sleep(200 * time.Millisecond)
-	from := a.step()
-	s.Stop()
-	f := drain(t, s)
-	if s.Lost() == 0 && f.records[lostRecord] == 0 || s.Lost() > 0 && int(s.Lost()) < f.records[lostRecord] {
-		t.Errorf("%d lost, and records %v, of %d page faults in rings of a page", s.Lost(), f.records, from.faults)
+	for range 10 {
+		s := sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "page-faults/period=1/"), RingSize: 1,
+			Target: perfevent.Target{PIDs: []int{a.cmd.Process.Pid}}})
+		time.Sleep(200 * time.Millisecond)
+		s.Stop()
+		f := drain(t, s)
+		s.Close()
+		if s.Lost() > 0 && int(s.Lost()) < f.records[lostRecord] {
+			t.Errorf("%d lost, and records %v", s.Lost(), f.records)
+		}
+		if s.Lost() > 0 || f.records[lostRecord] > 0 {
+			return
+		}
 	}
+	t.Error("nothing was lost in rings of a page")
 }
 
 // Nothing is left behind: no process, no file, no memory.
