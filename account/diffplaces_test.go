@@ -74,6 +74,9 @@ func alarms(d *account.PlaceDifference, slow string) (n int, found bool) {
 // total or any of the functions be called changed, however many runs there are,
 // and however much they differ as a whole.
 func TestPlacesEqual(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistics, which take their time")
+	}
 	const trials = 200
 	for _, test := range []struct {
 		name   string
@@ -226,6 +229,9 @@ func TestModuleRenamed(t *testing.T) {
 // TestIntervalsCover checks that the intervals of changes hold the truth in about
 // 95 % of the trials, with few runs as with many.
 func TestIntervalsCover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistics, which take their time")
+	}
 	const trials = 300
 	for _, runs := range []int{5, 10} {
 		for _, paired := range []bool{false, true} {

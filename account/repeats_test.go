@@ -30,6 +30,9 @@ func repeatedRun(rng *rand.Rand) *counts.Table {
 // intervals hold the value of endless runs in 95 % of the trials: Retiring is the
 // ratio of two counts that vary by a tenth together, and by 2 % apart.
 func TestAggregate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("statistics, which take their time")
+	}
 	m, err := account.Load("skylakex", "tma", account.Options{Params: map[string]float64{"#smt_on": 0}})
 	if err != nil {
 		t.Fatal(err)
