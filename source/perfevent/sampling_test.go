@@ -133,12 +133,15 @@ func TestSampleCommand(t *testing.T) {
 	}
 }
 
-// Threads that come and go are all sampled, each once.
+// Threads that come and go are all sampled, each once. A thread that begins while
+// others are being opened may be come upon late, and those that it starts with it,
+// so that not each sampling is whole; but none has more than there was.
 func TestSampleProcess(t *testing.T) {
 	sys := machine(t)
 	for _, threads := range []string{"threads 1 3000000", "threads 5 1000000"} {
 		a := cast(t, threads)
-		for range 3 {
+		whole := false
+		for round := 0; round < 10 && !whole; round++ {
 			before := a.step()
 			s := sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "page-faults/period=1/,context-switches/period=1000/"),
 				Target: perfevent.Target{PIDs: []int{a.cmd.Process.Pid}}})
@@ -148,11 +151,15 @@ func TestSampleProcess(t *testing.T) {
 			s.Stop()
 			got := drain(t, s).samples[0]
 			after := a.step()
-			// On a machine that is busy with other things a thread can be come upon late.
-			if least, most := to.since(from).faults, after.since(before).faults; got < least*80/100 || got > most*101/100 || least < 100 {
-				t.Errorf("%s: sampled %d page faults, it had %d at least and %d at most; %q", threads, got, least, most, s.Notes())
+			least, most := to.since(from).faults, after.since(before).faults
+			if got > most*101/100 {
+				t.Errorf("%s: sampled %d page faults, it had %d at most; %q", threads, got, most, s.Notes())
 			}
+			whole = least >= 100 && got >= least*99/100
 			s.Close()
+		}
+		if !whole {
+			t.Errorf("%s: no sampling had all page faults", threads)
 		}
 		a.end()
 	}
