@@ -40,20 +40,21 @@ type Account struct {
 	Rivals     []Rival // of the bottleneck's nodes
 	Notes      []string
 
+	// Times is what the threads did with their time, in the same scope and by another
+	// method, where who made the account knows that; nil otherwise.
+	Times *Account
+
 	table  *counts.Table
 	place  Place
-	cover  []float64 // the slots' coverage; NaN if missing or not known
-	ran    []float64 // seconds that the slots were counted; NaN for what is no event
-	torn   []bool    // slots read twice with different results
-	in     []float64 // the slots as they were evaluated, for explanations
-	values []float64 // node values by node, as thresholds see them
+	seen   []observation // of the slots
+	in     []float64     // the slots as they were evaluated, for explanations
+	values []float64     // node values by node, as thresholds see them
 
-	linked     []bool  // by node
-	repeated   bool    // counts came with variances
-	sampled    bool    // counts are sums of samples
-	sizes      []size  // of the table's rows, as far as they were looked at; see sizeOf
-	kept       []Value // what perturb puts back
-	said       map[finding]words
+	linked     []bool // by node
+	repeated   bool   // counts came with variances
+	sampled    bool   // counts are sums of samples
+	sizes      []size // of the table's rows, as far as they were looked at; see sizeOf
+	said       map[finding]*words
 	difference *[2]int // nodes whose difference is evaluated behind the model's; nil for none
 }
 
@@ -237,11 +238,12 @@ func (a *Account) Clone() *Account {
 	c.Notes = append([]string(nil), a.Notes...)
 	c.in = append([]float64(nil), a.in...)
 	c.values = append([]float64(nil), a.values...)
-	c.cover = append([]float64(nil), a.cover...)
-	c.ran = append([]float64(nil), a.ran...)
-	c.torn = append([]bool(nil), a.torn...)
+	c.seen = append([]observation(nil), a.seen...)
 	c.table = a.table.Clone()
-	c.sizes, c.kept, c.said = nil, nil, nil
+	c.sizes, c.said = nil, nil
+	if a.Times != nil {
+		c.Times = a.Times.Clone()
+	}
 	return &c
 }
 

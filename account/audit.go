@@ -88,22 +88,21 @@ type finding struct {
 	about int
 }
 
-// words are what is said of a finding, and what it rests on. They are kept, so
-// that intervals that all fail the same checks cost no more than others.
+// words are what is said of a finding. They are kept, so that intervals that all
+// fail the same checks cost no more than others.
 type words struct {
 	name, text string
 	events     []string
-	nodes      []int
-	deps       []int // slots
+	balance    balance // of a finding about nodes
 }
 
 // say keeps words for the accounts that follow.
-func (a *Account) say(f finding, w words) words {
+func (a *Account) say(f finding, w words) *words {
 	if a.said == nil {
-		a.said = map[finding]words{}
+		a.said = map[finding]*words{}
 	}
-	a.said[f] = w
-	return w
+	a.said[f] = &w
+	return &w
 }
 
 // check makes all checks: the tree's, then the relations', then what each count
@@ -112,13 +111,13 @@ func (b *Binding) check(a *Account) {
 	a.Checks = a.Checks[:0]
 	clear(a.sizes[:cap(a.sizes)])
 	b.closeRoots(a)
-	for i := range b.Method.Model.Nodes {
+	for _, i := range b.sums {
 		b.closeNode(a, i)
 	}
 	b.checkNodes(a)
 	for i := range b.checks {
 		if !b.checks[i].common || a.Scope.Code == nil {
-			b.addRelation(a, b.relation(a, i))
+			b.checkRelation(a, i)
 		}
 	}
 	b.checkCounts(a)
@@ -126,29 +125,33 @@ func (b *Binding) check(a *Account) {
 	b.checkErrata(a)
 }
 
-// addRelation adds the check of a relation. Of a relation that is one for each
+// checkRelation adds the check of a relation. Of a relation that is one for each
 // of several events, all that hold have one line, and those that were not to be
 // checked none.
-func (b *Binding) addRelation(a *Account, c Check) {
-	r := &b.checks[c.rule]
+func (b *Binding) checkRelation(a *Account, i int) {
+	r := &b.checks[i]
+	n := len(a.Checks)
+	a.Checks = append(a.Checks, r.check)
+	c := &a.Checks[n]
+	b.relate(a, r, c)
 	if r.Each == nil {
-		a.Checks = append(a.Checks, c)
 		return
 	}
 	if c.State == Skipped {
+		a.Checks = a.Checks[:n]
 		return
 	}
 	c.For = 1
-	for k := len(a.Checks) - 1; c.State == Holds && k >= 0 && a.Checks[k].rule >= 0 && b.checks[a.Checks[k].rule].Relation.Name == r.Name; k-- {
+	for k := n - 1; c.State == Holds && k >= 0 && a.Checks[k].rule >= r.first; k-- {
 		if same := &a.Checks[k]; same.State == Holds {
 			same.For++
 			if math.Abs(c.Residual) < math.Abs(same.Residual) {
-				c.For, *same = same.For, c // the one that comes closest to not holding
+				c.For, *same = same.For, *c // the one that comes closest to not holding
 			}
+			a.Checks = a.Checks[:n]
 			return
 		}
 	}
-	a.Checks = append(a.Checks, c)
 }
 
 // Suspects lists the events of the checks that contradict the recording: the one
@@ -177,32 +180,34 @@ func (a *Account) Suspects() []string {
 	return events
 }
 
-// relation makes one of the checks of relations.
-func (b *Binding) relation(a *Account, i int) Check {
-	r := &b.checks[i]
-	c := Check{Name: r.Name, Op: cmp.Or(r.Op, "="), Tolerance: r.Tolerance, Slack: r.Slack, Identity: r.Identity, Side: side(r.Identity), Source: r.Source,
-		Common: r.common, Events: r.events, Left: math.NaN(), Right: math.NaN(), Residual: math.NaN(), rule: i}
+// relate evaluates a relation, whose check so far is one that was skipped.
+func (b *Binding) relate(a *Account, r *boundRule, c *Check) {
 	if r.err != "" {
-		return c
+		return
 	}
 	if r.when != nil {
 		if when := r.when.Eval(a.in); math.IsNaN(when) || when == 0 {
-			return c
+			return
 		}
 	}
 	c.Left, c.Right = r.left.Eval(a.in), r.right.Eval(a.in)
 	if math.IsNaN(c.Left) || math.IsNaN(c.Right) {
-		return c
+		return
 	}
-	if !c.decide() && !math.IsNaN(c.Residual) {
-		c.Error = b.relationError(a, r, c.Left, c.Right) / c.scale()
-		c.decide()
+	scale := c.scale()
+	c.Residual = 0
+	if scale > 0 {
+		c.Residual = (c.Left - c.Right) / scale
 	}
-	c.Text = r.Fails
-	if c.State == Holds {
-		c.Text = r.Holds
+	holds := r.within(c.Residual, c.Tolerance)
+	if !holds && !math.IsNaN(c.Residual) {
+		c.Error = b.relationError(a, r, c.Left, c.Right) / scale
+		holds = r.within(c.Residual, c.Tolerance+c.Error)
 	}
-	return c
+	c.State, c.Text = Fails, r.Fails
+	if holds {
+		c.State, c.Text = Holds, r.Holds
+	}
 }
 
 func side(identity bool) Side {
@@ -215,25 +220,16 @@ func side(identity bool) Side {
 // scale is what a residual is relative to.
 func (c *Check) scale() float64 { return max(math.Abs(c.Left), math.Abs(c.Right)) }
 
-// decide compares the two sides, and reports whether the check holds.
-func (c *Check) decide() bool {
-	c.Residual = 0
-	if scale := c.scale(); scale > 0 {
-		c.Residual = (c.Left - c.Right) / scale
+// within reports whether the sides stand to each other as they must, but for what
+// is allowed.
+func (r *boundRule) within(residual, allowed float64) bool {
+	switch {
+	case r.sign < 0:
+		return residual <= allowed
+	case r.sign > 0:
+		return residual >= -allowed
 	}
-	allowed := c.Tolerance + c.Error
-	ok := math.Abs(c.Residual) <= allowed
-	switch c.Op {
-	case "<=":
-		ok = c.Residual <= allowed
-	case ">=":
-		ok = c.Residual >= -allowed
-	}
-	c.State = Fails
-	if ok {
-		c.State = Holds
-	}
-	return ok
+	return math.Abs(residual) <= allowed
 }
 
 // whySkipped says why a check was skipped.

@@ -2,8 +2,6 @@ package account
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -38,7 +36,11 @@ type Binding struct {
 	scale     []float64        // by column: what its counts are multiplied by to be in the base unit
 	columns   [][][]int        // by input, by alternative: the columns that carry it
 	slots     []slot           // the inputs, then the readings that coherent formulas ask for
-	closed    []bool           // by node: its children sum to it by construction
+	live      []int            // those of slots that the recording may have a count of
+	earlier   []int            // by column: the last one before it that is a reading of the same event; -1 for none
+	measured  []bool           // by node: its value is measured, and no estimate
+	sums      []int            // nodes whose children must sum to them
+	roots     []int            // of the main tree, if they must sum to the whole
 	groups    []int            // by place in the vector: the group a slot was counted in, 0 if not known
 	nodes     []program
 	of        *metric.Program
@@ -51,11 +53,14 @@ type Binding struct {
 // as a whole, or one particular reading of it.
 type slot struct {
 	input  int
-	column int // -1: whatever the input's columns give together
+	column int  // -1: whatever the input's columns give together
+	only   int  // the one column that it is always read from, in the scope's own row; -1 if there are several, or none
+	time   bool // the elapsed time, which every table with a duration has
 }
 
 // A program is a node's formula, compiled.
 type program struct {
+	rest bool            // it is what its siblings leave of its parent
 	prog *metric.Program // nil for a rest, or if it could not be compiled
 	err  string          // why not
 	deps []int           // slots of inputs that the value rests on, through other nodes too
@@ -73,59 +78,41 @@ func (c *Method) Bind(layout *counts.Layout) *Binding {
 	b.matchColumns()
 	b.slots = make([]slot, len(c.inputs))
 	for i := range b.slots {
-		b.slots[i] = slot{i, -1}
+		b.slots[i] = b.slot(i, -1)
 	}
 	b.compileWhole()
 	b.compileNodes()
 	b.compileChecks()
-	b.closed = b.identities()
+	b.prepareClosures()
 	b.groups = make([]int, len(b.slots)+len(b.nodes))
-	for k, s := range b.slots {
+	for k := range b.slots {
+		s := &b.slots[k]
 		b.groups[b.slotIndex(k)] = b.group(s)
+		if s.time || len(b.columnsOf(s)) > 0 {
+			b.live = append(b.live, k)
+		}
 	}
 	return b
 }
 
-// identities finds the nodes whose children sum to them whatever is counted,
-// because one child is what the others leave: no recording can fail that check.
-// They are found by trying: with counts drawn at random, sums that are none by
-// construction do not come out.
-func (b *Binding) identities() []bool {
-	const trials = 3
-	closed := make([]bool, len(b.nodes))
-	for i := range closed {
-		closed[i] = true
-	}
-	n := len(b.slots) + len(b.nodes)
-	a := &Account{Binding: b, Nodes: make([]Value, len(b.nodes)), in: make([]float64, n), values: make([]float64, len(b.nodes))}
-	r := rand.New(rand.NewPCG(1, 2))
-	for range trials {
-		for k := range b.slots {
-			a.in[b.slotIndex(k)] = 1e6 * (1 + r.Float64())
-		}
-		b.compute(a)
-		for i := range closed {
-			closed[i] = closed[i] && b.closes(a, i)
+// slot makes the slot of an input, or of one particular reading of it.
+func (b *Binding) slot(input, column int) slot {
+	in := &b.Method.inputs[input]
+	s := slot{input: input, column: column, only: column, time: in.name == "duration_time"}
+	if column < 0 {
+		if cols := slices.Concat(b.columns[input]...); len(cols) == 1 {
+			s.only = cols[0]
 		}
 	}
-	return closed
-}
-
-// closes says whether the children of a node sum to it exactly, but for
-// rounding.
-func (b *Binding) closes(a *Account, i int) bool {
-	const rounding = 1e-9
-	sum, size := 0.0, math.Abs(a.Nodes[i].Amount)
-	for _, j := range b.Method.Model.Nodes[i].Children {
-		sum += a.Nodes[j].Amount
-		size = max(size, math.Abs(a.Nodes[j].Amount))
+	if in.lp >= 0 || in.anyLP {
+		s.only = -1
 	}
-	return math.Abs(sum-a.Nodes[i].Amount) <= rounding*size
+	return s
 }
 
 // group returns the group over whose windows a slot is read, 0 if there are
 // several or none is known.
-func (b *Binding) group(s slot) int {
+func (b *Binding) group(s *slot) int {
 	if s.column >= 0 {
 		return b.Layout.Columns[s.column].Group
 	}
@@ -225,6 +212,29 @@ func (b *Binding) classify(refs []model.EventRef) {
 		for i, term := range refs[col].Terms {
 			b.unclear[col] = b.unclear[col] || slices.ContainsFunc(refs[col].Terms[:i], func(t model.Term) bool { return t.Key == term.Key })
 		}
+	}
+	b.findReadings()
+}
+
+// findReadings finds the columns that are readings of one event. They are in the
+// same unit, and it is clear of each what it is.
+func (b *Binding) findReadings() {
+	type event struct {
+		id   model.Identity
+		unit string
+	}
+	last := map[event]int{}
+	b.earlier = make([]int, len(b.ids))
+	for col, id := range b.ids {
+		b.earlier[col] = -1
+		if b.unclear[col] {
+			continue
+		}
+		e := event{id, b.Layout.Columns[col].Unit}
+		if k, ok := last[e]; ok {
+			b.earlier[col] = k
+		}
+		last[e] = col
 	}
 }
 
@@ -338,7 +348,7 @@ func (b *Binding) compileNodes() {
 	b.limits = make([]*metric.Program, len(c.formulas))
 	for _, i := range c.order {
 		p := &b.nodes[i]
-		if c.Model.Nodes[i].Rest {
+		if p.rest = c.Model.Nodes[i].Rest; p.rest {
 			for _, j := range c.nodesBefore(i) {
 				p.deps = union(p.deps, b.nodes[j].deps)
 				p.inputs = union(p.inputs, b.nodes[j].inputs)
@@ -501,11 +511,11 @@ func (b *Binding) compileIn(e *metric.Expr, group int, deps *[]int) (*metric.Pro
 // reading returns the slot of one particular reading of an input.
 func (b *Binding) reading(input, column int) int {
 	for k := len(b.Method.inputs); k < len(b.slots); k++ {
-		if b.slots[k] == (slot{input, column}) {
+		if b.slots[k].input == input && b.slots[k].column == column {
 			return b.slotIndex(k)
 		}
 	}
-	b.slots = append(b.slots, slot{input, column})
+	b.slots = append(b.slots, b.slot(input, column))
 	return b.slotIndex(len(b.slots) - 1)
 }
 
@@ -518,11 +528,11 @@ func (b *Binding) slotIndex(k int) int {
 }
 
 // slotAt is the inverse of slotIndex.
-func (b *Binding) slotAt(index int) slot {
+func (b *Binding) slotAt(index int) *slot {
 	if index < len(b.Method.inputs) {
-		return b.slots[index]
+		return &b.slots[index]
 	}
-	return b.slots[index-len(b.Method.Model.Nodes)]
+	return &b.slots[index-len(b.Method.Model.Nodes)]
 }
 
 // expandMost bounds how deep nodes may refer to nodes.

@@ -2,7 +2,7 @@ package account
 
 import (
 	"math"
-	"slices"
+	"math/rand/v2"
 )
 
 // closureTolerance is how far a node's children may miss it, relative to the
@@ -23,25 +23,87 @@ const (
 	measuredInputs = 6
 )
 
-// closeRoots checks that the shares of level 1 sum to the whole where no root
-// stands for it. That a root's children overlap says nothing about the roots,
-// which are disjoint parts of one whole: a model that divides the whole a second
-// time does so in a section.
-func (b *Binding) closeRoots(a *Account) {
-	sum, n := 0.0, 0
+// prepareClosures finds out what must sum to what, and which nodes are measured.
+// Where one of a node's children is what the others leave they sum to it by
+// construction, and where they overlap they need not.
+func (b *Binding) prepareClosures() {
+	closed := b.identities()
+	b.roots = b.disjointRoots()
+	b.measured = make([]bool, len(b.nodes))
 	for i := range b.Method.Model.Nodes {
-		node := &b.Method.Model.Nodes[i]
-		if node.Section != "" || node.Parent != "" {
+		n := &b.Method.Model.Nodes[i]
+		b.measured[i] = b.isMeasured(i)
+		if len(n.Children) >= 2 && !n.Overlap && !closed[i] {
+			b.sums = append(b.sums, i)
+		}
+	}
+}
+
+// disjointRoots are the roots of the main tree, the nodes of level 1, where no root
+// stands for the whole. That a root's children overlap says nothing about the
+// roots, which are disjoint parts of one whole: a model that divides the whole a
+// second time does so in a section.
+func (b *Binding) disjointRoots() []int {
+	var roots []int
+	for i := range b.Method.Model.Nodes {
+		n := &b.Method.Model.Nodes[i]
+		if n.Section != "" || n.Parent != "" {
 			continue
 		}
-		if node.Level == 0 || !b.Method.Model.Share(i) {
-			return
+		if n.Level == 0 || !b.Method.Model.Share(i) {
+			return nil
 		}
-		sum += a.Nodes[i].Value
-		n++
+		roots = append(roots, i)
 	}
-	if n < 2 {
+	return roots
+}
+
+// identities finds the nodes whose children sum to them whatever is counted,
+// because one child is what the others leave: no recording can fail that check.
+// They are found by trying: with counts drawn at random, sums that are none by
+// construction do not come out. Where a child is what another leaves but never
+// less than 0, which some counts decide, each trial shows that by an even chance.
+func (b *Binding) identities() []bool {
+	const trials = 32
+	closed := make([]bool, len(b.nodes))
+	for i := range closed {
+		closed[i] = true
+	}
+	n := len(b.slots) + len(b.nodes)
+	a := &Account{Binding: b, Nodes: make([]Value, len(b.nodes)), in: make([]float64, n), values: make([]float64, len(b.nodes))}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range trials {
+		for k := range b.slots {
+			a.in[b.slotIndex(k)] = 1e6 * (1 + r.Float64())
+		}
+		b.compute(a)
+		for i := range closed {
+			closed[i] = closed[i] && b.closes(a, i)
+		}
+	}
+	return closed
+}
+
+// closes says whether the children of a node sum to it exactly, but for
+// rounding.
+func (b *Binding) closes(a *Account, i int) bool {
+	const rounding = 1e-9
+	sum, size := 0.0, math.Abs(a.Nodes[i].Amount)
+	for _, j := range b.Method.Model.Nodes[i].Children {
+		sum += a.Nodes[j].Amount
+		size = max(size, math.Abs(a.Nodes[j].Amount))
+	}
+	return math.Abs(sum-a.Nodes[i].Amount) <= rounding*size
+}
+
+// closeRoots checks that the shares of level 1 sum to the whole.
+func (b *Binding) closeRoots(a *Account) {
+	if len(b.roots) < 2 {
 		return
+	}
+	sum := 0.0
+	for _, i := range b.roots {
+		sum += a.Nodes[i].Value
 	}
 	c := closure("level 1 sums to 1", sum, 1, 1)
 	if math.Abs(c.Residual) > contradiction {
@@ -50,15 +112,9 @@ func (b *Binding) closeRoots(a *Account) {
 	a.Checks = append(a.Checks, c)
 }
 
-// closeNode checks that a node's children sum to it. Where one of them is what
-// the others leave they do so by construction, and where they overlap they need
-// not.
+// closeNode checks that a node's children sum to it.
 func (b *Binding) closeNode(a *Account, i int) {
-	nodes := b.Method.Model.Nodes
-	n := &nodes[i]
-	if len(n.Children) < 2 || n.Overlap || b.closed[i] {
-		return
-	}
+	n := &b.Method.Model.Nodes[i]
 	sum := 0.0
 	for _, j := range n.Children {
 		sum += a.Nodes[j].Value
@@ -68,21 +124,10 @@ func (b *Binding) closeNode(a *Account, i int) {
 		whole = 1
 	}
 	c := closure(b.Method.closureNames[i], sum, a.Nodes[i].Value, whole)
-	if c.Residual > contradiction && !slices.ContainsFunc(n.Children, b.isEstimate) {
+	if c.Residual > contradiction && b.allMeasured(n.Children) {
 		b.contradicts(a, &c, i)
 	}
 	a.Checks = append(a.Checks, c)
-}
-
-// roots are the roots of the main tree.
-func (b *Binding) roots() []int {
-	var roots []int
-	for i := range b.Method.Model.Nodes {
-		if n := &b.Method.Model.Nodes[i]; n.Section == "" && n.Parent == "" {
-			roots = append(roots, i)
-		}
-	}
-	return roots
 }
 
 // contradicts makes of a closure that fails a contradiction, unless it does so
@@ -95,17 +140,7 @@ func (b *Binding) contradicts(a *Account, c *Check, whole int) {
 	if !ok {
 		w = a.say(finding{parts, whole}, b.wordsOfParts(whole))
 	}
-	c.Error = b.perturb(a, w.deps, func() float64 {
-		b.compute(a)
-		sum := 0.0
-		for _, i := range w.nodes {
-			sum += a.Nodes[i].Value
-		}
-		if whole >= 0 {
-			sum -= a.Nodes[whole].Value
-		}
-		return sum
-	})
+	c.Error = b.balanceError(a, &w.balance)
 	if math.Abs(c.Residual) <= c.Tolerance+c.Error {
 		c.State = Holds
 		return
@@ -115,23 +150,17 @@ func (b *Binding) contradicts(a *Account, c *Check, whole int) {
 
 // wordsOfParts says what it means that parts do not make up a whole.
 func (b *Binding) wordsOfParts(whole int) words {
-	w := words{text: "The parts of level 1 do not make up the whole: one of their counts is wrong, or they were not taken together."}
+	const but = ": one of their counts is wrong, or they were not taken together."
 	if whole < 0 {
-		w.nodes = b.roots()
-	} else {
-		n := &b.Method.Model.Nodes[whole]
-		w.nodes, w.deps = n.Children, union(nil, b.nodes[whole].deps)
-		w.text = "The parts of " + n.Name + " are more than all of it: one of their counts is wrong, or they were not taken together."
+		return b.wordsOfNodes("", "The parts of level 1 do not make up the whole"+but, b.balanceOf(b.roots, -1, b.roots))
 	}
-	for _, i := range w.nodes {
-		w.deps = union(w.deps, b.nodes[i].deps)
-	}
-	w.events = b.eventsOf(w.deps)
-	return w
+	n := &b.Method.Model.Nodes[whole]
+	all := append([]int{whole}, n.Children...)
+	return b.wordsOfNodes("", "The parts of "+n.Name+" are more than all of it"+but, b.balanceOf(n.Children, whole, all))
 }
 
-// measured reports whether a node's value is measured, and no estimate.
-func (b *Binding) measured(i int) bool {
+// isMeasured reports whether a node's value is measured, and no estimate.
+func (b *Binding) isMeasured(i int) bool {
 	n := &b.Method.Model.Nodes[i]
 	if n.Section != "" || n.Level > measuredLevels || !b.Method.Model.Share(i) {
 		return false
@@ -139,12 +168,18 @@ func (b *Binding) measured(i int) bool {
 	if n.Level > 1 && len(b.nodes[i].inputs) > measuredInputs {
 		return false
 	}
-	p, ok := b.Method.nodeIndex[n.Parent]
-	return !ok || !b.estimated(p)
+	p := b.Method.parents[i]
+	return p < 0 || !b.estimated(p)
 }
 
-// isEstimate is the opposite of measured.
-func (b *Binding) isEstimate(i int) bool { return !b.measured(i) }
+func (b *Binding) allMeasured(nodes []int) bool {
+	for _, i := range nodes {
+		if !b.measured[i] {
+			return false
+		}
+	}
+	return true
+}
 
 // estimated reports whether the parts of a node are estimates, whose sum may be
 // more than there is: their rest may be negative, or one of them above the whole.
@@ -152,7 +187,7 @@ func (b *Binding) estimated(i int) bool {
 	const most = 1.1
 	nodes := b.Method.Model.Nodes
 	for _, j := range nodes[i].Children {
-		if _, high := b.bounds(j); high > most || nodes[j].Rest && nodes[j].Negative != "" {
+		if b.Method.bounds[j][1] > most || nodes[j].Rest && nodes[j].Negative != "" {
 			return true
 		}
 	}
@@ -188,7 +223,7 @@ func (b *Binding) checkNodes(a *Account) {
 		return // chance puts samples a little beside where they belong
 	}
 	for i := range a.Nodes {
-		if v := a.Nodes[i].Value; b.measured(i) && !math.IsNaN(v) {
+		if v := a.Nodes[i].Value; b.measured[i] && !math.IsNaN(v) {
 			b.checkRange(a, i, v)
 			b.checkPart(a, i, v)
 		}
@@ -197,67 +232,52 @@ func (b *Binding) checkNodes(a *Account) {
 
 // checkRange checks that a value lies in the range that its node allows.
 func (b *Binding) checkRange(a *Account, i int, value float64) {
-	n := &b.Method.Model.Nodes[i]
-	low, high := b.bounds(i)
-	c := Check{Side: Measurement, Identity: true, Left: value, rule: -1, node: true}
-	switch {
-	case value < low:
-		c.Op, c.Right = ">=", low
-	case value > high:
-		c.Op, c.Right = "<=", high
-	default:
+	if !b.outside(i, value) {
 		return
+	}
+	c := Check{Op: ">=", Side: Measurement, Identity: true, Left: value, Right: b.Method.bounds[i][0], rule: -1, node: true}
+	if value > b.Method.bounds[i][1] {
+		c.Op, c.Right = "<=", b.Method.bounds[i][1]
 	}
 	w, ok := a.said[finding{possible, i}]
 	if !ok {
-		w = a.say(finding{possible, i}, b.wordsOfNodes(n.Name+" is possible",
-			n.Name+" cannot have this value: one of its counts is wrong, or was not taken together with the others.", i))
+		name, nodes := b.Method.Model.Nodes[i].Name, []int{i}
+		w = a.say(finding{possible, i}, b.wordsOfNodes(name+" is possible",
+			name+" cannot have this value: one of its counts is wrong, or was not taken together with the others.", b.balanceOf(nodes, -1, nodes)))
 	}
-	b.addNodeCheck(a, c, &w)
+	b.addNodeCheck(a, &c, w)
 }
 
 // checkPart checks that a part is no larger than what it is a part of.
 func (b *Binding) checkPart(a *Account, i int, value float64) {
-	nodes := b.Method.Model.Nodes
-	p, ok := b.Method.nodeIndex[nodes[i].Parent]
-	if !ok || !b.measured(p) || b.outside(p, a.Nodes[p].Value) || value <= a.Nodes[p].Value+contradiction || math.IsNaN(a.Nodes[p].Value) {
+	p := b.Method.parents[i]
+	if p < 0 || !b.measured[p] || !(value > a.Nodes[p].Value+contradiction) || b.outside(p, a.Nodes[p].Value) {
 		return
 	}
 	w, ok := a.said[finding{part, i}]
 	if !ok {
-		name, whole := nodes[i].Name, nodes[p].Name
+		name, whole := b.Method.Model.Nodes[i].Name, b.Method.Model.Nodes[p].Name
 		w = a.say(finding{part, i}, b.wordsOfNodes(name+" is part of "+whole,
-			name+" is larger than "+whole+", of which it is a part: one of their counts is wrong, or they were not taken together.", i, p))
+			name+" is larger than "+whole+", of which it is a part: one of their counts is wrong, or they were not taken together.",
+			b.balanceOf([]int{i}, p, []int{i, p})))
 	}
-	b.addNodeCheck(a, Check{Op: "<=", Side: Measurement, Identity: true, Left: value, Right: a.Nodes[p].Value,
-		Tolerance: contradiction, Slack: closureSlack, rule: -1, node: true}, &w)
+	b.addNodeCheck(a, &Check{Op: "<=", Side: Measurement, Identity: true, Left: value, Right: a.Nodes[p].Value,
+		Tolerance: contradiction, Slack: closureSlack, rule: -1, node: true}, w)
 }
 
-// wordsOfNodes says what is wrong with some nodes.
-func (b *Binding) wordsOfNodes(name, text string, nodes ...int) words {
-	w := words{name: name, text: text, nodes: nodes}
-	for _, i := range nodes {
-		w.deps = union(w.deps, b.nodes[i].deps)
-	}
-	w.events = b.eventsOf(w.deps)
-	return w
+// wordsOfNodes says what is wrong with nodes.
+func (b *Binding) wordsOfNodes(name, text string, l balance) words {
+	return words{name: name, text: text, events: b.eventsOf(l.deps), balance: l}
 }
 
 // addNodeCheck adds a failed check of a node's value, or of its difference from
 // another's, unless the failure is within its error.
-func (b *Binding) addNodeCheck(a *Account, c Check, w *words) {
+func (b *Binding) addNodeCheck(a *Account, c *Check, w *words) {
 	c.Residual = c.Left - c.Right
-	c.Error = b.perturb(a, w.deps, func() float64 {
-		b.compute(a)
-		d := a.Nodes[w.nodes[0]].Value
-		if len(w.nodes) > 1 {
-			d -= a.Nodes[w.nodes[1]].Value
-		}
-		return d
-	})
+	c.Error = b.balanceError(a, &w.balance)
 	if math.Abs(c.Residual) <= c.Tolerance+c.Error {
 		return
 	}
 	c.State, c.Name, c.Text, c.Events = Fails, w.name, w.text, w.events
-	a.Checks = append(a.Checks, c)
+	a.Checks = append(a.Checks, *c)
 }

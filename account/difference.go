@@ -33,14 +33,19 @@ func (b *Binding) relationError(a *Account, r *boundRule, left, right float64) f
 		return 0
 	}
 	least, sum := min(math.Abs(left), math.Abs(right)), 0.0
-	for _, at := range r.deps {
+	for k, at := range r.deps {
 		e, fewest := b.slotError(a, at)
 		if !(e > 0) {
 			continue
 		}
-		value := a.in[at]
+		value, x, y := a.in[at], 0.0, 0.0
 		a.in[at] = value + e
-		x, y := r.left.Eval(a.in)-left, r.right.Eval(a.in)-right
+		if r.uses[k].left {
+			x = r.left.Eval(a.in) - left
+		}
+		if r.uses[k].right {
+			y = r.right.Eval(a.in) - right
+		}
 		a.in[at] = value
 		sum += max(math.Abs(ratio(x*least, left)-ratio(y*least, right)), min(fewest/e, 1)*math.Abs(x-y))
 	}
@@ -55,35 +60,90 @@ func ratio(x, y float64) float64 {
 	return x / y
 }
 
-// perturb returns half the width of the 99 % interval of what f makes of slots,
-// as far as these are uncertain because they were counted for a part of the time
-// or sampled. The effects of counts of one group, or of several, are added as if
+// balanceError is half the width of the 99 % interval of a balance, as far as
+// its slots are uncertain because they were counted for a part of the time or
+// sampled. The effects of counts of one group, or of several, are added as if
 // they were fully correlated, which is a bound. A group that was on the counters
 // by itself has no error: what holds at each moment holds for its counts.
-func (b *Binding) perturb(a *Account, slots []int, f func() float64) float64 {
-	if b.oneWindow(a, slots) {
+func (b *Binding) balanceError(a *Account, l *balance) float64 {
+	if b.oneWindow(a, l.deps) {
 		return 0
 	}
-	began, was, sum := false, 0.0, 0.0
-	for _, at := range slots {
+	moved, was, sum := false, l.of(a.values), 0.0
+	for _, at := range l.deps {
 		e, _ := b.slotError(a, at)
 		if !(e > 0) {
 			continue
 		}
-		if !began {
-			a.kept = append(a.kept[:0], a.Nodes...)
-			began, was = true, f()
-		}
 		value := a.in[at]
 		a.in[at] = value + e
-		sum += math.Abs(f() - was)
+		b.evaluate(a, l.order)
 		a.in[at] = value
+		moved = true
+		sum += math.Abs(l.of(a.values) - was)
 	}
-	if began {
-		b.compute(a)
-		copy(a.Nodes, a.kept)
+	if moved {
+		b.evaluate(a, l.order)
 	}
 	return certain * sum
+}
+
+// A balance is what the values of some nodes sum to, less that of another.
+type balance struct {
+	nodes []int
+	less  int   // -1 for none
+	deps  []int // slots that it rests on
+	order []int // the nodes to evaluate for it
+}
+
+// balanceOf makes a balance. named is all of its nodes, in the order in which
+// their events are to be named.
+func (b *Binding) balanceOf(nodes []int, less int, named []int) balance {
+	l := balance{nodes: nodes, less: less, order: b.evaluated(named)}
+	for _, i := range named {
+		l.deps = union(l.deps, b.nodes[i].deps)
+	}
+	return l
+}
+
+// evaluated lists the nodes to evaluate for the values of some, in order.
+func (b *Binding) evaluated(nodes []int) []int {
+	needed := make([]bool, len(b.nodes))
+	var need func(i int)
+	need = func(i int) {
+		if needed[i] {
+			return
+		}
+		needed[i] = true
+		if b.nodes[i].coherent {
+			return // its formula was written out
+		}
+		for _, j := range b.Method.nodesBefore(i) {
+			need(j)
+		}
+	}
+	for _, i := range nodes {
+		need(i)
+	}
+	var order []int
+	for _, i := range b.Method.order {
+		if needed[i] {
+			order = append(order, i)
+		}
+	}
+	return order
+}
+
+// of is the balance of values by node.
+func (l *balance) of(values []float64) float64 {
+	sum := 0.0
+	for _, i := range l.nodes {
+		sum += values[i]
+	}
+	if l.less >= 0 {
+		sum -= values[l.less]
+	}
+	return sum
 }
 
 // oneWindow reports whether slots were counted over the same windows, so that
@@ -91,10 +151,10 @@ func (b *Binding) perturb(a *Account, slots []int, f func() float64) float64 {
 func (b *Binding) oneWindow(a *Account, slots []int) bool {
 	group := 0
 	for i, at := range slots {
-		if c, ok := b.cell(a.table, a.place, b.slotAt(at)); ok && c.Samples > 0 {
+		g := b.groups[at]
+		if a.seen[at].sampled {
 			return false
 		}
-		g := b.groups[at]
 		if i > 0 && g != group || g == 0 {
 			return false
 		}
@@ -104,18 +164,22 @@ func (b *Binding) oneWindow(a *Account, slots []int) bool {
 }
 
 // slotError is the standard error of a slot's count, and the part of it that
-// chance leaves however small the count is.
+// chance leaves however small the count is. It is worked out once.
 func (b *Binding) slotError(a *Account, at int) (e, fewest float64) {
+	seen := &a.seen[at]
+	if seen.judged {
+		return seen.deviation, seen.fewest
+	}
+	seen.judged = true
 	s := b.slotAt(at)
-	c, ok := b.cell(a.table, a.place, s)
-	if !ok {
-		return 0, 0
+	if c, ok := b.cell(a.table, a.place, s); ok {
+		column := -1
+		if cols := b.columnsOf(s); len(cols) == 1 {
+			column = cols[0]
+		}
+		seen.deviation, seen.fewest = b.columnError(a, a.place.Self, column, &c)
 	}
-	column := -1
-	if cols := b.columnsOf(s); len(cols) == 1 {
-		column = cols[0]
-	}
-	return b.columnError(a, a.place.Self, column, &c)
+	return seen.deviation, seen.fewest
 }
 
 // columnError is slotError for a count of a column in a row; -1 is a count of
@@ -166,7 +230,7 @@ func (b *Binding) turns(a *Account, c *counts.Cell, share float64) float64 {
 	if a.Duration > 0 {
 		n = share * a.Duration / turnSeconds
 	}
-	if s := seconds(a.table, a.Scope, c); s > 0 {
+	if s := seconds(a.table, a.Scope.CPUs, c); s > 0 {
 		n = min(n, s/turnSeconds)
 	}
 	if math.IsInf(n, 1) {

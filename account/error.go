@@ -29,7 +29,7 @@ func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
 	copy(keep, a.Nodes)
 	bound := make([]float64, len(a.Nodes))
 	for k := range b.slots {
-		cell, ok := b.cell(t, place, b.slots[k])
+		cell, ok := b.cell(t, place, &b.slots[k])
 		if !ok || cell.Variance <= 0 {
 			continue
 		}

@@ -54,11 +54,12 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 			Binding: b,
 			Nodes:   make([]Value, len(b.nodes)),
 			Checks:  make([]Check, 0, len(b.checks)+len(b.nodes)+1),
+			seen:    make([]observation, n),
 			in:      make([]float64, n),
-			cover:   make([]float64, n),
-			ran:     make([]float64, n),
-			torn:    make([]bool, n),
 			values:  make([]float64, len(b.nodes)),
+		}
+		for k := range b.slots { // those that are not live stay so
+			a.in[b.slotIndex(k)], a.seen[b.slotIndex(k)] = math.NaN(), unseen
 		}
 	}
 	a.Notes = b.notes
@@ -74,22 +75,36 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 	return a
 }
 
+// An observation is what is known of the count in a slot beside its size.
+type observation struct {
+	cover   float64 // its coverage; NaN if missing or not known
+	ran     float64 // seconds that it was counted; 0 if not known, NaN for what is no event or missing
+	torn    bool    // it was read twice with different results
+	sampled bool    // it is a sum of samples
+
+	judged            bool // the following was worked out
+	deviation, fewest float64
+}
+
+// unseen is the observation of what is missing.
+var unseen = observation{cover: math.NaN(), ran: math.NaN()}
+
 // readSlots fills the inputs from the table. It reports whether any count came
 // with a variance.
 func (b *Binding) readSlots(t *counts.Table, place Place, a *Account) (repeats bool) {
-	for k := range b.slots {
-		at := b.slotIndex(k)
-		a.in[at], a.cover[at], a.ran[at], a.torn[at] = math.NaN(), math.NaN(), math.NaN(), false
-		cell, ok := b.cell(t, place, b.slots[k])
+	for _, k := range b.live {
+		s, at := &b.slots[k], b.slotIndex(k)
+		cell, ok := b.cell(t, place, s)
 		if !ok {
-			if b.isTime(b.slots[k]) && !math.IsNaN(a.Duration) {
+			a.in[at], a.seen[at] = math.NaN(), unseen
+			if s.time && !math.IsNaN(a.Duration) {
 				a.in[at] = a.Duration * 1e9
 			}
 			continue
 		}
-		a.in[at], a.cover[at] = cell.Estimate(), cell.Coverage()
-		a.ran[at] = seconds(t, a.Scope, &cell)
-		a.torn[at] = b.disagree(t, place, b.slots[k])
+		a.in[at] = cell.Estimate()
+		a.seen[at] = observation{cover: cell.Coverage(), ran: seconds(t, a.Scope.CPUs, &cell), sampled: cell.Samples > 0,
+			torn: s.only < 0 && b.disagree(t, place, s)}
 		repeats = repeats || cell.Variance > 0
 		a.Runs = max(a.Runs, int(cell.Repeats))
 	}
@@ -98,21 +113,20 @@ func (b *Binding) readSlots(t *counts.Table, place Place, a *Account) (repeats b
 
 // seconds is how long a cell was counted, on each logical processor; 0 where it
 // is not known.
-func seconds(t *counts.Table, s counts.Scope, c *counts.Cell) float64 {
+func seconds(t *counts.Table, cpus int, c *counts.Cell) float64 {
 	if t.Relative {
 		return 0
 	}
-	return c.Running / 1e9 / float64(max(1, s.CPUs))
+	return c.Running / 1e9 / float64(max(1, cpus))
 }
-
-// isTime reports whether a slot asks for the elapsed time, which every table
-// with a duration has, in nanoseconds.
-func (b *Binding) isTime(s slot) bool { return b.Method.inputs[s.input].name == "duration_time" }
 
 // cell returns the reading of a slot in a place. Where an event was counted
 // over several windows its readings are averaged, each weighing as much as the
 // time it was counted.
-func (b *Binding) cell(t *counts.Table, place Place, s slot) (counts.Cell, bool) {
+func (b *Binding) cell(t *counts.Table, place Place, s *slot) (counts.Cell, bool) {
+	if s.only >= 0 {
+		return b.scaled(t, place.Self, s.only)
+	}
 	in := &b.Method.inputs[s.input]
 	if in.lp >= 0 {
 		if in.lp >= len(place.LP) {
@@ -130,7 +144,7 @@ func (b *Binding) cell(t *counts.Table, place Place, s slot) (counts.Cell, bool)
 	return b.cellIn(t, place.Self, s)
 }
 
-func (b *Binding) cellIn(t *counts.Table, row int, s slot) (counts.Cell, bool) {
+func (b *Binding) cellIn(t *counts.Table, row int, s *slot) (counts.Cell, bool) {
 	if s.column >= 0 {
 		return b.scaled(t, row, s.column)
 	}
@@ -164,7 +178,7 @@ const twiceApart = 0.02
 
 // disagree says whether an event was counted several times over the whole time,
 // with results that cannot all be right.
-func (b *Binding) disagree(t *counts.Table, place Place, s slot) bool {
+func (b *Binding) disagree(t *counts.Table, place Place, s *slot) bool {
 	if s.column >= 0 {
 		return false
 	}
@@ -211,37 +225,43 @@ func (b *Binding) pool(t *counts.Table, row int, cols []int) (counts.Cell, bool)
 	return sum, true
 }
 
-// compute evaluates the formulas: amounts into the vector, values beside it.
+// compute evaluates all formulas.
 func (b *Binding) compute(a *Account) {
-	c := b.Method
-	first := len(c.inputs)
+	b.evaluate(a, b.Method.order)
+	first := len(b.Method.inputs)
+	for i := range b.nodes {
+		a.Nodes[i] = Value{Value: a.values[i], Amount: a.in[first+i], Error: math.NaN()}
+	}
+	if d := a.difference; d != nil {
+		a.Nodes[len(b.nodes)] = Value{Value: a.Nodes[d[0]].Value - a.Nodes[d[1]].Value, Error: math.NaN()}
+	}
+}
+
+// evaluate evaluates the formulas of some nodes, each after those that it refers
+// to: amounts into the vector, values beside it.
+func (b *Binding) evaluate(a *Account, nodes []int) {
+	first := len(b.Method.inputs)
 	whole := math.NaN()
 	if b.of != nil {
 		whole = b.of.Eval(a.in)
 	}
-	for _, i := range c.order {
+	for _, i := range nodes {
 		p := &b.nodes[i]
 		amount := math.NaN()
 		switch {
-		case c.Model.Nodes[i].Rest:
+		case p.rest:
 			amount = b.rest(a, i)
 		case p.prog != nil:
 			amount = p.prog.Eval(a.in)
 		}
-		a.in[first+i] = amount
-		value := amount
-		if c.shares[i] {
+		a.in[first+i], a.values[i] = amount, amount
+		if b.Method.shares[i] {
 			of := whole
 			if p.of != nil {
 				of = p.of.Eval(a.in)
 			}
-			value = share(amount, of)
+			a.values[i] = share(amount, of)
 		}
-		a.values[i] = value
-		a.Nodes[i] = Value{Value: value, Amount: amount, Error: math.NaN()}
-	}
-	if d := a.difference; d != nil {
-		a.Nodes[len(b.nodes)] = Value{Value: a.Nodes[d[0]].Value - a.Nodes[d[1]].Value, Error: math.NaN()}
 	}
 }
 
@@ -258,11 +278,10 @@ func share(amount, of float64) float64 {
 // rest is what a node's siblings leave of its parent. Siblings that are not
 // known are part of the rest: that is what it is for.
 func (b *Binding) rest(a *Account, i int) float64 {
-	nodes := b.Method.Model.Nodes
-	parent := b.Method.nodeIndex[nodes[i].Parent]
+	parent := b.Method.parents[i]
 	first := len(b.Method.inputs)
 	left := a.in[first+parent]
-	for _, j := range nodes[parent].Children {
+	for _, j := range b.Method.Model.Nodes[parent].Children {
 		if v := a.in[first+j]; j != i && !math.IsNaN(v) {
 			left -= v
 		}
@@ -302,18 +321,18 @@ func (b *Binding) evidence(a *Account, deps []int) evidence {
 		if math.IsNaN(a.in[at]) {
 			continue
 		}
-		e.counted = e.counted || !b.isTime(b.slotAt(at)) // elapsed time is no event
+		seen := &a.seen[at]
+		e.counted = e.counted || !b.slotAt(at).time // elapsed time is no event
 		e.events++
-		e.torn = e.torn || a.torn[at]
-		cov := a.cover[at]
-		if math.IsNaN(cov) {
-			unknown = unknown || !math.IsNaN(a.ran[at]) // elapsed time is no event
+		e.torn = e.torn || seen.torn
+		if math.IsNaN(seen.cover) {
+			unknown = unknown || !math.IsNaN(seen.ran) // elapsed time is no event
 			continue
 		}
-		if !(cov >= e.least) {
-			e.least, e.seconds = cov, a.ran[at]
+		if !(seen.cover >= e.least) {
+			e.least, e.seconds = seen.cover, seen.ran
 		}
-		if cov >= alwaysCounted {
+		if seen.cover >= alwaysCounted {
 			continue
 		}
 		g := b.groups[at]
@@ -352,60 +371,21 @@ func (b *Binding) doubt(a *Account) {
 		}
 	}
 	for k := range a.Checks {
-		if c := &a.Checks[k]; c.Contradicts() && c.rule >= 0 {
-			b.distrust(a, b.checks[c.rule].deps)
+		c := &a.Checks[k]
+		if !c.Contradicts() || c.rule < 0 {
+			continue
+		}
+		for _, i := range b.checks[c.rule].nodes {
+			if v := &a.Nodes[i]; v.Known() && v.Doubt == DoubtNone {
+				v.Doubt = DoubtIdentity
+			}
 		}
 	}
 }
 
-// distrust doubts the nodes that rest on all of some inputs that contradict
-// each other.
-func (b *Binding) distrust(a *Account, inputs []int) {
-	for i := range a.Nodes {
-		v := &a.Nodes[i]
-		if v.Known() && v.Doubt == DoubtNone && containsAll(b.nodes[i].deps, inputs) {
-			v.Doubt = DoubtIdentity
-		}
-	}
-}
-
-func containsAll(list, part []int) bool {
-	for _, x := range part {
-		if !slices.Contains(list, x) {
-			return false
-		}
-	}
-	return len(part) > 0
-}
-
-// shareSlack is how far beyond 0…1 a share may lie and still be rounding, or
-// the two ends of one interval read one after the other.
-const shareSlack = 0.02
-
-// outside says whether a value lies outside the range of its node. A share
-// whose model gives no range lies between 0 and 1, unless it may be negative.
+// outside says whether a value lies outside the range of its node.
 func (b *Binding) outside(i int, value float64) bool {
-	low, high := b.bounds(i)
-	return value < low || value > high
-}
-
-// bounds are the least and the greatest value that a node may have.
-func (b *Binding) bounds(i int) (low, high float64) {
-	n := &b.Method.Model.Nodes[i]
-	low, high = math.Inf(-1), math.Inf(1)
-	if b.Method.Model.Share(i) {
-		high = 1 + shareSlack
-		if n.Negative == "" {
-			low = -shareSlack
-		}
-	}
-	if n.Min != nil {
-		low = *n.Min
-	}
-	if n.Max != nil {
-		high = *n.Max
-	}
-	return low, high
+	return value < b.Method.bounds[i][0] || value > b.Method.bounds[i][1]
 }
 
 // apart says whether counts that were not taken together had too few turns each

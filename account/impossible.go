@@ -146,7 +146,7 @@ var wrongs = map[wrong][2]string{
 }
 
 // wordsOf says what is wrong with the count of a column.
-func (b *Binding) wordsOf(a *Account, what wrong, col int) words {
+func (b *Binding) wordsOf(a *Account, what wrong, col int) *words {
 	w, ok := a.said[finding{what, col}]
 	if !ok {
 		w = a.say(finding{what, col}, words{name: wrongs[what][0], text: b.names[col] + wrongs[what][1], events: []string{b.names[col]}})
@@ -191,7 +191,7 @@ func (b *Binding) elsewhere(a *Account, row, col int) bool {
 // several groups agree with the first of them.
 func (b *Binding) checkReadings(a *Account, row, col int) {
 	first := b.firstReading(a, row, col)
-	if first < 0 || first == col {
+	if first < 0 {
 		return
 	}
 	x, _ := b.scaled(a.table, row, first)
@@ -223,13 +223,11 @@ func (b *Binding) sameWindow(i, j int, x, y *counts.Cell) bool {
 
 // firstReading is the first column of a row that counted the event of another.
 func (b *Binding) firstReading(a *Account, row, col int) int {
-	for k := 0; k < col; k++ {
-		if b.ids[k] != b.ids[col] || b.Layout.Columns[k].Unit != b.Layout.Columns[col].Unit || b.unclear[k] || b.unclear[col] {
-			continue
-		}
-		if c, ok := b.scaled(a.table, row, k); ok && c.Coverage() >= never {
-			return k
+	first := -1
+	for k := b.earlier[col]; k >= 0; k = b.earlier[k] {
+		if c := a.table.Cell(row, k); c.Ok() && c.Coverage() >= never {
+			first = k
 		}
 	}
-	return -1
+	return first
 }

@@ -90,8 +90,8 @@ func (b *Binding) over(a *Account, i int) bool {
 // gate says whether a node's parent lets it be flagged.
 func (b *Binding) gate(a *Account, i int) bool {
 	n := &b.Method.Model.Nodes[i]
-	p, ok := b.Method.nodeIndex[n.Parent]
-	return !ok || n.Standalone || b.limits[p] == nil || a.Nodes[p].Flagged
+	p := b.Method.parents[i]
+	return p < 0 || n.Standalone || b.limits[p] == nil || a.Nodes[p].Flagged
 }
 
 // path follows the flagged nodes of the main tree down from the top, at each
@@ -140,10 +140,10 @@ func (b *Binding) preferred(i, j int) bool {
 // under says whether a node is a child of another, or of a root that is the
 // whole if that is -1.
 func (b *Binding) under(node, parent int) bool {
-	n := &b.Method.Model.Nodes[node]
 	if parent >= 0 {
-		return n.Parent == b.Method.Model.Nodes[parent].Name
+		return b.Method.parents[node] == parent
 	}
+	n := &b.Method.Model.Nodes[node]
 	if n.Parent == "" {
 		return n.Level > 0
 	}
@@ -210,8 +210,8 @@ func (b *Binding) extent(a *Account, i int) float64 {
 		return 1
 	}
 	for {
-		p, ok := b.Method.nodeIndex[b.Method.Model.Nodes[i].Parent]
-		if !ok {
+		p := b.Method.parents[i]
+		if p < 0 {
 			return math.Abs(a.Nodes[i].Value)
 		}
 		i = p

@@ -44,6 +44,8 @@ type Method struct {
 	ruleIndex  map[string]int // inputs of the processor's relations, by name
 	order      []int          // nodes, each after those it names
 	shares     []bool         // by node: whether its value is a share of the whole
+	parents    []int          // by node: its parent's index, -1 for a root
+	bounds     [][2]float64   // by node: the least and the greatest value that it may have
 
 	notes   []string // what was assumed
 	assumes []bool   // by node: its formula asks for what was assumed
@@ -59,6 +61,11 @@ type input struct {
 	anyLP bool
 	unit  string
 	param bool // a parameter that nobody gave
+}
+
+// same reports whether two inputs are read alike.
+func (in *input) same(o *input) bool {
+	return in.lp == o.lp && in.anyLP == o.anyLP && in.param == o.param && slices.Equal(in.any, o.any)
 }
 
 // wanted is one event that an input accepts.
@@ -99,12 +106,7 @@ func Compile(m *model.Model, cpu *model.CPU, events *model.EventTable, opt Optio
 	for i := range m.Nodes {
 		c.nodeIndex[m.Nodes[i].Name] = i
 	}
-	c.shares = make([]bool, len(m.Nodes))
-	c.closureNames = make([]string, len(m.Nodes))
-	for i := range m.Nodes {
-		c.shares[i] = m.Of != "" && m.Nodes[i].Unit == ""
-		c.closureNames[i] = "children of " + m.Nodes[i].Name + " sum to it"
-	}
+	c.describe()
 	if err := c.prepare(); err != nil {
 		return nil, err
 	}
@@ -115,6 +117,46 @@ func Compile(m *model.Model, cpu *model.CPU, events *model.EventTable, opt Optio
 		return nil, err
 	}
 	return c, c.sort()
+}
+
+// describe looks up what evaluation asks of the nodes again and again.
+func (c *Method) describe() {
+	nodes := c.Model.Nodes
+	c.shares, c.parents = make([]bool, len(nodes)), make([]int, len(nodes))
+	c.bounds, c.closureNames = make([][2]float64, len(nodes)), make([]string, len(nodes))
+	for i := range nodes {
+		c.shares[i] = c.Model.Of != "" && nodes[i].Unit == ""
+		c.parents[i] = -1
+		if p, ok := c.nodeIndex[nodes[i].Parent]; ok {
+			c.parents[i] = p
+		}
+		c.bounds[i] = bounds(c.Model, i)
+		c.closureNames[i] = "children of " + nodes[i].Name + " sum to it"
+	}
+}
+
+// shareSlack is how far beyond 0…1 a share may lie and still be rounding, or
+// the two ends of one interval read one after the other.
+const shareSlack = 0.02
+
+// bounds are the least and the greatest value that a node may have. A share whose
+// model gives no range lies between 0 and 1, unless it may be negative.
+func bounds(m *model.Model, node int) [2]float64 {
+	n := &m.Nodes[node]
+	low, high := math.Inf(-1), math.Inf(1)
+	if m.Share(node) {
+		high = 1 + shareSlack
+		if n.Negative == "" {
+			low = -shareSlack
+		}
+	}
+	if n.Min != nil {
+		low = *n.Min
+	}
+	if n.Max != nil {
+		high = *n.Max
+	}
+	return [2]float64{low, high}
 }
 
 // setParams collects the parameters: the model's, the processor's, the user's.
@@ -329,7 +371,7 @@ func (c *Method) nodesBefore(i int) []int {
 
 // family returns the parent of a node and its siblings.
 func (c *Method) family(i int) (parent int, siblings []int) {
-	parent = c.nodeIndex[c.Model.Nodes[i].Parent]
+	parent = c.parents[i]
 	for _, j := range c.Model.Nodes[parent].Children {
 		if j != i {
 			siblings = append(siblings, j)

@@ -1,7 +1,9 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/cyclestack/cyclestack/metric"
@@ -42,16 +44,23 @@ func (c *Method) addRelations() error {
 }
 
 // addRuleInputs adds what a formula of the processor's relations names. The
-// names are the relations' own: a model may use them for something else.
+// names are the relations' own: a model may use them for something else. What the
+// model has as well is read once.
 func (c *Method) addRuleInputs(e *metric.Expr, defs []model.Input) {
 	if e == nil {
 		return
 	}
 	for _, name := range e.Names() {
-		if _, ok := c.ruleIndex[name]; !ok {
-			c.ruleIndex[name] = len(c.inputs)
-			c.inputs = append(c.inputs, c.input(name, defs))
+		if _, ok := c.ruleIndex[name]; ok {
+			continue
 		}
+		in := c.input(name, defs)
+		at, ok := c.inputIndex[name]
+		if !ok || !c.inputs[at].same(&in) {
+			at = len(c.inputs)
+			c.inputs = append(c.inputs, in)
+		}
+		c.ruleIndex[name] = at
 	}
 }
 
@@ -59,10 +68,17 @@ func (c *Method) addRuleInputs(e *metric.Expr, defs []model.Input) {
 type boundRule struct {
 	*rule
 	left, right, when *metric.Program
-	deps              []int    // slots that the two sides rest on
-	events            []string // behind these, by the processor's names
+	sign              int     // how left must stand to right: -1 for at most, 1 for at least, 0 for equal
+	first             int     // index of the first of those before it that have its name: a relation may be one for each of several events
+	deps              []int   // slots that the two sides rest on
+	uses              []sides // by index of deps
+	nodes             []int   // that rest on all of deps: if the relation fails they rest on a contradiction
+	check             Check   // if it is skipped
 	err               string
 }
+
+// sides are those of a relation that read a slot themselves, not through nodes.
+type sides struct{ left, right bool }
 
 // compileChecks compiles the model's relations, and those of the processor for
 // whose events the recording has columns.
@@ -76,8 +92,39 @@ func (b *Binding) compileChecks() {
 		}
 	}
 	for i := range b.checks {
-		b.checks[i].events = b.eventsOf(b.checks[i].deps)
+		b.checks[i].prepare(b, i)
 	}
+}
+
+// prepare works out what is the same for all accounts.
+func (r *boundRule) prepare(b *Binding, index int) {
+	r.sign = map[string]int{"<=": -1, ">=": 1}[r.Op]
+	r.first = index
+	if index > 0 && b.checks[index-1].Name == r.Name {
+		r.first = b.checks[index-1].first
+	}
+	nan := math.NaN()
+	r.check = Check{Name: r.Name, Op: cmp.Or(r.Op, "="), Tolerance: r.Tolerance, Slack: r.Slack, Identity: r.Identity, Side: side(r.Identity),
+		Source: r.Source, Common: r.common, Events: b.eventsOf(r.deps), Left: nan, Right: nan, Residual: nan, rule: index}
+	for _, at := range r.deps {
+		r.uses = append(r.uses, sides{reads(r.left, at), reads(r.right, at)})
+	}
+	for i := range b.nodes {
+		if !r.common && containsAll(b.nodes[i].deps, r.deps) {
+			r.nodes = append(r.nodes, i)
+		}
+	}
+}
+
+func reads(p *metric.Program, slot int) bool { return p != nil && slices.Contains(p.Slots(), slot) }
+
+func containsAll(list, part []int) bool {
+	for _, x := range part {
+		if !slices.Contains(list, x) {
+			return false
+		}
+	}
+	return len(part) > 0
 }
 
 // sides are the formulas of a rule.
@@ -117,7 +164,7 @@ func (b *Binding) recorded(r *rule) bool {
 		}
 		for _, name := range e.Names() {
 			at := b.Method.ruleIndex[name]
-			if len(b.readings(at)) == 0 && !b.isTime(slot{at, -1}) {
+			if len(b.readings(at)) == 0 && !b.slots[at].time {
 				return false
 			}
 		}
@@ -181,7 +228,7 @@ func (b *Binding) eventsOf(slots []int) []string {
 }
 
 // columnsOf are the columns that a slot is read from.
-func (b *Binding) columnsOf(s slot) []int {
+func (b *Binding) columnsOf(s *slot) []int {
 	if s.column >= 0 {
 		return []int{s.column}
 	}

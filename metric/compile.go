@@ -9,6 +9,7 @@ type Program struct {
 	slot  map[string]int // of each name in expr
 	slots []int          // those, once each
 	code  []instr
+	alone bool // the formula is a name by itself
 }
 
 // An UnresolvedError is what [Compile] says about a part of a formula that has
@@ -132,6 +133,7 @@ func Compile(e *Expr, slot func(name string) int) (*Program, error) {
 	if err := p.emit(e, false); err != nil {
 		return nil, err
 	}
+	p.alone = len(p.code) == 1 && p.code[0].do == loadSlot
 	return p, nil
 }
 

@@ -100,6 +100,14 @@ func apply(o op, x, y float64) float64 {
 // NaN where it is unknown, and never infinite. Eval does not allocate, and may
 // be called from several goroutines at once.
 func (p *Program) Eval(in []float64) float64 {
+	if p.alone {
+		return finite(in[p.slots[0]]) + 0
+	}
+	return p.run(in)
+}
+
+// run executes the program's steps.
+func (p *Program) run(in []float64) float64 {
 	var kept [maxSpills]float64 // intermediate results put aside
 	var n uint                  // how many
 	var a float64               // the one being worked on
