@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
 )
 
 // errHidden says that the kernel does not show its addresses.
@@ -19,7 +20,7 @@ const maxLine = 1 << 16
 // usualSymbols and usualNames are how many functions a kernel has, and how many
 // bytes their names: room that is made at once.
 const (
-	usualSymbols = 1 << 16
+	usualSymbols = 1 << 17
 	usualNames   = 1 << 22
 )
 
@@ -30,13 +31,11 @@ func readKallsyms(r io.Reader) (*nameTable, error) {
 	t := &nameTable{marks: map[string]uint64{}, ranges: make([]namedRange, 0, usualSymbols), names: make([]byte, 0, usualNames)}
 	symbols, zeros, line := 0, 0, 0
 	s := bufio.NewScanner(r)
-	s.Buffer(nil, maxLine)
+	s.Buffer(make([]byte, maxLine), maxLine)
 	for s.Scan() {
 		line++
-		addr, rest, ok1 := bytes.Cut(s.Bytes(), []byte(" "))
-		kind, name, ok2 := bytes.Cut(rest, []byte(" "))
-		value, ok3 := parseHex(addr)
-		if !ok1 || !ok2 || !ok3 || len(kind) != 1 {
+		value, kind, name, ok := symbolLine(s.Bytes())
+		if !ok {
 			return nil, fmt.Errorf("line %d is no symbol", line)
 		}
 		symbols++
@@ -44,7 +43,7 @@ func readKallsyms(r io.Reader) (*nameTable, error) {
 			zeros++
 			continue
 		}
-		switch kind[0] {
+		switch kind {
 		case 't', 'T', 'w', 'W':
 		default:
 			continue
@@ -58,7 +57,7 @@ func readKallsyms(r io.Reader) (*nameTable, error) {
 		if !t.add(value, 0, name) {
 			return nil, fmt.Errorf("line %d: there are too many symbols", line)
 		}
-		t.ranges[len(t.ranges)-1].order = rank(kind[0], name, symbols)
+		t.ranges[len(t.ranges)-1].order = rank(kind, name, symbols)
 	}
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("line %d: %w", line+1, err)
@@ -70,22 +69,37 @@ func readKallsyms(r io.Reader) (*nameTable, error) {
 	return t, nil
 }
 
+// symbolLine divides a line of kallsyms. The name is with what follows it.
+func symbolLine(line []byte) (value uint64, kind byte, name []byte, ok bool) {
+	digits := bytes.IndexByte(line, ' ')
+	if digits < 0 || len(line) < digits+3 || line[digits+2] != ' ' {
+		return 0, 0, nil, false
+	}
+	value, ok = parseHex(line[:digits])
+	return value, line[digits+1], line[digits+3:], ok
+}
+
 // parseHex reads a number of up to 16 hexadecimal digits.
 func parseHex(text []byte) (value uint64, ok bool) {
+	odd := byte(0)
 	for _, c := range text {
-		switch {
-		case '0' <= c && c <= '9':
-			value = value<<4 | uint64(c-'0')
-		case 'a' <= c && c <= 'f':
-			value = value<<4 | uint64(c-'a'+10)
-		case 'A' <= c && c <= 'F':
-			value = value<<4 | uint64(c-'A'+10)
-		default:
-			return 0, false
-		}
+		digit := hexDigits[c]
+		value, odd = value<<4|uint64(digit&0xf), odd|digit
 	}
-	return value, len(text) > 0 && len(text) <= 16
+	return value, odd < 0x10 && len(text) > 0 && len(text) <= 16
 }
+
+// hexDigits are the values of digits, and 0xff for what is none.
+var hexDigits = func() (values [256]byte) {
+	for i := range values {
+		values[i] = 0xff
+	}
+	for i, c := range "0123456789abcdef" {
+		values[c] = byte(i)
+		values[unicode.ToUpper(c)] = byte(i)
+	}
+	return values
+}()
 
 // rank orders symbols at one address as perf's choose_best_symbol does: not weak,
 // global, with fewer underscores in front, with the longer name, first in the
@@ -98,7 +112,10 @@ func rank(kind byte, name []byte, index int) uint32 {
 	case 't':
 		binding = 1
 	}
-	underscores := len(name) - len(bytes.TrimLeft(name, "_"))
+	underscores := 0
+	for underscores < len(name) && name[underscores] == '_' {
+		underscores++
+	}
 	const last = 1<<20 - 1
 	return binding<<30 | uint32(7-min(underscores, 7))<<27 | uint32(min(len(name), 127))<<20 | uint32(last-min(index, last))
 }

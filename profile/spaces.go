@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"strings"
 )
 
 // Spaces are the address spaces of the processes of a recording, and the names
@@ -35,6 +36,7 @@ type Spaces struct {
 	buildIDs  map[string]string
 	pending   []event
 	version   uint32
+	numbers   uint32 // the last that a space was given
 	settled   uint64
 	random    *rand.Rand
 	unmapped  *File // the kernel's code that no mapping was recorded of
@@ -51,6 +53,8 @@ type version struct {
 	time uint64
 	root *node
 	id   uint32 // of the nodes that the version may change
+	// number changes with what is mapped; see Space.
+	number uint32
 }
 
 // A comm is the name of a thread from a time on.
@@ -79,6 +83,7 @@ func NewSpaces() *Spaces {
 		files:     map[fileKey]*File{},
 		byName:    map[string][]*File{},
 		buildIDs:  map[string]string{},
+		numbers:   numberFirst,
 		random:    rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		unmapped:  &File{Name: "[kernel]", Kind: KernelCode},
 	}
@@ -216,7 +221,7 @@ func since[T any](list []T, time uint64, of func(T) uint64) []T {
 func (s *Spaces) file(m Mapping) *File {
 	key := fileKey{name: m.File, buildID: m.BuildID, kind: kindOf(m)}
 	if key.buildID == "" {
-		key.buildID = s.buildIDs[m.File]
+		key.buildID = s.buildIDs[listed(m.File, key.kind)]
 	}
 	switch key.kind {
 	case PerfMap:
@@ -231,13 +236,23 @@ func (s *Spaces) file(m Mapping) *File {
 	return f
 }
 
+// listed returns the name under which a table of build ids has a file: that of the
+// kernel is without the reference symbol.
+func listed(name string, kind Kind) string {
+	if end := strings.IndexByte(name, ']'); kind == KernelCode && end >= 0 {
+		return name[:end+1]
+	}
+	return name
+}
+
 func (s *Spaces) intern(key fileKey) *File {
 	f, ok := s.files[key]
 	if !ok {
 		f = &File{Name: key.name, BuildID: key.buildID, Kind: key.kind, PID: key.pid}
 		s.files[key] = f
 		s.list = append(s.list, f)
-		s.byName[f.Name] = append(s.byName[f.Name], f)
+		name := listed(f.Name, f.Kind)
+		s.byName[name] = append(s.byName[name], f)
 	}
 	return f
 }
@@ -265,13 +280,13 @@ func (s *Spaces) insert(time uint64, m Mapping, file *File) {
 	}
 	v := p.change(s, time, m.Start, n.end)
 	n.owner = v.id
-	v.root = v.root.replace(n, v.id)
+	v.root, v.number = v.root.replace(n, v.id), s.newNumber()
 }
 
 // unmap applies the end of a mapping.
 func (s *Spaces) unmap(time uint64, m Mapping) {
 	v := s.process(m.PID).change(s, time, m.Start, m.Start+m.Len)
-	v.root = v.root.remove(m.Start, m.Start+m.Len, v.id)
+	v.root, v.number = v.root.remove(m.Start, m.Start+m.Len, v.id), s.newNumber()
 }
 
 // inherit gives a new process the memory of its parent.
@@ -292,6 +307,11 @@ func (s *Spaces) newVersion() uint32 {
 	return s.version
 }
 
+func (s *Spaces) newNumber() uint32 {
+	s.numbers++
+	return s.numbers
+}
+
 // change returns the version to change a range in: the current one if nothing is
 // mapped there yet, otherwise a new one.
 func (p *process) change(s *Spaces, time, start, end uint64) *version {
@@ -307,7 +327,7 @@ func (p *process) change(s *Spaces, time, start, end uint64) *version {
 
 // begin starts a version.
 func (p *process) begin(s *Spaces, time uint64, root *node) {
-	v := version{time: time, root: root, id: s.newVersion()}
+	v := version{time: time, root: root, id: s.newVersion(), number: s.newNumber()}
 	if n := len(p.versions); n > 0 && p.versions[n-1].time == time {
 		p.versions[n-1] = v
 		return
@@ -385,68 +405,120 @@ func placeIn(n *node, otherwise *File, addr uint64) Place {
 	return Place{File: n.file, Offset: n.offset + (addr - n.start)}
 }
 
-// A Cursor finds places for one goroutine. It remembers where it last was, and
-// so is faster where one address is near the one before. It must not be used
-// across calls of Settle or Forget.
+// A Cursor finds places for one goroutine. It remembers which processes it was at
+// last, and where, and so is faster where one sample is near others. It must not be
+// used across calls of Settle or Forget.
 type Cursor struct {
-	spaces  *Spaces
-	valid   bool
-	pid     int
-	process *process // nil: nothing is mapped
-	user    *node
-	kernel  *node
-	from    uint64 // the times that user and kernel hold for
-	to      uint64
+	spaces *Spaces
+	kernel view
+	recent [recentViews]view // of processes
 }
+
+// recentViews is how many processes a cursor remembers, a power of two.
+const recentViews = 64
+
+// A view is a space, and what is mapped in it.
+type view struct {
+	Space
+	root *node
+	last *node // where an address was
+}
+
+// A Space is what addresses of a process or of the kernel mean as long as nothing
+// changes there.
+type Space struct {
+	// Number is that of a Space in which the same addresses are the same places,
+	// also after later calls of Settle and Forget. It is 0 for none.
+	Number uint32
+
+	mode   Mode
+	pid    int32  // not the kernel's
+	from   uint64 // the first time
+	length uint64 // of the time; the last one is included
+}
+
+// Has reports whether it is what a sample's address means.
+func (s *Space) Has(time uint64, pid int32, mode Mode) bool {
+	return time-s.from <= s.length && s.pid == pid && s.mode == mode && s.Number != 0
+}
+
+// The numbers of spaces without any mapping; those of others follow.
+const (
+	numberEmpty uint32 = 1 + iota
+	numberEmptyKernel
+	numberFirst
+)
 
 // Cursor returns a new cursor.
 func (s *Spaces) Cursor() *Cursor { return &Cursor{spaces: s} }
 
 // Find is like that of Spaces.
 func (c *Cursor) Find(time uint64, pid int, addr uint64, mode Mode) Place {
-	if mode != User && mode != Kernel {
+	var v *view
+	otherwise := (*File)(nil)
+	switch mode {
+	case User:
+		v = c.process(time, pid)
+	case Kernel:
+		v, otherwise = c.kernelAt(time), c.spaces.unmapped
+	default:
 		return c.spaces.Find(time, pid, addr, mode)
 	}
-	if !c.valid || pid != c.pid || time < c.from || time >= c.to {
-		c.move(time, pid)
-	}
-	last, p, otherwise := &c.user, c.process, (*File)(nil)
-	if mode == Kernel {
-		last, p, otherwise = &c.kernel, &c.spaces.kernel, c.spaces.unmapped
-	}
-	n := *last
+	n := v.last
 	if n == nil || addr < n.start || addr >= n.end {
-		if n = p.at(time).find(addr); n != nil {
-			*last = n
+		if n = v.root.find(addr); n != nil {
+			v.last = n
 		}
 	}
 	return placeIn(n, otherwise, addr)
 }
 
-// move goes to a process and a time, and notes how long nothing changes there.
-func (c *Cursor) move(time uint64, pid int) {
-	c.valid, c.pid, c.user, c.kernel = true, pid, nil, nil
-	c.process = c.spaces.processes[pid]
-	c.from, c.to = 0, ^uint64(0)
-	for _, p := range []*process{c.process, &c.spaces.kernel} {
-		from, to := p.during(time)
-		c.from, c.to = max(c.from, from), min(c.to, to)
+// Space returns what Find looks at.
+func (c *Cursor) Space(time uint64, pid int32, mode Mode) Space {
+	switch mode {
+	case User:
+		return c.process(time, int(pid)).Space
+	case Kernel:
+		s := c.kernelAt(time).Space
+		s.pid = pid
+		return s
+	case AnyMode:
+		return Space{}
 	}
+	return Space{Number: numberEmpty, mode: mode, pid: pid, length: ^uint64(0)}
 }
 
-// during returns the times around one in which an address space is the same.
-func (p *process) during(time uint64) (from, to uint64) {
-	if p == nil {
-		return 0, ^uint64(0)
+func (c *Cursor) process(time uint64, pid int) *view {
+	v := &c.recent[uint(pid)%recentViews]
+	if !v.Has(time, int32(pid), User) {
+		*v = c.spaces.processes[pid].view(time, numberEmpty)
+		v.pid, v.mode = int32(pid), User
+	}
+	return v
+}
+
+func (c *Cursor) kernelAt(time uint64) *view {
+	if v := &c.kernel; time-v.from > v.length || v.Number == 0 {
+		*v = c.spaces.kernel.view(time, numberEmptyKernel)
+		v.mode = Kernel
+	}
+	return &c.kernel
+}
+
+// view returns an address space at a time. The number is for one without mappings.
+func (p *process) view(time uint64, empty uint32) view {
+	if p == nil || len(p.versions) == 0 {
+		return view{Space: Space{Number: empty, length: ^uint64(0)}}
 	}
 	v := p.versions
 	i := max(1, sort.Search(len(v), func(i int) bool { return v[i].time > time }))
-	from, to = 0, ^uint64(0)
+	out := view{Space: Space{Number: v[i-1].number, length: ^uint64(0)}, root: v[i-1].root}
 	if i > 1 {
-		from = v[i-1].time
+		out.from = v[i-1].time
 	}
 	if i < len(v) {
-		to = v[i].time
+		out.length = v[i].time - 1
 	}
-	return from, to
+	out.length -= out.from
+	return out
 }

@@ -183,6 +183,25 @@ func TestBuildIDs(t *testing.T) {
 	}
 }
 
+// TestKernelBuildID has the build id of the kernel in a table, which does not name the
+// symbol that the mapping does.
+func TestKernelBuildID(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		s := NewSpaces()
+		m := Mapping{PID: KernelPID, Start: 1 << 40, Len: 1 << 20, PgOff: 1 << 40, File: "[kernel.kallsyms]_text"}
+		if late {
+			s.Map(0, m)
+		}
+		s.BuildID("[kernel.kallsyms]", "aabb")
+		if !late {
+			s.Map(0, m)
+		}
+		if f := s.Files()[0]; f.BuildID != "aabb" || f.Reference != "_text" {
+			t.Errorf("late %v: build id %q, reference %q", late, f.BuildID, f.Reference)
+		}
+	}
+}
+
 // naive is an address space as an array of pages.
 type naive [64]string
 
@@ -193,6 +212,7 @@ func TestSpacesAgainstPages(t *testing.T) {
 		s := NewSpaces()
 		now := map[int]*naive{1: {}, 2: {}, 3: {}}
 		history := map[int][]naive{}
+		known := map[numbered]Place{}
 		pid := rapid.IntRange(1, 3)
 		const steps = 40
 		for time := range uint64(steps) {
@@ -221,9 +241,11 @@ func TestSpacesAgainstPages(t *testing.T) {
 			}
 			if rapid.IntRange(0, 5).Draw(t, "settle") == 0 {
 				s.Settle()
+				checkNumbers(t, s, known, time+1)
 			}
 		}
 		s.Settle()
+		checkNumbers(t, s, known, steps)
 		c := s.Cursor()
 		for p := range now {
 			for time := range uint64(steps) {
@@ -241,6 +263,36 @@ func TestSpacesAgainstPages(t *testing.T) {
 			}
 		}
 	})
+}
+
+// numbered is an address in a space of a number.
+type numbered struct {
+	number uint32
+	addr   uint64
+}
+
+// checkNumbers checks that the same addresses in spaces of the same numbers are at the
+// same places, also if they were looked at before the last events were settled.
+func checkNumbers(t *rapid.T, s *Spaces, known map[numbered]Place, until uint64) {
+	c := s.Cursor()
+	last := Space{}
+	for time := range until {
+		for pid := range 5 {
+			for page := range uint64(len(naive{})) {
+				addr, mode := page<<12, []Mode{User, Kernel, Hypervisor}[page%3]
+				space := c.Space(time, int32(pid), mode)
+				if last.Has(time, int32(pid), mode) && last.Number != space.Number {
+					t.Fatalf("process %d, time %d: number %d, and %d still holds", pid, time, space.Number, last.Number)
+				}
+				last = space
+				key, got := numbered{space.Number, addr}, s.Find(time, pid, addr, mode)
+				if before, ok := known[key]; ok && before != got || space.Number == 0 {
+					t.Fatalf("process %d, time %d, %v: %+v, number %d, was %+v", pid, time, mode, got, space.Number, before)
+				}
+				known[key] = got
+			}
+		}
+	}
 }
 
 func mappedLater(rest []naive, page int, name string) bool {

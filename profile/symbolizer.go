@@ -272,13 +272,20 @@ func (im *image) place(addr uint64) (uint64, bool) {
 
 // start returns the place where the function starts that a place is in.
 func (im *image) start(p Place) (uint64, bool) {
-	if im.object != nil {
-		addr := im.addr(p)
+	addr := im.addr(p)
+	switch {
+	case im.object != nil:
 		start, _, ok := im.object.Extent(addr)
 		return p.Offset - (addr - start), ok
+	case im.table != nil:
+		i := im.table.lookup(addr)
+		if i < 0 {
+			return 0, false
+		}
+		return p.Offset - (addr - im.table.ranges[i].start), true
 	}
 	s, ok := im.symbol(p)
-	return p.Offset - (im.addr(p) - s.Addr), ok
+	return p.Offset - (addr - s.Addr), ok
 }
 
 func (im *image) symbol(p Place) (object.Symbol, bool) {

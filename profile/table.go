@@ -41,19 +41,18 @@ func (t *nameTable) add(start, size uint64, name []byte) bool {
 // settle sorts the table. Where ranges overlap, the later start counts, and of
 // equal ones the one added last: code is made anew where old code was.
 func (t *nameTable) settle() {
-	slices.SortFunc(t.ranges, func(a, b namedRange) int {
-		if a.start != b.start {
-			return cmp.Compare(a.start, b.start)
-		}
-		return cmp.Compare(a.order, b.order)
-	})
+	byStart := func(a, b namedRange) int { return cmp.Compare(a.start, b.start) }
+	if !slices.IsSortedFunc(t.ranges, byStart) { // as lists of a kernel without modules are
+		slices.SortFunc(t.ranges, byStart)
+	}
 	kept := t.ranges[:0]
 	for _, r := range t.ranges {
-		if n := len(kept); n > 0 && kept[n-1].start == r.start {
+		switch n := len(kept); {
+		case n == 0 || kept[n-1].start != r.start:
+			kept = append(kept, r)
+		case kept[n-1].order < r.order:
 			kept[n-1] = r
-			continue
 		}
-		kept = append(kept, r)
 	}
 	t.ranges = slices.Clip(kept)
 	for i := range t.ranges {
@@ -69,20 +68,31 @@ func (t *nameTable) settle() {
 // lastSize is how far a range without a size goes that no other follows.
 const lastSize = 4096
 
-func (t *nameTable) find(addr uint64) (object.Symbol, bool) {
+// lookup returns the index of the range that an address is in, or -1.
+func (t *nameTable) lookup(addr uint64) int {
 	i := sort.Search(len(t.ranges), func(i int) bool { return t.ranges[i].start > addr }) - 1
+	if i < 0 || addr-t.ranges[i].start >= t.size(i) {
+		return -1
+	}
+	return i
+}
+
+func (t *nameTable) find(addr uint64) (object.Symbol, bool) {
+	i := t.lookup(addr)
 	if i < 0 {
 		return object.Symbol{}, false
 	}
-	s := t.symbol(i)
-	return s, addr-s.Addr < s.Size
+	return t.symbol(i), true
+}
+
+func (t *nameTable) size(i int) uint64 {
+	if size := t.ranges[i].size; size > 0 {
+		return size
+	}
+	return lastSize
 }
 
 func (t *nameTable) symbol(i int) object.Symbol {
 	r := t.ranges[i]
-	s := object.Symbol{Name: string(t.names[r.name : r.name+uint32(r.length)]), Addr: r.start, Size: r.size}
-	if s.Size == 0 {
-		s.Size = lastSize
-	}
-	return s
+	return object.Symbol{Name: string(t.names[r.name : r.name+uint32(r.length)]), Addr: r.start, Size: t.size(i)}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"regexp"
+	"sync"
 
 	"golang.org/x/arch/arm64/arm64asm"
 )
@@ -69,7 +70,7 @@ func signed(w uint32, bits int) int64 {
 }
 
 // arm64Relative is how arm64asm writes an address relative to the instruction.
-var arm64Relative = regexp.MustCompile(`\.[+-]0x[0-9a-f]+$`)
+var arm64Relative = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.[+-]0x[0-9a-f]+$`) })
 
 func (arm64) Text(i Inst, code []byte) string {
 	if len(code) < 4 {
@@ -82,7 +83,7 @@ func (arm64) Text(i Inst, code []byte) string {
 	text := arm64asm.GNUSyntax(inst)
 	for _, a := range inst.Args {
 		if rel, ok := a.(arm64asm.PCRel); ok {
-			return arm64Relative.ReplaceAllLiteralString(text, fmt.Sprintf("%#x", arm64Target(inst.Op, i.Addr, int64(rel))))
+			return arm64Relative().ReplaceAllLiteralString(text, fmt.Sprintf("%#x", arm64Target(inst.Op, i.Addr, int64(rel))))
 		}
 	}
 	return text

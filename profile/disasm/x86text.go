@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // x86asm writes some operands in ways that mislead. tidy corrects them:
@@ -22,9 +23,9 @@ func (d x86) tidy(text string, code []byte) string {
 		text = d.negative(text)
 	}
 	if d.syntax == ATT {
-		text = addressZero.ReplaceAllString(noIndex.Replace(text), "${1}0x0${2}")
+		text = addressZero().ReplaceAllString(noIndex.Replace(text), "${1}0x0${2}")
 		if d.bits == 64 && x.hasModrm && x.modrm>>6 == 0 {
-			text = absolute.ReplaceAllString(text, "${1}0xffffffff${2}")
+			text = absolute().ReplaceAllString(text, "${1}0xffffffff${2}")
 		}
 	}
 	if x.enc == legacy {
@@ -45,22 +46,22 @@ var (
 		"gs:[", "[", "fs:[", "[", "es:[", "[", "cs:[", "[", "ss:[", "[", "ds:[", "[")
 
 	// An address without registers: none, or one of 32 bits that is extended.
-	addressZero = regexp.MustCompile(`([ ,:])(,|$)`)
-	absolute    = regexp.MustCompile(`([ ,:])0x([89a-f][0-9a-f]{7}(?:,|$))`)
+	addressZero = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([ ,:])(,|$)`) })
+	absolute    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([ ,:])0x([89a-f][0-9a-f]{7}(?:,|$))`) })
 
 	// Displacements of 32 bits with the highest one set, in both syntaxes.
-	negativeATT   = regexp.MustCompile(`0x[89a-f][0-9a-f]{7}\(`)
-	negativeIntel = regexp.MustCompile(`\+0x[89a-f][0-9a-f]{7}\]`)
+	negativeATT   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`0x[89a-f][0-9a-f]{7}\(`) })
+	negativeIntel = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\+0x[89a-f][0-9a-f]{7}\]`) })
 )
 
 // negative writes displacements that are extended with their sign as such.
 func (d x86) negative(text string) string {
 	if d.syntax == Intel {
-		return negativeIntel.ReplaceAllStringFunc(text, func(s string) string {
+		return negativeIntel().ReplaceAllStringFunc(text, func(s string) string {
 			return extended(s[3:len(s)-1]) + "]"
 		})
 	}
-	return negativeATT.ReplaceAllStringFunc(text, func(s string) string {
+	return negativeATT().ReplaceAllStringFunc(text, func(s string) string {
 		return extended(s[2:len(s)-1]) + "("
 	})
 }

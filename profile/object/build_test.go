@@ -20,6 +20,8 @@ var programs = []program{
 	{"c-dwarf4-pie", "gcc -gdwarf-4 -O3 -fPIE -pie -o {out} shapes.c -lm", "square"},
 	{"c-dwarf3", "gcc -gdwarf-3 -gstrict-dwarf -O1 -o {out} shapes.c -lm", ""},
 	{"c-dwarf2-compressed", "gcc -gdwarf-2 -gz -O2 -o {out} shapes.c -lm", ""},
+	{"c-dwarf5-relative", "gcc -gdwarf-5 -O2 -o {out} ../programs/shapes.c -lm", "square"},
+	{"c-dwarf4-relative", "gcc -gdwarf-4 -O2 -o {out} ../programs/shapes.c -lm", "square"},
 	{"c-clang", "clang -g -O2 -o {out} shapes.c -lm", "square"},
 	{"c++", "g++ -g -O2 -o {out} trees.cc", "_ZN5trees4NodeIiE6insertEi"},
 	{"c++-sections", "g++ -g -O1 -ffunction-sections -Wl,--gc-sections -o {out} trees.cc", ""},

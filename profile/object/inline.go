@@ -93,7 +93,7 @@ func (w *inlineWalk) readFiles(u *unit) {
 	for _, f := range r.Files() {
 		name := ""
 		if f != nil {
-			name = f.Name
+			name = u.source(f.Name)
 		}
 		w.tree.files = append(w.tree.files, name)
 	}

@@ -4,6 +4,7 @@ import (
 	"debug/dwarf"
 	"errors"
 	"io"
+	"path"
 	"slices"
 	"sort"
 )
@@ -86,7 +87,7 @@ func (o *Object) readLines(u *unit) error {
 			t.sort()
 			return errRows
 		}
-		row := lineRow{addr: e.Address, file: t.file(files, e.File), line: int32(min(max(e.Line, 0), 1<<31-1))}
+		row := lineRow{addr: e.Address, file: t.file(u, files, e.File), line: int32(min(max(e.Line, 0), 1<<31-1))}
 		if e.EndSequence {
 			row.file, row.line = -1, 0
 		}
@@ -105,7 +106,7 @@ func (o *Object) readLines(u *unit) error {
 }
 
 // file returns the index of a file's name.
-func (t *lineTable) file(known map[*dwarf.LineFile]int32, f *dwarf.LineFile) int32 {
+func (t *lineTable) file(u *unit, known map[*dwarf.LineFile]int32, f *dwarf.LineFile) int32 {
 	if f == nil {
 		return -1
 	}
@@ -113,9 +114,25 @@ func (t *lineTable) file(known map[*dwarf.LineFile]int32, f *dwarf.LineFile) int
 	if !ok {
 		i = int32(len(t.files))
 		known[f] = i
-		t.files = append(t.files, f.Name)
+		t.files = append(t.files, u.source(f.Name))
 	}
 	return i
+}
+
+// source returns the path of a file of the unit's line table. The directories of
+// DWARF 5 may be relative to the one that the unit was compiled in; package dwarf joins
+// them in earlier versions only. It also joins a name that has a directory although it is
+// absolute, which is how clang writes the unit's own.
+func (u *unit) source(name string) string {
+	dir, _ := u.entry.Val(dwarf.AttrCompDir).(string)
+	own, _ := u.entry.Val(dwarf.AttrName).(string)
+	switch {
+	case path.IsAbs(own) && name == path.Join(dir, own):
+		return own
+	case name == "" || path.IsAbs(name) || !path.IsAbs(dir):
+		return name
+	}
+	return path.Join(dir, name)
 }
 
 // sort brings the rows in order. Within a sequence they are; sequences may be in

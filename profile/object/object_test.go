@@ -1,6 +1,7 @@
 package object
 
 import (
+	"debug/dwarf"
 	"errors"
 	"os"
 	"os/exec"
@@ -452,4 +453,26 @@ func FuzzObject(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The directories of DWARF 5 are relative to the one that a unit was compiled in, unless
+// that was hidden; and a unit's own name may be absolute.
+func TestSourcePaths(t *testing.T) {
+	for _, tt := range []struct{ dir, own, file, want string }{
+		{"/build", "rec/p.c", "rec/p.c", "/build/rec/p.c"},
+		{"/build", "../src/p.c", "../src/p.h", "/src/p.h"},
+		{"/build", "/src/p.c", "/src/p.c", "/src/p.c"},
+		{"/build", "/src/p.c", "/build/src/p.c", "/src/p.c"}, // as package dwarf joins clang's name
+		{"/build", "/src/p.c", "/build/src/p.h", "/build/src/p.h"},
+		{".", "rec/p.c", "rec/p.c", "rec/p.c"}, // by -fdebug-prefix-map
+		{"", "rec/p.c", "rec/p.c", "rec/p.c"},
+		{"/build", "p.c", "", ""},
+		{`C:\build`, "p.c", `C:\build\p.c`, `C:\build\p.c`},
+	} {
+		u := &unit{entry: &dwarf.Entry{Field: []dwarf.Field{
+			{Attr: dwarf.AttrCompDir, Val: tt.dir}, {Attr: dwarf.AttrName, Val: tt.own}}}}
+		if got := u.source(tt.file); got != tt.want {
+			t.Errorf("%s of %s, compiled in %s: %s, want %s", tt.file, tt.own, tt.dir, got, tt.want)
+		}
+	}
 }

@@ -80,9 +80,9 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// record writes a recording of solve with branch stacks of two branches: along the
-// list and into it again.
-func record(t testing.TB, samples int, events ...*perfdata.Event) string {
+// record writes a recording of solve, the samples of events by turns, with stacks of some
+// branches: along the list and into it again.
+func record(t testing.TB, samples, branches int, events ...*perfdata.Event) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "perf.data")
 	f, err := os.Create(file)
@@ -100,17 +100,12 @@ func record(t testing.TB, samples int, events ...*perfdata.Event) string {
 	}
 	le := binary.LittleEndian
 	for i := range samples {
-		b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perfdata.RecordSample)), uint16(perfdata.ModeUser)), 8+4*8+8+2*24)
+		b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perfdata.RecordSample)), uint16(perfdata.ModeUser)), uint16(8+4*8+8+24*branches))
 		b = le.AppendUint64(le.AppendUint64(b, uint64(1+i%len(events))), 0x7f00004000f6)
 		b = le.AppendUint64(le.AppendUint32(le.AppendUint32(b, 7), 7), uint64(i))
-		b = le.AppendUint64(b, 2)
-		for range 2 {
-			b = le.AppendUint64(le.AppendUint64(le.AppendUint64(b, 0x7f0000000100), 0x7f00000000f6), 0)
-		}
-		for i := 0; i < 2; i++ { // the program is mapped elsewhere than it was linked
-			at := len(b) - 48 + 24*i
-			le.PutUint64(b[at:], 0x7f0000400100)
-			le.PutUint64(b[at+8:], 0x7f00004000f6)
+		b = le.AppendUint64(b, uint64(branches))
+		for range branches { // the program is mapped elsewhere than it was linked
+			b = le.AppendUint64(le.AppendUint64(le.AppendUint64(b, 0x7f0000400100), 0x7f00004000f6), 0)
 		}
 		if _, err := w.Write(b); err != nil {
 			t.Fatal(err)
@@ -132,19 +127,22 @@ func TestBranches(t *testing.T) {
 	const anyBranch, callStack = 1 << 3, 1 << 11
 	taken := func(event string) bool { return event == "taken" }
 	tests := []struct {
-		name   string
-		events []*perfdata.Event
-		want   code.Stacks
-		chase  float64 // executions of the loop's block
+		name     string
+		branches int
+		events   []*perfdata.Event
+		want     code.Stacks
+		chase    float64 // executions of the loop's block
 	}{
-		{"taken branches", []*perfdata.Event{event(1, "taken", anyBranch)}, code.Stacks{Samples: 10, Taken: true}, 10 * 100},
-		{"cycles", []*perfdata.Event{event(1, "cycles", anyBranch)}, code.Stacks{Samples: 10}, 10},
-		{"several events", []*perfdata.Event{event(1, "taken", anyBranch), event(2, "cycles", anyBranch)}, code.Stacks{Samples: 10}, 10},
-		{"open calls", []*perfdata.Event{event(1, "taken", anyBranch|callStack)}, code.Stacks{}, 0},
+		{"taken branches", 3, []*perfdata.Event{event(1, "taken", anyBranch)}, code.Stacks{Samples: 10, Taken: true}, 10 * 100},
+		{"cycles", 3, []*perfdata.Event{event(1, "cycles", anyBranch)}, code.Stacks{Samples: 10}, 10 * 2},
+		{"several events", 3, []*perfdata.Event{event(1, "taken", anyBranch), event(2, "cycles", anyBranch)}, code.Stacks{Samples: 10}, 10 * 2},
+		{"open calls", 3, []*perfdata.Event{event(1, "taken", anyBranch|callStack)}, code.Stacks{}, 0},
+		{"open calls of another event", 3, []*perfdata.Event{event(1, "taken", anyBranch), event(2, "cycles", anyBranch|callStack)}, code.Stacks{Samples: 5, Taken: true}, 5 * 100},
+		{"a single branch says nothing", 1, []*perfdata.Event{event(1, "taken", anyBranch)}, code.Stacks{Taken: true}, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := open(t, record(t, 10, test.events...))
+			r := open(t, record(t, 10, test.branches, test.events...))
 			f, err := r.Function(solve)
 			if err != nil {
 				t.Fatal(err)

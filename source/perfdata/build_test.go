@@ -3,7 +3,6 @@ package perfdata_test
 import (
 	"bytes"
 	"encoding/binary"
-	"io"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -63,32 +62,6 @@ func (r *raw) pipe() *raw {
 // flags.
 func (r *raw) attr(kind uint32, config, period, sampleType, readFormat, flags uint64) []byte {
 	return r.body().u32(kind, 64).u64(config, period, sampleType, readFormat, flags).u32(0, 0).u64(0).b
-}
-
-// A memFile is a file in memory.
-type memFile struct {
-	b  []byte
-	at int64
-}
-
-func (f *memFile) Write(p []byte) (int, error) {
-	if need := int(f.at) + len(p); need > len(f.b) {
-		f.b = append(f.b, make([]byte, need-len(f.b))...)
-	}
-	copy(f.b[f.at:], p)
-	f.at += int64(len(p))
-	return len(p), nil
-}
-
-func (f *memFile) Seek(off int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		off += f.at
-	case io.SeekEnd:
-		off += int64(len(f.b))
-	}
-	f.at = off
-	return off, nil
 }
 
 // open reads a file in memory.

@@ -72,7 +72,10 @@ func (r *Reader) nextPart() bool {
 	}
 	part := r.parts[0]
 	r.parts = r.parts[1:]
-	r.name, r.bound, r.joined = part.Name, -1, 0
+	r.name, r.begin, r.bound, r.joined = part.Name, 0, -1, 0
+	if r.win.ahead != nil {
+		r.win.stopAhead()
+	}
 	r.win = window{r: part.R, buf: r.win.buf}
 	return true
 }

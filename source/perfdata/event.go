@@ -23,6 +23,7 @@ type Event struct {
 	Group  string // perf's name of the group
 
 	layout layout
+	sketch sketch
 }
 
 // An instance is one opening of an event, which an id stands for.
@@ -65,6 +66,7 @@ func (d *decoder) add(a Attr, ids []uint64) *Event {
 	d.total += len(ids)
 	e := &Event{Attr: a, Index: len(d.events), IDs: ids, Scale: 1}
 	e.layout = newLayout(&e.Attr)
+	e.sketch = newSketch(e)
 	d.events = append(d.events, e)
 	if e.Has(FlagSampleIDAll) {
 		d.sampleIDs = true

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // A Feature is a section of the header, numbered as in perf's header.h.
@@ -197,16 +199,16 @@ func (f *Features) CPUIDString() string {
 	for i := range n {
 		var err error
 		if n[i], err = strconv.ParseUint(part[max(len(part)-2+i, 0)], 10, 16); err != nil {
-			return clean(f.CPUID)
+			return counts.Name(f.CPUID)
 		}
 	}
 	switch len(part) {
 	case 4: // vendor, family, model, stepping
-		return clean(fmt.Sprintf("%s-%s-%X-%X", part[0], part[1], n[0], n[1]))
+		return counts.Name(fmt.Sprintf("%s-%s-%X-%X", part[0], part[1], n[0], n[1]))
 	case 2: // the halves of the processor version register
 		return fmt.Sprintf("0x%04x%04x", n[0], n[1])
 	}
-	return clean(f.CPUID)
+	return counts.Name(f.CPUID)
 }
 
 // set takes a section in. It returns false if the section is not what its name

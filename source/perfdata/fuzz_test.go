@@ -31,7 +31,8 @@ func addSeeds(f *testing.F) {
 }
 
 // FuzzReader reads all fields of all records: whatever the input, it ends in
-// counts or in an error of one line, and a stream is read like a file.
+// counts or in an error of one line, a stream is read like a file, and what is skimmed
+// is what would be read.
 func FuzzReader(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -57,6 +58,7 @@ func FuzzReader(f *testing.F) {
 		if r.Err() != nil {
 			oneLine(t, r.Err())
 		}
+		compareSkimmed(t, b)
 		stream, err := perfdata.NewReader(onlyReader{bytes.NewReader(b)}, "fuzz.data", perfdata.Options{Buffer: 1, Hold: -1})
 		if err != nil {
 			oneLine(t, err) // sections behind the data

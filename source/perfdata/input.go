@@ -167,6 +167,7 @@ func (in *input) readTail(off int64) error {
 // A window is the part of the data that is in memory.
 type window struct {
 	r      io.Reader
+	ahead  *ahead // that reads instead of r, or nil
 	buf    []byte
 	lo, hi int   // what was not taken yet
 	base   int64 // offset in the file of buf[0]
@@ -186,6 +187,9 @@ func (w *window) need(n int) []byte {
 }
 
 func (w *window) fill(n int) {
+	if w.ahead != nil && w.fillAhead(n) {
+		return
+	}
 	copy(w.buf, w.buf[w.lo:w.hi])
 	w.base += int64(w.lo)
 	w.lo, w.hi = 0, w.hi-w.lo
@@ -205,11 +209,38 @@ func (w *window) fill(n int) {
 	}
 }
 
+// fillAhead is fill with pieces that were read ahead. It returns false if that is not
+// possible.
+func (w *window) fillAhead(n int) bool {
+	if n > pieceRoom {
+		w.stopAhead()
+		return false
+	}
+	for w.hi-w.lo < n && w.err == nil {
+		from := w.offset()
+		w.buf, w.lo, w.hi, w.err = w.ahead.next(w.buf[w.lo:w.hi])
+		w.base = from - int64(w.lo)
+	}
+	return true
+}
+
+// stopAhead goes on without reading ahead.
+func (w *window) stopAhead() {
+	w.r = w.ahead.stop()
+	w.ahead = nil
+	if w.buf == nil {
+		w.buf = make([]byte, pieceSize)
+	}
+}
+
 // skip passes over n bytes, and returns how many there were.
 func (w *window) skip(n uint64) uint64 {
 	if have := uint64(w.hi - w.lo); n <= have {
 		w.lo += int(n)
 		return n
+	}
+	if w.ahead != nil {
+		w.stopAhead()
 	}
 	done := uint64(w.hi - w.lo)
 	w.base += int64(w.hi)
@@ -235,4 +266,69 @@ func (w *window) discard(n int64) int64 {
 		w.err = err
 	}
 	return m
+}
+
+// An ahead reads a file ahead of what is taken from it, by other goroutines: reading
+// takes as much time as most of what is done with samples.
+type ahead struct {
+	section *io.SectionReader
+	asked   int64    // how far pieces were asked for
+	taken   int64    // how far they were taken
+	coming  []*piece // in the order of the file
+	given   *piece   // the one that was taken last
+}
+
+// A piece is a part of a file.
+type piece struct {
+	buf  []byte // pieceRoom bytes of room, and what was read
+	n    int
+	err  error
+	done chan struct{}
+}
+
+const (
+	pieceRoom = minBuffer     // for what is left of the piece before: less than a record
+	pieceSize = defaultBuffer // bytes that are read at a time
+	pieces    = 3             // of which two are being read while one is in use
+)
+
+// ask has a piece read.
+func (a *ahead) ask(p *piece) {
+	at := a.asked
+	a.asked += pieceSize
+	a.coming = append(a.coming, p)
+	go func() {
+		p.n, p.err = a.section.ReadAt(p.buf[pieceRoom:], at)
+		p.done <- struct{}{}
+	}()
+}
+
+// next returns the next piece of the file as the bytes of buf from lo to hi, with the
+// rest of the one before in front of it. It is valid until the next call. Behind an
+// error there is none.
+func (a *ahead) next(rest []byte) (buf []byte, lo, hi int, err error) {
+	for a.asked < pieces*pieceSize { // the first
+		a.ask(&piece{buf: make([]byte, pieceRoom+pieceSize), done: make(chan struct{}, 1)})
+	}
+	p := a.coming[0]
+	a.coming = append(a.coming[:0], a.coming[1:]...)
+	<-p.done
+	lo = pieceRoom - len(rest)
+	copy(p.buf[lo:], rest)
+	if a.given != nil {
+		a.ask(a.given)
+	}
+	a.given = p
+	a.taken += int64(p.n)
+	return p.buf, lo, pieceRoom + p.n, p.err
+}
+
+// stop waits until nothing is being read, and returns what was not taken.
+func (a *ahead) stop() io.Reader {
+	for _, p := range a.coming {
+		<-p.done
+	}
+	a.coming = nil
+	a.section.Seek(a.taken, io.SeekStart)
+	return a.section
 }

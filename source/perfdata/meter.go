@@ -131,6 +131,13 @@ func (s *Sum) Add(a *Amount) {
 	s.running += a.Running
 }
 
+// AddBrief adds what a sample counts.
+func (s *Sum) AddBrief(b *Brief) {
+	s.value += b.Value
+	s.squares += b.Value * b.Value
+	s.samples++
+}
+
 // Merge adds another sum.
 func (s *Sum) Merge(o *Sum) {
 	s.value += o.value

@@ -3,12 +3,15 @@ package perfdata
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 )
 
 // Options are how a file is read.
 type Options struct {
-	Buffer int // bytes that are read at a time; 0 is 256 KiB
+	// Buffer is how many bytes are read at a time. 0 is 256 KiB, and where there is
+	// more than one processor files are then read ahead of what is taken from them.
+	Buffer int
 
 	// Hold is how long a stream can be, in bytes, to be held in memory if it is
 	// no pipe: what such a file says of events and the machine lies behind its
@@ -37,6 +40,7 @@ type Reader struct {
 	header fileHeader
 	d      *decoder
 	win    window
+	begin  int64  // where the data begins
 	bound  int64  // where the data ends; -1 if the file does not say
 	parts  []Part // that come next
 	split  bool   // there were parts
@@ -90,7 +94,7 @@ func NewReader(src io.Reader, name string, opts Options) (*Reader, error) {
 
 func (r *Reader) openData(opts Options) {
 	data := r.header.data
-	r.bound = int64(data.end())
+	r.begin, r.bound = int64(data.off), int64(data.end())
 	n := int64(data.size)
 	if r.header.pipe || data.size == 0 && !r.complete {
 		// Perf writes the size when it ends. A process that was killed leaves
@@ -98,11 +102,17 @@ func (r *Reader) openData(opts Options) {
 		r.stats.Unterminated = !r.header.pipe
 		r.bound, n = -1, -1
 	}
+	r.win = window{r: r.in.from(int64(data.off), n), base: int64(data.off)}
+	section, ok := r.win.r.(*io.SectionReader)
+	if ok && opts.Buffer <= 0 && section.Size() > pieces*pieceSize && runtime.GOMAXPROCS(0) > 1 {
+		r.win.ahead = &ahead{section: section}
+		return
+	}
 	buffer := opts.Buffer
 	if buffer <= 0 {
 		buffer = defaultBuffer
 	}
-	r.win = window{r: r.in.from(int64(data.off), n), buf: make([]byte, max(buffer, minBuffer)), base: int64(data.off)}
+	r.win.buf = make([]byte, max(buffer, minBuffer))
 }
 
 // fail makes an Error.
@@ -128,6 +138,9 @@ func (r *Reader) failShort(off uint64, what string, err error) *Error {
 // the end of the data.
 func (r *Reader) Close() {
 	r.done = true
+	if r.win.ahead != nil {
+		r.win.stopAhead()
+	}
 	if r.unpack != nil {
 		r.unpack.stop()
 	}

@@ -432,6 +432,7 @@ func TestDamaged(t *testing.T) {
 		{"attr size", func(b []byte) []byte { le.PutUint64(b[16:], 0); return b }, "events of 0 bytes"},
 		{"attrs outside", func(b []byte) []byte { le.PutUint64(b[24:], 1<<40); return b }, "the list of events lies behind the end of the file"},
 		{"many attrs", func(b []byte) []byte { le.PutUint64(b[32:], 1<<60); return b }, "events"},
+		{"attrs far outside", func(b []byte) []byte { le.PutUint64(b[24:], 1<<64-16); return b }, "at 0xfffffffffffffff0: the list of events lies behind the end of the file"},
 		{"ids outside", func(b []byte) []byte { le.PutUint64(b[le.Uint64(b[24:])+le.Uint64(b[16:])-16:], 1<<40); return b }, "ids lies behind"},
 		{"many ids", func(b []byte) []byte { le.PutUint64(b[le.Uint64(b[24:])+le.Uint64(b[16:])-8:], 1<<50); return b }, "ids of events"},
 		{"data outside", func(b []byte) []byte { le.PutUint64(b[40:], 1<<40); return b }, "behind the end of the file"},
@@ -545,6 +546,80 @@ func TestUnknown(t *testing.T) {
 	const loss = "5000 records are of types that are not known, and were passed over: type 1048576, type 1048577, type 1048578, type 1048579, …"
 	if got := d.Losses(); !slices.Contains(got, loss) {
 		t.Errorf("losses %q, want %q", got, loss)
+	}
+}
+
+// Simpleperf writes the descriptions of tracepoints into the record that perf writes in
+// front of them.
+func TestTracingInside(t *testing.T) {
+	format := []byte("name: sched_switch\nID: 47\n")
+	tracing := little().bytes([]byte("\x17\x08\x44tracing0.5\x00")...).bytes(0, 8).u32(4096)
+	for _, name := range []string{"header_page\x00", "header_event\x00"} {
+		tracing.bytes([]byte(name)...).u64(0)
+	}
+	tracing.u32(0, 1).bytes([]byte("sched\x00")...).u32(1).u64(uint64(len(format))).bytes(format...)
+	for _, inside := range []bool{false, true} {
+		r := little().pipe()
+		kind := uint64(perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime | perfdata.SampleCPU | perfdata.SamplePeriod)
+		r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(2, 47, 1, kind, 0, 0), r.body().u64(41).b...))
+		body := r.body().u32(uint32(len(tracing.b)))
+		if inside {
+			r.record(perfdata.RecordHeaderTracingData, 0, body.bytes(tracing.b...).bytes(make([]byte, 20)...).b)
+		} else {
+			r.record(perfdata.RecordHeaderTracingData, 0, body.b).bytes(tracing.b...)
+		}
+		r.b = rawSamples(r, 3)
+		d := open(t, r.b)
+		for d.Next() {
+		}
+		if s := d.Stats(); s.Samples != 3 || s.Unknown != 0 || s.Truncated >= 0 || d.Err() != nil || d.Events()[0].Name != "sched:sched_switch" {
+			t.Errorf("inside %v: %v, %+v, %s", inside, d.Err(), s, d.Events()[0].Name)
+		}
+	}
+}
+
+// Damage is told of with how much of the data was not read, where that is known, and a
+// file that was cut off with how much of it is missing.
+func TestLossesOfDamage(t *testing.T) {
+	plain, err := os.ReadFile("testdata/plain.data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	le := binary.LittleEndian
+	data, size := int64(le.Uint64(plain[40:])), int64(le.Uint64(plain[48:]))
+	at := int64(0) // of a sample in the second half
+	for r := open(t, plain); r.Next(); {
+		if h := r.Record().Head(); at == 0 && h.Type == perfdata.RecordSample && h.Offset > data+size/2 {
+			at = h.Offset
+		}
+	}
+	left := data + size - at
+	damaged := bytes.Clone(plain)
+	le.PutUint16(damaged[at+6:], 0)
+	of := fmt.Sprintf("%d of %d bytes (%.2g %%)", left, size, 100*float64(left)/float64(size))
+	for _, tt := range []struct {
+		name string
+		src  io.Reader
+		want string
+	}{
+		{"file", bytes.NewReader(damaged), "not counted, " + of},
+		{"stream", onlyReader{bytes.NewReader(damaged)}, "not counted, " + of},
+		{"long stream", onlyReader{bytes.NewReader(damaged)}, "not counted, " + of},
+		{"cut off", bytes.NewReader(plain[:at+9]), fmt.Sprintf("the file ends inside a record, at 0x%x: of %d bytes of data, as its header says, %d are missing", at, size, left)},
+	} {
+		o := perfdata.Options{}
+		if tt.name == "long stream" {
+			o.Hold = -1
+		}
+		r, err := perfdata.NewReader(tt.src, tt.name, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r.Next() {
+		}
+		if got := strings.Join(r.Losses(), "\n"); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: losses %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }
 

@@ -243,7 +243,8 @@ type EventType struct {
 }
 
 // TracingData is HEADER_TRACING_DATA: descriptions of tracepoints follow it,
-// Size bytes that the reader passes over.
+// Size bytes that the reader passes over. In files of simpleperf they are in the
+// record itself.
 type TracingData struct {
 	Header
 	Size uint32

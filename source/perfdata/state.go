@@ -2,9 +2,8 @@ package perfdata
 
 import (
 	"math"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // account counts what a record says, and remembers what it tells of others.
@@ -37,8 +36,20 @@ func (r *Reader) account(rec Record) {
 	case *Auxtrace:
 		r.pass, r.after = rec.Size, rec.Type
 	case *TracingData:
-		r.pass, r.after = uint64(rec.Size), rec.Type
+		r.takeTracing(rec)
 	}
+}
+
+// takeTracing takes in the descriptions of tracepoints. Perf writes them behind the
+// record, and simpleperf into it.
+func (r *Reader) takeTracing(rec *TracingData) {
+	inside := rec.raw[recordHeader+4:]
+	if rec.Size == 0 || uint64(len(inside)) < uint64(rec.Size) {
+		r.pass, r.after = uint64(rec.Size), rec.Type
+		return
+	}
+	r.features.set(FeatureTracingData, inside[:rec.Size], r.d.big)
+	r.dirty = true
 }
 
 // plus adds what a file says to a count, which stays where it is at most.
@@ -112,7 +123,7 @@ func (r *Reader) typeName(config uint64, name string) {
 		r.types = map[uint64]string{}
 	}
 	if name != "" && len(r.types) < maxEvents {
-		r.types[config] = clean(name[:min(len(name), maxName)])
+		r.types[config] = counts.Name(name[:min(len(name), maxName)])
 	}
 }
 
@@ -149,7 +160,7 @@ func (r *Reader) applyDesc() {
 			e = r.d.events[i]
 		}
 		if e != nil && !e.Named && d.name != "" {
-			e.Name, e.Named = clean(d.name), true
+			e.Name, e.Named = counts.Name(d.name), true
 		}
 	}
 }
@@ -169,16 +180,5 @@ func (r *Reader) applyGroups() {
 // name takes the rest as a name of bounded length.
 func (c *cursor) name() string {
 	b := c.text()
-	return clean(string(b[:min(len(b), maxName)]))
-}
-
-// clean replaces what is no character or controls a terminal: names are for
-// people.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
+	return counts.Name(string(b[:min(len(b), maxName)]))
 }

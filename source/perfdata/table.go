@@ -196,7 +196,7 @@ func (t *TableReader) know(rec Record) {
 		}
 	case *Cgroup:
 		if t.paths += len(rec.Path); t.paths <= maxText && len(t.cgroups) < maxScopes {
-			t.cgroups[rec.ID] = clean(string(rec.Path))
+			t.cgroups[rec.ID] = counts.Name(string(rec.Path))
 		}
 	case *CPUMap:
 		t.anyCPU = !slices.ContainsFunc(rec.CPUs, func(cpu int) bool { return cpu >= 0 })
@@ -213,7 +213,7 @@ func (t *TableReader) know(rec Record) {
 
 func (t *TableReader) nameThread(tid int, name string) {
 	if _, known := t.comms[tid]; known || len(t.comms) < maxThreads {
-		t.comms[tid] = clean(name[:min(len(name), maxComm)])
+		t.comms[tid] = counts.Name(name[:min(len(name), maxComm)])
 	}
 }
 
@@ -245,7 +245,7 @@ func (f *Features) Command() string {
 	if i := slices.Index(args, "--"); i >= 0 && i+1 < len(args) {
 		args = args[i+1:]
 	}
-	return clean(strings.Join(args, " "))
+	return counts.Name(strings.Join(args, " "))
 }
 
 // Notes returns, behind the last table, what the whole file is short of and could
@@ -267,14 +267,14 @@ func (r *Reader) Losses() []string {
 	if err := r.Err(); err != nil && !r.failed {
 		var e *Error
 		if errors.As(err, &e) {
-			add("the file is damaged at 0x%x (%s): what is behind was not counted", e.Offset, e.Msg)
+			add("the file is damaged at 0x%x (%s): what is behind was not counted%s", e.Offset, e.Msg, r.unread(e.Offset))
 		}
 	}
 	if s.Unterminated {
 		add("the recording was not ended properly: what perf had not written yet is missing")
 	}
 	if s.Truncated >= 0 {
-		add("the file ends inside a record, at 0x%x", s.Truncated)
+		add("the file ends inside a record, at 0x%x%s", s.Truncated, r.missing(s.Truncated))
 	}
 	if lost := r.lost(&s); lost > 0 {
 		add("%d records were lost while recording, next to %d samples: counts are too low by about %.2g %%",
@@ -296,6 +296,32 @@ func (r *Reader) Losses() []string {
 		add("%d records are of types that are not known, and were passed over: %s", s.Unknown, s.unknownTypes())
 	}
 	return out
+}
+
+// unread says how much lies behind damage at an offset, as far as that is known.
+func (r *Reader) unread(off int64) string {
+	text := ""
+	end := r.bound
+	if s, ok := r.win.r.(*io.SectionReader); ok {
+		end = r.begin + s.Size() // not more than is there
+	}
+	if n := end - r.begin; off >= r.begin && off < end {
+		text = fmt.Sprintf(", %d of %d bytes (%.2g %%)", end-off, n, 100*float64(end-off)/float64(n))
+	}
+	if n := len(r.parts); n > 0 {
+		text += fmt.Sprintf(", nor the next of the directory's files (%d)", n)
+	}
+	return text
+}
+
+// missing says how much is not there of a file that ends at an offset, if it says how
+// long it should be.
+func (r *Reader) missing(off int64) string {
+	n := r.bound - r.begin
+	if r.bound <= off || off < r.begin {
+		return ""
+	}
+	return fmt.Sprintf(": of %d bytes of data, as its header says, %d are missing (%.2g %%)", n, r.bound-off, 100*float64(r.bound-off)/float64(n))
 }
 
 // lost is how many records were lost. Where events count what they lost (ReadFormat has

@@ -3,6 +3,8 @@ package perfdata
 import (
 	"bytes"
 	"strconv"
+
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // maxTracing bounds the descriptions of tracepoints that are read; what is
@@ -34,7 +36,7 @@ func tracepoints(b []byte) map[uint64]string {
 		system := string(c.line())
 		for range c.count(uint64(c.u32()), 8) {
 			if id, name, ok := tracepointFormat(c.bytes(c.u64())); ok {
-				names[id] = clean(system + ":" + name)
+				names[id] = counts.Name(system + ":" + name)
 			}
 		}
 	}

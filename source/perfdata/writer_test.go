@@ -12,13 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/cyclestack/cyclestack/internal/testperf"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
 // writeFile writes a file with records, and returns it.
 func writeFile(t testing.TB, opts perfdata.WriterOptions, f *perfdata.Features, records ...perfdata.Record) []byte {
 	t.Helper()
-	var out memFile
+	var out testperf.MemFile
 	w, err := perfdata.NewWriter(&out, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +32,7 @@ func writeFile(t testing.TB, opts perfdata.WriterOptions, f *perfdata.Features, 
 	if err := w.Close(f); err != nil {
 		t.Fatal(err)
 	}
-	return out.b
+	return out.B
 }
 
 // someEvents is a group of two and a single event.
@@ -183,10 +184,10 @@ func TestWriterRecords(t *testing.T) {
 }
 
 func TestWriterRefuses(t *testing.T) {
-	if _, err := perfdata.NewWriter(&memFile{}, perfdata.WriterOptions{}); err == nil {
+	if _, err := perfdata.NewWriter(&testperf.MemFile{}, perfdata.WriterOptions{}); err == nil {
 		t.Error("a file without events")
 	}
-	w, err := perfdata.NewWriter(&memFile{}, perfdata.WriterOptions{Events: someEvents()})
+	w, err := perfdata.NewWriter(&testperf.MemFile{}, perfdata.WriterOptions{Events: someEvents()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestWriterRefuses(t *testing.T) {
 
 // A file that was not closed can be read as far as it was flushed.
 func TestWriterUnfinished(t *testing.T) {
-	var out memFile
+	var out testperf.MemFile
 	w, err := perfdata.NewWriter(&out, perfdata.WriterOptions{Events: someEvents()})
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +212,7 @@ func TestWriterUnfinished(t *testing.T) {
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	r := open(t, out.b)
+	r := open(t, out.B)
 	if got := types(r); len(got) != 1 || r.Err() != nil || !r.Stats().Unterminated {
 		t.Errorf("%v, %v, %+v", got, r.Err(), r.Stats())
 	}

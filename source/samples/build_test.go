@@ -3,12 +3,12 @@ package samples_test
 import (
 	"bytes"
 	"encoding/binary"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/testperf"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/samples"
@@ -17,7 +17,7 @@ import (
 // A recording is a perf.data file that a test makes.
 type recording struct {
 	t   testing.TB
-	out memFile
+	out testperf.MemFile
 	w   *perfdata.Writer
 	e   []*perfdata.Event
 }
@@ -83,33 +83,7 @@ func (r *recording) bytes() []byte {
 	if err := r.w.Close(&perfdata.Features{CPUID: "GenuineIntel,6,85,4", Cmdline: []string{"perf", "record", "--", "./prog"}}); err != nil {
 		r.t.Fatal(err)
 	}
-	return r.out.b
-}
-
-// A memFile is a file in memory.
-type memFile struct {
-	b  []byte
-	at int64
-}
-
-func (f *memFile) Write(p []byte) (int, error) {
-	if need := int(f.at) + len(p); need > len(f.b) {
-		f.b = append(f.b, make([]byte, need-len(f.b))...)
-	}
-	copy(f.b[f.at:], p)
-	f.at += int64(len(p))
-	return len(p), nil
-}
-
-func (f *memFile) Seek(off int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		off += f.at
-	case io.SeekEnd:
-		off += int64(len(f.b))
-	}
-	f.at = off
-	return off, nil
+	return r.out.B
 }
 
 // perfMap writes the names of code that a process made at run time, under a root

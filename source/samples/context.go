@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -218,7 +215,7 @@ func (n *names) know(rec perfdata.Record) {
 		}
 	case *perfdata.Cgroup:
 		if n.bytes += len(rec.Path); n.bytes <= maxNameBytes && len(n.cgroups) < maxNames {
-			n.cgroups[rec.ID] = clean(string(rec.Path))
+			n.cgroups[rec.ID] = counts.Name(string(rec.Path))
 		}
 	}
 }
@@ -229,21 +226,11 @@ func (n *names) comm(tid int32, time uint64, text string) {
 	if known && old.time > time || !known && len(n.comms) >= maxNames {
 		return
 	}
-	n.comms[tid] = named{time, clean(text)}
+	n.comms[tid] = named{time, counts.Name(text)}
 }
 
 // of names a process or a thread.
 func (n *names) of(id int32) string { return taskLabel(id, n.comms[id].text) }
-
-// clean replaces what would not print as a name.
-func clean(name string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ToValidUTF8(name, string(utf8.RuneError)))
-}
 
 // taskLabel is a process's or a thread's name and number.
 func taskLabel(id int32, name string) string {

@@ -3,7 +3,9 @@ package samples
 import (
 	"encoding/hex"
 	"runtime"
+	"sync"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -16,10 +18,10 @@ type feed struct {
 	state  timing
 	number uint64 // of the record, the time where there are no times
 
-	open       *batch // being filled
-	order      *order
-	full, free chan *batch // nil if there is one processor, and one goroutine
-	done       chan struct{}
+	open  *batch // being filled
+	order *order
+	full  chan *batch // nil if there is one processor, and one goroutine
+	done  chan struct{}
 }
 
 // timing says whether records have times.
@@ -33,21 +35,51 @@ const (
 
 // A batch is a piece of a recording.
 type batch struct {
-	samples []held
-	times   [][2]float64 // by which those of events grew, of some of the samples
-	marks   []mark       // by place
-	untimed bool
+	samples []perfdata.Brief
+	extras  []extra // of the samples, by place; those of the last may be missing
+	marks   []mark  // by place
+	untimed bool    // Brief.Time is the number of the record
+	waiting int     // how many of the first samples wait for what precedes them
 }
 
-// held is a sample, as far as it counts. There may be many that wait.
-type held struct {
-	time, ip uint64
-	value    float64
-	pid      int32
-	times    int32 // place among the times, and 1; 0 for none
-	context  int32 // its number
-	column   int16
-	mode     profile.Mode
+// An extra is what matters of some samples besides what is brief.
+type extra struct {
+	context          int32   // its number
+	enabled, running float64 // by which the times of the event grew
+}
+
+// A spare holds batches that are not in use.
+type spare struct {
+	mu   sync.Mutex
+	list []*batch
+}
+
+// take returns an empty batch, of those that are there the last one that was given
+// back, which is the likeliest to be in the processor's cache.
+func (s *spare) take() *batch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.list)
+	if n == 0 {
+		return &batch{samples: make([]perfdata.Brief, 0, batchSize)}
+	}
+	b := s.list[n-1]
+	s.list = s.list[:n-1]
+	return b
+}
+
+func (s *spare) give(b *batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = append(s.list, b)
+}
+
+// extra returns what matters of a sample besides what is brief.
+func (b *batch) extra(i int) extra {
+	if i < len(b.extras) {
+		return b.extras[i]
+	}
+	return extra{}
 }
 
 // A mark is what comes between samples: an event, the end of a round, or a context
@@ -64,37 +96,26 @@ type change struct {
 	apply func(s *profile.Spaces, time uint64) // nil for the end of a round
 }
 
-// Batches are small enough for the processor's caches, and so few that they stay
-// there.
+// Batches are small enough for the processor's caches.
 const (
 	batchSize = 2048
-	batches   = 16
+	batches   = 16 // that are under way between the goroutines, at most
 )
 
 // newFeed starts to bring a recording into order.
 func newFeed(in *perfdata.Reader, o *order) *feed {
-	f := &feed{in: in, order: o, open: &batch{}}
+	f := &feed{in: in, order: o, open: o.spare.take()}
 	if runtime.GOMAXPROCS(0) == 1 {
 		return f
 	}
-	f.full, f.free, f.done = make(chan *batch, batches), make(chan *batch, batches), make(chan struct{})
-	for range batches {
-		f.free <- &batch{}
-	}
+	f.full, f.done = make(chan *batch, batches), make(chan struct{})
 	go func() {
 		defer close(f.done)
 		for b := range f.full {
 			o.take(b)
-			b.reset()
-			f.free <- b
 		}
 	}()
 	return f
-}
-
-func (b *batch) reset() {
-	clear(b.marks)
-	b.samples, b.times, b.marks = b.samples[:0], b.times[:0], b.marks[:0]
 }
 
 // send hands over what was gathered.
@@ -102,11 +123,10 @@ func (f *feed) send() {
 	f.open.untimed = f.state == untimed
 	if f.full == nil {
 		f.order.take(f.open)
-		f.open.reset()
-		return
+	} else {
+		f.full <- f.open
 	}
-	f.full <- f.open
-	f.open = <-f.free
+	f.open = f.order.spare.take()
 }
 
 // close waits until all that was handed in was taken.
@@ -135,15 +155,27 @@ func (f *feed) now(time uint64) uint64 {
 	return time
 }
 
-// sample hands in a sample, and what it adds to an event.
-func (f *feed) sample(h held, a *perfdata.Amount) {
-	h.value = a.Value
-	if a.Enabled > 0 {
-		f.open.times = append(f.open.times, [2]float64{a.Enabled, a.Running})
-		h.times = int32(len(f.open.times))
+// skim hands in the samples that come next, of which nothing matters that is not
+// brief. It returns false at what has to be read otherwise.
+func (f *feed) skim() bool {
+	b := f.open
+	b.samples = f.in.Skim(b.samples)
+	if len(b.samples) < cap(b.samples) {
+		return false
 	}
-	f.open.samples = append(f.open.samples, h)
-	if len(f.open.samples) >= batchSize {
+	f.send()
+	return true
+}
+
+// sample hands in a sample.
+func (f *feed) sample(s perfdata.Brief, x extra) {
+	b := f.open
+	if x != (extra{}) {
+		b.extras = append(b.extras, make([]extra, len(b.samples)-len(b.extras))...)
+		b.extras = append(b.extras, x)
+	}
+	b.samples = append(b.samples, s)
+	if len(b.samples) == cap(b.samples) {
 		f.send()
 	}
 }
@@ -182,7 +214,7 @@ func (f *feed) event(rec perfdata.Record) {
 		f.change(rec.Trailer().Time, func(s *profile.Spaces, t uint64) { s.KernelSymbol(t, addr, size, name, gone) })
 	case *perfdata.Cgroup:
 		if f.order.keep.named() {
-			id, path, o := rec.ID, clean(string(rec.Path)), f.order
+			id, path, o := rec.ID, counts.Name(string(rec.Path)), f.order
 			f.change(rec.Trailer().Time, func(*profile.Spaces, uint64) { o.nameCgroup(id, path) })
 		}
 	case *perfdata.BuildID:

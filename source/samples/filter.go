@@ -123,7 +123,7 @@ func (p *part) matchTask(t task) bool {
 
 // miss notes what did not match.
 func (p *part) miss(name string) {
-	name = clean(name)
+	name = counts.Name(name)
 	if _, known := p.met[name]; known || name == "" || len(p.met) >= maxMet {
 		return
 	}
@@ -256,6 +256,9 @@ func (s *selection) names(spaces *profile.Spaces, time uint64, x context, cgroup
 	}
 	return s.cgroups == nil || s.cgroups.match(cgroup)
 }
+
+// records reports whether what stands in the record of a sample is looked at.
+func (s *selection) records() bool { return s != nil && (s.time != nil || s.cpus != nil) }
 
 // named reports whether names are looked at.
 func (s *selection) named() bool {

@@ -9,7 +9,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -32,7 +34,7 @@ type Access struct {
 
 // FunctionName is the function's name with its module, as reports have it.
 func (x *Access) FunctionName() string {
-	return fmt.Sprintf("%s  (%s)", orUnknown(clean(x.Function.Name)), orUnknown(clean(x.Function.File.Base())))
+	return fmt.Sprintf("%s  (%s)", orUnknown(counts.Name(x.Function.Name)), orUnknown(counts.Name(x.Function.File.Base())))
 }
 
 // A Datum is where the data of an access is: a variable, a section or a mapping.
@@ -102,8 +104,8 @@ var ErrNoLatency = errors.New("its samples have no latencies: perf mem record ta
 // OpenMemory reads a recording, as [OpenStacks] does, and hands on the loads that were
 // sampled with a latency. Stores, prefetches and loads without a latency are counted,
 // and not handed on. Of the options By and Within are not used.
-func OpenMemory(name string, stdin io.Reader, opts Options, each func(*Access)) (*Memory, error) {
-	src, closer, err := openTwice(name, stdin, &opts)
+func OpenMemory(name string, stream io.Reader, opts Options, each func(*Access)) (*Memory, error) {
+	src, closer, err := openTwice(name, stream, &opts)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +231,7 @@ func (m *memoryReader) event(e *perfdata.Event) *MemoryEvent {
 	return known
 }
 
-var thresholdTerm = regexp.MustCompile(`\b(?:ldlat|min_latency)=(0x[0-9a-fA-F]+|[0-9]+)`)
+var thresholdTerm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(?:ldlat|min_latency)=(0x[0-9a-fA-F]+|[0-9]+)`) })
 
 // threshold returns the latency that an event was asked to leave out loads up to, by
 // its name, or by its code on Intel's processors: MEM_TRANS_RETIRED.LOAD_LATENCY,
@@ -237,7 +239,7 @@ var thresholdTerm = regexp.MustCompile(`\b(?:ldlat|min_latency)=(0x[0-9a-fA-F]+|
 // MEM_UOPS_RETIRED.LOAD_LATENCY on efficient cores. The threshold is in config1 there:
 // the kernel's format attribute ldlat.
 func threshold(e *perfdata.Event) uint64 {
-	if t := thresholdTerm.FindStringSubmatch(e.Name); t != nil {
+	if t := thresholdTerm().FindStringSubmatch(e.Name); t != nil {
 		n, err := strconv.ParseUint(t[1], 0, 32)
 		if err == nil {
 			return n
@@ -290,7 +292,7 @@ func (m *memoryReader) inFile(at profile.Mapped, addr uint64) Datum {
 	if d, ok := m.variable(at, addr); ok {
 		return d
 	}
-	return Datum{Kind: DataFile, Module: at.File.Base(), Name: clean(path.Base(at.File.Name))}
+	return Datum{Kind: DataFile, Module: at.File.Base(), Name: counts.Name(path.Base(at.File.Name))}
 }
 
 // variable says which variable data is in, or else which section.
@@ -301,9 +303,9 @@ func (m *memoryReader) variable(at profile.Mapped, addr uint64) (Datum, bool) {
 	}
 	place := strings.TrimSpace(at.File.Base() + " " + d.Section)
 	if d.Variable == "" {
-		return Datum{Kind: DataFile, Module: at.File.Base(), Name: clean(place)}, true
+		return Datum{Kind: DataFile, Module: at.File.Base(), Name: counts.Name(place)}, true
 	}
-	return Datum{Kind: DataVariable, Module: at.File.Base(), Name: clean(fmt.Sprintf("%s (%s)", d.Variable, place))}, true
+	return Datum{Kind: DataVariable, Module: at.File.Base(), Name: counts.Name(fmt.Sprintf("%s (%s)", d.Variable, place))}, true
 }
 
 // LevelOf names where an access found its data, in the words of perf and of all

@@ -29,12 +29,18 @@ type order struct {
 	contexts []told            // by the numbers that samples have
 	cgroups  map[uint64]string // paths up to now, if they are looked at
 
-	samples      []held
-	times        [][2]float64
+	pending      []*batch // with samples that wait, in the order of the file
+	spare        *spare
+	held         int // samples that wait
 	events       []change
 	newest, safe uint64 // the latest time when the last round ended, and when the one before did
 	last         uint64
 	changes      int // since the last Forget
+
+	column       []int32 // by Event.Index; -1 for one that counts nothing
+	exact        []int64 // samples that name the instruction, by column
+	left         int64   // samples of events that came too late to have a column
+	before, till uint64  // 1 less than the first time of a sample, 0 being none, and the last
 }
 
 // A told is a context, and the number of what is told apart of it.
@@ -45,10 +51,11 @@ type told struct {
 
 // take takes a piece of the recording.
 func (o *order) take(b *batch) {
+	o.pending = append(o.pending, b)
 	from := 0
 	for i := range b.marks {
 		m := &b.marks[i]
-		o.takeSamples(b, b.samples[from:m.at])
+		o.takeSamples(b, from, m.at)
 		from = m.at
 		switch {
 		case m.context != nil:
@@ -61,61 +68,177 @@ func (o *order) take(b *batch) {
 		o.last = max(o.last, m.event.time)
 		o.events = append(o.events, m.event)
 	}
-	o.takeSamples(b, b.samples[from:])
+	o.takeSamples(b, from, len(b.samples))
+	b.samples, b.extras = b.samples[:b.waiting], b.extras[:min(b.waiting, len(b.extras))]
+	clear(b.marks)
+	b.marks = b.marks[:0]
+	o.recycle()
+	if len(o.pending) > maxHeld/batchSize {
+		o.release(o.last) // there are more events than samples
+		o.recycle()
+	}
 }
 
-func (o *order) takeSamples(b *batch, list []held) {
-	if b.untimed && len(list) > 0 {
-		o.settle(math.MaxUint64)
-	}
-	for i := range list {
-		h := &list[i]
-		if o.all || b.untimed || h.time <= o.safe {
-			o.pass(h, b.times)
+// recycle takes back the batches of which no sample waits.
+func (o *order) recycle() {
+	kept := o.pending[:0]
+	for _, b := range o.pending {
+		if b.waiting > 0 {
+			kept = append(kept, b)
 			continue
 		}
-		if len(o.samples) >= maxHeld {
-			o.release(o.last) // rounds do not end
-		}
-		o.last = max(o.last, h.time)
-		o.samples = append(o.samples, *h)
-		if h.times > 0 {
-			o.times = append(o.times, b.times[h.times-1])
-			o.samples[len(o.samples)-1].times = int32(len(o.times))
-		}
+		b.samples, b.extras = b.samples[:0], b.extras[:0]
+		o.spare.give(b)
 	}
+	clear(o.pending[len(kept):])
+	o.pending = kept
 }
 
-// pass adds a sample to its place.
-func (o *order) pass(h *held, times [][2]float64) {
+// takeSamples takes some samples of the batch that is being taken.
+func (o *order) takeSamples(b *batch, from, to int) {
+	switch {
+	case from == to:
+		return
+	case b.untimed:
+		o.settle(math.MaxUint64)
+		o.sift(b, from, to, math.MaxUint64)
+		return
+	}
+	if o.all {
+		o.sift(b, from, to, math.MaxUint64)
+		return
+	}
+	if o.held+to-from > maxHeld {
+		o.release(o.last) // rounds do not end
+	}
+	o.sift(b, from, to, o.safe)
+}
+
+// sift passes on the samples of a batch that are not later than a limit. The others
+// become the last of those that wait.
+func (o *order) sift(b *batch, from, to int, limit uint64) {
 	if o.cursor == nil {
 		o.cursor = o.spaces.Cursor()
 	}
-	a := perfdata.Amount{Value: h.value}
-	if h.times > 0 {
-		a.Enabled, a.Running = times[h.times-1][0], times[h.times-1][1]
-	}
-	if o.simple {
-		o.places.sum(o.cursor.Find(h.time, int(h.pid), h.ip, h.mode), int(h.column)).Add(&a)
+	if o.simple && len(b.extras) == 0 {
+		o.add(b, from, to, limit)
 		return
 	}
-	o.sum(h).Add(&a)
+	before, till := o.before, o.till
+	for i := from; i < to; i++ {
+		time := b.samples[i].Time
+		if time > limit {
+			o.wait(b, i)
+			continue
+		}
+		before, till = min(before, time-1), max(till, time)
+		o.pass(b, i)
+	}
+	o.spans(b, before, till)
 }
 
-// sum returns where a sample is added up, if more than its place in the code matters.
-func (o *order) sum(h *held) *perfdata.Sum {
+// spans notes when samples were taken, if that is known.
+func (o *order) spans(b *batch, before, till uint64) {
+	if !b.untimed {
+		o.before, o.till = before, till
+	}
+}
+
+// wait lets a sample wait for what precedes it.
+func (o *order) wait(b *batch, i int) {
+	if b.waiting != i {
+		b.samples[b.waiting] = b.samples[i]
+		if b.waiting < len(b.extras) {
+			b.extras[b.waiting] = b.extra(i)
+		}
+	}
+	o.last = max(o.last, b.samples[i].Time)
+	b.waiting++
+	o.held++
+}
+
+// add is sift where nothing but the places matters. What it does for each sample is
+// most of what a flat profile costs.
+func (o *order) add(b *batch, from, to int, limit uint64) {
+	p, space, last := o.places, profile.Space{}, spotted{}
+	before, till := o.before, o.till
+	for i := from; i < to; i++ {
+		s := &b.samples[i]
+		if s.Time > limit {
+			o.wait(b, i)
+			continue
+		}
+		before, till = min(before, s.Time-1), max(till, s.Time)
+		if int(s.Event) >= len(o.column) || o.column[s.Event] < 0 {
+			o.left++
+			continue
+		}
+		column := int(o.column[s.Event])
+		if s.Misc&perfdata.MiscExactIP != 0 {
+			o.exact[column]++
+		}
+		if mode := profile.Mode(s.Mode()); !space.Has(s.Time, s.PID, mode) {
+			space = o.cursor.Space(s.Time, s.PID, mode)
+		}
+		if s.IP != last.ip || space.Number != last.space || last.space == 0 {
+			last = *p.spot(space.Number, s.IP)
+			if last.ip != s.IP || last.space != space.Number || last.space == 0 {
+				last = spotted{s.IP, space.Number, o.look(s, space.Number)}
+			}
+		}
+		p.sum(last.code, column).AddBrief(s)
+	}
+	o.spans(b, before, till)
+}
+
+// look returns the number of a place that was not remembered, and remembers it.
+func (o *order) look(s *perfdata.Brief, space uint32) int32 {
+	code := o.places.find(o.cursor.Find(s.Time, int(s.PID), s.IP, profile.Mode(s.Mode())))
+	if space != 0 {
+		o.places.spotted(spotted{s.IP, space, code})
+	}
+	return code
+}
+
+// pass adds a sample to its place, and to what else is told apart.
+func (o *order) pass(b *batch, i int) {
+	s := &b.samples[i]
+	if int(s.Event) >= len(o.column) || o.column[s.Event] < 0 {
+		o.left++
+		return
+	}
+	column := int(o.column[s.Event])
+	if s.Misc&perfdata.MiscExactIP != 0 {
+		o.exact[column]++
+	}
+	x := b.extra(i)
+	o.sum(s, x.context, column).Add(&perfdata.Amount{Value: s.Value, Enabled: x.enabled, Running: x.running})
+}
+
+// sum returns where a sample is added up.
+func (o *order) sum(s *perfdata.Brief, number int32, column int) *perfdata.Sum {
 	x := told{}
 	if len(o.contexts) > 0 {
-		x = o.contexts[h.context]
+		x = o.contexts[number]
 	}
-	if o.keep.named() && !o.keep.names(o.spaces, h.time, x.is, o.cgroup(x.is.cgroup)) {
-		return &o.places.dropped[h.column]
+	if o.keep.named() && !o.keep.names(o.spaces, s.Time, x.is, o.cgroup(x.is.cgroup)) {
+		return &o.places.dropped[column]
 	}
-	at := profile.Place{}
+	code := int32(0)
 	if !o.places.codeless() {
-		at = o.cursor.Find(h.time, int(h.pid), h.ip, h.mode)
+		code = o.code(s)
 	}
-	return o.places.within(x.number, at, int(h.column))
+	return o.places.within(x.number, code, column)
+}
+
+// code returns the number of the place in the code of a sample; see places.find.
+func (o *order) code(s *perfdata.Brief) int32 {
+	space := o.cursor.Space(s.Time, s.PID, profile.Mode(s.Mode())).Number
+	spot := o.places.spot(space, s.IP)
+	if spot.ip != s.IP || spot.space != space || space == 0 {
+		return o.look(s, space)
+	}
+	return spot.code
 }
 
 // nameCgroup notes the path of a cgroup.
@@ -152,20 +275,12 @@ func (o *order) end() { o.release(math.MaxUint64) }
 func (o *order) release(limit uint64) {
 	o.safe = max(o.safe, limit)
 	o.settle(limit)
-	kept, times := o.samples[:0], o.times[:0]
-	for i := range o.samples {
-		h := &o.samples[i]
-		if h.time <= limit {
-			o.pass(h, o.times)
-			continue
-		}
-		if h.times > 0 { // those kept move forward, never past the ones to come
-			times = append(times, o.times[h.times-1])
-			h.times = int32(len(times))
-		}
-		kept = append(kept, *h)
+	o.held = 0
+	for _, b := range o.pending {
+		n := b.waiting
+		b.waiting = 0
+		o.sift(b, 0, n, limit)
 	}
-	o.samples, o.times = kept, times
 }
 
 // forgetAfter is how many events there are between two calls of Spaces.Forget,
@@ -195,8 +310,10 @@ func (o *order) settle(limit uint64) {
 	if o.changes > forgetAfter && !o.all {
 		o.changes = 0
 		oldest := limit
-		for i := range o.samples {
-			oldest = min(oldest, o.samples[i].time)
+		for _, b := range o.pending {
+			for i := range b.waiting {
+				oldest = min(oldest, b.samples[i].Time)
+			}
 		}
 		o.spaces.Forget(oldest)
 	}

@@ -18,10 +18,11 @@ type places struct {
 	rows    []row          // by row, if more than the code is told apart; else rows are those of codes
 	sums    []perfdata.Sum // by row and column
 	dropped []perfdata.Sum // of what does not count, by column
-	near    []remembered
+	spots   []spotted
 	far     []remembered
 	files   fileNumbers
-	missed  int // times that a place was not remembered, since far grew
+	unseen  int // times that an address was not remembered, since spots grew
+	missed  int // likewise of places and far
 
 	modules      map[*profile.File]int32
 	functions    map[*profile.Function]int32
@@ -63,20 +64,26 @@ type line struct {
 	function *profile.Function // nil if functions are not told apart
 }
 
+// A spotted address is one whose place in the code was looked up.
+type spotted struct {
+	ip    uint64
+	space uint32 // see [profile.Cursor.Space]; 0 for none
+	code  int32  // see places.find
+}
+
 // A remembered place is one whose row was looked up. Programs are at few places
-// again and again.
+// again and again, and so are processes that run the same program.
 type remembered struct {
 	offset uint64
 	file   uint32 // its number
 	code   int32  // its number and 1; 0 for none, -1 for one that does not count
 }
 
-// How many places are remembered, powers of two: some where the processor finds
-// them at once, and if there are many, up to so many that save looking for
-// symbols.
+// How much is remembered, powers of two: few addresses and places, which the processor's
+// caches have room for, unless there are many.
 const (
-	rememberNear  = 1 << 15
-	rememberFirst = 1 << 14
+	rememberFirst = 1 << 12 // of both
+	rememberSpots = 1 << 16
 	rememberMost  = 1 << 20
 	rememberRows  = 1 << 12
 )
@@ -112,7 +119,7 @@ func (f *fileNumbers) of(file *profile.File) uint32 {
 }
 
 func newPlaces(by counts.Kind, within counts.By, keep *selection, symbols *profile.Symbolizer) places {
-	p := places{by: by, told: within.With(by), keep: keep, symbols: symbols, near: make([]remembered, rememberNear), far: make([]remembered, rememberFirst),
+	p := places{by: by, told: within.With(by), keep: keep, symbols: symbols, spots: make([]spotted, rememberFirst), far: make([]remembered, rememberFirst),
 		others: -1, overflow: -1, files: fileNumbers{number: map[*profile.File]uint32{nil: 0}},
 		modules: map[*profile.File]int32{}, functions: map[*profile.Function]int32{},
 		lines: map[line]int32{}, instructions: map[profile.Place]int32{},
@@ -142,27 +149,26 @@ func (p *places) begin(columns int) {
 }
 
 // sum returns what a column has added up at a place in the code.
-func (p *places) sum(at profile.Place, column int) *perfdata.Sum {
-	n := p.find(at)
-	if n < 0 {
+func (p *places) sum(code int32, column int) *perfdata.Sum {
+	if code < 0 {
 		return &p.dropped[column]
 	}
-	return &p.sums[int(n)*p.columns+column]
+	return &p.sums[int(code)*p.columns+column]
 }
 
 // within is sum, for a place in a context.
-func (p *places) within(x int32, at profile.Place, column int) *perfdata.Sum {
-	n := int32(0)
-	if !p.codeless() {
-		n = p.find(at)
+func (p *places) within(x, code int32, column int) *perfdata.Sum {
+	if code >= 0 && p.recent != nil {
+		code = p.cross(x, code)
 	}
-	switch {
-	case n < 0:
-		return &p.dropped[column]
-	case p.recent != nil:
-		n = p.cross(x, n)
-	}
-	return &p.sums[int(n)*p.columns+column]
+	return p.sum(code, column)
+}
+
+// spot returns where an address in a space is remembered, if it is.
+func (p *places) spot(space uint32, ip uint64) *spotted {
+	// Neighbours stay neighbours, and spaces are apart.
+	spread := (ip ^ ip>>20) + uint64(space)*0x9e3779b97f4a7c15
+	return &p.spots[(spread^spread>>32)&uint64(len(p.spots)-1)]
 }
 
 // cross returns the row of a place in a context.
@@ -216,28 +222,31 @@ func (p *places) context(x context) int32 {
 	return n
 }
 
+// spotted remembers the place of an address.
+func (p *places) spotted(is spotted) {
+	if p.unseen++; p.unseen > len(p.spots) && len(p.spots) < rememberSpots {
+		p.spots, p.unseen = make([]spotted, 2*len(p.spots)), 0
+	}
+	*p.spot(is.space, is.ip) = is
+}
+
 // find returns the number of a place in the code, a negative one if it does not count.
 func (p *places) find(at profile.Place) int32 {
 	key := remembered{at.Offset, p.files.of(at.File), 0}
-	// Neighbours stay neighbours, and files are apart.
 	spread := (at.Offset ^ at.Offset>>20) + uint64(key.file)*0x9e3779b97f4a7c15
-	near := &p.near[(spread^spread>>32)%rememberNear]
-	if near.code == 0 || near.offset != key.offset || near.file != key.file {
-		slot := (spread ^ spread>>32) % uint64(len(p.far))
-		if far := &p.far[slot]; far.code == 0 || far.offset != key.offset || far.file != key.file {
-			key.code = -1
-			if n := p.look(at); n >= 0 {
-				key.code = n + 1
-			}
-			*far = key
-			p.missed++
+	slot := &p.far[(spread^spread>>32)%uint64(len(p.far))]
+	if slot.code == 0 || slot.offset != key.offset || slot.file != key.file {
+		key.code = -1
+		if n := p.look(at); n >= 0 {
+			key.code = n + 1
 		}
-		*near = p.far[slot]
+		*slot = key
+		p.missed++
 		if p.missed > len(p.far) && len(p.far) < rememberMost {
 			p.far, p.missed = make([]remembered, 2*len(p.far)), 0
 		}
 	}
-	return near.code - 1
+	return slot.code - 1
 }
 
 // look returns the number of a place, which is made at its first sample; -1 for one
@@ -302,7 +311,7 @@ func (p *places) code(k *key) *counts.Code {
 	if k.others {
 		return &counts.Code{Module: others}
 	}
-	c := &counts.Code{Module: clean(k.place.File.Base()), File: clean(k.line.file), Line: k.line.number}
+	c := &counts.Code{Module: counts.Name(k.place.File.Base()), File: counts.Name(k.line.file), Line: k.line.number}
 	if k.place.File != nil {
 		c.BuildID = k.place.File.BuildID
 	}
@@ -311,13 +320,13 @@ func (p *places) code(k *key) *counts.Code {
 	case p.by == counts.Instruction && f == nil:
 		f = p.symbols.Function(k.place)
 		file, number := p.symbols.Line(k.place)
-		c.File, c.Line = clean(file), number
+		c.File, c.Line = counts.Name(file), number
 		c.Addr = p.symbols.Addr(k.place)
 	case f != nil:
 		c.Addr = f.Addr
 	}
 	if f != nil {
-		c.Function = clean(f.Name)
+		c.Function = counts.Name(f.Name)
 	}
 	return c
 }

@@ -68,9 +68,7 @@ type Reader struct {
 	columns []*perfdata.Event
 	column  []int32 // by Event.Index; -1 for one that counts nothing
 	total   []perfdata.Sum
-	taken   []int64   // samples by column
-	exact   []int64   // those of them that name the instruction
-	left    int64     // samples of events that came too late to have a column
+	skids   []bool    // by column: not all samples name the instruction
 	span    [2]uint64 // times of the first and the last sample, if they had to be looked for
 	first   uint64    // times of samples
 	last    uint64
@@ -184,6 +182,7 @@ func (r *Reader) pass(p phase) error {
 		return err
 	}
 	r.order.end()
+	r.first, r.last = min(r.first, r.order.before+1), max(r.last, r.order.till)
 	if p == eventsOnly {
 		return nil
 	}
@@ -202,7 +201,11 @@ func (r *Reader) pass(p phase) error {
 
 // hand hands the records to the feed.
 func (r *Reader) hand(p phase) error {
-	for r.in.Next() {
+	for {
+		r.skim(p)
+		if !r.in.Next() {
+			return nil
+		}
 		r.feed.number++
 		switch rec := r.in.Record().(type) {
 		case *perfdata.Sample:
@@ -224,7 +227,15 @@ func (r *Reader) hand(p phase) error {
 			}
 		}
 	}
-	return nil
+}
+
+// skim hands the samples that come next to the feed, if what is brief of them is all
+// that matters.
+func (r *Reader) skim(p phase) {
+	if p != eventsOnly && r.begun && r.feed.state == timed && !r.contexts.any() && !r.keep.records() {
+		for r.feed.skim() {
+		}
+	}
 }
 
 // open begins a pass.
@@ -239,7 +250,7 @@ func (r *Reader) open(p phase) error {
 		return err
 	}
 	r.in, r.meter = in, perfdata.NewMeter(in)
-	r.begun, r.left = false, 0
+	r.begun = false
 	spaces, cgroups := r.order.spaces, r.order.cgroups
 	if p != samplesOnly {
 		spaces, cgroups, r.names = profile.NewSpaces(), map[uint64]string{}, newNames()
@@ -248,6 +259,7 @@ func (r *Reader) open(p phase) error {
 	r.contexts = newContexts(r.opts.Within, &r.opts.Filter, in)
 	r.places = newPlaces(r.opts.By, r.opts.Within, r.keep, r.symbols)
 	r.order = order{spaces: spaces, places: &r.places, keep: r.keep, cgroups: cgroups, all: p != inPassing, root: r.opts.Symbols.Root,
+		spare: &spare{}, before: math.MaxUint64 - 1,
 		simple: !r.contexts.any() && !r.places.codeless()}
 	for _, b := range in.Features().BuildIDs {
 		spaces.BuildID(b.Filename, hex.EncodeToString(b.BuildID))
@@ -298,7 +310,7 @@ func (r *Reader) begin(now uint64) {
 		r.column = append(r.column, col)
 	}
 	n := len(r.columns)
-	r.taken, r.exact, r.passed = make([]int64, n), make([]int64, n), make([]perfdata.Sum, n)
+	r.order.column, r.order.exact, r.passed = r.column, make([]int64, n), make([]perfdata.Sum, n)
 	r.places.begin(n)
 	r.first, r.last = math.MaxUint64, 0
 	span := r.span
@@ -333,26 +345,21 @@ func (r *Reader) sample(rec *perfdata.Sample) {
 		return
 	}
 	now := rec.Time()
-	h := held{time: r.feed.now(now), ip: rec.IP(), pid: int32(rec.PID()), mode: profile.Mode(rec.Mode())}
 	if rec.Has(perfdata.SampleTime) {
 		r.first, r.last = min(r.first, now), max(r.last, now)
 	}
+	x := extra{}
 	if r.contexts.any() {
-		h.context = r.context(rec)
+		x.context = r.context(rec)
 	}
-	exact := rec.Misc&perfdata.MiscExactIP != 0
+	s := perfdata.Brief{Time: r.feed.now(now), IP: rec.IP(), PID: int32(rec.PID()), Misc: rec.Misc}
 	for i := range amounts {
-		e := amounts[i].Event
-		if e.Index >= len(r.column) || r.column[e.Index] < 0 {
-			r.left++
-			continue
+		a := &amounts[i]
+		s.Event, s.Value, x.enabled, x.running = uint16(a.Event.Index), a.Value, 0, 0
+		if a.Enabled > 0 {
+			x.enabled, x.running = a.Enabled, a.Running
 		}
-		h.column = int16(r.column[e.Index])
-		r.taken[h.column]++
-		if exact {
-			r.exact[h.column]++
-		}
-		r.feed.sample(h, &amounts[i])
+		r.feed.sample(s, x)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/testperf"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/samples"
@@ -174,7 +175,7 @@ func TestGroupReads(t *testing.T) {
 	for _, e := range r.e {
 		e.ReadFormat = perfdata.FormatID | perfdata.FormatGroup | perfdata.FormatTotalTimeEnabled | perfdata.FormatTotalTimeRunning
 	}
-	r.out = memFile{}
+	r.out = testperf.MemFile{}
 	w, err := perfdata.NewWriter(&r.out, perfdata.WriterOptions{Events: r.e})
 	if err != nil {
 		t.Fatal(err)
@@ -250,14 +251,14 @@ func TestDirectory(t *testing.T) {
 	r.sample(1, 42, 0x10001, 100, 1, user)
 	head := r.bytes()
 	part := newRecording(t, sampleType, "cycles")
-	before := len(part.out.b)
+	before := len(part.out.B)
 	part.mmap(50, 42, 0x10000, "/bin/prog")
 	part.sample(1, 42, 0x10001, 60, 10, user)
 	if err := part.w.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, b := range map[string][]byte{"data": head, "data.0": part.out.b[before:]} {
+	for name, b := range map[string][]byte{"data": head, "data.0": part.out.B[before:]} {
 		if err := os.WriteFile(filepath.Join(dir, name), b, 0o666); err != nil {
 			t.Fatal(err)
 		}

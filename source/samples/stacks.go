@@ -128,11 +128,11 @@ const (
 )
 
 // OpenStacks reads the stacks of a recording, a file or a directory that perf record
-// --threads wrote; "-" is the given standard input. What cannot be read twice, such as
-// a pipe, is first copied to a temporary file. Of the options By says what frames are
-// told apart by; Within is not for stacks. The stacks must be closed.
-func OpenStacks(name string, stdin io.Reader, opts Options) (*Stacks, error) {
-	src, closer, err := openTwice(name, stdin, &opts)
+// --threads wrote; or if the stream is not nil, what that holds. What cannot be read
+// twice, such as a pipe, is first copied to a temporary file. Of the options By says
+// what frames are told apart by; Within is not for stacks. The stacks must be closed.
+func OpenStacks(name string, stream io.Reader, opts Options) (*Stacks, error) {
+	src, closer, err := openTwice(name, stream, &opts)
 	if err != nil {
 		return nil, err
 	}
@@ -157,9 +157,9 @@ func (s *Stacks) Close() error { return s.r.Close() }
 
 // openTwice opens a recording so that it can be read twice. The files of a directory
 // become parts of the options.
-func openTwice(name string, stdin io.Reader, opts *Options) (io.ReadSeeker, io.Closer, error) {
-	if name == "-" {
-		return seekable(stdin, "standard input")
+func openTwice(name string, stream io.Reader, opts *Options) (io.ReadSeeker, io.Closer, error) {
+	if stream != nil {
+		return seekable(stream, name)
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -170,11 +170,7 @@ func openTwice(name string, stdin io.Reader, opts *Options) (io.ReadSeeker, io.C
 		if err != nil {
 			return nil, nil, err
 		}
-		if _, err := f.Seek(0, io.SeekCurrent); err == nil {
-			return f, f, nil
-		}
-		defer f.Close()
-		return seekable(f, name)
+		return f, f, nil
 	}
 	d, err := perfdata.OpenDir(name)
 	if errors.Is(err, os.ErrNotExist) {

@@ -47,17 +47,18 @@ func (r *Reader) found() error {
 // fill makes the table.
 func (r *Reader) fill() {
 	l := &counts.Layout{}
-	for col, e := range r.columns {
-		c := e.Column()
-		c.Skids = r.exact[col] < r.taken[col]
-		l.Columns = append(l.Columns, c)
-	}
 	var sums []perfdata.Sum // by scope behind the run's, and column
 	l.Scopes, sums = r.scopes()
 	n := len(r.columns)
 	r.total = make([]perfdata.Sum, n)
 	for i := range sums {
 		r.total[i%max(n, 1)].Merge(&sums[i])
+	}
+	r.skids = make([]bool, n)
+	for col, e := range r.columns {
+		c := e.Column()
+		c.Skids = r.order.exact[col] < r.total[col].Samples()+r.places.dropped[col].Samples()
+		l.Columns, r.skids[col] = append(l.Columns, c), c.Skids
 	}
 	t := &r.table
 	t.Reset(l)
@@ -276,8 +277,8 @@ func (r *Reader) interval(n int64, s *counts.Scope) string {
 // notes says what the table is short of.
 func (r *Reader) notes() []string {
 	out := append(r.meter.Notes(), r.in.Losses()...)
-	if r.left > 0 {
-		out = append(out, fmt.Sprintf("%d samples were not counted: their events came too late, or there are too many of them", r.left))
+	if n := r.order.left; n > 0 {
+		out = append(out, fmt.Sprintf("%d samples were not counted: their events came too late, or there are too many of them", n))
 	}
 	if n := r.order.spaces.Late; n > 0 {
 		out = append(out, fmt.Sprintf("%d mappings and names came too late in the file: samples around them may be at wrong places", n))
@@ -319,7 +320,7 @@ func (r *Reader) kept() string {
 func (r *Reader) skid() []string {
 	var events []string
 	for col, e := range r.columns {
-		if r.exact[col] < r.taken[col] {
+		if r.skids[col] {
 			events = append(events, e.Name)
 		}
 	}
@@ -371,7 +372,7 @@ func (r *Reader) nameless() []string {
 			if m.file.BuildID != "" {
 				text += " (build id " + m.file.BuildID + ")"
 			}
-			out = append(out, clean(text))
+			out = append(out, counts.Name(text))
 		}
 	}
 	return out

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/testperf"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -167,7 +168,7 @@ func TestInheritedGroupReads(t *testing.T) {
 		e.ReadFormat = perfdata.FormatID | perfdata.FormatGroup | perfdata.FormatLost
 		e.Flags |= perfdata.FlagInherit
 	}
-	r.out = memFile{}
+	r.out = testperf.MemFile{}
 	w, err := perfdata.NewWriter(&r.out, perfdata.WriterOptions{Events: r.e})
 	if err != nil {
 		t.Fatal(err)

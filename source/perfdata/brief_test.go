@@ -1,0 +1,263 @@
+package perfdata_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/internal/testshared"
+	"github.com/cyclestack/cyclestack/source/perfdata"
+)
+
+// A transcript is what a file's samples count, what records are between them, and how
+// the reading ended.
+type transcript struct {
+	lines []string
+	stats perfdata.Stats
+	err   string
+}
+
+func (x *transcript) brief(e *perfdata.Event, b perfdata.Brief) {
+	x.lines = append(x.lines, fmt.Sprintf("%d %#x %g %d %s %#x %v", b.Time, b.IP, b.Value, b.PID, e.Name, uint16(b.Misc), b.Mode()))
+}
+
+// transcribe reads a file, skimming up to so many samples at a time; 0 is none.
+func transcribe(b []byte, opts perfdata.Options, most int) (x transcript, skimmed int) {
+	r, err := perfdata.NewReader(bytes.NewReader(b), "test.data", opts)
+	if err != nil {
+		return transcript{err: err.Error()}, 0
+	}
+	defer r.Close()
+	m := perfdata.NewMeter(r)
+	list := make([]perfdata.Brief, 0, most)
+	for {
+		for list = r.Skim(list[:0]); len(list) > 0; list = r.Skim(list[:0]) {
+			skimmed += len(list)
+			for _, s := range list {
+				x.brief(r.Events()[s.Event], s)
+			}
+		}
+		if !r.Next() {
+			break
+		}
+		s, ok := r.Record().(*perfdata.Sample)
+		if !ok {
+			h := r.Record().Head()
+			x.lines = append(x.lines, fmt.Sprintf("%v at %d: %d bytes", h.Type, h.Offset, len(h.Bytes())))
+			continue
+		}
+		amounts := m.Of(s)
+		if len(amounts) == 0 {
+			x.lines = append(x.lines, "a sample of nothing")
+		}
+		for _, a := range amounts {
+			x.brief(a.Event, perfdata.Brief{Time: s.Time(), IP: s.IP(), Value: a.Value, PID: int32(s.PID()), Misc: s.Misc})
+		}
+	}
+	x.stats = r.Stats()
+	if r.Err() != nil {
+		x.err = r.Err().Error()
+	}
+	return x, skimmed
+}
+
+// compareSkimmed compares reading a file record by record and skimming it.
+func compareSkimmed(t *testing.T, b []byte) (skimmed int) {
+	t.Helper()
+	want, _ := transcribe(b, perfdata.Options{}, 0)
+	for _, most := range []int{1, 7, 4096} {
+		got, n := transcribe(b, perfdata.Options{}, most)
+		skimmed = n
+		if got.err != want.err || !reflect.DeepEqual(got.stats, want.stats) {
+			t.Errorf("%d at a time: got %q, %+v, want %q, %+v", most, got.err, got.stats, want.err, want.stats)
+		}
+		if !slices.Equal(got.lines, want.lines) {
+			at := 0
+			for at < min(len(got.lines), len(want.lines)) && got.lines[at] == want.lines[at] {
+				at++
+			}
+			t.Errorf("%d at a time: %d lines, want %d; line %d differs: got %q, want %q", most, len(got.lines), len(want.lines), at,
+				append(got.lines, "")[min(at, len(got.lines))], append(want.lines, "")[min(at, len(want.lines))])
+		}
+	}
+	return skimmed
+}
+
+// TestSkim skims the recordings of testdata, and those of the corpus.
+func TestSkim(t *testing.T) {
+	files := testdata(t)
+	t.Run("testdata", func(t *testing.T) {
+		skimmed := 0
+		for _, path := range files {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			skimmed += compareSkimmed(t, b)
+		}
+		if skimmed < 100 {
+			t.Errorf("%d samples were skimmed", skimmed)
+		}
+	})
+	t.Run("shared", func(t *testing.T) {
+		files, err := filepath.Glob(filepath.Join(testshared.Dir(t, "corpus", "perfdata"), "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		skimmed := 0
+		for _, path := range files {
+			info, err := os.Stat(path)
+			if err != nil || !info.Mode().IsRegular() || info.Size() > 16<<20 {
+				continue
+			}
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Run(filepath.Base(path), func(t *testing.T) { skimmed += compareSkimmed(t, b) })
+		}
+		if skimmed < 10000 {
+			t.Errorf("%d samples were skimmed", skimmed)
+		}
+	})
+}
+
+// TestSkimMade skims what recordings seldom hold.
+func TestSkimMade(t *testing.T) {
+	const kind = perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime
+	words := func(r *raw, id uint64, more ...uint64) []byte {
+		return r.body().u64(id, 0x1000).u32(5, 6).u64(77).u64(more...).b
+	}
+	// begin begins a pipe with events of so many kinds, of the ids 1, 2, ….
+	begin := func(kinds ...perfdata.SampleType) *raw {
+		r := little().pipe()
+		for i, k := range kinds {
+			r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(0, uint64(i), 1000, uint64(k), 0, 0), r.body().u64(uint64(i+1)).b...))
+		}
+		return r
+	}
+	sample := func(r *raw, body []byte) { r.record(perfdata.RecordSample, 0x4002, body) }
+	for _, tt := range []struct {
+		name string
+		want int // samples that are skimmed
+		make func() *raw
+	}{
+		{"one event", 2, func() *raw {
+			r := begin(kind)
+			sample(r, words(r, 1))
+			sample(r, words(r, 99)) // whatever its id
+			return r
+		}},
+		{"two events, and ids of none", 3, func() *raw {
+			r := begin(kind, kind)
+			for _, id := range []uint64{1, 2, 99, 0, 1} {
+				sample(r, words(r, id))
+			}
+			return r
+		}},
+		{"a clock's and an unknown period", 1, func() *raw {
+			r := little().pipe()
+			const freq = 1 << 10
+			r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(1, 0, 4000, uint64(kind), 0, freq), r.body().u64(1).b...))
+			r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(0, 0, 4000, uint64(kind), 0, freq), r.body().u64(2).b...))
+			sample(r, words(r, 1))
+			sample(r, words(r, 2))
+			return r
+		}},
+		{"a period of 0, and the largest", 2, func() *raw {
+			r := begin(kind | perfdata.SamplePeriod)
+			sample(r, words(r, 1, 0))
+			sample(r, words(r, 1, 1<<64-1))
+			return r
+		}},
+		{"too short", 1, func() *raw {
+			r := begin(kind | perfdata.SamplePeriod)
+			sample(r, words(r, 1, 3))
+			sample(r, words(r, 1))
+			sample(r, nil)
+			return r
+		}},
+		{"callchains that are not all there", 2, func() *raw {
+			r := begin(kind | perfdata.SampleCallchain)
+			sample(r, words(r, 1, 2, 8, 9))
+			sample(r, words(r, 1, 0))
+			sample(r, words(r, 1))
+			for _, n := range []uint64{2, 1 << 61, 1<<64 - 1} {
+				sample(r, words(r, 1, n, 8))
+			}
+			return r
+		}},
+		{"parts behind a callchain", 1, func() *raw {
+			r := begin(kind | perfdata.SampleCallchain | perfdata.SampleWeight | perfdata.SampleStackUser)
+			sample(r, words(r, 1, 1, 8, 16, 1, 2, 16, 9))
+			sample(r, words(r, 1, 1, 8, 16, 1, 2, 9))
+			sample(r, words(r, 1, 1, 8))
+			return r
+		}},
+		{"no time", 0, func() *raw {
+			r := begin(perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID)
+			sample(r, words(r, 1))
+			return r
+		}},
+		{"counters", 0, func() *raw {
+			r := begin(kind | perfdata.SampleRead)
+			sample(r, words(r, 1, 500))
+			return r
+		}},
+		{"an event that comes later", 2, func() *raw {
+			r := begin(kind)
+			sample(r, words(r, 1))
+			sample(r, words(r, 1))
+			r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(0, 1, 1000, uint64(kind), 0, 0), r.body().u64(2).b...))
+			sample(r, words(r, 1))
+			sample(r, words(r, 2))
+			return r
+		}},
+		{"bytes that are no record", 1, func() *raw {
+			r := begin(kind)
+			sample(r, words(r, 1))
+			return r.u32(uint32(perfdata.RecordSample)).u16(0, 4)
+		}},
+		{"compressed", 299, func() *raw {
+			r := samplesPipe(little())
+			for _, piece := range zstdPieces(t, rawSamples(little(), 300), 4000) {
+				compressed(r, perfdata.RecordCompressed, piece)
+			}
+			return r
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := compareSkimmed(t, tt.make().b)
+			if got > tt.want || got < tt.want/2 { // how many depends on where pieces of what was compressed end
+				t.Errorf("%d samples were skimmed, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestAhead reads files that are longer than what is read ahead, whole, cut off and with
+// what has to be passed over, with one processor and with several.
+func TestAhead(t *testing.T) {
+	r := samplesPipe(little())
+	r.b = rawSamples(r, 40_000)
+	r.record(perfdata.RecordAuxtrace, 0, r.body().u64(700_001, 0, 0).u32(0, 1, 2, 0).b).bytes(make([]byte, 700_001)...)
+	r.b = rawSamples(r, 40_000)
+	r.record(perfdata.RecordType(32769), 2, make([]byte, 8)).bytes(make([]byte, 2<<16)...)
+	r.b = rawSamples(r, 40_000)
+	for _, size := range []int{len(r.b), len(r.b) - 1, 3<<20 + 1, 3 << 18, 3<<18 + 17, 1 << 20} {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+		want, _ := transcribe(r.b[:size], perfdata.Options{}, 0)
+		runtime.GOMAXPROCS(4)
+		for _, most := range []int{0, 1000} {
+			got, _ := transcribe(r.b[:size], perfdata.Options{}, most)
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%d of %d bytes: %d records, %q, %+v; want %d, %q, %+v", size, len(r.b), len(got.lines), got.err, got.stats, len(want.lines), want.err, want.stats)
+			}
+		}
+	}
+}
