@@ -81,8 +81,9 @@ type crew struct {
 	wait    sync.WaitGroup
 }
 
-// hire starts a worker on each processor, with memory of the node it belongs to.
-func hire(processors []int, nodes map[int][]int, bytes int) (*crew, error) {
+// hire starts a worker on each processor, with memory of the node it belongs to: as much
+// as there is time for.
+func hire(processors []int, nodes map[int][]int, bytes int, until time.Time) (*crew, error) {
 	c := &crew{}
 	ready := make(chan error)
 	for _, logical := range processors {
@@ -96,7 +97,7 @@ func hire(processors []int, nodes map[int][]int, bytes int) (*crew, error) {
 				return
 			}
 			defer undo()
-			w.memory, err = allocate(bytes, nodeOf(nodes, logical), true)
+			w.memory, err = allocate(bytes, nodeOf(nodes, logical), true, until)
 			if err == nil {
 				fill(w.memory.bytes)
 			}
@@ -122,8 +123,9 @@ func hire(processors []int, nodes map[int][]int, bytes int) (*crew, error) {
 
 // fill writes numbers that are not 0, which some memories have short cuts for.
 func fill(memory []byte) {
-	for i := range memory {
-		memory[i] = 0x3f // doubles of about 0.0005
+	memory[0] = 0x3f // doubles of about 0.0005
+	for done := 1; done < len(memory); done *= 2 {
+		copy(memory[done:], memory[:done])
 	}
 }
 
@@ -159,18 +161,21 @@ func (b *bench) bandwidth(s *stage) error {
 	if b.options.Quick {
 		bytes = threadBytesQuick
 	}
-	bytes = min(bytes, max(len(b.big.bytes), 4*chunkBytes))
+	bytes = min(bytes, max(len(b.big.bytes), leastMemory))
 	if memory, ok := b.result.Level("memory"); ok {
 		bytes = max(bytes, (2*memory.From+hugeStep-1)/hugeStep*hugeStep) // not in a cache
 	}
 	if spare := spareMemory("/"); bytes*len(b.processors) > spare {
-		bytes = max(spare/len(b.processors), 4*chunkBytes) / hugeStep * hugeStep
+		bytes = max(spare/len(b.processors), leastMemory) / hugeStep * hugeStep
 	}
-	team, err := hire(b.processors, b.nodes, bytes)
+	team, err := hire(b.processors, b.nodes, bytes, time.Now().Add(time.Until(s.end)/4))
 	if err != nil {
 		return err
 	}
 	defer team.dismiss()
+	for _, w := range team.workers {
+		bytes = min(bytes, len(w.memory.bytes))
+	}
 	// All of them run at the same time, whatever share of the machine Go has.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(len(b.processors)+1, runtime.GOMAXPROCS(0))))
 
@@ -212,6 +217,10 @@ func (b *bench) move(s *stage, team *crew, k kernel, n int) Bandwidth {
 		Figure: Figure{Name: fmt.Sprintf("bandwidth-%s-%d", k.name, n), Title: name, Unit: "bytes/second"}}
 	if k.streaming {
 		f.Name = fmt.Sprintf("bandwidth-%s-streaming-%d", k.name, n)
+	}
+	if b.timer.late() {
+		f.Figure = absent(f.Figure, noTime)
+		return f
 	}
 	t := tally{}
 	tried := 0
@@ -286,9 +295,6 @@ func (r *race) took(round int) (ns float64, undisturbed bool) {
 	return float64(to - from), true
 }
 
-// hugeStep is what sizes are rounded to, for huge pages of the usual sizes to fit.
-const hugeStep = 4 << 20
-
 // checkArrays withdraws figures of arrays that a cache may have held.
 func (b *bench) checkArrays(bytes int) {
 	memory, ok := b.result.Level("memory")
@@ -328,9 +334,12 @@ func (b *bench) loaded(s *stage, team *crew) {
 	if memory, ok := b.result.Level("memory"); ok {
 		size = min(size, max(64<<20, 2*memory.From))
 	}
-	chase := b.chaser.lines(b.big, size)
 	for _, l := range loads {
-		b.result.Loaded = append(b.result.Loaded, b.underLoad(s, team, chase, l))
+		if b.timer.late() {
+			b.result.Loaded = append(b.result.Loaded, absentLoaded(l, noTime))
+			continue
+		}
+		b.result.Loaded = append(b.result.Loaded, b.underLoad(s, team, b.chaser.lines(b.big, size), l))
 	}
 }
 
@@ -351,12 +360,8 @@ func (b *bench) underLoad(s *stage, team *crew, chase program, l load) Loaded {
 			bytes.Add(readPart(w, reader, l.share))
 		}
 	})
-	adds := program{run: loopAdds, ops: addsPerLoop / addLatency()}
-	n := b.timer.iterations(&adds)
 	for end := time.Now().Add(s.budget(time.Second)); b.ctx.Err() == nil && time.Now().Before(end); {
-		if took, undisturbed := b.timer.sample(&adds, n); undisturbed {
-			clock.add(took / (float64(n) * adds.ops))
-		}
+		b.timer.tick(&clock)
 		before, start := bytes.Load(), time.Now()
 		took, undisturbed := b.timer.sample(&chase, longSample)
 		rate := float64(bytes.Load()-before) / time.Since(start).Seconds()
@@ -384,7 +389,6 @@ func readPart(w *worker, read loop, share float64) int64 {
 // summary takes the middle of the moments in which the others read as fast as they
 // could: in the rest they were not running.
 func summary(l load, moments []moment, clock tally) Loaded {
-	out := Loaded{Threads: l.threads, Share: Number(l.share)}
 	var rates []float64
 	for _, m := range moments {
 		rates = append(rates, m.rate)
@@ -401,16 +405,16 @@ func summary(l load, moments []moment, clock tally) Loaded {
 		}
 	}
 	if len(latencies) < 2*keptBest || clock.count < keptBest {
-		nan := Number(math.NaN())
-		out.Bandwidth, out.Cycles, out.Nanos, out.Error = nan, nan, nan, nan
-		out.Why = fmt.Sprintf("only %d samples in which all threads were running: the machine is too busy", len(latencies))
-		return out
+		return absentLoaded(l, fmt.Sprintf("only %d samples in which all threads were running: the machine is too busy", len(latencies)))
 	}
 	slices.Sort(latencies)
 	n, cycle := len(latencies), clock.best[0]
-	out.Bandwidth = Number(median(rates))
-	out.Nanos = Number(latencies[n/2])
-	out.Cycles = out.Nanos / Number(cycle)
-	out.Error = Number((latencies[n*3/4] - latencies[n/4]) / 2 / cycle)
-	return out
+	return Loaded{Threads: l.threads, Share: Number(l.share), Bandwidth: Number(median(rates)),
+		Nanos: Number(latencies[n/2]), Cycles: Number(latencies[n/2] / cycle),
+		Error: Number((latencies[n*3/4] - latencies[n/4]) / 2 / cycle)}
+}
+
+func absentLoaded(l load, why string) Loaded {
+	nan := Number(math.NaN())
+	return Loaded{Threads: l.threads, Share: Number(l.share), Bandwidth: nan, Cycles: nan, Nanos: nan, Error: nan, Why: why}
 }

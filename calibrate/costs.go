@@ -250,11 +250,11 @@ func (b *bench) cost(s *stage, p *places, c *cost) Figure {
 // difference returns what a program takes more than the mean of others, and how
 // far the best samples leave that open.
 func difference(pays timing, baseline []timing, per float64) (value, err Number) {
-	v, e := pays.cycles, pays.cycles*pays.spread
+	v, e := pays.cycles, pays.cycles*pays.error()
 	for _, t := range baseline {
 		n := float64(len(baseline))
 		v -= t.cycles / n
-		e += t.cycles * t.spread / n
+		e += t.cycles * t.error() / n
 	}
 	return Number(v / per), Number(math.Abs(e / per))
 }

@@ -157,26 +157,55 @@ func noMemory(curve, known []Point) string {
 	return "the latency still grows with the largest working set that was measured"
 }
 
-// level is the level ground that some points show best: the latency around which those lie that
-// are certain. A cache's is refused if they are not certain enough.
+// level is the level ground that some points show: the one of them that shows it best.
+// A cache's is refused if that is not certain enough.
 func level(name string, points []Point, to int) Level {
-	least := slices.MinFunc(points, func(a, b Point) int { return cmp.Compare(a.uncertainty(), b.uncertainty()) }).uncertainty()
-	var certain []float64
-	for _, p := range points {
-		if p.uncertainty() <= max(3*least, certainEnough) {
-			certain = append(certain, float64(p.Cycles))
-		}
+	var at Point
+	if name == "memory" {
+		least := slices.MinFunc(points, func(a, b Point) int { return cmp.Compare(a.uncertainty(), b.uncertainty()) }).uncertainty()
+		at = typicalPoint(certain(points, 3*least))
+	} else {
+		at = cachePoint(points, name == "L1")
 	}
-	cycles := typical(certain)
-	l := Level{Name: name, Cycles: Number(cycles), From: points[0].Bytes, To: to}
-	i := slices.IndexFunc(points, func(p Point) bool {
-		return float64(p.Cycles) == cycles && p.uncertainty() <= max(3*least, certainEnough)
-	})
-	l.Nanos, l.Error = points[i].Nanos, points[i].Error
-	if u := points[i].uncertainty(); name != "memory" && u > tooUncertain {
-		return absentLevel(name, fmt.Sprintf("about %.0f cycles, but the best samples are %.0f %% apart: the machine is too busy", cycles, 100*u))
+	l := Level{Name: name, Cycles: at.Cycles, Nanos: at.Nanos, Error: at.Error, From: points[0].Bytes, To: to}
+	if u := at.uncertainty(); name != "memory" && u > tooUncertain {
+		return absentLevel(name, fmt.Sprintf("about %.0f cycles, but the best samples are %.0f %% apart: the machine is too busy", float64(at.Cycles), 100*u))
 	}
 	return l
+}
+
+// cachePoint is the point that shows a cache best: of those that are certain, which most
+// of them are, the one around which they lie. Where most are not, it is the one whose
+// latency is at the most the least, as what disturbs makes latencies longer; but where a
+// level begins behind another one, and where it ends, latencies are mixtures.
+func cachePoint(points []Point, first bool) Point {
+	if good := certain(points, certainEnough); 2*len(good) >= len(points) {
+		return typicalPoint(good)
+	}
+	inner := points
+	if !first && len(inner) > 1 {
+		inner = inner[1:]
+	}
+	if len(inner) > 1 {
+		inner = inner[:len(inner)-1]
+	}
+	return slices.MinFunc(inner, func(a, b Point) int { return cmp.Compare(a.Cycles+a.Error, b.Cycles+b.Error) })
+}
+
+// certain returns the points that are no more uncertain than so, as a share, or than
+// does not matter.
+func certain(points []Point, most float64) []Point {
+	return slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return p.uncertainty() > max(most, certainEnough) })
+}
+
+// typicalPoint is the point that has the typical latency.
+func typicalPoint(points []Point) Point {
+	var cycles []float64
+	for _, p := range points {
+		cycles = append(cycles, float64(p.Cycles))
+	}
+	middle := Number(typical(cycles))
+	return points[slices.IndexFunc(points, func(p Point) bool { return p.Cycles == middle })]
 }
 
 // Shares of a latency: an error that is none, and one with which the latency of a

@@ -121,6 +121,30 @@ func TestUncertain(t *testing.T) {
 	}
 }
 
+// TestMostlyUncertain is of machines that were busy all the time: neither a point on the
+// edge of a level nor one that was disturbed throughout stands for it because it is
+// certain.
+func TestMostlyUncertain(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		curve  []Point
+		errors []Number
+		want   Number
+	}{
+		{"the lower edge is certain", curveOf(4, 4, 8, 4, 16, 4, 32, 4, 48, 13.7, 64, 14, 96, 15, 128, 14.7, 192, 16.3, 256, 17, 512, 17.4, 8192, 400, 16384, 400, 32768, 400),
+			[]Number{0, 0, 0, 0, 0.02, 0.7, 0.7, 0.5, 0.8, 1, 0.25}, 14},
+		{"the upper edge is certain", curveOf(4, 4, 8, 4, 16, 4, 32, 4, 48, 13.6, 64, 14, 96, 14.2, 128, 14.4, 192, 14.5, 256, 14.2, 384, 16.1, 8192, 400, 16384, 400, 32768, 400),
+			[]Number{0, 0, 0, 0, 1, 0.6, 1.8, 0.9, 1.2, 0.8, 0.1}, 14},
+	} {
+		for i, e := range tt.errors {
+			tt.curve[i].Error = e
+		}
+		if got := findLevels(tt.curve)[1]; got.Name == "memory" || got.Cycles != tt.want {
+			t.Errorf("%s: %+v, want L2 of %v cycles", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestTypical(t *testing.T) {
 	for _, tt := range []struct {
 		list []float64

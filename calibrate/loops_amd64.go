@@ -11,8 +11,21 @@ import (
 // lineBytes is the distance of the loads of a chase: the length of a cache line.
 const lineBytes = 64
 
-// addLatency is the latency of the additions in loopAdds, in cycles.
-func addLatency() float64 { return 1 }
+//go:noescape
+func loopVectorAdds(n uint64, a, b, c unsafe.Pointer)
+
+//go:noescape
+func loopProducts(n uint64, a, b, c unsafe.Pointer)
+
+// clocks returns the chains that show the clock: no x86 processor takes less than a
+// cycle for an addition, of vectors either, or less than three for a multiplication.
+func clocks() []program {
+	return []program{
+		{run: loopAdds, ops: addsPerLoop},
+		{run: loopVectorAdds, ops: addsPerLoop},
+		{run: loopProducts, ops: 3 * addsPerLoop},
+	}
+}
 
 //go:noescape
 func loopCode(n uint64, a, b, c unsafe.Pointer)

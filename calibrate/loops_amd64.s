@@ -35,6 +35,27 @@ again:
 	TIMES64(ADD)
 	END(again)
 
+#define VECTORADD PADDQ X1, X0
+
+// loopVectorAdds: loopAdds in vector registers, which is the work of other units.
+TEXT ·loopVectorAdds(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), CX
+	MOVQ CX, X0
+	MOVQ CX, X1
+again:
+	TIMES64(VECTORADD)
+	END(again)
+
+#define PRODUCT IMULL AX, AX
+
+// loopProducts: 64 multiplications of 32 bits, each of the product of the one before.
+TEXT ·loopProducts(SB), NOSPLIT, $0-32
+	MOVQ n+0(FP), CX
+	MOVL $3, AX
+again:
+	TIMES64(PRODUCT)
+	END(again)
+
 #define LOAD MOVQ (SI), SI
 
 // loopChase: 128 loads, each from the address that the one before has loaded.

@@ -7,8 +7,8 @@ import "unsafe"
 // lineBytes is the distance of the loads of a chase: the length of a cache line.
 const lineBytes = 64
 
-// addLatency is the latency of the additions in loopAdds, in cycles.
-func addLatency() float64 { return 1 }
+// clocks returns the chains that show the clock: an addition takes a cycle.
+func clocks() []program { return []program{{run: loopAdds, ops: addsPerLoop}} }
 
 //go:noescape
 func readSIMD(n uint64, a, b, c unsafe.Pointer)

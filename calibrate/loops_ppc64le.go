@@ -11,13 +11,14 @@ import (
 // lineBytes is the distance of the loads of a chase: the length of a cache line.
 const lineBytes = 128
 
-// addLatency is the latency of the additions in loopAdds, in cycles: one on POWER8,
+// clocks returns the chains that show the clock: an addition takes one cycle on POWER8,
 // two since (GCC's machine descriptions power8.md, power9.md and power10.md).
-func addLatency() float64 {
+func clocks() []program {
+	latency := 1.0
 	if cpu.PPC64.IsPOWER9 {
-		return 2
+		latency = 2
 	}
-	return 1
+	return []program{{run: loopAdds, ops: latency * addsPerLoop}}
 }
 
 //go:noescape

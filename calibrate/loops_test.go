@@ -6,13 +6,14 @@ import (
 	"encoding/binary"
 	"math"
 	"testing"
+	"time"
 	"unsafe"
 )
 
 // TestLoops runs every loop a few times: they must end, come back to where they
 // were called, and leave nothing but what their comments say.
 func TestLoops(t *testing.T) {
-	m, err := allocate(4<<20, -1, false)
+	m, err := allocate(4<<20, -1, false, time.Now().Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func TestLoops(t *testing.T) {
 // TestChase follows a list: it visits every line, once each, and is where the loop
 // in assembly says it is.
 func TestChase(t *testing.T) {
-	m, err := allocate(4<<20, -1, false)
+	m, err := allocate(4<<20, -1, false, time.Now().Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestMovers(t *testing.T) {
 	const size = 4 * blockBytes
 	for _, set := range movers() {
 		for _, k := range set.kernels() {
-			m, err := allocate(4<<20, -1, false)
+			m, err := allocate(4<<20, -1, false, time.Now().Add(time.Hour))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,5 +106,44 @@ func TestMovers(t *testing.T) {
 			}
 			m.free()
 		}
+	}
+}
+
+// TestLonger makes a list longer: it still visits every line once. Where another list was
+// laid out meanwhile, it begins anew.
+func TestLonger(t *testing.T) {
+	m, err := allocate(4<<20, -1, false, time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.free()
+	c := newChaser()
+	check := func(lines int) {
+		t.Helper()
+		c.lines(m, lines*lineBytes)
+		seen := map[unsafe.Pointer]bool{}
+		for at := c.at; !seen[at]; at = *(*unsafe.Pointer)(at) {
+			seen[at] = true
+		}
+		if len(seen) != lines {
+			t.Errorf("the list visits %d lines, want %d", len(seen), lines)
+		}
+	}
+	check(100)
+	check(300)
+	check(50)
+	c.cycle(m.at(0), 10, func(i int) int { return i * lineBytes })
+	check(400)
+}
+
+// TestTouch takes no more memory than there is time for, and not too little to use.
+func TestTouch(t *testing.T) {
+	m, err := allocate(64<<20, -1, false, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.free()
+	if len(m.bytes) != leastMemory {
+		t.Errorf("%d bytes without any time, want %d", len(m.bytes), leastMemory)
 	}
 }

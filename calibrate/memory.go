@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -30,8 +31,10 @@ type memory struct {
 // is negative. If huge is set it is backed by huge pages, if these can be had: ones
 // that were set aside, else transparent ones, which the kernel then confirms.
 // Otherwise transparent huge pages are kept away from it. All of it has been
-// written to.
-func allocate(size, node int, huge bool) (*memory, error) {
+// written to. To make huge pages the kernel may have to move others, which takes long
+// on a busy machine: the memory is then only as large as it had become until the time
+// given, in multiples of hugeStep and no less than leastMemory if size is not.
+func allocate(size, node int, huge bool, until time.Time) (*memory, error) {
 	page := os.Getpagesize()
 	hugePage := 0
 	if huge {
@@ -41,7 +44,7 @@ func allocate(size, node int, huge bool) (*memory, error) {
 		b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB)
 		if err == nil {
 			m := &memory{bytes: b, page: hugePage, pages: "set aside (hugetlb)", mapping: b}
-			return m, m.touch(node)
+			return m, m.touch(node, until)
 		}
 	}
 	align := max(hugePage, page)
@@ -56,7 +59,7 @@ func allocate(size, node int, huge bool) (*memory, error) {
 		advice = unix.MADV_HUGEPAGE
 	}
 	advised := unix.Madvise(m.bytes, advice) // fails where the kernel has no transparent huge pages
-	if err := m.touch(node); err != nil {
+	if err := m.touch(node, until); err != nil {
 		return nil, err
 	}
 	if huge {
@@ -74,8 +77,9 @@ func allocate(size, node int, huge bool) (*memory, error) {
 	return m, nil
 }
 
-// touch binds memory to a node and makes every page of it exist.
-func (m *memory) touch(node int) error {
+// touch binds memory to a node and makes every page of it exist, or as many as there
+// is time for: the memory ends there.
+func (m *memory) touch(node int, until time.Time) error {
 	if node >= 0 {
 		if err := bind(m.bytes, node); err != nil {
 			m.free()
@@ -83,10 +87,21 @@ func (m *memory) touch(node int) error {
 		}
 	}
 	for i := 0; i < len(m.bytes); i += os.Getpagesize() {
+		if i >= leastMemory && i%hugeStep == 0 && time.Now().After(until) {
+			m.bytes = m.bytes[:i:i]
+			break
+		}
 		m.bytes[i] = 1
 	}
 	return nil
 }
+
+// hugeStep is what sizes are rounded to, for huge pages of the usual sizes to fit;
+// leastMemory has room for chunks of all arrays of a kernel.
+const (
+	hugeStep    = 4 << 20
+	leastMemory = 4 * max(hugeStep, chunkBytes)
+)
 
 func (m *memory) free() { _ = unix.Munmap(m.mapping) }
 

@@ -86,6 +86,9 @@ func (b *bench) addPageCurve(s *stage, base unsafe.Pointer, page, stride int, co
 }
 
 func (b *bench) pagePoint(s *stage, base unsafe.Pointer, page, stride, n int) PagePoint {
+	if b.timer.late() {
+		return absentPagePoint(n, noTime)
+	}
 	// The lines are at different places of their pages: at the same place all of
 	// them would fall into few sets of the caches.
 	apart := b.chaser.cycle(base, n, func(i int) int { return i*stride*page + i*lineBytes%page })
@@ -99,10 +102,15 @@ func (b *bench) pagePoint(s *stage, base unsafe.Pointer, page, stride, n int) Pa
 	far, near := b.list(apart, rounds, budget), b.list(dense, rounds, budget)
 	for _, t := range []timing{far, near} {
 		if why := doubt(t); why != "" {
-			return PagePoint{Pages: n, Cycles: Number(math.NaN()), Error: Number(math.NaN()), Why: why}
+			return absentPagePoint(n, why)
 		}
 	}
-	return PagePoint{Pages: n, Cycles: Number(far.cycles - near.cycles), Error: Number(far.cycles*far.spread + near.cycles*near.spread)}
+	return PagePoint{Pages: n, Cycles: Number(far.cycles - near.cycles), Error: Number(far.cycles*far.error() + near.cycles*near.error())}
+}
+
+func absentPagePoint(n int, why string) PagePoint {
+	nan := Number(math.NaN())
+	return PagePoint{Pages: n, Cycles: nan, Error: nan, Why: why}
 }
 
 // list times a list. It is on its own beside the clock, so that nothing else is in

@@ -63,6 +63,23 @@ var costPenalties = []struct{ name, unit, cost, unless string }{
 	{"FP_ASSIST_PENALTY", "cycles/assist", "denormal", ""},
 }
 
+// Parameters returns the parameters of models that a calibration can measure, without
+// values. No machine has all of them.
+func Parameters() []Penalty {
+	list := []Penalty{{Name: "L2_HIT_PENALTY"}, {Name: "L2_MISS_PENALTY"}, {Name: "L3_HIT_PENALTY"}, {Name: "L3_MISS_PENALTY"}, {Name: "REMOTE_DRAM_PENALTY"}}
+	for i := range list {
+		list[i].Unit = "cycles/load"
+	}
+	for _, m := range costPenalties {
+		list = append(list, Penalty{Name: m.name, Unit: m.unit, Unless: m.unless})
+	}
+	list = append(list, Penalty{Name: "FREQUENCY", Unit: "cycles/second"})
+	for i := range list {
+		list[i].Value, list[i].Error = math.NaN(), math.NaN()
+	}
+	return list
+}
+
 func (r *Result) cost(name string) *Figure {
 	for i := range r.Costs {
 		if r.Costs[i].Name == name {

@@ -3,6 +3,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,6 +110,10 @@ func (b *bench) run(parts []part) error {
 			b.options.Progress(p.what)
 		}
 		share := time.Duration(float64(time.Until(b.end)) * p.weight / left)
+		// On a machine that is very busy samples are few and what a part has to do
+		// besides takes long; later parts need some of the time, too.
+		b.timer.deadline = time.Now().Add(share * 3 / 2)
+		b.chaser.forget()
 		if err := p.run(b, &stage{end: time.Now().Add(share)}); err != nil {
 			return fmt.Errorf("%s: %w", p.what, err)
 		}
@@ -117,9 +122,22 @@ func (b *bench) run(parts []part) error {
 		}
 		left -= p.weight
 	}
+	b.result.Curve = b.judged()
 	b.result.Levels = findLevels(b.result.Curve)
 	return nil
 }
+
+// judged returns the curve with the errors that it has by the fastest clock of all.
+func (b *bench) judged() []Point {
+	curve := slices.Clone(b.result.Curve)
+	for i := range curve {
+		curve[i].Error += curve[i].Cycles * b.behind(&curve[i])
+	}
+	return curve
+}
+
+// behind is how much slower the clock was beside a point than the fastest, as a share.
+func (b *bench) behind(p *Point) Number { return Number(b.timer.behind(float64(p.Nanos / p.Cycles))) }
 
 // allocate gets the memory for the largest working set.
 func (b *bench) allocate() error {
@@ -134,11 +152,13 @@ func (b *bench) allocate() error {
 		b.note("memory is short: the largest working set is a quarter of what is available")
 		size = spare
 	}
-	const step = 4 << 20 // pages of any usual size fit
-	size = max(size&^(step-1), step)
+	size = max(size/hugeStep*hugeStep, hugeStep)
 	var err error
-	if b.big, err = allocate(size, b.result.Node, true); err != nil {
+	if b.big, err = allocate(size, b.result.Node, true, time.Now().Add(time.Until(b.end)/8)); err != nil {
 		return err
+	}
+	if len(b.big.bytes) < size {
+		b.note("the kernel is slow to give memory in huge pages: the largest working set is what there was after an eighth of the time")
 	}
 	b.result.Pages, b.result.PageBytes = b.big.pages, b.big.page
 	if b.big.page == os.Getpagesize() {
@@ -179,8 +199,8 @@ func doubt(t timing) string {
 		return fmt.Sprintf("only %d samples in the time there was", t.samples)
 	case t.ns <= 0:
 		return "shorter than the clock's resolution"
-	case t.spread > tooFarApart:
-		return farApart(t.samples, t.spread)
+	case t.error() > tooFarApart:
+		return farApart(t.samples, t.error())
 	}
 	return ""
 }
@@ -195,6 +215,7 @@ func farApart(samples int, spread float64) string {
 
 // clock measures the rate of cycles.
 func (b *bench) clock(s *stage) error {
+	b.timer.deadline = b.end // without it there is nothing
 	t := b.timer.measure(s.budget(time.Second))[0]
 	b.result.Clock = clockOf(t)
 	if why := doubt(t); why != "" && b.ctx.Err() == nil {
@@ -210,28 +231,57 @@ func (b *bench) curve(s *stage) error {
 	for _, size := range sizes {
 		b.result.Curve = append(b.result.Curve, b.point(s, b.big, size))
 	}
-	b.result.Levels = findLevels(b.result.Curve)
+	b.result.Levels = findLevels(b.judged())
 	b.remote(s)
 	return nil
 }
 
-// again measures the working sets that fit the caches of a core once more and keeps
-// the better points. Whoever shares these caches, as the other thread of the core
-// does, disturbs for seconds, all samples of a point alike; but not always.
+// again measures the working sets that fit the caches of a core once more, the most
+// uncertain first, and keeps the better points. Whoever shares these caches, as the
+// other thread of the core does, disturbs for seconds, all samples of a point alike; but
+// not always. The same goes for the clock, which is that of the core by itself.
 func (b *bench) again(s *stage) error {
 	const most = 2 << 20
 	small := b.result.Curve
 	for len(small) > 0 && small[len(small)-1].Bytes > most {
 		small = small[:len(small)-1]
 	}
-	s.left = len(small)
+	order := make([]*Point, len(small))
 	for i := range small {
-		// By time and not by cycles: a disturbed clock would make the latter few.
-		if p := b.point(s, b.big, small[i].Bytes); p.Why == "" && !(p.Nanos >= small[i].Nanos) {
-			small[i] = p
+		order[i] = &small[i]
+	}
+	slices.SortStableFunc(order, func(p, q *Point) int { return cmp.Compare(b.doubtful(q), b.doubtful(p)) })
+	s.left = 1 + len(order)
+	if t := b.timer.measure(s.budget(100 * time.Millisecond))[0]; doubt(t) == "" && clockOf(t).Value > b.result.Clock.Value {
+		b.result.Clock = clockOf(t)
+	}
+	for _, old := range order {
+		if p := b.point(s, b.big, old.Bytes); b.better(&p, old) {
+			*old = p
 		}
 	}
 	return nil
+}
+
+// doubtful is how far a point may be off, as a share; without a latency it is infinite.
+func (b *bench) doubtful(p *Point) float64 {
+	if p.Why != "" {
+		return math.Inf(1)
+	}
+	return p.uncertainty() + float64(b.behind(p))
+}
+
+// better says whether a point is to be kept in place of an earlier measurement of the
+// same. What disturbs makes times longer, so the shorter one counts; of two that agree,
+// the one whose cycles are more certain: a clock that was disturbed makes these few.
+func (b *bench) better(p, old *Point) bool {
+	if p.Why != "" || old.Why != "" {
+		return p.Why == ""
+	}
+	if math.Abs(float64(p.Nanos/old.Nanos-1)) > certainEnough {
+		return p.Nanos < old.Nanos
+	}
+	return b.doubtful(p) < b.doubtful(old)
 }
 
 // workingSets returns the sizes of the curve: four to the octave, two beyond
@@ -263,7 +313,7 @@ const longSample = 24
 // point measures one working set.
 func (b *bench) point(s *stage, m *memory, size int) Point {
 	const once = 8 << 20 // working sets up to here are visited before, to have the caches as they will be
-	if time.Now().After(b.end) {
+	if b.timer.late() {
 		return absentPoint(size, noTime)
 	}
 	p := b.chaser.lines(m, size)
@@ -297,14 +347,17 @@ func (b *bench) remote(s *stage) {
 			continue
 		}
 		f := Figure{Name: fmt.Sprintf("memory-node-%d", node), Title: fmt.Sprintf("memory of NUMA node %d", node), Unit: "cycles/load"}
-		m, err := allocate(memory.From&^(1<<22-1)+1<<22, node, true)
+		m, err := allocate(memory.From/hugeStep*hugeStep+hugeStep, node, true, b.timer.deadline)
 		if err != nil {
 			b.result.Costs = append(b.result.Costs, absent(f, err.Error()))
 			continue
 		}
-		p := b.point(s, m, len(m.bytes))
+		p := absentPoint(len(m.bytes), noTime)
+		if p.Bytes >= memory.From {
+			p = b.point(s, m, p.Bytes)
+		}
 		m.free()
-		f.Value, f.Error, f.Why = p.Cycles, p.Error, p.Why
+		f.Value, f.Error, f.Why = p.Cycles, p.Error+p.Cycles*b.behind(&p), p.Why
 		b.result.Costs = append(b.result.Costs, f)
 	}
 }

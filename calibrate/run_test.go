@@ -195,7 +195,7 @@ func TestPageCounts(t *testing.T) {
 
 func TestAllocate(t *testing.T) {
 	for _, huge := range []bool{false, true} {
-		m, err := allocate(8<<20, -1, huge)
+		m, err := allocate(8<<20, -1, huge, time.Now().Add(time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,5 +339,32 @@ func TestBind(t *testing.T) {
 	}
 	if err := bind(m, 1000); err == nil {
 		t.Skip("any node will do: there is no kernel for NUMA below, but perhaps an emulator")
+	}
+}
+
+// TestBetter keeps the shorter of two measurements of a point, and of those that agree
+// the one whose clock was disturbed less.
+func TestBetter(t *testing.T) {
+	b := &bench{timer: &timer{fastest: 0.25}}
+	good := Point{Cycles: 4, Nanos: 1, Error: 0.01}
+	for _, tt := range []struct {
+		name   string
+		p, old Point
+		want   bool
+	}{
+		{"longer", Point{Cycles: 4.4, Nanos: 1.1, Error: 0.001}, good, false},
+		{"shorter", Point{Cycles: 3.6, Nanos: 0.9, Error: 0.1}, good, true},
+		{"as long, and more certain", Point{Cycles: 4, Nanos: 1.001, Error: 0.001}, good, true},
+		{"as long, beside a disturbed clock", Point{Cycles: 3.8, Nanos: 0.999, Error: 0.001}, good, false},
+		{"in place of nothing", good, absentPoint(4096, "busy"), true},
+		{"nothing", absentPoint(4096, "busy"), good, false},
+	} {
+		if got := b.better(&tt.p, &tt.old); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	b.result = &Result{Curve: []Point{{Cycles: 3.8, Nanos: 1, Error: 0.01}}}
+	if got := b.judged()[0].Error; math.Abs(float64(got)-0.21) > 1e-9 {
+		t.Errorf("a clock that is 5 %% behind leaves %v of 3.8 cycles open, want 0.21", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 // How samples are taken: see timer.
 const (
 	sampleTime = 75 * time.Microsecond // of processor time, at least
+	clockTime  = 25 * time.Microsecond // the same of the clock
 	keptBest   = 5                     // samples that must agree
 	fewest     = 12                    // samples of each program
 	agreement  = 0.002                 // spread of the best samples that is good enough
@@ -33,8 +34,12 @@ type program struct {
 type timing struct {
 	ns, cycles float64
 	spread     float64 // of the best samples, as a share of the best, and what the clock adds to that
+	behind     float64 // how much slower the clock was than the fastest so far, as a share
 	samples    int
 }
+
+// error is how far the cycles may be off, as a share of them.
+func (t *timing) error() float64 { return t.spread + t.behind }
 
 // A timer is the one way in which programs are timed. It takes short samples of
 // several programs in turn, in processor time of the thread it runs on, and keeps
@@ -43,14 +48,23 @@ type timing struct {
 // of many samples that are short beside a scheduler's time slice some are not
 // disturbed, and the best ones agree. Their spread says how sure that is.
 //
-// The first of the programs is always the chain of additions whose latency is
-// known. It gives the clock that the core had at that time, which the time stamp
-// counter or the nominal frequency do not.
+// In turn with the programs it times the clock that the core has meanwhile, which the
+// time stamp counter or the nominal frequency do not tell: by chains of instructions
+// that take a known number of cycles at least. Several kinds of them, as whoever shares
+// the core, its other thread above all, takes the units away that one kind needs, for
+// minutes perhaps; the fastest was disturbed least.
 type timer struct {
 	ctx      context.Context
 	deadline time.Time // of all measurements
 	overhead float64   // ns that reading the time adds to a sample
-	fastest  float64   // ns of a cycle, the least so far
+	clocks   []timed
+	fastest  float64 // ns of a cycle, the least so far
+}
+
+// A timed program has so many iterations in a sample.
+type timed struct {
+	program
+	n uint64
 }
 
 // newTimer returns a timer for the calling thread, which must stay on its core.
@@ -61,6 +75,9 @@ func newTimer(ctx context.Context, deadline time.Time) *timer {
 		best = min(best, float64(-threadTime()+threadTime()))
 	}
 	t.overhead = best
+	for _, p := range clocks() {
+		t.clocks = append(t.clocks, timed{p, t.iterations(&p, clockTime)})
+	}
 	return t
 }
 
@@ -88,22 +105,36 @@ func (t *timer) sample(p *program, n uint64) (took float64, undisturbed bool) {
 	return took, math.Abs(elapsed-took) <= 0.02*took+slack
 }
 
+// take adds a sample of a program to its tally, if nothing came between.
+func (t *timer) take(p *timed, to *tally) {
+	if took, undisturbed := t.sample(&p.program, p.n); undisturbed {
+		to.add(took / (float64(p.n) * p.ops))
+	}
+}
+
+// tick adds samples of the clock to a tally.
+func (t *timer) tick(clock *tally) {
+	for i := range t.clocks {
+		t.take(&t.clocks[i], clock)
+	}
+}
+
 // iterations returns how many of them fill a sample. Finding that out warms the
 // caches and predictors up.
-func (t *timer) iterations(p *program) uint64 {
-	n := uint64(1)
+func (t *timer) iterations(p *program, least time.Duration) uint64 {
+	want, n := float64(least), uint64(1)
 	for {
 		took, _ := t.sample(p, n)
-		if took >= float64(sampleTime) { // a page that has to be found, or a frequency to be changed, can take as long
+		if took >= want { // a page that has to be found, or a frequency to be changed, can take as long
 			again, _ := t.sample(p, n)
 			took = min(took, again)
 		}
-		if took >= float64(sampleTime) || n >= 1<<40 {
+		if took >= want || n >= 1<<40 {
 			return max(n, p.least)
 		}
 		grow := 2.0
-		if took > float64(sampleTime)/100 {
-			grow = min(1.1*float64(sampleTime)/took, 100)
+		if took > want/100 {
+			grow = min(1.1*want/took, 100)
 		}
 		n = uint64(math.Ceil(float64(n) * max(grow, 1.01)))
 	}
@@ -134,43 +165,50 @@ func (a *tally) spread() float64 {
 	return a.best[keptBest-1]/a.best[0] - 1
 }
 
-// measure times programs for as long as the budget lasts, or until the best
-// samples of all of them agree; behind the deadline not at all.
+// measure times the clock and programs for as long as the budget lasts, or until the
+// best samples of all of them agree; behind the deadline not at all. The first timing is
+// the clock's, of a cycle; the others are the programs'.
 func (t *timer) measure(budget time.Duration, programs ...program) []timing {
-	all := append([]program{{run: loopAdds, ops: addsPerLoop / addLatency()}}, programs...)
-	tallies := make([]tally, len(all))
-	n := make([]uint64, len(all))
-	late := time.Now().After(t.deadline)
-	for i := range all {
+	all := make([]timed, len(programs))
+	late := t.late()
+	for i := range programs {
+		all[i].program = programs[i]
 		if !late {
-			n[i] = t.iterations(&all[i])
+			all[i].n = t.iterations(&programs[i], sampleTime)
 		}
 	}
+	tallies := make([]tally, 1+len(all))
+	clock := &tallies[0]
 	for start := time.Now(); !late && t.ctx.Err() == nil && !t.agreed(tallies); {
-		if spent := time.Since(start); spent > budget && (enough(tallies) || spent > patience*budget || time.Now().After(t.deadline)) {
+		if spent := time.Since(start); spent > budget && (enough(tallies) || spent > patience*budget || t.late()) {
 			break
 		}
+		t.tick(clock)
 		for i := range all {
-			if took, undisturbed := t.sample(&all[i], n[i]); undisturbed {
-				tallies[i].add(took / (float64(n[i]) * all[i].ops))
-			}
+			t.take(&all[i], &tallies[1+i])
 		}
 	}
-	clock := &tallies[0]
 	if clock.count > 0 {
 		t.fastest = min(t.fastest, clock.best[0])
 	}
-	behind := clock.best[0]/t.fastest - 1 // it may have changed, or been disturbed throughout
-	timings := make([]timing, len(all))
-	for i := range all {
+	timings := make([]timing, len(tallies))
+	for i := range tallies {
 		a := &tallies[i]
 		timings[i] = timing{ns: a.best[0], cycles: a.best[0] / clock.best[0], spread: a.spread(), samples: a.count}
 		if i > 0 {
-			timings[i].spread += clock.spread() + behind
+			timings[i].spread += clock.spread()
+			timings[i].behind = t.behind(clock.best[0])
 		}
 	}
 	return timings
 }
+
+// late says whether the time for measurements is over.
+func (t *timer) late() bool { return time.Now().After(t.deadline) }
+
+// behind is how much longer a cycle was than the shortest so far, as a share: the clock
+// may have changed, or all that shows it have been disturbed.
+func (t *timer) behind(ns float64) float64 { return ns/t.fastest - 1 }
 
 // enough says whether there are as many samples as are needed to say anything.
 func enough(tallies []tally) bool {
