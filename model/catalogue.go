@@ -70,7 +70,7 @@ type ModelInfo struct {
 // A source is a file that holds a model.
 type source struct {
 	ModelInfo
-	fsys fs.FS
+	fsys fs.FS  // nil: the library's
 	dir  string // folder of the models in fsys
 	stem string // path below dir, without .toml
 	line int    // of the key "cpus"
@@ -100,8 +100,12 @@ func Load(fsys fs.FS) (*Catalogue, error) {
 	return &Catalogue{lib: lib}, nil
 }
 
+func newLibrary(fsys fs.FS) *library {
+	return &library{fsys: fsys, tables: map[string]func() (*EventTable, error){}, tableTexts: map[string]func() (string, error){}}
+}
+
 func openLibrary(fsys fs.FS) (*library, error) {
-	lib := &library{fsys: fsys, tables: map[string]func() (*EventTable, error){}, tableTexts: map[string]func() (string, error){}}
+	lib := newLibrary(fsys)
 	lib.texts = sync.OnceValues(func() (texts, error) { return readTexts(fsys, "texts.toml") })
 	lib.judgement = sync.OnceValues(func() (*judgement, error) { return readJudgement(fsys, judgementFile) })
 	var err error
@@ -542,9 +546,14 @@ func (c *Catalogue) load(s *source, p *CPU) (*Model, error) {
 // read reads the model in a source for one of its processors: with what it
 // extends, the texts it shares, and the processor's values of its parameters.
 func (lib *library) read(s *source, p *CPU) (*Model, error) {
-	go lib.texts() // meanwhile: both are needed below, and take as long as the model itself
-	go lib.events(p)
-	f, err := lib.decode(s.fsys, s.path(), s.File)
+	if p.Events != "" {
+		go lib.events(p) // meanwhile: they are needed below, and take as long as the model itself
+	}
+	fsys := s.fsys
+	if fsys == nil {
+		fsys = lib.fsys
+	}
+	f, err := lib.decode(fsys, s.path(), s.File)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
@@ -122,7 +123,7 @@ func (p *CPU) check(owners map[string]*CPU) (problems []string) {
 	if p.Threads < 1 || p.Threads > 64 {
 		fault("threads = %d: at least one", p.Threads)
 	}
-	if p.Caches != "" && !cachesPattern.MatchString(p.Caches) {
+	if p.Caches != "" && !cachesPattern().MatchString(p.Caches) {
 		fault("caches: %q is not SIZE,WAYS,LINE/…, such as 32K,8,64/32K,8,64/1M,16,64/8M,16,64", clip(p.Caches))
 	}
 	for name, v := range p.Params {
@@ -134,7 +135,7 @@ func (p *CPU) check(owners map[string]*CPU) (problems []string) {
 }
 
 // cachesPattern is what CPU.Caches looks like.
-var cachesPattern = regexp.MustCompile(`^\d+[KM]?,\d+,\d+(/\d+[KM]?,\d+,\d+){2,3}$`)
+var cachesPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+[KM]?,\d+,\d+(/\d+[KM]?,\d+,\d+){2,3}$`) })
 
 // base returns the name of a processor without its core type.
 func (p *CPU) base() string {

@@ -176,6 +176,9 @@ func (t *EventTable) byName(name, pmu string) *Event {
 	if e == nil || pmu != "" && pmu != e.PMU {
 		return nil
 	}
+	if len(t.events) == 0 {
+		return e
+	}
 	for _, alias := range append([]string{e.Name}, e.Aliases...) {
 		if own := t.own(alias, pmu); own != nil {
 			return own
@@ -187,6 +190,9 @@ func (t *EventTable) byName(name, pmu string) *Event {
 // own returns the event of a name in the processor's table. Without a PMU
 // before it, a name may also be that of another PMU's event.
 func (t *EventTable) own(name, pmu string) *Event {
+	if len(t.events) == 0 {
+		return nil
+	}
 	i, ok := int32(0), false
 	if t.exact != nil {
 		i, ok = t.exact[strings.ToLower(name)]

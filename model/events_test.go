@@ -252,8 +252,10 @@ func TestKernelEvents(t *testing.T) {
 			t.Errorf("two events %s", e.Name)
 		}
 		seen[e.Name] = true
-		if kernelName(e.Name).Name != e.Name {
-			t.Errorf("%s is found as %s", e.Name, kernelName(e.Name).Name)
+		for _, name := range append([]string{e.Name}, e.Aliases...) {
+			if found := kernelName(name); found == nil || found.Name != e.Name {
+				t.Errorf("%s, which is %s, is found as %+v", name, e.Name, found)
+			}
 		}
 	}
 	// PERF_COUNT_HW_CACHE_LL, _OP_READ, _RESULT_MISS of include/uapi/linux/perf_event.h
@@ -265,8 +267,10 @@ func TestKernelEvents(t *testing.T) {
 			t.Errorf("no event %s", name)
 		}
 	}
-	if e := kernelName("cyclesx"); e != nil {
-		t.Errorf("cyclesx: %+v", e)
+	for _, name := range []string{"cyclesx", "L1-dcache", "L1-dcache-", "L1-dcache-loads-", "LLC-load-missed", "LLC-load-misses-miss", "L2_RQSTS.MISS", "nodeloads"} {
+		if e := kernelName(name); e != nil {
+			t.Errorf("%s: %+v", name, e)
+		}
 	}
 }
 

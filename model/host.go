@@ -50,9 +50,12 @@ func cpuinfo(root fs.FS) (map[string]string, error) {
 	defer f.Close()
 	info := map[string]string{}
 	lines := bufio.NewScanner(f)
-	lines.Buffer(make([]byte, 0, 64<<10), 1<<20)
+	lines.Buffer(make([]byte, 0, 4<<10), 1<<20)
 	for lines.Scan() && len(info) < 1000 {
 		key, value, ok := strings.Cut(lines.Text(), ":")
+		if !ok && x86ID(info) != "" {
+			break // it is all there, and a large machine has many processors
+		}
 		key = strings.TrimSpace(key)
 		if _, seen := info[key]; ok && !seen {
 			info[key] = strings.TrimSpace(value)

@@ -66,8 +66,15 @@ const judgementFile = "judgement.toml"
 
 // A judgement is what data/judgement.toml says about nodes of several models.
 type judgement struct {
-	ranges map[textKey]rangeTable
+	ranges []judged // in the order of their keys
 	issues []issueTable
+}
+
+// A judged says what is expected of a node of a method.
+type judged struct {
+	textKey
+	source string
+	ends   [3]Range // by the index in Workloads
 }
 
 // A rangeTable is one table [[range]].
@@ -156,20 +163,22 @@ func parseJudgement(data []byte, name string) (*judgement, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &judgement{ranges: make(map[textKey]rangeTable, len(ranges)), issues: issues}
+	j := &judgement{issues: issues}
+	first := make(map[textKey]int, len(ranges)) // lines
 	var faults Errors
 	fault := func(line int, format string, args ...any) {
 		faults = append(faults, &Error{File: name, Line: line, Msg: fmt.Sprintf(format, args...)})
 	}
 	for _, t := range ranges {
 		key := textKey{t.node, t.method}
-		if first, twice := j.ranges[key]; twice {
-			fault(t.line, "range: there is already one for node %q, method %q, at line %d", clip(t.node), clip(t.method), first.line)
+		if line, twice := first[key]; twice {
+			fault(t.line, "range: there is already one for node %q, method %q, at line %d", clip(t.node), clip(t.method), line)
 		}
 		if problem := t.problem(); problem != "" {
 			fault(t.line, "range: %s", problem)
 		}
-		j.ranges[key] = t
+		first[key] = t.line
+		j.ranges = append(j.ranges, judged{key, t.source, t.ranges()})
 	}
 	for _, t := range issues {
 		if problem := t.problem(); problem != "" {
@@ -179,6 +188,7 @@ func parseJudgement(data []byte, name string) (*judgement, error) {
 	if len(faults) > 0 {
 		return nil, faults
 	}
+	slices.SortFunc(j.ranges, func(a, b judged) int { return a.compare(b.textKey) })
 	return j, nil
 }
 
@@ -222,18 +232,35 @@ func (t *issueTable) problem() string {
 	return ""
 }
 
-// expectation returns the ranges of a table, and that which spans them.
-func (t *rangeTable) expectation() *Expectation {
+// ranges returns the ranges of a table.
+func (t *rangeTable) ranges() (all [3]Range) {
+	for i, w := range Workloads {
+		ends := *t.ends[w]
+		all[i] = Range{ends["low"], ends["high"]}
+	}
+	return all
+}
+
+// expectation returns the ranges of a node, and that which spans them.
+func (t *judged) expectation() *Expectation {
 	e := &Expectation{Source: t.source, Ranges: map[Workload]Range{}}
 	all := Range{math.Inf(1), math.Inf(-1)}
-	for _, w := range Workloads {
-		ends := *t.ends[w]
-		r := Range{ends["low"], ends["high"]}
+	for i, w := range Workloads {
+		r := t.ends[i]
 		e.Ranges[w] = r
 		all = Range{min(all.Low, r.Low), max(all.High, r.High)}
 	}
 	e.Ranges[AnyWorkload] = all
 	return e
+}
+
+// find returns what is expected of a node, nil if nobody has said.
+func (j *judgement) find(key textKey) *judged {
+	i, ok := slices.BinarySearchFunc(j.ranges, key, func(t judged, key textKey) int { return t.compare(key) })
+	if !ok {
+		return nil
+	}
+	return &j.ranges[i]
 }
 
 // apply gives the nodes of m what is expected of them, and m the issues of which
@@ -243,11 +270,12 @@ func (j *judgement) apply(m *Model) {
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		at[n.Name] = i
-		if t, ok := j.ranges[textKey{n.Name, m.Name}]; ok && m.Share(i) {
+		if t := j.find(textKey{n.Name, m.Name}); t != nil && m.Share(i) {
 			n.Expected = t.expectation()
 		}
 	}
-	for _, t := range j.issues {
+	for i := range j.issues {
+		t := &j.issues[i]
 		if t.method != m.Name {
 			continue
 		}

@@ -66,9 +66,9 @@ func TestJudgementFits(t *testing.T) {
 			}
 		}
 	}
-	for key := range judged.ranges {
-		if !expected[key] {
-			t.Errorf("no model %s expects anything of %s", key.method, key.node)
+	for _, r := range judged.ranges {
+		if !expected[r.textKey] {
+			t.Errorf("no model %s expects anything of %s", r.method, r.node)
 		}
 	}
 	for _, issue := range judged.issues {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -16,14 +17,15 @@ const (
 
 // KernelEvents returns the events that exist under one name on every machine,
 // whether or not its processor is known. The caller must not change them.
-func KernelEvents() []Event { return kernelEvents() }
+//
+// They are the kernel's generic hardware, cache and software events
+// (include/uapi/linux/perf_event.h), perf's own (tools/perf/util/tool_pmu.h) and
+// those of x86's msr PMU. A processor whose table says which of its events a
+// generic name means (its aliases) overrides them.
+func KernelEvents() []Event { return slices.Concat(plainEvents(), cacheEvents()) }
 
-// kernelEvents are the events that exist under one name on every machine: the
-// kernel's generic hardware, cache and software events (include/uapi/linux/perf_event.h),
-// perf's own (tools/perf/util/tool_pmu.h) and those of x86's msr PMU. A
-// processor whose table says which of its events a generic name means (its
-// aliases) overrides them.
-var kernelEvents = sync.OnceValue(func() []Event {
+// plainEvents are those of KernelEvents that have few names.
+var plainEvents = sync.OnceValue(func() []Event {
 	var all []Event
 	add := func(pmu string, config uint64, unit, name string, aliases ...string) {
 		all = append(all, Event{Name: name, PMU: pmu, Config: config, Unit: unit, Aliases: aliases})
@@ -58,7 +60,8 @@ var kernelEvents = sync.OnceValue(func() []Event {
 
 	// What source/ostime reads in /proc: numbers of our own.
 	for i, name := range []string{"thread_time", "thread_run", "runqueue_wait", "io_wait", "thread_user", "thread_system", "voluntary_switches",
-		"involuntary_switches", "machine_time", "steal_time", "cgroup_throttled", "max_resident"} {
+		"involuntary_switches", "machine_time", "steal_time", "cgroup_throttled", "max_resident",
+		"processor_user", "processor_system", "processor_idle", "processor_iowait", "processor_steal"} {
 		add(pmuTool, 0x100+uint64(i), "", name)
 	}
 
@@ -69,13 +72,13 @@ var kernelEvents = sync.OnceValue(func() []Event {
 	add(pmuMSR, 4, "", "smi")
 	add(pmuMSR, 5, "", "ptsc")
 	add(pmuMSR, 6, "", "irperf")
-	return append(all, cacheEvents()...)
+	return all
 })
 
-// cacheEvents are the generic cache events: cache, operation, result. See
+// Spellings of the parts of the generic cache events: cache, operation, result. See
 // evsel__hw_cache and the union of spellings in tools/perf/util/evsel.c.
-func cacheEvents() []Event {
-	caches := [][]string{
+var (
+	cacheNames = [][]string{
 		{"L1-dcache", "l1-d", "l1d", "L1-data"},
 		{"L1-icache", "l1-i", "l1i", "L1-instruction"},
 		{"LLC", "L2"},
@@ -84,19 +87,23 @@ func cacheEvents() []Event {
 		{"branch", "bpu", "btb", "bpc"},
 		{"node"},
 	}
-	ops := [][]string{
+	cacheOps = [][]string{
 		{"load", "loads", "read"},
 		{"store", "stores", "write"},
 		{"prefetch", "prefetches", "speculative-read", "speculative-load"},
 	}
-	results := [][]string{
+	cacheResults = [][]string{
 		{"refs", "Reference", "ops", "access"},
 		{"misses", "miss"},
 	}
+)
+
+// cacheEvents are the generic cache events, in the order of their parts.
+var cacheEvents = sync.OnceValue(func() []Event {
 	var all []Event
-	for c, cache := range caches {
-		for o, op := range ops {
-			for r, result := range results {
+	for c, cache := range cacheNames {
+		for o, op := range cacheOps {
+			for r, result := range cacheResults {
 				e := Event{PMU: pmuCache, Config: uint64(c | o<<8 | r<<16)}
 				// The first spelling is perf's own: L1-dcache-loads, L1-dcache-load-misses.
 				if r == 0 {
@@ -110,6 +117,57 @@ func cacheEvents() []Event {
 		}
 	}
 	return all
+})
+
+// cacheNamed returns the generic cache event of a folded name, nil if it is none.
+func cacheNamed(name string) *Event {
+	for c, cache := range cacheNames {
+		rest, ok := cutSpelling(name, cache)
+		if !ok || rest == "" {
+			continue
+		}
+		for o, op := range cacheOps {
+			result, ok := cutSpelling(rest[1:], op)
+			if !ok {
+				continue
+			}
+			for r, results := range cacheResults {
+				counted := r == 0 // accesses are what is counted where the name does not say
+				if result != "" {
+					end, ok := cutSpelling(result[1:], results)
+					counted = ok && end == ""
+				}
+				if counted {
+					return &cacheEvents()[(c*len(cacheOps)+o)*len(cacheResults)+r]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// cutSpelling cuts one of some spellings off a folded name. What follows begins
+// with what separates them.
+func cutSpelling(name string, spellings []string) (rest string, found bool) {
+	for _, s := range spellings {
+		if hasFolded(name, s) && (len(name) == len(s) || name[len(s)] == '_') {
+			return name[len(s):], true
+		}
+	}
+	return "", false
+}
+
+// hasFolded reports whether a folded name begins with a spelling.
+func hasFolded(name, spelling string) bool {
+	if len(name) < len(spelling) {
+		return false
+	}
+	for i := range len(spelling) {
+		if name[i] != folded[spelling[i]] {
+			return false
+		}
+	}
+	return true
 }
 
 // cacheSpellings returns the other names of a generic cache event.
@@ -130,23 +188,28 @@ func cacheSpellings(cache, op, result []string, name string) []string {
 	return all
 }
 
-// kernelByName finds kernelEvents by their folded names.
-var kernelByName = sync.OnceValue(func() map[string]*Event {
-	events := kernelEvents()
-	byName := map[string]*Event{}
+// plainByName finds plainEvents by their folded names.
+var plainByName = sync.OnceValue(func() map[string]*Event {
+	events := plainEvents()
+	byName := make(map[string]*Event, 2*len(events))
 	for i := range events {
 		e := &events[i]
-		for _, name := range append([]string{e.Name}, e.Aliases...) {
-			if _, taken := byName[fold(name)]; !taken {
-				byName[fold(name)] = e
-			}
+		byName[fold(e.Name)] = e
+		for _, alias := range e.Aliases {
+			byName[fold(alias)] = e
 		}
 	}
 	return byName
 })
 
 // kernelName returns the event that a name means on every machine, nil if none.
-func kernelName(name string) *Event { return kernelByName()[fold(name)] }
+func kernelName(name string) *Event {
+	name = fold(name)
+	if e := plainByName()[name]; e != nil {
+		return e
+	}
+	return cacheNamed(name)
+}
 
 // fold returns the form of a name by which it is compared: in lower case, with
 // the characters that spellings of one name exchange (INST_RETIRED.ANY,

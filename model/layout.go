@@ -1,5 +1,7 @@
 package model
 
+import "sync"
+
 // Layouts are the formats of the event code, perf_event_attr.config, that the
 // kernel's PMU drivers publish under /sys/bus/event_source/devices/*/format.
 const (
@@ -26,51 +28,53 @@ type bitRange struct {
 }
 
 // fieldsOf gives the fields of each layout.
-var fieldsOf = map[string]map[string][]bitRange{
-	// arch/x86/events/intel/core.c. Since Lunar Lake the unit mask has 16 bits.
-	layoutIntel: {
-		"event":       {{0, 8, 0}},
-		"umask":       {{8, 8, 0}, {40, 8, 0}},
-		"edge":        {{18, 1, 0}},
-		"any":         {{21, 1, 0}},
-		"inv":         {{23, 1, 0}},
-		"cmask":       {{24, 8, 0}},
-		"in_tx":       {{32, 1, 0}},
-		"in_tx_cp":    {{33, 1, 0}},
-		"eq":          {{36, 1, 0}},
-		"offcore_rsp": {{0, 64, 1}},
-		"snoop_rsp":   {{0, 64, 1}},
-		"ldlat":       {{0, 16, 1}},
-		"frontend":    {{0, 24, 1}},
-	},
-	// arch/x86/events/amd/core.c
-	layoutAMD: {
-		"event": {{0, 8, 0}, {32, 4, 0}},
-		"umask": {{8, 8, 0}},
-		"edge":  {{18, 1, 0}},
-		"inv":   {{23, 1, 0}},
-		"cmask": {{24, 8, 0}},
-	},
-	// drivers/perf/arm_pmuv3.c
-	layoutArm: {
-		"event": {{0, 16, 0}},
-		"long":  {{0, 1, 1}},
-	},
-	// arch/powerpc/perf/power10-pmu.c and isa207-common.c
-	layoutPower: {
-		"event":   {{0, 60, 0}},
-		"pmcxsel": {{0, 8, 0}},
-		"mark":    {{8, 1, 0}},
-		"combine": {{10, 2, 0}},
-		"unit":    {{12, 4, 0}},
-		"pmc":     {{16, 4, 0}},
-	},
-	// drivers/perf/riscv_pmu_sbi.c
-	layoutRISCV: {
-		"event":    {{0, 48, 0}},
-		"firmware": {{62, 2, 0}},
-	},
-}
+var fieldsOf = sync.OnceValue(func() map[string]map[string][]bitRange {
+	return map[string]map[string][]bitRange{
+		// arch/x86/events/intel/core.c. Since Lunar Lake the unit mask has 16 bits.
+		layoutIntel: {
+			"event":       {{0, 8, 0}},
+			"umask":       {{8, 8, 0}, {40, 8, 0}},
+			"edge":        {{18, 1, 0}},
+			"any":         {{21, 1, 0}},
+			"inv":         {{23, 1, 0}},
+			"cmask":       {{24, 8, 0}},
+			"in_tx":       {{32, 1, 0}},
+			"in_tx_cp":    {{33, 1, 0}},
+			"eq":          {{36, 1, 0}},
+			"offcore_rsp": {{0, 64, 1}},
+			"snoop_rsp":   {{0, 64, 1}},
+			"ldlat":       {{0, 16, 1}},
+			"frontend":    {{0, 24, 1}},
+		},
+		// arch/x86/events/amd/core.c
+		layoutAMD: {
+			"event": {{0, 8, 0}, {32, 4, 0}},
+			"umask": {{8, 8, 0}},
+			"edge":  {{18, 1, 0}},
+			"inv":   {{23, 1, 0}},
+			"cmask": {{24, 8, 0}},
+		},
+		// drivers/perf/arm_pmuv3.c
+		layoutArm: {
+			"event": {{0, 16, 0}},
+			"long":  {{0, 1, 1}},
+		},
+		// arch/powerpc/perf/power10-pmu.c and isa207-common.c
+		layoutPower: {
+			"event":   {{0, 60, 0}},
+			"pmcxsel": {{0, 8, 0}},
+			"mark":    {{8, 1, 0}},
+			"combine": {{10, 2, 0}},
+			"unit":    {{12, 4, 0}},
+			"pmc":     {{16, 4, 0}},
+		},
+		// drivers/perf/riscv_pmu_sbi.c
+		layoutRISCV: {
+			"event":    {{0, 48, 0}},
+			"firmware": {{62, 2, 0}},
+		},
+	}
+})
 
 // wholeWords are the terms that set a word of the code itself.
 var wholeWords = map[string]uint8{"config": 0, "config1": 1, "config2": 2}
@@ -81,7 +85,7 @@ func isCodeField(key string) bool {
 	if _, ok := wholeWords[key]; ok {
 		return true
 	}
-	for _, fields := range fieldsOf {
+	for _, fields := range fieldsOf() {
 		if _, ok := fields[key]; ok {
 			return true
 		}
@@ -110,7 +114,7 @@ func (c *code) set(layout string, t Term) bool {
 		*c.word(w) = t.Value
 		return true
 	}
-	ranges, ok := fieldsOf[layout][t.Key]
+	ranges, ok := fieldsOf()[layout][t.Key]
 	if !ok {
 		return false
 	}

@@ -140,13 +140,13 @@ func LintAll(cat *Catalogue) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	for key, t := range shared {
-		if !used[key] {
+	for i := range shared {
+		if t := &shared[i]; !used[t.textKey] {
 			which := "no model"
-			if key.method != "" {
-				which = "no model " + key.method
+			if t.method != "" {
+				which = "no model " + t.method
 			}
-			all = append(all, Finding{"texts.toml", t.line, SevWarning, fmt.Sprintf("%s has a node %q", which, key.node)})
+			all = append(all, Finding{"texts.toml", t.line, SevWarning, fmt.Sprintf("%s has a node %q", which, t.node)})
 		}
 	}
 	for _, p := range cat.CPUs() {

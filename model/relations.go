@@ -194,3 +194,11 @@ func (t *EventTable) lists(spelling string) bool {
 	_, ok := t.Lookup(spelling)
 	return ok || len(t.events) == 0
 }
+
+// Unrelated returns the table without the relations between its events: for counts
+// of which none can be checked, so that they need not be read.
+func (t *EventTable) Unrelated() *EventTable {
+	alone := *t
+	alone.relations = nil
+	return &alone
+}

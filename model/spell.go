@@ -72,7 +72,7 @@ func extraName(e *Event) string {
 func field(layout, name string, config *uint64) uint64 {
 	var v uint64
 	shift := uint(0)
-	for _, r := range fieldsOf[layout][name] {
+	for _, r := range fieldsOf()[layout][name] {
 		if r.word != 0 {
 			continue
 		}

@@ -2,18 +2,25 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 )
 
-// texts are the titles and explanations that nodes of several models share.
-type texts map[textKey]text
+// texts are the titles and explanations that nodes of several models share, in
+// the order of their keys.
+type texts []text
 
 type textKey struct {
 	node   string
 	method string // name of the model; "" is any
+}
+
+func (k textKey) compare(other textKey) int {
+	return cmp.Or(strings.Compare(k.node, other.node), strings.Compare(k.method, other.method))
 }
 
 // A text is one table [[text]].
@@ -69,46 +76,53 @@ func parseTexts(data []byte, name string) (texts, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make(texts, len(tables))
+	first := make(map[textKey]int, len(tables)) // lines
 	var faults Errors
-	for _, t := range tables {
+	for i := range tables {
+		t := &tables[i]
 		t.title, t.about = strings.TrimSpace(t.title), strings.TrimSpace(t.about)
-		first, twice := all[t.textKey]
+		line, twice := first[t.textKey]
 		switch {
 		case t.node == "":
 			faults = append(faults, &Error{File: name, Line: t.line, Msg: "text: it names no node"})
 		case twice:
 			faults = append(faults, &Error{File: name, Line: t.line,
-				Msg: fmt.Sprintf("text: there is already one for node %q, method %q, at line %d", clip(t.node), clip(t.method), first.line)})
+				Msg: fmt.Sprintf("text: there is already one for node %q, method %q, at line %d", clip(t.node), clip(t.method), line)})
 		}
-		all[t.textKey] = t
+		first[t.textKey] = t.line
 	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	return all, nil
+	slices.SortFunc(tables, func(a, b text) int { return a.compare(b.textKey) })
+	return tables, nil
 }
 
 // noField is for files that are only lists of tables.
 func noField(string) any { return nil }
+
+// find returns the text of a key, nil if there is none.
+func (all texts) find(key textKey) *text {
+	i, ok := slices.BinarySearchFunc(all, key, func(t text, key textKey) int { return t.compare(key) })
+	if !ok {
+		return nil
+	}
+	return &all[i]
+}
 
 // apply gives the nodes of m the texts that they lack. The one for the method
 // is preferred to the one for any.
 func (all texts) apply(m *Model) {
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
-		t, ok := all[textKey{n.Name, m.Name}]
-		if !ok {
-			t, ok = all[textKey{n.Name, ""}]
-		}
-		if ok {
+		if t := cmp.Or(all.find(textKey{n.Name, m.Name}), all.find(textKey{n.Name, ""})); t != nil {
 			n.fill(t)
 		}
 	}
 }
 
 // fill takes from a text what the node does not say itself.
-func (n *Node) fill(t text) {
+func (n *Node) fill(t *text) {
 	if n.Title == "" {
 		n.Title = t.title
 	}
