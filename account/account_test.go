@@ -360,6 +360,16 @@ func TestParams(t *testing.T) {
 	}
 }
 
+// TestLevelNote: a level that the tree does not have is said to be none.
+func TestLevelNote(t *testing.T) {
+	for level, want := range map[int]string{0: "", 2: "", 3: "toy has 2 levels: there is none deeper"} {
+		a := run(t, toy(t, account.Options{Level: level}), 1, reading{event: "CYC", value: 1000})
+		if got := strings.Join(a.Notes, "; "); got != want {
+			t.Errorf("level %d: notes %q, want %q", level, got, want)
+		}
+	}
+}
+
 func TestEvaluateDoesNotAllocate(t *testing.T) {
 	method := toy(t, account.Options{})
 	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("test")},

@@ -252,7 +252,13 @@ const verdictsFile = "testdata/verdicts.csv"
 // verdicts reads it: file, processor, verdict, number of checks, reason.
 func verdicts(t *testing.T) [][]string {
 	t.Helper()
-	f, err := os.Open(verdictsFile)
+	return readTable(t, verdictsFile)
+}
+
+// readTable reads the rows of a table under testdata, without its heading.
+func readTable(t *testing.T, file string) [][]string {
+	t.Helper()
+	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -174,7 +174,7 @@ func (p *placeTester) amounts(i, side int) []Amount {
 	return list
 }
 
-// samples returns a place's readings in the runs of a side.
+// values are the amounts as plain numbers, and variances what sampling adds to each.
 func values(list []Amount) []float64 {
 	v := make([]float64, len(list))
 	for i := range list {
@@ -361,7 +361,7 @@ func modulesOf(runs []PlaceReading) map[string]map[string]float64 {
 	return out
 }
 
-// without lists the modules that the others are not called as, in order.
+// without lists the modules that are not among the others, in order.
 func without(modules, others map[string]map[string]float64) []string {
 	var names []string
 	for name := range modules {

@@ -48,6 +48,7 @@ func TestCounts(t *testing.T) {
 		{"never ran, shown as 0", "skylake", 1, []readout{{"cycles", 0, all(3e9)}, {"l1d.replacement", 0, part(0, 0)}}, "each event had a counter", []string{"L1D.REPLACEMENT"}},
 		{"never ran, but elsewhere", "skylake", 1, []readout{{"cycles", 0, all(3e9)}, {"instructions", 1, never}, {"instructions", 2, part(3e9, 0.5)}}, "", nil},
 		{"too short for a turn", "skylake", 1, []readout{{"task-clock", 0, all(1e6)}, {"cycles", 0, all(3e6)}, {"l1d.replacement", 0, never}}, "", nil},
+		{"long enough by its clock", "skylake", 1, []readout{{"task-clock", 0, all(3e8)}, {"cycles", 0, all(3e6)}, {"l1d.replacement", 0, never}}, "each event had a counter", []string{"L1D.REPLACEMENT"}},
 		{"refused by the kernel", "skylake", 1, []readout{{"cycles", 0, all(3e9)}, {"l1d.replacement", 0, refused}}, "", nil},
 		{"on the other type of core", "alderlake:core", 1, []readout{{"cpu_core/cycles/", 0, all(3e9)}, {"cpu_atom/instructions/", 0, never}}, "", nil},
 		{"readings that agree", "skylake", 1, []readout{{"cycles", 1, all(3e9)}, {"cycles", 2, all(3.01e9)}}, "", nil},
@@ -112,6 +113,30 @@ func TestSlackOfTurns(t *testing.T) {
 		}
 		if a := bindBest(t, cat, "turns", "skylake", table).audit(table); a.Contradicted() != tt.want {
 			t.Errorf("%+v: contradicted %v, by %v", tt, a.Contradicted(), a.Suspects())
+		}
+	}
+}
+
+// TestCountsInTime: how much fits into the time depends on how many logical
+// processors counted.
+func TestCountsInTime(t *testing.T) {
+	cat, err := model.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		cpus   int
+		cycles float64
+		want   bool // contradicted
+	}{{1, 6e9, false}, {1, 7e9, true}, {2, 7e9, false}, {0, 7e9, false}, {0, 4097 * 6.5e9, true}} {
+		scope := counts.RunScope("test")
+		scope.CPUs = tt.cpus
+		l := &counts.Layout{Scopes: []counts.Scope{scope}, Columns: []counts.Column{{Event: "cycles"}, {Event: "instructions"}}}
+		table := counts.NewTable(l)
+		table.Duration = 1
+		*table.Cell(0, 0), *table.Cell(0, 1) = all(tt.cycles), all(tt.cycles)
+		if a := bindBest(t, cat, "time", "skylake", table).audit(table); a.Contradicted() != tt.want {
+			t.Errorf("%g cycles in a second of %d processors: contradicted %v", tt.cycles, tt.cpus, a.Contradicted())
 		}
 	}
 }

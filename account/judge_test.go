@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -51,35 +52,11 @@ section = "More"
 formula = "MISS / CYC"
 unit = "loads/cycles"
 `)}
-	own["judgement.toml"] = &fstest.MapFile{Data: []byte(`
-[[range]]
-node = "Front"
-method = "judged"
-client = { low = 0.05, high = 0.10 }
-server = { low = 0.10, high = 0.25 }
-hpc = { low = 0.05, high = 0.10 }
-source = "a test"
-[[range]]
-node = "Back"
-method = "judged"
-client = { low = 0.20, high = 0.40 }
-server = { low = 0.20, high = 0.60 }
-hpc = { low = 0.20, high = 0.40 }
-source = "a test"
-[[range]]
-node = "Memory"
-method = "judged"
-client = { low = 0, high = 0.20 }
-server = { low = 0, high = 0.40 }
-hpc = { low = 0, high = 0.20 }
-source = "a test"
-[[range]]
-node = "Retiring"
-method = "judged"
-client = { low = 0.20, high = 0.50 }
-server = { low = 0.10, high = 0.30 }
-hpc = { low = 0.30, high = 0.70 }
-source = "a test"
+	own["judgement.toml"] = &fstest.MapFile{Data: []byte(
+		expected("Front", "0.05 0.10", "0.10 0.25", "0.05 0.10") +
+			expected("Back", "0.20 0.40", "0.20 0.60", "0.20 0.40") +
+			expected("Memory", "0 0.20", "0 0.40", "0 0.20") +
+			expected("Retiring", "0.20 0.50", "0.10 0.30", "0.30 0.70") + `
 [[issue]]
 name = "first"
 method = "judged"
@@ -102,6 +79,12 @@ lead = "Retiring"
 nodes = ["Memory"]
 source = "a test"
 [[issue]]
+name = "a figure that says nothing by itself"
+method = "judged"
+lead = "Retiring"
+nodes = ["Figure", "Core"]
+source = "a test"
+[[issue]]
 name = "of others"
 method = "judged"
 nodes = ["Elsewhere", "Front"]
@@ -110,7 +93,18 @@ source = "a test"
 	return compile(t, own, account.Options{Workload: w})
 }
 
-// slots are readings of a run of 1000 slots.
+// expected is the entry of a file of ranges for a node: the lowest and the highest
+// value by kind of program.
+func expected(node, client, server, hpc string) string {
+	text := fmt.Sprintf("[[range]]\nnode = %q\nmethod = \"judged\"\nsource = \"a test\"\n", node)
+	for kind, bounds := range map[string]string{"client": client, "server": server, "hpc": hpc} {
+		low, high, _ := strings.Cut(bounds, " ")
+		text += fmt.Sprintf("%s = { low = %s, high = %s }\n", kind, low, high)
+	}
+	return text
+}
+
+// judgedReadings are those of a run of 1000 slots.
 func judgedReadings(front, back, memory, retiring float64) []reading {
 	return []reading{{event: "CYC", value: 1000}, {event: "HIT", value: front}, {event: "STALL", value: back},
 		{event: "MISS", value: memory}, {event: "INST", value: retiring}}
@@ -135,11 +129,15 @@ func TestWorkload(t *testing.T) {
 		// The thresholds: the largest of all that are over theirs.
 		{model.AnyWorkload, 120, 350, 250, 450, "within within within within", "Retiring"},
 		{model.AnyWorkload, 30, 700, 450, 50, "below above above below", "Back Memory"},
+		// A share of 160 % leads nowhere.
+		{model.AnyWorkload, 1600, 500, 300, 100, "above within within within", "Back Memory"},
 		// Front is over a client program's range though not over its threshold.
 		{model.Client, 120, 350, 250, 450, "above within above within", "Front"},
 		{model.Server, 120, 350, 250, 450, "within within within above", "Retiring"},
 		{model.Server, 200, 550, 250, 200, "within within within within", ""},
 		{model.Server, 20, 620, 250, 320, "below above within above", "Back Core"},
+		// Memory is within its range, but over its threshold: only categories go by ranges.
+		{model.Server, 20, 620, 380, 320, "below above within above", "Back Memory"},
 		{model.HPC, 90, 300, 100, 600, "within within within within", "Retiring"},
 		{model.HPC, 90, 410, 300, 500, "within above above within", "Back Memory"},
 	} {
@@ -178,6 +176,18 @@ func TestStandingWithin(t *testing.T) {
 			t.Errorf("0.62 ± %v is flagged: %v", a.Nodes[i].Error, got)
 		}
 	}
+	for _, tt := range []struct {
+		sd   float64 // of the retired slots
+		want account.Standing
+	}{{0, account.Below}, {5, account.Below}, {20, account.Within}} {
+		readings := judgedReadings(150, 620, 400, 80)
+		readings[4].variance = tt.sd * tt.sd
+		a := run(t, method, 1, readings...)
+		i, _ := a.Node("Retiring")
+		if _, got := a.Expected(i); got != tt.want {
+			t.Errorf("0.08 ± %v is %v a range from 0.1, want %v", a.Nodes[i].Error, got, tt.want)
+		}
+	}
 }
 
 // TestRivals: siblings that cannot be told apart are both named.
@@ -194,6 +204,7 @@ func TestRivals(t *testing.T) {
 		want     string
 	}{
 		{"all counted, apart", judgedReadings(300, 500, 300, 100), ""},
+		{"all counted, a little apart", judgedReadings(300, 500, 265, 100), ""},
 		{"all counted, as good as equal", judgedReadings(300, 500, 254, 100), "Core of Memory"},
 		{"both levels", judgedReadings(495, 500, 254, 100), "Front of Back, Core of Memory"},
 		{"some of the time", set(judgedReadings(300, 500, 270, 100), func(r *reading) { r.coverage = 0.5 }), "Core of Memory"},
@@ -216,6 +227,21 @@ func TestRivals(t *testing.T) {
 		}
 		if s := strings.Join(got, ", "); s != tt.want {
 			t.Errorf("%s: rivals %q, want %q (bottleneck %s)", tt.name, s, tt.want, names(a, a.Bottleneck))
+		}
+	}
+}
+
+// TestUsefulIsNoRival: where it is known what is expected of the program, useful
+// work is no alternative to a bottleneck, however large it is.
+func TestUsefulIsNoRival(t *testing.T) {
+	for workload, want := range map[model.Workload]string{model.AnyWorkload: "Front of Retiring", model.Client: ""} {
+		a := run(t, judged(t, workload), 1, judgedReadings(450, 50, 20, 455)...)
+		got := ""
+		for _, r := range a.Rivals {
+			got += a.Model().Nodes[r.Node].Name + " of " + a.Model().Nodes[r.Of].Name
+		}
+		if got != want {
+			t.Errorf("%q: rivals %q, want %q (bottleneck %s)", workload, got, want, names(a, a.Bottleneck))
 		}
 	}
 }
@@ -269,7 +295,7 @@ func TestLinked(t *testing.T) {
 		}
 	}
 	a := run(t, judged(t, model.AnyWorkload), 1, judgedReadings(200, 100, 50, 400)...)
-	for name, want := range map[string]string{"Front": "Core", "Core": "Front Retiring", "Back": "", "Retiring": "Core Memory", "Memory": "Figure"} {
+	for name, want := range map[string]string{"Front": "Core", "Core": "Front Retiring", "Back": "", "Retiring": "Core Memory Figure", "Memory": "Figure"} {
 		i, _ := a.Node(name)
 		if got := names(a, a.Linked(i)); got != want {
 			t.Errorf("%s is linked to %q, want %q", name, got, want)
@@ -323,6 +349,12 @@ func TestBranching(t *testing.T) {
 			account.Branching{Instructions: 1000, Branches: 200, Mispredictions: 4}},
 		{"core2", []reading{{event: "INST_RETIRED.ANY", value: 1000}, {event: "BR_CND_EXEC", value: 150}, {event: "BR_CND_MISSP_EXEC", value: 3}},
 			account.Branching{Instructions: 1000, Branches: 150, Mispredictions: 3}},
+		{"skylakex", []reading{{event: "instructions:k", value: 1000}, {event: "branches:k", value: 200}, {event: "branch-misses:k", value: 3}},
+			account.Branching{Instructions: 1000, Branches: 200, Mispredictions: 3}},
+		{"generic", []reading{{event: "Ir", value: 1000}, {event: "Bc", value: 100}, {event: "Bi", value: 20}, {event: "Bcm", value: 3}, {event: "Bim", value: 1}},
+			account.Branching{Instructions: 1000, Branches: 120, Mispredictions: 4}},
+		{"skylakex", []reading{{event: "instructions", state: counts.NotCounted}, {event: "instructions", value: 1000}, {event: "branches", value: 200},
+			{event: "branch-misses", value: 3}}, account.Branching{Instructions: 1000, Branches: 200, Mispredictions: 3}},
 		{"skylakex", []reading{{event: "instructions:u", value: 1000}, {event: "branches:u", value: 200}, {event: "branch-misses", value: 3}},
 			account.Branching{Instructions: math.NaN(), Branches: math.NaN(), Mispredictions: math.NaN()}}, // of different modes
 		{"skylakex", []reading{{event: "instructions", value: 1000}, {event: "branches", value: 200}},
@@ -342,6 +374,33 @@ func TestBranching(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%s: %+v, want %+v", tt.cpu, got, tt.want)
 		}
+	}
+}
+
+// TestBranchingOfCore: of a core it is the counts of its logical processors
+// together, and not known unless all of them counted.
+func TestBranchingOfCore(t *testing.T) {
+	method, err := account.Load("skylakex", "", account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("core"), counts.RunScope("CPU0"), counts.RunScope("CPU1")}}
+	for _, event := range []string{"instructions", "branches", "branch-misses"} {
+		l.Columns = append(l.Columns, counts.Column{Event: event})
+	}
+	table := counts.NewTable(l)
+	for row := range l.Scopes {
+		for col, value := range []float64{1000, 100, 10} {
+			*table.Cell(row, col) = counts.Cell{Value: value * float64(row), State: counts.Counted}
+		}
+	}
+	b, core := method.Bind(l), account.Place{Self: 0, LP: []int{1, 2}}
+	if got, want := b.Evaluate(table, core, nil).Branching(), (account.Branching{Instructions: 3000, Branches: 300, Mispredictions: 30}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	*table.Cell(2, 1) = counts.Cell{State: counts.NotCounted, Enabled: 1e9}
+	if got := b.Evaluate(table, core, nil).Branching(); got.Dominance() != account.DominanceUnknown {
+		t.Errorf("%+v is decided, without the branches of CPU1", got)
 	}
 }
 

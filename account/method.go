@@ -1,7 +1,6 @@
 package account
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,6 +19,10 @@ type Options struct {
 	// Workload is the kind of program, which says what is expected of nodes;
 	// AnyWorkload if it is not known.
 	Workload model.Workload
+
+	// Level is the deepest level of the tree that will be looked at, 0 for all. All
+	// are evaluated; a note says if the model has none so deep.
+	Level int
 }
 
 // A Method is a model made ready for one processor: formulas parsed,
@@ -113,10 +116,24 @@ func Compile(m *model.Model, cpu *model.CPU, events *model.EventTable, opt Optio
 	if opt.Workload != model.AnyWorkload && !slices.ContainsFunc(m.Nodes, func(n model.Node) bool { return n.Expected != nil }) {
 		c.notes = append(c.notes, fmt.Sprintf("nobody has published what to expect of %s: --workload %s changes nothing", m.Name, opt.Workload))
 	}
+	if last := levels(m); opt.Level > last {
+		c.notes = append(c.notes, fmt.Sprintf("%s has %d levels: there is none deeper", m.Name, last))
+	}
 	if err := c.addRelations(); err != nil {
 		return nil, err
 	}
 	return c, c.sort()
+}
+
+// levels is the deepest level of a model's main tree.
+func levels(m *model.Model) int {
+	last := 0
+	for i := range m.Nodes {
+		if m.Nodes[i].Section == "" {
+			last = max(last, m.Nodes[i].Level)
+		}
+	}
+	return last
 }
 
 // describe looks up what evaluation asks of the nodes again and again.
@@ -400,7 +417,3 @@ func (c *Method) Params() map[string]float64 {
 	}
 	return p
 }
-
-// ErrNothing is returned when no node of a model can be computed from a
-// recording.
-var ErrNothing = errors.New("nothing of the model can be computed from these counts")

@@ -78,3 +78,58 @@ func TestAggregate(t *testing.T) {
 		t.Error("no runs: no error")
 	}
 }
+
+// stalledRuns are runs of 1000 cycles each, of which so many were stalled.
+func stalledRuns(stalled ...float64) []*counts.Table {
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}, Columns: []counts.Column{{Event: "CYC"}, {Event: "STALL"}}}
+	var list []*counts.Table
+	for _, v := range stalled {
+		t := counts.NewTable(l)
+		t.Start, t.Duration = 0, 2
+		for col, v := range []float64{1000, v} {
+			*t.Cell(0, col) = counts.Cell{Value: v, Enabled: 2e9, Running: 2e9, State: counts.Counted}
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// TestAggregateMean: where the runs' wholes are equal the error is that of a mean,
+// by Student's distribution. Of many runs it is found from groups of them.
+func TestAggregateMean(t *testing.T) {
+	method := toy(t, account.Options{})
+	stalled := func(runs []*counts.Table) account.Value {
+		a, err := method.Aggregate(runs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Duration != 2 || a.Runs != len(runs) || a.Count("CYC") != 1000 {
+			t.Errorf("%d runs of %v s with %v cycles", a.Runs, a.Duration, a.Count("CYC"))
+		}
+		i, _ := a.Node("Stalled")
+		return a.Nodes[i]
+	}
+	v := stalled(stalledRuns(400, 420, 380, 410, 390))
+	if want := 2.776445 * math.Sqrt(250.0/5) / 1000; !near(v.Value, 0.4) || math.Abs(v.Error/want-1) > 1e-6 || v.Doubt != account.DoubtNone {
+		t.Errorf("%v ± %v (%v), want 0.4 ± %v", v.Value, v.Error, v.Doubt, want)
+	}
+	if v := stalled(stalledRuns(10, 0, 20, 0, 30)); v.Doubt != account.DoubtError {
+		t.Errorf("%v ± %v is not in doubt", v.Value, v.Error)
+	}
+	half := stalledRuns(200, 210, 190) // of the time, and nothing in the rest
+	for _, run := range half {
+		c := run.Cell(0, 1)
+		c.Running, c.Lost = 1e9, 1e9
+	}
+	if v := stalled(half); !near(v.Value, 0.4) || v.Coverage != 0.5 {
+		t.Errorf("counted half of the time: %v, covered %v, want 0.4, covered 0.5", v.Value, v.Coverage)
+	}
+	rng := rand.New(rand.NewPCG(5, 5))
+	many := make([]float64, 120)
+	for i := range many {
+		many[i] = 400 + 20*rng.NormFloat64()
+	}
+	if v, want := stalled(stalledRuns(many...)), 2.01*20/math.Sqrt(120)/1000; v.Error < 0.8*want || v.Error > 1.2*want {
+		t.Errorf("of 120 runs: ± %v, want about %v", v.Error, want)
+	}
+}

@@ -2,7 +2,6 @@ package account_test
 
 import (
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -477,19 +476,8 @@ const differencesFile = "../model/testdata/power-cpi-differences.csv"
 
 func readDifferences(t *testing.T) []difference {
 	t.Helper()
-	f, err := os.Open(differencesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r := csv.NewReader(f)
-	r.Comment = '#'
-	rows, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var list []difference
-	for _, row := range rows[1:] {
+	for _, row := range readTable(t, differencesFile) {
 		list = append(list, difference{row[0], row[1], row[2], row[3], row[4], row[5]})
 	}
 	return list

@@ -17,9 +17,8 @@ func (c *Method) WithWhole(t *counts.Table, event string) *counts.Table {
 		return nil
 	}
 	l := &counts.Layout{Columns: append(slices.Clone(t.Columns), counts.Column{Event: event}), Scopes: t.Scopes}
-	out := counts.NewTable(l)
-	out.Label, out.Start, out.Duration, out.Interval, out.CPU = t.Label, t.Start, t.Duration, t.Interval, t.CPU
-	out.Elapsed, out.Line, out.Relative, out.Notes = t.Elapsed, t.Line, t.Relative, t.Notes
+	out := t.Clone()
+	out.Reset(l)
 	var a *Account
 	for i := range t.Scopes {
 		row := out.Row(i)

@@ -25,7 +25,12 @@ func TestWithWhole(t *testing.T) {
 		}
 		table.Cell(row, 0).Value, table.Cell(row, 1).Value = values[0], values[1]
 	}
+	table.Label, table.Duration, table.Elapsed, table.Line, table.Relative, table.CPU = "x", 3, 0.1, 7, true, "core2"
+	table.Notes = []string{"a note"}
 	got := m.WithWhole(table, "cycles")
+	if got.Label != "x" || got.Duration != 3 || got.Elapsed != 0.1 || got.Line != 7 || !got.Relative || got.CPU != "core2" || len(got.Notes) != 1 {
+		t.Errorf("the table is described as %+v", got)
+	}
 	last := len(got.Columns) - 1
 	if got.Columns[last].Event != "cycles" || len(got.Columns) != len(l.Columns)+1 {
 		t.Fatalf("columns %v", got.Columns)
