@@ -201,7 +201,7 @@ func (m *Measurement) resolve(sys *perfevent.System, p *plan.Plan, userOnly bool
 			return ev, false
 		}
 		ev.Name = e.Name
-		if e.Core && userOnly {
+		if own := e.ID.Privilege & (model.User | model.Kernel | model.Hypervisor); e.Core && userOnly && own == 0 {
 			ev.Attr.ExcludeKernel, ev.Attr.ExcludeHV = true, true
 		}
 		return ev, true

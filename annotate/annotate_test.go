@@ -33,6 +33,7 @@ type fixture struct {
 	samples map[uint64][columns]int
 	bare    bool // its code is not to be had
 	exact   []bool
+	stacks  []flow.Branch // the branches of a sample's stack, the last one first
 }
 
 // straight is a function of n instructions, of which the last returns.
@@ -107,7 +108,12 @@ func (f *fixture) annotate(t testing.TB) *annotate.Code {
 		}
 		l.Graph = flow.NewGraph(code, nil)
 	}
-	c, err := annotate.New(f.table(), l, annotate.Options{Method: method, Clock: cycles, Retired: retired, Exact: f.exact})
+	o := annotate.Options{Method: method, Clock: cycles, Retired: retired, Exact: f.exact}
+	if f.stacks != nil {
+		o.Branches, o.Relative = flow.NewBranches(l.Graph), true
+		o.Branches.Add(f.stacks, 1)
+	}
+	c, err := annotate.New(f.table(), l, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,10 +159,14 @@ func TestHidden(t *testing.T) {
 		{"a stall before an event that is late", base().loop(10, 15).imprecise().sample(20, misses, 10).sample(14, stalls, 10), annotate.Stalling},
 		{"in a loop what follows it is not near", base().loop(18, 22).sample(20, misses, 10).sample(25, stalls, 10), annotate.Hidden},
 		{"in a loop with few trips it is", base().loop(18, 22).sample(20, misses, 10).sample(25, stalls, 10).trips(18, 22, 2), annotate.Stalling},
+		{"in a loop that is left within ten windows it is", base().loop(18, 22).sample(20, misses, 10).sample(25, stalls, 10).trips(18, 22, 20), annotate.Stalling},
+		{"in a loop that is left later it is not", base().loop(18, 22).sample(20, misses, 10).sample(25, stalls, 10).trips(18, 22, 40), annotate.Hidden},
 		{"a call in the window", base().call(24).sample(20, misses, 10), annotate.HiddenSoFar},
 		{"the end of the function in the window", straight(30).sample(2, stalls, 100).sample(2, cycles, 100).sample(20, misses, 10), annotate.HiddenSoFar},
 		{"without code: bytes", base().withoutCode().sample(20, misses, 10).sample(37, stalls, 10), annotate.HiddenSoFar},
 		{"without code: a stall within 64 bytes", base().withoutCode().sample(20, misses, 10).sample(36, stalls, 10), annotate.Stalling},
+		{"without code: a stall before a precise event", base().withoutCode().sample(20, misses, 10).sample(14, stalls, 10), annotate.HiddenSoFar},
+		{"without code: a stall before an event that is late", base().withoutCode().imprecise().sample(20, misses, 10).sample(14, stalls, 10), annotate.Stalling},
 		{"no stall in the whole run: what one stands for is not known", straight(100).sample(20, misses, 100).sample(20, cycles, 5), annotate.Few},
 	}
 	for _, test := range tests {
@@ -192,10 +202,10 @@ func TestHiddenSums(t *testing.T) {
 			cost = k
 		}
 	}
-	if want := 30 * 165e4 / (100 * 165e4); math.Abs(cost.Hidden-want) > 1e-9 {
+	if want := 30 * 165e4 / (100 * 165e4); !(math.Abs(cost.Hidden-want) <= 1e-9) {
 		t.Errorf("hidden %v, want %v", cost.Hidden, want)
 	}
-	if got := c.Whole.Figures[cost.Node]; math.Abs(got.Value-0.4) > 1e-9 || math.Abs(got.Error-1.96*math.Sqrt(40)/100) > 1e-4 || got.Samples != 40 || !got.Reliable {
+	if got := c.Whole.Figures[cost.Node]; !(math.Abs(got.Value-0.4) <= 1e-9) || !(math.Abs(got.Error-1.96*math.Sqrt(40)/100) <= 1e-4) || got.Samples != 40 || !got.Reliable {
 		t.Errorf("the whole has %+v", got)
 	}
 	for _, l := range c.Lines {
@@ -211,22 +221,153 @@ func TestHiddenSums(t *testing.T) {
 	}
 }
 
-// TestInLongLoops has the part of the cycles in loops by their trips.
-func TestInLongLoops(t *testing.T) {
-	f := straight(100).loop(20, 30).loop(15, 35).loop(50, 60).sample(25, cycles, 60).sample(17, cycles, 10).sample(55, cycles, 20).sample(90, cycles, 10)
-	f.trips(0, 99, 1).trips(15, 35, 3).trips(20, 30, 50).trips(50, 60, 100)
-	c := f.annotate(t)
-	for trips, want := range map[float64]float64{1.2: 0.9, 2: 0.8, 10: 0.2, 1000: 0} {
-		if share, known := c.InLongLoops(trips); math.Abs(share-want) > 1e-9 || math.Abs(known-1) > 1e-9 {
-			t.Errorf("%v trips: got %v of %v, want %v", trips, share, known, want)
+// TestHiddenLine has a line of the source whose code is in two places: its verdict is that
+// of nine tenths of its samples.
+func TestHiddenLine(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		hidden, stalls int // misses at instruction 20 without stalls, and at 70 with some
+		left           int // at 98 without stalls, where the function ends
+		want           annotate.Verdict
+	}{
+		{"all hidden", 20, 0, 0, annotate.Hidden},
+		{"more than nine tenths hidden", 20, 2, 0, annotate.Hidden},
+		{"less than nine tenths hidden", 20, 3, 0, annotate.Stalling},
+		{"hidden as far as the function goes", 12, 0, 8, annotate.HiddenSoFar},
+		{"some of it too few to tell", 8, 0, 3, annotate.Few},
+	} {
+		f := straight(100).sample(20, misses, test.hidden).sample(70, misses, test.stalls).sample(98, misses, test.left).sample(40, cycles, 100).sample(75, stalls, 50)
+		for _, i := range []int{20, 70, 98} {
+			f.insts[i].Line = 99
+		}
+		c := f.annotate(t)
+		for _, l := range c.Lines {
+			if l.Line != 99 {
+				continue
+			}
+			for k, got := range l.Hidden {
+				if c.Account.Model().Nodes[c.Costs[k].Node].Name == "L2_Miss" && got != test.want {
+					t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+				}
+			}
 		}
 	}
-	bare, err := annotate.New(f.table(), &annotate.Listing{Function: "f", Module: "prog", End: 400}, annotate.Options{Retired: -1})
-	if err != nil {
-		t.Fatal(err)
+}
+
+// TestErrors has the errors that the number of samples leaves to shares and figures.
+func TestErrors(t *testing.T) {
+	c := straight(100).sample(10, cycles, 100).sample(20, cycles, 20).sample(20, misses, 4).sample(30, cycles, 30).sample(30, misses, 3).sample(40, cycles, 50).annotate(t)
+	l2, ok := c.Account.Node("L2_Miss")
+	if !ok {
+		t.Fatal("no node L2_Miss")
 	}
-	if share, known := bare.InLongLoops(2); share != 0 || known != 0 {
-		t.Errorf("without code: got %v of %v", share, known)
+	for _, test := range []struct {
+		inst           int
+		cycles, misses float64 // samples
+		reliable       bool
+	}{{10, 100, 0, false}, {20, 20, 4, true}, {30, 30, 3, false}, {40, 50, 0, false}} {
+		p := &c.Parts[test.inst]
+		if want := 1.959964 * math.Sqrt(test.cycles) / 200; !(math.Abs(p.Share-test.cycles/200) <= 1e-9) || !(math.Abs(p.Error-want) <= 1e-9) {
+			t.Errorf("instruction %d: share %v ± %v, want %v ± %v", test.inst, p.Share, p.Error, test.cycles/200, want)
+		}
+		// What has no sample might have had one.
+		f := p.Figures[l2]
+		if want := 1.959964 * math.Sqrt(max(1, test.misses)) / 200; !(math.Abs(f.Value-test.misses/200) <= 1e-9) || !(math.Abs(f.Error-want) <= 1e-9) || f.Reliable != test.reliable {
+			t.Errorf("instruction %d: misses %+v, want %v ± %v", test.inst, f, test.misses/200, want)
+		}
+	}
+}
+
+// TestOtherRows: rows of other code are not the listing's: another build's, another
+// module's, and what lies outside of its addresses.
+func TestOtherRows(t *testing.T) {
+	f := straight(100).sample(3, cycles, 1).sample(4, cycles, 2).sample(7, cycles, 4).sample(8, cycles, 8)
+	table := f.table()
+	other := counts.NewTable(&counts.Layout{Columns: table.Columns, Scopes: slices.Clone(table.Scopes)})
+	for row := range table.Scopes {
+		copy(other.Row(row), table.Row(row))
+	}
+	l := &annotate.Listing{Function: "f", Module: "prog", Start: 4 * 4, End: 4 * 8}
+	samples := func(t *counts.Table) int64 {
+		c, err := annotate.New(t, l, annotate.Options{Clock: cycles, Retired: -1})
+		if err != nil {
+			return -1
+		}
+		return c.Whole.Samples
+	}
+	if got := samples(table); got != 6 {
+		t.Errorf("%d samples, want 2 + 4", got)
+	}
+	for row := range other.Scopes {
+		if code := other.Scopes[row].Code; code != nil && code.Addr == 4*4 {
+			other.Scopes[row].Code = &counts.Code{Module: "prog", Function: "f", Addr: code.Addr, BuildID: "ab"}
+		}
+	}
+	if got := samples(other); got != 4 {
+		t.Errorf("%d samples, want 4 without those of another build", got)
+	}
+}
+
+// TestLoops has the shares of loops, one of which is inside another, and their trips.
+func TestLoops(t *testing.T) {
+	f := straight(100).loop(20, 30).loop(15, 35).loop(50, 60).sample(25, cycles, 60).sample(17, cycles, 10).sample(55, cycles, 20).sample(90, cycles, 10)
+	f.trips(15, 35, 3).trips(20, 30, 50).trips(50, 60, 100) // 120 samples each outside of them, 200, 2160 and 4080 inside
+	want := map[int]struct{ share, inner, trips float64 }{  // by the first line
+		2: {0.7, 0.1, 5.0 / 3}, 3: {0.6, 0.6, 54.0 / 5}, 6: {0.2, 0.2, 102.0 / 3},
+	}
+	c := f.annotate(t)
+	if len(c.Loops) != len(want) {
+		t.Fatalf("%d loops", len(c.Loops))
+	}
+	for _, l := range c.Loops {
+		w := want[l.First]
+		if !(math.Abs(l.Share-w.share) <= 1e-9) || !(math.Abs(l.Inner-w.inner) <= 1e-9) || !(math.Abs(l.Executed.Trips-w.trips) <= 0.05*w.trips) {
+			t.Errorf("lines %d to %d: %v, %v of it in no other loop, %v trips; want %v", l.First, l.Last, l.Share, l.Inner, l.Executed.Trips, w)
+		}
+	}
+}
+
+// TestPerIteration has what events come to in an iteration: their error is that of both
+// counts.
+func TestPerIteration(t *testing.T) {
+	c := straight(100).loop(20, 29).trips(20, 29, 3).sample(25, cycles, 50).sample(25, misses, 8).annotate(t)
+	l := &c.Loops[0]
+	it := l.Executed.Iterations // 120 samples at each of 10 instructions
+	if want := 120 * periods[retired]; !(math.Abs(it.Value-want) <= 1e-6*want) {
+		t.Fatalf("%v iterations, want %v", it.Value, want)
+	}
+	want := map[string]float64{names[cycles]: 50, names[misses]: 8, names[retired]: 1200}
+	for _, p := range l.PerIter {
+		n := want[p.Event]
+		value := n * periods[slices.Index(names[:], p.Event)] / it.Value
+		err := 1.959964 * value * math.Sqrt(1/n+it.Variance/(it.Value*it.Value))
+		if !(math.Abs(p.Value-value) <= 1e-9*value) || !(math.Abs(p.Error-err) <= 1e-9*err) || p.Samples != int64(n) {
+			t.Errorf("%s: %+v, want %v ± %v", p.Event, p, value, err)
+		}
+		delete(want, p.Event)
+	}
+	if len(want) > 0 {
+		t.Errorf("nothing is known of %v", want)
+	}
+}
+
+// TestScaledBranches has executions by branch stacks that stand for an unknown number:
+// they are scaled so that the instructions that retired come out.
+func TestScaledBranches(t *testing.T) {
+	back := flow.Branch{From: 4 * 29, To: 4 * 20}
+	f := straight(100).loop(20, 29).sample(25, retired, 70).imprecise()
+	f.stacks = []flow.Branch{back, back, back}
+	c := f.annotate(t)
+	if c.Relative || c.Executions != "branch stacks, scaled to "+names[retired] {
+		t.Errorf("relative %v, by %s", c.Relative, c.Executions)
+	}
+	want := 70 * periods[retired] / 10 // all of them in the 10 instructions of the loop
+	if got := c.Loops[0].Executed.Iterations.Value; !(math.Abs(got-want) <= 1e-6*want) {
+		t.Errorf("%v iterations, want %v", got, want)
+	}
+	f.samples = map[uint64][columns]int{4 * 25: {cycles: 10}}
+	if c := f.annotate(t); !c.Relative || c.Executions != "branch stacks" || len(c.Loops[0].PerIter) != 0 {
+		t.Errorf("without instructions: relative %v, by %s, %v in each iteration", c.Relative, c.Executions, c.Loops[0].PerIter)
 	}
 }
 
@@ -256,6 +397,23 @@ func TestAmidst(t *testing.T) {
 	c := f.annotate(t)
 	if c.Parts[4].Samples != 1 || len(c.Listing.Notes) != 1 {
 		t.Errorf("got %+v, %q", c.Parts[4], c.Listing.Notes)
+	}
+}
+
+// BenchmarkNew annotates a large function that has samples everywhere.
+func BenchmarkNew(b *testing.B) {
+	f := straight(4000)
+	for i := range f.insts {
+		f.sample(i, cycles, 3).sample(i, misses, 1).sample(i, retired, 4)
+	}
+	for _, bare := range []bool{false, true} {
+		f.bare = bare
+		b.Run(fmt.Sprintf("bare=%v", bare), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				f.annotate(b)
+			}
+		})
 	}
 }
 

@@ -19,6 +19,9 @@ type Cost struct {
 	Events       []int   // columns that the estimate rests on
 	Measured     []int   // columns that the stalled cycles are counted by
 	Hidden       float64 // cycles of the estimate at places where they are hidden, as a part of the function's
+
+	late bool    // samples of the events stand behind what caused them
+	each float64 // stalled cycles that a sample of them stands for
 }
 
 // A Verdict says whether the cost of an event at a place is hidden: events that
@@ -29,11 +32,10 @@ type Cost struct {
 // What is near an instruction is what may be executed up to flow.Skid instructions
 // behind it, as a sample of stalled cycles stands behind what they waited for; see
 // [flow.Vicinity]. Samples of an event that are not precise stand behind their cause
-// as well, so that what comes before them is near
-// too. Of an instruction in a loop only the loop is near, unless it is known to have
-// so few iterations that samples often stand behind its end. If n samples of the events
-// there stand for m cycles at the events' cost, and s samples of stalled cycles
-// for c, then they are hidden if
+// as well, so that what comes before them is near too. Of an instruction in a loop only
+// the loop is near, unless it is known to have so few iterations that samples often
+// stand behind its end. If n samples of the events there stand for m cycles at the
+// events' cost, and s samples of stalled cycles for c, then they are hidden if
 //
 //   - c is at most a tenth of m: there are no stalled cycles to speak of, and
 //   - so few would be there by chance in less than 5 % of cases if the events cost
@@ -78,7 +80,7 @@ func (b *builder) hidden() {
 	if len(b.Costs) == 0 {
 		return
 	}
-	near := b.vicinities()
+	around := b.vicinities()
 	t := counts.NewTable(&counts.Layout{Columns: b.Table.Columns, Scopes: b.Table.Scopes[:1]})
 	for i := range b.Parts {
 		p := &b.Parts[i]
@@ -86,19 +88,37 @@ func (b *builder) hidden() {
 			continue
 		}
 		p.Hidden = make([]Verdict, len(b.Costs))
-		for k := range b.Costs {
-			if sampled(b.Table, p.Row, b.Costs[k].Events) == 0 {
-				continue
-			}
-			s := near(i, b.late(&b.Costs[k]))
-			b.sum(t.Row(0), b.of(s.Insts))
-			p.Hidden[k] = b.judge(t, &b.Costs[k])
-			if p.Hidden[k] == Hidden && s.Leaves {
-				p.Hidden[k] = HiddenSoFar
-			}
+		for _, late := range []bool{false, true} { // what is near is the same for the costs of either kind
+			b.judgeCosts(p, late, func() (*counts.Table, bool) {
+				s := around(i, late)
+				b.sum(t.Row(0), b.of(s.Insts))
+				return t, s.Leaves
+			})
 		}
 	}
 	b.summarize()
+}
+
+// judgeCosts judges the costs whose samples are late, or those whose are not, at a part,
+// with the counts near it and whether the function is left there.
+func (b *builder) judgeCosts(p *Part, late bool, near func() (t *counts.Table, leaves bool)) {
+	var t *counts.Table
+	var amounts []float64
+	leaves := false
+	for k := range b.Costs {
+		c := &b.Costs[k]
+		if c.late != late || sampled(b.Table, p.Row, c.Events) == 0 {
+			continue
+		}
+		if t == nil {
+			t, leaves = near()
+			_, amounts = b.values(t, 0)
+		}
+		p.Hidden[k] = judge(t, amounts, c)
+		if p.Hidden[k] == Hidden && leaves {
+			p.Hidden[k] = HiddenSoFar
+		}
+	}
 }
 
 // findCosts finds the nodes below the first level whose formula multiplies events
@@ -116,7 +136,9 @@ func (b *builder) findCosts() {
 		if up < 0 || !b.Account.Nodes[up].Known() || len(b.named[i]) == 0 || len(b.named[up]) == 0 {
 			continue
 		}
-		b.Costs = append(b.Costs, Cost{Node: i, Stalls: up, Events: b.named[i], Measured: b.named[up]})
+		c := Cost{Node: i, Stalls: up, Events: b.named[i], Measured: b.named[up]}
+		c.late, c.each = b.late(&c), b.each(&c)
+		b.Costs = append(b.Costs, c)
 	}
 }
 
@@ -153,15 +175,16 @@ func (b *builder) vicinities() func(i int, late bool) flow.Surrounding {
 		return flow.NewVicinity(b.Graph, window, b.short(window)).Of
 	}
 	const instruction = 4 // bytes
-	reach := int64(instruction * window)
+	reach := uint64(instruction * window)
 	return func(i int, late bool) flow.Surrounding {
-		s := flow.Surrounding{Leaves: true}
-		for j := range b.Insts {
-			if d := int64(b.Insts[j].Addr - b.Insts[i].Addr); d <= reach && (d >= 0 || late && d >= -reach) {
-				s.Insts = append(s.Insts, j)
-			}
+		first, last := i, i
+		for late && first > 0 && b.Insts[i].Addr-b.Insts[first-1].Addr <= reach {
+			first--
 		}
-		return s
+		for last+1 < len(b.Insts) && b.Insts[last+1].Addr-b.Insts[i].Addr <= reach {
+			last++
+		}
+		return flow.Surrounding{Insts: span(first, last), Leaves: true}
 	}
 }
 
@@ -197,24 +220,23 @@ func sampled(t *counts.Table, row int, columns []int) int64 {
 	return n
 }
 
-// judge decides about the events of a cost in a row with what is near them.
-func (b *builder) judge(t *counts.Table, c *Cost) Verdict {
-	_, amounts := b.values(t, 0)
+// judge decides about the events of a cost by what is near them: a table of one row, and
+// what the nodes come to there.
+func judge(t *counts.Table, amounts []float64, c *Cost) Verdict {
 	cost, stalled := amounts[c.Node], amounts[c.Stalls]
 	n, s := float64(sampled(t, 0, c.Events)), float64(sampled(t, 0, c.Measured))
-	each := b.each(c)
 	switch {
-	case math.IsNaN(cost) || math.IsNaN(stalled) || cost <= 0 || math.IsNaN(each):
+	case math.IsNaN(cost) || math.IsNaN(stalled) || cost <= 0 || math.IsNaN(c.each):
 		return Few
 	case stalled > hiddenMost*cost:
 		return Stalling
-	case chance(n, s, cost/n/each) < hiddenChance:
+	case chance(n, s, cost/n/c.each) < hiddenChance:
 		return Hidden
 	}
 	return Few
 }
 
-// each is how many stalled cycles a sample of them stands for: in this function,
+// each is how many stalled cycles a sample of those stands for: in this function,
 // or where it has none in the run.
 func (b *builder) each(c *Cost) float64 {
 	for _, row := range []int{b.Whole.Row, 0} {

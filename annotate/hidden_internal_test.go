@@ -17,7 +17,7 @@ func TestChance(t *testing.T) {
 					c, _ := math.Lgamma(n + s - k + 1)
 					want += math.Exp(a - b - c + k*math.Log(p) + (n+s-k)*math.Log(1-p))
 				}
-				if got := chance(n, s, r); math.Abs(got-want) > 1e-9 {
+				if got := chance(n, s, r); !(math.Abs(got-want) <= 1e-9) {
 					t.Errorf("n %v, s %v, r %v: got %v, want %v", n, s, r, got, want)
 				}
 			}

@@ -93,32 +93,3 @@ func (b *builder) perIteration(l *Loop) {
 		l.PerIter = append(l.PerIter, PerIteration{b.Table.Columns[col].Event, v, confidence * v * math.Sqrt(rel), c.Samples})
 	}
 }
-
-// InLongLoops returns the part of the function's clock that was spent in innermost
-// loops, and loops around them, which are run through at least so many times on the
-// average each time that they are entered; known is the part of which that can be
-// said. A program that walks through its data in such loops is dominated by loops,
-// and where the data decide it is by branches (D. Levinthal, Cycle Accounting
-// Analysis on Intel Core 2 Processors, Analyzing an Application).
-func (c *Code) InLongLoops(trips float64) (share, known float64) {
-	if c.Graph == nil {
-		return 0, 0
-	}
-	outside := 1.0
-	for i := range c.Loops {
-		l := &c.Loops[i]
-		if math.IsNaN(l.Inner) {
-			continue
-		}
-		outside -= l.Inner
-		switch e := &l.Executed; {
-		case c.Executions == "":
-		case e.Trips >= trips || math.IsNaN(e.Trips) && e.Least >= trips:
-			share += l.Inner
-			known += l.Inner
-		case !math.IsNaN(e.Trips):
-			known += l.Inner
-		}
-	}
-	return share, known + max(0, outside)
-}

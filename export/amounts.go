@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -16,35 +17,76 @@ import (
 // place's account has: so the amounts of a place's stacks add up to those of the place,
 // which are the figures of a report.
 type Amounts struct {
-	places *account.Binding
-	stacks *account.Binding
-	table  *counts.Table // of the places
-	row    *counts.Table // of one stack
 	nodes  []int
-	units  []string    // of the nodes
-	parts  [][]float64 // by row of the table, by node; nil for those not asked for yet
+	units  []string    // what the nodes are parts of, each once
+	unit   []int       // by node: its index in units
+	parts  [][]float64 // by row of the places' table, by node
 	limits []string    // the bottlenecks, by row
-	a      *account.Account
+	notes  []string
+
+	stacks *account.Binding
+	row    *counts.Table // of one stack
+	wholes []float64     // its slots or cycles, by unit
 }
 
 // NewAmounts returns the amounts of nodes of a method for the places in a table, the
 // first row of which is the whole.
 func NewAmounts(m *account.Method, t *counts.Table, nodes []int) *Amounts {
 	one := &counts.Layout{Columns: t.Columns, Scopes: []counts.Scope{counts.RunScope("")}}
-	s := &Amounts{places: m.Bind(t.Layout), stacks: m.Bind(one), table: t, row: counts.NewTable(one), nodes: nodes,
-		parts: make([][]float64, len(t.Scopes)), limits: make([]string, len(t.Scopes))}
+	s := &Amounts{nodes: nodes, stacks: m.Bind(one), row: counts.NewTable(one)}
+	places := m.Bind(t.Layout)
 	for _, i := range nodes {
-		s.units = append(s.units, s.places.PartUnit(i))
+		unit := places.PartUnit(i)
+		if !slices.Contains(s.units, unit) {
+			s.units = append(s.units, unit)
+		}
+		s.unit = append(s.unit, slices.Index(s.units, unit))
 	}
+	s.wholes = make([]float64, len(s.units))
+	s.account(places, t)
 	return s
+}
+
+// account makes the accounts of the places, and finds what is odd about them.
+func (s *Amounts) account(b *account.Binding, t *counts.Table) {
+	var a *account.Account
+	sums := make([]tally, len(s.nodes))
+	run := make([]float64, len(s.units))
+	for row := range t.Scopes {
+		at := account.Place{Self: row}
+		a = b.Evaluate(t, at, a)
+		limit := ""
+		if n := len(a.Bottleneck); n > 0 {
+			limit = s.stacks.Method.Model.Nodes[a.Bottleneck[n-1]].Name
+		}
+		for u, unit := range s.units {
+			s.wholes[u] = b.Whole(t, at, unit)
+		}
+		if row == 0 {
+			copy(run, s.wholes)
+		}
+		parts := make([]float64, len(s.nodes))
+		for k, i := range s.nodes {
+			parts[k] = a.Part(i)
+			if row > 0 {
+				sums[k].add(parts[k], a.Nodes[i].Reliable(), s.wholes[s.unit[k]])
+			}
+		}
+		s.parts, s.limits = append(s.parts, parts), append(s.limits, limit)
+	}
+	for k, i := range s.nodes {
+		if text := sums[k].text(run[s.unit[k]], s.parts[0][k]); text != "" {
+			s.notes = append(s.notes, s.stacks.Method.Model.Nodes[i].Path+": "+text)
+		}
+	}
 }
 
 // Types are the kinds of values, in the order of [Amounts.Of].
 func (s *Amounts) Types() []Type {
 	var list []Type
 	for k, i := range s.nodes {
-		n := &s.places.Method.Model.Nodes[i]
-		list = append(list, Type{Name: n.Name, Unit: s.units[k], Path: n.Path})
+		n := &s.stacks.Method.Model.Nodes[i]
+		list = append(list, Type{Name: n.Name, Unit: s.units[s.unit[k]], Path: n.Path})
 	}
 	return list
 }
@@ -52,15 +94,13 @@ func (s *Amounts) Types() []Type {
 // Of appends the amounts of a stack whose innermost place is a row of the table.
 func (s *Amounts) Of(place int, cells []counts.Cell, to []float64) []float64 {
 	copy(s.row.Row(0), cells)
-	wholes := map[string]float64{}
-	for k, part := range s.of(place) {
-		whole, ok := wholes[s.units[k]]
-		if !ok {
-			whole = s.stacks.Whole(s.row, account.Place{}, s.units[k])
-			wholes[s.units[k]] = whole
-		}
+	for u, unit := range s.units {
+		s.wholes[u] = s.stacks.Whole(s.row, account.Place{}, unit)
+	}
+	for k, part := range s.parts[place] {
+		whole := s.wholes[s.unit[k]]
 		if whole == 0 {
-			part = 0
+			part = 0 // also where it is not known
 		}
 		to = append(to, part*whole)
 	}
@@ -68,27 +108,12 @@ func (s *Amounts) Of(place int, cells []counts.Cell, to []float64) []float64 {
 }
 
 // Bottleneck returns the node that a place is most limited by, "" for none.
-func (s *Amounts) Bottleneck(place int) string {
-	s.of(place)
-	return s.limits[place]
-}
+func (s *Amounts) Bottleneck(place int) string { return s.limits[place] }
 
-// of returns the parts of a place.
-func (s *Amounts) of(place int) []float64 {
-	if s.parts[place] != nil {
-		return s.parts[place]
-	}
-	s.a = s.places.Evaluate(s.table, account.Place{Self: place}, s.a)
-	parts := make([]float64, len(s.nodes))
-	for k, i := range s.nodes {
-		parts[k] = s.a.Part(i)
-	}
-	if n := len(s.a.Bottleneck); n > 0 {
-		s.limits[place] = s.places.Method.Model.Nodes[s.a.Bottleneck[n-1]].Name
-	}
-	s.parts[place] = parts
-	return parts
-}
+// Notes says for each node how far its amounts account for the whole: what share of it
+// is at places whose own accounts do not have the node, or not so that it can be relied
+// upon, and how far the sum of the places is from the account of the whole.
+func (s *Amounts) Notes() []string { return s.notes }
 
 // Known returns those of the nodes that are known of the whole.
 func Known(m *account.Method, t *counts.Table, nodes []int) []int {
@@ -100,32 +125,6 @@ func Known(m *account.Method, t *counts.Table, nodes []int) []int {
 		}
 	}
 	return list
-}
-
-// Notes says for each node how far its amounts account for the whole: what share of it
-// is at places whose own accounts do not have the node, or not so that it can be relied
-// upon, and how far the sum of the places is from the account of the whole.
-func (s *Amounts) Notes() []string {
-	all := s.places.Evaluate(s.table, account.Place{}, nil).Clone()
-	var a *account.Account
-	sums := make([]tally, len(s.nodes))
-	for row := range s.table.Scopes {
-		if row == 0 {
-			continue
-		}
-		a = s.places.Evaluate(s.table, account.Place{Self: row}, a)
-		for k, i := range s.nodes {
-			sums[k].add(a.Part(i), a.Nodes[i].Reliable(), s.places.Whole(s.table, account.Place{Self: row}, s.units[k]))
-		}
-	}
-	var out []string
-	for k, i := range s.nodes {
-		whole := s.places.Whole(s.table, account.Place{}, s.units[k])
-		if text := sums[k].text(whole, all.Part(i)); text != "" {
-			out = append(out, s.places.Method.Model.Nodes[i].Path+": "+text)
-		}
-	}
-	return out
 }
 
 // A tally adds up a node over the places.

@@ -95,7 +95,7 @@ func TestAmounts(t *testing.T) {
 		slices.Sort(got)
 		want := slices.Sorted(slices.Values(tt.want))
 		for i := range want {
-			if math.Abs(got[i]-want[i]) > 1e-6 {
+			if !(math.Abs(got[i]-want[i]) <= 1e-6) {
 				t.Errorf("place %d, %v cycles: %v, want %v", tt.place, tt.cells[0].Value, got, want)
 				break
 			}
@@ -122,6 +122,13 @@ func TestAmountsThatAreUnknown(t *testing.T) {
 		t.Errorf("notes %q", a.Notes())
 	}
 	// Without cycles there are no slots to have a part of.
+	idle := sampledTable(topdown, map[string][]float64{"few": {0, 0, 0, 0, 0}, "wait": {1500, 300, 600, 600, 0}})
+	for place, want := range map[int]float64{1: 0, 2: 600_000} {
+		a := amountsOf(t, "skylakex", "tma", idle, "Retiring")
+		if got := a.Of(place, idle.Row(place), nil); len(got) != 1 || !(math.Abs(got[0]-want) <= 1e-6) {
+			t.Errorf("place %d: %v, want %v", place, got, want)
+		}
+	}
 	none := sampledTable(topdown[1:], map[string][]float64{"wait": {3, 6, 6, 0}})
 	method, err := account.Load("skylakex", "tma", account.Options{})
 	if err != nil {
@@ -136,8 +143,13 @@ func TestAmountsThatAreUnknown(t *testing.T) {
 func TestAmountsOfCycles(t *testing.T) {
 	cpi := sampledTable([]string{"PM_RUN_CYC", "PM_RUN_INST_CMPL", "PM_CMPLU_STALL"}, map[string][]float64{"f": {1000, 500, 800}})
 	a := amountsOf(t, "power7", "power7-cpi", cpi, "STALL_CPI")
-	if got := a.Of(1, cells(100, 1, 1), nil); math.Abs(got[0]-80_000) > 1e-6 || a.Types()[0].Unit != "cycles" {
+	if got := a.Of(1, cells(100, 1, 1), nil); !(math.Abs(got[0]-80_000) <= 1e-6) || a.Types()[0].Unit != "cycles" {
 		t.Errorf("STALL_CPI of 100,000 cycles: %v %s, want 80000 cycles", got, a.Types()[0].Unit)
+	}
+	// Of cycles in which nothing retired it is not known what each instruction took.
+	stuck := sampledTable([]string{"PM_RUN_CYC", "PM_RUN_INST_CMPL", "PM_CMPLU_STALL"}, map[string][]float64{"f": {600, 500, 300}, "g": {400, 0, 400}})
+	if got, want := amountsOf(t, "power7", "power7-cpi", stuck, "STALL_CPI").Notes(), "not known at places with 40.0 % of the whole"; len(got) != 1 || !strings.Contains(got[0], want) {
+		t.Errorf("notes %q, want %q", got, want)
 	}
 	of := sampledTable([]string{"cycles", "stalled-cycles-backend", "stalled-cycles-frontend", "instructions"}, map[string][]float64{"f": {1000, 300, 100, 500}})
 	method, err := account.Load("generic", "", account.Options{})

@@ -176,6 +176,31 @@ func TestThreadsAsFrames(t *testing.T) {
 	}
 }
 
+// TestRounding: formats of whole numbers have the nearest ones, and the largest that
+// they can have.
+func TestRounding(t *testing.T) {
+	p := &export.Profile{Types: []export.Type{{Name: "slots"}}}
+	values := map[string]float64{"low": 0.4, "high": 0.6, "more": 1.6, "most": 1e300, "least": -1e300}
+	p.Stacks = func(yield func(*export.Stack) bool) {
+		for name, v := range values {
+			if !yield(&export.Stack{Frames: []*export.Frame{{Function: name}}, Values: []float64{v}}) {
+				return
+			}
+		}
+	}
+	got := map[string]int64{}
+	for _, s := range parsePprof(t, write(t, p, writePprof)).Sample {
+		got[s.Location[0].Line[0].Function.Name] = s.Value[0]
+	}
+	if want := (map[string]int64{"high": 1, "more": 2, "most": math.MaxInt64, "least": math.MinInt64}); !cmp.Equal(got, want) {
+		t.Errorf("pprof has %v, want %v", got, want)
+	}
+	delete(values, "most")
+	if got, want := string(write(t, p, writeCollapsed(0))), "high 1\nmore 2\n"; got != want {
+		t.Errorf("collapsed: %q, want %q", got, want)
+	}
+}
+
 func TestCollapsed(t *testing.T) {
 	var out bytes.Buffer
 	left, err := export.Collapsed(&out, program(), 0)
@@ -312,6 +337,15 @@ func TestFlameGraph(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, d.boxes()); diff != "" {
 		t.Errorf("boxes (-want +got):\n%s", diff)
+	}
+	flags := map[string]float64{}
+	for _, b := range d.Boxes {
+		if b[4] != 0 {
+			flags[d.Names[int(b[1])]] = b[4]
+		}
+	}
+	if want := (map[string]float64{"mix": 1, "copy_page": 2}); !cmp.Equal(flags, want) {
+		t.Errorf("inlined and the kernel's are %v, want %v", flags, want)
 	}
 	if limit := d.Limits[int(d.Boxes[0][3])]; limit != "Memory_Bound" {
 		t.Errorf("the whole's bottleneck is %q", limit)
@@ -498,7 +532,7 @@ func TestFlameGraphInABrowser(t *testing.T) {
 		t.Fatalf("widths %v", width)
 	}
 	for name, share := range map[string]float64{"all": 1, "prog": 150. / 153, "work": 140. / 153, "copy_page": 40. / 153} {
-		if got := width[name] / width["all"]; math.Abs(got-share) > 0.01 {
+		if got := width[name] / width["all"]; !(math.Abs(got-share) <= 0.01) {
 			t.Errorf("%s is %v of the whole's width, want %v (%v)", name, got, share, slices.Sorted(maps.Keys(width)))
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-
-	"github.com/google/pprof/profile"
 )
 
 // Pprof writes a profile for pprof, compressed. Sample types are the profile's; values
@@ -15,18 +13,18 @@ import (
 // -tagroot and -tagfocus, unless the profile has them as frames.
 func Pprof(w io.Writer, p *Profile) error {
 	b := &pprofBuilder{
-		p:         &profile.Profile{Comments: cleanAll(append([]string{p.Title}, p.Notes...))},
-		functions: map[profile.Function]*profile.Function{}, mappings: map[module]*profile.Mapping{},
-		locations: map[string]*profile.Location{}, frames: map[*Frame]uint32{}, self: map[*profile.Mapping]float64{}, threads: map[string]*Frame{}}
+		p:         &pprofProfile{comments: cleanAll(append([]string{p.Title}, p.Notes...))},
+		functions: map[pprofFunction]*pprofFunction{}, mappings: map[module]*pprofMapping{},
+		locations: map[string]*pprofLocation{}, frames: map[*Frame]uint32{}, self: map[*pprofMapping]float64{}, threads: map[string]*Frame{}}
 	taken := map[string]bool{}
 	for _, t := range p.Types {
-		b.p.SampleType = append(b.p.SampleType, &profile.ValueType{Type: unique(t, taken), Unit: clean(t.Unit)})
+		b.p.sampleTypes = append(b.p.sampleTypes, &pprofType{name: unique(t, taken), unit: clean(t.Unit)})
 	}
 	if len(p.Types) > 0 {
-		b.p.DefaultSampleType = b.p.SampleType[p.Default].Type
+		b.p.defaultType = b.p.sampleTypes[p.Default].name
 	}
 	if p.Duration > 0 {
-		b.p.DurationNanos = int64(p.Duration * 1e9)
+		b.p.durationNanos = int64(p.Duration * 1e9)
 	}
 	var odd Omission
 	for s := range p.Stacks {
@@ -40,23 +38,23 @@ func Pprof(w io.Writer, p *Profile) error {
 	}
 	b.mainFirst()
 	if odd.Negative > 0 {
-		b.p.Comments = append(b.p.Comments, fmt.Sprintf("%d values are below zero, %.4g together; the total that pprof prints has them as if they were above", odd.Negative, odd.Sum))
+		b.p.comments = append(b.p.comments, fmt.Sprintf("%d values are below zero, %.4g together; the total that pprof prints has them as if they were above", odd.Negative, odd.Sum))
 	}
-	return b.p.Write(w)
+	return b.p.write(w)
 }
 
 // mainFirst puts the mapping with the most to the front, where pprof looks for the main
 // program: its name is the title.
 func (b *pprofBuilder) mainFirst() {
 	best := -1
-	for i, m := range b.p.Mapping {
-		if b.self[m] > 0 && (best < 0 || b.self[m] > b.self[b.p.Mapping[best]]) {
+	for i, m := range b.p.mappings {
+		if b.self[m] > 0 && (best < 0 || b.self[m] > b.self[b.p.mappings[best]]) {
 			best = i
 		}
 	}
 	if best > 0 {
-		m := b.p.Mapping[best]
-		b.p.Mapping = slices.Insert(slices.Delete(b.p.Mapping, best, best+1), 0, m)
+		m := b.p.mappings[best]
+		b.p.mappings = slices.Insert(slices.Delete(b.p.mappings, best, best+1), 0, m)
 	}
 }
 
@@ -79,23 +77,23 @@ type module struct{ name, buildID string }
 
 // A pprofBuilder makes a pprof profile.
 type pprofBuilder struct {
-	p         *profile.Profile
-	functions map[profile.Function]*profile.Function
-	mappings  map[module]*profile.Mapping
-	locations map[string]*profile.Location // by the frames at one address
+	p         *pprofProfile
+	functions map[pprofFunction]*pprofFunction
+	mappings  map[module]*pprofMapping
+	locations map[string]*pprofLocation // by the frames at one address
 	frames    map[*Frame]uint32
-	self      map[*profile.Mapping]float64 // of the default type, the kernel's apart
+	self      map[*pprofMapping]float64 // of the default type, the kernel's apart
 	threads   map[string]*Frame
 	key       []byte
 }
 
 // add adds a stack.
 func (b *pprofBuilder) add(s *Stack, threads bool) {
-	sample := &profile.Sample{Value: make([]int64, len(s.Values))}
+	sample := &pprofSample{values: make([]int64, len(s.Values))}
 	any := false
 	for i, v := range s.Values {
-		sample.Value[i] = integer(v)
-		any = any || sample.Value[i] != 0
+		sample.values[i] = integer(v)
+		any = any || sample.values[i] != 0
 	}
 	if !any {
 		return
@@ -105,7 +103,7 @@ func (b *pprofBuilder) add(s *Stack, threads bool) {
 		for begin > 0 && s.Frames[begin].Inlined {
 			begin--
 		}
-		sample.Location = append(sample.Location, b.location(s.Frames[begin:end]))
+		sample.locations = append(sample.locations, b.location(s.Frames[begin:end]))
 		end = begin
 	}
 	switch {
@@ -116,11 +114,11 @@ func (b *pprofBuilder) add(s *Stack, threads bool) {
 			f = &Frame{Function: s.Thread}
 			b.threads[s.Thread] = f
 		}
-		sample.Location = append(sample.Location, b.location([]*Frame{f}))
+		sample.locations = append(sample.locations, b.location([]*Frame{f}))
 	default:
-		sample.Label = map[string][]string{"thread": {clean(s.Thread)}}
+		sample.thread = clean(s.Thread)
 	}
-	b.p.Sample = append(b.p.Sample, sample)
+	b.p.samples = append(b.p.samples, sample)
 }
 
 // integer rounds a value.
@@ -138,7 +136,7 @@ func integer(v float64) int64 {
 
 // location returns the location of frames at one address, the outermost first: a
 // function and what was inlined into it.
-func (b *pprofBuilder) location(frames []*Frame) *profile.Location {
+func (b *pprofBuilder) location(frames []*Frame) *pprofLocation {
 	b.key = b.key[:0]
 	for _, f := range frames {
 		n, ok := b.frames[f]
@@ -151,45 +149,45 @@ func (b *pprofBuilder) location(frames []*Frame) *profile.Location {
 	if l := b.locations[string(b.key)]; l != nil {
 		return l
 	}
-	l := &profile.Location{ID: uint64(len(b.p.Location) + 1), Mapping: b.mapping(frames[0]), Address: frames[0].Addr}
+	l := &pprofLocation{id: uint64(len(b.p.locations) + 1), mapping: b.mapping(frames[0]), address: frames[0].Addr}
 	for i := len(frames) - 1; i >= 0; i-- {
-		l.Line = append(l.Line, profile.Line{Function: b.function(frames[i]), Line: int64(frames[i].Line)})
-		if frames[i].Line > 0 && l.Mapping != nil {
-			l.Mapping.HasLineNumbers = true
+		l.lines = append(l.lines, pprofLine{function: b.function(frames[i]), line: int64(frames[i].Line)})
+		if frames[i].Line > 0 && l.mapping != nil {
+			l.mapping.lines = true
 		}
 	}
-	if l.Mapping != nil && len(frames) > 1 {
-		l.Mapping.HasInlineFrames = true
+	if l.mapping != nil && len(frames) > 1 {
+		l.mapping.inlined = true
 	}
 	b.locations[string(b.key)] = l
-	b.p.Location = append(b.p.Location, l)
+	b.p.locations = append(b.p.locations, l)
 	return l
 }
 
 // function returns the function of a frame.
-func (b *pprofBuilder) function(f *Frame) *profile.Function {
-	key := profile.Function{Name: f.label(), SystemName: f.label(), Filename: clean(f.File)}
+func (b *pprofBuilder) function(f *Frame) *pprofFunction {
+	key := pprofFunction{name: f.label(), file: clean(f.File)}
 	fn := b.functions[key]
 	if fn == nil {
-		fn = &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: key.Name, SystemName: key.SystemName, Filename: key.Filename}
+		fn = &pprofFunction{id: uint64(len(b.p.functions) + 1), name: key.name, file: key.file}
 		b.functions[key] = fn
-		b.p.Function = append(b.p.Function, fn)
+		b.p.functions = append(b.p.functions, fn)
 	}
 	return fn
 }
 
 // mapping returns the mapping of a frame's module. That it has functions keeps pprof
 // from looking for other names.
-func (b *pprofBuilder) mapping(f *Frame) *profile.Mapping {
+func (b *pprofBuilder) mapping(f *Frame) *pprofMapping {
 	if f.Module == "" {
 		return nil
 	}
 	key := module{f.Module, f.BuildID}
 	m := b.mappings[key]
 	if m == nil {
-		m = &profile.Mapping{ID: uint64(len(b.p.Mapping) + 1), File: clean(f.Module), BuildID: clean(f.BuildID), HasFunctions: true, HasFilenames: true}
+		m = &pprofMapping{id: uint64(len(b.p.mappings) + 1), file: clean(f.Module), buildID: clean(f.BuildID), functions: true, files: true}
 		b.mappings[key] = m
-		b.p.Mapping = append(b.p.Mapping, m)
+		b.p.mappings = append(b.p.mappings, m)
 	}
 	return m
 }

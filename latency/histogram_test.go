@@ -20,7 +20,7 @@ func TestHistogram(t *testing.T) {
 		t.Errorf("%d samples of %v loads, %v cycles, from %d to %d", m.Samples, m.Loads, m.Cycles, m.Least, m.Most)
 	}
 	// The deviation of 1…100 is 29.01; the error that of the mean of 100.
-	if m.Mean.Value != 50.5 || math.Abs(m.Mean.Error-5.72) > 0.05 {
+	if m.Mean.Value != 50.5 || !(math.Abs(m.Mean.Error-5.72) <= 0.05) {
 		t.Errorf("mean %v ± %v, want 50.5 ± 5.72", m.Mean.Value, m.Mean.Error)
 	}
 	for i, want := range []float64{50, 90, 99, 100} {
@@ -71,6 +71,40 @@ func TestPeriodsCount(t *testing.T) {
 	}
 }
 
+// TestShares has the interval of E. B. Wilson for 10 of 100: 5.52 to 17.44 %, whose half
+// is 5.96.
+func TestShares(t *testing.T) {
+	var h Histogram
+	for i := range 100 {
+		latency := uint64(2)
+		if i < 10 {
+			latency = 1
+		}
+		h.Add(latency, 7)
+	}
+	if got := h.Measured().Bins[0].Share; !(math.Abs(got.Value-0.1) <= 1e-12) || !(math.Abs(got.Error-0.0596) <= 1e-4) {
+		t.Errorf("got %+v, want 0.1 ± 0.0596", got)
+	}
+}
+
+// TestUnequalPeriods: quantiles of samples that stand for different numbers of loads are
+// as uncertain as those of fewer samples.
+func TestUnequalPeriods(t *testing.T) {
+	var equal, unequal Histogram
+	for i := range 1000 {
+		loads := 1.0
+		if i%10 == 0 {
+			loads = 100
+		}
+		equal.Add(uint64(100+i), 1)
+		unequal.Add(uint64(100+i), loads)
+	}
+	a, b := equal.Measured().Quantile[0], unequal.Measured().Quantile[0]
+	if width := (b.High - b.Low) / (a.High - a.Low); !(width > 2.5) { // a hundred and eighteen samples would know as much
+		t.Errorf("%+v of equal periods, %+v of others, %.2f times as wide", a, b, width)
+	}
+}
+
 func TestLongLatencies(t *testing.T) {
 	var h Histogram
 	for _, latency := range []uint64{0, 4095, 4096, 4097, 1 << 20, 1<<20 + 1, math.MaxUint64} {
@@ -79,6 +113,13 @@ func TestLongLatencies(t *testing.T) {
 	m := h.Measured()
 	if m.Least != 0 || m.Most != math.MaxUint64 || m.Bins[0].From != 0 || m.Bins[0].To != 1 || m.Bins[0].Samples != 1 {
 		t.Errorf("from %d to %d, first bin %+v", m.Least, m.Most, m.Bins[0])
+	}
+	for _, latency := range []uint64{4097, 1<<20 - 1, 1<<40 - 1} {
+		var one Histogram
+		one.Add(latency, 1)
+		if got := one.Measured().Quantile[0].Value / float64(latency); !(got <= 1 && got >= 1-1.0/2048) {
+			t.Errorf("%d is kept as %v of it", latency, got)
+		}
 	}
 	total := int64(0)
 	for i, b := range m.Bins {
@@ -169,7 +210,7 @@ func TestRanks(t *testing.T) {
 func TestStudent(t *testing.T) {
 	// Of a table of Student's distribution, two-sided 5 %.
 	for freedom, want := range map[float64]float64{1: 12.706, 2: 4.303, 3: 3.182, 5: 2.571, 10: 2.228, 30: 2.042, 1e6: 1.960} {
-		if got := student95(freedom); math.Abs(got-want) > 0.01*want {
+		if got := student95(freedom); !(math.Abs(got-want) <= 0.01*want) {
 			t.Errorf("student95(%v) = %v, want %v", freedom, got, want)
 		}
 	}
@@ -216,23 +257,28 @@ func TestLatenciesAreBounded(t *testing.T) {
 	var g Groups
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range 1_300_000 {
-		g.Add(string(rune('a'+i%2000)), 0, Load{Latency: 100 + rng.Uint64N(60_000), Loads: 1})
+		l := Load{Latency: 100 + rng.Uint64N(60_000), Loads: 1}
+		if i%2 == 0 {
+			l.Instruction = l.Latency + rng.Uint64N(60_000)
+		}
+		g.Add(string(rune('a'+i%2000)), 0, l)
 	}
 	cells := 0
 	for _, x := range append(g.ByRank(), &g.All) {
-		cells += len(x.cells)
+		cells += len(x.cells) + len(x.Instruction.cells)
 	}
 	if cells > maxCells || cells != g.cells {
 		t.Errorf("%d latencies are kept apart, counted as %d", cells, g.cells)
 	}
 	late := Load{Latency: 500, Instruction: 700, Loads: 1} // the first with a second latency
 	g.Add("late", 0, late)
-	if m := g.All.Instruction.Measured(); m.Least != 700 {
+	i := slices.IndexFunc(g.list, func(x *Group) bool { return x.Name == "late" })
+	if m := g.list[i].Instruction.Measured(); m.Least != 700 || len(g.list[i].Instruction.cells) != 1 {
 		t.Errorf("the least is %d", m.Least)
 	}
 	m := g.All.Measured()
 	m.Samples--
-	if m.Samples != 1_300_000 || m.Least < 100 || math.Abs(m.Quantile[0].Value/30_000-1) > 0.07 || math.Abs(m.Mean.Value/30_000-1) > 0.01 {
+	if m.Samples != 1_300_000 || m.Least < 100 || !(math.Abs(m.Quantile[0].Value/30_000-1) <= 0.07) || !(math.Abs(m.Mean.Value/30_000-1) <= 0.01) {
 		t.Errorf("%d samples, mean %v, median %v", m.Samples, m.Mean.Value, m.Quantile[0].Value)
 	}
 }

@@ -76,7 +76,7 @@ func TestMean(t *testing.T) {
 	if !(d.Low <= mean && mean <= d.High) {
 		t.Errorf("mean %v is not in %v…%v", mean, d.Low, d.High)
 	}
-	if want := 100.0 / 500; math.Abs(d.Bins[0].Share-want) > 1e-12 {
+	if want := 100.0 / 500; !(math.Abs(d.Bins[0].Share-want) <= 1e-12) {
 		t.Errorf("share of the first bin = %v, want %v", d.Bins[0].Share, want)
 	}
 }
@@ -120,7 +120,7 @@ func TestInvariants(t *testing.T) {
 			}
 			sum += b.Share
 		}
-		if math.Abs(sum-1) > 1e-9 {
+		if !(math.Abs(sum-1) <= 1e-9) {
 			t.Fatalf("shares sum to %v", sum)
 		}
 		if d.Tail == 0 && d.Low > d.High+1e-9 {

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"sync"
 	"text/template"
 )
 
@@ -180,7 +181,10 @@ func (p *Plan) published() *Command {
 //go:embed data/collect.sh
 var collectScript string
 
-var collectTemplate = template.Must(template.New("collect.sh").Funcs(template.FuncMap{"quote": quote, "inc": func(i int) int { return i + 1 }}).Parse(collectScript))
+var collectTemplate = sync.OnceValue(func() *template.Template {
+	functions := template.FuncMap{"quote": quote, "inc": func(i int) int { return i + 1 }}
+	return template.Must(template.New("collect.sh").Funcs(functions).Parse(collectScript))
+})
 
 // Script returns a shell script that collects what the plan is for with perf,
 // on a machine without cyclestack, for a program or for the whole machine: all
@@ -208,7 +212,7 @@ func (p *Plan) Script(runs bool) (string, error) {
 		}
 	}
 	var out bytes.Buffer
-	if err := collectTemplate.Execute(&out, data); err != nil {
+	if err := collectTemplate().Execute(&out, data); err != nil {
 		return "", err
 	}
 	return out.String(), nil

@@ -135,18 +135,20 @@ type jsonPerIter struct {
 
 func (t *annotation) json() error {
 	c := t.c
+	head := t.h.head("cyclestack.annotation/v1")
 	out := jsonAnnotation{
-		Schema: "cyclestack.annotation/v1",
-		Source: jsonSource{Kind: t.h.Kind, Measured: true, Files: t.h.Files},
-		Clock:  t.clock(),
-		Function: jsonFunction{Name: c.Function, Symbol: c.Symbol, Module: c.Module, BuildID: c.BuildID,
-			Start: hexOf(c.Start), End: hexOf(c.End), jsonPart: t.part(&c.Whole)},
-		Costs: []jsonCost{}, Lines: []jsonLine{}, Instructions: []jsonInst{}, Blocks: []jsonBlock{}, Loops: []jsonLoop{},
+		Schema: head.Schema, Source: head.Source, Clock: t.clock(),
+		Function: jsonFunction{Name: c.Function, Symbol: c.Symbol, Module: c.Module, BuildID: c.BuildID, jsonPart: t.part(&c.Whole)},
+		Costs:    []jsonCost{}, Lines: []jsonLine{}, Instructions: []jsonInst{}, Blocks: []jsonBlock{}, Loops: []jsonLoop{},
 		Executions: c.Executions, Relative: c.Relative, Notes: []string{},
 	}
-	if t.h.Flat == "" && t.h.CPU != nil {
-		out.CPU = &jsonCPU{ID: t.h.CPUID, Name: t.h.CPU.Name, Vendor: t.h.CPU.Vendor}
-		out.Model = &jsonModel{Name: t.h.Model.Name, Version: t.h.Model.Version, Params: t.h.Params}
+	if !c.ByLine {
+		out.Function.Start, out.Function.End = hexOf(c.Start), hexOf(c.End)
+	}
+	if t.h.Flat == "" {
+		out.CPU, out.Model = &head.CPU, &head.Model
+	} else {
+		out.Notes = append(out.Notes, "shares only: "+t.h.Flat)
 	}
 	for _, k := range c.Costs {
 		nodes := c.Account.Model().Nodes
@@ -217,7 +219,7 @@ func (t *annotation) part(p *annotate.Part) jsonPart {
 	}
 	out := jsonPart{Share: known(p.Share), OfRun: known(p.OfRun), Error: known(p.Error), Samples: p.Samples}
 	for col, c := range t.c.Table.Row(p.Row) {
-		if c.State == counts.Counted && c.Samples > 0 {
+		if c.State == counts.Counted && (c.Samples > 0 || c.Value != 0) {
 			out.Counts = append(out.Counts, jsonEvents{t.c.Table.Columns[col].Event, c.Value, c.Samples})
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/cyclestack/cyclestack/calibrate"
+	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -56,35 +56,16 @@ func spoil(r *calibrate.Result) {
 // TestCalibrationSchema checks that the JSON of a calibration, and of one that could
 // measure nothing, is what its schema says, and that the schema can fail.
 func TestCalibrationSchema(t *testing.T) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(report.CalibrationSchema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("calibration.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("calibration.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	validate := func(text string) error {
-		got, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return schema.Validate(got)
-	}
 	r := calibration(t)
 	for range 2 {
 		var out bytes.Buffer
 		if err := report.CalibrationJSON(&out, r); err != nil {
 			t.Fatal(err)
 		}
-		if err := validate(out.String()); err != nil {
+		if err := testschema.Validate(t, report.CalibrationSchema, out.String()); err != nil {
 			t.Errorf("%#v", err)
 		}
-		if validate(strings.Replace(out.String(), `"page_bytes":`, `"bytes_of_page":`, 1)) == nil {
+		if testschema.Validate(t, report.CalibrationSchema, strings.Replace(out.String(), `"page_bytes":`, `"bytes_of_page":`, 1)) == nil {
 			t.Error("a misspelt key passes")
 		}
 		again, err := calibrate.Read(&out)

@@ -13,10 +13,11 @@ import (
 )
 
 // csvHeader names the columns of the csv format: one row for each node of each
-// account. Fields that are not known are empty. Accounts of parts, as of Header.Profile,
-// have further columns: see partHeader.
+// account. Fields that are not known are empty. The standing is how the value lies to what
+// is expected of the kind of program: "below", "within" or "above". Accounts of parts, as
+// of Header.Profile, have further columns: see [Profile.header].
 var csvHeader = []string{"scope", "label", "start_s", "duration_s", "node", "level", "value", "unit", "error",
-	"coverage", "together", "reliable", "flagged", "why"}
+	"coverage", "together", "reliable", "flagged", "standing", "why"}
 
 // csvWriter writes rows from parts: what all rows of an account begin with, and
 // what all rows of a node have in common, is put into CSV's form once.
@@ -50,8 +51,8 @@ func (c *csvWriter) Begin(h Header) error {
 }
 
 // header is csvHeader with the columns of parts: behind the label what the part is of
-// each kind and the module that it is in, its share of the whole with its error, the samples of that
-// and whether it is a hotspot; and before the reason which events skid.
+// each kind and the module that it is in, its share of the whole with its error, the
+// samples of that and whether it is a hotspot; and before the reason which events skid.
 func (p *Profile) header() []string {
 	var more []string
 	for _, k := range p.labels() {
@@ -66,7 +67,7 @@ func (p *Profile) header() []string {
 }
 
 // part appends what header names behind the label.
-func (p *Profile) part(b []byte, a *account.Account) []byte {
+func (p *Profile) part(b []byte, a *account.Account, list []account.Count) []byte {
 	kinds := p.labels()
 	whole := a.Scope.Kind == counts.Run
 	labels, module := p.label(&a.Scope)
@@ -79,7 +80,7 @@ func (p *Profile) part(b []byte, a *account.Account) []byte {
 	if p.code() > counts.Module {
 		b = append(append(b, field(module)...), ',')
 	}
-	s := p.share(a)
+	s := p.share(a, list)
 	b = append(appendDecimal(b, s.value), ',')
 	b = append(appendDecimal(b, s.err), ',')
 	b = append(strconv.AppendInt(b, s.samples, 10), ',')
@@ -101,23 +102,26 @@ func (c *csvWriter) Account(a *account.Account) error {
 		c.scope = append(c.scope, field(label)...)
 	}
 	c.scope = append(c.scope, ',')
+	var list []account.Count
 	if c.parts != nil {
-		c.scope = c.parts.part(c.scope, a)
+		list = a.Counts()
+		c.scope = c.parts.part(c.scope, a, list)
 	}
 	c.scope = append(appendDecimal(c.scope, a.Start), ',')
 	c.scope = append(appendDecimal(c.scope, a.Duration), ',')
 
 	b := c.buf[:0]
 	if c.parts != nil && c.parts.Flat != "" {
-		c.buf = c.events(b, a)
+		c.buf = c.events(b, a, list)
 		_, err := c.w.Write(c.buf)
 		return err
 	}
 	for i := range a.Nodes {
 		if c.shown[i] {
-			b = c.row(b, a, i)
+			b = c.row(b, a, i, c.nodes[i], c.units[i])
 		}
 	}
+	b = c.timesRows(b, a.Times)
 	c.buf = b
 	_, err := c.w.Write(b)
 	return err
@@ -125,8 +129,8 @@ func (c *csvWriter) Account(a *account.Account) error {
 
 // events appends rows of the events' counts, which stand for the nodes where nothing is
 // known of these.
-func (c *csvWriter) events(b []byte, a *account.Account) []byte {
-	for _, n := range a.Counts() {
+func (c *csvWriter) events(b []byte, a *account.Account, list []account.Count) []byte {
+	for _, n := range list {
 		spelled := cmp.Or(n.As, n.Event)
 		err := math.NaN()
 		if n.Variance > 0 {
@@ -138,7 +142,7 @@ func (c *csvWriter) events(b []byte, a *account.Account) []byte {
 		b = append(append(b, field(countUnit(a, spelled))...), ',')
 		b = append(appendDecimal(b, err), ',')
 		b = append(appendDecimal(b, math.Round(n.Coverage*1e6)/1e6), ",,"...)
-		b = append(strconv.AppendBool(b, !(err >= n.Value)), ",,,"...)
+		b = append(strconv.AppendBool(b, !(err >= n.Value)), ",,,,"...)
 		b = append(append(b, field(c.parts.Flat)...), '\n')
 	}
 	return b
@@ -158,17 +162,35 @@ func countUnit(a *account.Account, event string) string {
 	return "events"
 }
 
-func (c *csvWriter) row(b []byte, a *account.Account, i int) []byte {
+// timesRows appends the rows of what the threads did, whose nodes are told from the others
+// by the model's name before theirs: os-time:Threads.Blocked.
+func (c *csvWriter) timesRows(b []byte, a *account.Account) []byte {
+	if a == nil {
+		return b
+	}
+	m := a.Model()
+	for i, shown := range timesShown(a) {
+		if n := &m.Nodes[i]; shown {
+			b = c.row(b, a, i, field(m.Name+":"+n.Path)+","+strconv.Itoa(n.Level)+",", field(unit(m, i)))
+		}
+	}
+	return b
+}
+
+// row appends the row of a node, of which two parts are in CSV's form already.
+func (c *csvWriter) row(b []byte, a *account.Account, i int, node, unit string) []byte {
 	v := &a.Nodes[i]
 	b = append(b, c.scope...)
-	b = append(b, c.nodes[i]...)
+	b = append(b, node...)
 	b = append(appendDecimal(b, v.Value), ',')
-	b = append(append(b, c.units[i]...), ',')
+	b = append(append(b, unit...), ',')
 	b = append(appendDecimal(b, v.Error), ',')
 	b = append(appendDecimal(b, math.Round(v.Coverage*1e6)/1e6), ',')
 	b = append(strconv.AppendBool(b, v.Together), ',')
 	b = append(strconv.AppendBool(b, v.Reliable()), ',')
 	b = append(strconv.AppendBool(b, v.Flagged), ',')
+	_, standing := a.Expected(i)
+	b = append(append(b, standing.String()...), ',')
 	if c.parts != nil {
 		b = append(append(b, field(strings.Join(c.parts.skids(a, i), " "))...), ',')
 	}

@@ -292,7 +292,7 @@ func (t *diffWriter) text(body diffBody) error {
 	}
 	t.paragraph("change", change, hang, faint)
 	t.paragraph("chance", t.chance(), hang, faint)
-	for _, n := range t.remarks() {
+	for _, n := range t.h.withMeasured(t.remarks()) {
 		t.paragraph("note", n, hang, faint)
 	}
 	return t.flush()
@@ -426,7 +426,7 @@ func (t *diffWriter) markdown(body diffBody) error {
 		t.out.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
 	fmt.Fprintf(&t.out, "\n%s\n", markdownText(t.title()+"; chance: "+t.chance()))
-	for _, n := range t.remarks() {
+	for _, n := range t.h.withMeasured(t.remarks()) {
 		fmt.Fprintf(&t.out, "\n%s\n", markdownText(n))
 	}
 	return t.flush()
@@ -507,11 +507,10 @@ func (t *diffWriter) json(body diffBody) error {
 	default:
 		unit = "events"
 	}
+	head := h.head("cyclestack.diff/v1")
 	doc := jsonDiff{
-		Schema: "cyclestack.diff/v1",
-		CPU:    jsonCPU{Name: h.CPU.Name, Vendor: h.CPU.Vendor},
-		Model:  jsonModel{Name: h.Model.Name, Version: h.Model.Version, Params: h.Params},
-		What:   h.What, Unit: unit, Per: h.Per, By: by, Basis: t.basis.String(),
+		Schema: head.Schema, CPU: head.CPU, Model: head.Model,
+		What: h.What, Unit: unit, Per: h.Per, By: by, Basis: t.basis.String(),
 		Old: jsonSide{h.Old, t.runs[0]}, New: jsonSide{h.New, t.runs[1]},
 		Total: changeOf(t.total),
 		Nodes: []jsonChange{},

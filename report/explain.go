@@ -22,6 +22,8 @@ type Explanation struct {
 	Account *account.Account // nil without a recording
 	Events  *model.EventTable
 	Params  map[string]float64
+
+	Measured *Measured // where parameters come from that were measured; nil if none were
 }
 
 // hang is the indentation of an explanation's text.
@@ -48,6 +50,9 @@ func Explain(w io.Writer, e Explanation, o Options) error {
 	t.together(e)
 	t.expectations(e)
 	t.facts(e)
+	if e.Measured != nil {
+		t.paragraph("note", e.Measured.String(), hang, plain)
+	}
 	return t.flush()
 }
 
@@ -378,6 +383,7 @@ type jsonExplanation struct {
 	Try       []string      `json:"try,omitempty"`
 	Sample    []string      `json:"sample,omitempty"`
 	Source    string        `json:"source,omitempty"`
+	Penalties *Measured     `json:"penalties,omitempty"`
 	Value     *number       `json:"value,omitempty"`
 	Why       string        `json:"why,omitempty"`
 	Operands  []jsonOperand `json:"operands,omitempty"`
@@ -412,7 +418,7 @@ func ExplainJSON(w io.Writer, e Explanation) error {
 	n := &e.Model.Nodes[e.Node]
 	doc := jsonExplanation{Schema: "cyclestack.explain/v1", CPU: e.CPU.Name, Model: e.Model.Name, Node: n.Name, Path: n.Path,
 		Title: n.Title, About: n.About, Formula: formulaText(e.Model, e.Node), Unit: unit(e.Model, e.Node), Threshold: n.Threshold,
-		Causes: n.Causes, Try: n.Try, Sample: n.Sample, Source: n.Source}
+		Causes: n.Causes, Try: n.Try, Sample: n.Sample, Source: n.Source, Penalties: e.Measured}
 	if e.Account != nil {
 		doc.Value, doc.Why = known(e.Account.Nodes[e.Node].Value), e.Account.Why(e.Node)
 		for _, op := range e.Account.Operands(e.Node) {

@@ -61,6 +61,8 @@ type jsonModel struct {
 	Name    string             `json:"name"`
 	Version string             `json:"version"`
 	Params  map[string]float64 `json:"params,omitempty"`
+	// Penalties are the parameters that were measured.
+	Penalties *Measured `json:"penalties,omitempty"`
 }
 
 type jsonSource struct {
@@ -68,6 +70,17 @@ type jsonSource struct {
 	Measured bool     `json:"measured"`
 	How      string   `json:"how,omitempty"`
 	Files    []string `json:"files,omitempty"`
+}
+
+// head is what a document says of where its figures are from.
+func (h Header) head(schema string) jsonHead {
+	return jsonHead{
+		Schema:   schema,
+		CPU:      jsonCPU{ID: h.CPUID, Name: h.CPU.Name, Vendor: h.CPU.Vendor},
+		Model:    jsonModel{Name: h.Model.Name, Version: h.Model.Version, Params: h.Params, Penalties: h.Measured},
+		Source:   jsonSource{Kind: h.Kind, Measured: !h.Simulated, How: h.How, Files: h.Files},
+		Workload: string(h.Workload),
+	}
 }
 
 type jsonAccount struct {
@@ -83,6 +96,16 @@ type jsonAccount struct {
 	Unused     []string      `json:"unused,omitempty"`
 	Unknown    []string      `json:"unknown,omitempty"`
 	Other      []string      `json:"other_cores,omitempty"`
+	Notes      []string      `json:"notes,omitempty"`
+	Times      *jsonTimes    `json:"times,omitempty"`
+}
+
+// A jsonTimes is what the threads did with their time, in the scope of an account.
+type jsonTimes struct {
+	Model      jsonModel     `json:"model"`
+	Nodes      []jsonNode    `json:"nodes"`
+	Bottleneck []string      `json:"bottleneck"`
+	Missing    []jsonMissing `json:"missing"`
 	Notes      []string      `json:"notes,omitempty"`
 }
 
@@ -210,13 +233,7 @@ func newJSON(w io.Writer, o Options) *jsonWriter { return &jsonWriter{w: w, o: o
 
 func (j *jsonWriter) Begin(h Header) error {
 	j.shown, j.h = j.o.shown(h.Model), h
-	head, err := json.Marshal(jsonHead{
-		Schema:   "cyclestack.account/v1",
-		CPU:      jsonCPU{ID: h.CPUID, Name: h.CPU.Name, Vendor: h.CPU.Vendor},
-		Model:    jsonModel{Name: h.Model.Name, Version: h.Model.Version, Params: h.Params},
-		Source:   jsonSource{Kind: h.Kind, Measured: !h.Simulated, How: h.How, Files: h.Files},
-		Workload: string(h.Workload),
-	})
+	head, err := json.Marshal(h.head("cyclestack.account/v1"))
 	if err != nil {
 		return err
 	}
@@ -250,9 +267,10 @@ func (j *jsonWriter) End() error {
 
 func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	m := a.Model()
-	out := jsonAccount{Scope: scope(a, j.h.Profile), Nodes: []jsonNode{}, Bottleneck: []string{}, Audit: []jsonCheck{},
+	list := a.Counts()
+	out := jsonAccount{Scope: scope(a, list, j.h.Profile), Nodes: []jsonNode{}, Bottleneck: []string{}, Audit: []jsonCheck{},
 		Missing: []jsonMissing{}, Counts: []jsonCount{}, Unused: a.Binding.Unused, Unknown: a.Binding.Unknown, Other: a.Binding.Other, Notes: a.Notes}
-	for _, c := range a.Counts() {
+	for _, c := range list {
 		out.Counts = append(out.Counts, count(c))
 	}
 	if p := j.h.Profile; p != nil && p.Flat != "" {
@@ -261,19 +279,8 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 		}
 		return out
 	}
-	for i := range m.Nodes {
-		if !j.shown[i] {
-			continue
-		}
-		n, v := &m.Nodes[i], &a.Nodes[i]
-		out.Nodes = append(out.Nodes, jsonNode{Path: n.Path, Name: n.Name, Level: n.Level, Section: n.Section,
-			Value: known(v.Value), Unit: unit(m, i), Error: known(v.Error), Coverage: share(v.Coverage),
-			Together: v.Together, Reliable: v.Reliable(), Doubt: v.Doubt.String(), Flagged: v.Flagged,
-			Includes: a.Includes(i), Expected: expected(a, i), Linked: paths(m, a.Linked(i)), Skids: j.skids(a, i)})
-		if !v.Known() {
-			out.Missing = append(out.Missing, jsonMissing{n.Path, a.Why(i)})
-		}
-	}
+	out.Nodes, out.Missing = j.nodes(a, j.shown)
+	out.Times = j.times(a.Times)
 	out.Bottleneck = append(out.Bottleneck, paths(m, a.Bottleneck)...)
 	for _, r := range a.Rivals {
 		out.Rivals = append(out.Rivals, jsonRival{m.Nodes[r.Node].Path, m.Nodes[r.Of].Path, known(r.Margin)})
@@ -287,6 +294,37 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 			out.Audit = append(out.Audit, check(c, a.WhySkipped(i)))
 		}
 	}
+	return out
+}
+
+// nodes are the nodes that are shown, and those of them that are not known.
+func (j *jsonWriter) nodes(a *account.Account, shown []bool) (nodes []jsonNode, missing []jsonMissing) {
+	m := a.Model()
+	nodes, missing = []jsonNode{}, []jsonMissing{}
+	for i := range m.Nodes {
+		if !shown[i] {
+			continue
+		}
+		n, v := &m.Nodes[i], &a.Nodes[i]
+		nodes = append(nodes, jsonNode{Path: n.Path, Name: n.Name, Level: n.Level, Section: n.Section,
+			Value: known(v.Value), Unit: unit(m, i), Error: known(v.Error), Coverage: share(v.Coverage),
+			Together: v.Together, Reliable: v.Reliable(), Doubt: v.Doubt.String(), Flagged: v.Flagged,
+			Includes: a.Includes(i), Expected: expected(a, i), Linked: paths(m, a.Linked(i)), Skids: j.skids(a, i)})
+		if !v.Known() {
+			missing = append(missing, jsonMissing{n.Path, a.Why(i)})
+		}
+	}
+	return nodes, missing
+}
+
+// times is what the threads did, nil where nobody asked.
+func (j *jsonWriter) times(a *account.Account) *jsonTimes {
+	if a == nil {
+		return nil
+	}
+	m := a.Model()
+	out := &jsonTimes{Model: jsonModel{Name: m.Name, Version: m.Version}, Bottleneck: append([]string{}, paths(m, a.Bottleneck)...), Notes: a.Notes}
+	out.Nodes, out.Missing = j.nodes(a, timesShown(a))
 	return out
 }
 
@@ -341,7 +379,7 @@ func count(c account.Count) jsonCount {
 	return out
 }
 
-func scope(a *account.Account, p *Profile) jsonScope {
+func scope(a *account.Account, list []account.Count, p *Profile) jsonScope {
 	s := jsonScope{Kind: a.Scope.Kind.String(), Label: a.Label, Start: known(a.Start), Duration: known(a.Duration),
 		CPUs: a.Scope.CPUs, Cgroup: a.Scope.Cgroup}
 	if a.Scope.Kind != counts.Run && (a.Scope.Kind != counts.Interval || a.Scope.Label != "") {
@@ -361,7 +399,7 @@ func scope(a *account.Account, p *Profile) jsonScope {
 		}
 	}
 	if p != nil {
-		part := p.share(a)
+		part := p.share(a, list)
 		s.Of, s.Share, s.Error, s.Samples, s.Hotspot = p.Event, known(part.value), known(part.err), part.samples, p.hot(a, &part)
 		sampled(&s, &a.Scope)
 	}

@@ -99,6 +99,8 @@ func (t *tree) judgement(a *account.Account) {
 	case len(left) > 0:
 		t.paragraph("leave", fmt.Sprintf("%s: as expected of %s, and no bottleneck",
 			strings.Join(left, ", "), a.Binding.Method.Workload.Program()), 10, plain)
+	case t.healthy(a) && a.Times != nil && waited(a.Times) != "":
+		t.paragraph("leave", "nothing in the cycles is over its threshold: what it waits for is what to work on", 10, plain)
 	case t.healthy(a):
 		t.paragraph("leave", "nothing is over its threshold: there is no bottleneck to work on", 10, plain)
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	_ "embed"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -182,4 +183,18 @@ func LatencyJSON(w io.Writer, list []LatencyReport) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	return e.Encode(doc)
+}
+
+// LatencyCSV prints a line for each part of a distribution: the loads that took more
+// cycles than over, and no more than up_to, which is empty for those over all thresholds.
+func LatencyCSV(w io.Writer, list []LatencyReport) error {
+	out := csv.NewWriter(w)
+	rows := [][]string{{"label", "over", "up_to", "count_over", "share"}}
+	for i := range list {
+		l := &list[i]
+		for k, b := range l.Bins {
+			rows = append(rows, []string{l.Label, plainFigure(b.Over), plainFigure(b.UpTo), plainFigure(l.Points[k].Count), plainFigure(b.Share)})
+		}
+	}
+	return out.WriteAll(rows)
 }

@@ -296,7 +296,7 @@ func groupJSON(name string, g *latency.Group, all *latency.Measured) jsonLoads {
 // known is empty.
 func SampledLatenciesCSV(w io.Writer, list []SampledLatency) error {
 	out := csv.NewWriter(w)
-	head := []string{"event", "by", "group", "samples", "loads", "cycles", "load_share", "cycle_share", "mean", "mean_error"}
+	head := []string{"label", "event", "by", "group", "samples", "loads", "cycles", "load_share", "cycle_share", "mean", "mean_error"}
 	for _, q := range latency.Quantiles {
 		name := "p" + trim(q*100)
 		head = append(head, name, name+"_low", name+"_high")
@@ -323,7 +323,7 @@ func SampledLatenciesCSV(w io.Writer, list []SampledLatency) error {
 
 func groupCSV(l *SampledLatency, name string, g *latency.Group, all *latency.Measured) []string {
 	m := g.Measured()
-	row := []string{l.Event, l.By, name, strconv.FormatInt(m.Samples, 10)}
+	row := []string{l.Label, l.Event, l.By, name, strconv.FormatInt(m.Samples, 10)}
 	for _, v := range []float64{m.Loads, m.Cycles, m.Loads / all.Loads, m.Cycles / all.Cycles, m.Mean.Value, m.Mean.Error} {
 		row = append(row, plainFigure(v))
 	}

@@ -155,6 +155,8 @@ func (g *guide) places() Step {
 	switch {
 	case len(g.h.Files) == 1 && g.h.Simulated:
 		return Step{"cyclestack report --by line" + g.fileFlags() + " " + quote(g.h.Files[0]), "which lines it is in"}
+	case len(g.h.Files) == 1 && g.sampled() && slices.Contains(g.h.Reading, "--function"):
+		return Step{"cyclestack report --by line" + g.fileFlags() + " " + quote(g.h.Files[0]), "which lines it is in"}
 	case len(g.h.Files) == 1 && g.sampled():
 		return Step{"cyclestack report --by function" + g.fileFlags() + " " + quote(g.h.Files[0]), "which functions it is in"}
 	case g.h.Simulated:
@@ -279,7 +281,11 @@ func (g *guide) fileFlags() string {
 	if g.h.CPUID != "" {
 		cpu = " --cpu " + quote(g.h.CPUID)
 	}
-	return cpu + g.h.modelFlags() + g.params()
+	reading := ""
+	if len(g.h.Reading) > 0 {
+		reading = " " + CommandLine(g.h.Reading)
+	}
+	return cpu + g.h.modelFlags() + g.params() + reading
 }
 
 // params are the flags for the parameters that the user set.

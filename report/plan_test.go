@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
 	"github.com/cyclestack/cyclestack/report"
@@ -49,27 +48,9 @@ func planJSON(t *testing.T, p *plan.Plan) string {
 	return out.String()
 }
 
-func planSchema(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(report.PlanSchema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("plan.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("plan.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
-}
-
 // TestPlanSchema checks that the JSON of plans of all sorts is what its schema
 // says, and that the schema can fail.
 func TestPlanSchema(t *testing.T) {
-	schema := planSchema(t)
 	text := ""
 	for _, tt := range []struct {
 		cpu string
@@ -83,19 +64,11 @@ func TestPlanSchema(t *testing.T) {
 		{"neoverse-v1", plan.Options{Level: 1}},
 	} {
 		text = planJSON(t, makePlan(t, tt.cpu, tt.opt))
-		got, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-		if err != nil {
-			t.Fatalf("%s: %v in %s", tt.cpu, err, text)
-		}
-		if err := schema.Validate(got); err != nil {
+		if err := testschema.Validate(t, report.PlanSchema, text); err != nil {
 			t.Errorf("%s: %#v", tt.cpu, err)
 		}
 	}
-	spoilt, err := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(text, `"lower_bound":`, `"lowest":`, 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if schema.Validate(spoilt) == nil {
+	if testschema.Validate(t, report.PlanSchema, strings.Replace(text, `"lower_bound":`, `"lowest":`, 1)) == nil {
 		t.Error("a misspelt key passes")
 	}
 }

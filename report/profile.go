@@ -34,6 +34,11 @@ type Profile struct {
 	Next Step // a command that says more; its zero value for none
 
 	total float64 // of the event, by the first account
+
+	// skidding are the events of each node that skid: they are the same at all places
+	// of a recording, and take longer to find than a line to write.
+	skidding [][]string
+	of       *account.Binding // that they were found with
 }
 
 // hotspot is the share from which on a part is marked.
@@ -53,9 +58,10 @@ type portion struct {
 // has it for nodes.
 func (s *portion) reliable() bool { return !(s.err >= s.value) }
 
-// share returns an account's part of the whole, which the first account is of.
-func (p *Profile) share(a *account.Account) portion {
-	c, ok := countOf(a, p.Event)
+// share returns the part of the whole that an account with some counts has, of which the
+// first account is.
+func (p *Profile) share(a *account.Account, list []account.Count) portion {
+	c, ok := countOf(list, p.Event)
 	if ok && a.Scope.Kind == counts.Run {
 		p.total = c.Value
 	}
@@ -63,10 +69,10 @@ func (p *Profile) share(a *account.Account) portion {
 }
 
 // countOf finds the count of an event as the recording spells it.
-func countOf(a *account.Account, event string) (account.Count, bool) {
-	for _, c := range a.Counts() {
-		if cmp.Or(c.As, c.Event) == event {
-			return c, true
+func countOf(list []account.Count, event string) (account.Count, bool) {
+	for i := range list {
+		if cmp.Or(list[i].As, list[i].Event) == event {
+			return list[i], true
 		}
 	}
 	return account.Count{}, false
@@ -197,7 +203,13 @@ func (p *Profile) skids(a *account.Account, node int) []string {
 	if p.code() < counts.Line {
 		return nil
 	}
-	return a.Skids(node)
+	if p.of != a.Binding {
+		p.of, p.skidding = a.Binding, make([][]string, len(a.Nodes))
+		for i := range a.Nodes {
+			p.skidding[i] = a.Skids(i)
+		}
+	}
+	return p.skidding[node]
 }
 
 // unknownPart stands for what is not known of a scope.
@@ -238,13 +250,14 @@ func newProfile(w io.Writer, o Options) *profile {
 
 func (p *profile) Account(a *account.Account) error {
 	h := p.h.Profile
-	s := h.share(a)
+	list := a.Counts()
+	s := h.share(a, list)
 	l := profileLine{share: percentOf(s.value), part: s, samples: trim(float64(s.samples)), hot: h.hot(a, &s),
 		start: a.Start, end: a.Start + a.Duration}
 	p.grey = p.grey || !s.reliable()
 	if p.n == 0 {
 		p.begin(a)
-		for _, n := range a.Notes {
+		for _, n := range p.h.withMeasured(a.Notes) {
 			p.notes = append(p.notes, strings.Clone(n))
 		}
 		l.labels = append(l.labels, "all")
@@ -256,7 +269,7 @@ func (p *profile) Account(a *account.Account) error {
 		l.cells = append(l.cells, p.cell(a, i))
 	}
 	for i := range p.events {
-		l.cells = append(l.cells, p.eventCell(a, &p.events[i]))
+		l.cells = append(l.cells, p.eventCell(list, &p.events[i]))
 	}
 	p.lines = append(p.lines, l)
 	return nil
@@ -336,8 +349,8 @@ func (p *profile) chooseEvents(a *account.Account) {
 }
 
 // eventCell is a part's share of an event.
-func (p *profile) eventCell(a *account.Account, whole *account.Count) profileCell {
-	c, ok := countOf(a, cmp.Or(whole.As, whole.Event))
+func (p *profile) eventCell(list []account.Count, whole *account.Count) profileCell {
+	c, ok := countOf(list, cmp.Or(whole.As, whole.Event))
 	s := portionOf(&c, ok, whole.Value)
 	switch {
 	case math.IsNaN(s.value):

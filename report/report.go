@@ -29,8 +29,11 @@ type Header struct {
 	Files  []string           // that were read; none if the counts were taken live
 	Params map[string]float64 // parameters the user set
 
+	Measured *Measured // where parameters come from that were measured; nil if none were
+
 	Workload  model.Workload // the kind of program, if the user said
 	Simulated bool           // the counts are a simulator's, and not of a processor
+	Reading   []string       // of samples: the user's flags that say how the file is read, as {"--sysroot", "root"}
 	Again     []string       // of live counts: the end of the command line that counts the same again, as {"--", "./app"}
 
 	Profile *Profile // of what places in the code are parts; nil for other scopes
@@ -53,6 +56,7 @@ type Options struct {
 	Width  int    // of the terminal in columns; 0 is 100
 	Color  bool
 	Titles bool // titles of nodes beside the figures, where the width allows
+	Line   bool // in the tree format, of Account.Times no more than a line: it follows by itself
 }
 
 // A Writer writes accounts in one format: Begin once, Account for each, End

@@ -13,8 +13,9 @@ import (
 type rows struct {
 	tree
 	columns []int
-	left    int // columns of nodes that did not fit
-	label   int // width of the first column
+	times   []int // of Account.Times, behind the others
+	left    int   // columns of nodes that did not fit
+	label   int   // width of the first column
 }
 
 // labelLeast is the least width of the first column.
@@ -49,6 +50,13 @@ func (r *rows) begin(a *account.Account) {
 		}
 		r.columns = append(r.columns, i)
 	}
+	for _, i := range timesColumns(a.Times) {
+		if room -= r.width(a.Times, i); room < 0 {
+			r.left++
+			continue
+		}
+		r.times = append(r.times, i)
+	}
 	parts := []string{"on " + r.h.CPU.Name, r.h.Model.Name + " " + r.h.Model.Version, unitText(m), r.h.source()}
 	if a.Label != "" {
 		parts = append([]string{a.Label}, parts...)
@@ -58,6 +66,9 @@ func (r *rows) begin(a *account.Account) {
 	head := fmt.Sprintf("%-*s", r.label, "")
 	for _, i := range r.columns {
 		head += fmt.Sprintf("%*s", r.width(a, i), m.Nodes[i].Name)
+	}
+	for _, i := range r.times {
+		head += fmt.Sprintf("%*s", r.width(a.Times, i), a.Times.Model().Nodes[i].Name)
 	}
 	r.out.WriteString(r.paint(head, faint) + "\n")
 }
@@ -100,7 +111,16 @@ func (r *rows) width(a *account.Account, i int) int {
 // stands out, what is not to be relied upon is grey.
 func (r *rows) line(a *account.Account) {
 	r.out.WriteString(fmt.Sprintf("%-*s", r.label, cut(rowLabel(a), r.label-1)))
-	for _, i := range r.columns {
+	r.cells(a, r.columns)
+	if a.Times != nil {
+		r.cells(a.Times, r.times)
+	}
+	r.out.WriteByte('\n')
+}
+
+// cells writes the values of nodes.
+func (r *rows) cells(a *account.Account, nodes []int) {
+	for _, i := range nodes {
 		v := &a.Nodes[i]
 		text, st := "–", dim
 		if v.Known() {
@@ -115,7 +135,6 @@ func (r *rows) line(a *account.Account) {
 		pad := r.width(a, i) - runes(text)
 		r.out.WriteString(strings.Repeat(" ", max(1, pad)) + r.paint(text, st))
 	}
-	r.out.WriteByte('\n')
 }
 
 // rowLabel is what a row is about.
@@ -136,9 +155,15 @@ func rowLabel(a *account.Account) string {
 // End says what was left out.
 func (r *rows) End() error {
 	r.out.Reset()
+	var notes []string
 	if r.left > 0 {
-		r.out.WriteByte('\n')
-		r.paragraph("note", fmt.Sprintf("%d more nodes do not fit in %d columns: --width, --nodes, or --format csv", r.left, r.o.Width), 10, plain)
+		notes = append(notes, fmt.Sprintf("%d more nodes do not fit in %d columns: --width, --nodes, or --format csv", r.left, r.o.Width))
+	}
+	for i, n := range r.h.withMeasured(notes) {
+		if i == 0 {
+			r.out.WriteByte('\n')
+		}
+		r.paragraph("note", n, 10, plain)
 	}
 	_, err := io.WriteString(r.w, r.out.String())
 	return err

@@ -182,7 +182,7 @@ func (b *beside) foot() {
 	if more {
 		b.paragraph("±", "95 % interval of another run like these, from how the runs differ", 8, faint)
 	}
-	for _, n := range b.commonNotes() {
+	for _, n := range b.h.withMeasured(b.commonNotes()) {
 		b.paragraph("note", n, 8, faint)
 	}
 	b.paragraph("next", "cyclestack diff says what of a difference is chance", 8, faint)

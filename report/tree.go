@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -53,6 +52,7 @@ func (t *tree) Account(a *account.Account) error {
 	}
 	t.n++
 	t.heading(a)
+	t.times(a)
 	t.section(a, "")
 	t.links(a)
 	t.more(a)
@@ -547,7 +547,7 @@ func failText(c *account.Check) string {
 
 func (t *tree) notes(a *account.Account) {
 	label := "note"
-	for _, n := range append(slices.Clone(a.Notes), doubts(a, t.shown)...) {
+	for _, n := range append(t.h.withMeasured(a.Notes), doubts(a, t.shown)...) {
 		t.paragraph(label, n, 10, plain)
 		label = ""
 	}

@@ -9,23 +9,49 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// stdin is standard input, with room to look at its beginning.
-var stdin = sync.OnceValue(func() *bufio.Reader { return bufio.NewReaderSize(os.Stdin, sniff) })
+// streams are what can be read only once, by name, each with room to look at its
+// beginning.
+var streams struct {
+	sync.Mutex
+	open map[string]*bufio.Reader
+}
 
-// Stdin returns standard input from its beginning: Open and [Sampled] leave nothing
-// out.
-func Stdin() io.Reader {
-	if rewind(os.Stdin) {
-		return os.Stdin
+// Stream returns what a name stands for if it cannot be opened again: standard input
+// ("-"), or a pipe, such as a shell makes for <(COMMAND). It is opened once, and begins
+// where nothing but [Sampled] and [Open] has looked at it. It is nil for files and
+// directories, and for what is not there.
+func Stream(name string) (io.Reader, error) {
+	if name == "-" && rewind(os.Stdin) {
+		return os.Stdin, nil
 	}
-	return stdin()
+	streams.Lock()
+	defer streams.Unlock()
+	if b := streams.open[name]; b != nil {
+		return b, nil
+	}
+	f := os.Stdin
+	if name != "-" {
+		st, err := os.Stat(name)
+		if err != nil || st.Mode().IsRegular() || st.IsDir() {
+			return nil, nil
+		}
+		if f, err = os.Open(name); err != nil {
+			return nil, err
+		}
+	}
+	if streams.open == nil {
+		streams.open = map[string]*bufio.Reader{}
+	}
+	b := bufio.NewReaderSize(f, sniff)
+	streams.open[name] = b
+	return b, nil
 }
 
 // Sampled reports whether a recording is a perf.data file with samples, or a directory
 // of such. What cannot be opened is none; Open then says why.
 func Sampled(name string) bool {
-	if name == "-" {
-		return sampledStdin()
+	if r, err := Stream(name); r != nil || err != nil {
+		return sampledStream(r)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -46,11 +72,14 @@ func Sampled(name string) bool {
 	return samples
 }
 
-// sampledStdin is Sampled for standard input, of which it waits for no more than it
-// takes to decide.
-func sampledStdin() bool {
-	b, ok := Stdin().(*bufio.Reader)
+// sampledStream is Sampled for a stream, of which it waits for no more than it takes to
+// decide.
+func sampledStream(r io.Reader) bool {
+	b, ok := r.(*bufio.Reader)
 	if !ok {
+		if r != os.Stdin {
+			return false
+		}
 		head := make([]byte, sniff)
 		n, _ := io.ReadFull(os.Stdin, head)
 		samples, _ := sampled(head[:n])

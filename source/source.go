@@ -152,22 +152,22 @@ func (f *File) Close() error { return f.c.Close() }
 // Open opens a recording; "-" is standard input. A directory is one if perf
 // record --threads wrote it.
 func Open(name string) (*File, error) {
-	f := os.Stdin
-	if name != "-" {
-		var err error
-		if f, err = os.Open(name); err != nil {
+	if in, err := Stream(name); in != nil || err != nil {
+		if err != nil {
 			return nil, err
 		}
-		if st, err := f.Stat(); err == nil && st.IsDir() {
-			f.Close()
-			return openDir(name)
-		}
+		r, err := New(in, name)
+		return &File{r, io.NopCloser(in)}, err
 	}
-	var in io.Reader = f
-	if name == "-" {
-		in = Stdin()
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
 	}
-	r, err := New(in, name)
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		f.Close()
+		return openDir(name)
+	}
+	r, err := New(f, name)
 	if err != nil {
 		f.Close()
 		return nil, err

@@ -217,12 +217,12 @@ func TestAnnotateWorkloads(t *testing.T) {
 			seen := 0.0
 			for _, i := range a.Instructions {
 				share, ok := want[i.Addr]
-				if !ok || math.Abs(share-i.Share) > 0.0001 { // perf prints two decimals of a percentage
+				if !ok || !(math.Abs(share-i.Share) <= 0.0001) { // perf prints two decimals of a percentage
 					t.Errorf("%s %s: %.4f, perf says %.4f (%v)", i.Addr, i.Text, i.Share, share, ok)
 				}
 				seen += share
 			}
-			if math.Abs(seen-1) > 0.01 {
+			if !(math.Abs(seen-1) <= 0.01) {
 				t.Errorf("perf's add up to %v", seen)
 			}
 		})

@@ -12,8 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -169,6 +168,7 @@ const solveRoot = "../../examples/annotate"
 // An annotated is what the tests read of an annotation in JSON.
 type annotated struct {
 	Model    struct{ Name string }
+	Source   struct{ Measured bool }
 	Function struct {
 		Name, Module, Start, End string
 		annotatedPart
@@ -250,23 +250,7 @@ func (p *annotatedPart) node(path string) (value float64, verdict string) {
 func annotateJSON(t testing.TB, args ...string) annotated {
 	t.Helper()
 	text := runMain(t, append([]string{"annotate", "--format", "json"}, args...)...)
-	schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(report.AnnotationSchema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("annotation.v1.json", schema); err != nil {
-		t.Fatal(err)
-	}
-	compiled, err := c.Compile("annotation.v1.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := compiled.Validate(doc); err != nil {
+	if err := testschema.Validate(t, report.AnnotationSchema, text); err != nil {
 		t.Errorf("annotate %s: %v", strings.Join(args, " "), err)
 	}
 	var out annotated
@@ -336,6 +320,33 @@ func TestAnnotate(t *testing.T) {
 	}
 	if l := a.Loops[2]; l.Inside != 2 || !nearly(l.Trips, 20, l.TripsError) || l.TripsError > 10 || l.First != 19 {
 		t.Errorf("inner loop: %+v", l)
+	}
+}
+
+// TestAnnotateSimulated: what a simulator counted is exact, at lines that have no
+// addresses, and is not called measured.
+func TestAnnotateSimulated(t *testing.T) {
+	c := annotateJSON(t, "../../source/valgrind/testdata/calls.callgrind", "work")
+	if c.Source.Measured || c.Function.Start != "" || len(c.Instructions) != 0 {
+		t.Errorf("got %+v of %+v, and %d instructions", c.Source, c.Function, len(c.Instructions))
+	}
+	counted := func(p *annotatedPart, event string) float64 {
+		for _, k := range p.Counts {
+			if k.Event == event {
+				return k.Value
+			}
+		}
+		return 0
+	}
+	sum := 0.0
+	for i := range c.Lines {
+		sum += counted(&c.Lines[i].annotatedPart, "Ir")
+	}
+	if want := counted(&c.Function.annotatedPart, "Ir"); want == 0 || sum != want {
+		t.Errorf("the lines have %v instructions, the function %v", sum, want)
+	}
+	if a := annotateJSON(t, "--sysroot", solveRoot, "../../examples/annotate.data", "solve"); !a.Source.Measured || a.Function.Start == "" {
+		t.Errorf("of samples: %+v of %+v", a.Source, a.Function)
 	}
 }
 

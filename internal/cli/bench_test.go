@@ -25,27 +25,38 @@ const (
 	benchCPUs      = 2
 )
 
-var benchEvents = []string{"r400fa", "r100f2", "r4001a", "r100f8", "r4001c", "r2001a", "r200f4", "r2004a", "r4004a", "r4004e",
-	"r4004c", "r20016", "r40018", "r20012", "r40016", "r40012", "r20018", "r4000a", "r2001c", "r2003c"}
+// benchEvents are its events, each with a count that goes with those of the others:
+// those of examples/power7-cpi.txt, in which two that contradict each other are
+// exchanged, in millionths.
+var benchEvents = []struct {
+	code  string
+	count float64
+}{
+	{"r400fa", 20642995}, {"r100f2", 6351700}, {"r4001a", 6592401}, {"r100f8", 27815093}, {"r4001c", 255657},
+	{"r2001a", 1717232}, {"r200f4", 346189430}, {"r2004a", 3960811}, {"r4004a", 173599}, {"r4004e", 80958163},
+	{"r4004c", 81233385}, {"r20016", 191318194}, {"r40018", 564560}, {"r20012", 216813544}, {"r40016", 8553663},
+	{"r40012", 243815}, {"r20018", 16396}, {"r4000a", 310390576}, {"r2001c", 250666}, {"r2003c", 296680},
+}
 
 // recording makes the benchmark's recording, with the rows of an interval by
-// event as perf prints them, in memory.
-func recording(intervals int) []byte {
+// event as perf prints them, in memory. Either its counts go together, and vary
+// by a hundredth, or they are random, so that each interval contradicts itself.
+func recording(intervals int, sound bool) []byte {
 	var b bytes.Buffer
-	record(&b, intervals)
+	record(&b, intervals, sound)
 	return b.Bytes()
 }
 
 // recordingFile makes it in a file, so that it counts for nothing in the memory
 // that reading it takes.
-func recordingFile(b *testing.B, intervals int) (name string, size int64) {
+func recordingFile(b *testing.B, intervals int, sound bool) (name string, size int64) {
 	b.Helper()
 	f, err := os.Create(filepath.Join(b.TempDir(), "intervals.csv"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	w := bufio.NewWriter(f)
-	record(w, intervals)
+	record(w, intervals, sound)
 	if err := w.Flush(); err != nil {
 		b.Fatal(err)
 	}
@@ -56,14 +67,18 @@ func recordingFile(b *testing.B, intervals int) (name string, size int64) {
 	return f.Name(), info.Size()
 }
 
-func record(w io.Writer, intervals int) {
+func record(w io.Writer, intervals int, sound bool) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range intervals {
 		at := float64(i+1) + r.Float64()/1e3
 		for _, ev := range benchEvents {
 			for cpu := range benchCPUs {
+				count := 1_000_000 + r.Int64N(2_000_000_000)
+				if sound {
+					count = int64(ev.count * (0.995 + 0.01*r.Float64()))
+				}
 				fmt.Fprintf(w, "%6d.%09d,CPU%d,%d,,%s,%d,%.2f,,\n", int(at), int((at-float64(int(at)))*1e9), cpu,
-					1_000_000+r.Int64N(2_000_000_000), ev, 160_000_000+r.Int64N(1000), 16+r.Float64())
+					count, ev.code, 160_000_000+r.Int64N(1000), 16+r.Float64())
 			}
 		}
 	}
@@ -73,33 +88,41 @@ func record(w io.Writer, intervals int) {
 // each interval. rows/s is to be compared with 26,000 for toplev and 12,000
 // for PerfSpect on the same input.
 func BenchmarkIntervals(b *testing.B) {
-	file, size := recordingFile(b, benchIntervals)
-	rows := float64(benchIntervals * benchCPUs * len(benchEvents))
 	cat, err := model.Embedded()
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.SetBytes(size)
-	b.ReportAllocs()
-	for b.Loop() {
-		f, err := os.Open(file)
-		if err != nil {
-			b.Fatal(err)
-		}
-		n := evaluateAll(b, cat, f)
-		f.Close()
-		if n != benchIntervals*benchCPUs {
-			b.Fatalf("%d accounts", n)
-		}
+	for _, counts := range []struct {
+		name  string
+		sound bool
+	}{{"sound", true}, {"contradictory", false}} {
+		b.Run(counts.name, func(b *testing.B) {
+			file, size := recordingFile(b, benchIntervals, counts.sound)
+			b.SetBytes(size)
+			b.ReportAllocs()
+			for b.Loop() {
+				f, err := os.Open(file)
+				if err != nil {
+					b.Fatal(err)
+				}
+				n, bad := evaluateAll(b, cat, f)
+				f.Close()
+				if n != benchIntervals*benchCPUs || counts.sound && bad > 0 || !counts.sound && bad < n*9/10 {
+					b.Fatalf("%d accounts, of which %d contradict themselves", n, bad)
+				}
+			}
+			rows := float64(benchIntervals * benchCPUs * len(benchEvents))
+			b.ReportMetric(rows*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			b.ReportMetric(float64(m.Sys)/1e6, "MB-from-OS")
+		})
 	}
-	b.ReportMetric(rows*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	b.ReportMetric(float64(m.Sys)/1e6, "MB-from-OS")
 }
 
-// evaluateAll makes all accounts of a recording and returns their number.
-func evaluateAll(t testing.TB, cat *model.Catalogue, data io.Reader) int {
+// evaluateAll makes all accounts of a recording and returns their number, and of
+// how many of them the counts contradict each other.
+func evaluateAll(t testing.TB, cat *model.Catalogue, data io.Reader) (n, contradicted int) {
 	t.Helper()
 	s := &session{c: &common{cpu: "power7"}, cat: cat}
 	var err error
@@ -111,7 +134,6 @@ func evaluateAll(t testing.TB, cat *model.Catalogue, data io.Reader) int {
 		t.Fatal(err)
 	}
 	total := counts.NewTotal(counts.By(0).With(counts.Interval).With(counts.CPU))
-	n := 0
 	var binding *account.Binding
 	var acc *account.Account
 	for r.Next() {
@@ -128,13 +150,16 @@ func evaluateAll(t testing.TB, cat *model.Catalogue, data io.Reader) int {
 		for row := range table.Scopes {
 			acc = binding.Evaluate(table, account.Place{Self: row}, acc)
 			n++
+			if acc.Contradicted() {
+				contradicted++
+			}
 		}
 		total.Reset()
 	}
 	if r.Err() != nil {
 		t.Fatal(r.Err())
 	}
-	return n
+	return n, contradicted
 }
 
 // BenchmarkReport runs the whole command on a tenth of the recording, with its
@@ -142,7 +167,7 @@ func evaluateAll(t testing.TB, cat *model.Catalogue, data io.Reader) int {
 func BenchmarkReport(b *testing.B) {
 	for _, format := range []string{"csv", "json"} {
 		b.Run(format, func(b *testing.B) {
-			data := recording(benchIntervals / 10)
+			data := recording(benchIntervals/10, true)
 			file := filepath.Join(b.TempDir(), "intervals.csv")
 			if err := os.WriteFile(file, data, 0o644); err != nil {
 				b.Fatal(err)
@@ -169,17 +194,19 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	evaluateAll(t, cat, bytes.NewReader(recording(10)))
-	allocated := func(intervals int) uint64 {
-		data := recording(intervals)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		evaluateAll(t, cat, bytes.NewReader(data))
-		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
-	}
-	few, many := allocated(100), allocated(1000)
-	if many > few+few/10 {
-		t.Errorf("%d bytes allocated for 100 intervals, %d for 1000", few, many)
+	evaluateAll(t, cat, bytes.NewReader(recording(10, true)))
+	for _, sound := range []bool{true, false} {
+		allocated := func(intervals int) uint64 {
+			data := recording(intervals, sound)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			evaluateAll(t, cat, bytes.NewReader(data))
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		few, many := allocated(100), allocated(1000)
+		if many > few+few/10 {
+			t.Errorf("counts that go together %v: %d bytes allocated for 100 intervals, %d for 1000", sound, few, many)
+		}
 	}
 }

@@ -52,8 +52,9 @@ of caches and memory, page walks, mispredicted branches, blocked store forwardin
 and more, and the bandwidth of memory. It needs no counters. It takes less than two
 minutes, and is made for machines that are busy with other things, too.
 
-The penalties are stored in ~/.config/cyclestack/penalties-CPU.toml, for
-'report --penalties'. With a FILE that an earlier 'calibrate --format json' has
+The penalties are stored in ~/.config/cyclestack/penalties-CPU.toml, from where
+stat takes them, and report for recordings of this very processor; --penalties
+names other files, or none. With a FILE that an earlier 'calibrate --format json' has
 written, that is printed again, and nothing is measured.`,
 		Example: `  cyclestack calibrate --store here.toml           the penalties in a file of one's own
   cyclestack calibrate --quick --format json -o here.json
@@ -194,16 +195,6 @@ func takes(m *model.Model, p calibrate.Penalty) bool {
 	return !slices.ContainsFunc(m.Nodes, other) && slices.ContainsFunc(m.Parameters, func(q model.Parameter) bool {
 		return q.Name == p.Name && q.Unit == p.Unit
 	})
-}
-
-// penaltiesPlace is where the penalties of a machine with a processor are stored
-// unless another place is named.
-func penaltiesPlace(id string) (string, error) {
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, "cyclestack", "penalties-"+strings.ReplaceAll(id, "/", "_")+".toml"), nil
 }
 
 // storePenalties writes the file that report takes. What was measured quickly, or

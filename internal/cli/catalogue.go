@@ -54,11 +54,7 @@ func (a *app) models() *cobra.Command {
 func listModels(out io.Writer, cat *model.Catalogue, c *common) error {
 	list := cat.Models("")
 	if c.format == "json" {
-		return printJSON(out, struct {
-			Schema string            `json:"schema"`
-			Models []model.ModelInfo `json:"models"`
-			CPUs   []*model.CPU      `json:"cpus"`
-		}{"cyclestack.models/v1", list, cat.CPUs()})
+		return report.ModelsJSON(out, list, cat.CPUs())
 	}
 	return report.Models(out, list, cat.CPUs(), c.options(out))
 }
@@ -91,11 +87,7 @@ func (a *app) printModels(c *common, cat *model.Catalogue) error {
 	}
 	return a.write(c, func(out io.Writer) error {
 		if c.format == "json" {
-			return printJSON(out, struct {
-				Schema string         `json:"schema"`
-				CPU    *model.CPU     `json:"cpu"`
-				Models []*model.Model `json:"models"`
-			}{"cyclestack.models/v1", s.cpu, list})
+			return report.TreesJSON(out, s.cpu, list, c.level)
 		}
 		return report.Trees(out, s.cpu, list, c.options(a.terminal(c, a.out)))
 	})
@@ -152,11 +144,7 @@ func (a *app) runEvents(c *common, args []string) error {
 	}
 	return a.write(c, func(out io.Writer) error {
 		if c.format == "json" {
-			return printJSON(out, struct {
-				Schema string         `json:"schema"`
-				CPU    string         `json:"cpu"`
-				Events []*model.Event `json:"events"`
-			}{"cyclestack.events/v1", s.cpu.Name, list})
+			return report.EventsJSON(out, s.cpu, list)
 		}
 		return report.Events(out, s.cpu, list, c.options(a.terminal(c, a.out)))
 	})
@@ -219,13 +207,7 @@ func (a *app) runLint(c *common, notes bool, files []string) error {
 	}
 	err = a.write(c, func(out io.Writer) error {
 		if c.format == "json" {
-			if found == nil {
-				found = []model.Finding{}
-			}
-			return printJSON(out, struct {
-				Schema   string          `json:"schema"`
-				Findings []model.Finding `json:"findings"`
-			}{"cyclestack.lint/v1", found})
+			return report.FindingsJSON(out, found)
 		}
 		return printFindings(out, found, notes)
 	})

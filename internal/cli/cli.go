@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,6 +64,7 @@ func Main(ctx context.Context, args []string, in io.Reader, out, stderr io.Write
 
 func (a *app) main(ctx context.Context, args []string) int {
 	root := a.root()
+	a.addCommands(root, args)
 	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -123,11 +125,38 @@ trusted and what to do next.`,
 		&cobra.Group{ID: "account", Title: "Accounts:"},
 		&cobra.Group{ID: "catalogue", Title: "The catalogue:"},
 	)
+	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommandGroupID("catalogue")
 	root.SetCompletionCommandGroupID("catalogue")
-	root.AddCommand(a.stat(), a.record(), a.report(), a.annotate(), a.diff(), a.smt(), a.latency(), a.audit(), a.calibrate(),
-		a.models(), a.events(), a.explain(), a.plan(), a.lint(), a.doctor(), a.version())
 	return root
+}
+
+// A named is a command and what makes it.
+type named struct {
+	name string
+	make func() *cobra.Command
+}
+
+// commands are all commands, in the order in which one meets them.
+func (a *app) commands() []named {
+	return []named{{"stat", a.stat}, {"record", a.record}, {"report", a.report}, {"annotate", a.annotate}, {"diff", a.diff},
+		{"smt", a.smt}, {"latency", a.latency}, {"audit", a.audit}, {"calibrate", a.calibrate}, {"models", a.models},
+		{"events", a.events}, {"explain", a.explain}, {"plan", a.plan}, {"lint", a.lint}, {"doctor", a.doctor}, {"version", a.version}}
+}
+
+// addCommands gives the program its commands: the one that is called, if the
+// first argument names one, and else all of them.
+func (a *app) addCommands(root *cobra.Command, args []string) {
+	all := a.commands()
+	if len(args) > 0 {
+		if i := slices.IndexFunc(all, func(c named) bool { return c.name == args[0] }); i >= 0 {
+			all = all[i : i+1]
+			root.CompletionOptions.DisableDefaultCmd = true
+		}
+	}
+	for _, c := range all {
+		root.AddCommand(c.make())
+	}
 }
 
 // noSuchCommand refuses what is no command, and names those that are spelled

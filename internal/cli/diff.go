@@ -14,6 +14,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -25,7 +26,8 @@ type diffFlags struct {
 	paired bool
 	chosen bool // somebody said whether runs are paired
 	top    int
-	roots  string
+	// symbols say where programs are; its Root may be OLD:NEW.
+	symbols profile.Config
 }
 
 func (a *app) diff() *cobra.Command {
@@ -78,7 +80,8 @@ its old value, and that is no chance.`,
 	flags.StringVar(&c.by, "by", "", "differences by `KIND` of place in the code, function, module or line, and not by node")
 	flags.BoolVar(&f.paired, "paired", false, "each new run was taken next to the old run of the same number (default: if recordings of samples say so)")
 	flags.IntVar(&f.top, "top", 0, "how many places in the code (default: those that have changed, and those above 0.1 %; all in json)")
-	flags.StringVar(&f.roots, "sysroot", "", "`DIRECTORY` under which the recorded programs are; OLD:NEW if the sides have different ones")
+	addSymbols(cmd, &f.symbols)
+	flags.Lookup("sysroot").Usage += "; OLD:NEW if the sides have different ones"
 	flags.StringVar(&f.per, "per", "", "unit of work: `NAME=N`, NAME=OLD:NEW, instruction or run")
 	flags.StringVar(&f.failOn, "fail-on", "", "exit with 1 if `'NODE>PERCENT%'`, several by commas; NODE is a node, cycles or function:NAME, < is for less")
 	c.addOutput(cmd, report.DiffFormats...)
@@ -187,8 +190,8 @@ func (a *app) runDiff(c *common, f *diffFlags, sides [2]side) error {
 	if err != nil {
 		return err
 	}
-	if by == counts.Run && (f.top > 0 || f.roots != "") {
-		return usageError("--top and --sysroot are about places in the code: --by function, module or line")
+	if by == counts.Run && (f.top > 0 || f.symbols.Root != "" || f.symbols.Vmlinux != "" || f.symbols.Kallsyms != "") {
+		return usageError("--top, --sysroot, --vmlinux and --kallsyms are about places in the code: --by function, module or line")
 	}
 	s, err := c.session()
 	if err != nil {
@@ -262,6 +265,7 @@ func diffNodes(s *session, f *diffFlags, unit work, sides [2]side) (diffed, erro
 		files = append(files, sides[i].files...)
 		r := newReporter(s, &g, 0, sides[i].files...)
 		r.known = true // totals may be all that there is
+		r.notes = &g.notes
 		if err := r.run(); err != nil {
 			return nil, err
 		}
@@ -278,7 +282,7 @@ func diffNodes(s *session, f *diffFlags, unit work, sides [2]side) (diffed, erro
 	if err := checkPairs(design, len(readings[0]), len(readings[1])); err != nil {
 		return nil, err
 	}
-	h := report.DiffHeader{Header: s.header("", files), Old: sides[0].name, New: sides[1].name, Per: unit.name, Assumed: unit.assumed, Paired: f.paired, What: what.String()}
+	h := report.DiffHeader{Header: s.header("", files), Old: sides[0].name, New: sides[1].name, Per: unit.name, Assumed: unit.assumed, Paired: f.paired, What: what.String(), Notes: g.notes.lines(len(files))}
 	return nodeDiff{h, account.Compare(s.model, readings[0], readings[1], design)}, nil
 }
 
@@ -357,6 +361,7 @@ func (w *work) amount(side int, instructions float64) float64 {
 // A gatherer takes the readings of the accounts of two sides.
 type gatherer struct {
 	side         int
+	notes        remarks
 	runs         [2][]taken
 	instructions [2][]float64
 }

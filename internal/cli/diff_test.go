@@ -13,8 +13,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -157,23 +156,7 @@ type diffReport struct {
 func compare(t testing.TB, args ...string) (r diffReport) {
 	t.Helper()
 	text := runMain(t, append([]string{"diff", "--format", "json"}, args...)...)
-	c := jsonschema.NewCompiler()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(report.DiffSchema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.AddResource("diff.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("diff.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Validate(value); err != nil {
+	if err := testschema.Validate(t, report.DiffSchema, text); err != nil {
 		t.Errorf("%v", err)
 	}
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
@@ -200,7 +183,7 @@ func TestDiffFunctions(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("not there: %v", want)
 	}
-	if math.Abs(sum-r.Total.Change) > 1e-6*math.Abs(sum) {
+	if !(math.Abs(sum-r.Total.Change) <= 1e-6*math.Abs(sum)) {
 		t.Errorf("the changes add up to %g, and all is %g", sum, r.Total.Change)
 	}
 }
@@ -348,7 +331,7 @@ func TestDiffRealRuns(t *testing.T) {
 					changed[p.Place] = p.Verdict
 				}
 			}
-			if !hash || math.Abs(sum-r.Total.Change) > 1e-6*math.Abs(sum) || r.What != "time" {
+			if !hash || !(math.Abs(sum-r.Total.Change) <= 1e-6*math.Abs(sum)) || r.What != "time" {
 				t.Errorf("main.hash found: %v; differences in %s add up to %g, and all is %g", hash, r.What, sum, r.Total.Change)
 			}
 			return changed

@@ -27,13 +27,13 @@ func (d placeDiff) write(format string, out io.Writer, o report.Options) error {
 
 // diffPlaces compares by places in the code.
 func diffPlaces(s *session, f *diffFlags, by counts.Kind, unit work, sides [2]side) (diffed, error) {
-	roots := [2]string{f.roots, f.roots}
-	if old, new, ok := strings.Cut(f.roots, ":"); ok {
+	roots := [2]string{f.symbols.Root, f.symbols.Root}
+	if old, new, ok := strings.Cut(f.symbols.Root, ":"); ok {
 		roots = [2]string{old, new}
 	}
-	p := &placeRuns{placer: &placer{reporter: newReporter(s, nil, 0), f: &placeFlags{}, by: division{kinds: []counts.Kind{by}, code: by}}, by: by}
+	p := &placeRuns{placer: &placer{reporter: newReporter(s, nil, 0), f: &placeFlags{symbols: f.symbols}, by: division{kinds: []counts.Kind{by}, code: by}}, by: by}
 	for i := range sides {
-		p.f.root = roots[i]
+		p.f.symbols.Root = roots[i]
 		for _, file := range sides[i].files {
 			if err := p.add(i, file); err != nil {
 				return nil, err
@@ -53,7 +53,7 @@ func diffPlaces(s *session, f *diffFlags, by counts.Kind, unit work, sides [2]si
 		}
 	}
 	h := report.DiffHeader{Header: s.header(p.kind, p.files), Old: sides[0].name, New: sides[1].name,
-		Per: unit.name, Assumed: unit.assumed, Paired: f.paired, What: p.resource, By: by, Notes: p.remarks()}
+		Per: unit.name, Assumed: unit.assumed, Paired: f.paired, What: p.resource, By: by, Notes: p.notes.lines(len(p.files))}
 	return placeDiff{h, f.top, account.ComparePlaces(p.runs[0], p.runs[1], design)}, nil
 }
 
@@ -63,12 +63,10 @@ type placeRuns struct {
 	by           counts.Kind
 	runs         [2][]account.PlaceReading
 	instructions [2][]float64
-	flat         string // why no method fits; "" if one does
 	resource     string // that is compared: "cycles", "time" or an event
 	cpu          string // of the first recording
 	samples      int64
-	notes        []string            // of all recordings
-	noted        map[string][]string // the files of each
+	notes        remarks
 }
 
 // add reads a recording, which is one run.
@@ -91,17 +89,9 @@ func (p *placeRuns) add(side int, file string) error {
 	if err := p.settleOnce(t); err != nil {
 		return err
 	}
-	if isSimulated(p.kind) && p.flat == "" {
-		if whole := p.s.method.WithWhole(t, wholeEvent); whole != nil {
-			t = whole
-		}
-	}
+	t = p.withWhole(t)
 	col := p.clock(t)
-	resource := p.what(&t.Columns[col])
-	if resource == "" {
-		resource = t.Columns[col].Event
-	}
-	switch {
+	switch resource := p.clockName(t, col); {
 	case p.resource == "":
 		p.resource = resource
 	case p.resource != resource:
@@ -125,7 +115,7 @@ func (p *placeRuns) openPlaces(file string) (source.Reader, func() error, error)
 
 // settleOnce chooses the method by the first recording. The others must be of the
 // same processor.
-func (p *placeRuns) settleOnce(t *counts.Table) (err error) {
+func (p *placeRuns) settleOnce(t *counts.Table) error {
 	if p.s.method != nil {
 		if t.CPU != "" && p.s.c.cpu == "" && !p.s.sameCPU(t.CPU, p.cpu) {
 			return inputError(fmt.Errorf("%s: from %s, but %s is from %s: compare one processor at a time, or say which with --cpu", p.file, t.CPU, p.files[0], p.cpu))
@@ -133,8 +123,7 @@ func (p *placeRuns) settleOnce(t *counts.Table) (err error) {
 		return nil
 	}
 	p.cpu = t.CPU
-	p.flat, err = p.settle(t)
-	return err
+	return p.settle(t)
 }
 
 // sameCPU reports whether two recordings name one processor, in whatever way.
@@ -150,11 +139,7 @@ func (s *session) sameCPU(one, other string) bool {
 // take adds what a table has of its places.
 func (p *placeRuns) take(side int, t *counts.Table, col int) error {
 	cell := t.Cell(0, col)
-	unit := 1.0
-	if t.Columns[col].Unit == "msec" {
-		unit = 1e6 // nanoseconds
-	}
-	run := account.PlaceReading{Total: unit * cell.Estimate(), Program: program(t.Label)}
+	run := account.PlaceReading{Total: cell.Estimate(), Program: program(t.Label)}
 	if !(run.Total > 0) {
 		return inputError(fmt.Errorf("%s: it has no %s", p.file, p.resource))
 	}
@@ -163,38 +148,47 @@ func (p *placeRuns) take(side int, t *counts.Table, col int) error {
 	for row := 1; row < len(t.Scopes); row++ {
 		c := t.Cell(row, col)
 		if c.Ok() && c.Value > 0 {
-			run.Add(p.nameOf(&t.Scopes[row]), account.Amount{Value: unit * c.Estimate(), Variance: unit * unit * c.Variance, Samples: c.Samples})
+			run.Add(p.nameOf(&t.Scopes[row]), account.Amount{Value: c.Estimate(), Variance: c.Variance, Samples: c.Samples})
 		}
 	}
 	p.runs[side] = append(p.runs[side], run)
-	p.note(t)
+	p.notes.add(p.file, t.Notes)
 	return nil
 }
 
 // notesMost bounds the notes of a comparison.
 const notesMost = 20
 
-// note keeps what a table is short of.
-func (p *placeRuns) note(t *counts.Table) {
-	for _, n := range t.Notes {
-		if p.noted[n] == nil {
-			if len(p.notes) >= notesMost {
-				continue
-			}
-			if p.noted == nil {
-				p.noted = map[string][]string{}
-			}
-			p.notes = append(p.notes, n)
+// remarks are what recordings are short of, each said once.
+type remarks struct {
+	notes []string
+	files map[string][]string // by note: the recordings that have it
+}
+
+// add keeps the notes of a recording.
+func (r *remarks) add(file string, notes []string) {
+	if r.files == nil {
+		r.files = map[string][]string{}
+	}
+	for _, n := range notes {
+		files := r.files[n]
+		switch {
+		case files == nil && len(r.notes) >= notesMost:
+			continue
+		case files == nil:
+			r.notes = append(r.notes, n)
+		case files[len(files)-1] == file:
+			continue
 		}
-		p.noted[n] = append(p.noted[n], p.file)
+		r.files[n] = append(files, file)
 	}
 }
 
-// remarks are the notes, each with the recordings that have it if not all do.
-func (p *placeRuns) remarks() []string {
+// lines are the notes, each with the recordings that have it if not all do, of so many.
+func (r *remarks) lines(recordings int) []string {
 	var list []string
-	for _, n := range p.notes {
-		if files := p.noted[n]; len(files) < len(p.files) {
+	for _, n := range r.notes {
+		if files := r.files[n]; len(files) < recordings {
 			n = sideName(files) + ": " + n
 		}
 		list = append(list, n)

@@ -17,6 +17,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
+	"github.com/cyclestack/cyclestack/source/valgrind"
 )
 
 func (a *app) doctor() *cobra.Command {
@@ -45,7 +46,7 @@ func (a *app) runDoctor(c *common) error {
 	if err := c.check(listFormats...); err != nil {
 		return err
 	}
-	m, err := a.kernel.machine()
+	m, err := a.kernel.machine(a.kernel.probe)
 	if err != nil {
 		return err
 	}
@@ -116,6 +117,7 @@ func diagnose(m *live.Machine, cat *model.Catalogue) *diagnosis {
 	x.cgroups()
 	x.limits()
 	x.symbols()
+	x.simulator()
 	x.works()
 	return x.diagnosis
 }
@@ -277,6 +279,8 @@ func (x *examination) sandbox() {
 	container := x.container()
 	allow := []string{"docker run --cap-add PERFMON --security-opt seccomp=unconfined …, or a profile that allows perf_event_open"}
 	switch {
+	case x.Probe.UserNamespace:
+		x.find("container", fair, "a user namespace: its root has no privilege that counts for the kernel's counters", "start it outside of the namespace, or as root outside: sysctl kernel.perf_event_paranoid=0")
 	case filtered && container != "":
 		x.find("container", fair, container+", with a filter of system calls (seccomp), which may refuse perf_event_open", allow...)
 	case filtered:
@@ -448,6 +452,15 @@ func (x *examination) symbols() {
 	}
 }
 
+// simulator says whether programs can be simulated where they cannot be counted.
+func (x *examination) simulator() {
+	if err := valgrind.Installed(); err != nil {
+		x.find("simulation", fair, "valgrind is not installed, which simulates programs where their cycles cannot be counted", "sudo apt-get install valgrind")
+		return
+	}
+	x.find("simulation", good, "valgrind is installed")
+}
+
 // works says what the commands that count can do as things are.
 func (x *examination) works() {
 	refused := max(len(x.Probe.Errors), x.expected())
@@ -455,15 +468,26 @@ func (x *examination) works() {
 	can := func(command string, state verdict, text string) {
 		x.Works = append(x.Works, finding{Name: command, State: state, Text: text})
 	}
+	simulates := valgrind.Installed() == nil
 	switch {
-	case !allowed:
-		can("stat -- PROGRAM", bad, "nothing may be counted; user and system time alone are known")
-	case x.Cycles && x.UserOnly():
+	case x.Cycles && allowed && x.UserOnly():
 		can("stat -- PROGRAM", fair, "by the processor's counters, in user mode")
-	case x.Cycles:
+	case x.Cycles && allowed:
 		can("stat -- PROGRAM", good, "by the processor's counters")
+	case simulates:
+		can("stat -- PROGRAM", fair, "simulated by valgrind, if that takes no more than minutes; else what the operating system knows")
+	case allowed:
+		can("stat -- PROGRAM", fair, "what the operating system knows: what threads do with their time, page faults, context switches")
 	default:
-		can("stat -- PROGRAM", fair, "by the operating system's counters: time, page faults, context switches")
+		can("stat -- PROGRAM", fair, "what /proc tells: what threads do with their time")
+	}
+	switch {
+	case x.Cycles && allowed:
+		can("record -- PROGRAM", good, "samples by the processor's counters")
+	case allowed:
+		can("record -- PROGRAM", fair, "samples by the clock: where the time goes, and not why")
+	default:
+		can("record -- PROGRAM", bad, "nothing may be sampled")
 	}
 	switch {
 	case x.Cycles && whole:

@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -34,7 +36,7 @@ func TestDoctor(t *testing.T) {
 		{"all well", skylake(1), 0, []string{"yes processor Intel Skylake server", "skylakex (GenuineIntel-6-55-4)", "tma", "yes counters cpu: 8 of 8 general counters",
 			"yes permission everything", "yes watchdog", "yes smt 4 logical processors, each a core of its own", "yes cyclestack stat -a by the processor's"}},
 		{"a virtual machine", virtual("QEMU"), 4, []string{"no counters this virtual machine (QEMU) has no core PMU", "→ on the host: qemu -cpu host,pmu=on",
-			"note cyclestack stat -- PROGRAM by the operating system's", "no cyclestack smt -a"}},
+			"note simulation valgrind is not installed", "note cyclestack stat -- PROGRAM what the operating system knows: ", "note cyclestack record -- PROGRAM samples by the clock", "no cyclestack smt -a"}},
 		{"one of VMware's", virtual("VMware, Inc."), 4, []string{"vpmc.enable"}},
 		{"one of Hyper-V's", virtual("Microsoft Corporation"), 4, []string{"Set-VMProcessor"}},
 		{"one of Xen's", virtual("xen"), 4, []string{"vpmu=1"}},
@@ -42,13 +44,14 @@ func TestDoctor(t *testing.T) {
 		{"no privilege", user(2), 0, []string{"note permission perf_event_paranoid is 2: own programs in user mode only", "→ sudo sysctl kernel.perf_event_paranoid=0",
 			"→ or sudo setcap cap_perfmon", "note cyclestack stat -- PROGRAM by the processor's counters, in user mode", "no cyclestack stat -a"}},
 		{"some privilege", user(1), 0, []string{"own programs and what the kernel does for them", "yes cyclestack stat -- PROGRAM", "no cyclestack stat -a"}},
-		{"none at all", user(3), 0, []string{"no permission perf_event_paranoid is 3: nothing", "no cyclestack stat -- PROGRAM"}},
+		{"none at all", user(3), 0, []string{"no permission perf_event_paranoid is 3: nothing", "note cyclestack stat -- PROGRAM what /proc tells", "no cyclestack record -- PROGRAM"}},
 		{"all allowed", user(-1), 0, []string{"yes permission perf_event_paranoid is -1: programs and the machine", "yes cyclestack stat -a"}},
 		{"the watchdog", with(skylake(1), func(k *fakeKernel) { k.probe.Watchdog = true }), 0, []string{"note watchdog", "→ sudo sysctl kernel.nmi_watchdog=0"}},
 		{"others", with(skylake(1), func(k *fakeKernel) { k.probe.Counters = 2 }), 0, []string{"note counters cpu: 2 of 8 general counters"}},
 		{"shared cores", skylake(2), 0, []string{"note smt 4 logical processors, which share cores", "yes cyclestack smt -a"}},
 		{"a container", with(skylake(1), put(".dockerenv", "")), 0, []string{"note container a Docker container; system calls are not filtered"}},
 		{"a filter", with(skylake(1), func(k *fakeKernel) { k.probe.Seccomp = true }), 0, []string{"note container a filter of system calls (seccomp)"}},
+		{"a user namespace", with(user(2), func(k *fakeKernel) { k.probe.UserNamespace = true }), 0, []string{"note container a user namespace: its root has no privilege"}},
 		{"a refusal", with(skylake(1), func(k *fakeKernel) {
 			k.probe.Counters, k.probe.Errors = 0, []perfevent.OpenError{{Event: "cycles", Errno: fs.ErrPermission, Advice: "ask"}}
 		}), 4, []string{"no counters cpu: 0 of 8", "no counting cycles: permission denied: ask"}},
@@ -62,6 +65,7 @@ func TestDoctor(t *testing.T) {
 		{"small buffers", with(skylake(1), put("proc/sys/kernel/perf_event_mlock_kb", "64\n")), 0, []string{"note buffers 64 KiB", "perf_event_mlock_kb=516"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("PATH", t.TempDir()) // without valgrind
 			stdout, stderr, status := call(tt.kernel, "doctor")
 			if status != tt.status || stderr != "" {
 				t.Errorf("status %d, want %d; standard error %q", status, tt.status, stderr)
@@ -78,6 +82,26 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// TestDoctorSimulates looks at a machine whose programs can be simulated.
+func TestDoctorSimulates(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "valgrind"), nil, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	k := &fakeKernel{root: intelMachine(85, 2, 1, nil), probe: perfevent.Probe{Supported: true, CapPerfmon: true}}
+	stdout, _, status := call(k, "doctor")
+	rest := strings.Join(strings.Fields(stdout), " ")
+	for _, want := range []string{"yes simulation valgrind is installed", "note cyclestack stat -- PROGRAM simulated by valgrind"} {
+		if !strings.Contains(rest, want) {
+			t.Errorf("the output has no %q:\n%s", want, stdout)
+		}
+	}
+	if status != 4 {
+		t.Errorf("status %d, want 4: cycles cannot be counted", status)
+	}
+}
+
 // TestDoctorJSON reads what doctor prints for programs.
 func TestDoctorJSON(t *testing.T) {
 	stdout, _, status := call(skylake(2), "doctor", "--format", "json")
@@ -85,7 +109,7 @@ func TestDoctorJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil || status != 0 {
 		t.Fatalf("status %d: %v in\n%s", status, err, stdout)
 	}
-	if d.Schema != "cyclestack.doctor/v1" || !d.Cycles || d.CPU != "GenuineIntel-6-55-4" || len(d.Findings) < 5 || len(d.Works) != 4 {
+	if d.Schema != "cyclestack.doctor/v1" || !d.Cycles || d.CPU != "GenuineIntel-6-55-4" || len(d.Findings) < 5 || len(d.Works) != 5 {
 		t.Errorf("got %+v", d)
 	}
 	for _, f := range append(d.Findings, d.Works...) {

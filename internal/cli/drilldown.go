@@ -200,6 +200,9 @@ func (d *descent) print() error {
 			a.Notes = append(a.Notes, fmt.Sprintf("each run counted the parts of the bottleneck found so far; stopped, as %s", d.reason))
 			d.j.judge(d.part, a)
 		}
+		if d.j.times != nil {
+			r.times = d.j.times.account
+		}
 		if err := r.add(d.joined, "perf-event"); err != nil {
 			return err
 		}

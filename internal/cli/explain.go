@@ -60,7 +60,7 @@ func (a *app) runExplain(c *common, name string, files []string) error {
 	if err != nil {
 		return err
 	}
-	e := report.Explanation{CPU: s.cpu, Model: s.model, Node: node, Account: acc, Events: s.events, Params: s.method.Params()}
+	e := report.Explanation{CPU: s.cpu, Model: s.model, Node: node, Account: acc, Events: s.events, Params: s.method.Params(), Measured: s.measured}
 	return a.write(c, func(out io.Writer) error {
 		if c.format == "json" {
 			return report.ExplainJSON(out, e)

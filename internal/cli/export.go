@@ -15,7 +15,6 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/export"
-	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -99,18 +98,23 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by division, file
 
 // read reads the stacks of samples, or the places of a simulation.
 func (e *exporter) read(by counts.Kind) error {
-	r, closeAll, err := simulated(e.file, by)
+	r, closeAll, err := simulated(e.f.symbols.Root, e.file, by, counts.By(0).With(counts.Function), e.keep.Code())
 	switch {
 	case err != nil:
 		return inputError(err)
+	case r != nil && e.f.filter.more():
+		return errors.Join(noFilters(e.file), closeAll())
 	case r != nil && !r.Next():
 		return inputError(errors.Join(r.Err(), closeAll()))
 	case r != nil:
 		e.stacks = &placeStacks{r.Table(), r.Kind(), closeAll}
 		return nil
 	}
-	e.stacks, err = samples.OpenStacks(e.file, source.Stdin(), samples.Options{By: by, Filter: e.keep,
-		Symbols: profile.Config{Root: e.f.root, Vmlinux: e.f.vmlinux, Kallsyms: e.f.kallsyms}})
+	stream, err := source.Stream(e.file)
+	if err != nil {
+		return inputError(err)
+	}
+	e.stacks, err = samples.OpenStacks(e.file, stream, samples.Options{By: by, Filter: e.keep, Symbols: e.f.symbols})
 	switch {
 	case errors.Is(err, perfdata.ErrFormat):
 		return inputError(fmt.Errorf("%w; --format %s needs samples, as perf record takes them", err, e.s.c.format))
@@ -193,7 +197,9 @@ func (e *exporter) write(out io.Writer) ([]string, error) {
 		}
 		left, err = export.Collapsed(out, p, p.Default)
 	}
-	return append(e.stacks.Notes(), left.Notes()...), err
+	notes := slices.Concat(e.stacks.Table().Notes, e.stacks.Notes(), left.Notes())
+	// That a filter leaves something out is what it was asked to do.
+	return slices.DeleteFunc(notes, func(n string) bool { return strings.HasPrefix(n, "after filtering") }), err
 }
 
 // single refuses what is more than one node or event, for a format of one.
@@ -216,23 +222,23 @@ func (e *exporter) single(p *export.Profile) error {
 // profile makes the profile: the nodes that are known, and the events.
 func (e *exporter) profile() (*export.Profile, error) {
 	t := e.stacks.Table()
-	flat, err := e.settle(t)
-	if err != nil {
+	if err := e.settle(t); err != nil {
 		return nil, err
 	}
 	p := &export.Profile{Title: cmp.Or(t.Label, filepath.Base(e.file)), Duration: t.Duration, Threads: !e.stacks.Callchains(),
 		Notes: append(slices.Clone(t.Notes), e.stacks.Notes()...)}
 	var amounts *export.Amounts
-	if flat == "" {
+	if e.flat == "" {
+		var err error
 		if amounts, err = e.amounts(t); err != nil {
 			return nil, err
 		}
 		p.Types = amounts.Types()
 		p.Notes = append(p.Notes, amounts.Notes()...)
 	} else {
-		p.Notes = append(p.Notes, "no nodes: "+flat)
+		p.Notes = append(p.Notes, "no nodes: "+e.flat)
 		if e.s.c.nodes != "" {
-			return nil, inputError(fmt.Errorf("%s: --nodes %s: %s", e.file, e.s.c.nodes, flat))
+			return nil, inputError(fmt.Errorf("%s: --nodes %s: %s", e.file, e.s.c.nodes, e.flat))
 		}
 	}
 	nodes := len(p.Types)
@@ -256,7 +262,7 @@ func (e *exporter) amounts(t *counts.Table) (*export.Amounts, error) {
 	c := e.s.c
 	nodes := report.Select(e.s.model, c.nodes, c.level)
 	if len(nodes) == 0 {
-		return nil, usageError("--nodes %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", c.nodes, e.s.model.Name, e.s.cpu.Name)
+		return nil, e.s.unmatched("--nodes", c.nodes)
 	}
 	known := export.Known(e.s.method, t, nodes)
 	if len(known) == 0 && c.nodes != "" {

@@ -191,11 +191,11 @@ func TestPprofIsTheReport(t *testing.T) {
 					continue
 				}
 				nodes++
-				if want := *n.Value * cycles * width; typ.Unit != "slots" || math.Abs(got[a.Scope.Function]-want) > 10 {
+				if want := *n.Value * cycles * width; typ.Unit != "slots" || !(math.Abs(got[a.Scope.Function]-want) <= 10) {
 					t.Errorf("%s of %s: %v %s, want %v", n.Name, a.Scope.Function, got[a.Scope.Function], typ.Unit, want)
 				}
 			}
-			if typ.Type == "CPU_CLK_UNHALTED.THREAD" && math.Abs(got[a.Scope.Function]-cycles) > 1 {
+			if typ.Type == "CPU_CLK_UNHALTED.THREAD" && !(math.Abs(got[a.Scope.Function]-cycles) <= 1) {
 				t.Errorf("%s has %v cycles, want %v", a.Scope.Function, got[a.Scope.Function], cycles)
 			}
 		}
@@ -318,7 +318,7 @@ func TestPprofAgainstPerf(t *testing.T) {
 		}
 	}
 	for name, shares := range perfReport(t, file, "--no-children", "-F", "overhead,sym") {
-		if got := 100 * self[name] / total; math.Abs(got-shares[0]) > 0.011 {
+		if got := 100 * self[name] / total; !(math.Abs(got-shares[0]) <= 0.011) {
 			t.Errorf("%s: %.2f %% by itself, perf report has %.2f %%", name, got, shares[0])
 		}
 	}
@@ -328,11 +328,26 @@ func TestPprofAgainstPerf(t *testing.T) {
 			continue
 		}
 		compared++
-		if got := 100 * with[name] / total; math.Abs(got-shares[0]) > 0.011 {
+		if got := 100 * with[name] / total; !(math.Abs(got-shares[0]) <= 0.011) {
 			t.Errorf("%s: %.2f %% with what it calls, perf report has %.2f %%", name, got, shares[0])
 		}
 	}
 	if compared != 5 {
 		t.Errorf("%d functions were compared", compared)
+	}
+}
+
+// TestMeansEvent: --event may leave out modifiers, and does not care for case.
+func TestMeansEvent(t *testing.T) {
+	for _, test := range []struct {
+		user, event string
+		want        bool
+	}{
+		{"cycles", "cycles", true}, {"cycles", "cycles:pp", true}, {"cycles:pp", "cycles:pp", true}, {"CYCLES", "cycles:u", true},
+		{"cycles:u", "cycles", false}, {"cycle", "cycles", false}, {"cycles", "cycles-ct", false},
+	} {
+		if got := meansEvent(test.user, test.event); got != test.want {
+			t.Errorf("meansEvent(%q, %q) = %v", test.user, test.event, got)
+		}
 	}
 }

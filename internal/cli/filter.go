@@ -19,10 +19,22 @@ import (
 
 // filterFlags say which samples of a recording count.
 type filterFlags struct {
-	processes, threads, cgroups []string
-	modules, functions, lines   []string
-	addresses                   []string
-	cpus, time                  string
+	names      [counts.Instruction + 1][]string // by kind, of nameFilters
+	cpus, time string
+}
+
+// nameFilters are the flags that take names, or addresses.
+var nameFilters = []struct {
+	kind              counts.Kind
+	flag, short, what string
+}{
+	{counts.Process, "process", "", "of the processes `NAME|PID`,… (* and ? stand for letters); perf's --pid"},
+	{counts.Thread, "thread", "c", "of the threads `NAME|TID`,…; perf's --comm and --tid"},
+	{counts.Cgroup, "cgroup", "G", "of the cgroups `PATH`,…"},
+	{counts.Module, "module", "d", "in the modules `NAME`,…; perf's --dso"},
+	{counts.Function, "function", "S", "in the functions `NAME`,…; perf's --symbol"},
+	{counts.Line, "line", "", "of the lines `FILE:N`,…, of FILE:N-M, or of all of FILE"},
+	{counts.Instruction, "instruction", "", "at the addresses `ADDR`,… in their module, or from ADDR-ADDR"},
 }
 
 // perfNames are perf's names of the flags.
@@ -34,14 +46,9 @@ var perfNames = map[string]string{
 // add adds the flags.
 func (f *filterFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	list := func(to *[]string, name, short, usage string) { flags.StringArrayVarP(to, name, short, nil, usage) }
-	list(&f.processes, "process", "", "only samples of the processes `NAME|PID`,… (* and ? stand for letters); perf's --pid")
-	list(&f.threads, "thread", "c", "only samples of the threads `NAME|TID`,…; perf's --comm and --tid")
-	list(&f.cgroups, "cgroup", "G", "only samples of the cgroups `PATH`,…")
-	list(&f.modules, "module", "d", "only samples in the modules `NAME`,…; perf's --dso")
-	list(&f.functions, "function", "S", "only samples in the functions `NAME`,…; perf's --symbol")
-	list(&f.lines, "line", "", "only samples of the lines `FILE:N`,…, of FILE:N-M, or of all of FILE")
-	list(&f.addresses, "instruction", "", "only samples at the addresses `ADDR`,… in their module, or from ADDR-ADDR")
+	for _, n := range nameFilters {
+		flags.StringArrayVarP(&f.names[n.kind], n.flag, n.short, nil, "only samples "+n.what)
+	}
 	flags.StringVarP(&f.cpus, "cpu-list", "C", "", "only samples on the CPUs `0-3,8`")
 	flags.StringVar(&f.time, "time", "", "only samples `FROM,TO` seconds from the beginning, or as perf script prints times; either may be empty")
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -52,40 +59,63 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 	})
 }
 
+// A givenFilter is a flag about a kind, and what was given with it.
+type givenFilter struct {
+	kind       counts.Kind
+	flag, text string
+}
+
+// given are the flags that are given.
+func (f *filterFlags) given() []givenFilter {
+	list := []givenFilter{{counts.Interval, "--time", f.time}, {counts.CPU, "-C", f.cpus}}
+	for _, n := range nameFilters {
+		list = append(list, givenFilter{n.kind, "--" + n.flag, strings.Join(f.names[n.kind], ",")})
+	}
+	return slices.DeleteFunc(list, func(g givenFilter) bool { return g.text == "" })
+}
+
 // used reports whether any of the flags is given.
 func (f *filterFlags) used() bool {
-	n := len(f.cpus) + len(f.time)
-	for _, list := range [][]string{f.processes, f.threads, f.cgroups, f.modules, f.functions, f.lines, f.addresses} {
-		n += len(list)
+	return f.cpus != "" || f.time != "" || slices.ContainsFunc(f.names[:], func(list []string) bool { return len(list) > 0 })
+}
+
+// more reports whether any of the flags is about something else than places in the code.
+func (f *filterFlags) more() bool {
+	return slices.ContainsFunc(f.given(), func(g givenFilter) bool {
+		return !slices.Contains([]counts.Kind{counts.Module, counts.Function, counts.Line, counts.Instruction}, g.kind)
+	})
+}
+
+// String is the flags that are given, as they were.
+func (f *filterFlags) String() string {
+	var list []string
+	for _, g := range f.given() {
+		list = append(list, g.flag+" "+g.text)
 	}
-	return n > 0
+	return strings.Join(list, " ")
 }
 
 // filter reads the flags.
 func (f *filterFlags) filter() (keep samples.Filter, err error) {
-	for _, l := range []struct {
-		from []string
-		to   *[]string
-		flag string
-	}{
-		{f.processes, &keep.Processes, "process"}, {f.threads, &keep.Threads, "thread"}, {f.cgroups, &keep.Cgroups, "cgroup"},
-		{f.modules, &keep.Modules, "module"}, {f.functions, &keep.Functions, "function"}, {f.lines, &keep.Lines, "line"},
-	} {
-		for _, text := range l.from {
+	to := map[counts.Kind]*[]string{counts.Process: &keep.Processes, counts.Thread: &keep.Threads, counts.Cgroup: &keep.Cgroups,
+		counts.Module: &keep.Modules, counts.Function: &keep.Functions, counts.Line: &keep.Lines}
+	for _, n := range nameFilters {
+		for _, text := range f.names[n.kind] {
 			names := splitNames(text)
 			if slices.Contains(names, "") {
-				return keep, usageError("--%s %q: a name is empty", l.flag, text)
+				return keep, usageError("--%s %q: a name is empty", n.flag, text)
 			}
-			*l.to = append(*l.to, names...)
-		}
-	}
-	for _, text := range f.addresses {
-		for part := range strings.SplitSeq(text, ",") {
-			r, err := addressRange(part)
-			if err != nil {
-				return keep, err
+			if list := to[n.kind]; list != nil {
+				*list = append(*list, names...)
+				continue
 			}
-			keep.Addresses = append(keep.Addresses, r)
+			for _, address := range names {
+				r, err := addressRange(address)
+				if err != nil {
+					return keep, err
+				}
+				keep.Addresses = append(keep.Addresses, r)
+			}
 		}
 	}
 	if f.cpus != "" {
@@ -161,41 +191,6 @@ func window(text string) (*samples.Window, error) {
 	return w, nil
 }
 
-// String is the flags that are given, as they were.
-func (f *filterFlags) String() string {
-	var list []string
-	for _, k := range []counts.Kind{counts.Interval, counts.CPU, counts.Process, counts.Thread, counts.Cgroup,
-		counts.Module, counts.Function, counts.Line, counts.Instruction} {
-		if flag, text := f.value(k); text != "" {
-			list = append(list, flag+" "+text)
-		}
-	}
-	return strings.Join(list, " ")
-}
-
-// value returns the flag about a kind, and what was given with it.
-func (f *filterFlags) value(k counts.Kind) (flag, text string) {
-	switch k {
-	case counts.Process:
-		return "--process", strings.Join(f.processes, ",")
-	case counts.Thread:
-		return "--thread", strings.Join(f.threads, ",")
-	case counts.Cgroup:
-		return "--cgroup", strings.Join(f.cgroups, ",")
-	case counts.Module:
-		return "--module", strings.Join(f.modules, ",")
-	case counts.Function:
-		return "--function", strings.Join(f.functions, ",")
-	case counts.Line:
-		return "--line", strings.Join(f.lines, ",")
-	case counts.Instruction:
-		return "--instruction", strings.Join(f.addresses, ",")
-	case counts.CPU:
-		return "-C", f.cpus
-	}
-	return "--time", f.time
-}
-
 // candidates is how many names a message has.
 const candidates = 4
 
@@ -204,7 +199,12 @@ func (f *filterFlags) explain(e *samples.NoMatchError) error {
 	if e.Last {
 		return inputError(fmt.Errorf("%v: each has samples, but no sample has all", e))
 	}
-	flag, want := f.value(e.Kind)
+	flag, want := "", ""
+	for _, g := range f.given() {
+		if g.kind == e.Kind {
+			flag, want = g.flag, g.text
+		}
+	}
 	near := spelling.Near(strings.Trim(want, "*?"), e.Names, candidates)
 	switch {
 	case len(near) > 0 && e.Kind != counts.CPU && e.Kind != counts.Interval:

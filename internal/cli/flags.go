@@ -3,18 +3,16 @@ package cli
 import (
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -53,7 +51,7 @@ func (c *common) addParams(cmd *cobra.Command) {
 	f.StringArrayVarP(&c.params, "param", "P", nil, "set a parameter of the model, `NAME=VALUE` (may be repeated)")
 	f.StringVar(&c.smt, "smt", "", "whether logical processors shared their cores: `on|off`")
 	f.StringVar(&c.workload, "workload", "", "kind of program, by which values are judged: `client|server|hpc`")
-	f.StringVar(&c.penalties, "penalties", "", "take parameters from a `FILE` of NAME = VALUE lines (TOML)")
+	f.StringVar(&c.penalties, "penalties", "", "take parameters from a `FILE` of NAME = VALUE lines (TOML); auto is what calibrate has stored for the very processor, none is the method's own (default: auto)")
 }
 
 // addNodes adds the flags that choose nodes.
@@ -74,6 +72,32 @@ func (c *common) addOutput(cmd *cobra.Command, formats ...string) {
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
 }
+
+// addSymbols adds the flags that say where the programs and the kernel of a recording
+// are.
+func addSymbols(cmd *cobra.Command, to *profile.Config) {
+	f := cmd.Flags()
+	f.StringVar(&to.Root, "sysroot", "", "`DIRECTORY` under which the recorded programs, their debug files and sources are")
+	f.StringVar(&to.Root, "symfs", "", "the same, as perf calls it")
+	f.Var((*readable)(&to.Vmlinux), "vmlinux", "kernel with symbols, a `FILE`")
+	f.Var((*readable)(&to.Kallsyms), "kallsyms", "copy of /proc/kallsyms of the machine that was recorded, a `FILE`")
+}
+
+// A readable is a flag that names a file to read: one that cannot be opened is refused
+// at once, for its names would be missing without a word.
+type readable string
+
+func (r *readable) Set(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return reason(err)
+	}
+	*r = readable(name)
+	return f.Close()
+}
+
+func (r *readable) String() string { return string(*r) }
+func (r *readable) Type() string   { return "string" }
 
 // check refuses values of flags that mean nothing.
 func (c *common) check(formats ...string) error {
@@ -109,10 +133,7 @@ func (c *common) catalogue() (*model.Catalogue, error) {
 	return cat, nil
 }
 
-// penaltiesMost bounds the size of a file of parameters.
-const penaltiesMost = 1 << 20
-
-// parameters reads --penalties and --param, which wins.
+// parameters reads --penalties, or what calibrate has stored, and --param, which wins.
 func (s *session) parameters(m *model.Model) (map[string]float64, error) {
 	c := s.c
 	set := map[string]float64{}
@@ -125,10 +146,8 @@ func (s *session) parameters(m *model.Model) (map[string]float64, error) {
 	default:
 		return nil, usageError("--smt %s: it is on or off", c.smt)
 	}
-	if c.penalties != "" {
-		if err := s.readPenalties(c.penalties, m, set); err != nil {
-			return nil, err
-		}
+	if err := s.penalties(m, set); err != nil {
+		return nil, err
 	}
 	for _, p := range c.params {
 		name, text, ok := strings.Cut(p, "=")
@@ -143,74 +162,6 @@ func (s *session) parameters(m *model.Model) (map[string]float64, error) {
 		set[name] = v
 	}
 	return set, nil
-}
-
-// readPenalties reads a file of parameters. Those of the processor's other
-// models are passed over, so that one file serves several; a name that no model
-// has is an error.
-func (s *session) readPenalties(file string, m *model.Model, set map[string]float64) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return inputError(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, penaltiesMost+1))
-	if err != nil {
-		return inputError(err)
-	}
-	if len(text) > penaltiesMost {
-		return inputError(fmt.Errorf("%s: larger than %d bytes: not a file of parameters", file, penaltiesMost))
-	}
-	values := map[string]any{}
-	if err := toml.Unmarshal(text, &values); err != nil {
-		if d, ok := err.(*toml.DecodeError); ok {
-			row, _ := d.Position()
-			return inputError(fmt.Errorf("%s:%d: %v", file, row, d))
-		}
-		return inputError(fmt.Errorf("%s: %v", file, err))
-	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		v := values[name]
-		if !hasParameter(m, name) {
-			if known, err := s.anyHas(name); err != nil || !known {
-				return inputError(fmt.Errorf("%s: no model for %s has a parameter %s", file, s.cpu.Name, name))
-			}
-			continue
-		}
-		x, err := parameter(m, name, fmt.Sprint(v))
-		if err != nil {
-			return inputError(fmt.Errorf("%s: %s: %v", file, name, err))
-		}
-		set[name] = x
-	}
-	return nil
-}
-
-func hasParameter(m *model.Model, name string) bool {
-	return slices.ContainsFunc(m.Parameters, func(p model.Parameter) bool { return p.Name == name })
-}
-
-// anyHas reports whether any model has a parameter: one of the processor's, or,
-// where the processor is not known, of any.
-func (s *session) anyHas(name string) (bool, error) {
-	cpus := []string{s.cpu.Name, live.GenericCPU} // some methods are for any processor
-	if s.cpu.Name == live.GenericCPU {
-		for _, cpu := range s.cat.CPUs() {
-			cpus = append(cpus, cpu.Name)
-		}
-	}
-	for _, cpu := range cpus {
-		for _, info := range s.cat.Models(cpu) {
-			m, err := s.cat.Model(info.Name, cpu)
-			if err != nil {
-				return false, err
-			}
-			if hasParameter(m, name) {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
 }
 
 // parameter reads a parameter's value: a number or one of its named choices.

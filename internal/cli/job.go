@@ -32,12 +32,14 @@ type job struct {
 	parts   []*part
 	why     string      // no better source was used
 	sim     *simulating // the rung above the operating system's counters; nil if there is none
+	times   *timekeeper // what the operating system says beside the processor's counters; nil if nothing
 	stream  io.Writer   // for the account, unless a file is named
 	rows    bool        // an account has one line
 	set     string      // the method's event set that is counted instead of nodes; "" for none
 	places  func(*counts.Table) ([]place, error)
 
 	catalogue func() (*model.Catalogue, error) // loads it, once
+	caught    chan *catcher                    // has begun to catch signals, for the first run; nil if there is none
 }
 
 // prepare finds out what there is to count, and to count with.
@@ -50,7 +52,7 @@ func (j *job) prepare() (err error) {
 	if err := errors.Join(writable(j.c.output), writable(j.f.keep)); err != nil {
 		return err
 	}
-	if j.machine, err = j.kernel.machine(); err != nil {
+	if j.machine, err = j.kernel.machine(j.kernel.limit); err != nil {
 		return err
 	}
 	if j.c.smt == "" {
@@ -158,7 +160,10 @@ func (j *job) ready() (err error) {
 			}
 		}
 	}
-	return nil
+	if j.times != nil {
+		_, err = j.times.find()
+	}
+	return err
 }
 
 // pmuParts makes a part for each type of core and each mode.
@@ -249,10 +254,17 @@ func (j *job) count(ctx context.Context) error {
 // run counts the parts, once or as often as a repetition asks, and calls take
 // with each table. It returns how the program ended.
 func (j *job) run(ctx context.Context, take func(counting) error) (state *os.ProcessState, err error) {
-	signals := catch()
+	signals := j.catch()
+	if s := signals.waiting(); s != 0 {
+		return nil, endedBy(s)
+	}
 	defer func() {
+		if j.f.again() == "" {
+			go signals.end() // nothing depends on it, and it takes time
+			return
+		}
 		if signals.end(); err == nil && signals.ended != 0 {
-			err = &failure{exitSignal + int(signals.ended), fmt.Errorf("ended by a signal: %v", signals.ended)}
+			err = endedBy(signals.ended)
 		}
 	}()
 	run, err := j.start(ctx)
@@ -262,8 +274,15 @@ func (j *job) run(ctx context.Context, take func(counting) error) (state *os.Pro
 	defer run.Close()
 	signals.forward(run, len(j.program) > 0, j.f.again() != "")
 	// What is not needed to count is done while the program runs, unless it would
-	// take the processor away from it.
-	if runtime.NumCPU() > 1 {
+	// take the processor away from it; and beside the counting, which is to see
+	// when the program ends.
+	var readying sync.WaitGroup
+	defer readying.Wait()
+	switch {
+	case runtime.NumCPU() == 1:
+	case j.f.interval == 0:
+		readying.Go(func() { _ = j.ready() }) // it is asked again below, and says the same
+	default:
 		if err := j.ready(); err != nil {
 			return nil, err
 		}
@@ -274,6 +293,7 @@ func (j *job) run(ctx context.Context, take func(counting) error) (state *os.Pro
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
 	for run.Next() {
+		readying.Wait()
 		if err := take(run); err != nil {
 			return nil, err
 		}
@@ -282,6 +302,12 @@ func (j *job) run(ctx context.Context, take func(counting) error) (state *os.Pro
 		return nil, machineError(err)
 	}
 	return run.State(), nil
+}
+
+// endedBy is the failure of a series of runs that a signal ended, or of one that it
+// kept from beginning.
+func endedBy(s syscall.Signal) error {
+	return &failure{exitSignal + int(s), fmt.Errorf("ended by a signal: %v", s)}
 }
 
 // start starts the counters and the program. If the processor's counters are

@@ -26,10 +26,10 @@ const floorParam = "MIN_LOAD_LATENCY"
 
 // latencyFlags are the flags of latency.
 type latencyFlags struct {
-	floor float64 // NaN if it is not given
-	by    string
-	top   int
-	files profile.Config
+	floor   float64 // NaN if it is not given
+	by      string
+	top     int
+	symbols profile.Config
 }
 
 // latencyGroups are what latencies of samples can be divided by.
@@ -76,10 +76,7 @@ means something.`,
 	flags.Float64Var(&f.floor, "floor", 0, "of thresholds: latency of the fastest load in `CYCLES` (default: the processor's)")
 	flags.StringVar(&f.by, "by", latencyGroups[0], "of samples: what they are divided by, `"+strings.Join(latencyGroups, "|")+"`")
 	flags.IntVar(&f.top, "top", 0, "of samples: how many lines (default: those above 0.5 % of the cycles; all in json and csv)")
-	flags.StringVar(&f.files.Root, "sysroot", "", "`DIRECTORY` under which the recorded programs and their debug files are")
-	flags.StringVar(&f.files.Root, "symfs", "", "the same, as perf calls it")
-	flags.StringVar(&f.files.Vmlinux, "vmlinux", "", "kernel with symbols, a `FILE`")
-	flags.StringVar(&f.files.Kallsyms, "kallsyms", "", "copy of /proc/kallsyms of the machine that was recorded, a `FILE`")
+	addSymbols(cmd, &f.symbols)
 	c.addOutput(cmd, "text", "json", "csv")
 	return cmd
 }
@@ -109,9 +106,6 @@ func (a *app) runLatency(c *common, f *latencyFlags, files []string) error {
 // thresholdLatencies prints distributions from counts at thresholds.
 func (a *app) thresholdLatencies(s *session, f *latencyFlags, files []string) error {
 	c := s.c
-	if c.format == "csv" {
-		return usageError("--format csv: of counts at thresholds there are text and json")
-	}
 	var list []report.LatencyReport
 	err := eachTable(files, func(_ source.Reader, t *counts.Table, file string) error {
 		l, err := s.distribution(t, file, f.floor)
@@ -122,8 +116,11 @@ func (a *app) thresholdLatencies(s *session, f *latencyFlags, files []string) er
 		return err
 	}
 	return a.write(c, func(out io.Writer) error {
-		if c.format == "json" {
+		switch c.format {
+		case "json":
 			return report.LatencyJSON(out, list)
+		case "csv":
+			return report.LatencyCSV(out, list)
 		}
 		return report.Latency(out, list, c.options(a.terminal(c, a.out)))
 	}, files...)
@@ -160,7 +157,11 @@ func (a *app) sampledLatencies(s *session, f *latencyFlags, files []string) erro
 // sampledLatency reads the loads of a recording, of each event by itself.
 func (s *session) sampledLatency(f *latencyFlags, file string) ([]report.SampledLatency, error) {
 	groups := map[*perfdata.Event]*latency.Groups{}
-	m, err := samples.OpenMemory(file, source.Stdin(), samples.Options{Symbols: f.files}, func(x *samples.Access) {
+	stream, err := source.Stream(file)
+	if err != nil {
+		return nil, err
+	}
+	m, err := samples.OpenMemory(file, stream, samples.Options{Symbols: f.symbols}, func(x *samples.Access) {
 		g := groups[x.Event]
 		if g == nil {
 			g = &latency.Groups{}
@@ -251,7 +252,7 @@ func (s *session) distribution(t *counts.Table, file string, floor float64) (rep
 		points = append(points, latency.Point{Threshold: threshold, Count: sum.Estimate()})
 	}
 	if len(points) < 2 {
-		return l, inputError(fmt.Errorf("%s:%d: %v", file, t.Line, latency.ErrFew))
+		return l, inputError(fmt.Errorf("%s: %v", where(file, t.Line), latency.ErrFew))
 	}
 	if math.IsNaN(floor) {
 		var err error
@@ -262,7 +263,7 @@ func (s *session) distribution(t *counts.Table, file string, floor float64) (rep
 	}
 	var err error
 	if l.Distribution, err = latency.New(points, floor); err != nil {
-		return l, inputError(fmt.Errorf("%s:%d: %v", file, t.Line, err))
+		return l, inputError(fmt.Errorf("%s: %v", where(file, t.Line), err))
 	}
 	if l.First < floor {
 		return l, usageError("--floor %v: %s has its first drop at %v, and no load is faster than the fastest", floor, file, l.First)

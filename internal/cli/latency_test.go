@@ -9,8 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -128,37 +127,17 @@ func TestSampledLatency(t *testing.T) {
 
 // TestLatencySchema holds the JSON of both kinds of latencies to its schema.
 func TestLatencySchema(t *testing.T) {
-	c := jsonschema.NewCompiler()
-	s, err := jsonschema.UnmarshalJSON(strings.NewReader(string(report.LatencySchema)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.AddResource("latency.json", s); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("latency.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	file := filepath.Join(t.TempDir(), "loads.data")
 	recordLoads(t, file)
 	for _, args := range [][]string{
 		{"--sysroot", loadsRoot, file}, {"--by", "mapping", "--top", "1", file},
 		{"../../examples/loop-latency-case1.txt", "../../examples/loop-latency-case2.txt"},
 	} {
-		v, err := jsonschema.UnmarshalJSON(strings.NewReader(runMain(t, append([]string{"latency", "--format", "json"}, args...)...)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := schema.Validate(v); err != nil {
+		if err := testschema.Validate(t, report.LatencySchema, runMain(t, append([]string{"latency", "--format", "json"}, args...)...)); err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	v, err := jsonschema.UnmarshalJSON(strings.NewReader(`{"schema":"cyclestack.latency/v1","sampled":[{"event":"x"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if schema.Validate(v) == nil {
+	if testschema.Validate(t, report.LatencySchema, `{"schema":"cyclestack.latency/v1","sampled":[{"event":"x"}]}`) == nil {
 		t.Error("the schema takes anything")
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
-	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -43,14 +42,6 @@ func (j *job) plan(s *session, all bool) (p *plan.Plan, err error) {
 		return nil, usageError("%v", err)
 	}
 	return p, nil
-}
-
-// checkNodes refuses a pattern that no node matches.
-func (j *job) checkNodes(s *session) error {
-	if j.c.nodes != "" && !report.Matches(s.model, j.c.nodes) {
-		return usageError("--nodes %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", j.c.nodes, s.model.Name, s.cpu.Name)
-	}
-	return nil
 }
 
 // unknownRun is how long a run is taken to be whose length is not known.
@@ -197,14 +188,15 @@ func (j *job) wholeCores(kind counts.Kind) bool {
 	for _, cpu := range j.target.CPUs {
 		counted[cpu] = true
 	}
+	topology, _ := j.machine.Sys.Topology() // it was understood before counting began
 	type core struct{ core, die, socket int }
 	touched := map[core]bool{}
-	for _, cpu := range j.machine.Sys.CPUs {
+	for _, cpu := range topology {
 		if counted[cpu.ID] {
 			touched[core{cpu.Core, cpu.Die, cpu.Socket}] = true
 		}
 	}
-	for _, cpu := range j.machine.Sys.CPUs {
+	for _, cpu := range topology {
 		if touched[core{cpu.Core, cpu.Die, cpu.Socket}] && !counted[cpu.ID] {
 			return false
 		}

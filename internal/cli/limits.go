@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/cyclestack/cyclestack/account"
 )
@@ -27,7 +28,9 @@ type limited struct {
 
 // limitForm is one condition. Names of functions may have all its signs in them,
 // so that the last of them count.
-var limitForm = regexp.MustCompile(`^\s*(?:(function|module|line):)?(.*\S)\s*([<>])\s*([0-9.]+)\s*$`)
+var limitForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(?:(function|module|line):)?(.*\S)\s*([<>])\s*([0-9.]+)\s*$`)
+})
 
 func parseLimits(text string) ([]limit, error) {
 	var list []limit
@@ -36,7 +39,7 @@ func parseLimits(text string) ([]limit, error) {
 	}
 	for rest := text; rest != ""; {
 		one, behind, ok := strings.Cut(rest, "%")
-		m := limitForm.FindStringSubmatch(one)
+		m := limitForm().FindStringSubmatch(one)
 		if !ok || m == nil {
 			return nil, usageError("--fail-on %s: it is NODE>PERCENT%% or function:NAME>PERCENT%%, such as 'cycles>3%%'", text)
 		}

@@ -16,7 +16,9 @@ type kernel struct {
 	root  fs.FS
 	start func(context.Context, *perfevent.System, perfevent.Spec) (counting, error)
 	probe func(*perfevent.System, fs.FS) *perfevent.Probe
-	cache func() (string, error) // the user's directory of what can be forgotten; nil for none
+	limit func(*perfevent.System, fs.FS) *perfevent.Probe // what is needed to count
+	cache func() (string, error)                          // the user's directory of what can be forgotten; nil for none
+	tells bool                                            // of threads that end, if it is asked and the user may: its root is this machine's
 }
 
 // A counting is a run of the counters: see perfevent.Run.
@@ -31,7 +33,7 @@ type counting interface {
 // thisKernel is the one that the program runs on.
 func thisKernel() kernel {
 	return kernel{
-		root: os.DirFS("/"),
+		root: live.Root(),
 		start: func(ctx context.Context, sys *perfevent.System, spec perfevent.Spec) (counting, error) {
 			r, err := perfevent.Start(ctx, sys, spec)
 			if err != nil {
@@ -40,15 +42,17 @@ func thisKernel() kernel {
 			return r, nil
 		},
 		probe: (*perfevent.System).Probe,
+		limit: (*perfevent.System).Limits,
 		cache: os.UserCacheDir,
+		tells: true,
 	}
 }
 
-// machine looks at what there is to count with.
-func (k kernel) machine() (*live.Machine, error) {
+// machine looks at what there is to count with, by probe or limit.
+func (k kernel) machine(look func(*perfevent.System, fs.FS) *perfevent.Probe) (*live.Machine, error) {
 	sys, err := perfevent.ReadSystem(k.root)
 	if err != nil {
 		return nil, machineError(err)
 	}
-	return &live.Machine{Root: k.root, Sys: sys, Probe: k.probe(sys, k.root)}, nil
+	return &live.Machine{Root: k.root, Sys: sys, Probe: look(sys, k.root)}, nil
 }

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfevent"
@@ -59,24 +58,6 @@ func shellWords(t *testing.T, line string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// accountSchema is the schema of accounts in JSON.
-func accountSchema(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(report.AccountSchema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("account.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("account.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
-}
-
 // TestNextWorks runs every command that accounts of recordings name to go on: the
 // program's own must work, and perf's have an event that perf can read and
 // something to run.
@@ -87,16 +68,10 @@ func TestNextWorks(t *testing.T) {
 	for cpu, pattern := range map[string]string{"skylake": "skl-1.csv", "icelakex": "icx-1.csv", "alderlake:core": "adl-glc-1.csv", "sierraforest": "srf-1.csv", "ivybridge": "ivb-1.csv"} {
 		files = append(files, []string{"--cpu", cpu, filepath.Join(testshared.Dir(t, "oracle", "tma"), pattern)})
 	}
-	schema := accountSchema(t)
 	ran := map[string]int{}
 	for _, args := range files {
-		if args[0] == "--sysroot" { // of the run, whose account needs no code
-			args = args[2:]
-		}
 		text := runMain(t, append([]string{"report", "--format", "json"}, args...)...)
-		if doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text)); err != nil {
-			t.Errorf("%v: %v", args, err)
-		} else if err := schema.Validate(doc); err != nil {
+		if err := testschema.Validate(t, report.AccountSchema, text); err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
 		r := parseNext(t, text)
@@ -174,6 +149,12 @@ func TestNextPlace(t *testing.T) {
 		{[]string{"--sysroot", "examples/walk/bin", "examples/walk/columns.data"}, "cyclestack annotate --sysroot examples/walk/bin examples/walk/columns.data down_columns"},
 		{[]string{"--cpu", "core2", "--sysroot", "examples/annotate", "examples/annotate.data"}, "cyclestack annotate --cpu core2 --sysroot examples/annotate examples/annotate.data solve"},
 		{[]string{"examples/walk/columns.callgrind"}, "cyclestack report --by line examples/walk/columns.callgrind"},
+		{[]string{"--by", "module", "--time", "0,0.01", "--tid", "42", "--sysroot", "examples/functions", "examples/levels.data", "examples/levels.data"},
+			"cyclestack report --by function --sysroot examples/functions --time 0,0.01 --thread 42 examples/levels.data examples/levels.data"},
+		{[]string{"--by", "module", "--together", "examples/functions.data", "examples/functions.data"},
+			"cyclestack report --by function --together examples/functions.data examples/functions.data"},
+		{[]string{"--by", "run", "--process", "42", "--sysroot", "examples/functions", "examples/functions.data"},
+			"cyclestack report --by function --sysroot examples/functions --process 42 examples/functions.data"},
 		{[]string{"--sysroot", "examples/functions", "examples/functions.data"}, ""}, // of a map, without code
 	} {
 		text := runMain(t, append([]string{"report", "--by", "function", "--width", "200"}, tt.args...)...)

@@ -11,7 +11,7 @@ import (
 // next is the command that looks closer at a recording's places: from modules to
 // functions, and from the function with the most cycles to its code.
 func (p *placer) next(t *counts.Table, kept []int) report.Step {
-	if p.file == "-" || p.file == "" {
+	if p.file == "" || slices.Contains(p.files, "-") {
 		return report.Step{} // there is none that could be read again
 	}
 	switch kinds := p.by.kinds; {
@@ -30,13 +30,14 @@ func (p *placer) next(t *counts.Table, kept []int) report.Step {
 	return report.Step{Command: p.again("annotate") + " " + report.CommandLine([]string{code.Function}), Why: "its code, line by line"}
 }
 
-// again is the command line that reads the same file with the same choices.
+// again is the command line that reads the same recording with the same choices: a
+// report all that was given, with what says which samples count; another command, which
+// has no such flags, the first file.
 func (p *placer) again(command ...string) string {
 	words := append([]string{"cyclestack"}, command...)
-	c, f := p.s.c, p.f
+	c := p.s.c
 	for _, of := range []struct{ flag, value string }{
 		{"--cpu", c.cpu}, {"--model", c.model}, {"--smt", c.smt}, {"--workload", c.workload}, {"--penalties", c.penalties},
-		{"--sysroot", f.root}, {"--vmlinux", f.vmlinux}, {"--kallsyms", f.kallsyms},
 	} {
 		if of.value != "" {
 			words = append(words, of.flag, of.value)
@@ -48,5 +49,35 @@ func (p *placer) again(command ...string) string {
 	for _, param := range c.params {
 		words = append(words, "--param", param)
 	}
-	return report.CommandLine(append(words, p.file))
+	words = append(words, p.f.programs()...)
+	if command[0] != "report" {
+		return report.CommandLine(append(words, p.file))
+	}
+	words = append(words, p.f.choice()...)
+	if p.f.together {
+		words = append(words, "--together")
+	}
+	return report.CommandLine(append(words, p.files...))
+}
+
+// programs are the flags that are given of those that say where programs are.
+func (f *placeFlags) programs() []string {
+	var words []string
+	for _, of := range []struct{ flag, value string }{
+		{"--sysroot", f.symbols.Root}, {"--vmlinux", f.symbols.Vmlinux}, {"--kallsyms", f.symbols.Kallsyms},
+	} {
+		if of.value != "" {
+			words = append(words, of.flag, of.value)
+		}
+	}
+	return words
+}
+
+// choice are the flags that are given of those that say which samples count.
+func (f *placeFlags) choice() []string {
+	var words []string
+	for _, g := range f.filter.given() {
+		words = append(words, g.flag, g.text)
+	}
+	return words
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,10 +26,13 @@ type session struct {
 	method *account.Method
 	events *model.EventTable
 	params map[string]float64
-	from   string // the file that said which processor it is; "" for --cpu
-	having string // a node that the method must have; "" is any
-	audits bool   // the method that checks most is wanted
-	note   string // what is odd about the choice
+	// measured says which of params were measured, and where; nil if none were.
+	measured *report.Measured
+	from     string // the file that said which processor it is; "" for --cpu
+	id       string // the processor as the counts' source identifies it, else as --cpu has it
+	having   string // a node that the method must have; "" is any
+	audits   bool   // the method that checks most is wanted
+	note     string // what is odd about the choice
 }
 
 func (c *common) session() (*session, error) {
@@ -43,6 +47,7 @@ func (c *common) session() (*session, error) {
 	if s.cpu, err = cat.CPU(c.cpu); err != nil {
 		return nil, usageError("--cpu: %v", err)
 	}
+	s.id = c.cpu
 	return s, nil
 }
 
@@ -142,14 +147,18 @@ func (s *session) settleCPU(t *counts.Table, file string) error {
 		cpu, err := s.cat.CPU(t.CPU)
 		switch {
 		case err != nil && s.cpu == nil:
-			return inputError(fmt.Errorf("%s:%d: it says its processor is %s: %v", file, t.Line, t.CPU, err))
+			return inputError(fmt.Errorf("%s: it says its processor is %s: %v", where(file, t.Line), t.CPU, err))
 		case err == nil && s.cpu == nil:
-			s.cpu, s.from = cpu, file
+			s.cpu, s.from, s.id = cpu, file, t.CPU
 		case t.CPU == valgrind.AnyCPU: // a simulator's counts are of no processor in particular
 		case err == nil && cpu.Name != s.cpu.Name && s.c.cpu != "":
 			s.note = fmt.Sprintf("%s says that it is from %s; it was read as from %s, as --cpu asks", file, cpu.Name, s.cpu.Name)
 		case err == nil && cpu.Name != s.cpu.Name:
-			return inputError(fmt.Errorf("%s:%d: from %s, but %s is from %s: report one processor at a time", file, t.Line, cpu.Name, s.from, s.cpu.Name))
+			return inputError(fmt.Errorf("%s: from %s, but %s is from %s: report one processor at a time", where(file, t.Line), cpu.Name, s.from, s.cpu.Name))
+		case err == nil && s.method == nil:
+			s.id = t.CPU
+		case err == nil && s.measured != nil && s.measured.Stored && t.CPU != s.id:
+			return inputError(fmt.Errorf("%s: from %s, but the penalties that are stored here are of %s: --penalties none goes without", where(file, t.Line), t.CPU, s.id))
 		}
 	}
 	if s.cpu != nil {
@@ -159,13 +168,10 @@ func (s *session) settleCPU(t *counts.Table, file string) error {
 	if s.audits && errors.As(err, new(*failure)) {
 		// What holds on every processor can be checked without knowing which it is.
 		s.note = err.Error() + "; until then only what holds on every processor is checked"
-		s.cpu, err = s.cat.CPU(anyCPU)
+		s.cpu, err = s.cat.CPU(live.GenericCPU)
 	}
 	return err
 }
-
-// anyCPU is the processor that has only the kernel's generic events.
-const anyCPU = "generic"
 
 // askCPU names the processors that a recording may be from. Which one it is is
 // never guessed: encodings mean different things on different processors.
@@ -218,20 +224,51 @@ func (s *session) settleModel(prefer string) (err error) {
 
 // compile makes the method ready for its processor.
 func (s *session) compile() (err error) {
-	s.method, err = account.Compile(s.model, s.cpu, s.events, account.Options{Params: s.params, Workload: model.Workload(s.c.workload)})
+	s.method, err = account.Compile(s.model, s.cpu, s.events, account.Options{Params: s.params, Workload: model.Workload(s.c.workload), Level: s.c.level})
 	if err != nil {
 		return usageError("%v", err)
 	}
 	return nil
 }
 
+// checkNodes refuses a pattern of --nodes that no node of the method matches.
+func (s *session) checkNodes() error {
+	if p := s.c.nodes; p != "" && !report.Matches(s.model, p) {
+		return s.unmatched("--nodes", p)
+	}
+	return nil
+}
+
+// unmatched is the error of a flag's pattern that no node of the method matches.
+func (s *session) unmatched(flag, pattern string) error {
+	return usageError("%s %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", flag, pattern, s.model.Name, s.cpu.Name)
+}
+
 func (s *session) header(kind string, files []string) report.Header {
-	h := report.Header{CPU: s.cpu, CPUID: s.c.cpu, Model: s.model, Kind: kind, Files: files, Params: s.params,
+	h := report.Header{CPU: s.cpu, CPUID: s.c.cpu, Model: s.model, Kind: kind, Files: files, Params: s.given(), Measured: s.measured,
 		ModelFlag: s.c.model, ModelFiles: s.c.files, Workload: model.Workload(s.c.workload)}
 	if h.Simulated = isSimulated(kind); h.Simulated {
 		h.How = "simulated by " + kind + ", not measured"
 	}
 	return h
+}
+
+// given are the parameters that the user has given: what is stored is found again.
+func (s *session) given() map[string]float64 {
+	if s.measured == nil || !s.measured.Stored {
+		return s.params
+	}
+	given := maps.Clone(s.params)
+	maps.DeleteFunc(given, func(name string, _ float64) bool { _, ok := s.measured.Params[name]; return ok })
+	return given
+}
+
+// where names a table's place in a file: the line, if the file has lines.
+func where(file string, line int) string {
+	if line == 0 {
+		return file
+	}
+	return fmt.Sprintf("%s:%d", file, line)
 }
 
 // eachTable calls do with every table of every file.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
@@ -61,7 +62,7 @@ func (j *job) osParts(why string) {
 		}
 	}
 	p.groups = [][]perfevent.Event{group}
-	for _, c := range ostime.Columns {
+	for _, c := range slices.Concat(ostime.Columns[:], ostime.MachineColumns[:]) {
 		p.names[c.Event] = c.Event
 	}
 	j.parts = []*part{p}
@@ -69,35 +70,51 @@ func (j *job) osParts(why string) {
 
 // begin starts the counters and the program. What the operating system counts is
 // joined with what it tells in /proc: what the threads of a program or of processes
-// do with their time. Of the machine or of cgroups it tells no such thing.
+// do with their time, or processors. Beside the processor's counters that is an account
+// of its own.
 func (j *job) begin(ctx context.Context) (counting, error) {
 	spec := j.spec()
-	if j.parts[0].pmu != nil || j.f.machine() || len(j.target.Cgroups) > 0 {
-		return j.kernel.start(ctx, j.machine.Sys, spec)
+	watch, attach, end := j.watcher(spec.Delay)
+	t := &timed{end: end}
+	if j.parts[0].pmu != nil && watch != nil {
+		t.times = j.timekeeper(watch)
+		watch = t.times
 	}
-	w := ostime.New(j.kernel.root, ostime.Spec{PIDs: j.target.PIDs, TIDs: j.target.TIDs, Alone: j.f.noInherit, Delay: spec.Delay,
-		Keep: j.by, Interval: spec.Interval > 0})
-	spec.Witness = w
-	run, err := j.kernel.start(ctx, j.machine.Sys, spec)
-	if err != nil {
-		w.Close()
+	spec.Witness = watch
+	var err error
+	if t.counting, err = j.kernel.start(ctx, j.machine.Sys, spec); err != nil {
+		end()
+		j.times = nil
 		return nil, err
 	}
-	if !j.ownProgram() {
-		w.Attach()
+	attach()
+	return t, nil
+}
+
+// watcher returns who watches what is counted; nil if the operating system does not tell
+// of it. attach is to be called when the counting has begun, and end at its end.
+func (j *job) watcher(delay time.Duration) (w perfevent.Witness, attach, end func()) {
+	nothing := func() {}
+	switch {
+	case j.c.model == smtModel: // it divides the processors' time itself
+		return nil, nothing, nothing
+	case len(j.target.Cgroups) > 0:
+		note := "not known: what threads did with their time, as the kernel does not tell of cgroups"
+		if p := j.parts[0]; !slices.Contains(p.notes, note) {
+			p.notes = append(p.notes, note)
+		}
+		return nil, nothing, nothing
+	case j.f.machine() && j.parts[0].pmu != nil && j.c.nodes != "": // who asks for some figures of a machine gets these
+		return nil, nothing, nothing
+	case j.f.machine():
+		return ostime.NewMachine(j.kernel.root, j.target.CPUs), nothing, nothing
 	}
-	return &timed{counting: run, watch: w}, nil
-}
-
-// A timed is a counting beside which somebody watches.
-type timed struct {
-	counting
-	watch *ostime.Watch
-}
-
-func (t *timed) Close() error {
-	t.watch.Close()
-	return t.counting.Close()
+	threads := ostime.New(j.kernel.root, ostime.Spec{PIDs: j.target.PIDs, TIDs: j.target.TIDs, Alone: j.f.noInherit,
+		Delay: delay, Keep: j.by, Interval: j.f.interval > 0, Summed: j.f.again() != "", Listen: j.kernel.tells})
+	if j.ownProgram() {
+		return threads, nothing, threads.Close
+	}
+	return threads, threads.Attach, threads.Close
 }
 
 // osTimes leaves of what the operating system counts only what it tells the
@@ -108,10 +125,13 @@ func (j *job) osTimes(refused error) {
 	p.notes = append(p.notes, fmt.Sprintf("of what the kernel counts only user and system time is known, as nothing may be counted (%v)", refused))
 }
 
-// osFlags are the flags for what the operating system counts. Beside a simulation those
+// beside reports whether the operating system's account stands beside another one.
+func (j *job) beside() bool { return j.sim != nil || j.parts[0].pmu != nil }
+
+// osFlags are the flags for what the operating system counts. Beside another account those
 // that choose nodes and set parameters are about that.
 func (j *job) osFlags() *common {
-	if j.sim == nil {
+	if !j.beside() {
 		return j.c
 	}
 	c := *j.c
@@ -132,6 +152,7 @@ func (j *job) osSession() (*session, error) {
 	if s.events, err = cat.Events(s.cpu); err != nil { // it needs none of a real processor's
 		return nil, err
 	}
+	s.events = s.events.Unrelated() // none is between the operating system's
 	if s.model, err = cat.Model(osModel, live.GenericCPU); err != nil {
 		return nil, err
 	}
@@ -145,7 +166,7 @@ func (j *job) osSession() (*session, error) {
 			s.cpu = cpu
 		}
 	}
-	if err := j.checkNodes(s); err != nil && j.sim == nil {
+	if err := s.checkNodes(); err != nil {
 		return nil, err
 	}
 	s.params, err = s.parameters(s.model)

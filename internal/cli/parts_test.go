@@ -135,11 +135,11 @@ func TestReportParts(t *testing.T) {
 			got[label[strings.LastIndex(label, "-")+1:]] += a.Scope.Share * whole
 			sum += a.Scope.Share
 		}
-		if math.Abs(sum-1) > 1e-9 {
+		if !(math.Abs(sum-1) <= 1e-9) {
 			t.Errorf("%v: shares of %v together", tt.args, sum)
 		}
 		for part, value := range want {
-			if math.Abs(got[part]-value) > 1e-6*whole {
+			if !(math.Abs(got[part]-value) <= 1e-6*whole) {
 				t.Errorf("%v: %s has %.0f, perf script says %.0f of %.0f", tt.args, part, got[part], value, whole)
 			}
 		}
@@ -199,7 +199,7 @@ func TestReportGroupReads(t *testing.T) {
 				}
 			}
 			for event, value := range want {
-				if math.Abs(got[event]-value) > 1e-6*value {
+				if !(math.Abs(got[event]-value) <= 1e-6*value) {
 					t.Errorf("%v by %s: %s is %v, perf has %v", args, by, event, got[event], value)
 				}
 			}

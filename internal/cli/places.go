@@ -13,6 +13,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
@@ -24,9 +25,7 @@ import (
 // placeFlags are the flags of report that are about what was sampled.
 type placeFlags struct {
 	top      int
-	root     string
-	vmlinux  string
-	kallsyms string
+	symbols  profile.Config
 	interval millis
 	severalFlags
 	expand string
@@ -39,16 +38,14 @@ func (f *placeFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.top, "top", 0, "how many places in the code (default: those above 0.5 %; all in json and csv)")
 	flags.StringVar(&f.expand, "expand", "", "also columns for the parts of the `NODES` (patterns as of --nodes), or of the whole's bottleneck: bottleneck")
 	flags.VarP(&f.interval, "interval", "I", "how long the intervals of --by interval are, in `MS` (default: some twenty of the recording)")
-	flags.StringVar(&f.root, "sysroot", "", "`DIRECTORY` under which the recorded programs, their debug files and sources are")
-	flags.StringVar(&f.root, "symfs", "", "the same, as perf calls it")
-	flags.StringVar(&f.vmlinux, "vmlinux", "", "kernel with symbols, a `FILE`")
-	flags.StringVar(&f.kallsyms, "kallsyms", "", "copy of /proc/kallsyms of the machine that was recorded, a `FILE`")
+	addSymbols(cmd, &f.symbols)
 	f.filter.add(cmd)
 }
 
 // used reports whether any of the flags is given.
 func (f *placeFlags) used() bool {
-	return f.top != 0 || f.root != "" || f.vmlinux != "" || f.kallsyms != "" || f.interval != 0 || f.expand != "" || f.filter.used()
+	s := &f.symbols
+	return f.top != 0 || s.Root != "" || s.Vmlinux != "" || s.Kallsyms != "" || f.interval != 0 || f.expand != "" || f.filter.used()
 }
 
 func placeNames() []string {
@@ -129,6 +126,7 @@ func (a *app) places(c *common, f *placeFlags, by division, files []string) erro
 	}
 	return a.write(c, func(out io.Writer) error {
 		p := &placer{reporter: newReporter(s, nil, 0, files...), f: f, by: by, keep: keep, whole: c.format != report.Formats[0]}
+		p.reading = slices.Concat(f.programs(), f.choice())
 		p.writer = func(places bool) (report.Writer, error) {
 			o := c.options(a.terminal(c, a.out))
 			o.Places, o.Expand, o.Top = places, f.expand, f.top > 0
@@ -146,7 +144,8 @@ type placer struct {
 	by     division
 	keep   samples.Filter
 	writer func(places bool) (report.Writer, error)
-	whole  bool // no place is left out
+	whole  bool   // no place is left out
+	flat   string // why there is nothing but shares: no method fits; "" if one does
 }
 
 // run writes the accounts of a recording.
@@ -168,20 +167,28 @@ func (p *placer) run(file string) error {
 	if p.f.filter.used() {
 		t.Label = strings.TrimSpace(t.Label + " (" + p.f.filter.String() + ")")
 	}
-	flat, err := p.settle(t)
-	if err != nil {
+	if err := p.settle(t); err != nil {
 		return err
 	}
-	if isSimulated(p.kind) && flat == "" {
-		t = p.s.method.WithWhole(t, wholeEvent)
+	if nodes := p.s.c.nodes; nodes != "" && p.flat != "" {
+		return inputError(fmt.Errorf("%s: --nodes %s: %s", file, nodes, p.flat))
 	}
-	if nodes := p.s.c.nodes; nodes != "" && flat != "" {
-		return inputError(fmt.Errorf("%s: --nodes %s: %s", file, nodes, flat))
-	}
-	if len(p.by.kinds) == 0 && flat == "" {
+	if len(p.by.kinds) == 0 && p.flat == "" {
 		return p.one(t)
 	}
-	return p.accounts(t, flat)
+	return p.accounts(p.withWhole(t))
+}
+
+// withWhole adds what all nodes are parts of to the counts of a simulator, which
+// counts no cycles, so that places are compared by it; without a method that has such
+// a whole they are compared by the first event.
+func (p *placer) withWhole(t *counts.Table) *counts.Table {
+	if isSimulated(p.kind) && p.flat == "" {
+		if whole := p.s.method.WithWhole(t, wholeEvent); whole != nil {
+			return whole
+		}
+	}
+	return t
 }
 
 // overview is what a plain report is divided into if there is nothing but shares.
@@ -193,13 +200,15 @@ func (p *placer) open(file string) (source.Reader, func() error, error) {
 	if len(by.kinds) == 0 {
 		by = overview
 	}
-	opts := samples.Options{By: by.code, Within: by.within, Interval: time.Duration(p.f.interval), Filter: p.keep,
-		Symbols: profile.Config{Root: p.f.root, Vmlinux: p.f.vmlinux, Kallsyms: p.f.kallsyms}}
+	opts := samples.Options{By: by.code, Within: by.within, Interval: time.Duration(p.f.interval), Filter: p.keep, Symbols: p.f.symbols}
 	if r, closeAll, err := p.simulated(file); r != nil || err != nil {
 		return r, closeAll, err
 	}
-	if file == "-" {
-		r := samples.NewReader(source.Stdin(), file, opts)
+	if in, err := source.Stream(file); in != nil || err != nil {
+		if err != nil {
+			return nil, nil, err
+		}
+		r := samples.NewReader(in, file, opts)
 		return r, r.Close, nil
 	}
 	r, closeAll, err := samples.Open(file, opts)
@@ -214,6 +223,9 @@ func (p *placer) one(t *counts.Table) (err error) {
 	whole := counts.NewTable(&counts.Layout{Columns: t.Columns, Scopes: t.Scopes[:1]})
 	whole.Label, whole.CPU, whole.Start, whole.Duration, whole.Notes = t.Label, t.CPU, t.Start, t.Duration, t.Notes
 	copy(whole.Row(0), t.Row(0))
+	if isSimulated(p.kind) && p.f.filter.used() {
+		p.judge = ofPart
+	}
 	if err := p.add(whole, p.kind); err != nil {
 		return err
 	}
@@ -236,27 +248,25 @@ func (p *placer) unread(err error) error {
 }
 
 // settle chooses the method, by the account of the whole. Where none fits what
-// was recorded the places still have their shares: it then says why.
-func (p *placer) settle(t *counts.Table) (flat string, err error) {
+// was recorded the places still have their shares, and flat says why.
+func (p *placer) settle(t *counts.Table) error {
 	s := p.s
 	asked := s.c.model != "" || s.c.cpu != ""
-	err = s.settle(t, p.file, "")
+	err := s.settle(t, p.file, "")
 	switch {
 	case err != nil && asked:
-		return "", err
+		return err
 	case err != nil:
-		flat = err.Error()
+		p.flat = err.Error()
+	case s.model.Name != osModel && rests(s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)):
+		return nil
+	case s.c.model != "":
+		p.events, p.counted = eventNames(t), true
+		return p.nothing()
 	default:
-		if s.model.Name != timeModel && rests(s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)) {
-			return "", nil
-		}
-		if s.c.model != "" {
-			p.events, p.counted = eventNames(t), true
-			return "", p.nothing()
-		}
-		flat = fmt.Sprintf("no method for %s can be computed from %s", s.cpu.Name, firstOf(eventNames(t)))
+		p.flat = fmt.Sprintf("no method for %s can be computed from %s", s.cpu.Name, firstOf(eventNames(t)))
 	}
-	return flat, s.settleTime()
+	return s.settleTime()
 }
 
 // rests reports whether an account rests on any of the events that were sampled.
@@ -264,41 +274,38 @@ func rests(a *account.Account) bool {
 	return a.Known() && slices.ContainsFunc(a.Counts(), func(c account.Count) bool { return c.Used && c.State == counts.Counted })
 }
 
-// timeModel is the method of the operating system's own counters, which says
-// nothing about places in the code.
-const timeModel = "os-time"
-
-// settleTime takes the method that needs least, for a report without nodes.
+// settleTime takes the method that needs least, for a report without nodes: that of the
+// operating system's counters, which says nothing about places in the code.
 func (s *session) settleTime() (err error) {
-	if s.cpu, err = s.cat.CPU("generic"); err != nil {
+	if s.cpu, err = s.cat.CPU(live.GenericCPU); err != nil {
 		return err
 	}
-	return s.settleModel(timeModel)
+	return s.settleModel(osModel)
 }
 
 // accounts writes the account of the whole and those of its parts, the largest first,
 // or those of one interval after the other.
-func (p *placer) accounts(t *counts.Table, flat string) (err error) {
+func (p *placer) accounts(t *counts.Table) (err error) {
 	if p.w, err = p.writer(true); err != nil {
 		return usageError("%v", err)
 	}
 	col := p.clock(t)
 	whole := t.Cell(0, col)
-	about := &report.Profile{By: p.by.kinds, Event: t.Columns[col].Event, What: p.what(&t.Columns[col]), Flat: flat,
+	about := &report.Profile{By: p.by.kinds, Event: t.Columns[col].Event, What: p.what(&t.Columns[col]), Flat: p.flat,
 		Samples: whole.Samples, Places: len(t.Scopes) - 1}
 	if len(p.by.kinds) == 0 {
 		about.By = overview.kinds
 	}
 	rows := largest(t, col)
-	kept, left := p.keepLargest(t, col, rows, flat != "")
+	kept, left := p.keepLargest(t, col, rows)
 	for _, row := range left {
 		about.Left++
 		about.LeftShare += t.Cell(row, col).Value / whole.Value
 	}
 	about.Next = p.next(t, kept)
 	p.profile = about
-	if x := p.f.expand; x != "" && flat == "" && !report.Expandable(p.s.model, x) {
-		return usageError("--expand %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", x, p.s.model.Name, p.s.cpu.Name)
+	if x := p.f.expand; x != "" && p.flat == "" && !report.Expandable(p.s.model, x) {
+		return p.s.unmatched("--expand", x)
 	}
 	if err := p.begin(t); err != nil {
 		return err
@@ -325,13 +332,13 @@ func (p *placer) accounts(t *counts.Table, flat string) (err error) {
 // keepLargest divides the rows into those that are written and those that are left
 // out: written are as many as --top says, else those with shares worth a line, or if
 // there is nothing but shares those with much of any event, else all.
-func (p *placer) keepLargest(t *counts.Table, col int, rows []int, flat bool) (kept, left []int) {
+func (p *placer) keepLargest(t *counts.Table, col int, rows []int) (kept, left []int) {
 	const worth = 0.005
 	total := t.Cell(0, col).Value
 	for i, row := range rows {
 		switch {
 		case p.f.top > 0 && i < p.f.top,
-			p.f.top == 0 && (p.whole || p.timeline() || t.Cell(row, col).Value >= worth*total || flat && much(t, row)):
+			p.f.top == 0 && (p.whole || p.timeline() || t.Cell(row, col).Value >= worth*total || p.flat != "" && much(t, row)):
 			kept = append(kept, row)
 		default:
 			left = append(left, row)
@@ -404,4 +411,9 @@ func (p *placer) what(c *counts.Column) string {
 		return "time"
 	}
 	return ""
+}
+
+// clockName is what places are compared by, in words.
+func (p *placer) clockName(t *counts.Table, col int) string {
+	return cmp.Or(p.what(&t.Columns[col]), t.Columns[col].Event)
 }

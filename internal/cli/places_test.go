@@ -14,8 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -38,6 +37,8 @@ type placeReport struct {
 			Kind, Label, Function, Module string
 			Of                            string `json:"share_of"`
 			Share                         float64
+			Samples                       int     `json:"share_samples"`
+			Duration                      float64 `json:"duration_s"`
 		}
 		Nodes []struct {
 			Name         string
@@ -194,14 +195,14 @@ func TestReportFunctions(t *testing.T) {
 		}
 		for i, name := range []string{"wait", "run"} {
 			a := &r.Accounts[1+i]
-			if a.Scope.Function != name || a.Scope.Module != "perf-42.map" || a.Scope.Of != "CPU_CLK_UNHALTED.THREAD" || math.Abs(a.Scope.Share-[]float64{0.75, 0.25}[i]) > 1e-9 {
+			if a.Scope.Function != name || a.Scope.Module != "perf-42.map" || a.Scope.Of != "CPU_CLK_UNHALTED.THREAD" || !(math.Abs(a.Scope.Share-[]float64{0.75, 0.25}[i]) <= 1e-9) {
 				t.Errorf("place %d: %+v", i, a.Scope)
 			}
 			for _, n := range a.Nodes {
 				if _, ok := want[name][n.Name]; !ok {
 					continue
 				}
-				if n.Value == nil || math.Abs(*n.Value-want[name][n.Name]) > 1e-9 || n.Error == nil || !(*n.Error > 0) {
+				if n.Value == nil || !(math.Abs(*n.Value-want[name][n.Name]) <= 1e-9) || n.Error == nil || !(*n.Error > 0) {
 					t.Errorf("%v samples, %s of %s: %v ± %v, want %v", samples, n.Name, name, *n.Value, n.Error, want[name][n.Name])
 				}
 				if n.Name == "Frontend_Bound" && name == "wait" {
@@ -213,7 +214,7 @@ func TestReportFunctions(t *testing.T) {
 			}
 		}
 	}
-	if ratio := errors[1000] / errors[4000]; math.Abs(ratio-2) > 0.01 {
+	if ratio := errors[1000] / errors[4000]; !(math.Abs(ratio-2) <= 0.01) {
 		t.Errorf("four times the samples: errors of %v", errors)
 	}
 }
@@ -342,7 +343,7 @@ func TestReportWorkloads(t *testing.T) {
 					return
 				}
 				for name, share := range want {
-					if share >= 0.005 && math.Abs(got[name]-share) > 0.001 {
+					if share >= 0.005 && !(math.Abs(got[name]-share) <= 0.001) {
 						t.Errorf("%s: %.4f, perf says %.4f", name, got[name], share)
 					}
 				}
@@ -355,7 +356,7 @@ func TestReportWorkloads(t *testing.T) {
 func TestReportLines(t *testing.T) {
 	file := recordWorkload(t, workloads[0], "-e", "cpu-clock")
 	lines := reportPlaces(t, "--by", "line", file)
-	if got := lines.Accounts[1].Scope; got.Label != "main.c:4  (prog)" || math.Abs(got.Share-0.8) > 0.15 {
+	if got := lines.Accounts[1].Scope; got.Label != "main.c:4  (prog)" || !(math.Abs(got.Share-0.8) <= 0.15) {
 		t.Errorf("the first line is %+v, want main.c:4 with 80 %%", got)
 	}
 	sum := 0.0
@@ -364,7 +365,7 @@ func TestReportLines(t *testing.T) {
 			sum += a.Scope.Share
 		}
 	}
-	if math.Abs(sum-0.8) > 0.15 {
+	if !(math.Abs(sum-0.8) <= 0.15) {
 		t.Errorf("the instructions of heavy have %v, want 0.8", sum)
 	}
 	if got := reportPlaces(t, "--by", "module", file).Accounts[1].Scope; got.Label != "prog" || got.Share < 0.8 {
@@ -372,29 +373,64 @@ func TestReportLines(t *testing.T) {
 	}
 }
 
+// TestReportSeveral adds up recordings of the same thing, how long they took among it, and
+// refuses those of another processor.
+func TestReportSeveral(t *testing.T) {
+	dir := t.TempDir()
+	record := func(name, cpu string) string {
+		file := filepath.Join(dir, name)
+		s := newSampler(t, file, sampledEvent{"cycles", 1000, 0, 0})
+		s.mmap(0x400000, 0x1000, 0, "/bin/prog")
+		s.happened(0, 100_000, 0x400010)
+		s.close(cpu)
+		return file
+	}
+	a, b, other := record("a.data", "GenuineIntel,6,85,4"), record("b.data", "GenuineIntel,6,85,7"), record("c.data", "AuthenticAMD,25,17,1")
+	one, two := reportPlaces(t, "--by", "module", a).Accounts[0].Scope, reportPlaces(t, "--by", "module", "--together", a, a).Accounts[0].Scope
+	if one.Samples != 100 || two.Samples != 200 || !(one.Duration > 0) || two.Duration != 2*one.Duration {
+		t.Errorf("one has %d samples in %v s, twice the same %d in %v s", one.Samples, one.Duration, two.Samples, two.Duration)
+	}
+	for _, second := range []string{b, other} {
+		var out, msg bytes.Buffer
+		status := Main(t.Context(), []string{"report", "--by", "module", "--together", a, second}, strings.NewReader(""), &out, &msg)
+		if status != exitInput || !strings.Contains(msg.String(), filepath.Base(second)) || !strings.Contains(msg.String(), "one processor at a time") {
+			t.Errorf("status %d: %s", status, msg.String())
+		}
+	}
+}
+
+// TestReportShares: where no method fits, a place with little of the event that places are
+// compared by has a line if it has much of another.
+func TestReportShares(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "perf.data")
+	s := newSampler(t, file, sampledEvent{"raw 0xfff1", 1, 0, 0}, sampledEvent{"raw 0xfff2", 1, 0, 0})
+	s.mmap(0x400000, 0x1000, 0, "/bin/prog")
+	for _, place := range []struct {
+		addr          uint64
+		first, second float64 // samples
+	}{{0x400010, 997, 77}, {0x400020, 2, 20}, {0x400030, 1, 3}} {
+		s.happened(0, place.first, place.addr)
+		s.happened(1, place.second, place.addr)
+	}
+	s.close("GenuineIntel,6,85,4")
+	text := runMain(t, "report", "--by", "instruction", "--sysroot", t.TempDir(), "--width", "120", file)
+	for place, want := range map[string]bool{"0x10": true, "0x20": true, "0x30": false} {
+		if strings.Contains(text, place+" ") != want {
+			t.Errorf("a line of %s: %v, want %v in\n%s", place, !want, want, text)
+		}
+	}
+	if !strings.Contains(text, "1 more of 3 instructions, 0.1 % of") {
+		t.Errorf("nothing about what is left out in\n%s", text)
+	}
+}
+
 // TestReportPlacesJSON holds what is printed for places, with and without a method
 // that fits, to the schema.
 func TestReportPlacesJSON(t *testing.T) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(report.AccountSchema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("account.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile("account.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, by := range placeNames() {
 		for _, cpu := range []string{"skylakex", "power7"} {
 			text := runMain(t, "report", "--format", "json", "--by", by, "--cpu", cpu, "--sysroot", exampleRoot, "../../examples/functions.data")
-			got, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := schema.Validate(got); err != nil {
+			if err := testschema.Validate(t, report.AccountSchema, text); err != nil {
 				t.Errorf("by %s on %s: %#v", by, cpu, err)
 			}
 		}

@@ -77,6 +77,9 @@ func (j *job) reporter(p *part, out io.Writer) (*reporter, error) {
 	r.again = j.f.sameAgain(j.program)
 	r.how = func(t *counts.Table) string { return p.how(t, j.why, j.f.separate) }
 	r.judge = func(a *account.Account) { j.judge(p, a) }
+	if j.times != nil && p == j.parts[0] { // of all parts together
+		r.times = j.times.account
+	}
 	return r, nil
 }
 

@@ -198,14 +198,14 @@ func (j *job) session(cpu string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{c: j.c, cat: cat}
+	s := &session{c: j.c, cat: cat, id: j.id()}
 	if s.cpu, err = cat.CPU(cpu); err != nil {
 		return nil, err
 	}
 	if s.model, err = cat.Model(j.c.model, cpu); err != nil {
 		return nil, usageError("%v", err)
 	}
-	if err := j.checkNodes(s); err != nil {
+	if err := s.checkNodes(); err != nil {
 		return nil, err
 	}
 	if s.events, err = cat.Events(s.cpu); err != nil {
@@ -213,4 +213,17 @@ func (j *job) session(cpu string) (*session, error) {
 	}
 	s.params, err = s.parameters(s.model)
 	return s, err
+}
+
+// id is the processor as the user names it, else as the machine identifies itself; ""
+// if it does not.
+func (j *job) id() string {
+	if j.c.cpu != "" {
+		return j.c.cpu
+	}
+	id, err := model.HostID(j.machine.Root)
+	if err != nil {
+		return ""
+	}
+	return id
 }

@@ -85,7 +85,11 @@ func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string
 	case f.sampled(by, files):
 		return a.places(c, f, by, files)
 	case len(files) > 1 && len(by.kinds) == 0:
-		return a.several(c, f.severalFlags, files)
+		err := a.several(c, f.severalFlags, files)
+		if errors.Is(err, errNothing) && !f.separate && c.model == "" && !slices.ContainsFunc(files, unsampled) {
+			return a.places(c, f, by, files) // shares are left, as of one such recording
+		}
+		return err
 	}
 	return a.accounts(c, files, false, func(out io.Writer) (report.Writer, error) {
 		o := c.options(a.terminal(c, a.out))
@@ -93,6 +97,8 @@ func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string
 		return report.New(c.format, out, o)
 	})
 }
+
+func unsampled(file string) bool { return !source.Sampled(file) }
 
 // accounts makes the accounts of files and gives them to a writer.
 func (a *app) accounts(c *common, files []string, audits bool, writer func(io.Writer) (report.Writer, error)) error {
@@ -159,9 +165,12 @@ type reporter struct {
 	profile *report.Profile            // of the places in the code that the accounts are of, if they are
 	need    string                     // what the command needs of a recording's scopes, if its user cannot choose them
 	prefer  string                     // the method to use if the user names none; "" is the one that fits best
+	reading []string                   // of samples: the flags that say how they are read
 	again   []string                   // of live counts: the end of the command line that counts the same again
 	how     func(*counts.Table) string // how live counts were obtained; nil for files
 	judge   func(*account.Account)     // adds what only the caller knows; may be nil
+	// times is what the operating system says of the same scope; nil if it was not asked.
+	times func(*counts.Scope) *account.Account
 	// places finds what is to be accounted for in a table; nil is each scope.
 	places func(*counts.Table) ([]place, error)
 
@@ -175,6 +184,7 @@ type reporter struct {
 	idle     bool     // what was counted live did not run, for a time at least
 	known    bool     // an account with at least one known node was written
 	line     int      // at which the first table begins
+	notes    *remarks // where those of the files are kept as well, or nil
 	events   []string // of the first table, for the error if nothing can be made of them
 	counted  bool     // anything was
 	binding  *account.Binding
@@ -290,6 +300,9 @@ func (r *reporter) table(src source.Reader, t *counts.Table, file string) error 
 	if err := r.s.settle(t, file, r.prefer); err != nil {
 		return err
 	}
+	if r.notes != nil {
+		r.notes.add(file, t.Notes)
+	}
 	return r.add(t, src.Kind())
 }
 
@@ -344,6 +357,9 @@ func (r *reporter) flush() error {
 		if p.scope != nil {
 			r.reuse.Scope = *p.scope
 		}
+		if r.times != nil {
+			r.reuse.Times = r.times(&r.reuse.Scope)
+		}
 		if r.judge != nil {
 			r.reuse.Notes = slices.Clone(r.reuse.Notes)
 			r.judge(r.reuse)
@@ -376,11 +392,11 @@ func (r *reporter) begin(t *counts.Table) error {
 		return nil
 	}
 	r.begun = true
-	if p := r.s.c.nodes; p != "" && !report.Matches(r.s.model, p) {
-		return usageError("--nodes %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", p, r.s.model.Name, r.s.cpu.Name)
+	if err := r.s.checkNodes(); err != nil {
+		return err
 	}
 	r.header = r.s.header(r.kind, r.files)
-	r.header.Profile, r.header.Again = r.profile, r.again
+	r.header.Profile, r.header.Reading, r.header.Again = r.profile, r.reading, r.again
 	if r.how != nil {
 		r.header.How = r.how(t)
 	}
@@ -396,7 +412,7 @@ func (r *reporter) nothing() error {
 		strings.Join(r.files, ", "), r.s.model.Name, firstOf(r.events), firstOf(r.s.method.Inputs()), r.s.cpu.Name)
 	switch {
 	case !r.counted:
-		text = fmt.Sprintf("%s:%d: none of its events was counted: %s", r.files[0], r.line, firstOf(r.events))
+		text = fmt.Sprintf("%s: none of its events was counted: %s", where(r.files[0], r.line), firstOf(r.events))
 	case r.s.model.Name == smtModel && r.prefer != smtModel:
 		text = fmt.Sprintf("%s: %s is about the logical processors of a core: cyclestack smt %s", strings.Join(r.files, ", "), smtModel, strings.Join(r.files, " "))
 	case len(r.dropped) > 0:

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -62,8 +64,8 @@ func (a *app) several(c *common, f severalFlags, files []string) error {
 	if err != nil {
 		return err
 	}
-	if p := c.nodes; p != "" && !report.Matches(s.model, p) {
-		return usageError("--nodes %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", p, s.model.Name, s.cpu.Name)
+	if err := s.checkNodes(); err != nil {
+		return err
 	}
 	accounts, err := accountsOf(s, things)
 	if err != nil {
@@ -163,15 +165,18 @@ func thingsOf(runs []oneRun, f severalFlags) ([]thing, error) {
 }
 
 // ownOutput is what a recorder's command line has of the file that it wrote.
-var ownOutput = regexp.MustCompile(`\s(-o\s*|--output[= ])\S+`)
+var ownOutput = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\s(-o\s*|--output[= ])\S+`) })
+
+// digits are what the names of several recordings of the same thing differ in.
+var digits = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9]+`) })
 
 // nameOfThing is what a run is of: the command, else the file's name without its
 // numbers.
 func nameOfThing(r *oneRun) string {
 	if r.table.Label != "" {
-		return ownOutput.ReplaceAllString(r.table.Label, "")
+		return ownOutput().ReplaceAllString(r.table.Label, "")
 	}
-	return regexp.MustCompile(`[0-9]+`).ReplaceAllString(filepath.Base(r.file), "#")
+	return digits().ReplaceAllString(filepath.Base(r.file), "#")
 }
 
 func sortedEvents(t *counts.Table) []string {
@@ -179,6 +184,9 @@ func sortedEvents(t *counts.Table) []string {
 	slices.Sort(names)
 	return names
 }
+
+// errNothing is the error of recordings with other events than a method needs.
+var errNothing = errors.New("nothing")
 
 // accountsOf makes the account of each thing.
 func accountsOf(s *session, things []thing) ([]*account.Account, error) {
@@ -199,8 +207,8 @@ func accountsOf(s *session, things []thing) ([]*account.Account, error) {
 	}
 	if !known {
 		first := things[0].runs[0]
-		return nil, inputError(fmt.Errorf("nothing of %s can be computed from these recordings: it needs %s, and %s has %s",
-			s.model.Name, firstOf(s.method.Inputs()), first.file, firstOf(eventNames(first.table))))
+		return nil, inputError(fmt.Errorf("%w of %s can be computed from these recordings: it needs %s, and %s has %s; --by function says where samples are",
+			errNothing, s.model.Name, firstOf(s.method.Inputs()), first.file, firstOf(eventNames(first.table))))
 	}
 	return list, nil
 }

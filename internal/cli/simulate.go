@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/calibrate"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/live"
@@ -27,6 +29,7 @@ import (
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
 	"github.com/cyclestack/cyclestack/source/perfdata"
+	"github.com/cyclestack/cyclestack/source/samples"
 	"github.com/cyclestack/cyclestack/source/valgrind"
 )
 
@@ -239,7 +242,7 @@ func (s *simulating) print(p *printer) error {
 		return err
 	}
 	about := &bytes.Buffer{}
-	if err := s.account(session, about); err != nil {
+	if err := s.account(session, p.reporters[0].total.Table(), about); err != nil {
 		return err
 	}
 	if s.j.c.format != report.Formats[0] {
@@ -284,39 +287,16 @@ func (s *simulating) session() (*session, error) {
 	if n.model, err = cat.Model(simModel, live.GenericCPU); err != nil {
 		return nil, err
 	}
-	if c.nodes != "" && !report.Matches(n.model, c.nodes) {
-		return nil, usageError("--nodes %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", c.nodes, simModel, live.GenericCPU)
+	if err := n.checkNodes(); err != nil {
+		return nil, err
 	}
-	id, err := model.HostID(s.j.machine.Root)
-	switch {
-	case c.cpu != "":
-		if n.cpu, err = cat.CPU(c.cpu); err != nil {
-			return nil, usageError("--cpu: %v", err)
-		}
-	case err == nil:
-		if cpu, err := cat.CPU(id); err == nil {
-			n.cpu = cpu
-		}
-		s.calibrated(&c, id)
+	n.id = s.j.id()
+	if cpu, err := cat.CPU(n.id); err == nil {
+		n.cpu = cpu
+	} else if c.cpu != "" {
+		return nil, usageError("--cpu: %v", err)
 	}
 	return n, s.compile(n)
-}
-
-// calibrated takes the penalties that calibrate has stored for this machine, if the
-// user names none.
-func (s *simulating) calibrated(c *common, id string) {
-	if c.penalties != "" {
-		return
-	}
-	place, err := penaltiesPlace(id)
-	if err == nil {
-		_, err = os.Stat(place)
-	}
-	if err != nil {
-		s.notes = append(s.notes, "penalties are those of processors of this kind: cyclestack calibrate measures this machine's")
-		return
-	}
-	c.penalties = place
 }
 
 // compile makes the method ready: with the penalties given or measured, else those
@@ -325,6 +305,9 @@ func (s *simulating) compile(n *session) (err error) {
 	given, err := n.parameters(n.model)
 	if err != nil {
 		return err
+	}
+	if s.j.c.cpu == "" && n.storing() && n.stored() == "" {
+		s.notes = append(s.notes, "penalties are those of processors of this kind: cyclestack calibrate measures this machine's")
 	}
 	n.params = map[string]float64{}
 	for _, info := range n.cat.Models(n.cpu.Name) {
@@ -374,8 +357,9 @@ func (s *simulating) read(by counts.Kind) (*counts.Table, error) {
 	return t, nil
 }
 
-// account prints the account of the run.
-func (s *simulating) account(n *session, out io.Writer) error {
+// account prints the account of the run, beside which stands what the operating system
+// counted of it.
+func (s *simulating) account(n *session, ran *counts.Table, out io.Writer) error {
 	t, err := s.read(counts.Run)
 	if err != nil {
 		return err
@@ -384,12 +368,17 @@ func (s *simulating) account(n *session, out io.Writer) error {
 		t = s.withTime(t)
 	}
 	t.Notes = slices.Concat(s.notes, s.result.Notes, s.differs(), t.Notes)
-	w, err := s.writer(out, func(*report.Options) {})
+	w, err := s.writer(out, func(o *report.Options) { o.Line = true })
 	if err != nil {
 		return err
 	}
 	r := newReporter(n, w, 0)
 	r.how = s.how
+	if ran != nil {
+		r.times = func(*counts.Scope) *account.Account {
+			return s.j.parts[0].s.method.Bind(ran.Layout).Evaluate(ran, account.Place{}, nil)
+		}
+	}
 	if err := r.add(t, string(s.result.Tool)); err != nil {
 		return err
 	}
@@ -460,12 +449,14 @@ func (s *simulating) hottest(n *session, by counts.Kind, out io.Writer) error {
 	if t = n.method.WithWhole(t, wholeEvent); t == nil {
 		return nil
 	}
-	p := &placer{reporter: newReporter(n, nil, 0), f: &placeFlags{top: worth(t)}, by: division{kinds: []counts.Kind{by}, code: by}}
+	said := *n // where the penalties come from
+	said.params, said.measured = n.given(), nil
+	p := &placer{reporter: newReporter(&said, nil, 0), f: &placeFlags{top: worth(t)}, by: division{kinds: []counts.Kind{by}, code: by}}
 	p.kind, p.how = string(s.result.Tool), func(*counts.Table) string { return "simulated" }
 	p.writer = func(places bool) (report.Writer, error) {
 		return s.writer(out, func(o *report.Options) { o.Places, o.Top = places, true })
 	}
-	return p.accounts(t, "")
+	return p.accounts(t)
 }
 
 // worth returns how many places are worth a line.
@@ -568,22 +559,21 @@ func (in *input) restore() {
 }
 
 // simulated opens a file that a simulator wrote, so that its places are told apart; the
-// reader is nil if none did.
-func simulated(name string, by counts.Kind) (source.Reader, func() error, error) {
-	return simulatedBelow("", name, by)
-}
-
-// simulatedBelow is simulated for programs that are below a directory.
-func simulatedBelow(root, name string, by counts.Kind) (source.Reader, func() error, error) {
-	in, closeFile := source.Stdin, func() error { return nil }
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, nil, err
+// reader is nil if none did. The programs are below root. Lines are told apart by
+// function as well if within says so. If only is not nil, it says which places count.
+func simulated(root, name string, by counts.Kind, within counts.By, only *samples.CodeFilter) (source.Reader, func() error, error) {
+	closeFile := func() error { return nil }
+	in, err := source.Stream(name)
+	if in == nil && err == nil {
+		var f *os.File
+		if f, err = os.Open(name); err == nil {
+			in, closeFile = f, f.Close
 		}
-		in, closeFile = func() io.Reader { return f }, f.Close
 	}
-	head := bufio.NewReaderSize(in(), detectBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	head := bufio.NewReaderSize(in, detectBytes)
 	start, _ := head.Peek(magicBytes)
 	if !perfdata.Detect(start) { // of which no more is waited for
 		start, _ = head.Peek(detectBytes)
@@ -593,18 +583,55 @@ func simulatedBelow(root, name string, by counts.Kind) (source.Reader, func() er
 	}
 	found := chains.NewFinder(object.Options{})
 	chained := func(file string, addr uint64) bool { return found.Chained(filepath.Join(root, file), addr) }
-	r := valgrind.NewReader(head, name, valgrind.Options{By: by, Chained: chained})
-	return r, func() error { return errors.Join(found.Close(), closeFile()) }, nil
+	opts := valgrind.Options{By: by, Within: within, Chained: chained}
+	if only != nil {
+		opts.Only = only.Match
+	}
+	r := valgrind.NewReader(head, name, opts)
+	return &onlyReader{r, only, name, nil}, func() error { return errors.Join(found.Close(), closeFile()) }, nil
 }
 
+// An onlyReader yields no table of a file in which no place counts.
+type onlyReader struct {
+	source.Reader
+	only *samples.CodeFilter
+	file string
+	none error
+}
+
+func (o *onlyReader) Next() bool {
+	if !o.Reader.Next() {
+		return false
+	}
+	if o.only != nil {
+		o.none = o.only.Err(o.file)
+	}
+	return o.none == nil
+}
+
+func (o *onlyReader) Err() error { return cmp.Or(o.none, o.Reader.Err()) }
+
 // simulated opens a file that a simulator wrote; the reader is nil if none did. What a
-// simulator counts is divided by nothing but places in the code.
+// simulator counts is divided by nothing but places in the code, by which it can be
+// filtered as well.
 func (p *placer) simulated(name string) (source.Reader, func() error, error) {
-	r, closeAll, err := simulatedBelow(p.f.root, name, p.by.code)
-	if r != nil && (p.by.within != 0 || p.f.filter.used() || p.f.interval > 0) {
-		return nil, nil, errors.Join(usageError("%s: a simulation's counts are by place in the code, with no other kinds beside it, and no filters", name), closeAll())
+	r, closeAll, err := simulated(p.f.symbols.Root, name, p.by.code, 0, p.keep.Code())
+	if r != nil && (p.by.within != 0 || p.f.filter.more() || p.f.interval > 0) {
+		return nil, nil, errors.Join(noFilters(name), closeAll())
 	}
 	return r, closeAll, err
+}
+
+// ofPart leaves the checks of a simulator's counts out of the account of a part of them:
+// they say whether those of a whole program can be, such as that caches begin empty.
+func ofPart(a *account.Account) {
+	a.Checks = slices.DeleteFunc(slices.Clone(a.Checks), func(c account.Check) bool { return c.Common })
+}
+
+// noFilters is the error of a simulator's file that is to be divided or filtered by what
+// it does not have.
+func noFilters(name string) error {
+	return usageError("%s: a simulation's counts are by place in the code, with no other kinds beside it, and no other filters", name)
 }
 
 // How much of a file is looked at to recognise it, and to recognise one of perf.

@@ -111,7 +111,11 @@ func (j *job) liveCores(t *counts.Table) ([]place, error) {
 	type id struct{ socket, die, core int }
 	at := map[id]int{}
 	var list []place
-	for _, cpu := range j.machine.Sys.CPUs {
+	topology, err := j.machine.Sys.Topology()
+	if err != nil {
+		return nil, machineError(err)
+	}
+	for _, cpu := range topology {
 		r, ok := row[cpu.ID]
 		if !ok {
 			continue

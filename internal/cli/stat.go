@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -48,6 +50,9 @@ stays what it is, and the program's exit status is passed on.
 Which events are counted, and in which groups, is worked out from the nodes to be
 seen: see 'cyclestack plan'. Without --level it is as deep as some seconds of
 counting can tell. Beside -a, -C, -G, -p or -t a program only says for how long.
+
+Beside the cycles stands what the threads did with their time, as the operating
+system tells: of a program that mostly waited that comes first.
 
 Where the processor's counters cannot be used, the next rung of the ladder is
 taken: the program runs once as usual, and then again under valgrind, without
@@ -146,6 +151,9 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 		return err
 	}
 	j.rows = j.by != 0
+	collectRarely()
+	j.catchSoon()
+	defer j.release()
 	if err := j.prepare(); err != nil {
 		return err
 	}
@@ -156,4 +164,13 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 		return j.drillDown(ctx)
 	}
 	return j.count(ctx)
+}
+
+// collectRarely lets the heap grow to 16 MB before garbage is collected, unless the
+// user has said when it is: most runs need less, and need no collector's threads
+// beside the program that is counted.
+func collectRarely() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 }

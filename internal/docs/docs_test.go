@@ -65,3 +65,18 @@ func TestLinks(t *testing.T) {
 		t.Error("no links found")
 	}
 }
+
+// TestIndex looks for each document in the list of them.
+func TestIndex(t *testing.T) {
+	index := filepath.Join("docs", "index.md")
+	listed := map[string]bool{index: true}
+	files := documents(t)
+	for _, m := range link.FindAllStringSubmatch(read(t, index), -1) {
+		listed[filepath.Join("docs", m[1])] = true
+	}
+	for _, file := range files {
+		if strings.HasPrefix(file, "docs") && !listed[file] {
+			t.Errorf("%s does not list %s", index, file)
+		}
+	}
+}

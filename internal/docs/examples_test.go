@@ -122,6 +122,7 @@ func (e *example) run(t *testing.T, status *int) []string {
 	default:
 		t.Fatalf("%s: only cyclestack can be run in a console block; fence other commands as sh", e.at)
 	}
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // not what calibrate has stored on this machine
 	var out bytes.Buffer
 	*status = cli.Main(t.Context(), args, strings.NewReader(""), &out, &out)
 	return strings.Split(strings.TrimRight(out.String(), "\n"), "\n")

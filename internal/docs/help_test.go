@@ -11,14 +11,18 @@ import (
 	"github.com/cyclestack/cyclestack/internal/cli"
 )
 
-// TestHelpExamples runs the examples that the commands' help gives, but for
-// those with files that a user would have. What follows a command after two
+// TestHelpExamples runs the examples that the help of each command gives, but for those
+// with files that a user would have. What follows a command after two
 // blanks or more is a remark.
 func TestHelpExamples(t *testing.T) {
 	t.Chdir(root)
 	run := 0
 	for _, command := range commands(t) {
-		for line := range strings.Lines(section(help(t, command, "--help"), "Examples:")) {
+		examples := section(help(t, command, "--help"), "Examples:")
+		if examples == "" {
+			t.Errorf("help of %s: no examples", command)
+		}
+		for line := range strings.Lines(examples) {
 			example, _, _ := strings.Cut(strings.TrimSpace(line), "  ")
 			args, err := words(example)
 			if err != nil || args[0] != "cyclestack" || slices.ContainsFunc(args, absent) {

@@ -90,6 +90,27 @@ func TestCPUs(t *testing.T) {
 	}
 }
 
+// TestSeveralRuns has runs that begin at the same time, and the processors of one beside
+// its whole: none of them joins another's table.
+func TestSeveralRuns(t *testing.T) {
+	list, err := tables(t, head+`
+		{"scope":{"kind":"run","start_s":0},"counts":[{"event":"cycles","value":1}]},
+		{"scope":{"kind":"run","start_s":0},"counts":[{"event":"cycles","value":2}]},
+		{"scope":{"kind":"cpu","label":"CPU0","cpu":0,"start_s":0},"counts":[{"event":"cycles","value":3}]},
+		{"scope":{"kind":"cpu","label":"CPU1","cpu":1,"start_s":0},"counts":[{"event":"cycles","value":4}]}]}`, false)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%d tables, %v", len(list), err)
+	}
+	for i, want := range []float64{1, 2, 3} {
+		if v := list[i].Cell(0, 0).Value; v != want {
+			t.Errorf("table %d has %v, want %v", i, v, want)
+		}
+		if !list[i].Relative {
+			t.Errorf("table %d: how long it took is not said, but taken to be known", i)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		head:                                 "a.json: at byte 128: the document ends before it is complete",

@@ -249,15 +249,17 @@ type cgroup struct {
 	v1  bool
 }
 
-// cgroup finds the cgroup of a process: of version 1 if the controller cpu is
-// there, else of version 2. See cgroups(7).
-func (p *proc) cgroup(pid int) (c cgroup, err error) {
+// membership is what the kernel tells of the cgroups of a process.
+func (p *proc) membership(pid int) (string, error) {
 	text, err := p.read(fmt.Sprintf("proc/%d/cgroup", pid))
-	if err != nil {
-		return c, err
-	}
+	return string(text), err
+}
+
+// cgroup finds the cgroup of a process of some membership: of version 1 if the controller
+// cpu is there, else of version 2. See cgroups(7).
+func (p *proc) cgroup(membership string) (c cgroup, err error) {
 	found := ""
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(membership) {
 		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
 		if len(f) < 3 {
 			continue

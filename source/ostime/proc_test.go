@@ -150,7 +150,11 @@ func TestThrottled(t *testing.T) {
 		{name: "too large", p: files("proc/7/cgroup", "0::/a\n", "proc/self/mountinfo", v2, "sys/fs/cgroup/a/cpu.stat", "throttled_usec 9223372036854775807\n"), fail: true},
 	}
 	for _, test := range tests {
-		c, err := test.p.cgroup(7)
+		membership, err := test.p.membership(7)
+		var c cgroup
+		if err == nil {
+			c, err = test.p.cgroup(membership)
+		}
 		var sum time.Duration
 		var limited bool
 		if err == nil {

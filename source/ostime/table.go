@@ -16,8 +16,8 @@ var Columns = [...]counts.Column{
 	threadRun:     {Event: "thread_run", Unit: "ns"},       // of that, on a processor
 	runqueueWait:  {Event: "runqueue_wait", Unit: "ns"},    // of that, waiting for one
 	ioWait:        {Event: "io_wait", Unit: "ns"},          // of that, blocked by block devices
-	threadUser:    {Event: "thread_user", Unit: "ns"},      // in user mode, to the tick
-	threadSystem:  {Event: "thread_system", Unit: "ns"},    // in the kernel, to the tick
+	threadUser:    {Event: "thread_user", Unit: "ns"},      // in user mode, to the tick unless the parent was told
+	threadSystem:  {Event: "thread_system", Unit: "ns"},    // in the kernel, likewise
 	voluntary:     {Event: "voluntary_switches"},           // a thread blocked, or gave way
 	involuntary:   {Event: "involuntary_switches"},         // its time was up, or another was more urgent
 	machineTime:   {Event: "machine_time", Unit: "ns"},     // of all processors of the machine, to the tick
@@ -116,6 +116,7 @@ func (w *Watch) Join(t *counts.Table) *counts.Table {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.surroundings()
+	w.hear()
 	if w.begun {
 		w.scan(true)
 	}
@@ -156,12 +157,27 @@ func (w *Watch) renew() {
 func (w *Watch) extend(t *counts.Table, scopes []counts.Scope) *counts.Table {
 	if w.of != t.Layout || w.layout == nil || !slices.Equal(w.layout.Scopes, scopes) {
 		w.of = t.Layout
-		w.layout = &counts.Layout{Columns: slices.Concat(t.Columns, Columns[:]), Scopes: slices.Clone(scopes)}
+		w.layout = extended(&counts.Layout{Columns: t.Columns, Scopes: scopes}, Columns[:])
 	}
-	out := counts.NewTable(w.layout)
+	return like(t, w.layout)
+}
+
+// extended is a layout with further columns.
+func extended(l *counts.Layout, columns []counts.Column) *counts.Layout {
+	return &counts.Layout{Columns: slices.Concat(l.Columns, columns), Scopes: slices.Clone(l.Scopes)}
+}
+
+// like returns an empty table of a layout that is about the same as another one.
+func like(t *counts.Table, l *counts.Layout) *counts.Table {
+	out := counts.NewTable(l)
+	describe(out, t)
+	return out
+}
+
+// describe has a table be about the same as another one.
+func describe(out, t *counts.Table) {
 	out.Label, out.Start, out.Duration, out.Interval, out.CPU = t.Label, t.Start, t.Duration, t.Interval, t.CPU
 	out.Elapsed, out.Relative, out.Line, out.Notes = t.Elapsed, t.Relative, t.Line, slices.Clone(t.Notes)
-	return out
 }
 
 // whole puts what all threads did together into the first row.
@@ -193,13 +209,17 @@ func (w *Watch) around(r *row) {
 		r.values[throttledTime] = nanos(w.throttle.sum)
 	}
 	if w.spec.Interval {
-		return // a maximum is no sum of those of the intervals
+		return // what is told of the whole run; and a maximum is no sum of those of the intervals
 	}
-	if w.resident > 0 {
+	if w.resident > 0 && !w.spec.Summed {
 		r.values[maxResident] = w.resident
 	}
 	if w.told {
+		r.values[threadUser], r.values[threadSystem] = nanos(w.spent[0]), nanos(w.spent[1])
 		r.values[voluntary], r.values[involuntary] = w.switches[0], w.switches[1]
+		if math.IsNaN(r.values[threadRun]) { // nobody has looked
+			r.values[threadRun] = nanos(w.spent[0] + w.spent[1])
+		}
 	}
 }
 
@@ -211,7 +231,7 @@ func (w *Watch) processorTime(t *counts.Table) float64 {
 			return cell.Value
 		}
 	}
-	return nanos(w.spent)
+	return nanos(w.spent[0] + w.spent[1])
 }
 
 // missedMost is the share of the processor time that may have been missed without
@@ -219,19 +239,34 @@ func (w *Watch) processorTime(t *counts.Table) float64 {
 const missedMost = 0.01
 
 // add adds the time of threads that ran when nobody looked: they were there for at
-// least as long as they ran.
-func (w *Watch) add(r *row, ran float64) (notes []string) {
+// least as long as they ran. Of a thread that has ended the kernel tells its life and its
+// waiting exactly, but of its running only what it did until the last tick: what is
+// missing of that is taken from the time in which it seemed to be blocked.
+func (w *Watch) add(r *row, ran float64) []string {
 	missed := ran - r.values[threadRun]
 	if !(missed > 0) {
 		return nil
 	}
+	if w.listens() {
+		late := min(missed, max(0, r.values[threadTime]-r.values[threadRun]-r.values[runqueueWait]))
+		r.values[threadRun] += late
+		if missed -= late; !(missed > 0) {
+			return nil
+		}
+	}
 	r.values[threadRun] += missed
 	r.values[threadTime] += missed
-	if missed > missedMost*ran && missed > nanos(time.Millisecond) {
-		notes = append(notes, fmt.Sprintf("%.0f %% of the processor time was that of threads which began or ended when nobody looked (every %v): "+
-			"how long these were blocked or waited for a processor is not known, and not in the account", 100*missed/ran, Every))
+	return w.missed(missed, ran)
+}
+
+// missed says which part of the processor time it is not known of what else its threads
+// did, if that matters.
+func (w *Watch) missed(missed, ran float64) []string {
+	if !(missed > missedMost*ran && missed > nanos(time.Millisecond)) {
+		return nil
 	}
-	return notes
+	return []string{fmt.Sprintf("%.0f %% of the processor time was that of threads of which no more is known than that: "+
+		"how long they were blocked or waited for a processor is not in the account (%s)", 100*missed/ran, w.unheard())}
 }
 
 // threadRows adds to each thread of a table what it did.
@@ -285,10 +320,8 @@ func (w *Watch) processes(t *counts.Table) *counts.Table {
 		seen += r.values[threadRun]
 		r.put(out.Row(i))
 	}
-	whole := row{}
-	whole.values[threadRun] = seen
 	if len(t.Scopes) > 0 {
-		out.Notes = append(out.Notes, w.add(&whole, w.processorTime(t))...)
+		out.Notes = append(out.Notes, w.missed(w.processorTime(t)-seen, w.processorTime(t))...)
 	}
 	out.Notes = append(out.Notes, w.unknown()...)
 	return out

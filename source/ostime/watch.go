@@ -20,6 +20,14 @@ import (
 // first look costs only that at its end.
 const Every = 50 * time.Millisecond
 
+// listenEvery is how often the kernel's records of threads that ended are taken, where
+// there are no more than manyEnd of them: each look wakes several threads of Go's
+// runtime, which costs more than the look. The socket has room for some thousand.
+const (
+	listenEvery = 500 * time.Millisecond
+	manyEnd     = 500
+)
+
 const (
 	firstLook = 5 * time.Millisecond
 	growth    = 4  // the next look is when a quarter of the time so far has passed again
@@ -39,6 +47,8 @@ type Spec struct {
 	Delay      time.Duration // before counting begins
 	Keep       counts.By     // Thread or Process is kept apart
 	Interval   bool          // tables are of intervals
+	Summed     bool          // tables of several runs are added up, so that they have no maxima
+	Listen     bool          // have the kernel tell of each thread that ends, where it does: the root is this machine's
 }
 
 // A Watch looks at the threads of a command, or of processes that run already, and
@@ -55,8 +65,18 @@ type Watch struct {
 	foreign map[int]bool  // processes that were looked at and are none of these
 	looked  time.Duration // when it was last looked
 	begun   bool
-	command int    // its process; 0 for none, and when it has ended
-	lost    int    // threads that there was no room for
+	command int // its process; 0 for none, and when it has ended
+	lost    int // threads that there was no room for
+
+	exits  teller                // of each thread that ends; nil if there is none
+	noEnds error                 // why not
+	deaf   bool                  // it told of some while there was no room for that
+	leader int                   // the command's process, also when it has ended
+	lived  time.Duration         // for how long it lived, once the kernel has told
+	family map[int]bool          // processes that are watched, or were
+	gone   map[int]time.Duration // threads that have ended lately, and when that was heard
+	strays []stray               // of which it is not known yet whether they are of the family
+
 	noSched error  // the kernel tells no waiting time
 	noIO    string // why it tells no waiting for devices; "" if it does
 
@@ -64,9 +84,9 @@ type Watch struct {
 	machine    machine // at the last table
 	noMachine  error
 	throttle   throttle
-	resident   float64       // bytes; 0 where not known
-	spent      time.Duration // processor time of the command, as its parent was told
-	switches   [2]float64    // likewise
+	resident   float64          // bytes; 0 where not known
+	spent      [2]time.Duration // processor time of the command in user mode and in the kernel, as its parent was told
+	switches   [2]float64       // likewise
 	told       bool
 	runs       int // of the command that were started
 
@@ -101,7 +121,14 @@ type task struct {
 func New(root fs.FS, spec Spec) *Watch { return newWatch(root, spec, sinceBoot) }
 
 func newWatch(root fs.FS, spec Spec, clock func() time.Duration) *Watch {
-	w := &Watch{spec: spec, proc: proc{root: root}, clock: clock, tasks: map[int]*task{}, quit: make(chan struct{})}
+	w := &Watch{spec: spec, proc: proc{root: root}, clock: clock, tasks: map[int]*task{}, quit: make(chan struct{}), noEnds: errUnasked}
+	if spec.Listen && !spec.Alone {
+		if x, err := listen(root); err == nil {
+			w.exits, w.noEnds = x, nil
+		} else {
+			w.noEnds = err
+		}
+	}
 	return w
 }
 
@@ -125,7 +152,8 @@ func (w *Watch) Started(pid int) {
 	first := w.runs == 0
 	w.runs++
 	w.tasks, w.past, w.sum, w.foreign = map[int]*task{}, nil, nil, nil
-	w.told, w.spent, w.resident = false, 0, 0
+	w.leader, w.lived, w.family, w.gone, w.strays = pid, 0, map[int]bool{pid: true}, nil, nil
+	w.told, w.spent, w.resident = false, [2]time.Duration{}, 0
 	w.command, w.begun, w.throttle.sum = pid, false, 0
 	if w.spec.Delay == 0 {
 		w.looked = w.clock()
@@ -149,12 +177,19 @@ func (w *Watch) Ended(pid int) {
 	if pid != w.command {
 		return
 	}
+	w.hear()
 	if w.begun {
-		w.surroundings()
-		w.scan(false)
+		w.readAll(false) // what it has not waited for is its no more, and cannot be found
+		if w.surrounded {
+			w.throttle.look(&w.proc, pid)
+		}
 	}
+	w.surroundings()
 	w.command = 0
 	if t := w.tasks[pid]; t != nil {
+		if w.lived > 0 && !t.rebased { // it began before the watching, and ended before this was called
+			t.from, t.unsure = t.last-w.lived, 0
+		}
 		w.bury(t)
 	}
 }
@@ -167,7 +202,7 @@ func (w *Watch) Reaped(state *os.ProcessState) {
 		return
 	}
 	w.told = true
-	w.spent = state.UserTime() + state.SystemTime()
+	w.spent = [2]time.Duration{state.UserTime(), state.SystemTime()}
 	w.usage(state)
 }
 
@@ -179,7 +214,17 @@ func (w *Watch) simple() bool { return !w.attached() && w.spec.Delay == 0 && !w.
 func (w *Watch) attached() bool { return len(w.spec.PIDs)+len(w.spec.TIDs) > 0 }
 
 // Close ends the watching. May be called twice.
-func (w *Watch) Close() { w.once.Do(func() { close(w.quit) }) }
+func (w *Watch) Close() {
+	w.once.Do(func() {
+		close(w.quit)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.exits != nil {
+			w.exits.close()
+			w.exits = nil
+		}
+	})
+}
 
 // look looks again and again.
 func (w *Watch) look() {
@@ -205,21 +250,27 @@ func (w *Watch) look() {
 			return
 		case <-timer.C:
 		}
-		began := ownTime()
+		began, least := ownTime(), time.Duration(0)
 		w.mu.Lock()
-		if w.begun {
-			w.scan(false)
-		} else {
+		switch {
+		case !w.begun:
 			w.begin()
 			w.surroundings()
+		case w.listens():
+			if w.hear() < manyEnd {
+				least = listenEvery
+			}
+		default:
+			w.scan(false)
 		}
 		w.mu.Unlock()
-		timer.Reset(pause(time.Since(start), ownTime()-began))
+		timer.Reset(max(least, pause(time.Since(start), ownTime()-began)))
 	}
 }
 
 // begin begins to count what runs already.
 func (w *Watch) begin() {
+	w.hear() // what ended before is of no account
 	w.begun, w.looked = true, w.clock()
 	pids := w.spec.PIDs
 	if w.command > 0 {
@@ -281,6 +332,11 @@ func (w *Watch) scan(final bool) {
 			w.threads(pid)
 		}
 	}
+	w.readAll(final)
+}
+
+// readAll looks at the threads that are known.
+func (w *Watch) readAll(final bool) {
 	w.looked = w.clock()
 	for _, t := range w.tasks {
 		if !w.read(t, final) {
@@ -377,6 +433,12 @@ func (w *Watch) adopt(tid, pid int, after time.Duration) {
 	if err != nil {
 		return // it has ended meanwhile
 	}
+	if heard, ok := w.gone[tid]; ok && s.began <= heard || s.ended && w.listens() && tid != w.command {
+		return // what it did was told, or is going to be
+	}
+	if !slices.Contains(w.spec.TIDs, tid) {
+		w.belongs(pid)
+	}
 	t := &task{tid: tid, pid: pid, name: s.name, began: s.began}
 	t.from, t.unsure = beginning(s.began, after, w.clock())
 	t.last = t.from
@@ -449,17 +511,26 @@ func (w *Watch) bury(t *task) {
 // A throttle adds up for how long the cgroup of a process stood still. A process
 // can be moved to another one.
 type throttle struct {
-	cgroup  cgroup
-	last    time.Duration
-	sum     time.Duration // since the last table
-	limited bool
-	err     error
-	seen    bool
+	membership string // of cgroup
+	cgroup     cgroup
+	last       time.Duration
+	sum        time.Duration // since the last table
+	limited    bool
+	err        error
+	seen       bool
 }
 
-// look reads the cgroup's files.
+// look reads the cgroup's files. One that was found to have no limit is not looked at
+// again.
 func (t *throttle) look(p *proc, pid int) {
-	c, err := p.cgroup(pid)
+	membership, err := p.membership(pid)
+	if err == nil && t.seen && membership == t.membership && !t.limited {
+		return
+	}
+	c := t.cgroup
+	if err == nil && membership != t.membership {
+		c, err = p.cgroup(membership)
+	}
 	if err == nil && c.dir == "" {
 		err = fs.ErrNotExist
 	}
@@ -477,7 +548,7 @@ func (t *throttle) look(p *proc, pid int) {
 	if t.seen && c == t.cgroup && sum >= t.last {
 		t.sum += sum - t.last
 	}
-	t.cgroup, t.last, t.seen, t.err = c, sum, true, nil
+	t.membership, t.cgroup, t.last, t.seen, t.err = membership, c, sum, true, nil
 	t.limited = t.limited || limited
 }
 

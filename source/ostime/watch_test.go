@@ -252,6 +252,7 @@ func TestRecorded(t *testing.T) {
 	w.Started(100)
 	w.mu.Lock()
 	w.surroundings()
+	w.scan(false)
 	w.mu.Unlock()
 	w.Ended(100)
 	check(t, millis(w.Join(runTable()), 0), map[string]float64{"thread_run": 150, "runqueue_wait": 20})

@@ -3,7 +3,6 @@ package perfevent
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -14,13 +13,18 @@ import (
 
 // Attaching to processes whose threads come and go.
 //
-// Each thread has to be opened once: directly, or by inheriting from the one
-// that made it. A thread that comes while others are being opened could be
-// either; which one depends on whether its maker had been opened yet, and the
-// kernel does not tell afterwards. Counters are enabled when all are open, so
-// what matters is which threads there are then. Mostly no thread comes
-// meanwhile, which a second look at the list finds; if one does, all is closed
-// and done again while the kernel records who begins whom, and when.
+// Each thread has to be opened once: directly, or by inheriting from the one that
+// made it. A thread that begins while others are being opened could be either.
+// Mostly none does: then each thread was opened, was seen outside of clone(2) after
+// that, and a second look at the list finds no other. If one does, all is closed
+// and done again while the kernel records who begins whom, and when; a [lineage]
+// tells then who has inherited. Where that cannot be known, what was opened on the
+// ancestor is closed, which takes it from all that inherited it, and opened again
+// on all of them.
+//
+// What is inherited is opened enabled. A child's copy is enabled if its maker's was
+// when the child began to be made, so that enabling all later would miss those that
+// are in the making. Counting and sampling begin otherwise: see [session.enable].
 
 // openTasks opens all teams on processes and threads.
 func (s *session) openTasks() error {
@@ -30,6 +34,12 @@ func (s *session) openTasks() error {
 			return gone("process", pid, err)
 		}
 	}
+	if s.live = s.opener.common.Inherit && !s.held; s.live {
+		s.opener.common.Disabled = false
+		// A group cannot be read as one (ECHILD) while one of the threads that inherited
+		// it ends, and of many threads one always does.
+		s.opener.singly, s.reader.singly = true, true
+	}
 	for _, tid := range t.TIDs {
 		if err := s.openThread(tid); err != nil {
 			return gone("thread", tid, err)
@@ -38,17 +48,55 @@ func (s *session) openTasks() error {
 	if !s.opener.common.Inherit {
 		return s.openApart(t.PIDs)
 	}
-	tids, err := s.list()
-	if err != nil {
-		return err
+	if len(t.PIDs) == 0 {
+		return nil
 	}
-	if err := s.openAll(tids); err != nil {
-		return err
-	}
-	if tids, err = s.list(); err != nil || !slices.ContainsFunc(tids, s.unknown) {
+	if still, err := s.openStill(); still || err != nil {
 		return err
 	}
 	return s.openWatched()
+}
+
+// openStill opens all teams on the processes' threads, and reports whether none
+// came meanwhile.
+func (s *session) openStill() (bool, error) {
+	l := newLineage()
+	defer l.close()
+	tids, err := s.list()
+	if err != nil {
+		return false, err
+	}
+	if err := s.openAll(tids, l); err != nil {
+		return false, err
+	}
+	for end := time.Now().Add(patienceForThreads); ; time.Sleep(lookAgain) {
+		l.look()
+		late := time.Now().After(end)
+		unsettled := l.unsettled()
+		if len(unsettled) > 0 && !late {
+			continue
+		}
+		if tids, err = s.list(); err != nil || slices.ContainsFunc(tids, s.unknown) {
+			return false, err
+		}
+		s.unsure(len(unsettled))
+		return true, nil
+	}
+}
+
+// patienceForThreads is how long it is tried to know of each thread whether it has
+// its events; lookAgain how often it is looked.
+const (
+	patienceForThreads = time.Second
+	lookAgain          = 200 * time.Microsecond
+)
+
+// unsure notes how many threads may have been missed, or may not have all of their
+// events.
+func (s *session) unsure(n int) {
+	if n > 0 {
+		s.notes.add("%d threads began, or may have, at the very moment at which their makers got counters: they, and those that they begin, may be missing", n)
+	}
 }
 
 // gone makes an error of a task that could not be opened.
@@ -83,113 +131,130 @@ func (s *session) openThread(tid int) error {
 }
 
 // openAll opens all teams on those of some threads that are not known and not
-// gone.
-func (s *session) openAll(tids []int) error {
+// gone. l may be nil.
+func (s *session) openAll(tids []int, l *lineage) error {
 	for _, tid := range tids {
 		if !s.unknown(tid) {
 			continue
 		}
-		if err := s.openThread(tid); err != nil && !errors.Is(err, errGone) {
+		from := monotonic()
+		err := s.openThread(tid)
+		switch {
+		case errors.Is(err, errGone):
+			s.opener.drop(tid) // its children may have what was opened until then
+		case err != nil:
 			return err
+		}
+		switch {
+		case l == nil:
+		case err != nil:
+			l.gone(tid)
+		default:
+			l.opened(tid, from, monotonic())
 		}
 	}
 	return nil
 }
-
-// A birth is when a thread got its counters.
-type birth struct{ from, to uint64 }
-
-// inherited is the birth of a thread that has had its counters from the
-// beginning, and never that of one that has none.
-var (
-	inherited = birth{}
-	never     = birth{math.MaxUint64, math.MaxUint64}
-)
 
 // openWatched opens all teams on the processes' threads, each once, while
 // threads come and go.
 func (s *session) openWatched() error {
-	s.restart()
-	w, err := newWatch(s.sys.onlineNow(), s.list)
-	if err != nil {
-		return s.openUnwatched()
-	}
-	defer w.close()
-	tids, err := s.list()
-	if err != nil {
-		return err
-	}
-	births := map[int]birth{}
-	for doubt := 0; len(tids) > 0; {
-		for _, tid := range tids {
-			b := birth{from: monotonic()}
-			switch err := s.openThread(tid); {
-			case errors.Is(err, errGone):
-				b = never
-			case err != nil:
-				return err
-			default:
-				b.to = monotonic()
-			}
-			births[tid] = b
+	for begun := time.Now(); time.Since(begun) < patienceForThreads; {
+		s.opener.close() // for files to be had
+		w, err := newWatch(s.sys.onlineNow(), s.list)
+		if err != nil {
+			break
 		}
-		forks, lost := w.drain()
-		if lost {
-			return s.openUnwatched()
-		}
-		tids, doubt = later(births, forks, doubt)
-		if len(tids) == 0 && doubt > 0 {
-			s.notes.add("%d threads began at the moment at which their makers got their counters: they may not be counted", doubt)
+		lost, err := s.openWith(w)
+		w.close()
+		if !lost || err != nil {
+			return err
 		}
 	}
-	return nil
+	return s.openUnwatched()
 }
 
-// later finds among new threads those that did not inherit. doubt grows by
-// those of which that is not known.
-func later(births map[int]birth, forks []fork, doubt int) ([]int, int) {
-	var tids []int
-	for _, f := range forks {
-		maker, ours := births[f.maker]
-		if _, known := births[f.tid]; known || !ours {
-			continue
-		}
-		switch {
-		case maker.to < f.time: // its maker had all counters
-			births[f.tid] = inherited
-			continue
-		case maker.from < f.time:
-			births[f.tid] = inherited
-			doubt++
-			continue
-		}
-		births[f.tid] = never
-		tids = append(tids, f.tid)
+// openWith does it with a watch. It reports whether more threads began than that
+// could tell of.
+func (s *session) openWith(w *watch) (lost bool, err error) {
+	l := newLineage()
+	defer l.close()
+	s.restart(l)
+	tids, err := s.list()
+	if err != nil {
+		return false, err
 	}
-	return tids, doubt
+	for begun := time.Now(); ; {
+		if err := s.openAll(tids, l); err != nil {
+			return false, err
+		}
+		l.look()
+		forks, lost := w.drain()
+		if lost {
+			return true, nil
+		}
+		l.note(forks)
+		w.holdBack(l.knows)
+		late := time.Since(begun)
+		if late < patienceForThreads {
+			s.again(l, max(shortLife, late/4))
+		}
+		tids = l.lacking()
+		known := len(tids)+len(l.doubtful(never))+len(l.unsettled()) == 0
+		switch {
+		case len(tids) > 0 && late < 2*patienceForThreads:
+		case known || late >= patienceForThreads:
+			l.look() // who has ended by now does not matter
+			s.unsure(len(l.lacking()) + len(l.doubtful(never)) + len(l.unsettled()))
+			return false, nil
+		default:
+			time.Sleep(lookAgain)
+		}
+	}
+}
+
+// again closes what threads may have inherited that are in doubt for some time
+// already, so that it is opened again.
+func (s *session) again(l *lineage, since time.Duration) {
+	for _, tid := range l.doubtful(monotonic() - uint64(since)) {
+		if root := l.tasks[tid].root; root != 0 {
+			s.drop(root)
+			l.forget(root)
+		}
+	}
+}
+
+// shortLife is for how long at least it is awaited that a thread in doubt ends by
+// itself, as most do of those that a thread begins all the time.
+const shortLife = 2 * time.Millisecond
+
+// drop closes what was opened on a thread, and with it what others have inherited.
+func (s *session) drop(tid int) {
+	delete(s.threads, tid)
+	s.opener.drop(tid)
 }
 
 // openUnwatched opens all teams on the threads that there are, where it cannot
 // be seen which come meanwhile.
 func (s *session) openUnwatched() error {
-	s.restart()
+	s.restart(nil)
 	tids, err := s.list()
 	if err != nil {
 		return err
 	}
 	s.notes.add("threads came while the counters were opened, and the kernel does not let it be seen which: some may not be counted")
-	return s.openAll(tids)
+	return s.openAll(tids, nil)
 }
 
-// restart closes all that was opened.
-func (s *session) restart() {
+// restart closes all that was opened, and opens all teams on single threads.
+func (s *session) restart(l *lineage) {
 	s.opener.close()
+	singly := s.opener.singly
 	s.opener = newOpener(s.sys, s.scheme, s.notes, s.opener.common)
+	s.opener.singly = singly
 	s.scopes = newScopes(s.spec.Keep, s.spec.Interval > 0)
 	clear(s.threads)
-	for _, tid := range s.spec.Target.TIDs {
-		_ = s.openThread(tid) // it was there before; if it has ended since, it counts nothing
-	}
+	_ = s.openAll(s.spec.Target.TIDs, l) // they were there before; who has ended since counts nothing
 }
 
 func monotonic() uint64 {
@@ -213,7 +278,7 @@ func (s *session) openApart(pids []int) error {
 		if err != nil || !slices.ContainsFunc(tids, s.unknown) {
 			return err
 		}
-		if err := s.openAll(tids); err != nil {
+		if err := s.openAll(tids, nil); err != nil {
 			return err
 		}
 	}
@@ -242,6 +307,11 @@ const reapEvery = 64
 // adopt opens all teams on threads that have begun. What they did until then
 // is not counted, and said to be.
 func (s *session) adopt() error {
+	var over map[int]bool
+	if s.fresh >= reapEvery*len(s.turns) {
+		s.fresh = 0
+		over = s.over() // before it is asked whom they began
+	}
 	forks, lost := s.watch.drain()
 	if lost {
 		s.notes.add("more threads began than could be followed: some are not counted")
@@ -267,18 +337,28 @@ func (s *session) adopt() error {
 			return err
 		}
 	}
-	if s.fresh += len(s.opener.sets) - first; s.fresh >= reapEvery*len(s.turns) {
-		s.fresh = 0
-		s.reap()
-	}
+	s.watch.holdBack(func(tid int) bool { return !s.unknown(tid) })
+	s.fresh += len(s.opener.sets) - first
+	s.reap(over)
 	s.relayout()
 	return nil
 }
 
+// over returns which of the threads that were opened have ended.
+func (s *session) over() map[int]bool {
+	over := map[int]bool{}
+	for tid := range s.threads {
+		if !taskExists(tid) {
+			over[tid] = true
+		}
+	}
+	return over
+}
+
 // reap reads the counters of threads that have ended into a table of what is to
 // be added to the next one, and closes them.
-func (s *session) reap() {
-	if len(s.opener.clocks) > 0 {
+func (s *session) reap(over map[int]bool) {
+	if len(over) == 0 || len(s.opener.clocks) > 0 {
 		return // sets name their clocks by their places in the list
 	}
 	s.relayout()
@@ -286,10 +366,6 @@ func (s *session) reap() {
 		s.past = counts.NewTable(s.layout)
 	}
 	s.past = widen(s.past, s.layout)
-	over := map[int]bool{}
-	for tid := range s.threads {
-		over[tid] = !taskExists(tid)
-	}
 	var keep, ended []set
 	for _, set := range s.opener.sets {
 		if over[set.pid] {
@@ -301,10 +377,8 @@ func (s *session) reap() {
 	s.reader.fill(s.past, ended, float64(time.Since(s.last)))
 	closeSets(ended)
 	s.opener.sets = keep
-	for tid, over := range over {
-		if over {
-			delete(s.threads, tid)
-		}
+	for tid := range over {
+		delete(s.threads, tid)
 	}
 }
 

@@ -152,10 +152,12 @@ const (
 	typeTracepoint
 	typeCache
 	typeRaw
+	typeBreakpoint
 )
 
 // Configurations of software events that this package counts for itself.
 const (
+	softwareCPUClock  = 0
 	softwareTaskClock = 1
 	softwareDummy     = 9
 )

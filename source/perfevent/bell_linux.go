@@ -38,17 +38,22 @@ func (b *bell) ring() {
 }
 
 // wait returns when a time has come, if it is not zero, or earlier: when the bell
-// has been rung, or for no reason.
-func (b *bell) wait(until time.Time) {
-	fds := []unix.PollFd{{Fd: int32(b.fd), Events: unix.POLLIN}}
+// has been rung, when there is something to be read from a further file, if it is
+// not -1, which is reported, or for no reason.
+func (b *bell) wait(until time.Time, file int) (readable bool) {
+	fds := [2]unix.PollFd{{Fd: int32(b.fd), Events: unix.POLLIN}, {Fd: int32(file), Events: unix.POLLIN}}
 	var timeout *unix.Timespec
 	if !until.IsZero() {
 		left := unix.NsecToTimespec(max(0, int64(time.Until(until))))
 		timeout = &left
 	}
-	if n, err := unix.Ppoll(fds, timeout, nil); err == nil && n > 0 {
+	if n, err := unix.Ppoll(fds[:], timeout, nil); err != nil || n == 0 {
+		return false
+	}
+	if fds[0].Revents != 0 {
 		b.hush()
 	}
+	return fds[1].Revents != 0
 }
 
 // hush makes the bell ready to be rung again.

@@ -21,6 +21,7 @@ type command struct {
 	end         time.Time
 	err         error
 	witness     Witness // may be nil
+	exit        int     // a file that can be read when it has ended, and nobody waits; -1: somebody waits for it
 }
 
 // path finds a command's program as a shell would.
@@ -64,8 +65,21 @@ func (t *Target) start(stopped bool, witness Witness, open func(pid int) error) 
 	if r.c.witness = witness; witness != nil {
 		witness.Started(r.c.process.Pid)
 	}
-	go r.c.wait()
 	return r.c, nil
+}
+
+// attend sees to it that the end of the command is noticed: by who waits for the
+// file exit, and then calls wait, or where the kernel has no such file (before Linux
+// 5.3) by a goroutine, which costs a thread and its switches.
+func (c *command) attend() {
+	_ = c.process.WithHandle(func(pidfd uintptr) {
+		if fd, err := unix.FcntlInt(pidfd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			c.exit = fd
+		}
+	})
+	if c.exit < 0 {
+		go c.wait()
+	}
 }
 
 func (t *Target) startHere(path string, stopped bool, open func(pid int) error) (*command, error) {
@@ -78,7 +92,7 @@ func (t *Target) startHere(path string, stopped bool, open func(pid int) error) 
 	if err != nil {
 		return nil, err
 	}
-	c := &command{process: p, changesUser: changesUser(path), done: make(chan struct{})}
+	c := &command{process: p, changesUser: changesUser(path), done: make(chan struct{}), exit: -1}
 	if !stopped {
 		return c, nil
 	}
@@ -154,6 +168,10 @@ func (c *command) release(open func(pid int) error) error {
 
 // wait waits for the end of the command.
 func (c *command) wait() {
+	if c.exit >= 0 { // it has ended, or is made to
+		unix.Close(c.exit)
+		c.exit = -1
+	}
 	if c.witness != nil && c.awaitEnd() == nil {
 		c.end = time.Now()
 		c.witness.Ended(c.process.Pid)
@@ -184,6 +202,9 @@ func (c *command) kill() {
 	case <-c.done:
 		return
 	default:
+	}
+	if c.exit >= 0 {
+		go c.wait()
 	}
 	_ = c.process.Signal(unix.SIGTERM)
 	select {

@@ -220,6 +220,20 @@ func (a *actor) step() usage {
 	return u
 }
 
+// busy lets the program work for a moment, until it has had some hundred page
+// faults since an account of it, and returns the new one.
+func (a *actor) busy(since usage) usage {
+	a.t.Helper()
+	for range 300 {
+		time.Sleep(100 * time.Millisecond)
+		if u := a.step(); u.since(since).faults >= 200 {
+			return u
+		}
+	}
+	a.t.Fatal("the counted program does nothing")
+	return usage{}
+}
+
 func (a *actor) end() {
 	a.in.Close()
 	_ = a.cmd.Wait()

@@ -3,6 +3,7 @@ package perfevent
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -60,6 +61,7 @@ type opener struct {
 	clocks   map[[2]int]int // sets that measure the time of a task on a processor
 
 	wide     bool // processors are counted, not tasks
+	singly   bool // each event is read by itself
 	cgroups  bool // cgroups are counted
 	userOnly bool // the kernel may not be counted
 	why      []reason
@@ -156,6 +158,9 @@ func (o *opener) join(sets []set, m *member, p place) ([]set, error) {
 			sets[i].events = append(sets[i].events, e)
 			return sets, nil
 		}
+		if errno == unix.ENODEV && p.pid > 0 && p.flags&FlagCgroup == 0 {
+			return sets, errGone // after the leader was opened
+		}
 		if errno != unix.EINVAL && errno != unix.ENOSPC && errno != unix.EAGAIN {
 			return sets, o.refuse(m, p, errno)
 		}
@@ -198,7 +203,9 @@ func (o *opener) attr(m *member, leader bool) Attr {
 	if leader {
 		// The others follow their leader, and it alone reads all: so each can
 		// still be read by itself if the group should fall apart.
-		a.ReadFormat |= formatGroup
+		if !o.singly {
+			a.ReadFormat |= formatGroup
+		}
 		a.Disabled, a.EnableOnExec = o.common.Disabled, a.EnableOnExec || o.common.EnableOnExec
 		a.Pinned = a.Pinned || o.common.Pinned
 	} else {
@@ -335,6 +342,38 @@ func closeSets(sets []set) {
 			unix.Close(e.fd)
 		}
 		closeSets(s.copies)
+	}
+}
+
+// drop closes what was opened on a task.
+func (o *opener) drop(tid int) {
+	place := make([]int, len(o.sets)) // by index until now: the new one
+	var keep []set
+	for i, s := range o.sets {
+		if s.pid == tid {
+			closeSets([]set{s})
+			continue
+		}
+		place[i] = len(keep)
+		keep = append(keep, s)
+	}
+	o.sets = keep
+	moved := func(i int) int {
+		if i < 0 {
+			return i
+		}
+		return place[i]
+	}
+	for key, i := range o.clocks {
+		o.clocks[key] = moved(i)
+	}
+	maps.DeleteFunc(o.clocks, func(key [2]int, _ int) bool { return key[0] == tid })
+	for i := range keep { // the sets of a team share a list
+		clocks := slices.Clone(keep[i].clocks)
+		for k := range clocks {
+			clocks[k] = moved(clocks[k])
+		}
+		keep[i].clocks = clocks
 	}
 }
 

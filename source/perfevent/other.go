@@ -48,6 +48,9 @@ func (r *Run) Close() error { return nil }
 // Probe finds nothing that could be counted.
 func (s *System) Probe(fs.FS) *Probe { return &Probe{} }
 
+// Limits finds nothing.
+func (s *System) Limits(fs.FS) *Probe { return &Probe{} }
+
 // Holders finds nothing.
 func (s *System) Holders(fs.FS) []string { return nil }
 

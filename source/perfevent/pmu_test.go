@@ -155,11 +155,7 @@ func TestMultiplexing(t *testing.T) {
 
 // ids returns the numbers of all processors.
 func ids(sys *perfevent.System) []int {
-	var list []int
-	for _, c := range sys.CPUs {
-		list = append(list, c.ID)
-	}
-	return list
+	return slices.Clone(sys.CPUs)
 }
 
 // Pinned groups do not take turns.

@@ -7,10 +7,13 @@ type Probe struct {
 	Counters   int  // general counters that can be used at one time; 0 if there is no PMU
 	Watchdog   bool // proc/sys/kernel/nmi_watchdog: it holds a counter of each processor
 	SMT        bool
-	Paranoid   int         // proc/sys/kernel/perf_event_paranoid; 2, the kernel's default, where it cannot be read
-	CapPerfmon bool        // CAP_PERFMON or CAP_SYS_ADMIN effective
-	Seccomp    bool        // a filter of system calls is at work
-	Hypervisor string      // "" for none
-	Slots      bool        // PERF_METRICS groups led by slots open
-	Errors     []OpenError // by scope: own task user only, own task with kernel, system wide
+	Paranoid   int  // proc/sys/kernel/perf_event_paranoid; 2, the kernel's default, where it cannot be read
+	CapPerfmon bool // CAP_PERFMON or CAP_SYS_ADMIN effective
+	// UserNamespace says that it is another one than the first, so that capabilities do
+	// not count for the kernel's counters (perfmon_capable, include/linux/capability.h).
+	UserNamespace bool
+	Seccomp       bool        // a filter of system calls is at work
+	Hypervisor    string      // "" for none
+	Slots         bool        // PERF_METRICS groups led by slots open
+	Errors        []OpenError // by scope: own task user only, own task with kernel, system wide
 }

@@ -2,6 +2,7 @@ package perfevent
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"runtime"
@@ -15,23 +16,34 @@ import (
 // Probe opens counters and closes them again. Settings are read below the
 // root.
 func (s *System) Probe(root fs.FS) *Probe {
+	p := s.Limits(root)
+	p.Hypervisor = hypervisor(root)
 	// Counters of this thread must count on this thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	s.probeScopes(p)
+	p.Slots = len(s.Core()) > 0 && s.probeSlots()
+	return p
+}
 
+// Limits is Probe for who is going to count, and finds out soon enough what the
+// kernel refuses: without Supported, Errors and Slots, and without Hypervisor where
+// there is a PMU.
+func (s *System) Limits(root fs.FS) *Probe {
 	p := &Probe{Paranoid: 2}
 	if n, err := strconv.Atoi(setting(root, paranoid)); err == nil {
 		p.Paranoid = n
 	}
-	p.Watchdog = setting(root, "proc/sys/kernel/nmi_watchdog") == "1" && len(s.Core()) > 0
+	p.Watchdog = len(s.Core()) > 0 && setting(root, "proc/sys/kernel/nmi_watchdog") == "1"
 	p.SMT = setting(root, path.Join(cpuDir, "smt/active")) == "1"
 	p.status(root)
-	p.Hypervisor = hypervisor(root)
-	s.probeScopes(p)
-	if len(s.Core()) > 0 {
-		p.Counters = s.probeCounters()
-		p.Slots = s.probeSlots()
+	if len(s.Core()) == 0 {
+		p.Hypervisor = hypervisor(root)
+		return p
 	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	p.Counters = s.probeCounters()
 	return p
 }
 
@@ -57,11 +69,19 @@ func (p *Probe) status(root fs.FS) {
 		switch value = strings.TrimSpace(value); key {
 		case "CapEff":
 			caps, err := strconv.ParseUint(value, 16, 64)
-			p.CapPerfmon = err == nil && caps&(1<<capSysAdmin|1<<capPerfmon) != 0
+			p.UserNamespace = userNamespace(root)
+			p.CapPerfmon = err == nil && caps&(1<<capSysAdmin|1<<capPerfmon) != 0 && !p.UserNamespace
 		case "Seccomp":
 			p.Seccomp = value == "2"
 		}
 	}
+}
+
+// userNamespace reports whether the process is in another user namespace than the first,
+// which maps every user to itself.
+func userNamespace(root fs.FS) bool {
+	text := setting(root, "proc/self/uid_map")
+	return text != "" && !slices.Equal(strings.Fields(text), []string{"0", "0", "4294967295"})
 }
 
 // hypervisor names what the machine runs on if it is virtual.
@@ -73,7 +93,7 @@ func hypervisor(root fs.FS) string {
 		return strings.Trim(text, "\x00")
 	}
 	flagged := false
-	for line := range strings.Lines(setting(root, "proc/cpuinfo")) {
+	for line := range strings.Lines(firstProcessor(root)) {
 		key, value, _ := strings.Cut(line, ":")
 		if strings.TrimSpace(key) == "flags" {
 			flagged = slices.Contains(strings.Fields(value), "hypervisor")
@@ -90,6 +110,19 @@ func hypervisor(root fs.FS) string {
 		return vendor
 	}
 	return ""
+}
+
+// firstProcessor returns the beginning of proc/cpuinfo, which is long on a machine of
+// many processors, and slow to read.
+func firstProcessor(root fs.FS) string {
+	f, err := root.Open("proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text := make([]byte, 4<<10)
+	n, _ := io.ReadFull(f, text)
+	return string(text[:n])
 }
 
 // Holders lists the other processes that have counters open, as far as this
@@ -164,7 +197,7 @@ func (s *System) first() int {
 		return cores[0].CPUs[0]
 	}
 	if len(s.CPUs) > 0 {
-		return s.CPUs[0].ID
+		return s.CPUs[0]
 	}
 	return 0
 }

@@ -50,6 +50,7 @@ type reader struct {
 	buf     []byte
 	got     reading
 	lost    bool                  // readings have PERF_FORMAT_LOST
+	singly  bool                  // each event is read by itself: see opener.singly
 	elapsed float64               // nanoseconds since the last reading
 	spent   []float64             // by set: the time that a clock measured since then
 	deltas  []delta               // by event of the set that is read
@@ -146,7 +147,7 @@ func (r *reader) cell(s *set, d delta, enabled, running float64) counts.Cell {
 // read reads a set, adds to the deltas what its events counted, and returns for
 // how long they were enabled and running since they were last read.
 func (r *reader) read(s *set) (enabled, running float64) {
-	if r.readGroup(s) {
+	if !r.singly && r.readGroup(s) {
 		for i := range s.events {
 			r.count(&s.events[i], i, &r.deltas[i])
 		}
@@ -172,7 +173,8 @@ func (r *reader) readEach(s *set) (enabled, running float64) {
 		if err != nil || n == 0 {
 			continue
 		}
-		if i == 0 && !r.got.parse(r.buf[:n], r.lost) || i > 0 && !r.got.parseOne(r.buf[:n]) || len(r.got.values) == 0 {
+		group := i == 0 && !r.singly
+		if group && !r.got.parse(r.buf[:n], r.lost) || !group && !r.got.parseOne(r.buf[:n]) || len(r.got.values) == 0 {
 			continue
 		}
 		r.count(e, 0, &r.deltas[i])

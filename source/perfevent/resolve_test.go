@@ -227,10 +227,20 @@ func TestResolveErrors(t *testing.T) {
 	}
 }
 
+// topology returns what the processors of a system share.
+func topology(t *testing.T, sys *perfevent.System) []perfevent.CPU {
+	t.Helper()
+	all, err := sys.Topology()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 func TestReadSystem(t *testing.T) {
 	sys := system(t, tree(t, "skylakex"))
-	if want := []perfevent.CPU{{0, 0, 0, 0, 0}, {1, 0, 0, 1, 1}, {2, 0, 0, 0, 0}, {3, 0, 0, 1, 1}}; !slices.Equal(sys.CPUs, want) {
-		t.Errorf("processors %v", sys.CPUs)
+	if want := []perfevent.CPU{{0, 0, 0, 0, 0}, {1, 0, 0, 1, 1}, {2, 0, 0, 0, 0}, {3, 0, 0, 1, 1}}; !slices.Equal(topology(t, sys), want) {
+		t.Errorf("processors %v", topology(t, sys))
 	}
 	var names []string
 	for _, p := range sys.PMUs {
@@ -253,7 +263,7 @@ func TestReadSystem(t *testing.T) {
 	if c := hybrid.Core(); len(c) != 2 || c[0].Name != "cpu_core" || c[1].Name != "cpu_atom" || !slices.Equal(c[1].CPUs, []int{4, 5}) || c[1].Uncore {
 		t.Errorf("cores %+v", c)
 	}
-	if c := hybrid.CPUs[4]; c.Core != 8 || c.Die != counts.Unknown || c.Node != counts.Unknown {
+	if c := topology(t, hybrid)[4]; c.Core != 8 || c.Die != counts.Unknown || c.Node != counts.Unknown {
 		t.Errorf("%+v", c)
 	}
 	empty := system(t, fstest.MapFS{})
@@ -283,7 +293,10 @@ func TestHostileSysfs(t *testing.T) {
 			delete(root, strings.TrimSuffix(file, "/nested"))
 		}
 		root[file] = &fstest.MapFile{Data: []byte(tt.text)}
-		_, err := perfevent.ReadSystem(root)
+		sys, err := perfevent.ReadSystem(root)
+		if err == nil {
+			_, err = sys.Topology()
+		}
 		if e := (*perfevent.SysfsError)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "/"+strings.TrimSuffix(file, "/nested")) {
 			t.Errorf("%s: %v", file, err)
 		}

@@ -144,7 +144,14 @@ func (r *Run) Kind() string { return "perf-event" }
 
 // Stop ends the counting: Next returns what has been counted and then false.
 // It may be called from any goroutine. A command runs on until Close.
-func (r *Run) Stop() { r.stopOnce.Do(func() { close(r.stop) }) }
+func (r *Run) Stop() {
+	r.stopOnce.Do(func() {
+		close(r.stop)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.session.bell.ring()
+	})
+}
 
 // Signal passes a signal on to the command. After one that asks it to end, no
 // further runs are made. The error is os.ErrProcessDone if

@@ -155,8 +155,9 @@ func (s *Sampling) tracking() Attr {
 // begin opens everything and starts the command.
 func (s *Sampling) begin(sys *System) error {
 	s.session = prepare(sys, &s.spec, newScheme(&s.spec), -1, &s.notes)
+	s.session.opener.singly = true
 	s.session.stop, s.session.closed = s.stop, make(chan struct{})
-	s.session.ready = s.attach
+	s.session.ready, s.session.admit = s.attach, s.admit
 	var err error
 	if s.session.bell, err = newBell(); err != nil {
 		return err
@@ -165,17 +166,16 @@ func (s *Sampling) begin(sys *System) error {
 }
 
 // attach gives each processor a ring, and has all that was opened write into
-// them. Nothing is enabled yet, except for what tracks tasks that run already.
+// them, except for what takes samples already. Nothing else is enabled yet, except
+// for what tracks tasks that run already.
 func (s *Sampling) attach() error {
 	if err := s.mapRings(); err != nil {
 		return err
 	}
 	for i := range s.session.opener.sets {
-		set := &s.session.opener.sets[i]
-		r := s.rings[s.cpuIndex(set.cpu)]
-		for _, e := range set.events {
-			if err := r.take(e.fd); err != nil {
-				return fmt.Errorf("%s: its samples cannot be directed into a ring: %w", e.name, err)
+		if set := &s.session.opener.sets[i]; !s.session.live || set.tracks() {
+			if err := s.direct(set); err != nil {
+				return err
 			}
 		}
 	}
@@ -197,6 +197,36 @@ func (s *Sampling) attach() error {
 		return err
 	}
 	return s.started(s)
+}
+
+// direct has the events of a set write into the ring of their processor.
+func (s *Sampling) direct(set *set) error {
+	r := s.rings[s.cpuIndex(set.cpu)]
+	for _, e := range set.events {
+		if err := r.take(e.fd); err != nil {
+			return fmt.Errorf("%s: its samples cannot be directed into a ring: %w", e.name, err)
+		}
+	}
+	return nil
+}
+
+// tracks reports whether a set is of a tracker.
+func (s *set) tracks() bool { return s.events[0].name == trackerName }
+
+// admit lets the samples into the rings that are taken already. Counts begin anew.
+func (s *Sampling) admit() {
+	for i := range s.session.opener.sets {
+		set := &s.session.opener.sets[i]
+		if set.tracks() {
+			continue
+		}
+		for _, e := range set.events {
+			_ = control(e.fd, unix.PERF_EVENT_IOC_RESET)
+		}
+		if err := s.direct(set); err != nil {
+			s.notes.add("%v", err)
+		}
+	}
 }
 
 // cpuIndex returns the place of a processor's ring.
@@ -300,7 +330,7 @@ func (s *Sampling) enableTracking() error {
 		return nil
 	}
 	for i := range s.session.opener.sets {
-		if set := &s.session.opener.sets[i]; set.events[0].name == trackerName {
+		if set := &s.session.opener.sets[i]; set.tracks() {
 			if err := control(set.leader, unix.PERF_EVENT_IOC_ENABLE); err != nil {
 				return err
 			}
@@ -455,18 +485,18 @@ func (s *Sampling) finish() {
 	s.keepState()
 }
 
-// lostOf returns how many records of a set's events found no room, as far as its
-// readings tell; see struct read_format.
+// lostOf returns how many records of a set's events found no room, as far as the
+// kernel tells. Each is asked by itself: of a group that was inherited the kernel
+// tells what the last child lost (__perf_read_group_add), which is what its maker
+// is held to have lost.
 func lostOf(set *set) uint64 {
-	const head, entry, at = 24, 24, 16
-	buf := make([]byte, head+entry*len(set.events))
-	n, err := readEvent(set.leader, buf)
-	if err != nil || n != len(buf) {
-		return 0 // without PERF_FORMAT_LOST a reading is shorter
-	}
+	const at = 32 // behind the count, two times, and the identifier; see struct read_format
+	var buf [at + 8]byte
 	sum := uint64(0)
-	for b := buf[head:]; len(b) >= entry; b = b[entry:] {
-		sum += binary.NativeEndian.Uint64(b[at:])
+	for _, e := range set.events {
+		if n, err := readEvent(e.fd, buf[:]); err == nil && n == len(buf) { // without PERF_FORMAT_LOST it is shorter
+			sum += binary.NativeEndian.Uint64(buf[at:])
+		}
 	}
 	return sum
 }

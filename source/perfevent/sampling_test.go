@@ -133,33 +133,36 @@ func TestSampleCommand(t *testing.T) {
 	}
 }
 
-// Threads that come and go are all sampled, each once. A thread that begins while
-// others are being opened may be come upon late, and those that it starts with it,
-// so that not each sampling is whole; but none has more than there was.
+// Threads that come and go are all sampled, and each once: also those that come
+// while the counters are opened. A sampling that may not be whole says so; that is
+// for machines on which threads wait long for a processor.
 func TestSampleProcess(t *testing.T) {
 	sys := machine(t)
-	for _, threads := range []string{"threads 1 3000000", "threads 5 1000000"} {
+	for _, threads := range []string{"threads 1 3000000", "threads 5 1000000", "threads 20 10000"} {
 		a := cast(t, threads)
-		whole := false
-		for round := 0; round < 10 && !whole; round++ {
+		whole := 0
+		for range 4 {
 			before := a.step()
 			s := sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "page-faults/period=1/,context-switches/period=1000/"),
 				Target: perfevent.Target{PIDs: []int{a.cmd.Process.Pid}}})
 			from := a.step()
-			time.Sleep(100 * time.Millisecond)
-			to := a.step()
+			to := a.busy(from)
 			s.Stop()
 			got := drain(t, s).samples[0]
+			lost := int(s.Lost()) // of all records
 			after := a.step()
 			least, most := to.since(from).faults, after.since(before).faults
-			if got > most*101/100 {
-				t.Errorf("%s: sampled %d page faults, it had %d at most; %q", threads, got, most, s.Notes())
+			unsure := len(s.Notes()) > 0
+			if got+lost < least*99/100 && !unsure || got > most*101/100 {
+				t.Errorf("%s: sampled %d page faults and lost %d records, it had %d at least and %d at most; %q", threads, got, lost, least, most, s.Notes())
 			}
-			whole = least >= 100 && got >= least*99/100
+			if !unsure {
+				whole++
+			}
 			s.Close()
 		}
-		if !whole {
-			t.Errorf("%s: no sampling had all page faults", threads)
+		if whole == 0 {
+			t.Errorf("%s: no sampling knows that it was whole", threads)
 		}
 		a.end()
 	}
@@ -184,7 +187,7 @@ func TestSampleProcessors(t *testing.T) {
 	if len(f.cpus) != len(sys.CPUs) {
 		t.Errorf("samples of processors %v, want of all %d", f.cpus, len(sys.CPUs))
 	}
-	last := sys.CPUs[len(sys.CPUs)-1].ID
+	last := sys.CPUs[len(sys.CPUs)-1]
 	spin.All, spin.CPUs = false, []int{last}
 	s := sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "cpu-clock"), Target: spin})
 	if f := drain(t, s); len(f.cpus) != 1 || f.cpus[uint32(last)] == 0 {

@@ -39,14 +39,17 @@ type session struct {
 	last    time.Time // the last reading
 	tick    time.Time // when the next interval ends
 	held    bool      // counting is begun and ended by others
+	live    bool      // counters are opened enabled
 	enabled bool
 	ended   bool
 	stop    <-chan struct{}
 	bell    *bell // rung when there is something to do
 	ringing bool
 	closed  chan struct{}
+	shut    bool // that is closed, and the bell
 
-	ready func() error // called when all is opened, before anything is enabled; nil for counting
+	ready func() error // called when all is opened, before it is enabled; nil for counting
+	admit func()       // lets what is opened enabled take samples; nil for counting
 }
 
 // newSession opens the counters of a group, or of all for -1, and starts the
@@ -98,6 +101,13 @@ func (s *session) begin() error {
 	}
 	if err != nil {
 		return err
+	}
+	switch {
+	case s.command == nil:
+	case s.ready != nil: // who takes samples waits in its own way
+		go s.command.wait()
+	default:
+		s.command.attend()
 	}
 	s.layout = &counts.Layout{Columns: slices.Clone(s.scheme.columns), Scopes: slices.Clone(s.scopes.list)}
 	if s.command == nil && s.spec.Target.tasks() {
@@ -155,6 +165,9 @@ func (s *session) openCommand(pid int) error {
 // openCPUs opens all teams on processors, for all that runs there or for
 // cgroups.
 func (s *session) openCPUs() error {
+	if _, err := s.sys.Topology(); err != nil {
+		return err
+	}
 	t := &s.spec.Target
 	cpus := slices.Compact(slices.Sorted(slices.Values(t.CPUs)))
 	if t.All {
@@ -296,10 +309,19 @@ func (s *session) whole(t *team, scope int) {
 }
 
 // enable lets the counters count, except those that the kernel enables when
-// the command is executed.
+// the command is executed. What is opened enabled has counted before: that is
+// left out.
 func (s *session) enable() {
 	s.enabled = true
-	if s.opener.common.EnableOnExec {
+	switch {
+	case s.opener.common.EnableOnExec:
+		return
+	case s.live && s.admit != nil:
+		s.admit()
+		return
+	case s.live:
+		before := counts.NewTable(&counts.Layout{Columns: s.scheme.columns, Scopes: s.scopes.list})
+		s.reader.fill(before, s.opener.sets, 0)
 		return
 	}
 	if err := controlAll(s.opener.sets, unix.PERF_EVENT_IOC_ENABLE); err != nil {
@@ -392,9 +414,10 @@ func (s *session) sleep(until time.Time) (ended bool) {
 	if s.watch != nil {
 		begun = s.watch.changed
 	}
-	s.ringOnce(done, gone)
+	if gone != nil || done != nil && s.command.exit < 0 {
+		s.ringOnce(done, gone)
+	}
 	for {
-		s.bell.wait(until)
 		select {
 		case <-begun:
 			if err := s.adopt(); err != nil {
@@ -409,10 +432,22 @@ func (s *session) sleep(until time.Time) (ended bool) {
 			if !until.IsZero() && !time.Now().Before(until) {
 				return false
 			}
+			s.doze(until)
 			continue
 		}
 		s.ended = true
 		return true
+	}
+}
+
+// doze waits until a time, or until there is something to do.
+func (s *session) doze(until time.Time) {
+	exit := -1
+	if s.command != nil {
+		exit = s.command.exit
+	}
+	if s.bell.wait(until, exit) {
+		s.command.wait()
 	}
 }
 
@@ -451,12 +486,12 @@ func (s *session) close() {
 
 // silence ends the bell, once.
 func (s *session) silence() {
-	if s.bell == nil {
+	if s.bell == nil || s.shut {
 		return
 	}
+	s.shut = true
 	close(s.closed)
 	s.bell.close()
-	s.bell = nil
 }
 
 // stopWatching ends what goes on beside the counting.

@@ -18,14 +18,20 @@ import (
 // named events, and which logical processors share what.
 type System struct {
 	PMUs []*PMU // in the order of their names
-	CPUs []CPU  // those online, in order
+	CPUs []int  // numbers of the logical processors online, in order
 
-	root fs.FS
+	root     fs.FS
+	topology func() ([]CPU, error)
 }
 
 // A CPU is one logical processor. Numbers that are not known are
 // [counts.Unknown].
 type CPU struct{ ID, Core, Die, Socket, Node int }
+
+// Topology returns what the logical processors online share, in their order. It is
+// read when it is asked for the first time: of a server that is hundreds of files.
+// The error is a *[SysfsError].
+func (s *System) Topology() ([]CPU, error) { return s.topology() }
 
 // A PMU is a device of the kernel that counts.
 //
@@ -80,7 +86,9 @@ const (
 // understood is a *[SysfsError].
 func ReadSystem(root fs.FS) (*System, error) {
 	s := &System{root: root}
-	if err := s.readCPUs(); err != nil {
+	s.topology = sync.OnceValues(s.readTopology)
+	var err error
+	if s.CPUs, err = readList(root, path.Join(cpuDir, "online")); err != nil {
 		return nil, err
 	}
 	names, err := list(root, devicesDir)
@@ -100,26 +108,23 @@ func ReadSystem(root fs.FS) (*System, error) {
 	return s, nil
 }
 
-// readCPUs reads which logical processors are online and what they share.
-func (s *System) readCPUs() error {
-	online, err := readList(s.root, path.Join(cpuDir, "online"))
-	if err != nil {
-		return err
-	}
+// readTopology reads what the logical processors online share.
+func (s *System) readTopology() ([]CPU, error) {
 	nodes, err := readNodes(s.root)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, n := range online {
+	cpus := make([]CPU, 0, len(s.CPUs))
+	for _, n := range s.CPUs {
 		dir := path.Join(cpuDir, "cpu"+strconv.Itoa(n), "topology")
 		c := CPU{ID: n, Core: number(s.root, path.Join(dir, "core_id")), Die: number(s.root, path.Join(dir, "die_id")),
 			Socket: number(s.root, path.Join(dir, "physical_package_id")), Node: counts.Unknown}
 		if node, ok := nodes[n]; ok {
 			c.Node = node
 		}
-		s.CPUs = append(s.CPUs, c)
+		cpus = append(cpus, c)
 	}
-	return nil
+	return cpus, nil
 }
 
 // readNodes returns the NUMA node of each logical processor.
@@ -162,6 +167,10 @@ func readPMU(root fs.FS, name string) (*PMU, error) {
 		return nil, &SysfsError{path.Join(dir, "type"), fmt.Errorf("%q is not a number of 32 bits", clip(text))}
 	}
 	p := &PMU{Name: name, Type: uint32(typ), root: root}
+	switch typ {
+	case typeSoftware, typeTracepoint, typeBreakpoint:
+		return p, nil // they count wherever something runs
+	}
 	if p.CPUs, err = readList(root, path.Join(dir, "cpus")); err != nil {
 		return nil, err
 	}
@@ -252,21 +261,16 @@ func coreRank(name string) int {
 
 // cpu returns what is known of a logical processor.
 func (s *System) cpu(id int) CPU {
-	i, ok := slices.BinarySearchFunc(s.CPUs, id, func(c CPU, id int) int { return c.ID - id })
+	all, _ := s.Topology() // whoever opens processors has looked at the error
+	i, ok := slices.BinarySearchFunc(all, id, func(c CPU, id int) int { return c.ID - id })
 	if !ok {
 		return CPU{ID: id, Core: counts.Unknown, Die: counts.Unknown, Socket: counts.Unknown, Node: counts.Unknown}
 	}
-	return s.CPUs[i]
+	return all[i]
 }
 
 // online returns the numbers of the logical processors that are online.
-func (s *System) online() []int {
-	ids := make([]int, len(s.CPUs))
-	for i, c := range s.CPUs {
-		ids[i] = c.ID
-	}
-	return ids
-}
+func (s *System) online() []int { return slices.Clone(s.CPUs) }
 
 // list returns the names in a directory, in order; none if it does not exist.
 func list(root fs.FS, dir string) ([]string, error) {

@@ -100,7 +100,11 @@ func (spec *Spec) checkKeep(sys *System) error {
 		if !spec.Target.wide() {
 			return &TargetError{Msg: fmt.Sprintf("counts of tasks are not kept apart by %s: count processors (-a or -C)", k.kind)}
 		}
-		for _, c := range sys.CPUs {
+		all, err := sys.Topology()
+		if err != nil {
+			return err
+		}
+		for _, c := range all {
 			if k.of(c) == counts.Unknown {
 				return &TargetError{Msg: fmt.Sprintf("this machine does not say to which %s processor %d belongs", k.kind, c.ID)}
 			}

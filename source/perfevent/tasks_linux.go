@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // tasks returns the threads of a process in order, none if there is no such
@@ -36,15 +37,59 @@ func tasks(pid int) ([]int, error) {
 	return tids, nil
 }
 
-// taskExists says whether there is a thread of a number that has not ended.
-func taskExists(tid int) bool {
+// States of tasks that matter here: see task_state_array in fs/proc/array.c. The
+// others are sleep that signals end, or an end.
+const (
+	stateNone    = 0 // there is no such task
+	stateRunning = 'R'
+	stateWaiting = 'D' // for what is not to be interrupted
+	stateZombie  = 'Z'
+	stateDead    = 'X'
+)
+
+// taskState returns the letter of a thread's state.
+func taskState(tid int) byte {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/stat")
 	if err != nil {
-		return false
+		return stateNone
 	}
-	// "7 (name) S …": a zombie has ended, though nobody has asked yet how.
+	// "7 (name) S …", and any name.
 	_, state, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " ")
-	return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
+	if state == "" {
+		return stateNone
+	}
+	return state[0]
+}
+
+// ended says whether a state is that of a thread that has ended: a zombie has,
+// though nobody has asked yet how.
+func ended(state byte) bool {
+	return state == stateNone || state == stateZombie || state == stateDead
+}
+
+// taskExists says whether there is a thread of a number that has not ended.
+func taskExists(tid int) bool { return !ended(taskState(tid)) }
+
+// neverRan says whether a thread has begun, but not yet been on a processor; false
+// also if the kernel does not tell.
+func neverRan(tid int) bool { return timeslices(strconv.Itoa(tid)) == "0" && toldOfTimeslices() }
+
+// toldOfTimeslices says whether the kernel counts timeslices, instead of having
+// 0 for them.
+var toldOfTimeslices = sync.OnceValue(func() bool { return timeslices("self") != "0" })
+
+// timeslices returns how often a thread was given a processor, "" if that is not
+// known: the last of what /proc/PID/schedstat has.
+func timeslices(task string) string {
+	text, err := os.ReadFile("/proc/" + task + "/schedstat")
+	if err != nil {
+		return ""
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 3 {
+		return ""
+	}
+	return fields[2]
 }
 
 // processExists says whether any thread of a process has not ended: the first

@@ -1,9 +1,11 @@
 package perfevent
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,7 +14,9 @@ import (
 // the processor on which it happens.
 type watch struct {
 	rings   []*ring
-	more    []int // further events, which write into the rings
+	more    []int  // further events, which write into the rings
+	fresh   []fork // what was read last
+	held    []fork // of what was read before, what is told again
 	changed chan struct{}
 	ring    func() // called after that; may be nil
 	quit    [2]int // a pipe, whose closing ends the goroutine that listens
@@ -25,8 +29,12 @@ type fork struct {
 	time             uint64 // CLOCK_MONOTONIC, in nanoseconds
 }
 
-// watchPages are the pages of data of a watch's ring, a power of two.
-const watchPages = 8
+// watchPages are the pages of data of a watch's ring, a power of two, and fewPages
+// those where that is more than is allowed.
+const (
+	watchPages = 64
+	fewPages   = 8
+)
 
 // Records that are read: see enum perf_event_type.
 const (
@@ -35,14 +43,14 @@ const (
 )
 
 // maxWatched bounds the events that watch tasks one by one.
-const maxWatched = 2048
+const maxWatched = 1 << 14
 
 // errUnwatched says that tasks cannot be seen to begin.
 var errUnwatched = errors.New("the beginning of tasks cannot be watched")
 
 // newWatch watches the whole system if that is allowed, and otherwise the tasks
-// that list returns, and those that they begin: it is called until there are no
-// new ones. When newWatch returns, all of them are watched.
+// that list returns, and those that they begin. When newWatch returns, all of them
+// are watched.
 func newWatch(cpus []int, list func() ([]int, error)) (*watch, error) {
 	w := &watch{quit: [2]int{-1, -1}}
 	a := Attr{Type: typeSoftware, Config: softwareDummy, Task: true, ExcludeKernel: true, ExcludeHV: true,
@@ -61,40 +69,58 @@ func newWatch(cpus []int, list func() ([]int, error)) (*watch, error) {
 	return w, nil
 }
 
-// openEach watches tasks one by one.
+// openEach watches tasks one by one. Who is watched twice does no harm: the same is
+// told twice.
 func (w *watch) openEach(a *Attr, cpus []int, list func() ([]int, error)) error {
-	known := map[int]bool{}
-	for fresh := true; fresh; {
-		fresh = false
+	l := newLineage()
+	defer l.close()
+	events := 0
+	for end := time.Now().Add(patienceForThreads); time.Now().Before(end); {
+		l.look()
+		forks, lost := w.drain()
+		if lost {
+			return errUnwatched
+		}
+		l.note(forks)
+		w.holdBack(l.knows)
 		tids, err := list()
 		if err != nil {
 			return err
 		}
+		tids = slices.DeleteFunc(tids, l.knows)
+		tids = slices.Concat(tids, l.lacking(), l.doubtful(never))
+		if len(tids) == 0 && len(l.unsettled()) == 0 {
+			return nil
+		}
+		if events += len(tids) * len(cpus); events > maxWatched {
+			return errUnwatched
+		}
+		if len(tids) == 0 {
+			time.Sleep(lookAgain)
+		}
 		for _, tid := range tids {
-			if known[tid] {
-				continue
-			}
-			if len(known)*len(cpus) >= maxWatched {
-				return errUnwatched
-			}
-			known[tid], fresh = true, true
-			if err := w.open(a, tid, cpus); err != nil && !errors.Is(err, unix.ESRCH) {
+			from := monotonic()
+			switch err := w.open(a, tid, cpus); {
+			case errors.Is(err, unix.ESRCH), errors.Is(err, unix.ENODEV): // before, or just now
+				l.gone(tid)
+			case err != nil:
 				return err
+			default:
+				l.opened(tid, from, monotonic())
 			}
 		}
 	}
-	return nil
+	return errUnwatched
 }
 
-// open opens an event on each processor, the first of which gets a ring.
+// open opens an event on each processor. The first on each gets a ring.
 func (w *watch) open(a *Attr, pid int, cpus []int) error {
-	first := len(w.rings) == 0
 	for i, cpu := range cpus {
 		fd, err := OpenEvent(a, pid, cpu, -1, 0)
 		if err != nil {
 			return err
 		}
-		if !first {
+		if i < len(w.rings) {
 			w.more = append(w.more, fd)
 			if err := w.rings[i].take(fd); err != nil {
 				return err
@@ -102,6 +128,9 @@ func (w *watch) open(a *Attr, pid int, cpus []int) error {
 			continue
 		}
 		r, err := mapRing(fd, watchPages)
+		if err == unix.EPERM || err == unix.ENOMEM {
+			r, err = mapRing(fd, fewPages)
+		}
 		if err != nil {
 			unix.Close(fd)
 			return err
@@ -111,17 +140,34 @@ func (w *watch) open(a *Attr, pid int, cpus []int) error {
 	return nil
 }
 
-// drain returns the tasks that began since it was last called, in their order.
-// lost is whether there were more than the rings could hold.
+// drain returns the tasks that began since it was last called, and those that were
+// held back, in their order. lost is whether there were more than the rings could
+// hold.
 func (w *watch) drain() (forks []fork, lost bool) {
+	w.fresh = w.fresh[:0]
 	for _, r := range w.rings {
 		var missed bool
-		forks, missed = r.read(forks)
+		w.fresh, missed = r.read(w.fresh)
 		lost = lost || missed
 	}
-	slices.SortStableFunc(forks, func(a, b fork) int { return int(int64(a.time - b.time)) })
+	forks = slices.Concat(w.held, w.fresh)
+	slices.SortStableFunc(forks, byTime)
 	return forks, lost
 }
+
+// holdBack keeps those for the next time that drain just returned first, and whose
+// makers are not known: these may have begun on a processor whose ring was read
+// before, so that only the next records tell of them.
+func (w *watch) holdBack(known func(tid int) bool) {
+	w.held = w.held[:0]
+	for _, f := range w.fresh {
+		if !known(f.maker) {
+			w.held = append(w.held, f)
+		}
+	}
+}
+
+func byTime(a, b fork) int { return cmp.Compare(a.time, b.time) }
 
 // read appends the tasks that began according to a ring's records, and frees
 // their room.

@@ -189,9 +189,6 @@ func (r *Recording) Stats() Stats {
 // Notes returns what was refused or lowered, one line each.
 func (r *Recording) Notes() []string { return r.sampling.Notes() }
 
-// Events returns what is sampled: see perfevent.Sampling.
-func (r *Recording) Events() []perfevent.SampledEvent { return r.sampling.Events() }
-
 // Stop ends the recording: Run completes the file and returns. It may be called
 // from any goroutine. A command runs on until Close.
 func (r *Recording) Stop() { r.sampling.Stop() }

@@ -59,6 +59,7 @@ func TestDetect(t *testing.T) {
 		"threshold|count\n3 | 9\n-5 | 8":  true, // the reader says what is wrong
 		"threshold|count\nnan|9\n1e400|8": true,
 		"threshold|count\n---|---\n3 | 9": false,
+		"threshold|count\n3 | 9\n":        false, // one row is no distribution
 		"":                                false,
 	} {
 		if got := Detect([]byte(text)); got != want {

@@ -146,6 +146,7 @@ func (r *Reader) nameEvents(events []string) error {
 	}
 	r.costs = make([]float64, len(events))
 	r.sums = append(r.sums, make([]float64, len(r.events)-len(r.sums))...)
+	r.only = append(r.only, make([]float64, len(r.events)-len(r.only))...)
 	r.places.widen(len(r.events))
 	return nil
 }
@@ -252,13 +253,16 @@ func (r *Reader) total() []float64 {
 func (r *Reader) scopes() ([]counts.Scope, [][]float64) {
 	kind := counts.Run
 	switch {
-	case r.opts.By != counts.Run:
+	case r.opts.By != counts.Run || r.opts.Only != nil:
 	case r.keep.Has(counts.Thread):
 		kind = counts.Thread
 	case r.keep.Has(counts.Process):
 		kind = counts.Process
 	}
 	if kind == counts.Run {
+		if r.opts.Only != nil {
+			return []counts.Scope{counts.RunScope("")}, [][]float64{r.only}
+		}
 		return []counts.Scope{counts.RunScope("")}, [][]float64{r.total()}
 	}
 	var scopes []counts.Scope

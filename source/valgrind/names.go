@@ -3,6 +3,8 @@ package valgrind
 import (
 	"bytes"
 	"errors"
+
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // Limits of what a file can make a reader remember.
@@ -102,7 +104,7 @@ func (n *names) intern(b []byte) (name, error) {
 	}
 	id := name(len(n.text))
 	text := string(b)
-	n.text = append(n.text, text)
+	n.text = append(n.text, counts.Name(text))
 	n.index[text] = id
 	return id, nil
 }

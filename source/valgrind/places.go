@@ -20,10 +20,11 @@ type position struct {
 // places adds up costs by what is told apart.
 type places struct {
 	by      counts.Kind
-	width   int // columns
+	apart   bool // lines of several functions are several places
+	width   int  // columns
 	rows    map[key]int32
 	keys    []key
-	fns     []name       // by row: a function that has it
+	fns     []name       // by row: the function that has it; 0 for several
 	lines   []uint64     // by row: of the instruction
 	files   []name       // by row: of the instruction
 	sums    []float64    // by row and column
@@ -54,8 +55,8 @@ const (
 	maxCells = 1 << 21 // of its table
 )
 
-func newPlaces(by counts.Kind) places {
-	return places{by: by, rows: map[key]int32{}, last: -1, others: -1}
+func newPlaces(by counts.Kind, apart bool) places {
+	return places{by: by, apart: apart, rows: map[key]int32{}, last: -1, others: -1}
 }
 
 // moved says that a function begins.
@@ -78,11 +79,24 @@ func (p *places) row(at *position) int {
 		if at.line == 0 || at.file == 0 { // no line is known: it belongs to the function
 			return p.find(key{ob: at.ob, fl: at.home, fn: at.fn}, at)
 		}
-		return p.find(key{ob: at.ob, fl: at.file, number: at.line}, at)
+		return p.line(at)
 	case counts.Instruction:
 		return p.find(key{ob: at.ob, number: at.addr}, at)
 	}
 	return -1
+}
+
+// line returns the row of a position in a known line.
+func (p *places) line(at *position) int {
+	k := key{ob: at.ob, fl: at.file, number: at.line}
+	if p.apart {
+		k.fn = at.fn
+	}
+	row := p.find(k, at)
+	if p.fns[row] != at.fn {
+		p.fns[row] = 0
+	}
+	return row
 }
 
 // find returns the row of a key, which is made if it is new. Without room for

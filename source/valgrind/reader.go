@@ -19,6 +19,10 @@ type Options struct {
 	// By is the kind of places to tell apart: counts.Module, Function, Line or
 	// Instruction. With counts.Run, its zero value, there are none.
 	By counts.Kind
+	// Within is what else is told apart: counts.Function, of lines. A line is in
+	// several functions where one was inlined into others, and is otherwise one place,
+	// of a function only if no other has it.
+	Within counts.By
 	// Beyond is the share of the misses of the last simulated cache that a further
 	// cache answers, and not memory. A file may say so as well, if it is 0 here.
 	Beyond float64
@@ -26,6 +30,10 @@ type Options struct {
 	// whose address comes out of itself or another such load, so that it has to wait
 	// for that. It is asked where a file has costs by instruction; nil says no.
 	Chained func(object string, addr uint64) bool
+	// Only reports whether the costs of a place count, of which it is given all that the
+	// file says; nil counts all. What is known for a run as a whole, how its misses
+	// overlap, is that of all of it.
+	Only func(*counts.Code) bool
 }
 
 // Kinds of source, as [Reader.Kind] returns them.
@@ -70,6 +78,8 @@ type Reader struct {
 	call       bool // the next costs are those of a call
 	places     places
 	sums       []float64 // of the part, by event
+	only       []float64 // of the places that count, if not all do
+	code       counts.Code
 	tasks      []task
 	ended      ending
 	unknown    oddities
@@ -100,7 +110,7 @@ func Open(files []string, opts Options) *Reader {
 func newReader(opts Options) *Reader {
 	r := &Reader{opts: opts, beyond: opts.Beyond, ob: newNames(), fl: newNames(), fn: newNames()}
 	r.fn.levels = true
-	r.places = newPlaces(opts.By)
+	r.places = newPlaces(opts.By, opts.Within.Has(counts.Function))
 	r.header = header{lines: true}
 	r.table.Start, r.table.Duration = math.NaN(), math.NaN()
 	return r
@@ -336,9 +346,17 @@ func (r *Reader) add(costs []float64) {
 	for i, v := range costs {
 		r.sums[r.columns[i]] += v
 	}
+	if r.opts.Only != nil && !r.counts() {
+		return
+	}
 	row := r.places.row(&r.at)
 	if r.opts.Chained != nil && r.header.instructions {
 		r.chain(row, costs)
+	}
+	if r.opts.Only != nil {
+		for i, v := range costs {
+			r.only[r.columns[i]] += v
+		}
 	}
 	if row >= 0 {
 		sums := r.places.sums[row*r.places.width:]
@@ -346,6 +364,18 @@ func (r *Reader) add(costs []float64) {
 			sums[r.columns[i]] += v
 		}
 	}
+}
+
+// counts reports whether the costs of the position count.
+func (r *Reader) counts() bool {
+	if r.header.lines {
+		r.code.Line = int(r.at.line)
+	}
+	if r.header.instructions {
+		r.code.Addr = r.at.addr
+	}
+	r.code.Module, r.code.Function, r.code.File = base(r.ob.text[r.at.ob]), shortAddress(r.fn.text[r.at.fn]), r.fl.text[r.at.file]
+	return r.opts.Only(&r.code)
 }
 
 // move returns a position, given the one before.

@@ -248,6 +248,19 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestNamesAreForPeople reads names that would change colours of a terminal.
+func TestNamesAreForPeople(t *testing.T) {
+	got := table(t, NewReader(strings.NewReader("ob=/bin/a\x1bb\n"+start+"fl=c\x07.c\nfn=f\x1b[31m\n1 2\ntotals: 2\n"), "x", Options{By: counts.Line, Within: counts.By(0).With(counts.Function)}))
+	for _, s := range got.Scopes {
+		if c := s.Code; strings.ContainsAny(s.Label, "\x1b\x07") || c != nil && strings.ContainsAny(c.Module+c.File+c.Function, "\x1b\x07") {
+			t.Errorf("%q: %+v", s.Label, c)
+		}
+	}
+	if n := len(got.Scopes); n != 2 {
+		t.Errorf("%d scopes, want 2", n)
+	}
+}
+
 // TestNotes checks that what is odd about a file is said.
 func TestNotes(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
@@ -363,6 +376,62 @@ func TestRecursion(t *testing.T) {
 		}
 		if v := got.Cell(i, 0).Value; v != want[name] {
 			t.Errorf("%s: %v instructions, want %v", s.Label, v, want[name])
+		}
+	}
+}
+
+// A line that was inlined into several functions is one place, of no function, or
+// where functions are told apart one of each.
+func TestLinesOfSeveralFunctions(t *testing.T) {
+	const file = "events: Ir\nob=app\nfl=app.c\nfn=one\n4 10\n5 1\nfn=two\n4 200\n6 2\nfn=one\n4 1000\n"
+	for _, tt := range []struct {
+		within counts.By
+		want   map[string]float64
+	}{
+		{0, map[string]float64{"app.c:4  (app)": 1210, "app.c:5  one  (app)": 1, "app.c:6  two  (app)": 2}},
+		{counts.By(0).With(counts.Function), map[string]float64{
+			"app.c:4  one  (app)": 1010, "app.c:4  two  (app)": 200, "app.c:5  one  (app)": 1, "app.c:6  two  (app)": 2}},
+	} {
+		got := table(t, NewReader(strings.NewReader(file), "x.callgrind", Options{By: counts.Line, Within: tt.within}))
+		if len(got.Scopes) != 1+len(tt.want) {
+			t.Errorf("within %v: %q, want %v", tt.within, labels(got), tt.want)
+		}
+		for label, want := range tt.want {
+			if v := value(t, got, label, "Ir"); v != want {
+				t.Errorf("within %v: %s is %v, want %v", tt.within, label, v, want)
+			}
+		}
+	}
+}
+
+// TestOnly counts some places: the whole is their sum, and their misses overlap as those
+// of all of the run do.
+func TestOnly(t *testing.T) {
+	const file = "# callgrind format\npositions: line\nevents: Ir Dr D1mr DLmr Bc Bcm\nob=app\nfl=a.c\nfn=one\n1 100 40 20 10 10 5\nfn=two\n2 200 60 20 10 10 5\nfl=b.c\nfn=one\n1 7 0 0 0 0 0\n"
+	for _, tt := range []struct {
+		name string
+		only func(*counts.Code) bool
+		ir   float64
+		rows int
+	}{
+		{"all", nil, 307, 3},
+		{"a function", func(c *counts.Code) bool { return c.Function == "one" }, 107, 2},
+		{"a line", func(c *counts.Code) bool { return c.Module == "app" && c.File == "a.c" && c.Line == 2 }, 200, 1},
+		{"nothing", func(*counts.Code) bool { return false }, 0, 0},
+	} {
+		r := NewReader(strings.NewReader(file), "f", Options{By: counts.Line, Only: tt.only})
+		if !r.Next() {
+			t.Fatalf("%s: %v", tt.name, r.Err())
+		}
+		got := r.Table()
+		value := func(row int, event string) float64 {
+			return got.Cell(row, slices.IndexFunc(got.Columns, func(c counts.Column) bool { return c.Event == event })).Value
+		}
+		if value(0, "Ir") != tt.ir || len(got.Scopes)-1 != tt.rows {
+			t.Errorf("%s: %v instructions in %d places, want %v in %d", tt.name, value(0, "Ir"), len(got.Scopes)-1, tt.ir, tt.rows)
+		}
+		if want := 0.25 * value(0, "D1mr"); value(0, exposedFirst) != want {
+			t.Errorf("%s: %v misses that nothing hides, want %v", tt.name, value(0, exposedFirst), want)
 		}
 	}
 }

@@ -51,6 +51,9 @@ type account struct {
 		Value, Coverage float64
 	}
 	Notes []string
+	Times *account // the operating system's account beside it
+
+	Bottleneck []string
 }
 
 // instructions returns the account's count of instructions.
@@ -322,6 +325,35 @@ func TestPMUStatCgroups(t *testing.T) {
 	}
 	within(t, "cgroup one", got["one"], n+m, 0.005)
 	within(t, "cgroup two", got["two"], m, 0.005)
+}
+
+// Beside the PMU's account stands what the threads did with their time.
+func TestPMUStatTimes(t *testing.T) {
+	long, _ := program(t, 100*instructions)
+	for _, tt := range []struct {
+		name    string
+		args    []string
+		waits   bool
+		running float64 // processors, at least
+	}{
+		{"sleeps", []string{"--", "/bin/inside", "sleep", "300ms"}, true, 0},
+		{"computes", []string{"--", long}, false, 0.8},
+		{"several runs", []string{"-r", "2", "--", "/bin/inside", "sleep", "300ms"}, true, 0},
+	} {
+		a := &stat(t, append([]string{"--nodes", rate}, tt.args...)...).Accounts[0]
+		if a.Times == nil {
+			t.Errorf("%s: nothing of what threads did", tt.name)
+			continue
+		}
+		all, ran := a.Times.node(t, "Threads"), a.Times.node(t, "CPUs_Utilised")
+		blocked, queued := a.Times.node(t, "Blocked"), a.Times.node(t, "Runqueue_Wait")
+		if sum := ran + blocked + queued; !(sum > all-1e-6) || !(sum < all+1e-6) {
+			t.Errorf("%s: %v running, %v blocked and %v waiting are not %v threads", tt.name, ran, blocked, queued, all)
+		}
+		if waits := slices.Contains(a.Times.Bottleneck, "Threads.Blocked"); waits != tt.waits || !(ran >= tt.running) {
+			t.Errorf("%s: the bottleneck is %q, with %v processors in use", tt.name, a.Times.Bottleneck, ran)
+		}
+	}
 }
 
 // Without a PMU stat says what the operating system counts, and passes the

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cyclestack/cyclestack/profile"
+)
+
+// A sourceFiles reads the lines of sources.
+type sourceFiles struct {
+	sources *profile.Sources
+	root    string
+	dirs    []string
+	built   time.Time // when the program was; zero if that is not known
+	paths   map[string]string
+	newer   []string // sources that have changed since
+}
+
+// newSourceFiles returns the sources of a program, which is a file or "".
+func newSourceFiles(f *annotateFlags, program string) *sourceFiles {
+	s := &sourceFiles{sources: profile.NewSources(""), root: f.symbols.Root, dirs: f.source, paths: map[string]string{}}
+	if info, err := os.Stat(program); err == nil {
+		s.built = info.ModTime()
+	}
+	return s
+}
+
+// unpacking is by how much sources can be newer than a program that they came with.
+const unpacking = time.Minute
+
+// line returns a line of a source file.
+func (s *sourceFiles) line(file string, line int) (string, error) {
+	name, ok := s.paths[file]
+	if !ok {
+		name = s.find(file)
+		s.paths[file] = name
+		if info, err := os.Stat(name); err == nil && !s.built.IsZero() && info.ModTime().After(s.built.Add(unpacking)) {
+			s.newer = append(s.newer, name)
+		}
+	}
+	return s.sources.Line(name, line)
+}
+
+// notes says which sources are not those of the program.
+func (s *sourceFiles) notes() []string {
+	var out []string
+	for _, name := range s.newer {
+		out = append(out, name+" is newer than the program: its lines may not be those that were compiled")
+	}
+	return out
+}
+
+// find returns the path of a source: as the compiler wrote it under the root, or
+// under one of the directories, with as much of its path as is there.
+func (s *sourceFiles) find(file string) string {
+	written := file
+	if filepath.IsAbs(file) {
+		written = absolute(filepath.Join(s.root, filepath.Clean(file)))
+		if isFile(written) {
+			return written
+		}
+	}
+	parts := strings.Split(strings.TrimPrefix(filepath.Clean("/"+file), "/"), "/")
+	for _, dir := range s.dirs {
+		for i := range parts {
+			name := filepath.Join(append([]string{dir}, parts[i:]...)...)
+			if isFile(name) {
+				return absolute(name)
+			}
+		}
+	}
+	return written
+}
+
+// absolute is the path from the root, or the name if that cannot be found out.
+func absolute(name string) string {
+	if abs, err := filepath.Abs(name); err == nil {
+		return abs
+	}
+	return name
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,15 @@
+package latency
+
+import "testing"
+
+// TestFacilityOf says what is measured, by whom that measures anything.
+func TestFacilityOf(t *testing.T) {
+	for _, vendor := range []string{"intel", "amd", "arm", "ibm"} {
+		if f, ok := FacilityOf(vendor); !ok || f.Name == "" || f.Meaning == "" || f.Chosen == "" {
+			t.Errorf("%s: %+v, %v", vendor, f, ok)
+		}
+	}
+	if f, ok := FacilityOf("riscv"); ok {
+		t.Errorf("riscv: %+v", f)
+	}
+}

@@ -1,0 +1,197 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/cyclestack/cyclestack/account"
+)
+
+// What the threads did with their time, beside the account of their cycles: one
+// line, and where they mostly waited all that is known of it, as the cycles then
+// explain little.
+
+// Nodes of Account.Times.
+const (
+	timeThreads = "Threads"
+	timeRan     = "CPUs_Utilised"
+	timeKernel  = "System_Time"
+	timeQueued  = "Runqueue_Wait"
+	timeBlocked = "Blocked"
+	timeDisks   = "IO_Wait"
+	timeStolen  = "Steal"
+
+	// Of processors instead of threads.
+	timeProcessors = "Processors"
+	timeBusy       = "Busy"
+	timeBusyKernel = "Busy_System"
+	timeIdle       = "Idle"
+	timeIdleDisks  = "Idle_For_Disks"
+	timeTaken      = "Stolen"
+
+	timeStopped = "Throttled"
+)
+
+// oneThread is how many threads there were on the average, up to which figures are
+// shares of the time of one.
+const oneThread = 1.05
+
+// allThere is for which share of the time a program's threads were there at least, if no
+// more is said of the rest: its start, and the time until its end was seen.
+const allThere = 0.98
+
+// times writes what the threads did, before the tree that explains their cycles.
+func (t *tree) times(a *account.Account) {
+	if a.Times == nil {
+		return
+	}
+	first := waited(a.Times)
+	if first == "" {
+		t.paragraph("time", timesText(a.Times), 10, plain)
+		t.out.WriteByte('\n')
+		return
+	}
+	t.paragraph("time", first, 10, bold)
+	t.paragraph("", timesText(a.Times), 10, plain)
+	t.out.WriteByte('\n')
+	if t.o.Line {
+		return
+	}
+	own := &tree{o: Options{Width: t.o.Width, Color: t.o.Color, Titles: t.o.Titles}}
+	_ = own.Begin(Header{CPU: t.h.CPU, Model: a.Times.Model()})
+	section := ""
+	if i, ok := a.Times.Node(timeProcessors); ok && a.Times.Nodes[i].Known() {
+		section = a.Times.Model().Nodes[i].Section
+	}
+	own.section(a.Times, section)
+	if path := a.Times.Bottleneck; len(path) > 0 {
+		own.paragraph("try", advice(&a.Times.Model().Nodes[path[len(path)-1]]), 10, plain)
+		own.out.WriteByte('\n')
+	}
+	t.out.WriteString(own.out.String())
+}
+
+// waited says that threads waited for so much of the time that this, more than what the
+// processor did with its cycles, decides how long it took; "" if they did not.
+func waited(times *account.Account) string {
+	switch of := times.Value(timeThreads); {
+	case flagged(times, timeIdle):
+		return fmt.Sprintf("processors had nothing to run for %s of their time: the cycles below are those of the rest",
+			percentOf(times.Value(timeIdle)/times.Value(timeProcessors)))
+	case mostly(times, timeQueued):
+		return fmt.Sprintf("threads waited for a processor for %s of their time, while others ran: that, and not only the cycles below, decides how long it takes",
+			percentOf(times.Value(timeQueued)/of))
+	case mostly(times, timeBlocked):
+		least := ""
+		if of > oneThread {
+			least = "at least "
+		}
+		return fmt.Sprintf("for %s%s of the time no thread could run: what they wait for decides how long it takes, and the cycles below explain only the rest",
+			least, percentOf(min(of, 1)-times.Value(timeRan)-times.Value(timeQueued)))
+	}
+	return ""
+}
+
+// mostly reports whether a node is on the bottleneck path.
+func mostly(a *account.Account, name string) bool {
+	i, ok := a.Node(name)
+	return ok && onPath(a, i)
+}
+
+// timesShown are the nodes of Account.Times that are written: the tree, and what else
+// is known.
+func timesShown(times *account.Account) []bool {
+	m := times.Model()
+	threads := math.IsNaN(times.Value(timeProcessors))
+	shown := make([]bool, len(m.Nodes))
+	for i := range m.Nodes {
+		shown[i] = threads && m.Nodes[i].Section == "" || times.Nodes[i].Known()
+	}
+	return shown
+}
+
+// timesColumns are the nodes of Account.Times that have a column where each account is a
+// row, most important first.
+func timesColumns(times *account.Account) (nodes []int) {
+	if times == nil {
+		return nil
+	}
+	names := []string{timeRan, timeBlocked, timeQueued}
+	if !math.IsNaN(times.Value(timeProcessors)) {
+		names = []string{timeBusy, timeIdle}
+	}
+	for _, name := range names {
+		if i, ok := times.Node(name); ok {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
+func flagged(a *account.Account, name string) bool {
+	i, ok := a.Node(name)
+	return ok && a.Nodes[i].Flagged
+}
+
+// timesText says in one sentence what the threads or the processors did.
+func timesText(times *account.Account) string {
+	of, processors := times.Value(timeThreads), times.Value(timeProcessors)
+	s := sentence{times: times, figure: fixed}
+	switch {
+	case !times.Known():
+		return "not known: what the threads did with their time" + whyUnknown(times)
+	case !math.IsNaN(processors):
+		s.text = "of " + fixed(processors) + " processors on the average "
+		s.add(timeBusy, "", " running something")
+		s.add(timeBusyKernel, " (", " in the kernel)")
+		s.add(timeIdle, ", ", " idle")
+		s.add(timeIdleDisks, " (", " with a disk waited for)")
+		s.add(timeTaken, ", ", " taken by the hypervisor")
+		return s.text
+	case of <= oneThread:
+		s.figure = percentOf
+	case !math.IsNaN(of):
+		s.text = "of " + fixed(of) + " threads on the average "
+	}
+	s.add(timeRan, "", " running")
+	s.add(timeKernel, " (", " in the kernel)")
+	s.add(timeQueued, ", ", " waiting for a processor")
+	s.add(timeBlocked, ", ", " blocked")
+	s.add(timeDisks, " (", " by disks)")
+	if of < allThere {
+		s.text += fmt.Sprintf("; it was there for %s of the time", percentOf(of))
+	}
+	if flagged(times, timeStolen) {
+		s.text += fmt.Sprintf("; the hypervisor took %s of the machine's time", percentOf(times.Value(timeStolen)/100))
+	}
+	if flagged(times, timeStopped) {
+		s.text += fmt.Sprintf("; %s processors stood still for the cgroup's limit", fixed(times.Value(timeStopped)))
+	}
+	return s.text
+}
+
+// A sentence is made of the values of nodes.
+type sentence struct {
+	times  *account.Account
+	figure func(float64) string
+	text   string
+}
+
+// add adds a node's value, if it is known, with what stands before and after it.
+func (s *sentence) add(node, before, after string) {
+	if v := s.times.Value(node); !math.IsNaN(v) {
+		s.text += before + s.figure(v) + after
+	}
+}
+
+// whyUnknown is why nothing is known of the threads, in brackets.
+func whyUnknown(times *account.Account) string {
+	if i, ok := times.Node(timeThreads); ok {
+		return " (" + times.Why(i) + ")"
+	}
+	return ""
+}
+
+// fixed is a number of threads or processors, to a hundredth.
+func fixed(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }

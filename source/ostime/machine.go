@@ -1,0 +1,200 @@
+package ostime
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// MachineColumns are the columns that Machine.Join adds: what processors did with their
+// time, in nanoseconds and to the tick.
+var MachineColumns = [...]counts.Column{
+	processorUser:   {Event: "processor_user", Unit: "ns"},
+	processorSystem: {Event: "processor_system", Unit: "ns"}, // in the kernel, its interrupts too
+	processorIdle:   {Event: "processor_idle", Unit: "ns"},
+	processorDisks:  {Event: "processor_iowait", Unit: "ns"}, // idle, while a thread that had run there waited for a disk
+	processorStolen: {Event: "processor_steal", Unit: "ns"},  // the hypervisor ran something else
+}
+
+// Indexes of MachineColumns.
+const (
+	processorUser = iota
+	processorSystem
+	processorIdle
+	processorDisks
+	processorStolen
+)
+
+// A Machine says what processors did with their time, as the kernel tells in /proc/stat:
+// for who counts all that runs on them. Its methods may not be called at one time.
+type Machine struct {
+	proc      proc
+	cpus      []int   // that are watched; nil for all
+	last, now []spent // by number
+	of        *counts.Layout
+	table     *counts.Table // the last that was returned
+	err       error
+}
+
+// A spent is what a processor did since boot, by column.
+type spent struct {
+	known bool
+	time  [len(MachineColumns)]time.Duration
+}
+
+// NewMachine watches processors from now on: those of a list, or if it is nil all. The
+// root is that of New.
+func NewMachine(root fs.FS, cpus []int) *Machine {
+	m := &Machine{proc: proc{root: root}, cpus: cpus}
+	m.last, m.err = m.look(nil)
+	return m
+}
+
+// look reads what the processors did since boot, into the memory of a list.
+func (m *Machine) look(into []spent) ([]spent, error) {
+	text, err := m.proc.read("proc/stat")
+	if err != nil {
+		return nil, err
+	}
+	return parseProcessors(into[:0], text)
+}
+
+// kinds are the columns of the times in a line about processors: user, nice, system, idle,
+// iowait, irq, softirq, steal; what guests used is in user and nice.
+var kinds = [...]int{processorUser, processorUser, processorSystem, processorIdle, processorDisks, processorSystem, processorSystem, processorStolen}
+
+// parseProcessors appends what the lines of /proc/stat tell that are about single
+// processors. They come first, behind one about all of them.
+func parseProcessors(list []spent, text []byte) ([]spent, error) {
+	bad := func(line []byte) error {
+		return &fs.PathError{Op: "read", Path: "proc/stat", Err: fmt.Errorf("%q is no line of proc_stat(5)", line)}
+	}
+	whole := false
+	for {
+		line, rest, _ := bytes.Cut(text, []byte{'\n'})
+		number, ok := bytes.CutPrefix(line, []byte("cpu"))
+		if !ok {
+			break
+		}
+		text = rest
+		number, times, _ := bytes.Cut(number, []byte{' '})
+		cpu := 0
+		if len(number) > 0 {
+			n, err := strconv.ParseUint(string(number), 10, 16)
+			if err != nil {
+				return nil, bad(line)
+			}
+			cpu = int(n)
+		}
+		s, ok := parseSpent(times)
+		switch {
+		case !ok:
+			return nil, bad(line)
+		case len(number) == 0:
+			whole = true
+			continue
+		}
+		for len(list) <= cpu {
+			list = append(list, spent{})
+		}
+		list[cpu] = s
+	}
+	if !whole {
+		return nil, &fs.PathError{Op: "read", Path: "proc/stat", Err: errors.New("it does not tell of processors")}
+	}
+	return list, nil
+}
+
+// parseSpent reads the times of one line.
+func parseSpent(times []byte) (s spent, ok bool) {
+	for _, column := range kinds {
+		times = bytes.TrimLeft(times, " ")
+		var field []byte
+		field, times, _ = bytes.Cut(times, []byte{' '})
+		d, err := ticks(string(field))
+		if err != nil {
+			return s, false
+		}
+		s.time[column] += d
+	}
+	s.known = true
+	return s, true
+}
+
+// Join returns a table with the cells of another one, and those of MachineColumns of the
+// time since the last call, or since NewMachine: of scopes that are one logical
+// processor, and of those that are all that is watched.
+//
+// The table is valid until the next call.
+func (m *Machine) Join(t *counts.Table) *counts.Table {
+	var err error
+	if m.now, err = m.look(m.now); err != nil {
+		m.err = err
+	}
+	if m.of != t.Layout {
+		m.of, m.table = t.Layout, counts.NewTable(extended(t.Layout, MachineColumns[:]))
+	}
+	out := m.table
+	describe(out, t)
+	for i := range t.Scopes {
+		copy(out.Row(i), t.Row(i))
+		cells := out.Row(i)[len(t.Columns):]
+		sum, n := m.since(&t.Scopes[i])
+		for c := range cells {
+			cells[c] = counts.Cell{State: counts.NotSupported}
+			if n > 0 {
+				cells[c] = counts.Cell{State: counts.Counted, Value: nanos(sum[c]), Variance: 2 * float64(n) * uniform(tick)}
+			}
+		}
+	}
+	if err == nil {
+		m.last, m.now = m.now, m.last
+	}
+	if m.err != nil {
+		out.Notes = append(out.Notes, fmt.Sprintf("not known: what processors did with their time (%v)", m.err))
+	}
+	return out
+}
+
+// since adds up what the processors of a scope did, and says how many these are: those
+// that are there now and were there before.
+func (m *Machine) since(scope *counts.Scope) (sum [len(MachineColumns)]time.Duration, n int) {
+	add := func(cpu int) {
+		if cpu >= len(m.now) || cpu >= len(m.last) || !m.now[cpu].known || !m.last[cpu].known {
+			return
+		}
+		n++
+		for c := range sum {
+			sum[c] += max(0, m.now[cpu].time[c]-m.last[cpu].time[c]) // the kernel's idle time can go back by a tick
+		}
+	}
+	switch {
+	case scope.CPU != counts.Unknown:
+		add(scope.CPU)
+	case scope.Kind != counts.Run && scope.Kind != counts.Interval:
+	case m.cpus != nil:
+		for _, cpu := range m.cpus {
+			add(cpu)
+		}
+	default:
+		for cpu := range m.now {
+			add(cpu)
+		}
+	}
+	return sum, n
+}
+
+// Started does nothing: a command only says for how long.
+func (m *Machine) Started(int) {}
+
+// Ended does nothing.
+func (m *Machine) Ended(int) {}
+
+// Reaped does nothing.
+func (m *Machine) Reaped(*os.ProcessState) {}
