@@ -24,6 +24,18 @@ const (
 // generic name means (its aliases) overrides them.
 func KernelEvents() []Event { return slices.Concat(plainEvents(), cacheEvents()) }
 
+// KernelCounts reports whether an event is one that the kernel counts itself, such as
+// cpu-clock:u or page-faults, without the processor's counters.
+func KernelCounts(event string) bool {
+	ref, err := ParseEvent(event)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(plainEvents(), func(e Event) bool {
+		return e.PMU == pmuSoftware && (e.Name == ref.Name || slices.Contains(e.Aliases, ref.Name))
+	})
+}
+
 // plainEvents are those of KernelEvents that have few names.
 var plainEvents = sync.OnceValue(func() []Event {
 	var all []Event

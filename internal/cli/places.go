@@ -252,13 +252,17 @@ func (p *placer) unread(err error) error {
 func (p *placer) settle(t *counts.Table) error {
 	s := p.s
 	asked := s.c.model != "" || s.c.cpu != ""
-	err := s.settle(t, p.file, "")
+	err := s.settleCPU(t, p.file)
+	clock := err == nil && !asked && s.kernelOnly(t)
+	if err == nil && !clock {
+		err = s.settle(t, p.file, "")
+	}
 	switch {
 	case err != nil && asked:
 		return err
 	case err != nil:
 		p.flat = err.Error()
-	case s.model.Name != osModel && rests(s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)):
+	case !clock && s.model.Name != osModel && rests(s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)):
 		return nil
 	case s.c.model != "":
 		p.events, p.counted = eventNames(t), true
@@ -267,6 +271,15 @@ func (p *placer) settle(t *counts.Table) error {
 		p.flat = fmt.Sprintf("no method for %s can be computed from %s", s.cpu.Name, firstOf(eventNames(t)))
 	}
 	return s.settleTime()
+}
+
+// kernelOnly reports whether a recording has nothing but events that the kernel counts
+// itself. No method of a processor's own uses any of them, so that none has to be loaded
+// to find that out; the generic one does.
+func (s *session) kernelOnly(t *counts.Table) bool {
+	generic := func(m model.ModelInfo) bool { return m.Name == live.GenericCPU }
+	return len(s.c.files) == 0 && !slices.ContainsFunc(s.cat.Models(s.cpu.Name), generic) &&
+		!slices.ContainsFunc(eventNames(t), func(name string) bool { return !model.KernelCounts(name) })
 }
 
 // rests reports whether an account rests on any of the events that were sampled.
