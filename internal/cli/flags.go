@@ -99,6 +99,22 @@ func (r *readable) Set(name string) error {
 func (r *readable) String() string { return string(*r) }
 func (r *readable) Type() string   { return "string" }
 
+// knownModel refuses the name of a model that no processor has, whatever source is going
+// to be used.
+func (c *common) knownModel() error {
+	if c.model == "" {
+		return nil
+	}
+	cat, err := c.catalogue()
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(cat.Models(""), func(m model.ModelInfo) bool { return m.Name == c.model }) {
+		return usageError("--model %s: there is none of that name (cyclestack models lists them)", c.model)
+	}
+	return nil
+}
+
 // check refuses values of flags that mean nothing.
 func (c *common) check(formats ...string) error {
 	if !slices.Contains(formats, c.format) {

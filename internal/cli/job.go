@@ -97,6 +97,9 @@ func (j *job) choose() error {
 		j.f.source = sourceSimulated
 	}
 	asked := j.c.model != "" && j.c.model != osModel && j.c.model != simModel
+	if err := j.c.knownModel(); err != nil {
+		return err
+	}
 	switch {
 	case j.f.source == sourceOS && asked:
 		return usageError("--source os: its method is %s", osModel)
@@ -360,6 +363,9 @@ func startError(err error) error {
 		status := exitCannotRun
 		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 			status = exitNotFound
+		}
+		if errors.Is(err, syscall.EMFILE) { // that is not the program's
+			return machineError(fmt.Errorf("%s cannot be started: %w: ulimit -n allows more", program.Name, reason(program.Err)))
 		}
 		return &failure{status, fmt.Errorf("%s: %w", program.Name, reason(program.Err))}
 	case errors.As(err, &target):

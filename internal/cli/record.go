@@ -211,6 +211,9 @@ func (r *recorder) choose() (err error) {
 		return nil
 	}
 	why := r.machine.NoPMU()
+	if err := r.c.knownModel(); err != nil {
+		return err
+	}
 	switch {
 	case r.f.source == sourceOS:
 		return r.clock("")
@@ -278,6 +281,9 @@ func (r *recorder) clock(why string) (err error) {
 	}
 	if why != "" {
 		r.remark("samples are taken by the clock (%s), as %s: they tell where the time goes, and not why", clockEvent, why)
+		if r.c.nodes != "" || r.c.level != 0 {
+			r.remark("--nodes and --level choose among the processor's events: there are none")
+		}
 	}
 	return nil
 }
