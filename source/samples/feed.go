@@ -99,7 +99,9 @@ type change struct {
 // Batches are small enough for the processor's caches.
 const (
 	batchSize = 2048
-	batches   = 16 // that are under way between the goroutines, at most
+	// batches are under way between the goroutines, at most: so many that a file of some
+	// hundred MB can be decoded while symbols are read for its first samples.
+	batches = 256
 )
 
 // newFeed starts to bring a recording into order.
