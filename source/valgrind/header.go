@@ -106,7 +106,8 @@ func (r *Reader) describe(value []byte) {
 	if share, err := strconv.ParseFloat(string(bytes.TrimSpace(text)), 64); string(what) == beyondDescription && err == nil && share >= 0 && share <= 1 && r.opts.Beyond == 0 {
 		r.beyond = share
 	}
-	if ok && bytes.HasSuffix(what, []byte(" cache")) {
+	// Those that were not simulated have a description without a text.
+	if text = bytes.TrimSpace(text); ok && len(text) > 0 && bytes.HasSuffix(what, []byte(" cache")) {
 		line := strings.TrimSuffix(string(what), " cache") + " " + cacheText(string(text))
 		if !slices.Contains(r.header.caches, line) && len(r.header.caches) < maxEvents {
 			r.header.caches = append(r.header.caches, line)

@@ -261,6 +261,16 @@ func TestNamesAreForPeople(t *testing.T) {
 	}
 }
 
+// TestCaches reads the descriptions of caches, and of those that were not simulated.
+func TestCaches(t *testing.T) {
+	for text, want := range map[string]bool{"desc: I1 cache: \n": false, "desc: I1 cache: 32768 B, 64 B, 8-way associative\n": true} {
+		got := table(t, NewReader(strings.NewReader(text+start+"fn=f\n1 2\ntotals: 2\n"), "x", Options{}))
+		if said := slices.ContainsFunc(got.Notes, func(n string) bool { return strings.HasPrefix(n, "simulated caches: ") }); said != want {
+			t.Errorf("%q: notes %q", text, got.Notes)
+		}
+	}
+}
+
 // TestNotes checks that what is odd about a file is said.
 func TestNotes(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
