@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -19,47 +20,70 @@ func TestThreadTimes(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, by := range []string{"run", "process", "thread"} {
-		file := t.TempDir() + "/account.json"
-		var errs bytes.Buffer
-		a := &app{in: strings.NewReader(""), out: &bytes.Buffer{}, err: &errs, kernel: thisKernel()}
-		cmd := a.stat()
-		cmd.SetArgs([]string{"--source", "os", "--by", by, "--format", "json", "-o", file, "--", sh, "-c", "sleep 0.4; :"})
-		cmd.SilenceUsage, cmd.SilenceErrors = true, true
-		if err := cmd.Execute(); err != nil {
-			t.Skip("no program may be counted here: ", err, errs.String())
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var d struct {
-			Accounts []struct {
-				Scope struct{ Label string }
-				Nodes []struct {
-					Name  string
-					Value *float64
+		// Once in hundreds of runs, on busy processors, Linux 6.18 was seen to count the
+		// time that a thread slept as time that it waited for a processor. Three times in
+		// a row it is not the kernel.
+		for try := 1; ; try++ {
+			asleep := true
+			for _, values := range threadTimes(t, sh, by) {
+				all, parts := values["Threads"], values["CPUs_Utilised"]+values["Runqueue_Wait"]+values["Blocked"]
+				if _, ok := values["Runqueue_Wait"]; !ok {
+					t.Errorf("by %s: no Runqueue_Wait in %v", by, values)
 				}
-			}
-		}
-		if err := json.Unmarshal(text, &d); err != nil {
-			t.Fatal(err)
-		}
-		if want := map[string]int{"run": 1, "process": 2, "thread": 2}[by]; len(d.Accounts) != want {
-			t.Fatalf("by %s: %d accounts, want %d", by, len(d.Accounts), want)
-		}
-		for _, account := range d.Accounts {
-			values := map[string]float64{}
-			for _, n := range account.Nodes {
-				if n.Value != nil {
-					values[n.Name] = *n.Value
+				if !(all > 0.3) || all > 3 || !(math.Abs(all-parts) <= 1e-6*all) {
+					t.Errorf("by %s: %v threads, which do %v", by, all, values)
 				}
+				asleep = asleep && values["Blocked"] > 0.5*all
 			}
-			if all := values["Threads"]; !(values["Blocked"] > 0.5*all) || !(all > 0.3) || all > 3 {
-				t.Errorf("by %s, %q: blocked %v of %v threads", by, account.Scope.Label, values["Blocked"], all)
+			if asleep {
+				break
 			}
-			if _, ok := values["Runqueue_Wait"]; !ok {
-				t.Errorf("by %s, %q: no Runqueue_Wait", by, account.Scope.Label)
+			if try == 3 {
+				t.Errorf("by %s: it was not blocked most of the time", by)
+				break
 			}
 		}
 	}
+}
+
+// threadTimes counts a program that sleeps, and returns the values of each account.
+func threadTimes(t *testing.T, sh, by string) (list []map[string]float64) {
+	t.Helper()
+	file := t.TempDir() + "/account.json"
+	var errs bytes.Buffer
+	a := &app{in: strings.NewReader(""), out: &bytes.Buffer{}, err: &errs, kernel: thisKernel()}
+	cmd := a.stat()
+	cmd.SetArgs([]string{"--source", "os", "--by", by, "--format", "json", "-o", file, "--", sh, "-c", "sleep 0.4; :"})
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	if err := cmd.Execute(); err != nil {
+		t.Skip("no program may be counted here: ", err, errs.String())
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Accounts []struct {
+			Nodes []struct {
+				Name  string
+				Value *float64
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]int{"run": 1, "process": 2, "thread": 2}[by]; len(d.Accounts) != want {
+		t.Fatalf("by %s: %d accounts, want %d", by, len(d.Accounts), want)
+	}
+	for _, account := range d.Accounts {
+		values := map[string]float64{}
+		for _, n := range account.Nodes {
+			if n.Value != nil {
+				values[n.Name] = *n.Value
+			}
+		}
+		list = append(list, values)
+	}
+	return list
 }
