@@ -151,7 +151,7 @@ func TestPMURecordDefault(t *testing.T) {
 	if runtime.GOARCH == "riscv64" {
 		t.Skip("the emulated counters do not interrupt")
 	}
-	const rounds = 4000
+	const rounds = 16000 // so many that the smaller function has dozens of samples, whose error tells what they may be off by
 	run, twin := record(t, "--", "/bin/inside", "two", fmt.Sprint(rounds))
 	cycles := map[string]string{"arm64": "CPU_CYCLES", "ppc64le": "PM_RUN_CYC"}[runtime.GOARCH]
 	checkParts(t, cycles, run[cycles], twin[cycles], rounds)
