@@ -162,30 +162,29 @@ func TestWorkload(t *testing.T) {
 func TestStandingWithin(t *testing.T) {
 	method := judged(t, model.Server)
 	for _, tt := range []struct {
-		sd   float64 // of the stalled slots
+		node string
+		at   int        // its reading
+		slot [4]float64 // the readings
+		sd   float64    // of that one, in slots
+		of   string     // value and limit
 		want account.Standing
-	}{{0, account.Above}, {5, account.Above}, {20, account.Within}} {
-		readings := judgedReadings(150, 620, 400, 230)
-		readings[2].variance = tt.sd * tt.sd
+	}{
+		{"Back", 2, [4]float64{150, 620, 400, 230}, 0, "0.62 and at most 0.6", account.Above},
+		{"Back", 2, [4]float64{150, 620, 400, 230}, 5, "0.62 and at most 0.6", account.Above},
+		{"Back", 2, [4]float64{150, 620, 400, 230}, 20, "0.62 and at most 0.6", account.Within},
+		{"Retiring", 4, [4]float64{150, 620, 400, 80}, 0, "0.08 and at least 0.1", account.Below},
+		{"Retiring", 4, [4]float64{150, 620, 400, 80}, 5, "0.08 and at least 0.1", account.Below},
+		{"Retiring", 4, [4]float64{150, 620, 400, 80}, 20, "0.08 and at least 0.1", account.Within},
+	} {
+		readings := judgedReadings(tt.slot[0], tt.slot[1], tt.slot[2], tt.slot[3])
+		readings[tt.at].variance = tt.sd * tt.sd
 		a := run(t, method, 1, readings...)
-		i, _ := a.Node("Back")
+		i, _ := a.Node(tt.node)
 		if _, got := a.Expected(i); got != tt.want {
-			t.Errorf("0.62 ± %v is %v a range to 0.6, want %v", a.Nodes[i].Error, got, tt.want)
+			t.Errorf("%s, %s ± %v: it is %v the range, want %v", tt.node, tt.of, a.Nodes[i].Error, got, tt.want)
 		}
-		if got := a.Nodes[i].Flagged; got != (tt.want == account.Above) {
-			t.Errorf("0.62 ± %v is flagged: %v", a.Nodes[i].Error, got)
-		}
-	}
-	for _, tt := range []struct {
-		sd   float64 // of the retired slots
-		want account.Standing
-	}{{0, account.Below}, {5, account.Below}, {20, account.Within}} {
-		readings := judgedReadings(150, 620, 400, 80)
-		readings[4].variance = tt.sd * tt.sd
-		a := run(t, method, 1, readings...)
-		i, _ := a.Node("Retiring")
-		if _, got := a.Expected(i); got != tt.want {
-			t.Errorf("0.08 ± %v is %v a range from 0.1, want %v", a.Nodes[i].Error, got, tt.want)
+		if got := a.Nodes[i].Flagged; tt.node == "Back" && got != (tt.want == account.Above) {
+			t.Errorf("%s, %s ± %v is flagged: %v", tt.node, tt.of, a.Nodes[i].Error, got)
 		}
 	}
 }

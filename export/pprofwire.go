@@ -8,7 +8,10 @@ import (
 
 // What follows is the part of pprof's format that is written here: messages of
 // profile.proto (github.com/google/pprof/proto), with their names and the numbers of
-// their fields, in protocol buffers' encoding.
+// their fields, in protocol buffers' encoding. Pprof's own package compiles its regular
+// expressions whenever a program starts that it is linked into: 0.3 ms of every command
+// (GODEBUG=inittrace=1), of which stat is to add less than 3 to a program. It reads what
+// is written here in the tests.
 
 type pprofProfile struct {
 	sampleTypes   []*pprofType     // 1

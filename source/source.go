@@ -157,7 +157,10 @@ func Open(name string) (*File, error) {
 			return nil, err
 		}
 		r, err := New(in, name)
-		return &File{r, io.NopCloser(in)}, err
+		if err != nil {
+			return nil, err
+		}
+		return &File{r, io.NopCloser(in)}, nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
