@@ -70,10 +70,11 @@ func (b Branching) BlockLength() float64 { return b.Instructions / b.Branches }
 // branchEvents are the events that count instructions, branches and
 // mispredictions: the kernel's generic names, which every processor's table maps
 // to its own; Core 2's executed conditional branches, of the event set for a
-// second look; and what valgrind simulates.
+// second look; and what valgrind simulates, by a trace of the program where there is one.
 var branchEvents = [][3][]string{
 	{{"instructions"}, {"branches"}, {"branch-misses"}},
 	{{"instructions"}, {"BR_CND_EXEC"}, {"BR_CND_MISSP_EXEC"}},
+	{{"Ir"}, {"Bc", "Bi"}, {"Bct", "Bit", "Bcu", "Biu"}},
 	{{"Ir"}, {"Bc", "Bi"}, {"Bcm", "Bim"}},
 }
 

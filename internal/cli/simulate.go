@@ -55,6 +55,7 @@ type simulating struct {
 	notes  []string
 
 	clock  bool             // the core's is known
+	paced  *pacing          // how long instructions take; nil if that is not known
 	state  *os.ProcessState // of the run by itself
 	result *valgrind.Simulation
 	beyond float64 // share of the misses of the last simulated cache that a further one answers
@@ -122,7 +123,7 @@ func (j *job) caches() (valgrind.Hierarchy, error) {
 // expects predicts how long the simulation of the program that has run takes, and says
 // why there should be none; "" if there should.
 func (s *simulating) expects() (takes time.Duration, why string) {
-	takes = valgrind.Takes(s.state.UserTime() + s.state.SystemTime())
+	takes = s.paced.takes(s.state.UserTime() + s.state.SystemTime())
 	if s.state.ExitCode() < 0 {
 		return takes, "the program was ended by a signal, and was not simulated"
 	}
@@ -148,7 +149,7 @@ func roughly(d time.Duration) string {
 // climb simulates the program that has run, and puts its account before that of the
 // operating system. If there is none, the latter says why.
 func (s *simulating) climb(ctx context.Context, p *printer, state *os.ProcessState) error {
-	s.state = state
+	s.state, s.paced = state, s.pacing()
 	why, err := s.run(ctx)
 	if err != nil {
 		return err
@@ -173,11 +174,14 @@ func (s *simulating) run(ctx context.Context) (why string, err error) {
 	if why != "" {
 		return why, nil
 	}
-	how := ""
+	how, again := "", "again"
 	if !s.forced {
 		how = ", --source os runs it once"
 	}
-	fmt.Fprintf(s.j.err, "cyclestack stat: running it again under valgrind, about %s; Ctrl-C keeps what is known%s\n", roughly(takes), how)
+	if s.paced != nil {
+		again = "twice more"
+	}
+	fmt.Fprintf(s.j.err, "cyclestack stat: running it %s under valgrind, about %s; Ctrl-C keeps what is known%s\n", again, roughly(takes), how)
 	ctx, stop := signal.NotifyContext(ctx, forwarded...)
 	defer stop()
 	if !s.forced { // what was predicted may be wrong
@@ -193,6 +197,8 @@ func (s *simulating) run(ctx context.Context) (why string, err error) {
 	defer s.input.restore()
 	geometry, beyond := s.caches.For(valgrind.Resident(s.state))
 	s.beyond = beyond
+	s.paced.start(ctx, s.j.program)
+	defer s.paced.stop()
 	s.result, err = valgrind.Run(ctx, valgrind.Command{Args: s.j.program, Stdin: stdin, Geometry: geometry, Instructions: true})
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -201,6 +207,9 @@ func (s *simulating) run(ctx context.Context) (why string, err error) {
 		return "simulating took too long: --source simulated waits for it", nil
 	case err != nil:
 		return err.Error(), nil
+	}
+	if note := s.paced.add(s.result); note != "" {
+		s.notes = append(s.notes, note)
 	}
 	if geometry.LL == s.caches.L3 {
 		s.notes = append(s.notes, "the program's memory is larger than the third-level cache, which was simulated behind the first: what hits the second or third is in L2_Hit")
@@ -306,8 +315,8 @@ func (s *simulating) compile(n *session) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.j.c.cpu == "" && n.storing() && n.stored() == "" {
-		s.notes = append(s.notes, "penalties are those of processors of this kind: cyclestack calibrate measures this machine's")
+	if s.j.c.cpu == "" && n.storing() && n.stored() == "" && !slices.Contains(s.notes, uncalibrated) {
+		s.notes = append(s.notes, uncalibrated)
 	}
 	n.params = map[string]float64{}
 	for _, info := range n.cat.Models(n.cpu.Name) {
@@ -337,6 +346,9 @@ func (s *simulating) compile(n *session) (err error) {
 	s.clock, n.params = n.params[clockParameter] > 0, given
 	return nil
 }
+
+// uncalibrated is the note of an account whose penalties nobody has measured.
+const uncalibrated = "penalties are those of processors of this kind: cyclestack calibrate measures this machine's"
 
 // The clock of the core is measured if it is not given.
 const (
@@ -549,6 +561,23 @@ func (in *input) rewind() (*os.File, error) {
 	}
 	_, err = in.file.Seek(in.offset, io.SeekStart)
 	return in.file, err
+}
+
+// another opens the file a second time, for a program that reads it at the same time;
+// nil if there is nothing to be read.
+func (in *input) another() (*os.File, error) {
+	info, err := in.file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	f, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", in.file.Fd())) // it may have no name
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(in.offset, io.SeekStart); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // restore puts a file back to where the program by itself has read to.

@@ -6,6 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -180,12 +183,12 @@ func TestLadder(t *testing.T) {
 		want   []string
 		not    []string
 	}{
-		{"the simulator, where there is no PMU", "", []string{"columns"}, 0, []string{"running it again under valgrind, about ", " s; Ctrl-C keeps what is known, --source os runs it once\n",
-			"columns, on skylakex, simulated-cycles 1, simulated by callgrind, not measured, as ", "L2_Hit", "Kernel", "In the kernel",
+		{"the simulator, where there is no PMU", "", []string{"columns"}, 0, []string{" under valgrind, about ", "; Ctrl-C keeps what is known, --source os runs it once\n",
+			"columns, on skylakex, simulated-cycles 2, simulated by callgrind, not measured, as ", "L2_Hit", "Kernel", "In the kernel",
 			"cycles by function", "columns", "cycles by line", "walk.c:18", "os-time 1, counted by the operating system", "next    cyclestack stat --source simulated --keep"}, nil},
 		{"its exit status", "", []string{"rows", "5"}, 5, []string{"simulated by callgrind"}, []string{"cyclestack stat: walk"}},
 		{"the operating system, without valgrind", "/nonexistent", []string{"rows"}, 0,
-			[]string{"counted by the operating system, as ", "valgrind is not installed: apt-get install valgrind"}, []string{"running it again"}},
+			[]string{"counted by the operating system, as ", "valgrind is not installed: apt-get install valgrind"}, []string{"under valgrind, about"}},
 	} {
 		a, _, stderr, program := compiled(t)
 		if tt.path != "" {
@@ -278,7 +281,102 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestInput checks what a program reads that runs twice.
+// TestTimed checks that what instructions take is in what is kept, that it is the same in
+// each run, and that it is left out for processors that no core is modelled of.
+func TestTimed(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skipf("programs for %s are not traced", runtime.GOARCH)
+	}
+	a, out, stderr, program := compiled(t)
+	dir := t.TempDir()
+	simulate := func(name string, args ...string) (kept, said string) {
+		stderr.Reset()
+		file := filepath.Join(dir, name)
+		if status := a.main(t.Context(), slices.Concat([]string{"stat", "--source", "simulated", "--keep", file}, args, []string{"--", program, "chase"})); status != 0 {
+			t.Fatalf("%s: status %d: %s", name, status, stderr)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return regexp.MustCompile(`(?m)^(pid|desc: Timerange): .*$`).ReplaceAllString(string(text), ""), strings.Join(strings.Fields(stderr.String()), " ")
+	}
+	first, said := simulate("first.callgrind")
+	if second, _ := simulate("second.callgrind"); second != first {
+		t.Error("two runs are different")
+	}
+	for _, want := range []string{"running it twice more under valgrind", "instructions and branches: as a model of ", " core executes them, from all "} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is missing: %s", want, said)
+		}
+	}
+	if want := " Ct Bct Bit Cbt Iru Bcu Biu\n"; !strings.Contains(first, want) {
+		t.Errorf("no line ends with %q", want)
+	}
+	if other, said := simulate("power.callgrind", "--cpu", "power7"); strings.Contains(other, " Ct ") || !strings.Contains(said, "running it again under valgrind") {
+		t.Errorf("a program is traced for a processor with other instructions: %s", said)
+	}
+	if status := a.main(t.Context(), []string{"report", "--by", "instruction", "--all", "--format", "json", filepath.Join(dir, "first.callgrind")}); status != 0 {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	// Each element of the list waits for the one before: a load is at least 3 cycles.
+	var d struct {
+		Accounts []struct {
+			Scope struct{ Kind, Function string }
+			Nodes []struct {
+				Name  string
+				Value *float64
+			}
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &d); err != nil {
+		t.Fatal(err)
+	}
+	longest := 0.0
+	for _, a := range d.Accounts {
+		for _, n := range a.Nodes {
+			if n.Name == "Issue_CPI" && n.Value != nil && a.Scope.Kind == "instruction" && a.Scope.Function == "chase" {
+				longest = max(longest, *n.Value)
+			}
+		}
+	}
+	if longest < 3 || longest > 20 {
+		t.Errorf("the longest instruction of a walk along a list takes %v cycles", longest)
+	}
+}
+
+// TestNotTraced checks that a program is simulated that cannot be traced, and why it was
+// not is said.
+func TestNotTraced(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skipf("programs for %s are not traced", runtime.GOARCH)
+	}
+	a, _, stderr, program := compiled(t)
+	valgrind, err := exec.LookPath("valgrind")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	script := "#!/bin/sh\ncase $* in *tool=lackey*) echo \"valgrind: it is not there\" >&2; exit 1;; esac\nexec " + valgrind + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "valgrind"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	if status := a.main(t.Context(), []string{"stat", "--source", "simulated", "--", program, "rows"}); status != 0 {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	text := strings.Join(strings.Fields(stderr.String()), " ")
+	if n := strings.Count(text, "penalties are those of processors of this kind"); n != 1 {
+		t.Errorf("%d notes on penalties: %s", n, text)
+	}
+	for _, want := range []string{"simulated by callgrind", "how long instructions wait for each other is not known: lackey failed: valgrind: it is not there"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing: %s", want, text)
+		}
+	}
+}
+
+// TestInput checks what a program reads that runs again.
 func TestInput(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "input")
 	if err := os.WriteFile(name, []byte("skipped\nread\n"), 0o600); err != nil {
@@ -305,6 +403,14 @@ func TestInput(t *testing.T) {
 	second, err := in.rewind()
 	if err != nil || read(second) != first || first != "read\n" {
 		t.Errorf("read %q first, then %v", first, err)
+	}
+	other, err := in.another()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if text := read(other); text != first {
+		t.Errorf("read %q beside it, want %q", text, first)
 	}
 	in.restore()
 	if rest := read(f); rest != "" {
@@ -333,6 +439,9 @@ func TestInput(t *testing.T) {
 	if again, err := in.rewind(); err != nil || read(again) != "piped\n" {
 		t.Errorf("read again: %v", err)
 	}
+	if other, err := in.another(); err != nil || read(other) != "piped\n" || other.Close() != nil {
+		t.Errorf("read beside it: %v", err)
+	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
@@ -341,6 +450,9 @@ func TestInput(t *testing.T) {
 	in = &input{file: null}
 	if f, err := in.rewind(); !in.again() || f != nil || err != nil {
 		t.Errorf("of %s: %v, %v", os.DevNull, f, err)
+	}
+	if f, err := in.another(); f != nil || err != nil {
+		t.Errorf("of %s beside it: %v, %v", os.DevNull, f, err)
 	}
 }
 

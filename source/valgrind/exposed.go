@@ -56,6 +56,16 @@ func (r *Reader) chain(row int, costs []float64) {
 // predictors have as well: these know the path that led there.
 const indirectShare = 0.05
 
+// mispredictions are the events that count mispredicted branches, and how many of those
+// that each counts there are: by their traced order where that is known, and otherwise by
+// the simulator's predictor.
+func mispredictions(timed bool) []term {
+	if timed {
+		return []term{{1, timedConditional}, {1, timedIndirect}, {1, untimedBranches}, {indirectShare, untimedIndirect}}
+	}
+	return []term{{1, "Bcm"}, {indirectShare, "Bim"}}
+}
+
 // An exposure finds what these events count, from the others and from the chained
 // misses.
 type exposure struct {
@@ -72,13 +82,14 @@ func (r *Reader) exposure(total []float64) (exposure, bool) {
 		return slices.IndexFunc(r.events, func(e string) bool { return slices.Contains(names, e) })
 	}
 	e := exposure{first: at(missEvents[0]...), last: at(missEvents[1]...), writes: at("DLmw", "D2mw"), memory: 1 - r.beyond}
-	conditional, indirect := at("Bcm"), at("Bim")
-	if e.first < 0 || e.last < 0 || conditional < 0 {
+	if e.first < 0 || e.last < 0 || at("Bcm") < 0 {
 		return e, false
 	}
-	branches := total[conditional]
-	if indirect >= 0 {
-		branches += indirectShare * total[indirect]
+	branches := 0.0
+	for _, m := range mispredictions(at(timedCycles) >= 0) {
+		if i := at(m.event); i >= 0 {
+			branches += m.times * total[i]
+		}
 	}
 	if misses := total[e.first]; misses > 0 {
 		e.share = min(1, branches/misses)

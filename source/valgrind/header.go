@@ -16,6 +16,7 @@ type header struct {
 	creator      string
 	command      string
 	caches       []string // that were simulated
+	timed        string   // how the cycles of instructions came about
 	task         taskID
 	lines        bool // costs have line numbers
 	instructions bool // and addresses before them
@@ -105,6 +106,9 @@ func (r *Reader) describe(value []byte) {
 	what, text, ok := bytes.Cut(value, []byte{':'})
 	if share, err := strconv.ParseFloat(string(bytes.TrimSpace(text)), 64); string(what) == beyondDescription && err == nil && share >= 0 && share <= 1 && r.opts.Beyond == 0 {
 		r.beyond = share
+	}
+	if string(what) == timedDescription && r.header.timed == "" {
+		r.header.timed = counts.Name(string(bytes.TrimSpace(text)))
 	}
 	// Those that were not simulated have a description without a text.
 	if text = bytes.TrimSpace(text); ok && len(text) > 0 && bytes.HasSuffix(what, []byte(" cache")) {
@@ -236,7 +240,27 @@ func (r *Reader) notes() []string {
 	if len(r.header.caches) > 0 {
 		out = append(out, "simulated caches: "+strings.Join(r.header.caches, ", "))
 	}
+	if r.header.timed != "" {
+		out = append(out, "instructions and branches: "+r.header.timed)
+	}
+	if share := r.untimed(); share > timedEnough {
+		out = append(out, fmt.Sprintf("%.0f %% of the instructions were not in what was traced, and are estimated by their number alone", 100*share))
+	}
 	return out
+}
+
+// timedEnough is the share of instructions that may lack a rate without a word.
+const timedEnough = 0.05
+
+// untimed returns the share of the instructions whose rates are not known, where others'
+// are.
+func (r *Reader) untimed() float64 {
+	all, lack := slices.Index(r.events, "Ir"), slices.Index(r.events, untimed)
+	if all < 0 || lack < 0 {
+		return 0
+	}
+	total := r.total()
+	return total[lack] / total[all]
 }
 
 // total returns the sums of all tasks.

@@ -209,12 +209,15 @@ func TestAnnotate(t *testing.T) {
 		tool                        Tool
 		instructions                bool
 		annotate                    string
+		timed                       bool
 	}{
-		{"C", "gcc", "work.c", "columns", Callgrind, false, "callgrind_annotate"},
-		{"C with threads", "gcc", "work.c", "threads", Callgrind, false, "callgrind_annotate"},
-		{"C++", "g++", "work.cc", "", Callgrind, false, "callgrind_annotate"},
-		{"C, cachegrind", "gcc", "work.c", "columns", Cachegrind, false, "cg_annotate"},
-		{"C++, cachegrind", "g++", "work.cc", "", Cachegrind, false, "cg_annotate"},
+		{"C", "gcc", "work.c", "columns", Callgrind, false, "callgrind_annotate", false},
+		{"C with threads", "gcc", "work.c", "threads", Callgrind, false, "callgrind_annotate", false},
+		{"C++", "g++", "work.cc", "", Callgrind, false, "callgrind_annotate", false},
+		{"C++, timed", "g++", "work.cc", "", Callgrind, true, "callgrind_annotate", true},
+		{"C, cachegrind", "gcc", "work.c", "columns", Cachegrind, false, "cg_annotate", false},
+		{"C++, cachegrind", "g++", "work.cc", "", Cachegrind, false, "cg_annotate", false},
+		{"C, cachegrind, timed", "gcc", "work.c", "columns", Cachegrind, false, "cg_annotate", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			need(t, tt.annotate)
@@ -222,6 +225,11 @@ func TestAnnotate(t *testing.T) {
 			s := simulate(t, Command{Args: []string{program, tt.arg}, Tool: tt.tool, Instructions: tt.instructions})
 			if len(s.Files) != 1 {
 				t.Fatalf("files %q", s.Files)
+			}
+			if tt.timed {
+				if err := s.Time(made(odd), "made up"); err != nil {
+					t.Fatal(err)
+				}
 			}
 			compare(t, annotated(t, tt.annotate, s.Files[0]), table(t, Open(s.Files, Options{By: counts.Function})))
 		})

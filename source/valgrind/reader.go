@@ -77,8 +77,9 @@ type Reader struct {
 	at         position
 	call       bool // the next costs are those of a call
 	places     places
-	sums       []float64 // of the part, by event
-	only       []float64 // of the places that count, if not all do
+	each       func(costs []float64) // is told of each line's own costs; nil for nobody
+	sums       []float64             // of the part, by event
+	only       []float64             // of the places that count, if not all do
 	code       counts.Code
 	tasks      []task
 	ended      ending
@@ -185,8 +186,8 @@ func (r *Reader) open(name string) error {
 	}
 	r.src.Reset(f)
 	r.file, r.line = name, 0
-	command, caches := r.header.command, r.header.caches
-	r.header = header{command: command, caches: caches, callgrind: r.header.callgrind, lines: true}
+	h := &r.header
+	r.header = header{command: h.command, caches: h.caches, timed: h.timed, callgrind: h.callgrind, lines: true}
 	r.columns = nil
 	for _, n := range []*names{&r.ob, &r.fl, &r.fn} {
 		n.forget()
@@ -198,23 +199,32 @@ func (r *Reader) open(name string) error {
 
 // lines reads the lines of a file.
 func (r *Reader) lines() error {
-	for {
-		b, err := r.src.ReadSlice('\n')
-		r.line++
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			return r.fault("a line of more than %d bytes", maxLine)
-		case err != nil && err != io.EOF:
-			return fmt.Errorf("%s: %w", r.file, err)
+	for last := false; !last; {
+		var b []byte
+		var err error
+		if b, last, err = r.next(); err != nil {
+			return err
 		}
-		if e := r.take(b); e != nil {
-			return e
-		}
-		if err == io.EOF {
-			r.endPart()
-			return nil
+		if err := r.take(b); err != nil {
+			return err
 		}
 	}
+	r.endPart()
+	return nil
+}
+
+// next returns the next line, which is the reader's until the one after it, and whether
+// it is the last.
+func (r *Reader) next() (b []byte, last bool, err error) {
+	b, err = r.src.ReadSlice('\n')
+	r.line++
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return nil, false, r.fault("a line of more than %d bytes", maxLine)
+	case err != nil && err != io.EOF:
+		return nil, false, fmt.Errorf("%s: %w", r.file, err)
+	}
+	return b, err == io.EOF, nil
 }
 
 func (r *Reader) fault(format string, args ...any) error {
@@ -343,6 +353,9 @@ func (r *Reader) cost(b []byte) error {
 // add adds the costs of a line to its place and its part.
 func (r *Reader) add(costs []float64) {
 	r.header.begun = true
+	if r.each != nil {
+		r.each(costs)
+	}
 	for i, v := range costs {
 		r.sums[r.columns[i]] += v
 	}

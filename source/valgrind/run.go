@@ -174,10 +174,15 @@ func (s *Simulation) lastWords(pid int, said []byte) string {
 	if err != nil || len(log) == 0 {
 		log = said
 	}
+	return lastWords(string(log))
+}
+
+// lastWords returns what of a text says why valgrind failed, or else its last line.
+func lastWords(text string) string {
 	last := "it said nothing"
-	for _, line := range strings.Split(string(log), "\n") {
+	for _, line := range strings.Split(text, "\n") {
 		line = strings.Trim(line, "=-0123456789 \t\r")
-		if strings.Contains(line, "ssertion") || strings.HasPrefix(line, "valgrind:") {
+		if isFailure(line) {
 			return line
 		}
 		if line != "" {
@@ -185,6 +190,11 @@ func (s *Simulation) lastWords(pid int, said []byte) string {
 		}
 	}
 	return last
+}
+
+// isFailure reports whether a line is one in which valgrind says that it cannot go on.
+func isFailure(line string) bool {
+	return strings.Contains(line, "ssertion") || strings.HasPrefix(line, "valgrind:")
 }
 
 // forks says whether processes were forked whose counts may hold those of their

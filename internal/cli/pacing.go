@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/cyclestack/cyclestack/profile/pipeline"
+	"github.com/cyclestack/cyclestack/source/pace"
+	"github.com/cyclestack/cyclestack/source/valgrind"
+)
+
+// tracedBlocks is how many blocks of a program's code are traced: a number, and not a
+// time, so that every run traces the same. It takes some half a minute.
+const tracedBlocks = 40e6
+
+// A pacing finds out how long a program's instructions take: from the order in which
+// they are executed, in a run beside that in which they are counted.
+type pacing struct {
+	core  *pipeline.Core
+	input *input
+
+	cancel context.CancelFunc
+	done   chan struct{} // closed when what follows is known
+	paces  *pace.Paces
+	err    error
+}
+
+// pacing returns one for the processor that is simulated; nil if that or the one here
+// has other instructions than those of which there is a model.
+func (s *simulating) pacing() *pacing {
+	if runtime.GOARCH != "amd64" {
+		return nil
+	}
+	cat, err := s.j.catalogue()
+	if err != nil {
+		return nil
+	}
+	name := ""
+	if cpu, err := cat.CPU(s.j.id()); err == nil {
+		if name = cpu.Name; cpu.Layout != "intel" && cpu.Layout != "amd" {
+			return nil
+		}
+	}
+	return &pacing{core: pipeline.CoreOf(name), input: s.input, cancel: func() {}}
+}
+
+// takes predicts how long both runs take of a program that uses so much processor time
+// by itself, beside each other as far as there are processors. Of the trace two work at a
+// time.
+func (p *pacing) takes(cpu time.Duration) time.Duration {
+	simulation := valgrind.Takes(cpu)
+	if p == nil {
+		return simulation
+	}
+	trace := pace.Takes(cpu, tracedBlocks)
+	return valgrind.Together(runtime.NumCPU(), simulation, trace, trace/2)
+}
+
+// start begins to trace a program.
+func (p *pacing) start(ctx context.Context, program []string) {
+	if p == nil {
+		return
+	}
+	ctx, p.cancel = context.WithCancel(ctx)
+	p.done = make(chan struct{})
+	stdin, err := p.input.another()
+	if err != nil {
+		p.err = err
+		close(p.done)
+		return
+	}
+	go func() {
+		defer close(p.done)
+		defer stdin.Close() // or of none
+		p.paces, p.err = pace.Run(ctx, valgrind.Command{Args: program, Stdin: stdin}, pace.Options{Core: p.core, Limit: tracedBlocks})
+	}()
+}
+
+// stop gives the tracing up.
+func (p *pacing) stop() {
+	if p != nil {
+		p.cancel()
+		<-p.done
+	}
+}
+
+// add waits until the program has been traced, and adds what its instructions take to
+// what was simulated; or it says why they are not known.
+func (p *pacing) add(to *valgrind.Simulation) (note string) {
+	if p == nil {
+		return ""
+	}
+	<-p.done
+	err := p.err
+	if err == nil {
+		err = to.Time(p.paces, p.about())
+	}
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, context.DeadlineExceeded):
+		err = errors.New("tracing the program took too long")
+	case errors.Is(err, context.Canceled):
+		err = errors.New("tracing the program was interrupted")
+	}
+	return fmt.Sprintf("how long instructions wait for each other is not known: %v", err)
+}
+
+// about says where the rates come from.
+func (p *pacing) about() string {
+	which := "all"
+	if p.paces.Cut {
+		which = "the first"
+	}
+	blocks := fmt.Sprint(p.paces.Blocks)
+	if p.paces.Blocks >= 1e6 {
+		blocks = fmt.Sprintf("%.3g million", float64(p.paces.Blocks)/1e6)
+	}
+	return fmt.Sprintf("as a model of %s's core executes them, from %s %s blocks of code", p.core.Name, which, blocks)
+}

@@ -1,0 +1,332 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/cyclestack/cyclestack/calibrate"
+)
+
+// TestProgramsMeasured makes the tables of docs/simulated.md: of each set of programs,
+// the cycles simulated with this machine's penalties against those that they really
+// take, and the functions by simulated cycles against those by sampling. It takes
+// minutes, and runs only if asked to:
+//
+//	CYCLESTACK_PROGRAMS=tables.md go test ./internal/cli -v -run ProgramsMeasured -timeout 60m
+//
+// CYCLESTACK_PROGRAMS_ONLY is a regular expression of the programs to take, as SET/NAME:
+// second/, or sparse$. CYCLESTACK_PROGRAMS_NATIVE names a file in which is kept what was
+// measured, so that the simulation can be repeated without; by itself, nothing is
+// simulated.
+func TestProgramsMeasured(t *testing.T) {
+	out := os.Getenv("CYCLESTACK_PROGRAMS")
+	if out == "" && os.Getenv("CYCLESTACK_PROGRAMS_NATIVE") == "" {
+		t.Skip("CYCLESTACK_PROGRAMS names no file for the tables")
+	}
+	needSimulator(t)
+	sets := chosenSets(t)
+	dir := t.TempDir()
+	native := nativeRuns(t, dir, sets)
+	if out == "" {
+		return
+	}
+	penalties := storedPenalties(t)
+	var tables, details bytes.Buffer
+	for _, set := range sets {
+		var rows []programRow
+		for _, p := range set.programs {
+			s := p.simulate(t, dir, p.compile(t, dir), p.simulatedRounds(), penalties)
+			row := programRow{p, native[p.name], s}
+			rows = append(rows, row)
+			t.Log(row.details())
+			fmt.Fprintf(&details, "%s\n", row.details())
+		}
+		writeTable(&tables, set.name, rows)
+		if within, same := judge(rows); 10*within < 7*len(rows) || 10*same < 8*len(rows) {
+			t.Errorf("%s: %d of %d within 30 %%, want 7 of 10; %d rankings the same, want 8 of 10", set.name, within, len(rows), same)
+		}
+	}
+	fmt.Fprintf(&tables, "```text\n%s```\n", &details)
+	if err := os.WriteFile(out, tables.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// chosenSets are the sets with the programs that are asked for.
+func chosenSets(t *testing.T) (sets []programSet) {
+	t.Helper()
+	only, err := regexp.Compile(os.Getenv("CYCLESTACK_PROGRAMS_ONLY"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range programSets {
+		chosen := slices.DeleteFunc(slices.Clone(set.programs), func(p testProgram) bool {
+			return !only.MatchString(set.name + "/" + p.name)
+		})
+		if len(chosen) > 0 {
+			sets = append(sets, programSet{set.name, chosen})
+		}
+	}
+	return sets
+}
+
+// simulatedRounds is how many rounds are simulated: it takes long, and one is like the
+// other.
+func (p *testProgram) simulatedRounds() int { return max(1, p.rounds/8) }
+
+// A programRow is what is known of a program.
+type programRow struct {
+	program   testProgram
+	native    nativeRun
+	simulated simulatedProgram
+}
+
+// cycles returns the cycles of all rounds in user mode, native and simulated.
+func (r *programRow) cycles() (native, simulated float64) {
+	native = r.native.cycles(r.program.rounds)
+	return native, r.simulated.cycles * native / r.native.cycles(r.program.simulatedRounds())
+}
+
+// near tells whether the cycles are within 30 %, and wrong what contradicts the ranking.
+func (r *programRow) near() bool {
+	native, simulated := r.cycles()
+	return simulated >= 0.7*native && simulated <= 1.3*native
+}
+
+func (r *programRow) wrong() string {
+	return contradiction(r.simulated.functions, ranked(r.native.Samples))
+}
+
+func judge(rows []programRow) (within, same int) {
+	for _, r := range rows {
+		if r.near() {
+			within++
+		}
+		if r.wrong() == "" {
+			same++
+		}
+	}
+	return within, same
+}
+
+// writeTable writes a set's table.
+func writeTable(w *bytes.Buffer, set string, rows []programRow) {
+	fmt.Fprintf(w, "### %s\n\n", set)
+	fmt.Fprint(w, "| program | what it does | native, 10⁶ cycles | simulated | ratio | within 30 % | top three by sampling, % | by simulated cycles, % | same ranking |\n|---|---|---|---|---|---|---|---|---|\n")
+	for _, r := range rows {
+		native, simulated := r.cycles()
+		near, same, star := "**no**", "yes", ""
+		if r.near() {
+			near = "yes"
+		}
+		if why := r.wrong(); why != "" {
+			same = "**no**: " + why
+		}
+		if r.program.better {
+			star = "*"
+		}
+		fmt.Fprintf(w, "| `%s`%s | %s | %.0f | %.0f | %.2f | %s | %s | %s | %s |\n",
+			r.program.name, star, r.program.does, native/1e6, simulated/1e6, simulated/native, near, shares(ranked(r.native.Samples)), shares(r.simulated.functions), same)
+	}
+	within, same := judge(rows)
+	fmt.Fprintf(w, "\n**%d of %d within 30 %%, and %d with the same ranking.**\n\n", within, len(rows), same)
+}
+
+// details says of a program where the simulated cycles go, and of its functions the
+// shares of samples and of simulated cycles, and the ratio of the cycles.
+func (r *programRow) details() string {
+	var w bytes.Buffer
+	native, simulated := r.cycles()
+	fmt.Fprintf(&w, "%s: %.2f times the cycles;", r.program.name, simulated/native)
+	sum, sampled, counted := total(r.simulated.parts), ranked(r.native.Samples), map[string]float64{}
+	for _, part := range r.simulated.parts {
+		if part.value >= 0.005*sum {
+			fmt.Fprintf(&w, " %s %.2f", part.function, part.value/sum*simulated/native)
+		}
+	}
+	fmt.Fprintf(&w, "\n  %9s %9s %9s\n", "sampled", "simulated", "ratio")
+	for _, f := range r.simulated.functions {
+		counted[f.function] = f.value / total(r.simulated.functions)
+	}
+	missed := map[string]float64{} // simulated and hardly sampled
+	for name, value := range counted {
+		missed[name] = value
+	}
+	line := func(name string, sampled float64) {
+		fmt.Fprintf(&w, "  %7.1f %% %7.1f %% %9.2f  %s\n", 100*sampled, 100*counted[name], counted[name]*simulated/(sampled*native), name)
+	}
+	for _, f := range sampled {
+		if share := f.value / total(sampled); share >= rankable {
+			line(f.function, share)
+			delete(missed, f.function)
+		}
+	}
+	for _, f := range ranked(missed) {
+		if f.value >= rankable {
+			line(f.function, r.native.Samples[f.function]/total(sampled))
+		}
+	}
+	return w.String()
+}
+
+func total(list []share) (sum float64) {
+	for _, s := range list {
+		sum += s.value
+	}
+	return sum
+}
+
+// A nativeRun is what a program takes by itself on this machine.
+type nativeRun struct {
+	Rounds  int                `json:"rounds"`
+	User    float64            `json:"user_s"`  // the least processor time in user mode
+	Setup   float64            `json:"setup_s"` // with no rounds: the mean, as the kernel takes such short runs for one mode or the other
+	Clock   float64            `json:"clock_hz"`
+	Samples map[string]float64 `json:"samples"` // by function
+}
+
+// cycles returns the cycles of so many rounds, in user mode.
+func (n *nativeRun) cycles(rounds int) float64 {
+	return (n.Setup + (n.User-n.Setup)*float64(rounds)/float64(n.Rounds)) * n.Clock
+}
+
+const (
+	timedRuns   = 15 // of which the fastest counts
+	sampledRuns = 4
+)
+
+// nativeRuns measures the programs, those of the file left out that is named for it, to
+// which it adds the others.
+func nativeRuns(t *testing.T, dir string, sets []programSet) map[string]nativeRun {
+	t.Helper()
+	file := os.Getenv("CYCLESTACK_PROGRAMS_NATIVE")
+	native := readNativeRuns(t, file)
+	var missing []testProgram
+	for _, set := range sets {
+		for _, p := range set.programs {
+			if native[p.name].Rounds != p.rounds {
+				missing = append(missing, p)
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return native
+	}
+	for name, run := range measureNative(t, dir, missing) {
+		native[name] = run
+	}
+	if file != "" {
+		data, err := json.MarshalIndent(native, "", "\t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return native
+}
+
+func readNativeRuns(t *testing.T, file string) map[string]nativeRun {
+	t.Helper()
+	native := map[string]nativeRun{}
+	if file == "" {
+		return native
+	}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return native
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &native); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return native
+}
+
+// measureNative measures programs in turns, so that what else the machine does meets
+// all of them.
+func measureNative(t *testing.T, dir string, programs []testProgram) map[string]nativeRun {
+	t.Helper()
+	perf := needPerf(t)
+	runs := make([]nativeRun, len(programs))
+	files := make([]string, len(programs))
+	for i, p := range programs {
+		files[i] = p.compile(t, dir)
+		runs[i] = nativeRun{Rounds: p.rounds, User: math.Inf(1), Samples: map[string]float64{}}
+	}
+	var clocks []float64
+	for range timedRuns {
+		for i, p := range programs {
+			runs[i].User = min(runs[i].User, userTime(t, files[i], p.rounds))
+			runs[i].Setup += userTime(t, files[i], 0) / timedRuns
+		}
+		clock, err := calibrate.Clock(t.Context(), 100*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clocks = append(clocks, float64(clock.Value))
+	}
+	slices.Sort(clocks)
+	t.Logf("clock %.4g Hz, from %.4g to %.4g", clocks[len(clocks)/2], clocks[0], clocks[len(clocks)-1])
+	native := map[string]nativeRun{}
+	for i, p := range programs {
+		runs[i].Clock = clocks[len(clocks)/2]
+		for range sampledRuns {
+			sampleFunctions(t, perf, files[i], p.rounds, runs[i].Samples)
+		}
+		native[p.name] = runs[i]
+	}
+	return native
+}
+
+// userTime returns the processor time that a run takes in user mode, in seconds.
+func userTime(t *testing.T, program string, rounds int) float64 {
+	t.Helper()
+	c := exec.Command(program, strconv.Itoa(rounds))
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return c.ProcessState.UserTime().Seconds()
+}
+
+// sampleFunctions adds the samples of a program's functions: perf's, by cpu-clock in
+// user mode.
+func sampleFunctions(t *testing.T, perf perfTool, program string, rounds int, samples map[string]float64) {
+	t.Helper()
+	file := filepath.Join(perf.home, "data")
+	perf.output(t, "record", "-q", "-N", "-e", "cpu-clock:u", "-F", "4000", "-o", file, "--", program, strconv.Itoa(rounds))
+	for _, functions := range reportTotals(t, perf, file, "function") {
+		for at, x := range functions {
+			samples[plainName(at.name)] += float64(x.samples)
+		}
+	}
+}
+
+// storedPenalties is the file in which calibrate has stored this machine's.
+func storedPenalties(t *testing.T) string {
+	t.Helper()
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "cyclestack", "penalties-*.toml"))
+	if len(files) != 1 {
+		t.Fatalf("penalties stored in %q: run cyclestack calibrate", files)
+	}
+	return files[0]
+}

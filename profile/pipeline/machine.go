@@ -1,0 +1,306 @@
+package pipeline
+
+// A Machine executes ops on a core. It allocates nothing while it does.
+type Machine struct {
+	core *Core
+
+	// fetched is the cycle in which the latest op came out of the cache of decoded
+	// ones, and fetching how many did in that cycle; now and dispatching are the same
+	// of the dispatch, and retired and retiring of the retirement.
+	fetched, now, retired           int64
+	fetching, dispatching, retiring int
+	// predicted is when the address was predicted from which the latest op came, and
+	// paired says that it was a nop that took no room.
+	predicted int64
+	paired    bool
+
+	queue, reorder, loads, stores ring
+	waiting, vectorWaiting        pool
+	units                         units
+
+	ready  [registers]int64 // when the value of each register is known
+	values values
+	memory memory
+	before previous
+}
+
+// previous is what the instruction before did, for a jump that becomes one with it.
+type previous struct {
+	fuses        fusion
+	ready, issue int64
+	port         ports
+}
+
+// NewMachine returns a machine that has executed nothing.
+func NewMachine(c *Core) *Machine {
+	m := &Machine{core: c}
+	m.Reset()
+	return m
+}
+
+// Reset forgets what was executed.
+func (m *Machine) Reset() {
+	c := m.core
+	*m = Machine{core: c,
+		queue: m.queue.reset(c.queue), reorder: m.reorder.reset(c.reorder),
+		loads: m.loads.reset(c.loadQueue), stores: m.stores.reset(c.storeQueue),
+	}
+	m.waiting.size, m.vectorWaiting.size = c.schedule, c.vectorSchedule
+	m.values.reset()
+}
+
+// Execute executes an instruction and returns by how many cycles its retirement
+// follows that of the one before. taken says of a branch that it was taken, and
+// mispredicted that something else was expected.
+func (m *Machine) Execute(op *Op, taken, mispredicted bool) float64 {
+	c := m.core
+	k := &c.costs[op.Class]
+	fused := op.conditional && c.fuses[m.before.fuses]&(1<<op.cond) != 0
+	slots := int(k.slots)
+	if fused {
+		slots = 0
+	}
+	if op.Class == Nop && c.nops {
+		if m.paired = !m.paired; m.paired {
+			slots = 0
+		}
+	} else {
+		m.paired = false
+	}
+	m.fetch(slots)
+	m.dispatch(op, slots)
+	done := m.execute(op, k, fused)
+	retired := m.retire(op, done, slots)
+	m.follow(op, done, taken, mispredicted)
+	return retired
+}
+
+// fetch finds when the op comes out of the cache of decoded ones.
+func (m *Machine) fetch(slots int) {
+	if m.fetching += slots; m.fetching > m.core.fetch {
+		m.fetched, m.fetching = m.fetched+1, slots
+	}
+	if slots == 0 {
+		return
+	}
+	if room := m.queue.next(1); room > m.fetched {
+		m.fetched, m.fetching = room, slots
+	}
+}
+
+// follow finds when what is executed next can be fetched.
+func (m *Machine) follow(op *Op, done int64, taken, mispredicted bool) {
+	c := m.core
+	switch {
+	case mispredicted:
+		m.fetched, m.fetching = done+int64(c.refill), 0
+		m.predicted = m.fetched
+	case taken:
+		m.predicted = max(m.predicted+1, m.fetched-int64(c.ahead))
+		if op.Class == Call || op.Class == IndirectCall || op.Class == Return {
+			m.predicted += int64(c.callBubble)
+		}
+		m.fetched, m.fetching = max(m.fetched+1, m.predicted), 0
+	}
+}
+
+// dispatch finds when there is room for the op in the reorder buffer, the queues and
+// the schedulers.
+func (m *Machine) dispatch(op *Op, slots int) {
+	at := m.fetched
+	if slots > 0 {
+		at = max(at, m.reorder.next(slots))
+	}
+	if op.Loads {
+		at = max(at, m.loads.next(1))
+	}
+	if op.Stores {
+		at = max(at, m.stores.next(1))
+	}
+	m.advance(at)
+	for p := m.pool(op); p.used >= p.size; {
+		m.advance(m.now + 1)
+	}
+	m.dispatching += slots
+	for m.dispatching > m.core.dispatch {
+		left := m.dispatching - m.core.dispatch
+		m.advance(m.now + 1)
+		m.dispatching = left
+	}
+	if slots > 0 {
+		m.queue.put(m.now)
+	}
+}
+
+// advance lets time pass until a cycle.
+func (m *Machine) advance(to int64) {
+	if to <= m.now {
+		return
+	}
+	m.waiting.advance(m.now, to)
+	m.vectorWaiting.advance(m.now, to)
+	m.units.advance(m.now, to)
+	m.now, m.dispatching = to, 0
+}
+
+func (m *Machine) pool(op *Op) *pool {
+	if op.vector {
+		return &m.vectorWaiting
+	}
+	return &m.waiting
+}
+
+// execute finds when the op is done, and lets what waits for its result know.
+func (m *Machine) execute(op *Op, k *cost, fused bool) (done int64) {
+	start := m.now + 1
+	ready, issue := start, start
+	if k.ops == 0 {
+		ready = m.now // done while it is renamed
+	}
+	for _, r := range op.reads {
+		if r == NoRegister {
+			break
+		}
+		ready = max(ready, m.ready[r])
+	}
+	if op.Loads {
+		var value int64
+		issue, value, done = m.load(op, start)
+		ready = max(ready, value)
+	}
+	result := ready + int64(k.latency)
+	if k.ops > 0 {
+		issue = m.issue(op, k, ready, fused)
+		result = issue + int64(k.latency)
+	}
+	m.before.fuses = op.fuses
+	m.pool(op).add(m.now, issue)
+	for _, r := range op.writes {
+		if r == NoRegister {
+			break
+		}
+		m.ready[r] = result
+	}
+	done = max(done, result)
+	if op.Stores {
+		done = max(done, m.store(op, start, result))
+	} else {
+		m.values.compute(op)
+	}
+	return done
+}
+
+// issue finds when the op goes to an execution port.
+func (m *Machine) issue(op *Op, k *cost, ready int64, fused bool) int64 {
+	p := &m.before
+	if fused && p.port != 0 {
+		m.units.release(p.issue, p.port)
+		ready = p.ready
+	}
+	hold := int64(max(k.hold, 1))
+	hold *= m.passes(op)
+	p.ready = ready
+	p.issue, p.port = m.units.reserve(ready, k.ports, hold)
+	for range k.ops - 1 {
+		m.units.reserve(ready, k.ports, hold)
+	}
+	return p.issue
+}
+
+// passes returns how often an op goes through a port that is narrower than it.
+func (m *Machine) passes(op *Op) int64 {
+	if op.vector && op.Width > m.core.vector {
+		return int64(op.Width / m.core.vector)
+	}
+	return 1
+}
+
+// load finds when a load is executed, when its value is known to what waits for it,
+// and when it is done.
+func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
+	c := m.core
+	addr, known := m.address(op, start, op.stack < 0)
+	ports, latency := c.loads, c.load
+	if op.vector {
+		ports, latency = c.vectorLoads, c.vectorLoad
+	}
+	if op.Index != NoRegister && (op.Scale > 1 || op.Disp != 0 && op.Base != NoRegister) {
+		latency += c.indexed
+	}
+	issue, _ = m.units.reserve(known, ports, m.passes(op))
+	value = issue + int64(latency)
+	done = value
+	if s, after := m.memory.find(addr, op.Size); s != nil && s.commit > issue {
+		value = m.forward(op, s, addr, after, value, int64(latency))
+		done = max(done, value)
+	}
+	m.values.registers[inMemory] = m.values.load(addr)
+	if op.stack < 0 {
+		m.values.registers[RSP] -= uint64(op.stack)
+	}
+	return issue, value, done
+}
+
+// address returns the address that an op accesses, in its operand or on the stack,
+// and when it is known.
+func (m *Machine) address(op *Op, start int64, stack bool) (addr uint64, known int64) {
+	if stack {
+		return m.values.registers[RSP], max(start, m.ready[RSP])
+	}
+	return m.values.address(op), max(start, m.ready[op.Base], m.ready[op.Index])
+}
+
+// forward finds when the value of a load is known that overlaps with a store that is
+// not in the cache yet.
+func (m *Machine) forward(op *Op, s *stored, addr, after uint64, value, latency int64) int64 {
+	c := m.core
+	switch {
+	case !s.covers(addr, op.Size):
+		return max(value, s.commit+int64(c.blocked)+latency)
+	case op.vector:
+		return max(value, s.data+int64(c.vectorForward))
+	case c.renames > after && s.addr == addr && op.Size >= 4 && !s.vector && (op.Class == Load || op.Stores):
+		return max(m.now, s.data)
+	}
+	return max(value, s.data+int64(c.forward))
+}
+
+// store finds when a store's address and data are known.
+func (m *Machine) store(op *Op, start, data int64) int64 {
+	c := m.core
+	if op.stack > 0 {
+		m.values.registers[RSP] -= uint64(op.stack)
+	}
+	addr, known := m.address(op, start, op.stack > 0)
+	ports := c.data
+	if op.vector {
+		ports = c.vectorData
+	}
+	a, _ := m.units.reserve(known, c.addresses, 1)
+	d, _ := m.units.reserve(max(start, data), ports, m.passes(op))
+	m.memory.add(stored{addr: addr, size: op.Size, vector: op.vector, data: data})
+	m.values.store(addr, m.values.compute(op)&low(op.Size))
+	return max(a, d) + 1
+}
+
+// retire finds when the op is retired, and returns by how much that is after the one
+// before.
+func (m *Machine) retire(op *Op, done int64, slots int) float64 {
+	before := m.retired
+	if done+1 > m.retired {
+		m.retired, m.retiring = done+1, 0
+	}
+	for m.retiring += slots; m.retiring > m.core.retire; m.retiring -= m.core.retire {
+		m.retired++
+	}
+	for range min(slots, len(m.reorder.times)) {
+		m.reorder.put(m.retired)
+	}
+	if op.Loads {
+		m.loads.put(m.retired)
+	}
+	if op.Stores {
+		m.stores.put(m.memory.enters(m.retired))
+	}
+	return float64(m.retired - before)
+}

@@ -1,0 +1,79 @@
+package pipeline
+
+// A memory is the stores that may not have reached the cache yet.
+type memory struct {
+	queue  [1 << storeBits]stored
+	number uint64 // of stores so far
+	// latest are the numbers of the latest stores to granules of 8 bytes, by a hash.
+	latest    [1 << granuleBits]uint64
+	committed int64 // when the latest store reached the cache, and in which line
+	line      uint64
+	joined    bool // as the second in that cycle
+}
+
+const (
+	storeBits   = 7
+	granuleBits = 12
+)
+
+// stored is a store.
+type stored struct {
+	addr   uint64
+	size   uint8
+	vector bool
+	data   int64 // when what it stores is known
+	commit int64 // when it reaches the cache; not known yet until it has retired
+}
+
+// slot returns the place of a granule in latest.
+func slot(granule uint64) uint64 { return granule * 0x9e3779b97f4a7c15 >> (64 - granuleBits) }
+
+// add adds a store.
+func (q *memory) add(s stored) {
+	q.number++
+	q.queue[q.number%uint64(len(q.queue))] = s
+	for g := s.addr >> 3; ; g++ {
+		q.latest[slot(g)] = q.number
+		if g == (s.addr+uint64(s.size)-1)>>3 {
+			return
+		}
+	}
+}
+
+// find returns the latest store of those that an access overlaps with, and how many
+// came after it, or nil.
+func (q *memory) find(addr uint64, size uint8) (s *stored, after uint64) {
+	newest := uint64(0)
+	for g := addr >> 3; ; g++ {
+		newest = max(newest, q.latest[slot(g)])
+		if g == (addr+uint64(size)-1)>>3 {
+			break
+		}
+	}
+	for n := newest; n > 0 && n+uint64(len(q.queue)) > q.number; n-- {
+		s := &q.queue[n%uint64(len(q.queue))]
+		if addr < s.addr+uint64(s.size) && s.addr < addr+uint64(size) {
+			return s, q.number - n
+		}
+	}
+	return nil, 0
+}
+
+// covers says whether the store holds all that an access reads.
+func (s *stored) covers(addr uint64, size uint8) bool {
+	return s.addr <= addr && addr+uint64(size) <= s.addr+uint64(s.size)
+}
+
+// enters finds when the latest store reaches the cache, after it has retired: one in
+// a cycle, or two if they are in one line of it.
+func (q *memory) enters(retired int64) int64 {
+	s := &q.queue[q.number%uint64(len(q.queue))]
+	line := s.addr >> 6
+	if line == q.line && !q.joined && !s.vector && q.committed > retired {
+		q.joined = true
+	} else {
+		q.committed, q.joined = max(q.committed, retired)+1, false
+	}
+	q.line, s.commit = line, q.committed
+	return s.commit
+}

@@ -1,0 +1,221 @@
+// Package pipeline estimates how long a processor takes for a sequence of
+// instructions in the order in which they were executed: which wait for each
+// other's results, for a free execution unit, for their turn.
+//
+// An Op is what an instruction needs, which a Decoder reads from its code once.
+// A Machine executes ops one after the other on a model of a Core that dispatches
+// in order, executes out of order and retires in order, and says for each by how
+// many cycles its retirement follows that of the one before. Caches are perfect,
+// and branches are predicted unless the caller says otherwise.
+//
+//	d, err := pipeline.NewDecoder(disasm.AMD64)
+//	m := pipeline.NewMachine(pipeline.CoreOf("amdzen4"))
+//	op := d.Op(inst, code)
+//	cycles += m.Execute(&op, taken, false)
+//
+// The addresses of memory accesses are not known. Which loads read what has just
+// been stored is found by computing with unknown values: see Machine.
+package pipeline
+
+// A Register is one that instructions wait for: a whole general or vector
+// register, whatever part of it is used; a group of flags; a mask; the floating
+// point stack as a whole.
+type Register uint8
+
+// The registers. General registers are RAX+0 to RAX+15 in the order of their
+// encoding, vector registers XMM0+0 to XMM0+31, masks K0+0 to K0+7.
+const (
+	NoRegister Register = iota
+	RAX
+	RCX
+	RDX
+	RBX
+	RSP
+	RBP
+	RSI
+	RDI
+)
+
+const (
+	// Carry is the carry flag, and Flags are the others, which instructions such as
+	// INC write without it.
+	Carry Register = 17 + iota
+	Flags
+	// X87 is the stack of the old floating point unit, and MMX shares it.
+	X87
+	K0
+)
+
+// XMM0 is the first vector register.
+const (
+	XMM0      Register = 32
+	registers          = 64
+)
+
+// A Class is a kind of instruction that a core executes at one speed.
+type Class uint8
+
+// The classes. Those of memory accesses are of instructions that do no more; others
+// that also load or store have the class of what they compute.
+const (
+	Nop        Class = iota
+	Zero             // register := 0, known before execution
+	Move             // general register to another
+	VecMove          // vector register to another
+	Load             // to a general register, without change or extended with zeros
+	LoadSigned       // to a general register, extended with its sign
+	VecLoad          // to a vector register
+	Store
+	VecStore
+	ALU        // add, and, compare, …
+	ALUCarry   // with carry
+	CMov       // conditional move
+	CMovBE     // on two groups of flags
+	SetCC      // flag to register
+	Shift      // by a constant
+	ShiftVar   // by CL
+	ShiftBMI   // by another register, without flags
+	RotateCarry
+	ShiftDouble
+	LEA
+	LEAComplex // three parts, or two of which one is scaled and a displacement
+	BitTest
+	BitSet
+	BitScan    // BSF, BSR
+	BitCount   // POPCNT, LZCNT, TZCNT
+	BMI        // ANDN, BLSR, …
+	BitExtract // BEXTR, BZHI
+	Deposit    // PDEP, PEXT
+	ByteSwap
+	SignFill // CQO
+	Exchange // XCHG of registers, XADD
+	CompareExchange
+	CRC
+	IMul    // to one register
+	MulWide // to two
+	Div8    // by the width of the divisor
+	Div16
+	Div32
+	Div64
+	IDiv8
+	IDiv16
+	IDiv32
+	IDiv64
+	Jump
+	CondJump
+	IndirectJump
+	Call
+	IndirectCall
+	Return
+	Leave
+	FAdd
+	FMinMax
+	FMul
+	FMA
+	FDivS // single precision
+	FDivD
+	FSqrtS
+	FSqrtD
+	FRcp     // approximations
+	FCompare // to a register or mask
+	FTest    // to the flags
+	FRound
+	FHAdd
+	FDot
+	Convert     // between formats of one width
+	ConvertWide // between widths
+	FromGPR     // general to vector register
+	ToGPR
+	ConvertFromGPR
+	ConvertToGPR
+	Insert // a general register into a part
+	Extract
+	MaskToGPR // MOVMSK
+	VInt
+	VAbs // and others that are slower on some
+	VLogic
+	VShift    // by a constant
+	VShiftReg // by a register, the same for all elements
+	VShiftVar
+	VMul
+	VMul32
+	VSad
+	VHAdd
+	Shuffle
+	ShuffleBytes
+	ShuffleAcross // between halves of 128 bits
+	ShuffleHalves // whole ones
+	InsertHalf
+	Broadcast
+	Blend
+	BlendVar
+	VTest
+	VString // PCMPxSTRx
+	AES
+	SHA
+	SHARounds
+	CLMul
+	MaskOp
+	MaskMove // between masks and other registers
+	Gather
+	FPStack // loads, stores and exchanges of the old floating point unit
+	FPStackAdd
+	FPStackMul
+	FPStackDiv
+	FPStackSlow // its functions
+	Emms
+	RepString
+	String
+	Locked // an atomic access
+	LoadFence
+	Fence
+	Timer // RDTSC, RDRAND
+	Pause
+	System // CPUID, SYSCALL, …
+	Microcode
+	classes
+)
+
+// An Op is what a static instruction needs to be executed.
+type Op struct {
+	Class Class
+	// Width is how many bytes of its operands it works on, the whole vector for
+	// vectors and 4 or 8 for scalars in vector registers. Size is how many bytes of
+	// memory it accesses.
+	Width, Size uint8
+	// Loads and Stores say which accesses to memory it makes, at the address that is
+	// the sum of Base, Index times Scale, and Disp.
+	Loads, Stores bool
+	Base, Index   Register
+	Scale         uint8
+	Segment       bool // the address is relative to FS or GS
+	Disp          int64
+
+	reads  [5]Register // NoRegister behind the last
+	writes [4]Register
+	calc   calculation
+	// first and second are the operands that calc works on.
+	first, second Register
+	imm           int64
+	// stack is by how much the stack grows, with what is stored there, or shrinks.
+	stack int8
+	// Conditional says that it is a branch that may not be taken, cond on what, as in
+	// the opcode.
+	conditional bool
+	cond        uint8
+	fuses       fusion
+	vector      bool // executed by the vector part of the core
+}
+
+// A fusion says how an instruction can become one with a conditional jump behind it.
+type fusion uint8
+
+const (
+	noFusion    fusion = iota
+	fuseTest           // TEST
+	fuseCompare        // CMP
+	fuseAnd            // AND; on newer processors OR and XOR as well
+	fuseOr
+	fuseAdd       // ADD, SUB
+	fuseIncrement // INC, DEC
+)

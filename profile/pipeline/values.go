@@ -1,0 +1,172 @@
+package pipeline
+
+import "math/bits"
+
+// A calculation is how an instruction makes its result of its first and second
+// operand, as far as values are followed.
+type calculation uint8
+
+const (
+	calcNone calculation = iota // no result
+	calcMix                     // some function of all that it reads
+	calcSecond
+	calcSignExtend
+	calcAdd
+	calcSub
+	calcAnd
+	calcOr
+	calcXor
+	calcNot
+	calcNeg
+	calcShl
+	calcShr
+	calcSar
+	calcIMul
+	calcLEA
+)
+
+// Two registers that only operands name.
+const (
+	inMemory Register = registers - 2 + iota // what has been loaded
+	constant                                 // what is in the instruction
+)
+
+// values are what is known of the values of registers and memory. What they really
+// are is not known, so each starts as a random number, and is computed with as the
+// instructions say. Two addresses that are equal whatever the real values are then
+// come out equal, and two that are not come out different, but for chance: random
+// interpretation, as in Gulwani and Necula, "Discovering affine equalities using
+// random interpretation" (POPL 2003).
+type values struct {
+	registers [registers]uint64
+	memory    [memoryEntries]remembered
+}
+
+// remembered is a value that was stored.
+type remembered struct{ addr, value uint64 }
+
+const memoryEntries = 1 << 12
+
+func (v *values) reset() {
+	for i := range v.registers {
+		v.registers[i] = mix(uint64(i) + 1)
+	}
+	v.registers[NoRegister] = 0
+	v.registers[RSP] &^= 15
+	clear(v.memory[:])
+}
+
+// mix returns a random number that depends on x only: the finaliser of SplitMix64
+// (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// address returns the address of the op's operand in memory.
+func (v *values) address(op *Op) uint64 {
+	a := v.registers[op.Base] + v.registers[op.Index]*uint64(op.Scale) + uint64(op.Disp)
+	if op.Segment {
+		a += 1 << 62
+	}
+	return a
+}
+
+// load returns what memory holds: what was last stored there, and otherwise a number
+// that belongs to the address.
+func (v *values) load(addr uint64) uint64 {
+	if e := &v.memory[mix(addr)%memoryEntries]; e.addr == addr {
+		return e.value
+	}
+	return mix(addr ^ 1<<63)
+}
+
+func (v *values) store(addr, value uint64) {
+	v.memory[mix(addr)%memoryEntries] = remembered{addr, value}
+}
+
+// compute sets the op's results, and returns that which is stored if it stores.
+func (v *values) compute(op *Op) uint64 {
+	if op.calc == calcNone {
+		return 0
+	}
+	v.registers[constant] = uint64(op.imm)
+	x := v.result(op, v.registers[op.first], v.registers[op.second])
+	for i, r := range op.writes {
+		if r == NoRegister {
+			break
+		}
+		if r == Carry || r == Flags {
+			continue
+		}
+		if i > 0 || op.Stores {
+			x = mix(x + uint64(i))
+		}
+		v.registers[r] = v.written(op, r, x)
+	}
+	return x
+}
+
+// result returns what the op computes of its operands.
+func (v *values) result(op *Op, a, b uint64) uint64 {
+	switch op.calc {
+	case calcSecond:
+		return b & low(op.Size)
+	case calcSignExtend:
+		shift := 64 - 8*uint(op.Size)
+		return uint64(int64(b<<shift) >> shift)
+	case calcAdd:
+		return a + b
+	case calcSub:
+		return a - b
+	case calcAnd:
+		return a & b
+	case calcOr:
+		return a | b
+	case calcXor:
+		return a ^ b
+	case calcNot:
+		return ^a
+	case calcNeg:
+		return -a
+	case calcShl:
+		return a << (b & 63)
+	case calcShr:
+		return a & low(op.Width) >> (b & 63)
+	case calcSar:
+		shift := 64 - 8*uint(min(op.Width, 8))
+		return uint64(int64(a<<shift) >> shift >> (b & 63))
+	case calcIMul:
+		return a * b
+	case calcLEA:
+		return v.address(op)
+	}
+	x := uint64(op.imm) ^ uint64(op.Class)<<56
+	for _, r := range op.reads {
+		if r == NoRegister {
+			break
+		}
+		x = mix(bits.RotateLeft64(x, 7) ^ v.registers[r])
+	}
+	if op.Loads {
+		x = mix(x ^ v.registers[inMemory])
+	}
+	return x
+}
+
+// written returns what a register holds after x was written to it.
+func (v *values) written(op *Op, r Register, x uint64) uint64 {
+	if r >= X87 || op.Width >= 8 {
+		return x
+	}
+	if op.Width == 4 {
+		return uint64(uint32(x))
+	}
+	mask := low(op.Width)
+	return v.registers[r]&^mask | x&mask
+}
+
+// low returns the bits of so many bytes.
+func low(width uint8) uint64 { return ^uint64(0) >> (64 - 8*uint(min(width, 8))) }

@@ -1,0 +1,252 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/profile/object"
+	"github.com/cyclestack/cyclestack/profile/pipeline"
+	"github.com/cyclestack/cyclestack/source/valgrind"
+)
+
+// compile makes the program of testdata/src, or skips the test.
+func compile(t *testing.T) string {
+	t.Helper()
+	for _, needed := range []string{"valgrind", "gcc"} {
+		if _, err := exec.LookPath(needed); err != nil {
+			t.Skipf("needs %s", needed)
+		}
+	}
+	program := filepath.Join(t.TempDir(), "paths")
+	out, err := exec.Command("gcc", "-O1", "-g", "-pthread", "-o", program, filepath.Join("testdata", "src", "paths.c")).CombinedOutput()
+	if err != nil {
+		t.Skipf("gcc cannot compile here: %v: %s", err, out)
+	}
+	return program
+}
+
+// follow follows a program, or skips the test where that does not work.
+func follow(t *testing.T, limit int64, args ...string) *Paces {
+	t.Helper()
+	p, err := Run(t.Context(), valgrind.Command{Args: args}, Options{Core: pipeline.CoreOf("generic"), Limit: limit})
+	var failed *valgrind.ToolError
+	if errors.As(err, &failed) || errors.Is(err, errUnknown) {
+		t.Skipf("programs cannot be followed here: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// enough is a limit that these programs do not reach.
+const enough = 20e6
+
+// of sums what is known of the instructions of a function.
+func of(t *testing.T, p *Paces, path, name string) (f struct{ executed, branches, missed, cycles float64 }) {
+	t.Helper()
+	file, err := object.Open(path, object.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	found, err := file.Lookup(name)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s: %v, %v", name, found, err)
+	}
+	for _, in := range p.code.images[path].sorted() {
+		if in.addr < found[0].Addr || in.addr >= found[0].End() {
+			continue
+		}
+		f.executed += float64(in.executed)
+		if in.flow.Branches() {
+			f.branches += float64(in.executed)
+		}
+		f.missed += float64(in.mispredicted)
+		if r, ok := p.At(path, in.addr); ok {
+			f.cycles += r.Cycles * float64(in.executed)
+		}
+	}
+	return f
+}
+
+// TestExecutions compares how often each instruction is executed with callgrind.
+func TestExecutions(t *testing.T) {
+	program := compile(t)
+	p := follow(t, enough, program, "all")
+	s, err := valgrind.Run(t.Context(), valgrind.Command{Args: []string{program, "all"}, Tool: valgrind.Callgrind, Instructions: true,
+		Geometry: valgrind.Geometry{I1: valgrind.Typical.L1I, D1: valgrind.Typical.L1D, LL: valgrind.Typical.L2}})
+	if err != nil {
+		t.Skipf("callgrind does not work here: %v", err)
+	}
+	defer s.Close()
+	r := valgrind.Open(s.Files, valgrind.Options{By: counts.Instruction})
+	if !r.Next() {
+		t.Fatal(r.Err())
+	}
+	table := r.Table()
+	ir := slices.IndexFunc(table.Columns, func(c counts.Column) bool { return c.Event == "Ir" })
+	modules := map[string]*image{}
+	for path, i := range p.code.images {
+		modules[filepath.Base(path)] = i
+	}
+	compared := 0
+	for row, scope := range table.Scopes {
+		if scope.Code == nil || modules[scope.Code.Module] == nil {
+			continue
+		}
+		in := modules[scope.Code.Module].at[scope.Code.Addr]
+		if in == nil {
+			t.Errorf("%#x was not followed", scope.Code.Addr)
+			continue
+		}
+		if modules[scope.Code.Module].stub(in) != nil {
+			continue // callgrind counts the stub with it
+		}
+		if want := table.Cell(row, ir).Value; float64(in.executed) != want {
+			t.Errorf("%#x executed %d times, want %v", in.addr, in.executed, want)
+		}
+		compared++
+	}
+	if compared < 100 {
+		t.Errorf("%d instructions compared", compared)
+	}
+}
+
+// TestBranches checks branches and cycles of functions for which they are known.
+func TestBranches(t *testing.T) {
+	program := compile(t)
+	p := follow(t, enough, program, "all")
+	if f := of(t, p, program, "turns"); f.branches < 30000 || f.branches > 30002 || f.missed > 10 {
+		t.Errorf("a loop: %v branches, %v mispredicted", f.branches, f.missed)
+	}
+	if f := of(t, p, program, "chance"); f.missed < 0.45*30000 || f.missed > 0.55*30000 {
+		t.Errorf("by chance: %v mispredicted, want half of 30000", f.missed)
+	}
+	if f := of(t, p, program, "calls"); f.missed > 300 {
+		t.Errorf("calls: %v mispredicted, want few", f.missed)
+	}
+	chain, apart := of(t, p, program, "chain").cycles, of(t, p, program, "apart").cycles
+	if chain < 5000*8*3 || chain > 5000*8*3*1.2 || apart > chain/2 {
+		t.Errorf("multiplications that wait take %v cycles, others %v: want three each, and far fewer", chain, apart)
+	}
+}
+
+// TestProcesses checks that all processes and threads are followed that are said to be.
+func TestProcesses(t *testing.T) {
+	program := compile(t)
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		branch float64 // of turns: one for each turn, and one for each call
+	}{
+		{"threads", []string{program, "threads"}, 3 * 100000},
+		{"a fork", []string{program, "fork"}, 20000}, // the child executes no other program
+		{"a fork that executes", []string{program, "fork", "exec"}, 20000 + 30000},
+		{"another program", []string{"sh", "-c", "exec " + program}, 30000},
+		{"a pipeline", []string{"sh", "-c", program + " threads | " + program + " fork"}, 3*100000 + 20000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := follow(t, enough, tt.args...)
+			if got := of(t, p, program, "turns").branches; math.Abs(got-tt.branch) > 10 {
+				t.Errorf("%v branches, want %v", got, tt.branch)
+			}
+		})
+	}
+}
+
+// TestAlike checks that two runs have the same rates, also if they are cut.
+func TestAlike(t *testing.T) {
+	program := compile(t)
+	for _, limit := range []int64{enough, 300_000} {
+		a, b := follow(t, limit, program, "all"), follow(t, limit, program, "all")
+		if a.Blocks != b.Blocks || a.Cut != b.Cut || a.Cut != (limit < enough) || a.Blocks > limit {
+			t.Errorf("%d and %d blocks of %d, cut %v and %v", a.Blocks, b.Blocks, limit, a.Cut, b.Cut)
+		}
+		known := 0
+		for path, i := range a.code.images {
+			if i == nil {
+				continue
+			}
+			for addr := range i.at {
+				one, ok1 := a.At(path, addr)
+				two, ok2 := b.At(path, addr)
+				if one != two || ok1 != ok2 {
+					t.Fatalf("%s %#x: %v and %v", path, addr, one, two)
+				}
+				if ok1 {
+					known++
+				}
+			}
+		}
+		if known < 50 {
+			t.Errorf("%d instructions known", known)
+		}
+	}
+}
+
+// TestInput checks that standard input is read from where it is.
+func TestInput(t *testing.T) {
+	program := compile(t)
+	name := filepath.Join(t.TempDir(), "input")
+	if err := os.WriteFile(name, []byte("a\nb\nc\nd\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Seek(4, 0); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Run(t.Context(), valgrind.Command{Args: []string{program, "lines"}, Stdin: f}, Options{Core: pipeline.CoreOf("generic"), Limit: enough})
+	if err != nil {
+		t.Skipf("programs cannot be followed here: %v", err)
+	}
+	if got := of(t, p, program, "turns").branches; math.Abs(got-2000) > 10 {
+		t.Errorf("%v branches, want 2000 for two lines", got)
+	}
+}
+
+// TestGivenUp checks that nothing is left when the time is up.
+func TestGivenUp(t *testing.T) {
+	program := compile(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	_, err := Run(ctx, valgrind.Command{Args: []string{"sh", "-c", program + " forever | " + program + " forever"}},
+		Options{Core: pipeline.CoreOf("generic"), Limit: math.MaxInt64})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want that the time is up", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %q, %v", left, err)
+	}
+}
+
+// TestErrors checks what is said where a program cannot be followed.
+func TestErrors(t *testing.T) {
+	program := compile(t)
+	for _, tt := range []struct {
+		name, want string
+		c          valgrind.Command
+	}{
+		{"no program", "executable file not found", valgrind.Command{Args: []string{"no-such-program"}}},
+		{"no lackey", "lackey failed: ", valgrind.Command{Args: []string{program}, Env: append(os.Environ(), "VALGRIND_LIB="+t.TempDir())}},
+	} {
+		_, err := Run(t.Context(), tt.c, Options{Core: pipeline.CoreOf("generic"), Limit: enough})
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}

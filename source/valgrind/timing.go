@@ -1,0 +1,330 @@
+package valgrind
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+)
+
+// Simulators count what is executed, and not how long it takes. Where the rates of a
+// program's instructions are known, their executions times the rates are further events
+// of its files. They are sums like the others, and what is known and what is not is kept
+// apart, so that the cycles of a run are
+//
+//	Ct + Iru / (instructions per cycle) + Cbt + (Bcu + a share of Biu) × (a penalty)
+//
+// and those of caches.
+const (
+	timedCycles      = "Ct"  // cycles, with branches predicted and all data in the first-level cache
+	timedLost        = "Cbt" // cycles lost by mispredicted branches
+	timedConditional = "Bct" // conditional branches mispredicted
+	timedIndirect    = "Bit" // indirect jumps, calls and returns mispredicted
+	untimed          = "Iru" // instructions whose rates are not known
+	untimedBranches  = "Bcu" // of them conditional branches that the simulator's predictor gets wrong
+	untimedIndirect  = "Biu" // of them indirect jumps and calls that it does
+)
+
+// timedEvents are the events in the order of their columns: those that most lines lack
+// are the last, as trailing zeros are not written.
+var timedEvents = [...]struct{ name, about string }{
+	{timedCycles, "cycles by the model of a core, caches and branches apart"},
+	{timedConditional, "conditional branches mispredicted, by the traced order"},
+	{timedIndirect, "indirect jumps, calls and returns mispredicted, by the traced order"},
+	{timedLost, "cycles lost by them, by the model of a core"},
+	{untimed, "instructions that no trace has timed"},
+	{untimedBranches, "Bcm of instructions that no trace has timed"},
+	{untimedIndirect, "Bim of instructions that no trace has timed"},
+}
+
+// timedDescription describes, in files with these events, how they came about.
+const timedDescription = "Timed"
+
+// Time adds to the simulation's files what their instructions take, as further events:
+// each place's executions times its rate. Counts are integers, and what rounding leaves
+// over is carried to the next place. What a called function costs with all that it calls
+// is not known of the new events. The text says where the rates come from.
+//
+// If it fails the files are as they were.
+func (s *Simulation) Time(rates Rates, about string) error {
+	for _, name := range s.Files {
+		if err := timeFile(name, name+timedSuffix, rates, about); err != nil {
+			for _, name := range s.Files {
+				_ = os.Remove(name + timedSuffix)
+			}
+			return err
+		}
+	}
+	for _, name := range s.Files {
+		if err := os.Rename(name+timedSuffix, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timedSuffix is that of a file until all have been written.
+const timedSuffix = ".timed"
+
+func timeFile(from, to string, rates Rates, about string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	return newTimer(in, from, out, rates, about).run()
+}
+
+// A seekable output can be written to again at an offset.
+type seekable interface {
+	io.Writer
+	io.WriterAt
+}
+
+// A timer writes a file anew, with the further events. It reads the file as a [Reader]
+// does, so that both understand it in the same way.
+type timer struct {
+	r     *Reader
+	rates Rates
+	about string
+	file  seekable
+	out   *bufio.Writer
+	at    int64 // bytes written
+
+	columns struct{ ir, conditional, indirect int } // of the part: Ir, Bcm and Bim
+	costs   []float64                               // of a line that has costs of its own
+	err     error                                   // of such a line
+	carry   [len(timedEvents)]float64
+	values  [len(timedEvents)]uint64 // of the line
+	sums    [len(timedEvents)]uint64 // of the part
+	heads   []int64                  // where sums are to be written when the part ends
+	text    []byte                   // scratch
+}
+
+func newTimer(in io.Reader, name string, out seekable, rates Rates, about string) *timer {
+	t := &timer{r: NewReader(in, name, Options{}), rates: rates, about: about, file: out, out: bufio.NewWriterSize(out, 1<<16)}
+	t.r.each = t.own
+	return t
+}
+
+// run writes the file.
+func (t *timer) run() error {
+	for last := false; !last; {
+		var b []byte
+		var err error
+		if b, last, err = t.r.next(); err != nil {
+			return err
+		}
+		if err := t.line(b); err != nil {
+			return err
+		}
+	}
+	if err := t.endPart(); err != nil {
+		return err
+	}
+	return t.out.Flush()
+}
+
+// line writes a line.
+func (t *timer) line(b []byte) error {
+	begun := t.r.header.begun
+	t.costs = nil
+	if err := errors.Join(t.r.take(b), t.err); err != nil {
+		return err
+	}
+	if begun && !t.r.header.begun { // the header of another part
+		if err := t.endPart(); err != nil {
+			return err
+		}
+	}
+	if t.costs != nil {
+		return t.costLine(b)
+	}
+	key, _, _ := bytes.Cut(b, []byte{':'})
+	switch string(key) {
+	case "cmd":
+		return t.describe(b)
+	case "events":
+		return t.events(b)
+	case "summary", "totals":
+		if len(t.r.columns) > 0 {
+			return t.totals(b)
+		}
+	}
+	return t.write(b)
+}
+
+func (t *timer) write(b []byte) error {
+	n, err := t.out.Write(b)
+	t.at += int64(n)
+	return err
+}
+
+// describe says before a command, where both simulators have their descriptions, how the
+// events came about. Cachegrind's files have no other place for what they are.
+func (t *timer) describe(b []byte) error {
+	if t.about != "" {
+		if err := t.write(fmt.Appendf(nil, "desc: %s: %s\n", timedDescription, t.about)); err != nil {
+			return err
+		}
+		t.about = ""
+		if err := t.explain("desc: "); err != nil {
+			return err
+		}
+	}
+	return t.write(b)
+}
+
+// explain writes a line for each event, of a file that callgrind has written or one of
+// cachegrind.
+func (t *timer) explain(key string) error {
+	if (key == "event: ") != t.r.header.callgrind {
+		return nil
+	}
+	for _, e := range timedEvents {
+		if err := t.write(fmt.Appendf(nil, "%s%s: %s\n", key, e.name, e.about)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// events names the events, and looks where those are that the others are made of.
+func (t *timer) events(b []byte) error {
+	column := func(event string) int {
+		return slices.IndexFunc(t.r.columns, func(c int) bool { return t.r.events[c] == event })
+	}
+	for event, at := range map[string]*int{"Ir": &t.columns.ir, "Bcm": &t.columns.conditional, "Bim": &t.columns.indirect} {
+		if *at = column(event); *at < 0 {
+			return t.r.fault("it does not count %s", event)
+		}
+	}
+	line := bytes.TrimRight(b, " \t\r\n")
+	for _, e := range timedEvents {
+		if column(e.name) >= 0 {
+			return t.r.fault("it has %s already", e.name)
+		}
+		line = append(append(slices.Clip(line), ' '), e.name...)
+	}
+	if err := t.explain("event: "); err != nil {
+		return err
+	}
+	return t.write(append(line, '\n'))
+}
+
+// own takes the costs of a line, and finds those of the new events.
+func (t *timer) own(costs []float64) {
+	r := t.r
+	t.costs, t.values = costs, [len(timedEvents)]uint64{}
+	of := func(column int) float64 {
+		if column < len(costs) {
+			return costs[column]
+		}
+		return 0
+	}
+	var rate Rate
+	var ok bool
+	if r.header.instructions {
+		rate, ok = t.rates.At(r.ob.text[r.at.ob], r.at.addr)
+	} else {
+		rate, ok = t.rates.Line(r.fl.text[r.at.file], int(r.at.line))
+	}
+	n := of(t.columns.ir)
+	if ok {
+		for i, v := range [...]float64{rate.Cycles, rate.Conditional, rate.Indirect, rate.Lost} {
+			t.count(i, n*v)
+		}
+		return
+	}
+	for i, v := range [...]float64{n, of(t.columns.conditional), of(t.columns.indirect)} {
+		t.count(len(timedEvents)-3+i, v)
+	}
+}
+
+// mostCycles is what a line may count of an event: its sum with others is still a number
+// of those that files have.
+const mostCycles = 1e18
+
+// count adds to an event. What is left over by rounding comes to the next line that has
+// such an event.
+func (t *timer) count(event int, v float64) {
+	if v == 0 {
+		return
+	}
+	v += t.carry[event]
+	whole := math.Floor(v + 0.5)
+	if !(whole >= 0 && whole+float64(t.sums[event]) < mostCycles) {
+		t.err = t.r.fault("%v of %s, which cannot be", v, timedEvents[event].name)
+		return
+	}
+	t.carry[event] = v - whole
+	t.values[event] = uint64(whole)
+	t.sums[event] += uint64(whole)
+}
+
+// costLine writes a line of costs with those of the new events behind them.
+func (t *timer) costLine(b []byte) error {
+	line := append(t.text[:0], bytes.TrimRight(b, " \t\r\n")...)
+	last := len(t.values)
+	for last > 0 && t.values[last-1] == 0 {
+		last--
+	}
+	if last > 0 {
+		for range len(t.r.columns) - len(t.costs) {
+			line = append(line, " 0"...)
+		}
+	}
+	for _, v := range t.values[:last] {
+		line = strconv.AppendUint(append(line, ' '), v, 10)
+	}
+	t.text = append(line, '\n')
+	return t.write(t.text)
+}
+
+// digits is how many a sum may have.
+const digits = 19
+
+// totals writes a line of sums. Those of the new events are written over blanks when the
+// part has ended: callgrind has a line of them before the costs.
+func (t *timer) totals(b []byte) error {
+	line := bytes.TrimRight(b, " \t\r\n")
+	_, stated, _ := bytes.Cut(line, []byte{':'})
+	line = slices.Clip(line)
+	for range len(t.r.columns) - len(words(stated)) {
+		line = append(line, " 0"...)
+	}
+	t.heads = append(t.heads, t.at+int64(len(line)))
+	if len(t.heads) > maxEvents {
+		return t.r.fault("more than %d lines of totals in a part", maxEvents)
+	}
+	line = append(line, bytes.Repeat([]byte{' '}, len(timedEvents)*(1+digits))...)
+	return t.write(append(line, '\n'))
+}
+
+// endPart writes the sums of a part where they belong.
+func (t *timer) endPart() error {
+	if err := t.out.Flush(); err != nil {
+		return err
+	}
+	line := t.text[:0]
+	for _, v := range t.sums {
+		line = fmt.Appendf(line, " %*d", digits, v)
+	}
+	for _, at := range t.heads {
+		if _, err := t.file.WriteAt(line, at); err != nil {
+			return err
+		}
+	}
+	t.text, t.heads, t.sums = line, t.heads[:0], [len(timedEvents)]uint64{}
+	return nil
+}

@@ -1,0 +1,212 @@
+package valgrind
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+)
+
+// Lackey is the simulator that prints which code is executed in which order, and counts
+// nothing.
+const Lackey Tool = "lackey"
+
+// A Follower is told what a process executes, in the order in which it does. Its methods
+// are called by one goroutine.
+type Follower interface {
+	// Exec says that a program begins: nothing is mapped any more that was before.
+	Exec()
+	// Mapped says that the code of an object file is mapped now. Its addresses in
+	// memory are higher by bias than those in the file.
+	Mapped(file string, bias uint64)
+	// Blocks are the addresses at which the next pieces of code begin, in the order
+	// executed. Each runs in a straight line to the first instruction that may leave
+	// it, but ends before that after MaxInstructions, at some rare instructions, and
+	// after each turn of one that repeats. The slice is reused.
+	Blocks(addrs []uint64)
+	// End says that the process is not followed any more.
+	End()
+}
+
+// MaxInstructions is the number of instructions after which a block ends that has not
+// branched till then.
+const MaxInstructions = 50
+
+// A Trace is what is known of a run that has been followed.
+type Trace struct {
+	Blocks   int64 // that were handed to followers
+	Programs int   // that began, of all processes
+	Cut      bool  // there would have been more
+}
+
+// traceOptions are the arguments of valgrind that make lackey print blocks, and valgrind
+// itself what is mapped where. Blocks are those of the code: neither do they go on
+// behind a jump, nor are loops unrolled. A forked process prints nothing, as it would
+// print into its parent's log, until it executes a program and has a log of its own.
+func (c *Command) traceOptions(log string) []string {
+	list := []string{"--tool=" + string(Lackey), "--basic-counts=no", "--trace-superblocks=yes",
+		"--vex-guest-chase=no", "--vex-iropt-unroll-thresh=0", fmt.Sprintf("--vex-guest-max-insns=%d", MaxInstructions),
+		"--trace-children=yes", "--child-silent-after-fork=yes", "--vgdb=no", "-v", "-v", "--log-file=" + log, "--"}
+	return slices.Concat(list, c.Args)
+}
+
+// A traceLog reads what lackey prints of one process, in pieces of any size.
+type traceLog struct {
+	to     Follower
+	left   *int64 // how many blocks may still be handed on, of all processes
+	addrs  []uint64
+	rest   []byte // the beginning of a line
+	skip   bool   // the line is too long: its rest is skipped
+	file   string // whose symbols are being read; "" for none
+	execs  int    // programs that have begun
+	failed string // the last that valgrind has said of failing
+}
+
+const (
+	maxTraceLine  = 8 << 10 // longer ones say nothing that is wanted
+	traceBatch    = 4 << 10 // blocks that are handed on at a time
+	blockKey      = "SB "
+	symbolsKey    = "Reading syms from "
+	addressKey    = "svma 0x"
+	biasedKey     = ", avma 0x"
+	traceGreeting = " Lackey, "
+)
+
+// newTraceLog returns the log of a process that is to be followed.
+func newTraceLog(to Follower, left *int64) *traceLog {
+	return &traceLog{to: to, left: left, addrs: make([]uint64, 0, traceBatch)}
+}
+
+// write reads the next piece of the log.
+func (l *traceLog) write(text []byte) {
+	if len(l.rest) > 0 || l.skip {
+		text = l.complete(text)
+	}
+	for len(text) > 0 {
+		if n := l.block(text); n > 0 {
+			text = text[n:]
+			continue
+		}
+		end := bytes.IndexByte(text, '\n')
+		if end < 0 {
+			l.hold(text)
+			break
+		}
+		l.line(text[:end])
+		text = text[end+1:]
+	}
+	l.flush()
+}
+
+// complete reads the line whose beginning was in the piece before, and returns what
+// follows it.
+func (l *traceLog) complete(text []byte) []byte {
+	end := bytes.IndexByte(text, '\n')
+	if end < 0 {
+		l.hold(text)
+		return nil
+	}
+	if !l.skip {
+		l.rest = append(l.rest, text[:end+1]...)
+		if l.block(l.rest) == 0 {
+			l.line(l.rest[:len(l.rest)-1])
+		}
+	}
+	l.rest, l.skip = l.rest[:0], false
+	return text[end+1:]
+}
+
+// hold keeps the beginning of a line.
+func (l *traceLog) hold(text []byte) {
+	if l.skip = l.skip || len(l.rest)+len(text) > maxTraceLine; l.skip {
+		l.rest = l.rest[:0]
+		return
+	}
+	l.rest = append(l.rest, text...)
+}
+
+// block reads a line of a block, if that is what the text begins with, and returns its
+// length.
+func (l *traceLog) block(text []byte) int {
+	if len(text) < len(blockKey) || string(text[:len(blockKey)]) != blockKey {
+		return 0
+	}
+	addr, n := hexadecimal(text[len(blockKey):])
+	end := len(blockKey) + n
+	if n == 0 || end >= len(text) || text[end] != '\n' {
+		return 0
+	}
+	if l.addrs = append(l.addrs, addr); len(l.addrs) == cap(l.addrs) {
+		l.flush()
+	}
+	return end + 1
+}
+
+// flush hands the blocks on that have been read.
+func (l *traceLog) flush() {
+	n := min(int64(len(l.addrs)), *l.left)
+	*l.left -= n
+	if n > 0 {
+		l.to.Blocks(l.addrs[:n])
+	}
+	l.addrs = l.addrs[:0]
+}
+
+// line reads a line of what valgrind itself says: of the program, whose lines begin with
+// its number; of the file whose symbols it reads, as it does when the code is
+// mapped; and of the address of the file's code, there and in memory.
+func (l *traceLog) line(text []byte) {
+	switch {
+	case bytes.HasPrefix(text, []byte("==")) && bytes.Contains(text, []byte(traceGreeting)):
+		l.flush()
+		l.execs++
+		l.to.Exec()
+	case bytes.HasPrefix(text, []byte("--")):
+		l.mapped(text)
+	case isFailure(string(text)):
+		l.failed = string(text)
+	}
+}
+
+// mapped reads a line that may be of a file that is mapped.
+func (l *traceLog) mapped(text []byte) {
+	if _, file, ok := bytes.Cut(text, []byte(symbolsKey)); ok {
+		l.file = string(file)
+		return
+	}
+	_, in, ok := bytes.Cut(text, []byte(addressKey))
+	if !ok || l.file == "" {
+		return
+	}
+	svma, n := hexadecimal(in)
+	in, ok = bytes.CutPrefix(in[n:], []byte(biasedKey))
+	avma, m := hexadecimal(in)
+	if ok && n > 0 && m > 0 {
+		l.flush()
+		l.to.Mapped(l.file, avma-svma)
+	}
+	l.file = ""
+}
+
+// hexadecimal reads a number of at most 64 bits and returns how many digits it has.
+func hexadecimal(text []byte) (v uint64, n int) {
+	for n < len(text) && n < 16 {
+		d := hexValue[text[n]]
+		if d == 0 {
+			break
+		}
+		v = v<<4 | uint64(d-1)
+		n++
+	}
+	return v, n
+}
+
+// hexValue is the value of each hexadecimal digit, and one more.
+var hexValue = func() (t [256]uint8) {
+	for v, c := range "0123456789abcdef" {
+		t[c] = uint8(v + 1)
+	}
+	for v, c := range "ABCDEF" {
+		t[c] = uint8(v + 11)
+	}
+	return t
+}()

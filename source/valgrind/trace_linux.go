@@ -1,0 +1,270 @@
+package valgrind
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Follow runs a program under lackey, with all that it starts, and hands on the code
+// that each process executes, as far as it is printed: until the first process ends,
+// or until limit blocks have been handed on of all processes together, when all are
+// killed. Each process that executes a program is given a follower of its own by start.
+//
+// What the program writes is discarded; its standard input is read from where it is. Of
+// the command Geometry, Tool and Instructions mean nothing here. The error is a
+// *[ToolError] if nothing could be followed.
+func Follow(ctx context.Context, c Command, limit int64, start func() Follower) (*Trace, error) {
+	if err := Installed(); err != nil {
+		return nil, err
+	}
+	if _, err := exec.LookPath(c.Args[0]); err != nil && !errors.Is(err, exec.ErrDot) {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "cyclestack-")
+	if err != nil {
+		return nil, err
+	}
+	t := &tracer{dir: dir, start: start, left: limit, logs: map[string]*logFile{}, buffer: make([]byte, logRead)}
+	err = t.run(ctx, &c)
+	if err = errors.Join(err, t.close(), os.RemoveAll(dir)); err != nil {
+		return nil, err
+	}
+	t.trace.Blocks = limit - t.left
+	return &t.trace, nil
+}
+
+// A tracer follows the logs of all processes of a run.
+//
+// The first process has most of the blocks, and writes into a pipe: that takes half as
+// long as writing into a file, and waits if it is not read. A pipe cannot be made
+// for the others, whose numbers, and with them the names of their logs, are not known
+// before they write. Their logs are files, which are emptied as they are read.
+type tracer struct {
+	dir    string
+	start  func() Follower
+	left   int64
+	logs   map[string]*logFile // by name
+	buffer []byte
+	trace  Trace
+}
+
+const (
+	logRead    = 1 << 20              // bytes that are read at a time, and that the pipe holds if it may
+	logIdle    = 2 * time.Millisecond // between looking at logs: a line at a time would wake up both sides each time
+	logBehind  = 256 << 20            // bytes by which reading may be behind
+	logRelease = 4 << 20              // bytes that have been read and are given back at a time
+	logsMost   = 1000                 // processes that are followed at a time
+)
+
+// run runs the program to its end, or until it is cut.
+func (t *tracer) run(ctx context.Context, c *Command) error {
+	inner, stop := context.WithCancel(ctx)
+	defer stop()
+	cmd := exec.CommandContext(inner, "valgrind", c.traceOptions(filepath.Join(t.dir, "%p"))...)
+	cmd.Env = c.Env
+	if c.Stdin != nil {
+		cmd.Stdin = c.Stdin
+	}
+	var said bytes.Buffer // by valgrind itself, before there is a log; and by the program
+	cmd.Stderr = &limited{&said, maxSaid}
+	cmd.WaitDelay = logIdle // it may be held by processes that live on
+	contain(cmd)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	// If the process is faster than this, its log is a file.
+	first := strconv.Itoa(cmd.Process.Pid)
+	if err := unix.Mkfifo(filepath.Join(t.dir, first), 0o600); err != nil && !errors.Is(err, unix.EEXIST) {
+		stop()
+		_ = cmd.Wait()
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // what matters is what was printed
+	}()
+	t.trace.Cut = t.follow(ctx, ended)
+	stop()
+	<-ended
+	t.killRest(cmd.Process.Pid)
+	for n := 1; n > 0 && t.left > 0 && ctx.Err() == nil; {
+		t.find()
+		n, _ = t.read()
+	}
+	switch log := t.logs[first]; {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case t.trace.Programs > 0:
+		return nil
+	case log != nil && log.failed != "":
+		return &ToolError{Lackey, log.failed}
+	}
+	return &ToolError{Lackey, lastWords(said.String())}
+}
+
+// follow reads the logs until the first process has ended; it returns true if there was
+// too much to read.
+func (t *tracer) follow(ctx context.Context, ended <-chan struct{}) (cut bool) {
+	for ctx.Err() == nil {
+		t.find()
+		n, behind := t.read()
+		if t.left == 0 || behind {
+			return true
+		}
+		wait := logIdle
+		if n >= logRead/4 {
+			wait = 0
+		}
+		select {
+		case <-ended:
+			return false
+		case <-time.After(wait):
+		}
+	}
+	return false
+}
+
+// find opens the logs that are new.
+func (t *tracer) find() {
+	entries, err := os.ReadDir(t.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		name := e.Name()
+		pid, err := strconv.Atoi(name)
+		if err != nil || t.logs[name] != nil || len(t.logs) >= logsMost {
+			continue
+		}
+		if log := openLog(filepath.Join(t.dir, name), pid); log != nil {
+			log.traceLog = newTraceLog(t.start(), &t.left)
+			t.logs[name] = log
+		}
+	}
+}
+
+// read reads a piece of each log, and reports whether one has far more than that.
+func (t *tracer) read() (total int, behind bool) {
+	for name, log := range t.logs {
+		n := log.next(t.buffer)
+		total += n
+		if execs := log.execs; execs > log.counted {
+			t.trace.Programs += execs - log.counted
+			log.counted = execs
+		}
+		behind = behind || log.behind > logBehind
+		if n == 0 && !log.pipe && log.gone() {
+			log.to.End()
+			_ = log.close()
+			_ = os.Remove(filepath.Join(t.dir, name))
+			delete(t.logs, name)
+		}
+	}
+	return total, behind
+}
+
+// killRest ends what the program has left running, also what has left its process group.
+func (t *tracer) killRest(group int) {
+	_ = unix.Kill(-group, unix.SIGKILL)
+	for _, log := range t.logs {
+		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", log.pid))
+		if err == nil && bytes.Contains(args, []byte(t.dir)) {
+			_ = unix.Kill(log.pid, unix.SIGKILL)
+		}
+	}
+}
+
+// close closes the logs.
+func (t *tracer) close() error {
+	var err error
+	for _, log := range t.logs {
+		log.to.End()
+		err = errors.Join(err, log.close())
+	}
+	return err
+}
+
+// A logFile is the log of a process, which is written at the same time.
+type logFile struct {
+	*traceLog
+	pid      int
+	fd       int
+	pipe     bool
+	offset   int64 // to which a file has been read
+	released int64 // to which it has been emptied
+	behind   int64 // bytes that are known to be there yet
+	quiet    int   // how often nothing new was found
+	counted  int   // programs that have begun
+}
+
+// openLog opens a log; nil if that fails.
+func openLog(path string, pid int) *logFile {
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	log := &logFile{pid: pid, fd: fd}
+	var stat unix.Stat_t
+	if unix.Fstat(fd, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFIFO {
+		log.pipe = true
+		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, logRead) // a smaller one does as well
+	}
+	return log
+}
+
+func (f *logFile) close() error { return unix.Close(f.fd) }
+
+// next reads the next piece into a buffer, and returns how long it is: 0 if there is
+// nothing new.
+func (f *logFile) next(buffer []byte) int {
+	if f.pipe {
+		n, _ := unix.Read(f.fd, buffer)
+		f.write(buffer[:max(n, 0)])
+		return max(n, 0)
+	}
+	n, _ := unix.Pread(f.fd, buffer, f.offset)
+	n = max(n, 0)
+	if n == 0 || n == len(buffer) {
+		f.look()
+	}
+	f.write(buffer[:n])
+	f.offset += int64(n)
+	if f.offset-f.released >= logRelease {
+		// Where a file system cannot do it the file grows up to what is followed.
+		_ = unix.Fallocate(f.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, f.released, f.offset-f.released)
+		f.released = f.offset
+	}
+	return n
+}
+
+// look finds out how long a file is, and whether it begins anew, as it does when its
+// process executes another program.
+func (f *logFile) look() {
+	var stat unix.Stat_t
+	if unix.Fstat(f.fd, &stat) != nil {
+		return
+	}
+	if stat.Size < f.offset {
+		f.offset, f.released = 0, 0
+		f.rest, f.skip = f.rest[:0], false
+	}
+	f.behind = stat.Size - f.offset
+}
+
+// gone reports whether the process of a log in which nothing is new has ended. It looks
+// now and then only.
+func (f *logFile) gone() bool {
+	const often = 32
+	f.quiet++
+	return f.quiet%often == 0 && errors.Is(unix.Kill(f.pid, 0), unix.ESRCH)
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package valgrind
+
+import (
+	"context"
+	"errors"
+)
+
+// Follow is possible on Linux only.
+func Follow(context.Context, Command, int64, func() Follower) (*Trace, error) {
+	return nil, errors.New("the order in which code is executed is followed on Linux only")
+}
