@@ -74,7 +74,7 @@ func (b Branching) BlockLength() float64 { return b.Instructions / b.Branches }
 var branchEvents = [][3][]string{
 	{{"instructions"}, {"branches"}, {"branch-misses"}},
 	{{"instructions"}, {"BR_CND_EXEC"}, {"BR_CND_MISSP_EXEC"}},
-	{{"Ir"}, {"Bc", "Bi"}, {"Bct", "Bit", "Bcu", "Biu"}},
+	{{"Ir"}, {"Bc", "Bi"}, {"Bct", "Bit", "Bcmu", "Bimu"}},
 	{{"Ir"}, {"Bc", "Bi"}, {"Bcm", "Bim"}},
 }
 

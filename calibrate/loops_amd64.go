@@ -2,11 +2,7 @@
 
 package calibrate
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/cpu"
-)
+import "unsafe"
 
 // lineBytes is the distance of the loads of a chase: the length of a cache line.
 const lineBytes = 64
@@ -96,10 +92,11 @@ func triadStreamAVX512(n uint64, a, b, c unsafe.Pointer)
 // movers returns the sets of data loops that this processor can run.
 func movers() []mover {
 	list := []mover{{"SSE2", readSSE, writeSSE, copySSE, triadSSE, streamSSE, copyStreamSSE, triadStreamSSE}}
-	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
+	avx2, avx512 := vectors()
+	if avx2 {
 		list = append(list, mover{"AVX2", readAVX2, writeAVX2, copyAVX2, triadAVX2, streamAVX2, copyStreamAVX2, triadStreamAVX2})
 	}
-	if cpu.X86.HasAVX512F {
+	if avx512 {
 		list = append(list, mover{"AVX-512", readAVX512, writeAVX512, copyAVX512, triadAVX512, streamAVX512, copyStreamAVX512, triadStreamAVX512})
 	}
 	return list

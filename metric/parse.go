@@ -172,7 +172,7 @@ func (p *parser) primary() (*Expr, error) {
 
 // call reads the arguments of a function; its name has been read.
 func (p *parser) call(name token) (*Expr, error) {
-	o, ok := functions[name.text]
+	o, ok := function(name.text)
 	if !ok {
 		return nil, p.errorf(name.pos, "unknown function %q", shorten(name.text))
 	}
@@ -215,11 +215,12 @@ func (p *parser) callOnWord(o op) (*Expr, error) {
 	return leaf(o, t.text), p.expect(")")
 }
 
-var functions = map[string]op{
-	ops[opHasEvent].text:    opHasEvent,
-	ops[opSourceCount].text: opSourceCount,
-	ops[opCPUID].text:       opCPUID,
-	ops[opMin].text:         opMin,
-	ops[opMax].text:         opMax,
-	ops[opRatio].text:       opRatio,
+// function returns the function of a name.
+func function(name string) (o op, ok bool) {
+	for _, o := range [...]op{opHasEvent, opSourceCount, opCPUID, opMin, opMax, opRatio} {
+		if ops[o].text == name {
+			return o, true
+		}
+	}
+	return o, false
 }

@@ -50,6 +50,7 @@ type library struct {
 	texts   func() (texts, error)
 
 	judgement func() (*judgement, error)
+	prepared  *modelFile // of a model, decoded; nil for none
 
 	mu         sync.Mutex
 	tables     map[string]func() (*EventTable, error) // by name of the processor
@@ -549,11 +550,7 @@ func (lib *library) read(s *source, p *CPU) (*Model, error) {
 	if p.Events != "" {
 		go lib.events(p) // meanwhile: they are needed below, and take as long as the model itself
 	}
-	fsys := s.fsys
-	if fsys == nil {
-		fsys = lib.fsys
-	}
-	f, err := lib.decode(fsys, s.path(), s.File)
+	f, err := lib.decodeSource(s)
 	if err != nil {
 		return nil, err
 	}
@@ -595,6 +592,17 @@ func (lib *library) read(s *source, p *CPU) (*Model, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// decodeSource decodes the file of a source, unless that is done.
+func (lib *library) decodeSource(s *source) (*modelFile, error) {
+	switch {
+	case s.fsys != nil:
+		return lib.decode(s.fsys, s.path(), s.File)
+	case lib.prepared != nil && lib.prepared.pos.file == s.File:
+		return lib.prepared, nil
+	}
+	return lib.decode(lib.fsys, s.path(), s.File)
 }
 
 func (lib *library) decode(fsys fs.FS, name, file string) (*modelFile, error) {

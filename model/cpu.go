@@ -277,8 +277,108 @@ func matchWhole(pattern, s string) bool {
 	if !hasPrefixFold(s, literalPrefix(pattern)) {
 		return false // without the cost of compiling it
 	}
+	if isPlain(pattern) {
+		return matchPlain(pattern, s)
+	}
 	re, err := compileID(pattern)
 	return err == nil && re.MatchString(s)
+}
+
+// isPlain reports whether a pattern has nothing but letters, classes and choices in
+// brackets, as nearly all have.
+func isPlain(pattern string) bool {
+	depth, class := 0, false
+	for i := range len(pattern) {
+		switch c := pattern[i]; {
+		case c >= 0x80 || strings.IndexByte(`\.+*?{}^$`, c) >= 0:
+			return false
+		case class && strings.IndexByte("[(|)", c) >= 0 || strings.HasPrefix(pattern[i:], "[]"):
+			return false
+		case class:
+			class = c != ']'
+		case c == '[':
+			class = true
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		}
+		if depth < 0 || depth == 0 && pattern[i] == '|' && !class {
+			return false
+		}
+	}
+	return depth == 0 && !class
+}
+
+// matchPlain is matchWhole for a pattern that isPlain: compiling a regular expression
+// costs more than all else that is done to find a processor.
+func matchPlain(pattern, s string) bool {
+	for pattern != "" {
+		switch c := pattern[0]; {
+		case c == '(':
+			choices, rest := choices(pattern)
+			return slices.ContainsFunc(choices, func(choice string) bool { return matchPlain(choice+rest, s) })
+		case s == "":
+			return false
+		case c == '[':
+			end := strings.IndexByte(pattern, ']')
+			if !inClass(pattern[1:end], s[0]) {
+				return false
+			}
+			pattern = pattern[end:]
+		case lower(c) != lower(s[0]):
+			return false
+		}
+		pattern, s = pattern[1:], s[1:]
+	}
+	return s == ""
+}
+
+// choices returns what stands in the brackets with which a pattern begins, and what is
+// behind them.
+func choices(pattern string) (list []string, rest string) {
+	depth, begin := 0, 1
+	for i := range len(pattern) {
+		switch c := pattern[i]; {
+		case c == '(':
+			depth++
+		case c == ')' && depth == 1:
+			return append(list, pattern[begin:i]), pattern[i+1:]
+		case c == ')':
+			depth--
+		case c == '|' && depth == 1:
+			list, begin = append(list, pattern[begin:i]), i+1
+		}
+	}
+	return nil, ""
+}
+
+// inClass reports whether a class such as 56A-F has a letter.
+func inClass(class string, c byte) bool {
+	for class != "" {
+		low, high := class[0], class[0]
+		if class = class[1:]; len(class) > 1 && class[0] == '-' {
+			high, class = class[1], class[2:]
+		}
+		if low <= lower(c) && lower(c) <= high || low <= upper(c) && upper(c) <= high {
+			return true
+		}
+	}
+	return false
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+func upper(c byte) byte {
+	if 'a' <= c && c <= 'z' {
+		c -= 'a' - 'A'
+	}
+	return c
 }
 
 // literalPrefix returns a text with which whatever the pattern matches begins.

@@ -11,7 +11,8 @@ import (
 
 // What is read from the catalogue by every run of the program, and in parts, is
 // made ready: the processors, the heads of the models, what is said and judged of
-// nodes are tables of the program (prepared.go), which cost nothing to open. Event
+// nodes, and the model that is part of every stat, are tables of the program
+// (prepared.go), which cost nothing to open. Event
 // tables and relations are most of the catalogue's bytes and are read when they are
 // needed, so the program carries them compressed.
 
@@ -20,6 +21,9 @@ import (
 
 //go:embed data/models data/packed.zip
 var embedded embed.FS
+
+// osTimeFile is the model that is part of every stat.
+const osTimeFile = modelsDir + "/os-time.toml"
 
 // tablesDir is the folder of the event tables in a library.
 const tablesDir = "events"
@@ -36,6 +40,7 @@ func openEmbedded() (*library, error) {
 	lib.cpus, lib.sources = preparedCPUs, preparedSources
 	lib.texts = func() (texts, error) { return preparedTexts, nil }
 	lib.judgement = func() (*judgement, error) { return &preparedJudgement, nil }
+	lib.prepared = &preparedOSTime
 	return lib, nil
 }
 

@@ -22,7 +22,7 @@ const (
 // (include/uapi/linux/perf_event.h), perf's own (tools/perf/util/tool_pmu.h) and
 // those of x86's msr PMU. A processor whose table says which of its events a
 // generic name means (its aliases) overrides them.
-func KernelEvents() []Event { return slices.Concat(plainEvents(), cacheEvents()) }
+func KernelEvents() []Event { return slices.Concat(plainEvents[:], cacheEvents()) }
 
 // KernelCounts reports whether an event is one that the kernel counts itself, such as
 // cpu-clock:u or page-faults, without the processor's counters.
@@ -31,61 +31,69 @@ func KernelCounts(event string) bool {
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(plainEvents(), func(e Event) bool {
+	return slices.ContainsFunc(plainEvents[:], func(e Event) bool {
 		return e.PMU == pmuSoftware && (e.Name == ref.Name || slices.Contains(e.Aliases, ref.Name))
 	})
 }
 
-// plainEvents are those of KernelEvents that have few names.
-var plainEvents = sync.OnceValue(func() []Event {
-	var all []Event
-	add := func(pmu string, config uint64, unit, name string, aliases ...string) {
-		all = append(all, Event{Name: name, PMU: pmu, Config: config, Unit: unit, Aliases: aliases})
-	}
-	add(pmuHardware, 0, "cycles", "cycles", "cpu-cycles")
-	add(pmuHardware, 1, "instructions", "instructions")
-	add(pmuHardware, 2, "", "cache-references")
-	add(pmuHardware, 3, "", "cache-misses")
-	add(pmuHardware, 4, "", "branches", "branch-instructions")
-	add(pmuHardware, 5, "", "branch-misses")
-	add(pmuHardware, 6, "", "bus-cycles")
-	add(pmuHardware, 7, "cycles", "stalled-cycles-frontend", "idle-cycles-frontend")
-	add(pmuHardware, 8, "cycles", "stalled-cycles-backend", "idle-cycles-backend")
-	add(pmuHardware, 9, "", "ref-cycles")
+// plainEvents are those of KernelEvents that have few names: a table of the program, as
+// every run of it asks for some.
+var plainEvents = [...]Event{
+	{Name: "cycles", PMU: pmuHardware, Unit: "cycles", Aliases: []string{"cpu-cycles"}},
+	{Name: "instructions", PMU: pmuHardware, Config: 1, Unit: "instructions"},
+	{Name: "cache-references", PMU: pmuHardware, Config: 2},
+	{Name: "cache-misses", PMU: pmuHardware, Config: 3},
+	{Name: "branches", PMU: pmuHardware, Config: 4, Aliases: []string{"branch-instructions"}},
+	{Name: "branch-misses", PMU: pmuHardware, Config: 5},
+	{Name: "bus-cycles", PMU: pmuHardware, Config: 6},
+	{Name: "stalled-cycles-frontend", PMU: pmuHardware, Config: 7, Unit: "cycles", Aliases: []string{"idle-cycles-frontend"}},
+	{Name: "stalled-cycles-backend", PMU: pmuHardware, Config: 8, Unit: "cycles", Aliases: []string{"idle-cycles-backend"}},
+	{Name: "ref-cycles", PMU: pmuHardware, Config: 9},
 
-	add(pmuSoftware, 0, "", "cpu-clock")
-	add(pmuSoftware, 1, "", "task-clock")
-	add(pmuSoftware, 2, "", "page-faults", "faults")
-	add(pmuSoftware, 3, "", "context-switches", "cs")
-	add(pmuSoftware, 4, "", "cpu-migrations", "migrations")
-	add(pmuSoftware, 5, "", "minor-faults")
-	add(pmuSoftware, 6, "", "major-faults")
-	add(pmuSoftware, 7, "", "alignment-faults")
-	add(pmuSoftware, 8, "", "emulation-faults")
-	add(pmuSoftware, 9, "", "dummy")
-	add(pmuSoftware, 10, "", "bpf-output")
-	add(pmuSoftware, 11, "", "cgroup-switches")
+	{Name: "cpu-clock", PMU: pmuSoftware},
+	{Name: "task-clock", PMU: pmuSoftware, Config: 1},
+	{Name: "page-faults", PMU: pmuSoftware, Config: 2, Aliases: []string{"faults"}},
+	{Name: "context-switches", PMU: pmuSoftware, Config: 3, Aliases: []string{"cs"}},
+	{Name: "cpu-migrations", PMU: pmuSoftware, Config: 4, Aliases: []string{"migrations"}},
+	{Name: "minor-faults", PMU: pmuSoftware, Config: 5},
+	{Name: "major-faults", PMU: pmuSoftware, Config: 6},
+	{Name: "alignment-faults", PMU: pmuSoftware, Config: 7},
+	{Name: "emulation-faults", PMU: pmuSoftware, Config: 8},
+	{Name: "dummy", PMU: pmuSoftware, Config: 9},
+	{Name: "bpf-output", PMU: pmuSoftware, Config: 10},
+	{Name: "cgroup-switches", PMU: pmuSoftware, Config: 11},
 
-	add(pmuTool, 1, "", "duration_time")
-	add(pmuTool, 2, "", "user_time")
-	add(pmuTool, 3, "", "system_time")
+	{Name: "duration_time", PMU: pmuTool, Config: 1},
+	{Name: "user_time", PMU: pmuTool, Config: 2},
+	{Name: "system_time", PMU: pmuTool, Config: 3},
 
 	// What source/ostime reads in /proc: numbers of our own.
-	for i, name := range []string{"thread_time", "thread_run", "runqueue_wait", "io_wait", "thread_user", "thread_system", "voluntary_switches",
-		"involuntary_switches", "machine_time", "steal_time", "cgroup_throttled", "max_resident",
-		"processor_user", "processor_system", "processor_idle", "processor_iowait", "processor_steal"} {
-		add(pmuTool, 0x100+uint64(i), "", name)
-	}
+	{Name: "thread_time", PMU: pmuTool, Config: 0x100},
+	{Name: "thread_run", PMU: pmuTool, Config: 0x101},
+	{Name: "runqueue_wait", PMU: pmuTool, Config: 0x102},
+	{Name: "io_wait", PMU: pmuTool, Config: 0x103},
+	{Name: "thread_user", PMU: pmuTool, Config: 0x104},
+	{Name: "thread_system", PMU: pmuTool, Config: 0x105},
+	{Name: "voluntary_switches", PMU: pmuTool, Config: 0x106},
+	{Name: "involuntary_switches", PMU: pmuTool, Config: 0x107},
+	{Name: "machine_time", PMU: pmuTool, Config: 0x108},
+	{Name: "steal_time", PMU: pmuTool, Config: 0x109},
+	{Name: "cgroup_throttled", PMU: pmuTool, Config: 0x10a},
+	{Name: "max_resident", PMU: pmuTool, Config: 0x10b},
+	{Name: "processor_user", PMU: pmuTool, Config: 0x10c},
+	{Name: "processor_system", PMU: pmuTool, Config: 0x10d},
+	{Name: "processor_idle", PMU: pmuTool, Config: 0x10e},
+	{Name: "processor_iowait", PMU: pmuTool, Config: 0x10f},
+	{Name: "processor_steal", PMU: pmuTool, Config: 0x110},
 
-	add(pmuMSR, 0, "cycles", "tsc")
-	add(pmuMSR, 1, "", "aperf")
-	add(pmuMSR, 2, "", "mperf")
-	add(pmuMSR, 3, "", "pperf")
-	add(pmuMSR, 4, "", "smi")
-	add(pmuMSR, 5, "", "ptsc")
-	add(pmuMSR, 6, "", "irperf")
-	return all
-})
+	{Name: "tsc", PMU: pmuMSR, Unit: "cycles"},
+	{Name: "aperf", PMU: pmuMSR, Config: 1},
+	{Name: "mperf", PMU: pmuMSR, Config: 2},
+	{Name: "pperf", PMU: pmuMSR, Config: 3},
+	{Name: "smi", PMU: pmuMSR, Config: 4},
+	{Name: "ptsc", PMU: pmuMSR, Config: 5},
+	{Name: "irperf", PMU: pmuMSR, Config: 6},
+}
 
 // Spellings of the parts of the generic cache events: cache, operation, result. See
 // evsel__hw_cache and the union of spellings in tools/perf/util/evsel.c.
@@ -200,25 +208,14 @@ func cacheSpellings(cache, op, result []string, name string) []string {
 	return all
 }
 
-// plainByName finds plainEvents by their folded names.
-var plainByName = sync.OnceValue(func() map[string]*Event {
-	events := plainEvents()
-	byName := make(map[string]*Event, 2*len(events))
-	for i := range events {
-		e := &events[i]
-		byName[fold(e.Name)] = e
-		for _, alias := range e.Aliases {
-			byName[fold(alias)] = e
-		}
-	}
-	return byName
-})
-
 // kernelName returns the event that a name means on every machine, nil if none.
 func kernelName(name string) *Event {
 	name = fold(name)
-	if e := plainByName()[name]; e != nil {
-		return e
+	is := func(spelling string) bool { return len(spelling) == len(name) && hasFolded(name, spelling) }
+	for i := range plainEvents {
+		if e := &plainEvents[i]; is(e.Name) || slices.ContainsFunc(e.Aliases, is) {
+			return e
+		}
 	}
 	return cacheNamed(name)
 }

@@ -1,6 +1,9 @@
 package model
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Layouts are the formats of the event code, perf_event_attr.config, that the
 // kernel's PMU drivers publish under /sys/bus/event_source/devices/*/format.
@@ -76,13 +79,16 @@ var fieldsOf = sync.OnceValue(func() map[string]map[string][]bitRange {
 	}
 })
 
-// wholeWords are the terms that set a word of the code itself.
-var wholeWords = map[string]uint8{"config": 0, "config1": 1, "config2": 2}
+// wholeWord returns which word of the code a term sets itself, if it does.
+func wholeWord(key string) (word uint8, ok bool) {
+	i := slices.Index([]string{"config", "config1", "config2"}, key)
+	return uint8(max(i, 0)), i >= 0
+}
 
 // isCodeField reports whether a term of that name is a number in every layout
 // that has it.
 func isCodeField(key string) bool {
-	if _, ok := wholeWords[key]; ok {
+	if _, ok := wholeWord(key); ok {
 		return true
 	}
 	for _, fields := range fieldsOf() {
@@ -110,7 +116,7 @@ func (c *code) set(layout string, t Term) bool {
 	if t.Text != "" {
 		return false
 	}
-	if w, ok := wholeWords[t.Key]; ok {
+	if w, ok := wholeWord(t.Key); ok {
 		*c.word(w) = t.Value
 		return true
 	}
@@ -146,7 +152,7 @@ const (
 
 // Offcore response events have two codes, one for each of their two registers,
 // and count the same.
-var offcoreTwin = map[uint64]uint64{0x01bb: 0x01b7, 0x012b: 0x012a}
+var offcoreTwins = [...]struct{ second, first uint64 }{{0x01bb, 0x01b7}, {0x012b, 0x012a}}
 
 // normal returns the code that stands for all that program the same event.
 // pseudo says that the processor knows the pseudo codes of the fixed counters
@@ -159,8 +165,10 @@ func (c code) normal(layout string, pseudo bool) code {
 	if layout == layoutAMD {
 		return c
 	}
-	if twin, ok := offcoreTwin[c.config]; ok && c.config1 != 0 {
-		c.config = twin
+	for _, twin := range offcoreTwins {
+		if c.config == twin.second && c.config1 != 0 {
+			c.config = twin.first
+		}
 	}
 	if pseudo && c.config1 == 0 {
 		switch c.config {

@@ -9,13 +9,18 @@ import (
 	"sync"
 )
 
-// spelled are the fields of each layout in the order in which an event is
+// spelled returns the fields of a layout in the order in which an event is
 // spelled with them; code that they do not cover is spelled raw.
-var spelled = map[string][]string{
-	layoutIntel: {"event", "umask", "cmask", "inv", "edge", "any", "eq", "in_tx", "in_tx_cp"},
-	layoutAMD:   {"event", "umask", "cmask", "inv", "edge"},
-	layoutArm:   {"event"},
-	layoutRISCV: {"event"},
+func spelled(layout string) []string {
+	switch layout {
+	case layoutIntel:
+		return []string{"event", "umask", "cmask", "inv", "edge", "any", "eq", "in_tx", "in_tx_cp"}
+	case layoutAMD:
+		return []string{"event", "umask", "cmask", "inv", "edge"}
+	case layoutArm, layoutRISCV:
+		return []string{"event"}
+	}
+	return nil
 }
 
 // Spell returns the spelling of a processor's event that perf accepts without
@@ -27,7 +32,7 @@ func Spell(cpu *CPU, e *Event) string {
 		}
 		return e.Name
 	}
-	fields := spelled[cpu.Layout]
+	fields := spelled(cpu.Layout)
 	if fields == nil {
 		return fmt.Sprintf("r%x", e.Config)
 	}

@@ -52,7 +52,11 @@ func (j *job) prepare() (err error) {
 	if err := errors.Join(writable(j.c.output), writable(j.f.keep)); err != nil {
 		return err
 	}
-	if j.machine, err = j.kernel.machine(j.kernel.limit); err != nil {
+	read := perfevent.ReadSystem
+	if j.osAlone() {
+		read = perfevent.ReadProcessors
+	}
+	if j.machine, err = j.kernel.machineOf(read, j.kernel.limit); err != nil {
 		return err
 	}
 	if j.c.smt == "" {
@@ -105,7 +109,7 @@ func (j *job) choose() error {
 		return usageError("--source os: its method is %s", osModel)
 	case j.f.source == sourceSimulated && (asked || j.c.model == osModel):
 		return usageError("--source simulated: its method is %s", simModel)
-	case j.f.source == sourceOS || j.c.model == osModel:
+	case j.osAlone():
 		j.osParts("")
 		return j.check()
 	case j.f.source == sourceSimulated:
@@ -119,6 +123,11 @@ func (j *job) choose() error {
 		return machineError(fmt.Errorf("%s; cyclestack doctor says what would change that", why))
 	}
 	return j.simulateOr(why + " (cyclestack doctor)")
+}
+
+// osAlone reports whether nothing but the operating system's counters is asked for.
+func (j *job) osAlone() bool {
+	return j.f.source == sourceOS || j.c.model == osModel && j.f.source != sourceSimulated
 }
 
 // simulateOr takes the rung of simulation, or the one below: of both the operating
@@ -263,7 +272,7 @@ func (j *job) run(ctx context.Context, take func(counting) error) (state *os.Pro
 	}
 	defer func() {
 		if j.f.again() == "" {
-			go signals.end() // nothing depends on it, and it takes time
+			time.AfterFunc(soon, signals.end) // nothing depends on it, and it takes time
 			return
 		}
 		if signals.end(); err == nil && signals.ended != 0 {
@@ -284,7 +293,10 @@ func (j *job) run(ctx context.Context, take func(counting) error) (state *os.Pro
 	switch {
 	case runtime.NumCPU() == 1:
 	case j.f.interval == 0:
-		readying.Go(func() { _ = j.ready() }) // it is asked again below, and says the same
+		readying.Go(func() {
+			growStack(nil)
+			_ = j.ready() // it is asked again below, and says the same
+		})
 	default:
 		if err := j.ready(); err != nil {
 			return nil, err

@@ -50,7 +50,12 @@ func thisKernel() kernel {
 
 // machine looks at what there is to count with, by probe or limit.
 func (k kernel) machine(look func(*perfevent.System, fs.FS) *perfevent.Probe) (*live.Machine, error) {
-	sys, err := perfevent.ReadSystem(k.root)
+	return k.machineOf(perfevent.ReadSystem, look)
+}
+
+// machineOf is machine with another way to read what the kernel says about itself.
+func (k kernel) machineOf(read func(fs.FS) (*perfevent.System, error), look func(*perfevent.System, fs.FS) *perfevent.Probe) (*live.Machine, error) {
+	sys, err := read(k.root)
 	if err != nil {
 		return nil, machineError(err)
 	}

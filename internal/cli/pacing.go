@@ -88,15 +88,15 @@ func (p *pacing) stop() {
 }
 
 // add waits until the program has been traced, and adds what its instructions take to
-// what was simulated; or it says why they are not known.
-func (p *pacing) add(to *valgrind.Simulation) (note string) {
+// what was simulated, with penalties for data; or it says why that is not known.
+func (p *pacing) add(to *valgrind.Simulation, data pace.Data) (note string) {
 	if p == nil {
 		return ""
 	}
 	<-p.done
 	err := p.err
 	if err == nil {
-		err = to.Time(p.paces, p.about())
+		err = p.time(to, data)
 	}
 	switch {
 	case err == nil:
@@ -109,8 +109,17 @@ func (p *pacing) add(to *valgrind.Simulation) (note string) {
 	return fmt.Sprintf("how long instructions wait for each other is not known: %v", err)
 }
 
+// time adds to what was simulated what its instructions take.
+func (p *pacing) time(to *valgrind.Simulation, data pace.Data) (err error) {
+	if data.Misses, err = to.LoadMisses(); err != nil {
+		return err
+	}
+	p.paces.Wait(data)
+	return to.Time(p.paces, p.about(data))
+}
+
 // about says where the rates come from.
-func (p *pacing) about() string {
+func (p *pacing) about(data pace.Data) string {
 	which := "all"
 	if p.paces.Cut {
 		which = "the first"
@@ -119,5 +128,6 @@ func (p *pacing) about() string {
 	if p.paces.Blocks >= 1e6 {
 		blocks = fmt.Sprintf("%.3g million", float64(p.paces.Blocks)/1e6)
 	}
-	return fmt.Sprintf("as a model of %s's core executes them, from %s %s blocks of code", p.core.Name, which, blocks)
+	return fmt.Sprintf("as a model of %s's core executes them, from %s %s blocks of code, with data behind the first level %.3g, %.3g and %.3g cycles later",
+		p.core.Name, which, blocks, data.Second, data.Third, data.Memory)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -49,16 +50,16 @@ func (p *printer) open() (io.Writer, error) {
 	name := p.j.c.output
 	switch name {
 	case "":
-		return p.j.stream, nil
+		return live.Prompt(p.j.stream), nil
 	case "-":
-		return p.j.out, nil
+		return live.Prompt(p.j.out), nil
 	}
 	f, err := os.Create(name)
 	if err != nil {
 		return nil, machineError(err)
 	}
 	p.stream = f
-	return f, nil
+	return live.Prompt(f), nil
 }
 
 // reporter makes the reporter of a part.

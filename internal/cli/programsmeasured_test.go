@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -47,8 +48,7 @@ func TestProgramsMeasured(t *testing.T) {
 	for _, set := range sets {
 		var rows []programRow
 		for _, p := range set.programs {
-			s := p.simulate(t, dir, p.compile(t, dir), p.simulatedRounds(), penalties)
-			row := programRow{p, native[p.name], s}
+			row := programRow{p, native[p.name], p.simulateAll(t, dir, penalties)}
 			rows = append(rows, row)
 			t.Log(row.details())
 			fmt.Fprintf(&details, "%s\n", row.details())
@@ -82,9 +82,35 @@ func chosenSets(t *testing.T) (sets []programSet) {
 	return sets
 }
 
-// simulatedRounds is how many rounds are simulated: it takes long, and one is like the
-// other.
-func (p *testProgram) simulatedRounds() int { return max(1, p.rounds/8) }
+// simulateAll is the simulation of all rounds of a program, of which an eighth is
+// simulated, as it takes long and one is like the other, and what comes before the first.
+func (p *testProgram) simulateAll(t *testing.T, dir, penalties string) simulatedProgram {
+	t.Helper()
+	program, rounds := p.compile(t, dir), max(1, p.rounds/8)
+	setup := p.simulate(t, dir, program, 0, penalties)
+	some := p.simulate(t, dir, program, rounds, penalties)
+	times := float64(p.rounds) / float64(rounds)
+	return simulatedProgram{
+		cycles:    setup.cycles + times*(some.cycles-setup.cycles),
+		parts:     extrapolated(setup.parts, some.parts, times),
+		functions: extrapolated(setup.functions, some.functions, times),
+	}
+}
+
+// extrapolated returns what is in setup, and so many times what some has more.
+func extrapolated(setup, some []share, times float64) []share {
+	sums := map[string]float64{}
+	for _, s := range setup {
+		sums[s.function] -= (times - 1) * s.value
+	}
+	for _, s := range some {
+		sums[s.function] += times * s.value
+	}
+	for name, v := range sums {
+		sums[name] = max(0, v) // paces of two runs may differ in what is hardly executed
+	}
+	return ranked(sums)
+}
 
 // A programRow is what is known of a program.
 type programRow struct {
@@ -95,8 +121,7 @@ type programRow struct {
 
 // cycles returns the cycles of all rounds in user mode, native and simulated.
 func (r *programRow) cycles() (native, simulated float64) {
-	native = r.native.cycles(r.program.rounds)
-	return native, r.simulated.cycles * native / r.native.cycles(r.program.simulatedRounds())
+	return r.native.User * r.native.Clock, r.simulated.cycles
 }
 
 // near tells whether the cycles are within 30 %, and wrong what contradicts the ranking.
@@ -150,20 +175,17 @@ func (r *programRow) details() string {
 	var w bytes.Buffer
 	native, simulated := r.cycles()
 	fmt.Fprintf(&w, "%s: %.2f times the cycles;", r.program.name, simulated/native)
-	sum, sampled, counted := total(r.simulated.parts), ranked(r.native.Samples), map[string]float64{}
 	for _, part := range r.simulated.parts {
-		if part.value >= 0.005*sum {
-			fmt.Fprintf(&w, " %s %.2f", part.function, part.value/sum*simulated/native)
+		if part.value >= 0.005*simulated {
+			fmt.Fprintf(&w, " %s %.2f", part.function, part.value/native)
 		}
 	}
+	sampled, counted := ranked(r.native.Samples), map[string]float64{}
 	fmt.Fprintf(&w, "\n  %9s %9s %9s\n", "sampled", "simulated", "ratio")
 	for _, f := range r.simulated.functions {
 		counted[f.function] = f.value / total(r.simulated.functions)
 	}
-	missed := map[string]float64{} // simulated and hardly sampled
-	for name, value := range counted {
-		missed[name] = value
-	}
+	missed := maps.Clone(counted) // simulated and hardly sampled
 	line := func(name string, sampled float64) {
 		fmt.Fprintf(&w, "  %7.1f %% %7.1f %% %9.2f  %s\n", 100*sampled, 100*counted[name], counted[name]*simulated/(sampled*native), name)
 	}
@@ -191,15 +213,9 @@ func total(list []share) (sum float64) {
 // A nativeRun is what a program takes by itself on this machine.
 type nativeRun struct {
 	Rounds  int                `json:"rounds"`
-	User    float64            `json:"user_s"`  // the least processor time in user mode
-	Setup   float64            `json:"setup_s"` // with no rounds: the mean, as the kernel takes such short runs for one mode or the other
+	User    float64            `json:"user_s"` // the least processor time in user mode
 	Clock   float64            `json:"clock_hz"`
 	Samples map[string]float64 `json:"samples"` // by function
-}
-
-// cycles returns the cycles of so many rounds, in user mode.
-func (n *nativeRun) cycles(rounds int) float64 {
-	return (n.Setup + (n.User-n.Setup)*float64(rounds)/float64(n.Rounds)) * n.Clock
 }
 
 const (
@@ -224,9 +240,7 @@ func nativeRuns(t *testing.T, dir string, sets []programSet) map[string]nativeRu
 	if len(missing) == 0 {
 		return native
 	}
-	for name, run := range measureNative(t, dir, missing) {
-		native[name] = run
-	}
+	maps.Copy(native, measureNative(t, dir, missing))
 	if file != "" {
 		data, err := json.MarshalIndent(native, "", "\t")
 		if err != nil {
@@ -273,7 +287,6 @@ func measureNative(t *testing.T, dir string, programs []testProgram) map[string]
 	for range timedRuns {
 		for i, p := range programs {
 			runs[i].User = min(runs[i].User, userTime(t, files[i], p.rounds))
-			runs[i].Setup += userTime(t, files[i], 0) / timedRuns
 		}
 		clock, err := calibrate.Clock(t.Context(), 100*time.Millisecond)
 		if err != nil {

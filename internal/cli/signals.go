@@ -5,6 +5,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // forwarded are the signals that are meant for the program which is counted.
@@ -91,6 +92,10 @@ func (w *catcher) forward(r counting, program, several bool) {
 		}
 	}()
 }
+
+// soon is how long signals are caught after a run: they are no longer than it takes to
+// print an account, and then nobody has to stop catching them.
+const soon = 100 * time.Millisecond
 
 // end stops catching.
 func (w *catcher) end() {

@@ -28,6 +28,7 @@ import (
 	"github.com/cyclestack/cyclestack/profile/object"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
+	"github.com/cyclestack/cyclestack/source/pace"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/samples"
 	"github.com/cyclestack/cyclestack/source/valgrind"
@@ -55,6 +56,7 @@ type simulating struct {
 	notes  []string
 
 	clock  bool             // the core's is known
+	method *session         // with the penalties of this machine
 	paced  *pacing          // how long instructions take; nil if that is not known
 	state  *os.ProcessState // of the run by itself
 	result *valgrind.Simulation
@@ -150,6 +152,10 @@ func roughly(d time.Duration) string {
 // operating system. If there is none, the latter says why.
 func (s *simulating) climb(ctx context.Context, p *printer, state *os.ProcessState) error {
 	s.state, s.paced = state, s.pacing()
+	var err error
+	if s.method, err = s.session(); err != nil {
+		return err
+	}
 	why, err := s.run(ctx)
 	if err != nil {
 		return err
@@ -197,6 +203,8 @@ func (s *simulating) run(ctx context.Context) (why string, err error) {
 	defer s.input.restore()
 	geometry, beyond := s.caches.For(valgrind.Resident(s.state))
 	s.beyond = beyond
+	penalties := s.method.method.Params()
+	data := pace.Data{Beyond: beyond, Second: penalties["L2_HIT_PENALTY"], Third: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"]}
 	s.paced.start(ctx, s.j.program)
 	defer s.paced.stop()
 	s.result, err = valgrind.Run(ctx, valgrind.Command{Args: s.j.program, Stdin: stdin, Geometry: geometry, Instructions: true})
@@ -208,7 +216,7 @@ func (s *simulating) run(ctx context.Context) (why string, err error) {
 	case err != nil:
 		return err.Error(), nil
 	}
-	if note := s.paced.add(s.result); note != "" {
+	if note := s.paced.add(s.result, data); note != "" {
 		s.notes = append(s.notes, note)
 	}
 	if geometry.LL == s.caches.L3 {
@@ -246,12 +254,8 @@ func (s *simulating) progress(takes time.Duration) (stop func()) {
 // and lines, and how to see more. Other formats than the one for people have one
 // document: that of the simulation.
 func (s *simulating) print(p *printer) error {
-	session, err := s.session()
-	if err != nil {
-		return err
-	}
 	about := &bytes.Buffer{}
-	if err := s.account(session, p.reporters[0].total.Table(), about); err != nil {
+	if err := s.account(s.method, p.reporters[0].total.Table(), about); err != nil {
 		return err
 	}
 	if s.j.c.format != report.Formats[0] {
@@ -259,13 +263,15 @@ func (s *simulating) print(p *printer) error {
 		return s.keep()
 	}
 	// Of the operating system's account what is needed beside this one will do.
-	if p.reporters[0].w, err = s.writer(p.gathered[0], func(o *report.Options) { o.Nodes, o.Level = "", 0 }); err != nil {
+	w, err := s.writer(p.gathered[0], func(o *report.Options) { o.Nodes, o.Level = "", 0 })
+	if err != nil {
 		return err
 	}
+	p.reporters[0].w = w
 	list := []*bytes.Buffer{about}
 	for _, by := range []counts.Kind{counts.Function, counts.Line} {
 		b := &bytes.Buffer{}
-		if err := s.hottest(session, by, b); err != nil {
+		if err := s.hottest(s.method, by, b); err != nil {
 			return err
 		}
 		list = append(list, b)

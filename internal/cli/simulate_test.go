@@ -310,7 +310,7 @@ func TestTimed(t *testing.T) {
 			t.Errorf("%q is missing: %s", want, said)
 		}
 	}
-	if want := " Ct Bct Bit Cbt Iru Bcu Biu\n"; !strings.Contains(first, want) {
+	if want := " Ct Cbt C2t C3t Cmt Bct Bit Iru Bcmu Bimu D1mru D1mwu DLmru DLmwu\n"; !strings.Contains(first, want) {
 		t.Errorf("no line ends with %q", want)
 	}
 	if other, said := simulate("power.callgrind", "--cpu", "power7"); strings.Contains(other, " Ct ") || !strings.Contains(said, "running it again under valgrind") {

@@ -55,10 +55,11 @@ Beside the cycles stands what the threads did with their time, as the operating
 system tells: of a program that mostly waited that comes first.
 
 Where the processor's counters cannot be used, the next rung of the ladder is
-taken: the program runs once as usual, and then again under valgrind, without
-output, which simulates caches and branches; and where that cannot be done either,
-or would take more than two minutes, stat prints what the operating system's
-counters say. The first line says which, and why not the better one:
+taken: the program runs once as usual, and then twice more at the same time under
+valgrind, without output, which simulates caches, and tells the order of execution
+from which branches and the core are simulated; and where that cannot be done
+either, or would take more than two minutes, stat prints what the operating
+system's counters say. The first line says which, and why not the better one:
 'cyclestack doctor' knows what would change that.`,
 		Example: `  cyclestack stat -- ./solver input.csv
   cyclestack stat --level 3 -r 5 -- ./solver input.csv       the mean of five runs, with errors
@@ -151,7 +152,9 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 		return err
 	}
 	j.rows = j.by != 0
-	collectRarely()
+	if !j.osAlone() || f.interval > 0 { // else there is none
+		collectRarely()
+	}
 	j.catchSoon()
 	defer j.release()
 	if err := j.prepare(); err != nil {

@@ -4,6 +4,7 @@
 package live
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -146,15 +147,17 @@ func unknown(cat *model.Catalogue, pmu *perfevent.PMU, why error) ([]CoreType, e
 
 // NoPMU says why there is no core PMU, "" if there is one.
 func (m *Machine) NoPMU() string {
-	switch {
-	case len(m.Sys.Core()) > 0:
+	if len(m.Sys.Core()) > 0 {
 		return ""
-	case m.Probe.Hypervisor == "unknown":
-		return "this virtual machine has no core PMU"
-	case m.Probe.Hypervisor != "":
-		return fmt.Sprintf("this virtual machine (%s) has no core PMU", m.Probe.Hypervisor)
 	}
-	return "the kernel shows no core PMU"
+	switch h := cmp.Or(m.Probe.Hypervisor, perfevent.Hypervisor(m.Root)); h {
+	case "":
+		return "the kernel shows no core PMU"
+	case "unknown":
+		return "this virtual machine has no core PMU"
+	default:
+		return fmt.Sprintf("this virtual machine (%s) has no core PMU", h)
+	}
 }
 
 // Values of perf_event_paranoid, see Documentation/admin-guide/sysctl/kernel.rst

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -122,7 +123,7 @@ type file struct {
 // Read reads on.
 func (f *file) Read(b []byte) (int, error) {
 	for {
-		n, err := unix.Pread(f.fd, b, f.at)
+		n, err := pread(f.fd, b, f.at)
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
@@ -135,6 +136,16 @@ func (f *file) Read(b []byte) (int, error) {
 			return n, nil
 		}
 	}
+}
+
+// pread reads from a place in a file. What the kernel tells need not be waited for, so the
+// runtime is not told of the call: it would wake a thread that looks after those that wait.
+func pread(fd int, b []byte, at int64) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), uintptr(at), 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
 }
 
 // ReadDir reads a directory on.

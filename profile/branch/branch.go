@@ -40,8 +40,6 @@ type Predictor struct {
 func New() *Predictor {
 	p := &Predictor{}
 	p.history.init()
-	p.conditional.init()
-	p.indirect.init()
 	return p
 }
 
@@ -50,7 +48,7 @@ func (p *Predictor) Conditional(addr uint64, taken bool) (mispredicted bool) {
 	mispredicted = p.conditional.predict(addr, &p.history) != taken
 	p.conditional.learn(taken)
 	if taken {
-		p.history.add(addr)
+		p.history.add(addr, 0)
 	}
 	return mispredicted
 }
@@ -60,14 +58,14 @@ func (p *Predictor) Conditional(addr uint64, taken bool) (mispredicted bool) {
 func (p *Predictor) Indirect(addr, target uint64) (mispredicted bool) {
 	mispredicted = p.indirect.predict(addr, &p.history) != target
 	p.indirect.learn(target)
-	p.history.add(addr ^ target*spread)
+	p.history.add(addr, target)
 	return mispredicted
 }
 
 // Jump notes a branch that is direct and unconditional, a call as well. It cannot be
 // mispredicted, and is a part of the path by which others are predicted.
 func (p *Predictor) Jump(addr, target uint64) {
-	p.history.add(addr ^ target*spread)
+	p.history.add(addr, target)
 }
 
 // Call notes that the call at addr, direct or not, is expected to return to next. It
@@ -78,10 +76,7 @@ func (p *Predictor) Call(addr, next uint64) {
 
 // Return predicts where the return at addr goes and learns where it went.
 func (p *Predictor) Return(addr, target uint64) (mispredicted bool) {
-	expected, ok := p.returns.pop()
-	if !ok {
-		return p.Indirect(addr, target)
-	}
-	p.history.add(addr ^ target*spread)
-	return expected != target
+	mispredicted = p.returns.pop() != target
+	p.history.add(addr, target)
+	return mispredicted
 }

@@ -1,175 +1,156 @@
 package branch
 
-// The sizes are those of a real core, about 64 KB in all.
+// The sizes of the predictor of conditional branches: 62 KB in hardware's bits.
 const (
+	tables    = 7  // with tags, for all lengths but the first
 	baseBits  = 14 // of the index into the base table
-	indexBits = 11 // of the index into a tagged table
+	indexBits = 12 // of the index into a tagged table
 	tagBits   = 12
 
-	counterMax = 3 // counters are from -4 to 3: taken if not negative
-	baseMax    = 1 // from -2 to 1
-	usefulMax  = 3
+	baseMin, baseMax       = -1, 2 // taken if above 0
+	counterMin, counterMax = -4, 3 // taken if not below 0
+	usefulMax              = 3
 
-	// patience is by how many more allocations fail than succeed before all entries
-	// become a little less useful.
-	patience = 1024
+	distrustMax = 7
+
+	// allocations is how many entries at most a mispredicted branch is given.
+	allocations = 5
 )
 
 // An entry of a tagged table predicts one branch behind one path.
 type entry struct {
 	tag     uint16
 	counter int8
-	useful  uint8
+	useful  uint8 // how often it was right where a shorter path was not
 }
 
-// A conditional predicts conditional branches: TAGE. A table of counters by address is
-// the base. Tagged tables with ever longer histories come before it, and the one with
-// the longest history that knows branch and path has the say.
+// A conditional predicts conditional branches: TAGE. Its base is a table of counters by
+// address. Tagged tables with ever longer paths come before it, and the one with the
+// longest path that knows a branch behind its path has the say, unless it is new and
+// new entries are wrong more often than what they came before.
 type conditional struct {
 	base   [1 << baseBits]int8
 	tagged [tables][1 << indexBits]entry
-
-	// distrust is above 0 if new entries have been wrong more often than what would
-	// have been predicted without them.
+	// distrust is above 0 if new entries have been wrong more often than right, where
+	// a shorter path said something else.
 	distrust int8
-	failures int // of allocations, less those that succeeded
-	random   uint32
+	random   random
 
-	at lookup
-}
-
-// A lookup is what is known of the branch predicted last.
-type lookup struct {
-	base      *int8
-	slots     [tables]*entry // those that the branch has, or would have, by table
+	// What is known of the branch predicted last.
+	counter   *int8          // in the base
+	slots     [tables]*entry // those that the branch has or could have
 	tags      [tables]uint16
-	provider  int // the table that has the say, -1 if it is the base
-	longest   bool
-	alternate bool // what would be predicted without it
-	fresh     bool // the provider's entry has proved nothing yet
-	taken     bool // the prediction
-}
-
-func (c *conditional) init() {
-	c.random = 1
+	provider  int  // the table that has the say, -1 if it is the base
+	fresh     bool // its entry has proved nothing yet
+	longest   bool // what the provider says
+	alternate bool // what would be said without it
+	predicted bool // one of the two
 }
 
 func (c *conditional) predict(addr uint64, h *history) bool {
-	at := &c.at
-	at.base = &c.base[(addr^addr>>baseBits)%(1<<baseBits)]
-	at.provider, at.alternate, at.fresh = -1, *at.base >= 0, false
-	at.taken = at.alternate
+	c.counter = &c.base[(addr^addr>>baseBits)%(1<<baseBits)]
+	c.provider = -1
+	c.alternate = *c.counter > 0
 	for i := tables - 1; i >= 0; i-- {
-		x := h.hash(i, addr)
+		x := h.hash(i+1, addr)
 		e := &c.tagged[i][x>>(64-indexBits)]
 		tag := uint16(x >> (64 - indexBits - tagBits) % (1 << tagBits))
-		at.slots[i], at.tags[i] = e, tag
+		c.slots[i], c.tags[i] = e, tag
 		if e.tag != tag {
 			continue
 		}
-		if at.provider >= 0 {
-			at.alternate = e.counter >= 0
+		if c.provider >= 0 {
+			c.alternate = e.counter >= 0
 			break
 		}
-		at.provider = i
+		c.provider, c.longest = i, e.counter >= 0
+		c.fresh = e.useful == 0 && (e.counter == 0 || e.counter == -1)
 	}
-	if at.provider < 0 {
-		return at.taken
+	if c.provider < 0 || c.fresh && c.distrust > 0 {
+		c.predicted = c.alternate
+	} else {
+		c.predicted = c.longest
 	}
-	e := at.slots[at.provider]
-	at.longest = e.counter >= 0
-	at.fresh = e.useful == 0 && (e.counter == 0 || e.counter == -1)
-	at.taken = at.longest
-	if at.fresh && c.distrust > 0 {
-		at.taken = at.alternate
-	}
-	return at.taken
+	return c.predicted
 }
 
 // learn takes note of which way the branch predicted last went.
 func (c *conditional) learn(taken bool) {
-	at := &c.at
-	allocate := at.taken != taken && at.provider < tables-1
-	if at.provider < 0 {
-		count(at.base, taken, baseMax)
+	allocate := c.predicted != taken
+	if c.provider < 0 {
+		count(c.counter, taken, baseMin, baseMax)
 	} else {
-		e := at.slots[at.provider]
-		if at.fresh {
-			// If the entry was right by itself, another one would not help.
-			allocate = allocate && at.longest != taken
-			if at.longest != at.alternate {
-				count(&c.distrust, at.alternate == taken, 7)
-			}
-		}
-		if at.longest != at.alternate {
-			if at.longest == taken {
-				e.useful = min(e.useful+1, usefulMax)
-			} else if e.useful > 0 {
-				e.useful--
-			}
-		}
-		count(&e.counter, taken, counterMax)
-		if e.useful == 0 && at.fresh {
-			count(at.base, taken, baseMax)
-		}
+		// Where the provider was right and only not believed, another entry is no help.
+		allocate = allocate && c.longest != taken
+		c.confirm(c.slots[c.provider], taken)
 	}
 	if allocate {
 		c.allocate(taken)
 	}
 }
 
-// allocate gives the branch an entry for a longer path than the one that was wrong.
+// confirm takes note of the outcome in the provider's entry.
+func (c *conditional) confirm(e *entry, taken bool) {
+	if c.longest != c.alternate {
+		if c.fresh {
+			count(&c.distrust, c.longest != taken, -distrustMax-1, distrustMax)
+		}
+		if c.longest == taken {
+			e.useful = min(e.useful+1, usefulMax)
+		} else if e.useful > 0 {
+			e.useful--
+		}
+	}
+	if c.fresh && e.useful == 0 {
+		count(c.counter, taken, baseMin, baseMax) // as long as the entry is no better than it
+	}
+	count(&e.counter, taken, counterMin, counterMax)
+}
+
+// allocate gives the branch entries for longer paths than the one that was wrong. Those
+// of others that are useful stay, and become less so.
 func (c *conditional) allocate(taken bool) {
-	at := &c.at
-	i := at.provider + 1
-	for c.next()&1 == 0 && i < tables-1 { // so that not all branches contend for one table
+	i := c.provider + 1
+	for i < tables-1 && c.random.next()%8 == 0 { // so that not all are for the same length
 		i++
 	}
-	for left := 1; i < tables; i++ {
-		e := at.slots[i]
+	for left := allocations; i < tables && left > 0; i++ {
+		e := c.slots[i]
 		if e.useful > 0 {
-			c.failures++
+			e.useful--
 			continue
 		}
-		*e = entry{tag: at.tags[i]}
+		*e = entry{tag: c.tags[i]}
 		if !taken {
 			e.counter = -1
 		}
-		c.failures = max(c.failures-1, 0)
-		if left--; left < 0 {
-			break
-		}
-		i++
-	}
-	if c.failures >= patience {
-		c.failures = 0
-		c.age()
+		left--
+		i++ // and not for the next one
 	}
 }
 
-// age makes all entries less useful, so that those not needed any more give way.
-func (c *conditional) age() {
-	for i := range c.tagged {
-		for j := range c.tagged[i] {
-			c.tagged[i][j].useful >>= 1
-		}
-	}
-}
-
-// next returns a number that looks random: xorshift.
-func (c *conditional) next() uint32 {
-	c.random ^= c.random << 13
-	c.random ^= c.random >> 17
-	c.random ^= c.random << 5
-	return c.random >> 8
-}
-
-// count counts up, or else down, between -most-1 and most.
-func count(counter *int8, up bool, most int8) {
+// count counts up, or else down, and not beyond the least and the most.
+func count(counter *int8, up bool, least, most int8) {
 	switch {
 	case up && *counter < most:
 		*counter++
-	case !up && *counter > -most-1:
+	case !up && *counter > least:
 		*counter--
 	}
+}
+
+// random is a generator of numbers that look random, the same each time: Marsaglia's
+// xorshift. Its zero value begins at 1.
+type random uint32
+
+func (r *random) next() uint32 {
+	x := uint32(*r)
+	if x == 0 {
+		x = 1
+	}
+	x ^= x << 13
+	x ^= x >> 17
+	x ^= x << 5
+	*r = random(x)
+	return x >> 8
 }

@@ -1,53 +1,52 @@
 package branch
 
+// The sizes of the predictor of indirect branches.
 const (
-	indirectTables    = 6
-	indirectIndexBits = 9
-	indirectTagBits   = 11
-	targetBits        = 12 // of the index into the table of last targets
-	confidenceMax     = 3
+	indirectTables = 4 // with tags, for every other length
+	groupBits      = 5 // of the index of a group of entries
+	memberBits     = 5 // of the index of an entry in its group
+	targetTagBits  = 11
+	lastBits       = 12 // of the index into the table of last targets
+	confidenceMax  = 3
 )
-
-// indirectPaths are the histories of the tables, by their index in lengths.
-var indirectPaths = [indirectTables]int{0, 2, 4, 6, 8, 10}
 
 // A target is an entry that predicts where one indirect branch goes behind one path.
 type target struct {
 	addr       uint64
 	tag        uint16
 	confidence uint8
-	useful     bool
+	useful     uint8
 }
 
-// An indirect predicts the targets of indirect jumps and calls: ITTAGE. The base is
-// the last target by address, and tagged tables come before it as in conditional.
+// An indirect predicts the targets of indirect jumps and calls: ITTAGE. Its base is
+// the last target by address, and tagged tables with ever longer paths come before it.
+//
+// Which entries a branch may have is said by its address and by the branch taken
+// before it, and which of these by its path. So one jump that is always reached in the
+// same way, as in an interpreter that loops around it, has few.
 type indirect struct {
-	last   [1 << targetBits]uint64
-	tagged [indirectTables][1 << indirectIndexBits]target
-
-	failures int
-	random   uint32
+	last   [1 << lastBits]uint64
+	tagged [indirectTables][1 << (groupBits + memberBits)]target
+	random random
 
 	// What is known of the branch predicted last.
 	base      *uint64
 	slots     [indirectTables]*target
 	tags      [indirectTables]uint16
-	provider  int
-	alternate uint64
+	provider  int // the table that has the say, -1 if it is the base
 	predicted uint64
-}
-
-func (n *indirect) init() {
-	n.random = 1
+	alternate uint64
 }
 
 func (n *indirect) predict(addr uint64, h *history) uint64 {
-	n.base = &n.last[(addr^addr>>targetBits)%(1<<targetBits)]
-	n.provider, n.alternate = -1, *n.base
+	n.base = &n.last[(addr^addr>>lastBits)%(1<<lastBits)]
+	n.provider = -1
+	n.predicted, n.alternate = *n.base, *n.base
+	group := (addr*spread ^ h.last()) * spread >> (64 - groupBits) << memberBits
 	for i := indirectTables - 1; i >= 0; i-- {
-		x := h.hash(indirectPaths[i], addr)
-		e := &n.tagged[i][x>>(64-indirectIndexBits)]
-		tag := uint16(x >> (64 - indirectIndexBits - indirectTagBits) % (1 << indirectTagBits))
+		x := h.hash(2*i, addr)
+		e := &n.tagged[i][group|x>>(64-memberBits)]
+		tag := uint16(x >> (64 - memberBits - targetTagBits) % (1 << targetTagBits))
 		n.slots[i], n.tags[i] = e, tag
 		if e.tag != tag || e.addr == 0 {
 			continue
@@ -56,71 +55,58 @@ func (n *indirect) predict(addr uint64, h *history) uint64 {
 			n.alternate = e.addr
 			break
 		}
-		n.provider = i
-	}
-	n.predicted = n.alternate
-	if n.provider >= 0 {
-		if e := n.slots[n.provider]; e.confidence > 0 || e.useful {
-			n.predicted = e.addr
-		}
+		n.provider, n.predicted = i, e.addr
 	}
 	return n.predicted
 }
 
 // learn takes note of where the branch predicted last went.
 func (n *indirect) learn(addr uint64) {
-	wrong := n.predicted != addr
-	if n.provider < 0 {
-		*n.base = addr
-	} else {
-		e := n.slots[n.provider]
-		if e.addr == addr {
-			e.confidence = min(e.confidence+1, confidenceMax)
-			e.useful = e.useful || n.alternate != addr
-			wrong = false
-		} else {
-			if n.alternate == addr {
-				e.useful = false
-			}
-			if e.confidence > 0 {
-				e.confidence--
-			} else {
-				e.addr, e.useful = addr, false
-			}
-		}
-		*n.base = addr
+	if n.provider >= 0 {
+		n.confirm(n.slots[n.provider], addr)
 	}
-	if wrong {
+	*n.base = addr
+	if n.predicted != addr {
 		n.allocate(addr)
 	}
 }
 
-// allocate gives the branch entries for longer paths than the one that was wrong.
+// confirm takes note of the target in the entry that had the say.
+func (n *indirect) confirm(e *target, addr uint64) {
+	right := e.addr == addr
+	if n.predicted != n.alternate {
+		if right {
+			e.useful = min(e.useful+1, usefulMax)
+		} else if e.useful > 0 {
+			e.useful--
+		}
+	}
+	switch {
+	case right:
+		e.confidence = min(e.confidence+1, confidenceMax)
+	case e.confidence > 0:
+		e.confidence--
+	default:
+		e.addr = addr
+	}
+}
+
+// allocate gives the branch an entry for a longer path than the one that was wrong, or
+// else makes those in its way less useful, one time in eight: a branch with more paths
+// than entries shall keep some of them.
 func (n *indirect) allocate(addr uint64) {
 	i := n.provider + 1
-	n.random ^= n.random << 13
-	n.random ^= n.random >> 17
-	n.random ^= n.random << 5
-	i += int(n.random >> 8 & 1)
-	for left := 1; i < indirectTables; i++ {
-		e := n.slots[i]
-		if e.useful {
-			n.failures++
-			continue
-		}
-		*e = target{addr: addr, tag: n.tags[i]}
-		n.failures = max(n.failures-1, 0)
-		if left--; left < 0 {
-			break
-		}
+	for i < indirectTables-1 && n.random.next()%8 == 0 {
 		i++
 	}
-	if n.failures >= patience {
-		n.failures = 0
-		for i := range n.tagged {
-			for j := range n.tagged[i] {
-				n.tagged[i][j].useful = false
-			}
+	for ; i < indirectTables; i++ {
+		e := n.slots[i]
+		if e.useful == 0 {
+			*e = target{addr: addr, tag: n.tags[i]}
+			return
+		}
+		if n.random.next()%8 == 0 {
+			e.useful--
 		}
 	}
 }

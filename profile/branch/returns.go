@@ -1,29 +1,24 @@
 package branch
 
-// depth is the number of return addresses that a core remembers: 32 on AMD's since
-// Zen 2 (software optimization guides) and 16 on Intel's until Cypress Cove.
+// depth is the number of return addresses that are remembered: 32 on AMD's cores since
+// Zen 2, by their software optimization guides. Intel's older ones have 16.
 const depth = 32
 
-// returns is the stack of return addresses. Calls nested deeper overwrite the oldest.
+// returns is the stack of return addresses: a ring, so that calls nested deeper
+// overwrite the oldest ones. Returning from them takes what is there from other calls,
+// which is right as long as a function calls itself from one place.
 type returns struct {
 	stack [depth]uint64
 	top   uint32
-	held  int // of the addresses on the stack that are still to be returned to
 }
 
 func (r *returns) push(next uint64) {
 	r.top++
 	r.stack[r.top%depth] = next
-	r.held = min(r.held+1, depth)
 }
 
-// pop returns the address on top, and whether there was one.
-func (r *returns) pop() (next uint64, ok bool) {
-	if r.held == 0 {
-		return 0, false
-	}
+func (r *returns) pop() (next uint64) {
 	next = r.stack[r.top%depth]
 	r.top--
-	r.held--
-	return next, true
+	return next
 }

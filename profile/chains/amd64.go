@@ -2,21 +2,30 @@ package chains
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/cyclestack/cyclestack/profile/disasm"
 )
 
-// readers read what an instruction says, by instruction set.
-var readers = map[disasm.Arch]func(text string) step{disasm.AMD64: readAMD64}
+// readerOf returns what reads what an instruction says; nil for an instruction set that
+// is not known.
+func readerOf(arch disasm.Arch) func(text string) step {
+	if arch == disasm.AMD64 {
+		return readAMD64
+	}
+	return nil
+}
 
 // lost are the registers that a call loses, and arguments those in which functions
 // are given their arguments.
-var lost, arguments = map[location]bool{}, map[location]bool{}
+var (
+	lost      = []location{"rdi", "rsi", "rdx", "rcx", "r8", "r9", "rax", "r10", "r11"}
+	arguments = lost[:6]
+)
 
-// wide is the widest form of each register.
-var wide = map[string]location{}
-
-func init() {
+// wide returns the widest form of each register.
+var wide = sync.OnceValue(func() map[string]location {
+	wide := map[string]location{}
 	for _, r := range []string{"a", "b", "c", "d"} {
 		for _, form := range []string{"r" + r + "x", "e" + r + "x", r + "x", r + "l", r + "h"} {
 			wide[form] = location("r" + r + "x")
@@ -32,13 +41,8 @@ func init() {
 			wide[form] = location(r)
 		}
 	}
-	for _, r := range []location{"rdi", "rsi", "rdx", "rcx", "r8", "r9"} {
-		lost[r], arguments[r] = true, true
-	}
-	for _, r := range []location{"rax", "r10", "r11"} {
-		lost[r] = true
-	}
-}
+	return wide
+})
 
 // An operand of an instruction.
 type operand struct {
@@ -139,7 +143,7 @@ func operands(text string) []string {
 func readOperand(text string) operand {
 	text = strings.TrimPrefix(text, "*")
 	if register, ok := strings.CutPrefix(text, "%"); ok && !strings.Contains(text, ":") {
-		return operand{register: wide[register]}
+		return operand{register: wide()[register]}
 	}
 	open := strings.IndexByte(text, '(')
 	if open < 0 {
@@ -148,7 +152,7 @@ func readOperand(text string) operand {
 	o := operand{memory: true}
 	inner := strings.TrimSuffix(text[open+1:], ")")
 	for i, r := range strings.Split(inner, ",") {
-		register := wide[strings.TrimPrefix(strings.TrimSpace(r), "%")]
+		register := wide()[strings.TrimPrefix(strings.TrimSpace(r), "%")]
 		if i < 2 && register != "" {
 			o.address = append(o.address, register)
 		}

@@ -94,7 +94,7 @@ func (f *Finder) file(path string) *file {
 		return nil
 	}
 	d, err := disasm.New(disasm.Arch(o.Arch), disasm.ATT)
-	if err != nil || readers[disasm.Arch(o.Arch)] == nil {
+	if err != nil || readerOf(disasm.Arch(o.Arch)) == nil {
 		_ = o.Close()
 		return nil
 	}
@@ -146,7 +146,7 @@ func (f *file) loads(insts []disasm.Inst, code []byte, start uint64) map[uint64]
 // Loads returns the addresses of a function's chained loads, given its instructions
 // and what they say, on amd64 in AT&T's syntax.
 func Loads(arch disasm.Arch, insts []disasm.Inst, text func(disasm.Inst) string) map[uint64]bool {
-	read := readers[arch]
+	read := readerOf(arch)
 	if read == nil || len(insts) == 0 {
 		return nil
 	}

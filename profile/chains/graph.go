@@ -1,6 +1,10 @@
 package chains
 
-import "github.com/cyclestack/cyclestack/profile/disasm"
+import (
+	"slices"
+
+	"github.com/cyclestack/cyclestack/profile/disasm"
+)
 
 // A location holds a value: a register, by the name of its widest form, or a variable
 // on the stack, as "-0x8(%rbp)".
@@ -149,7 +153,7 @@ func (s *search) back(p place) []place {
 				next = append(next, place{p.block, i, l})
 			}
 			return next
-		case st.call && lost[p.of]:
+		case st.call && slices.Contains(lost, p.of):
 			return nil
 		}
 	}
@@ -157,7 +161,7 @@ func (s *search) back(p place) []place {
 	for _, before := range s.blocks[p.block].Preds {
 		next = append(next, place{before, s.first[before] + len(s.blocks[before].Insts), p.of})
 	}
-	if p.block == 0 && arguments[p.of] {
+	if p.block == 0 && slices.Contains(arguments, p.of) {
 		for _, i := range s.again {
 			next = append(next, place{s.block[i], i, p.of})
 		}

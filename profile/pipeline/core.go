@@ -45,22 +45,3 @@ type cost struct {
 	latency uint8
 	hold    uint8 // cycles until the port takes another; 0 is 1
 }
-
-// CoreOf returns the core of a processor by its name in the catalogue of processors,
-// such as amdzen4. What is not known has the core "generic".
-func CoreOf(cpu string) *Core {
-	if c, ok := cores[family(cpu)]; ok {
-		return c
-	}
-	return cores["generic"]
-}
-
-// Conditions under which a comparison and a jump become one, as sets of the
-// conditions' numbers.
-const (
-	anyCondition = 0xffff
-	// unsignedSigned are all but those on sign, parity and overflow.
-	unsignedSigned = 0xffff &^ (1<<0 | 1<<1 | 1<<8 | 1<<9 | 1<<10 | 1<<11)
-	// noCarry are those of them without the carry flag.
-	noCarry = unsignedSigned &^ (1<<2 | 1<<3 | 1<<6 | 1<<7)
-)

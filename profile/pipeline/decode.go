@@ -31,7 +31,9 @@ func (d *Decoder) Op(i disasm.Inst, code []byte) Op {
 	if x.cut {
 		return Op{Class: Nop}
 	}
-	return x.op()
+	op := x.op()
+	op.addr = i.Addr
+	return op
 }
 
 // The opcode maps that are told apart. See Intel's manual volume 2, chapter 2.

@@ -27,13 +27,13 @@ const (
 	maskRM
 	maskReg
 	maskV
-	bytes   // operands of one byte
-	wide    // operands of 64 bits without REX.W
-	loads   // memory that ModRM does not name
-	stores  //
+	bytes // operands of one byte
+	wide  // operands of 64 bits without REX.W
+	loads // memory that ModRM does not name
+	stores
 	general // VEX, but of general registers
-	lane    // legacy SSE keeps the rest of Reg: an operation on scalars
-	x87
+	readX87 // the stack of the old floating point unit
+	writeX87
 	fourth // a vector register in the immediate
 
 	bothFlags  = writeCarry | writeFlags
@@ -41,6 +41,7 @@ const (
 	modifyRM   = readRM | writeRM | bothFlags
 	modifyReg  = readReg | writeReg | readRM | bothFlags
 	convertReg = readRM | writeReg
+	x87        = readX87 | writeX87
 )
 
 // A spec is what an opcode does. size is the bytes of memory if they are not the
@@ -143,7 +144,7 @@ func oneByteSpecs() (t [256]spec) {
 		0xc6: {Store, bytes | writeRM, 0, calcSecond, noFusion},
 		0xc7: {Store, writeRM, 0, calcSecond, noFusion},
 		0xc8: {Microcode, stores | stack | wide, 0, calcMix, noFusion},
-		0xc9: {Leave, loads | wide, 0, calcMix, noFusion},
+		0xc9: {Leave, loads | wide, 0, calcLeave, noFusion},
 		0xcc: {System, 0, 0, calcNone, noFusion},
 		0xcd: {System, 0, 0, calcNone, noFusion},
 		0xcf: {System, 0, 0, calcNone, noFusion},
@@ -279,7 +280,7 @@ func (x *encoded) incrementOrJump(part uint8) spec {
 
 // str returns a string instruction.
 func (x *encoded) str() spec {
-	s := spec{class: String, use: byteForm(x.opcode&1 == 0), calc: calcMix}
+	s := spec{class: String, use: byteForm(x.opcode&1 == 0), calc: calcString}
 	if x.rep != 0 {
 		s.class = RepString
 	}
@@ -312,17 +313,17 @@ func (x *encoded) floatingPoint() spec {
 	}
 	switch {
 	case part == 0, x.opcode == 0xdf && part == 5:
-		return spec{FPStack, x87 | readRM, max(size, 4), calcNone, noFusion}
+		return spec{FPStack, writeX87 | readRM, size, calcNone, noFusion}
 	case x.opcode == 0xdb && part == 5:
-		return spec{FPStack, x87 | readRM, 10, calcNone, noFusion}
+		return spec{FPStack, writeX87 | readRM, 10, calcNone, noFusion}
 	case x.opcode == 0xdb && part == 7:
-		return spec{FPStack, x87 | writeRM, 10, calcMix, noFusion}
+		return spec{FPStack, readX87 | writeRM, 10, calcMix, noFusion}
 	case x.opcode == 0xd9 && part == 5:
 		return spec{FPStack, readRM, 2, calcNone, noFusion} // FLDCW
 	case x.opcode == 0xd9 && part == 7, x.opcode == 0xdd && part == 7:
 		return spec{FPStack, writeRM, 2, calcMix, noFusion} // FNSTCW, FNSTSW
 	case part < 4, x.opcode == 0xdf && part == 7:
-		return spec{FPStack, x87 | writeRM, size, calcMix, noFusion}
+		return spec{FPStack, readX87 | writeRM, size, calcMix, noFusion}
 	}
 	return spec{Microcode, x87, 0, calcNone, noFusion}
 }

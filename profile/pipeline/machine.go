@@ -21,7 +21,11 @@ type Machine struct {
 	ready  [registers]int64 // when the value of each register is known
 	values values
 	memory memory
-	before previous
+	links  links
+	// linkedAt is when a load was linked to a store last.
+	linkedAt int64
+	before   previous
+	late     int64 // what the next load takes longer
 }
 
 // previous is what the instruction before did, for a jump that becomes one with it.
@@ -38,12 +42,13 @@ func NewMachine(c *Core) *Machine {
 	return m
 }
 
-// Reset forgets what was executed.
+// Reset forgets what was executed, but not what the core has learned of it.
 func (m *Machine) Reset() {
 	c := m.core
 	*m = Machine{core: c,
 		queue: m.queue.reset(c.queue), reorder: m.reorder.reset(c.reorder),
 		loads: m.loads.reset(c.loadQueue), stores: m.stores.reset(c.storeQueue),
+		links: m.links,
 	}
 	m.waiting.size, m.vectorWaiting.size = c.schedule, c.vectorSchedule
 	m.values.reset()
@@ -71,9 +76,16 @@ func (m *Machine) Execute(op *Op, taken, mispredicted bool) float64 {
 	m.dispatch(op, slots)
 	done := m.execute(op, k, fused)
 	retired := m.retire(op, done, slots)
+	if op.conditional {
+		m.links.branch(taken)
+	}
 	m.follow(op, done, taken, mispredicted)
 	return retired
 }
+
+// Late makes the next op that loads wait so many cycles longer for its value, as if it
+// missed the first-level cache.
+func (m *Machine) Late(cycles int) { m.late = int64(cycles) }
 
 // fetch finds when the op comes out of the cache of decoded ones.
 func (m *Machine) fetch(slots int) {
@@ -166,7 +178,9 @@ func (m *Machine) execute(op *Op, k *cost, fused bool) (done int64) {
 	if op.Loads {
 		var value int64
 		issue, value, done = m.load(op, start)
-		ready = max(ready, value)
+		if op.calc != calcString { // whose results are pointers only
+			ready = max(ready, value)
+		}
 	}
 	result := ready + int64(k.latency)
 	if k.ops > 0 {
@@ -228,11 +242,20 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 		latency += c.indexed
 	}
 	issue, _ = m.units.reserve(known, ports, m.passes(op))
-	value = issue + int64(latency)
+	value = issue + int64(latency) + m.late
+	m.late = 0
 	done = value
-	if s, after := m.memory.find(addr, op.Size); s != nil && s.commit > issue {
-		value = m.forward(op, s, addr, after, value, int64(latency))
+	s, after := m.memory.find(addr, op.Size)
+	linked := m.linked(op, s, addr, after)
+	if s != nil && s.commit > issue {
+		value = m.forward(op, s, addr, value)
 		done = max(done, value)
+	}
+	if linked {
+		value = m.link(op, s)
+	}
+	if op.Class == Leave {
+		m.ready[RSP] = known
 	}
 	m.values.registers[inMemory] = m.values.load(addr)
 	if op.stack < 0 {
@@ -250,17 +273,37 @@ func (m *Machine) address(op *Op, start int64, stack bool) (addr uint64, known i
 	return m.values.address(op), max(start, m.ready[op.Base], m.ready[op.Index])
 }
 
+// linked reports whether the core takes a store's data for a load's value before it
+// knows the addresses. It does so for whole general registers.
+func (m *Machine) linked(op *Op, s *stored, addr, after uint64) bool {
+	if m.core.renames == 0 || op.vector || op.Size < 4 || op.Class != Load && op.Class != Leave && !op.Stores {
+		return false
+	}
+	if s == nil || s.commit <= m.now || after >= m.core.renames || s.addr != addr || s.vector || !s.covers(addr, op.Size) {
+		return m.links.learn(op.addr, 0)
+	}
+	return m.links.learn(op.addr, s.by)
+}
+
+// link finds when a load has the data of a store that it is linked to: of those that only
+// load one in a cycle, as was found on Zen 4.
+func (m *Machine) link(op *Op, s *stored) int64 {
+	if op.Stores {
+		return max(m.now, s.data)
+	}
+	m.linkedAt = max(m.linkedAt+1, m.now)
+	return max(m.linkedAt, s.data)
+}
+
 // forward finds when the value of a load is known that overlaps with a store that is
 // not in the cache yet.
-func (m *Machine) forward(op *Op, s *stored, addr, after uint64, value, latency int64) int64 {
+func (m *Machine) forward(op *Op, s *stored, addr uint64, value int64) int64 {
 	c := m.core
 	switch {
 	case !s.covers(addr, op.Size):
-		return max(value, s.commit+int64(c.blocked)+latency)
+		return max(value, s.commit+int64(c.blocked))
 	case op.vector:
 		return max(value, s.data+int64(c.vectorForward))
-	case c.renames > after && s.addr == addr && op.Size >= 4 && !s.vector && (op.Class == Load || op.Stores):
-		return max(m.now, s.data)
 	}
 	return max(value, s.data+int64(c.forward))
 }
@@ -278,7 +321,7 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 	}
 	a, _ := m.units.reserve(known, c.addresses, 1)
 	d, _ := m.units.reserve(max(start, data), ports, m.passes(op))
-	m.memory.add(stored{addr: addr, size: op.Size, vector: op.vector, data: data})
+	m.memory.add(stored{by: op.addr, addr: addr, size: op.Size, vector: op.vector, data: data})
 	m.values.store(addr, m.values.compute(op)&low(op.Size))
 	return max(a, d) + 1
 }

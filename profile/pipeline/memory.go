@@ -18,6 +18,7 @@ const (
 
 // stored is a store.
 type stored struct {
+	by     uint64 // address of the instruction
 	addr   uint64
 	size   uint8
 	vector bool

@@ -49,7 +49,7 @@ const (
 // XMM0 is the first vector register.
 const (
 	XMM0      Register = 32
-	registers          = 64
+	registers          = int(XMM0) + 32 + 2
 )
 
 // A Class is a kind of instruction that a core executes at one speed.
@@ -67,14 +67,14 @@ const (
 	VecLoad          // to a vector register
 	Store
 	VecStore
-	ALU        // add, and, compare, …
-	ALUCarry   // with carry
-	CMov       // conditional move
-	CMovBE     // on two groups of flags
-	SetCC      // flag to register
-	Shift      // by a constant
-	ShiftVar   // by CL
-	ShiftBMI   // by another register, without flags
+	ALU      // add, and, compare, …
+	ALUCarry // with carry
+	CMov     // conditional move
+	CMovBE   // on two groups of flags
+	SetCC    // flag to register
+	Shift    // by a constant
+	ShiftVar // by CL
+	ShiftBMI // by another register, without flags
 	RotateCarry
 	ShiftDouble
 	LEA
@@ -191,6 +191,7 @@ type Op struct {
 	Segment       bool // the address is relative to FS or GS
 	Disp          int64
 
+	addr   uint64      // of the instruction
 	reads  [5]Register // NoRegister behind the last
 	writes [4]Register
 	calc   calculation

@@ -23,12 +23,14 @@ const (
 	calcSar
 	calcIMul
 	calcLEA
+	calcLeave
+	calcString
 )
 
 // Two registers that only operands name.
 const (
-	inMemory Register = registers - 2 + iota // what has been loaded
-	constant                                 // what is in the instruction
+	inMemory Register = XMM0 + 32 + iota // what has been loaded
+	constant                             // what is in the instruction
 )
 
 // values are what is known of the values of registers and memory. What they really
@@ -89,8 +91,14 @@ func (v *values) store(addr, value uint64) {
 
 // compute sets the op's results, and returns that which is stored if it stores.
 func (v *values) compute(op *Op) uint64 {
-	if op.calc == calcNone {
+	switch op.calc {
+	case calcNone:
 		return 0
+	case calcLeave:
+		v.registers[RSP], v.registers[RBP] = v.registers[RBP]+8, v.registers[inMemory]
+		return 0
+	case calcString:
+		return v.advance(op)
 	}
 	v.registers[constant] = uint64(op.imm)
 	x := v.result(op, v.registers[op.first], v.registers[op.second])
@@ -107,6 +115,26 @@ func (v *values) compute(op *Op) uint64 {
 		v.registers[r] = v.written(op, r, x)
 	}
 	return x
+}
+
+// advance moves the pointers of a string instruction on, and returns what it stores.
+func (v *values) advance(op *Op) uint64 {
+	n := uint64(1)
+	if op.Class == RepString {
+		n = v.registers[RCX]
+	}
+	for _, r := range op.writes {
+		switch r {
+		case RSI, RDI:
+			v.registers[r] += n * uint64(op.Width)
+		case RCX:
+			v.registers[r] = 0
+		}
+	}
+	if op.Loads {
+		return v.registers[inMemory]
+	}
+	return v.registers[RAX]
 }
 
 // result returns what the op computes of its operands.

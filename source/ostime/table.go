@@ -199,11 +199,8 @@ func (w *Watch) whole(t *counts.Table) *counts.Table {
 
 // around adds what is not of single threads.
 func (w *Watch) around(r *row) {
-	if m, err := w.proc.machine(); err != nil {
-		w.noMachine = err
-	} else if w.noMachine == nil && m.all > w.machine.all && m.steal >= w.machine.steal {
-		r.values[machineTime], r.values[stealTime] = nanos(m.all-w.machine.all), nanos(m.steal-w.machine.steal)
-		w.machine = m
+	if !w.brief { // else these are two readings at one moment
+		w.stolen(r)
 	}
 	if w.throttle.seen && w.throttle.limited {
 		r.values[throttledTime] = nanos(w.throttle.sum)
@@ -220,6 +217,19 @@ func (w *Watch) around(r *row) {
 		if math.IsNaN(r.values[threadRun]) { // nobody has looked
 			r.values[threadRun] = nanos(w.spent[0] + w.spent[1])
 		}
+	}
+}
+
+// stolen adds what the machine's processors did since the last table.
+func (w *Watch) stolen(r *row) {
+	m, err := w.proc.machine()
+	if err != nil {
+		w.noMachine = err
+		return
+	}
+	if w.noMachine == nil && m.all > w.machine.all && m.steal >= w.machine.steal {
+		r.values[machineTime], r.values[stealTime] = nanos(m.all-w.machine.all), nanos(m.steal-w.machine.steal)
+		w.machine = m
 	}
 }
 

@@ -81,6 +81,7 @@ type Watch struct {
 	noIO    string // why it tells no waiting for devices; "" if it does
 
 	surrounded bool    // surroundings were read
+	brief      bool    // the command had ended by then, so that nothing is known of the machine meanwhile
 	machine    machine // at the last table
 	noMachine  error
 	throttle   throttle
@@ -137,9 +138,20 @@ func (w *Watch) Attach() {
 	w.mu.Lock()
 	if w.spec.Delay == 0 {
 		w.begin()
+		w.surroundings()
 	}
 	w.mu.Unlock()
-	go w.look()
+	w.lookSoon()
+}
+
+// lookSoon begins to look again and again. Nothing is at work until it is time for that:
+// many programs have ended by then.
+func (w *Watch) lookSoon() {
+	first := w.spec.Delay
+	if first == 0 {
+		first = firstLook
+	}
+	time.AfterFunc(first, w.look)
 }
 
 // Started says that the command has been started, as a process.
@@ -165,7 +177,7 @@ func (w *Watch) Started(pid int) {
 	}
 	w.mu.Unlock()
 	if first {
-		go w.look()
+		w.lookSoon()
 	}
 }
 
@@ -180,10 +192,8 @@ func (w *Watch) Ended(pid int) {
 	w.hear()
 	if w.begun {
 		w.readAll(false) // what it has not waited for is its no more, and cannot be found
-		if w.surrounded {
-			w.throttle.look(&w.proc, pid)
-		}
 	}
+	w.brief = !w.surrounded && !w.spec.Summed
 	w.surroundings()
 	w.command = 0
 	if t := w.tasks[pid]; t != nil {
@@ -234,15 +244,8 @@ func (w *Watch) look() {
 		return
 	default:
 	}
-	w.mu.Lock()
-	wait := w.spec.Delay
-	if wait == 0 {
-		w.surroundings()
-		wait = firstLook
-	}
-	w.mu.Unlock()
-	start := time.Now().Add(wait)
-	timer := time.NewTimer(wait)
+	start := time.Now()
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
@@ -255,7 +258,6 @@ func (w *Watch) look() {
 		switch {
 		case !w.begun:
 			w.begin()
-			w.surroundings()
 		case w.listens():
 			if w.hear() < manyEnd {
 				least = listenEvery
@@ -263,6 +265,7 @@ func (w *Watch) look() {
 		default:
 			w.scan(false)
 		}
+		w.surroundings()
 		w.mu.Unlock()
 		timer.Reset(max(least, pause(time.Since(start), ownTime()-began)))
 	}
@@ -305,8 +308,12 @@ func (w *Watch) surroundings() {
 	}
 	w.surrounded = true
 	w.noIO = w.proc.delays()
-	w.machine, w.noMachine = w.proc.machine()
-	w.throttle.look(&w.proc, w.first())
+	if !w.brief {
+		w.machine, w.noMachine = w.proc.machine()
+	}
+	if !w.throttle.seen && w.throttle.err == nil {
+		w.throttle.look(&w.proc, w.first())
+	}
 }
 
 // first is the process whose cgroup counts: the command, or the first of those

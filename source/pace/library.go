@@ -3,7 +3,6 @@ package pace
 import (
 	"cmp"
 	"debug/elf"
-	"iter"
 	"maps"
 	"slices"
 
@@ -52,20 +51,15 @@ func (l *library) image(path string) *image {
 	return i
 }
 
-// instructions yields all instructions, in no order.
-func (l *library) instructions() iter.Seq[*instruction] {
-	return func(yield func(*instruction) bool) {
-		for _, i := range l.images {
-			if i == nil {
-				continue
-			}
-			for _, in := range i.at {
-				if !yield(in) {
-					return
-				}
-			}
+// ordered returns all instructions, by file and address.
+func (l *library) ordered() []*instruction {
+	var list []*instruction
+	for _, path := range slices.Sorted(maps.Keys(l.images)) {
+		if i := l.images[path]; i != nil {
+			list = append(list, i.sorted()...)
 		}
 	}
+	return list
 }
 
 // An image is the code of a file.
@@ -149,11 +143,13 @@ type instruction struct {
 	executed     int64 // in all that was followed
 	mispredicted int64 // of that
 
-	// In windows:
-	timed  int64 // executions
-	cycles ticks // that these took
-	missed int64 // of them those mispredicted
-	lost   ticks // cycles lost by that
+	// In windows: executions, and what these took with all branches predicted and all
+	// data in the first-level cache; with the predictor's mispredictions; and with loads
+	// that miss as well.
+	timed             int64
+	ideal, real, late ticks
+
+	misses misses
 }
 
 // ticks are fractions of a cycle. Sums of integers do not depend on their order, as

@@ -79,22 +79,28 @@ func of(t *testing.T, p *Paces, path, name string) (f struct{ executed, branches
 	return f
 }
 
+// simulated returns what another simulator counts, by place, and the column with the
+// instructions.
+func simulated(t *testing.T, tool valgrind.Tool, by counts.Kind, args ...string) (*counts.Table, int) {
+	t.Helper()
+	s, err := valgrind.Run(t.Context(), valgrind.Command{Args: args, Tool: tool, Instructions: true,
+		Geometry: valgrind.Geometry{I1: valgrind.Typical.L1I, D1: valgrind.Typical.L1D, LL: valgrind.Typical.L2}})
+	if err != nil {
+		t.Skipf("%s does not work here: %v", tool, err)
+	}
+	defer s.Close()
+	r := valgrind.Open(s.Files, valgrind.Options{By: by})
+	if !r.Next() {
+		t.Fatal(r.Err())
+	}
+	return r.Table(), slices.IndexFunc(r.Table().Columns, func(c counts.Column) bool { return c.Event == "Ir" })
+}
+
 // TestExecutions compares how often each instruction is executed with callgrind.
 func TestExecutions(t *testing.T) {
 	program := compile(t)
 	p := follow(t, enough, program, "all")
-	s, err := valgrind.Run(t.Context(), valgrind.Command{Args: []string{program, "all"}, Tool: valgrind.Callgrind, Instructions: true,
-		Geometry: valgrind.Geometry{I1: valgrind.Typical.L1I, D1: valgrind.Typical.L1D, LL: valgrind.Typical.L2}})
-	if err != nil {
-		t.Skipf("callgrind does not work here: %v", err)
-	}
-	defer s.Close()
-	r := valgrind.Open(s.Files, valgrind.Options{By: counts.Instruction})
-	if !r.Next() {
-		t.Fatal(r.Err())
-	}
-	table := r.Table()
-	ir := slices.IndexFunc(table.Columns, func(c counts.Column) bool { return c.Event == "Ir" })
+	table, ir := simulated(t, valgrind.Callgrind, counts.Instruction, program, "all")
 	modules := map[string]*image{}
 	for path, i := range p.code.images {
 		modules[filepath.Base(path)] = i
@@ -119,6 +125,31 @@ func TestExecutions(t *testing.T) {
 	}
 	if compared < 100 {
 		t.Errorf("%d instructions compared", compared)
+	}
+}
+
+// TestLines checks that files are named as cachegrind names them: that nearly all that it
+// counts at lines has a rate.
+func TestLines(t *testing.T) {
+	program := compile(t)
+	p := follow(t, enough, program, "all")
+	table, ir := simulated(t, valgrind.Cachegrind, counts.Line, program, "all")
+	known, all := 0.0, 0.0
+	for row, scope := range table.Scopes {
+		if scope.Code == nil || scope.Code.Line == 0 {
+			continue
+		}
+		n := table.Cell(row, ir).Value
+		all += n
+		if r, ok := p.Line(scope.Code.File, scope.Code.Line); ok && r.Cycles >= 0 {
+			known += n
+		}
+	}
+	if known < 0.95*all || all == 0 {
+		t.Errorf("of %v of %v instructions the rate is known", known, all)
+	}
+	if r, ok := p.Line("no/such/file.c", 1); ok {
+		t.Errorf("a line of no file: %+v", r)
 	}
 }
 
@@ -150,10 +181,10 @@ func TestProcesses(t *testing.T) {
 		branch float64 // of turns: one for each turn, and one for each call
 	}{
 		{"threads", []string{program, "threads"}, 3 * 100000},
-		{"a fork", []string{program, "fork"}, 20000}, // the child executes no other program
-		{"a fork that executes", []string{program, "fork", "exec"}, 20000 + 30000},
+		{"a fork", []string{program, "fork"}, 20000 + 10000},
+		{"a fork that executes", []string{program, "fork", "exec"}, 20000 + 30000}, // what it did before is given up
 		{"another program", []string{"sh", "-c", "exec " + program}, 30000},
-		{"a pipeline", []string{"sh", "-c", program + " threads | " + program + " fork"}, 3*100000 + 20000},
+		{"a pipeline", []string{"sh", "-c", program + " threads | " + program + " fork"}, 3*100000 + 20000 + 10000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := follow(t, enough, tt.args...)
@@ -164,13 +195,23 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestAlike checks that two runs have the same rates, also if they are cut.
+// TestAlike checks that two runs have the same rates, also if they are cut, and if there
+// are several processes.
 func TestAlike(t *testing.T) {
 	program := compile(t)
-	for _, limit := range []int64{enough, 300_000} {
-		a, b := follow(t, limit, program, "all"), follow(t, limit, program, "all")
-		if a.Blocks != b.Blocks || a.Cut != b.Cut || a.Cut != (limit < enough) || a.Blocks > limit {
-			t.Errorf("%d and %d blocks of %d, cut %v and %v", a.Blocks, b.Blocks, limit, a.Cut, b.Cut)
+	several := []string{"sh", "-c", program + " fork exec | " + program + " fork; (" + program + " all)"}
+	for _, tt := range []struct {
+		args  []string
+		limit int64
+		cut   bool
+	}{
+		{[]string{program, "all"}, enough, false},
+		{[]string{program, "all"}, 300_000, true},
+		{several, enough, false},
+	} {
+		a, b := follow(t, tt.limit, tt.args...), follow(t, tt.limit, tt.args...)
+		if a.Blocks != b.Blocks || a.Cut != tt.cut || b.Cut != tt.cut || a.Blocks > tt.limit {
+			t.Errorf("%s: %d and %d blocks of %d, cut %v and %v", tt.args, a.Blocks, b.Blocks, tt.limit, a.Cut, b.Cut)
 		}
 		known := 0
 		for path, i := range a.code.images {

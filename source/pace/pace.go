@@ -40,10 +40,14 @@ type Paces struct {
 	Unknown int64 // of them those of code that is in no file, or in none that can be read
 	Cut     bool  // the program executes more than was followed
 
-	code  *library
-	mean  float64 // cycles that are lost by a misprediction
-	once  sync.Once
-	lines map[place]*sum
+	code    *library
+	blocks  int // that processes know
+	machine func() machine
+	records []*record
+	room    int   // steps that there is room for in all records
+	waits   waits // what loads wait for
+	once    sync.Once
+	lines   map[place][]*instruction
 }
 
 // Run follows a program, with all that it starts, from its beginning. What it writes is
@@ -52,13 +56,13 @@ type Paces struct {
 func Run(ctx context.Context, c valgrind.Command, o Options) (*Paces, error) {
 	code := newLibrary()
 	defer code.close()
-	p := &Paces{code: code}
 	m := modelsOf(o.Core)
+	p := &Paces{code: code, machine: m.machine, room: maxSteps}
 	trace, err := valgrind.Follow(ctx, c, o.Limit, func() valgrind.Follower { return newProcess(p, m) })
 	if err != nil {
 		return nil, err
 	}
-	p.Blocks, p.Cut, p.mean = trace.Blocks, trace.Cut, code.meanPenalty()
+	p.Blocks, p.Cut = trace.Blocks, trace.Cut
 	if p.Unknown == p.Blocks {
 		return nil, errUnknown
 	}
@@ -105,5 +109,6 @@ type predictor interface {
 // A machine executes instructions: see [pipeline.Machine].
 type machine interface {
 	Reset()
+	Late(cycles int)
 	Execute(op *pipeline.Op, taken, mispredicted bool) float64
 }

@@ -1,6 +1,11 @@
 package pace
 
-import "github.com/cyclestack/cyclestack/profile/disasm"
+import (
+	"slices"
+
+	"github.com/cyclestack/cyclestack/profile/disasm"
+	"github.com/cyclestack/cyclestack/source/valgrind"
+)
 
 // A process follows what one process executes.
 type process struct {
@@ -31,25 +36,40 @@ type block struct {
 	executed   int64     // to its end, not yet counted with its instructions
 }
 
-// maxBlocks bounds the blocks that are known of a process. If there are more, it is
-// begun anew.
-const maxBlocks = 1 << 18
+// maxBlocks bounds the blocks that are known of all processes together. If there would
+// be more, a process forgets its own.
+const maxBlocks = 1 << 19
 
 func newProcess(to *Paces, m models) *process {
-	p := &process{to: to, predictor: m.predictor(), window: window{ideal: m.machine(), real: m.machine(), random: seed}}
+	p := &process{to: to, predictor: m.predictor(), window: window{ideal: m.machine(), real: m.machine(), random: seed, record: &record{room: &to.room}}}
 	p.window.schedule()
+	to.records = append(to.records, p.window.record)
 	p.Exec()
 	return p
 }
 
 // Exec begins a program.
 func (p *process) Exec() {
-	p.End()
+	p.stop()
 	p.modules = p.modules[:0]
 }
 
-// End ends what is executed: how the last block goes on will not be known.
+// Fork begins where another process was.
+func (p *process) Fork(parent valgrind.Follower) {
+	p.Exec()
+	if from, ok := parent.(*process); ok {
+		p.modules = slices.Clone(from.modules)
+	}
+}
+
+// End ends the process. What is mapped is kept for those that it has forked.
 func (p *process) End() {
+	p.stop()
+	p.predictor, p.window = nil, window{}
+}
+
+// stop ends what is executed: how the last block goes on will not be known.
+func (p *process) stop() {
 	p.current, p.turning = nil, false
 	p.forget()
 	p.window.end()
@@ -77,10 +97,12 @@ func (p *process) forget() {
 		}
 		b.executed = 0
 	}
+	p.to.blocks -= len(p.blocks)
 	p.blocks = map[uint64]*block{}
 	if p.current != nil {
 		p.current.recent = [2]*block{}
 		p.blocks[p.current.start] = p.current
+		p.to.blocks++
 	}
 }
 
@@ -118,9 +140,10 @@ func (p *process) after(from *block, addr uint64) *block {
 
 // newBlock reads the block at an address.
 func (p *process) newBlock(addr uint64) *block {
-	if len(p.blocks) >= maxBlocks {
+	if p.to.blocks >= maxBlocks {
 		p.forget()
 	}
+	p.to.blocks++
 	b := &block{start: addr, end: addr}
 	for i := len(p.modules) - 1; i >= 0; i-- {
 		m := p.modules[i]
@@ -187,7 +210,7 @@ func (p *process) leave(b *block, next uint64) {
 		p.window.turn(in)
 		return
 	}
-	p.window.block(b.insts, taken, missed)
+	p.window.block(b, len(b.insts), taken, missed)
 }
 
 // cut ends the execution of a block that went on in no way that its last instruction
@@ -199,7 +222,7 @@ func (p *process) cut(b *block, next uint64) {
 			for _, in := range b.insts[:n] {
 				in.executed++
 			}
-			p.window.block(b.insts[:n], false, false)
+			p.window.block(b, n, false, false)
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cyclestack/cyclestack/profile/disasm"
 	"github.com/cyclestack/cyclestack/profile/pipeline"
@@ -71,14 +72,17 @@ func (w *witness) Jump(addr, target uint64) {
 func (w *witness) Call(addr, next uint64)          { w.said = append(w.said, fmt.Sprintf("(%x", next)) }
 func (w *witness) Return(addr, target uint64) bool { return w.note("%x)%x", addr, target) }
 
-// A clock is a machine that takes a cycle for each instruction, and ten more for those
-// behind a mispredicted one.
-type clock struct{ missed, resets int }
+// A clock is a machine that takes a cycle for each instruction, ten more for those behind
+// a mispredicted one, and more for loads that are late.
+type clock struct{ missed, resets, late int }
 
 func (c *clock) Reset() { *c = clock{resets: c.resets + 1} }
 
+func (c *clock) Late(cycles int) { c.late = cycles }
+
 func (c *clock) Execute(_ *pipeline.Op, _, mispredicted bool) float64 {
-	cycles := 1.0
+	cycles := 1 + float64(c.late)
+	c.late = 0
 	if c.missed > 0 {
 		cycles += 10
 		c.missed--
@@ -98,9 +102,10 @@ func walk(t *testing.T, w *witness, addrs ...uint64) (*Paces, *process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Paces{code: newLibrary()}
+	m := models{predictor: func() predictor { return w }, machine: func() machine { return &clock{} }}
+	p := &Paces{code: newLibrary(), machine: m.machine, room: maxSteps}
 	p.code.images["made"] = i
-	run := newProcess(p, models{predictor: func() predictor { return w }, machine: func() machine { return &clock{} }})
+	run := newProcess(p, m)
 	run.Mapped("made", bias)
 	blocks := make([]uint64, len(addrs))
 	for n, a := range addrs {
@@ -172,17 +177,15 @@ func TestRates(t *testing.T) {
 	}
 	run.Blocks(loop)
 	run.End()
-	p.mean = p.code.meanPenalty()
-	if math.Abs(p.mean-10) > 0.2 {
-		t.Errorf("a misprediction costs %v cycles, want 10", p.mean)
-	}
+	share := float64(missed) / n
 	for _, tt := range []struct {
 		addr   uint64
 		missed float64
-	}{{0x1000, 0}, {0x1003, float64(missed) / n}} {
+		lost   float64 // by the branch before
+	}{{0x1000, 0, 10 * share}, {0x1003, share, 0}} {
 		r, ok := p.At("made", tt.addr)
-		if !ok || r.Cycles != 1 || r.Conditional != tt.missed || r.Indirect != 0 || math.Abs(r.Lost-10*tt.missed) > 0.2*tt.missed {
-			t.Errorf("%#x: %+v, %v; want 1 cycle, %v mispredicted, ten cycles each", tt.addr, r, ok, tt.missed)
+		if !ok || r.Cycles != 1 || r.Conditional != tt.missed || r.Indirect != 0 || math.Abs(r.Lost-tt.lost) > 0.1*tt.lost || r.Second+r.Third+r.Memory != 0 {
+			t.Errorf("%#x: %+v, %v; want 1 cycle, %v mispredicted, %v lost", tt.addr, r, ok, tt.missed, tt.lost)
 		}
 	}
 	for _, addr := range []uint64{0x1005, 0x9000} {
@@ -193,6 +196,52 @@ func TestRates(t *testing.T) {
 	if r, ok := p.At("other", 0x1000); ok {
 		t.Errorf("another file: %+v", r)
 	}
+}
+
+// TestWaits checks what is waited for: as often as loads miss, as long as they take
+// longer, and that it is given to what is waited for.
+func TestWaits(t *testing.T) {
+	loop := make([]uint64, 40_001)
+	for i := range loop {
+		loop[i] = codeAt + 0x15 // a nop, and a return to it, which loads where to
+	}
+	for _, tt := range []struct {
+		name   string
+		misses valgrind.LoadMisses
+		beyond float64
+		want   [3]float64
+	}{
+		{"none", valgrind.LoadMisses{Loads: 100}, 0, [3]float64{}},
+		{"the second level", valgrind.LoadMisses{Loads: 100, First: 50}, 0, [3]float64{5, 0, 0}},
+		{"the third level", valgrind.LoadMisses{Loads: 100, First: 50, Last: 25}, 1, [3]float64{2.5, 10, 0}},
+		{"memory", valgrind.LoadMisses{Loads: 100, First: 50, Last: 50}, 0, [3]float64{0, 0, 150}},
+		{"some of memory", valgrind.LoadMisses{Loads: 100, First: 100, Last: 50}, 0.5, [3]float64{5, 10, 75}},
+	} {
+		p, run := walk(t, &witness{}, loop...)
+		run.End()
+		p.Wait(Data{Misses: map[valgrind.LoadPlace]valgrind.LoadMisses{
+			{Object: "made", Addr: 0x1016}:  tt.misses,
+			{Object: "made", Addr: 0x1015}:  {Loads: 100, First: 100}, // is no load
+			{Object: "other", Addr: 0x1016}: {Loads: 100, First: 100},
+		}, Beyond: tt.beyond, Second: 10, Third: 40, Memory: 300})
+		r, ok := p.At("made", 0x1016)
+		if got := [3]float64{r.Second, r.Third, r.Memory}; !ok || r.Cycles != 1 || far(got, tt.want) {
+			t.Errorf("%s: %+v, want %v", tt.name, r, tt.want)
+		}
+		if r, ok := p.At("made", 0x1015); !ok || r.Second+r.Third+r.Memory != 0 {
+			t.Errorf("%s: what is no load waits: %+v", tt.name, r)
+		}
+	}
+}
+
+// far reports whether numbers differ by more than 2 %.
+func far(got, want [3]float64) bool {
+	for i := range got {
+		if math.Abs(got[i]-want[i]) > 0.02*want[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // TestWindows checks how much of a run is in windows, and that they are not always at the
@@ -253,6 +302,23 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// TestForks checks that what is mapped in a process is in those that it forks.
+func TestForks(t *testing.T) {
+	p, run := walk(t, &witness{}, 0x1000, 0x1000)
+	m := models{predictor: func() predictor { return silent{} }, machine: func() machine { return &clock{} }}
+	child, orphan := newProcess(p, m), newProcess(p, m)
+	run.End()
+	child.Fork(run)
+	orphan.Fork(nil)
+	for _, f := range []valgrind.Follower{child, orphan} {
+		f.Blocks([]uint64{codeAt + bias, codeAt + bias, codeAt + bias})
+		f.End()
+	}
+	if in := p.code.images["made"].at[codeAt]; in.executed != 1+2 || p.Unknown != 2 {
+		t.Errorf("executed %d times, %d unknown; want 3 and 2", in.executed, p.Unknown)
+	}
+}
+
 // TestRoom checks that there is an end to what is remembered.
 func TestRoom(t *testing.T) {
 	p, run := walk(t, &witness{}, 0x1000)
@@ -299,4 +365,45 @@ func BenchmarkBlocks(b *testing.B) {
 		run.Blocks(addrs)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(addrs)), "ns/block")
+}
+
+// FuzzBlocks follows a process that goes anywhere: two bytes say where a block begins, or
+// what else happens.
+func FuzzBlocks(f *testing.F) {
+	f.Add([]byte("\x10\x00\x10\x00\x10\x05\x10\x10\x10\x11\x10\x11\x10\x13\x10\x15\x10\x0a\x10\x00"))
+	f.Add([]byte("\x10\x0c\x10\x0e\x0f\xfe\x10\x00\xff\xff\x10\x05\xff\xfe\x10\x00\xff\xfd\x10\x00"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, run := walk(t, &witness{})
+		run.predictor = silent{}
+		run.window.wait = 1
+		var blocks int64
+		for ; len(text) >= 2; text = text[2:] {
+			switch at := uint64(text[0])<<8 | uint64(text[1]); at {
+			case 0xffff:
+				run.Mapped("made", bias)
+			case 0xfffe:
+				run.Exec()
+			case 0xfffd:
+				run.Mapped("made", ^uint64(bias))
+			default:
+				run.Blocks([]uint64{at + bias})
+				blocks++
+			}
+		}
+		run.End()
+		for _, in := range p.code.images["made"].sorted() {
+			if in.timed > in.executed || in.executed > blocks || in.mispredicted > in.executed {
+				t.Errorf("%#x: %d executed of %d blocks, %d in windows, %d mispredicted", in.addr, in.executed, blocks, in.timed, in.mispredicted)
+			}
+		}
+		if p.Unknown > blocks || p.blocks != 0 {
+			t.Errorf("%d unknown of %d blocks, %d still known at the end", p.Unknown, blocks, p.blocks)
+		}
+	})
+}
+
+func TestTakes(t *testing.T) {
+	if none, some, all := Takes(0, 40e6), Takes(10*time.Millisecond, 40e6), Takes(time.Hour, 40e6); none <= 0 || some <= none || all <= some || all != Takes(2*time.Hour, 40e6) {
+		t.Errorf("nothing takes %v, ten milliseconds %v, an hour %v, two %v: want no more where it is cut", none, some, all, Takes(2*time.Hour, 40e6))
+	}
 }

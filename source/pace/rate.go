@@ -36,52 +36,45 @@ func (p *Paces) At(object string, addr uint64) (valgrind.Rate, bool) {
 	return all.mean(), true
 }
 
-// rate is that of an instruction that was in windows.
+// rate is that of an instruction that was in windows. All that it takes is what it takes
+// at last, with mispredictions and misses; what these add is given to the instructions
+// that retire later for it, as a sampler would see it. An instruction may also retire
+// sooner with them, as it is ready by then: no part of a rate is negative.
 func (p *Paces) rate(in *instruction) valgrind.Rate {
-	r := valgrind.Rate{Cycles: in.cycles.cycles() / float64(in.timed)}
-	if in.mispredicted == 0 {
-		return r
+	n := float64(in.timed)
+	ideal, real, all := in.ideal.cycles()/n, in.real.cycles()/n, in.late.cycles()/n
+	if !p.waits.known {
+		all = real
 	}
-	missed := float64(in.mispredicted) / float64(in.executed)
-	if in.flow == disasm.CondJump {
+	r := valgrind.Rate{Cycles: min(ideal, all)}
+	r.Lost = min(max(0, real-ideal), all-r.Cycles)
+	r.Second, r.Third, r.Memory = p.waits.divide(&in.misses, all-r.Cycles-r.Lost)
+	if missed := float64(in.mispredicted) / float64(in.executed); in.flow == disasm.CondJump {
 		r.Conditional = missed
 	} else {
 		r.Indirect = missed
 	}
-	r.Lost = missed * p.penalty(in)
 	return r
-}
-
-// usual is how many mispredictions in windows weigh as much as what all other branches
-// of the program say, when it comes to what one costs.
-const usual = 8
-
-// penalty is how many cycles are lost each time that a branch is mispredicted.
-func (p *Paces) penalty(in *instruction) float64 {
-	cycles := in.lost.cycles() + usual*p.mean
-	return max(0, cycles/float64(in.missed+usual))
-}
-
-// meanPenalty is the penalty of all branches; 0 if none was mispredicted in a window.
-func (l *library) meanPenalty() float64 {
-	var lost ticks
-	var missed int64
-	for in := range l.instructions() {
-		lost += in.lost
-		missed += in.missed
-	}
-	if missed == 0 {
-		return 0
-	}
-	return max(0, lost.cycles()/float64(missed))
 }
 
 // Line returns the mean rate of the instructions that are executed at a line of a
 // source file, per execution of one: false if none was in a window.
 func (p *Paces) Line(file string, line int) (valgrind.Rate, bool) {
+	var all sum
+	for _, in := range p.line(file, line) {
+		all.add(p.rate(in), float64(in.executed))
+	}
+	if all.executed == 0 {
+		return valgrind.Rate{}, false
+	}
+	return all.mean(), true
+}
+
+// line returns the instructions of a line that were in windows.
+func (p *Paces) line(file string, line int) []*instruction {
 	p.once.Do(func() { p.lines = p.byLine() })
-	if sum := p.lines[place{file, line}]; sum != nil {
-		return sum.mean(), true
+	if list := p.lines[place{file, line}]; list != nil {
+		return list
 	}
 	// Of a file whose directory is not known cachegrind writes two relative names, one
 	// behind the other: that of the directory that it was compiled in, and its own.
@@ -90,12 +83,12 @@ func (p *Paces) Line(file string, line int) (valgrind.Rate, bool) {
 		if !more {
 			break
 		}
-		if sum := p.lines[place{path.Clean(next), line}]; sum != nil {
-			return sum.mean(), true
+		if list := p.lines[place{path.Clean(next), line}]; list != nil {
+			return list
 		}
 		rest = next
 	}
-	return valgrind.Rate{}, false
+	return nil
 }
 
 // A place is a line of a source file.
@@ -106,29 +99,37 @@ type place struct {
 
 // A sum is that of the rates of instructions, by their executions.
 type sum struct {
-	valgrind.Rate
+	rate     valgrind.Rate
 	executed float64
 }
 
 func (s *sum) add(r valgrind.Rate, executed float64) {
 	s.executed += executed
-	s.Cycles += executed * r.Cycles
-	s.Lost += executed * r.Lost
-	s.Conditional += executed * r.Conditional
-	s.Indirect += executed * r.Indirect
+	to, of := fields(&s.rate), fields(&r)
+	for i := range to {
+		*to[i] += executed * *of[i]
+	}
 }
 
 func (s *sum) mean() valgrind.Rate {
-	n := s.executed
-	return valgrind.Rate{Cycles: s.Cycles / n, Lost: s.Lost / n, Conditional: s.Conditional / n, Indirect: s.Indirect / n}
+	r := s.rate
+	for _, v := range fields(&r) {
+		*v /= s.executed
+	}
+	return r
+}
+
+// fields are what a rate consists of.
+func fields(r *valgrind.Rate) [7]*float64 {
+	return [...]*float64{&r.Cycles, &r.Lost, &r.Second, &r.Third, &r.Memory, &r.Conditional, &r.Indirect}
 }
 
 // debugFiles is where the simulators look for separate debug files as well.
 const debugFiles = "/usr/lib/debug"
 
-// byLine sums the rates of instructions by the line that they are of.
-func (p *Paces) byLine() map[place]*sum {
-	lines := map[place]*sum{}
+// byLine returns the instructions that were in windows, by the line that they are of.
+func (p *Paces) byLine() map[place][]*instruction {
+	lines := map[place][]*instruction{}
 	for name, i := range p.code.images {
 		if i == nil {
 			continue
@@ -142,11 +143,7 @@ func (p *Paces) byLine() map[place]*sum {
 			if in.timed == 0 || in.executed == 0 || name == "" {
 				continue
 			}
-			at := place{name, line}
-			if lines[at] == nil {
-				lines[at] = &sum{}
-			}
-			lines[at].add(p.rate(in), float64(in.executed))
+			lines[place{name, line}] = append(lines[place{name, line}], in)
 		}
 		_ = file.Close()
 	}

@@ -10,9 +10,38 @@ type window struct {
 	seen        int64 // blocks
 	wait        int   // blocks until the next window begins
 	left        int   // blocks of the window that are still to come
-	// blamed is the latest mispredicted branch: what the real machine takes more from
-	// then on is its fault.
-	blamed *instruction
+	record      *record
+}
+
+// A record is what was executed in the windows of a process.
+type record struct {
+	steps []step
+	room  *int // steps that there is room for in all records
+}
+
+// maxSteps bounds what is recorded of all processes. It is more than windows have of
+// some sixty million blocks.
+const maxSteps = 1 << 22
+
+// add records a step; it returns false if there is no room.
+func (r *record) add(s step) bool {
+	if *r.room == 0 {
+		return false
+	}
+	*r.room--
+	r.steps = append(r.steps, s)
+	return true
+}
+
+// A step is a block that was executed in a window, up to an instruction that may have
+// jumped. Steps are kept to be executed once more when it is known which loads miss.
+type step struct {
+	block  *block
+	n      uint16 // instructions
+	begins bool   // the window
+	counts bool   // the machines are full
+	taken  bool
+	missed bool
 }
 
 const (
@@ -45,9 +74,9 @@ func (w *window) end() {
 	}
 }
 
-// block goes on with a block that was executed: whether its last instruction jumped, and
-// was mispredicted.
-func (w *window) block(insts []*instruction, taken, missed bool) {
+// block goes on with a block of which the first instructions were executed: whether the
+// last of these jumped, and was mispredicted.
+func (w *window) block(b *block, n int, taken, missed bool) {
 	w.seen++
 	if w.left == 0 {
 		if w.wait--; w.wait > 0 {
@@ -55,7 +84,7 @@ func (w *window) block(insts []*instruction, taken, missed bool) {
 		}
 		w.begin()
 	}
-	w.execute(insts, taken, missed)
+	w.execute(step{b, uint16(n), w.left == windowBlocks, w.counts(), taken, missed})
 	if w.left--; w.left == 0 {
 		w.schedule()
 	}
@@ -66,7 +95,9 @@ func (w *window) block(insts []*instruction, taken, missed bool) {
 func (w *window) turn(in *instruction) {
 	if w.counts() {
 		in.timed++
-		in.cycles += in.turn
+		in.ideal += in.turn
+		in.real += in.turn
+		in.late += in.turn
 	}
 }
 
@@ -76,29 +107,24 @@ func (w *window) counts() bool { return w.left > 0 && w.left <= windowBlocks-war
 func (w *window) begin() {
 	w.ideal.Reset()
 	w.real.Reset()
-	w.left, w.blamed = windowBlocks, nil
+	w.left = windowBlocks
 }
 
-// execute executes instructions, of which the last one may jump.
-func (w *window) execute(insts []*instruction, taken, missed bool) {
-	counts := w.counts()
+// execute executes a step.
+func (w *window) execute(s step) {
+	recorded := w.record.add(s)
+	insts := s.block.insts[:s.n]
 	for i, in := range insts {
 		last := i == len(insts)-1
-		ideal := w.ideal.Execute(&in.op, taken && last, false)
-		real := w.real.Execute(&in.op, taken && last, missed && last)
-		if !counts {
-			continue
-		}
-		in.timed++
-		in.cycles += ticksOf(ideal)
-		if w.blamed != nil {
-			w.blamed.lost += ticksOf(real) - ticksOf(ideal)
-		}
-	}
-	if missed {
-		w.blamed = insts[len(insts)-1]
-		if counts {
-			w.blamed.missed++
+		ideal := w.ideal.Execute(&in.op, s.taken && last, false)
+		real := w.real.Execute(&in.op, s.taken && last, s.missed && last)
+		if s.counts {
+			in.timed++
+			in.ideal += ticksOf(ideal)
+			in.real += ticksOf(real)
+			if !recorded { // it is not known what misses add
+				in.late += ticksOf(real)
+			}
 		}
 	}
 }

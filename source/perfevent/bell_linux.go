@@ -1,65 +1,80 @@
 package perfevent
 
 import (
+	"os"
 	"sync"
+	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// A bell wakes a thread that waits in the kernel. Waiting there until a time
-// costs less than half of what the runtime's timers do, whose expiry is handed
-// from thread to thread, provided that the program uses one processor only
-// (runtime.GOMAXPROCS).
+// A bell wakes a goroutine at a time, or when it is rung. It is a timer of the kernel's
+// that the runtime's poller waits for. Of the runtime's own timers, and of a system call that
+// waits, the runtime's monitor has to be woken too, which costs as much again as the waking.
 type bell struct {
-	fd int
+	file *os.File
+	conn syscall.RawConn
 
 	mu     sync.Mutex
-	closed bool // fd may be another file by now
+	fd     int // the file's; it may be another's when that is closed
+	closed bool
+	rung   bool
 }
 
 func newBell() (*bell, error) {
-	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
+		return nil, os.NewSyscallError("timerfd_create", err)
+	}
+	b := &bell{fd: fd, file: os.NewFile(uintptr(fd), "timer")}
+	if b.conn, err = b.file.SyscallConn(); err != nil {
+		b.file.Close()
 		return nil, err
 	}
-	return &bell{fd: fd}, nil
+	return b, nil
 }
 
 // ring ends the wait that is under way, or the next.
 func (b *bell) ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		return
+	if !b.closed {
+		b.rung = true
+		b.set(1)
 	}
-	one := [8]byte{0: 1, 7: 1} // a number that is not 0 in either byte order
-	_, _ = unix.Write(b.fd, one[:])
 }
 
-// wait returns when a time has come, if it is not zero, or earlier: when the bell
-// has been rung, when there is something to be read from a further file, if it is
-// not -1, which is reported, or for no reason.
-func (b *bell) wait(until time.Time, file int) (readable bool) {
-	fds := [2]unix.PollFd{{Fd: int32(b.fd), Events: unix.POLLIN}, {Fd: int32(file), Events: unix.POLLIN}}
-	var timeout *unix.Timespec
-	if !until.IsZero() {
-		left := unix.NsecToTimespec(max(0, int64(time.Until(until))))
-		timeout = &left
+// wait returns when a time has come, if it is not zero, or earlier: when the bell has been
+// rung, or for no reason.
+func (b *bell) wait(until time.Time) {
+	b.mu.Lock()
+	rung := b.rung || b.closed
+	if b.rung = false; !rung {
+		left := time.Duration(0) // for ever
+		if !until.IsZero() {
+			left = max(1, time.Until(until))
+		}
+		b.set(left)
 	}
-	if n, err := unix.Ppoll(fds[:], timeout, nil); err != nil || n == 0 {
-		return false
+	b.mu.Unlock()
+	if !rung {
+		_ = b.conn.Read(hush)
 	}
-	if fds[0].Revents != 0 {
-		b.hush()
-	}
-	return fds[1].Revents != 0
 }
 
-// hush makes the bell ready to be rung again.
-func (b *bell) hush() {
-	var count [8]byte
-	_, _ = unix.Read(b.fd, count[:])
+// set has the timer expire after a time; never if that is 0.
+func (b *bell) set(after time.Duration) {
+	to := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(after))}
+	_, _, _ = unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(b.fd), 0, uintptr(unsafe.Pointer(&to)), 0, 0, 0)
+}
+
+// hush takes notice of what has rung, and reports whether that has happened.
+func hush(fd uintptr) bool {
+	var times [8]byte
+	n, _, _ := unix.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&times)), uintptr(len(times)))
+	return int(n) == len(times)
 }
 
 func (b *bell) close() {
@@ -67,6 +82,6 @@ func (b *bell) close() {
 	defer b.mu.Unlock()
 	if !b.closed {
 		b.closed = true
-		unix.Close(b.fd)
+		b.file.Close()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,7 +22,6 @@ type command struct {
 	end         time.Time
 	err         error
 	witness     Witness // may be nil
-	exit        int     // a file that can be read when it has ended, and nobody waits; -1: somebody waits for it
 }
 
 // path finds a command's program as a shell would.
@@ -36,67 +36,72 @@ func (t *Target) path() (string, error) {
 	return "", &exec.Error{Name: t.Command[0], Err: err}
 }
 
-// start starts a command. open is called on the thread that starts it, before
-// or, if stopped, after that, when the new process has executed the program
-// but none of its instructions. The process is given then, 0 otherwise.
-func (t *Target) start(stopped bool, witness Witness, open func(pid int) error) (*command, error) {
+// A launch is how a command is started.
+type launch struct {
+	stopped bool                // until the counters are opened on its process
+	quiet   bool                // what is opened counts nothing of the thread it is opened on
+	witness Witness             // may be nil
+	open    func(pid int) error // opens the counters: of the process if it is stopped, else of this thread (0)
+}
+
+// start starts a command. The counters are opened on the thread that starts it,
+// before or, if stopped, after that, when the new process has executed the program
+// but none of its instructions.
+func (t *Target) start(l launch) (c *command, err error) {
 	path, err := t.path()
 	if err != nil {
 		return nil, err
 	}
+	if l.quiet {
+		c, err = t.startHere(path, l)
+	} else {
+		c, err = t.startElsewhere(path, l)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.witness = l.witness; c.witness != nil {
+		c.witness.Started(c.process.Pid)
+	}
+	return c, nil
+}
+
+// startElsewhere starts a command from a thread that ends with that, so that nothing
+// else ever runs where counters are that count.
+func (t *Target) startElsewhere(path string, l launch) (*command, error) {
 	type result struct {
 		c   *command
 		err error
 	}
 	results := make(chan result, 1)
 	go func() {
-		// What was opened on this thread is inherited by the command, and enabled
-		// in it alone. The thread is not unlocked, so that it ends with this
-		// function and nothing else ever runs where counters are; ptrace, too, is
-		// a matter of one thread.
-		runtime.LockOSThread()
-		c, err := t.startHere(path, stopped, open)
+		runtime.LockOSThread() // and not unlocked
+		c, err := t.startHere(path, l)
 		results <- result{c, err}
 	}()
 	r := <-results
-	if r.err != nil {
-		return nil, r.err
-	}
-	if r.c.witness = witness; witness != nil {
-		witness.Started(r.c.process.Pid)
-	}
-	return r.c, nil
+	return r.c, r.err
 }
 
-// attend sees to it that the end of the command is noticed: by who waits for the
-// file exit, and then calls wait, or where the kernel has no such file (before Linux
-// 5.3) by a goroutine, which costs a thread and its switches.
-func (c *command) attend() {
-	_ = c.process.WithHandle(func(pidfd uintptr) {
-		if fd, err := unix.FcntlInt(pidfd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
-			c.exit = fd
-		}
-	})
-	if c.exit < 0 {
-		go c.wait()
-	}
-}
-
-func (t *Target) startHere(path string, stopped bool, open func(pid int) error) (*command, error) {
-	if !stopped {
-		if err := open(0); err != nil {
+// startHere starts a command from one thread: what is opened on it is inherited by the
+// command, and ptrace, too, is a matter of one thread.
+func (t *Target) startHere(path string, l launch) (*command, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if !l.stopped {
+		if err := l.open(0); err != nil {
 			return nil, err
 		}
 	}
-	p, err := t.execute(path, stopped)
+	p, err := t.execute(path, l.stopped)
 	if err != nil {
 		return nil, err
 	}
-	c := &command{process: p, changesUser: changesUser(path), done: make(chan struct{}), exit: -1}
-	if !stopped {
+	c := &command{process: p, changesUser: changesUser(path), done: make(chan struct{})}
+	if !l.stopped {
 		return c, nil
 	}
-	if err := c.release(open); err != nil {
+	if err := c.release(l.open); err != nil {
 		_ = p.Kill()
 		_, _ = p.Wait()
 		return nil, err
@@ -117,21 +122,22 @@ func changesUser(path string) bool {
 // execute starts the program. A script that does not say by what it is run, is
 // run by the shell, as by execvp(3).
 func (t *Target) execute(path string, stopped bool) (*os.Process, error) {
-	attr := &os.ProcAttr{Env: t.Env, Files: []*os.File{or(t.Stdin, os.Stdin), or(t.Stdout, os.Stdout), or(t.Stderr, os.Stderr)}}
-	if stopped {
-		attr.Sys = &syscall.SysProcAttr{Ptrace: true}
+	attr := &syscall.ProcAttr{Env: t.Env, Files: []uintptr{or(t.Stdin, os.Stdin).Fd(), or(t.Stdout, os.Stdout).Fd(), or(t.Stderr, os.Stderr).Fd()},
+		Sys: &syscall.SysProcAttr{Ptrace: stopped}}
+	if t.Env == nil {
+		attr.Env = syscall.Environ()
 	}
-	p, err := os.StartProcess(path, t.Command, attr)
-	if errors.Is(err, unix.ENOEXEC) {
-		p, err = os.StartProcess("/bin/sh", append([]string{"sh", path}, t.Command[1:]...), attr)
+	// Package os would start a process of its own before, to see whether the kernel
+	// has what nobody needs here.
+	pid, err := syscall.ForkExec(path, t.Command, attr)
+	if err == unix.ENOEXEC {
+		pid, err = syscall.ForkExec("/bin/sh", append([]string{"sh", path}, t.Command[1:]...), attr)
 	}
 	if err != nil {
-		if e := (*os.PathError)(nil); errors.As(err, &e) {
-			err = e.Err
-		}
 		return nil, &exec.Error{Name: t.Command[0], Err: err}
 	}
-	return p, nil
+	runtime.KeepAlive(t)
+	return &os.Process{Pid: pid}, nil
 }
 
 func or(f, own *os.File) *os.File {
@@ -168,10 +174,7 @@ func (c *command) release(open func(pid int) error) error {
 
 // wait waits for the end of the command.
 func (c *command) wait() {
-	if c.exit >= 0 { // it has ended, or is made to
-		unix.Close(c.exit)
-		c.exit = -1
-	}
+	c.poll()
 	if c.witness != nil && c.awaitEnd() == nil {
 		c.end = time.Now()
 		c.witness.Ended(c.process.Pid)
@@ -184,6 +187,27 @@ func (c *command) wait() {
 		c.witness.Reaped(c.state)
 	}
 	close(c.done)
+}
+
+// poll waits until the command has ended, in the runtime's poller, which takes no thread.
+// Where the kernel has no file to wait for (before Linux 5.10) it returns at once.
+func (c *command) poll() {
+	fd, err := unix.PidfdOpen(c.process.Pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return
+	}
+	f := os.NewFile(uintptr(fd), "process")
+	defer f.Close()
+	if conn, err := f.SyscallConn(); err == nil {
+		_ = conn.Read(readable)
+	}
+}
+
+// readable reports whether there is something to be read from a file.
+func readable(fd uintptr) bool {
+	fds, now := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, unix.Timespec{}
+	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), uintptr(len(fds)), uintptr(unsafe.Pointer(&now)), 0, 0, 0)
+	return errno == 0 && n > 0
 }
 
 // awaitEnd waits until the command has ended, and leaves it a zombie.
@@ -202,9 +226,6 @@ func (c *command) kill() {
 	case <-c.done:
 		return
 	default:
-	}
-	if c.exit >= 0 {
-		go c.wait()
 	}
 	_ = c.process.Signal(unix.SIGTERM)
 	select {

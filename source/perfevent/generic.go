@@ -1,8 +1,8 @@
 package perfevent
 
 import (
+	"slices"
 	"strings"
-	"sync"
 )
 
 // A genericEvent is one that the kernel has under one name on every machine.
@@ -12,37 +12,38 @@ type genericEvent struct {
 	unit   string
 }
 
-// generic returns the events that the kernel has under one name on every
-// machine, by the names that perf has for them: include/uapi/linux/perf_event.h
-// and perf-list(1). Names of cache events are in lower case.
-var generic = sync.OnceValue(func() map[string]genericEvent {
-	m := map[string]genericEvent{}
-	for i, names := range []string{
-		"cycles cpu-cycles", "instructions", "cache-references", "cache-misses", "branches branch-instructions",
-		"branch-misses", "bus-cycles", "stalled-cycles-frontend idle-cycles-frontend",
-		"stalled-cycles-backend idle-cycles-backend", "ref-cycles",
-	} {
-		for name := range strings.FieldsSeq(names) {
-			m[name] = genericEvent{typ: typeHardware, config: uint64(i)}
+// generics are the events that the kernel has under one name on every machine, by
+// the names that perf has for them, in the order of the kernel's numbers:
+// include/uapi/linux/perf_event.h and perf-list(1).
+var generics = [...]struct {
+	typ   uint32
+	names [][]string
+}{
+	{typeHardware, [][]string{{"cycles", "cpu-cycles"}, {"instructions"}, {"cache-references"}, {"cache-misses"}, {"branches", "branch-instructions"},
+		{"branch-misses"}, {"bus-cycles"}, {"stalled-cycles-frontend", "idle-cycles-frontend"},
+		{"stalled-cycles-backend", "idle-cycles-backend"}, {"ref-cycles"}}},
+	{typeSoftware, [][]string{{"cpu-clock"}, {"task-clock"}, {"page-faults", "faults"}, {"context-switches", "cs"}, {"cpu-migrations", "migrations"},
+		{"minor-faults"}, {"major-faults"}, {"alignment-faults"}, {"emulation-faults"}, {"dummy"}, {"bpf-output"}, {"cgroup-switches"}}},
+}
+
+// generic returns the event of generics that has a name.
+func generic(name string) (e genericEvent, ok bool) {
+	for _, g := range generics {
+		i := slices.IndexFunc(g.names, func(names []string) bool { return slices.Contains(names, name) })
+		if i < 0 {
+			continue
 		}
-	}
-	for i, names := range []string{
-		"cpu-clock", "task-clock", "page-faults faults", "context-switches cs", "cpu-migrations migrations",
-		"minor-faults", "major-faults", "alignment-faults", "emulation-faults", "dummy", "bpf-output", "cgroup-switches",
-	} {
-		e := genericEvent{typ: typeSoftware, config: uint64(i)}
-		if i <= softwareTaskClock {
+		e := genericEvent{typ: g.typ, config: uint64(i)}
+		if e.typ == typeSoftware && i <= softwareTaskClock {
 			e.unit = "ns"
 		}
-		for name := range strings.FieldsSeq(names) {
-			m[name] = e
-		}
+		return e, true
 	}
-	return m
-})
+	return e, false
+}
 
-// The parts of the names of cache events, each in the order of the kernel's
-// numbers for them.
+// The parts of the names of cache events, in lower case and each in the order of the
+// kernel's numbers for them.
 var (
 	cacheNames = [][]string{
 		{"l1-dcache", "l1-d", "l1d", "l1-data"}, {"l1-icache", "l1-i", "l1i", "l1-instruction"}, {"llc", "l2"},

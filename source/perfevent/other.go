@@ -51,6 +51,9 @@ func (s *System) Probe(fs.FS) *Probe { return &Probe{} }
 // Limits finds nothing.
 func (s *System) Limits(fs.FS) *Probe { return &Probe{} }
 
+// Hypervisor names none.
+func Hypervisor(fs.FS) string { return "" }
+
 // Holders finds nothing.
 func (s *System) Holders(fs.FS) []string { return nil }
 

@@ -17,7 +17,8 @@ import (
 // root.
 func (s *System) Probe(root fs.FS) *Probe {
 	p := s.Limits(root)
-	p.Hypervisor = hypervisor(root)
+	p.Hypervisor = Hypervisor(root)
+	p.Seccomp = seccomp(root)
 	// Counters of this thread must count on this thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -27,8 +28,7 @@ func (s *System) Probe(root fs.FS) *Probe {
 }
 
 // Limits is Probe for who is going to count, and finds out soon enough what the
-// kernel refuses: without Supported, Errors and Slots, and without Hypervisor where
-// there is a PMU.
+// kernel refuses: without Supported, Errors and Slots, Hypervisor and Seccomp.
 func (s *System) Limits(root fs.FS) *Probe {
 	p := &Probe{Paranoid: 2}
 	if n, err := strconv.Atoi(setting(root, paranoid)); err == nil {
@@ -36,9 +36,8 @@ func (s *System) Limits(root fs.FS) *Probe {
 	}
 	p.Watchdog = len(s.Core()) > 0 && setting(root, "proc/sys/kernel/nmi_watchdog") == "1"
 	p.SMT = setting(root, path.Join(cpuDir, "smt/active")) == "1"
-	p.status(root)
+	p.capabilities(root)
 	if len(s.Core()) == 0 {
-		p.Hypervisor = hypervisor(root)
 		return p
 	}
 	runtime.LockOSThread()
@@ -62,19 +61,24 @@ const (
 	capPerfmon  = 38
 )
 
-// status reads what the process may do.
-func (p *Probe) status(root fs.FS) {
+// capabilities finds out what the process may do.
+func (p *Probe) capabilities(root fs.FS) {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var words [2]unix.CapUserData
+	err := unix.Capget(&head, &words[0])
+	caps := uint64(words[0].Effective) | uint64(words[1].Effective)<<32
+	p.UserNamespace = userNamespace(root)
+	p.CapPerfmon = err == nil && caps&(1<<capSysAdmin|1<<capPerfmon) != 0 && !p.UserNamespace
+}
+
+// seccomp reports whether a filter of system calls is at work.
+func seccomp(root fs.FS) bool {
 	for line := range strings.Lines(setting(root, "proc/self/status")) {
-		key, value, _ := strings.Cut(line, ":")
-		switch value = strings.TrimSpace(value); key {
-		case "CapEff":
-			caps, err := strconv.ParseUint(value, 16, 64)
-			p.UserNamespace = userNamespace(root)
-			p.CapPerfmon = err == nil && caps&(1<<capSysAdmin|1<<capPerfmon) != 0 && !p.UserNamespace
-		case "Seccomp":
-			p.Seccomp = value == "2"
+		if value, ok := strings.CutPrefix(line, "Seccomp:"); ok {
+			return strings.TrimSpace(value) == "2"
 		}
 	}
+	return false
 }
 
 // userNamespace reports whether the process is in another user namespace than the first,
@@ -84,8 +88,9 @@ func userNamespace(root fs.FS) bool {
 	return text != "" && !slices.Equal(strings.Fields(text), []string{"0", "0", "4294967295"})
 }
 
-// hypervisor names what the machine runs on if it is virtual.
-func hypervisor(root fs.FS) string {
+// Hypervisor names what the machine whose root it is runs on if it is virtual, "" if
+// it is not.
+func Hypervisor(root fs.FS) string {
 	if t := setting(root, "sys/hypervisor/type"); t != "" {
 		return t
 	}

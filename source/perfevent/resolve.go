@@ -97,7 +97,7 @@ func (s *System) resolveName(name string) (e Event, ok bool, err error) {
 	case "system_time":
 		return Event{Unit: "ns", tool: systemTime}, true, nil
 	}
-	if g, ok := generic()[name]; ok {
+	if g, ok := generic(name); ok {
 		return s.generic(g), true, nil
 	}
 	if config, ok := cacheEvent(name); ok {
@@ -125,7 +125,10 @@ func (s *System) resolveName(name string) (e Event, ok bool, err error) {
 // several core PMUs it is asked for on the first: it has no event for several.
 func (s *System) generic(g genericEvent) Event {
 	e := Event{Attr: Attr{Type: g.typ, Config: g.config}, Unit: g.unit}
-	if cores := s.Core(); len(cores) > 1 && g.typ != typeSoftware {
+	if g.typ == typeSoftware {
+		return e
+	}
+	if cores := s.Core(); len(cores) > 1 {
 		e.on(cores[0])
 	}
 	return e
@@ -207,7 +210,7 @@ func (s *System) find(name string) []*PMU {
 func (s *System) resolveTerms(pmu, terms string) (Event, error) {
 	found := s.find(pmu)
 	if len(found) == 0 {
-		if g, ok := generic()[pmu]; ok { // cycles/name=x/
+		if g, ok := generic(pmu); ok { // cycles/name=x/
 			e := s.generic(g)
 			return e, e.plainTerms(terms)
 		}
@@ -253,7 +256,7 @@ func (s *System) genericOn(e *Event, list []term) (done bool, err error) {
 	if i < 0 || e.PMU.Aliases[list[i].key] != "" || e.PMU.Formats[list[i].key] != "" {
 		return false, nil
 	}
-	g, ok := generic()[list[i].key]
+	g, ok := generic(list[i].key)
 	if !ok {
 		g.config, ok = cacheEvent(list[i].key)
 		g.typ = typeCache

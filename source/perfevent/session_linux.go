@@ -96,18 +96,17 @@ func (s *session) begin() error {
 		err = s.open(0)
 	} else {
 		// Only what is inherited is there before the process is.
-		stopped := s.spec.Target.ownCommand() && !s.opener.common.Inherit
-		s.command, err = s.spec.Target.start(stopped, s.spec.Witness, s.open)
+		own := s.spec.Target.ownCommand()
+		stopped := own && !s.opener.common.Inherit
+		// Counters that the kernel enables when a program is executed count no thread of ours.
+		quiet := !own || s.opener.common.EnableOnExec && s.ready == nil
+		s.command, err = s.spec.Target.start(launch{stopped, quiet, s.spec.Witness, s.open})
 	}
 	if err != nil {
 		return err
 	}
-	switch {
-	case s.command == nil:
-	case s.ready != nil: // who takes samples waits in its own way
+	if s.command != nil {
 		go s.command.wait()
-	default:
-		s.command.attend()
 	}
 	s.layout = &counts.Layout{Columns: slices.Clone(s.scheme.columns), Scopes: slices.Clone(s.scopes.list)}
 	if s.command == nil && s.spec.Target.tasks() {
@@ -414,9 +413,7 @@ func (s *session) sleep(until time.Time) (ended bool) {
 	if s.watch != nil {
 		begun = s.watch.changed
 	}
-	if gone != nil || done != nil && s.command.exit < 0 {
-		s.ringOnce(done, gone)
-	}
+	s.ringOnce(done, gone)
 	for {
 		select {
 		case <-begun:
@@ -432,22 +429,11 @@ func (s *session) sleep(until time.Time) (ended bool) {
 			if !until.IsZero() && !time.Now().Before(until) {
 				return false
 			}
-			s.doze(until)
+			s.bell.wait(until)
 			continue
 		}
 		s.ended = true
 		return true
-	}
-}
-
-// doze waits until a time, or until there is something to do.
-func (s *session) doze(until time.Time) {
-	exit := -1
-	if s.command != nil {
-		exit = s.command.exit
-	}
-	if s.bell.wait(until, exit) {
-		s.command.wait()
 	}
 }
 

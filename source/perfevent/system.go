@@ -85,10 +85,8 @@ const (
 // that is missing is a machine without such things; a file that cannot be
 // understood is a *[SysfsError].
 func ReadSystem(root fs.FS) (*System, error) {
-	s := &System{root: root}
-	s.topology = sync.OnceValues(s.readTopology)
-	var err error
-	if s.CPUs, err = readList(root, path.Join(cpuDir, "online")); err != nil {
+	s, err := ReadProcessors(root)
+	if err != nil {
 		return nil, err
 	}
 	names, err := list(root, devicesDir)
@@ -105,6 +103,19 @@ func ReadSystem(root fs.FS) (*System, error) {
 		}
 	}
 	slices.SortFunc(s.PMUs, func(a, b *PMU) int { return natural(a.Name, b.Name) })
+	return s, nil
+}
+
+// ReadProcessors is ReadSystem without the PMUs, of which a server has hundreds: it
+// serves to count what the kernel counts by itself, such as page faults.
+func ReadProcessors(root fs.FS) (*System, error) {
+	s := &System{root: root}
+	s.topology = sync.OnceValues(s.readTopology)
+	var err error
+	s.CPUs, err = readList(root, path.Join(cpuDir, "online"))
+	if err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 

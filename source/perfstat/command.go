@@ -60,14 +60,14 @@ func isLauncher(before []byte) bool {
 			const most = 5 // words of a prompt; more are a sentence
 			return i < most
 		}
-		if !launchers[string(w)] && bytes.IndexByte(w, '=') <= 0 && w[0] != '-' && !isDigit(w[0]) {
+		if !launchers()[string(w)] && bytes.IndexByte(w, '=') <= 0 && w[0] != '-' && !isDigit(w[0]) {
 			return false
 		}
 	}
 	return true
 }
 
-var launchers = set("sudo", "doas", "time", "nice", "taskset", "numactl", "chrt", "env", "exec", "nohup",
+var launchers = words("sudo", "doas", "time", "nice", "taskset", "numactl", "chrt", "env", "exec", "nohup",
 	"$sudo", "*", "//", "|", "+")
 
 // continuesCommand reports whether a command line goes on in the next line:
@@ -88,7 +88,7 @@ func continuesCommand(text, next []byte) bool {
 }
 
 // withArgument are perf stat's options that take an argument.
-var withArgument = set("-e", "--event", "-p", "--pid", "-t", "--tid", "-C", "--cpu", "-G", "--cgroup",
+var withArgument = words("-e", "--event", "-p", "--pid", "-t", "--tid", "-C", "--cpu", "-G", "--cgroup",
 	"--for-each-cgroup", "-I", "--interval-print", "--interval-count", "-r", "--repeat", "-o", "--output",
 	"-x", "--field-separator", "-D", "--delay", "-M", "--metrics", "--log-fd", "--pre", "--post", "--control",
 	"--timeout", "--td-level", "--cputype", "--filter", "--input", "-b", "--bpf-prog", "--bpf-attr-map")
@@ -111,7 +111,7 @@ func parseCommand(text string) *command {
 			break
 		}
 		name, value, given := splitOption(w)
-		if !given && withArgument[name] && i+1 < len(words) {
+		if !given && withArgument()[name] && i+1 < len(words) {
 			i++
 			value = words[i]
 		}
@@ -129,7 +129,7 @@ func splitOption(w string) (name, value string, given bool) {
 	}
 	for i := 1; i < len(w); i++ {
 		name = "-" + w[i:i+1]
-		if withArgument[name] {
+		if withArgument()[name] {
 			return name, w[i+1:], i+1 < len(w)
 		}
 	}

@@ -206,7 +206,7 @@ func (c *csvParser) value(v span, rest []span, r *row) (span, []span, bool) {
 	}
 	r.state = counts.Counted
 	if c.sep[0] == ',' && len(c.sep) == 1 && len(rest) >= 2 && digits(b) == len(b) &&
-		c.isDecimals(rest[0]) && units[string(c.text(rest[1]))] {
+		c.isDecimals(rest[0]) && units()[string(c.text(rest[1]))] {
 		v.to, rest = rest[0].to, rest[1:]
 		b = c.text(v)
 	}
@@ -320,7 +320,7 @@ func (c *csvParser) names(f []span, modern bool, r *row) bool {
 	blank := isBlank(c.sep[0])
 	switch {
 	case len(f) == 1:
-	case len(first) == 0, units[string(first)], modern && !blank:
+	case len(first) == 0, units()[string(first)], modern && !blank:
 		r.unit = first
 		f = f[1:]
 	}

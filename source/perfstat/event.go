@@ -1,11 +1,14 @@
 package perfstat
 
-import "bytes"
+import (
+	"bytes"
+	"sync"
+)
 
 // generic are the kernel's and perf's own event names, in all their spellings
 // since 2009. A line is taken for a count without other evidence only if its
 // event is one of these, or has the form of a raw code or of a PMU's event.
-var generic = set(
+var generic = words(
 	"cpu-cycles", "cycles", "instructions", "cache-references", "cache-misses",
 	"branch-instructions", "branches", "branch-misses", "bus-cycles", "ref-cycles",
 	"stalled-cycles-frontend", "idle-cycles-frontend", "stalled-cycles-backend", "idle-cycles-backend",
@@ -38,27 +41,30 @@ var caches = [][]byte{
 	[]byte("branch-"), []byte("node-"), []byte("L1-d$-"), []byte("L1-i$-"), []byte("L2-"),
 }
 
-var cacheEnds = set("load", "loads", "read", "reads", "load-misses", "misses", "load-refs", "store", "stores",
+var cacheEnds = words("load", "loads", "read", "reads", "load-misses", "misses", "load-refs", "store", "stores",
 	"store-misses", "write", "writes", "prefetch", "prefetches", "prefetch-misses", "prefetche-misses", "refs",
 	"loads-misses", "stores-misses", "access")
 
 // units are those that perf and the kernel's PMUs print.
-var units = set("msec", "ns", "us", "ms", "sec", "seconds", "Joules", "mJ", "uJ", "W", "mW", "Watts",
+var units = words("msec", "ns", "us", "ms", "sec", "seconds", "Joules", "mJ", "uJ", "W", "mW", "Watts",
 	"B", "Bytes", "bytes", "KiB", "MiB", "GiB", "TiB", "kB", "KB", "MB", "GB", "MB/s", "MiB/s", "Mbit",
 	"C", "'C", "°C", "V", "mV", "A", "mA", "rpm", "Hz", "kHz", "MHz", "GHz", "pages", "64Bytes", "Mhz")
 
-func set(names ...string) map[string]bool {
-	m := make(map[string]bool, len(names))
-	for _, n := range names {
-		m[n] = true
-	}
-	return m
+// words returns what returns a set of words, which is made when it is asked for first.
+func words(list ...string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		m := make(map[string]bool, len(list))
+		for _, w := range list {
+			m[w] = true
+		}
+		return m
+	})
 }
 
 // plausible reports whether a word can be an event's name: it begins like a
 // name, and does not end like one in a sentence.
 func plausible(name []byte) bool {
-	if len(name) == 0 || len(name) > maxName || units[string(name)] || string(name) == "raw" {
+	if len(name) == 0 || len(name) > maxName || units()[string(name)] || string(name) == "raw" {
 		return false
 	}
 	if blankNamed(name) {
@@ -122,7 +128,7 @@ func distinctive(name []byte) bool {
 // isGeneric reports whether a name is one of perf's own, or a raw code.
 func isGeneric(name []byte) bool {
 	base := stripModifiers(name)
-	return generic[string(base)] || isCache(base) || isRaw(base)
+	return generic()[string(base)] || isCache(base) || isRaw(base)
 }
 
 // stripModifiers returns a name without the modifiers after its last colon or
@@ -148,7 +154,7 @@ func isModifier(c byte) bool { return bytes.IndexByte([]byte("ukhIGHpPSDWebR"), 
 
 func isCache(name []byte) bool {
 	for _, c := range caches {
-		if bytes.HasPrefix(name, c) && cacheEnds[string(name[len(c):])] {
+		if bytes.HasPrefix(name, c) && cacheEnds()[string(name[len(c):])] {
 			return true
 		}
 	}

@@ -149,14 +149,14 @@ func (r *Reader) cutShort() bool {
 	if w.form == csvForm && !r.csv.modern || w.remark != nil || w.cgroup != nil && !w.marked {
 		return true
 	}
-	if w.marked || generic[string(stripModifiers(w.event))] {
+	if w.marked || generic()[string(stripModifiers(w.event))] {
 		return false
 	}
 	name := string(w.event)
 	if _, known := r.asm.eventAt[name]; known {
 		return false
 	}
-	for g := range generic {
+	for g := range generic() {
 		if strings.HasPrefix(g, name) {
 			return true
 		}

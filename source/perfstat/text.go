@@ -284,7 +284,7 @@ func (p *textParser) names(b []byte, r *row) verdict {
 	if string(first) == "%" {
 		return derived
 	}
-	if len(after) > 0 && (units[string(first)] || gap == 1 && !distinctive(first) && distinctive(firstWord(after))) {
+	if len(after) > 0 && (units()[string(first)] || gap == 1 && !distinctive(first) && distinctive(firstWord(after))) {
 		r.unit, b = first, after
 	}
 	n := eventLength(b)

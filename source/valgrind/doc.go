@@ -14,5 +14,6 @@
 //	}
 //	err := r.Err()
 //
-// [Run] runs a program under a simulator, with the caches of a [Geometry].
+// [Run] runs a program under a simulator, with the caches of a [Geometry]. [Follow] runs
+// it under one that counts nothing, and tells in which order which code is executed.
 package valgrind

@@ -20,6 +20,9 @@ import (
 // misses, so that places sum to the run. Others say how many misses of the last
 // simulated level go to memory.
 //
+// In a file with rates all this is of the instructions without one; for the others it is
+// known how long they wait.
+//
 // See T. Karkhanis and J. Smith, A First-Order Superscalar Processor Model (2004).
 const (
 	exposedFirst  = "D1mr.exposed"        // loads that miss the first level, and nothing hides it
@@ -36,6 +39,9 @@ var missEvents = [2][]string{{"D1mr"}, {"DLmr", "D2mr"}}
 func (r *Reader) chain(row int, costs []float64) {
 	at := r.misses[0]
 	if at < 0 || at >= len(costs) || costs[at] == 0 {
+		return
+	}
+	if r.lacks >= 0 && (r.lacks >= len(costs) || costs[r.lacks] == 0) { // it has a rate
 		return
 	}
 	if !r.opts.Chained(r.ob.text[r.at.ob], r.at.addr) {
@@ -56,16 +62,6 @@ func (r *Reader) chain(row int, costs []float64) {
 // predictors have as well: these know the path that led there.
 const indirectShare = 0.05
 
-// mispredictions are the events that count mispredicted branches, and how many of those
-// that each counts there are: by their traced order where that is known, and otherwise by
-// the simulator's predictor.
-func mispredictions(timed bool) []term {
-	if timed {
-		return []term{{1, timedConditional}, {1, timedIndirect}, {1, untimedBranches}, {indirectShare, untimedIndirect}}
-	}
-	return []term{{1, "Bcm"}, {indirectShare, "Bim"}}
-}
-
 // An exposure finds what these events count, from the others and from the chained
 // misses.
 type exposure struct {
@@ -78,18 +74,23 @@ type exposure struct {
 // exposure returns how misses are exposed, given the sums of the run; false if the
 // file does not say.
 func (r *Reader) exposure(total []float64) (exposure, bool) {
+	end := ""
+	if slices.Contains(r.events, untimed) {
+		end = ofUntimed
+	}
 	at := func(names ...string) int {
-		return slices.IndexFunc(r.events, func(e string) bool { return slices.Contains(names, e) })
+		return slices.IndexFunc(r.events, func(e string) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return e == name+end })
+		})
 	}
 	e := exposure{first: at(missEvents[0]...), last: at(missEvents[1]...), writes: at("DLmw", "D2mw"), memory: 1 - r.beyond}
-	if e.first < 0 || e.last < 0 || at("Bcm") < 0 {
+	conditional, indirect := at("Bcm"), at("Bim")
+	if e.first < 0 || e.last < 0 || conditional < 0 {
 		return e, false
 	}
-	branches := 0.0
-	for _, m := range mispredictions(at(timedCycles) >= 0) {
-		if i := at(m.event); i >= 0 {
-			branches += m.times * total[i]
-		}
+	branches := total[conditional]
+	if indirect >= 0 {
+		branches += indirectShare * total[indirect]
 	}
 	if misses := total[e.first]; misses > 0 {
 		e.share = min(1, branches/misses)

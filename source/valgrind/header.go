@@ -149,6 +149,7 @@ func (r *Reader) nameEvents(events []string) error {
 	for i, names := range missEvents {
 		r.misses[i] = slices.IndexFunc(events, func(e string) bool { return slices.Contains(names, e) })
 	}
+	r.loads, r.lacks = slices.Index(events, "Dr"), slices.Index(events, untimed)
 	r.costs = make([]float64, len(events))
 	r.sums = append(r.sums, make([]float64, len(r.events)-len(r.sums))...)
 	r.only = append(r.only, make([]float64, len(r.events)-len(r.only))...)
@@ -209,9 +210,9 @@ func (r *Reader) totals(key string, value []byte) error {
 	return nil
 }
 
-// lacks reports whether a simulator wrote the file that was not asked to count all that
+// short reports whether a simulator wrote the file that was not asked to count all that
 // it can.
-func (r *Reader) lacks() bool {
+func (r *Reader) short() bool {
 	has := func(event string) bool { return slices.Contains(r.events, event) }
 	return has("Ir") && !(has("D1mr") && has("Bcm"))
 }
@@ -219,7 +220,7 @@ func (r *Reader) lacks() bool {
 // notes says what the table is short of.
 func (r *Reader) notes() []string {
 	var out []string
-	if r.lacks() {
+	if r.short() {
 		out = append(out, "caches and branches were not both simulated, as they are with --cache-sim=yes --branch-sim=yes; --by function says where the instructions are")
 	}
 	if r.ended.missing > 0 && strings.HasPrefix(r.header.creator, "callgrind") || r.ended.missing > 0 && !r.header.callgrind {

@@ -316,3 +316,60 @@ func compare(t *testing.T, want map[string][]float64, got *counts.Table) {
 		t.Errorf("only %d functions compared: %v", compared, fmt.Sprint(want)[:200])
 	}
 }
+
+// A tally counts what it is told.
+type tally struct {
+	blocks, programs int64
+	files            []string
+}
+
+func (c *tally) Exec()                        { c.programs++ }
+func (c *tally) Fork(parent Follower)         { c.files = append(c.files, parent.(*tally).files...) }
+func (c *tally) Mapped(file string, _ uint64) { c.files = append(c.files, file) }
+func (c *tally) Blocks(addrs []uint64)        { c.blocks += int64(len(addrs)) }
+func (c *tally) End()                         {}
+
+// TestFollow checks what is handed on of processes, and that a limit is kept to.
+func TestFollow(t *testing.T) {
+	program := work(t)
+	for _, tt := range []struct {
+		name      string
+		args      []string
+		limit     int64
+		least     int64 // blocks
+		processes int
+		programs  int64
+		cut       bool
+	}{
+		{"a program", []string{program, "rows"}, 1e9, 1_000_000, 1, 1, false},
+		{"one that forks", []string{program, "fork"}, 1e9, 300_000, 2, 1, false},
+		{"a limit", []string{program, "forever"}, 250_000, 250_000, 1, 1, true},
+		{"one after the other", []string{"sh", "-c", "exec env " + program + " rows"}, 1e9, 1_000_000, 1, 3, false},
+		{"two at a time", []string{"sh", "-c", program + " threads | " + program + " fork"}, 1e9, 600_000, 4, 3, false},
+		{"a limit for all", []string{"sh", "-c", program + " forever | " + program + " forever"}, 700_000, 700_000, 3, 3, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var all []*tally
+			trace, err := Follow(t.Context(), Command{Args: tt.args}, tt.limit, func() Follower {
+				all = append(all, &tally{})
+				return all[len(all)-1]
+			})
+			if err != nil {
+				t.Skipf("programs cannot be followed here: %v", err)
+			}
+			var sum tally
+			for _, c := range all {
+				sum.blocks, sum.programs, sum.files = sum.blocks+c.blocks, sum.programs+c.programs, append(sum.files, c.files...)
+			}
+			if len(all) != tt.processes || sum.programs != tt.programs || int64(trace.Programs) != tt.programs {
+				t.Errorf("%d processes, %d programs, %d by the trace; want %d and %d", len(all), sum.programs, trace.Programs, tt.processes, tt.programs)
+			}
+			if sum.blocks != trace.Blocks || sum.blocks < tt.least || sum.blocks > tt.limit || trace.Cut != tt.cut {
+				t.Errorf("%d blocks, %d by the trace, cut %v; want %d at least, %v", sum.blocks, trace.Blocks, trace.Cut, tt.least, tt.cut)
+			}
+			if !slices.Contains(sum.files, program) {
+				t.Errorf("mapped %q, not %s", sum.files, program)
+			}
+		})
+	}
+}

@@ -6,12 +6,56 @@ type Rate struct {
 	// Cycles are those by which the instruction retires later than the one before, with
 	// branches predicted and all data in the first-level cache.
 	Cycles float64
-	// Lost is the cycles that mispredicted branches add to that.
-	Lost float64
+	// Lost is the cycles that mispredicted branches add to that, and Second, Third and
+	// Memory what waiting for data adds to both, in the cache behind the first level, in
+	// the one behind that, and in memory.
+	Lost, Second, Third, Memory float64
 	// Conditional and Indirect are how many of its executions are mispredicted: as a
 	// conditional branch, and as a jump or call through a register or memory, or a
 	// return.
 	Conditional, Indirect float64
+}
+
+// A LoadPlace is an instruction of an object file, or without an object a line of a
+// source file.
+type LoadPlace struct {
+	Object string
+	Addr   uint64 // as the object's symbols have it
+	File   string
+	Line   int
+}
+
+// LoadMisses are how many loads there are, how many of them miss the first-level cache,
+// and how many of these the last simulated one.
+type LoadMisses struct{ Loads, First, Last float64 }
+
+// LoadMisses returns those of the program, by instruction where the simulation knows
+// instructions, and otherwise by line.
+func (s *Simulation) LoadMisses() (map[LoadPlace]LoadMisses, error) {
+	found := map[LoadPlace]LoadMisses{}
+	r := Open(s.Files, Options{})
+	r.each = func(costs []float64) {
+		of := func(column int) float64 {
+			if column < 0 || column >= len(costs) {
+				return 0
+			}
+			return costs[column]
+		}
+		loads := of(r.loads)
+		if loads == 0 {
+			return
+		}
+		at := LoadPlace{File: r.fl.text[r.at.file], Line: int(r.at.line)}
+		if r.header.instructions {
+			at = LoadPlace{Object: r.ob.text[r.at.ob], Addr: r.at.addr}
+		}
+		m := found[at]
+		found[at] = LoadMisses{m.Loads + loads, m.First + of(r.misses[0]), m.Last + of(r.misses[1])}
+	}
+	if !r.Next() {
+		return nil, r.Err()
+	}
+	return found, nil
 }
 
 // Rates know the rates of a program's instructions, as far as they were seen.

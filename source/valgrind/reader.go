@@ -69,6 +69,8 @@ type Reader struct {
 	columns []int     // of events, by column of the part
 	costs   []float64 // scratch: of one line
 	derived []derived
+	loads   int        // column of the part: loads; -1 for none
+	lacks   int        // column of the part: instructions without a rate; -1 for none
 	misses  [2]int     // columns of the part: misses of loads in the first and last level; -1 for none
 	chained [2]float64 // of them those of chained loads
 	beyond  float64    // share of the misses of the last cache that a further one answers

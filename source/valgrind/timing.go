@@ -17,29 +17,49 @@ import (
 // of its files. They are sums like the others, and what is known and what is not is kept
 // apart, so that the cycles of a run are
 //
-//	Ct + Iru / (instructions per cycle) + Cbt + (Bcu + a share of Biu) × (a penalty)
+//	Ct + Cbt + C2t + C3t + Cmt
 //
-// and those of caches.
+// and for the instructions whose rates are not known what their number, mispredictions
+// and misses cost.
 const (
 	timedCycles      = "Ct"  // cycles, with branches predicted and all data in the first-level cache
 	timedLost        = "Cbt" // cycles lost by mispredicted branches
+	timedSecond      = "C2t" // cycles that wait for data in the second-level cache
+	timedThird       = "C3t" // in the third-level cache
+	timedMemory      = "Cmt" // in memory
 	timedConditional = "Bct" // conditional branches mispredicted
 	timedIndirect    = "Bit" // indirect jumps, calls and returns mispredicted
-	untimed          = "Iru" // instructions whose rates are not known
-	untimedBranches  = "Bcu" // of them conditional branches that the simulator's predictor gets wrong
-	untimedIndirect  = "Biu" // of them indirect jumps and calls that it does
+
+	ofUntimed = "u"              // ends the name of an event of instructions without a rate
+	untimed   = "Ir" + ofUntimed // how many these are
 )
 
-// timedEvents are the events in the order of their columns: those that most lines lack
-// are the last, as trailing zeros are not written.
-var timedEvents = [...]struct{ name, about string }{
-	{timedCycles, "cycles by the model of a core, caches and branches apart"},
-	{timedConditional, "conditional branches mispredicted, by the traced order"},
-	{timedIndirect, "indirect jumps, calls and returns mispredicted, by the traced order"},
-	{timedLost, "cycles lost by them, by the model of a core"},
-	{untimed, "instructions that no trace has timed"},
-	{untimedBranches, "Bcm of instructions that no trace has timed"},
-	{untimedIndirect, "Bim of instructions that no trace has timed"},
+// timedEvents are the events that rates make, in the order of their columns. Behind them
+// are what instructions without a rate have of the untimedEvents, under these names with
+// a letter more: most lines have none, and trailing zeros are not written.
+var (
+	timedEvents = [...]struct{ name, about string }{
+		{timedCycles, "cycles by the model of a core, caches and branches apart"},
+		{timedLost, "cycles lost by mispredicted branches, by the model of a core"},
+		{timedSecond, "cycles waiting for the second-level cache, by the model of a core"},
+		{timedThird, "cycles waiting for the third-level cache, by the model of a core"},
+		{timedMemory, "cycles waiting for memory, by the model of a core"},
+		{timedConditional, "conditional branches mispredicted, by the traced order"},
+		{timedIndirect, "indirect jumps, calls and returns mispredicted, by the traced order"},
+	}
+	untimedEvents = [...]string{"Ir", "Bcm", "Bim", "D1mr", "D1mw", "DLmr", "DLmw"}
+)
+
+// addedEvents is how many events are added.
+const addedEvents = len(timedEvents) + len(untimedEvents)
+
+// addedEvent returns the name of an added event, and what it is.
+func addedEvent(i int) (name, about string) {
+	if i < len(timedEvents) {
+		return timedEvents[i].name, timedEvents[i].about
+	}
+	of := untimedEvents[i-len(timedEvents)]
+	return of + ofUntimed, of + " of instructions that no trace has timed"
 }
 
 // timedDescription describes, in files with these events, how they came about.
@@ -101,14 +121,14 @@ type timer struct {
 	out   *bufio.Writer
 	at    int64 // bytes written
 
-	columns struct{ ir, conditional, indirect int } // of the part: Ir, Bcm and Bim
-	costs   []float64                               // of a line that has costs of its own
-	err     error                                   // of such a line
-	carry   [len(timedEvents)]float64
-	values  [len(timedEvents)]uint64 // of the line
-	sums    [len(timedEvents)]uint64 // of the part
-	heads   []int64                  // where sums are to be written when the part ends
-	text    []byte                   // scratch
+	columns [len(untimedEvents)]int // of the part: the events of which there may be no rates; -1 for none
+	costs   []float64               // of a line that has costs of its own
+	err     error                   // of such a line
+	carry   [addedEvents]float64
+	values  [addedEvents]uint64 // of the line
+	sums    [addedEvents]uint64 // of the part
+	heads   []int64             // where sums are to be written when the part ends
+	text    []byte              // scratch
 }
 
 func newTimer(in io.Reader, name string, out seekable, rates Rates, about string) *timer {
@@ -191,30 +211,36 @@ func (t *timer) explain(key string) error {
 	if (key == "event: ") != t.r.header.callgrind {
 		return nil
 	}
-	for _, e := range timedEvents {
-		if err := t.write(fmt.Appendf(nil, "%s%s: %s\n", key, e.name, e.about)); err != nil {
+	for i := range addedEvents {
+		name, about := addedEvent(i)
+		if err := t.write(fmt.Appendf(nil, "%s%s: %s\n", key, name, about)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// needed is how many of the untimed events a file must have: instructions and
+// mispredictions.
+const needed = 3
+
 // events names the events, and looks where those are that the others are made of.
 func (t *timer) events(b []byte) error {
 	column := func(event string) int {
 		return slices.IndexFunc(t.r.columns, func(c int) bool { return t.r.events[c] == event })
 	}
-	for event, at := range map[string]*int{"Ir": &t.columns.ir, "Bcm": &t.columns.conditional, "Bim": &t.columns.indirect} {
-		if *at = column(event); *at < 0 {
+	for i, event := range untimedEvents {
+		if t.columns[i] = column(event); t.columns[i] < 0 && i < needed {
 			return t.r.fault("it does not count %s", event)
 		}
 	}
 	line := bytes.TrimRight(b, " \t\r\n")
-	for _, e := range timedEvents {
-		if column(e.name) >= 0 {
-			return t.r.fault("it has %s already", e.name)
+	for i := range addedEvents {
+		name, _ := addedEvent(i)
+		if column(name) >= 0 {
+			return t.r.fault("it has %s already", name)
 		}
-		line = append(append(slices.Clip(line), ' '), e.name...)
+		line = append(append(slices.Clip(line), ' '), name...)
 	}
 	if err := t.explain("event: "); err != nil {
 		return err
@@ -225,9 +251,9 @@ func (t *timer) events(b []byte) error {
 // own takes the costs of a line, and finds those of the new events.
 func (t *timer) own(costs []float64) {
 	r := t.r
-	t.costs, t.values = costs, [len(timedEvents)]uint64{}
+	t.costs, t.values = costs, [addedEvents]uint64{}
 	of := func(column int) float64 {
-		if column < len(costs) {
+		if column >= 0 && column < len(costs) {
 			return costs[column]
 		}
 		return 0
@@ -239,15 +265,15 @@ func (t *timer) own(costs []float64) {
 	} else {
 		rate, ok = t.rates.Line(r.fl.text[r.at.file], int(r.at.line))
 	}
-	n := of(t.columns.ir)
 	if ok {
-		for i, v := range [...]float64{rate.Cycles, rate.Conditional, rate.Indirect, rate.Lost} {
+		n := of(t.columns[0])
+		for i, v := range [len(timedEvents)]float64{rate.Cycles, rate.Lost, rate.Second, rate.Third, rate.Memory, rate.Conditional, rate.Indirect} {
 			t.count(i, n*v)
 		}
 		return
 	}
-	for i, v := range [...]float64{n, of(t.columns.conditional), of(t.columns.indirect)} {
-		t.count(len(timedEvents)-3+i, v)
+	for i, column := range t.columns {
+		t.count(len(timedEvents)+i, of(column))
 	}
 }
 
@@ -264,7 +290,8 @@ func (t *timer) count(event int, v float64) {
 	v += t.carry[event]
 	whole := math.Floor(v + 0.5)
 	if !(whole >= 0 && whole+float64(t.sums[event]) < mostCycles) {
-		t.err = t.r.fault("%v of %s, which cannot be", v, timedEvents[event].name)
+		name, _ := addedEvent(event)
+		t.err = t.r.fault("%v of %s, which cannot be", v, name)
 		return
 	}
 	t.carry[event] = v - whole
@@ -307,7 +334,7 @@ func (t *timer) totals(b []byte) error {
 	if len(t.heads) > maxEvents {
 		return t.r.fault("more than %d lines of totals in a part", maxEvents)
 	}
-	line = append(line, bytes.Repeat([]byte{' '}, len(timedEvents)*(1+digits))...)
+	line = append(line, bytes.Repeat([]byte{' '}, addedEvents*(1+digits))...)
 	return t.write(append(line, '\n'))
 }
 
@@ -325,6 +352,6 @@ func (t *timer) endPart() error {
 			return err
 		}
 	}
-	t.text, t.heads, t.sums = line, t.heads[:0], [len(timedEvents)]uint64{}
+	t.text, t.heads, t.sums = line, t.heads[:0], [addedEvents]uint64{}
 	return nil
 }

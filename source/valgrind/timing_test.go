@@ -2,6 +2,8 @@ package valgrind
 
 import (
 	"bytes"
+	"errors"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -26,7 +28,7 @@ func (m made) Line(_ string, line int) (Rate, bool)  { return m(uint64(line)) }
 
 // odd knows the rates of odd places.
 func odd(place uint64) (Rate, bool) {
-	return Rate{Cycles: 0.3, Lost: 0.25, Conditional: 0.01, Indirect: 0.001}, place%2 == 1
+	return Rate{Cycles: 0.3, Lost: 0.25, Second: 0.5, Third: 1, Memory: 2, Conditional: 0.01, Indirect: 0.001}, place%2 == 1
 }
 
 // timed returns a file with the events of rates.
@@ -39,13 +41,13 @@ func timed(text string, rates made) (string, error) {
 // TestTiming writes files of both simulators, with several parts and all that lines of
 // costs can be.
 func TestTiming(t *testing.T) {
-	about := func(key string) string {
-		lines := ""
-		for _, e := range timedEvents {
-			lines += key + e.name + ": " + e.about + "\n"
+	about, events := func(key string) (lines string) {
+		for i := range addedEvents {
+			name, about := addedEvent(i)
+			lines += key + name + ": " + about + "\n"
 		}
 		return lines
-	}
+	}, " Ct Cbt C2t C3t Cmt Bct Bit Iru Bcmu Bimu D1mru D1mwu DLmru DLmwu\n"
 	for _, tt := range []struct{ name, text, want string }{
 		{"callgrind", `# callgrind format
 version: 1
@@ -84,30 +86,28 @@ desc: Timed: on a core
 cmd: ./app
 part: 1
 positions: instr line
-` + about("event: ") + `events: Ir Bc Bcm Bi Bim Ct Bct Bit Cbt Iru Bcu Biu
-summary: 111 20 10 4 0 34 1 0 28 101 5 3
+` + about("event: ") + `events: Ir Bc Bcm Bi Bim` + events + `summary: 111 20 10 4 0 34 28 57 113 226 1 0 101 5 3 0 0 0 0
 
 ob=(1) /bin/app
 fl=(1) a.c
 fn=(1) main
-0x11 7 110 10 6 5 0 33 1 0 28
-+1 * 1 0 0 0 0 0 0 0 0 1
+0x11 7 110 10 6 5 0 33 28 55 110 220 1
++1 * 1 0 0 0 0 0 0 0 0 0 0 0 1
 jcnd=1/2 +1 +1
 * *
 calls=1 0x20 3
 * * 1000 1000
-* +1 100 10 5 4 3 0 0 0 0 100 5 3
+* +1 100 10 5 4 3 0 0 0 0 0 0 0 100 5 3
 -1 -1
-+2 * 3 . 0 0 0 1
++2 * 3 . 0 0 0 1 0 2 3 6
 
-totals: 214 20 11 9 3 34 1 0 28 101 5 3
+totals: 214 20 11 9 3 34 28 57 113 226 1 0 101 5 3 0 0 0 0
 part: 2
 positions: instr line
-` + about("event: ") + `events: Ir Bcm Bim Ct Bct Bit Cbt Iru Bcu Biu
-fn=(1)
-0x13 2 1 0 0 0 0 0 1
-+1 * 1 0 0 0 0 0 0 1
-totals: 2 0 0 0 0 0 1 1 0 0
+` + about("event: ") + `events: Ir Bcm Bim` + events + `fn=(1)
+0x13 2 1 0 0 0 1 0 1 2
++1 * 1 0 0 0 0 0 0 0 0 0 1
+totals: 2 0 0 0 1 0 1 2 0 0 1 0 0 0 0 0 0
 `},
 		{"cachegrind", `desc: I1 cache: 32768 B, 64 B, 8-way associative
 cmd: ./app
@@ -122,16 +122,15 @@ summary: 121 4 2 1 0
 `, `desc: I1 cache: 32768 B, 64 B, 8-way associative
 desc: Timed: on a core
 ` + about("desc: ") + `cmd: ./app
-events: Ir Bc Bcm Bi Bim Ct Bct Bit Cbt Iru Bcu Biu
-fl=/src/a.c
+events: Ir Bc Bcm Bi Bim` + events + `fl=/src/a.c
 fn=main
-10 20 3 2 . . 0 0 0 0 20 2
-11 100 1 0 1 0 30 1 0 25
+10 20 3 2 . . 0 0 0 0 0 0 0 20 2
+11 100 1 0 1 0 30 25 50 100 200 1
 fn=(below main)
-0 1 0 0 0 0 0 0 0 0 1
-summary: 121 4 2 1 0 30 1 0 25 21 2 0
+0 1 0 0 0 0 0 0 0 0 0 0 0 1
+summary: 121 4 2 1 0 30 25 50 100 200 1 0 21 2 0 0 0 0 0
 `},
-		{"no newline at the end", "events: Ir Bcm Bim\nfn=f\n1 10", about("event: ")[:0] + "events: Ir Bcm Bim Ct Bct Bit Cbt Iru Bcu Biu\nfn=f\n1 10 0 0 3 0 0 3\n"},
+		{"no newline at the end", "events: Ir Bcm Bim\nfn=f\n1 10", "events: Ir Bcm Bim" + events + "fn=f\n1 10 0 0 3 3 5 10 20\n"},
 	} {
 		got, err := timed(tt.text, odd)
 		if err != nil {
@@ -205,14 +204,20 @@ func TestTimingSums(t *testing.T) {
 		sums := map[string]float64{}
 		for i := 1; i < len(got.Scopes); i++ {
 			ir := of(i, "Ir")
-			want := map[string]float64{untimed: ir, untimedBranches: of(i, "Bcm"), untimedIndirect: of(i, "Bim")}
+			want := map[string]float64{}
 			if rate, ok := odd(place(got.Scopes[i].Code)); ok {
-				want = map[string]float64{timedCycles: ir * rate.Cycles, timedLost: ir * rate.Lost, timedConditional: ir * rate.Conditional, timedIndirect: ir * rate.Indirect}
+				want = map[string]float64{"Ct": ir * rate.Cycles, "Cbt": ir * rate.Lost, "C2t": ir * rate.Second, "C3t": ir * rate.Third, "Cmt": ir * rate.Memory,
+					"Bct": ir * rate.Conditional, "Bit": ir * rate.Indirect}
+			} else {
+				for _, event := range []string{"Ir", "Bcm", "Bim", "D1mr", "D1mw", "DLmr", "DLmw"} {
+					want[event+"u"] = of(i, event)
+				}
 			}
-			for _, e := range timedEvents {
-				sums[e.name] += want[e.name]
-				if math.Abs(of(i, e.name)-want[e.name]) > 4 { // 1 of each line that a place has
-					t.Fatalf("%s: %s of %q is %v, want %v", name, e.name, got.Scopes[i].Label, of(i, e.name), want[e.name])
+			for e := range addedEvents {
+				event, _ := addedEvent(e)
+				sums[event] += want[event]
+				if math.Abs(of(i, event)-want[event]) > 4 { // 1 of each line that a place has
+					t.Fatalf("%s: %s of %q is %v, want %v", name, event, got.Scopes[i].Label, of(i, event), want[event])
 				}
 			}
 		}
@@ -292,15 +297,43 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestExposedByTraced checks that the mispredictions that are known are those of the
-// traced order.
-func TestExposedByTraced(t *testing.T) {
-	const file = "events: Ir D1mr DLmr Bcm Bim Ct Bct Bit Cbt Iru Bcu Biu\nfn=f\n1 1000 100 50 90 90 300 10 5 99 10 4 20\n"
-	got := table(t, NewReader(strings.NewReader(file), "x", Options{}))
-	for event, want := range map[string]float64{exposedFirst: 20, exposedLast: 10} { // 10 + 5 + 4 + 0.05 × 20
+// TestExposedUntimed checks that where there are rates the reader says how misses overlap
+// of the instructions that have none.
+func TestExposedUntimed(t *testing.T) {
+	const file = "positions: instr\nevents: Ir D1mr DLmr Bcm Bim Ct Iru Bcmu Bimu D1mru DLmru\nfn=f\n" +
+		"1 900 50 25 80 20 300\n2 100 50 20 10 70 0 100 5 100 50 20\n"
+	got := table(t, NewReader(strings.NewReader(file), "x", Options{Chained: func(_ string, addr uint64) bool { return addr == 1 }}))
+	for event, want := range map[string]float64{exposedFirst: 10, exposedLast: 4, memory: 20} { // 5 + 0.05 × 100 of 50
 		if v := value(t, got, "", event); v != want {
 			t.Errorf("%s: %v, want %v", event, v, want)
 		}
+	}
+}
+
+// TestLoadMisses checks where loads miss, by instruction or by line, in all files.
+func TestLoadMisses(t *testing.T) {
+	const instructions = "positions: instr line\nevents: Ir Dr D1mr DLmr\nob=/bin/app\nfl=a.c\nfn=f\n0x10 1 9 5 3 2\n+4 * 9\n+4 * 9 1\ncalls=1 0x20\n* * 7 7 7 7\n"
+	const lines = "cmd: x\nevents: Ir Dr D1mr DLmr\nfl=b.c\nfn=f\n3 9 4 . .\n4 9 0 0 0\n3 9 4 2 0\n"
+	dir := t.TempDir()
+	s := &Simulation{}
+	for name, text := range map[string]string{"a": instructions, "b": lines, "c": instructions} {
+		s.Files = append(s.Files, filepath.Join(dir, name))
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.LoadMisses()
+	want := map[LoadPlace]LoadMisses{
+		{Object: "/bin/app", Addr: 0x10}: {10, 6, 4},
+		{Object: "/bin/app", Addr: 0x18}: {2, 0, 0},
+		{File: "b.c", Line: 3}:           {8, 2, 0},
+	}
+	if err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	s.Files = []string{filepath.Join(dir, "none")}
+	if _, err := s.LoadMisses(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
 	}
 }
 

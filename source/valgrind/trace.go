@@ -15,6 +15,9 @@ const Lackey Tool = "lackey"
 type Follower interface {
 	// Exec says that a program begins: nothing is mapped any more that was before.
 	Exec()
+	// Fork says that the process was forked off another one, which may be nil if
+	// nothing is known of it: the same is mapped as there.
+	Fork(parent Follower)
 	// Mapped says that the code of an object file is mapped now. Its addresses in
 	// memory are higher by bias than those in the file.
 	Mapped(file string, bias uint64)
@@ -40,40 +43,52 @@ type Trace struct {
 
 // traceOptions are the arguments of valgrind that make lackey print blocks, and valgrind
 // itself what is mapped where. Blocks are those of the code: neither do they go on
-// behind a jump, nor are loops unrolled. A forked process prints nothing, as it would
-// print into its parent's log, until it executes a program and has a log of its own.
+// behind a jump, nor are loops unrolled. Mappings are printed where -v is given twice; a -q in the user's own options, which
+// valgrind reads from a file, takes one back.
 func (c *Command) traceOptions(log string) []string {
 	list := []string{"--tool=" + string(Lackey), "--basic-counts=no", "--trace-superblocks=yes",
 		"--vex-guest-chase=no", "--vex-iropt-unroll-thresh=0", fmt.Sprintf("--vex-guest-max-insns=%d", MaxInstructions),
-		"--trace-children=yes", "--child-silent-after-fork=yes", "--vgdb=no", "-v", "-v", "--log-file=" + log, "--"}
+		"--trace-children=yes", "--vgdb=no", "-v", "-v", "-v", "--log-file=" + log, "--"}
 	return slices.Concat(list, c.Args)
 }
 
 // A traceLog reads what lackey prints of one process, in pieces of any size.
+//
+// A log begins when a process is forked, and anew when it executes a program: what it
+// did in between is lost, as far as it was not read before. So that it does not depend on
+// chance what was, the first blocks of a forked process are held back, and given up if
+// they are followed by a program.
 type traceLog struct {
-	to     Follower
-	left   *int64 // how many blocks may still be handed on, of all processes
-	addrs  []uint64
-	rest   []byte // the beginning of a line
-	skip   bool   // the line is too long: its rest is skipped
-	file   string // whose symbols are being read; "" for none
-	execs  int    // programs that have begun
-	failed string // the last that valgrind has said of failing
+	to       Follower
+	ancestor func(pid string) Follower // of a forked process
+	left     *int64                    // how many blocks may still be handed on, of all processes
+	addrs    []uint64
+	rest     []byte // the beginning of a line
+	skip     bool   // the line is too long: its rest is skipped
+	file     string // whose symbols are being read; "" for none
+	parent   string // number of the process that it was started by; "" if it is not known
+	begun    bool   // it is known whether it was forked or has executed a program
+	held     []uint64
+	execs    int    // programs that have begun
+	failed   string // the last that valgrind has said of failing
 }
 
 const (
-	maxTraceLine  = 8 << 10 // longer ones say nothing that is wanted
-	traceBatch    = 4 << 10 // blocks that are handed on at a time
+	maxTraceLine  = 8 << 10   // longer ones say nothing that is wanted
+	maxHeld       = 100 << 10 // blocks of a forked process: few execute so many before they execute a program
+	traceBatch    = 4 << 10   // blocks that are handed on at a time
 	blockKey      = "SB "
 	symbolsKey    = "Reading syms from "
 	addressKey    = "svma 0x"
 	biasedKey     = ", avma 0x"
+	parentKey     = "== Parent PID: "
 	traceGreeting = " Lackey, "
 )
 
-// newTraceLog returns the log of a process that is to be followed.
-func newTraceLog(to Follower, left *int64) *traceLog {
-	return &traceLog{to: to, left: left, addrs: make([]uint64, 0, traceBatch)}
+// newTraceLog returns the log of a process that is to be followed. If it was forked,
+// ancestor is asked for the follower of its parent.
+func newTraceLog(to Follower, ancestor func(pid string) Follower, left *int64) *traceLog {
+	return &traceLog{to: to, ancestor: ancestor, left: left, addrs: make([]uint64, 0, traceBatch)}
 }
 
 // write reads the next piece of the log.
@@ -141,14 +156,40 @@ func (l *traceLog) block(text []byte) int {
 	return end + 1
 }
 
-// flush hands the blocks on that have been read.
+// flush hands the blocks on that have been read, or holds them back.
 func (l *traceLog) flush() {
-	n := min(int64(len(l.addrs)), *l.left)
-	*l.left -= n
-	if n > 0 {
-		l.to.Blocks(l.addrs[:n])
+	if l.begun {
+		l.hand(l.addrs)
+	} else if l.held = append(l.held, l.addrs...); len(l.held) > maxHeld {
+		l.settle()
 	}
 	l.addrs = l.addrs[:0]
+}
+
+// hand hands blocks on.
+func (l *traceLog) hand(addrs []uint64) {
+	n := min(int64(len(addrs)), *l.left)
+	*l.left -= n
+	if n > 0 {
+		l.to.Blocks(addrs[:n])
+	}
+}
+
+// settle decides that the process goes on as it was forked.
+func (l *traceLog) settle() {
+	if len(l.held) > 0 {
+		l.to.Fork(l.ancestor(l.parent))
+		l.begun = true
+		l.hand(l.held)
+	}
+	l.held = nil
+}
+
+// begin begins a log: that of a process that was forked or executes a program.
+func (l *traceLog) begin() {
+	l.flush()
+	l.rest, l.skip, l.file, l.parent = l.rest[:0], false, "", ""
+	l.begun, l.held = false, nil
 }
 
 // line reads a line of what valgrind itself says: of the program, whose lines begin with
@@ -157,9 +198,10 @@ func (l *traceLog) flush() {
 func (l *traceLog) line(text []byte) {
 	switch {
 	case bytes.HasPrefix(text, []byte("==")) && bytes.Contains(text, []byte(traceGreeting)):
-		l.flush()
-		l.execs++
-		l.to.Exec()
+		l.begin()
+	case bytes.HasPrefix(text, []byte("==")) && bytes.Contains(text, []byte(parentKey)):
+		_, pid, _ := bytes.Cut(text, []byte(parentKey))
+		l.parent = string(pid)
 	case bytes.HasPrefix(text, []byte("--")):
 		l.mapped(text)
 	case isFailure(string(text)):
@@ -182,9 +224,24 @@ func (l *traceLog) mapped(text []byte) {
 	avma, m := hexadecimal(in)
 	if ok && n > 0 && m > 0 {
 		l.flush()
+		l.exec()
 		l.to.Mapped(l.file, avma-svma)
 	}
 	l.file = ""
+}
+
+// exec begins a program, if a mapping is the first that is known of a process: what was
+// forked has those of its parent, and executes something before it maps more.
+func (l *traceLog) exec() {
+	switch {
+	case l.begun:
+	case len(l.held) > 0:
+		l.settle()
+	default:
+		l.begun = true
+		l.execs++
+		l.to.Exec()
+	}
 }
 
 // hexadecimal reads a number of at most 64 bits and returns how many digits it has.

@@ -33,9 +33,10 @@ func Follow(ctx context.Context, c Command, limit int64, start func() Follower) 
 	if err != nil {
 		return nil, err
 	}
-	t := &tracer{dir: dir, start: start, left: limit, logs: map[string]*logFile{}, buffer: make([]byte, logRead)}
+	t := &tracer{dir: dir, start: start, left: limit, logs: map[string]*logFile{}, ended: map[string]Follower{}, buffer: make([]byte, logRead), idle: logIdle}
 	err = t.run(ctx, &c)
-	if err = errors.Join(err, t.close(), os.RemoveAll(dir)); err != nil {
+	t.close()
+	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
 		return nil, err
 	}
 	t.trace.Blocks = limit - t.left
@@ -44,6 +45,8 @@ func Follow(ctx context.Context, c Command, limit int64, start func() Follower) 
 
 // A tracer follows the logs of all processes of a run.
 //
+// Each process that is forked or executes a program writes a log of its own, from its
+// beginning on.
 // The first process has most of the blocks, and writes into a pipe: that takes half as
 // long as writing into a file, and waits if it is not read. A pipe cannot be made
 // for the others, whose numbers, and with them the names of their logs, are not known
@@ -52,17 +55,22 @@ type tracer struct {
 	dir    string
 	start  func() Follower
 	left   int64
-	logs   map[string]*logFile // by name
+	logs   map[string]*logFile // by name, which is the number of the process
+	ended  map[string]Follower // of processes that have ended
 	buffer []byte
+	idle   time.Duration // between looking at the logs
+	full   bool          // there are more logs than can be followed
 	trace  Trace
 }
 
 const (
-	logRead    = 1 << 20              // bytes that are read at a time, and that the pipe holds if it may
-	logIdle    = 2 * time.Millisecond // between looking at logs: a line at a time would wake up both sides each time
-	logBehind  = 256 << 20            // bytes by which reading may be behind
-	logRelease = 4 << 20              // bytes that have been read and are given back at a time
-	logsMost   = 1000                 // processes that are followed at a time
+	logRead    = 1 << 20               // bytes that are read at a time, and that the pipe holds if it may
+	logIdle    = 10 * time.Millisecond // in which the pipe does not become full: to wait for each line would wake up both sides each time
+	logHurry   = time.Millisecond      // the same for a pipe of the usual size
+	logBehind  = 256 << 20             // bytes by which reading may be behind
+	logRelease = 4 << 20               // bytes that have been read and are given back at a time
+	logsMost   = 200                   // processes that are followed at a time
+	endedMost  = 10_000                // processes that have ended, and may be asked for
 )
 
 // run runs the program to its end, or until it is cut.
@@ -93,14 +101,15 @@ func (t *tracer) run(ctx context.Context, c *Command) error {
 		defer close(ended)
 		_ = cmd.Wait() // what matters is what was printed
 	}()
-	t.trace.Cut = t.follow(ctx, ended)
+	cut := t.follow(ctx, ended)
 	stop()
 	<-ended
+	t.find()
 	t.killRest(cmd.Process.Pid)
 	for n := 1; n > 0 && t.left > 0 && ctx.Err() == nil; {
-		t.find()
 		n, _ = t.read()
 	}
+	t.trace.Cut = cut || t.left == 0
 	switch log := t.logs[first]; {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -112,16 +121,16 @@ func (t *tracer) run(ctx context.Context, c *Command) error {
 	return &ToolError{Lackey, lastWords(said.String())}
 }
 
-// follow reads the logs until the first process has ended; it returns true if there was
-// too much to read.
+// follow reads the logs until the first process has ended; it returns true if there is
+// more than is to be read, or can be.
 func (t *tracer) follow(ctx context.Context, ended <-chan struct{}) (cut bool) {
 	for ctx.Err() == nil {
 		t.find()
 		n, behind := t.read()
-		if t.left == 0 || behind {
+		if t.left == 0 || behind || t.full {
 			return true
 		}
-		wait := logIdle
+		wait := t.idle
 		if n >= logRead/4 {
 			wait = 0
 		}
@@ -143,11 +152,17 @@ func (t *tracer) find() {
 	for _, e := range entries {
 		name := e.Name()
 		pid, err := strconv.Atoi(name)
-		if err != nil || t.logs[name] != nil || len(t.logs) >= logsMost {
+		if err != nil || t.logs[name] != nil {
 			continue
 		}
+		if t.full = len(t.logs) >= logsMost; t.full {
+			return
+		}
 		if log := openLog(filepath.Join(t.dir, name), pid); log != nil {
-			log.traceLog = newTraceLog(t.start(), &t.left)
+			if log.small {
+				t.idle = logHurry
+			}
+			log.traceLog = newTraceLog(t.start(), t.ancestor, &t.left)
 			t.logs[name] = log
 		}
 	}
@@ -164,13 +179,38 @@ func (t *tracer) read() (total int, behind bool) {
 		}
 		behind = behind || log.behind > logBehind
 		if n == 0 && !log.pipe && log.gone() {
-			log.to.End()
-			_ = log.close()
+			t.end(name, log)
 			_ = os.Remove(filepath.Join(t.dir, name))
 			delete(t.logs, name)
 		}
 	}
 	return total, behind
+}
+
+// ancestor returns the follower of a process that has forked another one; nil if it is
+// not known.
+func (t *tracer) ancestor(pid string) Follower {
+	for range len(t.logs) {
+		log := t.logs[pid]
+		if log == nil {
+			return t.ended[pid]
+		}
+		if log.begun {
+			return log.to
+		}
+		pid = log.parent
+	}
+	return nil
+}
+
+// end ends following a process.
+func (t *tracer) end(pid string, log *logFile) {
+	log.settle()
+	log.to.End()
+	if len(t.ended) < endedMost {
+		t.ended[pid] = log.to
+	}
+	_ = unix.Close(log.fd)
 }
 
 // killRest ends what the program has left running, also what has left its process group.
@@ -184,14 +224,14 @@ func (t *tracer) killRest(group int) {
 	}
 }
 
-// close closes the logs.
-func (t *tracer) close() error {
-	var err error
+// close ends following all processes, the parents last.
+func (t *tracer) close() {
 	for _, log := range t.logs {
-		log.to.End()
-		err = errors.Join(err, log.close())
+		log.settle()
 	}
-	return err
+	for pid, log := range t.logs {
+		t.end(pid, log)
+	}
 }
 
 // A logFile is the log of a process, which is written at the same time.
@@ -200,8 +240,10 @@ type logFile struct {
 	pid      int
 	fd       int
 	pipe     bool
+	small    bool  // the pipe
 	offset   int64 // to which a file has been read
 	released int64 // to which it has been emptied
+	marked   bool  // its first byte is 0
 	behind   int64 // bytes that are known to be there yet
 	quiet    int   // how often nothing new was found
 	counted  int   // programs that have begun
@@ -217,12 +259,11 @@ func openLog(path string, pid int) *logFile {
 	var stat unix.Stat_t
 	if unix.Fstat(fd, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFIFO {
 		log.pipe = true
-		_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, logRead) // a smaller one does as well
+		_, err := unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, logRead)
+		log.small = err != nil // users may not have as many large ones as they like
 	}
 	return log
 }
-
-func (f *logFile) close() error { return unix.Close(f.fd) }
 
 // next reads the next piece into a buffer, and returns how long it is: 0 if there is
 // nothing new.
@@ -232,13 +273,15 @@ func (f *logFile) next(buffer []byte) int {
 		f.write(buffer[:max(n, 0)])
 		return max(n, 0)
 	}
+	if f.behind < 0 || f.restarted() {
+		f.begin()
+		f.offset, f.released, f.marked = 0, 0, false
+	}
 	n, _ := unix.Pread(f.fd, buffer, f.offset)
 	n = max(n, 0)
-	if n == 0 || n == len(buffer) {
-		f.look()
-	}
 	f.write(buffer[:n])
 	f.offset += int64(n)
+	f.mark()
 	if f.offset-f.released >= logRelease {
 		// Where a file system cannot do it the file grows up to what is followed.
 		_ = unix.Fallocate(f.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, f.released, f.offset-f.released)
@@ -247,18 +290,28 @@ func (f *logFile) next(buffer []byte) int {
 	return n
 }
 
-// look finds out how long a file is, and whether it begins anew, as it does when its
-// process executes another program.
-func (f *logFile) look() {
+// mark sets the first byte of a file that has been read to 0, as the process does not
+// write it a second time, and finds out how much is there yet.
+func (f *logFile) mark() {
+	if !f.marked && f.offset > 0 {
+		n, err := unix.Pwrite(f.fd, []byte{0}, 0)
+		f.marked = n == 1 && err == nil
+	}
 	var stat unix.Stat_t
-	if unix.Fstat(f.fd, &stat) != nil {
-		return
+	if unix.Fstat(f.fd, &stat) == nil {
+		f.behind = stat.Size - f.offset
 	}
-	if stat.Size < f.offset {
-		f.offset, f.released = 0, 0
-		f.rest, f.skip = f.rest[:0], false
+}
+
+// restarted reports whether a file has been emptied and written anew since it was marked,
+// as it is when its process executes another program.
+func (f *logFile) restarted() bool {
+	if !f.marked {
+		return false
 	}
-	f.behind = stat.Size - f.offset
+	var first [1]byte
+	n, err := unix.Pread(f.fd, first[:], 0)
+	return err == nil && (n == 0 || first[0] != 0)
 }
 
 // gone reports whether the process of a log in which nothing is new has ended. It looks

@@ -15,8 +15,12 @@ type recorder struct{ said []string }
 
 func (r *recorder) Exec() { r.said = append(r.said, "exec") }
 
+func (r *recorder) Fork(parent Follower) {
+	r.said = append(r.said, "fork of "+parent.(*recorder).said[0])
+}
+
 func (r *recorder) Mapped(file string, bias uint64) {
-	r.said = append(r.said, fmt.Sprintf("%s +%#x", file, bias))
+	r.said = append(r.said, fmt.Sprintf("%s+%x", file, bias))
 }
 
 func (r *recorder) Blocks(addrs []uint64) {
@@ -31,36 +35,45 @@ func (r *recorder) End() {}
 // might have followed.
 func traced(text string, size int, limit int64) (*traceLog, []string, int64) {
 	r := &recorder{}
-	log := newTraceLog(r, &limit)
+	log := newTraceLog(r, named, &limit)
 	for piece := range slices.Chunk([]byte(text), size) {
 		log.write(piece)
 	}
+	log.settle()
 	return log, r.said, limit
 }
 
+// named is a follower of the process of a number.
+func named(pid string) Follower { return &recorder{said: []string{pid}} }
+
 func TestTraceLog(t *testing.T) {
-	greeting := "==12== Lackey, an example Valgrind tool\n==12== Command: prog\n--12-- \n"
+	greeting := "==12== Lackey, an example Valgrind tool\n==12== Command: prog\n==12== Parent PID: 11\n--12-- \n"
+	mapping := "--12-- Reading syms from a\n--12--    svma 0x0000001060, avma 0x0000109060\n"
 	for _, tt := range []struct {
 		name, log string
 		limit     int64
 		want      string
 	}{
-		{"blocks", "SB 04001060\nSB 0ffefff123\nSB ffffffffff600000\n", 9, "4001060 ffefff123 ffffffffff600000"},
-		{"no more than the limit", "SB 04001060\nSB 04001070\nSB 04001080\n", 2, "4001060 4001070"},
-		{"a mapping", greeting + "--12-- Reading syms from /tmp/a file\n--12--    svma 0x0000001060, avma 0x0000109060\nSB 00109060\n", 9,
-			"exec /tmp/a file +0x108000 109060"},
-		{"one between blocks", "SB 00109060\n--12-- Reading syms from /lib/c.so\n--12--    Considering /usr/lib/debug/c.debug ..\n--12--    svma 0x0000026380, avma 0x000486b380\nSB 04870000\n", 9,
-			"109060 /lib/c.so +0x4845000 4870000"},
-		{"one below its address in the file", "--12-- Reading syms from a\n--12--    svma 0x2000, avma 0x1000\n", 9, "a +0xfffffffffffff000"},
+		{"blocks", mapping + "SB 04001060\nSB 0ffefff123\nSB ffffffffff600000\n", 9, "exec a+108000 4001060 ffefff123 ffffffffff600000"},
+		{"no more than the limit", mapping + "SB 04001060\nSB 04001070\nSB 04001080\n", 2, "exec a+108000 4001060 4001070"},
+		{"a name with a space", greeting + "--12-- Reading syms from /tmp/a file\n--12--    svma 0x0000001060, avma 0x0000109060\nSB 00109060\n", 9,
+			"exec /tmp/a file+108000 109060"},
+		{"a mapping between blocks", mapping + "SB 00109060\n--12-- Reading syms from /lib/c.so\n--12--    Considering /usr/lib/debug/c.debug ..\n--12--    svma 0x0000026380, avma 0x000486b380\nSB 04870000\n", 9,
+			"exec a+108000 109060 /lib/c.so+4845000 4870000"},
+		{"one below its address in the file", "--12-- Reading syms from a\n--12--    svma 0x2000, avma 0x1000\n", 9, "exec a+fffffffffffff000"},
 		{"an address of no file", "--12--    svma 0x0000026380, avma 0x000486b380\n", 9, ""},
-		{"another program", greeting + "SB 00001000\n" + greeting + "SB 00002000\n", 9, "exec 1000 exec 2000"},
-		{"no end", "SB 04001060\nSB 04001", 9, "4001060"},
-		{"no addresses", "SB \nSB g\nSB 0400 1060\nSB 00000000004001060\nSB04001060\n SB 04001060\nSB 4\n", 9, "4"},
+		{"a fork", greeting + "SB 04001060\n" + mapping + "SB 04001070\n", 9, "fork of 11 4001060 a+108000 4001070"},
+		{"a fork that executes a program", greeting + "SB 04001060\n" + greeting + mapping + "SB 04001070\n", 9, "exec a+108000 4001070"},
+		{"a fork of no parent", "SB 04001060\n", 9, "fork of  4001060"},
+		{"another program", greeting + mapping + "SB 00001000\n" + greeting + mapping + "SB 00002000\n", 9, "exec a+108000 1000 exec a+108000 2000"},
+		{"no end", mapping + "SB 04001060\nSB 04001", 9, "exec a+108000 4001060"},
+		{"no addresses", mapping + "SB \nSB g\nSB 0400 1060\nSB 00000000004001060\nSB04001060\n SB 04001060\nSB 4\n", 9, "exec a+108000 4"},
 		{"no mappings", "Reading syms from a\n--12-- Reading syms from a\n--12--    svma 0x, avma 0x1\n--12--    svma 0x1, avma 0x2\n--12-- Reading syms from a\n--12--    svma 0x1 avma 0x2\n", 9, ""},
 		{"other lines", "\n\n== ==\n**12** SB 04001060\n--12-- SB 04001060\n", 9, ""},
-		{"a line that is too long", strings.Repeat("S", 3*maxTraceLine) + "\nSB 04001060\n", 9, "4001060"},
+		{"a line that is too long", mapping + strings.Repeat("S", 3*maxTraceLine) + "\nSB 04001060\n", 9, "exec a+108000 4001060"},
+		{"many blocks of a fork", greeting + strings.Repeat("SB 01\n", maxHeld+1) + greeting + mapping, 2, "fork of 11 1 1 exec a+108000"},
 	} {
-		for _, size := range []int{1, 2, 7, 100, 1 << 20} {
+		for _, size := range []int{1, 2, 7, 100, 1 << 22} {
 			if _, got, left := traced(tt.log, size, tt.limit); strings.Join(got, " ") != tt.want || left < 0 {
 				t.Errorf("%s, %d bytes at a time: %q, want %q; %d left", tt.name, size, got, tt.want, left)
 			}
@@ -107,7 +120,8 @@ func FuzzTraceLog(f *testing.F) {
 func BenchmarkTraceLog(b *testing.B) {
 	text := bytes.Repeat([]byte("SB 0401ab70\n"), 1<<16)
 	limit := int64(1) << 62
-	log := newTraceLog(&ignorer{}, &limit)
+	log := newTraceLog(ignorer{}, named, &limit)
+	log.begun = true
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -119,6 +133,7 @@ func BenchmarkTraceLog(b *testing.B) {
 type ignorer struct{}
 
 func (ignorer) Exec()                 {}
+func (ignorer) Fork(Follower)         {}
 func (ignorer) Mapped(string, uint64) {}
 func (ignorer) Blocks([]uint64)       {}
 func (ignorer) End()                  {}

@@ -1,0 +1,150 @@
+package pipeline
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/cyclestack/cyclestack/profile/disasm"
+)
+
+// r lists registers for reads.
+func r(list ...Register) (a [5]Register) { copy(a[:], list); return a }
+
+// w lists registers for writes.
+func w(list ...Register) (a [4]Register) { copy(a[:], list); return a }
+
+func TestOp(t *testing.T) {
+	const r8, r9, r10, r12, r13 = RAX + 8, RAX + 9, RAX + 10, RAX + 12, RAX + 13
+	tests := []struct {
+		text, code string
+		want       Op
+	}{
+		{"add %rcx,%rax", "4801c8", Op{Class: ALU, Width: 8, Size: 8, reads: r(RCX, RAX), writes: w(RAX, Carry, Flags), fuses: fuseAdd}},
+		{"add 0x10(%rdi,%r9,4),%eax", "4203448f10", Op{Class: ALU, Width: 4, Size: 4, Loads: true, Base: RDI, Index: r9, Scale: 4, Disp: 16,
+			reads: r(RAX), writes: w(RAX, Carry, Flags), fuses: fuseAdd}},
+		{"addl $1,0x2000(%rip)", "830500200000" + "01", Op{Class: ALU, Width: 4, Size: 4, Loads: true, Stores: true, Scale: 1, Disp: 0x1000 + 7 + 0x2000,
+			writes: w(Carry, Flags), fuses: fuseAdd}},
+		{"adc %rbx,%rax", "4811d8", Op{Class: ALUCarry, Width: 8, Size: 8, reads: r(RBX, RAX, Carry), writes: w(RAX, Carry, Flags)}},
+		{"xor %eax,%eax", "31c0", Op{Class: Zero, Width: 4, Size: 4, writes: w(RAX, Carry, Flags), fuses: fuseOr}},
+		{"cmp %ah,%bl", "38e3", Op{Class: ALU, Width: 1, Size: 1, reads: r(RAX, RBX), writes: w(Carry, Flags), fuses: fuseCompare}},
+		{"cmp %spl,%bl", "4038e3", Op{Class: ALU, Width: 1, Size: 1, reads: r(RSP, RBX), writes: w(Carry, Flags), fuses: fuseCompare}},
+		{"inc %r10", "49ffc2", Op{Class: ALU, Width: 8, Size: 8, reads: r(r10), writes: w(r10, Flags), fuses: fuseIncrement}},
+		{"mov %rsp,%rbp", "4889e5", Op{Class: Move, Width: 8, Size: 8, reads: r(RSP), writes: w(RBP)}},
+		{"mov %cl,%al", "88c8", Op{Class: ALU, Width: 1, Size: 1, reads: r(RCX, RAX), writes: w(RAX)}},
+		{"mov (%r12,%r13),%r8w", "66478b042c", Op{Class: Load, Width: 2, Size: 2, Loads: true, Base: r12, Index: r13, Scale: 1, reads: r(r8), writes: w(r8)}},
+		{"mov %fs:0x28,%rax", "64488b042528000000", Op{Class: Load, Width: 8, Size: 8, Loads: true, Scale: 1, Disp: 0x28, Segment: true, writes: w(RAX)}},
+		{"mov $5,%r8d", "41b805000000", Op{Class: ALU, Width: 4, Size: 4, writes: w(r8)}},
+		{"movl $5,(%rdi)", "c70705000000", Op{Class: Store, Width: 4, Size: 4, Stores: true, Base: RDI, Scale: 1}},
+		{"movzbl (%rsi),%eax", "0fb606", Op{Class: Load, Width: 4, Size: 1, Loads: true, Base: RSI, Scale: 1, writes: w(RAX)}},
+		{"movslq (%rsi),%rax", "486306", Op{Class: LoadSigned, Width: 8, Size: 4, Loads: true, Base: RSI, Scale: 1, writes: w(RAX)}},
+		{"lea 8(%rax,%rcx,2),%rdx", "488d544808", Op{Class: LEAComplex, Width: 8, Size: 8, Base: RAX, Index: RCX, Scale: 2, Disp: 8, reads: r(RAX, RCX), writes: w(RDX)}},
+		{"lea (%rax),%rdx", "488d10", Op{Class: Move, Width: 8, Size: 8, Base: RAX, Scale: 1, reads: r(RAX), writes: w(RDX)}},
+		{"push %r12", "4154", Op{Class: Store, Width: 8, Size: 8, Stores: true, reads: r(r12), stack: 8}},
+		{"pop %rbx", "5b", Op{Class: Load, Width: 8, Size: 8, Loads: true, writes: w(RBX), stack: -8}},
+		{"call", "e800000000", Op{Class: Call, Width: 8, Size: 8, Stores: true, stack: 8}},
+		{"ret", "c3", Op{Class: Return, Width: 8, Size: 8, Loads: true, stack: -8}},
+		{"jmp *8(%rax,%rbx,8)", "ff64d808", Op{Class: IndirectJump, Width: 8, Size: 8, Loads: true, Base: RAX, Index: RBX, Scale: 8, Disp: 8}},
+		{"jbe", "7600", Op{Class: CondJump, Width: 4, Size: 4, reads: r(Carry, Flags), conditional: true, cond: 6}},
+		{"jl", "0f8c00000000", Op{Class: CondJump, Width: 4, Size: 4, reads: r(Flags), conditional: true, cond: 12}},
+		{"sete %al", "0f94c0", Op{Class: SetCC, Width: 1, Size: 1, reads: r(Flags, RAX), writes: w(RAX)}},
+		{"cmova %rcx,%rax", "480f47c1", Op{Class: CMovBE, Width: 8, Size: 8, reads: r(RAX, RCX, Carry, Flags), writes: w(RAX)}},
+		{"shl %cl,%rax", "48d3e0", Op{Class: ShiftVar, Width: 8, Size: 8, reads: r(RAX, RCX), writes: w(RAX, Carry, Flags)}},
+		{"imul $3,(%rdi),%eax", "6b0703", Op{Class: IMul, Width: 4, Size: 4, Loads: true, Base: RDI, Scale: 1, writes: w(RAX, Carry, Flags)}},
+		{"mul %rcx", "48f7e1", Op{Class: MulWide, Width: 8, Size: 8, reads: r(RCX, RAX), writes: w(RAX, RDX, Carry, Flags)}},
+		{"idiv %ecx", "f7f9", Op{Class: IDiv32, Width: 4, Size: 4, reads: r(RCX, RAX, RDX), writes: w(RAX, RDX, Carry, Flags)}},
+		{"cqo", "4899", Op{Class: SignFill, Width: 8, Size: 8, reads: r(RAX), writes: w(RDX)}},
+		{"lock xadd %eax,(%rdi)", "f00fc107", Op{Class: Locked, Width: 4, Size: 4, Loads: true, Stores: true, Base: RDI, Scale: 1, reads: r(RAX), writes: w(RAX, Carry, Flags)}},
+		{"rep movsb", "f3a4", Op{Class: RepString, Width: 1, Size: 1, Loads: true, Stores: true, Base: RSI, reads: r(RCX), writes: w(RSI, RDI, RCX)}},
+		{"nopw", "660f1f440000", Op{Class: Nop, Width: 2, Size: 2, Base: RAX, Index: RAX, Scale: 1}},
+		{"endbr64", "f30f1efa", Op{Class: Nop, Width: 4, Size: 4}},
+		{"mfence", "0faef0", Op{Class: Fence, Width: 4, Size: 4}},
+		{"addsd %xmm1,%xmm0", "f20f58c1", Op{Class: FAdd, Width: 16, Size: 8, reads: r(XMM0, XMM0+1), writes: w(XMM0), vector: true}},
+		{"mulsd (%rdi),%xmm9", "f2440f590f", Op{Class: FMul, Width: 16, Size: 8, Loads: true, Base: RDI, Scale: 1, reads: r(XMM0 + 9), writes: w(XMM0 + 9), vector: true}},
+		{"pxor %xmm3,%xmm3", "660fefdb", Op{Class: Zero, Width: 16, Size: 16, writes: w(XMM0 + 3), vector: true}},
+		{"movaps %xmm1,%xmm0", "0f28c1", Op{Class: VecMove, Width: 16, Size: 16, reads: r(XMM0 + 1), writes: w(XMM0), vector: true}},
+		{"movss %xmm1,(%rdi)", "f30f110f", Op{Class: VecStore, Width: 16, Size: 4, Stores: true, Base: RDI, Scale: 1, reads: r(XMM0 + 1), vector: true}},
+		{"movq %xmm0,%rax", "66480f7ec0", Op{Class: ToGPR, Width: 16, Size: 8, reads: r(XMM0), writes: w(RAX), vector: true}},
+		{"cvtsi2sd %rax,%xmm0", "f2480f2ac0", Op{Class: ConvertFromGPR, Width: 16, Size: 8, reads: r(RAX), writes: w(XMM0), vector: true}},
+		{"cvttsd2si %xmm0,%eax", "f20f2cc0", Op{Class: ConvertToGPR, Width: 16, Size: 8, reads: r(XMM0), writes: w(RAX), vector: true}},
+		{"ucomisd %xmm1,%xmm0", "660f2ec1", Op{Class: FTest, Width: 16, Size: 8, reads: r(XMM0, XMM0+1), writes: w(Carry, Flags), vector: true}},
+		{"pmovmskb %xmm0,%eax", "660fd7c0", Op{Class: MaskToGPR, Width: 16, Size: 16, reads: r(XMM0), writes: w(RAX), vector: true}},
+		{"psrldq $8,%xmm0", "660f73d808", Op{Class: VShift, Width: 16, Size: 16, reads: r(XMM0), writes: w(XMM0), vector: true}},
+		{"vpaddd (%rdi),%ymm1,%ymm2", "c5f5fe17", Op{Class: VInt, Width: 32, Size: 32, Loads: true, Base: RDI, Scale: 1, reads: r(XMM0 + 1), writes: w(XMM0 + 2), vector: true}},
+		{"vmovdqu %ymm0,0x20(%rdi)", "c5fe7f4720", Op{Class: VecStore, Width: 32, Size: 32, Stores: true, Base: RDI, Scale: 1, Disp: 32, reads: r(XMM0), vector: true}},
+		{"vfmadd231pd %ymm1,%ymm2,%ymm3", "c4e2edb8d9", Op{Class: FMA, Width: 32, Size: 32, reads: r(XMM0+2, XMM0+3, XMM0+1), writes: w(XMM0 + 3), vector: true}},
+		{"vfmadd132sd (%rdi),%xmm2,%xmm3", "c4e2e9991f", Op{Class: FMA, Width: 16, Size: 8, Loads: true, Base: RDI, Scale: 1, reads: r(XMM0+2, XMM0+3), writes: w(XMM0 + 3), vector: true}},
+		{"vpxor %xmm4,%xmm4,%xmm0", "c5d9efc4", Op{Class: Zero, Width: 16, Size: 16, writes: w(XMM0), vector: true}},
+		{"vpblendvb %xmm3,%xmm2,%xmm1,%xmm0", "c4e3714cc230", Op{Class: BlendVar, Width: 16, Size: 16, reads: r(XMM0+1, XMM0+2, XMM0+3), writes: w(XMM0), vector: true}},
+		{"vpmovzxbw (%rdi),%ymm0", "c4e27d3007", Op{Class: ShuffleBytes, Width: 32, Size: 16, Loads: true, Base: RDI, Scale: 1, writes: w(XMM0), vector: true}},
+		{"vextracti128 $1,%ymm1,(%rdi)", "c4e37d390f01", Op{Class: ShuffleHalves, Width: 32, Size: 16, Stores: true, Base: RDI, Scale: 1, reads: r(XMM0 + 1), vector: true}},
+		{"vzeroupper", "c5f877", Op{Class: Emms, Width: 4, Size: 4}},
+		{"andn %rcx,%rbx,%rax", "c4e2e0f2c1", Op{Class: BMI, Width: 8, Size: 8, reads: r(RBX, RCX), writes: w(RAX, Carry, Flags)}},
+		{"blsr %rax,%rcx", "c4e2f0f3c8", Op{Class: BMI, Width: 8, Size: 8, reads: r(RAX), writes: w(RCX, Carry, Flags)}},
+		{"shlx %rcx,%rax,%rdx", "c4e2f1f7d0", Op{Class: ShiftBMI, Width: 8, Size: 8, reads: r(RCX, RAX), writes: w(RDX)}},
+		{"pdep %rcx,%rbx,%rax", "c4e2e3f5c1", Op{Class: Deposit, Width: 8, Size: 8, reads: r(RBX, RCX), writes: w(RAX)}},
+		{"mulx %rcx,%rbx,%rax", "c4e2e3f6c1", Op{Class: MulWide, Width: 8, Size: 8, reads: r(RCX, RDX), writes: w(RAX, RBX)}},
+		{"popcnt (%rdi),%rax", "f3480fb807", Op{Class: BitCount, Width: 8, Size: 8, Loads: true, Base: RDI, Scale: 1, writes: w(RAX, Carry, Flags)}},
+		{"vmovdqu64 0x40(%rsi),%zmm16", "62e1fe486f4601", Op{Class: VecLoad, Width: 64, Size: 64, Loads: true, Base: RSI, Scale: 1, Disp: 64, writes: w(XMM0 + 16), vector: true}},
+		{"vaddpd (%rdi){1to8},%zmm1,%zmm2{%k1}", "62f1f5595817", Op{Class: FAdd, Width: 64, Size: 8, Loads: true, Base: RDI, Scale: 1, reads: r(XMM0+1, K0+1, XMM0+2), writes: w(XMM0 + 2), vector: true}},
+		{"vpcmpeqb (%rdi),%ymm16,%k0", "62f17d207407", Op{Class: FCompare, Width: 32, Size: 32, Loads: true, Base: RDI, Scale: 1, reads: r(XMM0 + 16), writes: w(K0), vector: true}},
+		{"vpmovwb %zmm1,(%rdi)", "62f27e48300f", Op{Class: ShuffleAcross, Width: 64, Size: 32, Stores: true, Base: RDI, Scale: 1, reads: r(XMM0 + 1), vector: true}},
+		{"kmovd %k0,%eax", "c5fb93c0", Op{Class: MaskMove, Width: 16, Size: 16, reads: r(K0), writes: w(RAX), vector: true}},
+		{"fldl (%rdi)", "dd07", Op{Class: FPStack, Width: 4, Size: 8, Loads: true, Base: RDI, Scale: 1, writes: w(X87), vector: true}},
+		{"fmulp", "dec9", Op{Class: FPStackMul, Width: 4, Size: 4, reads: r(X87), writes: w(X87), vector: true}},
+	}
+	for _, test := range tests {
+		ops := assemble(t, bytesOf(t, test.code), 0x1000)
+		if len(ops) != 1 {
+			t.Errorf("%s: %d instructions", test.text, len(ops))
+			continue
+		}
+		ignore := cmpopts.IgnoreFields(Op{}, "calc", "first", "second", "imm", "addr")
+		if diff := cmp.Diff(test.want, ops[0], cmp.AllowUnexported(Op{}), ignore); diff != "" {
+			t.Errorf("%s: %s", test.text, diff)
+		}
+	}
+}
+
+func TestDecoderOfOthers(t *testing.T) {
+	if _, err := NewDecoder(disasm.ARM64); err == nil {
+		t.Error("there is a decoder of arm64")
+	}
+}
+
+// FuzzOp executes any bytes, on all cores.
+func FuzzOp(f *testing.F) {
+	for _, code := range []string{"4801c8", "f3a4", "62f1f5595817", "c4e3714cc230", "c9", "8f00", "ff30", "f00fc107", "dd07", "0fc70f", "c5fb93c0", "0f01f9"} {
+		b := bytesOf(f, code)
+		f.Add(b)
+	}
+	d, err := disasm.New(disasm.AMD64, disasm.ATT)
+	if err != nil {
+		f.Fatal(err)
+	}
+	decoder, err := NewDecoder(disasm.AMD64)
+	if err != nil {
+		f.Fatal(err)
+	}
+	var machines []*Machine
+	for _, cpu := range []string{"amdzen1", "amdzen5", "haswell", "sapphirerapids", "generic"} {
+		machines = append(machines, NewMachine(CoreOf(cpu)))
+	}
+	f.Fuzz(func(t *testing.T, code []byte) {
+		for _, m := range machines {
+			m.Reset()
+		}
+		for rest := code; len(rest) > 0; {
+			i := d.Decode(rest, 0x1000)
+			op := decoder.Op(i, rest)
+			for n, m := range machines {
+				c := m.Execute(&op, n%2 == 0, n%3 == 0)
+				if !(c >= 0 && c < 1e5) {
+					t.Fatalf("%x: %v cycles", rest[:i.Len], c)
+				}
+			}
+			rest = rest[i.Len:]
+		}
+	})
+}

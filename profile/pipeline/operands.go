@@ -1,0 +1,424 @@
+package pipeline
+
+// spec returns what the opcode does.
+func (x *encoded) spec() spec {
+	switch {
+	case x.enc == xop:
+		return spec{class: VInt, use: dyadic, calc: calcMix}
+	case x.opmap == map0:
+		return x.one()
+	case x.opmap == map0F && x.enc == legacy:
+		return x.two()
+	case x.opmap == map0F:
+		if s, ok := x.vector(); ok {
+			return s
+		}
+	case x.opmap == map38, x.opmap == map3A:
+		if s, ok := x.three(); ok {
+			return s
+		}
+		return x.vectorThree()
+	}
+	return spec{class: VInt, use: dyadic, calc: calcMix}
+}
+
+// op makes the op of the instruction.
+func (x *encoded) op() Op {
+	s := x.spec()
+	b := builder{op: Op{Class: s.class, calc: s.calc, fuses: s.fuses, imm: x.immediate()}}
+	o := &b.op
+	o.Width, o.Size = x.widths(&s)
+	if s.class == CondJump {
+		o.conditional, o.cond = true, x.opcode&15
+	}
+	x.memoryOperand(o, &s)
+	x.reads(&b, &s)
+	x.writes(&b, &s)
+	o.vector = b.vector()
+	o.Class = x.class(o)
+	x.calculation(o, &s)
+	x.idiom(o)
+	return *o
+}
+
+// A builder gathers the registers of an op.
+type builder struct {
+	op             Op
+	reads, written int
+}
+
+func (b *builder) read(r Register) {
+	if r == NoRegister || b.reads == len(b.op.reads) {
+		return
+	}
+	for _, have := range b.op.reads[:b.reads] {
+		if have == r {
+			return
+		}
+	}
+	b.op.reads[b.reads] = r
+	b.reads++
+}
+
+func (b *builder) write(r Register) {
+	if r != NoRegister && b.written < len(b.op.writes) {
+		b.op.writes[b.written] = r
+		b.written++
+	}
+}
+
+// vector reports whether the op is for the vector part of the core.
+func (b *builder) vector() bool {
+	for _, r := range b.op.reads[:b.reads] {
+		if r >= X87 {
+			return true
+		}
+	}
+	return b.written > 0 && (b.op.writes[0] >= X87 || b.op.writes[b.written-1] >= X87)
+}
+
+// widths returns the bytes that the instruction works on, and those of its memory
+// operand.
+func (x *encoded) widths(s *spec) (width, size uint8) {
+	switch {
+	case s.use&bytes != 0:
+		width = 1
+	case s.use&(vectorReg|vectorRM|maskReg|maskRM) != 0:
+		width = x.length
+	case s.use&wide != 0:
+		width = 8
+	default:
+		width = x.operandSize()
+	}
+	if x.bcast && x.memory && x.enc == evex {
+		return width, scalar(x.w)
+	}
+	switch s.size {
+	case 0:
+		return width, width
+	case half:
+		return width, width / 2
+	case quarter:
+		return width, width / 4
+	case eighth:
+		return width, width / 8
+	case element:
+		return width, scalar(x.w)
+	}
+	return width, s.size
+}
+
+// memoryOperand sets the address of what the instruction accesses.
+func (x *encoded) memoryOperand(o *Op, s *spec) {
+	switch {
+	case x.memory:
+		o.Base, o.Index, o.Scale, o.Disp, o.Segment = x.base, x.index, x.scale, x.disp, x.segment
+		if x.short8 && x.enc == evex {
+			o.Disp *= int64(max(o.Size, 1))
+		}
+		o.Loads = s.use&readRM != 0 && s.class != LEA
+		o.Stores = s.use&writeRM != 0
+	case s.class == Leave:
+		o.Base = RBP
+	case s.class == String, s.class == RepString:
+		o.Base = RSI
+		if !x.hasSource() {
+			o.Base = RDI
+		}
+	case x.opmap == map0 && x.opcode >= 0xa0 && x.opcode <= 0xa3:
+		o.Disp = o.imm
+	}
+	if s.use&stack != 0 {
+		o.stack = int8(o.Width)
+		if s.use&loads != 0 {
+			o.stack = -o.stack
+		}
+	}
+	o.Loads = o.Loads || s.use&loads != 0
+	o.Stores = o.Stores || s.use&stores != 0
+}
+
+// general returns a general register by its number; of one byte, some are the upper
+// halves of others.
+func (x *encoded) general(n uint8, width uint8) Register {
+	if width == 1 && x.rex == 0 && x.enc == legacy && n >= 4 && n < 8 {
+		n -= 4
+	}
+	return RAX + Register(n&15)
+}
+
+// register returns a register of the file that an operand is in.
+func (x *encoded) register(n uint8, isVector, isMask bool, width uint8) Register {
+	switch {
+	case isMask:
+		return K0 + Register(n&7)
+	case isVector && x.enc == legacy && !x.opsize && x.rep == 0 && x.multimedia():
+		return X87
+	case isVector:
+		return XMM0 + Register(n&31)
+	}
+	return x.general(n, width)
+}
+
+// multimedia says whether an opcode without a prefix is one of MMX.
+func (x *encoded) multimedia() bool {
+	c := x.opcode
+	switch x.opmap {
+	case map0F:
+		return c >= 0x60 && c <= 0x7f || c >= 0xd0
+	case map38:
+		return c < 0x20
+	}
+	return x.opmap == map3A && c == 0x0f
+}
+
+func (x *encoded) regOperand(o *Op, u use) Register {
+	return x.register(x.reg, u&vectorReg != 0, u&maskReg != 0, o.Width)
+}
+
+// rmOperand returns the register of ModRM's lower part, if it is one.
+func (x *encoded) rmOperand(o *Op, u use) Register {
+	if x.memory || !x.hasModrm {
+		return NoRegister
+	}
+	return x.register(x.rm, u&vectorRM != 0, u&maskRM != 0, min(o.Width, o.Size))
+}
+
+// vOperand returns the register of the VEX prefix.
+func (x *encoded) vOperand(u use) Register {
+	return x.register(x.v, u&general == 0 && u&maskV == 0, u&maskV != 0, 8)
+}
+
+// lowOperand returns the register in the opcode.
+func (x *encoded) lowOperand(o *Op) Register { return x.general(x.opcode&7|x.b, o.Width) }
+
+// implied are the registers that instructions use without naming them.
+var implied = []struct {
+	reads, writes use
+	register      Register
+}{
+	{readA, writeA, RAX}, {readD, writeD, RDX}, {readC, 0, RCX},
+	{readCarry, writeCarry, Carry}, {readFlags, writeFlags, Flags}, {readX87, writeX87, X87},
+}
+
+func (x *encoded) reads(b *builder, s *spec) {
+	o, u := &b.op, s.use
+	if u&readV != 0 && x.enc != legacy {
+		b.read(x.vOperand(u))
+	}
+	if u&readReg != 0 || u&readV != 0 && x.enc == legacy {
+		b.read(x.regOperand(o, u))
+	}
+	if u&readRM != 0 {
+		b.read(x.rmOperand(o, u))
+	}
+	if u&readLow != 0 {
+		b.read(x.lowOperand(o))
+	}
+	for _, i := range implied {
+		if u&i.reads != 0 {
+			b.read(i.register)
+		}
+	}
+	if u&fourth != 0 && x.enc == legacy {
+		b.read(XMM0)
+	} else if u&fourth != 0 {
+		b.read(XMM0 + Register(o.imm>>4&15))
+	}
+	if x.mask != 0 {
+		b.read(K0 + Register(x.mask))
+		if !x.zeroing && u&maskReg == 0 && u&writeReg != 0 {
+			b.read(x.regOperand(o, u))
+		}
+	}
+	if s.class == LEA {
+		b.read(x.base)
+		b.read(x.index)
+	}
+	if x.keeps(o, u) {
+		b.read(x.written(o, u))
+	}
+}
+
+// keeps says whether a write leaves the rest of a general register as it was.
+func (x *encoded) keeps(o *Op, u use) bool {
+	return o.Width < 4 && u&(vectorReg|vectorRM) == 0 && o.Class != String && o.Class != RepString
+}
+
+// written returns the general register that an instruction on bytes or words writes.
+func (x *encoded) written(o *Op, u use) Register {
+	switch {
+	case u&writeReg != 0:
+		return x.regOperand(o, u)
+	case u&writeRM != 0:
+		return x.rmOperand(o, u)
+	case u&writeLow != 0:
+		return x.lowOperand(o)
+	case u&writeA != 0:
+		return RAX
+	}
+	return NoRegister
+}
+
+func (x *encoded) writes(b *builder, s *spec) {
+	o, u := &b.op, s.use
+	if u&writeReg != 0 {
+		b.write(x.regOperand(o, u))
+	}
+	if u&writeRM != 0 || u&writeV != 0 && x.enc == legacy {
+		b.write(x.rmOperand(o, u))
+	}
+	if u&writeV != 0 && x.enc != legacy {
+		b.write(x.vOperand(u))
+	}
+	if u&writeLow != 0 {
+		b.write(x.lowOperand(o))
+	}
+	for _, i := range implied {
+		if u&i.writes != 0 {
+			b.write(i.register)
+		}
+	}
+	switch s.class {
+	case String, RepString:
+		x.pointers(b)
+	case Leave:
+		b.write(RBP)
+	}
+}
+
+// hasSource and hasDestination say which of its two pointers a string instruction has.
+func (x *encoded) hasSource() bool { c := x.opcode &^ 1; return c != 0xaa && c != 0xae }
+
+func (x *encoded) hasDestination() bool { return x.opcode&^1 != 0xac }
+
+// pointers lets a string instruction write the registers that it counts with.
+func (x *encoded) pointers(b *builder) {
+	if x.hasSource() {
+		b.write(RSI)
+	}
+	if x.hasDestination() {
+		b.write(RDI)
+	}
+	if x.rep != 0 {
+		b.read(RCX)
+		b.write(RCX)
+	}
+}
+
+// class returns the class of the instruction at hand, which depends on its operands
+// where the opcode has several.
+func (x *encoded) class(o *Op) Class {
+	if x.lock || x.opmap == map0 && x.memory && (x.opcode == 0x86 || x.opcode == 0x87) {
+		return Locked
+	}
+	switch o.Class {
+	case Move:
+		return moveClass(o)
+	case Store:
+		if !o.Stores { // a constant
+			return ALU
+		}
+	case VecLoad, VecStore:
+		if !x.memory {
+			return VecMove
+		}
+	case FromGPR, Broadcast:
+		if x.memory {
+			return VecLoad
+		}
+	case ToGPR:
+		if x.memory {
+			return VecStore
+		}
+	case LEA:
+		switch {
+		case o.Index != NoRegister && o.Base != NoRegister && o.Disp != 0:
+			return LEAComplex
+		case o.Index == NoRegister && o.Disp == 0 && o.Width >= 4:
+			return Move
+		}
+	}
+	return o.Class
+}
+
+func moveClass(o *Op) Class {
+	switch {
+	case o.Loads && o.calc == calcSignExtend:
+		return LoadSigned
+	case o.Loads:
+		return Load
+	case o.Stores:
+		return Store
+	case o.calc == calcSignExtend || o.Size < 4:
+		return ALU
+	}
+	return Move
+}
+
+// calculation sets what the result is computed of.
+func (x *encoded) calculation(o *Op, s *spec) {
+	u, rm, reg := s.use, x.rmOperand(o, s.use), x.regOperand(o, s.use)
+	if x.memory {
+		rm = inMemory
+	}
+	if s.calc == calcSecond || s.calc == calcSignExtend {
+		o.second = x.source(o, u, rm, reg)
+		return
+	}
+	o.first, o.second = rm, constant
+	switch {
+	case u&readA != 0:
+		o.first = RAX
+	case u&readReg != 0 && u&writeReg != 0:
+		o.first, o.second = reg, rm
+	case u&readReg != 0:
+		o.second = reg
+	}
+	if x.opmap == map0 && x.enc == legacy && (x.opcode == 0xd0 || x.opcode == 0xd1 || x.opcode >= 0xfe) {
+		o.imm = 1 // of shifts by one, INC and DEC
+	}
+}
+
+// source returns the operand that an instruction moves.
+func (x *encoded) source(o *Op, u use, rm, reg Register) Register {
+	switch {
+	case u&readRM != 0:
+		return rm
+	case u&readReg != 0:
+		return reg
+	case u&readLow != 0:
+		return x.lowOperand(o)
+	case u&loads != 0:
+		return inMemory
+	case u&readA != 0:
+		return RAX
+	}
+	return constant
+}
+
+// idiom recognises instructions whose result does not depend on their operands.
+func (x *encoded) idiom(o *Op) {
+	if x.memory || !x.hasModrm || x.rep != 0 || x.mask != 0 {
+		return
+	}
+	same := x.reg == x.rm
+	if x.enc != legacy {
+		same = x.v == x.rm
+	}
+	c := x.opcode
+	switch {
+	case !same:
+	case x.opmap == map0 && (c == 0x31 || c == 0x33 || c == 0x29 || c == 0x2b) && o.Width >= 4,
+		x.opmap == map0F && zeroing[c] && !(x.enc == evex && c < 0x70):
+		o.Class, o.calc, o.second, o.imm = Zero, calcSecond, constant, 0
+		o.reads = [len(o.reads)]Register{}
+	case x.opmap == map0F && c >= 0x74 && c <= 0x76 && x.enc != evex:
+		o.reads = [len(o.reads)]Register{} // all ones, which is computed but waits for nothing
+	}
+}
+
+// zeroing are the opcodes behind 0F that make zero of a register and itself: XORPS,
+// PXOR, PSUB, PCMPGT.
+var zeroing = map[byte]bool{0x57: true, 0xef: true, 0xf8: true, 0xf9: true, 0xfa: true, 0xfb: true,
+	0x64: true, 0x65: true, 0x66: true}

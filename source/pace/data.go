@@ -1,0 +1,142 @@
+package pace
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cyclestack/cyclestack/source/valgrind"
+)
+
+// Data says how often a program's loads miss caches, which a simulator of these knows,
+// and how long they wait then.
+type Data struct {
+	Misses map[valgrind.LoadPlace]valgrind.LoadMisses
+	// Beyond is the share of the misses of the last simulated cache that a further one
+	// answers, and not memory.
+	Beyond float64
+	// Second, Third and Memory are how many cycles a load waits longer than for the
+	// first-level cache: for the cache behind it, for that behind the last one that was
+	// simulated, and for memory.
+	Second, Third, Memory float64
+}
+
+// misses are those of an instruction that loads.
+type misses struct {
+	valgrind.LoadMisses
+	// due is how many misses are to come, of the first level, of the last, and to memory.
+	due [3]float64
+}
+
+// waits are what loads wait for at each level.
+type waits struct {
+	known  bool
+	beyond float64
+	cycles [3]float64 // waited longer by a load that is answered there
+	mean   [3]float64 // share of each in what all loads of the program wait, if nothing hides it
+}
+
+// Wait finds out how long the program waits for data: its windows are executed once more,
+// with loads that take as much longer, and as often, as these say. Misses come evenly
+// among a load's executions.
+func (p *Paces) Wait(d Data) {
+	p.waits = waits{known: true, beyond: d.Beyond, cycles: [3]float64{d.Second, d.Third, d.Memory}}
+	for at, m := range d.Misses {
+		for _, in := range p.loads(at) {
+			in.misses.Loads += m.Loads
+			in.misses.First += m.First
+			in.misses.Last += m.Last
+			in.misses.due = [3]float64{0.5, 0.5, 0.5}
+		}
+	}
+	p.waits.average(p.code)
+	// Processes are known in no order.
+	slices.SortStableFunc(p.records, func(a, b *record) int { return cmp.Compare(len(b.steps), len(a.steps)) })
+	m := p.machine()
+	for _, r := range p.records {
+		p.repeat(m, r.steps)
+	}
+	p.records = nil
+}
+
+// loads returns the instructions of a place that load.
+func (p *Paces) loads(at valgrind.LoadPlace) []*instruction {
+	list := p.line(at.File, at.Line)
+	if at.Object != "" {
+		list = nil
+		if i := p.code.images[at.Object]; i != nil && i.at[at.Addr] != nil {
+			list = []*instruction{i.at[at.Addr]}
+		}
+	}
+	return list
+}
+
+// repeat executes steps once more.
+func (p *Paces) repeat(m machine, steps []step) {
+	for _, s := range steps {
+		if s.begins {
+			m.Reset()
+		}
+		insts := s.block.insts[:s.n]
+		for i, in := range insts {
+			if in.op.Loads && in.misses.First > 0 {
+				m.Late(int(p.waits.next(&in.misses) + 0.5))
+			}
+			last := i == len(insts)-1
+			cycles := m.Execute(&in.op, s.taken && last, s.missed && last)
+			if s.counts {
+				in.late += ticksOf(cycles)
+			}
+		}
+	}
+}
+
+// next returns how many cycles the next execution of a load takes longer.
+func (w *waits) next(m *misses) (cycles float64) {
+	for i, share := range [...]float64{m.First / m.Loads, m.Last / m.First, 1 - w.beyond} {
+		if m.due[i] += share; m.due[i] < 1 {
+			break
+		}
+		m.due[i]--
+		cycles = w.cycles[i]
+	}
+	return cycles
+}
+
+// weights are what an execution of a load waits at each level if nothing hides it.
+func (w *waits) weights(m *misses) (list [3]float64) {
+	if m.Loads > 0 {
+		memory := (1 - w.beyond) * m.Last
+		for i, n := range [...]float64{m.First - m.Last, m.Last - memory, memory} {
+			list[i] = n / m.Loads * w.cycles[i]
+		}
+	}
+	return list
+}
+
+// average finds the mean of what loads wait.
+func (w *waits) average(code *library) {
+	all := 0.0
+	for _, in := range code.ordered() {
+		for i, cycles := range w.weights(&in.misses) {
+			w.mean[i] += cycles * float64(in.executed)
+			all += cycles * float64(in.executed)
+		}
+	}
+	for i := range w.mean {
+		w.mean[i] /= max(all, 1)
+	}
+}
+
+// divide divides what an instruction waits among what it waits for: in proportion to its
+// own misses, or for what has none and waits for others, the program's.
+func (w *waits) divide(m *misses, cycles float64) (second, third, memory float64) {
+	weights := w.weights(m)
+	all := weights[0] + weights[1] + weights[2]
+	if all == 0 {
+		weights, all = w.mean, w.mean[0]+w.mean[1]+w.mean[2]
+	}
+	if all == 0 {
+		return 0, 0, 0
+	}
+	return cycles * weights[0] / all, cycles * weights[1] / all, cycles * weights[2] / all
+}
