@@ -49,6 +49,8 @@ type Account struct {
 	seen   []observation // of the slots
 	in     []float64     // the slots as they were evaluated, for explanations
 	values []float64     // node values by node, as thresholds see them
+	keep   []Value       // room for the nodes while others are computed
+	bound  []float64     // room for a figure of each node
 
 	linked     []bool // by node
 	repeated   bool   // counts came with variances
@@ -240,7 +242,7 @@ func (a *Account) Clone() *Account {
 	c.values = append([]float64(nil), a.values...)
 	c.seen = append([]observation(nil), a.seen...)
 	c.table = a.table.Clone()
-	c.sizes, c.said = nil, nil
+	c.sizes, c.said, c.keep, c.bound = nil, nil, nil, nil
 	if a.Times != nil {
 		c.Times = a.Times.Clone()
 	}

@@ -25,10 +25,9 @@ func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
 		b.errorsOfRuns(t, place, a, j)
 		return
 	}
-	keep := make([]Value, len(a.Nodes))
-	copy(keep, a.Nodes)
-	bound := make([]float64, len(a.Nodes))
-	for k := range b.slots {
+	keep, bound := append(a.keep[:0], a.Nodes...), append(a.bound[:0], make([]float64, len(a.Nodes))...)
+	a.keep, a.bound = keep, bound
+	for _, k := range b.live {
 		cell, ok := b.cell(t, place, &b.slots[k])
 		if !ok || cell.Variance <= 0 {
 			continue

@@ -16,6 +16,7 @@ type rows struct {
 	times   []int // of Account.Times, behind the others
 	left    int   // columns of nodes that did not fit
 	label   int   // width of the first column
+	text    []byte
 }
 
 // labelLeast is the least width of the first column.
@@ -29,8 +30,9 @@ func (r *rows) Account(a *account.Account) error {
 		r.begin(a)
 	}
 	r.n++
+	r.text = append(r.text[:0], r.out.String()...)
 	r.line(a)
-	_, err := io.WriteString(r.w, r.out.String())
+	_, err := r.w.Write(r.text)
 	return err
 }
 
@@ -110,12 +112,21 @@ func (r *rows) width(a *account.Account, i int) int {
 // line writes one account: the value that its bottleneck path begins with
 // stands out, what is not to be relied upon is grey.
 func (r *rows) line(a *account.Account) {
-	r.out.WriteString(fmt.Sprintf("%-*s", r.label, cut(rowLabel(a), r.label-1)))
+	label := cut(rowLabel(a), r.label-1)
+	r.text = append(r.text, label...)
+	r.pad(r.label - runes(label))
 	r.cells(a, r.columns)
 	if a.Times != nil {
 		r.cells(a.Times, r.times)
 	}
-	r.out.WriteByte('\n')
+	r.text = append(r.text, '\n')
+}
+
+// pad writes blanks.
+func (r *rows) pad(n int) {
+	for range n {
+		r.text = append(r.text, ' ')
+	}
 }
 
 // cells writes the values of nodes.
@@ -132,8 +143,8 @@ func (r *rows) cells(a *account.Account, nodes []int) {
 				st = hot
 			}
 		}
-		pad := r.width(a, i) - runes(text)
-		r.out.WriteString(strings.Repeat(" ", max(1, pad)) + r.paint(text, st))
+		r.pad(max(1, r.width(a, i)-runes(text)))
+		r.text = append(r.text, r.paint(text, st)...)
 	}
 }
 

@@ -58,21 +58,8 @@ type app struct {
 // Main runs the program with the arguments behind its name and returns its
 // exit status.
 func Main(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
-	growStack(nil)
 	a := &app{in: in, out: out, err: stderr, kernel: thisKernel()}
 	return a.main(ctx, args)
-}
-
-// growStack has the goroutine's stack grow at once to what most runs need, as long as
-// there is little on it. Each time that it doubles it is moved, and all its frames
-// are looked up for that.
-//
-//go:noinline
-func growStack(use func(*[24 << 10]byte)) {
-	if use != nil {
-		var room [24 << 10]byte // what is not executed is not cleared either
-		use(&room)
-	}
 }
 
 func (a *app) main(ctx context.Context, args []string) int {

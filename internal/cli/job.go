@@ -39,7 +39,6 @@ type job struct {
 	places  func(*counts.Table) ([]place, error)
 
 	catalogue func() (*model.Catalogue, error) // loads it, once
-	caught    chan *catcher                    // has begun to catch signals, for the first run; nil if there is none
 }
 
 // prepare finds out what there is to count, and to count with.
@@ -266,10 +265,7 @@ func (j *job) count(ctx context.Context) error {
 // run counts the parts, once or as often as a repetition asks, and calls take
 // with each table. It returns how the program ended.
 func (j *job) run(ctx context.Context, take func(counting) error) (state *os.ProcessState, err error) {
-	signals := j.catch()
-	if s := signals.waiting(); s != 0 {
-		return nil, endedBy(s)
-	}
+	signals := catch()
 	defer func() {
 		if j.f.again() == "" {
 			time.AfterFunc(soon, signals.end) // nothing depends on it, and it takes time
@@ -293,10 +289,7 @@ func (j *job) run(ctx context.Context, take func(counting) error) (state *os.Pro
 	switch {
 	case runtime.NumCPU() == 1:
 	case j.f.interval == 0:
-		readying.Go(func() {
-			growStack(nil)
-			_ = j.ready() // it is asked again below, and says the same
-		})
+		readying.Go(func() { _ = j.ready() }) // it is asked again below, and says the same
 	default:
 		if err := j.ready(); err != nil {
 			return nil, err

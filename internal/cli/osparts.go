@@ -110,7 +110,7 @@ func (j *job) watcher(delay time.Duration) (w perfevent.Witness, attach, end fun
 		return ostime.NewMachine(j.kernel.root, j.target.CPUs), nothing, nothing
 	}
 	threads := ostime.New(j.kernel.root, ostime.Spec{PIDs: j.target.PIDs, TIDs: j.target.TIDs, Alone: j.f.noInherit,
-		Delay: delay, Keep: j.by, Interval: j.f.interval > 0, Summed: j.f.again() != "", Listen: j.kernel.tells})
+		Delay: delay, Keep: j.by, Interval: j.f.interval > 0, Every: time.Duration(j.f.interval), Summed: j.f.again() != "", Listen: j.kernel.tells})
 	if j.ownProgram() {
 		return threads, nothing, threads.Close
 	}

@@ -169,16 +169,18 @@ type view struct {
 	of      *counts.Layout
 	columns []int
 	table   *counts.Table // nil if the other table will do as it is
+	out     counts.Table  // what was returned last
 }
 
 // table returns what a part has of a table, under the names that its method
-// knows.
+// knows. It is valid until the next call.
 func (p *part) table(t *counts.Table) *counts.Table {
 	v := &p.view
 	if v.of != t.Layout {
 		v.adopt(t.Layout, p.names)
 	}
-	out := *t
+	out := &v.out
+	*out = *t
 	if v.table != nil {
 		for i := range t.Scopes {
 			from, to := t.Row(i), v.table.Row(i)
@@ -188,7 +190,7 @@ func (p *part) table(t *counts.Table) *counts.Table {
 		}
 		cells := v.table
 		cells.TakeRuns(t, v.columns)
-		out = *cells
+		*out = *cells
 		out.Label, out.Start, out.Duration, out.Interval = t.Label, t.Start, t.Duration, t.Interval
 		out.Elapsed, out.Relative, out.Notes = t.Elapsed, t.Relative, t.Notes
 	}
@@ -198,7 +200,7 @@ func (p *part) table(t *counts.Table) *counts.Table {
 	if p.label != "" {
 		out.Label = strings.TrimPrefix(out.Label+", "+p.label, ", ")
 	}
-	return &out
+	return out
 }
 
 // adopt finds a part's columns in a layout.

@@ -31,45 +31,6 @@ func catch() *catcher {
 	return w
 }
 
-// catchSoon begins to catch signals beside what else is to be done before a program is
-// started: the runtime hands each signal from one thread to another and back.
-func (j *job) catchSoon() {
-	j.caught = make(chan *catcher, 1)
-	go func() { j.caught <- catch() }()
-}
-
-// catch begins to catch signals, or goes on if that is done already.
-func (j *job) catch() *catcher {
-	if j.caught == nil {
-		return catch()
-	}
-	w := <-j.caught
-	j.caught = nil
-	return w
-}
-
-// release stops catching if no run has begun.
-func (j *job) release() {
-	if j.caught != nil {
-		go func(w *catcher) { w.end() }(<-j.caught)
-	}
-}
-
-// waiting returns a signal that asks the program to end and came before there was one
-// to pass it on to; 0 if there is none.
-func (w *catcher) waiting() syscall.Signal {
-	for {
-		select {
-		case s := <-w.signals:
-			if number, ok := s.(syscall.Signal); ok && ends(number) {
-				return number
-			}
-		default:
-			return 0
-		}
-	}
-}
-
 // forward passes signals on to the program, also those caught before. Without a
 // program of which to await the end, a signal ends the counting; of several runs
 // it ends the series.

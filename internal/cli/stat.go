@@ -155,8 +155,6 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 	if !j.osAlone() || f.interval > 0 { // else there is none
 		collectRarely()
 	}
-	j.catchSoon()
-	defer j.release()
 	if err := j.prepare(); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (r *root) Open(name string) (fs.File, error) {
 		return &file{fd: fd, name: name, keeper: r}, nil
 	}
 	for {
-		fd, err := unix.Open("/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		fd, err := open("/" + name)
 		switch {
 		case err == unix.EINTR:
 		case err != nil:
@@ -54,6 +54,20 @@ func (r *root) Open(name string) (fs.File, error) {
 			return f, nil
 		}
 	}
+}
+
+// open opens a file of the kernel's, which need not be waited for: see pread.
+func open(path string) (int, error) {
+	p, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return -1, err
+	}
+	here := unix.AT_FDCWD
+	fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(here), uintptr(unsafe.Pointer(p)), unix.O_RDONLY|unix.O_CLOEXEC|unix.O_LARGEFILE, 0, 0, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
 }
 
 // kept returns as what a file is kept open, and whether it has been opened before
@@ -148,6 +162,33 @@ func pread(fd int, b []byte, at int64) (int, error) {
 	return int(n), nil
 }
 
+// Reread reads the file from its beginning, as it is now.
+func (f *file) Reread(b []byte) (int, error) {
+	f.at = 0
+	n, err := f.Read(b)
+	if err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+// Readdirnames returns the names in a directory, all of them.
+func (f *file) Readdirnames(int) (names []string, err error) {
+	b := make([]byte, 1<<13)
+	for {
+		n, _, errno := unix.RawSyscall(unix.SYS_GETDENTS64, uintptr(f.fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+		switch {
+		case errno == unix.EINTR:
+		case errno != 0:
+			return names, &fs.PathError{Op: "readdirent", Path: f.name, Err: errno}
+		case n == 0:
+			return names, nil
+		default:
+			_, _, names = unix.ParseDirent(b[:n], -1, names)
+		}
+	}
+}
+
 // ReadDir reads a directory on.
 func (f *file) ReadDir(n int) ([]fs.DirEntry, error) {
 	if f.dir == nil {
@@ -167,5 +208,8 @@ func (f *file) Close() error {
 	case f.keeper != nil:
 		return nil
 	}
-	return unix.Close(f.fd)
+	if _, _, errno := unix.RawSyscall(unix.SYS_CLOSE, uintptr(f.fd), 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -65,5 +67,34 @@ func TestRootChanges(t *testing.T) {
 	}
 	if fd := machine.(*root).files[name]; fd == notKept {
 		t.Error("a file that is read again and again is not kept open")
+	}
+}
+
+// TestReread reads a file that is kept open and changes, and lists a directory by names.
+func TestReread(t *testing.T) {
+	root := Root()
+	f, err := root.Open("proc/self/stat")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer f.Close()
+	r := f.(interface{ Reread([]byte) (int, error) })
+	b := make([]byte, 1<<12)
+	for range 2 {
+		if n, err := r.Reread(b); err != nil || !strings.HasPrefix(string(b[:n]), strconv.Itoa(os.Getpid())+" (") {
+			t.Errorf("%q, %v", b[:n], err)
+		}
+	}
+	d, err := root.Open("proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	names, err := d.(interface{ Readdirnames(int) ([]string, error) }).Readdirnames(-1)
+	if err != nil || !slices.Contains(names, strconv.Itoa(os.Getpid())) {
+		t.Errorf("%q, %v", names, err)
+	}
+	if _, err := f.(interface{ Readdirnames(int) ([]string, error) }).Readdirnames(-1); err == nil {
+		t.Error("a file has entries")
 	}
 }

@@ -17,7 +17,39 @@
 // instructions.
 //
 // Branch target buffers are not modelled: that a core has forgotten where a direct
-// branch goes costs it some cycles of fetching and is no misprediction.
+// branch goes costs it some cycles of fetching and is no misprediction. Nor are a loop
+// predictor and a statistical corrector, as TAGE has them in [1]: the core below showed
+// no trace of either.
+//
+// # What it was held against
+//
+// Sizes and lengths were chosen such that it learns, forgets and fails as an AMD Zen 4
+// does. That was measured without counters, by time: of loops whose branches were given
+// outcomes, per branch, less the time with outcomes that never change, in units of that
+// of a branch that goes either way at random. A chain of dependent additions in each
+// iteration hid what fetching costs. The share mispredicted:
+//
+//	                                                            Zen 4            here
+//	taken at random, with 0.1, 0.3                              0.09 0.31        0.10 0.32
+//	a random pattern of 1000, second and third time             0.02 0.00        0.03 0.00
+//	of 10,000, time 2, 3, 5                                     0.09 0.02 0.00   0.12 0.02 0.00
+//	of 30,000, time 2, 5, 10                                    0.35 0.10 0.01   0.37 0.11 0.00
+//	of 60,000, time 2, 10, 40                                   0.43 0.33 0.29   0.47 0.37 0.34
+//	does as another one 480, 640 taken branches before          0.00 lost        0.00 0.50
+//	does as another one, 3, 5, 8 random ones between            0.10 0.31 0.45   0.11 0.35 0.42
+//	the same, taken with 0.2; 4, 6, 8 between                   0.05 0.10 0.17   0.21 0.23 0.23
+//	ends a loop of 5, 8, 12 with a random branch in it          0.19 0.30 1.00   0.00 0.48 0.93
+//	calls one of four methods in a loop, 20, 50, 500 objects    0.1  0.41 0.70   0.00 0.00 0.67
+//	one of eight, 100 objects                                   0.47             0.28
+//	a switch of 16 in a loop, programs of 100, 1000             0.27 0.88        0.43 0.94
+//	  and each case jumps to it, 300, 1000                      0.00 0.01        0.02 0.33
+//	  and each case has one of its own, 300, 1000               0.00 0.00        0.00 0.04
+//	returns from deeper than 32 calls, of one place, two        0.00 0.5         0.00 0.50
+//
+// Lost is that the time no longer was that of a prediction, and too uneven for a figure.
+// What is predicted worse than by the core are short correlations among branches that
+// are mostly not taken. Other cores differ: Intel's have paths of 93 to 194 taken
+// branches [3], and none of them has been measured.
 //
 //	[1] A. Seznec, P. Michaud: A case for (partially) tagged geometric history length
 //	    branch prediction, Journal of Instruction-Level Parallelism 8, 2006;

@@ -95,7 +95,7 @@ func TestSequence(t *testing.T) {
 }
 
 func TestRandom(t *testing.T) {
-	const n = 200000
+	const n = 100000
 	for _, share := range []float64{0.01, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9} {
 		r, p := random(), branch.New()
 		loop(p, bits(r, n, share))
@@ -122,7 +122,7 @@ func nest(p *branch.Predictor, r *rand.Rand, trips int, share float64) (mispredi
 }
 
 func TestLoops(t *testing.T) {
-	const runs = 5000
+	const runs = 2000
 	for _, test := range []struct {
 		trips       int
 		share       float64 // of a branch in the loop
@@ -176,7 +176,7 @@ func TestNestedLoops(t *testing.T) {
 // TestCorrelated has a branch that repeats what one before it did, with taken branches
 // between the two.
 func TestCorrelated(t *testing.T) {
-	const n = 4000
+	const n = 1500
 	for _, test := range []struct {
 		distance    int
 		least, most float64
@@ -210,18 +210,18 @@ func TestCorrelated(t *testing.T) {
 func TestNeverTaken(t *testing.T) {
 	p := branch.New()
 	got := 0
-	for i, taken := range bits(random(), 4000, 0.5) {
+	for i, taken := range bits(random(), 1000, 0.5) {
 		p.Conditional(first, taken)
 		for j := range uint64(1000) {
 			p.Conditional(noise+apart*j, false)
 		}
-		if p.Conditional(noise-apart, taken) && i >= 2000 {
+		if p.Conditional(noise-apart, taken) && i >= 500 {
 			got++
 		}
 		p.Conditional(back, true)
 	}
-	if got > 20 {
-		t.Errorf("%d of 2000 mispredicted", got)
+	if got > 10 {
+		t.Errorf("%d of 500 mispredicted", got)
 	}
 }
 

@@ -1,6 +1,6 @@
 package branch
 
-// The sizes of the predictor of conditional branches: 62 KB in hardware's bits.
+// The sizes of the predictor of conditional branches: 64 KB in a core's bits.
 const (
 	tables    = 7  // with tags, for all lengths but the first
 	baseBits  = 14 // of the index into the base table
@@ -12,9 +12,6 @@ const (
 	usefulMax              = 3
 
 	distrustMax = 7
-
-	// allocations is how many entries at most a mispredicted branch is given.
-	allocations = 5
 )
 
 // An entry of a tagged table predicts one branch behind one path.
@@ -107,25 +104,25 @@ func (c *conditional) confirm(e *entry, taken bool) {
 	count(&e.counter, taken, counterMin, counterMax)
 }
 
-// allocate gives the branch entries for longer paths than the one that was wrong. Those
-// of others that are useful stay, and become less so.
+// allocate gives the branch entries for every other one of the paths that are longer
+// than the one that was wrong. Those of others that are useful stay, and become less so.
 func (c *conditional) allocate(taken bool) {
 	i := c.provider + 1
-	for i < tables-1 && c.random.next()%8 == 0 { // so that not all are for the same length
+	for i < tables-1 && c.random.next()%8 == 0 { // so that not all begin at the same length
 		i++
 	}
-	for left := allocations; i < tables && left > 0; i++ {
+	for i < tables {
 		e := c.slots[i]
 		if e.useful > 0 {
 			e.useful--
+			i++
 			continue
 		}
 		*e = entry{tag: c.tags[i]}
 		if !taken {
 			e.counter = -1
 		}
-		left--
-		i++ // and not for the next one
+		i += 2
 	}
 }
 

@@ -1,8 +1,9 @@
 package branch
 
-// The sizes of the predictor of indirect branches.
+// The sizes of the predictor of indirect branches. The tagged tables have 3072 targets,
+// as many as AMD's Zen 4.
 const (
-	indirectTables = 4 // with tags, for every other length
+	indirectTables = 3 // with tags, for every third length
 	groupBits      = 5 // of the index of a group of entries
 	memberBits     = 5 // of the index of an entry in its group
 	targetTagBits  = 11
@@ -44,7 +45,7 @@ func (n *indirect) predict(addr uint64, h *history) uint64 {
 	n.predicted, n.alternate = *n.base, *n.base
 	group := (addr*spread ^ h.last()) * spread >> (64 - groupBits) << memberBits
 	for i := indirectTables - 1; i >= 0; i-- {
-		x := h.hash(2*i, addr)
+		x := h.hash(3*i, addr)
 		e := &n.tagged[i][group|x>>(64-memberBits)]
 		tag := uint16(x >> (64 - memberBits - targetTagBits) % (1 << targetTagBits))
 		n.slots[i], n.tags[i] = e, tag
@@ -91,9 +92,9 @@ func (n *indirect) confirm(e *target, addr uint64) {
 	}
 }
 
-// allocate gives the branch an entry for a longer path than the one that was wrong, or
-// else makes those in its way less useful, one time in eight: a branch with more paths
-// than entries shall keep some of them.
+// allocate gives the branch an entry for a longer path than the one that was wrong. Of
+// those in its way every other one becomes less useful: a branch with more paths than
+// entries shall keep some of them.
 func (n *indirect) allocate(addr uint64) {
 	i := n.provider + 1
 	for i < indirectTables-1 && n.random.next()%8 == 0 {
@@ -105,7 +106,7 @@ func (n *indirect) allocate(addr uint64) {
 			*e = target{addr: addr, tag: n.tags[i]}
 			return
 		}
-		if n.random.next()%8 == 0 {
+		if n.random.next()%2 == 0 {
 			e.useful--
 		}
 	}

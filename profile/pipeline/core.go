@@ -6,15 +6,21 @@ package pipeline
 type Core struct {
 	Name string // as in CoreOf
 
-	fetch    int // micro-ops in a cycle from the cache of decoded ones
-	queue    int // of those waiting for dispatch
-	dispatch int // micro-ops in a cycle
-	retire   int
-	reorder  int // micro-ops between dispatch and retirement
-	// schedule is how many wait for operands, of general and of vector registers.
-	schedule, vectorSchedule int
-	loadQueue, storeQueue    int
-	refill                   int // from a mispredicted branch's execution to the dispatch of what is behind it
+	fetch      int    // micro-ops in a cycle from the cache of decoded ones
+	line       uint64 // bytes of code that they are of; 0 is any
+	queue      int    // of those waiting for dispatch
+	dispatch   int    // micro-ops in a cycle
+	retire     int
+	reorder    int // micro-ops between dispatch and retirement
+	schedulers []scheduler
+	// Where vectors have schedulers of their own, vectorQueue micro-ops wait for room in
+	// one of them, and do not keep others from being dispatched.
+	vectorSchedulers      []scheduler
+	vectorQueue           int
+	vectorPorts           ports // that those feed
+	loadQueue, storeQueue int
+	misses                int // loads that wait for another cache at a time, or lines of it
+	refill                int // from a mispredicted branch's execution to the dispatch of what is behind it
 
 	// loads, vectorLoads, addresses, data and vectorData are the ports of loads and
 	// of the two halves of stores.
@@ -26,12 +32,34 @@ type Core struct {
 	// that it need not wait for its address; 0 where the core does not do so.
 	renames uint64
 
-	callBubble int   // cycles more that a call and a return each take to be fetched
+	callBubble int   // cycles more until what is called, and returned from, is fetched
 	ahead      int   // cycles that addresses to fetch may be known ahead of the fetch
 	nops       bool  // a nop behind another instruction takes no room
 	vector     uint8 // bytes of the widest vector that a port takes at once
 	fuses      [fuseIncrement + 1]uint16
 	costs      [classes]cost
+}
+
+// A scheduler is where ops wait for what they read, and for a port.
+type scheduler struct {
+	size  int
+	ports ports // that it feeds
+}
+
+// home returns the ports that decide which scheduler an op waits in: those that compute,
+// and otherwise those that compute an address.
+func (c *Core) home(op *Op, k *cost) ports {
+	switch {
+	case k.ops > 0:
+		return k.ports
+	case op.Loads && op.vector:
+		return c.vectorLoads
+	case op.Loads:
+		return c.loads
+	case op.Stores:
+		return c.addresses
+	}
+	return 0
 }
 
 // ports is a set of execution ports, one bit each.

@@ -50,7 +50,7 @@ const (
 // generic is no core that exists: what is usual, and nothing that only some have.
 func generic() *Core {
 	c := zen3()
-	c.Name, c.nops, c.renames, c.forward = "generic", false, 0, 5
+	c.Name, c.nops, c.renames, c.forward, c.line = "generic", false, 0, 5, 0
 	c.indexed = 0
 	return c
 }
@@ -99,12 +99,13 @@ const (
 // was seen to find stores up to 14 stores back, for loads that copy 32 or 64 bits to a
 // general register, and for instructions that modify memory.
 func zen4() *Core {
-	c := &Core{Name: "amdzen4", fetch: 9, queue: 64, dispatch: 6, retire: 8, reorder: 320,
-		schedule: 96, vectorSchedule: 128, loadQueue: 136, storeQueue: 64, refill: 14,
+	c := &Core{Name: "amdzen4", fetch: 9, line: 64, queue: 64, dispatch: 6, retire: 8, reorder: 320,
+		loadQueue: 136, storeQueue: 64, misses: 24, refill: 14,
 		loads: zenAGU, vectorLoads: zenAGU0 | zenAGU1, addresses: zenAGU,
 		data: zenData0 | zenData1, vectorData: zenFPStore,
 		load: 4, vectorLoad: 7, indexed: 1, forward: 6, vectorForward: 9, blocked: 18, renames: 14,
-		callBubble: 1, ahead: 16, nops: true, vector: 32}
+		callBubble: 2, ahead: 16, nops: true, vector: 32}
+	c.zenSchedulers(24, 32, 64)
 	for i := range c.costs {
 		c.costs[i] = cost{1, 1, zenFP, 1, 0}
 	}
@@ -116,6 +117,19 @@ func zen4() *Core {
 	c.zenVectors()
 	c.zenRest()
 	return c
+}
+
+// zenSchedulers sets four schedulers for integers, each with one ALU and three with an
+// address, and two for vectors, with the queue in front of them.
+func (c *Core) zenSchedulers(integers, vectors, queue int) {
+	c.schedulers = []scheduler{
+		{integers, zenALU0 | zenAGU0 | zenBranch | zenDivider},
+		{integers, zenALU1 | zenAGU1},
+		{integers, zenALU2 | zenAGU2},
+		{integers, zenALU3},
+	}
+	c.vectorSchedulers = []scheduler{{vectors, zenFP0 | zenFP2 | zenFPStore}, {vectors, zenFP1 | zenFP3 | zenFPStore}}
+	c.vectorQueue, c.vectorPorts = queue, zenFP|zenFPStore
 }
 
 func (c *Core) zenIntegers() {
@@ -211,7 +225,9 @@ func zen3() *Core {
 func zen2() *Core {
 	c := zen3()
 	c.Name, c.fetch, c.reorder, c.loadQueue, c.storeQueue = "amdzen2", 8, 224, 116, 48
-	c.schedule, c.vectorSchedule, c.forward, c.vectorForward = 92, 100, 7, 10
+	c.forward, c.vectorForward = 7, 10
+	c.schedulers = []scheduler{{16, zenALU0 | zenBranch | zenDivider}, {16, zenALU1}, {16, zenALU2}, {16, zenALU3}, {28, zenAGU}}
+	c.vectorSchedulers = []scheduler{{36, zenFP | zenFPStore}}
 	c.loads, c.vectorLoads, c.data = zenAGU0|zenAGU1, zenAGU0|zenAGU1, zenData0
 	for i := range c.fuses {
 		if f := fusion(i); f != fuseTest && f != fuseCompare {
@@ -234,7 +250,8 @@ func zen2() *Core {
 // most things. AMD, Software Optimization Guide for AMD Family 17h Processors (55723).
 func zen1() *Core {
 	c := zen2()
-	c.Name, c.vector, c.reorder, c.storeQueue, c.schedule, c.fetch, c.renames = "amdzen1", 16, 192, 44, 84, 6, 0
+	c.Name, c.vector, c.reorder, c.storeQueue, c.fetch, c.renames = "amdzen1", 16, 192, 44, 6, 0
+	c.schedulers = []scheduler{{14, zenALU0 | zenBranch | zenDivider}, {14, zenALU1}, {14, zenALU2}, {14, zenALU3}, {28, zenAGU}}
 	return c
 }
 
@@ -243,9 +260,12 @@ func zen1() *Core {
 func zen5() *Core {
 	c := zen4()
 	c.Name, c.fetch, c.dispatch, c.retire, c.reorder = "amdzen5", 12, 8, 8, 448
-	c.schedule, c.vectorSchedule, c.loadQueue, c.storeQueue, c.vector = 144, 210, 200, 104, 64
+	c.loadQueue, c.storeQueue, c.vector = 200, 104, 64
 	const alu, agu = zenALU | zenALU4 | zenALU5, zenAGU | zenAGU3
 	c.loads, c.vectorLoads, c.addresses = agu, agu&^(zenAGU2|zenAGU3), zenAGU0|zenAGU1
+	c.schedulers = []scheduler{{88, alu | zenBranch | zenDivider}, {56, agu}}
+	c.vectorSchedulers = []scheduler{{38, zenFP0 | zenFPStore}, {38, zenFP1 | zenFP3}, {38, zenFP2}}
+	c.vectorQueue = 96
 	c.set(cost{1, 1, alu, 1, 0}, ALU, ALUCarry, LEA, BMI, ByteSwap)
 	c.set(cost{1, 1, alu12 | zenALU4, 1, 0}, Shift, ShiftVar, ShiftBMI, RotateCarry, BitExtract, BitCount, BitScan)
 	c.set(cost{1, 1, alu03 | zenALU5, 1, 0}, CMov, CMovBE, SetCC, SignFill, BitTest)
@@ -274,6 +294,7 @@ const (
 
 	p01, p05, p06, p15 = p0 | p1, p0 | p5, p0 | p6, p1 | p5
 	p015, p0156        = p0 | p1 | p5, p0 | p1 | p5 | p6
+	anyPort            = ^ports(0)
 )
 
 // skylake is Intel's Skylake, in servers and clients, and what followed it until Ice
@@ -282,7 +303,7 @@ const (
 // forwarding: A. Fog, The microarchitecture of Intel, AMD and VIA CPUs.
 func skylake() *Core {
 	c := &Core{Name: "skylake", fetch: 6, queue: 64, dispatch: 4, retire: 4, reorder: 224,
-		schedule: 97, vectorSchedule: 97, loadQueue: 72, storeQueue: 56, refill: 15,
+		schedulers: []scheduler{{97, anyPort}}, loadQueue: 72, storeQueue: 56, misses: 12, refill: 15,
 		loads: p2 | p3, vectorLoads: p2 | p3, addresses: p2 | p3 | p7, data: p4, vectorData: p4,
 		load: 5, vectorLoad: 6, forward: 5, vectorForward: 6, blocked: 10,
 		ahead: 16, vector: 64}
@@ -371,7 +392,8 @@ func (c *Core) intelRest() {
 // there.
 func haswell() *Core {
 	c := skylake()
-	c.Name, c.fetch, c.queue, c.reorder, c.schedule, c.vectorSchedule, c.storeQueue = "haswell", 4, 56, 192, 60, 60, 42
+	c.Name, c.fetch, c.queue, c.reorder, c.storeQueue = "haswell", 4, 56, 192, 42
+	c.schedulers = []scheduler{{60, anyPort}}
 	c.vector = 32
 	c.set(cost{1, 1, p1, 3, 0}, FAdd, FMinMax, FCompare, Convert)
 	c.set(cost{1, 1, p01, 5, 0}, FMul, FMA)
@@ -390,7 +412,7 @@ func haswell() *Core {
 func iceLake() *Core {
 	c := skylake()
 	c.Name, c.queue, c.dispatch, c.retire, c.reorder = "icelake", 70, 5, 8, 352
-	c.schedule, c.vectorSchedule, c.loadQueue, c.storeQueue = 160, 160, 128, 72
+	c.schedulers, c.loadQueue, c.storeQueue, c.misses = []scheduler{{160, anyPort}}, 128, 72, 12
 	c.addresses, c.data, c.vectorData = p7|p8, p4|p9, p4|p9
 	c.set(cost{1, 1, p0156, 1, 0}, Move, LEA)
 	c.set(cost{1, 1, p15, 1, 0}, LEAComplex, Shuffle, ShuffleBytes)
@@ -407,7 +429,8 @@ func iceLake() *Core {
 func goldenCove() *Core {
 	c := iceLake()
 	c.Name, c.fetch, c.queue, c.dispatch, c.retire, c.reorder = "goldencove", 8, 72, 6, 8, 512
-	c.schedule, c.vectorSchedule, c.loadQueue, c.storeQueue = 167, 167, 192, 114
+	c.schedulers = []scheduler{{97, anyPort &^ (p2 | p3 | p11 | p7 | p8)}, {70, p2 | p3 | p11}, {38, p7 | p8}}
+	c.loadQueue, c.storeQueue, c.misses = 192, 114, 16
 	c.loads, c.vectorLoads, c.renames = p2|p3|p11, p2|p3|p11, 14
 	c.set(cost{1, 1, p0156 | p10, 1, 0}, ALU, LEA)
 	c.set(cost{1, 0, 0, 0, 0}, Move)

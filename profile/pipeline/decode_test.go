@@ -115,7 +115,7 @@ func TestDecoderOfOthers(t *testing.T) {
 
 // FuzzOp executes any bytes, on all cores.
 func FuzzOp(f *testing.F) {
-	for _, code := range []string{"4801c8", "f3a4", "62f1f5595817", "c4e3714cc230", "c9", "8f00", "ff30", "f00fc107", "dd07", "0fc70f", "c5fb93c0", "0f01f9"} {
+	for _, code := range []string{"4801c8", "f3a4", "62f1f5595817", "c4e3714cc230", "c9", "8f00", "ff30", "f00fc107", "dd07", "0fc70f", "c5fb93c0", "0f01f9", "c70425fcffffff00000000"} {
 		b := bytesOf(f, code)
 		f.Add(b)
 	}

@@ -1,5 +1,7 @@
 package pipeline
 
+import "sync"
+
 // A use says which operands an instruction reads and writes.
 type use uint32
 
@@ -81,7 +83,10 @@ var shifts = [8]spec{
 }
 
 // oneByte are the opcodes without an escape; those of groups are in group.
-var oneByte = oneByteSpecs()
+var oneByte = sync.OnceValue(func() *[256]spec {
+	t := oneByteSpecs()
+	return &t
+})
 
 func oneByteSpecs() (t [256]spec) {
 	for i, s := range arithmetic {
@@ -185,7 +190,7 @@ var conditions = [16]use{
 
 // one returns what an opcode without an escape does.
 func (x *encoded) one() spec {
-	s := oneByte[x.opcode]
+	s := oneByte()[x.opcode]
 	switch c, part := x.opcode, x.reg&7; {
 	case c >= 0x80 && c <= 0x83:
 		s = arithmetic[part]

@@ -13,10 +13,12 @@ type Machine struct {
 	// paired says that it was a nop that took no room.
 	predicted int64
 	paired    bool
+	line      uint64 // of code, from which the latest op came
 
-	queue, reorder, loads, stores ring
-	waiting, vectorWaiting        pool
-	units                         units
+	queue, reorder, loads, stores, misses ring
+	waiting, vectors                      queues
+	vectorQueue                           ring
+	units                                 units
 
 	ready  [registers]int64 // when the value of each register is known
 	values values
@@ -25,7 +27,12 @@ type Machine struct {
 	// linkedAt is when a load was linked to a store last.
 	linkedAt int64
 	before   previous
-	late     int64 // what the next load takes longer
+	// within are the ports of the scheduler that the op at hand waits in, and entered is
+	// when the latest op came from the queue of vectors into a scheduler.
+	within  ports
+	entered int64
+	late    int64 // what the next load takes longer
+	waited  int64 // for the latest op, which is to be seen at the next one
 }
 
 // previous is what the instruction before did, for a jump that becomes one with it.
@@ -37,26 +44,26 @@ type previous struct {
 
 // NewMachine returns a machine that has executed nothing.
 func NewMachine(c *Core) *Machine {
-	m := &Machine{core: c}
-	m.Reset()
+	m := &Machine{core: c, queue: newRing(c.queue), reorder: newRing(c.reorder), loads: newRing(c.loadQueue),
+		stores: newRing(c.storeQueue), misses: newRing(c.misses), vectorQueue: newRing(c.vectorQueue)}
+	m.values.start()
 	return m
 }
 
-// Reset forgets what was executed, but not what the core has learned of it.
+// Reset lets all end that is being executed, and forgets what registers held, as if the
+// program had gone on for long meanwhile. It keeps what the core has learned of the
+// program.
 func (m *Machine) Reset() {
-	c := m.core
-	*m = Machine{core: c,
-		queue: m.queue.reset(c.queue), reorder: m.reorder.reset(c.reorder),
-		loads: m.loads.reset(c.loadQueue), stores: m.stores.reset(c.storeQueue),
-		links: m.links,
-	}
-	m.waiting.size, m.vectorWaiting.size = c.schedule, c.vectorSchedule
-	m.values.reset()
+	m.advance(max(m.retired, m.memory.committed) + 1)
+	m.fetched, m.predicted, m.retired, m.fetching = m.now, m.now, m.now, 0
+	m.before, m.paired, m.late, m.waited = previous{}, false, 0, 0
+	m.values.start()
 }
 
-// Execute executes an instruction and returns by how many cycles its retirement
-// follows that of the one before. taken says of a branch that it was taken, and
-// mispredicted that something else was expected.
+// Execute executes an instruction and returns the cycles for which a sampler would see
+// it: the sum of all is the time that passes. Those that the core waits for an
+// instruction to be executed are seen at the next one. taken says of a branch that it was
+// taken, and mispredicted that something else was expected.
 func (m *Machine) Execute(op *Op, taken, mispredicted bool) float64 {
 	c := m.core
 	k := &c.costs[op.Class]
@@ -72,9 +79,9 @@ func (m *Machine) Execute(op *Op, taken, mispredicted bool) float64 {
 	} else {
 		m.paired = false
 	}
-	m.fetch(slots)
-	m.dispatch(op, slots)
-	done := m.execute(op, k, fused)
+	m.fetch(op, slots)
+	scheduler := m.dispatch(op, k, slots)
+	done := m.execute(op, k, fused, scheduler)
 	retired := m.retire(op, done, slots)
 	if op.conditional {
 		m.links.branch(taken)
@@ -87,11 +94,17 @@ func (m *Machine) Execute(op *Op, taken, mispredicted bool) float64 {
 // missed the first-level cache.
 func (m *Machine) Late(cycles int) { m.late = int64(cycles) }
 
-// fetch finds when the op comes out of the cache of decoded ones.
-func (m *Machine) fetch(slots int) {
-	if m.fetching += slots; m.fetching > m.core.fetch {
-		m.fetched, m.fetching = m.fetched+1, slots
+// fetch finds when the op comes out of the cache of decoded ones, of which a cycle gives
+// those of one line of code.
+func (m *Machine) fetch(op *Op, slots int) {
+	line := op.addr / max(m.core.line, 1)
+	if m.fetching += slots; m.fetching > m.core.fetch || m.core.line > 0 && line != m.line {
+		if m.fetching > slots { // not the first in this cycle
+			m.fetched++
+		}
+		m.fetching = slots
 	}
+	m.line = line
 	if slots == 0 {
 		return
 	}
@@ -109,16 +122,16 @@ func (m *Machine) follow(op *Op, done int64, taken, mispredicted bool) {
 		m.predicted = m.fetched
 	case taken:
 		m.predicted = max(m.predicted+1, m.fetched-int64(c.ahead))
-		if op.Class == Call || op.Class == IndirectCall || op.Class == Return {
+		if op.Class == Call || op.Class == IndirectCall {
 			m.predicted += int64(c.callBubble)
 		}
 		m.fetched, m.fetching = max(m.fetched+1, m.predicted), 0
 	}
 }
 
-// dispatch finds when there is room for the op in the reorder buffer, the queues and
-// the schedulers.
-func (m *Machine) dispatch(op *Op, slots int) {
+// dispatch finds when there is room for the op in the reorder buffer, the queues and a
+// scheduler, and returns which.
+func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 	at := m.fetched
 	if slots > 0 {
 		at = max(at, m.reorder.next(slots))
@@ -129,9 +142,18 @@ func (m *Machine) dispatch(op *Op, slots int) {
 	if op.Stores {
 		at = max(at, m.stores.next(1))
 	}
+	home := ports(0)
+	if slots > 0 { // else it is one with the op before
+		home = m.core.home(op, k)
+	}
+	apart := home&m.core.vectorPorts != 0
+	if apart {
+		at = max(at, m.vectorQueue.next(1))
+	}
 	m.advance(at)
-	for p := m.pool(op); p.used >= p.size; {
-		m.advance(m.now + 1)
+	scheduler = noScheduler
+	if home != 0 && !apart {
+		scheduler = m.schedule(home)
 	}
 	m.dispatching += slots
 	for m.dispatching > m.core.dispatch {
@@ -142,6 +164,39 @@ func (m *Machine) dispatch(op *Op, slots int) {
 	if slots > 0 {
 		m.queue.put(m.now)
 	}
+	if apart {
+		scheduler = m.enter(home)
+	}
+	return scheduler
+}
+
+// noScheduler is that of ops that need no port.
+const noScheduler = -1
+
+// schedule returns the scheduler that an op waits in which needs some ports, and waits
+// until there is room.
+func (m *Machine) schedule(home ports) int {
+	for {
+		if i := m.waiting.choose(m.core.schedulers, home, home&m.core.loads != 0); i != noScheduler {
+			return i
+		}
+		m.advance(m.now + 1)
+	}
+}
+
+// enter returns the scheduler that an op goes to from the queue of vectors, and when.
+func (m *Machine) enter(home ports) int {
+	at := max(m.entered, m.now)
+	m.vectors.advance(m.entered, at)
+	m.entered = at
+	for {
+		if i := m.vectors.choose(m.core.vectorSchedulers, home, false); i != noScheduler {
+			m.vectorQueue.put(m.entered)
+			return i
+		}
+		m.vectors.advance(m.entered, m.entered+1)
+		m.entered++
+	}
 }
 
 // advance lets time pass until a cycle.
@@ -150,31 +205,16 @@ func (m *Machine) advance(to int64) {
 		return
 	}
 	m.waiting.advance(m.now, to)
-	m.vectorWaiting.advance(m.now, to)
 	m.units.advance(m.now, to)
 	m.now, m.dispatching = to, 0
 }
 
-func (m *Machine) pool(op *Op) *pool {
-	if op.vector {
-		return &m.vectorWaiting
-	}
-	return &m.waiting
-}
-
 // execute finds when the op is done, and lets what waits for its result know.
-func (m *Machine) execute(op *Op, k *cost, fused bool) (done int64) {
+func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int64) {
 	start := m.now + 1
-	ready, issue := start, start
-	if k.ops == 0 {
-		ready = m.now // done while it is renamed
-	}
-	for _, r := range op.reads {
-		if r == NoRegister {
-			break
-		}
-		ready = max(ready, m.ready[r])
-	}
+	apart := k.ports&m.core.vectorPorts != 0 && scheduler != noScheduler
+	ready := m.operands(op, k, apart, scheduler)
+	issue := max(start, ready)
 	if op.Loads {
 		var value int64
 		issue, value, done = m.load(op, start)
@@ -188,7 +228,12 @@ func (m *Machine) execute(op *Op, k *cost, fused bool) (done int64) {
 		result = issue + int64(k.latency)
 	}
 	m.before.fuses = op.fuses
-	m.pool(op).add(m.now, issue)
+	switch {
+	case apart:
+		m.vectors.add(scheduler, m.entered, issue)
+	case scheduler != noScheduler:
+		m.waiting.add(scheduler, m.now, issue)
+	}
 	for _, r := range op.writes {
 		if r == NoRegister {
 			break
@@ -197,11 +242,37 @@ func (m *Machine) execute(op *Op, k *cost, fused bool) (done int64) {
 	}
 	done = max(done, result)
 	if op.Stores {
-		done = max(done, m.store(op, start, result))
+		data := result
+		if op.Class == IndirectCall { // where to return to is known before where to go
+			data = start
+		}
+		done = max(done, m.store(op, start, data))
 	} else {
 		m.values.compute(op)
 	}
 	return done
+}
+
+// operands finds when the registers are known that the op reads, and it is where it waits
+// for them.
+func (m *Machine) operands(op *Op, k *cost, apart bool, scheduler int) (ready int64) {
+	ready, m.within = m.now+1, 0
+	switch {
+	case apart:
+		ready, m.within = m.entered+1, m.core.vectorSchedulers[scheduler].ports
+	case scheduler != noScheduler:
+		m.within = m.core.schedulers[scheduler].ports
+	}
+	if k.ops == 0 {
+		ready = m.now // done while it is renamed
+	}
+	for _, r := range op.reads {
+		if r == NoRegister {
+			break
+		}
+		ready = max(ready, m.ready[r])
+	}
+	return ready
 }
 
 // issue finds when the op goes to an execution port.
@@ -214,11 +285,19 @@ func (m *Machine) issue(op *Op, k *cost, ready int64, fused bool) int64 {
 	hold := int64(max(k.hold, 1))
 	hold *= m.passes(op)
 	p.ready = ready
-	p.issue, p.port = m.units.reserve(ready, k.ports, hold)
+	p.issue, p.port = m.units.reserve(ready, m.reach(k.ports), hold)
 	for range k.ops - 1 {
 		m.units.reserve(ready, k.ports, hold)
 	}
 	return p.issue
+}
+
+// reach returns those of some ports that the op's scheduler feeds, or all if it feeds none.
+func (m *Machine) reach(of ports) ports {
+	if of&m.within != 0 {
+		return of & m.within
+	}
+	return of
 }
 
 // passes returns how often an op goes through a port that is narrower than it.
@@ -241,9 +320,13 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	if op.Index != NoRegister && (op.Scale > 1 || op.Disp != 0 && op.Base != NoRegister) {
 		latency += c.indexed
 	}
-	issue, _ = m.units.reserve(known, ports, m.passes(op))
-	value = issue + int64(latency) + m.late
-	m.late = 0
+	issue, _ = m.units.reserve(known, m.reach(ports), m.passes(op))
+	value = issue + int64(latency)
+	if m.late > 0 {
+		value = max(value, m.misses.next(1)) + m.late
+		m.misses.put(value)
+		m.late = 0
+	}
 	done = value
 	s, after := m.memory.find(addr, op.Size)
 	linked := m.linked(op, s, addr, after)
@@ -319,15 +402,14 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 	if op.vector {
 		ports = c.vectorData
 	}
-	a, _ := m.units.reserve(known, c.addresses, 1)
+	a, _ := m.units.reserve(known, m.reach(c.addresses), 1)
 	d, _ := m.units.reserve(max(start, data), ports, m.passes(op))
 	m.memory.add(stored{by: op.addr, addr: addr, size: op.Size, vector: op.vector, data: data})
 	m.values.store(addr, m.values.compute(op)&low(op.Size))
 	return max(a, d) + 1
 }
 
-// retire finds when the op is retired, and returns by how much that is after the one
-// before.
+// retire finds when the op is retired, and returns the cycles that are seen at it.
 func (m *Machine) retire(op *Op, done int64, slots int) float64 {
 	before := m.retired
 	if done+1 > m.retired {
@@ -345,5 +427,20 @@ func (m *Machine) retire(op *Op, done int64, slots int) float64 {
 	if op.Stores {
 		m.stores.put(m.memory.enters(m.retired))
 	}
-	return float64(m.retired - before)
+	return float64(m.seen(m.retired-before, before, slots))
+}
+
+// seen returns the cycles that a sampler would see at the op, of those by which its
+// retirement follows the one before. An interrupt waits for the oldest op that is being
+// executed, and is seen at the one behind it. If none is, as behind a mispredicted
+// branch, it is seen at the one that comes next.
+func (m *Machine) seen(passed, before int64, slots int) int64 {
+	if slots == 0 { // one with the op before
+		m.waited += passed
+		return 0
+	}
+	idle := min(max(m.now-before, 0), passed)
+	seen := idle + m.waited
+	m.waited = passed - idle
+	return seen
 }

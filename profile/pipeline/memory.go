@@ -29,15 +29,15 @@ type stored struct {
 // slot returns the place of a granule in latest.
 func slot(granule uint64) uint64 { return granule * 0x9e3779b97f4a7c15 >> (64 - granuleBits) }
 
+// granules returns how many an access touches.
+func granules(addr uint64, size uint8) uint64 { return (addr&7 + uint64(size) + 7) >> 3 }
+
 // add adds a store.
 func (q *memory) add(s stored) {
 	q.number++
 	q.queue[q.number%uint64(len(q.queue))] = s
-	for g := s.addr >> 3; ; g++ {
-		q.latest[slot(g)] = q.number
-		if g == (s.addr+uint64(s.size)-1)>>3 {
-			return
-		}
+	for i := range granules(s.addr, s.size) {
+		q.latest[slot(s.addr>>3+i)] = q.number
 	}
 }
 
@@ -45,11 +45,8 @@ func (q *memory) add(s stored) {
 // came after it, or nil.
 func (q *memory) find(addr uint64, size uint8) (s *stored, after uint64) {
 	newest := uint64(0)
-	for g := addr >> 3; ; g++ {
-		newest = max(newest, q.latest[slot(g)])
-		if g == (addr+uint64(size)-1)>>3 {
-			break
-		}
+	for i := range granules(addr, size) {
+		newest = max(newest, q.latest[slot(addr>>3+i)])
 	}
 	for n := newest; n > 0 && n+uint64(len(q.queue)) > q.number; n-- {
 		s := &q.queue[n%uint64(len(q.queue))]

@@ -4,9 +4,9 @@
 //
 // An Op is what an instruction needs, which a Decoder reads from its code once.
 // A Machine executes ops one after the other on a model of a Core that dispatches
-// in order, executes out of order and retires in order, and says for each by how
-// many cycles its retirement follows that of the one before. Caches are perfect,
-// and branches are predicted unless the caller says otherwise.
+// in order, executes out of order and retires in order, and says for how many cycles
+// a sampler would see each. Caches are perfect, and branches are predicted, unless the
+// caller says otherwise.
 //
 //	d, err := pipeline.NewDecoder(disasm.AMD64)
 //	m := pipeline.NewMachine(pipeline.CoreOf("amdzen4"))

@@ -9,14 +9,8 @@ type ring struct {
 	at    int
 }
 
-// reset returns the ring with n entries, all free.
-func (r ring) reset(n int) ring {
-	if len(r.times) != n {
-		return ring{times: make([]int64, n)}
-	}
-	clear(r.times)
-	return ring{times: r.times}
-}
+// newRing returns a queue of n entries, all free.
+func newRing(n int) ring { return ring{times: make([]int64, n)} }
 
 // next returns when the next n entries are free.
 func (r *ring) next(n int) int64 {
@@ -37,25 +31,57 @@ func (r *ring) put(until int64) {
 
 // window is how many cycles ahead it is known what is in use. Beyond it there is
 // always room.
-const window = 1 << 13
+const window = 1 << 12
 
-// A pool is a scheduler: entries are left in any order.
-type pool struct {
-	size, used int
-	leaving    [window]uint16 // by cycle
+// maxSchedulers is how many a core may have.
+const maxSchedulers = 8
+
+// queues are a core's schedulers, in which ops wait for what they read. They are left in
+// any order.
+type queues struct {
+	used    [maxSchedulers]int
+	turn    [2]int         // the latest ones that ops went to
+	leaving [window]uint64 // by cycle: a byte for each scheduler
 }
 
-// add takes an entry from now until it is left.
-func (p *pool) add(now, until int64) {
-	p.used++
-	p.leaving[min(max(until, now+1), now+window-1)%window]++
+// add takes an entry of a scheduler from now until it is left.
+func (q *queues) add(scheduler int, now, until int64) {
+	q.used[scheduler]++
+	q.leaving[min(max(until, now+1), now+window-1)%window] += 1 << (8 * scheduler)
 }
 
-func (p *pool) advance(from, to int64) {
+func (q *queues) advance(from, to int64) {
 	for c := from + 1; c <= min(to, from+window); c++ {
-		p.used -= int(p.leaving[c%window])
-		p.leaving[c%window] = 0
+		left := q.leaving[c%window]
+		if left == 0 {
+			continue
+		}
+		for i := range q.used {
+			q.used[i] -= int(left >> (8 * i) & 0xff)
+		}
+		q.leaving[c%window] = 0
 	}
+}
+
+// choose returns a scheduler of those that some ports belong to, or noScheduler if none
+// has room. They take turns, those that are there for addresses and for others by
+// themselves.
+func (q *queues) choose(list []scheduler, home ports, address bool) int {
+	turn := &q.turn[0]
+	if address {
+		turn = &q.turn[1]
+	}
+	i := *turn
+	for range list {
+		if i++; i >= len(list) {
+			i = 0
+		}
+		if s := &list[i]; s.ports&home != 0 && s.size > q.used[i] {
+			*turn = i
+			return i
+		}
+	}
+	return noScheduler
 }
 
 // units are the execution ports.
@@ -76,19 +102,22 @@ func (u *units) advance(from, to int64) {
 // reserve takes one of the ports for hold cycles, as early as it is free from a cycle
 // on, and returns that cycle and the port.
 func (u *units) reserve(from int64, of ports, hold int64) (at int64, port ports) {
+	single := of&(of-1) == 0
 	for at = from; at+hold < u.now+window; at++ {
-		free := of
-		for c := at; c < at+hold; c++ {
+		free, c := of, at
+		for ; c < at+hold && free != 0; c++ {
 			free &^= u.busy[c%window]
 		}
-		if free == 0 {
-			continue
+		if free != 0 {
+			port = u.leastUsed(free)
+			for c := at; c < at+hold; c++ {
+				u.busy[c%window] |= port
+			}
+			return at, port
 		}
-		port = u.leastUsed(free)
-		for c := at; c < at+hold; c++ {
-			u.busy[c%window] |= port
+		if single {
+			at = c - 1 // in use there
 		}
-		return at, port
 	}
 	return from, 0
 }

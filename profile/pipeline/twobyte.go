@@ -1,8 +1,10 @@
 package pipeline
 
+import "sync"
+
 // twoByte are the opcodes behind 0F that are not of vectors, and those of groups
 // whose members are alike.
-var twoByte = twoByteSpecs()
+var twoByte = sync.OnceValue(twoByteSpecs)
 
 func twoByteSpecs() map[byte]spec {
 	t := map[byte]spec{
@@ -70,7 +72,7 @@ func (x *encoded) two() spec {
 	case 0xc7:
 		return x.group9(part)
 	}
-	if s, ok := twoByte[x.opcode]; ok {
+	if s, ok := twoByte()[x.opcode]; ok {
 		return s
 	}
 	if s, ok := x.vector(); ok {

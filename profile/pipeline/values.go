@@ -42,20 +42,22 @@ const (
 type values struct {
 	registers [registers]uint64
 	memory    [memoryEntries]remembered
+	starts    uint64 // random numbers that registers had at first
 }
 
 // remembered is a value that was stored.
 type remembered struct{ addr, value uint64 }
 
-const memoryEntries = 1 << 12
+const memoryEntries = 1 << 11
 
-func (v *values) reset() {
+// start gives the registers values that they have not had.
+func (v *values) start() {
 	for i := range v.registers {
-		v.registers[i] = mix(uint64(i) + 1)
+		v.starts++
+		v.registers[i] = mix(v.starts)
 	}
 	v.registers[NoRegister] = 0
 	v.registers[RSP] &^= 15
-	clear(v.memory[:])
 }
 
 // mix returns a random number that depends on x only: the finaliser of SplitMix64

@@ -1,5 +1,7 @@
 package pipeline
 
+import "sync"
+
 // How vector instructions use their operands.
 const (
 	monadic = vectorReg | vectorRM | readRM | writeReg
@@ -20,7 +22,10 @@ const (
 // vector0F are the opcodes behind 0F, whatever the mandatory prefix; where that
 // matters see vectorTwo. Sources of this and the following: Intel's manual volume 2
 // appendix A and the pages of the instructions.
-var vector0F = vector0FSpecs()
+var vector0F = sync.OnceValue(func() *[256]spec {
+	t := vector0FSpecs()
+	return &t
+})
 
 func vector0FSpecs() (t [256]spec) {
 	set := func(class Class, u use, codes ...byte) {
@@ -81,7 +86,7 @@ func (x *encoded) vector() (spec, bool) {
 			return s, true
 		}
 	}
-	s := vector0F[x.opcode]
+	s := vector0F()[x.opcode]
 	if s.use == 0 && s.class == Nop {
 		return s, false
 	}
@@ -209,7 +214,7 @@ func (x *encoded) unsigned() spec {
 
 // vector38 and vector3A are the opcodes behind 0F 38 and 0F 3A that are not dyadic
 // and VInt.
-var vector38, vector3A = vector38Specs(), vector3ASpecs()
+var vector38, vector3A = sync.OnceValue(vector38Specs), sync.OnceValue(vector3ASpecs)
 
 func vector38Specs() map[byte]spec {
 	t := map[byte]spec{}
@@ -318,9 +323,9 @@ func vector3ASpecs() map[byte]spec {
 
 // vectorThree returns what an opcode behind 0F 38 or 0F 3A does with vectors.
 func (x *encoded) vectorThree() spec {
-	table := vector38
+	table := vector38()
 	if x.opmap == map3A {
-		table = vector3A
+		table = vector3A()
 	}
 	s, ok := table[x.opcode]
 	if !ok {

@@ -2,6 +2,7 @@ package ostime
 
 import (
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,7 +16,7 @@ func ownTime() time.Duration { return read(unix.CLOCK_THREAD_CPUTIME_ID) }
 
 func read(clock int32) time.Duration {
 	var ts unix.Timespec
-	if unix.ClockGettime(clock, &ts) != nil {
+	if _, _, errno := unix.RawSyscall(unix.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
 		return 0
 	}
 	return time.Duration(ts.Nano())

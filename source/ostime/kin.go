@@ -48,6 +48,10 @@ func (w *Watch) hear() int {
 // sort finds out which strays are of the family.
 func (w *Watch) sort(now time.Duration) {
 	k := kinship{w: w, parents: map[int]int{}}
+	if now-w.estranged > strangeFor {
+		clear(w.strangers)
+		w.estranged = now
+	}
 	for i := range w.strays {
 		if e := &w.strays[i].ending; e.pid == e.tid || e.pid == 0 {
 			k.parents[e.tid] = e.parent
@@ -117,12 +121,27 @@ func (k *kinship) of(pid, parent int) relation {
 				return unclear
 			}
 		}
-		if parent <= 1 {
+		if parent <= 1 || k.w.strangers[parent] {
+			k.w.estrange(line[1:])
 			return no
 		}
 		line = append(line, parent)
 	}
 	return no
+}
+
+// strangeFor is how long it is known of processes that they are not of the family: numbers
+// are not given again so soon.
+const strangeFor = time.Second
+
+// estrange notes that processes are not of the family.
+func (w *Watch) estrange(pids []int) {
+	if w.strangers == nil {
+		w.strangers = map[int]bool{}
+	}
+	for _, pid := range pids {
+		w.strangers[pid] = true
+	}
 }
 
 // parent returns the parent of a process that has ended just now, or runs.

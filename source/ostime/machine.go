@@ -35,8 +35,9 @@ const (
 // for who counts all that runs on them. Its methods may not be called at one time.
 type Machine struct {
 	proc      proc
-	cpus      []int   // that are watched; nil for all
-	last, now []spent // by number
+	kept      rereader // proc/stat
+	cpus      []int    // that are watched; nil for all
+	last, now []spent  // by number
 	of        *counts.Layout
 	table     *counts.Table // the last that was returned
 	err       error
@@ -58,7 +59,7 @@ func NewMachine(root fs.FS, cpus []int) *Machine {
 
 // look reads what the processors did since boot, into the memory of a list.
 func (m *Machine) look(into []spent) ([]spent, error) {
-	text, err := m.proc.read("proc/stat")
+	text, err := m.proc.again(&m.kept, "proc", "/stat")
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func parseSpent(times []byte) (s spent, ok bool) {
 		times = bytes.TrimLeft(times, " ")
 		var field []byte
 		field, times, _ = bytes.Cut(times, []byte{' '})
-		d, err := ticks(string(field))
+		d, err := ticks(field)
 		if err != nil {
 			return s, false
 		}

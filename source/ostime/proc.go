@@ -29,6 +29,15 @@ type proc struct {
 	buffer []byte
 }
 
+// A rereader is a file that can be kept open, as its content is made when it is read. This
+// is so of the kernel's own, and not of those of tests.
+type rereader interface {
+	fs.File
+
+	// Reread reads the file from its beginning, as it is now: all of it, if there is room.
+	Reread(b []byte) (int, error)
+}
+
 // read returns the content of a file, valid until the next call. What is behind
 // the first maxFile bytes is left out.
 func (p *proc) read(name string) ([]byte, error) {
@@ -37,11 +46,71 @@ func (p *proc) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b := bytes.NewBuffer(p.buffer[:0])
-	_, err = io.Copy(b, io.LimitReader(f, maxFile))
-	p.buffer = b.Bytes()
-	return p.buffer, err
+	return p.content(f)
 }
+
+// again is read for a file that is kept open between calls, if it is a rereader.
+func (p *proc) again(kept *rereader, dir, name string) ([]byte, error) {
+	if *kept == nil {
+		f, err := p.root.Open(dir + name)
+		if err != nil {
+			return nil, err
+		}
+		r, ok := f.(rereader)
+		if !ok {
+			defer f.Close()
+			return p.content(f)
+		}
+		*kept = r
+	}
+	for {
+		p.room()
+		n, err := (*kept).Reread(p.buffer)
+		if err != nil {
+			p.release(kept)
+			return nil, err
+		}
+		if n < len(p.buffer) || n >= maxFile {
+			return p.buffer[:n], nil
+		}
+		p.grow()
+	}
+}
+
+// release closes a file that is kept open.
+func (p *proc) release(kept *rereader) {
+	if *kept != nil {
+		(*kept).Close()
+		*kept = nil
+	}
+}
+
+// content returns what is in a file.
+func (p *proc) content(f fs.File) ([]byte, error) {
+	p.room()
+	for n := 0; ; {
+		more, err := f.Read(p.buffer[n:])
+		n += more
+		switch {
+		case err == io.EOF || n >= maxFile:
+			return p.buffer[:n], nil
+		case err != nil:
+			return p.buffer[:n], err
+		case n == len(p.buffer):
+			p.grow()
+		}
+	}
+}
+
+// room sees to it that there is a buffer.
+func (p *proc) room() {
+	if p.buffer == nil {
+		p.buffer = make([]byte, 1<<12)
+	}
+}
+
+// grow makes the buffer larger, and keeps what is in it.
+func (p *proc) grow() { p.buffer = append(p.buffer, make([]byte, len(p.buffer))...) }
 
 // numbers returns the entries of a directory that are numbers, in order.
 func (p *proc) numbers(dir string) ([]int, error) {
@@ -50,14 +119,13 @@ func (p *proc) numbers(dir string) ([]int, error) {
 		return nil, err
 	}
 	defer f.Close()
-	d, ok := f.(fs.ReadDirFile)
-	if !ok {
-		return nil, &fs.PathError{Op: "readdir", Path: dir, Err: fs.ErrInvalid}
-	}
-	entries, err := d.ReadDir(-1)
+	names, err := namesIn(f, dir)
 	var list []int
-	for _, e := range entries {
-		if n, err := strconv.Atoi(e.Name()); err == nil && n > 0 {
+	for _, name := range names {
+		if name[0] < '0' || name[0] > '9' {
+			continue
+		}
+		if n, err := strconv.Atoi(name); err == nil && n > 0 {
 			list = append(list, n)
 		}
 	}
@@ -68,6 +136,23 @@ func (p *proc) numbers(dir string) ([]int, error) {
 	return list, err
 }
 
+// namesIn returns the names of the entries of a directory.
+func namesIn(f fs.File, dir string) (names []string, err error) {
+	switch d := f.(type) {
+	case interface {
+		Readdirnames(n int) ([]string, error)
+	}:
+		return d.Readdirnames(-1)
+	case fs.ReadDirFile:
+		entries, err := d.ReadDir(-1)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names, err
+	}
+	return nil, &fs.PathError{Op: "readdir", Path: dir, Err: fs.ErrInvalid}
+}
+
 // A stat is what /proc/PID/stat tells, of a process or of one of its threads.
 type stat struct {
 	name         string
@@ -76,6 +161,7 @@ type stat struct {
 	began        time.Duration // since boot, to the tick
 	io           time.Duration // waiting for block devices, to the tick
 	hasIO        bool          // the kernel is new enough to say so
+	running      bool          // or it could run
 	ended        bool          // a zombie
 }
 
@@ -101,32 +187,39 @@ func parseStat(text []byte) (s stat, err error) {
 		return s, errStat
 	}
 	s.name = string(text[open+1 : end])
-	f := strings.Fields(string(text[end+1:]))
-	if len(f) <= fieldBegan {
-		return s, errStat
-	}
-	s.ended = f[fieldState] == "Z" || f[fieldState] == "X"
-	if s.parent, err = strconv.Atoi(f[fieldParent]); err != nil {
-		return s, errStat
-	}
-	for _, of := range []struct {
-		field int
-		to    *time.Duration
-	}{{fieldUser, &s.user}, {fieldSystem, &s.system}, {fieldBegan, &s.began}, {fieldIO, &s.io}} {
-		if of.field >= len(f) {
-			continue
+	n := 0
+	for field := range bytes.FieldsSeq(text[end+1:]) {
+		switch n {
+		case fieldState:
+			s.running, s.ended = string(field) == "R", string(field) == "Z" || string(field) == "X"
+		case fieldParent:
+			if s.parent, err = strconv.Atoi(string(field)); err != nil {
+				err = errStat
+			}
+		case fieldUser:
+			s.user, err = ticks(field)
+		case fieldSystem:
+			s.system, err = ticks(field)
+		case fieldBegan:
+			s.began, err = ticks(field)
+		case fieldIO:
+			s.io, err = ticks(field)
+			s.hasIO = true
 		}
-		if *of.to, err = ticks(f[of.field]); err != nil {
+		if err != nil || n == fieldIO {
 			return s, err
 		}
+		n++
 	}
-	s.hasIO = len(f) > fieldIO
+	if n <= fieldBegan {
+		return s, errStat
+	}
 	return s, nil
 }
 
 // ticks reads a time in ticks.
-func ticks(text string) (time.Duration, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
+func ticks(text []byte) (time.Duration, error) {
+	n, err := strconv.ParseInt(string(text), 10, 64)
 	const most = int64(1<<63-1) / int64(tick)
 	if err != nil || n < 0 || n > most {
 		return 0, errStat
@@ -136,7 +229,14 @@ func ticks(text string) (time.Duration, error) {
 
 // stat reads a file stat.
 func (p *proc) stat(dir string) (stat, error) {
-	text, err := p.read(dir + "/stat")
+	var kept rereader
+	defer p.release(&kept)
+	return p.statAgain(&kept, dir)
+}
+
+// statAgain is stat for a file that is kept open.
+func (p *proc) statAgain(kept *rereader, dir string) (stat, error) {
+	text, err := p.again(kept, dir, "/stat")
 	if err != nil {
 		return stat{}, err
 	}
@@ -149,17 +249,17 @@ func (p *proc) stat(dir string) (stat, error) {
 
 // schedstat reads how long a thread ran and how long it waited for a processor
 // while it could have run.
-func (p *proc) schedstat(dir string) (run, wait time.Duration, err error) {
-	text, err := p.read(dir + "/schedstat")
+func (p *proc) schedstat(kept *rereader, dir string) (run, wait time.Duration, err error) {
+	text, err := p.again(kept, dir, "/schedstat")
 	if err != nil {
 		return 0, 0, err
 	}
-	f := strings.Fields(string(text))
+	f := bytes.Fields(text)
 	if len(f) < 2 {
 		return 0, 0, &fs.PathError{Op: "read", Path: dir + "/schedstat", Err: errors.New("two numbers are missing")}
 	}
-	r, err1 := strconv.ParseInt(f[0], 10, 64)
-	w, err2 := strconv.ParseInt(f[1], 10, 64)
+	r, err1 := strconv.ParseInt(string(f[0]), 10, 64)
+	w, err2 := strconv.ParseInt(string(f[1]), 10, 64)
 	if err := errors.Join(err1, err2); err != nil || r < 0 || w < 0 {
 		return 0, 0, &fs.PathError{Op: "read", Path: dir + "/schedstat", Err: fmt.Errorf("%q are no times", f[:2])}
 	}
@@ -175,27 +275,34 @@ type status struct {
 
 // status reads a file status. Its lines are "Key:\tvalue"; the name, which comes
 // first, has no line ends in it: the kernel escapes them.
-func (p *proc) status(dir string) (s status, err error) {
-	text, err := p.read(dir + "/status")
+func (p *proc) status(kept *rereader, dir string) (s status, err error) {
+	text, err := p.again(kept, dir, "/status")
 	if err != nil {
 		return s, err
 	}
-	for line := range strings.Lines(string(text)) {
-		key, value, _ := strings.Cut(line, ":")
-		n, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 53)
-		if err != nil {
-			continue
-		}
-		switch key {
-		case "voluntary_ctxt_switches":
-			s.voluntary, s.switches = n, true
-		case "nonvoluntary_ctxt_switches":
-			s.involuntary = n
-		case "VmHWM":
-			s.peak = n << 10
-		}
-	}
+	s.voluntary, s.switches = numberAfter(text, "\nvoluntary_ctxt_switches:")
+	s.involuntary, _ = numberAfter(text, "\nnonvoluntary_ctxt_switches:")
+	kilobytes, _ := numberAfter(text, "\nVmHWM:")
+	s.peak = kilobytes << 10
 	return s, nil
+}
+
+// numberAfter returns the number in a line that begins with a key, line end before it.
+func numberAfter(text []byte, key string) (n uint64, ok bool) {
+	at := bytes.Index(text, []byte(key))
+	if at < 0 {
+		return 0, false
+	}
+	line, _, _ := bytes.Cut(text[at+len(key):], []byte{'\n'})
+	n, err := strconv.ParseUint(string(bytes.TrimSuffix(bytes.TrimSpace(line), []byte(" kB"))), 10, 53)
+	return n, err == nil
+}
+
+// leads reports whether a thread is the first of its process.
+func (p *proc) leads(tid int) bool {
+	text, err := p.read(fmt.Sprintf("proc/%d/status", tid))
+	n, ok := numberAfter(text, "\nTgid:")
+	return err == nil && ok && n == uint64(tid)
 }
 
 // A machine is what all processors together did since boot, of /proc/stat.
@@ -203,15 +310,15 @@ type machine struct{ all, steal time.Duration }
 
 // machine reads the first line of /proc/stat: user, nice, system, idle, iowait,
 // irq, softirq, steal; what guests used is in user and nice.
-func (p *proc) machine() (m machine, err error) {
-	text, err := p.read("proc/stat")
+func (p *proc) machine(kept *rereader) (m machine, err error) {
+	text, err := p.again(kept, "proc", "/stat")
 	if err != nil {
 		return m, err
 	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	f := strings.Fields(line)
+	line, _, _ := bytes.Cut(text, []byte{'\n'})
+	f := bytes.Fields(line)
 	const steal = 8
-	if len(f) <= steal || f[0] != "cpu" {
+	if len(f) <= steal || string(f[0]) != "cpu" {
 		return m, &fs.PathError{Op: "read", Path: "proc/stat", Err: errors.New("its first line does not tell of stolen time")}
 	}
 	for i, text := range f[1 : steal+1] {
@@ -249,10 +356,24 @@ type cgroup struct {
 	v1  bool
 }
 
+// lastNumber is the number that was given last to a process or a thread, the fifth field of
+// /proc/loadavg; 0 if it is not known.
+func (p *proc) lastNumber(kept *rereader) int {
+	text, err := p.again(kept, "proc", "/loadavg")
+	if err != nil {
+		return 0
+	}
+	text = bytes.TrimSpace(text)
+	n, err := strconv.Atoi(string(text[bytes.LastIndexByte(text, ' ')+1:]))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
 // membership is what the kernel tells of the cgroups of a process.
-func (p *proc) membership(pid int) (string, error) {
-	text, err := p.read(fmt.Sprintf("proc/%d/cgroup", pid))
-	return string(text), err
+func (p *proc) membership(kept *rereader, pid int) ([]byte, error) {
+	return p.again(kept, "proc/", fmt.Sprintf("%d/cgroup", pid))
 }
 
 // cgroup finds the cgroup of a process of some membership: of version 1 if the controller

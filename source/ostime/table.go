@@ -222,7 +222,7 @@ func (w *Watch) around(r *row) {
 
 // stolen adds what the machine's processors did since the last table.
 func (w *Watch) stolen(r *row) {
-	m, err := w.proc.machine()
+	m, err := w.proc.machine(&w.procstat)
 	if err != nil {
 		w.noMachine = err
 		return

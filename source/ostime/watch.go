@@ -47,6 +47,7 @@ type Spec struct {
 	Delay      time.Duration // before counting begins
 	Keep       counts.By     // Thread or Process is kept apart
 	Interval   bool          // tables are of intervals
+	Every      time.Duration // how long these are; 0 if that is not known
 	Summed     bool          // tables of several runs are added up, so that they have no maxima
 	Listen     bool          // have the kernel tell of each thread that ends, where it does: the root is this machine's
 }
@@ -59,11 +60,18 @@ type Watch struct {
 	proc  proc
 	clock func() time.Duration // since boot
 
+	numbers  [2]int   // what was given last to any thread, at the last look for new ones and at that before; 0 if not known
+	loadavg  rereader // that tells it
+	procstat rereader
+	open     int // threads whose files are kept open
+
 	tasks   map[int]*task // those that have not ended, by number
 	past    []*task       // that ended since the last table, if they are kept apart
 	sum     *row          // what others did that ended since then; nil for none
 	foreign map[int]bool  // processes that were looked at and are none of these
 	looked  time.Duration // when it was last looked
+	before  time.Duration // when it was looked before that
+	active  bool          // since then one of the tasks ran, so that it may have started others
 	begun   bool
 	command int // its process; 0 for none, and when it has ended
 	lost    int // threads that there was no room for
@@ -76,6 +84,9 @@ type Watch struct {
 	family map[int]bool          // processes that are watched, or were
 	gone   map[int]time.Duration // threads that have ended lately, and when that was heard
 	strays []stray               // of which it is not known yet whether they are of the family
+
+	strangers map[int]bool  // processes that are not of the family
+	estranged time.Duration // since when that is noted
 
 	noSched error  // the kernel tells no waiting time
 	noIO    string // why it tells no waiting for devices; "" if it does
@@ -107,14 +118,23 @@ type reading struct {
 // A task is a thread that is watched.
 type task struct {
 	tid, pid   int
+	dir        string // in which its files are
 	name       string
 	began      time.Duration // as the kernel says, to the tick: tells it from a later one of the same number
 	from, last time.Duration // when its time begins: that of the last table, or its own; the last look
 	unsure     time.Duration // by how much from may be wrong, in all
 	now, base  reading       // of the last look, and of the last table
+	looked     bool          // now is a reading
 	rebased    bool          // base is a reading, not the beginning
 	ended      bool
+
+	keep                    bool // these files are kept open
+	stat, schedstat, status rereader
 }
+
+// openMost is of how many threads the files are kept open, so that reading them takes no
+// search for them.
+const openMost = 32
 
 // New watches from now on. The root has proc and sys below it: os.DirFS("/"), or
 // a copy for tests. Files that cannot be read become columns that are not there,
@@ -163,7 +183,10 @@ func (w *Watch) Started(pid int) {
 	}
 	first := w.runs == 0
 	w.runs++
+	w.shutAll()
 	w.tasks, w.past, w.sum, w.foreign = map[int]*task{}, nil, nil, nil
+	w.numbers = [2]int{}
+	w.strangers = nil
 	w.leader, w.lived, w.family, w.gone, w.strays = pid, 0, map[int]bool{pid: true}, nil, nil
 	w.told, w.spent, w.resident = false, [2]time.Duration{}, 0
 	w.command, w.begun, w.throttle.sum = pid, false, 0
@@ -233,7 +256,34 @@ func (w *Watch) Close() {
 			w.exits.close()
 			w.exits = nil
 		}
+		w.shutAll()
+		w.proc.release(&w.loadavg)
+		w.proc.release(&w.procstat)
+		w.proc.release(&w.throttle.kept)
 	})
+}
+
+// shutAll closes what is kept open of threads.
+func (w *Watch) shutAll() {
+	for _, t := range w.tasks {
+		w.shut(t)
+	}
+}
+
+// shut closes what is kept open of a thread.
+func (w *Watch) shut(t *task) {
+	if !t.keep {
+		return
+	}
+	t.keep = false
+	w.open--
+	w.releaseAll(t)
+}
+
+func (w *Watch) releaseAll(t *task) {
+	w.proc.release(&t.stat)
+	w.proc.release(&t.schedstat)
+	w.proc.release(&t.status)
 }
 
 // look looks again and again.
@@ -266,7 +316,11 @@ func (w *Watch) look() {
 			w.scan(false)
 		}
 		w.surroundings()
+		enough := w.listens() && w.spec.Every > 0 && w.spec.Every <= listenEvery
 		w.mu.Unlock()
+		if enough { // Join comes often enough
+			return
+		}
 		timer.Reset(max(least, pause(time.Since(start), ownTime()-began)))
 	}
 }
@@ -275,10 +329,12 @@ func (w *Watch) look() {
 func (w *Watch) begin() {
 	w.hear() // what ended before is of no account
 	w.begun, w.looked = true, w.clock()
+	w.before = w.looked
 	pids := w.spec.PIDs
 	if w.command > 0 {
 		pids = []int{w.command}
 	}
+	w.shutAll()
 	w.tasks = map[int]*task{}
 	for _, pid := range pids {
 		w.threads(pid)
@@ -309,10 +365,10 @@ func (w *Watch) surroundings() {
 	w.surrounded = true
 	w.noIO = w.proc.delays()
 	if !w.brief {
-		w.machine, w.noMachine = w.proc.machine()
+		w.machine, w.noMachine = w.proc.machine(&w.procstat)
 	}
 	if !w.throttle.seen && w.throttle.err == nil {
-		w.throttle.look(&w.proc, w.first())
+		w.throttle.look(&w.proc, w.first(), w.looked)
 	}
 }
 
@@ -333,25 +389,72 @@ func (w *Watch) first() int {
 // scan looks at all threads that are watched, and for new ones. final is whether
 // a table is made of it.
 func (w *Watch) scan(final bool) {
-	if !w.spec.Alone && (w.command > 0 || len(w.spec.PIDs) > 0 || len(w.tasks) > 0) {
-		w.descend()
-		for _, pid := range w.pids() {
-			w.threads(pid)
+	w.readAll(final)
+	if w.spec.Alone || !w.active || !w.seek() {
+		return
+	}
+	for _, pid := range w.pids() {
+		w.threads(pid)
+	}
+	for _, t := range w.tasks {
+		if !t.looked && !w.read(t, final) {
+			w.bury(t)
 		}
 	}
-	w.readAll(final)
+}
+
+// probeMost is how many numbers are looked at one by one: to list all processes takes
+// longer than that, unless there are few.
+const probeMost = 64
+
+// seek looks for processes that those which are watched have started, and reports whether
+// any threads can have begun. Numbers are given in their order, so that nothing has begun
+// if none was given; and if there were few, these are all that has to be looked at. A thread
+// has its number a moment before it is seen, so those of the last time are looked at again.
+func (w *Watch) seek() bool {
+	last, from := w.proc.lastNumber(&w.loadavg), w.numbers[1]
+	switch {
+	case last > 0 && w.numbers == [2]int{last, last}:
+		return false
+	case from > 0 && last >= from && last-from <= probeMost && w.foreign != nil && len(w.foreign) < maxTasks:
+		w.probe(from+1, last)
+	default:
+		w.descend()
+	}
+	w.numbers = [2]int{last, w.numbers[0]}
+	return true
+}
+
+// probe finds those of the family among processes with some numbers.
+func (w *Watch) probe(from, to int) {
+	known := w.watched()
+	parents := map[int]int{}
+	for pid := from; pid <= to; pid++ {
+		seen := pid <= w.numbers[0] && w.foreign[pid] // and not one before it of the same number
+		if known[pid] || seen || w.tasks[pid] != nil {
+			continue
+		}
+		s, err := w.proc.stat(fmt.Sprintf("proc/%d", pid))
+		// Any thread has a directory in /proc, though only processes are listed there.
+		if err == nil && (!known[s.parent] && s.parent < from || w.proc.leads(pid)) {
+			parents[pid] = s.parent
+		}
+	}
+	w.follow(parents, known)
 }
 
 // readAll looks at the threads that are known.
 func (w *Watch) readAll(final bool) {
-	w.looked = w.clock()
+	w.before, w.looked = w.looked, w.clock()
+	w.active = false
 	for _, t := range w.tasks {
 		if !w.read(t, final) {
 			w.bury(t)
+			w.active = true
 		}
 	}
 	if pid := w.first(); pid > 0 {
-		w.throttle.look(&w.proc, pid)
+		w.throttle.look(&w.proc, pid, w.looked)
 	}
 }
 
@@ -373,10 +476,7 @@ func (w *Watch) descend() {
 	if err != nil {
 		return
 	}
-	known := map[int]bool{}
-	for _, pid := range w.pids() {
-		known[pid] = true
-	}
+	known := w.watched()
 	if w.foreign == nil { // what a command starts has larger numbers, or begins with small ones after now
 		w.foreign = map[int]bool{}
 		for _, pid := range all {
@@ -384,7 +484,6 @@ func (w *Watch) descend() {
 		}
 	}
 	there, parents := map[int]bool{}, map[int]int{}
-	var fresh []int
 	for _, pid := range all {
 		switch {
 		case known[pid]:
@@ -393,10 +492,17 @@ func (w *Watch) descend() {
 		default:
 			if s, err := w.proc.stat(fmt.Sprintf("proc/%d", pid)); err == nil {
 				parents[pid] = s.parent
-				fresh = append(fresh, pid)
 			}
 		}
 	}
+	w.foreign = there
+	w.follow(parents, known)
+}
+
+// follow finds which of some processes, whose parents are given, were started by those that
+// are known, and begins to watch these. The others are foreign.
+func (w *Watch) follow(parents map[int]int, known map[int]bool) {
+	fresh := slices.Sorted(maps.Keys(parents))
 	// A child can have a smaller number than its parent, when numbers have
 	// begun again.
 	for found := true; found; {
@@ -410,10 +516,18 @@ func (w *Watch) descend() {
 	}
 	for _, pid := range fresh {
 		if !known[pid] {
-			there[pid] = true
+			w.foreign[pid] = true
 		}
 	}
-	w.foreign = there
+}
+
+// watched is the set of pids.
+func (w *Watch) watched() map[int]bool {
+	known := map[int]bool{}
+	for _, pid := range w.pids() {
+		known[pid] = true
+	}
+	return known
 }
 
 // threads finds the threads of a process.
@@ -423,7 +537,7 @@ func (w *Watch) threads(pid int) {
 		return
 	}
 	for _, tid := range tids {
-		w.adopt(tid, pid, w.looked)
+		w.adopt(tid, pid, w.before)
 	}
 }
 
@@ -467,8 +581,17 @@ func dirOf(tid, pid int) string { return fmt.Sprintf("proc/%d/task/%d", pid, tid
 
 // read looks at a thread, and reports whether it is still there.
 func (w *Watch) read(t *task, final bool) bool {
-	dir := dirOf(t.tid, t.pid)
-	s, err := w.proc.stat(dir)
+	if t.dir == "" {
+		t.dir = dirOf(t.tid, t.pid)
+	}
+	if !t.keep && w.open < openMost {
+		t.keep = true
+		w.open++
+	}
+	if !t.keep {
+		defer w.releaseAll(t)
+	}
+	s, err := w.proc.statAgain(&t.stat, t.dir)
 	if err != nil || s.began != t.began {
 		return false // its number is another's
 	}
@@ -476,19 +599,21 @@ func (w *Watch) read(t *task, final bool) bool {
 		return true // it waits for its parent: nothing of it changes any more
 	}
 	r := reading{user: s.user, system: s.system, io: s.io}
-	if r.run, r.wait, err = w.proc.schedstat(dir); err != nil {
-		if _, gone := w.proc.stat(dir); gone != nil {
+	if r.run, r.wait, err = w.proc.schedstat(&t.schedstat, t.dir); err != nil {
+		if _, gone := w.proc.stat(t.dir); gone != nil {
 			return false // it ended between the two
 		}
 		w.noSched = err
 		r.run = s.user + s.system
 	}
 	if final || w.spec.Interval || w.spec.Keep != 0 || !w.simple() { // otherwise getrusage tells
-		if st, err := w.proc.status(dir); err == nil {
+		if st, err := w.proc.status(&t.status, t.dir); err == nil {
 			r.voluntary, r.involuntary, r.switches = st.voluntary, st.involuntary, st.switches
 			w.resident = max(w.resident, float64(st.peak))
 		}
 	}
+	w.active = w.active || s.running || w.noSched != nil || r.run != t.now.run
+	t.looked = true
 	now := w.clock()
 	if s.ended && t.tid != w.command { // some time ago: it lived on for what it did since the last look at least
 		now = min(now, t.last+r.run-t.now.run+r.wait-t.now.wait)
@@ -500,6 +625,7 @@ func (w *Watch) read(t *task, final bool) bool {
 // bury ends the watching of a thread.
 func (w *Watch) bury(t *task) {
 	delete(w.tasks, t.tid)
+	w.shut(t)
 	switch {
 	case w.spec.Keep.Has(counts.Thread) || w.spec.Keep.Has(counts.Process):
 		if len(w.past) >= maxTasks {
@@ -518,7 +644,10 @@ func (w *Watch) bury(t *task) {
 // A throttle adds up for how long the cgroup of a process stood still. A process
 // can be moved to another one.
 type throttle struct {
-	membership string // of cgroup
+	of         int // the process
+	at         time.Duration
+	kept       rereader // what says in which cgroup it is
+	membership string
 	cgroup     cgroup
 	last       time.Duration
 	sum        time.Duration // since the last table
@@ -527,13 +656,26 @@ type throttle struct {
 	seen       bool
 }
 
+// unlimitedFor is how long a cgroup is taken to have no limit, once it was found to have
+// none.
+const unlimitedFor = time.Second
+
 // look reads the cgroup's files. One that was found to have no limit is not looked at
 // again.
-func (t *throttle) look(p *proc, pid int) {
-	membership, err := p.membership(pid)
-	if err == nil && t.seen && membership == t.membership && !t.limited {
+func (t *throttle) look(p *proc, pid int, now time.Duration) {
+	if t.of == pid && t.seen && !t.limited && now-t.at < unlimitedFor {
 		return
 	}
+	t.at = now
+	if t.of != pid {
+		p.release(&t.kept)
+		t.of = pid
+	}
+	text, err := p.membership(&t.kept, pid)
+	if err == nil && t.seen && string(text) == t.membership && !t.limited {
+		return
+	}
+	membership := string(text)
 	c := t.cgroup
 	if err == nil && membership != t.membership {
 		c, err = p.cgroup(membership)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -256,4 +257,87 @@ func TestRecorded(t *testing.T) {
 	w.mu.Unlock()
 	w.Ended(100)
 	check(t, millis(w.Join(runTable()), 0), map[string]float64{"thread_run": 150, "runqueue_wait": 20})
+}
+
+// TestNumbers has a command start processes and threads while the kernel says which number
+// was given last: what has a number that was given before is not looked for.
+func TestNumbers(t *testing.T) {
+	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
+	last := func(n int) { m.put("proc/loadavg", fmt.Sprintf("0.10 0.20 0.30 2/150 %d\n", n)) }
+	process := func(pid, parent, run int) {
+		m.thread(pid, pid, parent, "x", "S", 10000, run, 0, 0)
+		m.put(fmt.Sprintf("proc/%d/status", pid), fmt.Sprintf("Name:\tx\nTgid:\t%d\n", pid))
+	}
+	ran := 0
+	w := newWatch(m.root, Spec{Interval: true}, func() time.Duration { return m.now })
+	w.Close()
+	step := func(want ...int) {
+		t.Helper()
+		m.now += 100 * time.Millisecond
+		ran += 10
+		process(100, 50, ran)
+		w.Join(runTable())
+		if got := w.pids(); !slices.Equal(got, want) {
+			t.Errorf("processes %v, want %v", got, want)
+		}
+	}
+	last(100)
+	process(100, 50, 0)
+	w.Started(100)
+	step(100)
+	step(100)
+
+	process(105, 100, 1)
+	process(103, 50, 1) // not the command's
+	// Any thread has a directory, whose parent is that of its process.
+	m.thread(100, 104, 50, "thread", "S", 10000, 1, 0, 0)
+	m.thread(105, 106, 100, "thread", "S", 10000, 1, 0, 0)
+	m.put("proc/106/stat", string(m.root["proc/105/task/106/stat"].Data))
+	m.put("proc/106/status", "Name:\tx\nTgid:\t105\n")
+	last(106)
+	step(100, 105)
+	if w.tasks[104] == nil || w.tasks[106] == nil || w.tasks[106].pid != 105 {
+		t.Errorf("threads %v, want 104 of 100 and 106 of 105", w.tasks)
+	}
+
+	last(107) // has its number, and is seen a moment later
+	step(100, 105)
+	process(107, 105, 1)
+	step(100, 105, 107)
+	process(108, 107, 1)
+	step(100, 105, 107) // nothing was given a number
+	last(108)
+	step(100, 105, 107, 108)
+	m.gone(108, 108)
+	for pid := 110; pid < 110+2*probeMost; pid++ {
+		process(pid, 50, 1)
+	}
+	process(300, 107, 1)
+	last(300) // too many to be looked at one by one
+	step(100, 105, 107, 300)
+	process(20, 300, 1) // numbers have begun again
+	last(20)
+	step(20, 100, 105, 107, 300)
+}
+
+// TestIdle checks that who did not run is not asked what it started.
+func TestIdle(t *testing.T) {
+	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
+	m.thread(100, 100, 50, "x", "S", 10000, 0, 0, 0)
+	w := newWatch(m.root, Spec{Interval: true}, func() time.Duration { return m.now })
+	w.Close()
+	w.Started(100)
+	m.thread(101, 101, 100, "y", "S", 10000, 1, 0, 0)
+	for _, step := range []struct {
+		run   int
+		state string
+		want  []int
+	}{{0, "S", []int{100}}, {0, "R", []int{100, 101}}} {
+		m.now += 100 * time.Millisecond
+		m.thread(100, 100, 50, "x", step.state, 10000, step.run, 0, 0)
+		w.Join(runTable())
+		if got := w.pids(); !slices.Equal(got, step.want) {
+			t.Errorf("%q, ran for %d ms: processes %v, want %v", step.state, step.run, got, step.want)
+		}
+	}
 }

@@ -148,6 +148,7 @@ type instruction struct {
 	// that miss as well.
 	timed             int64
 	ideal, real, late ticks
+	parts             parts // of these, once they are settled
 
 	misses misses
 }
@@ -227,14 +228,24 @@ func (l *library) decode(i *image, code []byte, addr uint64) *instruction {
 	l.room--
 	bytes := code[:inst.Len]
 	*in = instruction{addr: addr, target: inst.Target, next: inst.Next(), flow: inst.Flow,
-		turn: turns(bytes), stops: turns(bytes) > 0 || stops[string(bytes[:min(2, len(bytes))])], op: i.ops.Op(inst, code)}
+		turn: turns(bytes), stops: turns(bytes) > 0 || stops(bytes), op: i.ops.Op(inst, code)}
 	i.at[addr] = in
 	return in
 }
 
-// stops are the beginnings of instructions of x86 that end a block, as the simulator has
-// to do something else then: system calls, traps, and the hint that a loop waits.
-var stops = map[string]bool{"\x0f\x05": true, "\x0f\x34": true, "\xcd\x80": true, "\xcc": true, "\xf4": true, "\xf3\x90": true}
+// stops reports whether an instruction of x86 ends a block, as the simulator has to do
+// something else then: a system call, a trap, or the hint that a loop waits.
+func stops(code []byte) bool {
+	switch code[0] {
+	case 0xcc, 0xcd, 0xf4: // INT, HLT
+		return true
+	case 0x0f: // SYSCALL, SYSENTER
+		return len(code) > 1 && (code[1] == 0x05 || code[1] == 0x34)
+	case 0xf3: // PAUSE
+		return len(code) > 1 && code[1] == 0x90
+	}
+	return false
+}
 
 // turns reads a string instruction of x86 with a prefix that repeats it, and returns how
 // many cycles each further turn takes; 0 for all others. MOVS and STOS go through 32

@@ -46,6 +46,7 @@ type Paces struct {
 	records []*record
 	room    int   // steps that there is room for in all records
 	waits   waits // what loads wait for
+	settled sync.Once
 	once    sync.Once
 	lines   map[place][]*instruction
 }
@@ -79,7 +80,7 @@ func Takes(cpu time.Duration, limit int64) time.Duration {
 	const (
 		start  = time.Second           // of the simulator, with the symbols of the program
 		block  = 700 * time.Nanosecond // printed, read and predicted
-		native = 2 * time.Nanosecond   // executed by itself
+		native = time.Nanosecond       // executed by itself
 	)
 	return start + time.Duration(min(int64(cpu/native), limit))*block
 }

@@ -1,11 +1,12 @@
 package pace
 
 import (
+	"path"
+	"strings"
+
 	"github.com/cyclestack/cyclestack/profile/disasm"
 	"github.com/cyclestack/cyclestack/profile/object"
 	"github.com/cyclestack/cyclestack/source/valgrind"
-	"path"
-	"strings"
 )
 
 // At returns the rate of the instruction at an address of an object file, per execution:
@@ -36,19 +37,12 @@ func (p *Paces) At(object string, addr uint64) (valgrind.Rate, bool) {
 	return all.mean(), true
 }
 
-// rate is that of an instruction that was in windows. All that it takes is what it takes
-// at last, with mispredictions and misses; what these add is given to the instructions
-// that retire later for it, as a sampler would see it. An instruction may also retire
-// sooner with them, as it is ready by then: no part of a rate is negative.
+// rate is that of an instruction that was in windows.
 func (p *Paces) rate(in *instruction) valgrind.Rate {
+	p.settled.Do(p.settle)
 	n := float64(in.timed)
-	ideal, real, all := in.ideal.cycles()/n, in.real.cycles()/n, in.late.cycles()/n
-	if !p.waits.known {
-		all = real
-	}
-	r := valgrind.Rate{Cycles: min(ideal, all)}
-	r.Lost = min(max(0, real-ideal), all-r.Cycles)
-	r.Second, r.Third, r.Memory = p.waits.divide(&in.misses, all-r.Cycles-r.Lost)
+	r := valgrind.Rate{Cycles: in.parts.cycles / n, Lost: in.parts.lost / n}
+	r.Second, r.Third, r.Memory = p.waits.divide(&in.misses, in.parts.waited/n)
 	if missed := float64(in.mispredicted) / float64(in.executed); in.flow == disasm.CondJump {
 		r.Conditional = missed
 	} else {

@@ -22,6 +22,7 @@ type command struct {
 	end         time.Time
 	err         error
 	witness     Witness // may be nil
+	attended    bool    // somebody waits for its end, or has
 }
 
 // path finds a command's program as a shell would.
@@ -172,9 +173,34 @@ func (c *command) release(open func(pid int) error) error {
 	return nil
 }
 
-// wait waits for the end of the command.
-func (c *command) wait() {
-	c.poll()
+// attend has a goroutine wait for the end of the command.
+func (c *command) attend() {
+	c.attended = true
+	go func() {
+		c.poll()
+		c.reap()
+	}()
+}
+
+// watch waits in this thread, which no other has to wake then, until the command has
+// ended or the bell is rung. Where the kernel has no file to wait for (before Linux 5.3)
+// somebody else waits from now on.
+func (c *command) watch(b *bell) {
+	fd, err := unix.PidfdOpen(c.process.Pid, 0)
+	if err != nil {
+		c.attend()
+		return
+	}
+	defer unix.Close(fd)
+	fds := [...]unix.PollFd{{Fd: int32(b.fd), Events: unix.POLLIN}, {Fd: int32(fd), Events: unix.POLLIN}}
+	if n, err := unix.Ppoll(fds[:], nil, nil); err == nil && n > 0 && fds[1].Revents != 0 {
+		c.attended = true
+		c.reap()
+	}
+}
+
+// reap waits for the end of the command, and is told how that was.
+func (c *command) reap() {
 	if c.witness != nil && c.awaitEnd() == nil {
 		c.end = time.Now()
 		c.witness.Ended(c.process.Pid)
@@ -226,6 +252,9 @@ func (c *command) kill() {
 	case <-c.done:
 		return
 	default:
+	}
+	if !c.attended {
+		c.attend()
 	}
 	_ = c.process.Signal(unix.SIGTERM)
 	select {

@@ -105,14 +105,20 @@ func (s *session) begin() error {
 	if err != nil {
 		return err
 	}
-	if s.command != nil {
-		go s.command.wait()
+	if s.command != nil && !s.patient() {
+		s.command.attend()
 	}
 	s.layout = &counts.Layout{Columns: slices.Clone(s.scheme.columns), Scopes: slices.Clone(s.scopes.list)}
 	if s.command == nil && s.spec.Target.tasks() {
 		s.target = newLiveness(&s.spec.Target)
 	}
 	return nil
+}
+
+// patient says whether nothing is to be done before the command has ended: who waits for
+// that can do so itself.
+func (s *session) patient() bool {
+	return s.spec.Target.ownCommand() && s.spec.Interval == 0 && s.spec.Timeout == 0 && s.spec.Delay == 0 && s.ready == nil
 }
 
 // open opens the counters of what is to be counted, a command's on the thread
@@ -413,7 +419,6 @@ func (s *session) sleep(until time.Time) (ended bool) {
 	if s.watch != nil {
 		begun = s.watch.changed
 	}
-	s.ringOnce(done, gone)
 	for {
 		select {
 		case <-begun:
@@ -429,6 +434,11 @@ func (s *session) sleep(until time.Time) (ended bool) {
 			if !until.IsZero() && !time.Now().Before(until) {
 				return false
 			}
+			if s.command != nil && !s.command.attended {
+				s.command.watch(s.bell)
+				continue
+			}
+			s.ringOnce(done, gone)
 			s.bell.wait(until)
 			continue
 		}

@@ -49,3 +49,16 @@ func BenchmarkReader(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkTiming(b *testing.B) {
+	data := large(20 << 20)
+	var out buffer
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		out.Reset()
+		if err := newTimer(bytes.NewReader(data), "large", &out, made(odd), "on a core").run(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

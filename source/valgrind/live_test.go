@@ -248,9 +248,14 @@ func annotated(t *testing.T, program, file string) map[string][]float64 {
 		c = exec.Command(program, "--auto=no", "--threshold=0", file)
 	}
 	c.Env = append(os.Environ(), "LC_ALL=C")
+	var complaints bytes.Buffer
+	c.Stderr = &complaints
 	out, err := c.Output()
 	if err != nil {
 		t.Skipf("%s: %v", program, err)
+	}
+	if complaints.Len() > 0 {
+		t.Errorf("%s: %.200s", program, &complaints)
 	}
 	_, body, ok := bytes.Cut(out, []byte("file:function"))
 	if !ok {

@@ -21,33 +21,26 @@ import (
 //
 // and for the instructions whose rates are not known what their number, mispredictions
 // and misses cost.
-const (
-	timedCycles      = "Ct"  // cycles, with branches predicted and all data in the first-level cache
-	timedLost        = "Cbt" // cycles lost by mispredicted branches
-	timedSecond      = "C2t" // cycles that wait for data in the second-level cache
-	timedThird       = "C3t" // in the third-level cache
-	timedMemory      = "Cmt" // in memory
-	timedConditional = "Bct" // conditional branches mispredicted
-	timedIndirect    = "Bit" // indirect jumps, calls and returns mispredicted
-
-	ofUntimed = "u"              // ends the name of an event of instructions without a rate
-	untimed   = "Ir" + ofUntimed // how many these are
+var (
+	// timedEvents are the events that rates make, in the order of their columns.
+	timedEvents = [...]struct{ name, about string }{
+		{"Ct", "cycles by the model of a core, with all branches predicted and all data in the first-level cache"},
+		{"Cbt", "cycles that mispredicted branches add, by the model of a core"},
+		{"C2t", "cycles that waiting for the second-level cache adds, by the model of a core"},
+		{"C3t", "cycles that waiting for the third-level cache adds, by the model of a core"},
+		{"Cmt", "cycles that waiting for memory adds, by the model of a core"},
+		{"Bct", "conditional branches mispredicted, by the traced order"},
+		{"Bit", "indirect jumps, calls and returns mispredicted, by the traced order"},
+	}
+	// Behind them are what instructions without a rate have of the untimedEvents, under
+	// these names with a letter more: most lines have none, and trailing zeros are not
+	// written.
+	untimedEvents = [...]string{"Ir", "Bcm", "Bim", "D1mr", "D1mw", "DLmr", "DLmw"}
 )
 
-// timedEvents are the events that rates make, in the order of their columns. Behind them
-// are what instructions without a rate have of the untimedEvents, under these names with
-// a letter more: most lines have none, and trailing zeros are not written.
-var (
-	timedEvents = [...]struct{ name, about string }{
-		{timedCycles, "cycles by the model of a core, caches and branches apart"},
-		{timedLost, "cycles lost by mispredicted branches, by the model of a core"},
-		{timedSecond, "cycles waiting for the second-level cache, by the model of a core"},
-		{timedThird, "cycles waiting for the third-level cache, by the model of a core"},
-		{timedMemory, "cycles waiting for memory, by the model of a core"},
-		{timedConditional, "conditional branches mispredicted, by the traced order"},
-		{timedIndirect, "indirect jumps, calls and returns mispredicted, by the traced order"},
-	}
-	untimedEvents = [...]string{"Ir", "Bcm", "Bim", "D1mr", "D1mw", "DLmr", "DLmw"}
+const (
+	ofUntimed = "u"              // ends the name of an event of instructions without a rate
+	untimed   = "Ir" + ofUntimed // how many these are
 )
 
 // addedEvents is how many events are added.
@@ -299,11 +292,12 @@ func (t *timer) count(event int, v float64) {
 	t.sums[event] += uint64(whole)
 }
 
-// costLine writes a line of costs with those of the new events behind them.
+// costLine writes a line of costs with those of the new events behind them. Cachegrind
+// writes zeros, callgrind does not at the end of a line.
 func (t *timer) costLine(b []byte) error {
 	line := append(t.text[:0], bytes.TrimRight(b, " \t\r\n")...)
 	last := len(t.values)
-	for last > 0 && t.values[last-1] == 0 {
+	for last > 0 && t.values[last-1] == 0 && t.r.header.callgrind {
 		last--
 	}
 	if last > 0 {

@@ -124,13 +124,13 @@ desc: Timed: on a core
 ` + about("desc: ") + `cmd: ./app
 events: Ir Bc Bcm Bi Bim` + events + `fl=/src/a.c
 fn=main
-10 20 3 2 . . 0 0 0 0 0 0 0 20 2
-11 100 1 0 1 0 30 25 50 100 200 1
+10 20 3 2 . . 0 0 0 0 0 0 0 20 2 0 0 0 0 0
+11 100 1 0 1 0 30 25 50 100 200 1 0 0 0 0 0 0 0 0
 fn=(below main)
-0 1 0 0 0 0 0 0 0 0 0 0 0 1
+0 1 0 0 0 0 0 0 0 0 0 0 0 1 0 0 0 0 0 0
 summary: 121 4 2 1 0 30 25 50 100 200 1 0 21 2 0 0 0 0 0
 `},
-		{"no newline at the end", "events: Ir Bcm Bim\nfn=f\n1 10", "events: Ir Bcm Bim" + events + "fn=f\n1 10 0 0 3 3 5 10 20\n"},
+		{"no newline at the end", "events: Ir Bcm Bim\nfn=f\n1 10", "events: Ir Bcm Bim" + events + "fn=f\n1 10 0 0 3 3 5 10 20 0 0 0 0 0 0 0 0 0\n"},
 	} {
 		got, err := timed(tt.text, odd)
 		if err != nil {

@@ -247,23 +247,12 @@ func (l *traceLog) exec() {
 // hexadecimal reads a number of at most 64 bits and returns how many digits it has.
 func hexadecimal(text []byte) (v uint64, n int) {
 	for n < len(text) && n < 16 {
-		d := hexValue[text[n]]
-		if d == 0 {
+		d := hexDigit(text[n])
+		if d < 0 {
 			break
 		}
-		v = v<<4 | uint64(d-1)
+		v = v<<4 | uint64(d)
 		n++
 	}
 	return v, n
 }
-
-// hexValue is the value of each hexadecimal digit, and one more.
-var hexValue = func() (t [256]uint8) {
-	for v, c := range "0123456789abcdef" {
-		t[c] = uint8(v + 1)
-	}
-	for v, c := range "ABCDEF" {
-		t[c] = uint8(v + 11)
-	}
-	return t
-}()

@@ -1,0 +1,34 @@
+package perfevent
+
+import (
+	"testing"
+	"time"
+)
+
+// TestBell checks that a wait ends at its time and not before, and when it is rung: before
+// it began, or while it goes on.
+func TestBell(t *testing.T) {
+	b, err := newBell()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		until := time.Now().Add(5 * time.Millisecond)
+		for range 10 { // it may return for no reason
+			b.wait(until)
+		}
+		if early := time.Until(until); early > 0 {
+			t.Errorf("it ended %v too early", early)
+		}
+		b.wait(time.Now().Add(-time.Second)) // a time that has passed
+
+		b.ring()
+		b.wait(time.Time{})
+		go b.ring()
+		b.wait(time.Time{})
+	}
+	b.close()
+	b.close()
+	b.ring()
+	b.wait(time.Time{})
+}
