@@ -267,7 +267,7 @@ func (j *job) count(ctx context.Context) error {
 func (j *job) run(ctx context.Context, take func(counting) error) (state *os.ProcessState, err error) {
 	signals := catch()
 	defer func() {
-		if j.f.again() == "" {
+		if j.f.again() == "" && err == nil {
 			time.AfterFunc(soon, signals.end) // nothing depends on it, and it takes time
 			return
 		}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -17,15 +16,15 @@ import (
 const tracedBlocks = 40e6
 
 // A pacing finds out how long a program's instructions take: from the order in which
-// they are executed, in a run beside that in which they are counted.
+// they are executed, in another run than that in which they are counted. The two are not
+// at the same time, so that files that the program writes and ports that it listens on
+// are those of one of them only. And the trace, which may be ended in the middle of the
+// program, comes first: the other leaves files as the program does.
 type pacing struct {
 	core  *pipeline.Core
 	input *input
-
-	cancel context.CancelFunc
-	done   chan struct{} // closed when what follows is known
-	paces  *pace.Paces
-	err    error
+	paces *pace.Paces
+	err   error // why there are none
 }
 
 // pacing returns one for the processor that is simulated; nil if that or the one here
@@ -44,67 +43,45 @@ func (s *simulating) pacing() *pacing {
 			return nil
 		}
 	}
-	return &pacing{core: pipeline.CoreOf(name), input: s.input, cancel: func() {}}
+	return &pacing{core: pipeline.CoreOf(name), input: s.input}
 }
 
 // takes predicts how long both runs take of a program that uses so much processor time
-// by itself, beside each other as far as there are processors. Of the trace two work at a
-// time.
+// by itself.
 func (p *pacing) takes(cpu time.Duration) time.Duration {
 	simulation := valgrind.Takes(cpu)
 	if p == nil {
 		return simulation
 	}
-	trace := pace.Takes(cpu, tracedBlocks)
-	return valgrind.Together(runtime.NumCPU(), simulation, trace, trace/2)
+	return simulation + pace.Takes(cpu, tracedBlocks)
 }
 
-// start begins to trace a program.
-func (p *pacing) start(ctx context.Context, program []string) {
+// trace follows a program. The error is the context's.
+func (p *pacing) trace(ctx context.Context, program []string) error {
 	if p == nil {
-		return
+		return nil
 	}
-	ctx, p.cancel = context.WithCancel(ctx)
-	p.done = make(chan struct{})
 	stdin, err := p.input.another()
-	if err != nil {
-		p.err = err
-		close(p.done)
-		return
+	if err == nil {
+		p.paces, err = pace.Run(ctx, valgrind.Command{Args: program, Stdin: stdin}, pace.Options{Core: p.core, Limit: tracedBlocks})
+		_ = stdin.Close() // or of none
 	}
-	go func() {
-		defer close(p.done)
-		defer stdin.Close() // or of none
-		p.paces, p.err = pace.Run(ctx, valgrind.Command{Args: program, Stdin: stdin}, pace.Options{Core: p.core, Limit: tracedBlocks})
-	}()
+	p.err = err
+	return ctx.Err()
 }
 
-// stop gives the tracing up.
-func (p *pacing) stop() {
-	if p != nil {
-		p.cancel()
-		<-p.done
-	}
-}
-
-// add waits until the program has been traced, and adds what its instructions take to
-// what was simulated, with penalties for data; or it says why that is not known.
+// add adds what the program's instructions take to what was simulated, with penalties for
+// data; or it says why that is not known.
 func (p *pacing) add(to *valgrind.Simulation, data pace.Data) (note string) {
 	if p == nil {
 		return ""
 	}
-	<-p.done
 	err := p.err
 	if err == nil {
 		err = p.time(to, data)
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		return ""
-	case errors.Is(err, context.DeadlineExceeded):
-		err = errors.New("tracing the program took too long")
-	case errors.Is(err, context.Canceled):
-		err = errors.New("tracing the program was interrupted")
 	}
 	return fmt.Sprintf("how long instructions wait for each other is not known: %v", err)
 }

@@ -204,10 +204,10 @@ func (s *simulating) run(ctx context.Context) (why string, err error) {
 	geometry, beyond := s.caches.For(valgrind.Resident(s.state))
 	s.beyond = beyond
 	penalties := s.method.method.Params()
-	data := pace.Data{Beyond: beyond, Second: penalties["L2_HIT_PENALTY"], Third: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"]}
-	s.paced.start(ctx, s.j.program)
-	defer s.paced.stop()
-	s.result, err = valgrind.Run(ctx, valgrind.Command{Args: s.j.program, Stdin: stdin, Geometry: geometry, Instructions: true})
+	data := pace.Data{Beyond: beyond, Least: 1 / penalties["OVERLAP"], Second: penalties["L2_HIT_PENALTY"], Third: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"]}
+	if err = s.paced.trace(ctx, s.j.program); err == nil {
+		s.result, err = valgrind.Run(ctx, valgrind.Command{Args: s.j.program, Stdin: stdin, Geometry: geometry, Instructions: true})
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "the simulation was interrupted", nil

@@ -55,9 +55,9 @@ Beside the cycles stands what the threads did with their time, as the operating
 system tells: of a program that mostly waited that comes first.
 
 Where the processor's counters cannot be used, the next rung of the ladder is
-taken: the program runs once as usual, and then twice more at the same time under
-valgrind, without output, which simulates caches, and tells the order of execution
-from which branches and the core are simulated; and where that cannot be done
+taken: the program runs once as usual, and then twice more under valgrind, without
+output, which tells the order of execution, from which branches and the core are
+simulated, and simulates caches; and where that cannot be done
 either, or would take more than two minutes, stat prints what the operating
 system's counters say. The first line says which, and why not the better one:
 'cyclestack doctor' knows what would change that.`,

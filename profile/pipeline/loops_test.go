@@ -46,7 +46,7 @@ func bytesOf(t testing.TB, text string) []byte {
 
 // perTurn returns the cycles of a turn of a loop whose last instruction jumps back.
 func perTurn(m *Machine, ops []Op) float64 {
-	const warm, turns = 200, 800
+	const warm, turns = 100, 300
 	m.Reset()
 	cycles := 0.0
 	for n := range warm + turns {

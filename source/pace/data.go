@@ -14,6 +14,9 @@ type Data struct {
 	// Beyond is the share of the misses of the last simulated cache that a further one
 	// answers, and not memory.
 	Beyond float64
+	// Least is the share of these cycles that is waited for at the least: a core that has
+	// many misses under way at once still moves a line for each, and looks up its page.
+	Least float64
 	// Second, Third and Memory are how many cycles a load waits longer than for the
 	// first-level cache: for the cache behind it, for that behind the last one that was
 	// simulated, and for memory.
@@ -31,15 +34,16 @@ type misses struct {
 type waits struct {
 	known  bool
 	beyond float64
+	least  float64
 	cycles [3]float64 // waited longer by a load that is answered there
-	mean   [3]float64 // share of each in what all loads of the program wait, if nothing hides it
+	mean   [3]float64 // shares of all loads of the program
 }
 
 // Wait finds out how long the program waits for data: its windows are executed once more,
 // with loads that take as much longer, and as often, as these say. Misses come evenly
 // among a load's executions.
 func (p *Paces) Wait(d Data) {
-	p.waits = waits{known: true, beyond: d.Beyond, cycles: [3]float64{d.Second, d.Third, d.Memory}}
+	p.waits = waits{known: true, beyond: d.Beyond, least: d.Least, cycles: [3]float64{d.Second, d.Third, d.Memory}}
 	for at, m := range d.Misses {
 		for _, in := range p.loads(at) {
 			in.misses.Loads += m.Loads
@@ -48,7 +52,7 @@ func (p *Paces) Wait(d Data) {
 			in.misses.due = [3]float64{0.5, 0.5, 0.5}
 		}
 	}
-	p.waits.average(p.code)
+	p.waits.mean = p.waits.shares(p.code.ordered()...)
 	// Processes are known in no order.
 	slices.SortStableFunc(p.records, func(a, b *record) int { return cmp.Compare(len(b.steps), len(a.steps)) })
 	m := p.machine()
@@ -102,41 +106,69 @@ func (w *waits) next(m *misses) (cycles float64) {
 	return cycles
 }
 
-// weights are what an execution of a load waits at each level if nothing hides it.
-func (w *waits) weights(m *misses) (list [3]float64) {
-	if m.Loads > 0 {
-		memory := (1 - w.beyond) * m.Last
-		for i, n := range [...]float64{m.First - m.Last, m.Last - memory, memory} {
-			list[i] = n / m.Loads * w.cycles[i]
+// alone returns how long an execution of an instruction waits at each level if nothing
+// hides it.
+func (w *waits) alone(in *instruction) (list [3]float64) {
+	m := &in.misses
+	if m.First == 0 || !in.op.Loads {
+		return list
+	}
+	memory := (1 - w.beyond) * m.Last
+	for i, n := range [...]float64{m.First - m.Last, m.Last - memory, memory} {
+		list[i] = n / m.Loads * w.cycles[i]
+	}
+	return list
+}
+
+// atLeast adds to what instructions of a function wait what is missing from the least,
+// where they miss.
+func (w *waits) atLeast(insts []*instruction) {
+	waited, alone := 0.0, 0.0
+	each := func(in *instruction) float64 {
+		list := w.alone(in)
+		return (list[0] + list[1] + list[2]) * float64(in.timed)
+	}
+	for _, in := range insts {
+		waited += in.parts.waited
+		alone += each(in)
+	}
+	if short := w.least*alone - waited; short > 0 {
+		for _, in := range insts {
+			in.parts.waited += short * each(in) / alone
+		}
+	}
+}
+
+// shares returns how what loads wait divides among the levels, if nothing hides it; zeros
+// if none misses.
+func (w *waits) shares(loads ...*instruction) (list [3]float64) {
+	all := 0.0
+	for _, in := range loads {
+		for i, cycles := range w.alone(in) {
+			list[i] += cycles * float64(in.executed)
+			all += cycles * float64(in.executed)
+		}
+	}
+	for i := range list {
+		if all > 0 {
+			list[i] /= all
 		}
 	}
 	return list
 }
 
-// average finds the mean of what loads wait.
-func (w *waits) average(code *library) {
-	all := 0.0
-	for _, in := range code.ordered() {
-		for i, cycles := range w.weights(&in.misses) {
-			w.mean[i] += cycles * float64(in.executed)
-			all += cycles * float64(in.executed)
+// divide divides what instructions of a function wait, which are in order, among the
+// levels: as the loads wait that are the last at or before each, or else those of the whole
+// function, or of the program.
+func (w *waits) divide(insts []*instruction) {
+	latest := w.shares(insts...)
+	if latest == [3]float64{} {
+		latest = w.mean
+	}
+	for _, in := range insts {
+		if own := w.shares(in); own != [3]float64{} {
+			latest = own
 		}
+		in.parts.shares = latest
 	}
-	for i := range w.mean {
-		w.mean[i] /= max(all, 1)
-	}
-}
-
-// divide divides what an instruction waits among what it waits for: in proportion to its
-// own misses, or for what has none and waits for others, the program's.
-func (w *waits) divide(m *misses, cycles float64) (second, third, memory float64) {
-	weights := w.weights(m)
-	all := weights[0] + weights[1] + weights[2]
-	if all == 0 {
-		weights, all = w.mean, w.mean[0]+w.mean[1]+w.mean[2]
-	}
-	if all == 0 {
-		return 0, 0, 0
-	}
-	return cycles * weights[0] / all, cycles * weights[1] / all, cycles * weights[2] / all
 }

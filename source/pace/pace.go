@@ -5,8 +5,9 @@
 // A simulator executes the program and tells the order in which (package valgrind); the
 // code itself is in the files (package object). From both follow all branches, which a
 // predictor has to foresee (package branch). And of short pieces of the run, evenly
-// distributed, a model of a processor says how long they take (package pipeline), once
-// with perfect prediction and once with the predictor's.
+// distributed, a model of a processor says how long they take (package pipeline): with
+// perfect prediction, with the predictor's, and, once it is known how often loads miss
+// caches, with that as well (see [Paces.Wait]).
 //
 //	p, err := pace.Run(ctx, valgrind.Command{Args: args}, pace.Options{Core: core, Limit: 40e6})
 //	rate, ok := p.At("/usr/bin/prog", 0x1139)

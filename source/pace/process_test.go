@@ -234,6 +234,21 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// TestLeast checks that of misses that the core hides some is waited for.
+func TestLeast(t *testing.T) {
+	i := &instruction{timed: 100, executed: 100, misses: misses{LoadMisses: valgrind.LoadMisses{Loads: 100, First: 100, Last: 50}}}
+	i.op.Loads = true
+	w := &waits{known: true, beyond: 1, least: 0.1, cycles: [3]float64{10, 40, 300}}
+	for _, tt := range []struct{ waited, want float64 }{{0, 250}, {100, 250}, {300, 300}} {
+		i.parts = parts{waited: tt.waited}
+		other := &instruction{timed: 100, executed: 100}
+		w.atLeast([]*instruction{i, other})
+		if i.parts.waited != tt.want || other.parts.waited != 0 {
+			t.Errorf("%v cycles waited became %v, want %v; what does not load has %v", tt.waited, i.parts.waited, tt.want, other.parts.waited)
+		}
+	}
+}
+
 // far reports whether numbers differ by more than 2 %.
 func far(got, want [3]float64) bool {
 	for i := range got {

@@ -42,7 +42,9 @@ func (p *Paces) rate(in *instruction) valgrind.Rate {
 	p.settled.Do(p.settle)
 	n := float64(in.timed)
 	r := valgrind.Rate{Cycles: in.parts.cycles / n, Lost: in.parts.lost / n}
-	r.Second, r.Third, r.Memory = p.waits.divide(&in.misses, in.parts.waited/n)
+	for i, v := range [...]*float64{&r.Second, &r.Third, &r.Memory} {
+		*v = in.parts.waited / n * in.parts.shares[i]
+	}
 	if missed := float64(in.mispredicted) / float64(in.executed); in.flow == disasm.CondJump {
 		r.Conditional = missed
 	} else {

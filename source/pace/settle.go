@@ -11,6 +11,7 @@ import "github.com/cyclestack/cyclestack/profile/object"
 // parts are what an instruction takes, in cycles of all its executions in windows.
 type parts struct {
 	cycles, lost, waited float64
+	shares               [3]float64 // of waited, by level
 }
 
 // settle finds the parts of all instructions.
@@ -60,6 +61,8 @@ func (p *Paces) settleFunction(insts []*instruction) {
 	}
 	take(insts, func(s *parts) *float64 { return &s.waited })
 	take(insts, func(s *parts) *float64 { return &s.lost })
+	p.waits.atLeast(insts)
+	p.waits.divide(insts)
 }
 
 // take divides the sum of a part among the instructions of which it is positive, and

@@ -28,12 +28,28 @@ func newBell() (*bell, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("timerfd_create", err)
 	}
+	if err := spare(); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
 	b := &bell{fd: fd, file: os.NewFile(uintptr(fd), "timer")}
 	if b.conn, err = b.file.SyscallConn(); err != nil {
 		b.file.Close()
 		return nil, err
 	}
 	return b, nil
+}
+
+// spare returns an error if the process cannot open two more files. The runtime's poller
+// opens as many when it is first used, and ends the program if it cannot.
+func spare() error {
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return os.NewSyscallError("pipe2", err)
+	}
+	unix.Close(pipe[0])
+	unix.Close(pipe[1])
+	return nil
 }
 
 // ring ends the wait that is under way, or the next.

@@ -13,16 +13,6 @@ const starting = time.Second
 // time by itself. Its threads take turns.
 func Takes(cpu time.Duration) time.Duration { return starting + slowdown*cpu }
 
-// Together predicts how long several things take beside each other on so many processors,
-// each of which takes so long by itself on one.
-func Together(processors int, each ...time.Duration) time.Duration {
-	var longest, all time.Duration
-	for _, d := range each {
-		longest, all = max(longest, d), all+d
-	}
-	return max(longest, all/time.Duration(max(1, processors)))
-}
-
 // For returns the geometry to simulate for a program that used so many bytes of memory
 // at the most, 0 for few, and the share of the misses of its last level that a further one answers.
 //

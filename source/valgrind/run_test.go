@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
 )
@@ -114,25 +113,6 @@ func TestKeep(t *testing.T) {
 		}
 		if v := value(t, got, "", memory); v != 0 {
 			t.Errorf("%q: %v misses go to memory", files, v)
-		}
-	}
-}
-
-func TestTogether(t *testing.T) {
-	for _, tt := range []struct {
-		processors int
-		each       []time.Duration
-		want       time.Duration
-	}{
-		{1, []time.Duration{3, 4, 5}, 12},
-		{2, []time.Duration{3, 4, 5}, 6},
-		{2, []time.Duration{3, 9}, 9},
-		{8, []time.Duration{3, 4, 5}, 5},
-		{0, []time.Duration{3}, 3},
-		{1, nil, 0},
-	} {
-		if got := Together(tt.processors, tt.each...); got != tt.want {
-			t.Errorf("%v on %d processors: %v, want %v", tt.each, tt.processors, got, tt.want)
 		}
 	}
 }
