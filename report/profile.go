@@ -280,7 +280,16 @@ func percentOf(share float64) string {
 	if math.IsNaN(share) {
 		return "–"
 	}
-	return strconv.FormatFloat(share*100, 'f', 1, 64) + " %"
+	return rounded(share*100, 1) + " %"
+}
+
+// rounded is a number with so many decimals. What rounds to 0 has no sign.
+func rounded(v float64, decimals int) string {
+	text := strconv.FormatFloat(v, 'f', decimals, 64)
+	if strings.Trim(text, "-0.") == "" {
+		return strings.TrimPrefix(text, "-")
+	}
+	return text
 }
 
 // splitModule divides the label of a place into what it is and the module that it is in.

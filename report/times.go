@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/cyclestack/cyclestack/account"
 )
@@ -194,4 +193,4 @@ func whyUnknown(times *account.Account) string {
 }
 
 // fixed is a number of threads or processors, to a hundredth.
-func fixed(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+func fixed(v float64) string { return rounded(v, 2) }

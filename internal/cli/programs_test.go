@@ -83,13 +83,6 @@ var programSets = []programSet{
 	}},
 }
 
-func allPrograms() (list []testProgram) {
-	for _, set := range programSets {
-		list = append(list, set.programs...)
-	}
-	return list
-}
-
 // compile returns the program's file, or skips the test.
 func (p *testProgram) compile(t *testing.T, dir string) string {
 	t.Helper()
@@ -348,22 +341,22 @@ func TestPlainName(t *testing.T) {
 	}
 }
 
-// TestPrograms simulates a few rounds of programs of different character with the
-// method's own penalties. That counts the same in every run: the function that is the
-// hottest by sampling is the first, and the cycles are of the order of those measured.
-// It is TestProgramsMeasured that compares with this machine.
+// TestPrograms simulates a few rounds of the programs that the method was not made with,
+// with its own penalties. That counts the same in every run: the function that is the
+// hottest by sampling is the first, and the cycles are about those measured. It is
+// TestProgramsMeasured that compares with this machine, and simulates the others.
 func TestPrograms(t *testing.T) {
 	needSimulator(t)
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // no penalties are stored there
 	dir := t.TempDir()
-	for _, p := range allPrograms() {
-		rounds := max(1, p.rounds/20)
+	for _, p := range programSets[len(programSets)-1].programs {
+		rounds := max(1, p.rounds/60)
 		s := p.simulate(t, dir, p.compile(t, dir), rounds, "", "--caches", "32K,8,64/32K,8,64/1M,8,64/32M,16,64")
 		if p.hottest != nil && !slices.Contains(p.hottest, s.functions[0].function) {
 			t.Errorf("%s: functions %s; by sampling, %v is the first", p.name, shares(s.functions), p.hottest)
 		}
 		ratio := s.cycles / float64(rounds) / p.native / 1e6
-		if !(ratio > 0.3 && ratio < 5) {
+		if !(ratio > 0.5 && ratio < 2) {
 			t.Errorf("%s: %.2f times the cycles that it takes", p.name, ratio)
 		}
 	}
