@@ -167,7 +167,7 @@ func TestBranches(t *testing.T) {
 		t.Errorf("calls: %v mispredicted, want few", f.missed)
 	}
 	chain, apart := of(t, p, program, "chain").cycles, of(t, p, program, "apart").cycles
-	if chain < 5000*8*3 || chain > 5000*8*3*1.2 || apart > chain/2 {
+	if chain < 5000*8*3*0.99 || chain > 5000*8*3*1.2 || apart > chain/2 { // windows begin and end in the middle
 		t.Errorf("multiplications that wait take %v cycles, others %v: want three each, and far fewer", chain, apart)
 	}
 }
