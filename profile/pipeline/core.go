@@ -32,7 +32,7 @@ type Core struct {
 	// that it need not wait for its address; 0 where the core does not do so.
 	renames uint64
 
-	callBubble int   // cycles more until what is called, and returned from, is fetched
+	callBubble int   // cycles more until what is called is fetched
 	ahead      int   // cycles that addresses to fetch may be known ahead of the fetch
 	nops       bool  // a nop behind another instruction takes no room
 	vector     uint8 // bytes of the widest vector that a port takes at once

@@ -50,8 +50,7 @@ const (
 // generic is no core that exists: what is usual, and nothing that only some have.
 func generic() *Core {
 	c := zen3()
-	c.Name, c.nops, c.renames, c.forward, c.line = "generic", false, 0, 5, 0
-	c.indexed = 0
+	c.Name, c.nops, c.renames, c.forward, c.line, c.indexed = "generic", false, 0, 5, 0, 0
 	return c
 }
 
@@ -98,6 +97,9 @@ const (
 // Store Forwarding: AMD, Security Analysis of AMD Predictive Store Forwarding (2021). It
 // was seen to find stores up to 14 stores back, for loads that copy 32 or 64 bits to a
 // general register, and for instructions that modify memory.
+//
+// What the functions of AMD's other cores do not set is taken to be as here, such as
+// ahead, callBubble and refill.
 func zen4() *Core {
 	c := &Core{Name: "amdzen4", fetch: 9, line: 64, queue: 64, dispatch: 6, retire: 8, reorder: 320,
 		loadQueue: 136, storeQueue: 64, misses: 24, refill: 14,
@@ -208,7 +210,7 @@ func (c *Core) zenRest() {
 // Family 19h Processors (56665); uops.info; A. Fog, Instruction tables.
 func zen3() *Core {
 	c := zen4()
-	c.Name, c.fetch, c.reorder, c.loadQueue, c.vectorLoad = "amdzen3", 8, 256, 116, 7
+	c.Name, c.fetch, c.reorder, c.loadQueue = "amdzen3", 8, 256, 116
 	c.set(cost{1, 1, fp01, 1, 0}, FMinMax, FCompare)
 	c.set(cost{1, 1, alu12, 1, 0}, BitCount)
 	c.set(cost{4, 4, zenALU, 3, 0}, BitScan)
@@ -224,7 +226,7 @@ func zen3() *Core {
 // addresses is here too.
 func zen2() *Core {
 	c := zen3()
-	c.Name, c.fetch, c.reorder, c.loadQueue, c.storeQueue = "amdzen2", 8, 224, 116, 48
+	c.Name, c.reorder, c.storeQueue = "amdzen2", 224, 48
 	c.forward, c.vectorForward = 7, 10
 	c.schedulers = []scheduler{{16, zenALU0 | zenBranch | zenDivider}, {16, zenALU1}, {16, zenALU2}, {16, zenALU3}, {28, zenAGU}}
 	c.vectorSchedulers = []scheduler{{36, zenFP | zenFPStore}}
@@ -259,7 +261,7 @@ func zen1() *Core {
 // (58455); uops.info.
 func zen5() *Core {
 	c := zen4()
-	c.Name, c.fetch, c.dispatch, c.retire, c.reorder = "amdzen5", 12, 8, 8, 448
+	c.Name, c.fetch, c.dispatch, c.reorder = "amdzen5", 12, 8, 448
 	c.loadQueue, c.storeQueue, c.vector = 200, 104, 64
 	const alu, agu = zenALU | zenALU4 | zenALU5, zenAGU | zenAGU3
 	c.loads, c.vectorLoads, c.addresses = agu, agu&^(zenAGU2|zenAGU3), zenAGU0|zenAGU1
@@ -392,7 +394,7 @@ func (c *Core) intelRest() {
 // there.
 func haswell() *Core {
 	c := skylake()
-	c.Name, c.fetch, c.queue, c.reorder, c.storeQueue = "haswell", 4, 56, 192, 42
+	c.Name, c.fetch, c.queue, c.reorder, c.storeQueue, c.misses = "haswell", 4, 56, 192, 42, 10
 	c.schedulers = []scheduler{{60, anyPort}}
 	c.vector = 32
 	c.set(cost{1, 1, p1, 3, 0}, FAdd, FMinMax, FCompare, Convert)
@@ -412,7 +414,7 @@ func haswell() *Core {
 func iceLake() *Core {
 	c := skylake()
 	c.Name, c.queue, c.dispatch, c.retire, c.reorder = "icelake", 70, 5, 8, 352
-	c.schedulers, c.loadQueue, c.storeQueue, c.misses = []scheduler{{160, anyPort}}, 128, 72, 12
+	c.schedulers, c.loadQueue, c.storeQueue = []scheduler{{160, anyPort}}, 128, 72
 	c.addresses, c.data, c.vectorData = p7|p8, p4|p9, p4|p9
 	c.set(cost{1, 1, p0156, 1, 0}, Move, LEA)
 	c.set(cost{1, 1, p15, 1, 0}, LEAComplex, Shuffle, ShuffleBytes)
@@ -428,14 +430,13 @@ func iceLake() *Core {
 // on Zen 4.
 func goldenCove() *Core {
 	c := iceLake()
-	c.Name, c.fetch, c.queue, c.dispatch, c.retire, c.reorder = "goldencove", 8, 72, 6, 8, 512
+	c.Name, c.fetch, c.queue, c.dispatch, c.reorder = "goldencove", 8, 72, 6, 512
 	c.schedulers = []scheduler{{97, anyPort &^ (p2 | p3 | p11 | p7 | p8)}, {70, p2 | p3 | p11}, {38, p7 | p8}}
 	c.loadQueue, c.storeQueue, c.misses = 192, 114, 16
 	c.loads, c.vectorLoads, c.renames = p2|p3|p11, p2|p3|p11, 14
 	c.set(cost{1, 1, p0156 | p10, 1, 0}, ALU, LEA)
 	c.set(cost{1, 0, 0, 0, 0}, Move)
 	c.set(cost{1, 1, p15, 3, 0}, FAdd)
-	c.set(cost{1, 1, p15, 1, 0}, BMI, ByteSwap)
 	c.set(cost{4, 1, intelDivider, 10, 6}, Div64, IDiv64)
 	return c
 }

@@ -23,13 +23,13 @@ func NewDecoder(arch disasm.Arch) (*Decoder, error) {
 // are no instruction need nothing.
 func (d *Decoder) Op(i disasm.Inst, code []byte) Op {
 	if i.Bad || i.Len > len(code) {
-		return Op{Class: Nop}
+		return Op{Class: Nop, addr: i.Addr}
 	}
 	x := encoded{code: code[:i.Len], end: i.Next()}
 	x.prefixes()
 	x.operands()
 	if x.cut {
-		return Op{Class: Nop}
+		return Op{Class: Nop, addr: i.Addr}
 	}
 	op := x.op()
 	op.addr = i.Addr
@@ -66,7 +66,6 @@ type encoded struct {
 	rep     byte // F2 or F3, or 0
 	lock    bool
 	segment bool // FS or GS
-	short   bool // 67
 	rex     byte // 0: none
 	w       bool
 	r, x, b uint8 // the high bits of registers, as numbers to add
@@ -83,8 +82,8 @@ type encoded struct {
 	base, index  Register
 	scale        uint8
 	disp         int64
-	short8       bool // disp has been one byte
-	vsibHigh     uint8
+	short8       bool  // disp has been one byte
+	vsibHigh     uint8 // the highest bit of an index that is a vector register
 	zeroing      bool
 }
 
@@ -110,15 +109,13 @@ func (x *encoded) prefixes() {
 		switch b {
 		case 0x66:
 			x.opsize = true
-		case 0x67:
-			x.short = true
 		case 0xf2, 0xf3:
 			x.rep = b
 		case 0x64, 0x65:
 			x.segment = true
 		case 0xf0:
 			x.lock = true
-		case 0x26, 0x2e, 0x36, 0x3e:
+		case 0x26, 0x2e, 0x36, 0x3e, 0x67:
 		default:
 			x.extend(x.rex)
 			x.escape(b)
@@ -222,7 +219,7 @@ func (x *encoded) operands() {
 // modrmFollows says whether the opcode has a ModRM byte.
 func (x *encoded) modrmFollows() bool {
 	if x.enc != legacy {
-		return !(x.opmap == map0F && x.opcode == 0x77)
+		return !(x.enc == vex && x.opmap == map0F && x.opcode == 0x77) // VZEROUPPER
 	}
 	switch c := x.opcode; x.opmap {
 	case map0:

@@ -19,6 +19,7 @@ const (
 	readD
 	writeD
 	readC
+	writeC
 	stack // RSP goes up or down
 	readCarry
 	writeCarry
@@ -36,7 +37,7 @@ const (
 	general // VEX, but of general registers
 	readX87 // the stack of the old floating point unit
 	writeX87
-	fourth // a vector register in the immediate
+	fourth // a vector register in the immediate, and without VEX XMM0
 
 	bothFlags  = writeCarry | writeFlags
 	readBoth   = readCarry | readFlags
@@ -130,7 +131,7 @@ func oneByteSpecs() (t [256]spec) {
 		0x8c: {ALU, writeRM, 2, calcMix, noFusion},
 		0x8d: {LEA, writeReg, 0, calcLEA, noFusion},
 		0x8e: {System, readRM, 2, calcNone, noFusion},
-		0x8f: {Load, writeRM | loads | stack | wide, 0, calcMix, noFusion},
+		0x8f: {Load, writeRM | loads | stack | wide, 0, calcSecond, noFusion},
 		0x98: {ALU, readA | writeA, half, calcSignExtend, noFusion},
 		0x99: {SignFill, readA | writeD, 0, calcMix, noFusion},
 		0x9b: {Nop, 0, 0, calcNone, noFusion},
@@ -154,9 +155,9 @@ func oneByteSpecs() (t [256]spec) {
 		0xcd: {System, 0, 0, calcNone, noFusion},
 		0xcf: {System, 0, 0, calcNone, noFusion},
 		0xd7: {Load, bytes | readA | writeA | loads, 0, calcMix, noFusion},
-		0xe0: {CondJump, readC | readFlags, 0, calcNone, noFusion},
-		0xe1: {CondJump, readC | readFlags, 0, calcNone, noFusion},
-		0xe2: {CondJump, readC, 0, calcNone, noFusion},
+		0xe0: {CondJump, readC | writeC | readFlags | wide, 0, calcMix, noFusion},
+		0xe1: {CondJump, readC | writeC | readFlags | wide, 0, calcMix, noFusion},
+		0xe2: {CondJump, readC | writeC | wide, 0, calcMix, noFusion},
 		0xe3: {CondJump, readC, 0, calcNone, noFusion},
 		0xe8: {Call, stores | stack | wide, 0, calcMix, noFusion},
 		0xe9: {Jump, 0, 0, calcNone, noFusion},

@@ -214,11 +214,10 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	start := m.now + 1
 	apart := k.ports&m.core.vectorPorts != 0 && scheduler != noScheduler
 	ready := m.operands(op, k, apart, scheduler)
-	issue := max(start, ready)
+	issue, value := max(start, ready), int64(0)
 	if op.Loads {
-		var value int64
 		issue, value, done = m.load(op, start)
-		if op.calc != calcString { // whose results are pointers only
+		if op.calc != calcString { // whose pointers move on without it
 			ready = max(ready, value)
 		}
 	}
@@ -226,6 +225,8 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	if k.ops > 0 {
 		issue = m.issue(op, k, ready, fused)
 		result = issue + int64(k.latency)
+	} else {
+		m.before.port = 0 // that of an earlier op, which is not the jump's to give back
 	}
 	m.before.fuses = op.fuses
 	switch {
@@ -234,15 +235,19 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	case scheduler != noScheduler:
 		m.waiting.add(scheduler, m.now, issue)
 	}
+	known := max(result, value) // later than result of string instructions only
 	for _, r := range op.writes {
 		if r == NoRegister {
 			break
 		}
-		m.ready[r] = result
+		m.ready[r] = known
+		if op.calc == calcString && pointer(r) {
+			m.ready[r] = result
+		}
 	}
 	done = max(done, result)
 	if op.Stores {
-		data := result
+		data := known
 		if op.Class == IndirectCall { // where to return to is known before where to go
 			data = start
 		}
@@ -252,6 +257,9 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	}
 	return done
 }
+
+// pointer says whether a register is one of those that string instructions count with.
+func pointer(r Register) bool { return r == RSI || r == RDI || r == RCX }
 
 // operands finds when the registers are known that the op reads, and it is where it waits
 // for them.
@@ -340,7 +348,7 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	if op.Class == Leave {
 		m.ready[RSP] = known
 	}
-	m.values.registers[inMemory] = m.values.load(addr)
+	m.values.registers[inMemory] = m.values.load(addr, op.Size)
 	if op.stack < 0 {
 		m.values.registers[RSP] -= uint64(op.stack)
 	}
@@ -359,7 +367,7 @@ func (m *Machine) address(op *Op, start int64, stack bool) (addr uint64, known i
 // linked reports whether the core takes a store's data for a load's value before it
 // knows the addresses. It does so for whole general registers.
 func (m *Machine) linked(op *Op, s *stored, addr, after uint64) bool {
-	if m.core.renames == 0 || op.vector || op.Size < 4 || op.Class != Load && op.Class != Leave && !op.Stores {
+	if m.core.renames == 0 || op.vector || op.Size < 4 || op.calc == calcString || op.Class != Load && op.Class != Leave && !op.Stores {
 		return false
 	}
 	if s == nil || s.commit <= m.now || after >= m.core.renames || s.addr != addr || s.vector || !s.covers(addr, op.Size) {
@@ -398,6 +406,9 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 		m.values.registers[RSP] -= uint64(op.stack)
 	}
 	addr, known := m.address(op, start, op.stack > 0)
+	if op.calc == calcString {
+		addr, known = m.values.registers[RDI], max(start, m.ready[RDI])
+	}
 	ports := c.data
 	if op.vector {
 		ports = c.vectorData
@@ -405,7 +416,7 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 	a, _ := m.units.reserve(known, m.reach(c.addresses), 1)
 	d, _ := m.units.reserve(max(start, data), ports, m.passes(op))
 	m.memory.add(stored{by: op.addr, addr: addr, size: op.Size, vector: op.vector, data: data})
-	m.values.store(addr, m.values.compute(op)&low(op.Size))
+	m.values.store(addr, m.values.compute(op)&low(op.Size), op.Size)
 	return max(a, d) + 1
 }
 

@@ -28,6 +28,9 @@ func TestMemory(t *testing.T) {
 		{"16 bytes that were stored as 8: blocked", "48894708 0f104708 66480f7ec0", 25},
 		{"16 bytes, the first of which were stored", "884708 0f104708 66480f7ec0", 25},
 		{"8 of 16 bytes that were stored: forwarded", "0f114708 f30f7e4710 0f16c0", 10},
+		{"a pointer that a string instruction moves on", "480faff6 480faff6 ac", 6},
+		{"what a string instruction loads", "ac 480fb6c0 480fafc0 4801c6", 9},
+		{"copied by a string instruction, loaded from there and stored where it copies next", "48a5 488b47f8 488906", 6},
 		{"vector: 9 cycles and the addition's 3", "f20f104708 f20f58c1 f20f114708", 12},
 	}
 	m := NewMachine(CoreOf("amdzen4"))
@@ -144,6 +147,19 @@ func TestFusion(t *testing.T) {
 	}
 }
 
+// TestFusionWithZero has jumps become one with instructions that are never executed, behind
+// multiplications, of which one is in each cycle whatever jumps.
+func TestFusionWithZero(t *testing.T) {
+	code := ""
+	for _, multiply := range []string{"4d0fafc0", "4d0fafc9", "4d0fafd2", "4d0fafdb", "4d0fafe4", "4d0fafed"} {
+		code += multiply + "31c0" + "7400" // xor %eax,%eax; je
+	}
+	m := NewMachine(CoreOf("amdzen4"))
+	if got := perTurn(m, assemble(t, bytesOf(t, code+turn), 0x1000)); !near(got, 6) {
+		t.Errorf("six multiplications: %.2f cycles", got)
+	}
+}
+
 // TestReset executes the same twice.
 func TestReset(t *testing.T) {
 	m := NewMachine(CoreOf("skylakex"))
@@ -216,13 +232,13 @@ func checkCore(t *testing.T, c *Core) {
 		if op := (Op{Class: Class(class), Loads: true}); c.home(&op, &k) == 0 {
 			t.Errorf("%s: class %d has no scheduler", c.Name, class)
 		}
-		for home := k.ports; home != 0; home &= home - 1 {
+		for home := k.ports | c.loads | c.vectorLoads | c.addresses; home != 0; home &= home - 1 {
 			fed := false
 			for _, s := range append(c.schedulers[:len(c.schedulers):len(c.schedulers)], c.vectorSchedulers...) {
 				fed = fed || s.ports&(home&-home) != 0
 			}
 			if !fed {
-				t.Errorf("%s: no scheduler feeds port %b of class %d", c.Name, home&-home, class)
+				t.Errorf("%s: no scheduler feeds port %b, of memory or class %d", c.Name, home&-home, class)
 			}
 		}
 	}

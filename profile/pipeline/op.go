@@ -14,7 +14,8 @@
 //	cycles += m.Execute(&op, taken, false)
 //
 // The addresses of memory accesses are not known. Which loads read what has just
-// been stored is found by computing with unknown values: see Machine.
+// been stored is found by computing with random numbers in place of what registers
+// and memory held at first.
 package pipeline
 
 // A Register is one that instructions wait for: a whole general or vector
@@ -78,7 +79,7 @@ const (
 	RotateCarry
 	ShiftDouble
 	LEA
-	LEAComplex // three parts, or two of which one is scaled and a displacement
+	LEAComplex // of a base, an index and a displacement
 	BitTest
 	BitSet
 	BitScan    // BSF, BSR
@@ -193,30 +194,34 @@ type Op struct {
 
 	addr   uint64      // of the instruction
 	reads  [5]Register // NoRegister behind the last
-	writes [4]Register
+	writes [5]Register
 	calc   calculation
 	// first and second are the operands that calc works on.
 	first, second Register
 	imm           int64
 	// stack is by how much the stack grows, with what is stored there, or shrinks.
 	stack int8
-	// Conditional says that it is a branch that may not be taken, cond on what, as in
-	// the opcode.
+	// conditional says that it is a branch that may not be taken, cond on what, as in
+	// the opcode, or noCondition.
 	conditional bool
 	cond        uint8
 	fuses       fusion
 	vector      bool // executed by the vector part of the core
 }
 
+// noCondition is that of LOOP and JRCXZ, which nothing becomes one with: no set of
+// conditions has its bit.
+const noCondition = 16
+
 // A fusion says how an instruction can become one with a conditional jump behind it.
 type fusion uint8
 
 const (
-	noFusion    fusion = iota
-	fuseTest           // TEST
-	fuseCompare        // CMP
-	fuseAnd            // AND; on newer processors OR and XOR as well
-	fuseOr
-	fuseAdd       // ADD, SUB
-	fuseIncrement // INC, DEC
+	noFusion      fusion = iota
+	fuseTest             // TEST
+	fuseCompare          // CMP
+	fuseAnd              // AND
+	fuseOr               // OR, XOR
+	fuseAdd              // ADD, SUB
+	fuseIncrement        // INC, DEC
 )

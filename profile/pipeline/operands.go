@@ -30,8 +30,14 @@ func (x *encoded) op() Op {
 	o.Width, o.Size = x.widths(&s)
 	if s.class == CondJump {
 		o.conditional, o.cond = true, x.opcode&15
+		if x.opmap == map0 && x.opcode >= 0xe0 {
+			o.cond = noCondition
+		}
 	}
 	x.memoryOperand(o, &s)
+	if o.Stores {
+		o.fuses = noFusion // only what writes registers alone becomes one with a jump
+	}
 	x.reads(&b, &s)
 	x.writes(&b, &s)
 	o.vector = b.vector()
@@ -113,6 +119,9 @@ func (x *encoded) memoryOperand(o *Op, s *spec) {
 	switch {
 	case x.memory:
 		o.Base, o.Index, o.Scale, o.Disp, o.Segment = x.base, x.index, x.scale, x.disp, x.segment
+		if s.class == Gather {
+			o.Index = x.vectorIndex()
+		}
 		if x.short8 && x.enc == evex {
 			o.Disp *= int64(max(o.Size, 1))
 		}
@@ -138,10 +147,23 @@ func (x *encoded) memoryOperand(o *Op, s *spec) {
 	o.Stores = o.Stores || s.use&stores != 0
 }
 
-// general returns a general register by its number; of one byte, some are the upper
-// halves of others.
-func (x *encoded) general(n uint8, width uint8) Register {
-	if width == 1 && x.rex == 0 && x.enc == legacy && n >= 4 && n < 8 {
+// vectorIndex returns the vector register that the addresses of a gather are made of.
+func (x *encoded) vectorIndex() Register {
+	n := uint8(4) // the number that means no index if it is a general register
+	if x.index != NoRegister {
+		n = uint8(x.index - RAX)
+	}
+	return XMM0 + Register(n|x.vsibHigh)
+}
+
+// upper says whether a general register is the second byte of another one, as AH is.
+func (x *encoded) upper(n, width uint8) bool {
+	return width == 1 && x.rex == 0 && x.enc == legacy && n >= 4 && n < 8
+}
+
+// general returns a general register by its number.
+func (x *encoded) general(n, width uint8) Register {
+	if x.upper(n, width) {
 		n -= 4
 	}
 	return RAX + Register(n&15)
@@ -181,7 +203,23 @@ func (x *encoded) rmOperand(o *Op, u use) Register {
 	if x.memory || !x.hasModrm {
 		return NoRegister
 	}
-	return x.register(x.rm, u&vectorRM != 0, u&maskRM != 0, min(o.Width, o.Size))
+	return x.register(x.rm, u&vectorRM != 0, u&maskRM != 0, rmWidth(o, u))
+}
+
+// rmWidth returns the bytes of a register that ModRM's lower part names. Of what goes to
+// a vector or comes from one the register has at least 4, however few are used.
+func rmWidth(o *Op, u use) uint8 {
+	if u&vectorReg != 0 {
+		return o.Width
+	}
+	return min(o.Width, o.Size)
+}
+
+// usesUpper says whether a register of the instruction is the second byte of another one.
+func (x *encoded) usesUpper(o *Op, u use) bool {
+	return u&(readReg|writeReg) != 0 && x.upper(x.reg, o.Width) ||
+		u&(readRM|writeRM) != 0 && !x.memory && x.upper(x.rm, rmWidth(o, u)) ||
+		u&(readLow|writeLow) != 0 && x.upper(x.opcode&7|x.b, o.Width)
 }
 
 // vOperand returns the register of the VEX prefix.
@@ -197,7 +235,7 @@ var implied = []struct {
 	reads, writes use
 	register      Register
 }{
-	{readA, writeA, RAX}, {readD, writeD, RDX}, {readC, 0, RCX},
+	{readA, writeA, RAX}, {readD, writeD, RDX}, {readC, writeC, RCX},
 	{readCarry, writeCarry, Carry}, {readFlags, writeFlags, Flags}, {readX87, writeX87, X87},
 }
 
@@ -284,6 +322,12 @@ func (x *encoded) writes(b *builder, s *spec) {
 		x.pointers(b)
 	case Leave:
 		b.write(RBP)
+	case VString:
+		if x.opcode&1 == 0 { // a mask, and otherwise a position
+			b.write(XMM0)
+		} else {
+			b.write(RCX)
+		}
 	}
 }
 
@@ -292,12 +336,14 @@ func (x *encoded) hasSource() bool { c := x.opcode &^ 1; return c != 0xaa && c !
 
 func (x *encoded) hasDestination() bool { return x.opcode&^1 != 0xac }
 
-// pointers lets a string instruction write the registers that it counts with.
+// pointers lets a string instruction move the registers on that it counts with.
 func (x *encoded) pointers(b *builder) {
 	if x.hasSource() {
+		b.read(RSI)
 		b.write(RSI)
 	}
 	if x.hasDestination() {
+		b.read(RDI)
 		b.write(RDI)
 	}
 	if x.rep != 0 {
@@ -359,6 +405,10 @@ func moveClass(o *Op) Class {
 // calculation sets what the result is computed of.
 func (x *encoded) calculation(o *Op, s *spec) {
 	u, rm, reg := s.use, x.rmOperand(o, s.use), x.regOperand(o, s.use)
+	if s.calc != calcNone && x.usesUpper(o, u) { // values have no second byte to take
+		o.calc = calcMix
+		return
+	}
 	if x.memory {
 		rm = inMemory
 	}

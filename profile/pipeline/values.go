@@ -46,7 +46,10 @@ type values struct {
 }
 
 // remembered is a value that was stored.
-type remembered struct{ addr, value uint64 }
+type remembered struct {
+	addr, value uint64
+	size        uint8
+}
 
 const memoryEntries = 1 << 11
 
@@ -78,17 +81,23 @@ func (v *values) address(op *Op) uint64 {
 	return a
 }
 
-// load returns what memory holds: what was last stored there, and otherwise a number
-// that belongs to the address.
-func (v *values) load(addr uint64) uint64 {
-	if e := &v.memory[mix(addr)%memoryEntries]; e.addr == addr {
+// load returns what memory holds: what was last stored at the address, and otherwise a
+// number that belongs to it; of what was stored in part some function of both. What was
+// stored at the addresses behind is not looked for.
+func (v *values) load(addr uint64, size uint8) uint64 {
+	before := mix(addr ^ 1<<63)
+	switch e := &v.memory[mix(addr)%memoryEntries]; {
+	case e.addr != addr:
+		return before
+	case min(size, 8) > e.size:
+		return mix(before ^ e.value)
+	default:
 		return e.value
 	}
-	return mix(addr ^ 1<<63)
 }
 
-func (v *values) store(addr, value uint64) {
-	v.memory[mix(addr)%memoryEntries] = remembered{addr, value}
+func (v *values) store(addr, value uint64, size uint8) {
+	v.memory[mix(addr)%memoryEntries] = remembered{addr, value, size}
 }
 
 // compute sets the op's results, and returns that which is stored if it stores.
@@ -127,6 +136,8 @@ func (v *values) advance(op *Op) uint64 {
 	}
 	for _, r := range op.writes {
 		switch r {
+		case RAX:
+			v.registers[r] = v.written(op, r, v.registers[inMemory])
 		case RSI, RDI:
 			v.registers[r] += n * uint64(op.Width)
 		case RCX:

@@ -33,6 +33,9 @@ func TestAddresses(t *testing.T) {
 		{"aligned, and what was cut off", "4889fe 4883e6f0 4889f9 4883e10f 4809ce", true},
 		{"a constant", "be05000000 4801fe 4883ee05", true},
 		{"of a call", "e800000000 59 4889fe", true},
+		{"their first and second byte", "0fb6fb 0fb6f7", false},
+		{"the second byte of both", "0fb6ff 0fb6f7", true},
+		{"less what loop counts, before and after", "4889fe 4801ce e200 4829ce", false},
 		{"of a frame", "55 4889e5 4883ec20 c9 4889fe", true},
 	}
 	m := NewMachine(CoreOf("amdzen4"))
@@ -42,6 +45,27 @@ func TestAddresses(t *testing.T) {
 		chained := perTurn(m, ops) > perTurn(m, alone)+1
 		if chained != test.same {
 			t.Errorf("%s: the same address %v, want %v", test.name, chained, test.same)
+		}
+	}
+}
+
+// TestRemembered moves values through memory.
+func TestRemembered(t *testing.T) {
+	for _, test := range []struct {
+		name, code string
+		same       bool
+	}{
+		{"pushed, popped to memory and loaded", "57 8f442410 488b742410", true},
+		{"a byte, with zeros and with what memory held behind it", "0fb6fb 885c2410 488b742410", false},
+		{"what memory held before and after a byte of it was stored", "488b7c2410 885c2410 488b742410", false},
+		{"the first half of what was stored", "89df 48895c2410 8b742410", true},
+	} {
+		m := NewMachine(CoreOf("amdzen4"))
+		for _, op := range assemble(t, bytesOf(t, test.code), 0x1000) {
+			m.Execute(&op, false, false)
+		}
+		if v := m.values.registers; v[RSI] == v[RDI] != test.same {
+			t.Errorf("%s: %%rdi is %x, and %%rsi is %x", test.name, v[RDI], v[RSI])
 		}
 	}
 }

@@ -228,7 +228,7 @@ func vector38Specs() map[byte]spec {
 	set(VHAdd, dyadic, 0, 0x01, 0x02, 0x03, 0x05, 0x06, 0x07)
 	set(VMul, dyadic, 0, 0x04, 0x0b, 0x28)
 	set(VTest, vectorReg|vectorRM|readReg|readRM|bothFlags, 0, 0x0e, 0x0f, 0x17)
-	set(BlendVar, dyadic, 0, 0x10, 0x14, 0x15)
+	set(BlendVar, dyadic|fourth, 0, 0x10, 0x14, 0x15)
 	set(ConvertWide, monadic, half, 0x13)
 	set(ShuffleAcross, dyadic, 0, 0x16, 0x36, 0x8d)
 	set(Broadcast, monadic, 4, 0x18, 0x58)
@@ -260,25 +260,18 @@ func vector38Specs() map[byte]spec {
 	set(Gather, storing, 0, 0xa0, 0xa1, 0xa2, 0xa3)
 	for _, c := range []byte{0x96, 0xa6, 0xb6} {
 		for i := range byte(10) {
-			if c+i >= 0xb6 || c+i < 0xa0 || c+i >= 0xa6 && c+i < 0xb0 {
-				set(FMA, triadic, fmaSize(c, i), c+i)
+			size := uint8(0)
+			if i >= 3 && i%2 == 1 { // of scalars
+				size = element
 			}
+			set(FMA, triadic, size, c+i)
 		}
 	}
 	set(SHA, dyadic, 0, 0xc8, 0xc9, 0xca, 0xcc, 0xcd)
-	set(SHARounds, dyadic, 0, 0xcb)
+	set(SHARounds, dyadic|fourth, 0, 0xcb)
 	set(AES, monadic, 0, 0xdb)
 	set(AES, dyadic, 0, 0xdc, 0xdd, 0xde, 0xdf)
 	return t
-}
-
-// fmaSize returns the bytes of memory that the multiply-add at a place of its row
-// accesses: every other one from the fourth on is of scalars.
-func fmaSize(row, i byte) uint8 {
-	if i >= 3 && i%2 == 1 {
-		return element
-	}
-	return 0
 }
 
 func vector3ASpecs() map[byte]spec {
@@ -315,7 +308,8 @@ func vector3ASpecs() map[byte]spec {
 	set(VSad, dyadic, 0, 0x42)
 	set(CLMul, dyadic, 0, 0x44)
 	set(BlendVar, dyadic|fourth, 0, 0x4a, 0x4b, 0x4c)
-	set(VString, vectorReg|vectorRM|readReg|readRM|bothFlags, 0, 0x60, 0x61, 0x62, 0x63)
+	set(VString, vectorReg|vectorRM|readReg|readRM|readA|readD|bothFlags, 0, 0x60, 0x61)
+	set(VString, vectorReg|vectorRM|readReg|readRM|bothFlags, 0, 0x62, 0x63)
 	set(SHARounds, dyadic, 0, 0xcc)
 	set(AES, monadic, 0, 0xdf)
 	return t
