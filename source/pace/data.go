@@ -1,8 +1,8 @@
 package pace
 
 import (
-	"cmp"
 	"slices"
+	"sync"
 
 	"github.com/cyclestack/cyclestack/source/valgrind"
 )
@@ -32,18 +32,25 @@ type misses struct {
 
 // waits are what loads wait for at each level.
 type waits struct {
-	known  bool
 	beyond float64
 	least  float64
 	cycles [3]float64 // waited longer by a load that is answered there
 	mean   [3]float64 // shares of all loads of the program
+	scale  float64    // steps of windows to those that were recorded
 }
 
 // Wait finds out how long the program waits for data: its windows are executed once more,
 // with loads that take as much longer, and as often, as these say. Misses come evenly
-// among a load's executions.
+// among a load's executions. What At and Line returned before did not include it; if Wait
+// is called again, what it was given before no longer holds. It is not to be called at the
+// same time as these.
 func (p *Paces) Wait(d Data) {
-	p.waits = waits{known: true, beyond: d.Beyond, least: d.Least, cycles: [3]float64{d.Second, d.Third, d.Memory}}
+	p.waits = waits{beyond: d.Beyond, least: d.Least, cycles: [3]float64{d.Second, d.Third, d.Memory}}
+	p.settled = sync.Once{}
+	insts := p.code.ordered()
+	for i, in := range insts {
+		in.number, in.waited, in.misses = i, 0, misses{}
+	}
 	for at, m := range d.Misses {
 		for _, in := range p.loads(at) {
 			in.misses.Loads += m.Loads
@@ -52,46 +59,55 @@ func (p *Paces) Wait(d Data) {
 			in.misses.due = [3]float64{0.5, 0.5, 0.5}
 		}
 	}
-	p.waits.mean = p.waits.shares(p.code.ordered()...)
-	// Processes are known in no order.
-	slices.SortStableFunc(p.records, func(a, b *record) int { return cmp.Compare(len(b.steps), len(a.steps)) })
-	m := p.machine()
-	for _, r := range p.records {
-		p.repeat(m, r.steps)
+	p.waits.mean = p.waits.shares(insts...)
+	// The machines learn, and misses are dealt out, in the order of records.
+	slices.SortFunc(p.records.list, (*record).compare)
+	var counted int64
+	usual, late := p.machine(), p.machine()
+	for _, r := range p.records.list {
+		counted += p.repeat(usual, late, r.steps)
 	}
-	p.records = nil
+	if counted > 0 {
+		p.waits.scale = float64(p.records.counted) / float64(counted)
+	}
 }
 
-// loads returns the instructions of a place that load.
+// loads returns the instructions of a place, those that load among them.
 func (p *Paces) loads(at valgrind.LoadPlace) []*instruction {
-	list := p.line(at.File, at.Line)
-	if at.Object != "" {
-		list = nil
-		if i := p.code.images[at.Object]; i != nil && i.at[at.Addr] != nil {
-			list = []*instruction{i.at[at.Addr]}
-		}
+	if at.Object == "" {
+		return p.line(at.File, at.Line)
 	}
-	return list
+	if i := p.code.images[at.Object]; i != nil && i.at[at.Addr] != nil {
+		return []*instruction{i.at[at.Addr]}
+	}
+	return nil
 }
 
-// repeat executes steps once more.
-func (p *Paces) repeat(m machine, steps []step) {
+// repeat executes steps once more on two machines, on one of them with loads that miss,
+// and returns how many of them count. What the windows took before is not what is compared
+// with, as these machines have executed others: without misses nothing is to be waited.
+func (p *Paces) repeat(usual, late machine, steps []step) (counted int64) {
 	for _, s := range steps {
 		if s.begins {
-			m.Reset()
+			usual.Reset()
+			late.Reset()
 		}
-		insts := s.block.insts[:s.n]
-		for i, in := range insts {
+		if s.counts {
+			counted++
+		}
+		for i, in := range s.insts().all() {
 			if in.op.Loads && in.misses.First > 0 {
-				m.Late(int(p.waits.next(&in.misses) + 0.5))
+				late.Late(int(p.waits.next(&in.misses) + 0.5))
 			}
-			last := i == len(insts)-1
-			cycles := m.Execute(&in.op, s.taken && last, s.missed && last)
+			last := i == int(s.n)-1
+			a := usual.Execute(&in.op, s.taken && last, s.missed && last)
+			b := late.Execute(&in.op, s.taken && last, s.missed && last)
 			if s.counts {
-				in.late += ticksOf(cycles)
+				in.waited += ticksOf(b) - ticksOf(a)
 			}
 		}
 	}
+	return counted
 }
 
 // next returns how many cycles the next execution of a load takes longer.

@@ -3,6 +3,7 @@ package pace
 import (
 	"cmp"
 	"debug/elf"
+	"iter"
 	"maps"
 	"slices"
 
@@ -64,7 +65,6 @@ func (l *library) ordered() []*instruction {
 
 // An image is the code of a file.
 type image struct {
-	path    string
 	file    codeFile
 	stubs   span // through which functions of other files are called
 	decoder disasm.Decoder
@@ -76,6 +76,11 @@ type image struct {
 type span struct{ low, high uint64 }
 
 func (s span) has(addr uint64) bool { return addr >= s.low && addr < s.high }
+
+// windowed returns the instructions that were in windows, by address.
+func (i *image) windowed() []*instruction {
+	return slices.DeleteFunc(i.sorted(), func(in *instruction) bool { return in.timed == 0 })
+}
 
 // sorted returns the instructions by address.
 func (i *image) sorted() []*instruction {
@@ -95,7 +100,7 @@ func openImage(path string) *image {
 	if err != nil {
 		return nil
 	}
-	i, err := newImage(path, f, disasm.Arch(f.Arch))
+	i, err := newImage(f, disasm.Arch(f.Arch))
 	if err != nil {
 		_ = f.Close()
 		return nil
@@ -118,7 +123,7 @@ func stubsOf(path string) span {
 	return span{s.Addr, s.Addr + s.Size}
 }
 
-func newImage(path string, f codeFile, arch disasm.Arch) (*image, error) {
+func newImage(f codeFile, arch disasm.Arch) (*image, error) {
 	decoder, err := disasm.New(arch, disasm.ATT)
 	if err != nil {
 		return nil, err
@@ -127,7 +132,7 @@ func newImage(path string, f codeFile, arch disasm.Arch) (*image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &image{path: path, file: f, decoder: decoder, ops: ops, at: map[uint64]*instruction{}}, nil
+	return &image{file: f, decoder: decoder, ops: ops, at: map[uint64]*instruction{}}, nil
 }
 
 // An instruction is one of a file, with the sums of what was found out of it.
@@ -139,16 +144,18 @@ type instruction struct {
 	stops  bool  // the simulator ends a block here, although it is no branch
 	turn   ticks // of a string instruction that repeats, each of whose turns is a block, what it takes; otherwise 0
 	op     pipeline.Op
+	behind *instruction // at next, once a block goes on there
+	number int          // in the order of files and addresses, while records are put in order
 
 	executed     int64 // in all that was followed
 	mispredicted int64 // of that
 
 	// In windows: executions, and what these took with all branches predicted and all
-	// data in the first-level cache; with the predictor's mispredictions; and with loads
-	// that miss as well.
-	timed             int64
-	ideal, real, late ticks
-	parts             parts // of these, once they are settled
+	// data in the first-level cache, and with the predictor's mispredictions.
+	timed       int64
+	ideal, real ticks
+	waited      ticks // what loads that miss add to that, in the windows that were recorded
+	parts       parts // of these, once they are settled
 
 	misses misses
 }
@@ -189,29 +196,54 @@ const longestStub = 8
 // longest is the most bytes that the instructions of a block have.
 const longest = valgrind.MaxInstructions * 15
 
+// A stretch is instructions that follow each other. All that is kept of what was executed
+// consists of these, so that it takes no more memory than there are instructions.
+type stretch struct {
+	first *instruction
+	n     int
+}
+
+// all returns the instructions in their order.
+func (s stretch) all() iter.Seq2[int, *instruction] {
+	return func(yield func(int, *instruction) bool) {
+		in := s.first
+		for i := range s.n {
+			if !yield(i, in) {
+				return
+			}
+			in = in.behind
+		}
+	}
+}
+
 // block returns the instructions from an address on, to the first that may leave the
-// straight line; none if there is no code there, or no room for more.
-func (l *library) block(i *image, addr uint64) []*instruction {
+// straight line, and the last of them; none if there is no code there, or no room for more.
+func (l *library) block(i *image, addr uint64) (s stretch, last *instruction) {
 	code, err := i.file.Code(addr, longest)
 	if err != nil {
-		return nil
+		return s, nil
 	}
-	var insts []*instruction
-	for len(insts) < valgrind.MaxInstructions && len(code) > 0 {
+	for s.n < valgrind.MaxInstructions && len(code) > 0 {
 		in := i.at[addr]
 		if in == nil {
-			if in = l.decode(i, code, addr); in == nil {
-				break
-			}
+			in = l.decode(i, code, addr)
 		}
-		insts = append(insts, in)
-		if in.flow != disasm.Next || in.stops {
+		// Where the segments of a file overlap, code ends in one that goes on in another.
+		if in == nil || in.next-in.addr > uint64(len(code)) {
+			break
+		}
+		if s.n++; last == nil {
+			s.first = in
+		} else {
+			last.behind = in
+		}
+		if last = in; in.flow != disasm.Next || in.stops {
 			break
 		}
 		code = code[in.next-in.addr:]
 		addr = in.next
 	}
-	return insts
+	return s, last
 }
 
 // decode reads an instruction; nil if it is none.
@@ -227,8 +259,9 @@ func (l *library) decode(i *image, code []byte, addr uint64) *instruction {
 	l.arena = l.arena[1:]
 	l.room--
 	bytes := code[:inst.Len]
+	turn := turns(bytes)
 	*in = instruction{addr: addr, target: inst.Target, next: inst.Next(), flow: inst.Flow,
-		turn: turns(bytes), stops: turns(bytes) > 0 || stops(bytes), op: i.ops.Op(inst, code)}
+		turn: turn, stops: turn > 0 || stops(bytes), op: i.ops.Op(inst, code)}
 	i.at[addr] = in
 	return in
 }

@@ -37,7 +37,12 @@ func compile(t *testing.T) string {
 // follow follows a program, or skips the test where that does not work.
 func follow(t *testing.T, limit int64, args ...string) *Paces {
 	t.Helper()
-	p, err := Run(t.Context(), valgrind.Command{Args: args}, Options{Core: pipeline.CoreOf("generic"), Limit: limit})
+	return followCommand(t, limit, valgrind.Command{Args: args})
+}
+
+func followCommand(t *testing.T, limit int64, c valgrind.Command) *Paces {
+	t.Helper()
+	p, err := Run(t.Context(), c, Options{Core: pipeline.CoreOf("generic"), Limit: limit})
 	var failed *valgrind.ToolError
 	if errors.As(err, &failed) || errors.Is(err, errUnknown) {
 		t.Skipf("programs cannot be followed here: %v", err)
@@ -250,10 +255,7 @@ func TestInput(t *testing.T) {
 	if _, err := f.Seek(4, 0); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Run(t.Context(), valgrind.Command{Args: []string{program, "lines"}, Stdin: f}, Options{Core: pipeline.CoreOf("generic"), Limit: enough})
-	if err != nil {
-		t.Skipf("programs cannot be followed here: %v", err)
-	}
+	p := followCommand(t, enough, valgrind.Command{Args: []string{program, "lines"}, Stdin: f})
 	if got := of(t, p, program, "turns").branches; math.Abs(got-2000) > 10 {
 		t.Errorf("%v branches, want 2000 for two lines", got)
 	}

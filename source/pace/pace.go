@@ -13,7 +13,8 @@
 //	rate, ok := p.At("/usr/bin/prog", 0x1139)
 //
 // It is not a source of counts, but of what counts of other simulators take: rates by
-// instruction. They are the same in each run of a program that does the same.
+// instruction. They are the same in each run of a program that does the same, unless it is
+// cut while several of its processes run: how far each has come by then is chance.
 package pace
 
 import (
@@ -44,10 +45,9 @@ type Paces struct {
 	code    *library
 	blocks  int // that processes know
 	machine func() machine
-	records []*record
-	room    int   // steps that there is room for in all records
-	waits   waits // what loads wait for
-	settled sync.Once
+	records *records
+	waits   waits     // what loads wait for
+	settled sync.Once // with these
 	once    sync.Once
 	lines   map[place][]*instruction
 }
@@ -59,7 +59,7 @@ func Run(ctx context.Context, c valgrind.Command, o Options) (*Paces, error) {
 	code := newLibrary()
 	defer code.close()
 	m := modelsOf(o.Core)
-	p := &Paces{code: code, machine: m.machine, room: maxSteps}
+	p := &Paces{code: code, machine: m.machine, records: newRecords()}
 	trace, err := valgrind.Follow(ctx, c, o.Limit, func() valgrind.Follower { return newProcess(p, m) })
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func Run(ctx context.Context, c valgrind.Command, o Options) (*Paces, error) {
 
 // errUnknown says that a program is for a processor that cannot be modelled, or has no
 // code in files.
-var errUnknown = errors.New("none of the program's code is known: it is for x86-64 processors only")
+var errUnknown = errors.New("none of the program's code was found in files for x86-64")
 
 // Takes predicts how long Run takes for a program that uses so much processor time by
 // itself.

@@ -13,7 +13,7 @@ type process struct {
 	predictor predictor
 	window    window
 
-	modules []module          // what is mapped, the latest last
+	modules []module          // what is mapped, the latest last; the memory may be shared with other processes
 	blocks  map[uint64]*block // by address in memory
 	current *block            // that is being executed; nil if it is not known
 	turning bool              // the current block is a further turn of an instruction that repeats
@@ -30,10 +30,10 @@ type module struct {
 type block struct {
 	start, end uint64 // in memory
 	bias       uint64
-	insts      []*instruction // none if the code is not known
-	last       *instruction
-	recent     [2]*block // that followed it
-	executed   int64     // to its end, not yet counted with its instructions
+	insts      stretch      // none if the code is not known
+	last       *instruction // of these
+	recent     [2]*block    // that followed it
+	executed   int64        // to its end, not yet counted with its instructions
 }
 
 // maxBlocks bounds the blocks that are known of all processes together. If there would
@@ -41,9 +41,8 @@ type block struct {
 const maxBlocks = 1 << 19
 
 func newProcess(to *Paces, m models) *process {
-	p := &process{to: to, predictor: m.predictor(), window: window{ideal: m.machine(), real: m.machine(), random: seed, record: &record{room: &to.room}}}
+	p := &process{to: to, predictor: m.predictor(), window: window{ideal: m.machine(), real: m.machine(), random: seed, record: to.records.begin()}}
 	p.window.schedule()
-	to.records = append(to.records, p.window.record)
 	p.Exec()
 	return p
 }
@@ -51,14 +50,14 @@ func newProcess(to *Paces, m models) *process {
 // Exec begins a program.
 func (p *process) Exec() {
 	p.stop()
-	p.modules = p.modules[:0]
+	p.modules = nil
 }
 
 // Fork begins where another process was.
 func (p *process) Fork(parent valgrind.Follower) {
 	p.Exec()
 	if from, ok := parent.(*process); ok {
-		p.modules = slices.Clone(from.modules)
+		p.modules = slices.Clip(from.modules) // thousands of processes are known that have ended
 	}
 }
 
@@ -70,6 +69,9 @@ func (p *process) End() {
 
 // stop ends what is executed: how the last block goes on will not be known.
 func (p *process) stop() {
+	if p.current != nil && p.current.last == nil {
+		p.to.Unknown++
+	}
 	p.current, p.turning = nil, false
 	p.forget()
 	p.window.end()
@@ -92,7 +94,7 @@ func (p *process) Mapped(file string, bias uint64) {
 // instructions.
 func (p *process) forget() {
 	for _, b := range p.blocks {
-		for _, in := range b.insts {
+		for _, in := range b.insts.all() {
 			in.executed += b.executed
 		}
 		b.executed = 0
@@ -148,12 +150,12 @@ func (p *process) newBlock(addr uint64) *block {
 	for i := len(p.modules) - 1; i >= 0; i-- {
 		m := p.modules[i]
 		if _, ok := m.file.Offset(addr - m.bias); ok {
-			b.bias, b.insts = m.bias, p.to.code.block(m.image, addr-m.bias)
+			b.bias = m.bias
+			b.insts, b.last = p.to.code.block(m.image, addr-m.bias)
 			break
 		}
 	}
-	if n := len(b.insts); n > 0 {
-		b.last = b.insts[n-1]
+	if b.last != nil {
 		b.end = b.last.next + b.bias
 	}
 	p.blocks[addr] = b
@@ -210,19 +212,20 @@ func (p *process) leave(b *block, next uint64) {
 		p.window.turn(in)
 		return
 	}
-	p.window.block(b, len(b.insts), taken, missed)
+	p.window.block(b.insts, taken, missed)
 }
 
 // cut ends the execution of a block that went on in no way that its last instruction
 // goes. Either the simulator has cut the block, and the next one begins inside. Or the
 // process did something else in between: another thread, or a signal's handler.
 func (p *process) cut(b *block, next uint64) {
-	for n, in := range b.insts {
+	for n, in := range b.insts.all() {
 		if n > 0 && in.addr+b.bias == next {
-			for _, in := range b.insts[:n] {
+			before := stretch{b.insts.first, n}
+			for _, in := range before.all() {
 				in.executed++
 			}
-			p.window.block(b, n, false, false)
+			p.window.block(before, false, false)
 			return
 		}
 	}

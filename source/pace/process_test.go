@@ -98,12 +98,12 @@ const bias = 0x400000
 // walk follows a process that executes the code, mapped bias higher than in the file.
 func walk(t *testing.T, w *witness, addrs ...uint64) (*Paces, *process) {
 	t.Helper()
-	i, err := newImage("made", made{}, disasm.AMD64)
+	i, err := newImage(made{}, disasm.AMD64)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := models{predictor: func() predictor { return w }, machine: func() machine { return &clock{} }}
-	p := &Paces{code: newLibrary(), machine: m.machine, room: maxSteps}
+	p := &Paces{code: newLibrary(), machine: m.machine, records: newRecords()}
 	p.code.images["made"] = i
 	run := newProcess(p, m)
 	run.Mapped("made", bias)
@@ -135,6 +135,7 @@ func TestPaths(t *testing.T) {
 		{"a long block", []uint64{0xf80, 0xf80 + valgrind.MaxInstructions}, "", "", 0},
 		{"another thread", []uint64{0x1000, 0x1010, 0x1005, 0x1000}, "", "1000×1 1003×1 1005×1 1010×1 1011×1", 0},
 		{"unknown code", []uint64{0x1000, 0x1000, 0x9000, 0x9004, 0x1000, 0x1000}, "401003?true 401003?true", "1000×3 1003×3", 2},
+		{"unknown code only", []uint64{0x9000, 0x9004, 0x9000}, "", "", 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := &witness{}
@@ -238,7 +239,7 @@ func TestWaits(t *testing.T) {
 func TestLeast(t *testing.T) {
 	i := &instruction{timed: 100, executed: 100, misses: misses{LoadMisses: valgrind.LoadMisses{Loads: 100, First: 100, Last: 50}}}
 	i.op.Loads = true
-	w := &waits{known: true, beyond: 1, least: 0.1, cycles: [3]float64{10, 40, 300}}
+	w := &waits{beyond: 1, least: 0.1, cycles: [3]float64{10, 40, 300}}
 	for _, tt := range []struct{ waited, want float64 }{{0, 250}, {100, 250}, {300, 300}} {
 		i.parts = parts{waited: tt.waited}
 		other := &instruction{timed: 100, executed: 100}
@@ -321,16 +322,24 @@ func TestPrograms(t *testing.T) {
 func TestForks(t *testing.T) {
 	p, run := walk(t, &witness{}, 0x1000, 0x1000)
 	m := models{predictor: func() predictor { return silent{} }, machine: func() machine { return &clock{} }}
-	child, orphan := newProcess(p, m), newProcess(p, m)
+	child, orphan, other := newProcess(p, m), newProcess(p, m), newProcess(p, m)
 	run.End()
 	child.Fork(run)
 	orphan.Fork(nil)
+	other.Fork(run)
+	if &child.modules[0] != &other.modules[0] {
+		t.Error("what is mapped is not shared")
+	}
+	other.Mapped("made", 2*bias) // there only
+	other.Exec()
+	other.Mapped("made", 3*bias)
+	other.End()
 	for _, f := range []valgrind.Follower{child, orphan} {
 		f.Blocks([]uint64{codeAt + bias, codeAt + bias, codeAt + bias})
 		f.End()
 	}
-	if in := p.code.images["made"].at[codeAt]; in.executed != 1+2 || p.Unknown != 2 {
-		t.Errorf("executed %d times, %d unknown; want 3 and 2", in.executed, p.Unknown)
+	if in := p.code.images["made"].at[codeAt]; in.executed != 1+2 || p.Unknown != 3 {
+		t.Errorf("executed %d times, %d unknown; want 3 and 3", in.executed, p.Unknown)
 	}
 }
 
@@ -363,11 +372,11 @@ func TestTurns(t *testing.T) {
 // BenchmarkBlocks follows a process, with the predictor and the machines that programs
 // are followed with.
 func BenchmarkBlocks(b *testing.B) {
-	i, err := newImage("made", made{}, disasm.AMD64)
+	i, err := newImage(made{}, disasm.AMD64)
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := &Paces{code: newLibrary()}
+	p := &Paces{code: newLibrary(), records: newRecords()}
 	p.code.images["made"] = i
 	run := newProcess(p, modelsOf(pipeline.CoreOf("generic")))
 	run.Mapped("made", bias)
@@ -406,7 +415,15 @@ func FuzzBlocks(f *testing.F) {
 			}
 		}
 		run.End()
+		p.code.images["made"].stubs = span{0x1010, codeEnd}
+		p.Wait(missing(50))
 		for _, in := range p.code.images["made"].sorted() {
+			r, _ := p.At("made", in.addr)
+			for _, v := range fields(&r) {
+				if !(*v >= 0 && *v < 1e6) {
+					t.Errorf("%#x: %+v", in.addr, r)
+				}
+			}
 			if in.timed > in.executed || in.executed > blocks || in.mispredicted > in.executed {
 				t.Errorf("%#x: %d executed of %d blocks, %d in windows, %d mispredicted", in.addr, in.executed, blocks, in.timed, in.mispredicted)
 			}

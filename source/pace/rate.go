@@ -24,7 +24,7 @@ func (p *Paces) At(object string, addr uint64) (valgrind.Rate, bool) {
 		return valgrind.Rate{}, false
 	}
 	stub := i.stub(in)
-	if len(stub) == 0 {
+	if len(stub) == 0 || stub[0].executed == 0 { // or entered behind its beginning only
 		return p.rate(in), true
 	}
 	var all sum
@@ -74,15 +74,13 @@ func (p *Paces) line(file string, line int) []*instruction {
 	}
 	// Of a file whose directory is not known cachegrind writes two relative names, one
 	// behind the other: that of the directory that it was compiled in, and its own.
-	for rest := file; !path.IsAbs(file); {
-		_, next, more := strings.Cut(rest, "/")
-		if !more {
-			break
-		}
-		if list := p.lines[place{path.Clean(next), line}]; list != nil {
+	if path.IsAbs(file) {
+		return nil
+	}
+	for _, rest, more := strings.Cut(file, "/"); more; _, rest, more = strings.Cut(rest, "/") {
+		if list := p.lines[place{path.Clean(rest), line}]; list != nil {
 			return list
 		}
-		rest = next
 	}
 	return nil
 }
@@ -130,16 +128,18 @@ func (p *Paces) byLine() map[place][]*instruction {
 		if i == nil {
 			continue
 		}
+		insts := i.windowed()
+		if len(insts) == 0 {
+			continue
+		}
 		file, err := object.Open(name, object.Options{Debug: []string{debugFiles}})
 		if err != nil {
 			continue
 		}
-		for _, in := range i.sorted() {
-			name, line := file.Line(in.addr)
-			if in.timed == 0 || in.executed == 0 || name == "" {
-				continue
+		for _, in := range insts {
+			if name, line := file.Line(in.addr); name != "" {
+				lines[place{name, line}] = append(lines[place{name, line}], in)
 			}
-			lines[place{name, line}] = append(lines[place{name, line}], in)
 		}
 		_ = file.Close()
 	}

@@ -30,6 +30,10 @@ func (p *Paces) settle() {
 // of. Those of no known function are together.
 func (i *image) functions(name string) map[uint64][]*instruction {
 	list := map[uint64][]*instruction{}
+	insts := i.windowed()
+	if len(insts) == 0 {
+		return nil
+	}
 	extent := func(uint64) uint64 { return 0 }
 	if file, err := object.Open(name, object.Options{}); err == nil {
 		defer file.Close()
@@ -38,11 +42,9 @@ func (i *image) functions(name string) map[uint64][]*instruction {
 			return start
 		}
 	}
-	for _, in := range i.sorted() {
-		if in.timed > 0 {
-			start := extent(in.addr)
-			list[start] = append(list[start], in)
-		}
+	for _, in := range insts {
+		start := extent(in.addr)
+		list[start] = append(list[start], in)
 	}
 	return list
 }
@@ -52,12 +54,9 @@ func (i *image) functions(name string) map[uint64][]*instruction {
 // is negative: then there is none of it.
 func (p *Paces) settleFunction(insts []*instruction) {
 	for _, in := range insts {
-		in.parts.cycles = in.real.cycles()
-		if p.waits.known {
-			in.parts.cycles = in.late.cycles()
-			in.parts.waited = in.parts.cycles - in.real.cycles()
-		}
+		in.parts.waited = in.waited.cycles() * p.waits.scale
 		in.parts.lost = in.real.cycles() - in.ideal.cycles()
+		in.parts.cycles = in.real.cycles() + in.parts.waited
 	}
 	take(insts, func(s *parts) *float64 { return &s.waited })
 	take(insts, func(s *parts) *float64 { return &s.lost })

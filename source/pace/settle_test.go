@@ -8,7 +8,7 @@ import (
 // TestSettle settles instructions of which each retires at another time in each machine.
 func TestSettle(t *testing.T) {
 	inst := func(ideal, real, late float64) *instruction {
-		return &instruction{timed: 1, executed: 1, ideal: ticksOf(ideal), real: ticksOf(real), late: ticksOf(late)}
+		return &instruction{timed: 1, executed: 1, ideal: ticksOf(ideal), real: ticksOf(real), waited: ticksOf(late) - ticksOf(real)}
 	}
 	for _, tt := range []struct {
 		name                 string
@@ -20,7 +20,7 @@ func TestSettle(t *testing.T) {
 		{"sooner with misses", []*instruction{inst(2, 4, 3), inst(2, 2, 2)}, 3, 2, 0},
 		{"sooner with mispredictions", []*instruction{inst(5, 4, 4), inst(1, 1, 3)}, 5, 0, 2},
 	} {
-		p := &Paces{waits: waits{known: true}}
+		p := &Paces{waits: waits{scale: 1}}
 		p.settleFunction(tt.insts)
 		var got parts
 		for _, in := range tt.insts {

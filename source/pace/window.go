@@ -1,5 +1,10 @@
 package pace
 
+import (
+	"cmp"
+	"slices"
+)
+
 // A window is a short piece of the run that is executed by two machines: one that
 // predicts branches perfectly, and one that does so as the predictor does. Windows
 // are at random places, as otherwise they might be at the same ones of a loop; the random
@@ -13,35 +18,106 @@ type window struct {
 	record      *record
 }
 
-// A record is what was executed in the windows of a process.
-type record struct {
-	steps []step
-	room  *int // steps that there is room for in all records
+// Records are what was executed in the windows of all processes. If there is no more
+// room every other window of each process is given up. So which are kept does not depend
+// on the order in which processes were seen, which is not the same in each run.
+type records struct {
+	list    []*record
+	room    int   // for further steps
+	every   int   // of so many windows of a process one is recorded: a power of two
+	counted int64 // steps that count, of all windows
 }
 
-// maxSteps bounds what is recorded of all processes. It is more than windows have of
-// some sixty million blocks.
+// A record is what was executed in the windows of a process.
+type record struct {
+	of      *records
+	steps   []step
+	windows int // that have begun
+}
+
+// maxSteps bounds what is recorded of all processes. It is more than the windows of one
+// process have in some sixty million blocks.
 const maxSteps = 1 << 22
 
-// add records a step; it returns false if there is no room.
-func (r *record) add(s step) bool {
-	if *r.room == 0 {
-		return false
+func newRecords() *records { return &records{room: maxSteps, every: 1} }
+
+// begin begins the record of a process.
+func (r *records) begin() *record {
+	one := &record{of: r}
+	r.list = append(r.list, one)
+	return one
+}
+
+// thin gives up every other window that was recorded of each process.
+func (r *records) thin() {
+	r.every *= 2
+	for _, one := range r.list {
+		var kept []step
+		windows := 0
+		for _, s := range one.steps {
+			if s.begins {
+				windows++
+			}
+			if windows%2 == 0 {
+				kept = append(kept, s)
+			}
+		}
+		r.room += len(one.steps) - len(kept)
+		one.steps = kept
 	}
-	*r.room--
-	r.steps = append(r.steps, s)
-	return true
+}
+
+// add records a step, unless its window is one of those that are not recorded.
+func (r *record) add(s step) {
+	if s.begins {
+		r.windows++
+	}
+	if s.counts {
+		r.of.counted++
+	}
+	for r.windows%r.of.every == 0 {
+		if r.of.room > 0 {
+			r.of.room--
+			r.steps = append(r.steps, s)
+			return
+		}
+		r.of.thin()
+	}
+}
+
+// compare puts records in an order that depends on nothing but what was executed: the
+// longest first.
+func (r *record) compare(other *record) int {
+	if c := cmp.Compare(len(other.steps), len(r.steps)); c != 0 {
+		return c
+	}
+	return slices.CompareFunc(r.steps, other.steps, step.compare)
 }
 
 // A step is a block that was executed in a window, up to an instruction that may have
 // jumped. Steps are kept to be executed once more when it is known which loads miss.
 type step struct {
-	block  *block
+	first  *instruction
 	n      uint16 // instructions
 	begins bool   // the window
 	counts bool   // the machines are full
 	taken  bool
 	missed bool
+}
+
+func (s step) insts() stretch { return stretch{s.first, int(s.n)} }
+
+func (s step) compare(other step) int {
+	return cmp.Or(cmp.Compare(s.first.number, other.first.number), cmp.Compare(s.n, other.n), cmp.Compare(s.flags(), other.flags()))
+}
+
+func (s step) flags() (bits int) {
+	for i, flag := range [...]bool{s.begins, s.counts, s.taken, s.missed} {
+		if flag {
+			bits |= 1 << i
+		}
+	}
+	return bits
 }
 
 const (
@@ -74,9 +150,9 @@ func (w *window) end() {
 	}
 }
 
-// block goes on with a block of which the first instructions were executed: whether the
-// last of these jumped, and was mispredicted.
-func (w *window) block(b *block, n int, taken, missed bool) {
+// block goes on with the instructions of a block that were executed: whether the last of
+// them jumped, and was mispredicted.
+func (w *window) block(insts stretch, taken, missed bool) {
 	w.seen++
 	if w.left == 0 {
 		if w.wait--; w.wait > 0 {
@@ -84,7 +160,7 @@ func (w *window) block(b *block, n int, taken, missed bool) {
 		}
 		w.begin()
 	}
-	w.execute(step{b, uint16(n), w.left == windowBlocks, w.counts(), taken, missed})
+	w.execute(step{insts.first, uint16(insts.n), w.left == windowBlocks, w.counts(), taken, missed})
 	if w.left--; w.left == 0 {
 		w.schedule()
 	}
@@ -97,7 +173,6 @@ func (w *window) turn(in *instruction) {
 		in.timed++
 		in.ideal += in.turn
 		in.real += in.turn
-		in.late += in.turn
 	}
 }
 
@@ -112,19 +187,15 @@ func (w *window) begin() {
 
 // execute executes a step.
 func (w *window) execute(s step) {
-	recorded := w.record.add(s)
-	insts := s.block.insts[:s.n]
-	for i, in := range insts {
-		last := i == len(insts)-1
+	w.record.add(s)
+	for i, in := range s.insts().all() {
+		last := i == int(s.n)-1
 		ideal := w.ideal.Execute(&in.op, s.taken && last, false)
 		real := w.real.Execute(&in.op, s.taken && last, s.missed && last)
 		if s.counts {
 			in.timed++
 			in.ideal += ticksOf(ideal)
 			in.real += ticksOf(real)
-			if !recorded { // it is not known what misses add
-				in.late += ticksOf(real)
-			}
 		}
 	}
 }
