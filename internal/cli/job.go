@@ -96,9 +96,6 @@ func writable(name string) error {
 
 // choose takes the best source that works, and makes the parts to be counted.
 func (j *job) choose() error {
-	if j.c.model == simModel && j.f.source == sourceAuto {
-		j.f.source = sourceSimulated
-	}
 	asked := j.c.model != "" && j.c.model != osModel && j.c.model != simModel
 	if err := j.c.knownModel(); err != nil {
 		return err
@@ -146,7 +143,7 @@ func (j *job) simulateOr(why string) error {
 		}
 	}
 	j.osParts(why)
-	_, err = sim.session()
+	sim.method, err = sim.session()
 	return err
 }
 
@@ -267,11 +264,15 @@ func (j *job) count(ctx context.Context) error {
 func (j *job) run(ctx context.Context, take func(counting) error) (state *os.ProcessState, err error) {
 	signals := catch()
 	defer func() {
-		if j.f.again() == "" && err == nil {
-			time.AfterFunc(soon, signals.end) // nothing depends on it, and it takes time
+		if j.f.again() == "" && err == nil && j.sim == nil {
+			time.AfterFunc(soon, signals.end) // nothing depends on it here, and it takes time
 			return
 		}
-		if signals.end(); err == nil && signals.ended != 0 {
+		signals.end()
+		switch {
+		case j.sim != nil:
+			j.sim.ended = signals.ended
+		case err == nil && signals.ended != 0:
 			err = endedBy(signals.ended)
 		}
 	}()

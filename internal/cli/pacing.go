@@ -12,7 +12,7 @@ import (
 )
 
 // tracedBlocks is how many blocks of a program's code are traced: a number, and not a
-// time, so that every run traces the same. It takes some half a minute.
+// time, so that every run traces the same. See [pace.Takes] for how long that takes.
 const tracedBlocks = 40e6
 
 // A pacing finds out how long a program's instructions take: from the order in which
@@ -61,10 +61,9 @@ func (p *pacing) trace(ctx context.Context, program []string) error {
 	if p == nil {
 		return nil
 	}
-	stdin, err := p.input.another()
+	stdin, err := p.input.rewind()
 	if err == nil {
 		p.paces, err = pace.Run(ctx, valgrind.Command{Args: program, Stdin: stdin}, pace.Options{Core: p.core, Limit: tracedBlocks})
-		_ = stdin.Close() // or of none
 	}
 	p.err = err
 	return ctx.Err()

@@ -282,10 +282,7 @@ func contradiction(simulated, sampled []share) string {
 
 // first returns the functions that are ranked.
 func first(list []share) []share {
-	all := 0.0
-	for _, s := range list {
-		all += s.value
-	}
+	all := total(list)
 	n := 0
 	for n < min(ranks, len(list)) && list[n].value >= rankable*all {
 		n++
@@ -295,10 +292,7 @@ func first(list []share) []share {
 
 // shares prints functions that are ranked, with their shares.
 func shares(list []share) string {
-	all := 0.0
-	for _, s := range list {
-		all += s.value
-	}
+	all := total(list)
 	var parts []string
 	for _, s := range first(list) {
 		parts = append(parts, fmt.Sprintf("%s %.0f", s.function, 100*s.value/all))

@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,7 +16,7 @@ var forwarded = []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, sy
 type catcher struct {
 	signals  chan os.Signal
 	finished chan struct{}  // nil before forward
-	ended    syscall.Signal // what ended a series of runs; valid after end
+	ended    syscall.Signal // what was to end the program; valid after end
 }
 
 // catch begins to catch signals: before a program is started, so that none is
@@ -23,13 +24,14 @@ type catcher struct {
 // so.
 func catch() *catcher {
 	w := &catcher{signals: make(chan os.Signal, 8)}
-	for _, s := range forwarded {
-		if !signal.Ignored(s) {
-			signal.Notify(w.signals, s)
-		}
+	for _, s := range heard() {
+		signal.Notify(w.signals, s)
 	}
 	return w
 }
+
+// heard are the signals that are to be caught.
+func heard() []os.Signal { return slices.DeleteFunc(slices.Clone(forwarded), signal.Ignored) }
 
 // forward passes signals on to the program, also those caught before. Without a
 // program of which to await the end, a signal ends the counting; of several runs
@@ -41,7 +43,7 @@ func (w *catcher) forward(r counting, program, several bool) {
 	go func() {
 		defer close(w.finished)
 		for s := range w.signals {
-			if number, ok := s.(syscall.Signal); ok && several && ends(number) {
+			if number, ok := s.(syscall.Signal); ok && ends(number) {
 				w.ended = number
 			}
 			switch {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -58,36 +59,36 @@ type simulating struct {
 	clock  bool             // the core's is known
 	method *session         // with the penalties of this machine
 	paced  *pacing          // how long instructions take; nil if that is not known
+	ended  syscall.Signal   // that was to end the run by itself; 0 for none
 	state  *os.ProcessState // of the run by itself
 	result *valgrind.Simulation
 	beyond float64 // share of the misses of the last simulated cache that a further one answers
 }
 
 // simulation returns the rung of simulation for a job that has no counters, or why
-// there is none. The error is for flags that mean nothing.
+// there is none: which is an error if no other rung was asked for, as are flags that mean
+// nothing.
 func (j *job) simulation() (s *simulating, why string, err error) {
-	f := j.f
-	switch {
-	case !j.ownProgram() || len(j.program) == 0:
-		return nil, "only a program that is started can be simulated", nil
-	case f.interval > 0 || j.rows:
-		return nil, "a simulation has no accounts by interval, CPU or thread", nil
-	case f.again() != "":
-		return nil, "a simulation counts the same each time, so that it is not repeated", nil
-	case f.timeout > 0 || f.delay > 0 || f.noInherit:
-		return nil, "a simulation is of a whole run, with all that the program starts", nil
+	forced := j.f.source == sourceSimulated
+	if why = j.notSimulated(); why != "" {
+		if forced {
+			return nil, "", usageError("--source simulated: %s", why)
+		}
+		return nil, why, nil
 	}
-	if err := valgrind.Installed(); err != nil {
+	if err := valgrind.Ready(); err != nil {
+		if forced {
+			return nil, "", machineError(err)
+		}
 		return nil, err.Error(), nil
 	}
-	s = &simulating{j: j, forced: f.source == sourceSimulated, all: j.c.all, input: &input{file: j.target.Stdin}}
-	var wrong *failure
-	if s.caches, err = j.caches(); errors.As(err, &wrong) {
+	s = &simulating{j: j, forced: forced, all: j.c.all, input: &input{file: j.target.Stdin}}
+	var note string
+	if s.caches, note, err = j.caches(); err != nil {
 		return nil, "", err
 	}
-	if err != nil {
-		s.caches = valgrind.Typical
-		s.notes = append(s.notes, fmt.Sprintf("%v: typical ones were simulated (--caches names others)", err))
+	if note != "" {
+		s.notes = append(s.notes, note)
 	}
 	if !s.forced && !s.input.again() {
 		return nil, "its standard input cannot be read twice (--source simulated does, and keeps it meanwhile)", nil
@@ -95,38 +96,62 @@ func (j *job) simulation() (s *simulating, why string, err error) {
 	return s, "", nil
 }
 
-// caches returns the caches to simulate: those named, or of the processor named, or this
-// machine's.
-func (j *job) caches() (valgrind.Hierarchy, error) {
-	if j.f.caches != "" {
-		h, err := valgrind.ParseHierarchy(j.f.caches)
-		if err != nil {
-			return h, usageError("--caches: %v", err)
-		}
-		return h, nil
+// notSimulated says why what is asked for cannot be simulated; "" if it can.
+func (j *job) notSimulated() string {
+	f := j.f
+	switch {
+	case !j.ownProgram() || len(j.program) == 0:
+		return "only a program that is started can be simulated"
+	case f.interval > 0 || j.rows:
+		return "a simulation has no accounts by interval, CPU or thread"
+	case f.again() != "":
+		return "a simulation counts the same each time, so that it is not repeated"
+	case f.timeout > 0 || f.delay > 0 || f.noInherit:
+		return "a simulation is of a whole run, with all that the program starts"
 	}
+	return ""
+}
+
+// caches returns the caches to simulate: those named, or of the processor named, or this
+// machine's. Where these are not known, a note says which are taken for them.
+func (j *job) caches() (h valgrind.Hierarchy, note string, err error) {
+	if j.f.caches != "" {
+		if h, err = valgrind.ParseHierarchy(j.f.caches); err != nil {
+			err = usageError("--caches: %v", err)
+		}
+		return h, "", err
+	}
+	var unknown error
 	if j.c.cpu == "" {
-		return valgrind.HostCaches(j.machine.Root)
+		if h, unknown = valgrind.HostCaches(j.machine.Root); unknown == nil {
+			return h, "", nil
+		}
 	}
 	cat, err := j.catalogue()
 	if err != nil {
-		return valgrind.Hierarchy{}, err
+		return h, "", err
 	}
-	cpu, err := cat.CPU(j.c.cpu)
-	if err != nil {
-		return valgrind.Hierarchy{}, usageError("--cpu: %v", err)
+	cpu, err := cat.CPU(j.id())
+	switch {
+	case err != nil && j.c.cpu != "":
+		return h, "", usageError("--cpu: %v", err)
+	case err != nil || cpu.Caches == "":
+		if unknown == nil {
+			unknown = fmt.Errorf("the caches of %s are not known", cpu.Name)
+		}
+		return valgrind.Typical, fmt.Sprintf("%v: typical ones were simulated (--caches names others)", unknown), nil
+	case unknown != nil:
+		note = fmt.Sprintf("%v: those of most %s were simulated (--caches names others)", unknown, cpu.Name)
 	}
-	if cpu.Caches == "" {
-		return valgrind.Hierarchy{}, fmt.Errorf("the caches of %s are not known", cpu.Name)
-	}
-	return valgrind.ParseHierarchy(cpu.Caches)
+	h, err = valgrind.ParseHierarchy(cpu.Caches)
+	return h, note, err
 }
 
 // expects predicts how long the simulation of the program that has run takes, and says
 // why there should be none; "" if there should.
 func (s *simulating) expects() (takes time.Duration, why string) {
 	takes = s.paced.takes(s.state.UserTime() + s.state.SystemTime())
-	if s.state.ExitCode() < 0 {
+	if s.state.ExitCode() < 0 || s.ended != 0 {
 		return takes, "the program was ended by a signal, and was not simulated"
 	}
 	if !s.forced && takes > affordable {
@@ -151,11 +176,9 @@ func roughly(d time.Duration) string {
 // climb simulates the program that has run, and puts its account before that of the
 // operating system. If there is none, the latter says why.
 func (s *simulating) climb(ctx context.Context, p *printer, state *os.ProcessState) error {
+	ctx, stop := signal.NotifyContext(ctx, heard()...) // until the files are removed
+	defer stop()
 	s.state, s.paced = state, s.pacing()
-	var err error
-	if s.method, err = s.session(); err != nil {
-		return err
-	}
 	why, err := s.run(ctx)
 	if err != nil {
 		return err
@@ -188,24 +211,23 @@ func (s *simulating) run(ctx context.Context) (why string, err error) {
 		again = "twice more"
 	}
 	fmt.Fprintf(s.j.err, "cyclestack stat: running it %s under valgrind, about %s; Ctrl-C keeps what is known%s\n", again, roughly(takes), how)
-	ctx, stop := signal.NotifyContext(ctx, forwarded...)
-	defer stop()
 	if !s.forced { // what was predicted may be wrong
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, 4*max(takes, affordable/4))
 		defer cancel()
 	}
 	defer s.progress(takes)()
-	stdin, err := s.input.rewind()
-	if err != nil {
-		return "", err
-	}
-	defer s.input.restore()
+	defer s.input.keep()()
 	geometry, beyond := s.caches.For(valgrind.Resident(s.state))
 	s.beyond = beyond
 	penalties := s.method.method.Params()
 	data := pace.Data{Beyond: beyond, Least: 1 / penalties["OVERLAP"], Second: penalties["L2_HIT_PENALTY"], Third: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"]}
-	if err = s.paced.trace(ctx, s.j.program); err == nil {
+	err = s.paced.trace(ctx, s.j.program)
+	var stdin *os.File
+	if err == nil {
+		stdin, err = s.input.rewind()
+	}
+	if err == nil {
 		s.result, err = valgrind.Run(ctx, valgrind.Command{Args: s.j.program, Stdin: stdin, Geometry: geometry, Instructions: true})
 	}
 	switch {
@@ -321,8 +343,8 @@ func (s *simulating) compile(n *session) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.j.c.cpu == "" && n.storing() && n.stored() == "" && !slices.Contains(s.notes, uncalibrated) {
-		s.notes = append(s.notes, uncalibrated)
+	if s.j.c.cpu == "" && n.storing() && n.stored() == "" {
+		s.notes = append(s.notes, "penalties are those of processors of this kind: cyclestack calibrate measures this machine's")
 	}
 	n.params = map[string]float64{}
 	for _, info := range n.cat.Models(n.cpu.Name) {
@@ -352,9 +374,6 @@ func (s *simulating) compile(n *session) (err error) {
 	s.clock, n.params = n.params[clockParameter] > 0, given
 	return nil
 }
-
-// uncalibrated is the note of an account whose penalties nobody has measured.
-const uncalibrated = "penalties are those of processors of this kind: cyclestack calibrate measures this machine's"
 
 // The clock of the core is measured if it is not given.
 const (
@@ -514,14 +533,13 @@ func (s *simulating) next() *bytes.Buffer {
 	return b
 }
 
-// An input is the standard input of a program that runs twice.
+// An input is the standard input of a program that runs several times.
 type input struct {
 	file   *os.File // nil for the own
 	offset int64    // at which the program begins to read
-	end    int64    // to which it has read by itself
 }
 
-// again reports whether it can be read twice, or has nothing to be read: it is no pipe.
+// again reports whether it can be read again, or has nothing to be read: it is no pipe.
 func (in *input) again() bool {
 	if in.file == nil {
 		in.file = os.Stdin
@@ -537,7 +555,7 @@ func (in *input) again() bool {
 	return info.Mode()&os.ModeCharDevice != 0 // a terminal, or /dev/null
 }
 
-// spool copies what cannot be read twice into a temporary file, which the program then
+// spool copies what cannot be read again into a temporary file, which the program then
 // reads. It returns that file.
 func (in *input) spool() (*os.File, error) {
 	f, err := os.CreateTemp("", "cyclestack-stdin-")
@@ -555,42 +573,25 @@ func (in *input) spool() (*os.File, error) {
 	return f, nil
 }
 
-// rewind returns what the program is to read the second time: a file from where it
-// was, nothing in the place of a terminal.
+// rewind returns what the program is to read once more: a file from where it was, nothing
+// in the place of a terminal.
 func (in *input) rewind() (*os.File, error) {
 	info, err := in.file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil
 	}
-	if in.end, err = in.file.Seek(0, io.SeekCurrent); err != nil {
-		return nil, err
-	}
 	_, err = in.file.Seek(in.offset, io.SeekStart)
 	return in.file, err
 }
 
-// another opens the file a second time, for a program that reads it at the same time;
-// nil if there is nothing to be read.
-func (in *input) another() (*os.File, error) {
-	info, err := in.file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, nil
+// keep returns what puts a file back to where it is now: to where the program by itself
+// has read.
+func (in *input) keep() (restore func()) {
+	at, err := in.file.Seek(0, io.SeekCurrent)
+	if err != nil { // a terminal
+		return func() {}
 	}
-	f, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", in.file.Fd())) // it may have no name
-	if err != nil {
-		return nil, err
-	}
-	if _, err := f.Seek(in.offset, io.SeekStart); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// restore puts a file back to where the program by itself has read to.
-func (in *input) restore() {
-	if in.end > 0 {
-		_, _ = in.file.Seek(in.end, io.SeekStart)
-	}
+	return func() { _, _ = in.file.Seek(at, io.SeekStart) }
 }
 
 // simulated opens a file that a simulator wrote, so that its places are told apart; the

@@ -56,11 +56,12 @@ system tells: of a program that mostly waited that comes first.
 
 Where the processor's counters cannot be used, the next rung of the ladder is
 taken: the program runs once as usual, and then twice more under valgrind, without
-output, which tells the order of execution, from which branches and the core are
-simulated, and simulates caches; and where that cannot be done
-either, or would take more than two minutes, stat prints what the operating
-system's counters say. The first line says which, and why not the better one:
-'cyclestack doctor' knows what would change that.`,
+output. The first of these runs tells the order in which the code is executed, from
+which branches and the core are simulated; the second simulates caches. Where that
+cannot be done either, or would take more than two minutes, stat prints what the
+operating system's counters say. The first line says which, and why not the better
+one: 'cyclestack doctor' knows what would change that. If --source names a rung, it
+is taken or nothing runs.`,
 		Example: `  cyclestack stat -- ./solver input.csv
   cyclestack stat --level 3 -r 5 -- ./solver input.csv       the mean of five runs, with errors
   cyclestack stat --drilldown -- ./solver input.csv          runs it again, level by level
@@ -94,6 +95,9 @@ system's counters say. The first line says which, and why not the better one:
 
 // check refuses values of flags that mean nothing, alone or together.
 func (f *statFlags) check(c *common, program []string) error {
+	if c.model == simModel && f.source == sourceAuto {
+		f.source = sourceSimulated
+	}
 	if err := c.check(report.Formats...); err != nil {
 		return err
 	}

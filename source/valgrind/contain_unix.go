@@ -3,9 +3,14 @@
 package valgrind
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -14,6 +19,25 @@ import (
 func contain(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
+
+// endRest ends what a program has left running under valgrind: its process group; and what
+// has left that, of which there are files in the directory, whose names end with the number
+// of the process. A number may have been given to another process meanwhile: valgrind's
+// arguments name the directory.
+func endRest(group int, dir string) {
+	_ = syscall.Kill(-group, syscall.SIGKILL)
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Ext("."+e.Name()), "."))
+		if err != nil {
+			continue
+		}
+		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err == nil && bytes.Contains(args, []byte(filepath.Base(dir))) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 }
 
 // Resident returns the most memory that an ended program and those it waited for had

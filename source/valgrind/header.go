@@ -245,7 +245,7 @@ func (r *Reader) notes() []string {
 		out = append(out, "instructions and branches: "+r.header.timed)
 	}
 	if share := r.untimed(); share > timedEnough {
-		out = append(out, fmt.Sprintf("%.0f %% of the instructions were not in what was traced, and are estimated by their number alone", 100*share))
+		out = append(out, fmt.Sprintf("%.0f %% of the instructions were not timed by the model of the core: they are estimated from their number, misses and mispredictions", 100*share))
 	}
 	return out
 }

@@ -154,6 +154,66 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestLeftRunning checks that what a program leaves running is neither waited for nor left.
+func TestLeftRunning(t *testing.T) {
+	program := work(t)
+	need(t, "setsid")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := Command{Args: []string{"sh", "-c", program + " forever & setsid " + program + " forever & exit 0"}, Geometry: small}
+	s, err := Run(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	none(t, program)
+	if _, err := Follow(ctx, c, 1e9, func() Follower { return ignorer{} }); err != nil {
+		t.Error(err)
+	}
+	none(t, program)
+}
+
+// none waits until no process executes a program, which has been killed.
+func none(t *testing.T, program string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		left := ""
+		names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, name := range names {
+			if args, _ := os.ReadFile(name); bytes.Contains(args, []byte(program)) {
+				left = name
+			}
+		}
+		if left == "" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s is left", left)
+		}
+	}
+}
+
+// TestScratchNames checks that temporary files are found whatever their directory is called.
+func TestScratchNames(t *testing.T) {
+	program := work(t)
+	dir := filepath.Join(t.TempDir(), "a[b %p")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", dir)
+	c := Command{Args: []string{"sh", "-c", program + " rows; exit 3"}}
+	s := simulate(t, c)
+	if v := value(t, table(t, Open(s.Files, Options{By: counts.Function})), "rows  (work)", "Ir"); v < 1e6 || s.State.ExitCode() != 3 {
+		t.Errorf("%v instructions, %v", v, s.State)
+	}
+	trace, err := Follow(t.Context(), c, 1e9, func() Follower { return ignorer{} })
+	if err != nil || trace.Programs != 2 {
+		t.Errorf("%+v, %v", trace, err)
+	}
+}
+
 const goSource = `package main
 
 import "sync"

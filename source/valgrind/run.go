@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A Tool is one of valgrind's simulators.
@@ -46,6 +47,38 @@ func Installed() error {
 	return nil
 }
 
+// Ready returns why no program can be run under valgrind, whichever it is: it is not
+// installed, or what it writes has no place.
+func Ready() error {
+	if err := Installed(); err != nil {
+		return err
+	}
+	dir, err := scratch()
+	if err != nil {
+		return err
+	}
+	return os.Remove(dir)
+}
+
+// scratch makes a directory for what valgrind writes.
+func scratch() (string, error) {
+	dir, err := os.MkdirTemp("", "cyclestack-")
+	if err == nil {
+		return dir, nil
+	}
+	var at *os.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return "", fmt.Errorf("no temporary files can be written in %s: %w: TMPDIR names another directory", os.TempDir(), err)
+}
+
+// perProcess is the name of a file in a directory as valgrind's options have it: each
+// process has its own, as the number of the process is put in.
+func perProcess(dir, name string) string {
+	return filepath.Join(strings.ReplaceAll(dir, "%", "%%"), name+"%p")
+}
+
 // A Simulation is what running a program under a simulator left.
 type Simulation struct {
 	Tool  Tool
@@ -61,13 +94,10 @@ type Simulation struct {
 func (s *Simulation) Close() error { return os.RemoveAll(s.dir) }
 
 // Run runs a program under a simulator, with all that it starts. What it writes is
-// discarded. When ctx ends, so does the program.
+// discarded. When ctx ends, so does the program; and what it has left running ends with it.
 func Run(ctx context.Context, c Command) (*Simulation, error) {
-	if err := Installed(); err != nil {
-		return nil, err
-	}
-	path, err := exec.LookPath(c.Args[0])
-	if err != nil && !errors.Is(err, exec.ErrDot) {
+	path, err := c.find()
+	if err != nil {
 		return nil, err
 	}
 	tool, why := c.Tool, ""
@@ -91,6 +121,37 @@ func Run(ctx context.Context, c Command) (*Simulation, error) {
 	return s, nil
 }
 
+// find returns the program's file, if there is valgrind to run it.
+func (c *Command) find() (string, error) {
+	if err := Installed(); err != nil {
+		return "", err
+	}
+	path, err := exec.LookPath(c.Args[0])
+	if errors.Is(err, exec.ErrDot) {
+		err = nil
+	}
+	return path, err
+}
+
+// under makes valgrind's process. Its standard error is what it says itself, before there
+// is a log, and what the program says.
+func (c *Command) under(ctx context.Context, options []string) (cmd *exec.Cmd, said *bytes.Buffer) {
+	cmd = exec.CommandContext(ctx, "valgrind", slices.Concat(options, []string{"--"}, c.Args)...)
+	cmd.Env = c.Env
+	if c.Stdin != nil {
+		cmd.Stdin = c.Stdin
+	}
+	said = &bytes.Buffer{}
+	cmd.Stderr = &limited{said, maxSaid}
+	cmd.WaitDelay = outlived
+	contain(cmd)
+	return cmd, said
+}
+
+// outlived is how long processes are waited for that live on when the program has ended,
+// and have its standard error: they may never end.
+const outlived = 10 * time.Millisecond
+
 // A ToolError says that a simulator failed, and not the program.
 type ToolError struct {
 	Tool Tool
@@ -101,7 +162,7 @@ func (e *ToolError) Error() string { return fmt.Sprintf("%s failed: %s", e.Tool,
 
 // run runs the program under one simulator.
 func (c *Command) run(ctx context.Context, tool Tool) (*Simulation, error) {
-	dir, err := os.MkdirTemp("", "cyclestack-")
+	dir, err := scratch()
 	if err != nil {
 		return nil, err
 	}
@@ -114,20 +175,16 @@ func (c *Command) run(ctx context.Context, tool Tool) (*Simulation, error) {
 
 // fill runs the program and finds the files.
 func (s *Simulation) fill(ctx context.Context, c *Command) error {
-	cmd := exec.CommandContext(ctx, "valgrind", c.options(s.Tool, s.dir)...)
-	cmd.Env, cmd.Stdin = c.Env, nil
-	if c.Stdin != nil {
-		cmd.Stdin = c.Stdin
-	}
-	var said bytes.Buffer // by valgrind itself, before there is a log; and by the program
-	cmd.Stderr = &limited{&said, maxSaid}
-	contain(cmd)
+	cmd, said := c.under(ctx, c.options(s.Tool, s.dir))
 	err := cmd.Run()
+	if cmd.Process != nil {
+		endRest(cmd.Process.Pid, s.dir)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		return err
 	}
 	s.State = cmd.ProcessState
@@ -135,12 +192,22 @@ func (s *Simulation) fill(ctx context.Context, c *Command) error {
 	if info, err := os.Stat(main); err != nil || info.Size() == 0 {
 		return &ToolError{s.Tool, s.lastWords(cmd.Process.Pid, said.Bytes())}
 	}
-	if s.Files, err = filepath.Glob(filepath.Join(s.dir, "out.*")); err != nil {
+	if s.Files, err = s.named("out."); err != nil {
 		return err
 	}
-	slices.Sort(s.Files)
 	s.Notes = s.forks()
 	return nil
+}
+
+// named returns the files whose names begin with a word, in order.
+func (s *Simulation) named(word string) (list []string, err error) {
+	entries, err := os.ReadDir(s.dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), word) {
+			list = append(list, filepath.Join(s.dir, e.Name()))
+		}
+	}
+	return list, err
 }
 
 // maxSaid bounds what is kept of what a program under valgrind says.
@@ -150,8 +217,8 @@ const maxSaid = 1 << 12
 // which callgrind counts from 0: otherwise a forked process would have its
 // parent's counts once more.
 func (c *Command) options(tool Tool, dir string) []string {
-	list := []string{"--tool=" + string(tool), "--trace-children=yes", "--vgdb=no", "--log-file=" + filepath.Join(dir, "log.%p"),
-		"--cache-sim=yes", "--branch-sim=yes", fmt.Sprintf("--%s-out-file=%s", tool, filepath.Join(dir, "out.%p"))}
+	list := []string{"--tool=" + string(tool), "--trace-children=yes", "--vgdb=no", "--log-file=" + perProcess(dir, "log."),
+		"--cache-sim=yes", "--branch-sim=yes", fmt.Sprintf("--%s-out-file=%s", tool, perProcess(dir, "out."))}
 	list = append(list, c.Geometry.options()...)
 	if tool == Callgrind {
 		list = append(list, "--simulate-hwpref=yes")
@@ -162,7 +229,7 @@ func (c *Command) options(tool Tool, dir string) []string {
 			list = append(list, "--dump-instr=yes")
 		}
 	}
-	return slices.Concat(list, []string{"--"}, c.Args)
+	return list
 }
 
 // forkNames are what fork and its like are called in C libraries.
@@ -204,7 +271,7 @@ func (s *Simulation) forks() []string {
 	if s.Tool == Callgrind && slices.ContainsFunc(s.Files, func(f string) bool { return strings.Count(filepath.Base(f), ".") > 1 }) {
 		return nil
 	}
-	logs, _ := filepath.Glob(filepath.Join(s.dir, "log.*"))
+	logs, _ := s.named("log.")
 	commands := map[string]string{} // by number of process
 	parents := map[string]string{}
 	for _, name := range logs {

@@ -72,9 +72,10 @@ func TestToolError(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	c := Command{Args: []string{"./app", "--tool=x"}, Geometry: small, Instructions: true}
-	got := c.options(Callgrind, "/dir")
+	cmd, _ := c.under(t.Context(), c.options(Callgrind, "/dir"))
+	got := cmd.Args
 	for _, want := range []string{"--tool=callgrind", "--trace-children=yes", "--cache-sim=yes", "--branch-sim=yes", "--dump-instr=yes", "--dump-before=fork",
-		"--callgrind-out-file=/dir/out.%p", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=262144,8,64"} {
+		"--callgrind-out-file=/dir/out.%p", "--log-file=/dir/log.%p", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=262144,8,64"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q lacks %s", got, want)
 		}
@@ -84,6 +85,22 @@ func TestOptions(t *testing.T) {
 	}
 	if got := c.options(Cachegrind, "/dir"); slices.ContainsFunc(got, func(o string) bool { return strings.Contains(o, "dump") || strings.Contains(o, "hwpref") }) {
 		t.Errorf("of cachegrind: %q", got)
+	}
+}
+
+// TestScratch checks what is said where there is no place for temporary files.
+func TestScratch(t *testing.T) {
+	fake(t, writes)
+	if err := Ready(); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("TMPDIR", "/no/such/directory")
+	c := Command{Args: []string{"sh"}, Geometry: small}
+	_, run := Run(t.Context(), c)
+	for name, err := range map[string]error{"ready": Ready(), "run": run} {
+		if want := "no temporary files can be written in /no/such/directory: no such file or directory: TMPDIR names another directory"; err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
 	}
 }
 

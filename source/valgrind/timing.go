@@ -52,7 +52,7 @@ func addedEvent(i int) (name, about string) {
 		return timedEvents[i].name, timedEvents[i].about
 	}
 	of := untimedEvents[i-len(timedEvents)]
-	return of + ofUntimed, of + " of instructions that no trace has timed"
+	return of + ofUntimed, of + " of instructions that the model of a core has not timed"
 }
 
 // timedDescription describes, in files with these events, how they came about.

@@ -290,7 +290,7 @@ func TestTime(t *testing.T) {
 		}
 	}
 	got := table(t, Open(s.Files, Options{}))
-	for _, want := range []string{"instructions and branches: on a core, by 5 blocks", "89 % of the instructions were not in what was traced, and are estimated by their number alone"} {
+	for _, want := range []string{"instructions and branches: on a core, by 5 blocks", "89 % of the instructions were not timed by the model of the core: they are estimated from their number, misses and mispredictions"} {
 		if !slices.Contains(got.Notes, want) {
 			t.Errorf("notes %q, want %q", got.Notes, want)
 		}

@@ -3,7 +3,6 @@ package valgrind
 import (
 	"bytes"
 	"fmt"
-	"slices"
 )
 
 // Lackey is the simulator that prints which code is executed in which order, and counts
@@ -43,13 +42,12 @@ type Trace struct {
 
 // traceOptions are the arguments of valgrind that make lackey print blocks, and valgrind
 // itself what is mapped where. Blocks are those of the code: neither do they go on
-// behind a jump, nor are loops unrolled. Mappings are printed where -v is given twice; a -q in the user's own options, which
-// valgrind reads from a file, takes one back.
-func (c *Command) traceOptions(log string) []string {
-	list := []string{"--tool=" + string(Lackey), "--basic-counts=no", "--trace-superblocks=yes",
+// behind a jump, nor are loops unrolled. Mappings are printed where -v is given twice; a
+// -q in the user's own options, which valgrind reads from a file, takes one back.
+func traceOptions(dir string) []string {
+	return []string{"--tool=" + string(Lackey), "--basic-counts=no", "--trace-superblocks=yes",
 		"--vex-guest-chase=no", "--vex-iropt-unroll-thresh=0", fmt.Sprintf("--vex-guest-max-insns=%d", MaxInstructions),
-		"--trace-children=yes", "--vgdb=no", "-v", "-v", "-v", "--log-file=" + log, "--"}
-	return slices.Concat(list, c.Args)
+		"--trace-children=yes", "--vgdb=no", "-v", "-v", "-v", "--log-file=" + perProcess(dir, "")}
 }
 
 // A traceLog reads what lackey prints of one process, in pieces of any size.

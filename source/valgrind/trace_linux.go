@@ -1,12 +1,9 @@
 package valgrind
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -23,13 +20,10 @@ import (
 // the command Geometry, Tool and Instructions mean nothing here. The error is a
 // *[ToolError] if nothing could be followed.
 func Follow(ctx context.Context, c Command, limit int64, start func() Follower) (*Trace, error) {
-	if err := Installed(); err != nil {
+	if _, err := c.find(); err != nil {
 		return nil, err
 	}
-	if _, err := exec.LookPath(c.Args[0]); err != nil && !errors.Is(err, exec.ErrDot) {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "cyclestack-")
+	dir, err := scratch()
 	if err != nil {
 		return nil, err
 	}
@@ -40,16 +34,16 @@ func Follow(ctx context.Context, c Command, limit int64, start func() Follower) 
 		return nil, err
 	}
 	t.trace.Blocks = limit - t.left
+	t.trace.Cut = t.trace.Cut || t.left == 0
 	return &t.trace, nil
 }
 
 // A tracer follows the logs of all processes of a run.
 //
 // Each process that is forked or executes a program writes a log of its own, from its
-// beginning on.
-// The first process has most of the blocks, and writes into a pipe: that takes half as
-// long as writing into a file, and waits if it is not read. A pipe cannot be made
-// for the others, whose numbers, and with them the names of their logs, are not known
+// beginning on. The first process has most of the blocks, and writes into a pipe: that
+// takes half as long as writing into a file, and waits if it is not read. A pipe cannot be
+// made for the others, whose numbers, and with them the names of their logs, are not known
 // before they write. Their logs are files, which are emptied as they are read.
 type tracer struct {
 	dir    string
@@ -77,15 +71,7 @@ const (
 func (t *tracer) run(ctx context.Context, c *Command) error {
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
-	cmd := exec.CommandContext(inner, "valgrind", c.traceOptions(filepath.Join(t.dir, "%p"))...)
-	cmd.Env = c.Env
-	if c.Stdin != nil {
-		cmd.Stdin = c.Stdin
-	}
-	var said bytes.Buffer // by valgrind itself, before there is a log; and by the program
-	cmd.Stderr = &limited{&said, maxSaid}
-	cmd.WaitDelay = logIdle // it may be held by processes that live on
-	contain(cmd)
+	cmd, said := c.under(inner, traceOptions(t.dir))
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -105,11 +91,11 @@ func (t *tracer) run(ctx context.Context, c *Command) error {
 	stop()
 	<-ended
 	t.find()
-	t.killRest(cmd.Process.Pid)
+	endRest(cmd.Process.Pid, t.dir)
 	for n := 1; n > 0 && t.left > 0 && ctx.Err() == nil; {
 		n, _ = t.read()
 	}
-	t.trace.Cut = cut || t.left == 0
+	t.trace.Cut = cut
 	switch log := t.logs[first]; {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -213,28 +199,14 @@ func (t *tracer) end(pid string, log *logFile) {
 	_ = unix.Close(log.fd)
 }
 
-// killRest ends what the program has left running, also what has left its process group.
-func (t *tracer) killRest(group int) {
-	_ = unix.Kill(-group, unix.SIGKILL)
-	for _, log := range t.logs {
-		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", log.pid))
-		if err == nil && bytes.Contains(args, []byte(t.dir)) {
-			_ = unix.Kill(log.pid, unix.SIGKILL)
-		}
-	}
-}
-
-// close ends following all processes, the parents last.
+// close ends following all processes.
 func (t *tracer) close() {
-	for _, log := range t.logs {
-		log.settle()
-	}
 	for pid, log := range t.logs {
 		t.end(pid, log)
 	}
 }
 
-// A logFile is the log of a process, which is written at the same time.
+// A logFile is the log of a process, which goes on writing it.
 type logFile struct {
 	*traceLog
 	pid      int
