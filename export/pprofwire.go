@@ -10,7 +10,7 @@ import (
 // profile.proto (github.com/google/pprof/proto), with their names and the numbers of
 // their fields, in protocol buffers' encoding. Pprof's own package compiles its regular
 // expressions whenever a program starts that it is linked into: 0.3 ms of every command
-// (GODEBUG=inittrace=1), of which stat is to add less than 3 to a program. It reads what
+// (GODEBUG=inittrace=1), also of stat, which is to add little to a program. It reads what
 // is written here in the tests.
 
 type pprofProfile struct {

@@ -284,9 +284,13 @@ func matchWhole(pattern, s string) bool {
 	return err == nil && re.MatchString(s)
 }
 
-// isPlain reports whether a pattern has nothing but letters, classes and choices in
+// isPlain reports whether a pattern has nothing but letters, classes and a few choices in
 // brackets, as nearly all have.
 func isPlain(pattern string) bool {
+	const most = 4 // choices: each may double what matchPlain has to try
+	if strings.Count(pattern, "(") > most {
+		return false
+	}
 	depth, class := 0, false
 	for i := range len(pattern) {
 		switch c := pattern[i]; {

@@ -161,7 +161,7 @@ func TestPenalties(t *testing.T) {
 // its frame.
 func TestCalibrationSVG(t *testing.T) {
 	r := calibration(t)
-	r.CPU = `<&">`
+	r.CPU = "<&\">\x01\xff" // of a file that somebody else wrote
 	var out bytes.Buffer
 	if err := report.CalibrationSVG(&out, r); err != nil {
 		t.Fatal(err)

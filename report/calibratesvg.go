@@ -55,7 +55,7 @@ func (s *svg) y(cycles float64) float64 {
 }
 
 func (s *svg) text(x, y float64, anchor, class, text string) {
-	fmt.Fprintf(&s.b, `<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`+"\n", x, y, anchor, class, html.EscapeString(text))
+	fmt.Fprintf(&s.b, `<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`+"\n", x, y, anchor, class, html.EscapeString(printable(text)))
 }
 
 // frame draws the title, the grid and the axes.

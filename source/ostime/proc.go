@@ -27,6 +27,8 @@ const (
 type proc struct {
 	root   fs.FS // with proc and sys below it
 	buffer []byte
+
+	asked, covered bool // whether it is known that proc/loadavg is another's, and whether that is so
 }
 
 // A rereader is a file that can be kept open, as its content is made when it is read. This
@@ -357,8 +359,16 @@ type cgroup struct {
 }
 
 // lastNumber is the number that was given last to a process or a thread, the fifth field of
-// /proc/loadavg; 0 if it is not known.
+// /proc/loadavg; 0 if it is not known. In containers lxcfs puts a file of its own there, with
+// the numbers of another namespace, or as they were some seconds ago.
 func (p *proc) lastNumber(kept *rereader) int {
+	if !p.asked {
+		mounts, err := p.read("proc/self/mountinfo")
+		p.asked, p.covered = true, err == nil && bytes.Contains(mounts, []byte(" /proc/loadavg "))
+	}
+	if p.covered {
+		return 0
+	}
 	text, err := p.again(kept, "proc", "/loadavg")
 	if err != nil {
 		return 0

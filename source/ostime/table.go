@@ -201,9 +201,9 @@ func (w *Watch) whole(t *counts.Table) *counts.Table {
 func (w *Watch) around(r *row) {
 	if !w.brief { // else these are two readings at one moment
 		w.stolen(r)
-	}
-	if w.throttle.seen && w.throttle.limited {
-		r.values[throttledTime] = nanos(w.throttle.sum)
+		if w.throttle.seen && w.throttle.limited {
+			r.values[throttledTime] = nanos(w.throttle.sum)
+		}
 	}
 	if w.spec.Interval {
 		return // what is told of the whole run; and a maximum is no sum of those of the intervals
@@ -227,9 +227,12 @@ func (w *Watch) stolen(r *row) {
 		w.noMachine = err
 		return
 	}
-	if w.noMachine == nil && m.all > w.machine.all && m.steal >= w.machine.steal {
-		r.values[machineTime], r.values[stealTime] = nanos(m.all-w.machine.all), nanos(m.steal-w.machine.steal)
-		w.machine = m
+	last := w.machine
+	if w.noMachine != nil || m.all <= last.all || m.steal < last.steal {
+		return
+	}
+	if w.machine = m; last.all > 0 { // else nothing was read before: the runs until now were brief
+		r.values[machineTime], r.values[stealTime] = nanos(m.all-last.all), nanos(m.steal-last.steal)
 	}
 }
 

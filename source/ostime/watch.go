@@ -60,8 +60,9 @@ type Watch struct {
 	proc  proc
 	clock func() time.Duration // since boot
 
-	numbers  [2]int   // what was given last to any thread, at the last look for new ones and at that before; 0 if not known
-	loadavg  rereader // that tells it
+	numbers  [2]int        // what was given last to any thread: lately, and at least Every before that; 0 if not known
+	numbered time.Duration // when the first was noted
+	loadavg  rereader      // that tells it
 	procstat rereader
 	open     int // threads whose files are kept open
 
@@ -185,7 +186,7 @@ func (w *Watch) Started(pid int) {
 	w.runs++
 	w.shutAll()
 	w.tasks, w.past, w.sum, w.foreign = map[int]*task{}, nil, nil, nil
-	w.numbers = [2]int{}
+	w.numbers, w.numbered = [2]int{pid, pid}, 0
 	w.strangers = nil
 	w.leader, w.lived, w.family, w.gone, w.strays = pid, 0, map[int]bool{pid: true}, nil, nil
 	w.told, w.spent, w.resident = false, [2]time.Duration{}, 0
@@ -410,18 +411,26 @@ const probeMost = 64
 // seek looks for processes that those which are watched have started, and reports whether
 // any threads can have begun. Numbers are given in their order, so that nothing has begun
 // if none was given; and if there were few, these are all that has to be looked at. A thread
-// has its number a moment before it is seen, so those of the last time are looked at again.
+// has its number before it is seen, on a busy machine for as long as who starts it waits for
+// a processor, so those of the last Every are looked at again.
 func (w *Watch) seek() bool {
 	last, from := w.proc.lastNumber(&w.loadavg), w.numbers[1]
 	switch {
+	case w.foreign == nil:
+		w.descend()
 	case last > 0 && w.numbers == [2]int{last, last}:
 		return false
-	case from > 0 && last >= from && last-from <= probeMost && w.foreign != nil && len(w.foreign) < maxTasks:
+	case from > 0 && last >= from && last-from <= probeMost && len(w.foreign) < maxTasks:
 		w.probe(from+1, last)
 	default:
+		if 0 < last && last < from { // numbers have begun again: some of these are others now
+			maps.DeleteFunc(w.foreign, func(pid int, _ bool) bool { return pid <= last || pid > from })
+		}
 		w.descend()
 	}
-	w.numbers = [2]int{last, w.numbers[0]}
+	if w.looked-w.numbered >= Every {
+		w.numbers, w.numbered = [2]int{last, w.numbers[0]}, w.looked
+	}
 	return true
 }
 

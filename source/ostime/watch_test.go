@@ -283,6 +283,7 @@ func TestNumbers(t *testing.T) {
 	}
 	last(100)
 	process(100, 50, 0)
+	process(20, 50, 0)
 	w.Started(100)
 	step(100)
 	step(100)
@@ -315,9 +316,82 @@ func TestNumbers(t *testing.T) {
 	process(300, 107, 1)
 	last(300) // too many to be looked at one by one
 	step(100, 105, 107, 300)
-	process(20, 300, 1) // numbers have begun again
+	m.gone(20, 20) // and numbers have begun again
+	process(20, 300, 1)
 	last(20)
 	step(20, 100, 105, 107, 300)
+}
+
+// TestLateNumbers has the command start a process that is seen some looks after it was given
+// its number.
+func TestLateNumbers(t *testing.T) {
+	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
+	m.put("proc/loadavg", "0.10 0.20 0.30 2/150 100\n")
+	m.thread(100, 100, 50, "x", "R", 10000, 0, 0, 0)
+	w := newWatch(m.root, Spec{Interval: true}, func() time.Duration { return m.now })
+	w.Close()
+	w.Started(100)
+	for n := range 40 {
+		m.now += firstLook
+		switch n {
+		case 20:
+			m.put("proc/loadavg", "0.10 0.20 0.30 2/150 103\n")
+		case 28:
+			m.thread(102, 102, 100, "y", "R", 10100, 0, 0, 0)
+			m.put("proc/102/status", "Name:\ty\nTgid:\t102\n")
+		}
+		w.Join(runTable())
+	}
+	if got := w.pids(); !slices.Equal(got, []int{100, 102}) {
+		t.Errorf("processes %v, want 100 and 102", got)
+	}
+}
+
+// TestNumbersOfOthers has lxcfs say which number was given last: on the host.
+func TestNumbersOfOthers(t *testing.T) {
+	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
+	m.put("proc/self/mountinfo", "25 20 0:22 / /proc rw - proc proc rw\n92 25 0:45 /proc/loadavg /proc/loadavg rw,nosuid,nodev - fuse.lxcfs lxcfs rw\n")
+	m.thread(100, 100, 50, "x", "R", 10000, 0, 0, 0)
+	w := newWatch(m.root, Spec{Interval: true}, func() time.Duration { return m.now })
+	w.Close()
+	w.Started(100)
+	for n := range 5 {
+		m.now += 100 * time.Millisecond
+		m.put("proc/loadavg", fmt.Sprintf("0.10 0.20 0.30 2/150 %d\n", 70000+n/4))
+		if n == 3 {
+			m.thread(101, 101, 100, "y", "R", 10300, 0, 0, 0)
+			m.put("proc/101/status", "Name:\ty\nTgid:\t101\n")
+		}
+		w.Join(runTable())
+	}
+	if got := w.pids(); !slices.Equal(got, []int{100, 101}) {
+		t.Errorf("processes %v, want 100 and 101", got)
+	}
+}
+
+// TestBrief runs a command twice that ends before anybody looks: what the machine did
+// meanwhile is not known, and it is from the end of the first run on.
+func TestBrief(t *testing.T) {
+	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
+	m.put("proc/100/cgroup", "0::/a\n")
+	m.put("proc/self/mountinfo", "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+	m.put("sys/fs/cgroup/a/cpu.max", "50000 100000\n")
+	m.put("sys/fs/cgroup/a/cpu.stat", "throttled_usec 7000\n")
+	w := newWatch(m.root, Spec{}, func() time.Duration { return m.now })
+	w.Close()
+	for run, want := range []map[string]float64{
+		{"machine_time": math.NaN(), "steal_time": math.NaN(), "cgroup_throttled": math.NaN()},
+		{"machine_time": math.NaN(), "steal_time": math.NaN(), "cgroup_throttled": 5},
+		{"machine_time": 80, "steal_time": 10, "cgroup_throttled": 5},
+	} {
+		m.thread(100, 100, 50, "x", "R", 10000, 1, 0, 0)
+		w.Started(100)
+		n := run + 1
+		m.put("proc/stat", fmt.Sprintf("cpu  %d %d %d %d %d %d %d %d 0 0\n", n, n, n, n, n, n, n, n))
+		m.put("sys/fs/cgroup/a/cpu.stat", fmt.Sprintf("throttled_usec %d\n", 7000+5000*n))
+		w.Ended(100)
+		check(t, millis(w.Join(runTable()), 0), want)
+	}
 }
 
 // TestIdle checks that who did not run is not asked what it started.

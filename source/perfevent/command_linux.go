@@ -40,7 +40,6 @@ func (t *Target) path() (string, error) {
 // A launch is how a command is started.
 type launch struct {
 	stopped bool                // until the counters are opened on its process
-	quiet   bool                // what is opened counts nothing of the thread it is opened on
 	witness Witness             // may be nil
 	open    func(pid int) error // opens the counters: of the process if it is stopped, else of this thread (0)
 }
@@ -53,10 +52,10 @@ func (t *Target) start(l launch) (c *command, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.quiet {
-		c, err = t.startHere(path, l)
-	} else {
+	if t.ownCommand() {
 		c, err = t.startElsewhere(path, l)
+	} else {
+		c, err = t.startHere(path, l)
 	}
 	if err != nil {
 		return nil, err
@@ -67,8 +66,9 @@ func (t *Target) start(l launch) (c *command, err error) {
 	return c, nil
 }
 
-// startElsewhere starts a command from a thread that ends with that, so that nothing
-// else ever runs where counters are that count.
+// startElsewhere starts a command from a thread that ends with that. Whatever else ran
+// on that thread might be counted; and any other program that were started from it, be it
+// by who uses this package, would inherit the counters, which are enabled when it is executed.
 func (t *Target) startElsewhere(path string, l launch) (*command, error) {
 	type result struct {
 		c   *command

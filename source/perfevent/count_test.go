@@ -148,6 +148,41 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+// TestOnlyTheCommand has this program start others while it counts one: those are not
+// counted.
+func TestOnlyTheCommand(t *testing.T) {
+	sys := machine(t)
+	in, hold, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hold.Close()
+	target := role("idle 0")
+	target.Stdin = in
+	if target.Stdout, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer target.Stdout.Close()
+	r := start(t, sys, perfevent.Spec{Groups: [][]perfevent.Event{events(t, sys, "page-faults", "task-clock")}, Target: target})
+	in.Close()
+	for range 4 {
+		other := exec.Command(os.Args[0])
+		other.Env = role("spin 1").Env
+		if err := other.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold.Close()
+	if !r.Next() {
+		t.Fatal(r.Err())
+	}
+	table := r.Table().Clone()
+	if r.Next() {
+		t.Fatal("a second table")
+	}
+	whole(t, "beside others", table, r)
+}
+
 // Children are counted, and are not with NoInherit.
 func TestInherit(t *testing.T) {
 	sys := machine(t)
@@ -200,7 +235,7 @@ func TestProcessors(t *testing.T) {
 	spec := perfevent.Spec{
 		Groups:  [][]perfevent.Event{events(t, sys, "cpu-clock", "context-switches")},
 		Target:  perfevent.Target{All: true},
-		Timeout: 100 * time.Millisecond,
+		Timeout: time.Second, // of which it is little that this program may have to wait for a processor
 		Keep:    counts.By(0).With(counts.CPU),
 	}
 	table, r := one(t, sys, spec)
@@ -214,7 +249,9 @@ func TestProcessors(t *testing.T) {
 		if s.Kind != counts.CPU || s.CPU != sys.CPUs[i] || s.CPUs != 1 {
 			t.Errorf("scope %+v", s)
 		}
-		near(t, "cpu-clock", column(t, table, i, "cpu-clock").Value, table.Duration*1e9, 0.1)
+		clock := column(t, table, i, "cpu-clock")
+		near(t, "cpu-clock", clock.Value, clock.Enabled, 0.01)
+		near(t, "cpu-clock", clock.Value, table.Duration*1e9, 0.1)
 	}
 	spec.Keep = 0
 	sum, _ := one(t, sys, spec)
@@ -376,18 +413,19 @@ func TestThreadsOfCommand(t *testing.T) {
 func TestProcessEnds(t *testing.T) {
 	sys := machine(t)
 	a := cast(t, "steps 1 1000")
-	go func() {
-		time.Sleep(50 * time.Millisecond)
-		a.in.Close()
-		_ = a.cmd.Wait()
-	}()
-	table, _ := one(t, sys, perfevent.Spec{
+	r := start(t, sys, perfevent.Spec{
 		Groups: [][]perfevent.Event{events(t, sys, "task-clock")},
 		Target: perfevent.Target{PIDs: []int{a.cmd.Process.Pid}},
 	})
-	if table.Duration > 10 {
-		t.Error(table.Duration)
+	ended := make(chan struct{})
+	go func() {
+		a.end()
+		close(ended)
+	}()
+	if !r.Next() || r.Table().Duration > 10 || r.Next() || r.Err() != nil {
+		t.Errorf("counted for %v s: %v", r.Table().Duration, r.Err())
 	}
+	<-ended
 }
 
 // A task is counted only while it is on the processors it is limited to, and
@@ -426,13 +464,15 @@ func TestRepeat(t *testing.T) {
 
 func TestDelayAndTimeout(t *testing.T) {
 	sys := machine(t)
-	spec := perfevent.Spec{Groups: [][]perfevent.Event{events(t, sys, "task-clock")}, Target: role("spin 4000000000"),
-		Delay: 100 * time.Millisecond, Timeout: 100 * time.Millisecond}
+	// On a busy machine the program has to wait for a processor, and the counters are stopped
+	// a moment after the time is over: a second is long enough for either.
+	spec := perfevent.Spec{Groups: [][]perfevent.Event{events(t, sys, "task-clock")}, Target: role("spin 40000000000"),
+		Delay: time.Second, Timeout: time.Second}
 	table, r := one(t, sys, spec)
 	if r.State() != nil {
 		t.Error("the command has ended")
 	}
-	if c := table.Cell(0, 0); c.Value <= 0 || c.Value > 1.5*table.Duration*1e9 || table.Duration < 0.09 {
+	if c := table.Cell(0, 0); c.Value <= 0 || c.Value > (table.Duration+0.5)*1e9 || table.Duration < 0.9 {
 		t.Errorf("%+v in %v s", *c, table.Duration)
 	}
 	r.Close()

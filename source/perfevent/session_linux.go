@@ -96,11 +96,8 @@ func (s *session) begin() error {
 		err = s.open(0)
 	} else {
 		// Only what is inherited is there before the process is.
-		own := s.spec.Target.ownCommand()
-		stopped := own && !s.opener.common.Inherit
-		// Counters that the kernel enables when a program is executed count no thread of ours.
-		quiet := !own || s.opener.common.EnableOnExec && s.ready == nil
-		s.command, err = s.spec.Target.start(launch{stopped, quiet, s.spec.Witness, s.open})
+		stopped := s.spec.Target.ownCommand() && !s.opener.common.Inherit
+		s.command, err = s.spec.Target.start(launch{stopped, s.spec.Witness, s.open})
 	}
 	if err != nil {
 		return err
