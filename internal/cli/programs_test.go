@@ -336,11 +336,12 @@ func TestPlainName(t *testing.T) {
 }
 
 // TestPrograms simulates a few rounds of the programs that the method was not made with,
-// with its own penalties. That counts the same in every run: the function that is the
+// with its own penalties. That counts much the same in every run: the function that is the
 // hottest by sampling is the first, and the cycles are about those measured. It is
 // TestProgramsMeasured that compares with this machine, and simulates the others.
 func TestPrograms(t *testing.T) {
 	needSimulator(t)
+	t.Setenv("GOMAXPROCS", "1") // Go's threads wait for each other by turning, on a busy machine millions of times
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // no penalties are stored there
 	dir := t.TempDir()
 	for _, p := range programSets[len(programSets)-1].programs {
