@@ -8,9 +8,9 @@
 // here is looked up: every figure comes from running a loop, and the sizes of the
 // caches from where the measured latencies change.
 //
-// No performance counters are needed. Time is the processor time of the thread,
-// cycles are its multiples of a chain of dependent additions that runs at the same
-// time, and every figure is the best of many short samples, so that it is also found
+// No performance counters are needed. Time counts while the thread's processor time
+// goes on, cycles are its multiples of a chain of dependent additions that runs at the
+// same time, and every figure is the best of many short samples, so that it is also found
 // on a machine that is busy with other things. How well the best samples agree is
 // the figure's error. What could not be measured is absent, with the reason.
 //

@@ -117,7 +117,7 @@ func absentPagePoint(n int, why string) PagePoint {
 // the caches.
 func (b *bench) list(p program, rounds uint64, budget time.Duration) timing {
 	p.run(2*rounds, p.a, p.b, p.c)
-	p.least = min(rounds, longSample)
+	p.least, p.warm = min(rounds, longSample), rounds
 	return b.timer.measure(budget, p)[1]
 }
 

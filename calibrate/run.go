@@ -321,6 +321,7 @@ func (b *bench) point(s *stage, m *memory, size int) Point {
 	p.least = min(round, longSample)
 	if size <= once {
 		p.run(round, p.a, p.b, p.c)
+		p.warm = round
 	}
 	empty := program{run: loopEmpty, ops: loadsPerChase}
 	t := b.timer.measure(s.budget(600*time.Millisecond), p, empty)

@@ -8,10 +8,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -96,6 +98,42 @@ func TestTally(t *testing.T) {
 	}
 	if got, want := a.spread(), 7.0/3-1; math.Abs(got-want) > 1e-12 {
 		t.Errorf("spread: got %v, want %v", got, want)
+	}
+}
+
+// TestSample times a loop, and not what runs in front of it; but a sample in which the
+// thread does not run, in front of it or in it, is disturbed.
+func TestSample(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	timer := newTimer(t.Context(), time.Now().Add(time.Minute))
+	var calls []uint64
+	busy := func(d time.Duration) {
+		for end := time.Now().Add(d); time.Now().Before(end); {
+		}
+	}
+	p := program{warm: 7, run: func(n uint64, _, _, _ unsafe.Pointer) {
+		if calls = append(calls, n); n == 7 {
+			busy(time.Millisecond)
+		}
+	}}
+	least := math.Inf(1)
+	for range 100 { // others may run in between
+		took, _ := timer.sample(&p, 3)
+		least = min(least, took)
+	}
+	if want := []uint64{7, 3}; !slices.Equal(calls[:2], want) || least > float64(time.Millisecond)/2 {
+		t.Errorf("ran %v, want %v; took %g ns", calls[:2], want, least)
+	}
+	for _, asleep := range []uint64{7, 3} {
+		p.run = func(n uint64, _, _, _ unsafe.Pointer) {
+			if n == asleep {
+				_ = unix.Nanosleep(&unix.Timespec{Nsec: 1e6}, nil)
+			}
+		}
+		if _, undisturbed := timer.sample(&p, 3); undisturbed {
+			t.Errorf("the thread slept in %d, and nothing came between", asleep)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // How samples are taken: see timer.
 const (
-	sampleTime = 75 * time.Microsecond // of processor time, at least
+	sampleTime = 75 * time.Microsecond // at least
 	clockTime  = 25 * time.Microsecond // the same of the clock
 	keptBest   = 5                     // samples that must agree
 	fewest     = 12                    // samples of each program
@@ -28,6 +28,11 @@ type program struct {
 	a, b, c unsafe.Pointer
 	ops     float64 // operations in one iteration
 	least   uint64  // iterations that a sample must have; 0 for as many as fill its time
+
+	// Iterations in front of a sample. Reading the processor time enters the kernel,
+	// which on some virtual machines empties the TLBs: of a working set of 8 MiB that
+	// made loads a half slower.
+	warm uint64
 }
 
 // A timing is what an operation of a program takes.
@@ -42,11 +47,19 @@ type timing struct {
 func (t *timing) error() float64 { return t.spread + t.behind }
 
 // A timer is the one way in which programs are timed. It takes short samples of
-// several programs in turn, in processor time of the thread it runs on, and keeps
-// the best of each. What disturbs a sample (interrupts, other programs on the same
-// core, a cache that has to be filled again after they ran) can only make it longer;
-// of many samples that are short beside a scheduler's time slice some are not
-// disturbed, and the best ones agree. Their spread says how sure that is.
+// several programs in turn, drops those during which the processor time of the thread
+// it runs on did not go on, and keeps the best of each. What disturbs a sample
+// (interrupts, other programs on the same core, a cache that has to be filled again
+// after they ran) can only make it longer; of many samples that are short beside a
+// scheduler's time slice some are not disturbed, and the best ones agree. Their spread
+// says how sure that is.
+//
+// Samples are timed by the clock on the wall. Processor time would make them too short:
+// where the hypervisor takes processors away, the kernel has to guess how much of a
+// sample that was (one was seen to be a fifth of what it was), and telling it is a
+// system call, of which only the fastest of several is known, that takes half a
+// microsecond on some virtual machines: 2 % of a sample of the clock. On one of those
+// the clock came out 3.67 GHz instead of 3.56.
 //
 // In turn with the programs it times the clock that the core has meanwhile, which the
 // time stamp counter or the nominal frequency do not tell: by chains of instructions
@@ -57,6 +70,7 @@ type timer struct {
 	ctx      context.Context
 	deadline time.Time // of all measurements
 	overhead float64   // ns that reading the time adds to a sample
+	around   float64   // ns of processor time more than go by: what reading that takes
 	clocks   []timed
 	fastest  float64 // ns of a cycle, the least so far
 }
@@ -69,12 +83,12 @@ type timed struct {
 
 // newTimer returns a timer for the calling thread, which must stay on its core.
 func newTimer(ctx context.Context, deadline time.Time) *timer {
-	t := &timer{ctx: ctx, deadline: deadline, fastest: math.Inf(1)}
-	best := math.Inf(1)
+	t := &timer{ctx: ctx, deadline: deadline, fastest: math.Inf(1), overhead: math.Inf(1), around: math.Inf(1)}
+	nothing := program{run: func(uint64, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer) {}}
 	for range 1000 {
-		best = min(best, float64(-threadTime()+threadTime()))
+		took, elapsed, processor := read(&nothing, 0)
+		t.overhead, t.around = min(t.overhead, took), min(t.around, processor-elapsed)
 	}
-	t.overhead = best
 	for _, p := range clocks() {
 		t.clocks = append(t.clocks, timed{p, t.iterations(&p, clockTime)})
 	}
@@ -90,19 +104,27 @@ func threadTime() int64 {
 	return ts.Nano()
 }
 
-// sample runs a program once and returns the ns of processor time it took, and
-// whether nothing came between: the time on the wall is then the same. It is not
-// where the thread was interrupted for long, and not where the hypervisor took the
-// processor away and the kernel got wrong how much of the sample that was, which can
-// make processor time too short.
-func (t *timer) sample(p *program, n uint64) (took float64, undisturbed bool) {
-	wall := time.Now()
-	start := threadTime()
+// read runs a program once and returns the ns that it took; those that went by with what
+// runs in front of it, and those of processor time meanwhile.
+func read(p *program, n uint64) (took, elapsed, processor float64) {
+	before := threadTime()
+	begin := time.Now()
+	if p.warm > 0 {
+		p.run(p.warm, p.a, p.b, p.c)
+	}
+	start := time.Now()
 	p.run(n, p.a, p.b, p.c)
-	took = float64(threadTime()-start) - t.overhead
-	elapsed := float64(time.Since(wall)) - 2*t.overhead
+	end := time.Now()
+	processor = float64(threadTime() - before)
+	return float64(end.Sub(start)), float64(end.Sub(begin)), processor
+}
+
+// sample runs a program once and returns the ns that it took, and whether nothing came
+// between: the processor time is then the same.
+func (t *timer) sample(p *program, n uint64) (took float64, undisturbed bool) {
+	took, elapsed, processor := read(p, n)
 	const slack = 2000 // ns: a page fault of the clock's, or the like
-	return took, math.Abs(elapsed-took) <= 0.02*took+slack
+	return took - t.overhead, math.Abs(processor-t.around-elapsed) <= 0.02*elapsed+slack
 }
 
 // take adds a sample of a program to its tally, if nothing came between.
