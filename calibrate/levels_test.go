@@ -82,6 +82,11 @@ func TestFindLevels(t *testing.T) {
 			curveOf(4, 4, 8, 4, 16, 4, 32, 4, 64, 14, 128, 14, 256, 14, 512, 14, 1024, nan, 2048, nan, 4096, nan),
 			[]want{{"L1", 4, 4, 32}, {"L2", 14, 64, 512}, {"memory", nan, 0, 0}},
 		},
+		{
+			"larger working sets had no time",
+			curveOf(4, 4, 8, 4, 16, 4, 32, 4, 64, 14, 128, 14, 256, 14, 512, 15.8, 768, 18, 1024, 28, 1536, 47, 2048, 46, 3072, 47, 4096, 48, 6144, 50, 8192, 51),
+			[]want{{"L1", 4, 4, 32}, {"L2", 14, 64, 768}, {"L3", 47, 1536, 8192}, {"memory", nan, 0, 0}},
+		},
 		{"nothing", nil, []want{{"memory", nan, 0, 0}}},
 		{"nothing measured", curveOf(4, nan, 8, nan), []want{{"memory", nan, 0, 0}}},
 	} {
