@@ -341,7 +341,7 @@ func TestPlainName(t *testing.T) {
 // TestProgramsMeasured that compares with this machine, and simulates the others.
 func TestPrograms(t *testing.T) {
 	needSimulator(t)
-	t.Setenv("GOMAXPROCS", "1") // Go's threads wait for each other by turning, on a busy machine millions of times
+	t.Setenv("GOMAXPROCS", "1")              // Go's threads wait for each other by turning, on a busy machine millions of times
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // no penalties are stored there
 	dir := t.TempDir()
 	for _, p := range programSets[len(programSets)-1].programs {

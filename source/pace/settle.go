@@ -58,10 +58,27 @@ func (p *Paces) settleFunction(insts []*instruction) {
 		in.parts.lost = in.real.cycles() - in.ideal.cycles()
 		in.parts.cycles = in.real.cycles() + in.parts.waited
 	}
+	positive(insts)
 	take(insts, func(s *parts) *float64 { return &s.waited })
 	take(insts, func(s *parts) *float64 { return &s.lost })
 	p.waits.atLeast(insts)
 	p.waits.divide(insts)
+}
+
+// positive takes cycles that are negative from the other instructions. There are such
+// because the machines that wait have executed other windows before than those that do
+// not: what shows at one instruction in these may show at its neighbour in those.
+func positive(insts []*instruction) {
+	sum, above := 0.0, 0.0
+	for _, in := range insts {
+		sum += in.parts.cycles
+		above += max(in.parts.cycles, 0)
+	}
+	for _, in := range insts {
+		if in.parts.cycles = max(in.parts.cycles, 0); sum < above {
+			in.parts.cycles *= max(sum, 0) / above
+		}
+	}
 }
 
 // take divides the sum of a part among the instructions of which it is positive, and

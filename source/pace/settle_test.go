@@ -19,6 +19,9 @@ func TestSettle(t *testing.T) {
 		{"mispredictions and misses", []*instruction{inst(1, 5, 0), inst(1, 0, 20), inst(1, 1, 4)}, 3, 3, 18},
 		{"sooner with misses", []*instruction{inst(2, 4, 3), inst(2, 2, 2)}, 3, 2, 0},
 		{"sooner with mispredictions", []*instruction{inst(5, 4, 4), inst(1, 1, 3)}, 5, 0, 2},
+		{"less than nothing with misses", []*instruction{inst(1, 1, -1.5), inst(3, 3, 4)}, 2.5, 0, 0},
+		{"less than nothing, and more", []*instruction{inst(1, 1, -1), inst(1, 3, 9)}, 2, 2, 4},
+		{"less than nothing in all", []*instruction{inst(1, 2, -2), inst(1, 1, 1)}, 0, 0, 0},
 	} {
 		p := &Paces{waits: waits{scale: 1}}
 		p.settleFunction(tt.insts)
