@@ -364,8 +364,10 @@ func (s *simulating) compile(n *session) (err error) {
 		n.params[name] = v
 	}
 	if _, ok := given[clockParameter]; !ok {
-		if clock, err := calibrate.Clock(context.Background(), clockBudget); err == nil {
-			n.params[clockParameter] = float64(clock.Value)
+		if clock, err := measureClock(); err == nil {
+			n.params[clockParameter] = clock
+		} else if s.j.c.cpu == "" {
+			s.notes = append(s.notes, fmt.Sprintf("the clock of the core could not be measured (%v): Kernel and Unaccounted are not known (--param %s=3e9 gives it)", err, clockParameter))
 		}
 	}
 	if err := n.compile(); err != nil {
@@ -379,7 +381,22 @@ func (s *simulating) compile(n *session) (err error) {
 const (
 	clockParameter = "FREQUENCY"
 	clockBudget    = 50 * time.Millisecond
+	clockTries     = 20 // on a busy machine the first few may have no processor in that time
 )
+
+// measureClock measures the clock of the core, in Hz.
+func measureClock() (hz float64, err error) {
+	for range clockTries {
+		var clock calibrate.Figure
+		if clock, err = calibrate.Clock(context.Background(), clockBudget); err == nil {
+			return float64(clock.Value), nil
+		}
+		if errors.Is(err, calibrate.ErrUnsupported) {
+			break
+		}
+	}
+	return 0, err
+}
 
 // read reads what the simulator wrote.
 func (s *simulating) read(by counts.Kind) (*counts.Table, error) {
