@@ -54,12 +54,11 @@ func (t *timing) error() float64 { return t.spread + t.behind }
 // scheduler's time slice some are not disturbed, and the best ones agree. Their spread
 // says how sure that is.
 //
-// Samples are timed by the clock on the wall. Processor time would make them too short:
+// Samples are timed by the clock on the wall. Processor time can make them too short:
 // where the hypervisor takes processors away, the kernel has to guess how much of a
-// sample that was (one was seen to be a fifth of what it was), and telling it is a
-// system call, of which only the fastest of several is known, that takes half a
-// microsecond on some virtual machines: 2 % of a sample of the clock. On one of those
-// the clock came out 3.67 GHz instead of 3.56.
+// sample that was (one was seen to be a fifth of what it was). And telling it is a
+// system call that takes half a microsecond on some virtual machines, 2 % of a sample of
+// the clock, of which only the least of many is known.
 //
 // In turn with the programs it times the clock that the core has meanwhile, which the
 // time stamp counter or the nominal frequency do not tell: by chains of instructions
