@@ -400,3 +400,32 @@ func TestTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorOfDivision checks the error of what is divided from a whole: what one part has
+// too much the other lacks, and nothing else has an error for that.
+func TestErrorOfDivision(t *testing.T) {
+	for _, samples := range []int64{0, 50} {
+		l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("test")},
+			Columns: []counts.Column{{Event: "CYC"}, {Event: "STALL", Whole: 2}, {Event: "INST", Whole: 2}, {Event: "MISS"}, {Event: "HIT"}}}
+		table := counts.NewTable(l)
+		for i, v := range []float64{1000, 200, 400, 3, 30} {
+			*table.Cell(0, i) = counts.Cell{Value: v, Enabled: 1, Running: 1, State: counts.Counted}
+		}
+		table.Cell(0, 1).Variance, table.Cell(0, 2).Variance = 100, 100
+		table.Cell(0, 4).Samples = samples
+		a := toy(t, account.Options{}).Bind(l).Evaluate(table, account.Place{}, nil)
+		for name, want := range map[string]float64{"Stalled": 1.96 * 10 / 1000, "Busy": 1.96 * 10 / 1000, "CPI": 1.96 * 2.5 * 10 / 400, "Rest": 1.96 * 10 / 1000} {
+			if i, _ := a.Node(name); !(math.Abs(a.Nodes[i].Error/want-1) < 0.03) {
+				t.Errorf("%d samples: %s has an error of %v, want %v", samples, name, a.Nodes[i].Error, want)
+			}
+		}
+		for _, name := range []string{"Cycles", "Miss"} {
+			if i, _ := a.Node(name); a.Nodes[i].Error > 0 || samples == 0 && a.Nodes[i].Error == 0 {
+				t.Errorf("%d samples: %s has an error of %v", samples, name, a.Nodes[i].Error)
+			}
+		}
+		if got := table.Cell(0, 1).Value; got != 200 || !near(a.Value("Stalled"), 0.2) {
+			t.Errorf("the counts have changed: %v, %v", got, a.Value("Stalled"))
+		}
+	}
+}

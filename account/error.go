@@ -27,11 +27,13 @@ func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
 	}
 	keep, bound := append(a.keep[:0], a.Nodes...), append(a.bound[:0], make([]float64, len(a.Nodes))...)
 	a.keep, a.bound = keep, bound
+	varied := false // from one repeat to the next
 	for _, k := range b.live {
 		cell, ok := b.cell(t, place, &b.slots[k])
-		if !ok || cell.Variance <= 0 {
+		if !ok || cell.Variance <= 0 || b.isPart(t, &b.slots[k]) {
 			continue
 		}
+		varied = true
 		at := b.slotIndex(k)
 		value := a.in[at]
 		a.in[at] = value + math.Sqrt(cell.Variance)
@@ -41,11 +43,44 @@ func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
 		}
 		a.in[at] = value
 	}
+	b.divisions(t, place.Self, 1, func() {
+		b.readSlots(t, place, a)
+		b.compute(a)
+		for i := range a.Nodes {
+			bound[i] += math.Abs(a.Nodes[i].Value - keep[i].Value)
+		}
+	})
+	b.readSlots(t, place, a)
 	b.compute(a)
 	copy(a.Nodes, keep)
 	for i := range a.Nodes {
-		if a.Nodes[i].Known() {
+		if a.Nodes[i].Known() && (varied || bound[i] > 0) {
 			a.Nodes[i].Error = confidence * bound[i]
+		}
+	}
+}
+
+// isPart reports whether a slot is a part of a whole that is known exactly.
+func (b *Binding) isPart(t *counts.Table, s *slot) bool {
+	return slices.ContainsFunc(b.columnsOf(s), func(col int) bool { return t.Columns[col].Whole > 0 })
+}
+
+// divisions calls effect for each whole of a row, after some standard errors have been
+// moved from one of its two parts to the other.
+func (b *Binding) divisions(t *counts.Table, row int, by float64, effect func()) {
+	cells := t.Row(row)
+	for i := range cells {
+		one, whole := &cells[i], t.Columns[i].Whole
+		if whole <= 0 || !one.Ok() || !(one.Variance > 0) {
+			continue
+		}
+		for j := i + 1; j < len(cells); j++ {
+			if other := &cells[j]; t.Columns[j].Whole == whole && other.Ok() && (b.used[i] || b.used[j]) {
+				was, sd := [2]float64{one.Value, other.Value}, by*math.Sqrt(one.Variance)
+				one.Value, other.Value = one.Value+sd, other.Value-sd
+				effect()
+				one.Value, other.Value = was[0], was[1]
+			}
 		}
 	}
 }
@@ -106,16 +141,28 @@ func (b *Binding) errorsOfSamples(t *counts.Table, place Place, a *Account) {
 	keep := make([]Value, len(a.Nodes))
 	copy(keep, a.Nodes)
 	variance := make([]float64, len(a.Nodes))
+	effect := func() {
+		b.readSlots(t, place, a)
+		b.compute(a)
+		for i := range a.Nodes {
+			effect := (a.Nodes[i].Value - keep[i].Value) / sampleStep
+			variance[i] += effect * effect
+		}
+	}
 	for k, row := range append([]int{place.Self}, place.LP...) {
 		if k > 0 && row == place.Self {
 			continue
 		}
 		cells := t.Row(row)
 		for col := range cells {
-			if c := &cells[col]; b.used[col] && c.Ok() && c.Variance > 0 {
-				b.sampleEffect(t, place, a, c, keep, variance)
+			if c := &cells[col]; b.used[col] && c.Ok() && c.Variance > 0 && t.Columns[col].Whole == 0 {
+				was := c.Value
+				c.Value += sampleStep * math.Sqrt(c.Variance)
+				effect()
+				c.Value = was
 			}
 		}
+		b.divisions(t, row, sampleStep, effect)
 	}
 	b.readSlots(t, place, a)
 	b.compute(a)
@@ -130,19 +177,6 @@ func (b *Binding) errorsOfSamples(t *counts.Table, place Place, a *Account) {
 // sampleStep is by how much of its standard error a count is moved: little
 // enough for the change to be that of the tangent.
 const sampleStep = 1.0 / 64
-
-// sampleEffect adds to the nodes' variances what the error of one count does.
-func (b *Binding) sampleEffect(t *counts.Table, place Place, a *Account, c *counts.Cell, keep []Value, variance []float64) {
-	was := c.Value
-	c.Value += sampleStep * math.Sqrt(c.Variance)
-	b.readSlots(t, place, a)
-	b.compute(a)
-	c.Value = was
-	for i := range a.Nodes {
-		effect := (a.Nodes[i].Value - keep[i].Value) / sampleStep
-		variance[i] += effect * effect
-	}
-}
 
 // freedomEnough is the least degrees of freedom that an error must rest on:
 // with fewer, the error itself is not known.

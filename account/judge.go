@@ -190,17 +190,27 @@ func (b *Binding) rivals(t *counts.Table, place Place, a *Account, list []Rival)
 func (b *Binding) margin(t *counts.Table, place Place, a *Account, i, j int) float64 {
 	v, w := &a.Nodes[i], &a.Nodes[j]
 	whole := b.extent(a, i)
-	least := marginLeast * whole
+	const least = marginLeast
 	both := v.Error + w.Error
 	switch {
-	case math.IsNaN(both) && v.Coverage >= alwaysCounted && w.Coverage >= alwaysCounted:
-		return least
-	case math.IsNaN(both):
-		return marginUnknown * whole
+	case math.IsNaN(v.Error) && math.IsNaN(w.Error):
+		return max(least, v.unknownError(), w.unknownError()) * whole
+	case math.IsNaN(v.Error):
+		return max(least*whole, w.Error+v.unknownError()*whole)
+	case math.IsNaN(w.Error):
+		return max(least*whole, v.Error+w.unknownError()*whole)
 	case math.Abs(v.Value-w.Value) > both: // then they differ however their errors are correlated
-		return max(least, both)
+		return max(least*whole, both)
 	}
-	return max(least, b.differenceError(t, place, a, i, j))
+	return max(least*whole, b.differenceError(t, place, a, i, j))
+}
+
+// unknownError is what is taken for a value's error where it is not known, of the whole.
+func (v *Value) unknownError() float64 {
+	if v.Coverage >= alwaysCounted {
+		return 0
+	}
+	return marginUnknown
 }
 
 // extent is the value of which a node and its siblings are parts: 1 for shares,

@@ -107,6 +107,12 @@ type Column struct {
 	// those are together by their coverage, whatever their groups.
 	Group int
 
+	// Whole says of which whole, known exactly, the column is one of two parts: of
+	// two columns with the same Whole > 0 one lacks what the other has too much.
+	// So has the processor time of a program, which ticks of a clock divide into
+	// user's and kernel's. The Variance of both is that of the division.
+	Whole int
+
 	// Skids says that the event was sampled, and its samples do not name the
 	// instruction that it happened at but one of those that follow.
 	Skids bool
@@ -150,7 +156,7 @@ type Cell struct {
 	Enabled  float64 // ns; 0 where not known
 	Running  float64 // ns the event was on a counter; at most Enabled
 	Lost     float64 // ns of Enabled in parts (intervals, CPUs) in which it was never on a counter
-	Variance float64 // variance of Value as the source estimates it from repeats (perf stat -r's ±, squared); 0 where not known
+	Variance float64 // variance of Value as the source estimates it: from repeats (perf stat -r's ±, squared), or from how a whole was divided; 0 where not known
 	Samples  int64   // samples behind the value; 0 for a plain count
 	Repeats  int32   // runs the value is the mean of; 0 or 1 for one run
 	State    State

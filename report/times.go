@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
 )
@@ -177,12 +178,23 @@ type sentence struct {
 	text   string
 }
 
-// add adds a node's value, if it is known, with what stands before and after it.
+// add adds a node's value, if it is known, with what stands before and after it, and
+// with its error if that matters.
 func (s *sentence) add(node, before, after string) {
-	if v := s.times.Value(node); !math.IsNaN(v) {
-		s.text += before + s.figure(v) + after
+	i, ok := s.times.Node(node)
+	if !ok || !s.times.Nodes[i].Known() {
+		return
 	}
+	v := &s.times.Nodes[i]
+	text := s.figure(v.Value)
+	if v.Error > errorMatters*v.Value {
+		text = strings.TrimSuffix(text, " %") + " ± " + s.figure(v.Error)
+	}
+	s.text += before + text + after
 }
+
+// errorMatters is the part of a figure from which on its error stands in a sentence.
+const errorMatters = 0.1
 
 // whyUnknown is why nothing is known of the threads, in brackets.
 func whyUnknown(times *account.Account) string {

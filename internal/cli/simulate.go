@@ -29,6 +29,7 @@ import (
 	"github.com/cyclestack/cyclestack/profile/object"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
+	"github.com/cyclestack/cyclestack/source/ostime"
 	"github.com/cyclestack/cyclestack/source/pace"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/samples"
@@ -467,14 +468,15 @@ func (s *simulating) how(*counts.Table) string {
 func (s *simulating) withTime(t *counts.Table) *counts.Table {
 	l := &counts.Layout{Columns: slices.Clone(t.Columns), Scopes: t.Scopes}
 	for _, name := range osTimes {
-		l.Columns = append(l.Columns, counts.Column{Event: name, Unit: "ns"})
+		l.Columns = append(l.Columns, counts.Column{Event: name, Unit: "ns", Whole: ostime.ProgramTimes})
 	}
 	out := counts.NewTable(l)
 	out.Label, out.CPU, out.Notes = t.Label, t.CPU, t.Notes
 	row := out.Row(0)
 	copy(row, t.Row(0))
-	for i, d := range []time.Duration{s.state.UserTime(), s.state.SystemTime()} {
-		row[len(t.Columns)+i] = counts.Cell{Value: float64(d.Nanoseconds()), State: counts.Counted}
+	user, system := s.state.UserTime(), s.state.SystemTime()
+	for i, d := range []time.Duration{user, system} {
+		row[len(t.Columns)+i] = counts.Cell{Value: float64(d.Nanoseconds()), Variance: ostime.TickVariance(user, system), State: counts.Counted}
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package ostime
 
 import (
+	"sync"
 	"time"
 	"unsafe"
 
@@ -21,3 +22,13 @@ func read(clock int32) time.Duration {
 	}
 	return time.Duration(ts.Nano())
 }
+
+// tickTime is the time between two ticks of the kernel's clock, in ns; 0 if it is not
+// known. The coarse clock is that of the last tick, and so has their resolution.
+var tickTime = sync.OnceValue(func() float64 {
+	var ts unix.Timespec
+	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &ts); err != nil {
+		return 0
+	}
+	return float64(ts.Nano())
+})

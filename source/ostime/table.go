@@ -12,18 +12,18 @@ import (
 // Columns are the columns that Join adds, by the names that models know. Times
 // are in nanoseconds.
 var Columns = [...]counts.Column{
-	threadTime:    {Event: "thread_time", Unit: "ns"},      // for which threads were there
-	threadRun:     {Event: "thread_run", Unit: "ns"},       // of that, on a processor
-	runqueueWait:  {Event: "runqueue_wait", Unit: "ns"},    // of that, waiting for one
-	ioWait:        {Event: "io_wait", Unit: "ns"},          // of that, blocked by block devices
-	threadUser:    {Event: "thread_user", Unit: "ns"},      // in user mode, to the tick unless the parent was told
-	threadSystem:  {Event: "thread_system", Unit: "ns"},    // in the kernel, likewise
-	voluntary:     {Event: "voluntary_switches"},           // a thread blocked, or gave way
-	involuntary:   {Event: "involuntary_switches"},         // its time was up, or another was more urgent
-	machineTime:   {Event: "machine_time", Unit: "ns"},     // of all processors of the machine, to the tick
-	stealTime:     {Event: "steal_time", Unit: "ns"},       // of that, taken by the hypervisor for others
-	throttledTime: {Event: "cgroup_throttled", Unit: "ns"}, // in which processors stood still for the cgroup's limit
-	maxResident:   {Event: "max_resident", Unit: "bytes"},  // memory of the process with the most
+	threadTime:    {Event: "thread_time", Unit: "ns"},                       // for which threads were there
+	threadRun:     {Event: "thread_run", Unit: "ns"},                        // of that, on a processor
+	runqueueWait:  {Event: "runqueue_wait", Unit: "ns"},                     // of that, waiting for one
+	ioWait:        {Event: "io_wait", Unit: "ns"},                           // of that, blocked by block devices
+	threadUser:    {Event: "thread_user", Unit: "ns", Whole: threadTimes},   // in user mode, to the tick unless the parent was told
+	threadSystem:  {Event: "thread_system", Unit: "ns", Whole: threadTimes}, // in the kernel, likewise
+	voluntary:     {Event: "voluntary_switches"},                            // a thread blocked, or gave way
+	involuntary:   {Event: "involuntary_switches"},                          // its time was up, or another was more urgent
+	machineTime:   {Event: "machine_time", Unit: "ns"},                      // of all processors of the machine, to the tick
+	stealTime:     {Event: "steal_time", Unit: "ns"},                        // of that, taken by the hypervisor for others
+	throttledTime: {Event: "cgroup_throttled", Unit: "ns"},                  // in which processors stood still for the cgroup's limit
+	maxResident:   {Event: "max_resident", Unit: "bytes"},                   // memory of the process with the most
 }
 
 // Indexes of Columns.
@@ -46,6 +46,7 @@ const (
 type row struct {
 	values   [len(Columns)]float64
 	variance float64 // of thread_time
+	coarse   float64 // variance of thread_user and of thread_system, as /proc has them in whole ticks
 }
 
 // rowOf adds up what threads did since the last table, and those that have ended
@@ -82,6 +83,7 @@ func (r *row) add(t *task) {
 	busy := n.run - b.run + n.wait - b.wait
 	v[threadTime] += nanos(max(t.last-t.from, busy)) // if that is more, it began earlier in the tick
 	r.variance += uniform(t.unsure)
+	r.coarse += 2 * uniform(tick) // at both ends
 	v[threadRun] += nanos(n.run - b.run)
 	v[runqueueWait] += nanos(n.wait - b.wait)
 	v[ioWait] += nanos(n.io - b.io)
@@ -104,6 +106,8 @@ func (r *row) put(cells []counts.Cell) {
 		}
 	}
 	cells[threadTime].Variance = r.variance
+	divided := r.coarse + TickVariance(time.Duration(r.values[threadUser]), time.Duration(r.values[threadSystem]))
+	cells[threadUser].Variance, cells[threadSystem].Variance = divided, divided
 }
 
 // Join returns a table with the cells of another one, and those of Columns of the
@@ -212,7 +216,7 @@ func (w *Watch) around(r *row) {
 		r.values[maxResident] = w.resident
 	}
 	if w.told {
-		r.values[threadUser], r.values[threadSystem] = nanos(w.spent[0]), nanos(w.spent[1])
+		r.values[threadUser], r.values[threadSystem], r.coarse = nanos(w.spent[0]), nanos(w.spent[1]), 0
 		r.values[voluntary], r.values[involuntary] = w.switches[0], w.switches[1]
 		if math.IsNaN(r.values[threadRun]) { // nobody has looked
 			r.values[threadRun] = nanos(w.spent[0] + w.spent[1])

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/source/ostime"
 )
 
 // fill reads the counters into a table. elapsed is how long they counted since
@@ -65,9 +66,9 @@ func (s *session) fillTools(t *counts.Table, ns float64) {
 		case state == nil:
 			c = counts.Cell{State: counts.NotSupported}
 		case tool.kind == userTime:
-			c.Value = float64(state.UserTime())
+			c.Value, c.Variance = float64(state.UserTime()), ostime.TickVariance(state.UserTime(), state.SystemTime())
 		case tool.kind == systemTime:
-			c.Value = float64(state.SystemTime())
+			c.Value, c.Variance = float64(state.SystemTime()), ostime.TickVariance(state.UserTime(), state.SystemTime())
 		}
 		*t.Cell(0, tool.column) = c
 	}

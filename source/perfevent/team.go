@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/source/ostime"
 )
 
 // A team is events that are to be on counters at one time: one of the Spec's
@@ -52,6 +53,9 @@ func (c *scheme) add(group int, events []Event) {
 	first := len(c.columns)
 	for i, e := range events {
 		c.columns = append(c.columns, counts.Column{Event: e.Name, Unit: e.Unit, Group: group + 1})
+		if e.tool == userTime || e.tool == systemTime {
+			c.columns[first+i].Whole = ostime.ProgramTimes
+		}
 		if e.tool != noTool {
 			c.tools = append(c.tools, tool{first + i, e.tool})
 		}
