@@ -1,6 +1,9 @@
 package ostime
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // The [counts.Column.Whole] of processor time.
 const (
@@ -8,22 +11,31 @@ const (
 	threadTimes             // of thread_user and thread_system
 )
 
+// normal95 deviations on both sides of a normal distribution's mean hold 95 % of it.
+const normal95 = 1.959964
+
 // TickVariance is the variance of the user and of the system time of what has ended, in
 // ns². Their sum is exact. What divides it on most kernels are ticks of a clock: each is
 // given to the mode that it finds. So the division is that of a sample, of so many as
-// there were ticks; half a tick is added to both modes, as a mode that no tick has found
-// need not have been without time. Kernels that take the time at each change of the mode
-// (virtual CPU accounting, the default on POWER servers) do better, and do not say that
-// they do.
+// there were ticks, and normal95 deviations reach the farther end of Wilson's interval for
+// the share of a mode: a mode that no tick has found need not have been without time.
+// Kernels that take the time at each change of the mode (virtual CPU accounting, the
+// default on POWER servers) do better, and do not say that they do.
 //
-// Source: kernel/sched/cputime.c, account_process_tick and cputime_adjust.
+// Sources: kernel/sched/cputime.c, account_process_tick and cputime_adjust; E. B. Wilson,
+// Probable inference, the law of succession, and statistical inference, Journal of the
+// American Statistical Association 22 (1927).
 func TickVariance(user, system time.Duration) float64 {
 	tick := tickTime()
 	whole := float64(user + system)
 	if tick <= 0 || whole <= 0 {
 		return 0
 	}
+	const z = normal95
 	n := whole / tick
-	share := (n*float64(system)/whole + 0.5) / (n + 1)
-	return whole * whole * share * (1 - share) / (n + 1)
+	share := float64(system) / whole
+	middle := (share + z*z/(2*n)) / (1 + z*z/n)
+	half := z / (1 + z*z/n) * math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
+	deviation := whole * (math.Abs(middle-share) + half) / z
+	return deviation * deviation
 }
