@@ -8,8 +8,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sinceBoot is the clock by which the kernel says when threads began.
-func sinceBoot() time.Duration { return read(unix.CLOCK_BOOTTIME) }
+// sinceBoot is the clock by which the kernel says when threads began. It goes on while the
+// machine is suspended, unlike the one that can be read without a system call: so that is
+// what it is asked for, and each second by how much they differ.
+func sinceBoot() time.Duration {
+	boot.mu.Lock()
+	defer boot.mu.Unlock()
+	now := time.Now()
+	if past := now.Sub(boot.at); !boot.at.IsZero() && past < time.Second {
+		return boot.then + past
+	}
+	boot.at, boot.then = now, max(boot.then, read(unix.CLOCK_BOOTTIME))
+	return boot.then
+}
+
+// boot is when sinceBoot was read last.
+var boot struct {
+	mu   sync.Mutex
+	at   time.Time
+	then time.Duration
+}
 
 // ownTime is the processor time of the calling thread: on a busy machine what
 // takes long need not cost much.

@@ -249,23 +249,32 @@ func (p *proc) statAgain(kept *rereader, dir string) (stat, error) {
 	return s, nil
 }
 
-// schedstat reads how long a thread ran and how long it waited for a processor
-// while it could have run.
-func (p *proc) schedstat(kept *rereader, dir string) (run, wait time.Duration, err error) {
+// A sched is what /proc/PID/schedstat tells of a thread.
+type sched struct {
+	run, wait time.Duration // it ran; it could have run and waited for a processor, before it did
+	turns     int64         // how often it was given one; 0 if that is not known
+}
+
+// schedstat reads a file schedstat.
+func (p *proc) schedstat(kept *rereader, dir string) (sched, error) {
 	text, err := p.again(kept, dir, "/schedstat")
 	if err != nil {
-		return 0, 0, err
+		return sched{}, err
 	}
 	f := bytes.Fields(text)
 	if len(f) < 2 {
-		return 0, 0, &fs.PathError{Op: "read", Path: dir + "/schedstat", Err: errors.New("two numbers are missing")}
+		return sched{}, &fs.PathError{Op: "read", Path: dir + "/schedstat", Err: errors.New("two numbers are missing")}
 	}
 	r, err1 := strconv.ParseInt(string(f[0]), 10, 64)
 	w, err2 := strconv.ParseInt(string(f[1]), 10, 64)
 	if err := errors.Join(err1, err2); err != nil || r < 0 || w < 0 {
-		return 0, 0, &fs.PathError{Op: "read", Path: dir + "/schedstat", Err: fmt.Errorf("%q are no times", f[:2])}
+		return sched{}, &fs.PathError{Op: "read", Path: dir + "/schedstat", Err: fmt.Errorf("%q are no times", f[:2])}
 	}
-	return time.Duration(r), time.Duration(w), nil
+	s := sched{run: time.Duration(r), wait: time.Duration(w)}
+	if len(f) > 2 {
+		s.turns, _ = strconv.ParseInt(string(f[2]), 10, 64)
+	}
+	return s, nil
 }
 
 // A status is what is needed of /proc/PID/status.

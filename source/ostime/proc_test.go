@@ -61,24 +61,25 @@ func files(list ...string) *proc {
 
 func TestSchedstat(t *testing.T) {
 	tests := []struct {
-		text      string
-		run, wait time.Duration
-		fail      bool
+		text string
+		want sched
+		fail bool
 	}{
-		{text: "230032 68693 1\n", run: 230032, wait: 68693},
-		{text: "0 0 0", run: 0, wait: 0},
+		{text: "230032 68693 7\n", want: sched{230032, 68693, 7}},
+		{text: "0 0 0"},
+		{text: "5 6\n", want: sched{5, 6, 0}},
 		{text: "", fail: true},
 		{text: "5\n", fail: true},
 		{text: "5 -1 1\n", fail: true},
 		{text: "5 six 1\n", fail: true},
 	}
 	for _, test := range tests {
-		run, wait, err := files("d/schedstat", test.text).schedstat(new(rereader), "d")
-		if (err != nil) != test.fail || run != test.run || wait != test.wait {
-			t.Errorf("%q: %d %d %v", test.text, run, wait, err)
+		got, err := files("d/schedstat", test.text).schedstat(new(rereader), "d")
+		if (err != nil) != test.fail || got != test.want {
+			t.Errorf("%q: %+v %v", test.text, got, err)
 		}
 	}
-	if _, _, err := files().schedstat(new(rereader), "d"); err == nil {
+	if _, err := files().schedstat(new(rereader), "d"); err == nil {
 		t.Error("no file, no error")
 	}
 }

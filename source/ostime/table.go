@@ -120,9 +120,14 @@ func (w *Watch) Join(t *counts.Table) *counts.Table {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.surroundings()
-	w.hear()
-	if w.begun {
-		w.scan(true)
+	switch {
+	case w.begun && w.spec.Interval && asleep(t):
+		w.sleep()
+	default:
+		w.hear()
+		if w.begun {
+			w.scan(true)
+		}
 	}
 	var out *counts.Table
 	switch {
@@ -135,6 +140,35 @@ func (w *Watch) Join(t *counts.Table) *counts.Table {
 	}
 	w.renew()
 	return out
+}
+
+// asleep reports whether nothing ran of what a table's events were counted of: those of
+// threads are enabled only while these are on a processor.
+func asleep(t *counts.Table) bool {
+	counted := false
+	for row := range t.Scopes {
+		for i, c := range t.Row(row) {
+			if !c.Ok() || t.Columns[i].Event == "duration_time" {
+				continue
+			}
+			if c.Value != 0 || c.Enabled != 0 {
+				return false
+			}
+			counted = true
+		}
+	}
+	return counted
+}
+
+// sleep takes notice of a time in which no thread ran. Nothing can have changed of them
+// but the time.
+func (w *Watch) sleep() {
+	w.before, w.looked = w.looked, w.clock()
+	for _, t := range w.tasks {
+		if t.looked && !t.ended {
+			t.last = w.looked
+		}
+	}
 }
 
 // all are the threads that there were since the last table.

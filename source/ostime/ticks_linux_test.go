@@ -47,6 +47,9 @@ func TestTicksHelper(t *testing.T) {
 // TestTickVariance runs one program again and again: the shares in the kernel differ from
 // that of all runs together by no more than is said.
 func TestTickVariance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("60 runs, which take a minute with the race detector")
+	}
 	const runs = 60
 	var user, system [runs]time.Duration
 	var all [2]time.Duration

@@ -112,9 +112,13 @@ type Watch struct {
 // A reading is what a thread did since it began.
 type reading struct {
 	run, wait, user, system, io time.Duration
+	turns                       int64 // on a processor; 0 if that is not known
 	voluntary, involuntary      uint64
 	switches                    bool // they are known
 }
+
+// sched is the part of a reading that schedstat tells.
+func (r *reading) sched() sched { return sched{r.run, r.wait, r.turns} }
 
 // A task is a thread that is watched.
 type task struct {
@@ -600,6 +604,17 @@ func (w *Watch) read(t *task, final bool) bool {
 	if !t.keep {
 		defer w.releaseAll(t)
 	}
+	switches := final || w.spec.Interval || w.spec.Keep != 0 || !w.simple() // otherwise getrusage tells
+	var ran sched
+	known := false
+	if t.looked && !t.ended && t.schedstat != nil { // so it is open, and no later thread's of this number
+		var err error
+		ran, err = w.proc.schedstat(&t.schedstat, t.dir)
+		if known = err == nil; known && ran.turns > 0 && ran == t.now.sched() && (t.now.switches || !switches) {
+			t.last = w.clock() // it has not run, so that nothing else is new
+			return true
+		}
+	}
 	s, err := w.proc.statAgain(&t.stat, t.dir)
 	if err != nil || s.began != t.began {
 		return false // its number is another's
@@ -607,15 +622,17 @@ func (w *Watch) read(t *task, final bool) bool {
 	if t.ended {
 		return true // it waits for its parent: nothing of it changes any more
 	}
-	r := reading{user: s.user, system: s.system, io: s.io}
-	if r.run, r.wait, err = w.proc.schedstat(&t.schedstat, t.dir); err != nil {
-		if _, gone := w.proc.stat(t.dir); gone != nil {
-			return false // it ended between the two
+	if !known {
+		if ran, err = w.proc.schedstat(&t.schedstat, t.dir); err != nil {
+			if _, gone := w.proc.stat(t.dir); gone != nil {
+				return false // it ended between the two
+			}
+			w.noSched = err
+			ran.run = s.user + s.system
 		}
-		w.noSched = err
-		r.run = s.user + s.system
 	}
-	if final || w.spec.Interval || w.spec.Keep != 0 || !w.simple() { // otherwise getrusage tells
+	r := reading{run: ran.run, wait: ran.wait, turns: ran.turns, user: s.user, system: s.system, io: s.io}
+	if switches {
 		if st, err := w.proc.status(&t.status, t.dir); err == nil {
 			r.voluntary, r.involuntary, r.switches = st.voluntary, st.involuntary, st.switches
 			w.resident = max(w.resident, float64(st.peak))

@@ -139,6 +139,39 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
+// TestAsleep checks that only time goes on where the counters say that nothing ran, and
+// that what a look would have found is found by the next.
+func TestAsleep(t *testing.T) {
+	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
+	m.put("proc/stat", "cpu 0 0 0 100 0 0 0 0 0 0\n")
+	m.thread(7, 7, 1, "server", "S", 500, 4000, 300, 0)
+	w := newWatch(m.root, Spec{PIDs: []int{7}, Interval: true}, func() time.Duration { return m.now })
+	w.Close()
+	w.Attach()
+	counted := counts.NewTable(&counts.Layout{
+		Columns: []counts.Column{{Event: "duration_time", Unit: "ns"}, {Event: "task-clock", Unit: "ns"}, {Event: "cycles"}},
+		Scopes:  []counts.Scope{counts.RunScope("")},
+	})
+	for i, clock := range []counts.Cell{
+		{Value: 1e7, State: counts.Counted, Enabled: 1e7, Running: 1e7},
+		{State: counts.Counted},
+		{State: counts.Counted, Enabled: 1000}, // it ran, if not in what is counted
+		{State: counts.NotCounted},             // then nothing tells that nothing ran
+	} {
+		m.now += 100 * time.Millisecond
+		m.thread(7, 7, 1, "server", "S", 500, 4000+20*(i+1), 300+30*(i+1), 0)
+		copy(counted.Row(0), []counts.Cell{{Value: 1e8, State: counts.Counted}, clock, {State: counts.NotSupported}})
+		want := map[string]float64{"thread_time": 100, "thread_run": 20, "thread_user": 20, "runqueue_wait": 30, "voluntary_switches": 20}
+		switch i {
+		case 1:
+			want = map[string]float64{"thread_time": 100, "thread_run": 0, "thread_user": 0, "runqueue_wait": 0, "voluntary_switches": 0}
+		case 2:
+			want = map[string]float64{"thread_time": 100, "thread_run": 40, "thread_user": 40, "runqueue_wait": 60, "voluntary_switches": 40}
+		}
+		check(t, millis(w.Join(counted), 0), want)
+	}
+}
+
 // TestMissing checks that what is not there is not 0.
 func TestMissing(t *testing.T) {
 	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}

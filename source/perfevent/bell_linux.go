@@ -63,9 +63,24 @@ func (b *bell) ring() {
 }
 
 // wait returns when a time has come, if it is not zero, or earlier: when the bell has been
-// rung, or for no reason.
+// rung, or for no reason. The timer is set when the poller has forgotten what was before, and
+// nothing is read from it: setting it again takes back that it has expired.
 func (b *bell) wait(until time.Time) {
+	set := false
+	_ = b.conn.Read(func(uintptr) bool {
+		if set {
+			return true
+		}
+		set = true
+		return !b.arm(until)
+	})
+}
+
+// arm sets the timer for a time, or for ever if that is zero, and reports whether there is
+// something to wait for: the bell has not been rung meanwhile.
+func (b *bell) arm(until time.Time) bool {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	rung := b.rung || b.closed
 	if b.rung = false; !rung {
 		left := time.Duration(0) // for ever
@@ -74,10 +89,7 @@ func (b *bell) wait(until time.Time) {
 		}
 		b.set(left)
 	}
-	b.mu.Unlock()
-	if !rung {
-		_ = b.conn.Read(hush)
-	}
+	return !rung
 }
 
 // set has the timer expire after a time; never if that is 0.
@@ -86,11 +98,10 @@ func (b *bell) set(after time.Duration) {
 	_, _, _ = unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(b.fd), 0, uintptr(unsafe.Pointer(&to)), 0, 0, 0)
 }
 
-// hush takes notice of what has rung, and reports whether that has happened.
-func hush(fd uintptr) bool {
+// hush takes back that the bell has rung, for who waits for its file in another way.
+func (b *bell) hush() {
 	var times [8]byte
-	n, _, _ := unix.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&times)), uintptr(len(times)))
-	return int(n) == len(times)
+	_, _, _ = unix.RawSyscall(unix.SYS_READ, uintptr(b.fd), uintptr(unsafe.Pointer(&times)), uintptr(len(times)))
 }
 
 func (b *bell) close() {

@@ -458,7 +458,7 @@ func (s *Sampling) poll(until time.Time) bool {
 		return false
 	}
 	if s.fds[len(s.fds)-1].Revents != 0 {
-		hush(uintptr(s.session.bell.fd))
+		s.session.bell.hush()
 		n--
 	}
 	return n > 0
