@@ -298,10 +298,17 @@ func (t *Table) Row(scope int) []Cell {
 // Clone returns a copy that shares only the layout and stays valid when the
 // table is reset.
 func (t *Table) Clone() *Table {
-	c := *t
-	c.cells = append([]Cell(nil), t.cells...)
-	c.Notes = append([]string(nil), t.Notes...)
-	return &c
+	c := &Table{}
+	c.Copy(t)
+	return c
+}
+
+// Copy makes the table one that [Table.Clone] of another returns, keeping its memory.
+func (t *Table) Copy(of *Table) {
+	cells := t.cells[:0]
+	*t = *of
+	t.cells = append(cells, of.cells...)
+	t.Notes = append([]string(nil), of.Notes...)
 }
 
 // ErrLayout is returned when tables of different layouts are added.

@@ -104,16 +104,17 @@ func BenchmarkStart(b *testing.B) {
 }
 
 // BenchmarkIntervals measures the processor time of stat -I 100, and of perf's, for four
-// seconds, of the machine and of a program: go test ./cmd/cyclestack -run '^$' -bench
-// Intervals -benchtime 5x
+// seconds, of the machine and of a program, into a file: go test ./cmd/cyclestack -run '^$'
+// -bench Intervals -benchtime 5x
 func BenchmarkIntervals(b *testing.B) {
 	sleep, perf := look(b, "sleep"), look(b, "perf")
 	stat := program(b)
+	file := filepath.Join(b.TempDir(), "account")
 	all := medians(b, []string{sleep, "4"},
-		[]string{stat, "stat", "-a", "-I", "100", "--source", "os", "--", sleep, "4"},
-		[]string{perf, "stat", "-a", "-I", "100", "-e", machineEvents, "--", sleep, "4"},
-		[]string{stat, "stat", "-I", "100", "--source", "os", "--", sleep, "4"},
-		[]string{perf, "stat", "-I", "100", "-e", programEvents, "--", sleep, "4"})
+		[]string{stat, "stat", "-a", "-I", "100", "-o", file, "--source", "os", "--", sleep, "4"},
+		[]string{perf, "stat", "-a", "-I", "100", "-o", file, "-e", machineEvents, "--", sleep, "4"},
+		[]string{stat, "stat", "-I", "100", "-o", file, "--source", "os", "--", sleep, "4"},
+		[]string{perf, "stat", "-I", "100", "-o", file, "-e", programEvents, "--", sleep, "4"})
 	for i, name := range []string{"stat-a", "perf-a", "stat", "perf"} {
 		b.ReportMetric(milliseconds(all[i+1].cpu-all[0].cpu), name+"-cpu-ms")
 	}

@@ -37,6 +37,7 @@ type job struct {
 	rows    bool        // an account has one line
 	set     string      // the method's event set that is counted instead of nodes; "" for none
 	places  func(*counts.Table) ([]place, error)
+	label   string // of what is counted, once a table was given it
 
 	catalogue func() (*model.Catalogue, error) // loads it, once
 }

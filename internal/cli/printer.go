@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"time"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -17,7 +18,27 @@ type printer struct {
 	reporters []*reporter
 	gathered  []*bytes.Buffer // by part; nil if accounts are printed as they come
 	stream    *os.File        // to be closed
+
+	together int         // how many intervals are evaluated at one time
+	held     []heldTable // until then
+	cells    int         // of held
+	spare    []*counts.Table
 }
+
+// A heldTable is the table of an interval, and what was counted.
+type heldTable struct {
+	table *counts.Table
+	kind  string
+}
+
+// An interval that goes to a file, where nobody watches it come, is evaluated together with the
+// others of the same heldFor, if their tables have no more cells than heldCells. Between two
+// intervals the caches are given to other programs: to fetch what evaluates one takes ten times
+// as long as to evaluate it.
+const (
+	heldFor   = time.Second
+	heldCells = 1 << 16
+)
 
 // printer makes what prints the parts' accounts.
 func (j *job) printer() (*printer, error) {
@@ -50,16 +71,26 @@ func (p *printer) open() (io.Writer, error) {
 	name := p.j.c.output
 	switch name {
 	case "":
-		return live.Prompt(p.j.stream), nil
+		return p.prompt(p.j.stream), nil
 	case "-":
-		return live.Prompt(p.j.out), nil
+		return p.prompt(p.j.out), nil
 	}
 	f, err := os.Create(name)
 	if err != nil {
 		return nil, machineError(err)
 	}
 	p.stream = f
-	return live.Prompt(f), nil
+	return p.prompt(f), nil
+}
+
+// prompt returns a writer to where intervals go.
+func (p *printer) prompt(out io.Writer) io.Writer {
+	if f, ok := out.(*os.File); ok {
+		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
+			p.together = int(heldFor / time.Duration(p.j.f.interval))
+		}
+	}
+	return live.Prompt(out)
 }
 
 // reporter makes the reporter of a part.
@@ -87,22 +118,64 @@ func (j *job) reporter(p *part, out io.Writer) (*reporter, error) {
 // table takes a table of all parts.
 func (p *printer) table(run counting) error {
 	t := p.j.labelled(run.Table())
-	for i, part := range p.j.parts {
-		if err := p.reporters[i].add(part.table(t), run.Kind()); err != nil {
-			return err
+	if p.together > 1 { // it is used again for the next
+		t = p.copied(t)
+	}
+	p.held = append(p.held, heldTable{t, run.Kind()})
+	p.cells += len(t.Scopes) * len(t.Columns)
+	if len(p.held) < p.together && p.cells < heldCells {
+		return nil
+	}
+	return p.release()
+}
+
+// copied returns a copy of a table, in one that was released if there is any.
+func (p *printer) copied(t *counts.Table) *counts.Table {
+	last := len(p.spare) - 1
+	if last < 0 {
+		return t.Clone()
+	}
+	c := p.spare[last]
+	p.spare = p.spare[:last]
+	c.Copy(t)
+	return c
+}
+
+// release has the accounts made of the tables that were held.
+func (p *printer) release() error {
+	held := p.held
+	p.held, p.cells = nil, 0
+	for _, c := range held {
+		if p.j.times != nil {
+			p.j.times.step()
+		}
+		for i, part := range p.j.parts {
+			if err := p.reporters[i].add(part.table(c.table), c.kind); err != nil {
+				return err
+			}
+		}
+		if p.together > 1 {
+			p.spare = append(p.spare, c.table)
 		}
 	}
+	p.held = held[:0]
 	return nil
 }
 
 // labelled gives a table the name of what is counted.
 func (j *job) labelled(t *counts.Table) *counts.Table {
-	t.Label = j.f.label(j.program)
+	if j.label == "" {
+		j.label = j.f.label(j.program)
+	}
+	t.Label = j.label
 	return t
 }
 
 // finish prints what has been gathered.
 func (p *printer) finish() error {
+	if err := p.release(); err != nil {
+		return err
+	}
 	for _, r := range p.reporters {
 		if err := r.finish(); err != nil {
 			return err

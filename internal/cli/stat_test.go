@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -32,6 +33,7 @@ type fakeKernel struct {
 	cache  string                        // directory of what can be forgotten; "" for none
 	lives  func(perfevent.Witness)       // starts a command that is watched, and ends with it; nil for none
 	under  fs.FS                         // what the root does not have; nil for nothing
+	left   int                           // how many tables a run has; one if it is 0
 	specs  []perfevent.Spec              // that were started
 }
 
@@ -56,7 +58,7 @@ func (k *fakeKernel) kernel() kernel {
 					return nil, err
 				}
 			}
-			return &fakeRun{k: k, sys: sys, spec: spec, left: 1}, nil
+			return &fakeRun{k: k, sys: sys, spec: spec, left: max(1, k.left)}, nil
 		},
 	}
 }
@@ -93,6 +95,9 @@ func (r *fakeRun) Next() bool {
 		begin := time.Now()
 		r.k.lives(r.spec.Witness)
 		seconds = time.Since(begin).Seconds()
+	}
+	if r.k.left > 0 {
+		seconds = r.spec.Interval.Seconds()
 	}
 	if r.table == nil {
 		r.table = counts.NewTable(r.layout())
@@ -369,6 +374,66 @@ func TestStatSpec(t *testing.T) {
 	call(k, "stat", "--level", "1", "--", "./app")
 	if i := k.specs[0].Interval; i != 0 {
 		t.Errorf("one group is read every %v", i)
+	}
+}
+
+// TestStatTogether checks that intervals that go to a file, where they are evaluated together, are
+// those that are written one by one elsewhere, each beside the operating system's account of its
+// own time.
+func TestStatTogether(t *testing.T) {
+	const intervals = 23 // ten of 100 ms at a time
+	machine := func() *fakeKernel {
+		k, n, turn := skylake(1), 0.0, 0
+		k.left = intervals
+		k.value = func(perfevent.Event) float64 { n++; return 1e6 * n }
+		k.under = os.DirFS("/")
+		k.lives = func(w perfevent.Witness) {
+			if turn++; turn == 1 {
+				w.Started(os.Getpid())
+			}
+			time.Sleep(time.Duration(turn) * time.Millisecond) // each is longer than the one before
+		}
+		return k
+	}
+	args := []string{"stat", "--level", "1", "-I", "100", "--format", "csv"}
+	_, want, status := call(machine(), append(args, "./app")...)
+	if status != 0 {
+		t.Fatalf("status %d: %s", status, want)
+	}
+	name := filepath.Join(t.TempDir(), "account.csv")
+	if _, stderr, status := call(machine(), append(args, "-o", name, "./app")...); status != 0 {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What this process did meanwhile is not the same twice: so of the operating system's account
+	// there is only how many threads there were.
+	counted := func(text string) (rows []string, threads []float64) {
+		for row := range strings.Lines(text) {
+			switch f := strings.Split(row, ","); {
+			case !strings.HasPrefix(f[4], "os-time:"):
+				rows = append(rows, row)
+			case f[4] == "os-time:Threads":
+				v, err := strconv.ParseFloat(f[6], 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				threads = append(threads, v)
+			}
+		}
+		return rows, threads
+	}
+	rows, threads := counted(string(text))
+	wantRows, wantThreads := counted(want)
+	if !slices.Equal(rows, wantRows) {
+		t.Errorf("%d rows:\n%s\nwant %d:\n%s", len(rows), text, len(wantRows), want)
+	}
+	for _, list := range [][]float64{threads, wantThreads} {
+		if len(list) != intervals || !(list[3] < list[8]) || !(list[8] < list[15]) || !(list[15] < list[intervals-1]) {
+			t.Errorf("threads of longer and longer intervals: %v", list)
+		}
 	}
 }
 

@@ -19,9 +19,10 @@ type timekeeper struct {
 	find              func() (*session, error)
 
 	total   *counts.Total
-	whole   *counts.Table  // of what has not been taken yet: without columns
-	of      *counts.Layout // of the last table
-	scopes  *counts.Layout // its scopes alone
+	pending []*counts.Table // of intervals that have not been reported
+	whole   *counts.Table   // of what has not been taken yet: without columns
+	of      *counts.Layout  // of the last table
+	scopes  *counts.Layout  // its scopes alone
 	binding *account.Binding
 	reuse   *account.Account
 }
@@ -69,13 +70,25 @@ func (k *timekeeper) take() {
 	if k.whole == nil {
 		return
 	}
+	t := k.Witness.Join(k.whole)
+	k.whole = nil
 	if k.by.Has(counts.Interval) {
-		k.total.Reset()
+		k.pending = append(k.pending, t.Clone())
+		return
 	}
 	// Who reports the counting's own tables adds them in the same way, and says if they
 	// cannot be.
-	_ = k.total.Add(k.Witness.Join(k.whole))
-	k.whole = nil
+	_ = k.total.Add(t)
+}
+
+// step goes on to the next interval: account is about it from now on.
+func (k *timekeeper) step() {
+	if len(k.pending) == 0 {
+		return
+	}
+	k.total.Reset()
+	_ = k.total.Add(k.pending[0]) // as in take
+	k.pending = k.pending[1:]
 }
 
 // account returns the account of a scope, nil if there is none. It is valid until the

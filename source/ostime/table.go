@@ -47,6 +47,7 @@ type row struct {
 	values   [len(Columns)]float64
 	variance float64 // of thread_time
 	coarse   float64 // variance of thread_user and of thread_system, as /proc has them in whole ticks
+	later    bool    // the machine is asked about again only for a later table
 }
 
 // rowOf adds up what threads did since the last table, and those that have ended
@@ -105,6 +106,9 @@ func (r *row) put(cells []counts.Cell) {
 			cells[i] = counts.Cell{State: counts.Counted, Value: v}
 		}
 	}
+	if r.later {
+		cells[machineTime].State, cells[stealTime].State = counts.NotCounted, counts.NotCounted
+	}
 	cells[threadTime].Variance = r.variance
 	divided := r.coarse + TickVariance(time.Duration(r.values[threadUser]), time.Duration(r.values[threadSystem]))
 	cells[threadUser].Variance, cells[threadSystem].Variance = divided, divided
@@ -115,7 +119,8 @@ func (r *row) put(cells []counts.Cell) {
 // what runs still.
 //
 // Kinds that the Spec keeps apart: for threads the rows are those of the other
-// table, which has seen each of them begin; a process has a row of its own.
+// table, which has seen each of them begin; a process has a row of its own. Tables of
+// intervals are valid until the next call.
 func (w *Watch) Join(t *counts.Table) *counts.Table {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -197,19 +202,17 @@ func (w *Watch) extend(t *counts.Table, scopes []counts.Scope) *counts.Table {
 		w.of = t.Layout
 		w.layout = extended(&counts.Layout{Columns: t.Columns, Scopes: scopes}, Columns[:])
 	}
-	return like(t, w.layout)
+	if w.out == nil || !w.spec.Interval { // those of runs are joined: each stays valid
+		w.out = counts.NewTable(w.layout)
+	}
+	w.out.Reset(w.layout)
+	describe(w.out, t)
+	return w.out
 }
 
 // extended is a layout with further columns.
 func extended(l *counts.Layout, columns []counts.Column) *counts.Layout {
 	return &counts.Layout{Columns: slices.Concat(l.Columns, columns), Scopes: slices.Clone(l.Scopes)}
-}
-
-// like returns an empty table of a layout that is about the same as another one.
-func like(t *counts.Table, l *counts.Layout) *counts.Table {
-	out := counts.NewTable(l)
-	describe(out, t)
-	return out
 }
 
 // describe has a table be about the same as another one.
@@ -258,8 +261,18 @@ func (w *Watch) around(r *row) {
 	}
 }
 
-// stolen adds what the machine's processors did since the last table.
+// stealEvery is how long the machine's processors are not asked about: the answer is in ticks
+// of 10 ms, and the kernel puts all that it knows of interrupts behind it. Intervals of a
+// second have it each, even if one ends a little early.
+const stealEvery = 900 * time.Millisecond
+
+// stolen adds what the machine's processors did since the last table that tells of it.
 func (w *Watch) stolen(r *row) {
+	if w.spec.Interval && w.asked != 0 && w.looked-w.asked < stealEvery {
+		r.later = true
+		return
+	}
+	w.asked = w.looked
 	m, err := w.proc.machine(&w.procstat)
 	if err != nil {
 		w.noMachine = err
@@ -380,12 +393,12 @@ func (w *Watch) processes(t *counts.Table) *counts.Table {
 
 // unknown says what the kernel does not tell, and what would change that.
 func (w *Watch) unknown() (notes []string) {
-	add := func(what, why string) { notes = append(notes, fmt.Sprintf("not known: %s (%s)", what, why)) }
+	add := func(what, why string) { notes = append(notes, unknown(what, why)) }
 	if w.noSched != nil {
 		add("waiting for a processor", w.noSched.Error()+": it needs a kernel with CONFIG_SCHED_INFO")
 	}
 	if w.noIO != "" {
-		add("waiting for disks", w.noIO)
+		notes = append(notes, w.noIO)
 	}
 	if w.noMachine != nil {
 		add("stolen time", w.noMachine.Error())
@@ -398,3 +411,6 @@ func (w *Watch) unknown() (notes []string) {
 	}
 	return notes
 }
+
+// unknown is the note about what is not known.
+func unknown(what, why string) string { return fmt.Sprintf("not known: %s (%s)", what, why) }

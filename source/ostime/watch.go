@@ -90,12 +90,13 @@ type Watch struct {
 	estranged time.Duration // since when that is noted
 
 	noSched error  // the kernel tells no waiting time
-	noIO    string // why it tells no waiting for devices; "" if it does
+	noIO    string // note on why it tells no waiting for devices; "" if it does
 
 	surrounded bool    // surroundings were read
 	brief      bool    // the command had ended by then, so that nothing is known of the machine meanwhile
 	machine    machine // at the last table
 	noMachine  error
+	asked      time.Duration // about the machine, for a table
 	throttle   throttle
 	resident   float64          // bytes; 0 where not known
 	spent      [2]time.Duration // processor time of the command in user mode and in the kernel, as its parent was told
@@ -104,6 +105,7 @@ type Watch struct {
 	runs       int // of the command that were started
 
 	of, layout *counts.Layout // of the last table that was joined, and what it was joined to
+	out        *counts.Table  // the last one of an interval
 	none       *counts.Layout // of no columns
 	quit       chan struct{}
 	once       sync.Once
@@ -368,7 +370,9 @@ func (w *Watch) surroundings() {
 		return
 	}
 	w.surrounded = true
-	w.noIO = w.proc.delays()
+	if why := w.proc.delays(); why != "" {
+		w.noIO = unknown("waiting for disks", why)
+	}
 	if !w.brief {
 		w.machine, w.noMachine = w.proc.machine(&w.procstat)
 	}

@@ -129,12 +129,19 @@ func TestIntervals(t *testing.T) {
 	w.mu.Lock()
 	w.surroundings()
 	w.mu.Unlock()
-	for i := 1; i <= 3; i++ {
-		m.now += 100 * time.Millisecond
+	for i := 1; i <= 5; i++ {
+		m.now += 500 * time.Millisecond
 		m.thread(7, 7, 1, "server", "S", 500, 4000+20*i, 300+30*i, 0)
-		m.put("proc/stat", fmt.Sprintf("cpu 0 0 0 %d 0 0 0 %d 0 0\n", 100+15*i, 5*i))
-		check(t, millis(w.Join(runTable()), 0), map[string]float64{"thread_time": 100, "thread_run": 20, "runqueue_wait": 30,
-			"io_wait": math.NaN(), "voluntary_switches": 20, "involuntary_switches": 30, "machine_time": 200, "steal_time": 50,
+		m.put("proc/stat", fmt.Sprintf("cpu 0 0 0 %d 0 0 0 %d 0 0\n", 100+95*i, 5*i))
+		machine, steal := 1000.0, 50.0
+		switch { // of the machine the kernel is asked only so often
+		case i%2 == 0:
+			machine, steal = math.NaN(), math.NaN()
+		case i > 1:
+			machine, steal = 2000, 100
+		}
+		check(t, millis(w.Join(runTable()), 0), map[string]float64{"thread_time": 500, "thread_run": 20, "runqueue_wait": 30,
+			"io_wait": math.NaN(), "voluntary_switches": 20, "involuntary_switches": 30, "machine_time": machine, "steal_time": steal,
 			"cgroup_throttled": math.NaN(), "max_resident": math.NaN()})
 	}
 }
