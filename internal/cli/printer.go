@@ -85,12 +85,25 @@ func (p *printer) open() (io.Writer, error) {
 
 // prompt returns a writer to where intervals go.
 func (p *printer) prompt(out io.Writer) io.Writer {
-	if f, ok := out.(*os.File); ok {
-		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
-			p.together = int(heldFor / time.Duration(p.j.f.interval))
-		}
+	if !watched(out) {
+		p.together = int(heldFor / time.Duration(p.j.f.interval))
 	}
 	return live.Prompt(out)
+}
+
+// watched reports whether somebody may wait for what is written next: not if it goes to a file,
+// or nowhere.
+func watched(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	if !ok {
+		return true
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return true
+	}
+	null, err := os.Stat(os.DevNull)
+	return !st.Mode().IsRegular() && !(err == nil && os.SameFile(st, null))
 }
 
 // reporter makes the reporter of a part.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -433,6 +434,34 @@ func TestStatTogether(t *testing.T) {
 	for _, list := range [][]float64{threads, wantThreads} {
 		if len(list) != intervals || !(list[3] < list[8]) || !(list[8] < list[15]) || !(list[15] < list[intervals-1]) {
 			t.Errorf("threads of longer and longer intervals: %v", list)
+		}
+	}
+}
+
+func TestWatched(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	reader, pipe, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	defer pipe.Close()
+	for _, tt := range []struct {
+		name string
+		out  io.Writer
+		want bool
+	}{{"a file", file, false}, {"nowhere", null, false}, {"a pipe", pipe, true}, {"a buffer", &bytes.Buffer{}, true}} {
+		if got := watched(tt.out); got != tt.want {
+			t.Errorf("%s: %t", tt.name, got)
 		}
 	}
 }
