@@ -166,9 +166,12 @@ func asleep(t *counts.Table) bool {
 }
 
 // sleep takes notice of a time in which no thread ran. Nothing can have changed of them
-// but the time.
+// but the time, and for how long they had to stand still.
 func (w *Watch) sleep() {
 	w.before, w.looked = w.looked, w.clock()
+	if w.throttle.limited {
+		w.lookAtLimit()
+	}
 	for _, t := range w.tasks {
 		if t.looked && !t.ended {
 			t.last = w.looked

@@ -377,7 +377,7 @@ func (w *Watch) surroundings() {
 		w.machine, w.noMachine = w.proc.machine(&w.procstat)
 	}
 	if !w.throttle.seen && w.throttle.err == nil {
-		w.throttle.look(&w.proc, w.first(), w.looked)
+		w.throttle.look(&w.proc, w.first(), false, w.looked)
 	}
 }
 
@@ -470,8 +470,14 @@ func (w *Watch) readAll(final bool) {
 			w.active = true
 		}
 	}
+	w.lookAtLimit()
+}
+
+// lookAtLimit looks at the cgroup.
+func (w *Watch) lookAtLimit() {
 	if pid := w.first(); pid > 0 {
-		w.throttle.look(&w.proc, pid, w.looked)
+		t := w.tasks[pid]
+		w.throttle.look(&w.proc, pid, t == nil || t.ended, w.looked)
 	}
 }
 
@@ -691,9 +697,11 @@ type throttle struct {
 const unlimitedFor = time.Second
 
 // look reads the cgroup's files. One that was found to have no limit is not looked at
-// again.
-func (t *throttle) look(p *proc, pid int, now time.Duration) {
-	if t.of == pid && t.seen && !t.limited && now-t.at < unlimitedFor {
+// again. Of a process that has ended it is no longer known (version 1 has what ends in the root):
+// it is the one in which it was seen, or the one of the run before.
+func (t *throttle) look(p *proc, pid int, ended bool, now time.Duration) {
+	known := t.seen && (t.of == pid || ended)
+	if known && !t.limited && (ended || now-t.at < unlimitedFor) {
 		return
 	}
 	t.at = now
@@ -701,14 +709,20 @@ func (t *throttle) look(p *proc, pid int, now time.Duration) {
 		p.release(&t.kept)
 		t.of = pid
 	}
-	text, err := p.membership(&t.kept, pid)
-	if err == nil && t.seen && string(text) == t.membership && !t.limited {
-		return
-	}
-	membership := string(text)
-	c := t.cgroup
-	if err == nil && membership != t.membership {
-		c, err = p.cgroup(membership)
+	var err error
+	membership, c := t.membership, t.cgroup
+	if !known || !ended {
+		var text []byte
+		text, err = p.membership(&t.kept, pid)
+		switch {
+		case err != nil && known: // it has just ended
+			err = nil
+		case err == nil && t.seen && string(text) == t.membership && !t.limited:
+			return
+		case err == nil && string(text) != t.membership:
+			membership = string(text)
+			c, err = p.cgroup(membership)
+		}
 	}
 	if err == nil && c.dir == "" {
 		err = fs.ErrNotExist

@@ -434,6 +434,52 @@ func TestBrief(t *testing.T) {
 	}
 }
 
+// TestThrottledToTheEnd checks that the time until a process ended counts: as a zombie it is in
+// no cgroup of its own any more, and later nowhere.
+func TestThrottledToTheEnd(t *testing.T) {
+	for name, end := range map[string]func(*fakeMachine){
+		"a zombie": func(m *fakeMachine) {
+			m.thread(100, 100, 50, "x", "Z", 10000, 100, 0, 0)
+			m.put("proc/100/cgroup", "1:cpu:/\n0::/\n")
+		},
+		"gone": func(m *fakeMachine) {
+			m.gone(100, 100)
+			delete(m.root, "proc/100/cgroup")
+		},
+	} {
+		m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
+		m.put("proc/100/cgroup", "1:cpu:/k\n0::/\n")
+		m.put("proc/self/mountinfo", "11 32 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n")
+		m.put("sys/fs/cgroup/cpu/cpu.stat", "nr_throttled 0\nthrottled_time 0\n")
+		m.put("sys/fs/cgroup/cpu/k/cpu.cfs_quota_us", "20000\n")
+		m.put("sys/fs/cgroup/cpu/k/cpu.stat", "nr_throttled 9\nthrottled_time 7000000\n")
+		m.thread(100, 100, 50, "x", "R", 10000, 0, 0, 0)
+		w := newWatch(m.root, Spec{}, func() time.Duration { return m.now })
+		w.Close()
+		w.Started(100)
+		w.mu.Lock()
+		w.surroundings()
+		w.mu.Unlock()
+		m.now += 2 * time.Second
+		m.put("sys/fs/cgroup/cpu/k/cpu.stat", "nr_throttled 20\nthrottled_time 907000000\n")
+		end(m)
+		w.Ended(100)
+		if got := millis(w.Join(runTable()), 0)["cgroup_throttled"]; got != 900 {
+			t.Errorf("%s: %v ms, want 900", name, got)
+		}
+		// A further run, at which nobody has looked before its end.
+		m.thread(200, 200, 50, "x", "R", 12000, 0, 0, 0)
+		w.Started(200)
+		m.thread(200, 200, 50, "x", "Z", 12000, 10, 0, 0)
+		m.put("proc/200/cgroup", "1:cpu:/\n0::/\n")
+		m.put("sys/fs/cgroup/cpu/k/cpu.stat", "nr_throttled 21\nthrottled_time 917000000\n")
+		w.Ended(200)
+		if got := millis(w.Join(runTable()), 0)["cgroup_throttled"]; got != 10 {
+			t.Errorf("%s, a further run: %v ms, want 10", name, got)
+		}
+	}
+}
+
 // TestIdle checks that who did not run is not asked what it started.
 func TestIdle(t *testing.T) {
 	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
