@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -23,6 +24,7 @@ type printer struct {
 	held     []heldTable // until then
 	cells    int         // of held
 	spare    []*counts.Table
+	failed   bool // what was to be written could not be, which has been said
 }
 
 // A heldTable is the table of an interval, and what was counted.
@@ -33,8 +35,8 @@ type heldTable struct {
 
 // An interval that goes to a file, where nobody watches it come, is evaluated together with the
 // others of the same heldFor, if their tables have no more cells than heldCells. Between two
-// intervals the caches are given to other programs: to fetch what evaluates one takes ten times
-// as long as to evaluate it.
+// intervals the caches are given to other programs: one of 100 ms that was evaluated alone took
+// 75 µs, ten together 28 µs each (docs/stat.md has what that makes of the whole).
 const (
 	heldFor   = time.Second
 	heldCells = 1 << 16
@@ -71,24 +73,43 @@ func (p *printer) open() (io.Writer, error) {
 	name := p.j.c.output
 	switch name {
 	case "":
-		return p.prompt(p.j.stream), nil
+		if p.j.stream != p.j.out {
+			return p.prompt(p.j.stream, "standard error"), nil
+		}
+		fallthrough
 	case "-":
-		return p.prompt(p.j.out), nil
+		return p.prompt(p.j.out, "standard output"), nil
 	}
 	f, err := os.Create(name)
 	if err != nil {
 		return nil, machineError(err)
 	}
 	p.stream = f
-	return p.prompt(f), nil
+	return p.prompt(f, name), nil
 }
 
 // prompt returns a writer to where intervals go.
-func (p *printer) prompt(out io.Writer) io.Writer {
+func (p *printer) prompt(out io.Writer, name string) io.Writer {
 	if !watched(out) {
 		p.together = int(heldFor / time.Duration(p.j.f.interval))
 	}
-	return live.Prompt(out)
+	return &intervalWriter{p, live.Prompt(out), name}
+}
+
+// An intervalWriter says what cannot be written, and has nothing written after it.
+type intervalWriter struct {
+	p    *printer
+	out  io.Writer
+	name string
+}
+
+func (w *intervalWriter) Write(b []byte) (int, error) {
+	n, err := w.out.Write(b)
+	if err != nil {
+		w.p.failed = true
+		return n, machineError(fmt.Errorf("cannot write %s: %w", w.name, reason(err)))
+	}
+	return n, nil
 }
 
 // watched reports whether somebody may wait for what is written next: not if it goes to a file,
@@ -186,6 +207,9 @@ func (j *job) labelled(t *counts.Table) *counts.Table {
 
 // finish prints what has been gathered.
 func (p *printer) finish() error {
+	if p.failed {
+		return nil
+	}
 	if err := p.release(); err != nil {
 		return err
 	}

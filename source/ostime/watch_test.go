@@ -151,10 +151,17 @@ func TestIntervals(t *testing.T) {
 func TestAsleep(t *testing.T) {
 	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
 	m.put("proc/stat", "cpu 0 0 0 100 0 0 0 0 0 0\n")
+	m.put("proc/7/cgroup", "0::/a\n")
+	m.put("proc/self/mountinfo", "29 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+	m.put("sys/fs/cgroup/a/cpu.max", "50000 100000\n")
+	m.put("sys/fs/cgroup/a/cpu.stat", "throttled_usec 0\n")
 	m.thread(7, 7, 1, "server", "S", 500, 4000, 300, 0)
 	w := newWatch(m.root, Spec{PIDs: []int{7}, Interval: true}, func() time.Duration { return m.now })
 	w.Close()
 	w.Attach()
+	w.mu.Lock()
+	w.surroundings()
+	w.mu.Unlock()
 	counted := counts.NewTable(&counts.Layout{
 		Columns: []counts.Column{{Event: "duration_time", Unit: "ns"}, {Event: "task-clock", Unit: "ns"}, {Event: "cycles"}},
 		Scopes:  []counts.Scope{counts.RunScope("")},
@@ -167,6 +174,7 @@ func TestAsleep(t *testing.T) {
 	} {
 		m.now += 100 * time.Millisecond
 		m.thread(7, 7, 1, "server", "S", 500, 4000+20*(i+1), 300+30*(i+1), 0)
+		m.put("sys/fs/cgroup/a/cpu.stat", fmt.Sprintf("throttled_usec %d\n", 5000*(i+1)))
 		copy(counted.Row(0), []counts.Cell{{Value: 1e8, State: counts.Counted}, clock, {State: counts.NotSupported}})
 		want := map[string]float64{"thread_time": 100, "thread_run": 20, "thread_user": 20, "runqueue_wait": 30, "voluntary_switches": 20}
 		switch i {
@@ -175,6 +183,7 @@ func TestAsleep(t *testing.T) {
 		case 2:
 			want = map[string]float64{"thread_time": 100, "thread_run": 40, "thread_user": 40, "runqueue_wait": 60, "voluntary_switches": 40}
 		}
+		want["cgroup_throttled"] = 5 // the cgroup stands still while nothing runs
 		check(t, millis(w.Join(counted), 0), want)
 	}
 }
