@@ -235,10 +235,9 @@ func TestAnnotateArchitectures(t *testing.T) {
 	names := map[string]string{"amd64": "imul", "arm64": "madd|mul", "ppc64le": "mulld|maddld", "riscv64": "mul"}
 	for arch, name := range names {
 		t.Run(arch, func(t *testing.T) {
+			t.Parallel()
 			multiply := regexp.MustCompile(`(?i)^(` + name + `)`)
-			t.Setenv("GOARCH", arch)
-			t.Setenv("CGO_ENABLED", "0")
-			program := buildProgram(t, "main.go", workloads[1].source, "go", "build", "-o")
+			program := buildProgram(t, "main.go", workloads[1].source, "env", "GOARCH="+arch, "CGO_ENABLED=0", "go", "build", "-o")
 			f, err := elf.Open(program)
 			if err != nil {
 				t.Fatal(err)

@@ -119,7 +119,13 @@ trusted and what to do next.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	asked := root.Flags().Bool("version", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *asked {
+			return a.printVersion(&common{})
+		}
+		return cmd.Help()
 	}
 	root.AddGroup(
 		&cobra.Group{ID: "account", Title: "Accounts:"},

@@ -7,11 +7,23 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
-// flagError says what is wrong with a flag's value for people: the package that reads
-// numbers speaks of its own functions.
-func flagError(_ *cobra.Command, err error) error {
+// flagError says what is wrong with a flag for people: which may be meant by one that
+// there is not, and what a value should be, of which the package that reads numbers
+// speaks as one of its own functions' arguments.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := spelling.Near(unknown.GetSpecifiedName(), names, 1); len(near) > 0 {
+			return fmt.Errorf("%w: did you mean --%s?", err, near[0])
+		}
+		return err
+	}
 	var bad *pflag.InvalidValueError
 	var number *strconv.NumError
 	if !errors.As(err, &bad) || !errors.As(err, &number) {

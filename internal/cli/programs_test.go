@@ -341,19 +341,21 @@ func TestPlainName(t *testing.T) {
 // TestProgramsMeasured that compares with this machine, and simulates the others.
 func TestPrograms(t *testing.T) {
 	needSimulator(t)
-	t.Setenv("GOMAXPROCS", "1")              // Go's threads wait for each other by turning, on a busy machine millions of times
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // no penalties are stored there
+	t.Setenv("GOMAXPROCS", "1") // Go's threads wait for each other by turning, on a busy machine millions of times
 	dir := t.TempDir()
 	for _, p := range programSets[len(programSets)-1].programs {
-		rounds := max(1, p.rounds/60)
-		s := p.simulate(t, dir, p.compile(t, dir), rounds, "", "--caches", "32K,8,64/32K,8,64/1M,8,64/32M,16,64")
-		if p.hottest != nil && !slices.Contains(p.hottest, s.functions[0].function) {
-			t.Errorf("%s: functions %s; by sampling, %v is the first", p.name, shares(s.functions), p.hottest)
-		}
-		ratio := s.cycles / float64(rounds) / p.native / 1e6
-		if !(ratio > 0.5 && ratio < 2) {
-			t.Errorf("%s: %.2f times the cycles that it takes", p.name, ratio)
-		}
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			rounds := max(1, p.rounds/60)
+			s := p.simulate(t, dir, p.compile(t, dir), rounds, "", "--caches", "32K,8,64/32K,8,64/1M,8,64/32M,16,64")
+			if p.hottest != nil && !slices.Contains(p.hottest, s.functions[0].function) {
+				t.Errorf("functions %s; by sampling, %v is the first", shares(s.functions), p.hottest)
+			}
+			ratio := s.cycles / float64(rounds) / p.native / 1e6
+			if !(ratio > 0.5 && ratio < 2) {
+				t.Errorf("%.2f times the cycles that it takes", ratio)
+			}
+		})
 	}
 }
 

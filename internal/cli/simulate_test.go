@@ -92,7 +92,6 @@ func compiled(t *testing.T) (app *app, out, err *bytes.Buffer, program string) {
 // appWithoutPMU is the program on a machine with this one's kernel, and no PMU.
 func appWithoutPMU(t *testing.T, program string) (*app, *bytes.Buffer, *bytes.Buffer, string) {
 	t.Helper()
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // no penalties are stored there
 	k := thisKernel()
 	root := intelMachine(85, 2, 1, nil)
 	for i, c := range [][4]string{{"1", "Data", "32K", "8"}, {"1", "Instruction", "32K", "8"}, {"2", "Unified", "1024K", "16"}, {"3", "Unified", "16384K", "16"}} {
@@ -144,40 +143,43 @@ func TestSimulated(t *testing.T) {
 	for _, tt := range []struct{ what, bottleneck string }{
 		{"rows", ""}, {"columns", "Cycles.L2_Hit"}, {"chase", "Cycles.L3_Hit"},
 	} {
-		a, _, stderr, program := compiled(t)
-		dir := t.TempDir()
-		stat, kept, again := filepath.Join(dir, "stat.json"), filepath.Join(dir, "kept"), filepath.Join(dir, "report.json")
-		for _, args := range [][]string{
-			{"stat", "--source", "simulated", "--keep", kept, "--format", "json", "-o", stat, "--", program, tt.what},
-			{"report", "--format", "json", "-o", again, kept},
-		} {
-			if status := a.main(t.Context(), args); status != 0 {
-				t.Fatalf("%s: status %d: %s", tt.what, status, stderr)
+		t.Run(tt.what, func(t *testing.T) {
+			t.Parallel()
+			a, _, stderr, program := compiled(t)
+			dir := t.TempDir()
+			stat, kept, again := filepath.Join(dir, "stat.json"), filepath.Join(dir, "kept"), filepath.Join(dir, "report.json")
+			for _, args := range [][]string{
+				{"stat", "--source", "simulated", "--keep", kept, "--format", "json", "-o", stat, "--", program, tt.what},
+				{"report", "--format", "json", "-o", again, kept},
+			} {
+				if status := a.main(t.Context(), args); status != 0 {
+					t.Fatalf("%s: status %d: %s", tt.what, status, stderr)
+				}
 			}
-		}
-		var d, reported document
-		for name, to := range map[string]*document{stat: &d, again: &reported} {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
+			var d, reported document
+			for name, to := range map[string]*document{stat: &d, again: &reported} {
+				text, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := json.Unmarshal(text, to); err != nil {
+					t.Fatal(err)
+				}
 			}
-			if err := json.Unmarshal(text, to); err != nil {
-				t.Fatal(err)
+			if d.Source.Kind != "callgrind" || d.Source.Measured || !strings.HasPrefix(d.Source.How, "simulated by callgrind, not measured") || d.Model.Name != simModel {
+				t.Errorf("%s: %+v, %+v", tt.what, d.Source, d.Model)
 			}
-		}
-		if d.Source.Kind != "callgrind" || d.Source.Measured || !strings.HasPrefix(d.Source.How, "simulated by callgrind, not measured") || d.Model.Name != simModel {
-			t.Errorf("%s: %+v, %+v", tt.what, d.Source, d.Model)
-		}
-		got := ""
-		if path := reported.Accounts[0].Bottleneck; len(path) > 0 {
-			got = path[len(path)-1]
-		}
-		if got != tt.bottleneck {
-			t.Errorf("%s: bottleneck %q, want %q: %+v", tt.what, got, tt.bottleneck, reported.Accounts[0].Nodes)
-		}
-		if sum := d.value(t, "Unaccounted") + d.value(t, "Kernel") + d.value(t, "Issue"); math.IsNaN(sum) || sum > 1.001 {
-			t.Errorf("%s: %v of the native run's cycles are in these parts", tt.what, sum)
-		}
+			got := ""
+			if path := reported.Accounts[0].Bottleneck; len(path) > 0 {
+				got = path[len(path)-1]
+			}
+			if got != tt.bottleneck {
+				t.Errorf("%s: bottleneck %q, want %q: %+v", tt.what, got, tt.bottleneck, reported.Accounts[0].Nodes)
+			}
+			if sum := d.value(t, "Unaccounted") + d.value(t, "Kernel") + d.value(t, "Issue"); math.IsNaN(sum) || sum > 1.001 {
+				t.Errorf("%s: %v of the native run's cycles are in these parts", tt.what, sum)
+			}
+		})
 	}
 }
 
@@ -304,6 +306,7 @@ func TestHeard(t *testing.T) {
 
 // TestKeep checks that what is kept can be reported by line and compared.
 func TestKeep(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var files []string
 	for _, what := range []string{"rows", "columns"} {
@@ -347,6 +350,7 @@ func TestKeep(t *testing.T) {
 // TestTimed checks that what instructions take is in what is kept, that it is the same in
 // each run, and that it is left out for processors that no core is modelled of.
 func TestTimed(t *testing.T) {
+	t.Parallel()
 	if runtime.GOARCH != "amd64" {
 		t.Skipf("programs for %s are not traced", runtime.GOARCH)
 	}

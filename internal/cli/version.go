@@ -24,22 +24,27 @@ func (a *app) version() *cobra.Command {
 			if err := c.check(listFormats...); err != nil {
 				return err
 			}
-			return a.write(c, func(out io.Writer) error {
-				rev := revision()
-				if c.format == "json" {
-					return printJSON(out, map[string]string{"schema": "cyclestack.version/v1", "version": version,
-						"revision": rev, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
-				}
-				if rev != "" {
-					rev = " (" + rev + ")"
-				}
-				_, err := fmt.Fprintf(out, "cyclestack %s%s, %s %s/%s\n", version, rev, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-				return err
-			})
+			return a.printVersion(c)
 		},
 	}
 	c.addOutput(cmd, listFormats...)
 	return cmd
+}
+
+// printVersion prints the version, with the build's revision if it is known.
+func (a *app) printVersion(c *common) error {
+	return a.write(c, func(out io.Writer) error {
+		rev := revision()
+		if c.format == "json" {
+			return printJSON(out, map[string]string{"schema": "cyclestack.version/v1", "version": version,
+				"revision": rev, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+		}
+		if rev != "" {
+			rev = " (" + rev + ")"
+		}
+		_, err := fmt.Fprintf(out, "cyclestack %s%s, %s %s/%s\n", version, rev, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return err
+	})
 }
 
 // revision is the commit the binary was built from, "" where it is not known.

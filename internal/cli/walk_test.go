@@ -79,10 +79,13 @@ func TestTutorial(t *testing.T) {
 			`by line.*\* walk\.c:19 .*next    cyclestack stat --source simulated --keep walk\.callgrind -- \./walk columns`},
 		{"rows", `(?s)by line.*\* walk\.c:2[67] `},
 	} {
-		var out, msg bytes.Buffer
-		status := Main(t.Context(), []string{"stat", "--source", "simulated", "--caches", caches, "--", "./walk", tt.way}, strings.NewReader(""), &out, &msg)
-		if status > 127 || !regexp.MustCompile(tt.want).MatchString(msg.String()) {
-			t.Errorf("%s: status %d, and no %s in\n%s", tt.way, status, tt.want, msg.String())
-		}
+		t.Run(tt.way, func(t *testing.T) {
+			t.Parallel()
+			var out, msg bytes.Buffer
+			status := Main(t.Context(), []string{"stat", "--source", "simulated", "--caches", caches, "--", "./walk", tt.way}, strings.NewReader(""), &out, &msg)
+			if status > 127 || !regexp.MustCompile(tt.want).MatchString(msg.String()) {
+				t.Errorf("status %d, and no %s in\n%s", status, tt.want, msg.String())
+			}
+		})
 	}
 }
