@@ -17,6 +17,7 @@ package account
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -189,6 +190,30 @@ func (a *Account) Known() bool {
 	for i := range a.Nodes {
 		if a.Nodes[i].Known() && a.Nodes[i].counted {
 			return true
+		}
+	}
+	return false
+}
+
+// Relates reports whether a node is known and relates counts of several events. One that
+// does not says no more than the count that it is of.
+func (a *Account) Relates(node int) bool {
+	b := a.Binding
+	event := ""
+	if !a.Nodes[node].Known() {
+		return false
+	}
+	for _, input := range b.nodes[node].inputs {
+		if math.IsNaN(a.in[b.slotIndex(input)]) {
+			continue
+		}
+		for _, col := range slices.Concat(b.columns[input]...) {
+			switch event {
+			case "", b.names[col]:
+				event = b.names[col]
+			default:
+				return true
+			}
 		}
 	}
 	return false

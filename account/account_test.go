@@ -248,6 +248,53 @@ func TestRest(t *testing.T) {
 	}
 }
 
+// TestRestOfAll checks that what is left of times that fill the whole exactly is 0, and
+// not what the rounding of their quotients leaves.
+func TestRestOfAll(t *testing.T) {
+	method, err := account.Load("generic", "os-time", account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 1000 {
+		run1, wait := float64(1e9+7919*n), float64(104729*n)
+		a := run(t, method, 3, reading{event: "thread_time", value: run1 + wait}, reading{event: "thread_run", value: run1}, reading{event: "runqueue_wait", value: wait})
+		for _, name := range []string{"Blocked", "Other_Wait"} {
+			if got := a.Value(name); got != 0 {
+				t.Fatalf("%s = %v of %v + %v", name, got, run1, wait)
+			}
+		}
+	}
+	a := run(t, method, 3, reading{event: "thread_time", value: 1e9 + 1}, reading{event: "thread_run", value: 1e9}, reading{event: "runqueue_wait", value: 0})
+	if got := a.Value("Blocked"); !(got > 0) {
+		t.Errorf("Blocked = %v for a nanosecond", got)
+	}
+}
+
+// TestRelates checks that what is only one event's count, or the time, relates nothing.
+func TestRelates(t *testing.T) {
+	method, err := account.Load("skylake", "", account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cycles, instructions := reading{event: "cycles", value: 2000}, reading{event: "instructions", value: 1000}
+	for _, tt := range []struct {
+		node string
+		with []reading
+		want bool
+	}{
+		{"Info_Thread_CLKS", []reading{cycles}, false},
+		{"Info_System_MUX", []reading{cycles}, false},
+		{"Info_Thread_IPC", []reading{cycles}, false},
+		{"Info_Thread_IPC", []reading{cycles, instructions}, true},
+		{"Info_Thread_CLKS", []reading{cycles, instructions}, false},
+	} {
+		a := run(t, method, 1, tt.with...)
+		if i, ok := a.Node(tt.node); !ok || a.Relates(i) != tt.want {
+			t.Errorf("%s of %d events relates: %v, want %v", tt.node, len(tt.with), !tt.want, tt.want)
+		}
+	}
+}
+
 // TestCoherent checks that a formula reads events that were counted in several
 // groups from one and the same group, and that its coverage is that group's.
 func TestCoherent(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -17,7 +19,8 @@ type Step struct {
 	Why     string `json:"why"`
 }
 
-// Next lists what to run next, for an account with a bottleneck: what counts it
+// Next lists what to run next. For an account without a bottleneck that is, of samples,
+// what says where they are; for one with a bottleneck: what counts it
 // again where it is not certain, or else its parts, where these are not known yet;
 // what finds the places in the code; what counts more where loops or branches
 // dominate, if the method has a set of events for that; and what says more about the
@@ -25,7 +28,13 @@ type Step struct {
 // same again where they were taken live, reads the same file again where that can say
 // more, and is one for perf, to be run where the recording was made, otherwise.
 func Next(h Header, a *account.Account) []Step {
-	if len(a.Bottleneck) == 0 || a.Interval || a.Scope.Kind != counts.Run || len(h.Files) > 1 {
+	if a.Interval || a.Scope.Kind != counts.Run || len(h.Files) > 1 {
+		return nil
+	}
+	if len(a.Bottleneck) == 0 {
+		if g := (guide{h: h, a: a}); len(h.Files) == 1 && g.sampled() {
+			return []Step{g.places()}
+		}
 		return nil
 	}
 	g := guide{h, a, a.Bottleneck[len(a.Bottleneck)-1]}
@@ -118,6 +127,8 @@ func (g *guide) parts() Step {
 		s.Why = "what can be behind " + g.name()
 	}
 	switch {
+	case len(g.h.Again) > 0 && !g.hardware():
+		return Step{} // the operating system has said all that it knows
 	case len(g.h.Again) > 0:
 		s.Command = "cyclestack stat --nodes " + pattern + g.h.modelFlags() + g.params() + " " + CommandLine(g.h.Again)
 	case g.sampled():
@@ -344,5 +355,28 @@ func quote(s string) string {
 	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+:@%,=") == "" && s != "" {
 		return s
 	}
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return dollarQuote(s)
+	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// dollarQuote is quote for what must not reach a terminal as it is.
+func dollarQuote(s string) string {
+	var b strings.Builder
+	b.WriteString("$'")
+	for i, r := range s {
+		switch _, size := utf8.DecodeRuneInString(s[i:]); {
+		case r == '\'' || r == '\\':
+			b.WriteString("\\" + string(r))
+		case unicode.IsPrint(r) && (r != utf8.RuneError || size > 1):
+			b.WriteRune(r)
+		default:
+			for _, c := range []byte(s[i : i+size]) {
+				fmt.Fprintf(&b, "\\%03o", c)
+			}
+		}
+	}
+	b.WriteByte('\'')
+	return b.String()
 }

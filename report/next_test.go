@@ -1,9 +1,11 @@
 package report
 
 import (
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -209,6 +211,58 @@ func TestNextBehind(t *testing.T) {
 		if got := g.parts().Command; g.name() != "backend_bound" || got != tt.want {
 			t.Errorf("without %v: %s: %q, want %q", tt.without, g.name(), got, tt.want)
 		}
+	}
+}
+
+// TestNextWithout: samples of which no bottleneck is known are somewhere, and what the
+// operating system does not tell it does not tell when asked again.
+func TestNextWithout(t *testing.T) {
+	a := memoryBound(t, "./app", account.Options{}, 100)
+	a.Bottleneck = nil
+	h := Header{CPU: a.CPU(), Model: a.Model(), Files: []string{"perf.data"}}
+	if got := Next(h, a); len(got) != 1 || got[0].Command != "cyclestack report --by function perf.data" {
+		t.Errorf("samples: %v", got)
+	}
+	counted := memoryBound(t, "./app", account.Options{}, 0)
+	counted.Bottleneck = nil
+	if got := Next(h, counted); got != nil {
+		t.Errorf("counts: %v", got)
+	}
+	method, err := account.Load("generic", "os-time", account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &counts.Layout{Columns: []counts.Column{{Event: "thread_time"}, {Event: "thread_run"}, {Event: "runqueue_wait"}}, Scopes: []counts.Scope{counts.RunScope("run")}}
+	table := counts.NewTable(l)
+	table.Duration = 4
+	for i, v := range []float64{4e9, 1e9, 0} {
+		*table.Cell(0, i) = counts.Cell{Value: v, Enabled: 4e9, Running: 4e9, State: counts.Counted}
+	}
+	waits := method.Bind(l).Evaluate(table, account.Place{}, nil)
+	for _, s := range Next(Header{CPU: waits.CPU(), Model: waits.Model(), Again: []string{"--", "./app"}}, waits) {
+		if strings.Contains(s.Command, "cyclestack stat") {
+			t.Errorf("the operating system: %s", s.Command)
+		}
+	}
+	if len(waits.Bottleneck) == 0 {
+		t.Error("it does not wait")
+	}
+}
+
+// TestCommandLine: a shell takes the words apart again, and a terminal prints them.
+func TestCommandLine(t *testing.T) {
+	words := []string{"./app", "a b", "it's", "", "é", `\x`, "\x1b]0;x\a\r", "\xff\n'\\", "\u200e"}
+	line := CommandLine(words)
+	if strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		t.Errorf("%q is not to be printed", line)
+	}
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	out, err := exec.Command(bash, "-c", `printf '%s\0' `+line).Output()
+	if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); err != nil || !slices.Equal(got, words) {
+		t.Errorf("%s is %q (%v), want %q", line, got, err, words)
 	}
 }
 

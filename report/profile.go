@@ -303,6 +303,12 @@ func splitModule(label string, k counts.Kind) (text, module string) {
 	return label, ""
 }
 
+// tells reports whether a node says more of a part than its share does: cycles by
+// themselves do not, nor does the time in which the whole was recorded.
+func (p *profile) tells(a *account.Account, i int) bool {
+	return p.o.All || p.o.Nodes != "" || a.Model().Nodes[i].Section == "" || a.Relates(i)
+}
+
 // begin chooses the columns by the account of the whole.
 func (p *profile) begin(a *account.Account) {
 	h := p.h.Profile
@@ -310,7 +316,7 @@ func (p *profile) begin(a *account.Account) {
 	p.whole = a.Clone()
 	level := max(1, p.o.Level)
 	for i := range m.Nodes {
-		if h.Flat == "" && a.Nodes[i].Known() && (p.wanted(a, i, level) || p.expanded(a, i)) {
+		if h.Flat == "" && a.Nodes[i].Known() && (p.wanted(a, i, level) && p.tells(a, i) || p.expanded(a, i)) {
 			p.columns = append(p.columns, i)
 			p.skids = append(p.skids, len(h.skids(a, i)) > 0)
 		}

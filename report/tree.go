@@ -604,11 +604,10 @@ func few(names []string) string {
 // command is never broken: it is to be copied.
 func (t *tree) next(a *account.Account) {
 	steps := Next(t.h, a)
-	if len(steps) == 0 {
-		return
-	}
-	if s := advice(&a.Model().Nodes[a.Bottleneck[len(a.Bottleneck)-1]]); s != "" {
-		t.paragraph("try", s, 10, plain)
+	if last := len(a.Bottleneck) - 1; last >= 0 && len(steps) > 0 {
+		if s := advice(&a.Model().Nodes[a.Bottleneck[last]]); s != "" {
+			t.paragraph("try", s, 10, plain)
+		}
 	}
 	label := "next"
 	for _, s := range steps {

@@ -262,7 +262,7 @@ func (p *placer) settle(t *counts.Table) error {
 		return err
 	case err != nil:
 		p.flat = err.Error()
-	case !clock && s.model.Name != osModel && rests(s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)):
+	case !clock && s.model.Name != osModel && p.rests(s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)):
 		return nil
 	case s.c.model != "":
 		p.events, p.counted = eventNames(t), true
@@ -282,9 +282,15 @@ func (s *session) kernelOnly(t *counts.Table) bool {
 		!slices.ContainsFunc(eventNames(t), func(name string) bool { return !model.KernelCounts(name) })
 }
 
-// rests reports whether an account rests on any of the events that were sampled.
-func rests(a *account.Account) bool {
-	return a.Known() && slices.ContainsFunc(a.Counts(), func(c account.Count) bool { return c.Used && c.State == counts.Counted })
+// rests reports whether an account rests on the events that were sampled, and says more
+// than their counts: cycles alone are a node of most methods. A simulator counts much as
+// one event.
+func (p *placer) rests(a *account.Account) bool {
+	relates := isSimulated(p.kind)
+	for i := range a.Nodes {
+		relates = relates || a.Relates(i)
+	}
+	return relates && a.Known() && slices.ContainsFunc(a.Counts(), func(c account.Count) bool { return c.Used && c.State == counts.Counted })
 }
 
 // settleTime takes the method that needs least, for a report without nodes: that of the

@@ -436,3 +436,45 @@ func TestReportPlacesJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestReportOneEvent: of cycles alone a method can say no more than where they are, and
+// of cycles and instructions their ratio.
+func TestReportOneEvent(t *testing.T) {
+	const text = 0x1000
+	for _, tt := range []struct {
+		events    []sampledEvent
+		args      []string
+		want, not []string
+	}{
+		{[]sampledEvent{{"cycles", 100, 0, 0}}, nil,
+			[]string{"cycles by process, module", "shares only: no method for skylakex can be computed from cycles", "100.0 %", "cyclestack report --by function"}, []string{"Info_", "Frontend_Bound"}},
+		{[]sampledEvent{{"cycles", 100, 0, 0}}, []string{"--by", "function"},
+			[]string{"cycles by function", "samples    function", "module"}, []string{"Info_"}},
+		{[]sampledEvent{{"cycles", 100, 0, 0}, {"instructions", 100, 0, 0}}, nil,
+			[]string{"Info_Thread_IPC", "cyclestack report --by function"}, nil},
+		{[]sampledEvent{{"cycles", 100, 0, 0}, {"instructions", 100, 0, 0}}, []string{"--by", "function"},
+			[]string{"IPC", "samples    function"}, []string{"CLKS", "MUX", "Likely"}},
+	} {
+		file := filepath.Join(t.TempDir(), "perf.data")
+		s := newSampler(t, file, tt.events...)
+		s.mmap(text, 0x1000, 0, "/nonexistent/app")
+		for i := range tt.events {
+			s.happened(i, 4000, text+8)
+		}
+		s.close("GenuineIntel-6-55-4")
+		out, stderr, status := call(skylake(1), append(append([]string{"report"}, tt.args...), file)...)
+		if status != 0 {
+			t.Fatalf("%v: status %d: %s", tt.args, status, stderr)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("%v of %d events: no %q:\n%s", tt.args, len(tt.events), want, out)
+			}
+		}
+		for _, not := range tt.not {
+			if strings.Contains(out, not) {
+				t.Errorf("%v of %d events: %q:\n%s", tt.args, len(tt.events), not, out)
+			}
+		}
+	}
+}
