@@ -60,9 +60,9 @@ function ("function:NAME", * for any letters) has changed by more than so much o
 its old value, and that is no chance.`,
 		Example: `  cyclestack diff before.csv after.csv
   cyclestack diff --paired --per ops=1e6 old-1.csv old-2.csv old-3.csv -- new-1.csv new-2.csv new-3.csv
-  cyclestack diff --by function examples/diff/old examples/diff/new
+  cyclestack diff --by function --sysroot examples/diff/names examples/diff/old examples/diff/new
   cyclestack diff --fail-on 'cycles>3%' --format markdown before.csv after.csv
-  cyclestack diff --by function --fail-on 'function:*>3%' examples/diff/old examples/diff/new`,
+  cyclestack diff --by function --fail-on 'function:*>3%' --sysroot examples/diff/names examples/diff/old examples/diff/new`,
 		Args: diffArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sides, err := sidesOf(args, cmd.ArgsLenAtDash())

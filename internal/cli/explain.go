@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -78,6 +79,7 @@ func (s *session) settleFor(node string) error {
 	if s.c.model != "" {
 		return s.settleModel("")
 	}
+	near := ""
 	for _, info := range s.cat.Models(s.cpu.Name) {
 		m, err := s.cat.Model(info.Name, s.cpu.Name)
 		if err != nil {
@@ -86,8 +88,9 @@ func (s *session) settleFor(node string) error {
 		if has(m, node) {
 			return s.settleModel(info.Name)
 		}
+		near = cmp.Or(near, meant(m, node))
 	}
-	return usageError("no method for %s has a node %s (cyclestack models --cpu %s prints the trees)", s.cpu.Name, node, s.cpu.Name)
+	return usageError("no method for %s has a node %s%s (cyclestack models --cpu %s prints the trees)", s.cpu.Name, node, near, s.cpu.Name)
 }
 
 // has reports whether a model has a node, by name or path, whatever its case.
@@ -103,7 +106,7 @@ func (s *session) node(name string) (int, error) {
 		return strings.EqualFold(n.Name, name) || strings.EqualFold(n.Path, name)
 	})
 	if i < 0 {
-		return 0, usageError("%s for %s has no node %s (cyclestack models --cpu %s prints the tree)", s.model.Name, s.cpu.Name, name, s.cpu.Name)
+		return 0, usageError("%s for %s has no node %s%s (%s prints the tree)", s.model.Name, s.cpu.Name, name, meant(s.model, name), s.tree())
 	}
 	return i, nil
 }

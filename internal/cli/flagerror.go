@@ -11,12 +11,34 @@ import (
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
+// elsewhere says what flags of perf are here, by command.
+var elsewhere = map[string]map[string]string{
+	"stat": {
+		"e": events, "event": events, "M": "--nodes", "metrics": "--nodes", "x": "--format csv", "field-separator": "--format csv",
+		"j": "--format json", "json-output": "--format json", "d": "--level", "detailed": "--level", "v": "--all", "verbose": "--all",
+		"topdown": "--level", "td-level": "--level",
+	},
+	"report": {
+		"i": "the file is an argument", "input": "the file is an argument", "s": "--by", "sort": "--by", "F": "--by", "fields": "--by",
+		"g": "--format collapsed, flamegraph or pprof", "stdio": "it prints at once, in a terminal or not",
+		"v": "--all", "verbose": "--all",
+	},
+}
+
+const events = "--level and --nodes say what is to be known, and the events follow; record takes -e"
+
 // flagError says what is wrong with a flag for people: which may be meant by one that
 // there is not, and what a value should be, of which the package that reads numbers
 // speaks as one of its own functions' arguments.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+	if errors.As(err, &unknown) {
+		if here := elsewhere[cmd.Name()][unknown.GetSpecifiedName()]; here != "" {
+			return fmt.Errorf("%w, as perf has it; here: %s", err, here)
+		}
+		if unknown.GetSpecifiedShortnames() != "" {
+			return err
+		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if near := spelling.Near(unknown.GetSpecifiedName(), names, 1); len(near) > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/live"
+	"github.com/cyclestack/cyclestack/internal/spelling"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
@@ -241,7 +242,29 @@ func (s *session) checkNodes() error {
 
 // unmatched is the error of a flag's pattern that no node of the method matches.
 func (s *session) unmatched(flag, pattern string) error {
-	return usageError("%s %s: no node of %s matches (cyclestack models --cpu %s prints the tree)", flag, pattern, s.model.Name, s.cpu.Name)
+	return usageError("%s %s: no node of %s matches%s (%s prints the tree)", flag, pattern, s.model.Name, meant(s.model, pattern), s.tree())
+}
+
+// meant asks for the node that a mistyped name may mean; it is "" if there is none.
+func meant(m *model.Model, name string) string {
+	names := make([]string, len(m.Nodes))
+	for i := range names {
+		names[i] = m.Nodes[i].Name
+	}
+	if near := spelling.Near(name, names, 1); len(near) > 0 {
+		return "; did you mean " + near[0] + "?"
+	}
+	return ""
+}
+
+// tree is the command that prints the method's tree. The method may be one that is for
+// other processors than the one at hand: that of the operating system's counters.
+func (s *session) tree() string {
+	cpu := s.cpu.Name
+	if list := s.model.CPUs; len(list) > 0 && !slices.Contains(list, cpu) {
+		cpu = list[0]
+	}
+	return report.CommandLine([]string{"cyclestack", "models", "--cpu", cpu, "--model", s.model.Name})
 }
 
 func (s *session) header(kind string, files []string) report.Header {

@@ -408,8 +408,8 @@ func (r *reporter) nothing() error {
 	if len(r.files) == 0 {
 		return machineError(r.nothingCounted())
 	}
-	text := fmt.Sprintf("%s: nothing of %s can be computed from %s: it needs %s (cyclestack models --cpu %s prints the tree)",
-		strings.Join(r.files, ", "), r.s.model.Name, firstOf(r.events), firstOf(r.s.method.Inputs()), r.s.cpu.Name)
+	text := fmt.Sprintf("%s: nothing of %s can be computed from %s: it needs %s (%s prints the tree)",
+		strings.Join(r.files, ", "), r.s.model.Name, firstOf(r.events), firstOf(r.s.method.Inputs()), r.s.tree())
 	switch {
 	case !r.counted:
 		text = fmt.Sprintf("%s: none of its events was counted: %s", where(r.files[0], r.line), firstOf(r.events))
