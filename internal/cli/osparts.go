@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/source/ostime"
@@ -107,7 +108,7 @@ func (j *job) watcher(delay time.Duration) (w perfevent.Witness, attach, end fun
 	case j.f.machine() && j.parts[0].pmu != nil && j.c.nodes != "": // who asks for some figures of a machine gets these
 		return nil, nothing, nothing
 	case j.f.machine():
-		return ostime.NewMachine(j.kernel.root, j.target.CPUs), nothing, nothing
+		return ostime.NewMachine(j.kernel.root, j.target.CPUs, j.processorPlaces()), nothing, nothing
 	}
 	threads := ostime.New(j.kernel.root, ostime.Spec{PIDs: j.target.PIDs, TIDs: j.target.TIDs, Alone: j.f.noInherit,
 		Delay: delay, Keep: j.by, Interval: j.f.interval > 0, Every: time.Duration(j.f.interval), Summed: j.f.again() != "", Listen: j.kernel.tells})
@@ -115,6 +116,21 @@ func (j *job) watcher(delay time.Duration) (w perfevent.Witness, attach, end fun
 		return threads, nothing, threads.Close
 	}
 	return threads, threads.Attach, threads.Close
+}
+
+// processorPlaces says in which core, die, socket and node each processor is, if these are
+// told apart: to find out means to read many files.
+func (j *job) processorPlaces() []counts.Scope {
+	if !slices.ContainsFunc([]counts.Kind{counts.Core, counts.Die, counts.Socket, counts.Node}, j.by.Has) {
+		return nil
+	}
+	topology, _ := j.machine.Sys.Topology() // without it the counting does not begin
+	places := make([]counts.Scope, len(topology))
+	for i, cpu := range topology {
+		places[i] = counts.RunScope("")
+		places[i].Kind, places[i].CPU, places[i].Core, places[i].Die, places[i].Socket, places[i].Node = counts.CPU, cpu.ID, cpu.Core, cpu.Die, cpu.Socket, cpu.Node
+	}
+	return places
 }
 
 // osTimes leaves of what the operating system counts only what it tells the

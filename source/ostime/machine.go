@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -37,7 +38,8 @@ type Machine struct {
 	proc      proc
 	kept      rereader // proc/stat
 	cpus      []int    // that are watched; nil for all
-	last, now []spent  // by number
+	places    []counts.Scope
+	last, now []spent // by number
 	of        *counts.Layout
 	table     *counts.Table // the last that was returned
 	err       error
@@ -50,9 +52,10 @@ type spent struct {
 }
 
 // NewMachine watches processors from now on: those of a list, or if it is nil all. The
-// root is that of New.
-func NewMachine(root fs.FS, cpus []int) *Machine {
-	m := &Machine{proc: proc{root: root}, cpus: cpus}
+// root is that of New. Places are in which core, die, socket and node each logical
+// processor is, for tables that tell these apart; nil if they need not be known.
+func NewMachine(root fs.FS, cpus []int, places []counts.Scope) *Machine {
+	m := &Machine{proc: proc{root: root}, cpus: cpus, places: places}
 	m.last, m.err = m.look(nil)
 	return m
 }
@@ -130,7 +133,8 @@ func parseSpent(times []byte) (s spent, ok bool) {
 
 // Join returns a table with the cells of another one, and those of MachineColumns of the
 // time since the last call, or since NewMachine: of scopes that are one logical
-// processor, and of those that are all that is watched.
+// processor, or the watched ones of a core, die, socket or node, and of those that are
+// all that is watched.
 //
 // The table is valid until the next call.
 func (m *Machine) Join(t *counts.Table) *counts.Table {
@@ -178,6 +182,12 @@ func (m *Machine) since(scope *counts.Scope) (sum [len(MachineColumns)]time.Dura
 	switch {
 	case scope.CPU != counts.Unknown:
 		add(scope.CPU)
+	case partial(scope):
+		for i := range m.places {
+			if p := &m.places[i]; holds(scope, p) && (m.cpus == nil || slices.Contains(m.cpus, p.CPU)) {
+				add(p.CPU)
+			}
+		}
 	case scope.Kind != counts.Run && scope.Kind != counts.Interval:
 	case m.cpus != nil:
 		for _, cpu := range m.cpus {
@@ -189,6 +199,18 @@ func (m *Machine) since(scope *counts.Scope) (sum [len(MachineColumns)]time.Dura
 		}
 	}
 	return sum, n
+}
+
+// partial reports whether a scope is a part of the machine.
+func partial(s *counts.Scope) bool {
+	return s.Core != counts.Unknown || s.Die != counts.Unknown || s.Socket != counts.Unknown || s.Node != counts.Unknown
+}
+
+// holds reports whether a processor is in a part of the machine: where that has a number
+// it is the processor's.
+func holds(part, cpu *counts.Scope) bool {
+	in := func(part, cpu int) bool { return part == counts.Unknown || part == cpu }
+	return in(part.Core, cpu.Core) && in(part.Die, cpu.Die) && in(part.Socket, cpu.Socket) && in(part.Node, cpu.Node)
 }
 
 // Started does nothing: a command only says for how long.
