@@ -238,30 +238,30 @@ func (j *jsonWriter) Begin(h Header) error {
 		return err
 	}
 	// The document is left open for the accounts.
-	head = append(head[:len(head)-1], ",\n\"accounts\":["...)
+	head = append(head[:len(head)-1], ",\n\"accounts\":[\n"...)
 	_, err = j.w.Write(head)
 	return err
 }
 
+// Account writes an account's line whole: who reads the lines as they come needs no
+// other one to know that it has ended. The comma is in front of the next.
 func (j *jsonWriter) Account(a *account.Account) error {
 	j.buf.Reset()
 	if !j.first {
 		j.buf.WriteByte(',')
 	}
 	j.first = false
-	j.buf.WriteByte('\n')
 	e := json.NewEncoder(&j.buf)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(j.account(a)); err != nil {
 		return err
 	}
-	j.buf.Truncate(j.buf.Len() - 1) // the encoder's newline
 	_, err := j.w.Write(j.buf.Bytes())
 	return err
 }
 
 func (j *jsonWriter) End() error {
-	_, err := io.WriteString(j.w, "\n]}\n")
+	_, err := io.WriteString(j.w, "]}\n")
 	return err
 }
 

@@ -146,3 +146,33 @@ func TestNodesAndLevel(t *testing.T) {
 		t.Error("a format that is none is taken")
 	}
 }
+
+// TestJSONLines: who follows a document reads each account whole as soon as it is written,
+// and at the end has a document.
+func TestJSONLines(t *testing.T) {
+	h, a := core2(t)
+	var out bytes.Buffer
+	w, err := report.New("json", &out, report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Begin(h); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3 {
+		before := out.Len()
+		if err := w.Account(a); err != nil {
+			t.Fatal(err)
+		}
+		line, ended := strings.CutSuffix(out.String()[before:], "\n")
+		if !ended || strings.Contains(line, "\n") || !json.Valid([]byte(strings.TrimPrefix(line, ","))) {
+			t.Errorf("account %d is not a line: %q", n, line)
+		}
+	}
+	if err := w.End(); err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(out.Bytes()) {
+		t.Errorf("no document: %s", &out)
+	}
+}
