@@ -86,9 +86,11 @@ func (s *session) settleSimulated() (err error) {
 
 // settleBest chooses the method that says most about a recording: the one with
 // the largest part of its first level known, in doubt the one that comes first
-// in the catalogue.
+// in the catalogue. That of the operating system's counters, which is complete with next to
+// nothing, is for recordings of which no other method makes anything of its own.
 func (s *session) settleBest(t *counts.Table) error {
 	best, bestScore, known := "", -1.0, 0.0
+	related := false
 	for _, info := range s.cat.Models(s.cpu.Name) {
 		if err := s.settleModel(info.Name); err != nil {
 			// It may be another method that has the parameters given; if none
@@ -102,6 +104,10 @@ func (s *session) settleBest(t *counts.Table) error {
 			continue
 		}
 		a := s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)
+		if info.Name == osModel && related && !s.audits {
+			continue
+		}
+		related = related || relates(a)
 		if score := s.score(a); score > bestScore || bestScore < 0 {
 			best, bestScore, known = info.Name, score, a.Completeness()
 		}
@@ -113,6 +119,17 @@ func (s *session) settleBest(t *counts.Table) error {
 		}
 	}
 	return s.settleModel(best)
+}
+
+// relates reports whether an account relates counts of several events, so that it says more
+// than they do.
+func relates(a *account.Account) bool {
+	for i := range a.Nodes {
+		if a.Relates(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // score is how much an account says, for what the command is about: its nodes, or

@@ -286,11 +286,7 @@ func (s *session) kernelOnly(t *counts.Table) bool {
 // than their counts: cycles alone are a node of most methods. A simulator counts much as
 // one event.
 func (p *placer) rests(a *account.Account) bool {
-	relates := isSimulated(p.kind)
-	for i := range a.Nodes {
-		relates = relates || a.Relates(i)
-	}
-	return relates && a.Known() && slices.ContainsFunc(a.Counts(), func(c account.Count) bool { return c.Used && c.State == counts.Counted })
+	return (isSimulated(p.kind) || relates(a)) && a.Known() && slices.ContainsFunc(a.Counts(), func(c account.Count) bool { return c.Used && c.State == counts.Counted })
 }
 
 // settleTime takes the method that needs least, for a report without nodes: that of the
