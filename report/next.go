@@ -32,7 +32,7 @@ func Next(h Header, a *account.Account) []Step {
 		return nil
 	}
 	if len(a.Bottleneck) == 0 {
-		if g := (guide{h: h, a: a}); len(h.Files) == 1 && g.sampled() {
+		if g := (guide{h: h, a: a}); len(h.Files) == 1 && !h.Kept && g.sampled() {
 			return []Step{g.places()}
 		}
 		return nil
@@ -164,6 +164,8 @@ func (g *guide) behind() []string {
 // places finds the code that the bottleneck is in.
 func (g *guide) places() Step {
 	switch {
+	case g.h.Kept:
+		return Step{}
 	case len(g.h.Files) == 1 && g.h.Simulated:
 		return Step{"cyclestack report --by line" + g.fileFlags() + " " + quote(g.h.Files[0]), "which lines it is in"}
 	case len(g.h.Files) == 1 && g.sampled() && slices.Contains(g.h.Reading, "--function"):

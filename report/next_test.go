@@ -223,6 +223,11 @@ func TestNextWithout(t *testing.T) {
 	if got := Next(h, a); len(got) != 1 || got[0].Command != "cyclestack report --by function perf.data" {
 		t.Errorf("samples: %v", got)
 	}
+	h.Kept = true
+	if got := Next(h, a); got != nil {
+		t.Errorf("samples of an account that was kept: %v", got)
+	}
+	h.Kept = false
 	counted := memoryBound(t, "./app", account.Options{}, 0)
 	counted.Bottleneck = nil
 	if got := Next(h, counted); got != nil {

@@ -33,6 +33,7 @@ type Header struct {
 
 	Workload  model.Workload // the kind of program, if the user said
 	Simulated bool           // the counts are a simulator's, and not of a processor
+	Kept      bool           // the one file is an account that was kept, in which no other places can be told apart
 	Reading   []string       // of samples: the user's flags that say how the file is read, as {"--sysroot", "root"}
 	Again     []string       // of live counts: the end of the command line that counts the same again, as {"--", "./app"}
 

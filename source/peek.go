@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/cyclestack/cyclestack/source/accounts"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -70,6 +71,22 @@ func Sampled(name string) bool {
 	n, _ := io.ReadFull(f, head)
 	samples, _ := sampled(head[:n])
 	return samples
+}
+
+// Kept reports whether a file is an account that was kept as JSON: its places in the code
+// are those that it names. What can be read only once is none that could be read again.
+func Kept(name string) bool {
+	if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, sniff)
+	n, _ := io.ReadFull(f, head)
+	return accounts.Detect(head[:n])
 }
 
 // sampledStream is Sampled for a stream, of which it waits for no more than it takes to

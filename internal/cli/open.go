@@ -62,17 +62,27 @@ func (s *session) settle(t *counts.Table, file, prefer string) error {
 	switch {
 	case s.method != nil:
 		return nil
-	case t.CPU == valgrind.AnyCPU && s.c.model == "":
-		return s.settleSimulated()
+	case s.c.model == "" && simulatedCounts(t):
+		return s.settleNeutral(simModel)
 	case prefer == "" && s.c.model == "":
 		return s.settleBest(t)
 	}
 	return s.settleModel(prefer)
 }
 
-// settleSimulated chooses the method for what simulators count, for whatever processor.
-func (s *session) settleSimulated() (err error) {
-	if s.model, err = s.cat.Model(simModel, live.GenericCPU); err != nil {
+// simulatedCounts reports whether a table has what simulators count: what was executed, and not
+// what a processor did.
+func simulatedCounts(t *counts.Table) bool {
+	return slices.ContainsFunc(t.Columns, func(c counts.Column) bool { return c.Event == "Ir" })
+}
+
+// neutral reports whether a method is about no processor in particular, but may be used for
+// what was recorded on any: of what simulators count, and of what operating systems do.
+func neutral(method string) bool { return method == simModel || method == osModel }
+
+// settleNeutral chooses such a method, for whatever processor.
+func (s *session) settleNeutral(method string) (err error) {
+	if s.model, err = s.cat.Model(method, live.GenericCPU); err != nil {
 		return usageError("%v", err)
 	}
 	if s.events, err = s.cat.Events(s.cpu); err != nil {
@@ -117,6 +127,10 @@ func (s *session) settleBest(t *counts.Table) error {
 		if s.method.Bind(t.Layout).Evaluate(t, core, nil).Completeness() > known {
 			s.note = "what was recorded is about the logical processors of a core: cyclestack smt prints it"
 		}
+	}
+	if bestScore <= 0 && s.cpu.Name != live.GenericCPU && !s.audits && s.having == "" && len(s.c.params) == 0 && s.settleNeutral(osModel) == nil &&
+		s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil).Known() {
+		return nil
 	}
 	return s.settleModel(best)
 }
@@ -228,6 +242,9 @@ func (s *session) settleModel(prefer string) (err error) {
 	if name == "" {
 		name = prefer
 	}
+	if neutral(name) {
+		return s.settleNeutral(name)
+	}
 	if s.model, err = s.cat.Model(name, s.cpu.Name); err != nil {
 		return usageError("%v", err)
 	}
@@ -287,6 +304,7 @@ func (s *session) tree() string {
 func (s *session) header(kind string, files []string) report.Header {
 	h := report.Header{CPU: s.cpu, CPUID: s.c.cpu, Model: s.model, Kind: kind, Files: files, Params: s.given(), Measured: s.measured,
 		ModelFlag: s.c.model, ModelFiles: s.c.files, Workload: model.Workload(s.c.workload)}
+	h.Kept = len(files) == 1 && source.Kept(files[0])
 	if h.Simulated = isSimulated(kind); h.Simulated {
 		h.How = "simulated by " + kind + ", not measured"
 	}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -171,7 +172,25 @@ func (r *Reader) decode() error {
 	if _, err := d.Token(); err != io.EOF {
 		return &Error{r.file, d.InputOffset(), "something stands behind the document"}
 	}
+	r.leaveTimes()
 	return nil
+}
+
+// leaveTimes leaves out the times that a simulated program took without its simulator.
+// They can only be compared with simulated cycles by the clock of the core, which
+// documents do not have.
+func (r *Reader) leaveTimes() {
+	if k := r.doc.Source.Kind; k != "callgrind" && k != "cachegrind" {
+		return
+	}
+	for i := range r.doc.Accounts {
+		a := &r.doc.Accounts[i]
+		before := len(a.Counts)
+		a.Counts = slices.DeleteFunc(a.Counts, func(c count) bool { return c.Event == "user_time" || c.Event == "system_time" })
+		if len(a.Counts) < before {
+			a.Notes = append(a.Notes, "left out: the time of the run without the simulator, as the document does not have the clock of the core")
+		}
+	}
 }
 
 // whole reports whether a scope is all of what was measured at a time.

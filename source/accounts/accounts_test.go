@@ -57,6 +57,18 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// TestSimulatedTimes: the time without the simulator cannot be compared with its cycles, and
+// is left out of what was simulated only.
+func TestSimulatedTimes(t *testing.T) {
+	const rest = `"accounts":[{"scope":{"kind":"run","label":"./app"},"counts":[{"event":"Ir","value":100},{"event":"user_time","value":7}]}]}`
+	for kind, columns := range map[string]int{"callgrind": 1, "cachegrind": 1, "perf-event": 2} {
+		list, err := tables(t, `{"schema":"cyclestack.account/v1","cpu":{"name":"amdzen4"},"source":{"kind":"`+kind+`"},`+rest, false)
+		if err != nil || len(list) != 1 || len(list[0].Columns) != columns || len(list[0].Notes) != 2-columns {
+			t.Errorf("%s: %v, %+v", kind, err, list)
+		}
+	}
+}
+
 const placed = head + `
 	{"scope":{"kind":"run","share_of":"cycles","share":1},"counts":[{"event":"cycles","value":30,"samples":3}]},
 	{"scope":{"kind":"function","share_of":"cycles","module":"app","function":"f","addr":"0x10"},"counts":[{"event":"cycles","value":20,"samples":2}]},
