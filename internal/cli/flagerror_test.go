@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/cyclestack/cyclestack/model"
 )
 
 // TestFlagErrors gives flags values that are none of theirs.
@@ -22,5 +25,20 @@ func TestFlagErrors(t *testing.T) {
 		if status != exitUsage || !strings.Contains(stderr, tt.want) || strings.Contains(stderr, "strconv") {
 			t.Errorf("%s: status %d, %q; want %q", tt.args, status, stderr, tt.want)
 		}
+	}
+}
+
+// TestNative: the processor of this machine has a short name on the command line.
+func TestNative(t *testing.T) {
+	id, err := model.HostID(os.DirFS("/"))
+	if err != nil {
+		t.Skip(err)
+	}
+	var p processor
+	if err := p.Set("native"); err != nil || string(p) != id {
+		t.Errorf("--cpu native is %q, %v; want %q", p, err, id)
+	}
+	if err := p.Set("skylake"); err != nil || p != "skylake" {
+		t.Errorf("--cpu skylake is %q, %v", p, err)
 	}
 }

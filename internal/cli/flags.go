@@ -38,11 +38,30 @@ type common struct {
 // addModel adds the flags that choose processor and model.
 func (c *common) addModel(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.cpu, "cpu", "", "processor, by `ID` or name: GenuineIntel-6-55-4, 0x00000000410fd0c0, skylakex, power7")
+	f.Var((*processor)(&c.cpu), "cpu", "processor, by `ID` or name: GenuineIntel-6-55-4, 0x00000000410fd0c0, skylakex, power7; native is this machine's")
 	f.StringVar(&c.model, "model", "", "`NAME` of the method (default: the processor's first)")
 	f.StringArrayVar(&c.files, "model-file", nil, "`FILE` or directory of further models (may be repeated)")
 	_ = cmd.RegisterFlagCompletionFunc("cpu", completeCPU)
 	_ = cmd.RegisterFlagCompletionFunc("model", completeModel)
+}
+
+// A processor is a flag that names one, which is replaced by its identification if it is
+// this machine's.
+type processor string
+
+func (p *processor) String() string { return string(*p) }
+func (p *processor) Type() string   { return "ID" }
+
+func (p *processor) Set(text string) error {
+	if text == "native" {
+		id, err := model.HostID(os.DirFS("/"))
+		if err != nil {
+			return err
+		}
+		text = id
+	}
+	*p = processor(text)
+	return nil
 }
 
 // addParams adds the flags that set a model's parameters.

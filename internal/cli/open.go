@@ -213,7 +213,7 @@ func (s *session) askCPU(t *counts.Table, file string) error {
 	if err != nil {
 		return err
 	}
-	hint := "its events are known everywhere: name it (cyclestack models lists the names), or use --cpu generic"
+	hint := "its events are known everywhere: cyclestack models lists the names; --cpu generic is any"
 	if len(fits) > 0 {
 		names := fits
 		more := ""
@@ -222,7 +222,7 @@ func (s *session) askCPU(t *counts.Table, file string) error {
 		}
 		hint = fmt.Sprintf("%d of its %d events fit %s%s", of, len(t.Columns), strings.Join(names, ", "), more)
 	}
-	return usageError("%s does not say which processor it is from: add --cpu NAME (%s)", file, hint)
+	return usageError("%s does not say which processor it is from: add --cpu NAME, or --cpu native if it is this machine's (%s)", file, hint)
 }
 
 func eventNames(t *counts.Table) []string {
