@@ -81,7 +81,8 @@ type Value struct {
 	// independent of each other.
 	Error float64
 	// Coverage is the smallest share of the time for which one of the node's
-	// events was on a counter, 0…1; NaN where the source does not say.
+	// events was on a counter, 0…1; NaN where the source does not say. Of events
+	// that have runs of their own it is the share of the time of these.
 	Coverage float64
 	// Together says that the node's events were counted over the same windows:
 	// in one group, or all of the time.

@@ -322,6 +322,27 @@ func TestCoherent(t *testing.T) {
 	}
 }
 
+// TestOwnRuns: events that were counted in runs of their own, all of the time there, were not
+// counted together, and there is nothing else against what is formed of them.
+func TestOwnRuns(t *testing.T) {
+	method := toy(t, account.Options{})
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("test")}, Columns: []counts.Column{
+		{Event: "CYC", Group: 1, Parts: 3}, {Event: "INST", Group: 1, Parts: 3}, {Event: "STALL", Group: 2, Parts: 3}}}
+	table := counts.NewTable(l)
+	table.Duration = 0.1
+	for i, v := range []float64{1000, 500, 300} {
+		*table.Cell(0, i) = counts.Cell{Value: v, Enabled: 1e8, Running: 1e8, State: counts.Counted}
+		table.Cell(0, i).OfRuns(3)
+	}
+	a := method.Bind(l).Evaluate(table, account.Place{}, nil)
+	for name, together := range map[string]bool{"CPI": true, "Stalled": false} {
+		i, _ := a.Node(name)
+		if v := a.Nodes[i]; v.Together != together || v.Doubt != account.DoubtNone || !near(v.Coverage, 1) {
+			t.Errorf("%s: together %v, coverage %v, %v", name, v.Together, v.Coverage, v.Doubt)
+		}
+	}
+}
+
 func TestNotTogether(t *testing.T) {
 	method := toy(t, account.Options{})
 	readings := []reading{

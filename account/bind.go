@@ -42,6 +42,7 @@ type Binding struct {
 	sums      []int            // nodes whose children must sum to them
 	roots     []int            // of the main tree, if they must sum to the whole
 	groups    []int            // by place in the vector: the group a slot was counted in, 0 if not known
+	parts     []float64        // by place in the vector: of how many runs one counted a slot
 	nodes     []program
 	of        *metric.Program
 	ofDeps    []int
@@ -85,9 +86,13 @@ func (c *Method) Bind(layout *counts.Layout) *Binding {
 	b.compileChecks()
 	b.prepareClosures()
 	b.groups = make([]int, len(b.slots)+len(b.nodes))
+	b.parts = make([]float64, len(b.groups))
 	for k := range b.slots {
 		s := &b.slots[k]
-		b.groups[b.slotIndex(k)] = b.group(s)
+		b.groups[b.slotIndex(k)], b.parts[b.slotIndex(k)] = b.group(s), 1
+		if cols := b.columnsOf(s); len(cols) > 0 { // several runs counted more than one part
+			b.parts[b.slotIndex(k)] = max(1, float64(b.Layout.Columns[cols[0]].Parts)/float64(len(cols)))
+		}
 		if s.time || len(b.columnsOf(s)) > 0 {
 			b.live = append(b.live, k)
 		}

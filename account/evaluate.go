@@ -339,8 +339,8 @@ func (b *Binding) evidence(a *Account, deps []int) evidence {
 			unknown = unknown || !math.IsNaN(seen.ran) // elapsed time is no event
 			continue
 		}
-		if !(seen.cover >= e.least) {
-			e.least, e.seconds = seen.cover, seen.ran
+		if cover := min(1, seen.cover*b.parts[at]); !(cover >= e.least) {
+			e.least, e.seconds = cover, seen.ran
 		}
 		if seen.cover >= alwaysCounted {
 			continue

@@ -113,6 +113,11 @@ type Column struct {
 	// user's and kernel's. The Variance of both is that of the division.
 	Whole int
 
+	// Parts is of how many runs of the same work, each of which counted other events, one
+	// counted the column; 0 if there was but one run. The coverage of its cells is then
+	// that of the time of all: what different runs counted was not counted together.
+	Parts int
+
 	// Skids says that the event was sampled, and its samples do not name the
 	// instruction that it happened at but one of those that follow.
 	Skids bool

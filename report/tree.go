@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -578,6 +580,9 @@ func doubts(a *account.Account, shown []bool) []string {
 			list = append(list, "not to be relied upon: "+few(names)+", "+d.String())
 		}
 	}
+	if apart := apart(a, shown); len(apart) > 0 {
+		list = append(list, "of events of different runs: "+few(apart))
+	}
 	for i := range m.Nodes {
 		if names := a.Includes(i); shown[i] && len(names) > 0 {
 			list = append(list, m.Nodes[i].Name+" includes what is not known: "+strings.Join(names, ", "))
@@ -598,6 +603,20 @@ func few(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// apart lists the nodes that rest on events of different runs.
+func apart(a *account.Account, shown []bool) (names []string) {
+	m := a.Model()
+	if !slices.ContainsFunc(a.Binding.Layout.Columns, func(c counts.Column) bool { return c.Parts > 1 }) {
+		return nil
+	}
+	for i := range m.Nodes {
+		if v := &a.Nodes[i]; shown[i] && v.Known() && !v.Together {
+			names = append(names, m.Nodes[i].Name)
+		}
+	}
+	return names
 }
 
 // next says what to try about the bottleneck, and which commands say more. A

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -25,16 +27,27 @@ type severalFlags struct {
 
 // add adds the flags.
 func (f *severalFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.together, "together", false, "of several files: they are runs of the same thing, whatever they say")
+	cmd.Flags().BoolVar(&f.together, "together", false, "of several files: they are runs of the same thing, whatever they say; those with other events are parts of it")
 	cmd.Flags().BoolVar(&f.separate, "separate", false, "of several files: each run by itself, side by side")
 }
 
-// A oneRun is one run of a recording.
+// A oneRun is one run of a recording, or several that are joined as each counted other
+// events.
 type oneRun struct {
 	file    string
 	kind    string
 	table   *counts.Table
-	several bool // of the file
+	several bool     // of the file
+	part    planPart // of a plan whose groups have a run each
+	parts   []string // the files that were joined
+	apart   string   // how far they differ in what several of them counted
+}
+
+// A planPart is one of the runs of a plan, as the script of cyclestack plan says it in each
+// file.
+type planPart struct {
+	run, of int
+	plan    string // which time the script ran; "" for a file that is no part
 }
 
 // A thing is what several runs are of.
@@ -60,10 +73,10 @@ func (a *app) several(c *common, f severalFlags, files []string) error {
 	if err != nil {
 		return err
 	}
-	things, err := thingsOf(runs, f)
-	if err != nil {
+	if runs, err = joinParts(runs, f); err != nil {
 		return err
 	}
+	things := thingsOf(runs, f)
 	if err := s.checkNodes(); err != nil {
 		return err
 	}
@@ -134,14 +147,133 @@ func runsOf(s *session, files []string) ([]oneRun, error) {
 		for i := range runs[before:] {
 			runs[before+i].several = len(runs)-before > 1
 		}
+		if len(runs)-before == 1 {
+			runs[before].part = partOf(file)
+		}
 	}
 	return runs, nil
+}
+
+// partLine is the line of a file that says what part of a plan it is.
+var partLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^# run ([0-9]{1,4}) of ([0-9]{1,4}) of cyclestack plan (\S+)\r?$`)
+})
+
+// partOf returns what part of a plan a file is: it says so before its counts.
+func partOf(file string) planPart {
+	const enough = 4 << 10
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return planPart{}
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return planPart{}
+	}
+	defer f.Close()
+	head, _ := io.ReadAll(io.LimitReader(f, enough))
+	m := partLine().FindSubmatch(head)
+	if m == nil {
+		return planPart{}
+	}
+	run, _ := strconv.Atoi(string(m[1]))
+	of, _ := strconv.Atoi(string(m[2]))
+	return planPart{run, of, string(m[3])}
+}
+
+// joinParts joins the runs that are parts of one thing, each with other events: those
+// of one plan, that is of one call of its script, or with --together all.
+func joinParts(runs []oneRun, f severalFlags) ([]oneRun, error) {
+	switch {
+	case f.separate:
+		return runs, nil
+	case f.together:
+		return joinDiffering(runs)
+	}
+	var joined []oneRun
+	for i := range runs {
+		of := runs[i].part
+		if of.plan == "" {
+			joined = append(joined, runs[i])
+			continue
+		}
+		if slices.ContainsFunc(runs[:i], func(r oneRun) bool { return r.part.plan == of.plan }) {
+			continue
+		}
+		parts := slices.DeleteFunc(slices.Clone(runs[i:]), func(r oneRun) bool { return r.part.plan != of.plan })
+		slices.SortStableFunc(parts, func(a, b oneRun) int { return a.part.run - b.part.run })
+		for k := range parts[1:] {
+			if one, other := &parts[k], &parts[k+1]; one.part.run == other.part.run {
+				return nil, inputError(fmt.Errorf("%s: the same run of the same plan as %s", other.file, one.file))
+			}
+		}
+		one, err := joinRuns(parts)
+		if err != nil {
+			return nil, err
+		}
+		if missing := of.of - len(parts); missing > 0 {
+			one.table.Notes = append(one.table.Notes, fmt.Sprintf("of the plan's %d runs %d are not among the files", of.of, missing))
+		}
+		joined = append(joined, one)
+	}
+	return joined, nil
+}
+
+// joinDiffering joins runs of the same thing that did not all count the same events:
+// the first of each list of events, then the second, and so on.
+func joinDiffering(runs []oneRun) ([]oneRun, error) {
+	var lists [][]oneRun // by events
+	for _, r := range runs {
+		events := sortedEvents(r.table)
+		i := slices.IndexFunc(lists, func(l []oneRun) bool { return slices.Equal(sortedEvents(l[0].table), events) })
+		if i < 0 {
+			i = len(lists)
+			lists = append(lists, nil)
+		}
+		lists[i] = append(lists[i], r)
+	}
+	for _, l := range lists {
+		if len(l) != len(lists[0]) {
+			return nil, usageError("--together: %d runs counted the events of %s, and %d those of %s: it takes as many of each", len(l), l[0].file, len(lists[0]), lists[0][0].file)
+		}
+	}
+	if len(lists) == 1 {
+		return runs, nil
+	}
+	var joined []oneRun
+	for i := range lists[0] {
+		var parts []oneRun
+		for _, l := range lists {
+			parts = append(parts, l[i])
+		}
+		one, err := joinRuns(parts)
+		if err != nil {
+			return nil, err
+		}
+		joined = append(joined, one)
+	}
+	return joined, nil
+}
+
+// joinRuns makes one run of several that counted different events.
+func joinRuns(parts []oneRun) (oneRun, error) {
+	one := parts[0]
+	var tables []*counts.Table
+	for _, p := range parts {
+		tables = append(tables, p.table)
+		one.parts = append(one.parts, p.file)
+	}
+	var err error
+	if one.table, err = counts.JoinRuns(tables); err != nil {
+		return one, inputError(fmt.Errorf("%s and %s: %w", parts[0].file, parts[len(parts)-1].file, err))
+	}
+	one.several, one.apart = false, counts.Apart(tables)
+	return one, nil
 }
 
 // thingsOf finds which runs are of the same thing: those of the same command, or
 // if it is not known of files whose names differ in their numbers only, that
 // counted the same events.
-func thingsOf(runs []oneRun, f severalFlags) ([]thing, error) {
+func thingsOf(runs []oneRun, f severalFlags) []thing {
 	var things []thing
 	for i, r := range runs {
 		is := nameOfThing(&r) + "\x00" + strings.Join(sortedEvents(r.table), "\x00")
@@ -151,9 +283,6 @@ func thingsOf(runs []oneRun, f severalFlags) ([]thing, error) {
 			at = -1
 		case f.together && i > 0:
 			at = 0
-			if !slices.Equal(sortedEvents(r.table), sortedEvents(runs[0].table)) {
-				return nil, usageError("--together: %s did not count the same events as %s", r.file, runs[0].file)
-			}
 		}
 		if at < 0 {
 			at = len(things)
@@ -161,7 +290,7 @@ func thingsOf(runs []oneRun, f severalFlags) ([]thing, error) {
 		}
 		things[at].runs = append(things[at].runs, r)
 	}
-	return things, nil
+	return things
 }
 
 // ownOutput is what a recorder's command line has of the file that it wrote.
@@ -202,6 +331,9 @@ func accountsOf(s *session, things []thing) ([]*account.Account, error) {
 			return nil, inputError(fmt.Errorf("%s: %v", things[i].runs[0].file, err))
 		}
 		known = known || a.Known()
+		if apart := things[i].runs[0].apart; apart != "" && len(tables) == 1 { // of several the errors say it
+			a.Notes = append(slices.Clip(a.Notes), apart)
+		}
 		a.Label = things[i].label()
 		list = append(list, a)
 	}
@@ -213,12 +345,22 @@ func accountsOf(s *session, things []thing) ([]*account.Account, error) {
 	return list, nil
 }
 
+// files are those that a run is from.
+func (r *oneRun) files() []string {
+	if r.parts != nil {
+		return r.parts
+	}
+	return []string{r.file}
+}
+
 // label says which files a thing is from, and its command if that is known.
 func (t *thing) label() string {
 	var files []string
 	for _, r := range t.runs {
-		if !slices.Contains(files, r.file) {
-			files = append(files, r.file)
+		for _, file := range r.files() {
+			if !slices.Contains(files, file) {
+				files = append(files, file)
+			}
 		}
 	}
 	name := sideName(files)

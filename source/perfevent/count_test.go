@@ -453,8 +453,14 @@ func TestRepeat(t *testing.T) {
 	}
 	for event, repeats := range map[string]int32{"task-clock": 3, "page-faults": 3, "minor-faults": 6} {
 		c := column(t, table, 0, event)
-		if c.Repeats != repeats || !(c.Variance >= 0) || c.Coverage() != 1 || c.Value <= 0 {
+		coverage := float64(repeats) / 6 // of the time of all runs
+		if c.Repeats != repeats || !(c.Variance >= 0) || c.Coverage() != coverage || c.Value <= 0 {
 			t.Errorf("%s: %+v", event, *c)
+		}
+	}
+	for _, c := range table.Columns {
+		if parts := map[bool]int{false: 2}[c.Event == "minor-faults"]; c.Parts != parts {
+			t.Errorf("%s is of %d runs", c.Event, c.Parts)
 		}
 	}
 	if c := column(t, table, 0, "task-clock"); c.Variance <= 0 || math.Sqrt(c.Variance) > c.Value {

@@ -14,6 +14,7 @@ import (
 // the variances that come of the runs' differences.
 type repeats struct {
 	groups   []int // what each run counts: the index of a group, -1 for all
+	parts    int   // in how many runs all are counted once
 	next     int
 	layout   *counts.Layout
 	label    string
@@ -57,7 +58,10 @@ func (s *stats) variance() float64 {
 // newRepeats plans the runs. All groups are counted once before any is counted
 // again.
 func newRepeats(spec *Spec) *repeats {
-	r := &repeats{shortest: math.Inf(1)}
+	r := &repeats{shortest: math.Inf(1), parts: 1}
+	if spec.Separate {
+		r.parts = max(1, len(spec.Groups))
+	}
 	for range max(1, spec.Repeat) {
 		if !spec.Separate || len(spec.Groups) == 0 {
 			r.groups = append(r.groups, -1)
@@ -114,12 +118,22 @@ func (s *spread) cell() counts.Cell {
 
 // table returns the joined table.
 func (r *repeats) table(n *notes) *counts.Table {
-	t := counts.NewTable(r.layout)
+	layout := *r.layout
+	layout.Columns = slices.Clone(layout.Columns)
+	for j := range layout.Columns {
+		if r.parts > 1 && layout.Columns[j].Group > 0 { // others are counted in all runs
+			layout.Columns[j].Parts = r.parts
+		}
+	}
+	t := counts.NewTable(&layout)
 	t.Label, t.Start = r.label, 0
 	t.Duration, t.Elapsed = r.duration.mean, math.Sqrt(r.duration.variance())
 	for i := range t.Scopes {
 		for j := range t.Columns {
-			*t.Cell(i, j) = r.sums[i*len(t.Columns)+j].cell()
+			c := t.Cell(i, j)
+			if *c = r.sums[i*len(t.Columns)+j].cell(); layout.Columns[j].Parts > 1 {
+				c.OfRuns(r.parts)
+			}
 		}
 	}
 	t.Notes = slices.Clone(n.list)
