@@ -417,6 +417,9 @@ func (p *profile) place(l *profileLine, w *widths, width []int, from, to int) {
 		if k < len(l.labels) {
 			text = l.labels[k]
 		}
+		if w.module == 0 && k == len(w.labels)-1 {
+			text = nameless(text, l.module)
+		}
 		out += p.paint(padded(cut(shorter(text, room-gap), room-gap), room), st)
 	}
 	if w.module > 0 {
@@ -427,4 +430,17 @@ func (p *profile) place(l *profileLine, w *widths, width []int, from, to int) {
 		out += strings.Repeat(" ", max(0, width[k]-runes(c.text))) + p.paint(c.text, c.st)
 	}
 	p.out.WriteString(strings.TrimRight(out, " ") + "\n")
+}
+
+// nameless is the label of a place where there is no room for modules: one without a name
+// is told from others by its module.
+func nameless(label, module string) string {
+	switch {
+	case module == "":
+	case label == unknownPart:
+		return "[" + strings.Trim(module, "[]") + "]"
+	case strings.HasPrefix(label, "0x"):
+		return module + " " + label
+	}
+	return label
 }
