@@ -117,7 +117,11 @@ func Compile(m *model.Model, cpu *model.CPU, events *model.EventTable, opt Optio
 		c.notes = append(c.notes, fmt.Sprintf("nobody has published what to expect of %s: --workload %s changes nothing", m.Name, opt.Workload))
 	}
 	if last := levels(m); opt.Level > last {
-		c.notes = append(c.notes, fmt.Sprintf("%s has %d levels: there is none deeper", m.Name, last))
+		levels := fmt.Sprintf("%d levels", last)
+		if last == 1 {
+			levels = "one level"
+		}
+		c.notes = append(c.notes, fmt.Sprintf("%s has %s: there is none deeper", m.Name, levels))
 	}
 	if err := c.addRelations(); err != nil {
 		return nil, err
