@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -56,7 +57,11 @@ func destination(name string, inputs []string) (target, error) {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return target{path: name}, nil
+		path, err := resolved(name)
+		if err != nil {
+			return target{}, machineError(fmt.Errorf("cannot write %s: %w", name, reason(err)))
+		}
+		return target{path: path}, nil
 	case err != nil:
 		return target{}, machineError(err)
 	case info.IsDir():
@@ -76,13 +81,42 @@ func destination(name string, inputs []string) (target, error) {
 	return target{path: path, mode: info.Mode().Perm()}, nil
 }
 
+// resolved returns where a file comes to be that does not exist: behind symbolic links, also
+// one that leads to where nothing is.
+func resolved(name string) (string, error) {
+	const links = 40 // as many as Linux follows
+	for range links {
+		dir, base := filepath.Split(name)
+		if base == "" { // a directory is meant
+			base, dir = ".", name
+		}
+		if dir == "" {
+			dir = "."
+		}
+		dir, err := filepath.EvalSymlinks(dir) // not cleaned before: what .. is depends on links
+		if err != nil {
+			return "", err
+		}
+		path := filepath.Join(dir, base)
+		to, err := os.Readlink(path)
+		if err != nil {
+			return path, nil
+		}
+		if name = to; !filepath.IsAbs(to) {
+			name = dir + string(filepath.Separator) + to
+		}
+	}
+	return "", syscall.ELOOP
+}
+
 // replace writes a file beside its place and renames it.
 func replace(to target, name string, print func(io.Writer) error) (err error) {
-	f, err := beside(to)
+	g := newGuard()
+	defer g.end()
+	f, err := g.beside(to)
 	if err != nil {
 		return machineError(fmt.Errorf("cannot write %s: %w", name, reason(err)))
 	}
-	defer cleanUp(f.Name())()
 	defer func() {
 		if err != nil {
 			f.Close()
@@ -92,12 +126,8 @@ func replace(to target, name string, print func(io.Writer) error) (err error) {
 	if err := gather(f, name, print); err != nil {
 		return err
 	}
-	if to.mode == 0 {
-		to.mode = 0o666 &^ umask()
-	}
-	err = errors.Join(f.Chmod(to.mode), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), to.path)
+	if err = finished(f, to); err == nil {
+		err = settle(f.Name(), to.path)
 	}
 	if err != nil {
 		return machineError(fmt.Errorf("cannot write %s: %w", name, reason(err)))
@@ -105,9 +135,62 @@ func replace(to target, name string, print func(io.Writer) error) (err error) {
 	return nil
 }
 
+// finished closes a file that is complete, with the mode of what it replaces.
+func finished(f *os.File, to target) error {
+	if to.mode == 0 {
+		to.mode = 0o666 &^ umask()
+	}
+	return errors.Join(f.Chmod(to.mode), f.Close())
+}
+
+// settle moves a file to its place, or if something is mounted there, which cannot be
+// replaced, writes it into that.
+func settle(file, place string) error {
+	err := os.Rename(file, place)
+	if !errors.Is(err, syscall.EBUSY) {
+		return err
+	}
+	if err := copyFile(file, place); err != nil {
+		return err
+	}
+	return os.Remove(file)
+}
+
+// copyFile writes what is in a file into another one.
+func copyFile(file, into string) error {
+	from, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.Create(into)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Close())
+}
+
 // beside makes a file for what is to take a file's place.
 func beside(to target) (*os.File, error) {
+	if err := room(); err != nil {
+		return nil, err
+	}
 	return os.CreateTemp(filepath.Dir(to.path), "."+filepath.Base(to.path)+".*")
+}
+
+// room returns an error if this program cannot open the files that package os needs for its
+// first: if there is no room for the runtime's poller, that ends the program.
+func room() error {
+	for range 2 {
+		var pipe [2]int
+		if err := syscall.Pipe(pipe[:]); err != nil {
+			return fmt.Errorf("%w: ulimit -n allows more", err)
+		}
+		defer syscall.Close(pipe[0])
+		defer syscall.Close(pipe[1])
+	}
+	return nil
 }
 
 // umask returns the process's mask for new files.
@@ -117,33 +200,68 @@ func umask() fs.FileMode {
 	return fs.FileMode(mask)
 }
 
-// cleanUp removes a file should a signal end the program before the function it
-// returns is called. The program still ends by the signal.
-func cleanUp(name string) (done func()) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+// A guard removes a file should a signal end the program before the guard's end. The program
+// still ends by the signal. Signals that are ignored (nohup) stay so.
+type guard struct {
+	signals chan os.Signal
+	mu      sync.Mutex
+	file    string // "" for none yet
+}
+
+func newGuard() *guard {
+	g := &guard{signals: make(chan os.Signal, 1)}
+	for _, s := range heard() {
+		if number, ok := s.(syscall.Signal); ok && ends(number) {
+			signal.Notify(g.signals, s)
+		}
+	}
 	go func() {
-		s, ok := <-signals
+		s, ok := (<-g.signals).(syscall.Signal)
 		if !ok {
-			return
+			return // it is closed
 		}
-		os.Remove(name)
-		signal.Reset()
-		if p, err := os.FindProcess(os.Getpid()); err == nil {
-			_ = p.Signal(s)
+		g.mu.Lock() // and not unlocked: nothing is to be made any more
+		if g.file != "" {
+			os.Remove(g.file)
 		}
+		endBy(s)
 	}()
-	return func() {
-		signal.Stop(signals)
-		close(signals)
+	return g
+}
+
+// beside makes the file that is guarded.
+func (g *guard) beside(to target) (*os.File, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f, err := beside(to)
+	if err == nil {
+		g.file = f.Name()
+	}
+	return f, err
+}
+
+func (g *guard) end() {
+	signal.Stop(g.signals)
+	close(g.signals)
+}
+
+// bearPipes has writing to where nobody reads any more be an error, and not the end of this
+// program: what it has started is to be ended first.
+func bearPipes() {
+	if !signal.Ignored(syscall.SIGPIPE) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	}
 }
 
 // reason is what is wrong with a file, without the name of a temporary one.
 func reason(err error) error {
 	var path *fs.PathError
-	if errors.As(err, &path) {
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
 		return path.Err
+	case errors.As(err, &link):
+		return link.Err
 	}
 	return err
 }

@@ -2,15 +2,21 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/report"
+	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
 // A printer prints the accounts of a job's parts.
@@ -18,13 +24,14 @@ type printer struct {
 	j         *job
 	reporters []*reporter
 	gathered  []*bytes.Buffer // by part; nil if accounts are printed as they come
-	stream    *os.File        // to be closed
+	stream    *streamed       // to be closed
 
 	together int         // how many intervals are evaluated at one time
 	held     []heldTable // until then
 	cells    int         // of held
 	spare    []*counts.Table
-	failed   bool // what was to be written could not be, which has been said
+	failed   bool   // what was to be written could not be, which has been said
+	early    string // that nothing was counted, as it ended before the delay; "" if it did not
 }
 
 // A heldTable is the table of an interval, and what was counted.
@@ -73,19 +80,79 @@ func (p *printer) open() (io.Writer, error) {
 	name := p.j.c.output
 	switch name {
 	case "":
+		bearPipes()
 		if p.j.stream != p.j.out {
 			return p.prompt(p.j.stream, "standard error"), nil
 		}
 		fallthrough
 	case "-":
+		bearPipes()
 		return p.prompt(p.j.out, "standard output"), nil
 	}
-	f, err := os.Create(name)
-	if err != nil {
-		return nil, machineError(err)
+	p.stream = p.j.f.stream
+	if p.stream == nil {
+		var err error
+		if p.stream, err = stream(name); err != nil {
+			return nil, err
+		}
 	}
-	p.stream = f
-	return p.prompt(f, name), nil
+	return p.prompt(p.stream.File, name), nil
+}
+
+// A streamed is a file into which intervals are written as they come. It is opened before
+// anything runs, and what is in it stays until the first is written.
+type streamed struct {
+	*os.File
+	regular bool
+	fresh   bool // it did not exist
+	begun   bool
+}
+
+// stream opens a file for intervals.
+func stream(name string) (*streamed, error) {
+	to, err := destination(name, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &streamed{regular: !to.direct}
+	if to.direct {
+		s.File, err = os.OpenFile(name, os.O_WRONLY, 0)
+	} else {
+		s.fresh = true
+		s.File, err = os.OpenFile(to.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			s.fresh = false
+			s.File, err = os.OpenFile(to.path, os.O_WRONLY, 0)
+		}
+	}
+	if err != nil {
+		return nil, machineError(fmt.Errorf("cannot write %s: %w", name, reason(err)))
+	}
+	return s, nil
+}
+
+// begin makes room for what is written first.
+func (s *streamed) begin() error {
+	if s == nil || s.begun {
+		return nil
+	}
+	s.begun = true
+	if !s.regular {
+		return nil
+	}
+	return s.Truncate(0)
+}
+
+// end closes the file. If nothing was written, it is as if it had not been opened.
+func (s *streamed) end() error {
+	if s == nil {
+		return nil
+	}
+	err := s.Close()
+	if s.fresh && !s.begun {
+		err = errors.Join(err, os.Remove(s.Name()))
+	}
+	return err
 }
 
 // prompt returns a writer to where intervals go.
@@ -104,7 +171,10 @@ type intervalWriter struct {
 }
 
 func (w *intervalWriter) Write(b []byte) (int, error) {
-	n, err := w.out.Write(b)
+	n, err := 0, w.p.stream.begin()
+	if err == nil {
+		n, err = patiently(w.out, b)
+	}
 	if err != nil {
 		w.p.failed = true
 		return n, machineError(fmt.Errorf("cannot write %s: %w", w.name, reason(err)))
@@ -152,11 +222,20 @@ func (j *job) reporter(p *part, out io.Writer) (*reporter, error) {
 // table takes a table of all parts.
 func (p *printer) table(run counting) error {
 	t := p.j.labelled(run.Table())
+	if i := slices.IndexFunc(t.Notes, func(note string) bool { return strings.HasPrefix(note, perfevent.EndedEarly) }); i >= 0 {
+		p.early = t.Notes[i]
+		if len(p.j.program) > 0 {
+			p.early = oneLine(fmt.Errorf("nothing was counted: %s ended before the delay of %v", p.j.program[0], time.Duration(p.j.f.delay)))
+		}
+	}
 	if p.together > 1 { // it is used again for the next
 		t = p.copied(t)
 	}
 	p.held = append(p.held, heldTable{t, run.Kind()})
 	p.cells += len(t.Scopes) * len(t.Columns)
+	if program := (*exec.Error)(nil); errors.As(run.Err(), &program) { // it is there no more for a further run
+		return errors.Join(p.release(), startError(run.Err()))
+	}
 	if len(p.held) < p.together && p.cells < heldCells {
 		return nil
 	}
@@ -214,7 +293,11 @@ func (p *printer) finish() error {
 		return err
 	}
 	for _, r := range p.reporters {
-		if err := r.finish(); err != nil {
+		switch err := r.finish(); {
+		case err != nil && p.early != "": // that is no failure: the program's status is passed on
+			fmt.Fprintf(p.j.err, "cyclestack stat: %s\n", p.early)
+			return nil
+		case err != nil:
 			return err
 		}
 	}

@@ -101,7 +101,7 @@ func (f *targetFlags) addSampled(cmd *cobra.Command) {
 	flags.StringVarP(&f.cpus, "cpu-list", "C", "", "everything on these CPUs: `0-3,8`")
 	flags.StringVarP(&f.pids, "pid", "p", "", "processes that run, by their `PIDS`: 1234,1240")
 	flags.StringVarP(&f.tids, "tid", "t", "", "threads that run, by their `TIDS`")
-	flags.StringSliceVarP(&f.cgroups, "cgroup", "G", nil, "`CGROUPS`, by their paths below /sys/fs/cgroup")
+	flags.VarP((*nameList)(&f.cgroups), "cgroup", "G", "`CGROUPS`, by their paths below /sys/fs/cgroup")
 	flags.Var(&f.timeout, "timeout", "stop after so many `MS`")
 	flags.VarP(&f.delay, "delay", "D", "begin after so many `MS`")
 }
@@ -110,6 +110,9 @@ func (f *targetFlags) addSampled(cmd *cobra.Command) {
 func (f *recordFlags) check(c *common, program []string) error {
 	if err := f.targetFlags.check(program); err != nil {
 		return err
+	}
+	if c.output == "" && f.given("output") {
+		return usageError("-o: the name of the file is empty; - is standard output")
 	}
 	method := c.model != "" || c.nodes != "" || c.level != 0 || f.set != ""
 	switch {
@@ -365,6 +368,6 @@ func (r *recorder) remark(format string, args ...any) {
 // tell tells something that is no error.
 func (r *recorder) tell(format string, args ...any) {
 	if !r.f.quiet {
-		fmt.Fprintf(r.err, "cyclestack record: %s\n", oneLine(fmt.Errorf(format, args...)))
+		_, _ = patiently(r.err, fmt.Appendf(nil, "cyclestack record: %s\n", oneLine(fmt.Errorf(format, args...))))
 	}
 }

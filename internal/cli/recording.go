@@ -7,8 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,9 +24,13 @@ func (r *recorder) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	state, stats, err := r.run(ctx, out)
+	defer out.discard() // unless it is kept
+	signals := catch()
+	defer signals.end() // not before the file has its name
+	signals.finally(out.discard)
+	out.guard.end()
+	state, stats, err := r.run(ctx, out, signals)
 	if err != nil {
-		out.discard()
 		return err
 	}
 	if err := out.keep(); err != nil {
@@ -37,21 +41,19 @@ func (r *recorder) write(ctx context.Context) error {
 }
 
 // run records until the end, and returns how the program ended.
-func (r *recorder) run(ctx context.Context, out io.Writer) (*os.ProcessState, perfrecord.Stats, error) {
-	signals := catch()
-	defer signals.end()
+func (r *recorder) run(ctx context.Context, out io.Writer, signals *catcher) (*os.ProcessState, perfrecord.Stats, error) {
 	rec, err := r.start(ctx, out)
 	if err != nil {
 		return nil, perfrecord.Stats{}, r.failure(err)
 	}
 	defer rec.Close()
+	signals.pass(rec, len(r.program) > 0, func() {
+		r.tell("%s goes on, and is recorded; another signal ends the recording, and the program", r.program[0])
+	})
 	told := len(rec.Notes())
 	for _, remark := range slices.Concat(r.remarks, rec.Notes()) {
 		r.tell("%s", remark)
 	}
-	signals.pass(rec, len(r.program) > 0, func() {
-		r.tell("%s goes on, and is recorded; another signal ends the recording, and the program", r.program[0])
-	})
 	if err := rec.Run(); err != nil {
 		return nil, perfrecord.Stats{}, r.failure(err)
 	}
@@ -123,69 +125,79 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// patience is how long a program may take to end after a signal before it is said
-// that it goes on.
-const patience = time.Second
-
 // pass passes signals on to the program, as forward does. The second that asks for
 // an end, or the first if there is no program, ends the recording.
 func (w *catcher) pass(rec *perfrecord.Recording, program bool, goesOn func()) {
-	w.finished = make(chan struct{})
-	go func() {
-		defer close(w.finished)
-		var wait *time.Timer
-		for s := range w.signals {
-			number, ok := s.(syscall.Signal)
-			if program && (!typed(s) || !inForeground()) {
-				_ = rec.Signal(s) // it may have ended meanwhile
-			}
-			switch {
-			case !ok || !ends(number):
-			case !program || wait != nil:
-				rec.Stop()
-			default:
-				wait = time.AfterFunc(patience, goesOn)
-			}
+	ended := func() bool { return !program || rec.Signal(probe) != nil }
+	w.hand(func(s os.Signal) (over bool) {
+		number, ok := s.(syscall.Signal)
+		if program && (!typed(s) || !inForeground()) {
+			_ = rec.Signal(s) // it may have ended meanwhile
 		}
-		if wait != nil {
-			wait.Stop()
+		switch {
+		case !ok || !ends(number):
+		case !program || w.wait != nil:
+			rec.Stop()
+			return true
+		default:
+			w.wait = time.AfterFunc(patience, func() {
+				if !ended() {
+					goesOn()
+				}
+			})
 		}
-	}()
+		return ended()
+	})
 }
 
 // A recordedFile is where a recording goes: a file beside the one whose place it
 // is to take, or what is no regular file as it is.
 type recordedFile struct {
-	io.Writer
-	file *os.File // nil for standard output
-	to   target
-	name string
+	to    target
+	out   io.Writer
+	file  *os.File // nil for standard output
+	name  string
+	guard *guard // until signals are caught
+	kept  atomic.Bool
 }
 
 // create makes the file.
-func (r *recorder) create() (*recordedFile, error) {
+func (r *recorder) create() (_ *recordedFile, err error) {
 	name := r.c.output
+	f := &recordedFile{out: r.out, name: "standard output", guard: newGuard()}
 	if name == "-" {
-		// Should nobody read any more, what was started is to be ended before this
-		// program ends: so that is an error of writing, and no signal.
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-		return &recordedFile{Writer: r.out, name: "standard output"}, nil
+		bearPipes()
+		return f, nil
 	}
-	to, err := destination(name, nil)
-	if err != nil {
+	defer func() {
+		if err != nil {
+			f.guard.end()
+		}
+	}()
+	if f.to, err = destination(name, nil); err != nil {
 		return nil, err
 	}
-	var f *os.File
-	if to.direct {
-		f, err = os.OpenFile(name, os.O_WRONLY, 0)
+	f.name = name
+	if f.to.direct {
+		f.file, err = os.OpenFile(name, os.O_WRONLY, 0)
 	} else {
-		f, err = beside(to)
+		if old, err := os.Stat(f.old()); err == nil && old.IsDir() && f.to.mode != 0 {
+			return nil, usageError("-o %s: what is there would be kept as %s, which is a directory: name another file", name, f.old())
+		}
+		f.file, err = f.guard.beside(f.to)
 	}
 	if err != nil {
 		return nil, machineError(fmt.Errorf("cannot write %s: %w", name, reason(err)))
 	}
-	return &recordedFile{f, f, to, name}, nil
+	f.out = f.file
+	return f, nil
 }
+
+// old is what was in the place of the file before.
+func (f *recordedFile) old() string { return f.to.path + ".old" }
+
+// Write writes what somebody may have to read first.
+func (f *recordedFile) Write(b []byte) (int, error) { return patiently(f.out, b) }
 
 // Seek is that of a file. Standard output is written like a pipe, even if it leads
 // into a file: others may have written into that.
@@ -205,23 +217,24 @@ func (f *recordedFile) keep() error {
 	if f.to.direct {
 		return f.unwritten(f.file.Close())
 	}
-	mode := f.to.mode
-	if mode == 0 {
-		mode = 0o666 &^ umask()
+	if err := finished(f.file, f.to); err != nil {
+		return f.unwritten(err)
 	}
-	err := errors.Join(f.file.Chmod(mode), f.file.Close())
-	if err == nil {
-		if err = os.Rename(f.to.path, f.to.path+".old"); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
+	f.kept.Store(true)
+	err := os.Rename(f.to.path, f.old())
+	switch {
+	case errors.Is(err, syscall.EBUSY): // something is mounted there
+		err = copyFile(f.to.path, f.old())
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
 	}
 	if err == nil {
-		err = os.Rename(f.file.Name(), f.to.path)
+		err = settle(f.file.Name(), f.to.path)
 	}
 	if err != nil {
-		os.Remove(f.file.Name())
+		return machineError(fmt.Errorf("cannot write %s: %w: the recording is in %s", f.name, reason(err), f.file.Name()))
 	}
-	return f.unwritten(err)
+	return nil
 }
 
 func (f *recordedFile) unwritten(err error) error {
@@ -231,9 +244,9 @@ func (f *recordedFile) unwritten(err error) error {
 	return machineError(fmt.Errorf("cannot write %s: %w", f.name, reason(err)))
 }
 
-// discard removes what was written.
+// discard removes what was written, if it is not kept.
 func (f *recordedFile) discard() {
-	if f.file == nil {
+	if f.file == nil || f.kept.Load() {
 		return
 	}
 	f.file.Close()

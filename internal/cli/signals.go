@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -12,26 +15,122 @@ import (
 // forwarded are the signals that are meant for the program which is counted.
 var forwarded = []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
 
-// A catcher catches signals as long as something is counted.
+// A catcher catches signals as long as something is counted. As soon as nothing else is to be
+// ended, they end this program as they would any: at once if what it writes waits for who reads
+// it, and else if they come again after some time. That may be a program that sends each twice
+// (timeout), or somebody who does not know that the account is being made.
 type catcher struct {
 	signals  chan os.Signal
-	finished chan struct{}  // nil before forward
+	finished chan struct{}
 	ended    syscall.Signal // what was to end the program; valid after end
+
+	mu    sync.Mutex
+	take  func(os.Signal) (over bool) // passes a signal on, or says that there is nothing to be ended
+	early []os.Signal                 // those that came before there was a take
+	since time.Time                   // of the first with which there was nothing
+	last  func()                      // before this program ends; nil for nothing
+	wait  *time.Timer                 // nil for none
 }
 
 // catch begins to catch signals: before a program is started, so that none is
 // left behind. Those that were ignored when cyclestack was started (nohup) stay
 // so.
 func catch() *catcher {
-	w := &catcher{signals: make(chan os.Signal, 8)}
+	w := &catcher{signals: make(chan os.Signal, 8), finished: make(chan struct{})}
 	for _, s := range heard() {
 		signal.Notify(w.signals, s)
 	}
+	go func() {
+		defer close(w.finished)
+		for s := range w.signals {
+			w.mu.Lock()
+			switch {
+			case w.take == nil:
+				w.early = append(w.early, s)
+				w.over(s)
+			case w.take(s):
+				w.over(s)
+			default:
+				w.since = time.Time{}
+			}
+			w.mu.Unlock()
+		}
+	}()
 	return w
 }
 
 // heard are the signals that are to be caught.
 func heard() []os.Signal { return slices.DeleteFunc(slices.Clone(forwarded), signal.Ignored) }
+
+// hand has signals taken, also those caught before.
+func (w *catcher) hand(take func(os.Signal) (over bool)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.take = take
+	w.since = time.Time{}
+	for _, s := range w.early {
+		if take(s) {
+			w.over(s)
+		}
+	}
+	w.early = nil
+}
+
+// finally has something done before a signal ends this program.
+func (w *catcher) finally(last func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = last
+}
+
+// over is about a signal with which nothing but this program is to be ended.
+func (w *catcher) over(s os.Signal) {
+	number, ok := s.(syscall.Signal)
+	if !ok || !ends(number) {
+		return
+	}
+	if w.since.IsZero() {
+		w.since = time.Now()
+	}
+	if stalled() || time.Since(w.since) >= patience {
+		if w.last != nil {
+			w.last()
+		}
+		endBy(number)
+	}
+}
+
+// endBy ends this program by a signal.
+func endBy(s syscall.Signal) {
+	if s != syscall.SIGQUIT { // at which Go prints its stacks
+		signal.Reset(s)
+		if p, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = p.Signal(s)
+		}
+		time.Sleep(soon) // the first process of a container does not end by signals
+	}
+	os.Exit(exitSignal + int(s))
+}
+
+// patience is how long something may take to end after a signal.
+const patience = time.Second
+
+// writing is since when something is being written that somebody may have to read first, in
+// nanoseconds since 1970; 0 if nothing is. Signals are the process's, and so is this.
+var writing atomic.Int64
+
+// patiently writes what somebody may have to read first.
+func patiently(w io.Writer, b []byte) (int, error) {
+	writing.Store(time.Now().UnixNano())
+	defer writing.Store(0)
+	return w.Write(b)
+}
+
+// stalled reports whether nobody reads what is written.
+func stalled() bool {
+	began := writing.Load()
+	return began != 0 && time.Since(time.Unix(0, began)) > soon
+}
 
 // forward passes signals on to the program, also those caught before. Without a
 // program of which to await the end, a signal ends the counting; of several runs
@@ -39,22 +138,22 @@ func heard() []os.Signal { return slices.DeleteFunc(slices.Clone(forwarded), sig
 //
 // What is typed at the terminal (Ctrl-C) goes to the program without our help.
 func (w *catcher) forward(r counting, program, several bool) {
-	w.finished = make(chan struct{})
-	go func() {
-		defer close(w.finished)
-		for s := range w.signals {
-			if number, ok := s.(syscall.Signal); ok && ends(number) {
-				w.ended = number
-			}
-			switch {
-			case program && (!typed(s) || !inForeground()):
-				_ = r.Signal(s) // it may have ended meanwhile
-			case !program || several:
-				r.Stop()
-			}
+	w.hand(func(s os.Signal) (over bool) {
+		if number, ok := s.(syscall.Signal); ok && ends(number) {
+			w.ended = number
 		}
-	}()
+		switch {
+		case program && (!typed(s) || !inForeground()):
+			return r.Signal(s) != nil
+		case !program || several:
+			r.Stop()
+		}
+		return !program || r.Signal(probe) != nil
+	})
 }
+
+// probe is the signal that only says whether there is somebody to get it.
+const probe = syscall.Signal(0)
 
 // soon is how long signals are caught after a run: they are no longer than it takes to
 // print an account, and then nobody has to stop catching them.
@@ -64,8 +163,9 @@ const soon = 100 * time.Millisecond
 func (w *catcher) end() {
 	signal.Stop(w.signals)
 	close(w.signals)
-	if w.finished != nil {
-		<-w.finished
+	<-w.finished
+	if w.wait != nil {
+		w.wait.Stop()
 	}
 }
 

@@ -177,8 +177,11 @@ func roughly(d time.Duration) string {
 // climb simulates the program that has run, and puts its account before that of the
 // operating system. If there is none, the latter says why.
 func (s *simulating) climb(ctx context.Context, p *printer, state *os.ProcessState) error {
-	ctx, stop := signal.NotifyContext(ctx, heard()...) // until the files are removed
-	defer stop()
+	if list := heard(); len(list) > 0 { // else it would be all
+		var stop func()
+		ctx, stop = signal.NotifyContext(ctx, list...) // until the files are removed
+		defer stop()
+	}
 	s.state, s.paced = state, s.pacing()
 	why, err := s.run(ctx)
 	if err != nil {
@@ -574,6 +577,9 @@ func (in *input) again() bool {
 	return info.Mode()&os.ModeCharDevice != 0 // a terminal, or /dev/null
 }
 
+// spoolMost bounds what is copied of the standard input, which may never end.
+const spoolMost = 64 << 20
+
 // spool copies what cannot be read again into a temporary file, which the program then
 // reads. It returns that file.
 func (in *input) spool() (*os.File, error) {
@@ -582,7 +588,11 @@ func (in *input) spool() (*os.File, error) {
 		return nil, err
 	}
 	_ = os.Remove(f.Name()) // it lives as long as it is open
-	if _, err := io.Copy(f, in.file); err != nil {
+	n, err := io.Copy(f, io.LimitReader(in.file, spoolMost+1))
+	if err == nil && n > spoolMost {
+		err = fmt.Errorf("it is longer than %d MB, which is too much to keep for a simulation: have it in a file (< FILE), or use --source os", spoolMost>>20)
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {

@@ -538,6 +538,7 @@ func TestPenalties(t *testing.T) {
 		{"L2_HIT_PENALTY = 7\n", "", 7},
 		{"L2_HIT_PENALTY = 7\n", "L2_HIT_PENALTY=8", 8},
 	} {
+		t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 		a, _, _, _ := appWithoutPMU(t, "")
 		place, err := penaltiesPlace("GenuineIntel-6-55-4")
 		if err != nil {

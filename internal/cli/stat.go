@@ -24,6 +24,7 @@ type statFlags struct {
 	noInherit    bool
 	keep         string // the simulator's files
 	caches       string
+	stream       *streamed // for intervals; nil if they go to no file
 }
 
 // The values of --source.
@@ -167,6 +168,12 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 	}
 	if f.drilldown {
 		return j.drillDown(ctx)
+	}
+	if f.interval > 0 && c.output != "" && c.output != "-" {
+		if f.stream, err = stream(c.output); err != nil {
+			return err
+		}
+		defer f.stream.end()
 	}
 	return j.count(ctx)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -43,7 +44,7 @@ func (f *targetFlags) addTasks(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.pids, "pid", "p", "", "count processes that run, by their `PIDS`: 1234,1240")
 	flags.StringVarP(&f.tids, "tid", "t", "", "count threads that run, by their `TIDS`")
-	flags.StringSliceVarP(&f.cgroups, "cgroup", "G", nil, "count `CGROUPS`, by their paths below /sys/fs/cgroup")
+	flags.VarP((*nameList)(&f.cgroups), "cgroup", "G", "count `CGROUPS`, by their paths below /sys/fs/cgroup")
 	flags.BoolVarP(&f.noAggr, "no-aggr", "A", false, "an account for each CPU")
 	flags.BoolVar(&f.perCore, "per-core", false, "an account for each core")
 	flags.BoolVar(&f.perDie, "per-die", false, "an account for each die")
@@ -233,5 +234,25 @@ func (m *millis) Set(text string) error {
 		return fmt.Errorf("it is a number of milliseconds, or a time such as 1.5s")
 	}
 	*m = millis(d)
+	return nil
+}
+
+// A nameList is a flag of names, several by commas. It may be repeated.
+type nameList []string
+
+func (n *nameList) String() string { return strings.Join(*n, ",") }
+
+func (n *nameList) Type() string { return "NAMES" }
+
+func (n *nameList) Set(text string) error {
+	for name := range strings.SplitSeq(text, ",") {
+		switch {
+		case name == "":
+			return errors.New("a name is missing, before or behind a comma")
+		case strings.ContainsAny(name, "\n\x00"):
+			return errors.New("a name has a line break")
+		}
+		*n = append(*n, name)
+	}
 	return nil
 }

@@ -33,6 +33,9 @@ func (s *session) openTasks() error {
 		if tids, err := tasks(pid); err != nil || len(tids) == 0 {
 			return gone("process", pid, err)
 		}
+		if !processExists(pid) {
+			return hasEnded("process", pid)
+		}
 	}
 	if s.live = s.opener.common.Inherit && !s.held; s.live {
 		s.opener.common.Disabled = false
@@ -102,9 +105,17 @@ func (s *session) unsure(n int) {
 // gone makes an error of a task that could not be opened.
 func gone(what string, id int, err error) error {
 	if err == nil || errors.Is(err, errGone) {
+		if taskState(id) == stateZombie {
+			return hasEnded(what, id)
+		}
 		return &TargetError{fmt.Sprintf("there is no %s %d", what, id), unix.ESRCH}
 	}
 	return err
+}
+
+// hasEnded is the error of a task that is a zombie.
+func hasEnded(what string, id int) error {
+	return &TargetError{fmt.Sprintf("%s %d has ended: it is a zombie, which nobody has waited for yet", what, id), unix.ESRCH}
 }
 
 // list returns the threads of the processes that are counted.

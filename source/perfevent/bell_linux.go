@@ -1,6 +1,7 @@
 package perfevent
 
 import (
+	"fmt"
 	"os"
 	"sync"
 	"syscall"
@@ -44,7 +45,11 @@ func newBell() (*bell, error) {
 // opens as many when it is first used, and ends the program if it cannot.
 func spare() error {
 	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+	switch err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err {
+	case nil:
+	case unix.EMFILE:
+		return fmt.Errorf("%w: ulimit -n allows more (it is %d)", err, filesLimit())
+	default:
 		return os.NewSyscallError("pipe2", err)
 	}
 	unix.Close(pipe[0])

@@ -3,9 +3,11 @@ package perfevent
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -135,10 +137,48 @@ func (t *Target) execute(path string, stopped bool) (*os.Process, error) {
 		pid, err = syscall.ForkExec("/bin/sh", append([]string{"sh", path}, t.Command[1:]...), attr)
 	}
 	if err != nil {
-		return nil, &exec.Error{Name: t.Command[0], Err: err}
+		return nil, t.notStarted(path, stopped, err)
 	}
 	runtime.KeepAlive(t)
 	return &os.Process{Pid: pid}, nil
+}
+
+// notStarted says why the program was not started: an *exec.Error if that is because of the
+// program.
+func (t *Target) notStarted(path string, stopped bool, err error) error {
+	name := t.Command[0]
+	switch err {
+	case unix.EAGAIN:
+		return fmt.Errorf("%s cannot be started: %w: there are as many processes and threads as may be: ulimit -u, or pids.max of the cgroup, allows more", name, err)
+	case unix.ENOMEM:
+		return fmt.Errorf("%s cannot be started: %w: end other programs, or allow more (ulimit -v, memory.max of the cgroup)", name, err)
+	case unix.EPERM, unix.ENOSYS:
+		if stopped {
+			return fmt.Errorf("%s cannot be stopped at its beginning: ptrace: %w: something traces this already (strace, a debugger), or a seccomp filter forbids it: do without that, or without -i and --per-thread", name, err)
+		}
+	case unix.ENOENT:
+		if by := interpreter(path); by != "" {
+			err = fmt.Errorf("it is to be run by %s: %w", by, err)
+		}
+	}
+	return &exec.Error{Name: name, Err: err}
+}
+
+// interpreter returns what a script says that it is to be run by, "" if it does not say.
+func interpreter(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	line := make([]byte, 256) // of which the kernel takes no more
+	n, _ := io.ReadFull(f, line)
+	text, _, _ := strings.Cut(string(line[:n]), "\n")
+	if rest, ok := strings.CutPrefix(text, "#!"); ok {
+		by, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		return by
+	}
+	return ""
 }
 
 func or(f, own *os.File) *os.File {

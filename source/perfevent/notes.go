@@ -12,6 +12,10 @@ type notes struct{ list []string }
 
 const maxNotes = 50
 
+// EndedEarly begins the note of a table of which nothing was counted, as what was to be
+// counted, or the counting, ended before Spec.Delay was over.
+const EndedEarly = "nothing was counted: it ended before the delay"
+
 func (n *notes) add(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if len(n.list) < maxNotes && !slices.Contains(n.list, text) {

@@ -64,6 +64,7 @@ type opener struct {
 	singly   bool // each event is read by itself
 	cgroups  bool // cgroups are counted
 	userOnly bool // the kernel may not be counted
+	guarded  int  // a thread that this user may not look at, and so not count; 0 for none
 	why      []reason
 }
 
@@ -248,6 +249,9 @@ func (o *opener) refuse(m *member, p place, errno unix.Errno) error {
 		state = counts.NotCounted
 		o.notes.add("processor %d went offline and is not counted", p.cpu)
 	} else {
+		if errno == unix.EACCES && p.pid > 0 && p.flags&FlagCgroup == 0 && guarded(p.pid) {
+			o.guarded = p.pid
+		}
 		o.because(errno, m.name)
 	}
 	o.lack(refusal{m.column, p.scope, state})
@@ -390,6 +394,9 @@ func (o *opener) paranoid() string { return o.sys.setting(paranoid) }
 func (o *opener) advice(errno unix.Errno) string {
 	switch errno {
 	case unix.EACCES:
+		if o.guarded > 0 {
+			return fmt.Sprintf("process %d is another user's, or does not let itself be looked at: run as root, as its user, or with CAP_PERFMON", processOf(o.guarded))
+		}
 		enough := 1 // 2 for user mode alone, which has been tried
 		if o.wide {
 			enough = 0

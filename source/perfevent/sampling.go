@@ -94,6 +94,9 @@ func (spec *SampleSpec) check(sys *System, whole *Spec) error {
 	if len(spec.Groups) == 0 {
 		return &TargetError{Msg: "nothing to sample: no events"}
 	}
+	if len(sys.CPUs) == 0 { // each has a ring
+		return errNoCPUs
+	}
 	return whole.check(sys)
 }
 

@@ -1,6 +1,7 @@
 package perfevent
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -112,12 +113,39 @@ func ReadProcessors(root fs.FS) (*System, error) {
 	s := &System{root: root}
 	s.topology = sync.OnceValues(s.readTopology)
 	var err error
-	s.CPUs, err = readList(root, path.Join(cpuDir, "online"))
-	if err != nil {
+	if s.CPUs, err = readOnline(root); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
+
+// readOnline returns the logical processors that are online, nil if the kernel does not
+// say: in a sandbox without /sys it tells of them in /proc/stat.
+func readOnline(root fs.FS) ([]int, error) {
+	cpus, err := readList(root, path.Join(cpuDir, "online"))
+	if err != nil || len(cpus) > 0 {
+		return cpus, err
+	}
+	f, err := root.Open("proc/stat")
+	if err != nil {
+		return nil, nil
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); { // those about processors come first
+		name, _, _ := strings.Cut(lines.Text(), " ")
+		number, ok := strings.CutPrefix(name, "cpu")
+		if !ok {
+			break
+		}
+		if n, err := cpuNumber(number); err == nil { // the first line is about all
+			cpus = append(cpus, n)
+		}
+	}
+	return cpus, nil
+}
+
+// errNoCPUs is the error of what needs to know which processors there are.
+var errNoCPUs = errors.New("which processors there are is not known: neither /sys/devices/system/cpu/online nor /proc/stat says so; mount /sys or /proc")
 
 // readTopology reads what the logical processors online share.
 func (s *System) readTopology() ([]CPU, error) {
@@ -410,7 +438,7 @@ func tail(name string) (stem string, n int) {
 
 // onlineNow returns the logical processors that are online at this time.
 func (s *System) onlineNow() []int {
-	cpus, err := readList(s.root, path.Join(cpuDir, "online"))
+	cpus, err := readOnline(s.root)
 	if err != nil {
 		return nil
 	}

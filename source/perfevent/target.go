@@ -65,6 +65,9 @@ func (spec *Spec) check(sys *System) error {
 	case spec.Keep.Has(counts.Cgroup) && len(t.Cgroups) == 0:
 		return no("no cgroups are given to be kept apart")
 	}
+	if (t.wide() || len(t.OnCPUs) > 0) && len(sys.CPUs) == 0 {
+		return errNoCPUs
+	}
 	if err := checkCPUs(sys, slices.Concat(t.CPUs, t.OnCPUs)); err != nil {
 		return err
 	}

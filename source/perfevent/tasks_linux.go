@@ -102,6 +102,27 @@ func processExists(pid int) bool {
 	return err == nil && slices.ContainsFunc(tids, taskExists)
 }
 
+// guarded says whether this user may not look at a thread, whatever he may count: see
+// PTRACE_MODE_READ in ptrace(2).
+func guarded(tid int) bool {
+	_, err := os.Readlink("/proc/" + strconv.Itoa(tid) + "/exe")
+	return errors.Is(err, fs.ErrPermission)
+}
+
+// processOf returns the process of a thread, the thread itself if that is not known.
+func processOf(tid int) int {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/status")
+	if err != nil {
+		return tid
+	}
+	_, rest, _ := strings.Cut(string(text), "\nTgid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+		return pid
+	}
+	return tid
+}
+
 // taskName returns the name of a thread.
 func taskName(tid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", tid))
