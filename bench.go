@@ -26,13 +26,16 @@ const topNodes = 4
 //	BenchmarkSort-8   1203  99131 ns/op  301254 cycles/op  412201 instructions/op  120111 Bad_Speculation-cycles/op …
 //
 // All that the process does from the call to the benchmark's end is counted:
-// call it after what is to be left out. Metrics of different runs are of the same
+// call it after what is to be left out. What it takes to begin is left out of the
+// benchmark's time; the timer runs when it returns. Metrics of different runs are of the same
 // nodes only if these are the largest in all of them, unless Options.Nodes names
-// them. Where there is nothing to count with, the benchmark runs without, and
-// says why once.
+// them. The account's notes are in the benchmark's log. Where there is nothing to
+// count with, the benchmark runs without, and says why once.
 func Benchmark(b *testing.B, o Options) {
 	b.Helper()
+	b.StopTimer()
 	m, err := Start(o)
+	b.StartTimer()
 	if err != nil {
 		b.Logf("cyclestack: %v", err)
 		return
@@ -42,6 +45,9 @@ func Benchmark(b *testing.B, o Options) {
 		if err != nil {
 			b.Logf("cyclestack: %v", err)
 			return
+		}
+		for _, note := range a.Notes {
+			b.Logf("cyclestack: %s", note)
 		}
 		for _, v := range metrics(a, float64(b.N), o.Nodes != "") {
 			b.ReportMetric(v.value, v.unit)

@@ -61,6 +61,8 @@ type Options struct {
 }
 
 // Measure calls f and returns the account of the cycles that went by meanwhile.
+// Where logical processors share cores (SMT), values about whole cores have
+// account.DoubtCore, and a note says why: what ran on the others is not known.
 // The error wraps ErrNoPMU where there is nothing to count with; f has not been
 // called then.
 func Measure(f func(), o Options) (*account.Account, error) {
@@ -78,6 +80,7 @@ type Measurement struct {
 	run     *perfevent.Run
 	total   *counts.Total
 	notes   []string
+	smt     bool // whether other logical processors of the cores run, too
 	thread  bool
 	done    chan error
 	account *account.Account
@@ -115,7 +118,7 @@ func start(o Options) (*Measurement, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Measurement{binding: method.Bind, total: counts.NewTotal(0), thread: o.Thread, done: make(chan error, 1)}
+	m := &Measurement{binding: method.Bind, total: counts.NewTotal(0), smt: machine.Probe.SMT, thread: o.Thread, done: make(chan error, 1)}
 	if core.Note != "" {
 		m.notes = append(m.notes, core.Note)
 	}
@@ -176,7 +179,7 @@ func planFor(core *live.CoreType, probe *perfevent.Probe, o Options) (*account.M
 	if err != nil {
 		return nil, nil, err
 	}
-	opt := plan.Options{Level: o.Level, SMT: probe.SMT, Watchdog: probe.Watchdog, Counters: probe.Counters}
+	opt := plan.Options{Level: o.Level, SMT: probe.SMT, Watchdog: probe.Watchdog, Counters: probe.Counters, Errata: true}
 	if opt.Level == 0 {
 		opt.Level = levelUsual
 	}
@@ -278,9 +281,25 @@ func (m *Measurement) Stop() (*account.Account, error) {
 	if m.err != nil {
 		return nil, m.err
 	}
-	m.account = m.binding(t.Layout).Evaluate(t, account.Place{}, nil)
-	m.account.Notes = append(slices.Clone(m.account.Notes), m.notes...)
+	m.account = m.evaluate(t)
 	return m.account, nil
+}
+
+// evaluate makes the account of what was counted. Where logical processors share
+// cores, one of each was counted: what is about whole cores is uncertain.
+func (m *Measurement) evaluate(t *counts.Table) *account.Account {
+	a := m.binding(t.Layout).Evaluate(t, account.Place{}, nil)
+	a.Notes = append(slices.Clone(a.Notes), m.notes...)
+	halves := false
+	for i := range a.Nodes {
+		if v := &a.Nodes[i]; m.smt && live.AboutCore(&a.Model().Nodes[i]) && v.Reliable() {
+			v.Doubt, halves = account.DoubtCore, true
+		}
+	}
+	if halves {
+		a.Notes = append(a.Notes, live.HalfCores+": cyclestack stat -a --per-core counts both")
+	}
+	return a
 }
 
 // Print writes an account as the command line prints it, without colours.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cyclestack/cyclestack"
 )
@@ -51,6 +52,25 @@ func TestMeasureUnknownModel(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("got %v, want an error that names the model", err)
+	}
+}
+
+// TestBenchmarkTimer checks that what it takes to begin is not in a benchmark's time,
+// and that the timer runs after that, without which testing.B.Loop fails.
+func TestBenchmarkTimer(t *testing.T) {
+	share := 1.0 // of the time that a call takes
+	testing.Benchmark(func(b *testing.B) {
+		begin, before := time.Now(), b.Elapsed()
+		cyclestack.Benchmark(b, cyclestack.Options{})
+		timed, took := b.Elapsed()-before, time.Since(begin)
+		share = min(share, timed.Seconds()/took.Seconds())
+		after := b.Elapsed()
+		if time.Sleep(time.Millisecond); b.Elapsed()-after < time.Millisecond {
+			t.Error("the timer does not run")
+		}
+	})
+	if share > 0.25 {
+		t.Errorf("%.0f %% of what it took to begin is in the time", 100*share)
 	}
 }
 

@@ -224,13 +224,14 @@ func (c *catalog) tabled(id model.Identity, base *model.Event, listed bool) (dem
 		if err != nil {
 			return d, err
 		}
-		if d.can = c.usable(own, id, listed); d.can == 0 {
-			return d, fmt.Errorf("it needs one of the counters %s, which are not available", list)
-		}
+		d.can = c.usable(own, id, listed)
 	}
 	if also := c.pmu.Also[base.Name]; also != "" {
 		more, _ := parseCounters(also) // checked when the list was read
 		d.can |= more
+	}
+	if d.can == 0 {
+		return d, fmt.Errorf("it needs one of the counters %s, which are not available", list)
 	}
 	flags := strings.Fields(base.Flags)
 	if id.Config1 != 0 {
@@ -242,7 +243,7 @@ func (c *catalog) tabled(id model.Identity, base *model.Event, listed bool) (dem
 	}
 	d.pair = slices.Contains(flags, "pair")
 	d.alone = slices.Contains(flags, "alone") && d.registers == nil
-	if e := c.pmu.Erratum; e != nil && c.opt.SMT && c.opt.Errata {
+	if e := c.pmu.Erratum; e != nil && c.opt.Errata && c.pmu.divided(c.opt) {
 		d.erratum = slices.Contains(e.Codes, id.Config&0xff)
 	}
 	return d, nil

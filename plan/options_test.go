@@ -119,6 +119,8 @@ func TestConstraints(t *testing.T) {
 		{"erratum ignored", "haswell", formulas("(LOAD_1 + LOAD_2 + A) / CYCLES"), plan.Options{SMT: true}, 1},
 		{"erratum kept to", "haswell", formulas("(LOAD_1 + LOAD_2) / CYCLES", "A / CYCLES"), plan.Options{SMT: true, Errata: true}, 2},
 		{"erratum without SMT", "haswell", formulas("(LOAD_1 + LOAD_2) / CYCLES", "A / CYCLES"), plan.Options{Errata: true}, 1},
+		{"erratum, the counters divided", "haswell", formulas("(LOAD_1 + LOAD_2) / CYCLES", "A / CYCLES"), plan.Options{Errata: true, Counters: 4}, 2},
+		{"erratum and watchdog", "haswell", formulas("LOAD_1 / CYCLES", "LOAD_2 / CYCLES"), plan.Options{SMT: true, Errata: true, Watchdog: true}, 2},
 	} {
 		p, err := ownPlan(t, tt.cpu, tt.nodes, tt.opt)
 		if err != nil {
@@ -147,6 +149,37 @@ func TestWatchdogCostsCycles(t *testing.T) {
 		if len(p.Groups) != want {
 			t.Errorf("watchdog %t: %d groups, want %d", watchdog, len(p.Groups), want)
 		}
+	}
+}
+
+// TestWatchdogCountedOnce checks that a number of counters that was found while the
+// watchdog counted is not made less by what it takes of the general ones, but for
+// cycles, where it leaves a fixed counter to them.
+func TestWatchdogCountedOnce(t *testing.T) {
+	for _, tt := range []struct {
+		cpu      string
+		counters int
+		same     bool // with or without the watchdog
+	}{
+		{"amdzen4", 5, true},
+		{"skylakex", 4, false},
+	} {
+		groups := func(opt plan.Options) int { return len(planFor(t, tt.cpu, "", opt).Groups) }
+		left, beside := groups(plan.Options{Counters: tt.counters}), groups(plan.Options{Counters: tt.counters, Watchdog: true})
+		if (left == beside) != tt.same {
+			t.Errorf("%s: %d groups on %d counters, %d beside the watchdog", tt.cpu, left, tt.counters, beside)
+		}
+		if all := groups(plan.Options{Watchdog: true}); tt.same && all != beside {
+			t.Errorf("%s: %d groups beside the watchdog, %d if it is said what it leaves", tt.cpu, all, beside)
+		}
+	}
+}
+
+// TestAlso checks that events with counters of their own need no other.
+func TestAlso(t *testing.T) {
+	p := planFor(t, "power9", "", plan.Options{Level: 1, Counters: 1})
+	if n := &p.Nodes[0]; n.Missing != "" {
+		t.Errorf("%s: %s", p.Model.Nodes[n.Index].Name, n.Missing)
 	}
 }
 
@@ -394,18 +427,21 @@ func TestSets(t *testing.T) {
 			m, events := load(t, cpu.Name, info.Name)
 			for i := range m.EventSets {
 				s := &m.EventSets[i]
-				p, err := plan.New(m, events, plan.Options{Set: s.Name})
-				if err != nil {
-					t.Errorf("%s, %s, set %s: %v", cpu.Name, m.Name, s.Name, err)
-					continue
-				}
-				for _, f := range newVerifier(events).verify(p) {
-					t.Errorf("%s, %s, set %s: %s", cpu.Name, m.Name, s.Name, f)
-				}
-				if s.Runs > 0 {
-					stated++
-					if p.Runs() > s.Runs {
-						t.Errorf("%s, %s, set %s: %d runs, want %d", cpu.Name, m.Name, s.Name, p.Runs(), s.Runs)
+				for _, opt := range []plan.Options{{}, {Watchdog: true}, {SMT: cpu.Threads > 1, Watchdog: true, Errata: true}} {
+					opt.Set = s.Name
+					p, err := plan.New(m, events, opt)
+					if err != nil {
+						t.Errorf("%s, %s, set %s: %v", cpu.Name, m.Name, s.Name, err)
+						continue
+					}
+					for _, f := range newVerifier(events).verify(p) {
+						t.Errorf("%s, %s, set %s, watchdog %t, SMT %t: %s", cpu.Name, m.Name, s.Name, opt.Watchdog, opt.SMT, f)
+					}
+					if s.Runs > 0 && !opt.Watchdog {
+						stated++
+						if p.Runs() > s.Runs {
+							t.Errorf("%s, %s, set %s: %d runs, want %d", cpu.Name, m.Name, s.Name, p.Runs(), s.Runs)
+						}
 					}
 				}
 			}
@@ -496,6 +532,10 @@ func TestVerifierCanFail(t *testing.T) {
 		{"a part elsewhere", func(p *plan.Plan) { n := split(p); n.Parts[0].Groups = []int{len(p.Groups) - 1} }, "of a part are not in"},
 		{"a part in two groups", func(p *plan.Plan) { n := split(p); n.Parts[0].Groups, n.Parts[0].Loose = n.Groups, false }, "not said to be loose"},
 		{"a split node", func(p *plan.Plan) { p.Nodes[0].Together = false }, "would fit one group"},
+		{"a missing node", func(p *plan.Plan) { p.Nodes[0] = plan.Node{Missing: "lost"} }, "can be counted"},
+		{"a counter less", func(p *plan.Plan) { p.Options.Counters = 7 }, "cannot be on counter"},
+		{"a watchdog", func(p *plan.Plan) { p.Options.Watchdog = true }, "no way to put"},
+		{"an event on counters that are gone", func(p *plan.Plan) { p.Options.Counters = 1 }, "no way to put"},
 	} {
 		p := fresh()
 		tt.spoil(p)

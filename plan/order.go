@@ -249,7 +249,7 @@ func (b *builder) warn() {
 	if b.Options.Watchdog && b.PMU.Watchdog == "" {
 		warn("the watchdog takes no counter on %s", b.CPU.Name)
 	}
-	if e := b.PMU.Erratum; e != nil && b.Options.SMT {
+	if e := b.PMU.Erratum; e != nil && b.PMU.divided(b.Options) {
 		with, over := b.withErratum()
 		switch {
 		case b.Options.Errata && len(with) > 0:

@@ -45,7 +45,7 @@ type Options struct {
 
 	SMT      bool // the core's other logical processors run, too
 	Watchdog bool // the kernel's NMI watchdog counts, too
-	Counters int  // general counters that may be used; 0 is all that there are
+	Counters int  // general counters that can be had beside the watchdog; 0 is all that there are
 	Errata   bool // keep to what the kernel's workarounds for errata leave
 }
 
@@ -72,6 +72,7 @@ type Plan struct {
 	Warnings []string // what must be known to use the plan
 
 	general counters
+	taken   []counters                // what something else takes all of the time: one of each
 	cycles  *Event                    // of the core, for taking samples; nil if there is none
 	periods map[model.Identity]uint64 // of a set's events: after how many to take a sample
 }
@@ -274,19 +275,31 @@ func (b *builder) noSet(name string) error {
 
 // makeSpace makes the space of all events met so far.
 func (b *builder) makeSpace() {
-	var taken []counters
-	if b.Options.Watchdog && b.PMU.Watchdog != "" {
-		can := b.general // where its event is left out: one of those
-		if i, err := b.in.number(b.PMU.Watchdog); err == nil {
-			can = b.in.events[i].demand.can
-		}
-		taken = append(taken, can)
-	}
+	b.taken = b.watchdog()
 	demands := make([]demand, len(b.in.events))
 	for i := range b.in.events {
 		demands[i] = b.in.events[i].demand
 	}
-	b.space = newSpace(demands, b.PMU.Registers, taken, b.PMU.errata())
+	b.space = newSpace(demands, b.PMU.Registers, b.taken, b.PMU.errata())
+}
+
+// watchdog returns what the watchdog takes: one of the counters that can count its
+// event, which on Intel's processors is a fixed one, or a general one where a group
+// counts the same. Who says how many general counters can be had has found that out
+// with events of general counters while the watchdog counted: one that has no fixed
+// counter to go to is on a general one that is not among them.
+func (b *builder) watchdog() []counters {
+	if !b.Options.Watchdog || b.PMU.Watchdog == "" {
+		return nil
+	}
+	can := b.general // where its event is left out: one of those
+	if i, err := b.in.number(b.PMU.Watchdog); err == nil {
+		can = b.in.events[i].demand.can
+	}
+	if b.Options.Counters > 0 && can.fixed() < 0 {
+		return nil
+	}
+	return []counters{can}
 }
 
 // Efforts of the searches, in sets tried for whether they fit. A million takes
@@ -340,17 +353,21 @@ func (b *builder) keepParts() {
 			continue
 		}
 		for _, part := range w.parts {
-			b.keep(part, effortParts/parts)
+			b.keep(part.members(), effortParts/parts)
 		}
 	}
 }
 
-// keep puts a part into one group, or if that cannot be into few.
-func (b *builder) keep(part set, effort int) {
-	events := part.members()
-	if b.cover.add(part, effort) || len(events) < 3 {
+// keep puts the events of a part into one group, with those that they need there, or
+// if that cannot be into few.
+func (b *builder) keep(events []int, effort int) {
+	all := b.in.set(nil)
+	for _, with := range b.each(events) {
+		all.join(with)
+	}
+	if b.cover.add(all, effort) || len(events) < 3 {
 		return
 	}
-	b.keep(b.in.set(events[:len(events)/2]), effort/2)
-	b.keep(b.in.set(events[len(events)/2:]), effort/2)
+	b.keep(events[:len(events)/2], effort/2)
+	b.keep(events[len(events)/2:], effort/2)
 }

@@ -59,8 +59,8 @@ func everything(m *model.Model) []int {
 }
 
 // TestEveryPlan makes the plan of every model of every processor, to every level
-// and of all of its nodes, with and without SMT, and lets an independent
-// verifier check every group.
+// and of all of its nodes, with and without SMT, and some with fewer counters than
+// there are, and lets an independent verifier check every group.
 func TestEveryPlan(t *testing.T) {
 	var plans atomic.Int32
 	t.Run("cpus", func(t *testing.T) {
@@ -90,15 +90,16 @@ func checkPlans(t *testing.T, cpu *model.CPU) (plans int) {
 				continue
 			}
 			for _, f := range v.verify(p) {
-				t.Errorf("%s, level %d, all %t, SMT %t: %s", m.Name, opt.Level, opt.Nodes != nil, opt.SMT, f)
+				t.Errorf("%s, level %d, all %t, SMT %t, watchdog %t, errata %t, counters %d: %s",
+					m.Name, opt.Level, opt.Nodes != nil, opt.SMT, opt.Watchdog, opt.Errata, opt.Counters, f)
 			}
 		}
 	}
 	return plans
 }
 
-// everyOption returns the plans to make for a model: to each level, and of all
-// nodes.
+// everyOption returns the plans to make for a model: to each level, of all nodes,
+// and for machines that leave fewer counters.
 func everyOption(cpu *model.CPU, m *model.Model) []plan.Options {
 	var all []plan.Options
 	for _, smt := range []bool{false, true} {
@@ -111,12 +112,28 @@ func everyOption(cpu *model.CPU, m *model.Model) []plan.Options {
 		if len(everything(m)) > 0 {
 			all = append(all, plan.Options{Nodes: everything(m), SMT: smt})
 		}
+		for _, fewer := range fewerCounters {
+			fewer.Level, fewer.SMT = min(fewer.Level, levels(m)), smt
+			all = append(all, fewer)
+		}
 	}
 	switch {
 	case raceDetector: // a plan is made without concurrency; what plans share is met in the first
 		all = slices.DeleteFunc(all, func(o plan.Options) bool { return o.Nodes != nil || o.Level > 2 })
 	case testing.Short():
-		all = slices.DeleteFunc(all, func(o plan.Options) bool { return o.Nodes != nil || o.Level > 2 && o.Level != levels(m) })
+		all = slices.DeleteFunc(all, func(o plan.Options) bool {
+			return o.Nodes != nil || o.Level > 2 && (o.Level != levels(m) || o.Watchdog)
+		})
 	}
 	return all
+}
+
+// fewerCounters are options of which each leaves a plan fewer counters, and its level:
+// more of them, or more levels, take long.
+var fewerCounters = []plan.Options{
+	{Level: 4, Watchdog: true, Errata: true},
+	{Level: 3, Watchdog: true, Errata: true, Counters: 3},
+	{Level: 3, Errata: true, Counters: 4},
+	{Level: 2, Counters: 2},
+	{Level: 2, Counters: 1},
 }

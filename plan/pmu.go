@@ -45,7 +45,7 @@ type AuxEvent struct {
 }
 
 // An Erratum leaves only some of the general counters to a group that has one
-// of certain events, while the core's other logical processors run.
+// of certain events, where the core's logical processors divide its counters.
 type Erratum struct {
 	ID       string   `toml:"id"`
 	Codes    []uint64 `toml:"codes"` // the low byte of the events' codes
@@ -157,6 +157,13 @@ func (p *PMU) general(smt bool) counters {
 	}
 	c, _ := parseCounters(list) // checked when the list was read
 	return c
+}
+
+// divided reports whether the logical processors of a core divide its counters
+// between them: they do if SMT is on in the firmware, whatever the others are said to
+// do, and that shows in how many counters can be had.
+func (p *PMU) divided(opt Options) bool {
+	return opt.SMT || opt.Counters > 0 && p.CountersSMT != "" && opt.Counters <= p.general(true).len()
 }
 
 // errata returns how many general counters an erratum leaves.

@@ -144,7 +144,7 @@ func (p *Plan) roomFor(events []Event, e *Event) bool {
 	for i := range events {
 		demands = append(demands, events[i].demand)
 	}
-	s := newSpace(append(demands, e.demand), p.PMU.Registers, nil, p.PMU.errata())
+	s := newSpace(append(demands, e.demand), p.PMU.Registers, p.taken, p.PMU.errata())
 	all := newSet(len(s.demands))
 	for i := range s.demands {
 		all.add(i)

@@ -75,14 +75,17 @@ func TestRecordEveryPlan(t *testing.T) {
 	for _, cpu := range catalogue(t).CPUs() {
 		for _, info := range catalogue(t).Models(cpu.Name) {
 			m, events := load(t, cpu.Name, info.Name)
-			p, err := plan.New(m, events, plan.Options{Level: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
-			v := newVerifier(events)
-			v.p = p
-			for i, c := range p.Record(true) {
-				checkRecorded(t, v, &p.Groups[i], c.Args[slices.Index(c.Args, "-e")+1])
+			for _, opt := range []plan.Options{{}, {SMT: cpu.Threads > 1, Watchdog: true, Errata: true}, {Watchdog: true, Counters: 3}} {
+				opt.Level = 2
+				p, err := plan.New(m, events, opt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := newVerifier(events)
+				v.p = p
+				for i, c := range p.Record(true) {
+					checkRecorded(t, v, &p.Groups[i], c.Args[slices.Index(c.Args, "-e")+1])
+				}
 			}
 		}
 	}
@@ -114,7 +117,7 @@ func checkRecorded(t *testing.T, v *verifier, g *plan.Group, text string) {
 		for i := range events {
 			claims = append(claims, v.claim(&events[i]))
 		}
-		if !v.fits(claims) || v.linuxRefuses(events, claims) != "" {
+		if claims = append(claims, v.watchdog()...); !v.fits(claims) || v.linuxRefuses(events, claims) != "" {
 			t.Errorf("%s, %s: there is no room for cycles in %s", v.p.CPU.Name, v.p.Model.Name, text)
 		}
 	default:

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -118,14 +119,7 @@ func (v *verifier) group(g *plan.Group) (faults []string) {
 	if faults2 := v.placed(g, claims); len(faults2) > 0 {
 		faults = append(faults, faults2...)
 	}
-	if v.p.Options.Watchdog && v.p.PMU.Watchdog != "" {
-		e, _ := v.events.Lookup(v.p.PMU.Watchdog)
-		c := v.claim(&plan.Event{Name: "watchdog", ID: v.identity(e.Name)})
-		if v.without(e.Name) {
-			c.on = v.generalCounters()
-		}
-		claims = append(claims, c)
-	}
+	claims = append(claims, v.watchdog()...)
 	if !v.fits(claims) {
 		fault("no way to put its events on the counters")
 	}
@@ -133,6 +127,23 @@ func (v *verifier) group(g *plan.Group) (faults []string) {
 		fault("Linux does not open it: %s", why)
 	}
 	return faults
+}
+
+// watchdog returns what the watchdog needs, if anything: where it is on and has no
+// fixed counter it is not one of those that can be had, if it is said how many can.
+func (v *verifier) watchdog() []claim {
+	if !v.p.Options.Watchdog || v.p.PMU.Watchdog == "" {
+		return nil
+	}
+	e, _ := v.events.Lookup(v.p.PMU.Watchdog)
+	c := v.claim(&plan.Event{Name: "watchdog", ID: v.identity(e.Name)})
+	if v.without(e.Name) {
+		c.on = v.generalCounters()
+	}
+	if v.p.Options.Counters > 0 && c.on>>32 == 0 {
+		return nil
+	}
+	return []claim{c}
 }
 
 // placed checks the counters that the plan names.
@@ -216,8 +227,8 @@ func (v *verifier) claim(e *plan.Event) claim {
 			case e.ID.Config&0xff != 0:
 				c.on |= v.generalCounters()
 			}
-		} else if fixed == 0 && p.Options.Counters > 0 {
-			c.on &= v.generalCounters()
+		} else if fixed == 0 {
+			c.on &^= v.allGeneral() &^ v.generalCounters()
 		}
 	}
 	if also := p.PMU.Also[row.Name]; also != "" {
@@ -231,7 +242,7 @@ func (v *verifier) claim(e *plan.Event) claim {
 	}
 	c.pair = slices.Contains(flags, "pair")
 	c.alone = slices.Contains(flags, "alone") && c.register == ""
-	if p.PMU.Erratum != nil && p.Options.SMT && p.Options.Errata {
+	if p.PMU.Erratum != nil && p.Options.Errata && v.divided() {
 		c.erratum = slices.Contains(p.PMU.Erratum.Codes, e.ID.Config&0xff)
 	}
 	return c
@@ -239,7 +250,7 @@ func (v *verifier) claim(e *plan.Event) claim {
 
 // without reports whether the plan was to leave an event out.
 func (v *verifier) without(spelling string) bool {
-	return slices.ContainsFunc(v.p.Options.Without, func(w string) bool { return v.identity(w) == v.identity(spelling) })
+	return slices.ContainsFunc(v.p.Options.Without, func(w string) bool { return v.identity(w).Event() == v.identity(spelling).Event() })
 }
 
 func (v *verifier) identity(spelling string) model.Identity {
@@ -254,12 +265,24 @@ func (v *verifier) identity(spelling string) model.Identity {
 	return id
 }
 
-func (v *verifier) generalCounters() uint64 {
-	all := v.p.PMU.Counters
+// allGeneral are the general counters that there are.
+func (v *verifier) allGeneral() uint64 {
 	if v.p.Options.SMT && v.p.PMU.CountersSMT != "" {
-		all = v.p.PMU.CountersSMT
+		return list(v.p.PMU.CountersSMT)
 	}
-	c := list(all)
+	return list(v.p.PMU.Counters)
+}
+
+// divided reports whether a core's counters are divided between its logical
+// processors, as far as the options tell.
+func (v *verifier) divided() bool {
+	few := v.p.Options.Counters
+	return v.p.Options.SMT || v.p.PMU.CountersSMT != "" && few > 0 && few <= bits.OnesCount64(list(v.p.PMU.CountersSMT))
+}
+
+// generalCounters are those that can be had.
+func (v *verifier) generalCounters() uint64 {
+	c := v.allGeneral()
 	for v.p.Options.Counters > 0 && bits.OnesCount64(c) > v.p.Options.Counters {
 		c &^= 1 << (63 - bits.LeadingZeros64(c))
 	}
@@ -286,9 +309,29 @@ func list(s string) (c uint64) {
 	return c
 }
 
-// fits reports whether every claim can have counters of its own, by trying all
-// ways: the sets of counters that the claims so far can leave taken.
+// fits reports whether every claim can have counters of its own, of the general
+// ones no more than its companions allow.
 func (v *verifier) fits(claims []claim) bool {
+	most := 64
+	for _, c := range claims {
+		if c.alone {
+			most = 1
+		} else if c.erratum {
+			most = min(most, v.p.PMU.Erratum.Counters)
+		}
+	}
+	const general = 1<<32 - 1
+	for used := range ways(claims) {
+		if bits.OnesCount64(used&general) <= most {
+			return true
+		}
+	}
+	return false
+}
+
+// ways returns the sets of counters that the claims can take, each its own: all that
+// there are.
+func ways(claims []claim) map[uint64]bool {
 	reached := map[uint64]bool{0: true}
 	for _, c := range claims {
 		next := map[uint64]bool{}
@@ -303,11 +346,9 @@ func (v *verifier) fits(claims []claim) bool {
 				}
 			}
 		}
-		if reached = next; len(reached) == 0 {
-			return false
-		}
+		reached = next
 	}
-	return true
+	return reached
 }
 
 // node checks that a node's events are where the plan says.
@@ -316,9 +357,12 @@ func (v *verifier) node(n *plan.Node) (faults []string) {
 		if n.Together || len(n.Groups) > 0 {
 			faults = append(faults, "missing, but planned for")
 		}
+		if v.countedAlone(n.Index) {
+			faults = append(faults, "missing, but all its events can be counted")
+		}
 		return faults
 	}
-	needed := v.needed(n.Index)
+	needed, _ := v.needed(n.Index)
 	read := map[model.Identity]bool{}
 	for _, g := range n.Groups {
 		for k := range v.p.Groups[g].Events {
@@ -344,6 +388,24 @@ func (v *verifier) node(n *plan.Node) (faults []string) {
 		faults = append(faults, "its events would fit one group")
 	}
 	return faults
+}
+
+// countedAlone reports whether each of a node's events can be counted at some time,
+// as far as the events of the processor are known.
+func (v *verifier) countedAlone(index int) bool {
+	if len(v.events.Events()) == 0 {
+		return false
+	}
+	needed, all := v.needed(index)
+	for id := range needed {
+		e := plan.Event{ID: id}
+		for _, row := range v.rows[id.Event()] {
+			e.Name = row.Name
+		}
+		c := v.claim(&e)
+		all = all && v.linuxRefuses([]plan.Event{e}, []claim{c}) == "" && (c.on>>48 == 0 || !v.without(v.p.PMU.Slots))
+	}
+	return all
 }
 
 // parts checks that the parts of a split node have all its events that take
@@ -403,23 +465,13 @@ func (v *verifier) couldBeTogether(needed map[model.Identity]bool) bool {
 			return false
 		}
 	}
-	alone, general, erratum := 0, 0, false
-	for k := range g.Events {
-		c := v.claim(&g.Events[k])
-		if c.alone {
-			alone++
-		}
-		if c.on>>32 == 0 {
-			general++
-		}
-		erratum = erratum || c.erratum
-	}
-	return !(alone > 0 && general > 1) && !(erratum && general > v.p.PMU.Erratum.Counters)
+	return true
 }
 
-// needed returns the events that a node's value is computed from.
-func (v *verifier) needed(index int) map[model.Identity]bool {
-	need := map[model.Identity]bool{}
+// needed returns the events that a node's value is computed from, and whether all of
+// them can be counted.
+func (v *verifier) needed(index int) (need map[model.Identity]bool, all bool) {
+	need, all = map[model.Identity]bool{}, true
 	visited := map[string]bool{}
 	m := v.p.Model
 	var visit func(name string)
@@ -448,8 +500,11 @@ func (v *verifier) needed(index int) map[model.Identity]bool {
 			if n.Rest {
 				visit(n.Parent)
 				for j := range m.Nodes {
-					if s := &m.Nodes[j]; s.Parent == n.Parent && s.Name != name {
-						visit(s.Name)
+					if s := &m.Nodes[j]; s.Parent != n.Parent || s.Name == name {
+						continue
+					}
+					if part, known := v.needed(j); known { // what is not stays in the rest
+						maps.Copy(need, part)
 					}
 				}
 			}
@@ -459,11 +514,12 @@ func (v *verifier) needed(index int) map[model.Identity]bool {
 		for i := range m.Inputs {
 			if m.Inputs[i].Name == name {
 				for _, spelling := range m.Inputs[i].Events {
-					if v.has(spelling) && !v.without(spelling) {
+					if v.countable(spelling) && !v.without(spelling) {
 						need[v.identity(spelling)] = true
 						return
 					}
 				}
+				all = false
 				return
 			}
 		}
@@ -472,12 +528,13 @@ func (v *verifier) needed(index int) map[model.Identity]bool {
 				return
 			}
 		}
-		if _, ok := v.p.CPU.Params[name]; !ok && v.has(name) {
+		if _, ok := v.p.CPU.Params[name]; !ok {
 			need[v.identity(name)] = true
+			all = all && v.countable(name) && !v.without(name)
 		}
 	}
 	visit(m.Nodes[index].Name)
-	return need
+	return need, all
 }
 
 func (v *verifier) fold(e *metric.Expr) *metric.Expr {
@@ -499,14 +556,20 @@ func (v *verifier) fold(e *metric.Expr) *metric.Expr {
 	})
 }
 
+// countable reports whether the processor has an event, and a counter for it that can
+// be had.
+func (v *verifier) countable(spelling string) bool {
+	return v.has(spelling) && v.claim(&plan.Event{Name: spelling, ID: v.identity(spelling)}).on != 0
+}
+
 // has reports whether the processor has an event, or one that it modifies.
 func (v *verifier) has(spelling string) bool {
-	if _, ok := v.events.Lookup(spelling); ok {
-		return true
-	}
 	ref, err := model.ParseEvent(spelling)
 	if err != nil || ref.Latency {
 		return false
+	}
+	if _, ok := v.events.Lookup(spelling); ok {
+		return true
 	}
 	if ref.HasConfig || v.events.Resolve(ref).PMU != "" || len(v.events.Events()) == 0 {
 		return true

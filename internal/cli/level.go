@@ -15,10 +15,11 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
-// options are a plan's options for this machine.
+// options are a plan's options for this machine: what Linux would not count here is
+// of no use in it.
 func (j *job) options() plan.Options {
 	probe := j.machine.Probe
-	return plan.Options{SMT: j.c.smt == "on", Watchdog: probe.Watchdog, Counters: probe.Counters}
+	return plan.Options{SMT: j.c.smt == "on", Watchdog: probe.Watchdog, Counters: probe.Counters, Errata: true}
 }
 
 // plan makes the plan for a method: for the nodes that are asked for, or as deep
@@ -129,7 +130,7 @@ func (j *job) judge(p *part, a *account.Account) {
 			continue // of a plan that was remembered, and tampered with
 		}
 		v, node := &a.Nodes[n.Index], &a.Model().Nodes[n.Index]
-		if j.c.smt == "on" && node.Domain == "core" && v.Reliable() && !j.wholeCores(a.Scope.Kind) {
+		if j.c.smt == "on" && live.AboutCore(node) && v.Reliable() && !j.wholeCores(a.Scope.Kind) {
 			v.Doubt = account.DoubtCore
 			core = append(core, node.Name)
 		}
@@ -138,8 +139,7 @@ func (j *job) judge(p *part, a *account.Account) {
 		}
 	}
 	if len(core) > 0 {
-		a.Notes = append(a.Notes, "the other logical processor of each core is taken to have been as busy: if it was idle, --smt off; "+
-			"-a --per-core counts both")
+		a.Notes = append(a.Notes, live.HalfCores+": if it was idle, --smt off; -a --per-core counts both")
 	}
 	if longest > 0 && len(p.plan.Groups) > 1 && !a.Interval {
 		a.Notes = append(a.Notes, fmt.Sprintf("a run of %s would do for all, or --no-multiplex (%d runs)", several(int(math.Ceil(longest)), "second"), p.plan.Runs()))

@@ -57,8 +57,7 @@ func (j *job) memory() memory {
 	for _, p := range j.machine.Sys.Core() {
 		pmus = append(pmus, fmt.Sprint(p.Name, p.CPUs))
 	}
-	key := fmt.Sprintf("%q %q %q %q %d %q %t %q %v %v %g", id, pmus, j.c.cpu, j.c.model, j.c.level, j.c.nodes, j.c.all, j.c.smt,
-		j.machine.Probe.Watchdog, j.machine.Probe.Counters, j.seconds())
+	key := fmt.Sprintf("%q %q %q %q %d %q %t %+v %g", id, pmus, j.c.cpu, j.c.model, j.c.level, j.c.nodes, j.c.all, j.options(), j.seconds())
 	return memory{filepath.Join(dir, "cyclestack", "plans", digest(self)), digest(key)}
 }
 

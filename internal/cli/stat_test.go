@@ -490,6 +490,89 @@ func TestStatDepth(t *testing.T) {
 	}
 }
 
+// TestErrata checks that of a group with an event of an erratum no more is asked for
+// than what Linux's workaround leaves it: it would open the group, and never count it.
+func TestErrata(t *testing.T) {
+	haswell := func() *fakeKernel {
+		const model = 63
+		k := skylake(2)
+		k.root = intelMachine(model, 4, 2, map[string]string{"cpu": ""})
+		return k
+	}
+	stat := func(args ...string) [][]perfevent.Event {
+		k := haswell()
+		if _, stderr, status := call(k, append([]string{"stat"}, args...)...); status != 0 || len(k.specs) != 1 {
+			t.Fatalf("stat %v: status %d: %s", args, status, stderr)
+		}
+		return k.specs[0].Groups
+	}
+	record := func(args ...string) [][]perfevent.Event {
+		f := recordFlags{source: sourceAuto, given: func(string) bool { return false }}
+		f.all = true
+		a := &app{in: strings.NewReader(""), out: io.Discard, err: io.Discard, kernel: haswell().kernel()}
+		r, err := a.recorder(&common{level: 6}, &f, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.spec.Groups
+	}
+	for what, groups := range map[string][][]perfevent.Event{
+		"stat":           stat("--level", "6", "./app"),
+		"stat --smt off": stat("--level", "6", "--smt", "off", "./app"),
+		"record":         record(),
+	} {
+		with := 0
+		for _, group := range groups {
+			general, erratum := 0, false
+			for _, e := range group {
+				const anyThread = 1 << 21
+				switch code := e.Attr.Config &^ anyThread; code {
+				case 0x3c, 0xc0, 0x300: // on fixed counters
+				default:
+					general++
+					erratum = erratum || 0xd0 <= code&0xff && code&0xff <= 0xd3
+				}
+			}
+			if erratum {
+				with++
+			}
+			if erratum && general > 2 {
+				t.Errorf("%s: %d general counters for %s", what, general, names(perfevent.Spec{Groups: [][]perfevent.Event{group}}))
+			}
+		}
+		if with == 0 {
+			t.Errorf("%s: of %d groups none has such an event", what, len(groups))
+		}
+	}
+}
+
+// TestWatchdog checks that the watchdog's counter is left to it once: how many there
+// are to be had was found out while it held it, unless that is a fixed one.
+func TestWatchdog(t *testing.T) {
+	zen4 := skylake(1)
+	zen4.root["proc/cpuinfo"] = &fstest.MapFile{Data: []byte("vendor_id : AuthenticAMD\ncpu family : 25\nmodel : 17\nstepping : 1\n")}
+	zen4.root["sys/bus/event_source/devices/cpu/format/event"] = &fstest.MapFile{Data: []byte("config:0-7,32-35\n")}
+	zen4.probe.Counters = 5
+	for _, tt := range []struct {
+		name   string
+		kernel *fakeKernel
+		same   bool // with and without it
+	}{{"amdzen4", zen4, true}, {"skylakex", skylake(2), false}} {
+		asked := map[bool]string{}
+		for _, on := range []bool{false, true} {
+			k := tt.kernel
+			k.probe.Watchdog = on
+			if _, stderr, status := call(k, "stat", "--level", "2", "./app"); status != 0 || !strings.Contains(stderr, "on "+tt.name) {
+				t.Fatalf("%s: status %d: %s", tt.name, status, stderr)
+			}
+			asked[on] = fmt.Sprint(names(k.specs[len(k.specs)-1]))
+		}
+		if (asked[false] == asked[true]) != tt.same {
+			t.Errorf("%s: without the watchdog %s\nwith it %s", tt.name, asked[false], asked[true])
+		}
+	}
+}
+
 // TestDrillDown follows a bottleneck.
 func TestDrillDown(t *testing.T) {
 	k := skylake(1)
@@ -585,6 +668,14 @@ func TestRemember(t *testing.T) {
 	call(k, "stat", "--nodes", "DRAM_Bound", "./app")
 	if n := len(files()); n != 3 {
 		t.Errorf("%d files of plans, want 3", n)
+	}
+	before := k.probe
+	for i, change := range []func(){func() { k.probe.Watchdog = true }, func() { k.probe.Counters = 3 }, func() { k.probe.SMT = true }} {
+		change()
+		if call(k, "stat", "./app"); asked() == want || len(files()) != 4+i {
+			t.Errorf("%d files of plans: the one for %+v was taken for that of %+v: %s", len(files()), before, k.probe, asked())
+		}
+		k.probe = before
 	}
 	for _, text := range []string{"", "{", "[{}]", `[{"Plan":{"Rotation":[7]}}]`, `[{"Plan":{"Nodes":[{"Groups":[-1]}]}}]`, `[{"Plan":{}}]`} {
 		for _, f := range files() {

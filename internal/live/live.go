@@ -160,6 +160,15 @@ func (m *Machine) NoPMU() string {
 	}
 }
 
+// HalfCores is what values about whole cores take for granted where one logical
+// processor of each was counted, and others run: a note of an account. Those that
+// would be reliable otherwise have account.DoubtCore.
+const HalfCores = "the other logical processor of each core is taken to have been as busy"
+
+// AboutCore reports whether a node's value is about a whole core: its events count for
+// all logical processors of it.
+func AboutCore(n *model.Node) bool { return n.Domain == "core" }
+
 // Values of perf_event_paranoid, see Documentation/admin-guide/sysctl/kernel.rst
 // of Linux: what those without CAP_PERFMON may not do from that value on.
 const (
