@@ -4,9 +4,12 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"text/template"
+
+	"github.com/cyclestack/cyclestack/model"
 )
 
 // A Command is a call of perf, or words about one.
@@ -110,6 +113,24 @@ func (p *Plan) Perf(runs bool) []Command {
 	return all
 }
 
+// For returns a command that collects the same of a program. With SMT the whole machine
+// is counted while the program runs: the other logical processor of its core is part of
+// the account.
+func (p *Plan) For(c Command, program []string) Command {
+	end := slices.Index(c.Args, "--")
+	if len(program) == 0 || end < 0 {
+		return c
+	}
+	out := Command{About: c.About, Args: slices.Concat(c.Args[:end+1], program), Break: slices.Clone(c.Break)}
+	if all := slices.Index(out.Args[:end], "-a"); all >= 0 && !p.Options.SMT {
+		out.Args = slices.Delete(out.Args, all, all+1)
+		for i := range out.Break {
+			out.Break[i]-- // before the events nothing breaks
+		}
+	}
+	return out
+}
+
 // File returns the name of the file of a run with this extension, or that of all
 // groups for 0.
 func (p *Plan) File(run int, extension string) string {
@@ -188,8 +209,12 @@ var collectTemplate = sync.OnceValue(func() *template.Template {
 
 // Script returns a shell script that collects what the plan is for with perf,
 // on a machine without cyclestack, for a program or for the whole machine: all
-// groups in turns, or with runs one in each of several runs.
-func (p *Plan) Script(runs bool) (string, error) {
+// groups in turns, or with runs one in each of several runs. If the caller of the
+// script names no program it is the one given here, if any.
+//
+// The script looks first whether the machine has what the plan takes for granted:
+// the processor, and counters that neither the watchdog nor SMT takes away.
+func (p *Plan) Script(runs bool, program ...string) (string, error) {
 	type run struct{ Events []string }
 	data := struct {
 		CPU, Model, Version string
@@ -197,10 +222,15 @@ func (p *Plan) Script(runs bool) (string, error) {
 		Groups              int
 		Seconds             float64
 		Runs                []run
+		Several             bool
 		Prefix              string
-		Notes               []string
+		Notes, Program      []string
+		Machine             *machine
+		Watchdog            bool
+		Divided             int
 	}{CPU: p.CPU.Name, Model: p.Model.Name, Version: p.Model.Version, SMT: p.Options.SMT, Groups: len(p.Groups),
-		Seconds: p.ShortestRun(true), Prefix: strings.TrimSuffix(p.File(0, "csv"), ".csv"), Notes: p.Warnings}
+		Seconds: p.ShortestRun(true), Prefix: strings.TrimSuffix(p.File(0, "csv"), ".csv"), Notes: p.Warnings,
+		Program: program, Machine: machineOf(p.CPU), Watchdog: p.needsWatchdogOff(), Divided: p.needsUndivided()}
 	switch {
 	case !runs:
 		data.Runs = []run{{p.perfEvents(p.Groups)}}
@@ -211,9 +241,131 @@ func (p *Plan) Script(runs bool) (string, error) {
 			data.Runs = append(data.Runs, run{p.perfEvents(p.Groups[i : i+1])})
 		}
 	}
+	data.Several = len(data.Runs) > 1
 	var out bytes.Buffer
 	if err := collectTemplate().Execute(&out, data); err != nil {
 		return "", err
 	}
 	return out.String(), nil
+}
+
+// Assumptions says what the plan takes for granted of the machine that it is carried
+// out on, as other groups than it has would be needed elsewhere.
+func (p *Plan) Assumptions() []string {
+	var all []string
+	if p.needsWatchdogOff() {
+		all = append(all, "the kernel's NMI watchdog is taken to be off (sysctl kernel.nmi_watchdog=0): "+
+			"it takes a counter, without which groups that need all are never counted; --watchdog plans for that")
+	}
+	if n := p.needsUndivided(); n > 0 {
+		all = append(all, fmt.Sprintf("SMT is taken to be off in the firmware: elsewhere groups that need more than %d general counters are never counted; "+
+			"--smt on plans for that, or --counters %d where Linux has switched it off", n, n))
+	}
+	return all
+}
+
+// needsWatchdogOff reports whether there is a group that is never counted while the
+// kernel's NMI watchdog counts.
+func (p *Plan) needsWatchdogOff() bool {
+	return !p.Options.Watchdog && !p.fits(p.heldByWatchdog(), func(e *Event) demand { return e.demand })
+}
+
+// needsUndivided returns how many general counters SMT leaves to a logical processor
+// if there is a group that needs more, else 0.
+func (p *Plan) needsUndivided() int {
+	if p.Options.SMT || p.PMU.CountersSMT == "" {
+		return 0
+	}
+	left := p.PMU.general(true)
+	lost := p.PMU.general(false) &^ left
+	var held []counters
+	if p.Options.Watchdog {
+		held = p.heldByWatchdog()
+	}
+	if p.fits(held, func(e *Event) demand {
+		d := e.demand
+		d.can &^= lost
+		d.erratum = p.PMU.Erratum != nil && slices.Contains(p.PMU.Erratum.Codes, e.ID.Config&0xff)
+		return d
+	}) {
+		return 0
+	}
+	return left.len()
+}
+
+// heldByWatchdog returns the counters of which the watchdog takes one while it is on.
+func (p *Plan) heldByWatchdog() []counters {
+	can := p.general
+	if p.cycles != nil {
+		can = p.cycles.demand.can
+	}
+	if p.PMU.Watchdog == "" || p.Options.Counters > 0 && can.fixed() < 0 {
+		return nil // it takes none, or one that is not among those to be used
+	}
+	return []counters{can}
+}
+
+// fits reports whether all groups can be counted while something else holds counters,
+// if their events take what demand says.
+func (p *Plan) fits(held []counters, demandOf func(e *Event) demand) bool {
+	for i := range p.Groups {
+		events := p.Groups[i].Events
+		demands, all := make([]demand, len(events)), newSet(len(events))
+		for k := range events {
+			demands[k] = demandOf(&events[k])
+			all.add(k)
+			if demands[k].can == 0 && events[k].demand.can != 0 {
+				return false
+			}
+		}
+		if !newSpace(demands, p.PMU.Registers, held, p.PMU.errata()).fits(all) {
+			return false
+		}
+	}
+	return true
+}
+
+// A machine is how a script finds out what processor it is on.
+type machine struct {
+	Command string // prints identifications, as perf and the catalogue spell them
+	Fields  bool   // it calls the script's function field
+	Pattern string // of those of the plan's processor, and of the architecture where the kernel does not tell more
+	Exact   bool   // the identification says as much as the processor's name, or more
+}
+
+// machineOf returns how a script recognises a processor, nil for one that has no
+// identification.
+func machineOf(cpu *model.CPU) *machine {
+	if len(cpu.IDs) == 0 {
+		return nil
+	}
+	m := &machine{Fields: true, Exact: cpu.CoreType == ""}
+	patterns := slices.Clone(cpu.IDs)
+	switch cpu.Layout {
+	case "intel", "amd":
+		m.Command = `[ -z "$(field vendor_id)" ] ||
+	printf '%s-%d-%X-%X' "$(field vendor_id)" "$(field 'cpu family')" "$(field model)" "$(field stepping)"`
+		for i := range patterns {
+			patterns[i] += "(-[0-9A-F]+)?" // the stepping, where the pattern has none
+		}
+	case "arm":
+		m.Command = "cat /sys/devices/system/cpu/cpu*/regs/identification/midr_el1 2>/dev/null | sort -u | paste -s -d ' ' -"
+		m.Fields, m.Exact = false, false // of several kinds of cores one may be the plan's
+		for i, id := range patterns {
+			if len(id) == len("0x00000000410fd0c0") { // without variant and revision
+				patterns[i] = id[:12] + "." + id[13:17] + "."
+			}
+		}
+		patterns = append(patterns, "arm.*", "aarch64.*")
+	case "power":
+		m.Command = `field revision | sed -n 's/.*(pvr \([0-9a-f]*\) \([0-9a-f]*\)).*/0x\1\2/p'`
+		patterns = append(patterns, "ppc.*")
+	case "riscv":
+		m.Command = `[ -z "$(field mvendorid)" ] || echo "$(field mvendorid)-$(field marchid)-$(field mimpid)"`
+		patterns = append(patterns, "riscv.*")
+	default:
+		return nil
+	}
+	m.Pattern = strings.Join(patterns, "|")
+	return m
 }

@@ -124,6 +124,12 @@ func (t *planWriter) group(i int) {
 		head = fmt.Sprintf("run %d", i+1)
 	case len(p.Groups) > 1:
 		head += fmt.Sprintf(": %s, seen %s of the time", several(g.Turns, "turn"), percent(float64(g.Turns)/float64(len(p.Rotation))))
+		for k := range p.Nodes { // those of one group all have the error of its turns
+			if n := &p.Nodes[k]; n.Together && slices.Equal(n.Groups, []int{i}) {
+				head += fmt.Sprintf(", ± %s", percent(p.Error(n, PlanSeconds)))
+				break
+			}
+		}
 	}
 	t.paragraph("", head, 0, bold)
 	var events []string
@@ -180,6 +186,9 @@ func (t *planWriter) split() {
 			from = "mixed from groups"
 		}
 		text := fmt.Sprintf("%s: %s, %s %s", t.p.Model.Nodes[n.Index].Name, several(len(n.Parts), "ratio"), from, numbers(n.Groups))
+		if !t.runs {
+			text += fmt.Sprintf(": %s of the time, ± %s", percent(t.p.Coverage(n)), percent(t.p.Error(n, PlanSeconds)))
+		}
 		t.paragraph(label, text, planHang, plain)
 		label = ""
 	}
@@ -225,7 +234,7 @@ func (t *planWriter) time() {
 			duration(own), duration(equal), plan.EnoughSeconds, p.Runs()), planHang, plain)
 	}
 	if least, most := t.errors(); most > 0 {
-		t.paragraph("expect", fmt.Sprintf("± %s of a node's value (%s at best) after %d s, for a program whose counts scatter by as much as their mean from turn to turn",
+		t.paragraph("expect", fmt.Sprintf("± %s of a node's value (%s at best) after %d s, each as above, for a program whose counts scatter by as much as their mean from turn to turn",
 			percent(most), percent(least), PlanSeconds), planHang, plain)
 	}
 }
@@ -246,25 +255,32 @@ func (t *planWriter) errors() (least, most float64) {
 }
 
 // PlanCommands prints the perf commands that collect what a plan is for: those
-// that count, and those that take samples.
-func PlanCommands(w io.Writer, p *plan.Plan, runs bool) error {
+// that count, and those that take samples, of the whole machine or of a program. A
+// published command, which is of the whole machine, is not for a program.
+func PlanCommands(w io.Writer, p *plan.Plan, runs bool, program ...string) error {
 	var b strings.Builder
 	for _, warning := range p.Warnings {
 		comment(&b, "note: "+warning)
 	}
 	for _, c := range p.Perf(runs) {
-		if c.About != "" {
+		switch {
+		case c.About == "":
+			c = p.For(c, program)
+			b.WriteString(c.Lines() + "\n")
+		case len(program) == 0:
 			comment(&b, c.About)
 			b.WriteString(c.String() + "\n\n")
-			continue
 		}
-		b.WriteString(c.Lines() + "\n")
+	}
+	for _, assumption := range p.Assumptions() {
+		comment(&b, "note: "+assumption)
 	}
 	b.WriteString(reportCommand(p, "csv", runs))
 	if record := p.Record(runs); len(record) > 0 {
 		b.WriteByte('\n')
 		comment(&b, recordAbout(p))
 		for _, c := range record {
+			c = p.For(c, program)
 			b.WriteString(c.Lines() + "\n")
 		}
 		b.WriteString(reportCommand(p, "data", runs || p.Options.Set != ""))
@@ -287,16 +303,19 @@ func recordAbout(p *plan.Plan) string {
 }
 
 // reportCommand is a comment with the command that reads the file of others, or
-// their files if each group has one.
+// their files if each group has one: nothing in these says that they belong together.
 func reportCommand(p *plan.Plan, extension string, runs bool) string {
-	files, smt := p.File(0, extension), ""
+	files, flags := p.File(0, extension), ""
+	if p.Options.SMT {
+		flags += " --smt on"
+	}
 	if runs {
 		files = strings.Replace(p.File(1, extension), "-1."+extension, "-*."+extension, 1)
+		if p.Runs() > 1 {
+			flags += " --together"
+		}
 	}
-	if p.Options.SMT {
-		smt = " --smt on"
-	}
-	return fmt.Sprintf("# then: cyclestack report --cpu %s --model %s%s %s\n", p.CPU.Name, p.Model.Name, smt, files)
+	return fmt.Sprintf("# then: cyclestack report --cpu %s --model %s%s %s\n", p.CPU.Name, p.Model.Name, flags, files)
 }
 
 // comment writes a comment for a shell.

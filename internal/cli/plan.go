@@ -19,28 +19,40 @@ type planFlags struct {
 	watchdog, errata   bool
 	runs, perf, script bool
 
+	program []string // to be counted by the commands and the script; none for the machine
+
 	given func(flag string) bool // on the command line
 }
 
 func (a *app) plan() *cobra.Command {
 	c, f := &common{}, &planFlags{}
 	cmd := &cobra.Command{
-		Use:     "plan",
+		Use:     "plan [flags] [-- COMMAND [ARGUMENTS…]]",
 		GroupID: "catalogue",
 		Short:   "Print which events to count together, in how few groups or runs",
 		Long: `plan prints what has to be counted for the nodes of a method: groups of events
 that fit the processor's counters, as few as can be, so that the events of each
 node share a group wherever they can. It says what is proved about that, which
 nodes had to be split, and how long a run must be. It needs no counters itself:
-a plan can be made anywhere, for any processor.`,
+a plan can be made anywhere, for any processor.
+
+--perf and --script are for the whole machine, or for the command behind --. The
+script looks whether the machine is what the plan takes for granted: the processor,
+the NMI watchdog, SMT.`,
 		Example: `  cyclestack plan --cpu skylakex --level 2
   cyclestack plan --cpu icelakex --nodes DRAM_Bound,L3_Bound --smt on
   cyclestack plan --cpu power7 --perf              the perf commands that collect it elsewhere
   cyclestack plan --cpu amdzen4 --level 1 --script     a shell script that does
+  cyclestack plan --cpu icelakex --perf -- ./app --size 5
   cyclestack plan --cpu core2 --set big-4 --no-multiplex`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.given = cmd.Flags().Changed
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() != 0 {
+				return cobra.NoArgs(cmd, args)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given, f.program = cmd.Flags().Changed, args
 			return a.runPlan(c, f)
 		},
 	}
@@ -112,6 +124,8 @@ func (f *planFlags) check(c *common) error {
 		return usageError("--counters %d: at least one; 0 is all there are", f.counters)
 	case f.perf && f.script:
 		return usageError("--perf and --script: one of them")
+	case len(f.program) > 0 && !f.perf && !f.script:
+		return usageError("%s: a command is for --perf and --script: a plan is the same for all", f.program[0])
 	case (f.perf || f.script) && c.format != listFormats[0]:
 		return usageError("--format %s: the commands of --perf and --script are text; the JSON of the plan has them as well", c.format)
 	case f.set != "" && (c.nodes != "" || c.all || c.level > 0):
@@ -150,14 +164,14 @@ func isOn(host fs.FS, name string) bool {
 func (a *app) printPlan(out io.Writer, c *common, f *planFlags, p *plan.Plan) error {
 	switch {
 	case f.script:
-		script, err := p.Script(f.runs)
+		script, err := p.Script(f.runs, f.program...)
 		if err != nil {
 			return err
 		}
 		_, err = io.WriteString(out, script)
 		return err
 	case f.perf:
-		return report.PlanCommands(out, p, f.runs)
+		return report.PlanCommands(out, p, f.runs, f.program...)
 	case c.format == "json":
 		return report.PlanJSON(out, p)
 	}

@@ -80,19 +80,110 @@ func recorded(p *plan.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# cpu: %s\n", p.CPU.Name)
 	for g := range p.Groups {
-		running := second*int64(p.Groups[g].Turns)/int64(len(p.Rotation)) + int64(g)
-		for k := range p.Groups[g].Events {
-			printed := p.Groups[g].Events[k].PerfName()
-			if _, name, ok := strings.Cut(printed, "name="); ok { // perf prints the name alone
-				printed, _, _ = strings.Cut(name, "/")
+		printGroup(&b, p, g, second*int64(p.Groups[g].Turns)/int64(len(p.Rotation))+int64(g), second)
+	}
+	printAlways(&b, p, second)
+	return b.String()
+}
+
+// printGroup writes what perf prints for a group.
+func printGroup(b *strings.Builder, p *plan.Plan, g int, running, enabled int64) {
+	for k := range p.Groups[g].Events {
+		printed := p.Groups[g].Events[k].PerfName()
+		if _, name, ok := strings.Cut(printed, "name="); ok { // perf prints the name alone
+			printed, _, _ = strings.Cut(name, "/")
+		}
+		fmt.Fprintf(b, "%d;;%s;%d;%.2f;;\n", 1_000_000+1000*k, printed, running, 100*float64(running)/float64(enabled))
+	}
+}
+
+// printAlways writes what perf prints for what is counted beside the groups.
+func printAlways(b *strings.Builder, p *plan.Plan, enabled int64) {
+	for i := range p.Always {
+		fmt.Fprintf(b, "%d;;%s;%d;100.00;;\n", enabled, p.Always[i].PerfName(), enabled)
+	}
+}
+
+// TestPlanRunsReachAccount does the same with one run for each group, whose files are
+// joined: the account has a value for each node, and calls those together whose events
+// were counted in one run, and no others.
+func TestPlanRunsReachAccount(t *testing.T) {
+	for _, tt := range []struct {
+		cpu string
+		opt plan.Options
+	}{
+		{"skylakex", plan.Options{Level: 4}},
+		{"sandybridge", plan.Options{SMT: true}},
+		{"power7", plan.Options{}},
+		{"amdzen4", plan.Options{}},
+	} {
+		p := planOf(t, tt.cpu, tt.opt)
+		dir := t.TempDir()
+		var files []string
+		for g := range p.Groups {
+			const seconds = 10_000_000_000
+			var b strings.Builder
+			fmt.Fprintf(&b, "# cpu: %s\n# run %d of %d of cyclestack plan host-1-2\n# started on Mon\n\n", p.CPU.Name, g+1, len(p.Groups))
+			printGroup(&b, p, g, seconds+int64(g), seconds+int64(g))
+			printAlways(&b, p, seconds+int64(g))
+			files = append(files, filepath.Join(dir, fmt.Sprintf("run-%d.csv", g+1)))
+			if err := os.WriteFile(files[g], []byte(b.String()), 0o644); err != nil {
+				t.Fatal(err)
 			}
-			fmt.Fprintf(&b, "%d;;%s;%d;%.2f;;\n", 1_000_000+1000*k, printed, running, 100*float64(running)/second)
+		}
+		c := &common{cpu: tt.cpu}
+		if tt.opt.SMT {
+			c.smt = "on"
+		}
+		s, err := c.session()
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs, err := runsOf(s, files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runs, err = joinParts(runs, severalFlags{}); err != nil || len(runs) != 1 {
+			t.Fatalf("%s: %d things, %v", tt.cpu, len(runs), err)
+		}
+		list, err := accountsOf(s, thingsOf(runs, severalFlags{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareTogether(t, tt.cpu, p, list[0])
+		for i := range p.Nodes {
+			n := &p.Nodes[i]
+			if v := &list[0].Nodes[n.Index]; v.Together && !n.Together {
+				t.Errorf("%s: %s is together by the account, and not by the plan", tt.cpu, p.Model.Nodes[n.Index].Name)
+			}
 		}
 	}
-	for i := range p.Always {
-		fmt.Fprintf(&b, "%d;;%s;%d;100.00;;\n", second, p.Always[i].PerfName(), int64(second))
+}
+
+// planOf makes a plan for the default model of a processor.
+func planOf(t *testing.T, name string, opt plan.Options) *plan.Plan {
+	t.Helper()
+	cat, err := model.Embedded()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return b.String()
+	cpu, err := cat.CPU(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := cat.Model("", cpu.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := cat.Events(cpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.New(m, events, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 func compareTogether(t *testing.T, what string, p *plan.Plan, a *account.Account) {
