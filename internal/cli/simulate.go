@@ -431,7 +431,7 @@ func (s *simulating) account(n *session, ran *counts.Table, out io.Writer) error
 		return err
 	}
 	r := newReporter(n, w, 0)
-	r.how = s.how
+	r.how, r.judge = s.how, unexplained
 	if ran != nil {
 		r.times = func(*counts.Scope) *account.Account {
 			return s.j.parts[0].s.method.Bind(ran.Layout).Evaluate(ran, account.Place{}, nil)
@@ -441,6 +441,22 @@ func (s *simulating) account(n *session, ran *counts.Table, out io.Writer) error
 		return err
 	}
 	return r.finish()
+}
+
+// unexplainedMost is the share of what the run took from which on the parts of a simulation
+// say where to look only: docs/simulated.md compares with programs that were measured.
+const unexplainedMost = 0.3
+
+// unexplained adds to an account of a simulation that it lacks much of what the run took, or
+// explains more than that.
+func unexplained(a *account.Account) {
+	const only = ": the parts say where to look, and not how much there is to gain"
+	switch v := a.Value("Unaccounted"); {
+	case v > unexplainedMost:
+		a.Notes = append(a.Notes, fmt.Sprintf("the simulation does not explain %.0f %% of what the run took", 100*v)+only)
+	case v < -unexplainedMost:
+		a.Notes = append(a.Notes, fmt.Sprintf("the simulation explains %.0f %% more than the run took", -100*v)+only)
+	}
 }
 
 // writer returns a writer in the format that was asked for.

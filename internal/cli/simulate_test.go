@@ -19,6 +19,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/source/valgrind"
 )
@@ -620,6 +622,27 @@ func TestCaches(t *testing.T) {
 		}
 		if h, note, err := j.caches(); err != nil || !strings.Contains(h.String(), tt.want) || !strings.Contains(note, tt.note) || (note != "") != (tt.note != "") {
 			t.Errorf("%s: %v, note %q, %v; want %s, note %q", name, h, note, err, tt.want, tt.note)
+		}
+	}
+}
+
+// TestUnexplained: an account that lacks much of what the run took says so.
+func TestUnexplained(t *testing.T) {
+	method, err := account.Load("generic", simModel, account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}}
+	a := method.Bind(l).Evaluate(counts.NewTable(l), account.Place{}, nil)
+	node, _ := a.Node("Unaccounted")
+	for _, tt := range []struct {
+		value float64
+		want  string
+	}{{0.5, "does not explain 50 % of what"}, {0.2, ""}, {-0.2, ""}, {-1, "explains 100 % more than"}, {math.NaN(), ""}} {
+		a.Nodes[node].Value, a.Notes = tt.value, nil
+		unexplained(a)
+		if got := strings.Join(a.Notes, "; "); !strings.Contains(got, tt.want) || (tt.want == "") != (got == "") {
+			t.Errorf("%v: %q, want %q", tt.value, got, tt.want)
 		}
 	}
 }
