@@ -124,7 +124,7 @@ func (s *session) list() ([]int, error) { return threadsOf(s.spec.Target.PIDs) }
 func threadsOf(pids []int) ([]int, error) {
 	var all []int
 	for _, pid := range pids {
-		tids, err := tasks(pid)
+		tids, err := allTasks(pid)
 		if err != nil {
 			return nil, err
 		}

@@ -85,17 +85,27 @@ func newOpener(sys *System, c *scheme, n *notes, common Attr) *opener {
 // errGone says that a task has ended.
 var errGone = errors.New("the task has ended")
 
+// errMoved says that the leader of a group is not the task's any more. A task and one that
+// it begins may exchange their events when one gives way to the other on a processor: what
+// was opened is then the other's, and ends with that, and the task goes on counting with
+// what the other inherited. Only it cannot be added to (ENODEV, or EINVAL while the other
+// lives).
+var errMoved = errors.New("the task has given its events to another")
+
+// movesMost is how often in a row a task is taken to have done so. It is rare: who begins
+// threads all the time does one time in some thousands.
+const movesMost = 4
+
 // open opens a team in a place. What the kernel refuses is noted and is no
 // error; the error is errGone if the task is no more, and otherwise that
 // nothing more can be opened.
 func (o *opener) open(t *team, p place, clocks []int) error {
-	var sets []set
-	for i := range t.events {
-		var err error
-		if sets, err = o.join(sets, &t.events[i], p); err != nil {
-			closeSets(sets)
-			return err
-		}
+	sets, err := o.openSets(t, p, true)
+	for moves := 1; err == errMoved; moves++ {
+		sets, err = o.openSets(t, p, moves < movesMost)
+	}
+	if err != nil {
+		return err
 	}
 	for i := range sets {
 		sets[i].team, sets[i].clocks = t, clocks
@@ -105,6 +115,19 @@ func (o *opener) open(t *team, p place, clocks []int) error {
 	}
 	o.sets = append(o.sets, sets...)
 	return nil
+}
+
+// openSets opens the events of a team, as few groups as they fit. If they may move, the
+// error is errMoved if one has.
+func (o *opener) openSets(t *team, p place, move bool) (sets []set, err error) {
+	move = move && o.common.Inherit && !o.common.Disabled && p.pid > 0 && p.flags&FlagCgroup == 0
+	for i := range t.events {
+		if sets, err = o.join(sets, &t.events[i], p, move); err != nil {
+			closeSets(sets)
+			return nil, err
+		}
+	}
+	return sets, nil
 }
 
 // copy opens a further turn of a team in all places where it was opened since
@@ -152,12 +175,15 @@ func (o *opener) apart(t *team, s *set) {
 
 // join opens an event in the first of some sets whose group takes it, else by
 // itself.
-func (o *opener) join(sets []set, m *member, p place) ([]set, error) {
+func (o *opener) join(sets []set, m *member, p place, move bool) ([]set, error) {
 	for i := range sets {
 		e, errno := o.event(m, p, sets[i].leader)
 		if errno == 0 {
 			sets[i].events = append(sets[i].events, e)
 			return sets, nil
+		}
+		if move && (errno == unix.ENODEV || errno == unix.EINVAL) {
+			return sets, errMoved
 		}
 		if errno == unix.ENODEV && p.pid > 0 && p.flags&FlagCgroup == 0 {
 			return sets, errGone // after the leader was opened

@@ -37,6 +37,29 @@ func tasks(pid int) ([]int, error) {
 	return tids, nil
 }
 
+// looks is how many lists of threads in a row must have no other thread than those before.
+const looks = 3
+
+// allTasks is tasks for a process whose threads come and go. The kernel goes from thread to
+// thread, and where the one that it stands at ends just then the list does, too, and lacks
+// those behind: one in some thousand lists does, so that three lacking the same thread are
+// not to be expected. Some of the threads may have ended.
+func allTasks(pid int) ([]int, error) {
+	var all []int
+	for same := 0; same < looks; same++ {
+		tids, err := tasks(pid)
+		if err != nil {
+			return nil, err
+		}
+		for _, tid := range tids {
+			if at, found := slices.BinarySearch(all, tid); !found {
+				all, same = slices.Insert(all, at, tid), 0
+			}
+		}
+	}
+	return all, nil
+}
+
 // States of tasks that matter here: see task_state_array in fs/proc/array.c. The
 // others are sleep that signals end, or an end.
 const (
