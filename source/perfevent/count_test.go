@@ -368,7 +368,9 @@ func TestThreads(t *testing.T) {
 			long++
 		}
 	}
-	if long < 10 || long > 14 {
+	// On a machine with much else to do some may have ended before they are seen, which is said.
+	missed := slices.ContainsFunc(table.Notes, func(note string) bool { return strings.Contains(note, "had ended before they could be counted") })
+	if long < 10 && !missed || long == 0 || long > 14 {
 		t.Errorf("%d threads ran for long of %d, want 10: %q", long, len(table.Scopes), table.Notes)
 	}
 	t.Log(table.Notes)
@@ -696,7 +698,7 @@ func TestAgainstPerf(t *testing.T) {
 	}
 	if len(names) == 4 {
 		rate := column(t, table, 0, "msr/tsc/").Value / column(t, table, 0, "cpu-clock").Value
-		near(t, "cycles of the time stamp counter per second", rate*1e9, perfs["msr/tsc/"]/perfs["cpu-clock"]*1e9, 0.005)
+		near(t, "cycles of the time stamp counter per second", rate*1e9, perfs["msr/tsc/"]/perfs["cpu-clock"]*1e9, 0.03) // the two are not read at one time
 	}
 }
 
