@@ -290,6 +290,21 @@ func sum(by map[samplesOf]sampled) (all sampled) {
 	return all
 }
 
+// tries is how often is recorded at most until nothing is foreign.
+const tries = 4
+
+// foreign reports whether a recording has samples of events that are none of its own. Linux
+// 6.18 writes some of other programs into it, ours as perf's, if these open and close very
+// many at that time, as other tests do. Reports leave them out, and perf reads no further.
+func foreign(t *testing.T, file string) bool {
+	t.Helper()
+	out, stderr, status := call(skylake(1), "report", "--by", "process", file)
+	if status != 0 {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	return strings.Contains(strings.Join(strings.Fields(out), " "), "their ids are no event's")
+}
+
 // recordHere runs record, and returns what it says.
 func recordHere(t *testing.T, args ...string) string {
 	t.Helper()
@@ -335,7 +350,13 @@ func TestRecordPerf(t *testing.T) {
 			if tt.name == "alone" {
 				program = oneProgram
 			}
-			said := recordHere(t, append(append([]string{"-o", file}, tt.args...), append([]string{"--"}, program...)...)...)
+			var said string
+			for range tries {
+				said = recordHere(t, append(append([]string{"-o", file}, tt.args...), append([]string{"--"}, program...)...)...)
+				if !foreign(t, file) {
+					break
+				}
+			}
 			compareTotals(t, perf, file, tt.wide)
 			n := 0
 			for _, x := range scriptTotals(t, perf, file) {
@@ -414,10 +435,15 @@ func TestPerfRecorded(t *testing.T) {
 				if strings.HasPrefix(tt.name, "group") || tt.name == "per thread" {
 					program = oneProgram // which these follow
 				}
-				out := perf.output(t, append(append(args, "--"), program...)...)
-				if pipe {
-					if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
-						t.Fatal(err)
+				for range tries {
+					out := perf.output(t, append(append(args, "--"), program...)...)
+					if pipe {
+						if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if !foreign(t, file) {
+						break
 					}
 				}
 				compareTotals(t, perf, file, slices.Contains(tt.args, "-a"))
