@@ -278,11 +278,7 @@ func (p *Plan) needsUndivided() int {
 	}
 	left := p.PMU.general(true)
 	lost := p.PMU.general(false) &^ left
-	var held []counters
-	if p.Options.Watchdog {
-		held = p.heldByWatchdog()
-	}
-	if p.fits(held, func(e *Event) demand {
+	if p.fits(p.taken, func(e *Event) demand {
 		d := e.demand
 		d.can &^= lost
 		d.erratum = p.PMU.Erratum != nil && slices.Contains(p.PMU.Erratum.Codes, e.ID.Config&0xff)
@@ -293,16 +289,13 @@ func (p *Plan) needsUndivided() int {
 	return left.len()
 }
 
-// heldByWatchdog returns the counters of which the watchdog takes one while it is on.
+// heldByWatchdog is what the watchdog would take if it were on.
 func (p *Plan) heldByWatchdog() []counters {
 	can := p.general
 	if p.cycles != nil {
 		can = p.cycles.demand.can
 	}
-	if p.PMU.Watchdog == "" || p.Options.Counters > 0 && can.fixed() < 0 {
-		return nil // it takes none, or one that is not among those to be used
-	}
-	return []counters{can}
+	return p.heldOf(can)
 }
 
 // fits reports whether all groups can be counted while something else holds counters,

@@ -284,19 +284,25 @@ func (b *builder) makeSpace() {
 }
 
 // watchdog returns what the watchdog takes: one of the counters that can count its
-// event, which on Intel's processors is a fixed one, or a general one where a group
-// counts the same. Who says how many general counters can be had has found that out
-// with events of general counters while the watchdog counted: one that has no fixed
-// counter to go to is on a general one that is not among them.
+// event, or where that is left out, of the general ones.
 func (b *builder) watchdog() []counters {
-	if !b.Options.Watchdog || b.PMU.Watchdog == "" {
+	if !b.Options.Watchdog {
 		return nil
 	}
 	can := b.general // where its event is left out: one of those
 	if i, err := b.in.number(b.PMU.Watchdog); err == nil {
 		can = b.in.events[i].demand.can
 	}
-	if b.Options.Counters > 0 && can.fixed() < 0 {
+	return b.heldOf(can)
+}
+
+// heldOf returns what the watchdog takes if these counters can count its event: one of
+// them. On Intel's processors that is a fixed one, or a general one where a group counts
+// the same. Who says how many general counters can be had has found that out with events
+// of general counters while the watchdog counted: one that has no fixed counter to go to
+// is on a general one that is not among them.
+func (p *Plan) heldOf(can counters) []counters {
+	if p.PMU.Watchdog == "" || p.Options.Counters > 0 && can.fixed() < 0 {
 		return nil
 	}
 	return []counters{can}

@@ -18,10 +18,6 @@ import (
 // checks that the account finds together what the plan says is together, and
 // has a value for every node.
 func TestPlanReachesAccount(t *testing.T) {
-	cat, err := model.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, tt := range []struct {
 		cpu string
 		opt plan.Options
@@ -34,27 +30,12 @@ func TestPlanReachesAccount(t *testing.T) {
 		{"power7", plan.Options{}},
 		{"amdzen4", plan.Options{}},
 	} {
-		cpu, err := cat.CPU(tt.cpu)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := cat.Model("", cpu.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		events, err := cat.Events(cpu)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := plan.New(m, events, tt.opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := planOf(t, tt.cpu, tt.opt)
 		smt := 0.0
 		if tt.opt.SMT {
 			smt = 1
 		}
-		method, err := account.Compile(m, cpu, events, account.Options{Params: map[string]float64{"#smt_on": smt}})
+		method, err := account.Load(tt.cpu, "", account.Options{Params: map[string]float64{"#smt_on": smt}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -117,10 +117,10 @@ func (o *opener) open(t *team, p place, clocks []int) error {
 	return nil
 }
 
-// openSets opens the events of a team, as few groups as they fit. If they may move, the
-// error is errMoved if one has.
+// openSets opens the events of a team, in as few groups as they fit. The error is errMoved if
+// they may move and one has. A command that has yet to be executed has begun nobody.
 func (o *opener) openSets(t *team, p place, move bool) (sets []set, err error) {
-	move = move && o.common.Inherit && !o.common.Disabled && p.pid > 0 && p.flags&FlagCgroup == 0
+	move = move && o.common.Inherit && !o.common.EnableOnExec && p.pid > 0 && p.flags&FlagCgroup == 0
 	for i := range t.events {
 		if sets, err = o.join(sets, &t.events[i], p, move); err != nil {
 			closeSets(sets)
