@@ -67,7 +67,7 @@ var plainEvents = [...]Event{
 	{Name: "user_time", PMU: pmuTool, Config: 2},
 	{Name: "system_time", PMU: pmuTool, Config: 3},
 
-	// What source/ostime reads in /proc: numbers of our own.
+	// What internal/source/ostime reads in /proc: numbers of our own.
 	{Name: "thread_time", PMU: pmuTool, Config: 0x100},
 	{Name: "thread_run", PMU: pmuTool, Config: 0x101},
 	{Name: "runqueue_wait", PMU: pmuTool, Config: 0x102},

@@ -3,8 +3,8 @@ package profile_test
 import (
 	"fmt"
 
+	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/profile"
-	"github.com/cyclestack/cyclestack/profile/disasm"
 )
 
 // A program is mapped by process 7 at another address than it was linked for.

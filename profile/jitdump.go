@@ -10,7 +10,7 @@ import (
 	"os"
 	"sort"
 
-	"github.com/cyclestack/cyclestack/profile/object"
+	"github.com/cyclestack/cyclestack/internal/object"
 )
 
 // A Jitdump is what a just-in-time compiler wrote of the code it made, with

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cyclestack/cyclestack/profile/disasm"
+	"github.com/cyclestack/cyclestack/internal/disasm"
 )
 
 // A jitFile is a jitdump in the making.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/cyclestack/cyclestack/profile/object"
+	"github.com/cyclestack/cyclestack/internal/object"
 )
 
 // openKernel finds the symbols of the kernel that was recorded: those that the

@@ -3,8 +3,8 @@ package profile
 import (
 	"fmt"
 
-	"github.com/cyclestack/cyclestack/profile/disasm"
-	"github.com/cyclestack/cyclestack/profile/object"
+	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/object"
 )
 
 // A Listing is the code of a function: its instructions with their lines, and

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/cyclestack/cyclestack/profile/object"
+	"github.com/cyclestack/cyclestack/internal/object"
 )
 
 // Config says where a Symbolizer finds the files that were mapped.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cyclestack/cyclestack/profile/disasm"
-	"github.com/cyclestack/cyclestack/profile/object"
+	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/object"
 )
 
 const source = `__attribute__((noinline)) int triple(int n) { return 3 * n; }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/cyclestack/cyclestack/profile/object"
+	"github.com/cyclestack/cyclestack/internal/object"
 )
 
 // A nameTable finds named ranges of addresses, from the lists of symbols that

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/cyclestack/cyclestack/annotate"
+	"github.com/cyclestack/cyclestack/internal/annotate"
 	"github.com/cyclestack/cyclestack/model"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cyclestack/cyclestack/annotate"
+	"github.com/cyclestack/cyclestack/internal/annotate"
 )
 
 // The lines of an annotated function: its instructions, and its source.

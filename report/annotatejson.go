@@ -8,9 +8,9 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/cyclestack/cyclestack/annotate"
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/profile/flow"
+	"github.com/cyclestack/cyclestack/internal/annotate"
+	"github.com/cyclestack/cyclestack/internal/flow"
 )
 
 // AnnotationSchema is the JSON Schema of the document that the json format of an

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cyclestack/cyclestack/annotate"
+	"github.com/cyclestack/cyclestack/internal/annotate"
 )
 
 // The loops of an annotated function, and how often its code was executed.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cyclestack/cyclestack/calibrate"
+	"github.com/cyclestack/cyclestack/internal/calibrate"
 )
 
 // CalibrationSchema is the JSON Schema of the document that CalibrationJSON writes.

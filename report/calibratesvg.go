@@ -7,7 +7,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/cyclestack/cyclestack/calibrate"
+	"github.com/cyclestack/cyclestack/internal/calibrate"
 )
 
 // The picture of a curve, in pixels.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/cyclestack/cyclestack/latency"
+	"github.com/cyclestack/cyclestack/internal/latency"
 )
 
 // latencyHang is the indentation of what is said below the table.

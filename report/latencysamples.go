@@ -8,7 +8,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/cyclestack/cyclestack/latency"
+	"github.com/cyclestack/cyclestack/internal/latency"
 )
 
 // A SampledLatency is the latencies of loads that were sampled, of one event, with where

@@ -6,7 +6,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/cyclestack/cyclestack/source/accounts"
+	"github.com/cyclestack/cyclestack/internal/source/accounts"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 

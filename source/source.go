@@ -11,11 +11,11 @@ import (
 	"os"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/source/accounts"
+	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/source/accounts"
+	"github.com/cyclestack/cyclestack/internal/source/threshold"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/perfstat"
-	"github.com/cyclestack/cyclestack/source/threshold"
-	"github.com/cyclestack/cyclestack/source/valgrind"
 )
 
 // A Reader yields the tables of a recording one at a time.

@@ -9,16 +9,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cyclestack/cyclestack/annotate"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/annotate"
+	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/flow"
+	"github.com/cyclestack/cyclestack/internal/source/code"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/profile"
-	"github.com/cyclestack/cyclestack/profile/disasm"
-	"github.com/cyclestack/cyclestack/profile/flow"
 	"github.com/cyclestack/cyclestack/report"
-	"github.com/cyclestack/cyclestack/source/code"
 	"github.com/cyclestack/cyclestack/source/perfdata"
-	"github.com/cyclestack/cyclestack/source/samples"
 )
 
 // annotateFlags are the flags of annotate.

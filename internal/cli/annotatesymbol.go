@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/profile/object"
+	"github.com/cyclestack/cyclestack/internal/object"
 )
 
 // functionName is a function and its module.

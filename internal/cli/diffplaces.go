@@ -8,10 +8,10 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/source/accounts"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
-	"github.com/cyclestack/cyclestack/source/accounts"
 )
 
 // A placeDiff is a comparison by places in the code.

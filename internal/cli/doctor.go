@@ -15,9 +15,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/internal/live"
+	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
-	"github.com/cyclestack/cyclestack/source/valgrind"
 )
 
 func (a *app) doctor() *cobra.Command {

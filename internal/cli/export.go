@@ -14,11 +14,11 @@ import (
 	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/export"
+	"github.com/cyclestack/cyclestack/internal/export"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
 	"github.com/cyclestack/cyclestack/source/perfdata"
-	"github.com/cyclestack/cyclestack/source/samples"
 )
 
 // exportFormats are the formats of report that are for programs that show profiles.

@@ -250,7 +250,7 @@ func recordDeep(t testing.TB, args ...string) (dir string) {
 		t.Skip("there is no C compiler")
 	}
 	dir = t.TempDir()
-	source, err := filepath.Abs("../../source/samples/testdata/deep.c")
+	source, err := filepath.Abs("../source/samples/testdata/deep.c")
 	if err != nil {
 		t.Fatal(err)
 	}

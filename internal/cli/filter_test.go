@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/source/samples"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
 )
 
 func TestSplitNames(t *testing.T) {

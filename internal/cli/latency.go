@@ -11,13 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/latency"
+	"github.com/cyclestack/cyclestack/internal/latency"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
 	"github.com/cyclestack/cyclestack/source/perfdata"
-	"github.com/cyclestack/cyclestack/source/samples"
 )
 
 // floorParam is the parameter of the models that holds the latency of the fastest

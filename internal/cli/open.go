@@ -10,11 +10,11 @@ import (
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/live"
+	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
-	"github.com/cyclestack/cyclestack/source/valgrind"
 )
 
 // A session is what one command works with: the catalogue, and once the first

@@ -9,8 +9,8 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/live"
+	"github.com/cyclestack/cyclestack/internal/source/ostime"
 	"github.com/cyclestack/cyclestack/model"
-	"github.com/cyclestack/cyclestack/source/ostime"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 

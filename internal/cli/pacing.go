@@ -6,9 +6,9 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/cyclestack/cyclestack/profile/pipeline"
-	"github.com/cyclestack/cyclestack/source/pace"
-	"github.com/cyclestack/cyclestack/source/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation/pace"
+	"github.com/cyclestack/cyclestack/internal/simulation/pipeline"
+	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
 )
 
 // tracedBlocks is how many blocks of a program's code are traced: a number, and not a

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cyclestack/cyclestack/source/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
 )
 
 // A testProgram is one of the programs of different character by which simulated

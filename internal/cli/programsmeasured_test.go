@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cyclestack/cyclestack/calibrate"
+	"github.com/cyclestack/cyclestack/internal/calibrate"
 )
 
 // TestProgramsMeasured makes the tables of docs/simulated.md: of each set of programs,

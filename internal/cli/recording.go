@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cyclestack/cyclestack/internal/source/perfrecord"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
 	"github.com/cyclestack/cyclestack/source/perfevent"
-	"github.com/cyclestack/cyclestack/source/perfrecord"
 )
 
 // write records into the file.

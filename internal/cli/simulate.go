@@ -21,19 +21,19 @@ import (
 	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/account"
-	"github.com/cyclestack/cyclestack/calibrate"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/calibrate"
 	"github.com/cyclestack/cyclestack/internal/live"
+	"github.com/cyclestack/cyclestack/internal/object"
+	"github.com/cyclestack/cyclestack/internal/simulation/chains"
+	"github.com/cyclestack/cyclestack/internal/simulation/pace"
+	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/source/ostime"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/model"
-	"github.com/cyclestack/cyclestack/profile/chains"
-	"github.com/cyclestack/cyclestack/profile/object"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
-	"github.com/cyclestack/cyclestack/source/ostime"
-	"github.com/cyclestack/cyclestack/source/pace"
 	"github.com/cyclestack/cyclestack/source/perfdata"
-	"github.com/cyclestack/cyclestack/source/samples"
-	"github.com/cyclestack/cyclestack/source/valgrind"
 )
 
 // simModel is the method for what simulators count.

@@ -21,8 +21,8 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
 	"github.com/cyclestack/cyclestack/model"
-	"github.com/cyclestack/cyclestack/source/valgrind"
 )
 
 // walks is the pair of programs of which one walks through an array along its rows

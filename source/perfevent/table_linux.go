@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/source/ostime"
+	"github.com/cyclestack/cyclestack/internal/source/ostime"
 )
 
 // fill reads the counters into a table. elapsed is how long they counted since

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/source/ostime"
+	"github.com/cyclestack/cyclestack/internal/source/ostime"
 )
 
 // A team is events that are to be on counters at one time: one of the Spec's

@@ -15,7 +15,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/guest/loop"
-	"github.com/cyclestack/cyclestack/source/samples"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
 )
 
 // The task two spends three quarters of its instructions in loop.Run, and one in

@@ -1,0 +1,313 @@
+package annotate
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/aclements/go-moremath/mathx"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/flow"
+	"github.com/cyclestack/cyclestack/model"
+)
+
+// A Cost is a node that estimates stalled cycles from events, each at its usual
+// cost, and the node of the first level whose stalled cycles it would be a part of.
+type Cost struct {
+	Node, Stalls int     // nodes of the model
+	Events       []int   // columns that the estimate rests on
+	Measured     []int   // columns that the stalled cycles are counted by
+	Hidden       float64 // cycles of the estimate at places where they are hidden, as a part of the function's
+
+	late bool    // samples of the events stand behind what caused them
+	each float64 // stalled cycles that a sample of them stands for
+}
+
+// A Verdict says whether the cost of an event at a place is hidden: events that
+// have no stalled cycles near them cost nothing, whatever they usually cost, since
+// the processor did other work meanwhile (D. Levinthal, Cycle Accounting Analysis
+// on Intel Core 2 Processors, Estimating Penalties).
+//
+// What is near an instruction is what may be executed up to flow.Skid instructions
+// behind it, as a sample of stalled cycles stands behind what they waited for; see
+// [flow.Vicinity]. Samples of an event that are not precise stand behind their cause
+// as well, so that what comes before them is near too. Of an instruction in a loop only
+// the loop is near, unless it is known to have so few iterations that samples often
+// stand behind its end. If n samples of the events there stand for m cycles at the
+// events' cost, and s samples of stalled cycles for c, then they are hidden if
+//
+//   - c is at most a tenth of m: there are no stalled cycles to speak of, and
+//   - so few would be there by chance in less than 5 % of cases if the events cost
+//     their usual penalty: of n + s samples no more than s would be of stalled
+//     cycles, where each sample is one with the probability r/(1+r), and r is how
+//     many samples of stalled cycles there would be for one of the events (the
+//     conditional test of two Poisson rates, J. Przyborowski and H. Wilenski,
+//     Biometrika 31, 1940). Where samples stand for as many cycles as each other,
+//     as sample-after values make it, five events without a stall suffice.
+//
+// They stall if c is more than a tenth of m; otherwise there are too few samples
+// to tell.
+type Verdict uint8
+
+// The verdicts.
+const (
+	None        Verdict = iota // no event here
+	Few                        // too few samples to tell
+	Stalling                   // stalled cycles near it
+	Hidden                     // none
+	HiddenSoFar                // none in this function; but it is left, or another one called, within the window
+)
+
+func (v Verdict) String() string {
+	return [...]string{"", "too few samples", "stalls", "hidden", "hidden here"}[v]
+}
+
+// IsHidden says whether no stalled cycles are near.
+func (v Verdict) IsHidden() bool { return v == Hidden || v == HiddenSoFar }
+
+const (
+	hiddenMost   = 0.1  // of the events' cost may be stalled cycles
+	hiddenChance = 0.05 // of so few, if the events had cost it
+)
+
+// hidden finds the costs and judges each instruction, line, block and loop.
+func (b *builder) hidden() {
+	if b.Account == nil || b.ByLine {
+		return
+	}
+	b.findCosts()
+	if len(b.Costs) == 0 {
+		return
+	}
+	around := b.vicinities()
+	t := counts.NewTable(&counts.Layout{Columns: b.Table.Columns, Scopes: b.Table.Scopes[:1]})
+	for i := range b.Parts {
+		p := &b.Parts[i]
+		if p.Row == 0 {
+			continue
+		}
+		p.Hidden = make([]Verdict, len(b.Costs))
+		for _, late := range []bool{false, true} { // what is near is the same for the costs of either kind
+			b.judgeCosts(p, late, func() (*counts.Table, bool) {
+				s := around(i, late)
+				b.sum(t.Row(0), b.of(s.Insts))
+				return t, s.Leaves
+			})
+		}
+	}
+	b.summarize()
+}
+
+// judgeCosts judges the costs whose samples are late, or those whose are not, at a part,
+// with the counts near it and whether the function is left there.
+func (b *builder) judgeCosts(p *Part, late bool, near func() (t *counts.Table, leaves bool)) {
+	var t *counts.Table
+	var amounts []float64
+	leaves := false
+	for k := range b.Costs {
+		c := &b.Costs[k]
+		if c.late != late || sampled(b.Table, p.Row, c.Events) == 0 {
+			continue
+		}
+		if t == nil {
+			t, leaves = near()
+			_, amounts = b.values(t, 0)
+		}
+		p.Hidden[k] = judge(t, amounts, c)
+		if p.Hidden[k] == Hidden && leaves {
+			p.Hidden[k] = HiddenSoFar
+		}
+	}
+}
+
+// findCosts finds the nodes below the first level whose formula multiplies events
+// by a parameter in cycles, and the node of the first level above each.
+func (b *builder) findCosts() {
+	m := b.Account.Model()
+	for i := range m.Nodes {
+		if !m.Share(i) || m.Nodes[i].Level < 2 || !b.Account.Nodes[i].Known() || math.IsNaN(b.Account.Nodes[i].Amount) || !b.costs(i, 0) {
+			continue
+		}
+		up := i
+		for up >= 0 && m.Nodes[up].Level > 1 {
+			up = slices.IndexFunc(m.Nodes, func(n model.Node) bool { return n.Name == m.Nodes[up].Parent })
+		}
+		if up < 0 || !b.Account.Nodes[up].Known() || len(b.named[i]) == 0 || len(b.named[up]) == 0 {
+			continue
+		}
+		c := Cost{Node: i, Stalls: up, Events: b.named[i], Measured: b.named[up]}
+		c.late, c.each = b.late(&c), b.each(&c)
+		b.Costs = append(b.Costs, c)
+	}
+}
+
+// costs says whether a node's formula has an event and a parameter in cycles per
+// something that happens, by itself or through nodes below the first level.
+func (b *builder) costs(node, depth int) bool {
+	m := b.Account.Model()
+	event, cycles := false, false
+	for _, op := range b.Account.Operands(node) {
+		switch op.Kind {
+		case "event":
+			event = true
+		case "parameter":
+			i := slices.IndexFunc(m.Parameters, func(p model.Parameter) bool { return p.Name == op.Name })
+			cycles = cycles || i >= 0 && strings.HasPrefix(m.Parameters[i].Unit, "cycles/") && m.Parameters[i].Unit != "cycles/second"
+		case "node":
+			if i, ok := b.Account.Node(op.Name); ok && i != node && depth < deepest && m.Nodes[i].Level > 1 && b.costs(i, depth+1) {
+				return true
+			}
+		}
+	}
+	return event && cycles
+}
+
+// vicinities returns what is near an instruction. Without the code it is what
+// lies as many bytes away as instructions of usual length have, and it is not
+// known whether the function is left.
+func (b *builder) vicinities() func(i int, late bool) flow.Surrounding {
+	window := b.o.Window
+	if window == 0 {
+		window = flow.Skid
+	}
+	if b.Graph != nil {
+		return flow.NewVicinity(b.Graph, window, b.short(window)).Of
+	}
+	const instruction = 4 // bytes
+	reach := uint64(instruction * window)
+	return func(i int, late bool) flow.Surrounding {
+		first, last := i, i
+		for late && first > 0 && b.Insts[i].Addr-b.Insts[first-1].Addr <= reach {
+			first--
+		}
+		for last+1 < len(b.Insts) && b.Insts[last+1].Addr-b.Insts[i].Addr <= reach {
+			last++
+		}
+		return flow.Surrounding{Insts: span(first, last), Leaves: true}
+	}
+}
+
+// short says of each loop whether it is known to be left so soon that many samples
+// stand outside that belong inside: its executed instructions are less than ten
+// windows.
+func (b *builder) short(window int) []bool {
+	const windows = 10
+	list := make([]bool, len(b.Loops))
+	for i := range b.Loops {
+		n := 0
+		for _, block := range b.Graph.Loops[i].Blocks {
+			n += len(b.Graph.Blocks[block].Insts)
+		}
+		e := &b.Loops[i].Executed
+		list[i] = b.Executions != "" && e.Trips*float64(n) < float64(windows*window)
+	}
+	return list
+}
+
+// late says whether samples of a cost's events stand behind what caused them.
+func (b *builder) late(c *Cost) bool {
+	return slices.ContainsFunc(c.Events, func(col int) bool {
+		return col >= len(b.o.Exact) || !b.o.Exact[col]
+	})
+}
+
+func sampled(t *counts.Table, row int, columns []int) int64 {
+	n := int64(0)
+	for _, col := range columns {
+		n += t.Cell(row, col).Samples
+	}
+	return n
+}
+
+// judge decides about the events of a cost by what is near them: a table of one row, and
+// what the nodes come to there.
+func judge(t *counts.Table, amounts []float64, c *Cost) Verdict {
+	cost, stalled := amounts[c.Node], amounts[c.Stalls]
+	n, s := float64(sampled(t, 0, c.Events)), float64(sampled(t, 0, c.Measured))
+	switch {
+	case math.IsNaN(cost) || math.IsNaN(stalled) || cost <= 0 || math.IsNaN(c.each):
+		return Few
+	case stalled > hiddenMost*cost:
+		return Stalling
+	case chance(n, s, cost/n/c.each) < hiddenChance:
+		return Hidden
+	}
+	return Few
+}
+
+// each is how many stalled cycles a sample of those stands for: in this function,
+// or where it has none in the run.
+func (b *builder) each(c *Cost) float64 {
+	for _, row := range []int{b.Whole.Row, 0} {
+		if n := sampled(b.Table, row, c.Measured); n > 0 {
+			_, amounts := b.values(b.Table, row)
+			return amounts[c.Stalls] / float64(n)
+		}
+	}
+	return math.NaN()
+}
+
+// chance is the probability of at most s samples of stalled cycles beside n of
+// events, if there are r for each on the average.
+func chance(n, s, r float64) float64 {
+	if !(r > 0) {
+		return 1
+	}
+	return mathx.BetaInc(1/(1+r), n, s+1)
+}
+
+// summarize judges lines, blocks and loops by their instructions, and adds up
+// what is hidden.
+func (b *builder) summarize() {
+	for k := range b.Costs {
+		for i := range b.Parts {
+			if p := &b.Parts[i]; p.Hidden != nil && p.Hidden[k].IsHidden() && p.Figures[b.Costs[k].Node].Value > 0 {
+				b.Costs[k].Hidden += p.Figures[b.Costs[k].Node].Value
+			}
+		}
+	}
+	b.judgeBy(&b.Whole, span(0, len(b.Insts)-1))
+	for i := range b.Lines {
+		b.judgeBy(&b.Lines[i].Part, b.Lines[i].Insts)
+	}
+	for i := range b.Blocks {
+		b.judgeBy(&b.Blocks[i].Part, span(b.Blocks[i].First, b.Blocks[i].Last))
+	}
+	for i := range b.Loops {
+		b.judgeBy(&b.Loops[i].Part, b.instsOf(i))
+	}
+}
+
+// judgeBy judges a part by its instructions: a verdict is that of nine tenths of the
+// samples of the events.
+func (b *builder) judgeBy(p *Part, insts []int) {
+	const most = 0.9
+	if p.Row == 0 {
+		return
+	}
+	p.Hidden = make([]Verdict, len(b.Costs))
+	for k := range b.Costs {
+		var by [HiddenSoFar + 1]int64
+		all := int64(0)
+		for _, i := range insts {
+			if q := &b.Parts[i]; q.Hidden != nil {
+				n := sampled(b.Table, q.Row, b.Costs[k].Events)
+				by[q.Hidden[k]] += n
+				all += n
+			}
+		}
+		enough := func(n int64) bool { return float64(n) >= most*float64(all) }
+		switch {
+		case all == 0:
+		case enough(by[Hidden]):
+			p.Hidden[k] = Hidden
+		case enough(by[Hidden] + by[HiddenSoFar]):
+			p.Hidden[k] = HiddenSoFar
+		case by[Stalling] > 0:
+			p.Hidden[k] = Stalling
+		default:
+			p.Hidden[k] = Few
+		}
+	}
+}

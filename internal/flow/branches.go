@@ -1,0 +1,156 @@
+package flow
+
+import (
+	"math"
+
+	"github.com/cyclestack/cyclestack/internal/disasm"
+)
+
+// Branches counts executions of a function's blocks and edges by branch stacks:
+// between two branches that were taken one after the other, the code from where
+// the first went to where the second came from was executed, once.
+type Branches struct {
+	graph   *disasm.Graph
+	samples int64
+	blocks  []tally
+	loops   []ratioTally
+	scale   float64
+
+	once []float64 // by block: executions in the sample at hand
+	in   []float64 // by loop: entries in it
+}
+
+// A tally adds up a number by samples.
+type tally struct{ sum, squares float64 }
+
+// A ratioTally adds up two numbers of each sample.
+type ratioTally struct {
+	header, entries tally
+	product         float64
+}
+
+// NewBranches returns counts of a function's branches, of none as yet.
+func NewBranches(g *disasm.Graph) *Branches {
+	return &Branches{graph: g, blocks: make([]tally, len(g.Blocks)), loops: make([]ratioTally, len(g.Loops)), scale: 1,
+		once: make([]float64, len(g.Blocks)), in: make([]float64, len(g.Loops))}
+}
+
+// A Branch is a branch that was taken, by addresses of the function's object.
+// Those outside the function are any others.
+type Branch struct{ From, To uint64 }
+
+// Add adds the branch stack of a sample, the latest branch first, which stands
+// for weight as many executions.
+func (b *Branches) Add(stack []Branch, weight float64) {
+	clear(b.once)
+	clear(b.in)
+	any := false
+	for i := len(stack) - 1; i > 0; i-- {
+		any = b.run(stack[i], stack[i-1].From, weight) || any
+	}
+	if !any {
+		return
+	}
+	b.samples++
+	for i, x := range b.once {
+		b.blocks[i].add(x)
+	}
+	for i := range b.loops {
+		l, h := &b.loops[i], b.once[b.graph.Loops[i].Header]
+		l.header.add(h)
+		l.entries.add(b.in[i])
+		l.product += h * b.in[i]
+	}
+}
+
+func (t *tally) add(x float64) {
+	t.sum += x
+	t.squares += x * x
+}
+
+// run follows the code from where a branch went to the next branch.
+func (b *Branches) run(branch Branch, end uint64, weight float64) bool {
+	at := b.graph.BlockAt(branch.To)
+	if at < 0 || end < branch.To || b.graph.BlockAt(end) < at {
+		return false
+	}
+	from := b.graph.BlockAt(branch.From)
+	if b.graph.Blocks[at].Start() != branch.To {
+		from = at // back from a call: the block goes on
+		if at++; at >= len(b.graph.Blocks) || b.graph.Blocks[at].Start() > end {
+			return true
+		}
+	}
+	for ; at < len(b.graph.Blocks) && b.graph.Blocks[at].Start() <= end; at++ {
+		b.once[at] += weight
+		b.enter(from, at, weight)
+		from = at
+	}
+	return true
+}
+
+// enter notes that a block was reached from another, -1 for one outside.
+func (b *Branches) enter(from, to int, weight float64) {
+	for l := b.graph.Blocks[to].Loop; l >= 0; l = b.graph.Loops[l].Parent {
+		if loop := &b.graph.Loops[l]; loop.Header == to && (from < 0 || !inside(b.graph, from, l)) {
+			b.in[l] += weight
+		}
+	}
+}
+
+// inside says whether a block is in a loop.
+func inside(g *disasm.Graph, block, loop int) bool {
+	for l := g.Blocks[block].Loop; l >= 0; l = g.Loops[l].Parent {
+		if l == loop {
+			return true
+		}
+	}
+	return false
+}
+
+// Samples returns how many samples have branches of the function.
+func (b *Branches) Samples() int64 { return b.samples }
+
+// Scale multiplies all executions, where what they stand for is known later.
+func (b *Branches) Scale(by float64) { b.scale *= by }
+
+// Blocks returns how often each block was executed. The branches of a sample are
+// no independent draws; the samples are.
+func (b *Branches) Blocks() []Count {
+	list := make([]Count, len(b.blocks))
+	for i, t := range b.blocks {
+		list[i] = b.count(t)
+	}
+	return list
+}
+
+func (b *Branches) count(t tally) Count {
+	c := Count{Value: t.sum * b.scale, Variance: t.squares * b.scale * b.scale}
+	if t.sum > 0 {
+		c.Samples = b.samples
+	}
+	return c
+}
+
+// Loops returns how often each loop was run through, and its trip count with the
+// error of a ratio of two sums over samples (W. G. Cochran, Sampling
+// Techniques, section 6.4).
+func (b *Branches) Loops() []Loop {
+	list := make([]Loop, len(b.loops))
+	for i := range b.loops {
+		t := &b.loops[i]
+		l := Loop{Iterations: b.count(t.header), Entries: b.count(t.entries), Trips: math.NaN(), Error: math.NaN(), Least: math.NaN()}
+		switch {
+		case t.header.sum == 0:
+			l.Why = "no branch stack has it"
+		case t.entries.sum == 0:
+			l.Why = "no branch stack has an entry"
+		default:
+			l.Trips = t.header.sum / t.entries.sum
+			residual := t.header.squares - 2*l.Trips*t.product + l.Trips*l.Trips*t.entries.squares
+			l.Error = confidence * math.Sqrt(max(0, residual)) / t.entries.sum
+		}
+		list[i] = l
+	}
+	return list
+}

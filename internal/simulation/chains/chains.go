@@ -1,0 +1,164 @@
+// Package chains finds loads whose address comes out of other loads in a cycle, as
+// when a list or a tree is followed: each has to wait for the one before, however
+// many loads a processor can have under way.
+//
+//	f := chains.NewFinder(object.Options{})
+//	defer f.Close()
+//	if f.Chained("/usr/bin/app", 0x1149) { … }
+//
+// It follows values backwards through registers and the function's own variables on
+// the stack, within one function and through its calls of itself. What goes through
+// other memory or other functions it does not see, so that a load may be one of a
+// chain though it says no.
+package chains
+
+import (
+	"slices"
+
+	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/object"
+)
+
+// Limits of what is looked at: larger functions and searches have no chains.
+const (
+	maxCode    = 1 << 18 // bytes of a function
+	maxSearch  = 1 << 14 // instructions passed over in looking for where a value comes from
+	maxObjects = 1 << 10 // files
+	window     = 1 << 10 // bytes of code looked at on each side, where no function is known
+)
+
+// A Finder finds chains in the code of files. It keeps what it has found.
+type Finder struct {
+	options object.Options
+	files   map[string]*file
+}
+
+// NewFinder returns a finder.
+func NewFinder(options object.Options) *Finder {
+	return &Finder{options: options, files: map[string]*file{}}
+}
+
+// Close closes the files.
+func (f *Finder) Close() error {
+	for _, file := range f.files {
+		if file != nil {
+			_ = file.object.Close() // it was read only
+		}
+	}
+	clear(f.files)
+	return nil
+}
+
+type file struct {
+	object    *object.Object
+	decoder   disasm.Decoder
+	functions map[uint64]map[uint64]bool // chained loads, by start of the function
+	windows   map[uint64]map[uint64]bool // the same by number of a piece of code of no known function
+}
+
+// Chained reports whether the instruction at an address of a file, as objdump shows
+// it, is a load of a chain. In a file without symbols the code around it is taken for
+// the function. It is false for a file that cannot be read, and on
+// instruction sets other than amd64.
+func (f *Finder) Chained(path string, addr uint64) bool {
+	file := f.file(path)
+	if file == nil {
+		return false
+	}
+	start, size, ok := file.object.Extent(addr)
+	switch {
+	case !ok:
+		return file.nameless(addr)[addr]
+	case size > maxCode:
+		return false
+	}
+	chained, ok := file.functions[start]
+	if !ok {
+		chained = file.analyse(start, int(size))
+		file.functions[start] = chained
+	}
+	return chained[addr]
+}
+
+// file returns a file, nil if it cannot be read.
+func (f *Finder) file(path string) *file {
+	if known, ok := f.files[path]; ok {
+		return known
+	}
+	if len(f.files) >= maxObjects {
+		return nil
+	}
+	f.files[path] = nil
+	o, err := object.Open(path, f.options)
+	if err != nil {
+		return nil
+	}
+	d, err := disasm.New(disasm.Arch(o.Arch), disasm.ATT)
+	if err != nil || readerOf(disasm.Arch(o.Arch)) == nil {
+		_ = o.Close()
+		return nil
+	}
+	f.files[path] = &file{o, d, map[uint64]map[uint64]bool{}, map[uint64]map[uint64]bool{}}
+	return f.files[path]
+}
+
+// nameless finds the chained loads of the code around an address of which no function
+// is known. Where instructions begin there is not known either; but reading them from
+// a wrong byte falls in step after a few, so that one of the first bytes will do.
+func (f *file) nameless(addr uint64) map[uint64]bool {
+	number := addr / window
+	if chained, ok := f.windows[number]; ok {
+		return chained
+	}
+	start := (max(number, 1) - 1) * window
+	if code, err := f.object.Code(start, 1); err != nil || len(code) == 0 {
+		start = number * window // the code begins here
+	}
+	for shift := range uint64(16) {
+		code, err := f.object.Code(start+shift, 3*window)
+		if err != nil || len(code) == 0 {
+			break
+		}
+		insts := disasm.Instructions(f.decoder, code, start+shift)
+		if slices.ContainsFunc(insts, func(i disasm.Inst) bool { return i.Addr == addr }) {
+			f.windows[number] = f.loads(insts, code, start+shift)
+			return f.windows[number]
+		}
+	}
+	f.windows[number] = nil
+	return nil
+}
+
+// analyse finds the chained loads of a function.
+func (f *file) analyse(start uint64, size int) map[uint64]bool {
+	code, err := f.object.Code(start, size)
+	if err != nil {
+		return nil
+	}
+	return f.loads(disasm.Instructions(f.decoder, code, start), code, start)
+}
+
+// loads finds the chained loads of instructions, given the code that they are in.
+func (f *file) loads(insts []disasm.Inst, code []byte, start uint64) map[uint64]bool {
+	return Loads(disasm.Arch(f.object.Arch), insts, func(i disasm.Inst) string { return f.decoder.Text(i, code[i.Addr-start:]) })
+}
+
+// Loads returns the addresses of a function's chained loads, given its instructions
+// and what they say, on amd64 in AT&T's syntax.
+func Loads(arch disasm.Arch, insts []disasm.Inst, text func(disasm.Inst) string) map[uint64]bool {
+	read := readerOf(arch)
+	if read == nil || len(insts) == 0 {
+		return nil
+	}
+	g := newGraph(insts)
+	for i := range insts {
+		g.steps = append(g.steps, read(text(insts[i])))
+	}
+	chained := map[uint64]bool{}
+	for i := range g.steps {
+		if g.steps[i].load && g.endless(i) {
+			chained[insts[i].Addr] = true
+		}
+	}
+	return chained
+}

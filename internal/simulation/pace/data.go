@@ -1,0 +1,190 @@
+package pace
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+)
+
+// Data says how often a program's loads miss caches, which a simulator of these knows,
+// and how long they wait then.
+type Data struct {
+	Misses map[valgrind.LoadPlace]valgrind.LoadMisses
+	// Beyond is the share of the misses of the last simulated cache that a further one
+	// answers, and not memory.
+	Beyond float64
+	// Least is the share of these cycles that is waited for at the least: a core that has
+	// many misses under way at once still moves a line for each, and looks up its page.
+	Least float64
+	// Second, Third and Memory are how many cycles a load waits longer than for the
+	// first-level cache: for the cache behind it, for that behind the last one that was
+	// simulated, and for memory.
+	Second, Third, Memory float64
+}
+
+// misses are those of an instruction that loads.
+type misses struct {
+	valgrind.LoadMisses
+	// due is how many misses are to come, of the first level, of the last, and to memory.
+	due [3]float64
+}
+
+// waits are what loads wait for at each level.
+type waits struct {
+	beyond float64
+	least  float64
+	cycles [3]float64 // waited longer by a load that is answered there
+	mean   [3]float64 // shares of all loads of the program
+	scale  float64    // steps of windows to those that were recorded
+}
+
+// Wait finds out how long the program waits for data: its windows are executed once more,
+// with loads that take as much longer, and as often, as these say. Misses come evenly
+// among a load's executions. What At and Line returned before did not include it; if Wait
+// is called again, what it was given before no longer holds. It is not to be called at the
+// same time as these.
+func (p *Paces) Wait(d Data) {
+	p.waits = waits{beyond: d.Beyond, least: d.Least, cycles: [3]float64{d.Second, d.Third, d.Memory}}
+	p.settled = sync.Once{}
+	insts := p.code.ordered()
+	for i, in := range insts {
+		in.number, in.waited, in.misses = i, 0, misses{}
+	}
+	for at, m := range d.Misses {
+		for _, in := range p.loads(at) {
+			in.misses.Loads += m.Loads
+			in.misses.First += m.First
+			in.misses.Last += m.Last
+			in.misses.due = [3]float64{0.5, 0.5, 0.5}
+		}
+	}
+	p.waits.mean = p.waits.shares(insts...)
+	// The machines learn, and misses are dealt out, in the order of records.
+	slices.SortFunc(p.records.list, (*record).compare)
+	var counted int64
+	usual, late := p.machine(), p.machine()
+	for _, r := range p.records.list {
+		counted += p.repeat(usual, late, r.steps)
+	}
+	if counted > 0 {
+		p.waits.scale = float64(p.records.counted) / float64(counted)
+	}
+}
+
+// loads returns the instructions of a place, those that load among them.
+func (p *Paces) loads(at valgrind.LoadPlace) []*instruction {
+	if at.Object == "" {
+		return p.line(at.File, at.Line)
+	}
+	if i := p.code.images[at.Object]; i != nil && i.at[at.Addr] != nil {
+		return []*instruction{i.at[at.Addr]}
+	}
+	return nil
+}
+
+// repeat executes steps once more on two machines, on one of them with loads that miss,
+// and returns how many of them count. What the windows took before is not what is compared
+// with, as these machines have executed others: without misses nothing is to be waited.
+func (p *Paces) repeat(usual, late machine, steps []step) (counted int64) {
+	for _, s := range steps {
+		if s.begins {
+			usual.Reset()
+			late.Reset()
+		}
+		if s.counts {
+			counted++
+		}
+		for i, in := range s.insts().all() {
+			if in.op.Loads && in.misses.First > 0 {
+				late.Late(int(p.waits.next(&in.misses) + 0.5))
+			}
+			last := i == int(s.n)-1
+			a := usual.Execute(&in.op, s.taken && last, s.missed && last)
+			b := late.Execute(&in.op, s.taken && last, s.missed && last)
+			if s.counts {
+				in.waited += ticksOf(b) - ticksOf(a)
+			}
+		}
+	}
+	return counted
+}
+
+// next returns how many cycles the next execution of a load takes longer.
+func (w *waits) next(m *misses) (cycles float64) {
+	for i, share := range [...]float64{m.First / m.Loads, m.Last / m.First, 1 - w.beyond} {
+		if m.due[i] += share; m.due[i] < 1 {
+			break
+		}
+		m.due[i]--
+		cycles = w.cycles[i]
+	}
+	return cycles
+}
+
+// alone returns how long an execution of an instruction waits at each level if nothing
+// hides it.
+func (w *waits) alone(in *instruction) (list [3]float64) {
+	m := &in.misses
+	if m.First == 0 || !in.op.Loads {
+		return list
+	}
+	memory := (1 - w.beyond) * m.Last
+	for i, n := range [...]float64{m.First - m.Last, m.Last - memory, memory} {
+		list[i] = n / m.Loads * w.cycles[i]
+	}
+	return list
+}
+
+// atLeast adds to what instructions of a function wait what is missing from the least,
+// where they miss.
+func (w *waits) atLeast(insts []*instruction) {
+	waited, alone := 0.0, 0.0
+	each := func(in *instruction) float64 {
+		list := w.alone(in)
+		return (list[0] + list[1] + list[2]) * float64(in.timed)
+	}
+	for _, in := range insts {
+		waited += in.parts.waited
+		alone += each(in)
+	}
+	if short := w.least*alone - waited; short > 0 {
+		for _, in := range insts {
+			in.parts.waited += short * each(in) / alone
+		}
+	}
+}
+
+// shares returns how what loads wait divides among the levels, if nothing hides it; zeros
+// if none misses.
+func (w *waits) shares(loads ...*instruction) (list [3]float64) {
+	all := 0.0
+	for _, in := range loads {
+		for i, cycles := range w.alone(in) {
+			list[i] += cycles * float64(in.executed)
+			all += cycles * float64(in.executed)
+		}
+	}
+	for i := range list {
+		if all > 0 {
+			list[i] /= all
+		}
+	}
+	return list
+}
+
+// divide divides what instructions of a function wait, which are in order, among the
+// levels: as the loads wait that are the last at or before each, or else those of the whole
+// function, or of the program.
+func (w *waits) divide(insts []*instruction) {
+	latest := w.shares(insts...)
+	if latest == [3]float64{} {
+		latest = w.mean
+	}
+	for _, in := range insts {
+		if own := w.shares(in); own != [3]float64{} {
+			latest = own
+		}
+		in.parts.shares = latest
+	}
+}

@@ -1,0 +1,23 @@
+package pace_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cyclestack/cyclestack/internal/simulation/pace"
+	"github.com/cyclestack/cyclestack/internal/simulation/pipeline"
+	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+)
+
+// How long does an instruction of a program take on a Zen 4?
+func ExampleRun() {
+	p, err := pace.Run(context.Background(), valgrind.Command{Args: []string{"./prog"}},
+		pace.Options{Core: pipeline.CoreOf("amdzen4"), Limit: 40e6})
+	if err != nil {
+		fmt.Println(err) // valgrind is not installed, for example
+		return
+	}
+	if rate, ok := p.At("/home/user/prog", 0x1139); ok {
+		fmt.Printf("%.2f cycles, mispredicted %.1f %% of the time\n", rate.Cycles, 100*rate.Conditional)
+	}
+}

@@ -1,0 +1,116 @@
+// Package pace finds out how fast a program's instructions are executed, without a PMU:
+// how many cycles each takes, waiting for the results of others, and which branches are
+// mispredicted.
+//
+// A simulator executes the program and tells the order in which (package valgrind); the
+// code itself is in the files (package object). From both follow all branches, which a
+// predictor has to foresee (package branch). And of short pieces of the run, evenly
+// distributed, a model of a processor says how long they take (package pipeline): with
+// perfect prediction, with the predictor's, and, once it is known how often loads miss
+// caches, with that as well (see [Paces.Wait]).
+//
+//	p, err := pace.Run(ctx, valgrind.Command{Args: args}, pace.Options{Core: core, Limit: 40e6})
+//	rate, ok := p.At("/usr/bin/prog", 0x1139)
+//
+// It is not a source of counts, but of what counts of other simulators take: rates by
+// instruction. They are the same in each run of a program that does the same, unless it is
+// cut while several of its processes run: how far each has come by then is chance.
+package pace
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/cyclestack/cyclestack/internal/simulation/branch"
+	"github.com/cyclestack/cyclestack/internal/simulation/pipeline"
+	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+)
+
+// Options say how a program is followed.
+type Options struct {
+	Core *pipeline.Core // the processor whose cycles are estimated
+	// Limit is how many pieces of code are followed, of some five instructions each,
+	// by all processes together: the program is ended then.
+	Limit int64
+}
+
+// Paces are the rates of the instructions of a program.
+type Paces struct {
+	Blocks  int64 // pieces of code that were followed
+	Unknown int64 // of them those of code that is in no file, or in none that can be read
+	Cut     bool  // the program executes more than was followed
+
+	code    *library
+	blocks  int // that processes know
+	machine func() machine
+	records *records
+	waits   waits     // what loads wait for
+	settled sync.Once // with these
+	once    sync.Once
+	lines   map[place][]*instruction
+}
+
+// Run follows a program, with all that it starts, from its beginning. What it writes is
+// discarded; its standard input is read from where it is. The error says in one line
+// why it cannot be followed.
+func Run(ctx context.Context, c valgrind.Command, o Options) (*Paces, error) {
+	code := newLibrary()
+	defer code.close()
+	m := modelsOf(o.Core)
+	p := &Paces{code: code, machine: m.machine, records: newRecords()}
+	trace, err := valgrind.Follow(ctx, c, o.Limit, func() valgrind.Follower { return newProcess(p, m) })
+	if err != nil {
+		return nil, err
+	}
+	p.Blocks, p.Cut = trace.Blocks, trace.Cut
+	if p.Unknown == p.Blocks {
+		return nil, errUnknown
+	}
+	return p, nil
+}
+
+// errUnknown says that a program is for a processor that cannot be modelled, or has no
+// code in files.
+var errUnknown = errors.New("none of the program's code was found in files for x86-64")
+
+// Takes predicts how long Run takes for a program that uses so much processor time by
+// itself.
+func Takes(cpu time.Duration, limit int64) time.Duration {
+	const (
+		start  = time.Second           // of the simulator, with the symbols of the program
+		block  = 700 * time.Nanosecond // printed, read and predicted
+		native = time.Nanosecond       // executed by itself
+	)
+	return start + time.Duration(min(int64(cpu/native), limit))*block
+}
+
+// models make what each process has of its own.
+type models struct {
+	predictor func() predictor
+	machine   func() machine
+}
+
+func modelsOf(core *pipeline.Core) models {
+	return models{
+		predictor: func() predictor { return branch.New() },
+		machine:   func() machine { return pipeline.NewMachine(core) },
+	}
+}
+
+// A predictor predicts branches: see [branch.Predictor].
+type predictor interface {
+	Conditional(addr uint64, taken bool) (mispredicted bool)
+	Indirect(addr, target uint64) (mispredicted bool)
+	Jump(addr, target uint64)
+	Call(addr, next uint64)
+	Return(addr, target uint64) (mispredicted bool)
+}
+
+// A machine executes instructions: see [pipeline.Machine].
+type machine interface {
+	Reset()
+	Late(cycles int)
+	Execute(op *pipeline.Op, taken, mispredicted bool) float64
+}

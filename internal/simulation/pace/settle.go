@@ -1,0 +1,108 @@
+package pace
+
+import "github.com/cyclestack/cyclestack/internal/object"
+
+// The three machines retire an instruction at different times, each after what it has
+// waited for: of four instructions that retire in a cycle any may be the one that the
+// cycle shows at. So only sums over many instructions may be subtracted. Functions are
+// enough of them: what mispredictions and misses add to a function is given to those of
+// its instructions that retire later for it, as a sampler would see it.
+
+// parts are what an instruction takes, in cycles of all its executions in windows.
+type parts struct {
+	cycles, lost, waited float64
+	shares               [3]float64 // of waited, by level
+}
+
+// settle finds the parts of all instructions.
+func (p *Paces) settle() {
+	for name, i := range p.code.images {
+		if i == nil {
+			continue
+		}
+		for _, insts := range i.functions(name) {
+			p.settleFunction(insts)
+		}
+	}
+}
+
+// functions returns the instructions that were in windows, by the function that they are
+// of. Those of no known function are together.
+func (i *image) functions(name string) map[uint64][]*instruction {
+	list := map[uint64][]*instruction{}
+	insts := i.windowed()
+	if len(insts) == 0 {
+		return nil
+	}
+	extent := func(uint64) uint64 { return 0 }
+	if file, err := object.Open(name, object.Options{}); err == nil {
+		defer file.Close()
+		extent = func(addr uint64) uint64 {
+			start, _, _ := file.Extent(addr)
+			return start
+		}
+	}
+	for _, in := range insts {
+		start := extent(in.addr)
+		list[start] = append(list[start], in)
+	}
+	return list
+}
+
+// settleFunction finds the parts of a function's instructions. They sum to what the
+// function took in all, and each of them to the difference of two machines, unless that
+// is negative: then there is none of it.
+func (p *Paces) settleFunction(insts []*instruction) {
+	for _, in := range insts {
+		in.parts.waited = in.waited.cycles() * p.waits.scale
+		in.parts.lost = in.real.cycles() - in.ideal.cycles()
+		in.parts.cycles = in.real.cycles() + in.parts.waited
+	}
+	positive(insts)
+	take(insts, func(s *parts) *float64 { return &s.waited })
+	take(insts, func(s *parts) *float64 { return &s.lost })
+	p.waits.atLeast(insts)
+	p.waits.divide(insts)
+}
+
+// positive takes cycles that are negative from the other instructions. There are such
+// because the machines that wait have executed other windows before than those that do
+// not: what shows at one instruction in these may show at its neighbour in those.
+func positive(insts []*instruction) {
+	sum, above := 0.0, 0.0
+	for _, in := range insts {
+		sum += in.parts.cycles
+		above += max(in.parts.cycles, 0)
+	}
+	for _, in := range insts {
+		if in.parts.cycles = max(in.parts.cycles, 0); sum < above {
+			in.parts.cycles *= max(sum, 0) / above
+		}
+	}
+}
+
+// take divides the sum of a part among the instructions of which it is positive, and
+// takes it from their cycles. What these have no room for, as their cycles show at others,
+// is taken from all in proportion to what they have.
+func take(insts []*instruction, part func(*parts) *float64) {
+	sum, later, room := 0.0, 0.0, 0.0
+	for _, in := range insts {
+		v := part(&in.parts)
+		sum += *v
+		*v = min(max(*v, 0), in.parts.cycles)
+		later += *v
+		room += in.parts.cycles - *v
+	}
+	share, rest := 0.0, 0.0
+	if sum > 0 && later > 0 {
+		share = min(sum/later, 1)
+	}
+	if sum > later && room > 0 {
+		rest = min((sum-later)/room, 1)
+	}
+	for _, in := range insts {
+		v := part(&in.parts)
+		*v = *v*share + (in.parts.cycles-*v)*rest
+		in.parts.cycles -= *v
+	}
+}

@@ -1,0 +1,315 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/cyclestack/cyclestack/internal/disasm"
+)
+
+// A Decoder reads what instructions need from their code. It has no state and may
+// be used concurrently.
+type Decoder struct{}
+
+// NewDecoder returns the decoder of an instruction set. There is one for amd64.
+func NewDecoder(arch disasm.Arch) (*Decoder, error) {
+	if arch != disasm.AMD64 {
+		return nil, fmt.Errorf("pipeline: %s: instructions of amd64 only are modelled", arch)
+	}
+	return &Decoder{}, nil
+}
+
+// Op returns what the instruction i needs, whose bytes code starts with. Bytes that
+// are no instruction need nothing.
+func (d *Decoder) Op(i disasm.Inst, code []byte) Op {
+	if i.Bad || i.Len > len(code) {
+		return Op{Class: Nop, addr: i.Addr}
+	}
+	x := encoded{code: code[:i.Len], end: i.Next()}
+	x.prefixes()
+	x.operands()
+	if x.cut {
+		return Op{Class: Nop, addr: i.Addr}
+	}
+	op := x.op()
+	op.addr = i.Addr
+	return op
+}
+
+// The opcode maps that are told apart. See Intel's manual volume 2, chapter 2.
+const (
+	map0  = 0
+	map0F = 1
+	map38 = 2
+	map3A = 3
+)
+
+// An encoding is how the opcode was reached.
+type encoding uint8
+
+const (
+	legacy encoding = iota
+	vex
+	evex
+	xop
+)
+
+// encoded is an instruction as it is encoded: Intel's manual volume 2, chapter 2.
+type encoded struct {
+	code []byte
+	pos  int
+	cut  bool // the code ends before the instruction does
+	end  uint64
+
+	enc     encoding
+	opsize  bool // 66
+	rep     byte // F2 or F3, or 0
+	lock    bool
+	segment bool // FS or GS
+	rex     byte // 0: none
+	w       bool
+	r, x, b uint8 // the high bits of registers, as numbers to add
+	v       uint8 // the register in VEX and EVEX
+	length  uint8 // bytes of a vector
+	mask    uint8
+	bcast   bool // EVEX.b
+	opmap   uint8
+	opcode  byte
+
+	hasModrm     bool
+	mod, reg, rm uint8 // reg and rm with their high bits
+	memory       bool
+	base, index  Register
+	scale        uint8
+	disp         int64
+	short8       bool  // disp has been one byte
+	vsibHigh     uint8 // the highest bit of an index that is a vector register
+	zeroing      bool
+}
+
+// next returns the next byte, or 0 at the end.
+func (x *encoded) next() byte {
+	if x.pos >= len(x.code) {
+		x.cut = true
+		return 0
+	}
+	x.pos++
+	return x.code[x.pos-1]
+}
+
+// prefixes reads up to and including the opcode.
+func (x *encoded) prefixes() {
+	x.length = 16
+	for !x.cut {
+		b := x.next()
+		if b&0xf0 == 0x40 {
+			x.rex = b
+			continue
+		}
+		switch b {
+		case 0x66:
+			x.opsize = true
+		case 0xf2, 0xf3:
+			x.rep = b
+		case 0x64, 0x65:
+			x.segment = true
+		case 0xf0:
+			x.lock = true
+		case 0x26, 0x2e, 0x36, 0x3e, 0x67:
+		default:
+			x.extend(x.rex)
+			x.escape(b)
+			return
+		}
+		x.rex = 0
+	}
+}
+
+// extend takes over the bits of a REX prefix.
+func (x *encoded) extend(rex byte) {
+	x.w = rex&8 != 0
+	x.r, x.x, x.b = rex<<1&8, rex<<2&8, rex<<3&8
+}
+
+func (x *encoded) escape(b byte) {
+	switch {
+	case b == 0x0f:
+		x.opmap, x.opcode = map0F, x.next()
+		switch x.opcode {
+		case 0x38:
+			x.opmap, x.opcode = map38, x.next()
+		case 0x3a:
+			x.opmap, x.opcode = map3A, x.next()
+		}
+	case b == 0xc5:
+		p := x.next()
+		x.enc, x.opmap = vex, map0F
+		x.r = ^p >> 4 & 8
+		x.vexTail(p)
+	case b == 0xc4:
+		x.enc = vex
+		p := x.next()
+		x.opmap = p & 0x1f
+		x.extend(^p >> 5)
+		p = x.next()
+		x.w = p&0x80 != 0
+		x.vexTail(p)
+	case b == 0x62:
+		x.evexPrefix()
+	case b == 0x8f && x.pos < len(x.code) && x.code[x.pos]&0x1f >= 8:
+		x.enc = xop
+		p := x.next()
+		x.opmap = p & 0x1f
+		x.extend(^p >> 5)
+		x.vexTail(x.next())
+	default:
+		x.opmap, x.opcode = map0, b
+	}
+}
+
+// vexTail reads the last byte of a VEX prefix, and the opcode.
+func (x *encoded) vexTail(p byte) {
+	x.v = ^p >> 3 & 15
+	if p&4 != 0 {
+		x.length = 32
+	}
+	x.mandatory(p & 3)
+	x.opcode = x.next()
+}
+
+// mandatory takes over the prefix that is part of the opcode.
+func (x *encoded) mandatory(pp byte) {
+	x.opsize = pp == 1
+	x.rep = [4]byte{0, 0, 0xf3, 0xf2}[pp]
+}
+
+func (x *encoded) evexPrefix() {
+	p0, p1, p2 := x.next(), x.next(), x.next()
+	x.enc, x.opmap = evex, p0&7
+	x.extend(^p0 >> 5)
+	x.r |= ^p0 & 0x10
+	x.w = p1&0x80 != 0
+	x.v = ^p1>>3&15 | ^p2<<1&0x10
+	x.vsibHigh = ^p2 << 1 & 0x10
+	x.mandatory(p1 & 3)
+	x.mask, x.bcast, x.zeroing = p2&7, p2&0x10 != 0, p2&0x80 != 0
+	x.length = 16 << min(p2>>5&3, 2)
+	x.opcode = x.next()
+}
+
+// operands reads the ModRM byte and the address.
+func (x *encoded) operands() {
+	if x.cut || !x.modrmFollows() {
+		return
+	}
+	m := x.next()
+	x.hasModrm = true
+	x.mod, x.reg, x.rm = m>>6, m>>3&7|x.r, m&7
+	if x.mod == 3 {
+		x.rm |= x.b
+		if x.enc == evex {
+			x.rm |= x.x << 1
+		}
+		return
+	}
+	x.memory = true
+	x.address()
+}
+
+// modrmFollows says whether the opcode has a ModRM byte.
+func (x *encoded) modrmFollows() bool {
+	if x.enc != legacy {
+		return !(x.enc == vex && x.opmap == map0F && x.opcode == 0x77) // VZEROUPPER
+	}
+	switch c := x.opcode; x.opmap {
+	case map0:
+		switch {
+		case c < 0x40:
+			return c&7 < 4
+		case c == 0x63, c == 0x69, c == 0x6b, c >= 0x80 && c <= 0x8f, c == 0xc0, c == 0xc1, c == 0xc6, c == 0xc7,
+			c >= 0xd0 && c <= 0xd3, c >= 0xd8 && c <= 0xdf, c == 0xf6, c == 0xf7, c >= 0xfe:
+			return true
+		}
+		return false
+	case map0F:
+		switch {
+		case c >= 0x05 && c <= 0x0b, c == 0x0e, c >= 0x30 && c <= 0x37, c == 0x77, c >= 0x80 && c <= 0x8f,
+			c >= 0xa0 && c <= 0xa2, c >= 0xa8 && c <= 0xaa, c >= 0xc8 && c <= 0xcf:
+			return false
+		}
+	}
+	return true
+}
+
+// address reads the SIB byte and the displacement.
+func (x *encoded) address() {
+	x.scale = 1
+	rm := x.rm
+	x.base = RAX + Register(rm|x.b)
+	if rm == 4 {
+		sib := x.next()
+		rm = sib & 7
+		x.base = RAX + Register(rm|x.b)
+		if i := sib>>3&7 | x.x; i != 4 {
+			x.index, x.scale = RAX+Register(i), 1<<(sib>>6)
+		} else {
+			x.scale = 1 << (sib >> 6)
+		}
+		if rm == 5 && x.mod == 0 {
+			x.base = NoRegister
+			x.disp = x.signed(4)
+			return
+		}
+	} else if rm == 5 && x.mod == 0 {
+		x.base = NoRegister
+		x.disp = int64(x.end) + x.signed(4)
+		return
+	}
+	switch x.mod {
+	case 1:
+		x.disp, x.short8 = x.signed(1), true
+	case 2:
+		x.disp = x.signed(4)
+	}
+}
+
+// signed reads a little-endian number of 1, 2 or 4 bytes.
+func (x *encoded) signed(n int) int64 {
+	at := x.pos
+	if at+n > len(x.code) {
+		x.cut = true
+		return 0
+	}
+	x.pos += n
+	return little(x.code[at : at+n])
+}
+
+// little reads a signed little-endian number of 1, 2, 4 or 8 bytes.
+func little(b []byte) int64 {
+	switch len(b) {
+	case 1:
+		return int64(int8(b[0]))
+	case 2:
+		return int64(int16(binary.LittleEndian.Uint16(b)))
+	case 4:
+		return int64(int32(binary.LittleEndian.Uint32(b)))
+	case 8:
+		return int64(binary.LittleEndian.Uint64(b))
+	}
+	return 0
+}
+
+// immediate returns the number behind the operands, which fills the rest of the
+// instruction, or 0 if there is none.
+func (x *encoded) immediate() int64 { return little(x.code[min(x.pos, len(x.code)):]) }
+
+// operandSize returns the bytes of general registers that it works on.
+func (x *encoded) operandSize() uint8 {
+	switch {
+	case x.w:
+		return 8
+	case x.opsize && x.enc == legacy:
+		return 2
+	}
+	return 4
+}

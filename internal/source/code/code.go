@@ -1,0 +1,203 @@
+// Package code finds the code that a perf.data file has samples of: the
+// functions that its programs had mapped, their listings, and which of their
+// branches were taken, from branch stacks.
+//
+// It is a companion of package samples, which counts: that one says that a
+// function of a module has samples, this one what the function looks like.
+//
+//	r, err := code.Open("perf.data", profile.Config{})
+//	f, err := r.Function(scope.Code)
+//	listing, err := r.List(f, disasm.ATT)
+package code
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/profile"
+	"github.com/cyclestack/cyclestack/source/perfdata"
+)
+
+// A Reader knows what a recording had mapped.
+type Reader struct {
+	src     io.ReadSeeker
+	name    string
+	parts   []perfdata.Part
+	close   func() error
+	root    string
+	spaces  *profile.Spaces
+	symbols *profile.Symbolizer
+	events  []*perfdata.Event
+	number  uint64 // of the record at hand
+	untimed bool
+}
+
+// Open reads what the processes of a recording had mapped, a file or a directory
+// that perf record --threads wrote. It is read again for [Reader.Branches], so it
+// cannot be a stream. The reader must be closed.
+func Open(name string, symbols profile.Config) (*Reader, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{src: f, name: name, close: f.Close, root: symbols.Root, spaces: profile.NewSpaces(), symbols: profile.NewSymbolizer(symbols)}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		f.Close()
+		d, err := perfdata.OpenDir(name)
+		if err != nil {
+			return nil, err
+		}
+		r.src, r.parts, r.close = d.Head, d.Parts, d.Close
+	}
+	if err := r.maps(); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// Close closes the recording and the files with symbols.
+func (r *Reader) Close() error { return errors.Join(r.symbols.Close(), r.close()) }
+
+// Events are the events that were sampled, with their attributes.
+func (r *Reader) Events() []*perfdata.Event { return r.events }
+
+// start begins to read the file.
+func (r *Reader) start() (*perfdata.Reader, error) {
+	list := []io.Seeker{r.src}
+	for _, p := range r.parts {
+		if f, ok := p.R.(io.Seeker); ok {
+			list = append(list, f)
+		}
+	}
+	for _, f := range list {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return nil, fmt.Errorf("%s: it has to be read several times: %w", r.name, err)
+		}
+	}
+	r.number = 0
+	return perfdata.NewReader(r.src, r.name, perfdata.Options{Parts: r.parts})
+}
+
+// ended says how reading ended. Damage costs what is behind it, which those who
+// count have said.
+func (r *Reader) ended(in *perfdata.Reader) error {
+	var bad *perfdata.Error
+	if err := in.Err(); err != nil && !errors.As(err, &bad) {
+		return err
+	}
+	return nil
+}
+
+// maps reads what was mapped when.
+func (r *Reader) maps() error {
+	in, err := r.start()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	for _, b := range in.Features().BuildIDs {
+		r.spaces.BuildID(b.Filename, hex.EncodeToString(b.BuildID))
+	}
+	for in.Next() {
+		if r.number++; r.number == 1 {
+			r.events = in.Events()
+			r.untimed = !timed(r.events)
+		}
+		r.event(in.Record())
+	}
+	r.events = in.Events()
+	for _, f := range r.spaces.Files() {
+		if ok, err := path.Match("jit-*.dump", path.Base(f.Name)); f.Kind != profile.JITDump || !ok || err != nil {
+			continue
+		}
+		if d, err := profile.OpenJitdump(filepath.Join(r.root, filepath.Clean("/"+f.Name))); err == nil {
+			r.spaces.AddJitdump(f, d)
+		}
+	}
+	r.spaces.Settle()
+	return r.ended(in)
+}
+
+// timed says whether all records have times.
+func timed(events []*perfdata.Event) bool {
+	for _, e := range events {
+		if e.SampleType&perfdata.SampleTime == 0 || !e.Has(perfdata.FlagSampleIDAll) {
+			return false
+		}
+	}
+	return true
+}
+
+// now is the time of a record, or its number where there are no times.
+func (r *Reader) now(time uint64) uint64 {
+	if r.untimed {
+		return r.number
+	}
+	return time
+}
+
+// event takes what places depend on from a record.
+func (r *Reader) event(rec perfdata.Record) {
+	switch rec := rec.(type) {
+	case *perfdata.Mmap:
+		m := profile.Mapping{PID: rec.PID, Start: rec.Addr, Len: rec.Len, PgOff: rec.PgOff, File: string(rec.Filename),
+			BuildID: hex.EncodeToString(rec.BuildID), Data: rec.Misc&perfdata.MiscMmapData != 0}
+		if rec.Mode() == perfdata.ModeKernel {
+			m.PID = profile.KernelPID
+		}
+		r.spaces.Map(r.now(rec.Trailer().Time), m)
+	case *perfdata.Comm:
+		r.spaces.SetComm(r.now(rec.Trailer().Time), rec.PID, rec.TID, string(rec.Comm), rec.Misc&perfdata.MiscCommExec != 0)
+	case *perfdata.Task:
+		switch {
+		case rec.Type != perfdata.RecordFork:
+			r.spaces.Exit(r.now(rec.Trailer().Time), rec.PID, rec.TID)
+		case rec.Misc&perfdata.MiscForkExec == 0:
+			r.spaces.Fork(r.now(rec.Trailer().Time), rec.PID, rec.TID, rec.PPID, rec.PTID)
+		}
+	case *perfdata.KSymbol:
+		r.spaces.KernelSymbol(r.now(rec.Trailer().Time), rec.Addr, uint64(rec.Len), string(rec.Name), rec.Flags&perfdata.KSymbolUnregister != 0)
+	case *perfdata.BuildID:
+		r.spaces.BuildID(string(rec.Filename), hex.EncodeToString(rec.BuildID))
+	}
+}
+
+// Function returns the function that a place of package samples is in, by its
+// module, build id, name and address.
+func (r *Reader) Function(c *counts.Code) (*profile.Function, error) {
+	var why error
+	for _, f := range r.spaces.Files() {
+		if f.Base() != c.Module || f.BuildID != c.BuildID {
+			continue
+		}
+		list, err := r.symbols.Lookup(f, c.Function)
+		if err != nil {
+			why = err
+			continue
+		}
+		for _, fn := range list {
+			if fn.Symbol != "" && c.Addr >= fn.Addr && c.Addr < fn.Addr+max(1, fn.Size) {
+				return fn, nil
+			}
+		}
+	}
+	if why == nil {
+		why = fmt.Errorf("no code is known for %s in %s", c.Function, c.Module)
+	}
+	return nil, why
+}
+
+// List disassembles a function.
+func (r *Reader) List(f *profile.Function, syntax disasm.Syntax) (*profile.Listing, error) {
+	return r.symbols.List(f, syntax)
+}
+
+// Status says where the code of a file is from.
+func (r *Reader) Status(f *profile.File) profile.Status { return r.symbols.Status(f) }

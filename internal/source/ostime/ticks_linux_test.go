@@ -1,0 +1,84 @@
+package ostime_test
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cyclestack/cyclestack/internal/source/ostime"
+)
+
+const ticksHelper = "CYCLESTACK_TICKS_HELPER"
+
+// TestTicksHelper is no test: it is a program that takes turns in user mode and in the
+// kernel, of random length for the ticks.
+func TestTicksHelper(t *testing.T) {
+	if os.Getenv(ticksHelper) == "" {
+		t.Skip("started by TestTickVariance")
+	}
+	zeros := make([]byte, 1<<20)
+	f, err := os.Open("/dev/zero")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var used unix.Timespec // getrusage would make the kernel divide the time again and again, and each part only grows
+	for spent := time.Duration(0); spent < 40*time.Millisecond; {
+		for range 3 {
+			_, _ = f.Read(zeros)
+		}
+		x := 1.0
+		for range 200_000 {
+			x = x*1.0000001 + 1e-9
+		}
+		if math.IsInf(x, 0) {
+			t.Fatal(x)
+		}
+		if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &used); err != nil {
+			t.Fatal(err)
+		}
+		spent = time.Duration(used.Nano())
+	}
+}
+
+// TestTickVariance runs one program again and again: the shares in the kernel differ from
+// that of all runs together by no more than is said.
+func TestTickVariance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("60 runs, which take a minute with the race detector")
+	}
+	const runs = 60
+	var user, system [runs]time.Duration
+	var all [2]time.Duration
+	for i := range runs {
+		c := exec.Command(os.Args[0], "-test.run=^TestTicksHelper$")
+		c.Env = append(os.Environ(), ticksHelper+"=1")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		user[i], system[i] = c.ProcessState.UserTime(), c.ProcessState.SystemTime()
+		all[0], all[1] = all[0]+user[i], all[1]+system[i]
+	}
+	share := float64(all[1]) / float64(all[0]+all[1])
+	if share < 0.02 || share > 0.98 {
+		t.Skipf("%.0f %% of the time is the kernel's: there is nothing to divide", 100*share)
+	}
+	within := 0
+	for i := range runs {
+		whole := float64(user[i] + system[i])
+		sd := math.Sqrt(ostime.TickVariance(user[i], system[i]))
+		if math.Abs(float64(system[i])-share*whole) <= 1.96*sd {
+			within++
+		}
+		if sd > 0.3*whole {
+			t.Errorf("%v and %v: ±%v", user[i], system[i], time.Duration(sd))
+		}
+	}
+	t.Logf("%.1f %% in the kernel; %d of %d runs within their errors", 100*share, within, runs)
+	if within < runs*85/100 {
+		t.Errorf("%d of %d runs are within their errors of all runs' share", within, runs)
+	}
+}
