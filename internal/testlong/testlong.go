@@ -1,0 +1,35 @@
+// Package testlong says whether tests run their long trials at full size. A
+// package whose tests import it takes the flag -long:
+//
+//	go test ./plan -long
+//
+// CYCLESTACK_LONG=1 does the same for all packages at once. The continuous
+// integration sets it; a plain go test runs every trial at a smaller size.
+package testlong
+
+import (
+	"flag"
+	"os"
+	"testing"
+)
+
+var long = flag.Bool("long", os.Getenv("CYCLESTACK_LONG") == "1", "run the long trials at full size")
+
+// Enabled reports whether long trials run at full size.
+func Enabled() bool { return *long }
+
+// Size returns the number of trials: full with -long, else short.
+func Size(short, full int) int {
+	if *long {
+		return full
+	}
+	return short
+}
+
+// Only skips a test that has no smaller size unless -long is set.
+func Only(t testing.TB) {
+	t.Helper()
+	if !*long {
+		t.Skip("a long trial: it runs with -long")
+	}
+}
