@@ -1,0 +1,53 @@
+// Package fault gives errors a kind, by which a program chooses its exit
+// status. Packages return them; the command line alone knows the statuses.
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind says who can mend an error.
+type Kind uint8
+
+// The kinds of errors.
+const (
+	Usage   Kind = iota + 1 // what was asked for makes no sense
+	Input                   // a file that cannot be read, or holds nothing usable
+	Machine                 // this machine cannot do it
+)
+
+// An Error is an error with its kind.
+type Error struct {
+	Kind Kind
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Usagef returns an error of the kind Usage.
+func Usagef(format string, args ...any) error { return &Error{Usage, fmt.Errorf(format, args...)} }
+
+// Inputf returns an error of the kind Input.
+func Inputf(format string, args ...any) error { return &Error{Input, fmt.Errorf(format, args...)} }
+
+// Machinef returns an error of the kind Machine.
+func Machinef(format string, args ...any) error { return &Error{Machine, fmt.Errorf(format, args...)} }
+
+// As gives an error a kind. An error that has one keeps it; nil stays nil.
+func As(kind Kind, err error) error {
+	if err == nil || Of(err) != 0 {
+		return err
+	}
+	return &Error{kind, err}
+}
+
+// Of returns the kind of an error, 0 if it has none.
+func Of(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return 0
+}
