@@ -30,13 +30,17 @@ type end struct {
 // does not say when it ends.
 const lookEvery = 50 * time.Millisecond
 
+// pidfdThread opens a thread and not its process: PIDFD_THREAD of linux/pidfd.h,
+// since Linux 6.9.
+const pidfdThread = unix.O_EXCL
+
 func newLiveness(t *Target) *liveness {
 	l := &liveness{gone: make(chan struct{}), quit: make(chan struct{})}
 	for _, pid := range t.PIDs {
 		l.add(pid, 0, processExists)
 	}
 	for _, tid := range t.TIDs {
-		l.add(tid, unix.PIDFD_THREAD, taskExists)
+		l.add(tid, pidfdThread, taskExists)
 	}
 	go func() {
 		// First those whose numbers may become another's.
