@@ -1,0 +1,219 @@
+package resolve
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/model"
+)
+
+// A Request is what a command needs of the method.
+type Request struct {
+	Prefer string // the method if the user names none; "" is the one that fits best
+	Node   string // a node that the method must have; "" is any
+	Audits bool   // the method that checks most fits best
+}
+
+// Table resolves the method for a table of a file. All tables of one call must be of
+// one processor: counts of two are never put into one account. The first table
+// chooses the method; before is the result for the table before, nil for the first.
+func (r *Resolver) Table(t *counts.Table, file string, want Request, before *Method) (*Method, error) {
+	p, err := r.Processor(t, file, want, before)
+	if err != nil {
+		return nil, err
+	}
+	if before != nil {
+		if p == before.Processor {
+			return before, nil
+		}
+		next := *before
+		next.Processor = p
+		return &next, nil
+	}
+	return r.Choose(p, t, want)
+}
+
+// Choose chooses the method for a table of a processor that is known.
+func (r *Resolver) Choose(p Processor, t *counts.Table, want Request) (m *Method, err error) {
+	switch {
+	case r.Choice.Model == "" && simulated(t):
+		m, err = r.Method(p, SimulatedModel)
+	case r.Choice.Model == "" && want.Prefer == "":
+		m, err = r.best(p, t, want)
+	case r.Choice.Model == "":
+		m, err = r.Method(p, want.Prefer)
+	default:
+		m, err = r.Method(p, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.Audits = want.Audits
+	return m, nil
+}
+
+// simulated reports whether a table has what simulators count: instructions that
+// were executed, and not what a processor did.
+func simulated(t *counts.Table) bool {
+	return slices.ContainsFunc(t.Columns, func(c counts.Column) bool { return c.Event == "Ir" })
+}
+
+// Processor finds the processor of a table. before is the method of the table before,
+// nil for the first.
+func (r *Resolver) Processor(t *counts.Table, file string, want Request, before *Method) (Processor, error) {
+	p := r.named
+	if before != nil {
+		p = before.Processor
+	}
+	if t.CPU != "" {
+		cpu, err := r.Catalogue.CPU(t.CPU)
+		switch {
+		case err != nil && p.CPU == nil:
+			return p, fault.Inputf("%s: it says its processor is %s: %v", Where(file, t.Line), t.CPU, err)
+		case err != nil:
+		case p.CPU == nil:
+			p.CPU, p.File, p.ID = cpu, file, t.CPU
+		case t.CPU == GenericCPU: // a simulator's counts are of no processor in particular
+		case cpu.Name != p.CPU.Name && r.Choice.CPU != "":
+			p.Note = file + " says that it is from " + cpu.Name + "; it was read as from " + p.CPU.Name + ", as asked"
+		case cpu.Name != p.CPU.Name:
+			return p, fault.Inputf("%s: from %s, but %s is from %s: report one processor at a time", Where(file, t.Line), cpu.Name, p.File, p.CPU.Name)
+		case before == nil:
+			p.ID = t.CPU
+		case before.Measured != nil && before.Measured.Stored && t.CPU != p.ID:
+			return p, &PenaltiesError{Err: fault.Inputf("%s: from %s, but the penalties that are stored here are of %s", Where(file, t.Line), t.CPU, p.ID)}
+		}
+	}
+	if p.CPU != nil {
+		return p, nil
+	}
+	unknown, err := r.unknownCPU(t, file)
+	if err != nil {
+		return p, err
+	}
+	if !want.Audits {
+		return p, unknown
+	}
+	// What holds on every processor can be checked without knowing which it is.
+	p.Unknown = unknown
+	p.CPU, err = r.Catalogue.CPU(GenericCPU)
+	return p, err
+}
+
+// SameCPU reports whether two identifications are of one processor, or one of them
+// is missing.
+func (r *Resolver) SameCPU(one, other string) bool {
+	if one == "" || other == "" || one == other || r.Choice.CPU != "" {
+		return true
+	}
+	a, err := r.Catalogue.CPU(one)
+	b, errB := r.Catalogue.CPU(other)
+	return errors.Join(err, errB) == nil && a.Name == b.Name
+}
+
+// firstLevelKnown is less than the completeness of any account with a known node of
+// the first level.
+const firstLevelKnown = 1e-3
+
+// best chooses the method that says most about a table: the one with the largest
+// known part of its first level. Of equals the first in the catalogue wins. The
+// method for the operating system's counters is complete with next to nothing, so it
+// serves only where no other method relates any counts.
+func (r *Resolver) best(p Processor, t *counts.Table, want Request) (*Method, error) {
+	var best *Method
+	score, known, related := -1.0, 0.0, false
+	failed := "" // the first method that cannot be resolved
+	for _, info := range r.Catalogue.Models(p.CPU.Name) {
+		m, err := r.Method(p, info.Name)
+		if err != nil { // another method may have the parameters that were given
+			if best == nil && failed == "" {
+				failed = info.Name
+			}
+			continue
+		}
+		if want.Node != "" && !has(m.Model, want.Node) {
+			continue
+		}
+		if info.Name == OSModel && related && !want.Audits {
+			continue
+		}
+		a := m.Evaluate(t, account.Place{})
+		related = related || Relates(a)
+		if s := scoreOf(a, want); s > score || score < 0 {
+			best, score, known = m, s, a.Completeness()
+		}
+	}
+	note := p.Note
+	if known < firstLevelKnown && r.aboutCores(p, t, known) {
+		note = "the counts are of the logical processors of a core: the smt report is about those"
+	}
+	if score <= 0 && p.CPU.Name != GenericCPU && !want.Audits && want.Node == "" && len(r.Choice.Params) == 0 {
+		if m, err := r.Method(p, OSModel); err == nil && m.Evaluate(t, account.Place{}).Known() {
+			m.Note = note
+			return m, nil
+		}
+	}
+	if best == nil {
+		return r.Method(p, failed)
+	}
+	best.Note = note
+	return best, nil
+}
+
+// aboutCores reports whether more is known of a table's cores than so large a part of
+// the first level.
+func (r *Resolver) aboutCores(p Processor, t *counts.Table, known float64) bool {
+	m, err := r.Method(p, SMTModel)
+	if err != nil {
+		return false
+	}
+	core := account.Place{LP: []int{0, len(t.Scopes) - 1}}
+	return m.Evaluate(t, core).Completeness() > known
+}
+
+// Relates reports whether an account relates counts of several events, so that it
+// says more than they do.
+func Relates(a *account.Account) bool {
+	for i := range a.Nodes {
+		if a.Relates(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// scoreOf is how much an account says of what was asked: its nodes, or its checks. A
+// whole tree counts for more than any number of checks.
+func scoreOf(a *account.Account, want Request) float64 {
+	const whole = 1e6
+	switch {
+	case !want.Audits:
+		return a.Completeness()
+	case a.Completeness() >= 1:
+		return whole
+	}
+	return float64(checksMade(a))
+}
+
+// checksMade counts the checks of an account that could be made.
+func checksMade(a *account.Account) int {
+	made := 0
+	for i := range a.Checks {
+		if a.Checks[i].State != account.Skipped {
+			made++
+		}
+	}
+	return made
+}
+
+// KernelOnly reports whether a table has only events that the kernel counts itself.
+// No method of a processor's own uses any of them, so that none has to be loaded. The
+// generic method does.
+func (r *Resolver) KernelOnly(p Processor, t *counts.Table) bool {
+	generic := func(m model.ModelInfo) bool { return m.Name == GenericCPU }
+	return len(r.Choice.ModelFiles) == 0 && !slices.ContainsFunc(r.Catalogue.Models(p.CPU.Name), generic) &&
+		!slices.ContainsFunc(EventNames(t), func(name string) bool { return !model.KernelCounts(name) })
+}
