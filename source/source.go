@@ -11,7 +11,7 @@ import (
 	"os"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/accounts"
 	"github.com/cyclestack/cyclestack/internal/source/threshold"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -56,8 +56,8 @@ var formats = []struct {
 	{"perf.data", perfdata.Detect, func(r io.Reader, name string) Reader {
 		return perfdata.NewTableReader(r, name, perfdata.TableOptions{})
 	}, true},
-	{"callgrind", valgrind.Detect, func(r io.Reader, name string) Reader {
-		return valgrind.NewReader(r, name, valgrind.Options{})
+	{"callgrind", simulation.Detect, func(r io.Reader, name string) Reader {
+		return simulation.NewReader(r, name, simulation.ReaderOptions{})
 	}, false},
 	{"accounts", accounts.Detect, func(r io.Reader, name string) Reader {
 		return accounts.NewReader(r, name)

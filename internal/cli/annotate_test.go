@@ -326,7 +326,7 @@ func TestAnnotate(t *testing.T) {
 // TestAnnotateSimulated: what a simulator counted is exact, at lines that have no
 // addresses, and is not called measured.
 func TestAnnotateSimulated(t *testing.T) {
-	c := annotateJSON(t, "../simulation/valgrind/testdata/calls.callgrind", "work")
+	c := annotateJSON(t, "../simulation/internal/valgrind/testdata/calls.callgrind", "work")
 	if c.Source.Measured || c.Function.Start != "" || len(c.Instructions) != 0 {
 		t.Errorf("got %+v of %+v, and %d instructions", c.Source, c.Function, len(c.Instructions))
 	}

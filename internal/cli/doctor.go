@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/internal/live"
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
 )
@@ -454,7 +454,7 @@ func (x *examination) symbols() {
 
 // simulator says whether programs can be simulated where they cannot be counted.
 func (x *examination) simulator() {
-	if err := valgrind.Installed(); err != nil {
+	if err := simulation.Installed(); err != nil {
 		x.find("simulation", fair, "valgrind is not installed, which simulates programs where their cycles cannot be counted", "sudo apt-get install valgrind")
 		return
 	}
@@ -468,7 +468,7 @@ func (x *examination) works() {
 	can := func(command string, state verdict, text string) {
 		x.Works = append(x.Works, finding{Name: command, State: state, Text: text})
 	}
-	simulates := valgrind.Installed() == nil
+	simulates := simulation.Installed() == nil
 	switch {
 	case x.Cycles && allowed && x.UserOnly():
 		can("stat -- PROGRAM", fair, "by the processor's counters, in user mode")

@@ -10,7 +10,7 @@ import (
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/live"
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
@@ -182,7 +182,7 @@ func (s *session) settleCPU(t *counts.Table, file string) error {
 			return inputError(fmt.Errorf("%s: it says its processor is %s: %v", where(file, t.Line), t.CPU, err))
 		case err == nil && s.cpu == nil:
 			s.cpu, s.from, s.id = cpu, file, t.CPU
-		case t.CPU == valgrind.AnyCPU: // a simulator's counts are of no processor in particular
+		case t.CPU == simulation.AnyCPU: // a simulator's counts are of no processor in particular
 		case err == nil && cpu.Name != s.cpu.Name && s.c.cpu != "":
 			s.note = fmt.Sprintf("%s says that it is from %s; it was read as from %s, as --cpu asks", file, cpu.Name, s.cpu.Name)
 		case err == nil && cpu.Name != s.cpu.Name:

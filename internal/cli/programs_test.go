@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation"
 )
 
 // A testProgram is one of the programs of different character by which simulated
@@ -368,7 +368,7 @@ func needSimulator(t *testing.T) {
 	if ok, err := condition("counts"); err != nil || !ok {
 		t.Skipf("no program may be counted here: %v", err)
 	}
-	if err := valgrind.Installed(); err != nil {
+	if err := simulation.Installed(); err != nil {
 		t.Skip(err)
 	}
 	for _, compiler := range []string{"gcc", "g++"} {

@@ -24,10 +24,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/calibrate"
 	"github.com/cyclestack/cyclestack/internal/live"
-	"github.com/cyclestack/cyclestack/internal/object"
-	"github.com/cyclestack/cyclestack/internal/simulation/chains"
-	"github.com/cyclestack/cyclestack/internal/simulation/pace"
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/ostime"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/model"
@@ -41,7 +38,7 @@ const simModel = "simulated-cycles"
 
 // isSimulated reports whether a kind of source is a simulator.
 func isSimulated(kind string) bool {
-	return kind == valgrind.KindCallgrind || kind == valgrind.KindCachegrind
+	return simulation.IsKind(kind)
 }
 
 // affordable is how long a simulation may take that nobody asked for.
@@ -54,16 +51,15 @@ type simulating struct {
 	forced bool // --source simulated
 	all    bool // --all
 	input  *input
-	caches valgrind.Hierarchy
+	caches simulation.Hierarchy
 	notes  []string
 
 	clock  bool             // the core's is known
 	method *session         // with the penalties of this machine
-	paced  *pacing          // how long instructions take; nil if that is not known
+	core   *simulation.Core // nil if how long instructions take is not known
 	ended  syscall.Signal   // that was to end the run by itself; 0 for none
 	state  *os.ProcessState // of the run by itself
-	result *valgrind.Simulation
-	beyond float64 // share of the misses of the last simulated cache that a further one answers
+	result *simulation.Result
 }
 
 // simulation returns the rung of simulation for a job that has no counters, or why
@@ -77,7 +73,7 @@ func (j *job) simulation() (s *simulating, why string, err error) {
 		}
 		return nil, why, nil
 	}
-	if err := valgrind.Ready(); err != nil {
+	if err := simulation.Ready(); err != nil {
 		if forced {
 			return nil, "", machineError(err)
 		}
@@ -115,16 +111,16 @@ func (j *job) notSimulated() string {
 
 // caches returns the caches to simulate: those named, or of the processor named, or this
 // machine's. Where these are not known, a note says which are taken for them.
-func (j *job) caches() (h valgrind.Hierarchy, note string, err error) {
+func (j *job) caches() (h simulation.Hierarchy, note string, err error) {
 	if j.f.caches != "" {
-		if h, err = valgrind.ParseHierarchy(j.f.caches); err != nil {
+		if h, err = simulation.ParseHierarchy(j.f.caches); err != nil {
 			err = usageError("--caches: %v", err)
 		}
 		return h, "", err
 	}
 	var unknown error
 	if j.c.cpu == "" {
-		if h, unknown = valgrind.HostCaches(j.machine.Root); unknown == nil {
+		if h, unknown = simulation.HostCaches(j.machine.Root); unknown == nil {
 			return h, "", nil
 		}
 	}
@@ -140,18 +136,18 @@ func (j *job) caches() (h valgrind.Hierarchy, note string, err error) {
 		if unknown == nil {
 			unknown = fmt.Errorf("the caches of %s are not known", cpu.Name)
 		}
-		return valgrind.Typical, fmt.Sprintf("%v: typical ones were simulated (--caches names others)", unknown), nil
+		return simulation.Typical(), fmt.Sprintf("%v: typical ones were simulated (--caches names others)", unknown), nil
 	case unknown != nil:
 		note = fmt.Sprintf("%v: those of most %s were simulated (--caches names others)", unknown, cpu.Name)
 	}
-	h, err = valgrind.ParseHierarchy(cpu.Caches)
+	h, err = simulation.ParseHierarchy(cpu.Caches)
 	return h, note, err
 }
 
 // expects predicts how long the simulation of the program that has run takes, and says
 // why there should be none; "" if there should.
 func (s *simulating) expects() (takes time.Duration, why string) {
-	takes = s.paced.takes(s.state.UserTime() + s.state.SystemTime())
+	takes = simulation.Takes(s.state.UserTime()+s.state.SystemTime(), s.core)
 	if s.state.ExitCode() < 0 || s.ended != 0 {
 		return takes, "the program was ended by a signal, and was not simulated"
 	}
@@ -182,7 +178,7 @@ func (s *simulating) climb(ctx context.Context, p *printer, state *os.ProcessSta
 		ctx, stop = signal.NotifyContext(ctx, list...) // until the files are removed
 		defer stop()
 	}
-	s.state, s.paced = state, s.pacing()
+	s.state, s.core = state, s.coreOf()
 	why, err := s.run(ctx)
 	if err != nil {
 		return err
@@ -211,7 +207,7 @@ func (s *simulating) run(ctx context.Context) (why string, err error) {
 	if !s.forced {
 		how = ", --source os runs it once"
 	}
-	if s.paced != nil {
+	if s.core != nil {
 		again = "twice more"
 	}
 	fmt.Fprintf(s.j.err, "cyclestack stat: running it %s under valgrind, about %s; Ctrl-C keeps what is known%s\n", again, roughly(takes), how)
@@ -222,18 +218,11 @@ func (s *simulating) run(ctx context.Context) (why string, err error) {
 	}
 	defer s.progress(takes)()
 	defer s.input.keep()()
-	geometry, beyond := s.caches.For(valgrind.Resident(s.state))
-	s.beyond = beyond
 	penalties := s.method.method.Params()
-	data := pace.Data{Beyond: beyond, Least: 1 / penalties["OVERLAP"], Second: penalties["L2_HIT_PENALTY"], Third: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"]}
-	err = s.paced.trace(ctx, s.j.program)
-	var stdin *os.File
-	if err == nil {
-		stdin, err = s.input.rewind()
-	}
-	if err == nil {
-		s.result, err = valgrind.Run(ctx, valgrind.Command{Args: s.j.program, Stdin: stdin, Geometry: geometry, Instructions: true})
-	}
+	s.result, err = simulation.Run(ctx, simulation.Options{
+		Args: s.j.program, Stdin: s.input.rewind, Caches: s.caches, Resident: simulation.Resident(s.state), Core: s.core,
+		Latencies: simulation.Latencies{L2: penalties["L2_HIT_PENALTY"], L3: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"], Least: 1 / penalties["OVERLAP"]},
+	})
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "the simulation was interrupted", nil
@@ -242,13 +231,23 @@ func (s *simulating) run(ctx context.Context) (why string, err error) {
 	case err != nil:
 		return err.Error(), nil
 	}
-	if note := s.paced.add(s.result, data); note != "" {
-		s.notes = append(s.notes, note)
-	}
-	if geometry.LL == s.caches.L3 {
-		s.notes = append(s.notes, "the program's memory is larger than the third-level cache, which was simulated behind the first: what hits the second or third is in L2_Hit")
-	}
 	return "", nil
+}
+
+// coreOf returns the core to model; nil if the processor that is simulated, or the one
+// here, has other instructions than those of the models.
+func (s *simulating) coreOf() *simulation.Core {
+	cat, err := s.j.catalogue()
+	if err != nil {
+		return nil
+	}
+	name := ""
+	if cpu, err := cat.CPU(s.j.id()); err == nil {
+		if name = cpu.Name; cpu.Layout != "intel" && cpu.Layout != "amd" {
+			return nil
+		}
+	}
+	return simulation.CoreOf(name)
 }
 
 // progress says on a terminal how long the simulation has taken, until the function it
@@ -404,13 +403,10 @@ func measureClock() (hz float64, err error) {
 
 // read reads what the simulator wrote.
 func (s *simulating) read(by counts.Kind) (*counts.Table, error) {
-	found := chains.NewFinder(object.Options{})
-	defer found.Close()
-	r := valgrind.Open(s.result.Files, valgrind.Options{By: by, Beyond: s.beyond, Chained: found.Chained})
-	if !r.Next() {
-		return nil, r.Err()
+	t, err := s.result.Table(by)
+	if t == nil {
+		return nil, err
 	}
-	t := r.Table()
 	t.Label, t.Duration = s.j.f.label(s.j.program), math.NaN()
 	return t, nil
 }
@@ -437,7 +433,7 @@ func (s *simulating) account(n *session, ran *counts.Table, out io.Writer) error
 			return s.j.parts[0].s.method.Bind(ran.Layout).Evaluate(ran, account.Place{}, nil)
 		}
 	}
-	if err := r.add(t, string(s.result.Tool)); err != nil {
+	if err := r.add(t, s.result.Tool); err != nil {
 		return err
 	}
 	return r.finish()
@@ -527,7 +523,7 @@ func (s *simulating) hottest(n *session, by counts.Kind, out io.Writer) error {
 	said := *n // where the penalties come from
 	said.params, said.measured = n.given(), nil
 	p := &placer{reporter: newReporter(&said, nil, 0), f: &placeFlags{top: worth(t)}, by: division{kinds: []counts.Kind{by}, code: by}}
-	p.kind, p.how = string(s.result.Tool), func(*counts.Table) string { return "simulated" }
+	p.kind, p.how = s.result.Tool, func(*counts.Table) string { return "simulated" }
 	p.writer = func(places bool) (report.Writer, error) {
 		return s.writer(out, func(o *report.Options) { o.Places, o.Top = places, true })
 	}
@@ -555,7 +551,7 @@ func (s *simulating) keep() error {
 	}
 	c := *s.j.c
 	c.output = s.j.f.keep
-	return s.j.write(&c, func(w io.Writer) error { return s.result.Keep(w, s.beyond) })
+	return s.j.write(&c, func(w io.Writer) error { return s.result.Keep(w) })
 }
 
 // next says how to see more.
@@ -659,17 +655,15 @@ func simulated(root, name string, by counts.Kind, within counts.By, only *sample
 	if !perfdata.Detect(start) { // of which no more is waited for
 		start, _ = head.Peek(detectBytes)
 	}
-	if !valgrind.Detect(start) {
+	if !simulation.Detect(start) {
 		return nil, nil, closeFile()
 	}
-	found := chains.NewFinder(object.Options{})
-	chained := func(file string, addr uint64) bool { return found.Chained(filepath.Join(root, file), addr) }
-	opts := valgrind.Options{By: by, Within: within, Chained: chained}
+	opts := simulation.ReaderOptions{By: by, Within: within, Chains: true, Root: root}
 	if only != nil {
 		opts.Only = only.Match
 	}
-	r := valgrind.NewReader(head, name, opts)
-	return &onlyReader{r, only, name, nil}, func() error { return errors.Join(found.Close(), closeFile()) }, nil
+	r := simulation.NewReader(head, name, opts)
+	return &onlyReader{r, only, name, nil}, func() error { return errors.Join(r.Close(), closeFile()) }, nil
 }
 
 // An onlyReader yields no table of a file in which no place counts.

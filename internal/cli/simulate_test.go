@@ -21,7 +21,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -72,7 +72,7 @@ func compiled(t *testing.T) (app *app, out, err *bytes.Buffer, program string) {
 	if ok, err := condition("counts"); err != nil || !ok {
 		t.Skipf("no program may be counted here: %v", err)
 	}
-	if err := valgrind.Installed(); err != nil {
+	if err := simulation.Installed(); err != nil {
 		t.Skip(err)
 	}
 	gcc, lookErr := exec.LookPath("gcc")
@@ -259,7 +259,7 @@ func TestNotSimulated(t *testing.T) {
 		{"no temporary files", "TMPDIR", nil, exitMachine, "no temporary files can be written in /nonexistent: no such file or directory: TMPDIR names another directory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := valgrind.Installed(); err != nil && tt.variable == "TMPDIR" {
+			if err := simulation.Installed(); err != nil && tt.variable == "TMPDIR" {
 				t.Skip(err)
 			}
 			a, _, stderr, _ := appWithoutPMU(t, "")
@@ -587,7 +587,7 @@ func TestCaches(t *testing.T) {
 			continue
 		}
 		known++
-		h, err := valgrind.ParseHierarchy(cpu.Caches)
+		h, err := simulation.ParseHierarchy(cpu.Caches)
 		if err != nil || h.L1D.Size > h.L2.Size || h.L3.Size > 0 && h.L2.Size > h.L3.Size {
 			t.Errorf("%s: %v, %v", cpu.Name, h, err)
 		}
@@ -603,9 +603,9 @@ func TestCaches(t *testing.T) {
 		"this machine's":        {want: "L3 16 MiB"},
 		"skylakex":              {cpu: "skylakex", want: "L2 1 MiB 16-way"},
 		"nehalem":               {cpu: "nehalem", want: "L2 256 KiB"},
-		"unknown caches":        {cpu: "neoverse-n2-r0p3", want: valgrind.Typical.String(), note: "the caches of neoverse-n2-r0p3 are not known: typical ones"},
+		"unknown caches":        {cpu: "neoverse-n2-r0p3", want: simulation.Typical().String(), note: "the caches of neoverse-n2-r0p3 are not known: typical ones"},
 		"machine says nothing":  {silent: true, want: "L2 1 MiB 16-way", note: "does not say what caches it has: those of most skylakex"},
-		"machine is not known":  {silent: true, cpuinfo: "vendor_id : GenuineIntel\ncpu family : 99\nmodel : 1\n", want: valgrind.Typical.String(), note: "does not say what caches it has: typical ones"},
+		"machine is not known":  {silent: true, cpuinfo: "vendor_id : GenuineIntel\ncpu family : 99\nmodel : 1\n", want: simulation.Typical().String(), note: "does not say what caches it has: typical ones"},
 		"nehalem, says nothing": {cpu: "nehalem", silent: true, want: "L2 256 KiB"},
 	} {
 		a, _, _, _ := appWithoutPMU(t, "")

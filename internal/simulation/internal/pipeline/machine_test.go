@@ -184,7 +184,7 @@ func TestReorder(t *testing.T) {
 // TestCores checks that each processor of the catalogue has a core, and that the cores
 // can execute everything.
 func TestCores(t *testing.T) {
-	catalogue, err := os.ReadFile("../../../model/data/cpus.toml")
+	catalogue, err := os.ReadFile("../../../../model/data/cpus.toml")
 	if err != nil {
 		t.Fatal(err)
 	}

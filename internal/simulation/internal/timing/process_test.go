@@ -1,4 +1,4 @@
-package pace
+package timing
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
-	"github.com/cyclestack/cyclestack/internal/simulation/pipeline"
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
 // code is what the tests execute, and its addresses.
@@ -96,14 +96,14 @@ func (c *clock) Execute(_ *pipeline.Op, _, mispredicted bool) float64 {
 const bias = 0x400000
 
 // walk follows a process that executes the code, mapped bias higher than in the file.
-func walk(t *testing.T, w *witness, addrs ...uint64) (*Paces, *process) {
+func walk(t *testing.T, w *witness, addrs ...uint64) (*Rates, *process) {
 	t.Helper()
 	i, err := newImage(made{}, disasm.AMD64)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := models{predictor: func() predictor { return w }, machine: func() machine { return &clock{} }}
-	p := &Paces{code: newLibrary(), machine: m.machine, records: newRecords()}
+	p := &Rates{code: newLibrary(), machine: m.machine, records: newRecords()}
 	p.code.images["made"] = i
 	run := newProcess(p, m)
 	run.Mapped("made", bias)
@@ -376,7 +376,7 @@ func BenchmarkBlocks(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := &Paces{code: newLibrary(), records: newRecords()}
+	p := &Rates{code: newLibrary(), records: newRecords()}
 	p.code.images["made"] = i
 	run := newProcess(p, modelsOf(pipeline.CoreOf("generic")))
 	run.Mapped("made", bias)

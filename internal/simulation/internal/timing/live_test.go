@@ -1,4 +1,4 @@
-package pace
+package timing
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/object"
-	"github.com/cyclestack/cyclestack/internal/simulation/pipeline"
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
 // compile makes the program of testdata/src, or skips the test.
@@ -35,12 +35,12 @@ func compile(t *testing.T) string {
 }
 
 // follow follows a program, or skips the test where that does not work.
-func follow(t *testing.T, limit int64, args ...string) *Paces {
+func follow(t *testing.T, limit int64, args ...string) *Rates {
 	t.Helper()
 	return followCommand(t, limit, valgrind.Command{Args: args})
 }
 
-func followCommand(t *testing.T, limit int64, c valgrind.Command) *Paces {
+func followCommand(t *testing.T, limit int64, c valgrind.Command) *Rates {
 	t.Helper()
 	p, err := Run(t.Context(), c, Options{Core: pipeline.CoreOf("generic"), Limit: limit})
 	var failed *valgrind.ToolError
@@ -57,7 +57,7 @@ func followCommand(t *testing.T, limit int64, c valgrind.Command) *Paces {
 const enough = 20e6
 
 // of sums what is known of the instructions of a function.
-func of(t *testing.T, p *Paces, path, name string) (f struct{ executed, branches, missed, cycles float64 }) {
+func of(t *testing.T, p *Rates, path, name string) (f struct{ executed, branches, missed, cycles float64 }) {
 	t.Helper()
 	file, err := object.Open(path, object.Options{})
 	if err != nil {

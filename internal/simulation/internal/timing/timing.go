@@ -1,4 +1,4 @@
-// Package pace finds out how fast a program's instructions are executed, without a PMU:
+// Package timing finds out how fast a program's instructions are executed, without a PMU:
 // how many cycles each takes, waiting for the results of others, and which branches are
 // mispredicted.
 //
@@ -7,15 +7,15 @@
 // predictor has to foresee (package branch). And of short pieces of the run, evenly
 // distributed, a model of a processor says how long they take (package pipeline): with
 // perfect prediction, with the predictor's, and, once it is known how often loads miss
-// caches, with that as well (see [Paces.Wait]).
+// caches, with that as well (see [Rates.Wait]).
 //
-//	p, err := pace.Run(ctx, valgrind.Command{Args: args}, pace.Options{Core: core, Limit: 40e6})
+//	p, err := timing.Run(ctx, valgrind.Command{Args: args}, timing.Options{Core: core, Limit: 40e6})
 //	rate, ok := p.At("/usr/bin/prog", 0x1139)
 //
 // It is not a source of counts, but of what counts of other simulators take: rates by
 // instruction. They are the same in each run of a program that does the same, unless it is
 // cut while several of its processes run: how far each has come by then is chance.
-package pace
+package timing
 
 import (
 	"context"
@@ -23,9 +23,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cyclestack/cyclestack/internal/simulation/branch"
-	"github.com/cyclestack/cyclestack/internal/simulation/pipeline"
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/branch"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
 // Options say how a program is followed.
@@ -36,8 +36,8 @@ type Options struct {
 	Limit int64
 }
 
-// Paces are the rates of the instructions of a program.
-type Paces struct {
+// Rates are the rates of the instructions of a program.
+type Rates struct {
 	Blocks  int64 // pieces of code that were followed
 	Unknown int64 // of them those of code that is in no file, or in none that can be read
 	Cut     bool  // the program executes more than was followed
@@ -55,11 +55,11 @@ type Paces struct {
 // Run follows a program, with all that it starts, from its beginning. What it writes is
 // discarded; its standard input is read from where it is. The error says in one line
 // why it cannot be followed.
-func Run(ctx context.Context, c valgrind.Command, o Options) (*Paces, error) {
+func Run(ctx context.Context, c valgrind.Command, o Options) (*Rates, error) {
 	code := newLibrary()
 	defer code.close()
 	m := modelsOf(o.Core)
-	p := &Paces{code: code, machine: m.machine, records: newRecords()}
+	p := &Rates{code: code, machine: m.machine, records: newRecords()}
 	trace, err := valgrind.Follow(ctx, c, o.Limit, func() valgrind.Follower { return newProcess(p, m) })
 	if err != nil {
 		return nil, err

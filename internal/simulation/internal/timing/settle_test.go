@@ -1,4 +1,4 @@
-package pace
+package timing
 
 import (
 	"math"
@@ -23,7 +23,7 @@ func TestSettle(t *testing.T) {
 		{"less than nothing, and more", []*instruction{inst(1, 1, -1), inst(1, 3, 9)}, 2, 2, 4},
 		{"less than nothing in all", []*instruction{inst(1, 2, -2), inst(1, 1, 1)}, 0, 0, 0},
 	} {
-		p := &Paces{waits: waits{scale: 1}}
+		p := &Rates{waits: waits{scale: 1}}
 		p.settleFunction(tt.insts)
 		var got parts
 		for _, in := range tt.insts {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/cyclestack/cyclestack/internal/simulation/branch"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/branch"
 )
 
 // Addresses of branches that are not near each other.

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
 // The functions of a callgrind file, with the instructions that they executed

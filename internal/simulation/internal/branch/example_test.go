@@ -3,7 +3,7 @@ package branch_test
 import (
 	"fmt"
 
-	"github.com/cyclestack/cyclestack/internal/simulation/branch"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/branch"
 )
 
 // A loop of twelve iterations is executed a thousand times. Its end comes as a surprise

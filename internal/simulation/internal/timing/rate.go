@@ -1,4 +1,4 @@
-package pace
+package timing
 
 import (
 	"path"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/object"
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
 // At returns the rate of the instruction at an address of an object file, per execution:
@@ -14,7 +14,7 @@ import (
 //
 // Callgrind counts what is executed of a stub, through which a function of another file
 // is called, with the instruction that calls it. So of that the rate is the mean.
-func (p *Paces) At(object string, addr uint64) (valgrind.Rate, bool) {
+func (p *Rates) At(object string, addr uint64) (valgrind.Rate, bool) {
 	i := p.code.images[object]
 	if i == nil {
 		return valgrind.Rate{}, false
@@ -38,7 +38,7 @@ func (p *Paces) At(object string, addr uint64) (valgrind.Rate, bool) {
 }
 
 // rate is that of an instruction that was in windows.
-func (p *Paces) rate(in *instruction) valgrind.Rate {
+func (p *Rates) rate(in *instruction) valgrind.Rate {
 	p.settled.Do(p.settle)
 	n := float64(in.timed)
 	r := valgrind.Rate{Cycles: in.parts.cycles / n, Lost: in.parts.lost / n}
@@ -55,7 +55,7 @@ func (p *Paces) rate(in *instruction) valgrind.Rate {
 
 // Line returns the mean rate of the instructions that are executed at a line of a
 // source file, per execution of one: false if none was in a window.
-func (p *Paces) Line(file string, line int) (valgrind.Rate, bool) {
+func (p *Rates) Line(file string, line int) (valgrind.Rate, bool) {
 	var all sum
 	for _, in := range p.line(file, line) {
 		all.add(p.rate(in), float64(in.executed))
@@ -67,7 +67,7 @@ func (p *Paces) Line(file string, line int) (valgrind.Rate, bool) {
 }
 
 // line returns the instructions of a line that were in windows.
-func (p *Paces) line(file string, line int) []*instruction {
+func (p *Rates) line(file string, line int) []*instruction {
 	p.once.Do(func() { p.lines = p.byLine() })
 	if list := p.lines[place{file, line}]; list != nil {
 		return list
@@ -122,7 +122,7 @@ func fields(r *valgrind.Rate) [7]*float64 {
 const debugFiles = "/usr/lib/debug"
 
 // byLine returns the instructions that were in windows, by the line that they are of.
-func (p *Paces) byLine() map[place][]*instruction {
+func (p *Rates) byLine() map[place][]*instruction {
 	lines := map[place][]*instruction{}
 	for name, i := range p.code.images {
 		if i == nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
-	"github.com/cyclestack/cyclestack/internal/simulation/chains"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/chains"
 )
 
 // Following a list: the address of each load is what the one before has loaded.

@@ -1,4 +1,4 @@
-package pace
+package timing
 
 import (
 	"cmp"
@@ -9,8 +9,8 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/object"
-	"github.com/cyclestack/cyclestack/internal/simulation/pipeline"
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
 // A library holds the code that processes execute, by file, with what was found out of

@@ -1,12 +1,12 @@
-package pace
+package timing
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
-	"github.com/cyclestack/cyclestack/internal/simulation/pipeline"
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
 // A learner is a machine that executes the sooner what it has executed more: its cycles
@@ -25,10 +25,10 @@ func (l *learner) Execute(_ *pipeline.Op, _, _ bool) float64 {
 	return cycles
 }
 
-// learners are paces of processes on such machines that execute code in the order of
+// learners are the rates of processes on such machines that execute code in the order of
 // these addresses, over and over.
 type learners struct {
-	*Paces
+	*Rates
 	runs []*process
 }
 
@@ -39,10 +39,10 @@ func newLearners(t *testing.T, n int) *learners {
 		t.Fatal(err)
 	}
 	m := models{predictor: func() predictor { return silent{} }, machine: func() machine { return &learner{} }}
-	l := &learners{Paces: &Paces{code: newLibrary(), machine: m.machine, records: newRecords()}}
+	l := &learners{Rates: &Rates{code: newLibrary(), machine: m.machine, records: newRecords()}}
 	l.code.images["made"] = i
 	for range n {
-		run := newProcess(l.Paces, m)
+		run := newProcess(l.Rates, m)
 		run.Mapped("made", bias)
 		l.runs = append(l.runs, run)
 	}

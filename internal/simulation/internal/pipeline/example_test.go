@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
-	"github.com/cyclestack/cyclestack/internal/simulation/pipeline"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
 )
 
 // The FNV hash of a string: each byte is multiplied into what the ones before it made.

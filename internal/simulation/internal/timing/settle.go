@@ -1,4 +1,4 @@
-package pace
+package timing
 
 import "github.com/cyclestack/cyclestack/internal/object"
 
@@ -15,7 +15,7 @@ type parts struct {
 }
 
 // settle finds the parts of all instructions.
-func (p *Paces) settle() {
+func (p *Rates) settle() {
 	for name, i := range p.code.images {
 		if i == nil {
 			continue
@@ -52,7 +52,7 @@ func (i *image) functions(name string) map[uint64][]*instruction {
 // settleFunction finds the parts of a function's instructions. They sum to what the
 // function took in all, and each of them to the difference of two machines, unless that
 // is negative: then there is none of it.
-func (p *Paces) settleFunction(insts []*instruction) {
+func (p *Rates) settleFunction(insts []*instruction) {
 	for _, in := range insts {
 		in.parts.waited = in.waited.cycles() * p.waits.scale
 		in.parts.lost = in.real.cycles() - in.ideal.cycles()

@@ -1,10 +1,10 @@
-package pace
+package timing
 
 import (
 	"slices"
 	"sync"
 
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
 // Data says how often a program's loads miss caches, which a simulator of these knows,
@@ -44,7 +44,7 @@ type waits struct {
 // among a load's executions. What At and Line returned before did not include it; if Wait
 // is called again, what it was given before no longer holds. It is not to be called at the
 // same time as these.
-func (p *Paces) Wait(d Data) {
+func (p *Rates) Wait(d Data) {
 	p.waits = waits{beyond: d.Beyond, least: d.Least, cycles: [3]float64{d.Second, d.Third, d.Memory}}
 	p.settled = sync.Once{}
 	insts := p.code.ordered()
@@ -73,7 +73,7 @@ func (p *Paces) Wait(d Data) {
 }
 
 // loads returns the instructions of a place, those that load among them.
-func (p *Paces) loads(at valgrind.LoadPlace) []*instruction {
+func (p *Rates) loads(at valgrind.LoadPlace) []*instruction {
 	if at.Object == "" {
 		return p.line(at.File, at.Line)
 	}
@@ -86,7 +86,7 @@ func (p *Paces) loads(at valgrind.LoadPlace) []*instruction {
 // repeat executes steps once more on two machines, on one of them with loads that miss,
 // and returns how many of them count. What the windows took before is not what is compared
 // with, as these machines have executed others: without misses nothing is to be waited.
-func (p *Paces) repeat(usual, late machine, steps []step) (counted int64) {
+func (p *Rates) repeat(usual, late machine, steps []step) (counted int64) {
 	for _, s := range steps {
 		if s.begins {
 			usual.Reset()

@@ -1,15 +1,15 @@
-package pace
+package timing
 
 import (
 	"slices"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
-	"github.com/cyclestack/cyclestack/internal/simulation/valgrind"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
 // A process follows what one process executes.
 type process struct {
-	to        *Paces
+	to        *Rates
 	predictor predictor
 	window    window
 
@@ -40,7 +40,7 @@ type block struct {
 // be more, a process forgets its own.
 const maxBlocks = 1 << 19
 
-func newProcess(to *Paces, m models) *process {
+func newProcess(to *Rates, m models) *process {
 	p := &process{to: to, predictor: m.predictor(), window: window{ideal: m.machine(), real: m.machine(), random: seed, record: to.records.begin()}}
 	p.window.schedule()
 	p.Exec()

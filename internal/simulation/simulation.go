@@ -1,0 +1,200 @@
+// Package simulation estimates how long a program takes without hardware counters: it runs
+// the program under valgrind's simulators and models the processor's core.
+//
+// [Run] executes the program twice. The first run follows the order of its code and times
+// its instructions: package timing, with a model of the core's pipeline and of its branch
+// predictor. The second run counts instructions, loads, stores, cache misses and
+// mispredictions by line and instruction: package valgrind. Both have the same program,
+// arguments and input, one after the other, so that they do not disturb each other. The
+// first one is ended when it has seen enough, and the second one leaves the files that a
+// complete run leaves.
+//
+// The [Result] has the counts as a [counts.Table] and keeps them in a file of callgrind's
+// or cachegrind's format. [NewReader] reads such files, also those that valgrind wrote
+// without this package.
+//
+// Nothing here is measured. The package knows counts and code; it knows no models.
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/timing"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
+)
+
+// tracedBlocks is how many blocks of a program's code are followed. It is a number and not
+// a time, so that every run follows the same blocks.
+const tracedBlocks = 40e6
+
+// A Core is the model of a processor's core.
+type Core = pipeline.Core
+
+// CoreOf returns the model of the core of an x86-64 processor, by the name that it has in
+// the catalogue, or a typical core for other names. It returns nil on machines of other
+// architectures, because their programs have other instructions.
+func CoreOf(cpu string) *Core {
+	if runtime.GOARCH != "amd64" {
+		return nil
+	}
+	return pipeline.CoreOf(cpu)
+}
+
+// Options say what to simulate.
+type Options struct {
+	// Args are the program, as a shell would find it, and its arguments.
+	Args []string
+	// Stdin opens the standard input before each run. Nil is /dev/null.
+	Stdin func() (*os.File, error)
+
+	// Caches are those to simulate.
+	Caches Hierarchy
+	// Resident is the most memory that the program uses, in bytes; 0 is little. Simulators
+	// have two levels of caches, and it decides which two.
+	Resident int64
+
+	// Core is the core to model. Without one the time of instructions is not known.
+	Core *Core
+	// Latencies are the times that loads wait for data.
+	Latencies Latencies
+}
+
+// Latencies are how many cycles later than from the first-level cache a load has its data.
+type Latencies struct {
+	L2, L3, Memory float64
+	// Least is the share of these cycles that is waited for at least: a core with many
+	// misses under way still moves one line for each, and translates its address.
+	Least float64
+}
+
+// A Result is what the simulation of a program found. Close removes its files.
+type Result struct {
+	Tool  string           // the simulator
+	Why   string           // callgrind was not used; "" if it was
+	State *os.ProcessState // of the program in the run that counted
+	Notes []string
+
+	run    *valgrind.Simulation
+	beyond float64 // share of the misses of the last simulated cache that a further one answers
+}
+
+// Installed returns an error if there is no simulator to run programs with.
+func Installed() error { return valgrind.Installed() }
+
+// Ready returns an error if no program can be simulated, whichever it is: there is no
+// simulator, or no directory for temporary files.
+func Ready() error { return valgrind.Ready() }
+
+// Takes predicts how long [Run] takes for a program that uses so much processor time by
+// itself, with the model of a core or without.
+func Takes(cpu time.Duration, core *Core) time.Duration {
+	takes := valgrind.Takes(cpu)
+	if core != nil {
+		takes += timing.Takes(cpu, tracedBlocks)
+	}
+	return takes
+}
+
+// Resident returns the most memory that an ended program used at a time, in bytes; 0 if
+// it is not known or not more than this process uses.
+func Resident(state *os.ProcessState) int64 { return valgrind.Resident(state) }
+
+// Run simulates a program with all that it starts, and discards what it writes. The error
+// is that of the context if this ended the program.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	geometry, beyond := o.Caches.For(o.Resident)
+	rates, untimed := o.follow(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	stdin, err := o.stdin()
+	if err != nil {
+		return nil, err
+	}
+	run, err := valgrind.Run(ctx, valgrind.Command{Args: o.Args, Stdin: stdin, Geometry: geometry, Instructions: true})
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Tool: string(run.Tool), Why: run.Why, State: run.State, run: run, beyond: beyond}
+	if rates != nil {
+		untimed = o.time(run, rates, beyond)
+	}
+	if untimed != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("how long instructions wait for each other is not known: %v", untimed))
+	}
+	if geometry.LL == o.Caches.L3 {
+		r.Notes = append(r.Notes, "the program's memory is larger than the third-level cache, which was simulated behind the first: what hits the second or third is in L2_Hit")
+	}
+	r.Notes = append(r.Notes, run.Notes...)
+	return r, nil
+}
+
+func (o *Options) stdin() (*os.File, error) {
+	if o.Stdin == nil {
+		return nil, nil
+	}
+	return o.Stdin()
+}
+
+// follow finds out how long the program's instructions take; it returns nil without a
+// core, or an error.
+func (o *Options) follow(ctx context.Context) (*timing.Rates, error) {
+	if o.Core == nil {
+		return nil, nil
+	}
+	stdin, err := o.stdin()
+	if err != nil {
+		return nil, err
+	}
+	return timing.Run(ctx, valgrind.Command{Args: o.Args, Stdin: stdin}, timing.Options{Core: o.Core, Limit: tracedBlocks})
+}
+
+// time adds the time of the instructions to what the simulator counted.
+func (o *Options) time(run *valgrind.Simulation, rates *timing.Rates, beyond float64) error {
+	misses, err := run.LoadMisses()
+	if err != nil {
+		return err
+	}
+	l := o.Latencies
+	rates.Wait(timing.Data{Misses: misses, Beyond: beyond, Least: l.Least, Second: l.L2, Third: l.L3, Memory: l.Memory})
+	return run.Time(rates, o.about(rates))
+}
+
+// about says where the rates come from.
+func (o *Options) about(rates *timing.Rates) string {
+	which := "all"
+	if rates.Cut {
+		which = "the first"
+	}
+	blocks := fmt.Sprint(rates.Blocks)
+	if rates.Blocks >= 1e6 {
+		blocks = fmt.Sprintf("%.3g million", float64(rates.Blocks)/1e6)
+	}
+	return fmt.Sprintf("as a model of %s's core executes them, from %s %s blocks of code, with data behind the first level %.3g, %.3g and %.3g cycles later",
+		o.Core.Name, which, blocks, o.Latencies.L2, o.Latencies.L3, o.Latencies.Memory)
+}
+
+// Close removes the files of the simulation.
+func (r *Result) Close() error { return r.run.Close() }
+
+// Keep writes what was simulated as one file, for [NewReader].
+func (r *Result) Keep(w io.Writer) error { return r.run.Keep(w, r.beyond) }
+
+// Table returns the counts of the run, or with a kind of places also those of the places.
+func (r *Result) Table(by counts.Kind) (*counts.Table, error) {
+	o := ReaderOptions{By: by, Beyond: r.beyond, Chains: true}
+	opts, closeFinder := o.valgrind()
+	defer closeFinder()
+	files := valgrind.Open(r.run.Files, opts)
+	if !files.Next() {
+		return nil, files.Err()
+	}
+	return files.Table(), nil
+}
