@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -69,6 +70,8 @@ func condition(name string) (bool, error) {
 		return refused < 2, nil // the machine may be refused
 	case "counts-all":
 		return refused == 0, nil
+	case "long":
+		return testlong.Enabled(), nil
 	}
 	return false, fmt.Errorf("unknown condition %q", name)
 }

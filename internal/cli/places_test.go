@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -323,8 +324,11 @@ func perfShares(t testing.TB, file string) map[string]float64 {
 // TestReportWorkloads records programs on this machine, and compares the shares of
 // their functions with those of perf report and with what is known of them.
 func TestReportWorkloads(t *testing.T) {
-	for _, w := range workloads {
+	for i, w := range workloads {
 		for _, args := range [][]string{{"-e", "cpu-clock"}, {"-e", "cpu-clock", "-g"}, {"-e", "{cpu-clock,page-faults}:S"}} {
+			if i > 0 && !testlong.Enabled() {
+				continue
+			}
 			t.Run(w.name+" "+strings.Join(args, " "), func(t *testing.T) {
 				file := recordWorkload(t, w, args...)
 				r := reportPlaces(t, "--by", "function", file)

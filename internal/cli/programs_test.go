@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // A testProgram is one of the programs of different character by which simulated
@@ -344,6 +345,9 @@ func TestPrograms(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "1") // Go's threads wait for each other by turning, on a busy machine millions of times
 	dir := t.TempDir()
 	for _, p := range programSets[len(programSets)-1].programs {
+		if p.name != "sudoku" && !testlong.Enabled() {
+			continue // each takes some ten seconds
+		}
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			rounds := max(1, p.rounds/60)

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -421,6 +422,9 @@ func TestPerfRecorded(t *testing.T) {
 	} {
 		for _, pipe := range []bool{false, true} {
 			if pipe && !tt.pipe {
+				continue
+			}
+			if short := pipe && tt.name == "plain" || tt.name == "callchains" || tt.name == "all CPUs"; !short && !testlong.Enabled() {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s pipe=%t", tt.name, pipe), func(t *testing.T) {

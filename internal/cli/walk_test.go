@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -60,9 +61,7 @@ func TestTutorial(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	if testing.Short() {
-		t.Skip("it runs a program under valgrind for some seconds")
-	}
+	testlong.Only(t)
 	source, err := filepath.Abs("../../examples/walk/walk.c")
 	if err != nil {
 		t.Fatal(err)
