@@ -1,6 +1,7 @@
-// Package docs_test keeps what is written about the program true: the examples
-// in the documentation are run, its links lead somewhere, packages import each
-// other as ARCHITECTURE.md says, and THIRD_PARTY_NOTICES.md names what is linked.
+// Package docs_test keeps what is written about the program true. It runs the
+// examples in the documents and follows their links. It compares imports with
+// ARCHITECTURE.md, linked modules with THIRD_PARTY_NOTICES.md and public
+// declarations with testdata/api.txt. It also checks words and the size of functions.
 package docs_test
 
 import (
