@@ -1,0 +1,223 @@
+// Package accounting makes accounts from a stream of tables, recorded or live, and
+// hands them to a writer of documents. It is the one loop between counts and
+// documents.
+package accounting
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// Options say which accounts a [Stream] makes. Every function may be nil.
+type Options struct {
+	By    counts.By // the scopes that have an account each
+	Files []string  // the recordings; none for live counts
+	Need  string    // what the command needs of a recording's scopes, if By is not the user's choice
+	SMT   bool      // the report is about the logical processors of cores
+
+	// Live accounts are written at once, also those without a known node.
+	Live bool
+	// Empty allows a document in which nothing is known.
+	Empty bool
+
+	// Places finds what is to be accounted for in a table; nil is each scope.
+	Places func(*counts.Table) ([]Place, error)
+	// Head completes the header, which is made from the first table.
+	Head func(*report.Header, *counts.Table)
+	// Times returns the operating system's account of a scope; nil if there is none.
+	Times func(*counts.Scope) *account.Account
+	// Refine adds to an account what only the caller knows.
+	Refine func(*account.Account)
+	// Say puts an error into words for the user; nil is its own text.
+	Say func(error) string
+}
+
+// A Place is what one account is about.
+type Place struct {
+	account.Place
+	Scope *counts.Scope // its name, if the row's scope is not meant
+	Note  string        // what was assumed to find it
+}
+
+// A Stream makes accounts. The tables of one recording are summed by Options.By; an
+// interval has its accounts at once if intervals are told apart.
+type Stream struct {
+	Options
+	gate  gate
+	seen  evidence
+	total *counts.Total
+
+	method  *resolve.Method
+	file    string // the recording of the tables in total
+	kind    string
+	binding *account.Binding
+	reuse   *account.Account
+}
+
+// New returns a stream that writes documents with w.
+func New(w report.Writer, o Options) *Stream {
+	if o.Places == nil {
+		o.Places = eachScope
+	}
+	if o.Say == nil {
+		o.Say = error.Error
+	}
+	return &Stream{Options: o, gate: gate{w: w}, total: counts.NewTotal(o.By)}
+}
+
+// eachScope is every row of a table by itself.
+func eachScope(t *counts.Table) ([]Place, error) {
+	list := make([]Place, len(t.Scopes))
+	for i := range list {
+		list[i].Self = i
+	}
+	return list, nil
+}
+
+// Add takes a table of a recording with the method for it. A table that begins
+// another run ends the one before.
+func (s *Stream) Add(m *resolve.Method, t *counts.Table, kind, file string) error {
+	s.method, s.kind, s.file = m, kind, file
+	s.seen.table(t)
+	if s.total.Begins(t) {
+		if err := s.Flush(); err != nil {
+			return err
+		}
+	}
+	if err := s.total.Add(t); err != nil {
+		if s.Need != "" {
+			return fault.Inputf("%s: %v; %s", file, err, s.Need)
+		}
+		return fault.As(fault.Usage, &resolve.OptionError{Option: "by", Value: Names(s.By), Err: prefixed(file, err)})
+	}
+	if s.By.Has(counts.Interval) {
+		return s.Flush()
+	}
+	return nil
+}
+
+// Flush makes the accounts of what has been gathered. It ends a recording.
+func (s *Stream) Flush() error {
+	t := s.total.Table()
+	if t == nil {
+		return nil
+	}
+	if err := s.begin(t); err != nil {
+		return err
+	}
+	if s.binding == nil || s.binding.Layout != t.Layout {
+		s.binding, s.reuse = s.method.Account.Bind(t.Layout), nil
+	}
+	places, err := s.Places(t)
+	if err != nil {
+		return err
+	}
+	idle := s.Live && neverRan(t)
+	s.seen.idle = s.seen.idle || idle
+	for _, p := range places {
+		s.evaluate(t, p, idle)
+		if err := s.gate.write(s.reuse, s.Live || s.method.Says(s.reuse)); err != nil {
+			return err
+		}
+	}
+	if s.By.Has(counts.Interval) {
+		s.total.Reset()
+	} else {
+		s.total = counts.NewTotal(s.By) // another run may have other events
+	}
+	return nil
+}
+
+// evaluate makes the account of a place.
+func (s *Stream) evaluate(t *counts.Table, p Place, idle bool) {
+	s.reuse = s.binding.Evaluate(t, p.Place, s.reuse)
+	a := s.reuse
+	s.seen.known = s.seen.known || s.method.Says(a)
+	if p.Scope != nil {
+		a.Scope = *p.Scope
+	}
+	if s.Times != nil {
+		a.Times = s.Times(&a.Scope)
+	}
+	a.Notes = slices.Clip(a.Notes) // the method's are shared by all accounts
+	if s.Refine != nil {
+		a.Notes = slices.Clone(a.Notes)
+		s.Refine(a)
+	}
+	if idle {
+		a.Notes = append(a.Notes, "it did not run while it was counted")
+	}
+	for _, note := range []string{p.Note, s.Note(s.method)} {
+		if note != "" {
+			a.Notes = append(a.Notes, note)
+		}
+	}
+	if len(s.Files) > 1 {
+		a.Label = strings.TrimSuffix(s.file+": "+a.Label, ": ")
+	}
+}
+
+// Note is what is odd about the choice of a method, "" for nothing.
+func (o *Options) Note(m *resolve.Method) string {
+	if m.Unknown != nil {
+		return o.Say(m.Unknown) + "; until then only what holds on every processor is checked"
+	}
+	return m.Processor.Note
+}
+
+// begin checks the user's choice of nodes and makes the header.
+func (s *Stream) begin(t *counts.Table) error {
+	if s.gate.begun {
+		return nil
+	}
+	if err := s.method.CheckNodes(); err != nil {
+		return err
+	}
+	s.gate.begin(s.Header(s.method, s.kind, t))
+	return nil
+}
+
+// Header makes the header of a document for a table.
+func (o *Options) Header(m *resolve.Method, kind string, t *counts.Table) report.Header {
+	h := m.Header()
+	h.Kind, h.Files, h.Simulated = kind, o.Files, Simulated(kind)
+	if h.Simulated {
+		h.How = "simulated by " + kind + ", not measured"
+	}
+	if o.Head != nil {
+		o.Head(&h, t)
+	}
+	return h
+}
+
+// Kind returns the kind of the recording of the last table.
+func (s *Stream) Kind() string { return s.kind }
+
+// Finish writes what is left, and ends the document. Its error is a [NothingError] if
+// no account has a known node.
+func (s *Stream) Finish() error {
+	if err := s.Flush(); err != nil {
+		return err
+	}
+	if s.seen.known || s.seen.idle || s.Empty {
+		if err := s.gate.release(); err != nil {
+			return err
+		}
+		return s.gate.w.End()
+	}
+	if s.gate.released {
+		if err := s.gate.w.End(); err != nil { // a document that is whole, at least
+			return err
+		}
+	}
+	return s.nothing()
+}
+
+// Simulated reports whether a kind of recording has a simulator's counts.
+func Simulated(kind string) bool { return kind == "callgrind" || kind == "cachegrind" }
