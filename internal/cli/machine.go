@@ -33,7 +33,7 @@ type counting interface {
 // thisKernel is the one that the program runs on.
 func thisKernel() kernel {
 	return kernel{
-		root: live.Root(),
+		root: os.DirFS("/"),
 		start: func(ctx context.Context, sys *perfevent.System, spec perfevent.Spec) (counting, error) {
 			r, err := perfevent.Start(ctx, sys, spec)
 			if err != nil {

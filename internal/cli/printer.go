@@ -14,7 +14,6 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -160,7 +159,7 @@ func (p *printer) prompt(out io.Writer, name string) io.Writer {
 	if !watched(out) {
 		p.together = int(heldFor / time.Duration(p.j.f.interval))
 	}
-	return &intervalWriter{p, live.Prompt(out), name}
+	return &intervalWriter{p, out, name}
 }
 
 // An intervalWriter says what cannot be written, and has nothing written after it.

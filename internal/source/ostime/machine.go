@@ -36,7 +36,7 @@ const (
 // for who counts all that runs on them. Its methods may not be called at one time.
 type Machine struct {
 	proc      proc
-	kept      rereader // proc/stat
+	kept      keptFile // proc/stat
 	cpus      []int    // that are watched; nil for all
 	places    []counts.Scope
 	last, now []spent // by number

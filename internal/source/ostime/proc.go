@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -31,15 +32,6 @@ type proc struct {
 	asked, covered bool // whether it is known that proc/loadavg is another's, and whether that is so
 }
 
-// A rereader is a file that can be kept open, as its content is made when it is read. This
-// is so of the kernel's own, and not of those of tests.
-type rereader interface {
-	fs.File
-
-	// Reread reads the file from its beginning, as it is now: all of it, if there is room.
-	Reread(b []byte) (int, error)
-}
-
 // read returns the content of a file, valid until the next call. What is behind
 // the first maxFile bytes is left out.
 func (p *proc) read(name string) ([]byte, error) {
@@ -51,28 +43,38 @@ func (p *proc) read(name string) ([]byte, error) {
 	return p.content(f)
 }
 
-// again is read for a file that is kept open between calls, if it is a rereader.
-func (p *proc) again(kept *rereader, dir, name string) ([]byte, error) {
+// A keptFile is a file of the kernel that stays open between two readings, as
+// its content is made when it is read. Files of tests are opened each time.
+type keptFile = *os.File
+
+// again is read for a file that is kept open between calls, if it is the kernel's.
+func (p *proc) again(kept *keptFile, dir, name string) ([]byte, error) {
 	if *kept == nil {
 		f, err := p.root.Open(dir + name)
 		if err != nil {
 			return nil, err
 		}
-		r, ok := f.(rereader)
+		own, ok := f.(*os.File)
 		if !ok {
 			defer f.Close()
 			return p.content(f)
 		}
-		*kept = r
+		*kept = own
 	}
 	for {
 		p.room()
-		n, err := (*kept).Reread(p.buffer)
-		if err != nil {
+		_, err := (*kept).Seek(0, io.SeekStart)
+		n := 0
+		if err == nil {
+			n, err = (*kept).Read(p.buffer) // the kernel gives all of it, if there is room
+		}
+		switch {
+		case err == io.EOF:
+			return nil, nil
+		case err != nil:
 			p.release(kept)
 			return nil, err
-		}
-		if n < len(p.buffer) || n >= maxFile {
+		case n < len(p.buffer) || n >= maxFile:
 			return p.buffer[:n], nil
 		}
 		p.grow()
@@ -80,7 +82,7 @@ func (p *proc) again(kept *rereader, dir, name string) ([]byte, error) {
 }
 
 // release closes a file that is kept open.
-func (p *proc) release(kept *rereader) {
+func (p *proc) release(kept *keptFile) {
 	if *kept != nil {
 		(*kept).Close()
 		*kept = nil
@@ -231,13 +233,13 @@ func ticks(text []byte) (time.Duration, error) {
 
 // stat reads a file stat.
 func (p *proc) stat(dir string) (stat, error) {
-	var kept rereader
+	var kept keptFile
 	defer p.release(&kept)
 	return p.statAgain(&kept, dir)
 }
 
 // statAgain is stat for a file that is kept open.
-func (p *proc) statAgain(kept *rereader, dir string) (stat, error) {
+func (p *proc) statAgain(kept *keptFile, dir string) (stat, error) {
 	text, err := p.again(kept, dir, "/stat")
 	if err != nil {
 		return stat{}, err
@@ -256,7 +258,7 @@ type sched struct {
 }
 
 // schedstat reads a file schedstat.
-func (p *proc) schedstat(kept *rereader, dir string) (sched, error) {
+func (p *proc) schedstat(kept *keptFile, dir string) (sched, error) {
 	text, err := p.again(kept, dir, "/schedstat")
 	if err != nil {
 		return sched{}, err
@@ -286,7 +288,7 @@ type status struct {
 
 // status reads a file status. Its lines are "Key:\tvalue"; the name, which comes
 // first, has no line ends in it: the kernel escapes them.
-func (p *proc) status(kept *rereader, dir string) (s status, err error) {
+func (p *proc) status(kept *keptFile, dir string) (s status, err error) {
 	text, err := p.again(kept, dir, "/status")
 	if err != nil {
 		return s, err
@@ -321,7 +323,7 @@ type machine struct{ all, steal time.Duration }
 
 // machine reads the first line of /proc/stat: user, nice, system, idle, iowait,
 // irq, softirq, steal; what guests used is in user and nice.
-func (p *proc) machine(kept *rereader) (m machine, err error) {
+func (p *proc) machine(kept *keptFile) (m machine, err error) {
 	text, err := p.again(kept, "proc", "/stat")
 	if err != nil {
 		return m, err
@@ -370,7 +372,7 @@ type cgroup struct {
 // lastNumber is the number that was given last to a process or a thread, the fifth field of
 // /proc/loadavg; 0 if it is not known. In containers lxcfs puts a file of its own there, with
 // the numbers of another namespace, or as they were some seconds ago.
-func (p *proc) lastNumber(kept *rereader) int {
+func (p *proc) lastNumber(kept *keptFile) int {
 	if !p.asked {
 		mounts, err := p.read("proc/self/mountinfo")
 		p.asked, p.covered = true, err == nil && bytes.Contains(mounts, []byte(" /proc/loadavg "))
@@ -391,7 +393,7 @@ func (p *proc) lastNumber(kept *rereader) int {
 }
 
 // membership is what the kernel tells of the cgroups of a process.
-func (p *proc) membership(kept *rereader, pid int) ([]byte, error) {
+func (p *proc) membership(kept *keptFile, pid int) ([]byte, error) {
 	return p.again(kept, "proc/", fmt.Sprintf("%d/cgroup", pid))
 }
 

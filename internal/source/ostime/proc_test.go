@@ -74,34 +74,34 @@ func TestSchedstat(t *testing.T) {
 		{text: "5 six 1\n", fail: true},
 	}
 	for _, test := range tests {
-		got, err := files("d/schedstat", test.text).schedstat(new(rereader), "d")
+		got, err := files("d/schedstat", test.text).schedstat(new(keptFile), "d")
 		if (err != nil) != test.fail || got != test.want {
 			t.Errorf("%q: %+v %v", test.text, got, err)
 		}
 	}
-	if _, err := files().schedstat(new(rereader), "d"); err == nil {
+	if _, err := files().schedstat(new(keptFile), "d"); err == nil {
 		t.Error("no file, no error")
 	}
 }
 
 func TestStatus(t *testing.T) {
 	p := files("d/status", "Name:\tVmHWM:\t7 kB\nVmHWM:\t    2048 kB\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n")
-	got, err := p.status(new(rereader), "d")
+	got, err := p.status(new(keptFile), "d")
 	if want := (status{12, 3, true, 2048 << 10}); err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
-	if got, err := files("d/status", "Name:\tx\n").status(new(rereader), "d"); err != nil || got.switches {
+	if got, err := files("d/status", "Name:\tx\n").status(new(keptFile), "d"); err != nil || got.switches {
 		t.Errorf("%+v, %v, want no switches", got, err)
 	}
 }
 
 func TestMachine(t *testing.T) {
-	got, err := files("proc/stat", "cpu  1 2 3 4 5 6 7 8 1 1\ncpu0 1 2 3 4\n").machine(new(rereader))
+	got, err := files("proc/stat", "cpu  1 2 3 4 5 6 7 8 1 1\ncpu0 1 2 3 4\n").machine(new(keptFile))
 	if want := (machine{360 * time.Millisecond, 80 * time.Millisecond}); err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 	for _, text := range []string{"", "cpu 1 2 3 4\n", "cpu 1 2 3 4 5 6 7 x\n", "intr 1 2 3 4 5 6 7 8 9\n"} {
-		if _, err := files("proc/stat", text).machine(new(rereader)); err == nil {
+		if _, err := files("proc/stat", text).machine(new(keptFile)); err == nil {
 			t.Errorf("%q: no error", text)
 		}
 	}
@@ -151,7 +151,7 @@ func TestThrottled(t *testing.T) {
 		{name: "too large", p: files("proc/7/cgroup", "0::/a\n", "proc/self/mountinfo", v2, "sys/fs/cgroup/a/cpu.stat", "throttled_usec 9223372036854775807\n"), fail: true},
 	}
 	for _, test := range tests {
-		membership, err := test.p.membership(new(rereader), 7)
+		membership, err := test.p.membership(new(keptFile), 7)
 		var c cgroup
 		if err == nil {
 			c, err = test.p.cgroup(string(membership))

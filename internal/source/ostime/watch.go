@@ -62,8 +62,8 @@ type Watch struct {
 
 	numbers  [2]int        // what was given last to any thread: lately, and at least Every before that; 0 if not known
 	numbered time.Duration // when the first was noted
-	loadavg  rereader      // that tells it
-	procstat rereader
+	loadavg  keptFile      // that tells it
+	procstat keptFile
 	open     int // threads whose files are kept open
 
 	tasks   map[int]*task // those that have not ended, by number
@@ -136,7 +136,7 @@ type task struct {
 	ended      bool
 
 	keep                    bool // these files are kept open
-	stat, schedstat, status rereader
+	stat, schedstat, status keptFile
 }
 
 // openMost is of how many threads the files are kept open, so that reading them takes no
@@ -682,7 +682,7 @@ func (w *Watch) bury(t *task) {
 type throttle struct {
 	of         int // the process
 	at         time.Duration
-	kept       rereader // what says in which cgroup it is
+	kept       keptFile // what says in which cgroup it is
 	membership string
 	cgroup     cgroup
 	last       time.Duration
