@@ -40,21 +40,44 @@ type loaded struct {
 //
 //	cpus.toml            the processors
 //	texts.toml           titles and explanations that models share
+//	texts/*.toml         the same for the models of one name
 //	judgement.toml       what is expected of nodes, and which of them belong together
 //	models/…/*.toml      the models; what another extends is named by its path without .toml
 //	events/*.csv         the event tables; those of a layout's name (intel.csv) hold its processors only
+//	relations/*.toml     what holds between the counts of events: any.toml, and one file for each layout
+//	relations/errata.csv events that count wrongly
+//
+// A file may be compressed by gzip, with .gz after its name.
 type library struct {
 	fsys    fs.FS
 	cpus    []CPU
 	sources []source // of models, in the order of their paths
-	texts   func() (texts, error)
 
 	judgement func() (*judgement, error)
-	prepared  *modelFile // of a model, decoded; nil for none
+	tables    memo[*EventTable] // by name of the processor
+	tableText memo[string]      // by file
+	texts     memo[texts]       // by file
+}
 
-	mu         sync.Mutex
-	tables     map[string]func() (*EventTable, error) // by name of the processor
-	tableTexts map[string]func() (string, error)      // by file
+// A memo keeps what was read, by name. Each is read once, whoever asks.
+type memo[T any] struct {
+	mu   sync.Mutex
+	read map[string]func() (T, error)
+}
+
+// get returns what read returns for a name the first time.
+func (m *memo[T]) get(name string, read func() (T, error)) (T, error) {
+	m.mu.Lock()
+	once, ok := m.read[name]
+	if !ok {
+		if m.read == nil {
+			m.read = map[string]func() (T, error){}
+		}
+		once = sync.OnceValues(read)
+		m.read[name] = once
+	}
+	m.mu.Unlock()
+	return once()
 }
 
 // A ModelInfo is what the head of a model's file says, which is known without
@@ -71,7 +94,7 @@ type ModelInfo struct {
 // A source is a file that holds a model.
 type source struct {
 	ModelInfo
-	fsys fs.FS  // nil: the library's
+	fsys fs.FS
 	dir  string // folder of the models in fsys
 	stem string // path below dir, without .toml
 	line int    // of the key "cpus"
@@ -101,13 +124,8 @@ func Load(fsys fs.FS) (*Catalogue, error) {
 	return &Catalogue{lib: lib}, nil
 }
 
-func newLibrary(fsys fs.FS) *library {
-	return &library{fsys: fsys, tables: map[string]func() (*EventTable, error){}, tableTexts: map[string]func() (string, error){}}
-}
-
 func openLibrary(fsys fs.FS) (*library, error) {
-	lib := newLibrary(fsys)
-	lib.texts = sync.OnceValues(func() (texts, error) { return readTexts(fsys, "texts.toml") })
+	lib := &library{fsys: fsys}
 	lib.judgement = sync.OnceValues(func() (*judgement, error) { return readJudgement(fsys, judgementFile) })
 	var err error
 	if lib.cpus, err = readCPUs(fsys, "cpus.toml"); err != nil {
@@ -550,7 +568,7 @@ func (lib *library) read(s *source, p *CPU) (*Model, error) {
 	if p.Events != "" {
 		go lib.events(p) // meanwhile: they are needed below, and take as long as the model itself
 	}
-	f, err := lib.decodeSource(s)
+	f, err := lib.decode(s.fsys, s.path(), s.File)
 	if err != nil {
 		return nil, err
 	}
@@ -578,11 +596,9 @@ func (lib *library) read(s *source, p *CPU) (*Model, error) {
 			par.Value = &v
 		}
 	}
-	shared, err := lib.texts()
-	if err != nil {
+	if err := lib.explain(m); err != nil {
 		return nil, err
 	}
-	shared.apply(m)
 	judged, err := lib.judgement()
 	if err != nil {
 		return nil, err
@@ -592,17 +608,6 @@ func (lib *library) read(s *source, p *CPU) (*Model, error) {
 		return nil, err
 	}
 	return m, nil
-}
-
-// decodeSource decodes the file of a source, unless that is done.
-func (lib *library) decodeSource(s *source) (*modelFile, error) {
-	switch {
-	case s.fsys != nil:
-		return lib.decode(s.fsys, s.path(), s.File)
-	case lib.prepared != nil && lib.prepared.pos.file == s.File:
-		return lib.prepared, nil
-	}
-	return lib.decode(lib.fsys, s.path(), s.File)
 }
 
 func (lib *library) decode(fsys fs.FS, name, file string) (*modelFile, error) {

@@ -312,7 +312,7 @@ func largeCatalogue() fstest.MapFS {
 		events.WriteString("CPU1 CPU2 CPU3 CPU4 CPU5 CPU6 CPU7 CPU8 CPU9,OTHER.EVENT,0x1,,,\"0,1,2,3,4,5,6,7\",\"0,1,2,3\",,2000003,cycles,\n")
 	}
 	for n := range 400 {
-		fmt.Fprintf(&texts, "[[text]]\nnode = \"Some_Node_%d\"\nmethod = \"tma\"\ntitle = \"Some node\"\nabout = \"\"\"\n%s\"\"\"\ncauses = [\"%s\", \"%s\"]\ntry = [\"%s\"]\n\n",
+		fmt.Fprintf(&texts, "[[text]]\nnode = \"Some_Node_%d\"\ntitle = \"Some node\"\nabout = \"\"\"\n%s\"\"\"\ncauses = [\"%s\", \"%s\"]\ntry = [\"%s\"]\n\n",
 			n, strings.Repeat("what it means. ", 15), strings.Repeat("a cause ", 6), strings.Repeat("a cause ", 6), strings.Repeat("advice ", 10))
 	}
 	fsys["cpus.toml"] = &fstest.MapFile{Data: []byte(cpus.String())}

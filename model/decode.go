@@ -1,7 +1,9 @@
 package model
 
 import (
+	"bufio"
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -17,47 +19,43 @@ import (
 // maxFileSize bounds every file of the catalogue that is read whole.
 const maxFileSize = 4 << 20
 
-// readFile reads a file of at most maxFileSize bytes.
+// gzipped ends the name of a compressed file.
+const gzipped = ".gz"
+
+// readFile reads a file of at most maxFileSize bytes. Where there is none of that name,
+// it reads the compressed one.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
-	var buf bytes.Buffer
-	err := readInto(&buf, fsys, name)
-	return buf.Bytes(), err
-}
-
-// readText is readFile for what is to be a string.
-func readText(fsys fs.FS, name string) (string, error) {
-	var buf strings.Builder
-	err := readInto(&buf, fsys, name)
-	return buf.String(), err
-}
-
-// copySize is how much of a file is copied at once, if that is not all of it.
-const copySize = 16 << 10
-
-func readInto(w interface {
-	io.Writer
-	Grow(n int)
-	Len() int
-}, fsys fs.FS, name string) error {
 	f, err := fsys.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	var piece []byte
-	if info, err := f.Stat(); err == nil && info.Size() < maxFileSize {
-		w.Grow(int(info.Size()) + bytes.MinRead) // so that it never has to grow again
-		if _, ok := w.(io.ReaderFrom); !ok {
-			piece = make([]byte, min(copySize, info.Size()+bytes.MinRead))
+	packed := false
+	if errors.Is(err, fs.ErrNotExist) {
+		if g, gerr := fsys.Open(name + gzipped); gerr == nil {
+			f, err, packed = g, nil, true
 		}
 	}
-	if _, err := io.CopyBuffer(w, io.LimitReader(f, maxFileSize+1), piece); err != nil {
-		return err
+	if err != nil {
+		return nil, err
 	}
-	if w.Len() > maxFileSize {
-		return &Error{File: name, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
+	defer f.Close()
+	var r io.Reader = f
+	size := 0
+	if info, err := f.Stat(); err == nil {
+		size = int(min(info.Size(), maxFileSize))
 	}
-	return nil
+	if packed {
+		if r, err = gzip.NewReader(bufio.NewReader(f)); err != nil {
+			return nil, &Error{File: name + gzipped, Msg: err.Error()}
+		}
+		size *= 8 // about as much
+	}
+	var buf bytes.Buffer
+	buf.Grow(size + bytes.MinRead) // so that a plain file needs no more
+	if _, err := buf.ReadFrom(io.LimitReader(r, maxFileSize+1)); err != nil {
+		return nil, err
+	}
+	if buf.Len() > maxFileSize {
+		return nil, &Error{File: name, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
+	}
+	return buf.Bytes(), nil
 }
 
 // The files of the catalogue are TOML of a simple shape: keys with their

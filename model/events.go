@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // An EventTable holds the events of one processor, and knows which spellings
@@ -245,27 +244,16 @@ func (t *EventTable) privilege(p Privilege) Privilege {
 
 // events returns the table of a processor, read once.
 func (lib *library) events(p *CPU) (*EventTable, error) {
-	lib.mu.Lock()
-	load, ok := lib.tables[p.Name]
-	if !ok {
-		load = sync.OnceValues(func() (*EventTable, error) { return lib.readEvents(p) })
-		lib.tables[p.Name] = load
-	}
-	lib.mu.Unlock()
-	return load()
+	return lib.tables.get(p.Name, func() (*EventTable, error) { return lib.readEvents(p) })
 }
 
-// tableText returns the text of an event table, which is kept: the events are
-// made of parts of it.
-func (lib *library) tableText(name string) (string, error) {
-	lib.mu.Lock()
-	load, ok := lib.tableTexts[name]
-	if !ok {
-		load = sync.OnceValues(func() (string, error) { return readText(lib.fsys, name) })
-		lib.tableTexts[name] = load
-	}
-	lib.mu.Unlock()
-	return load()
+// text returns the text of an event table, which is kept: the events are made of parts
+// of it.
+func (lib *library) text(file string) (string, error) {
+	return lib.tableText.get(file, func() (string, error) {
+		data, err := readFile(lib.fsys, file)
+		return string(data), err
+	})
 }
 
 // readEvents reads the rows of a processor from all the event tables that may
@@ -276,15 +264,18 @@ func (lib *library) readEvents(p *CPU) (*EventTable, error) {
 	if p.Events == "" {
 		return t, nil
 	}
-	files, err := fs.Glob(lib.fsys, "events/*.csv")
+	files, err := fs.Glob(lib.fsys, "events/*.csv*")
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range files {
+	for i, name := range files {
+		files[i] = strings.TrimSuffix(name, gzipped)
+	}
+	for _, name := range slices.Compact(files) {
 		if stem := strings.TrimSuffix(path.Base(name), ".csv"); slices.Contains(layouts, stem) && stem != p.Layout {
 			continue
 		}
-		data, err := lib.tableText(name)
+		data, err := lib.text(name)
 		if err != nil {
 			return nil, err
 		}

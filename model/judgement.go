@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,9 +71,16 @@ type judgement struct {
 	issues []issueTable
 }
 
+// A nodeKey names a node of a method.
+type nodeKey struct{ node, method string }
+
+func (k nodeKey) compare(other nodeKey) int {
+	return cmp.Or(strings.Compare(k.node, other.node), strings.Compare(k.method, other.method))
+}
+
 // A judged says what is expected of a node of a method.
 type judged struct {
-	textKey
+	nodeKey
 	source string
 	ends   [3]Range // by the index in Workloads
 }
@@ -164,13 +172,13 @@ func parseJudgement(data []byte, name string) (*judgement, error) {
 		return nil, err
 	}
 	j := &judgement{issues: issues}
-	first := make(map[textKey]int, len(ranges)) // lines
+	first := make(map[nodeKey]int, len(ranges)) // lines
 	var faults Errors
 	fault := func(line int, format string, args ...any) {
 		faults = append(faults, &Error{File: name, Line: line, Msg: fmt.Sprintf(format, args...)})
 	}
 	for _, t := range ranges {
-		key := textKey{t.node, t.method}
+		key := nodeKey{t.node, t.method}
 		if line, twice := first[key]; twice {
 			fault(t.line, "range: there is already one for node %q, method %q, at line %d", clip(t.node), clip(t.method), line)
 		}
@@ -188,7 +196,7 @@ func parseJudgement(data []byte, name string) (*judgement, error) {
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	slices.SortFunc(j.ranges, func(a, b judged) int { return a.compare(b.textKey) })
+	slices.SortFunc(j.ranges, func(a, b judged) int { return a.compare(b.nodeKey) })
 	return j, nil
 }
 
@@ -255,8 +263,8 @@ func (t *judged) expectation() *Expectation {
 }
 
 // find returns what is expected of a node, nil if nobody has said.
-func (j *judgement) find(key textKey) *judged {
-	i, ok := slices.BinarySearchFunc(j.ranges, key, func(t judged, key textKey) int { return t.compare(key) })
+func (j *judgement) find(key nodeKey) *judged {
+	i, ok := slices.BinarySearchFunc(j.ranges, key, func(t judged, key nodeKey) int { return t.compare(key) })
 	if !ok {
 		return nil
 	}
@@ -270,7 +278,7 @@ func (j *judgement) apply(m *Model) {
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		at[n.Name] = i
-		if t := j.find(textKey{n.Name, m.Name}); t != nil && m.Share(i) {
+		if t := j.find(nodeKey{n.Name, m.Name}); t != nil && m.Share(i) {
 			n.Expected = t.expectation()
 		}
 	}

@@ -50,30 +50,30 @@ func TestJudgementFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expected, linked := map[textKey]bool{}, map[textKey]bool{}
+	expected, linked := map[nodeKey]bool{}, map[nodeKey]bool{}
 	for _, s := range cat.sources("") {
 		m, err := cat.load(s, cat.lib.named(s.CPUs[0]))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range m.Nodes {
-			key := textKey{m.Nodes[i].Name, m.Name}
+			key := nodeKey{m.Nodes[i].Name, m.Name}
 			expected[key] = expected[key] || m.Nodes[i].Expected != nil
 		}
 		for _, issue := range m.Issues {
 			for _, i := range issue.Nodes {
-				linked[textKey{m.Nodes[i].Name, m.Name}] = true
+				linked[nodeKey{m.Nodes[i].Name, m.Name}] = true
 			}
 		}
 	}
 	for _, r := range judged.ranges {
-		if !expected[r.textKey] {
+		if !expected[r.nodeKey] {
 			t.Errorf("no model %s expects anything of %s", r.method, r.node)
 		}
 	}
 	for _, issue := range judged.issues {
 		for _, n := range append(slices.Clone(issue.nodes), issue.lead) {
-			if n != "" && !linked[textKey{n, issue.method}] {
+			if n != "" && !linked[nodeKey{n, issue.method}] {
 				t.Errorf("%s: no model %s has %s and another node of the issue", issue.name, issue.method, n)
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -119,7 +121,7 @@ func faultFindings(err error) ([]Finding, error) {
 // processors, and that texts and default models are of use.
 func LintAll(cat *Catalogue) ([]Finding, error) {
 	var all []Finding
-	used := map[textKey]bool{}
+	used := map[nodeKey]bool{}
 	for _, s := range cat.sources("") {
 		m, err := cat.load(s, cat.lib.named(s.CPUs[0]))
 		if err != nil {
@@ -132,23 +134,15 @@ func LintAll(cat *Catalogue) ([]Finding, error) {
 		}
 		all = append(all, Lint(cat, m)...)
 		for i := range m.Nodes {
-			used[textKey{m.Nodes[i].Name, m.Name}] = true
-			used[textKey{m.Nodes[i].Name, ""}] = true
+			used[nodeKey{m.Nodes[i].Name, m.Name}] = true
+			used[nodeKey{m.Nodes[i].Name, ""}] = true
 		}
 	}
-	shared, err := cat.lib.texts()
+	unused, err := cat.lib.unusedTexts(used)
 	if err != nil {
 		return nil, err
 	}
-	for i := range shared {
-		if t := &shared[i]; !used[t.textKey] {
-			which := "no model"
-			if t.method != "" {
-				which = "no model " + t.method
-			}
-			all = append(all, Finding{"texts.toml", t.line, SevWarning, fmt.Sprintf("%s has a node %q", which, t.node)})
-		}
-	}
+	all = append(all, unused...)
 	for _, p := range cat.CPUs() {
 		found, err := lintCPU(cat, p)
 		if err != nil {
@@ -158,6 +152,32 @@ func LintAll(cat *Catalogue) ([]Finding, error) {
 	}
 	slices.SortStableFunc(all, compareFindings)
 	return slices.Compact(all), nil // what several models extend is found in each
+}
+
+// unusedTexts finds the texts that no node takes.
+func (lib *library) unusedTexts(used map[nodeKey]bool) ([]Finding, error) {
+	files, err := fs.Glob(lib.fsys, path.Join(textsDir, "*.toml"))
+	if err != nil {
+		return nil, err
+	}
+	var all []Finding
+	for _, file := range append(files, textsFile) {
+		method, model := "", "no model"
+		if file != textsFile {
+			method = strings.TrimSuffix(path.Base(file), ".toml")
+			model += " " + method
+		}
+		texts, err := lib.textsOf(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range texts {
+			if !used[nodeKey{t.node, method}] {
+				all = append(all, Finding{file, t.line, SevWarning, fmt.Sprintf("%s has a node %q", model, t.node)})
+			}
+		}
+	}
+	return all, nil
 }
 
 // lintCPU checks what the catalogue says about one processor.

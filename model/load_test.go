@@ -93,7 +93,7 @@ func TestTextErrors(t *testing.T) {
 		"[[text]]\nnode = \"A\"\ncauses = \"x\"":             `texts.toml:3: key "causes" in "text": a list of strings is wanted`,
 		"[[text]]\nnode = \"A\"\ntry = [1]":                  `texts.toml:3: key "try" in "text": a list of strings is wanted`,
 		"[[text]]\nnode = \"A\"\ncolour = 1":                 `texts.toml:3: unknown key "colour"`,
-		"[[text]]\nnode = \"A\"\n[[text]]\nnode = \"A\"":     `texts.toml:3: text: there is already one for node "A", method "", at line 1`,
+		"[[text]]\nnode = \"A\"\n[[text]]\nnode = \"A\"":     `texts.toml:3: text: there is already one for node "A", at line 1`,
 		"[[text]]\nnode = \"A\"\n[[text]]\nnode = \"B":       "texts.toml:4: ",
 		"[[text]]\nnode = \"A\"\n[[word]]\nnode = \"A\"":     `texts.toml:3: unknown key "word"`,
 		"[[text]]\nnode = \"A\"\nabout.more = \"x\"":         `texts.toml:3: key "about": write it as an inline table`,

@@ -6,37 +6,39 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 )
 
 // texts are the titles and explanations that nodes of several models share, in
-// the order of their keys.
+// the order of their nodes.
 type texts []text
-
-type textKey struct {
-	node   string
-	method string // name of the model; "" is any
-}
-
-func (k textKey) compare(other textKey) int {
-	return cmp.Or(strings.Compare(k.node, other.node), strings.Compare(k.method, other.method))
-}
 
 // A text is one table [[text]].
 type text struct {
-	textKey
+	node         string
 	title, about string
 	causes, try  []string
 	line         int
+}
+
+// textsFile is the file of the texts for nodes of any model, textsDir the folder of
+// those for the models of one name.
+const (
+	textsFile = "texts.toml"
+	textsDir  = "texts"
+)
+
+// textsOf returns the texts in a file, read once.
+func (lib *library) textsOf(file string) (texts, error) {
+	return lib.texts.get(file, func() (texts, error) { return readTexts(lib.fsys, file) })
 }
 
 func (t *text) field(key string) any {
 	switch key {
 	case "node":
 		return &t.node
-	case "method":
-		return &t.method
 	case "title":
 		return &t.title
 	case "about":
@@ -76,49 +78,57 @@ func parseTexts(data []byte, name string) (texts, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := make(map[textKey]int, len(tables)) // lines
+	first := make(map[string]int, len(tables)) // lines, by node
 	var faults Errors
 	for i := range tables {
 		t := &tables[i]
 		t.title, t.about = strings.TrimSpace(t.title), strings.TrimSpace(t.about)
-		line, twice := first[t.textKey]
+		line, twice := first[t.node]
 		switch {
 		case t.node == "":
 			faults = append(faults, &Error{File: name, Line: t.line, Msg: "text: it names no node"})
 		case twice:
-			faults = append(faults, &Error{File: name, Line: t.line,
-				Msg: fmt.Sprintf("text: there is already one for node %q, method %q, at line %d", clip(t.node), clip(t.method), line)})
+			faults = append(faults, &Error{File: name, Line: t.line, Msg: fmt.Sprintf("text: there is already one for node %q, at line %d", clip(t.node), line)})
 		}
-		first[t.textKey] = t.line
+		first[t.node] = t.line
 	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	slices.SortFunc(tables, func(a, b text) int { return a.compare(b.textKey) })
+	slices.SortFunc(tables, func(a, b text) int { return strings.Compare(a.node, b.node) })
 	return tables, nil
 }
 
 // noField is for files that are only lists of tables.
 func noField(string) any { return nil }
 
-// find returns the text of a key, nil if there is none.
-func (all texts) find(key textKey) *text {
-	i, ok := slices.BinarySearchFunc(all, key, func(t text, key textKey) int { return t.compare(key) })
+// find returns the text of a node, nil if there is none.
+func (all texts) find(node string) *text {
+	i, ok := slices.BinarySearchFunc(all, node, func(t text, node string) int { return strings.Compare(t.node, node) })
 	if !ok {
 		return nil
 	}
 	return &all[i]
 }
 
-// apply gives the nodes of m the texts that they lack. The one for the method
-// is preferred to the one for any.
-func (all texts) apply(m *Model) {
+// explain gives the nodes of m the texts that they lack. A text for the model's name is
+// preferred to one for any model.
+func (lib *library) explain(m *Model) error {
+	own, err := lib.textsOf(path.Join(textsDir, m.Name+".toml"))
+	if err != nil {
+		return err
+	}
+	common, err := lib.textsOf(textsFile)
+	if err != nil {
+		return err
+	}
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
-		if t := cmp.Or(all.find(textKey{n.Name, m.Name}), all.find(textKey{n.Name, ""})); t != nil {
+		if t := cmp.Or(own.find(n.Name), common.find(n.Name)); t != nil {
 			n.fill(t)
 		}
 	}
+	return nil
 }
 
 // fill takes from a text what the node does not say itself.

@@ -18,7 +18,7 @@
 //
 // Names stay the vendor's, without the prefix "tma_". Values are shares from 0
 // to 1 where the vendor has percentages. Sentences of the vendor are not taken
-// over; titles and explanations are in model/data/texts.toml.
+// over; titles and explanations are in model/data/texts/tma.toml.
 //
 // A processor's file states only what differs from that of the processor it
 // extends; processors.go says which that is. The files of processors for which

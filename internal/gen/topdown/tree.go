@@ -66,7 +66,7 @@ type node struct {
 	overlap    bool
 	optional   bool
 	sample     []string
-	about      string // "" for the text in texts.toml
+	about      string // "" for the text in texts/tma.toml
 	source     string // "" for that of the model
 
 	level  int    // as the vendor has it
