@@ -26,7 +26,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/live"
+	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
 	"github.com/cyclestack/cyclestack/report"
@@ -106,7 +106,7 @@ func start(o Options) (*Measurement, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoPMU, err)
 	}
-	machine := &live.Machine{Root: root, Sys: sys, Probe: sys.Probe(root)}
+	machine := &measure.Machine{Root: root, Sys: sys, Probe: sys.Probe(root)}
 	if why := machine.NoPMU(); why != "" {
 		return nil, fmt.Errorf("%w: %s", ErrNoPMU, why)
 	}
@@ -138,7 +138,7 @@ func start(o Options) (*Measurement, error) {
 	}
 	m.run, err = perfevent.Start(context.Background(), sys, perfevent.Spec{
 		Groups: groups, Always: always, Target: target,
-		Interval: live.Interval(len(groups), len(groups), 1, machine.Turn(core.PMU)),
+		Interval: measure.Interval(len(groups), len(groups), 1, machine.Turn(core.PMU)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoPMU, err)
@@ -149,7 +149,7 @@ func start(o Options) (*Measurement, error) {
 
 // coreType returns the machine's processor; of a hybrid the first type of cores,
 // where threads may run on others as well.
-func coreType(m *live.Machine, query string) (*live.CoreType, error) {
+func coreType(m *measure.Machine, query string) (*measure.CoreType, error) {
 	cat, err := model.Embedded()
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func coreType(m *live.Machine, query string) (*live.CoreType, error) {
 const levelUsual = 2
 
 // planFor plans what to count.
-func planFor(core *live.CoreType, probe *perfevent.Probe, o Options) (*account.Method, *plan.Plan, error) {
+func planFor(core *measure.CoreType, probe *perfevent.Probe, o Options) (*account.Method, *plan.Plan, error) {
 	smt := 0.0
 	if probe.SMT {
 		smt = 1
@@ -292,12 +292,12 @@ func (m *Measurement) evaluate(t *counts.Table) *account.Account {
 	a.Notes = append(slices.Clone(a.Notes), m.notes...)
 	halves := false
 	for i := range a.Nodes {
-		if v := &a.Nodes[i]; m.smt && live.AboutCore(&a.Model().Nodes[i]) && v.Reliable() {
+		if v := &a.Nodes[i]; m.smt && measure.AboutCore(&a.Model().Nodes[i]) && v.Reliable() {
 			v.Doubt, halves = account.DoubtCore, true
 		}
 	}
 	if halves {
-		a.Notes = append(a.Notes, live.HalfCores+": cyclestack stat -a --per-core counts both")
+		a.Notes = append(a.Notes, measure.HalfCores+": cyclestack stat -a --per-core counts both")
 	}
 	return a
 }

@@ -7,13 +7,13 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/live"
+	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
 // coreOf is a machine's type of cores, by the processor's name.
-func coreOf(t *testing.T, name string) *live.CoreType {
+func coreOf(t *testing.T, name string) *measure.CoreType {
 	t.Helper()
 	cat, err := model.Embedded()
 	if err != nil {
@@ -23,7 +23,7 @@ func coreOf(t *testing.T, name string) *live.CoreType {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &live.CoreType{CPU: cpu}
+	return &measure.CoreType{CPU: cpu}
 }
 
 // TestPlanErrata checks that nothing is planned for that Linux would never count.
@@ -67,7 +67,7 @@ func TestHalfCores(t *testing.T) {
 				t.Errorf("SMT %t: %s is %g, doubt %q", smt, method.Model.Nodes[n.Index].Name, v.Value, v.Doubt)
 			}
 		}
-		if said := slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasPrefix(n, live.HalfCores) }); said != smt {
+		if said := slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasPrefix(n, measure.HalfCores) }); said != smt {
 			t.Errorf("SMT %t: notes %q", smt, a.Notes)
 		}
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"io"
 	"math"
 	"os"
@@ -15,7 +16,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/internal/calibrate"
-	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -176,7 +176,7 @@ func wantedBy(cat *model.Catalogue, id string) func(calibrate.Penalty) bool {
 		return func(calibrate.Penalty) bool { return true }
 	}
 	var models []*model.Model
-	for _, name := range []string{cpu.Name, live.GenericCPU} { // some methods are for any processor
+	for _, name := range []string{cpu.Name, resolve.GenericCPU} { // some methods are for any processor
 		for _, info := range cat.Models(name) {
 			if m, err := cat.Model(info.Name, name); err == nil {
 				models = append(models, m)

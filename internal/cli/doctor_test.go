@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/cyclestack/cyclestack/internal/doctor"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -57,7 +58,7 @@ func TestDoctor(t *testing.T) {
 		}), 4, []string{"no counters cpu: 0 of 8", "no counting cycles: permission denied: ask"}},
 		{"control groups", with(skylake(1), put("sys/fs/cgroup/cgroup.controllers", "")), 0, []string{"yes cgroups version 2"}},
 		{"old control groups", with(skylake(1), put("sys/fs/cgroup/perf_event/tasks", "")), 0, []string{"yes cgroups version 1"}},
-		{"control groups of both kinds", with(skylake(1), put("sys/fs/cgroup/unified/cgroup.controllers", "")), 0, []string{"yes cgroups version 2 beside version 1"}},
+		{"control groups of both kinds", with(skylake(1), put("sys/fs/cgroup/unified/cgroup.controllers", "")), 0, []string{"yes cgroups version 2 next to version 1"}},
 		{"no control groups", skylake(1), 0, []string{"no cgroups", "→ sudo mount -t cgroup2"}},
 		{"few files", with(skylake(1), put("proc/self/limits", "Max open files            256                  4096                 files\n")), 0,
 			[]string{"note open files 256 may be open, which is 64 events on each of 4 CPUs", "→ ulimit -n 800"}},
@@ -105,7 +106,7 @@ func TestDoctorSimulates(t *testing.T) {
 // TestDoctorJSON reads what doctor prints for programs.
 func TestDoctorJSON(t *testing.T) {
 	stdout, _, status := call(skylake(2), "doctor", "--format", "json")
-	var d diagnosis
+	var d doctor.Diagnosis
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil || status != 0 {
 		t.Fatalf("status %d: %v in\n%s", status, err, stdout)
 	}
@@ -113,20 +114,8 @@ func TestDoctorJSON(t *testing.T) {
 		t.Errorf("got %+v", d)
 	}
 	for _, f := range append(d.Findings, d.Works...) {
-		if f.Name == "" || f.Text == "" || f.State != good && f.State != bad && f.State != fair {
+		if f.Name == "" || f.Text == "" || f.State != doctor.Good && f.State != doctor.Bad && f.State != doctor.Fair {
 			t.Errorf("got %+v", f)
 		}
-	}
-}
-
-func TestFold(t *testing.T) {
-	text := strings.Repeat("seven77 ", 20)
-	for _, line := range fold(text, 60) {
-		if len(line) > 60 || strings.TrimSpace(line) != line {
-			t.Errorf("line %q", line)
-		}
-	}
-	if got := strings.Join(fold(text, 60), " "); got != strings.TrimSpace(text) {
-		t.Errorf("words were lost: %q", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/live"
+	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfevent"
@@ -28,7 +28,7 @@ type job struct {
 	program []string
 	by      counts.By
 	target  perfevent.Target
-	machine *live.Machine
+	machine *measure.Machine
 	parts   []*part
 	why     string      // no better source was used
 	sim     *simulating // the rung above the operating system's counters; nil if there is none

@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -40,7 +40,7 @@ func TestKernelOnly(t *testing.T) {
 			}
 		}
 	}
-	if s.cpu, err = s.cat.CPU(live.GenericCPU); err != nil || s.kernelOnly(table) {
+	if s.cpu, err = s.cat.CPU(resolve.GenericCPU); err != nil || s.kernelOnly(table) {
 		t.Errorf("the generic method uses task-clock: %v", err)
 	}
 	if own < 50 {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/live"
+	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
 	"github.com/cyclestack/cyclestack/source/perfevent"
@@ -109,7 +109,7 @@ func (j *job) sampling() time.Duration {
 	}
 	longest := time.Duration(0)
 	for pmu, n := range turns {
-		longest = max(longest, live.Interval(n, all, readers, j.machine.Turn(pmu)))
+		longest = max(longest, measure.Interval(n, all, readers, j.machine.Turn(pmu)))
 	}
 	return longest
 }
@@ -130,7 +130,7 @@ func (j *job) judge(p *part, a *account.Account) {
 			continue // of a plan that was remembered, and tampered with
 		}
 		v, node := &a.Nodes[n.Index], &a.Model().Nodes[n.Index]
-		if j.c.smt == "on" && live.AboutCore(node) && v.Reliable() && !j.wholeCores(a.Scope.Kind) {
+		if j.c.smt == "on" && measure.AboutCore(node) && v.Reliable() && !j.wholeCores(a.Scope.Kind) {
 			v.Doubt = account.DoubtCore
 			core = append(core, node.Name)
 		}
@@ -139,7 +139,7 @@ func (j *job) judge(p *part, a *account.Account) {
 		}
 	}
 	if len(core) > 0 {
-		a.Notes = append(a.Notes, live.HalfCores+": if it was idle, --smt off; -a --per-core counts both")
+		a.Notes = append(a.Notes, measure.HalfCores+": if it was idle, --smt off; -a --per-core counts both")
 	}
 	if longest > 0 && len(p.plan.Groups) > 1 && !a.Interval {
 		a.Notes = append(a.Notes, fmt.Sprintf("a run of %s would do for all, or --no-multiplex (%d runs)", several(int(math.Ceil(longest)), "second"), p.plan.Runs()))

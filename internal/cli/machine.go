@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/cyclestack/cyclestack/internal/live"
+	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/source"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -49,15 +49,15 @@ func thisKernel() kernel {
 }
 
 // machine looks at what there is to count with, by probe or limit.
-func (k kernel) machine(look func(*perfevent.System, fs.FS) *perfevent.Probe) (*live.Machine, error) {
+func (k kernel) machine(look func(*perfevent.System, fs.FS) *perfevent.Probe) (*measure.Machine, error) {
 	return k.machineOf(perfevent.ReadSystem, look)
 }
 
 // machineOf is machine with another way to read what the kernel says about itself.
-func (k kernel) machineOf(read func(fs.FS) (*perfevent.System, error), look func(*perfevent.System, fs.FS) *perfevent.Probe) (*live.Machine, error) {
+func (k kernel) machineOf(read func(fs.FS) (*perfevent.System, error), look func(*perfevent.System, fs.FS) *perfevent.Probe) (*measure.Machine, error) {
 	sys, err := read(k.root)
 	if err != nil {
 		return nil, machineError(err)
 	}
-	return &live.Machine{Root: k.root, Sys: sys, Probe: look(sys, k.root)}, nil
+	return &measure.Machine{Root: k.root, Sys: sys, Probe: look(sys, k.root)}, nil
 }

@@ -3,13 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 	"github.com/cyclestack/cyclestack/model"
@@ -82,7 +82,7 @@ func neutral(method string) bool { return method == simModel || method == osMode
 
 // settleNeutral chooses such a method, for whatever processor.
 func (s *session) settleNeutral(method string) (err error) {
-	if s.model, err = s.cat.Model(method, live.GenericCPU); err != nil {
+	if s.model, err = s.cat.Model(method, resolve.GenericCPU); err != nil {
 		return usageError("%v", err)
 	}
 	if s.events, err = s.cat.Events(s.cpu); err != nil {
@@ -128,7 +128,7 @@ func (s *session) settleBest(t *counts.Table) error {
 			s.note = "what was recorded is about the logical processors of a core: cyclestack smt prints it"
 		}
 	}
-	if bestScore <= 0 && s.cpu.Name != live.GenericCPU && !s.audits && s.having == "" && len(s.c.params) == 0 && s.settleNeutral(osModel) == nil &&
+	if bestScore <= 0 && s.cpu.Name != resolve.GenericCPU && !s.audits && s.having == "" && len(s.c.params) == 0 && s.settleNeutral(osModel) == nil &&
 		s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil).Known() {
 		return nil
 	}
@@ -200,7 +200,7 @@ func (s *session) settleCPU(t *counts.Table, file string) error {
 	if s.audits && errors.As(err, new(*failure)) {
 		// What holds on every processor can be checked without knowing which it is.
 		s.note = err.Error() + "; until then only what holds on every processor is checked"
-		s.cpu, err = s.cat.CPU(live.GenericCPU)
+		s.cpu, err = s.cat.CPU(resolve.GenericCPU)
 	}
 	return err
 }

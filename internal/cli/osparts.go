@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/internal/source/ostime"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/source/perfevent"
@@ -162,14 +162,14 @@ func (j *job) osSession() (*session, error) {
 		return nil, err
 	}
 	s := &session{c: j.osFlags(), cat: cat}
-	if s.cpu, err = cat.CPU(live.GenericCPU); err != nil {
+	if s.cpu, err = cat.CPU(resolve.GenericCPU); err != nil {
 		return nil, err
 	}
 	if s.events, err = cat.Events(s.cpu); err != nil { // it needs none of a real processor's
 		return nil, err
 	}
 	s.events = s.events.Unrelated() // none is between the operating system's
-	if s.model, err = cat.Model(osModel, live.GenericCPU); err != nil {
+	if s.model, err = cat.Model(osModel, resolve.GenericCPU); err != nil {
 		return nil, err
 	}
 	switch id, err := model.HostID(j.machine.Root); {

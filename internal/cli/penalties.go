@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"io"
 	"maps"
 	"os"
@@ -13,7 +14,6 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/cyclestack/cyclestack/internal/calibrate"
-	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -164,8 +164,8 @@ func hasParameter(m *model.Model, name string) bool {
 // anyHas reports whether any model has a parameter: one of the processor's, or,
 // where the processor is not known, of any.
 func (s *session) anyHas(name string) (bool, error) {
-	cpus := []string{s.cpu.Name, live.GenericCPU} // some methods are for any processor
-	if s.cpu.Name == live.GenericCPU {
+	cpus := []string{s.cpu.Name, resolve.GenericCPU} // some methods are for any processor
+	if s.cpu.Name == resolve.GenericCPU {
 		for _, cpu := range s.cat.CPUs() {
 			cpus = append(cpus, cpu.Name)
 		}

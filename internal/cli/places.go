@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"io"
 	"slices"
 	"strings"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/profile"
@@ -277,7 +277,7 @@ func (p *placer) settle(t *counts.Table) error {
 // itself. No method of a processor's own uses any of them, so that none has to be loaded
 // to find that out; the generic one does.
 func (s *session) kernelOnly(t *counts.Table) bool {
-	generic := func(m model.ModelInfo) bool { return m.Name == live.GenericCPU }
+	generic := func(m model.ModelInfo) bool { return m.Name == resolve.GenericCPU }
 	return len(s.c.files) == 0 && !slices.ContainsFunc(s.cat.Models(s.cpu.Name), generic) &&
 		!slices.ContainsFunc(eventNames(t), func(name string) bool { return !model.KernelCounts(name) })
 }
@@ -292,7 +292,7 @@ func (p *placer) rests(a *account.Account) bool {
 // settleTime takes the method that needs least, for a report without nodes: that of the
 // operating system's counters, which says nothing about places in the code.
 func (s *session) settleTime() (err error) {
-	if s.cpu, err = s.cat.CPU(live.GenericCPU); err != nil {
+	if s.cpu, err = s.cat.CPU(resolve.GenericCPU); err != nil {
 		return err
 	}
 	return s.settleModel(osModel)

@@ -5,12 +5,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
 )
@@ -180,7 +180,7 @@ func (j *job) plans() ([]planned, error) {
 		if err != nil {
 			return nil, err
 		}
-		all := j.c.all || t.CPU.Name == live.GenericCPU && j.c.level == 0 && j.c.nodes == "" // its tree says little, and the rest needs few events
+		all := j.c.all || t.CPU.Name == resolve.GenericCPU && j.c.level == 0 && j.c.nodes == "" // its tree says little, and the rest needs few events
 		p, err := j.plan(s, all)
 		if err != nil {
 			return nil, err

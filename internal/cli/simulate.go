@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"io"
 	"math"
 	"os"
@@ -23,7 +24,6 @@ import (
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/calibrate"
-	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/ostime"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
@@ -318,13 +318,13 @@ func (s *simulating) session() (*session, error) {
 		return nil, err
 	}
 	n := &session{c: &c, cat: cat}
-	if n.cpu, err = cat.CPU(live.GenericCPU); err != nil {
+	if n.cpu, err = cat.CPU(resolve.GenericCPU); err != nil {
 		return nil, err
 	}
 	if n.events, err = cat.Events(n.cpu); err != nil {
 		return nil, err
 	}
-	if n.model, err = cat.Model(simModel, live.GenericCPU); err != nil {
+	if n.model, err = cat.Model(simModel, resolve.GenericCPU); err != nil {
 		return nil, err
 	}
 	if err := n.checkNodes(); err != nil {

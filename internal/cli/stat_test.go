@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"io"
 	"io/fs"
 	"maps"
@@ -17,7 +18,6 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/live"
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfevent"
@@ -720,7 +720,7 @@ func TestOSEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := cat.Model(osModel, live.GenericCPU)
+	m, err := cat.Model(osModel, resolve.GenericCPU)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,4 @@
-// Package live leads from a method to the counters of this machine: which kinds
-// of cores it has, and what of a plan the kernel can count on them. It is shared
-// by the command line and by the library's own measuring of Go programs.
-package live
+package measure
 
 import (
 	"cmp"
@@ -14,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -127,13 +125,10 @@ func (m *Machine) byMIDR(cat *model.Catalogue, cores []*perfevent.PMU) []CoreTyp
 	return types
 }
 
-// GenericCPU is the catalogue's processor that stands for any.
-const GenericCPU = "generic"
-
 // unknown is the core type of a processor that the catalogue does not have: it
 // is counted by the events that the kernel defines for any.
 func unknown(cat *model.Catalogue, pmu *perfevent.PMU, why error) ([]CoreType, error) {
-	cpu, err := cat.CPU(GenericCPU)
+	cpu, err := cat.CPU(resolve.GenericCPU)
 	if err != nil {
 		return nil, err
 	}

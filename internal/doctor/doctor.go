@@ -1,0 +1,458 @@
+// Package doctor examines what can be counted on this machine. The result is data: what
+// was found, what would change it, and what works as things are.
+package doctor
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/plan"
+)
+
+// A Diagnosis is what an examination found. Its JSON is its fields.
+type Diagnosis struct {
+	Schema   string    `json:"schema"`
+	Cycles   bool      `json:"cycles"` // can be counted
+	CPU      string    `json:"cpu,omitempty"`
+	Findings []Finding `json:"findings"`
+	Works    []Finding `json:"works"` // commands, as things are
+}
+
+// A Finding is one thing that was examined.
+type Finding struct {
+	Name  string   `json:"name"`
+	State State    `json:"state"`
+	Text  string   `json:"text"`
+	Mend  []string `json:"mend,omitempty"` // what would change it: commands, most of them
+}
+
+// State says how things stand with a finding.
+type State string
+
+const (
+	Good State = "yes"
+	Bad  State = "no"
+	Fair State = "note" // it works, but not as well as it could, or is good to know
+)
+
+// An examination gathers a diagnosis.
+type examination struct {
+	*measure.Machine
+	cat *model.Catalogue
+	*Diagnosis
+	types []measure.CoreType
+}
+
+// Examine examines a machine with the processors and methods of a catalogue.
+func Examine(m *measure.Machine, cat *model.Catalogue) *Diagnosis {
+	x := &examination{Machine: m, cat: cat, Diagnosis: &Diagnosis{Schema: "cyclestack.doctor/v1"}}
+	x.processor()
+	x.counters()
+	x.permission()
+	x.refusals()
+	x.sandbox()
+	x.watchdog()
+	x.holders()
+	x.logicalProcessors()
+	x.slots()
+	x.otherPMUs()
+	x.cgroups()
+	x.limits()
+	x.symbols()
+	x.simulator()
+	x.works()
+	return x.Diagnosis
+}
+
+func (x *examination) find(name string, state State, text string, mend ...string) {
+	x.Findings = append(x.Findings, Finding{name, state, text, mend})
+}
+
+func (x *examination) processor() {
+	id, err := model.HostID(x.Root)
+	if err != nil {
+		x.find("processor", Fair, err.Error())
+		return
+	}
+	x.CPU = id
+	cpus, err := measure.Named(x.cat, id)
+	if err != nil {
+		x.find("processor", Fair, fmt.Sprintf("the catalogue does not have %s", id), "cyclestack stat --cpu NAME, if it is one of those that cyclestack models lists")
+		return
+	}
+	var methods []string
+	for _, cpu := range cpus {
+		for _, info := range x.cat.Models(cpu.Name) {
+			if !slices.Contains(methods, info.Name) {
+				methods = append(methods, info.Name)
+			}
+		}
+	}
+	text := fmt.Sprintf("%s, %s (%s); methods: %s", cpus[0].Title, cpus[0].Name, id, strings.Join(methods, ", "))
+	if len(methods) == 0 {
+		text = fmt.Sprintf("%s, %s (%s); no method for it", cpus[0].Title, cpus[0].Name, id)
+	}
+	x.find("processor", Good, text)
+}
+
+// counters reports the counters of each type of core.
+func (x *examination) counters() {
+	if x.NoPMU() != "" {
+		x.find("counters", Bad, x.NoPMU(), x.pmuAdvice()...)
+		return
+	}
+	x.types, _ = x.CoreTypes(x.cat, "")
+	for _, pmu := range x.Sys.Core() {
+		text := pmu.Name
+		if known := x.known(pmu.Name); known > 0 {
+			text += fmt.Sprintf(": %d of %d general counters at one time", min(x.Probe.Counters, known), known)
+		} else {
+			text += fmt.Sprintf(": %d general counters at one time", x.Probe.Counters)
+		}
+		if len(x.Sys.Core()) > 1 {
+			text += fmt.Sprintf(", on %d CPUs", len(pmu.CPUs))
+		}
+		state := Good
+		switch {
+		case x.Probe.Counters == 0:
+			state = Bad
+		case x.known(pmu.Name) > x.Probe.Counters:
+			state = Fair
+		}
+		x.find("counters", state, text)
+	}
+	x.Cycles = x.Probe.Counters > 0
+}
+
+// known returns how many general counters the processor of a PMU has; 0 if that is not
+// known.
+func (x *examination) known(name string) int {
+	for _, t := range x.types {
+		if t.PMU.Name != name || t.CPU.Name == resolve.GenericCPU {
+			continue
+		}
+		m, err := x.cat.Model("", t.CPU.Name)
+		if err != nil {
+			return 0
+		}
+		events, err := x.cat.Events(t.CPU)
+		if err != nil {
+			return 0
+		}
+		if p, err := plan.New(m, events, plan.Options{Level: 1, SMT: x.Probe.SMT}); err == nil {
+			return p.GeneralCounters()
+		}
+	}
+	return 0
+}
+
+// pmuAdvice says how to give a machine a PMU.
+func (x *examination) pmuAdvice() []string {
+	elsewhere := "or record elsewhere: cyclestack plan --script prints what to run there, cyclestack report reads it"
+	switch h := strings.ToLower(x.Probe.Hypervisor); {
+	case h == "":
+		return []string{"dmesg | grep -i -e perf -e pmu    says why the kernel found none; the firmware may have switched it off", elsewhere}
+	case strings.Contains(h, "vmware"):
+		return []string{`vpmc.enable = "TRUE" in the machine's .vmx file, with the machine off`, elsewhere}
+	case strings.Contains(h, "hyper-v"), strings.Contains(h, "microsoft"):
+		return []string{`Set-VMProcessor NAME -Perfmon @("pmu")    on the host, with the machine off`, elsewhere}
+	case strings.Contains(h, "xen"):
+		return []string{"vpmu=1 on the command line of Xen", elsewhere}
+	}
+	return []string{
+		"on the host: qemu -cpu host,pmu=on, or libvirt's <cpu mode='host-passthrough'/> and <pmu state='on'/>; cat /sys/module/kvm/parameters/enable_pmu must say Y",
+		"in a cloud: an instance of a whole socket, or of bare metal",
+		elsewhere,
+	}
+}
+
+// permission reports what this user may count.
+func (x *examination) permission() {
+	level := x.Probe.Paranoid
+	open := "sudo sysctl kernel.perf_event_paranoid=0"
+	grant := "sudo setcap cap_perfmon,cap_sys_ptrace=ep " + own()
+	switch {
+	case x.Probe.CapPerfmon:
+		x.find("permission", Good, fmt.Sprintf("everything may be counted (CAP_PERFMON or root), whatever perf_event_paranoid says (%d)", level))
+	case level >= measure.ParanoidAll:
+		x.find("permission", Bad, fmt.Sprintf("perf_event_paranoid is %d: nothing may be counted without CAP_PERFMON", level), open, "or "+grant)
+	case level >= measure.ParanoidKernel:
+		x.find("permission", Fair, fmt.Sprintf("perf_event_paranoid is %d: own programs in user mode only, not the kernel and not the machine (-a, -C, -G)", level), open, "or "+grant)
+	case level >= measure.ParanoidCPUs:
+		x.find("permission", Fair, fmt.Sprintf("perf_event_paranoid is %d: own programs and what the kernel does for them, not the machine (-a, -C, -G)", level), open, "or "+grant)
+	default:
+		x.find("permission", Good, fmt.Sprintf("perf_event_paranoid is %d: programs and the machine may be counted", level))
+	}
+}
+
+// expected returns how many scopes the permissions refuse. Three were tried: the own
+// program in user mode, the same with the kernel, and the machine.
+func (x *examination) expected() int {
+	switch level := x.Probe.Paranoid; {
+	case x.Probe.CapPerfmon || level < measure.ParanoidCPUs:
+		return 0
+	case level < measure.ParanoidKernel:
+		return 1
+	case level < measure.ParanoidAll:
+		return 2
+	}
+	return 3
+}
+
+// refusals reports what the kernel refuses although its permissions allow it.
+func (x *examination) refusals() {
+	if n := len(x.Probe.Errors); n > x.expected() {
+		x.find("counting", Bad, x.Probe.Errors[0].Error())
+		x.Cycles = false
+	}
+}
+
+// own returns the path of this program.
+func own() string {
+	if exe, err := os.Executable(); err == nil {
+		return exe
+	}
+	return "cyclestack"
+}
+
+// sandbox reports a container or a filter of system calls that may be in the way.
+func (x *examination) sandbox() {
+	filtered := x.Probe.Seccomp
+	container := x.container()
+	allow := []string{"docker run --cap-add PERFMON --security-opt seccomp=unconfined …, or a profile that allows perf_event_open"}
+	switch {
+	case x.Probe.UserNamespace:
+		x.find("container", Fair, "a user namespace: its root has no privilege that counts for the kernel's counters", "start it outside of the namespace, or as root outside: sysctl kernel.perf_event_paranoid=0")
+	case filtered && container != "":
+		x.find("container", Fair, container+", with a filter of system calls (seccomp), which may refuse perf_event_open", allow...)
+	case filtered:
+		x.find("container", Fair, "a filter of system calls (seccomp) is in place, which may refuse perf_event_open", "start it outside of the sandbox")
+	case container != "":
+		x.find("container", Fair, container+"; system calls are not filtered", allow...)
+	}
+}
+
+// container names the container that this process runs in; "" if there is no sign of one.
+func (x *examination) container() string {
+	for _, c := range []struct{ file, name string }{{".dockerenv", "a Docker container"}, {"run/.containerenv", "a Podman container"}} {
+		if _, err := fs.Stat(x.Root, c.file); err == nil {
+			return c.name
+		}
+	}
+	if text := x.read("proc/1/cgroup"); strings.Contains(text, "/kubepods") {
+		return "a Kubernetes container"
+	}
+	return ""
+}
+
+// read returns what a file says, "" if it does not exist.
+func (x *examination) read(file string) string {
+	text, err := fs.ReadFile(x.Root, file)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+func (x *examination) watchdog() {
+	if x.NoPMU() != "" {
+		return
+	}
+	holds := func(t measure.CoreType) bool {
+		pmu, err := plan.PMUOf(t.CPU)
+		return err == nil && (pmu.Watchdog != "" || t.CPU.Name == resolve.GenericCPU)
+	}
+	switch {
+	case x.Probe.Watchdog && !slices.ContainsFunc(x.types, holds):
+		x.find("watchdog", Good, "the NMI watchdog is on, and holds no counter of this processor")
+	case x.Probe.Watchdog:
+		x.find("watchdog", Fair, "the NMI watchdog holds a counter on every CPU; plans leave it to it", "sudo sysctl kernel.nmi_watchdog=0")
+	default:
+		x.find("watchdog", Good, "the NMI watchdog is off and holds no counter")
+	}
+}
+
+func (x *examination) holders() {
+	if list := x.Sys.Holders(x.Root); len(list) > 0 {
+		x.find("others", Fair, "others hold counters: "+strings.Join(list, ", "), "end them, or count longer: the counters are multiplexed")
+	}
+}
+
+func (x *examination) logicalProcessors() {
+	n := len(x.Sys.CPUs)
+	switch {
+	case x.Probe.SMT:
+		x.find("smt", Fair, fmt.Sprintf("%d logical processors, which share cores: nodes about whole cores need both counted (stat -a --per-core)", n))
+	case n > 0:
+		x.find("smt", Good, fmt.Sprintf("%d logical processors, each a core of its own", n))
+	}
+	if len(x.types) > 1 {
+		var names []string
+		for _, t := range x.types {
+			names = append(names, t.CPU.Name)
+		}
+		x.find("hybrid", Fair, "cores of several types, each with an account of its own: "+strings.Join(names, ", "))
+	}
+}
+
+func (x *examination) slots() {
+	pmu := x.Sys.Core()
+	if len(pmu) == 0 || pmu[0].Aliases["slots"] == "" {
+		return
+	}
+	if x.Probe.Slots {
+		x.find("topdown", Good, "PERF_METRICS: the first levels of top-down analysis need no multiplexing")
+		return
+	}
+	x.find("topdown", Bad, "the kernel knows slots and the parts of PERF_METRICS, but does not open them as a group",
+		"a hypervisor may hide them: cyclestack stat --model cycles")
+}
+
+// otherPMUs lists the PMUs outside of the cores, those of one kind together.
+func (x *examination) otherPMUs() {
+	var kinds []string
+	for _, pmu := range x.Sys.PMUs {
+		kind := strings.TrimRight(pmu.Name, "0123456789")
+		kind = strings.TrimSuffix(kind, "_")
+		if !slices.Contains(x.Sys.Core(), pmu) && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if len(kinds) > 0 {
+		x.find("other pmus", Good, strings.Join(kinds, ", "))
+	}
+}
+
+func (x *examination) cgroups() {
+	switch {
+	case x.exists("sys/fs/cgroup/cgroup.controllers"):
+		x.find("cgroups", Good, "version 2: stat -G GROUP takes paths below /sys/fs/cgroup")
+	case x.exists("sys/fs/cgroup/perf_event"):
+		x.find("cgroups", Good, "version 1, with perf_event: stat -G GROUP takes paths below /sys/fs/cgroup/perf_event")
+	case x.exists("sys/fs/cgroup/unified/cgroup.controllers"):
+		x.find("cgroups", Good, "version 2 next to version 1: stat -G GROUP takes paths below /sys/fs/cgroup/unified")
+	default:
+		x.find("cgroups", Bad, "no cgroups that can be counted", "sudo mount -t cgroup2 none /sys/fs/cgroup, or boot with systemd.unified_cgroup_hierarchy=1")
+	}
+}
+
+func (x *examination) exists(file string) bool {
+	_, err := fs.Stat(x.Root, file)
+	return err == nil
+}
+
+// limits reports the limit of open files: each event is one file per CPU.
+func (x *examination) limits() {
+	files := x.openFiles()
+	cpus := max(1, len(x.Sys.CPUs))
+	if files <= 0 {
+		return
+	}
+	const manyEvents = 100 // those of a whole tree
+	if each := files / cpus; each < manyEvents {
+		x.find("open files", Fair, fmt.Sprintf("%d may be open, which is %d events on each of %d CPUs", files, each, cpus),
+			fmt.Sprintf("ulimit -n %d", 2*manyEvents*cpus))
+		return
+	}
+	x.find("open files", Good, fmt.Sprintf("%d may be open", files))
+}
+
+// openFiles returns how many files the process may have open; 0 if that is not known.
+func (x *examination) openFiles() int {
+	for line := range strings.Lines(x.read("proc/self/limits")) {
+		if rest, ok := strings.CutPrefix(line, "Max open files"); ok {
+			if fields := strings.Fields(rest); len(fields) > 0 {
+				n, err := strconv.Atoi(fields[0])
+				if err == nil {
+					return n
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// symbols reports what limits recordings: names of kernel functions and room for samples.
+func (x *examination) symbols() {
+	switch x.read("proc/sys/kernel/kptr_restrict") {
+	case "0", "":
+	case "1":
+		if !x.Probe.CapPerfmon {
+			x.find("symbols", Fair, "kptr_restrict is 1: addresses in the kernel have no names", "sudo sysctl kernel.kptr_restrict=0")
+		}
+	default:
+		x.find("symbols", Fair, "kptr_restrict hides where the kernel's functions are: addresses in it have no names", "sudo sysctl kernel.kptr_restrict=0")
+	}
+	if kb, err := strconv.Atoi(x.read("proc/sys/kernel/perf_event_mlock_kb")); err == nil {
+		const usual = 516 // the kernel's default: 512 KiB and a page
+		state, mend := Good, []string(nil)
+		if kb < usual {
+			state, mend = Fair, []string{fmt.Sprintf("sudo sysctl kernel.perf_event_mlock_kb=%d", usual)}
+		}
+		x.find("buffers", state, fmt.Sprintf("%d KiB for samples of each CPU without privileges", kb), mend...)
+	}
+}
+
+// simulator reports whether programs can be simulated.
+func (x *examination) simulator() {
+	if err := simulation.Installed(); err != nil {
+		x.find("simulation", Fair, "valgrind is not installed, which simulates programs where their cycles cannot be counted", "sudo apt-get install valgrind")
+		return
+	}
+	x.find("simulation", Good, "valgrind is installed")
+}
+
+// works reports what the commands that count can do as things are.
+func (x *examination) works() {
+	refused := max(len(x.Probe.Errors), x.expected())
+	whole, allowed := refused == 0, refused < 3
+	can := func(command string, state State, text string) {
+		x.Works = append(x.Works, Finding{Name: command, State: state, Text: text})
+	}
+	simulates := simulation.Installed() == nil
+	switch {
+	case x.Cycles && allowed && x.UserOnly():
+		can("stat -- PROGRAM", Fair, "by the processor's counters, in user mode")
+	case x.Cycles && allowed:
+		can("stat -- PROGRAM", Good, "by the processor's counters")
+	case simulates:
+		can("stat -- PROGRAM", Fair, "simulated by valgrind, if that takes no more than minutes; else what the operating system knows")
+	case allowed:
+		can("stat -- PROGRAM", Fair, "what the operating system knows: what threads do with their time, page faults, context switches")
+	default:
+		can("stat -- PROGRAM", Fair, "what /proc tells: what threads do with their time")
+	}
+	switch {
+	case x.Cycles && allowed:
+		can("record -- PROGRAM", Good, "samples by the processor's counters")
+	case allowed:
+		can("record -- PROGRAM", Fair, "samples by the clock: where the time goes, and not why")
+	default:
+		can("record -- PROGRAM", Bad, "nothing may be sampled")
+	}
+	switch {
+	case x.Cycles && whole:
+		can("stat -a", Good, "by the processor's counters")
+	case whole:
+		can("stat -a", Fair, "by the operating system's counters")
+	default:
+		can("stat -a", Bad, "the machine may not be counted")
+	}
+	switch {
+	case !x.Probe.SMT:
+		can("smt -a", Bad, "no two logical processors share a core")
+	case x.Cycles && whole:
+		can("smt -a", Good, "by the processor's counters")
+	default:
+		can("smt -a", Bad, "it needs the processor's counters, on all CPUs")
+	}
+	can("report FILE", Good, "recordings from anywhere")
+}
