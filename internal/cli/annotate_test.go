@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -23,7 +25,7 @@ import (
 type sampler struct {
 	t      testing.TB
 	f      *os.File
-	w      *perfdata.Writer
+	w      *perfwrite.Writer
 	events []*perfdata.Event
 	time   uint64
 }
@@ -36,7 +38,7 @@ type sampledEvent struct {
 	more    perfdata.SampleType // that samples hold
 }
 
-const samplerType = perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime
+const samplerType = perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime
 
 func newSampler(t testing.TB, file string, events ...sampledEvent) *sampler {
 	t.Helper()
@@ -47,9 +49,9 @@ func newSampler(t testing.TB, file string, events ...sampledEvent) *sampler {
 	s := &sampler{t: t, f: f}
 	for i, e := range events {
 		s.events = append(s.events, &perfdata.Event{Name: e.name, IDs: []uint64{uint64(i + 1)}, Attr: perfdata.Attr{
-			Type: perfdata.TypeRaw, SamplePeriod: e.period, Precise: e.precise, Flags: perfdata.FlagSampleIDAll, SampleType: samplerType | e.more}})
+			Type: perffile.TypeRaw, SamplePeriod: e.period, Precise: e.precise, Flags: perffile.FlagSampleIDAll, SampleType: samplerType | e.more}})
 	}
-	if s.w, err = perfdata.NewWriter(f, perfdata.WriterOptions{Events: s.events}); err != nil {
+	if s.w, err = perfwrite.NewWriter(f, perfwrite.WriterOptions{Events: s.events}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -82,10 +84,10 @@ func (s *sampler) sample(event int, addr uint64) {
 	s.time += 20_000
 	misc := uint16(perfdata.ModeUser)
 	if s.events[event].Precise > 0 {
-		misc |= uint16(perfdata.MiscExactIP)
+		misc |= uint16(perffile.MiscExactIP)
 	}
 	le := binary.LittleEndian
-	b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perfdata.RecordSample)), misc), 40)
+	b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perffile.RecordSample)), misc), 40)
 	b = le.AppendUint64(le.AppendUint64(b, uint64(event+1)), addr)
 	if _, err := s.w.Write(le.AppendUint64(le.AppendUint32(le.AppendUint32(b, 42), 42), s.time)); err != nil {
 		s.t.Fatal(err)
@@ -436,7 +438,7 @@ const stackCalls = 2000
 // sampled after each so many of them: a list of 10 and a matrix of 5 rows of 20.
 func recordStacks(t testing.TB, file, event string, period int) {
 	t.Helper()
-	s := newSampler(t, file, sampledEvent{event, uint64(period), 0, perfdata.SampleBranchStack})
+	s := newSampler(t, file, sampledEvent{event, uint64(period), 0, perffile.SampleBranchStack})
 	s.mmap(0x400000, 0x1000, 0, "/bin/solve")
 	var stack [16][2]uint64
 	n := 0
@@ -473,7 +475,7 @@ func (s *sampler) stack(ip uint64, stack [][2]uint64) {
 	s.time += 20_000
 	le := binary.LittleEndian
 	size := 8 + 4*8 + 8 + 24*len(stack)
-	b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perfdata.RecordSample)), uint16(perfdata.ModeUser)), uint16(size))
+	b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perffile.RecordSample)), uint16(perfdata.ModeUser)), uint16(size))
 	b = le.AppendUint64(le.AppendUint64(b, 1), ip)
 	b = le.AppendUint64(le.AppendUint32(le.AppendUint32(b, 42), 42), s.time)
 	b = le.AppendUint64(b, uint64(len(stack)))

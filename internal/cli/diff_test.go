@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -65,9 +67,9 @@ func (b *build) record(t testing.TB, rng *rand.Rand, file string, begin uint64, 
 	}
 	defer out.Close()
 	const period = 8_000_000
-	event := &perfdata.Event{Name: "cycles", IDs: []uint64{1}, Attr: perfdata.Attr{Type: perfdata.TypeHardware,
-		SamplePeriod: period, SampleType: perfdata.SampleIP | perfdata.SampleTID}}
-	w, err := perfdata.NewWriter(out, perfdata.WriterOptions{Events: []*perfdata.Event{event}})
+	event := &perfdata.Event{Name: "cycles", IDs: []uint64{1}, Attr: perfdata.Attr{Type: perffile.TypeHardware,
+		SamplePeriod: period, SampleType: perffile.SampleIP | perffile.SampleTID}}
+	w, err := perfwrite.NewWriter(out, perfwrite.WriterOptions{Events: []*perfdata.Event{event}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,7 @@ func (b *build) record(t testing.TB, rng *rand.Rand, file string, begin uint64, 
 		for range int(math.Round(n)) {
 			time += 3_000_000
 			le := binary.LittleEndian
-			r := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perfdata.RecordSample)), uint16(perfdata.ModeUser)), 24)
+			r := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perffile.RecordSample)), uint16(perfdata.ModeUser)), 24)
 			r = le.AppendUint32(le.AppendUint32(le.AppendUint64(r, uint64(0x10000+i*size)), b.pid), b.pid)
 			if _, err := w.Write(r); err != nil {
 				t.Fatal(err)

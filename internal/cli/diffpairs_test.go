@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -21,7 +22,7 @@ func TestByTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		w, err := perfdata.NewWriter(f, perfdata.WriterOptions{Events: []*perfdata.Event{{Name: "cycles", IDs: []uint64{1}, Attr: perfdata.Attr{SampleType: samplerType}}}})
+		w, err := perfwrite.NewWriter(f, perfwrite.WriterOptions{Events: []*perfdata.Event{{Name: "cycles", IDs: []uint64{1}, Attr: perfdata.Attr{SampleType: samplerType}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -38,13 +40,13 @@ var callPaths = []callPath{
 }
 
 // newExample begins a recording of process 42, whose code examples/…/perf-42.map names.
-func newExample(t testing.TB, file string, events []*perfdata.Event) (*perfdata.Writer, func()) {
+func newExample(t testing.TB, file string, events []*perfdata.Event) (*perfwrite.Writer, func()) {
 	t.Helper()
 	f, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := perfdata.NewWriter(f, perfdata.WriterOptions{Events: events})
+	w, err := perfwrite.NewWriter(f, perfwrite.WriterOptions{Events: events})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,10 +70,10 @@ func newExample(t testing.TB, file string, events []*perfdata.Event) (*perfdata.
 }
 
 // writeSample writes a sample of words.
-func writeSample(t testing.TB, w *perfdata.Writer, misc perfdata.Misc, words ...uint64) {
+func writeSample(t testing.TB, w *perfwrite.Writer, misc perfdata.Misc, words ...uint64) {
 	t.Helper()
 	le := binary.LittleEndian
-	b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perfdata.RecordSample)), uint16(misc)), uint16(8+8*len(words)))
+	b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perffile.RecordSample)), uint16(misc)), uint16(8+8*len(words)))
 	for _, v := range words {
 		b = le.AppendUint64(b, v)
 	}
@@ -91,8 +93,8 @@ func recordCalls(t testing.TB, file string, samples float64) {
 	period := uint64(1e6 / samples)
 	for i, e := range topdown {
 		events = append(events, &perfdata.Event{Name: e.name, IDs: []uint64{uint64(i + 1)}, Attr: perfdata.Attr{
-			Type: perfdata.TypeRaw, SamplePeriod: period, Flags: perfdata.FlagSampleIDAll,
-			SampleType: perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime | perfdata.SampleCallchain}})
+			Type: perffile.TypeRaw, SamplePeriod: period, Flags: perffile.FlagSampleIDAll,
+			SampleType: perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCallchain}})
 	}
 	w, end := newExample(t, file, events)
 	time := uint64(1)
@@ -104,7 +106,7 @@ func recordCalls(t testing.TB, file string, samples float64) {
 			}
 			for range int(math.Round(c.cycles * n / float64(period))) {
 				time += 20_000
-				chain := append([]uint64{perfdata.ContextUser}, c.chain...)
+				chain := append([]uint64{perffile.ContextUser}, c.chain...)
 				words := append([]uint64{uint64(i + 1), c.chain[0], task, time, uint64(len(chain))}, chain...)
 				writeSample(t, w, perfdata.Misc(perfdata.ModeUser), words...)
 			}

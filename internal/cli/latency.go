@@ -12,6 +12,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/latency"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/profile"
@@ -169,8 +170,8 @@ func (s *session) sampledLatency(f *latencyFlags, file string) ([]report.Sampled
 		}
 		name, rank := groupOf(x, f.by)
 		g.Add(name, rank, latency.Load{Latency: x.Latency, Instruction: x.Instruction, Loads: x.Loads,
-			TLBMiss: x.Source.TLB()&perfdata.TLBMiss != 0, Locked: x.Source.Locked(),
-			Blocked: x.Source.Blocked()&(perfdata.BlockedData|perfdata.BlockedAddr) != 0})
+			TLBMiss: x.Source.TLB()&perffile.TLBMiss != 0, Locked: x.Source.Locked(),
+			Blocked: x.Source.Blocked()&(perffile.BlockedData|perffile.BlockedAddr) != 0})
 	})
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/report"
@@ -41,11 +42,11 @@ var memoryKinds = []memoryKind{
 func recordLoads(t testing.TB, file string) {
 	t.Helper()
 	const period = 5000
-	e := &perfdata.Event{Name: "cpu/mem-loads,ldlat=30/P", IDs: []uint64{1}, Attr: perfdata.Attr{Type: perfdata.TypeRaw, Config: 0x1cd, Config1: 30, Precise: 3,
-		SamplePeriod: period, Flags: perfdata.FlagSampleIDAll | perfdata.FlagMmapData,
-		SampleType: perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime | perfdata.SampleAddr | perfdata.SampleWeight | perfdata.SampleDataSrc}}
+	e := &perfdata.Event{Name: "cpu/mem-loads,ldlat=30/P", IDs: []uint64{1}, Attr: perfdata.Attr{Type: perffile.TypeRaw, Config: 0x1cd, Config1: 30, Precise: 3,
+		SamplePeriod: period, Flags: perffile.FlagSampleIDAll | perffile.FlagMmapData,
+		SampleType: perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleAddr | perffile.SampleWeight | perffile.SampleDataSrc}}
 	w, end := newExample(t, file, []*perfdata.Event{e})
-	data := perfdata.Header{Misc: perfdata.Misc(perfdata.ModeUser) | perfdata.MiscMmapData}
+	data := perfdata.Header{Misc: perfdata.Misc(perfdata.ModeUser) | perffile.MiscMmapData}
 	for _, m := range []*perfdata.Mmap{
 		{Header: data, PID: 42, TID: 42, Addr: 0x20000, Len: 0x1000, Filename: []byte("[heap]")},
 		{Header: data, PID: 42, TID: 42, Addr: 0x7f0000000000, Len: 0x1000000, PgOff: 0x7f0000000000, Filename: []byte("//anon")},
@@ -59,7 +60,7 @@ func recordLoads(t testing.TB, file string) {
 	for _, k := range memoryKinds {
 		for range k.samples {
 			time += 100_000
-			writeSample(t, w, perfdata.Misc(perfdata.ModeUser)|perfdata.MiscExactIP, 1, k.ip, task, time, k.addr, k.least+rng.Uint64N(k.more+1), k.source)
+			writeSample(t, w, perfdata.Misc(perfdata.ModeUser)|perffile.MiscExactIP, 1, k.ip, task, time, k.addr, k.least+rng.Uint64N(k.more+1), k.source)
 		}
 	}
 	end()

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
@@ -102,10 +104,10 @@ func recordRates(t testing.TB, file string, samples float64, rates []rate, preci
 	period := uint64(1e6 / samples)
 	for i, e := range rates {
 		events = append(events, &perfdata.Event{Name: e.name, IDs: []uint64{uint64(i + 1)}, Attr: perfdata.Attr{
-			Type: perfdata.TypeRaw, SamplePeriod: period, Flags: perfdata.FlagSampleIDAll,
-			SampleType: perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime}})
+			Type: perffile.TypeRaw, SamplePeriod: period, Flags: perffile.FlagSampleIDAll,
+			SampleType: perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime}})
 	}
-	w, err := perfdata.NewWriter(f, perfdata.WriterOptions{Events: events})
+	w, err := perfwrite.NewWriter(f, perfwrite.WriterOptions{Events: events})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,12 +119,12 @@ func recordRates(t testing.TB, file string, samples float64, rates []rate, preci
 	add := func(id int, ip uint64, n float64) {
 		misc := uint16(perfdata.ModeUser)
 		if precise > 0 && id > precise {
-			misc |= uint16(perfdata.MiscExactIP)
+			misc |= uint16(perffile.MiscExactIP)
 		}
 		for range int(math.Round(n / float64(period))) {
 			time += 20_000
 			le := binary.LittleEndian
-			b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perfdata.RecordSample)), misc), 40)
+			b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perffile.RecordSample)), misc), 40)
 			b = le.AppendUint64(le.AppendUint64(b, uint64(id)), ip)
 			b = le.AppendUint64(le.AppendUint32(le.AppendUint32(b, 42), 42), time)
 			if _, err := w.Write(b); err != nil {

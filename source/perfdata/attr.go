@@ -3,41 +3,12 @@ package perfdata
 import (
 	"fmt"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // SampleType is the kernel's enum perf_event_sample_format: what a sample holds.
 type SampleType uint64
-
-// The parts of a sample, in the order of their bits.
-const (
-	SampleIP SampleType = 1 << iota
-	SampleTID
-	SampleTime
-	SampleAddr
-	SampleRead
-	SampleCallchain
-	SampleID
-	SampleCPU
-	SamplePeriod
-	SampleStreamID
-	SampleRaw
-	SampleBranchStack
-	SampleRegsUser
-	SampleStackUser
-	SampleWeight
-	SampleDataSrc
-	SampleIdentifier
-	SampleTransaction
-	SampleRegsIntr
-	SamplePhysAddr
-	SampleAux
-	SampleCgroup
-	SampleDataPageSize
-	SampleCodePageSize
-	SampleWeightStruct
-
-	knownSampleTypes = 1<<iota - 1
-)
 
 var sampleTypeNames = [...]string{"IP", "TID", "TIME", "ADDR", "READ", "CALLCHAIN", "ID", "CPU", "PERIOD", "STREAM_ID",
 	"RAW", "BRANCH_STACK", "REGS_USER", "STACK_USER", "WEIGHT", "DATA_SRC", "IDENTIFIER", "TRANSACTION", "REGS_INTR",
@@ -45,102 +16,6 @@ var sampleTypeNames = [...]string{"IP", "TID", "TIME", "ADDR", "READ", "CALLCHAI
 
 // String returns the kernel's names of the bits: "IP|TID|TIME".
 func (t SampleType) String() string { return bitNames(uint64(t), sampleTypeNames[:]) }
-
-// ReadFormat is the kernel's enum perf_event_read_format.
-type ReadFormat uint64
-
-// The parts of a counter's reading.
-const (
-	FormatTotalTimeEnabled ReadFormat = 1 << iota
-	FormatTotalTimeRunning
-	FormatID
-	FormatGroup
-	FormatLost
-
-	knownReadFormats = 1<<iota - 1
-)
-
-var readFormatNames = [...]string{"TOTAL_TIME_ENABLED", "TOTAL_TIME_RUNNING", "ID", "GROUP", "LOST"}
-
-// String returns the kernel's names of the bits: "ID|GROUP".
-func (f ReadFormat) String() string { return bitNames(uint64(f), readFormatNames[:]) }
-
-// BranchType is the kernel's enum perf_branch_sample_type.
-type BranchType uint64
-
-// The bits of a BranchType that decide how a branch stack looks.
-const (
-	BranchNoFlags  BranchType = 1 << 14
-	BranchNoCycles BranchType = 1 << 15
-	BranchTypeSave BranchType = 1 << 16
-	BranchHWIndex  BranchType = 1 << 17 // an index precedes the entries
-	BranchPrivSave BranchType = 1 << 18
-	BranchCounters BranchType = 1 << 19 // a word of counters for each entry follows them
-)
-
-// AttrFlags are the one-bit fields of struct perf_event_attr, the first one
-// declared in bit 0 whatever the byte order.
-type AttrFlags uint64
-
-// The flags of an event. Bits 15 and 16 are [Attr.Precise].
-const (
-	FlagDisabled AttrFlags = 1 << iota
-	FlagInherit
-	FlagPinned
-	FlagExclusive
-	FlagExcludeUser
-	FlagExcludeKernel
-	FlagExcludeHV
-	FlagExcludeIdle
-	FlagMmap
-	FlagComm
-	FlagFreq // SamplePeriod is a frequency
-	FlagInheritStat
-	FlagEnableOnExec
-	FlagTask
-	FlagWatermark
-	_
-	_
-	FlagMmapData
-	FlagSampleIDAll // records that are no samples end with a Trailer
-	FlagExcludeHost
-	FlagExcludeGuest
-	FlagExcludeCallchainKernel
-	FlagExcludeCallchainUser
-	FlagMmap2
-	FlagCommExec
-	FlagUseClockID
-	FlagContextSwitch
-	FlagWriteBackward
-	FlagNamespaces
-	FlagKSymbol
-	FlagBPFEvent
-	FlagAuxOutput
-	FlagCgroup
-	FlagTextPoke
-	FlagBuildID
-	FlagInheritThread
-	FlagRemoveOnExec
-	FlagSigtrap
-	FlagDeferCallchain
-	FlagDeferOutput
-)
-
-const (
-	precisePos  = 15
-	preciseMask = 3 << precisePos
-)
-
-// The types of events, perf_event_attr.type. Larger ones are numbers of PMUs,
-// see [Features.PMUs].
-const (
-	TypeHardware   = 0
-	TypeSoftware   = 1
-	TypeTracepoint = 2
-	TypeHWCache    = 3
-	TypeRaw        = 4
-	TypeBreakpoint = 5
-)
 
 // An Attr is the kernel's struct perf_event_attr: an event's encoding, and what
 // was asked for with it. Fields that the writer's version of the struct did not
@@ -151,14 +26,14 @@ type Attr struct {
 	Config       uint64
 	SamplePeriod uint64 // events from one sample to the next, or Hz with FlagFreq
 	SampleType   SampleType
-	ReadFormat   ReadFormat
-	Flags        AttrFlags
+	ReadFormat   uint64 // PERF_FORMAT_…
+	Flags        uint64 // the bits of the struct, the first one declared in bit 0 whatever the byte order
 	Precise      uint8  // 0 (any skid) to 3 (none)
 	Wakeup       uint32 // events, or bytes with FlagWatermark
 	BPType       uint32
 	Config1      uint64 // or a breakpoint's address
 	Config2      uint64 // or a breakpoint's length
-	BranchType   BranchType
+	BranchType   uint64 // PERF_SAMPLE_BRANCH_…
 	RegsUser     uint64 // mask of registers
 	StackUser    uint32 // bytes
 	ClockID      int32
@@ -172,12 +47,10 @@ type Attr struct {
 	Config4      uint64
 }
 
-// Sizes of struct perf_event_attr: of the first version, of the last one known,
-// and the smallest that this package writes, which perf reads since Linux 4.1.
+// Sizes of struct perf_event_attr: of the first version, and of the last one known.
 const (
-	attrSize0    = 64
-	attrSizeMax  = 144
-	attrSizeOurs = 112
+	attrSize0   = 64
+	attrSizeMax = 144
 )
 
 // decodeAttr reads a struct perf_event_attr of any version: b is as long as it
@@ -192,17 +65,17 @@ func decodeAttr(b []byte, big bool) Attr {
 		Config:       c.u64(),
 		SamplePeriod: c.u64(),
 		SampleType:   SampleType(c.u64()),
-		ReadFormat:   ReadFormat(c.u64()),
+		ReadFormat:   c.u64(),
 	}
 	flags := c.u64()
-	a.Precise = uint8(bitfield(flags, precisePos, 2, big))
+	a.Precise = uint8(bitfield(flags, perffile.PrecisePos, 2, big))
 	for i := range 64 {
-		a.Flags |= AttrFlags(bitfield(flags, i, 1, big)) << i
+		a.Flags |= bitfield(flags, i, 1, big) << i
 	}
-	a.Flags &^= preciseMask
+	a.Flags &^= perffile.PreciseMask
 	a.Wakeup, a.BPType = c.u32(), c.u32()
 	a.Config1, a.Config2 = c.u64(), c.u64()
-	a.BranchType = BranchType(c.u64())
+	a.BranchType = c.u64()
 	a.RegsUser, a.StackUser, a.ClockID, a.RegsIntr = c.u64(), c.u32(), int32(c.u32()), c.u64()
 	a.AuxWatermark, a.MaxStack = c.u32(), c.u16()
 	c.skip(2)
@@ -211,52 +84,18 @@ func decodeAttr(b []byte, big bool) Attr {
 	return a
 }
 
-// appendTo appends the first size bytes of the struct.
-func (a *Attr) appendTo(b builder, size int) builder {
-	start := len(b.b)
-	b = b.u32(a.Type).u32(uint32(size)).u64(a.Config).u64(a.SamplePeriod).
-		u64(uint64(a.SampleType)).u64(uint64(a.ReadFormat))
-	var flags uint64
-	for i := range 64 {
-		flags = setBitfield(flags, i, 1, b.big, uint64(a.Flags&^preciseMask)>>i)
-	}
-	flags = setBitfield(flags, precisePos, 2, b.big, uint64(a.Precise))
-	b = b.u64(flags).u32(a.Wakeup).u32(a.BPType).u64(a.Config1).u64(a.Config2).u64(uint64(a.BranchType)).
-		u64(a.RegsUser).u32(a.StackUser).u32(uint32(a.ClockID)).u64(a.RegsIntr).
-		u32(a.AuxWatermark).u16(a.MaxStack).u16(0).
-		u32(a.AuxSize).u32(a.AuxAction).u64(a.SigData).u64(a.Config3).u64(a.Config4)
-	b.b = b.b[:start+size]
-	return b
-}
-
-// size returns the size of the smallest version of the struct, from
-// attrSizeOurs on, that has all fields in use.
-func (a *Attr) size() int {
-	switch {
-	case a.Config4 != 0:
-		return 144
-	case a.Config3 != 0:
-		return 136
-	case a.SigData != 0:
-		return 128
-	case a.AuxSize != 0 || a.AuxAction != 0:
-		return 120
-	}
-	return attrSizeOurs
-}
-
 // Has reports whether all flags of f are set.
-func (a *Attr) Has(f AttrFlags) bool { return a.Flags&f == f }
+func (a *Attr) Has(f uint64) bool { return a.Flags&f == f }
 
 // modifiers returns the letters that perf puts behind a colon: whose events are
 // counted, and how precisely.
 func (a *Attr) modifiers() string {
 	var b strings.Builder
-	if a.Flags&(FlagExcludeUser|FlagExcludeKernel|FlagExcludeHV) != 0 {
+	if a.Flags&(perffile.FlagExcludeUser|perffile.FlagExcludeKernel|perffile.FlagExcludeHV) != 0 {
 		for _, m := range []struct {
-			exclude AttrFlags
+			exclude uint64
 			letter  byte
-		}{{FlagExcludeKernel, 'k'}, {FlagExcludeUser, 'u'}, {FlagExcludeHV, 'h'}} {
+		}{{perffile.FlagExcludeKernel, 'k'}, {perffile.FlagExcludeUser, 'u'}, {perffile.FlagExcludeHV, 'h'}} {
 			if !a.Has(m.exclude) {
 				b.WriteByte(m.letter)
 			}
@@ -265,7 +104,7 @@ func (a *Attr) modifiers() string {
 	for range a.Precise {
 		b.WriteByte('p')
 	}
-	if a.Has(FlagExcludeHost) && !a.Has(FlagExcludeGuest) {
+	if a.Has(perffile.FlagExcludeHost) && !a.Has(perffile.FlagExcludeGuest) {
 		b.WriteByte('G')
 	}
 	return b.String()

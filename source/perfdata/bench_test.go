@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/testperf"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -104,7 +105,7 @@ func BenchmarkCompressed(b *testing.B) {
 	r := samplesPipe(little())
 	plain := rawSamples(little(), 500_000)
 	for _, piece := range zstdPieces(b, plain, 200_000) {
-		compressed(r, perfdata.RecordCompressed, piece)
+		compressed(r, perffile.RecordCompressed, piece)
 	}
 	b.SetBytes(int64(len(plain)))
 	b.ReportAllocs()

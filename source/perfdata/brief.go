@@ -1,6 +1,10 @@
 package perfdata
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
+)
 
 // A Brief is what a flat profile needs of a sample; see [Reader.Skim].
 type Brief struct {
@@ -12,7 +16,7 @@ type Brief struct {
 }
 
 // Mode says where the processor was.
-func (b *Brief) Mode() Mode { return Mode(b.Misc & MiscModeMask) }
+func (b *Brief) Mode() Mode { return Mode(b.Misc & perffile.MiscModeMask) }
 
 // A sketch says where in an event's samples the fields of a Brief are, counted from
 // the beginning of the record. What samples do not have is not among them.
@@ -82,7 +86,7 @@ func (r *Reader) skim(dst []Brief, b []byte) ([]Brief, int) {
 	for n < len(list) && len(b)-at >= recordHeader {
 		head := le.Uint64(b[at:])
 		size := int(head >> 48)
-		if uint32(head) != uint32(RecordSample) || size > len(b)-at || size < recordHeader {
+		if uint32(head) != uint32(perffile.RecordSample) || size > len(b)-at || size < recordHeader {
 			break
 		}
 		rec := b[at : at+size : at+size]
@@ -113,7 +117,7 @@ func (r *Reader) skim(dst []Brief, b []byte) ([]Brief, int) {
 		n++
 		at += size
 	}
-	r.tally.known[RecordSample] += int64(n)
+	r.tally.known[perffile.RecordSample] += int64(n)
 	r.stats.Samples += int64(n)
 	return dst[:len(dst)+n], at
 }

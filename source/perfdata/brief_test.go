@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -129,7 +130,7 @@ func TestSkim(t *testing.T) {
 
 // TestSkimMade skims what recordings seldom hold.
 func TestSkimMade(t *testing.T) {
-	const kind = perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime
+	const kind = perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime
 	words := func(r *raw, id uint64, more ...uint64) []byte {
 		return r.body().u64(id, 0x1000).u32(5, 6).u64(77).u64(more...).b
 	}
@@ -137,11 +138,11 @@ func TestSkimMade(t *testing.T) {
 	begin := func(kinds ...perfdata.SampleType) *raw {
 		r := little().pipe()
 		for i, k := range kinds {
-			r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(0, uint64(i), 1000, uint64(k), 0, 0), r.body().u64(uint64(i+1)).b...))
+			r.record(perffile.RecordHeaderAttr, 0, append(r.attr(0, uint64(i), 1000, uint64(k), 0, 0), r.body().u64(uint64(i+1)).b...))
 		}
 		return r
 	}
-	sample := func(r *raw, body []byte) { r.record(perfdata.RecordSample, 0x4002, body) }
+	sample := func(r *raw, body []byte) { r.record(perffile.RecordSample, 0x4002, body) }
 	for _, tt := range []struct {
 		name string
 		want int // samples that are skimmed
@@ -163,27 +164,27 @@ func TestSkimMade(t *testing.T) {
 		{"a clock's and an unknown period", 1, func() *raw {
 			r := little().pipe()
 			const freq = 1 << 10
-			r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(1, 0, 4000, uint64(kind), 0, freq), r.body().u64(1).b...))
-			r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(0, 0, 4000, uint64(kind), 0, freq), r.body().u64(2).b...))
+			r.record(perffile.RecordHeaderAttr, 0, append(r.attr(1, 0, 4000, uint64(kind), 0, freq), r.body().u64(1).b...))
+			r.record(perffile.RecordHeaderAttr, 0, append(r.attr(0, 0, 4000, uint64(kind), 0, freq), r.body().u64(2).b...))
 			sample(r, words(r, 1))
 			sample(r, words(r, 2))
 			return r
 		}},
 		{"a period of 0, and the largest", 2, func() *raw {
-			r := begin(kind | perfdata.SamplePeriod)
+			r := begin(kind | perffile.SamplePeriod)
 			sample(r, words(r, 1, 0))
 			sample(r, words(r, 1, 1<<64-1))
 			return r
 		}},
 		{"too short", 1, func() *raw {
-			r := begin(kind | perfdata.SamplePeriod)
+			r := begin(kind | perffile.SamplePeriod)
 			sample(r, words(r, 1, 3))
 			sample(r, words(r, 1))
 			sample(r, nil)
 			return r
 		}},
 		{"callchains that are not all there", 2, func() *raw {
-			r := begin(kind | perfdata.SampleCallchain)
+			r := begin(kind | perffile.SampleCallchain)
 			sample(r, words(r, 1, 2, 8, 9))
 			sample(r, words(r, 1, 0))
 			sample(r, words(r, 1))
@@ -193,19 +194,19 @@ func TestSkimMade(t *testing.T) {
 			return r
 		}},
 		{"parts behind a callchain", 1, func() *raw {
-			r := begin(kind | perfdata.SampleCallchain | perfdata.SampleWeight | perfdata.SampleStackUser)
+			r := begin(kind | perffile.SampleCallchain | perffile.SampleWeight | perffile.SampleStackUser)
 			sample(r, words(r, 1, 1, 8, 16, 1, 2, 16, 9))
 			sample(r, words(r, 1, 1, 8, 16, 1, 2, 9))
 			sample(r, words(r, 1, 1, 8))
 			return r
 		}},
 		{"no time", 0, func() *raw {
-			r := begin(perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID)
+			r := begin(perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID)
 			sample(r, words(r, 1))
 			return r
 		}},
 		{"counters", 0, func() *raw {
-			r := begin(kind | perfdata.SampleRead)
+			r := begin(kind | perffile.SampleRead)
 			sample(r, words(r, 1, 500))
 			return r
 		}},
@@ -213,7 +214,7 @@ func TestSkimMade(t *testing.T) {
 			r := begin(kind)
 			sample(r, words(r, 1))
 			sample(r, words(r, 1))
-			r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(0, 1, 1000, uint64(kind), 0, 0), r.body().u64(2).b...))
+			r.record(perffile.RecordHeaderAttr, 0, append(r.attr(0, 1, 1000, uint64(kind), 0, 0), r.body().u64(2).b...))
 			sample(r, words(r, 1))
 			sample(r, words(r, 2))
 			return r
@@ -221,12 +222,12 @@ func TestSkimMade(t *testing.T) {
 		{"bytes that are no record", 1, func() *raw {
 			r := begin(kind)
 			sample(r, words(r, 1))
-			return r.u32(uint32(perfdata.RecordSample)).u16(0, 4)
+			return r.u32(uint32(perffile.RecordSample)).u16(0, 4)
 		}},
 		{"compressed", 299, func() *raw {
 			r := samplesPipe(little())
 			for _, piece := range zstdPieces(t, rawSamples(little(), 300), 4000) {
-				compressed(r, perfdata.RecordCompressed, piece)
+				compressed(r, perffile.RecordCompressed, piece)
 			}
 			return r
 		}},
@@ -245,7 +246,7 @@ func TestSkimMade(t *testing.T) {
 func TestAhead(t *testing.T) {
 	r := samplesPipe(little())
 	r.b = rawSamples(r, 40_000)
-	r.record(perfdata.RecordAuxtrace, 0, r.body().u64(700_001, 0, 0).u32(0, 1, 2, 0).b).bytes(make([]byte, 700_001)...)
+	r.record(perffile.RecordAuxtrace, 0, r.body().u64(700_001, 0, 0).u32(0, 1, 2, 0).b).bytes(make([]byte, 700_001)...)
 	r.b = rawSamples(r, 40_000)
 	r.record(perfdata.RecordType(32769), 2, make([]byte, 8)).bytes(make([]byte, 2<<16)...)
 	r.b = rawSamples(r, 40_000)

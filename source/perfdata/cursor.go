@@ -118,14 +118,6 @@ func bitfield(v uint64, pos, width int, big bool) uint64 {
 	return v >> pos & (1<<width - 1)
 }
 
-// setBitfield is the inverse of bitfield.
-func setBitfield(v uint64, pos, width int, big bool, x uint64) uint64 {
-	if big {
-		pos = 64 - pos - width
-	}
-	return v | x&(1<<width-1)<<pos
-}
-
 // Words are 64-bit values of a record: a callchain, registers.
 type Words struct {
 	b   []byte

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // Detect reports whether content looks like a perf.data file, or like one that
@@ -51,5 +53,5 @@ func HoldsSamples(head []byte) (samples, decided bool) {
 			return true, true
 		}
 	}
-	return !r.Features().Has(FeatureStat), r.Features().Has(FeatureStat)
+	return !r.Features().Has(perffile.FeatureStat), r.Features().Has(perffile.FeatureStat)
 }

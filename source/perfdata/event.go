@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // An Event is what was opened: an attribute, and what else the file says of it.
@@ -68,7 +70,7 @@ func (d *decoder) add(a Attr, ids []uint64) *Event {
 	e.layout = newLayout(&e.Attr)
 	e.sketch = newSketch(e)
 	d.events = append(d.events, e)
-	if e.Has(FlagSampleIDAll) {
+	if e.Has(perffile.FlagSampleIDAll) {
 		d.sampleIDs = true
 		d.idEnd = addOffset(d.idEnd, e.layout.trailerID)
 	}
@@ -163,7 +165,7 @@ func (d *decoder) trailerEvent(body []byte) *Event {
 		}
 	}
 	for _, e := range d.events {
-		if e.Has(FlagSampleIDAll) {
+		if e.Has(perffile.FlagSampleIDAll) {
 			return e
 		}
 	}
@@ -185,7 +187,7 @@ func (e *Event) encodingName(f *Features) string {
 func (e *Event) plainName(f *Features) string {
 	config := e.Config
 	prefix, suffix := "", ""
-	if e.Type == TypeHardware || e.Type == TypeHWCache {
+	if e.Type == perffile.TypeHardware || e.Type == perffile.TypeHWCache {
 		// On machines with several core PMUs the upper half names the PMU.
 		if pmu := uint32(config >> 32); pmu != 0 {
 			prefix, suffix = f.pmuName(pmu)+"/", "/"
@@ -193,29 +195,29 @@ func (e *Event) plainName(f *Features) string {
 		}
 	}
 	switch e.Type {
-	case TypeHardware:
+	case perffile.TypeHardware:
 		if config < uint64(len(hardwareNames)) {
 			return prefix + hardwareNames[config] + suffix
 		}
 		return fmt.Sprintf("hardware 0x%x", e.Config)
-	case TypeSoftware:
+	case perffile.TypeSoftware:
 		if config < uint64(len(softwareNames)) {
 			return softwareNames[config]
 		}
 		return fmt.Sprintf("software 0x%x", config)
-	case TypeHWCache:
+	case perffile.TypeHWCache:
 		if name := cacheName(config); name != "" {
 			return prefix + name + suffix
 		}
 		return fmt.Sprintf("cache 0x%x", e.Config)
-	case TypeTracepoint:
+	case perffile.TypeTracepoint:
 		if name := f.tracepoints[config]; name != "" {
 			return name
 		}
 		return fmt.Sprintf("tracepoint %d", config)
-	case TypeBreakpoint:
+	case perffile.TypeBreakpoint:
 		return e.breakpointName()
-	case TypeRaw:
+	case perffile.TypeRaw:
 		return e.rawName("r", "")
 	}
 	return e.rawName(f.pmuName(e.Type)+"/config=0x", "/")
@@ -273,12 +275,12 @@ const (
 
 // isClock reports whether the event counts nanoseconds.
 func (e *Event) isClock() bool {
-	return e.Type == TypeSoftware && (e.Config == softwareCPUClock || e.Config == softwareTaskClock)
+	return e.Type == perffile.TypeSoftware && (e.Config == softwareCPUClock || e.Config == softwareTaskClock)
 }
 
 // IsDummy reports whether the event counts nothing: it was opened for the
 // records that come with it.
-func (e *Event) IsDummy() bool { return e.Type == TypeSoftware && e.Config == 9 }
+func (e *Event) IsDummy() bool { return e.Type == perffile.TypeSoftware && e.Config == 9 }
 
 func cacheName(config uint64) string {
 	cache, op, result := config&0xff, config>>8&0xff, config>>16

@@ -6,47 +6,11 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // A Feature is a section of the header, numbered as in perf's header.h.
 type Feature uint64
-
-// The sections of the header.
-const (
-	FeatureTracingData Feature = iota + 1
-	FeatureBuildID
-	FeatureHostname
-	FeatureOSRelease
-	FeatureVersion
-	FeatureArch
-	FeatureNrCPUs
-	FeatureCPUDesc
-	FeatureCPUID
-	FeatureTotalMem
-	FeatureCmdline
-	FeatureEventDesc
-	FeatureCPUTopology
-	FeatureNUMATopology
-	FeatureBranchStack
-	FeaturePMUMappings
-	FeatureGroupDesc
-	FeatureAuxtrace
-	FeatureStat
-	FeatureCache
-	FeatureSampleTime
-	FeatureMemTopology
-	FeatureClockID
-	FeatureDirFormat
-	FeatureBPFProgInfo
-	FeatureBPFBTF
-	FeatureCompressed
-	FeatureCPUPMUCaps
-	FeatureClockData
-	FeatureHybridTopology
-	FeaturePMUCaps
-
-	maxFeatures = 256
-)
 
 var featureNames = [...]string{"", "TRACING_DATA", "BUILD_ID", "HOSTNAME", "OSRELEASE", "VERSION", "ARCH", "NRCPUS",
 	"CPUDESC", "CPUID", "TOTAL_MEM", "CMDLINE", "EVENT_DESC", "CPU_TOPOLOGY", "NUMA_TOPOLOGY", "BRANCH_STACK",
@@ -84,7 +48,6 @@ type Features struct {
 	NUMA           []NUMANode
 	Caches         []Cache
 	PMUs           []PMU // names of Attr.Type
-	Groups         []EventGroup
 	BuildIDs       []FileBuildID
 	CPUCaps        []Cap // of the core PMU
 	PMUCaps        []PMUCap
@@ -94,10 +57,9 @@ type Features struct {
 	ClockID       ClockData
 	ClockResNanos uint64 // of the clock that Attr.ClockID names
 	Stat          bool   // written by perf stat record
-	DirFormat     uint64 // version of a directory's format
-	Compression   Compression
 
 	desc        []eventDesc
+	groups      []eventGroup
 	tracepoints map[uint64]string
 }
 
@@ -123,11 +85,11 @@ type PMU struct {
 	Name string
 }
 
-// An EventGroup is events that were on their counters together.
-type EventGroup struct {
-	Name    string // "{anon_group}" where the user gave none
-	Leader  int    // index of the first event
-	Members int    // with the leader
+// An eventGroup is events that were on their counters together.
+type eventGroup struct {
+	name    string // "{anon_group}" where the user gave none
+	leader  int    // index of the first event
+	members int    // with the leader
 }
 
 // A FileBuildID is the build id of a file that was mapped.
@@ -155,12 +117,6 @@ type ClockData struct {
 	Clock      uint32 // clockid_t
 	TimeOfDay  uint64 // ns since 1970
 	ClockNanos uint64 // the clock at that time
-}
-
-// Compression is how COMPRESSED records were made.
-type Compression struct {
-	Version, Kind, Level, Ratio uint32 // Kind 1 is zstd
-	MmapLen                     uint32 // bytes of a ring buffer
 }
 
 // eventDesc is an event's description in EVENT_DESC.
@@ -214,66 +170,62 @@ func (f *Features) CPUIDString() string {
 // set takes a section in. It returns false if the section is not what its name
 // says; what was understood of it is kept.
 func (f *Features) set(x Feature, b []byte, big bool) bool {
-	if !f.Has(x) && len(f.Present) < maxFeatures {
+	if !f.Has(x) && len(f.Present) < perffile.MaxFeatures {
 		f.Present = append(f.Present, x)
 	}
 	c := &cursor{b: b, big: big}
 	switch x {
-	case FeatureTracingData:
+	case perffile.FeatureTracingData:
 		f.tracepoints = tracepoints(b)
-	case FeatureHostname:
+	case perffile.FeatureHostname:
 		f.Hostname = c.str()
-	case FeatureOSRelease:
+	case perffile.FeatureOSRelease:
 		f.OSRelease = c.str()
-	case FeatureVersion:
+	case perffile.FeatureVersion:
 		f.Version = c.str()
-	case FeatureArch:
+	case perffile.FeatureArch:
 		f.Arch = c.str()
-	case FeatureCPUDesc:
+	case perffile.FeatureCPUDesc:
 		f.CPUDesc = c.str()
-	case FeatureCPUID:
+	case perffile.FeatureCPUID:
 		f.CPUID = c.str()
-	case FeatureNrCPUs:
+	case perffile.FeatureNrCPUs:
 		f.CPUs, f.Online = int(c.u32()), int(c.u32())
-	case FeatureTotalMem:
+	case perffile.FeatureTotalMem:
 		f.TotalMem = c.u64()
-	case FeatureCmdline:
+	case perffile.FeatureCmdline:
 		f.Cmdline = c.strs()
-	case FeatureBuildID:
+	case perffile.FeatureBuildID:
 		f.BuildIDs = c.buildIDs()
-	case FeatureEventDesc:
+	case perffile.FeatureEventDesc:
 		f.desc = c.eventDesc()
-	case FeatureCPUTopology:
+	case perffile.FeatureCPUTopology:
 		f.setTopology(c)
-	case FeatureNUMATopology:
+	case perffile.FeatureNUMATopology:
 		f.NUMA = list(c, 24, func() NUMANode { return NUMANode{int(c.u32()), c.u64(), c.u64(), c.str()} })
-	case FeaturePMUMappings:
+	case perffile.FeaturePMUMappings:
 		f.PMUs = list(c, 8, func() PMU { return PMU{c.u32(), c.str()} })
-	case FeatureGroupDesc:
-		f.Groups = list(c, 12, func() EventGroup { return EventGroup{c.str(), int(int32(c.u32())), int(int32(c.u32()))} })
-	case FeatureStat:
+	case perffile.FeatureGroupDesc:
+		f.groups = list(c, 12, func() eventGroup { return eventGroup{c.str(), int(int32(c.u32())), int(int32(c.u32()))} })
+	case perffile.FeatureStat:
 		f.Stat = true
-	case FeatureCache:
+	case perffile.FeatureCache:
 		c.skip(4) // version
 		f.Caches = list(c, 28, func() Cache {
 			return Cache{c.u32(), c.u32(), c.u32(), c.u32(), c.str(), c.str(), c.str()}
 		})
-	case FeatureSampleTime:
+	case perffile.FeatureSampleTime:
 		f.SampleTime = [2]uint64{c.u64(), c.u64()}
-	case FeatureClockID:
+	case perffile.FeatureClockID:
 		f.ClockResNanos = c.u64()
-	case FeatureDirFormat:
-		f.DirFormat = c.u64()
-	case FeatureCompressed:
-		f.Compression = Compression{c.u32(), c.u32(), c.u32(), c.u32(), c.u32()}
-	case FeatureCPUPMUCaps:
+	case perffile.FeatureCPUPMUCaps:
 		f.CPUCaps = c.caps()
-	case FeaturePMUCaps:
+	case perffile.FeaturePMUCaps:
 		f.PMUCaps = list(c, 8, func() PMUCap { return PMUCap{Caps: c.caps(), PMU: c.str()} })
-	case FeatureClockData:
+	case perffile.FeatureClockData:
 		c.skip(4) // version
 		f.ClockID = ClockData{c.u32(), c.u64(), c.u64()}
-	case FeatureHybridTopology:
+	case perffile.FeatureHybridTopology:
 		f.Hybrid = list(c, 8, func() HybridPMU { return HybridPMU{c.str(), c.str()} })
 	}
 	return !c.short

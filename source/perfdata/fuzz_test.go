@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -19,14 +21,14 @@ func addSeeds(f *testing.F) {
 		f.Add(b)
 	}
 	for _, big := range []bool{false, true} {
-		f.Add(writeFile(f, perfdata.WriterOptions{Events: someEvents(), BigEndian: big}, someFeatures(), someRecords()...))
+		f.Add(writeFile(f, perfwrite.WriterOptions{Events: someEvents(), BigEndian: big}, someFeatures(), someRecords()...))
 	}
 	for _, r := range []*raw{little(), big()} {
-		r.pipe().record(perfdata.RecordHeaderAttr, 0, append(fullAttr(r), r.body().u64(77, 79).b...))
-		f.Add(r.record(perfdata.RecordSample, 0x4002, fullSample(r)).b)
+		r.pipe().record(perffile.RecordHeaderAttr, 0, append(fullAttr(r), r.body().u64(77, 79).b...))
+		f.Add(r.record(perffile.RecordSample, 0x4002, fullSample(r)).b)
 	}
 	r := samplesPipe(little())
-	compressed(r, perfdata.RecordCompressed2, zstdPieces(f, rawSamples(little(), 20), 400)[0])
+	compressed(r, perffile.RecordCompressed2, zstdPieces(f, rawSamples(little(), 20), 400)[0])
 	f.Add(r.b)
 }
 

@@ -4,27 +4,18 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
-// The layout of the header; see struct perf_file_header.
+// Sizes that occur in headers.
 const (
-	magic1       = "PERFFILE"
-	magic2       = "PERFILE2"
-	magic2Big    = "2ELIFREP"
-	pipeSize     = 16  // of the header, in pipe mode
-	headerOld    = 72  // without features
-	headerSize   = 104 // with them
-	sectionSize  = 16  // of an offset and a size
+	headerOld    = 72 // without features
 	maxAttrSize  = 1 << 12
 	eventTypeLen = 72 // an event's name in version 1: its number, and 64 bytes
 )
 
-// A section is a piece of the file.
-type section struct{ off, size uint64 }
-
-func (s section) end() uint64 { return s.off + s.size }
-
-func (c *cursor) section() section { return section{c.u64(), c.u64()} }
+func (c *cursor) section() perffile.Section { return perffile.Section{Off: c.u64(), Size: c.u64()} }
 
 // A fileHeader is the beginning of a file.
 type fileHeader struct {
@@ -32,39 +23,39 @@ type fileHeader struct {
 	pipe     bool
 	size     uint64
 	attrSize uint64
-	attrs    section
-	data     section
-	types    section // of version 1
+	attrs    perffile.Section
+	data     perffile.Section
+	types    perffile.Section // of version 1
 	features []Feature
 }
 
 // readHeader reads the beginning of the file, and of a file that is no pipe all
 // that precedes and describes the data.
 func (r *Reader) readHeader(opts Options) error {
-	b, err := r.in.head(pipeSize)
+	b, err := r.in.head(perffile.PipeSize)
 	if err != nil {
 		return r.fail(0, "", err)
 	}
 	if !isMagic(b) {
 		return &Error{r.name, 0, "this is no perf.data: it begins with neither PERFILE2 nor PERFFILE", ErrFormat}
 	}
-	if len(b) < pipeSize {
+	if len(b) < perffile.PipeSize {
 		return r.fail(int64(len(b)), "the file ends inside its header", nil)
 	}
 	h := &r.header
 	h.version = 2
-	r.d.big = string(b[:8]) == magic2Big
+	r.d.big = string(b[:8]) == perffile.Magic2Big
 	h.size = get64(b[8:], r.d.big)
-	if string(b[:8]) == magic1 {
+	if string(b[:8]) == perffile.Magic1 {
 		h.version = 1
 		// The magic does not tell the byte order, but sizes are small.
 		if r.d.big = h.size > 1<<32; r.d.big {
 			h.size = bits.ReverseBytes64(h.size)
 		}
 	}
-	if h.size == pipeSize {
+	if h.size == perffile.PipeSize {
 		h.pipe = true
-		h.data = section{off: pipeSize}
+		h.data = perffile.Section{Off: perffile.PipeSize}
 		return nil
 	}
 	if hold := max(min(cmp.Or(opts.Hold, defaultHold), maxPrefix-1), 0); r.in.at == nil && hold > 0 {
@@ -83,7 +74,7 @@ func isMagic(b []byte) bool {
 		return false
 	}
 	switch string(b[:8]) {
-	case magic1, magic2, magic2Big:
+	case perffile.Magic1, perffile.Magic2, perffile.Magic2Big:
 		return true
 	}
 	return false
@@ -91,7 +82,7 @@ func isMagic(b []byte) bool {
 
 func (r *Reader) readFileHeader() error {
 	h := &r.header
-	if h.size != headerOld && h.size < headerSize || h.size > maxAttrSize {
+	if h.size != headerOld && h.size < perffile.HeaderSize || h.size > maxAttrSize {
 		return r.fail(8, "a header of "+utoa(h.size)+" bytes: it is 16, 72 or 104 bytes long", nil)
 	}
 	b, err := r.in.head(int64(h.size))
@@ -101,24 +92,24 @@ func (r *Reader) readFileHeader() error {
 	c := cursor{b: b, big: r.d.big}
 	c.skip(16)
 	h.attrSize, h.attrs, h.data, h.types = c.u64(), c.section(), c.section(), c.section()
-	if h.size >= headerSize {
-		h.features = featureBits(c.bytes(maxFeatures/8), r.d.big)
+	if h.size >= perffile.HeaderSize {
+		h.features = featureBits(c.bytes(perffile.MaxFeatures/8), r.d.big)
 	}
 	if c.short {
 		return r.fail(int64(len(b)), "the file ends inside its header", nil)
 	}
-	if h.data.off < h.size {
-		return r.fail(40, "the data begins inside the header, at 0x"+xtoa(h.data.off), nil)
+	if h.data.Off < h.size {
+		return r.fail(40, "the data begins inside the header, at 0x"+xtoa(h.data.Off), nil)
 	}
-	if h.data.end() < h.data.off || h.data.end() > 1<<62 {
-		return r.fail(48, "a data section of "+utoa(h.data.size)+" bytes", nil)
+	if h.data.End() < h.data.Off || h.data.End() > 1<<62 {
+		return r.fail(48, "a data section of "+utoa(h.data.Size)+" bytes", nil)
 	}
-	if r.in.at != nil && h.data.off > uint64(r.in.size) {
-		return r.fail(40, "the data begins at 0x"+xtoa(h.data.off)+", behind the end of the file", nil)
+	if r.in.at != nil && h.data.Off > uint64(r.in.size) {
+		return r.fail(40, "the data begins at 0x"+xtoa(h.data.Off)+", behind the end of the file", nil)
 	}
 	if r.in.at == nil {
 		// All that precedes the data has to be kept.
-		if _, err := r.in.head(int64(min(h.data.off, maxPrefix+1))); err != nil {
+		if _, err := r.in.head(int64(min(h.data.Off, maxPrefix+1))); err != nil {
 			return r.fail(0, "what precedes the data", err)
 		}
 	}
@@ -130,14 +121,14 @@ func (r *Reader) readFileHeader() error {
 // always sets the bit of the host's name, which tells. See
 // perf_file_header__read.
 func featureBits(b []byte, big bool) []Feature {
-	if len(b) < maxFeatures/8 {
+	if len(b) < perffile.MaxFeatures/8 {
 		return nil
 	}
 	words := make([]uint64, 0, 4)
 	for ; len(b) > 0; b = b[8:] {
 		words = append(words, get64(b, big))
 	}
-	const host = 1 << FeatureHostname
+	const host = 1 << perffile.FeatureHostname
 	if big && words[0]&host == 0 {
 		swapped := slices.Clone(words)
 		for i, w := range words {
@@ -145,12 +136,12 @@ func featureBits(b []byte, big bool) []Feature {
 		}
 		if swapped[0]&host != 0 {
 			words = swapped
-		} else if words[0] != 1<<FeatureBuildID {
-			words = []uint64{1 << FeatureBuildID, 0, 0, 0}
+		} else if words[0] != 1<<perffile.FeatureBuildID {
+			words = []uint64{1 << perffile.FeatureBuildID, 0, 0, 0}
 		}
 	}
 	var out []Feature
-	for i := range Feature(maxFeatures) {
+	for i := range Feature(perffile.MaxFeatures) {
 		if words[i/64]>>(i%64)&1 != 0 && i > 0 {
 			out = append(out, i)
 		}
@@ -161,27 +152,27 @@ func featureBits(b []byte, big bool) []Feature {
 // readAttrs reads the events and their ids.
 func (r *Reader) readAttrs() error {
 	h := &r.header
-	if h.attrs.size == 0 {
+	if h.attrs.Size == 0 {
 		return nil
 	}
-	if h.attrSize < attrSize0+sectionSize || h.attrSize > maxAttrSize {
+	if h.attrSize < attrSize0+perffile.SectionSize || h.attrSize > maxAttrSize {
 		return r.fail(16, "events of "+utoa(h.attrSize)+" bytes each", nil)
 	}
-	n := h.attrs.size / h.attrSize
+	n := h.attrs.Size / h.attrSize
 	if n > maxEvents {
 		return r.fail(32, utoa(n)+" events", nil)
 	}
-	b, err := r.in.section(h.attrs.off, n*h.attrSize)
+	b, err := r.in.section(h.attrs.Off, n*h.attrSize)
 	if err != nil || uint64(len(b)) < n*h.attrSize {
-		return r.failShort(h.attrs.off, "the list of events", err)
+		return r.failShort(h.attrs.Off, "the list of events", err)
 	}
 	total := uint64(0)
 	for ; len(b) > 0; b = b[h.attrSize:] {
-		at := h.attrSize - sectionSize
+		at := h.attrSize - perffile.SectionSize
 		c := cursor{b: b[at:h.attrSize], big: r.d.big}
 		ids := c.section()
-		if total += ids.size / 8; total > maxIDs {
-			return r.fail(int64(h.attrs.off), "more than "+utoa(maxIDs)+" ids of events", nil)
+		if total += ids.Size / 8; total > maxIDs {
+			return r.fail(int64(h.attrs.Off), "more than "+utoa(maxIDs)+" ids of events", nil)
 		}
 		list, err := r.readIDs(ids)
 		if err != nil {
@@ -192,13 +183,13 @@ func (r *Reader) readAttrs() error {
 	return nil
 }
 
-func (r *Reader) readIDs(s section) ([]uint64, error) {
-	if s.size < 8 {
+func (r *Reader) readIDs(s perffile.Section) ([]uint64, error) {
+	if s.Size < 8 {
 		return nil, nil
 	}
-	b, err := r.in.section(s.off, s.size)
-	if err != nil || uint64(len(b)) < s.size {
-		return nil, r.failShort(s.off, "an event's ids", err)
+	b, err := r.in.section(s.Off, s.Size)
+	if err != nil || uint64(len(b)) < s.Size {
+		return nil, r.failShort(s.Off, "an event's ids", err)
 	}
 	return Words{b, r.d.big}.AppendTo(nil), nil
 }
@@ -208,29 +199,29 @@ func (r *Reader) readIDs(s section) ([]uint64, error) {
 func (r *Reader) readFeatures() {
 	h := &r.header
 	r.readEventTypes()
-	if len(h.features) == 0 || h.data.size == 0 && !r.empty() {
+	if len(h.features) == 0 || h.data.Size == 0 && !r.empty() {
 		return
 	}
 	r.complete = true
-	table, err := r.in.section(h.data.end(), uint64(len(h.features))*sectionSize)
+	table, err := r.in.section(h.data.End(), uint64(len(h.features))*perffile.SectionSize)
 	if err != nil {
-		r.note(int64(h.data.end()), "what the file says of the machine "+err.Error())
+		r.note(int64(h.data.End()), "what the file says of the machine "+err.Error())
 		return
 	}
 	c := cursor{b: table, big: r.d.big}
 	for _, f := range h.features {
 		s := c.section()
 		if c.short {
-			r.note(int64(h.data.end()), "what the file says of the machine is cut off")
+			r.note(int64(h.data.End()), "what the file says of the machine is cut off")
 			return
 		}
 		if !f.wanted() {
 			r.features.set(f, nil, r.d.big)
 			continue
 		}
-		b, err := r.in.section(s.off, s.size)
-		if err != nil || uint64(len(b)) < s.size || !r.features.set(f, b, r.d.big) {
-			r.note(int64(s.off), "the header's "+f.String()+" cannot be read")
+		b, err := r.in.section(s.Off, s.Size)
+		if err != nil || uint64(len(b)) < s.Size || !r.features.set(f, b, r.d.big) {
+			r.note(int64(s.Off), "the header's "+f.String()+" cannot be read")
 		}
 	}
 }
@@ -239,19 +230,19 @@ func (r *Reader) readFeatures() {
 // without any: then the list of sections, which say where they are, is there in
 // their stead.
 func (r *Reader) empty() bool {
-	n := uint64(len(r.header.features)) * sectionSize
-	table, err := r.in.section(r.header.data.off, n)
+	n := uint64(len(r.header.features)) * perffile.SectionSize
+	table, err := r.in.section(r.header.data.Off, n)
 	if err != nil || uint64(len(table)) < n {
 		return false
 	}
 	c := cursor{b: table, big: r.d.big}
-	next := r.header.data.off + n
+	next := r.header.data.Off + n
 	for range r.header.features {
 		s := c.section()
-		if s.off != next || s.end() > uint64(r.in.size) {
+		if s.Off != next || s.End() > uint64(r.in.size) {
 			return false
 		}
-		next = s.end()
+		next = s.End()
 	}
 	return true
 }
@@ -259,21 +250,21 @@ func (r *Reader) empty() bool {
 // wanted reports whether the content of a section is decoded.
 func (f Feature) wanted() bool {
 	switch f {
-	case FeatureBranchStack, FeatureAuxtrace, FeatureStat, FeatureMemTopology,
-		FeatureBPFProgInfo, FeatureBPFBTF:
+	case perffile.FeatureBranchStack, perffile.FeatureAuxtrace, perffile.FeatureStat, perffile.FeatureMemTopology, perffile.FeatureDirFormat,
+		perffile.FeatureBPFProgInfo, perffile.FeatureBPFBTF, perffile.FeatureCompressed:
 		return false
 	}
-	return f <= FeaturePMUCaps
+	return f <= perffile.FeaturePMUCaps
 }
 
 // readEventTypes reads the names of events in version 1, and in version 2
 // before Linux 3.10.
 func (r *Reader) readEventTypes() {
 	s := r.header.types
-	if s.size < eventTypeLen || s.size > maxEvents*eventTypeLen {
+	if s.Size < eventTypeLen || s.Size > maxEvents*eventTypeLen {
 		return
 	}
-	b, err := r.in.section(s.off, s.size)
+	b, err := r.in.section(s.Off, s.Size)
 	if err != nil {
 		return
 	}

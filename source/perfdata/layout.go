@@ -1,6 +1,10 @@
 package perfdata
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
+)
 
 // A layout says where the fields of an event's samples are, worked out once for
 // each event. A sample is runs of fields at fixed offsets, and between them
@@ -16,7 +20,7 @@ type layout struct {
 	index [numParts]int8     // of parts, by kind; -1 for what samples do not have
 	words [2 * numParts]int8 // registers that the masks ask for, by kind
 
-	read           ReadFormat
+	read           uint64
 	branchIndex    bool
 	branchCounters bool
 	unknown        bool // samples have fields that this package does not know; they are the last
@@ -74,9 +78,9 @@ type place struct {
 func newLayout(a *Attr) layout {
 	l := layout{
 		read:           a.ReadFormat,
-		branchIndex:    a.BranchType&BranchHWIndex != 0,
-		branchCounters: a.BranchType&BranchCounters != 0,
-		unknown:        a.SampleType&^knownSampleTypes != 0 || a.ReadFormat&^knownReadFormats != 0,
+		branchIndex:    a.BranchType&perffile.BranchHWIndex != 0,
+		branchCounters: a.BranchType&perffile.BranchCounters != 0,
+		unknown:        a.SampleType&^perffile.KnownSampleTypes != 0 || a.ReadFormat&^perffile.KnownReadFormats != 0,
 	}
 	l.words[partRegsUser] = int8(bits.OnesCount64(a.RegsUser))
 	l.words[partRegsIntr] = int8(bits.OnesCount64(a.RegsIntr))
@@ -91,9 +95,9 @@ func (l *layout) placeHead(t SampleType) {
 		bit SampleType
 		at  *int
 	}{
-		{SampleIdentifier, &l.identifier}, {SampleIP, &l.ip}, {SampleTID, &l.tid}, {SampleTime, &l.time},
-		{SampleAddr, &l.addr}, {SampleID, &l.id}, {SampleStreamID, &l.stream}, {SampleCPU, &l.cpu},
-		{SamplePeriod, &l.period},
+		{perffile.SampleIdentifier, &l.identifier}, {perffile.SampleIP, &l.ip}, {perffile.SampleTID, &l.tid}, {perffile.SampleTime, &l.time},
+		{perffile.SampleAddr, &l.addr}, {perffile.SampleID, &l.id}, {perffile.SampleStreamID, &l.stream}, {perffile.SampleCPU, &l.cpu},
+		{perffile.SamplePeriod, &l.period},
 	} {
 		*f.at = -1
 		if t&f.bit != 0 {
@@ -118,21 +122,21 @@ func (l *layout) placeRest(t SampleType) {
 		tail tail
 		size bool // has its own size
 	}{
-		{SampleRead, partRead, 0, true},
-		{SampleCallchain, partCallchain, 0, true},
-		{SampleRaw, partRaw, 0, true},
-		{SampleBranchStack, partBranches, 0, true},
-		{SampleRegsUser, partRegsUser, 0, true},
-		{SampleStackUser, partStackUser, 0, true},
-		{SampleWeight | SampleWeightStruct, 0, tailWeight, false},
-		{SampleDataSrc, 0, tailDataSrc, false},
-		{SampleTransaction, 0, tailTransaction, false},
-		{SampleRegsIntr, partRegsIntr, 0, true},
-		{SamplePhysAddr, 0, tailPhysAddr, false},
-		{SampleCgroup, 0, tailCgroup, false},
-		{SampleDataPageSize, 0, tailDataPageSize, false},
-		{SampleCodePageSize, 0, tailCodePageSize, false},
-		{SampleAux, partAux, 0, true},
+		{perffile.SampleRead, partRead, 0, true},
+		{perffile.SampleCallchain, partCallchain, 0, true},
+		{perffile.SampleRaw, partRaw, 0, true},
+		{perffile.SampleBranchStack, partBranches, 0, true},
+		{perffile.SampleRegsUser, partRegsUser, 0, true},
+		{perffile.SampleStackUser, partStackUser, 0, true},
+		{perffile.SampleWeight | perffile.SampleWeightStruct, 0, tailWeight, false},
+		{perffile.SampleDataSrc, 0, tailDataSrc, false},
+		{perffile.SampleTransaction, 0, tailTransaction, false},
+		{perffile.SampleRegsIntr, partRegsIntr, 0, true},
+		{perffile.SamplePhysAddr, 0, tailPhysAddr, false},
+		{perffile.SampleCgroup, 0, tailCgroup, false},
+		{perffile.SampleDataPageSize, 0, tailDataPageSize, false},
+		{perffile.SampleCodePageSize, 0, tailCodePageSize, false},
+		{perffile.SampleAux, partAux, 0, true},
 	} {
 		switch {
 		case t&f.bit == 0:
@@ -155,13 +159,13 @@ func (l *layout) placeRest(t SampleType) {
 func (l *layout) placeTrailer(t SampleType) {
 	l.trailerID = -1
 	behindID := 0
-	for _, bit := range []SampleType{SampleTID, SampleTime, SampleID, SampleStreamID, SampleCPU, SampleIdentifier} {
+	for _, bit := range []SampleType{perffile.SampleTID, perffile.SampleTime, perffile.SampleID, perffile.SampleStreamID, perffile.SampleCPU, perffile.SampleIdentifier} {
 		if t&bit == 0 {
 			continue
 		}
 		l.trailer += 8
 		behindID += 8
-		if bit == SampleID || bit == SampleIdentifier {
+		if bit == perffile.SampleID || bit == perffile.SampleIdentifier {
 			behindID = 0
 			l.trailerID = 0
 		}
@@ -173,18 +177,18 @@ func (l *layout) placeTrailer(t SampleType) {
 
 // readWords returns how many words a reading has for a group or event, and for
 // each member.
-func (f ReadFormat) readWords() (head, each int) {
-	if f&FormatTotalTimeEnabled != 0 {
+func readWords(f uint64) (head, each int) {
+	if f&perffile.FormatTotalTimeEnabled != 0 {
 		head++
 	}
-	if f&FormatTotalTimeRunning != 0 {
+	if f&perffile.FormatTotalTimeRunning != 0 {
 		head++
 	}
 	each = 1
-	if f&FormatID != 0 {
+	if f&perffile.FormatID != 0 {
 		each++
 	}
-	if f&FormatLost != 0 {
+	if f&perffile.FormatLost != 0 {
 		each++
 	}
 	return head, each
@@ -207,8 +211,8 @@ func (l *layout) partSize(kind partKind, b []byte, big bool) int {
 	case partCallchain:
 		return within(word, n, word, b)
 	case partRead:
-		head, each := l.read.readWords()
-		if l.read&FormatGroup == 0 {
+		head, each := readWords(l.read)
+		if l.read&perffile.FormatGroup == 0 {
 			return within(0, uint64(head+each), word, b)
 		}
 		return within(word*(1+head), n, word*each, b)

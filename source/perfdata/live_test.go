@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -22,7 +23,13 @@ import (
 type total struct{ samples, period int64 }
 
 // work is a command that computes, faults and switches a little.
-var work = []string{"sh", "-c", "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; ls -R /etc >/dev/null; sleep 0.01; ls -R /usr/include >/dev/null"}
+func work() []string {
+	const brief = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; ls -R /etc >/dev/null; sleep 0.01; ls /usr/include >/dev/null"
+	if testlong.Enabled() {
+		return []string{"sh", "-c", brief + "; ls -R /usr/include >/dev/null"}
+	}
+	return []string{"sh", "-c", brief}
+}
 
 // record records work with perf into dir, or skips the test where perf cannot.
 func record(t *testing.T, dir, file string, args ...string) string {
@@ -30,7 +37,7 @@ func record(t *testing.T, dir, file string, args ...string) string {
 	perf := needPerf(t)
 	path := filepath.Join(dir, file)
 	c := exec.Command(perf, append(append([]string{}, args...), "--")...)
-	c.Args = append(c.Args, work...)
+	c.Args = append(c.Args, work()...)
 	c.Dir = dir
 	var msg bytes.Buffer
 	c.Stderr = &msg
@@ -107,30 +114,32 @@ func tableTotals(t *testing.T, path string, opts perfdata.TableOptions) map[stri
 }
 
 // TestLiveRecord records with perf, here and now, and compares what we make of
-// it with what perf script does.
+// it with what perf script does. Without -long it records what the others are
+// combinations of.
 func TestLiveRecord(t *testing.T) {
 	const freq = "9000"
 	for _, tt := range []struct {
-		name string
-		pipe bool // also into a pipe
-		args []string
+		name  string
+		short bool // also without -long
+		pipe  bool // also into a pipe
+		args  []string
 	}{
-		{"plain", false, []string{"-e", "cpu-clock"}},
-		{"several", true, []string{"-e", "cpu-clock,task-clock,page-faults,context-switches"}},
-		{"callchains", false, []string{"-e", "cpu-clock,page-faults", "-g"}},
-		{"compressed", true, []string{"-e", "cpu-clock,page-faults", "-g", "-z"}},
-		{"group", true, []string{"-e", "{cpu-clock,task-clock,page-faults}:S"}},
-		{"group with callchains", false, []string{"-e", "{cpu-clock,page-faults}:S", "-g", "--all-cgroups"}},
-		{"dwarf", true, []string{"-e", "cpu-clock", "--call-graph", "dwarf,1024"}},
-		{"cgroups", false, []string{"-e", "cpu-clock", "--all-cgroups", "--namespaces"}},
-		{"fixed", false, []string{"-e", "page-faults", "-c", "3", "-d", "-W", "--phys-data"}},
-		{"per thread", false, []string{"-e", "task-clock,page-faults", "--per-thread"}},
-		{"switches", false, []string{"-e", "cpu-clock", "--switch-events", "-s"}},
-		{"all CPUs", false, []string{"-a", "-e", "cpu-clock,page-faults"}},
-		{"registers", false, []string{"-e", "cpu-clock", "--user-regs=ip,sp", "--intr-regs=ip,sp"}},
+		{"plain", false, false, []string{"-e", "cpu-clock"}},
+		{"several", true, true, []string{"-e", "cpu-clock,task-clock,page-faults,context-switches"}},
+		{"callchains", false, false, []string{"-e", "cpu-clock,page-faults", "-g"}},
+		{"compressed", true, true, []string{"-e", "cpu-clock,page-faults", "-g", "-z"}},
+		{"group", false, true, []string{"-e", "{cpu-clock,task-clock,page-faults}:S"}},
+		{"group with callchains", true, false, []string{"-e", "{cpu-clock,page-faults}:S", "-g", "--all-cgroups"}},
+		{"dwarf", false, true, []string{"-e", "cpu-clock", "--call-graph", "dwarf,1024"}},
+		{"cgroups", false, false, []string{"-e", "cpu-clock", "--all-cgroups", "--namespaces"}},
+		{"fixed", true, false, []string{"-e", "page-faults", "-c", "3", "-d", "-W", "--phys-data"}},
+		{"per thread", false, false, []string{"-e", "task-clock,page-faults", "--per-thread"}},
+		{"switches", false, false, []string{"-e", "cpu-clock", "--switch-events", "-s"}},
+		{"all CPUs", false, false, []string{"-a", "-e", "cpu-clock,page-faults"}},
+		{"registers", false, false, []string{"-e", "cpu-clock", "--user-regs=ip,sp", "--intr-regs=ip,sp"}},
 	} {
 		for _, pipe := range []bool{false, true} {
-			if pipe && !tt.pipe {
+			if pipe && !tt.pipe || !tt.short && !testlong.Enabled() {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s pipe=%v", tt.name, pipe), func(t *testing.T) {
@@ -237,6 +246,9 @@ func TestLiveStat(t *testing.T) {
 		{"refused", []string{"-e", "page-faults,cycles"}},
 	} {
 		for _, pipe := range []bool{false, true} {
+			if pipe && tt.name != "intervals" && !testlong.Enabled() {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s pipe=%v", tt.name, pipe), func(t *testing.T) {
 				out := "stat.data"
 				if pipe {
@@ -301,7 +313,8 @@ func compareStat(t *testing.T, path string) {
 }
 
 // TestLiveShared compares the periods of the samples of the corpus with those
-// that perf script prints, of the files that it can read.
+// that perf script prints, of the files that it can read. Without -long it leaves
+// out the large ones.
 func TestLiveShared(t *testing.T) {
 	dir := testshared.Dir(t, "corpus", "perfdata")
 	needPerf(t)
@@ -316,6 +329,9 @@ func TestLiveShared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(dir, name)
+			if info, err := os.Stat(path); err == nil && info.Size() > 256<<10 {
+				testlong.Only(t)
+			}
 			got := tableTotals(t, path, perfdata.TableOptions{})
 			for event, want := range scriptTotals(t, path) {
 				have, ok := got[event]
@@ -334,7 +350,10 @@ func TestLiveShared(t *testing.T) {
 
 // TestLiveDir reads a directory of perf record --threads.
 func TestLiveDir(t *testing.T) {
-	for _, args := range [][]string{{}, {"-z"}} {
+	for i, args := range [][]string{{"-z"}, {}} {
+		if i > 0 && !testlong.Enabled() {
+			break
+		}
 		dir := filepath.Join(t.TempDir(), "rec")
 		record(t, t.TempDir(), "unused", append([]string{"record", "-q", "--threads", "-F", "9000", "-e", "cpu-clock,page-faults", "-o", dir}, args...)...)
 		d, err := perfdata.OpenDir(dir)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // A Meter says what samples count: the events that happened since the sample
@@ -67,7 +68,7 @@ func (m *Meter) Of(s *Sample) []Amount {
 func (m *Meter) counters(s *Sample) []Amount {
 	e := s.event
 	tid := 0
-	if e.Has(FlagInherit) {
+	if e.Has(perffile.FlagInherit) {
 		tid = s.TID()
 	}
 	m.amounts = m.amounts[:0]

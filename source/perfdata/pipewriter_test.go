@@ -12,14 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
 // writePipe writes what a pipe would get.
-func writePipe(t testing.TB, opts perfdata.WriterOptions, f *perfdata.Features, records ...perfdata.Record) []byte {
+func writePipe(t testing.TB, opts perfwrite.WriterOptions, f *perfdata.Features, records ...perfdata.Record) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := perfdata.NewPipeWriter(&out, opts, f)
+	w, err := perfwrite.NewPipeWriter(&out, opts, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func writePipe(t testing.TB, opts perfdata.WriterOptions, f *perfdata.Features, 
 func TestPipeWriter(t *testing.T) {
 	for _, big := range []bool{false, true} {
 		want := someFeatures()
-		data := writePipe(t, perfdata.WriterOptions{Events: someEvents(), BigEndian: big}, want, &perfdata.Comm{PID: 7, TID: 8, Comm: []byte("prog")})
+		data := writePipe(t, perfwrite.WriterOptions{Events: someEvents(), BigEndian: big}, want, &perfdata.Comm{PID: 7, TID: 8, Comm: []byte("prog")})
 		r := open(t, data)
 		var records []string
 		for r.Next() {
@@ -65,7 +67,7 @@ func TestPipeWriter(t *testing.T) {
 			t.Error(d)
 		}
 		got := *r.Features()
-		if d := cmp.Diff(want, &got, cmpopts.IgnoreUnexported(perfdata.Features{}), cmpopts.IgnoreFields(perfdata.Features{}, "Present", "Groups", "BuildIDs")); d != "" {
+		if d := cmp.Diff(want, &got, cmpopts.IgnoreUnexported(perfdata.Features{}), cmpopts.IgnoreFields(perfdata.Features{}, "Present", "BuildIDs")); d != "" {
 			t.Errorf("features, -want +got:\n%s", d)
 		}
 		checkEvents(t, r)
@@ -74,17 +76,17 @@ func TestPipeWriter(t *testing.T) {
 
 // What cannot be written is an error, also of the next call.
 func TestPipeWriterFails(t *testing.T) {
-	if _, err := perfdata.NewPipeWriter(io.Discard, perfdata.WriterOptions{}, nil); err == nil {
+	if _, err := perfwrite.NewPipeWriter(io.Discard, perfwrite.WriterOptions{}, nil); err == nil {
 		t.Error("a recording without events was begun")
 	}
 	r, w := io.Pipe()
 	r.Close()
-	if _, err := perfdata.NewPipeWriter(w, perfdata.WriterOptions{Events: someEvents()}, nil); !errors.Is(err, io.ErrClosedPipe) {
+	if _, err := perfwrite.NewPipeWriter(w, perfwrite.WriterOptions{Events: someEvents()}, nil); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("%v, want %v", err, io.ErrClosedPipe)
 	}
 	long := someEvents()
 	long[0].IDs = make([]uint64, 1<<14)
-	if _, err := perfdata.NewPipeWriter(io.Discard, perfdata.WriterOptions{Events: long}, nil); err == nil || !strings.Contains(err.Error(), "too long") {
+	if _, err := perfwrite.NewPipeWriter(io.Discard, perfwrite.WriterOptions{Events: long}, nil); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("%v, want that the event's ids are too many", err)
 	}
 }
@@ -92,11 +94,11 @@ func TestPipeWriterFails(t *testing.T) {
 // TestPipeWriterPerf has perf read what was written.
 func TestPipeWriterPerf(t *testing.T) {
 	needPerf(t)
-	a := perfdata.Attr{Type: perfdata.TypeSoftware, SamplePeriod: 1000, Flags: perfdata.FlagSampleIDAll,
-		SampleType: perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime}
+	a := perfdata.Attr{Type: perffile.TypeSoftware, SamplePeriod: 1000, Flags: perffile.FlagSampleIDAll,
+		SampleType: perffile.SampleIP | perffile.SampleTID | perffile.SampleTime}
 	file := filepath.Join(t.TempDir(), "pipe")
 	f := &perfdata.Features{Hostname: "host", Arch: "x86_64", Cmdline: []string{"cyclestack", "record"}}
-	data := writePipe(t, perfdata.WriterOptions{Events: []*perfdata.Event{{Attr: a, IDs: []uint64{41}, Name: "cpu-clock"}}}, f,
+	data := writePipe(t, perfwrite.WriterOptions{Events: []*perfdata.Event{{Attr: a, IDs: []uint64{41}, Name: "cpu-clock"}}}, f,
 		&perfdata.Comm{PID: 7, TID: 7, Comm: []byte("prog")}, &perfdata.FinishedRound{})
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)

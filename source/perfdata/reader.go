@@ -5,6 +5,8 @@ import (
 	"io"
 	"runtime"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // Options are how a file is read.
@@ -94,15 +96,15 @@ func NewReader(src io.Reader, name string, opts Options) (*Reader, error) {
 
 func (r *Reader) openData(opts Options) {
 	data := r.header.data
-	r.begin, r.bound = int64(data.off), int64(data.end())
-	n := int64(data.size)
-	if r.header.pipe || data.size == 0 && !r.complete {
+	r.begin, r.bound = int64(data.Off), int64(data.End())
+	n := int64(data.Size)
+	if r.header.pipe || data.Size == 0 && !r.complete {
 		// Perf writes the size when it ends. A process that was killed leaves
 		// what it had written by then.
 		r.stats.Unterminated = !r.header.pipe
 		r.bound, n = -1, -1
 	}
-	r.win = window{r: r.in.from(int64(data.off), n), base: int64(data.off)}
+	r.win = window{r: r.in.from(int64(data.Off), n), base: int64(data.Off)}
 	section, ok := r.win.r.(*io.SectionReader)
 	if ok && opts.Buffer <= 0 && section.Size() > pieces*pieceSize && runtime.GOMAXPROCS(0) > 1 {
 		r.win.ahead = &ahead{section: section}
@@ -157,14 +159,8 @@ func (r *Reader) Err() error { return r.err }
 // Record returns the current record, which is valid until the next call of Next.
 func (r *Reader) Record() Record { return r.rec }
 
-// Version returns the version of the header, 1 or 2.
-func (r *Reader) Version() int { return r.header.version }
-
 // Pipe reports whether the file is what perf wrote into a pipe.
 func (r *Reader) Pipe() bool { return r.header.pipe }
-
-// BigEndian reports whether a big-endian machine wrote the file.
-func (r *Reader) BigEndian() bool { return r.d.big }
 
 // Features returns what the header says of the machine and the recording. Of a
 // pipe they grow with the records; of a long stream that is none, they are there
@@ -178,14 +174,6 @@ func (r *Reader) Features() *Features { return &r.features }
 func (r *Reader) Events() []*Event {
 	r.settle()
 	return r.d.events
-}
-
-// EventByID returns the event that an id stands for, nil if it is no event's.
-func (r *Reader) EventByID(id uint64) *Event {
-	if in := r.d.instance(id); in != nil {
-		return in.event
-	}
-	return nil
 }
 
 // Instance returns the event that an id stands for, nil if it is no event's, and
@@ -218,39 +206,43 @@ func (r *Reader) Next() bool {
 	return false
 }
 
-// decode makes a Record of a record, and takes in what it tells of others. It
-// returns nil if the record is only a container.
+// decode makes a Record of a record, and takes in what it says of others. It
+// returns nil if the record only holds others.
 func (r *Reader) decode(raw []byte, off int64) Record {
 	h := Header{RecordType(get32(raw, r.d.big)), Misc(get16(raw[4:], r.d.big)), off, raw, r.d}
 	r.tally.add(h.Type)
-	if h.Type == RecordSample {
+	if h.Type == perffile.RecordSample {
 		return r.decodeSample(h)
 	}
 	c := &cursor{b: raw[8:], big: r.d.big}
-	var rec Record
-	switch h.Type {
-	case RecordCompressed, RecordCompressed2:
+	switch {
+	case h.Type == perffile.RecordCompressed || h.Type == perffile.RecordCompressed2:
 		r.unpackRecord(h, c)
 		return nil
-	case RecordHeaderAttr:
-		rec = r.takeAttr(h, c)
-	case RecordEventUpdate:
-		rec = r.takeUpdate(h, c)
-	case RecordHeaderFeature:
-		rec = r.takeFeature(h, c)
-	default:
-		if rec = r.recs.kernelRecord(h, c); rec == nil {
-			rec = r.recs.perfRecord(h, c)
-		}
+	case r.learn(h, c):
+		return r.whole(h, c)
+	}
+	rec := r.recs.kernelRecord(h, c)
+	if rec == nil {
+		rec = r.recs.perfRecord(h, c)
 	}
 	switch {
 	case rec == nil:
-		return r.raw(h, "")
+		c.bytes(uint64(leastBody[h.Type]))
+		return r.whole(h, c)
 	case c.short:
-		return r.raw(h, "it is too short for what it should hold")
+		return r.whole(h, c)
 	}
 	r.account(rec)
 	return rec
+}
+
+// whole returns a record as it is, after a cursor has taken what it should hold.
+func (r *Reader) whole(h Header, c *cursor) Record {
+	if c.short {
+		return r.raw(h, "it is too short for what it should hold")
+	}
+	return r.raw(h, "")
 }
 
 func (r *Reader) decodeSample(h Header) Record {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -57,8 +59,8 @@ func dump(r *perfdata.Reader) string {
 			if rec.Read(&read) {
 				fmt.Fprintf(&b, " read %+v", read.Values)
 			}
-			if rec.Has(perfdata.SampleDataSrc) {
-				fmt.Fprintf(&b, " %v", rec.DataSrc())
+			if rec.Has(perffile.SampleDataSrc) {
+				fmt.Fprintf(&b, " %v", perffile.DataSrc(rec.DataSrc()))
 			}
 		case *perfdata.Mmap:
 			fmt.Fprintf(&b, " pid %d %x+%x@%x %s", rec.PID, rec.Addr, rec.Len, rec.PgOff, rec.Filename)
@@ -76,14 +78,10 @@ func dump(r *perfdata.Reader) string {
 			fmt.Fprintf(&b, " final %v at %d", rec.Final, rec.Time)
 		case *perfdata.CPUMap:
 			fmt.Fprintf(&b, " %v", rec.CPUs)
-		case *perfdata.Namespaces:
-			fmt.Fprintf(&b, " tid %d %d", rec.TID, len(rec.List))
-		case *perfdata.EventUpdate:
-			fmt.Fprintf(&b, " %d", rec.ID)
-		case *perfdata.HeaderFeature:
-			fmt.Fprintf(&b, " %v", rec.Feature)
 		case *perfdata.Raw:
-			fmt.Fprintf(&b, " not decoded: %s", rec.Why)
+			if rec.Why != "" || strings.HasPrefix(h.Type.String(), "type ") {
+				fmt.Fprintf(&b, " not decoded: %s", rec.Why)
+			}
 		}
 		if x := h.Trailer(); x.Has != 0 {
 			fmt.Fprintf(&b, " [pid %d tid %d cpu %d time %d]", x.PID, x.TID, x.CPU, x.Time)
@@ -91,16 +89,16 @@ func dump(r *perfdata.Reader) string {
 		b.WriteByte('\n')
 	}
 	for _, e := range r.Events() {
-		fmt.Fprintf(&b, "event %q type %d config %#x period %d sample %v read %v flags %#x ids %d unit %q scale %g group %q\n", e.Name, e.Type, e.Config,
-			e.SamplePeriod, e.SampleType, e.ReadFormat, uint64(e.Flags), len(e.IDs), e.Unit, e.Scale, e.Group)
+		fmt.Fprintf(&b, "event %q type %d config %#x period %d sample %v read %#x flags %#x ids %d unit %q scale %g group %q\n", e.Name, e.Type, e.Config,
+			e.SamplePeriod, e.SampleType, e.ReadFormat, e.Flags, len(e.IDs), e.Unit, e.Scale, e.Group)
 	}
 	s := r.Stats()
 	for _, x := range sortedTypes(s.Records) {
 		fmt.Fprintf(&b, "%v: %d\n", x, s.Records[x])
 	}
 	f := r.Features()
-	fmt.Fprintf(&b, "%v\narch %q cpus %d online %d pmus %v cmdline %q topology %v caches %d compression %+v\n", f.Present, f.Arch, f.CPUs, f.Online, f.PMUs,
-		f.Cmdline, f.Topology, len(f.Caches), f.Compression)
+	fmt.Fprintf(&b, "%v\narch %q cpus %d online %d pmus %v cmdline %q topology %v caches %d\n", f.Present, f.Arch, f.CPUs, f.Online, f.PMUs,
+		f.Cmdline, f.Topology, len(f.Caches))
 	for _, id := range f.BuildIDs {
 		fmt.Fprintf(&b, "build id %x %s\n", id.BuildID, id.Filename)
 	}
@@ -253,8 +251,8 @@ func oneLine(t *testing.T, err error) {
 
 // samplesPipe begins a pipe with an event of the samples of rawSamples.
 func samplesPipe(r *raw) *raw {
-	const kind = perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime | perfdata.SampleCPU | perfdata.SamplePeriod
-	return r.pipe().record(perfdata.RecordHeaderAttr, 0, append(r.attr(1, 0, 1000, uint64(kind), 0, 0), r.body().u64(41).b...))
+	const kind = perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCPU | perffile.SamplePeriod
+	return r.pipe().record(perffile.RecordHeaderAttr, 0, append(r.attr(1, 0, 1000, uint64(kind), 0, 0), r.body().u64(41).b...))
 }
 
 // TestCompressed reads one zstd stream in pieces that end anywhere, also inside
@@ -262,12 +260,12 @@ func samplesPipe(r *raw) *raw {
 func TestCompressed(t *testing.T) {
 	plain := rawSamples(little(), 1000)
 	for _, size := range []int{1, 7, 100, 1000, 5000, len(plain)} {
-		for _, kind := range []perfdata.RecordType{perfdata.RecordCompressed, perfdata.RecordCompressed2} {
+		for _, kind := range []perfdata.RecordType{perffile.RecordCompressed, perffile.RecordCompressed2} {
 			r := samplesPipe(little())
 			pieces := 0
 			for _, piece := range zstdPieces(t, plain, size) {
 				compressed(r, kind, piece)
-				r.record(perfdata.RecordFinishedRound, 0, nil)
+				r.record(perffile.RecordFinishedRound, 0, nil)
 				pieces++
 			}
 			d := open(t, r.b)
@@ -319,7 +317,7 @@ func zstdPieces(t testing.TB, b []byte, size int) [][]byte {
 // compressed appends a record with a piece of a zstd stream; of COMPRESSED2 with
 // its size and padding.
 func compressed(r *raw, kind perfdata.RecordType, piece []byte) {
-	if kind == perfdata.RecordCompressed2 {
+	if kind == perffile.RecordCompressed2 {
 		body := r.body().u64(uint64(len(piece))).bytes(piece...).b
 		for len(body)%8 != 0 {
 			body = append(body, 0)
@@ -336,7 +334,7 @@ func TestCompressedJoined(t *testing.T) {
 	for i := range uint64(4000) { // hard to compress
 		x := i * 0x9e3779b97f4a7c15
 		x ^= x >> 29
-		noise.record(perfdata.RecordSample, 2, noise.body().u64(41, x*0xbf58476d1ce4e5b9).u32(uint32(x), 100).u64(x*x).u32(uint32(x>>32), 0).u64(1000).b)
+		noise.record(perffile.RecordSample, 2, noise.body().u64(41, x*0xbf58476d1ce4e5b9).u32(uint32(x), 100).u64(x*x).u32(uint32(x>>32), 0).u64(1000).b)
 	}
 	piece := zstdPieces(t, noise.b, len(noise.b))[0]
 	const full = 1<<16 - 1 - 16
@@ -347,17 +345,17 @@ func TestCompressedJoined(t *testing.T) {
 	var body []byte
 	for i, part := range slices.Collect(slices.Chunk(piece, full)) {
 		if i > 0 {
-			body = append(body, r.body().u32(uint32(perfdata.RecordCompressed2)).u16(0, uint16(16+len(part))).u64(0xdeadbeef).b...)
+			body = append(body, r.body().u32(uint32(perffile.RecordCompressed2)).u16(0, uint16(16+len(part))).u64(0xdeadbeef).b...)
 		}
 		body = append(body, part...)
 	}
 	pad := -(16 + len(body)) & 7
-	r.u32(uint32(perfdata.RecordCompressed2)).u16(0, uint16(16+len(body)+pad)).u64(uint64(len(body))).bytes(body...).bytes(make([]byte, pad)...)
-	r.record(perfdata.RecordFinishedRound, 0, nil)
+	r.u32(uint32(perffile.RecordCompressed2)).u16(0, uint16(16+len(body)+pad)).u64(uint64(len(body))).bytes(body...).bytes(make([]byte, pad)...)
+	r.record(perffile.RecordFinishedRound, 0, nil)
 	d := open(t, r.b)
 	for d.Next() {
 	}
-	if s := d.Stats(); s.Samples != 4000 || d.Err() != nil || s.Records[perfdata.RecordFinishedRound] != 1 {
+	if s := d.Stats(); s.Samples != 4000 || d.Err() != nil || s.Records[perffile.RecordFinishedRound] != 1 {
 		t.Errorf("%v, %+v", d.Err(), s)
 	}
 }
@@ -370,7 +368,7 @@ func TestCompressedDamaged(t *testing.T) {
 		"zeros":   zstdPieces(t, make([]byte, 1<<16), 1<<16)[0],
 	} {
 		r := samplesPipe(little())
-		r.record(perfdata.RecordCompressed, 0, payload)
+		r.record(perffile.RecordCompressed, 0, payload)
 		d := open(t, r.b)
 		for d.Next() {
 		}
@@ -382,7 +380,7 @@ func TestCompressedDamaged(t *testing.T) {
 	}
 	// A record that the stream ends in is none.
 	r := samplesPipe(little())
-	r.record(perfdata.RecordCompressed, 0, zstdPieces(t, rawSamples(little(), 10)[:555], 555)[0])
+	r.record(perffile.RecordCompressed, 0, zstdPieces(t, rawSamples(little(), 10)[:555], 555)[0])
 	d := open(t, r.b)
 	for d.Next() {
 	}
@@ -395,19 +393,16 @@ func TestCompressedDamaged(t *testing.T) {
 func TestPayloads(t *testing.T) {
 	r := samplesPipe(little())
 	aux := bytes.Repeat([]byte{9}, 1<<20+3)
-	r.record(perfdata.RecordAuxtrace, 0, r.body().u64(uint64(len(aux)), 0, 0).u32(0, 1, 2, 0).b).bytes(aux...)
-	r.record(perfdata.RecordHeaderTracingData, 0, r.body().u32(16, 0).b).bytes(make([]byte, 16)...)
+	r.record(perffile.RecordAuxtrace, 0, r.body().u64(uint64(len(aux)), 0, 0).u32(0, 1, 2, 0).b).bytes(aux...)
+	r.record(perffile.RecordHeaderTracingData, 0, r.body().u32(16, 0).b).bytes(make([]byte, 16)...)
 	r.b = rawSamples(r, 3)
-	r.record(perfdata.RecordAuxtrace, 0, r.body().u64(1<<63, 0, 0).u32(0, 1, 2, 0).b)
+	r.record(perffile.RecordAuxtrace, 0, r.body().u64(1<<63, 0, 0).u32(0, 1, 2, 0).b)
 	for _, src := range []io.Reader{bytes.NewReader(r.b), onlyReader{bytes.NewReader(r.b)}} {
 		d, err := perfdata.NewReader(src, "aux.data", perfdata.Options{Hold: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for d.Next() {
-			if a, ok := d.Record().(*perfdata.Auxtrace); ok && a.Size < 1<<30 && !bytes.Equal(r.b[a.Payload:a.Payload+8], aux[:8]) {
-				t.Errorf("payload at %#x", a.Payload)
-			}
 		}
 		if s := d.Stats(); s.Samples != 3 || d.Err() != nil || s.AuxBytes < int64(len(aux)) || s.Truncated < 0 {
 			t.Errorf("%v, %+v", d.Err(), s)
@@ -416,7 +411,7 @@ func TestPayloads(t *testing.T) {
 }
 
 func TestDamaged(t *testing.T) {
-	file := writeFile(t, perfdata.WriterOptions{Events: someEvents()}, someFeatures(), &perfdata.FinishedRound{}, &perfdata.FinishedRound{})
+	file := writeFile(t, perfwrite.WriterOptions{Events: someEvents()}, someFeatures(), &perfdata.FinishedRound{}, &perfdata.FinishedRound{})
 	le := binary.LittleEndian
 	data := le.Uint64(file[40:])
 	for _, tt := range []struct {
@@ -471,7 +466,7 @@ func TestDamaged(t *testing.T) {
 
 // A damaged section of the header costs its content and no more.
 func TestDamagedFeatures(t *testing.T) {
-	file := writeFile(t, perfdata.WriterOptions{Events: someEvents()}, someFeatures(), &perfdata.FinishedRound{})
+	file := writeFile(t, perfwrite.WriterOptions{Events: someEvents()}, someFeatures(), &perfdata.FinishedRound{})
 	le := binary.LittleEndian
 	table := le.Uint64(file[40:]) + le.Uint64(file[48:])
 	le.PutUint64(file[table+16*2:], 1<<50) // where OSRELEASE is
@@ -491,7 +486,7 @@ func TestVersion1(t *testing.T) {
 		const attrs, types, data = 104, 104 + 80, 104 + 80 + 72
 		samples := rawSamples1(r.body(), 4)
 		r.bytes([]byte("PERFFILE")...).u64(104, 80, attrs, 80, data, uint64(len(samples)), types, 72, 0, 0, 0, 0)
-		r.bytes(r.attr(0, 0, 1000, uint64(perfdata.SampleIP|perfdata.SampleTID), 0, 0)...).u64(0, 0)
+		r.bytes(r.attr(0, 0, 1000, uint64(perffile.SampleIP|perffile.SampleTID), 0, 0)...).u64(0, 0)
 		r.u64(0).bytes(append([]byte("CPU cycles"), make([]byte, 54)...)...)
 		r.bytes(samples...)
 		d := open(t, r.b)
@@ -512,7 +507,7 @@ func TestVersion1(t *testing.T) {
 
 func rawSamples1(r *raw, n int) []byte {
 	for range n {
-		r.record(perfdata.RecordSample, 2, r.body().u64(0x401000).u32(100, 101).b)
+		r.record(perffile.RecordSample, 2, r.body().u64(0x401000).u32(100, 101).b)
 	}
 	return r.b
 }
@@ -524,7 +519,7 @@ func TestUnknown(t *testing.T) {
 	for i := range uint32(5000) {
 		r.record(perfdata.RecordType(1<<20+i), 0, r.body().u64(uint64(i)).b)
 	}
-	r.record(perfdata.RecordBPFMetadata, 0, r.body().u64(1).b) // known, not decoded
+	r.record(perffile.RecordBPFMetadata, 0, r.body().u64(1).b) // known, not decoded
 	d := open(t, r.b)
 	n := 0
 	for d.Next() {
@@ -560,13 +555,13 @@ func TestTracingInside(t *testing.T) {
 	tracing.u32(0, 1).bytes([]byte("sched\x00")...).u32(1).u64(uint64(len(format))).bytes(format...)
 	for _, inside := range []bool{false, true} {
 		r := little().pipe()
-		kind := uint64(perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime | perfdata.SampleCPU | perfdata.SamplePeriod)
-		r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(2, 47, 1, kind, 0, 0), r.body().u64(41).b...))
+		kind := uint64(perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCPU | perffile.SamplePeriod)
+		r.record(perffile.RecordHeaderAttr, 0, append(r.attr(2, 47, 1, kind, 0, 0), r.body().u64(41).b...))
 		body := r.body().u32(uint32(len(tracing.b)))
 		if inside {
-			r.record(perfdata.RecordHeaderTracingData, 0, body.bytes(tracing.b...).bytes(make([]byte, 20)...).b)
+			r.record(perffile.RecordHeaderTracingData, 0, body.bytes(tracing.b...).bytes(make([]byte, 20)...).b)
 		} else {
-			r.record(perfdata.RecordHeaderTracingData, 0, body.b).bytes(tracing.b...)
+			r.record(perffile.RecordHeaderTracingData, 0, body.b).bytes(tracing.b...)
 		}
 		r.b = rawSamples(r, 3)
 		d := open(t, r.b)
@@ -589,7 +584,7 @@ func TestLossesOfDamage(t *testing.T) {
 	data, size := int64(le.Uint64(plain[40:])), int64(le.Uint64(plain[48:]))
 	at := int64(0) // of a sample in the second half
 	for r := open(t, plain); r.Next(); {
-		if h := r.Record().Head(); at == 0 && h.Type == perfdata.RecordSample && h.Offset > data+size/2 {
+		if h := r.Record().Head(); at == 0 && h.Type == perffile.RecordSample && h.Offset > data+size/2 {
 			at = h.Offset
 		}
 	}
@@ -653,7 +648,7 @@ func TestCPUMaps(t *testing.T) {
 		{"unknown", little().u16(9).b, nil},
 	} {
 		r := little().pipe()
-		r.record(perfdata.RecordCPUMap, 0, tt.body)
+		r.record(perffile.RecordCPUMap, 0, tt.body)
 		d := open(t, r.b)
 		var got []int
 		for d.Next() {
@@ -691,9 +686,9 @@ func TestEventNames(t *testing.T) {
 		{4, 0xc0, 1 << 19, "rc0:G"},
 	} {
 		r := little().pipe()
-		r.record(perfdata.RecordHeaderAttr, 0, r.attr(tt.kind, tt.config, 1, 1, 0, tt.flags))
-		pmus := r.body().u64(uint64(perfdata.FeaturePMUMappings)).u32(1, 4, 9).bytes([]byte("cpu_core\x00")...)
-		r.record(perfdata.RecordHeaderFeature, 0, pmus.b)
+		r.record(perffile.RecordHeaderAttr, 0, r.attr(tt.kind, tt.config, 1, 1, 0, tt.flags))
+		pmus := r.body().u64(uint64(perffile.FeaturePMUMappings)).u32(1, 4, 9).bytes([]byte("cpu_core\x00")...)
+		r.record(perffile.RecordHeaderFeature, 0, pmus.b)
 		d := open(t, r.b)
 		for d.Next() {
 		}
@@ -741,14 +736,14 @@ func TestAllocations(t *testing.T) {
 func TestEventUpdates(t *testing.T) {
 	r := samplesPipe(little())
 	update := func(kind uint64, body []byte) {
-		r.record(perfdata.RecordEventUpdate, 0, append(r.body().u64(kind, 41).b, body...))
+		r.record(perffile.RecordEventUpdate, 0, append(r.body().u64(kind, 41).b, body...))
 	}
 	update(0, []byte("Joules\x00\x00"))
 	update(1, r.body().u64(0x3fe0000000000000).b) // 0.5
 	update(1, r.body().u64(0x7ff8000000000000).b) // NaN, which is no scale
 	update(2, []byte("power/energy/\x00\x00\x00"))
 	update(3, r.body().u16(0, 2, 0, 4).b)
-	r.record(perfdata.RecordEventUpdate, 0, r.body().u64(2, 999, 0).b) // nobody's
+	r.record(perffile.RecordEventUpdate, 0, r.body().u64(2, 999, 0).b) // nobody's
 	d := open(t, r.b)
 	for d.Next() {
 	}
@@ -761,7 +756,7 @@ func TestEventUpdates(t *testing.T) {
 // The bits of the header's sections are words of 32 bits on a big-endian machine
 // of 32 bits.
 func TestFeatureBits32(t *testing.T) {
-	file := writeFile(t, perfdata.WriterOptions{Events: someEvents(), BigEndian: true}, someFeatures(), &perfdata.FinishedRound{})
+	file := writeFile(t, perfwrite.WriterOptions{Events: someEvents(), BigEndian: true}, someFeatures(), &perfdata.FinishedRound{})
 	for at := 72; at < 104; at += 8 {
 		word := bytes.Clone(file[at : at+8])
 		copy(file[at:], word[4:])
@@ -777,9 +772,9 @@ func TestOldBuildIDs(t *testing.T) {
 	id := func(b byte) []byte { return append(bytes.Repeat([]byte{b}, 20), 0, 0, 0, 0) }
 	r := little().pipe()
 	table := r.body()
-	table.record(perfdata.RecordHeaderBuildID, 1, append(id(1), []byte("[kernel.kallsyms]\x00\x00\x00\x00\x00\x00\x00")...))
-	table.record(perfdata.RecordHeaderBuildID, 2, append(id(2), []byte("/bin/ls\x00")...))
-	r.record(perfdata.RecordHeaderFeature, 0, append(r.body().u64(uint64(perfdata.FeatureBuildID)).b, table.b...))
+	table.record(perffile.RecordHeaderBuildID, 1, append(id(1), []byte("[kernel.kallsyms]\x00\x00\x00\x00\x00\x00\x00")...))
+	table.record(perffile.RecordHeaderBuildID, 2, append(id(2), []byte("/bin/ls\x00")...))
+	r.record(perffile.RecordHeaderFeature, 0, append(r.body().u64(uint64(perffile.FeatureBuildID)).b, table.b...))
 	d := open(t, r.b)
 	for d.Next() {
 	}
@@ -793,37 +788,34 @@ func TestOldBuildIDs(t *testing.T) {
 func TestOtherRecords(t *testing.T) {
 	for _, order := range []*raw{little(), big()} {
 		r := order.pipe()
-		const kind = perfdata.SampleTID | perfdata.SampleTime
+		const kind = perffile.SampleTID | perffile.SampleTime
 		flags := uint64(1 << 18)
 		if r.order == binary.AppendByteOrder(binary.BigEndian) {
 			flags = 1 << (63 - 18)
 		}
-		r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(1, 0, 1, uint64(kind), 7, flags), r.body().u64(1).b...))
-		r.record(perfdata.RecordRead, 0, r.body().u32(10, 11).u64(500, 30, 20, 1).u32(10, 11).u64(77).b)
-		r.record(perfdata.RecordAuxtraceError, 0, r.body().u32(1, 5, 3, 10, 11, 1).u64(0x401000, 99).bytes([]byte("overflow")...).u64(0).b)
-		r.record(perfdata.RecordAuxtraceError, 0, r.body().u32(1, 5, 3, 10, 11, 0).u64(0x401000).bytes([]byte("old")...).b)
-		r.record(perfdata.RecordAuxtraceInfo, 0, r.body().u32(3, 0).u64(8, 9).b)
-		r.record(perfdata.RecordHeaderEventType, 0, r.body().u64(0).bytes([]byte("cpu-clock!\x00")...).b)
-		r.record(perfdata.RecordCallchainDeferred, 0, r.body().u64(5, 2, 0x10, 0x20).u32(10, 11).u64(78).b)
+		r.record(perffile.RecordHeaderAttr, 0, append(r.attr(1, 0, 1, uint64(kind), 7, flags), r.body().u64(1).b...))
+		r.record(perffile.RecordRead, 0, r.body().u32(10, 11).u64(500, 30, 20, 1).u32(10, 11).u64(77).b)
+		r.record(perffile.RecordAuxtraceError, 0, r.body().u32(1, 5, 3, 10, 11, 1).u64(0x401000, 99).bytes([]byte("overflow")...).u64(0).b)
+		r.record(perffile.RecordAuxtraceError, 0, r.body().u32(1, 5, 3, 10, 11, 0).u64(0x401000).bytes([]byte("old")...).b)
+		r.record(perffile.RecordAuxtraceInfo, 0, r.body().u32(3, 0).u64(8, 9).b)
+		r.record(perffile.RecordHeaderEventType, 0, r.body().u64(0).bytes([]byte("cpu-clock!\x00")...).b)
+		r.record(perffile.RecordCallchainDeferred, 0, r.body().u64(5, 2, 0x10, 0x20).u32(10, 11).u64(78).b)
 		d := open(t, r.b)
 		var got []string
 		for d.Next() {
 			switch rec := d.Record().(type) {
 			case *perfdata.Read:
 				got = append(got, fmt.Sprint(rec.TID, rec.Reading.Values, rec.Reading.Enabled, rec.Reading.Running, rec.Trailer().Time))
-			case *perfdata.AuxtraceError:
-				got = append(got, fmt.Sprint(rec.CPU, rec.TID, rec.IP, rec.Time, string(rec.Msg)))
-			case *perfdata.AuxtraceInfo:
-				got = append(got, fmt.Sprint(rec.Kind, rec.Priv.At(1)))
-			case *perfdata.EventType:
-				got = append(got, fmt.Sprint(rec.Config, string(rec.Name)))
 			case *perfdata.CallchainDeferred:
 				got = append(got, fmt.Sprint(rec.Cookie, rec.Callchain.AppendTo(nil), rec.Trailer().Time))
 			case *perfdata.Raw:
-				t.Errorf("%v: %s", rec.Type, rec.Why)
+				if rec.Why != "" {
+					t.Errorf("%v: %s", rec.Type, rec.Why)
+				}
+				got = append(got, fmt.Sprint(rec.Type))
 			}
 		}
-		want := []string{"11 [{500 1 0}] 30 20 77", "3 11 4198400 99overflow", "3 11 4198400 0old", "3 9", "0cpu-clock!", "5 [16 32] 78"}
+		want := []string{"HEADER_ATTR", "11 [{500 1 0}] 30 20 77", "AUXTRACE_ERROR", "AUXTRACE_ERROR", "AUXTRACE_INFO", "HEADER_EVENT_TYPE", "5 [16 32] 78"}
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -835,7 +827,7 @@ func TestOtherRecords(t *testing.T) {
 
 // An unfinished file may end in space that nothing was written to.
 func TestUnfinishedSpace(t *testing.T) {
-	file := writeFile(t, perfdata.WriterOptions{Events: someEvents()}, nil, &perfdata.FinishedRound{})
+	file := writeFile(t, perfwrite.WriterOptions{Events: someEvents()}, nil, &perfdata.FinishedRound{})
 	le := binary.LittleEndian
 	end := le.Uint64(file[40:]) + le.Uint64(file[48:])
 	le.PutUint64(file[48:], 0)
@@ -851,7 +843,7 @@ func TestParts(t *testing.T) {
 	head := samplesPipe(little())
 	packed := little()
 	for _, piece := range zstdPieces(t, rawSamples(little(), 5), 100) {
-		compressed(packed, perfdata.RecordCompressed, piece)
+		compressed(packed, perffile.RecordCompressed, piece)
 	}
 	dir := t.TempDir()
 	for name, b := range map[string][]byte{"data": head.b, "data.0": rawSamples(little(), 3), "data.1": packed.b, "data.2": nil, "data.3": packed.b,

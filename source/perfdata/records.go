@@ -1,102 +1,86 @@
 package perfdata
 
-// records are the records that a reader hands out, one of each type, used again
-// and again.
+import "github.com/cyclestack/cyclestack/internal/perffile"
+
+// records are the records that a reader hands out, one of each type. Each is used
+// again and again.
 type records struct {
-	raw           Raw
-	sample        Sample
-	mmap          Mmap
-	comm          Comm
-	task          Task
-	lost          Lost
-	lostSamples   LostSamples
-	throttle      Throttle
-	read          Read
-	sw            Switch
-	namespaces    Namespaces
-	ksymbol       KSymbol
-	bpf           BPFEvent
-	cgroup        Cgroup
-	textPoke      TextPoke
-	aux           Aux
-	itraceStart   ItraceStart
-	auxHWID       AuxOutputHWID
-	deferred      CallchainDeferred
-	attr          HeaderAttr
-	eventType     EventType
-	tracingData   TracingData
+	raw    Raw
+	sample Sample
+	kernelRecords
+	perfRecords
+}
+
+// kernelRecords are the kernel's, other than samples.
+type kernelRecords struct {
+	mmap        Mmap
+	comm        Comm
+	task        Task
+	lost        Lost
+	lostSamples LostSamples
+	throttle    Throttle
+	read        Read
+	sw          Switch
+	ksymbol     KSymbol
+	cgroup      Cgroup
+	deferred    CallchainDeferred
+}
+
+// perfRecords are perf's own.
+type perfRecords struct {
 	buildID       BuildID
 	finishedRound FinishedRound
-	finishedInit  FinishedInit
-	idIndex       IDIndex
-	auxtraceInfo  AuxtraceInfo
-	auxtrace      Auxtrace
-	auxtraceError AuxtraceError
 	threadMap     ThreadMap
 	cpuMap        CPUMap
 	statConfig    StatConfig
 	stat          Stat
 	statRound     StatRound
-	eventUpdate   EventUpdate
-	timeConv      TimeConv
-	feature       HeaderFeature
+}
+
+// leastBody is the size of the fixed part of records that have no Go type.
+var leastBody = map[RecordType]int{
+	perffile.RecordNamespaces: 16, perffile.RecordBPFEvent: 16, perffile.RecordTextPoke: 12, perffile.RecordAux: 24,
+	perffile.RecordItraceStart: 8, perffile.RecordAuxOutputHWID: 8, perffile.RecordAuxtraceInfo: 8,
+	perffile.RecordAuxtraceError: 32, perffile.RecordTimeConv: 24,
 }
 
 // kernelRecord decodes a record that the kernel writes, other than a sample. It
-// returns nil if the type is not known; the cursor is short if the record is.
+// returns nil if the type has no Go type. The cursor is short if the record is.
 // See enum perf_event_type in perf_event.h.
 func (r *records) kernelRecord(h Header, c *cursor) Record {
 	switch h.Type {
-	case RecordMmap, RecordMmap2:
+	case perffile.RecordMmap, perffile.RecordMmap2:
 		return r.decodeMmap(h, c)
-	case RecordLost:
+	case perffile.RecordLost:
 		r.lost = Lost{h, c.u64(), c.u64()}
 		return &r.lost
-	case RecordComm:
+	case perffile.RecordComm:
 		r.comm = Comm{h, c.id(), c.id(), c.text()}
 		return &r.comm
-	case RecordFork, RecordExit:
+	case perffile.RecordFork, perffile.RecordExit:
 		r.task = Task{Header: h, PID: c.id(), PPID: c.id(), TID: c.id(), PTID: c.id(), Time: c.u64()}
 		return &r.task
-	case RecordThrottle, RecordUnthrottle:
+	case perffile.RecordThrottle, perffile.RecordUnthrottle:
 		r.throttle = Throttle{h, c.u64(), c.u64(), c.u64()}
 		return &r.throttle
-	case RecordRead:
+	case perffile.RecordRead:
 		return r.decodeRead(h, c)
-	case RecordAux:
-		r.aux = Aux{h, c.u64(), c.u64(), c.u64()}
-		return &r.aux
-	case RecordItraceStart:
-		r.itraceStart = ItraceStart{h, c.id(), c.id()}
-		return &r.itraceStart
-	case RecordLostSamples:
+	case perffile.RecordLostSamples:
 		r.lostSamples = LostSamples{h, c.u64()}
 		return &r.lostSamples
-	case RecordSwitch:
+	case perffile.RecordSwitch:
 		r.sw = Switch{h, -1, -1}
 		return &r.sw
-	case RecordSwitchCPUWide:
+	case perffile.RecordSwitchCPUWide:
 		r.sw = Switch{h, c.id(), c.id()}
 		return &r.sw
-	case RecordNamespaces:
-		return r.decodeNamespaces(h, c)
-	case RecordKSymbol:
+	case perffile.RecordKSymbol:
 		r.ksymbol = KSymbol{h, c.u64(), c.u32(), c.u16(), c.u16(), c.text()}
 		return &r.ksymbol
-	case RecordBPFEvent:
-		r.bpf = BPFEvent{h, c.u16(), c.u16(), c.u32(), c.bytes(8)}
-		return &r.bpf
-	case RecordCgroup:
+	case perffile.RecordCgroup:
 		r.cgroup = Cgroup{h, c.u64(), c.text()}
 		return &r.cgroup
-	case RecordTextPoke:
-		addr, from, to := c.u64(), c.u16(), c.u16()
-		r.textPoke = TextPoke{h, addr, c.bytes(uint64(from)), c.bytes(uint64(to))}
-		return &r.textPoke
-	case RecordAuxOutputHWID:
-		r.auxHWID = AuxOutputHWID{h, c.u64()}
-		return &r.auxHWID
-	case RecordCallchainDeferred:
+	case perffile.RecordCallchainDeferred:
 		cookie, n := c.u64(), c.u64()
 		r.deferred = CallchainDeferred{h, cookie, Words{c.bytes(8 * uint64(c.count(n, 8))), c.big}}
 		return &r.deferred
@@ -110,8 +94,8 @@ func (c *cursor) id() int { return int(int32(c.u32())) }
 func (r *records) decodeMmap(h Header, c *cursor) Record {
 	r.mmap = Mmap{Header: h, PID: c.id(), TID: c.id(), Addr: c.u64(), Len: c.u64(), PgOff: c.u64()}
 	m := &r.mmap
-	if h.Type == RecordMmap2 {
-		if h.Misc&MiscMmapBuildID != 0 {
+	if h.Type == perffile.RecordMmap2 {
+		if h.Misc&perffile.MiscMmapBuildID != 0 {
 			n := c.u8()
 			c.skip(3)
 			id := c.bytes(20)
@@ -143,69 +127,31 @@ func (r *records) decodeRead(h Header, c *cursor) Record {
 	return &r.read
 }
 
-func (r *records) decodeNamespaces(h Header, c *cursor) Record {
-	n := &r.namespaces
-	n.Header, n.PID, n.TID = h, c.id(), c.id()
-	n.List = n.List[:0]
-	for range c.count(c.u64(), 16) {
-		n.List = append(n.List, Namespace{c.u64(), c.u64()})
-	}
-	return n
-}
-
-// perfRecord decodes a record that perf writes, other than those that hold other
-// records; see kernelRecord, and tools/lib/perf/include/perf/event.h.
+// perfRecord decodes a record that perf writes for its readers, as kernelRecord
+// does. See tools/lib/perf/include/perf/event.h.
 func (r *records) perfRecord(h Header, c *cursor) Record {
 	switch h.Type {
-	case RecordHeaderEventType:
-		r.eventType = EventType{h, c.u64(), c.text()}
-		return &r.eventType
-	case RecordHeaderTracingData:
-		r.tracingData = TracingData{h, c.u32()}
-		return &r.tracingData
-	case RecordHeaderBuildID:
+	case perffile.RecordHeaderBuildID:
 		r.buildID.Header = h
 		r.buildID.decode(c)
 		return &r.buildID
-	case RecordFinishedRound:
+	case perffile.RecordFinishedRound:
 		r.finishedRound = FinishedRound{h}
 		return &r.finishedRound
-	case RecordFinishedInit:
-		r.finishedInit = FinishedInit{h}
-		return &r.finishedInit
-	case RecordIDIndex:
-		return r.decodeIDIndex(h, c)
-	case RecordAuxtraceInfo:
-		kind := c.u32()
-		c.skip(4)
-		r.auxtraceInfo = AuxtraceInfo{h, kind, Words{c.b, c.big}}
-		return &r.auxtraceInfo
-	case RecordAuxtrace:
-		r.auxtrace = Auxtrace{Header: h, Size: c.u64(), AuxOffset: c.u64(), Reference: c.u64(), Index: c.u32(), TID: c.id(), CPU: c.id()}
-		r.auxtrace.Payload = h.Offset + int64(len(h.raw))
-		return &r.auxtrace
-	case RecordAuxtraceError:
-		return r.decodeAuxtraceError(h, c)
-	case RecordThreadMap:
+	case perffile.RecordThreadMap:
 		return r.decodeThreadMap(h, c)
-	case RecordCPUMap:
+	case perffile.RecordCPUMap:
 		r.cpuMap.Header = h
 		r.cpuMap.CPUs = c.cpuMap(r.cpuMap.CPUs[:0])
 		return &r.cpuMap
-	case RecordStatConfig:
+	case perffile.RecordStatConfig:
 		return r.decodeStatConfig(h, c)
-	case RecordStat:
+	case perffile.RecordStat:
 		r.stat = Stat{h, c.u64(), c.id(), c.id(), c.u64(), c.u64(), c.u64()}
 		return &r.stat
-	case RecordStatRound:
+	case perffile.RecordStatRound:
 		r.statRound = StatRound{h, c.u64() == 1, c.u64()}
 		return &r.statRound
-	case RecordTimeConv:
-		r.timeConv = TimeConv{Header: h, Shift: c.u64(), Mult: c.u64(), Zero: c.u64()}
-		if len(c.b) >= 16 {
-			r.timeConv.Cycles, r.timeConv.Mask = c.u64(), c.u64()
-		}
-		return &r.timeConv
 	}
 	return nil
 }
@@ -225,27 +171,6 @@ func (b *BuildID) decode(c *cursor) {
 		b.BuildID = id[:n]
 	}
 	b.Filename = c.text()
-}
-
-func (r *records) decodeIDIndex(h Header, c *cursor) Record {
-	x := &r.idIndex
-	x.Header, x.Entries = h, x.Entries[:0]
-	for range c.count(c.u64(), 32) {
-		x.Entries = append(x.Entries, IDEntry{c.u64(), c.u64(), int(int64(c.u64())), int(int64(c.u64()))})
-	}
-	return x
-}
-
-func (r *records) decodeAuxtraceError(h Header, c *cursor) Record {
-	e := &r.auxtraceError
-	*e = AuxtraceError{Header: h, Kind: c.u32(), Code: c.u32(), CPU: c.id(), PID: c.id(), TID: c.id()}
-	format := c.u32()
-	e.IP = c.u64()
-	if format > 0 {
-		e.Time = c.u64()
-	}
-	e.Msg = c.text()
-	return e
 }
 
 func (r *records) decodeThreadMap(h Header, c *cursor) Record {

@@ -1,5 +1,7 @@
 package perfdata
 
+import "github.com/cyclestack/cyclestack/internal/perffile"
+
 // A Sample is one sample. Its methods read the record where it lies, so what is
 // not asked for costs nothing; a field that the event's SampleType does not have
 // is zero, which [Sample.Has] tells apart. It is valid until the next call of
@@ -105,7 +107,7 @@ func (s *Sample) Period() uint64 {
 
 func (e *Event) fixedPeriod() uint64 {
 	switch {
-	case !e.Has(FlagFreq):
+	case !e.Has(perffile.FlagFreq):
 		return e.SamplePeriod
 	case e.isClock() && e.SamplePeriod > 0:
 		return 1e9 / e.SamplePeriod
@@ -168,27 +170,27 @@ func (s *Sample) Read(to *Reading) bool {
 }
 
 // reading takes a struct read_format.
-func (c *cursor) reading(f ReadFormat, to *Reading) {
+func (c *cursor) reading(f uint64, to *Reading) {
 	*to = Reading{Values: to.Values[:0]}
-	to.Timed = f&FormatTotalTimeEnabled != 0 && f&FormatTotalTimeRunning != 0
+	to.Timed = f&perffile.FormatTotalTimeEnabled != 0 && f&perffile.FormatTotalTimeRunning != 0
 	times := func() {
-		if f&FormatTotalTimeEnabled != 0 {
+		if f&perffile.FormatTotalTimeEnabled != 0 {
 			to.Enabled = c.u64()
 		}
-		if f&FormatTotalTimeRunning != 0 {
+		if f&perffile.FormatTotalTimeRunning != 0 {
 			to.Running = c.u64()
 		}
 	}
 	rest := func(v ReadValue) {
-		if f&FormatID != 0 {
+		if f&perffile.FormatID != 0 {
 			v.ID = c.u64()
 		}
-		if f&FormatLost != 0 {
+		if f&perffile.FormatLost != 0 {
 			v.Lost = c.u64()
 		}
 		to.Values = append(to.Values, v)
 	}
-	if f&FormatGroup == 0 {
+	if f&perffile.FormatGroup == 0 {
 		v := ReadValue{Value: c.u64()}
 		times()
 		rest(v)
@@ -196,7 +198,7 @@ func (c *cursor) reading(f ReadFormat, to *Reading) {
 	}
 	n := c.u64()
 	times()
-	_, each := f.readWords()
+	_, each := readWords(f)
 	for range c.count(n, 8*each) {
 		rest(ReadValue{Value: c.u64()})
 	}
@@ -257,14 +259,15 @@ type Weight struct {
 // Weight returns what the access cost.
 func (s *Sample) Weight() Weight {
 	v := s.tail(tailWeight)
-	if s.event.SampleType&SampleWeightStruct == 0 {
+	if s.event.SampleType&perffile.SampleWeightStruct == 0 {
 		return Weight{Latency: v}
 	}
 	return Weight{uint64(uint32(v)), uint16(v >> 32), uint16(v >> 48)}
 }
 
-// DataSrc returns where the data came from.
-func (s *Sample) DataSrc() DataSrc { return DataSrc(s.tail(tailDataSrc)) }
+// DataSrc returns where the data came from, the kernel's union
+// perf_mem_data_src.
+func (s *Sample) DataSrc() uint64 { return s.tail(tailDataSrc) }
 
 // Transaction returns the flags of an aborted transaction (PERF_TXN_…), and the
 // abort code in the upper half.

@@ -5,15 +5,16 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-const everything = perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime |
-	perfdata.SampleAddr | perfdata.SampleID | perfdata.SampleStreamID | perfdata.SampleCPU | perfdata.SamplePeriod |
-	perfdata.SampleRead | perfdata.SampleCallchain | perfdata.SampleRaw | perfdata.SampleBranchStack |
-	perfdata.SampleRegsUser | perfdata.SampleStackUser | perfdata.SampleWeightStruct | perfdata.SampleDataSrc |
-	perfdata.SampleTransaction | perfdata.SampleRegsIntr | perfdata.SamplePhysAddr | perfdata.SampleAux |
-	perfdata.SampleCgroup | perfdata.SampleDataPageSize | perfdata.SampleCodePageSize
+const everything = perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime |
+	perffile.SampleAddr | perffile.SampleID | perffile.SampleStreamID | perffile.SampleCPU | perffile.SamplePeriod |
+	perffile.SampleRead | perffile.SampleCallchain | perffile.SampleRaw | perffile.SampleBranchStack |
+	perffile.SampleRegsUser | perffile.SampleStackUser | perffile.SampleWeightStruct | perffile.SampleDataSrc |
+	perffile.SampleTransaction | perffile.SampleRegsIntr | perffile.SamplePhysAddr | perffile.SampleAux |
+	perffile.SampleCgroup | perffile.SampleDataPageSize | perffile.SampleCodePageSize
 
 // fullAttr is an attribute, of the kernel's version 4, that asks for everything.
 func fullAttr(r *raw) []byte {
@@ -31,7 +32,7 @@ func fullSample(r *raw) []byte {
 	b := r.body()
 	b.u64(77, 0xffff800012345678).u32(100, 101).u64(5_000_000, 0xdead0000, 77, 78).u32(3, 0).u64(12345)
 	b.u64(2, 900, 800, 1111, 77, 1, 2222, 79, 2)       // read, of a group of two
-	b.u64(3, perfdata.ContextUser, 0x401000, 0x402000) // callchain
+	b.u64(3, perffile.ContextUser, 0x401000, 0x402000) // callchain
 	b.u32(12).bytes([]byte("hello, world")...)         // raw, to a multiple of 8 with its size
 	flags := uint64(1 | 1<<3 | 42<<4 | 9<<20 | 2<<24 | 3<<26 | 5<<30)
 	if r.order == binary.AppendByteOrder(binary.BigEndian) {
@@ -52,8 +53,8 @@ func fullSample(r *raw) []byte {
 func TestSampleFields(t *testing.T) {
 	for name, r := range map[string]*raw{"little": little(), "big": big()} {
 		t.Run(name, func(t *testing.T) {
-			r.pipe().record(perfdata.RecordHeaderAttr, 0, append(fullAttr(r), r.body().u64(77, 79).b...))
-			r.record(perfdata.RecordSample, 0x4002, fullSample(r))
+			r.pipe().record(perffile.RecordHeaderAttr, 0, append(fullAttr(r), r.body().u64(77, 79).b...))
+			r.record(perffile.RecordSample, 0x4002, fullSample(r))
 			d := open(t, r.b)
 			if d.BigEndian() != (name == "big") {
 				t.Errorf("BigEndian() = %v", d.BigEndian())
@@ -84,7 +85,7 @@ func checkSample(t *testing.T, s *perfdata.Sample) {
 	check("name", e.Name, "cpu/config=0x1a8,config1=0x3,config2=0x4/pp")
 	check("precise", e.Precise, uint8(2))
 	check("mode", s.Mode(), perfdata.ModeUser)
-	check("exact", s.Misc&perfdata.MiscExactIP != 0, true)
+	check("exact", s.Misc&perffile.MiscExactIP != 0, true)
 	check("IP", s.IP(), uint64(0xffff800012345678))
 	check("PID", s.PID(), 100)
 	check("TID", s.TID(), 101)
@@ -101,7 +102,7 @@ func checkSample(t *testing.T, s *perfdata.Sample) {
 	if want := []perfdata.ReadValue{{Value: 1111, ID: 77, Lost: 1}, {Value: 2222, ID: 79, Lost: 2}}; !slices.Equal(read.Values, want) {
 		t.Errorf("values %v, want %v", read.Values, want)
 	}
-	chain := []uint64{perfdata.ContextUser, 0x401000, 0x402000}
+	chain := []uint64{perffile.ContextUser, 0x401000, 0x402000}
 	if got := s.Callchain().AppendTo(nil); !slices.Equal(got, chain) {
 		t.Errorf("callchain %x", got)
 	}
@@ -123,7 +124,7 @@ func checkSample(t *testing.T, s *perfdata.Sample) {
 	check("regs at the interrupt", regs.At(0), uint64(0xcc))
 	check("stack", string(s.StackUser()), "0123456789")
 	check("weight", s.Weight(), perfdata.Weight{Latency: 300, Var2: 40, Var3: 5})
-	check("data source", s.DataSrc().String(), "load L1 hit, snoop none, TLB L1 hit")
+	check("data source", perffile.DataSrc(s.DataSrc()).String(), "load L1 hit, snoop none, TLB L1 hit")
 	check("transaction", s.Transaction(), uint64(0x1_0000_0003))
 	check("phys", s.PhysAddr(), uint64(0xfeed000))
 	check("cgroup", s.Cgroup(), uint64(4242))
@@ -137,8 +138,8 @@ func TestSampleCut(t *testing.T) {
 	whole := fullSample(little())
 	for n := range whole {
 		r := little().pipe()
-		r.record(perfdata.RecordHeaderAttr, 0, append(fullAttr(r), r.body().u64(77).b...))
-		r.record(perfdata.RecordSample, 0, whole[:n])
+		r.record(perffile.RecordHeaderAttr, 0, append(fullAttr(r), r.body().u64(77).b...))
+		r.record(perffile.RecordSample, 0, whole[:n])
 		d := open(t, r.b)
 		for d.Next() {
 			if s, ok := d.Record().(*perfdata.Sample); ok {
@@ -154,11 +155,11 @@ func TestSampleCut(t *testing.T) {
 // Numbers of elements that overflow when multiplied are not believed.
 func TestSampleHostileCounts(t *testing.T) {
 	for _, n := range []uint64{1 << 61, 1<<64 - 1, 1 << 32, 9} {
-		for _, bit := range []perfdata.SampleType{perfdata.SampleCallchain, perfdata.SampleBranchStack, perfdata.SampleStackUser,
-			perfdata.SampleAux, perfdata.SampleRead} {
+		for _, bit := range []perfdata.SampleType{perffile.SampleCallchain, perffile.SampleBranchStack, perffile.SampleStackUser,
+			perffile.SampleAux, perffile.SampleRead} {
 			r := little().pipe()
-			r.record(perfdata.RecordHeaderAttr, 0, r.attr(1, 0, 1, uint64(bit), 8, 0))
-			r.record(perfdata.RecordSample, 0, r.body().u64(n, 0).b)
+			r.record(perffile.RecordHeaderAttr, 0, r.attr(1, 0, 1, uint64(bit), 8, 0))
+			r.record(perffile.RecordSample, 0, r.body().u64(n, 0).b)
 			d := open(t, r.b)
 			for d.Next() {
 				if _, ok := d.Record().(*perfdata.Sample); ok {
@@ -185,8 +186,8 @@ func TestPeriod(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := little().pipe()
-			r.record(perfdata.RecordHeaderAttr, 0, r.attr(tt.kind, tt.config, tt.period, uint64(perfdata.SampleIP), 0, tt.flag))
-			r.record(perfdata.RecordSample, 0, r.body().u64(1).b)
+			r.record(perffile.RecordHeaderAttr, 0, r.attr(tt.kind, tt.config, tt.period, uint64(perffile.SampleIP), 0, tt.flag))
+			r.record(perffile.RecordSample, 0, r.body().u64(1).b)
 			d := open(t, r.b)
 			for d.Next() {
 				if s, ok := d.Record().(*perfdata.Sample); ok && s.Period() != tt.want {
@@ -200,16 +201,16 @@ func TestPeriod(t *testing.T) {
 // Events whose ids are at different places in their samples are told apart.
 func TestSampleEvents(t *testing.T) {
 	const (
-		plain      = perfdata.SampleIP | perfdata.SampleID
-		identified = perfdata.SampleIdentifier | perfdata.SampleIP
+		plain      = perffile.SampleIP | perffile.SampleID
+		identified = perffile.SampleIdentifier | perffile.SampleIP
 	)
 	r := little().pipe()
-	r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(1, 0, 1, uint64(plain), 0, 0), r.body().u64(5).b...))
-	r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(1, 2, 1, uint64(identified), 0, 0), r.body().u64(6).b...))
-	r.record(perfdata.RecordSample, 0, r.body().u64(0x1000, 5).b)
-	r.record(perfdata.RecordSample, 0, r.body().u64(6, 0x2000).b)
-	r.record(perfdata.RecordSample, 0, r.body().u64(0x1000, 99).b)
-	r.record(perfdata.RecordSample, 0, r.body().u64(5, 6).b) // ids, each where the other event has its own
+	r.record(perffile.RecordHeaderAttr, 0, append(r.attr(1, 0, 1, uint64(plain), 0, 0), r.body().u64(5).b...))
+	r.record(perffile.RecordHeaderAttr, 0, append(r.attr(1, 2, 1, uint64(identified), 0, 0), r.body().u64(6).b...))
+	r.record(perffile.RecordSample, 0, r.body().u64(0x1000, 5).b)
+	r.record(perffile.RecordSample, 0, r.body().u64(6, 0x2000).b)
+	r.record(perffile.RecordSample, 0, r.body().u64(0x1000, 99).b)
+	r.record(perffile.RecordSample, 0, r.body().u64(5, 6).b) // ids, each where the other event has its own
 	d := open(t, r.b)
 	var got []string
 	for d.Next() {
@@ -217,7 +218,9 @@ func TestSampleEvents(t *testing.T) {
 		case *perfdata.Sample:
 			got = append(got, rec.Event().Name)
 		case *perfdata.Raw:
-			got = append(got, rec.Why)
+			if rec.Why != "" {
+				got = append(got, rec.Why)
+			}
 		}
 	}
 	want := []string{"cpu-clock", "page-faults", "its id is no event's", "its id is no event's"}
@@ -228,7 +231,7 @@ func TestSampleEvents(t *testing.T) {
 
 func TestDataSrc(t *testing.T) {
 	for _, tt := range []struct {
-		src  perfdata.DataSrc
+		src  perffile.DataSrc
 		want string
 	}{
 		{0x68100142, "load L1 hit, snoop none, TLB L1/L2 hit"}, // as Intel's L1 hit
@@ -242,7 +245,7 @@ func TestDataSrc(t *testing.T) {
 			t.Errorf("%#x: %q, want %q", uint64(tt.src), got, tt.want)
 		}
 	}
-	if h := perfdata.DataSrc(3 << 43).Hops(); h != 3 {
+	if h := perffile.DataSrc(3 << 43).Hops(); h != 3 {
 		t.Errorf("%d hops", h)
 	}
 }
@@ -251,9 +254,9 @@ func TestDataSrc(t *testing.T) {
 func TestBranchIndex(t *testing.T) {
 	for index, want := range map[uint64]bool{0: true, 7: true, ^uint64(0): false} {
 		r := little().pipe()
-		attr := r.body().u32(4, 80).u64(1, 1, uint64(perfdata.SampleBranchStack), 0, 0).u32(0, 0).u64(0, 0, uint64(perfdata.BranchHWIndex)).b
-		r.record(perfdata.RecordHeaderAttr, 0, attr)
-		r.record(perfdata.RecordSample, 0, r.body().u64(1, index, 1, 2, 0).b)
+		attr := r.body().u32(4, 80).u64(1, 1, uint64(perffile.SampleBranchStack), 0, 0).u32(0, 0).u64(0, 0, uint64(perffile.BranchHWIndex)).b
+		r.record(perffile.RecordHeaderAttr, 0, attr)
+		r.record(perffile.RecordSample, 0, r.body().u64(1, index, 1, 2, 0).b)
 		d := open(t, r.b)
 		for d.Next() {
 			if s, ok := d.Record().(*perfdata.Sample); ok {

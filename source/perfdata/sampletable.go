@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // sampleTables makes tables of samples: events × periods.
@@ -99,7 +100,7 @@ func (s *sampleTables) sample(rec *Sample) {
 	if !s.started {
 		s.begin(now)
 	}
-	if rec.Has(SampleTime) {
+	if rec.Has(perffile.SampleTime) {
 		s.first, s.last = min(s.first, now), max(s.last, now)
 	}
 	sp := s.span(now)
@@ -148,7 +149,7 @@ func (s *sampleTables) span(now uint64) *span {
 func (s *sampleTables) key(rec *Sample) scopeKey {
 	by := s.t.opts.By
 	k := scopeKey{kind: counts.Run, cpu: counts.Unknown, tid: counts.Unknown}
-	if by.Has(counts.Cgroup) && rec.Has(SampleCgroup) {
+	if by.Has(counts.Cgroup) && rec.Has(perffile.SampleCgroup) {
 		k.kind, k.cgroup = counts.Cgroup, rec.Cgroup()
 	}
 	if by.Has(counts.CPU) || by.Has(counts.Core) || by.Has(counts.Die) || by.Has(counts.Socket) || by.Has(counts.Node) {
@@ -157,7 +158,7 @@ func (s *sampleTables) key(rec *Sample) scopeKey {
 		}
 	}
 	switch {
-	case !rec.Has(SampleTID):
+	case !rec.Has(perffile.SampleTID):
 	case by.Has(counts.Thread):
 		k.kind, k.tid = counts.Thread, rec.TID()
 	case by.Has(counts.Process):
@@ -169,7 +170,7 @@ func (s *sampleTables) key(rec *Sample) scopeKey {
 // cpu returns the processor of a sample, or else the one that its event was
 // opened on.
 func (s *sampleTables) cpu(rec *Sample) int {
-	if rec.Has(SampleCPU) {
+	if rec.Has(perffile.SampleCPU) {
 		return rec.CPU()
 	}
 	_, cpu, _ := s.t.r.Instance(rec.ID())

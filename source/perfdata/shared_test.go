@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -111,7 +112,7 @@ func touch(s *perfdata.Sample) {
 	_, regs := s.RegsUser()
 	_, intr := s.RegsIntr()
 	sum += uint64(len(s.Raw()) + len(s.StackUser()) + len(s.Aux()) + regs.Len() + intr.Len())
-	sum += s.Weight().Latency + uint64(len(s.DataSrc().String())) + s.Transaction() + s.PhysAddr() + s.Cgroup() +
+	sum += s.Weight().Latency + uint64(len(perffile.DataSrc(s.DataSrc()).String())) + s.Transaction() + s.PhysAddr() + s.Cgroup() +
 		s.DataPageSize() + s.CodePageSize()
 	touched.Add(sum)
 }

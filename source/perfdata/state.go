@@ -4,9 +4,10 @@ import (
 	"math"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
-// account counts what a record says, and remembers what it tells of others.
+// account counts what a record says.
 func (r *Reader) account(rec Record) {
 	switch rec := rec.(type) {
 	case *Lost:
@@ -14,42 +15,75 @@ func (r *Reader) account(rec Record) {
 	case *LostSamples:
 		r.stats.LostSamples = plus(r.stats.LostSamples, rec.Lost)
 	case *Throttle:
-		if rec.Type == RecordThrottle {
+		if rec.Type == perffile.RecordThrottle {
 			r.stats.Throttled++
 		} else {
 			r.stats.Unthrottled++
 		}
-	case *IDIndex:
-		for _, e := range rec.Entries {
-			if in := r.d.instance(e.ID); in != nil {
-				in.cpu, in.tid = e.CPU, e.TID
-			}
-		}
-	case *EventType:
-		r.typeName(rec.Config, string(rec.Name))
-		r.dirty = true
 	case *BuildID:
 		if r.texts += len(rec.Filename); r.texts <= maxText && len(r.features.BuildIDs) < maxEvents {
 			r.features.BuildIDs = append(r.features.BuildIDs, FileBuildID{rec.PID, rec.Mode(),
 				append([]byte(nil), rec.BuildID...), string(rec.Filename)})
 		}
-	case *Auxtrace:
-		r.pass, r.after = rec.Size, rec.Type
-	case *TracingData:
-		r.takeTracing(rec)
+	}
+}
+
+// learn takes in a record that describes events or the machine, or says what
+// follows it. It returns false for other types.
+func (r *Reader) learn(h Header, c *cursor) bool {
+	switch h.Type {
+	case perffile.RecordHeaderAttr:
+		r.takeAttr(c)
+	case perffile.RecordEventUpdate:
+		r.takeUpdate(c)
+	case perffile.RecordHeaderFeature:
+		r.takeFeature(h, c)
+	case perffile.RecordHeaderEventType:
+		config, name := c.u64(), c.text()
+		if !c.short {
+			r.typeName(config, string(name))
+			r.dirty = true
+		}
+	case perffile.RecordHeaderTracingData:
+		r.takeTracing(h, c)
+	case perffile.RecordIDIndex:
+		r.takeIDIndex(c)
+	case perffile.RecordAuxtrace:
+		size := c.u64()
+		c.skip(8 + 8 + 4 + 4 + 4) // offset, reference, index, thread, processor
+		if !c.short {
+			r.pass, r.after = size, h.Type
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// takeIDIndex takes ID_INDEX: the processors and threads that ids were opened on.
+func (r *Reader) takeIDIndex(c *cursor) {
+	for range c.count(c.u64(), 32) {
+		id := c.u64()
+		c.skip(8) // index
+		cpu, tid := int(int64(c.u64())), int(int64(c.u64()))
+		if in := r.d.instance(id); in != nil {
+			in.cpu, in.tid = cpu, tid
+		}
 	}
 }
 
 // takeTracing takes in the descriptions of tracepoints. Perf writes them behind the
 // record, and simpleperf into it.
-func (r *Reader) takeTracing(rec *TracingData) {
-	inside := rec.raw[recordHeader+4:]
-	if rec.Size == 0 || uint64(len(inside)) < uint64(rec.Size) {
-		r.pass, r.after = uint64(rec.Size), rec.Type
-		return
+func (r *Reader) takeTracing(h Header, c *cursor) {
+	size, inside := c.u32(), c.b
+	switch {
+	case c.short:
+	case size == 0 || uint64(len(inside)) < uint64(size):
+		r.pass, r.after = uint64(size), h.Type
+	default:
+		r.features.set(perffile.FeatureTracingData, inside[:size], r.d.big)
+		r.dirty = true
 	}
-	r.features.set(FeatureTracingData, inside[:rec.Size], r.d.big)
-	r.dirty = true
 }
 
 // plus adds what a file says to a count, which stays where it is at most.
@@ -59,10 +93,10 @@ func plus(sum int64, n uint64) int64 {
 }
 
 // takeAttr takes in an event of a pipe.
-func (r *Reader) takeAttr(h Header, c *cursor) Record {
+func (r *Reader) takeAttr(c *cursor) {
 	if len(c.b) < attrSize0 || len(r.d.events) >= maxEvents {
 		c.short = true
-		return &r.recs.attr
+		return
 	}
 	size := uint64(get32(c.b[4:], c.big))
 	if size == 0 {
@@ -70,22 +104,20 @@ func (r *Reader) takeAttr(h Header, c *cursor) Record {
 	}
 	a := decodeAttr(c.bytes(size), c.big)
 	if c.short {
-		return &r.recs.attr
+		return
 	}
-	ids := Words{c.b, c.big}.AppendTo(nil)
-	r.recs.attr = HeaderAttr{h, r.d.add(a, ids)}
+	r.d.add(a, Words{c.b, c.big}.AppendTo(nil))
 	r.dirty = true
-	return &r.recs.attr
 }
 
 // takeUpdate takes in what EVENT_UPDATE says of an event.
-func (r *Reader) takeUpdate(h Header, c *cursor) Record {
+func (r *Reader) takeUpdate(c *cursor) {
 	kind, id := c.u64(), c.u64()
-	e := r.EventByID(id)
-	r.recs.eventUpdate = EventUpdate{h, id, e}
-	if e == nil || c.short {
-		return &r.recs.eventUpdate
+	in := r.d.instance(id)
+	if in == nil || c.short {
+		return
 	}
+	e := in.event
 	switch kind {
 	case 0:
 		e.Unit = c.name()
@@ -101,20 +133,18 @@ func (r *Reader) takeUpdate(h Header, c *cursor) Record {
 			r.cpus += len(cpus)
 		}
 	}
-	return &r.recs.eventUpdate
 }
 
 // takeFeature takes in a section of the header of a pipe.
-func (r *Reader) takeFeature(h Header, c *cursor) Record {
+func (r *Reader) takeFeature(h Header, c *cursor) {
 	f := Feature(c.u64())
-	r.recs.feature = HeaderFeature{h, f, c.b}
-	if !c.short {
-		if !r.features.set(f, c.b, r.d.big) {
-			r.note(h.Offset, "the header's "+f.String()+" cannot be read")
-		}
-		r.dirty = true
+	if c.short {
+		return
 	}
-	return &r.recs.feature
+	if !r.features.set(f, c.b, r.d.big) {
+		r.note(h.Offset, "the header's "+f.String()+" cannot be read")
+	}
+	r.dirty = true
 }
 
 // typeName remembers the name of an event of an old file.
@@ -140,7 +170,7 @@ func (r *Reader) settle() {
 		}
 		e.Name = e.encodingName(&r.features)
 		// Names of old files are by the event's number alone.
-		if name, ok := r.types[e.Config]; ok && e.Type <= TypeTracepoint {
+		if name, ok := r.types[e.Config]; ok && e.Type <= perffile.TypeTracepoint {
 			e.Name, e.Named = name, true
 		}
 	}
@@ -154,7 +184,7 @@ func (r *Reader) applyDesc() {
 	for i, d := range desc {
 		e := (*Event)(nil)
 		if len(d.ids) > 0 {
-			e = r.EventByID(d.ids[0])
+			e, _, _ = r.Instance(d.ids[0])
 		}
 		if e == nil && len(desc) == len(r.d.events) && r.d.events[i].Config == d.attr.Config {
 			e = r.d.events[i]
@@ -167,12 +197,12 @@ func (r *Reader) applyDesc() {
 
 func (r *Reader) applyGroups() {
 	events := r.d.events
-	for _, g := range r.features.Groups {
-		if g.Leader < 0 || g.Members < 1 || g.Leader >= len(events) || g.Members > len(events)-g.Leader {
+	for _, g := range r.features.groups {
+		if g.leader < 0 || g.members < 1 || g.leader >= len(events) || g.members > len(events)-g.leader {
 			continue
 		}
-		for _, e := range events[g.Leader : g.Leader+g.Members] {
-			e.Leader, e.Group = events[g.Leader], g.Name
+		for _, e := range events[g.leader : g.leader+g.members] {
+			e.Leader, e.Group = events[g.leader], g.name
 		}
 	}
 }

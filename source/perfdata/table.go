@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // TableOptions are what a [TableReader] makes of a file.
@@ -159,7 +160,7 @@ func (r *Reader) Empty() error {
 func (r *Reader) nothing() string {
 	s := r.Stats()
 	switch {
-	case r.features.Has(FeatureDirFormat) && !r.split:
+	case r.features.Has(perffile.FeatureDirFormat) && !r.split:
 		return "it is the head of a directory (perf record --threads): name the directory, for its other files to be read too"
 	case s.AuxBytes > 0:
 		return "it holds a hardware trace and no samples: decode it with perf first (perf inject --itrace)"
@@ -189,7 +190,7 @@ func (t *TableReader) know(rec Record) {
 	case *Comm:
 		t.nameThread(rec.TID, string(rec.Comm))
 	case *Task:
-		if name, ok := t.comms[rec.PTID]; ok && rec.Type == RecordFork {
+		if name, ok := t.comms[rec.PTID]; ok && rec.Type == perffile.RecordFork {
 			if _, known := t.comms[rec.TID]; !known {
 				t.nameThread(rec.TID, name)
 			}
@@ -327,7 +328,7 @@ func (r *Reader) missing(off int64) string {
 // lost is how many records were lost. Where events count what they lost (ReadFormat has
 // FormatLost) perf puts that into LOST_SAMPLES at the end, of which LOST has told before.
 func (r *Reader) lost(s *Stats) int64 {
-	if slices.ContainsFunc(r.Events(), func(e *Event) bool { return e.ReadFormat&FormatLost != 0 }) {
+	if slices.ContainsFunc(r.Events(), func(e *Event) bool { return e.ReadFormat&perffile.FormatLost != 0 }) {
 		return max(s.Lost, s.LostSamples)
 	}
 	return s.Lost + s.LostSamples

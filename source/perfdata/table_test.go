@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -40,19 +42,19 @@ func by(kinds ...counts.Kind) counts.By {
 
 // sampleAt appends a sample of an event.
 func sampleAt(r *raw, id uint64, pid, tid uint32, time uint64, cpu uint32, period uint64) {
-	r.record(perfdata.RecordSample, 2, r.body().u64(id, 0x401000).u32(pid, tid).u64(time).u32(cpu, 0).u64(period).b)
+	r.record(perffile.RecordSample, 2, r.body().u64(id, 0x401000).u32(pid, tid).u64(time).u32(cpu, 0).u64(period).b)
 }
 
 // threeThreads is a pipe with samples of two events by three threads of two
 // processes on two processors.
 func threeThreads() *raw {
-	const kind = perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime | perfdata.SampleCPU | perfdata.SamplePeriod
+	const kind = perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCPU | perffile.SamplePeriod
 	r := little().pipe()
-	r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(0, 0, 1000, uint64(kind), 0, 0), r.body().u64(1).b...))
-	r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(0, 1, 1000, uint64(kind), 0, 0), r.body().u64(2).b...))
-	r.record(perfdata.RecordComm, 0, r.body().u32(10, 10).bytes([]byte("main\x00\x00\x00\x00")...).b)
-	r.record(perfdata.RecordFork, 0, r.body().u32(10, 10, 11, 10).u64(0).b) // a thread that inherits the name
-	r.record(perfdata.RecordComm, 0, r.body().u32(20, 20).bytes([]byte("other\x00\x00\x00")...).b)
+	r.record(perffile.RecordHeaderAttr, 0, append(r.attr(0, 0, 1000, uint64(kind), 0, 0), r.body().u64(1).b...))
+	r.record(perffile.RecordHeaderAttr, 0, append(r.attr(0, 1, 1000, uint64(kind), 0, 0), r.body().u64(2).b...))
+	r.record(perffile.RecordComm, 0, r.body().u32(10, 10).bytes([]byte("main\x00\x00\x00\x00")...).b)
+	r.record(perffile.RecordFork, 0, r.body().u32(10, 10, 11, 10).u64(0).b) // a thread that inherits the name
+	r.record(perffile.RecordComm, 0, r.body().u32(20, 20).bytes([]byte("other\x00\x00\x00")...).b)
 	sampleAt(r, 1, 10, 10, 1e9, 0, 100)
 	sampleAt(r, 1, 10, 11, 2e9, 1, 200)
 	sampleAt(r, 2, 10, 11, 3e9, 1, 7)
@@ -123,10 +125,10 @@ func TestSampleIntervals(t *testing.T) {
 	r := threeThreads()
 	// Rounds: what comes behind the second one is not older than what came
 	// before the first.
-	r.record(perfdata.RecordFinishedRound, 0, nil)
+	r.record(perffile.RecordFinishedRound, 0, nil)
 	sampleAt(r, 1, 10, 10, 5.5e9, 0, 1)
 	sampleAt(r, 1, 10, 10, 8.5e9, 0, 2)
-	r.record(perfdata.RecordFinishedRound, 0, nil)
+	r.record(perffile.RecordFinishedRound, 0, nil)
 	sampleAt(r, 1, 10, 10, 1.5e9, 0, 4) // too late for its interval
 	list := tables(t, r.b, perfdata.TableOptions{Interval: 2 * time.Second})
 	want := []struct {
@@ -159,15 +161,15 @@ func TestSampleIntervals(t *testing.T) {
 // sample of its leader to the next, for each thread that inherited it.
 func TestGroupReads(t *testing.T) {
 	const (
-		kind    = perfdata.SampleIdentifier | perfdata.SampleTID | perfdata.SampleRead
-		format  = uint64(perfdata.FormatGroup | perfdata.FormatID | perfdata.FormatTotalTimeEnabled | perfdata.FormatTotalTimeRunning)
+		kind    = perffile.SampleIdentifier | perffile.SampleTID | perffile.SampleRead
+		format  = uint64(perffile.FormatGroup | perffile.FormatID | perffile.FormatTotalTimeEnabled | perffile.FormatTotalTimeRunning)
 		inherit = 1 << 1
 	)
 	r := little().pipe()
-	r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(0, 0, 1000, uint64(kind), format, inherit), r.body().u64(1).b...))
-	r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(0, 1, 0, uint64(kind), format, inherit), r.body().u64(2).b...))
+	r.record(perffile.RecordHeaderAttr, 0, append(r.attr(0, 0, 1000, uint64(kind), format, inherit), r.body().u64(1).b...))
+	r.record(perffile.RecordHeaderAttr, 0, append(r.attr(0, 1, 0, uint64(kind), format, inherit), r.body().u64(2).b...))
 	sample := func(tid uint32, enabled, running, cycles, instructions uint64) {
-		r.record(perfdata.RecordSample, 2, r.body().u64(1).u32(10, tid).u64(2, enabled, running, cycles, 1, instructions, 2).b)
+		r.record(perffile.RecordSample, 2, r.body().u64(1).u32(10, tid).u64(2, enabled, running, cycles, 1, instructions, 2).b)
 	}
 	sample(10, 100, 100, 1000, 500)
 	sample(11, 50, 50, 70, 30) // its own counters
@@ -200,8 +202,8 @@ func TestGroupReads(t *testing.T) {
 // each.
 func TestUnknownPeriods(t *testing.T) {
 	r := little().pipe()
-	r.record(perfdata.RecordHeaderAttr, 0, r.attr(0, 0, 4000, uint64(perfdata.SampleIP), 0, 1<<10))
-	r.record(perfdata.RecordSample, 2, r.body().u64(1).b)
+	r.record(perffile.RecordHeaderAttr, 0, r.attr(0, 0, 4000, uint64(perffile.SampleIP), 0, 1<<10))
+	r.record(perffile.RecordSample, 2, r.body().u64(1).b)
 	table := tables(t, r.b, perfdata.TableOptions{})[0]
 	if c := table.Cell(0, 0); c.State != counts.Absent || len(table.Notes) != 1 || !strings.Contains(table.Notes[0], "4000 Hz") {
 		t.Errorf("%+v, %q", c, table.Notes)
@@ -210,11 +212,11 @@ func TestUnknownPeriods(t *testing.T) {
 
 func TestTableNotes(t *testing.T) {
 	r := threeThreads()
-	r.record(perfdata.RecordLost, 0, r.body().u64(1, 5).b)
-	r.record(perfdata.RecordThrottle, 0, r.body().u64(1, 2, 3).b)
+	r.record(perffile.RecordLost, 0, r.body().u64(1, 5).b)
+	r.record(perffile.RecordThrottle, 0, r.body().u64(1, 2, 3).b)
 	sampleAt(r, 99, 1, 1, 6e9, 0, 1) // nobody's
-	r.record(perfdata.RecordSample, 2, r.body().u64(1).b)
-	r.record(perfdata.RecordSample, 2, nil)
+	r.record(perffile.RecordSample, 2, r.body().u64(1).b)
+	r.record(perffile.RecordSample, 2, nil)
 	r.b[len(r.b)-2] = 0 // a record of no bytes
 	list := tables(t, r.b, perfdata.TableOptions{})
 	if len(list) != 1 || list[0].Cell(0, 0).Value != 1500 {
@@ -247,7 +249,7 @@ func TestNothing(t *testing.T) {
 		want string
 	}{
 		"no records": {little().pipe().b, "neither samples nor counts"},
-		"a trace": {little().pipe().record(perfdata.RecordAuxtrace, 0, little().u64(8, 0, 0).u32(0, 0, 0, 0).b).u64(1).b,
+		"a trace": {little().pipe().record(perffile.RecordAuxtrace, 0, little().u64(8, 0, 0).u32(0, 0, 0, 0).b).u64(1).b,
 			"a hardware trace and no samples"},
 		"cut off": {samplesPipe(little()).u32(9).b, "cut off before it held"},
 		"damaged": {samplesPipe(little()).u64(9).b, "a record (SAMPLE) of 0 bytes"},
@@ -268,16 +270,19 @@ func statFile(t *testing.T, interval uint64) []byte {
 	events := someEvents()
 	events[2].IDs = nil
 	for _, e := range events {
-		e.Attr.ReadFormat = perfdata.FormatTotalTimeEnabled | perfdata.FormatTotalTimeRunning
+		e.Attr.ReadFormat = perffile.FormatTotalTimeEnabled | perffile.FormatTotalTimeRunning
 	}
 	f := someFeatures()
 	f.Stat = true
 	stat := func(id uint64, cpu int, value, enabled, running uint64) perfdata.Record {
 		return &perfdata.Stat{ID: id, CPU: cpu, Value: value, Enabled: enabled, Running: running}
 	}
-	return writeFile(t, perfdata.WriterOptions{Events: events}, f,
-		&perfdata.EventUpdate{ID: 41, Event: &perfdata.Event{Unit: "msec"}},
-		&perfdata.EventUpdate{ID: 41, Event: &perfdata.Event{Scale: 1e-6}},
+	update := func(kind uint64, content []byte) perfdata.Record {
+		r := little()
+		return rawRecord{r.record(perffile.RecordEventUpdate, 0, r.body().u64(kind, 41).bytes(content...).b)}
+	}
+	return writeFile(t, perfwrite.WriterOptions{Events: events}, f,
+		update(0, []byte("msec\x00\x00\x00\x00")), update(1, little().u64(math.Float64bits(1e-6)).b),
 		&perfdata.ThreadMap{Threads: []perfdata.MappedThread{{TID: -1}}},
 		&perfdata.CPUMap{CPUs: []int{0, 1}},
 		&perfdata.StatConfig{Aggregation: 1, Interval: interval, Scale: true},
@@ -337,7 +342,7 @@ func TestStatTables(t *testing.T) {
 func TestStatThreads(t *testing.T) {
 	events := someEvents()[:1]
 	events[0].Leader = nil
-	b := writeFile(t, perfdata.WriterOptions{Events: events}, &perfdata.Features{Stat: true},
+	b := writeFile(t, perfwrite.WriterOptions{Events: events}, &perfdata.Features{Stat: true},
 		&perfdata.ThreadMap{Threads: []perfdata.MappedThread{{TID: 50, Comm: []byte("a")}, {TID: 51, Comm: []byte("b")}}},
 		&perfdata.CPUMap{CPUs: []int{-1}},
 		&perfdata.StatConfig{Scale: true},
@@ -396,11 +401,11 @@ func TestTestdataCgroups(t *testing.T) {
 // Where samples do not have the processor, it is the one that the id was opened
 // on.
 func TestInstances(t *testing.T) {
-	const kind = perfdata.SampleIdentifier | perfdata.SampleIP
+	const kind = perffile.SampleIdentifier | perffile.SampleIP
 	r := little().pipe()
-	r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(1, 2, 1, uint64(kind), 0, 0), r.body().u64(5, 6).b...))
-	r.record(perfdata.RecordIDIndex, 0, r.body().u64(2, 5, 0, 3, ^uint64(0), 6, 1, 4, 77).b)
-	r.record(perfdata.RecordSample, 2, r.body().u64(6, 1).b)
+	r.record(perffile.RecordHeaderAttr, 0, append(r.attr(1, 2, 1, uint64(kind), 0, 0), r.body().u64(5, 6).b...))
+	r.record(perffile.RecordIDIndex, 0, r.body().u64(2, 5, 0, 3, ^uint64(0), 6, 1, 4, 77).b)
+	r.record(perffile.RecordSample, 2, r.body().u64(6, 1).b)
 	table := tables(t, r.b, perfdata.TableOptions{By: by(counts.CPU)})[0]
 	if len(table.Scopes) != 1 || table.Scopes[0].CPU != 4 {
 		t.Errorf("scopes %+v", table.Scopes)
@@ -422,8 +427,8 @@ func TestInstances(t *testing.T) {
 // Names that a file brings cannot control a terminal.
 func TestNamesAreClean(t *testing.T) {
 	r := samplesPipe(little())
-	r.record(perfdata.RecordEventUpdate, 0, r.body().u64(2, 41).bytes([]byte("bad\n\x1b[31mname\xff\x00")...).b)
-	r.record(perfdata.RecordComm, 0, r.body().u32(100, 100).bytes([]byte("a\rb\x00\x00\x00\x00\x00")...).b)
+	r.record(perffile.RecordEventUpdate, 0, r.body().u64(2, 41).bytes([]byte("bad\n\x1b[31mname\xff\x00")...).b)
+	r.record(perffile.RecordComm, 0, r.body().u32(100, 100).bytes([]byte("a\rb\x00\x00\x00\x00\x00")...).b)
 	r.b = rawSamples(r, 1)
 	table := tables(t, r.b, perfdata.TableOptions{By: by(counts.Thread)})[0]
 	if got := table.Columns[0].Event; got != "bad\ufffd\ufffd[31mname\ufffd" {
@@ -437,9 +442,9 @@ func TestNamesAreClean(t *testing.T) {
 // Events that come after the first samples of a pipe get columns of their own,
 // also in intervals that are open.
 func TestLateEvents(t *testing.T) {
-	const kind = perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime | perfdata.SampleCPU | perfdata.SamplePeriod
+	const kind = perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCPU | perffile.SamplePeriod
 	r := threeThreads()
-	r.record(perfdata.RecordHeaderAttr, 0, append(r.attr(1, 2, 1, uint64(kind), 0, 0), r.body().u64(3).b...))
+	r.record(perffile.RecordHeaderAttr, 0, append(r.attr(1, 2, 1, uint64(kind), 0, 0), r.body().u64(3).b...))
 	sampleAt(r, 3, 10, 11, 2.5e9, 0, 9)
 	reader := perfdata.NewTableReader(bytes.NewReader(r.b), "late.data", perfdata.TableOptions{})
 	if reader.Reader() != nil {

@@ -1,80 +1,31 @@
 package perfdata
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
+)
 
 // RecordType is the type of a record. Those below 64 are the kernel's, those
 // from 64 on perf's.
 type RecordType uint32
 
-// The types of records.
-const (
-	RecordMmap RecordType = iota + 1
-	RecordLost
-	RecordComm
-	RecordExit
-	RecordThrottle
-	RecordUnthrottle
-	RecordFork
-	RecordRead
-	RecordSample
-	RecordMmap2
-	RecordAux
-	RecordItraceStart
-	RecordLostSamples
-	RecordSwitch
-	RecordSwitchCPUWide
-	RecordNamespaces
-	RecordKSymbol
-	RecordBPFEvent
-	RecordCgroup
-	RecordTextPoke
-	RecordAuxOutputHWID
-	RecordCallchainDeferred
-)
-
-// The types of perf's own records.
-const (
-	RecordHeaderAttr RecordType = iota + 64
-	RecordHeaderEventType
-	RecordHeaderTracingData
-	RecordHeaderBuildID
-	RecordFinishedRound
-	RecordIDIndex
-	RecordAuxtraceInfo
-	RecordAuxtrace
-	RecordAuxtraceError
-	RecordThreadMap
-	RecordCPUMap
-	RecordStatConfig
-	RecordStat
-	RecordStatRound
-	RecordEventUpdate
-	RecordTimeConv
-	RecordHeaderFeature
-	RecordCompressed
-	RecordFinishedInit
-	RecordCompressed2
-	RecordBPFMetadata
-	RecordSchedstatCPU
-	RecordSchedstatDomain
-)
-
 var recordNames = [...]string{
-	RecordMmap: "MMAP", RecordLost: "LOST", RecordComm: "COMM", RecordExit: "EXIT", RecordThrottle: "THROTTLE",
-	RecordUnthrottle: "UNTHROTTLE", RecordFork: "FORK", RecordRead: "READ", RecordSample: "SAMPLE",
-	RecordMmap2: "MMAP2", RecordAux: "AUX", RecordItraceStart: "ITRACE_START", RecordLostSamples: "LOST_SAMPLES",
-	RecordSwitch: "SWITCH", RecordSwitchCPUWide: "SWITCH_CPU_WIDE", RecordNamespaces: "NAMESPACES",
-	RecordKSymbol: "KSYMBOL", RecordBPFEvent: "BPF_EVENT", RecordCgroup: "CGROUP", RecordTextPoke: "TEXT_POKE",
-	RecordAuxOutputHWID: "AUX_OUTPUT_HW_ID", RecordCallchainDeferred: "CALLCHAIN_DEFERRED",
-	RecordHeaderAttr: "HEADER_ATTR", RecordHeaderEventType: "HEADER_EVENT_TYPE",
-	RecordHeaderTracingData: "HEADER_TRACING_DATA", RecordHeaderBuildID: "HEADER_BUILD_ID",
-	RecordFinishedRound: "FINISHED_ROUND", RecordIDIndex: "ID_INDEX", RecordAuxtraceInfo: "AUXTRACE_INFO",
-	RecordAuxtrace: "AUXTRACE", RecordAuxtraceError: "AUXTRACE_ERROR", RecordThreadMap: "THREAD_MAP",
-	RecordCPUMap: "CPU_MAP", RecordStatConfig: "STAT_CONFIG", RecordStat: "STAT", RecordStatRound: "STAT_ROUND",
-	RecordEventUpdate: "EVENT_UPDATE", RecordTimeConv: "TIME_CONV", RecordHeaderFeature: "HEADER_FEATURE",
-	RecordCompressed: "COMPRESSED", RecordFinishedInit: "FINISHED_INIT", RecordCompressed2: "COMPRESSED2",
-	RecordBPFMetadata: "BPF_METADATA", RecordSchedstatCPU: "SCHEDSTAT_CPU",
-	RecordSchedstatDomain: "SCHEDSTAT_DOMAIN",
+	perffile.RecordMmap: "MMAP", perffile.RecordLost: "LOST", perffile.RecordComm: "COMM", perffile.RecordExit: "EXIT", perffile.RecordThrottle: "THROTTLE",
+	perffile.RecordUnthrottle: "UNTHROTTLE", perffile.RecordFork: "FORK", perffile.RecordRead: "READ", perffile.RecordSample: "SAMPLE",
+	perffile.RecordMmap2: "MMAP2", perffile.RecordAux: "AUX", perffile.RecordItraceStart: "ITRACE_START", perffile.RecordLostSamples: "LOST_SAMPLES",
+	perffile.RecordSwitch: "SWITCH", perffile.RecordSwitchCPUWide: "SWITCH_CPU_WIDE", perffile.RecordNamespaces: "NAMESPACES",
+	perffile.RecordKSymbol: "KSYMBOL", perffile.RecordBPFEvent: "BPF_EVENT", perffile.RecordCgroup: "CGROUP", perffile.RecordTextPoke: "TEXT_POKE",
+	perffile.RecordAuxOutputHWID: "AUX_OUTPUT_HW_ID", perffile.RecordCallchainDeferred: "CALLCHAIN_DEFERRED",
+	perffile.RecordHeaderAttr: "HEADER_ATTR", perffile.RecordHeaderEventType: "HEADER_EVENT_TYPE",
+	perffile.RecordHeaderTracingData: "HEADER_TRACING_DATA", perffile.RecordHeaderBuildID: "HEADER_BUILD_ID",
+	perffile.RecordFinishedRound: "FINISHED_ROUND", perffile.RecordIDIndex: "ID_INDEX", perffile.RecordAuxtraceInfo: "AUXTRACE_INFO",
+	perffile.RecordAuxtrace: "AUXTRACE", perffile.RecordAuxtraceError: "AUXTRACE_ERROR", perffile.RecordThreadMap: "THREAD_MAP",
+	perffile.RecordCPUMap: "CPU_MAP", perffile.RecordStatConfig: "STAT_CONFIG", perffile.RecordStat: "STAT", perffile.RecordStatRound: "STAT_ROUND",
+	perffile.RecordEventUpdate: "EVENT_UPDATE", perffile.RecordTimeConv: "TIME_CONV", perffile.RecordHeaderFeature: "HEADER_FEATURE",
+	perffile.RecordCompressed: "COMPRESSED", perffile.RecordFinishedInit: "FINISHED_INIT", perffile.RecordCompressed2: "COMPRESSED2",
+	perffile.RecordBPFMetadata: "BPF_METADATA", perffile.RecordSchedstatCPU: "SCHEDSTAT_CPU",
+	perffile.RecordSchedstatDomain: "SCHEDSTAT_DOMAIN",
 }
 
 // String returns the kernel's or perf's name: "SAMPLE".
@@ -87,21 +38,6 @@ func (t RecordType) String() string {
 
 // Misc is the field misc of a record's header.
 type Misc uint16
-
-// The bits of Misc that do not depend on the type of the record, and those of
-// samples, mappings and switches.
-const (
-	MiscModeMask Misc = 7 // see Mode
-
-	MiscProcMapTimeout Misc = 1 << 12 // MMAP, MMAP2: reading /proc/PID/maps was given up
-	MiscMmapData       Misc = 1 << 13 // MMAP, MMAP2: data, not code
-	MiscCommExec       Misc = 1 << 13 // COMM: by exec
-	MiscForkExec       Misc = 1 << 13 // FORK: perf's own, before an exec
-	MiscSwitchOut      Misc = 1 << 13 // SWITCH, SWITCH_CPU_WIDE
-	MiscExactIP        Misc = 1 << 14 // SAMPLE: the address is the instruction's that caused the event
-	MiscMmapBuildID    Misc = 1 << 14 // MMAP2: has a build id and no inode
-	MiscPreempted      Misc = 1 << 14 // SWITCH, SWITCH_CPU_WIDE: while it could have run on
-)
 
 // Mode says where a processor was.
 type Mode uint8
@@ -124,16 +60,3 @@ func (m Mode) String() string {
 	}
 	return fmt.Sprintf("mode %d", uint8(m))
 }
-
-// Markers in callchains: the addresses behind one are of its mode. Any value
-// from ContextMax on is a marker and no address.
-const (
-	ContextHV           = ^uint64(32 - 1)
-	ContextKernel       = ^uint64(128 - 1)
-	ContextUser         = ^uint64(512 - 1)
-	ContextUserDeferred = ^uint64(640 - 1) // a CallchainDeferred with the cookie that follows has the rest
-	ContextGuest        = ^uint64(2048 - 1)
-	ContextGuestKernel  = ^uint64(2176 - 1)
-	ContextGuestUser    = ^uint64(2560 - 1)
-	ContextMax          = ^uint64(4095 - 1)
-)

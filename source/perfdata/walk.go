@@ -3,6 +3,8 @@ package perfdata
 import (
 	"fmt"
 	"io"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // finish ends the walk, and reads what is behind the data of a stream.
@@ -50,7 +52,7 @@ func (r *Reader) fetchHere() ([]byte, int64) {
 		return nil, 0
 	}
 	size := r.recordSize(b)
-	if get32(b, r.d.big) == uint32(RecordCompressed2) {
+	if get32(b, r.d.big) == uint32(perffile.RecordCompressed2) {
 		size = r.joinedSize(off, size)
 	}
 	if size < 8 {
@@ -141,13 +143,13 @@ func (r *Reader) passOver() bool {
 	n, after := r.pass, r.after
 	r.pass, r.after = 0, 0
 	off := r.win.offset()
-	if after == RecordHeaderTracingData && n <= maxTracing {
+	if after == perffile.RecordHeaderTracingData && n <= maxTracing {
 		b := r.win.need(int(n))
-		r.features.set(FeatureTracingData, b[:min(int(n), len(b))], r.d.big)
+		r.features.set(perffile.FeatureTracingData, b[:min(int(n), len(b))], r.d.big)
 		r.dirty = true
 	}
 	skipped := r.win.skip(n)
-	if after == RecordAuxtrace {
+	if after == perffile.RecordAuxtrace {
 		r.stats.AuxBytes += int64(skipped)
 	}
 	if skipped < n {
@@ -160,7 +162,7 @@ func (r *Reader) passOver() bool {
 // unpackRecord feeds a compressed record to the decoder.
 func (r *Reader) unpackRecord(h Header, c *cursor) {
 	payload := c.b
-	if h.Type == RecordCompressed2 {
+	if h.Type == perffile.RecordCompressed2 {
 		n := c.u64() // without the padding
 		if payload = c.b; !r.join && n < uint64(len(payload)) {
 			payload = payload[:n]
@@ -196,10 +198,10 @@ func (r *Reader) joinedSize(off int64, size int) int {
 		return size
 	}
 	n := get64(b[8:], r.d.big)
-	if n <= full-head || n > most || align(int(n)+head, 8)&full != size {
+	if n <= full-head || n > most || perffile.Align(int(n)+head, 8)&full != size {
 		return size
 	}
-	r.join, r.joined = true, align(int(n)+head, 8)-full
+	r.join, r.joined = true, perffile.Align(int(n)+head, 8)-full
 	r.note(off, "compressed records were joined, as some versions of perf do")
 	return full
 }

@@ -12,19 +12,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/internal/testperf"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
 // writeFile writes a file with records, and returns it.
-func writeFile(t testing.TB, opts perfdata.WriterOptions, f *perfdata.Features, records ...perfdata.Record) []byte {
+func writeFile(t testing.TB, opts perfwrite.WriterOptions, f *perfdata.Features, records ...perfdata.Record) []byte {
 	t.Helper()
 	var out testperf.MemFile
-	w, err := perfdata.NewWriter(&out, opts)
+	w, err := perfwrite.NewWriter(&out, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, rec := range records {
+		if b, ok := rec.(rawRecord); ok {
+			if _, err := w.Write(b.b); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
 		if err := w.WriteRecord(rec, perfdata.Trailer{PID: 7, TID: 8, Time: 99, ID: 41, CPU: 2}); err != nil {
 			t.Fatal(err)
 		}
@@ -35,10 +43,15 @@ func writeFile(t testing.TB, opts perfdata.WriterOptions, f *perfdata.Features, 
 	return out.B
 }
 
+// A rawRecord is a record that the writer is given as bytes.
+type rawRecord struct{ *raw }
+
+func (rawRecord) Head() *perfdata.Header { return &perfdata.Header{} }
+
 // someEvents is a group of two and a single event.
 func someEvents() []*perfdata.Event {
-	a := perfdata.Attr{Type: perfdata.TypeSoftware, Config: 0, SamplePeriod: 1000, Flags: perfdata.FlagSampleIDAll | perfdata.FlagFreq | perfdata.FlagExcludeKernel,
-		SampleType: perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime | perfdata.SampleCPU | perfdata.SamplePeriod | perfdata.SampleIdentifier, Precise: 1}
+	a := perfdata.Attr{Type: perffile.TypeSoftware, Config: 0, SamplePeriod: 1000, Flags: perffile.FlagSampleIDAll | perffile.FlagFreq | perffile.FlagExcludeKernel,
+		SampleType: perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCPU | perffile.SamplePeriod | perffile.SampleIdentifier, Precise: 1}
 	b := a
 	b.Config = 2
 	c := a
@@ -70,7 +83,7 @@ func someFeatures() *perfdata.Features {
 func TestWriterFeatures(t *testing.T) {
 	for _, big := range []bool{false, true} {
 		want := someFeatures()
-		r := open(t, writeFile(t, perfdata.WriterOptions{Events: someEvents(), BigEndian: big}, want))
+		r := open(t, writeFile(t, perfwrite.WriterOptions{Events: someEvents(), BigEndian: big}, want))
 		if r.BigEndian() != big || r.Pipe() || r.Version() != 2 {
 			t.Errorf("big %v: read as big %v, pipe %v, version %d", big, r.BigEndian(), r.Pipe(), r.Version())
 		}
@@ -78,7 +91,7 @@ func TestWriterFeatures(t *testing.T) {
 		if n := len(got.Present); n < 22 {
 			t.Errorf("%d sections: %v", n, got.Present)
 		}
-		if d := cmp.Diff(want, &got, cmpopts.IgnoreUnexported(perfdata.Features{}), cmpopts.IgnoreFields(perfdata.Features{}, "Present", "Groups")); d != "" {
+		if d := cmp.Diff(want, &got, cmpopts.IgnoreUnexported(perfdata.Features{}), cmpopts.IgnoreFields(perfdata.Features{}, "Present")); d != "" {
 			t.Errorf("features, -want +got:\n%s", d)
 		}
 		checkEvents(t, r)
@@ -104,8 +117,11 @@ func checkEvents(t *testing.T, r *perfdata.Reader) {
 	if got[0].Leader != got[0] || got[1].Leader != got[0] || got[2].Leader != nil || got[1].Group != "g" {
 		t.Errorf("groups: %v", got)
 	}
-	if r.EventByID(42) != got[0] || r.EventByID(1) != nil {
-		t.Error("EventByID")
+	if e, _, _ := r.Instance(42); e != got[0] {
+		t.Errorf("Instance(42): %v", e)
+	}
+	if e, cpu, tid := r.Instance(1); e != nil || cpu != -1 || tid != -1 {
+		t.Errorf("Instance(1): %v, %d, %d", e, cpu, tid)
 	}
 }
 
@@ -114,43 +130,34 @@ func someRecords() []perfdata.Record {
 	id := bytes.Repeat([]byte{7}, 20)
 	head := func(t perfdata.RecordType, m perfdata.Misc) perfdata.Header { return perfdata.Header{Type: t, Misc: m} }
 	return []perfdata.Record{
-		&perfdata.Mmap{Header: head(perfdata.RecordMmap, 1), PID: -1, TID: 0, Addr: 1 << 63, Len: 4096, PgOff: 3, Filename: []byte("[kernel.kallsyms]_text")},
-		&perfdata.Mmap{Header: head(perfdata.RecordMmap2, 2), PID: 5, TID: 6, Addr: 0x400000, Len: 4096, Maj: 8, Min: 1, Inode: 99, InodeGeneration: 1, Prot: 5, Flags: 2, Filename: []byte("/bin/x")},
-		&perfdata.Mmap{Header: head(perfdata.RecordMmap2, 2|perfdata.MiscMmapBuildID), PID: 5, TID: 6, Addr: 0x400000, Len: 4096, BuildID: id, Prot: 5, Flags: 2, Filename: []byte("/bin/x")},
-		&perfdata.Comm{Header: head(perfdata.RecordComm, perfdata.MiscCommExec), PID: 5, TID: 6, Comm: []byte("prog")},
-		&perfdata.Task{Header: head(perfdata.RecordFork, 0), PID: 5, PPID: 4, TID: 6, PTID: 3, Time: 12},
-		&perfdata.Task{Header: head(perfdata.RecordExit, 0), PID: 5, PPID: 4, TID: 6, PTID: 3, Time: 13},
-		&perfdata.Lost{Header: head(perfdata.RecordLost, 0), ID: 41, Lost: 17},
-		&perfdata.LostSamples{Header: head(perfdata.RecordLostSamples, 0), Lost: 4},
-		&perfdata.Throttle{Header: head(perfdata.RecordThrottle, 0), Time: 1, ID: 41, StreamID: 2},
-		&perfdata.Throttle{Header: head(perfdata.RecordUnthrottle, 0), Time: 2, ID: 41, StreamID: 2},
-		&perfdata.Switch{Header: head(perfdata.RecordSwitch, perfdata.MiscSwitchOut), PID: -1, TID: -1},
-		&perfdata.Switch{Header: head(perfdata.RecordSwitchCPUWide, 0), PID: 3, TID: 4},
-		&perfdata.Namespaces{Header: head(perfdata.RecordNamespaces, 0), PID: 1, TID: 1, List: []perfdata.Namespace{{Dev: 4, Inode: 5}, {Dev: 6, Inode: 7}}},
-		&perfdata.KSymbol{Header: head(perfdata.RecordKSymbol, 0), Addr: 1 << 62, Len: 64, Kind: 1, Flags: perfdata.KSymbolUnregister, Name: []byte("bpf_prog_1")},
-		&perfdata.BPFEvent{Header: head(perfdata.RecordBPFEvent, 0), Kind: 1, ID: 9, Tag: []byte("12345678")},
-		&perfdata.Cgroup{Header: head(perfdata.RecordCgroup, 0), ID: 77, Path: []byte("/user.slice")},
-		&perfdata.TextPoke{Header: head(perfdata.RecordTextPoke, 0), Addr: 4, Old: []byte{1, 2, 3, 4, 5}, New: []byte{6, 7, 8}},
-		&perfdata.Aux{Header: head(perfdata.RecordAux, 0), AuxOffset: 1, AuxSize: 2, Flags: 4},
-		&perfdata.ItraceStart{Header: head(perfdata.RecordItraceStart, 0), PID: 1, TID: 2},
-		&perfdata.AuxOutputHWID{Header: head(perfdata.RecordAuxOutputHWID, 0), HWID: 3},
-		&perfdata.BuildID{Header: head(perfdata.RecordHeaderBuildID, 1<<15|2), PID: -1, BuildID: id, Filename: []byte("/bin/x")},
-		&perfdata.FinishedRound{Header: head(perfdata.RecordFinishedRound, 0)},
-		&perfdata.FinishedInit{Header: head(perfdata.RecordFinishedInit, 0)},
-		&perfdata.IDIndex{Header: head(perfdata.RecordIDIndex, 0), Entries: []perfdata.IDEntry{{ID: 41, Index: 1, CPU: 1, TID: -1}}},
-		&perfdata.ThreadMap{Header: head(perfdata.RecordThreadMap, 0), Threads: []perfdata.MappedThread{{TID: 5, Comm: []byte("prog")}, {TID: -1}}},
-		&perfdata.CPUMap{Header: head(perfdata.RecordCPUMap, 0), CPUs: []int{0, 1, -1}},
-		&perfdata.StatConfig{Header: head(perfdata.RecordStatConfig, 0), Aggregation: 1, Interval: 100, Scale: true},
-		&perfdata.Stat{Header: head(perfdata.RecordStat, 0), ID: 41, CPU: -1, Thread: 0, Value: 9, Enabled: 8, Running: 7},
-		&perfdata.StatRound{Header: head(perfdata.RecordStatRound, 0), Final: true, Time: 1234},
-		&perfdata.TimeConv{Header: head(perfdata.RecordTimeConv, 0), Shift: 1, Mult: 2, Zero: 3, Cycles: 4, Mask: 5},
+		&perfdata.Mmap{Header: head(perffile.RecordMmap, 1), PID: -1, TID: 0, Addr: 1 << 63, Len: 4096, PgOff: 3, Filename: []byte("[kernel.kallsyms]_text")},
+		&perfdata.Mmap{Header: head(perffile.RecordMmap2, 2), PID: 5, TID: 6, Addr: 0x400000, Len: 4096, Maj: 8, Min: 1, Inode: 99, InodeGeneration: 1, Prot: 5, Flags: 2, Filename: []byte("/bin/x")},
+		&perfdata.Mmap{Header: head(perffile.RecordMmap2, 2|perffile.MiscMmapBuildID), PID: 5, TID: 6, Addr: 0x400000, Len: 4096, BuildID: id, Prot: 5, Flags: 2, Filename: []byte("/bin/x")},
+		&perfdata.Comm{Header: head(perffile.RecordComm, perffile.MiscCommExec), PID: 5, TID: 6, Comm: []byte("prog")},
+		&perfdata.Task{Header: head(perffile.RecordFork, 0), PID: 5, PPID: 4, TID: 6, PTID: 3, Time: 12},
+		&perfdata.Task{Header: head(perffile.RecordExit, 0), PID: 5, PPID: 4, TID: 6, PTID: 3, Time: 13},
+		&perfdata.Lost{Header: head(perffile.RecordLost, 0), ID: 41, Lost: 17},
+		&perfdata.LostSamples{Header: head(perffile.RecordLostSamples, 0), Lost: 4},
+		&perfdata.Throttle{Header: head(perffile.RecordThrottle, 0), Time: 1, ID: 41, StreamID: 2},
+		&perfdata.Throttle{Header: head(perffile.RecordUnthrottle, 0), Time: 2, ID: 41, StreamID: 2},
+		&perfdata.Switch{Header: head(perffile.RecordSwitch, perffile.MiscSwitchOut), PID: -1, TID: -1},
+		&perfdata.Switch{Header: head(perffile.RecordSwitchCPUWide, 0), PID: 3, TID: 4},
+		&perfdata.KSymbol{Header: head(perffile.RecordKSymbol, 0), Addr: 1 << 62, Len: 64, Kind: 1, Flags: perffile.KSymbolUnregister, Name: []byte("bpf_prog_1")},
+		&perfdata.Cgroup{Header: head(perffile.RecordCgroup, 0), ID: 77, Path: []byte("/user.slice")},
+		&perfdata.BuildID{Header: head(perffile.RecordHeaderBuildID, 1<<15|2), PID: -1, BuildID: id, Filename: []byte("/bin/x")},
+		&perfdata.FinishedRound{Header: head(perffile.RecordFinishedRound, 0)},
+		&perfdata.ThreadMap{Header: head(perffile.RecordThreadMap, 0), Threads: []perfdata.MappedThread{{TID: 5, Comm: []byte("prog")}, {TID: -1}}},
+		&perfdata.CPUMap{Header: head(perffile.RecordCPUMap, 0), CPUs: []int{0, 1, -1}},
+		&perfdata.StatConfig{Header: head(perffile.RecordStatConfig, 0), Aggregation: 1, Interval: 100, Scale: true},
+		&perfdata.Stat{Header: head(perffile.RecordStat, 0), ID: 41, CPU: -1, Thread: 0, Value: 9, Enabled: 8, Running: 7},
+		&perfdata.StatRound{Header: head(perffile.RecordStatRound, 0), Final: true, Time: 1234},
 	}
 }
 
 func TestWriterRecords(t *testing.T) {
 	for _, big := range []bool{false, true} {
 		want := someRecords()
-		r := open(t, writeFile(t, perfdata.WriterOptions{Events: someEvents(), BigEndian: big}, nil, want...))
+		r := open(t, writeFile(t, perfwrite.WriterOptions{Events: someEvents(), BigEndian: big}, nil, want...))
 		for i := 0; r.Next(); i++ {
 			if i >= len(want) {
 				t.Fatalf("more than %d records", len(want))
@@ -162,10 +169,10 @@ func TestWriterRecords(t *testing.T) {
 			if d := cmp.Diff(want[i], got, cmpopts.IgnoreFields(perfdata.Header{}, "Offset", "raw", "d"), cmp.AllowUnexported(perfdata.Header{}), cmpopts.EquateEmpty()); d != "" {
 				t.Errorf("%v, -want +got:\n%s", h.Type, d)
 			}
-			if got := h.Trailer(); h.Type < perfdata.RecordHeaderAttr &&
+			if got := h.Trailer(); h.Type < perffile.RecordHeaderAttr &&
 				(got.PID != 7 || got.TID != 8 || got.Time != 99 || got.ID != 41 || got.CPU != 2) {
 				t.Errorf("%v: trailer %+v", h.Type, got)
-			} else if h.Type >= perfdata.RecordHeaderAttr && got.Has != 0 {
+			} else if h.Type >= perffile.RecordHeaderAttr && got.Has != 0 {
 				t.Errorf("%v: trailer %+v of a record of perf's", h.Type, got)
 			}
 			want[i] = nil
@@ -184,10 +191,10 @@ func TestWriterRecords(t *testing.T) {
 }
 
 func TestWriterRefuses(t *testing.T) {
-	if _, err := perfdata.NewWriter(&testperf.MemFile{}, perfdata.WriterOptions{}); err == nil {
+	if _, err := perfwrite.NewWriter(&testperf.MemFile{}, perfwrite.WriterOptions{}); err == nil {
 		t.Error("a file without events")
 	}
-	w, err := perfdata.NewWriter(&testperf.MemFile{}, perfdata.WriterOptions{Events: someEvents()})
+	w, err := perfwrite.NewWriter(&testperf.MemFile{}, perfwrite.WriterOptions{Events: someEvents()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +209,7 @@ func TestWriterRefuses(t *testing.T) {
 // A file that was not closed can be read as far as it was flushed.
 func TestWriterUnfinished(t *testing.T) {
 	var out testperf.MemFile
-	w, err := perfdata.NewWriter(&out, perfdata.WriterOptions{Events: someEvents()})
+	w, err := perfwrite.NewWriter(&out, perfwrite.WriterOptions{Events: someEvents()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +229,7 @@ func TestWriterUnfinished(t *testing.T) {
 // file's byte order writes them.
 func rawSamples(r *raw, n int) []byte {
 	for i := range uint64(n) {
-		r.record(perfdata.RecordSample, 2, r.body().u64(41, 0x401000+i).u32(100, 100).u64(1e9+1e6*i).u32(uint32(i%2), 0).u64(1000).b)
+		r.record(perffile.RecordSample, 2, r.body().u64(41, 0x401000+i).u32(100, 100).u64(1e9+1e6*i).u32(uint32(i%2), 0).u64(1000).b)
 	}
 	return r.b
 }
@@ -239,7 +246,7 @@ func TestWriterPerf(t *testing.T) {
 			}
 			defer f.Close()
 			events := someEvents()[:2] // Config3 is newer than many a perf
-			w, err := perfdata.NewWriter(f, perfdata.WriterOptions{Events: events, BigEndian: isBig})
+			w, err := perfwrite.NewWriter(f, perfwrite.WriterOptions{Events: events, BigEndian: isBig})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cyclestack/cyclestack/internal/flow"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -70,7 +71,7 @@ const callStack = 1 << 11
 func (r *Reader) withStacks() []*perfdata.Event {
 	var list []*perfdata.Event
 	for _, e := range r.events {
-		if e.SampleType&perfdata.SampleBranchStack != 0 && e.BranchType&callStack == 0 {
+		if e.SampleType&perffile.SampleBranchStack != 0 && e.BranchType&callStack == 0 {
 			list = append(list, e)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -128,7 +129,7 @@ func (r *Reader) maps() error {
 // timed says whether all records have times.
 func timed(events []*perfdata.Event) bool {
 	for _, e := range events {
-		if e.SampleType&perfdata.SampleTime == 0 || !e.Has(perfdata.FlagSampleIDAll) {
+		if e.SampleType&perffile.SampleTime == 0 || !e.Has(perffile.FlagSampleIDAll) {
 			return false
 		}
 	}
@@ -148,22 +149,22 @@ func (r *Reader) event(rec perfdata.Record) {
 	switch rec := rec.(type) {
 	case *perfdata.Mmap:
 		m := profile.Mapping{PID: rec.PID, Start: rec.Addr, Len: rec.Len, PgOff: rec.PgOff, File: string(rec.Filename),
-			BuildID: hex.EncodeToString(rec.BuildID), Data: rec.Misc&perfdata.MiscMmapData != 0}
+			BuildID: hex.EncodeToString(rec.BuildID), Data: rec.Misc&perffile.MiscMmapData != 0}
 		if rec.Mode() == perfdata.ModeKernel {
 			m.PID = profile.KernelPID
 		}
 		r.spaces.Map(r.now(rec.Trailer().Time), m)
 	case *perfdata.Comm:
-		r.spaces.SetComm(r.now(rec.Trailer().Time), rec.PID, rec.TID, string(rec.Comm), rec.Misc&perfdata.MiscCommExec != 0)
+		r.spaces.SetComm(r.now(rec.Trailer().Time), rec.PID, rec.TID, string(rec.Comm), rec.Misc&perffile.MiscCommExec != 0)
 	case *perfdata.Task:
 		switch {
-		case rec.Type != perfdata.RecordFork:
+		case rec.Type != perffile.RecordFork:
 			r.spaces.Exit(r.now(rec.Trailer().Time), rec.PID, rec.TID)
-		case rec.Misc&perfdata.MiscForkExec == 0:
+		case rec.Misc&perffile.MiscForkExec == 0:
 			r.spaces.Fork(r.now(rec.Trailer().Time), rec.PID, rec.TID, rec.PPID, rec.PTID)
 		}
 	case *perfdata.KSymbol:
-		r.spaces.KernelSymbol(r.now(rec.Trailer().Time), rec.Addr, uint64(rec.Len), string(rec.Name), rec.Flags&perfdata.KSymbolUnregister != 0)
+		r.spaces.KernelSymbol(r.now(rec.Trailer().Time), rec.Addr, uint64(rec.Len), string(rec.Name), rec.Flags&perffile.KSymbolUnregister != 0)
 	case *perfdata.BuildID:
 		r.spaces.BuildID(string(rec.Filename), hex.EncodeToString(rec.BuildID))
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/flow"
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/internal/source/code"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -90,7 +92,7 @@ func record(t testing.TB, samples, branches int, events ...*perfdata.Event) stri
 		t.Fatal(err)
 	}
 	defer f.Close()
-	w, err := perfdata.NewWriter(f, perfdata.WriterOptions{Events: events})
+	w, err := perfwrite.NewWriter(f, perfwrite.WriterOptions{Events: events})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +102,7 @@ func record(t testing.TB, samples, branches int, events ...*perfdata.Event) stri
 	}
 	le := binary.LittleEndian
 	for i := range samples {
-		b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perfdata.RecordSample)), uint16(perfdata.ModeUser)), uint16(8+4*8+8+24*branches))
+		b := le.AppendUint16(le.AppendUint16(le.AppendUint32(nil, uint32(perffile.RecordSample)), uint16(perfdata.ModeUser)), uint16(8+4*8+8+24*branches))
 		b = le.AppendUint64(le.AppendUint64(b, uint64(1+i%len(events))), 0x7f00004000f6)
 		b = le.AppendUint64(le.AppendUint32(le.AppendUint32(b, 7), 7), uint64(i))
 		b = le.AppendUint64(b, uint64(branches))
@@ -117,10 +119,10 @@ func record(t testing.TB, samples, branches int, events ...*perfdata.Event) stri
 	return file
 }
 
-func event(id uint64, name string, branches perfdata.BranchType) *perfdata.Event {
+func event(id uint64, name string, branches uint64) *perfdata.Event {
 	return &perfdata.Event{Name: name, IDs: []uint64{id}, Attr: perfdata.Attr{
-		Type: perfdata.TypeRaw, SamplePeriod: 100, Flags: perfdata.FlagSampleIDAll, BranchType: branches,
-		SampleType: perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime | perfdata.SampleBranchStack}}
+		Type: perffile.TypeRaw, SamplePeriod: 100, Flags: perffile.FlagSampleIDAll, BranchType: branches,
+		SampleType: perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleBranchStack}}
 }
 
 func TestBranches(t *testing.T) {
@@ -211,7 +213,7 @@ func TestJitdump(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	w, err := perfdata.NewWriter(f, perfdata.WriterOptions{Events: []*perfdata.Event{event(1, "cycles", 0)}})
+	w, err := perfwrite.NewWriter(f, perfwrite.WriterOptions{Events: []*perfdata.Event{event(1, "cycles", 0)}})
 	if err != nil {
 		t.Fatal(err)
 	}

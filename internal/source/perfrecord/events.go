@@ -1,6 +1,7 @@
 package perfrecord
 
 import (
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -28,24 +29,24 @@ func fileEvents(list []perfevent.SampledEvent) []*perfdata.Event {
 func fileAttr(a *perfevent.Attr) perfdata.Attr {
 	out := perfdata.Attr{
 		Type: a.Type, Config: a.Config, Config1: a.Config1, Config2: a.Config2, Config3: a.Config3,
-		SamplePeriod: a.Sample, SampleType: perfdata.SampleType(a.SampleType), ReadFormat: perfdata.ReadFormat(a.ReadFormat),
-		Precise: a.Precise, Wakeup: a.Wakeup, BranchType: perfdata.BranchType(a.BranchSampleType),
+		SamplePeriod: a.Sample, SampleType: perfdata.SampleType(a.SampleType), ReadFormat: a.ReadFormat,
+		Precise: a.Precise, Wakeup: a.Wakeup, BranchType: a.BranchSampleType,
 		RegsUser: a.SampleRegsUser, RegsIntr: a.SampleRegsIntr, StackUser: a.SampleStackUser, ClockID: a.ClockID, MaxStack: a.SampleMaxStack,
 	}
 	for _, f := range [...]struct {
 		set  bool
-		flag perfdata.AttrFlags
+		flag uint64
 	}{
-		{a.Disabled, perfdata.FlagDisabled}, {a.Inherit, perfdata.FlagInherit}, {a.Pinned, perfdata.FlagPinned},
-		{a.Exclusive, perfdata.FlagExclusive}, {a.ExcludeUser, perfdata.FlagExcludeUser}, {a.ExcludeKernel, perfdata.FlagExcludeKernel},
-		{a.ExcludeHV, perfdata.FlagExcludeHV}, {a.ExcludeIdle, perfdata.FlagExcludeIdle}, {a.ExcludeHost, perfdata.FlagExcludeHost},
-		{a.ExcludeGuest, perfdata.FlagExcludeGuest}, {a.Freq, perfdata.FlagFreq}, {a.InheritStat, perfdata.FlagInheritStat},
-		{a.EnableOnExec, perfdata.FlagEnableOnExec}, {a.Watermark, perfdata.FlagWatermark}, {a.SampleIDAll, perfdata.FlagSampleIDAll},
-		{a.Mmap, perfdata.FlagMmap}, {a.MmapData, perfdata.FlagMmapData}, {a.Mmap2, perfdata.FlagMmap2}, {a.Comm, perfdata.FlagComm},
-		{a.CommExec, perfdata.FlagCommExec}, {a.Task, perfdata.FlagTask}, {a.ContextSwitch, perfdata.FlagContextSwitch},
-		{a.KSymbol, perfdata.FlagKSymbol}, {a.BPFEvent, perfdata.FlagBPFEvent}, {a.BuildID, perfdata.FlagBuildID},
-		{a.Namespaces, perfdata.FlagNamespaces}, {a.Cgroup, perfdata.FlagCgroup}, {a.TextPoke, perfdata.FlagTextPoke},
-		{a.UseClockID, perfdata.FlagUseClockID},
+		{a.Disabled, perffile.FlagDisabled}, {a.Inherit, perffile.FlagInherit}, {a.Pinned, perffile.FlagPinned},
+		{a.Exclusive, perffile.FlagExclusive}, {a.ExcludeUser, perffile.FlagExcludeUser}, {a.ExcludeKernel, perffile.FlagExcludeKernel},
+		{a.ExcludeHV, perffile.FlagExcludeHV}, {a.ExcludeIdle, perffile.FlagExcludeIdle}, {a.ExcludeHost, perffile.FlagExcludeHost},
+		{a.ExcludeGuest, perffile.FlagExcludeGuest}, {a.Freq, perffile.FlagFreq}, {a.InheritStat, perffile.FlagInheritStat},
+		{a.EnableOnExec, perffile.FlagEnableOnExec}, {a.Watermark, perffile.FlagWatermark}, {a.SampleIDAll, perffile.FlagSampleIDAll},
+		{a.Mmap, perffile.FlagMmap}, {a.MmapData, perffile.FlagMmapData}, {a.Mmap2, perffile.FlagMmap2}, {a.Comm, perffile.FlagComm},
+		{a.CommExec, perffile.FlagCommExec}, {a.Task, perffile.FlagTask}, {a.ContextSwitch, perffile.FlagContextSwitch},
+		{a.KSymbol, perffile.FlagKSymbol}, {a.BPFEvent, perffile.FlagBPFEvent}, {a.BuildID, perffile.FlagBuildID},
+		{a.Namespaces, perffile.FlagNamespaces}, {a.Cgroup, perffile.FlagCgroup}, {a.TextPoke, perffile.FlagTextPoke},
+		{a.UseClockID, perffile.FlagUseClockID},
 	} {
 		if f.set {
 			out.Flags |= f.flag

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -27,7 +28,7 @@ func record(kind perfdata.RecordType, misc perfdata.Misc, words ...uint64) []byt
 
 // mmap2 makes an MMAP2 of a file.
 func mmap2(misc perfdata.Misc, major, minor uint32, inode uint64, name string) []byte {
-	b := record(perfdata.RecordMmap2, misc, make([]uint64, 8)...)
+	b := record(perffile.RecordMmap2, misc, make([]uint64, 8)...)
 	binary.NativeEndian.PutUint32(b[40:], major)
 	binary.NativeEndian.PutUint32(b[44:], minor)
 	binary.NativeEndian.PutUint64(b[48:], inode)
@@ -40,15 +41,15 @@ func mmap2(misc perfdata.Misc, major, minor uint32, inode uint64, name string) [
 // Records are counted wherever the pieces are cut that they come in.
 func TestTally(t *testing.T) {
 	data := slices.Concat(
-		record(perfdata.RecordSample, 0, 1, 0x400000, 7, 500, 0),
-		record(perfdata.RecordLost, 0, 1, 17, 0),
+		record(perffile.RecordSample, 0, 1, 0x400000, 7, 500, 0),
+		record(perffile.RecordLost, 0, 1, 17, 0),
 		mmap2(0, 8, 1, 99, "/bin/true"),
-		mmap2(perfdata.MiscMmapBuildID, 8, 1, 98, "/bin/known"),
-		mmap2(perfdata.MiscMmapData, 8, 1, 97, "/bin/data"),
+		mmap2(perffile.MiscMmapBuildID, 8, 1, 98, "/bin/known"),
+		mmap2(perffile.MiscMmapData, 8, 1, 97, "/bin/data"),
 		mmap2(0, 0, 0, 0, "[vdso]"),
-		record(perfdata.RecordThrottle, 0, 1, 2, 3),
-		record(perfdata.RecordSample, 0, 1, 0x400000, 7, 300, 0),
-		record(perfdata.RecordSample, 0, 1), // without a time
+		record(perffile.RecordThrottle, 0, 1, 2, 3),
+		record(perffile.RecordSample, 0, 1, 0x400000, 7, 300, 0),
+		record(perffile.RecordSample, 0, 1), // without a time
 	)
 	want := tally{samples: 3, lost: 17, throttled: 1, bytes: int64(len(data)), first: 300, last: 500,
 		files: map[string]inode{"/bin/true": {8, 1, 99}}}
@@ -180,7 +181,7 @@ func TestSynthesis(t *testing.T) {
 				got = append(got, string(r.Comm))
 			case *perfdata.Mmap:
 				text := string(r.Filename)
-				if r.Misc&perfdata.MiscMmapData != 0 {
+				if r.Misc&perffile.MiscMmapData != 0 {
 					text += ", data"
 				}
 				got = append(got, text)
@@ -218,7 +219,7 @@ func TestFileAttr(t *testing.T) {
 		Inherit: true, ExcludeKernel: true, Mmap2: true, BuildID: true, SampleIDAll: true, SampleMaxStack: 9}
 	got := fileAttr(&a)
 	want := perfdata.Attr{Type: 1, Config: 2, Config1: 3, Config2: 4, Config3: 5, SamplePeriod: 6, SampleType: 7, ReadFormat: 8, Precise: 2, MaxStack: 9,
-		Flags: perfdata.FlagFreq | perfdata.FlagInherit | perfdata.FlagExcludeKernel | perfdata.FlagMmap2 | perfdata.FlagBuildID | perfdata.FlagSampleIDAll}
+		Flags: perffile.FlagFreq | perffile.FlagInherit | perffile.FlagExcludeKernel | perffile.FlagMmap2 | perffile.FlagBuildID | perffile.FlagSampleIDAll}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -226,7 +227,7 @@ func TestFileAttr(t *testing.T) {
 
 // BenchmarkTally looks at samples as they pass.
 func BenchmarkTally(b *testing.B) {
-	data := bytes.Repeat(record(perfdata.RecordSample, 0, 1, 2, 3, 4, 5, 6), 1<<13)
+	data := bytes.Repeat(record(perffile.RecordSample, 0, 1, 2, 3, 4, 5, 6), 1<<13)
 	t := tally{to: io.Discard}
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -134,9 +135,9 @@ func newSink(out io.Writer, events []*perfdata.Event, features func() *perfdata.
 		ok = err == nil
 	}
 	if !ok {
-		return perfdata.NewPipeWriter(out, perfdata.WriterOptions{Events: events}, features())
+		return perfwrite.NewPipeWriter(out, perfwrite.WriterOptions{Events: events}, features())
 	}
-	return perfdata.NewWriter(f, perfdata.WriterOptions{Events: events})
+	return perfwrite.NewWriter(f, perfwrite.WriterOptions{Events: events})
 }
 
 // A WriteError says that the recording could not be written.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -31,7 +32,7 @@ func (s *synthesis) kernel(h *host) {
 			continue
 		}
 		rec := &perfdata.Mmap{PID: -1, Addr: m.addr, Len: m.len, Filename: []byte(m.name)}
-		rec.Type, rec.Misc = perfdata.RecordMmap, perfdata.Misc(perfdata.ModeKernel)
+		rec.Type, rec.Misc = perffile.RecordMmap, perfdata.Misc(perfdata.ModeKernel)
 		if i == 0 {
 			rec.PgOff = m.addr // of the symbol in its name
 		}
@@ -99,7 +100,7 @@ func (s *synthesis) maps(pid int, maps []byte) {
 		if code {
 			s.tally.mapped(string(m.Filename), inode{m.Maj, m.Min, m.Inode})
 		} else {
-			m.Misc |= perfdata.MiscMmapData
+			m.Misc |= perffile.MiscMmapData
 		}
 		s.write(m)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/cyclestack/cyclestack/internal/object"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -76,18 +77,18 @@ func (t *tally) scan(p []byte) {
 
 func (t *tally) record(b []byte) {
 	switch perfdata.RecordType(binary.NativeEndian.Uint32(b)) {
-	case perfdata.RecordSample:
+	case perffile.RecordSample:
 		t.samples++
 		if b = b[headerSize:]; len(b) >= timeAt+8 {
 			t.time(binary.NativeEndian.Uint64(b[timeAt:]))
 		}
-	case perfdata.RecordLost:
+	case perffile.RecordLost:
 		if len(b) >= headerSize+16 {
 			t.lost += int64(binary.NativeEndian.Uint64(b[headerSize+8:]))
 		}
-	case perfdata.RecordThrottle:
+	case perffile.RecordThrottle:
 		t.throttled++
-	case perfdata.RecordMmap2:
+	case perffile.RecordMmap2:
 		t.mmap2(b)
 	}
 }
@@ -105,7 +106,7 @@ func (t *tally) time(now uint64) {
 func (t *tally) mmap2(b []byte) {
 	const major, minor, number, name = 40, 44, 48, 72
 	misc := perfdata.Misc(binary.NativeEndian.Uint16(b[4:]))
-	if len(b) <= name || misc&(perfdata.MiscMmapBuildID|perfdata.MiscMmapData) != 0 {
+	if len(b) <= name || misc&(perffile.MiscMmapBuildID|perffile.MiscMmapData) != 0 {
 		return
 	}
 	file, _, _ := bytes.Cut(b[name:], []byte{0})

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/internal/testperf"
 	"github.com/cyclestack/cyclestack/profile"
@@ -18,22 +20,22 @@ import (
 type recording struct {
 	t   testing.TB
 	out testperf.MemFile
-	w   *perfdata.Writer
+	w   *perfwrite.Writer
 	e   []*perfdata.Event
 }
 
 // sampleType is what samples of a recording hold.
-const sampleType = perfdata.SampleIdentifier | perfdata.SampleIP | perfdata.SampleTID | perfdata.SampleTime | perfdata.SamplePeriod
+const sampleType = perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SamplePeriod
 
 // newRecording begins a recording of events, whose ids are 1, 2, ….
 func newRecording(t testing.TB, kind perfdata.SampleType, names ...string) *recording {
 	r := &recording{t: t}
 	for i, name := range names {
 		r.e = append(r.e, &perfdata.Event{Name: name, IDs: []uint64{uint64(i + 1)},
-			Attr: perfdata.Attr{Type: perfdata.TypeRaw, Config: uint64(i), SamplePeriod: 1000, SampleType: kind, Flags: perfdata.FlagSampleIDAll}})
+			Attr: perfdata.Attr{Type: perffile.TypeRaw, Config: uint64(i), SamplePeriod: 1000, SampleType: kind, Flags: perffile.FlagSampleIDAll}})
 	}
 	var err error
-	if r.w, err = perfdata.NewWriter(&r.out, perfdata.WriterOptions{Events: r.e}); err != nil {
+	if r.w, err = perfwrite.NewWriter(&r.out, perfwrite.WriterOptions{Events: r.e}); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -59,7 +61,7 @@ func (r *recording) sample(id uint64, pid int, ip, time, period uint64, misc per
 	b := le.AppendUint64(nil, id)
 	b = le.AppendUint64(b, ip)
 	b = le.AppendUint32(le.AppendUint32(b, uint32(pid)), uint32(pid))
-	if r.e[0].SampleType&perfdata.SampleTime != 0 {
+	if r.e[0].SampleType&perffile.SampleTime != 0 {
 		b = le.AppendUint64(b, time)
 	}
 	b = le.AppendUint64(b, period)
@@ -70,7 +72,7 @@ func (r *recording) sample(id uint64, pid int, ip, time, period uint64, misc per
 func (r *recording) raw(body []byte, misc perfdata.Misc) {
 	r.t.Helper()
 	le := binary.LittleEndian
-	b := le.AppendUint32(nil, uint32(perfdata.RecordSample))
+	b := le.AppendUint32(nil, uint32(perffile.RecordSample))
 	b = le.AppendUint16(le.AppendUint16(b, uint16(misc)), uint16(8+len(body)))
 	if _, err := r.w.Write(append(b, body...)); err != nil {
 		r.t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -106,7 +107,7 @@ func round125(n uint64) uint64 {
 // of returns a sample's context.
 func (c *contexts) of(rec *perfdata.Sample) context {
 	x := context{}
-	identified := rec.Has(perfdata.SampleTID)
+	identified := rec.Has(perffile.SampleTID)
 	if c.pid {
 		if x.pid = none; identified {
 			x.pid = int32(rec.PID())
@@ -122,7 +123,7 @@ func (c *contexts) of(rec *perfdata.Sample) context {
 	}
 	if c.cgroup {
 		x.cgroup = noCgroup
-		if rec.Has(perfdata.SampleCgroup) {
+		if rec.Has(perffile.SampleCgroup) {
 			x.cgroup = rec.Cgroup()
 		}
 	}
@@ -135,7 +136,7 @@ func (c *contexts) of(rec *perfdata.Sample) context {
 // number returns the interval that a sample is in. Those of one processor may come
 // before the first that was read.
 func (c *contexts) number(rec *perfdata.Sample) int64 {
-	if !rec.Has(perfdata.SampleTime) {
+	if !rec.Has(perffile.SampleTime) {
 		return noTime
 	}
 	now := rec.Time()
@@ -148,7 +149,7 @@ func (c *contexts) number(rec *perfdata.Sample) int64 {
 // cpuOf returns the processor of a sample, or else the one that its event was
 // opened on.
 func cpuOf(in *perfdata.Reader, rec *perfdata.Sample) int32 {
-	if rec.Has(perfdata.SampleCPU) {
+	if rec.Has(perffile.SampleCPU) {
 		return int32(rec.CPU())
 	}
 	if _, cpu, _ := in.Instance(rec.ID()); cpu >= 0 {
@@ -208,7 +209,7 @@ func (n *names) know(rec perfdata.Record) {
 	case *perfdata.Comm:
 		n.comm(int32(rec.TID), rec.Trailer().Time, string(rec.Comm[:min(len(rec.Comm), maxComm)]))
 	case *perfdata.Task:
-		if parent, ok := n.comms[int32(rec.PTID)]; ok && rec.Type == perfdata.RecordFork {
+		if parent, ok := n.comms[int32(rec.PTID)]; ok && rec.Type == perffile.RecordFork {
 			if _, known := n.comms[int32(rec.TID)]; !known {
 				n.comm(int32(rec.TID), 0, parent.text)
 			}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -146,7 +147,7 @@ func (f *feed) now(time uint64) uint64 {
 	if f.state == undecided {
 		f.state = timed
 		for _, e := range f.in.Events() {
-			if e.SampleType&perfdata.SampleTime == 0 || !e.Has(perfdata.FlagSampleIDAll) {
+			if e.SampleType&perffile.SampleTime == 0 || !e.Has(perffile.FlagSampleIDAll) {
 				f.state = untimed
 			}
 		}
@@ -207,12 +208,12 @@ func (f *feed) event(rec perfdata.Record) {
 		m := mapping(rec)
 		f.change(rec.Trailer().Time, func(s *profile.Spaces, t uint64) { s.Map(t, m) })
 	case *perfdata.Comm:
-		pid, tid, name, exec := rec.PID, rec.TID, string(rec.Comm), rec.Misc&perfdata.MiscCommExec != 0
+		pid, tid, name, exec := rec.PID, rec.TID, string(rec.Comm), rec.Misc&perffile.MiscCommExec != 0
 		f.change(rec.Trailer().Time, func(s *profile.Spaces, t uint64) { s.SetComm(t, pid, tid, name, exec) })
 	case *perfdata.Task:
 		f.task(rec)
 	case *perfdata.KSymbol:
-		addr, size, name, gone := rec.Addr, uint64(rec.Len), string(rec.Name), rec.Flags&perfdata.KSymbolUnregister != 0
+		addr, size, name, gone := rec.Addr, uint64(rec.Len), string(rec.Name), rec.Flags&perffile.KSymbolUnregister != 0
 		f.change(rec.Trailer().Time, func(s *profile.Spaces, t uint64) { s.KernelSymbol(t, addr, size, name, gone) })
 	case *perfdata.Cgroup:
 		if f.order.keep.named() {
@@ -228,16 +229,16 @@ func (f *feed) event(rec perfdata.Record) {
 func (f *feed) task(rec *perfdata.Task) {
 	pid, tid, parent, thread := rec.PID, rec.TID, rec.PPID, rec.PTID
 	switch {
-	case rec.Type != perfdata.RecordFork:
+	case rec.Type != perffile.RecordFork:
 		f.change(rec.Time, func(s *profile.Spaces, t uint64) { s.Exit(t, pid, tid) })
-	case rec.Misc&perfdata.MiscForkExec == 0:
+	case rec.Misc&perffile.MiscForkExec == 0:
 		f.change(rec.Time, func(s *profile.Spaces, t uint64) { s.Fork(t, pid, tid, parent, thread) })
 	}
 }
 
 func mapping(rec *perfdata.Mmap) profile.Mapping {
 	m := profile.Mapping{PID: rec.PID, Start: rec.Addr, Len: rec.Len, PgOff: rec.PgOff, File: string(rec.Filename),
-		BuildID: hex.EncodeToString(rec.BuildID), Data: rec.Misc&perfdata.MiscMmapData != 0}
+		BuildID: hex.EncodeToString(rec.BuildID), Data: rec.Misc&perffile.MiscMmapData != 0}
 	if rec.Mode() == perfdata.ModeKernel {
 		m.PID = profile.KernelPID
 	}

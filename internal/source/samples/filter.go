@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -231,7 +232,7 @@ func (s *selection) record(in *perfdata.Reader, rec *perfdata.Sample) bool {
 	if s.time != nil {
 		now := rec.Time()
 		s.first, s.last = min(s.first, now), max(s.last, now)
-		if !rec.Has(perfdata.SampleTime) || now < s.from || now > s.to {
+		if !rec.Has(perffile.SampleTime) || now < s.from || now > s.to {
 			return false
 		}
 		s.time.hit = true

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -26,7 +27,7 @@ type Access struct {
 	// Instruction is the second latency, of the instruction as a whole; 0 if it was not
 	// recorded.
 	Instruction uint64
-	Source      perfdata.DataSrc  // 0 if it was not recorded
+	Source      perffile.DataSrc  // 0 if it was not recorded
 	Level       Level             // where the data came from
 	Function    *profile.Function // never nil
 	Data        Datum             // where the data is
@@ -188,10 +189,10 @@ func (m *memoryReader) sample(rec *perfdata.Sample) {
 	if e == nil {
 		return
 	}
-	src := rec.DataSrc()
+	src := perffile.DataSrc(rec.DataSrc())
 	op := src.Op()
 	switch {
-	case op&^perfdata.OpNA != 0 && op&perfdata.OpLoad == 0:
+	case op&^perffile.OpNA != 0 && op&perffile.OpLoad == 0:
 		e.Others++
 		return
 	case rec.Weight().Latency == 0:
@@ -204,7 +205,7 @@ func (m *memoryReader) sample(rec *perfdata.Sample) {
 		period = 1
 	}
 	time := m.clock.now(rec.Time())
-	if rec.Has(perfdata.SampleTime) {
+	if rec.Has(perffile.SampleTime) {
 		m.first, m.last = min(m.first, time), max(m.last, time)
 	}
 	e.Loads++
@@ -220,10 +221,10 @@ func (m *memoryReader) event(e *perfdata.Event) *MemoryEvent {
 	if ok {
 		return known
 	}
-	if e.SampleType&(perfdata.SampleWeight|perfdata.SampleWeightStruct) != 0 && !e.IsDummy() {
-		known = &MemoryEvent{Event: e, Threshold: threshold(e), Struct: e.SampleType&perfdata.SampleWeightStruct != 0}
+	if e.SampleType&(perffile.SampleWeight|perffile.SampleWeightStruct) != 0 && !e.IsDummy() {
+		known = &MemoryEvent{Event: e, Threshold: threshold(e), Struct: e.SampleType&perffile.SampleWeightStruct != 0}
 		for _, other := range m.r.in.Events() {
-			known.Mapped = known.Mapped || other.Has(perfdata.FlagMmapData)
+			known.Mapped = known.Mapped || other.Has(perffile.FlagMmapData)
 		}
 		m.out.Events = append(m.out.Events, known)
 	}
@@ -247,7 +248,7 @@ func threshold(e *perfdata.Event) uint64 {
 	}
 	switch e.Config & 0xffff {
 	case 0x1cd, 0x100b, 0x5d0:
-		if e.Type == perfdata.TypeRaw || e.Type > perfdata.TypeBreakpoint {
+		if e.Type == perffile.TypeRaw || e.Type > perffile.TypeBreakpoint {
 			return e.Config1 & 0xffff
 		}
 	}
@@ -257,7 +258,7 @@ func threshold(e *perfdata.Event) uint64 {
 // datum says where an access's data is.
 func (m *memoryReader) datum(rec *perfdata.Sample, time uint64) Datum {
 	addr := rec.Addr()
-	if addr == 0 || !rec.Has(perfdata.SampleAddr) {
+	if addr == 0 || !rec.Has(perffile.SampleAddr) {
 		return Datum{Name: "no address"}
 	}
 	spaces, pid := m.r.order.spaces, rec.PID()
@@ -311,15 +312,15 @@ func (m *memoryReader) variable(at profile.Mapped, addr uint64) (Datum, bool) {
 // LevelOf names where an access found its data, in the words of perf and of all
 // versions of the kernel's structure: what came from another core or socket, and
 // whether it was modified there, is told apart, for it takes another time.
-func LevelOf(d perfdata.DataSrc) Level {
+func LevelOf(d perffile.DataSrc) Level {
 	level := d.Level()
 	name, rank := level.String(), levelRank[level]
-	if level == perfdata.LevelUnknown {
+	if level == perffile.LevelUnknown {
 		return Level{"unknown", len(levelRank) * rankStep}
 	}
 	if d.Remote() {
-		if rank < levelRank[perfdata.LevelRAM] { // whatever cache it is there
-			name, rank = "cache", levelRank[perfdata.LevelAnyCache]
+		if rank < levelRank[perffile.LevelRAM] { // whatever cache it is there
+			name, rank = "cache", levelRank[perffile.LevelAnyCache]
 		}
 		if of := hopNames[d.Hops()]; of != "" {
 			name, rank = name+" of another "+of, rank+d.Hops()
@@ -330,9 +331,9 @@ func LevelOf(d perfdata.DataSrc) Level {
 	switch snoop := d.Snoop(); {
 	case d.Miss():
 		return Level{name + " miss", rank + rankStep - 1}
-	case snoop&perfdata.SnoopHitM != 0:
+	case snoop&perffile.SnoopHitM != 0:
 		return Level{name + ", modified there", rank + rankStep/2}
-	case snoop&perfdata.SnoopForward != 0:
+	case snoop&perffile.SnoopForward != 0:
 		return Level{name + ", forwarded", rank + rankStep/2 - 1}
 	}
 	return Level{name, rank}
@@ -344,10 +345,10 @@ var hopNames = [8]string{"", "core", "node", "socket", "board"}
 const rankStep = 16
 
 // levelRank is how far away levels are.
-var levelRank = func() (rank [perfdata.LevelPMEM + 1]int) {
-	for i, l := range []perfdata.Level{perfdata.LevelL0, perfdata.LevelL1, perfdata.LevelLFB, perfdata.LevelL2, perfdata.LevelL2MHB,
-		perfdata.LevelL3, perfdata.LevelL4, perfdata.LevelAnyCache, perfdata.LevelMSC, perfdata.LevelRAM, perfdata.LevelPMEM,
-		perfdata.LevelCXL, perfdata.LevelUncached, perfdata.LevelIO} {
+var levelRank = func() (rank [perffile.LevelPMEM + 1]int) {
+	for i, l := range []perffile.Level{perffile.LevelL0, perffile.LevelL1, perffile.LevelLFB, perffile.LevelL2, perffile.LevelL2MHB,
+		perffile.LevelL3, perffile.LevelL4, perffile.LevelAnyCache, perffile.LevelMSC, perffile.LevelRAM, perffile.LevelPMEM,
+		perffile.LevelCXL, perffile.LevelUncached, perffile.LevelIO} {
 		rank[l] = (i + 1) * rankStep
 	}
 	return rank

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/profile"
@@ -60,8 +61,8 @@ func TestLevelOf(t *testing.T) {
 		// Zen 4: a cache of another complex in the socket.
 		{opLoad | (0x400|2)<<lvl | 0xb<<num | 1<<remote | 1<<hops, "cache of another core"},
 	} {
-		if got := samples.LevelOf(perfdata.DataSrc(tt.source)).Name; got != tt.want {
-			t.Errorf("%#x: %q, want %q (%v)", tt.source, got, tt.want, perfdata.DataSrc(tt.source))
+		if got := samples.LevelOf(perffile.DataSrc(tt.source)).Name; got != tt.want {
+			t.Errorf("%#x: %q, want %q (%v)", tt.source, got, tt.want, perffile.DataSrc(tt.source))
 		}
 	}
 }
@@ -71,7 +72,7 @@ func TestLevelsAreRanked(t *testing.T) {
 	before := math.MinInt
 	for _, source := range []uint64{opLoad | 8<<lvl, opLoad | 0x10<<lvl, opLoad | 0x20<<lvl, opLoad | 0x40<<lvl, opLoad | 0x40<<lvl | 0x10<<snoop,
 		opLoad | 0x400<<lvl, opLoad | 0x80<<lvl, opLoad | 0x100<<lvl, opLoad | 0xe<<num, 0} {
-		l := samples.LevelOf(perfdata.DataSrc(source))
+		l := samples.LevelOf(perffile.DataSrc(source))
 		if l.Rank <= before {
 			t.Errorf("%s has rank %d, not above %d", l.Name, l.Rank, before)
 		}
@@ -80,11 +81,11 @@ func TestLevelsAreRanked(t *testing.T) {
 }
 
 // loadType is what samples of loads hold.
-const loadType = sampleType | perfdata.SampleAddr | perfdata.SampleWeightStruct | perfdata.SampleDataSrc
+const loadType = sampleType | perffile.SampleAddr | perffile.SampleWeightStruct | perffile.SampleDataSrc
 
 // newLoads begins a recording of MEM_TRANS_RETIRED.LOAD_LATENCY with a threshold.
 func newLoads(t testing.TB) *recording {
-	return newAttrRecording(t, perfdata.Attr{Type: perfdata.TypeRaw, Config: 0x1cd, Config1: 30, SampleType: loadType, Flags: perfdata.FlagMmapData})
+	return newAttrRecording(t, perfdata.Attr{Type: perffile.TypeRaw, Config: 0x1cd, Config1: 30, SampleType: loadType, Flags: perffile.FlagMmapData})
 }
 
 // load adds a sample of an access.
@@ -95,12 +96,12 @@ func (r *recording) load(ip, addr, period, weight, source uint64) {
 	for _, v := range []uint64{addr, period, weight, source} {
 		b = le.AppendUint64(b, v)
 	}
-	r.raw(b, perfdata.Misc(perfdata.ModeUser)|perfdata.MiscExactIP)
+	r.raw(b, perfdata.Misc(perfdata.ModeUser)|perffile.MiscExactIP)
 }
 
 // data maps memory of process 7 that is no code.
 func (r *recording) data(addr, size, offset uint64, file string) {
-	r.add(3, &perfdata.Mmap{Header: perfdata.Header{Misc: perfdata.Misc(perfdata.ModeUser) | perfdata.MiscMmapData}, PID: 7, TID: 7,
+	r.add(3, &perfdata.Mmap{Header: perfdata.Header{Misc: perfdata.Misc(perfdata.ModeUser) | perffile.MiscMmapData}, PID: 7, TID: 7,
 		Addr: addr, Len: size, PgOff: offset, Filename: []byte(file)})
 }
 
@@ -257,7 +258,7 @@ func TestMemoryOfASkylake(t *testing.T) {
 		weight += a.Latency
 		latencies = append(latencies, a.Latency)
 		levels[a.Level.Name]++
-		if a.Source.TLB()&perfdata.TLBMiss != 0 {
+		if a.Source.TLB()&perffile.TLBMiss != 0 {
 			tlbMisses++
 		}
 		if a.Source.Locked() {
@@ -293,12 +294,12 @@ func FuzzStacks(f *testing.F) {
 	f.Add(r.bytes())
 	for _, a := range []perfdata.Attr{
 		{SampleType: chained, MaxStack: 3},
-		{SampleType: chained | perfdata.SampleBranchStack, BranchType: 1 << 11},
-		{SampleType: chained | perfdata.SampleStackUser, StackUser: 16},
+		{SampleType: chained | perffile.SampleBranchStack, BranchType: 1 << 11},
+		{SampleType: chained | perffile.SampleStackUser, StackUser: 16},
 	} {
 		r := newAttrRecording(f, a)
 		r.program()
-		r.chain(perfdata.ModeKernel, 10, 100, []uint64{perfdata.ContextKernel, 0xffffffff80000010, perfdata.ContextUser, 0x10310}, 1, 0x10110, 0x10200, 0)
+		r.chain(perfdata.ModeKernel, 10, 100, []uint64{perffile.ContextKernel, 0xffffffff80000010, perffile.ContextUser, 0x10310}, 1, 0x10110, 0x10200, 0)
 		f.Add(r.bytes())
 	}
 	root := f.TempDir()

@@ -5,6 +5,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -174,7 +175,7 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 			continue
 		}
 		column := int(o.column[s.Event])
-		if s.Misc&perfdata.MiscExactIP != 0 {
+		if s.Misc&perffile.MiscExactIP != 0 {
 			o.exact[column]++
 		}
 		if mode := profile.Mode(s.Mode()); !space.Has(s.Time, s.PID, mode) {
@@ -208,7 +209,7 @@ func (o *order) pass(b *batch, i int) {
 		return
 	}
 	column := int(o.column[s.Event])
-	if s.Misc&perfdata.MiscExactIP != 0 {
+	if s.Misc&perffile.MiscExactIP != 0 {
 		o.exact[column]++
 	}
 	x := b.extra(i)

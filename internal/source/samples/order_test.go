@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -37,13 +38,13 @@ func happenings(t *rapid.T) []happening {
 			h.write = func(r *recording) { r.mmap(time, p, addr, fmt.Sprintf("/bin/f%d", i)) }
 		case 2:
 			h.write = func(r *recording) {
-				r.add(time, &perfdata.Comm{Header: perfdata.Header{Misc: perfdata.MiscCommExec}, PID: p, TID: p, Comm: []byte("new")})
+				r.add(time, &perfdata.Comm{Header: perfdata.Header{Misc: perffile.MiscCommExec}, PID: p, TID: p, Comm: []byte("new")})
 				mapAll(r, time, p, fmt.Sprintf("/bin/new%d", i))
 			}
 		case 3:
 			parent := pid.Draw(t, "parent")
 			h.write = func(r *recording) {
-				r.add(time, &perfdata.Task{Header: perfdata.Header{Type: perfdata.RecordFork}, PID: p, TID: p, PPID: parent, PTID: parent, Time: time})
+				r.add(time, &perfdata.Task{Header: perfdata.Header{Type: perffile.RecordFork}, PID: p, TID: p, PPID: parent, PTID: parent, Time: time})
 			}
 		default:
 			id, value := uint64(rapid.IntRange(1, 2).Draw(t, "event")), uint64(rapid.IntRange(1, 1000).Draw(t, "period"))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -153,7 +154,7 @@ func (r *Reader) measure() error {
 	if in.Features().SampleTime[0] == 0 {
 		r.span[0] = math.MaxUint64
 		for in.Next() {
-			if s, ok := in.Record().(*perfdata.Sample); ok && s.Has(perfdata.SampleTime) {
+			if s, ok := in.Record().(*perfdata.Sample); ok && s.Has(perffile.SampleTime) {
 				r.span[0], r.span[1] = min(r.span[0], s.Time()), max(r.span[1], s.Time())
 			}
 		}
@@ -193,7 +194,7 @@ func (r *Reader) pass(p phase) error {
 	switch {
 	case r.begun:
 		return nil
-	case r.in.Stats().Records[perfdata.RecordStat] > 0:
+	case r.in.Stats().Records[perffile.RecordStat] > 0:
 		return fmt.Errorf("%s: it holds counts of perf stat, and no samples", r.name)
 	}
 	return r.in.Empty()
@@ -345,7 +346,7 @@ func (r *Reader) sample(rec *perfdata.Sample) {
 		return
 	}
 	now := rec.Time()
-	if rec.Has(perfdata.SampleTime) {
+	if rec.Has(perffile.SampleTime) {
 		r.first, r.last = min(r.first, now), max(r.last, now)
 	}
 	x := extra{}

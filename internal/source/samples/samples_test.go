@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/internal/testperf"
 	"github.com/cyclestack/cyclestack/profile"
@@ -33,7 +35,7 @@ func twoFunctions(t testing.TB) (b []byte, root string) {
 	for i := range uint64(100) {
 		r.sample(1, 42, 0x10010+i%4, 10+i, 1000, user)
 	}
-	r.sample(1, 42, 0x10110, 200, 3000, user|perfdata.MiscExactIP)
+	r.sample(1, 42, 0x10110, 200, 3000, user|perffile.MiscExactIP)
 	r.sample(2, 42, 0x10110, 201, 7000, user)
 	r.sample(1, 42, 0x40100, 202, 500, user)
 	r.sample(1, 42, 0xffffffff81000000, 203, 600, kernel)
@@ -118,12 +120,12 @@ func TestOrder(t *testing.T) {
 		r.sample(1, 42, 0x10001, 100, 1, user)
 		r.sample(1, 42, 0x10001, 310, 10, user) // behind the exec, which is on another processor
 		round()
-		r.add(300, &perfdata.Comm{Header: perfdata.Header{Misc: perfdata.MiscCommExec}, PID: 42, TID: 42, Comm: []byte("new")})
+		r.add(300, &perfdata.Comm{Header: perfdata.Header{Misc: perffile.MiscCommExec}, PID: 42, TID: 42, Comm: []byte("new")})
 		r.mmap(301, 42, 0x10000, "/bin/new")
 		r.sample(1, 42, 0x10001, 299, 100, user)
 		r.sample(1, 42, 0x10001, 400, 1000, user)
 		round()
-		r.add(450, &perfdata.Task{Header: perfdata.Header{Type: perfdata.RecordFork}, PID: 43, TID: 43, PPID: 42, PTID: 42, Time: 450})
+		r.add(450, &perfdata.Task{Header: perfdata.Header{Type: perffile.RecordFork}, PID: 43, TID: 43, PPID: 42, PTID: 42, Time: 450})
 		r.sample(1, 43, 0x10001, 460, 10000, user)
 		round()
 		r.round()
@@ -153,7 +155,7 @@ func TestManyHeld(t *testing.T) {
 
 // TestUntimed reads a recording without times in the order of the file.
 func TestUntimed(t *testing.T) {
-	r := newRecording(t, sampleType&^perfdata.SampleTime, "cycles")
+	r := newRecording(t, sampleType&^perffile.SampleTime, "cycles")
 	r.mmap(0, 42, 0x10000, "/bin/old")
 	r.sample(1, 42, 0x10001, 0, 1, user)
 	r.mmap(0, 42, 0x10000, "/bin/new")
@@ -170,13 +172,13 @@ func TestUntimed(t *testing.T) {
 // TestGroupReads has the counters of a group that its leader's samples read: what
 // they grew by belongs to the place of the sample.
 func TestGroupReads(t *testing.T) {
-	r := newRecording(t, perfdata.SampleIdentifier|perfdata.SampleIP|perfdata.SampleTID|perfdata.SampleTime|perfdata.SampleRead, "cycles", "instructions")
+	r := newRecording(t, perffile.SampleIdentifier|perffile.SampleIP|perffile.SampleTID|perffile.SampleTime|perffile.SampleRead, "cycles", "instructions")
 	t.Cleanup(func() {})
 	for _, e := range r.e {
-		e.ReadFormat = perfdata.FormatID | perfdata.FormatGroup | perfdata.FormatTotalTimeEnabled | perfdata.FormatTotalTimeRunning
+		e.ReadFormat = perffile.FormatID | perffile.FormatGroup | perffile.FormatTotalTimeEnabled | perffile.FormatTotalTimeRunning
 	}
 	r.out = testperf.MemFile{}
-	w, err := perfdata.NewWriter(&r.out, perfdata.WriterOptions{Events: r.e})
+	w, err := perfwrite.NewWriter(&r.out, perfwrite.WriterOptions{Events: r.e})
 	if err != nil {
 		t.Fatal(err)
 	}

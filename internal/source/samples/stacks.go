@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -124,7 +125,7 @@ const (
 	defaultMaxStack = 127
 	// branchCallStack is the kernel's PERF_SAMPLE_BRANCH_CALL_STACK: the branch stack
 	// is the calls that are open.
-	branchCallStack perfdata.BranchType = 1 << 11
+	branchCallStack uint64 = 1 << 11
 )
 
 // OpenStacks reads the stacks of a recording, a file or a directory that perf record
@@ -262,7 +263,7 @@ func (s *Stacks) ended() error {
 	switch {
 	case r.begun:
 		return nil
-	case in.Stats().Records[perfdata.RecordStat] > 0:
+	case in.Stats().Records[perffile.RecordStat] > 0:
 		return fmt.Errorf("%s: it holds counts of perf stat, and no samples", r.name)
 	}
 	return in.Empty()
@@ -308,7 +309,7 @@ func (s *Stacks) All() iter.Seq[*Stack] {
 func (s *Stacks) begin(rec *perfdata.Sample) {
 	s.columns = len(s.r.columns)
 	for _, e := range s.r.columns {
-		s.chains = s.chains || e.SampleType&perfdata.SampleCallchain != 0
+		s.chains = s.chains || e.SampleType&perffile.SampleCallchain != 0
 	}
 	if s.keep != nil {
 		s.keep.begin(s.r.in, rec.Time())
@@ -421,8 +422,8 @@ func (s *Stacks) links(rec *perfdata.Sample) {
 	exact, first, addrs := true, true, 0
 	for i := 0; i < len(s.words); i++ {
 		addr := s.words[i]
-		if addr >= perfdata.ContextMax {
-			if addr == perfdata.ContextUserDeferred {
+		if addr >= perffile.ContextMax {
+			if addr == perffile.ContextUserDeferred {
 				s.deferred++
 				return
 			}
@@ -440,7 +441,7 @@ func (s *Stacks) links(rec *perfdata.Sample) {
 		}
 		first, exact = false, false
 	}
-	if rec.Event().SampleType&perfdata.SampleStackUser != 0 && len(rec.StackUser()) > 0 {
+	if rec.Event().SampleType&perffile.SampleStackUser != 0 && len(rec.StackUser()) > 0 {
 		s.unwound++
 	}
 	if limit := int(rec.Event().MaxStack); addrs >= limit && limit > 0 || addrs >= defaultMaxStack && limit == 0 {
@@ -472,15 +473,15 @@ func (s *Stacks) branches(rec *perfdata.Sample) bool {
 // modeOf returns the mode of the addresses behind a marker.
 func modeOf(marker uint64) profile.Mode {
 	switch marker {
-	case perfdata.ContextKernel:
+	case perffile.ContextKernel:
 		return profile.Kernel
-	case perfdata.ContextUser:
+	case perffile.ContextUser:
 		return profile.User
-	case perfdata.ContextHV:
+	case perffile.ContextHV:
 		return profile.Hypervisor
-	case perfdata.ContextGuestKernel:
+	case perffile.ContextGuestKernel:
 		return profile.GuestKernel
-	case perfdata.ContextGuest, perfdata.ContextGuestUser:
+	case perffile.ContextGuest, perffile.ContextGuestUser:
 		return profile.GuestUser
 	}
 	return profile.AnyMode

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/profile"
@@ -24,7 +26,7 @@ import (
 )
 
 // chained is what samples with callchains hold.
-const chained = sampleType | perfdata.SampleCallchain
+const chained = sampleType | perffile.SampleCallchain
 
 // newAttrRecording begins a recording of one event.
 func newAttrRecording(t testing.TB, a perfdata.Attr) *recording {
@@ -35,10 +37,10 @@ func newAttrRecording(t testing.TB, a perfdata.Attr) *recording {
 // newNamedRecording is newAttrRecording for an event of another name.
 func newNamedRecording(t testing.TB, name string, a perfdata.Attr) *recording {
 	t.Helper()
-	a.Flags |= perfdata.FlagSampleIDAll
+	a.Flags |= perffile.FlagSampleIDAll
 	r := &recording{t: t, e: []*perfdata.Event{{Name: name, IDs: []uint64{1}, Attr: a}}}
 	var err error
-	if r.w, err = perfdata.NewWriter(&r.out, perfdata.WriterOptions{Events: r.e}); err != nil {
+	if r.w, err = perfwrite.NewWriter(&r.out, perfwrite.WriterOptions{Events: r.e}); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -49,7 +51,7 @@ func (r *recording) chain(mode perfdata.Mode, time, period uint64, chain []uint6
 	le := binary.LittleEndian
 	ip := uint64(0)
 	for _, a := range chain {
-		if ip == 0 && a < perfdata.ContextMax {
+		if ip == 0 && a < perffile.ContextMax {
 			ip = a
 		}
 	}
@@ -130,7 +132,7 @@ func want(t testing.TB, got, want map[string]float64) {
 }
 
 func TestStacksOfCallchains(t *testing.T) {
-	const user, kernel = perfdata.ContextUser, perfdata.ContextKernel
+	const user, kernel = perffile.ContextUser, perffile.ContextKernel
 	for _, tt := range []struct {
 		name  string
 		mode  perfdata.Mode
@@ -172,10 +174,10 @@ func TestStacksOfPreciseSamples(t *testing.T) {
 	b = le.AppendUint64(b, 0x10210) // leaf
 	b = le.AppendUint32(le.AppendUint32(b, 7), 7)
 	b = le.AppendUint64(le.AppendUint64(b, 10), 1000)
-	for _, w := range []uint64{3, perfdata.ContextUser, 0x10110, 0x10010} { // of work
+	for _, w := range []uint64{3, perffile.ContextUser, 0x10110, 0x10010} { // of work
 		b = le.AppendUint64(b, w)
 	}
-	r.raw(b, perfdata.Misc(perfdata.ModeUser)|perfdata.MiscExactIP)
+	r.raw(b, perfdata.Misc(perfdata.ModeUser)|perffile.MiscExactIP)
 	want(t, text(stacksOf(t, r, samples.Options{})), map[string]float64{"prog;main;leaf": 1000})
 }
 
@@ -184,7 +186,7 @@ func TestStacksInOrder(t *testing.T) {
 	r := newAttrRecording(t, perfdata.Attr{SampleType: chained})
 	r.program()
 	for i, chain := range [][]uint64{{0x10210, 0x10110, 0x10010}, {0x10310}, {0x10310, 0x10010}, {0x10110, 0x10010}, {0x10010}, {0x10210, 0x10310}} {
-		r.chain(perfdata.ModeUser, uint64(10+i), 1, append([]uint64{perfdata.ContextUser}, chain...))
+		r.chain(perfdata.ModeUser, uint64(10+i), 1, append([]uint64{perffile.ContextUser}, chain...))
 	}
 	var got []string
 	for x := range stacksOf(t, r, samples.Options{}).All() {
@@ -202,8 +204,8 @@ func TestStacksInOrder(t *testing.T) {
 func TestStacksThatWereTruncated(t *testing.T) {
 	r := newAttrRecording(t, perfdata.Attr{SampleType: chained, MaxStack: 3})
 	r.program()
-	r.chain(perfdata.ModeUser, 10, 1, []uint64{perfdata.ContextUser, 0x10210, 0x10110, 0x10110})
-	r.chain(perfdata.ModeUser, 11, 2, []uint64{perfdata.ContextUser, 0x10210, 0x10110})
+	r.chain(perfdata.ModeUser, 10, 1, []uint64{perffile.ContextUser, 0x10210, 0x10110, 0x10110})
+	r.chain(perfdata.ModeUser, 11, 2, []uint64{perffile.ContextUser, 0x10210, 0x10110})
 	s := stacksOf(t, r, samples.Options{})
 	want(t, text(s), map[string]float64{"prog;<truncated>;work;work;leaf": 1, "prog;work;leaf": 2})
 	if n := s.Notes(); len(n) != 1 || !strings.Contains(n[0], "1 callchains are as long as can be recorded") {
@@ -215,21 +217,21 @@ func TestStacksThatWereTruncated(t *testing.T) {
 // the user's part of the callchain is not used.
 func TestStacksOfBranchRecords(t *testing.T) {
 	const callStack = 1 << 11
-	r := newAttrRecording(t, perfdata.Attr{SampleType: chained | perfdata.SampleBranchStack, BranchType: callStack})
+	r := newAttrRecording(t, perfdata.Attr{SampleType: chained | perffile.SampleBranchStack, BranchType: callStack})
 	r.program()
 	branches := []uint64{2, 0x10110, 0x10200, 0, 0x10010, 0x10100, 0} // main called work, which called leaf
-	r.chain(perfdata.ModeUser, 10, 100, []uint64{perfdata.ContextUser, 0x10210, 0x10310}, branches...)
-	r.chain(perfdata.ModeKernel, 11, 10, []uint64{perfdata.ContextKernel, 0xffffffff80000010, perfdata.ContextUser, 0x10310}, branches...)
-	r.chain(perfdata.ModeUser, 12, 1, []uint64{perfdata.ContextUser, 0x10210, 0x10110}, 0)
+	r.chain(perfdata.ModeUser, 10, 100, []uint64{perffile.ContextUser, 0x10210, 0x10310}, branches...)
+	r.chain(perfdata.ModeKernel, 11, 10, []uint64{perffile.ContextKernel, 0xffffffff80000010, perffile.ContextUser, 0x10310}, branches...)
+	r.chain(perfdata.ModeUser, 12, 1, []uint64{perffile.ContextUser, 0x10210, 0x10110}, 0)
 	want(t, text(stacksOf(t, r, samples.Options{})), map[string]float64{
 		"prog;main;work;leaf": 100, "prog;main;work;leaf;[[kernel.kallsyms]]": 10, "prog;work;leaf": 1})
 }
 
 // TestStacksToBeUnwound: copies of the user's stack are not unwound, which a note says.
 func TestStacksToBeUnwound(t *testing.T) {
-	r := newAttrRecording(t, perfdata.Attr{SampleType: chained | perfdata.SampleStackUser, StackUser: 16})
+	r := newAttrRecording(t, perfdata.Attr{SampleType: chained | perffile.SampleStackUser, StackUser: 16})
 	r.program()
-	r.chain(perfdata.ModeUser, 10, 1000, []uint64{perfdata.ContextUser, 0x10210}, 16, 0, 0, 16)
+	r.chain(perfdata.ModeUser, 10, 1000, []uint64{perffile.ContextUser, 0x10210}, 16, 0, 0, 16)
 	s := stacksOf(t, r, samples.Options{})
 	want(t, text(s), map[string]float64{"prog;leaf": 1000})
 	if n := s.Notes(); len(n) != 1 || !strings.Contains(n[0], "not unwound") {
@@ -262,8 +264,8 @@ func TestStacksByKind(t *testing.T) {
 	} {
 		r := newAttrRecording(t, perfdata.Attr{SampleType: chained})
 		r.program()
-		r.chain(perfdata.ModeUser, 10, 1, []uint64{perfdata.ContextUser, 0x10210, 0x10110, 0x10010})
-		r.chain(perfdata.ModeUser, 10, 2, []uint64{perfdata.ContextUser, 0x10214, 0x10110, 0x10010})
+		r.chain(perfdata.ModeUser, 10, 1, []uint64{perffile.ContextUser, 0x10210, 0x10110, 0x10010})
+		r.chain(perfdata.ModeUser, 10, 2, []uint64{perffile.ContextUser, 0x10214, 0x10110, 0x10010})
 		s := stacksOf(t, r, samples.Options{By: by})
 		want(t, text(s), w)
 		if n := s.Len(); (n == 2) != (by == counts.Instruction) {
@@ -281,9 +283,9 @@ func TestStacksOfAFilter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newAttrRecording(t, perfdata.Attr{SampleType: chained})
 			r.program()
-			r.chain(perfdata.ModeUser, 10, 1, []uint64{perfdata.ContextUser, 0x10210, 0x10010})
+			r.chain(perfdata.ModeUser, 10, 1, []uint64{perffile.ContextUser, 0x10210, 0x10010})
 			r.add(20, &perfdata.Comm{PID: 7, TID: 7, Comm: []byte("other")})
-			r.chain(perfdata.ModeUser, 30, 2, []uint64{perfdata.ContextUser, 0x10110, 0x10010})
+			r.chain(perfdata.ModeUser, 30, 2, []uint64{perffile.ContextUser, 0x10110, 0x10010})
 			s := stacksOf(t, r, samples.Options{Filter: f})
 			w := map[string]float64{"prog;main;leaf": 1}
 			if name == "process" {
@@ -333,7 +335,7 @@ func TestStacksAddUp(t *testing.T) {
 func TestStacksOfAStream(t *testing.T) {
 	r := newAttrRecording(t, perfdata.Attr{SampleType: chained})
 	r.program()
-	r.chain(perfdata.ModeUser, 10, 7, []uint64{perfdata.ContextUser, 0x10210, 0x10010})
+	r.chain(perfdata.ModeUser, 10, 7, []uint64{perffile.ContextUser, 0x10210, 0x10010})
 	root := perfMap(t, t.TempDir(), "tmp/perf-7.map", programMap)
 	stream := struct{ *bytes.Buffer }{bytes.NewBuffer(r.bytes())}
 	s, err := samples.OpenStacks("-", stream, samples.Options{By: counts.Function, Symbols: profile.Config{Root: root}})

@@ -16,6 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/internal/testperf"
 	"github.com/cyclestack/cyclestack/internal/testshared"
@@ -24,7 +26,7 @@ import (
 )
 
 // fullType is what samples hold that can be told apart by everything.
-const fullType = sampleType | perfdata.SampleCPU | perfdata.SampleCgroup
+const fullType = sampleType | perffile.SampleCPU | perffile.SampleCgroup
 
 // A shot is one sample of a recording of fullType.
 type shot struct {
@@ -163,13 +165,13 @@ func TestNames(t *testing.T) {
 // TestInheritedGroupReads has a group that each thread has of its own behind the same
 // ids: what a counter grew by is told for each thread.
 func TestInheritedGroupReads(t *testing.T) {
-	r := newRecording(t, perfdata.SampleIdentifier|perfdata.SampleIP|perfdata.SampleTID|perfdata.SampleTime|perfdata.SampleRead, "cycles", "instructions")
+	r := newRecording(t, perffile.SampleIdentifier|perffile.SampleIP|perffile.SampleTID|perffile.SampleTime|perffile.SampleRead, "cycles", "instructions")
 	for _, e := range r.e {
-		e.ReadFormat = perfdata.FormatID | perfdata.FormatGroup | perfdata.FormatLost
-		e.Flags |= perfdata.FlagInherit
+		e.ReadFormat = perffile.FormatID | perffile.FormatGroup | perffile.FormatLost
+		e.Flags |= perffile.FlagInherit
 	}
 	r.out = testperf.MemFile{}
-	w, err := perfdata.NewWriter(&r.out, perfdata.WriterOptions{Events: r.e})
+	w, err := perfwrite.NewWriter(&r.out, perfwrite.WriterOptions{Events: r.e})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +209,7 @@ func TestWithinMissing(t *testing.T) {
 			t.Errorf("by %v: %v, want %q", tt.kind, r.Err(), tt.want)
 		}
 	}
-	untimed := newRecording(t, sampleType&^perfdata.SampleTime, "cycles")
+	untimed := newRecording(t, sampleType&^perffile.SampleTime, "cycles")
 	untimed.sample(1, 42, 0x10001, 0, 1, user)
 	r := samples.NewReader(bytes.NewReader(untimed.bytes()), "test.data", samples.Options{Within: by(counts.Interval)})
 	if r.Next() || r.Err() == nil || !strings.Contains(r.Err().Error(), "do not have their time: perf record --timestamp") {

@@ -1,22 +1,25 @@
-package perfdata
+package perfwrite
 
 import (
 	"bufio"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
 // WriterOptions are what a file is about.
 type WriterOptions struct {
-	Events    []*Event // with Attr, IDs and Name; those of a group follow each other and have the same Leader
+	Events    []*perfdata.Event // with Attr, IDs and Name; those of a group follow each other and have the same Leader
 	BigEndian bool
 }
 
 // A Writer writes a perf.data file of version 2: what perf record writes without
 // -z and into a file.
 //
-//	w, err := perfdata.NewWriter(f, perfdata.WriterOptions{Events: events})
+//	w, err := perfwrite.NewWriter(f, perfwrite.WriterOptions{Events: events})
 //	…
 //	w.WriteRecord(&perfdata.Comm{PID: pid, TID: pid, Comm: name}, perfdata.Trailer{})
 //	w.Write(ring) // as the kernel wrote them
@@ -29,7 +32,7 @@ type Writer struct {
 	w      *bufio.Writer
 	opts   WriterOptions
 	attr   int // size of an attribute
-	data   section
+	data   perffile.Section
 	buf    []byte
 	err    error
 	closed bool
@@ -38,28 +41,27 @@ type Writer struct {
 // NewWriter writes the beginning of a file to f.
 func NewWriter(f io.WriteSeeker, opts WriterOptions) (*Writer, error) {
 	if len(opts.Events) == 0 {
-		return nil, errors.New("perfdata: a file needs an event")
+		return nil, errors.New("perfwrite: a file needs an event")
 	}
 	w := &Writer{f: f, w: bufio.NewWriterSize(f, 1<<20), opts: opts, attr: attrSizeOurs}
 	for _, e := range opts.Events {
-		w.attr = max(w.attr, e.size())
-		e.layout = newLayout(&e.Attr)
+		w.attr = max(w.attr, attrSize(&e.Attr))
 	}
 	b := w.builder()
-	b.b = make([]byte, headerSize)
-	ids := make([]section, len(opts.Events))
+	b.b = make([]byte, perffile.HeaderSize)
+	ids := make([]perffile.Section, len(opts.Events))
 	for i, e := range opts.Events {
-		ids[i] = section{uint64(len(b.b)), uint64(8 * len(e.IDs))}
+		ids[i] = perffile.Section{Off: uint64(len(b.b)), Size: uint64(8 * len(e.IDs))}
 		for _, id := range e.IDs {
 			b = b.u64(id)
 		}
 	}
 	attrs := len(b.b)
 	for i, e := range opts.Events {
-		b = e.appendTo(b, w.attr).section(ids[i])
+		b = appendAttr(b, &e.Attr, w.attr).section(ids[i])
 	}
-	w.data.off = uint64(len(b.b))
-	copy(b.b, w.header(nil, section{uint64(attrs), uint64(len(b.b) - attrs)}))
+	w.data.Off = uint64(len(b.b))
+	copy(b.b, w.header(nil, perffile.Section{Off: uint64(attrs), Size: uint64(len(b.b) - attrs)}))
 	if _, err := w.w.Write(b.b); err != nil {
 		return nil, err
 	}
@@ -68,17 +70,17 @@ func NewWriter(f io.WriteSeeker, opts WriterOptions) (*Writer, error) {
 
 func (w *Writer) builder() builder { return builder{b: w.buf[:0], big: w.opts.BigEndian} }
 
-func (b builder) section(s section) builder { return b.u64(s.off).u64(s.size) }
+func (b builder) section(s perffile.Section) builder { return b.u64(s.Off).u64(s.Size) }
 
 // header returns the header with the size of the data so far.
-func (w *Writer) header(features []Feature, attrs section) []byte {
+func (w *Writer) header(features []perfdata.Feature, attrs perffile.Section) []byte {
 	b := builder{big: w.opts.BigEndian}
-	b = b.u64(0).u64(headerSize).u64(uint64(w.attr + sectionSize)).section(attrs).section(w.data).section(section{})
-	copy(b.b, magic2)
+	b = b.u64(0).u64(perffile.HeaderSize).u64(uint64(w.attr + perffile.SectionSize)).section(attrs).section(w.data).section(perffile.Section{})
+	copy(b.b, perffile.Magic2)
 	if b.big {
-		copy(b.b, magic2Big)
+		copy(b.b, perffile.Magic2Big)
 	}
-	var words [maxFeatures / 64]uint64
+	var words [perffile.MaxFeatures / 64]uint64
 	for _, f := range features {
 		words[f/64] |= 1 << (f % 64)
 	}
@@ -89,9 +91,9 @@ func (w *Writer) header(features []Feature, attrs section) []byte {
 }
 
 // attrs returns where the attributes are.
-func (w *Writer) attrs() section {
-	n := uint64(len(w.opts.Events) * (w.attr + sectionSize))
-	return section{w.data.off - n, n}
+func (w *Writer) attrs() perffile.Section {
+	n := uint64(len(w.opts.Events) * (w.attr + perffile.SectionSize))
+	return perffile.Section{Off: w.data.Off - n, Size: n}
 }
 
 // Write appends records as the kernel wrote them: whole ones, in the byte order
@@ -101,7 +103,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		return 0, w.err
 	}
 	n, err := w.w.Write(p)
-	w.data.size += uint64(n)
+	w.data.Size += uint64(n)
 	w.err = err
 	return n, err
 }
@@ -120,19 +122,19 @@ func (w *Writer) Flush() error {
 // written. A record of the kernel's gets
 // the trailer that the first event's SampleType asks for, with the fields of t.
 // Samples are not written this way: they are as the kernel wrote them.
-func (w *Writer) WriteRecord(rec Record, t Trailer) error {
+func (w *Writer) WriteRecord(rec perfdata.Record, t perfdata.Trailer) error {
 	b := w.builder().zeros(8)
 	kind, b := encode(b, rec)
 	if kind == 0 {
-		return fmt.Errorf("perfdata: a record of type %T cannot be written", rec)
+		return fmt.Errorf("perfwrite: a record of type %T cannot be written", rec)
 	}
-	if kind < RecordHeaderAttr {
+	if kind < perffile.RecordHeaderAttr {
 		b = w.trailer(b, t)
 	}
 	if len(b.b) > 1<<16-8 {
-		return fmt.Errorf("perfdata: a record (%v) of %d bytes is too long", kind, len(b.b))
+		return fmt.Errorf("perfwrite: a record (%v) of %d bytes is too long", kind, len(b.b))
 	}
-	b = b.zeros(align(len(b.b), 8) - len(b.b))
+	b = b.zeros(perffile.Align(len(b.b), 8) - len(b.b))
 	w.buf = b.b
 	head := builder{big: b.big}.u32(uint32(kind)).u16(uint16(rec.Head().Misc)).u16(uint16(len(b.b)))
 	copy(b.b, head.b)
@@ -140,22 +142,22 @@ func (w *Writer) WriteRecord(rec Record, t Trailer) error {
 	return err
 }
 
-func (w *Writer) trailer(b builder, t Trailer) builder {
+func (w *Writer) trailer(b builder, t perfdata.Trailer) builder {
 	e := w.opts.Events[0]
-	if !e.Has(FlagSampleIDAll) {
+	if !e.Has(perffile.FlagSampleIDAll) {
 		return b
 	}
-	b = b.zeros(align(len(b.b), 8) - len(b.b))
+	b = b.zeros(perffile.Align(len(b.b), 8) - len(b.b))
 	for _, f := range []struct {
-		bit  SampleType
+		bit  perfdata.SampleType
 		word func() builder
 	}{
-		{SampleTID, func() builder { return b.u32(uint32(t.PID)).u32(uint32(t.TID)) }},
-		{SampleTime, func() builder { return b.u64(t.Time) }},
-		{SampleID, func() builder { return b.u64(t.ID) }},
-		{SampleStreamID, func() builder { return b.u64(t.StreamID) }},
-		{SampleCPU, func() builder { return b.u32(uint32(t.CPU)).u32(0) }},
-		{SampleIdentifier, func() builder { return b.u64(t.ID) }},
+		{perffile.SampleTID, func() builder { return b.u32(uint32(t.PID)).u32(uint32(t.TID)) }},
+		{perffile.SampleTime, func() builder { return b.u64(t.Time) }},
+		{perffile.SampleID, func() builder { return b.u64(t.ID) }},
+		{perffile.SampleStreamID, func() builder { return b.u64(t.StreamID) }},
+		{perffile.SampleCPU, func() builder { return b.u32(uint32(t.CPU)).u32(0) }},
+		{perffile.SampleIdentifier, func() builder { return b.u64(t.ID) }},
 	} {
 		if e.SampleType&f.bit != 0 {
 			b = f.word()
@@ -167,20 +169,20 @@ func (w *Writer) trailer(b builder, t Trailer) builder {
 // Close writes what f says of the machine and the recording, and makes the file
 // complete; it does not close it. The events' names and groups are written in
 // any case. A nil f says nothing.
-func (w *Writer) Close(f *Features) error {
+func (w *Writer) Close(f *perfdata.Features) error {
 	if w.closed || w.err != nil {
 		return w.err
 	}
 	w.closed = true
 	if f == nil {
-		f = &Features{}
+		f = &perfdata.Features{}
 	}
 	sections := w.sections(f)
-	at := w.data.end() + uint64(len(sections))*sectionSize
+	at := w.data.End() + uint64(len(sections))*perffile.SectionSize
 	table := builder{big: w.opts.BigEndian}
-	present := make([]Feature, len(sections))
+	present := make([]perfdata.Feature, len(sections))
 	for i, s := range sections {
-		table = table.section(section{at, uint64(len(s.b))})
+		table = table.section(perffile.Section{Off: at, Size: uint64(len(s.b))})
 		at += uint64(len(s.b))
 		present[i] = s.feature
 	}

@@ -1,10 +1,13 @@
-package perfdata
+package perfwrite
 
 import (
 	"bufio"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
 // A PipeWriter writes what perf record writes into a pipe (-o -): everything in
@@ -13,23 +16,22 @@ type PipeWriter struct{ w Writer }
 
 // NewPipeWriter writes the beginning to out: the events, and what f says of the
 // machine and the recording. A nil f says nothing.
-func NewPipeWriter(out io.Writer, opts WriterOptions, f *Features) (*PipeWriter, error) {
+func NewPipeWriter(out io.Writer, opts WriterOptions, f *perfdata.Features) (*PipeWriter, error) {
 	if len(opts.Events) == 0 {
-		return nil, errors.New("perfdata: a recording needs an event")
+		return nil, errors.New("perfwrite: a recording needs an event")
 	}
 	if f == nil {
-		f = &Features{}
+		f = &perfdata.Features{}
 	}
 	p := &PipeWriter{Writer{w: bufio.NewWriterSize(out, 1<<20), opts: opts, attr: attrSizeOurs}}
 	w := &p.w
 	for _, e := range opts.Events {
-		w.attr = max(w.attr, e.size())
-		e.layout = newLayout(&e.Attr)
+		w.attr = max(w.attr, attrSize(&e.Attr))
 	}
-	b := w.builder().u64(0).u64(pipeSize)
-	copy(b.b, magic2)
+	b := w.builder().u64(0).u64(perffile.PipeSize)
+	copy(b.b, perffile.Magic2)
 	if b.big {
-		copy(b.b, magic2Big)
+		copy(b.b, perffile.Magic2Big)
 	}
 	if _, err := w.Write(b.b); err != nil {
 		return nil, err
@@ -41,23 +43,23 @@ func NewPipeWriter(out io.Writer, opts WriterOptions, f *Features) (*PipeWriter,
 }
 
 // describe writes the events, their names and what is known of the machine.
-func (p *PipeWriter) describe(f *Features) error {
+func (p *PipeWriter) describe(f *perfdata.Features) error {
 	w := &p.w
 	for _, e := range w.opts.Events {
-		b := e.appendTo(builder{big: w.opts.BigEndian}, w.attr)
+		b := appendAttr(builder{big: w.opts.BigEndian}, &e.Attr, w.attr)
 		for _, id := range e.IDs {
 			b = b.u64(id)
 		}
-		if err := p.record(RecordHeaderAttr, b); err != nil {
+		if err := p.record(perffile.RecordHeaderAttr, b); err != nil {
 			return err
 		}
 	}
 	for _, s := range w.sections(f) {
-		if s.feature == FeatureBuildID {
+		if s.feature == perffile.FeatureBuildID {
 			continue // in records of their own
 		}
 		b := builder{big: w.opts.BigEndian}.u64(uint64(s.feature)).bytes(s.b...)
-		if err := p.record(RecordHeaderFeature, b); err != nil {
+		if err := p.record(perffile.RecordHeaderFeature, b); err != nil {
 			return err
 		}
 	}
@@ -65,8 +67,9 @@ func (p *PipeWriter) describe(f *Features) error {
 		if len(e.IDs) == 0 || e.Name == "" {
 			continue
 		}
-		named := &Event{Name: e.Name}
-		if err := w.WriteRecord(&EventUpdate{ID: e.IDs[0], Event: named}, Trailer{}); err != nil {
+		const name = 2 // the kind of the update
+		b := builder{big: w.opts.BigEndian}.u64(name).u64(e.IDs[0]).text([]byte(e.Name))
+		if err := p.record(perffile.RecordEventUpdate, b); err != nil {
 			return err
 		}
 	}
@@ -77,14 +80,14 @@ func (p *PipeWriter) describe(f *Features) error {
 const maxPipeRecord = 1<<16 - 8
 
 // record writes one of perf's own records.
-func (p *PipeWriter) record(kind RecordType, body builder) error {
-	body = body.zeros(align(len(body.b), 8) - len(body.b))
+func (p *PipeWriter) record(kind perfdata.RecordType, body builder) error {
+	body = body.zeros(perffile.Align(len(body.b), 8) - len(body.b))
 	size := 8 + len(body.b)
 	if size > maxPipeRecord {
-		if kind == RecordHeaderFeature {
+		if kind == perffile.RecordHeaderFeature {
 			return nil // it can be done without
 		}
-		return fmt.Errorf("perfdata: a record (%v) of %d bytes is too long", kind, size)
+		return fmt.Errorf("perfwrite: a record (%v) of %d bytes is too long", kind, size)
 	}
 	head := builder{big: body.big}.u32(uint32(kind)).u16(0).u16(uint16(size))
 	if _, err := p.w.Write(head.b); err != nil {
@@ -98,14 +101,16 @@ func (p *PipeWriter) record(kind RecordType, body builder) error {
 func (p *PipeWriter) Write(b []byte) (int, error) { return p.w.Write(b) }
 
 // WriteRecord appends a record: see Writer.WriteRecord.
-func (p *PipeWriter) WriteRecord(rec Record, t Trailer) error { return p.w.WriteRecord(rec, t) }
+func (p *PipeWriter) WriteRecord(rec perfdata.Record, t perfdata.Trailer) error {
+	return p.w.WriteRecord(rec, t)
+}
 
 // Flush writes what is buffered, so that who reads the pipe gets it.
 func (p *PipeWriter) Flush() error { return p.w.Flush() }
 
 // Close writes what only is known at the end, the build ids that f has, and what
 // is buffered; it does not close the pipe. A nil f has none.
-func (p *PipeWriter) Close(f *Features) error {
+func (p *PipeWriter) Close(f *perfdata.Features) error {
 	if p.w.closed || p.w.err != nil {
 		return p.w.err
 	}
@@ -118,12 +123,12 @@ func (p *PipeWriter) Close(f *Features) error {
 	return p.w.Flush()
 }
 
-func (p *PipeWriter) buildIDs(f *Features) error {
+func (p *PipeWriter) buildIDs(f *perfdata.Features) error {
 	for _, id := range f.BuildIDs {
-		rec := &BuildID{PID: id.PID, BuildID: id.BuildID, Filename: []byte(id.Filename)}
-		const sized Misc = 1 << 15 // the size of the build id is told
-		rec.Misc = sized | Misc(id.Mode)&MiscModeMask
-		if err := p.w.WriteRecord(rec, Trailer{}); err != nil {
+		rec := &perfdata.BuildID{PID: id.PID, BuildID: id.BuildID, Filename: []byte(id.Filename)}
+		const sized perfdata.Misc = 1 << 15 // the size of the build id is told
+		rec.Misc = sized | perfdata.Misc(id.Mode)&perffile.MiscModeMask
+		if err := p.w.WriteRecord(rec, perfdata.Trailer{}); err != nil {
 			return err
 		}
 	}

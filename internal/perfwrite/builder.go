@@ -1,9 +1,12 @@
-package perfdata
+package perfwrite
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// A builder appends fields to a record or section, in either byte order: the
-// inverse of a cursor.
+	"github.com/cyclestack/cyclestack/internal/perffile"
+)
+
+// A builder appends fields to a record or section, in either byte order.
 type builder struct {
 	b   []byte
 	big bool
@@ -30,7 +33,7 @@ const stringAlign = 64
 
 // str appends a string of a header section.
 func (b builder) str(s string) builder {
-	n := align(len(s)+1, stringAlign)
+	n := perffile.Align(len(s)+1, stringAlign)
 	b = b.u32(uint32(n))
 	b.b = append(b.b, s...)
 	return b.zeros(n - len(s))
@@ -43,6 +46,3 @@ func (b builder) strs(list []string) builder {
 	}
 	return b
 }
-
-// align rounds up to a multiple of to, a power of two.
-func align(n, to int) int { return (n + to - 1) &^ (to - 1) }
