@@ -79,7 +79,7 @@ type Measurement struct {
 	binding func(*counts.Layout) *account.Binding
 	run     *perfevent.Run
 	total   *counts.Total
-	notes   []string
+	notes   []counts.Note
 	smt     bool // whether other logical processors of the cores run, too
 	thread  bool
 	done    chan error
@@ -120,7 +120,7 @@ func start(o Options) (*Measurement, error) {
 	}
 	m := &Measurement{binding: method.Bind, total: counts.NewTotal(0), smt: machine.Probe.SMT, thread: o.Thread, done: make(chan error, 1)}
 	if core.Note != "" {
-		m.notes = append(m.notes, core.Note)
+		m.notes = append(m.notes, counts.Notef("%s", core.Note))
 	}
 	groups, always := m.resolve(sys, p, o.User || machine.UserOnly())
 	for _, name := range []string{"cycles", "instructions"} {
@@ -198,7 +198,7 @@ func (m *Measurement) resolve(sys *perfevent.System, p *plan.Plan, userOnly bool
 	event := func(e *plan.Event) (perfevent.Event, bool) {
 		ev, err := sys.Resolve(e.Perf)
 		if err != nil {
-			if note := fmt.Sprintf("%s was not counted: %v", e.Name, err); !slices.Contains(m.notes, note) {
+			if note := counts.Notef("%s was not counted: %v", e.Name, err); !slices.Contains(m.notes, note) {
 				m.notes = append(m.notes, note)
 			}
 			return ev, false
@@ -297,7 +297,7 @@ func (m *Measurement) evaluate(t *counts.Table) *account.Account {
 		}
 	}
 	if halves {
-		a.Notes = append(a.Notes, measure.HalfCores+": cyclestack stat -a --per-core counts both")
+		a.Notes = append(a.Notes, measure.HalfCores)
 	}
 	return a
 }

@@ -67,7 +67,7 @@ func TestHalfCores(t *testing.T) {
 				t.Errorf("SMT %t: %s is %g, doubt %q", smt, method.Model.Nodes[n.Index].Name, v.Value, v.Doubt)
 			}
 		}
-		if said := slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasPrefix(n, measure.HalfCores) }); said != smt {
+		if said := slices.ContainsFunc(a.Notes, func(n counts.Note) bool { return n.Kind == counts.NoteHalfCores }); said != smt {
 			t.Errorf("SMT %t: notes %q", smt, a.Notes)
 		}
 	}

@@ -39,7 +39,7 @@ type Account struct {
 	Checks     []Check // of the tree, of the model's and the processor's relations, of each count
 	Bottleneck []int   // indexes of nodes, from the top to the deepest flagged one
 	Rivals     []Rival // of the bottleneck's nodes
-	Notes      []string
+	Notes      []counts.Note
 
 	// Times is what the threads did with their time, in the same scope and by another
 	// method, where who made the account knows that; nil otherwise.
@@ -263,7 +263,7 @@ func (a *Account) Clone() *Account {
 	c.Bottleneck = append([]int(nil), a.Bottleneck...)
 	c.Rivals = append([]Rival(nil), a.Rivals...)
 	c.linked = append([]bool(nil), a.linked...)
-	c.Notes = append([]string(nil), a.Notes...)
+	c.Notes = append([]counts.Note(nil), a.Notes...)
 	c.in = append([]float64(nil), a.in...)
 	c.values = append([]float64(nil), a.values...)
 	c.seen = append([]observation(nil), a.seen...)
@@ -275,16 +275,16 @@ func (a *Account) Clone() *Account {
 	return &c
 }
 
-// Why says why a node is not known, "" if it is.
-func (a *Account) Why(node int) string {
+// Why says why a node is not known, and what would change that; the zero Note if it is.
+func (a *Account) Why(node int) counts.Note {
 	if a.Nodes[node].Known() {
-		return ""
+		return counts.Note{}
 	}
 	return a.Binding.why(a, node)
 }
 
-// WhySkipped says why a check was skipped, "" if it was not.
-func (a *Account) WhySkipped(check int) string { return a.Binding.whySkipped(a, &a.Checks[check]) }
+// WhySkipped says why a check was skipped; the zero Note if it was not.
+func (a *Account) WhySkipped(check int) counts.Note { return a.Binding.whySkipped(a, &a.Checks[check]) }
 
 // Includes lists the siblings of a rest whose own values are not known, so that
 // what they would have explained is part of it.

@@ -214,19 +214,19 @@ func TestWhy(t *testing.T) {
 		"Rest":    "STALL is not in the recording",
 		"Miss":    "MISS was not counted",
 		"CPI":     "division by zero in CYC / INST",
-		"Seconds": "needs --param CLOCK=…",
+		"Seconds": "parameter CLOCK has no value",
 	} {
 		i, _ := a.Node(name)
 		if a.Nodes[i].Known() {
 			t.Errorf("%s = %v", name, a.Nodes[i].Value)
 		}
-		if got := a.Why(i); got != want {
+		if got := a.Why(i).Text; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 	none := run(t, method, 1, reading{event: "STALL", value: 5})
 	i, _ := none.Node("Stalled")
-	if got := none.Why(i); got != "CYC is not in the recording" {
+	if got := none.Why(i).Text; got != "CYC is not in the recording" {
 		t.Errorf("without the whole: %q", got)
 	}
 	if none.Known() {
@@ -394,7 +394,7 @@ func TestPrivilege(t *testing.T) {
 	if got := a.Value("Stalled"); !near(got, 0.1) {
 		t.Errorf("Stalled in user mode = %v", got)
 	}
-	if len(a.Notes) != 1 || !strings.Contains(a.Notes[0], ":u") {
+	if len(a.Notes) != 1 || !strings.Contains(a.Notes[0].Text, ":u") {
 		t.Errorf("notes %q", a.Notes)
 	}
 	a = run(t, method, 1, reading{event: "cycles", value: 1000}, reading{event: "STALL:u", value: 100})
@@ -432,7 +432,7 @@ func TestParams(t *testing.T) {
 func TestLevelNote(t *testing.T) {
 	for level, want := range map[int]string{0: "", 2: "", 3: "toy has 2 levels: there is none deeper"} {
 		a := run(t, toy(t, account.Options{Level: level}), 1, reading{event: "CYC", value: 1000})
-		if got := strings.Join(a.Notes, "; "); got != want {
+		if got := strings.Join(counts.Texts(a.Notes), "; "); got != want {
 			t.Errorf("level %d: notes %q, want %q", level, got, want)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // Side is who is behind the outcome of a check.
@@ -233,19 +235,19 @@ func (r *boundRule) within(residual, allowed float64) bool {
 }
 
 // whySkipped says why a check was skipped.
-func (b *Binding) whySkipped(a *Account, c *Check) string {
+func (b *Binding) whySkipped(a *Account, c *Check) counts.Note {
 	switch {
 	case c.State != Skipped:
-		return ""
+		return counts.Note{}
 	case c.rule < 0:
-		return "not all of its nodes are known"
+		return counts.Notef("not all of its nodes are known")
 	case b.checks[c.rule].err != "":
-		return b.checks[c.rule].err
+		return counts.Notef("%s", b.checks[c.rule].err)
 	}
 	for _, side := range b.checks[c.rule].programs() {
 		if p := *side; p != nil && math.IsNaN(p.Eval(a.in)) {
 			return b.reason(a, p.Why(a.in))
 		}
 	}
-	return "it does not apply here"
+	return counts.Notef("it does not apply here")
 }

@@ -21,7 +21,7 @@ type Binding struct {
 	// Other are those counted on the other core type of a hybrid processor.
 	Unused, Unknown, Other []string
 
-	notes []string
+	notes []counts.Note
 
 	names     []string         // by column: the event's name in the processor's table, else its spelling
 	ids       []model.Identity // by column
@@ -291,7 +291,7 @@ func (b *Binding) commonFilter(ids []model.Identity) model.Privilege {
 		}
 	}
 	if common != 0 {
-		b.notes = append(b.notes, fmt.Sprintf("all events were counted with :%s, so this is the account of that mode only", common))
+		b.notes = append(b.notes, counts.Notef("all events were counted with :%s, so this is the account of that mode only", common))
 	}
 	return common
 }

@@ -426,23 +426,23 @@ func brief(coverage, duration, seconds float64) bool {
 }
 
 // why says in words why a node has no value.
-func (b *Binding) why(a *Account, i int) string {
+func (b *Binding) why(a *Account, i int) counts.Note {
 	c := b.Method
 	p := &b.nodes[i]
 	switch {
 	case p.err != "":
-		return p.err
+		return counts.Notef("%s", p.err)
 	case c.Model.Nodes[i].Rest:
 		parent, _ := c.family(i)
 		return b.why(a, parent)
 	case p.prog == nil:
-		return "it has no formula"
+		return counts.Notef("it has no formula")
 	}
 	if r := p.prog.Why(a.in); r.Kind != metric.None {
 		return b.reason(a, r)
 	}
 	if c.assumes[i] && !a.Nodes[i].counted {
-		return "it depends on whether SMT was on: --smt on|off"
+		return counts.Notef("it depends on whether SMT was on").With(counts.Fix{Action: counts.SetSMT})
 	}
 	if p.of != nil {
 		return b.wholeWhy(a, p.of)
@@ -450,23 +450,23 @@ func (b *Binding) why(a *Account, i int) string {
 	return b.wholeWhy(a, b.of)
 }
 
-func (b *Binding) wholeWhy(a *Account, of *metric.Program) string {
+func (b *Binding) wholeWhy(a *Account, of *metric.Program) counts.Note {
 	if of.Eval(a.in) == 0 {
-		return b.Method.Model.Of + " is 0"
+		return counts.Notef("%s is 0", b.Method.Model.Of)
 	}
 	return b.reason(a, of.Why(a.in))
 }
 
-func (b *Binding) reason(a *Account, r metric.Reason) string {
+func (b *Binding) reason(a *Account, r metric.Reason) counts.Note {
 	switch r.Kind {
 	case metric.ZeroDivision:
-		return "division by zero in " + r.Text
+		return counts.Notef("division by zero in %s", r.Text)
 	case metric.Overflow:
-		return "the result is too large to represent"
+		return counts.Notef("the result is too large to represent")
 	}
 	var absent []absence
 	var params []string
-	var other string
+	var other counts.Note
 	for _, at := range r.Slots {
 		if node := at - len(b.Method.inputs); node >= 0 && node < len(b.nodes) {
 			other = b.why(a, node)
@@ -481,13 +481,13 @@ func (b *Binding) reason(a *Account, r metric.Reason) string {
 	}
 	switch {
 	case len(params) > 0:
-		return fmt.Sprintf("needs --param %s=…", params[0])
+		return counts.Notef("parameter %s has no value", params[0]).With(counts.Fix{Action: counts.SetParameter, Name: params[0]})
 	case len(absent) > 0:
-		return absenceText(absent)
-	case other != "":
+		return counts.Notef("%s", absenceText(absent))
+	case other.Text != "":
 		return other
 	}
-	return "an input is missing"
+	return counts.Notef("an input is missing")
 }
 
 // text names an input for a person.

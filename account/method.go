@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/metric"
 	"github.com/cyclestack/cyclestack/model"
 )
@@ -50,8 +51,8 @@ type Method struct {
 	parents    []int          // by node: its parent's index, -1 for a root
 	bounds     [][2]float64   // by node: the least and the greatest value that it may have
 
-	notes   []string // what was assumed
-	assumes []bool   // by node: its formula asks for what was assumed
+	notes   []counts.Note // what was assumed
+	assumes []bool        // by node: its formula asks for what was assumed
 
 	closureNames []string // by node: the name of the check that its children sum to it
 }
@@ -114,14 +115,14 @@ func Compile(m *model.Model, cpu *model.CPU, events *model.EventTable, opt Optio
 		return nil, err
 	}
 	if opt.Workload != model.AnyWorkload && !slices.ContainsFunc(m.Nodes, func(n model.Node) bool { return n.Expected != nil }) {
-		c.notes = append(c.notes, fmt.Sprintf("nobody has published what to expect of %s: --workload %s changes nothing", m.Name, opt.Workload))
+		c.notes = append(c.notes, counts.Notef("nobody has published what to expect of %s: the workload %s changes nothing", m.Name, opt.Workload))
 	}
 	if last := levels(m); opt.Level > last {
 		levels := fmt.Sprintf("%d levels", last)
 		if last == 1 {
 			levels = "one level"
 		}
-		c.notes = append(c.notes, fmt.Sprintf("%s has %s: there is none deeper", m.Name, levels))
+		c.notes = append(c.notes, counts.Notef("%s has %s: there is none deeper", m.Name, levels))
 	}
 	if err := c.addRelations(); err != nil {
 		return nil, err
@@ -287,7 +288,7 @@ func (c *Method) literal(name string) (float64, bool) {
 		return 0, false
 	}
 	if len(c.notes) == 0 {
-		c.notes = append(c.notes, "SMT is taken to have been off, or the other logical processor of each core idle; --smt on otherwise")
+		c.notes = append(c.notes, counts.Notef("SMT is taken to have been off, or the other logical processor of each core idle").With(counts.Fix{Action: counts.AssumeSMT}))
 	}
 	return 0, true
 }

@@ -26,7 +26,7 @@ func TestWithWhole(t *testing.T) {
 		table.Cell(row, 0).Value, table.Cell(row, 1).Value = values[0], values[1]
 	}
 	table.Label, table.Duration, table.Elapsed, table.Line, table.Relative, table.CPU = "x", 3, 0.1, 7, true, "core2"
-	table.Notes = []string{"a note"}
+	table.Notes = []counts.Note{counts.Notef("a note")}
 	got := m.WithWhole(table, "cycles")
 	if got.Label != "x" || got.Duration != 3 || got.Elapsed != 0.1 || got.Line != 7 || !got.Relative || got.CPU != "core2" || len(got.Notes) != 1 {
 		t.Errorf("the table is described as %+v", got)

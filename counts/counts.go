@@ -260,7 +260,7 @@ type Table struct {
 	Elapsed  float64 // ± of Duration in seconds, from repeats; 0 where not known
 	Line     int     // line in the source at which the block begins; 0 where lines mean nothing
 	Relative bool    // cells' times are proportions, not nanoseconds: the source gave percentages and no duration
-	Notes    []string
+	Notes    []Note
 
 	cells   []Cell
 	spreads [][]Spread // by scope; nil if the table is no sum of intervals
@@ -313,7 +313,7 @@ func (t *Table) Copy(of *Table) {
 	cells := t.cells[:0]
 	*t = *of
 	t.cells = append(cells, of.cells...)
-	t.Notes = append([]string(nil), of.Notes...)
+	t.Notes = append([]Note(nil), of.Notes...)
 }
 
 // ErrLayout is returned when tables of different layouts are added.

@@ -179,17 +179,17 @@ func TestTable(t *testing.T) {
 		t.Errorf("a new table knows its time: %v, %v", table.Start, table.Duration)
 	}
 	*table.Cell(1, 0) = Cell{State: Counted, Value: 5}
-	table.Notes = []string{"note"}
+	table.Notes = []Note{Notef("note")}
 	if row := table.Row(1); len(row) != 2 || row[0].Value != 5 || row[1].State != Absent {
 		t.Errorf("row 1: %+v", row)
 	}
 	clone := table.Clone()
-	table.Notes[0] = "another"
+	table.Notes[0] = Notef("another")
 	table.Reset(&Layout{Columns: l.Columns[:1], Scopes: l.Scopes[:1]})
 	if c := table.Cell(0, 0); c.State != Absent {
 		t.Errorf("after a reset: %+v", *c)
 	}
-	if got := clone.Cell(1, 0).Value; got != 5 || clone.Notes[0] != "note" || clone.Layout != l {
+	if got := clone.Cell(1, 0).Value; got != 5 || clone.Notes[0] != Notef("note") || clone.Layout != l {
 		t.Errorf("the clone changed: %v, %q", got, clone.Notes)
 	}
 	if err := clone.Add(table); !errors.Is(err, ErrLayout) {

@@ -53,7 +53,7 @@ func JoinRuns(runs []*Table) (*Table, error) {
 		l.Columns[j].Parts = len(runs)
 	}
 	if len(runs) > 1 {
-		all.note(fmt.Sprintf("counted in %d runs, each with other events: a figure of events of several runs is of the same work only if these did the same", len(runs)))
+		all.note(Notef("counted in %d runs, each with other events: a figure of events of several runs is of the same work only if these did the same", len(runs)))
 	}
 	return all, nil
 }
@@ -66,7 +66,7 @@ func (c *Cell) OfRuns(n int) {
 }
 
 // note adds notes that are not there yet.
-func (t *Table) note(notes ...string) {
+func (t *Table) note(notes ...Note) {
 	for _, n := range notes {
 		if len(t.Notes) < notesMost && !slices.Contains(t.Notes, n) {
 			t.Notes = append(t.Notes, n)

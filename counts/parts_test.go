@@ -28,7 +28,7 @@ func TestJoinRuns(t *testing.T) {
 	two := runOf(12, []counts.Column{{Event: "cycles", Group: 1}, {Event: "stores", Group: 1, Whole: 1}}, []float64{1100, 70}, 1)
 	three := runOf(14, []counts.Column{{Event: "branches", Group: 1}, {Event: "cycles", Group: 2}, {Event: "faults"}}, []float64{9, 1050, 1}, 0.5)
 	three.Scopes[0].CPUs = 8
-	three.Notes = []string{"a note"}
+	three.Notes = []counts.Note{counts.Notef("a note")}
 	*one.Cell(0, 1) = counts.Cell{State: counts.NotCounted, Enabled: 1e9}
 
 	all, err := counts.JoinRuns([]*counts.Table{one, two, three})
@@ -69,7 +69,7 @@ func TestJoinRuns(t *testing.T) {
 	if all.Duration != 12 || all.CPU != "skylakex" || all.Scopes[0].CPUs != 8 || one.Scopes[0].CPUs != 0 {
 		t.Errorf("%v s on %d of %s", all.Duration, all.Scopes[0].CPUs, all.CPU)
 	}
-	if len(all.Notes) != 2 || all.Notes[0] != "a note" || !strings.Contains(all.Notes[1], "counted in 3 runs") {
+	if len(all.Notes) != 2 || all.Notes[0] != counts.Notef("a note") || !strings.Contains(all.Notes[1].Text, "counted in 3 runs") {
 		t.Errorf("notes %q", all.Notes)
 	}
 	if got, want := counts.Apart([]*counts.Table{one, two, three}), "cycles was counted in 3 of the runs, and differs by 9.1 % at most"; got != want {

@@ -281,7 +281,7 @@ func (s *Total) grow(own *Layout) {
 	}
 	s.table = old
 	s.table.Layout, s.table.cells = own, bigger.cells
-	s.table.Notes = append(s.table.Notes, "events or scopes came or went during the recording: sums are over the intervals that have them")
+	s.table.Notes = append(s.table.Notes, Notef("events or scopes came or went during the recording: sums are over the intervals that have them"))
 }
 
 // reduce returns the scope that a scope is summed into.

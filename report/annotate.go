@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/annotate"
 	"github.com/cyclestack/cyclestack/model"
 )
@@ -24,7 +25,7 @@ type AnnotateHeader struct {
 	What  string // that the clock counts, in words: "time", "cycles"; "" is the event
 	Label string // what was recorded: the command
 	Flat  string // why there is nothing but shares: no method fits. "" if one does
-	Notes []string
+	Notes []counts.Note
 }
 
 // AnnotateOptions say what of an annotated function is shown.
@@ -463,7 +464,7 @@ func (t *annotation) executionsNote() string {
 
 // notes are what is missing.
 func (t *annotation) notes() []string {
-	list := append(slices.Clone(t.c.Listing.Notes), t.h.Notes...)
+	list := append(slices.Clone(t.c.Listing.Notes), t.o.notes(t.h.Notes)...)
 	if t.o.TextNotes != nil {
 		list = append(list, t.o.TextNotes()...)
 	}

@@ -45,7 +45,7 @@ func (t *auditWriter) Account(a *account.Account) error {
 		t.paragraph("values", d, auditHang, plain)
 	}
 	t.verdict(a)
-	for _, n := range a.Notes {
+	for _, n := range t.o.notes(a.Notes) {
 		t.paragraph("note", n, auditHang, plain)
 	}
 	_, err := io.WriteString(t.w, t.out.String())
@@ -180,7 +180,7 @@ func (t *auditWriter) skipped(a *account.Account) {
 		if c.State != account.Skipped || c.Common {
 			continue
 		}
-		why := a.WhySkipped(i)
+		why := t.o.note(a.WhySkipped(i))
 		if by[why] == nil {
 			order = append(order, why)
 		}

@@ -196,7 +196,7 @@ func (c *csvWriter) row(b []byte, a *account.Account, i int, node, unit string) 
 	}
 	switch {
 	case !v.Known():
-		b = append(b, field(a.Why(i))...)
+		b = append(b, field(c.o.note(a.Why(i)))...)
 	case v.Doubt != account.DoubtNone:
 		b = append(b, field(v.Doubt.String())...)
 	}

@@ -26,13 +26,13 @@ var DiffFormats = []string{"tree", "markdown", "json"}
 // A DiffHeader says what was compared.
 type DiffHeader struct {
 	Header
-	Old, New string      // the names of the two sides
-	What     string      // that runs took: "cycles", "time", or an event
-	Per      string      // the unit of work: "instruction"
-	Assumed  bool        // nobody said that it is the unit of work
-	Paired   bool        // runs were to be compared in pairs
-	By       counts.Kind // of place in the code; Run for nodes
-	Notes    []string    // what the recordings are short of
+	Old, New string        // the names of the two sides
+	What     string        // that runs took: "cycles", "time", or an event
+	Per      string        // the unit of work: "instruction"
+	Assumed  bool          // nobody said that it is the unit of work
+	Paired   bool          // runs were to be compared in pairs
+	By       counts.Kind   // of place in the code; Run for nodes
+	Notes    []counts.Note // what the recordings are short of
 }
 
 // Diff prints a comparison in one of the DiffFormats.
@@ -74,7 +74,8 @@ type diffWriter struct {
 	basis    account.Basis
 	unit     float64 // in which amounts are printed
 	unitName string
-	method   bool // the parts are a method's
+	method   bool     // the parts are a method's
+	renames  []string // what modules were called in the old runs
 }
 
 // A diffBody is what a comparison has of its own.
@@ -254,7 +255,7 @@ func (t *diffWriter) summary() string {
 
 // remarks are what has to be known to read the figures.
 func (t *diffWriter) remarks() []string {
-	list := slices.Clone(t.h.Notes)
+	list := append(slices.Clone(t.renames), t.o.notes(t.h.Notes)...)
 	if t.h.Assumed && t.h.Per == "run" {
 		list = append(list, "each run is taken to have done the same work; --per says what a run did")
 	}

@@ -16,7 +16,7 @@ func DiffPlaces(format string, w io.Writer, h DiffHeader, d *account.PlaceDiffer
 	t := &placesDiff{d: d, top: top}
 	t.diffWriter = newDiffWriter(w, h, o, &d.Total, d.Runs, d.Basis)
 	t.main = t.largest()
-	t.h.Notes = append(t.renamed(), t.h.Notes...)
+	t.renames = t.renamed()
 	return t.print(format, t)
 }
 

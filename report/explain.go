@@ -70,7 +70,7 @@ func (t *tree) about(text string) {
 func (t *tree) explainValue(e Explanation) {
 	m, v := e.Model, &e.Account.Nodes[e.Node]
 	if !v.Known() {
-		t.paragraph("here", "not known: "+e.Account.Why(e.Node), hang, hot)
+		t.paragraph("here", "not known: "+t.o.note(e.Account.Why(e.Node)), hang, hot)
 		t.out.WriteByte('\n')
 		return
 	}
@@ -414,13 +414,13 @@ type jsonOperand struct {
 }
 
 // ExplainJSON prints an explanation as a JSON document.
-func ExplainJSON(w io.Writer, e Explanation) error {
+func ExplainJSON(w io.Writer, e Explanation, o Options) error {
 	n := &e.Model.Nodes[e.Node]
 	doc := jsonExplanation{Schema: "cyclestack.explain/v1", CPU: e.CPU.Name, Model: e.Model.Name, Node: n.Name, Path: n.Path,
 		Title: n.Title, About: n.About, Formula: formulaText(e.Model, e.Node), Unit: unit(e.Model, e.Node), Threshold: n.Threshold,
 		Causes: n.Causes, Try: n.Try, Sample: n.Sample, Source: n.Source, Penalties: e.Measured}
 	if e.Account != nil {
-		doc.Value, doc.Why = known(e.Account.Nodes[e.Node].Value), e.Account.Why(e.Node)
+		doc.Value, doc.Why = known(e.Account.Nodes[e.Node].Value), o.note(e.Account.Why(e.Node))
 		for _, op := range e.Account.Operands(e.Node) {
 			doc.Operands = append(doc.Operands, jsonOperand{op.Name, op.Kind, known(op.Value), op.Event})
 		}

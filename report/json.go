@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -269,13 +268,13 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	m := a.Model()
 	list := a.Counts()
 	out := jsonAccount{Scope: scope(a, list, j.h.Profile), Nodes: []jsonNode{}, Bottleneck: []string{}, Audit: []jsonCheck{},
-		Missing: []jsonMissing{}, Counts: []jsonCount{}, Unused: a.Binding.Unused, Unknown: a.Binding.Unknown, Other: a.Binding.Other, Notes: a.Notes}
+		Missing: []jsonMissing{}, Counts: []jsonCount{}, Unused: a.Binding.Unused, Unknown: a.Binding.Unknown, Other: a.Binding.Other, Notes: j.o.notes(a.Notes)}
 	for _, c := range list {
 		out.Counts = append(out.Counts, count(c))
 	}
 	if p := j.h.Profile; p != nil && p.Flat != "" {
 		if a.Scope.Kind == counts.Run {
-			out.Notes = slices.Concat(a.Notes, []string{"shares only: " + p.Flat})
+			out.Notes = append(out.Notes, "shares only: "+p.Flat)
 		}
 		return out
 	}
@@ -289,9 +288,9 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	for i := range a.Checks {
 		c := &a.Checks[i]
 		if j.o.Checks || c.State == account.Fails && (!c.Common || c.Contradicts()) {
-			out.Audit = append(out.Audit, checkInFull(c, a.WhySkipped(i)))
+			out.Audit = append(out.Audit, checkInFull(c, j.o.note(a.WhySkipped(i))))
 		} else if !c.Common {
-			out.Audit = append(out.Audit, check(c, a.WhySkipped(i)))
+			out.Audit = append(out.Audit, check(c, j.o.note(a.WhySkipped(i))))
 		}
 	}
 	return out
@@ -311,7 +310,7 @@ func (j *jsonWriter) nodes(a *account.Account, shown []bool) (nodes []jsonNode, 
 			Together: v.Together, Reliable: v.Reliable(), Doubt: v.Doubt.String(), Flagged: v.Flagged,
 			Includes: a.Includes(i), Expected: expected(a, i), Linked: paths(m, a.Linked(i)), Skids: j.skids(a, i)})
 		if !v.Known() {
-			missing = append(missing, jsonMissing{n.Path, a.Why(i)})
+			missing = append(missing, jsonMissing{n.Path, j.o.note(a.Why(i))})
 		}
 	}
 	return nodes, missing
@@ -323,7 +322,7 @@ func (j *jsonWriter) times(a *account.Account) *jsonTimes {
 		return nil
 	}
 	m := a.Model()
-	out := &jsonTimes{Model: jsonModel{Name: m.Name, Version: m.Version}, Bottleneck: append([]string{}, paths(m, a.Bottleneck)...), Notes: a.Notes}
+	out := &jsonTimes{Model: jsonModel{Name: m.Name, Version: m.Version}, Bottleneck: append([]string{}, paths(m, a.Bottleneck)...), Notes: j.o.notes(a.Notes)}
 	out.Nodes, out.Missing = j.nodes(a, timesShown(a))
 	return out
 }

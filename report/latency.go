@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/latency"
 )
 
@@ -18,7 +19,7 @@ const latencyHang = 12
 type LatencyReport struct {
 	Label string
 	CPU   string // "" where it does not matter
-	Notes []string
+	Notes []counts.Note
 	*latency.Distribution
 }
 
@@ -61,7 +62,7 @@ func (t *tree) latency(l *LatencyReport) {
 	t.table("cycles", lines)
 	t.out.WriteByte('\n')
 	t.means(l)
-	for _, n := range l.Notes {
+	for _, n := range t.o.notes(l.Notes) {
 		t.paragraph("note", n, latencyHang, plain)
 	}
 }
@@ -159,12 +160,12 @@ type jsonBounds struct {
 
 // LatencyJSON prints distributions as one JSON document, all latencies in
 // cycles.
-func LatencyJSON(w io.Writer, list []LatencyReport) error {
+func LatencyJSON(w io.Writer, list []LatencyReport, o Options) error {
 	doc := jsonLatency{Schema: latencySchema}
 	for i := range list {
 		l := &list[i]
 		d := jsonDistribution{Label: l.Label, CPU: l.CPU, Drops: []jsonDrop{}, Scatter: number(l.Scatter), Tail: number(l.Tail),
-			Measured: jsonBounds{Low: known(l.Low), High: known(l.High)}, Notes: l.Notes}
+			Measured: jsonBounds{Low: known(l.Low), High: known(l.High)}, Notes: o.notes(l.Notes)}
 		for k, b := range l.Bins {
 			d.Bins = append(d.Bins, jsonBin{number(b.Over), known(b.UpTo), number(l.Points[k].Count), number(b.Share)})
 		}

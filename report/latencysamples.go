@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/latency"
 )
 
@@ -25,7 +26,7 @@ type SampledLatency struct {
 	Top       int // groups shown; 0 is those with a share worth a line
 	All       *latency.Group
 	Groups    []*latency.Group // in the order in which they are shown
-	Notes     []string
+	Notes     []counts.Note
 }
 
 // SampledLatencies prints distributions of latencies of loads that were sampled.
@@ -178,7 +179,7 @@ func (t *tree) latencyMeaning(l *SampledLatency, m *latency.Measured) {
 	} else {
 		t.paragraph("measured", "what the latency covers is not known for this processor", latencyHang, plain)
 	}
-	for _, n := range l.Notes {
+	for _, n := range t.o.notes(l.Notes) {
 		t.paragraph("note", n, latencyHang, plain)
 	}
 }
@@ -250,7 +251,7 @@ type jsonLogBin struct {
 
 // SampledLatenciesJSON prints them as one JSON document, all latencies in cycles, and
 // everything that is a part of the loads as a share of 0…1.
-func SampledLatenciesJSON(w io.Writer, list []SampledLatency) error {
+func SampledLatenciesJSON(w io.Writer, list []SampledLatency, o Options) error {
 	doc := struct {
 		Schema  string             `json:"schema"`
 		Sampled []jsonSampledLoads `json:"sampled"`
@@ -259,7 +260,7 @@ func SampledLatenciesJSON(w io.Writer, list []SampledLatency) error {
 		l := &list[i]
 		all := l.All.Measured()
 		x := jsonSampledLoads{Label: l.Label, CPU: l.CPU, Event: l.Event, Threshold: l.Threshold, Duration: known(l.Duration), By: l.By,
-			All: groupJSON("all", l.All, all), Groups: []jsonLoads{}, Notes: l.Notes}
+			All: groupJSON("all", l.All, all), Groups: []jsonLoads{}, Notes: o.notes(l.Notes)}
 		if l.Known {
 			x.Facility, x.Meaning, x.Chosen = l.Facility.Name, l.Facility.Meaning, l.Facility.Chosen
 		}

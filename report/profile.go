@@ -257,7 +257,7 @@ func (p *profile) Account(a *account.Account) error {
 	p.grey = p.grey || !s.reliable()
 	if p.n == 0 {
 		p.begin(a)
-		for _, n := range p.h.withMeasured(a.Notes) {
+		for _, n := range p.h.withMeasured(p.o.notes(a.Notes)) {
 			p.notes = append(p.notes, strings.Clone(n))
 		}
 		l.labels = append(l.labels, "all")

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -58,6 +59,10 @@ type Options struct {
 	Color  bool
 	Titles bool // titles of nodes beside the figures, where the width allows
 	Line   bool // in the tree format, of Account.Times no more than a line: it follows by itself
+
+	// Note is the text of a note with its Fix in the reader's words, such as the flag that
+	// does it; nil is the note's Text alone.
+	Note func(counts.Note) string
 }
 
 // A Writer writes accounts in one format: Begin once, Account for each, End

@@ -194,7 +194,7 @@ func (b *beside) commonNotes() []string {
 	var notes []string
 	of := map[string][]string{}
 	for i, a := range b.accounts {
-		for _, n := range a.Notes {
+		for _, n := range b.o.notes(a.Notes) {
 			if of[n] == nil {
 				notes = append(notes, n)
 			}

@@ -199,7 +199,7 @@ const errorMatters = 0.1
 // whyUnknown is why nothing is known of the threads, in brackets.
 func whyUnknown(times *account.Account) string {
 	if i, ok := times.Node(timeThreads); ok {
-		return " (" + times.Why(i) + ")"
+		return " (" + times.Why(i).Text + ")"
 	}
 	return ""
 }

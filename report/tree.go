@@ -248,7 +248,7 @@ func (t *tree) line(a *account.Account, i int) line {
 	n, v := &m.Nodes[i], &a.Nodes[i]
 	l := line{name: strings.Repeat(" ", indent*depth(m, i)) + n.Name, title: n.Title, node: i}
 	if !v.Known() {
-		l.value, l.style, l.why = "–", dim, a.Why(i)
+		l.value, l.style, l.why = "–", dim, t.o.note(a.Why(i))
 		return l
 	}
 	l.value = figure(m, i, v.Value)
@@ -549,7 +549,7 @@ func failText(c *account.Check) string {
 
 func (t *tree) notes(a *account.Account) {
 	label := "note"
-	for _, n := range append(t.h.withMeasured(a.Notes), doubts(a, t.shown)...) {
+	for _, n := range append(t.h.withMeasured(t.o.notes(a.Notes)), doubts(a, t.shown)...) {
 		t.paragraph(label, n, 10, plain)
 		label = ""
 	}

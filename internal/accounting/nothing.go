@@ -26,7 +26,7 @@ func (e *evidence) table(t *counts.Table) {
 	}
 	e.counted = e.counted || anyCounted(t)
 	if len(e.dropped) == 0 {
-		e.dropped = append(e.dropped, t.Notes...)
+		e.dropped = counts.Texts(t.Notes)
 	}
 }
 

@@ -151,11 +151,11 @@ func (s *Stream) evaluate(t *counts.Table, p Place, idle bool) {
 		s.Refine(a)
 	}
 	if idle {
-		a.Notes = append(a.Notes, "it did not run while it was counted")
+		a.Notes = append(a.Notes, counts.Notef("it did not run while it was counted"))
 	}
 	for _, note := range []string{p.Note, s.Note(s.method)} {
 		if note != "" {
-			a.Notes = append(a.Notes, note)
+			a.Notes = append(a.Notes, counts.Notef("%s", note))
 		}
 	}
 	if len(s.Files) > 1 {

@@ -121,7 +121,7 @@ type annotator struct {
 	syntax  disasm.Syntax
 	out     io.Writer
 	options report.AnnotateOptions
-	notes   []string
+	notes   []counts.Note
 	col     int // by which parts of the code are compared
 }
 
@@ -158,7 +158,7 @@ func (n *annotator) run(symbol string) error {
 		return inputError(fmt.Errorf("%s: %w", n.file, err))
 	}
 	if symbol == "" {
-		n.notes = append(n.notes, fmt.Sprintf("no SYMBOL was given: %s has the most %s", functionName(place), n.clockName(t, n.col)))
+		n.notes = append(n.notes, counts.Notef("no SYMBOL was given: %s has the most %s", functionName(place), n.clockName(t, n.col)))
 	}
 	if isSimulated(n.kind) {
 		return n.lines(t, place)
@@ -218,7 +218,7 @@ func (n *annotator) annotate(r *code.Reader, t *counts.Table, place *counts.Code
 		return err
 	}
 	for _, note := range insts.Notes { // such as that samples stand behind their instructions
-		if !slices.Contains(n.notes, note) && !strings.HasPrefix(note, "after filtering") {
+		if !slices.Contains(n.notes, note) && note.Kind != counts.NoteFiltered {
 			n.notes = append(n.notes, note)
 		}
 	}

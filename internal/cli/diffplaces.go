@@ -161,14 +161,14 @@ const notesMost = 20
 
 // remarks are what recordings are short of, each said once.
 type remarks struct {
-	notes []string
-	files map[string][]string // by note: the recordings that have it
+	notes []counts.Note
+	files map[counts.Note][]string // by note: the recordings that have it
 }
 
 // add keeps the notes of a recording.
-func (r *remarks) add(file string, notes []string) {
+func (r *remarks) add(file string, notes []counts.Note) {
 	if r.files == nil {
-		r.files = map[string][]string{}
+		r.files = map[counts.Note][]string{}
 	}
 	for _, n := range notes {
 		files := r.files[n]
@@ -185,11 +185,11 @@ func (r *remarks) add(file string, notes []string) {
 }
 
 // lines are the notes, each with the recordings that have it if not all do, of so many.
-func (r *remarks) lines(recordings int) []string {
-	var list []string
+func (r *remarks) lines(recordings int) []counts.Note {
+	var list []counts.Note
 	for _, n := range r.notes {
 		if files := r.files[n]; len(files) < recordings {
-			n = sideName(files) + ": " + n
+			n.Text = sideName(files) + ": " + n.Text
 		}
 		list = append(list, n)
 	}

@@ -197,7 +197,7 @@ func (d *descent) print() error {
 			return fmt.Sprintf("counted by the PMU in %s of at most %s", several(d.runs, "run"), several(d.groups, "group"))
 		}
 		r.judge = func(a *account.Account) {
-			a.Notes = append(a.Notes, fmt.Sprintf("each run counted the parts of the bottleneck found so far; stopped, as %s", d.reason))
+			a.Notes = append(a.Notes, counts.Notef("each run counted the parts of the bottleneck found so far; stopped, as %s", d.reason))
 			d.j.judge(d.part, a)
 		}
 		if d.j.times != nil {

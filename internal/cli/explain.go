@@ -64,7 +64,7 @@ func (a *app) runExplain(c *common, name string, files []string) error {
 	e := report.Explanation{CPU: s.cpu, Model: s.model, Node: node, Account: acc, Events: s.events, Params: s.method.Params(), Measured: s.measured}
 	return a.write(c, func(out io.Writer) error {
 		if c.format == "json" {
-			return report.ExplainJSON(out, e)
+			return report.ExplainJSON(out, e, c.options(a.terminal(c, a.out)))
 		}
 		return report.Explain(out, e, c.options(a.terminal(c, a.out)))
 	}, files...)

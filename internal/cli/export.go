@@ -53,7 +53,7 @@ type stacks interface {
 	Table() *counts.Table
 	All() iter.Seq[*samples.Stack]
 	Callchains() bool
-	Notes() []string
+	Notes() []counts.Note
 	Kind() string
 	Close() error
 }
@@ -133,7 +133,7 @@ type placeStacks struct {
 
 func (s *placeStacks) Table() *counts.Table { return s.table }
 func (s *placeStacks) Callchains() bool     { return false }
-func (s *placeStacks) Notes() []string      { return nil }
+func (s *placeStacks) Notes() []counts.Note { return nil }
 func (s *placeStacks) Kind() string         { return s.kind }
 func (s *placeStacks) Close() error         { return s.close() }
 
@@ -197,9 +197,10 @@ func (e *exporter) write(out io.Writer) ([]string, error) {
 		}
 		left, err = export.Collapsed(out, p, p.Default)
 	}
-	notes := slices.Concat(e.stacks.Table().Notes, e.stacks.Notes(), left.Notes())
+	notes := slices.Concat(e.stacks.Table().Notes, e.stacks.Notes())
 	// That a filter leaves something out is what it was asked to do.
-	return slices.DeleteFunc(notes, func(n string) bool { return strings.HasPrefix(n, "after filtering") }), err
+	notes = slices.DeleteFunc(notes, func(n counts.Note) bool { return n.Kind == counts.NoteFiltered })
+	return append(noteTexts(notes), left.Notes()...), err
 }
 
 // single refuses what is more than one node or event, for a format of one.
@@ -226,7 +227,7 @@ func (e *exporter) profile() (*export.Profile, error) {
 		return nil, err
 	}
 	p := &export.Profile{Title: cmp.Or(t.Label, filepath.Base(e.file)), Duration: t.Duration, Threads: !e.stacks.Callchains(),
-		Notes: append(slices.Clone(t.Notes), e.stacks.Notes()...)}
+		Notes: noteTexts(slices.Concat(t.Notes, e.stacks.Notes()))}
 	var amounts *export.Amounts
 	if e.flat == "" {
 		var err error

@@ -226,10 +226,10 @@ func (j *job) name(p *part, note string, several bool) {
 	}
 	p.label = strings.Join(labels, ", ")
 	if note != "" {
-		p.notes = append(p.notes, note)
+		p.notes = append(p.notes, counts.Notef("%s", note))
 	}
 	if p.mode == userMode && !j.f.user && !j.f.split {
-		p.notes = append(p.notes, fmt.Sprintf("only user mode was counted, as perf_event_paranoid is %d here; sysctl kernel.perf_event_paranoid=1 allows the kernel as well",
+		p.notes = append(p.notes, counts.Notef("only user mode was counted, as perf_event_paranoid is %d here; sysctl kernel.perf_event_paranoid=1 allows the kernel as well",
 			j.machine.Probe.Paranoid))
 	}
 }

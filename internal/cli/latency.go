@@ -119,7 +119,7 @@ func (a *app) thresholdLatencies(s *session, f *latencyFlags, files []string) er
 	return a.write(c, func(out io.Writer) error {
 		switch c.format {
 		case "json":
-			return report.LatencyJSON(out, list)
+			return report.LatencyJSON(out, list, c.options(a.terminal(c, a.out)))
 		case "csv":
 			return report.LatencyCSV(out, list)
 		}
@@ -147,7 +147,7 @@ func (a *app) sampledLatencies(s *session, f *latencyFlags, files []string) erro
 	return a.write(c, func(out io.Writer) error {
 		switch c.format {
 		case "json":
-			return report.SampledLatenciesJSON(out, list)
+			return report.SampledLatenciesJSON(out, list, c.options(a.terminal(c, a.out)))
 		case "csv":
 			return report.SampledLatenciesCSV(out, list)
 		}
@@ -232,7 +232,7 @@ func (s *session) recordedOn(m *samples.Memory) (name, vendor string) {
 
 // distribution makes the distribution of a table's threshold counts.
 func (s *session) distribution(t *counts.Table, file string, floor float64) (report.LatencyReport, error) {
-	l := report.LatencyReport{Label: t.Label, Notes: append([]string(nil), t.Notes...)}
+	l := report.LatencyReport{Label: t.Label, Notes: slices.Clone(t.Notes)}
 	if l.Label == "" {
 		l.Label = file
 	}
@@ -247,7 +247,7 @@ func (s *session) distribution(t *counts.Table, file string, floor float64) (rep
 			sum.Add(t.Cell(row, col))
 		}
 		if !sum.Ok() {
-			l.Notes = append(l.Notes, fmt.Sprintf("%s was %s", t.Columns[col].Event, sum.State))
+			l.Notes = append(l.Notes, counts.Notef("%s was %s", t.Columns[col].Event, sum.State))
 			continue
 		}
 		points = append(points, latency.Point{Threshold: threshold, Count: sum.Estimate()})

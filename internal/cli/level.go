@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -139,17 +138,19 @@ func (j *job) judge(p *part, a *account.Account) {
 		}
 	}
 	if len(core) > 0 {
-		a.Notes = append(a.Notes, measure.HalfCores+": if it was idle, --smt off; -a --per-core counts both")
+		a.Notes = append(a.Notes, measure.HalfCores)
 	}
 	if longest > 0 && len(p.plan.Groups) > 1 && !a.Interval {
-		a.Notes = append(a.Notes, fmt.Sprintf("a run of %s would do for all, or --no-multiplex (%d runs)", several(int(math.Ceil(longest)), "second"), p.plan.Runs()))
+		note := counts.Notef("a run of %s would do for all", several(int(math.Ceil(longest)), "second"))
+		note.Kind = counts.NoteRunLonger
+		a.Notes = append(a.Notes, note.With(counts.Fix{Action: counts.CountSeparately, Number: p.plan.Runs()}))
 	}
 	switch zero, of := p.zeros(a); {
 	case len(zero) == 0 || j.rows:
 	case len(zero) == of:
-		a.Notes = append(a.Notes, "every event of the processor read 0: what was counted did not run, or this machine does not count it")
+		a.Notes = append(a.Notes, counts.Notef("every event of the processor read 0: what was counted did not run, or this machine does not count it"))
 	default:
-		a.Notes = append(a.Notes, "read 0, be it that none happened or that this machine does not count them: "+firstOf(zero))
+		a.Notes = append(a.Notes, counts.Notef("read 0, as none happened or as this machine does not count them: %s", firstOf(zero)))
 	}
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"slices"
 	"sync"
@@ -50,7 +49,7 @@ func (j *job) osParts(why string) {
 	var group []perfevent.Event
 	for _, name := range osEvents {
 		if why := j.unfit(name); why != "" {
-			p.notes = append(p.notes, fmt.Sprintf("not counted: %s (%s)", name, why))
+			p.notes = append(p.notes, counts.Notef("not counted: %s (%s)", name, why))
 			continue
 		}
 		if ev, err := j.machine.Sys.Resolve(name); err == nil {
@@ -100,7 +99,7 @@ func (j *job) watcher(delay time.Duration) (w perfevent.Witness, attach, end fun
 	case j.c.model == smtModel: // it divides the processors' time itself
 		return nil, nothing, nothing
 	case len(j.target.Cgroups) > 0:
-		note := "not known: what threads did with their time, as the kernel does not tell of cgroups"
+		note := counts.Notef("not known: what threads did with their time, as the kernel does not tell of cgroups")
 		if p := j.parts[0]; !slices.Contains(p.notes, note) {
 			p.notes = append(p.notes, note)
 		}
@@ -138,7 +137,7 @@ func (j *job) processorPlaces() []counts.Scope {
 func (j *job) osTimes(refused error) {
 	p := j.parts[0]
 	p.groups = nil
-	p.notes = append(p.notes, fmt.Sprintf("of what the kernel counts only user and system time is known, as nothing may be counted (%v)", refused))
+	p.notes = append(p.notes, counts.Notef("of what the kernel counts only user and system time is known, as nothing may be counted (%v)", refused))
 }
 
 // beside reports whether the operating system's account stands beside another one.

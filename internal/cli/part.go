@@ -26,7 +26,7 @@ type part struct {
 	turns  []int // the order in which the groups take turns
 	always []perfevent.Event
 	names  map[string]string // of its columns in tables: what the account is to call them
-	notes  []string
+	notes  []counts.Note
 	view   view
 }
 
@@ -72,7 +72,7 @@ func (j *job) resolve(p *part, several bool) {
 	r.groups()
 	r.always()
 	if len(r.lacking) > 0 {
-		p.notes = append(p.notes, "not counted: "+firstOf(r.lacking))
+		p.notes = append(p.notes, counts.Notef("not counted: %s", firstOf(r.lacking)))
 	}
 }
 

@@ -335,7 +335,7 @@ func (p *placer) accounts(t *counts.Table) (err error) {
 		if row > 0 {
 			a.Notes = nil // they are the whole's
 		} else if p.s.note != "" {
-			a.Notes = append(slices.Clone(a.Notes), p.s.note)
+			a.Notes = append(slices.Clone(a.Notes), counts.Notef("%s", p.s.note))
 		}
 		if err := p.w.Account(a); err != nil {
 			return err

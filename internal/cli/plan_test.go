@@ -173,7 +173,7 @@ func compareTogether(t *testing.T, what string, p *plan.Plan, a *account.Account
 		n := &p.Nodes[i]
 		v := &a.Nodes[n.Index]
 		name := p.Model.Nodes[n.Index].Name
-		if !v.Known() && strings.Contains(a.Why(n.Index), "was not counted") {
+		if !v.Known() && strings.Contains(a.Why(n.Index).Text, "was not counted") {
 			t.Errorf("%s: %s has no value: %s", what, name, a.Why(n.Index))
 			continue
 		}

@@ -9,13 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/report"
-	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
 // A printer prints the accounts of a job's parts.
@@ -221,8 +219,8 @@ func (j *job) reporter(p *part, out io.Writer) (*reporter, error) {
 // table takes a table of all parts.
 func (p *printer) table(run counting) error {
 	t := p.j.labelled(run.Table())
-	if i := slices.IndexFunc(t.Notes, func(note string) bool { return strings.HasPrefix(note, perfevent.EndedEarly) }); i >= 0 {
-		p.early = t.Notes[i]
+	if i := slices.IndexFunc(t.Notes, func(note counts.Note) bool { return note.Kind == counts.NoteEndedEarly }); i >= 0 {
+		p.early = t.Notes[i].Text
 		if len(p.j.program) > 0 {
 			p.early = oneLine(fmt.Errorf("nothing was counted: %s ended before the delay of %v", p.j.program[0], time.Duration(p.j.f.delay)))
 		}

@@ -304,7 +304,7 @@ func (r *recorder) planned() error {
 	for _, p := range r.parts {
 		r.spec.Groups = append(r.spec.Groups, r.sampled(p, apart)...)
 		for _, note := range p.notes {
-			r.remark("%s", note)
+			r.remark("%s", noteText(note))
 		}
 	}
 	if len(r.spec.Groups) == 0 {

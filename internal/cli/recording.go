@@ -51,13 +51,13 @@ func (r *recorder) run(ctx context.Context, out io.Writer, signals *catcher) (*o
 		r.tell("%s goes on, and is recorded; another signal ends the recording, and the program", r.program[0])
 	})
 	told := len(rec.Notes())
-	for _, remark := range slices.Concat(r.remarks, rec.Notes()) {
+	for _, remark := range slices.Concat(r.remarks, noteTexts(rec.Notes())) {
 		r.tell("%s", remark)
 	}
 	if err := rec.Run(); err != nil {
 		return nil, perfrecord.Stats{}, r.failure(err)
 	}
-	for _, remark := range rec.Notes()[told:] {
+	for _, remark := range noteTexts(rec.Notes()[told:]) {
 		r.tell("%s", remark)
 	}
 	rec.Close()

@@ -314,7 +314,7 @@ func (r *reporter) add(t *counts.Table, kind string) error {
 	}
 	r.counted = r.counted || anyCounted(t)
 	if len(r.dropped) == 0 {
-		r.dropped = append(r.dropped, t.Notes...)
+		r.dropped = noteTexts(t.Notes)
 	}
 	if r.total.Begins(t) {
 		if err := r.flush(); err != nil {
@@ -365,11 +365,11 @@ func (r *reporter) flush() error {
 			r.judge(r.reuse)
 		}
 		if idle {
-			r.reuse.Notes = append(slices.Clone(r.reuse.Notes), "it did not run while it was counted")
+			r.reuse.Notes = append(slices.Clone(r.reuse.Notes), counts.Notef("it did not run while it was counted"))
 		}
 		for _, note := range []string{p.note, r.s.note} {
 			if note != "" {
-				r.reuse.Notes = append(slices.Clone(r.reuse.Notes), note)
+				r.reuse.Notes = append(slices.Clone(r.reuse.Notes), counts.Notef("%s", note))
 			}
 		}
 		if len(r.files) > 1 {

@@ -211,7 +211,7 @@ func joinParts(runs []oneRun, f severalFlags) ([]oneRun, error) {
 			return nil, err
 		}
 		if missing := of.of - len(parts); missing > 0 {
-			one.table.Notes = append(one.table.Notes, fmt.Sprintf("of the plan's %d runs %d are not among the files", of.of, missing))
+			one.table.Notes = append(one.table.Notes, counts.Notef("of the plan's %d runs %d are not among the files", of.of, missing))
 		}
 		joined = append(joined, one)
 	}
@@ -332,7 +332,7 @@ func accountsOf(s *session, things []thing) ([]*account.Account, error) {
 		}
 		known = known || a.Known()
 		if apart := things[i].runs[0].apart; apart != "" && len(tables) == 1 { // of several the errors say it
-			a.Notes = append(slices.Clip(a.Notes), apart)
+			a.Notes = append(slices.Clip(a.Notes), counts.Notef("%s", apart))
 		}
 		a.Label = things[i].label()
 		list = append(list, a)
@@ -386,7 +386,7 @@ func (p *placer) further(first *counts.Table) (*counts.Table, error) {
 			return nil, err
 		}
 	}
-	sum.table.Notes = append(sum.table.Notes, fmt.Sprintf("the sum of %d recordings", len(p.files)))
+	sum.table.Notes = append(sum.table.Notes, counts.Notef("the sum of %d recordings", len(p.files)))
 	return sum.table, nil
 }
 

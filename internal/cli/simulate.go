@@ -52,7 +52,7 @@ type simulating struct {
 	all    bool // --all
 	input  *input
 	caches simulation.Hierarchy
-	notes  []string
+	notes  []counts.Note
 
 	clock  bool             // the core's is known
 	method *session         // with the penalties of this machine
@@ -80,11 +80,11 @@ func (j *job) simulation() (s *simulating, why string, err error) {
 		return nil, err.Error(), nil
 	}
 	s = &simulating{j: j, forced: forced, all: j.c.all, input: &input{file: j.target.Stdin}}
-	var note string
+	var note counts.Note
 	if s.caches, note, err = j.caches(); err != nil {
 		return nil, "", err
 	}
-	if note != "" {
+	if note.Text != "" {
 		s.notes = append(s.notes, note)
 	}
 	if !s.forced && !s.input.again() {
@@ -111,34 +111,34 @@ func (j *job) notSimulated() string {
 
 // caches returns the caches to simulate: those named, or of the processor named, or this
 // machine's. Where these are not known, a note says which are taken for them.
-func (j *job) caches() (h simulation.Hierarchy, note string, err error) {
+func (j *job) caches() (h simulation.Hierarchy, note counts.Note, err error) {
 	if j.f.caches != "" {
 		if h, err = simulation.ParseHierarchy(j.f.caches); err != nil {
 			err = usageError("--caches: %v", err)
 		}
-		return h, "", err
+		return h, counts.Note{}, err
 	}
 	var unknown error
 	if j.c.cpu == "" {
 		if h, unknown = simulation.HostCaches(j.machine.Root); unknown == nil {
-			return h, "", nil
+			return h, counts.Note{}, nil
 		}
 	}
 	cat, err := j.catalogue()
 	if err != nil {
-		return h, "", err
+		return h, counts.Note{}, err
 	}
 	cpu, err := cat.CPU(j.id())
 	switch {
 	case err != nil && j.c.cpu != "":
-		return h, "", usageError("--cpu: %v", err)
+		return h, counts.Note{}, usageError("--cpu: %v", err)
 	case err != nil || cpu.Caches == "":
 		if unknown == nil {
 			unknown = fmt.Errorf("the caches of %s are not known", cpu.Name)
 		}
-		return simulation.Typical(), fmt.Sprintf("%v: typical ones were simulated (--caches names others)", unknown), nil
+		return simulation.Typical(), counts.Notef("%v: typical ones were simulated", unknown).With(counts.Fix{Action: counts.NameCaches}), nil
 	case unknown != nil:
-		note = fmt.Sprintf("%v: those of most %s were simulated (--caches names others)", unknown, cpu.Name)
+		note = counts.Notef("%v: those of most %s were simulated", unknown, cpu.Name).With(counts.Fix{Action: counts.NameCaches})
 	}
 	h, err = simulation.ParseHierarchy(cpu.Caches)
 	return h, note, err
@@ -347,7 +347,7 @@ func (s *simulating) compile(n *session) (err error) {
 		return err
 	}
 	if s.j.c.cpu == "" && n.storing() && n.stored() == "" {
-		s.notes = append(s.notes, "penalties are those of processors of this kind: cyclestack calibrate measures this machine's")
+		s.notes = append(s.notes, counts.Notef("penalties are those of processors of this kind").With(counts.Fix{Action: counts.Calibrate}))
 	}
 	n.params = map[string]float64{}
 	for _, info := range n.cat.Models(n.cpu.Name) {
@@ -370,7 +370,7 @@ func (s *simulating) compile(n *session) (err error) {
 		if clock, err := measureClock(); err == nil {
 			n.params[clockParameter] = clock
 		} else if s.j.c.cpu == "" {
-			s.notes = append(s.notes, fmt.Sprintf("the clock of the core could not be measured (%v): Kernel and Unaccounted are not known (--param %s=3e9 gives it)", err, clockParameter))
+			s.notes = append(s.notes, counts.Notef("the clock of the core could not be measured (%v), so that Kernel and Unaccounted are not known", err).With(counts.Fix{Action: counts.SetParameter, Name: clockParameter}))
 		}
 	}
 	if err := n.compile(); err != nil {
@@ -449,9 +449,9 @@ func unexplained(a *account.Account) {
 	const only = ": the parts say where to look, and not how much there is to gain"
 	switch v := a.Value("Unaccounted"); {
 	case v > unexplainedMost:
-		a.Notes = append(a.Notes, fmt.Sprintf("the simulation does not explain %.0f %% of what the run took", 100*v)+only)
+		a.Notes = append(a.Notes, counts.Notef("the simulation does not explain %.0f %% of what the run took%s", 100*v, only))
 	case v < -unexplainedMost:
-		a.Notes = append(a.Notes, fmt.Sprintf("the simulation explains %.0f %% more than the run took", -100*v)+only)
+		a.Notes = append(a.Notes, counts.Notef("the simulation explains %.0f %% more than the run took%s", -100*v, only))
 	}
 }
 
@@ -497,9 +497,9 @@ func (s *simulating) withTime(t *counts.Table) *counts.Table {
 }
 
 // differs says if the program ended otherwise under the simulator.
-func (s *simulating) differs() []string {
+func (s *simulating) differs() []counts.Note {
 	if a, b := s.state.String(), s.result.State.String(); a != b {
-		return []string{fmt.Sprintf("under %s it ended otherwise (%s, by itself %s): what was simulated may not be what it does", s.result.Tool, b, a)}
+		return []counts.Note{counts.Notef("under %s it ended otherwise (%s, by itself %s): what was simulated may not be what it does", s.result.Tool, b, a)}
 	}
 	return nil
 }

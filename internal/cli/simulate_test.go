@@ -623,7 +623,7 @@ func TestCaches(t *testing.T) {
 		if err := j.prepare(); err != nil {
 			t.Fatal(err)
 		}
-		if h, note, err := j.caches(); err != nil || !strings.Contains(h.String(), tt.want) || !strings.Contains(note, tt.note) || (note != "") != (tt.note != "") {
+		if h, note, err := j.caches(); err != nil || !strings.Contains(h.String(), tt.want) || !strings.Contains(note.Text, tt.note) || (note.Text != "") != (tt.note != "") {
 			t.Errorf("%s: %v, note %q, %v; want %s, note %q", name, h, note, err, tt.want, tt.note)
 		}
 	}
@@ -644,7 +644,7 @@ func TestUnexplained(t *testing.T) {
 	}{{0.5, "does not explain 50 % of what"}, {0.2, ""}, {-0.2, ""}, {-1, "explains 100 % more than"}, {math.NaN(), ""}} {
 		a.Nodes[node].Value, a.Notes = tt.value, nil
 		unexplained(a)
-		if got := strings.Join(a.Notes, "; "); !strings.Contains(got, tt.want) || (tt.want == "") != (got == "") {
+		if got := strings.Join(counts.Texts(a.Notes), "; "); !strings.Contains(got, tt.want) || (tt.want == "") != (got == "") {
 			t.Errorf("%v: %q, want %q", tt.value, got, tt.want)
 		}
 	}

@@ -248,7 +248,7 @@ func (r *runner) eval(words []string, text string) error {
 		switch why := r.account.Why(i); {
 		case !math.IsNaN(got):
 			r.errorf("%s = %v, want unknown", words[0], got)
-		case !strings.Contains(why, reason):
+		case !strings.Contains(why.Text, reason):
 			r.errorf("%s is unknown because %q, want %q", words[0], why, reason)
 		}
 		return nil

@@ -79,7 +79,7 @@ type Result struct {
 	Tool  string           // the simulator
 	Why   string           // callgrind was not used; "" if it was
 	State *os.ProcessState // of the program in the run that counted
-	Notes []string
+	Notes []counts.Note
 
 	run    *valgrind.Simulation
 	beyond float64 // share of the misses of the last simulated cache that a further one answers
@@ -127,10 +127,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		untimed = o.time(run, rates, beyond)
 	}
 	if untimed != nil {
-		r.Notes = append(r.Notes, fmt.Sprintf("how long instructions wait for each other is not known: %v", untimed))
+		r.Notes = append(r.Notes, counts.Notef("how long instructions wait for each other is not known: %v", untimed))
 	}
 	if geometry.LL == o.Caches.L3 {
-		r.Notes = append(r.Notes, "the program's memory is larger than the third-level cache, which was simulated behind the first: what hits the second or third is in L2_Hit")
+		r.Notes = append(r.Notes, counts.Notef("the program's memory is larger than the third-level cache, which was simulated behind the first: what hits the second or third is in L2_Hit"))
 	}
 	r.Notes = append(r.Notes, run.Notes...)
 	return r, nil

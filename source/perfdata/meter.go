@@ -1,8 +1,6 @@
 package perfdata
 
 import (
-	"fmt"
-
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/perffile"
 )
@@ -105,11 +103,11 @@ func (m *Meter) counters(s *Sample) []Amount {
 func (m *Meter) Known(e *Event) bool { return m.mute[e] == 0 }
 
 // Notes says of which events it is not known how many there were.
-func (m *Meter) Notes() []string {
-	var out []string
+func (m *Meter) Notes() []counts.Note {
+	var out []counts.Note
 	for _, e := range m.r.Events() {
 		if n := m.mute[e]; n > 0 {
-			out = append(out, fmt.Sprintf("%s: %d samples without their periods, taken at a frequency of %d Hz: how many events they stand for is not known",
+			out = append(out, counts.Notef("%s: %d samples without their periods, taken at a frequency of %d Hz: how many events they stand for is not known",
 				e.Name, n, e.SamplePeriod))
 		}
 	}

@@ -1,7 +1,6 @@
 package perfdata
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -256,16 +255,16 @@ func (s *sampleTables) cell(sp *span, scope, col int, e *Event) counts.Cell {
 	return out
 }
 
-func (s *sampleTables) notes() []string {
+func (s *sampleTables) notes() []counts.Note {
 	out := s.meter.Notes()
 	if s.late > 0 {
-		out = append(out, fmt.Sprintf("%d samples came too late for their interval and are in a later one", s.late))
+		out = append(out, counts.Notef("%d samples came too late for their interval and are in a later one", s.late))
 	}
 	if s.left > 0 {
-		out = append(out, fmt.Sprintf("%d samples were not counted: there are too many scopes and intervals", s.left))
+		out = append(out, counts.Notef("%d samples were not counted: there are too many scopes and intervals", s.left))
 	}
 	if s.t.scopes.lumped {
-		out = append(out, fmt.Sprintf("there are more than %d scopes: the others are together", maxScopes))
+		out = append(out, counts.Notef("there are more than %d scopes: the others are together", maxScopes))
 	}
 	return out
 }

@@ -1,7 +1,6 @@
 package perfdata
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -134,7 +133,7 @@ func (s *statTables) fill() {
 	s.before, s.now = s.now, s.before
 	clear(s.now)
 	if s.other > 0 && t.ended {
-		table.Notes = append(table.Notes, fmt.Sprintf("%d counts were left out: their ids are no event's", s.other))
+		table.Notes = append(table.Notes, counts.Notef("%d counts were left out: their ids are no event's", s.other))
 	}
 }
 

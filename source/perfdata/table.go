@@ -252,7 +252,7 @@ func (f *Features) Command() string {
 // Notes returns, behind the last table, what the whole file is short of and could
 // not be said in that table's notes: an interval of perf stat record is yielded
 // before what follows it is read.
-func (t *TableReader) Notes() []string {
+func (t *TableReader) Notes() []counts.Note {
 	if t.noted || !t.ended || t.table.Layout == nil {
 		return nil
 	}
@@ -261,10 +261,10 @@ func (t *TableReader) Notes() []string {
 
 // Losses says, behind the last record, what the recording is short of, one line
 // each.
-func (r *Reader) Losses() []string {
+func (r *Reader) Losses() []counts.Note {
 	s := r.Stats()
-	var out []string
-	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	var out []counts.Note
+	add := func(format string, args ...any) { out = append(out, counts.Notef(format, args...)) }
 	if err := r.Err(); err != nil && !r.failed {
 		var e *Error
 		if errors.As(err, &e) {

@@ -148,7 +148,7 @@ func TestSampleIntervals(t *testing.T) {
 			t.Errorf("table %d has another layout", i)
 		}
 	}
-	if notes := strings.Join(list[3].Notes, "\n"); !strings.Contains(notes, "1 samples came too late") {
+	if notes := strings.Join(counts.Texts(list[3].Notes), "\n"); !strings.Contains(notes, "1 samples came too late") {
 		t.Errorf("notes %q", notes)
 	}
 	// An interval that is asked for without a length is a second.
@@ -205,7 +205,7 @@ func TestUnknownPeriods(t *testing.T) {
 	r.record(perffile.RecordHeaderAttr, 0, r.attr(0, 0, 4000, uint64(perffile.SampleIP), 0, 1<<10))
 	r.record(perffile.RecordSample, 2, r.body().u64(1).b)
 	table := tables(t, r.b, perfdata.TableOptions{})[0]
-	if c := table.Cell(0, 0); c.State != counts.Absent || len(table.Notes) != 1 || !strings.Contains(table.Notes[0], "4000 Hz") {
+	if c := table.Cell(0, 0); c.State != counts.Absent || len(table.Notes) != 1 || !strings.Contains(table.Notes[0].Text, "4000 Hz") {
 		t.Errorf("%+v, %q", c, table.Notes)
 	}
 }
@@ -222,7 +222,7 @@ func TestTableNotes(t *testing.T) {
 	if len(list) != 1 || list[0].Cell(0, 0).Value != 1500 {
 		t.Fatalf("%d tables", len(list))
 	}
-	got := strings.Join(list[0].Notes, "\n")
+	got := strings.Join(counts.Texts(list[0].Notes), "\n")
 	for _, want := range []string{"the file is damaged at 0x", "5 records were lost", "50 %", "throttled 1 times", "1 samples were not counted", "1 records cannot be read"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in the notes:\n%s", want, got)
@@ -362,7 +362,7 @@ func TestStatThreads(t *testing.T) {
 			t.Errorf("%s: %v", label, v)
 		}
 	}
-	if notes := list[0].Notes; len(notes) != 1 || !strings.Contains(notes[0], "1 counts were left out") {
+	if notes := list[0].Notes; len(notes) != 1 || !strings.Contains(notes[0].Text, "1 counts were left out") {
 		t.Errorf("notes %q", notes)
 	}
 }
@@ -477,7 +477,7 @@ func TestStatNotes(t *testing.T) {
 		le := binary.LittleEndian
 		le.PutUint64(b[48:], le.Uint64(b[48:])-8) // the data ends inside its last record
 		r := perfdata.NewTableReader(bytes.NewReader(b), "x.data", perfdata.TableOptions{})
-		var notes []string
+		var notes []counts.Note
 		for r.Next() {
 			notes = r.Table().Notes
 		}
@@ -486,7 +486,7 @@ func TestStatNotes(t *testing.T) {
 		} else if r.Notes() != nil {
 			t.Errorf("twice: %q", r.Notes())
 		}
-		if r.Err() != nil || len(notes) != 1 || !strings.Contains(notes[0], "is damaged at 0x") {
+		if r.Err() != nil || len(notes) != 1 || !strings.Contains(notes[0].Text, "is damaged at 0x") {
 			t.Errorf("%s: %v, %q", where, r.Err(), notes)
 		}
 	}

@@ -369,7 +369,9 @@ func TestThreads(t *testing.T) {
 		}
 	}
 	// On a machine with much else to do some may have ended before they are seen, which is said.
-	missed := slices.ContainsFunc(table.Notes, func(note string) bool { return strings.Contains(note, "had ended before they could be counted") })
+	missed := slices.ContainsFunc(table.Notes, func(note counts.Note) bool {
+		return strings.Contains(note.Text, "had ended before they could be counted")
+	})
 	if long < 10 && !missed || long == 0 || long > 14 {
 		t.Errorf("%d threads ran for long of %d, want 10: %q", long, len(table.Scopes), table.Notes)
 	}
@@ -614,7 +616,7 @@ func TestNotSupported(t *testing.T) {
 	if c := column(t, table, 0, "page-faults"); !c.Ok() || table.Columns[1].Group != 1 || table.Columns[2].Group != 1 {
 		t.Errorf("%+v in groups %v", *c, table.Columns)
 	}
-	if !slices.ContainsFunc(table.Notes, func(n string) bool { return strings.Contains(n, "nonsense") }) {
+	if !slices.ContainsFunc(table.Notes, func(n counts.Note) bool { return strings.Contains(n.Text, "nonsense") }) {
 		t.Errorf("notes %q", table.Notes)
 	}
 	_, err := perfevent.Start(context.Background(), sys, perfevent.Spec{Groups: [][]perfevent.Event{{bad}}, Target: role("spin 1000")})
@@ -841,7 +843,7 @@ func limitedThreads(sys *perfevent.System, spec perfevent.Spec) {
 	}()
 	for r.Next() {
 	}
-	println(strings.Join(r.Table().Notes, "; "))
+	println(strings.Join(counts.Texts(r.Table().Notes), "; "))
 	r.Close()
 	_ = c.Wait()
 }
@@ -889,7 +891,7 @@ func limited(args []string) {
 	defer r.Close()
 	for r.Next() {
 		if t := r.Table(); len(t.Notes) > 0 {
-			println(t.Cell(0, 0).State.String(), strings.Join(t.Notes, "; "))
+			println(t.Cell(0, 0).State.String(), strings.Join(counts.Texts(t.Notes), "; "))
 			return
 		}
 	}

@@ -4,22 +4,21 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // notes are what tables have to say beside their counts: each once, and not
 // more than a person would read.
-type notes struct{ list []string }
+type notes struct{ list []counts.Note }
 
 const maxNotes = 50
 
-// EndedEarly begins the note of a table of which nothing was counted, as what was to be
-// counted, or the counting, ended before Spec.Delay was over.
-const EndedEarly = "nothing was counted: it ended before the delay"
+func (n *notes) add(format string, args ...any) { n.append(counts.Notef(format, args...)) }
 
-func (n *notes) add(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if len(n.list) < maxNotes && !slices.Contains(n.list, text) {
-		n.list = append(n.list, text)
+func (n *notes) append(note counts.Note) {
+	if len(n.list) < maxNotes && !slices.Contains(n.list, note) {
+		n.list = append(n.list, note)
 	}
 }
 

@@ -109,7 +109,7 @@ func (s *Sampling) PID() int { return 0 }
 func (s *Sampling) Maps() []byte { return nil }
 
 // Notes returns nil.
-func (s *Sampling) Notes() []string { return nil }
+func (s *Sampling) Notes() []counts.Note { return nil }
 
 // Err returns ErrLinux.
 func (s *Sampling) Err() error { return ErrLinux }

@@ -250,7 +250,7 @@ func TestOffline(t *testing.T) {
 		if n == 1 {
 			set("0")
 		}
-		if n > 2 && !slices.ContainsFunc(table.Notes, func(s string) bool { return strings.Contains(s, "processor 1 went offline") }) {
+		if n > 2 && !slices.ContainsFunc(table.Notes, func(n counts.Note) bool { return strings.Contains(n.Text, "processor 1 went offline") }) {
 			t.Errorf("notes %q", table.Notes)
 		}
 	}

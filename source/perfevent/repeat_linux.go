@@ -18,8 +18,8 @@ type repeats struct {
 	next     int
 	layout   *counts.Layout
 	label    string
-	notes    []string // of the last run
-	sums     []spread // by cell
+	notes    []counts.Note // of the last run
+	sums     []spread      // by cell
 	joint    counts.Runs
 	duration stats
 	shortest float64

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // A Sampling takes samples. The kernel writes them, and records of what is
@@ -543,7 +545,7 @@ func (s *Sampling) PID() int {
 func (s *Sampling) Maps() []byte { return s.maps }
 
 // Notes returns what was refused or lowered, one line each.
-func (s *Sampling) Notes() []string { return s.notes.list }
+func (s *Sampling) Notes() []counts.Note { return s.notes.list }
 
 // Err returns what ended the sampling early: the cause of the context's end.
 func (s *Sampling) Err() error { return s.err }

@@ -1,6 +1,7 @@
 package perfevent
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -352,7 +353,7 @@ func (s *session) next(t *counts.Table) bool {
 // delay waits before counting begins.
 func (s *session) delay() {
 	if s.sleep(s.start.Add(s.spec.Delay)) {
-		s.notes.add(EndedEarly+" of %v", s.spec.Delay)
+		s.notes.append(counts.Note{Kind: counts.NoteEndedEarly, Text: fmt.Sprintf("nothing was counted: it ended before the delay of %v", s.spec.Delay)})
 		return
 	}
 	s.begins()

@@ -46,9 +46,9 @@ func TestNothingVanishes(t *testing.T) {
 						n++
 					}
 				}
-				notes = append(notes, r.Table().Notes...)
+				notes = append(notes, counts.Texts(r.Table().Notes)...)
 			}
-			if notes = append(notes, r.Notes()...); n != tt.counts || r.Err() != nil {
+			if notes = append(notes, counts.Texts(r.Notes())...); n != tt.counts || r.Err() != nil {
 				t.Errorf("%d counts, want %d; %v", n, tt.counts, r.Err())
 			}
 			if tt.note == "" && len(notes) > 0 || tt.note != "" && !slices.Equal(notes, []string{tt.note}) {
@@ -191,7 +191,7 @@ func TestPerCore(t *testing.T) {
 	for r.Next() {
 		table := r.Table()
 		layouts = append(layouts, table.Layout)
-		if len(table.Scopes) != 2 || len(table.Notes) != 1 || !strings.HasPrefix(table.Notes[0], "counts of whole cores, repeated") {
+		if len(table.Scopes) != 2 || len(table.Notes) != 1 || !strings.HasPrefix(table.Notes[0].Text, "counts of whole cores, repeated") {
 			t.Errorf("scopes %+v, notes %q", table.Scopes, table.Notes)
 		}
 		if s := table.Scopes[1]; s.Kind != counts.Core || s.Label != "CPU1+CPU3" || s.Core != 1 || s.CPU != counts.Unknown || s.CPUs != 2 {

@@ -1,8 +1,9 @@
 package perfstat
 
 import (
-	"fmt"
 	"strconv"
+
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // maxNotes bounds the notes of one table.
@@ -10,7 +11,7 @@ const maxNotes = 20
 
 // notes collects what is to be said of a table besides its counts.
 type notes struct {
-	list []string
+	list []counts.Note
 	more int
 }
 
@@ -19,7 +20,7 @@ func (n *notes) add(format string, args ...any) {
 		n.more++
 		return
 	}
-	n.list = append(n.list, fmt.Sprintf(format, args...))
+	n.list = append(n.list, counts.Notef(format, args...))
 }
 
 // prepend moves earlier notes before these.
@@ -27,24 +28,24 @@ func (n *notes) prepend(earlier *notes) {
 	if len(earlier.list) > 0 {
 		later := *n
 		*n = notes{list: earlier.list, more: earlier.more + later.more}
-		for _, text := range later.list {
-			n.add("%s", text)
+		for _, note := range later.list {
+			n.add("%s", note.Text)
 		}
 	}
 	*earlier = notes{}
 }
 
 // all appends the notes to a list.
-func (n *notes) all(list []string) []string {
+func (n *notes) all(list []counts.Note) []counts.Note {
 	list = append(list, n.list...)
 	if n.more > 0 {
-		list = append(list, fmt.Sprintf("and %d more notes", n.more))
+		list = append(list, counts.Notef("and %d more notes", n.more))
 	}
 	return list
 }
 
 // take moves the notes into a table's, whose memory it uses.
-func (n *notes) take(into []string) []string {
+func (n *notes) take(into []counts.Note) []counts.Note {
 	into = n.all(into[:0])
 	n.list, n.more = n.list[:0], 0
 	return into

@@ -104,7 +104,7 @@ func (r *Reader) Stats() Stats {
 
 // Notes returns what was met behind the last table. What concerns a table is in
 // its own notes.
-func (r *Reader) Notes() []string { return r.ahead.notes.all(r.cur.notes.all(nil)) }
+func (r *Reader) Notes() []counts.Note { return r.ahead.notes.all(r.cur.notes.all(nil)) }
 
 // Kind says which form the current table was read from: "perf-stat-text",
 // "perf-stat-csv" or "perf-stat-json".

@@ -178,7 +178,7 @@ func TestManyNotes(t *testing.T) {
 		t.Fatal(r.Err())
 	}
 	notes := r.Table().Notes
-	if len(notes) != 21 || notes[20] != "and 81 more notes" || r.Stats().Dropped != 101 {
+	if len(notes) != 21 || notes[20].Text != "and 81 more notes" || r.Stats().Dropped != 101 {
 		t.Errorf("%d notes, the last is %q; %d dropped", len(notes), notes[len(notes)-1], r.Stats().Dropped)
 	}
 }

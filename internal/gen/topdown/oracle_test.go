@@ -353,7 +353,7 @@ func (c *oracleTest) infos() {
 		for i := range c.m.Nodes {
 			n := &c.m.Nodes[i]
 			if n.Section != "" && strings.HasSuffix(n.Name, "_"+strings.TrimPrefix(name, "PCT_")) && (math.IsNaN(got) || strings.Count(n.Name, "_") < 3) {
-				got, why = c.a.Nodes[i].Value, c.a.Why(i)
+				got, why = c.a.Nodes[i].Value, c.a.Why(i).Text
 			}
 		}
 		if isEqual(got, want) || isEqual(100*got, want) || got == 0 && want == 0 {

@@ -242,7 +242,10 @@ func (r *Reader) tableOf(list []account) (*counts.Table, error) {
 	t.Start, t.Duration = value(first.Scope.Start), value(first.Scope.Duration)
 	t.Interval = first.Scope.Kind == counts.Interval.String() || !first.Scope.whole() && t.Start > 0
 	t.Relative = math.IsNaN(t.Duration)
-	t.CPU, t.Notes = r.doc.CPU.Name, first.Notes
+	t.CPU, t.Notes = r.doc.CPU.Name, nil
+	for _, text := range first.Notes {
+		t.Notes = append(t.Notes, counts.Notef("%s", text))
+	}
 	if first.Scope.whole() {
 		t.Label = first.Scope.Label
 	}

@@ -162,7 +162,7 @@ func (m *Machine) Join(t *counts.Table) *counts.Table {
 		m.last, m.now = m.now, m.last
 	}
 	if m.err != nil {
-		out.Notes = append(out.Notes, fmt.Sprintf("not known: what processors did with their time (%v)", m.err))
+		out.Notes = append(out.Notes, counts.Notef("not known: what processors did with their time (%v)", m.err))
 	}
 	return out
 }

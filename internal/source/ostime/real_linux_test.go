@@ -61,7 +61,7 @@ func watchedFrom(t *testing.T, args ...string) (all map[string]float64, late flo
 			all[c.Event] = math.NaN()
 		}
 	}
-	t.Log(args, all, strings.Join(table.Notes, "; "))
+	t.Log(args, all, strings.Join(counts.Texts(table.Notes), "; "))
 	return all, late
 }
 

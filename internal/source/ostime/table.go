@@ -309,7 +309,7 @@ const missedMost = 0.01
 // least as long as they ran. Of a thread that has ended the kernel tells its life and its
 // waiting exactly, but of its running only what it did until the last tick: what is
 // missing of that is taken from the time in which it seemed to be blocked.
-func (w *Watch) add(r *row, ran float64) []string {
+func (w *Watch) add(r *row, ran float64) []counts.Note {
 	missed := ran - r.values[threadRun]
 	if !(missed > 0) {
 		return nil
@@ -328,11 +328,11 @@ func (w *Watch) add(r *row, ran float64) []string {
 
 // missed says which part of the processor time it is not known of what else its threads
 // did, if that matters.
-func (w *Watch) missed(missed, ran float64) []string {
+func (w *Watch) missed(missed, ran float64) []counts.Note {
 	if !(missed > missedMost*ran && missed > nanos(time.Millisecond)) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%.0f %% of the processor time was that of threads of which no more is known than that: "+
+	return []counts.Note{counts.Notef("%.0f %% of the processor time was that of threads of which no more is known than that: "+
 		"how long they were blocked or waited for a processor is not in the account (%s)", 100*missed/ran, w.unheard())}
 }
 
@@ -353,7 +353,7 @@ func (w *Watch) threadRows(t *counts.Table) *counts.Table {
 		}
 	}
 	if missed > 0 && !w.spec.Interval {
-		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d threads ended before they were looked at (every %v): how long they waited is not known",
+		out.Notes = append(out.Notes, counts.Notef("%d of %d threads ended before they were looked at (every %v): how long they waited is not known",
 			missed, len(t.Scopes), Every))
 	}
 	out.Notes = append(out.Notes, w.unknown()...)
@@ -395,13 +395,13 @@ func (w *Watch) processes(t *counts.Table) *counts.Table {
 }
 
 // unknown says what the kernel does not tell, and what would change that.
-func (w *Watch) unknown() (notes []string) {
-	add := func(what, why string) { notes = append(notes, unknown(what, why)) }
+func (w *Watch) unknown() (notes []counts.Note) {
+	add := func(what, why string) { notes = append(notes, counts.Notef("%s", unknown(what, why))) }
 	if w.noSched != nil {
 		add("waiting for a processor", w.noSched.Error()+": it needs a kernel with CONFIG_SCHED_INFO")
 	}
 	if w.noIO != "" {
-		notes = append(notes, w.noIO)
+		notes = append(notes, counts.Notef("%s", w.noIO))
 	}
 	if w.noMachine != nil {
 		add("stolen time", w.noMachine.Error())
@@ -410,7 +410,7 @@ func (w *Watch) unknown() (notes []string) {
 		add("throttling", w.throttle.err.Error())
 	}
 	if w.lost > 0 {
-		notes = append(notes, fmt.Sprintf("of more than %d threads the others were not looked at", maxTasks))
+		notes = append(notes, counts.Notef("of more than %d threads the others were not looked at", maxTasks))
 	}
 	return notes
 }

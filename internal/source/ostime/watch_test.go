@@ -205,7 +205,7 @@ func TestMissing(t *testing.T) {
 	out := w.Join(runTable())
 	check(t, millis(out, 0), map[string]float64{"thread_time": 1000, "thread_run": 100, "runqueue_wait": math.NaN(), "io_wait": math.NaN(),
 		"machine_time": math.NaN(), "steal_time": math.NaN(), "cgroup_throttled": math.NaN()})
-	notes := strings.Join(out.Notes, "\n")
+	notes := strings.Join(counts.Texts(out.Notes), "\n")
 	for _, want := range []string{"waiting for a processor (", "CONFIG_SCHED_INFO", "waiting for disks (", "stolen time (", "throttling ("} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("notes lack %q:\n%s", want, notes)
@@ -238,7 +238,7 @@ func TestMissed(t *testing.T) {
 	*in.Cell(0, 0) = counts.Cell{State: counts.Counted, Value: 400e6}
 	out := w.Join(in)
 	check(t, millis(out, 0), map[string]float64{"task-clock": 400e6, "thread_time": 1300, "thread_run": 400, "runqueue_wait": 50})
-	if notes := strings.Join(out.Notes, "\n"); !strings.Contains(notes, "75 % of the processor time") {
+	if notes := strings.Join(counts.Texts(out.Notes), "\n"); !strings.Contains(notes, "75 % of the processor time") {
 		t.Errorf("notes: %s", notes)
 	}
 }
@@ -273,7 +273,7 @@ func TestApart(t *testing.T) {
 		for i, want := range []float64{30, 10, 50, math.NaN()} {
 			check(t, millis(out, i), map[string]float64{"thread_run": want})
 		}
-		if notes := strings.Join(out.Notes, "\n"); !strings.Contains(notes, "1 of 4 threads ended") {
+		if notes := strings.Join(counts.Texts(out.Notes), "\n"); !strings.Contains(notes, "1 of 4 threads ended") {
 			t.Errorf("notes: %s", notes)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/perfevent"
@@ -188,7 +189,7 @@ func (r *Recording) Stats() Stats {
 }
 
 // Notes returns what was refused or lowered, one line each.
-func (r *Recording) Notes() []string { return r.sampling.Notes() }
+func (r *Recording) Notes() []counts.Note { return r.sampling.Notes() }
 
 // Stop ends the recording: Run completes the file and returns. It may be called
 // from any goroutine. A command runs on until Close.

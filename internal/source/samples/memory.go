@@ -96,7 +96,7 @@ type Memory struct {
 	Arch     string         // the machine's, as uname has it; "" if it is not known
 	Duration float64        // seconds from the first load to the last; NaN if it is not known
 	Events   []*MemoryEvent // that have latencies
-	Notes    []string
+	Notes    []counts.Note
 }
 
 // ErrNoLatency is the error of a recording none of whose samples has a latency.
@@ -355,11 +355,11 @@ var levelRank = func() (rank [perffile.LevelPMEM + 1]int) {
 }()
 
 // notes says what was left out of the accesses.
-func (m *memoryReader) notes() []string {
-	var out []string
+func (m *memoryReader) notes() []counts.Note {
+	var out []counts.Note
 	add := func(n int64, format string, args ...any) {
 		if n > 0 {
-			out = append(out, fmt.Sprintf("%d samples of %s", n, fmt.Sprintf(format, args...)))
+			out = append(out, counts.Notef("%d samples of %s", n, fmt.Sprintf(format, args...)))
 		}
 	}
 	for _, e := range m.out.Events {
@@ -367,7 +367,7 @@ func (m *memoryReader) notes() []string {
 		add(e.Unmeasured, "%s have no latency, and are left out", e.Name)
 		add(e.Periodless, "%s do not say how many loads they stand for, and count as one each", e.Name)
 		if e.Loads > 0 && !e.Mapped {
-			out = append(out, e.Name+": mappings of data were not recorded (perf mem record does), so that most of what data is in is unknown")
+			out = append(out, counts.Notef("%s: mappings of data were not recorded (perf mem record does), so that most of what data is in is unknown", e.Name))
 		}
 	}
 	return out

@@ -280,7 +280,7 @@ func TestDirectory(t *testing.T) {
 // TestNotes has what the figures are short of.
 func TestNotes(t *testing.T) {
 	b, root := twoFunctions(t)
-	all := strings.Join(table(t, b, counts.Instruction, t.TempDir()).Notes, "\n")
+	all := strings.Join(counts.Texts(table(t, b, counts.Instruction, t.TempDir()).Notes), "\n")
 	for _, want := range []string{"cycles, instructions: not sampled precisely", "no names for perf-42.map: code made at run time"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no note of %q in %q", want, all)

@@ -562,19 +562,19 @@ func (s *Stacks) frame(key frameKey) int32 {
 
 // Notes says what the stacks are short of; what a recording as a whole lacks, a Reader
 // says.
-func (s *Stacks) Notes() []string {
-	var out []string
+func (s *Stacks) Notes() []counts.Note {
+	var out []counts.Note
 	if s.unwound > 0 {
-		out = append(out, fmt.Sprintf("%d samples have a copy of the user's stack, which is not unwound: their callers in the program are missing (perf record --call-graph fp or lbr has them)", s.unwound))
+		out = append(out, counts.Notef("%d samples have a copy of the user's stack, which is not unwound: their callers in the program are missing", s.unwound).With(counts.Fix{Action: counts.RecordCallers}))
 	}
 	if s.truncated > 0 {
-		out = append(out, fmt.Sprintf("%d callchains are as long as can be recorded: their outermost callers are missing", s.truncated))
+		out = append(out, counts.Notef("%d callchains are as long as can be recorded: their outermost callers are missing", s.truncated))
 	}
 	if s.deferred > 0 {
-		out = append(out, fmt.Sprintf("%d samples have the user's part of their callchains in records of their own, which are not joined: their callers in the program are missing", s.deferred))
+		out = append(out, counts.Notef("%d samples have the user's part of their callchains in records of their own, which are not joined: their callers in the program are missing", s.deferred))
 	}
 	if s.others >= 0 {
-		out = append(out, "there are too many stacks: the others are together")
+		out = append(out, counts.Notef("there are too many stacks: the others are together"))
 	}
 	return out
 }

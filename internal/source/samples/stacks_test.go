@@ -208,7 +208,7 @@ func TestStacksThatWereTruncated(t *testing.T) {
 	r.chain(perfdata.ModeUser, 11, 2, []uint64{perffile.ContextUser, 0x10210, 0x10110})
 	s := stacksOf(t, r, samples.Options{})
 	want(t, text(s), map[string]float64{"prog;<truncated>;work;work;leaf": 1, "prog;work;leaf": 2})
-	if n := s.Notes(); len(n) != 1 || !strings.Contains(n[0], "1 callchains are as long as can be recorded") {
+	if n := s.Notes(); len(n) != 1 || !strings.Contains(n[0].Text, "1 callchains are as long as can be recorded") {
 		t.Errorf("notes %q", n)
 	}
 }
@@ -234,7 +234,7 @@ func TestStacksToBeUnwound(t *testing.T) {
 	r.chain(perfdata.ModeUser, 10, 1000, []uint64{perffile.ContextUser, 0x10210}, 16, 0, 0, 16)
 	s := stacksOf(t, r, samples.Options{})
 	want(t, text(s), map[string]float64{"prog;leaf": 1000})
-	if n := s.Notes(); len(n) != 1 || !strings.Contains(n[0], "not unwound") {
+	if n := s.Notes(); len(n) != 1 || !strings.Contains(n[0].Text, "not unwound") {
 		t.Errorf("notes %q", n)
 	}
 }

@@ -275,19 +275,19 @@ func (r *Reader) interval(n int64, s *counts.Scope) string {
 }
 
 // notes says what the table is short of.
-func (r *Reader) notes() []string {
+func (r *Reader) notes() []counts.Note {
 	out := append(r.meter.Notes(), r.in.Losses()...)
 	if n := r.order.left; n > 0 {
-		out = append(out, fmt.Sprintf("%d samples were not counted: their events came too late, or there are too many of them", n))
+		out = append(out, counts.Notef("%d samples were not counted: their events came too late, or there are too many of them", n))
 	}
 	if n := r.order.spaces.Late; n > 0 {
-		out = append(out, fmt.Sprintf("%d mappings and names came too late in the file: samples around them may be at wrong places", n))
+		out = append(out, counts.Notef("%d mappings and names came too late in the file: samples around them may be at wrong places", n))
 	}
 	if r.places.others >= 0 || r.places.overflow >= 0 {
-		out = append(out, "there are too many places: the others are together")
+		out = append(out, counts.Notef("there are too many places: the others are together"))
 	}
 	if r.keep != nil {
-		out = append(out, r.kept())
+		out = append(out, counts.Note{Kind: counts.NoteFiltered, Text: r.kept()})
 	}
 	if r.opts.By == counts.Line || r.opts.By == counts.Instruction {
 		out = append(out, r.skid()...)
@@ -317,7 +317,7 @@ func (r *Reader) kept() string {
 }
 
 // skid says which events' samples do not name the instruction that caused them.
-func (r *Reader) skid() []string {
+func (r *Reader) skid() []counts.Note {
 	var events []string
 	for col, e := range r.columns {
 		if r.skids[col] {
@@ -327,7 +327,7 @@ func (r *Reader) skid() []string {
 	if len(events) == 0 {
 		return nil
 	}
-	return []string{strings.Join(events, ", ") + ": not sampled precisely: what belongs to a line or an instruction may stand at the ones that follow it"}
+	return []counts.Note{counts.Notef("%s: not sampled precisely: what belongs to a line or an instruction may stand at the ones that follow it", strings.Join(events, ", "))}
 }
 
 // namelessLeast is the share of the samples from which on a module without names
@@ -336,7 +336,7 @@ const namelessLeast = 0.01
 
 // nameless says of which modules nothing but addresses is known, and why: those
 // with the most samples.
-func (r *Reader) nameless() []string {
+func (r *Reader) nameless() []counts.Note {
 	if r.places.told&(codeKinds&^(1<<counts.Module)) == 0 {
 		return nil
 	}
@@ -362,7 +362,7 @@ func (r *Reader) nameless() []string {
 		list[j].samples += n
 	}
 	slices.SortStableFunc(list, func(a, b module) int { return int(b.samples - a.samples) })
-	var out []string
+	var out []counts.Note
 	for _, m := range list {
 		if float64(m.samples) < namelessLeast*float64(all) {
 			break
@@ -372,7 +372,7 @@ func (r *Reader) nameless() []string {
 			if m.file.BuildID != "" {
 				text += " (build id " + m.file.BuildID + ")"
 			}
-			out = append(out, counts.Name(text))
+			out = append(out, counts.Notef("%s", counts.Name(text)))
 		}
 	}
 	return out

@@ -256,7 +256,7 @@ func TestFilter(t *testing.T) {
 				if within != 0 && parts != tt.want {
 					t.Errorf("%+v by %v within %b: parts of %v, want %v", tt.filter, code, within, parts, tt.want)
 				}
-				if note := strings.Join(table.Notes, "\n"); tt.want < 11111 && !strings.Contains(note, "after filtering: ") {
+				if note := strings.Join(counts.Texts(table.Notes), "\n"); tt.want < 11111 && !strings.Contains(note, "after filtering: ") {
 					t.Errorf("%+v: no note in %q", tt.filter, note)
 				}
 			}
@@ -398,7 +398,7 @@ func TestManyParts(t *testing.T) {
 	if got.Cell(0, 0).Value != n || others.Label != "others" || got.Cell(len(got.Scopes)-1, 0).Value != 1000 {
 		t.Errorf("%v in all, %q has %v", got.Cell(0, 0).Value, others.Label, got.Cell(len(got.Scopes)-1, 0).Value)
 	}
-	if !strings.Contains(strings.Join(got.Notes, "\n"), "the others are together") {
+	if !strings.Contains(strings.Join(counts.Texts(got.Notes), "\n"), "the others are together") {
 		t.Errorf("notes %q", got.Notes)
 	}
 }

@@ -284,7 +284,7 @@ func (r *Reader) make(cols []counts.Column, cells []reading, line int) {
 	t.Duration = math.NaN()
 	for i, c := range cells {
 		if c.below {
-			t.Notes = append(t.Notes, fmt.Sprintf("%s is only known to be below %v: taken as %v", cols[i].Event, c.value, c.value-1))
+			t.Notes = append(t.Notes, counts.Notef("%s is only known to be below %v: taken as %v", cols[i].Event, c.value, c.value-1))
 			c.value--
 		}
 		*t.Cell(0, i) = counts.Cell{Value: c.value, State: counts.Counted}

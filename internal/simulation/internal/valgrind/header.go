@@ -218,34 +218,35 @@ func (r *Reader) short() bool {
 }
 
 // notes says what the table is short of.
-func (r *Reader) notes() []string {
-	var out []string
+func (r *Reader) notes() []counts.Note {
+	var out []counts.Note
+	add := func(format string, args ...any) { out = append(out, counts.Notef(format, args...)) }
 	if r.short() {
-		out = append(out, "caches and branches were not both simulated, as they are with --cache-sim=yes --branch-sim=yes; --by function says where the instructions are")
+		out = append(out, counts.Notef("caches and branches were not both simulated").With(counts.Fix{Action: counts.SimulateAll}))
 	}
 	if r.ended.missing > 0 && strings.HasPrefix(r.header.creator, "callgrind") || r.ended.missing > 0 && !r.header.callgrind {
-		out = append(out, "it ends before its totals: what valgrind counted last may be missing")
+		add("it ends before its totals: what valgrind counted last may be missing")
 	}
 	if r.ended.differ != "" {
-		out = append(out, "its totals are not what its lines sum to: "+r.ended.differ)
+		add("its totals are not what its lines sum to: %s", r.ended.differ)
 	}
 	if n := r.unknown.lines; n > 0 {
-		out = append(out, fmt.Sprintf("%d lines were not understood: the first is line %d, %s", n, r.unknown.first, r.unknown.text))
+		add("%d lines were not understood: the first is line %d, %s", n, r.unknown.first, r.unknown.text)
 	}
 	if n := r.ob.lost + r.fl.lost + r.fn.lost; n > 0 {
-		out = append(out, fmt.Sprintf("%d names are numbers that it does not explain", n))
+		add("%d names are numbers that it does not explain", n)
 	}
 	if r.places.others >= 0 {
-		out = append(out, "there are too many places: the others are together")
+		add("there are too many places: the others are together")
 	}
 	if len(r.header.caches) > 0 {
-		out = append(out, "simulated caches: "+strings.Join(r.header.caches, ", "))
+		add("simulated caches: %s", strings.Join(r.header.caches, ", "))
 	}
 	if r.header.timed != "" {
-		out = append(out, "instructions and branches: "+r.header.timed)
+		add("instructions and branches: %s", r.header.timed)
 	}
 	if share := r.untimed(); share > timedEnough {
-		out = append(out, fmt.Sprintf("%.0f %% of the instructions were not timed by the model of the core: they are estimated from their number, misses and mispredictions", 100*share))
+		add("%.0f %% of the instructions were not timed by the model of the core: they are estimated from their number, misses and mispredictions", 100*share)
 	}
 	return out
 }

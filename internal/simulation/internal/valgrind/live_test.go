@@ -121,7 +121,7 @@ func TestForks(t *testing.T) {
 // known.
 func TestCachegrindForks(t *testing.T) {
 	s := simulate(t, Command{Args: []string{work(t), "fork"}, Tool: Cachegrind})
-	if len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "once more") {
+	if len(s.Notes) != 1 || !strings.Contains(s.Notes[0].Text, "once more") {
 		t.Errorf("notes %q", s.Notes)
 	}
 }

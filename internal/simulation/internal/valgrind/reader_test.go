@@ -132,7 +132,7 @@ func TestHeader(t *testing.T) {
 	if got.Label != "./app one two" || got.CPU != AnyCPU {
 		t.Errorf("of %q, on %q", got.Label, got.CPU)
 	}
-	if want := []string{"simulated caches: I1 32 KiB 8-way, D1 32 KiB 8-way, LL 1 MiB 8-way"}; !slices.Equal(got.Notes, want) {
+	if want := []string{"simulated caches: I1 32 KiB 8-way, D1 32 KiB 8-way, LL 1 MiB 8-way"}; !slices.Equal(counts.Texts(got.Notes), want) {
 		t.Errorf("notes %q, want %q", got.Notes, want)
 	}
 	for file, want := range map[string]string{"calls.callgrind": KindCallgrind, "cache.cachegrind": KindCachegrind, "xdebug.callgrind": KindCallgrind} {
@@ -265,7 +265,7 @@ func TestNamesAreForPeople(t *testing.T) {
 func TestCaches(t *testing.T) {
 	for text, want := range map[string]bool{"desc: I1 cache: \n": false, "desc: I1 cache: 32768 B, 64 B, 8-way associative\n": true} {
 		got := table(t, NewReader(strings.NewReader(text+start+"fn=f\n1 2\ntotals: 2\n"), "x", Options{}))
-		if said := slices.ContainsFunc(got.Notes, func(n string) bool { return strings.HasPrefix(n, "simulated caches: ") }); said != want {
+		if said := slices.ContainsFunc(got.Notes, func(n counts.Note) bool { return strings.HasPrefix(n.Text, "simulated caches: ") }); said != want {
 			t.Errorf("%q: notes %q", text, got.Notes)
 		}
 	}
@@ -278,10 +278,10 @@ func TestNotes(t *testing.T) {
 		{"other totals", start + "fn=f\n1 2\ntotals: 3\n", "its totals are not what its lines sum to: line 7 says that Ir is 3 in all, and its lines have 2"},
 		{"unknown lines", start + "fn=f\nwhat is this\n1 2\ntotals: 2\n", `1 lines were not understood: the first is line 6, "what is this"`},
 		{"unknown names", start + "fn=(7)\n1 2\ntotals: 2\n", "1 names are numbers that it does not explain"},
-		{"instructions only", start + "fn=f\n1 2\ntotals: 2\n", "--cache-sim=yes --branch-sim=yes"},
+		{"instructions only", start + "fn=f\n1 2\ntotals: 2\n", "caches and branches were not both simulated"},
 	} {
 		got := table(t, NewReader(strings.NewReader(tt.text), "x", Options{}))
-		if !slices.ContainsFunc(got.Notes, func(n string) bool { return strings.Contains(n, tt.want) }) {
+		if !slices.ContainsFunc(got.Notes, func(n counts.Note) bool { return strings.Contains(n.Text, tt.want) }) {
 			t.Errorf("%s: notes %q, want %q", tt.name, got.Notes, tt.want)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // A Tool is one of valgrind's simulators.
@@ -85,7 +87,7 @@ type Simulation struct {
 	Why   string           // the other tool was not used; "" if callgrind was
 	Files []string         // of all processes and their parts, until Close
 	State *os.ProcessState // of the program
-	Notes []string
+	Notes []counts.Note
 
 	dir string
 }
@@ -267,7 +269,7 @@ func isFailure(line string) bool {
 // forks says whether processes were forked whose counts may hold those of their
 // parents: cachegrind's do, and callgrind's if no dump preceded the fork. A forked
 // process has a log of the same command as its parent's.
-func (s *Simulation) forks() []string {
+func (s *Simulation) forks() []counts.Note {
 	if s.Tool == Callgrind && slices.ContainsFunc(s.Files, func(f string) bool { return strings.Count(filepath.Base(f), ".") > 1 }) {
 		return nil
 	}
@@ -284,7 +286,7 @@ func (s *Simulation) forks() []string {
 	}
 	for pid, parent := range parents {
 		if commands[pid] != "" && commands[pid] == commands[parent] {
-			return []string{fmt.Sprintf("the program forks, and %s counts for the new process once more what the old one did before", s.Tool)}
+			return []counts.Note{counts.Notef("the program forks, and %s counts for the new process once more what the old one did before", s.Tool)}
 		}
 	}
 	return nil

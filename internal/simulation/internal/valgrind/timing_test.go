@@ -195,7 +195,7 @@ func TestTimingSums(t *testing.T) {
 		}
 		got := table(t, NewReader(strings.NewReader(written), name, Options{By: by}))
 		sameEvents(t, name, table(t, NewReader(bytes.NewReader(text), name, Options{By: by})), got)
-		if slices.ContainsFunc(got.Notes, func(n string) bool { return strings.Contains(n, "totals are not") }) {
+		if slices.ContainsFunc(got.Notes, func(n counts.Note) bool { return strings.Contains(n.Text, "totals are not") }) {
 			t.Errorf("%s: notes %q", name, got.Notes)
 		}
 		of := func(row int, event string) float64 {
@@ -291,7 +291,7 @@ func TestTime(t *testing.T) {
 	}
 	got := table(t, Open(s.Files, Options{}))
 	for _, want := range []string{"instructions and branches: on a core, by 5 blocks", "89 % of the instructions were not timed by the model of the core: they are estimated from their number, misses and mispredictions"} {
-		if !slices.Contains(got.Notes, want) {
+		if !slices.Contains(counts.Texts(got.Notes), want) {
 			t.Errorf("notes %q, want %q", got.Notes, want)
 		}
 	}

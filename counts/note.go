@@ -1,0 +1,72 @@
+package counts
+
+import "fmt"
+
+// A Note is a remark on counts or on what was computed from them: what is missing, what
+// was assumed, what a reader should know.
+type Note struct {
+	Kind NoteKind
+	Text string // one plain sentence, which names no flag and no command
+	Fix  Fix    // what would change it; the zero Fix if nothing is known to
+}
+
+// NoteKind is a stable word for what a [Note] is about.
+type NoteKind string
+
+// The kinds of note that programs tell from others.
+const (
+	NoteGeneral    NoteKind = "note"        // what only people read
+	NoteEndedEarly NoteKind = "ended-early" // nothing was counted: what was to be counted ended before counting began
+	NoteFiltered   NoteKind = "filtered"    // how much of a recording the filters left
+	NoteHalfCores  NoteKind = "half-cores"  // values about whole cores rest on one logical processor of each
+	NoteRunLonger  NoteKind = "run-longer"  // some events were counted too briefly
+)
+
+// Notef returns a general note of a formatted text.
+func Notef(format string, args ...any) Note {
+	return Note{Kind: NoteGeneral, Text: fmt.Sprintf(format, args...)}
+}
+
+// Texts returns the texts of notes.
+func Texts(notes []Note) []string {
+	var list []string
+	for _, n := range notes {
+		list = append(list, n.Text)
+	}
+	return list
+}
+
+// With returns the note with a fix.
+func (n Note) With(f Fix) Note {
+	n.Fix = f
+	return n
+}
+
+// String returns the text. It lacks the fix, which only the program that a person uses
+// can put in words.
+func (n Note) String() string { return n.Text }
+
+// A Fix is what a person can do about a [Note]: an action and its arguments. Its zero
+// value is nothing.
+type Fix struct {
+	Action Action
+	Name   string // of the parameter, for SetParameter
+	Number int    // of the runs, for CountSeparately
+}
+
+// Action is what a [Fix] consists of.
+type Action uint8
+
+// The actions.
+const (
+	NoAction        Action = iota
+	SetSMT                 // say whether SMT was on
+	AssumeSMT              // say that SMT was on: it is taken to have been off
+	SetParameter           // give the parameter Name a value
+	CountWholeCores        // count all logical processors of each core, or say that the others were idle
+	CountSeparately        // count each group of events in a run of its own: Number runs
+	Calibrate              // measure this machine's penalties
+	NameCaches             // say what caches to simulate
+	SimulateAll            // have the simulator simulate caches and branches
+	RecordCallers          // record call chains by frame pointers or by the processor's branch record
+)

@@ -1,0 +1,20 @@
+package report
+
+import "github.com/cyclestack/cyclestack/counts"
+
+// note is the text of a note.
+func (o Options) note(n counts.Note) string {
+	if o.Note == nil {
+		return n.Text
+	}
+	return o.Note(n)
+}
+
+// notes are the texts of notes, nil for none.
+func (o Options) notes(list []counts.Note) []string {
+	var texts []string
+	for _, n := range list {
+		texts = append(texts, o.note(n))
+	}
+	return texts
+}
