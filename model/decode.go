@@ -45,7 +45,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 		if r, err = gzip.NewReader(bufio.NewReader(f)); err != nil {
 			return nil, &Error{File: name + gzipped, Msg: err.Error()}
 		}
-		size *= 8 // about as much
+		size *= 12 // about as much
 	}
 	var buf bytes.Buffer
 	buf.Grow(size + bytes.MinRead) // so that a plain file needs no more

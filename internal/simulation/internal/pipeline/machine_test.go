@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 // turn is a loop's end: dec %r14, jnz.
@@ -170,6 +171,27 @@ func TestReset(t *testing.T) {
 	}
 }
 
+// TestCoreErrors: every key of a core's file is known, and every name in it.
+func TestCoreErrors(t *testing.T) {
+	const good = "name = \"x\"\nports = \"a b\"\n"
+	for text, want := range map[string]string{
+		good + "colour = 1\n":                                       "colour",
+		"name = \"y\"\n":                                            `name: "y" is not that of the file`,
+		good + "extends = \"x\"\n":                                  "x extends itself",
+		good + "extends = \"z\"\n":                                  "cores/z.toml",
+		good + "loads = \"c\"\n":                                    `no port or set of ports is called "c"`,
+		good + "fuses = { test = \"often\" }\n":                     "fuses: test",
+		good + "costs = [{ slots = 1, of = \"Jumping\" }]\n":        `no class of instructions is called "Jumping"`,
+		good + "costs = [{ slots = 1, of = \"Jump\", cold = 1 }]\n": "cold",
+		good + "dispatch = \"six\"\n":                               ".Dispatch",
+	} {
+		_, err := readCores(fstest.MapFS{"cores/x.toml": {Data: []byte(text)}}, "cores")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
 // TestReorder lets a chain of divisions wait beside moves that do not: they overlap
 // as far as the reorder buffer reaches.
 func TestReorder(t *testing.T) {
@@ -188,11 +210,15 @@ func TestCores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	set, err := cores()
+	if err != nil {
+		t.Fatal(err)
+	}
 	names := map[string]bool{}
 	for _, match := range regexp.MustCompile(`(?m)^name = "(.+)"$`).FindAllSubmatch(catalogue, -1) {
 		names[string(match[1])] = true
 	}
-	for name := range families {
+	for name := range set.processors {
 		known := false
 		for cpu := range names {
 			known = known || len(cpu) >= len(name) && cpu[:len(name)] == name

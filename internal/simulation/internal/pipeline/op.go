@@ -177,6 +177,35 @@ const (
 	classes
 )
 
+// classNames are the names of the classes in the files of cores.
+var classNames = [classes]string{
+	Nop: "Nop", Zero: "Zero", Move: "Move", VecMove: "VecMove", Load: "Load", LoadSigned: "LoadSigned",
+	VecLoad: "VecLoad", Store: "Store", VecStore: "VecStore", ALU: "ALU", ALUCarry: "ALUCarry",
+	CMov: "CMov", CMovBE: "CMovBE", SetCC: "SetCC", Shift: "Shift", ShiftVar: "ShiftVar",
+	ShiftBMI: "ShiftBMI", RotateCarry: "RotateCarry", ShiftDouble: "ShiftDouble", LEA: "LEA",
+	LEAComplex: "LEAComplex", BitTest: "BitTest", BitSet: "BitSet", BitScan: "BitScan",
+	BitCount: "BitCount", BMI: "BMI", BitExtract: "BitExtract", Deposit: "Deposit", ByteSwap: "ByteSwap",
+	SignFill: "SignFill", Exchange: "Exchange", CompareExchange: "CompareExchange", CRC: "CRC",
+	IMul: "IMul", MulWide: "MulWide", Div8: "Div8", Div16: "Div16", Div32: "Div32", Div64: "Div64",
+	IDiv8: "IDiv8", IDiv16: "IDiv16", IDiv32: "IDiv32", IDiv64: "IDiv64", Jump: "Jump",
+	CondJump: "CondJump", IndirectJump: "IndirectJump", Call: "Call", IndirectCall: "IndirectCall",
+	Return: "Return", Leave: "Leave", FAdd: "FAdd", FMinMax: "FMinMax", FMul: "FMul", FMA: "FMA",
+	FDivS: "FDivS", FDivD: "FDivD", FSqrtS: "FSqrtS", FSqrtD: "FSqrtD", FRcp: "FRcp", FCompare: "FCompare",
+	FTest: "FTest", FRound: "FRound", FHAdd: "FHAdd", FDot: "FDot", Convert: "Convert",
+	ConvertWide: "ConvertWide", FromGPR: "FromGPR", ToGPR: "ToGPR", ConvertFromGPR: "ConvertFromGPR",
+	ConvertToGPR: "ConvertToGPR", Insert: "Insert", Extract: "Extract", MaskToGPR: "MaskToGPR",
+	VInt: "VInt", VAbs: "VAbs", VLogic: "VLogic", VShift: "VShift", VShiftReg: "VShiftReg",
+	VShiftVar: "VShiftVar", VMul: "VMul", VMul32: "VMul32", VSad: "VSad", VHAdd: "VHAdd",
+	Shuffle: "Shuffle", ShuffleBytes: "ShuffleBytes", ShuffleAcross: "ShuffleAcross",
+	ShuffleHalves: "ShuffleHalves", InsertHalf: "InsertHalf", Broadcast: "Broadcast", Blend: "Blend",
+	BlendVar: "BlendVar", VTest: "VTest", VString: "VString", AES: "AES", SHA: "SHA",
+	SHARounds: "SHARounds", CLMul: "CLMul", MaskOp: "MaskOp", MaskMove: "MaskMove", Gather: "Gather",
+	FPStack: "FPStack", FPStackAdd: "FPStackAdd", FPStackMul: "FPStackMul", FPStackDiv: "FPStackDiv",
+	FPStackSlow: "FPStackSlow", Emms: "Emms", RepString: "RepString", String: "String", Locked: "Locked",
+	LoadFence: "LoadFence", Fence: "Fence", Timer: "Timer", Pause: "Pause", System: "System",
+	Microcode: "Microcode",
+}
+
 // An Op is what a static instruction needs to be executed.
 type Op struct {
 	Class Class
