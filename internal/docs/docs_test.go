@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,9 +47,13 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+var (
+	link    = regexp.MustCompile(`\]\(([^)#]*)(#[^)]*)?\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
 
-// TestLinks looks for the files that the documents link to.
+// TestLinks looks for the files and headings that the documents link to.
 func TestLinks(t *testing.T) {
 	found := 0
 	for _, file := range documents(t) {
@@ -57,13 +62,36 @@ func TestLinks(t *testing.T) {
 				continue
 			}
 			found++
-			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+			to := file
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(file), m[1])
+			}
+			if _, err := os.Stat(to); err != nil {
 				t.Errorf("%s links to %s: %v", file, m[1], err)
+			} else if m[2] != "" && !slices.Contains(anchors(read(t, to)), m[2]) {
+				t.Errorf("%s links to %s%s: there is no such heading", file, m[1], m[2])
 			}
 		}
 	}
 	if found == 0 {
 		t.Error("no links found")
+	}
+}
+
+// anchors returns the anchors that GitHub gives the headings of a document.
+func anchors(text string) []string {
+	var list []string
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		name := dropped.ReplaceAllString(strings.ToLower(m[1]), "")
+		list = append(list, "#"+strings.ReplaceAll(name, " ", "-"))
+	}
+	return list
+}
+
+func TestAnchors(t *testing.T) {
+	got := anchors("# Counting: `cyclestack stat`\ntext # no\n## With the processor's counters\n")
+	if want := []string{"#counting-cyclestack-stat", "#with-the-processors-counters"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
