@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/cpulist"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/internal/spelling"
-	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
 // filterFlags say which samples of a recording count.
@@ -119,7 +119,7 @@ func (f *filterFlags) filter() (keep samples.Filter, err error) {
 		}
 	}
 	if f.cpus != "" {
-		if keep.CPUs, err = perfevent.ParseCPUs(f.cpus); err != nil {
+		if keep.CPUs, err = cpulist.Parse(f.cpus); err != nil {
 			return keep, usageError("-C %s: %v", f.cpus, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/cgroups"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -55,7 +56,7 @@ func needSampling(t *testing.T, wide bool) {
 // needCgroups skips a test of cgroups where there are none.
 func needCgroups(t *testing.T, args []string) {
 	t.Helper()
-	if _, err := perfevent.CgroupRoot(); err != nil && slices.Contains(args, "-G") {
+	if _, err := cgroups.Mount(); err != nil && slices.Contains(args, "-G") {
 		t.Skip(err)
 	}
 }

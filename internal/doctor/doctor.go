@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/source/hostinfo"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/model"
@@ -281,7 +282,7 @@ func (x *examination) watchdog() {
 }
 
 func (x *examination) holders() {
-	if list := x.Sys.Holders(x.Root); len(list) > 0 {
+	if list := hostinfo.CounterHolders(x.Root); len(list) > 0 {
 		x.find("others", Fair, "others hold counters: "+strings.Join(list, ", "), "end them, or count longer: the counters are multiplexed")
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/source/hostinfo"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -146,7 +147,7 @@ func (m *Machine) NoPMU() string {
 	if len(m.Sys.Core()) > 0 {
 		return ""
 	}
-	switch h := cmp.Or(m.Probe.Hypervisor, perfevent.Hypervisor(m.Root)); h {
+	switch h := cmp.Or(m.Probe.Hypervisor, hostinfo.Hypervisor(m.Root)); h {
 	case "":
 		return "the kernel shows no core PMU"
 	case "unknown":

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // tasksThat returns the tasks of a lineage that are such, whether there are any of
@@ -75,7 +77,7 @@ func TestLineage(t *testing.T) {
 
 // A thread that computes is seen in user mode, and one that sleeps asleep.
 func TestOutside(t *testing.T) {
-	if fd, err := OpenEvent(&Attr{Type: typeSoftware, Config: softwareCPUClock, ExcludeKernel: true, ExcludeHV: true, Disabled: true}, 0, -1, -1, 0); err != nil {
+	if fd, err := openEvent(&Attr{Type: perffile.TypeSoftware, Config: softwareCPUClock, ExcludeKernel: true, ExcludeHV: true, Disabled: true}, 0, -1, -1, 0); err != nil {
 		t.Skipf("not allowed here: %v", err)
 	} else {
 		(&probe{fd, -1}).close()

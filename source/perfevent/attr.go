@@ -1,5 +1,7 @@
 package perfevent
 
+import "github.com/cyclestack/cyclestack/internal/perffile"
+
 // An Attr is the kernel's struct perf_event_attr as far as this module uses
 // it. The fields are named as the kernel's; what they mean is in
 // perf_event_open(2).
@@ -67,45 +69,6 @@ const (
 	attrSize     = 144 // version 9
 )
 
-// Bits of the flags of struct perf_event_attr, from its least significant one.
-const (
-	bitDisabled = iota
-	bitInherit
-	bitPinned
-	bitExclusive
-	bitExcludeUser
-	bitExcludeKernel
-	bitExcludeHV
-	bitExcludeIdle
-	bitMmap
-	bitComm
-	bitFreq
-	bitInheritStat
-	bitEnableOnExec
-	bitTask
-	bitWatermark
-	bitPrecise // two bits
-	_
-	bitMmapData
-	bitSampleIDAll
-	bitExcludeHost
-	bitExcludeGuest
-	_ // exclude_callchain_kernel
-	_ // exclude_callchain_user
-	bitMmap2
-	bitCommExec
-	bitUseClockID
-	bitContextSwitch
-	_ // write_backward
-	bitNamespaces
-	bitKSymbol
-	bitBPFEvent
-	_ // aux_output
-	bitCgroup
-	bitTextPoke
-	bitBuildID
-)
-
 // kernel returns the attributes as the kernel takes them.
 func (a *Attr) kernel() kernelAttr {
 	k := kernelAttr{
@@ -113,47 +76,28 @@ func (a *Attr) kernel() kernelAttr {
 		sample: a.Sample, sampleType: a.SampleType, readFormat: a.ReadFormat, wakeup: a.Wakeup,
 		branchSampleType: a.BranchSampleType, sampleRegsUser: a.SampleRegsUser, sampleRegsIntr: a.SampleRegsIntr,
 		sampleStackUser: a.SampleStackUser, sampleMaxStack: a.SampleMaxStack, clockID: a.ClockID,
-		flags: uint64(a.Precise&3) << bitPrecise,
+		flags: uint64(a.Precise&3) << perffile.PrecisePos,
 	}
 	for _, f := range [...]struct {
-		set bool
-		bit uint
+		set  bool
+		flag uint64
 	}{
-		{a.Disabled, bitDisabled}, {a.Inherit, bitInherit}, {a.Pinned, bitPinned}, {a.Exclusive, bitExclusive},
-		{a.ExcludeUser, bitExcludeUser}, {a.ExcludeKernel, bitExcludeKernel}, {a.ExcludeHV, bitExcludeHV},
-		{a.ExcludeIdle, bitExcludeIdle}, {a.Mmap, bitMmap}, {a.Comm, bitComm}, {a.Freq, bitFreq},
-		{a.InheritStat, bitInheritStat}, {a.EnableOnExec, bitEnableOnExec}, {a.Task, bitTask},
-		{a.Watermark, bitWatermark}, {a.MmapData, bitMmapData}, {a.SampleIDAll, bitSampleIDAll},
-		{a.ExcludeHost, bitExcludeHost}, {a.ExcludeGuest, bitExcludeGuest}, {a.Mmap2, bitMmap2},
-		{a.CommExec, bitCommExec}, {a.UseClockID, bitUseClockID}, {a.ContextSwitch, bitContextSwitch},
-		{a.Namespaces, bitNamespaces}, {a.KSymbol, bitKSymbol}, {a.BPFEvent, bitBPFEvent},
-		{a.Cgroup, bitCgroup}, {a.TextPoke, bitTextPoke}, {a.BuildID, bitBuildID},
+		{a.Disabled, perffile.FlagDisabled}, {a.Inherit, perffile.FlagInherit}, {a.Pinned, perffile.FlagPinned}, {a.Exclusive, perffile.FlagExclusive},
+		{a.ExcludeUser, perffile.FlagExcludeUser}, {a.ExcludeKernel, perffile.FlagExcludeKernel}, {a.ExcludeHV, perffile.FlagExcludeHV},
+		{a.ExcludeIdle, perffile.FlagExcludeIdle}, {a.Mmap, perffile.FlagMmap}, {a.Comm, perffile.FlagComm}, {a.Freq, perffile.FlagFreq},
+		{a.InheritStat, perffile.FlagInheritStat}, {a.EnableOnExec, perffile.FlagEnableOnExec}, {a.Task, perffile.FlagTask},
+		{a.Watermark, perffile.FlagWatermark}, {a.MmapData, perffile.FlagMmapData}, {a.SampleIDAll, perffile.FlagSampleIDAll},
+		{a.ExcludeHost, perffile.FlagExcludeHost}, {a.ExcludeGuest, perffile.FlagExcludeGuest}, {a.Mmap2, perffile.FlagMmap2},
+		{a.CommExec, perffile.FlagCommExec}, {a.UseClockID, perffile.FlagUseClockID}, {a.ContextSwitch, perffile.FlagContextSwitch},
+		{a.Namespaces, perffile.FlagNamespaces}, {a.KSymbol, perffile.FlagKSymbol}, {a.BPFEvent, perffile.FlagBPFEvent},
+		{a.Cgroup, perffile.FlagCgroup}, {a.TextPoke, perffile.FlagTextPoke}, {a.BuildID, perffile.FlagBuildID},
 	} {
 		if f.set {
-			k.flags |= 1 << f.bit
+			k.flags |= f.flag
 		}
 	}
 	return k
 }
-
-// Values of Attr.ReadFormat.
-const (
-	formatEnabled = 1 << iota
-	formatRunning
-	formatID
-	formatGroup
-	formatLost // since Linux 6.0
-)
-
-// Values of Attr.Type.
-const (
-	typeHardware = iota
-	typeSoftware
-	typeTracepoint
-	typeCache
-	typeRaw
-	typeBreakpoint
-)
 
 // Configurations of software events that this package counts for itself.
 const (

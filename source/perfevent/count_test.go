@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/cgroups"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -762,17 +763,11 @@ func TestCgroup(t *testing.T) {
 // cgroupMount returns where the cgroups of perf_event are.
 func cgroupMount(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("/proc/self/mounts")
+	dir, err := cgroups.Mount()
 	if err != nil {
 		t.Skip(err)
 	}
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) > 3 && (f[2] == "cgroup2" || f[2] == "cgroup" && strings.Contains(f[3], "perf_event")) {
-			return f[1]
-		}
-	}
-	t.Skip("no cgroups are mounted")
-	return ""
+	return dir
 }
 
 // What is not allowed, and what there are no files for, is told in one line

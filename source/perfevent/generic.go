@@ -3,6 +3,8 @@ package perfevent
 import (
 	"slices"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // A genericEvent is one that the kernel has under one name on every machine.
@@ -19,10 +21,10 @@ var generics = [...]struct {
 	typ   uint32
 	names [][]string
 }{
-	{typeHardware, [][]string{{"cycles", "cpu-cycles"}, {"instructions"}, {"cache-references"}, {"cache-misses"}, {"branches", "branch-instructions"},
+	{perffile.TypeHardware, [][]string{{"cycles", "cpu-cycles"}, {"instructions"}, {"cache-references"}, {"cache-misses"}, {"branches", "branch-instructions"},
 		{"branch-misses"}, {"bus-cycles"}, {"stalled-cycles-frontend", "idle-cycles-frontend"},
 		{"stalled-cycles-backend", "idle-cycles-backend"}, {"ref-cycles"}}},
-	{typeSoftware, [][]string{{"cpu-clock"}, {"task-clock"}, {"page-faults", "faults"}, {"context-switches", "cs"}, {"cpu-migrations", "migrations"},
+	{perffile.TypeSoftware, [][]string{{"cpu-clock"}, {"task-clock"}, {"page-faults", "faults"}, {"context-switches", "cs"}, {"cpu-migrations", "migrations"},
 		{"minor-faults"}, {"major-faults"}, {"alignment-faults"}, {"emulation-faults"}, {"dummy"}, {"bpf-output"}, {"cgroup-switches"}}},
 }
 
@@ -34,7 +36,7 @@ func generic(name string) (e genericEvent, ok bool) {
 			continue
 		}
 		e := genericEvent{typ: g.typ, config: uint64(i)}
-		if e.typ == typeSoftware && i <= softwareTaskClock {
+		if e.typ == perffile.TypeSoftware && i <= softwareTaskClock {
 			e.unit = "ns"
 		}
 		return e, true

@@ -16,6 +16,8 @@ import (
 	"testing/fstest"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // TestOnline finds out which processors there are where /sys does not say.
@@ -49,7 +51,7 @@ func TestNoCPUs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups := [][]Event{{{Name: "cpu-clock", Attr: Attr{Type: typeSoftware}}}}
+	groups := [][]Event{{{Name: "cpu-clock", Attr: Attr{Type: perffile.TypeSoftware}}}}
 	for _, target := range []Target{{All: true}, {CPUs: []int{0}}, {All: true, Cgroups: []string{"/"}}, {Command: []string{"true"}, OnCPUs: []int{0}}} {
 		r, err := Start(context.Background(), s, Spec{Groups: groups, Target: target})
 		if !errors.Is(err, errNoCPUs) {
@@ -85,7 +87,7 @@ func TestZombie(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups := [][]Event{{{Name: "task-clock", Attr: Attr{Type: typeSoftware, Config: softwareTaskClock}}}}
+	groups := [][]Event{{{Name: "task-clock", Attr: Attr{Type: perffile.TypeSoftware, Config: softwareTaskClock}}}}
 	for _, target := range []Target{{PIDs: []int{c.Process.Pid}}, {TIDs: []int{c.Process.Pid}}} {
 		_, err := Start(context.Background(), s, Spec{Groups: groups, Target: target})
 		var none *TargetError

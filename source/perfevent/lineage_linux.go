@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // A lineage knows of the tasks of some processes where each has its events from:
@@ -178,9 +180,9 @@ const probeEvery = 50_000
 
 func newProbe(tid int) *probe {
 	p := &probe{-1, -1}
-	user := Attr{Type: typeSoftware, Config: softwareCPUClock, Disabled: true, Sample: probeEvery, ReadFormat: formatEnabled, ExcludeKernel: true, ExcludeHV: true}
-	clock := Attr{Type: typeSoftware, Config: softwareCPUClock, ReadFormat: formatEnabled, ExcludeKernel: true, ExcludeHV: true}
-	fd, err := OpenEvent(&user, tid, -1, -1, 0)
+	user := Attr{Type: perffile.TypeSoftware, Config: softwareCPUClock, Disabled: true, Sample: probeEvery, ReadFormat: perffile.FormatTotalTimeEnabled, ExcludeKernel: true, ExcludeHV: true}
+	clock := Attr{Type: perffile.TypeSoftware, Config: softwareCPUClock, ReadFormat: perffile.FormatTotalTimeEnabled, ExcludeKernel: true, ExcludeHV: true}
+	fd, err := openEvent(&user, tid, -1, -1, 0)
 	if err != nil {
 		return p
 	}
@@ -188,7 +190,7 @@ func newProbe(tid int) *probe {
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_REFRESH, 1); errno != 0 {
 		return p
 	}
-	if fd, err := OpenEvent(&clock, tid, -1, -1, 0); err == nil {
+	if fd, err := openEvent(&clock, tid, -1, -1, 0); err == nil {
 		p.clock = fd
 	}
 	return p

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // A place is where a team is opened: on a task, on a processor, or on a task
@@ -75,9 +76,9 @@ type reason struct {
 }
 
 func newOpener(sys *System, c *scheme, n *notes, common Attr) *opener {
-	common.ReadFormat = formatEnabled | formatRunning | formatID
+	common.ReadFormat = perffile.FormatTotalTimeEnabled | perffile.FormatTotalTimeRunning | perffile.FormatID
 	if hasFormatLost() {
-		common.ReadFormat |= formatLost
+		common.ReadFormat |= perffile.FormatLost
 	}
 	return &opener{sys: sys, scheme: c, notes: n, common: common, known: map[refusal]bool{}, clocks: map[[2]int]int{}}
 }
@@ -120,7 +121,7 @@ func (o *opener) open(t *team, p place, clocks []int) error {
 // openSets opens the events of a team, in as few groups as they fit. The error is errMoved if
 // they may move and one has. A command that has yet to be executed has begun nobody.
 func (o *opener) openSets(t *team, p place, move bool) (sets []set, err error) {
-	move = move && o.common.Inherit && !o.common.EnableOnExec && p.pid > 0 && p.flags&FlagCgroup == 0
+	move = move && o.common.Inherit && !o.common.EnableOnExec && p.pid > 0 && p.flags&unix.PERF_FLAG_PID_CGROUP == 0
 	for i := range t.events {
 		if sets, err = o.join(sets, &t.events[i], p, move); err != nil {
 			closeSets(sets)
@@ -185,7 +186,7 @@ func (o *opener) join(sets []set, m *member, p place, move bool) ([]set, error) 
 		if move && (errno == unix.ENODEV || errno == unix.EINVAL) {
 			return sets, errMoved
 		}
-		if errno == unix.ENODEV && p.pid > 0 && p.flags&FlagCgroup == 0 {
+		if errno == unix.ENODEV && p.pid > 0 && p.flags&unix.PERF_FLAG_PID_CGROUP == 0 {
 			return sets, errGone // after the leader was opened
 		}
 		if errno != unix.EINVAL && errno != unix.ENOSPC && errno != unix.EAGAIN {
@@ -231,17 +232,17 @@ func (o *opener) attr(m *member, leader bool) Attr {
 		// The others follow their leader, and it alone reads all: so each can
 		// still be read by itself if the group should fall apart.
 		if !o.singly {
-			a.ReadFormat |= formatGroup
+			a.ReadFormat |= perffile.FormatGroup
 		}
 		a.Disabled, a.EnableOnExec = o.common.Disabled, a.EnableOnExec || o.common.EnableOnExec
 		a.Pinned = a.Pinned || o.common.Pinned
 	} else {
 		a.Pinned, a.Exclusive = false, false // the leader's
 	}
-	if a.SampleType&sampleRead != 0 {
+	if a.SampleType&perffile.SampleRead != 0 {
 		// Without PERF_FORMAT_LOST, which readers of samples from before Linux 6.0
 		// do not know.
-		a.ReadFormat = formatEnabled | formatRunning | formatID | formatGroup
+		a.ReadFormat = perffile.FormatTotalTimeEnabled | perffile.FormatTotalTimeRunning | perffile.FormatID | perffile.FormatGroup
 	}
 	if o.userOnly && !a.ExcludeUser {
 		a.ExcludeKernel, a.ExcludeHV = true, true
@@ -251,9 +252,9 @@ func (o *opener) attr(m *member, leader bool) Attr {
 
 // retry opens an event, after raising the limit of open files if it is met.
 func (o *opener) retry(a *Attr, p place, group int) (int, unix.Errno) {
-	fd, err := OpenEvent(a, p.pid, p.cpu, group, p.flags)
+	fd, err := openEvent(a, p.pid, p.cpu, group, p.flags)
 	if err == unix.EMFILE && raiseFiles() {
-		fd, err = OpenEvent(a, p.pid, p.cpu, group, p.flags)
+		fd, err = openEvent(a, p.pid, p.cpu, group, p.flags)
 	}
 	if errno, ok := err.(unix.Errno); ok {
 		return -1, errno
@@ -275,7 +276,7 @@ func (o *opener) refuse(m *member, p place, errno unix.Errno) error {
 		state = counts.NotCounted
 		o.notes.add("processor %d went offline and is not counted", p.cpu)
 	} else {
-		if errno == unix.EACCES && p.pid > 0 && p.flags&FlagCgroup == 0 && guarded(p.pid) {
+		if errno == unix.EACCES && p.pid > 0 && p.flags&unix.PERF_FLAG_PID_CGROUP == 0 && guarded(p.pid) {
 			o.guarded = p.pid
 		}
 		o.because(errno, m.name)
@@ -343,7 +344,7 @@ func (o *opener) clock(p place) int {
 	if i, ok := o.clocks[key]; ok {
 		return i
 	}
-	m := member{name: "task-clock", column: -1, attr: Attr{Type: typeSoftware, Config: softwareTaskClock}}
+	m := member{name: "task-clock", column: -1, attr: Attr{Type: perffile.TypeSoftware, Config: softwareTaskClock}}
 	i := -1
 	if e, errno := o.event(&m, p, -1); errno == 0 {
 		i = len(o.sets)

@@ -12,14 +12,14 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// ErrLinux is returned by Start where there is no Linux kernel to count.
-var ErrLinux = errors.New("counting needs Linux: report reads what was counted on one")
+// errLinux is what counting fails with where there is no Linux kernel.
+var errLinux = errors.New("counting needs Linux: report reads what was counted on one")
 
 // A Run counts, on Linux.
 type Run struct{}
 
-// Start returns ErrLinux.
-func Start(context.Context, *System, Spec) (*Run, error) { return nil, ErrLinux }
+// Start fails: it needs Linux.
+func Start(context.Context, *System, Spec) (*Run, error) { return nil, errLinux }
 
 // Next returns false.
 func (r *Run) Next() bool { return false }
@@ -27,8 +27,8 @@ func (r *Run) Next() bool { return false }
 // Table returns nil.
 func (r *Run) Table() *counts.Table { return nil }
 
-// Err returns ErrLinux.
-func (r *Run) Err() error { return ErrLinux }
+// Err fails: it needs Linux.
+func (r *Run) Err() error { return errLinux }
 
 // Kind is "perf-event".
 func (r *Run) Kind() string { return "perf-event" }
@@ -36,8 +36,8 @@ func (r *Run) Kind() string { return "perf-event" }
 // Stop does nothing.
 func (r *Run) Stop() {}
 
-// Signal returns ErrLinux.
-func (r *Run) Signal(os.Signal) error { return ErrLinux }
+// Signal fails: it needs Linux.
+func (r *Run) Signal(os.Signal) error { return errLinux }
 
 // State returns nil.
 func (r *Run) State() *os.ProcessState { return nil }
@@ -51,26 +51,20 @@ func (s *System) Probe(fs.FS) *Probe { return &Probe{} }
 // Limits finds nothing.
 func (s *System) Limits(fs.FS) *Probe { return &Probe{} }
 
-// Hypervisor names none.
-func Hypervisor(fs.FS) string { return "" }
-
-// Holders finds nothing.
-func (s *System) Holders(fs.FS) []string { return nil }
-
 // Counters count, on Linux.
 type Counters struct{}
 
-// Open returns ErrLinux.
-func Open(*System, Spec) (*Counters, error) { return nil, ErrLinux }
+// Open fails: it needs Linux.
+func Open(*System, Spec) (*Counters, error) { return nil, errLinux }
 
-// Enable returns ErrLinux.
-func (c *Counters) Enable() error { return ErrLinux }
+// Enable fails: it needs Linux.
+func (c *Counters) Enable() error { return errLinux }
 
-// Disable returns ErrLinux.
-func (c *Counters) Disable() error { return ErrLinux }
+// Disable fails: it needs Linux.
+func (c *Counters) Disable() error { return errLinux }
 
-// Table returns ErrLinux.
-func (c *Counters) Table() (*counts.Table, error) { return nil, ErrLinux }
+// Table fails: it needs Linux.
+func (c *Counters) Table() (*counts.Table, error) { return nil, errLinux }
 
 // Reset does nothing.
 func (c *Counters) Reset() {}
@@ -78,14 +72,11 @@ func (c *Counters) Reset() {}
 // Close does nothing.
 func (c *Counters) Close() error { return nil }
 
-// CgroupRoot returns ErrLinux.
-func CgroupRoot() (string, error) { return "", ErrLinux }
-
 // A Sampling takes samples, on Linux.
 type Sampling struct{}
 
-// Sample returns ErrLinux.
-func Sample(context.Context, *System, SampleSpec) (*Sampling, error) { return nil, ErrLinux }
+// Sample fails: it needs Linux.
+func Sample(context.Context, *System, SampleSpec) (*Sampling, error) { return nil, errLinux }
 
 // InheritedReads returns false.
 func InheritedReads() bool { return false }
@@ -96,8 +87,8 @@ func (s *Sampling) Events() []SampledEvent { return nil }
 // Next returns false.
 func (s *Sampling) Next() bool { return false }
 
-// WriteTo returns ErrLinux.
-func (s *Sampling) WriteTo(io.Writer) (int64, error) { return 0, ErrLinux }
+// WriteTo fails: it needs Linux.
+func (s *Sampling) WriteTo(io.Writer) (int64, error) { return 0, errLinux }
 
 // Lost returns 0.
 func (s *Sampling) Lost() uint64 { return 0 }
@@ -111,14 +102,14 @@ func (s *Sampling) Maps() []byte { return nil }
 // Notes returns nil.
 func (s *Sampling) Notes() []counts.Note { return nil }
 
-// Err returns ErrLinux.
-func (s *Sampling) Err() error { return ErrLinux }
+// Err fails: it needs Linux.
+func (s *Sampling) Err() error { return errLinux }
 
 // Stop does nothing.
 func (s *Sampling) Stop() {}
 
-// Signal returns ErrLinux.
-func (s *Sampling) Signal(os.Signal) error { return ErrLinux }
+// Signal fails: it needs Linux.
+func (s *Sampling) Signal(os.Signal) error { return errLinux }
 
 // State returns nil.
 func (s *Sampling) State() *os.ProcessState { return nil }

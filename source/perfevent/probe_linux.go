@@ -1,8 +1,6 @@
 package perfevent
 
 import (
-	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"runtime"
@@ -11,13 +9,16 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/source/hostinfo"
 )
 
 // Probe opens counters and closes them again. Settings are read below the
 // root.
 func (s *System) Probe(root fs.FS) *Probe {
 	p := s.Limits(root)
-	p.Hypervisor = Hypervisor(root)
+	p.Hypervisor = hostinfo.Hypervisor(root)
 	p.Seccomp = seccomp(root)
 	// Counters of this thread must count on this thread.
 	runtime.LockOSThread()
@@ -27,8 +28,8 @@ func (s *System) Probe(root fs.FS) *Probe {
 	return p
 }
 
-// Limits is Probe for who is going to count, and finds out soon enough what the
-// kernel refuses: without Supported, Errors and Slots, Hypervisor and Seccomp.
+// Limits is Probe without Supported, Errors, Slots, Hypervisor and Seccomp. It
+// serves those who are going to count and meet the refusals of the kernel then.
 func (s *System) Limits(root fs.FS) *Probe {
 	p := &Probe{Paranoid: 2}
 	if n, err := strconv.Atoi(setting(root, paranoid)); err == nil {
@@ -88,88 +89,10 @@ func userNamespace(root fs.FS) bool {
 	return text != "" && !slices.Equal(strings.Fields(text), []string{"0", "0", "4294967295"})
 }
 
-// Hypervisor names what the machine whose root it is runs on if it is virtual, "" if
-// it is not.
-func Hypervisor(root fs.FS) string {
-	if t := setting(root, "sys/hypervisor/type"); t != "" {
-		return t
-	}
-	if text := setting(root, "proc/device-tree/hypervisor/compatible"); text != "" {
-		return strings.Trim(text, "\x00")
-	}
-	flagged := false
-	for line := range strings.Lines(firstProcessor(root)) {
-		key, value, _ := strings.Cut(line, ":")
-		if strings.TrimSpace(key) == "flags" {
-			flagged = slices.Contains(strings.Fields(value), "hypervisor")
-			break
-		}
-	}
-	vendor := strings.TrimSpace(setting(root, "sys/class/dmi/id/sys_vendor"))
-	switch {
-	case flagged && vendor != "":
-		return vendor
-	case flagged:
-		return "unknown"
-	case strings.HasPrefix(vendor, "QEMU"):
-		return vendor
-	}
-	return ""
-}
-
-// firstProcessor returns the beginning of proc/cpuinfo, which is long on a machine of
-// many processors, and slow to read.
-func firstProcessor(root fs.FS) string {
-	f, err := root.Open("proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	text := make([]byte, 4<<10)
-	n, _ := io.ReadFull(f, text)
-	return string(text[:n])
-}
-
-// Holders lists the other processes that have counters open, as far as this
-// process may see: it looks at every file that every process has open, which
-// takes its time.
-func (s *System) Holders(root fs.FS) []string {
-	var found []string
-	self := strconv.Itoa(unix.Getpid())
-	pids, err := list(root, "proc")
-	if err != nil {
-		return nil
-	}
-	for _, pid := range pids {
-		if _, err := strconv.Atoi(pid); err != nil || pid == self {
-			continue
-		}
-		if n := perfFiles(root, path.Join("proc", pid, "fd")); n > 0 {
-			found = append(found, fmt.Sprintf("%s, process %s: %d counters", setting(root, path.Join("proc", pid, "comm")), pid, n))
-		}
-	}
-	return found
-}
-
-// perfFiles counts the files of perf_event_open among a process's.
-func perfFiles(root fs.FS, dir string) int {
-	fds, err := list(root, dir)
-	if err != nil {
-		return 0
-	}
-	n := 0
-	for _, fd := range fds {
-		if to, err := fs.ReadLink(root, path.Join(dir, fd)); err == nil && to == "anon_inode:[perf_event]" {
-			n++
-		}
-	}
-	return n
-}
-
 // probeScopes finds out which scopes can be counted. On a machine without a PMU
 // that is tried with a software event, for which the permissions are the same.
 func (s *System) probeScopes(p *Probe) {
-	name, attr := "task-clock", Attr{Type: typeSoftware, Config: softwareTaskClock}
+	name, attr := "task-clock", Attr{Type: perffile.TypeSoftware, Config: softwareTaskClock}
 	if cores := s.Core(); len(cores) > 0 {
 		e, err := s.Resolve("cycles")
 		if err == nil {
@@ -186,7 +109,7 @@ func (s *System) probeScopes(p *Probe) {
 		o.wide = scope.pid < 0
 		a := attr
 		a.Disabled, a.ExcludeKernel, a.ExcludeHV = true, scope.userOnly, scope.userOnly
-		fd, err := OpenEvent(&a, scope.pid, scope.cpu, -1, 0)
+		fd, err := openEvent(&a, scope.pid, scope.cpu, -1, 0)
 		if errno, failed := err.(unix.Errno); failed {
 			p.Errors = append(p.Errors, OpenError{Event: name + " (" + scope.about + ")", Errno: errno, Advice: o.advice(errno)})
 			p.Supported = p.Supported && errno != unix.ENOSYS
@@ -269,9 +192,9 @@ func runs(group []Attr, pid, cpu int) bool {
 	for i := range group {
 		a := group[i]
 		if i == 0 {
-			a.ReadFormat = formatEnabled | formatRunning | formatGroup
+			a.ReadFormat = perffile.FormatTotalTimeEnabled | perffile.FormatTotalTimeRunning | perffile.FormatGroup
 		}
-		fd, err := OpenEvent(&a, pid, cpu, leader, 0)
+		fd, err := openEvent(&a, pid, cpu, leader, 0)
 		if err != nil {
 			return false
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // An EventError says that a spelling is none of an event of this machine.
@@ -101,7 +103,7 @@ func (s *System) resolveName(name string) (e Event, ok bool, err error) {
 		return s.generic(g), true, nil
 	}
 	if config, ok := cacheEvent(name); ok {
-		return s.generic(genericEvent{typ: typeCache, config: config}), true, nil
+		return s.generic(genericEvent{typ: perffile.TypeHWCache, config: config}), true, nil
 	}
 	if code, ok := rawCode(name); ok {
 		return s.raw(code), true, nil
@@ -110,7 +112,7 @@ func (s *System) resolveName(name string) (e Event, ok bool, err error) {
 		return s.tracepoint(system, point)
 	}
 	for _, p := range append(s.Core(), s.PMUs...) {
-		if err := p.Load(); err != nil {
+		if err := p.load(); err != nil {
 			return Event{}, false, err
 		}
 		if _, ok := p.Aliases[name]; ok {
@@ -125,7 +127,7 @@ func (s *System) resolveName(name string) (e Event, ok bool, err error) {
 // several core PMUs it is asked for on the first: it has no event for several.
 func (s *System) generic(g genericEvent) Event {
 	e := Event{Attr: Attr{Type: g.typ, Config: g.config}, Unit: g.unit}
-	if g.typ == typeSoftware {
+	if g.typ == perffile.TypeSoftware {
 		return e
 	}
 	if cores := s.Core(); len(cores) > 1 {
@@ -153,7 +155,7 @@ func rawCode(s string) (uint64, bool) {
 
 // raw returns an event of the core PMU by its code.
 func (s *System) raw(code uint64) Event {
-	e := Event{Attr: Attr{Type: typeRaw, Config: code}}
+	e := Event{Attr: Attr{Type: perffile.TypeRaw, Config: code}}
 	if cores := s.Core(); len(cores) > 0 {
 		e.PMU, e.Attr.Type = cores[0], cores[0].Type
 	}
@@ -175,7 +177,7 @@ func (s *System) tracepoint(system, point string) (e Event, ok bool, err error) 
 		if err != nil {
 			return Event{}, false, fmt.Errorf("its number in tracefs is %q", clip(text))
 		}
-		return Event{Attr: Attr{Type: typeTracepoint, Config: id}}, true, nil
+		return Event{Attr: Attr{Type: perffile.TypeTracepoint, Config: id}}, true, nil
 	}
 	return Event{}, false, nil
 }
@@ -217,7 +219,7 @@ func (s *System) resolveTerms(pmu, terms string) (Event, error) {
 		return Event{}, fmt.Errorf("this machine has no PMU %q (it has %s)", clip(pmu), s.names())
 	}
 	e := Event{PMU: found[0], Alike: found[1:], Attr: Attr{Type: found[0].Type}}
-	if err := e.PMU.Load(); err != nil {
+	if err := e.PMU.load(); err != nil {
 		return Event{}, err
 	}
 	list, err := parseTerms(terms)
@@ -259,9 +261,9 @@ func (s *System) genericOn(e *Event, list []term) (done bool, err error) {
 	g, ok := generic(list[i].key)
 	if !ok {
 		g.config, ok = cacheEvent(list[i].key)
-		g.typ = typeCache
+		g.typ = perffile.TypeHWCache
 	}
-	if !ok || g.typ == typeSoftware {
+	if !ok || g.typ == perffile.TypeSoftware {
 		return false, nil
 	}
 	e.Attr.Type, e.Attr.Config = g.typ, g.config

@@ -297,7 +297,7 @@ func TestHostileSysfs(t *testing.T) {
 		if err == nil {
 			_, err = sys.Topology()
 		}
-		if e := (*perfevent.SysfsError)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "/"+strings.TrimSuffix(file, "/nested")) {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "/"+strings.TrimSuffix(file, "/nested")) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -331,21 +331,6 @@ func TestHostileSysfs(t *testing.T) {
 	}
 }
 
-func TestParseCPUs(t *testing.T) {
-	for list, want := range map[string][]int{
-		"": {}, "0": {0}, "0-3": {0, 1, 2, 3}, "3,1,1-2\n": {1, 2, 3}, " 5 , 7 ": {5, 7}, "65535": {65535},
-	} {
-		if got, err := perfevent.ParseCPUs(list); err != nil || !slices.Equal(got, want) || got == nil {
-			t.Errorf("%q: %v, %v", list, got, err)
-		}
-	}
-	for _, list := range []string{"65536", "a", "1-", "-1", "1,,2", "2-1", "0x1", "1-2-3"} {
-		if got, err := perfevent.ParseCPUs(list); err == nil {
-			t.Errorf("%q: %v", list, got)
-		}
-	}
-}
-
 // Every event of this machine's sysfs can be resolved.
 func TestResolveHere(t *testing.T) {
 	sys := system(t, os.DirFS("/"))
@@ -353,27 +338,13 @@ func TestResolveHere(t *testing.T) {
 		t.Skip("no sysfs of PMUs")
 	}
 	for _, p := range sys.PMUs {
-		if err := p.Load(); err != nil {
-			t.Error(err)
-		}
+		p = sys.PMU(p.Name) // which reads its events
 		for name, terms := range p.Aliases {
 			if _, err := sys.Resolve(p.Name + "/" + name + "/"); err != nil && !strings.Contains(terms, "?") {
 				t.Error(err)
 			}
 		}
 	}
-}
-
-func FuzzParseCPUs(f *testing.F) {
-	for _, s := range []string{"0-3,8", "", "0,1", "65535", "0-65535,0-65535", "9-1", "1,,"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		cpus, err := perfevent.ParseCPUs(s)
-		if err == nil && (!slices.IsSorted(cpus) || len(cpus) > 1<<16) {
-			t.Errorf("%q: %v", s, cpus)
-		}
-	})
 }
 
 func FuzzResolve(f *testing.F) {

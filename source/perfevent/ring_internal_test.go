@@ -61,7 +61,7 @@ func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
 func TestPagesFor(t *testing.T) {
 	page := os.Getpagesize()
-	for size, want := range map[int]int{0: DefaultRing / page, 1: 1, page: 1, page + 1: 2, 3 * page: 4, 8 * page: 8} {
+	for size, want := range map[int]int{0: defaultRing / page, 1: 1, page: 1, page + 1: 2, 3 * page: 4, 8 * page: 8} {
 		if got := pagesFor(size); got != want {
 			t.Errorf("%d bytes: %d pages, want %d", size, got, want)
 		}
@@ -71,15 +71,15 @@ func TestPagesFor(t *testing.T) {
 // BenchmarkRing empties a ring of samples into a buffer, as a file's is. A sample
 // has 56 bytes.
 func BenchmarkRing(b *testing.B) {
-	r := fakeRing(DefaultRing)
+	r := fakeRing(defaultRing)
 	s := Sampling{rings: []*ring{r}}
 	record := make([]byte, 56)
 	binary.NativeEndian.PutUint16(record[6:], uint16(len(record)))
-	for *r.head+uint64(len(record)) < DefaultRing {
+	for *r.head+uint64(len(record)) < defaultRing {
 		r.put(record)
 	}
 	written := *r.head
-	out := buffer{make([]byte, DefaultRing)}
+	out := buffer{make([]byte, defaultRing)}
 	b.SetBytes(int64(written))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // Limits of a list of events.
@@ -174,7 +176,9 @@ func (s *System) sampledEvent(spelling string) (Event, error) {
 // where it came from, and what that cost. The events that know are those of loads
 // and stores: Intel's with ldlat (mem-loads, mem-stores), AMD's IBS, POWER's
 // marked events. Of page faults it is the address.
-func (e *Event) SampleMemory() { e.Attr.SampleType |= sampleAddr | sampleDataSrc | sampleWeightStruct }
+func (e *Event) SampleMemory() {
+	e.Attr.SampleType |= perffile.SampleAddr | perffile.SampleDataSrc | perffile.SampleWeightStruct
+}
 
 // spelling is the term as it was.
 func (t term) spelling() string {

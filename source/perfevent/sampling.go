@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // A SampleSpec says what to take samples of, and how.
@@ -36,28 +38,10 @@ type SampleSpec struct {
 
 // DefaultRing is how many bytes the kernel can write for each processor before
 // they are read: as much as a user may have without privileges.
-const DefaultRing = 512 << 10
+const defaultRing = 512 << 10
 
 // maxRing bounds the memory of a ring.
 const maxRing = 1 << 30
-
-// Bits of Attr.SampleType: see enum perf_event_sample_format.
-const (
-	sampleIP         = 1 << 0
-	sampleTID        = 1 << 1
-	sampleTime       = 1 << 2
-	sampleAddr       = 1 << 3
-	sampleRead       = 1 << 4
-	sampleCallchain  = 1 << 5
-	sampleCPU        = 1 << 7
-	samplePeriod     = 1 << 8
-	sampleWeight     = 1 << 14
-	sampleDataSrc    = 1 << 15
-	sampleIdentifier = 1 << 16
-	sampleCgroup     = 1 << 21
-
-	sampleWeightStruct = 1 << 24 // since Linux 5.12
-)
 
 // A SampledEvent is an event of a sampling as the kernel opened it.
 type SampledEvent struct {
@@ -125,20 +109,20 @@ func (spec *SampleSpec) whole() *Spec {
 
 // prepare sets what samples of an event hold.
 func (spec *SampleSpec) prepare(a *Attr, reads bool) {
-	a.SampleType |= sampleIdentifier | sampleIP | sampleTID | sampleTime | sampleCPU
+	a.SampleType |= perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCPU
 	a.SampleIDAll = true
 	if a.Freq {
-		a.SampleType |= samplePeriod
+		a.SampleType |= perffile.SamplePeriod
 	}
 	if reads {
-		a.SampleType |= sampleRead
+		a.SampleType |= perffile.SampleRead
 	}
 	if spec.Callchains {
-		a.SampleType |= sampleCallchain
+		a.SampleType |= perffile.SampleCallchain
 		a.SampleMaxStack = uint16(min(spec.MaxStack, 1<<16-1))
 	}
 	if spec.Cgroups {
-		a.SampleType |= sampleCgroup
+		a.SampleType |= perffile.SampleCgroup
 	}
 }
 
@@ -159,7 +143,3 @@ func (spec *Spec) samples(part uint64) bool {
 		return slices.ContainsFunc(g, func(e Event) bool { return e.Attr.SampleType&part != 0 })
 	})
 }
-
-// Memory reports whether samples have the addresses of data, so that mappings of
-// data are told of as well as those of code.
-func (spec *SampleSpec) Memory() bool { return spec.whole().samples(sampleAddr) }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // A Sampling takes samples. The kernel writes them, and records of what is
@@ -66,7 +67,7 @@ func Sample(ctx context.Context, sys *System, spec SampleSpec) (*Sampling, error
 	if err := spec.check(sys, whole); err != nil {
 		return nil, err
 	}
-	if whole.samples(sampleRead) && !spec.NoInherit && !spec.Target.wide() && !InheritedReads() {
+	if whole.samples(perffile.SampleRead) && !spec.NoInherit && !spec.Target.wide() && !InheritedReads() {
 		return nil, errInheritedReads
 	}
 	if ctx.Err() != nil {
@@ -102,8 +103,8 @@ func (s *Sampling) settle() {
 // the struct of weights.
 func (s *Sampling) settleEvent(e *Event) {
 	a := e.Attr
-	if a.SampleType&sampleWeightStruct != 0 && !opens(&a) {
-		if a.SampleType = a.SampleType&^sampleWeightStruct | sampleWeight; opens(&a) {
+	if a.SampleType&perffile.SampleWeightStruct != 0 && !opens(&a) {
+		if a.SampleType = a.SampleType&^perffile.SampleWeightStruct | perffile.SampleWeight; opens(&a) {
 			e.Attr = a
 		}
 	}
@@ -121,9 +122,9 @@ func (s *Sampling) settleEvent(e *Event) {
 // for another reason than what it asks for.
 func opens(a *Attr) bool {
 	b := *a
-	b.Disabled, b.ReadFormat = true, formatID
-	b.SampleType &^= sampleRead
-	fd, err := OpenEvent(&b, 0, -1, -1, 0)
+	b.Disabled, b.ReadFormat = true, perffile.FormatID
+	b.SampleType &^= perffile.SampleRead
+	fd, err := openEvent(&b, 0, -1, -1, 0)
 	if err != nil {
 		return err != unix.EINVAL && err != unix.EOPNOTSUPP && err != unix.E2BIG
 	}
@@ -135,17 +136,17 @@ func opens(a *Attr) bool {
 // records that tell what runs where. Newer ones have more.
 func (s *Sampling) tracking() Attr {
 	first := &s.spec.Groups[0][0].Attr
-	a := Attr{Type: typeSoftware, Config: softwareDummy, Disabled: true,
-		SampleType:  first.SampleType & (sampleIdentifier | sampleIP | sampleTID | sampleTime | sampleCPU),
+	a := Attr{Type: perffile.TypeSoftware, Config: softwareDummy, Disabled: true,
+		SampleType:  first.SampleType & (perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCPU),
 		SampleIDAll: true, Mmap: true, Comm: true, Task: true, ExcludeKernel: true, ExcludeHV: true,
-		MmapData:     s.spec.samples(sampleAddr),
+		MmapData:     s.spec.samples(perffile.SampleAddr),
 		EnableOnExec: s.spec.Target.ownCommand() && !s.spec.NoInherit}
 	for _, more := range []func(*Attr){
-		func(a *Attr) { a.Mmap2 = true },                          // Linux 3.16
-		func(a *Attr) { a.CommExec = true },                       // 3.16
-		func(a *Attr) { a.KSymbol, a.BPFEvent = true, true },      // 5.1
-		func(a *Attr) { a.BuildID = true },                        // 5.12
-		func(a *Attr) { a.Cgroup = s.spec.samples(sampleCgroup) }, // 5.7
+		func(a *Attr) { a.Mmap2 = true },                                   // Linux 3.16
+		func(a *Attr) { a.CommExec = true },                                // 3.16
+		func(a *Attr) { a.KSymbol, a.BPFEvent = true, true },               // 5.1
+		func(a *Attr) { a.BuildID = true },                                 // 5.12
+		func(a *Attr) { a.Cgroup = s.spec.samples(perffile.SampleCgroup) }, // 5.7
 	} {
 		if b := a; func() bool { more(&b); return opens(&b) }() {
 			a = b
@@ -262,7 +263,7 @@ func (s *Sampling) mapRings() error {
 // a power of two.
 func pagesFor(size int) int {
 	if size == 0 {
-		size = DefaultRing
+		size = defaultRing
 	}
 	pages := 1
 	for pages*os.Getpagesize() < size {
@@ -279,7 +280,7 @@ const leastPages = 4
 func (s *Sampling) mapRing(cpu int, pages *int) (*ring, error) {
 	for {
 		// Waking up at a quarter leaves room for what comes until then.
-		a := Attr{Type: typeSoftware, Config: softwareDummy, Disabled: true, ExcludeKernel: true, ExcludeHV: true,
+		a := Attr{Type: perffile.TypeSoftware, Config: softwareDummy, Disabled: true, ExcludeKernel: true, ExcludeHV: true,
 			Watermark: true, Wakeup: uint32(min(*pages*os.Getpagesize()/4, 1<<30))}
 		fd, errno := s.session.opener.retry(&a, place{pid: os.Getpid(), cpu: cpu}, -1)
 		if errno != 0 {
@@ -609,9 +610,9 @@ func (s *Sampling) close() {
 // which one event takes samples are for processors, or for a command's own
 // thread (SampleSpec.NoInherit).
 var InheritedReads = sync.OnceValue(func() bool {
-	a := Attr{Type: typeSoftware, Config: softwareDummy, Disabled: true, Inherit: true, ExcludeKernel: true, ExcludeHV: true,
-		Sample: 1, SampleType: sampleRead | sampleTID, ReadFormat: formatID | formatGroup}
-	fd, err := OpenEvent(&a, 0, -1, -1, 0)
+	a := Attr{Type: perffile.TypeSoftware, Config: softwareDummy, Disabled: true, Inherit: true, ExcludeKernel: true, ExcludeHV: true,
+		Sample: 1, SampleType: perffile.SampleRead | perffile.SampleTID, ReadFormat: perffile.FormatID | perffile.FormatGroup}
+	fd, err := openEvent(&a, 0, -1, -1, 0)
 	if err != nil {
 		return false
 	}

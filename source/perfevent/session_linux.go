@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/cpulist"
 )
 
 // A session is one run of a command, or the counting of what runs anyway: from
@@ -185,7 +186,7 @@ func (s *session) openCPUs() error {
 			return err
 		}
 		s.files = append(s.files, fd)
-		if err := s.openWide(cpus, place{pid: fd, flags: FlagCgroup}, s.scopes.cgroup(name)); err != nil {
+		if err := s.openWide(cpus, place{pid: fd, flags: unix.PERF_FLAG_PID_CGROUP}, s.scopes.cgroup(name)); err != nil {
 			return err
 		}
 	}
@@ -227,7 +228,7 @@ func (s *session) nowhere(t *team, rows []int) {
 			s.opener.lack(refusal{e.column, row, counts.NotSupported})
 		}
 	}
-	s.notes.add("not supported: %s counts on processors %s, which are not among those chosen", t.pmu.Name, formatCPUs(t.cpus))
+	s.notes.add("not supported: %s counts on processors %s, which are not among those chosen", t.pmu.Name, cpulist.Format(t.cpus))
 }
 
 // openTask opens all teams on a task, 0 being this thread.

@@ -7,14 +7,11 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
-// Flags of OpenEvent.
-const (
-	FlagCgroup = unix.PERF_FLAG_PID_CGROUP // pid is a file descriptor of a cgroup's directory
-)
-
-// OpenEvent calls perf_event_open: it opens an event on a thread (pid 0 is the
+// openEvent calls perf_event_open: it opens an event on a thread (pid 0 is the
 // calling one, -1 any) and a processor (-1 is any), in the group of another
 // event's file descriptor (-1 is none). The descriptor is closed on exec. The
 // error is a unix.Errno.
@@ -22,7 +19,7 @@ const (
 // Kernels that are older than the attributes' layout accept it as long as what
 // they do not know is 0. One that does not, says how large the attributes are
 // that it knows; if what lies behind is 0, it gets those.
-func OpenEvent(a *Attr, pid, cpu, group int, flags uintptr) (int, error) {
+func openEvent(a *Attr, pid, cpu, group int, flags uintptr) (int, error) {
 	k := a.kernel()
 	fd, errno := openAttr(&k, pid, cpu, group, flags)
 	if errno == unix.E2BIG && k.size >= attrSizeVer0 && k.size < attrSize && k.empty(k.size) {
@@ -54,8 +51,8 @@ func (k *kernelAttr) empty(from uint32) bool {
 
 // hasFormatLost says whether the kernel knows PERF_FORMAT_LOST (Linux 6.0).
 var hasFormatLost = sync.OnceValue(func() bool {
-	a := Attr{Type: typeSoftware, Config: softwareDummy, ReadFormat: formatLost, Disabled: true, ExcludeKernel: true, ExcludeHV: true}
-	fd, err := OpenEvent(&a, 0, -1, -1, 0)
+	a := Attr{Type: perffile.TypeSoftware, Config: softwareDummy, ReadFormat: perffile.FormatLost, Disabled: true, ExcludeKernel: true, ExcludeHV: true}
+	fd, err := openEvent(&a, 0, -1, -1, 0)
 	if err != nil {
 		return false
 	}

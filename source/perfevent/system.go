@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/cpulist"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // A System is the machine as its kernel shows it: PMUs, their formats and
@@ -31,14 +33,14 @@ type CPU struct{ ID, Core, Die, Socket, Node int }
 
 // Topology returns what the logical processors online share, in their order. It is
 // read when it is asked for the first time: of a server that is hundreds of files.
-// The error is a *[SysfsError].
+// The error is a *[sysfsError].
 func (s *System) Topology() ([]CPU, error) { return s.topology() }
 
 // A PMU is a device of the kernel that counts.
 //
 // Formats, Aliases and Caps are read when [System.PMU], [System.Core] or
 // [System.Resolve] first come upon the PMU, since a server has hundreds of
-// PMUs and a run needs a few; [PMU.Load] reads them at once.
+// PMUs and a run needs a few.
 type PMU struct {
 	Name   string
 	Type   uint32
@@ -57,15 +59,14 @@ type PMU struct {
 	err    error
 }
 
-// A SysfsError says which file of the kernel's has contents that cannot be
-// understood.
-type SysfsError struct {
+// A sysfsError says which file of the kernel's cannot be understood.
+type sysfsError struct {
 	Path string // below the root
 	Err  error
 }
 
-func (e *SysfsError) Error() string { return "/" + e.Path + ": " + e.Err.Error() }
-func (e *SysfsError) Unwrap() error { return e.Err }
+func (e *sysfsError) Error() string { return "/" + e.Path + ": " + e.Err.Error() }
+func (e *sysfsError) Unwrap() error { return e.Err }
 
 // Where the kernel describes PMUs and processors, below the root.
 const (
@@ -84,7 +85,7 @@ const (
 // ReadSystem reads what the kernel says about its PMUs and processors below a
 // root: os.DirFS("/"), or a copy of another machine's for tests. A directory
 // that is missing is a machine without such things; a file that cannot be
-// understood is a *[SysfsError].
+// understood is a *[sysfsError].
 func ReadSystem(root fs.FS) (*System, error) {
 	s, err := ReadProcessors(root)
 	if err != nil {
@@ -137,8 +138,8 @@ func readOnline(root fs.FS) ([]int, error) {
 		if !ok {
 			break
 		}
-		if n, err := cpuNumber(number); err == nil { // the first line is about all
-			cpus = append(cpus, n)
+		if n, err := cpulist.Parse(number); err == nil { // none in the first line, which is about all
+			cpus = append(cpus, n...)
 		}
 	}
 	return cpus, nil
@@ -203,11 +204,11 @@ func readPMU(root fs.FS, name string) (*PMU, error) {
 	}
 	typ, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
-		return nil, &SysfsError{path.Join(dir, "type"), fmt.Errorf("%q is not a number of 32 bits", clip(text))}
+		return nil, &sysfsError{path.Join(dir, "type"), fmt.Errorf("%q is not a number of 32 bits", clip(text))}
 	}
 	p := &PMU{Name: name, Type: uint32(typ), root: root}
 	switch typ {
-	case typeSoftware, typeTracepoint, typeBreakpoint:
+	case perffile.TypeSoftware, perffile.TypeTracepoint, perffile.TypeBreakpoint:
 		return p, nil // they count wherever something runs
 	}
 	if p.CPUs, err = readList(root, path.Join(dir, "cpus")); err != nil {
@@ -222,9 +223,9 @@ func readPMU(root fs.FS, name string) (*PMU, error) {
 	return p, err
 }
 
-// Load reads the PMU's formats, events and capabilities. The error is a
-// *[SysfsError].
-func (p *PMU) Load() error {
+// load reads the PMU's formats, events and capabilities. The error is a
+// *[sysfsError].
+func (p *PMU) load() error {
 	p.once.Do(func() {
 		dir := path.Join(devicesDir, p.Name)
 		if p.Formats, p.err = readDir(p.root, path.Join(dir, "format")); p.err != nil {
@@ -265,7 +266,7 @@ func (p *PMU) sortEvents(files map[string]string) {
 func (s *System) PMU(name string) *PMU {
 	for _, p := range s.PMUs {
 		if p.Name == name {
-			_ = p.Load() // what is wrong with it is said by who needs its files
+			_ = p.load() // what is wrong with it is said by who needs its files
 			return p
 		}
 	}
@@ -279,7 +280,7 @@ func (s *System) Core() []*PMU {
 	var cores []*PMU
 	for _, p := range s.PMUs {
 		if p.core {
-			_ = p.Load()
+			_ = p.load()
 			cores = append(cores, p)
 		}
 	}
@@ -318,19 +319,19 @@ func list(root fs.FS, dir string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &SysfsError{dir, pathless(err)}
+		return nil, &sysfsError{dir, pathless(err)}
 	}
 	defer f.Close()
 	d, ok := f.(fs.ReadDirFile)
 	if !ok {
-		return nil, &SysfsError{dir, errors.New("is not a directory")}
+		return nil, &sysfsError{dir, errors.New("is not a directory")}
 	}
 	entries, err := d.ReadDir(maxEntries + 1)
 	if err != nil && err != io.EOF {
-		return nil, &SysfsError{dir, pathless(err)}
+		return nil, &sysfsError{dir, pathless(err)}
 	}
 	if len(entries) > maxEntries {
-		return nil, &SysfsError{dir, fmt.Errorf("has more than %d entries", maxEntries)}
+		return nil, &sysfsError{dir, fmt.Errorf("has more than %d entries", maxEntries)}
 	}
 	names := make([]string, len(entries))
 	for i, e := range entries {
@@ -345,15 +346,15 @@ func list(root fs.FS, dir string) ([]string, error) {
 func read(root fs.FS, name string) (string, error) {
 	f, err := root.Open(name)
 	if err != nil {
-		return "", &SysfsError{name, pathless(err)}
+		return "", &sysfsError{name, pathless(err)}
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
 	case err != nil:
-		return "", &SysfsError{name, pathless(err)}
+		return "", &sysfsError{name, pathless(err)}
 	case len(b) > maxFile:
-		return "", &SysfsError{name, fmt.Errorf("is longer than %d bytes", maxFile)}
+		return "", &sysfsError{name, fmt.Errorf("is longer than %d bytes", maxFile)}
 	}
 	return strings.TrimSpace(string(b)), nil
 }
@@ -383,9 +384,9 @@ func readList(root fs.FS, name string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	cpus, err := ParseCPUs(text)
+	cpus, err := cpulist.Parse(text)
 	if err != nil {
-		return nil, &SysfsError{name, err}
+		return nil, &sysfsError{name, err}
 	}
 	return cpus, nil
 }

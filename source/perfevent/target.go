@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/cpulist"
 )
 
 // wide says whether processors are counted, whatever runs there.
@@ -28,7 +29,7 @@ func (t *Target) describe() string {
 	case t.All:
 		return "system wide"
 	case len(t.CPUs) > 0:
-		return "CPU(s) " + formatCPUs(t.CPUs)
+		return "CPU(s) " + cpulist.Format(t.CPUs)
 	case len(t.PIDs) > 0:
 		return fmt.Sprintf("process id %s", numbers(t.PIDs))
 	}
@@ -79,7 +80,7 @@ func checkCPUs(sys *System, cpus []int) error {
 	online := sys.online()
 	for _, n := range cpus {
 		if !slices.Contains(online, n) {
-			return &TargetError{fmt.Sprintf("processor %d is not online (%s are)", n, formatCPUs(online)), fs.ErrNotExist}
+			return &TargetError{fmt.Sprintf("processor %d is not online (%s are)", n, cpulist.Format(online)), fs.ErrNotExist}
 		}
 	}
 	return nil

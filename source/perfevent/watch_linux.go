@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // A watch sees tasks begin: the kernel writes a record of each into a ring of
@@ -36,12 +38,6 @@ const (
 	fewPages   = 8
 )
 
-// Records that are read: see enum perf_event_type.
-const (
-	recordLost = 2
-	recordFork = 7
-)
-
 // maxWatched bounds the events that watch tasks one by one.
 const maxWatched = 1 << 14
 
@@ -53,7 +49,7 @@ var errUnwatched = errors.New("the beginning of tasks cannot be watched")
 // are watched.
 func newWatch(cpus []int, list func() ([]int, error)) (*watch, error) {
 	w := &watch{quit: [2]int{-1, -1}}
-	a := Attr{Type: typeSoftware, Config: softwareDummy, Task: true, ExcludeKernel: true, ExcludeHV: true,
+	a := Attr{Type: perffile.TypeSoftware, Config: softwareDummy, Task: true, ExcludeKernel: true, ExcludeHV: true,
 		Watermark: true, Wakeup: 1, // wake at each record: what wakeup_events counts is samples
 		UseClockID: true, ClockID: unix.CLOCK_MONOTONIC}
 	err := w.open(&a, -1, cpus)
@@ -116,7 +112,7 @@ func (w *watch) openEach(a *Attr, cpus []int, list func() ([]int, error)) error 
 // open opens an event on each processor. The first on each gets a ring.
 func (w *watch) open(a *Attr, pid int, cpus []int) error {
 	for i, cpu := range cpus {
-		fd, err := OpenEvent(a, pid, cpu, -1, 0)
+		fd, err := openEvent(a, pid, cpu, -1, 0)
 		if err != nil {
 			return err
 		}
@@ -183,9 +179,9 @@ func (r *ring) read(forks []fork) (all []fork, lost bool) {
 			break
 		}
 		switch word(from) {
-		case recordLost:
+		case perffile.RecordLost:
 			lost = true
-		case recordFork:
+		case perffile.RecordFork:
 			forks = append(forks, fork{pid: word(from + 8), parentPID: word(from + 12), tid: word(from + 16), maker: word(from + 20),
 				time: binary.NativeEndian.Uint64(r.at(from + 24))})
 		}

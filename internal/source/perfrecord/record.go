@@ -5,9 +5,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/cgroups"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/perfevent"
@@ -90,7 +93,7 @@ func (r *Recording) begin(out io.Writer, spec *perfevent.SampleSpec) (err error)
 	s := r.synthesis(spec)
 	s.kernel(r.host)
 	if spec.Cgroups {
-		if dir, err := perfevent.CgroupRoot(); err == nil {
+		if dir, err := cgroups.Mount(); err == nil {
 			s.cgroups(strings.TrimPrefix(dir, "/"))
 		}
 	}
@@ -103,7 +106,15 @@ func (r *Recording) begin(out io.Writer, spec *perfevent.SampleSpec) (err error)
 }
 
 func (r *Recording) synthesis(spec *perfevent.SampleSpec) *synthesis {
-	return &synthesis{root: r.opts.Root, write: r.write, tally: &r.tally, data: spec.Memory(), pause: r.drain}
+	return &synthesis{root: r.opts.Root, write: r.write, tally: &r.tally, data: readsMemory(spec), pause: r.drain}
+}
+
+// readsMemory reports whether samples have addresses of data. Then mappings of data
+// are recorded too, not only code.
+func readsMemory(spec *perfevent.SampleSpec) bool {
+	return slices.ContainsFunc(spec.Groups, func(g []perfevent.Event) bool {
+		return slices.ContainsFunc(g, func(e perfevent.Event) bool { return e.Attr.SampleType&perffile.SampleAddr != 0 })
+	})
 }
 
 // drain writes what is in the rings ahead of the first round: what changes while it

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/cpulist"
 	"github.com/cyclestack/cyclestack/source/perfdata"
-	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
 // A synthesis makes records of what was there before the kernel began to write
@@ -209,7 +209,7 @@ func parseMap(line string) (m *perfdata.Mmap, ok bool) {
 
 // parseCPUs returns the processors of a list, none if it is none.
 func parseCPUs(list string) []int {
-	cpus, err := perfevent.ParseCPUs(list)
+	cpus, err := cpulist.Parse(list)
 	if err != nil {
 		return nil
 	}
