@@ -80,7 +80,7 @@ func TestWays(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("| node | way | bias | typical error | 95 % interval holds the truth |\n|---|---|---|---|---|\n")
+	b.WriteString("| node | method | bias | typical error | 95 % interval contains the truth |\n|---|---|---|---|---|\n")
 	for _, n := range names {
 		fmt.Fprintf(&b, "| %s | cyclestack | %s |\n", n, ours[n].row(runs, true))
 		fmt.Fprintf(&b, "| | sums, scaled | %s |\n", plain[n].row(runs, false))
