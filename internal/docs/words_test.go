@@ -32,7 +32,7 @@ func faults(text string) []string {
 	for _, m := range privateWords.FindAllString(text, -1) {
 		list = append(list, fmt.Sprintf("private %q", m))
 	}
-	for _, s := range sentences(text) {
+	for _, s := range sentences(codeList.ReplaceAllString(text, "code")) {
 		if n := len(strings.Fields(s)); n > longest {
 			list = append(list, fmt.Sprintf("%d words: %q", n, s))
 		}
@@ -69,11 +69,12 @@ type passage struct{ at, text string }
 var (
 	item     = regexp.MustCompile(`^\s*([-*]|\d+\.)\s+`)
 	codeSpan = regexp.MustCompile("`[^`]*`")
+	codeList = regexp.MustCompile(`\bcode(, code)+`)
 	target   = regexp.MustCompile(`\]\([^)]*\)`)
 )
 
 // passages returns the passages of a Markdown text outside code fences. A code
-// span counts as one word.
+// span, or a list of them, counts as one word.
 func passages(file, text string) []passage {
 	var list []passage
 	var open []string
@@ -211,6 +212,7 @@ func TestFaults(t *testing.T) {
 		{"What stands beside the tree; threads told apart by their names.", 2},
 		{"Events take turns.", 1},
 		{"It turns the option off.", 0},
+		{"It reads " + strings.Repeat("code, ", longest) + "and others.", 0},
 		{"The next rung of the ladder.", 2},
 		{long, 1},
 		{"Short first. " + long, 1},
