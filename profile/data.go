@@ -1,83 +1,51 @@
 package profile
 
-import "debug/elf"
+import (
+	"debug/elf"
 
-// A Mapped is the mapping that an address is in.
-type Mapped struct {
-	File       *File
-	Start, End uint64 // addresses; End is behind the last
-	Offset     uint64 // of Start; see [Place]
-}
+	"github.com/cyclestack/cyclestack/internal/object"
+)
 
-// Mapped returns the mapping that an address of a process is in, of code or data, and
-// whether there is one. Without a mode it is the program's, or else the kernel's.
-func (s *Spaces) Mapped(time uint64, pid int, addr uint64, mode Mode) (Mapped, bool) {
+// Mapped returns the place of an address of a process in the mapping that it is in, of code
+// or data, and the first and the last address of the mapping. It is not ok if there is no
+// mapping. Without a mode it is the program's, or else the kernel's.
+func (s *Spaces) Mapped(time uint64, pid int, addr uint64, mode Mode) (at Place, first, last uint64, ok bool) {
 	var n *node
-	if mode == User || mode == AnyMode {
+	if mode == User || mode == 0 {
 		n = s.processes[pid].at(time).find(addr)
 	}
 	if n == nil && mode != User {
 		n = s.kernel.at(time).find(addr)
 	}
 	if n == nil {
-		return Mapped{}, false
+		return Place{}, 0, 0, false
 	}
-	return Mapped{n.file, n.start, n.end, n.offset}, true
+	return placeIn(n, nil, addr), n.start, n.end - 1, true
 }
 
-// A Datum says what of a program's or library's data an address is in.
-type Datum struct {
-	Section  string // ".data", ".bss", …; "" if it is not known
-	Variable string // demangled; "" if it is not known
-}
-
-// A DataFinder finds variables in the files that a Symbolizer knows. It is not for use
-// by several goroutines at once.
-type DataFinder struct {
-	symbols *Symbolizer
-	files   map[*File]*dataFile
-}
-
-// NewDataFinder returns a finder that uses a symbolizer's files.
-func NewDataFinder(y *Symbolizer) *DataFinder {
-	return &DataFinder{symbols: y, files: map[*File]*dataFile{}}
-}
-
-// Find returns what is at an address in the data of a file. The mapping is the file's,
-// and the address may be in it or behind it: what is zero at the start of the program
-// (.bss) goes on where the file ends. It is not ok if the file cannot be read, or has
-// nothing there.
-func (f *DataFinder) Find(m Mapped, addr uint64) (d Datum, ok bool) {
-	if m.File == nil || m.File.Kind != Binary {
-		return d, false
+// Data returns the section (".data", ".bss") and the variable at a place in the data of a
+// file, each "" if it is not known. The place may be behind the end of the file, since .bss
+// goes on there. It is not ok if the file cannot be read, or has no data there.
+func (y *Symbolizer) Data(p Place) (section, variable string, ok bool) {
+	if p.File == nil || p.File.kind != kindBinary {
+		return "", "", false
 	}
-	file := f.files[m.File]
-	if file == nil {
-		file = openData(f.symbols.Status(m.File).Path)
-		f.files[m.File] = file
-	}
-	at, ok := file.addr(m.Offset + (addr - m.Start))
-	if !ok {
-		return d, false
-	}
-	d.Section = file.section(at)
-	d.Variable = f.symbols.variable(m.File, at)
-	return d, true
-}
-
-// variable returns the name of the variable at an address of a file, or "".
-func (y *Symbolizer) variable(f *File, addr uint64) string {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	im := y.image(f)
-	if im.object == nil {
-		return ""
+	im := y.image(p.File)
+	if im.data == nil {
+		im.data = openData(im.status.Path)
 	}
-	s, ok := im.object.Data(addr)
+	at, ok := im.data.addr(p.Offset)
 	if !ok {
-		return ""
+		return "", "", false
 	}
-	return y.demangle(s.Name)
+	if im.object != nil {
+		if s, ok := im.object.Data(at); ok {
+			variable = y.demangle(s.Name)
+		}
+	}
+	return im.data.section(at), variable, true
 }
 
 // A dataFile is how a file is laid out in memory.
@@ -90,7 +58,7 @@ type dataFile struct {
 // debug file, whose offsets are not those of the program.
 func openData(path string) *dataFile {
 	d := &dataFile{}
-	if path == "" || regular(path) != nil {
+	if path == "" || object.Regular(path) != nil {
 		return d
 	}
 	f, err := elf.Open(path)

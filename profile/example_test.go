@@ -3,7 +3,6 @@ package profile_test
 import (
 	"fmt"
 
-	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/profile"
 )
 
@@ -16,25 +15,15 @@ func Example() {
 	spaces.Settle()
 	place := spaces.Find(200, 7, 0x555010, profile.User)
 
-	symbolizer := profile.NewSymbolizer(profile.Config{Root: "object/testdata"})
+	symbolizer := profile.NewSymbolizer(profile.Config{Root: "../internal/object/testdata"})
 	defer symbolizer.Close()
 	function := symbolizer.Function(place)
 	fmt.Printf("%s in %s of %s\n", function.Name, place.File.Base(), spaces.Comm(200, 7))
 	for _, f := range symbolizer.Frames(place) {
 		fmt.Printf("  %s %s:%d\n", f.Func, f.File, f.Line)
 	}
-	listing, err := symbolizer.List(function, disasm.ATT)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, l := range listing.Graph.Loops {
-		header := listing.Graph.Blocks[l.Header]
-		fmt.Printf("loop at %x, entered from %d block, left from %d\n", header.Start(), len(l.Entries), len(l.Exits))
-	}
 	// Output:
 	// sum in tiny.elf of tiny
 	//   square /src/tiny.c:6
 	//   sum /src/tiny.c:12
-	// loop at 401010, entered from 1 block, left from 1
 }

@@ -26,26 +26,26 @@ func (c Config) withDefaults() Config {
 func (y *Symbolizer) open(f *File) *image {
 	c := y.config
 	if f == nil {
-		return &image{status: Status{Err: ErrNoFile}, absolute: true}
+		return &image{status: Status{Err: errNoFile}, absolute: true}
 	}
 	var im *image
-	switch f.Kind {
-	case KernelCode, Module:
+	switch f.kind {
+	case kindKernel, kindModule:
 		im = y.openKernel(f)
-	case VDSO:
+	case kindVDSO:
 		im = c.openVDSO(f)
-	case PerfMap:
+	case kindPerfMap:
 		im = c.openPerfMap(f)
-	case JITDump:
-		im = c.openJitdump(f)
-	case KernelSym:
-		im = &image{name: f.Name, base: f.ReferenceAddress}
-	case Memory:
+	case kindJitdump:
+		im = c.imageOfJitdump(f)
+	case kindKernelSym:
+		im = &image{name: f.Name, base: f.referenceAddress}
+	case kindMemory:
 		im = missing("%s is no code", f.Name)
 	default:
 		im = c.openBinary(f)
 	}
-	im.absolute = im.absolute || f.Kind.absolute()
+	im.absolute = im.absolute || f.kind.absolute()
 	return im
 }
 
@@ -132,9 +132,9 @@ func (c Config) openPerfMap(f *File) *image {
 	return im
 }
 
-func (c Config) openJitdump(f *File) *image {
+func (c Config) imageOfJitdump(f *File) *image {
 	path := c.rooted(f.Name)
-	d, err := OpenJitdump(path)
+	d, err := openJitdump(path)
 	if err != nil {
 		return &image{status: Status{Err: err}}
 	}

@@ -8,24 +8,25 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sort"
 
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// A Jitdump is what a just-in-time compiler wrote of the code it made, with
+// A jitdump is what a just-in-time compiler wrote of the code it made, with
 // times, so that code is found that was replaced by other code since. Source of
 // the format: tools/perf/Documentation/jitdump-specification.txt of Linux.
-type Jitdump struct {
+type jitdump struct {
 	PID  int
 	Arch string // Go's name for the instruction set, or "" if unknown
 	// ArchTime says that times are those of the processor's counter and not of the
 	// clock CLOCK_MONOTONIC, so that they cannot be put in order with a recording.
 	ArchTime bool
 	// Codes are the pieces of code, in the order in which they were made.
-	Codes []JitCode
+	Codes []jitCode
 	// Moves are pieces that were moved, in order.
-	Moves []JitMove
+	Moves []jitMove
 	// Unknown counts records of types that are not known.
 	Unknown int
 	// Truncated says that the file ends amidst a record, as it does while the
@@ -33,24 +34,24 @@ type Jitdump struct {
 	Truncated bool
 }
 
-// JitCode is a piece of code in a Jitdump.
-type JitCode struct {
+// jitCode is a piece of code in a jitdump.
+type jitCode struct {
 	Time       uint64 // nanoseconds, but see ArchTime
 	Addr, Size uint64
 	Offset     uint64 // of the code in the file
 	Name       string
-	Lines      []JitLine // by address
+	Lines      []jitLine // by address
 }
 
-// JitLine says the line of the code from an address on.
-type JitLine struct {
+// jitLine says the line of the code from an address on.
+type jitLine struct {
 	Addr uint64
 	File string
 	Line int
 }
 
-// JitMove says that code was moved.
-type JitMove struct {
+// jitMove says that code was moved.
+type jitMove struct {
 	Time           uint64
 	From, To, Size uint64
 }
@@ -74,9 +75,9 @@ const (
 
 var errJitdump = errors.New("is no jitdump")
 
-// ReadJitdump reads a jitdump of either byte order. Code itself is passed over.
-func ReadJitdump(r io.Reader) (*Jitdump, error) {
-	j := &jitReader{r: bufio.NewReaderSize(r, 1<<16), order: binary.LittleEndian, dump: &Jitdump{}}
+// readJitdump reads a jitdump of either byte order. Code itself is passed over.
+func readJitdump(r io.Reader) (*jitdump, error) {
+	j := &jitReader{r: bufio.NewReaderSize(r, 1<<16), order: binary.LittleEndian, dump: &jitdump{}}
 	if err := j.header(); err != nil {
 		return nil, err
 	}
@@ -99,8 +100,8 @@ type jitReader struct {
 	order binary.ByteOrder
 	pos   uint64 // in the file
 	start uint64 // of the record
-	dump  *Jitdump
-	lines []JitLine // for the next piece of code
+	dump  *jitdump
+	lines []jitLine // for the next piece of code
 	owner uint64    // the address that they are for
 }
 
@@ -205,7 +206,7 @@ func (j *jitReader) code(time uint64, size uint32) error {
 	if err != nil {
 		return endless(err)
 	}
-	c := JitCode{Time: time, Addr: j.order.Uint64(b[16:]), Size: j.order.Uint64(b[24:])}
+	c := jitCode{Time: time, Addr: j.order.Uint64(b[16:]), Size: j.order.Uint64(b[24:])}
 	rest := uint64(size) - fixed
 	if c.Size > rest || c.Addr+c.Size < c.Addr {
 		return fmt.Errorf("%d bytes of code in a record of %d", c.Size, size)
@@ -251,7 +252,7 @@ func (j *jitReader) move(time uint64, size uint32) error {
 	if err != nil {
 		return endless(err)
 	}
-	m := JitMove{Time: time, From: j.order.Uint64(b[16:]), To: j.order.Uint64(b[24:]), Size: j.order.Uint64(b[32:])}
+	m := jitMove{Time: time, From: j.order.Uint64(b[16:]), To: j.order.Uint64(b[24:]), Size: j.order.Uint64(b[32:])}
 	if m.To+m.Size < m.To || m.From+m.Size < m.From {
 		return fmt.Errorf("%d bytes to %#x do not fit the address space", m.Size, m.To)
 	}
@@ -289,15 +290,15 @@ func (j *jitReader) debug(size uint32) error {
 			last = string(name)
 		}
 		b = rest
-		j.lines = append(j.lines, JitLine{Addr: addr, File: last, Line: max(line, 0)})
+		j.lines = append(j.lines, jitLine{Addr: addr, File: last, Line: max(line, 0)})
 	}
 	sort.SliceStable(j.lines, func(i, k int) bool { return j.lines[i].Addr < j.lines[k].Addr })
 	return nil
 }
 
-// OpenJitdump reads a jitdump file.
-func OpenJitdump(path string) (*Jitdump, error) {
-	if err := regular(path); err != nil {
+// openJitdump reads a jitdump file.
+func openJitdump(path string) (*jitdump, error) {
+	if err := object.Regular(path); err != nil {
 		return nil, err
 	}
 	f, err := os.Open(path)
@@ -305,24 +306,36 @@ func OpenJitdump(path string) (*Jitdump, error) {
 		return nil, err
 	}
 	defer f.Close()
-	d, err := ReadJitdump(f)
+	d, err := readJitdump(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return d, nil
 }
 
-// AddJitdump maps the code of a jitdump, at the times at which it was made. The
-// file is the one that the process has mapped to announce it. It is to be
-// called after the events of the recording, and before Settle. The clock of
-// both must be the same, which for perf is record -k 1.
-func (s *Spaces) AddJitdump(file *File, d *Jitdump) {
+// AddJitdumps reads the jitdumps that processes have mapped, below a root directory or on
+// this system with "", and maps their code at the times at which it was made. Call it after
+// the events of the recording and before Settle. The clocks of both must be the same, as
+// they are with perf record -k 1. Code of a file that cannot be read has no names: the
+// Symbolizer says why.
+func (s *Spaces) AddJitdumps(root string) {
+	for _, f := range s.list {
+		if f.kind != kindJitdump {
+			continue
+		}
+		if d, err := openJitdump(filepath.Join(root, filepath.Clean("/"+f.Name))); err == nil {
+			s.addJitdump(f, d)
+		}
+	}
+}
+
+func (s *Spaces) addJitdump(file *File, d *jitdump) {
 	if d.ArchTime {
 		return
 	}
-	at := make(map[uint64]JitCode, len(d.Codes)) // by address, as of the time of the move
+	at := make(map[uint64]jitCode, len(d.Codes)) // by address, as of the time of the move
 	moves := d.Moves
-	place := func(time, addr uint64, c JitCode) {
+	place := func(time, addr uint64, c jitCode) {
 		m := Mapping{PID: file.PID, Start: addr, Len: c.Size, PgOff: c.Offset}
 		if c.Size > 0 {
 			s.add(time, func(time uint64) { s.insert(time, m, file) })
@@ -348,7 +361,7 @@ func (s *Spaces) AddJitdump(file *File, d *Jitdump) {
 }
 
 // codeAt returns the piece of code at an offset in the file.
-func (d *Jitdump) codeAt(offset uint64) (*JitCode, bool) {
+func (d *jitdump) codeAt(offset uint64) (*jitCode, bool) {
 	i := sort.Search(len(d.Codes), func(i int) bool { return d.Codes[i].Offset > offset }) - 1
 	if i < 0 || offset-d.Codes[i].Offset >= d.Codes[i].Size {
 		return nil, false
@@ -357,7 +370,7 @@ func (d *Jitdump) codeAt(offset uint64) (*JitCode, bool) {
 }
 
 // line returns the line of an address in a piece of code, as it was made.
-func (c *JitCode) line(addr uint64) (file string, line int) {
+func (c *jitCode) line(addr uint64) (file string, line int) {
 	i := sort.Search(len(c.Lines), func(i int) bool { return c.Lines[i].Addr > addr }) - 1
 	if i < 0 {
 		return "", 0
@@ -366,7 +379,7 @@ func (c *JitCode) line(addr uint64) (file string, line int) {
 }
 
 // frames returns the function and the line at an offset in the file.
-func (d *Jitdump) frames(offset uint64) []object.Frame {
+func (d *jitdump) frames(offset uint64) []object.Frame {
 	c, ok := d.codeAt(offset)
 	if !ok {
 		return nil

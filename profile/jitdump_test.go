@@ -58,7 +58,7 @@ func (f *jitFile) move(time, from, to uint64, size int) {
 	}
 }
 
-func (f *jitFile) debug(addr uint64, lines ...JitLine) {
+func (f *jitFile) debug(addr uint64, lines ...jitLine) {
 	size := 16
 	for _, l := range lines {
 		size += 16 + len(l.File) + 1
@@ -78,7 +78,7 @@ func (f *jitFile) debug(addr uint64, lines ...JitLine) {
 // old address.
 func sampleJitdump(order binary.AppendByteOrder) *jitFile {
 	f := newJitFile(order, 0)
-	f.debug(0x5000, JitLine{0x5000, "/src/a.js", 3}, JitLine{0x5001, sameFile, 4})
+	f.debug(0x5000, jitLine{0x5000, "/src/a.js", 3}, jitLine{0x5001, sameFile, 4})
 	f.load(10, 0x5000, "first", "\x90\x90\xc3")
 	f.record(99, 0, 4)
 	f.u32(0)
@@ -90,17 +90,17 @@ func sampleJitdump(order binary.AppendByteOrder) *jitFile {
 
 func TestReadJitdump(t *testing.T) {
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
-		got, err := ReadJitdump(&sampleJitdump(order).Buffer)
+		got, err := readJitdump(&sampleJitdump(order).Buffer)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := &Jitdump{
+		want := &jitdump{
 			PID: 7, Arch: "amd64", Unknown: 1,
-			Codes: []JitCode{
-				{Time: 10, Addr: 0x5000, Size: 3, Offset: 178, Name: "first", Lines: []JitLine{{0x5000, "/src/a.js", 3}, {0x5001, "/src/a.js", 4}}},
+			Codes: []jitCode{
+				{Time: 10, Addr: 0x5000, Size: 3, Offset: 178, Name: "first", Lines: []jitLine{{0x5000, "/src/a.js", 3}, {0x5001, "/src/a.js", 4}}},
 				{Time: 30, Addr: 0x5000, Size: 2, Offset: 328, Name: "second"},
 			},
-			Moves: []JitMove{{20, 0x5000, 0x6000, 3}},
+			Moves: []jitMove{{20, 0x5000, 0x6000, 3}},
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%v (-want +got):\n%s", order, d)
@@ -111,7 +111,7 @@ func TestReadJitdump(t *testing.T) {
 func TestReadJitdumpErrors(t *testing.T) {
 	whole := sampleJitdump(binary.LittleEndian).Bytes()
 	for n := jitHeaderSize; n < len(whole); n++ {
-		d, err := ReadJitdump(bytes.NewReader(whole[:n]))
+		d, err := readJitdump(bytes.NewReader(whole[:n]))
 		if err != nil {
 			t.Errorf("cut after %d bytes: %v", n, err)
 		} else if !d.Truncated && n != jitHeaderSize && !cutAtRecord(whole, n) {
@@ -136,11 +136,11 @@ func TestReadJitdumpErrors(t *testing.T) {
 		"1099511627776 bytes of code":          large.Bytes(),
 		"1152921504606846976 lines do not fit": lines.Bytes(),
 	} {
-		if _, err := ReadJitdump(bytes.NewReader(data)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readJitdump(bytes.NewReader(data)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one with %q", err, want)
 		}
 	}
-	if _, err := ReadJitdump(strings.NewReader("")); !errors.Is(err, errJitdump) {
+	if _, err := readJitdump(strings.NewReader("")); !errors.Is(err, errJitdump) {
 		t.Errorf("an empty file: %v", err)
 	}
 }
@@ -164,11 +164,11 @@ func TestJitdump(t *testing.T) {
 	s := NewSpaces()
 	s.Map(1, Mapping{PID: 7, Start: 0x5000, Len: 0x2000, File: "//anon"})
 	s.Map(2, Mapping{PID: 7, Start: 0x9000, Len: 0x1000, File: path})
-	dump, err := OpenJitdump(path)
+	dump, err := openJitdump(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.AddJitdump(s.Files()[1], dump)
+	s.addJitdump(s.Files()[1], dump)
 	s.Settle()
 	y := NewSymbolizer(Config{BuildIDCache: t.TempDir()})
 	defer y.Close()
@@ -192,12 +192,9 @@ func TestJitdump(t *testing.T) {
 		}
 	}
 	second := y.Function(s.Find(30, 7, 0x5000, User))
-	l, err := y.List(second, disasm.ATT)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(l.Insts) != 2 || l.Insts[1].Flow != disasm.Return || l.Insts[1].Place != s.Find(30, 7, 0x5001, User) {
-		t.Errorf("the listing of %s is %+v", second.Name, l.Insts)
+	list := instructions(t, y, second)
+	if len(list) != 2 || list[1].Flow != disasm.Return || list[1].Addr-second.Addr+second.Offset != s.Find(30, 7, 0x5001, User).Offset {
+		t.Errorf("the instructions of %s are %+v", second.Name, list)
 	}
 	if found, err := y.Lookup(s.Files()[1], "second"); err != nil || len(found) != 1 || found[0] != second {
 		t.Errorf("looked up %v, %v", found, err)
@@ -205,12 +202,12 @@ func TestJitdump(t *testing.T) {
 }
 
 func TestJitdumpOfAnotherClock(t *testing.T) {
-	dump, err := ReadJitdump(&newJitFile(binary.LittleEndian, 1).Buffer)
+	dump, err := readJitdump(&newJitFile(binary.LittleEndian, 1).Buffer)
 	if err != nil || !dump.ArchTime {
 		t.Fatalf("got %+v, %v", dump, err)
 	}
 	s := NewSpaces()
-	s.AddJitdump(&File{}, &Jitdump{ArchTime: true, Codes: []JitCode{{Addr: 1, Size: 1}}})
+	s.addJitdump(&File{}, &jitdump{ArchTime: true, Codes: []jitCode{{Addr: 1, Size: 1}}})
 	s.Settle()
 	if len(s.processes) != 0 {
 		t.Error("code was mapped at times of another clock")
@@ -221,7 +218,7 @@ func FuzzJitdump(f *testing.F) {
 	f.Add(sampleJitdump(binary.LittleEndian).Bytes())
 	f.Add(sampleJitdump(binary.BigEndian).Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		d, err := ReadJitdump(bytes.NewReader(b))
+		d, err := readJitdump(bytes.NewReader(b))
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("an error of several lines: %v", err)
@@ -237,7 +234,7 @@ func FuzzJitdump(f *testing.F) {
 			}
 		}
 		s := NewSpaces()
-		s.AddJitdump(&File{PID: 1, Kind: JITDump}, d)
+		s.addJitdump(&File{PID: 1, kind: kindJitdump}, d)
 		s.Settle()
 		for _, c := range d.Codes {
 			s.Find(c.Time, 1, c.Addr, User)

@@ -15,12 +15,12 @@ import (
 func (y *Symbolizer) openKernel(f *File) *image {
 	c := y.config
 	switch {
-	case c.Vmlinux != "" && f.Kind == KernelCode:
+	case c.Vmlinux != "" && f.kind == kindKernel:
 		return c.openVmlinux(f, c.Vmlinux)
 	case c.Kallsyms != "":
 		return y.openList(f, c.Kallsyms, false)
 	}
-	if f.Kind == KernelCode { // modules are laid out when they are loaded
+	if f.kind == kindKernel { // modules are laid out when they are loaded
 		for _, path := range c.byBuildID(f.BuildID) {
 			if im := c.openVmlinux(f, path); im.status.Err == nil {
 				return im
@@ -46,15 +46,15 @@ func (c Config) openVmlinux(f *File, path string) *image {
 		return &image{status: Status{Err: err}}
 	}
 	im := &image{object: o, status: Status{Path: path, DebugPath: o.DebugPath, Verified: f.BuildID != ""}}
-	if f.Reference == "" {
+	if f.reference == "" {
 		return im
 	}
-	addr, ok := o.Value(f.Reference)
+	addr, ok := o.Value(f.reference)
 	if !ok {
-		im.status.Notes = append(im.status.Notes, fmt.Sprintf("%s has no symbol %s to find out where the kernel ran; it is taken to have run where it was linked", path, f.Reference))
+		im.status.Notes = append(im.status.Notes, fmt.Sprintf("%s has no symbol %s to find out where the kernel ran; it is taken to have run where it was linked", path, f.reference))
 		return im
 	}
-	im.shift = f.ReferenceAddress - addr
+	im.shift = f.referenceAddress - addr
 	return im
 }
 
@@ -70,8 +70,8 @@ func (y *Symbolizer) openList(f *File, path string, verified bool) *image {
 		y.kallsyms[path] = t
 	}
 	im := &image{table: t, status: Status{Path: path, Verified: verified}}
-	if addr, ok := t.marks[f.Reference]; ok && f.Kind == KernelCode {
-		im.shift = f.ReferenceAddress - addr
+	if addr, ok := t.marks[f.reference]; ok && f.kind == kindKernel {
+		im.shift = f.referenceAddress - addr
 	}
 	return im
 }
@@ -81,13 +81,13 @@ func (y *Symbolizer) openList(f *File, path string, verified bool) *image {
 // address, which changes from boot to boot.
 func (y *Symbolizer) ownKernel(f *File) *image {
 	own := runningBuildID()
-	if f.Kind == Module {
+	if f.kind == kindModule {
 		own = moduleBuildID(moduleName(f.Name))
 	}
 	switch {
 	case f.BuildID != "" && !object.SameBuildID(f.BuildID, own):
 		return missing("%s: its build id is %s, and here runs %s", f.Name, f.BuildID, orAbsent(own))
-	case f.BuildID == "" && f.Reference == "":
+	case f.BuildID == "" && f.reference == "":
 		return missing("%s: the recording does not say which it was", f.Name)
 	}
 	im := y.openList(f, "/proc/kallsyms", f.BuildID != "")

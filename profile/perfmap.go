@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/cyclestack/cyclestack/internal/object"
 )
 
 // perfMapName is where just-in-time compilers write the names of what they made
@@ -43,7 +45,7 @@ func perfMapLine(line []byte) (start, size uint64, name []byte, ok bool) {
 }
 
 func openPerfMap(path string) (*nameTable, string, error) {
-	if err := regular(path); err != nil {
+	if err := object.Regular(path); err != nil {
 		return nil, "", err
 	}
 	f, err := os.Open(path)
@@ -60,14 +62,4 @@ func openPerfMap(path string) (*nameTable, string, error) {
 		note = fmt.Sprintf("%s: %d lines are no symbols", path, odd)
 	}
 	return t, note, nil
-}
-
-// regular says, as an error, if a path is not that of a regular file: opening
-// others may block or do things.
-func regular(path string) error {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: is not a regular file", path)
-	}
-	return err
 }

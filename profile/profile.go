@@ -19,32 +19,30 @@
 package profile
 
 import (
-	"fmt"
 	"path"
 	"strings"
 )
 
-// A Mode says in whose code a sample was taken. The values are those of the
-// kernel's PERF_RECORD_MISC_CPUMODE_MASK.
+// A Mode says whose code a sample is from. The values are those of the kernel's
+// PERF_RECORD_MISC_CPUMODE_MASK. 0 is a mode that was not recorded: the address is the
+// program's, or else the kernel's. Code of other modes, of hypervisors and guests, is
+// unknown.
 type Mode uint8
 
-// The modes.
+// The modes of a sample.
 const (
-	AnyMode     Mode = iota // not recorded: user, or else kernel
-	Kernel                  // the kernel's code
-	User                    // a program's code
-	Hypervisor              // unknown code
-	GuestKernel             // code of a virtual machine, which is unknown
-	GuestUser               // likewise
+	Kernel Mode = 1
+	User   Mode = 2
 )
 
-// KernelPID stands for the process of mappings of the kernel and its modules.
-const KernelPID = -1
+// kernelPID is the process of mappings of the kernel and its modules.
+const kernelPID = -1
 
 // A Mapping is a piece of a file in the memory of a process: what the kernel
 // records as PERF_RECORD_MMAP or MMAP2.
 type Mapping struct {
-	PID        int // KernelPID for the kernel and its modules
+	PID        int
+	Kernel     bool // of the kernel or one of its modules, and of no process
 	Start, Len uint64
 	// PgOff is the offset in the file in bytes. Of the kernel's own mapping it
 	// is the address of the symbol that the file name ends in, if it has one.
@@ -54,42 +52,35 @@ type Mapping struct {
 	Data    bool   // not executable
 }
 
-// A Kind is what sort of thing was mapped.
-type Kind uint8
+// A kind is the kind of a file.
+type kind uint8
 
-// The kinds of files.
 const (
-	Binary     Kind = iota // a program or a library
-	KernelCode             // the kernel's own code
-	Module                 // a module of the kernel
-	VDSO                   // the code that the kernel gives to every process
-	PerfMap                // code made at run time, named by a file /tmp/perf-PID.map
-	JITDump                // code made at run time, in a file jit-PID.dump
-	KernelSym              // code that the kernel made at run time, such as BPF programs
-	Memory                 // memory without code: stacks, heaps
+	kindBinary    kind = iota // a program or a library
+	kindKernel                // the kernel's own code
+	kindModule                // a module of the kernel
+	kindVDSO                  // the code that the kernel gives to every process
+	kindPerfMap               // code made at run time, named by a file /tmp/perf-PID.map
+	kindJitdump               // code made at run time, in a file jit-PID.dump
+	kindKernelSym             // code that the kernel made at run time, such as BPF programs
+	kindMemory                // memory without code: stacks, heaps
 )
-
-var kindNames = [...]string{"binary", "kernel", "kernel module", "vdso", "perf map", "jitdump", "kernel symbol", "memory"}
-
-func (k Kind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return fmt.Sprintf("Kind(%d)", k)
-}
 
 // A File is something that was mapped, once for every name and build id. Its
 // fields must not be changed.
 type File struct {
-	Name    string // as recorded; for KernelSym, the symbol
-	BuildID string // lower-case hexadecimal, or "" if not recorded
-	Kind    Kind
-	PID     int // the process of a PerfMap or JITDump
-	// Reference is the name and the address of a symbol of the kernel in the
-	// run that was recorded, "" and 0 if unknown. The kernel may be elsewhere
-	// after the next boot. Of a KernelSym it is the address alone.
-	Reference        string
-	ReferenceAddress uint64
+	Name      string // as recorded; of code that the kernel made, its symbol
+	BuildID   string // lower-case hexadecimal, or "" if not recorded
+	PID       int    // the process of code made at run time
+	Kernel    bool   // code of the kernel, of a module or made by the kernel
+	Anonymous bool   // memory that comes from no file, with code or without
+
+	kind kind
+	// reference is the name and the address of a symbol of the kernel in the run that
+	// was recorded, "" and 0 if unknown. The kernel may be elsewhere after the next boot.
+	// A kindKernelSym has the address alone.
+	reference        string
+	referenceAddress uint64
 }
 
 // Base returns a short name: the path without directories, and the kernel's own
@@ -100,16 +91,16 @@ func (f *File) Base() string {
 		return ""
 	case strings.HasPrefix(f.Name, "/"):
 		return path.Base(f.Name)
-	case f.Kind == KernelCode:
-		return strings.TrimSuffix(f.Name, f.Reference)
+	case f.kind == kindKernel:
+		return strings.TrimSuffix(f.Name, f.reference)
 	}
 	return f.Name
 }
 
 // absolute says whether places in the file are addresses of the run and not
 // offsets in the file.
-func (k Kind) absolute() bool {
-	return k == KernelCode || k == Module || k == PerfMap || k == KernelSym
+func (k kind) absolute() bool {
+	return k == kindKernel || k == kindModule || k == kindPerfMap || k == kindKernelSym
 }
 
 // A Place is where a sample was taken, without time and process. A nil File
@@ -122,23 +113,23 @@ type Place struct {
 }
 
 // kindOf says what a mapping is, by its name.
-func kindOf(m Mapping) Kind {
+func kindOf(m Mapping) kind {
 	name := m.File
 	switch {
-	case m.PID == KernelPID && strings.HasPrefix(name, "[kernel"), m.PID == KernelPID && strings.HasPrefix(name, "[guest.kernel"):
-		return KernelCode
-	case m.PID == KernelPID:
-		return Module
+	case m.PID == kernelPID && strings.HasPrefix(name, "[kernel"), m.PID == kernelPID && strings.HasPrefix(name, "[guest.kernel"):
+		return kindKernel
+	case m.PID == kernelPID:
+		return kindModule
 	case strings.HasPrefix(name, "[vdso"), strings.HasPrefix(name, "[vsyscall"), name == "[uprobes]":
-		return VDSO
+		return kindVDSO
 	case anonymous(name) && m.Data:
-		return Memory
+		return kindMemory
 	case anonymous(name):
-		return PerfMap
+		return kindPerfMap
 	case isJitdump(name):
-		return JITDump
+		return kindJitdump
 	}
-	return Binary
+	return kindBinary
 }
 
 // anonymous says whether memory comes from no file: see perf's is_anon_memory

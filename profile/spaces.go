@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Spaces are the address spaces of the processes of a recording, and the names
-// of their threads, over time.
+// Spaces are the address spaces of the processes of a recording, and the names of their
+// threads, over time.
 //
-// Events are handed in by methods that take the time first: nanoseconds of the
-// recording's clock. Where any of the records are without a time, as in old
-// recordings, it is to be a number that grows with the place in the file, for
-// all events and for what is asked. The order of events does not matter up to the next call of Settle, which brings them in order of
-// time and applies them. Find and Comm see what is settled, and may be asked
-// about any time in any order: a recording may be read once for its events, and
-// then for its samples by several goroutines at once.
+// The methods that hand in events take the time first, in nanoseconds of the recording's
+// clock. In old recordings some records have no time: then all events and queries take a
+// number that grows with the position in the file. Events may come in any order up to the
+// next call of Settle, which sorts them by time and applies them. Find, Mapped, Number and
+// Comm see the events that were settled, and may ask about any time in any order.
 //
-// A mapping holds from its time on, and for times before it as far as nothing
-// else is known to have been mapped there. Memory is proportional to the number
-// of mappings that differ, and not to the length of the recording; see Forget.
+// A mapping holds from its time on. It also holds for earlier times if nothing else is
+// known to have been mapped there. Memory grows with the number of different mappings and
+// not with the length of the recording; see Forget.
+//
+// Spaces remember where the last addresses were found. Another goroutine needs a Copy.
 type Spaces struct {
 	// Late counts the events that were handed in after others of a later time had
 	// been settled. They apply from that later time on.
@@ -39,13 +39,14 @@ type Spaces struct {
 	numbers   uint32 // the last that a space was given
 	settled   uint64
 	random    *rand.Rand
-	unmapped  *File // the kernel's code that no mapping was recorded of
+	unmapped  *File // the kernel's code without a recorded mapping
+	views     views
 }
 
 // A process is the history of one address space.
 type process struct {
 	versions []version // by time; the first holds for all times before as well
-	exited   uint64    // when its last event was its end, otherwise 0
+	exited   uint64    // if its last event was its end, otherwise 0
 }
 
 // A version is an address space from a time on.
@@ -53,7 +54,7 @@ type version struct {
 	time uint64
 	root *node
 	id   uint32 // of the nodes that the version may change
-	// number changes with what is mapped; see Space.
+	// number changes with what is mapped; see Number.
 	number uint32
 }
 
@@ -66,7 +67,7 @@ type comm struct {
 type fileKey struct {
 	name, buildID string
 	pid           int
-	kind          Kind
+	kind          kind
 }
 
 // An event is a change that was not applied yet.
@@ -85,7 +86,7 @@ func NewSpaces() *Spaces {
 		buildIDs:  map[string]string{},
 		numbers:   numberFirst,
 		random:    rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
-		unmapped:  &File{Name: "[kernel]", Kind: KernelCode},
+		unmapped:  newFile(fileKey{name: "[kernel]", kind: kindKernel}),
 	}
 }
 
@@ -99,7 +100,7 @@ func (s *Spaces) BuildID(file, id string) {
 			continue
 		}
 		f.BuildID = id
-		key := fileKey{name: f.Name, buildID: id, pid: f.PID, kind: f.Kind}
+		key := fileKey{name: f.Name, buildID: id, pid: f.PID, kind: f.kind}
 		if s.files[key] == nil { // so that later mappings are of the same file
 			s.files[key] = f
 		}
@@ -116,6 +117,9 @@ func (s *Spaces) Map(time uint64, m Mapping) {
 	}
 	if m.Len == 0 {
 		return
+	}
+	if m.Kernel {
+		m.PID = kernelPID
 	}
 	file := s.file(m)
 	s.add(time, func(time uint64) { s.insert(time, m, file) })
@@ -159,7 +163,7 @@ func (s *Spaces) Exit(time uint64, pid, tid int) {
 // KernelSymbol notes that code was made in the kernel, such as a BPF program's,
 // or taken away again (PERF_RECORD_KSYMBOL).
 func (s *Spaces) KernelSymbol(time, addr, size uint64, name string, removed bool) {
-	m := Mapping{PID: KernelPID, Start: addr, Len: size, File: name}
+	m := Mapping{PID: kernelPID, Start: addr, Len: size, File: name}
 	if size == 0 || addr+size < addr {
 		return
 	}
@@ -167,9 +171,9 @@ func (s *Spaces) KernelSymbol(time, addr, size uint64, name string, removed bool
 		s.add(time, func(time uint64) { s.unmap(time, m) })
 		return
 	}
-	file := s.intern(fileKey{name: name, kind: KernelSym})
-	if file.ReferenceAddress == 0 {
-		file.ReferenceAddress = addr
+	file := s.intern(fileKey{name: name, kind: kindKernelSym})
+	if file.referenceAddress == 0 {
+		file.referenceAddress = addr
 	}
 	s.add(time, func(time uint64) { s.insert(time, m, file) })
 }
@@ -180,6 +184,7 @@ func (s *Spaces) add(time uint64, apply func(uint64)) {
 
 // Settle applies the events that were handed in, in order of time.
 func (s *Spaces) Settle() {
+	s.views = views{}
 	slices.SortStableFunc(s.pending, func(a, b event) int { return cmp.Compare(a.time, b.time) })
 	for _, e := range s.pending {
 		if e.time < s.settled {
@@ -195,6 +200,7 @@ func (s *Spaces) Settle() {
 // versions, and processes that had ended. It keeps a recording that is read as
 // it comes in from filling the memory.
 func (s *Spaces) Forget(time uint64) {
+	s.views = views{}
 	for pid, p := range s.processes {
 		if p.exited != 0 && p.exited < time {
 			delete(s.processes, pid)
@@ -224,22 +230,22 @@ func (s *Spaces) file(m Mapping) *File {
 		key.buildID = s.buildIDs[listed(m.File, key.kind)]
 	}
 	switch key.kind {
-	case PerfMap:
+	case kindPerfMap:
 		key.name, key.buildID, key.pid = perfMapName(m.PID), "", m.PID
-	case JITDump:
+	case kindJitdump:
 		key.pid = m.PID
 	}
 	f := s.intern(key)
-	if key.kind == KernelCode && f.Reference == "" {
-		f.Reference, f.ReferenceAddress = reference(m)
+	if key.kind == kindKernel && f.reference == "" {
+		f.reference, f.referenceAddress = reference(m)
 	}
 	return f
 }
 
 // listed returns the name under which a table of build ids has a file: that of the
 // kernel is without the reference symbol.
-func listed(name string, kind Kind) string {
-	if end := strings.IndexByte(name, ']'); kind == KernelCode && end >= 0 {
+func listed(name string, kind kind) string {
+	if end := strings.IndexByte(name, ']'); kind == kindKernel && end >= 0 {
 		return name[:end+1]
 	}
 	return name
@@ -248,18 +254,24 @@ func listed(name string, kind Kind) string {
 func (s *Spaces) intern(key fileKey) *File {
 	f, ok := s.files[key]
 	if !ok {
-		f = &File{Name: key.name, BuildID: key.buildID, Kind: key.kind, PID: key.pid}
+		f = newFile(key)
 		s.files[key] = f
 		s.list = append(s.list, f)
-		name := listed(f.Name, f.Kind)
+		name := listed(f.Name, f.kind)
 		s.byName[name] = append(s.byName[name], f)
 	}
 	return f
 }
 
+func newFile(key fileKey) *File {
+	k := key.kind
+	return &File{Name: key.name, BuildID: key.buildID, PID: key.pid, kind: k,
+		Kernel: k == kindKernel || k == kindModule || k == kindKernelSym, Anonymous: k == kindPerfMap || k == kindMemory}
+}
+
 // process returns the address space of a process.
 func (s *Spaces) process(pid int) *process {
-	if pid == KernelPID {
+	if pid == kernelPID {
 		return &s.kernel
 	}
 	p := s.processes[pid]
@@ -275,7 +287,7 @@ func (s *Spaces) insert(time uint64, m Mapping, file *File) {
 	p := s.process(m.PID)
 	p.exited = 0
 	n := &node{start: m.Start, end: m.Start + m.Len, offset: m.PgOff, file: file, priority: s.random.Uint32()}
-	if file.Kind.absolute() {
+	if file.kind.absolute() {
 		n.offset = m.Start
 	}
 	v := p.change(s, time, m.Start, n.end)
@@ -378,22 +390,32 @@ func (s *Spaces) Comm(time uint64, tid int) string {
 	return list[max(i-1, 0)].name
 }
 
-// Find returns the place of an address that a process was at. Addresses in the
-// kernel are places in a file [kernel] where no mapping was recorded, as is so
-// for users whom the kernel does not tell its addresses.
+// Find returns the place of an address that a process was at. In the kernel, addresses
+// without a recorded mapping are places in a file [kernel]: the kernel does not tell all
+// users its addresses. Find is faster where an address is near the one before.
 func (s *Spaces) Find(time uint64, pid int, addr uint64, mode Mode) Place {
+	var v *view
+	otherwise := (*File)(nil)
 	switch mode {
 	case User:
-		return placeIn(s.processes[pid].at(time).find(addr), nil, addr)
+		v = s.userView(time, pid)
 	case Kernel:
-		return placeIn(s.kernel.at(time).find(addr), s.unmapped, addr)
-	case AnyMode:
+		v, otherwise = s.kernelView(time), s.unmapped
+	case 0:
 		if n := s.processes[pid].at(time).find(addr); n != nil {
 			return placeIn(n, nil, addr)
 		}
 		return placeIn(s.kernel.at(time).find(addr), nil, addr)
+	default:
+		return Place{Offset: addr}
 	}
-	return Place{Offset: addr}
+	n := v.last
+	if n == nil || addr < n.start || addr >= n.end {
+		if n = v.root.find(addr); n != nil {
+			v.last = n
+		}
+	}
+	return placeIn(n, otherwise, addr)
 }
 
 // placeIn returns the place of an address in a mapping, or in otherwise if there
@@ -405,41 +427,27 @@ func placeIn(n *node, otherwise *File, addr uint64) Place {
 	return Place{File: n.file, Offset: n.offset + (addr - n.start)}
 }
 
-// A Cursor finds places for one goroutine. It remembers which processes it was at
-// last, and where, and so is faster where one sample is near others. It must not be
-// used across calls of Settle or Forget.
-type Cursor struct {
-	spaces *Spaces
-	kernel view
-	recent [recentViews]view // of processes
+// Copy returns spaces in which another goroutine can find what was settled. Events are
+// handed in to the original only, while no copy is in use.
+func (s *Spaces) Copy() *Spaces {
+	out := *s
+	out.views = views{}
+	return &out
 }
 
-// recentViews is how many processes a cursor remembers, a power of two.
-const recentViews = 64
-
-// A view is a space, and what is mapped in it.
-type view struct {
-	Space
-	root *node
-	last *node // where an address was
-}
-
-// A Space is what addresses of a process or of the kernel mean as long as nothing
+// A space is what the addresses of a process or of the kernel mean as long as nothing
 // changes there.
-type Space struct {
-	// Number is that of a Space in which the same addresses are the same places,
-	// also after later calls of Settle and Forget. It is 0 for none.
-	Number uint32
-
+type space struct {
+	number uint32
 	mode   Mode
 	pid    int32  // not the kernel's
 	from   uint64 // the first time
 	length uint64 // of the time; the last one is included
 }
 
-// Has reports whether it is what a sample's address means.
-func (s *Space) Has(time uint64, pid int32, mode Mode) bool {
-	return time-s.from <= s.length && s.pid == pid && s.mode == mode && s.Number != 0
+// has reports whether it is what a sample's address means.
+func (s *space) has(time uint64, pid int32, mode Mode) bool {
+	return time-s.from <= s.length && s.pid == pid && s.mode == mode && s.number != 0
 }
 
 // The numbers of spaces without any mapping; those of others follow.
@@ -449,70 +457,73 @@ const (
 	numberFirst
 )
 
-// Cursor returns a new cursor.
-func (s *Spaces) Cursor() *Cursor { return &Cursor{spaces: s} }
-
-// Find is like that of Spaces.
-func (c *Cursor) Find(time uint64, pid int, addr uint64, mode Mode) Place {
-	var v *view
-	otherwise := (*File)(nil)
-	switch mode {
-	case User:
-		v = c.process(time, pid)
-	case Kernel:
-		v, otherwise = c.kernelAt(time), c.spaces.unmapped
-	default:
-		return c.spaces.Find(time, pid, addr, mode)
-	}
-	n := v.last
-	if n == nil || addr < n.start || addr >= n.end {
-		if n = v.root.find(addr); n != nil {
-			v.last = n
-		}
-	}
-	return placeIn(n, otherwise, addr)
+// views are the spaces that were asked about last. They hold until the next change.
+type views struct {
+	last   space // that Number returned
+	kernel view
+	recent [recentViews]view // of processes
 }
 
-// Space returns what Find looks at.
-func (c *Cursor) Space(time uint64, pid int32, mode Mode) Space {
-	switch mode {
-	case User:
-		return c.process(time, int(pid)).Space
-	case Kernel:
-		s := c.kernelAt(time).Space
-		s.pid = pid
-		return s
-	case AnyMode:
-		return Space{}
-	}
-	return Space{Number: numberEmpty, mode: mode, pid: pid, length: ^uint64(0)}
+// recentViews is how many processes are remembered, a power of two.
+const recentViews = 64
+
+// A view is a space, and what is mapped in it.
+type view struct {
+	space
+	root *node
+	last *node // where an address was
 }
 
-func (c *Cursor) process(time uint64, pid int) *view {
-	v := &c.recent[uint(pid)%recentViews]
-	if !v.Has(time, int32(pid), User) {
-		*v = c.spaces.processes[pid].view(time, numberEmpty)
+// Number identifies the meaning of addresses: in spaces of the same number the same
+// addresses are the same places, also after later calls of Settle and Forget. It is 0 if
+// that is not known.
+func (s *Spaces) Number(time uint64, pid int32, mode Mode) uint32 {
+	if !s.views.last.has(time, pid, mode) {
+		s.views.last = s.space(time, pid, mode)
+	}
+	return s.views.last.number
+}
+
+func (s *Spaces) space(time uint64, pid int32, mode Mode) space {
+	switch mode {
+	case User:
+		return s.userView(time, int(pid)).space
+	case Kernel:
+		out := s.kernelView(time).space
+		out.pid = pid
+		return out
+	case 0:
+		return space{}
+	}
+	return space{number: numberEmpty, mode: mode, pid: pid, length: ^uint64(0)}
+}
+
+func (s *Spaces) userView(time uint64, pid int) *view {
+	v := &s.views.recent[uint(pid)%recentViews]
+	if !v.has(time, int32(pid), User) {
+		*v = s.processes[pid].view(time, numberEmpty)
 		v.pid, v.mode = int32(pid), User
 	}
 	return v
 }
 
-func (c *Cursor) kernelAt(time uint64) *view {
-	if v := &c.kernel; time-v.from > v.length || v.Number == 0 {
-		*v = c.spaces.kernel.view(time, numberEmptyKernel)
+func (s *Spaces) kernelView(time uint64) *view {
+	v := &s.views.kernel
+	if time-v.from > v.length || v.number == 0 {
+		*v = s.kernel.view(time, numberEmptyKernel)
 		v.mode = Kernel
 	}
-	return &c.kernel
+	return v
 }
 
 // view returns an address space at a time. The number is for one without mappings.
 func (p *process) view(time uint64, empty uint32) view {
 	if p == nil || len(p.versions) == 0 {
-		return view{Space: Space{Number: empty, length: ^uint64(0)}}
+		return view{space: space{number: empty, length: ^uint64(0)}}
 	}
 	v := p.versions
 	i := max(1, sort.Search(len(v), func(i int) bool { return v[i].time > time }))
-	out := view{Space: Space{Number: v[i-1].number, length: ^uint64(0)}, root: v[i-1].root}
+	out := view{space: space{number: v[i-1].number, length: ^uint64(0)}, root: v[i-1].root}
 	if i > 1 {
 		out.from = v[i-1].time
 	}

@@ -9,6 +9,12 @@ import (
 )
 
 // at says, in short, what is found at an address.
+// Modes of code that is unknown: see PERF_RECORD_MISC_CPUMODE_MASK.
+const (
+	hypervisor Mode = 3 + iota
+	guestKernel
+)
+
 func at(s *Spaces, time uint64, pid int, addr uint64) string {
 	p := s.Find(time, pid, addr, User)
 	if p.File == nil {
@@ -31,8 +37,8 @@ func TestSpaces(t *testing.T) {
 	m(41, 2, 0x1000, 0x1000, 0, "/bin/c")     //
 	m(50, 1, 0x8000, 0x1000, 0, "/lib/late")  // where nothing was
 	s.Fork(60, 1, 9, 1, 1)                    // a thread
-	s.Map(5, Mapping{PID: KernelPID, Start: 0xffffffff80000000, Len: ^uint64(0), PgOff: 0xffffffff80000100, File: "[kernel.kallsyms]_text"})
-	s.Map(6, Mapping{PID: KernelPID, Start: 0xffffffffc0000000, Len: 0x1000, File: "[ext4]"})
+	s.Map(5, Mapping{PID: kernelPID, Kernel: true, Start: 0xffffffff80000000, Len: ^uint64(0), PgOff: 0xffffffff80000100, File: "[kernel.kallsyms]_text"})
+	s.Map(6, Mapping{PID: kernelPID, Kernel: true, Start: 0xffffffffc0000000, Len: 0x1000, File: "[ext4]"})
 	s.KernelSymbol(20, 0xffffffffc0005000, 0x100, "bpf_prog_1", false)
 	s.KernelSymbol(30, 0xffffffffc0005000, 0x100, "bpf_prog_1", true)
 	s.Settle()
@@ -57,13 +63,12 @@ func TestSpaces(t *testing.T) {
 		{41, 2, 0x1010, "/bin/c+0x10"},
 		{99, 3, 0x1000, "-"}, // no such process
 	}
-	c := s.Cursor()
 	for _, test := range tests {
 		if got := at(s, test.time, test.pid, test.addr); got != test.want {
 			t.Errorf("time %d, process %d, %#x: got %s, want %s", test.time, test.pid, test.addr, got, test.want)
 		}
-		if got, want := c.Find(test.time, test.pid, test.addr, User), s.Find(test.time, test.pid, test.addr, User); got != want {
-			t.Errorf("time %d, process %d, %#x: the cursor finds %+v, want %+v", test.time, test.pid, test.addr, got, want)
+		if again := at(s, test.time, test.pid, test.addr); again != test.want {
+			t.Errorf("time %d, process %d, %#x: got %s the second time, want %s", test.time, test.pid, test.addr, again, test.want)
 		}
 	}
 	kernel := []struct {
@@ -82,10 +87,10 @@ func TestSpaces(t *testing.T) {
 		if p.File.Base() != test.want || p.Offset != test.addr {
 			t.Errorf("time %d, kernel %#x: got %+v, want %s", test.time, test.addr, p, test.want)
 		}
-		if any := s.Find(test.time, 1, test.addr, AnyMode); any != p && any.File != nil {
+		if any := s.Find(test.time, 1, test.addr, 0); any != p && any.File != nil {
 			t.Errorf("time %d, %#x of unknown mode: got %+v, want %+v", test.time, test.addr, any, p)
 		}
-		if g := s.Find(test.time, 1, test.addr, GuestKernel); g.File != nil {
+		if g := s.Find(test.time, 1, test.addr, guestKernel); g.File != nil {
 			t.Errorf("a guest's address is in %s", g.File.Name)
 		}
 	}
@@ -138,30 +143,30 @@ func TestForget(t *testing.T) {
 func TestKinds(t *testing.T) {
 	tests := []struct {
 		m    Mapping
-		want Kind
+		want kind
 		name string
 	}{
-		{Mapping{PID: 1, File: "/bin/a"}, Binary, "/bin/a"},
-		{Mapping{PID: 7, File: "//anon"}, PerfMap, "/tmp/perf-7.map"},
-		{Mapping{PID: 7, File: "//anon", Data: true}, Memory, "//anon"},
-		{Mapping{PID: 7, File: "[heap]"}, PerfMap, "/tmp/perf-7.map"},
-		{Mapping{PID: 7, File: "/dev/zero (deleted)"}, PerfMap, "/tmp/perf-7.map"},
-		{Mapping{PID: 7, File: "/memfd:doublemapper (deleted)"}, PerfMap, "/tmp/perf-7.map"},
-		{Mapping{PID: 7, File: "/memfd:sealed (deleted)"}, Binary, "/memfd:sealed (deleted)"},
-		{Mapping{PID: 7, File: "[vdso]"}, VDSO, "[vdso]"},
-		{Mapping{PID: 7, File: "/home/u/.debug/jit/x/jit-7.dump"}, JITDump, "/home/u/.debug/jit/x/jit-7.dump"},
-		{Mapping{PID: KernelPID, File: "[kernel.kallsyms]_stext", PgOff: 5}, KernelCode, "[kernel.kallsyms]_stext"},
-		{Mapping{PID: KernelPID, File: "/lib/modules/6.1/kernel/fs/ext4.ko"}, Module, "/lib/modules/6.1/kernel/fs/ext4.ko"},
+		{Mapping{PID: 1, File: "/bin/a"}, kindBinary, "/bin/a"},
+		{Mapping{PID: 7, File: "//anon"}, kindPerfMap, "/tmp/perf-7.map"},
+		{Mapping{PID: 7, File: "//anon", Data: true}, kindMemory, "//anon"},
+		{Mapping{PID: 7, File: "[heap]"}, kindPerfMap, "/tmp/perf-7.map"},
+		{Mapping{PID: 7, File: "/dev/zero (deleted)"}, kindPerfMap, "/tmp/perf-7.map"},
+		{Mapping{PID: 7, File: "/memfd:doublemapper (deleted)"}, kindPerfMap, "/tmp/perf-7.map"},
+		{Mapping{PID: 7, File: "/memfd:sealed (deleted)"}, kindBinary, "/memfd:sealed (deleted)"},
+		{Mapping{PID: 7, File: "[vdso]"}, kindVDSO, "[vdso]"},
+		{Mapping{PID: 7, File: "/home/u/.debug/jit/x/jit-7.dump"}, kindJitdump, "/home/u/.debug/jit/x/jit-7.dump"},
+		{Mapping{PID: kernelPID, Kernel: true, File: "[kernel.kallsyms]_stext", PgOff: 5}, kindKernel, "[kernel.kallsyms]_stext"},
+		{Mapping{PID: kernelPID, Kernel: true, File: "/lib/modules/6.1/kernel/fs/ext4.ko"}, kindModule, "/lib/modules/6.1/kernel/fs/ext4.ko"},
 	}
 	for _, test := range tests {
 		f := NewSpaces().file(test.m)
-		if f.Kind != test.want || f.Name != test.name {
-			t.Errorf("%+v: got %v %s, want %v %s", test.m, f.Kind, f.Name, test.want, test.name)
+		if f.kind != test.want || f.Name != test.name {
+			t.Errorf("%+v: got %v %s, want %v %s", test.m, f.kind, f.Name, test.want, test.name)
 		}
 	}
-	f := NewSpaces().file(Mapping{PID: KernelPID, File: "[kernel.kallsyms]_stext", PgOff: 5})
-	if f.Reference != "_stext" || f.ReferenceAddress != 5 || f.Base() != "[kernel.kallsyms]" {
-		t.Errorf("got reference %q at %d, base %q", f.Reference, f.ReferenceAddress, f.Base())
+	f := NewSpaces().file(Mapping{PID: kernelPID, Kernel: true, File: "[kernel.kallsyms]_stext", PgOff: 5})
+	if f.reference != "_stext" || f.referenceAddress != 5 || f.Base() != "[kernel.kallsyms]" {
+		t.Errorf("got reference %q at %d, base %q", f.reference, f.referenceAddress, f.Base())
 	}
 }
 
@@ -188,7 +193,7 @@ func TestBuildIDs(t *testing.T) {
 func TestKernelBuildID(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s := NewSpaces()
-		m := Mapping{PID: KernelPID, Start: 1 << 40, Len: 1 << 20, PgOff: 1 << 40, File: "[kernel.kallsyms]_text"}
+		m := Mapping{PID: kernelPID, Kernel: true, Start: 1 << 40, Len: 1 << 20, PgOff: 1 << 40, File: "[kernel.kallsyms]_text"}
 		if late {
 			s.Map(0, m)
 		}
@@ -196,8 +201,8 @@ func TestKernelBuildID(t *testing.T) {
 		if !late {
 			s.Map(0, m)
 		}
-		if f := s.Files()[0]; f.BuildID != "aabb" || f.Reference != "_text" {
-			t.Errorf("late %v: build id %q, reference %q", late, f.BuildID, f.Reference)
+		if f := s.Files()[0]; f.BuildID != "aabb" || f.reference != "_text" {
+			t.Errorf("late %v: build id %q, reference %q", late, f.BuildID, f.reference)
 		}
 	}
 }
@@ -246,7 +251,6 @@ func TestSpacesAgainstPages(t *testing.T) {
 		}
 		s.Settle()
 		checkNumbers(t, s, known, steps)
-		c := s.Cursor()
 		for p := range now {
 			for time := range uint64(steps) {
 				for page, want := range history[p][time] {
@@ -256,8 +260,8 @@ func TestSpacesAgainstPages(t *testing.T) {
 					if got != want && !(want == "" && (got == "-" || mappedLater(history[p][time:], page, got))) {
 						t.Fatalf("process %d, time %d, page %d: got %s, want %q", p, time, page, got, want)
 					}
-					if found := c.Find(time, p, addr, User); found != s.Find(time, p, addr, User) {
-						t.Fatalf("process %d, time %d, page %d: the cursor finds %+v", p, time, page, found)
+					if fresh := placeIn(s.processes[p].at(time).find(addr), nil, addr); fresh != s.Find(time, p, addr, User) {
+						t.Fatalf("process %d, time %d, page %d: found at %+v, it is at %+v", p, time, page, s.Find(time, p, addr, User), fresh)
 					}
 				}
 			}
@@ -274,20 +278,19 @@ type numbered struct {
 // checkNumbers checks that the same addresses in spaces of the same numbers are at the
 // same places, also if they were looked at before the last events were settled.
 func checkNumbers(t *rapid.T, s *Spaces, known map[numbered]Place, until uint64) {
-	c := s.Cursor()
-	last := Space{}
+	last := space{}
 	for time := range until {
 		for pid := range 5 {
 			for page := range uint64(len(naive{})) {
-				addr, mode := page<<12, []Mode{User, Kernel, Hypervisor}[page%3]
-				space := c.Space(time, int32(pid), mode)
-				if last.Has(time, int32(pid), mode) && last.Number != space.Number {
-					t.Fatalf("process %d, time %d: number %d, and %d still holds", pid, time, space.Number, last.Number)
+				addr, mode := page<<12, []Mode{User, Kernel, hypervisor}[page%3]
+				fresh, number := s.space(time, int32(pid), mode), s.Number(time, int32(pid), mode)
+				if number != fresh.number || last.has(time, int32(pid), mode) && last.number != number {
+					t.Fatalf("process %d, time %d: number %d, and %d still holds", pid, time, number, last.number)
 				}
-				last = space
-				key, got := numbered{space.Number, addr}, s.Find(time, pid, addr, mode)
-				if before, ok := known[key]; ok && before != got || space.Number == 0 {
-					t.Fatalf("process %d, time %d, %v: %+v, number %d, was %+v", pid, time, mode, got, space.Number, before)
+				last = fresh
+				key, got := numbered{number, addr}, s.Find(time, pid, addr, mode)
+				if before, ok := known[key]; ok && before != got || number == 0 {
+					t.Fatalf("process %d, time %d, %v: %+v, number %d, was %+v", pid, time, mode, got, number, before)
 				}
 				known[key] = got
 			}
@@ -353,5 +356,5 @@ func benchmarkFind(b *testing.B, find func(time uint64, pid int, addr uint64, mo
 
 func BenchmarkFind(b *testing.B) { benchmarkFind(b, spacesOf(2000).Find, 1) }
 
-// BenchmarkCursor has runs of ten samples of one process in one library.
-func BenchmarkCursor(b *testing.B) { benchmarkFind(b, spacesOf(2000).Cursor().Find, 10) }
+// BenchmarkFindRuns has runs of ten samples of one process in one library.
+func BenchmarkFindRuns(b *testing.B) { benchmarkFind(b, spacesOf(2000).Find, 10) }

@@ -55,12 +55,17 @@ type Function struct {
 	// Addr and Size are where the function is in the object file, as objdump shows
 	// it; for kernels and code made at run time, in memory.
 	Addr, Size uint64
-
-	start uint64 // the place of Addr
+	Offset     uint64 // of Addr, as in [Place]
 }
 
-// A Frame is a function and a line; see object.Frame. Func is demangled.
-type Frame = object.Frame
+// A Frame is a function and a line: of a call that was inlined, or of the function around
+// the inlined calls.
+type Frame struct {
+	Func    string // demangled; "" if the debug information has no name
+	File    string // as the compiler wrote it; "" if unknown
+	Line    int    // 0 if unknown
+	Inlined bool   // it is part of the code of the next frame's function
+}
 
 // A Status says what was found for a file.
 type Status struct {
@@ -73,8 +78,8 @@ type Status struct {
 	Notes    []string // why there is less than there could be
 }
 
-// ErrNoFile is the error of a place in no file.
-var ErrNoFile = errors.New("nothing was mapped at this address")
+// errNoFile is the error of a place in no file.
+var errNoFile = errors.New("nothing was mapped at this address")
 
 // NewSymbolizer returns a symbolizer.
 func NewSymbolizer(c Config) *Symbolizer {
@@ -107,7 +112,7 @@ func (y *Symbolizer) Function(p Place) *Function {
 	f := im.functions[start]
 	if f == nil {
 		s, _ := im.symbol(p)
-		f = &Function{File: p.File, Symbol: s.Name, Name: y.demangle(s.Name), Addr: s.Addr, Size: s.Size, start: start}
+		f = &Function{File: p.File, Symbol: s.Name, Name: y.demangle(s.Name), Addr: s.Addr, Size: s.Size, Offset: start}
 		im.functions[start] = f
 	}
 	return f
@@ -119,11 +124,12 @@ func (y *Symbolizer) Function(p Place) *Function {
 func (y *Symbolizer) Frames(p Place) []Frame {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	frames := y.image(p.File).frames(p)
-	for i := range frames {
-		frames[i].Func = y.demangle(frames[i].Func)
+	var out []Frame
+	for _, f := range y.image(p.File).frames(p) {
+		f.Func = y.demangle(f.Func)
+		out = append(out, Frame(f))
 	}
-	return frames
+	return out
 }
 
 // Line returns the source line of a place, of the innermost inlined call; "" and
@@ -228,14 +234,15 @@ func (y *Symbolizer) image(f *File) *image {
 type image struct {
 	object *object.Object
 	table  *nameTable // by address in the run
-	dump   *Jitdump
+	dump   *jitdump
 	path   string // of the dump
+	data   *dataFile
 	// shift is the address in the run less that in the object or table, for files
 	// whose places are addresses.
 	shift    uint64
 	absolute bool
-	name     string // of a KernelSym, all of which is one symbol
-	base     uint64 // of a KernelSym
+	name     string // of a kindKernelSym, which is one symbol
+	base     uint64 // of a kindKernelSym
 
 	status    Status
 	functions map[uint64]*Function // by start

@@ -92,39 +92,46 @@ func TestSymbolizer(t *testing.T) {
 		t.Errorf("the status is %+v", st)
 	}
 
-	l, err := y.List(main, disasm.ATT)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(l.Graph.Loops) != 1 || l.Cut {
-		t.Errorf("main has %d loops, want 1", len(l.Graph.Loops))
-	}
-	sources := NewSources(root)
 	calls, inlined := 0, 0
-	for _, i := range l.Insts {
-		if y.Function(i.Place) != main {
-			t.Errorf("%x is in %+v", i.Addr, y.Function(i.Place))
+	for _, i := range instructions(t, y, main) {
+		at := Place{main.File, main.Offset + i.Addr - main.Addr}
+		if y.Function(at) != main {
+			t.Errorf("%x is in %+v", i.Addr, y.Function(at))
 		}
 		if i.Flow == disasm.Call {
 			calls++
-			if i.Note != "<triple>" {
-				t.Errorf("%x: %s: note %q", i.Addr, i.Text, i.Note)
+			if name, offset := y.Symbol(main.File, i.Target); name != "triple" || offset != 0 {
+				t.Errorf("%x calls %s+%d", i.Addr, name, offset)
 			}
 		}
-		if frames := y.Frames(i.Place); len(frames) > 1 {
+		if frames := y.Frames(at); len(frames) > 1 {
 			inlined++
-			if frames[0].Func != "square" || frames[1].Func != "main" || frames[1].Line != 10 {
+			if frames[0].Func != "square" || !frames[0].Inlined || frames[1].Func != "main" || frames[1].Line != 10 {
 				t.Errorf("%x: frames %+v", i.Addr, frames)
 			}
-			if text, err := sources.Line(i.File, i.Line); err != nil || i.Line == 4 && !strings.Contains(text, "return n * n") {
-				t.Errorf("%x: %s:%d is %q, %v", i.Addr, i.File, i.Line, text, err)
+			if file, line := y.Line(at); line != frames[0].Line || !strings.HasSuffix(file, "main.c") {
+				t.Errorf("%x: %s:%d", i.Addr, file, line)
 			}
 		}
 	}
 	if calls != 1 || inlined == 0 {
-		t.Errorf("%d calls and %d inlined instructions in\n%+v", calls, inlined, l.Insts)
+		t.Errorf("%d calls and %d inlined instructions", calls, inlined)
 	}
 	_ = o
+}
+
+// instructions are those of a function.
+func instructions(t *testing.T, y *Symbolizer, f *Function) []disasm.Inst {
+	t.Helper()
+	code, arch, err := y.Code(f, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := disasm.New(disasm.Arch(arch), disasm.ATT)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return disasm.Instructions(d, code, f.Addr)
 }
 
 // TestMissing asks about files that are not there or are others.
@@ -147,7 +154,7 @@ func TestMissing(t *testing.T) {
 		{Mapping{File: "//anon"}, "made at run time"},
 		{Mapping{File: "[vdso]"}, "another system"},
 		{Mapping{File: "/tmp/jit-1.dump"}, "no such file"},
-		{Mapping{PID: KernelPID, File: "[kernel.kallsyms]_text", BuildID: wrong}, "no vmlinux"},
+		{Mapping{PID: kernelPID, Kernel: true, File: "[kernel.kallsyms]_text", BuildID: wrong}, "no vmlinux"},
 	}
 	y := NewSymbolizer(Config{Root: root})
 	defer y.Close()
@@ -157,7 +164,7 @@ func TestMissing(t *testing.T) {
 		m.Start, m.Len = 0x10000, 0x10000
 		s.Map(0, m)
 		s.Settle()
-		p := s.Find(0, m.PID, 0x10010, AnyMode)
+		p := s.Find(0, m.PID, 0x10010, 0)
 		if p.File == nil || p.File.BuildID != m.BuildID {
 			t.Errorf("%s: the place is %+v", m.File, p)
 			continue
@@ -172,12 +179,12 @@ func TestMissing(t *testing.T) {
 		if err := y.Status(p.File).Err; err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got error %v, want one with %q", m.File, err, test.want)
 		}
-		if _, err := y.List(f, disasm.ATT); err == nil {
-			t.Errorf("%s: there is a listing", m.File)
+		if _, _, err := y.Code(f, 100); err == nil {
+			t.Errorf("%s: there is code", m.File)
 		}
 	}
 	nowhere := y.Function(Place{Offset: 5})
-	if nowhere.File != nil || nowhere.Symbol != "" || y.Addr(Place{Offset: 5}) != 5 || !errors.Is(y.Status(nil).Err, ErrNoFile) {
+	if nowhere.File != nil || nowhere.Symbol != "" || y.Addr(Place{Offset: 5}) != 5 || !errors.Is(y.Status(nil).Err, errNoFile) {
 		t.Errorf("nothing is at %+v", nowhere)
 	}
 }
@@ -227,8 +234,8 @@ func TestKernelElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := NewSpaces()
-	s.Map(0, Mapping{PID: KernelPID, Start: 0xffffffff91000000, Len: 0x1000000, PgOff: 0xffffffff91000000, File: "[kernel.kallsyms]_text"})
-	s.Map(0, Mapping{PID: KernelPID, Start: 0xffffffffc0000000, Len: 0x1000, File: "[ext4]"})
+	s.Map(0, Mapping{PID: kernelPID, Kernel: true, Start: 0xffffffff91000000, Len: 0x1000000, PgOff: 0xffffffff91000000, File: "[kernel.kallsyms]_text"})
+	s.Map(0, Mapping{PID: kernelPID, Kernel: true, Start: 0xffffffffc0000000, Len: 0x1000, File: "[ext4]"})
 	s.KernelSymbol(0, 0xffffffffc0005000, 0x100, "bpf_prog_1", false)
 	s.Settle()
 	y := NewSymbolizer(Config{Kallsyms: path})
@@ -277,7 +284,7 @@ func TestOwnKernel(t *testing.T) {
 			continue // this kernel does not tell its build id
 		}
 		s := NewSpaces()
-		test.m.PID, test.m.Start, test.m.Len = KernelPID, test.m.PgOff, 0x1000000
+		test.m.PID, test.m.Start, test.m.Len = kernelPID, test.m.PgOff, 0x1000000
 		s.Map(0, test.m)
 		s.Settle()
 		y := NewSymbolizer(Config{BuildIDCache: t.TempDir(), Debug: []string{}})
@@ -303,32 +310,8 @@ func TestOwnVDSO(t *testing.T) {
 	if err != nil || len(found) == 0 {
 		t.Skipf("the vdso has no such function: %v", err)
 	}
-	if got := y.Function(Place{f, found[0].start + 1}); got != found[0] {
+	if got := y.Function(Place{f, found[0].Offset + 1}); got != found[0] {
 		t.Errorf("got %+v, want %+v", got, found[0])
-	}
-}
-
-func TestSources(t *testing.T) {
-	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "a.c"), []byte("one\ntwo\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	s := NewSources(root)
-	for range 2 * maxSources {
-		if text, err := s.Line("/a.c", 2); text != "two" || err != nil {
-			t.Fatalf("got %q, %v", text, err)
-		}
-	}
-	for _, test := range []struct {
-		file string
-		line int
-	}{{"/a.c", 3}, {"/a.c", 0}, {"/b.c", 1}, {"a.c", 1}, {"/", 1}} {
-		if text, err := s.Line(test.file, test.line); err == nil {
-			t.Errorf("%s:%d is %q", test.file, test.line, text)
-		}
-	}
-	if n := s.recent.Len(); n != len(s.files) || n > maxSources {
-		t.Errorf("%d and %d files are kept", n, len(s.files))
 	}
 }
 
@@ -337,12 +320,12 @@ func TestConcurrently(t *testing.T) {
 	s := NewSpaces()
 	s.Map(0, Mapping{PID: 1, Start: 0x10000, Len: 0x1000, PgOff: 0x1000, File: "/tiny.elf"})
 	s.Settle()
-	y := NewSymbolizer(Config{Root: filepath.Join("object", "testdata")})
+	y := NewSymbolizer(Config{Root: filepath.Join("..", "internal", "object", "testdata")})
 	defer y.Close()
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
-			c := s.Cursor()
+			c := s.Copy()
 			for a := range uint64(0x40) {
 				p := c.Find(a, 1, 0x10000+a, User)
 				if f := y.Function(p); f.Symbol == "" && a < 0x20 {

@@ -261,9 +261,9 @@ func (n *annotator) list(r *code.Reader, place *counts.Code, want *wanted) (*ann
 	}
 	f, err := r.Function(place)
 	if err == nil {
-		var l *profile.Listing
+		var l *code.Listing
 		if l, err = r.List(f, n.syntax); err == nil {
-			out := annotate.FromProfile(l, want.from, want.to)
+			out := annotate.NewListing(l, want.from, want.to)
 			if s := r.Status(f.File); !s.Verified && s.Path != "" && place.BuildID == "" {
 				out.Notes = append(out.Notes, fmt.Sprintf("the recording has no build id of %s: the code is that of %s as it is now", place.Module, s.Path))
 			}

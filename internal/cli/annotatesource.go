@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cyclestack/cyclestack/profile"
+	"github.com/cyclestack/cyclestack/internal/annotate"
 )
 
 // A sourceFiles reads the lines of sources.
 type sourceFiles struct {
-	sources *profile.Sources
+	sources *annotate.Sources
 	root    string
 	dirs    []string
 	built   time.Time // when the program was; zero if that is not known
@@ -21,7 +21,7 @@ type sourceFiles struct {
 
 // newSourceFiles returns the sources of a program, which is a file or "".
 func newSourceFiles(f *annotateFlags, program string) *sourceFiles {
-	s := &sourceFiles{sources: profile.NewSources(""), root: f.symbols.Root, dirs: f.source, paths: map[string]string{}}
+	s := &sourceFiles{sources: annotate.NewSources(""), root: f.symbols.Root, dirs: f.source, paths: map[string]string{}}
 	if info, err := os.Stat(program); err == nil {
 		s.built = info.ModTime()
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/source/accounts"
-	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
 )
@@ -207,13 +207,13 @@ func (p *placeRuns) named(s *counts.Scope) account.PlaceName {
 	if c == nil || *c == (counts.Code{}) {
 		return account.PlaceName{Name: s.Label}
 	}
-	at := account.PlaceName{Module: profile.BaseModule(c.Module)}
+	at := account.PlaceName{Module: object.BaseModule(c.Module)}
 	switch {
 	case p.by == counts.Module:
 	case p.by == counts.Line && c.Line > 0:
 		at.Name = fmt.Sprintf("%s:%d", path.Base(c.File), c.Line)
 	case c.Function != "":
-		at.Name = profile.BaseName(c.Function)
+		at.Name = object.BaseName(c.Function)
 	default:
 		at.Name = "[unknown]"
 	}
@@ -226,5 +226,5 @@ func program(command string) string {
 	if first == "" {
 		return ""
 	}
-	return profile.BaseModule(first)
+	return object.BaseModule(first)
 }

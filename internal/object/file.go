@@ -22,25 +22,23 @@ const maxFile = 1 << 40
 
 // openELF maps and opens a file.
 func openELF(path string) (*elfFile, error) {
-	info, err := os.Stat(path) // before it is opened, which may block
-	switch {
-	case err != nil:
+	if err := Regular(path); err != nil {
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	switch info, err = f.Stat(); {
-	case err != nil:
+	info, err := f.Stat()
+	if err != nil {
 		return nil, err
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s: %d bytes are too many", path, info.Size())
 	}
-	data, free, err := mapFile(f, info.Size())
+	size := info.Size()
+	if size > maxFile {
+		return nil, fmt.Errorf("%s: %d bytes are too many", path, size)
+	}
+	data, free, err := mapFile(f, size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot be mapped: %w", path, err)
 	}

@@ -33,7 +33,6 @@ func (r *Reader) Branches(f *profile.Function, to *flow.Branches, taken func(eve
 		return out, err
 	}
 	defer in.Close()
-	cursor := r.spaces.Cursor()
 	places := placesOf{reader: r, function: f, at: map[profile.Place]uint64{}}
 	var stack []flow.Branch
 	for in.Next() {
@@ -51,7 +50,7 @@ func (r *Reader) Branches(f *profile.Function, to *flow.Branches, taken func(eve
 		for i := range b.Len() {
 			e := b.At(i)
 			find := func(addr uint64) uint64 {
-				return places.of(cursor.Find(r.now(s.Time()), s.PID(), addr, profile.AnyMode))
+				return places.of(r.spaces.Find(r.now(s.Time()), s.PID(), addr, 0))
 			}
 			stack = append(stack, flow.Branch{From: find(e.From), To: find(e.To)})
 		}

@@ -16,11 +16,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
-	"path/filepath"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -114,14 +111,7 @@ func (r *Reader) maps() error {
 		r.event(in.Record())
 	}
 	r.events = in.Events()
-	for _, f := range r.spaces.Files() {
-		if ok, err := path.Match("jit-*.dump", path.Base(f.Name)); f.Kind != profile.JITDump || !ok || err != nil {
-			continue
-		}
-		if d, err := profile.OpenJitdump(filepath.Join(r.root, filepath.Clean("/"+f.Name))); err == nil {
-			r.spaces.AddJitdump(f, d)
-		}
-	}
+	r.spaces.AddJitdumps(r.root)
 	r.spaces.Settle()
 	return r.ended(in)
 }
@@ -149,10 +139,7 @@ func (r *Reader) event(rec perfdata.Record) {
 	switch rec := rec.(type) {
 	case *perfdata.Mmap:
 		m := profile.Mapping{PID: rec.PID, Start: rec.Addr, Len: rec.Len, PgOff: rec.PgOff, File: string(rec.Filename),
-			BuildID: hex.EncodeToString(rec.BuildID), Data: rec.Misc&perffile.MiscMmapData != 0}
-		if rec.Mode() == perfdata.ModeKernel {
-			m.PID = profile.KernelPID
-		}
+			BuildID: hex.EncodeToString(rec.BuildID), Kernel: rec.Mode() == perfdata.ModeKernel, Data: rec.Misc&perffile.MiscMmapData != 0}
 		r.spaces.Map(r.now(rec.Trailer().Time), m)
 	case *perfdata.Comm:
 		r.spaces.SetComm(r.now(rec.Trailer().Time), rec.PID, rec.TID, string(rec.Comm), rec.Misc&perffile.MiscCommExec != 0)
@@ -193,11 +180,6 @@ func (r *Reader) Function(c *counts.Code) (*profile.Function, error) {
 		why = fmt.Errorf("no code is known for %s in %s", c.Function, c.Module)
 	}
 	return nil, why
-}
-
-// List disassembles a function.
-func (r *Reader) List(f *profile.Function, syntax disasm.Syntax) (*profile.Listing, error) {
-	return r.symbols.List(f, syntax)
 }
 
 // Status says where the code of a file is from.

@@ -237,10 +237,6 @@ func (f *feed) task(rec *perfdata.Task) {
 }
 
 func mapping(rec *perfdata.Mmap) profile.Mapping {
-	m := profile.Mapping{PID: rec.PID, Start: rec.Addr, Len: rec.Len, PgOff: rec.PgOff, File: string(rec.Filename),
-		BuildID: hex.EncodeToString(rec.BuildID), Data: rec.Misc&perffile.MiscMmapData != 0}
-	if rec.Mode() == perfdata.ModeKernel {
-		m.PID = profile.KernelPID
-	}
-	return m
+	return profile.Mapping{PID: rec.PID, Kernel: rec.Mode() == perfdata.ModeKernel, Start: rec.Addr, Len: rec.Len, PgOff: rec.PgOff,
+		File: string(rec.Filename), BuildID: hex.EncodeToString(rec.BuildID), Data: rec.Misc&perffile.MiscMmapData != 0}
 }

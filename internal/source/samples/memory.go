@@ -118,7 +118,6 @@ func OpenMemory(name string, stream io.Reader, opts Options, each func(*Access))
 func ReadMemory(src io.ReadSeeker, name string, opts Options, each func(*Access)) (*Memory, error) {
 	m := &memoryReader{r: NewReader(src, name, opts), each: each, first: math.MaxUint64, events: map[*perfdata.Event]*MemoryEvent{}}
 	defer m.r.Close()
-	m.data = profile.NewDataFinder(m.r.symbols)
 	if err := m.read(); err != nil {
 		return nil, err
 	}
@@ -130,9 +129,7 @@ type memoryReader struct {
 	r      *Reader
 	each   func(*Access)
 	events map[*perfdata.Event]*MemoryEvent // nil for those without latencies
-	cursor *profile.Cursor
 	clock  *feed
-	data   *profile.DataFinder
 	access Access
 	any    bool // a sample was there
 	first  uint64
@@ -151,7 +148,7 @@ func (m *memoryReader) read() error {
 	}
 	defer r.in.Close()
 	defer r.feed.close()
-	m.cursor, m.clock = r.order.spaces.Cursor(), &feed{in: r.in}
+	m.clock = &feed{in: r.in}
 	for r.in.Next() {
 		m.clock.number++
 		if rec, ok := r.in.Record().(*perfdata.Sample); ok {
@@ -209,7 +206,7 @@ func (m *memoryReader) sample(rec *perfdata.Sample) {
 		m.first, m.last = min(m.first, time), max(m.last, time)
 	}
 	e.Loads++
-	at := m.cursor.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode()))
+	at := m.r.order.spaces.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode()))
 	m.access = Access{Event: e.Event, Loads: float64(period), Latency: rec.Weight().Latency, Instruction: uint64(rec.Weight().Var2), Source: src, Level: LevelOf(src),
 		Function: m.r.symbols.Function(at), Data: m.datum(rec, time)}
 	m.each(&m.access)
@@ -262,22 +259,23 @@ func (m *memoryReader) datum(rec *perfdata.Sample, time uint64) Datum {
 		return Datum{Name: "no address"}
 	}
 	spaces, pid := m.r.order.spaces, rec.PID()
-	at, ok := spaces.Mapped(time, pid, addr, profile.User)
+	at, first, _, ok := spaces.Mapped(time, pid, addr, profile.User)
 	switch {
 	case !ok && kernelAddress(addr):
 		return Datum{Kind: DataKernel, Name: "kernel memory"}
 	case !ok:
 		return Datum{Name: unknown}
-	case at.File.Kind != profile.Memory && at.File.Kind != profile.PerfMap:
-		return m.inFile(at, addr)
+	case !at.File.Anonymous:
+		return m.inFile(at)
 	case strings.HasPrefix(at.File.Name, "[heap]"):
 		return Datum{Kind: DataHeap, Name: "[heap]"}
 	case strings.HasPrefix(at.File.Name, "[stack"):
 		return Datum{Kind: DataStack, Name: "[stack]"}
 	}
 	// What of a program is zero at its start follows the part that is in its file.
-	if before, ok := spaces.Mapped(time, pid, at.Start-1, profile.User); ok && at.Start > 0 && before.End == at.Start {
-		if d, ok := m.variable(before, addr); ok {
+	if before, _, last, ok := spaces.Mapped(time, pid, first-1, profile.User); ok && first > 0 && last == first-1 {
+		before.Offset += addr - last
+		if d, ok := m.variable(before); ok {
 			return d
 		}
 	}
@@ -289,24 +287,24 @@ func (m *memoryReader) datum(rec *perfdata.Sample, time uint64) Datum {
 func kernelAddress(addr uint64) bool { return addr>>63 != 0 }
 
 // inFile says what of a mapped file data is in.
-func (m *memoryReader) inFile(at profile.Mapped, addr uint64) Datum {
-	if d, ok := m.variable(at, addr); ok {
+func (m *memoryReader) inFile(at profile.Place) Datum {
+	if d, ok := m.variable(at); ok {
 		return d
 	}
 	return Datum{Kind: DataFile, Module: at.File.Base(), Name: counts.Name(path.Base(at.File.Name))}
 }
 
 // variable says which variable data is in, or else which section.
-func (m *memoryReader) variable(at profile.Mapped, addr uint64) (Datum, bool) {
-	d, ok := m.data.Find(at, addr)
+func (m *memoryReader) variable(at profile.Place) (Datum, bool) {
+	section, variable, ok := m.r.symbols.Data(at)
 	if !ok {
 		return Datum{}, false
 	}
-	place := strings.TrimSpace(at.File.Base() + " " + d.Section)
-	if d.Variable == "" {
+	place := strings.TrimSpace(at.File.Base() + " " + section)
+	if variable == "" {
 		return Datum{Kind: DataFile, Module: at.File.Base(), Name: counts.Name(place)}, true
 	}
-	return Datum{Kind: DataVariable, Module: at.File.Base(), Name: counts.Name(fmt.Sprintf("%s (%s)", d.Variable, place))}, true
+	return Datum{Kind: DataVariable, Module: at.File.Base(), Name: counts.Name(fmt.Sprintf("%s (%s)", variable, place))}, true
 }
 
 // LevelOf names where an access found its data, in the words of perf and of all

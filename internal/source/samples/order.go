@@ -3,7 +3,6 @@ package samples
 import (
 	"math"
 	"path"
-	"path/filepath"
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
@@ -20,7 +19,6 @@ import (
 // time once the events up to it are settled.
 type order struct {
 	spaces *profile.Spaces
-	cursor *profile.Cursor
 	places *places
 	simple bool       // nothing but the place in the code matters
 	keep   *selection // which samples count, by the names they have; nil for all
@@ -118,9 +116,6 @@ func (o *order) takeSamples(b *batch, from, to int) {
 // sift passes on the samples of a batch that are not later than a limit. The others
 // become the last of those that wait.
 func (o *order) sift(b *batch, from, to int, limit uint64) {
-	if o.cursor == nil {
-		o.cursor = o.spaces.Cursor()
-	}
 	if o.simple && len(b.extras) == 0 {
 		o.add(b, from, to, limit)
 		return
@@ -161,7 +156,7 @@ func (o *order) wait(b *batch, i int) {
 // add is sift where nothing but the places matters. What it does for each sample is
 // most of what a flat profile costs.
 func (o *order) add(b *batch, from, to int, limit uint64) {
-	p, space, last := o.places, profile.Space{}, spotted{}
+	p, last := o.places, spotted{}
 	before, till := o.before, o.till
 	for i := from; i < to; i++ {
 		s := &b.samples[i]
@@ -178,13 +173,11 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 		if s.Misc&perffile.MiscExactIP != 0 {
 			o.exact[column]++
 		}
-		if mode := profile.Mode(s.Mode()); !space.Has(s.Time, s.PID, mode) {
-			space = o.cursor.Space(s.Time, s.PID, mode)
-		}
-		if s.IP != last.ip || space.Number != last.space || last.space == 0 {
-			last = *p.spot(space.Number, s.IP)
-			if last.ip != s.IP || last.space != space.Number || last.space == 0 {
-				last = spotted{s.IP, space.Number, o.look(s, space.Number)}
+		space := o.spaces.Number(s.Time, s.PID, profile.Mode(s.Mode()))
+		if s.IP != last.ip || space != last.space || last.space == 0 {
+			last = *p.spot(space, s.IP)
+			if last.ip != s.IP || last.space != space || last.space == 0 {
+				last = spotted{s.IP, space, o.look(s, space)}
 			}
 		}
 		p.sum(last.code, column).AddBrief(s)
@@ -194,7 +187,7 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 
 // look returns the number of a place that was not remembered, and remembers it.
 func (o *order) look(s *perfdata.Brief, space uint32) int32 {
-	code := o.places.find(o.cursor.Find(s.Time, int(s.PID), s.IP, profile.Mode(s.Mode())))
+	code := o.places.find(o.spaces.Find(s.Time, int(s.PID), s.IP, profile.Mode(s.Mode())))
 	if space != 0 {
 		o.places.spotted(spotted{s.IP, space, code})
 	}
@@ -234,7 +227,7 @@ func (o *order) sum(s *perfdata.Brief, number int32, column int) *perfdata.Sum {
 
 // code returns the number of the place in the code of a sample; see places.find.
 func (o *order) code(s *perfdata.Brief) int32 {
-	space := o.cursor.Space(s.Time, s.PID, profile.Mode(s.Mode())).Number
+	space := o.spaces.Number(s.Time, s.PID, profile.Mode(s.Mode()))
 	spot := o.places.spot(space, s.IP)
 	if spot.ip != s.IP || spot.space != space || space == 0 {
 		return o.look(s, space)
@@ -305,7 +298,7 @@ func (o *order) settle(limit uint64) {
 	clear(o.events[len(kept):])
 	o.events = kept
 	if o.all {
-		o.jitdumps()
+		o.spaces.AddJitdumps(o.root)
 	}
 	o.spaces.Settle()
 	if o.changes > forgetAfter && !o.all {
@@ -318,7 +311,6 @@ func (o *order) settle(limit uint64) {
 		}
 		o.spaces.Forget(oldest)
 	}
-	o.cursor = nil
 }
 
 // isJitdump reports whether a mapping announces code that a just-in-time compiler
@@ -326,17 +318,4 @@ func (o *order) settle(limit uint64) {
 func isJitdump(file string) bool {
 	ok, err := path.Match("jit-*.dump", path.Base(file))
 	return ok && err == nil
-}
-
-// jitdumps adds the code of the jitdumps that were mapped. One that cannot be
-// read costs its names only, which the symbolizer tells.
-func (o *order) jitdumps() {
-	for _, f := range o.spaces.Files() {
-		if f.Kind != profile.JITDump {
-			continue
-		}
-		if d, err := profile.OpenJitdump(filepath.Join(o.root, filepath.Clean("/"+f.Name))); err == nil {
-			o.spaces.AddJitdump(f, d)
-		}
-	}
 }

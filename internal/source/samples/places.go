@@ -67,7 +67,7 @@ type line struct {
 // A spotted address is one whose place in the code was looked up.
 type spotted struct {
 	ip    uint64
-	space uint32 // see [profile.Cursor.Space]; 0 for none
+	space uint32 // see [profile.Spaces.Number]; 0 for none
 	code  int32  // see places.find
 }
 
@@ -111,7 +111,7 @@ func (f *fileNumbers) of(file *profile.File) uint32 {
 		f.number[file] = n
 	}
 	at := 0
-	if file != nil && file.Kind == profile.KernelCode {
+	if file != nil && file.Kernel {
 		at = 1
 	}
 	f.recent[at].file, f.recent[at].number = file, n

@@ -67,9 +67,9 @@ type Stack struct {
 type Stacks struct {
 	r *Reader
 
-	keep    *selection // as the reader's, for another goroutine
-	cursor  *profile.Cursor
-	clock   *feed // for the times of records
+	keep    *selection      // as the reader's, for another goroutine
+	spaces  *profile.Spaces // likewise
+	clock   *feed           // for the times of records
 	meter   *perfdata.Meter
 	columns int // 0 before the first sample
 
@@ -227,7 +227,7 @@ func (s *Stacks) read() error {
 		return err
 	}
 	defer r.in.Close()
-	s.cursor, s.clock, s.meter = r.order.spaces.Cursor(), &feed{in: r.in}, perfdata.NewMeter(r.in)
+	s.spaces, s.clock, s.meter = r.order.spaces.Copy(), &feed{in: r.in}, perfdata.NewMeter(r.in)
 	for r.in.Next() {
 		r.feed.number++
 		s.clock.number++
@@ -326,7 +326,7 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 		return
 	}
 	time := s.clock.now(rec.Time())
-	at := s.cursor.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode()))
+	at := s.spaces.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode()))
 	if s.keep != nil && !s.counts(rec, time, at) {
 		return
 	}
@@ -478,13 +478,13 @@ func modeOf(marker uint64) profile.Mode {
 	case perffile.ContextUser:
 		return profile.User
 	case perffile.ContextHV:
-		return profile.Hypervisor
+		return profile.Mode(perfdata.ModeHypervisor)
 	case perffile.ContextGuestKernel:
-		return profile.GuestKernel
+		return profile.Mode(perfdata.ModeGuestKernel)
 	case perffile.ContextGuest, perffile.ContextGuestUser:
-		return profile.GuestUser
+		return profile.Mode(perfdata.ModeGuestUser)
 	}
-	return profile.AnyMode
+	return 0
 }
 
 // call adds the frames of a call to the path.
@@ -496,7 +496,7 @@ func (s *Stacks) call(l link, pid int, time uint64) {
 	if !l.exact && l.addr > 0 {
 		l.addr-- // the call itself, which may be the function's last instruction
 	}
-	s.extend(s.cursor.Find(time, pid, l.addr, l.mode))
+	s.extend(s.spaces.Find(time, pid, l.addr, l.mode))
 }
 
 // extend adds the frames of a place to the path: the function, and in it what was
@@ -552,7 +552,7 @@ func (s *Stacks) frame(key frameKey) int32 {
 	f := &Frame{Kind: key.kind, Function: key.name, Module: key.file.Base(), File: key.source, Line: key.line, Addr: key.addr, Inlined: key.inlined}
 	if key.file != nil {
 		f.BuildID = key.file.BuildID
-		f.Kernel = key.file.Kind == profile.KernelCode || key.file.Kind == profile.Module || key.file.Kind == profile.KernelSym
+		f.Kernel = key.file.Kernel
 	}
 	i := int32(len(s.list))
 	s.list = append(s.list, f)

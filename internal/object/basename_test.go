@@ -1,9 +1,9 @@
-package profile_test
+package object_test
 
 import (
 	"testing"
 
-	"github.com/cyclestack/cyclestack/profile"
+	"github.com/cyclestack/cyclestack/internal/object"
 )
 
 func TestBaseName(t *testing.T) {
@@ -34,7 +34,7 @@ func TestBaseName(t *testing.T) {
 		"[unknown]":                                       "[unknown]",
 		"":                                                "",
 	} {
-		if got := profile.BaseName(name); got != want {
+		if got := object.BaseName(name); got != want {
 			t.Errorf("BaseName(%q) = %q, want %q", name, got, want)
 		}
 	}
@@ -54,7 +54,7 @@ func TestBaseModule(t *testing.T) {
 		"ld-linux-x86-64.so.2": "ld-linux-x86-64.so",
 		"":                     "",
 	} {
-		if got := profile.BaseModule(name); got != want {
+		if got := object.BaseModule(name); got != want {
 			t.Errorf("BaseModule(%q) = %q, want %q", name, got, want)
 		}
 	}

@@ -1,11 +1,12 @@
-package profile
+package annotate
 
 import (
 	"bytes"
 	"container/list"
 	"fmt"
-	"os"
 	"path/filepath"
+
+	"github.com/cyclestack/cyclestack/internal/object"
 )
 
 // Sources reads lines of source files. It keeps the files that were used last,
@@ -68,33 +69,8 @@ func readSource(file, root string) *sourceFile {
 		return f
 	}
 	var data []byte
-	if data, f.err = readAt(filepath.Join(root, filepath.Clean(file)), 0, maxSourceSize); f.err == nil {
+	if data, f.err = object.ReadAt(filepath.Join(root, filepath.Clean(file)), 0, maxSourceSize); f.err == nil {
 		f.lines = bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
 	}
 	return f
-}
-
-// readAt reads up to size bytes of a regular file from an offset on.
-func readAt(path string, offset uint64, size int) ([]byte, error) {
-	if err := regular(path); err != nil {
-		return nil, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if offset > uint64(info.Size()) {
-		return nil, fmt.Errorf("%s has no byte %d", path, offset)
-	}
-	data := make([]byte, min(uint64(size), uint64(info.Size())-offset))
-	n, err := f.ReadAt(data, int64(offset))
-	if n == len(data) {
-		err = nil
-	}
-	return data[:n], err
 }

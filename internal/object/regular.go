@@ -1,0 +1,41 @@
+package object
+
+import (
+	"fmt"
+	"os"
+)
+
+// Regular returns an error for a path that is not a regular file's. Opening other files may
+// block, or do things.
+func Regular(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: is not a regular file", path)
+	}
+	return err
+}
+
+// ReadAt reads up to size bytes of a regular file from an offset on.
+func ReadAt(path string, offset uint64, size int) ([]byte, error) {
+	if err := Regular(path); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if offset > uint64(info.Size()) {
+		return nil, fmt.Errorf("%s has no byte %d", path, offset)
+	}
+	data := make([]byte, min(uint64(size), uint64(info.Size())-offset))
+	n, err := f.ReadAt(data, int64(offset))
+	if n == len(data) {
+		err = nil
+	}
+	return data[:n], err
+}

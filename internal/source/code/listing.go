@@ -1,0 +1,52 @@
+package code
+
+import (
+	"fmt"
+
+	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/profile"
+)
+
+// A Listing is the code of a function: its instructions with their lines, its blocks and
+// its loops.
+type Listing struct {
+	Function *profile.Function
+	Insts    []Inst
+	Graph    *disasm.Graph
+	Cut      bool // the function is longer than the listing
+}
+
+// An Inst is an instruction of a listing.
+type Inst struct {
+	disasm.Inst
+	Text string // as the assembler writes it
+	// Note is the target of a branch, or the data that the instruction refers to, as
+	// objdump writes it: <main+0x10>.
+	Note string
+	File string // of the source line; "" and 0 if it is not known
+	Line int
+}
+
+// MaxListing is how many bytes of a function are listed.
+const MaxListing = 1 << 20
+
+// List disassembles a function. The addresses in the listing are those of the object file.
+func (r *Reader) List(f *profile.Function, syntax disasm.Syntax) (*Listing, error) {
+	code, arch, err := r.symbols.Code(f, MaxListing)
+	if err != nil {
+		return nil, err
+	}
+	d, err := disasm.New(disasm.Arch(arch), syntax)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.File.Name, err)
+	}
+	insts := disasm.Instructions(d, code, f.Addr)
+	symbol := func(addr uint64) (string, uint64) { return r.symbols.Symbol(f.File, addr) }
+	l := &Listing{Function: f, Graph: disasm.NewGraph(insts), Cut: f.Size > MaxListing}
+	for _, i := range insts {
+		at := i.Addr - f.Addr
+		file, line := r.symbols.Line(profile.Place{File: f.File, Offset: f.Offset + at})
+		l.Insts = append(l.Insts, Inst{Inst: i, Text: d.Text(i, code[at:]), Note: disasm.Annotate(i, symbol), File: file, Line: line})
+	}
+	return l, nil
+}
