@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sinceBoot is the clock by which the kernel says when threads began. It goes on while the
-// machine is suspended, unlike the one that can be read without a system call: so that is
-// what it is asked for, and each second by how much they differ.
+// sinceBoot reads the clock of the times in /proc/PID/stat. That clock goes on while the
+// machine is suspended, and takes a system call to read. So time.Now is read instead, and
+// the difference of the two is looked up once in a second.
 func sinceBoot() time.Duration {
 	boot.mu.Lock()
 	defer boot.mu.Unlock()

@@ -1,12 +1,12 @@
-// Package ostime says what the threads of a program did with their time, as the
-// Linux kernel tells in /proc: how long they ran, waited for a processor, and
-// were blocked.
+// Package ostime says what the threads of a program did with their time: how long
+// they ran, waited in the run queue, and were blocked. It reads the files of /proc and
+// the kernel's records of threads that end.
 //
-// It is one of the packages of the third step of the flow
+// It belongs to the third step of the flow
 //
 //	model → plan → source → counts → account → report
 //
-// and adds its columns to the tables of another source, which says when an
+// It adds its columns to the tables of another source. That source says when an
 // interval or a run ends:
 //
 //	w := ostime.New(os.DirFS("/"), ostime.Spec{PIDs: []int{1234}})
@@ -18,21 +18,21 @@
 // # What is exact and what is estimated
 //
 // The kernel keeps account of each thread's time to the nanosecond
-// (/proc/PID/task/TID/schedstat), but forgets it with the thread. It tells who has
-// CAP_NET_ADMIN in no namespace of users or processes of each thread that ends
-// (taskstats, Spec.Listen): then nothing is missed, and threads that run are looked
-// at in /proc when a table is made. Of its running it tells what a thread did until its
-// last tick or switch; what is missing of that is known of all threads together.
+// (/proc/PID/task/TID/schedstat), and forgets it when the thread ends. With
+// CAP_NET_ADMIN, outside of user and PID namespaces, it sends a record of each thread
+// that ends (taskstats, Spec.Listen). Then no thread is missed, and /proc is read only
+// when a table is made. A record has the running time until the last tick or switch.
+// The rest is known as a sum over all threads.
 //
-// Without that /proc is looked at every [Every] or less often, and a last time when a
-// command has ended and is not yet waited for, and when an interval ends. What a thread
-// did between the last look at it and its end is missing, and so is a thread that
-// nobody looked at; by how much processor time they differ from what the parent
-// of the command was told (wait4) is said in a note, and that time is added.
+// Without these records /proc is polled every [Every] or less often. A last poll comes
+// when an interval ends, or when the command has ended and was not yet waited for. What a
+// thread did after the last poll is missing, and so is a thread between two polls. The
+// processor time that wait4(2) says of the command shows how much that is: it is added,
+// and a note says how much it was.
 //
-// A thread's time is from its beginning, or the start of the counting, to its end or the
-// last look at it; it was blocked when it neither ran nor waited for a processor.
-// The kernel tells how long a thread has lived when it has ended; of others it tells in
-// ticks of 10 ms when they began: the cells' variances are those of this. Who is not
-// told when the command ended takes the time until that is seen for blocked.
+// A thread's time is from its beginning, or the start of counting, to its end or the
+// last poll. It was blocked when it neither ran nor waited for a processor. The kernel
+// says exactly how long a thread that ended has lived. Of others it says the tick of
+// 10 ms in which they began: the cells' variances are those of this. Without an exit
+// notification, time until the next poll is counted as blocked.
 package ostime

@@ -8,15 +8,13 @@ import (
 	"time"
 )
 
-// The kernel sends who may listen a record of each thread that ends, with all that it
-// knew of it (kernel documentation, accounting/taskstats): of threads that nobody could
-// look at in time nothing is missed.
+// The kernel sends a record of each thread that ends, with all that it knew of it, to
+// listeners with CAP_NET_ADMIN (kernel documentation, accounting/taskstats).
 
-// A teller tells of threads that end: the kernel, or a test.
-type teller interface {
-	// drain returns the threads that ended since it was last called, in their order. lost
-	// is whether there were more than could be told of. The list is valid until the next
-	// call.
+// An exitSource tells of threads that end: the kernel, or a test.
+type exitSource interface {
+	// drain returns the threads that ended since the last call, in their order. lost is
+	// whether records were lost. The list is valid until the next call.
 	drain() (list []ending, lost bool, err error)
 	close()
 }

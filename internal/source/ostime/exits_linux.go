@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exits is a socket into which the kernel writes a record of each thread that ends on
+// exitSocket is a socket into which the kernel writes a record of each thread that ends on
 // this machine.
-type exits struct {
+type exitSocket struct {
 	fd     int
 	family uint16
 	mask   string // the processors whose threads it is about
@@ -37,9 +37,9 @@ const (
 // room is what the socket can hold until it is read: some thousand records.
 const room = 8 << 20
 
-// listen has the kernel tell of threads that end, which it does for who has CAP_NET_ADMIN
-// and is in no namespace of users or processes. root has sys below it.
-func listen(root fs.FS) (*exits, error) {
+// listen asks the kernel for its records of threads that end. It needs CAP_NET_ADMIN, and
+// no user or PID namespace. root has sys below it.
+func listen(root fs.FS) (*exitSocket, error) {
 	possible, err := fs.ReadFile(root, "sys/devices/system/cpu/possible")
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func listen(root fs.FS) (*exits, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
-	x := &exits{fd: fd, mask: strings.TrimSpace(string(possible)), buffer: make([]byte, 1<<13)}
+	x := &exitSocket{fd: fd, mask: strings.TrimSpace(string(possible)), buffer: make([]byte, 1<<13)}
 	if err := x.register(); err != nil {
 		unix.Close(fd)
 		return nil, err
@@ -56,7 +56,7 @@ func listen(root fs.FS) (*exits, error) {
 	return x, nil
 }
 
-func (x *exits) register() error {
+func (x *exitSocket) register() error {
 	if err := unix.SetsockoptInt(x.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room); err != nil {
 		return os.NewSyscallError("setsockopt", err)
 	}
@@ -75,7 +75,7 @@ func (x *exits) register() error {
 
 // ask sends a request with one attribute, a text, and takes the answer, which the kernel
 // gives before send returns.
-func (x *exits) ask(family uint16, command byte, kind uint16, text string, flags uint16) error {
+func (x *exitSocket) ask(family uint16, command byte, kind uint16, text string, flags uint16) error {
 	if err := unix.Sendto(x.fd, request(family, command, kind, text, flags), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return os.NewSyscallError("sendto", err)
 	}
@@ -116,9 +116,8 @@ func request(family uint16, command byte, kind uint16, text string, flags uint16
 	return append(b, text...)[:size]
 }
 
-// receive takes a datagram; the error is EAGAIN if there is none. That never waits, so the
-// runtime need not be told of the system call.
-func (x *exits) receive() (int, error) {
+// receive takes a datagram. The error is EAGAIN if there is none.
+func (x *exitSocket) receive() (int, error) {
 	for {
 		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(x.fd), uintptr(unsafe.Pointer(unsafe.SliceData(x.buffer))), uintptr(len(x.buffer)))
 		switch errno {
@@ -131,7 +130,7 @@ func (x *exits) receive() (int, error) {
 	}
 }
 
-func (x *exits) drain() (list []ending, lost bool, err error) {
+func (x *exitSocket) drain() (list []ending, lost bool, err error) {
 	x.list = x.list[:0]
 	for {
 		n, err := x.receive()
@@ -151,7 +150,7 @@ func (x *exits) drain() (list []ending, lost bool, err error) {
 }
 
 // close ends the records.
-func (x *exits) close() {
+func (x *exitSocket) close() {
 	request := request(x.family, commandGet, attrDeregister, x.mask, 0)
 	_ = unix.Sendto(x.fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
 	unix.Close(x.fd)

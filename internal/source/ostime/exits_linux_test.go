@@ -19,8 +19,8 @@ func TestShortChildren(t *testing.T) {
 	}
 	w := New(os.DirFS("/"), Spec{Listen: true, Keep: counts.By(0).With(counts.Process)})
 	defer w.Close()
-	if !w.listens() {
-		t.Skip("the kernel does not tell of threads that end: ", w.noEnds)
+	if !w.exits.listens() {
+		t.Skip("the kernel does not tell of threads that end: ", w.exits.err)
 	}
 	c := exec.Command(sh, "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.02; done")
 	if err := c.Start(); err != nil {

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 )
 
-// exits would tell of threads that end; only Linux does.
-type exits struct{}
+// exitSocket would tell of threads that end; only Linux does.
+type exitSocket struct{}
 
-func listen(fs.FS) (*exits, error) { return nil, errors.ErrUnsupported }
+func listen(fs.FS) (*exitSocket, error) { return nil, errors.ErrUnsupported }
 
-func (*exits) drain() ([]ending, bool, error) { return nil, false, nil }
+func (*exitSocket) drain() ([]ending, bool, error) { return nil, false, nil }
 
-func (*exits) close() {}
+func (*exitSocket) close() {}

@@ -99,7 +99,7 @@ func FuzzParseEndings(f *testing.F) {
 	})
 }
 
-// A script is a teller that tells what a test wants.
+// A script is an exitSource with the records of a test.
 type script struct {
 	rounds [][]ending
 	lost   bool
@@ -131,7 +131,7 @@ func TestTold(t *testing.T) {
 		m.thread(120, 120, 100, "runs on", "S", 10100, 0, 0, 0)
 		w := newWatch(m.root, Spec{}, func() time.Duration { return m.now })
 		w.Close()
-		w.exits, w.noEnds = s, nil
+		w.exits.source, w.exits.err = s, nil
 		w.Started(100)
 		m.now += time.Second
 		m.thread(100, 100, 50, "sh", "Z", 10000, 100, 200, 0)
@@ -172,13 +172,13 @@ func TestToldAndSeen(t *testing.T) {
 	s := &script{}
 	w := newWatch(m.root, Spec{PIDs: []int{100}, Interval: true}, func() time.Duration { return m.now })
 	w.Close()
-	w.exits, w.noEnds = s, nil
+	w.exits.source, w.exits.err = s, nil
 	w.Attach()
 
 	m.now += 100 * time.Millisecond
 	m.thread(100, 101, 50, "worker", "R", 5000, 1060, 10, 0)
 	s.rounds = [][]ending{{ran(102, 100, 50, 30, 3, 0)}}
-	m.thread(100, 102, 50, "brief", "R", 10060, 3, 0, 0) // told of, and not yet gone
+	m.thread(100, 102, 50, "brief", "R", 10060, 3, 0, 0) // its record came, and it is not yet gone
 	check(t, millis(w.Join(runTable()), 0), map[string]float64{"thread_time": 230, "thread_run": 63, "runqueue_wait": 10})
 
 	m.now += 100 * time.Millisecond
@@ -192,7 +192,7 @@ func TestToldAndSeen(t *testing.T) {
 	}
 
 	s.lost = true
-	if m.now += 100 * time.Millisecond; len(w.Join(runTable()).Notes) == 0 || !w.deaf {
+	if m.now += 100 * time.Millisecond; len(w.Join(runTable()).Notes) == 0 || !w.exits.overflow {
 		t.Error("lost records were not noticed")
 	}
 }

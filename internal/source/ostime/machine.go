@@ -32,8 +32,8 @@ const (
 	processorStolen
 )
 
-// A Machine says what processors did with their time, as the kernel tells in /proc/stat:
-// for who counts all that runs on them. Its methods may not be called at one time.
+// A Machine says what processors did with their time, from /proc/stat. It goes with
+// system-wide counts. Its methods may not be called at the same time.
 type Machine struct {
 	proc      proc
 	kept      keptFile // proc/stat
@@ -51,9 +51,9 @@ type spent struct {
 	time  [len(MachineColumns)]time.Duration
 }
 
-// NewMachine watches processors from now on: those of a list, or if it is nil all. The
-// root is that of New. Places are in which core, die, socket and node each logical
-// processor is, for tables that tell these apart; nil if they need not be known.
+// NewMachine watches processors from now on: those of cpus, or all if it is nil. The
+// root is that of New. Places has the core, die, socket and node of each logical
+// processor, for tables by these; it may be nil for others.
 func NewMachine(root fs.FS, cpus []int, places []counts.Scope) *Machine {
 	m := &Machine{proc: proc{root: root}, cpus: cpus, places: places}
 	m.last, m.err = m.look(nil)
@@ -131,10 +131,9 @@ func parseSpent(times []byte) (s spent, ok bool) {
 	return s, true
 }
 
-// Join returns a table with the cells of another one, and those of MachineColumns of the
-// time since the last call, or since NewMachine: of scopes that are one logical
-// processor, or the watched ones of a core, die, socket or node, and of those that are
-// all that is watched.
+// Join returns a table with the cells of another one and with MachineColumns, of the
+// time since the last call or since NewMachine. A scope is one logical processor, the
+// watched ones of a core, die, socket or node, or all watched ones.
 //
 // The table is valid until the next call.
 func (m *Machine) Join(t *counts.Table) *counts.Table {

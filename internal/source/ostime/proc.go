@@ -24,7 +24,7 @@ const (
 	maxTasks = 1 << 16
 )
 
-// A proc is the file system in which the kernel tells about processes.
+// A proc reads the files of /proc.
 type proc struct {
 	root   fs.FS // with proc and sys below it
 	buffer []byte
@@ -253,8 +253,8 @@ func (p *proc) statAgain(kept *keptFile, dir string) (stat, error) {
 
 // A sched is what /proc/PID/schedstat tells of a thread.
 type sched struct {
-	run, wait time.Duration // it ran; it could have run and waited for a processor, before it did
-	turns     int64         // how often it was given one; 0 if that is not known
+	run, wait  time.Duration // it ran; it could have run and waited for a processor, before it did
+	timeslices int64         // how often it was given one; 0 if that is not known
 }
 
 // schedstat reads a file schedstat.
@@ -274,7 +274,7 @@ func (p *proc) schedstat(kept *keptFile, dir string) (sched, error) {
 	}
 	s := sched{run: time.Duration(r), wait: time.Duration(w)}
 	if len(f) > 2 {
-		s.turns, _ = strconv.ParseInt(string(f[2]), 10, 64)
+		s.timeslices, _ = strconv.ParseInt(string(f[2]), 10, 64)
 	}
 	return s, nil
 }
@@ -318,7 +318,7 @@ func (p *proc) leads(tid int) bool {
 	return err == nil && ok && n == uint64(tid)
 }
 
-// A machine is what all processors together did since boot, of /proc/stat.
+// A machine is what all processors together did since boot, from /proc/stat.
 type machine struct{ all, steal time.Duration }
 
 // machine reads the first line of /proc/stat: user, nice, system, idle, iowait,
@@ -447,9 +447,8 @@ func (p *proc) mounted(c *cgroup, name string) error {
 	return errors.New("the file system of cgroups is not mounted")
 }
 
-// throttled returns for how long the processors of a cgroup, and of those above
-// it, had to stand still because its time was used up. limited is whether any of
-// them has a limit.
+// throttled returns how long a cgroup, and those above it, were throttled because
+// their processor time was used up. limited is whether any of them has a limit.
 func (p *proc) throttled(c cgroup) (sum time.Duration, limited bool, err error) {
 	for dir := c.dir; ; dir = path.Dir(dir) {
 		limited = p.limited(dir, c.v1) || limited

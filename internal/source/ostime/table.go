@@ -12,9 +12,9 @@ import (
 // Columns are the columns that Join adds, by the names that models know. Times
 // are in nanoseconds.
 var Columns = [...]counts.Column{
-	threadTime:    {Event: "thread_time", Unit: "ns"},                       // for which threads were there
-	threadRun:     {Event: "thread_run", Unit: "ns"},                        // of that, on a processor
-	runqueueWait:  {Event: "runqueue_wait", Unit: "ns"},                     // of that, waiting for one
+	threadTime:    {Event: "thread_time", Unit: "ns"},                       // lifetime of the threads
+	threadRun:     {Event: "thread_run", Unit: "ns"},                        // of that, running
+	runqueueWait:  {Event: "runqueue_wait", Unit: "ns"},                     // of that, in the run queue
 	ioWait:        {Event: "io_wait", Unit: "ns"},                           // of that, blocked by block devices
 	threadUser:    {Event: "thread_user", Unit: "ns", Whole: threadTimes},   // in user mode, to the tick unless the parent was told
 	threadSystem:  {Event: "thread_system", Unit: "ns", Whole: threadTimes}, // in the kernel, likewise
@@ -22,7 +22,7 @@ var Columns = [...]counts.Column{
 	involuntary:   {Event: "involuntary_switches"},                          // its time was up, or another was more urgent
 	machineTime:   {Event: "machine_time", Unit: "ns"},                      // of all processors of the machine, to the tick
 	stealTime:     {Event: "steal_time", Unit: "ns"},                        // of that, taken by the hypervisor for others
-	throttledTime: {Event: "cgroup_throttled", Unit: "ns"},                  // in which processors stood still for the cgroup's limit
+	throttledTime: {Event: "cgroup_throttled", Unit: "ns"},                  // processors were throttled by the cgroup's limit
 	maxResident:   {Event: "max_resident", Unit: "bytes"},                   // memory of the process with the most
 }
 
@@ -55,8 +55,8 @@ type row struct {
 func (w *Watch) rowOf(tasks []*task) *row {
 	r := &row{}
 	switch {
-	case w.sum != nil:
-		*r = *w.sum
+	case w.tasks.sum != nil:
+		*r = *w.tasks.sum
 	case len(tasks) == 0: // nobody has looked
 		for c := range r.values {
 			r.values[c] = math.NaN()
@@ -66,10 +66,10 @@ func (w *Watch) rowOf(tasks []*task) *row {
 	for _, t := range tasks {
 		r.add(t)
 	}
-	if w.noSched != nil {
+	if w.host.noSched != nil {
 		r.values[runqueueWait] = math.NaN()
 	}
-	if w.noIO != "" {
+	if w.host.noIO != "" {
 		r.values[ioWait] = math.NaN()
 	}
 	for _, c := range []int{machineTime, stealTime, throttledTime, maxResident} {
@@ -114,9 +114,9 @@ func (r *row) put(cells []counts.Cell) {
 	cells[threadUser].Variance, cells[threadSystem].Variance = divided, divided
 }
 
-// Join returns a table with the cells of another one, and those of Columns of the
-// time since the last call, or since the command started. It looks a last time at
-// what runs still.
+// Join returns a table with the cells of another one and with Columns, of the time
+// since the last call or since the command started. It looks a last time at what still
+// runs.
 //
 // Kinds that the Spec keeps apart: for threads the rows are those of the other
 // table, which has seen each of them begin; a process has a row of its own. Tables of
@@ -165,14 +165,14 @@ func asleep(t *counts.Table) bool {
 	return counted
 }
 
-// sleep takes notice of a time in which no thread ran. Nothing can have changed of them
-// but the time, and for how long they had to stand still.
+// sleep accounts for a time without running threads. Only their time and their
+// throttling can have changed.
 func (w *Watch) sleep() {
 	w.before, w.looked = w.looked, w.clock()
-	if w.throttle.limited {
+	if w.host.throttle.limited {
 		w.lookAtLimit()
 	}
-	for _, t := range w.tasks {
+	for _, t := range w.tasks.live {
 		if t.looked && !t.ended {
 			t.last = w.looked
 		}
@@ -181,36 +181,36 @@ func (w *Watch) sleep() {
 
 // all are the threads that there were since the last table.
 func (w *Watch) all() []*task {
-	list := slices.Clone(w.past)
-	for _, t := range w.tasks {
+	list := slices.Clone(w.tasks.past)
+	for _, t := range w.tasks.live {
 		list = append(list, t)
 	}
 	slices.SortFunc(list, func(a, b *task) int { return a.tid - b.tid })
 	return list
 }
 
-// renew makes this the moment from which time counts.
+// renew starts the time of the next table.
 func (w *Watch) renew() {
-	for _, t := range w.tasks {
+	for _, t := range w.tasks.live {
 		t.from, t.base, t.unsure, t.rebased = t.last, t.now, 0, true
 	}
-	w.past, w.sum = nil, nil
-	w.throttle.sum = 0
+	w.tasks.past, w.tasks.sum = nil, nil
+	w.host.throttle.sum = 0
 }
 
-// extend returns a table like another one, with the cells that it has in the scopes
-// that both have in the same order, and room for Columns.
+// extend returns a table with the columns of another one, Columns and some scopes. The
+// cells are empty.
 func (w *Watch) extend(t *counts.Table, scopes []counts.Scope) *counts.Table {
-	if w.of != t.Layout || w.layout == nil || !slices.Equal(w.layout.Scopes, scopes) {
-		w.of = t.Layout
-		w.layout = extended(&counts.Layout{Columns: t.Columns, Scopes: scopes}, Columns[:])
+	if w.table.of != t.Layout || w.table.layout == nil || !slices.Equal(w.table.layout.Scopes, scopes) {
+		w.table.of = t.Layout
+		w.table.layout = extended(&counts.Layout{Columns: t.Columns, Scopes: scopes}, Columns[:])
 	}
-	if w.out == nil || !w.spec.Interval { // those of runs are joined: each stays valid
-		w.out = counts.NewTable(w.layout)
+	if w.table.out == nil || !w.spec.Interval { // those of runs are joined: each stays valid
+		w.table.out = counts.NewTable(w.table.layout)
 	}
-	w.out.Reset(w.layout)
-	describe(w.out, t)
-	return w.out
+	w.table.out.Reset(w.table.layout)
+	describe(w.table.out, t)
+	return w.table.out
 }
 
 // extended is a layout with further columns.
@@ -243,49 +243,49 @@ func (w *Watch) whole(t *counts.Table) *counts.Table {
 
 // around adds what is not of single threads.
 func (w *Watch) around(r *row) {
-	if !w.brief { // else these are two readings at one moment
+	if !w.host.brief { // else these are two readings at one moment
 		w.stolen(r)
-		if w.throttle.seen && w.throttle.limited {
-			r.values[throttledTime] = nanos(w.throttle.sum)
+		if w.host.throttle.seen && w.host.throttle.limited {
+			r.values[throttledTime] = nanos(w.host.throttle.sum)
 		}
 	}
 	if w.spec.Interval {
-		return // what is told of the whole run; and a maximum is no sum of those of the intervals
+		return // these are known of the whole run; and maxima of intervals do not add up
 	}
-	if w.resident > 0 && !w.spec.Summed {
-		r.values[maxResident] = w.resident
+	if w.use.resident > 0 && !w.spec.Summed {
+		r.values[maxResident] = w.use.resident
 	}
-	if w.told {
-		r.values[threadUser], r.values[threadSystem], r.coarse = nanos(w.spent[0]), nanos(w.spent[1]), 0
-		r.values[voluntary], r.values[involuntary] = w.switches[0], w.switches[1]
+	if w.use.known {
+		r.values[threadUser], r.values[threadSystem], r.coarse = nanos(w.use.spent[0]), nanos(w.use.spent[1]), 0
+		r.values[voluntary], r.values[involuntary] = w.use.switches[0], w.use.switches[1]
 		if math.IsNaN(r.values[threadRun]) { // nobody has looked
-			r.values[threadRun] = nanos(w.spent[0] + w.spent[1])
+			r.values[threadRun] = nanos(w.use.spent[0] + w.use.spent[1])
 		}
 	}
 }
 
-// stealEvery is how long the machine's processors are not asked about: the answer is in ticks
-// of 10 ms, and the kernel puts all that it knows of interrupts behind it. Intervals of a
-// second have it each, even if one ends a little early.
+// stealEvery is how long /proc/stat is not read again. Its times are in ticks of 10 ms, and
+// the kernel adds all that it knows of interrupts, so it is slow to read. Each interval of
+// a second has a reading, even if it ends a little early.
 const stealEvery = 900 * time.Millisecond
 
 // stolen adds what the machine's processors did since the last table that tells of it.
 func (w *Watch) stolen(r *row) {
-	if w.spec.Interval && w.asked != 0 && w.looked-w.asked < stealEvery {
+	if w.spec.Interval && w.host.asked != 0 && w.looked-w.host.asked < stealEvery {
 		r.later = true
 		return
 	}
-	w.asked = w.looked
-	m, err := w.proc.machine(&w.procstat)
+	w.host.asked = w.looked
+	m, err := w.proc.machine(&w.host.procstat)
 	if err != nil {
-		w.noMachine = err
+		w.host.err = err
 		return
 	}
-	last := w.machine
-	if w.noMachine != nil || m.all <= last.all || m.steal < last.steal {
+	last := w.host.machine
+	if w.host.err != nil || m.all <= last.all || m.steal < last.steal {
 		return
 	}
-	if w.machine = m; last.all > 0 { // else nothing was read before: the runs until now were brief
+	if w.host.machine = m; last.all > 0 { // else nothing was read before: the runs until now were brief
 		r.values[machineTime], r.values[stealTime] = nanos(m.all-last.all), nanos(m.steal-last.steal)
 	}
 }
@@ -298,23 +298,23 @@ func (w *Watch) processorTime(t *counts.Table) float64 {
 			return cell.Value
 		}
 	}
-	return nanos(w.spent[0] + w.spent[1])
+	return nanos(w.use.spent[0] + w.use.spent[1])
 }
 
-// missedMost is the share of the processor time that may have been missed without
-// a note: the two ways in which the kernel keeps account begin at other moments.
+// missedMost is the share of processor time that may be missed without a note: the
+// kernel's two accounts of it begin at different moments.
 const missedMost = 0.01
 
-// add adds the time of threads that ran when nobody looked: they were there for at
-// least as long as they ran. Of a thread that has ended the kernel tells its life and its
-// waiting exactly, but of its running only what it did until the last tick: what is
-// missing of that is taken from the time in which it seemed to be blocked.
+// add adds the time of threads that ran between two looks. They existed for at least as
+// long as they ran. The kernel's record of a thread that ended has its lifetime and its
+// waiting exactly, but its running only until the last tick. The missing part of that is
+// taken from the time that seemed blocked.
 func (w *Watch) add(r *row, ran float64) []counts.Note {
 	missed := ran - r.values[threadRun]
 	if !(missed > 0) {
 		return nil
 	}
-	if w.listens() {
+	if w.exits.listens() {
 		late := min(missed, max(0, r.values[threadTime]-r.values[threadRun]-r.values[runqueueWait]))
 		r.values[threadRun] += late
 		if missed -= late; !(missed > 0) {
@@ -332,8 +332,8 @@ func (w *Watch) missed(missed, ran float64) []counts.Note {
 	if !(missed > missedMost*ran && missed > nanos(time.Millisecond)) {
 		return nil
 	}
-	return []counts.Note{counts.Notef("%.0f %% of the processor time was that of threads of which no more is known than that: "+
-		"how long they were blocked or waited for a processor is not in the account (%s)", 100*missed/ran, w.unheard())}
+	return []counts.Note{counts.Notef("%.0f %% of the processor time was used by threads that were not observed: "+
+		"their blocked and waiting time is missing (%s)", 100*missed/ran, w.exits.unheard())}
 }
 
 // threadRows adds to each thread of a table what it did.
@@ -375,11 +375,11 @@ func (w *Watch) processes(t *counts.Table) *counts.Table {
 		s.Kind, s.TID = counts.Process, task.pid
 		scopes = append(scopes, s)
 	}
-	if w.none == nil || !slices.Equal(w.none.Scopes, scopes) {
-		w.none = &counts.Layout{Scopes: scopes} // what was counted is not known by process
+	if w.table.none == nil || !slices.Equal(w.table.none.Scopes, scopes) {
+		w.table.none = &counts.Layout{Scopes: scopes} // what was counted is not known by process
 	}
 	bare := *t
-	bare.Layout = w.none
+	bare.Layout = w.table.none
 	out := w.extend(&bare, scopes)
 	seen := 0.0
 	for i := range scopes {
@@ -397,19 +397,19 @@ func (w *Watch) processes(t *counts.Table) *counts.Table {
 // unknown says what the kernel does not tell, and what would change that.
 func (w *Watch) unknown() (notes []counts.Note) {
 	add := func(what, why string) { notes = append(notes, counts.Notef("%s", unknown(what, why))) }
-	if w.noSched != nil {
-		add("waiting for a processor", w.noSched.Error()+": it needs a kernel with CONFIG_SCHED_INFO")
+	if w.host.noSched != nil {
+		add("waiting for a processor", w.host.noSched.Error()+": it needs a kernel with CONFIG_SCHED_INFO")
 	}
-	if w.noIO != "" {
-		notes = append(notes, counts.Notef("%s", w.noIO))
+	if w.host.noIO != "" {
+		notes = append(notes, counts.Notef("%s", w.host.noIO))
 	}
-	if w.noMachine != nil {
-		add("stolen time", w.noMachine.Error())
+	if w.host.err != nil {
+		add("stolen time", w.host.err.Error())
 	}
-	if w.throttle.err != nil {
-		add("throttling", w.throttle.err.Error())
+	if w.host.throttle.err != nil {
+		add("throttling", w.host.throttle.err.Error())
 	}
-	if w.lost > 0 {
+	if w.tasks.lost > 0 {
 		notes = append(notes, counts.Notef("of more than %d threads the others were not looked at", maxTasks))
 	}
 	return notes

@@ -15,12 +15,12 @@ const (
 const normal95 = 1.959964
 
 // TickVariance is the variance of the user and of the system time of what has ended, in
-// ns². Their sum is exact. What divides it on most kernels are ticks of a clock: each is
-// given to the mode that it finds. So the division is that of a sample, of so many as
-// there were ticks, and normal95 deviations reach the farther end of Wilson's interval for
-// the share of a mode: a mode that no tick has found need not have been without time.
-// Kernels that take the time at each change of the mode (virtual CPU accounting, the
-// default on POWER servers) do better, and do not say that they do.
+// ns². Their sum is exact. On most kernels ticks of a clock divide it: each is given to
+// the mode that it finds. So the ticks are a sample of the time. normal95 deviations
+// reach the farther end of Wilson's interval for the share of a mode, because a mode
+// without ticks may still have had time. Kernels with virtual CPU accounting, the default
+// on POWER servers, take the time at each change of the mode. They do better, and do not
+// say so.
 //
 // Sources: kernel/sched/cputime.c, account_process_tick and cputime_adjust; E. B. Wilson,
 // Probable inference, the law of succession, and statistical inference, Journal of the

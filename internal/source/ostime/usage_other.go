@@ -4,5 +4,5 @@ package ostime
 
 import "os"
 
-// usage finds nothing: what Linux tells is not there.
-func (w *Watch) usage(*os.ProcessState) {}
+// take finds nothing: only Linux says it.
+func (*usage) take(*os.ProcessState) {}

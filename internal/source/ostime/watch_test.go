@@ -346,8 +346,8 @@ func TestNumbers(t *testing.T) {
 	m.put("proc/106/status", "Name:\tx\nTgid:\t105\n")
 	last(106)
 	step(100, 105)
-	if w.tasks[104] == nil || w.tasks[106] == nil || w.tasks[106].pid != 105 {
-		t.Errorf("threads %v, want 104 of 100 and 106 of 105", w.tasks)
+	if w.tasks.live[104] == nil || w.tasks.live[106] == nil || w.tasks.live[106].pid != 105 {
+		t.Errorf("threads %v, want 104 of 100 and 106 of 105", w.tasks.live)
 	}
 
 	last(107) // has its number, and is seen a moment later
