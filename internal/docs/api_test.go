@@ -362,7 +362,7 @@ func private()           {}
 	}
 }
 
-// heavy are modules that a program pays for which only measures itself.
+// heavy are modules that a program which only measures itself does not need.
 var heavy = []string{"golang.org/x/arch", "github.com/spf13/cobra"}
 
 // TestImports looks for a disassembler and a command line in what the root

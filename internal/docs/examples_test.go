@@ -148,8 +148,8 @@ func (e *example) check(t *testing.T, got []string) {
 	}
 }
 
-// matches says whether lines fit a pattern in which elisions stand for any
-// number of lines. What is between two elisions is taken where it first fits.
+// matches says whether lines fit a pattern with elisions for any number of
+// lines. The lines between two elisions match where they first fit.
 func matches(pattern, lines []string) bool {
 	i := slices.Index(pattern, elision)
 	if i < 0 {

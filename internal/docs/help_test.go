@@ -11,7 +11,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/cli"
 )
 
-// TestHelpExamples runs the examples that the help of each command gives, but for those
+// TestHelpExamples runs the examples in the help of each command, except those
 // with files that a user would have. What follows a command after two
 // blanks or more is a remark.
 func TestHelpExamples(t *testing.T) {
