@@ -113,10 +113,10 @@ func (m *Model) declared() map[string]bool {
 // bind checks the names in a model against the events of the processor that it
 // was read for. A name that is no event of this processor must be one of
 // another that the model is for.
-func (lib *library) bind(m *Model, p *CPU) error {
+func (lib *library) bind(m *Model, p *CPU) (Errors, error) {
 	table, err := lib.events(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	faults := m.collisions(table)
 	known := map[string]bool{}
@@ -126,7 +126,9 @@ func (lib *library) bind(m *Model, p *CPU) error {
 		}
 		ref, err := ParseEvent(use.event)
 		if err != nil {
-			faults = append(faults, use.at.errorf("%s: %v", use.what, err))
+			if use.what.kind != "input" { // whose events were checked when it was built
+				faults = append(faults, use.at.errorf("%s: %v", use.what, err))
+			}
 			continue
 		}
 		if table.knows(ref) {
@@ -135,17 +137,13 @@ func (lib *library) bind(m *Model, p *CPU) error {
 		}
 		elsewhere, err := lib.knownElsewhere(m, p, ref)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !elsewhere {
 			faults = append(faults, use.at.errorf("%s: %q is no node, parameter, input or event of %s", use.what, clip(use.event), p.Name))
 		}
 	}
-	if len(faults) > 0 {
-		faults.sort()
-		return faults
-	}
-	return nil
+	return faults, nil
 }
 
 // knownElsewhere reports whether another processor of the model has an event.

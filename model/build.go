@@ -37,9 +37,9 @@ type meaning struct {
 	place
 }
 
-// build makes a model of a file in which everything it extends is merged.
-// file names it in messages. Faults are returned as [Errors].
-func build(f *modelFile, file string) (*Model, error) {
+// build makes a model of a file in which everything it extends is merged, as far as its
+// faults let it. file names it in messages.
+func build(f *modelFile, file string) (*Model, Errors) {
 	b := &builder{
 		m:     &Model{File: file},
 		names: make(map[string]meaning, len(f.Node)+len(f.Parameter)+len(f.Input)),
@@ -54,11 +54,7 @@ func build(f *modelFile, file string) (*Model, error) {
 	b.eventSets(f.EventSet)
 	b.tree()
 	b.references(f)
-	if len(b.faults) > 0 {
-		b.faults.sort()
-		return nil, b.faults
-	}
-	return b.m, nil
+	return b.m, b.faults
 }
 
 // sort puts faults in the order in which a person meets them.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -94,10 +93,11 @@ type ModelInfo struct {
 // A source is a file that holds a model.
 type source struct {
 	ModelInfo
-	fsys fs.FS
-	dir  string // folder of the models in fsys
-	stem string // path below dir, without .toml
-	line int    // of the key "cpus"
+	fsys   fs.FS
+	dir    string // folder of the models in fsys
+	stem   string // path below dir, without .toml
+	line   int    // of the key "cpus"
+	faults Errors // of the head
 }
 
 // Embedded returns the catalogue that is part of the program. What is added to
@@ -128,10 +128,13 @@ func openLibrary(fsys fs.FS) (*library, error) {
 	lib := &library{fsys: fsys}
 	lib.judgement = sync.OnceValues(func() (*judgement, error) { return readJudgement(fsys, judgementFile) })
 	var err error
-	if lib.cpus, err = readCPUs(fsys, "cpus.toml"); err != nil {
+	if lib.cpus, err = readCPUs(fsys, cpusFile, cpusFile); err != nil {
 		return nil, err
 	}
-	if lib.sources, err = lib.scanModels(fsys, modelsDir); err != nil {
+	if lib.sources, err = lib.scanModels(fsys, modelsDir, ""); err != nil {
+		return nil, err
+	}
+	if err := faultsOf(lib.sources); err != nil {
 		return nil, err
 	}
 	return lib, lib.checkSources()
@@ -160,8 +163,9 @@ const modelsDir = "models"
 // maxModelFiles bounds a folder of models.
 const maxModelFiles = 10_000
 
-// scanModels reads the heads of the model files below dir.
-func (lib *library) scanModels(fsys fs.FS, dir string) ([]source, error) {
+// scanModels reads the heads of the model files below dir. The faults of a head are in
+// its source. Messages name the files with prefix before them.
+func (lib *library) scanModels(fsys fs.FS, dir, prefix string) ([]source, error) {
 	var sources []source
 	r := new(headReader)
 	err := fs.WalkDir(fsys, dir, func(name string, d fs.DirEntry, err error) error {
@@ -170,7 +174,7 @@ func (lib *library) scanModels(fsys fs.FS, dir string) ([]source, error) {
 			return fs.SkipAll
 		case err != nil:
 			return err
-		case d.IsDir() || path.Ext(name) != ".toml":
+		case d.IsDir() || path.Ext(name) != ".toml" || name == cpusFile:
 			return nil
 		case len(sources) == maxModelFiles:
 			return fmt.Errorf("%s: more than %d model files", dir, maxModelFiles)
@@ -180,14 +184,27 @@ func (lib *library) scanModels(fsys fs.FS, dir string) ([]source, error) {
 			stem = strings.TrimPrefix(stem, dir+"/")
 		}
 		s := source{fsys: fsys, dir: dir, stem: stem}
-		s.File = name
-		if err := lib.scanHead(r, &s); err != nil {
-			return err
+		s.File = filepath.Join(prefix, filepath.FromSlash(name))
+		if prefix == "" {
+			s.File = name
 		}
+		err = lib.scanHead(r, &s)
 		sources = append(sources, s)
-		return nil
+		return err
 	})
 	return sources, err
+}
+
+// faultsOf returns the faults in the heads of sources.
+func faultsOf(sources []source) error {
+	var all Errors
+	for i := range sources {
+		all = append(all, sources[i].faults...)
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return nil
 }
 
 // A headReader reads the heads of model files, one after the other. Most are in
@@ -200,10 +217,30 @@ type headReader struct {
 
 const headSize = 4096
 
-// scanHead reads the head of a model file: the keys before its first table.
-// What it does not state is that of the file it extends, which is not looked
-// for where nothing is missing.
+// scanHead reads the head of a model file: the keys before its first table. What it does
+// not state is that of the file it extends, which is read only if something is missing.
+// Faults go to s.faults; the error is about files that cannot be read.
 func (lib *library) scanHead(r *headReader, s *source) error {
+	err := lib.chainHeads(r, s)
+	if faults := asFaults(err); faults != nil {
+		s.faults, err = faults, nil
+	}
+	known := s.CPUs[:0:0]
+	for _, cpu := range s.CPUs {
+		if lib.named(cpu) != nil {
+			known = append(known, cpu)
+			continue
+		}
+		s.faults = append(s.faults, &Error{File: s.File, Line: s.line, Msg: "cpus: " + lib.unknownCPU(cpu).Error()})
+	}
+	if len(known) < len(s.CPUs) {
+		s.CPUs = known
+	}
+	return err
+}
+
+// chainHeads reads a head and, as far as it is not complete, those of the files it extends.
+func (lib *library) chainHeads(r *headReader, s *source) error {
 	h, err := r.read(s.fsys, s.path(), s.File)
 	if err != nil {
 		return err
@@ -217,7 +254,7 @@ func (lib *library) scanHead(r *headReader, s *source) error {
 			s.CPUs = h.cpus
 		}
 		if h.extends == "" || s.complete() {
-			break
+			return nil
 		}
 		if c, err = lib.follow(s, c, h.extends); err != nil {
 			return &Error{File: at, Line: h.extendsLine, Msg: err.Error()}
@@ -228,13 +265,6 @@ func (lib *library) scanHead(r *headReader, s *source) error {
 			return err
 		}
 	}
-	for _, cpu := range s.CPUs {
-		if lib.named(cpu) == nil {
-			err := lib.unknownCPU(cpu)
-			return &Error{File: s.File, Line: s.line, Msg: "cpus: " + err.Error()}
-		}
-	}
-	return nil
 }
 
 // complete reports whether all is known that a head can say.
@@ -407,79 +437,6 @@ func (h *head) field(key string) any {
 	return nil
 }
 
-// Add adds the user's own models: each path is a model file, or a folder of
-// them. They hide the ones of the same name and processor that are there
-// already. What a model extends is looked for beside it and then in the
-// catalogue. Faults that keep a model from loading are returned as [Errors].
-func (c *Catalogue) Add(paths ...string) error {
-	for _, p := range paths {
-		sources, err := c.lib.own(p)
-		if err != nil {
-			return err
-		}
-		for i := range sources {
-			s := &sources[i]
-			if len(s.CPUs) == 0 {
-				continue // only for others to extend
-			}
-			if _, err := c.load(s, c.lib.named(s.CPUs[0])); err != nil {
-				return err
-			}
-		}
-		c.added = append(sources, c.added...)
-	}
-	return nil
-}
-
-// own reads the heads of the user's model file, or folder of them.
-func (lib *library) own(p string) ([]source, error) {
-	info, err := os.Stat(p)
-	if err != nil {
-		return nil, err
-	}
-	var sources []source
-	if info.IsDir() {
-		if sources, err = lib.scanModels(os.DirFS(p), "."); err != nil {
-			return nil, under(p, err)
-		}
-		for i := range sources {
-			sources[i].File = filepath.Join(p, filepath.FromSlash(sources[i].File))
-		}
-	} else {
-		dir, name := filepath.Split(p)
-		s := source{fsys: os.DirFS(cmp.Or(dir, ".")), dir: ".", stem: strings.TrimSuffix(name, ".toml")}
-		s.File = p
-		if s.stem == name {
-			return nil, fmt.Errorf("%s: the name of a model file ends in .toml", p)
-		}
-		if err := lib.scanHead(new(headReader), &s); err != nil {
-			return nil, err
-		}
-		if len(s.CPUs) == 0 {
-			return nil, Errors{{File: p, Line: 1, Msg: "cpus: the model does not say which processors it is for"}}
-		}
-		sources = []source{s}
-	}
-	for i := range sources {
-		sources[i].Own = true
-	}
-	return sources, nil
-}
-
-// under puts the folder before the names of the files in it.
-func under(dir string, err error) error {
-	if all := (Errors)(nil); errors.As(err, &all) {
-		for _, e := range all {
-			e.File = filepath.Join(dir, e.File)
-		}
-		return all
-	}
-	if e := (*Error)(nil); errors.As(err, &e) {
-		e.File = filepath.Join(dir, e.File)
-	}
-	return err
-}
-
 // Models returns the models for a processor by its name, the default one
 // first; for "", all of them. The user's own come before the catalogue's.
 func (c *Catalogue) Models(cpu string) []ModelInfo {
@@ -565,37 +522,42 @@ func (c *Catalogue) load(s *source, p *CPU) (*Model, error) {
 // read reads the model in a source for one of its processors: with what it
 // extends, the texts it shares, and the processor's values of its parameters.
 func (lib *library) read(s *source, p *CPU) (*Model, error) {
-	if p.Events != "" {
-		go lib.events(p) // meanwhile: they are needed below, and take as long as the model itself
-	}
-	f, err := lib.decode(s.fsys, s.path(), s.File)
+	m, err := lib.readAll(s, p)
 	if err != nil {
 		return nil, err
 	}
+	return m, nil
+}
+
+// readAll is read for a model with faults too: with [Errors] it returns the model as far
+// as it can be made, nil if it cannot. p may be nil for a model of no known processor.
+func (lib *library) readAll(s *source, p *CPU) (*Model, error) {
+	if p != nil && p.Events != "" {
+		go lib.events(p) // meanwhile: they are needed below, and take as long as the model itself
+	}
+	f, err := lib.decode(s.fsys, s.path(), s.File)
+	if f == nil {
+		return nil, err
+	}
+	faults := asFaults(err)
 	c := s.chain()
 	f, err = resolve(f, func(stem string) (*modelFile, error) {
+		var err error
 		if c, err = lib.follow(s, c, stem); err != nil {
 			return nil, err
 		}
 		fsys, name := lib.place(s, c[len(c)-1])
-		return lib.decode(fsys, name, s.label(c[len(c)-1]))
+		base, err := lib.decode(fsys, name, s.label(c[len(c)-1]))
+		if err != nil {
+			return nil, err
+		}
+		return base, nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, faults.with(err)
 	}
-	m, err := build(f, s.File)
-	if err != nil {
-		return nil, err
-	}
-	for i := range m.Parameters {
-		par := &m.Parameters[i]
-		if v, ok := p.Params[par.Name]; ok && par.Value == nil {
-			if err := par.Check(v); err != nil {
-				return nil, &Error{File: "cpus.toml", Msg: fmt.Sprintf("processor %s: params: %s: %v", p.Name, par.Name, err)}
-			}
-			par.Value = &v
-		}
-	}
+	m, more := build(f, s.File)
+	faults = append(faults, more...)
 	if err := lib.explain(m); err != nil {
 		return nil, err
 	}
@@ -604,12 +566,37 @@ func (lib *library) read(s *source, p *CPU) (*Model, error) {
 		return nil, err
 	}
 	judged.apply(m)
-	if err := lib.bind(m, p); err != nil {
-		return nil, err
+	if p != nil {
+		faults = append(faults, p.parameters(m)...)
+		more, err := lib.bind(m, p)
+		if err != nil { // of the event tables
+			return m, faults.with(err)
+		}
+		faults = append(faults, more...)
+	}
+	if len(faults) > 0 {
+		faults.sort()
+		return m, faults
 	}
 	return m, nil
 }
 
+// parameters gives a model's parameters the processor's values.
+func (p *CPU) parameters(m *Model) (faults Errors) {
+	for i := range m.Parameters {
+		par := &m.Parameters[i]
+		if v, ok := p.Params[par.Name]; ok && par.Value == nil {
+			if err := par.Check(v); err != nil {
+				faults = append(faults, p.at.errorf("processor %s: params: %s: %v", p.Name, par.Name, err))
+			}
+			par.Value = &v
+		}
+	}
+	return faults
+}
+
+// decode decodes a model file; with faults it returns what could be decoded, nil for a
+// file that is not TOML.
 func (lib *library) decode(fsys fs.FS, name, file string) (*modelFile, error) {
 	data, err := readFile(fsys, name)
 	if err != nil {

@@ -49,42 +49,48 @@ func (p *CPU) field(key string) any {
 		return &p.Caches
 	case "params":
 		return &p.Params
+	case "counters":
+		return &p.Counters
+	case "fixed":
+		return &p.Fixed
 	}
 	return nil
 }
 
-// readCPUs reads the list of processors.
-func readCPUs(fsys fs.FS, name string) ([]CPU, error) {
+// cpusFile is the list of processors in a library, or in a user's folder.
+const cpusFile = "cpus.toml"
+
+// readCPUs reads a list of processors, which messages call label. With [Errors] it returns
+// those that could be read.
+func readCPUs(fsys fs.FS, name, label string) ([]CPU, error) {
 	data, err := readFile(fsys, name)
 	if err != nil {
 		return nil, err
 	}
-	var (
-		cpus   = make([]CPU, 0, bytes.Count(data, []byte("[[cpu]]"))) // about as many
-		lines  []int
-		faults Errors
-	)
-	err = decode(data, name, schema{
+	cpus := make([]CPU, 0, bytes.Count(data, []byte("[[cpu]]"))) // about as many
+	err = decode(data, label, schema{
 		top: noField,
 		table: func(list string, at position) func(key string) any {
 			if list != "cpu" {
 				return nil
 			}
-			cpus, lines = append(cpus, CPU{}), append(lines, at.line)
+			cpus = append(cpus, CPU{at: place{file: label, line: at.line}})
 			return cpus[len(cpus)-1].field
 		},
 	})
-	if err != nil {
+	if err != nil && notTOML(err) {
 		return nil, err
 	}
+	faults := asFaults(err)
 	owners := make(map[string]*CPU, 2*len(cpus))
 	for i := range cpus {
 		for _, problem := range cpus[i].check(owners) {
-			faults = append(faults, &Error{File: name, Line: lines[i], Msg: "processor " + clip(cpus[i].Name) + ": " + problem})
+			faults = append(faults, cpus[i].at.errorf("processor %s: %s", clip(cpus[i].Name), problem))
 		}
 	}
 	if len(faults) > 0 {
-		return nil, faults
+		faults.sort()
+		return cpus, faults
 	}
 	return cpus, nil
 }
@@ -154,7 +160,7 @@ func (lib *library) checkIDs() error {
 				_, err = parseHex(id)
 			}
 			if err != nil {
-				return &Error{File: "cpus.toml", Msg: fmt.Sprintf("processor %s: ids: %q: %v", p.Name, clip(id), err)}
+				return p.at.errorf("processor %s: ids: %q: %v", p.Name, clip(id), err)
 			}
 		}
 	}

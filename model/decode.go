@@ -87,7 +87,7 @@ func decode(data []byte, file string, s schema) error {
 		d.expression(d.parser.Expression())
 	}
 	if d.parser.Error() != nil {
-		return syntaxFault(data, file, d.parser.Error())
+		return append(d.faults, syntaxFault(data, file, d.parser.Error()))
 	}
 	if len(d.faults) > 0 {
 		return d.faults
@@ -97,14 +97,19 @@ func decode(data []byte, file string, s schema) error {
 
 // syntaxFault returns the fault of a file that is not TOML. The parser's error
 // has no line, so the file is decoded again by what gives it one.
-func syntaxFault(data []byte, file string, err error) error {
-	fault := &Error{File: file, Msg: err.Error()}
+func syntaxFault(data []byte, file string, err error) *Error {
+	fault := &Error{File: file, Msg: err.Error(), syntax: true}
 	var located *toml.DecodeError
 	if errors.As(toml.Unmarshal(data, new(map[string]any)), &located) {
 		fault.Line, _ = located.Position()
 		fault.Msg = strings.TrimPrefix(located.Error(), "toml: ")
 	}
-	return Errors{fault}
+	return fault
+}
+
+// notTOML reports whether an error of decode is that the file is not TOML.
+func notTOML(err error) bool {
+	return slices.ContainsFunc(asFaults(err), func(e *Error) bool { return e.syntax })
 }
 
 // A decoder is a run of decode.
@@ -182,7 +187,7 @@ func (d *decoder) keyValue(key string, value *unstable.Node, line int) {
 	}
 	d.seen = append(d.seen, key)
 	if wanted := d.assign(to, value); wanted != "" {
-		d.fault(line, "key %q%s: %s is wanted", key, d.where(), wanted)
+		d.fault(line, "key %q%s: want %s", key, d.where(), wanted)
 	}
 	if d.places != nil {
 		p := d.places()
@@ -235,15 +240,15 @@ func (v *values) assign(to any, value *unstable.Node) (wanted string) {
 		b := string(value.Data) == "true"
 		*to, ok = &b, value.Kind == unstable.Bool
 	case *int:
-		wanted = "a whole number"
+		wanted = "an integer"
 		*to, ok = wholeNumber(value)
 	case **int:
-		wanted = "a whole number"
+		wanted = "an integer"
 		var i int
 		i, ok = wholeNumber(value)
 		*to = &i
 	case *uint64:
-		wanted = "a whole number, not below 0"
+		wanted = "an integer, 0 or more"
 		var i int
 		i, ok = wholeNumber(value)
 		ok = ok && i >= 0

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -10,6 +12,8 @@ type Error struct {
 	File string
 	Line int // counted from 1; 0 where the fault has no line
 	Msg  string
+
+	syntax bool // the file is not TOML
 }
 
 func (e *Error) Error() string {
@@ -30,7 +34,7 @@ func (e Errors) Error() string {
 	case 1:
 		return e[0].Error()
 	}
-	return fmt.Sprintf("%s (and %d more; cyclestack lint prints them all)", e[0], len(e)-1)
+	return fmt.Sprintf("%s (and %d more)", e[0], len(e)-1)
 }
 
 // Unwrap returns the faults, for errors.As.
@@ -40,6 +44,26 @@ func (e Errors) Unwrap() []error {
 		out[i] = e[i]
 	}
 	return out
+}
+
+// asFaults returns the faults that an error holds, nil for another error.
+func asFaults(err error) Errors {
+	var all Errors
+	if one := (*Error)(nil); !errors.As(err, &all) && errors.As(err, &one) {
+		all = Errors{one}
+	}
+	return all
+}
+
+// with returns faults and those of an error as one error; an error of another kind alone.
+func (e Errors) with(err error) error {
+	more := asFaults(err)
+	if more == nil {
+		return err
+	}
+	all := slices.Concat(e, more)
+	all.sort()
+	return all
 }
 
 // An UnknownCPUError says that no processor of the catalogue answers to a name

@@ -22,6 +22,8 @@ type EventTable struct {
 
 	relations func() (*Relations, error)          // reads them, once; nil if there are none
 	errata    func() (map[string][]string, error) // by event, likewise
+
+	listed int // events of the user's folder, which are before the others
 }
 
 type codeKey struct {
@@ -256,41 +258,66 @@ func (lib *library) text(file string) (string, error) {
 	})
 }
 
-// readEvents reads the rows of a processor from all the event tables that may
-// have some.
+// readEvents reads the rows of a processor from all the event tables that may have some:
+// those of its folder, and the library's.
 func (lib *library) readEvents(p *CPU) (*EventTable, error) {
 	t := &EventTable{cpu: p}
 	t.relations, t.errata = lib.relationsFor(t), lib.errataFor(t)
 	if p.Events == "" {
 		return t, nil
 	}
-	files, err := fs.Glob(lib.fsys, "events/*.csv*")
+	var faults Errors
+	if f := p.folder; f != nil {
+		files, err := tableFiles(f.fsys, p.Layout)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range files {
+			data, err := readFile(f.fsys, name)
+			if err != nil {
+				return nil, err
+			}
+			faults = append(faults, t.read(string(data), f.label(name), p.Events)...)
+		}
+		t.listed = len(t.events)
+	}
+	files, err := tableFiles(lib.fsys, p.Layout)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		data, err := lib.text(name)
+		if err != nil {
+			return nil, err
+		}
+		faults = append(faults, t.read(data, name, p.Events)...)
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	t.index()
+	return t, nil
+}
+
+// tableFiles returns the event tables that may have rows for processors of a layout.
+func tableFiles(fsys fs.FS, layout string) ([]string, error) {
+	files, err := fs.Glob(fsys, "events/*.csv*")
 	if err != nil {
 		return nil, err
 	}
 	for i, name := range files {
 		files[i] = strings.TrimSuffix(name, gzipped)
 	}
-	for _, name := range slices.Compact(files) {
-		if stem := strings.TrimSuffix(path.Base(name), ".csv"); slices.Contains(layouts, stem) && stem != p.Layout {
-			continue
-		}
-		data, err := lib.text(name)
-		if err != nil {
-			return nil, err
-		}
-		if err := t.read(data, name, p.Events); err != nil {
-			return nil, err
-		}
-	}
-	t.index()
-	return t, nil
+	return slices.DeleteFunc(slices.Compact(files), func(name string) bool {
+		stem := strings.TrimSuffix(path.Base(name), ".csv")
+		return slices.Contains(layouts, stem) && stem != layout || path.Ext(name) != ".csv"
+	}), nil
 }
 
 // read reads the rows for key of an event table: CSV with a header, in which a
 // line that begins with # is a comment. The rows of other processors, which are
 // most, are not looked at: the next row to read is where the key is next.
-func (t *EventTable) read(data, file, key string) error {
+func (t *EventTable) read(data, file, key string) (faults Errors) {
 	var (
 		columns []column
 		fields  []string
@@ -320,10 +347,13 @@ func (t *EventTable) read(data, file, key string) error {
 	for i, row := range rows {
 		var err error
 		if columns, fields, err = t.readRow(row, columns, fields[:0]); err != nil {
-			return &Error{File: file, Line: strings.Count(data[:starts[i]], "\n") + 1, Msg: err.Error()}
+			faults = append(faults, &Error{File: file, Line: strings.Count(data[:starts[i]], "\n") + 1, Msg: err.Error()})
+		}
+		if columns == nil {
+			break // without a header nothing is known of the rows
 		}
 	}
-	return nil
+	return faults
 }
 
 // product returns about how many events a row stands for: see [expand].
@@ -340,7 +370,7 @@ func product(row string) int {
 func (t *EventTable) readRow(row string, columns []column, fields []string) ([]column, []string, error) {
 	fields, err := splitRow(row, fields)
 	if err != nil {
-		return nil, nil, err
+		return columns, fields, err
 	}
 	if columns == nil {
 		columns, err = parseHeader(fields)

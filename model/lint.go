@@ -2,11 +2,9 @@ package model
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/metric"
@@ -54,13 +52,25 @@ func (f Finding) String() string {
 // nothing is declared in vain, and that every node is explained. Findings are
 // in the order of the lines.
 func Lint(cat *Catalogue, m *Model) []Finding {
-	l := &linter{cat: cat, m: m, declared: m.declared()}
+	l := newLinter(cat, m)
 	l.parse()
-	l.texts()
+	l.parts()
 	l.shape()
+	l.tryNumbers()
+	return l.sorted()
+}
+
+func newLinter(cat *Catalogue, m *Model) *linter {
+	return &linter{cat: cat, m: m, declared: m.declared()}
+}
+
+// parts checks the tables of a model one by one: what can be checked of a model that does
+// not load too.
+func (l *linter) parts() {
+	l.texts()
 	l.unused()
-	for _, name := range m.CPUs {
-		if p := cat.lib.named(name); p != nil {
+	for _, name := range l.m.CPUs {
+		if p := l.cat.lib.named(name); p != nil {
 			l.onCPU(p)
 		}
 	}
@@ -68,144 +78,6 @@ func Lint(cat *Catalogue, m *Model) []Finding {
 		l.table = &EventTable{cpu: &CPU{Layout: layoutNone}}
 	}
 	l.units()
-	l.tryNumbers()
-	return l.sorted()
-}
-
-// LintFile checks a model file, or a folder of them, as Lint does. What keeps
-// a model from loading is among the findings. The error is about files that
-// cannot be read.
-func LintFile(cat *Catalogue, path string) ([]Finding, error) {
-	sources, err := cat.lib.own(path)
-	if err != nil {
-		return faultFindings(err)
-	}
-	var all []Finding
-	for i := range sources {
-		s := &sources[i]
-		if len(s.CPUs) == 0 {
-			continue
-		}
-		m, err := cat.lib.read(s, cat.lib.named(s.CPUs[0]))
-		if err != nil {
-			found, err := faultFindings(err)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-			continue
-		}
-		all = append(all, Lint(cat, m)...)
-	}
-	return all, nil
-}
-
-// faultFindings returns the faults of files as findings, and other errors as
-// they are.
-func faultFindings(err error) ([]Finding, error) {
-	var all Errors
-	if one := (*Error)(nil); !errors.As(err, &all) && errors.As(err, &one) {
-		all = Errors{one}
-	}
-	if all == nil {
-		return nil, err
-	}
-	var out []Finding
-	for _, e := range all {
-		out = append(out, Finding{e.File, max(e.Line, 1), SevError, e.Msg})
-	}
-	return out, nil
-}
-
-// LintAll checks a whole catalogue: its models, the event tables of all
-// processors, and that texts and default models are of use.
-func LintAll(cat *Catalogue) ([]Finding, error) {
-	var all []Finding
-	used := map[nodeKey]bool{}
-	for _, s := range cat.sources("") {
-		m, err := cat.load(s, cat.lib.named(s.CPUs[0]))
-		if err != nil {
-			found, err := faultFindings(err)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-			continue
-		}
-		all = append(all, Lint(cat, m)...)
-		for i := range m.Nodes {
-			used[nodeKey{m.Nodes[i].Name, m.Name}] = true
-			used[nodeKey{m.Nodes[i].Name, ""}] = true
-		}
-	}
-	unused, err := cat.lib.unusedTexts(used)
-	if err != nil {
-		return nil, err
-	}
-	all = append(all, unused...)
-	for _, p := range cat.CPUs() {
-		found, err := lintCPU(cat, p)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-	}
-	slices.SortStableFunc(all, compareFindings)
-	return slices.Compact(all), nil // what several models extend is found in each
-}
-
-// unusedTexts finds the texts that no node takes.
-func (lib *library) unusedTexts(used map[nodeKey]bool) ([]Finding, error) {
-	files, err := fs.Glob(lib.fsys, path.Join(textsDir, "*.toml"))
-	if err != nil {
-		return nil, err
-	}
-	var all []Finding
-	for _, file := range append(files, textsFile) {
-		method, model := "", "no model"
-		if file != textsFile {
-			method = strings.TrimSuffix(path.Base(file), ".toml")
-			model += " " + method
-		}
-		texts, err := lib.textsOf(file)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range texts {
-			if !used[nodeKey{t.node, method}] {
-				all = append(all, Finding{file, t.line, SevWarning, fmt.Sprintf("%s has a node %q", model, t.node)})
-			}
-		}
-	}
-	return all, nil
-}
-
-// lintCPU checks what the catalogue says about one processor.
-func lintCPU(cat *Catalogue, p *CPU) ([]Finding, error) {
-	var all []Finding
-	report := func(severity Severity, format string, args ...any) {
-		all = append(all, Finding{"cpus.toml", 1, severity, "processor " + p.Name + ": " + fmt.Sprintf(format, args...)})
-	}
-	table, err := cat.Events(p)
-	if err != nil {
-		return faultFindings(err)
-	}
-	if p.Events != "" && len(table.events) == 0 {
-		report(SevWarning, "no event table has rows for %q", p.Events)
-	}
-	if p.Model != "" && !slices.ContainsFunc(cat.Models(p.Name), func(i ModelInfo) bool { return i.Name == p.Model }) {
-		report(SevWarning, "there is no model %q, its default", p.Model)
-	}
-	codes := map[string]int{}
-	for i := range table.events {
-		e := &table.events[i]
-		j, twice := codes[e.Name]
-		if twice && !table.sameCode(i, j) {
-			report(SevError, "event %s has two encodings", e.Name)
-		}
-		codes[e.Name] = i
-	}
-	return all, nil
 }
 
 func compareFindings(a, b Finding) int {
@@ -218,6 +90,7 @@ type linter struct {
 	m        *Model
 	declared map[string]bool
 	table    *EventTable // of the model's first processor that has one
+	known    []Finding   // what was found when the model was read
 	found    []Finding
 	reported map[string]bool
 }
@@ -231,6 +104,13 @@ func (l *linter) report(at place, severity Severity, format string, args ...any)
 		l.reported[key] = true
 		l.found = append(l.found, f)
 	}
+}
+
+// said reports whether there is an error about a name at a place already.
+func (l *linter) said(at place, name string) bool {
+	return slices.ContainsFunc(l.known, func(f Finding) bool {
+		return f.File == at.file && f.Line == at.line && strings.Contains(f.Msg, strconv.Quote(clip(name)))
+	})
 }
 
 func (l *linter) sorted() []Finding {

@@ -45,10 +45,16 @@ func TestLint(t *testing.T) {
 	}{
 		{"nothing", lintHead + whole + explained("A", `parent = "Cycles"`, `formula = "INT_MISC.RECOVERY_CYCLES"`), nil},
 		{"a model that does not load", lintHead + node("A", `formula = "1 +"`) + node("B", `formula = "NO"`, "size = 1"), []string{
+			"8: warning: node A has no title, about",
+			`10: error: node A: formula: offset 3: expected a number, a name or an expression, found the end, near "1 +"`,
+			"11: warning: node B has no title, about",
+			`13: error: node B: formula: "NO" is no node, parameter, input or event of skylakex`,
 			`14: error: unknown key "size" in "node"`,
 		}},
 		{"two faults", lintHead + node("A", `formula = "1 +"`) + node("B", `formula = "2 +"`), []string{
+			"8: warning: node A has no title, about",
 			`10: error: node A: formula: offset 3: expected a number, a name or an expression, found the end, near "1 +"`,
+			"11: warning: node B has no title, about",
 			`13: error: node B: formula: offset 3: expected a number, a name or an expression, found the end, near "2 +"`,
 		}},
 		{"nothing in it", lintHead, []string{"1: error: the model has neither nodes nor relations"}},
@@ -184,12 +190,12 @@ func TestLintFileErrors(t *testing.T) {
 	write(t, dir, "a.toml", lintHead)
 	write(t, dir, "b.toml", strings.Replace(lintHead, `"m"`, `"n"`, 1)+node("A", `formula = "("`))
 	found, err := LintFile(cat, dir)
-	if err != nil || len(found) != 2 {
+	if err != nil || len(found) != 3 {
 		t.Errorf("a folder: %v, %v", found, err)
 	}
 	write(t, dir, "c.toml", "name = \n")
 	found, err = LintFile(cat, dir)
-	if err != nil || len(found) != 1 || found[0].Line != 1 || !strings.HasPrefix(found[0].File, dir) {
+	if err != nil || len(found) != 4 || found[3].Line != 1 || found[3].File != filepath.Join(dir, "c.toml") {
 		t.Errorf("a folder with a broken head: %v, %v", found, err)
 	}
 }
@@ -232,7 +238,7 @@ func TestLintAll(t *testing.T) {
 	want = []string{
 		`cpus.toml:1: error: processor x: event A has two encodings`,
 		`cpus.toml:1: warning: processor x: there is no model "gone", its default`,
-		`cpus.toml:1: warning: processor y: no event table has rows for "Y"`,
+		`cpus.toml:7: warning: processor y: no event table has rows for "Y"`,
 		`events/arm.csv:2: error: config: "zz" is not a number of 64 bits`,
 		`models/m.toml:3: error: unit "(": "(" is not the name of a unit`,
 		`texts.toml:1: warning: no model has a node "Gone"`,

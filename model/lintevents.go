@@ -44,12 +44,37 @@ func (l *linter) onCPU(p *CPU) {
 	}
 	if len(table.events) == 0 {
 		if p.Events != "" {
-			l.report(l.m.head.at("cpus"), SevWarning, "processor %s has no event table, so nothing is known of the model's events there", p.Name)
+			l.report(l.m.head.at("cpus"), SevWarning, "processor %s has no event table: the model's events are not checked there", p.Name)
+		} else if p.Layout == layoutNone {
+			l.onAny(p)
 		}
 		return
 	}
 	l.events(table)
 	l.counters(table)
+}
+
+// simulatedKey is the key of the events that simulators count, in the event tables.
+const simulatedKey = "simulated"
+
+// onAny checks the events of a model for any processor: they are the kernel's, those that
+// simulators count, or given by their codes.
+func (l *linter) onAny(p *CPU) {
+	simulated, err := l.cat.lib.events(&CPU{Name: simulatedKey, Layout: layoutNone, Events: simulatedKey})
+	if err != nil {
+		found, _ := faultFindings(err)
+		l.found = append(l.found, found...)
+		return
+	}
+	for use := range l.m.mentions {
+		ref, err := ParseEvent(use.event)
+		if err != nil || ref.Name == "" || ref.PMU != "" || ref.HasConfig || simulated.byName(ref.Name, "") != nil {
+			continue // ParseEvent's errors are reported when the model is read
+		}
+		if other, _ := l.cat.lib.knownElsewhere(l.m, p, ref); !other && !l.said(use.at, use.event) {
+			l.report(use.at, SevError, "%s: %s has no event %q", use.what, p.Name, clip(use.event))
+		}
+	}
 }
 
 // events checks that the processor has the events that the model names.
@@ -120,6 +145,7 @@ func (l *linter) event(t *EventTable, spelling string, what subject, at place, s
 		return // of another PMU, of which nothing is known here
 	}
 	switch id := t.Resolve(ref); {
+	case !t.knows(ref) && l.said(at, spelling):
 	case !t.knows(ref):
 		l.report(at, severity, "%s: %s has no event %q", what, t.cpu.Name, clip(spelling))
 	case id.Name != "" && len(ref.Terms) > 0:

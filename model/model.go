@@ -188,6 +188,14 @@ type CPU struct {
 	// Params are facts of the processor that are the values of the models'
 	// parameters of the same name where these give none themselves.
 	Params map[string]float64
+
+	// Counters are the general counters of a logical processor, "0-3", and Fixed is the
+	// number of fixed ones: for a processor of the user's own. "" leaves it to package plan.
+	Counters string
+	Fixed    int
+
+	folder *ownFolder // that of a user's own processor; nil for the library's
+	at     place
 }
 
 // An Event is something a PMU can count.

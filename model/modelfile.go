@@ -109,7 +109,8 @@ type setEventTable struct {
 	SampleAfter uint64
 }
 
-// decodeModel decodes a model file. Its faults are returned as [Errors].
+// decodeModel decodes a model file. Its faults are returned as [Errors], with what could
+// be decoded; a file that is not TOML gives nil.
 func decodeModel(data []byte, file string) (*modelFile, error) {
 	f := &modelFile{pos: position{file: file, line: 1}}
 	f.Node = make([]nodeTable, 0, bytes.Count(data, []byte("[[node]]"))) // about as many
@@ -135,10 +136,10 @@ func decodeModel(data []byte, file string) (*modelFile, error) {
 		},
 		places: func() *position { return last },
 	})
-	if err != nil {
+	if notTOML(err) {
 		return nil, err
 	}
-	return f, nil
+	return f, err
 }
 
 // add begins another table of a list, and returns where its keys and its

@@ -54,6 +54,13 @@ type Erratum struct {
 
 // PMUOf returns the PMU of a processor's cores.
 func PMUOf(cpu *model.CPU) (*PMU, error) {
+	if cpu.Counters != "" { // a processor of the user's own says so itself
+		p := &PMU{CPUs: []string{cpu.Name}, Counters: cpu.Counters, Fixed: cpu.Fixed}
+		if err := p.check(); err != nil {
+			return nil, fmt.Errorf("processor %s: %w", cpu.Name, err)
+		}
+		return p, nil
+	}
 	pmus, err := embeddedPMUs()
 	if err != nil {
 		return nil, err
@@ -65,7 +72,7 @@ func PMUOf(cpu *model.CPU) (*PMU, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("nothing is known of the counters of %s", cpu.Name)
+	return nil, fmt.Errorf("the counters of %s are not known", cpu.Name)
 }
 
 var embeddedPMUs = sync.OnceValues(func() ([]PMU, error) { return readPMUs(pmusFile) })

@@ -211,7 +211,7 @@ func (a *app) runLint(c *common, notes bool, files []string) error {
 		}
 		return printFindings(out, found, notes)
 	})
-	if err == nil && slices.ContainsFunc(found, func(f model.Finding) bool { return f.Severity != model.SevNote }) {
+	if err == nil && slices.ContainsFunc(found, func(f model.Finding) bool { return f.Severity == model.SevError }) {
 		return errNo
 	}
 	return err
