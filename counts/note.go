@@ -63,6 +63,7 @@ const (
 	SetSMT                 // say whether SMT was on
 	AssumeSMT              // say that SMT was on: it is taken to have been off
 	SetParameter           // give the parameter Name a value
+	CountProcessors        // count logical processors, all or some, instead of tasks
 	CountWholeCores        // count all logical processors of each core, or say that the others were idle
 	CountSeparately        // count each group of events in a run of its own: Number runs
 	Calibrate              // measure this machine's penalties

@@ -376,7 +376,7 @@ func startError(err error) error {
 		}
 		return &failure{status, fmt.Errorf("%s: %w", program.Name, reason(program.Err))}
 	case errors.As(err, &target):
-		return usageError("%v", err)
+		return usageError("%s", noteText(counts.Note{Text: err.Error(), Fix: target.Fix}))
 	}
 	return machineError(err)
 }
@@ -401,7 +401,7 @@ func (j *job) spec() perfevent.Spec {
 	seen := map[string]bool{}
 	for _, p := range j.parts {
 		for _, g := range p.turns {
-			spec.Turns = append(spec.Turns, len(spec.Groups)+g)
+			spec.Rotation = append(spec.Rotation, len(spec.Groups)+g)
 		}
 		spec.Groups = append(spec.Groups, p.groups...)
 		for _, e := range p.always {
@@ -412,7 +412,7 @@ func (j *job) spec() perfevent.Spec {
 		}
 	}
 	if j.f.separate {
-		spec.Turns = nil
+		spec.Rotation = nil
 	}
 	return spec
 }

@@ -16,6 +16,8 @@ func noteText(n counts.Note) string {
 		return n.Text + ": --smt on|off"
 	case counts.SetParameter:
 		return fmt.Sprintf("%s: --param %s=…", n.Text, f.Name)
+	case counts.CountProcessors:
+		return n.Text + ": count processors (-a or -C)"
 	case counts.CountWholeCores:
 		return n.Text + ": if it was idle, --smt off; -a --per-core counts both"
 	case counts.CountSeparately:

@@ -80,7 +80,7 @@ func (j *job) begin(ctx context.Context) (counting, error) {
 		t.times = j.timekeeper(watch)
 		watch = t.times
 	}
-	spec.Witness = watch
+	spec.Observer = watch
 	var err error
 	if t.counting, err = j.kernel.start(ctx, j.machine.Sys, spec); err != nil {
 		end()
@@ -93,7 +93,7 @@ func (j *job) begin(ctx context.Context) (counting, error) {
 
 // watcher returns who watches what is counted; nil if the operating system does not tell
 // of it. attach is to be called when the counting has begun, and end at its end.
-func (j *job) watcher(delay time.Duration) (w perfevent.Witness, attach, end func()) {
+func (j *job) watcher(delay time.Duration) (w perfevent.Observer, attach, end func()) {
 	nothing := func() {}
 	switch {
 	case j.c.model == smtModel: // it divides the processors' time itself

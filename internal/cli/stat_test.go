@@ -32,7 +32,7 @@ type fakeKernel struct {
 	lacks  func(perfevent.Event) bool    // what the kernel does not open
 	idle   bool                          // what is counted does not run
 	cache  string                        // directory of what can be forgotten; "" for none
-	lives  func(perfevent.Witness)       // starts a command that is watched, and ends with it; nil for none
+	lives  func(perfevent.Observer)      // starts a command that is watched, and ends with it; nil for none
 	under  fs.FS                         // what the root does not have; nil for nothing
 	left   int                           // how many tables a run has; one if it is 0
 	specs  []perfevent.Spec              // that were started
@@ -92,9 +92,9 @@ func (r *fakeRun) Next() bool {
 	}
 	r.left--
 	seconds := 1.0
-	if r.k.lives != nil && r.spec.Witness != nil {
+	if r.k.lives != nil && r.spec.Observer != nil {
 		begin := time.Now()
-		r.k.lives(r.spec.Witness)
+		r.k.lives(r.spec.Observer)
 		seconds = time.Since(begin).Seconds()
 	}
 	if r.k.left > 0 {
@@ -121,8 +121,8 @@ func (r *fakeRun) Next() bool {
 			k++
 		}
 	}
-	if r.seen = t; r.spec.Witness != nil && r.k.under != nil {
-		r.seen = r.spec.Witness.Join(t)
+	if r.seen = t; r.spec.Observer != nil && r.k.under != nil {
+		r.seen = r.spec.Observer.Join(t)
 	}
 	return true
 }
@@ -368,7 +368,7 @@ func TestStatSpec(t *testing.T) {
 	if spec.Interval < 20*time.Millisecond || spec.Interval%(4*time.Millisecond) != 0 {
 		t.Errorf("groups that take turns are read every %v, which are no whole turns", spec.Interval)
 	}
-	if got, want := spec.Turns, []int{0, 1}; !slices.Equal(got, want) {
+	if got, want := spec.Rotation, []int{0, 1}; !slices.Equal(got, want) {
 		t.Errorf("turns %v, want %v", got, want)
 	}
 	k = skylake(1)
@@ -391,7 +391,7 @@ func TestStatTogether(t *testing.T) {
 		k.left = intervals
 		k.value = func(perfevent.Event) float64 { n++; return 1e6 * n }
 		k.under = os.DirFS("/")
-		k.lives = func(w perfevent.Witness) {
+		k.lives = func(w perfevent.Observer) {
 			if turn++; turn == 1 {
 				w.Started(os.Getpid())
 			}

@@ -13,10 +13,10 @@ import (
 // what the threads did with their time, or the processors. It stands beside the account
 // of their cycles, as a program that waits has none to explain.
 type timekeeper struct {
-	perfevent.Witness // of the run
-	by                counts.By
-	each              bool // there is a table for each of the counting's: of intervals that were asked for, or of runs
-	find              func() (*session, error)
+	perfevent.Observer // of the run
+	by                 counts.By
+	each               bool // there is a table for each of the counting's: of intervals that were asked for, or of runs
+	find               func() (*session, error)
 
 	total   *counts.Total
 	pending []*counts.Table // of intervals that have not been reported
@@ -28,12 +28,12 @@ type timekeeper struct {
 }
 
 // timekeeper returns the one of the job's runs, with who watches the next of them.
-func (j *job) timekeeper(w perfevent.Witness) *timekeeper {
+func (j *job) timekeeper(w perfevent.Observer) *timekeeper {
 	if j.times == nil {
 		j.times = &timekeeper{by: j.by, total: counts.NewTotal(j.by), each: j.f.interval > 0 || j.f.separate || j.f.repeat > 1,
 			find: sync.OnceValues(j.timeSession)}
 	}
-	j.times.Witness = w
+	j.times.Observer = w
 	return j.times
 }
 
@@ -70,7 +70,7 @@ func (k *timekeeper) take() {
 	if k.whole == nil {
 		return
 	}
-	t := k.Witness.Join(k.whole)
+	t := k.Observer.Join(k.whole)
 	k.whole = nil
 	if k.by.Has(counts.Interval) {
 		k.pending = append(k.pending, t.Clone())

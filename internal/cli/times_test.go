@@ -18,7 +18,7 @@ import (
 )
 
 // living runs a command that is watched.
-func living(t *testing.T, args ...string) func(perfevent.Witness) {
+func living(t *testing.T, args ...string) func(perfevent.Observer) {
 	t.Helper()
 	path, err := exec.LookPath(args[0])
 	if err != nil {
@@ -27,7 +27,7 @@ func living(t *testing.T, args ...string) func(perfevent.Witness) {
 	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
 		t.Skip("the kernel does not tell how long threads wait: ", err)
 	}
-	return func(w perfevent.Witness) {
+	return func(w perfevent.Observer) {
 		p, err := os.StartProcess(path, args, &os.ProcAttr{})
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 // tasksThat returns the tasks of a lineage that are such, whether there are any of
 // these numbers or not.
-func (l *lineage) tasksThat(such func(*kin) bool) []int {
+func (l *lineage) tasksThat(such func(*taskEvents) bool) []int {
 	var tids []int
 	for tid, k := range l.tasks {
 		if such(k) {
@@ -51,8 +51,8 @@ func TestLineage(t *testing.T) {
 		begins(3, 1, 80),    // known already
 		begins(99, 100, 80), // another process's
 	})
-	lacks := func(k *kin) bool { return k.root == 0 && !k.over }
-	doubt := func(k *kin) bool { return k.doubt > 0 }
+	lacks := func(k *taskEvents) bool { return k.root == 0 && !k.over }
+	doubt := func(k *taskEvents) bool { return k.doubt > 0 }
 	if got, want := l.tasksThat(lacks), []int{11, 12, 18}; !slices.Equal(got, want) {
 		t.Errorf("without counters %v, want %v", got, want)
 	}

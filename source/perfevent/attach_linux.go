@@ -37,7 +37,7 @@ func (s *session) openTasks() error {
 			return hasEnded("process", pid)
 		}
 	}
-	if s.live = s.opener.common.Inherit && !s.held; s.live {
+	if s.mode.live = s.opener.common.Inherit && !s.mode.held; s.mode.live {
 		s.opener.common.Disabled = false
 		// A group cannot be read as one (ECHILD) while one of the threads that inherited
 		// it ends, and of many threads one always does.
@@ -108,14 +108,14 @@ func gone(what string, id int, err error) error {
 		if taskState(id) == stateZombie {
 			return hasEnded(what, id)
 		}
-		return &TargetError{fmt.Sprintf("there is no %s %d", what, id), unix.ESRCH}
+		return &TargetError{Msg: fmt.Sprintf("there is no %s %d", what, id), Err: unix.ESRCH}
 	}
 	return err
 }
 
 // hasEnded is the error of a task that is a zombie.
 func hasEnded(what string, id int) error {
-	return &TargetError{fmt.Sprintf("%s %d has ended: it is a zombie, which nobody has waited for yet", what, id), unix.ESRCH}
+	return &TargetError{Msg: fmt.Sprintf("%s %d has ended: it is a zombie, which nobody has waited for yet", what, id), Err: unix.ESRCH}
 }
 
 // list returns the threads of the processes that are counted.
@@ -172,7 +172,7 @@ func (s *session) openAll(tids []int, l *lineage) error {
 func (s *session) openWatched() error {
 	for begun := time.Now(); time.Since(begun) < patienceForThreads; {
 		s.opener.close() // for files to be had
-		w, err := newWatch(s.sys.onlineNow(), s.list)
+		w, err := newForkMonitor(s.sys.onlineNow(), s.list)
 		if err != nil {
 			break
 		}
@@ -187,7 +187,7 @@ func (s *session) openWatched() error {
 
 // openWith does it with a watch. It reports whether more threads began than that
 // could tell of.
-func (s *session) openWith(w *watch) (lost bool, err error) {
+func (s *session) openWith(w *forkMonitor) (lost bool, err error) {
 	l := newLineage()
 	defer l.close()
 	s.restart(l)
@@ -297,10 +297,10 @@ func (s *session) openApart(pids []int) error {
 
 // watchThreads begins to watch for threads that come later.
 func (s *session) watchThreads(list func() ([]int, error)) {
-	w, err := newWatch(s.sys.onlineNow(), list)
+	w, err := newForkMonitor(s.sys.onlineNow(), list)
 	if err == nil {
-		if s.bell != nil {
-			w.ring = s.bell.ring
+		if s.wake.notifier != nil {
+			w.notify = s.wake.notifier.notify
 		}
 		err = w.listen()
 	}
@@ -308,7 +308,7 @@ func (s *session) watchThreads(list func() ([]int, error)) {
 		s.notes.add("threads that begin later are not counted: the kernel does not let them be watched (%v)", err)
 		return
 	}
-	s.watch = w
+	s.later.forks = w
 }
 
 // reapEvery is how many threads may come before it is looked which have ended,
@@ -319,11 +319,11 @@ const reapEvery = 64
 // is not counted, and said to be.
 func (s *session) adopt() error {
 	var over map[int]bool
-	if s.fresh >= reapEvery*len(s.turns) {
-		s.fresh = 0
+	if s.later.opened >= reapEvery*len(s.slots) {
+		s.later.opened = 0
 		over = s.over() // before it is asked whom they began
 	}
-	forks, lost := s.watch.drain()
+	forks, lost := s.later.forks.drain()
 	if lost {
 		s.notes.add("more threads began than could be followed: some are not counted")
 	}
@@ -334,13 +334,13 @@ func (s *session) adopt() error {
 		}
 		switch err := s.openThread(f.tid); {
 		case errors.Is(err, errGone):
-			s.missed++
+			s.later.missed++
 		case err != nil:
 			return err
 		default:
 			late := float64(monotonic() - f.time)
-			s.late.add(late)
-			s.latest = max(s.latest, late)
+			s.later.delay.add(late)
+			s.later.longest = max(s.later.longest, late)
 		}
 	}
 	if s.enabled {
@@ -348,8 +348,8 @@ func (s *session) adopt() error {
 			return err
 		}
 	}
-	s.watch.holdBack(func(tid int) bool { return !s.unknown(tid) })
-	s.fresh += len(s.opener.sets) - first
+	s.later.forks.holdBack(func(tid int) bool { return !s.unknown(tid) })
+	s.later.opened += len(s.opener.sets) - first
 	s.reap(over)
 	s.relayout()
 	return nil
@@ -373,10 +373,10 @@ func (s *session) reap(over map[int]bool) {
 		return // sets name their clocks by their places in the list
 	}
 	s.relayout()
-	if s.past == nil {
-		s.past = counts.NewTable(s.layout)
+	if s.later.past == nil {
+		s.later.past = counts.NewTable(s.layout)
 	}
-	s.past = widen(s.past, s.layout)
+	s.later.past = widen(s.later.past, s.layout)
 	var keep, ended []set
 	for _, set := range s.opener.sets {
 		if over[set.pid] {
@@ -385,7 +385,7 @@ func (s *session) reap(over map[int]bool) {
 			keep = append(keep, set)
 		}
 	}
-	s.reader.fill(s.past, ended, float64(time.Since(s.last)))
+	s.reader.fill(s.later.past, ended, float64(time.Since(s.times.last)))
 	closeSets(ended)
 	s.opener.sets = keep
 	for tid := range over {
@@ -414,10 +414,10 @@ func widen(t *counts.Table, l *counts.Layout) *counts.Table {
 
 // tardy notes what was not counted of threads that came later.
 func (s *session) tardy() {
-	if s.late.n > 0 {
-		s.notes.add("%d threads began later: each is counted from %.0f µs after its beginning, at most %.0f", s.late.n, s.late.mean/1e3, s.latest/1e3)
+	if s.later.delay.n > 0 {
+		s.notes.add("%d threads began later: each is counted from %.0f µs after its beginning, at most %.0f", s.later.delay.n, s.later.delay.mean/1e3, s.later.longest/1e3)
 	}
-	if s.missed > 0 {
-		s.notes.add("%d threads had ended before they could be counted", s.missed)
+	if s.later.missed > 0 {
+		s.notes.add("%d threads had ended before they could be counted", s.later.missed)
 	}
 }

@@ -15,7 +15,7 @@ import (
 func openCgroup(name string) (int, error) {
 	mount, err := cgroups.Mount()
 	if err != nil {
-		return -1, &TargetError{err.Error(), err}
+		return -1, &TargetError{Msg: err.Error(), Err: err}
 	}
 	dir := path.Join(mount, path.Clean("/"+name))
 	if strings.HasPrefix(name, mount+"/") {
@@ -23,7 +23,7 @@ func openCgroup(name string) (int, error) {
 	}
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, &TargetError{fmt.Sprintf("cgroup %s: %s: %v", name, dir, err), err}
+		return -1, &TargetError{Msg: fmt.Sprintf("cgroup %s: %s: %v", name, dir, err), Err: err}
 	}
 	return fd, nil
 }

@@ -23,8 +23,8 @@ type command struct {
 	state       *os.ProcessState
 	end         time.Time
 	err         error
-	witness     Witness // may be nil
-	attended    bool    // somebody waits for its end, or has
+	observer    Observer // may be nil
+	attended    bool     // somebody waits for its end, or has
 }
 
 // path finds a command's program as a shell would.
@@ -41,9 +41,9 @@ func (t *Target) path() (string, error) {
 
 // A launch is how a command is started.
 type launch struct {
-	stopped bool                // until the counters are opened on its process
-	witness Witness             // may be nil
-	open    func(pid int) error // opens the counters: of the process if it is stopped, else of this thread (0)
+	stopped  bool                // until the counters are opened on its process
+	observer Observer            // may be nil
+	open     func(pid int) error // opens the counters: of the process if it is stopped, else of this thread (0)
 }
 
 // start starts a command. The counters are opened on the thread that starts it,
@@ -62,8 +62,8 @@ func (t *Target) start(l launch) (c *command, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.witness = l.witness; c.witness != nil {
-		c.witness.Started(c.process.Pid)
+	if c.observer = l.observer; c.observer != nil {
+		c.observer.Started(c.process.Pid)
 	}
 	return c, nil
 }
@@ -154,7 +154,7 @@ func (t *Target) notStarted(path string, stopped bool, err error) error {
 		return fmt.Errorf("%s cannot be started: %w: end other programs, or allow more (ulimit -v, memory.max of the cgroup)", name, err)
 	case unix.EPERM, unix.ENOSYS:
 		if stopped {
-			return fmt.Errorf("%s cannot be stopped at its beginning: ptrace: %w: something traces this already (strace, a debugger), or a seccomp filter forbids it: do without that, or without -i and --per-thread", name, err)
+			return fmt.Errorf("%s cannot be stopped at its beginning: ptrace: %w: something traces this already (strace, a debugger), or a seccomp filter forbids it; counts that are inherited and not split by thread need no ptrace", name, err)
 		}
 	case unix.ENOENT:
 		if by := interpreter(path); by != "" {
@@ -225,7 +225,7 @@ func (c *command) attend() {
 // watch waits in this thread, which no other has to wake then, until the command has
 // ended or the bell is rung. Where the kernel has no file to wait for (before Linux 5.3)
 // somebody else waits from now on.
-func (c *command) watch(b *bell) {
+func (c *command) watch(b *notifier) {
 	fd, err := unix.PidfdOpen(c.process.Pid, 0)
 	if err != nil {
 		c.attend()
@@ -241,16 +241,16 @@ func (c *command) watch(b *bell) {
 
 // reap waits for the end of the command, and is told how that was.
 func (c *command) reap() {
-	if c.witness != nil && c.awaitEnd() == nil {
+	if c.observer != nil && c.awaitEnd() == nil {
 		c.end = time.Now()
-		c.witness.Ended(c.process.Pid)
+		c.observer.Ended(c.process.Pid)
 	}
 	c.state, c.err = c.process.Wait()
 	if c.end.IsZero() {
 		c.end = time.Now()
 	}
-	if c.witness != nil && c.state != nil {
-		c.witness.Reaped(c.state)
+	if c.observer != nil && c.state != nil {
+		c.observer.Reaped(c.state)
 	}
 	close(c.done)
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -630,28 +631,35 @@ func TestTargetErrors(t *testing.T) {
 	sys := machine(t)
 	group := [][]perfevent.Event{events(t, sys, "task-clock")}
 	for name, spec := range map[string]perfevent.Spec{
-		"nothing to count":      {},
-		"no process 4194305":    {Target: perfevent.Target{PIDs: []int{4194305}}},
-		"no thread 4194305":     {Target: perfevent.Target{TIDs: []int{4194305}}},
-		"not online":            {Target: perfevent.Target{CPUs: []int{60000}}},
-		"together with":         {Target: perfevent.Target{PIDs: []int{1}, All: true}},
-		"counted on processors": {Target: perfevent.Target{PIDs: []int{1}, Cgroups: []string{"/"}}},
-		"limits tasks":          {Target: perfevent.Target{All: true, OnCPUs: []int{0}}},
-		"only a command":        {Target: perfevent.Target{All: true}, Repeat: 2},
-		"intervals or runs":     {Target: role("exit 0"), Repeat: 2, Interval: time.Second},
-		"threads or runs":       {Target: role("exit 0"), Separate: true, Keep: counts.By(0).With(counts.Thread)},
-		"not for processors":    {Target: perfevent.Target{All: true}, Keep: counts.By(0).With(counts.Thread)},
-		"no cgroups":            {Target: perfevent.Target{All: true}, Keep: counts.By(0).With(counts.Cgroup)},
-		"kept apart by cpu":     {Target: role("exit 0"), Keep: counts.By(0).With(counts.CPU)},
-		"no-such-cgroup":        {Target: perfevent.Target{All: true, Cgroups: []string{"no-such-cgroup"}}},
+		"nothing to count":       {},
+		"no process 4194305":     {Target: perfevent.Target{PIDs: []int{4194305}}},
+		"no thread 4194305":      {Target: perfevent.Target{TIDs: []int{4194305}}},
+		"not online":             {Target: perfevent.Target{CPUs: []int{60000}}},
+		"together with":          {Target: perfevent.Target{PIDs: []int{1}, All: true}},
+		"counted on processors":  {Target: perfevent.Target{PIDs: []int{1}, Cgroups: []string{"/"}}},
+		"limits tasks":           {Target: perfevent.Target{All: true, OnCPUs: []int{0}}},
+		"only a command":         {Target: perfevent.Target{All: true}, Repeat: 2},
+		"intervals or runs":      {Target: role("exit 0"), Repeat: 2, Interval: time.Second},
+		"threads or runs":        {Target: role("exit 0"), Separate: true, Keep: counts.By(0).With(counts.Thread)},
+		"not for processors":     {Target: perfevent.Target{All: true}, Keep: counts.By(0).With(counts.Thread)},
+		"no cgroups":             {Target: perfevent.Target{All: true}, Keep: counts.By(0).With(counts.Cgroup)},
+		"cannot be split by cpu": {Target: role("exit 0"), Keep: counts.By(0).With(counts.CPU)},
+		"no-such-cgroup":         {Target: perfevent.Target{All: true, Cgroups: []string{"no-such-cgroup"}}},
 	} {
 		spec.Groups = group
 		_, err := perfevent.Start(context.Background(), sys, spec)
 		if e := (*perfevent.TargetError)(nil); !errors.As(err, &e) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
+		} else if flag.MatchString(err.Error()) {
+			t.Errorf("%q names a flag", err)
+		} else if fix := e.Fix.Action == counts.CountProcessors; fix != (name == "counted on processors" || name == "cannot be split by cpu") {
+			t.Errorf("%s: fix %v", name, e.Fix)
 		}
 	}
 }
+
+// flag is a flag of a command line.
+var flag = regexp.MustCompile(`(^|[ (])--?[a-zA-Z]`)
 
 // What perf counts within the time that this package does, it counts as well.
 func TestAgainstPerf(t *testing.T) {

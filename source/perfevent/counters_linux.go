@@ -44,7 +44,7 @@ func Open(sys *System, spec Spec) (*Counters, error) {
 	}
 	c := &Counters{}
 	c.session = prepare(sys, &spec, newScheme(&spec), -1, &c.notes)
-	c.session.held = true
+	c.session.mode.held = true
 	if err := c.session.begin(); err != nil {
 		c.session.close()
 		return nil, err

@@ -21,12 +21,12 @@ import (
 // may lack them, and none of the others; nor does the first if the maker was seen
 // outside of clone(2) in between.
 type lineage struct {
-	tasks  map[int]*kin
+	tasks  map[int]*taskEvents
 	probes map[int]*probe // of those that run, until they are seen outside of clone(2)
 }
 
 // A kin is a task, and what is known of its events.
-type kin struct {
+type taskEvents struct {
 	root int // where its events were opened: itself, or whom it has them from; 0: it has none
 	over bool
 
@@ -41,7 +41,7 @@ type kin struct {
 // never is later than any time.
 const never = math.MaxUint64
 
-func newLineage() *lineage { return &lineage{tasks: map[int]*kin{}, probes: map[int]*probe{}} }
+func newLineage() *lineage { return &lineage{tasks: map[int]*taskEvents{}, probes: map[int]*probe{}} }
 
 func (l *lineage) close() {
 	for tid := range l.probes {
@@ -51,11 +51,11 @@ func (l *lineage) close() {
 
 // opened notes that a task got its own events between two times.
 func (l *lineage) opened(tid int, from, to uint64) {
-	l.tasks[tid] = &kin{root: tid, from: from, to: to}
+	l.tasks[tid] = &taskEvents{root: tid, from: from, to: to}
 }
 
 // gone notes that a task had ended before it could get any.
-func (l *lineage) gone(tid int) { l.tasks[tid] = &kin{over: true} }
+func (l *lineage) gone(tid int) { l.tasks[tid] = &taskEvents{over: true} }
 
 // knows reports whether a task is known.
 func (l *lineage) knows(tid int) bool { return l.tasks[tid] != nil }
@@ -68,7 +68,7 @@ func (l *lineage) note(forks []fork) {
 		if maker == nil || l.knows(f.tid) {
 			continue
 		}
-		child := &kin{root: maker.root, doubt: maker.doubt}
+		child := &taskEvents{root: maker.root, doubt: maker.doubt}
 		l.tasks[f.tid] = child
 		if maker.root != f.maker {
 			continue
@@ -90,7 +90,7 @@ func (l *lineage) forget(root int) {
 	l.unprobe(root)
 	for _, k := range l.tasks {
 		if k.root == root {
-			*k = kin{over: k.over}
+			*k = taskEvents{over: k.over}
 		}
 	}
 }
@@ -98,23 +98,23 @@ func (l *lineage) forget(root int) {
 // lacking returns the tasks that have no events, and have not ended when that was
 // last looked.
 func (l *lineage) lacking() []int {
-	return l.living(func(k *kin) bool { return k.root == 0 })
+	return l.living(func(k *taskEvents) bool { return k.root == 0 })
 }
 
 // doubtful returns the tasks that have not ended of which it is not known whether
 // they have what they should, if that has been so since before a time.
 func (l *lineage) doubtful(before uint64) []int {
-	return l.living(func(k *kin) bool { return k.doubt > 0 && k.doubt < before })
+	return l.living(func(k *taskEvents) bool { return k.doubt > 0 && k.doubt < before })
 }
 
 // unsettled returns the tasks that may still be in the middle of beginning one
 // that lacks events.
 func (l *lineage) unsettled() []int {
-	return l.living(func(k *kin) bool { return k.from > 0 && k.sure == 0 })
+	return l.living(func(k *taskEvents) bool { return k.from > 0 && k.sure == 0 })
 }
 
 // living returns the tasks that are such and have not ended, in order.
-func (l *lineage) living(such func(*kin) bool) []int {
+func (l *lineage) living(such func(*taskEvents) bool) []int {
 	var tids []int
 	for tid, k := range l.tasks {
 		if !k.over && such(k) {

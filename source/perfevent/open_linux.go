@@ -25,12 +25,12 @@ type place struct {
 // in one place.
 type set struct {
 	place
-	team   *team    // nil for a clock
-	events []opened // the leader first
-	leader int      // its file descriptor
-	pinned bool
-	clocks []int // indexes of sets whose counts say how long this one could count; nil: the kernel's time enabled
-	copies []set // further turns of the same events
+	siblings *siblings // nil for a clock
+	events   []opened  // the leader first
+	leader   int       // its file descriptor
+	pinned   bool
+	clocks   []int // indexes of sets whose counts say how long this one could count; nil: the kernel's time enabled
+	repeats  []set // further slots of the same events
 
 	enabled, running uint64 // as last read
 }
@@ -100,7 +100,7 @@ const movesMost = 4
 // open opens a team in a place. What the kernel refuses is noted and is no
 // error; the error is errGone if the task is no more, and otherwise that
 // nothing more can be opened.
-func (o *opener) open(t *team, p place, clocks []int) error {
+func (o *opener) open(t *siblings, p place, clocks []int) error {
 	sets, err := o.openSets(t, p, true)
 	for moves := 1; err == errMoved; moves++ {
 		sets, err = o.openSets(t, p, moves < movesMost)
@@ -109,7 +109,7 @@ func (o *opener) open(t *team, p place, clocks []int) error {
 		return err
 	}
 	for i := range sets {
-		sets[i].team, sets[i].clocks = t, clocks
+		sets[i].siblings, sets[i].clocks = t, clocks
 		if i > 0 {
 			o.apart(t, &sets[i])
 		}
@@ -120,7 +120,7 @@ func (o *opener) open(t *team, p place, clocks []int) error {
 
 // openSets opens the events of a team, in as few groups as they fit. The error is errMoved if
 // they may move and one has. A command that has yet to be executed has begun nobody.
-func (o *opener) openSets(t *team, p place, move bool) (sets []set, err error) {
+func (o *opener) openSets(t *siblings, p place, move bool) (sets []set, err error) {
 	move = move && o.common.Inherit && !o.common.EnableOnExec && p.pid > 0 && p.flags&unix.PERF_FLAG_PID_CGROUP == 0
 	for i := range t.events {
 		if sets, err = o.join(sets, &t.events[i], p, move); err != nil {
@@ -134,10 +134,10 @@ func (o *opener) openSets(t *team, p place, move bool) (sets []set, err error) {
 // copy opens a further turn of a team in all places where it was opened since
 // the set of an index. Of events that are open there is nothing new to say when
 // the kernel refuses them another time: they take fewer turns.
-func (o *opener) copy(t *team, since int) {
+func (o *opener) copy(t *siblings, since int) {
 	for i := since; i < len(o.sets); i++ {
 		s := &o.sets[i]
-		if s.team != t {
+		if s.siblings != t {
 			continue
 		}
 		again := set{place: s.place, leader: -1}
@@ -153,22 +153,22 @@ func (o *opener) copy(t *team, since int) {
 			}
 			again.events = append(again.events, e)
 		}
-		s.copies = append(s.copies, again)
+		s.repeats = append(s.repeats, again)
 	}
 }
 
 // apart notes that some of a team's events could not be opened in the group of
 // the others. Their columns get a group of their own.
-func (o *opener) apart(t *team, s *set) {
+func (o *opener) apart(t *siblings, s *set) {
 	columns := o.scheme.columns
 	first := s.events[0].column
 	if t.group < 0 || columns[first].Group != t.group+1 {
 		return // it is known from another place
 	}
-	o.scheme.groups++
+	o.scheme.last++
 	var names []string
 	for _, e := range s.events {
-		columns[e.column].Group = o.scheme.groups
+		columns[e.column].Group = o.scheme.last
 		names = append(names, columns[e.column].Event)
 	}
 	o.notes.add("group %d does not fit on the counters: %s counted apart from the others", t.group+1, some(names))
@@ -315,7 +315,7 @@ func (o *opener) explain() error {
 	for _, r := range o.why {
 		o.notes.add("not supported: %s: %s: %s", some(r.events), r.errno.Error(), o.advice(r.errno))
 	}
-	if slices.ContainsFunc(o.sets, func(s set) bool { return s.team != nil }) {
+	if slices.ContainsFunc(o.sets, func(s set) bool { return s.siblings != nil }) {
 		return nil
 	}
 	return o.refused()
@@ -360,7 +360,7 @@ func controlAll(sets []set, request uint) error {
 		if err := control(sets[i].leader, request); err != nil {
 			return err
 		}
-		if err := controlAll(sets[i].copies, request); err != nil {
+		if err := controlAll(sets[i].repeats, request); err != nil {
 			return err
 		}
 	}
@@ -372,7 +372,7 @@ func closeSets(sets []set) {
 		for _, e := range s.events {
 			unix.Close(e.fd)
 		}
-		closeSets(s.copies)
+		closeSets(s.repeats)
 	}
 }
 
@@ -456,7 +456,7 @@ func (o *opener) advice(errno unix.Errno) string {
 	case unix.E2BIG:
 		return "this kernel is too old for a term of it"
 	case unix.EINVAL:
-		return "the kernel does not take this event here: its PMU may count whole processors only (-a), or have no such code or filter"
+		return "the kernel does not take this event here: its PMU may count only whole processors, or have no such code or filter"
 	}
 	return "perf_event_open(2) says when"
 }

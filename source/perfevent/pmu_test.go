@@ -120,7 +120,7 @@ func TestMultiplexing(t *testing.T) {
 	groups := copies(t, sys, "instructions:u", 3, n)
 	for _, tt := range []struct {
 		name   string
-		turns  []int
+		slots  []int
 		shares []float64
 		spec   perfevent.Spec
 	}{
@@ -131,7 +131,7 @@ func TestMultiplexing(t *testing.T) {
 		{"processors", nil, []float64{1. / 3, 1. / 3, 1. / 3}, perfevent.Spec{Target: perfevent.Target{All: true}}},
 	} {
 		spec := tt.spec
-		spec.Groups, spec.Turns = groups, tt.turns
+		spec.Groups, spec.Rotation = groups, tt.slots
 		spec.Target.Command, spec.Target.Env = role("").Command, role(fmt.Sprintf("spin %.0f", rounds)).Env
 		r := start(t, sys, spec)
 		total := counts.NewTotal(0)

@@ -71,14 +71,14 @@ func (r *reader) fill(t *counts.Table, sets []set, elapsed float64) {
 		r.spent = make([]float64, len(sets))
 	}
 	for i := range sets {
-		if s := &sets[i]; s.team == nil {
+		if s := &sets[i]; s.siblings == nil {
 			r.begin(s)
 			r.read(s)
 			r.spent[i] = r.deltas[0].count
 		}
 	}
 	for i := range sets {
-		if s := &sets[i]; s.team != nil {
+		if s := &sets[i]; s.siblings != nil {
 			r.add(t, s)
 		}
 	}
@@ -97,8 +97,8 @@ func (r *reader) begin(s *set) {
 func (r *reader) add(t *counts.Table, s *set) {
 	r.begin(s)
 	enabled, running := r.read(s)
-	for i := range s.copies {
-		c := &s.copies[i]
+	for i := range s.repeats {
+		c := &s.repeats[i]
 		_, more := r.read(c)
 		running += more
 	}
@@ -111,7 +111,7 @@ func (r *reader) add(t *counts.Table, s *set) {
 	// Copies may be on counters at the same time, where these suffice for both,
 	// and clocks are read a moment before.
 	share := 1.0
-	if running > enabled && len(s.copies) > 0 && enabled > 0 {
+	if running > enabled && len(s.repeats) > 0 && enabled > 0 {
 		share = enabled / running
 	}
 	running *= share

@@ -153,7 +153,7 @@ func (r *Run) nextRepeated() bool {
 		t := counts.NewTable(r.session.layout)
 		whole := r.session.next(t) && !r.stopped() && !r.interrupted()
 		if whole || p.next == 0 {
-			p.add(r.witnessed(t))
+			p.add(r.observed(t))
 		}
 		p.next++
 		if !whole {

@@ -78,7 +78,7 @@ func (r *Run) Next() bool {
 		r.counted = counts.NewTable(r.session.layout)
 	}
 	if r.session.next(r.counted) {
-		r.table = r.witnessed(r.counted)
+		r.table = r.observed(r.counted)
 		return true
 	}
 	r.finish()
@@ -86,11 +86,11 @@ func (r *Run) Next() bool {
 }
 
 // witnessed returns a table with what was seen beside the counting.
-func (r *Run) witnessed(t *counts.Table) *counts.Table {
-	if r.spec.Witness == nil {
+func (r *Run) observed(t *counts.Table) *counts.Table {
+	if r.spec.Observer == nil {
 		return t
 	}
-	return r.spec.Witness.Join(t)
+	return r.spec.Observer.Join(t)
 }
 
 // progress tells of a run.
@@ -149,7 +149,7 @@ func (r *Run) Stop() {
 		close(r.stop)
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.session.bell.ring()
+		r.session.wake.notifier.notify()
 	})
 }
 

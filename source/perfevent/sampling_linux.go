@@ -159,10 +159,10 @@ func (s *Sampling) tracking() Attr {
 func (s *Sampling) begin(sys *System) error {
 	s.session = prepare(sys, &s.spec, newScheme(&s.spec), -1, &s.notes)
 	s.session.opener.singly = true
-	s.session.stop, s.session.closed = s.stop, make(chan struct{})
-	s.session.ready, s.session.admit = s.attach, s.admit
+	s.session.wake.stop, s.session.wake.closed = s.stop, make(chan struct{})
+	s.session.mode.ready, s.session.mode.admit = s.attach, s.admit
 	var err error
-	if s.session.bell, err = newBell(); err != nil {
+	if s.session.wake.notifier, err = newNotifier(); err != nil {
 		return err
 	}
 	return s.session.begin()
@@ -176,7 +176,7 @@ func (s *Sampling) attach() error {
 		return err
 	}
 	for i := range s.session.opener.sets {
-		if set := &s.session.opener.sets[i]; !s.session.live || set.tracks() {
+		if set := &s.session.opener.sets[i]; !s.session.mode.live || set.tracks() {
 			if err := s.direct(set); err != nil {
 				return err
 			}
@@ -252,7 +252,7 @@ func (s *Sampling) mapRings() error {
 		s.rings = append(s.rings, r)
 		s.fds = append(s.fds, unix.PollFd{Fd: int32(r.fd), Events: unix.POLLIN})
 	}
-	s.fds = append(s.fds, unix.PollFd{Fd: int32(s.session.bell.fd), Events: unix.POLLIN})
+	s.fds = append(s.fds, unix.PollFd{Fd: int32(s.session.wake.notifier.fd), Events: unix.POLLIN})
 	if pages < wanted {
 		s.notes.add("rings are %d KiB for a processor: kernel.perf_event_mlock_kb and ulimit -l allow no more", pages*os.Getpagesize()>>10)
 	}
@@ -411,7 +411,7 @@ func (s *Sampling) wait() bool {
 	if e.target != nil {
 		gone = e.target.gone
 	}
-	e.ringOnce(done, gone)
+	e.notifyOnce(done, gone)
 	for {
 		full := s.poll(s.until())
 		select {
@@ -419,7 +419,7 @@ func (s *Sampling) wait() bool {
 			return true
 		case <-gone:
 			return true
-		case <-e.stop:
+		case <-e.wake.stop:
 			return true
 		default:
 		}
@@ -441,9 +441,9 @@ func (s *Sampling) wait() bool {
 func (s *Sampling) until() time.Time {
 	switch {
 	case !s.session.enabled:
-		return s.session.start.Add(s.spec.Delay)
+		return s.session.times.start.Add(s.spec.Delay)
 	case s.spec.Timeout > 0:
-		return s.session.start.Add(s.spec.Timeout)
+		return s.session.times.start.Add(s.spec.Timeout)
 	}
 	return time.Time{}
 }
@@ -461,7 +461,7 @@ func (s *Sampling) poll(until time.Time) bool {
 		return false
 	}
 	if s.fds[len(s.fds)-1].Revents != 0 {
-		s.session.bell.hush()
+		s.session.wake.notifier.clear()
 		n--
 	}
 	return n > 0
@@ -620,4 +620,5 @@ var InheritedReads = sync.OnceValue(func() bool {
 })
 
 // errInheritedReads says what older kernels cannot do.
-var errInheritedReads = &TargetError{Msg: "samples with the counts of their group are not taken of children and threads before Linux 6.13: sample processors (-a), or do without these"}
+var errInheritedReads = &TargetError{Msg: "samples of children and threads cannot have the counts of their group before Linux 6.13",
+	Fix: counts.Fix{Action: counts.CountProcessors}}

@@ -11,56 +11,77 @@ import (
 	"github.com/cyclestack/cyclestack/internal/cpulist"
 )
 
-// A session is one run of a command, or the counting of what runs anyway: from
-// the opening of the counters to their closing.
+// A session is one run of a command, or the counting of what already runs: from
+// opening the counters to closing them.
 type session struct {
 	spec   *Spec
 	sys    *System
 	scheme *scheme
-	turns  []turn
+	slots  []slot
 	notes  *notes
 	label  string
 
-	opener  *opener
-	scopes  *scopes
-	layout  *counts.Layout
-	reader  reader
+	opener *opener
+	scopes *scopes
+	layout *counts.Layout
+	reader reader
+
 	command *command
 	files   []int        // directories of cgroups
 	target  *liveness    // nil if the target does not end by itself
 	threads map[int]bool // tasks that were opened
+	later   laterThreads
 
-	watch  *watch        // nil if threads are not watched to begin
-	late   stats         // nanoseconds from a thread's beginning to that of its counting
-	latest float64       // the most of them
-	missed int           // threads that ended before they could be counted
-	fresh  int           // sets opened since it was last looked which threads have ended
-	past   *counts.Table // what threads counted that have ended since the last table
-
-	start   time.Time // counting began
-	last    time.Time // the last reading
-	tick    time.Time // when the next interval ends
-	held    bool      // counting is begun and ended by others
-	live    bool      // counters are opened enabled
+	mode    mode
+	times   times
+	wake    wake
 	enabled bool
 	ended   bool
-	stop    <-chan struct{}
-	bell    *bell // rung when there is something to do
-	ringing bool
-	closed  chan struct{}
-	shut    bool // that is closed, and the bell
+}
 
+// laterThreads are the threads that begin while counting goes on, where each is opened
+// by itself.
+type laterThreads struct {
+	forks   *forkMonitor  // nil if they are not opened
+	delay   stats         // nanoseconds from a thread's beginning to that of its counting
+	longest float64       // the longest of them
+	missed  int           // threads that ended before they could be counted
+	opened  int           // sets opened since the last check which threads have ended
+	past    *counts.Table // counts of threads that have ended since the last table
+}
+
+// mode is what differs between counting, counters in the hands of a caller, and
+// sampling.
+type mode struct {
+	held  bool         // a caller enables and disables the counters
+	live  bool         // counters are opened enabled
 	ready func() error // called when all is opened, before it is enabled; nil for counting
 	admit func()       // lets what is opened enabled take samples; nil for counting
+}
+
+// times are moments of the counting.
+type times struct {
+	start time.Time // of counting
+	last  time.Time // of the last reading
+	tick  time.Time // at the end of the next interval
+}
+
+// wake is what ends a wait.
+type wake struct {
+	stop     <-chan struct{}
+	notifier *notifier
+	armed    bool          // a goroutine notifies it at the end of all
+	closed   chan struct{} // ends that goroutine
+	shut     bool          // closed is closed, and the notifier
 }
 
 // newSession opens the counters of a group, or of all for -1, and starts the
 // command. Nothing is left of it after an error.
 func newSession(sys *System, spec *Spec, c *scheme, group int, n *notes, stop <-chan struct{}) (*session, error) {
 	s := prepare(sys, spec, c, group, n)
-	s.stop, s.closed = stop, make(chan struct{})
+	s.wake.stop, s.wake.closed = stop, make(chan struct{})
 	var err error
-	if s.bell, err = newBell(); err != nil {
+	if s.wake.notifier, err = newNotifier(); err != nil {
 		return nil, err
 	}
 	if err := s.begin(); err != nil {
@@ -72,7 +93,7 @@ func newSession(sys *System, spec *Spec, c *scheme, group int, n *notes, stop <-
 
 // prepare returns a session that has opened nothing yet.
 func prepare(sys *System, spec *Spec, c *scheme, group int, n *notes) *session {
-	s := &session{spec: spec, sys: sys, scheme: c, turns: c.turns(spec, group), notes: n, label: spec.Target.describe(), threads: map[int]bool{},
+	s := &session{spec: spec, sys: sys, scheme: c, slots: c.slots(spec, group), notes: n, label: spec.Target.describe(), threads: map[int]bool{},
 		scopes: newScopes(spec.Keep, spec.Interval > 0)}
 	s.opener = newOpener(sys, c, n, s.common())
 	s.opener.wide, s.opener.cgroups = spec.Target.wide(), len(spec.Target.Cgroups) > 0
@@ -99,7 +120,7 @@ func (s *session) begin() error {
 	} else {
 		// Only what is inherited is there before the process is.
 		stopped := s.spec.Target.ownCommand() && !s.opener.common.Inherit
-		s.command, err = s.spec.Target.start(launch{stopped, s.spec.Witness, s.open})
+		s.command, err = s.spec.Target.start(launch{stopped, s.spec.Observer, s.open})
 	}
 	if err != nil {
 		return err
@@ -117,7 +138,7 @@ func (s *session) begin() error {
 // patient says whether nothing is to be done before the command has ended: who waits for
 // that can do so itself.
 func (s *session) patient() bool {
-	return s.spec.Target.ownCommand() && s.spec.Interval == 0 && s.spec.Timeout == 0 && s.spec.Delay == 0 && s.ready == nil
+	return s.spec.Target.ownCommand() && s.spec.Interval == 0 && s.spec.Timeout == 0 && s.spec.Delay == 0 && s.mode.ready == nil
 }
 
 // open opens the counters of what is to be counted, a command's on the thread
@@ -139,13 +160,13 @@ func (s *session) open(command int) error {
 	if err := s.opener.explain(); err != nil {
 		return err
 	}
-	if s.ready != nil {
-		if err := s.ready(); err != nil {
+	if s.mode.ready != nil {
+		if err := s.mode.ready(); err != nil {
 			return err
 		}
 	}
 	s.begins()
-	if s.spec.Delay == 0 && !s.held {
+	if s.spec.Delay == 0 && !s.mode.held {
 		s.enable()
 	}
 	return nil
@@ -153,8 +174,8 @@ func (s *session) open(command int) error {
 
 // begins makes this the time at which counting begins.
 func (s *session) begins() {
-	s.start = time.Now()
-	s.last, s.tick = s.start, s.start.Add(s.spec.Interval)
+	s.times.start = time.Now()
+	s.times.last, s.times.tick = s.times.start, s.times.start.Add(s.spec.Interval)
 }
 
 // openCommand opens all teams on a command: on its process if that is known, or
@@ -201,9 +222,9 @@ func (s *session) openWide(cpus []int, p place, scope counts.Scope) error {
 		rows[i] = s.scopes.add(s.scopes.cpu(scope, s.sys.cpu(n)), 1)
 	}
 	since := len(s.opener.sets)
-	for _, turn := range s.turns {
-		t := turn.team
-		if turn.again {
+	for _, slot := range s.slots {
+		t := slot.siblings
+		if slot.again {
 			s.opener.copy(t, since)
 			continue
 		}
@@ -222,7 +243,7 @@ func (s *session) openWide(cpus []int, p place, scope counts.Scope) error {
 }
 
 // nowhere notes that a PMU counts on none of the processors.
-func (s *session) nowhere(t *team, rows []int) {
+func (s *session) nowhere(t *siblings, rows []int) {
 	for _, e := range t.events {
 		for _, row := range rows {
 			s.opener.lack(refusal{e.column, row, counts.NotSupported})
@@ -235,15 +256,15 @@ func (s *session) nowhere(t *team, rows []int) {
 func (s *session) openTask(tid, scope int) error {
 	s.threads[tid] = true
 	since := len(s.opener.sets)
-	for _, turn := range s.turns {
+	for _, slot := range s.slots {
 		var err error
-		switch t := turn.team; {
+		switch t := slot.siblings; {
 		case t.pmu != nil && t.pmu.Uncore:
 			s.whole(t, scope)
-		case turn.again:
+		case slot.again:
 			s.opener.copy(t, since)
 		default:
-			err = s.openTeam(t, tid, scope)
+			err = s.openGroup(t, tid, scope)
 		}
 		if err != nil {
 			return err
@@ -255,11 +276,11 @@ func (s *session) openTask(tid, scope int) error {
 // openTeam opens a team on a task. Where it can count on some processors only,
 // the kernel's time enabled goes on while the task is on others; so clocks
 // measure the time on those.
-func (s *session) openTeam(t *team, tid, scope int) error {
+func (s *session) openGroup(t *siblings, tid, scope int) error {
 	p := place{pid: tid, cpu: -1, scope: scope}
 	limit := slices.Compact(slices.Sorted(slices.Values(s.spec.Target.OnCPUs)))
-	if s.ready != nil {
-		return s.sampleTeam(t, p, limit)
+	if s.mode.ready != nil {
+		return s.sampleGroup(t, p, limit)
 	}
 	if len(limit) > 0 {
 		for _, p.cpu = range intersect(limit, t.cpus) {
@@ -278,7 +299,7 @@ func (s *session) openTeam(t *team, tid, scope int) error {
 
 // sampleTeam opens a team on a task, once for each processor: the records of
 // one that is inherited are taken by the processor's ring.
-func (s *session) sampleTeam(t *team, p place, limit []int) error {
+func (s *session) sampleGroup(t *siblings, p place, limit []int) error {
 	if len(limit) == 0 {
 		limit = s.sys.online()
 	}
@@ -305,11 +326,11 @@ func (s *session) clocks(tid int, cpus []int) []int {
 }
 
 // whole notes that a PMU does not tell tasks apart.
-func (s *session) whole(t *team, scope int) {
+func (s *session) whole(t *siblings, scope int) {
 	for _, e := range t.events {
 		s.opener.lack(refusal{e.column, scope, counts.NotSupported})
 	}
-	s.notes.add("not supported: %s counts what is shared by tasks: count processors (-a)", t.pmu.Name)
+	s.notes.append(counts.Notef("not supported: %s counts what tasks share", t.pmu.Name).With(counts.Fix{Action: counts.CountProcessors}))
 }
 
 // enable lets the counters count, except those that the kernel enables when
@@ -320,10 +341,10 @@ func (s *session) enable() {
 	switch {
 	case s.opener.common.EnableOnExec:
 		return
-	case s.live && s.admit != nil:
-		s.admit()
+	case s.mode.live && s.mode.admit != nil:
+		s.mode.admit()
 		return
-	case s.live:
+	case s.mode.live:
 		before := counts.NewTable(&counts.Layout{Columns: s.scheme.columns, Scopes: s.scopes.list})
 		s.reader.fill(before, s.opener.sets, 0)
 		return
@@ -343,7 +364,7 @@ func (s *session) next(t *counts.Table) bool {
 		s.delay()
 	}
 	now := s.wait()
-	s.fill(t, now, now.Sub(s.last))
+	s.fill(t, now, now.Sub(s.times.last))
 	if s.ended {
 		s.conclude(t)
 		t.Notes = s.notes.list
@@ -353,7 +374,7 @@ func (s *session) next(t *counts.Table) bool {
 
 // delay waits before counting begins.
 func (s *session) delay() {
-	if s.sleep(s.start.Add(s.spec.Delay)) {
+	if s.sleep(s.times.start.Add(s.spec.Delay)) {
 		s.notes.append(counts.Note{Kind: counts.NoteEndedEarly, Text: fmt.Sprintf("nothing was counted: it ended before the delay of %v", s.spec.Delay)})
 		return
 	}
@@ -367,15 +388,15 @@ func (s *session) delay() {
 // long it really is.
 func (s *session) wait() time.Time {
 	if s.ended {
-		return s.last
+		return s.times.last
 	}
 	var until time.Time
 	if s.spec.Interval > 0 {
-		until = s.tick
+		until = s.times.tick
 	}
 	final := false
 	if s.spec.Timeout > 0 {
-		if end := s.start.Add(s.spec.Timeout); until.IsZero() || !end.After(until) {
+		if end := s.times.start.Add(s.spec.Timeout); until.IsZero() || !end.After(until) {
 			until, final = end, true
 		}
 	}
@@ -384,8 +405,8 @@ func (s *session) wait() time.Time {
 	}
 	s.ended = final
 	now := time.Now()
-	for s.spec.Interval > 0 && !s.tick.After(now) {
-		s.tick = s.tick.Add(s.spec.Interval)
+	for s.spec.Interval > 0 && !s.times.tick.After(now) {
+		s.times.tick = s.times.tick.Add(s.spec.Interval)
 	}
 	return now
 }
@@ -395,10 +416,10 @@ func (s *session) endOf() time.Time {
 	if s.command != nil {
 		select {
 		case <-s.command.done:
-			if s.command.end.After(s.last) {
+			if s.command.end.After(s.times.last) {
 				return s.command.end
 			}
-			return s.last // it ended while the counters were last read
+			return s.times.last // it ended while the counters were last read
 		default:
 		}
 	}
@@ -415,8 +436,8 @@ func (s *session) sleep(until time.Time) (ended bool) {
 	if s.target != nil {
 		gone = s.target.gone
 	}
-	if s.watch != nil {
-		begun = s.watch.changed
+	if s.later.forks != nil {
+		begun = s.later.forks.changed
 	}
 	for {
 		select {
@@ -428,17 +449,17 @@ func (s *session) sleep(until time.Time) (ended bool) {
 			continue
 		case <-done:
 		case <-gone:
-		case <-s.stop:
+		case <-s.wake.stop:
 		default:
 			if !until.IsZero() && !time.Now().Before(until) {
 				return false
 			}
 			if s.command != nil && !s.command.attended {
-				s.command.watch(s.bell)
+				s.command.watch(s.wake.notifier)
 				continue
 			}
-			s.ringOnce(done, gone)
-			s.bell.wait(until)
+			s.notifyOnce(done, gone)
+			s.wake.notifier.wait(until)
 			continue
 		}
 		s.ended = true
@@ -447,12 +468,12 @@ func (s *session) sleep(until time.Time) (ended bool) {
 }
 
 // ringOnce has the bell rung when all ends.
-func (s *session) ringOnce(done, gone <-chan struct{}) {
-	if s.ringing {
+func (s *session) notifyOnce(done, gone <-chan struct{}) {
+	if s.wake.armed {
 		return
 	}
-	s.ringing = true
-	bell, stop, closed := s.bell, s.stop, s.closed
+	s.wake.armed = true
+	notifier, stop, closed := s.wake.notifier, s.wake.stop, s.wake.closed
 	go func() {
 		select {
 		case <-done:
@@ -461,7 +482,7 @@ func (s *session) ringOnce(done, gone <-chan struct{}) {
 		case <-closed:
 			return
 		}
-		bell.ring()
+		notifier.notify()
 	}()
 }
 
@@ -481,12 +502,12 @@ func (s *session) close() {
 
 // silence ends the bell, once.
 func (s *session) silence() {
-	if s.bell == nil || s.shut {
+	if s.wake.notifier == nil || s.wake.shut {
 		return
 	}
-	s.shut = true
-	close(s.closed)
-	s.bell.close()
+	s.wake.shut = true
+	close(s.wake.closed)
+	s.wake.notifier.close()
 }
 
 // stopWatching ends what goes on beside the counting.
@@ -494,8 +515,8 @@ func (s *session) stopWatching() {
 	if s.target != nil {
 		s.target.close()
 	}
-	if s.watch != nil {
-		s.watch.close()
-		s.watch = nil
+	if s.later.forks != nil {
+		s.later.forks.close()
+		s.later.forks = nil
 	}
 }

@@ -9,11 +9,10 @@ import (
 
 // A Target is what to count.
 //
-// A command, PIDs or TIDs are counted wherever they run; OnCPUs limits that to
-// what they do on some logical processors. CPUs or All are counted whatever
-// runs there. Cgroups are counted on CPUs or All. A command together with any
-// of these is not counted itself: it says for how long, as with perf's stat -a
-// -- COMMAND.
+// A command, PIDs or TIDs are counted wherever they run; OnCPUs limits that to some
+// logical processors. CPUs or All are counted whatever runs there. Cgroups are counted
+// on CPUs or All. A command together with any of these is not counted itself: it says
+// for how long to count.
 type Target struct {
 	Command []string // executed as a shell would find it, and counted from its exec
 	PIDs    []int    // all threads of these processes, those to come too
@@ -29,46 +28,44 @@ type Target struct {
 
 // A Spec says what to count, of what, and how.
 type Spec struct {
-	Groups [][]Event // those of one group at one time; groups take turns
+	Groups [][]Event // the events of a group count at the same time; groups are multiplexed
 	Always []Event   // each by itself, all of the time
 	Target Target
 
-	// Turns is the order in which groups take turns on the counters, as indexes
-	// of Groups: one that is named twice is seen twice as long. Groups that are
-	// not named come last. The turns are the kernel's: it switches groups on each
-	// processor by itself every few milliseconds (perf_event_mux_interval_ms of
-	// the PMU), also those of tasks. To switch them from outside costs two calls
-	// for each processor and turn, so that turns would have to be tens of times
-	// as long, and phases of the program shorter than them would be missed.
-	Turns []int
+	// Rotation is the order of the groups in the multiplexing, as indexes of Groups. A
+	// group that occurs twice is counted twice as long. Groups that do not occur come
+	// last. The kernel rotates: on each processor it switches groups every few
+	// milliseconds (perf_event_mux_interval_ms of the PMU), also those of tasks.
+	// Switching from outside would cost two calls for each processor and slot. Slots
+	// would have to be tens of times as long, and would miss the program's short phases.
+	Rotation []int
 
 	Interval time.Duration // a table each; 0: one at the end
 	Timeout  time.Duration // ends the counting; 0: with the command, the processes, or Stop
 	Delay    time.Duration // before counting begins
 	Repeat   int           // runs of the command; means and variances come out. 0 is 1
 	Separate bool          // one group in each of several runs of the command; their tables are joined into one
-	Keep     counts.By     // scopes to keep apart: CPU, Core, Die, Socket, Node, Thread, Cgroup; others are summed
+	Keep     counts.By     // split by CPU, Core, Die, Socket, Node, Thread, Cgroup; other scopes are summed
 
-	// Progress, if it is not nil, is told of each run before it begins, counted
-	// from 1.
+	// Progress, if it is not nil, is called before each run, counted from 1.
 	Progress func(run, of int)
 
-	// Witness, if it is not nil, adds to the tables.
-	Witness Witness
+	// Observer, if it is not nil, adds to the tables.
+	Observer Observer
 
 	NoInherit bool // not the command's children, nor threads that come later
 	Pinned    bool // groups that cannot always be on the counters are not counted at all
 }
 
-// A Witness looks at what is counted beside the counting. Of a command it is told;
-// its methods are called one after the other.
-type Witness interface {
+// An Observer looks at what is counted while it is counted. Its methods are called one
+// after the other. The first three are about a command.
+type Observer interface {
 	Started(pid int)         // the command executes the program
-	Ended(pid int)           // it has ended, and is a zombie as yet: the kernel tells about it
+	Ended(pid int)           // it has ended and was not yet waited for: the kernel still has its data
 	Reaped(*os.ProcessState) // it was waited for
 
-	// Join returns a table with what was counted, and what was seen meanwhile.
-	// It is called for each table, before those of several runs are joined.
+	// Join returns a table with what was counted and what was observed meanwhile. It
+	// is called for each table, before the tables of several runs are joined.
 	Join(*counts.Table) *counts.Table
 }
 
@@ -96,7 +93,8 @@ func (e *OpenError) Unwrap() error { return e.Errno }
 // counted as asked.
 type TargetError struct {
 	Msg string
-	Err error // the reason if it does not exist: unix.ESRCH, fs.ErrNotExist, …; nil if it is not to be counted so
+	Err error      // why it does not exist: unix.ESRCH, fs.ErrNotExist, …; nil if it cannot be counted so
+	Fix counts.Fix // what would count it; the zero Fix if nothing is known to
 }
 
 func (e *TargetError) Error() string { return e.Msg }

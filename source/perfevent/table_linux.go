@@ -15,20 +15,20 @@ func (s *session) fill(t *counts.Table, now time.Time, elapsed time.Duration) {
 	t.Reset(s.layout)
 	t.Label = s.label
 	t.Interval = s.spec.Interval > 0
-	t.Start, t.Duration = s.last.Sub(s.start).Seconds(), elapsed.Seconds()
+	t.Start, t.Duration = s.times.last.Sub(s.times.start).Seconds(), elapsed.Seconds()
 	for _, r := range s.opener.refusals {
 		t.Cell(r.scope, r.column).Add(&counts.Cell{State: r.state})
 	}
 	s.reader.fill(t, s.opener.sets, float64(elapsed))
-	if s.past != nil {
-		s.past = widen(s.past, s.layout)
-		if err := t.Add(s.past); err != nil {
+	if s.later.past != nil {
+		s.later.past = widen(s.later.past, s.layout)
+		if err := t.Add(s.later.past); err != nil {
 			s.notes.add("threads that ended are left out: %v", err)
 		}
-		s.past.Reset(s.layout)
+		s.later.past.Reset(s.layout)
 	}
 	s.fillTools(t, float64(elapsed))
-	s.last = now
+	s.times.last = now
 	t.Notes = s.notes.list
 }
 

@@ -40,31 +40,22 @@ func numbers(list []int) string {
 	return strings.Trim(fmt.Sprint(list), "[]")
 }
 
+// refuse returns a TargetError.
+func refuse(format string, args ...any) error {
+	return &TargetError{Msg: fmt.Sprintf(format, args...)}
+}
+
 // check says what cannot be counted as asked.
 func (spec *Spec) check(sys *System) error {
 	t := &spec.Target
-	no := func(format string, args ...any) error { return &TargetError{Msg: fmt.Sprintf(format, args...)} }
-	switch {
-	case len(t.Command) == 0 && !t.tasks() && !t.wide():
-		return no("nothing to count: no command, process, thread, cgroup or processor")
-	case t.tasks() && t.wide():
-		return no("processes and threads are not counted together with processors")
-	case len(t.Cgroups) > 0 && !t.wide():
-		return no("cgroups are counted on processors: all (-a) or some (-C)")
-	case len(t.OnCPUs) > 0 && t.wide():
-		return no("OnCPUs limits tasks, and processors are counted")
-	case slices.ContainsFunc(spec.Turns, func(g int) bool { return g < 0 || g >= len(spec.Groups) }):
-		return no("turns of groups that there are not: %v of %d", spec.Turns, len(spec.Groups))
-	case len(t.Command) == 0 && (spec.Repeat > 1 || spec.Separate):
-		return no("only a command can be run several times")
-	case (spec.Repeat > 1 || spec.Separate) && spec.Interval > 0:
-		return no("intervals of several runs are not the same: choose intervals or runs")
-	case (spec.Repeat > 1 || spec.Separate) && spec.Keep.Has(counts.Thread):
-		return no("the threads of several runs are not the same: choose threads or runs")
-	case spec.Keep.Has(counts.Thread) && t.wide():
-		return no("threads are kept apart for commands, processes and threads, not for processors")
-	case spec.Keep.Has(counts.Cgroup) && len(t.Cgroups) == 0:
-		return no("no cgroups are given to be kept apart")
+	if err := t.check(); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(spec.Rotation, func(g int) bool { return g < 0 || g >= len(spec.Groups) }) {
+		return refuse("the rotation has groups that do not exist: %v of %d", spec.Rotation, len(spec.Groups))
+	}
+	if err := spec.checkRuns(); err != nil {
+		return err
 	}
 	if (t.wide() || len(t.OnCPUs) > 0) && len(sys.CPUs) == 0 {
 		return errNoCPUs
@@ -75,20 +66,58 @@ func (spec *Spec) check(sys *System) error {
 	return spec.checkKeep(sys)
 }
 
+// check says which parts of a target do not go together.
+func (t *Target) check() error {
+	switch {
+	case len(t.Command) == 0 && !t.tasks() && !t.wide():
+		return refuse("nothing to count: no command, process, thread, cgroup or processor")
+	case t.tasks() && t.wide():
+		return refuse("processes and threads are not counted together with processors")
+	case len(t.Cgroups) > 0 && !t.wide():
+		return &TargetError{Msg: "cgroups are counted on processors", Fix: counts.Fix{Action: counts.CountProcessors}}
+	case len(t.OnCPUs) > 0 && t.wide():
+		return refuse("OnCPUs limits tasks, and processors are counted")
+	}
+	return nil
+}
+
+// checkRuns says what does not go with several runs, and with scopes of threads and
+// cgroups.
+func (spec *Spec) checkRuns() error {
+	t := &spec.Target
+	threads := spec.Keep.Has(counts.Thread)
+	if spec.Repeat > 1 || spec.Separate {
+		switch {
+		case len(t.Command) == 0:
+			return refuse("only a command can be run several times")
+		case spec.Interval > 0:
+			return refuse("intervals of several runs are not the same: choose intervals or runs")
+		case threads:
+			return refuse("the threads of several runs are not the same: choose threads or runs")
+		}
+	}
+	switch {
+	case threads && t.wide():
+		return refuse("counts are split by thread for commands, processes and threads, not for processors")
+	case spec.Keep.Has(counts.Cgroup) && len(t.Cgroups) == 0:
+		return refuse("counts cannot be split by cgroup: no cgroups are given")
+	}
+	return nil
+}
+
 // checkCPUs says which processors cannot be counted on.
 func checkCPUs(sys *System, cpus []int) error {
 	online := sys.online()
 	for _, n := range cpus {
 		if !slices.Contains(online, n) {
-			return &TargetError{fmt.Sprintf("processor %d is not online (%s are)", n, cpulist.Format(online)), fs.ErrNotExist}
+			return &TargetError{Msg: fmt.Sprintf("processor %d is not online (%s are)", n, cpulist.Format(online)), Err: fs.ErrNotExist}
 		}
 	}
 	return nil
 }
 
-// checkKeep says which scopes cannot be kept apart: counts of a task are not
-// told apart by processors, and some machines do not say what their processors
-// share.
+// checkKeep says by which scopes counts cannot be split: those of a task not by
+// processors, and some machines do not say what their processors share.
 func (spec *Spec) checkKeep(sys *System) error {
 	for _, k := range []struct {
 		kind counts.Kind
@@ -102,7 +131,7 @@ func (spec *Spec) checkKeep(sys *System) error {
 			continue
 		}
 		if !spec.Target.wide() {
-			return &TargetError{Msg: fmt.Sprintf("counts of tasks are not kept apart by %s: count processors (-a or -C)", k.kind)}
+			return &TargetError{Msg: fmt.Sprintf("counts of tasks cannot be split by %s", k.kind), Fix: counts.Fix{Action: counts.CountProcessors}}
 		}
 		all, err := sys.Topology()
 		if err != nil {
@@ -110,7 +139,7 @@ func (spec *Spec) checkKeep(sys *System) error {
 		}
 		for _, c := range all {
 			if k.of(c) == counts.Unknown {
-				return &TargetError{Msg: fmt.Sprintf("this machine does not say to which %s processor %d belongs", k.kind, c.ID)}
+				return refuse("this machine does not say the %s of processor %d", k.kind, c.ID)
 			}
 		}
 	}

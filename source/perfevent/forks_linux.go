@@ -14,13 +14,13 @@ import (
 
 // A watch sees tasks begin: the kernel writes a record of each into a ring of
 // the processor on which it happens.
-type watch struct {
+type forkMonitor struct {
 	rings   []*ring
 	more    []int  // further events, which write into the rings
 	fresh   []fork // what was read last
 	held    []fork // of what was read before, what is told again
 	changed chan struct{}
-	ring    func() // called after that; may be nil
+	notify  func() // called after that; may be nil
 	quit    [2]int // a pipe, whose closing ends the goroutine that listens
 }
 
@@ -47,8 +47,8 @@ var errUnwatched = errors.New("the beginning of tasks cannot be watched")
 // newWatch watches the whole system if that is allowed, and otherwise the tasks
 // that list returns, and those that they begin. When newWatch returns, all of them
 // are watched.
-func newWatch(cpus []int, list func() ([]int, error)) (*watch, error) {
-	w := &watch{quit: [2]int{-1, -1}}
+func newForkMonitor(cpus []int, list func() ([]int, error)) (*forkMonitor, error) {
+	w := &forkMonitor{quit: [2]int{-1, -1}}
 	a := Attr{Type: perffile.TypeSoftware, Config: softwareDummy, Task: true, ExcludeKernel: true, ExcludeHV: true,
 		Watermark: true, Wakeup: 1, // wake at each record: what wakeup_events counts is samples
 		UseClockID: true, ClockID: unix.CLOCK_MONOTONIC}
@@ -67,7 +67,7 @@ func newWatch(cpus []int, list func() ([]int, error)) (*watch, error) {
 
 // openEach watches tasks one by one. Who is watched twice does no harm: the same is
 // told twice.
-func (w *watch) openEach(a *Attr, cpus []int, list func() ([]int, error)) error {
+func (w *forkMonitor) openEach(a *Attr, cpus []int, list func() ([]int, error)) error {
 	l := newLineage()
 	defer l.close()
 	events := 0
@@ -110,7 +110,7 @@ func (w *watch) openEach(a *Attr, cpus []int, list func() ([]int, error)) error 
 }
 
 // open opens an event on each processor. The first on each gets a ring.
-func (w *watch) open(a *Attr, pid int, cpus []int) error {
+func (w *forkMonitor) open(a *Attr, pid int, cpus []int) error {
 	for i, cpu := range cpus {
 		fd, err := openEvent(a, pid, cpu, -1, 0)
 		if err != nil {
@@ -139,7 +139,7 @@ func (w *watch) open(a *Attr, pid int, cpus []int) error {
 // drain returns the tasks that began since it was last called, and those that were
 // held back, in their order. lost is whether there were more than the rings could
 // hold.
-func (w *watch) drain() (forks []fork, lost bool) {
+func (w *forkMonitor) drain() (forks []fork, lost bool) {
 	w.fresh = w.fresh[:0]
 	for _, r := range w.rings {
 		var missed bool
@@ -154,7 +154,7 @@ func (w *watch) drain() (forks []fork, lost bool) {
 // holdBack keeps those for the next time that drain just returned first, and whose
 // makers are not known: these may have begun on a processor whose ring was read
 // before, so that only the next records tell of them.
-func (w *watch) holdBack(known func(tid int) bool) {
+func (w *forkMonitor) holdBack(known func(tid int) bool) {
 	w.held = w.held[:0]
 	for _, f := range w.fresh {
 		if !known(f.maker) {
@@ -192,7 +192,7 @@ func (r *ring) read(forks []fork) (all []fork, lost bool) {
 }
 
 // listen begins to send on changed when there are records.
-func (w *watch) listen() error {
+func (w *forkMonitor) listen() error {
 	if err := unix.Pipe2(w.quit[:], unix.O_CLOEXEC); err != nil {
 		return err
 	}
@@ -214,15 +214,15 @@ func (w *watch) listen() error {
 			case w.changed <- struct{}{}:
 			default:
 			}
-			if w.ring != nil {
-				w.ring()
+			if w.notify != nil {
+				w.notify()
 			}
 		}
 	}()
 	return nil
 }
 
-func (w *watch) close() {
+func (w *forkMonitor) close() {
 	if w.quit[1] >= 0 {
 		unix.Close(w.quit[1])
 		w.quit[1] = -1

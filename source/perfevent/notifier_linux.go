@@ -14,17 +14,17 @@ import (
 // A bell wakes a goroutine at a time, or when it is rung. It is a timer of the kernel's
 // that the runtime's poller waits for. Of the runtime's own timers, and of a system call that
 // waits, the runtime's monitor has to be woken too, which costs as much again as the waking.
-type bell struct {
+type notifier struct {
 	file *os.File
 	conn syscall.RawConn
 
-	mu     sync.Mutex
-	fd     int // the file's; it may be another's when that is closed
-	closed bool
-	rung   bool
+	mu      sync.Mutex
+	fd      int // the file's; it may be another's when that is closed
+	closed  bool
+	pending bool
 }
 
-func newBell() (*bell, error) {
+func newNotifier() (*notifier, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
 		return nil, os.NewSyscallError("timerfd_create", err)
@@ -33,7 +33,7 @@ func newBell() (*bell, error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	b := &bell{fd: fd, file: os.NewFile(uintptr(fd), "timer")}
+	b := &notifier{fd: fd, file: os.NewFile(uintptr(fd), "timer")}
 	if b.conn, err = b.file.SyscallConn(); err != nil {
 		b.file.Close()
 		return nil, err
@@ -58,11 +58,11 @@ func spare() error {
 }
 
 // ring ends the wait that is under way, or the next.
-func (b *bell) ring() {
+func (b *notifier) notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.closed {
-		b.rung = true
+		b.pending = true
 		b.set(1)
 	}
 }
@@ -70,7 +70,7 @@ func (b *bell) ring() {
 // wait returns when a time has come, if it is not zero, or earlier: when the bell has been
 // rung, or for no reason. The timer is set when the poller has forgotten what was before, and
 // nothing is read from it: setting it again takes back that it has expired.
-func (b *bell) wait(until time.Time) {
+func (b *notifier) wait(until time.Time) {
 	set := false
 	_ = b.conn.Read(func(uintptr) bool {
 		if set {
@@ -83,33 +83,33 @@ func (b *bell) wait(until time.Time) {
 
 // arm sets the timer for a time, or for ever if that is zero, and reports whether there is
 // something to wait for: the bell has not been rung meanwhile.
-func (b *bell) arm(until time.Time) bool {
+func (b *notifier) arm(until time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	rung := b.rung || b.closed
-	if b.rung = false; !rung {
+	pending := b.pending || b.closed
+	if b.pending = false; !pending {
 		left := time.Duration(0) // for ever
 		if !until.IsZero() {
 			left = max(1, time.Until(until))
 		}
 		b.set(left)
 	}
-	return !rung
+	return !pending
 }
 
 // set has the timer expire after a time; never if that is 0.
-func (b *bell) set(after time.Duration) {
+func (b *notifier) set(after time.Duration) {
 	to := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(after))}
 	_, _, _ = unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(b.fd), 0, uintptr(unsafe.Pointer(&to)), 0, 0, 0)
 }
 
 // hush takes back that the bell has rung, for who waits for its file in another way.
-func (b *bell) hush() {
+func (b *notifier) clear() {
 	var times [8]byte
 	_, _, _ = unix.RawSyscall(unix.SYS_READ, uintptr(b.fd), uintptr(unsafe.Pointer(&times)), uintptr(len(times)))
 }
 
-func (b *bell) close() {
+func (b *notifier) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.closed {

@@ -7,8 +7,8 @@ import (
 
 // TestBell checks that a wait ends at its time and not before, and when it is rung: before
 // it began, or while it goes on.
-func TestBell(t *testing.T) {
-	b, err := newBell()
+func TestNotifier(t *testing.T) {
+	b, err := newNotifier()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,13 +22,13 @@ func TestBell(t *testing.T) {
 		}
 		b.wait(time.Now().Add(-time.Second)) // a time that has passed
 
-		b.ring()
+		b.notify()
 		b.wait(time.Time{})
-		go b.ring()
+		go b.notify()
 		b.wait(time.Time{})
 	}
 	b.close()
 	b.close()
-	b.ring()
+	b.notify()
 	b.wait(time.Time{})
 }
