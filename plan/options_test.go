@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
 )
@@ -455,7 +456,7 @@ func TestSets(t *testing.T) {
 // TestDeterminism makes the same plans twice.
 func TestDeterminism(t *testing.T) {
 	cpus := []string{"skylakex", "sapphirerapids", "power7"}
-	if raceDetector {
+	if raceDetector || !testlong.Enabled() {
 		cpus = cpus[2:]
 	}
 	for _, cpu := range cpus {
@@ -481,7 +482,7 @@ func TestDeterminism(t *testing.T) {
 func TestVerifierCanFail(t *testing.T) {
 	m, events := load(t, "icelakex", "tma")
 	fresh := func() *plan.Plan {
-		p, err := plan.New(m, events, plan.Options{Level: 4})
+		p, err := plan.New(m, events, plan.Options{Level: 3})
 		if err != nil {
 			t.Fatal(err)
 		}

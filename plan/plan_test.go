@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
 )
@@ -58,20 +59,46 @@ func everything(m *model.Model) []int {
 	return all
 }
 
+// sampled are the processors that tests of every processor use without -long: of each
+// vendor, and of each generation of Intel's and AMD's whose counters differ.
+var sampled = []string{
+	"core2", "nehalemep", "ivybridge", "skylakex", "icelake", "sapphirerapids", "lunarlake:core",
+	"silvermont", "alderlake:atom", "sierraforest", "amdzen1", "amdzen4", "neoverse-n1", "neoverse-v2", "cortex-a76",
+	"power7", "power10", "sifive-bullet", "generic",
+}
+
+// processors returns every processor with -long, and the sampled ones without.
+func processors(t *testing.T) []*model.CPU {
+	t.Helper()
+	if testlong.Enabled() {
+		return catalogue(t).CPUs()
+	}
+	var list []*model.CPU
+	for _, name := range sampled {
+		cpu, err := catalogue(t).CPU(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, cpu)
+	}
+	return list
+}
+
 // TestEveryPlan makes the plan of every model of every processor, to every level
 // and of all of its nodes, with and without SMT, and some with fewer counters than
-// there are, and lets an independent verifier check every group.
+// there are, and lets an independent verifier check every group. Without -long it takes
+// the sampled processors, levels 1, 2 and the deepest.
 func TestEveryPlan(t *testing.T) {
 	var plans atomic.Int32
 	t.Run("cpus", func(t *testing.T) {
-		for _, cpu := range catalogue(t).CPUs() {
+		for _, cpu := range processors(t) {
 			t.Run(cpu.Name, func(t *testing.T) {
 				t.Parallel()
 				plans.Add(int32(checkPlans(t, cpu)))
 			})
 		}
 	})
-	if n := plans.Load(); n < 300 {
+	if n := plans.Load(); int(n) < testlong.Size(100, 300) {
 		t.Errorf("only %d plans were made", n)
 	}
 }
@@ -120,7 +147,7 @@ func everyOption(cpu *model.CPU, m *model.Model) []plan.Options {
 	switch {
 	case raceDetector: // a plan is made without concurrency; what plans share is met in the first
 		all = slices.DeleteFunc(all, func(o plan.Options) bool { return o.Nodes != nil || o.Level > 2 })
-	case testing.Short():
+	case !testlong.Enabled():
 		all = slices.DeleteFunc(all, func(o plan.Options) bool {
 			return o.Nodes != nil || o.Level > 2 && (o.Level != levels(m) || o.Watchdog)
 		})

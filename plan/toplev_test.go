@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/plan"
 )
 
@@ -78,10 +79,11 @@ func TestAgainstToplev(t *testing.T) {
 var update = flag.Bool("update", false, "write the comparison in the documentation anew")
 
 // TestPublishedTable checks that the comparison in the documentation is what
-// comes out.
+// comes out. Its plans are those of TestAgainstToplev.
 func TestPublishedTable(t *testing.T) {
+	testlong.Only(t)
 	if raceDetector {
-		t.Skip("the same plans as those of TestAgainstToplev, and slow with the race detector")
+		t.Skip("slow with the race detector")
 	}
 	const file = "../docs/plan.md"
 	doc, err := os.ReadFile(file)
