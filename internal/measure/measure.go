@@ -1,0 +1,311 @@
+// Package measure counts programs, processes and machines while they run, and makes
+// accounts of the counts. It is the one path for everything that measures: the command
+// line and the library for Go programs are its clients.
+//
+// [New] looks at the machine, chooses what counts, and plans. [Measurement.Start] starts
+// the counters and the program. [Run.Count] takes the counts until the end, and
+// [Run.Finish] writes the accounts that remain:
+//
+//	options.Writer = func(o report.Options) (report.Writer, error) { return report.New("json", os.Stdout, o) }
+//	m, err := measure.New(measure.ThisKernel(), options)
+//	…
+//	run, err := m.Start(ctx)
+//	…
+//	defer run.Close()
+//	err = errors.Join(run.Count(), run.Finish(ctx))
+package measure
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/report"
+	"github.com/cyclestack/cyclestack/source/perfevent"
+)
+
+// Options say what to measure, and how.
+type Options struct {
+	Choice resolve.Choice // processor, method, nodes and parameters
+	All    bool           // the nodes outside the main tree as well
+	Set    string         // the method's event set to count instead of nodes; "" for none
+
+	Target perfevent.Target
+	Label  string // names the target
+	Source Source // what counts
+	Mode   Mode   // which privilege levels are counted
+	By     counts.By
+	Period Period
+	Runs   Runs
+	// NoInherit leaves out the processes and threads that the target starts.
+	NoInherit bool
+
+	// Cores divides the time of each core among its logical processors.
+	Cores bool
+	// OneCoreType counts the first type of the machine's cores only.
+	OneCoreType bool
+	// Generic are generic events that are counted as well, unless the plan has them.
+	Generic []string
+	// NoTimes leaves out what threads or processors do with their time.
+	NoTimes bool
+
+	Client Client
+}
+
+// A Source is what counts.
+type Source string
+
+// The sources. Auto takes the best that works in one run of the program.
+const (
+	Auto      Source = "auto"
+	PMU       Source = "pmu"
+	Simulated Source = "simulated"
+	OS        Source = "os"
+)
+
+// A Mode says which privilege levels are counted.
+type Mode string
+
+// The modes. SplitModes makes two accounts.
+const (
+	AnyMode    Mode = ""
+	UserMode   Mode = "user"
+	KernelMode Mode = "kernel"
+	SplitModes Mode = "split"
+)
+
+// A Period says when to count.
+type Period struct {
+	Interval time.Duration // of one account each; 0 is one account of the whole run
+	Timeout  time.Duration // after which counting ends; 0 for none
+	Delay    time.Duration // after which counting begins
+	// Batch is for how long intervals may be kept before their accounts are made.
+	Batch time.Duration
+}
+
+// Runs say how often to run the program.
+type Runs struct {
+	Repeat   int  // so many times; 0 is once
+	Separate bool // one group of events in each run, instead of multiplexing
+	Descend  bool // again and again, following the bottleneck down: see [Measurement.Descend]
+}
+
+// several reports whether the program runs more than once.
+func (r Runs) several() bool { return r.Repeat > 1 || r.Separate || r.Descend }
+
+// A Client is who takes the accounts. All functions but Writer may be nil.
+type Client struct {
+	// Writer returns a writer of a document. The options say what the document shows.
+	Writer func(report.Options) (report.Writer, error)
+	// Again is the end of a command line that measures the same once more.
+	Again []string
+	// Progress is told of each run of several before it begins, counted from 1. Of is 0
+	// if it is not known how many there will be; nodes are those that are counted then.
+	Progress func(run, of int, nodes string)
+	// Say puts a reason into words for people; nil is its text.
+	Say func(Reason) string
+	// Simulator serves where the processor's counters cannot be used.
+	Simulator Simulator
+}
+
+// A Measurement is what is to be counted on this machine. It belongs to one goroutine.
+type Measurement struct {
+	options  Options
+	kernel   Kernel
+	machine  *Machine
+	resolver func() (*resolve.Resolver, error) // loads the catalogue, once
+
+	parts     []*part
+	all       bool      // the nodes outside the main tree are shown
+	reasons   []Reason  // no better source was used
+	simulator Simulator // nil if nothing is simulated
+	simulated bool      // the simulator has simulated
+	times     *timeAccount
+}
+
+// New finds out what counts, and plans. What is wrong with the options has the kind
+// fault.Usage; a machine that cannot do it has the kind fault.Machine.
+func New(k Kernel, o Options) (*Measurement, error) {
+	switch {
+	case o.Cores:
+		o.Choice.Model = resolve.SMTModel
+	case o.Choice.Model == resolve.SimulatedModel && o.Source == Auto:
+		o.Source = Simulated
+	}
+	m := &Measurement{options: o, kernel: k, all: o.All}
+	read := perfevent.ReadSystem
+	if m.osAlone() {
+		read = perfevent.ReadProcessors
+	}
+	var err error
+	if m.machine, err = k.machine(read, k.Limit); err != nil {
+		return nil, err
+	}
+	if m.options.Choice.SMT == "" {
+		m.options.Choice.SMT = "off"
+		if m.machine.Probe.SMT {
+			m.options.Choice.SMT = "on"
+		}
+	}
+	m.resolver = sync.OnceValues(func() (*resolve.Resolver, error) { return resolve.New(m.options.Choice) })
+	return m, nil
+}
+
+// Plan chooses the best source that works, and plans what to count. Options that make no
+// sense are refused before a program runs for nothing.
+func (m *Measurement) Plan() error {
+	o := &m.options
+	method := o.Choice.Model
+	asked := method != "" && method != resolve.OSModel && method != resolve.SimulatedModel
+	switch {
+	case o.Cores:
+		return m.coreParts()
+	case o.Source == OS && asked:
+		return &resolve.OptionError{Option: "source", Value: string(OS), Err: fmt.Errorf("its method is %s", resolve.OSModel)}
+	case o.Source == Simulated && (asked || method == resolve.OSModel):
+		return &resolve.OptionError{Option: "source", Value: string(Simulated), Err: fmt.Errorf("its method is %s", resolve.SimulatedModel)}
+	case m.osAlone():
+		m.osParts()
+		return m.check()
+	case o.Source == Simulated:
+		return m.simulate()
+	}
+	why := m.machine.NoPMU()
+	switch {
+	case why == "":
+		return m.pmuParts()
+	case o.Source == PMU || asked || o.Runs.Descend || o.Runs.Separate || o.Mode != AnyMode:
+		return &NoPMUError{why}
+	}
+	return m.simulate(Reason{NoPMU, why})
+}
+
+// Machine returns the machine that is measured.
+func (m *Measurement) Machine() *Machine { return m.machine }
+
+// Processors returns the names of the processors of the parts that have accounts of their
+// own: one for each type of core and mode.
+func (m *Measurement) Processors() []string {
+	var names []string
+	for _, p := range m.parts {
+		names = append(names, p.cpu)
+	}
+	return names
+}
+
+// osAlone reports whether nothing but the operating system's counters is asked for.
+func (m *Measurement) osAlone() bool {
+	o := &m.options
+	return o.Source == OS || o.Choice.Model == resolve.OSModel && o.Source != Simulated
+}
+
+// simulate has the program simulated if that is possible. The operating system counts
+// it in any case.
+func (m *Measurement) simulate(reasons ...Reason) error {
+	m.reasons = reasons
+	s := m.options.Client.Simulator
+	if s == nil {
+		m.osParts()
+		return m.check()
+	}
+	unfit, err := s.Prepare(m)
+	if err != nil {
+		return err
+	}
+	if unfit.Text != "" {
+		m.reasons = append(m.reasons, unfit)
+		m.osParts()
+		return m.check()
+	}
+	m.simulator = s
+	m.osParts()
+	return s.Resolve()
+}
+
+// check looks at options that are about the method before a program runs for nothing.
+func (m *Measurement) check() error {
+	c := &m.options.Choice
+	if c.Nodes == "" && c.Level == 0 && len(c.Params) == 0 && c.Penalties == "" && len(c.ModelFiles) == 0 && c.CPU == "" {
+		return nil
+	}
+	return m.ready()
+}
+
+// ready makes the methods of all parts ready.
+func (m *Measurement) ready() error {
+	for _, p := range m.parts {
+		if _, err := p.method(); err != nil {
+			return err
+		}
+	}
+	if m.times != nil {
+		_, err := m.times.method()
+		return err
+	}
+	return nil
+}
+
+// rows reports whether there are several accounts, one for each scope.
+func (m *Measurement) rows() bool { return m.options.By != 0 && !m.options.Cores }
+
+// cpus reports whether CPUs are counted, whatever runs on them.
+func (m *Measurement) cpus() bool {
+	t := &m.options.Target
+	return (t.All || len(t.CPUs) > 0) && len(t.Cgroups) == 0
+}
+
+// program reports whether a program is counted that the measurement starts.
+func (m *Measurement) program() bool {
+	t := &m.options.Target
+	return !t.All && len(t.CPUs) == 0 && len(t.PIDs) == 0 && len(t.TIDs) == 0 && len(t.Cgroups) == 0
+}
+
+// id returns the processor as the user names it, else as the machine identifies itself;
+// "" if it does not.
+func (m *Measurement) id() string {
+	if m.options.Choice.CPU != "" {
+		return m.options.Choice.CPU
+	}
+	id, err := model.HostID(m.machine.Root)
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// A Reason says why a better source was not used.
+type Reason struct {
+	Kind ReasonKind
+	Text string
+}
+
+// A ReasonKind is what a reason is about.
+type ReasonKind string
+
+// The kinds of reasons. Only a simulator has those after Refused.
+const (
+	NoPMU     ReasonKind = "no PMU"
+	Refused   ReasonKind = "refused"
+	Unfit     ReasonKind = "unfit"      // what is asked for cannot be simulated
+	InputOnce ReasonKind = "input once" // the program's input cannot be read twice
+	TooLong   ReasonKind = "too long"   // the simulation would take too long
+	TookLong  ReasonKind = "took long"  // the simulation was ended
+)
+
+// why puts the reasons into words.
+func (m *Measurement) why() string {
+	var list []string
+	for _, r := range m.reasons {
+		text := r.Text
+		if m.options.Client.Say != nil {
+			text = m.options.Client.Say(r)
+		}
+		list = append(list, text)
+	}
+	return strings.Join(slices.DeleteFunc(list, func(text string) bool { return text == "" }), "; ")
+}

@@ -1,0 +1,235 @@
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/plan"
+	"github.com/cyclestack/cyclestack/source/perfevent"
+)
+
+// SampleOptions say what a recording takes samples of.
+type SampleOptions struct {
+	Options           // of them the target, the choice, the source, the period and NoInherit matter
+	Events     string // in perf's spelling; "" are those that the method needs
+	Rate       Rate   // how often samples are taken
+	Callchains bool   // by frame pointers
+	Cgroups    bool   // samples say in which cgroup they were taken
+	Memory     bool   // samples say which data was accessed, of events that know
+	RingSize   int    // bytes for each CPU's records until they are written; 0 is the usual size
+}
+
+// A Rate says how often samples are taken. The zero Rate is the plan's, or the usual one.
+type Rate struct {
+	PerSecond uint64 // of each event
+	Most      bool   // as many as the kernel allows
+	Every     uint64 // a sample after so many events; 0 for a number per second
+}
+
+// usualRate is how many samples a second are taken if neither the user nor the plan says.
+// It is close to perf's 4000, but does not keep in step with what a program does at
+// regular intervals.
+const usualRate = 3989
+
+// clockEvent takes samples where no event of the processor does.
+const clockEvent = "cpu-clock"
+
+// A Recording is what is to be recorded on this machine.
+type Recording struct {
+	m       *Measurement
+	options SampleOptions
+	spec    perfevent.SampleSpec
+	rate    uint64 // samples of an event in a second, or the events between two of them
+	freq    bool   // rate is in samples a second
+	chosen  bool   // the user chose nodes
+	notes   []counts.Note
+}
+
+// NewRecording finds out what is to be recorded.
+func NewRecording(k Kernel, o SampleOptions) (*Recording, error) {
+	k.Cache = nil // plans in the cache do not say how to sample
+	chosen := o.Choice.Nodes != "" || o.Choice.Level != 0
+	if o.Events == "" && !chosen && o.Set == "" {
+		o.Choice.Level = 1
+	}
+	m, err := New(k, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recording{m: m, options: o, chosen: chosen}
+	if err := r.choose(); err != nil {
+		return nil, err
+	}
+	if o.Memory {
+		r.memory()
+	}
+	return r, nil
+}
+
+// Spec says what is to be sampled.
+func (r *Recording) Spec() perfevent.SampleSpec { return r.spec }
+
+// Notes are remarks on what is sampled.
+func (r *Recording) Notes() []counts.Note { return r.notes }
+
+// Machine returns the machine that is recorded.
+func (r *Recording) Machine() *Machine { return r.m.machine }
+
+// Refused reports whether the clock can take the samples, after an error of the start. If
+// so, the recording has another Spec from now on.
+func (r *Recording) Refused(err error) bool {
+	var refused *perfevent.OpenError
+	c := &r.options.Choice
+	if !errors.As(err, &refused) || len(r.m.parts) == 0 || r.options.Source != Auto || c.Model != "" || r.options.Set != "" {
+		return false
+	}
+	return r.clock(fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused)) == nil
+}
+
+// StartError gives an error of the start, or of the recording, a kind.
+func StartError(err error) error { return startError(err) }
+
+// memory has samples say which data was accessed.
+func (r *Recording) memory() {
+	for _, g := range r.spec.Groups {
+		for i := range g {
+			if g[i].Attr.Sample > 0 {
+				g[i].SampleMemory()
+			}
+		}
+	}
+}
+
+// choose finds the events, and what else is to be sampled.
+func (r *Recording) choose() (err error) {
+	if err := r.often(); err != nil {
+		return err
+	}
+	o := &r.options
+	r.spec = perfevent.SampleSpec{Target: o.Target, Timeout: o.Period.Timeout, Delay: o.Period.Delay, Callchains: o.Callchains,
+		Cgroups: o.Cgroups || len(o.Target.Cgroups) > 0, NoInherit: o.NoInherit, RingSize: o.RingSize}
+	if o.Events != "" {
+		r.spec.Groups, err = r.m.machine.Sys.ResolveSampled(o.Events, r.rate, r.freq)
+		if err != nil {
+			return &resolve.OptionError{Option: "event", Err: err}
+		}
+		return nil
+	}
+	why := r.m.machine.NoPMU()
+	switch {
+	case o.Source == OS:
+		return r.clock("")
+	case why == "":
+		return r.events()
+	case o.Source == PMU || o.Choice.Model != "" || o.Set != "":
+		return &NoPMUError{why}
+	}
+	return r.clock(why)
+}
+
+// often finds out how often to take samples.
+func (r *Recording) often() error {
+	most := r.m.machine.Sys.MaxSampleRate()
+	r.rate, r.freq = usualRate, true
+	switch rate := r.options.Rate; {
+	case rate.Every > 0:
+		r.rate, r.freq = rate.Every, false
+	case rate.Most && most == 0:
+		return fault.Machinef("the kernel does not say how many samples it allows")
+	case rate.Most:
+		r.rate = most
+	case rate.PerSecond > 0:
+		r.rate = rate.PerSecond
+	case most > 0 && most < usualRate:
+		r.rate = most
+		r.note("%d samples a second: kernel.perf_event_max_sample_rate allows no more", most)
+	}
+	return nil
+}
+
+// clock takes samples by the clock. Why says why nothing better does; "" if it was asked
+// for.
+func (r *Recording) clock(why string) (err error) {
+	if r.spec.Groups, err = r.m.machine.Sys.ResolveSampled(clockEvent, r.rate, r.freq); err != nil {
+		return fault.As(fault.Machine, err)
+	}
+	if why == "" {
+		return nil
+	}
+	r.note("samples are taken by the clock (%s), as %s: they tell where the time goes, and not why", clockEvent, why)
+	if r.chosen {
+		r.note("nodes and levels choose among the processor's events: there are none")
+	}
+	return nil
+}
+
+// events takes samples of a method's events.
+func (r *Recording) events() error {
+	if err := r.m.pmuParts(); err != nil {
+		return err
+	}
+	o := &r.options
+	apart := !r.m.cpus() && len(o.Target.Cgroups) == 0 && !o.NoInherit && !perfevent.InheritedReads()
+	for _, p := range r.m.parts {
+		r.spec.Groups = append(r.spec.Groups, r.groups(p, apart)...)
+		r.notes = append(r.notes, p.notes...)
+	}
+	if len(r.spec.Groups) == 0 {
+		return fault.Machinef("the kernel has none of the events that these nodes need")
+	}
+	r.spec.Times = len(r.spec.Groups) > 1 && !apart
+	if apart && len(r.spec.Groups) > 1 {
+		r.note("the groups are multiplexed, and before Linux 6.13 samples of programs do not say how long each was counted: compare events of one group only, or sample CPUs")
+	}
+	return nil
+}
+
+// groups returns a part's groups for taking samples. One event of each takes them, or all
+// if apart says so.
+func (r *Recording) groups(p *part, apart bool) [][]perfevent.Event {
+	f := r.m.finder(p, len(r.m.parts) > 1)
+	var groups [][]perfevent.Event
+	for i := range p.plan.Groups {
+		var group []perfevent.Event
+		takes := false
+		for _, e := range p.plan.Sampled(&p.plan.Groups[i]) {
+			ev, ok := f.event(&e.Event)
+			if !ok {
+				continue
+			}
+			if strings.Contains(e.Perf, "ldlat=") {
+				ev.SampleMemory()
+				ev.Attr.Precise = 3
+			}
+			if e.Takes || apart {
+				ev.Attr.Sample, ev.Attr.Freq = r.every(&e)
+				takes = true
+			}
+			group = append(group, ev)
+		}
+		if len(group) > 0 && !takes { // the one that was to take them is missing
+			group[0].Attr.Sample, group[0].Attr.Freq = r.rate, r.freq
+		}
+		if len(group) > 0 {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// every returns after how many of an event to take a sample: as the plan says, unless the
+// user does.
+func (r *Recording) every(e *plan.Sampled) (sample uint64, freq bool) {
+	if e.Period > 0 && r.options.Rate == (Rate{}) {
+		return e.Period, false
+	}
+	return r.rate, r.freq
+}
+
+func (r *Recording) note(format string, args ...any) {
+	r.notes = append(r.notes, counts.Notef(format, args...))
+}

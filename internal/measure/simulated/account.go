@@ -1,0 +1,185 @@
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/calibrate"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/source/ostime"
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// Resolve finds the method: for this machine's processor, or the one that was named, with
+// the penalties measured on it, else those of another of the processor's methods, else the
+// method's own.
+func (s *Simulator) Resolve() error {
+	r, err := s.m.Resolver()
+	if err != nil {
+		return err
+	}
+	c := r.Choice
+	c.SMT = "" // it does not matter here whether cores are shared
+	if r, err = resolve.With(r.Catalogue, c); err != nil {
+		return err
+	}
+	generic, err := r.Catalogue.CPU(resolve.GenericCPU)
+	if err != nil {
+		return err
+	}
+	p := resolve.Processor{CPU: generic, ID: s.m.ID()}
+	if cpu, err := r.Catalogue.CPU(p.ID); err == nil {
+		p.CPU = cpu
+	}
+	selected, err := r.Select(p, resolve.SimulatedModel)
+	if err != nil {
+		return err
+	}
+	if err := selected.CheckNodes(); err != nil {
+		return err
+	}
+	if selected.Events, err = r.Catalogue.Events(generic); err != nil {
+		return err
+	}
+	if c.CPU == "" && r.Choice.UsesStored() && r.Stored(p) == "" {
+		s.notes = append(s.notes, counts.Notef("penalties are those of processors of this kind").With(counts.Fix{Action: counts.Calibrate}))
+	}
+	defaults := neighbours(r, selected)
+	if _, given := selected.Params[clockParameter]; !given {
+		clock, err := measureClock()
+		switch {
+		case err == nil:
+			defaults[clockParameter] = clock
+		case c.CPU == "":
+			note := counts.Notef("the clock of the core could not be measured (%v), so that Kernel and Unaccounted are not known", err)
+			s.notes = append(s.notes, note.With(counts.Fix{Action: counts.SetParameter, Name: clockParameter}))
+		}
+	}
+	if s.method, err = selected.Compile(defaults); err != nil {
+		return err
+	}
+	s.clock = s.method.Account.Params()[clockParameter] > 0
+	return nil
+}
+
+// neighbours returns the parameters of a method that other methods of its processor have
+// as well, with their values.
+func neighbours(r *resolve.Resolver, s *resolve.Selection) map[string]float64 {
+	values := map[string]float64{}
+	for _, info := range r.Catalogue.Models(s.CPU.Name) {
+		m, err := r.Catalogue.Model(info.Name, s.CPU.Name)
+		if err != nil {
+			continue
+		}
+		for i := range m.Parameters {
+			theirs := &m.Parameters[i]
+			own := slices.ContainsFunc(s.Model.Parameters, func(p model.Parameter) bool { return p.Name == theirs.Name && p.Unit == theirs.Unit })
+			if _, ok := values[theirs.Name]; !ok && own && theirs.Value != nil {
+				values[theirs.Name] = *theirs.Value
+			}
+		}
+	}
+	return values
+}
+
+// The clock of the core is measured if it is not given.
+const (
+	clockParameter = "FREQUENCY"
+	clockBudget    = 50 * time.Millisecond
+	clockTries     = 20 // on a busy machine the first few may have no processor in that time
+)
+
+// measureClock measures the clock of the core, in Hz.
+func measureClock() (hz float64, err error) {
+	for range clockTries {
+		var clock calibrate.Figure
+		if clock, err = calibrate.Clock(context.Background(), clockBudget); err == nil {
+			return float64(clock.Value), nil
+		}
+		if errors.Is(err, calibrate.ErrUnsupported) {
+			break
+		}
+	}
+	return 0, err
+}
+
+// account writes the account of the run. It has what the operating system counted.
+func (s *Simulator) account(ran *account.Account) error {
+	t, err := s.table(counts.Run)
+	if err != nil {
+		return err
+	}
+	c := &s.m.Options().Choice
+	if s.clock && c.CPU == "" { // another processor would have taken another time
+		t = s.withTimes(t)
+	}
+	t.Notes = slices.Concat(s.notes, s.result.Notes, s.differs(), t.Notes)
+	w, err := s.m.Writer(report.Options{Nodes: c.Nodes, Level: c.Level, All: s.m.Options().All, Line: true})
+	if err != nil {
+		return fault.As(fault.Usage, err)
+	}
+	o := accounting.Options{Live: true, Refine: unexplained,
+		Head: func(h *report.Header, _ *counts.Table) { h.How = s.how() }}
+	if ran != nil {
+		o.Times = func(*counts.Scope) *account.Account { return ran }
+	}
+	stream := accounting.New(w, o)
+	if err := stream.Add(s.method, t, s.result.Tool, ""); err != nil {
+		return err
+	}
+	return stream.Finish()
+}
+
+// how says how the counts were obtained.
+func (s *Simulator) how() string {
+	text := fmt.Sprintf("simulated by %s, not measured", s.result.Tool)
+	if s.result.Why != "" {
+		text += " (" + s.result.Why + ")"
+	}
+	if why := s.m.Why(); why != "" {
+		text += ", as " + why
+	}
+	return text
+}
+
+// unexplainedMost is the share of the run beyond which the parts of a simulation only say
+// where to look. docs/simulated.md compares with programs that were measured.
+const unexplainedMost = 0.3
+
+// unexplained adds to an account of a simulation that it lacks much of what the run took, or
+// explains more than that.
+func unexplained(a *account.Account) {
+	const only = ": the parts say where to look, and not how much there is to gain"
+	switch v := a.Value("Unaccounted"); {
+	case v > unexplainedMost:
+		a.Notes = append(a.Notes, counts.Notef("the simulation does not explain %.0f %% of what the run took%s", 100*v, only))
+	case v < -unexplainedMost:
+		a.Notes = append(a.Notes, counts.Notef("the simulation explains %.0f %% more than the run took%s", -100*v, only))
+	}
+}
+
+// timeColumns are the columns of the processor time of a program, of timeCells.
+func timeColumns() []counts.Column {
+	var list []counts.Column
+	for _, name := range measure.OSTimes {
+		list = append(list, counts.Column{Event: name, Unit: "ns", Whole: ostime.ProgramTimes})
+	}
+	return list
+}
+
+func timeCells(user, system time.Duration) []counts.Cell {
+	var list []counts.Cell
+	for _, d := range []time.Duration{user, system} {
+		list = append(list, counts.Cell{Value: float64(d.Nanoseconds()), Variance: ostime.TickVariance(user, system), State: counts.Counted})
+	}
+	return list
+}

@@ -1,0 +1,333 @@
+// Package simulated serves measurements whose cycles cannot be counted: it simulates the
+// program after it has run by itself, and makes the account of the simulation.
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/simulation"
+)
+
+// Options say how to simulate.
+type Options struct {
+	Caches string // to simulate, as simulation.ParseHierarchy reads them; "" are this machine's, or the processor's
+
+	// Announce says that the program runs again, so many times, and for about how long.
+	// It shows the progress until stop is called.
+	Announce func(times int, takes time.Duration) (stop func())
+	// Stopped reports whether a signal was to end the program; nil if none can.
+	Stopped func() bool
+	// Places writes the account of the places with the most simulated cycles, if the
+	// output has room for it; else it is nil.
+	Places func(*Result, counts.Kind) error
+	// Keep has the simulator's file written; nil if nobody wants it.
+	Keep func(write func(io.Writer) error) error
+}
+
+// A Result is a simulation, for accounts of places.
+type Result struct {
+	Method *resolve.Method
+	Tool   string
+	Table  *counts.Table // by place, with the cycles that the model finds as its last column
+	Most   int           // how many places are worth a line
+}
+
+// CyclesEvent is the column of Result.Table with the cycles that the model finds.
+const CyclesEvent = "cycles"
+
+// affordable is how long a simulation may take that nobody asked for.
+const affordable = 2 * time.Minute
+
+// A Simulator is a measure.Simulator.
+type Simulator struct {
+	options Options
+
+	m      *measure.Measurement
+	asked  bool // a simulation was asked for
+	input  *input
+	caches simulation.Hierarchy
+	notes  []counts.Note
+	method *resolve.Method // with the penalties of this machine
+	clock  bool            // the core's is known
+
+	core   *simulation.Core // nil if the time of instructions is not known
+	state  *os.ProcessState // of the run by itself
+	result *simulation.Result
+}
+
+// New returns a simulator for one measurement.
+func New(o Options) *Simulator { return &Simulator{options: o} }
+
+// Done reports whether the program was simulated.
+func (s *Simulator) Done() bool { return s.result != nil }
+
+// Prepare looks at what is to be measured. If a simulation was asked for, an error says
+// why it is not possible, else a reason.
+func (s *Simulator) Prepare(m *measure.Measurement) (measure.Reason, error) {
+	none := measure.Reason{}
+	o := m.Options()
+	s.m, s.asked = m, o.Source == measure.Simulated
+	if why := unfit(m); why != "" {
+		if s.asked {
+			return none, &resolve.OptionError{Option: "source", Value: string(measure.Simulated), Err: errors.New(why)}
+		}
+		return measure.Reason{Kind: measure.Unfit, Text: why}, nil
+	}
+	if err := simulation.Ready(); err != nil {
+		if s.asked {
+			return none, fault.As(fault.Machine, err)
+		}
+		return measure.Reason{Kind: measure.Unfit, Text: err.Error()}, nil
+	}
+	var note counts.Note
+	var err error
+	if s.caches, note, err = cachesOf(m, s.options.Caches); err != nil {
+		return none, err
+	}
+	if note.Text != "" {
+		s.notes = append(s.notes, note)
+	}
+	s.input = &input{file: o.Target.Stdin}
+	if s.input.again() {
+		return none, nil
+	}
+	if !s.asked {
+		return measure.Reason{Kind: measure.InputOnce, Text: "its standard input cannot be read twice"}, nil
+	}
+	f, err := s.input.spool()
+	if err != nil {
+		return none, fault.Machinef("standard input: %w", err)
+	}
+	m.ReadInput(f)
+	return none, nil
+}
+
+// unfit says why what is asked for cannot be simulated; "" if it can.
+func unfit(m *measure.Measurement) string {
+	o := m.Options()
+	switch {
+	case !m.OwnProgram():
+		return "only a program that is started can be simulated"
+	case o.Period.Interval > 0 || m.Rows():
+		return "a simulation has no accounts by interval, CPU or thread"
+	case o.Runs.Repeat > 1 || o.Runs.Separate || o.Runs.Descend:
+		return "a simulation counts the same each time, so that it is not repeated"
+	case o.Period.Timeout > 0 || o.Period.Delay > 0 || o.NoInherit:
+		return "a simulation is of a whole run, with all that the program starts"
+	}
+	return ""
+}
+
+// cachesOf returns the caches to simulate: those that are named, or of the processor that
+// is named, or this machine's. Where these are not known, a note says what stands for them.
+func cachesOf(m *measure.Measurement, named string) (h simulation.Hierarchy, note counts.Note, err error) {
+	if named != "" {
+		if h, err = simulation.ParseHierarchy(named); err != nil {
+			err = &resolve.OptionError{Option: "caches", Err: err}
+		}
+		return h, note, err
+	}
+	other := m.Options().Choice.CPU != ""
+	var unknown error
+	if !other {
+		if h, unknown = simulation.HostCaches(m.Root()); unknown == nil {
+			return h, note, nil
+		}
+	}
+	r, err := m.Resolver()
+	if err != nil {
+		return h, note, err
+	}
+	fix := counts.Fix{Action: counts.NameCaches}
+	cpu, err := r.Catalogue.CPU(m.ID())
+	switch {
+	case err != nil && other:
+		return h, note, &resolve.OptionError{Option: "cpu", Err: err}
+	case err != nil || cpu.Caches == "":
+		if unknown == nil {
+			unknown = fmt.Errorf("the caches of %s are not known", cpu.Name)
+		}
+		return simulation.Typical(), counts.Notef("%v: typical ones were simulated", unknown).With(fix), nil
+	case unknown != nil:
+		note = counts.Notef("%v: those of most %s were simulated", unknown, cpu.Name).With(fix)
+	}
+	h, err = simulation.ParseHierarchy(cpu.Caches)
+	return h, note, err
+}
+
+// Simulate simulates the program that has run, and writes the documents of the simulation:
+// the account of the run, and those of the functions and lines with the most cycles.
+func (s *Simulator) Simulate(ctx context.Context, state *os.ProcessState, ran *account.Account) (measure.Reason, error) {
+	s.state, s.core = state, s.coreOf()
+	reason := s.run(ctx)
+	if reason.Text != "" {
+		return reason, nil
+	}
+	defer s.result.Close()
+	if err := s.account(ran); err != nil {
+		return reason, err
+	}
+	if s.options.Places != nil {
+		for _, by := range []counts.Kind{counts.Function, counts.Line} {
+			if err := s.places(by); err != nil {
+				return reason, err
+			}
+		}
+	}
+	if s.options.Keep == nil {
+		return reason, nil
+	}
+	return reason, s.options.Keep(s.result.Keep)
+}
+
+// run simulates the program, or says why not.
+func (s *Simulator) run(ctx context.Context) measure.Reason {
+	takes := simulation.Takes(s.state.UserTime()+s.state.SystemTime(), s.core)
+	switch {
+	case s.state.ExitCode() < 0, s.options.Stopped != nil && s.options.Stopped():
+		return measure.Reason{Kind: measure.Unfit, Text: "the program was ended by a signal, and was not simulated"}
+	case !s.asked && takes > affordable:
+		return measure.Reason{Kind: measure.TooLong, Text: "simulating would take about " + Roughly(takes)}
+	}
+	times := 1
+	if s.core != nil {
+		times = 2
+	}
+	if s.options.Announce != nil {
+		defer s.options.Announce(times, takes)()
+	}
+	if !s.asked { // the prediction may be wrong
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, 4*max(takes, affordable/4))
+		defer cancel()
+	}
+	defer s.input.keep()()
+	penalties := s.method.Account.Params()
+	result, err := simulation.Run(ctx, simulation.Options{
+		Args: s.m.Options().Target.Command, Stdin: s.input.rewind, Caches: s.caches, Resident: simulation.Resident(s.state), Core: s.core,
+		Latencies: simulation.Latencies{L2: penalties["L2_HIT_PENALTY"], L3: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"], Least: 1 / penalties["OVERLAP"]},
+	})
+	switch {
+	case errors.Is(err, context.Canceled):
+		return measure.Reason{Kind: measure.Unfit, Text: "the simulation was interrupted"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return measure.Reason{Kind: measure.TookLong, Text: "simulating took too long"}
+	case err != nil:
+		return measure.Reason{Kind: measure.Unfit, Text: err.Error()}
+	}
+	s.result = result
+	return measure.Reason{}
+}
+
+// Roughly is a time in words.
+func Roughly(d time.Duration) string {
+	number := func(n float64, thing string) string {
+		if n == 1 {
+			return "one " + thing
+		}
+		return fmt.Sprintf("%.0f %ss", n, thing)
+	}
+	switch s := d.Seconds(); {
+	case s < 10:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 90:
+		return fmt.Sprintf("%.0f s", math.Round(s/5)*5)
+	case s < 5400:
+		return number(math.Round(s/60), "minute")
+	}
+	return number(math.Round(d.Hours()), "hour")
+}
+
+// coreOf returns the core to model; nil if the processor that is simulated, or the one
+// here, has other instructions than those of the models.
+func (s *Simulator) coreOf() *simulation.Core {
+	r, err := s.m.Resolver()
+	if err != nil {
+		return nil
+	}
+	name := ""
+	if cpu, err := r.Catalogue.CPU(s.m.ID()); err == nil {
+		if name = cpu.Name; cpu.Layout != "intel" && cpu.Layout != "amd" {
+			return nil
+		}
+	}
+	return simulation.CoreOf(name)
+}
+
+// How many functions and lines are worth a line of output, and from which share on.
+const (
+	placesMost  = 6
+	placesLeast = 0.01 // of the cycles
+)
+
+// places writes the account of the places with the most simulated cycles.
+func (s *Simulator) places(by counts.Kind) error {
+	t, err := s.table(by)
+	if err != nil {
+		return err
+	}
+	t.Notes = nil // they are the run's
+	if t = s.method.Account.WithWhole(t, CyclesEvent); t == nil {
+		return nil
+	}
+	m := *s.method
+	m.Params, m.Measured = m.Given(), nil // the account of the run says where the penalties come from
+	return s.options.Places(&Result{Method: &m, Tool: s.result.Tool, Table: t, Most: worth(t)}, by)
+}
+
+// worth returns how many places are worth a line.
+func worth(t *counts.Table) int {
+	col, n := len(t.Columns)-1, 0
+	for i := 1; i < len(t.Scopes); i++ {
+		if t.Cell(i, col).Value >= placesLeast*t.Cell(0, col).Value {
+			n++
+		}
+	}
+	return max(1, min(n, placesMost))
+}
+
+// table returns what the simulator counted.
+func (s *Simulator) table(by counts.Kind) (*counts.Table, error) {
+	t, err := s.result.Table(by)
+	if err == nil && t == nil {
+		err = fault.Machinef("the simulator counted nothing")
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.Label, t.Duration = s.m.Options().Label, math.NaN()
+	return t, nil
+}
+
+// differs says if the program ended otherwise under the simulator.
+func (s *Simulator) differs() []counts.Note {
+	a, b := s.state.String(), s.result.State.String()
+	if a == b {
+		return nil
+	}
+	return []counts.Note{counts.Notef("under %s it ended otherwise (%s, by itself %s): what was simulated may not be what it does", s.result.Tool, b, a)}
+}
+
+// withTimes returns a table with the processor time of the run without a simulator.
+func (s *Simulator) withTimes(t *counts.Table) *counts.Table {
+	l := &counts.Layout{Columns: slices.Clone(t.Columns), Scopes: t.Scopes}
+	l.Columns = append(l.Columns, timeColumns()...)
+	out := counts.NewTable(l)
+	out.Label, out.CPU, out.Notes = t.Label, t.CPU, t.Notes
+	row := out.Row(0)
+	copy(row, t.Row(0))
+	copy(row[len(t.Columns):], timeCells(s.state.UserTime(), s.state.SystemTime()))
+	return out
+}
