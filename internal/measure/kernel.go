@@ -5,8 +5,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/fault"
-	"github.com/cyclestack/cyclestack/source"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -25,7 +25,10 @@ type Kernel struct {
 
 // Counters are counters that run: see [perfevent.Run].
 type Counters interface {
-	source.Reader
+	Next() bool
+	Table() *counts.Table
+	Kind() string
+	Err() error
 	Stop()
 	Signal(os.Signal) error
 	State() *os.ProcessState

@@ -34,6 +34,9 @@ type Options struct {
 	Choice resolve.Choice // processor, method, nodes and parameters
 	All    bool           // the nodes outside the main tree as well
 	Set    string         // the method's event set to count instead of nodes; "" for none
+	// UsualLevel is the deepest level if the choice has neither a level nor nodes; 0 is as
+	// deep as the counts are reliable.
+	UsualLevel int
 
 	Target perfevent.Target
 	Label  string // names the target
@@ -102,6 +105,9 @@ func (r Runs) several() bool { return r.Repeat > 1 || r.Separate || r.Descend }
 type Client struct {
 	// Writer returns a writer of a document. The options say what the document shows.
 	Writer func(report.Options) (report.Writer, error)
+	// OneDocument says that there is room for one document only: that of a simulation, if
+	// there is one.
+	OneDocument bool
 	// Again is the end of a command line that measures the same once more.
 	Again []string
 	// Progress is told of each run of several before it begins, counted from 1. Of is 0
@@ -139,7 +145,7 @@ func New(k Kernel, o Options) (*Measurement, error) {
 	}
 	m := &Measurement{options: o, kernel: k, all: o.All}
 	read := perfevent.ReadSystem
-	if m.osAlone() {
+	if m.options.OSAlone() {
 		read = perfevent.ReadProcessors
 	}
 	var err error
@@ -169,7 +175,7 @@ func (m *Measurement) Plan() error {
 		return &resolve.OptionError{Option: "source", Value: string(OS), Err: fmt.Errorf("its method is %s", resolve.OSModel)}
 	case o.Source == Simulated && (asked || method == resolve.OSModel):
 		return &resolve.OptionError{Option: "source", Value: string(Simulated), Err: fmt.Errorf("its method is %s", resolve.SimulatedModel)}
-	case m.osAlone():
+	case m.options.OSAlone():
 		m.osParts()
 		return m.check()
 	case o.Source == Simulated:
@@ -198,9 +204,11 @@ func (m *Measurement) Processors() []string {
 	return names
 }
 
-// osAlone reports whether nothing but the operating system's counters is asked for.
-func (m *Measurement) osAlone() bool {
-	o := &m.options
+// Simulates reports whether the program is going to be simulated.
+func (m *Measurement) Simulates() bool { return m.simulator != nil }
+
+// OSAlone reports whether nothing but the operating system's counters is asked for.
+func (o *Options) OSAlone() bool {
 	return o.Source == OS || o.Choice.Model == resolve.OSModel && o.Source != Simulated
 }
 

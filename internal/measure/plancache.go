@@ -46,7 +46,7 @@ func (m *Measurement) planCache() planCache {
 		pmus = append(pmus, fmt.Sprint(p.Name, p.CPUs))
 	}
 	c := &o.Choice
-	key := fmt.Sprintf("%q %q %q %q %d %q %q %t %+v %g", id, pmus, c.CPU, c.Model, c.Level, c.Nodes, o.Set, o.All, m.planOptions(), m.seconds())
+	key := fmt.Sprintf("%q %q %q %q %d %d %q %q %t %+v %g", id, pmus, c.CPU, c.Model, c.Level, o.UsualLevel, c.Nodes, o.Set, o.All, m.planOptions(), m.seconds())
 	return planCache{filepath.Join(dir, "cyclestack", "plans", digest(self)), digest(key)}
 }
 

@@ -43,9 +43,8 @@ func (m *Measurement) corePlans() ([]corePlan, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &m.options.Choice
 		// The generic tree says little, and the rest needs few events.
-		all := m.options.All || t.CPU.Name == resolve.GenericCPU && c.Level == 0 && c.Nodes == ""
+		all := m.options.All || t.CPU.Name == resolve.GenericCPU && !m.chosen()
 		p, err := m.plan(s, all)
 		if err != nil {
 			return nil, err
@@ -63,6 +62,12 @@ func (m *Measurement) coreTypes(r *resolve.Resolver) ([]CoreType, error) {
 		return nil, &resolve.OptionError{Option: "cpu", Err: err}
 	}
 	return types, nil
+}
+
+// chosen reports whether the client chose how deep to look.
+func (m *Measurement) chosen() bool {
+	c := &m.options.Choice
+	return c.Level != 0 || c.Nodes != "" || m.options.UsualLevel != 0
 }
 
 // planOptions are a plan's options for this machine. They leave out what Linux would not
@@ -83,6 +88,9 @@ func (m *Measurement) plan(s *resolve.Selection, all bool) (p *plan.Plan, err er
 		if opt.Nodes, err = chosen.Chosen(s.Model); err != nil {
 			return nil, &resolve.OptionError{Option: "nodes", Err: err}
 		}
+	}
+	if opt.Level == 0 && opt.Nodes == nil {
+		opt.Level = m.options.UsualLevel
 	}
 	if opt.Set = m.options.Set; opt.Set != "" || opt.Level > 0 || opt.Nodes != nil {
 		p, err = plan.New(s.Model, s.Events, opt)

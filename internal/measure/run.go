@@ -31,6 +31,7 @@ type Run struct {
 	ran     *counts.Total // of a program that is going to be simulated
 	early   string        // nothing was counted, as the target ended before the delay; "" if it did not
 	failed  bool          // the counting
+	state   *os.ProcessState
 }
 
 // Start starts the counters and the program. If the processor's counters are refused, the
@@ -146,8 +147,8 @@ func (r *Run) Signal(s os.Signal) error { return r.counters.Signal(s) }
 // Stop ends the counting.
 func (r *Run) Stop() { r.counters.Stop() }
 
-// State returns how the program ended; nil without a program, or before its end.
-func (r *Run) State() *os.ProcessState { return r.counters.State() }
+// State returns how the program ended; nil without a program, and before the end of Count.
+func (r *Run) State() *os.ProcessState { return r.state }
 
 // Close ends the counting and releases the counters.
 func (r *Run) Close() error {
@@ -160,6 +161,9 @@ func (r *Run) Close() error {
 func (r *Run) Count() error {
 	err := r.count()
 	r.failed = err != nil
+	if err == nil {
+		r.state = r.counters.State()
+	}
 	return err
 }
 
@@ -319,6 +323,9 @@ func (r *Run) Finish(ctx context.Context) error {
 }
 
 func (r *Run) finish() error {
+	if r.m.simulated && r.m.options.Client.OneDocument {
+		return nil
+	}
 	if err := r.release(); err != nil {
 		return err
 	}
@@ -336,7 +343,7 @@ func (r *Run) finish() error {
 // simulate simulates the program that has ended.
 func (r *Run) simulate(ctx context.Context) error {
 	m := r.m
-	if m.simulator == nil || r.failed || r.State() == nil {
+	if m.simulator == nil || r.state == nil {
 		return nil
 	}
 	var ran *account.Account
@@ -347,7 +354,7 @@ func (r *Run) simulate(ctx context.Context) error {
 		}
 		ran = method.Evaluate(t, account.Place{})
 	}
-	reason, err := m.simulator.Simulate(ctx, r.State(), ran)
+	reason, err := m.simulator.Simulate(ctx, r.state, ran)
 	if reason.Text != "" {
 		m.reasons = append(m.reasons, reason)
 	}
