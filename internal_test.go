@@ -50,7 +50,7 @@ func TestMeasureFake(t *testing.T) {
 		t.Errorf("printed %q, %v", text.String(), err)
 	}
 	spec := k.Specs[0]
-	if len(spec.Target.PIDs) != 1 || len(spec.Target.TIDs) != 0 || spec.Witness != nil || len(spec.Groups) < 2 || spec.Interval == 0 {
+	if len(spec.Target.PIDs) != 1 || len(spec.Target.TIDs) != 0 || spec.Observer != nil || len(spec.Groups) < 2 || spec.Interval == 0 {
 		t.Errorf("counted as %+v", spec)
 	}
 }

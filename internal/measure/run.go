@@ -87,9 +87,9 @@ func startError(err error) error {
 func (m *Measurement) begin(ctx context.Context) (*Run, error) {
 	spec := m.spec()
 	o := m.observer(spec.Delay)
-	spec.Witness = o.Witness
-	if m.parts[0].pmu != nil && o.Witness != nil {
-		spec.Witness = m.timesBy(o.Witness)
+	spec.Observer = o.Observer
+	if m.parts[0].pmu != nil && o.Observer != nil {
+		spec.Observer = m.timesBy(o.Observer)
 	}
 	counters, err := m.kernel.Start(ctx, m.machine.Sys, spec)
 	if err != nil {
@@ -125,7 +125,7 @@ func (m *Measurement) spec() perfevent.Spec {
 	seen := map[string]bool{}
 	for _, p := range m.parts {
 		for _, g := range p.rotation {
-			spec.Turns = append(spec.Turns, len(spec.Groups)+g)
+			spec.Rotation = append(spec.Rotation, len(spec.Groups)+g)
 		}
 		spec.Groups = append(spec.Groups, p.groups...)
 		for _, e := range p.always {
@@ -136,7 +136,7 @@ func (m *Measurement) spec() perfevent.Spec {
 		}
 	}
 	if o.Runs.Separate {
-		spec.Turns = nil
+		spec.Rotation = nil
 	}
 	return spec
 }

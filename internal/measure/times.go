@@ -16,10 +16,10 @@ import (
 // threads or the processors did with their time. It stands next to the account of their
 // cycles, because a program that waits has none to explain.
 type timeAccount struct {
-	perfevent.Witness // of the run
-	by                counts.By
-	each              bool // each table of the counting has one: intervals were asked for, or several runs
-	method            func() (*resolve.Method, error)
+	perfevent.Observer // of the run
+	by                 counts.By
+	each               bool // each table of the counting has one: intervals were asked for, or several runs
+	method             func() (*resolve.Method, error)
 
 	total   *counts.Total
 	pending []*counts.Table // of intervals without an account so far
@@ -32,13 +32,13 @@ type timeAccount struct {
 
 // timesBy returns the time account of the measurement's runs. The observer is the next
 // run's.
-func (m *Measurement) timesBy(w perfevent.Witness) *timeAccount {
+func (m *Measurement) timesBy(w perfevent.Observer) *timeAccount {
 	if m.times == nil {
 		o := &m.options
 		m.times = &timeAccount{by: o.By, total: counts.NewTotal(o.By), method: sync.OnceValues(m.osMethod),
 			each: o.Period.Interval > 0 || o.Runs.Separate || o.Runs.Repeat > 1}
 	}
-	m.times.Witness = w
+	m.times.Observer = w
 	return m.times
 }
 
@@ -66,7 +66,7 @@ func (k *timeAccount) take() {
 	if k.whole == nil {
 		return
 	}
-	t := k.Witness.Join(k.whole)
+	t := k.Observer.Join(k.whole)
 	k.whole = nil
 	if k.by.Has(counts.Interval) {
 		k.pending = append(k.pending, t.Clone())
@@ -109,9 +109,9 @@ func (k *timeAccount) account(scope *counts.Scope) *account.Account {
 
 // An observer looks at the time of what is counted.
 type observer struct {
-	perfevent.Witness        // nil if the operating system does not tell
-	attach            func() // when the counting has begun
-	end               func() // at its end
+	perfevent.Observer        // nil if the operating system does not tell
+	attach             func() // when the counting has begun
+	end                func() // at its end
 }
 
 // observer returns the one of the measurement's target.

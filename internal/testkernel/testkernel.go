@@ -26,7 +26,7 @@ type Kernel struct {
 	Lacks  func(perfevent.Event) bool    // what the kernel does not open
 	Idle   bool                          // what is counted does not run
 	Cache  string                        // the user's cache directory; "" for none
-	Lives  func(perfevent.Witness)       // starts a command that is watched, and ends with it; nil for none
+	Lives  func(perfevent.Observer)       // starts a command that is watched, and ends with it; nil for none
 	Under  fs.FS                         // what the root does not have; nil for nothing
 	Left   int                           // how many tables a run has; one if it is 0
 	Specs  []perfevent.Spec              // that were started
@@ -87,9 +87,9 @@ func (r *run) Next() bool {
 	}
 	r.left--
 	seconds := 1.0
-	if r.k.Lives != nil && r.spec.Witness != nil {
+	if r.k.Lives != nil && r.spec.Observer != nil {
 		begin := time.Now()
-		r.k.Lives(r.spec.Witness)
+		r.k.Lives(r.spec.Observer)
 		seconds = time.Since(begin).Seconds()
 	}
 	if r.k.Left > 0 {
@@ -116,8 +116,8 @@ func (r *run) Next() bool {
 			k++
 		}
 	}
-	if r.seen = t; r.spec.Witness != nil && r.k.Under != nil {
-		r.seen = r.spec.Witness.Join(t)
+	if r.seen = t; r.spec.Observer != nil && r.k.Under != nil {
+		r.seen = r.spec.Observer.Join(t)
 	}
 	return true
 }
