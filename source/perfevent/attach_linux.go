@@ -14,19 +14,18 @@ import (
 // Attaching to processes whose threads come and go.
 //
 // Each thread has to be opened once: directly, or by inheriting from the one that
-// made it. A thread that begins while others are being opened could be either.
-// Mostly none does: then each thread was opened, was seen outside of clone(2) after
-// that, and a second look at the list finds no other. If one does, all is closed
-// and done again while the kernel records who begins whom, and when; a [lineage]
-// tells then who has inherited. Where that cannot be known, what was opened on the
-// ancestor is closed, which takes it from all that inherited it, and opened again
-// on all of them.
+// made it. Of a thread that begins while others are being opened it is not clear which.
+// Mostly none begins: then each thread was opened, was seen outside of clone(2) after
+// that, and a second list has no other thread. If one begins, all is closed and done
+// again while the kernel records each fork and its time. A [lineage] then tells which
+// threads inherited. Where that stays unclear, the events of the ancestor are closed,
+// which takes them from all heirs, and all of these are opened again.
 //
-// What is inherited is opened enabled. A child's copy is enabled if its maker's was
-// when the child began to be made, so that enabling all later would miss those that
-// are in the making. Counting and sampling begin otherwise: see [session.enable].
+// Inherited events are opened enabled. A child's copy is enabled if its maker's was when
+// clone(2) began. Enabling all later would miss the children that were just being made.
+// Counting and sampling begin in another way: see [session.enable].
 
-// openTasks opens all teams on processes and threads.
+// openTasks opens all groups on processes and threads.
 func (s *session) openTasks() error {
 	t := &s.spec.Target
 	for _, pid := range t.PIDs {
@@ -98,7 +97,7 @@ const (
 // events.
 func (s *session) unsure(n int) {
 	if n > 0 {
-		s.notes.add("%d threads began, or may have, at the very moment at which their makers got counters: they, and those that they begin, may be missing", n)
+		s.notes.add("%d threads began, or may have begun, just when their makers got counters: they and their children may be missing", n)
 	}
 }
 
@@ -235,8 +234,8 @@ func (s *session) again(l *lineage, since time.Duration) {
 	}
 }
 
-// shortLife is for how long at least it is awaited that a thread in doubt ends by
-// itself, as most do of those that a thread begins all the time.
+// shortLife is how long a thread in doubt is given to end by itself, as most
+// short-lived threads do.
 const shortLife = 2 * time.Millisecond
 
 // drop closes what was opened on a thread, and with it what others have inherited.
@@ -366,8 +365,8 @@ func (s *session) over() map[int]bool {
 	return over
 }
 
-// reap reads the counters of threads that have ended into a table of what is to
-// be added to the next one, and closes them.
+// reap reads the counters of threads that have ended, and closes them. The counts are
+// added to the next table.
 func (s *session) reap(over map[int]bool) {
 	if len(over) == 0 || len(s.opener.clocks) > 0 {
 		return // sets name their clocks by their places in the list

@@ -10,8 +10,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/cgroups"
 )
 
-// openCgroup opens the directory of a cgroup, by which perf_event_open knows
-// it.
+// openCgroup opens the directory of a cgroup. Its descriptor names the cgroup to
+// perf_event_open.
 func openCgroup(name string) (int, error) {
 	mount, err := cgroups.Mount()
 	if err != nil {

@@ -46,9 +46,9 @@ type launch struct {
 	open     func(pid int) error // opens the counters: of the process if it is stopped, else of this thread (0)
 }
 
-// start starts a command. The counters are opened on the thread that starts it,
-// before or, if stopped, after that, when the new process has executed the program
-// but none of its instructions.
+// start starts a command. The counters are opened on the thread that starts it, before
+// that. If it is to be stopped, they are opened after that, when the new process has
+// executed the program but none of its instructions.
 func (t *Target) start(l launch) (c *command, err error) {
 	path, err := t.path()
 	if err != nil {
@@ -68,9 +68,9 @@ func (t *Target) start(l launch) (c *command, err error) {
 	return c, nil
 }
 
-// startElsewhere starts a command from a thread that ends with that. Whatever else ran
-// on that thread might be counted; and any other program that were started from it, be it
-// by who uses this package, would inherit the counters, which are enabled when it is executed.
+// startElsewhere starts a command from a thread that then ends. Other code on that
+// thread could be counted, and other programs started from it would inherit the
+// counters, which execve enables.
 func (t *Target) startElsewhere(path string, l launch) (*command, error) {
 	type result struct {
 		c   *command
@@ -171,7 +171,7 @@ func interpreter(path string) string {
 		return ""
 	}
 	defer f.Close()
-	line := make([]byte, 256) // of which the kernel takes no more
+	line := make([]byte, 256) // the kernel reads no more
 	n, _ := io.ReadFull(f, line)
 	text, _, _ := strings.Cut(string(line[:n]), "\n")
 	if rest, ok := strings.CutPrefix(text, "#!"); ok {
@@ -222,9 +222,9 @@ func (c *command) attend() {
 	}()
 }
 
-// watch waits in this thread, which no other has to wake then, until the command has
-// ended or the bell is rung. Where the kernel has no file to wait for (before Linux 5.3)
-// somebody else waits from now on.
+// watch waits in this thread until the command has ended or the notifier is notified.
+// No other thread has to be woken for that. Where the kernel has no file to wait for
+// (before Linux 5.3), a goroutine waits from now on.
 func (c *command) watch(b *notifier) {
 	fd, err := unix.PidfdOpen(c.process.Pid, 0)
 	if err != nil {

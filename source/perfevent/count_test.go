@@ -237,7 +237,7 @@ func TestProcessors(t *testing.T) {
 	spec := perfevent.Spec{
 		Groups:  [][]perfevent.Event{events(t, sys, "cpu-clock", "context-switches")},
 		Target:  perfevent.Target{All: true},
-		Timeout: time.Second, // of which it is little that this program may have to wait for a processor
+		Timeout: time.Second, // so that waiting for a processor matters little
 		Keep:    counts.By(0).With(counts.CPU),
 	}
 	table, r := one(t, sys, spec)

@@ -19,16 +19,16 @@ import (
 //	c.Disable()
 //	table, err := c.Table()
 //
-// With the own process as its target all threads are counted, and those that
-// the Go runtime starts later, whichever starts them. Threads that are kept
-// apart ([counts.Thread]) are those that there are at Open.
+// With the own process as its target all threads are counted, also those that the Go
+// runtime starts later. Counts split by thread ([counts.Thread]) are of the threads that
+// exist at Open.
 type Counters struct {
 	session *session
 	notes   notes
 	step    *counts.Table // what was counted since the last reading
 	sum     *counts.Table // since Open or Reset
 	since   time.Time     // when counting was enabled
-	active  time.Duration // for which counting was enabled since the last reading
+	active  time.Duration // enabled since the last reading
 	on      bool
 }
 
@@ -80,7 +80,7 @@ func (c *Counters) pass() {
 }
 
 // Table returns what was counted since Open or Reset. It is valid until the
-// next call. Its duration is the time for which counting was enabled.
+// next call. Its duration is the time that counting was enabled.
 func (c *Counters) Table() (*counts.Table, error) {
 	c.read()
 	c.sum.Label, c.sum.Start = c.step.Label, 0
@@ -98,7 +98,7 @@ func (c *Counters) read() {
 	c.active = 0
 }
 
-// Reset makes this the moment from which counts count.
+// Reset sets the counts to zero.
 func (c *Counters) Reset() {
 	c.read()
 	c.sum.Reset(c.session.layout)

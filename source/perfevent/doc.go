@@ -1,13 +1,12 @@
-// Package perfevent counts with the kernel's perf_event_open: it finds what
-// the machine can count, opens events in groups on a command, on processes,
-// on cgroups or on processors, and yields what they counted as tables.
+// Package perfevent counts with the kernel's perf_event_open. It finds what the
+// machine can count. It opens groups of events on a command, on processes, on cgroups
+// or on processors. It yields what they counted as tables, and takes samples.
 //
-// It is one of the packages of the third step of the flow
+// It belongs to the third step of the flow
 //
 //	model → plan → source → counts → account → report
 //
-// and knows no models: it is told groups of events, and who made them up does
-// not matter to it.
+// It knows no models: its callers say which groups of events to count.
 //
 //	sys, err := perfevent.ReadSystem(os.DirFS("/"))
 //	event, err := sys.Resolve("page-faults")
@@ -22,31 +21,33 @@
 //
 // # What is exact and what is estimated
 //
-// An event that was on a counter all of the time that it was enabled is
-// counted exactly. One that took turns with others is scaled by its time
-// enabled to its time running, for each interval and for each place where it
-// was opened (a processor, a task) before these are summed. So the sum of the
-// intervals is the total, and a phase of the program in which an event was
-// seen for long does not outweigh one in which it was seen briefly. An
-// interval in which an event was never on a counter is a gap
-// ([counts.NotCounted]) and not 0.
+// An event that was on a counter all of its enabled time is counted exactly. A
+// multiplexed event is scaled by its time enabled to its time running. That is done for
+// each interval and each place where it was opened, a processor or a task, before these
+// are summed. So the intervals sum to the total, and a phase in which an event was
+// counted for long has no more weight than others. If an event was never on a counter in
+// an interval, that is a gap ([counts.NotCounted]) and not 0.
 //
 // # Commands
 //
-// A command is counted from the moment at which the kernel executes its
-// program, as perf does it: the counters are opened, disabled, on the thread
-// that is going to start the command, are inherited by the new process and
-// enabled by the kernel within its execve (inherit and enable_on_exec). The
-// starting thread's own counters stay disabled. That needs no helper program
-// between, no stopped process and no ptrace, which container runtimes may
-// forbid and with which set-user-ID programs lose their privileges.
+// A command is counted from the moment when the kernel executes its program, as perf
+// does it. The counters are opened disabled on the thread that starts the command. The
+// new process inherits them, and the kernel enables them within its execve (inherit and
+// enable_on_exec). The starting thread's own counters stay disabled. That needs no
+// helper program, no stopped process and no ptrace. Container runtimes may forbid
+// ptrace, and set-user-ID programs lose their privileges under it.
 //
-// Only what cannot be inherited (threads kept apart, [Spec].NoInherit) is
-// opened on the command's own process; it is then stopped by ptrace at its
-// first instruction, and let go when the counters are there.
+// Counters that cannot be inherited (counts split by thread, [Spec].NoInherit) are
+// opened on the command's own process. It is stopped by ptrace at its first
+// instruction, and continues when the counters are open.
 //
 // # Processes
 //
-// Counters of a process are opened on each of its threads and inherited by
-// those that come later.
+// Counters of a process are opened on each of its threads. Later threads inherit them.
+//
+// # What the package promises
+//
+// The names follow the compatibility rule of the module. On systems other than Linux
+// the package builds, and counting fails with an error that says so. Errors name no
+// flags of any program: [TargetError] has a typed fix.
 package perfevent

@@ -4,16 +4,15 @@ package perfevent
 type Event struct {
 	Name  string // as tables call it (counts.Column.Event); the plan's name for it
 	PMU   *PMU   // nil for generic and software events
-	Alike []*PMU // further PMUs of the same kind, on which it is counted, too, and summed: uncore_imc_1, … beside uncore_imc_0
+	Alike []*PMU // further PMUs of the same kind: the event is counted on each and summed (uncore_imc_1, … after uncore_imc_0)
 	Attr  Attr
-	Scale float64 // by which a raw count is multiplied (…events/NAME.scale); 0 is 1
+	Scale float64 // factor of a raw count (…events/NAME.scale); 0 is 1
 	Unit  string  // of the scaled count: "ns", "Joules"; "" for a plain count
 
 	tool toolKind
 }
 
-// A toolKind is what an event counts for which the kernel has no counter and
-// perf neither.
+// A toolKind is what an event without a counter is: perf calls such events tool events.
 type toolKind uint8
 
 const (

@@ -12,8 +12,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
-// A watch sees tasks begin: the kernel writes a record of each into a ring of
-// the processor on which it happens.
+// A forkMonitor sees tasks begin: the kernel writes a record of each into the ring of
+// its processor.
 type forkMonitor struct {
 	rings   []*ring
 	more    []int  // further events, which write into the rings

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// A format says which bits of which configuration word the value of a term
-// goes to: "config:0-7,32-35". See Documentation/ABI/testing/sysfs-bus-event_source-devices-format.
+// A format says where the value of a term goes: the word and its bits, as in
+// "config:0-7,32-35". See
+// Documentation/ABI/testing/sysfs-bus-event_source-devices-format.
 type format struct {
 	word   int // 0 is config, 1 config1, …
 	ranges []bitRange

@@ -14,7 +14,7 @@ type genericEvent struct {
 	unit   string
 }
 
-// generics are the events that the kernel has under one name on every machine, by
+// generics are the events with one name on every machine, by
 // the names that perf has for them, in the order of the kernel's numbers:
 // include/uapi/linux/perf_event.h and perf-list(1).
 var generics = [...]struct {
@@ -83,8 +83,8 @@ func cacheEvent(name string) (config uint64, ok bool) {
 	return uint64(cache | max(op, 0)<<8 | max(result, 0)<<16), true
 }
 
-// cutAny cuts off the longest of some words at whose end a name ends or has a
-// hyphen, and returns the number of the word's set.
+// cutAny cuts the longest of some words off a name. The word ends at a hyphen or at the
+// end of the name. It returns the number of the word's set.
 func cutAny(name string, sets [][]string) (set int, rest string, ok bool) {
 	longest := 0
 	for i, words := range sets {

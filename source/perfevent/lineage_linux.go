@@ -14,18 +14,17 @@ import (
 // from having been opened on it, or from the task that began it.
 //
 // A task gets the events of its maker early in clone(2) (perf_event_init_task, in
-// copy_process), and the kernel tells that it began late in it (perf_event_fork),
-// before the new task first runs. Whatever a maker gets in between the new task has
-// not, and nothing tells whether it was there in time. But a maker begins one task
-// after the other. So of the tasks that it begins after it got its events the first
-// may lack them, and none of the others; nor does the first if the maker was seen
-// outside of clone(2) in between.
+// copy_process). The kernel writes its record late in it (perf_event_fork), before the
+// new task first runs. The new task lacks what its maker gets in between, and nothing
+// says whether the maker had it in time. But a maker begins one task after the other. So
+// of the tasks after it got its events only the first may lack them, and not even that
+// one if the maker was seen outside of clone(2) in between.
 type lineage struct {
 	tasks  map[int]*taskEvents
 	probes map[int]*probe // of those that run, until they are seen outside of clone(2)
 }
 
-// A kin is a task, and what is known of its events.
+// taskEvents is what is known of a task's events.
 type taskEvents struct {
 	root int // where its events were opened: itself, or whom it has them from; 0: it has none
 	over bool
@@ -101,8 +100,7 @@ func (l *lineage) lacking() []int {
 	return l.living(func(k *taskEvents) bool { return k.root == 0 })
 }
 
-// doubtful returns the tasks that have not ended of which it is not known whether
-// they have what they should, if that has been so since before a time.
+// doubtful returns the living tasks whose events are in doubt since before a time.
 func (l *lineage) doubtful(before uint64) []int {
 	return l.living(func(k *taskEvents) bool { return k.doubt > 0 && k.doubt < before })
 }

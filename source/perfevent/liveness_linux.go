@@ -16,7 +16,7 @@ type liveness struct {
 	quit chan struct{}
 	once sync.Once
 
-	ends  []end         // of which the kernel says that they have come
+	ends  []end         // the kernel notifies of these
 	looks []func() bool // whether the others are there still
 }
 

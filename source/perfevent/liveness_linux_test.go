@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestLiveness waits for processes of which the kernel says when they end, and for such as have
-// to be looked for, as it does not know the flags that are asked with.
+// TestLiveness waits for processes with a notification of their end, and without one:
+// unknown flags make the kernel refuse it.
 func TestLiveness(t *testing.T) {
 	const unknownFlags = 1 << 30
 	for _, flags := range []int{0, unknownFlags} {

@@ -160,7 +160,7 @@ func report() {
 	fmt.Println(int64(u.time), u.faults)
 }
 
-// An actor is the program playing a role beside the test.
+// An actor is the program playing a role while the test runs.
 type actor struct {
 	t   *testing.T
 	cmd *exec.Cmd

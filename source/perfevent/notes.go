@@ -8,8 +8,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// notes are what tables have to say beside their counts: each once, and not
-// more than a person would read.
+// notes are the remarks of a table: each once, and not more than a person would read.
 type notes struct{ list []counts.Note }
 
 const maxNotes = 50

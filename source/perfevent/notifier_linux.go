@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A bell wakes a goroutine at a time, or when it is rung. It is a timer of the kernel's
-// that the runtime's poller waits for. Of the runtime's own timers, and of a system call that
-// waits, the runtime's monitor has to be woken too, which costs as much again as the waking.
+// A notifier wakes a goroutine at a time, or when it is notified. It is a timer of the
+// kernel's, and the runtime's poller waits for it. The runtime's own timers, or a
+// blocking system call, would also wake the runtime's monitor, which doubles the cost.
 type notifier struct {
 	file *os.File
 	conn syscall.RawConn
@@ -57,7 +57,7 @@ func spare() error {
 	return nil
 }
 
-// ring ends the wait that is under way, or the next.
+// notify ends the current wait, or the next.
 func (b *notifier) notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,9 +67,9 @@ func (b *notifier) notify() {
 	}
 }
 
-// wait returns when a time has come, if it is not zero, or earlier: when the bell has been
-// rung, or for no reason. The timer is set when the poller has forgotten what was before, and
-// nothing is read from it: setting it again takes back that it has expired.
+// wait returns at a time, if it is not zero, or earlier: after a notification, or for
+// no reason. The timer is set after the poller has cleared its state. Nothing is read
+// from it: setting it again clears its expiry.
 func (b *notifier) wait(until time.Time) {
 	set := false
 	_ = b.conn.Read(func(uintptr) bool {
@@ -81,8 +81,8 @@ func (b *notifier) wait(until time.Time) {
 	})
 }
 
-// arm sets the timer for a time, or for ever if that is zero, and reports whether there is
-// something to wait for: the bell has not been rung meanwhile.
+// arm sets the timer for a time, or for ever if that is zero. It returns false if a
+// notification has come meanwhile.
 func (b *notifier) arm(until time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,13 +97,13 @@ func (b *notifier) arm(until time.Time) bool {
 	return !pending
 }
 
-// set has the timer expire after a time; never if that is 0.
+// set lets the timer expire after a time; never if that is 0.
 func (b *notifier) set(after time.Duration) {
 	to := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(after))}
 	_, _, _ = unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(b.fd), 0, uintptr(unsafe.Pointer(&to)), 0, 0, 0)
 }
 
-// hush takes back that the bell has rung, for who waits for its file in another way.
+// clear takes a notification back, for callers that poll the file themselves.
 func (b *notifier) clear() {
 	var times [8]byte
 	_, _, _ = unix.RawSyscall(unix.SYS_READ, uintptr(b.fd), uintptr(unsafe.Pointer(&times)), uintptr(len(times)))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestBell checks that a wait ends at its time and not before, and when it is rung: before
-// it began, or while it goes on.
+// TestNotifier checks that a wait ends at its time and not before, and after a
+// notification before it or during it.
 func TestNotifier(t *testing.T) {
 	b, err := newNotifier()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
-// A place is where a team is opened: on a task, on a processor, or on a task
-// while it is on a processor.
+// A place is where a group is opened: on a task, on a processor, or on a task while it
+// is on a processor.
 type place struct {
 	pid   int // -1 is any; a file descriptor with FlagCgroup
 	cpu   int // -1 is any
@@ -21,8 +21,7 @@ type place struct {
 	scope int
 }
 
-// A set is the events of a team, or those of them that go together, as opened
-// in one place.
+// A set is siblings, or those of them that fit in one group, as opened in one place.
 type set struct {
 	place
 	siblings *siblings // nil for a clock
@@ -52,7 +51,7 @@ type refusal struct {
 // An opener opens teams in places.
 type opener struct {
 	sys    *System
-	scheme *scheme // whose columns change their groups where a team does not fit
+	scheme *scheme // its columns change their groups where siblings do not fit
 	notes  *notes
 	common Attr // what all attributes have in common
 
@@ -86,20 +85,19 @@ func newOpener(sys *System, c *scheme, n *notes, common Attr) *opener {
 // errGone says that a task has ended.
 var errGone = errors.New("the task has ended")
 
-// errMoved says that the leader of a group is not the task's any more. A task and one that
-// it begins may exchange their events when one gives way to the other on a processor: what
-// was opened is then the other's, and ends with that, and the task goes on counting with
-// what the other inherited. Only it cannot be added to (ENODEV, or EINVAL while the other
-// lives).
+// errMoved says that the leader of a group is no longer the task's. A task and its child
+// may exchange their events when the processor switches between them. What was opened is
+// then the child's and ends with it, and the task goes on counting with the inherited
+// events. No event can be added to these (ENODEV, or EINVAL while the child lives).
 var errMoved = errors.New("the task has given its events to another")
 
-// movesMost is how often in a row a task is taken to have done so. It is rare: who begins
-// threads all the time does one time in some thousands.
+// movesMost is how often in a row a group is opened again for that. It is rare: one time
+// in some thousands for a task that begins threads all the time.
 const movesMost = 4
 
-// open opens a team in a place. What the kernel refuses is noted and is no
-// error; the error is errGone if the task is no more, and otherwise that
-// nothing more can be opened.
+// open opens siblings in a place. What the kernel refuses is noted and is no error. The
+// error is errGone if the task has ended. Any other error means that nothing more can
+// be opened.
 func (o *opener) open(t *siblings, p place, clocks []int) error {
 	sets, err := o.openSets(t, p, true)
 	for moves := 1; err == errMoved; moves++ {
@@ -118,8 +116,8 @@ func (o *opener) open(t *siblings, p place, clocks []int) error {
 	return nil
 }
 
-// openSets opens the events of a team, in as few groups as they fit. The error is errMoved if
-// they may move and one has. A command that has yet to be executed has begun nobody.
+// openSets opens siblings in as few groups as they fit. The error is errMoved if groups
+// may move and one has. A command that was not yet executed has no children.
 func (o *opener) openSets(t *siblings, p place, move bool) (sets []set, err error) {
 	move = move && o.common.Inherit && !o.common.EnableOnExec && p.pid > 0 && p.flags&unix.PERF_FLAG_PID_CGROUP == 0
 	for i := range t.events {
@@ -131,9 +129,8 @@ func (o *opener) openSets(t *siblings, p place, move bool) (sets []set, err erro
 	return sets, nil
 }
 
-// copy opens a further turn of a team in all places where it was opened since
-// the set of an index. Of events that are open there is nothing new to say when
-// the kernel refuses them another time: they take fewer turns.
+// copy opens a further slot of siblings in all places where they were opened, from the
+// set of an index on. If the kernel refuses it, they have fewer slots.
 func (o *opener) copy(t *siblings, since int) {
 	for i := since; i < len(o.sets); i++ {
 		s := &o.sets[i]
@@ -145,7 +142,7 @@ func (o *opener) copy(t *siblings, since int) {
 			e, errno := o.event(e.member, s.place, again.leader)
 			if errno != 0 {
 				closeSets([]set{again})
-				o.notes.add("group %d takes fewer turns than planned: %v", t.group+1, errno)
+				o.notes.add("group %d is counted for less time than planned: %v", t.group+1, errno)
 				return
 			}
 			if again.leader < 0 {
@@ -157,8 +154,8 @@ func (o *opener) copy(t *siblings, since int) {
 	}
 }
 
-// apart notes that some of a team's events could not be opened in the group of
-// the others. Their columns get a group of their own.
+// apart notes that some siblings could not be opened in the group of the others. Their
+// columns get a group of their own.
 func (o *opener) apart(t *siblings, s *set) {
 	columns := o.scheme.columns
 	first := s.events[0].column
@@ -224,7 +221,7 @@ func (o *opener) event(m *member, p place, group int) (opened, unix.Errno) {
 	return opened{member: m, fd: fd, id: id}, 0
 }
 
-// attr returns the attributes with which an event is opened.
+// attr returns the attributes to open an event with.
 func (o *opener) attr(m *member, leader bool) Attr {
 	a := m.attr
 	a.ReadFormat, a.Inherit = o.common.ReadFormat, o.common.Inherit
@@ -309,8 +306,7 @@ func (o *opener) because(errno unix.Errno, event string) {
 	}
 }
 
-// explain turns what was refused into notes, or into an error if nothing at
-// all was opened.
+// explain makes notes of what was refused, or an error if nothing at all was opened.
 func (o *opener) explain() error {
 	for _, r := range o.why {
 		o.notes.add("not supported: %s: %s: %s", some(r.events), r.errno.Error(), o.advice(r.errno))
@@ -399,7 +395,7 @@ func (o *opener) drop(tid int) {
 		o.clocks[key] = moved(i)
 	}
 	maps.DeleteFunc(o.clocks, func(key [2]int, _ int) bool { return key[0] == tid })
-	for i := range keep { // the sets of a team share a list
+	for i := range keep { // the sets of siblings share a list
 		clocks := slices.Clone(keep[i].clocks)
 		for k := range clocks {
 			clocks[k] = moved(clocks[k])

@@ -108,7 +108,7 @@ func TestGroupTooLarge(t *testing.T) {
 	}
 }
 
-// More groups than the counters hold take turns, and are scaled to the truth.
+// More groups than the counters hold are multiplexed, and scaled to the truth.
 func TestMultiplexing(t *testing.T) {
 	sys := pmu(t)
 	n := sys.Probe(os.DirFS("/")).Counters
@@ -124,8 +124,8 @@ func TestMultiplexing(t *testing.T) {
 		shares []float64
 		spec   perfevent.Spec
 	}{
-		{"equal turns", nil, []float64{1. / 3, 1. / 3, 1. / 3}, perfevent.Spec{}},
-		{"more turns for the first", []int{0, 1, 0, 2}, []float64{1. / 2, 1. / 4, 1. / 4}, perfevent.Spec{}},
+		{"equal slots", nil, []float64{1. / 3, 1. / 3, 1. / 3}, perfevent.Spec{}},
+		{"more slots for the first", []int{0, 1, 0, 2}, []float64{1. / 2, 1. / 4, 1. / 4}, perfevent.Spec{}},
 		{"in intervals", nil, []float64{1. / 3, 1. / 3, 1. / 3}, perfevent.Spec{Interval: 50 * time.Millisecond}},
 		{"a task on each processor", nil, []float64{1. / 3, 1. / 3, 1. / 3}, perfevent.Spec{Target: perfevent.Target{OnCPUs: ids(sys)}}},
 		{"processors", nil, []float64{1. / 3, 1. / 3, 1. / 3}, perfevent.Spec{Target: perfevent.Target{All: true}}},
@@ -158,7 +158,7 @@ func ids(sys *perfevent.System) []int {
 	return slices.Clone(sys.CPUs)
 }
 
-// Pinned groups do not take turns.
+// Pinned groups are not multiplexed.
 func TestPinned(t *testing.T) {
 	sys := pmu(t)
 	n := sys.Probe(os.DirFS("/")).Counters

@@ -89,8 +89,8 @@ func userNamespace(root fs.FS) bool {
 	return text != "" && !slices.Equal(strings.Fields(text), []string{"0", "0", "4294967295"})
 }
 
-// probeScopes finds out which scopes can be counted. On a machine without a PMU
-// that is tried with a software event, for which the permissions are the same.
+// probeScopes finds out which scopes can be counted. On a machine without a PMU it
+// tries a software event: the permissions are the same.
 func (s *System) probeScopes(p *Probe) {
 	name, attr := "task-clock", Attr{Type: perffile.TypeSoftware, Config: softwareTaskClock}
 	if cores := s.Core(); len(cores) > 0 {
@@ -133,11 +133,10 @@ func (s *System) first() int {
 // maxCounters is more than any core has.
 const maxCounters = 32
 
-// probeCounters finds how many general counters there are to be had: as many as
-// one event's copies that a group can hold and that the kernel really puts on
-// counters, for groups that are pinned say when it does not. Events are tried
-// that no fixed counter counts; on Arm and POWER any counter counts
-// instructions.
+// probeCounters finds the number of usable general counters: the largest group of one
+// event's copies that the kernel puts on counters. The groups are pinned, as these say
+// when they are not counted. It tries events without a fixed counter; on Arm and POWER
+// any counter counts instructions.
 func (s *System) probeCounters() int {
 	names := []string{"branch-misses", "cache-misses", "instructions", "cycles"}
 	if runtime.GOARCH != "amd64" {

@@ -54,7 +54,7 @@ type reader struct {
 	elapsed float64               // nanoseconds since the last reading
 	spent   []float64             // by set: the time that a clock measured since then
 	deltas  []delta               // by event of the set that is read
-	silent  func(cpu int) float64 // the time for which a processor should have counted that has not
+	silent  func(cpu int) float64 // how long a processor should have counted and has not
 }
 
 // A delta is what an event counted since it was last read.
@@ -93,7 +93,7 @@ func (r *reader) begin(s *set) {
 	clear(r.deltas[:len(s.events)])
 }
 
-// add adds what a set counted in all its turns.
+// add adds what a set counted in all its slots.
 func (r *reader) add(t *counts.Table, s *set) {
 	r.begin(s)
 	enabled, running := r.read(s)
@@ -144,8 +144,8 @@ func (r *reader) cell(s *set, d delta, enabled, running float64) counts.Cell {
 	return counts.Cell{State: counts.NotCounted, Enabled: enabled}
 }
 
-// read reads a set, adds to the deltas what its events counted, and returns for
-// how long they were enabled and running since they were last read.
+// read reads a set and adds to the deltas what its events counted. It returns how long
+// they were enabled and running since the last reading.
 func (r *reader) read(s *set) (enabled, running float64) {
 	if !r.singly && r.readGroup(s) {
 		for i := range s.events {
@@ -163,9 +163,8 @@ func (r *reader) readGroup(s *set) bool {
 	return err == nil && n > 0 && r.got.parse(r.buf[:n], r.lost) && len(r.got.values) == len(s.events)
 }
 
-// readEach reads each event of a set by itself: the kernel breaks a group up
-// when its processor goes offline, and cannot read one as a whole of which a
-// task inherited a part.
+// readEach reads each event of a set by itself. The kernel breaks a group up when its
+// processor goes offline, and cannot read a partly inherited group as one.
 func (r *reader) readEach(s *set) (enabled, running float64) {
 	for i := range s.events {
 		e := &s.events[i]

@@ -33,8 +33,8 @@ type spread struct {
 	state                  counts.State // of a cell that no run counted
 }
 
-// stats are the mean of some values and the sum of the squares of their
-// differences from it, kept up to date as by Welford (1962).
+// stats are the mean of some values and the sum of squared differences from it, updated
+// as by Welford (1962).
 type stats struct {
 	n           int
 	mean, about float64

@@ -24,18 +24,22 @@ func (e *EventError) Error() string { return fmt.Sprintf("event %q: %s", clip(e.
 // events of POWER's hypervisor with four parameters.
 const maxSpelling = 1024
 
-// Resolve finds what the kernel calls an event: in perf's spelling with the
-// PMU ("cpu/event=0x9c,umask=0x1/", "msr/tsc/", "cpu_core/slots/"), as a raw
-// code (r400fa), a generic name (cycles, instructions:u,
-// L1-dcache-load-misses), a software event (context-switches, task-clock), a
-// tracepoint (sched:sched_switch), duration_time, user_time, system_time, or a name that sysfs has.
-// The PMU "cpu" of x86 tables, and "armv8_pmuv3_0", stand for the core PMU
-// whatever it is called here; "uncore_imc" and "imc" stand for all of
-// uncore_imc_0, uncore_imc_1, …
+// Resolve finds what the kernel calls an event. Spellings are perf's:
 //
-// The event's name is the spelling, unless a term name=… gives another. Errors
-// are of type *[EventError] and say what is not there: the PMU, the term, the
-// name.
+//	cpu/event=0x9c,umask=0x1/   an event of a PMU, by its terms
+//	r400fa                      a raw code
+//	cycles, instructions:u      generic names, with modifiers
+//	L1-dcache-load-misses       a generic event of a cache
+//	task-clock                  a software event
+//	sched:sched_switch          a tracepoint
+//	duration_time               also user_time and system_time
+//	inst_retired.any            a name in sysfs
+//
+// The PMU "cpu" of x86 tables, and "armv8_pmuv3_0", stand for the core PMU whatever it
+// is called here. "uncore_imc" and "imc" stand for all of uncore_imc_0, uncore_imc_1, …
+//
+// The event's name is the spelling, unless a term name=… gives another. Errors are of
+// type *[EventError] and say what does not exist: the PMU, the term, or the name.
 func (s *System) Resolve(spelling string) (Event, error) {
 	e, err := s.resolve(strings.TrimSpace(spelling))
 	if err != nil {
@@ -248,8 +252,8 @@ func (s *System) names() string {
 	return strings.Join(names, ", ")
 }
 
-// genericOn resolves generic names on a core PMU ("cpu_atom/cycles/") for which
-// sysfs has no event of that name.
+// genericOn resolves a generic name on a core PMU ("cpu_atom/cycles/") if sysfs has no
+// event of that name.
 func (s *System) genericOn(e *Event, list []term) (done bool, err error) {
 	if !e.PMU.core {
 		return false, nil

@@ -14,7 +14,7 @@ import (
 // of what was written and of what was read.
 type ring struct {
 	fd         int
-	page       []byte // a page of control, and the data behind it
+	page       []byte // a page of control, and then the data
 	data       []byte
 	head, tail *uint64
 }

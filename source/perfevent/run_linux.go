@@ -20,7 +20,7 @@ type Run struct {
 	notes   notes
 	mu      sync.Mutex    // guards session against Signal
 	session *session      // the current one
-	counted *counts.Table // of which table is made
+	counted *counts.Table // the source of table
 	table   *counts.Table
 	repeats *repeats // nil for one run
 	state   *os.ProcessState
@@ -34,15 +34,15 @@ type Run struct {
 	release  func() bool
 }
 
-// Start opens the counters and starts the command. What the kernel refuses
-// becomes cells that are NotSupported, with a note that says why; an error is
-// returned only when nothing at all can be counted, or not all that it should
-// for want of files or memory (*[OpenError]), when the target does not exist
-// or cannot be counted as asked (*[TargetError]), or when the command cannot
-// be executed (*exec.Error). No counter, process or file is left behind after
-// an error.
+// Start opens the counters and starts the command. What the kernel refuses becomes
+// NotSupported cells with a note. There is an error only in these cases:
 //
-// When the context is done the counting ends as by Stop.
+//	*[OpenError]    nothing can be counted, or not all for lack of files or memory
+//	*[TargetError]  the target does not exist or cannot be counted as asked
+//	*exec.Error     the command cannot be executed
+//
+// After an error no counter, process or file is left. When the context is done the
+// counting ends as by Stop.
 func Start(ctx context.Context, sys *System, spec Spec) (*Run, error) {
 	if err := spec.check(sys); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (r *Run) Next() bool {
 	return false
 }
 
-// witnessed returns a table with what was seen beside the counting.
+// observed returns a table with what was observed while it was counted.
 func (r *Run) observed(t *counts.Table) *counts.Table {
 	if r.spec.Observer == nil {
 		return t

@@ -53,8 +53,7 @@ func (s *System) ResolveSampled(list string, sample uint64, freq bool) ([][]Even
 	return groups, nil
 }
 
-// cutList cuts a list of events at the commas that are between events or groups,
-// and not in the terms of one or in braces.
+// cutList cuts a list of events at its commas, but not within terms or braces.
 func cutList(list string) ([]string, error) {
 	var parts []string
 	start, slashes, depth := 0, 0, 0

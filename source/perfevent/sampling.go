@@ -12,20 +12,20 @@ import (
 // A SampleSpec says what to take samples of, and how.
 //
 // An event takes samples if its Attr.Sample is not 0: one after so many of it,
-// or with Attr.Freq so many in a second. In a group in which others take none,
-// each sample has the counts of the whole group (perf's :S). What a sample of
-// an event is to hold beside what all have is in its Attr.SampleType.
+// or with Attr.Freq so many in a second. If other events of its group take none,
+// each sample has the counts of the whole group (perf's :S). Attr.SampleType has what
+// its samples hold in addition to what all have.
 type SampleSpec struct {
-	Groups [][]Event // those of one group at one time; groups take turns
+	Groups [][]Event // the events of a group count at the same time; groups are multiplexed
 	Target Target
 
 	Timeout time.Duration // ends the sampling; 0: with the command, the processes, or Stop
 	Delay   time.Duration // before sampling begins
 
-	Times      bool // samples say for how long their event was on a counter, so that turns can be allowed for
+	Times      bool // samples say how long their event was on a counter, so that multiplexing can be corrected
 	Callchains bool // with each sample
 	MaxStack   int  // addresses in a callchain; 0 is the kernel's limit
-	Cgroups    bool // samples say in which cgroup they were taken
+	Cgroups    bool // samples have the cgroup
 	NoInherit  bool // not the command's children, nor threads that come later
 	RingSize   int  // bytes of each processor's ring; 0 is [DefaultRing]
 
@@ -126,9 +126,9 @@ func (spec *SampleSpec) prepare(a *Attr, reads bool) {
 	}
 }
 
-// MaxSampleRate returns how many samples of an event the kernel allows in a
-// second (kernel.perf_event_max_sample_rate), which it lowers by itself where
-// they take too long; 0 if that is not known.
+// MaxSampleRate returns how many samples of an event the kernel allows in a second
+// (kernel.perf_event_max_sample_rate). The kernel lowers it where samples take too
+// long. It is 0 if it is not known.
 func (s *System) MaxSampleRate() uint64 {
 	n, err := strconv.ParseUint(s.setting("proc/sys/kernel/perf_event_max_sample_rate"), 10, 64)
 	if err != nil {

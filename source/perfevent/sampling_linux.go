@@ -38,7 +38,7 @@ type Sampling struct {
 	release func() bool
 
 	rings    []*ring
-	fds      []unix.PollFd // of the rings, and the bell
+	fds      []unix.PollFd // of the rings, and the notifier
 	tracked  Attr          // of trackers
 	trackers []tracker     // on processors; on tasks they are among the session's
 	events   []SampledEvent
@@ -385,8 +385,8 @@ func (s *Sampling) collect() error {
 	return nil
 }
 
-// Events returns the events that were opened. The last is one that counts
-// nothing, which the records beside the samples belong to.
+// Events returns the events that were opened. The last counts nothing: the records that
+// are not samples belong to it.
 func (s *Sampling) Events() []SampledEvent { return s.events }
 
 // Next waits until there is enough to be written, or all has ended. It returns
@@ -448,8 +448,7 @@ func (s *Sampling) until() time.Time {
 	return time.Time{}
 }
 
-// poll waits for the rings, the bell or a time, and reports whether it was a
-// ring.
+// poll waits for the rings, the notifier or a time, and reports whether it was a ring.
 func (s *Sampling) poll(until time.Time) bool {
 	var timeout *unix.Timespec
 	if !until.IsZero() {
@@ -488,10 +487,9 @@ func (s *Sampling) finish() {
 	s.keepState()
 }
 
-// lostOf returns how many records of a set's events found no room, as far as the
-// kernel tells. Each is asked by itself: of a group that was inherited the kernel
-// tells what the last child lost (__perf_read_group_add), which is what its maker
-// is held to have lost.
+// lostOf returns how many records of a set's events were lost, as far as the kernel
+// knows. Each event is read by itself: of an inherited group the kernel gives what the
+// last child lost, as if it were the parent's (__perf_read_group_add).
 func lostOf(set *set) uint64 {
 	const at = 32 // behind the count, two times, and the identifier; see struct read_format
 	var buf [at + 8]byte
@@ -504,14 +502,14 @@ func lostOf(set *set) uint64 {
 	return sum
 }
 
-// Lost returns how many records there was no room for, as far as the kernel
-// tells (since Linux 6.0), when Next has returned false. LOST records tell of
-// those before which another one was written.
+// Lost returns how many records were lost for lack of room, as far as the kernel knows
+// (since Linux 6.0). It is valid when Next has returned false. LOST records count only
+// losses that another record follows.
 func (s *Sampling) Lost() uint64 { return s.lost }
 
-// WriteTo writes the records of all rings and frees their room: those of each
-// processor in the order in which it wrote them, one processor's behind the
-// other's. It writes whole records, but not each by one call.
+// WriteTo writes the records of all rings and frees their room. It writes one
+// processor's after the other's, each in the order of the ring. A record may take
+// several calls of Write.
 func (s *Sampling) WriteTo(w io.Writer) (int64, error) {
 	sum := int64(0)
 	for _, r := range s.rings {
@@ -605,10 +603,9 @@ func (s *Sampling) close() {
 	s.trackers, s.rings = nil, nil
 }
 
-// InheritedReads says whether the kernel lets samples have the counts of their
-// group if children inherit it, each with its own (Linux 6.13). Without that, groups of
-// which one event takes samples are for processors, or for a command's own
-// thread (SampleSpec.NoInherit).
+// InheritedReads reports whether samples can have the counts of their group if children
+// inherit it (Linux 6.13). Without that, such groups are for processors, or for a
+// command's own thread (SampleSpec.NoInherit).
 var InheritedReads = sync.OnceValue(func() bool {
 	a := Attr{Type: perffile.TypeSoftware, Config: softwareDummy, Disabled: true, Inherit: true, ExcludeKernel: true, ExcludeHV: true,
 		Sample: 1, SampleType: perffile.SampleRead | perffile.SampleTID, ReadFormat: perffile.FormatID | perffile.FormatGroup}

@@ -193,13 +193,13 @@ func TestSampleProcessors(t *testing.T) {
 	if f := drain(t, s); len(f.cpus) != 1 || f.cpus[uint32(last)] == 0 {
 		t.Errorf("samples of processors %v, want of %d only", f.cpus, last)
 	}
-	// What runs elsewhere is told of, too: it may come here.
+	// What runs elsewhere is recorded, too: it may come here.
 	if e := s.Events(); len(e) != 2 || len(e[1].IDs) != len(sys.CPUs) || !slices.Equal(e[0].CPUs, []int{last}) {
 		t.Errorf("events %+v", e)
 	}
 }
 
-// In a group of which one event takes samples, these have the counts of all.
+// Samples of a group with one sampling event have the counts of all.
 func TestSampleGroup(t *testing.T) {
 	sys := machine(t)
 	if !perfevent.InheritedReads() {

@@ -135,15 +135,15 @@ func (s *session) begin() error {
 	return nil
 }
 
-// patient says whether nothing is to be done before the command has ended: who waits for
-// that can do so itself.
+// patient reports whether there is nothing to do before the command has ended. Then the
+// caller itself waits for that.
 func (s *session) patient() bool {
 	return s.spec.Target.ownCommand() && s.spec.Interval == 0 && s.spec.Timeout == 0 && s.spec.Delay == 0 && s.mode.ready == nil
 }
 
-// open opens the counters of what is to be counted, a command's on the thread
-// that calls it if its process is not known yet, and enables them unless the
-// kernel is going to.
+// open opens the counters and enables them, unless the kernel is going to. command is
+// the process of a command; if it is 0, the command inherits them from the calling
+// thread.
 func (s *session) open(command int) error {
 	var err error
 	switch t := &s.spec.Target; {
@@ -172,14 +172,14 @@ func (s *session) open(command int) error {
 	return nil
 }
 
-// begins makes this the time at which counting begins.
+// begins sets the start of the counting to now.
 func (s *session) begins() {
 	s.times.start = time.Now()
 	s.times.last, s.times.tick = s.times.start, s.times.start.Add(s.spec.Interval)
 }
 
-// openCommand opens all teams on a command: on its process if that is known, or
-// on this thread for the command to inherit.
+// openCommand opens all groups on a command: on its process if that is known, or on
+// this thread for the command to inherit.
 func (s *session) openCommand(pid int) error {
 	if pid == 0 {
 		return s.openTask(0, s.scopes.add(s.scopes.base(), 0))
@@ -187,8 +187,7 @@ func (s *session) openCommand(pid int) error {
 	return s.openApart([]int{pid})
 }
 
-// openCPUs opens all teams on processors, for all that runs there or for
-// cgroups.
+// openCPUs opens all groups on processors, for all that runs there or for cgroups.
 func (s *session) openCPUs() error {
 	if _, err := s.sys.Topology(); err != nil {
 		return err
@@ -214,8 +213,7 @@ func (s *session) openCPUs() error {
 	return nil
 }
 
-// openWide opens all teams on those of some processors that their PMUs count
-// on.
+// openWide opens all groups on those of some processors that their PMUs count on.
 func (s *session) openWide(cpus []int, p place, scope counts.Scope) error {
 	rows := make([]int, len(cpus))
 	for i, n := range cpus {
@@ -252,7 +250,7 @@ func (s *session) nowhere(t *siblings, rows []int) {
 	s.notes.add("not supported: %s counts on processors %s, which are not among those chosen", t.pmu.Name, cpulist.Format(t.cpus))
 }
 
-// openTask opens all teams on a task, 0 being this thread.
+// openTask opens all groups on a task, 0 being this thread.
 func (s *session) openTask(tid, scope int) error {
 	s.threads[tid] = true
 	since := len(s.opener.sets)
@@ -273,9 +271,9 @@ func (s *session) openTask(tid, scope int) error {
 	return nil
 }
 
-// openTeam opens a team on a task. Where it can count on some processors only,
-// the kernel's time enabled goes on while the task is on others; so clocks
-// measure the time on those.
+// openGroup opens siblings on a task. The kernel's time enabled goes on while the task
+// is on a processor that their PMU does not count on. So clocks measure the time on the
+// others.
 func (s *session) openGroup(t *siblings, tid, scope int) error {
 	p := place{pid: tid, cpu: -1, scope: scope}
 	limit := slices.Compact(slices.Sorted(slices.Values(s.spec.Target.OnCPUs)))
@@ -297,8 +295,8 @@ func (s *session) openGroup(t *siblings, tid, scope int) error {
 	return s.opener.open(t, p, clocks)
 }
 
-// sampleTeam opens a team on a task, once for each processor: the records of
-// one that is inherited are taken by the processor's ring.
+// sampleGroup opens siblings on a task, once for each processor: the records of
+// inherited events go to the processor's ring.
 func (s *session) sampleGroup(t *siblings, p place, limit []int) error {
 	if len(limit) == 0 {
 		limit = s.sys.online()
@@ -325,7 +323,7 @@ func (s *session) clocks(tid int, cpus []int) []int {
 	return clocks
 }
 
-// whole notes that a PMU does not tell tasks apart.
+// whole notes that a PMU counts what tasks share.
 func (s *session) whole(t *siblings, scope int) {
 	for _, e := range t.events {
 		s.opener.lack(refusal{e.column, scope, counts.NotSupported})
@@ -467,7 +465,7 @@ func (s *session) sleep(until time.Time) (ended bool) {
 	}
 }
 
-// ringOnce has the bell rung when all ends.
+// notifyOnce has the notifier notified when all ends.
 func (s *session) notifyOnce(done, gone <-chan struct{}) {
 	if s.wake.armed {
 		return
@@ -500,7 +498,7 @@ func (s *session) close() {
 	}
 }
 
-// silence ends the bell, once.
+// silence closes the notifier, once.
 func (s *session) silence() {
 	if s.wake.notifier == nil || s.wake.shut {
 		return
@@ -510,7 +508,7 @@ func (s *session) silence() {
 	s.wake.notifier.close()
 }
 
-// stopWatching ends what goes on beside the counting.
+// stopWatching ends what observes tasks.
 func (s *session) stopWatching() {
 	if s.target != nil {
 		s.target.close()

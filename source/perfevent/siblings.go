@@ -70,10 +70,10 @@ type slot struct {
 	again    bool // the group has an earlier slot, too
 }
 
-// slots returns the groups that are counted in a run for one group, or for -1 all of
+// slots returns the groups that are counted in one run: one group, or for -1 all of
 // them in the order of the rotation. What is counted always comes first. The kernel's
-// rotation keeps the order in which groups were opened and gives each the same time. So a
-// group that is opened twice is counted twice as long.
+// rotation keeps the order of opening and gives each group the same time. So a group
+// that is opened twice is counted twice as long.
 func (c *scheme) slots(spec *Spec, group int) []slot {
 	var list []slot
 	seen := map[*siblings]bool{}
@@ -113,7 +113,7 @@ func split(group, first int, events []Event) []siblings {
 		for k, p := range append([]*PMU{e.PMU}, e.Alike...) {
 			m := member{name: e.Name, column: first + i, attr: e.Attr, scale: e.Scale}
 			if m.attr.Sample == 0 {
-				m.attr.Precise = 0 // of no use without samples, for which the kernel would refuse it
+				m.attr.Precise = 0 // only for samples: the kernel would refuse it
 			}
 			if m.scale == 0 {
 				m.scale = 1

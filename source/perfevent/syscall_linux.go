@@ -11,14 +11,12 @@ import (
 	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
-// openEvent calls perf_event_open: it opens an event on a thread (pid 0 is the
-// calling one, -1 any) and a processor (-1 is any), in the group of another
-// event's file descriptor (-1 is none). The descriptor is closed on exec. The
-// error is a unix.Errno.
+// openEvent calls perf_event_open. pid is a thread: 0 is the calling one, -1 is any.
+// cpu is a processor, -1 any. group is the descriptor of the leader, -1 for none. The
+// descriptor is closed on exec. The error is a unix.Errno.
 //
-// Kernels that are older than the attributes' layout accept it as long as what
-// they do not know is 0. One that does not, says how large the attributes are
-// that it knows; if what lies behind is 0, it gets those.
+// Older kernels accept longer attributes if the unknown part is 0. One that does not
+// says the size of the attributes that it knows. If the rest is 0, it gets these.
 func openEvent(a *Attr, pid, cpu, group int, flags uintptr) (int, error) {
 	k := a.kernel()
 	fd, errno := openAttr(&k, pid, cpu, group, flags)
@@ -69,8 +67,7 @@ func control(fd int, request uint) error {
 	return nil
 }
 
-// identify returns the kernel's number of an event, by which readings of
-// groups name it.
+// identify returns the kernel's id of an event, which is in the readings of groups.
 func identify(fd int) (uint64, error) {
 	var id uint64
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_ID, uintptr(unsafe.Pointer(&id)))
@@ -80,9 +77,9 @@ func identify(fd int) (uint64, error) {
 	return id, nil
 }
 
-// readEvent reads an event or a group. That never waits for anything but the
-// processor that has it, so the runtime need not be told of the call: it would
-// wake other threads to go on meanwhile.
+// readEvent reads an event or a group. It waits for the processor that has it, and for
+// nothing else. So the runtime need not know of the call: it would wake other threads
+// meanwhile.
 func readEvent(fd int, buf []byte) (int, error) {
 	for {
 		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)))

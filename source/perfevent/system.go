@@ -38,13 +38,12 @@ func (s *System) Topology() ([]CPU, error) { return s.topology() }
 
 // A PMU is a device of the kernel that counts.
 //
-// Formats, Aliases and Caps are read when [System.PMU], [System.Core] or
-// [System.Resolve] first come upon the PMU, since a server has hundreds of
-// PMUs and a run needs a few.
+// [System.PMU], [System.Core] and [System.Resolve] read Formats, Aliases and Caps when
+// they first return the PMU: a server has hundreds of PMUs and a run needs a few.
 type PMU struct {
 	Name   string
 	Type   uint32
-	CPUs   []int // on which its events are opened (cpumask), or that have it (cpus); nil: any
+	CPUs   []int // its events are opened on these (cpumask), or these have it (cpus); nil: any
 	Uncore bool  // counts for more than one logical processor: CPUs is a cpumask
 
 	Formats map[string]string // "umask" → "config:8-15"
@@ -108,8 +107,8 @@ func ReadSystem(root fs.FS) (*System, error) {
 	return s, nil
 }
 
-// ReadProcessors is ReadSystem without the PMUs, of which a server has hundreds: it
-// serves to count what the kernel counts by itself, such as page faults.
+// ReadProcessors is ReadSystem without the PMUs. It is enough for software events, such
+// as page faults.
 func ReadProcessors(root fs.FS) (*System, error) {
 	s := &System{root: root}
 	s.topology = sync.OnceValues(s.readTopology)

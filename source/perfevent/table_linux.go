@@ -32,10 +32,9 @@ func (s *session) fill(t *counts.Table, now time.Time, elapsed time.Duration) {
 	t.Notes = s.notes.list
 }
 
-// silent says for how long since the last reading a processor should have
-// counted on which nothing was enabled. One that is offline does nothing that
-// could be counted. When it comes back the kernel does not enable the counters
-// again, and what it does then is missed.
+// silent returns how long a processor should have counted since the last reading, if
+// nothing was enabled there. An offline processor does nothing to count. When it is
+// back, the kernel does not enable its counters again, and its counts are missed.
 func (s *session) silent(cpu int) float64 {
 	switch {
 	case !s.enabled:

@@ -116,8 +116,8 @@ func checkCPUs(sys *System, cpus []int) error {
 	return nil
 }
 
-// checkKeep says by which scopes counts cannot be split: those of a task not by
-// processors, and some machines do not say what their processors share.
+// checkKeep says how counts cannot be split: those of a task not by processors, and
+// some machines do not say what their processors share.
 func (spec *Spec) checkKeep(sys *System) error {
 	for _, k := range []struct {
 		kind counts.Kind

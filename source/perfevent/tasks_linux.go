@@ -41,9 +41,9 @@ func tasks(pid int) ([]int, error) {
 const looks = 3
 
 // allTasks is tasks for a process whose threads come and go. The kernel goes from thread to
-// thread, and where the one that it stands at ends just then the list does, too, and lacks
-// those behind: measured on Linux 6.18, with 1 to 20 threads that come and go, one in two to ten
-// thousand lists does, so that three lacking the same thread are not to be expected. Some of the threads may have ended.
+// thread. If one ends at that moment, the list ends there and lacks the later ones. On Linux
+// 6.18, with 1 to 20 threads that come and go, that was one in two to ten thousand lists. So
+// three that lack the same thread are not expected. Some of the threads may have ended.
 func allTasks(pid int) ([]int, error) {
 	var all []int
 	for same := 0; same < looks; same++ {
