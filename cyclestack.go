@@ -182,10 +182,6 @@ func (*lastAccount) End() error { return nil }
 
 // Print writes an account as the command line prints it, without colours.
 func Print(w io.Writer, a *account.Account) error {
-	out, err := report.New("tree", w, report.Options{Titles: true})
-	if err != nil {
-		return err
-	}
 	h := report.Header{CPU: a.CPU(), Model: a.Model(), Kind: "perf-event"}
-	return errors.Join(out.Begin(h), out.Account(a), out.End())
+	return report.Write(w, "tree", report.Accounts{Header: h, List: []*account.Account{a}}, report.Options{Titles: true})
 }

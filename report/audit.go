@@ -2,12 +2,12 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
 // auditWriter prints every check of an account with its two sides.
@@ -15,19 +15,10 @@ type auditWriter struct {
 	tree
 }
 
-// NewAudit returns a writer that prints the checks of accounts, and not their
-// nodes.
-func NewAudit(w io.Writer, o Options) Writer {
-	if o.Width == 0 {
-		o.Width = 100
-	}
-	return &auditWriter{tree{w: w, o: o}}
-}
-
 func (t *auditWriter) Account(a *account.Account) error {
-	t.out.Reset()
+	t.Out.Reset()
 	if t.n > 0 {
-		t.out.WriteByte('\n')
+		t.Out.WriteByte('\n')
 	}
 	t.n++
 	t.heading(a)
@@ -42,14 +33,13 @@ func (t *auditWriter) Account(a *account.Account) error {
 	t.sound(a)
 	t.skipped(a)
 	for _, d := range doubts(a, t.shown) {
-		t.paragraph("values", d, auditHang, plain)
+		t.Paragraph("values", d, auditHang, plain)
 	}
 	t.verdict(a)
-	for _, n := range t.o.notes(a.Notes) {
-		t.paragraph("note", n, auditHang, plain)
+	for _, n := range t.o.Texts(a.Notes) {
+		t.Paragraph("note", n, auditHang, plain)
 	}
-	_, err := io.WriteString(t.w, t.out.String())
-	return err
+	return t.Flush()
 }
 
 // auditHang is the indentation of the checks.
@@ -70,7 +60,7 @@ func (t *auditWriter) sound(a *account.Account) {
 		names = append(names[:soundMost], fmt.Sprintf("and %d more (--format json names them)", n-soundMost))
 	}
 	if len(names) > 0 {
-		t.paragraph("sound", strings.Join(names, "; "), auditHang, plain)
+		t.Paragraph("sound", strings.Join(names, "; "), auditHang, plain)
 	}
 }
 
@@ -94,12 +84,12 @@ func (t *auditWriter) checks(a *account.Account, word string, st style, wanted f
 		slices.SortStableFunc(list, func(x, y *account.Check) int { return len(x.Events) - len(y.Events) })
 	}
 	for _, c := range list {
-		t.paragraph(word, strings.TrimSuffix(c.Name+": "+sides(c)+room(c), ": "), auditHang, st)
+		t.Paragraph(word, strings.TrimSuffix(c.Name+": "+sides(c)+room(c), ": "), auditHang, st)
 		if c.State == account.Fails && len(c.Events) > 0 {
-			t.paragraph("", "of "+listed(c.Events), auditHang, plain)
+			t.Paragraph("", "of "+listed(c.Events), auditHang, plain)
 		}
 		if c.Text != "" {
-			t.paragraph("", c.Text, auditHang, faint)
+			t.Paragraph("", c.Text, auditHang, faint)
 		}
 	}
 }
@@ -119,10 +109,10 @@ func (t *auditWriter) verdict(a *account.Account) {
 	}
 	switch {
 	case contradictions > 0:
-		t.paragraph("verdict", fmt.Sprintf("the measurement is at fault, and not the machine: %d of the %d checks that hold in every correct recording %s. "+
+		t.Paragraph("verdict", fmt.Sprintf("the measurement is at fault, and not the machine: %d of the %d checks that hold in every correct recording %s. "+
 			"Most of that speaks against %s. What rests on these counts says nothing about the program.", contradictions, must, verb(contradictions), listed(a.Suspects())), auditHang, hot)
 	case must == 0:
-		t.paragraph("verdict", "nothing here must hold in every recording, so nothing can be said against it or for it", auditHang, plain)
+		t.Paragraph("verdict", "nothing here must hold in every recording, so nothing can be said against it or for it", auditHang, plain)
 	}
 }
 
@@ -153,11 +143,11 @@ func sides(c *account.Check) string {
 	if c.State == account.Fails {
 		sign = signs[1]
 	}
-	s := trim(c.Left) + " " + sign + " " + trim(c.Right)
+	s := page.Trim(c.Left) + " " + sign + " " + page.Trim(c.Right)
 	switch {
 	case c.Op != "=" && (c.State != account.Fails || c.Tolerance+c.Error == 0) || math.IsNaN(c.Residual):
 	default:
-		s += fmt.Sprintf(" (%s apart, %s allowed)", percent(math.Abs(c.Residual)), percent(c.Tolerance))
+		s += fmt.Sprintf(" (%s apart, %s allowed)", page.Percent(math.Abs(c.Residual)), page.Percent(c.Tolerance))
 	}
 	return s
 }
@@ -167,7 +157,7 @@ func room(c *account.Check) string {
 	if c.Error == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s more are allowed as they were not counted together all of the time", percent(c.Error))
+	return fmt.Sprintf("; %s more are allowed as they were not counted together all of the time", page.Percent(c.Error))
 }
 
 // skipped prints the checks that could not be made, those with one reason
@@ -187,6 +177,6 @@ func (t *auditWriter) skipped(a *account.Account) {
 		by[why] = append(by[why], c.Name)
 	}
 	for _, why := range order {
-		t.paragraph("skipped", strings.Join(by[why], "; ")+": "+why, auditHang, faint)
+		t.Paragraph("skipped", strings.Join(by[why], "; ")+": "+why, auditHang, faint)
 	}
 }

@@ -38,11 +38,11 @@ func BenchmarkPlaces(b *testing.B) {
 	for row := range l.Scopes {
 		accounts = append(accounts, binding.Evaluate(t, account.Place{Self: row}, nil))
 	}
-	for _, format := range report.Formats {
+	for _, format := range report.Formats[report.Accounts]() {
 		b.Run(format, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				w, err := report.New(format, io.Discard, report.Options{Places: true})
+				w, err := report.New(format, io.Discard, report.Options{Layout: report.LayoutParts})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -2,21 +2,19 @@ package report
 
 import (
 	_ "embed" // for the schemas
-	"encoding/json"
-	"io"
 
 	"github.com/cyclestack/cyclestack/model"
 )
 
-// The JSON Schemas of the documents that ModelsJSON and TreesJSON, EventsJSON and
-// FindingsJSON write.
+// The JSON Schemas of the documents that the json formats of [Methods] and [Trees],
+// [Events] and [Findings] write.
 var (
 	//go:embed schema/models.v1.json
-	ModelsSchema []byte
+	modelsSchema []byte
 	//go:embed schema/events.v1.json
-	EventsSchema []byte
+	eventsSchema []byte
 	//go:embed schema/lint.v1.json
-	LintSchema []byte
+	lintSchema []byte
 )
 
 type jsonCatalogue struct {
@@ -186,9 +184,9 @@ type jsonFindings struct {
 	Findings []model.Finding `json:"findings"`
 }
 
-// ModelsJSON writes the list of methods and processors that Models prints, in the
-// form of ModelsSchema.
-func ModelsJSON(w io.Writer, list []model.ModelInfo, cpus []*model.CPU) error {
+// methodsDocument is a list of methods in the form of modelsSchema.
+func methodsDocument(d Methods, _ Options) any {
+	list, cpus := d.List, d.CPUs
 	doc := jsonCatalogue{Schema: modelsName, CPUs: []jsonProcessor{}, Models: []jsonMethodInfo{}}
 	for _, c := range cpus {
 		doc.CPUs = append(doc.CPUs, processorJSON(c))
@@ -196,21 +194,22 @@ func ModelsJSON(w io.Writer, list []model.ModelInfo, cpus []*model.CPU) error {
 	for _, m := range list {
 		doc.Models = append(doc.Models, jsonMethodInfo(m))
 	}
-	return listJSON(w, doc)
+	return doc
 }
 
-// TreesJSON writes all that the models of a processor say, with the nodes down to
-// a level if that is not 0, in the form of ModelsSchema.
-func TreesJSON(w io.Writer, cpu *model.CPU, list []*model.Model, level int) error {
+// treesDocument is all that models say in the form of modelsSchema.
+func treesDocument(d Trees, o Options) any {
+	cpu, list, level := d.CPU, d.List, o.Level
 	doc := jsonTrees{Schema: modelsName, CPUs: []jsonProcessor{processorJSON(cpu)}, Models: []jsonMethod{}}
 	for _, m := range list {
 		doc.Models = append(doc.Models, methodJSON(m, level))
 	}
-	return listJSON(w, doc)
+	return doc
 }
 
-// EventsJSON writes the events of a processor in the form of EventsSchema.
-func EventsJSON(w io.Writer, cpu *model.CPU, list []*model.Event) error {
+// eventsDocument is a list of events in the form of eventsSchema.
+func eventsDocument(d Events, _ Options) any {
+	cpu, list := d.CPU, d.List
 	doc := jsonEventList{Schema: "cyclestack.events/v1", CPU: cpu.Name, Events: []jsonEventFacts{}}
 	for _, e := range list {
 		facts := jsonEventFacts{Name: e.Name, Perf: model.Spell(cpu, e), PMU: e.PMU, Aliases: e.Aliases, Counters: e.Counters,
@@ -220,22 +219,15 @@ func EventsJSON(w io.Writer, cpu *model.CPU, list []*model.Event) error {
 		}
 		doc.Events = append(doc.Events, facts)
 	}
-	return listJSON(w, doc)
+	return doc
 }
 
-// FindingsJSON writes what is wrong with models in the form of LintSchema.
-func FindingsJSON(w io.Writer, found []model.Finding) error {
-	return listJSON(w, jsonFindings{"cyclestack.lint/v1", append([]model.Finding{}, found...)})
+// findingsDocument is what is wrong with models in the form of lintSchema.
+func findingsDocument(d Findings, _ Options) any {
+	return jsonFindings{"cyclestack.lint/v1", append([]model.Finding{}, d.List...)}
 }
 
 const modelsName = "cyclestack.models/v1"
-
-func listJSON(w io.Writer, doc any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	e.SetEscapeHTML(false)
-	return e.Encode(doc)
-}
 
 func processorJSON(c *model.CPU) jsonProcessor {
 	return jsonProcessor{Name: c.Name, Title: c.Title, Vendor: c.Vendor, IDs: c.IDs, Aliases: c.Aliases, CoreType: c.CoreType, PMUs: c.PMUs,

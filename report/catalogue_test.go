@@ -36,7 +36,9 @@ func TestCatalogueSchemas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document(t, report.ModelsSchema, "title", func(w *bytes.Buffer) error { return report.ModelsJSON(w, cat.Models(""), cat.CPUs()) })
+	document(t, report.Schema[report.Methods](), "title", func(w *bytes.Buffer) error {
+		return report.Write(w, "json", report.Methods{List: cat.Models(""), CPUs: cat.CPUs()}, report.Options{})
+	})
 	seen := map[string]bool{} // files
 	for _, cpu := range cat.CPUs() {
 		var list []*model.Model
@@ -54,7 +56,9 @@ func TestCatalogueSchemas(t *testing.T) {
 		if len(list) == 0 {
 			continue
 		}
-		document(t, report.ModelsSchema, "vendor", func(w *bytes.Buffer) error { return report.TreesJSON(w, cpu, list, 0) })
+		document(t, report.Schema[report.Methods](), "vendor", func(w *bytes.Buffer) error {
+			return report.Write(w, "json", report.Trees{CPU: cpu, List: list}, report.Options{})
+		})
 		table, err := cat.Events(cpu)
 		if err != nil {
 			t.Fatal(err)
@@ -65,7 +69,9 @@ func TestCatalogueSchemas(t *testing.T) {
 			some[i] = &events[i*len(events)/len(some)]
 		}
 		if len(some) > 0 {
-			document(t, report.EventsSchema, "perf", func(w *bytes.Buffer) error { return report.EventsJSON(w, cpu, some) })
+			document(t, report.Schema[report.Events](), "perf", func(w *bytes.Buffer) error {
+				return report.Write(w, "json", report.Events{CPU: cpu, List: some}, report.Options{})
+			})
 		}
 	}
 }
@@ -105,8 +111,8 @@ func TestTreesJSON(t *testing.T) {
 			} `json:"event_sets"`
 		}
 	}
-	if err := json.Unmarshal(document(t, report.ModelsSchema, "path", func(w *bytes.Buffer) error {
-		return report.TreesJSON(w, cpu, []*model.Model{m}, 0)
+	if err := json.Unmarshal(document(t, report.Schema[report.Methods](), "path", func(w *bytes.Buffer) error {
+		return report.Write(w, "json", report.Trees{CPU: cpu, List: []*model.Model{m}}, report.Options{})
 	}), &doc); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +133,7 @@ func TestTreesJSON(t *testing.T) {
 	}
 	doc.Models = nil
 	var out bytes.Buffer
-	if err := report.TreesJSON(&out, cpu, []*model.Model{m}, 1); err != nil {
+	if err := report.Write(&out, "json", report.Trees{CPU: cpu, List: []*model.Model{m}}, report.Options{Level: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
@@ -142,14 +148,14 @@ func TestTreesJSON(t *testing.T) {
 
 // TestFindingsJSON writes findings of each severity, and none.
 func TestFindingsJSON(t *testing.T) {
-	got := document(t, report.LintSchema, "severity", func(w *bytes.Buffer) error {
-		return report.FindingsJSON(w, []model.Finding{{File: "a.toml", Line: 3, Severity: model.SevError, Msg: "no"},
-			{File: "a.toml", Line: 4, Severity: model.SevWarning, Msg: "perhaps"}, {File: "a.toml", Line: 5, Severity: model.SevNote, Msg: "well"}})
+	got := document(t, report.Schema[report.Findings](), "severity", func(w *bytes.Buffer) error {
+		return report.Write(w, "json", report.Findings{List: []model.Finding{{File: "a.toml", Line: 3, Severity: model.SevError, Msg: "no"},
+			{File: "a.toml", Line: 4, Severity: model.SevWarning, Msg: "perhaps"}, {File: "a.toml", Line: 5, Severity: model.SevNote, Msg: "well"}}}, report.Options{})
 	})
 	for _, want := range []string{`"severity": "error"`, `"severity": "warning"`, `"severity": "note"`, `"message": "perhaps"`, `"line": 5`} {
 		if !bytes.Contains(got, []byte(want)) {
 			t.Errorf("%s lacks %s", got, want)
 		}
 	}
-	document(t, report.LintSchema, "findings", func(w *bytes.Buffer) error { return report.FindingsJSON(w, nil) })
+	document(t, report.Schema[report.Findings](), "findings", func(w *bytes.Buffer) error { return report.Write(w, "json", report.Findings{}, report.Options{}) })
 }

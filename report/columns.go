@@ -9,6 +9,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -40,7 +41,7 @@ const bottleneckPath = "bottleneck"
 func Expandable(m *model.Model, expand string) bool {
 	o := Options{Nodes: expand}
 	return slices.Contains(strings.Split(expand, ","), bottleneckPath) ||
-		slices.ContainsFunc(m.Nodes, func(n model.Node) bool { return len(n.Children) > 0 && o.match(&n) })
+		slices.ContainsFunc(m.Nodes, func(n model.Node) bool { return len(n.Children) > 0 && o.Match(&n) })
 }
 
 // expanded reports whether a node has a column because --expand asks for the parts of
@@ -63,7 +64,7 @@ func (p *profile) opens(a *account.Account, i int) bool {
 			return true
 		}
 	}
-	return Options{Nodes: p.o.Expand}.match(n)
+	return Options{Nodes: p.o.Expand}.Match(n)
 }
 
 // above reports whether a node is one that --expand names, or above such a one.
@@ -98,17 +99,17 @@ func (p *profile) natural() widths {
 	kinds := p.h.Profile.labels()
 	w := widths{samples: p.h.Profile.Samples > 0, labels: make([]int, len(kinds))}
 	for k, kind := range kinds {
-		w.labels[k] = runes(kind.String()) + gap
+		w.labels[k] = page.Runes(kind.String()) + gap
 	}
 	for i := range p.lines {
 		l := &p.lines[i]
 		for k, text := range l.labels {
 			if i > 0 || len(kinds) == 1 {
-				w.labels[k] = max(w.labels[k], runes(text)+gap)
+				w.labels[k] = max(w.labels[k], page.Runes(text)+gap)
 			}
 		}
 		if l.module != "" {
-			w.module = max(w.module, moduleLeast, min(runes(l.module)+gap, moduleMost))
+			w.module = max(w.module, moduleLeast, min(page.Runes(l.module)+gap, moduleMost))
 		}
 	}
 	for k, kind := range kinds {
@@ -138,7 +139,7 @@ func (p *profile) fit(width []int) widths {
 			w.module = 0
 		}
 		p.shrink(&w, nodes)
-		if n := p.panels(width, p.o.Width-w.total()); n < fewest {
+		if n := p.panels(width, p.Width-w.total()); n < fewest {
 			best, fewest = w, n
 		}
 	}
@@ -157,7 +158,7 @@ func (p *profile) panels(width []int, room int) int {
 // shrink cuts the longest label, if there is one to be cut.
 func (p *profile) shrink(w *widths, nodes int) {
 	for {
-		over := w.total() + nodes - p.o.Width
+		over := w.total() + nodes - p.Width
 		k := 0
 		for i := range w.labels {
 			if w.labels[i] > w.labels[k] {
@@ -181,7 +182,7 @@ func (p *profile) table() {
 	w := p.fit(width)
 	asked := p.o.Level > 1 || p.o.Nodes != "" || p.o.Expand != ""
 	for from := 0; ; {
-		to := p.panel(width, from, p.o.Width-w.total())
+		to := p.panel(width, from, p.Width-w.total())
 		p.head(&w, width, from, to)
 		for i := range p.lines {
 			p.place(&p.lines[i], &w, width, from, to)
@@ -193,7 +194,7 @@ func (p *profile) table() {
 			p.left = len(width) - from
 			return
 		}
-		p.out.WriteByte('\n')
+		p.Out.WriteByte('\n')
 		w.samples = false
 	}
 }
@@ -273,7 +274,7 @@ func (p *profile) head(w *widths, width []int, from, to int) {
 	}
 	blank := strings.Repeat(" ", w.total())
 	for row := range deep {
-		p.out.WriteString(p.paint(strings.TrimRight(blank+p.spans(width, from, to, row), " "), faint) + "\n")
+		p.Out.WriteString(p.Paint(strings.TrimRight(blank+p.spans(width, from, to, row), " "), faint) + "\n")
 	}
 	for row := range height {
 		line := blank
@@ -288,7 +289,7 @@ func (p *profile) head(w *widths, width []int, from, to int) {
 			}
 			line += fmt.Sprintf("%*s", width[k], word)
 		}
-		p.out.WriteString(p.paint(strings.TrimRight(line, " "), faint) + "\n")
+		p.Out.WriteString(p.Paint(strings.TrimRight(line, " "), faint) + "\n")
 	}
 }
 
@@ -310,9 +311,9 @@ func (p *profile) spans(width []int, from, to, row int) string {
 			}
 			room += width[end]
 		}
-		name := cut(p.h.Model.Nodes[heads[row]].Name, room-gap)
+		name := page.Cut(p.h.Model.Nodes[heads[row]].Name, room-gap)
 		line += strings.Repeat(" ", gap) + name
-		if rule := room - gap - runes(name); rule > 1 {
+		if rule := room - gap - page.Runes(name); rule > 1 {
 			line += " " + strings.Repeat("─", rule-1)
 		} else {
 			line += strings.Repeat(" ", rule)
@@ -325,7 +326,7 @@ func (p *profile) spans(width []int, from, to, row int) string {
 // labelHead is the headings of what is no node.
 func (p *profile) labelHead(w *widths, h *Profile) string {
 	share := h.what()
-	if runes(share) > shareWidth {
+	if page.Runes(share) > shareWidth {
 		share = "share"
 	}
 	line := fmt.Sprintf("%*s", shareWidth, share)
@@ -334,10 +335,10 @@ func (p *profile) labelHead(w *widths, h *Profile) string {
 	}
 	line += strings.Repeat(" ", markWidth)
 	for k, kind := range h.labels() {
-		line += padded(cut(kind.String(), w.labels[k]-1), w.labels[k])
+		line += page.Padded(page.Cut(kind.String(), w.labels[k]-1), w.labels[k])
 	}
 	if w.module > 0 {
-		line += padded("module", w.module)
+		line += page.Padded("module", w.module)
 	}
 	return line
 }
@@ -347,9 +348,9 @@ func (p *profile) columnHead(k int) []string {
 	i := p.node(k)
 	if i < 0 {
 		c := &p.events[k-len(p.columns)]
-		return heading(cmp.Or(c.As, c.Event))
+		return page.Heading(cmp.Or(c.As, c.Event), figureWidth, headMost)
 	}
-	lines := heading(p.h.Model.Nodes[i].Name)
+	lines := page.Heading(p.h.Model.Nodes[i].Name, figureWidth, headMost)
 	if p.divided(i) {
 		lines = []string{ownColumn}
 	}
@@ -359,40 +360,14 @@ func (p *profile) columnHead(k int) []string {
 	return lines
 }
 
-// heading divides a name at its underscores, or an event's also at its hyphens and
-// dots, into lines for a narrow column.
-func heading(name string) []string {
-	var words []string
-	for rest := name; rest != ""; {
-		at := strings.IndexAny(rest, "_-.:") + 1
-		if at == 0 {
-			at = len(rest)
-		}
-		words, rest = append(words, rest[:at]), rest[at:]
-	}
-	width := figureWidth
-	for _, w := range words {
-		width = max(width, min(runes(w), headMost))
-	}
-	var lines []string
-	for _, w := range words {
-		if n := len(lines); n > 0 && runes(lines[n-1])+runes(w) <= width {
-			lines[n-1] += w
-			continue
-		}
-		lines = append(lines, cut(w, headMost))
-	}
-	return lines
-}
-
 // columnWidth returns the width of a node's column.
 func (p *profile) columnWidth(k int) int {
 	width := figureWidth
 	for _, w := range p.columnHead(k) {
-		width = max(width, runes(w))
+		width = max(width, page.Runes(w))
 	}
 	for i := range p.lines {
-		width = max(width, runes(p.lines[i].cells[k].text))
+		width = max(width, page.Runes(p.lines[i].cells[k].text))
 	}
 	return width + gap
 }
@@ -407,7 +382,7 @@ func (p *profile) place(l *profileLine, w *widths, width []int, from, to int) {
 	if !l.part.reliable() {
 		share, shareStyle = strings.TrimSuffix(share, " ")+"?", dim
 	}
-	out := p.paint(share, shareStyle)
+	out := p.Paint(share, shareStyle)
 	if w.samples {
 		out += fmt.Sprintf("%*s", sampleWidth-1, l.samples) + " "
 	}
@@ -420,16 +395,16 @@ func (p *profile) place(l *profileLine, w *widths, width []int, from, to int) {
 		if w.module == 0 && k == len(w.labels)-1 {
 			text = nameless(text, l.module)
 		}
-		out += p.paint(padded(cut(shorter(text, room-gap), room-gap), room), st)
+		out += p.Paint(page.Padded(page.Cut(page.Shorter(text, room-gap), room-gap), room), st)
 	}
 	if w.module > 0 {
-		out += padded(cut(l.module, max(1, w.module-gap)), w.module)
+		out += page.Padded(page.Cut(l.module, max(1, w.module-gap)), w.module)
 	}
 	for k := from; k < to; k++ {
 		c := l.cells[k]
-		out += strings.Repeat(" ", max(0, width[k]-runes(c.text))) + p.paint(c.text, c.st)
+		out += strings.Repeat(" ", max(0, width[k]-page.Runes(c.text))) + p.Paint(c.text, c.st)
 	}
-	p.out.WriteString(strings.TrimRight(out, " ") + "\n")
+	p.Out.WriteString(strings.TrimRight(out, " ") + "\n")
 }
 
 // nameless is the label of a place where there is no room for modules: one without a name

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
 // csvHeader names the columns of the csv format: one row for each node of each
@@ -40,7 +41,7 @@ func (c *csvWriter) Begin(h Header) error {
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		c.nodes = append(c.nodes, field(n.Path)+","+strconv.Itoa(n.Level)+",")
-		c.units = append(c.units, field(unit(m, i)))
+		c.units = append(c.units, field(page.Unit(m, i)))
 	}
 	header := csvHeader
 	if c.parts = h.Profile; c.parts != nil {
@@ -81,8 +82,8 @@ func (p *Profile) part(b []byte, a *account.Account, list []account.Count) []byt
 		b = append(append(b, field(module)...), ',')
 	}
 	s := p.share(a, list)
-	b = append(appendDecimal(b, s.value), ',')
-	b = append(appendDecimal(b, s.err), ',')
+	b = append(page.AppendDecimal(b, s.value), ',')
+	b = append(page.AppendDecimal(b, s.err), ',')
 	b = append(strconv.AppendInt(b, s.samples, 10), ',')
 	return append(strconv.AppendBool(b, p.hot(a, &s)), ',')
 }
@@ -107,8 +108,8 @@ func (c *csvWriter) Account(a *account.Account) error {
 		list = a.Counts()
 		c.scope = c.parts.part(c.scope, a, list)
 	}
-	c.scope = append(appendDecimal(c.scope, a.Start), ',')
-	c.scope = append(appendDecimal(c.scope, a.Duration), ',')
+	c.scope = append(page.AppendDecimal(c.scope, a.Start), ',')
+	c.scope = append(page.AppendDecimal(c.scope, a.Duration), ',')
 
 	b := c.buf[:0]
 	if c.parts != nil && c.parts.Flat != "" {
@@ -138,10 +139,10 @@ func (c *csvWriter) events(b []byte, a *account.Account, list []account.Count) [
 		}
 		b = append(b, c.scope...)
 		b = append(append(b, field(spelled)...), ",,"...)
-		b = append(appendDecimal(b, n.Value), ',')
+		b = append(page.AppendDecimal(b, n.Value), ',')
 		b = append(append(b, field(countUnit(a, spelled))...), ',')
-		b = append(appendDecimal(b, err), ',')
-		b = append(appendDecimal(b, math.Round(n.Coverage*1e6)/1e6), ",,"...)
+		b = append(page.AppendDecimal(b, err), ',')
+		b = append(page.AppendDecimal(b, math.Round(n.Coverage*1e6)/1e6), ",,"...)
 		b = append(strconv.AppendBool(b, !(err >= n.Value)), ",,,,"...)
 		b = append(append(b, field(c.parts.Flat)...), '\n')
 	}
@@ -171,7 +172,7 @@ func (c *csvWriter) timesRows(b []byte, a *account.Account) []byte {
 	m := a.Model()
 	for i, shown := range timesShown(a) {
 		if n := &m.Nodes[i]; shown {
-			b = c.row(b, a, i, field(m.Name+":"+n.Path)+","+strconv.Itoa(n.Level)+",", field(unit(m, i)))
+			b = c.row(b, a, i, field(m.Name+":"+n.Path)+","+strconv.Itoa(n.Level)+",", field(page.Unit(m, i)))
 		}
 	}
 	return b
@@ -182,10 +183,10 @@ func (c *csvWriter) row(b []byte, a *account.Account, i int, node, unit string) 
 	v := &a.Nodes[i]
 	b = append(b, c.scope...)
 	b = append(b, node...)
-	b = append(appendDecimal(b, v.Value), ',')
+	b = append(page.AppendDecimal(b, v.Value), ',')
 	b = append(append(b, unit...), ',')
-	b = append(appendDecimal(b, v.Error), ',')
-	b = append(appendDecimal(b, math.Round(v.Coverage*1e6)/1e6), ',')
+	b = append(page.AppendDecimal(b, v.Error), ',')
+	b = append(page.AppendDecimal(b, math.Round(v.Coverage*1e6)/1e6), ',')
 	b = append(strconv.AppendBool(b, v.Together), ',')
 	b = append(strconv.AppendBool(b, v.Reliable()), ',')
 	b = append(strconv.AppendBool(b, v.Flagged), ',')
@@ -204,18 +205,6 @@ func (c *csvWriter) row(b []byte, a *account.Account, i int, node, unit string) 
 }
 
 func (c *csvWriter) End() error { return nil }
-
-// appendDecimal appends the shortest text that reads back as the number, and
-// nothing if it is not known.
-func appendDecimal(b []byte, f float64) []byte {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return b
-	}
-	return strconv.AppendFloat(b, f, 'g', -1, 64)
-}
-
-// decimal is appendDecimal's text.
-func decimal(f float64) string { return string(appendDecimal(nil, f)) }
 
 // scopeLabel is what the account is about: the CPU, the thread, else what was
 // measured.

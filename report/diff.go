@@ -2,7 +2,6 @@ package report
 
 import (
 	_ "embed" // for the schema
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -12,16 +11,14 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
-// DiffSchema is the JSON Schema of the document that the json format of a
+// diffSchema is the JSON Schema of the document that the json format of a
 // comparison writes.
 //
 //go:embed schema/diff.v1.json
-var DiffSchema []byte
-
-// DiffFormats are the names that Diff takes.
-var DiffFormats = []string{"tree", "markdown", "json"}
+var diffSchema []byte
 
 // A DiffHeader says what was compared.
 type DiffHeader struct {
@@ -35,17 +32,23 @@ type DiffHeader struct {
 	Notes    []counts.Note // what the recordings are short of
 }
 
-// Diff prints a comparison in one of the DiffFormats.
-func Diff(format string, w io.Writer, h DiffHeader, d *account.Difference, o Options) error {
-	n := &nodeDiff{d: d}
-	n.diffWriter = newDiffWriter(w, h, o, &d.Total, d.Runs, d.Basis)
-	n.method = slices.ContainsFunc(d.Nodes, func(c account.Change) bool { return !math.IsNaN(c.Delta) })
-	return n.print(format, n)
+// A Comparison is a document: what changed, by nodes.
+type Comparison struct {
+	Header DiffHeader
+	*account.Difference
+}
+
+func newNodeDiff(w io.Writer, c Comparison, o Options) *diffWriter {
+	n := &nodeDiff{d: c.Difference}
+	n.diffWriter = newDiffWriter(w, c.Header, o, &c.Total, c.Runs, c.Basis)
+	n.method = slices.ContainsFunc(c.Nodes, func(c account.Change) bool { return !math.IsNaN(c.Delta) })
+	n.body = n
+	return n.diffWriter
 }
 
 // newDiffWriter returns the writer of a comparison.
 func newDiffWriter(w io.Writer, h DiffHeader, o Options, total *account.Change, runs [2]int, basis account.Basis) *diffWriter {
-	t := &diffWriter{tree: listing(w, o), h: h, total: total, runs: runs, basis: basis, unit: 1}
+	t := &diffWriter{tree: newTree(w, o), h: h, total: total, runs: runs, basis: basis, unit: 1}
 	if h.What == account.Time.String() || h.What == account.Elapsed.String() {
 		t.unit, t.unitName = timeUnit(total.Old)
 	}
@@ -74,7 +77,8 @@ type diffWriter struct {
 	basis    account.Basis
 	unit     float64 // in which amounts are printed
 	unitName string
-	method   bool     // the parts are a method's
+	method   bool // the parts are a method's
+	body     diffBody
 	renames  []string // what modules were called in the old runs
 }
 
@@ -86,16 +90,14 @@ type diffBody interface {
 	fill(*jsonDiff)  // the parts, for JSON
 }
 
-func (t *diffWriter) print(format string, body diffBody) error {
+func (t *diffWriter) print(format string) error {
 	switch format {
-	case "tree":
-		return t.text(body)
 	case "markdown":
-		return t.markdown(body)
+		return t.markdown()
 	case "json":
-		return t.json(body)
+		return page.JSON(t.To, t.document())
 	}
-	return fmt.Errorf("no format %q: there are %s", format, strings.Join(DiffFormats, ", "))
+	return t.text()
 }
 
 // A diffRow is one line of a comparison.
@@ -218,7 +220,7 @@ func (t *diffWriter) cells(r diffRow) []string {
 	if !math.IsNaN(r.change.P) {
 		p = strconv.FormatFloat(r.change.P, 'g', 2, 64)
 	}
-	list := []string{r.name, trim(r.change.Old / t.unit), trim(r.change.New / t.unit), signed(t.ofAll(r.change.Delta))}
+	list := []string{r.name, page.Trim(r.change.Old / t.unit), page.Trim(r.change.New / t.unit), signed(t.ofAll(r.change.Delta))}
 	if r.own {
 		list = append(list, signed(r.change.Relative()))
 	}
@@ -226,7 +228,7 @@ func (t *diffWriter) cells(r diffRow) []string {
 }
 
 func (t *diffWriter) title() string {
-	text := fmt.Sprintf("%s (%s) → %s (%s)", t.h.Old, several(t.runs[0], "run"), t.h.New, several(t.runs[1], "run"))
+	text := fmt.Sprintf("%s (%s) → %s (%s)", t.h.Old, page.Several(t.runs[0], "run"), t.h.New, page.Several(t.runs[1], "run"))
 	if !t.method {
 		return text
 	}
@@ -255,18 +257,18 @@ func (t *diffWriter) summary() string {
 
 // remarks are what has to be known to read the figures.
 func (t *diffWriter) remarks() []string {
-	list := append(slices.Clone(t.renames), t.o.notes(t.h.Notes)...)
+	list := append(slices.Clone(t.renames), t.o.Texts(t.h.Notes)...)
 	if t.h.Assumed && t.h.Per == "run" {
 		list = append(list, "each run is taken to have done the same work; --per says what a run did")
 	}
 	return list
 }
 
-func (t *diffWriter) text(body diffBody) error {
-	t.paragraph("", t.title(), 0, bold)
-	t.out.WriteByte('\n')
-	rows := body.rows()
-	table := [][]string{body.heads()}
+func (t *diffWriter) text() error {
+	t.Paragraph("", t.title(), 0, bold)
+	t.Out.WriteByte('\n')
+	rows := t.body.rows()
+	table := [][]string{t.body.heads()}
 	for _, r := range rows {
 		cells := t.cells(r)
 		cells[0] = strings.Repeat(" ", 2*r.depth) + cells[0]
@@ -281,22 +283,22 @@ func (t *diffWriter) text(body diffBody) error {
 		}
 		return verdictStyle(rows[k-1])
 	})
-	t.out.WriteByte('\n')
+	t.Out.WriteByte('\n')
 	const hang = 10
-	t.paragraph("answer", t.summary(), hang, plain)
-	for _, text := range body.more() {
-		t.paragraph("", text, hang, plain)
+	t.Paragraph("answer", t.summary(), hang, plain)
+	for _, text := range t.body.more() {
+		t.Paragraph("", text, hang, plain)
 	}
 	change := fmt.Sprintf("in percent of all old %s, so that those of %s add up", t.h.What, t.parts())
 	if t.h.By != counts.Run {
 		change += fmt.Sprintf("; own: in percent of what the %s took", t.h.By)
 	}
-	t.paragraph("change", change, hang, faint)
-	t.paragraph("chance", t.chance(), hang, faint)
+	t.Paragraph("change", change, hang, faint)
+	t.Paragraph("chance", t.chance(), hang, faint)
 	for _, n := range t.h.withMeasured(t.remarks()) {
-		t.paragraph("note", n, hang, faint)
+		t.Paragraph("note", n, hang, faint)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // shortName shortens what a line is about: a function's name, and not its module.
@@ -304,12 +306,12 @@ func shortName(name string, width int) string {
 	text := strings.TrimLeft(name, " ")
 	depth := name[:len(name)-len(text)]
 	function, module, ok := strings.Cut(text, "  (")
-	if !ok || runes(name) <= width {
-		return depth + cut(shorter(text, width-len(depth)), width-len(depth))
+	if !ok || page.Runes(name) <= width {
+		return depth + page.Cut(page.Shorter(text, width-len(depth)), width-len(depth))
 	}
 	module = "  (" + module
-	left := max(width-len(depth)-runes(module), nameLeastRoom/2)
-	return depth + cut(cut(shorter(function, left), left)+module, width-len(depth))
+	left := max(width-len(depth)-page.Runes(module), nameLeastRoom/2)
+	return depth + page.Cut(page.Cut(page.Shorter(function, left), left)+module, width-len(depth))
 }
 
 // parts are what changes are added up of.
@@ -362,7 +364,7 @@ func columnWidths(table [][]string) []int {
 	width := make([]int, len(table[0]))
 	for _, cells := range table {
 		for k, c := range cells {
-			width[k] = max(width[k], runes(c))
+			width[k] = max(width[k], page.Runes(c))
 		}
 	}
 	return width
@@ -370,7 +372,7 @@ func columnWidths(table [][]string) []int {
 
 // room is what the other columns leave for the first.
 func (t *diffWriter) room(width []int) int {
-	room := t.o.Width - indent
+	room := t.Width - indent
 	for _, w := range width[1:] {
 		room -= gap + w
 	}
@@ -387,7 +389,7 @@ func (t *diffWriter) aligned(table [][]string, styleOf func(int) style) {
 		var b strings.Builder
 		b.WriteString(strings.Repeat(" ", indent))
 		for i, c := range cells {
-			pad := strings.Repeat(" ", width[i]-runes(c))
+			pad := strings.Repeat(" ", width[i]-page.Runes(c))
 			if left := i == 0 || i == len(cells)-1; left {
 				b.WriteString(c + pad)
 			} else {
@@ -395,7 +397,7 @@ func (t *diffWriter) aligned(table [][]string, styleOf func(int) style) {
 			}
 			b.WriteString(strings.Repeat(" ", gap))
 		}
-		t.out.WriteString(t.paint(strings.TrimRight(b.String(), " "), styleOf(k)) + "\n")
+		t.Out.WriteString(t.Paint(strings.TrimRight(b.String(), " "), styleOf(k)) + "\n")
 	}
 }
 
@@ -411,26 +413,26 @@ func verdictStyle(r diffRow) style {
 	return plain
 }
 
-func (t *diffWriter) markdown(body diffBody) error {
-	fmt.Fprintf(&t.out, "**%s**\n\n", markdownText(t.summary()))
-	for _, text := range body.more() {
-		fmt.Fprintf(&t.out, "%s\n\n", markdownText(text))
+func (t *diffWriter) markdown() error {
+	fmt.Fprintf(&t.Out, "**%s**\n\n", markdownText(t.summary()))
+	for _, text := range t.body.more() {
+		fmt.Fprintf(&t.Out, "%s\n\n", markdownText(text))
 	}
-	heads := body.heads()
-	t.out.WriteString("| " + strings.Join(heads, " | ") + " |\n|---|" + strings.Repeat("--:|", len(heads)-2) + "---|\n")
-	for _, r := range body.rows() {
+	heads := t.body.heads()
+	t.Out.WriteString("| " + strings.Join(heads, " | ") + " |\n|---|" + strings.Repeat("--:|", len(heads)-2) + "---|\n")
+	for _, r := range t.body.rows() {
 		cells := t.cells(r)
 		for k := range cells {
 			cells[k] = markdownText(cells[k])
 		}
 		cells[0] = strings.Repeat("&nbsp;&nbsp;", r.depth) + cells[0]
-		t.out.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+		t.Out.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
-	fmt.Fprintf(&t.out, "\n%s\n", markdownText(t.title()+"; chance: "+t.chance()))
+	fmt.Fprintf(&t.Out, "\n%s\n", markdownText(t.title()+"; chance: "+t.chance()))
 	for _, n := range t.h.withMeasured(t.remarks()) {
-		fmt.Fprintf(&t.out, "\n%s\n", markdownText(n))
+		fmt.Fprintf(&t.Out, "\n%s\n", markdownText(n))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // markdownText keeps a text from being read as markdown or HTML: names of functions may
@@ -473,29 +475,29 @@ type jsonSide struct {
 }
 
 type jsonChange struct {
-	Node      string  `json:"node,omitempty"`
-	Parent    string  `json:"parent,omitempty"`
-	Place     string  `json:"place,omitempty"`
-	Module    string  `json:"module,omitempty"`
-	OldModule string  `json:"old_module,omitempty"`
-	Old       *number `json:"old,omitempty"`
-	New       *number `json:"new,omitempty"`
-	Change    *number `json:"change,omitempty"`
-	Relative  *number `json:"relative,omitempty"`
-	Low       *number `json:"low,omitempty"`
-	High      *number `json:"high,omitempty"`
-	P         *number `json:"p,omitempty"`
-	Effect    *number `json:"effect,omitempty"`
-	Verdict   string  `json:"verdict"`
-	Samples   []int64 `json:"samples,omitempty"`
+	Node      string       `json:"node,omitempty"`
+	Parent    string       `json:"parent,omitempty"`
+	Place     string       `json:"place,omitempty"`
+	Module    string       `json:"module,omitempty"`
+	OldModule string       `json:"old_module,omitempty"`
+	Old       *page.Number `json:"old,omitempty"`
+	New       *page.Number `json:"new,omitempty"`
+	Change    *page.Number `json:"change,omitempty"`
+	Relative  *page.Number `json:"relative,omitempty"`
+	Low       *page.Number `json:"low,omitempty"`
+	High      *page.Number `json:"high,omitempty"`
+	P         *page.Number `json:"p,omitempty"`
+	Effect    *page.Number `json:"effect,omitempty"`
+	Verdict   string       `json:"verdict"`
+	Samples   []int64      `json:"samples,omitempty"`
 }
 
 func changeOf(c *account.Change) jsonChange {
-	return jsonChange{Old: known(c.Old), New: known(c.New), Change: known(c.Delta), Relative: known(c.Relative()),
-		Low: known(c.Low), High: known(c.High), P: known(c.P), Effect: known(c.Effect), Verdict: c.Verdict.String()}
+	return jsonChange{Old: page.Known(c.Old), New: page.Known(c.New), Change: page.Known(c.Delta), Relative: page.Known(c.Relative()),
+		Low: page.Known(c.Low), High: page.Known(c.High), P: page.Known(c.P), Effect: page.Known(c.Effect), Verdict: c.Verdict.String()}
 }
 
-func (t *diffWriter) json(body diffBody) error {
+func (t *diffWriter) document() jsonDiff {
 	h := t.h
 	by, unit := "node", "cycles"
 	if h.By != counts.Run {
@@ -508,7 +510,7 @@ func (t *diffWriter) json(body diffBody) error {
 	default:
 		unit = "events"
 	}
-	head := h.head("cyclestack.diff/v1")
+	head := h.Head("cyclestack.diff/v1")
 	doc := jsonDiff{
 		Schema: head.Schema, CPU: head.CPU, Model: head.Model,
 		What: h.What, Unit: unit, Per: h.Per, By: by, Basis: t.basis.String(),
@@ -517,14 +519,8 @@ func (t *diffWriter) json(body diffBody) error {
 		Nodes: []jsonChange{},
 		Notes: t.remarks(),
 	}
-	body.fill(&doc)
-	e := json.NewEncoder(&t.out)
-	e.SetIndent("", " ")
-	e.SetEscapeHTML(false)
-	if err := e.Encode(doc); err != nil {
-		return err
-	}
-	return t.flush()
+	t.body.fill(&doc)
+	return doc
 }
 
 func (t *nodeDiff) fill(doc *jsonDiff) {

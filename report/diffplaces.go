@@ -7,17 +7,22 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
-// DiffPlaces prints a comparison by places in the code in one of the DiffFormats.
-// top is how many places are shown; 0 is those that have changed and those whose
-// difference is worth a line, and all in JSON.
-func DiffPlaces(format string, w io.Writer, h DiffHeader, d *account.PlaceDifference, top int, o Options) error {
-	t := &placesDiff{d: d, top: top}
-	t.diffWriter = newDiffWriter(w, h, o, &d.Total, d.Runs, d.Basis)
+// A PlaceComparison is a document: what changed, by places in the code.
+type PlaceComparison struct {
+	Header DiffHeader
+	*account.PlaceDifference
+	Top int // places that are shown; 0 is those that have changed and those whose difference matters, and all in JSON
+}
+
+func newPlacesDiff(w io.Writer, c PlaceComparison, o Options) *diffWriter {
+	t := &placesDiff{d: c.PlaceDifference, top: c.Top}
+	t.diffWriter = newDiffWriter(w, c.Header, o, &c.Total, c.Runs, c.Basis)
 	t.main = t.largest()
-	t.renames = t.renamed()
-	return t.print(format, t)
+	t.renames, t.body = t.renamed(), t
+	return t.diffWriter
 }
 
 // A placesDiff is a comparison by places in the code.
@@ -141,7 +146,7 @@ func (t *placesDiff) more() []string {
 		if n++; n > most {
 			continue
 		}
-		name := cut(shorter(t.name(c), nameMost), nameMost)
+		name := page.Cut(page.Shorter(t.name(c), nameMost), nameMost)
 		text := fmt.Sprintf("%s takes %s", name, c.Verdict)
 		switch {
 		case c.Appeared():

@@ -33,7 +33,7 @@ func TestDiffPlacesLines(t *testing.T) {
 	print := func(top int) string {
 		var out bytes.Buffer
 		h := report.DiffHeader{Old: "old", New: "new", What: "cycles", Per: "run", By: counts.Function}
-		if err := report.DiffPlaces("tree", &out, h, d, top, report.Options{}); err != nil {
+		if err := report.Write(&out, "tree", report.PlaceComparison{Header: h, PlaceDifference: d, Top: top}, report.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/metric"
 	"github.com/cyclestack/cyclestack/model"
 )
@@ -29,17 +29,17 @@ type Explanation struct {
 // hang is the indentation of an explanation's text.
 const hang = 12
 
-// Explain prints what a node means, with the numbers put in if there are any.
-func Explain(w io.Writer, e Explanation, o Options) error {
-	t := listing(w, o)
+// writeExplanation prints what a node means, with the numbers put in if there are any.
+func writeExplanation(w io.Writer, e Explanation, o Options) error {
+	t := newTree(w, o)
 	n := &e.Model.Nodes[e.Node]
 	head := n.Name
 	if n.Title != "" {
 		head += ": " + n.Title
 	}
-	t.paragraph("", head, 0, bold)
-	t.paragraph("", fmt.Sprintf("%s, in %s %s for %s", n.Path, e.Model.Name, e.Model.Version, e.CPU.Name), 2, faint)
-	t.out.WriteByte('\n')
+	t.Paragraph("", head, 0, bold)
+	t.Paragraph("", fmt.Sprintf("%s, in %s %s for %s", n.Path, e.Model.Name, e.Model.Version, e.CPU.Name), 2, faint)
+	t.Out.WriteByte('\n')
 	if e.Account != nil {
 		t.explainValue(e)
 	}
@@ -51,49 +51,49 @@ func Explain(w io.Writer, e Explanation, o Options) error {
 	t.expectations(e)
 	t.facts(e)
 	if e.Measured != nil {
-		t.paragraph("note", e.Measured.String(), hang, plain)
+		t.Paragraph("note", e.Measured.String(), hang, plain)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func (t *tree) about(text string) {
 	for i, p := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		if i > 0 {
-			t.out.WriteByte('\n')
+			t.Out.WriteByte('\n')
 		}
-		t.paragraph("", strings.ReplaceAll(p, "\n", " "), 2, plain)
+		t.Paragraph("", strings.ReplaceAll(p, "\n", " "), 2, plain)
 	}
-	t.out.WriteByte('\n')
+	t.Out.WriteByte('\n')
 }
 
 // explainValue says the node's value in the recording.
 func (t *tree) explainValue(e Explanation) {
 	m, v := e.Model, &e.Account.Nodes[e.Node]
 	if !v.Known() {
-		t.paragraph("here", "not known: "+t.o.note(e.Account.Why(e.Node)), hang, hot)
-		t.out.WriteByte('\n')
+		t.Paragraph("here", "not known: "+t.o.note(e.Account.Why(e.Node)), hang, hot)
+		t.Out.WriteByte('\n')
 		return
 	}
-	s := figure(m, e.Node, v.Value)
+	s := page.Figure(m, e.Node, v.Value)
 	if m.Share(e.Node) {
 		s += " of all " + m.Unit
 	} else {
-		s += " " + unit(m, e.Node)
+		s += " " + page.Unit(m, e.Node)
 	}
 	if !math.IsNaN(v.Error) {
-		s += ", ± " + figure(m, e.Node, v.Error)
+		s += ", ± " + page.Figure(m, e.Node, v.Error)
 	}
 	if !math.IsNaN(v.Coverage) && v.Coverage < 0.9999 {
-		s += ", its events counted " + percent(v.Coverage) + " of the time"
+		s += ", its events counted " + page.Percent(v.Coverage) + " of the time"
 		if !v.Together {
 			s += " and not together"
 		}
 	}
-	t.paragraph("here", s+verdict(e), hang, bold)
+	t.Paragraph("here", s+verdict(e), hang, bold)
 	if v.Value < 0 && m.Nodes[e.Node].Negative != "" {
-		t.paragraph("", "negative: "+m.Nodes[e.Node].Negative, hang, plain)
+		t.Paragraph("", "negative: "+m.Nodes[e.Node].Negative, hang, plain)
 	}
-	t.out.WriteByte('\n')
+	t.Out.WriteByte('\n')
 }
 
 // verdict says what a node's value comes to.
@@ -126,7 +126,7 @@ func verdict(e Explanation) string {
 // in common, and siblings that could as well be the bottleneck.
 func (t *tree) together(e Explanation) {
 	m := e.Model
-	begun := t.out.Len()
+	begun := t.Out.Len()
 	if n := &m.Nodes[e.Node]; len(n.Children) > 1 {
 		var names []string
 		for _, i := range n.Children {
@@ -136,7 +136,7 @@ func (t *tree) together(e Explanation) {
 		if n.Overlap {
 			text += "; they overlap: compare them, do not add them"
 		}
-		t.paragraph("parts", text, hang, plain)
+		t.Paragraph("parts", text, hang, plain)
 	}
 	label := "see also"
 	for k := range m.Issues {
@@ -149,21 +149,21 @@ func (t *tree) together(e Explanation) {
 				names = append(names, linkText(e, i))
 			}
 		}
-		t.paragraph(label, m.Issues[k].Name+": "+strings.Join(names, ", "), hang, plain)
+		t.Paragraph(label, m.Issues[k].Name+": "+strings.Join(names, ", "), hang, plain)
 		label = ""
 	}
 	if e.Account != nil {
 		for _, r := range e.Account.Rivals {
 			switch e.Node {
 			case r.Node:
-				t.paragraph(label, fmt.Sprintf("%s cannot be told apart from it", m.Nodes[r.Of].Name), hang, plain)
+				t.Paragraph(label, fmt.Sprintf("%s cannot be told apart from it", m.Nodes[r.Of].Name), hang, plain)
 			case r.Of:
-				t.paragraph(label, fmt.Sprintf("%s cannot be told apart from it", m.Nodes[r.Node].Name), hang, plain)
+				t.Paragraph(label, fmt.Sprintf("%s cannot be told apart from it", m.Nodes[r.Node].Name), hang, plain)
 			}
 		}
 	}
-	if t.out.Len() > begun {
-		t.out.WriteByte('\n')
+	if t.Out.Len() > begun {
+		t.Out.WriteByte('\n')
 	}
 }
 
@@ -186,33 +186,33 @@ func (t *tree) expectations(e Explanation) {
 	for _, w := range model.Workloads {
 		parts = append(parts, fmt.Sprintf("%s in %s", rangeText(x.Ranges[w]), w.Program()))
 	}
-	t.paragraph("expected", strings.Join(parts, ", "), hang, plain)
-	t.paragraph("", x.Source, hang, faint)
-	t.out.WriteByte('\n')
+	t.Paragraph("expected", strings.Join(parts, ", "), hang, plain)
+	t.Paragraph("", x.Source, hang, faint)
+	t.Out.WriteByte('\n')
 }
 
 // formula prints a node's formula, then with numbers.
 func (t *tree) formula(e Explanation) {
 	n := &e.Model.Nodes[e.Node]
 	text := formulaText(e.Model, e.Node)
-	t.paragraph("formula", text, hang, plain)
+	t.Paragraph("formula", text, hang, plain)
 	if e.Model.Of != "" && n.Unit == "" {
-		t.paragraph("", "as a share of "+e.Model.Of, hang, faint)
+		t.Paragraph("", "as a share of "+e.Model.Of, hang, faint)
 	}
 	if e.Account != nil {
 		if s := withNumbers(e); s != "" {
-			t.paragraph("", "= "+s, hang, plain)
+			t.Paragraph("", "= "+s, hang, plain)
 		}
 		for _, op := range e.Account.Operands(e.Node) {
-			t.paragraph("", operand(op), hang+2, faint)
+			t.Paragraph("", operand(op), hang+2, faint)
 		}
 	} else {
 		t.inputs(e)
 	}
 	if n.Threshold != "" {
-		t.paragraph("flagged", "if "+n.Threshold, hang, plain)
+		t.Paragraph("flagged", "if "+n.Threshold, hang, plain)
 	}
-	t.out.WriteByte('\n')
+	t.Out.WriteByte('\n')
 }
 
 // formulaText is a node's formula as a person reads it.
@@ -248,7 +248,7 @@ func withNumbers(e Explanation) string {
 			unknown = true
 			return nil
 		}
-		num, err := metric.Parse(decimal(v))
+		num, err := metric.Parse(page.Decimal(v))
 		if err != nil {
 			return nil
 		}
@@ -258,7 +258,7 @@ func withNumbers(e Explanation) string {
 	if unknown || math.IsNaN(amount) {
 		return expr.String()
 	}
-	s := expr.String() + " = " + trim(amount)
+	s := expr.String() + " = " + page.Trim(amount)
 	if e.Model.Of != "" && e.Model.Nodes[e.Node].Unit == "" {
 		s += " " + e.Model.Unit
 	}
@@ -266,7 +266,7 @@ func withNumbers(e Explanation) string {
 }
 
 func operand(op account.Operand) string {
-	s := op.Name + " = " + trim(op.Value)
+	s := op.Name + " = " + page.Trim(op.Value)
 	if math.IsNaN(op.Value) {
 		s = op.Name + " is missing"
 	}
@@ -274,7 +274,7 @@ func operand(op account.Operand) string {
 		s += ", recorded as " + op.Event
 	}
 	if !math.IsNaN(op.Coverage) && op.Coverage < 0.9999 {
-		s += ", counted " + percent(op.Coverage) + " of the time"
+		s += ", counted " + page.Percent(op.Coverage) + " of the time"
 	}
 	return s
 }
@@ -291,7 +291,7 @@ func (t *tree) inputs(e Explanation) {
 		case t.parameter(e, name), t.input(e, name):
 		default:
 			if ev, ok := e.Events.Lookup(name); ok {
-				t.paragraph("", name+" is the event "+model.Spell(e.CPU, ev), hang+2, faint)
+				t.Paragraph("", name+" is the event "+model.Spell(e.CPU, ev), hang+2, faint)
 			}
 		}
 	}
@@ -305,12 +305,12 @@ func (t *tree) parameter(e Explanation, name string) bool {
 	p := &e.Model.Parameters[i]
 	s := name + " has no default: --param " + name + "=…"
 	if v, ok := e.Params[name]; ok {
-		s = name + " = " + trim(v)
+		s = name + " = " + page.Trim(v)
 	}
 	if p.Unit != "" && p.Unit != "1" {
 		s += " " + p.Unit
 	}
-	t.paragraph("", s+": "+p.About, hang+2, faint)
+	t.Paragraph("", s+": "+p.About, hang+2, faint)
 	return true
 }
 
@@ -327,17 +327,17 @@ func (t *tree) input(e Explanation, name string) bool {
 	if in.About != "" {
 		s += ": " + in.About
 	}
-	t.paragraph("", s, hang+2, faint)
+	t.Paragraph("", s, hang+2, faint)
 	return true
 }
 
 func (t *tree) list(label string, items []string) {
 	for _, s := range items {
-		t.paragraph(label, s, hang, plain)
+		t.Paragraph(label, s, hang, plain)
 		label = ""
 	}
 	if len(items) > 0 {
-		t.out.WriteByte('\n')
+		t.Out.WriteByte('\n')
 	}
 }
 
@@ -345,14 +345,14 @@ func (t *tree) list(label string, items []string) {
 func (t *tree) facts(e Explanation) {
 	n := &e.Model.Nodes[e.Node]
 	if len(n.Sample) > 0 {
-		t.paragraph("sample", "perf record -e "+strings.Join(spellings(e, n.Sample), ",")+" finds the places in the code", hang, plain)
+		t.Paragraph("sample", "perf record -e "+strings.Join(spellings(e, n.Sample), ",")+" finds the places in the code", hang, plain)
 	}
 	src := n.Source
 	if src == "" {
 		src = e.Model.Source
 	}
 	if src != "" {
-		t.paragraph("source", src, hang, plain)
+		t.Paragraph("source", src, hang, plain)
 	}
 }
 
@@ -384,7 +384,7 @@ type jsonExplanation struct {
 	Sample    []string      `json:"sample,omitempty"`
 	Source    string        `json:"source,omitempty"`
 	Penalties *Measured     `json:"penalties,omitempty"`
-	Value     *number       `json:"value,omitempty"`
+	Value     *page.Number  `json:"value,omitempty"`
 	Why       string        `json:"why,omitempty"`
 	Operands  []jsonOperand `json:"operands,omitempty"`
 	Expected  []jsonRange   `json:"expected,omitempty"`
@@ -393,42 +393,42 @@ type jsonExplanation struct {
 }
 
 type jsonRange struct {
-	Workload string `json:"workload"`
-	Low      number `json:"low"`
-	High     number `json:"high"`
-	Source   string `json:"source"`
+	Workload string      `json:"workload"`
+	Low      page.Number `json:"low"`
+	High     page.Number `json:"high"`
+	Source   string      `json:"source"`
 }
 
 // A jsonLink is another node that shows an issue of the one explained.
 type jsonLink struct {
-	Issue string  `json:"issue"`
-	Path  string  `json:"path"`
-	Value *number `json:"value,omitempty"`
+	Issue string       `json:"issue"`
+	Path  string       `json:"path"`
+	Value *page.Number `json:"value,omitempty"`
 }
 
 type jsonOperand struct {
-	Name  string  `json:"name"`
-	Kind  string  `json:"kind"`
-	Value *number `json:"value"`
-	Event string  `json:"event,omitempty"`
+	Name  string       `json:"name"`
+	Kind  string       `json:"kind"`
+	Value *page.Number `json:"value"`
+	Event string       `json:"event,omitempty"`
 }
 
-// ExplainJSON prints an explanation as a JSON document.
-func ExplainJSON(w io.Writer, e Explanation, o Options) error {
+// explanationDocument is an explanation for JSON.
+func explanationDocument(e Explanation, o Options) any {
 	n := &e.Model.Nodes[e.Node]
 	doc := jsonExplanation{Schema: "cyclestack.explain/v1", CPU: e.CPU.Name, Model: e.Model.Name, Node: n.Name, Path: n.Path,
-		Title: n.Title, About: n.About, Formula: formulaText(e.Model, e.Node), Unit: unit(e.Model, e.Node), Threshold: n.Threshold,
+		Title: n.Title, About: n.About, Formula: formulaText(e.Model, e.Node), Unit: page.Unit(e.Model, e.Node), Threshold: n.Threshold,
 		Causes: n.Causes, Try: n.Try, Sample: n.Sample, Source: n.Source, Penalties: e.Measured}
 	if e.Account != nil {
-		doc.Value, doc.Why = known(e.Account.Nodes[e.Node].Value), o.note(e.Account.Why(e.Node))
+		doc.Value, doc.Why = page.Known(e.Account.Nodes[e.Node].Value), o.note(e.Account.Why(e.Node))
 		for _, op := range e.Account.Operands(e.Node) {
-			doc.Operands = append(doc.Operands, jsonOperand{op.Name, op.Kind, known(op.Value), op.Event})
+			doc.Operands = append(doc.Operands, jsonOperand{op.Name, op.Kind, page.Known(op.Value), op.Event})
 		}
 	}
 	if n.Expected != nil {
 		for _, w := range model.Workloads {
 			r := n.Expected.Ranges[w]
-			doc.Expected = append(doc.Expected, jsonRange{string(w), number(r.Low), number(r.High), n.Expected.Source})
+			doc.Expected = append(doc.Expected, jsonRange{string(w), page.Number(r.Low), page.Number(r.High), n.Expected.Source})
 		}
 	}
 	if e.Account != nil {
@@ -436,10 +436,7 @@ func ExplainJSON(w io.Writer, e Explanation, o Options) error {
 		doc.Standing = standing.String()
 	}
 	doc.Linked = jsonLinks(e)
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", " ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(doc)
+	return doc
 }
 
 func jsonLinks(e Explanation) []jsonLink {
@@ -455,7 +452,7 @@ func jsonLinks(e Explanation) []jsonLink {
 			}
 			l := jsonLink{Issue: issue.Name, Path: e.Model.Nodes[i].Path}
 			if e.Account != nil {
-				l.Value = known(e.Account.Nodes[i].Value)
+				l.Value = page.Known(e.Account.Nodes[i].Value)
 			}
 			links = append(links, l)
 		}

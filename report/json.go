@@ -6,42 +6,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/model"
 )
 
-// AccountSchema is the JSON Schema of the document that the json format
+// accountSchema is the JSON Schema of the document that the json format
 // writes.
 //
 //go:embed schema/account.v1.json
-var AccountSchema []byte
+var accountSchema []byte
 
-// number is a float that JSON can hold: one that is not known is null, and
-// omitted where the field says omitempty.
-type number float64
-
-func (n number) MarshalJSON() ([]byte, error) {
-	if f := float64(n); !math.IsNaN(f) && !math.IsInf(f, 0) {
-		return json.Marshal(f)
-	}
-	return []byte("null"), nil
-}
-
-func known(f float64) *number {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil
-	}
-	n := number(f)
-	return &n
-}
-
-// share is a coverage with as many digits as one can have.
-func share(f float64) *number { return known(math.Round(f*1e6) / 1e6) }
-
-type jsonHead struct {
+// A Head is what JSON documents begin with.
+type Head struct {
 	Schema string     `json:"schema"`
 	CPU    jsonCPU    `json:"cpu"`
 	Model  jsonModel  `json:"model"`
@@ -71,9 +50,9 @@ type jsonSource struct {
 	Files    []string `json:"files,omitempty"`
 }
 
-// head is what a document says of where its figures are from.
-func (h Header) head(schema string) jsonHead {
-	return jsonHead{
+// Head returns what a document of a schema says of where its figures are from.
+func (h Header) Head(schema string) Head {
+	return Head{
 		Schema:   schema,
 		CPU:      jsonCPU{ID: h.CPUID, Name: h.CPU.Name, Vendor: h.CPU.Vendor},
 		Model:    jsonModel{Name: h.Model.Name, Version: h.Model.Version, Params: h.Params, Penalties: h.Measured},
@@ -110,70 +89,70 @@ type jsonTimes struct {
 
 // A jsonRival is a node that the bottleneck path could as well go through.
 type jsonRival struct {
-	Path   string  `json:"path"`
-	Of     string  `json:"of"`
-	Margin *number `json:"margin"`
+	Path   string       `json:"path"`
+	Of     string       `json:"of"`
+	Margin *page.Number `json:"margin"`
 }
 
 // jsonBranches is what decides the program's way.
 type jsonBranches struct {
-	Dominance      string  `json:"dominance"`
-	Instructions   *number `json:"instructions"`
-	Branches       *number `json:"branches"`
-	Mispredictions *number `json:"mispredictions"`
-	BlockLength    *number `json:"instructions_per_branch,omitempty"`
-	Trips          *number `json:"branches_per_misprediction,omitempty"`
+	Dominance      string       `json:"dominance"`
+	Instructions   *page.Number `json:"instructions"`
+	Branches       *page.Number `json:"branches"`
+	Mispredictions *page.Number `json:"mispredictions"`
+	BlockLength    *page.Number `json:"instructions_per_branch,omitempty"`
+	Trips          *page.Number `json:"branches_per_misprediction,omitempty"`
 }
 
 type jsonExpected struct {
-	Low      number `json:"low"`
-	High     number `json:"high"`
-	Standing string `json:"standing,omitempty"`
+	Low      page.Number `json:"low"`
+	High     page.Number `json:"high"`
+	Standing string      `json:"standing,omitempty"`
 }
 
 type jsonScope struct {
-	Kind     string  `json:"kind"`
-	Label    string  `json:"label,omitempty"`
-	Start    *number `json:"start_s,omitempty"`
-	Duration *number `json:"duration_s,omitempty"`
-	CPU      *int    `json:"cpu,omitempty"`
-	CPUs     int     `json:"cpus,omitempty"`
-	Core     *int    `json:"core,omitempty"`
-	Die      *int    `json:"die,omitempty"`
-	Socket   *int    `json:"socket,omitempty"`
-	Node     *int    `json:"node,omitempty"`
-	PID      *int    `json:"pid,omitempty"`
-	TID      *int    `json:"tid,omitempty"`
-	Process  string  `json:"process,omitempty"`
-	Thread   string  `json:"thread,omitempty"`
-	Cgroup   string  `json:"cgroup,omitempty"`
-	Module   string  `json:"module,omitempty"`
-	BuildID  string  `json:"build_id,omitempty"`
-	Function string  `json:"function,omitempty"`
-	File     string  `json:"file,omitempty"`
-	Line     int     `json:"line,omitempty"`
-	Addr     string  `json:"addr,omitempty"`
-	Of       string  `json:"share_of,omitempty"`
-	Share    *number `json:"share,omitempty"`
-	Error    *number `json:"share_error,omitempty"`
-	Samples  int64   `json:"share_samples,omitempty"`
-	Hotspot  bool    `json:"hotspot,omitempty"`
-	Runs     int     `json:"runs,omitempty"`
+	Kind     string       `json:"kind"`
+	Label    string       `json:"label,omitempty"`
+	Start    *page.Number `json:"start_s,omitempty"`
+	Duration *page.Number `json:"duration_s,omitempty"`
+	CPU      *int         `json:"cpu,omitempty"`
+	CPUs     int          `json:"cpus,omitempty"`
+	Core     *int         `json:"core,omitempty"`
+	Die      *int         `json:"die,omitempty"`
+	Socket   *int         `json:"socket,omitempty"`
+	Node     *int         `json:"node,omitempty"`
+	PID      *int         `json:"pid,omitempty"`
+	TID      *int         `json:"tid,omitempty"`
+	Process  string       `json:"process,omitempty"`
+	Thread   string       `json:"thread,omitempty"`
+	Cgroup   string       `json:"cgroup,omitempty"`
+	Module   string       `json:"module,omitempty"`
+	BuildID  string       `json:"build_id,omitempty"`
+	Function string       `json:"function,omitempty"`
+	File     string       `json:"file,omitempty"`
+	Line     int          `json:"line,omitempty"`
+	Addr     string       `json:"addr,omitempty"`
+	Of       string       `json:"share_of,omitempty"`
+	Share    *page.Number `json:"share,omitempty"`
+	Error    *page.Number `json:"share_error,omitempty"`
+	Samples  int64        `json:"share_samples,omitempty"`
+	Hotspot  bool         `json:"hotspot,omitempty"`
+	Runs     int          `json:"runs,omitempty"`
 }
 
 type jsonNode struct {
-	Path     string  `json:"path"`
-	Name     string  `json:"name"`
-	Level    int     `json:"level"`
-	Section  string  `json:"section,omitempty"`
-	Value    *number `json:"value"`
-	Unit     string  `json:"unit"`
-	Error    *number `json:"error,omitempty"`
-	Coverage *number `json:"coverage,omitempty"`
-	Together bool    `json:"together"`
-	Reliable bool    `json:"reliable"`
-	Doubt    string  `json:"doubt,omitempty"`
-	Flagged  bool    `json:"flagged"`
+	Path     string       `json:"path"`
+	Name     string       `json:"name"`
+	Level    int          `json:"level"`
+	Section  string       `json:"section,omitempty"`
+	Value    *page.Number `json:"value"`
+	Unit     string       `json:"unit"`
+	Error    *page.Number `json:"error,omitempty"`
+	Coverage *page.Number `json:"coverage,omitempty"`
+	Together bool         `json:"together"`
+	Reliable bool         `json:"reliable"`
+	Doubt    string       `json:"doubt,omitempty"`
+	Flagged  bool         `json:"flagged"`
 
 	Includes []string      `json:"includes,omitempty"`
 	Expected *jsonExpected `json:"expected,omitempty"`
@@ -182,24 +161,24 @@ type jsonNode struct {
 }
 
 type jsonCheck struct {
-	Name      string  `json:"name"`
-	Op        string  `json:"op"`
-	Left      *number `json:"left,omitempty"`
-	Right     *number `json:"right,omitempty"`
-	Residual  *number `json:"residual,omitempty"`
-	Tolerance number  `json:"tolerance"`
-	State     string  `json:"state"`
-	OK        bool    `json:"ok"`
-	Identity  bool    `json:"identity,omitempty"`
-	Text      string  `json:"text,omitempty"`
-	Why       string  `json:"why,omitempty"`
+	Name      string       `json:"name"`
+	Op        string       `json:"op"`
+	Left      *page.Number `json:"left,omitempty"`
+	Right     *page.Number `json:"right,omitempty"`
+	Residual  *page.Number `json:"residual,omitempty"`
+	Tolerance page.Number  `json:"tolerance"`
+	State     string       `json:"state"`
+	OK        bool         `json:"ok"`
+	Identity  bool         `json:"identity,omitempty"`
+	Text      string       `json:"text,omitempty"`
+	Why       string       `json:"why,omitempty"`
 
-	Kind   string   `json:"kind,omitempty"`
-	Events []string `json:"events,omitempty"`
-	For    int      `json:"for,omitempty"`
-	Error  number   `json:"error,omitempty"`
-	Slack  string   `json:"slack,omitempty"`
-	Source string   `json:"source,omitempty"`
+	Kind   string      `json:"kind,omitempty"`
+	Events []string    `json:"events,omitempty"`
+	For    int         `json:"for,omitempty"`
+	Error  page.Number `json:"error,omitempty"`
+	Slack  string      `json:"slack,omitempty"`
+	Source string      `json:"source,omitempty"`
 }
 
 type jsonMissing struct {
@@ -208,13 +187,13 @@ type jsonMissing struct {
 }
 
 type jsonCount struct {
-	Event    string  `json:"event"`
-	As       string  `json:"as,omitempty"`
-	LP       *int    `json:"lp,omitempty"`
-	Value    *number `json:"value"`
-	Coverage *number `json:"coverage,omitempty"`
-	State    string  `json:"state,omitempty"`
-	Samples  int64   `json:"samples"`
+	Event    string       `json:"event"`
+	As       string       `json:"as,omitempty"`
+	LP       *int         `json:"lp,omitempty"`
+	Value    *page.Number `json:"value"`
+	Coverage *page.Number `json:"coverage,omitempty"`
+	State    string       `json:"state,omitempty"`
+	Samples  int64        `json:"samples"`
 }
 
 // jsonWriter writes one document, account by account.
@@ -232,7 +211,7 @@ func newJSON(w io.Writer, o Options) *jsonWriter { return &jsonWriter{w: w, o: o
 
 func (j *jsonWriter) Begin(h Header) error {
 	j.shown, j.h = j.o.shown(h.Model), h
-	head, err := json.Marshal(h.head("cyclestack.account/v1"))
+	head, err := json.Marshal(h.Head("cyclestack.account/v1"))
 	if err != nil {
 		return err
 	}
@@ -268,7 +247,7 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	m := a.Model()
 	list := a.Counts()
 	out := jsonAccount{Scope: scope(a, list, j.h.Profile), Nodes: []jsonNode{}, Bottleneck: []string{}, Audit: []jsonCheck{},
-		Missing: []jsonMissing{}, Counts: []jsonCount{}, Unused: a.Binding.Unused, Unknown: a.Binding.Unknown, Other: a.Binding.Other, Notes: j.o.notes(a.Notes)}
+		Missing: []jsonMissing{}, Counts: []jsonCount{}, Unused: a.Binding.Unused, Unknown: a.Binding.Unknown, Other: a.Binding.Other, Notes: j.o.Texts(a.Notes)}
 	for _, c := range list {
 		out.Counts = append(out.Counts, count(c))
 	}
@@ -282,7 +261,7 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	out.Times = j.times(a.Times)
 	out.Bottleneck = append(out.Bottleneck, paths(m, a.Bottleneck)...)
 	for _, r := range a.Rivals {
-		out.Rivals = append(out.Rivals, jsonRival{m.Nodes[r.Node].Path, m.Nodes[r.Of].Path, known(r.Margin)})
+		out.Rivals = append(out.Rivals, jsonRival{m.Nodes[r.Node].Path, m.Nodes[r.Of].Path, page.Known(r.Margin)})
 	}
 	out.Branching, out.Next = branching(a), Next(j.h, a)
 	for i := range a.Checks {
@@ -306,7 +285,7 @@ func (j *jsonWriter) nodes(a *account.Account, shown []bool) (nodes []jsonNode, 
 		}
 		n, v := &m.Nodes[i], &a.Nodes[i]
 		nodes = append(nodes, jsonNode{Path: n.Path, Name: n.Name, Level: n.Level, Section: n.Section,
-			Value: known(v.Value), Unit: unit(m, i), Error: known(v.Error), Coverage: share(v.Coverage),
+			Value: page.Known(v.Value), Unit: page.Unit(m, i), Error: page.Known(v.Error), Coverage: page.Share(v.Coverage),
 			Together: v.Together, Reliable: v.Reliable(), Doubt: v.Doubt.String(), Flagged: v.Flagged,
 			Includes: a.Includes(i), Expected: expected(a, i), Linked: paths(m, a.Linked(i)), Skids: j.skids(a, i)})
 		if !v.Known() {
@@ -322,7 +301,7 @@ func (j *jsonWriter) times(a *account.Account) *jsonTimes {
 		return nil
 	}
 	m := a.Model()
-	out := &jsonTimes{Model: jsonModel{Name: m.Name, Version: m.Version}, Bottleneck: append([]string{}, paths(m, a.Bottleneck)...), Notes: j.o.notes(a.Notes)}
+	out := &jsonTimes{Model: jsonModel{Name: m.Name, Version: m.Version}, Bottleneck: append([]string{}, paths(m, a.Bottleneck)...), Notes: j.o.Texts(a.Notes)}
 	out.Nodes, out.Missing = j.nodes(a, timesShown(a))
 	return out
 }
@@ -341,7 +320,7 @@ func expected(a *account.Account, i int) *jsonExpected {
 		return nil
 	}
 	r, standing := a.Expected(i)
-	return &jsonExpected{number(r.Low), number(r.High), standing.String()}
+	return &jsonExpected{page.Number(r.Low), page.Number(r.High), standing.String()}
 }
 
 func branching(a *account.Account) *jsonBranches {
@@ -350,25 +329,25 @@ func branching(a *account.Account) *jsonBranches {
 	if d == account.DominanceUnknown {
 		return nil
 	}
-	return &jsonBranches{d.String(), known(b.Instructions), known(b.Branches), known(b.Mispredictions), known(b.BlockLength()), known(b.Trips())}
+	return &jsonBranches{d.String(), page.Known(b.Instructions), page.Known(b.Branches), page.Known(b.Mispredictions), page.Known(b.BlockLength()), page.Known(b.Trips())}
 }
 
 func check(c *account.Check, why string) jsonCheck {
-	return jsonCheck{Name: c.Name, Op: c.Op, Left: known(c.Left), Right: known(c.Right), Residual: known(c.Residual),
-		Tolerance: number(c.Tolerance), State: c.State.String(), OK: c.State == account.Holds,
+	return jsonCheck{Name: c.Name, Op: c.Op, Left: page.Known(c.Left), Right: page.Known(c.Right), Residual: page.Known(c.Residual),
+		Tolerance: page.Number(c.Tolerance), State: c.State.String(), OK: c.State == account.Holds,
 		Identity: c.Identity, Text: c.Text, Why: why}
 }
 
 // checkInFull is a check with what a reader needs to judge its outcome.
 func checkInFull(c *account.Check, why string) jsonCheck {
 	out := check(c, why)
-	out.Kind, out.Events, out.For, out.Error = c.Side.String(), c.Events, c.For, number(c.Error)
+	out.Kind, out.Events, out.For, out.Error = c.Side.String(), c.Events, c.For, page.Number(c.Error)
 	out.Slack, out.Source = c.Slack, c.Source
 	return out
 }
 
 func count(c account.Count) jsonCount {
-	out := jsonCount{Event: c.Event, As: c.As, Value: known(c.Value), Coverage: share(c.Coverage), Samples: c.Samples}
+	out := jsonCount{Event: c.Event, As: c.As, Value: page.Known(c.Value), Coverage: page.Share(c.Coverage), Samples: c.Samples}
 	if c.LP >= 0 {
 		out.LP = &c.LP
 	}
@@ -379,7 +358,7 @@ func count(c account.Count) jsonCount {
 }
 
 func scope(a *account.Account, list []account.Count, p *Profile) jsonScope {
-	s := jsonScope{Kind: a.Scope.Kind.String(), Label: a.Label, Start: known(a.Start), Duration: known(a.Duration),
+	s := jsonScope{Kind: a.Scope.Kind.String(), Label: a.Label, Start: page.Known(a.Start), Duration: page.Known(a.Duration),
 		CPUs: a.Scope.CPUs, Cgroup: a.Scope.Cgroup}
 	if a.Scope.Kind != counts.Run && (a.Scope.Kind != counts.Interval || a.Scope.Label != "") {
 		s.Label = a.Scope.Label
@@ -399,7 +378,7 @@ func scope(a *account.Account, list []account.Count, p *Profile) jsonScope {
 	}
 	if p != nil {
 		part := p.share(a, list)
-		s.Of, s.Share, s.Error, s.Samples, s.Hotspot = p.Event, known(part.value), known(part.err), part.samples, p.hot(a, &part)
+		s.Of, s.Share, s.Error, s.Samples, s.Hotspot = p.Event, page.Known(part.value), page.Known(part.err), part.samples, p.hot(a, &part)
 		sampled(&s, &a.Scope)
 	}
 	return s

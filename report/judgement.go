@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -63,12 +64,12 @@ func (t *tree) links(a *account.Account) {
 			}
 		}
 		if len(parts) > 1 || len(parts) == 1 && m.Issues[k].Lead >= 0 {
-			t.paragraph(label, m.Issues[k].Name+": "+strings.Join(parts, ", "), 12, plain)
+			t.Paragraph(label, m.Issues[k].Name+": "+strings.Join(parts, ", "), 12, plain)
 			label = ""
 		}
 	}
 	if label == "" {
-		t.out.WriteByte('\n')
+		t.Out.WriteByte('\n')
 	}
 }
 
@@ -85,7 +86,7 @@ func (t *tree) concerns(a *account.Account, issue *model.Issue) bool {
 
 // nodeFigure is a node's value with its unit, for use in a sentence.
 func nodeFigure(m *model.Model, i int, v float64) string {
-	s := figure(m, i, v)
+	s := page.Figure(m, i, v)
 	if n := &m.Nodes[i]; !m.Share(i) && n.Unit != "" && n.Unit != "1" {
 		s += " " + n.Unit
 	}
@@ -97,15 +98,15 @@ func nodeFigure(m *model.Model, i int, v float64) string {
 func (t *tree) judgement(a *account.Account) {
 	switch left := leave(a); {
 	case len(left) > 0:
-		t.paragraph("leave", fmt.Sprintf("%s: as expected of %s, and no bottleneck",
+		t.Paragraph("leave", fmt.Sprintf("%s: as expected of %s, and no bottleneck",
 			strings.Join(left, ", "), a.Binding.Method.Workload.Program()), 10, plain)
 	case t.healthy(a) && a.Times != nil && waited(a.Times) != "":
-		t.paragraph("leave", "nothing in the cycles is over its threshold: what it waits for is what to work on", 10, plain)
+		t.Paragraph("leave", "nothing in the cycles is over its threshold: what it waits for is what to work on", 10, plain)
 	case t.healthy(a):
-		t.paragraph("leave", "nothing is over its threshold: there is no bottleneck to work on", 10, plain)
+		t.Paragraph("leave", "nothing is over its threshold: there is no bottleneck to work on", 10, plain)
 	}
 	if s := dominanceText(a); s != "" {
-		t.paragraph("kind", s, 10, plain)
+		t.Paragraph("kind", s, 10, plain)
 	}
 }
 
@@ -149,9 +150,9 @@ func (t *tree) healthy(a *account.Account) bool {
 // which figures that is known.
 func dominanceText(a *account.Account) string {
 	b := a.Branching()
-	figures := fmt.Sprintf("a branch every %s instructions, a misprediction every %s branches", trim(round(b.BlockLength())), trim(round(b.Trips())))
+	figures := fmt.Sprintf("a branch every %s instructions, a misprediction every %s branches", page.Trim(round(b.BlockLength())), page.Trim(round(b.Trips())))
 	if math.IsInf(b.Trips(), 0) {
-		figures = fmt.Sprintf("a branch every %s instructions, and no misprediction", trim(round(b.BlockLength())))
+		figures = fmt.Sprintf("a branch every %s instructions, and no misprediction", page.Trim(round(b.BlockLength())))
 	}
 	switch b.Dominance() {
 	case account.DominanceLoops:

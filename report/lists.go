@@ -8,13 +8,21 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/model"
 )
 
-// Models prints the methods, each with the processors it is for, and the
+// Methods is a document: a list of methods.
+type Methods struct {
+	List []model.ModelInfo
+	CPUs []*model.CPU // of the catalogue
+}
+
+// writeMethods prints the methods, each with the processors it is for, and the
 // processors that have none.
-func Models(w io.Writer, list []model.ModelInfo, cpus []*model.CPU, o Options) error {
-	t := listing(w, o)
+func writeMethods(w io.Writer, d Methods, o Options) error {
+	list, cpus := d.List, d.CPUs
+	t := newTree(w, o)
 	covered := map[string]bool{}
 	var order []string
 	by := map[string][]model.ModelInfo{}
@@ -33,10 +41,10 @@ func Models(w io.Writer, list []model.ModelInfo, cpus []*model.CPU, o Options) e
 		for _, n := range names {
 			covered[n] = true
 		}
-		t.paragraph("", name, 0, bold)
-		t.paragraph("", commonTitle(by[name]), 2, plain)
-		t.paragraph("", strings.Join(names, ", "), 2, faint)
-		t.out.WriteByte('\n')
+		t.Paragraph("", name, 0, bold)
+		t.Paragraph("", commonTitle(by[name]), 2, plain)
+		t.Paragraph("", strings.Join(names, ", "), 2, faint)
+		t.Out.WriteByte('\n')
 	}
 	var rest []string
 	for _, c := range cpus {
@@ -45,12 +53,12 @@ func Models(w io.Writer, list []model.ModelInfo, cpus []*model.CPU, o Options) e
 		}
 	}
 	if len(rest) > 0 {
-		t.paragraph("", "processors known by name, without a method so far", 0, bold)
-		t.paragraph("", strings.Join(rest, ", "), 2, faint)
-		t.out.WriteByte('\n')
+		t.Paragraph("", "processors known by name, without a method so far", 0, bold)
+		t.Paragraph("", strings.Join(rest, ", "), 2, faint)
+		t.Out.WriteByte('\n')
 	}
-	t.paragraph("", "cyclestack models --cpu NAME prints the trees for a processor", 0, plain)
-	return t.flush()
+	t.Paragraph("", "cyclestack models --cpu NAME prints the trees for a processor", 0, plain)
+	return t.Flush()
 }
 
 // commonTitle is what the titles of a method's models begin with, in whole
@@ -86,34 +94,41 @@ func inOrder(names []string, cpus []*model.CPU) []string {
 	return out
 }
 
-// Trees prints models with their nodes, parameters and event sets.
-func Trees(w io.Writer, cpu *model.CPU, list []*model.Model, o Options) error {
-	t := listing(w, o)
+// Trees is a document: methods of a processor with all that they say.
+type Trees struct {
+	CPU  *model.CPU
+	List []*model.Model
+}
+
+// writeTrees prints models with their nodes, parameters and event sets.
+func writeTrees(w io.Writer, d Trees, o Options) error {
+	cpu, list := d.CPU, d.List
+	t := newTree(w, o)
 	if len(list) == 0 {
-		t.paragraph("", "there is no method for "+cpu.Name+" yet", 0, plain)
+		t.Paragraph("", "there is no method for "+cpu.Name+" yet", 0, plain)
 	}
 	for i, m := range list {
 		if i > 0 {
-			t.out.WriteByte('\n')
+			t.Out.WriteByte('\n')
 		}
 		t.model(cpu, m)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func (t *tree) model(cpu *model.CPU, m *model.Model) {
-	t.paragraph("", fmt.Sprintf("%s %s for %s: %s", m.Name, m.Version, cpu.Name, m.Title), 0, bold)
+	t.Paragraph("", fmt.Sprintf("%s %s for %s: %s", m.Name, m.Version, cpu.Name, m.Title), 0, bold)
 	t.about(m.About)
 	for _, section := range sections(m) {
 		title := section
 		if title == "" {
 			title = unitText(m)
 		}
-		t.paragraph("", title, 2, faint)
+		t.Paragraph("", title, 2, faint)
 		width := 0
 		for i := range m.Nodes {
 			if m.Nodes[i].Section == section {
-				width = max(width, indent*depth(m, i)+runes(m.Nodes[i].Name))
+				width = max(width, indent*depth(m, i)+page.Runes(m.Nodes[i].Name))
 			}
 		}
 		for i := range m.Nodes {
@@ -122,11 +137,11 @@ func (t *tree) model(cpu *model.CPU, m *model.Model) {
 				continue
 			}
 			name := strings.Repeat(" ", indent*depth(m, i)) + n.Name
-			pad := strings.Repeat(" ", width-runes(name)+gap)
-			room := max(20, t.o.Width-indent-width-gap)
-			t.out.WriteString(strings.Repeat(" ", indent) + name + pad + t.paint(cut(n.Title, room), faint) + "\n")
+			pad := strings.Repeat(" ", width-page.Runes(name)+gap)
+			room := max(20, t.Width-indent-width-gap)
+			t.Out.WriteString(strings.Repeat(" ", indent) + name + pad + t.Paint(page.Cut(n.Title, room), faint) + "\n")
 		}
-		t.out.WriteByte('\n')
+		t.Out.WriteByte('\n')
 	}
 	t.parameters(m)
 	t.sets(m)
@@ -141,19 +156,19 @@ func (t *tree) parameters(m *model.Model) {
 		}
 		value := "(no default)"
 		if p.Value != nil {
-			value = "= " + trim(*p.Value)
+			value = "= " + page.Trim(*p.Value)
 		}
 		s := p.Name + " " + value
 		if p.Unit != "" && p.Unit != "1" {
 			s += " " + p.Unit
 		}
 		for _, c := range slices.Sorted(maps.Keys(p.Choices)) {
-			s += fmt.Sprintf(", %s is %s", c, trim(p.Choices[c]))
+			s += fmt.Sprintf(", %s is %s", c, page.Trim(p.Choices[c]))
 		}
-		t.paragraph(label, s+": "+p.About, 14, plain)
+		t.Paragraph(label, s+": "+p.About, 14, plain)
 	}
 	if len(m.Parameters) > 0 {
-		t.out.WriteByte('\n')
+		t.Out.WriteByte('\n')
 	}
 }
 
@@ -171,23 +186,30 @@ func (t *tree) sets(m *model.Model) {
 		if i == 0 {
 			label = "event sets"
 		}
-		t.paragraph(label, text, 14, plain)
+		t.Paragraph(label, text, 14, plain)
 		for _, e := range s.Events {
 			text := e.Event
 			if e.SampleAfter > 0 {
-				text += " every " + group(strconv.FormatUint(e.SampleAfter, 10))
+				text += " every " + page.Group(strconv.FormatUint(e.SampleAfter, 10))
 			}
-			t.paragraph("", text, 16, faint)
+			t.Paragraph("", text, 16, faint)
 		}
 	}
 }
 
-// Events prints events with their encodings.
-func Events(w io.Writer, cpu *model.CPU, list []*model.Event, o Options) error {
-	t := listing(w, o)
+// Events is a document: a list of a processor's events.
+type Events struct {
+	CPU  *model.CPU
+	List []*model.Event
+}
+
+// writeEvents prints events with their encodings.
+func writeEvents(w io.Writer, d Events, o Options) error {
+	cpu, list := d.CPU, d.List
+	t := newTree(w, o)
 	width := 0
 	for _, ev := range list {
-		width = max(width, runes(ev.Name))
+		width = max(width, page.Runes(ev.Name))
 	}
 	for _, ev := range list {
 		facts := []string{model.Spell(cpu, ev)}
@@ -198,14 +220,14 @@ func Events(w io.Writer, cpu *model.CPU, list []*model.Event, o Options) error {
 			facts = append(facts, ev.Flags)
 		}
 		if ev.SampleAfter > 0 {
-			facts = append(facts, "every "+group(strconv.FormatUint(ev.SampleAfter, 10)))
+			facts = append(facts, "every "+page.Group(strconv.FormatUint(ev.SampleAfter, 10)))
 		}
 		if len(ev.Aliases) > 0 {
 			facts = append(facts, "also "+strings.Join(ev.Aliases, ", "))
 		}
-		t.out.WriteString(t.paint(ev.Name, bold) + strings.Repeat(" ", width-runes(ev.Name)+gap) + strings.Join(facts, "; ") + "\n")
+		t.Out.WriteString(t.Paint(ev.Name, bold) + strings.Repeat(" ", width-page.Runes(ev.Name)+gap) + strings.Join(facts, "; ") + "\n")
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func counterText(counters string) string {
@@ -215,15 +237,25 @@ func counterText(counters string) string {
 	return "counters " + counters
 }
 
-// listing is a tree writer for lists.
-func listing(w io.Writer, o Options) *tree {
-	if o.Width == 0 {
-		o.Width = 100
-	}
-	return &tree{w: w, o: o}
+// Findings is a document: what is wrong with models.
+type Findings struct {
+	List []model.Finding
+	All  bool // in text also those that are only good to know
 }
 
-func (t *tree) flush() error {
-	_, err := io.WriteString(t.w, t.out.String())
-	return err
+// writeFindings prints a line for each finding.
+func writeFindings(w io.Writer, d Findings, o Options) error {
+	t := newTree(w, o)
+	hidden := 0
+	for _, f := range d.List {
+		if f.Severity == model.SevNote && !d.All {
+			hidden++
+			continue
+		}
+		fmt.Fprintln(&t.Out, f)
+	}
+	if hidden > 0 {
+		fmt.Fprintf(&t.Out, "%d notes (--notes prints them)\n", hidden)
+	}
+	return t.Flush()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -312,7 +313,7 @@ func (g *guide) params() string {
 		case name == "#smt_on":
 			flags += " --smt off"
 		default:
-			flags += " --param " + quote(name+"="+decimal(v))
+			flags += " --param " + quote(name+"="+page.Decimal(v))
 		}
 	}
 	if w := g.a.Binding.Method.Workload; w != model.AnyWorkload {

@@ -79,9 +79,9 @@ func TestNext(t *testing.T) {
 		{"samples", "./walk", server, 100, Header{CPUID: "GenuineIntel-6-5E", Files: []string{"perf.data"}}, []string{
 			"cyclestack report --by function --cpu GenuineIntel-6-5E --workload server perf.data",
 			"cyclestack explain Memory_Bound --cpu skylake --workload server perf.data"}},
-		{"simulated", "./walk", account.Options{}, 0, Header{Simulated: true, Files: []string{"callgrind.out"}}, []string{
-			"cyclestack report --by line callgrind.out",
-			"cyclestack explain Memory_Bound --cpu skylake callgrind.out"}},
+		{"simulated", "./walk", account.Options{}, 0, Header{Simulated: true, Files: []string{"callgrind.Out"}}, []string{
+			"cyclestack report --by line callgrind.Out",
+			"cyclestack explain Memory_Bound --cpu skylake callgrind.Out"}},
 		{"several files", "./walk", account.Options{}, 0, Header{Files: []string{"a", "b"}}, nil},
 	} {
 		a := memoryBound(t, tt.label, tt.options, tt.samples)

@@ -10,8 +10,8 @@ func (o Options) note(n counts.Note) string {
 	return o.Note(n)
 }
 
-// notes are the texts of notes, nil for none.
-func (o Options) notes(list []counts.Note) []string {
+// Texts returns the texts of notes, nil for none.
+func (o Options) Texts(list []counts.Note) []string {
 	var texts []string
 	for _, n := range list {
 		texts = append(texts, o.note(n))

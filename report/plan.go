@@ -2,7 +2,6 @@ package report
 
 import (
 	_ "embed" // for the schema
-	"encoding/json"
 	"fmt"
 	"io"
 	"path"
@@ -10,14 +9,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
 )
 
-// PlanSchema is the JSON Schema of the document that PlanJSON writes.
+// planSchema is the JSON Schema of the document that the json format of a plan writes.
 //
 //go:embed schema/plan.v1.json
-var PlanSchema []byte
+var planSchema []byte
 
 // PlanSeconds is how long the run is for which plans are printed with the error
 // to be expected.
@@ -42,10 +42,17 @@ func (o Options) Chosen(m *model.Model) ([]int, error) {
 	return chosen, nil
 }
 
-// Plan prints a plan for people; runs is for one group in each run instead of
-// turns.
-func Plan(w io.Writer, p *plan.Plan, runs bool, o Options) error {
-	t := planWriter{tree: listing(w, o), p: p, runs: runs}
+// A Plan is a document: a plan of what to count.
+type Plan struct {
+	*plan.Plan
+	Runs    bool     // each group is counted in a run of its own
+	Program []string // to count, for the perf format; none is the whole machine
+}
+
+// writePlan prints a plan for people.
+func writePlan(w io.Writer, d Plan, o Options) error {
+	p := d.Plan
+	t := planWriter{tree: newTree(w, o), p: p, runs: d.Runs}
 	t.heading()
 	for i := range p.Groups {
 		t.group(i)
@@ -59,9 +66,9 @@ func Plan(w io.Writer, p *plan.Plan, runs bool, o Options) error {
 		if i == 0 {
 			label = "note"
 		}
-		t.paragraph(label, warning, planHang, plain)
+		t.Paragraph(label, warning, planHang, plain)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // planHang is the indentation of what is said about a plan.
@@ -90,13 +97,13 @@ func (t *planWriter) heading() {
 	if p.CPU.Threads > 1 {
 		about = append(about, smt)
 	}
-	t.paragraph("", strings.Join(about, ", "), 0, bold)
-	t.out.WriteByte('\n')
-	t.paragraph("groups", t.quality(), planHang, plain)
+	t.Paragraph("", strings.Join(about, ", "), 0, bold)
+	t.Out.WriteByte('\n')
+	t.Paragraph("groups", t.quality(), planHang, plain)
 	if together, of := p.Together(); of > 0 {
-		t.paragraph("together", fmt.Sprintf("%d of %d nodes (%s) have all their events in one group", together, of, percent(float64(together)/float64(of))), planHang, plain)
+		t.Paragraph("together", fmt.Sprintf("%d of %d nodes (%s) have all their events in one group", together, of, page.Percent(float64(together)/float64(of))), planHang, plain)
 	}
-	t.out.WriteByte('\n')
+	t.Out.WriteByte('\n')
 }
 
 // quality says how many groups there are, and what is proved about that.
@@ -123,15 +130,15 @@ func (t *planWriter) group(i int) {
 	case t.runs:
 		head = fmt.Sprintf("run %d", i+1)
 	case len(p.Groups) > 1:
-		head += fmt.Sprintf(": %s, seen %s of the time", several(g.Turns, "turn"), percent(float64(g.Turns)/float64(len(p.Rotation))))
+		head += fmt.Sprintf(": %s, seen %s of the time", page.Several(g.Turns, "turn"), page.Percent(float64(g.Turns)/float64(len(p.Rotation))))
 		for k := range p.Nodes { // those of one group all have the error of its turns
 			if n := &p.Nodes[k]; n.Together && slices.Equal(n.Groups, []int{i}) {
-				head += fmt.Sprintf(", ± %s", percent(p.Error(n, PlanSeconds)))
+				head += fmt.Sprintf(", ± %s", page.Percent(p.Error(n, PlanSeconds)))
 				break
 			}
 		}
 	}
-	t.paragraph("", head, 0, bold)
+	t.Paragraph("", head, 0, bold)
 	var events []string
 	for k := range g.Events {
 		text := g.Events[k].Name
@@ -140,19 +147,11 @@ func (t *planWriter) group(i int) {
 		}
 		events = append(events, text)
 	}
-	t.paragraph("counts", strings.Join(events, ", "), planHang, plain)
+	t.Paragraph("counts", strings.Join(events, ", "), planHang, plain)
 	if len(g.Nodes) > 0 {
-		t.paragraph("for", strings.Join(t.names(g.Nodes), ", "), planHang, faint)
+		t.Paragraph("for", strings.Join(t.names(g.Nodes), ", "), planHang, faint)
 	}
-	t.out.WriteByte('\n')
-}
-
-// several is a number of things.
-func several(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	t.Out.WriteByte('\n')
 }
 
 func (t *planWriter) names(nodes []int) []string {
@@ -169,7 +168,7 @@ func (t *planWriter) always() {
 		names = append(names, t.p.Always[i].Name)
 	}
 	if len(names) > 0 {
-		t.paragraph("always", strings.Join(names, ", ")+": beside the groups, on no counter of the core", planHang, plain)
+		t.Paragraph("always", strings.Join(names, ", ")+": beside the groups, on no counter of the core", planHang, plain)
 	}
 }
 
@@ -185,11 +184,11 @@ func (t *planWriter) split() {
 		if slices.ContainsFunc(n.Parts, func(part plan.Part) bool { return part.Loose }) {
 			from = "mixed from groups"
 		}
-		text := fmt.Sprintf("%s: %s, %s %s", t.p.Model.Nodes[n.Index].Name, several(len(n.Parts), "ratio"), from, numbers(n.Groups))
+		text := fmt.Sprintf("%s: %s, %s %s", t.p.Model.Nodes[n.Index].Name, page.Several(len(n.Parts), "ratio"), from, numbers(n.Groups))
 		if !t.runs {
-			text += fmt.Sprintf(": %s of the time, ± %s", percent(t.p.Coverage(n)), percent(t.p.Error(n, PlanSeconds)))
+			text += fmt.Sprintf(": %s of the time, ± %s", page.Percent(t.p.Coverage(n)), page.Percent(t.p.Error(n, PlanSeconds)))
 		}
-		t.paragraph(label, text, planHang, plain)
+		t.Paragraph(label, text, planHang, plain)
 		label = ""
 	}
 }
@@ -207,7 +206,7 @@ func (t *planWriter) missing() {
 	label := "missing"
 	for i := range t.p.Nodes {
 		if n := &t.p.Nodes[i]; n.Missing != "" {
-			t.paragraph(label, t.p.Model.Nodes[n.Index].Name+": "+n.Missing, planHang, plain)
+			t.Paragraph(label, t.p.Model.Nodes[n.Index].Name+": "+n.Missing, planHang, plain)
 			label = ""
 		}
 	}
@@ -218,7 +217,7 @@ func (t *planWriter) time() {
 	p := t.p
 	switch {
 	case t.runs:
-		t.paragraph("runs", fmt.Sprintf("%d, each with one group all of the time; the same work each time, or the parts of split nodes do not belong together", p.Runs()), planHang, plain)
+		t.Paragraph("runs", fmt.Sprintf("%d, each with one group all of the time; the same work each time, or the parts of split nodes do not belong together", p.Runs()), planHang, plain)
 		return
 	case len(p.Groups) < 2:
 		return
@@ -227,15 +226,15 @@ func (t *planWriter) time() {
 	for _, g := range p.Rotation {
 		turns = append(turns, strconv.Itoa(g+1))
 	}
-	t.paragraph("turns", strings.Join(turns, " "), planHang, plain)
+	t.Paragraph("turns", strings.Join(turns, " "), planHang, plain)
 	own, equal := p.ShortestRun(false), p.ShortestRun(true)
 	if equal > 0 {
-		t.paragraph("run for", fmt.Sprintf("at least %s with these turns, %s with perf, which gives every group the same, for %g s of counting each; or count %d runs with --no-multiplex",
-			duration(own), duration(equal), plan.EnoughSeconds, p.Runs()), planHang, plain)
+		t.Paragraph("run for", fmt.Sprintf("at least %s with these turns, %s with perf, which gives every group the same, for %g s of counting each; or count %d runs with --no-multiplex",
+			page.Duration(own), page.Duration(equal), plan.EnoughSeconds, p.Runs()), planHang, plain)
 	}
 	if least, most := t.errors(); most > 0 {
-		t.paragraph("expect", fmt.Sprintf("± %s of a node's value (%s at best) after %d s, each as above, for a program whose counts scatter by as much as their mean from turn to turn",
-			percent(most), percent(least), PlanSeconds), planHang, plain)
+		t.Paragraph("expect", fmt.Sprintf("± %s of a node's value (%s at best) after %d s, each as above, for a program whose counts scatter by as much as their mean from turn to turn",
+			page.Percent(most), page.Percent(least), PlanSeconds), planHang, plain)
 	}
 }
 
@@ -254,10 +253,11 @@ func (t *planWriter) errors() (least, most float64) {
 	return least, most
 }
 
-// PlanCommands prints the perf commands that collect what a plan is for: those
+// writePlanCommands prints the perf commands that collect what a plan is for: those
 // that count, and those that take samples, of the whole machine or of a program. A
 // published command, which is of the whole machine, is not for a program.
-func PlanCommands(w io.Writer, p *plan.Plan, runs bool, program ...string) error {
+func writePlanCommands(w io.Writer, d Plan, _ Options) error {
+	p, runs, program := d.Plan, d.Runs, d.Program
 	var b strings.Builder
 	for _, warning := range p.Warnings {
 		comment(&b, "note: "+warning)
@@ -320,7 +320,7 @@ func reportCommand(p *plan.Plan, extension string, runs bool) string {
 
 // comment writes a comment for a shell.
 func comment(b *strings.Builder, text string) {
-	b.WriteString("# " + strings.Join(wrap(text, 98), "\n# ") + "\n")
+	b.WriteString("# " + strings.Join(page.Wrap(text, 98), "\n# ") + "\n")
 }
 
 type jsonPlan struct {
@@ -358,12 +358,12 @@ type jsonCounters struct {
 }
 
 type jsonGroup struct {
-	Events   []string `json:"events"`
-	Counters []string `json:"counters"`
-	Nodes    []string `json:"nodes"`
-	Perf     string   `json:"perf"`
-	Turns    int      `json:"turns"`
-	Coverage number   `json:"coverage"`
+	Events   []string    `json:"events"`
+	Counters []string    `json:"counters"`
+	Nodes    []string    `json:"nodes"`
+	Perf     string      `json:"perf"`
+	Turns    int         `json:"turns"`
+	Coverage page.Number `json:"coverage"`
 }
 
 type jsonEvent struct {
@@ -372,9 +372,9 @@ type jsonEvent struct {
 }
 
 type jsonTogether struct {
-	Nodes int    `json:"nodes"`
-	Of    int    `json:"of"`
-	Share number `json:"share"`
+	Nodes int         `json:"nodes"`
+	Of    int         `json:"of"`
+	Share page.Number `json:"share"`
 }
 
 type jsonPlanNode struct {
@@ -382,8 +382,8 @@ type jsonPlanNode struct {
 	Level    int            `json:"level"`
 	Together bool           `json:"together"`
 	Groups   []int          `json:"groups"`
-	Coverage number         `json:"coverage"`
-	Error    number         `json:"error_10s"`
+	Coverage page.Number    `json:"coverage"`
+	Error    page.Number    `json:"error_10s"`
 	Parts    []jsonPlanPart `json:"parts,omitempty"`
 }
 
@@ -394,20 +394,14 @@ type jsonPlanPart struct {
 }
 
 type jsonShortest struct {
-	Rotation number `json:"rotation"`
-	Equal    number `json:"equal_turns"`
+	Rotation page.Number `json:"rotation"`
+	Equal    page.Number `json:"equal_turns"`
 }
 
-// PlanJSON prints a plan as one JSON document: see PlanSchema. Groups are
-// numbered from 0, as they stand in the document.
-func PlanJSON(w io.Writer, p *plan.Plan) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	e.SetEscapeHTML(false)
-	return e.Encode(planDocument(p))
-}
-
-func planDocument(p *plan.Plan) jsonPlan {
+// planDocument is a plan in the form of planSchema. Groups are numbered from 0, as they
+// stand in the document.
+func planDocument(d Plan, _ Options) any {
+	p := d.Plan
 	out := jsonPlan{
 		Schema:   "cyclestack.plan/v1",
 		CPU:      jsonPlanCPU{p.CPU.Name, p.CPU.Vendor, p.Options.SMT},
@@ -418,7 +412,7 @@ func planDocument(p *plan.Plan) jsonPlan {
 		Groups:   []jsonGroup{}, Always: []jsonEvent{}, Nodes: []jsonPlanNode{}, Missing: []jsonMissing{},
 		Runs: p.Runs(), LowerBound: p.LowerBound, Optimal: p.Optimal(), Gap: len(p.Groups) - p.LowerBound,
 		Rotation: append([]int{}, p.Rotation...), Warnings: append([]string{}, p.Warnings...),
-		Shortest: jsonShortest{number(p.ShortestRun(false)), number(p.ShortestRun(true))},
+		Shortest: jsonShortest{page.Number(p.ShortestRun(false)), page.Number(p.ShortestRun(true))},
 	}
 	for i := range p.Groups {
 		out.Groups = append(out.Groups, planGroup(p, i))
@@ -437,7 +431,7 @@ func planDocument(p *plan.Plan) jsonPlan {
 	together, of := p.Together()
 	out.Together = jsonTogether{Nodes: together, Of: of, Share: 1}
 	if of > 0 {
-		out.Together.Share = number(float64(together) / float64(of))
+		out.Together.Share = page.Number(float64(together) / float64(of))
 	}
 	return out
 }
@@ -445,7 +439,7 @@ func planDocument(p *plan.Plan) jsonPlan {
 func planGroup(p *plan.Plan, i int) jsonGroup {
 	g := &p.Groups[i]
 	out := jsonGroup{Counters: slices.Clone(g.Counters), Nodes: []string{}, Perf: g.Perf(), Turns: g.Turns,
-		Coverage: number(float64(g.Turns) / float64(len(p.Rotation)))}
+		Coverage: page.Number(float64(g.Turns) / float64(len(p.Rotation)))}
 	for k := range g.Events {
 		out.Events = append(out.Events, g.Events[k].Name)
 	}
@@ -458,7 +452,7 @@ func planGroup(p *plan.Plan, i int) jsonGroup {
 func planNode(p *plan.Plan, n *plan.Node) jsonPlanNode {
 	m := &p.Model.Nodes[n.Index]
 	out := jsonPlanNode{Path: m.Path, Level: m.Level, Together: n.Together, Groups: append([]int{}, n.Groups...),
-		Coverage: number(p.Coverage(n)), Error: number(p.Error(n, PlanSeconds))}
+		Coverage: page.Number(p.Coverage(n)), Error: page.Number(p.Error(n, PlanSeconds))}
 	for _, part := range n.Parts {
 		out.Parts = append(out.Parts, jsonPlanPart(part))
 	}

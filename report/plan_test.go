@@ -42,7 +42,7 @@ func makePlan(t *testing.T, name string, opt plan.Options) *plan.Plan {
 func planJSON(t *testing.T, p *plan.Plan) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := report.PlanJSON(&out, p); err != nil {
+	if err := report.Write(&out, "json", report.Plan{Plan: p}, report.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -64,11 +64,11 @@ func TestPlanSchema(t *testing.T) {
 		{"neoverse-v1", plan.Options{Level: 1}},
 	} {
 		text = planJSON(t, makePlan(t, tt.cpu, tt.opt))
-		if err := testschema.Validate(t, report.PlanSchema, text); err != nil {
+		if err := testschema.Validate(t, report.Schema[report.Plan](), text); err != nil {
 			t.Errorf("%s: %#v", tt.cpu, err)
 		}
 	}
-	if testschema.Validate(t, report.PlanSchema, strings.Replace(text, `"lower_bound":`, `"lowest":`, 1)) == nil {
+	if testschema.Validate(t, report.Schema[report.Plan](), strings.Replace(text, `"lower_bound":`, `"lowest":`, 1)) == nil {
 		t.Error("a misspelt key passes")
 	}
 }
@@ -138,7 +138,7 @@ func TestPlanText(t *testing.T) {
 		{"assumed", makePlan(t, "generic", plan.Options{}), false, []string{"is not known: 2 general ones are assumed"}},
 	} {
 		var out bytes.Buffer
-		if err := report.Plan(&out, tt.p, tt.runs, report.Options{Width: 200}); err != nil {
+		if err := report.Write(&out, "text", report.Plan{Plan: tt.p, Runs: tt.runs}, report.Options{Width: 200}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range tt.want {
@@ -155,7 +155,7 @@ func TestGap(t *testing.T) {
 	p := makePlan(t, "sandybridge", plan.Options{})
 	p.LowerBound = len(p.Groups) - 2
 	var out bytes.Buffer
-	if err := report.Plan(&out, p, false, report.Options{Width: 200}); err != nil {
+	if err := report.Write(&out, "text", report.Plan{Plan: p}, report.Options{Width: 200}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "5, gap 2: that fewer than 3 cannot"; !strings.Contains(out.String(), want) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
 // A Profile says what the accounts of a report are parts of, if they are those of the
@@ -40,9 +41,6 @@ type Profile struct {
 	skidding [][]string
 	of       *account.Binding // that they were found with
 }
-
-// hotspot is the share from which on a part is marked.
-const hotspot = 0.05
 
 // confidence is how many standard deviations are half of a 95 % interval.
 const confidence = 1.959964
@@ -92,9 +90,9 @@ func portionOf(c *account.Count, ok bool, total float64) portion {
 	return s
 }
 
-// hot reports whether an account with a share of the whole is one of a hotspot.
+// hot reports whether an account with a share of the whole is one of a account.Hotspot.
 func (p *Profile) hot(a *account.Account, s *portion) bool {
-	return a.Scope.Kind != counts.Run && !p.timeline() && s.value >= hotspot
+	return a.Scope.Kind != counts.Run && !p.timeline() && s.value >= account.Hotspot
 }
 
 // timeline reports whether the parts are nothing but intervals.
@@ -158,7 +156,7 @@ func partLabel(s *counts.Scope, k counts.Kind) string {
 	}
 	switch k {
 	case counts.Interval:
-		return trim(s.Start) + " s"
+		return page.Trim(s.Start) + " s"
 	case counts.Cgroup:
 		return s.Cgroup
 	case counts.Process:
@@ -245,19 +243,19 @@ type profileCell struct {
 }
 
 func newProfile(w io.Writer, o Options) *profile {
-	return &profile{rows: rows{tree: tree{w: w, o: o}}}
+	return &profile{rows: rows{tree: *newTree(w, o)}}
 }
 
 func (p *profile) Account(a *account.Account) error {
 	h := p.h.Profile
 	list := a.Counts()
 	s := h.share(a, list)
-	l := profileLine{share: percentOf(s.value), part: s, samples: trim(float64(s.samples)), hot: h.hot(a, &s),
+	l := profileLine{share: page.PercentOf(s.value), part: s, samples: page.Trim(float64(s.samples)), hot: h.hot(a, &s),
 		start: a.Start, end: a.Start + a.Duration}
 	p.grey = p.grey || !s.reliable()
 	if p.n == 0 {
 		p.begin(a)
-		for _, n := range p.h.withMeasured(p.o.notes(a.Notes)) {
+		for _, n := range p.h.withMeasured(p.o.Texts(a.Notes)) {
 			p.notes = append(p.notes, strings.Clone(n))
 		}
 		l.labels = append(l.labels, "all")
@@ -273,23 +271,6 @@ func (p *profile) Account(a *account.Account) error {
 	}
 	p.lines = append(p.lines, l)
 	return nil
-}
-
-// percentOf is a share with one decimal, so that columns of them line up.
-func percentOf(share float64) string {
-	if math.IsNaN(share) {
-		return "–"
-	}
-	return rounded(share*100, 1) + " %"
-}
-
-// rounded is a number with so many decimals. What rounds to 0 has no sign.
-func rounded(v float64, decimals int) string {
-	text := strconv.FormatFloat(v, 'f', decimals, 64)
-	if strings.Trim(text, "-0.") == "" {
-		return strings.TrimPrefix(text, "-")
-	}
-	return text
 }
 
 // splitModule divides the label of a place into what it is and the module that it is in.
@@ -329,25 +310,25 @@ func (p *profile) begin(a *account.Account) {
 		parts = append(parts, a.Label)
 	}
 	if !math.IsNaN(a.Duration) {
-		parts = append(parts, duration(a.Duration))
+		parts = append(parts, page.Duration(a.Duration))
 	}
 	if h.Flat == "" {
 		parts = append(parts, "on "+p.h.CPU.Name, m.Name+" "+m.Version)
 	}
 	if h.Samples > 0 {
-		parts = append(parts, fmt.Sprintf("from %s samples of %s", trim(float64(h.Samples)), h.Event))
+		parts = append(parts, fmt.Sprintf("from %s samples of %s", page.Trim(float64(h.Samples)), h.Event))
 	} else {
 		parts = append(parts, p.h.source())
 	}
-	p.paragraph("", strings.Join(parts, ", "), 0, bold)
+	p.Paragraph("", strings.Join(parts, ", "), 0, bold)
 	why := h.Flat
 	if why == "" && len(p.columns) == 0 {
 		why = fmt.Sprintf("of %s nothing else is known from what was sampled (cyclestack plan --cpu %s lists what it needs)", m.Name, p.h.CPU.Name)
 	}
 	if why != "" {
-		p.paragraph("", "shares only: "+why, 0, faint)
+		p.Paragraph("", "shares only: "+why, 0, faint)
 	}
-	p.out.WriteByte('\n')
+	p.Out.WriteByte('\n')
 }
 
 // eventColumns is how many events have columns.
@@ -372,9 +353,9 @@ func (p *profile) eventCell(list []account.Count, whole *account.Count) profileC
 		return profileCell{"–", dim, s.value}
 	case s.value > 0 && !s.reliable():
 		p.grey = true
-		return profileCell{percentOf(s.value) + "?", dim, s.value}
+		return profileCell{page.PercentOf(s.value) + "?", dim, s.value}
 	}
-	return profileCell{percentOf(s.value), plain, s.value}
+	return profileCell{page.PercentOf(s.value), plain, s.value}
 }
 
 func (p *profile) cell(a *account.Account, i int) profileCell {
@@ -384,11 +365,11 @@ func (p *profile) cell(a *account.Account, i int) profileCell {
 		return profileCell{"–", dim, math.NaN()}
 	case !v.Reliable():
 		p.grey = true
-		return profileCell{figure(a.Model(), i, v.Value) + "?", dim, v.Value}
+		return profileCell{page.Figure(a.Model(), i, v.Value) + "?", dim, v.Value}
 	case onPath(a, i):
-		return profileCell{figure(a.Model(), i, v.Value), hot, v.Value}
+		return profileCell{page.Figure(a.Model(), i, v.Value), hot, v.Value}
 	}
-	return profileCell{figure(a.Model(), i, v.Value), plain, v.Value}
+	return profileCell{page.Figure(a.Model(), i, v.Value), plain, v.Value}
 }
 
 // End writes the lines.
@@ -396,8 +377,7 @@ func (p *profile) End() error {
 	if p.n > 0 {
 		p.write()
 	}
-	_, err := io.WriteString(p.w, p.out.String())
-	return err
+	return p.Flush()
 }
 
 func (p *profile) write() {
@@ -407,50 +387,36 @@ func (p *profile) write() {
 	if !p.h.Profile.timeline() || len(p.lines) <= rowsMost || p.o.Top {
 		p.table()
 	} else {
-		p.notes = append(p.notes, fmt.Sprintf("there are %s intervals: --top N or --format csv prints them one by one", trim(float64(len(p.lines)-1))))
+		p.notes = append(p.notes, fmt.Sprintf("there are %s intervals: --top N or --format csv prints them one by one", page.Trim(float64(len(p.lines)-1))))
 	}
 	p.foot()
-}
-
-// shorter leaves out the path of a Go package if a name is too long.
-func shorter(name string, width int) string {
-	if runes(name) <= width {
-		return name
-	}
-	head, _, _ := strings.Cut(name, "(")
-	head, _, _ = strings.Cut(head, "[")
-	return name[strings.LastIndex(head, "/")+1:]
-}
-
-func padded(s string, width int) string {
-	return s + strings.Repeat(" ", max(0, width-runes(s)))
 }
 
 // foot says what was left out, and how far to trust the rest.
 func (p *profile) foot() {
 	h := p.h.Profile
-	p.out.WriteByte('\n')
+	p.Out.WriteByte('\n')
 	if h.Left > 0 {
-		p.paragraph("left out", fmt.Sprintf("%s more of %s %s, %s of %s together (--top %d shows all)",
-			trim(float64(h.Left)), trim(float64(h.Places)), plural(h.noun()), percentOf(h.LeftShare), h.what(), h.Places), 12, plain)
+		p.Paragraph("left out", fmt.Sprintf("%s more of %s %s, %s of %s together (--top %d shows all)",
+			page.Trim(float64(h.Left)), page.Trim(float64(h.Places)), plural(h.noun()), page.PercentOf(h.LeftShare), h.what(), h.Places), 12, plain)
 	}
 	if slices.ContainsFunc(p.lines, func(l profileLine) bool { return l.hot }) {
-		p.paragraph("*", fmt.Sprintf("a hotspot: %g %% of %s or more", 100*hotspot, h.what()), 12, plain)
+		p.Paragraph("*", fmt.Sprintf("a hotspot: %g %% of %s or more", 100*account.Hotspot, h.what()), 12, plain)
 	}
 	if p.grey {
-		p.paragraph("?", "not to be relied upon, most often for too few samples: its 95 % interval is as wide as the value", 12, plain)
+		p.Paragraph("?", "not to be relied upon, most often for too few samples: its 95 % interval is as wide as the value", 12, plain)
 	}
 	if slices.Contains(p.skids, true) {
-		p.paragraph(skidMark, "from samples that stand behind the instruction that caused them", 12, plain)
+		p.Paragraph(skidMark, "from samples that stand behind the instruction that caused them", 12, plain)
 	}
 	if p.left > 0 {
-		p.paragraph("note", fmt.Sprintf("%d more nodes do not fit in %d columns: --width, --level, --nodes, or --format csv", p.left, p.o.Width), 12, plain)
+		p.Paragraph("note", fmt.Sprintf("%d more nodes do not fit in %d columns: --width, --level, --nodes, or --format csv", p.left, p.Width), 12, plain)
 	}
 	if others := p.samples(); others != "" {
-		p.paragraph("samples", others, 12, plain)
+		p.Paragraph("samples", others, 12, plain)
 	}
 	for _, n := range p.notes {
-		p.paragraph("note", n, 12, plain)
+		p.Paragraph("note", n, 12, plain)
 	}
 	if h.Next.Command != "" {
 		p.step("next", h.Next)
@@ -476,7 +442,7 @@ func (p *profile) samples() string {
 		if c.Samples == 0 {
 			continue
 		}
-		list = append(list, fmt.Sprintf("%s of %s", trim(float64(c.Samples)), cmp.Or(c.As, c.Event)))
+		list = append(list, fmt.Sprintf("%s of %s", page.Trim(float64(c.Samples)), cmp.Or(c.As, c.Event)))
 		if least == 0 || c.Samples < least {
 			least = c.Samples
 		}
@@ -486,7 +452,7 @@ func (p *profile) samples() string {
 	case len(list) < 2:
 		return ""
 	case len(list) > eventsMost:
-		return fmt.Sprintf("%s of %d events, %s to %s of each (--format json has them)", trim(float64(all)), len(list), trim(float64(least)), trim(float64(most)))
+		return fmt.Sprintf("%s of %d events, %s to %s of each (--format json has them)", page.Trim(float64(all)), len(list), page.Trim(float64(least)), page.Trim(float64(most)))
 	}
 	return strings.Join(list, ", ")
 }

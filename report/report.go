@@ -9,13 +9,10 @@
 package report
 
 import (
-	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/model"
 )
@@ -50,11 +47,9 @@ type Options struct {
 	Level  int    // deepest level of the tree; 0 is all
 	Nodes  string // only nodes whose name or path matches this shell pattern (with their parents); "" is all
 	All    bool   // in the tree format, also the nodes outside the main tree
-	Rows   bool   // in the tree format, one line for each account: for many of them
-	Places bool   // in the tree format, one line for each part: see Header.Profile
-	Beside bool   // in the tree format, one column for each account: for a few of different things
-	Expand string // with Places, also the parts of the nodes whose name or path matches; "bottleneck" for those that the bottleneck path goes through
-	Top    bool   // with Places, the number of parts was chosen: all are written
+	Layout Layout // of the tree format
+	Expand string // of LayoutParts: also the parts of the nodes whose name or path matches; "bottleneck" for those that the bottleneck path goes through
+	Top    bool   // of LayoutParts: the number of parts was chosen, all are written
 	Width  int    // of the terminal in columns; 0 is 100
 	Color  bool
 	Titles bool // titles of nodes beside the figures, where the width allows
@@ -65,57 +60,24 @@ type Options struct {
 	Note func(counts.Note) string
 }
 
-// A Writer writes accounts in one format: Begin once, Account for each, End
-// once. The account may be reused by the caller after Account returns.
-type Writer interface {
-	Begin(Header) error
-	Account(*account.Account) error
-	End() error
-}
+// A Layout is how the tree format arranges accounts.
+type Layout uint8
 
-// Formats are the names New takes.
-var Formats = []string{"tree", "json", "csv"}
-
-// New returns a writer of the format.
-func New(format string, w io.Writer, o Options) (Writer, error) {
-	if o.Width == 0 {
-		o.Width = 100
-	}
-	if _, err := path.Match(o.Nodes, ""); err != nil {
-		return nil, fmt.Errorf("%q is not a pattern: %v", o.Nodes, err)
-	}
-	switch format {
-	case "tree":
-		if o.Places {
-			return newProfile(w, o), nil
-		}
-		if o.Rows {
-			return newRows(w, o), nil
-		}
-		if o.Beside {
-			return newBeside(w, o), nil
-		}
-		return newTree(w, o), nil
-	case "json":
-		return newJSON(w, o), nil
-	case "csv":
-		return newCSV(w, o), nil
-	}
-	return nil, fmt.Errorf("no format %q; there are %s", format, strings.Join(Formats, ", "))
-}
-
-// Matches reports whether a pattern of Options.Nodes matches any node.
-func Matches(m *model.Model, pattern string) bool {
-	o := Options{Nodes: pattern}
-	return slices.ContainsFunc(m.Nodes, func(n model.Node) bool { return o.match(&n) })
-}
+// The layouts.
+const (
+	LayoutTree    Layout = iota // each account is a tree
+	LayoutRows                  // each account is a line: for many of them
+	LayoutParts                 // each account is a line, with its share of the whole: see Header.Profile
+	LayoutColumns               // each account is a column: for a few of different things
+	LayoutChecks                // the checks of each account, without its nodes
+)
 
 // shown says which nodes of a model a report shows.
 func (o Options) shown(m *model.Model) []bool {
 	show := make([]bool, len(m.Nodes))
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
-		if o.Level > 0 && n.Level > o.Level || !o.match(n) {
+		if o.Level > 0 && n.Level > o.Level || !o.Match(n) {
 			continue
 		}
 		for j := i; j >= 0; j = parent(m, j) {
@@ -125,8 +87,8 @@ func (o Options) shown(m *model.Model) []bool {
 	return show
 }
 
-// match says whether a node is asked for by name or path; case does not matter.
-func (o Options) match(n *model.Node) bool {
+// Match reports whether a node is asked for by name or path; case does not matter.
+func (o Options) Match(n *model.Node) bool {
 	if o.Nodes == "" {
 		return true
 	}
@@ -146,14 +108,6 @@ func parent(m *model.Model, i int) int {
 		return -1
 	}
 	return slices.IndexFunc(m.Nodes, func(n model.Node) bool { return n.Name == name })
-}
-
-// unit is the unit of a node's value.
-func unit(m *model.Model, i int) string {
-	if u := m.Nodes[i].Unit; u != "" {
-		return u
-	}
-	return m.Unit
 }
 
 // bottleneckMark stands behind the deepest node of the bottleneck path.

@@ -63,7 +63,7 @@ func write(t *testing.T, format string, o report.Options) string {
 // TestSchema checks that what the json format writes is what its schema says.
 func TestSchema(t *testing.T) {
 	text := write(t, "json", report.Options{})
-	if err := testschema.Validate(t, report.AccountSchema, text); err != nil {
+	if err := testschema.Validate(t, report.Schema[report.Accounts](), text); err != nil {
 		t.Fatalf("%#v", err)
 	}
 	var account struct {
@@ -97,7 +97,7 @@ func TestSchema(t *testing.T) {
 // TestSchemaRefuses checks that the schema can fail.
 func TestSchemaRefuses(t *testing.T) {
 	text := strings.Replace(write(t, "json", report.Options{}), `"together":`, `"togther":`, 1)
-	if testschema.Validate(t, report.AccountSchema, text) == nil {
+	if testschema.Validate(t, report.Schema[report.Accounts](), text) == nil {
 		t.Error("a misspelt key passes")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
 // rows is the writer for people where there are many accounts: one line for
@@ -22,26 +23,26 @@ type rows struct {
 // labelLeast is the least width of the first column.
 const labelLeast = 12
 
-func newRows(w io.Writer, o Options) *rows { return &rows{tree: tree{w: w, o: o}} }
+func newRows(w io.Writer, o Options) *rows { return &rows{tree: *newTree(w, o)} }
 
 func (r *rows) Account(a *account.Account) error {
-	r.out.Reset()
+	r.Out.Reset()
 	if r.n == 0 {
 		r.begin(a)
 	}
 	r.n++
-	r.text = append(r.text[:0], r.out.String()...)
+	r.text = append(r.text[:0], r.Out.String()...)
 	r.line(a)
-	_, err := r.w.Write(r.text)
+	_, err := r.To.Write(r.text)
 	return err
 }
 
 // begin chooses the columns and writes their headings.
 func (r *rows) begin(a *account.Account) {
 	m := a.Model()
-	r.label = max(labelLeast, runes(rowLabel(a))+gap)
+	r.label = max(labelLeast, page.Runes(rowLabel(a))+gap)
 	level := max(1, r.o.Level)
-	room := r.o.Width - r.label
+	room := r.Width - r.label
 	for i := range m.Nodes {
 		if !r.wanted(a, i, level) {
 			continue
@@ -63,8 +64,8 @@ func (r *rows) begin(a *account.Account) {
 	if a.Label != "" {
 		parts = append([]string{a.Label}, parts...)
 	}
-	r.paragraph("", strings.Join(parts, ", "), 0, bold)
-	r.out.WriteByte('\n')
+	r.Paragraph("", strings.Join(parts, ", "), 0, bold)
+	r.Out.WriteByte('\n')
 	head := fmt.Sprintf("%-*s", r.label, "")
 	for _, i := range r.columns {
 		head += fmt.Sprintf("%*s", r.width(a, i), m.Nodes[i].Name)
@@ -72,7 +73,7 @@ func (r *rows) begin(a *account.Account) {
 	for _, i := range r.times {
 		head += fmt.Sprintf("%*s", r.width(a.Times, i), a.Times.Model().Nodes[i].Name)
 	}
-	r.out.WriteString(r.paint(head, faint) + "\n")
+	r.Out.WriteString(r.Paint(head, faint) + "\n")
 }
 
 // wanted says whether a node gets a column: those asked for by name, else those
@@ -83,7 +84,7 @@ func (r *rows) wanted(a *account.Account, i, level int) bool {
 	n := &m.Nodes[i]
 	switch {
 	case r.o.Nodes != "":
-		return r.o.match(n)
+		return r.o.Match(n)
 	case n.Level == 0 && m.Share(i):
 		return false
 	case n.Section == "":
@@ -106,15 +107,15 @@ func saysAnything(a *account.Account) bool {
 // width is the width of a node's column.
 func (r *rows) width(a *account.Account, i int) int {
 	const least = 8
-	return max(least, runes(a.Model().Nodes[i].Name)) + gap
+	return max(least, page.Runes(a.Model().Nodes[i].Name)) + gap
 }
 
 // line writes one account: the value that its bottleneck path begins with
 // stands out, what is not to be relied upon is grey.
 func (r *rows) line(a *account.Account) {
-	label := cut(rowLabel(a), r.label-1)
+	label := page.Cut(rowLabel(a), r.label-1)
 	r.text = append(r.text, label...)
-	r.pad(r.label - runes(label))
+	r.pad(r.label - page.Runes(label))
 	r.cells(a, r.columns)
 	if a.Times != nil {
 		r.cells(a.Times, r.times)
@@ -135,7 +136,7 @@ func (r *rows) cells(a *account.Account, nodes []int) {
 		v := &a.Nodes[i]
 		text, st := "–", dim
 		if v.Known() {
-			text, st = figure(a.Model(), i, v.Value), plain
+			text, st = page.Figure(a.Model(), i, v.Value), plain
 			switch {
 			case !v.Reliable():
 				text, st = text+"?", dim
@@ -143,8 +144,8 @@ func (r *rows) cells(a *account.Account, nodes []int) {
 				st = hot
 			}
 		}
-		r.pad(max(1, r.width(a, i)-runes(text)))
-		r.text = append(r.text, r.paint(text, st)...)
+		r.pad(max(1, r.width(a, i)-page.Runes(text)))
+		r.text = append(r.text, r.Paint(text, st)...)
 	}
 }
 
@@ -152,7 +153,7 @@ func (r *rows) cells(a *account.Account, nodes []int) {
 func rowLabel(a *account.Account) string {
 	label := ""
 	if a.Interval {
-		label = trim(a.Start+a.Duration) + " s"
+		label = page.Trim(a.Start+a.Duration) + " s"
 	}
 	if l := a.Scope.Label; l != "" {
 		if label != "" {
@@ -165,17 +166,16 @@ func rowLabel(a *account.Account) string {
 
 // End says what was left out.
 func (r *rows) End() error {
-	r.out.Reset()
+	r.Out.Reset()
 	var notes []string
 	if r.left > 0 {
-		notes = append(notes, fmt.Sprintf("%d more nodes do not fit in %d columns: --width, --nodes, or --format csv", r.left, r.o.Width))
+		notes = append(notes, fmt.Sprintf("%d more nodes do not fit in %d columns: --width, --nodes, or --format csv", r.left, r.Width))
 	}
 	for i, n := range r.h.withMeasured(notes) {
 		if i == 0 {
-			r.out.WriteByte('\n')
+			r.Out.WriteByte('\n')
 		}
-		r.paragraph("note", n, 10, plain)
+		r.Paragraph("note", n, 10, plain)
 	}
-	_, err := io.WriteString(r.w, r.out.String())
-	return err
+	return r.Flush()
 }

@@ -9,7 +9,7 @@ func Select(m *model.Model, pattern string, level int) []int {
 	var list []int
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
-		if (level == 0 || n.Level <= level) && o.match(n) && (pattern != "" || n.Section == "") {
+		if (level == 0 || n.Level <= level) && o.Match(n) && (pattern != "" || n.Section == "") {
 			list = append(list, i)
 		}
 	}

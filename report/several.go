@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
 // beside is the writer for people where a few different things were measured: one
@@ -17,7 +18,7 @@ type beside struct {
 	accounts []*account.Account
 }
 
-func newBeside(w io.Writer, o Options) *beside { return &beside{tree: tree{w: w, o: o}} }
+func newBeside(w io.Writer, o Options) *beside { return &beside{tree: *newTree(w, o)} }
 
 func (b *beside) Account(a *account.Account) error {
 	b.accounts = append(b.accounts, a.Clone())
@@ -33,17 +34,16 @@ func (b *beside) End() error {
 		return nil
 	}
 	m := b.h.Model
-	b.paragraph("", strings.Join([]string{fmt.Sprintf("%d accounts", len(b.accounts)), "on " + b.h.CPU.Name, m.Name + " " + m.Version, b.h.source()}, ", "), 0, bold)
-	b.out.WriteByte('\n')
+	b.Paragraph("", strings.Join([]string{fmt.Sprintf("%d accounts", len(b.accounts)), "on " + b.h.CPU.Name, m.Name + " " + m.Version, b.h.source()}, ", "), 0, bold)
+	b.Out.WriteByte('\n')
 	for i, a := range b.accounts {
-		b.paragraph(letter(i), b.legend(a), indent+len(letter(len(b.accounts)-1))+gap, plain)
+		b.Paragraph(letter(i), b.legend(a), indent+len(letter(len(b.accounts)-1))+gap, plain)
 	}
 	for _, section := range sections(m) {
 		b.nodes(section)
 	}
 	b.foot()
-	_, err := io.WriteString(b.w, b.out.String())
-	return err
+	return b.Flush()
 }
 
 // letter names a column: A, B, …, Z, AA.
@@ -65,7 +65,7 @@ func (b *beside) legend(a *account.Account) string {
 		parts = append(parts, fmt.Sprintf("mean of %d runs", a.Runs))
 	}
 	if !math.IsNaN(a.Duration) {
-		parts = append(parts, duration(a.Duration))
+		parts = append(parts, page.Duration(a.Duration))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -78,7 +78,7 @@ func (b *beside) nodes(section string) {
 	for i := range b.h.Model.Nodes {
 		if b.h.Model.Nodes[i].Section == section && b.wanted(i) {
 			rows = append(rows, i)
-			width = max(width, runes(b.name(i)))
+			width = max(width, page.Runes(b.name(i)))
 		}
 	}
 	if len(rows) == 0 {
@@ -88,23 +88,23 @@ func (b *beside) nodes(section string) {
 	if title == "" {
 		title = unitText(b.h.Model)
 	}
-	width = max(width, runes(title)+indent)
-	fit := max(1, (b.o.Width-width)/(columnLeast+gap))
+	width = max(width, page.Runes(title)+indent)
+	fit := max(1, (b.Width-width)/(columnLeast+gap))
 	for from := 0; from < len(b.accounts); from += fit {
-		b.out.WriteByte('\n')
+		b.Out.WriteByte('\n')
 		columns := b.accounts[from:min(from+fit, len(b.accounts))]
-		head := padded(strings.Repeat(" ", indent)+title, width)
+		head := page.Padded(strings.Repeat(" ", indent)+title, width)
 		for k := range columns {
 			head += fmt.Sprintf("%*s", gap+columnLeast, letter(from+k)+strings.Repeat(" ", 7))
 		}
-		b.out.WriteString(b.paint(strings.TrimRight(head, " "), faint) + "\n")
+		b.Out.WriteString(b.Paint(strings.TrimRight(head, " "), faint) + "\n")
 		for _, i := range rows {
-			line := padded(b.name(i), width)
+			line := page.Padded(b.name(i), width)
 			for _, a := range columns {
 				text, st := b.cell(a, i)
-				line += strings.Repeat(" ", max(1, gap+columnLeast-runes(text))) + b.paint(text, st)
+				line += strings.Repeat(" ", max(1, gap+columnLeast-page.Runes(text))) + b.Paint(text, st)
 			}
-			b.out.WriteString(strings.TrimRight(line, " ") + "\n")
+			b.Out.WriteString(strings.TrimRight(line, " ") + "\n")
 		}
 	}
 }
@@ -145,9 +145,9 @@ func (b *beside) cell(a *account.Account, i int) (string, style) {
 	if !v.Known() {
 		return "–" + strings.Repeat(" ", 7), dim
 	}
-	text, err, mark := figure(a.Model(), i, v.Value), "", " "
+	text, err, mark := page.Figure(a.Model(), i, v.Value), "", " "
 	if !math.IsNaN(v.Error) {
-		err = "±" + figure(a.Model(), i, v.Error)
+		err = "±" + page.Figure(a.Model(), i, v.Error)
 		err = strings.TrimSuffix(err, " %")
 	}
 	st := plain
@@ -159,7 +159,7 @@ func (b *beside) cell(a *account.Account, i int) (string, style) {
 	case onPath(a, i):
 		st = bold
 	}
-	return text + " " + padded(err, 5) + mark, st
+	return text + " " + page.Padded(err, 5) + mark, st
 }
 
 // foot says what the marks mean.
@@ -172,20 +172,20 @@ func (b *beside) foot() {
 			doubt = doubt || a.Nodes[i].Known() && !a.Nodes[i].Reliable() && b.wanted(i)
 		}
 	}
-	b.out.WriteByte('\n')
+	b.Out.WriteByte('\n')
 	if bottleneck {
-		b.paragraph("◄", "the bottleneck", 8, faint)
+		b.Paragraph("◄", "the bottleneck", 8, faint)
 	}
 	if doubt {
-		b.paragraph("?", "not to be relied upon", 8, faint)
+		b.Paragraph("?", "not to be relied upon", 8, faint)
 	}
 	if more {
-		b.paragraph("±", "95 % interval of another run like these, from how the runs differ", 8, faint)
+		b.Paragraph("±", "95 % interval of another run like these, from how the runs differ", 8, faint)
 	}
 	for _, n := range b.h.withMeasured(b.commonNotes()) {
-		b.paragraph("note", n, 8, faint)
+		b.Paragraph("note", n, 8, faint)
 	}
-	b.paragraph("next", "cyclestack diff says what of a difference is chance", 8, faint)
+	b.Paragraph("next", "cyclestack diff says what of a difference is chance", 8, faint)
 }
 
 // commonNotes are the notes of the accounts, each with the letters of those that have
@@ -194,7 +194,7 @@ func (b *beside) commonNotes() []string {
 	var notes []string
 	of := map[string][]string{}
 	for i, a := range b.accounts {
-		for _, n := range b.o.notes(a.Notes) {
+		for _, n := range b.o.Texts(a.Notes) {
 			if of[n] == nil {
 				notes = append(notes, n)
 			}

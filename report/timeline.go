@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
 // The timeline of a recording: above the lines of its intervals, or instead of them if
@@ -45,20 +47,20 @@ func (p *profile) sparks() {
 		}
 		return list
 	}
-	room := max(20, p.o.Width-sparkLabel)
+	room := max(20, p.Width-sparkLabel)
 	for from := 0; from < n; from += room {
 		to := min(n, from+room)
-		p.out.WriteString(p.paint(fmt.Sprintf("%-*s%s", sparkLabel, "", trim(first+float64(from)*step)+" s, "+duration(step)+" each"), faint) + "\n")
-		p.spark(p.h.Profile.what(), series(func(l *profileLine) beat { return beat{l.part.value, l.part.reliable()} }), from, to, percentOf)
+		p.Out.WriteString(p.Paint(fmt.Sprintf("%-*s%s", sparkLabel, "", page.Trim(first+float64(from)*step)+" s, "+page.Duration(step)+" each"), faint) + "\n")
+		p.spark(p.h.Profile.what(), series(func(l *profileLine) beat { return beat{l.part.value, l.part.reliable()} }), from, to, page.PercentOf)
 		for k, i := range p.columns {
 			p.spark(p.h.Model.Nodes[i].Name, series(func(l *profileLine) beat { return beat{l.cells[k].value, l.cells[k].st != dim} }), from, to,
-				func(v float64) string { return figure(p.h.Model, i, v) })
+				func(v float64) string { return page.Figure(p.h.Model, i, v) })
 		}
 		for k := range p.events {
 			c := &p.events[k]
-			p.spark(cmp.Or(c.As, c.Event), series(func(l *profileLine) beat { x := &l.cells[len(p.columns)+k]; return beat{x.value, x.st != dim} }), from, to, percentOf)
+			p.spark(cmp.Or(c.As, c.Event), series(func(l *profileLine) beat { x := &l.cells[len(p.columns)+k]; return beat{x.value, x.st != dim} }), from, to, page.PercentOf)
 		}
-		p.out.WriteByte('\n')
+		p.Out.WriteByte('\n')
 	}
 }
 
@@ -96,6 +98,6 @@ func (p *profile) spark(name string, list []beat, from, to int, text func(float6
 	if !(top > 0) {
 		scale = ""
 	}
-	label := fmt.Sprintf("  %s%*s  ", padded(cut(name, 16), 16), sparkLabel-20, scale)
-	p.out.WriteString(p.paint(label, faint) + strings.TrimRight(row.String(), " ") + "\n")
+	label := fmt.Sprintf("  %s%*s  ", page.Padded(page.Cut(name, 16), 16), sparkLabel-20, scale)
+	p.Out.WriteString(p.Paint(label, faint) + strings.TrimRight(row.String(), " ") + "\n")
 }

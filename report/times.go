@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
 // What the threads did with their time, beside the account of their cycles: one
@@ -48,17 +49,17 @@ func (t *tree) times(a *account.Account) {
 	}
 	first := waited(a.Times)
 	if first == "" {
-		t.paragraph("time", timesText(a.Times), 10, plain)
-		t.out.WriteByte('\n')
+		t.Paragraph("time", timesText(a.Times), 10, plain)
+		t.Out.WriteByte('\n')
 		return
 	}
-	t.paragraph("time", first, 10, bold)
-	t.paragraph("", timesText(a.Times), 10, plain)
-	t.out.WriteByte('\n')
+	t.Paragraph("time", first, 10, bold)
+	t.Paragraph("", timesText(a.Times), 10, plain)
+	t.Out.WriteByte('\n')
 	if t.o.Line {
 		return
 	}
-	own := &tree{o: Options{Width: t.o.Width, Color: t.o.Color, Titles: t.o.Titles}}
+	own := &tree{o: Options{Width: t.Width, Color: t.Color, Titles: t.o.Titles}}
 	_ = own.Begin(Header{CPU: t.h.CPU, Model: a.Times.Model()})
 	section := ""
 	if i, ok := a.Times.Node(timeProcessors); ok && a.Times.Nodes[i].Known() {
@@ -66,10 +67,10 @@ func (t *tree) times(a *account.Account) {
 	}
 	own.section(a.Times, section)
 	if path := a.Times.Bottleneck; len(path) > 0 {
-		own.paragraph("try", advice(&a.Times.Model().Nodes[path[len(path)-1]]), 10, plain)
-		own.out.WriteByte('\n')
+		own.Paragraph("try", advice(&a.Times.Model().Nodes[path[len(path)-1]]), 10, plain)
+		own.Out.WriteByte('\n')
 	}
-	t.out.WriteString(own.out.String())
+	t.Out.WriteString(own.Out.String())
 }
 
 // waited says that threads waited for so much of the time that this, more than what the
@@ -78,17 +79,17 @@ func waited(times *account.Account) string {
 	switch of := times.Value(timeThreads); {
 	case flagged(times, timeIdle):
 		return fmt.Sprintf("processors had nothing to run for %s of their time: the cycles below are those of the rest",
-			percentOf(times.Value(timeIdle)/times.Value(timeProcessors)))
+			page.PercentOf(times.Value(timeIdle)/times.Value(timeProcessors)))
 	case mostly(times, timeQueued):
 		return fmt.Sprintf("threads waited for a processor for %s of their time, while others ran: that, and not only the cycles below, decides how long it takes",
-			percentOf(times.Value(timeQueued)/of))
+			page.PercentOf(times.Value(timeQueued)/of))
 	case mostly(times, timeBlocked):
 		least := ""
 		if of > oneThread {
 			least = "at least "
 		}
 		return fmt.Sprintf("for %s%s of the time no thread could run: what they wait for decides how long it takes, and the cycles below explain only the rest",
-			least, percentOf(min(of, 1)-times.Value(timeRan)-times.Value(timeQueued)))
+			least, page.PercentOf(min(of, 1)-times.Value(timeRan)-times.Value(timeQueued)))
 	}
 	return ""
 }
@@ -150,7 +151,7 @@ func timesText(times *account.Account) string {
 		s.add(timeTaken, ", ", " taken by the hypervisor")
 		return s.text
 	case of <= oneThread:
-		s.figure = percentOf
+		s.figure = page.PercentOf
 	case !math.IsNaN(of):
 		s.text = "of " + fixed(of) + " threads on the average "
 	}
@@ -160,10 +161,10 @@ func timesText(times *account.Account) string {
 	s.add(timeBlocked, ", ", " blocked")
 	s.add(timeDisks, " (", " by disks)")
 	if of < allThere {
-		s.text += fmt.Sprintf("; it was there for %s of the time", percentOf(of))
+		s.text += fmt.Sprintf("; it was there for %s of the time", page.PercentOf(of))
 	}
 	if flagged(times, timeStolen) {
-		s.text += fmt.Sprintf("; the hypervisor took %s of the machine's time", percentOf(times.Value(timeStolen)/100))
+		s.text += fmt.Sprintf("; the hypervisor took %s of the machine's time", page.PercentOf(times.Value(timeStolen)/100))
 	}
 	if flagged(times, timeStopped) {
 		s.text += fmt.Sprintf("; %s processors stood still for the cgroup's limit", fixed(times.Value(timeStopped)))
@@ -205,4 +206,4 @@ func whyUnknown(times *account.Account) string {
 }
 
 // fixed is a number of threads or processors, to a hundredth.
-func fixed(v float64) string { return rounded(v, 2) }
+func fixed(v float64) string { return page.Rounded(v, 2) }

@@ -9,28 +9,20 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/model"
-)
-
-// Layout of the tree in columns.
-const (
-	indent   = 2
-	barWidth = 16
-	barLeast = 8 // what it shrinks to where the terminal is narrow
-	gap      = 2
 )
 
 // tree is the writer for people.
 type tree struct {
-	w     io.Writer
+	page.Page
 	o     Options
 	h     Header
 	shown []bool
-	out   strings.Builder
 	n     int
 }
 
-func newTree(w io.Writer, o Options) *tree { return &tree{w: w, o: o} }
+func newTree(w io.Writer, o Options) *tree { return &tree{Page: page.New(w, o.Width, o.Color), o: o} }
 
 func (t *tree) Begin(h Header) error {
 	t.h, t.shown = h, t.o.shown(h.Model)
@@ -39,18 +31,10 @@ func (t *tree) Begin(h Header) error {
 
 func (t *tree) End() error { return nil }
 
-// A line is one node of the tree, in parts that are aligned with each other.
-type line struct {
-	name, value, unit, bar, err, cover, mark, title string
-	why                                             string // of a node that is not known
-	style                                           style
-	node                                            int
-}
-
 func (t *tree) Account(a *account.Account) error {
-	t.out.Reset()
+	t.Out.Reset()
 	if t.n > 0 {
-		t.out.WriteByte('\n')
+		t.Out.WriteByte('\n')
 	}
 	t.n++
 	t.heading(a)
@@ -62,8 +46,7 @@ func (t *tree) Account(a *account.Account) error {
 	t.notes(a)
 	t.judgement(a)
 	t.next(a)
-	_, err := io.WriteString(t.w, t.out.String())
-	return err
+	return t.Flush()
 }
 
 // heading says what was measured, for how long, on what, by what.
@@ -73,16 +56,16 @@ func (t *tree) heading(a *account.Account) {
 		parts = append(parts, l)
 	}
 	if a.Interval && !math.IsNaN(a.Start) {
-		parts = append(parts, fmt.Sprintf("%s s to %s s", trim(a.Start), trim(a.Start+a.Duration)))
+		parts = append(parts, fmt.Sprintf("%s s to %s s", page.Trim(a.Start), page.Trim(a.Start+a.Duration)))
 	} else if !math.IsNaN(a.Duration) {
-		parts = append(parts, duration(a.Duration))
+		parts = append(parts, page.Duration(a.Duration))
 	}
 	if a.Runs > 1 {
 		parts = append(parts, fmt.Sprintf("mean of %d runs", a.Runs))
 	}
 	parts = append(parts, "on "+t.h.CPU.Name, t.h.Model.Name+" "+t.h.Model.Version, t.h.source())
-	t.paragraph("", strings.Join(parts, ", "), 0, bold)
-	t.out.WriteByte('\n')
+	t.Paragraph("", strings.Join(parts, ", "), 0, bold)
+	t.Out.WriteByte('\n')
 }
 
 // source says where the counts are from.
@@ -138,7 +121,7 @@ func (t *tree) more(a *account.Account) {
 		}
 	}
 	if len(names) > 0 {
-		t.paragraph("more", strings.Join(names, ", ")+" (--all)", 10, plain)
+		t.Paragraph("more", strings.Join(names, ", ")+" (--all)", 10, plain)
 	}
 }
 
@@ -156,7 +139,7 @@ func saysMuch(a *account.Account) bool {
 // section writes the lines of one section under its heading.
 func (t *tree) section(a *account.Account, section string) {
 	m := a.Model()
-	var lines []line
+	var lines []page.Line
 	low, unknown := 0, 0 // nodes left out
 	for i := range m.Nodes {
 		switch {
@@ -176,7 +159,7 @@ func (t *tree) section(a *account.Account, section string) {
 	if title == "" {
 		title = unitText(m)
 	}
-	t.table(title, lines)
+	t.Table(title, lines)
 	var folded []string
 	if low > 0 {
 		folded = append(folded, fmt.Sprintf("%d deeper nodes are not over their thresholds", low))
@@ -186,9 +169,9 @@ func (t *tree) section(a *account.Account, section string) {
 	}
 	if len(folded) > 0 {
 		text := strings.Repeat(" ", indent) + strings.Join(folded, ", ") + fmt.Sprintf(" (--level %d shows them)", deepest(m))
-		t.out.WriteString(t.paint(text, faint) + "\n")
+		t.Out.WriteString(t.Paint(text, faint) + "\n")
 	}
-	t.out.WriteByte('\n')
+	t.Out.WriteByte('\n')
 }
 
 const (
@@ -243,24 +226,27 @@ func unitText(m *model.Model) string {
 }
 
 // line makes the parts of one node's line.
-func (t *tree) line(a *account.Account, i int) line {
+func (t *tree) line(a *account.Account, i int) page.Line {
 	m := a.Model()
 	n, v := &m.Nodes[i], &a.Nodes[i]
-	l := line{name: strings.Repeat(" ", indent*depth(m, i)) + n.Name, title: n.Title, node: i}
+	l := page.Line{Name: strings.Repeat(" ", indent*depth(m, i)) + n.Name}
+	if t.o.Titles {
+		l.Title = n.Title
+	}
 	if !v.Known() {
-		l.value, l.style, l.why = "–", dim, t.o.note(a.Why(i))
+		l.Value, l.Style, l.Why = "–", dim, t.o.note(a.Why(i))
 		return l
 	}
-	l.value = figure(m, i, v.Value)
+	l.Value = page.Figure(m, i, v.Value)
 	if n.Section != "" && !m.Share(i) && n.Unit != "1" {
-		l.unit = n.Unit
+		l.Unit = n.Unit
 	}
-	l.bar = bar(v.Value, scale(a, i))
+	l.Bar = page.Bar(v.Value, scale(a, i))
 	if !math.IsNaN(v.Error) {
-		l.err = figure(m, i, v.Error)
+		l.Error = page.Figure(m, i, v.Error)
 	}
 	if !math.IsNaN(v.Coverage) {
-		l.cover = coverage(v.Coverage)
+		l.Cover = page.Coverage(v.Coverage)
 	}
 	end := len(a.Bottleneck) > 0 && a.Bottleneck[len(a.Bottleneck)-1] == i
 	mark := bottleneckMark
@@ -269,19 +255,19 @@ func (t *tree) line(a *account.Account, i int) line {
 	}
 	switch {
 	case v.Doubt == account.DoubtRange:
-		l.mark, l.style = "impossible", dim
+		l.Mark, l.Style = "impossible", dim
 	case !v.Reliable():
-		l.mark, l.style = "uncertain", dim
+		l.Mark, l.Style = "uncertain", dim
 	case end:
-		l.mark, l.style = mark, hot
+		l.Mark, l.Style = mark, hot
 	case onPath(a, i):
-		l.style = bold
+		l.Style = bold
 	}
-	if end && l.mark != mark {
-		l.mark = mark + ", " + l.mark
+	if end && l.Mark != mark {
+		l.Mark = mark + ", " + l.Mark
 	}
 	for _, more := range []string{t.rivalry(a, i), t.standing(a, i)} {
-		l.mark = join(l.mark, more)
+		l.Mark = join(l.Mark, more)
 	}
 	return l
 }
@@ -328,170 +314,6 @@ func scale(a *account.Account, i int) float64 {
 	return a.Nodes[root].Value
 }
 
-// bar draws a share of the full width, to an eighth of a column. Values
-// outside 0…1 are not drawn as if they were inside: a negative one has no bar
-// and one beyond the scale ends in an arrow.
-func bar(value, full float64) string {
-	share := value / full
-	if math.IsNaN(share) || share <= 0 {
-		return ""
-	}
-	if share > 1.005 {
-		return strings.Repeat("█", barWidth-1) + "▶"
-	}
-	eighths := int(math.Round(share * barWidth * 8))
-	s := strings.Repeat("█", eighths/8)
-	if part := eighths % 8; part > 0 {
-		s += string([]rune("▏▎▍▌▋▊▉")[part-1])
-	}
-	return s
-}
-
-// table writes lines with their parts aligned. Columns that no line uses are
-// left out.
-func (t *tree) table(title string, lines []line) {
-	cols := []func(*line) string{
-		func(l *line) string { return l.name }, func(l *line) string { return l.value },
-		func(l *line) string { return l.unit }, func(l *line) string { return l.bar },
-		func(l *line) string { return l.err }, func(l *line) string { return l.cover },
-	}
-	const nameCol, valueCol, barCol, errCol, coverCol = 0, 1, 3, 4, 5
-	heads := make([]string, len(cols))
-	heads[nameCol] = title
-	width := make([]int, len(cols))
-	partial := false
-	for i := range lines {
-		l := &lines[i]
-		for c, get := range cols {
-			width[c] = max(width[c], runes(get(l)))
-		}
-		partial = partial || l.cover != "" && l.cover != "100 %"
-	}
-	if !partial {
-		width[coverCol] = 0
-	} else {
-		heads[coverCol] = "counted"
-	}
-	if width[errCol] > 0 {
-		heads[errCol] = "±"
-	}
-	for c := range cols {
-		if width[c] > 0 && c != nameCol {
-			width[c] = max(width[c], runes(heads[c]))
-		}
-	}
-	width[nameCol] = max(width[nameCol], runes(title)-width[valueCol]-gap)
-	if over := total(width) + gap + remarkWidth(lines) - t.o.Width; over > 0 && width[barCol] > 0 {
-		width[barCol] = max(barLeast, width[barCol]-over)
-		for i := range lines {
-			lines[i].bar = shrink(lines[i].bar, width[barCol])
-		}
-	}
-	t.row(heads, width, nil, faint)
-	for i := range lines {
-		l := &lines[i]
-		parts := make([]string, len(cols))
-		for c, get := range cols {
-			if width[c] > 0 {
-				parts[c] = get(l)
-			}
-		}
-		t.row(parts, width, l, l.style)
-	}
-}
-
-// total is the width of a table's columns with the gaps between them.
-func total(width []int) int {
-	sum := indent - gap
-	for _, w := range width {
-		if w > 0 {
-			sum += w + gap
-		}
-	}
-	return sum
-}
-
-// shrink redraws a bar for fewer columns.
-func shrink(bar string, width int) string {
-	full := []rune(bar)
-	n := (len(full)*width + barWidth - 1) / barWidth
-	return string(full[:min(n, len(full))])
-}
-
-// unknown writes the line of a node that is not known: why stands where others
-// have their figures.
-func (t *tree) unknown(l *line, width []int) {
-	front := fmt.Sprintf("%*s%-*s%*s%*s  ", indent, "", width[0], l.name, gap, "", width[1], l.value)
-	t.out.WriteString(t.paint(front+cut(l.why, max(20, t.o.Width-runes(front))), l.style) + "\n")
-}
-
-// remarkLeast is the room that remarks behind the figures are given at least.
-const remarkLeast = 24
-
-// remarkWidth is the room that the lines' remarks want: that of the longest
-// mark, and some for titles.
-func remarkWidth(lines []line) int {
-	w := 0
-	for i := range lines {
-		w = max(w, runes(lines[i].mark))
-		if lines[i].title != "" {
-			w = max(w, remarkLeast)
-		}
-	}
-	return w
-}
-
-// row writes one line of a table: numbers to the right, the rest to the left,
-// and behind them, where there is room, the line's mark and title.
-func (t *tree) row(parts []string, width []int, l *line, st style) {
-	if l != nil && l.why != "" {
-		t.unknown(l, width)
-		return
-	}
-	var b strings.Builder
-	b.WriteString(strings.Repeat(" ", indent))
-	for c, p := range parts {
-		if width[c] == 0 {
-			continue
-		}
-		pad := strings.Repeat(" ", max(0, width[c]-runes(p)))
-		if right := c == 1 || c == 4 || c == 5; right {
-			b.WriteString(pad + p)
-		} else {
-			b.WriteString(p + pad)
-		}
-		b.WriteString(strings.Repeat(" ", gap))
-	}
-	front := b.String()
-	mark, title := "", ""
-	if l != nil {
-		mark = l.mark
-		title = t.title(l, t.o.Width-runes(front)-runes(mark))
-	}
-	switch {
-	case mark+title == "":
-		front = strings.TrimRight(front, " ")
-	case mark != "" && title != "":
-		title = ": " + title
-	}
-	t.out.WriteString(t.paint(front, st) + t.paint(mark, st) + t.paint(title, faint) + "\n")
-}
-
-// title is a line's title as far as there is room; a few letters say nothing.
-func (t *tree) title(l *line, room int) string {
-	const least = 12
-	if !t.o.Titles || l.title == "" {
-		return ""
-	}
-	if l.mark != "" {
-		room -= len(": ")
-	}
-	if room < min(least, runes(l.title)) {
-		return ""
-	}
-	return cut(l.title, room)
-}
-
 // audit says what adds up and what does not: identities and the closure of the
 // levels; what relations say about the program is the audit command's.
 func (t *tree) audit(a *account.Account) {
@@ -532,10 +354,10 @@ func (t *tree) audit(a *account.Account) {
 		}
 	}
 	if text != "" {
-		t.paragraph("audit", text, 10, plain)
+		t.Paragraph("audit", text, 10, plain)
 	}
 	for _, s := range bad {
-		t.paragraph("", s, 10, plain)
+		t.Paragraph("", s, 10, plain)
 	}
 }
 
@@ -549,18 +371,18 @@ func failText(c *account.Check) string {
 
 func (t *tree) notes(a *account.Account) {
 	label := "note"
-	for _, n := range append(t.h.withMeasured(t.o.notes(a.Notes)), doubts(a, t.shown)...) {
-		t.paragraph(label, n, 10, plain)
+	for _, n := range append(t.h.withMeasured(t.o.Texts(a.Notes)), doubts(a, t.shown)...) {
+		t.Paragraph(label, n, 10, plain)
 		label = ""
 	}
 	if u := a.Binding.Unused; len(u) > 0 {
-		t.paragraph("unused", "recorded, but no part of this account: "+strings.Join(u, ", "), 10, plain)
+		t.Paragraph("unused", "recorded, but no part of this account: "+strings.Join(u, ", "), 10, plain)
 	}
 	if u := a.Binding.Other; len(u) > 0 {
-		t.paragraph("other", "counted on the processor's other cores, and no part of this account: "+strings.Join(u, ", "), 10, plain)
+		t.Paragraph("other", "counted on the processor's other cores, and no part of this account: "+strings.Join(u, ", "), 10, plain)
 	}
 	if u := a.Binding.Unknown; len(u) > 0 {
-		t.paragraph("unknown", "not an event of "+t.h.CPU.Name+" as far as is known here: "+strings.Join(u, ", "), 10, plain)
+		t.Paragraph("unknown", "not an event of "+t.h.CPU.Name+" as far as is known here: "+strings.Join(u, ", "), 10, plain)
 	}
 }
 
@@ -625,7 +447,7 @@ func (t *tree) next(a *account.Account) {
 	steps := Next(t.h, a)
 	if last := len(a.Bottleneck) - 1; last >= 0 && len(steps) > 0 {
 		if s := advice(&a.Model().Nodes[a.Bottleneck[last]]); s != "" {
-			t.paragraph("try", s, 10, plain)
+			t.Paragraph("try", s, 10, plain)
 		}
 	}
 	label := "next"
@@ -650,26 +472,11 @@ func advice(n *model.Node) string {
 func (t *tree) step(label string, s Step) {
 	const hang, apart = 10, 5
 	front := fmt.Sprintf("%-*s", hang, strings.Repeat(" ", indent)+label)
-	t.out.WriteString(t.paint(front, faint) + s.Command)
-	if hang+runes(s.Command)+apart+runes(s.Why) <= t.o.Width {
-		t.out.WriteString(strings.Repeat(" ", apart) + t.paint(s.Why, faint) + "\n")
+	t.Out.WriteString(t.Paint(front, faint) + s.Command)
+	if hang+page.Runes(s.Command)+apart+page.Runes(s.Why) <= t.Width {
+		t.Out.WriteString(strings.Repeat(" ", apart) + t.Paint(s.Why, faint) + "\n")
 		return
 	}
-	t.out.WriteByte('\n')
-	t.paragraph("", s.Why, hang+indent, faint)
-}
-
-// paragraph writes text behind a label, wrapped to the width and indented.
-func (t *tree) paragraph(label, text string, hang int, st style) {
-	if hang > 0 {
-		label = strings.Repeat(" ", indent) + label
-	}
-	room := max(30, t.o.Width-hang)
-	for i, l := range wrap(text, room) {
-		if i > 0 {
-			label = ""
-		}
-		pad := strings.Repeat(" ", max(0, hang-runes(label)))
-		t.out.WriteString(t.paint(label, faint) + pad + t.paint(l, st) + "\n")
-	}
+	t.Out.WriteByte('\n')
+	t.Paragraph("", s.Why, hang+indent, faint)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/annotate"
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/flow"
+	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/source/code"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/model"
@@ -75,12 +76,12 @@ executed.`,
 	flags.StringVar(&f.syntax, "syntax", "att", "of x86 instructions: `att|intel`")
 	addSymbols(cmd, &f.symbols)
 	flags.StringArrayVar(&f.source, "source-path", nil, "another `DIRECTORY` to look for sources in, by their paths, parts of them or names (may be repeated)")
-	c.addOutput(cmd, report.AnnotateFormats...)
+	c.addOutput(cmd, report.Formats[render.Annotation]()...)
 	return cmd
 }
 
 func (a *app) runAnnotate(c *common, f *annotateFlags, args []string) error {
-	if err := c.check(report.AnnotateFormats...); err != nil {
+	if err := c.check(report.Formats[render.Annotation]()...); err != nil {
 		return err
 	}
 	syntax := disasm.ATT
@@ -109,7 +110,7 @@ func (a *app) runAnnotate(c *common, f *annotateFlags, args []string) error {
 	}
 	return a.write(c, func(out io.Writer) error {
 		n.out = out
-		n.options = report.AnnotateOptions{Options: c.options(a.terminal(c, a.out)), Source: f.lines, Assembly: f.assembly, Full: f.full}
+		n.options = c.options(a.terminal(c, a.out))
 		return n.run(symbol)
 	}, args[0])
 }
@@ -120,7 +121,7 @@ type annotator struct {
 	f       *annotateFlags
 	syntax  disasm.Syntax
 	out     io.Writer
-	options report.AnnotateOptions
+	options report.Options
 	notes   []counts.Note
 	col     int // by which parts of the code are compared
 }
@@ -139,7 +140,7 @@ func (n *annotator) run(symbol string) error {
 	if err != nil {
 		return err
 	}
-	if isSimulated(n.kind) && (want.address || n.options.Assembly) {
+	if isSimulated(n.kind) && (want.address || n.f.assembly) {
 		return usageError("%s has lines and no instructions", n.file)
 	}
 	if err := n.settle(t); err != nil {
@@ -246,10 +247,10 @@ func (n *annotator) annotate(r *code.Reader, t *counts.Table, place *counts.Code
 
 // print prints what was annotated.
 func (n *annotator) print(t *counts.Table, annotated *annotate.Code, sources *sourceFiles) error {
-	o := n.options
-	o.Text, o.TextNotes = sources.line, sources.notes
-	h := report.AnnotateHeader{Header: n.s.header(n.kind, []string{n.file}), What: n.what(&t.Columns[n.col]), Label: t.Label, Flat: n.flat, Notes: n.notes}
-	return report.Annotate(n.s.c.format, n.out, h, annotated, o)
+	return report.Write(n.out, n.s.c.format, render.Annotation{
+		Header: n.s.header(n.kind, []string{n.file}), Code: annotated, What: n.what(&t.Columns[n.col]), Label: t.Label, Flat: n.flat, Notes: n.notes,
+		Source: n.f.lines, Assembly: n.f.assembly, Full: n.f.full, Text: sources.line, TextNotes: sources.notes,
+	}, n.options)
 }
 
 // list lists a function, or what of it is wanted. Where its code is not to be had

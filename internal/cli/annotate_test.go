@@ -14,6 +14,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/perfwrite"
+	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -252,7 +253,7 @@ func (p *annotatedPart) node(path string) (value float64, verdict string) {
 func annotateJSON(t testing.TB, args ...string) annotated {
 	t.Helper()
 	text := runMain(t, append([]string{"annotate", "--format", "json"}, args...)...)
-	if err := testschema.Validate(t, report.AnnotationSchema, text); err != nil {
+	if err := testschema.Validate(t, report.Schema[render.Annotation](), text); err != nil {
 		t.Errorf("annotate %s: %v", strings.Join(args, " "), err)
 	}
 	var out annotated

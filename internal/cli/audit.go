@@ -46,15 +46,14 @@ func (a *app) runAudit(c *common, files []string) error {
 	}
 	contradicted := false
 	err := a.accounts(c, files, true, func(out io.Writer) (report.Writer, error) {
-		var w report.Writer
-		var err error
 		o := c.options(a.terminal(c, a.out))
 		o.Checks = true
-		if c.format == "json" {
-			w, err = report.New("json", out, o)
-		} else {
-			w = report.NewAudit(out, o)
+		o.Layout = report.LayoutChecks
+		format := c.format
+		if format == "text" {
+			format = "tree"
 		}
+		w, err := report.New(format, out, o)
 		return watch{w, func(acc *account.Account) { contradicted = contradicted || acc.Contradicted() }}, err
 	})
 	if err == nil && contradicted {

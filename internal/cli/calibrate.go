@@ -3,8 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/resolve"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,7 +17,6 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/calibrate"
 	"github.com/cyclestack/cyclestack/model"
-	"github.com/cyclestack/cyclestack/report"
 )
 
 // calibrateFormats are the formats of calibrate: a table, all of it, and the
@@ -100,8 +99,8 @@ func (a *app) runCalibrate(cmd *cobra.Command, c *common, f *calibrateFlags, arg
 	}
 	if f.svg != "" {
 		to := *c
-		to.output = f.svg
-		if err := a.write(&to, func(out io.Writer) error { return report.CalibrationSVG(out, r) }, args...); err != nil {
+		to.output, to.format = f.svg, "svg"
+		if err := a.document(&to, render.Calibration{Result: r}, args...); err != nil {
 			return err
 		}
 	}
@@ -109,15 +108,7 @@ func (a *app) runCalibrate(cmd *cobra.Command, c *common, f *calibrateFlags, arg
 	if err := a.storePenalties(c, f, r, len(args) == 1, wanted); err != nil {
 		return err
 	}
-	return a.write(c, func(out io.Writer) error {
-		switch c.format {
-		case "json":
-			return report.CalibrationJSON(out, r)
-		case "toml":
-			return report.Penalties(out, r, wanted)
-		}
-		return report.Calibration(out, r, c.options(a.terminal(c, a.out)))
-	}, args...)
+	return a.document(c, render.Calibration{Result: r, Wanted: wanted}, args...)
 }
 
 // parseSize reads a number of bytes: 1048576, 1024K, 1M; nothing is 0.
@@ -215,7 +206,8 @@ func (a *app) storePenalties(c *common, f *calibrateFlags, r *calibrate.Result, 
 		}
 		to.output = place
 	}
-	if err := a.write(&to, func(out io.Writer) error { return report.Penalties(out, r, wanted) }); err != nil {
+	to.format = "toml"
+	if err := a.document(&to, render.Calibration{Result: r, Wanted: wanted}); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.err, "penalties stored in %s\n", to.output)

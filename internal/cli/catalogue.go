@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"path"
 	"slices"
@@ -39,7 +38,7 @@ func (a *app) models() *cobra.Command {
 				c.model = args[0]
 			}
 			if c.cpu == "" && c.model == "" {
-				return a.write(c, func(out io.Writer) error { return listModels(out, cat, c) })
+				return a.document(c, report.Methods{List: cat.Models(""), CPUs: cat.CPUs()})
 			}
 			return a.printModels(c, cat)
 		},
@@ -48,15 +47,6 @@ func (a *app) models() *cobra.Command {
 	cmd.Flags().IntVar(&c.level, "level", 0, "deepest level of the trees; 0 is all")
 	c.addOutput(cmd, listFormats...)
 	return cmd
-}
-
-// listModels prints every method with the processors it is for.
-func listModels(out io.Writer, cat *model.Catalogue, c *common) error {
-	list := cat.Models("")
-	if c.format == "json" {
-		return report.ModelsJSON(out, list, cat.CPUs())
-	}
-	return report.Models(out, list, cat.CPUs(), c.options(out))
 }
 
 // printModels prints the trees of a processor's methods, or the one method
@@ -85,12 +75,7 @@ func (a *app) printModels(c *common, cat *model.Catalogue) error {
 			list = append(list, m)
 		}
 	}
-	return a.write(c, func(out io.Writer) error {
-		if c.format == "json" {
-			return report.TreesJSON(out, s.cpu, list, c.level)
-		}
-		return report.Trees(out, s.cpu, list, c.options(a.terminal(c, a.out)))
-	})
+	return a.document(c, report.Trees{CPU: s.cpu, List: list})
 }
 
 func (a *app) events() *cobra.Command {
@@ -142,12 +127,7 @@ func (a *app) runEvents(c *common, args []string) error {
 	case len(list) == 0:
 		return usageError("no event of %s matches %q", s.cpu.Name, pattern)
 	}
-	return a.write(c, func(out io.Writer) error {
-		if c.format == "json" {
-			return report.EventsJSON(out, s.cpu, list)
-		}
-		return report.Events(out, s.cpu, list, c.options(a.terminal(c, a.out)))
-	})
+	return a.document(c, report.Events{CPU: s.cpu, List: list})
 }
 
 // findEvents finds events by pattern, by any spelling, or by encoding.
@@ -205,35 +185,11 @@ func (a *app) runLint(c *common, notes bool, files []string) error {
 	if err != nil {
 		return inputError(err)
 	}
-	err = a.write(c, func(out io.Writer) error {
-		if c.format == "json" {
-			return report.FindingsJSON(out, found)
-		}
-		return printFindings(out, found, notes)
-	})
+	err = a.document(c, report.Findings{List: found, All: notes})
 	if err == nil && slices.ContainsFunc(found, func(f model.Finding) bool { return f.Severity == model.SevError }) {
 		return errNo
 	}
 	return err
-}
-
-// printFindings prints findings, those that are only good to know on demand.
-func printFindings(out io.Writer, found []model.Finding, notes bool) error {
-	hidden := 0
-	for _, f := range found {
-		if f.Severity == model.SevNote && !notes {
-			hidden++
-			continue
-		}
-		if _, err := fmt.Fprintln(out, f); err != nil {
-			return err
-		}
-	}
-	if hidden > 0 {
-		_, err := fmt.Fprintf(out, "%d notes (--notes prints them)\n", hidden)
-		return err
-	}
-	return nil
 }
 
 // findings lints files, or all of the catalogue.

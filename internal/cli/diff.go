@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -84,7 +83,7 @@ its old value, and that is no chance.`,
 	flags.Lookup("sysroot").Usage += "; OLD:NEW if the sides have different ones"
 	flags.StringVar(&f.per, "per", "", "unit of work: `NAME=N`, NAME=OLD:NEW, instruction or run")
 	flags.StringVar(&f.failOn, "fail-on", "", "exit with 1 if `'NODE>PERCENT%'`, several by commas; NODE is a node, cycles or function:NAME, < is for less")
-	c.addOutput(cmd, report.DiffFormats...)
+	c.addOutput(cmd, report.Formats[report.Comparison]()...)
 	return cmd
 }
 
@@ -172,7 +171,7 @@ func isRecording(dir string) bool {
 }
 
 func (a *app) runDiff(c *common, f *diffFlags, sides [2]side) error {
-	if err := c.check(report.DiffFormats...); err != nil {
+	if err := c.check(report.Formats[report.Comparison]()...); err != nil {
 		return err
 	}
 	if f.top < 0 {
@@ -215,10 +214,7 @@ func (a *app) runDiff(c *common, f *diffFlags, sides [2]side) error {
 		}
 	}
 	files := slices.Concat(sides[0].files, sides[1].files)
-	err = a.write(c, func(out io.Writer) error {
-		return d.write(c.format, out, c.options(a.terminal(c, a.out)))
-	}, files...)
-	if err != nil {
+	if err := a.document(c, d.document(), files...); err != nil {
 		return err
 	}
 	return brokenLimits(limits)
@@ -242,7 +238,7 @@ func diffKind(by string) (counts.Kind, error) {
 type diffed interface {
 	// changes finds what a limit is about.
 	changes(kind, name string) ([]limited, error)
-	write(format string, out io.Writer, o report.Options) error
+	document() any
 }
 
 // A nodeDiff is a comparison by nodes.
@@ -251,9 +247,7 @@ type nodeDiff struct {
 	*account.Difference
 }
 
-func (d nodeDiff) write(format string, out io.Writer, o report.Options) error {
-	return report.Diff(format, out, d.h, d.Difference, o)
-}
+func (d nodeDiff) document() any { return report.Comparison{Header: d.h, Difference: d.Difference} }
 
 // diffNodes compares by nodes of the account.
 func diffNodes(s *session, f *diffFlags, unit work, sides [2]side) (diffed, error) {

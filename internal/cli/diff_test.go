@@ -158,7 +158,7 @@ type diffReport struct {
 func compare(t testing.TB, args ...string) (r diffReport) {
 	t.Helper()
 	text := runMain(t, append([]string{"diff", "--format", "json"}, args...)...)
-	if err := testschema.Validate(t, report.DiffSchema, text); err != nil {
+	if err := testschema.Validate(t, report.Schema[report.Comparison](), text); err != nil {
 		t.Errorf("%v", err)
 	}
 	if err := json.Unmarshal([]byte(text), &r); err != nil {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"path"
 	"strings"
 
@@ -21,8 +20,8 @@ type placeDiff struct {
 	*account.PlaceDifference
 }
 
-func (d placeDiff) write(format string, out io.Writer, o report.Options) error {
-	return report.DiffPlaces(format, out, d.h, d.PlaceDifference, d.top, o)
+func (d placeDiff) document() any {
+	return report.PlaceComparison{Header: d.h, PlaceDifference: d.PlaceDifference, Top: d.top}
 }
 
 // diffPlaces compares by places in the code.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -62,12 +61,7 @@ func (a *app) runExplain(c *common, name string, files []string) error {
 		return err
 	}
 	e := report.Explanation{CPU: s.cpu, Model: s.model, Node: node, Account: acc, Events: s.events, Params: s.method.Params(), Measured: s.measured}
-	return a.write(c, func(out io.Writer) error {
-		if c.format == "json" {
-			return report.ExplainJSON(out, e, c.options(a.terminal(c, a.out)))
-		}
-		return report.Explain(out, e, c.options(a.terminal(c, a.out)))
-	}, files...)
+	return a.document(c, e, files...)
 }
 
 // settleFor chooses processor and method for a node without a recording: the

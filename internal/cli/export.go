@@ -33,7 +33,7 @@ func (x *exportFlags) add(cmd *cobra.Command) {
 }
 
 // reportFormats are all formats of report.
-func reportFormats() []string { return slices.Concat(report.Formats, exportFormats) }
+func reportFormats() []string { return slices.Concat(report.Formats[report.Accounts](), exportFormats) }
 
 // wanted reports whether a format is asked for that is for programs, or what is for
 // such only.

@@ -182,7 +182,7 @@ func (j *job) pmuParts() error {
 		return err
 	}
 	modes := j.modes()
-	if len(list)*len(modes) > 1 && j.f.interval > 0 && j.c.format != report.Formats[0] {
+	if len(list)*len(modes) > 1 && j.f.interval > 0 && j.c.format != report.Formats[report.Accounts]()[0] {
 		return usageError("--format %s and -I: the accounts of several types of cores, or modes, do not go into one document: choose one (--cpu %s; --user, --kernel)",
 			j.c.format, list[0].CPU)
 	}

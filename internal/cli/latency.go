@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/latency"
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/profile"
@@ -78,12 +78,12 @@ means something.`,
 	flags.StringVar(&f.by, "by", latencyGroups[0], "of samples: what they are divided by, `"+strings.Join(latencyGroups, "|")+"`")
 	flags.IntVar(&f.top, "top", 0, "of samples: how many lines (default: those above 0.5 % of the cycles; all in json and csv)")
 	addSymbols(cmd, &f.symbols)
-	c.addOutput(cmd, "text", "json", "csv")
+	c.addOutput(cmd, report.Formats[render.Latencies]()...)
 	return cmd
 }
 
 func (a *app) runLatency(c *common, f *latencyFlags, files []string) error {
-	if err := c.check("text", "json", "csv"); err != nil {
+	if err := c.check(report.Formats[render.Latencies]()...); err != nil {
 		return err
 	}
 	switch {
@@ -107,7 +107,7 @@ func (a *app) runLatency(c *common, f *latencyFlags, files []string) error {
 // thresholdLatencies prints distributions from counts at thresholds.
 func (a *app) thresholdLatencies(s *session, f *latencyFlags, files []string) error {
 	c := s.c
-	var list []report.LatencyReport
+	var list []render.LatencyReport
 	err := eachTable(files, func(_ source.Reader, t *counts.Table, file string) error {
 		l, err := s.distribution(t, file, f.floor)
 		list = append(list, l)
@@ -116,21 +116,13 @@ func (a *app) thresholdLatencies(s *session, f *latencyFlags, files []string) er
 	if err != nil {
 		return err
 	}
-	return a.write(c, func(out io.Writer) error {
-		switch c.format {
-		case "json":
-			return report.LatencyJSON(out, list, c.options(a.terminal(c, a.out)))
-		case "csv":
-			return report.LatencyCSV(out, list)
-		}
-		return report.Latency(out, list, c.options(a.terminal(c, a.out)))
-	}, files...)
+	return a.document(c, render.Latencies(list), files...)
 }
 
 // sampledLatencies prints distributions of loads that were sampled.
 func (a *app) sampledLatencies(s *session, f *latencyFlags, files []string) error {
 	c := s.c
-	var list []report.SampledLatency
+	var list []render.SampledLatency
 	for _, file := range files {
 		more, err := s.sampledLatency(f, file)
 		if errors.Is(err, samples.ErrNoLatency) && len(files) == 1 {
@@ -144,19 +136,11 @@ func (a *app) sampledLatencies(s *session, f *latencyFlags, files []string) erro
 		}
 		list = append(list, more...)
 	}
-	return a.write(c, func(out io.Writer) error {
-		switch c.format {
-		case "json":
-			return report.SampledLatenciesJSON(out, list, c.options(a.terminal(c, a.out)))
-		case "csv":
-			return report.SampledLatenciesCSV(out, list)
-		}
-		return report.SampledLatencies(out, list, c.options(a.terminal(c, a.out)))
-	}, files...)
+	return a.document(c, render.SampledLatencies(list), files...)
 }
 
 // sampledLatency reads the loads of a recording, of each event by itself.
-func (s *session) sampledLatency(f *latencyFlags, file string) ([]report.SampledLatency, error) {
+func (s *session) sampledLatency(f *latencyFlags, file string) ([]render.SampledLatency, error) {
 	groups := map[*perfdata.Event]*latency.Groups{}
 	stream, err := source.Stream(file)
 	if err != nil {
@@ -178,13 +162,13 @@ func (s *session) sampledLatency(f *latencyFlags, file string) ([]report.Sampled
 	}
 	cpu, vendor := s.recordedOn(m)
 	facility, known := latency.FacilityOf(vendor)
-	var list []report.SampledLatency
+	var list []render.SampledLatency
 	for _, e := range m.Events {
 		g := groups[e.Event]
 		if g == nil {
 			continue
 		}
-		l := report.SampledLatency{Label: m.Label, CPU: cpu, Event: e.Name, Threshold: e.Threshold, Duration: m.Duration,
+		l := render.SampledLatency{Label: m.Label, CPU: cpu, Event: e.Name, Threshold: e.Threshold, Duration: m.Duration,
 			Facility: facility, Known: known, By: f.by, Top: f.top, All: &g.All, Groups: g.ByCycles(), Notes: m.Notes}
 		if f.by == "level" {
 			l.Groups = g.ByRank()
@@ -231,8 +215,8 @@ func (s *session) recordedOn(m *samples.Memory) (name, vendor string) {
 }
 
 // distribution makes the distribution of a table's threshold counts.
-func (s *session) distribution(t *counts.Table, file string, floor float64) (report.LatencyReport, error) {
-	l := report.LatencyReport{Label: t.Label, Notes: slices.Clone(t.Notes)}
+func (s *session) distribution(t *counts.Table, file string, floor float64) (render.LatencyReport, error) {
+	l := render.LatencyReport{Label: t.Label, Notes: slices.Clone(t.Notes)}
 	if l.Label == "" {
 		l.Label = file
 	}

@@ -71,7 +71,7 @@ func TestNextWorks(t *testing.T) {
 	ran := map[string]int{}
 	for _, args := range files {
 		text := runMain(t, append([]string{"report", "--format", "json"}, args...)...)
-		if err := testschema.Validate(t, report.AccountSchema, text); err != nil {
+		if err := testschema.Validate(t, report.Schema[report.Accounts](), text); err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
 		r := parseNext(t, text)

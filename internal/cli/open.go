@@ -268,7 +268,7 @@ func (s *session) compile() (err error) {
 
 // checkNodes refuses a pattern of --nodes that no node of the method matches.
 func (s *session) checkNodes() error {
-	if p := s.c.nodes; p != "" && !report.Matches(s.model, p) {
+	if p := s.c.nodes; p != "" && len(report.Select(s.model, p, 0)) == 0 {
 		return s.unmatched("--nodes", p)
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/cyclestack/cyclestack/report"
 )
 
 // write calls print with where the output goes. A file is written beside its
@@ -21,6 +23,13 @@ import (
 // is overwritten.
 func (a *app) write(c *common, print func(io.Writer) error, inputs ...string) error {
 	return a.writeTo(a.out, c, print, inputs...)
+}
+
+// document writes a document in the format that was asked for.
+func (a *app) document(c *common, document any, inputs ...string) error {
+	return a.write(c, func(out io.Writer) error {
+		return report.Write(out, c.format, document, c.options(a.terminal(c, a.out)))
+	}, inputs...)
 }
 
 // writeTo is write for another stream than standard output.

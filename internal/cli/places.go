@@ -125,11 +125,14 @@ func (a *app) places(c *common, f *placeFlags, by division, files []string) erro
 		return err
 	}
 	return a.write(c, func(out io.Writer) error {
-		p := &placer{reporter: newReporter(s, nil, 0, files...), f: f, by: by, keep: keep, whole: c.format != report.Formats[0]}
+		p := &placer{reporter: newReporter(s, nil, 0, files...), f: f, by: by, keep: keep, whole: c.format != report.Formats[report.Accounts]()[0]}
 		p.reading = slices.Concat(f.programs(), f.choice())
 		p.writer = func(places bool) (report.Writer, error) {
 			o := c.options(a.terminal(c, a.out))
-			o.Places, o.Expand, o.Top = places, f.expand, f.top > 0
+			o.Expand, o.Top = f.expand, f.top > 0
+			if places {
+				o.Layout = report.LayoutParts
+			}
 			return report.New(c.format, out, o)
 		}
 		return p.run(files[0])

@@ -436,7 +436,7 @@ func TestReportPlacesJSON(t *testing.T) {
 	for _, by := range placeNames() {
 		for _, cpu := range []string{"skylakex", "power7"} {
 			text := runMain(t, "report", "--format", "json", "--by", by, "--cpu", cpu, "--sysroot", exampleRoot, "../../examples/functions.data")
-			if err := testschema.Validate(t, report.AccountSchema, text); err != nil {
+			if err := testschema.Validate(t, report.Schema[report.Accounts](), text); err != nil {
 				t.Errorf("by %s on %s: %#v", by, cpu, err)
 			}
 		}

@@ -162,6 +162,7 @@ func isOn(host fs.FS, name string) bool {
 }
 
 func (a *app) printPlan(out io.Writer, c *common, f *planFlags, p *plan.Plan) error {
+	format := c.format
 	switch {
 	case f.script:
 		script, err := p.Script(f.runs, f.program...)
@@ -171,9 +172,7 @@ func (a *app) printPlan(out io.Writer, c *common, f *planFlags, p *plan.Plan) er
 		_, err = io.WriteString(out, script)
 		return err
 	case f.perf:
-		return report.PlanCommands(out, p, f.runs, f.program...)
-	case c.format == "json":
-		return report.PlanJSON(out, p)
+		format = "perf"
 	}
-	return report.Plan(out, p, f.runs, c.options(a.terminal(c, a.out)))
+	return report.Write(out, format, report.Plan{Plan: p, Runs: f.runs, Program: f.program}, c.options(a.terminal(c, a.out)))
 }

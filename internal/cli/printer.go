@@ -197,7 +197,9 @@ func watched(out io.Writer) bool {
 // reporter makes the reporter of a part.
 func (j *job) reporter(p *part, out io.Writer) (*reporter, error) {
 	o := j.c.options(j.terminal(j.c, j.stream))
-	o.Rows = j.rows
+	if j.rows {
+		o.Layout = report.LayoutRows
+	}
 	if o.Level == 0 && o.Nodes == "" && p.pmu != nil {
 		o.Level = p.plan.Options.Level
 	}

@@ -93,7 +93,9 @@ func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string
 	}
 	return a.accounts(c, files, false, func(out io.Writer) (report.Writer, error) {
 		o := c.options(a.terminal(c, a.out))
-		o.Rows = c.by != "run"
+		if c.by != "run" {
+			o.Layout = report.LayoutRows
+		}
 		return report.New(c.format, out, o)
 	})
 }

@@ -86,7 +86,9 @@ func (a *app) several(c *common, f severalFlags, files []string) error {
 	}
 	return a.write(c, func(out io.Writer) error {
 		o := c.options(a.terminal(c, a.out))
-		o.Beside = len(accounts) > 1
+		if len(accounts) > 1 {
+			o.Layout = report.LayoutColumns
+		}
 		w, err := report.New(c.format, out, o)
 		if err != nil {
 			return usageError("%v", err)

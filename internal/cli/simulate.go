@@ -283,7 +283,7 @@ func (s *simulating) print(p *printer) error {
 	if err := s.account(s.method, p.reporters[0].total.Table(), about); err != nil {
 		return err
 	}
-	if s.j.c.format != report.Formats[0] {
+	if s.j.c.format != report.Formats[report.Accounts]()[0] {
 		p.gathered, p.reporters = []*bytes.Buffer{about}, nil
 		return s.keep()
 	}
@@ -525,7 +525,12 @@ func (s *simulating) hottest(n *session, by counts.Kind, out io.Writer) error {
 	p := &placer{reporter: newReporter(&said, nil, 0), f: &placeFlags{top: worth(t)}, by: division{kinds: []counts.Kind{by}, code: by}}
 	p.kind, p.how = s.result.Tool, func(*counts.Table) string { return "simulated" }
 	p.writer = func(places bool) (report.Writer, error) {
-		return s.writer(out, func(o *report.Options) { o.Places, o.Top = places, true })
+		return s.writer(out, func(o *report.Options) {
+			o.Top = true
+			if places {
+				o.Layout = report.LayoutParts
+			}
+		})
 	}
 	return p.accounts(t)
 }

@@ -60,12 +60,12 @@ tells: pairs such as 0:28,1:29, or +28 if CPU n shares a core with n+28.`,
 	c.addNodes(cmd)
 	cmd.Flags().StringVar(&siblings, "siblings", "", "logical processors that share a core: `0:28,1:29` or +28")
 	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `run|interval`")
-	c.addOutput(cmd, report.Formats...)
+	c.addOutput(cmd, report.Formats[report.Accounts]()...)
 	return cmd
 }
 
 func (a *app) runSMT(c *common, siblings, file string) error {
-	if err := c.check(report.Formats...); err != nil {
+	if err := c.check(report.Formats[report.Accounts]()...); err != nil {
 		return err
 	}
 	by, err := parseBy(c.by)

@@ -89,7 +89,7 @@ is taken or nothing runs.`,
 	c.addParams(cmd)
 	c.addNodes(cmd)
 	flags.StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(byNames(), ", "))
-	c.addOutput(cmd, report.Formats...)
+	c.addOutput(cmd, report.Formats[report.Accounts]()...)
 	flags.Lookup("output").Usage = "write to `FILE` instead of standard error"
 	return cmd
 }
@@ -99,7 +99,7 @@ func (f *statFlags) check(c *common, program []string) error {
 	if c.model == simModel && f.source == sourceAuto {
 		f.source = sourceSimulated
 	}
-	if err := c.check(report.Formats...); err != nil {
+	if err := c.check(report.Formats[report.Accounts]()...); err != nil {
 		return err
 	}
 	if err := f.targetFlags.check(program); err != nil {

@@ -631,7 +631,7 @@ func TestStatJSON(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
-	if err := testschema.Validate(t, report.AccountSchema, stderr); err != nil {
+	if err := testschema.Validate(t, report.Schema[report.Accounts](), stderr); err != nil {
 		t.Errorf("%#v", err)
 	}
 	for _, w := range []string{`"kind":"perf-event"`, `"how":"counted by the PMU in 4 groups`, `"doubt":"about a whole core`} {

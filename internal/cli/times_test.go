@@ -108,7 +108,7 @@ func TestTimesData(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, text)
 	}
-	if err := testschema.Validate(t, report.AccountSchema, text); err != nil {
+	if err := testschema.Validate(t, report.Schema[report.Accounts](), text); err != nil {
 		t.Errorf("%#v", err)
 	}
 	var d struct {

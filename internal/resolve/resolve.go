@@ -251,7 +251,7 @@ func (s *Selection) Node(name string) (int, error) {
 
 // CheckNodes refuses a pattern of Choice.Nodes that no node of the method matches.
 func (s *Selection) CheckNodes() error {
-	if p := s.resolver.Choice.Nodes; p != "" && !report.Matches(s.Model, p) {
+	if p := s.resolver.Choice.Nodes; p != "" && len(report.Select(s.Model, p, 0)) == 0 {
 		return s.Unmatched("nodes", p)
 	}
 	return nil

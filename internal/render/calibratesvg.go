@@ -1,4 +1,4 @@
-package report
+package render
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/calibrate"
+	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/report"
 )
 
 // The picture of a curve, in pixels.
@@ -20,9 +22,10 @@ const (
 	svgPointRadius       float64 = 2.5
 )
 
-// CalibrationSVG draws the curve of latencies by working set as an SVG document, with
+// writeSVG draws the curve of latencies by working set as an SVG document, with
 // the levels that were found on it. Both axes are logarithmic.
-func CalibrationSVG(w io.Writer, r *calibrate.Result) error {
+func writeSVG(w io.Writer, d Calibration, _ report.Options) error {
+	r := d.Result
 	points := measuredPoints(r.Curve)
 	if len(points) < 2 {
 		return fmt.Errorf("there is no picture of %d points", len(points))
@@ -55,7 +58,7 @@ func (s *svg) y(cycles float64) float64 {
 }
 
 func (s *svg) text(x, y float64, anchor, class, text string) {
-	fmt.Fprintf(&s.b, `<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`+"\n", x, y, anchor, class, html.EscapeString(printable(text)))
+	fmt.Fprintf(&s.b, `<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`+"\n", x, y, anchor, class, html.EscapeString(page.Printable(text)))
 }
 
 // frame draws the title, the grid and the axes.

@@ -1,4 +1,4 @@
-package report_test
+package render_test
 
 import (
 	"bytes"
@@ -15,13 +15,14 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/cyclestack/cyclestack/internal/calibrate"
+	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
 )
 
 func calibration(t *testing.T) *calibrate.Result {
 	t.Helper()
-	f, err := os.Open("../examples/calibration-zen4.json")
+	f, err := os.Open("../../examples/calibration-zen4.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,13 +60,13 @@ func TestCalibrationSchema(t *testing.T) {
 	r := calibration(t)
 	for range 2 {
 		var out bytes.Buffer
-		if err := report.CalibrationJSON(&out, r); err != nil {
+		if err := report.Write(&out, "json", render.Calibration{Result: r}, report.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := testschema.Validate(t, report.CalibrationSchema, out.String()); err != nil {
+		if err := testschema.Validate(t, report.Schema[render.Calibration](), out.String()); err != nil {
 			t.Errorf("%#v", err)
 		}
-		if testschema.Validate(t, report.CalibrationSchema, strings.Replace(out.String(), `"page_bytes":`, `"bytes_of_page":`, 1)) == nil {
+		if testschema.Validate(t, report.Schema[render.Calibration](), strings.Replace(out.String(), `"page_bytes":`, `"bytes_of_page":`, 1)) == nil {
 			t.Error("a misspelt key passes")
 		}
 		again, err := calibrate.Read(&out)
@@ -84,7 +85,7 @@ func TestCalibration(t *testing.T) {
 	r := calibration(t)
 	for _, width := range []int{0, 60} {
 		var out bytes.Buffer
-		if err := report.Calibration(&out, r, report.Options{Width: width}); err != nil {
+		if err := report.Write(&out, "text", render.Calibration{Result: r}, report.Options{Width: width}); err != nil {
 			t.Fatal(err)
 		}
 		text := out.String()
@@ -113,7 +114,7 @@ func TestCalibration(t *testing.T) {
 	}
 	spoil(r)
 	var out bytes.Buffer
-	if err := report.Calibration(&out, r, report.Options{}); err != nil {
+	if err := report.Write(&out, "text", render.Calibration{Result: r}, report.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	want := len(r.Levels) + len(r.Costs) + len(r.Bandwidth) + len(r.Loaded)
@@ -133,7 +134,7 @@ func TestPenalties(t *testing.T) {
 	r := calibration(t)
 	var out bytes.Buffer
 	wanted := func(p calibrate.Penalty) bool { return p.Name != "FREQUENCY" }
-	if err := report.Penalties(&out, r, wanted); err != nil {
+	if err := report.Write(&out, "toml", render.Calibration{Result: r, Wanted: wanted}, report.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]float64{}
@@ -163,7 +164,7 @@ func TestCalibrationSVG(t *testing.T) {
 	r := calibration(t)
 	r.CPU = "<&\">\x01\xff" // of a file that somebody else wrote
 	var out bytes.Buffer
-	if err := report.CalibrationSVG(&out, r); err != nil {
+	if err := report.Write(&out, "svg", render.Calibration{Result: r}, report.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	points := 0
@@ -200,7 +201,7 @@ func TestCalibrationSVG(t *testing.T) {
 		t.Errorf("the picture has %d points, want %d", points, want)
 	}
 	spoil(r)
-	if err := report.CalibrationSVG(io.Discard, r); err == nil {
+	if err := report.Write(io.Discard, "svg", render.Calibration{Result: r}, report.Options{}); err == nil {
 		t.Error("there is a picture of nothing")
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package render
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/annotate"
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
 // The lines of an annotated function: its instructions, and its source.
@@ -65,7 +66,7 @@ func (t *annotation) shownInsts() []bool {
 	n := len(t.c.Insts)
 	shown := make([]bool, n)
 	for i := range t.c.Parts {
-		if t.c.Parts[i].Row > 0 || t.o.Full {
+		if t.c.Parts[i].Row > 0 || t.d.Full {
 			for j := max(0, i-contextInsts); j <= min(n-1, i+contextInsts); j++ {
 				shown[j] = true
 			}
@@ -98,7 +99,7 @@ func (t *annotation) lineHead(l *annotate.Line, again bool) {
 	if again || p.Row == 0 {
 		st = faint
 	}
-	t.row(p, "", cut(t.lineText(l.File, l.Line), t.room), st)
+	t.row(p, "", page.Cut(t.lineText(l.File, l.Line), t.room), st)
 }
 
 // lineText is a line of the source with its number.
@@ -108,28 +109,28 @@ func (t *annotation) lineText(file string, line int) string {
 	}
 	text, ok := t.sourceLine(file, line)
 	if !ok {
-		return fmt.Sprintf("%s:%d", printable(path.Base(file)), line)
+		return fmt.Sprintf("%s:%d", page.Printable(path.Base(file)), line)
 	}
 	number := fmt.Sprintf("%4d  ", line)
 	if file != t.mainFile() {
-		number = fmt.Sprintf("%s:%d  ", printable(path.Base(file)), line)
+		number = fmt.Sprintf("%s:%d  ", page.Printable(path.Base(file)), line)
 	}
 	return number + strings.TrimPrefix(text, strings.Repeat(" ", max(0, min(t.margin, indentOf(text)))))
 }
 
 // sourceLine reads a line of the source, ready to be printed.
 func (t *annotation) sourceLine(file string, line int) (string, bool) {
-	if t.o.Text == nil || file == "" {
+	if t.d.Text == nil || file == "" {
 		return "", false
 	}
-	text, err := t.o.Text(file, line)
+	text, err := t.d.Text(file, line)
 	if err != nil {
 		if t.texts[file] == nil {
 			t.texts[file] = err
 		}
 		return "", false
 	}
-	return printable(strings.ReplaceAll(text, "\t", "    ")), true
+	return page.Printable(strings.ReplaceAll(text, "\t", "    ")), true
 }
 
 func indentOf(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
@@ -166,11 +167,11 @@ func (t *annotation) mainFile() string {
 func (t *annotation) inst(i int) {
 	in := &t.c.Insts[i]
 	text := fmt.Sprintf("%x", in.Addr)
-	if t.numbers && !t.o.Assembly && in.Line > 0 {
+	if t.numbers && !t.d.Assembly && in.Line > 0 {
 		text = fmt.Sprintf("%x :%d", in.Addr, in.Line)
 	}
 	if in.Text != "" {
-		text += "  " + printable(in.Text)
+		text += "  " + page.Printable(in.Text)
 	}
 	executed := ""
 	block := t.blockAt(i)
@@ -180,14 +181,14 @@ func (t *annotation) inst(i int) {
 	// What does not fit goes in this order: how often the loop is run through and
 	// what is hidden, where the instruction goes, the rest of its text.
 	lead, mark := t.loopMarks(i, false), t.mark(i, block, true)
-	room := t.room - runes(lead)
-	if runes(text)+runes(mark) > room {
+	room := t.room - page.Runes(lead)
+	if page.Runes(text)+page.Runes(mark) > room {
 		mark = t.mark(i, block, false)
 	}
-	if in.Note != "" && runes(text)+1+runes(printable(in.Note))+runes(mark) <= room {
-		text += " " + printable(in.Note)
+	if in.Note != "" && page.Runes(text)+1+page.Runes(page.Printable(in.Note))+page.Runes(mark) <= room {
+		text += " " + page.Printable(in.Note)
 	}
-	text = cut(text, max(12, room-runes(mark)))
+	text = page.Cut(text, max(12, room-page.Runes(mark)))
 	st := plain
 	if p := &t.c.Parts[i]; p.Row == 0 {
 		st = faint
@@ -304,10 +305,10 @@ func (t *annotation) source() {
 		if k == 0 || l.File != file {
 			file, last = l.File, 0
 			if l.File != "" {
-				t.row(&annotate.Part{}, "", printable(l.File), faint)
+				t.row(&annotate.Part{}, "", page.Printable(l.File), faint)
 			}
 		}
-		if _, ok := t.sourceLine(file, l.Line); !ok && l.Row == 0 && !t.o.Full {
+		if _, ok := t.sourceLine(file, l.Line); !ok && l.Row == 0 && !t.d.Full {
 			continue
 		}
 		t.between(file, last, l.Line)
@@ -316,7 +317,7 @@ func (t *annotation) source() {
 		if l.Row == 0 {
 			st = faint
 		}
-		t.row(&l.Part, "", cut(t.plainLine(file, l.Line)+t.lineMark(l), t.room), st)
+		t.row(&l.Part, "", page.Cut(t.plainLine(file, l.Line)+t.lineMark(l), t.room), st)
 	}
 }
 
@@ -350,7 +351,7 @@ func (t *annotation) between(file string, from, to int) {
 	if from == 0 || to-from <= 1 {
 		return
 	}
-	if to-from-1 > contextLines && !t.o.Full {
+	if to-from-1 > contextLines && !t.d.Full {
 		t.row(&annotate.Part{}, "", "   ⋮", faint)
 		return
 	}
@@ -358,6 +359,6 @@ func (t *annotation) between(file string, from, to int) {
 		if _, ok := t.sourceLine(file, n); !ok {
 			return // a file is as long as it is, whatever the debug information says
 		}
-		t.row(&annotate.Part{}, "", cut(t.plainLine(file, n), t.room), faint)
+		t.row(&annotate.Part{}, "", page.Cut(t.plainLine(file, n), t.room), faint)
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package render
 
 import (
 	"cmp"
@@ -9,28 +9,24 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
+	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/annotate"
+	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/report"
 )
 
-// AnnotateFormats are the names that Annotate takes.
-var AnnotateFormats = []string{"text", "json", "csv"}
-
-// An AnnotateHeader says what was annotated.
-type AnnotateHeader struct {
-	Header
+// An Annotation is a document: a function with the figures of its lines and instructions.
+type Annotation struct {
+	report.Header
+	Code  *annotate.Code
 	What  string // that the clock counts, in words: "time", "cycles"; "" is the event
 	Label string // what was recorded: the command
 	Flat  string // why there is nothing but shares: no method fits. "" if one does
 	Notes []counts.Note
-}
 
-// AnnotateOptions say what of an annotated function is shown.
-type AnnotateOptions struct {
-	Options
 	Source   bool // the source's lines alone, in their order
 	Assembly bool // the instructions alone
 	Full     bool // also what has no samples, however much of it there is
@@ -40,29 +36,16 @@ type AnnotateOptions struct {
 	TextNotes func() []string
 }
 
-// Annotate prints an annotated function in one of the AnnotateFormats.
-func Annotate(format string, w io.Writer, h AnnotateHeader, c *annotate.Code, o AnnotateOptions) error {
-	if o.Width == 0 {
-		o.Width = 100
-	}
-	t := &annotation{tree: listing(w, o.Options), h: h, c: c, o: o, texts: map[string]error{}}
-	switch format {
-	case "text":
-		return t.text()
-	case "json":
-		return t.json()
-	case "csv":
-		return t.csv()
-	}
-	return fmt.Errorf("no format %q: there are %s", format, strings.Join(AnnotateFormats, ", "))
+func newAnnotation(w io.Writer, d Annotation, o report.Options) *annotation {
+	return &annotation{Page: page.New(w, o.Width, o.Color), d: d, c: d.Code, o: o, texts: map[string]error{}}
 }
 
 // An annotation is the writer of annotated functions.
 type annotation struct {
-	*tree
-	h       AnnotateHeader
+	page.Page
+	d       Annotation
 	c       *annotate.Code
-	o       AnnotateOptions
+	o       report.Options
 	columns []annotationColumn
 	left    int  // columns that did not fit
 	room    int  // columns of the terminal to the right of the figures
@@ -93,22 +76,21 @@ func (t *annotation) text() error {
 	t.heads()
 	t.whole()
 	switch {
-	case t.o.Source, t.c.ByLine:
+	case t.d.Source, t.c.ByLine:
 		t.source()
-	case t.o.Assembly, t.numbers:
+	case t.d.Assembly, t.numbers:
 		t.assembly()
 	default:
 		t.mixed()
 	}
 	t.foot()
-	_, err := io.WriteString(t.w, t.out.String())
-	return err
+	return t.Flush()
 }
 
 // what says what shares are of.
-func (h *AnnotateHeader) what(event string) string {
-	if h.What != "" {
-		return h.What
+func (d *Annotation) what(event string) string {
+	if d.What != "" {
+		return d.What
 	}
 	return event
 }
@@ -117,11 +99,11 @@ func (t *annotation) clock() string { return t.c.Table.Columns[t.c.Clock].Event 
 
 // name is the function, and what of it if that is not all.
 func (t *annotation) name() string {
-	name := printable(t.c.Function)
+	name := page.Printable(t.c.Function)
 	if name == "" {
 		name = "[unknown]"
 	}
-	name += " (" + printable(t.c.Module) + ")"
+	name += " (" + page.Printable(t.c.Module) + ")"
 	if t.c.Part {
 		name += fmt.Sprintf(" from %#x to %#x", t.c.Start, t.c.End)
 	}
@@ -138,31 +120,31 @@ func (t *annotation) whose() string {
 
 // title says which function it is, and how much of the run.
 func (t *annotation) title() {
-	what := t.h.what(t.clock())
+	what := t.d.what(t.clock())
 	whole := t.c.Table.Cell(0, t.c.Clock)
 	parts := []string{
 		t.name(),
-		fmt.Sprintf("%s of %s", percentOf(t.c.Whole.OfRun), what),
+		fmt.Sprintf("%s of %s", page.PercentOf(t.c.Whole.OfRun), what),
 	}
 	if whole.Samples > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s samples of %s", trim(float64(t.c.Whole.Samples)), trim(float64(whole.Samples)), t.clock()))
+		parts = append(parts, fmt.Sprintf("%s of %s samples of %s", page.Trim(float64(t.c.Whole.Samples)), page.Trim(float64(whole.Samples)), t.clock()))
 	} else {
-		parts = append(parts, trim(t.c.Table.Cell(t.c.Whole.Row, t.c.Clock).Value)+" "+t.clock())
+		parts = append(parts, page.Trim(t.c.Table.Cell(t.c.Whole.Row, t.c.Clock).Value)+" "+t.clock())
 	}
-	if t.h.Label != "" {
-		parts = append(parts, printable(t.h.Label))
+	if t.d.Label != "" {
+		parts = append(parts, page.Printable(t.d.Label))
 	}
-	if t.h.Flat == "" {
-		parts = append(parts, "on "+t.h.CPU.Name, t.h.Model.Name+" "+t.h.Model.Version)
+	if t.d.Flat == "" {
+		parts = append(parts, "on "+t.d.CPU.Name, t.d.Model.Name+" "+t.d.Model.Version)
 	}
-	if t.h.Simulated {
-		parts = append(parts, t.h.How)
+	if t.d.Simulated {
+		parts = append(parts, t.d.How)
 	}
-	t.paragraph("", strings.Join(parts, ", "), 0, bold)
-	if t.h.Flat != "" {
-		t.paragraph("", "shares only: "+t.h.Flat, 0, faint)
+	t.Paragraph("", strings.Join(parts, ", "), 0, bold)
+	if t.d.Flat != "" {
+		t.Paragraph("", "shares only: "+t.d.Flat, 0, faint)
 	}
-	t.out.WriteByte('\n')
+	t.Out.WriteByte('\n')
 }
 
 // Widths of the columns of an annotation.
@@ -183,12 +165,12 @@ func (t *annotation) choose() {
 		list = append(list, t.eventColumns()...)
 	}
 	t.events = t.events && slices.ContainsFunc(list, func(c annotationColumn) bool { return c.node < 0 })
-	t.room = t.o.Width - annotationFigure - 1
+	t.room = t.Width - annotationFigure - 1
 	if t.c.Executions != "" {
 		t.room -= executedWidth
 	}
 	for i, c := range list {
-		if t.room-c.width < max(annotationLeast, t.o.Width/2-4) {
+		if t.room-c.width < max(annotationLeast, t.Width/2-4) {
 			t.left = len(list) - i
 			break
 		}
@@ -212,7 +194,7 @@ func (t *annotation) nodeColumns() []annotationColumn {
 	m := t.c.Account.Model()
 	order := t.usualNodes()
 	if t.o.Nodes != "" || t.o.Level > 0 { // the root is all of it, and has no column of its own
-		order = slices.DeleteFunc(Select(m, t.o.Nodes, t.o.Level), func(i int) bool { return m.Nodes[i].Level == 0 && m.Share(i) })
+		order = slices.DeleteFunc(report.Select(m, t.o.Nodes, t.o.Level), func(i int) bool { return m.Nodes[i].Level == 0 && m.Share(i) })
 	}
 	var list []annotationColumn
 	for _, i := range order {
@@ -265,9 +247,9 @@ func (t *annotation) column(m *model.Model, node int) annotationColumn {
 
 // titled gives a column its heading and width.
 func (c annotationColumn) titled(name string) annotationColumn {
-	c.head, c.width = heading(name), annotationFigure
+	c.head, c.width = page.Heading(name, 8, 20), annotationFigure
 	for _, w := range c.head {
-		c.width = max(c.width, runes(w)+1)
+		c.width = max(c.width, page.Runes(w)+1)
 	}
 	return c
 }
@@ -276,7 +258,7 @@ func (c annotationColumn) titled(name string) annotationColumn {
 func (t *annotation) eventColumns() []annotationColumn {
 	var list []annotationColumn
 	for _, col := range t.c.Unnamed {
-		list = append(list, annotationColumn{node: -1, event: col, cost: -1}.titled(printable(t.c.Table.Columns[col].Event)))
+		list = append(list, annotationColumn{node: -1, event: col, cost: -1}.titled(page.Printable(t.c.Table.Columns[col].Event)))
 	}
 	return list
 }
@@ -287,13 +269,13 @@ func (t *annotation) heads() {
 	for _, c := range t.columns {
 		height = max(height, len(c.head))
 	}
-	percent := "percent of " + t.whose() + " " + t.h.what(t.clock())
+	percent := "percent of " + t.whose() + " " + t.d.what(t.clock())
 	if t.events {
 		percent += ", and of its events"
 	}
-	t.out.WriteString(t.paint(percent, faint) + "\n")
-	what := t.h.what(t.clock())
-	if runes(what) >= annotationFigure {
+	t.Out.WriteString(t.Paint(percent, faint) + "\n")
+	what := t.d.what(t.clock())
+	if page.Runes(what) >= annotationFigure {
 		what = "share"
 	}
 	for row := range height {
@@ -311,7 +293,7 @@ func (t *annotation) heads() {
 		if t.c.Executions != "" && row == height-1 {
 			line += fmt.Sprintf("%*s", executedWidth, "executed")
 		}
-		t.out.WriteString(t.paint(strings.TrimRight(line, " "), faint) + "\n")
+		t.Out.WriteString(t.Paint(strings.TrimRight(line, " "), faint) + "\n")
 	}
 }
 
@@ -332,9 +314,9 @@ func (t *annotation) whole() {
 		if t.c.Executions != "" {
 			line += strings.Repeat(" ", executedWidth)
 		}
-		t.out.WriteString(t.paint(line+"  of that hidden", dim) + "\n")
+		t.Out.WriteString(t.Paint(line+"  of that hidden", dim) + "\n")
 	}
-	t.out.WriteByte('\n')
+	t.Out.WriteByte('\n')
 }
 
 // number100 is a share in percent, without the sign.
@@ -351,7 +333,7 @@ func (t *annotation) row(p *annotate.Part, executed, code string, st style) {
 	cells := []string{t.share(p)}
 	styles := []style{plain}
 	widths := []int{annotationFigure}
-	if p.OfRun >= hotspot {
+	if p.OfRun >= account.Hotspot {
 		styles[0] = hot
 	}
 	for i := range t.columns {
@@ -362,14 +344,14 @@ func (t *annotation) row(p *annotate.Part, executed, code string, st style) {
 		if strings.TrimRight(text, "*?h") == text {
 			text += " " // in place of a mark
 		}
-		b.WriteString(strings.Repeat(" ", max(0, widths[i]-runes(text))))
-		b.WriteString(t.paint(text, styles[i]))
+		b.WriteString(strings.Repeat(" ", max(0, widths[i]-page.Runes(text))))
+		b.WriteString(t.Paint(text, styles[i]))
 	}
 	if t.c.Executions != "" {
 		b.WriteString(fmt.Sprintf("%*s", executedWidth, executed))
 	}
-	b.WriteString("  " + t.paint(code, st))
-	t.out.WriteString(strings.TrimRight(b.String(), " ") + "\n")
+	b.WriteString("  " + t.Paint(code, st))
+	t.Out.WriteString(strings.TrimRight(b.String(), " ") + "\n")
 }
 
 func (t *annotation) share(p *annotate.Part) string {
@@ -381,7 +363,7 @@ func (t *annotation) share(p *annotate.Part) string {
 	case p.Error >= p.Share:
 		t.grey = true
 		text += "?"
-	case p.OfRun >= hotspot:
+	case p.OfRun >= account.Hotspot:
 		t.hot = true
 		text += "*"
 	}
@@ -422,7 +404,7 @@ func (t *annotation) cell(p *annotate.Part, c *annotationColumn) (string, style)
 	case !f.Reliable:
 		t.grey = true
 		return text + "?", dim
-	case f.Value >= hotspot && t.c.Account.Model().Share(c.node):
+	case f.Value >= account.Hotspot && t.c.Account.Model().Share(c.node):
 		return text, bold
 	}
 	return text, plain
@@ -434,24 +416,24 @@ func trim3(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
 // foot says what the marks mean, what is not known and why.
 func (t *annotation) foot() {
 	const width = 8
-	t.out.WriteByte('\n')
+	t.Out.WriteByte('\n')
 	if t.hot {
-		t.paragraph("*", fmt.Sprintf("a hotspot: %g %% of all %s or more", 100*hotspot, t.h.what(t.clock())), width, plain)
+		t.Paragraph("*", fmt.Sprintf("a hotspot: %g %% of all %s or more", 100*account.Hotspot, t.d.what(t.clock())), width, plain)
 	}
 	if t.hid {
-		t.paragraph("h", "hidden: the events would cost this much, but there are no stalled cycles near them, so that fewer of them would gain nothing", width, plain)
+		t.Paragraph("h", "hidden: the events would cost this much, but there are no stalled cycles near them, so that fewer of them would gain nothing", width, plain)
 	}
 	if t.grey {
-		t.paragraph("?", "not to be relied upon, most often for too few samples: its 95 % interval is as wide as the value", width, plain)
+		t.Paragraph("?", "not to be relied upon, most often for too few samples: its 95 % interval is as wide as the value", width, plain)
 	}
 	if t.left > 0 {
-		t.paragraph("note", fmt.Sprintf("columns that do not fit in %d: %d (--width, --nodes, or --format csv)", t.o.Width, t.left), width, plain)
+		t.Paragraph("note", fmt.Sprintf("columns that do not fit in %d: %d (--width, --nodes, or --format csv)", t.Width, t.left), width, plain)
 	}
 	if t.c.Executions != "" {
-		t.paragraph("note", t.executionsNote(), width, plain)
+		t.Paragraph("note", t.executionsNote(), width, plain)
 	}
-	for _, n := range t.h.withMeasured(t.notes()) {
-		t.paragraph("note", n, width, plain)
+	for _, n := range withMeasured(t.d.Header, t.notes()) {
+		t.Paragraph("note", n, width, plain)
 	}
 }
 
@@ -464,22 +446,12 @@ func (t *annotation) executionsNote() string {
 
 // notes are what is missing.
 func (t *annotation) notes() []string {
-	list := append(slices.Clone(t.c.Listing.Notes), t.o.notes(t.h.Notes)...)
-	if t.o.TextNotes != nil {
-		list = append(list, t.o.TextNotes()...)
+	list := append(slices.Clone(t.c.Listing.Notes), t.o.Texts(t.d.Notes)...)
+	if t.d.TextNotes != nil {
+		list = append(list, t.d.TextNotes()...)
 	}
 	for _, f := range slices.Sorted(maps.Keys(t.texts)) {
 		list = append(list, "no source: "+t.texts[f].Error())
 	}
 	return list
-}
-
-// printable replaces what would not print in a text from a file.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || unicode.IsControl(r) {
-			return '?'
-		}
-		return r
-	}, s)
 }

@@ -1,8 +1,7 @@
-package report
+package render
 
 import (
 	_ "embed" // for the schema
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -11,26 +10,28 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/calibrate"
+	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/report"
 )
 
-// CalibrationSchema is the JSON Schema of the document that CalibrationJSON writes.
+// calibrationSchema is the JSON Schema of the json format of a [Calibration].
+// [calibrate.Read] reads it.
 //
 //go:embed schema/calibration.v1.json
-var CalibrationSchema []byte
+var calibrationSchema []byte
 
-// CalibrationJSON prints what was measured as one JSON document: see
-// CalibrationSchema. [calibrate.Read] reads it.
-func CalibrationJSON(w io.Writer, r *calibrate.Result) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	e.SetEscapeHTML(false)
-	return e.Encode(r)
+// A Calibration is a document: what was measured of a machine.
+type Calibration struct {
+	*calibrate.Result
+	// Wanted reports whether a model of the processor has a penalty's parameter: for the
+	// toml format.
+	Wanted func(calibrate.Penalty) bool
 }
 
-// Penalties prints what was measured as a file of parameters (TOML). Those that
-// wanted does not want are left in as comments: a reader of the file refuses names
+// writePenalties prints what was measured as a file of parameters (TOML). Those that
+// Wanted does not want are left in as comments: a reader of the file refuses names
 // that no model of the processor has.
-func Penalties(w io.Writer, r *calibrate.Result, wanted func(calibrate.Penalty) bool) error {
+func writePenalties(w io.Writer, r Calibration, _ report.Options) error {
 	var b, rest strings.Builder
 	thorough := ""
 	if r.Quick {
@@ -42,7 +43,7 @@ func Penalties(w io.Writer, r *calibrate.Result, wanted func(calibrate.Penalty) 
 		switch {
 		case p.Why != "":
 			fmt.Fprintf(&rest, "# %s: %s\n", p.Name, p.Why)
-		case wanted(p):
+		case r.Wanted(p):
 			fmt.Fprintf(&b, "\n# %s, ± %s %s\n%s = %s\n", p.From, penaltyText(p.Error), p.Unit, p.Name, penaltyText(p.Value))
 		default:
 			fmt.Fprintf(&rest, "# %s = %s %s, which no model of this processor asks for\n", p.Name, penaltyText(p.Value), p.Unit)
@@ -64,9 +65,10 @@ func penaltyText(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
 }
 
-// Calibration prints what was measured for people.
-func Calibration(w io.Writer, r *calibrate.Result, o Options) error {
-	t := calibration{tree: listing(w, o), r: r}
+// writeCalibration prints what was measured for people.
+func writeCalibration(w io.Writer, d Calibration, o report.Options) error {
+	r := d.Result
+	t := calibration{Page: page.New(w, o.Width, o.Color), r: r}
 	t.heading()
 	t.levels()
 	t.plot()
@@ -79,13 +81,13 @@ func Calibration(w io.Writer, r *calibrate.Result, o Options) error {
 		if i == 0 {
 			label = "note"
 		}
-		t.paragraph(label, note, planHang, plain)
+		t.Paragraph(label, note, hang, plain)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 type calibration struct {
-	*tree
+	page.Page
 	r *calibrate.Result
 }
 
@@ -99,10 +101,10 @@ func (t *calibration) heading() {
 	if r.Quick {
 		about = append(about, "quick")
 	}
-	t.paragraph("", strings.Join(about, ", "), 0, bold)
-	t.out.WriteByte('\n')
-	t.paragraph("clock", fmt.Sprintf("%.3f GHz ± %.3f, by dependent additions", r.Clock.Value/1e9, r.Clock.Error/1e9), planHang, plain)
-	t.out.WriteByte('\n')
+	t.Paragraph("", strings.Join(about, ", "), 0, bold)
+	t.Out.WriteByte('\n')
+	t.Paragraph("clock", fmt.Sprintf("%.3f GHz ± %.3f, by dependent additions", r.Clock.Value/1e9, r.Clock.Error/1e9), hang, plain)
+	t.Out.WriteByte('\n')
 }
 
 // table prints rows of cells below a heading. The first column is aligned left, the
@@ -113,29 +115,29 @@ func (t *calibration) table(heading []string, rows []calibrationRow) {
 	}
 	widths := make([]int, len(heading))
 	for i, h := range heading {
-		widths[i] = runes(h)
+		widths[i] = page.Runes(h)
 	}
 	for _, row := range rows {
 		for i, c := range row.cells {
-			widths[i] = max(widths[i], runes(c))
+			widths[i] = max(widths[i], page.Runes(c))
 		}
 	}
-	t.out.WriteString(t.paint(cells(heading, widths), faint) + "\n")
+	t.Out.WriteString(t.Paint(cells(heading, widths), faint) + "\n")
 	for _, row := range rows {
 		if row.why == "" {
-			t.out.WriteString(cells(row.cells, widths) + "\n")
+			t.Out.WriteString(cells(row.cells, widths) + "\n")
 			continue
 		}
 		hang := indent + widths[0] + gap
-		for i, l := range wrap("– "+row.why, max(30, t.o.Width-hang)) {
+		for i, l := range page.Wrap("– "+row.why, max(30, t.Width-hang)) {
 			name := ""
 			if i == 0 {
 				name = row.cells[0]
 			}
-			t.out.WriteString(strings.Repeat(" ", indent) + name + strings.Repeat(" ", hang-indent-runes(name)) + t.paint(l, dim) + "\n")
+			t.Out.WriteString(strings.Repeat(" ", indent) + name + strings.Repeat(" ", hang-indent-page.Runes(name)) + t.Paint(l, dim) + "\n")
 		}
 	}
-	t.out.WriteByte('\n')
+	t.Out.WriteByte('\n')
 }
 
 type calibrationRow struct {
@@ -146,7 +148,7 @@ type calibrationRow struct {
 func cells(list []string, widths []int) string {
 	var b strings.Builder
 	for i, c := range list {
-		pad := strings.Repeat(" ", widths[i]-runes(c))
+		pad := strings.Repeat(" ", widths[i]-page.Runes(c))
 		if i == 0 {
 			b.WriteString(strings.Repeat(" ", indent) + c + pad)
 			continue
@@ -223,7 +225,7 @@ func (t *calibration) pages() {
 func (t *calibration) bandwidth() {
 	var rows []calibrationRow
 	for _, f := range t.r.Bandwidth {
-		threads := several(f.Threads, "thread")
+		threads := page.Several(f.Threads, "thread")
 		rows = append(rows, calibrationRow{[]string{f.Title + ", " + threads, short(f.Value / 1e9), short(f.Error / 1e9)}, f.Why})
 	}
 	t.table([]string{"bandwidth (" + t.r.Vectors + ")", "GB/s", "±"}, rows)
@@ -234,9 +236,9 @@ func (t *calibration) loaded() {
 	for _, l := range t.r.Loaded {
 		name := "nothing else running"
 		if l.Threads > 0 {
-			name = several(l.Threads, "thread") + " reading"
+			name = page.Several(l.Threads, "thread") + " reading"
 			if l.Share < 1 {
-				name += fmt.Sprintf(" %s of the time", percent(float64(l.Share)))
+				name += fmt.Sprintf(" %s of the time", page.Percent(float64(l.Share)))
 			}
 		}
 		rows = append(rows, calibrationRow{[]string{name, short(l.Bandwidth / 1e9), short(l.Cycles), short(l.Error), short(l.Nanos)}, l.Why})
@@ -272,14 +274,14 @@ func (t *calibration) plot() {
 	for _, c := range decades(low, high) {
 		marks[row(c)] = strconv.FormatFloat(c, 'g', -1, 64)
 	}
-	t.out.WriteString("  " + t.paint("cycles", faint) + "\n")
+	t.Out.WriteString("  " + t.Paint("cycles", faint) + "\n")
 	for i := plotRows - 1; i >= 0; i-- {
 		label := marks[i]
-		t.out.WriteString(strings.Repeat(" ", 8-runes(label)) + t.paint(label+" │", faint) + strings.TrimRight(string(grid[i]), " ") + "\n")
+		t.Out.WriteString(strings.Repeat(" ", 8-page.Runes(label)) + t.Paint(label+" │", faint) + strings.TrimRight(string(grid[i]), " ") + "\n")
 	}
 	axis, labels := plotAxis(t.r.Curve)
-	t.out.WriteString(strings.Repeat(" ", 9) + t.paint("└"+axis, faint) + "\n")
-	t.out.WriteString(strings.Repeat(" ", 10) + t.paint(labels, faint) + "\n\n")
+	t.Out.WriteString(strings.Repeat(" ", 9) + t.Paint("└"+axis, faint) + "\n")
+	t.Out.WriteString(strings.Repeat(" ", 10) + t.Paint(labels, faint) + "\n\n")
 }
 
 // plotAxis returns the axis of working sets and the line of labels below it: every

@@ -1,9 +1,8 @@
-package report
+package render
 
 import (
 	_ "embed" // for the schema
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -11,19 +10,20 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/annotate"
 	"github.com/cyclestack/cyclestack/internal/flow"
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
-// AnnotationSchema is the JSON Schema of the document that the json format of an
-// annotation writes.
+// annotationSchema is the JSON Schema of the document that the json format of an
+// [Annotation] is in.
 //
 //go:embed schema/annotation.v1.json
-var AnnotationSchema []byte
+var annotationSchema []byte
 
 type jsonAnnotation struct {
 	Schema       string       `json:"schema"`
-	CPU          *jsonCPU     `json:"cpu,omitempty"`
-	Model        *jsonModel   `json:"model,omitempty"`
-	Source       jsonSource   `json:"source"`
+	CPU          any          `json:"cpu,omitempty"`
+	Model        any          `json:"model,omitempty"`
+	Source       any          `json:"source"`
 	Clock        string       `json:"clock"`
 	Function     jsonFunction `json:"function"`
 	Costs        []jsonCost   `json:"costs"`
@@ -37,23 +37,23 @@ type jsonAnnotation struct {
 }
 
 type jsonPart struct {
-	Share   *number      `json:"share,omitempty"`
-	OfRun   *number      `json:"share_of_run,omitempty"`
-	Error   *number      `json:"error,omitempty"`
+	Share   *page.Number `json:"share,omitempty"`
+	OfRun   *page.Number `json:"share_of_run,omitempty"`
+	Error   *page.Number `json:"error,omitempty"`
 	Samples int64        `json:"samples"`
 	Nodes   []jsonFigure `json:"nodes,omitempty"`
 	Counts  []jsonEvents `json:"counts,omitempty"`
 }
 
 type jsonFigure struct {
-	Node     string  `json:"node"`
-	Value    *number `json:"value"`
-	Unit     string  `json:"unit"`
-	Error    *number `json:"error,omitempty"`
-	Amount   *number `json:"amount,omitempty"`
-	Samples  int64   `json:"samples"`
-	Reliable bool    `json:"reliable"`
-	Verdict  string  `json:"verdict,omitempty"`
+	Node     string       `json:"node"`
+	Value    *page.Number `json:"value"`
+	Unit     string       `json:"unit"`
+	Error    *page.Number `json:"error,omitempty"`
+	Amount   *page.Number `json:"amount,omitempty"`
+	Samples  int64        `json:"samples"`
+	Reliable bool         `json:"reliable"`
+	Verdict  string       `json:"verdict,omitempty"`
 }
 
 type jsonEvents struct {
@@ -73,9 +73,9 @@ type jsonFunction struct {
 }
 
 type jsonCost struct {
-	Node   string `json:"node"`
-	Stalls string `json:"stalls"`
-	Hidden number `json:"hidden"`
+	Node   string      `json:"node"`
+	Stalls string      `json:"stalls"`
+	Hidden page.Number `json:"hidden"`
 }
 
 type jsonLine struct {
@@ -102,9 +102,9 @@ type jsonBlock struct {
 }
 
 type jsonCounted struct {
-	Value   *number `json:"value"`
-	Error   *number `json:"error,omitempty"`
-	Samples int64   `json:"samples"`
+	Value   *page.Number `json:"value"`
+	Error   *page.Number `json:"error,omitempty"`
+	Samples int64        `json:"samples"`
 }
 
 type jsonLoop struct {
@@ -115,27 +115,27 @@ type jsonLoop struct {
 	File       string        `json:"file,omitempty"`
 	First      int           `json:"first_line,omitempty"`
 	Last       int           `json:"last_line,omitempty"`
-	Inner      *number       `json:"share_outside_inner_loops,omitempty"`
+	Inner      *page.Number  `json:"share_outside_inner_loops,omitempty"`
 	Iterations *jsonCounted  `json:"iterations,omitempty"`
 	Entries    *jsonCounted  `json:"entries,omitempty"`
-	Trips      *number       `json:"trips,omitempty"`
-	TripsError *number       `json:"trips_error,omitempty"`
-	Least      *number       `json:"trips_at_least,omitempty"`
+	Trips      *page.Number  `json:"trips,omitempty"`
+	TripsError *page.Number  `json:"trips_error,omitempty"`
+	Least      *page.Number  `json:"trips_at_least,omitempty"`
 	Why        string        `json:"why,omitempty"`
 	PerIter    []jsonPerIter `json:"per_iteration,omitempty"`
 	jsonPart
 }
 
 type jsonPerIter struct {
-	Event   string  `json:"event"`
-	Value   number  `json:"value"`
-	Error   *number `json:"error,omitempty"`
-	Samples int64   `json:"samples"`
+	Event   string       `json:"event"`
+	Value   page.Number  `json:"value"`
+	Error   *page.Number `json:"error,omitempty"`
+	Samples int64        `json:"samples"`
 }
 
-func (t *annotation) json() error {
+func (t *annotation) document() any {
 	c := t.c
-	head := t.h.head("cyclestack.annotation/v1")
+	head := t.d.Head("cyclestack.annotation/v1")
 	out := jsonAnnotation{
 		Schema: head.Schema, Source: head.Source, Clock: t.clock(),
 		Function: jsonFunction{Name: c.Function, Symbol: c.Symbol, Module: c.Module, BuildID: c.BuildID, jsonPart: t.part(&c.Whole)},
@@ -145,14 +145,14 @@ func (t *annotation) json() error {
 	if !c.ByLine {
 		out.Function.Start, out.Function.End = hexOf(c.Start), hexOf(c.End)
 	}
-	if t.h.Flat == "" {
+	if t.d.Flat == "" {
 		out.CPU, out.Model = &head.CPU, &head.Model
 	} else {
-		out.Notes = append(out.Notes, "shares only: "+t.h.Flat)
+		out.Notes = append(out.Notes, "shares only: "+t.d.Flat)
 	}
 	for _, k := range c.Costs {
 		nodes := c.Account.Model().Nodes
-		out.Costs = append(out.Costs, jsonCost{nodes[k.Node].Path, nodes[k.Stalls].Path, number(k.Hidden)})
+		out.Costs = append(out.Costs, jsonCost{nodes[k.Node].Path, nodes[k.Stalls].Path, page.Number(k.Hidden)})
 	}
 	for i := range c.Lines {
 		l := &c.Lines[i]
@@ -161,7 +161,7 @@ func (t *annotation) json() error {
 	}
 	for i := range t.insts() {
 		in := &c.Insts[i]
-		out.Instructions = append(out.Instructions, jsonInst{hexOf(in.Addr), printable(in.Text), in.File, in.Line, t.part(&c.Parts[i])})
+		out.Instructions = append(out.Instructions, jsonInst{hexOf(in.Addr), page.Printable(in.Text), in.File, in.Line, t.part(&c.Parts[i])})
 	}
 	for i := range c.Blocks {
 		b := &c.Blocks[i]
@@ -171,13 +171,7 @@ func (t *annotation) json() error {
 		out.Loops = append(out.Loops, t.jsonLoop(i))
 	}
 	out.Notes = append(out.Notes, t.notes()...)
-	e := json.NewEncoder(&t.out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	if err := e.Encode(out); err != nil {
-		return err
-	}
-	return t.flush()
+	return out
 }
 
 // insts are the instructions, if any are known.
@@ -194,20 +188,20 @@ func countedOf(c flow.Count) *jsonCounted {
 	if math.IsNaN(c.Value) {
 		return nil
 	}
-	return &jsonCounted{known(c.Value), known(c.Error()), c.Samples}
+	return &jsonCounted{page.Known(c.Value), page.Known(c.Error()), c.Samples}
 }
 
 func (t *annotation) jsonLoop(i int) jsonLoop {
 	l, g := &t.c.Loops[i], &t.c.Graph.Loops[i]
 	out := jsonLoop{Loop: i + 1, Header: hexOf(t.c.Insts[t.c.Blocks[g.Header].First].Addr), Depth: g.Depth, Inside: g.Parent + 1,
-		File: l.File, First: l.First, Last: l.Last, Inner: known(l.Inner), jsonPart: t.part(&l.Part)}
+		File: l.File, First: l.First, Last: l.Last, Inner: page.Known(l.Inner), jsonPart: t.part(&l.Part)}
 	if t.c.Executions == "" {
 		return out
 	}
 	out.Iterations, out.Entries = countedOf(l.Executed.Iterations), countedOf(l.Executed.Entries)
-	out.Trips, out.TripsError, out.Least, out.Why = known(l.Executed.Trips), known(l.Executed.Error), known(l.Executed.Least), l.Executed.Why
+	out.Trips, out.TripsError, out.Least, out.Why = page.Known(l.Executed.Trips), page.Known(l.Executed.Error), page.Known(l.Executed.Least), l.Executed.Why
 	for _, p := range l.PerIter {
-		out.PerIter = append(out.PerIter, jsonPerIter{p.Event, number(p.Value), known(p.Error), p.Samples})
+		out.PerIter = append(out.PerIter, jsonPerIter{p.Event, page.Number(p.Value), page.Known(p.Error), p.Samples})
 	}
 	return out
 }
@@ -217,7 +211,7 @@ func (t *annotation) part(p *annotate.Part) jsonPart {
 	if p.Row == 0 {
 		return jsonPart{}
 	}
-	out := jsonPart{Share: known(p.Share), OfRun: known(p.OfRun), Error: known(p.Error), Samples: p.Samples}
+	out := jsonPart{Share: page.Known(p.Share), OfRun: page.Known(p.OfRun), Error: page.Known(p.Error), Samples: p.Samples}
 	for col, c := range t.c.Table.Row(p.Row) {
 		if c.State == counts.Counted && (c.Samples > 0 || c.Value != 0) {
 			out.Counts = append(out.Counts, jsonEvents{t.c.Table.Columns[col].Event, c.Value, c.Samples})
@@ -225,7 +219,7 @@ func (t *annotation) part(p *annotate.Part) jsonPart {
 	}
 	t.eachFigure(p, func(node int, f *annotate.Figure, verdict string) {
 		m := t.c.Account.Model()
-		out.Nodes = append(out.Nodes, jsonFigure{m.Nodes[node].Path, known(f.Value), unit(m, node), known(f.Error), known(f.Amount), f.Samples, f.Reliable, verdict})
+		out.Nodes = append(out.Nodes, jsonFigure{m.Nodes[node].Path, page.Known(f.Value), page.Unit(m, node), page.Known(f.Error), page.Known(f.Amount), f.Samples, f.Reliable, verdict})
 	})
 	return out
 }
@@ -239,7 +233,7 @@ func (t *annotation) eachFigure(p *annotate.Part, do func(node int, f *annotate.
 	m := t.c.Account.Model()
 	for i := range p.Figures {
 		f := &p.Figures[i]
-		if math.IsNaN(f.Value) || t.o.Level > 0 && m.Nodes[i].Level > t.o.Level || !t.o.match(&m.Nodes[i]) {
+		if math.IsNaN(f.Value) || t.o.Level > 0 && m.Nodes[i].Level > t.o.Level || !t.o.Match(&m.Nodes[i]) {
 			continue
 		}
 		verdict := ""
@@ -259,26 +253,26 @@ var annotationColumns = []string{"kind", "addr", "file", "line", "text", "share"
 
 func (t *annotation) csv() error {
 	c := t.c
-	w := csv.NewWriter(&t.out)
+	w := csv.NewWriter(&t.Out)
 	_ = w.Write(annotationColumns)
 	row := func(kind, addr, file string, line int, text string, p *annotate.Part, executions float64) {
-		if p.Row == 0 && !t.o.Full {
+		if p.Row == 0 && !t.d.Full {
 			return
 		}
 		number := ""
 		if line > 0 {
 			number = strconv.Itoa(line)
 		}
-		head := []string{kind, addr, file, number, text, decimal(p.Share), decimal(p.OfRun), decimal(p.Error), strconv.FormatInt(p.Samples, 10)}
+		head := []string{kind, addr, file, number, text, page.Decimal(p.Share), page.Decimal(p.OfRun), page.Decimal(p.Error), strconv.FormatInt(p.Samples, 10)}
 		any := false
 		t.eachFigure(p, func(node int, f *annotate.Figure, verdict string) {
 			any = true
 			m := c.Account.Model()
-			_ = w.Write(append(head[:len(head):len(head)], m.Nodes[node].Path, decimal(f.Value), unit(m, node), decimal(f.Error), decimal(f.Amount),
-				strconv.FormatBool(f.Reliable), verdict, decimal(executions)))
+			_ = w.Write(append(head[:len(head):len(head)], m.Nodes[node].Path, page.Decimal(f.Value), page.Unit(m, node), page.Decimal(f.Error), page.Decimal(f.Amount),
+				strconv.FormatBool(f.Reliable), verdict, page.Decimal(executions)))
 		})
 		if !any {
-			_ = w.Write(append(head[:len(head):len(head)], "", "", "", "", "", "", "", decimal(executions)))
+			_ = w.Write(append(head[:len(head):len(head)], "", "", "", "", "", "", "", page.Decimal(executions)))
 		}
 	}
 	nan := math.NaN()
@@ -290,7 +284,7 @@ func (t *annotation) csv() error {
 	}
 	for i := range t.insts() {
 		in := &c.Insts[i]
-		row("instruction", hexOf(in.Addr), in.File, in.Line, printable(in.Text), &c.Parts[i], nan)
+		row("instruction", hexOf(in.Addr), in.File, in.Line, page.Printable(in.Text), &c.Parts[i], nan)
 	}
 	for i := range c.Blocks {
 		row("block", hexOf(c.Insts[c.Blocks[i].First].Addr), "", 0, "", &c.Blocks[i].Part, c.Blocks[i].Executions.Value)
@@ -307,5 +301,5 @@ func (t *annotation) csv() error {
 	if err := w.Error(); err != nil {
 		return err
 	}
-	return t.flush()
+	return t.Flush()
 }

@@ -1,4 +1,4 @@
-package report
+package render
 
 import (
 	"fmt"
@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/internal/annotate"
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
 // The loops of an annotated function, and how often its code was executed.
@@ -24,29 +26,29 @@ func (t *annotation) loops() {
 	if len(rows) == 0 {
 		return
 	}
-	what := t.h.what(t.clock())
-	if runes(what) > 10 {
+	what := t.d.what(t.clock())
+	if page.Runes(what) > 10 {
 		what = "share"
 	}
 	places := make([]string, len(t.c.Loops))
 	width := 24
 	for _, i := range rows {
 		places[i] = t.loopPlace(i)
-		width = max(width, min(runes(places[i])+gap, t.o.Width-76))
+		width = max(width, min(page.Runes(places[i])+gap, t.Width-76))
 	}
-	head := "loop  " + padded("lines", width) + pad(what, 10)
+	head := "loop  " + page.Padded("lines", width) + pad(what, 10)
 	if t.c.Executions != "" {
 		head += fmt.Sprintf("%18s%20s", "iterations", "trips")
 	}
-	t.out.WriteString(t.paint(head, faint) + "\n")
+	t.Out.WriteString(t.Paint(head, faint) + "\n")
 	for _, i := range rows {
-		t.loop(i, padded(cut(places[i], width-gap), width))
+		t.loop(i, page.Padded(page.Cut(places[i], width-gap), width))
 	}
 	t.iterations(rows)
 	if t.c.Executions == "" {
-		t.paragraph("", "how often they were executed is not known: sample retired instructions precisely, or branch stacks", 0, faint)
+		t.Paragraph("", "how often they were executed is not known: sample retired instructions precisely, or branch stacks", 0, faint)
 	}
-	t.out.WriteByte('\n')
+	t.Out.WriteByte('\n')
 }
 
 // loopPlace is the lines of a loop, indented by how deep it lies.
@@ -54,9 +56,9 @@ func (t *annotation) loopPlace(i int) string {
 	l := &t.c.Loops[i]
 	where := "–"
 	if l.First > 0 {
-		where = fmt.Sprintf("%s:%d–%d", printable(path.Base(l.File)), l.First, l.Last)
+		where = fmt.Sprintf("%s:%d–%d", page.Printable(path.Base(l.File)), l.First, l.Last)
 		if l.First == l.Last {
-			where = fmt.Sprintf("%s:%d", printable(path.Base(l.File)), l.First)
+			where = fmt.Sprintf("%s:%d", page.Printable(path.Base(l.File)), l.First)
 		}
 	}
 	return strings.Repeat("  ", min(loopsDrawn, t.c.Graph.Loops[i].Depth)-1) + where
@@ -64,22 +66,22 @@ func (t *annotation) loopPlace(i int) string {
 
 func (t *annotation) loop(i int, place string) {
 	l := &t.c.Loops[i]
-	line := fmt.Sprintf("%4d  %s%s", i+1, place, pad(percentOf(l.Share), 10))
+	line := fmt.Sprintf("%4d  %s%s", i+1, place, pad(page.PercentOf(l.Share), 10))
 	if t.c.Executions != "" {
 		line += pad(plusMinus(l.Executed.Iterations.Value, l.Executed.Iterations.Error()), 18) + pad(t.trips(i), 20)
 	}
 	st := plain
-	if l.Share >= hotspot {
+	if l.Share >= account.Hotspot {
 		st = bold
 	}
-	t.out.WriteString(t.paint(strings.TrimRight(line, " "), st) + "\n")
+	t.Out.WriteString(t.Paint(strings.TrimRight(line, " "), st) + "\n")
 }
 
 // iterations writes what the events come to in one iteration of each loop.
 func (t *annotation) iterations(rows []int) {
 	const name, width = 34, 11
 	rows = slices.DeleteFunc(rows, func(i int) bool { return len(t.c.Loops[i].PerIter) == 0 })
-	rows = rows[:min(len(rows), max(0, t.o.Width-name)/width)]
+	rows = rows[:min(len(rows), max(0, t.Width-name)/width)]
 	if len(rows) == 0 {
 		return
 	}
@@ -87,9 +89,9 @@ func (t *annotation) iterations(rows []int) {
 	for _, i := range rows {
 		head += pad(strconv.Itoa(i+1), width-1) + " "
 	}
-	t.out.WriteString(t.paint(strings.TrimRight(head, " "), faint) + "\n")
+	t.Out.WriteString(t.Paint(strings.TrimRight(head, " "), faint) + "\n")
 	for col := range t.c.Table.Columns {
-		line, any := padded(cut(printable(t.c.Table.Columns[col].Event), name-gap), name), false
+		line, any := page.Padded(page.Cut(page.Printable(t.c.Table.Columns[col].Event), name-gap), name), false
 		for _, i := range rows {
 			text := " "
 			for _, p := range t.c.Loops[i].PerIter {
@@ -100,7 +102,7 @@ func (t *annotation) iterations(rows []int) {
 			line += pad(text, width)
 		}
 		if any {
-			t.out.WriteString(strings.TrimRight(line, " ") + "\n")
+			t.Out.WriteString(strings.TrimRight(line, " ") + "\n")
 		}
 	}
 }
@@ -113,7 +115,7 @@ func (t *annotation) perIteration(p annotate.PerIteration) string {
 	return trim3(p.Value) + " "
 }
 
-func pad(s string, width int) string { return strings.Repeat(" ", max(0, width-runes(s))) + s }
+func pad(s string, width int) string { return strings.Repeat(" ", max(0, width-page.Runes(s))) + s }
 
 // trips is a loop's average trip count.
 func (t *annotation) trips(i int) string {
