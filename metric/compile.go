@@ -30,83 +30,66 @@ const maxSpills = 16
 // and can keep others aside, on a stack.
 type instr struct {
 	do   do
-	op   op      // of applyLeft… and applyRight…
+	from from
+	op   op      // of applyLeft and applyRight
 	to   int32   // where a branch on 0 and a jump go: the step before
 	end  int32   // where a branch on unknown goes: the step before
-	slot int     // the input of …Slot
-	num  float64 // the number of …Num
+	slot int     // the input of fromSlot
+	num  float64 // the number of fromNum
 }
 
-// do is what an instr does. The steps of an operator come in threes, by what
-// its other operand is: an input, a number, or the value that was kept aside
-// last, which is thereby used up.
+// from is where the other operand of an instr comes from.
+type from uint8
+
+const (
+	fromSlot from = iota // an input
+	fromNum              // a number
+	fromKept             // the value that was kept aside last, which is thereby used up
+)
+
+// do is what an instr does with a and its other operand, b.
 type do uint8
 
 const (
-	loadSlot     do = iota // a = input
-	loadNum                // a = number
-	keepLoadSlot           // keep a, then a = input
-	keepLoadNum            // keep a, then a = number
-
-	addSlot // a + operand
-	addNum
-	addKept
-	subSlot // a - operand
-	subNum
-	subKept
-	fromSlot // operand - a
-	fromNum
-	fromKept
-	mulSlot // a * operand
-	mulNum
-	mulKept
-	divSlot // a / operand
-	divNum
-	divKept
-	overSlot // operand / a
-	overNum
-	overKept
-	lessSlot // a < operand
-	lessNum
-	lessKept
-	greaterSlot // a > operand
-	greaterNum
-	greaterKept
-	andSlot // a & operand
-	andNum
-	andKept
-	applyLeftSlot // a op operand
-	applyLeftNum
-	applyLeftKept
-	applyRightSlot // operand op a
-	applyRightNum
-	applyRightKept
+	load       do = iota // a = b
+	keepLoad             // keep a, then a = b
+	add                  // a + b
+	sub                  // a - b
+	subFrom              // b - a
+	mul                  // a * b
+	div                  // a / b
+	over                 // b / a
+	lessThan             // a < b
+	greater              // b < a
+	both                 // a & b
+	applyLeft            // a op b
+	applyRight           // b op a
 
 	negate // -a
 	branch // on the condition a: 0 goes to the other branch, unknown to the end
 	jump
 )
 
-// steps returns the first of the three steps of an operator, for a as its left
-// operand and for a as its right one.
+// steps returns what an operator does, for a as its left operand and for a as its
+// right one.
 func (o op) steps() (left, right do) {
 	switch o {
 	case opAdd:
-		return addSlot, addSlot
+		return add, add
 	case opSub:
-		return subSlot, fromSlot
+		return sub, subFrom
 	case opMul:
-		return mulSlot, mulSlot
+		return mul, mul
 	case opDiv, opRatio:
-		return divSlot, overSlot
+		return div, over
 	case opLess:
-		return lessSlot, greaterSlot
+		return lessThan, greater
 	case opGreater:
-		return greaterSlot, lessSlot
+		return greater, lessThan
 	case opAnd:
-		return andSlot, andSlot
+		return both, both
 	}
-	return applyLeftSlot, applyRightSlot
+	return applyLeft, applyRight
 }
 
 // Compile turns a formula into a program that takes the value of each name from
@@ -133,7 +116,7 @@ func Compile(e *Expr, slot func(name string) int) (*Program, error) {
 	if err := p.emit(e, false); err != nil {
 		return nil, err
 	}
-	p.alone = len(p.code) == 1 && p.code[0].do == loadSlot
+	p.alone = len(p.code) == 1 && p.code[0].do == load && p.code[0].from == fromSlot
 	return p, nil
 }
 
@@ -151,7 +134,7 @@ func (p *Program) emit(e *Expr, keep bool) error {
 		if err := p.emit(e.x, keep); err != nil {
 			return err
 		}
-		p.add(instr{do: negate})
+		p.add(instr{do: negate, from: fromNum})
 	case e.op == opIf:
 		return p.emitIf(e, keep)
 	case e.op.binary():
@@ -166,23 +149,23 @@ func (p *Program) add(i instr) { p.code = append(p.code, i) }
 
 // load appends the step that fetches a number or an input.
 func (p *Program) load(e *Expr, keep bool) {
-	first := loadSlot
+	do := load
 	if keep {
-		first = keepLoadSlot
+		do = keepLoad
 	}
-	p.add(p.with(first, e))
+	p.add(p.with(do, e))
 }
 
-// with returns the step of a group that uses e, a name or a number; nil stands
+// with returns the step that does something with e, a name or a number; nil stands
 // for the value kept aside.
-func (p *Program) with(group do, e *Expr) instr {
+func (p *Program) with(do do, e *Expr) instr {
 	switch {
 	case e == nil:
-		return instr{do: group + 2}
+		return instr{do: do, from: fromKept}
 	case e.op == opNumber:
-		return instr{do: group + 1, num: e.num}
+		return instr{do: do, from: fromNum, num: e.num}
 	}
-	return instr{do: group, slot: p.slot[e.text]}
+	return instr{do: do, slot: p.slot[e.text]}
 }
 
 // emitBinary evaluates the operand first that is harder, then the other with
@@ -224,13 +207,13 @@ func (p *Program) emitIf(e *Expr, keep bool) error {
 		return err
 	}
 	test := len(p.code)
-	p.add(instr{do: branch})
+	p.add(instr{do: branch, from: fromNum})
 	if err := p.emit(e.x, false); err != nil {
 		return err
 	}
 	skip := len(p.code)
 	p.code[test].to = int32(skip)
-	p.add(instr{do: jump})
+	p.add(instr{do: jump, from: fromNum})
 	if err := p.emit(e.z, false); err != nil {
 		return err
 	}

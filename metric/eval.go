@@ -110,102 +110,48 @@ func (p *Program) Eval(in []float64) float64 {
 func (p *Program) run(in []float64) float64 {
 	var kept [maxSpills]float64 // intermediate results put aside
 	var n uint                  // how many
-	var a float64               // the one being worked on
+	var a, b float64            // the one being worked on, and what it meets
 	code := p.code
 	for pc := 0; pc < len(code); pc++ {
 		c := &code[pc]
-		switch c.do {
-		case loadSlot:
-			a = finite(in[c.slot])
-		case loadNum:
-			a = c.num
-		case keepLoadSlot:
-			kept[n%maxSpills] = a
-			n++
-			a = finite(in[c.slot])
-		case keepLoadNum:
-			kept[n%maxSpills] = a
-			n++
-			a = c.num
-
-		case addSlot:
-			a = finite(a + in[c.slot])
-		case addNum:
-			a = finite(a + c.num)
-		case addKept:
-			n--
-			a = finite(a + kept[n%maxSpills])
-		case subSlot:
-			a = finite(a - in[c.slot])
-		case subNum:
-			a = finite(a - c.num)
-		case subKept:
-			n--
-			a = finite(a - kept[n%maxSpills])
+		switch c.from {
 		case fromSlot:
-			a = finite(in[c.slot] - a)
+			b = finite(in[c.slot])
 		case fromNum:
-			a = finite(c.num - a)
+			b = c.num
 		case fromKept:
 			n--
-			a = finite(kept[n%maxSpills] - a)
-		case mulSlot:
-			a = finite(a * in[c.slot])
-		case mulNum:
-			a = finite(a * c.num)
-		case mulKept:
-			n--
-			a = finite(a * kept[n%maxSpills])
-		case divSlot:
-			a = finite(a / finite(in[c.slot]))
-		case divNum:
-			a = finite(a / c.num)
-		case divKept:
-			n--
-			a = finite(a / kept[n%maxSpills])
-		case overSlot:
-			a = finite(in[c.slot] / a)
-		case overNum:
-			a = finite(c.num / a)
-		case overKept:
-			n--
-			a = finite(kept[n%maxSpills] / a)
-		case lessSlot:
-			a = less(a, finite(in[c.slot]))
-		case lessNum:
-			a = less(a, c.num)
-		case lessKept:
-			n--
-			a = less(a, kept[n%maxSpills])
-		case greaterSlot:
-			a = less(finite(in[c.slot]), a)
-		case greaterNum:
-			a = less(c.num, a)
-		case greaterKept:
-			n--
-			a = less(kept[n%maxSpills], a)
-		case andSlot:
-			a = and(a, finite(in[c.slot]))
-		case andNum:
-			a = and(a, c.num)
-		case andKept:
-			n--
-			a = and(a, kept[n%maxSpills])
-		case applyLeftSlot:
-			a = apply(c.op, a, finite(in[c.slot]))
-		case applyLeftNum:
-			a = apply(c.op, a, c.num)
-		case applyLeftKept:
-			n--
-			a = apply(c.op, a, kept[n%maxSpills])
-		case applyRightSlot:
-			a = apply(c.op, finite(in[c.slot]), a)
-		case applyRightNum:
-			a = apply(c.op, c.num, a)
-		case applyRightKept:
-			n--
-			a = apply(c.op, kept[n%maxSpills], a)
-
+			b = kept[n%maxSpills]
+		}
+		switch c.do {
+		case load:
+			a = b
+		case keepLoad:
+			kept[n%maxSpills] = a
+			n++
+			a = b
+		case add:
+			a = finite(a + b)
+		case sub:
+			a = finite(a - b)
+		case subFrom:
+			a = finite(b - a)
+		case mul:
+			a = finite(a * b)
+		case div:
+			a = finite(a / b)
+		case over:
+			a = finite(b / a)
+		case lessThan:
+			a = less(a, b)
+		case greater:
+			a = less(b, a)
+		case both:
+			a = and(a, b)
+		case applyLeft:
+			a = apply(c.op, a, b)
+		case applyRight:
+			a = apply(c.op, b, a)
 		case negate:
 			a = -a
 		case branch:
