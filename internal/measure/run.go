@@ -270,7 +270,10 @@ func (m *Measurement) stream(p *part) *accounting.Stream {
 // shown says what the document of a part shows.
 func (m *Measurement) shown(p *part) report.Options {
 	c := &m.options.Choice
-	o := report.Options{Nodes: c.Nodes, Level: c.Level, All: m.all, Rows: m.rows()}
+	o := report.Options{Nodes: c.Nodes, Level: c.Level, All: m.all}
+	if m.rows() {
+		o.Layout = report.LayoutRows
+	}
 	if o.Level == 0 && o.Nodes == "" && p.pmu != nil {
 		o.Level = p.plan.Options.Level
 	}
