@@ -176,7 +176,7 @@ func (s *spec) section(metric, chosen string) (string, error) {
 // A heading stands over the metrics of one of the vendor's groups.
 type heading struct{ group, text string }
 
-// sections are the headings in the order in which they are shown.
+// sections are the headings in the order of printing.
 var sections = []heading{
 	{"General", "General"},
 	{"Cycle_Accounting", "Cycle accounting"},
@@ -219,7 +219,7 @@ var cycleNodes = []node{
 		name: otherCycles, parent: allCycles, rest: true,
 		negative: "The two kinds of stalled cycles were counted at different times, or some cycles as both.",
 		title:    "At least one operation issued",
-		about:    "Cycles in which the core issued at least one operation: what the stalled cycles leave. How many more it could have issued is not counted.",
+		about:    "Cycles when the core issued at least one operation: what the stalled cycles leave. How many more it could have issued is not counted.",
 	},
 }
 

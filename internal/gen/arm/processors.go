@@ -87,9 +87,9 @@ Below frontend_bound and backend_bound the shares are of another kind: of the st
 
 const waitAbout = `
 
-Cycles in which the core waits for an interrupt or an event (WFI, WFE) with its clock running are taken off.`
+Cycles when the core waits for an interrupt or an event (WFI, WFE) with its clock running are subtracted.`
 
-const cyclesAbout = `Divides the cycles into those in which at least one operation was issued and those in which none was, ` +
+const cyclesAbout = `Divides the cycles into those when at least one operation was issued and those when none was, ` +
 	`because the front end had brought none or because the back end had no room.
 
 This processor does not count issue slots, so that a cycle that issued one operation counts as busy however many more there ` +
