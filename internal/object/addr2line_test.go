@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // TestAddr2line compares the inlined calls of instructions with addr2line: of
@@ -27,7 +28,7 @@ func TestAddr2line(t *testing.T) {
 			}
 			file := p.build(t)
 			o := open(t, file, Options{})
-			addrs := instructionsOf(t, o, 20000)
+			addrs := instructionsOf(t, o, testlong.Size(2000, 20000))
 			compareFrames(t, o, addrs, addr2line(t, file, addrs), p.inline)
 		})
 	}

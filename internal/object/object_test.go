@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // run runs a command in a directory, or skips the test where there is none.
@@ -309,12 +311,15 @@ func TestGoLines(t *testing.T) {
 	if five.name != "go" || four.name != "go-dwarf4" {
 		t.Fatal("the list of programs has changed")
 	}
+	five.long = false
 	a, b := open(t, five.build(t), Options{}), open(t, four.build(t), Options{})
 	functions, err := a.Functions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range functions {
+	step := testlong.Size(20, 1) // functions
+	for i := 0; i < len(functions); i += step {
+		f := functions[i]
 		if s, _ := b.Symbol(f.Addr); s != f {
 			t.Skip("the two programs are not laid out alike")
 		}
@@ -374,7 +379,7 @@ func TestDemangle(t *testing.T) {
 func TestCache(t *testing.T) {
 	path := program{name: "rust", command: "rustc -g -O -o {out} words.rs"}.build(t)
 	small, large := open(t, path, Options{Cache: 1}), open(t, path, Options{})
-	addrs := instructionsOf(t, large, 3000)
+	addrs := instructionsOf(t, large, testlong.Size(500, 3000))
 	for _, a := range addrs {
 		if d := cmp.Diff(large.Frames(a), small.Frames(a)); d != "" {
 			t.Fatalf("%#x (-large +small):\n%s", a, d)
