@@ -20,12 +20,12 @@ type program struct {
 
 var programs = []program{
 	{"c", "gcc -g -O2 -o {out} shapes.c -lm", "square", false},
-	{"c-dwarf4-pie", "gcc -gdwarf-4 -O3 -fPIE -pie -o {out} shapes.c -lm", "square", false},
-	{"c-dwarf3", "gcc -gdwarf-3 -gstrict-dwarf -O1 -o {out} shapes.c -lm", "", false},
+	{"c-dwarf4-pie", "gcc -gdwarf-4 -O3 -fPIE -pie -o {out} shapes.c -lm", "square", true},
+	{"c-dwarf3", "gcc -gdwarf-3 -gstrict-dwarf -O1 -o {out} shapes.c -lm", "", true},
 	{"c-dwarf2-compressed", "gcc -gdwarf-2 -gz -O2 -o {out} shapes.c -lm", "", false},
 	{"c-dwarf5-relative", "gcc -gdwarf-5 -O2 -o {out} ../programs/shapes.c -lm", "square", false},
-	{"c-dwarf4-relative", "gcc -gdwarf-4 -O2 -o {out} ../programs/shapes.c -lm", "square", false},
-	{"c-clang", "clang -g -O2 -o {out} shapes.c -lm", "square", false},
+	{"c-dwarf4-relative", "gcc -gdwarf-4 -O2 -o {out} ../programs/shapes.c -lm", "square", true},
+	{"c-clang", "clang -g -O2 -o {out} shapes.c -lm", "square", true},
 	{"c++", "g++ -g -O2 -o {out} trees.cc", "_ZN5trees4NodeIiE6insertEi", false},
 	{"c++-sections", "g++ -g -O1 -ffunction-sections -Wl,--gc-sections -o {out} trees.cc", "", true},
 	{"rust", "rustc -g -O -o {out} words.rs", "", true},

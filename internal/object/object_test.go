@@ -377,7 +377,7 @@ func TestDemangle(t *testing.T) {
 
 // TestCache asks for lines all over a program with room for few units.
 func TestCache(t *testing.T) {
-	path := program{name: "rust", command: "rustc -g -O -o {out} words.rs"}.build(t)
+	path := programs[len(programs)-2].build(t) // Go's have many units
 	small, large := open(t, path, Options{Cache: 1}), open(t, path, Options{})
 	addrs := instructionsOf(t, large, testlong.Size(500, 3000))
 	for _, a := range addrs {

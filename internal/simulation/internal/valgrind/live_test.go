@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // need skips a test where a program is missing.
@@ -28,21 +29,40 @@ func need(t *testing.T, program string) string {
 	return path
 }
 
-// compile makes a program of a source in testdata/src.
-func compile(t *testing.T, compiler, source string, args ...string) string {
+// programs is the directory of the programs that tests share.
+var programs string
+
+func TestMain(m *testing.M) {
+	var err error
+	if programs, err = os.MkdirTemp("", "valgrind-test-"); err != nil {
+		panic(err)
+	}
+	status := m.Run()
+	os.RemoveAll(programs)
+	os.Exit(status)
+}
+
+// compile makes a program of a source in testdata/src, once for all tests.
+func compile(t *testing.T, compiler, source string) string {
 	t.Helper()
 	need(t, compiler)
 	need(t, "valgrind")
-	program := filepath.Join(t.TempDir(), "work")
-	args = slices.Concat(args, []string{"-g", "-o", program, filepath.Join("testdata", "src", source)})
-	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
+	program := filepath.Join(programs, compiler, "work")
+	if _, err := os.Stat(program); err == nil {
+		return program
+	}
+	if err := os.MkdirAll(filepath.Dir(program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(compiler, "-O1", "-pthread", "-g", "-o", program, filepath.Join("testdata", "src", source)).CombinedOutput()
+	if err != nil {
 		t.Skipf("%s cannot compile here: %v: %s", compiler, err, out)
 	}
 	return program
 }
 
 // work makes the C program.
-func work(t *testing.T) string { return compile(t, "gcc", "work.c", "-O1", "-pthread") }
+func work(t *testing.T) string { return compile(t, "gcc", "work.c") }
 
 // small caches make the test's programs miss.
 var small = Geometry{I1: Cache{32 << 10, 8, 64}, D1: Cache{32 << 10, 8, 64}, LL: Cache{256 << 10, 8, 64}}
@@ -73,8 +93,9 @@ func simulate(t *testing.T, c Command) *Simulation {
 // line, and that two simulations count the same.
 func TestColumns(t *testing.T) {
 	program := work(t)
+	size := testlong.Size(300, 1000)
 	misses := func(what string) (*counts.Table, float64) {
-		s := simulate(t, Command{Args: []string{program, what}, Instructions: true})
+		s := simulate(t, Command{Args: []string{program, what, strconv.Itoa(size)}, Instructions: true})
 		if s.Tool != Callgrind || s.Why != "" || len(s.Notes) > 0 || s.State.ExitCode() != 0 {
 			t.Fatalf("%s: by %s (%s), notes %q, %v", what, s.Tool, s.Why, s.Notes, s.State)
 		}
@@ -85,10 +106,10 @@ func TestColumns(t *testing.T) {
 	first, columns := misses("columns")
 	second, again := misses("columns")
 	// A line of 64 bytes holds 16 elements.
-	if lines := 1000 * 1000 / 16.0; rows < 0.9*lines || rows > 1.2*lines {
+	if lines := float64(size) * 1000 / 16; rows < 0.9*lines || rows > 1.2*lines {
 		t.Errorf("rows miss %v times, want about %v", rows, lines)
 	}
-	if all := 1000 * 1000.0; columns < 0.9*all || columns > 1.1*all || columns != again {
+	if all := float64(size) * 1000; columns < 0.9*all || columns > 1.1*all || columns != again {
 		t.Errorf("columns miss %v and %v times, want %v twice", columns, again, all)
 	}
 	for c, col := range first.Columns {
@@ -110,6 +131,9 @@ func TestForks(t *testing.T) {
 	threads := table(t, Open(simulate(t, Command{Args: []string{program, "threads"}}).Files, Options{By: counts.Function}))
 	if got, want := value(t, threads, "child  (work)", "Ir"), 1.5*alone; got < 0.95*want || got > 1.05*want {
 		t.Errorf("three threads have %v instructions, want %v", got, want)
+	}
+	if !testlong.Enabled() {
+		return
 	}
 	shell := table(t, Open(simulate(t, Command{Args: []string{"sh", "-c", program + " threads | " + program + " fork"}}).Files, Options{By: counts.Function}))
 	if got, want := value(t, shell, "child  (work)", "Ir"), 2*alone; got < 0.95*want || got > 1.05*want {
@@ -143,7 +167,7 @@ func TestEnds(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	program := work(t)
 	t.Setenv("TMPDIR", t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(testlong.Size(300, 2000))*time.Millisecond)
 	defer cancel()
 	_, err := Run(ctx, Command{Args: []string{program, "forever"}, Geometry: small})
 	if !errors.Is(err, context.DeadlineExceeded) {
@@ -203,13 +227,16 @@ func TestScratchNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", dir)
-	c := Command{Args: []string{"sh", "-c", program + " rows; exit 3"}}
+	c, programs := Command{Args: []string{program, "seven"}}, 1
+	if testlong.Enabled() {
+		c, programs = Command{Args: []string{"sh", "-c", program + " seven; exit 7"}}, 2
+	}
 	s := simulate(t, c)
-	if v := value(t, table(t, Open(s.Files, Options{By: counts.Function})), "rows  (work)", "Ir"); v < 1e6 || s.State.ExitCode() != 3 {
+	if v := value(t, table(t, Open(s.Files, Options{By: counts.Function})), "main  (work)", "Ir"); v < 5 || s.State.ExitCode() != 7 {
 		t.Errorf("%v instructions, %v", v, s.State)
 	}
 	trace, err := Follow(t.Context(), c, 1e9, func() Follower { return ignorer{} })
-	if err != nil || trace.Programs != 2 {
+	if err != nil || trace.Programs != programs {
 		t.Errorf("%+v, %v", trace, err)
 	}
 }
@@ -269,19 +296,22 @@ func TestAnnotate(t *testing.T) {
 		tool                        Tool
 		instructions                bool
 		annotate                    string
-		timed                       bool
+		timed, long                 bool
 	}{
-		{"C", "gcc", "work.c", "columns", Callgrind, false, "callgrind_annotate", false},
-		{"C with threads", "gcc", "work.c", "threads", Callgrind, false, "callgrind_annotate", false},
-		{"C++", "g++", "work.cc", "", Callgrind, false, "callgrind_annotate", false},
-		{"C++, timed", "g++", "work.cc", "", Callgrind, true, "callgrind_annotate", true},
-		{"C, cachegrind", "gcc", "work.c", "columns", Cachegrind, false, "cg_annotate", false},
-		{"C++, cachegrind", "g++", "work.cc", "", Cachegrind, false, "cg_annotate", false},
-		{"C, cachegrind, timed", "gcc", "work.c", "columns", Cachegrind, false, "cg_annotate", true},
+		{"C", "gcc", "work.c", "columns", Callgrind, false, "callgrind_annotate", false, true},
+		{"C with threads", "gcc", "work.c", "threads", Callgrind, false, "callgrind_annotate", false, false},
+		{"C++", "g++", "work.cc", "", Callgrind, false, "callgrind_annotate", false, true},
+		{"C++, timed", "g++", "work.cc", "", Callgrind, true, "callgrind_annotate", true, true},
+		{"C, cachegrind", "gcc", "work.c", "columns", Cachegrind, false, "cg_annotate", false, true},
+		{"C++, cachegrind", "g++", "work.cc", "", Cachegrind, false, "cg_annotate", false, true},
+		{"C, cachegrind, timed", "gcc", "work.c", "columns", Cachegrind, false, "cg_annotate", true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.long {
+				testlong.Only(t)
+			}
 			need(t, tt.annotate)
-			program := compile(t, tt.compiler, tt.source, "-O1", "-pthread")
+			program := compile(t, tt.compiler, tt.source)
 			s := simulate(t, Command{Args: []string{program, tt.arg}, Tool: tt.tool, Instructions: tt.instructions})
 			if len(s.Files) != 1 {
 				t.Fatalf("files %q", s.Files)
@@ -397,6 +427,10 @@ func (c *tally) End()                         {}
 // TestFollow checks what is handed on of processes, and that a limit is kept to.
 func TestFollow(t *testing.T) {
 	program := work(t)
+	rows := testlong.Size(100, 1000)
+	lines := int64(1000 * rows) // of rows, a block each
+	number := strconv.Itoa(rows)
+	most := int64(testlong.Size(150_000, 700_000))
 	for _, tt := range []struct {
 		name      string
 		args      []string
@@ -404,16 +438,19 @@ func TestFollow(t *testing.T) {
 		least     int64 // blocks
 		processes int
 		programs  int64
-		cut       bool
+		cut, long bool
 	}{
-		{"a program", []string{program, "rows"}, 1e9, 1_000_000, 1, 1, false},
-		{"one that forks", []string{program, "fork"}, 1e9, 300_000, 2, 1, false},
-		{"a limit", []string{program, "forever"}, 250_000, 250_000, 1, 1, true},
-		{"one after the other", []string{"sh", "-c", "exec env " + program + " rows"}, 1e9, 1_000_000, 1, 3, false},
-		{"two at a time", []string{"sh", "-c", program + " threads | " + program + " fork"}, 1e9, 600_000, 4, 3, false},
-		{"a limit for all", []string{"sh", "-c", program + " forever | " + program + " forever"}, 700_000, 700_000, 3, 3, true},
+		{"a program", []string{program, "rows", number}, 1e9, lines, 1, 1, false, true},
+		{"one that forks", []string{program, "fork"}, 1e9, 300_000, 2, 1, false, false},
+		{"a limit", []string{program, "forever"}, 100_000, 100_000, 1, 1, true, true},
+		{"one after the other", []string{"sh", "-c", "exec env " + program + " rows " + number}, 1e9, lines, 1, 3, false, false},
+		{"two at a time", []string{"sh", "-c", program + " threads | " + program + " fork"}, 1e9, 600_000, 4, 3, false, true},
+		{"a limit for all", []string{"sh", "-c", program + " forever | " + program + " forever"}, most, most, 3, 3, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.long {
+				testlong.Only(t)
+			}
 			var all []*tally
 			trace, err := Follow(t.Context(), Command{Args: tt.args}, tt.limit, func() Follower {
 				all = append(all, &tally{})

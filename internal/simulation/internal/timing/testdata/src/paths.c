@@ -70,7 +70,7 @@ FUNCTION long apart(long n) {
 }
 
 static void *thread(void *arg) {
-	turns(100000);
+	turns(30000);
 	return arg;
 }
 

@@ -8,17 +8,17 @@
 
 static int grid[1000][1000];
 
-long columns(void) {
+long columns(int n) {
 	long sum = 0;
-	for (int j = 0; j < 1000; j++)
+	for (int j = 0; j < n; j++)
 		for (int i = 0; i < 1000; i++)
 			sum += grid[i][j]++;
 	return sum;
 }
 
-long rows(void) {
+long rows(int n) {
 	long sum = 0;
-	for (int i = 0; i < 1000; i++)
+	for (int i = 0; i < n; i++)
 		for (int j = 0; j < 1000; j++)
 			sum += grid[i][j]++;
 	return sum;
@@ -45,11 +45,12 @@ static void *thread(void *arg) {
 
 int main(int argc, char **argv) {
 	const char *what = argc > 1 ? argv[1] : "rows";
+	int n = argc > 2 ? atoi(argv[2]) : 1000;
 	long sum = 0;
 	if (!strcmp(what, "rows"))
-		sum += rows();
+		sum += rows(n);
 	if (!strcmp(what, "columns"))
-		sum += columns();
+		sum += columns(n);
 	if (!strcmp(what, "fork")) {
 		before();
 		if (fork() == 0) {
