@@ -403,7 +403,8 @@ func TestBranchingOfCore(t *testing.T) {
 	}
 }
 
-// TestRanges: the ranges of seed 002's table stand in the catalogue as published.
+// TestRanges checks that the catalogue has the ranges of Intel's table (Tuning
+// Applications Using a Top-down Microarchitecture Analysis Method) as published.
 func TestRanges(t *testing.T) {
 	published := map[string]string{ // in percent: client, server, HPC
 		"Retiring": "20-50 10-30 30-70", "Backend_Bound": "20-40 20-60 20-40", "Frontend_Bound": "5-10 10-25 5-10", "Bad_Speculation": "5-10 5-10 1-5",

@@ -1,9 +1,9 @@
-// Package annotate puts counts beside code: the account of each instruction and
-// line of a function, of its basic blocks and loops, with how often they were
-// executed, and which events are hidden: those with no stalled cycles near them.
+// Package annotate makes the account of each instruction and line of a function, of its
+// basic blocks and loops. It says how often they were executed, and which events are
+// hidden: those without stalled cycles near them.
 //
-// It joins what package profile knows of a function with the counts of its places
-// and evaluates them by the method that the run is accounted for with:
+// It joins the code of a function with the counts of its places, and evaluates them by the
+// method of the run's account:
 //
 //	code, err := annotate.New(table, listing, annotate.Options{Method: method, Clock: 0, Retired: -1})
 //	for _, i := range code.Insts {
@@ -23,7 +23,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/flow"
 )
 
-// A Listing is the code to be annotated.
+// A Listing is the code to annotate.
 type Listing struct {
 	Function string // demangled
 	Symbol   string
@@ -31,11 +31,11 @@ type Listing struct {
 	BuildID  string
 	Start    uint64 // addresses of the object file that belong to it
 	End      uint64
-	Part     bool // these are a part of the function
-	// ByLine says that there are no instructions: what is annotated are the lines of
-	// the source, by rows of the table for each.
+	Part     bool // they are a part of the function
+	// ByLine says that there are no instructions: the lines of the source are annotated, by
+	// rows of the table.
 	ByLine bool
-	Insts  []Inst // ascending by address; those without Text are only addresses that samples have
+	Insts  []Inst // ascending by address; without Text they are only addresses of samples
 	// Graph are the blocks and loops, nil if the code is not known. Its
 	// instructions are those of Insts.
 	Graph *disasm.Graph
@@ -46,7 +46,7 @@ type Listing struct {
 type Inst struct {
 	disasm.Inst
 	Text string // as the assembler writes it; "" if the code is not known
-	Note string // where it goes, or what it refers to
+	Note string // its target, or what it refers to
 	File string // of the source
 	Line int
 }
@@ -55,22 +55,22 @@ type Inst struct {
 type Options struct {
 	Method *account.Method // nil: there are no nodes, only shares
 	Clock  int             // the column that parts of the code are compared by
-	// Retired is the column that counts retired instructions, from which the
-	// executions of blocks follow; -1 if there is none.
+	// Retired is the column that counts retired instructions, for the executions of blocks;
+	// -1 if there is none.
 	Retired int
-	// Exact says of each column whether its samples name the instruction that
-	// caused them; nil: of none.
+	// Exact says of each column whether its samples name the instruction that caused them.
+	// Nil: none does.
 	Exact []bool
-	// Run is the row of the whole run, where the table's first one is not.
+	// Run is the row of the whole run, if it is not the table's first one.
 	Run []counts.Cell
-	// Branches are the executions of blocks by branch stacks, where there are any;
-	// Relative says that they are in proportion only.
+	// Branches are the executions of blocks from branch stacks, if there are any. Relative
+	// says that only their proportions are known.
 	Branches *flow.Branches
 	Relative bool
-	Window   int // of instructions that are near another; 0 is flow.Skid
+	Window   int // the distance of near instructions; 0 is flow.Skid
 }
 
-// A Code is a function with what was counted at its parts.
+// A Code is a function with the counts of its parts.
 type Code struct {
 	*Listing
 	Account *account.Account // of the function, by the method; nil without one
@@ -84,43 +84,40 @@ type Code struct {
 	Blocks []Block
 	Loops  []Loop
 	Costs  []Cost
-	// Unnamed are the columns, besides the clock, that the function has counts in and
-	// no node that is known names.
+	// Unnamed are the columns, other than the clock, with counts in the function that no
+	// known node names.
 	Unnamed []int
-	// Executions says how it is known how often blocks were executed; "" if it
-	// is not.
+	// Executions says how the executions of blocks were found; "" if they are not known.
 	Executions string
-	Relative   bool // they are in proportion only
+	Relative   bool // only their proportions are known
 }
 
-// A Part is what was counted at an instruction, a line, a block or a loop. The
-// parts of Code.Parts are parallel to its Insts.
+// A Part is the counts of an instruction, a line, a block or a loop. The parts of
+// Code.Parts are parallel to its Insts.
 type Part struct {
 	Row     int     // of Code.Table; 0 if nothing was counted
 	Share   float64 // of the function's count of the clock
 	OfRun   float64 // of the run's
 	Samples int64   // of the clock
 	Error   float64 // half-width of the 95 % interval of Share; NaN if it cannot be known
-	// Figures are what the nodes of the model come to, by node; nil if nothing was
-	// counted.
+	// Figures are the values of the model's nodes; nil if nothing was counted.
 	Figures []Figure
 	Hidden  []Verdict // parallel to Code.Costs; nil if nothing was counted
 }
 
 // A Figure is a node's value at a part of a function.
 type Figure struct {
-	// Value is, of a node that is a share of the whole, the part of the function's
-	// cycles (or slots) that it has here, so that those of all instructions add up
-	// to the function's. Of others it is the node's own value. NaN if it is not
-	// known.
+	// Value is the part of the function's cycles (or slots) that a node has here, if the
+	// node is a share of the whole. So those of all instructions sum to the function's. For
+	// other nodes it is their own value. It is NaN if it is not known.
 	Value    float64
 	Error    float64 // half-width of the 95 % interval
 	Amount   float64 // cycles or slots; NaN for nodes that have none
 	Reliable bool    // its interval is less wide than the value
-	Samples  int64   // of the events that it names
+	Samples  int64   // samples of the events that it names
 }
 
-// A Line is a line of the source, of which a function has code.
+// A Line is a line of the source with code of the function.
 type Line struct {
 	Part
 	File  string
@@ -132,22 +129,22 @@ type Line struct {
 type Block struct {
 	Part
 	First, Last int        // instructions
-	Executions  flow.Count // Unknown if nothing tells
+	Executions  flow.Count // Unknown if it is not known
 }
 
 // A Loop is a loop.
 type Loop struct {
 	Part
 	Executed flow.Loop
-	// Inner is the share of the clock that is in no loop inside it.
+	// Inner is the share of the clock outside the loops inside it.
 	Inner       float64
 	First, Last int    // lines of its header's file
 	File        string // the header's
 	PerIter     []PerIteration
 }
 
-// PerIteration is how often an event happened in one iteration of a loop, code
-// that it calls apart.
+// PerIteration is how often an event happened in one iteration of a loop, without the code
+// that it calls.
 type PerIteration struct {
 	Event   string
 	Value   float64
@@ -155,9 +152,8 @@ type PerIteration struct {
 	Samples int64
 }
 
-// New annotates code with the counts of a table that has a row for each
-// instruction that was sampled, as samples.Reader makes with counts.Instruction;
-// its first row is the run.
+// New annotates code with the counts of a table that has a row for each sampled
+// instruction, as samples.Reader makes with counts.Instruction. Its first row is the run.
 func New(t *counts.Table, l *Listing, o Options) (*Code, error) {
 	if o.Clock < 0 || o.Clock >= len(t.Columns) || o.Retired >= len(t.Columns) {
 		return nil, fmt.Errorf("annotate: column %d of %d", max(o.Clock, o.Retired), len(t.Columns))
@@ -178,14 +174,14 @@ type builder struct {
 	o       Options
 	from    *counts.Table
 	rowsOf  [][]int   // by instruction: rows of from
-	one     []float64 // by column: the variance of what has no sample
+	one     []float64 // by column: the variance where there is no sample
 	binding *account.Binding
 	reuse   *account.Account
 	named   [][]int // by node: the columns that its formula names
 }
 
-// rows finds the rows of the listing's instructions. Without code the addresses
-// of the rows are the instructions.
+// rows finds the rows of the listing's instructions. Without code the addresses of the rows
+// are the instructions.
 func (b *builder) rows() {
 	if b.ByLine {
 		b.rowsByLine()
@@ -224,8 +220,7 @@ func (b *builder) rows() {
 	}
 }
 
-// rowsByLine takes each row of the function for an instruction, of which nothing is
-// known but its line.
+// rowsByLine makes an instruction of each row of the function. Only its line is known.
 func (b *builder) rowsByLine() {
 	b.Insts = nil
 	for row := range b.from.Scopes {
@@ -261,7 +256,7 @@ func (b *builder) gather() {
 		}
 	}
 	layout := &counts.Layout{Columns: b.from.Columns, Scopes: []counts.Scope{b.from.Scopes[0]}}
-	sums := []func() []int{nil} // what a row is the sum of, found when it is needed: loops lie in loops
+	sums := []func() []int{nil} // the terms of a row, found when they are needed: loops lie in loops
 	add := func(s counts.Scope, rows func() []int) int {
 		layout.Scopes = append(layout.Scopes, s)
 		sums = append(sums, rows)
@@ -296,8 +291,8 @@ func (b *builder) scope(kind counts.Kind, label string, addr uint64) counts.Scop
 	return s
 }
 
-// sum adds rows of the samples' table into a row. What has no sample in any of
-// them might have had one, whatever their number.
+// sum adds rows of the samples' table into a row. If no row has a sample, there might have
+// been one, whatever the number of rows.
 func (b *builder) sum(to []counts.Cell, rows []int) {
 	for col := range to {
 		to[col] = counts.Cell{State: b.from.Cell(0, col).State} // a column's cells are all counted, or all absent
@@ -318,7 +313,7 @@ func (b *builder) sum(to []counts.Cell, rows []int) {
 // happened says whether an event was seen, in samples or counted exactly.
 func happened(c *counts.Cell) bool { return c.Samples > 0 || c.Value != 0 }
 
-// An adder adds a row to the table that is being made: the sum of others.
+// An adder adds a row to the new table: the sum of others.
 type adder func(s counts.Scope, rows func() []int) int
 
 // of returns the rows of some instructions.

@@ -45,7 +45,7 @@ func (b *builder) evaluate() {
 	}
 }
 
-// unnamed finds the events that no node says anything about.
+// unnamed finds the events that no node names.
 func (b *builder) unnamed() {
 	named := make([]bool, len(b.Table.Columns))
 	named[b.Clock] = true
@@ -61,7 +61,7 @@ func (b *builder) unnamed() {
 	}
 }
 
-// part makes what is known of a part from its row.
+// part fills in a part from its row.
 func (b *builder) part(p *Part) {
 	if p.Row == 0 {
 		return
@@ -78,7 +78,7 @@ func (b *builder) part(p *Part) {
 	p.Figures = b.figures(b.Table, p.Row)
 }
 
-// ratio divides; of nothing there are no parts.
+// ratio divides; it is 0 for a whole of 0.
 func ratio(x, of float64) float64 {
 	if of == 0 {
 		return math.NaN()
@@ -86,15 +86,15 @@ func ratio(x, of float64) float64 {
 	return x / of
 }
 
-// step is by how much of its standard error a count is moved to find what its
-// error does: little enough for the change to be that of the tangent.
+// step is the part of its standard error that a count is moved by, to find the effect of
+// the error. It is small enough for the change to be that of the tangent.
 const step = 1.0 / 64
 
-// figures evaluates a row of a table that has the layout of b.Table. The errors
-// are propagated by the delta method: the samples of different events arrive
-// independently of each other, so the squares of their effects add up. Unlike
-// those of an account they are those of the amounts, divided by the function's
-// whole: how well the part's own cycles are known does not matter to them.
+// figures evaluates a row of a table that has the layout of b.Table. The errors are
+// propagated by the delta method: samples of different events arrive independently, so the
+// squares of their effects add up. Unlike those of an account they are errors of the
+// amounts, divided by the function's whole: the uncertainty of the part's own cycles does
+// not matter.
 func (b *builder) figures(t *counts.Table, row int) []Figure {
 	cells := t.Row(row)
 	variance := make([]float64, len(cells))
@@ -128,8 +128,8 @@ func (b *builder) figures(t *counts.Table, row int) []Figure {
 	return list
 }
 
-// values evaluates a row: the parts of the function's whole that nodes have
-// there, and their amounts.
+// values evaluates a row: the parts of the function's whole that nodes have there, and
+// their amounts.
 func (b *builder) values(t *counts.Table, row int) (parts, amounts []float64) {
 	b.reuse = b.binding.Evaluate(t, account.Place{Self: row}, b.reuse)
 	m := b.Account.Model()
@@ -163,11 +163,10 @@ func (b *builder) whole(node int) float64 {
 	return math.NaN()
 }
 
-// deepest bounds how far formulas are followed that name each other.
+// deepest bounds the depth of formulas that name each other.
 const deepest = 8
 
-// columns are the columns that a node's formula names, by itself or through the
-// nodes that it names.
+// columns are the columns that a node's formula names, directly or through other nodes.
 func (b *builder) columns(node, depth int) []int {
 	var list []int
 	if depth > deepest {

@@ -12,51 +12,50 @@ import (
 	"github.com/cyclestack/cyclestack/model"
 )
 
-// A Cost is a node that estimates stalled cycles from events, each at its usual
-// cost, and the node of the first level whose stalled cycles it would be a part of.
+// A Cost is a node that estimates stalled cycles from events, each at its usual cost. It
+// belongs to a node of the first level, whose stalled cycles these would be.
 type Cost struct {
 	Node, Stalls int     // nodes of the model
-	Events       []int   // columns that the estimate rests on
-	Measured     []int   // columns that the stalled cycles are counted by
-	Hidden       float64 // cycles of the estimate at places where they are hidden, as a part of the function's
+	Events       []int   // columns of the events
+	Measured     []int   // columns that count the stalled cycles
+	Hidden       float64 // estimated cycles at places where they are hidden, as a part of the function's
 
-	late bool    // samples of the events stand behind what caused them
+	late bool    // samples of the events are behind their cause
 	each float64 // stalled cycles that a sample of them stands for
 }
 
-// A Verdict says whether the cost of an event at a place is hidden: events that
-// have no stalled cycles near them cost nothing, whatever they usually cost, since
-// the processor did other work meanwhile (D. Levinthal, Cycle Accounting Analysis
-// on Intel Core 2 Processors, Estimating Penalties).
+// A Verdict says whether the cost of an event at a place is hidden. Events without stalled
+// cycles near them cost nothing, whatever they usually cost, since the processor did other
+// work meanwhile (D. Levinthal, Cycle Accounting Analysis on Intel Core 2 Processors,
+// Estimating Penalties).
 //
-// What is near an instruction is what may be executed up to flow.Skid instructions
-// behind it, as a sample of stalled cycles stands behind what they waited for; see
-// [flow.Vicinity]. Samples of an event that are not precise stand behind their cause
-// as well, so that what comes before them is near too. Of an instruction in a loop only
-// the loop is near, unless it is known to have so few iterations that samples often
-// stand behind its end. If n samples of the events there stand for m cycles at the
-// events' cost, and s samples of stalled cycles for c, then they are hidden if
+// Near an instruction is the code that may be executed up to flow.Skid instructions later,
+// because a sample of stalled cycles is behind the instruction that stalled; see
+// [flow.Vicinity]. Samples of an event that are not precise are behind their cause as well,
+// so that code before them is near too. For an instruction in a loop only the loop is near,
+// unless the loop is known to have so few iterations that samples often are behind its end.
+// Let n samples of the events there stand for m cycles at the events' cost, and s samples
+// of stalled cycles for c cycles. The events are hidden if
 //
-//   - c is at most a tenth of m: there are no stalled cycles to speak of, and
+//   - c is at most a tenth of m: there are hardly any stalled cycles, and
 //   - so few would be there by chance in less than 5 % of cases if the events cost
-//     their usual penalty: of n + s samples no more than s would be of stalled
-//     cycles, where each sample is one with the probability r/(1+r), and r is how
-//     many samples of stalled cycles there would be for one of the events (the
+//     their usual penalty. Of n + s samples no more than s would be of stalled
+//     cycles. Each sample is one with the probability r/(1+r), and r is how many
+//     samples of stalled cycles there would be for one of the events (the
 //     conditional test of two Poisson rates, J. Przyborowski and H. Wilenski,
-//     Biometrika 31, 1940). Where samples stand for as many cycles as each other,
-//     as sample-after values make it, five events without a stall suffice.
+//     Biometrika 31, 1940). If samples stand for equally many cycles, as
+//     sample-after values make it, five events without a stall suffice.
 //
-// They stall if c is more than a tenth of m; otherwise there are too few samples
-// to tell.
+// They stall if c is more than a tenth of m. Otherwise there are too few samples to decide.
 type Verdict uint8
 
 // The verdicts.
 const (
 	None        Verdict = iota // no event here
-	Few                        // too few samples to tell
+	Few                        // too few samples to decide
 	Stalling                   // stalled cycles near it
 	Hidden                     // none
-	HiddenSoFar                // none in this function; but it is left, or another one called, within the window
+	HiddenSoFar                // none in this function; but it is left, or calls another one, within the window
 )
 
 func (v Verdict) String() string {
@@ -68,7 +67,7 @@ func (v Verdict) IsHidden() bool { return v == Hidden || v == HiddenSoFar }
 
 const (
 	hiddenMost   = 0.1  // of the events' cost may be stalled cycles
-	hiddenChance = 0.05 // of so few, if the events had cost it
+	hiddenChance = 0.05 // the probability of so few, if the events had cost it
 )
 
 // hidden finds the costs and judges each instruction, line, block and loop.
@@ -88,7 +87,7 @@ func (b *builder) hidden() {
 			continue
 		}
 		p.Hidden = make([]Verdict, len(b.Costs))
-		for _, late := range []bool{false, true} { // what is near is the same for the costs of either kind
+		for _, late := range []bool{false, true} { // the same code is near for the costs of either kind
 			b.judgeCosts(p, late, func() (*counts.Table, bool) {
 				s := around(i, late)
 				b.sum(t.Row(0), b.of(s.Insts))
@@ -99,8 +98,8 @@ func (b *builder) hidden() {
 	b.summarize()
 }
 
-// judgeCosts judges the costs whose samples are late, or those whose are not, at a part,
-// with the counts near it and whether the function is left there.
+// judgeCosts judges the late or the other costs at a part, by the counts near it. It is
+// told whether the function is left there.
 func (b *builder) judgeCosts(p *Part, late bool, near func() (t *counts.Table, leaves bool)) {
 	var t *counts.Table
 	var amounts []float64
@@ -121,8 +120,8 @@ func (b *builder) judgeCosts(p *Part, late bool, near func() (t *counts.Table, l
 	}
 }
 
-// findCosts finds the nodes below the first level whose formula multiplies events
-// by a parameter in cycles, and the node of the first level above each.
+// findCosts finds the nodes below the first level whose formula multiplies events by a
+// parameter in cycles, and the node of the first level above each.
 func (b *builder) findCosts() {
 	m := b.Account.Model()
 	for i := range m.Nodes {
@@ -142,8 +141,8 @@ func (b *builder) findCosts() {
 	}
 }
 
-// costs says whether a node's formula has an event and a parameter in cycles per
-// something that happens, by itself or through nodes below the first level.
+// costs says whether a node's formula has an event and a parameter in cycles per event,
+// directly or through nodes below the first level.
 func (b *builder) costs(node, depth int) bool {
 	m := b.Account.Model()
 	event, cycles := false, false
@@ -163,9 +162,8 @@ func (b *builder) costs(node, depth int) bool {
 	return event && cycles
 }
 
-// vicinities returns what is near an instruction. Without the code it is what
-// lies as many bytes away as instructions of usual length have, and it is not
-// known whether the function is left.
+// vicinities returns the code near instructions. Without the code it is an equal distance
+// in bytes, and it is not known whether the function is left.
 func (b *builder) vicinities() func(i int, late bool) flow.Surrounding {
 	window := b.o.Window
 	if window == 0 {
@@ -188,9 +186,8 @@ func (b *builder) vicinities() func(i int, late bool) flow.Surrounding {
 	}
 }
 
-// short says of each loop whether it is known to be left so soon that many samples
-// stand outside that belong inside: its executed instructions are less than ten
-// windows.
+// short says of each loop whether it is known to be left so soon that many samples are
+// outside that belong inside: its executed instructions are less than ten windows.
 func (b *builder) short(window int) []bool {
 	const windows = 10
 	list := make([]bool, len(b.Loops))
@@ -205,7 +202,7 @@ func (b *builder) short(window int) []bool {
 	return list
 }
 
-// late says whether samples of a cost's events stand behind what caused them.
+// late says whether samples of a cost's events are behind their cause.
 func (b *builder) late(c *Cost) bool {
 	return slices.ContainsFunc(c.Events, func(col int) bool {
 		return col >= len(b.o.Exact) || !b.o.Exact[col]
@@ -220,8 +217,8 @@ func sampled(t *counts.Table, row int, columns []int) int64 {
 	return n
 }
 
-// judge decides about the events of a cost by what is near them: a table of one row, and
-// what the nodes come to there.
+// judge decides about the events of a cost by the counts near them, a table of one row, and
+// the values of the nodes there.
 func judge(t *counts.Table, amounts []float64, c *Cost) Verdict {
 	cost, stalled := amounts[c.Node], amounts[c.Stalls]
 	n, s := float64(sampled(t, 0, c.Events)), float64(sampled(t, 0, c.Measured))
@@ -236,8 +233,8 @@ func judge(t *counts.Table, amounts []float64, c *Cost) Verdict {
 	return Few
 }
 
-// each is how many stalled cycles a sample of those stands for: in this function,
-// or where it has none in the run.
+// each is how many stalled cycles a sample of a cost's stalled cycles stands for: in this
+// function, or in the run if the function has none.
 func (b *builder) each(c *Cost) float64 {
 	for _, row := range []int{b.Whole.Row, 0} {
 		if n := sampled(b.Table, row, c.Measured); n > 0 {
@@ -248,8 +245,8 @@ func (b *builder) each(c *Cost) float64 {
 	return math.NaN()
 }
 
-// chance is the probability of at most s samples of stalled cycles beside n of
-// events, if there are r for each on the average.
+// chance is the probability of at most s samples of stalled cycles for n of events, if
+// there are r for each on the average.
 func chance(n, s, r float64) float64 {
 	if !(r > 0) {
 		return 1
@@ -257,8 +254,8 @@ func chance(n, s, r float64) float64 {
 	return mathx.BetaInc(1/(1+r), n, s+1)
 }
 
-// summarize judges lines, blocks and loops by their instructions, and adds up
-// what is hidden.
+// summarize judges lines, blocks and loops by their instructions, and adds up the hidden
+// cycles.
 func (b *builder) summarize() {
 	for k := range b.Costs {
 		for i := range b.Parts {
@@ -279,8 +276,8 @@ func (b *builder) summarize() {
 	}
 }
 
-// judgeBy judges a part by its instructions: a verdict is that of nine tenths of the
-// samples of the events.
+// judgeBy judges a part by its instructions: a verdict needs nine tenths of the samples of
+// the events.
 func (b *builder) judgeBy(p *Part, insts []int) {
 	const most = 0.9
 	if p.Row == 0 {

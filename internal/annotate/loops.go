@@ -47,9 +47,8 @@ func (b *builder) byInstructions() {
 	b.take(blocks, flow.Trips(b.Graph, blocks))
 }
 
-// byBranches takes them from branch stacks. Where what those stand for is not
-// known, the function's retired instructions tell, of which it does not matter that
-// they are sampled some instructions late.
+// byBranches takes them from branch stacks. If their weight is not known, the function's
+// retired instructions give it: they may be sampled some instructions late.
 func (b *builder) byBranches(retired bool) {
 	b.Executions, b.Relative = "branch stacks", b.o.Relative
 	if b.Relative && retired {

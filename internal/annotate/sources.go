@@ -9,8 +9,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// Sources reads lines of source files. It keeps the files that were used last,
-// and is not for use by several goroutines at once.
+// Sources reads lines of source files. It keeps the files that were used last, and is not
+// for use by several goroutines at once.
 type Sources struct {
 	root   string
 	recent *list.List // of *sourceFile, the last used first
@@ -23,14 +23,14 @@ type sourceFile struct {
 	err   error
 }
 
-// Bounds on source files: of those that are kept, and of each.
+// Bounds on source files: how many are kept, and the size of each.
 const (
 	maxSources    = 64
 	maxSourceSize = 16 << 20
 )
 
-// NewSources returns sources that are looked for under a root directory, or ""
-// for this system, by the paths that the compiler wrote.
+// NewSources returns sources below a root directory, or "" for this system, by the paths
+// that the compiler wrote.
 func NewSources(root string) *Sources {
 	return &Sources{root: root, recent: list.New(), files: map[string]*list.Element{}}
 }
@@ -61,7 +61,7 @@ func (s *Sources) open(file string) *sourceFile {
 	return f
 }
 
-// readSource reads a source file, whose path is as the compiler wrote it.
+// readSource reads a source file by the path that the compiler wrote.
 func readSource(file, root string) *sourceFile {
 	f := &sourceFile{path: file}
 	if !filepath.IsAbs(file) {

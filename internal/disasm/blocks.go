@@ -5,9 +5,8 @@ import (
 	"sort"
 )
 
-// A Block is a basic block: instructions that are executed one after the other,
-// entered at the first and left at the last. A call comes back and so does not
-// end a block.
+// A Block is a basic block: instructions that are executed one after the other, entered at
+// the first and left at the last. A call returns and so does not end a block.
 type Block struct {
 	Insts []Inst
 	// Succs and Preds are the blocks of the function that come next and before,
@@ -16,9 +15,8 @@ type Block struct {
 	// Leaves says that the flow may leave the function here: a return, a jump
 	// into another function, a trap, or the end of the code.
 	Leaves bool
-	// Indirect says that the block ends in a jump to an address that is computed,
-	// as a switch does. Its successors are then a guess: every block that nothing
-	// else leads to.
+	// Indirect says that the block ends in a jump to a computed address, as a switch does.
+	// Its successors are a guess: every block that no other block leads to.
 	Indirect bool
 	// Loop is the innermost loop that the block is in, as an index into
 	// Graph.Loops, or -1.
@@ -38,8 +36,8 @@ func (b *Block) Last() Inst { return b.Insts[len(b.Insts)-1] }
 type Graph struct {
 	Blocks []Block // by address; the first is the entry
 	Loops  []Loop  // outer ones before those inside them
-	// Guessed says that the function has computed jumps, or blocks that nothing
-	// leads to, so that edges may be missing or too many, and loops with them.
+	// Guessed says that the function has computed jumps, or blocks without predecessors.
+	// Edges may be missing or too many, and so may loops.
 	Guessed bool
 	// Irreducible says that a cycle is entered at more than one place. Such a
 	// cycle is no natural loop and not among Loops.
@@ -59,9 +57,9 @@ func Instructions(d Decoder, code []byte, addr uint64) []Inst {
 	return list
 }
 
-// NewGraph finds the blocks and loops of a function from its instructions,
-// which are in order and without gaps. Padding behind the last return makes a
-// block of its own that nothing leads to, if a symbol's size includes it.
+// NewGraph finds the blocks and loops of a function from its instructions, which are in
+// order and without gaps. If a symbol's size includes the padding behind the last return,
+// the padding is a block without predecessors.
 func NewGraph(insts []Inst) *Graph {
 	g := &Graph{}
 	if len(insts) == 0 {
@@ -150,8 +148,8 @@ func (g *Graph) connect() {
 	}
 }
 
-// branch adds the edge to a target. A target that is no block's start is in
-// another function, or amidst an instruction.
+// branch adds the edge to a target. A target that is no block's start is in another
+// function, or in the middle of an instruction.
 func (g *Graph) branch(from int, target uint64) {
 	if to := g.BlockAt(target); to >= 0 && g.Blocks[to].Start() == target {
 		g.edge(from, to)
@@ -164,9 +162,9 @@ func (g *Graph) edge(from, to int) {
 	g.Blocks[from].Succs = append(g.Blocks[from].Succs, to)
 }
 
-// guess gives computed jumps their successors: the blocks that nothing else
-// leads to. Without such jumps those blocks are entered in ways that the code
-// does not show, such as exceptions, or never.
+// guess gives computed jumps their successors: the blocks without predecessors. Without
+// computed jumps those blocks are entered in ways that the code does not show, such as
+// exceptions, or never.
 func (g *Graph) guess() {
 	reached := make([]bool, len(g.Blocks))
 	reached[0] = true

@@ -1,11 +1,10 @@
-// Package disasm cuts machine code into instructions, says where each of them
-// may go next, and finds the basic blocks and loops of a function.
+// Package disasm decodes machine code into instructions, says where each of them may go
+// next, and finds the basic blocks and loops of a function.
 //
-// The lengths of instructions come from decoders of this package, so that an
-// instruction whose text is not known is still stepped over correctly and the
-// instructions behind it keep their places. The text comes from
-// golang.org/x/arch where it agrees with that length, and is the instruction's
-// bytes otherwise.
+// The lengths of instructions come from decoders of this package. So it steps over
+// instructions without a known text, and the instructions behind them keep their addresses.
+// The text comes from golang.org/x/arch if it agrees on the length, and is the
+// instruction's bytes otherwise.
 //
 //	d, err := disasm.New(disasm.AMD64, disasm.ATT)
 //	for len(code) > 0 {
@@ -70,13 +69,13 @@ func (f Flow) String() string {
 	return fmt.Sprintf("Flow(%d)", f)
 }
 
-// Ends says whether the instruction behind is never reached from this one.
+// Ends says whether the next instruction is never reached from this one.
 func (f Flow) Ends() bool {
 	return f == Jump || f == IndirectJump || f == Return || f == Trap
 }
 
-// Branches says whether the flow leaves the straight line within a function,
-// so that a basic block ends here. Calls come back and do not end a block.
+// Branches says whether the flow may leave the straight line within a function, so that a
+// basic block ends here. Calls return and do not end a block.
 func (f Flow) Branches() bool {
 	return f.Ends() || f == CondJump || f == CondReturn
 }
@@ -92,8 +91,8 @@ type Inst struct {
 	// itself (x86's %rip), if HasRef.
 	Ref    uint64
 	HasRef bool
-	// Bad says that the bytes are no instruction, or are cut off. Len is then
-	// the smallest step of the instruction set, or what there is if that is less.
+	// Bad says that the bytes are no instruction, or are truncated. Len is then the
+	// smallest step of the instruction set, or the length of the code if that is less.
 	Bad bool
 }
 
@@ -106,9 +105,8 @@ func (i Inst) Next() uint64 { return i.Addr + uint64(i.Len) }
 // A Decoder reads the instructions of one instruction set. Decoders have no
 // state and may be used concurrently.
 type Decoder interface {
-	// Decode reads the instruction at the start of code, which lies at addr.
-	// It never reads past the end of code; of no code it makes a bad
-	// instruction of length 0.
+	// Decode reads the instruction at the start of code, which lies at addr. It never reads
+	// past the end of code. Empty code is a bad instruction of length 0.
 	Decode(code []byte, addr uint64) Inst
 	// Text writes an instruction whose bytes code starts with. Targets are
 	// absolute addresses in hexadecimal.
@@ -134,13 +132,13 @@ func New(arch Arch, syntax Syntax) (Decoder, error) {
 	return nil, fmt.Errorf("no disassembler for %q", string(arch))
 }
 
-// A SymbolAt names the function or object that an address lies in, and says how
-// far in. It returns "" for an address in none.
+// A SymbolAt names the function or object at an address, and says how far the address is
+// from its start. It returns "" if there is none.
 type SymbolAt func(addr uint64) (name string, offset uint64)
 
-// Annotate returns what GNU's objdump writes behind an instruction: the symbol
-// that it goes to, as <name+0x10>, or the data that it refers to, as # 2010
-// <name>. It is "" for most instructions.
+// Annotate returns what GNU's objdump writes behind an instruction: the symbol of its
+// target, as <name+0x10>, or the data that it refers to, as # 2010 <name>. It is "" for
+// most instructions.
 func Annotate(i Inst, symbol SymbolAt) string {
 	switch {
 	case i.HasTarget():

@@ -2,29 +2,29 @@ package disasm
 
 import "slices"
 
-// A Loop is a natural loop: a header that every way into the loop goes through,
-// and the blocks from which the header is reached again without leaving it. All
-// back edges to one header make one loop.
+// A Loop is a natural loop: a header that every way into the loop goes through, and the
+// blocks that reach the header again without leaving the loop. All back edges to one header
+// make one loop.
 //
-// With execution counts of blocks, the loop's average trip count is the count
-// of the header divided by the sum of the counts of Runs.
+// With execution counts of blocks, the loop's average trip count is the count of the header
+// divided by the sum of the counts of Runs.
 type Loop struct {
 	Header int   // block
 	Blocks []int // ascending, the header among them, and those of inner loops
 	// Latches are the blocks with a back edge to the header, Entries those outside
 	// with an edge to it, and Exits those inside with an edge that leaves the loop.
 	Latches, Entries, Exits []int
-	// Runs are blocks outside that together are executed once for each time that
-	// the loop is entered and left: those that lead only into it, or those that it
-	// alone leads to. nil: there are none, as where the way into the loop and the
-	// way around it part in one block and meet again behind it.
+	// Runs are blocks outside that together are executed once for each time that the loop
+	// is entered and left: blocks that lead only into it, or blocks that only it leads to.
+	// Runs is nil if there are none: for example, if the ways into and around the loop part
+	// in one block and meet again behind the loop.
 	Runs   []int
 	Parent int // the loop around it, as an index into Graph.Loops, or -1
 	Depth  int // 1 for a loop in no other
 }
 
-// Bounds on the work for one function, which no function that people write
-// comes near: its blocks, and the blocks of all its loops together.
+// Bounds on the work for one function, far above functions that people write: its blocks,
+// and the blocks of all its loops together.
 const (
 	maxBlocks     = 1 << 16
 	maxLoopBlocks = 1 << 22
@@ -63,12 +63,11 @@ func (g *Graph) findLoops() {
 	}
 }
 
-// A flowOrder has the blocks of a graph so that each comes before those it
-// leads to, back edges apart.
+// A flowOrder has the blocks of a graph in an order: each comes before those it leads to,
+// except for back edges.
 //
-// Blocks that are not reached from the function's entry, such as those that
-// handle exceptions, make regions of their own. Edges between regions are no
-// reason to doubt a loop, and are passed over.
+// Blocks that are not reached from the function's entry, such as exception handlers, make
+// regions of their own. Edges between regions do not make a loop doubtful, and are ignored.
 type flowOrder struct {
 	graph  *Graph
 	order  []int // reverse postorder, region by region

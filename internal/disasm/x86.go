@@ -108,8 +108,7 @@ func (d x86) Text(i Inst, code []byte) string {
 	return bytesText(code, i.Len)
 }
 
-// known returns what x86asm writes for an instruction, if it finds it to be as
-// long as it is.
+// known returns the text of an instruction from x86asm, if x86asm finds the same length.
 func (d x86) known(i Inst, code []byte) (string, bool) {
 	inst, err := x86asm.Decode(code, d.bits)
 	if err != nil || inst.Len != len(code) {

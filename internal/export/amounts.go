@@ -10,15 +10,14 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// Amounts turn what stacks counted into amounts of a method's nodes: slots or cycles.
+// Amounts turn the counts of stacks into amounts of a method's nodes: slots or cycles.
 //
-// A place has one account, of all samples that were taken there, whoever called it: by
-// a single stack there would be too few. A stack has the part of its own slots that the
-// place's account has: so the amounts of a place's stacks add up to those of the place,
-// which are the figures of a report.
+// A place has one account, of all its samples, whoever called it: a single stack has too
+// few. A stack gets the place's shares of its own slots. So the amounts of a place's stacks
+// sum to those of the place, which are the figures of a report.
 type Amounts struct {
 	nodes  []int
-	units  []string    // what the nodes are parts of, each once
+	units  []string    // the wholes that nodes are parts of, each once
 	unit   []int       // by node: its index in units
 	parts  [][]float64 // by row of the places' table, by node
 	limits []string    // the bottlenecks, by row
@@ -29,8 +28,8 @@ type Amounts struct {
 	wholes []float64     // its slots or cycles, by unit
 }
 
-// NewAmounts returns the amounts of nodes of a method for the places in a table, the
-// first row of which is the whole.
+// NewAmounts returns the amounts of nodes of a method for the places in a table. The
+// table's first row is the whole.
 func NewAmounts(m *account.Method, t *counts.Table, nodes []int) *Amounts {
 	one := &counts.Layout{Columns: t.Columns, Scopes: []counts.Scope{counts.RunScope("")}}
 	s := &Amounts{nodes: nodes, stacks: m.Bind(one), row: counts.NewTable(one)}
@@ -47,7 +46,7 @@ func NewAmounts(m *account.Method, t *counts.Table, nodes []int) *Amounts {
 	return s
 }
 
-// account makes the accounts of the places, and finds what is odd about them.
+// account makes the accounts of the places, and notes where they do not add up.
 func (s *Amounts) account(b *account.Binding, t *counts.Table) {
 	var a *account.Account
 	sums := make([]tally, len(s.nodes))
@@ -100,22 +99,22 @@ func (s *Amounts) Of(place int, cells []counts.Cell, to []float64) []float64 {
 	for k, part := range s.parts[place] {
 		whole := s.wholes[s.unit[k]]
 		if whole == 0 {
-			part = 0 // also where it is not known
+			part = 0 // also if it is not known
 		}
 		to = append(to, part*whole)
 	}
 	return to
 }
 
-// Bottleneck returns the node that a place is most limited by, "" for none.
+// Bottleneck returns the node that limits a place most, "" for none.
 func (s *Amounts) Bottleneck(place int) string { return s.limits[place] }
 
-// Notes says for each node how far its amounts account for the whole: what share of it
-// is at places whose own accounts do not have the node, or not so that it can be relied
-// upon, and how far the sum of the places is from the account of the whole.
+// Notes says for each node how far its amounts account for the whole: the share of the
+// whole at places whose own accounts lack the node or have it unreliably, and how far the
+// sum of the places is from the account of the whole.
 func (s *Amounts) Notes() []string { return s.notes }
 
-// Known returns those of the nodes that are known of the whole.
+// Known returns the nodes whose value is known for the whole.
 func Known(m *account.Method, t *counts.Table, nodes []int) []int {
 	a := m.Bind(t.Layout).Evaluate(t, account.Place{}, nil)
 	var list []int
@@ -143,10 +142,10 @@ func (t *tally) add(part float64, reliable bool, whole float64) {
 	}
 }
 
-// worthNote is the share of the whole from which on a difference is worth a note.
+// worthNote is the share of the whole that a difference must exceed for a note.
 const worthNote = 0.01
 
-// text says what is odd about a node, "" if nothing is.
+// text says how the sum of a node differs from its whole, "" if it does not.
 func (t *tally) text(whole, part float64) string {
 	var parts []string
 	if t.unknown > worthNote*whole {
@@ -177,8 +176,8 @@ func EventValue(c *counts.Column, cell *counts.Cell) float64 {
 	return cell.Estimate() * scale
 }
 
-// eventUnit is the unit of a column's counts, and what they are multiplied by to be in
-// it: times are in nanoseconds, for values are rounded.
+// eventUnit is the unit of a column's values, and their factor. Times are in nanoseconds,
+// because values are rounded.
 func eventUnit(unit string) (name string, scale float64) {
 	switch unit {
 	case "":

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// An Omission is what a format could not show of a profile: pictures and counts have
-// no place for what is below zero, or not known.
+// An Omission is what a format could not show of a profile: pictures and counts have no
+// place for values that are negative or not known.
 type Omission struct {
 	Negative int     // stacks with values below zero
-	Sum      float64 // of these
+	Sum      float64 // the sum of these
 	Unknown  int     // stacks whose values are not known
 }
 
@@ -42,10 +42,10 @@ func (o *Omission) Notes() []string {
 	return out
 }
 
-// Collapsed writes collapsed stacks, as Brendan Gregg's flamegraph.pl reads them: a line
-// for each stack, the thread and the frames from the outermost on with semicolons in
-// between, and behind a space its value of one type, rounded. Semicolons in names become
-// colons, as stackcollapse-perf.pl has it.
+// Collapsed writes collapsed stacks, as Brendan Gregg's flamegraph.pl reads them. A line
+// has a stack: the thread and the frames from the outermost on, separated by semicolons,
+// then a space and the value of one type, rounded. Semicolons in names become colons, as in
+// stackcollapse-perf.pl.
 func Collapsed(w io.Writer, p *Profile, typ int) (Omission, error) {
 	var left Omission
 	sums := map[string]float64{}

@@ -1,21 +1,20 @@
-// Package export writes accounts of places in the code, with the stacks in which
-// they were sampled, in the formats of programs that show profiles: pprof,
-// speedscope, collapsed stacks, and flame graphs as a file of their own.
+// Package export writes accounts of places in the code, with the stacks of their samples,
+// in the formats of other programs that show profiles: pprof, speedscope, collapsed stacks,
+// and flame graphs as HTML files.
 //
-// It is beside the last step of the flow
+// It follows the last step of the flow
 //
-//	model → plan → source → counts → account → report
+//	model → plan → source → counts → account
 //
-// and does not know where the samples came from. A [Profile] has stacks and kinds of
-// values: the nodes of an account and the events that were counted. Values add up:
-// those of a function are the sum of those of its stacks. [Amounts] makes the values
-// of nodes.
+// and does not know where the samples came from. A [Profile] has stacks and types of
+// values: the nodes of an account and the events that were counted. Values add up: those of
+// a function are the sum of those of its stacks. [Amounts] makes the values of nodes.
 //
 //	p := &export.Profile{Types: types, Stacks: slices.Values(stacks)}
 //	err := export.Pprof(w, p)
 //
-// Names come from recordings, which may be anybody's. Whatever is in them, the files
-// are valid, and a page that is opened runs nothing of theirs.
+// Names come from recordings, which may come from anybody. Whatever they hold, the files
+// are valid, and an opened page runs nothing of theirs.
 package export
 
 import (
@@ -44,13 +43,12 @@ type Frame struct {
 	Inlined  bool   // part of the code of the next outer frame
 }
 
-// A Stack is the calls that were open when samples were taken.
+// A Stack is the open calls of samples.
 type Stack struct {
-	Thread string    // the name of the thread, which is the outermost frame in formats that have no other place for it
+	Thread string    // the name of the thread, which is the outermost frame in formats without a place for it
 	Frames []*Frame  // the outermost first
 	Values []float64 // by type; NaN for what is not known
-	// Bottleneck is the node that the account of the innermost place is most limited
-	// by; "" for none.
+	// Bottleneck is the node that limits the innermost place most; "" for none.
 	Bottleneck string
 }
 
@@ -61,14 +59,14 @@ type Profile struct {
 	Default  int              // the type that is shown first
 	Duration float64          // of the recording, seconds; NaN if it is not known
 	Stacks   iter.Seq[*Stack] // each valid until the next
-	// Threads says that the outermost frame is to be the thread in every format,
-	// as where there are no callchains.
+	// Threads makes the thread the outermost frame in every format, as for recordings
+	// without callchains.
 	Threads bool
-	Notes   []string // what there is to know about the values
+	Notes   []string // notes about the values
 }
 
-// names are the names of a stack in formats that have nothing but names: the thread, if
-// it is known, and the frames.
+// names are the names of a stack for formats that have only names: the thread, if it is
+// known, and the frames.
 func (s *Stack) names() []string {
 	var list []string
 	if s.Thread != "" {
@@ -80,7 +78,7 @@ func (s *Stack) names() []string {
 	return list
 }
 
-// label is a frame's name: of code without a name its module in brackets.
+// label is a frame's name. Code without a name has the name of its module in brackets.
 func (f *Frame) label() string {
 	switch {
 	case f.Function != "":
@@ -91,11 +89,11 @@ func (f *Frame) label() string {
 	return "[unknown]"
 }
 
-// maxName is how many bytes of a name are exported.
+// maxName bounds the bytes of a name.
 const maxName = 4096
 
-// clean makes a name that can stand in a line of text: valid, without control
-// characters, and not endless.
+// clean makes a name fit for a line of text: valid, without control characters, and
+// bounded.
 func clean(name string) string {
 	if len(name) > maxName {
 		cut := maxName
@@ -116,8 +114,8 @@ func clean(name string) string {
 	}, name)
 }
 
-// unprintable reports whether a character is one that does not show, or changes how
-// others do: controls, line separators, marks of direction.
+// unprintable reports whether a character is invisible or changes how others are shown:
+// controls, line separators, marks of direction.
 func unprintable(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Cf, unicode.Co, unicode.Cs)
 }

@@ -22,13 +22,13 @@ var (
 	flameScript string
 )
 
-// narrowest is the part of the whole below which a box is not written, in whatever type
-// of value: a tenth of a dot on a wide screen.
+// narrowest is the part of the whole that a box must have to be written, in any type of
+// value: a tenth of a dot on a wide screen.
 const narrowest = 1.0 / 40000
 
-// FlameGraph writes a flame graph: a page of HTML in one file that needs nothing else.
-// It shows one type at a time, all of which are in it. Boxes are coloured by module or
-// by bottleneck.
+// FlameGraph writes a flame graph: a page of HTML in one file that needs nothing else. The
+// page has all types and shows one at a time. Boxes are coloured by module or by
+// bottleneck.
 func FlameGraph(w io.Writer, p *Profile) (Omission, error) {
 	t := newFlameTree(len(p.Types))
 	left := t.fill(p)
@@ -45,18 +45,18 @@ func FlameGraph(w io.Writer, p *Profile) (Omission, error) {
 	return left, out.flush()
 }
 
-// hash is what a page's policy knows a script or a style by.
+// hash is the hash of a script or a style for the page's content security policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// A flameTree has the boxes of a flame graph. Frames with the same name in the same
-// module are one.
+// A flameTree has the boxes of a flame graph. Frames with the same name in the same module
+// are one box.
 type flameTree struct {
 	types    int
 	boxes    []flameBox
-	sums     []float64 // by box and type: of it and of all above it
+	sums     []float64 // by box and type: of it and of all boxes above it
 	children map[flameKey]int32
 	weights  map[uint64]float64 // of the default type, by box and bottleneck
 	names    numbers
@@ -121,7 +121,7 @@ func (t *flameTree) child(parent int32, name, module string, inlined, kernel boo
 	return t.add(k, kernel)
 }
 
-// fill puts the stacks into the tree.
+// fill adds the stacks to the tree.
 func (t *flameTree) fill(p *Profile) Omission {
 	var left Omission
 	values := make([]float64, t.types)
@@ -180,7 +180,7 @@ func (t *flameTree) wide(i int32) bool {
 	return false
 }
 
-// limit returns the bottleneck that most of a box is limited by.
+// limit returns the most frequent bottleneck of a box, by value.
 func (t *flameTree) limit(box int32) int32 {
 	best, most := int32(0), 0.0
 	for l := range t.limits.list {
@@ -191,8 +191,8 @@ func (t *flameTree) limit(box int32) int32 {
 	return best
 }
 
-// write writes the data: the boxes in an order in which each follows the one that it
-// stands on, with as many numbers as there are types behind five of their own.
+// write writes the data. Each box follows the one that it stands on, and has a number for
+// each type behind five of its own.
 func (t *flameTree) write(out *jsonStream, p *Profile, left Omission) {
 	out.text(`{"title":`).value(clean(p.Title)).text(`,"types":[`)
 	for i, typ := range p.Types {
@@ -242,7 +242,7 @@ func (t *flameTree) write(out *jsonStream, p *Profile, left Omission) {
 		text(",\n\"limits\":").value(append([]string{}, t.limits.list...)).text("}")
 }
 
-// flags has what is said of a box: 1 for inlined calls, 2 for the kernel's code.
+// flags are 1 for inlined calls and 2 for the kernel's code.
 func flags(b *flameBox) int32 {
 	f := int32(0)
 	if b.inlined {

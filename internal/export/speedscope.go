@@ -16,9 +16,9 @@ type speedscopeFrame struct {
 	Line int    `json:"line,omitempty"`
 }
 
-// Speedscope writes a file for speedscope, with a sampled profile for each type: stacks
-// with the same frames are one sample, and so are in no order of time. Values that are
-// negative or not known are left out, for the program cannot show them.
+// Speedscope writes a file for speedscope, with a sampled profile for each type. Stacks
+// with the same frames are one sample, so samples have no order of time. Values that are
+// negative or not known are left out, because the program cannot show them.
 func Speedscope(w io.Writer, p *Profile, exporter string) (Omission, error) {
 	out := &jsonStream{w: bufio.NewWriter(w)}
 	var left Omission
@@ -81,7 +81,7 @@ func (j *jsonStream) speedscope(p *Profile, typ int, frames *speedscopeFrames, l
 	return left
 }
 
-// speedscopeUnit is the unit of the schema for a type's.
+// speedscopeUnit is the schema's unit of a type.
 func speedscopeUnit(unit string) string {
 	switch unit {
 	case "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes":
@@ -112,7 +112,7 @@ type jsonStream struct {
 	err error
 }
 
-// text writes what is JSON already.
+// text writes JSON.
 func (j *jsonStream) text(s string) *jsonStream {
 	if j.err == nil {
 		_, j.err = j.w.WriteString(s)
@@ -120,7 +120,7 @@ func (j *jsonStream) text(s string) *jsonStream {
 	return j
 }
 
-// value writes a value. What could end a script that the text is in, is escaped.
+// value writes a value. It escapes what could end a script around the text.
 func (j *jsonStream) value(v any) *jsonStream {
 	if j.err != nil {
 		return j

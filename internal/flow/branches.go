@@ -6,9 +6,9 @@ import (
 	"github.com/cyclestack/cyclestack/internal/disasm"
 )
 
-// Branches counts executions of a function's blocks and edges by branch stacks:
-// between two branches that were taken one after the other, the code from where
-// the first went to where the second came from was executed, once.
+// Branches counts executions of a function's blocks and edges from branch stacks. Between
+// two consecutive taken branches, the code from the target of the first to the second was
+// executed once.
 type Branches struct {
 	graph   *disasm.Graph
 	samples int64
@@ -35,12 +35,12 @@ func NewBranches(g *disasm.Graph) *Branches {
 		once: make([]float64, len(g.Blocks)), in: make([]float64, len(g.Loops))}
 }
 
-// A Branch is a branch that was taken, by addresses of the function's object.
-// Those outside the function are any others.
+// A Branch is a branch that was taken, by addresses of the function's object. All addresses
+// outside the function mean the same.
 type Branch struct{ From, To uint64 }
 
-// Add adds the branch stack of a sample, the latest branch first, which stands
-// for weight as many executions.
+// Add adds the branch stack of a sample, the latest branch first. It stands for weight
+// executions.
 func (b *Branches) Add(stack []Branch, weight float64) {
 	clear(b.once)
 	clear(b.in)
@@ -68,7 +68,7 @@ func (t *tally) add(x float64) {
 	t.squares += x * x
 }
 
-// run follows the code from where a branch went to the next branch.
+// run follows the code from the target of a branch to the next branch.
 func (b *Branches) run(branch Branch, end uint64, weight float64) bool {
 	at := b.graph.BlockAt(branch.To)
 	if at < 0 || end < branch.To || b.graph.BlockAt(end) < at {
@@ -89,7 +89,7 @@ func (b *Branches) run(branch Branch, end uint64, weight float64) bool {
 	return true
 }
 
-// enter notes that a block was reached from another, -1 for one outside.
+// enter notes that a block was reached from another; -1 is one outside.
 func (b *Branches) enter(from, to int, weight float64) {
 	for l := b.graph.Blocks[to].Loop; l >= 0; l = b.graph.Loops[l].Parent {
 		if loop := &b.graph.Loops[l]; loop.Header == to && (from < 0 || !inside(b.graph, from, l)) {
@@ -111,11 +111,11 @@ func inside(g *disasm.Graph, block, loop int) bool {
 // Samples returns how many samples have branches of the function.
 func (b *Branches) Samples() int64 { return b.samples }
 
-// Scale multiplies all executions, where what they stand for is known later.
+// Scale multiplies all executions, if their weight is known later.
 func (b *Branches) Scale(by float64) { b.scale *= by }
 
-// Blocks returns how often each block was executed. The branches of a sample are
-// no independent draws; the samples are.
+// Blocks returns how often each block was executed. The samples are independent draws; the
+// branches of a sample are not.
 func (b *Branches) Blocks() []Count {
 	list := make([]Count, len(b.blocks))
 	for i, t := range b.blocks {
@@ -132,9 +132,8 @@ func (b *Branches) count(t tally) Count {
 	return c
 }
 
-// Loops returns how often each loop was run through, and its trip count with the
-// error of a ratio of two sums over samples (W. G. Cochran, Sampling
-// Techniques, section 6.4).
+// Loops returns how often each loop was run through, and its trip count. The error is that
+// of a ratio of two sums over samples (W. G. Cochran, Sampling Techniques, section 6.4).
 func (b *Branches) Loops() []Loop {
 	list := make([]Loop, len(b.loops))
 	for i := range b.loops {

@@ -6,25 +6,25 @@ import (
 	"github.com/cyclestack/cyclestack/internal/disasm"
 )
 
-// edges are the executions of the edges between blocks that follow from those of
-// the blocks: a block is entered as often as it is left. Each is a sum of counts
-// of blocks with signs, so that its error is known.
+// edges are the executions of the edges between blocks, as they follow from those of the
+// blocks: a block is entered as often as it is left. Each is a signed sum of counts of
+// blocks, so that its error is known.
 type edges struct {
 	graph  *disasm.Graph
 	blocks []Count
 	known  map[[2]int]map[int]float64 // by edge: by block, how often its count is added
 }
 
-// Bounds on the work for a function that is too large: its blocks, and the counts
-// that an edge is a sum of, whose errors add up so that more say nothing.
+// Bounds on the work for a large function: its blocks, and the counts in the sum of an
+// edge. Their errors add up, so that longer sums say nothing.
 const (
 	solveMost = 4096
 	termsMost = 64
 )
 
-// solve finds the edges that follow: of a block with one edge in, or with all but
-// one known, and likewise out. A block that leaves the function, and the first,
-// have an edge more, which is not known.
+// solve finds the edges that follow: those of a block with one edge in, or with all edges
+// in known except one, and likewise out. A block that leaves the function, and the first
+// block, have a further edge, which is not known.
 func solve(g *disasm.Graph, blocks []Count) *edges {
 	e := &edges{graph: g, blocks: blocks, known: map[[2]int]map[int]float64{}}
 	if len(g.Blocks) > solveMost {
@@ -45,8 +45,7 @@ func solve(g *disasm.Graph, blocks []Count) *edges {
 	return e
 }
 
-// last works out the one edge of a block, in or out, that is not known yet, and
-// says whether there was one.
+// last computes the one unknown edge of a block, in or out, and says whether there was one.
 func (e *edges) last(b int, others []int, out bool) bool {
 	key := func(o int) [2]int {
 		if out {

@@ -1,15 +1,14 @@
-// Package flow says how often the parts of a function were executed: its basic
-// blocks, by samples of retired instructions or by branch stacks, and its loops
-// with their average trip counts.
+// Package flow says how often the parts of a function were executed: its basic blocks, by
+// samples of retired instructions or by branch stacks, and its loops with their average
+// trip counts.
 //
-// The blocks and loops come from package disasm, the counts from the caller, by
-// address:
+// The blocks and loops come from package disasm, the counts from the caller, by address:
 //
 //	g := flow.NewGraph(insts, callee)
 //	blocks := flow.FromInstructions(g, func(addr uint64) flow.Count { … })
 //	loops := flow.Trips(g, blocks)
 //
-// It also knows what lies near an instruction: how far a sample may have slipped.
+// It also finds the instructions near another one, because samples slip.
 package flow
 
 import (
@@ -20,10 +19,9 @@ import (
 	"github.com/cyclestack/cyclestack/internal/disasm"
 )
 
-// NewGraph finds the blocks and loops of a function, as [disasm.NewGraph] does,
-// but takes calls of functions that never return for what they are: the end of a
-// block that leads nowhere. The callee names the function at an address, "" if it
-// is not known; it may be nil.
+// NewGraph finds the blocks and loops of a function, as [disasm.NewGraph] does. A call of a
+// function that never returns ends a block and leads nowhere. The callee names the function
+// at an address, "" if it is not known; it may be nil.
 func NewGraph(insts []disasm.Inst, callee func(addr uint64) string) *disasm.Graph {
 	if callee == nil {
 		return disasm.NewGraph(insts)
@@ -50,9 +48,9 @@ var never = []string{
 	"panic", "do_exit", "do_group_exit", "make_task_dead",
 }
 
-// neverBeginnings are what names of such functions begin with. What grows a
-// goroutine's stack returns to a jump to the beginning of the function: the call that
-// it was made for is made anew, which is no loop of the program's.
+// neverBeginnings are the beginnings of further such names. The functions that grow a
+// goroutine's stack return to a jump to the beginning of the function: it repeats the call,
+// and is no loop of the program.
 var neverBeginnings = []string{
 	"std::__throw_", "_ZSt17__throw_", "_ZSt19__throw_", "_ZSt20__throw_", "_ZSt24__throw_", "_ZSt28__throw_",
 	"core::panicking::", "core::option::unwrap_failed", "core::option::expect_failed", "core::result::unwrap_failed",
@@ -71,32 +69,31 @@ func NeverReturns(name string) bool {
 		slices.ContainsFunc(neverBeginnings, func(s string) bool { return strings.HasPrefix(name, s) })
 }
 
-// A Count is how often something happened, by samples.
+// A Count is how often something happened, estimated from samples.
 type Count struct {
 	Value    float64 // NaN if it is not known
 	Variance float64 // of Value
-	Samples  int64   // that it rests on
+	Samples  int64   // the samples that it rests on
 }
 
 // Error returns the half-width of the 95 % interval of the count.
 func (c Count) Error() float64 { return confidence * math.Sqrt(c.Variance) }
 
-// Unknown is what nothing is known of.
+// Unknown is the count of what is not known.
 var Unknown = Count{Value: math.NaN(), Variance: math.NaN()}
 
 // confidence is the number of standard errors in the half-width of a 95 %
 // interval of a normal distribution.
 const confidence = 1.959964
 
-// FromInstructions returns how often each block of a graph was executed, from how
-// many instructions retired at each address. The samples of that event do not lie
-// evenly over a block, but all instructions of a block are executed equally
-// often, so it is the mean over the block that counts: the instructions that
-// retired in it divided by how many it has (D. Levinthal, Cycle Accounting
-// Analysis on Intel Core 2 Processors, First Pass Events).
+// FromInstructions returns how often each block of a graph was executed, from the number of
+// instructions retired at each address. The samples of that event are not spread evenly
+// over a block, but all instructions of a block are executed equally often. The estimate is
+// therefore the mean over the block: the instructions retired in it divided by its length
+// (D. Levinthal, Cycle Accounting Analysis on Intel Core 2 Processors, First Pass Events).
 //
-// One is what a single sample stands for: where a block has none there might
-// have been one.
+// One is the count that a single sample stands for: a block without samples might have had
+// one.
 func FromInstructions(g *disasm.Graph, retired func(addr uint64) Count, one float64) []Count {
 	list := make([]Count, len(g.Blocks))
 	for b := range g.Blocks {
@@ -122,9 +119,9 @@ func FromInstructions(g *disasm.Graph, retired func(addr uint64) Count, one floa
 type Loop struct {
 	Iterations Count // executions of its header
 	Entries    Count // how often it was entered from outside; Unknown if the code does not tell
-	// Trips is the mean number of iterations for each entry, Error the half-width of its
-	// 95 % interval, and Least what it is at least, with 97.5 % confidence. They
-	// are NaN if that is not known; without a sample of an entry only Least is.
+	// Trips is the mean number of iterations for each entry, and Error the half-width of
+	// its 95 % interval. Least is a lower bound with 97.5 % confidence. They are NaN if
+	// they are not known; without a sample of an entry only Least is known.
 	Trips, Error, Least float64
 	Why                 string // why Trips is not known; "" if it is
 }
@@ -149,9 +146,9 @@ func Trips(g *disasm.Graph, blocks []Count) []Loop {
 	return list
 }
 
-// entered says whether the counts of Runs together are how often a loop was
-// entered. The function's first block is executed also when the function is called,
-// so that it does not tell what comes out of a loop, if that is why it is there.
+// entered says whether the counts of Runs together are how often a loop was entered. The
+// function's first block is also executed when the function is called: it does not count
+// the exits from a loop, if it is in Runs because of them.
 func entered(g *disasm.Graph, l *disasm.Loop) bool {
 	first := &g.Blocks[0]
 	return l.Runs != nil && (!slices.Contains(l.Runs, 0) || slices.Equal(l.Runs, l.Entries) && len(first.Succs) == 1 && !first.Leaves)
@@ -159,7 +156,7 @@ func entered(g *disasm.Graph, l *disasm.Loop) bool {
 
 func (c Count) plus(o Count) Count {
 	out := Count{c.Value + o.Value, c.Variance + o.Variance, c.Samples + o.Samples}
-	// Of blocks without samples, together there might have been one sample.
+	// Blocks without samples might together have had one sample.
 	switch {
 	case c.Samples == 0 && o.Samples == 0:
 		out.Variance = max(c.Variance, o.Variance)

@@ -6,17 +6,15 @@ import (
 	"github.com/cyclestack/cyclestack/internal/disasm"
 )
 
-// Skid is how many instructions a sample may stand behind the one that caused
-// it: the counter overflows, and the instructions that the processor has under
-// way by then retire before the interrupt is taken. On processors that retire four
-// instructions in a cycle it is some cycles' worth.
+// Skid is how many instructions a sample may be behind the one that caused it. The counter
+// overflows, and instructions in flight retire before the interrupt is taken. On processors
+// that retire four instructions in a cycle it is some cycles.
 const Skid = 16
 
-// A Vicinity finds the instructions near others: what may be executed up to a
-// number of instructions behind one, along the edges of the graph; for what is
-// sampled late, also before it. Of an instruction in a loop
-// that is the loop's: what comes before and behind a loop is executed once for all
-// of its iterations. Calls are stepped over.
+// A Vicinity finds the instructions near others: those that may be executed up to a number
+// of instructions later, along the edges of the graph, and for late samples also those
+// before. For an instruction in a loop they are the loop's own: code before and behind the
+// loop is executed once for all of its iterations. Calls are stepped over.
 type Vicinity struct {
 	graph  *disasm.Graph
 	window int
@@ -24,9 +22,9 @@ type Vicinity struct {
 	index  []int  // by block: of its first instruction in the function
 }
 
-// NewVicinity returns the vicinities of a graph's instructions within a window
-// in instructions; Skid is the usual one. Short says of loops that they have few
-// iterations, so that what is around them is near too; nil: of none.
+// NewVicinity returns the vicinities of a graph's instructions within a window in
+// instructions; Skid is the usual one. Short marks the loops with few iterations: code
+// around them is near too. It may be nil.
 func NewVicinity(g *disasm.Graph, window int, short []bool) *Vicinity {
 	v := &Vicinity{graph: g, window: window, short: short}
 	n := 0
@@ -37,17 +35,17 @@ func NewVicinity(g *disasm.Graph, window int, short []bool) *Vicinity {
 	return v
 }
 
-// A Surrounding is what lies near an instruction.
+// A Surrounding has the instructions near an instruction.
 type Surrounding struct {
 	Insts []int // indexes of instructions in the function, ascending, its own among them
-	// Leaves says that the function may be left, or another one called, within the
-	// window: what happens there is not looked at. Of an instruction in a loop it is
-	// said if that is so in the loop.
+	// Leaves says that the function may be left, or another one called, within the window.
+	// The code there is not looked at. For an instruction in a loop it means the window in
+	// the loop.
 	Leaves bool
 }
 
-// Of returns the surroundings of the instruction with an index in the function.
-// Late says that what is looked for may lie before it.
+// Of returns the surroundings of the instruction with an index in the function. Late
+// includes instructions before it.
 func (v *Vicinity) Of(inst int, late bool) Surrounding {
 	b, at := v.find(inst)
 	if b < 0 {
@@ -84,10 +82,10 @@ func (v *Vicinity) find(inst int) (block, at int) {
 	return b, inst - v.index[b]
 }
 
-// A walk gathers the instructions of a surrounding.
+// A walk collects the instructions of a surrounding.
 type walk struct {
 	v      *Vicinity
-	loop   int // that is not left; -1 for none
+	loop   int // the loop that is not left; -1 for none
 	seen   map[int]bool
 	list   []int
 	leaves bool
@@ -100,11 +98,11 @@ func (w *walk) add(block, at int) {
 	}
 }
 
-// A step is a place to go on from, with how far.
+// A step is a place to go on from, and the distance left.
 type step struct{ block, at, left int }
 
-// forward goes along the edges, the nearest places first, so that each block is
-// gone through once with as much left as there can be.
+// forward goes along the edges, the nearest places first. So it passes each block once,
+// with the largest distance left.
 func (w *walk) forward(block, at, window int) {
 	done := map[int]int{} // by block: what was left at its start
 	for queue := []step{{block, at, window}}; len(queue) > 0; queue = queue[1:] {

@@ -6,19 +6,18 @@ import (
 	"strings"
 )
 
-// Groups divide loads that were sampled by a name: that of a level of the memory
-// hierarchy, of a function, of what their data is in. The zero value is empty and ready
-// for use.
+// Groups collect sampled loads by name: the level of the memory hierarchy, the function, or
+// the data. The zero value is empty and ready for use.
 //
-// Memory is bounded: of so many latencies in so many groups that a million would have to
-// be kept apart, they are kept to fewer digits, at least four.
+// Memory is bounded. If more than a million different latencies were kept in all groups,
+// they are kept to fewer digits, at least four.
 type Groups struct {
 	All    Group
 	index  map[string]*Group
 	list   []*Group
 	others *Group
 	cells  int // of all groups
-	fewer  int // digits that are not kept of latencies
+	fewer  int // digits of latencies that are dropped
 }
 
 // A Group is the loads of one name.
@@ -30,8 +29,7 @@ type Group struct {
 	// Instruction has the latencies of the whole instructions, if they were recorded.
 	Instruction Histogram
 
-	// Of the loads those that missed the TLB, were locked, and had to wait for a store
-	// before them.
+	// Loads that missed the TLB, were locked, or had to wait for an earlier store.
 	TLBMisses, Locked, Blocked float64
 }
 
@@ -39,21 +37,20 @@ type Group struct {
 type Load struct {
 	Latency     uint64  // cycles
 	Instruction uint64  // latency of the whole instruction, cycles; 0 if it is not known
-	Loads       float64 // that it stands for
+	Loads       float64 // loads that it stands for
 	TLBMiss     bool
 	Locked      bool
 	Blocked     bool
 }
 
-// Bounds on the groups, of which what comes later is together, and on what is kept apart
-// in them.
+// Bounds on the groups and on the latencies in them. Further groups are joined in one.
 const (
 	maxGroups = 1 << 13
 	maxCells  = 1 << 20
 	mostFewer = exactBits - 4
 )
 
-// OthersName is the name of the group of what there was no room for.
+// OthersName is the name of the group that joins all further ones.
 const OthersName = "others"
 
 // Add adds a sample to a group.
@@ -64,7 +61,7 @@ func (g *Groups) Add(name string, rank int, l Load) {
 	}
 }
 
-// coarsen keeps a digit less of all latencies.
+// coarsen keeps one digit less of all latencies.
 func (g *Groups) coarsen() {
 	g.fewer++
 	g.cells = 0
@@ -101,7 +98,7 @@ func (g *Groups) newGroup(name string, rank int) *Group {
 	return x
 }
 
-// add adds a sample, and returns how many latencies more are kept apart.
+// add adds a sample, and returns how many more latencies are kept.
 func (g *Group) add(l Load) int {
 	before := len(g.cells) + len(g.Instruction.cells)
 	g.Histogram.Add(l.Latency, l.Loads)

@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// A Histogram gathers the latencies of loads that were sampled. The zero value is
-// empty and ready for use.
+// A Histogram collects the latencies of sampled loads. The zero value is empty and ready
+// for use.
 //
-// Each sample stands for as many loads as its period says. Latencies up to 4096 cycles
-// are kept as they are, longer ones to 12 binary digits, so that memory is bounded and
-// a quantile is exact or at most 1 part in 2048 too small; see [Groups] for fewer.
+// Each sample stands for as many loads as its period says. Latencies up to 4096 cycles are
+// kept exactly, longer ones to 12 binary digits. So memory is bounded, and a quantile is
+// exact or at most 1 part in 2048 too small; see [Groups] for fewer digits.
 type Histogram struct {
 	cells map[uint64]cell // by the latency, rounded down
 	fewer int             // digits less than exactBits that are kept
@@ -63,7 +63,7 @@ func (h *Histogram) merge(latency uint64, more cell) {
 	h.cells[latency] = c
 }
 
-// coarsen keeps a digit less from now on.
+// coarsen keeps one digit less from now on.
 func (h *Histogram) coarsen() {
 	h.fewer++
 	cells := h.cells
@@ -73,21 +73,20 @@ func (h *Histogram) coarsen() {
 	}
 }
 
-// A Measured is the distribution of the loads that were sampled. Its errors are those
-// of having sampled: half-widths of 95 % intervals, of samples that were drawn
-// independently of each other.
+// A Measured is the distribution of the sampled loads. Its errors are sampling errors:
+// half-widths of 95 % intervals for samples that were drawn independently of each other.
 type Measured struct {
 	Samples  int64
-	Loads    float64 // that the samples stand for
-	Cycles   float64 // of their latencies together
-	Least    uint64  // of the sampled latencies, cycles
+	Loads    float64 // loads that the samples stand for
+	Cycles   float64 // the sum of their latencies
+	Least    uint64  // the least of the sampled latencies, cycles
 	Most     uint64
 	Mean     Estimate
-	Quantile []Quantile // of Quantiles, in their order
+	Quantile []Quantile // in the order of Quantiles
 	Bins     []LogBin   // without gaps, the shortest latencies first
 }
 
-// An Estimate is a figure with the half-width of its 95 % interval.
+// An Estimate is a value with the half-width of its 95 % interval.
 type Estimate struct {
 	Value float64
 	Error float64 // NaN for less than two samples
@@ -97,15 +96,15 @@ type Estimate struct {
 type Quantile struct {
 	Of    float64 // the part, 0…1
 	Value float64 // cycles
-	// Low and High bound it with 95 % confidence. Without enough samples on that side
-	// Low is NaN, and High +Inf: so rare a load may not have been sampled.
+	// Low and High bound it with 95 % confidence. With too few samples on that side Low is
+	// NaN, and High is +Inf: loads that are so rare may not have been sampled.
 	Low, High float64
 }
 
-// Quantiles are the parts of the loads of which quantiles are given.
+// Quantiles are the parts of the loads of the quantiles in a [Measured].
 var Quantiles = []float64{0.5, 0.9, 0.99, 0.999}
 
-// A LogBin is the loads whose latencies are from From on and below To, twice From.
+// A LogBin is the loads with latencies from From to below To, which is twice From.
 type LogBin struct {
 	From, To float64 // cycles
 	Samples  int64
@@ -120,7 +119,7 @@ func (h *Histogram) Measured() *Measured {
 	m := &Measured{Samples: h.samples, Loads: h.loads, Cycles: h.cycles, Least: h.least, Most: h.most}
 	m.Mean = Estimate{h.cycles / h.loads, math.NaN()}
 	if h.samples > 1 {
-		// A ratio of two sums, of which both have errors (W. G. Cochran, Sampling
+		// The error of a ratio of two sums that both have errors (W. G. Cochran, Sampling
 		// Techniques, section 2.11).
 		mean := m.Mean.Value
 		m.Mean.Error = student95(h.effective()-1) * math.Sqrt(max(0, h.spread-2*mean*h.mixed+mean*mean*h.square)) / h.loads
@@ -135,9 +134,9 @@ func (h *Histogram) Measured() *Measured {
 
 const normal95 = 1.959964
 
-// student95 is the factor of a 95 % interval with so many degrees of freedom: that of
+// student95 is the factor of a 95 % interval for a number of degrees of freedom, from
 // Student's distribution (Abramowitz and Stegun, Handbook of Mathematical Functions,
-// 26.7.5; below 3 it is known exactly).
+// 26.7.5; below 3 the exact values are used).
 func student95(freedom float64) float64 {
 	const p, z = 0.975, normal95
 	switch {
@@ -159,13 +158,13 @@ func (h *Histogram) sorted() []uint64 {
 	return keys
 }
 
-// effective is how many samples of equal periods would know as much: the square of the
-// sum of the periods by the sum of their squares (L. Kish, Survey Sampling, 1965).
+// effective is the number of samples of equal periods with the same information: the square
+// of the sum of the periods by the sum of their squares (L. Kish, Survey Sampling, 1965).
 func (h *Histogram) effective() float64 { return h.loads * h.loads / h.square }
 
-// quantile finds a quantile, and bounds it by the ranks between which it lies with 95 %
-// confidence: how many of n samples are below it is binomial, whatever the distribution
-// (H. A. David, Order Statistics, section 2.5).
+// quantile finds a quantile and the ranks that bound it with 95 % confidence. The number of
+// n samples below it is binomial, whatever the distribution is (H. A. David, Order
+// Statistics, section 2.5).
 func (h *Histogram) quantile(keys []uint64, q float64) Quantile {
 	n := int(math.Round(h.effective()))
 	out := Quantile{Of: q, Value: h.at(keys, q), Low: math.NaN(), High: math.Inf(1)}
@@ -180,8 +179,8 @@ func (h *Histogram) quantile(keys []uint64, q float64) Quantile {
 }
 
 // ranks returns the largest rank that is at most at a quantile of a population, and the
-// smallest that is at least at it, with 97.5 % confidence each: 0 and n+1 if none is.
-// The sample of rank r is above the quantile if fewer than r samples are below it.
+// smallest that is at least at it, with 97.5 % confidence each: 0 and n+1 if none is. The
+// sample of rank r is above the quantile if fewer than r samples are below it.
 func ranks(n int, q float64) (low, high int) {
 	const tail = 0.025
 	mean := float64(n) * q
@@ -203,8 +202,8 @@ func ranks(n int, q float64) (low, high int) {
 	return low, high
 }
 
-// normalEnough is the deviation of a binomial distribution from which on the normal one
-// is as good.
+// normalEnough is the deviation above that the normal distribution is as good as the
+// binomial one.
 const normalEnough = 30
 
 // logBinomial is the logarithm of the probability of k successes in n trials.
@@ -216,7 +215,7 @@ func logBinomial(n, k int, p float64) float64 {
 	return lgamma(n+1) - lgamma(k+1) - lgamma(n-k+1) + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p)
 }
 
-// at returns the latency up to which a part of the loads goes.
+// at returns the latency that a part of the loads does not exceed.
 func (h *Histogram) at(keys []uint64, part float64) float64 {
 	sum, want := 0.0, part*h.loads
 	for _, k := range keys {
@@ -257,8 +256,8 @@ func edge(octave int) float64 {
 	return math.Ldexp(1, octave-1)
 }
 
-// share is a part of the loads, with the half-width of the interval of E. B. Wilson
-// (1927), which is meaningful for parts of few samples and of none.
+// share is a part of the loads, with the half-width of the interval of E. B. Wilson (1927),
+// which is also meaningful for few samples and for none.
 func (h *Histogram) share(loads float64) Estimate {
 	p, n, z := loads/h.loads, h.effective(), normal95
 	if h.samples < 2 {

@@ -1,18 +1,17 @@
-// Package latency says how long loads took: from samples of loads with their latencies
-// the distribution, its mean and quantiles with their errors ([Histogram], [Groups]);
-// from counts of loads slower than a threshold the distribution, its drops, and bounds
-// on the mean ([New]).
+// Package latency says how long loads took. From samples of loads with their latencies it
+// makes the distribution, its mean and its quantiles with their errors ([Histogram],
+// [Groups]). From counts of loads slower than a threshold it makes the distribution, its
+// drops, and bounds on the mean ([New]).
 //
-// The counts are those of MEM_TRANS_RETIRED.LOAD_LATENCY_GT_n: of a sample of
-// the loads, which the processor draws, those that took more than n cycles. The
-// size of the sample is not known, so the counts mean something only beside
-// each other; and each threshold is usually counted in a run of its own, so
-// they scatter and may even rise with the threshold.
+// The counts are those of MEM_TRANS_RETIRED.LOAD_LATENCY_GT_n. The processor draws a sample
+// of the loads and counts those that took more than n cycles. The size of the sample is not
+// known, so only ratios of counts mean something. Each threshold is usually counted in its
+// own run, so the counts scatter and may even rise with the threshold.
 //
-// A load's latency is counted from the cycle of its first dispatch to the cycle
-// in which its result is written back, both included, so replays are part of
-// it. It is therefore larger, by a cycle or more, than the latency that an
-// instruction waiting for the load sees (load to use).
+// A load's latency is counted from the cycle of its first dispatch to the cycle that writes
+// back its result, both included, so replays are part of it. It is therefore larger, by a
+// cycle or more, than the latency that an instruction waiting for the load sees (load to
+// use).
 package latency
 
 import (
@@ -34,43 +33,42 @@ type Bin struct {
 	Share      float64 // of the loads slower than the first threshold
 }
 
-// A Drop is a threshold at which the count falls markedly below that of the
-// threshold before it.
+// A Drop is a threshold whose count is markedly lower than that of the threshold before it.
 type Drop struct {
 	At    float64 // the threshold whose count is the lower one, cycles
 	Share float64 // of the loads: those between the two thresholds
 	Fall  float64 // the same relative to the count before the drop, 0…1
 }
 
-// A Distribution is what the counts say.
+// A Distribution is what the counts say about the latencies.
 type Distribution struct {
 	Points []Point   // as measured, by threshold
 	Fitted []float64 // the counts made non-increasing, by point
 	Bins   []Bin
 	Drops  []Drop
 
-	// Scatter is the largest rise of a count over that of a smaller threshold,
-	// relative to the first count: how far the counts are from being counts of
-	// one and the same sample.
+	// Scatter is the largest rise of a count over that of a smaller threshold, relative to
+	// the first count. Counts of one sample would not rise.
 	Scatter float64
 
-	// Low and High bound the mean of the measured latencies in cycles, from
-	// the bins' edges. The loads slower than the last threshold, a share of
-	// Tail, are left out of High, for nothing bounds them.
+	// Low and High bound the mean of the measured latencies in cycles, by the edges of the
+	// bins. High leaves out the loads slower than the last threshold, a share of Tail:
+	// nothing bounds their latencies.
 	Low, High float64
 	Tail      float64
 
-	// Floor and First bound the mean latency from load to use, in cycles: it
-	// is not below Floor, the latency of the fastest load, and the largest
-	// group of fast loads ends at First, the first drop. NearFirst says on
-	// which side of the middle it lies. First is NaN if there is no drop.
+	// Floor and First bound the mean latency from load to use, in cycles. It is not below
+	// Floor, the latency of the fastest load. The largest group of fast loads ends at
+	// First, the first drop. NearFirst says whether the mean is in the half next to First.
+	// First is NaN if there is no drop.
 	Floor, First float64
 	NearFirst    bool
 }
 
 const (
-	// dropLeast is how much a count must fall to be called a drop: 10 % of the
-	// count before it, twice the scatter that separate runs of seed 004 show.
+	// dropLeast is how much a count must fall to be a drop: 10 % of the count before it.
+	// That is twice the scatter of published counts, where each threshold was a separate
+	// run (Stack Overflow, answer to question 54084992).
 	dropLeast = 0.10
 	// dropSigma is how many standard deviations of a count a drop must exceed.
 	dropSigma = 5
@@ -190,8 +188,8 @@ func (d *Distribution) bound() {
 		return
 	}
 	d.First = d.Drops[0].At
-	// The mean is nearer to the first drop if fewer than half of the loads
-	// fall away below the middle between it and the floor.
+	// The mean is nearer to the first drop if less than half of the decrease is below the
+	// middle between it and the floor.
 	middle := (d.Floor + d.First) / 2
 	below := 0.0
 	for i, p := range d.Points {

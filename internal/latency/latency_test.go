@@ -9,17 +9,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The three threshold tables of seed 004, with "<10" as 9.
-var seed = map[string][]Point{
+// threeLoops are the counts by threshold of three loops, with "<10" as 9, from an answer on
+// Stack Overflow: "Weird performance effects from nearby dependent stores in a
+// pointer-chasing loop on IvyBridge" (question 54084992).
+var threeLoops = map[string][]Point{
 	"case 1": {{3, 1426934}, {4, 1505684}, {5, 1439650}, {6, 1032657}, {7, 47543}, {8, 57681}, {9, 60803}, {10, 76655}, {11, 9}},
 	"case 2": {{3, 1532028}, {4, 1536547}, {5, 1550828}, {6, 1541661}, {7, 1536371}, {8, 1537337}, {9, 1538440}, {10, 1531577}, {11, 9}},
 	"case 3": {{3, 2936547}, {4, 2890162}, {5, 2921158}, {6, 2468704}, {7, 1242425}, {8, 1238254}, {9, 1249995}, {10, 1240548}, {11, 9}},
 }
 
-// TestSeed checks the conclusions that seed 004 draws from its tables: where
-// the drops are, and between which latencies the mean lies. Its other method
-// finds 5.4, 8.8 and 5.6 cycles.
-func TestSeed(t *testing.T) {
+// TestThreeLoops checks the conclusions of that answer: where the drops are, and the bounds
+// of the mean. Its other method finds 5.4, 8.8 and 5.6 cycles.
+func TestThreeLoops(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		drops []float64
@@ -29,7 +30,7 @@ func TestSeed(t *testing.T) {
 		{"case 2", []float64{11}, 8.8},
 		{"case 3", []float64{6, 7, 11}, 5.6},
 	} {
-		d, err := New(seed[c.name], 4)
+		d, err := New(threeLoops[c.name], 4)
 		if err != nil {
 			t.Fatal(err)
 		}

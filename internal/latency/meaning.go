@@ -1,29 +1,29 @@
 package latency
 
-// A Facility is what measures the latencies of loads on a kind of processor.
+// A Facility is the hardware that measures the latencies of loads on a kind of processor.
 type Facility struct {
 	Name string // "PEBS load latency"
 	// From and To say where the latency begins and ends, and what is part of it.
 	Meaning string
-	// Instruction says what the second latency of a sample is (var2_w of the kernel's
-	// union perf_sample_weight), "" if there is none or it is not known here.
+	// Instruction says what the second latency of a sample is (var2_w of the kernel's union
+	// perf_sample_weight), "" if there is none or it is not known.
 	Instruction string
-	// Chosen says which loads are sampled at all.
+	// Chosen says which loads can be sampled.
 	Chosen string
 }
 
-// FacilityOf returns what is known of the latencies that processors of a vendor measure:
-// "intel", "amd", "arm" or "ibm". Of others nothing is, and it is not ok.
+// FacilityOf returns what processors of a vendor measure: "intel", "amd", "arm" or "ibm".
+// It is not ok for others.
 //
 // Sources: for Intel the Software Developer's Manual, volume 3B, sections on the load
 // latency performance monitoring facility (Nehalem: from dispatch until the data is
 // globally observable; Sandy Bridge and later: from the first dispatch until the final
-// write-back, with re-dispatches), and on the random choice of loads. For AMD Linux
-// commit 6b2ae4952ef8 (perf/x86/amd: Support PERF_SAMPLE_{WEIGHT|WEIGHT_STRUCT}) and
-// IbsDcMissLat and IbsTagToRetCtr in the Processor Programming References. For Arm the
-// Architecture Reference Manual, section on the Statistical Profiling Extension, total
-// latency, which perf's arm_spe_sample takes for the weight. For IBM the function
-// isa207_get_mem_weight of Linux.
+// write-back, with re-dispatches), and on the random choice of loads. For AMD Linux commit
+// 6b2ae4952ef8 (perf/x86/amd: Support PERF_SAMPLE_{WEIGHT|WEIGHT_STRUCT}) and IbsDcMissLat
+// and IbsTagToRetCtr in the Processor Programming References. For Arm the Architecture
+// Reference Manual, section on the Statistical Profiling Extension, total latency: perf's
+// arm_spe_sample uses it as the weight. For IBM the function isa207_get_mem_weight of
+// Linux.
 func FacilityOf(vendor string) (f Facility, ok bool) {
 	f, ok = facilities[vendor]
 	return f, ok

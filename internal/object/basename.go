@@ -13,8 +13,8 @@ type change struct {
 	instead string
 }
 
-// builds are what a name has of one build of a program and not of the next, and
-// what stands in its place.
+// builds are the parts of names that change from one build of a program to the next, and
+// their replacements.
 var builds = sync.OnceValue(func() []change {
 	return []change{
 		// Parts and copies of functions that GCC and LLVM make: "f.part.0", in names
@@ -48,8 +48,8 @@ func BaseName(function string) string {
 	return function
 }
 
-// moduleBuilds is the same for the names of modules: versions of libraries, and the
-// process that code was made in.
+// moduleBuilds are the same for the names of modules: versions of libraries, and the
+// process of code made at run time.
 var moduleBuilds = sync.OnceValue(func() []change {
 	return []change{
 		{regexp.MustCompile(` \(deleted\)$`), ""},

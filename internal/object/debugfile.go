@@ -29,8 +29,7 @@ func (o *Object) openDebug() {
 // useDebug takes a file as the separate debug file.
 func (o *Object) useDebug(f *elfFile) { o.debug, o.DebugPath = f, f.path }
 
-// followLink looks for the file that .gnu_debuglink names and whose checksum it
-// has.
+// followLink looks for the file that .gnu_debuglink names, and checks its checksum.
 func (o *Object) followLink() {
 	name, sum, ok := o.main.debugLink()
 	if !ok {

@@ -12,17 +12,17 @@ import (
 // the line. An address in an inlined call has a frame for the inlined function
 // and one for each function around it.
 type Frame struct {
-	// Func is the function as in the symbol table or, of functions that were
-	// inlined everywhere, as in the debug information; "" if it has no name there.
+	// Func is the function as in the symbol table. A function that is inlined everywhere
+	// has the name in the debug information; "" if there is none.
 	Func string
 	File string // as the compiler wrote it; "" if unknown
 	Line int    // 0 if unknown
-	// Inlined says that the function is part of the code of the next frame's.
+	// Inlined says that the function is part of the code of the next frame's function.
 	Inlined bool
 }
 
-// dwarfInfo is the debug information of an object. Units are read when an
-// address in them is asked for, and forgotten when they become too many.
+// dwarfInfo is the debug information of an object. Units are read when an address in them
+// is asked for, and forgotten if they become too many.
 type dwarfInfo struct {
 	data  *dwarf.Data
 	units []*unit
@@ -158,8 +158,8 @@ func dwoName(e *dwarf.Entry) string {
 	return ""
 }
 
-// addUnit notes the addresses of a unit. Code that the linker left out has
-// addresses in no section of code.
+// addUnit notes the addresses of a unit. Code that the linker left out has no addresses in
+// a section of code.
 func (o *Object) addUnit(u *unit) {
 	ranges, err := o.dwarf.data.Ranges(u.entry)
 	if err != nil {
@@ -206,8 +206,8 @@ func unitHeader(info []byte, at uint64, order binary.ByteOrder) (first, next uin
 // unitAt returns the unit that an address belongs to.
 func (d *dwarfInfo) unitAt(addr uint64) *unit {
 	i := sort.Search(len(d.ranges), func(i int) bool { return d.ranges[i].low > addr }) - 1
-	// Ranges of units do not overlap but where debug information is wrong; look at
-	// a few before the nearest.
+	// Ranges of units overlap only in wrong debug information: look at a few before the
+	// nearest.
 	for n := 0; i >= 0 && n < 4; i, n = i-1, n+1 {
 		if addr < d.ranges[i].high {
 			return d.ranges[i].unit
@@ -216,8 +216,8 @@ func (d *dwarfInfo) unitAt(addr uint64) *unit {
 	return nil
 }
 
-// use notes that a unit was used, and that its tables have grown by some bytes.
-// The units that were not used for longest are forgotten if there are too many.
+// use notes that a unit was used, and that its tables have grown by some bytes. If there
+// are too many units it forgets those that were not used for longest.
 func (d *dwarfInfo) use(u *unit, grown int) {
 	d.size += grown
 	if u.element == nil {

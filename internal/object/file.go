@@ -125,14 +125,14 @@ func (f *elfFile) contents(name string) ([]byte, error) {
 	return data, nil
 }
 
-// A faultError is what reading a mapped file gives after the file was cut.
+// A faultError is the error of reading a mapped file after the file was truncated.
 type faultError interface {
 	error
 	Addr() uintptr
 }
 
-// protect calls f, which reads a mapped file. A file that becomes shorter
-// meanwhile gives an error, and would end the program otherwise.
+// protect calls f, which reads a mapped file. If the file becomes shorter meanwhile, it
+// returns an error; the program would end otherwise.
 func protect(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -147,8 +147,8 @@ func protect(f func() error) (err error) {
 	return f()
 }
 
-// distrust calls f, which gives contents of a file to packages that may panic
-// on those they did not foresee.
+// distrust calls f, which gives contents of a file to packages that may panic on unforeseen
+// contents.
 func distrust(what string, f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

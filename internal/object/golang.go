@@ -6,16 +6,15 @@ import (
 	"sort"
 )
 
-// goTable is what the Go runtime itself knows about its functions
-// (.gopclntab), which stays in programs without symbols and debug information.
-// It does not say which calls were inlined.
+// goTable is the Go runtime's own table of functions (.gopclntab), which stays in programs
+// without symbols and debug information. It does not have inlined calls.
 type goTable struct {
 	table *gosym.Table // nil: none
 	text  span         // the section of code
 }
 
-// sectionsGo are the names of the table: in usual programs, and in those that
-// may be loaded anywhere.
+// sectionsGo are the names of the table: in usual programs, and in position-independent
+// ones.
 var sectionsGo = []string{".gopclntab", ".data.rel.ro.gopclntab"}
 
 // goTableOf returns the runtime's table, which is read once.

@@ -30,7 +30,7 @@ func (t *inlineTree) size() int {
 	return len(t.nodes)*inlineNodeSize + len(t.pieces)*pieceSize
 }
 
-// maxDepth is how deep inlined calls may nest. Compilers stop far before.
+// maxDepth bounds the nesting of inlined calls. Compilers stop far before.
 const maxDepth = 512
 
 // inlinesOf returns the inline tree of a unit.
@@ -250,8 +250,8 @@ func (o *Object) frames(addr uint64) []Frame {
 	return o.outermost(frames, addr, file, line)
 }
 
-// outermost names the last frame by the symbol table, so that a function has
-// one name however it was found; without debug information it makes the frame.
+// outermost names the last frame by the symbol table, so that a function has one name in
+// all frames. Without debug information it makes the frame.
 func (o *Object) outermost(frames []Frame, addr uint64, file string, line int) []Frame {
 	t := o.functions()
 	i := t.lookup(addr)
@@ -267,7 +267,7 @@ func (o *Object) outermost(frames []Frame, addr uint64, file string, line int) [
 	return frames
 }
 
-// maxOrigins is how many entries are followed to the name of a function.
+// maxOrigins bounds the entries that are followed to the name of a function.
 const maxOrigins = 8
 
 // maxNames bounds the names that are remembered.

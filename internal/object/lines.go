@@ -40,8 +40,8 @@ func (t *lineTable) lookup(addr uint64) (file string, line int) {
 	return t.files[t.rows[i].file], int(t.rows[i].line)
 }
 
-// maxRows bounds the line table of one unit: the line program of a unit is a
-// loop that can make rows without end out of few bytes.
+// maxRows bounds the line table of one unit. A line program is a loop that can make rows
+// without end from few bytes.
 const maxRows = 1 << 24
 
 var errRows = errors.New("the line table of a unit has too many rows")
@@ -119,10 +119,10 @@ func (t *lineTable) file(u *unit, known map[*dwarf.LineFile]int32, f *dwarf.Line
 	return i
 }
 
-// source returns the path of a file of the unit's line table. The directories of
-// DWARF 5 may be relative to the one that the unit was compiled in; package dwarf joins
-// them in earlier versions only. It also joins a name that has a directory although it is
-// absolute, which is how clang writes the unit's own.
+// source returns the path of a file of the unit's line table. The directories of DWARF 5
+// may be relative to the unit's compilation directory; package dwarf joins them in earlier
+// versions only. It also joins an absolute name with a directory, and clang writes the
+// unit's own name so.
 func (u *unit) source(name string) string {
 	dir, _ := u.entry.Val(dwarf.AttrCompDir).(string)
 	own, _ := u.entry.Val(dwarf.AttrName).(string)
@@ -135,8 +135,8 @@ func (u *unit) source(name string) string {
 	return path.Join(dir, name)
 }
 
-// sort brings the rows in order. Within a sequence they are; sequences may be in
-// any order. Where one ends at the address at which another starts, the start
+// sort sorts the rows by address. The rows of a sequence are sorted already, and sequences
+// may be in any order. At the end of one sequence and the start of another the start
 // counts.
 func (t *lineTable) sort() {
 	slices.SortStableFunc(t.rows, func(a, b lineRow) int {
@@ -156,9 +156,9 @@ func (t *lineTable) sort() {
 	t.rows = slices.Clip(kept)
 }
 
-// Line returns the source line of an address: of the innermost function, if
-// calls were inlined there. The file is "" where it is not known, and the line 0
-// where the code belongs to none.
+// Line returns the source line of an address: of the innermost function, if calls were
+// inlined there. The file is "" if it is not known, and the line 0 if the code belongs to
+// none.
 func (o *Object) Line(addr uint64) (file string, line int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,17 +1,16 @@
-// Package object reads what an ELF file says about its code: which function an
-// address is in, which line, through which inlined calls, and the code itself.
+// Package object reads what an ELF file says about its code: the function of an address,
+// its line, its inlined calls, and the code itself.
 //
-// Files are mapped and read where a question needs it, so that a program of a
-// gigabyte costs what is asked of it: its symbols when the first symbol is
-// wanted, and the line table of a compilation unit when an address in that unit
-// is. What is missing from a file is looked for in its separate debug file.
+// Files are mapped, and read when a question needs it. A program of a gigabyte costs what
+// is asked of it: its symbols when the first symbol is wanted, and the line table of a
+// compilation unit when an address in that unit is. Parts that a file lacks are looked for
+// in its separate debug file.
 //
-// Addresses are those of the ELF file, as objdump shows them. A running process
-// has the file elsewhere; [Object.Addr] takes the offset in the file that a
-// mapping leads to.
+// Addresses are those of the ELF file, as objdump shows them. A running process has the
+// file elsewhere; [Object.Addr] takes an offset in the file, as mappings have it.
 //
-// Input is not trusted: files may be cut off or made to harm. Sizes are checked
-// against the file before anything is allocated.
+// Input is not trusted: files may be truncated or made to harm. Sizes are checked against
+// the file before anything is allocated.
 package object
 
 import (
@@ -27,9 +26,8 @@ import (
 
 // Options say where to look for what an object file lacks.
 type Options struct {
-	// BuildID is the identification that the file must have, in lower-case
-	// hexadecimal; a longer or shorter one matches if it has the same start.
-	// Empty: any file will do.
+	// BuildID is the identification that the file must have, in lower-case hexadecimal. A
+	// longer or shorter one matches if it has the same start. Empty: any file is accepted.
 	BuildID string
 	// Debug are directories of separate debug files, such as /usr/lib/debug.
 	Debug []string
@@ -214,8 +212,8 @@ func (o *Object) Addr(offset uint64) (uint64, bool) {
 			return s.addr + (offset - s.offset), true
 		}
 	}
-	// A mapping begins and ends at pages, and so may include what lies around a
-	// segment in the file; the addresses go on there as well.
+	// A mapping begins and ends at pages. It may include bytes around a segment in the
+	// file; the addresses go on there as well.
 	for _, s := range o.segments {
 		if offset >= s.offset&^0xfff && offset < s.offset+s.size+0xfff {
 			return s.addr + (offset - s.offset), true

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// readPLT adds a symbol name@plt for every stub of the procedure linkage table.
-// A stub jumps through a slot of the global offset table; the relocation of
-// that slot names the function. So stubs are found by their code, whatever the
-// linker's layout (.plt, .plt.sec, .plt.got).
+// readPLT adds a symbol name@plt for every stub of the procedure linkage table. A stub
+// jumps through a slot of the global offset table, and the relocation of that slot names
+// the function. So stubs are found by their code, whatever the linker's layout is (.plt,
+// .plt.sec, .plt.got).
 func (o *Object) readPLT(t *symbolTable) {
 	slot := stubReader(o.Arch)
 	if slot == nil {
@@ -90,8 +90,8 @@ func slotAMD64(_ *Object, code []byte, addr uint64) (uint64, bool) {
 	return 0, false
 }
 
-// slot386 looks for JMP *address, or JMP *disp(%ebx) where the code may be
-// anywhere: %ebx holds the address of .got.plt then.
+// slot386 looks for JMP *address, or JMP *disp(%ebx) in position-independent code: %ebx
+// holds the address of .got.plt then.
 func slot386(o *Object, code []byte, _ uint64) (uint64, bool) {
 	for i := 0; i+6 <= len(code); i++ {
 		if code[i] != 0xff {
@@ -139,10 +139,9 @@ func slotRISCV(_ *Object, code []byte, addr uint64) (uint64, bool) {
 	return addr + uint64(int64(int32(auipc&^0xfff))) + uint64(int64(int32(ld)>>20)), true
 }
 
-// slotNames returns the names of the functions by the slot that their address
-// is put into: the relocations that refer to dynamic symbols. Slots whose
-// address a resolver function of the file itself chooses are in resolved, by
-// slot: the address of that function.
+// slotNames returns the names of functions by slot, from the relocations that refer to
+// dynamic symbols. Some slots are filled by a resolver function of the file itself:
+// resolved has its address, by slot.
 func (o *Object) slotNames() (names map[uint64]string, resolved map[uint64]uint64) {
 	names, resolved = map[uint64]string{}, map[uint64]uint64{}
 	symbols, strings := o.dynamicSymbols()
@@ -185,8 +184,8 @@ func (o *Object) dynamicSymbols() (symbols, strings []byte) {
 	return symbols, strings
 }
 
-// nameResolvers names slots by the functions that choose what is put there,
-// which have the name of the function that they choose a version of.
+// nameResolvers names slots that a resolver function fills. Resolvers have the name of the
+// function that they choose a version of.
 func (t *symbolTable) nameResolvers(names map[uint64]string, resolved map[uint64]uint64) {
 	if len(resolved) == 0 {
 		return

@@ -295,9 +295,8 @@ func flagsOf(r rawSymbol) (f entryFlags) {
 	return f
 }
 
-// isFunction says whether a symbol names code: functions, and labels without a
-// type in sections of code, as assembler code has them. See perf's
-// elf_sym__filter and elf_sym__is_label.
+// isFunction says whether a symbol names code: a function, or a label without a type in a
+// section of code, as assembler code has. See perf's elf_sym__filter and elf_sym__is_label.
 func (o *Object) isFunction(f *elfFile, r rawSymbol) bool {
 	defined := r.section != uint16(elf.SHN_UNDEF)
 	switch r.kind() {
@@ -329,8 +328,8 @@ func (o *Object) opd() *elf.Section {
 	return o.main.Section(".opd")
 }
 
-// symbolAddr returns the address of a symbol: its value, or what the function
-// descriptor holds that the value points to.
+// symbolAddr returns the address of a symbol: its value, or the address in the function
+// descriptor at its value.
 func (o *Object) symbolAddr(r rawSymbol) uint64 {
 	s := o.opd()
 	if s == nil || r.value < s.Addr || r.value-s.Addr > s.Size-8 || s.Size < 8 {
@@ -346,7 +345,7 @@ func (o *Object) symbolAddr(r rawSymbol) uint64 {
 // settle sorts the table, keeps one symbol for each address, and extends those
 // without a size.
 func (t *symbolTable) settle(o *Object) {
-	// Linkers sort some tables; the others are sorted fast by place, as a stable
+	// Linkers sort some tables. The others are sorted by position as well, because a stable
 	// sort of these sizes is slow.
 	for i := range t.entries {
 		t.entries[i].place = int32(i)
@@ -374,10 +373,9 @@ func (t *symbolTable) settle(o *Object) {
 	t.cut()
 }
 
-// better says whether symbol a is to be shown rather than b, which is at the
-// same address and came first. The order is that of perf's choose_best_symbol:
-// with a size, with a type, not weak, global, with fewer underscores in front,
-// with the longer name, first in the table.
+// better says whether symbol a is shown rather than b, which has the same address and came
+// first. The order is that of perf's choose_best_symbol: with a size, with a type, not
+// weak, global, with fewer leading underscores, with the longer name, first in the table.
 func (t *symbolTable) better(a, b entry) bool {
 	for _, rule := range []func(entry) int{
 		func(e entry) int { return -truth(e.size == 0) },
@@ -436,7 +434,7 @@ func (t *symbolTable) cut() {
 			if end > addr {
 				return
 			}
-			// Symbols that end before the one inside them are done as well.
+			// Symbols that end before the one inside them have ended as well.
 			for len(open) > 0 && t.end(open[len(open)-1]) <= end {
 				open = open[:len(open)-1]
 			}
