@@ -15,8 +15,6 @@ const (
 // tables are the functions that may be larger, and why.
 var tables = map[string]string{
 	"internal/simulation/internal/pipeline.oneByteSpecs": "the one-byte opcodes of x86, in the order of the manual's opcode map",
-
-	"metric.run": "the evaluator's switch: one case for each operation of the formula language",
 }
 
 // TestFunctions finds functions that are too long or too complex to be read at

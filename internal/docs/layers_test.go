@@ -1,12 +1,7 @@
 package docs_test
 
 import (
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -100,40 +95,21 @@ func layers(t *testing.T) map[string]string {
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
-			return fs.SkipDir
-		case filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go"):
-			return nil
+	for _, f := range sources(t) {
+		if f.test() {
+			continue
 		}
-		src, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), file, src, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		pkg := path.Dir(filepath.ToSlash(file))
-		if found[pkg] == nil {
-			found[pkg] = []string{}
-		}
-		for _, s := range f.Imports {
+		list := found[f.pkg()]
+		for _, s := range f.syntax.Imports {
 			name, err := strconv.Unquote(s.Path.Value)
 			if err != nil {
-				return err
+				t.Fatal(err)
 			}
-			if dep, ok := strings.CutPrefix(name, module); ok && !slices.Contains(found[pkg], dep) {
-				found[pkg] = append(found[pkg], dep)
+			if dep, ok := strings.CutPrefix(name, module); ok && !slices.Contains(list, dep) {
+				list = append(list, dep)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+		found[f.pkg()] = list
 	}
 	return found
 }

@@ -33,23 +33,33 @@ func (f sourceFile) at(p token.Pos) string {
 func sources(t *testing.T) []sourceFile {
 	t.Helper()
 	var list []sourceFile
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+	for _, file := range below(t, ".", ".go") {
+		list = append(list, parseSource(t, file, nil))
+	}
+	return list
+}
+
+// below returns the files with an extension in a directory and below, with
+// slashes, but for test data.
+func below(t *testing.T, dir, ext string) []string {
+	t.Helper()
+	var list []string
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+		case d.IsDir() && file != dir && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
 			return fs.SkipDir
-		case d.IsDir() || filepath.Ext(file) != ".go":
-			return nil
+		case !d.IsDir() && filepath.Ext(file) == ext:
+			list = append(list, filepath.ToSlash(file))
 		}
-		list = append(list, parseSource(t, filepath.ToSlash(file), nil))
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(list) == 0 {
-		t.Fatal("no Go files found")
+		t.Fatalf("no %s files found", ext)
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,19 +24,25 @@ var (
 	privateWords = regexp.MustCompile(`(?i)\b(beside|rungs?|ladder|kin|bells?|witness(es|ed)?|skim(s|med|ming)?|(take|takes|took|taken|taking|in|by|of|many|more|fewer|few|several|the|its|their) turns|teams?|told apart|tells? apart|tell (them|it|these) apart|(is|are|be) (not )?to be had|be it that|told of|tells? of|for want of|therein|thereof|whereof|upon|of one's own)\b`)
 )
 
-// faults returns what is wrong with the words of a passage.
+// faults returns what is wrong with the words and sentences of a passage.
 func faults(text string) []string {
+	list := wordFaults(text)
+	for _, s := range sentences(codeList.ReplaceAllString(text, "code")) {
+		if n := len(strings.Fields(s)); n > longest {
+			list = append(list, fmt.Sprintf("%d words: %q", n, s))
+		}
+	}
+	return list
+}
+
+// wordFaults returns what is wrong with the words of a passage.
+func wordFaults(text string) []string {
 	var list []string
 	for _, m := range prepositionWhich.FindAllString(text, -1) {
 		list = append(list, fmt.Sprintf("%q", m))
 	}
 	for _, m := range privateWords.FindAllString(text, -1) {
 		list = append(list, fmt.Sprintf("private %q", m))
-	}
-	for _, s := range sentences(codeList.ReplaceAllString(text, "code")) {
-		if n := len(strings.Fields(s)); n > longest {
-			list = append(list, fmt.Sprintf("%d words: %q", n, s))
-		}
 	}
 	return list
 }
@@ -164,9 +171,25 @@ func paragraphs(text string) []string {
 	return list
 }
 
-// TestWords holds comments, messages and documents to the rule of CONTRIBUTING.md
-// as far as a program can: no preposition before "which", no private words, no
-// long sentences.
+// tomlPassages returns the paragraphs of a TOML file, comments and texts alike. Formulas
+// are among them, so the length of their sentences means nothing.
+func tomlPassages(file, text string) []passage {
+	var list []passage
+	line := 1
+	for _, block := range strings.Split(text, "\n\n") {
+		joined := strings.Join(strings.Fields(tomlBreak.ReplaceAllString(block, " ")), " ")
+		list = append(list, passage{fmt.Sprintf("%s:%d", file, line), joined})
+		line += strings.Count(block, "\n") + 2
+	}
+	return list
+}
+
+// tomlBreak is what continues a comment or a text in the next line.
+var tomlBreak = regexp.MustCompile(`\\?\n#?`)
+
+// TestWords holds comments, messages, documents and models to the rule of
+// CONTRIBUTING.md as far as a program can: no preposition before "which", no
+// private words, no long sentences.
 func TestWords(t *testing.T) {
 	found := map[string][]string{}
 	check := func(place string, list []passage) {
@@ -185,6 +208,13 @@ func TestWords(t *testing.T) {
 	}
 	for _, f := range sources(t) {
 		check(f.pkg(), f.prose())
+	}
+	for _, file := range below(t, ".", ".toml") {
+		for _, p := range tomlPassages(file, read(t, file)) {
+			for _, f := range wordFaults(p.text) {
+				found[path.Dir(file)] = append(found[path.Dir(file)], p.at+": "+f)
+			}
+		}
 	}
 	hold(t, "words", found)
 }
@@ -234,6 +264,9 @@ func TestPassages(t *testing.T) {
 	}
 	f := parseSource(t, "a.go", "package a\n\n// First\n// line.\n//\n//\tcode on which\nvar x = \"a message of five words\" + \"short\"\n")
 	if got, want := f.prose(), []passage{{"a.go:3", "First line."}, {"a.go:7", "a message of five words"}}; !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if got, want := tomlPassages("a.toml", "# one\n# two\n\nabout = \"\"\"\nthree \\\nfour\"\"\"\n"), []passage{{"a.toml:1", "# one two"}, {"a.toml:4", `about = """ three four"""`}}; !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 	f = parseSource(t, "a_test.go", "package a\n\nvar x = \"a message of five words\"\n")
