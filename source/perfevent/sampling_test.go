@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -141,7 +142,7 @@ func TestSampleProcess(t *testing.T) {
 	for _, threads := range []string{"threads 1 3000000", "threads 5 1000000", "threads 20 10000"} {
 		a := cast(t, threads)
 		whole := 0
-		for range 4 {
+		for range testlong.Size(2, 4) {
 			before := a.step()
 			s := sample(t, sys, perfevent.SampleSpec{Groups: sampled(t, sys, "page-faults/period=1/,context-switches/period=1000/"),
 				Target: perfevent.Target{PIDs: []int{a.cmd.Process.Pid}}})

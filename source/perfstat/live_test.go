@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/source/perfstat"
 )
 
@@ -36,16 +37,17 @@ func perf(t *testing.T, env []string, args ...string) []byte {
 }
 
 // locales returns the environments to run perf in: the C locale and those with
-// other separators, which are compiled for the test where that is possible.
+// other separators, which are compiled for the test where that is possible. Without
+// -long it is one of these.
 func locales(t *testing.T) map[string][]string {
 	all := map[string][]string{"C": nil}
-	if testing.Short() {
-		return all
-	}
 	dir := t.TempDir()
 	for _, l := range []struct{ name, charset string }{
 		{"de_DE", "UTF-8"}, {"fr_FR", "UTF-8"}, {"fr_FR", "ISO-8859-1"}, {"de_CH", "UTF-8"}, {"en_IN", "UTF-8"},
 	} {
+		if len(all) > 1 && !testlong.Enabled() {
+			break
+		}
 		name := l.name + "." + l.charset
 		if exec.Command("localedef", "-i", l.name, "-f", l.charset, filepath.Join(dir, name)).Run() != nil {
 			t.Logf("without locale %s", name)
@@ -67,7 +69,8 @@ func TestLive(t *testing.T) {
 }
 
 // testForms records counts once and has perf print them in every form, by every
-// kind of place and in several locales. All must say the same.
+// kind of place and in several locales. All must say the same. Without -long it is
+// every form of one place, and three forms of the others.
 func testForms(t *testing.T, envs map[string][]string) {
 	for _, mode := range []struct {
 		name string
@@ -83,6 +86,11 @@ func testForms(t *testing.T, envs map[string][]string) {
 		{"interval-cpu", []string{"-a", "-A", "-I", "20"}},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
+			switch mode.name {
+			case "die", "node", "interval":
+				testlong.Only(t)
+			}
+			few := mode.name != "cpu" && !testlong.Enabled()
 			data := filepath.Join(t.TempDir(), "stat.data")
 			args := append([]string{"stat", "-e", software}, mode.args...)
 			perf(t, nil, append(args, "record", "-o", data, "sleep", "0.07")...)
@@ -96,6 +104,9 @@ func testForms(t *testing.T, envs map[string][]string) {
 					{"perf-stat-csv", []string{"-x,"}}, {"perf-stat-csv", []string{"-x;"}}, {"perf-stat-csv", []string{"-x:"}},
 					{"perf-stat-csv", []string{"-x", "\t"}}, {"perf-stat-csv", []string{"-x "}}, {"perf-stat-csv", []string{"-x::"}}, {"perf-stat-csv", []string{"-x@#"}},
 				} {
+					if few && len(form.args) > 0 && form.args[0] != "-j" && form.args[0] != "-x;" {
+						continue
+					}
 					output := perf(t, env, append(append([]string{"stat"}, form.args...), "report", "-i", data)...)
 					if err := agree(tables(t, output, form.kind), want); err != nil {
 						t.Errorf("%s %s %q: %v:\n%s", locale, form.kind, form.args, err, output)
@@ -183,6 +194,9 @@ func testRuns(t *testing.T, envs map[string][]string) {
 	} {
 		for locale, env := range envs {
 			for _, form := range []struct{ kind, arg string }{{"perf-stat-text", "-B"}, {"perf-stat-json", "-j"}, {"perf-stat-csv", "-x,"}, {"perf-stat-csv", "-x;"}} {
+				if locale != "C" && form.kind != "perf-stat-text" && !testlong.Enabled() {
+					continue
+				}
 				t.Run(mode.name+" "+locale+" "+form.arg, func(t *testing.T) {
 					mode.check(t, tables(t, perf(t, env, append([]string{"stat", form.arg}, mode.args...)...), form.kind))
 				})
