@@ -99,7 +99,7 @@ func (a *Account) cycles() float64 {
 	if of := a.Binding.of; of != nil && a.Model().Unit == "cycles" {
 		return of.Eval(a.in)
 	}
-	if v := a.firstCount("cycles", "PM_RUN_CYC"); !math.IsNaN(v) {
+	if v := a.firstCount(model.RoleCycles.Events()...); !math.IsNaN(v) {
 		return v
 	}
 	return a.firstCount("slots") / float64(a.CPU().Width)
@@ -108,7 +108,7 @@ func (a *Account) cycles() float64 {
 // Instructions are the instructions retired in the account's scope; NaN if they
 // were not counted.
 func (a *Account) Instructions() float64 {
-	return a.firstCount("instructions", "PM_RUN_INST_CMPL", "Ir")
+	return a.firstCount(model.RoleInstructions.Events()...)
 }
 
 // Count returns the count of an event in the account's scope, by any spelling

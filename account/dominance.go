@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/model"
 )
 
 // A Dominance says what a program's way is decided by: the layout of its data,
@@ -67,24 +68,13 @@ func (b Branching) Trips() float64 { return b.Branches / b.Mispredictions }
 // BlockLength is the number of instructions from one branch to the next.
 func (b Branching) BlockLength() float64 { return b.Instructions / b.Branches }
 
-// branchEvents are the events that count instructions, branches and
-// mispredictions: the kernel's generic names, which every processor's table maps
-// to its own; Core 2's executed conditional branches, of the event set for a
-// second look; and what valgrind simulates, by a trace of the program where there is one.
-var branchEvents = [][3][]string{
-	{{"instructions"}, {"branches"}, {"branch-misses"}},
-	{{"instructions"}, {"BR_CND_EXEC"}, {"BR_CND_MISSP_EXEC"}},
-	{{"Ir"}, {"Bc", "Bi"}, {"Bct", "Bit", "Bcmu", "Bimu"}},
-	{{"Ir"}, {"Bc", "Bi"}, {"Bcm", "Bim"}},
-}
-
 // Branching returns the counts of branches, all of the same mode: of user mode
 // and the kernel together, or of one of them. It is NaN in all fields unless all
 // three were counted.
 func (a *Account) Branching() Branching {
 	for _, mode := range []string{"", ":u", ":k"} {
-		for _, events := range branchEvents {
-			b := Branching{a.total(events[0], mode), a.total(events[1], mode), a.total(events[2], mode)}
+		for _, set := range model.BranchSets() {
+			b := Branching{a.total(set.Instructions, mode), a.total(set.Branches, mode), a.total(set.Mispredictions, mode)}
 			if !math.IsNaN(b.Instructions + b.Branches + b.Mispredictions) {
 				return b
 			}

@@ -238,7 +238,8 @@ func (b *builder) eventSets(tables []eventSetTable) {
 	b.limit(len(tables), maxTables, "event sets")
 	for i := range tables {
 		t := &tables[i]
-		s := EventSet{Name: str(t.Name), About: strings.TrimSpace(str(t.About)), File: t.pos.file, Line: t.pos.line}
+		s := EventSet{Name: str(t.Name), About: strings.TrimSpace(str(t.About)), Command: str(t.Command), Note: str(t.Note),
+			File: t.pos.file, Line: t.pos.line}
 		if strings.TrimSpace(s.Name) == "" {
 			b.fault(t.pos.at("name"), "event-set: it has no name")
 		}

@@ -153,8 +153,11 @@ type EventSet struct {
 	About  string
 	Runs   int // how many runs its counters need, where the source says
 	Events []SetEvent
-	File   string
-	Line   int
+	// Command is how the source collects the set, word by word, and Note is what to know
+	// of it.
+	Command, Note string
+	File          string
+	Line          int
 }
 
 // A SetEvent is an event of a set with its sample-after value (the period at

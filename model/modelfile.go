@@ -101,6 +101,8 @@ type eventSetTable struct {
 	Runs   *int
 	Events []setEventTable
 
+	Command, Note *string
+
 	pos position
 }
 
@@ -320,6 +322,10 @@ func (t *eventSetTable) field(key string) any {
 		return &t.About
 	case "runs":
 		return &t.Runs
+	case "command":
+		return &t.Command
+	case "note":
+		return &t.Note
 	case "events":
 		return &t.Events
 	}

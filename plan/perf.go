@@ -169,31 +169,15 @@ func (p *Plan) perfEvents(groups []Group) []string {
 	return all
 }
 
-// A published command is one that the source of a model gives.
-type published struct {
-	cpu, model string
-	about      string
-	line       string
-}
-
-// publishedCommands are the commands that sources of models give, word by word.
-var publishedCommands = []published{{
-	cpu: "power7", model: "power7-cpi",
-	about: "as in R. Folco's article: every event by itself, so that none is counted together with another. " +
-		"It leaves out r40016 (PM_CMPLU_STALL_REJECT), which the article's own output has",
-	line: "perf stat -a --event=r400fa --event=r100f2 --event=r4001a --event=r100f8 --event=r4001c --event=r2001a " +
-		"--event=r200f4 --event=r2004a --event=r4004a --event=r4004e --event=r4004c --event=r20016 --event=r40018 " +
-		"--event=r20012 --event=r40012 --event=r20018 --event=r4000a --event=r2001c --event=r2003c --event=r1001c " +
-		"--event=r1003c --event=r20014 --event=r40014 --event=r30004 sleep 1d",
-}}
-
-// published returns the published command for the whole of the plan's model,
-// nil if there is none.
+// published returns the command that the source of the plan's model gives for the whole
+// of it, nil if there is none.
 func (p *Plan) published() *Command {
-	whole := p.Options.Nodes == nil && p.Options.Set == "" && p.Options.Level == 0
-	for _, c := range publishedCommands {
-		if whole && c.cpu == p.CPU.Name && c.model == p.Model.Name {
-			return &Command{About: c.about, Args: strings.Fields(c.line)}
+	if p.Options.Nodes != nil || p.Options.Set != "" || p.Options.Level != 0 {
+		return nil
+	}
+	for _, set := range p.Model.EventSets {
+		if set.Command != "" {
+			return &Command{About: set.Note, Args: strings.Fields(set.Command)}
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -289,11 +288,7 @@ func (n *annotator) branches(r *code.Reader, f *profile.Function, l *annotate.Li
 // takenBranches says whether an event counts the branches that are taken, which are
 // those that branch stacks hold.
 func (n *annotator) takenBranches(event string) bool {
-	name := strings.ToUpper(event)
-	if e, ok := n.s.events.Lookup(event); ok {
-		name = strings.ToUpper(e.Name)
-	}
-	return strings.Contains(name, "NEAR_TAKEN") || strings.Contains(name, "BRN_TKN") || strings.Contains(name, "BRANCHES_TAKEN")
+	return model.RoleTakenBranches.Has(event, n.s.events)
 }
 
 // exact says of each event whether its samples name the instruction that caused
@@ -311,22 +306,9 @@ func exact(t *counts.Table, events []*perfdata.Event) []bool {
 func (n *annotator) retired(t *counts.Table, exact []bool) int {
 	col := -1
 	for i, c := range t.Columns {
-		if n.isInstructions(c.Event) && t.Cell(0, i).Samples > 0 && (col < 0 || exact[i] && !exact[col]) {
+		if model.RoleRetired.Has(c.Event, n.s.events) && t.Cell(0, i).Samples > 0 && (col < 0 || exact[i] && !exact[col]) {
 			col = i
 		}
 	}
 	return col
-}
-
-// isInstructions says whether an event counts retired instructions.
-func (n *annotator) isInstructions(event string) bool {
-	if ref, err := model.ParseEvent(event); err == nil {
-		switch strings.ToUpper(ref.Name) {
-		case "INSTRUCTIONS", "INST_RETIRED.ANY", "INST_RETIRED.ANY_P", "INST_RETIRED.PREC_DIST", "INST_RETIRED", "EX_RET_INSTR", "PM_INST_CMPL", "PM_RUN_INST_CMPL":
-			return true
-		}
-	}
-	want, known := n.s.events.Lookup("instructions")
-	e, ok := n.s.events.Lookup(event)
-	return known && ok && e == want
 }
