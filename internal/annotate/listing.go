@@ -38,7 +38,7 @@ func NewListing(l *code.Listing, from, to uint64) *Listing {
 func notesOf(l *code.Listing, g *disasm.Graph) []string {
 	var out []string
 	if l.Cut {
-		out = append(out, fmt.Sprintf("the function has %d bytes, of which the first %d are listed", l.Function.Size, code.MaxListing))
+		out = append(out, fmt.Sprintf("the function has %d bytes: the first %d are listed", l.Function.Size, code.MaxListing))
 	}
 	indirect := 0
 	for i := range g.Blocks {

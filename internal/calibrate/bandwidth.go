@@ -17,7 +17,7 @@ import (
 type kernel struct {
 	name      string
 	streaming bool
-	arrays    int // that it reads or writes: what is counted
+	arrays    int // bytes that it reads or writes
 	run       loop
 }
 
@@ -35,10 +35,9 @@ func (m *mover) kernels() []kernel {
 	return slices.DeleteFunc(all, func(k kernel) bool { return k.run == nil })
 }
 
-// threadBytes is the memory of a thread, divided among the arrays of a kernel;
-// chunkBytes how much of each array is moved at a time: enough for the buffers on the
-// way to memory to be full, and less than a millisecond's worth, so that a sample is
-// rarely interrupted.
+// threadBytes is the memory of a thread, divided among the arrays of a kernel. chunkBytes
+// is how much of each array is moved at a time: enough to fill the buffers on the way to
+// memory, and less than a millisecond's worth, so that a sample is rarely interrupted.
 const (
 	threadBytes      = 192 << 20
 	threadBytesQuick = 64 << 20
@@ -52,8 +51,8 @@ type worker struct {
 	offset  int // of the next chunk in each array
 }
 
-// chunk moves the next chunk of so many arrays. Behind the last one it begins again;
-// by then the caches have forgotten the first.
+// chunk moves the next chunk of a number of arrays. After the last chunk it begins again;
+// by then the caches have lost the first.
 func (w *worker) chunk(run loop, arrays, bytes int) {
 	size := len(w.memory.bytes) / 3 / hugeStep * hugeStep
 	switch arrays {
@@ -65,7 +64,7 @@ func (w *worker) chunk(run loop, arrays, bytes int) {
 	if w.offset+bytes > size {
 		w.offset = 0
 	}
-	var at [3]unsafe.Pointer // those that the kernel does not use are never looked at
+	var at [3]unsafe.Pointer // arrays that the kernel does not use are never read
 	for i := range at {
 		at[i] = w.memory.at(i%arrays*size + w.offset)
 	}
@@ -73,16 +72,16 @@ func (w *worker) chunk(run loop, arrays, bytes int) {
 	w.offset += bytes
 }
 
-// A crew are the workers of a measurement with several threads. They do one job
-// after another at the same time.
+// A crew is the workers of a measurement with several threads. They do one job after
+// another at the same time.
 type crew struct {
 	workers []*worker
 	jobs    []chan func(*worker)
 	wait    sync.WaitGroup
 }
 
-// hire starts a worker on each processor, with memory of the node it belongs to: as much
-// as there is time for.
+// hire starts a worker on each processor, with memory of the processor's node: as much as
+// there is time for.
 func hire(processors []int, nodes map[int][]int, bytes int, until time.Time) (*crew, error) {
 	c := &crew{}
 	ready := make(chan error)
@@ -121,7 +120,7 @@ func hire(processors []int, nodes map[int][]int, bytes int, until time.Time) (*c
 	return c, nil
 }
 
-// fill writes numbers that are not 0, which some memories have short cuts for.
+// fill writes numbers other than 0, because some memories treat 0 specially.
 func fill(memory []byte) {
 	memory[0] = 0x3f // doubles of about 0.0005
 	for done := 1; done < len(memory); done *= 2 {
@@ -141,8 +140,8 @@ func (c *crew) dismiss() {
 	}
 }
 
-// start has the workers from..to, to excluded, do a job. The function it returns
-// waits for them.
+// start has the workers from..to, to excluded, do a job. The returned function waits for
+// them.
 func (c *crew) start(from, to int, job func(*worker)) (wait func()) {
 	c.wait.Add(to - from)
 	for _, jobs := range c.jobs[from:to] {
@@ -176,7 +175,7 @@ func (b *bench) bandwidth(s *stage) error {
 	for _, w := range team.workers {
 		bytes = min(bytes, len(w.memory.bytes))
 	}
-	// All of them run at the same time, whatever share of the machine Go has.
+	// All of them run at the same time, whatever GOMAXPROCS is.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(len(b.processors)+1, runtime.GOMAXPROCS(0))))
 
 	kernels, counts := best.kernels(), threadCounts(len(b.processors))
@@ -184,8 +183,8 @@ func (b *bench) bandwidth(s *stage) error {
 	s.left = len(kernels) * len(counts)
 	for _, k := range kernels {
 		for _, n := range counts {
-			// The curve of saturation is that of reading and the triads; the rest
-			// is measured with one thread and with all.
+			// The saturation curve is measured with reading and the triads. The rest is
+			// measured with one thread and with all.
 			if n != 1 && n != len(b.processors) && k.name != "read" && k.name != "triad" {
 				s.left--
 				continue
@@ -197,8 +196,8 @@ func (b *bench) bandwidth(s *stage) error {
 	return nil
 }
 
-// threadCounts returns the numbers of threads on the curve of saturation: powers of
-// two, and all.
+// threadCounts returns the numbers of threads on the saturation curve: powers of two, and
+// all.
 func threadCounts(all int) []int {
 	var list []int
 	for n := 1; n < all; n *= 2 {
@@ -237,7 +236,7 @@ func (b *bench) move(s *stage, team *crew, k kernel, n int) Bandwidth {
 	spread := t.spread()
 	switch {
 	case t.count < keptBest:
-		f.Figure = absent(f.Figure, fmt.Sprintf("in %d of %d attempts only were all threads running at the same time: the machine is too busy", t.count, tried))
+		f.Figure = absent(f.Figure, fmt.Sprintf("all threads were running at the same time in %d of %d attempts only: the machine is too busy", t.count, tried))
 	case spread > tooFarApart:
 		f.Figure = absent(f.Figure, farApart(t.count, spread))
 	default:
@@ -247,15 +246,15 @@ func (b *bench) move(s *stage, team *crew, k kernel, n int) Bandwidth {
 	return f
 }
 
-// A race is some rounds in which several threads move a chunk at the same time.
+// A race is some rounds. In each round several threads move a chunk at the same time.
 type race struct {
 	threads int
 	arrived atomic.Int64
 	rounds  [4][]lap // by round and thread
 }
 
-// A lap is what one thread did in one round: from when to when, in ns, and for how
-// much processor time.
+// A lap is what one thread did in one round: its start and end in ns, and its processor
+// time.
 type lap struct{ from, to, processor int64 }
 
 func newRace(threads int) *race {
@@ -281,7 +280,7 @@ func (r *race) run(w *worker, team *crew, k kernel) {
 	}
 }
 
-// took returns the ns that a round took from the first to the last, and whether all
+// took returns the ns of a round from the first start to the last end, and whether all
 // threads were running all of the time.
 func (r *race) took(round int) (ns float64, undisturbed bool) {
 	laps := r.rounds[round]
@@ -306,13 +305,13 @@ func (b *bench) checkArrays(bytes int) {
 	}
 }
 
-// A load is so many threads that read memory for a share of the time.
+// A load is a number of threads that read memory for a share of the time.
 type load struct {
 	threads int
 	share   float64
 }
 
-// loads are what the latency is measured under with so many processors: nothing, one
+// loads are the loads to measure the latency under with a number of processors: none, one
 // thread at a part of its speed and at all of it, and more threads.
 func loads(processors int) []load {
 	list := []load{{0, 0}}
@@ -343,7 +342,7 @@ func (b *bench) loaded(s *stage, team *crew) {
 	}
 }
 
-// A moment is a sample of the chase and what the others read meanwhile.
+// A moment is a sample of the chase, with the bytes that the others read meanwhile.
 type moment struct{ ns, rate float64 }
 
 func (b *bench) underLoad(s *stage, team *crew, chase program, l load) Loaded {
@@ -374,8 +373,8 @@ func (b *bench) underLoad(s *stage, team *crew, chase program, l load) Loaded {
 	return summary(l, moments, clock)
 }
 
-// readPart reads some memory and then does nothing for so long that reading is the
-// given share of the time. It returns the bytes read.
+// readPart reads some memory and then pauses, so that reading is the given share of the
+// time. It returns the bytes read.
 func readPart(w *worker, read loop, share float64) int64 {
 	const part = 64 << 10
 	start := time.Now()
@@ -386,8 +385,8 @@ func readPart(w *worker, read loop, share float64) int64 {
 	return part
 }
 
-// summary takes the middle of the moments in which the others read as fast as they
-// could: in the rest they were not running.
+// summary takes the middle of the moments with the others reading at full speed. In the
+// rest of the moments they were not running.
 func summary(l load, moments []moment, clock tally) Loaded {
 	var rates []float64
 	for _, m := range moments {
@@ -405,7 +404,7 @@ func summary(l load, moments []moment, clock tally) Loaded {
 		}
 	}
 	if len(latencies) < 2*keptBest || clock.count < keptBest {
-		return absentLoaded(l, fmt.Sprintf("only %d samples in which all threads were running: the machine is too busy", len(latencies)))
+		return absentLoaded(l, fmt.Sprintf("all threads were running in %d samples only: the machine is too busy", len(latencies)))
 	}
 	slices.Sort(latencies)
 	n, cycle := len(latencies), clock.best[0]

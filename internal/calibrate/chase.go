@@ -13,16 +13,16 @@ type chaser struct {
 	order  []uint32
 	at     unsafe.Pointer // where the last chase is
 
-	list  *memory // in which lines has laid out a list, of so many lines; nil if that is gone
+	list  *memory // list that lines has made, by number of lines; nil if it was overwritten
 	count int
 }
 
 func newChaser() *chaser { return &chaser{random: rand.New(rand.NewPCG(1, 2))} }
 
-// cycle lays out one list that visits count places of memory in random order and
-// then begins again; place says where each is. The order is a random cyclic
-// permutation (Sattolo's algorithm), so that no prefetcher knows what comes next
-// and no part of the places is a list of its own.
+// cycle lays out one list that visits count places of memory in random order and then
+// begins again; place returns the address of each. The order is a random cyclic permutation
+// (Sattolo's algorithm). So no prefetcher can predict the next place, and no part of the
+// places is a list of its own.
 func (c *chaser) cycle(base unsafe.Pointer, count int, place func(i int) int) program {
 	c.forget()
 	for len(c.order) < count {
@@ -46,13 +46,14 @@ func (c *chaser) cycle(base unsafe.Pointer, count int, place func(i int) int) pr
 	return program{run: loopChase, a: unsafe.Pointer(&c.at), ops: loadsPerChase}
 }
 
-// forget is for memory that something else has written to since lines was there.
+// forget drops the list that lines has made, after something else has written to the
+// memory.
 func (c *chaser) forget() { c.list = nil }
 
-// lines visits every line of the first size bytes, in an order like that of cycle. The
-// list of fewer lines that it has laid out in the same memory before is made longer: each
-// further line comes behind one that is drawn from those before it. That takes a small
-// part of the time, of which large lists need more than following them.
+// lines visits every line of the first size bytes, in an order like that of cycle. It makes
+// the list of fewer lines longer that it made in the same memory before: each further line
+// is inserted after a random one of those before it. That takes a small part of the time;
+// for large lists, making them anew takes longer than following them.
 func (c *chaser) lines(m *memory, size int) program {
 	count := size / lineBytes
 	if c.list != m || c.count > count {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Clock measures the clock of the core that the caller runs on, in Hz, and takes no
-// longer than the budget by much: a twentieth of a second does on a quiet machine.
+// Clock measures the clock of the core that the caller runs on, in Hz. It takes hardly
+// longer than the budget: a twentieth of a second is enough on a quiet machine.
 func Clock(ctx context.Context, budget time.Duration) (Figure, error) {
 	undo, err := pin(current())
 	if err != nil {

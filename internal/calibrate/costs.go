@@ -10,27 +10,27 @@ import (
 	"unsafe"
 )
 
-// A cost is a figure of the core: what each operation of one program takes more
-// than one of another.
+// A cost is a figure of the core: how much longer an operation of one program takes than
+// one of another.
 type cost struct {
 	name, title, unit string
 
 	// per is how often the cost is paid in each operation; 0 stands for once.
 	per float64
 
-	// programs gives the program that pays, and those that do not, whose mean is
-	// the baseline; without any, that is the empty loop. An error says why this
-	// machine cannot be asked.
+	// programs returns the program that pays the cost and the baseline programs, which do
+	// not. The baseline is their mean, or the empty loop if there are none. The error says
+	// why this machine cannot measure it.
 	programs func(p *places) (pays program, baseline []program, err error)
 }
 
-// costTable are the figures of the core that every architecture has; costsHere has
-// the architecture's own.
+// costTable has the figures of the core that every architecture has; costsHere has the
+// architecture's own.
 var costTable = []cost{
 	{
 		name: "branch-mispredict", title: "mispredicted branch", unit: "cycles/branch", per: 0.5,
-		// Of random bits no predictor gets more than half right. What it costs to
-		// follow branches that always go the same way is no part of it.
+		// No predictor gets more than half of random bits right. The cost of branches that
+		// always go the same way is subtracted.
 		programs: func(p *places) (program, []program, error) {
 			return p.branches(&p.random), []program{p.branches(&p.zeros), p.branches(&p.ones)}, nil
 		},
@@ -64,7 +64,7 @@ var costTable = []cost{
 		},
 	},
 	{
-		name: "store-forward-overlap", title: "the same, of 8 bytes half of which were stored: extra", unit: "cycles/load",
+		name: "store-forward-overlap", title: "the same, of 8 bytes with 4 of them just stored: extra", unit: "cycles/load",
 		programs: func(p *places) (program, []program, error) {
 			return p.forward(loopForwardOverlap), []program{p.forward(loopForward)}, nil
 		},
@@ -114,7 +114,7 @@ var costTable = []cost{
 	},
 	{
 		name: "divide-64", title: "division of 64-bit integers, latency", unit: "cycles/division",
-		// An addition is in the chain with each of them.
+		// The chain has an addition with each division.
 		programs: func(*places) (program, []program, error) {
 			return program{run: loopDivide64, ops: bodiesPerLoop}, []program{{run: loopAdds, ops: addsPerLoop}}, nil
 		},
@@ -139,13 +139,13 @@ var costTable = []cost{
 	},
 }
 
-// places is where the programs of the core work: some pages, which the first cache
-// has all of, and what else they need.
+// places is the memory that the programs of the core use: some pages, which fit the first
+// cache, and their other arguments.
 type places struct {
 	area                *memory
 	page                int
 	random, zeros, ones [branchWords]uint64
-	word                uint64 // at which the last branches left off
+	word                uint64 // position after the last branches
 	lists               [2]unsafe.Pointer
 	used                int // of lists
 
@@ -153,8 +153,8 @@ type places struct {
 }
 
 func newPlaces(area *memory, page int) *places {
-	// The divisor is so near 1 that the quotient stays normal for as long as
-	// anybody measures; its fraction has no short cut.
+	// The divisor is so near 1 that the quotient stays normal during any measurement. Its
+	// fraction has no special case in the divider.
 	p := &places{area: area, page: page, value: 1.5, one: 1, divisor: 1 + 0x1p-51 + 0x1p-52, denormal: 0x1p-1050}
 	r := rand.New(rand.NewPCG(3, 4))
 	for i := range p.random {
@@ -163,7 +163,7 @@ func newPlaces(area *memory, page int) *places {
 	return p
 }
 
-// reset clears what earlier programs have left.
+// reset clears what earlier programs have written.
 func (p *places) reset() {
 	clear(p.area.bytes[:4*p.page])
 	p.used = 0
@@ -183,7 +183,7 @@ func (p *places) pointer(offset int) unsafe.Pointer {
 	return address
 }
 
-// chase loads the pointer at an offset, which points to itself, over and over.
+// chase loads the pointer at an offset, which points to itself, again and again.
 func (p *places) chase(offset int) program {
 	p.pointer(offset)
 	return program{run: loopChase, a: unsafe.Pointer(&p.lists[p.used-1]), ops: loadsPerChase}
@@ -216,7 +216,8 @@ func (b *bench) costs(s *stage) error {
 	return nil
 }
 
-// ordinaryPage is the page that splits are across; a huge page has none within.
+// ordinaryPage is the size of the page that splits are measured across; a huge page has no
+// page boundary inside.
 const ordinaryPage = 4096
 
 func (b *bench) cost(s *stage, p *places, c *cost) Figure {
@@ -247,8 +248,8 @@ func (b *bench) cost(s *stage, p *places, c *cost) Figure {
 	return f
 }
 
-// difference returns what a program takes more than the mean of others, and how
-// far the best samples leave that open.
+// difference returns how much longer a program takes than the mean of others, and the error
+// by the spread of the best samples.
 func difference(pays timing, baseline []timing, per float64) (value, err Number) {
 	v, e := pays.cycles, pays.cycles*pays.error()
 	for _, t := range baseline {

@@ -18,21 +18,21 @@ func costsHere() []cost {
 	}}
 }
 
-// Instructions of four bytes for the decoders. The operand-size prefix of the
-// first makes its constant two bytes long instead of four; the other has a prefix,
-// too, but one that leaves the length as it was.
+// Instructions of four bytes for the decoders. The operand-size prefix of the first changes
+// its length: its constant has two bytes instead of four. The second has a prefix as well,
+// which leaves the length as it is.
 var (
 	testWord = []byte{0x66, 0xa9, 0x34, 0x12} // test ax, 0x1234
 	cmpQuad  = []byte{0x48, 0x83, 0xf8, 0x12} // cmp rax, 0x12
 )
 
-// decoded is how many instructions there are: more than any cache of decoded ones
-// holds (Zen 4 has the largest, 6750), which the decoders are not needed for, and
-// as few as fit the first instruction cache of 32 KiB.
+// decoded is the number of instructions: more than any cache of decoded instructions holds
+// (Zen 4 has the largest, 6750), so that the decoders are needed, and few enough for the
+// first instruction cache of 32 KiB.
 const decoded = 7500
 
-// prefixes returns programs for code that is written when it is needed: it would
-// make the executable larger by 60 kB.
+// prefixes returns programs for code that is written when it is needed. It would make the
+// executable larger by 60 kB.
 func prefixes(*places) (program, []program, error) {
 	with, err := code(bytes.Repeat(testWord, decoded))
 	if err != nil {
@@ -45,8 +45,8 @@ func prefixes(*places) (program, []program, error) {
 	return program{run: loopCode, a: with, ops: decoded}, []program{{run: loopCode, a: without, ops: decoded}}, nil
 }
 
-// code returns executable memory with instructions, followed by a return. It stays
-// for as long as the process does.
+// code returns executable memory with instructions, followed by a return. The process keeps
+// it until its end.
 func code(instructions []byte) (unsafe.Pointer, error) {
 	const ret = 0xc3
 	m, err := unix.Mmap(-1, 0, len(instructions)+1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)

@@ -2,18 +2,18 @@
 
 package calibrate
 
-// cpuid asks the processor about itself: see CPUID in Intel's Software Developer's
-// Manual, volume 2A. Package golang.org/x/sys/cpu would do so at the start of every
-// program that imports this one, which in a virtual machine takes its time.
+// cpuid executes CPUID: see Intel's Software Developer's Manual, volume 2A. Package
+// golang.org/x/sys/cpu would execute it at the start of every program that imports this
+// one, and in a virtual machine that is slow.
 func cpuid(leaf, subleaf uint32) (eax, ebx, ecx uint32)
 
-// xgetbv returns which registers the operating system saves: the low half of XCR0.
+// xgetbv returns the low half of XCR0: the registers that the operating system saves.
 func xgetbv() (eax uint32)
 
 // Bits of CPUID: leaf 1, ECX; leaf 7, EBX; and of XCR0.
 const (
 	hasFMA     = 1 << 12
-	hasOSXSAVE = 1 << 27 // XGETBV may be asked
+	hasOSXSAVE = 1 << 27 // XGETBV may be executed
 	hasAVX2    = 1 << 5
 	hasAVX512F = 1 << 16
 

@@ -10,29 +10,29 @@ import (
 // How level ground is recognised on a curve: see findGrounds.
 const (
 	levelSlope = 0.25 // growth for each doubling of the size, as an exponent of it
-	levelNoise = 0.05 // and as much more by chance
+	levelNoise = 0.05 // further growth by chance
 	levelOver  = 0.9  // doublings that level ground must at least extend over
-	levelApart = 1.6  // times as long that the next level takes at least
+	levelApart = 1.6  // the least ratio of the next level's latency
 )
 
 // memoryNanos is less than any memory takes: opening a row and reading from it are 14 ns
-// each by the standards of DDR3 to DDR5, before anything is on its way. Where a busy machine
+// each by the standards of DDR3 to DDR5, without the way to the core. If a busy machine
 // leaves no time for large working sets, the last level ground is a cache's.
 const memoryNanos = 25
 
-// A ground is level ground, of one or more pieces: the points from and to, to
-// included; the first piece ends at first, the last begins at last. The latency is
-// that around which most points of the first piece lie.
+// A ground is level ground, of one or more pieces. It has the points from and to, to
+// included; the first piece ends at first, and the last begins at last. The latency is the
+// most common one of the first piece.
 type ground struct {
 	from, first, last, to int
 	cycles                float64
 }
 
-// findGrounds returns the pieces of a curve on which y hardly grows with x: from
-// point to point, and over each doubling of x, less than in proportion to the
-// levelSlope-th power. Pieces that follow each other and are not levelApart are one
-// level: what separates them is the cost of finding pages, which grows within a
-// cache. The level is then the first, where there was none of that.
+// findGrounds returns the pieces of a curve with nearly constant y. From point to point,
+// and over each doubling of x, y grows less than in proportion to the levelSlope-th power
+// of x. Consecutive pieces whose ratio is below levelApart are one level: between them the
+// cost of finding pages grows within a cache. The level's latency is that of the first
+// piece, without that cost.
 func findGrounds(x, y []float64) []ground {
 	smooth := smoothed(y)
 	var levels []ground
@@ -55,7 +55,7 @@ func findGrounds(x, y []float64) []ground {
 	return levels
 }
 
-// smoothed takes single points out that are far from their neighbours.
+// smoothed removes single points that are far from their neighbours.
 func smoothed(y []float64) []float64 {
 	out := slices.Clone(y)
 	for i := 1; i+1 < len(y); i++ {
@@ -64,9 +64,9 @@ func smoothed(y []float64) []float64 {
 	return out
 }
 
-// staysLevel says whether a curve is as level at its last point as before:
-// compared with the one before it, and with the last at no more than half its x.
-// A latency may fall as much as it may rise, which is noise.
+// staysLevel says whether a curve is as level at its last point as before. It compares the
+// point with the one before it, and with the last point at no more than half its x. Noise
+// may lower a latency as much as raise it.
 func staysLevel(x, y []float64) bool {
 	last := len(x) - 1
 	if !isLevel(x[last-1], y[last-1], x[last], y[last]) {
@@ -84,9 +84,9 @@ func isLevel(x0, y0, x1, y1 float64) bool {
 	return math.Abs(math.Log(y1/y0)) <= levelSlope*math.Log(x1/x0)+levelNoise
 }
 
-// typical returns the middle of the half of the values that lie closest together.
-// At the edges of a level latencies are those of a mixture with its neighbours,
-// and the pages cost more from some size on; but most points show the level alone.
+// typical returns the middle of the half of the values that lie closest together. At the
+// edges of a level, latencies are mixtures with the neighbouring levels, and from some size
+// on pages cost more. Most points show the level alone.
 func typical(list []float64) float64 {
 	sorted := slices.Clone(list)
 	slices.Sort(sorted)
@@ -107,10 +107,10 @@ func median(list []float64) float64 {
 	return sorted[(len(sorted)-1)/2]
 }
 
-// findLevels names the level ground of a latency curve: the first is L1, the last
-// memory, if the curve ends on it, and the others L2 and up. A cache that shows no
-// level ground is not to be had from the curve: the level after which the curve
-// climbs on in more than one step is given without a latency.
+// findLevels names the level ground of a latency curve: the first is L1, the last is
+// memory, if the curve ends on it, and the others are L2 and up. The curve cannot show a
+// cache without level ground. If the curve climbs in more than one step after a level, the
+// next level is given without a latency.
 func findLevels(curve []Point) []Level {
 	var x, y []float64
 	var points []Point
@@ -126,8 +126,8 @@ func findLevels(curve []Point) []Level {
 		last := i > 0 && i == len(grounds)-1 && points[g.to].Nanos >= memoryNanos
 		switch {
 		case last && points[g.to].Bytes >= curve[len(curve)-1].Bytes/4: // the last points may be uncertain
-			// Of memory the last piece is taken: a cache may still have had a part
-			// of the working sets of the first.
+			// Memory's latency is that of the last piece: a cache may have held a part of
+			// the working sets of the first.
 			levels = append(levels, level("memory", points[g.last:g.to+1], points[g.to].Bytes))
 			continue
 		case last && i > 1 && slices.Max(y[g.to:]) < levelApart*g.cycles:
@@ -164,8 +164,8 @@ func noMemory(curve, known []Point) string {
 	return "the latency still grows with the largest working set that was measured"
 }
 
-// level is the level ground that some points show: the one of them that shows it best.
-// A cache's is refused if that is not certain enough.
+// level is the level ground of some points: the point that shows it best. A cache's level
+// is refused if that point is too uncertain.
 func level(name string, points []Point, to int) Level {
 	var at Point
 	if name == "memory" {
@@ -181,10 +181,10 @@ func level(name string, points []Point, to int) Level {
 	return l
 }
 
-// cachePoint is the point that shows a cache best: of those that are certain, which most
-// of them are, the one around which they lie. Where most are not, it is the one whose
-// latency is at the most the least, as what disturbs makes latencies longer; but where a
-// level begins behind another one, and where it ends, latencies are mixtures.
+// cachePoint is the point that shows a cache best. If most points are certain, it is the
+// one at their typical latency. Otherwise it is the one with the least upper bound, since
+// disturbances make latencies longer. It leaves out the points at the edges of a level
+// behind another one, whose latencies are mixtures.
 func cachePoint(points []Point, first bool) Point {
 	if good := certain(points, certainEnough); 2*len(good) >= len(points) {
 		return typicalPoint(good)
@@ -199,8 +199,7 @@ func cachePoint(points []Point, first bool) Point {
 	return slices.MinFunc(inner, func(a, b Point) int { return cmp.Compare(a.Cycles+a.Error, b.Cycles+b.Error) })
 }
 
-// certain returns the points that are no more uncertain than so, as a share, or than
-// does not matter.
+// certain returns the points whose uncertainty is at most a share, or too small to matter.
 func certain(points []Point, most float64) []Point {
 	return slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return p.uncertainty() > max(most, certainEnough) })
 }
@@ -215,8 +214,8 @@ func typicalPoint(points []Point) Point {
 	return points[slices.IndexFunc(points, func(p Point) bool { return p.Cycles == middle })]
 }
 
-// Shares of a latency: an error that is none, and one with which the latency of a
-// cache is not reported. That of memory varies by itself.
+// Shares of a latency: an error that does not matter, and the largest error for reporting
+// of a cache. That of memory varies by itself.
 const (
 	certainEnough = 0.01
 	tooUncertain  = 0.1
@@ -260,8 +259,8 @@ type pageLevel struct {
 	to        int // pages
 }
 
-// pageLevels finds the level ground of the extra cost of pages. What is level is the
-// whole latency of a load, in which the first cache has its share.
+// pageLevels finds the level ground of the extra cost of pages. The whole latency of a load
+// is level, including the share of the first cache.
 func pageLevels(points []PagePoint, l1 float64) []pageLevel {
 	var x, y []float64
 	var known []PagePoint
@@ -283,11 +282,11 @@ func pageLevels(points []PagePoint, l1 float64) []pageLevel {
 	return levels
 }
 
-// pageCosts reads two figures from a curve of pages: what a page costs that only the
-// second TLB has, and one that none has. The first level ground is a page that the
-// first TLB has. There may be no second TLB; then the one step of the curve is the
-// walk. And walks may cost the more the more pages there are, for the tables
-// themselves leave the caches; then the cost is that at the last point.
+// pageCosts reads two figures from a curve of pages: the cost of a page that only the
+// second TLB has, and of one that no TLB has. On the first level ground the first TLB has
+// the pages. If there is no second TLB, the one step of the curve is the walk. Walks may
+// cost more with more pages, because the page tables leave the caches; then the cost is
+// that at the last point.
 func pageCosts(points []PagePoint, l1 float64) (second, walk Figure) {
 	second = Figure{Name: "stlb-hit", Title: "page that only the second TLB has: extra", Unit: "cycles/load"}
 	walk = Figure{Name: "page-walk", Title: "page that no TLB has: extra", Unit: "cycles/walk"}
@@ -327,8 +326,8 @@ func pageCosts(points []PagePoint, l1 float64) (second, walk Figure) {
 	return second, walk
 }
 
-// climbing is the cost of a walk at the last point of a curve, if it hardly changed
-// with the last doubling.
+// climbing is the cost of a walk at the last point of a curve, if it hardly changed with
+// the last doubling.
 func climbing(walk Figure, last, before PagePoint) Figure {
 	walk.Value, walk.Error = last.Cycles, max(last.Error, last.Cycles-before.Cycles)
 	if uncertain(walk.Value, walk.Error) {
@@ -353,8 +352,8 @@ func lastOctave(points []PagePoint) (last, before PagePoint, ok bool) {
 	return last, before, false
 }
 
-// uncertain says whether the error of a figure is as large as would make it
-// useless: a quarter of it, but for figures about 0 half a cycle.
+// uncertain says whether a figure is useless because of its error: more than a quarter of
+// it, or for figures about 0 more than half a cycle.
 func uncertain(value, err Number) bool {
 	return float64(err) > max(0.5, math.Abs(float64(value))/4)
 }

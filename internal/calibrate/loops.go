@@ -4,8 +4,8 @@ package calibrate
 
 import "unsafe"
 
-// A loop runs n iterations, n above 0, of a few instructions on the memory that
-// a, b and c point to, as its comment in the assembly says.
+// A loop runs n iterations, n above 0, of a few instructions on the memory that a, b and c
+// point to. Its comment in the assembly says what it does.
 type loop func(n uint64, a, b, c unsafe.Pointer)
 
 //go:noescape
@@ -75,9 +75,9 @@ const (
 	blockBytes      = 256  // that a data loop moves in one iteration, of each array
 )
 
-// A mover is a set of loops that move data past one vector width: a[i] = b[i] +
-// s*c[i], and parts of it. Streaming ones write past the caches and are nil where
-// the architecture has no such stores.
+// A mover is a set of loops for one vector width: a[i] = b[i] + s*c[i], and parts of it.
+// Streaming loops write past the caches, and are nil if the architecture has no such
+// stores.
 type mover struct {
 	name                                 string // of the instruction set
 	read, write, copy, triad             loop

@@ -23,17 +23,16 @@ import (
 type memory struct {
 	bytes   []byte
 	page    int    // bytes of the pages behind it
-	pages   string // how they were had, for people
+	pages   string // where they came from, for people
 	mapping []byte // what to unmap
 }
 
-// allocate returns memory on a NUMA node, or wherever the kernel puts it if node
-// is negative. If huge is set it is backed by huge pages, if these can be had: ones
-// that were set aside, else transparent ones, which the kernel then confirms.
-// Otherwise transparent huge pages are kept away from it. All of it has been
-// written to. To make huge pages the kernel may have to move others, which takes long
-// on a busy machine: the memory is then only as large as it had become until the time
-// given, in multiples of hugeStep and no less than leastMemory if size is not.
+// allocate returns memory on a NUMA node, or anywhere if node is negative. With huge it
+// uses huge pages if possible: reserved ones, else transparent ones, if the kernel confirms
+// them. Otherwise it disables transparent huge pages for the memory. All of it has been
+// written to. To make huge pages the kernel may have to move others, which is slow on a
+// busy machine. At the given time it stops: the memory then has the size reached so far, in
+// multiples of hugeStep, and no less than leastMemory if size is not less.
 func allocate(size, node int, huge bool, until time.Time) (*memory, error) {
 	page := os.Getpagesize()
 	hugePage := 0
@@ -58,7 +57,7 @@ func allocate(size, node int, huge bool, until time.Time) (*memory, error) {
 	if hugePage > 0 {
 		advice = unix.MADV_HUGEPAGE
 	}
-	advised := unix.Madvise(m.bytes, advice) // fails where the kernel has no transparent huge pages
+	advised := unix.Madvise(m.bytes, advice) // fails if the kernel has no transparent huge pages
 	if err := m.touch(node, until); err != nil {
 		return nil, err
 	}
@@ -77,8 +76,8 @@ func allocate(size, node int, huge bool, until time.Time) (*memory, error) {
 	return m, nil
 }
 
-// touch binds memory to a node and makes every page of it exist, or as many as there
-// is time for: the memory ends there.
+// touch binds memory to a node and makes every page of it exist, or as many as there is
+// time for: the memory ends there.
 func (m *memory) touch(node int, until time.Time) error {
 	if node >= 0 {
 		if err := bind(m.bytes, node); err != nil {
@@ -96,8 +95,8 @@ func (m *memory) touch(node int, until time.Time) error {
 	return nil
 }
 
-// hugeStep is what sizes are rounded to, for huge pages of the usual sizes to fit;
-// leastMemory has room for chunks of all arrays of a kernel.
+// hugeStep is the unit of sizes, so that huge pages of the usual sizes fit. leastMemory has
+// room for chunks of all arrays of a kernel.
 const (
 	hugeStep    = 4 << 20
 	leastMemory = 4 * max(hugeStep, chunkBytes)
@@ -107,15 +106,15 @@ func (m *memory) free() { _ = unix.Munmap(m.mapping) }
 
 func (m *memory) at(offset int) unsafe.Pointer { return unsafe.Pointer(&m.bytes[offset]) }
 
-// bind asks for the pages of memory that does not exist yet to come from a NUMA
-// node. See mbind(2).
+// bind asks for the pages of memory that do not exist yet to come from a NUMA node. See
+// mbind(2).
 func bind(b []byte, node int) error {
 	const mpolBind = 2
 	mask := make([]uint64, node/64+1)
 	mask[node/64] = 1 << (node % 64)
 	_, _, errno := unix.Syscall6(unix.SYS_MBIND, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
 		mpolBind, uintptr(unsafe.Pointer(&mask[0])), uintptr(len(mask)*64+1), 0)
-	if errno != 0 && errno != unix.ENOSYS { // a kernel without NUMA has only one place
+	if errno != 0 && errno != unix.ENOSYS { // a kernel without NUMA has only one node
 		return fmt.Errorf("memory on NUMA node %d: %w", node, errno)
 	}
 	return nil
@@ -131,7 +130,7 @@ func hugePageSize() int {
 	return kilobytes(f, "Hugepagesize:") << 10
 }
 
-// kilobytes returns the sum of the figures of a key in a file like /proc/meminfo.
+// kilobytes returns the sum of the values of a key in a file like /proc/meminfo.
 func kilobytes(r io.Reader, key string) int {
 	sum := 0
 	for s := bufio.NewScanner(r); s.Scan(); {
@@ -146,9 +145,9 @@ func kilobytes(r io.Reader, key string) int {
 	return sum
 }
 
-// spareMemory returns how many bytes may be used for measuring: a quarter of what
-// the machine and the process's control groups have left, so that nothing is swapped
-// out, or killed, for it.
+// spareMemory returns how many bytes the calibration may use: a quarter of the free memory
+// of the machine and of the process's control groups. So nothing is swapped out or killed
+// because of it.
 func spareMemory(root string) int {
 	spare := limitLeft(root)
 	if f, err := os.Open(filepath.Join(root, "proc/meminfo")); err == nil {
@@ -160,8 +159,8 @@ func spareMemory(root string) int {
 	return spare / 4
 }
 
-// limitLeft returns what the limits of the process's control groups leave, which is
-// no less than 0; a group without a limit leaves everything.
+// limitLeft returns the bytes left below the limits of the process's control groups, at
+// least 0. A group without a limit leaves everything.
 func limitLeft(root string) int {
 	text, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
@@ -181,7 +180,7 @@ func limitLeft(root string) int {
 		default:
 			continue
 		}
-		// In a container the path may be that outside it: then only the top exists.
+		// In a container the path may be the one outside: then only the top exists.
 		for group := path.Clean("/" + fields[2]); ; group = path.Dir(group) {
 			dir := filepath.Join(root, top, group)
 			if most, ok := bytesIn(filepath.Join(dir, limit)); ok {
@@ -196,7 +195,7 @@ func limitLeft(root string) int {
 	return left
 }
 
-// bytesIn reads a file of one number; "max" is none.
+// bytesIn reads a file of one number; "max" is no limit.
 func bytesIn(name string) (int, bool) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -206,8 +205,8 @@ func bytesIn(name string) (int, bool) {
 	return n, err == nil && n >= 0
 }
 
-// hugeShare returns the share of memory that is in transparent huge pages, as
-// /proc/self/smaps has it for the mappings that overlap it.
+// hugeShare returns the share of memory in transparent huge pages, from the mappings in
+// /proc/self/smaps that overlap it.
 func hugeShare(b []byte) float64 {
 	f, err := os.Open("/proc/self/smaps")
 	if err != nil {

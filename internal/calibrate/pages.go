@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pages measures what finding a page costs: loads that visit one line of each of
-// so many pages, less loads of as many lines side by side, which are in the same
-// caches but on few pages.
+// pages measures the cost of finding a page. It subtracts two latencies: of loads that
+// visit one line of each of many pages, and of loads of as many adjacent lines. Those have
+// the same caches but few pages.
 func (b *bench) pages(s *stage) error {
 	small := os.Getpagesize()
 	// An entry of the page table for each page, a line of them, a table of them.
@@ -67,7 +67,7 @@ func (b *bench) pageCurve(s *stage, page, stride int, counts []int) error {
 		return nil
 	}
 	defer func() { _ = unix.Munmap(area) }()
-	_ = unix.Madvise(area, unix.MADV_NOHUGEPAGE) // fails where there are none
+	_ = unix.Madvise(area, unix.MADV_NOHUGEPAGE) // fails if there are none
 	if b.result.Node >= 0 {
 		if err := bind(area, b.result.Node); err != nil {
 			return err
@@ -89,8 +89,8 @@ func (b *bench) pagePoint(s *stage, base unsafe.Pointer, page, stride, n int) Pa
 	if b.timer.late() {
 		return absentPagePoint(n, noTime)
 	}
-	// The lines are at different places of their pages: at the same place all of
-	// them would fall into few sets of the caches.
+	// The lines are at different offsets in their pages: at the same offset all of them
+	// would fall into few sets of the caches.
 	apart := b.chaser.cycle(base, n, func(i int) int { return i*stride*page + i*lineBytes%page })
 	other := newChaser()
 	dense := other.cycle(b.big.at(0), n, func(i int) int { return i * lineBytes })
@@ -113,17 +113,17 @@ func absentPagePoint(n int, why string) PagePoint {
 	return PagePoint{Pages: n, Cycles: nan, Error: nan, Why: why}
 }
 
-// list times a list. It is on its own beside the clock, so that nothing else is in
-// the caches.
+// list times a list. Only the clock runs in turn with it, so that nothing else is in the
+// caches.
 func (b *bench) list(p program, rounds uint64, budget time.Duration) timing {
 	p.run(2*rounds, p.a, p.b, p.c)
 	p.least, p.warm = min(rounds, longSample), rounds
 	return b.timer.measure(budget, p)[1]
 }
 
-// pageFigures reads the costs from the curve of pages side by side. If the walks show
-// no level ground there, they may with pages that each have a line of the page table
-// for themselves: these are too many for a TLB much earlier.
+// pageFigures reads the costs from the curve of adjacent pages. If the walks show no level
+// ground there, it tries pages that each have their own line of the page table: they exceed
+// a TLB much earlier.
 func (b *bench) pageFigures() {
 	second, walk := pageCosts(b.result.PageCurves[0].Points, b.l1())
 	if !walk.Known() {

@@ -10,24 +10,23 @@ type Penalty struct {
 	Name  string // of the parameter
 	Unit  string
 	Value float64
-	Error float64 // how far the best samples are apart, in the same unit
-	From  string  // what it was made of, in words
+	Error float64 // the spread of the best samples, in the same unit
+	From  string  // the figures that it comes from, in words
 	Why   string  // why there is no value
-	// Unless names a node: a model that has it means something else by the
-	// parameter.
+	// Unless names a node: in models with that node the parameter means something else.
 	Unless string
 }
 
-// Penalties returns the parameters of models that the result has values for, and
-// those that it should have but does not, with Why. A penalty is what a load or
-// branch loses, so that of a cache level is its latency less that of the first.
+// Penalties returns the parameters of models that the result has values for, and those
+// without a value, with Why. A penalty is the time that a load or branch loses: for a cache
+// level, its latency less that of the first level.
 //
-// A value below 0 means that none was to be seen; it is 0 in the list, if the error
-// allows that.
+// A value below 0 means that no cost was seen. It is 0 in the list, if the error allows
+// that.
 func (r *Result) Penalties() []Penalty {
 	list := []Penalty{r.levelPenalty("L2", "L2_HIT_PENALTY")}
 	if _, ok := r.Level("memory"); ok && !r.hasLevel("L3") {
-		// Without a third level, memory is what the second does not have.
+		// Without a third level, memory answers what misses the second.
 		list = append(list, r.levelPenalty("memory", "L2_MISS_PENALTY"))
 	} else {
 		list = append(list, r.levelPenalty("L3", "L3_HIT_PENALTY"), r.levelPenalty("memory", "L3_MISS_PENALTY"))
@@ -46,14 +45,14 @@ func (r *Result) Penalties() []Penalty {
 	return append(list, Penalty{Name: "FREQUENCY", Unit: "cycles/second", Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why})
 }
 
-// costPenalties says which figure a parameter is. Models differ in what they mean by
-// a name: one of another unit is another parameter.
+// costPenalties has the figure of each parameter. Models differ in the meaning of a name:
+// with another unit it is another parameter.
 var costPenalties = []struct{ name, unit, cost, unless string }{
 	{"STLB_HIT_PENALTY", "cycles/load", "stlb-hit", ""},
 	{"DTLB_WALK_PENALTY", "cycles/walk", "page-walk", ""},
 	{"DTLB_MISS_PENALTY", "cycles/load", "page-walk", ""},
 	{"BRANCH_MISPREDICT_PENALTY", "cycles/branch", "branch-mispredict", ""},
-	// Where the cycles of clearing up are counted, the parameter is the rest.
+	// If the cycles of recovery are counted, the parameter is the rest.
 	{"BRANCH_RESTEER_PENALTY", "cycles/branch", "branch-mispredict", "Branch_Mispredict_Clear"},
 	{"STORE_ADDRESS_PENALTY", "cycles/load", "store-address", ""},
 	{"STORE_OVERLAP_PENALTY", "cycles/load", "store-forward-overlap", ""},
@@ -141,7 +140,7 @@ func absentPenalty(p Penalty, why string) Penalty {
 	return p
 }
 
-// none makes of a cost just below 0 what it means: that there is none.
+// none returns 0 for a cost just below 0: there is no cost.
 func none(p Penalty) Penalty {
 	switch {
 	case p.Why != "" || p.Value >= 0:

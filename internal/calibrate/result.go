@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Schema names the JSON document that a Result is.
+// Schema names the JSON document of a Result.
 const Schema = "cyclestack.calibration/v1"
 
 // ErrUnsupported says that there are no measuring loops for this architecture or
@@ -19,19 +19,19 @@ var ErrUnsupported = errors.New("calibration needs Linux on amd64, arm64, ppc64l
 
 // Options say how to calibrate.
 type Options struct {
-	// Quick takes a coarser curve and fewer samples, and below 15 seconds.
+	// Quick uses a coarser curve and fewer samples, and takes less than 15 seconds.
 	Quick bool
-	// Pin says to measure on the logical processor CPU, and not on the one that the
-	// caller happens to run on.
+	// Pin measures on the logical processor CPU, and not on the one that the caller runs
+	// on.
 	Pin bool
 	CPU int
-	// MaxSize is the largest working set in bytes; 0 is 512 MiB, or 128 MiB when
-	// quick. It is lowered where memory is short.
+	// MaxSize is the largest working set in bytes; 0 is 512 MiB, or 128 MiB when quick. It
+	// is lowered if memory is short.
 	MaxSize int
-	// Realtime puts the measuring thread before all others on its processor, which
-	// takes CAP_SYS_NICE. They then do not empty its caches meanwhile.
+	// Realtime gives the measuring thread precedence over all others on its processor,
+	// which needs CAP_SYS_NICE. Other threads then do not empty its caches meanwhile.
 	Realtime bool
-	// Progress is told what is being measured, if it is not nil.
+	// Progress is called with the name of each measurement, if it is not nil.
 	Progress func(what string)
 }
 
@@ -41,13 +41,12 @@ type Result struct {
 	CPU    string    `json:"cpu"` // identification of the processor, as model.HostID has it; set by the caller
 	Time   time.Time `json:"time"`
 	Quick  bool      `json:"quick"`
-	// Logical is the logical processor measured on, Node its NUMA node (-1 if the
-	// machine does not say) and Threads the number of processors that could be
-	// used.
+	// Logical is the logical processor of the measurement, Node its NUMA node (-1 if the
+	// machine does not say) and Threads the number of processors that could be used.
 	Logical int `json:"logical_cpu"`
 	Node    int `json:"node"`
 	Threads int `json:"threads"`
-	// Pages says how the memory was backed, PageBytes by pages of which size.
+	// Pages says how the memory was backed, PageBytes the size of its pages.
 	Pages     string `json:"pages"`
 	PageBytes int    `json:"page_bytes"`
 	// Vectors names the instruction set of the loops that measure bandwidth.
@@ -60,21 +59,21 @@ type Result struct {
 	PageCurves []PageCurve `json:"page_curves"`
 	// Costs are the figures of the core: see the names in the documentation.
 	Costs []Figure `json:"costs"`
-	// Bandwidth is what threads together moved, Loaded the latency of memory
-	// while others use its bandwidth.
+	// Bandwidth is what threads together moved, Loaded the latency of memory while others
+	// use its bandwidth.
 	Bandwidth []Bandwidth `json:"bandwidth"`
 	Loaded    []Loaded    `json:"loaded_latency"`
 	Notes     []string    `json:"notes"`
 }
 
-// A Figure is one thing measured. Value and Error are NaN if it could not be, and
+// A Figure is one measured value. Value and Error are NaN if it could not be measured, and
 // Why says why not.
 type Figure struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	Value Number `json:"value"`
 	Unit  string `json:"unit"`
-	Error Number `json:"error"` // in the same unit: how far the best samples are apart
+	Error Number `json:"error"` // in the same unit: the spread of the best samples
 	Why   string `json:"why,omitempty"`
 }
 
@@ -90,8 +89,8 @@ type Point struct {
 	Why    string `json:"why,omitempty"`
 }
 
-// A Level is a piece of the curve on which the latency is about the same: a
-// cache, or memory, which is the last.
+// A Level is a piece of the curve with about the same latency: a cache, or memory, which is
+// the last.
 type Level struct {
 	Name   string `json:"name"` // L1, L2, L3, memory
 	Cycles Number `json:"cycles"`
@@ -102,8 +101,8 @@ type Level struct {
 	Why    string `json:"why,omitempty"`
 }
 
-// A PageCurve is the extra cost of loads that visit one line of each page, over
-// loads of as many lines side by side.
+// A PageCurve is the extra cost of loads that visit one line of each page, over loads of as
+// many adjacent lines.
 type PageCurve struct {
 	PageBytes int         `json:"page_bytes"`
 	Stride    int         `json:"stride_pages"` // pages from one visited page to the next
@@ -118,9 +117,9 @@ type PagePoint struct {
 	Why    string `json:"why,omitempty"`
 }
 
-// A Bandwidth is the rate at which a number of threads, each on a processor of its
-// own with memory of its own, moved data: the bytes that the program reads and
-// writes, in the manner of STREAM, not those that the caches add.
+// A Bandwidth is the rate of a number of threads that move data, each on a processor of its
+// own with memory of its own. It counts the bytes that the program reads and writes, as
+// STREAM does, and not those that the caches add.
 type Bandwidth struct {
 	Figure
 	Kernel    string `json:"kernel"` // read, write, copy, triad
@@ -130,7 +129,7 @@ type Bandwidth struct {
 
 // A Loaded is the latency of memory while other threads read it.
 type Loaded struct {
-	Threads   int    `json:"threads"` // that read
+	Threads   int    `json:"threads"` // threads that read
 	Share     Number `json:"share"`   // of the time that each of them reads
 	Bandwidth Number `json:"bytes_per_second"`
 	Cycles    Number `json:"cycles"`
@@ -159,7 +158,7 @@ func (n *Number) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*float64)(n))
 }
 
-// mostJSON bounds what Read reads: a result has a few tens of kilobytes.
+// mostJSON bounds the bytes that Read reads: a result has some tens of kilobytes.
 const mostJSON = 4 << 20
 
 // Read reads a Result from JSON. An unknown member, or another document, is an
@@ -176,7 +175,7 @@ func Read(r io.Reader) (*Result, error) {
 		Schema string `json:"schema"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, fmt.Errorf("not the JSON of a calibration: %w", err) // more behind it is an error, too
+		return nil, fmt.Errorf("not the JSON of a calibration: %w", err) // more data behind it is an error, too
 	}
 	if head.Schema != Schema {
 		return nil, fmt.Errorf("the document's schema is %q, not %q", head.Schema, Schema)
@@ -190,7 +189,7 @@ func Read(r io.Reader) (*Result, error) {
 	return &result, result.check()
 }
 
-// check refuses what no calibration has and its users could not print.
+// check refuses results that no calibration has and that cannot be printed.
 func (r *Result) check() error {
 	for i, p := range r.Curve {
 		if p.Bytes <= 0 || i > 0 && p.Bytes <= r.Curve[i-1].Bytes {

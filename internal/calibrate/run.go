@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A bench is a calibration under way, on the thread that is pinned for it.
+// A bench is a calibration in progress, on the thread that is pinned for it.
 type bench struct {
 	ctx     context.Context
 	options Options
@@ -29,8 +29,8 @@ type bench struct {
 	end time.Time
 }
 
-// A part is a part of the calibration: how much of the time it may take, relative
-// to the others, and what it does.
+// A part is a part of the calibration: its share of the time relative to the others, and
+// its function.
 type part struct {
 	what   string
 	weight float64
@@ -47,17 +47,17 @@ var parts = []part{
 	{"latency under load, and bandwidth", 15, (*bench).bandwidth},
 }
 
-// How long a calibration takes at the most, with room for what no budget is for:
-// getting memory from the kernel. Variables for tests.
+// How long a calibration takes at most. It includes time outside any budget: getting memory
+// from the kernel. Variables for tests.
 var (
 	fullTime  = 80 * time.Second
 	quickTime = 9 * time.Second
 )
 
-// Run calibrates the machine. It measures on one processor, to which it ties the
-// calling goroutine's thread until it is done, and for bandwidth on the others as
-// well. What could not be measured is in the result with the reason; the error is
-// for what makes all of it impossible, such as ErrUnsupported, or ctx having ended.
+// Run calibrates the machine. It measures on one processor and pins the calling goroutine's
+// thread to it until the end; for bandwidth it uses the others as well. What could not be
+// measured is in the result with the reason. The error is for what makes all of it
+// impossible, such as ErrUnsupported, or the end of ctx.
 func Run(ctx context.Context, options Options) (*Result, error) {
 	b := &bench{ctx: ctx, options: options, chaser: newChaser(), nodes: nodes("/")}
 	if !options.Pin {
@@ -67,7 +67,7 @@ func Run(ctx context.Context, options Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The one measured on comes first.
+	// The processor that is measured on comes first.
 	b.processors = append([]int{b.options.CPU}, slices.DeleteFunc(processors, func(p int) bool { return p == b.options.CPU })...)
 	undo, err := pin(b.options.CPU)
 	if err != nil {
@@ -110,8 +110,8 @@ func (b *bench) run(parts []part) error {
 			b.options.Progress(p.what)
 		}
 		share := time.Duration(float64(time.Until(b.end)) * p.weight / left)
-		// On a machine that is very busy samples are few and what a part has to do
-		// besides takes long; later parts need some of the time, too.
+		// On a very busy machine samples are few, and a part's other work takes long; later
+		// parts need some of the time, too.
 		b.timer.deadline = time.Now().Add(share * 3 / 2)
 		b.chaser.forget()
 		if err := p.run(b, &stage{end: time.Now().Add(share)}); err != nil {
@@ -127,7 +127,7 @@ func (b *bench) run(parts []part) error {
 	return nil
 }
 
-// judged returns the curve with the errors that it has by the fastest clock of all.
+// judged returns the curve with the errors by the fastest clock of all.
 func (b *bench) judged() []Point {
 	curve := slices.Clone(b.result.Curve)
 	for i := range curve {
@@ -136,7 +136,7 @@ func (b *bench) judged() []Point {
 	return curve
 }
 
-// behind is how much slower the clock was beside a point than the fastest, as a share.
+// behind is how much slower than the fastest the clock was during a point, as a share.
 func (b *bench) behind(p *Point) Number { return Number(b.timer.behind(float64(p.Nanos / p.Cycles))) }
 
 // allocate gets the memory for the largest working set.
@@ -175,16 +175,15 @@ type stage struct {
 	left int // measurements to come
 }
 
-// budget is the time for the next measurement, at most so much. One that ended
-// early leaves more for those behind it.
+// budget is the time for the next measurement, up to a limit. A measurement that ended
+// early leaves more for the later ones.
 func (s *stage) budget(most time.Duration) time.Duration {
 	each := time.Until(s.end) / time.Duration(max(s.left, 1))
 	s.left--
 	return max(min(each, most), 2*time.Millisecond)
 }
 
-// tooFarApart is the spread of its best samples with which a figure is not
-// reported.
+// tooFarApart is the spread of the best samples that a reported figure may have.
 const tooFarApart = 0.25
 
 // noTime is why something was not measured at all.
@@ -219,12 +218,12 @@ func (b *bench) clock(s *stage) error {
 	t := b.timer.measure(s.budget(time.Second))[0]
 	b.result.Clock = clockOf(t)
 	if why := doubt(t); why != "" && b.ctx.Err() == nil {
-		return errors.New(why) // nothing can be told in cycles
+		return errors.New(why) // nothing can be said in cycles
 	}
 	return b.ctx.Err()
 }
 
-// curve measures the latency of loads by the size of what they visit.
+// curve measures the latency of loads by the size of their working set.
 func (b *bench) curve(s *stage) error {
 	sizes := workingSets(len(b.big.bytes), b.options.Quick)
 	s.left = len(sizes) + 2*len(b.nodes)
@@ -237,9 +236,9 @@ func (b *bench) curve(s *stage) error {
 }
 
 // again measures the working sets that fit the caches of a core once more, the most
-// uncertain first, and keeps the better points. Whoever shares these caches, as the
-// other thread of the core does, disturbs for seconds, all samples of a point alike; but
-// not always. The same goes for the clock, which is that of the core by itself.
+// uncertain first, and keeps the better points. Other users of these caches, such as the
+// sibling thread, may disturb all samples of a point for seconds, but not always. The same
+// holds for the clock of the core.
 func (b *bench) again(s *stage) error {
 	const most = 2 << 20
 	small := b.result.Curve
@@ -271,9 +270,9 @@ func (b *bench) doubtful(p *Point) float64 {
 	return p.uncertainty() + float64(b.behind(p))
 }
 
-// better says whether a point is to be kept in place of an earlier measurement of the
-// same. What disturbs makes times longer, so the shorter one counts; of two that agree,
-// the one whose cycles are more certain: a clock that was disturbed makes these few.
+// better says whether a point replaces an earlier measurement of the same. Disturbances
+// make times longer, so the shorter one counts. If both agree, the one with more certain
+// cycles counts: a disturbed clock makes too few cycles.
 func (b *bench) better(p, old *Point) bool {
 	if p.Why != "" || old.Why != "" {
 		return p.Why == ""
@@ -305,14 +304,14 @@ func workingSets(most int, quick bool) []int {
 	return sizes
 }
 
-// longSample is the number of iterations of a chase that a sample has at the most,
-// if it takes longer than samples have to: half a millisecond of memory latencies. A
-// scheduler's time slice has room for several.
+// longSample bounds the iterations of a chase in a sample that takes longer than samples
+// have to: half a millisecond of memory latencies. A scheduler's time slice has room for
+// several.
 const longSample = 24
 
 // point measures one working set.
 func (b *bench) point(s *stage, m *memory, size int) Point {
-	const once = 8 << 20 // working sets up to here are visited before, to have the caches as they will be
+	const once = 8 << 20 // working sets up to here are visited before, to bring the caches into their usual state
 	if b.timer.late() {
 		return absentPoint(size, noTime)
 	}

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pin locks the calling goroutine to its thread and the thread to a logical
-// processor. What it returns undoes both.
+// pin locks the calling goroutine to its thread and the thread to a logical processor. The
+// returned function undoes both.
 func pin(logical int) (undo func(), err error) {
 	runtime.LockOSThread()
 	var before, one unix.CPUSet
@@ -36,8 +36,8 @@ func pin(logical int) (undo func(), err error) {
 	}, nil
 }
 
-// realtime puts the calling thread, which must be pinned, before all others that are
-// not real-time themselves. Threads that it starts are as usual.
+// realtime gives the calling thread, which must be pinned, precedence over all others that
+// are not real-time themselves. Threads that it starts are as usual.
 func realtime() error {
 	err := unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}, 0)
 	if err != nil {
@@ -70,8 +70,8 @@ func current() int {
 	return int(logical)
 }
 
-// nodes returns the processors of each NUMA node that has memory, by node; empty
-// where the kernel does not say.
+// nodes returns the processors of each NUMA node that has memory, by node; empty if the
+// kernel does not say.
 func nodes(root string) map[int][]int {
 	found := map[int][]int{}
 	dirs, _ := filepath.Glob(filepath.Join(root, "sys/devices/system/node/node[0-9]*"))

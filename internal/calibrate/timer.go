@@ -14,12 +14,12 @@ import (
 
 // How samples are taken: see timer.
 const (
-	sampleTime = 75 * time.Microsecond // at least
+	sampleTime = 75 * time.Microsecond // the least
 	clockTime  = 25 * time.Microsecond // the same of the clock
 	keptBest   = 5                     // samples that must agree
-	fewest     = 12                    // samples of each program
+	fewest     = 12                    // samples of each program, at least
 	agreement  = 0.002                 // spread of the best samples that is good enough
-	patience   = 4                     // budgets after which even the fewest samples are not waited for
+	patience   = 4                     // budgets; then it does not wait for the least number of samples either
 )
 
 // A program is a loop with its arguments.
@@ -29,16 +29,16 @@ type program struct {
 	ops     float64 // operations in one iteration
 	least   uint64  // iterations that a sample must have; 0 for as many as fill its time
 
-	// Iterations in front of a sample. Reading the processor time enters the kernel,
-	// which on some virtual machines empties the TLBs: of a working set of 8 MiB that
-	// made loads a half slower.
+	// Iterations in front of a sample. Reading the processor time enters the kernel, which
+	// on some virtual machines empties the TLBs: with a working set of 8 MiB that made
+	// loads a half slower.
 	warm uint64
 }
 
-// A timing is what an operation of a program takes.
+// A timing is the time of an operation of a program.
 type timing struct {
 	ns, cycles float64
-	spread     float64 // of the best samples, as a share of the best, and what the clock adds to that
+	spread     float64 // of the best samples, as a share of the best, with the clock's own
 	behind     float64 // how much slower the clock was than the fastest so far, as a share
 	samples    int
 }
@@ -46,30 +46,29 @@ type timing struct {
 // error is how far the cycles may be off, as a share of them.
 func (t *timing) error() float64 { return t.spread + t.behind }
 
-// A timer is the one way in which programs are timed. It takes short samples of
-// several programs in turn, drops those during which the processor time of the thread
-// it runs on did not go on, and keeps the best of each. What disturbs a sample
-// (interrupts, other programs on the same core, a cache that has to be filled again
-// after they ran) can only make it longer; of many samples that are short beside a
-// scheduler's time slice some are not disturbed, and the best ones agree. Their spread
-// says how sure that is.
+// A timer times programs. It takes short samples of several programs in turn, drops those
+// during which the thread did not run all of the time, and keeps the best of each.
+// Disturbances can only make a sample longer: interrupts, other programs on the same core,
+// a cache that they emptied. Many samples are much shorter than a scheduler's time slice;
+// some of them are not disturbed, and the best ones agree. Their spread says how certain
+// the result is.
 //
-// Samples are timed by the clock on the wall. Processor time can make them too short:
-// where the hypervisor takes processors away, the kernel has to guess how much of a
-// sample that was (one was seen to be a fifth of what it was). And telling it is a
-// system call that takes half a microsecond on some virtual machines, 2 % of a sample of
-// the clock, of which only the least of many is known.
+// Samples are timed by the wall clock. Processor time can make them too short: if the
+// hypervisor takes processors away, the kernel guesses how much of a sample that was (it
+// was once a fifth of the true time). Reading it is also a system call of half a
+// microsecond on some virtual machines: 2 % of a sample of the clock, and only the least of
+// many is known.
 //
-// In turn with the programs it times the clock that the core has meanwhile, which the
-// time stamp counter or the nominal frequency do not tell: by chains of instructions
-// that take a known number of cycles at least. Several kinds of them, as whoever shares
-// the core, its other thread above all, takes the units away that one kind needs, for
-// minutes perhaps; the fastest was disturbed least.
+// In turn with the programs it times the core's current clock, which the time stamp counter
+// and the nominal frequency do not show. It uses chains of instructions with a known least
+// number of cycles. There are several kinds of them, because other users of the core, above
+// all its sibling thread, may occupy the units of one kind for minutes. The fastest was
+// disturbed least.
 type timer struct {
 	ctx      context.Context
 	deadline time.Time // of all measurements
 	overhead float64   // ns that reading the time adds to a sample
-	around   float64   // ns of processor time more than go by: what reading that takes
+	around   float64   // ns of processor time beyond the sample: reading it
 	clocks   []timed
 	fastest  float64 // ns of a cycle, the least so far
 }
@@ -89,7 +88,7 @@ func newTimer(ctx context.Context, deadline time.Time) *timer {
 		took, elapsed, processor := read(&nothing, 0)
 		t.overhead, more = min(t.overhead, took), append(more, processor-elapsed)
 	}
-	t.around = median(more) // where the thread does not run in between, the least is far below 0
+	t.around = median(more) // if the thread does not run in between, the least is far below 0
 	for _, p := range clocks() {
 		t.clocks = append(t.clocks, timed{p, t.iterations(&p, clockTime)})
 	}
@@ -99,14 +98,14 @@ func newTimer(ctx context.Context, deadline time.Time) *timer {
 // threadTime returns the processor time that the calling thread has used, in ns.
 func threadTime() int64 {
 	var ts unix.Timespec
-	// The call that does not tell Go's scheduler: it is over before that would
-	// have mattered, and takes a third of the time.
+	// The call does not inform Go's scheduler. It is over before that would matter, and
+	// takes a third of the time.
 	unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&ts)), 0)
 	return ts.Nano()
 }
 
-// read runs a program once and returns the ns that it took; those that went by with what
-// runs in front of it, and those of processor time meanwhile.
+// read runs a program once and returns the ns of the program; those with the iterations in
+// front of it; and the processor time of these.
 func read(p *program, n uint64) (took, elapsed, processor float64) {
 	before := threadTime()
 	begin := time.Now()
@@ -120,15 +119,15 @@ func read(p *program, n uint64) (took, elapsed, processor float64) {
 	return float64(end.Sub(start)), float64(end.Sub(begin)), processor
 }
 
-// sample runs a program once and returns the ns that it took, and whether nothing came
-// between: the processor time is then the same.
+// sample runs a program once and returns the ns that it took, and whether it was
+// undisturbed: the processor time is then the same.
 func (t *timer) sample(p *program, n uint64) (took float64, undisturbed bool) {
 	took, elapsed, processor := read(p, n)
-	const slack = 2000 // ns: a page fault of the clock's, or the like
+	const slack = 2000 // ns: a page fault of the clock's code, for example
 	return took - t.overhead, math.Abs(processor-t.around-elapsed) <= 0.02*elapsed+slack
 }
 
-// take adds a sample of a program to its tally, if nothing came between.
+// take adds a sample of a program to its tally, if it was undisturbed.
 func (t *timer) take(p *timed, to *tally) {
 	if took, undisturbed := t.sample(&p.program, p.n); undisturbed {
 		to.add(took / (float64(p.n) * p.ops))
@@ -142,13 +141,13 @@ func (t *timer) tick(clock *tally) {
 	}
 }
 
-// iterations returns how many of them fill a sample. Finding that out warms the
-// caches and predictors up.
+// iterations returns how many of them fill a sample. Finding that out warms up the caches
+// and predictors.
 func (t *timer) iterations(p *program, least time.Duration) uint64 {
 	want, n := float64(least), uint64(1)
 	for {
 		took, _ := t.sample(p, n)
-		if took >= want { // a page that has to be found, or a frequency to be changed, can take as long
+		if took >= want { // a page fault or a change of frequency can take as long
 			again, _ := t.sample(p, n)
 			took = min(took, again)
 		}
@@ -180,7 +179,7 @@ func (a *tally) add(x float64) {
 	a.count++
 }
 
-// spread is how far apart the best samples are; NaN if there are too few.
+// spread is the spread of the best samples; NaN if there are too few.
 func (a *tally) spread() float64 {
 	if a.count < keptBest {
 		return math.NaN()
@@ -188,9 +187,9 @@ func (a *tally) spread() float64 {
 	return a.best[keptBest-1]/a.best[0] - 1
 }
 
-// measure times the clock and programs for as long as the budget lasts, or until the
-// best samples of all of them agree; behind the deadline not at all. The first timing is
-// the clock's, of a cycle; the others are the programs'.
+// measure times the clock and programs for as long as the budget lasts, or until the best
+// samples of all of them agree. After the deadline it does not measure at all. The first
+// timing is the clock's, of a cycle; the others are the programs'.
 func (t *timer) measure(budget time.Duration, programs ...program) []timing {
 	all := make([]timed, len(programs))
 	late := t.late()
@@ -229,18 +228,18 @@ func (t *timer) measure(budget time.Duration, programs ...program) []timing {
 // late says whether the time for measurements is over.
 func (t *timer) late() bool { return time.Now().After(t.deadline) }
 
-// behind is how much longer a cycle was than the shortest so far, as a share: the clock
-// may have changed, or all that shows it have been disturbed.
+// behind is how much longer a cycle was than the shortest so far, as a share. Either the
+// clock has changed, or all chains were disturbed.
 func (t *timer) behind(ns float64) float64 { return ns/t.fastest - 1 }
 
-// enough says whether there are as many samples as are needed to say anything.
+// enough says whether there are enough samples to say anything.
 func enough(tallies []tally) bool {
 	return !slices.ContainsFunc(tallies, func(a tally) bool { return a.count < keptBest })
 }
 
-// agreed says whether more samples would tell nothing new. If the clock was faster
-// before, it may be that the additions are held up: the other thread of the core can
-// do that to all of them for a while.
+// agreed says whether more samples would not change the result. If the clock was faster
+// before, the additions may be delayed: the sibling thread of the core can delay all of
+// them for a while.
 func (t *timer) agreed(tallies []tally) bool {
 	for i := range tallies {
 		if tallies[i].count < fewest || !(tallies[i].spread() <= agreement) {
