@@ -34,7 +34,7 @@ type times uint8
 const (
 	exact    times = iota // nanoseconds
 	relative              // shares of the table's duration
-	inVain                // enabled for an unknown time, in which the event was (nearly) never on a counter
+	inVain                // enabled for an unknown time, and (nearly) never on a counter
 )
 
 // An assembler collects the records of a table and gives them their places.
@@ -50,7 +50,7 @@ type assembler struct {
 
 	layout *counts.Layout // of the last table
 	dirty  bool           // there are scopes, events or repetitions that layout lacks
-	marks  [][]uint32     // for each scope, by column, the table in which it was last seen
+	marks  [][]uint32     // for each scope, by column, the last table with it
 	serial uint32         // of the table
 	key    []byte
 }
@@ -371,8 +371,8 @@ func elapsed(t *counts.Table) float64 {
 	return math.NaN()
 }
 
-// scaleTimes turns times that are shares into nanoseconds, and gives events
-// that were enabled in vain the time that others of their scope were enabled.
+// scaleTimes makes nanoseconds of times that are shares. Events that were enabled in
+// vain get the time enabled of others of their scope.
 func scaleTimes(t *counts.Table, recs []record) {
 	ns := t.Duration * 1e9
 	t.Relative = false

@@ -52,7 +52,7 @@ func (r *Reader) meta(line []byte) bool {
 		if len(r.asm.recs) > 0 {
 			r.cur.open = false
 		}
-		r.last, r.wrapped = -1, false
+		r.metric.record, r.metric.wrapped = -1, false
 		return true
 	}
 	if cpu, own, found := parseCPU(trimmed); found {
@@ -84,7 +84,7 @@ func (r *Reader) meta(line []byte) bool {
 	if i := commandStart(line); i >= 0 {
 		r.boundary()
 		r.ahead.evidence = commandSeen
-		r.command = append(r.command[:0], line[i:]...)
+		r.around.command = append(r.around.command[:0], line[i:]...)
 		return true
 	}
 	return false
@@ -103,41 +103,41 @@ func (r *Reader) boundary() {
 	r.endCommand()
 	if r.ahead.evidence == titleSeen {
 		r.cur.notes.add("the block at line %d holds no counts", r.ahead.line)
-		r.cpuLine = 0
+		r.around.cpuLine = 0
 		if r.hint.title == 0 {
 			r.hint.title = r.ahead.line
 		}
 	}
 	r.split = true
 	r.ahead = block{line: r.lines.num}
-	r.prefix = r.prefix[:0]
-	r.last = -1
+	r.around.prefix = r.around.prefix[:0]
+	r.metric.record = -1
 }
 
 // carriesOn reports whether a line is the continuation of a command line, and
 // adds it.
 func (r *Reader) carriesOn(line []byte) bool {
-	if !continuesCommand(r.command, line) {
+	if !continuesCommand(r.around.command, line) {
 		r.endCommand()
 		return false
 	}
-	text := trimBlanks(r.command)
+	text := trimBlanks(r.around.command)
 	if text[len(text)-1] == '\\' {
 		text = append(text[:len(text)-1], ' ')
 	} else if text[len(text)-1] != ',' {
 		text = append(text, ' ')
 	}
-	r.command = append(text, bytes.TrimSpace(line)...)
+	r.around.command = append(text, bytes.TrimSpace(line)...)
 	return true
 }
 
 // endCommand reads the command line that was gathered.
 func (r *Reader) endCommand() {
-	if len(r.command) == 0 {
+	if len(r.around.command) == 0 {
 		return
 	}
-	c := parseCommand(string(r.command))
-	r.command = r.command[:0]
+	c := parseCommand(string(r.around.command))
+	r.around.command = r.around.command[:0]
 	r.ahead.cmd, r.ahead.repeats = c, c.repeats
 	r.ahead.label = c.program
 }
@@ -165,11 +165,11 @@ func (r *Reader) title(t title) {
 	if t.runs > 0 {
 		b.repeats = t.runs
 	}
-	r.prefix = append(r.prefix[:0], t.prefix...)
+	r.around.prefix = append(r.around.prefix[:0], t.prefix...)
 }
 
 func (r *Reader) foot(f footer) {
-	r.last = -1
+	r.metric.record = -1
 	if b := r.current(); b == &r.cur && !b.closed && !b.interval {
 		b.footer, b.closed = f, true
 		b.spelling.point |= f.point
@@ -181,18 +181,18 @@ func (r *Reader) foot(f footer) {
 // printed spells the same processor in another way.
 func (r *Reader) setCPU(cpu string, own bool) {
 	if own {
-		if r.cpuLine > 0 && cpu != r.cpu {
-			r.fail(r.lines.num, fmt.Sprintf("%q is named as the processor, and %q in line %d: leave the one that the counts below are from", cpu, r.cpu, r.cpuLine))
+		if r.around.cpuLine > 0 && cpu != r.around.cpu {
+			r.fail(r.lines.num, fmt.Sprintf("%q is named as the processor, and %q in line %d: leave the one that the counts below are from", cpu, r.around.cpu, r.around.cpuLine))
 			return
 		}
-		r.cpuLine = r.lines.num
+		r.around.cpuLine = r.lines.num
 	} else {
-		r.cpuLine = 0
+		r.around.cpuLine = 0
 	}
 	if len(r.asm.recs) > 0 && cpu != r.cur.cpu && !r.split {
 		r.boundary()
 	}
-	r.cpu = cpu
+	r.around.cpu = cpu
 }
 
 // begins reports whether the row begins another table than the one that is
@@ -200,25 +200,25 @@ func (r *Reader) setCPU(cpu string, own bool) {
 func (r *Reader) begins() bool {
 	w, b := &r.row, &r.cur
 	return r.split || b.closed || w.form != b.form || w.summary != b.summary || (w.time != nil) != b.interval ||
-		b.interval && !bytes.Equal(w.time, r.stamp)
+		b.interval && !bytes.Equal(w.time, r.span.stamp)
 }
 
 // begin starts the table of the row.
 func (r *Reader) begin() {
 	w := &r.row
 	now := nanoseconds(w.time)
-	if r.cur.interval && !r.split && w.time != nil && now > r.now && w.form == r.cur.form {
-		r.then = r.now
+	if r.cur.interval && !r.split && w.time != nil && now > r.span.end && w.form == r.cur.form {
+		r.span.start = r.span.end
 	} else {
 		r.beginBlock()
-		r.then = 0
+		r.span.start = 0
 	}
-	r.now = now
-	r.stamp = append(r.stamp[:0], w.time...)
-	r.last = -1
+	r.span.end = now
+	r.span.stamp = append(r.span.stamp[:0], w.time...)
+	r.metric.record = -1
 	if w.form == csvForm && w.time != nil {
-		at := bytes.Index(r.csv.line, w.time)
-		r.predict.begin(r.csv.line[:at+len(w.time)], r.csv.sep)
+		at := bytes.Index(r.forms.csv.line, w.time)
+		r.predict.begin(r.forms.csv.line[:at+len(w.time)], r.forms.csv.sep)
 	}
 }
 
@@ -236,7 +236,7 @@ func (r *Reader) beginBlock() {
 	next.notes.prepend(&r.cur.notes)
 	r.cur = next
 	r.cur.form, r.cur.summary, r.cur.interval, r.cur.cgroups = w.form, w.summary, w.time != nil, w.cgroup != nil
-	r.cur.cpu = r.cpu
+	r.cur.cpu = r.around.cpu
 	r.ahead = block{line: w.line}
 	r.split = false
 	r.asm.forget()

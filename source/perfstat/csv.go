@@ -10,13 +10,11 @@ import (
 // whose terms contain the separator has more.
 const maxFields = 64
 
-// A csvParser reads the lines of perf stat -x. Their fields, in the order in
-// which perf prints them:
+// A csvParser reads the lines of perf stat -x. Their fields, in perf's order:
 //
 //	[time] ["summary"] [scope [cpus]] value [unit] event [cgroup] [error%] [running percent [metric unit]]
 //
-// The unit is there since Linux 3.14, running and percent since 4.1, metrics
-// since 4.6. The separator is any string, and perf does not quote: an event's
+// Units came with Linux 3.14, running and percent with 4.1, metrics with 4.6. The separator is any string, and perf does not quote: an event's
 // terms may contain it, and so do numbers in a locale with a decimal comma.
 type csvParser struct {
 	sep    []byte // nil: not known yet
@@ -377,8 +375,8 @@ func (c *csvParser) continues(field, next span) bool {
 	return false
 }
 
-// detect looks for a separator by which a line is one of perf stat -x's, and
-// keeps it. What stands between the first two fields must repeat it.
+// detect looks for a separator that makes the line one of perf stat -x, and keeps it.
+// The text between the first two fields must occur again.
 func (c *csvParser) detect(line []byte, r *row) verdict {
 	start := 0
 	for start < len(line) && line[start] == ' ' {

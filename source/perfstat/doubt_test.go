@@ -29,11 +29,11 @@ func TestNothingVanishes(t *testing.T) {
 		{"interval at no time", "     1.000000001,1000,,cycles,100,100.00,,\nnan,1000,,cycles,100,100.00,,\n", 1,
 			`line 2: not understood: "nan,1000,,cycles,100,100.00,,"`},
 		{"percentage nan", "1000,,cycles,100,nan,,\n" + others, 3,
-			"line 1: the percentage of time for which cycles was counted is not a number: its coverage is not known"},
+			"line 1: the coverage of cycles is not a number"},
 		{"percentage nan in JSON", `{"counter-value" : "1000.0", "unit" : "", "event" : "cycles", "event-runtime" : 100, "pcnt-running" : nan}` + "\n", 1,
-			"line 1: the percentage of time for which cycles was counted is not a number: its coverage is not known"},
+			"line 1: the coverage of cycles is not a number"},
 		{"percentage nan in text", title + "  1,000      cycles      (nan%)\n", 1,
-			"line 3: the percentage of time for which cycles was counted is not a number: its coverage is not known"},
+			"line 3: the coverage of cycles is not a number"},
 		{"carriage returns alone", strings.ReplaceAll("1000,,cycles,100,100.00,,\n"+others, "\n", "\r"), 3, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -25,7 +25,7 @@ type hint struct {
 	title     int // the first title without counts
 	bad       int // the first count that was dropped
 	why       string
-	separator string // by which a line has the form of a count, if not by the one given
+	separator string // makes a count of a line, unlike the one given
 	at        int    // that line
 }
 
@@ -80,13 +80,13 @@ func (r *Reader) outcome() error {
 	case r.lines.num == 0:
 		return fault(1, "empty: nothing to read")
 	case h.at > 0:
-		return fault(h.at, "the fields are separated by %s and not by %s", quote([]byte(h.separator)), quote(r.csv.sep))
+		return fault(h.at, "the fields are separated by %s and not by %s", quote([]byte(h.separator)), quote(r.forms.csv.sep))
 	case h.bad > 0:
 		return fault(h.bad, "no usable count: %s", h.why)
 	case h.metrics > 0:
 		return fault(h.metrics, "only metrics that perf derived (--metric-only, --topdown, -M) and no counts: record the events themselves")
-	case r.given:
-		return fault(1, "no line with a count of perf stat -x%s found", r.csv.sep)
+	case r.forms.given:
+		return fault(1, "no line with a count of perf stat -x%s found", r.forms.csv.sep)
 	case r.ahead.evidence == titleSeen:
 		return fault(r.ahead.line, "the block holds no counts")
 	case h.title > 0:

@@ -6,8 +6,8 @@ import (
 )
 
 // generic are the kernel's and perf's own event names, in all their spellings
-// since 2009. A line is taken for a count without other evidence only if its
-// event is one of these, or has the form of a raw code or of a PMU's event.
+// since 2009. Without other evidence a line is a count only if its event is one of
+// these, a raw code, or an event of a PMU.
 var generic = words(
 	"cpu-cycles", "cycles", "instructions", "cache-references", "cache-misses",
 	"branch-instructions", "branches", "branch-misses", "bus-cycles", "ref-cycles",
@@ -85,8 +85,8 @@ func plausible(name []byte) bool {
 	return balanced(name)
 }
 
-// balanced reports whether the slashes around a PMU's terms are closed and the
-// name has no blank but those of "raw 0x1a8" and "event [pmu]".
+// balanced reports whether the slashes around a PMU's terms are closed. The name may
+// have blanks only as in "raw 0x1a8" and "event [pmu]".
 func balanced(name []byte) bool {
 	if i := bytes.IndexByte(name, ' '); i >= 0 {
 		rest := name[i+1:]
@@ -197,8 +197,8 @@ func blankName(b []byte) []byte {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// isClock reports whether an event is one of the two clocks, which perf prints
-// in milliseconds, until Linux 4.19 without a unit of their own.
+// isClock reports whether an event is one of the two clocks. Perf prints them in
+// milliseconds, until Linux 4.19 without a unit.
 func isClock(name []byte) bool {
 	switch string(stripModifiers(name)) {
 	case "task-clock", "cpu-clock", "task-clock-msecs", "cpu-clock-msecs", "task clock ticks", "cpu clock ticks":

@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the files under testdata want")
 
-// TestForms reads the inputs under testdata, one file for each form, which
-// holds a description, the input and what is to be read from it.
+// TestForms reads the inputs under testdata, one file for each form. A file has a
+// description, the input and what is to be read from it.
 func TestForms(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(files) == 0 {

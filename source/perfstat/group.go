@@ -9,9 +9,8 @@ import (
 // always is the coverage above which an event counts as counted all the time.
 const always = 0.9999
 
-// group gives the columns their groups: those of the braces on the command
-// line, as far as the running times do not contradict them, or else those that
-// the running times show.
+// group gives the columns their groups. These are the braces on the command line,
+// unless the running times contradict them, or else what the running times show.
 func (a *assembler) group(t *counts.Table, recs []record, b *block) {
 	cols := t.Columns
 	if groups := b.cmd.groupsOf(cols); groups != nil {
@@ -109,19 +108,18 @@ func sameRunning(t *counts.Table, i, j int) bool {
 	return shared
 }
 
-// groupByShare puts together neighbouring columns with equal percentages. They
-// have only two decimals, and events that take turns one by one come to equal
-// shares easily. What tells groups from them is that groups take turns as a
-// whole: their shares, one for each group, then add up to a whole number of
-// counter sets. Single events' shares, with equal neighbours taken for one, do
-// so only by chance.
+// groupByShare puts neighbouring columns with equal percentages into groups.
+// Percentages have only two decimals, and events that are multiplexed one by one easily
+// have equal ones. But groups are multiplexed as a whole: their shares, one for each
+// group, add up to a whole number of counter sets. Shares of single events do so only
+// by chance.
 func groupByShare(t *counts.Table) {
 	if len(t.Scopes) != 1 {
 		return
 	}
 	row := t.Row(0)
 	group, sets, sum, joined := 0, 0, 0.0, false
-	last := -1 // the last column that took turns
+	last := -1 // the last column that was multiplexed
 	for i := range row {
 		if !row[i].Ok() || !(row[i].Coverage() < always) {
 			last = -1

@@ -132,9 +132,9 @@ type grouped struct {
 	seps int // there is one run more than separators
 }
 
-// scanGrouped reads the number at the start of b as perf prints it in text,
-// with or without thousands separators, and returns its length and what it
-// tells of the spelling.
+// scanGrouped reads the number at the start of b as perf prints it in text, with or
+// without thousands separators. It returns its length, and what it says of the
+// spelling.
 func scanGrouped(b []byte) (v float64, n int, s spelling, ok bool) {
 	var g grouped
 	n, ok = g.scan(b)

@@ -9,10 +9,10 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// perCore joins the logical processors of a core where perf repeats the core's
-// count for each of them (--percore-show-thread with the percore term), so that
-// a sum has it once. perf does not print which processors share a core: those
-// do whose counts per core are the same.
+// perCore joins the logical processors of a core where perf repeats the core's count
+// for each of them (--percore-show-thread with the percore term). So a sum has it once.
+// perf does not print which processors share a core: those do whose counts per core are
+// equal.
 type perCore struct {
 	cmd     *command
 	columns []int  // counted by core
@@ -112,7 +112,7 @@ func (p *perCore) pair(t *counts.Table) (changed bool) {
 	return changed
 }
 
-// tells reports whether a scope has a count by which its core can be told.
+// tells reports whether a scope has a count that identifies its core.
 func (p *perCore) tells(t *counts.Table, scope int) bool {
 	return slices.ContainsFunc(p.columns, func(j int) bool { return t.Cell(scope, j).Value > 0 })
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// A predictor reads the CSV lines of an interval by what the interval before
-// taught: perf prints the same scopes and events in the same order each time,
-// so that only the timestamp, the value and the running time change. What
-// stands between them is compared, not parsed.
+// A predictor reads the CSV lines of an interval by those of the interval before. perf
+// prints the same scopes and events in the same order each time, and only the
+// timestamp, the value and the running time change. The text between them is compared,
+// not parsed.
 type predictor struct {
 	stamp    []byte // the line's beginning up to the end of the timestamp
 	expected []expectation
@@ -43,8 +43,8 @@ func (p *predictor) forget() { p.expected, p.texts, p.next = p.expected[:0], p.t
 
 func (p *predictor) text(s span) []byte { return p.texts[s.from:s.to] }
 
-// learn adds what a line that was read in full teaches, or finds the place of a
-// line that was not as expected among the expectations.
+// learn adds an expectation for a line that was read in full. If the line was not as
+// expected, it looks for its place among the expectations.
 func (p *predictor) learn(line []byte, r *row, rec *record) {
 	if !p.learning {
 		p.resume(rec)

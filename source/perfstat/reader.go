@@ -25,8 +25,8 @@ type Stats struct {
 	Tables  int
 }
 
-// A Reader reads the output of perf stat in any of its forms and yields a table
-// for each block, and for each interval of -I. It keeps everything that it
+// A Reader reads the output of perf stat in any of its forms. It yields a table for
+// each block, and for each interval of -I. It keeps everything that it
 // creates: a table is valid until the next call of Next, and its *Layout stays
 // the same pointer as long as columns and scopes do. Its memory does not grow
 // with the number of intervals.
@@ -34,10 +34,7 @@ type Reader struct {
 	lines lineReader
 	name  string
 
-	csv   csvParser
-	text  textParser
-	json  jsonParser
-	given bool // the separator was given
+	forms parsers
 
 	row      row
 	complete bool // no more records join those of asm; row begins the next table, unless the input is at its end
@@ -47,16 +44,9 @@ type Reader struct {
 
 	cur, ahead block
 	split      bool // ahead has begun: the next count belongs to it
-	stamp      []byte
-	now, then  int64 // end of the current interval and of the one before, in ns
-	period     int   // length of the runs that the records are, 0 if not known
-
-	cpu     string // as the lines so far say
-	cpuLine int    // of a "# cpu:" that nothing of perf's has followed yet, 0 if none
-	command []byte // a command line that may go on
-	prefix  []byte // of the lines of the block, as of a quotation
-	last    int    // index of the record that a line of metrics belongs to, -1 if none
-	wrapped bool   // last's line may go on in the next
+	span       timeSpan
+	around     around
+	metric     metric
 
 	table  counts.Table
 	kind   form
@@ -64,6 +54,35 @@ type Reader struct {
 	hint   hint
 	err    error
 	opened bool
+}
+
+// parsers read lines of the three forms.
+type parsers struct {
+	csv   csvParser
+	text  textParser
+	json  jsonParser
+	given bool // the separator was given
+}
+
+// A timeSpan is the current interval.
+type timeSpan struct {
+	stamp      []byte // as printed
+	start, end int64  // ns
+	period     int    // records of one round of scopes and events, 0 if not known
+}
+
+// around is what the lines between the counts say.
+type around struct {
+	cpu     string
+	cpuLine int    // of a "# cpu:" without a count after it so far, 0 if none
+	command []byte // a command line that may go on
+	prefix  []byte // of the lines of the block, as of a quotation
+}
+
+// A metric is the count that a line of metrics belongs to.
+type metric struct {
+	record  int  // its index, -1 if none
+	wrapped bool // its line may go on in the next
 }
 
 // A form is one of the three that perf stat prints.
@@ -78,12 +97,12 @@ const (
 
 // NewReader returns a reader of r. The name is for messages.
 func NewReader(r io.Reader, name string, opts Options) *Reader {
-	p := &Reader{lines: newLineReader(r), name: name, last: -1}
+	p := &Reader{lines: newLineReader(r), name: name, metric: metric{record: -1}}
 	p.table.Start, p.table.Duration = math.NaN(), math.NaN()
 	if opts.Separator != "" {
-		p.csv.sep, p.given = []byte(opts.Separator), true
+		p.forms.csv.sep, p.forms.given = []byte(opts.Separator), true
 		if opts.Separator == `\t` { // as perf takes it
-			p.csv.sep = []byte("\t")
+			p.forms.csv.sep = []byte("\t")
 		}
 	}
 	p.ahead.line = 1
@@ -187,15 +206,15 @@ func (r *Reader) take(line []byte) {
 	}
 	line = r.clean(line)
 	switch {
-	case len(r.command) > 0 && r.carriesOn(line):
-	case !r.given && r.json.looksJSON(line):
+	case len(r.around.command) > 0 && r.carriesOn(line):
+	case !r.forms.given && r.forms.json.looksJSON(line):
 		r.row.reset(r.lines.num, jsonForm)
-		r.use(r.json.parse(line, &r.row), r.json.reason)
+		r.use(r.forms.json.parse(line, &r.row), r.forms.json.reason)
 	case r.meta(line):
-	case r.given:
+	case r.forms.given:
 		r.takeGiven(line)
-	case r.csv.sep == nil || !r.takeCSV(line):
-		r.json.forget()
+	case r.forms.csv.sep == nil || !r.takeCSV(line):
+		r.forms.json.forget()
 		r.takeText(line)
 	}
 }
@@ -203,14 +222,14 @@ func (r *Reader) take(line []byte) {
 // takeCSV reads a line by the separator that was found.
 func (r *Reader) takeCSV(line []byte) bool {
 	r.row.reset(r.lines.num, csvForm)
-	v := r.csv.parse(line, &r.row)
+	v := r.forms.csv.parse(line, &r.row)
 	if v == foreign && r.cur.form == csvForm {
 		r.otherSeparator(line)
 	}
 	if v == foreign || v == isRow && !r.row.marked && r.cur.form != csvForm {
 		return false
 	}
-	r.use(v, r.csv.reason)
+	r.use(v, r.forms.csv.reason)
 	return true
 }
 
@@ -221,7 +240,7 @@ func (r *Reader) otherSeparator(line []byte) {
 	var other row
 	other.reset(r.lines.num, csvForm)
 	if probe.detect(line, &other) == isRow {
-		r.note("line %d: a count separated by %q where the others have %q: left out", r.lines.num, probe.sep, r.csv.sep)
+		r.note("line %d: a count separated by %q where the others have %q: left out", r.lines.num, probe.sep, r.forms.csv.sep)
 	}
 }
 
@@ -253,8 +272,8 @@ func (r *Reader) clean(line []byte) []byte {
 		}
 		line = rest[1:] // a mail's quotation
 	}
-	if len(r.prefix) > 0 {
-		if rest, found := bytes.CutPrefix(skipBlanks(line), r.prefix); found {
+	if len(r.around.prefix) > 0 {
+		if rest, found := bytes.CutPrefix(skipBlanks(line), r.around.prefix); found {
 			return rest
 		}
 	}
@@ -264,9 +283,9 @@ func (r *Reader) clean(line []byte) []byte {
 // takeGiven reads a line by the separator that the caller gave.
 func (r *Reader) takeGiven(line []byte) {
 	r.row.reset(r.lines.num, csvForm)
-	v := r.csv.parse(line, &r.row)
+	v := r.forms.csv.parse(line, &r.row)
 	if v != foreign {
-		r.use(v, r.csv.reason)
+		r.use(v, r.forms.csv.reason)
 		return
 	}
 	r.unread(line)
@@ -289,7 +308,7 @@ func (r *Reader) unread(line []byte) {
 	switch {
 	case r.lines.cut:
 		r.drop("the input ends within this line: dropped")
-	case r.cur.form == csvForm && (looksLikeCount(line) || r.csv.shaped) && bytes.Contains(line, r.csv.sep) && !isBlank(r.csv.sep[0]):
+	case r.cur.form == csvForm && (looksLikeCount(line) || r.forms.csv.shaped) && bytes.Contains(line, r.forms.csv.sep) && !isBlank(r.forms.csv.sep[0]):
 		r.drop("not understood: " + quote(line))
 	}
 }
@@ -297,7 +316,7 @@ func (r *Reader) unread(line []byte) {
 // takeText reads a line of text, or finds the separator of one that is not.
 func (r *Reader) takeText(line []byte) {
 	r.row.reset(r.lines.num, textForm)
-	v, t := r.text.parse(line, &r.row)
+	v, t := r.forms.text.parse(line, &r.row)
 	switch v {
 	case derived:
 		r.stats.Derived++
@@ -311,7 +330,7 @@ func (r *Reader) takeText(line []byte) {
 				r.doubtShare(line)
 			}
 			r.annotated()
-			r.use(v, r.text.reason)
+			r.use(v, r.forms.text.reason)
 		}
 	case foreign:
 		if !r.detect(line) {
@@ -322,18 +341,18 @@ func (r *Reader) takeText(line []byte) {
 
 // detect reads a line that is not text by the separator that it shows.
 func (r *Reader) detect(line []byte) bool {
-	if r.csv.sep != nil && r.cur.form == csvForm {
+	if r.forms.csv.sep != nil && r.cur.form == csvForm {
 		return false
 	}
-	probe, saved := r.csv, r.row
+	probe, saved := r.forms.csv, r.row
 	r.row.reset(r.lines.num, csvForm)
 	v := probe.detect(line, &r.row)
 	if v == foreign {
 		r.row = saved
 		return false
 	}
-	r.csv = probe
-	r.use(v, r.csv.reason)
+	r.forms.csv = probe
+	r.use(v, r.forms.csv.reason)
 	return true
 }
 
@@ -369,10 +388,10 @@ func (r *Reader) annotated() {
 // metrics handles a line that carries on the metrics of a count: the share at
 // its end is the count's.
 func (r *Reader) metrics(t tail) {
-	if r.last < 0 || r.split {
+	if r.metric.record < 0 || r.split {
 		return
 	}
-	c := &r.asm.recs[r.last]
+	c := &r.asm.recs[r.metric.record]
 	if t.shared && c.cell.State == counts.Counted && c.times == relative && c.cell.Running == c.cell.Enabled {
 		c.cell.Enabled, c.cell.Running = relativeTimes(t.share)
 	}
@@ -383,13 +402,13 @@ func (r *Reader) metrics(t tail) {
 
 // other handles a line that is none of perf stat's counts.
 func (r *Reader) other(line []byte, t tail) {
-	if r.wrapped && t.found && r.row.comment == nil {
+	if r.metric.wrapped && t.found && r.row.comment == nil {
 		r.metrics(t) // the end of a line that a mail wrapped
 	}
 	if isMetricTitle(line) {
 		r.hint.sawMetrics(r.lines.num)
 	}
-	r.last, r.wrapped = -1, false
+	r.metric.record, r.metric.wrapped = -1, false
 	r.unread(line)
 	trimmed := bytes.TrimSpace(line)
 	if b := r.current(); b.evidence == titleSeen && b.open && !b.closed && (looksLikeCount(trimmed) || r.lines.cut && startsCount(trimmed)) {
@@ -426,7 +445,7 @@ func (r *Reader) drop(why string) {
 func (r *Reader) use(v verdict, reason string) {
 	w := &r.row
 	if v != foreign {
-		r.cpuLine = 0
+		r.around.cpuLine = 0
 	}
 	switch v {
 	case foreign:
@@ -451,7 +470,7 @@ func (r *Reader) use(v verdict, reason string) {
 		w.note(string(w.event) + " was counted for more than 100 % of the time: its coverage is not known")
 	}
 	if w.shared && math.IsNaN(w.share) && w.state == counts.Counted && !r.lines.cut {
-		w.note("the percentage of time for which " + string(w.event) + " was counted is not a number: its coverage is not known")
+		w.note("the coverage of " + string(w.event) + " is not a number")
 	}
 	r.endCommand()
 	switch {
@@ -475,13 +494,13 @@ func (r *Reader) add() {
 	r.stats.Rows++
 	n := len(r.asm.recs)
 	if b.form == csvForm && b.interval {
-		r.predict.learn(r.csv.line, w, &r.asm.recs[n-1])
+		r.predict.learn(r.forms.csv.line, w, &r.asm.recs[n-1])
 	}
 	b.marked = b.marked || w.marked
 	b.spelling.learn(w.spelling)
 	b.sure = b.sure || w.marked || isGeneric(w.event)
-	r.last = n - 1
-	r.wrapped = w.form == textForm && w.comment != nil && !w.shared
+	r.metric.record = n - 1
+	r.metric.wrapped = w.form == textForm && w.comment != nil && !w.shared
 	r.comment()
 	for _, text := range w.notes {
 		b.notes.add("line %d: %s", w.line, text)

@@ -295,7 +295,7 @@ func TestPredictionAgrees(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	for name, input := range inputs(t) {
 		if name == "text-program" {
-			continue // what the program printed is known by the title behind it
+			continue // the program's output is known by the title after it
 		}
 		if name == "text-percore" {
 			continue // a core is named by all of its processors
@@ -339,9 +339,8 @@ func values(input []byte) map[where][]float64 {
 	return all
 }
 
-// isCutName reports whether an event's name is what the input ends with: a name
-// that is cut off cannot always be told from a shorter one, and a cgroup behind
-// it not from none.
+// isCutName reports whether the input ends with an event's name. A name that is cut off
+// may look like a shorter one, and one without its cgroup like one that had none.
 func isCutName(event string, input []byte) bool {
 	return bytes.HasSuffix(bytes.TrimRight(input, " "), []byte(event))
 }

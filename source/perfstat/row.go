@@ -13,13 +13,11 @@ type row struct {
 	form    form
 	time    []byte // -I: the timestamp as printed; nil for none
 	summary bool   // -I --summary: the totals after the intervals
-	id      []byte // where it was counted, "CPU3"; nil for the whole
-	cpus    int    // how many logical processors (or counters) were summed
-	cgroup  []byte
+	place
 	event   []byte
 	unit    []byte
-	comment []byte // text: what stands behind the '#'
-	remark  []byte // text: what someone wrote behind the event
+	comment []byte // text: what follows the '#'
+	remark  []byte // text: what someone wrote after the event
 
 	state counts.State
 	value float64
@@ -38,8 +36,19 @@ type row struct {
 
 	notes []string // to be said of the line, if it is used
 
-	// value and run as parts of a CSV line, for prediction; run is 0 where
-	// there is none.
+	columns
+}
+
+// A place is where a row was counted.
+type place struct {
+	id     []byte // "CPU3"; nil for the whole
+	cpus   int    // how many logical processors (or counters) were summed
+	cgroup []byte
+}
+
+// columns are the offsets of value and run in a CSV line, for prediction. runAt is 0
+// where there is none.
+type columns struct {
 	valueAt, valueEnd, runAt int
 }
 

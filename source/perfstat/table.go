@@ -10,10 +10,10 @@ import (
 
 // end says that there are no more lines.
 func (r *Reader) end() {
-	if r.json.pending() && r.cur.form == jsonForm {
+	if r.forms.json.pending() && r.cur.form == jsonForm {
 		r.drop("the input ends within a JSON object: dropped")
 	}
-	r.json.forget()
+	r.forms.json.forget()
 	if r.lines.err != nil {
 		r.asm.recs = r.asm.recs[:0] // what is left of a table that was not read to its end
 	}
@@ -26,22 +26,22 @@ func (r *Reader) end() {
 // over.
 func (r *Reader) portion() int {
 	n := len(r.asm.recs)
-	if r.period == 0 {
-		r.period = n
+	if r.span.period == 0 {
+		r.span.period = n
 		if !r.cur.interval && r.cur.evidence != titleSeen {
-			r.period = period(r.asm.recs)
+			r.span.period = period(r.asm.recs)
 		}
 	}
-	n = min(n, r.period)
+	n = min(n, r.span.period)
 	if n == len(r.asm.recs) {
-		r.period = 0
+		r.span.period = 0
 	}
 	return n
 }
 
-// period returns the length of the sequence of scopes and events that records
-// repeat at least once as a whole, all of them if they do not. A sequence with
-// one event is not one: that is an event counted more than once.
+// period returns the length of the sequence of scopes and events that records repeat at
+// least once as a whole. If there is none, it is the length of all. A sequence of one
+// event is none: that is an event counted more than once.
 func period(recs []record) int {
 	same := func(i, j int) bool { return recs[i].scope == recs[j].scope && recs[i].event == recs[j].event }
 	border := make([]int, len(recs)) // of each beginning: the longest that is also its end
@@ -86,7 +86,7 @@ func (r *Reader) emit(n int) bool {
 	t.Start, t.Duration, t.Elapsed = 0, math.NaN(), 0
 	switch {
 	case b.interval:
-		t.Start, t.Duration = float64(r.then)/1e9, float64(r.now-r.then)/1e9
+		t.Start, t.Duration = float64(r.span.start)/1e9, float64(r.span.end-r.span.start)/1e9
 	case b.closed:
 		t.Duration, t.Elapsed = b.footer.seconds, b.footer.error
 	}
@@ -105,7 +105,7 @@ func (r *Reader) emit(n int) bool {
 	r.kind = b.form
 	t.Notes = b.notes.take(t.Notes)
 	r.stats.Tables++
-	r.last = -1
+	r.metric.record = -1
 	return true
 }
 
@@ -141,12 +141,12 @@ func (r *Reader) warn(recs []record) {
 	}
 }
 
-// cutShort reports whether the last line of an input without a line end cannot
-// be trusted: the event's name is only the beginning of one that is known, or
-// what is behind it may be incomplete.
+// cutShort reports whether the last line of an input without a line end is unreliable.
+// The event's name may be only the beginning of one, or the text after it may be
+// incomplete.
 func (r *Reader) cutShort() bool {
 	w := &r.row
-	if w.form == csvForm && !r.csv.modern || w.remark != nil || w.cgroup != nil && !w.marked {
+	if w.form == csvForm && !r.forms.csv.modern || w.remark != nil || w.cgroup != nil && !w.marked {
 		return true
 	}
 	if w.marked || generic()[string(stripModifiers(w.event))] {

@@ -14,8 +14,8 @@ var header = []byte("Performance counter stats for")
 //
 //	[time] [scope [cpus]] value [unit] event [cgroup] [# metric] [( +- error% )] [(percent%)]
 //
-// The percentage of the time that the event was on a counter has been written
-// as "(scaled from 74.98%)", as "[17.68%]" and, since Linux 4.1, "(50.03%)".
+// The percentage of time on a counter was at first "(scaled from 74.98%)", then
+// "[17.68%]", and is "(50.03%)" since Linux 4.1.
 type textParser struct {
 	reason string // why a line is damaged
 }
@@ -322,8 +322,8 @@ func isCgroup(b []byte) bool {
 	return isLetter(b[0]) || isDigit(b[0]) || b[0] == '/' || b[0] == '_'
 }
 
-// eventWidth is the width to which perf pads an event's name; a longer one is
-// followed by a single blank. It was 24 and 25 before it became 32.
+// eventWidth is the least width of an event's name. perf pads shorter ones, and puts one
+// blank after longer ones. It was 24 and 25 before it became 32.
 const eventWidth = 24
 
 // eventLength returns the length of the event at the start of b: a word, or
@@ -452,8 +452,7 @@ func isIntervalTitle(line []byte) bool {
 		bytes.Contains(line, []byte("counts"))
 }
 
-// stripEscapes removes the escape sequences with which perf colours its output
-// on a terminal, in place.
+// stripEscapes removes the escape sequences of colours, in place.
 func stripEscapes(line []byte) []byte {
 	if bytes.IndexByte(line, 0x1b) < 0 {
 		return line
