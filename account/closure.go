@@ -170,7 +170,7 @@ func (b *Binding) isMeasured(i int) bool {
 	if n.Level > 1 && len(b.nodes[i].inputs) > measuredInputs {
 		return false
 	}
-	p := b.Method.parents[i]
+	p := b.Method.Model.Nodes[i].Above
 	return p < 0 || !b.estimated(p)
 }
 
@@ -253,7 +253,7 @@ func (b *Binding) checkRange(a *Account, i int, value float64) {
 
 // checkPart checks that a part is no larger than what it is a part of.
 func (b *Binding) checkPart(a *Account, i int, value float64) {
-	p := b.Method.parents[i]
+	p := b.Method.Model.Nodes[i].Above
 	if p < 0 || !b.measured[p] || !(value > a.Nodes[p].Value+contradiction) || b.outside(p, a.Nodes[p].Value) {
 		return
 	}

@@ -283,7 +283,7 @@ const roundings = 0x1p-50
 // known are part of the rest: that is what it is for. Where they leave no more than
 // rounding does, it is 0: of a thread that ran all of the time, one time in two less.
 func (b *Binding) rest(a *Account, i int) float64 {
-	parent := b.Method.parents[i]
+	parent := b.Method.Model.Nodes[i].Above
 	first := len(b.Method.inputs)
 	left := a.in[first+parent]
 	size := math.Abs(left)

@@ -90,7 +90,7 @@ func (b *Binding) over(a *Account, i int) bool {
 // gate says whether a node's parent lets it be flagged.
 func (b *Binding) gate(a *Account, i int) bool {
 	n := &b.Method.Model.Nodes[i]
-	p := b.Method.parents[i]
+	p := b.Method.Model.Nodes[i].Above
 	return p < 0 || n.Standalone || b.limits[p] == nil || a.Nodes[p].Flagged
 }
 
@@ -141,7 +141,7 @@ func (b *Binding) preferred(i, j int) bool {
 // whole if that is -1.
 func (b *Binding) under(node, parent int) bool {
 	if parent >= 0 {
-		return b.Method.parents[node] == parent
+		return b.Method.Model.Nodes[node].Above == parent
 	}
 	n := &b.Method.Model.Nodes[node]
 	if n.Parent == "" {
@@ -220,7 +220,7 @@ func (b *Binding) extent(a *Account, i int) float64 {
 		return 1
 	}
 	for {
-		p := b.Method.parents[i]
+		p := b.Method.Model.Nodes[i].Above
 		if p < 0 {
 			return math.Abs(a.Nodes[i].Value)
 		}

@@ -48,7 +48,6 @@ type Method struct {
 	ruleIndex  map[string]int // inputs of the processor's relations, by name
 	order      []int          // nodes, each after those it names
 	shares     []bool         // by node: whether its value is a share of the whole
-	parents    []int          // by node: its parent's index, -1 for a root
 	bounds     [][2]float64   // by node: the least and the greatest value that it may have
 
 	notes   []counts.Note // what was assumed
@@ -144,14 +143,10 @@ func levels(m *model.Model) int {
 // describe looks up what evaluation asks of the nodes again and again.
 func (c *Method) describe() {
 	nodes := c.Model.Nodes
-	c.shares, c.parents = make([]bool, len(nodes)), make([]int, len(nodes))
+	c.shares = make([]bool, len(nodes))
 	c.bounds, c.closureNames = make([][2]float64, len(nodes)), make([]string, len(nodes))
 	for i := range nodes {
 		c.shares[i] = c.Model.Of != "" && nodes[i].Unit == ""
-		c.parents[i] = -1
-		if p, ok := c.nodeIndex[nodes[i].Parent]; ok {
-			c.parents[i] = p
-		}
 		c.bounds[i] = bounds(c.Model, i)
 		c.closureNames[i] = "children of " + nodes[i].Name + " sum to it"
 	}
@@ -393,7 +388,7 @@ func (c *Method) nodesBefore(i int) []int {
 
 // family returns the parent of a node and its siblings.
 func (c *Method) family(i int) (parent int, siblings []int) {
-	parent = c.parents[i]
+	parent = c.Model.Nodes[i].Above
 	for _, j := range c.Model.Nodes[parent].Children {
 		if j != i {
 			siblings = append(siblings, j)

@@ -119,6 +119,7 @@ type Node struct {
 	Level    int    // of the tree: 0 for a root that is the whole, 1 for its parts, …; computed
 	Path     string // names from the root, joined by dots; computed
 	Children []int  // indexes into Model.Nodes; computed
+	Above    int    // index of the parent, -1 for a root; computed
 
 	expr, threshold *metric.Expr // Formula and Threshold, parsed
 	uses            []string     // the names in Formula

@@ -124,14 +124,15 @@ func (b *builder) levels() {
 	}
 	for i := range b.m.Nodes {
 		n := &b.m.Nodes[i]
-		if n.Parent == "" {
+		if n.Above = -1; n.Parent == "" {
 			n.Level, n.Path = 1, n.Name
 			if n.Section == "" && (len(roots) == 1 || b.isWhole(n)) {
 				n.Level = 0
 			}
 			continue
 		}
-		parent := &b.m.Nodes[b.nodes[n.Parent]]
+		n.Above = b.nodes[n.Parent]
+		parent := &b.m.Nodes[n.Above]
 		n.Level, n.Path = parent.Level+1, parent.Path+"."+n.Name
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"text/template"
 
+	"github.com/cyclestack/cyclestack/internal/shell"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -39,18 +40,9 @@ func (c *Command) lines(several bool) string {
 		case i > 0:
 			b.WriteByte(' ')
 		}
-		b.WriteString(quote(arg))
+		b.WriteString(shell.Quote(arg))
 	}
 	return b.String()
-}
-
-// quote returns an argument as a POSIX shell takes it.
-func quote(arg string) string {
-	plain := arg != "" && strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./,:%+@") == ""
-	if plain {
-		return arg
-	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
 // PerfName returns the event as perf is to be given it so that it prints the
@@ -187,7 +179,7 @@ func (p *Plan) published() *Command {
 var collectScript string
 
 var collectTemplate = sync.OnceValue(func() *template.Template {
-	functions := template.FuncMap{"quote": quote, "inc": func(i int) int { return i + 1 }}
+	functions := template.FuncMap{"quote": shell.Quote, "inc": func(i int) int { return i + 1 }}
 	return template.Must(template.New("collect.sh").Funcs(functions).Parse(collectScript))
 })
 

@@ -48,12 +48,12 @@ func Expandable(m *model.Model, expand string) bool {
 // its parent, or of one of its siblings.
 func (p *profile) expanded(a *account.Account, i int) bool {
 	m := a.Model()
-	for up := parent(m, i); p.o.Expand != "" && up >= 0; up = parent(m, up) {
+	for up := m.Nodes[i].Above; p.o.Expand != "" && up >= 0; up = m.Nodes[up].Above {
 		if p.opens(a, up) {
-			return parent(m, i) == up || p.above(a, parent(m, i))
+			return m.Nodes[i].Above == up || p.above(a, m.Nodes[i].Above)
 		}
 	}
-	return p.o.Expand != "" && p.above(a, parent(m, i))
+	return p.o.Expand != "" && p.above(a, m.Nodes[i].Above)
 }
 
 // opens reports whether --expand names a node.
@@ -247,7 +247,7 @@ func (p *profile) level(k int) int {
 // first, and with them the node itself if it has parts among the columns.
 func (p *profile) heads(k int) []int {
 	var list []int
-	for i := p.node(k); i >= 0; i = parent(p.h.Model, i) {
+	for i := p.node(k); i >= 0; i = p.h.Model.Nodes[i].Above {
 		if p.divided(i) {
 			list = append([]int{i}, list...)
 		}
@@ -257,7 +257,7 @@ func (p *profile) heads(k int) []int {
 
 // divided reports whether a node has a column, and parts that have some.
 func (p *profile) divided(i int) bool {
-	return slices.Contains(p.columns, i) && slices.ContainsFunc(p.columns, func(j int) bool { return parent(p.h.Model, j) == i })
+	return slices.Contains(p.columns, i) && slices.ContainsFunc(p.columns, func(j int) bool { return p.h.Model.Nodes[j].Above == i })
 }
 
 // ownColumn heads the column of a node whose parts have columns too.

@@ -361,7 +361,7 @@ func spellings(e Explanation, events []string) []string {
 	var out []string
 	for _, name := range events {
 		if ev, ok := e.Events.Lookup(name); ok {
-			name = perfEvent(e.CPU, ev)
+			name = account.SampleEvent(e.CPU, ev)
 		}
 		out = append(out, name)
 	}

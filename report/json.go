@@ -263,7 +263,7 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	for _, r := range a.Rivals {
 		out.Rivals = append(out.Rivals, jsonRival{m.Nodes[r.Node].Path, m.Nodes[r.Of].Path, page.Known(r.Margin)})
 	}
-	out.Branching, out.Next = branching(a), Next(j.h, a)
+	out.Branching, out.Next = branching(a), j.o.steps(j.h, a)
 	for i := range a.Checks {
 		c := &a.Checks[i]
 		if j.o.Checks || c.State == account.Fails && (!c.Common || c.Contradicts()) {

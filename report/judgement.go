@@ -96,13 +96,14 @@ func nodeFigure(m *model.Model, i int, v float64) string {
 // judgement says what the figures come to: which categories are as they should be,
 // and what decides the program's way.
 func (t *tree) judgement(a *account.Account) {
-	switch left := leave(a); {
+	healthy := a.Healthy(t.h.provenance())
+	switch left := a.Leave(); {
 	case len(left) > 0:
 		t.Paragraph("leave", fmt.Sprintf("%s: as expected of %s, and no bottleneck",
-			strings.Join(left, ", "), a.Binding.Method.Workload.Program()), 10, plain)
-	case t.healthy(a) && a.Times != nil && waited(a.Times) != "":
+			strings.Join(nodeNames(a, left), ", "), a.Binding.Method.Workload.Program()), 10, plain)
+	case healthy && a.Times != nil && waited(a.Times) != "":
 		t.Paragraph("leave", "nothing in the cycles is over its threshold: what it waits for is what to work on", 10, plain)
-	case t.healthy(a):
+	case healthy:
 		t.Paragraph("leave", "nothing is over its threshold: there is no bottleneck to work on", 10, plain)
 	}
 	if s := dominanceText(a); s != "" {
@@ -110,40 +111,13 @@ func (t *tree) judgement(a *account.Account) {
 	}
 }
 
-// leave names the categories that are within what is expected of the program, if
-// its kind is known.
-func leave(a *account.Account) []string {
+// nodeNames are the names of nodes.
+func nodeNames(a *account.Account, nodes []int) []string {
 	var names []string
-	m := a.Model()
-	for i := range m.Nodes {
-		n := &m.Nodes[i]
-		if _, standing := a.Expected(i); a.Binding.Method.Workload != model.AnyWorkload && n.Level == 1 &&
-			standing == account.Within && !a.Nodes[i].Flagged && a.Nodes[i].Reliable() {
-			names = append(names, n.Name)
-		}
+	for _, i := range nodes {
+		names = append(names, a.Model().Nodes[i].Name)
 	}
 	return names
-}
-
-// healthy reports whether all parts of the whole are known and to be relied upon,
-// and none is over its threshold, of counts that can tell.
-func (t *tree) healthy(a *account.Account) bool {
-	m := a.Model()
-	limits := 0
-	for i := range m.Nodes {
-		n := &m.Nodes[i]
-		if n.Section != "" || n.Level != 1 || n.Optional && !a.Nodes[i].Known() {
-			continue
-		}
-		if a.Nodes[i].Flagged || !a.Nodes[i].Reliable() {
-			return false
-		}
-		if n.Threshold != "" {
-			limits++
-		}
-	}
-	g := guide{h: t.h, a: a}
-	return limits > 1 && !a.Contradicted() && (t.h.Simulated || g.hardware())
 }
 
 // dominanceText says whether loops or branches decide a program's way, and by

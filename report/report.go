@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/model"
 )
@@ -55,9 +56,37 @@ type Options struct {
 	Titles bool // titles of nodes beside the figures, where the width allows
 	Line   bool // in the tree format, of Account.Times no more than a line: it follows by itself
 
+	// Step spells a next step as a command; nil leaves next steps out.
+	Step func(Header, *account.Account, account.Step) Step
 	// Note is the text of a note with its Fix in the reader's words, such as the flag that
 	// does it; nil is the note's Text alone.
 	Note func(counts.Note) string
+}
+
+// A Step is something to do next, in the reader's words.
+type Step struct {
+	Command string `json:"command"`
+	Why     string `json:"why"` // what it answers
+}
+
+// steps are the next steps that the options spell.
+func (o Options) steps(h Header, a *account.Account) []Step {
+	if o.Step == nil {
+		return nil
+	}
+	var list []Step
+	for _, s := range a.Next(h.provenance()) {
+		if spelled := o.Step(h, a, s); spelled.Command != "" {
+			list = append(list, spelled)
+		}
+	}
+	return list
+}
+
+// provenance is where the counts are from.
+func (h Header) provenance() account.Provenance {
+	return account.Provenance{Live: len(h.Again) > 0, Started: len(h.Again) > 0 && h.Again[0] == "--", Files: len(h.Files),
+		Simulated: h.Simulated, Kept: h.Kept, Functions: slices.Contains(h.Reading, "--function")}
 }
 
 // A Layout is how the tree format arranges accounts.
@@ -80,7 +109,7 @@ func (o Options) shown(m *model.Model) []bool {
 		if o.Level > 0 && n.Level > o.Level || !o.Match(n) {
 			continue
 		}
-		for j := i; j >= 0; j = parent(m, j) {
+		for j := i; j >= 0; j = m.Nodes[j].Above {
 			show[j] = true
 		}
 	}
@@ -100,14 +129,6 @@ func (o Options) Match(n *model.Node) bool {
 		}
 	}
 	return false
-}
-
-func parent(m *model.Model, i int) int {
-	name := m.Nodes[i].Parent
-	if name == "" {
-		return -1
-	}
-	return slices.IndexFunc(m.Nodes, func(n model.Node) bool { return n.Name == name })
 }
 
 // bottleneckMark stands behind the deepest node of the bottleneck path.

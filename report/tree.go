@@ -291,7 +291,7 @@ func onPath(a *account.Account, i int) bool {
 
 func depth(m *model.Model, i int) int {
 	d := 0
-	for j := parent(m, i); j >= 0; j = parent(m, j) {
+	for j := m.Nodes[i].Above; j >= 0; j = m.Nodes[j].Above {
 		d++
 	}
 	return d
@@ -305,7 +305,7 @@ func scale(a *account.Account, i int) float64 {
 		return 1
 	}
 	root := i
-	for j := i; j >= 0; j = parent(m, j) {
+	for j := i; j >= 0; j = m.Nodes[j].Above {
 		root = j
 	}
 	if root == i && len(m.Nodes[i].Children) == 0 {
@@ -444,14 +444,13 @@ func apart(a *account.Account, shown []bool) (names []string) {
 // next says what to try about the bottleneck, and which commands say more. A
 // command is never broken: it is to be copied.
 func (t *tree) next(a *account.Account) {
-	steps := Next(t.h, a)
-	if last := len(a.Bottleneck) - 1; last >= 0 && len(steps) > 0 {
+	if last := len(a.Bottleneck) - 1; last >= 0 && len(a.Next(t.h.provenance())) > 0 {
 		if s := advice(&a.Model().Nodes[a.Bottleneck[last]]); s != "" {
 			t.Paragraph("try", s, 10, plain)
 		}
 	}
 	label := "next"
-	for _, s := range steps {
+	for _, s := range t.o.steps(t.h, a) {
 		t.step(label, s)
 		label = ""
 	}

@@ -130,7 +130,7 @@ func (b *builder) findCosts() {
 		}
 		up := i
 		for up >= 0 && m.Nodes[up].Level > 1 {
-			up = slices.IndexFunc(m.Nodes, func(n model.Node) bool { return n.Name == m.Nodes[up].Parent })
+			up = m.Nodes[up].Above
 		}
 		if up < 0 || !b.Account.Nodes[up].Known() || len(b.named[i]) == 0 || len(b.named[up]) == 0 {
 			continue

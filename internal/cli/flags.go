@@ -236,7 +236,7 @@ func choices(p *model.Parameter) []string {
 
 // options are the report's options for an output.
 func (c *common) options(out io.Writer) report.Options {
-	o := report.Options{Level: c.level, All: c.all, Nodes: c.nodes, Width: c.width, Titles: true, Color: c.color == "always", Note: noteText}
+	o := report.Options{Level: c.level, All: c.all, Nodes: c.nodes, Width: c.width, Titles: true, Color: c.color == "always", Note: noteText, Step: spellStep}
 	f, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return o

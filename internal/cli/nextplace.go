@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/shell"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -27,7 +28,7 @@ func (p *placer) next(t *counts.Table, kept []int) report.Step {
 	case code == nil || code.Function == "" || strings.HasPrefix(code.Module, "[") || strings.HasSuffix(code.Module, ".map"):
 		return report.Step{} // its code is not in a file
 	}
-	return report.Step{Command: p.again("annotate") + " " + report.CommandLine([]string{code.Function}), Why: "its code, line by line"}
+	return report.Step{Command: p.again("annotate") + " " + shell.Line([]string{code.Function}), Why: "its code, line by line"}
 }
 
 // again is the command line that reads the same recording with the same choices: a
@@ -51,13 +52,13 @@ func (p *placer) again(command ...string) string {
 	}
 	words = append(words, p.f.programs()...)
 	if command[0] != "report" {
-		return report.CommandLine(append(words, p.file))
+		return shell.Line(append(words, p.file))
 	}
 	words = append(words, p.f.choice()...)
 	if p.f.together {
 		words = append(words, "--together")
 	}
-	return report.CommandLine(append(words, p.files...))
+	return shell.Line(append(words, p.files...))
 }
 
 // programs are the flags that are given of those that say where programs are.

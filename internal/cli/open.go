@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/shell"
 	"maps"
 	"slices"
 	"strings"
@@ -298,7 +299,7 @@ func (s *session) tree() string {
 	if list := s.model.CPUs; len(list) > 0 && !slices.Contains(list, cpu) {
 		cpu = list[0]
 	}
-	return report.CommandLine([]string{"cyclestack", "models", "--cpu", cpu, "--model", s.model.Name})
+	return shell.Line([]string{"cyclestack", "models", "--cpu", cpu, "--model", s.model.Name})
 }
 
 func (s *session) header(kind string, files []string) report.Header {

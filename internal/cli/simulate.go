@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/shell"
 	"io"
 	"math"
 	"os"
@@ -563,11 +564,11 @@ func (s *simulating) keep() error {
 func (s *simulating) next() *bytes.Buffer {
 	b := &bytes.Buffer{}
 	if name := s.j.f.keep; name != "" {
-		fmt.Fprintf(b, "  next    cyclestack report --by line %s\n          every line, and with --by function or instruction the others; cyclestack diff compares two\n", report.CommandLine([]string{name}))
+		fmt.Fprintf(b, "  next    cyclestack report --by line %s\n          every line, and with --by function or instruction the others; cyclestack diff compares two\n", shell.Line([]string{name}))
 	} else {
 		name := filepath.Base(s.j.program[0]) + ".callgrind"
 		fmt.Fprintf(b, "  next    cyclestack stat --source simulated --keep %s %s\n          keeps what was simulated, for cyclestack report --by line %s and cyclestack diff\n",
-			report.CommandLine([]string{name}), report.CommandLine(s.j.f.sameAgain(s.j.program)), report.CommandLine([]string{name}))
+			shell.Line([]string{name}), shell.Line(s.j.f.sameAgain(s.j.program)), shell.Line([]string{name}))
 	}
 	return b
 }

@@ -1,15 +1,14 @@
-package report
+package cli
 
 import (
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/report"
 )
 
 // memoryBound is the account of a Skylake program that waits for memory; the parts
@@ -45,49 +44,49 @@ func memoryBound(t *testing.T, label string, opt account.Options, samples int64)
 	return a
 }
 
-// TestNext: the commands are complete for where the counts are from.
-func TestNext(t *testing.T) {
+// TestSteps: the commands are complete for where the counts are from.
+func TestSteps(t *testing.T) {
 	server := account.Options{Workload: model.Server}
 	for _, tt := range []struct {
 		name    string
 		label   string
 		options account.Options
 		samples int64
-		header  Header
+		header  report.Header
 		want    []string
 	}{
-		{"live", "./walk columns", account.Options{}, 0, Header{Again: []string{"--", "./walk", "a file"}, Params: map[string]float64{"#smt_on": 1}}, []string{
+		{"live", "./walk columns", account.Options{}, 0, report.Header{Again: []string{"--", "./walk", "a file"}, Params: map[string]float64{"#smt_on": 1}}, []string{
 			"cyclestack stat --nodes 'Backend_Bound.Memory_Bound.*' --level 3 -- ./walk 'a file'",
 			"cyclestack record --nodes Memory_Bound -- ./walk 'a file'",
 			"cyclestack explain Memory_Bound --cpu skylake"}},
-		{"live, a process, the user's choices", "process 12", server, 0, Header{Again: []string{"-p", "12"}, ModelFlag: "tma", Params: map[string]float64{"X": 0.5}}, []string{
+		{"live, a process, the user's choices", "process 12", server, 0, report.Header{Again: []string{"-p", "12"}, ModelFlag: "tma", Params: map[string]float64{"X": 0.5}}, []string{
 			"cyclestack stat --nodes 'Backend_Bound.Memory_Bound.*' --level 3 --model tma --param X=0.5 --workload server -p 12",
 			"cyclestack record --nodes Memory_Bound --model tma -p 12",
 			"cyclestack explain Memory_Bound --cpu skylake --model tma"}},
-		{"recorded", "./walk columns", account.Options{}, 0, Header{Files: []string{"my counts.txt"}, Params: map[string]float64{"#smt_on": 0}}, []string{
+		{"recorded", "./walk columns", account.Options{}, 0, report.Header{Files: []string{"my counts.txt"}, Params: map[string]float64{"#smt_on": 0}}, []string{
 			"cyclestack plan --perf --cpu skylake --nodes 'Backend_Bound.Memory_Bound.*' --level 3",
 			"perf record -e cycles:pp -- ./walk columns",
 			"cyclestack explain Memory_Bound --cpu skylake --smt off 'my counts.txt'"}},
-		{"recorded, the whole machine", "system wide", account.Options{}, 0, Header{Files: []string{"c.txt"}}, []string{
+		{"recorded, the whole machine", "system wide", account.Options{}, 0, report.Header{Files: []string{"c.txt"}}, []string{
 			"", "perf record -e cycles:pp -a -- sleep 10", ""}},
-		{"recorded, a process", "process id 12", account.Options{}, 0, Header{Files: []string{"c.txt"}}, []string{
+		{"recorded, a process", "process id 12", account.Options{}, 0, report.Header{Files: []string{"c.txt"}}, []string{
 			"", "perf record -e cycles:pp -p 12 -- sleep 10", ""}},
-		{"recorded, some CPUs", "CPU(s) 0-3", account.Options{}, 0, Header{Files: []string{"c.txt"}}, []string{
+		{"recorded, some CPUs", "CPU(s) 0-3", account.Options{}, 0, report.Header{Files: []string{"c.txt"}}, []string{
 			"", "perf record -e cycles:pp -C 0-3 -- sleep 10", ""}},
-		{"recorded, quotes lost", "bash -c make && ./walk", account.Options{}, 0, Header{Files: []string{"c.txt"}}, []string{
+		{"recorded, quotes lost", "bash -c make && ./walk", account.Options{}, 0, report.Header{Files: []string{"c.txt"}}, []string{
 			"", "perf record -e cycles:pp -a -- sleep 10", ""}},
-		{"samples", "./walk", server, 100, Header{CPUID: "GenuineIntel-6-5E", Files: []string{"perf.data"}}, []string{
+		{"samples", "./walk", server, 100, report.Header{CPUID: "GenuineIntel-6-5E", Files: []string{"perf.data"}}, []string{
 			"cyclestack report --by function --cpu GenuineIntel-6-5E --workload server perf.data",
 			"cyclestack explain Memory_Bound --cpu skylake --workload server perf.data"}},
-		{"simulated", "./walk", account.Options{}, 0, Header{Simulated: true, Files: []string{"callgrind.Out"}}, []string{
-			"cyclestack report --by line callgrind.Out",
-			"cyclestack explain Memory_Bound --cpu skylake callgrind.Out"}},
-		{"several files", "./walk", account.Options{}, 0, Header{Files: []string{"a", "b"}}, nil},
+		{"simulated", "./walk", account.Options{}, 0, report.Header{Simulated: true, Files: []string{"callgrind.out"}}, []string{
+			"cyclestack report --by line callgrind.out",
+			"cyclestack explain Memory_Bound --cpu skylake callgrind.out"}},
+		{"several files", "./walk", account.Options{}, 0, report.Header{Files: []string{"a", "b"}}, nil},
 	} {
 		a := memoryBound(t, tt.label, tt.options, tt.samples)
 		tt.header.CPU, tt.header.Model = a.CPU(), a.Model()
 		var got []string
-		for i, s := range Next(tt.header, a) {
+		for i, s := range stepsOf(tt.header, a) {
 			if s.Why == "" {
 				t.Errorf("%s: %s: why?", tt.name, s.Command)
 			}
@@ -102,38 +101,9 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestPrecise: the event that locates a node, precise where it can be.
-func TestPrecise(t *testing.T) {
-	for _, tt := range []struct{ cpu, node, want string }{
-		{"skylake", "DRAM_Bound", "cpu/event=0xd1,umask=0x20/pp"},
-		{"skylake", "Core_Bound", "cycles:pp"},
-		{"core2", "L2_Miss", "cpu/event=0xcb,umask=0x8/pp"},
-		{"power7", "LSU_STALL_DCACHE_MISS_CPI", "r20016"},
-		{"amdzen4", "backend_bound", "cpu/event=0x1a0,umask=0x1e/"},
-		{"neoverse-n2", "backend_bound", "r3d"},
-		{"amdzen4", "retiring", "cpu/event=0xc1/"},
-	} {
-		method, err := account.Load(tt.cpu, "", account.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := method.Bind(&counts.Layout{Scopes: []counts.Scope{counts.RunScope("run")}}).Evaluate(
-			counts.NewTable(&counts.Layout{Scopes: []counts.Scope{counts.RunScope("run")}}), account.Place{}, nil)
-		i, ok := a.Node(tt.node)
-		if !ok {
-			t.Errorf("%s has no node %s", tt.cpu, tt.node)
-			continue
-		}
-		g := guide{a: a, node: i}
-		if got := g.precise(); got != tt.want {
-			t.Errorf("%s %s: %s, want %s", tt.cpu, tt.node, got, tt.want)
-		}
-	}
-}
-
-// TestNextSet: where the method has events for programs that loops or branches
+// TestStepsSet: where the method has events for programs that loops or branches
 // dominate, these come next.
-func TestNextSet(t *testing.T) {
+func TestStepsSet(t *testing.T) {
 	for _, tt := range []struct {
 		mispredicted float64
 		more         []string
@@ -165,7 +135,7 @@ func TestNextSet(t *testing.T) {
 		}
 		a := method.Bind(l).Evaluate(table, account.Place{}, nil)
 		got := ""
-		for _, s := range Next(Header{CPU: a.CPU(), Model: a.Model(), Files: []string{"f"}}, a) {
+		for _, s := range stepsOf(report.Header{CPU: a.CPU(), Model: a.Model(), Files: []string{"f"}}, a) {
 			if strings.Contains(s.Command, "--set") {
 				got = s.Command
 			}
@@ -176,9 +146,9 @@ func TestNextSet(t *testing.T) {
 	}
 }
 
-// TestNextBehind: where a tree has no deeper level, what can be behind the
+// TestStepsBehind: where a tree has no deeper level, what can be behind the
 // bottleneck is counted next, unless it was.
-func TestNextBehind(t *testing.T) {
+func TestStepsBehind(t *testing.T) {
 	const want = "cyclestack plan --perf --cpu neoverse-n2 --nodes l1d_cache_mpki,l2_cache_mpki,ll_cache_read_mpki,dtlb_mpki"
 	all := map[string]float64{"CPU_CYCLES": 1e9, "STALL_SLOT": 4.5e9, "STALL_SLOT_FRONTEND": 1.4e9, "STALL_SLOT_BACKEND": 4e9, "OP_RETIRED": 4e8, "OP_SPEC": 4.2e8,
 		"BR_MIS_PRED": 1e5, "INST_RETIRED": 4e8, "L1D_CACHE_REFILL": 1e6, "L2D_CACHE_REFILL": 1e6, "LL_CACHE_MISS_RD": 1e6, "DTLB_WALK": 1e6}
@@ -207,30 +177,36 @@ func TestNextBehind(t *testing.T) {
 			*table.Cell(0, i) = counts.Cell{Value: v, Enabled: 1e9, Running: 1e9, State: counts.Counted}
 		}
 		a := method.Bind(l).Evaluate(table, account.Place{}, nil)
-		g := guide{Header{CPU: a.CPU(), Model: a.Model(), Files: []string{"f"}}, a, a.Bottleneck[len(a.Bottleneck)-1]}
-		if got := g.parts().Command; g.name() != "backend_bound" || got != tt.want {
-			t.Errorf("without %v: %s: %q, want %q", tt.without, g.name(), got, tt.want)
+		name := a.Model().Nodes[a.Bottleneck[len(a.Bottleneck)-1]].Name
+		got := ""
+		for _, s := range stepsOf(report.Header{CPU: a.CPU(), Model: a.Model(), Files: []string{"f"}}, a) {
+			if strings.Contains(s.Why, "behind") {
+				got = s.Command
+			}
+		}
+		if name != "backend_bound" || got != tt.want {
+			t.Errorf("without %v: %s: %q, want %q", tt.without, name, got, tt.want)
 		}
 	}
 }
 
-// TestNextWithout: samples of which no bottleneck is known are somewhere, and what the
-// operating system does not tell it does not tell when asked again.
-func TestNextWithout(t *testing.T) {
+// TestStepsWithout: samples without a bottleneck are somewhere in the code, and what the
+// operating system does not know it does not know when asked again.
+func TestStepsWithout(t *testing.T) {
 	a := memoryBound(t, "./app", account.Options{}, 100)
 	a.Bottleneck = nil
-	h := Header{CPU: a.CPU(), Model: a.Model(), Files: []string{"perf.data"}}
-	if got := Next(h, a); len(got) != 1 || got[0].Command != "cyclestack report --by function perf.data" {
+	h := report.Header{CPU: a.CPU(), Model: a.Model(), Files: []string{"perf.data"}}
+	if got := stepsOf(h, a); len(got) != 1 || got[0].Command != "cyclestack report --by function perf.data" {
 		t.Errorf("samples: %v", got)
 	}
 	h.Kept = true
-	if got := Next(h, a); got != nil {
+	if got := stepsOf(h, a); got != nil {
 		t.Errorf("samples of an account that was kept: %v", got)
 	}
 	h.Kept = false
 	counted := memoryBound(t, "./app", account.Options{}, 0)
 	counted.Bottleneck = nil
-	if got := Next(h, counted); got != nil {
+	if got := stepsOf(h, counted); got != nil {
 		t.Errorf("counts: %v", got)
 	}
 	method, err := account.Load("generic", "os-time", account.Options{})
@@ -244,7 +220,7 @@ func TestNextWithout(t *testing.T) {
 		*table.Cell(0, i) = counts.Cell{Value: v, Enabled: 4e9, Running: 4e9, State: counts.Counted}
 	}
 	waits := method.Bind(l).Evaluate(table, account.Place{}, nil)
-	for _, s := range Next(Header{CPU: waits.CPU(), Model: waits.Model(), Again: []string{"--", "./app"}}, waits) {
+	for _, s := range stepsOf(report.Header{CPU: waits.CPU(), Model: waits.Model(), Again: []string{"--", "./app"}}, waits) {
 		if strings.Contains(s.Command, "cyclestack stat") {
 			t.Errorf("the operating system: %s", s.Command)
 		}
@@ -254,27 +230,9 @@ func TestNextWithout(t *testing.T) {
 	}
 }
 
-// TestCommandLine: a shell takes the words apart again, and a terminal prints them.
-func TestCommandLine(t *testing.T) {
-	words := []string{"./app", "a b", "it's", "", "é", `\x`, "\x1b]0;x\a\r", "\xff\n'\\", "\u200e"}
-	line := CommandLine(words)
-	if strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		t.Errorf("%q is not to be printed", line)
-	}
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip(err)
-	}
-	out, err := exec.Command(bash, "-c", `printf '%s\0' `+line).Output()
-	if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); err != nil || !slices.Equal(got, words) {
-		t.Errorf("%s is %q (%v), want %q", line, got, err, words)
-	}
-}
-
-// TestNextUncertain: a bottleneck that is uncertain for want of counting is counted
-// again, with those that it cannot be told apart from; otherwise the parts of both
-// are counted.
-func TestNextUncertain(t *testing.T) {
+// TestStepsUncertain: a bottleneck that was counted too little is counted again, with its
+// rivals; otherwise the parts of both are counted.
+func TestStepsUncertain(t *testing.T) {
 	program, process := []string{"--", "./app"}, []string{"-p", "12"}
 	const parts = "--nodes 'Backend_Bound.Memory_Bound.*,Backend_Bound.Core_Bound.*' --level 3"
 	for _, tt := range []struct {
@@ -294,22 +252,22 @@ func TestNextUncertain(t *testing.T) {
 		core, _ := a.Node("Core_Bound")
 		a.Nodes[end].Doubt, a.Nodes[end].Coverage = tt.doubt, tt.coverage
 		a.Rivals = []account.Rival{{Node: core, Of: end, Margin: 0.5}}
-		h := Header{CPU: a.CPU(), Model: a.Model(), Again: tt.again}
+		h := report.Header{CPU: a.CPU(), Model: a.Model(), Again: tt.again}
 		if tt.again == nil {
 			h.Files = []string{"f"}
 		}
-		if got := Next(h, a)[0].Command; got != tt.want {
+		if got := stepsOf(h, a)[0].Command; got != tt.want {
 			t.Errorf("%v, %v: %q, want %q", tt.doubt, tt.coverage, got, tt.want)
 		}
 	}
 }
 
-// TestNameless: without a column of modules, places without names are told apart.
-func TestNameless(t *testing.T) {
-	for _, tt := range [][3]string{{"main", "app", "main"}, {"[unknown]", "libc.so.6", "[libc.so.6]"}, {"[unknown]", "[kernel]", "[kernel]"},
-		{"0x9a00", "cc1", "cc1 0x9a00"}, {"[unknown]", "", "[unknown]"}} {
-		if got := nameless(tt[0], tt[1]); got != tt[2] {
-			t.Errorf("%s of %s: %q, want %q", tt[0], tt[1], got, tt[2])
-		}
+// stepsOf are the next steps of an account, spelled.
+func stepsOf(h report.Header, a *account.Account) []report.Step {
+	from := account.Provenance{Live: len(h.Again) > 0, Started: len(h.Again) > 0 && h.Again[0] == "--", Files: len(h.Files), Simulated: h.Simulated, Kept: h.Kept}
+	var list []report.Step
+	for _, s := range a.Next(from) {
+		list = append(list, spellStep(h, a, s))
 	}
+	return list
 }
