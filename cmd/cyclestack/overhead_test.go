@@ -43,8 +43,8 @@ func run(tb testing.TB, argv []string) cost {
 	return cost{time.Since(began), state.UserTime() + state.SystemTime()}
 }
 
-// medians runs commands in turns, so that what else the machine does is the same for
-// all, and returns the median costs of each.
+// medians runs commands in alternation, so that other load is the same for all, and
+// returns the median costs of each.
 func medians(b *testing.B, commands ...[]string) []cost {
 	b.Helper()
 	real, cpu := make([][]time.Duration, len(commands)), make([][]time.Duration, len(commands))

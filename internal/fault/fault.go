@@ -1,5 +1,5 @@
-// Package fault gives errors a kind, by which a program chooses its exit
-// status. Packages return them; the command line alone knows the statuses.
+// Package fault gives errors a kind. Packages return such errors; only the
+// command line turns the kind into an exit status.
 package fault
 
 import (

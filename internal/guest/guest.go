@@ -25,7 +25,7 @@ import (
 type Arch struct {
 	GOARCH string
 	Debian string // its name there
-	Kernel string // Debian's package that depends upon the newest kernel
+	Kernel string // Debian's package that depends on the newest kernel
 	QEMU   string // Debian's package of the emulator
 
 	Emulator string   // the program
@@ -34,7 +34,7 @@ type Arch struct {
 	Console  string   // the kernel's name for the serial line
 }
 
-// Archs are the architectures of which guests are known to count.
+// Archs are the architectures with guests that count.
 var Archs = []Arch{
 	{
 		GOARCH: "arm64", Debian: "arm64", Kernel: "linux-image-cloud-arm64", QEMU: "qemu-system-arm",

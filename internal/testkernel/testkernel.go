@@ -26,7 +26,7 @@ type Kernel struct {
 	Lacks  func(perfevent.Event) bool    // what the kernel does not open
 	Idle   bool                          // what is counted does not run
 	Cache  string                        // the user's cache directory; "" for none
-	Lives  func(perfevent.Observer)       // starts a command that is watched, and ends with it; nil for none
+	Lives  func(perfevent.Observer)      // starts a command that is watched, and ends with it; nil for none
 	Under  fs.FS                         // what the root does not have; nil for nothing
 	Left   int                           // how many tables a run has; one if it is 0
 	Specs  []perfevent.Spec              // that were started

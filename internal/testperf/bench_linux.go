@@ -66,8 +66,7 @@ type Kind struct {
 	args   []string // of perf record
 }
 
-// The kinds of recordings: of small samples, of which there are many, and of samples
-// with callchains.
+// The kinds of recordings: many small samples, and samples with callchains.
 var (
 	Plain      = Kind{"plain", 7_000_000, nil}
 	Callchains = Kind{"callchains", 1_200_000, []string{"-g", "-m", "2048"}} // with room for them
@@ -120,9 +119,9 @@ func Perf(b *testing.B, size int64, args ...string) (seconds float64) {
 	})
 }
 
-// Measure measures what reads a recording of so many bytes: beside the elapsed time
-// also the processor time, which other load changes less, of this process and those it
-// started. It returns that of one time, in seconds.
+// Measure measures a function that reads a recording of so many bytes. It reports
+// elapsed time and the processor time of this process and its children, which other
+// load changes less. It returns the processor time of one call, in seconds.
 func Measure(b *testing.B, size int64, read func()) (seconds float64) {
 	b.SetBytes(size)
 	b.ReportAllocs()

@@ -1,7 +1,6 @@
-// Package testshared finds the project's shared reference material (recordings
-// with known truth, vendor data, independent expected values), which lies
-// beside the repository and not in it. The product never needs it; tests that
-// do are skipped where it is absent.
+// Package testshared finds the project's shared reference material: recordings
+// with known truth, vendor data, independent expected values. It is next to the
+// repository and not in it. Only tests need it, and they are skipped without it.
 package testshared
 
 import (
@@ -22,7 +21,7 @@ func Dir(t testing.TB, elem ...string) string {
 		if os.Getenv("CYCLESTACK_REQUIRE_SHARED") == "1" {
 			t.Fatalf("the shared reference material is required: %s", filepath.Join(elem...))
 		}
-		t.Skipf("needs the shared reference material (%s) beside the repository", filepath.Join(elem...))
+		t.Skipf("needs the shared reference material (%s) next to the repository", filepath.Join(elem...))
 	}
 	return path
 }

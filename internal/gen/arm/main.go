@@ -7,16 +7,15 @@
 //	CYCLESTACK_VENDOR_DATA=DIR go generate ./internal/gen/arm
 //
 // The data has a file for each processor: events, metrics with their formulas,
-// groups of metrics, and a decision tree that says which metric to look at after
-// which. A model has the tree's metrics as its tree, and the others under the
-// titles of their groups. Names and formulas stay the vendor's. Percentages become
-// shares from 0 to 1, the number of slots in a cycle becomes a parameter, and the
-// correction of slots for mispredicted branches is left out of recordings that have
-// no count of them. Each formula is evaluated with random counts beside the vendor's,
-// and must give the same.
+// groups of metrics, and a decision tree of metrics. The tree becomes the model's
+// tree, and the other metrics are listed under the titles of their groups. Names
+// and formulas stay the vendor's. Percentages become shares from 0 to 1. The
+// number of slots in a cycle becomes a parameter. Recordings without a count of
+// mispredicted branches get no correction of slots for them. Each formula and the
+// vendor's own must agree for random counts.
 //
-// A file states only what differs from the one that it extends; processors.go says
-// which that is. Titles, explanations and advice are in metrics.toml. Anything that
+// A file states only its differences from the file that it extends, which
+// processors.go names. Titles, explanations and advice are in metrics.toml. Anything that
 // the generator does not know (a unit, a metric without a text, revisions of one
 // processor that differ) ends the run.
 //

@@ -6,7 +6,7 @@ type processor struct {
 	title   string   // of the model
 	cpus    []string // as in cpus.toml
 	files   []string // of the telemetry data, for its revisions, which must agree
-	extends string   // stem of the model of which this one states the differences
+	extends string   // stem of the model that this one changes
 	about   string   // what the model says of itself; "" is that of the one it extends
 
 	// cycles says that the processor counts stalled cycles but no slots. Its

@@ -148,9 +148,9 @@ func (s *spec) groupsOf(metric string) []string {
 	return in
 }
 
-// parents returns the parent in the decision tree of each metric below its
-// roots: the one through which it is reached in the fewest steps. Where the tree
-// goes on with a group of the first stage, its metrics are the children.
+// parents returns the parent of each metric below the roots of the decision tree:
+// the last metric on the shortest path to it. If the tree continues with a group
+// of the first stage, its metrics are the children.
 func (s *spec) parents() map[string]string {
 	next := map[string][]string{}
 	for _, m := range s.tree.Metrics {

@@ -23,7 +23,7 @@ type platform struct {
 	memAux     bool      // mem-loads needs mem-loads-aux before it
 }
 
-// intelPlatforms are all of them, in the order in which they came out.
+// intelPlatforms are all of them, the oldest first.
 var intelPlatforms = []platform{
 	{key: "BNL", file: "BNL/events/bonnell_core.json", firstFixed: 1},
 	{key: "NHM-EP", file: "NHM-EP/events/NehalemEP_core.json", firstFixed: 1, stalled: nehalemStalls},
@@ -381,8 +381,8 @@ func (r *perfmonRecord) encode(e *event) {
 const (
 	edgeBit   = 1 << 18    // not the event, but how often it begins
 	anyThread = 1 << 21    // on both threads of the core
-	invertBit = 1 << 23    // the cycles in which the counter mask is not reached
-	cmaskBits = 0xff << 24 // the cycles in which the event happens so often, or more
+	invertBit = 1 << 23    // the cycles when the counter mask is not reached
+	cmaskBits = 0xff << 24 // the cycles when the event happens so often, or more
 )
 
 // choose reads an event code or unit mask that may be one for each offcore
@@ -424,9 +424,9 @@ func (r *perfmonRecord) counters(key string, firstFixed int) string {
 }
 
 // dropColonSpellings removes the deprecated names of the form
-// OFFCORE_RESPONSE:request=X:response=Y of CLX, a thousand of them, each of
-// which is the encoding of the current OCR.X.Y: nobody can give such a name to
-// perf without quoting it.
+// OFFCORE_RESPONSE:request=X:response=Y of CLX. There are a thousand of them, and
+// each has the encoding of the current OCR.X.Y. perf takes such a name only in
+// quotes.
 func dropColonSpellings(p *processor) error {
 	current := map[encoding]bool{}
 	for _, e := range p.events {

@@ -76,8 +76,8 @@ var (
 // /sys/bus/event_source/devices/*/events.
 type topdown struct {
 	events []topdownEvent
-	// metrics: the events are not counted but read out of a register beside the
-	// counter of slots; they must be in a group that slots leads.
+	// metrics says that the events are not counted but read from a register next
+	// to the counter of slots. Slots must lead their group.
 	metrics bool
 }
 

@@ -29,7 +29,7 @@ type linuxEvent struct {
 }
 
 // linuxIgnored are the keys of the lists that do not matter here: descriptions
-// (with the misspelt ones), and what only events beside the core or metrics have.
+// (also misspelt ones), and keys of metrics and of events outside the core.
 var linuxIgnored = []string{
 	"BriefDescription", "PublicDescription", "BriefDescript6ion", "PublicDescrition", "PEBS", "Errata", "Data_LA",
 	"L1_Hit_Indication", "PerPkg", "Experimental", "ScaleUnit", "MetricExpr", "MetricName", "MetricGroup", "MetricThreshold",

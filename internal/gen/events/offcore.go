@@ -16,8 +16,8 @@ import (
 // stands for four events, among them OCR.DEMAND_RFO.ANY_RESPONSE with config1
 // 0x10002.
 
-// smallestMatrix is the number of events from which on a product is worth a row
-// of its own; fewer are easier to read one by one.
+// smallestMatrix is the least number of events that a product has in a row of its
+// own; fewer are easier to read one by one.
 const smallestMatrix = 12
 
 // A matrix is the product of requests and responses that a row stands for.

@@ -98,9 +98,8 @@ func (c *converter) own(text string) (string, error) {
 	return tidy(e.String()), nil
 }
 
-// spell replaces the names in the BaseFormula of a metric by those of the
-// models. A name of which a fix says what may be counted in its place becomes
-// that.
+// spell replaces the names in the BaseFormula of a metric by those of the models.
+// A fix may name an event to count instead.
 func (c *converter) spell(m *vendorMetric, e *metric.Expr) (*metric.Expr, error) {
 	optional := c.fixes.find(c.p.stem, m.MetricName, "optional")
 	either := c.fixes.find(c.p.stem, m.MetricName, "either")
@@ -251,9 +250,9 @@ func (c *converter) retireLatency(event string) string {
 // be known.
 var fallback = regexp.MustCompile(` if Retire_Latency_\w+ >= 0 else `)
 
-// withoutFallback returns a formula in which each "min(x, y) if latency >= 0
-// else y" is only the min: a parameter that nobody gave is unknown, and so is
-// what it is needed for.
+// withoutFallback reduces each "min(x, y) if latency >= 0 else y" of a formula to
+// the min. A parameter that nobody gave is unknown, and so is every value that
+// needs it.
 func withoutFallback(s string) (string, error) {
 	for {
 		at := fallback.FindStringIndex(s)

@@ -10,20 +10,19 @@
 // one-letter aliases (Formula), and in terms of events and other metrics
 // (BaseFormula). The models are made from the second, which shows the method,
 // and checked against the first: for random counts, with SMT on and off, every
-// node must have the value of the vendor's own expression. What the files have
-// wrong is put right by fixes.toml, one reason each; any other fault ends the
-// run, because a fault that nobody has looked at must not be shipped. What they
-// leave out for a processor is in additions.toml. The latencies in them are
-// named by costs.toml and become parameters.
+// node must have the value of the vendor's own expression. fixes.toml corrects the
+// files' faults and gives the reason for each. Any other fault ends the run,
+// because nobody has looked at it. additions.toml has what the files leave out for
+// a processor. costs.toml names the latencies in them, which become parameters.
 //
 // Names stay the vendor's, without the prefix "tma_". Values are shares from 0
 // to 1 where the vendor has percentages. Sentences of the vendor are not taken
 // over; titles and explanations are in model/data/texts/tma.toml.
 //
 // A processor's file states only what differs from that of the processor it
-// extends; processors.go says which that is. The files of processors for which
-// there is no metric file (Sandy Bridge, Ivy Bridge, the efficient cores of
-// hybrid processors) are written by hand and lie beside the generated ones.
+// extends, which processors.go names. Some processors have no metric file: Sandy
+// Bridge, Ivy Bridge, the efficient cores of hybrid processors. Their files are
+// written by hand, in the same directory.
 package main
 
 import (

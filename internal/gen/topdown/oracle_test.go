@@ -462,8 +462,8 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 // TestHandwritten runs the values of models that are not generated.
 func TestHandwritten(t *testing.T) { runModelTest(t, "handwritten.test") }
 
-// TestFallbacks runs the values of nodes for which another event is taken where
-// the vendor's was not counted.
+// TestFallbacks runs the values of nodes that use another event if the vendor's was
+// not counted.
 func TestFallbacks(t *testing.T) { runModelTest(t, "fallbacks.test") }
 
 func runModelTest(t *testing.T, file string) {

@@ -18,9 +18,8 @@ type processor struct {
 	atom    bool   // an efficient core: its own tree, of slots throughout
 }
 
-// processors are the models in the order in which they can be made: each after
-// the one it extends. What a model extends is the processor whose metrics are
-// the most alike, so that the differences are few.
+// processors are the models, each after the one that it extends. A model extends
+// the processor with the most similar metrics, so the differences are few.
 var processors = []processor{
 	{
 		stem: "haswell", width: 4, cpus: "haswell", title: "Intel Core 4th generation (Haswell)",

@@ -291,8 +291,8 @@ func (w *writer) flag(key string, value, base bool) {
 	}
 }
 
-// loosest are the operators at which a formula is broken, those that bind
-// loosest first.
+// loosest are the operators where a formula may be broken into lines, those that
+// bind loosest first.
 var loosest = [][]string{{" if ", " else "}, {" | "}, {" & "}, {" + ", " - "}, {" * ", " / "}}
 
 // wrap breaks a formula in canonical form into lines of about the given width,

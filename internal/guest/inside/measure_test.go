@@ -21,8 +21,8 @@ var user = cyclestack.Options{User: true}
 // TestPMUMeasure measures a function of known length, for the whole process and
 // for its own thread.
 func TestPMUMeasure(t *testing.T) {
-	// The runtime's own work is in it; and where the method's groups take turns,
-	// they need some, and are not quite alike.
+	// The count includes the runtime's own work. Multiplexed groups need several
+	// rotations, and these differ a little.
 	n, turns := instructions, 0.0
 	if !exact {
 		n, turns = 10*instructions, 0.01
@@ -49,10 +49,10 @@ func TestPMUMeasureUnknownModel(t *testing.T) {
 	}
 }
 
-// TestPMUMeasureThreads measures goroutines on threads of their own, some of
-// which start while it counts. With Options.Thread their work is left out, and the
-// calling goroutine's is what is counted: one that only waits would be asked for a
-// count of nearly nothing, which it has where its events had no turn.
+// TestPMUMeasureThreads measures goroutines on threads of their own; some start
+// while it counts. With Options.Thread only the calling goroutine's work counts.
+// It must do some: a goroutine that only waits has almost no count, as if its events
+// had never been scheduled.
 func TestPMUMeasureThreads(t *testing.T) {
 	const threads = 5
 	work := func() {

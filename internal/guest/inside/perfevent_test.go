@@ -211,7 +211,7 @@ func needRaw(t *testing.T) {
 	}
 }
 
-// More groups than fit take turns, and are scaled.
+// TestPMUMultiplexing counts more groups than fit. They are multiplexed and scaled.
 func TestPMUMultiplexing(t *testing.T) {
 	needRaw(t)
 	sys := system(t)
@@ -312,8 +312,8 @@ func TestPMUIntervals(t *testing.T) {
 	}
 }
 
-// Intervals of events that take turns: each is scaled by itself, and the sum is as
-// good as the whole.
+// TestPMUIntervalsMultiplexed scales each interval of multiplexed events by itself.
+// The sum must be as good as the whole.
 func TestPMUIntervalsMultiplexed(t *testing.T) {
 	needRaw(t)
 	sys := system(t)

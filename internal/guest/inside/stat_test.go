@@ -51,7 +51,7 @@ type account struct {
 		Value, Coverage float64
 	}
 	Notes []string
-	Times *account // the operating system's account beside it
+	Times *account // the operating system's account of the same run
 
 	Bottleneck []string
 }
@@ -327,7 +327,7 @@ func TestPMUStatCgroups(t *testing.T) {
 	within(t, "cgroup two", got["two"], m, 0.005)
 }
 
-// Beside the PMU's account stands what the threads did with their time.
+// TestPMUStatTimes checks the thread times next to the PMU's account.
 func TestPMUStatTimes(t *testing.T) {
 	long, _ := program(t, 100*instructions)
 	for _, tt := range []struct {
@@ -395,9 +395,8 @@ func TestPMUDoctor(t *testing.T) {
 	}
 }
 
-// What counting every 100 ms costs in processor time, beside perf's with the same
-// events. In a guest time is instructions, so that a limit means something: it is to
-// notice when it becomes worse.
+// TestPMUStatCost limits the processor time of counting every 100 ms, relative to
+// perf with the same events. In a guest time is instructions, so the limit is exact.
 func TestPMUStatCost(t *testing.T) {
 	sys := system(t)
 	// In milliseconds, for starting and ending, and for each second between.

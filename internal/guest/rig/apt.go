@@ -175,7 +175,7 @@ type deb struct {
 	sha256 string
 }
 
-// download fetches packages of an architecture and none that they depend upon.
+// download fetches packages of an architecture without their dependencies.
 func (a *apt) download(ctx context.Context, arch string, names ...string) ([]deb, error) {
 	args := []string{"download"}
 	for _, name := range names {
@@ -184,8 +184,8 @@ func (a *apt) download(ctx context.Context, arch string, names ...string) ([]deb
 	return a.fetch(ctx, args, nil)
 }
 
-// closure fetches a package for the host with all that it depends upon, down to
-// the C library.
+// closure fetches a package for the host with all of its dependencies, down to the
+// C library.
 func (a *apt) closure(ctx context.Context, name string) ([]deb, error) {
 	args := []string{"install", "--no-install-recommends", name + ":" + a.host}
 	return a.fetch(ctx, args, []string{"--download-only"})
@@ -253,8 +253,8 @@ func (a *apt) check(d deb) error {
 	return nil
 }
 
-// newest returns the kernel that a package which only names the newest depends
-// upon, say linux-image-6.12.43+deb13-cloud-arm64 for linux-image-cloud-arm64.
+// newest returns the kernel that a package for the newest kernel depends on:
+// linux-image-6.12.43+deb13-cloud-arm64 for linux-image-cloud-arm64.
 func (a *apt) newest(ctx context.Context, name, arch string) (string, error) {
 	out, err := a.output(ctx, "apt-cache", "depends", name+":"+arch)
 	if err != nil {
@@ -267,10 +267,10 @@ func (a *apt) newest(ctx context.Context, name, arch string) (string, error) {
 			return dep, nil
 		}
 	}
-	return "", fmt.Errorf("%s:%s depends upon no kernel", name, arch)
+	return "", fmt.Errorf("%s:%s depends on no kernel", name, arch)
 }
 
-// libraries returns the packages with libraries that a package depends upon,
+// libraries returns the packages with libraries that a package depends on,
 // directly or not.
 func (a *apt) libraries(ctx context.Context, name, arch string) ([]string, error) {
 	out, err := a.output(ctx, "apt-cache", "depends", "--recurse", "--no-recommends", "--no-suggests",

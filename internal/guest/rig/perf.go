@@ -13,8 +13,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/guest"
 )
 
-// fetchPerf takes the kernel's own perf, with which ours is compared, and the
-// libraries that it needs into one directory.
+// fetchPerf puts the kernel's own perf and its libraries into one directory. Tests
+// compare with it.
 func fetchPerf(ctx context.Context, apt *apt, rig guest.Rig, a guest.Arch) (err error) {
 	if _, err := os.Stat(rig.Perf(a)); err == nil {
 		return nil

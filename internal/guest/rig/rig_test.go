@@ -27,7 +27,7 @@ func TestParseURIs(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, line := range []string{
-		"'http://host.invalid/linux.deb' linux.deb 12 MD5Sum:ff\n", // no sum to rely upon
+		"'http://host.invalid/linux.deb' linux.deb 12 MD5Sum:ff\n", // no reliable sum
 		"'http://host.invalid/linux.deb' linux.deb 12\n",
 	} {
 		if _, err := parseURIs(strings.NewReader(line)); fmt.Sprint(err) != "apt has no SHA-256 sum for linux.deb" {

@@ -14,7 +14,7 @@ const JobFile = "/job.json"
 // A Job is what a guest does before it powers itself off.
 type Job struct {
 	Argv []string
-	Env  []string // beside PATH and HOME
+	Env  []string // in addition to PATH and HOME
 }
 
 // An Event is something that happened in a guest.
