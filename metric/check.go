@@ -24,7 +24,7 @@ func (e *UnitError) Error() string {
 func (e *Expr) Unit(of func(name string) (Unit, bool)) (Unit, error) {
 	switch e.op {
 	case opTooLarge:
-		return Unit{}, ErrTooLarge
+		return Unit{}, errTooLarge
 	case opNumber:
 		return Unit{any: e.num == 0}, nil
 	case opName, opLiteral:
@@ -67,9 +67,9 @@ func (e *Expr) binaryUnit(of func(name string) (Unit, bool)) (Unit, error) {
 	case err != nil:
 		return Unit{}, err
 	case e.op == opMul:
-		return x.Mul(y), nil
+		return x.product(y), nil
 	case e.op == opDiv || e.op == opRatio:
-		return x.Div(y), nil
+		return x.quotient(y), nil
 	}
 	return Unit{}, nil // & ^ |
 }

@@ -12,17 +12,17 @@ type Program struct {
 	alone bool // the formula is a name by itself
 }
 
-// An UnresolvedError is what [Compile] says about a part of a formula that has
+// An unresolvedError is what [Compile] says about a part of a formula that has
 // no value: a name without a slot, or a literal or call that was not folded.
-type UnresolvedError struct {
+type unresolvedError struct {
 	Part string // as formulas spell it
 }
 
-func (e *UnresolvedError) Error() string {
+func (e *unresolvedError) Error() string {
 	return fmt.Sprintf("formula: %s is not known here", e.Part)
 }
 
-// maxSpills is more than the intermediate results that any formula of MaxTerms
+// maxSpills is more than the intermediate results that any formula of maxTerms
 // terms needs kept aside (see node), and a power of two.
 const maxSpills = 16
 
@@ -95,17 +95,17 @@ func (o op) steps() (left, right do) {
 // Compile turns a formula into a program that takes the value of each name from
 // the slot that the function gives; a negative slot means that there is none.
 // Names without a slot, literals and calls that [Expr.Fold] left are an
-// [*UnresolvedError].
+// [*unresolvedError].
 func Compile(e *Expr, slot func(name string) int) (*Program, error) {
 	if e.op == opTooLarge {
-		return nil, ErrTooLarge
+		return nil, errTooLarge
 	}
 	p := &Program{expr: e, slot: make(map[string]int)}
 	seen := make(map[int]bool)
 	for _, name := range e.Names() {
 		s := slot(name)
 		if s < 0 {
-			return nil, &UnresolvedError{Part: escapeName(name)}
+			return nil, &unresolvedError{Part: escapeName(name)}
 		}
 		p.slot[name] = s
 		if !seen[s] {
@@ -140,7 +140,7 @@ func (p *Program) emit(e *Expr, keep bool) error {
 	case e.op.binary():
 		return p.emitBinary(e, keep)
 	default:
-		return &UnresolvedError{Part: e.String()}
+		return &unresolvedError{Part: e.String()}
 	}
 	return nil
 }

@@ -42,7 +42,7 @@
 // (4K_Aliasing). A literal (#smt_on, #num_packages) is something the machine
 // knows about itself; case does not matter.
 //
-// A formula is at most [MaxLength] bytes long and nested at most [MaxDepth]
+// A formula is at most [maxLength] bytes long and nested at most [maxDepth]
 // deep.
 //
 // # Values

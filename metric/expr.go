@@ -5,14 +5,14 @@ import "fmt"
 // Limits of a formula. The longest of Intel's files has 34 thousand bytes and
 // 17 levels of parentheses.
 const (
-	MaxLength = 1 << 17 // bytes of text
-	MaxDepth  = 200     // parentheses, calls, signs and else branches inside each other
-	MaxTerms  = 1 << 17 // operands and operators, after Substitute too
+	maxLength = 1 << 17 // bytes of text
+	maxDepth  = 200     // parentheses, calls, signs and else branches inside each other
+	maxTerms  = 1 << 17 // operands and operators, after Substitute too
 )
 
-// ErrTooLarge is what Compile and Unit say about a formula that has outgrown
-// [MaxTerms] by substitution.
-var ErrTooLarge = fmt.Errorf("formula: more than %d terms after substitution", MaxTerms)
+// errTooLarge is what Compile and Unit say about a formula that has outgrown
+// [maxTerms] by substitution.
+var errTooLarge = fmt.Errorf("formula: more than %d terms after substitution", maxTerms)
 
 // op is what a node of the tree is or does.
 type op uint8
@@ -24,7 +24,7 @@ const (
 	opHasEvent       // of the event text
 	opSourceCount    // of the event text
 	opCPUID          // of the identification text
-	opTooLarge       // stands for a formula of more than MaxTerms terms
+	opTooLarge       // stands for a formula of more than maxTerms terms
 	opNeg            // -x
 
 	opAdd // infix operators from here …
@@ -126,8 +126,8 @@ func leaf(o op, text string) *Expr {
 	return &Expr{op: o, terms: 1, text: text}
 }
 
-// tooLarge is what every expression of more than MaxTerms terms becomes.
-var tooLarge = &Expr{op: opTooLarge, terms: MaxTerms + 1}
+// tooLarge is what every expression of more than maxTerms terms becomes.
+var tooLarge = &Expr{op: opTooLarge, terms: maxTerms + 1}
 
 // node returns an expression of the operands, of which the last ones may be
 // nil.
@@ -140,7 +140,7 @@ func node(o op, x, y, z *Expr) *Expr {
 		e.terms += operand.terms
 		e.spills = max(e.spills, operand.spills)
 	}
-	if e.terms > MaxTerms {
+	if e.terms > maxTerms {
 		return tooLarge
 	}
 	// The harder operand is evaluated first, with nothing kept aside; its
@@ -148,7 +148,7 @@ func node(o op, x, y, z *Expr) *Expr {
 	// input. So each further spill takes twice as many terms and one (Sethi and
 	// Ullman, "The generation of optimal code for arithmetic expressions",
 	// 1970). The least without a spill is -a, so n spills take 3 * 2^n - 1
-	// terms, and MaxTerms has room for 15.
+	// terms, and maxTerms has room for 15.
 	if o.binary() && !x.simple() && !y.simple() && x.spills == y.spills {
 		e.spills++
 	}
@@ -212,7 +212,7 @@ func (e *Expr) collect(text func(*Expr) string) []string {
 
 // Substitute returns e with each name for which f returns an expression
 // replaced by that. What is put in is not looked into again. If the result has
-// more than [MaxTerms] terms it cannot be compiled: see [ErrTooLarge].
+// more than [maxTerms] terms it cannot be compiled: see [errTooLarge].
 func (e *Expr) Substitute(f func(name string) *Expr) *Expr {
 	if e.op == opName {
 		if s := f(e.text); s != nil {

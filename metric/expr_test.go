@@ -134,7 +134,7 @@ func TestSpills(t *testing.T) {
 		terms  int32
 		spills uint8
 	}{
-		{"a", 16, MaxTerms - 1, 15},
+		{"a", 16, maxTerms - 1, 15},
 		{"-a", 15, 3<<15 - 1, 15},
 		{"a if a else 0", 14, 5<<14 - 1, 14},
 	} {
@@ -154,11 +154,11 @@ func TestSpills(t *testing.T) {
 // that each use the one before twice.
 func TestTooLarge(t *testing.T) {
 	e := doubled(t, mustParse(t, "a"), 60)
-	if _, err := Compile(e, func(string) int { return 0 }); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("Compile: got %v, want %v", err, ErrTooLarge)
+	if _, err := Compile(e, func(string) int { return 0 }); !errors.Is(err, errTooLarge) {
+		t.Errorf("Compile: got %v, want %v", err, errTooLarge)
 	}
-	if _, err := e.Unit(func(string) (Unit, bool) { return Unit{}, true }); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("Unit: got %v, want %v", err, ErrTooLarge)
+	if _, err := e.Unit(func(string) (Unit, bool) { return Unit{}, true }); !errors.Is(err, errTooLarge) {
+		t.Errorf("Unit: got %v, want %v", err, errTooLarge)
 	}
 	if got := e.Fold(Constants{}); got != e || e.Names() != nil {
 		t.Errorf("Fold: got %s with the names %v, want nothing", got, e.Names())
@@ -186,7 +186,7 @@ func TestCompileUnresolved(t *testing.T) {
 			}
 			return -1
 		})
-		var unresolved *UnresolvedError
+		var unresolved *unresolvedError
 		if !errors.As(err, &unresolved) || unresolved.Part != tt.want || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want it about %s", tt.src, err, tt.want)
 		}

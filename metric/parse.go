@@ -5,8 +5,8 @@ import "math"
 // Parse reads a formula. The error is a [*SyntaxError].
 func Parse(src string) (*Expr, error) {
 	p := &parser{lexer: lexer{src: src}}
-	if len(src) > MaxLength {
-		return nil, p.errorf(MaxLength, "longer than %d bytes", MaxLength)
+	if len(src) > maxLength {
+		return nil, p.errorf(maxLength, "longer than %d bytes", maxLength)
 	}
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func Parse(src string) (*Expr, error) {
 }
 
 // A parser reads tokens by recursive descent, one ahead. As every term has at
-// least one byte, what it reads is within MaxTerms.
+// least one byte, what it reads is within maxTerms.
 type parser struct {
 	lexer
 	tok   token // the next one
@@ -48,8 +48,8 @@ func (p *parser) expect(punct string) error {
 
 // deeper counts a level of nesting; the caller undoes it.
 func (p *parser) deeper() error {
-	if p.depth++; p.depth > MaxDepth {
-		return p.errorf(p.tok.pos, "nested more than %d deep", MaxDepth)
+	if p.depth++; p.depth > maxDepth {
+		return p.errorf(p.tok.pos, "nested more than %d deep", maxDepth)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 
 // String returns the formula in its canonical form: one blank around operators,
 // no parentheses but those that are needed, numbers and names in one spelling.
-// It parses back to the same tree, if it is not longer than [MaxLength].
+// It parses back to the same tree, if it is not longer than [maxLength].
 func (e *Expr) String() string {
 	var b strings.Builder
 	e.print(&b, precIf)
@@ -30,7 +30,7 @@ func (e *Expr) print(b *strings.Builder, prec int) {
 	case e.op == opLiteral:
 		b.WriteString(e.text)
 	case e.op == opTooLarge:
-		b.WriteString("(" + ErrTooLarge.Error() + ")")
+		b.WriteString("(" + errTooLarge.Error() + ")")
 	case e.op == opNeg:
 		b.WriteByte('-')
 		e.x.print(b, precUnary)

@@ -133,11 +133,11 @@ func (u Unit) times(v Unit, sign int) Unit {
 	return Unit{factors: factors}
 }
 
-// Mul returns the unit of a product. It is not known if one of them is not.
-func (u Unit) Mul(v Unit) Unit { return u.times(v, 1) }
+// product returns the unit of a product. It is not known if one of them is not.
+func (u Unit) product(v Unit) Unit { return u.times(v, 1) }
 
-// Div returns the unit of a quotient. It is not known if one of them is not.
-func (u Unit) Div(v Unit) Unit { return u.times(v, -1) }
+// quotient returns the unit of a quotient. It is not known if one of them is not.
+func (u Unit) quotient(v Unit) Unit { return u.times(v, -1) }
 
 // Known reports whether the unit is known. That of an expression is not, where
 // it hangs on a name whose unit nobody said.

@@ -1,31 +1,15 @@
 package metric
 
-import "fmt"
-
 // Kind is why a value is unknown.
-type Kind uint8
+type Kind string
 
 // The kinds of [Reason].
 const (
-	None         Kind = iota // it is known
-	Missing                  // inputs are missing
-	ZeroDivision             // something is divided by 0
-	Overflow                 // something is infinite
+	None         Kind = "" // it is known
+	Missing      Kind = "missing input"
+	ZeroDivision Kind = "division by zero"
+	Overflow     Kind = "overflow" // something is infinite
 )
-
-func (k Kind) String() string {
-	switch k {
-	case None:
-		return "known"
-	case Missing:
-		return "missing input"
-	case ZeroDivision:
-		return "division by zero"
-	case Overflow:
-		return "overflow"
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
-}
 
 // A Reason says why a value is unknown. Of several kinds of reason, Kind is the
 // first in the order Missing, ZeroDivision, Overflow; Slots and Text tell what

@@ -9,17 +9,17 @@ import (
 // Expr returns the parsed formula of a node; nil for one that is the rest of
 // its parent. It is parsed once, when the model is read; a node made by hand is
 // parsed here.
-func (n *Node) Expr() (*Expr, error) { return parsed(n.expr, n.Formula) }
+func (n *Node) Expr() (*metric.Expr, error) { return parsed(n.expr, n.Formula) }
 
 // ThresholdExpr returns the parsed threshold of a node; nil where it has none.
-func (n *Node) ThresholdExpr() (*Expr, error) { return parsed(n.threshold, n.Threshold) }
+func (n *Node) ThresholdExpr() (*metric.Expr, error) { return parsed(n.threshold, n.Threshold) }
 
 // OfExpr returns the parsed formula of the whole; nil where there is none.
-func (m *Model) OfExpr() (*Expr, error) { return parsed(m.of, m.Of) }
+func (m *Model) OfExpr() (*metric.Expr, error) { return parsed(m.of, m.Of) }
 
 // Exprs returns the parsed formulas of a relation; when is nil for a relation
 // that is always checked.
-func (r *Relation) Exprs() (left, right, when *Expr, err error) {
+func (r *Relation) Exprs() (left, right, when *metric.Expr, err error) {
 	if left, err = parsed(r.left, r.Left); err != nil {
 		return nil, nil, nil, err
 	}
@@ -30,7 +30,7 @@ func (r *Relation) Exprs() (left, right, when *Expr, err error) {
 	return left, right, when, err
 }
 
-func parsed(e *Expr, src string) (*Expr, error) {
+func parsed(e *metric.Expr, src string) (*metric.Expr, error) {
 	if e != nil || src == "" {
 		return e, nil
 	}
@@ -87,7 +87,7 @@ func (m *Model) mentions(yield func(mention) bool) {
 	for i := range m.Relations {
 		r := &m.Relations[i]
 		at := place{file: r.File, line: r.Line}
-		for _, e := range []*Expr{r.left, r.right, r.when} {
+		for _, e := range []*metric.Expr{r.left, r.right, r.when} {
 			if e != nil && !add(e.Names(), subject{"relation", r.Name, ""}, at) {
 				return
 			}

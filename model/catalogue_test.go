@@ -178,7 +178,7 @@ func TestEmbeddedModels(t *testing.T) {
 	}
 	var findings []Finding
 	if testlong.Enabled() {
-		all, err := LintAll(cat)
+		all, err := lintAll(cat)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -260,10 +260,10 @@ func (p *CPU) answersTo(id string) bool {
 	return slices.ContainsFunc(p.IDs, func(pattern string) bool { return matchID(p.Layout, pattern, id) })
 }
 
-// MatchID reports whether an identification pattern, as in the map files of
+// matchID reports whether an identification pattern, as in the map files of
 // Linux and Intel and in strcmp_cpuid_str of a formula, matches an
 // identification of the processor.
-func (p *CPU) MatchID(pattern, id string) bool { return matchID(p.Layout, pattern, id) }
+func (p *CPU) matchID(pattern, id string) bool { return matchID(p.Layout, pattern, id) }
 
 func matchID(layout, pattern, id string) bool {
 	switch layout {

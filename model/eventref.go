@@ -60,13 +60,13 @@ func (p Privilege) String() string {
 // events of some 200 bytes.
 const maxSpelling = 1024
 
-// An EventError says that a text is not an event.
-type EventError struct {
+// An eventError says that a text is not an event.
+type eventError struct {
 	Spelling string
 	Msg      string
 }
 
-func (e *EventError) Error() string {
+func (e *eventError) Error() string {
 	return fmt.Sprintf("event %q: %s", clip(e.Spelling), e.Msg)
 }
 
@@ -78,11 +78,11 @@ func (e *EventError) Error() string {
 //	r400fa   raw 0x400fa   cpu/rc0/   cpu/config=0xc0/
 //	IDQ.MS_UOPS:c1:e1:u0x30   BR_INST_RETIRED.ALL:SUP      (Intel's metric files)
 //
-// The error is an *[EventError].
+// The error is an *[eventError].
 func ParseEvent(s string) (EventRef, error) {
 	ref, problem := parseEvent(strings.TrimSpace(s))
 	if problem != "" {
-		return EventRef{}, &EventError{Spelling: s, Msg: problem}
+		return EventRef{}, &eventError{Spelling: s, Msg: problem}
 	}
 	return ref, nil
 }

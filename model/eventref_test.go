@@ -119,7 +119,7 @@ func TestParseEventErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		ref, err := ParseEvent(tt.in)
-		var bad *EventError
+		var bad *eventError
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("ParseEvent(%q) = %+v, %v, want an error with %q", tt.in, ref, err, tt.want)
 		}

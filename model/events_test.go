@@ -247,7 +247,7 @@ func TestEventRows(t *testing.T) {
 
 func TestKernelEvents(t *testing.T) {
 	seen := map[string]bool{}
-	for _, e := range KernelEvents() {
+	for _, e := range kernelEvents() {
 		if seen[e.Name] {
 			t.Errorf("two events %s", e.Name)
 		}

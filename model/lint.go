@@ -11,27 +11,17 @@ import (
 )
 
 // Severity says how much a [Finding] matters.
-type Severity uint8
+type Severity string
 
 // The severities, the worst first.
 const (
-	SevError   Severity = iota // the model says something that cannot be so
-	SevWarning                 // the model is unfinished, or does less than it seems to
-	SevNote                    // good to know
+	SevError   Severity = "error"   // the model says something that cannot be so
+	SevWarning Severity = "warning" // the model is unfinished, or does less than it seems to
+	SevNote    Severity = "note"    // good to know
 )
 
-func (s Severity) String() string {
-	switch s {
-	case SevError:
-		return "error"
-	case SevWarning:
-		return "warning"
-	}
-	return "note"
-}
-
-// MarshalText returns the severity as String does, for JSON.
-func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// rank is 0 for the worst.
+func (s Severity) rank() int { return slices.Index([]Severity{SevError, SevWarning, SevNote}, s) }
 
 // A Finding is something that [Lint] has to say about a model.
 type Finding struct {
@@ -81,7 +71,7 @@ func (l *linter) parts() {
 }
 
 func compareFindings(a, b Finding) int {
-	return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Severity, b.Severity), strings.Compare(a.Msg, b.Msg))
+	return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Severity.rank(), b.Severity.rank()), strings.Compare(a.Msg, b.Msg))
 }
 
 // A linter is one run of Lint.
@@ -122,7 +112,7 @@ func (l *linter) sorted() []Finding {
 // parsed. Those of one from a file are, and are not touched: it may be in use.
 func (l *linter) parse() {
 	m := l.m
-	set := func(to **Expr, src string, at place) {
+	set := func(to **metric.Expr, src string, at place) {
 		if *to != nil || src == "" {
 			return
 		}
@@ -278,7 +268,7 @@ func (l *linter) namesUsed() map[string]bool {
 
 // A formula is one of a model's, and where it is written.
 type formula struct {
-	expr *Expr
+	expr *metric.Expr
 	what subject
 	at   place
 }
@@ -286,7 +276,7 @@ type formula struct {
 // formulas returns all formulas of the model.
 func (l *linter) formulas() []formula {
 	var all []formula
-	add := func(e *Expr, what subject, at place) {
+	add := func(e *metric.Expr, what subject, at place) {
 		if e != nil {
 			all = append(all, formula{e, what, at})
 		}
@@ -301,7 +291,7 @@ func (l *linter) formulas() []formula {
 	for i := range m.Relations {
 		r := &m.Relations[i]
 		at := place{file: r.File, line: r.Line}
-		for _, e := range []*Expr{r.left, r.right, r.when} {
+		for _, e := range []*metric.Expr{r.left, r.right, r.when} {
 			add(e, subject{"relation", r.Name, ""}, at)
 		}
 	}

@@ -201,7 +201,7 @@ func TestLintFileErrors(t *testing.T) {
 }
 
 func TestLintAll(t *testing.T) {
-	found, err := LintAll(testCatalogue(t))
+	found, err := lintAll(testCatalogue(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestLintAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, err = LintAll(cat); err != nil {
+	if found, err = lintAll(cat); err != nil {
 		t.Fatal(err)
 	}
 	got = nil
@@ -253,7 +253,7 @@ func TestFindingJSON(t *testing.T) {
 	if want := `{"file":"m.toml","line":3,"severity":"warning","message":"x"}`; err != nil || string(data) != want {
 		t.Errorf("got %s, %v, want %s", data, err, want)
 	}
-	if got := fmt.Sprint(SevError, SevWarning, SevNote); got != "error warning note" {
+	if got := fmt.Sprintln(SevError, SevWarning, SevNote); got != "error warning note\n" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -116,7 +116,7 @@ func (t *EventTable) has(spelling string) bool {
 
 // eventsOf returns the events that a formula needs on a processor: not those in
 // branches that are for processors with other events.
-func (l *linter) eventsOf(e *Expr, t *EventTable) []string {
+func (l *linter) eventsOf(e *metric.Expr, t *EventTable) []string {
 	var names []string
 	for _, counted := range []bool{true, false} { // of the inputs that has_event asks about
 		folded := e.Fold(constants{hasEvent: func(name string) bool {

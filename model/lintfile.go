@@ -91,9 +91,9 @@ func faultFindings(err error) ([]Finding, error) {
 	return out, nil
 }
 
-// LintAll checks a whole catalogue: its models, the event tables of all
+// lintAll checks a whole catalogue: its models, the event tables of all
 // processors, and that texts and default models are of use.
-func LintAll(cat *Catalogue) ([]Finding, error) {
+func lintAll(cat *Catalogue) ([]Finding, error) {
 	var all []Finding
 	used := map[nodeKey]bool{}
 	for _, s := range cat.sources("") {

@@ -216,6 +216,3 @@ type Event struct {
 	SampleAfter uint64
 	Flags       string // blank-separated: "pebs", "alone", "any", and the kind of Config1
 }
-
-// Expr is what formulas are parsed into.
-type Expr = metric.Expr
