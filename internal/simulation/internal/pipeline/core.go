@@ -1,43 +1,56 @@
 package pipeline
 
-// A Core is what is known of a processor's core: how much it does in a cycle and how
-// long it takes. Its units are cycles, and micro-ops as the vendor counts them when
-// they are dispatched.
+// A Core is the model of a processor's core: how much it does in a cycle and how long it
+// takes. Its units are cycles, and micro-ops as the vendor counts them at dispatch.
 type Core struct {
 	Name string // as in CoreOf
 
+	frontEnd
+	backEnd
+	memoryUnits
+	fuses [fuseIncrement + 1]uint16
+	costs [classes]cost
+}
+
+// A frontEnd is the part of a core that fetches instructions.
+type frontEnd struct {
 	fetch      int    // micro-ops in a cycle from the cache of decoded ones
-	line       uint64 // bytes of code that they are of; 0 is any
-	queue      int    // of those waiting for dispatch
-	dispatch   int    // micro-ops in a cycle
+	line       uint64 // bytes of code in a line of that cache; 0 is any number
+	queue      int    // micro-ops that wait for dispatch
+	refill     int    // from a mispredicted branch's execution to the next dispatch
+	callBubble int    // cycles more until the code of a called function is fetched
+	ahead      int    // cycles that addresses may be predicted ahead of the fetch
+	nops       bool   // a nop behind another instruction takes no room
+}
+
+// A backEnd is the part of a core that dispatches, executes and retires micro-ops.
+type backEnd struct {
+	dispatch   int // micro-ops in a cycle
 	retire     int
 	reorder    int // micro-ops between dispatch and retirement
 	schedulers []scheduler
-	// Where vectors have schedulers of their own, vectorQueue micro-ops wait for room in
-	// one of them, and do not keep others from being dispatched.
-	vectorSchedulers      []scheduler
-	vectorQueue           int
-	vectorPorts           ports // that those feed
+	// If vectors have schedulers of their own, vectorQueue micro-ops wait for room in one
+	// of them, and do not keep others from being dispatched.
+	vectorSchedulers []scheduler
+	vectorQueue      int
+	vectorPorts      ports // of the vectors' schedulers
+	vector           uint8 // bytes of the widest vector that a port takes at once
+}
+
+// memoryUnits are the parts of a core that load and store.
+type memoryUnits struct {
 	loadQueue, storeQueue int
 	misses                int // loads that wait for another cache at a time, or lines of it
-	refill                int // from a mispredicted branch's execution to the dispatch of what is behind it
 
 	// loads, vectorLoads, addresses, data and vectorData are the ports of loads and
 	// of the two halves of stores.
 	loads, vectorLoads, addresses, data, vectorData ports
-	load, vectorLoad, indexed                       int // cycles from address to value, and more if it has an index
+	load, vectorLoad, indexed                       int // cycles from address to value, and more with an index
 	forward, vectorForward                          int // from a store's data to the value that a load reads
 	blocked                                         int // more after the store is in the cache, for a load that it cannot forward to
-	// renames is how many stores are looked through for one whose data a load reads, so
-	// that it need not wait for its address; 0 where the core does not do so.
+	// renames is how many stores are searched for the data of a load before the addresses
+	// are known; 0 if the core does not do so.
 	renames uint64
-
-	callBubble int   // cycles more until what is called is fetched
-	ahead      int   // cycles that addresses to fetch may be known ahead of the fetch
-	nops       bool  // a nop behind another instruction takes no room
-	vector     uint8 // bytes of the widest vector that a port takes at once
-	fuses      [fuseIncrement + 1]uint16
-	costs      [classes]cost
 }
 
 // A scheduler is where ops wait for what they read, and for a port.

@@ -61,30 +61,39 @@ type encoded struct {
 	cut  bool // the code ends before the instruction does
 	end  uint64
 
-	enc     encoding
-	opsize  bool // 66
-	rep     byte // F2 or F3, or 0
-	lock    bool
-	segment bool // FS or GS
-	rex     byte // 0: none
-	w       bool
-	r, x, b uint8 // the high bits of registers, as numbers to add
-	v       uint8 // the register in VEX and EVEX
-	length  uint8 // bytes of a vector
-	mask    uint8
-	bcast   bool // EVEX.b
-	opmap   uint8
-	opcode  byte
+	prefixBits
+	opmap  uint8
+	opcode byte
+	modRM
+}
 
+// prefixBits are what the prefixes of an instruction say.
+type prefixBits struct {
+	enc      encoding
+	opsize   bool // 66
+	rep      byte // F2 or F3, or 0
+	lock     bool
+	segment  bool // FS or GS
+	rex      byte // 0: none
+	w        bool
+	r, x, b  uint8 // the high bits of registers, as numbers to add
+	v        uint8 // the register in VEX and EVEX
+	length   uint8 // bytes of a vector
+	mask     uint8
+	bcast    bool // EVEX.b
+	zeroing  bool
+	vsibHigh uint8 // the highest bit of an index that is a vector register
+}
+
+// modRM is the ModRM byte with its SIB byte and displacement.
+type modRM struct {
 	hasModrm     bool
 	mod, reg, rm uint8 // reg and rm with their high bits
 	memory       bool
 	base, index  Register
 	scale        uint8
 	disp         int64
-	short8       bool  // disp has been one byte
-	vsibHigh     uint8 // the highest bit of an index that is a vector register
-	zeroing      bool
+	short8       bool // disp was one byte
 }
 
 // next returns the next byte, or 0 at the end.

@@ -1,38 +1,55 @@
 package pipeline
 
-// A Machine executes ops on a core. It allocates nothing while it does.
+// A Machine executes ops on a core. It allocates nothing meanwhile.
 type Machine struct {
 	core *Core
 
-	// fetched is the cycle in which the latest op came out of the cache of decoded
-	// ones, and fetching how many did in that cycle; now and dispatching are the same
-	// of the dispatch, and retired and retiring of the retirement.
-	fetched, now, retired           int64
-	fetching, dispatching, retiring int
-	// predicted is when the address was predicted from which the latest op came, and
-	// paired says that it was a nop that took no room.
-	predicted int64
-	paired    bool
-	line      uint64 // of code, from which the latest op came
-
-	queue, reorder, loads, stores, misses ring
-	waiting, vectors                      queues
-	vectorQueue                           ring
-	units                                 units
+	fetching
+	dispatching
+	accessing
+	retiring
+	units units
 
 	ready  [registers]int64 // when the value of each register is known
 	values values
-	memory memory
-	links  links
-	// linkedAt is when a load was linked to a store last.
-	linkedAt int64
-	before   previous
-	// within are the ports of the scheduler that the op at hand waits in, and entered is
-	// when the latest op came from the queue of vectors into a scheduler.
-	within  ports
-	entered int64
-	late    int64 // what the next load takes longer
-	waited  int64 // for the latest op, which is to be seen at the next one
+	before previous
+}
+
+// fetching is the state of the front end.
+type fetching struct {
+	fetched   int64  // the cycle in that the latest op came out of the cache of decoded ones
+	fetches   int    // how many did in that cycle
+	predicted int64  // when the address of the latest op's code was predicted
+	paired    bool   // the latest op was a nop that took no room
+	line      uint64 // of the latest op's code
+	queue     ring
+}
+
+// dispatching is the state of dispatch and of the schedulers.
+type dispatching struct {
+	now              int64 // the cycle of the latest dispatch
+	dispatches       int   // in that cycle
+	reorder          ring
+	waiting, vectors queues
+	vectorQueue      ring
+	within           ports // of the current op's scheduler
+	entered          int64 // when the latest op left the queue of vectors for a scheduler
+}
+
+// accessing is the state of loads and stores.
+type accessing struct {
+	loads, stores, misses ring
+	memory                memory
+	links                 links
+	linkedAt              int64 // when a load was linked to a store last
+	late                  int64 // how much longer the next load takes
+}
+
+// retiring is the state of retirement.
+type retiring struct {
+	retired int64 // the cycle of the latest retirement
+	retires int   // in that cycle
+	waited  int64 // for the latest op, to be seen at the next one
 }
 
 // previous is what the instruction before did, for a jump that becomes one with it.
@@ -44,8 +61,9 @@ type previous struct {
 
 // NewMachine returns a machine that has executed nothing.
 func NewMachine(c *Core) *Machine {
-	m := &Machine{core: c, queue: newRing(c.queue), reorder: newRing(c.reorder), loads: newRing(c.loadQueue),
-		stores: newRing(c.storeQueue), misses: newRing(c.misses), vectorQueue: newRing(c.vectorQueue)}
+	m := &Machine{core: c}
+	m.queue, m.reorder, m.vectorQueue = newRing(c.queue), newRing(c.reorder), newRing(c.vectorQueue)
+	m.loads, m.stores, m.misses = newRing(c.loadQueue), newRing(c.storeQueue), newRing(c.misses)
 	m.values.start()
 	return m
 }
@@ -55,7 +73,7 @@ func NewMachine(c *Core) *Machine {
 // program.
 func (m *Machine) Reset() {
 	m.advance(max(m.retired, m.memory.committed) + 1)
-	m.fetched, m.predicted, m.retired, m.fetching = m.now, m.now, m.now, 0
+	m.fetched, m.predicted, m.retired, m.fetches = m.now, m.now, m.now, 0
 	m.before, m.paired, m.late, m.waited = previous{}, false, 0, 0
 	m.values.start()
 }
@@ -98,18 +116,18 @@ func (m *Machine) Late(cycles int) { m.late = int64(cycles) }
 // those of one line of code.
 func (m *Machine) fetch(op *Op, slots int) {
 	line := op.addr / max(m.core.line, 1)
-	if m.fetching += slots; m.fetching > m.core.fetch || m.core.line > 0 && line != m.line {
-		if m.fetching > slots { // not the first in this cycle
+	if m.fetches += slots; m.fetches > m.core.fetch || m.core.line > 0 && line != m.line {
+		if m.fetches > slots { // not the first in this cycle
 			m.fetched++
 		}
-		m.fetching = slots
+		m.fetches = slots
 	}
 	m.line = line
 	if slots == 0 {
 		return
 	}
 	if room := m.queue.next(1); room > m.fetched {
-		m.fetched, m.fetching = room, slots
+		m.fetched, m.fetches = room, slots
 	}
 }
 
@@ -118,14 +136,14 @@ func (m *Machine) follow(op *Op, done int64, taken, mispredicted bool) {
 	c := m.core
 	switch {
 	case mispredicted:
-		m.fetched, m.fetching = done+int64(c.refill), 0
+		m.fetched, m.fetches = done+int64(c.refill), 0
 		m.predicted = m.fetched
 	case taken:
 		m.predicted = max(m.predicted+1, m.fetched-int64(c.ahead))
 		if op.Class == Call || op.Class == IndirectCall {
 			m.predicted += int64(c.callBubble)
 		}
-		m.fetched, m.fetching = max(m.fetched+1, m.predicted), 0
+		m.fetched, m.fetches = max(m.fetched+1, m.predicted), 0
 	}
 }
 
@@ -155,11 +173,11 @@ func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 	if home != 0 && !apart {
 		scheduler = m.schedule(home)
 	}
-	m.dispatching += slots
-	for m.dispatching > m.core.dispatch {
-		left := m.dispatching - m.core.dispatch
+	m.dispatches += slots
+	for m.dispatches > m.core.dispatch {
+		left := m.dispatches - m.core.dispatch
 		m.advance(m.now + 1)
-		m.dispatching = left
+		m.dispatches = left
 	}
 	if slots > 0 {
 		m.queue.put(m.now)
@@ -206,7 +224,7 @@ func (m *Machine) advance(to int64) {
 	}
 	m.waiting.advance(m.now, to)
 	m.units.advance(m.now, to)
-	m.now, m.dispatching = to, 0
+	m.now, m.dispatches = to, 0
 }
 
 // execute finds when the op is done, and lets what waits for its result know.
@@ -424,9 +442,9 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 func (m *Machine) retire(op *Op, done int64, slots int) float64 {
 	before := m.retired
 	if done+1 > m.retired {
-		m.retired, m.retiring = done+1, 0
+		m.retired, m.retires = done+1, 0
 	}
-	for m.retiring += slots; m.retiring > m.core.retire; m.retiring -= m.core.retire {
+	for m.retires += slots; m.retires > m.core.retire; m.retires -= m.core.retire {
 		m.retired++
 	}
 	for range min(slots, len(m.reorder.times)) {

@@ -224,10 +224,7 @@ type Op struct {
 	addr   uint64      // of the instruction
 	reads  [5]Register // NoRegister behind the last
 	writes [5]Register
-	calc   calculation
-	// first and second are the operands that calc works on.
-	first, second Register
-	imm           int64
+	formula
 	// stack is by how much the stack grows, with what is stored there, or shrinks.
 	stack int8
 	// conditional says that it is a branch that may not be taken, cond on what, as in
@@ -236,6 +233,13 @@ type Op struct {
 	cond        uint8
 	fuses       fusion
 	vector      bool // executed by the vector part of the core
+}
+
+// A formula computes an instruction's result.
+type formula struct {
+	calc          calculation
+	first, second Register // the operands
+	imm           int64
 }
 
 // noCondition is that of LOOP and JRCXZ, which nothing becomes one with: no set of

@@ -25,7 +25,7 @@ func (x *encoded) spec() spec {
 // op makes the op of the instruction.
 func (x *encoded) op() Op {
 	s := x.spec()
-	b := builder{op: Op{Class: s.class, calc: s.calc, fuses: s.fuses, imm: x.immediate()}}
+	b := builder{op: Op{Class: s.class, fuses: s.fuses, formula: formula{calc: s.calc, imm: x.immediate()}}}
 	o := &b.op
 	o.Width, o.Size = x.widths(&s)
 	if s.class == CondJump {

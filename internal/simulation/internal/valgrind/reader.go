@@ -55,38 +55,58 @@ const AnyCPU = "generic"
 // it belongs to it. Memory grows with the number of places that are told apart,
 // not with the file.
 type Reader struct {
+	input
+	opts Options
+	keep counts.By
+	err  error
+	done bool
+
+	header header
+	partEvents
+	costs   []float64 // scratch: of one line
+	derived []derived
+	exposed
+
+	where
+	places  places
+	each    func(costs []float64) // is called with each line's own costs, if it is not nil
+	sums    []float64             // of the part, by event
+	only    []float64             // of the places that count, if not all do
+	code    counts.Code
+	tasks   []task
+	ended   ending
+	unknown oddities
+	table   counts.Table
+}
+
+// An input is the files to read, and the position in them.
+type input struct {
 	src   *bufio.Reader
 	files []string // to be read in turn; none if src is given
 	file  string
-	opts  Options
-	keep  counts.By
 	line  int
-	err   error
-	done  bool
+}
 
-	header  header
-	events  []string  // that the file counts, in all parts
-	columns []int     // of events, by column of the part
-	costs   []float64 // scratch: of one line
-	derived []derived
-	loads   int        // column of the part: loads; -1 for none
-	lacks   int        // column of the part: instructions without a rate; -1 for none
-	misses  [2]int     // columns of the part: misses of loads in the first and last level; -1 for none
-	chained [2]float64 // of them those of chained loads
+// partEvents are the events of a file, and the columns that the current part has them in.
+type partEvents struct {
+	events  []string // of all parts
+	columns []int    // of events, by column of the part
+	loads   int      // column of the part: loads; -1 for none
+	lacks   int      // column of the part: instructions without a rate; -1 for none
+	misses  [2]int   // columns of the part: misses of loads in the first and last level; -1 for none
+}
+
+// exposed are the misses that nothing hides.
+type exposed struct {
+	chained [2]float64 // of loads in a chain, in the first and last level
 	beyond  float64    // share of the misses of the last cache that a further one answers
+}
 
+// where is the position that costs are at, with the names that it refers to.
+type where struct {
 	ob, fl, fn names
 	at         position
 	call       bool // the next costs are those of a call
-	places     places
-	each       func(costs []float64) // is told of each line's own costs; nil for nobody
-	sums       []float64             // of the part, by event
-	only       []float64             // of the places that count, if not all do
-	code       counts.Code
-	tasks      []task
-	ended      ending
-	unknown    oddities
-	table      counts.Table
 }
 
 // maxLine bounds the length of a line.
@@ -111,7 +131,9 @@ func Open(files []string, opts Options) *Reader {
 }
 
 func newReader(opts Options) *Reader {
-	r := &Reader{opts: opts, beyond: opts.Beyond, ob: newNames(), fl: newNames(), fn: newNames()}
+	r := &Reader{opts: opts}
+	r.beyond = opts.Beyond
+	r.ob, r.fl, r.fn = newNames(), newNames(), newNames()
 	r.fn.levels = true
 	r.places = newPlaces(opts.By, opts.Within.Has(counts.Function))
 	r.header = header{lines: true}
