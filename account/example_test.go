@@ -21,8 +21,9 @@ func Example() {
 	}
 
 	total := counts.NewTotal(0) // sums intervals and CPUs, if there are any
-	for f.Next() {
-		if err := total.Add(f.Table()); err != nil {
+	tables := f.Tables(0)
+	for tables.Next() {
+		if err := total.Add(tables.Table()); err != nil {
 			panic(err)
 		}
 	}

@@ -101,9 +101,10 @@ func fittest(t *testing.T, file, cpuName, modelName string) *account.Account {
 	}
 	defer f.Close()
 	var best *account.Account
-	for f.Next() {
+	tables := f.Tables(0)
+	for tables.Next() {
 		total := counts.NewTotal(0)
-		if err := total.Add(f.Table()); err != nil {
+		if err := total.Add(tables.Table()); err != nil {
 			t.Fatal(err)
 		}
 		table := total.Table()
@@ -113,7 +114,7 @@ func fittest(t *testing.T, file, cpuName, modelName string) *account.Account {
 		}
 	}
 	if best == nil {
-		t.Fatalf("no counts: %v", f.Err())
+		t.Fatalf("no counts: %v", tables.Err())
 	}
 	return best
 }

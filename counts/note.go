@@ -69,5 +69,6 @@ const (
 	Calibrate              // measure this machine's penalties
 	NameCaches             // say what caches to simulate
 	SimulateAll            // have the simulator simulate caches and branches
+	ReportCores            // report the logical processors of cores
 	RecordCallers          // record call chains by frame pointers or by the processor's branch record
 )

@@ -15,15 +15,17 @@ func Example() {
 		panic(err)
 	}
 	defer f.Close()
-	if !f.Next() {
-		panic(f.Err())
+	tables := f.Tables(0)
+	if !tables.Next() {
+		panic(tables.Err())
 	}
+	table := tables.Table()
 	method, err := account.Load("power7", "power7-cpi", account.Options{})
 	if err != nil {
 		panic(err)
 	}
-	a := method.Bind(f.Table().Layout).Evaluate(f.Table(), account.Place{}, nil)
-	header := report.Header{CPU: method.CPU, Model: method.Model, Kind: f.Kind()}
+	a := method.Bind(table.Layout).Evaluate(table, account.Place{}, nil)
+	header := report.Header{CPU: method.CPU, Model: method.Model, Kind: tables.Kind()}
 	document := report.Accounts{Header: header, List: []*account.Account{a}}
 	if err := report.Write(os.Stdout, "csv", document, report.Options{Level: 1}); err != nil {
 		panic(err)

@@ -1,6 +1,13 @@
-// Package source opens recordings: it tells from a file's content what wrote
-// it and returns a reader of counts. It is the one place where input formats
-// are registered; each format is a package below this one.
+// Package source opens recordings. A recording is recognised by its content, opened
+// once, and says what it has: tables of counts, samples, code. The formats are
+// registered here and nowhere else; each is a package of its own.
+//
+//	rec, err := source.Open("perf.data")
+//	tables := rec.Tables(0)
+//	for tables.Next() {
+//		use(tables.Table())
+//	}
+//	err = tables.Err()
 package source
 
 import (
@@ -19,11 +26,6 @@ import (
 )
 
 // A Reader yields the tables of a recording one at a time.
-//
-//	for r.Next() {
-//		use(r.Table())
-//	}
-//	err := r.Err()
 type Reader interface {
 	// Next advances to the next table.
 	Next() bool
@@ -38,81 +40,149 @@ type Reader interface {
 	Kind() string
 }
 
-// A Keeper is a reader that sums what it reads, as one of samples does: it is
-// told before the first Next which scopes to keep apart. Others yield all the
-// scopes that they have.
-type Keeper interface{ Keep(counts.By) }
-
-// sniff is how much of a file is looked at to recognise it.
-const sniff = 64 << 10
-
-// formats are the registered formats, in the order in which they are tried.
-var formats = []struct {
-	name   string
+// A format is one that recordings are recognised by.
+type format struct {
 	detect func(head []byte) bool
-	open   func(r io.Reader, name string) Reader
-	seeks  bool // it reads a file better by its parts than in one stream
-}{
-	{"perf.data", perfdata.Detect, func(r io.Reader, name string) Reader {
-		return perfdata.NewTableReader(r, name, perfdata.TableOptions{})
-	}, true},
-	{"callgrind", simulation.Detect, func(r io.Reader, name string) Reader {
-		return simulation.NewReader(r, name, simulation.ReaderOptions{})
-	}, false},
-	{"accounts", accounts.Detect, func(r io.Reader, name string) Reader {
-		return accounts.NewReader(r, name)
-	}, false},
-	{"perf stat", perfstat.Detect, func(r io.Reader, name string) Reader {
-		return perfstat.NewReader(r, name, perfstat.Options{})
-	}, false},
-	{"load-latency thresholds", threshold.Detect, func(r io.Reader, name string) Reader {
-		return threshold.NewReader(r, name)
-	}, false},
+	tables func(src io.Reader, name string, parts []perfdata.Part) Reader
+	what   what
+}
+
+// what is what the recordings of a format have besides tables.
+type what uint8
+
+const (
+	tablesOnly what = iota
+	sampled         // samples, perhaps
+	simulated       // a simulator's counts by place in the code
+	kept            // accounts that this program has written
+)
+
+// formats are the registered formats, in the order of trial.
+var formats = []format{
+	{perfdata.Detect, func(src io.Reader, name string, parts []perfdata.Part) Reader {
+		return perfdata.NewTableReader(src, name, perfdata.TableOptions{Reader: perfdata.Options{Parts: parts}})
+	}, sampled},
+	{simulation.Detect, func(src io.Reader, name string, _ []perfdata.Part) Reader {
+		return simulation.NewReader(src, name, simulation.ReaderOptions{})
+	}, simulated},
+	{accounts.Detect, func(src io.Reader, name string, _ []perfdata.Part) Reader {
+		return accounts.NewReader(src, name)
+	}, kept},
+	{perfstat.Detect, func(src io.Reader, name string, _ []perfdata.Part) Reader {
+		return perfstat.NewReader(src, name, perfstat.Options{})
+	}, tablesOnly},
+	{threshold.Detect, func(src io.Reader, name string, _ []perfdata.Part) Reader {
+		return threshold.NewReader(src, name)
+	}, tablesOnly},
 }
 
 // ErrFormat is returned for a file that no format recognises.
 var ErrFormat = errors.New("not a recording that cyclestack knows")
 
-// New returns a reader of the recording that r holds. The name is for
-// messages. Of a pipe it waits for no more than it takes to recognise what
-// comes out of it.
-func New(r io.Reader, name string) (Reader, error) {
-	b := bufio.NewReaderSize(r, sniff)
+// A Recording is an opened recording: a file, a directory of perf record --threads, or
+// a stream, such as standard input or a pipe. A stream can be read once, and all else
+// several times, one reading after the other.
+type Recording struct {
+	name   string
+	format *format
+	file   io.ReadSeeker   // nil for a stream
+	stream *bufio.Reader   // nil for a file
+	parts  []perfdata.Part // of a directory
+	close  func() error
+	read   bool // somebody reads the stream
+}
+
+// Open opens a recording; "-" is standard input.
+func Open(name string) (*Recording, error) {
+	if name == "-" {
+		return New(os.Stdin, name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		f.Close()
+		return openDir(name)
+	}
+	r, err := New(f, name)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	r.close = f.Close
+	return r, nil
+}
+
+func openDir(name string) (*Recording, error) {
+	d, err := perfdata.OpenDir(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: is a directory, and none that perf record --threads wrote; name the recordings in it", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Recording{name: name, format: &formats[0], file: d.Head, parts: d.Parts, close: d.Close}, nil
+}
+
+// New opens the recording that src holds. The name is for messages. Of a stream it
+// waits for no more than it takes to recognise what comes out of it.
+func New(src io.Reader, name string) (*Recording, error) {
+	r := &Recording{name: name, close: func() error { return nil }}
+	b := bufio.NewReaderSize(src, headSize)
+	var err error
+	if r.format, err = recognise(b, name); err != nil {
+		return nil, err
+	}
+	if f, ok := seekable(src); ok {
+		r.file = f
+	} else {
+		r.stream = b
+	}
+	return r, nil
+}
+
+// headSize is how much of a recording is looked at to recognise it, in bytes.
+const headSize = 64 << 10
+
+// recognise finds the format of a recording by its first bytes.
+func recognise(b *bufio.Reader, name string) (*format, error) {
 	for {
-		// One byte more than there is, so as to wait for the next piece.
-		head, err := b.Peek(min(b.Buffered()+1, sniff))
-		if err == nil {
-			head, _ = b.Peek(b.Buffered())
-		}
-		for _, f := range formats {
-			if !f.detect(head) {
-				continue
+		head, err := peek(b)
+		for i := range formats {
+			if formats[i].detect(head) {
+				return &formats[i], nil
 			}
-			if f.seeks && rewind(r) {
-				return f.open(r, name), nil
-			}
-			return f.open(b, name), nil
 		}
 		switch {
 		case err != nil && err != io.EOF:
 			return nil, fmt.Errorf("%s: %w", name, err)
 		case err == io.EOF && len(head) == 0:
 			return nil, fmt.Errorf("%s: empty", name)
-		case err == io.EOF || len(head) == sniff:
+		case err == io.EOF || len(head) == headSize:
 			return nil, unrecognised(b, name)
 		}
 	}
 }
 
-// rewind returns to the beginning of what can be read at any place, as a file
-// can and a pipe cannot.
-func rewind(r io.Reader) bool {
-	f, ok := r.(io.ReadSeeker)
-	if _, at := r.(io.ReaderAt); !ok || !at {
-		return false
+// peek waits for the next piece of a stream, and returns all of its beginning that is
+// there.
+func peek(b *bufio.Reader) ([]byte, error) {
+	head, err := b.Peek(min(b.Buffered()+1, headSize))
+	if err == nil {
+		head, _ = b.Peek(b.Buffered())
+	}
+	return head, err
+}
+
+// seekable returns what can be read at any place, as a file can and a pipe cannot.
+func seekable(src io.Reader) (io.ReadSeeker, bool) {
+	f, ok := src.(io.ReadSeeker)
+	if _, at := src.(io.ReaderAt); !ok || !at {
+		return nil, false
 	}
 	_, err := f.Seek(0, io.SeekStart)
-	return err == nil
+	return f, err == nil
 }
 
 // A formatError is an ErrFormat that says what is wrong in its own words.
@@ -131,61 +201,4 @@ func unrecognised(b io.Reader, name string) error {
 		return &formatError{err}
 	}
 	return fmt.Errorf("%s: %w: it reads perf.data, perf stat's text, CSV and JSON, callgrind's and cachegrind's files, cyclestack's own JSON, and tables of load-latency thresholds", name, ErrFormat)
-}
-
-// A File is an opened recording.
-type File struct {
-	Reader
-	c io.Closer
-}
-
-// Keep says which scopes to keep apart, if the recording is one of samples.
-func (f *File) Keep(by counts.By) {
-	if k, ok := f.Reader.(Keeper); ok {
-		k.Keep(by)
-	}
-}
-
-// Close closes the file.
-func (f *File) Close() error { return f.c.Close() }
-
-// Open opens a recording; "-" is standard input. A directory is one if perf
-// record --threads wrote it.
-func Open(name string) (*File, error) {
-	if in, err := Stream(name); in != nil || err != nil {
-		if err != nil {
-			return nil, err
-		}
-		r, err := New(in, name)
-		if err != nil {
-			return nil, err
-		}
-		return &File{r, io.NopCloser(in)}, nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	if st, err := f.Stat(); err == nil && st.IsDir() {
-		f.Close()
-		return openDir(name)
-	}
-	r, err := New(f, name)
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &File{r, f}, nil
-}
-
-func openDir(name string) (*File, error) {
-	d, err := perfdata.OpenDir(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s: is a directory, and none that perf record --threads wrote; name the recordings in it", name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	r := perfdata.NewTableReader(d.Head, name, perfdata.TableOptions{Reader: perfdata.Options{Parts: d.Parts}})
-	return &File{r, d}, nil
 }

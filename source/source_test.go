@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/source"
 )
 
@@ -20,9 +21,10 @@ func Example() {
 		panic(err)
 	}
 	defer f.Close()
-	for f.Next() {
-		t := f.Table()
-		fmt.Printf("%s from %s: %d events, %d scopes\n", f.Kind(), t.CPU, len(t.Columns), len(t.Scopes))
+	tables := f.Tables(0)
+	for tables.Next() {
+		t := tables.Table()
+		fmt.Printf("%s from %s: %d events, %d scopes\n", tables.Kind(), t.CPU, len(t.Columns), len(t.Scopes))
 	}
 	// Output: perf-stat-csv from skylakex: 4 events, 2 scopes
 }
@@ -34,11 +36,12 @@ func TestNew(t *testing.T) {
 		"1000,,cycles,100,100.00,,\n2000,,instructions,100,100.00,,\n":      "perf-stat-csv",
 		`{"counter-value" : "5.0", "unit" : "", "event" : "cycles"}` + "\n": "perf-stat-json",
 	} {
-		r, err := source.New(strings.NewReader(text), "x")
+		rec, err := source.New(strings.NewReader(text), "x")
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
+		r := rec.Tables(0)
 		if !r.Next() || r.Kind() != want {
 			t.Errorf("%q is %s (%v), want %s", text, r.Kind(), r.Err(), want)
 		}
@@ -69,7 +72,7 @@ func TestRecordings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for how, r := range map[string]source.Reader{"file": f, "stream": r} {
+		for how, r := range map[string]source.Reader{"file": f.Tables(0), "stream": r.Tables(0)} {
 			if !r.Next() || r.Kind() != want || len(r.Table().Columns) == 0 {
 				t.Errorf("%s as a %s is %s (%v), want %s", name, how, r.Kind(), r.Err(), want)
 			}
@@ -84,11 +87,11 @@ func TestKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	f.Keep(counts.By(0).With(counts.Thread))
-	if !f.Next() {
-		t.Fatal(f.Err())
+	r := f.Tables(counts.By(0).With(counts.Thread))
+	if !r.Next() {
+		t.Fatal(r.Err())
 	}
-	if s := f.Table().Scopes; len(s) == 0 || s[0].Kind != counts.Thread {
+	if s := r.Table().Scopes; len(s) == 0 || s[0].Kind != counts.Thread {
 		t.Errorf("got %v, want threads", s)
 	}
 }
@@ -100,5 +103,49 @@ func TestOpen(t *testing.T) {
 	}
 	if _, err := source.Open(dir); err == nil || !strings.Contains(err.Error(), "is a directory") {
 		t.Errorf("a directory: %v", err)
+	}
+}
+
+// TestHasSamples tells recordings of samples from those of counts, by their beginning.
+func TestHasSamples(t *testing.T) {
+	const dir = "perfdata/testdata/"
+	for name, want := range map[string]bool{
+		dir + "plain.data": true, dir + "pipe.data": true, dir + "zstd.data": true, dir + "group.data": true,
+		dir + "stat.data": false, dir + "stat-interval.pipe": false, "../examples/power7-cpi.txt": false,
+	} {
+		rec, err := source.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rec.HasSamples(); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+		if r := rec.Tables(0); !r.Next() {
+			t.Errorf("%s: looked at, it has no tables: %v", name, r.Err())
+		}
+		if err := rec.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAgain reads a file several times, in several ways.
+func TestAgain(t *testing.T) {
+	rec, err := source.Open("perfdata/testdata/plain.data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	for range 2 {
+		if r := rec.Tables(0); !r.Next() {
+			t.Error(r.Err())
+		}
+		r := rec.Samples(samples.Options{By: counts.Function})
+		if !r.Next() || len(r.Table().Scopes) < 2 {
+			t.Errorf("no places: %v", r.Err())
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

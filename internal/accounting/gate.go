@@ -5,8 +5,8 @@ import (
 	"github.com/cyclestack/cyclestack/report"
 )
 
-// A gate holds back accounts without known nodes, until one comes that has some: a
-// recording of which nothing is known is an error without output.
+// A gate holds back accounts without known nodes, until one comes that has some. A
+// recording without any known node is an error, and must not leave output.
 type gate struct {
 	w        report.Writer
 	header   report.Header

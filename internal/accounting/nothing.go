@@ -12,12 +12,12 @@ import (
 
 // evidence is what a stream has seen: it explains an empty result.
 type evidence struct {
-	events  []string // of the first table
-	line    int      // of the first table
-	dropped []string // what the reader had to leave out
-	counted bool     // there was a count
-	idle    bool     // live counts: the program did not run, for a time at least
-	known   bool     // there was an account with a known node
+	events  []string      // of the first table
+	line    int           // of the first table
+	dropped []counts.Note // what the reader had to leave out
+	counted bool          // there was a count
+	idle    bool          // live counts: the program did not run, for a time at least
+	known   bool          // there was an account with a known node
 }
 
 func (e *evidence) table(t *counts.Table) {
@@ -26,7 +26,7 @@ func (e *evidence) table(t *counts.Table) {
 	}
 	e.counted = e.counted || anyCounted(t)
 	if len(e.dropped) == 0 {
-		e.dropped = counts.Texts(t.Notes)
+		e.dropped = slices.Clone(t.Notes)
 	}
 }
 
@@ -70,9 +70,9 @@ type NothingError struct {
 	Reason Reason
 	Files  []string
 	Method *resolve.Method
-	Events []string // that the first table has
-	Line   int      // at which the first table begins
-	Detail string   // what else is known; "" for nothing
+	Events []string    // that the first table has
+	Line   int         // where the first table begins
+	Detail counts.Note // what else is known; zero for nothing
 }
 
 func (s *Stream) nothing() error {
@@ -102,8 +102,8 @@ func (e *NothingError) Error() string {
 	switch e.Reason {
 	case NothingCounted:
 		text = fmt.Sprintf("nothing of %s could be counted", e.Method.Model.Name)
-		if e.Detail != "" {
-			text += ": " + e.Detail
+		if e.Detail.Text != "" {
+			text += ": " + e.Detail.Text
 		}
 		return text
 	case NotCounted:
@@ -113,8 +113,8 @@ func (e *NothingError) Error() string {
 	}
 	text = fmt.Sprintf("%s: nothing of %s can be computed from %s: it needs %s",
 		files, e.Method.Model.Name, FirstOf(e.Events), FirstOf(e.Method.Account.Inputs()))
-	if e.Detail != "" {
-		text += "; " + e.Detail
+	if e.Detail.Text != "" {
+		text += "; " + e.Detail.Text
 	}
 	return text
 }
@@ -125,6 +125,14 @@ func (e *NothingError) Unwrap() error {
 		kind = fault.Machine
 	}
 	return &fault.Error{Kind: kind, Err: fmt.Errorf("nothing can be computed")}
+}
+
+// Nothing returns the error of a table that has nothing for a method.
+func (o *Options) Nothing(m *resolve.Method, t *counts.Table, kind string) error {
+	s := New(nil, *o)
+	s.method, s.kind = m, kind
+	s.seen.events, s.seen.line, s.seen.counted = resolve.EventNames(t), t.Line, true
+	return s.nothing()
 }
 
 // FirstOf names the first few of a list of events.

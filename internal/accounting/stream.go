@@ -4,6 +4,7 @@
 package accounting
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ type Options struct {
 
 	// Live accounts are written at once, also those without a known node.
 	Live bool
-	// Empty allows a document in which nothing is known.
+	// Empty allows a document without any known node.
 	Empty bool
 
 	// Places finds what is to be accounted for in a table; nil is each scope.
@@ -46,7 +47,7 @@ type Place struct {
 }
 
 // A Stream makes accounts. The tables of one recording are summed by Options.By; an
-// interval has its accounts at once if intervals are told apart.
+// interval has its accounts at once if By has intervals.
 type Stream struct {
 	Options
 	gate  gate
@@ -153,20 +154,21 @@ func (s *Stream) evaluate(t *counts.Table, p Place, idle bool) {
 	if idle {
 		a.Notes = append(a.Notes, counts.Notef("it did not run while it was counted"))
 	}
-	for _, note := range []string{p.Note, s.Note(s.method)} {
-		if note != "" {
-			a.Notes = append(a.Notes, counts.Notef("%s", note))
-		}
+	if p.Note != "" {
+		a.Notes = append(a.Notes, counts.Notef("%s", p.Note))
+	}
+	if note := s.Note(s.method); note.Text != "" {
+		a.Notes = append(a.Notes, note)
 	}
 	if len(s.Files) > 1 {
 		a.Label = strings.TrimSuffix(s.file+": "+a.Label, ": ")
 	}
 }
 
-// Note is what is odd about the choice of a method, "" for nothing.
-func (o *Options) Note(m *resolve.Method) string {
+// Note is what is odd about the choice of a method; zero for nothing.
+func (o *Options) Note(m *resolve.Method) counts.Note {
 	if m.Unknown != nil {
-		return o.Say(m.Unknown) + "; until then only what holds on every processor is checked"
+		return counts.Notef("%s; until then only what holds on every processor is checked", o.Say(m.Unknown))
 	}
 	return m.Processor.Note
 }
@@ -196,6 +198,12 @@ func (o *Options) Header(m *resolve.Method, kind string, t *counts.Table) report
 	return h
 }
 
+// Gathered returns the counts that have no account yet; nil if there are none.
+func (s *Stream) Gathered() *counts.Table { return s.total.Table() }
+
+// SetWriter replaces the writer, before the first account.
+func (s *Stream) SetWriter(w report.Writer) { s.gate.w = w }
+
 // Kind returns the kind of the recording of the last table.
 func (s *Stream) Kind() string { return s.kind }
 
@@ -221,3 +229,10 @@ func (s *Stream) Finish() error {
 
 // Simulated reports whether a kind of recording has a simulator's counts.
 func Simulated(kind string) bool { return kind == "callgrind" || kind == "cachegrind" }
+
+// Core returns the place of a core, from the rows of its logical processors.
+func Core(t *counts.Table, rows []int) Place {
+	s := counts.RunScope(fmt.Sprintf("core of CPU%d and CPU%d", t.Scopes[rows[0]].CPU, t.Scopes[rows[1]].CPU))
+	s.Kind, s.CPUs = counts.Core, len(rows)
+	return Place{Place: account.Place{Self: rows[0], LP: rows}, Scope: &s}
+}

@@ -507,36 +507,3 @@ func TestAnnotateWidths(t *testing.T) {
 		}
 	}
 }
-
-func TestParseSymbol(t *testing.T) {
-	tests := []struct {
-		text string
-		want wanted
-	}{
-		{"", wanted{}},
-		{"main", wanted{name: "main"}},
-		{"std::sort<int>", wanted{name: "std::sort<int>"}},
-		{"main.(*T).f", wanted{name: "main.(*T).f"}},
-		{"prog:main", wanted{module: "prog", name: "main"}},
-		{"libx.so.1:std::sort", wanted{module: "libx.so.1", name: "std::sort"}},
-		{"[kernel.kallsyms]:schedule", wanted{module: "[kernel.kallsyms]", name: "schedule"}},
-		{"0x1136", wanted{name: "0x1136", address: true, from: 0x1136}},
-		{"prog:0x1136-0x1160", wanted{module: "prog", name: "0x1136-0x1160", address: true, from: 0x1136, to: 0x1160}},
-		{"src/a.c:12", wanted{name: "src/a.c:12", file: "src/a.c", line: 12}},
-		{"prog:", wanted{name: "prog:"}},
-		{":", wanted{name: ":"}},
-		{"a.c:0", wanted{module: "a.c", name: "0"}},
-	}
-	for _, test := range tests {
-		test.want.text = test.text
-		got, err := parseSymbol(test.text)
-		if err != nil || *got != test.want {
-			t.Errorf("%q: got %+v, %v, want %+v", test.text, got, err, test.want)
-		}
-	}
-	for _, text := range []string{"0x", "0xg", "prog:0x1-", "0x5-0x5", "0x5-0x4", "0x11111111111111111"} {
-		if got, err := parseSymbol(text); err == nil {
-			t.Errorf("%q: got %+v", text, got)
-		}
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -44,17 +45,21 @@ func (a *app) runAudit(c *common, files []string) error {
 	if err := c.check("text", "json"); err != nil {
 		return err
 	}
+	recs, err := c.recordings(files...)
+	if err != nil {
+		return err
+	}
+	defer recs.Close()
 	contradicted := false
-	err := a.accounts(c, files, true, func(out io.Writer) (report.Writer, error) {
+	err = a.accounts(c, recs, resolve.Request{Audits: true}, func(out io.Writer) (report.Writer, error) {
 		o := c.options(a.terminal(c, a.out))
-		o.Checks = true
 		o.Layout = report.LayoutChecks
 		format := c.format
 		if format == "text" {
 			format = "tree"
 		}
 		w, err := report.New(format, out, o)
-		return watch{w, func(acc *account.Account) { contradicted = contradicted || acc.Contradicted() }}, err
+		return observer{w, func(acc *account.Account) { contradicted = contradicted || acc.Contradicted() }}, err
 	})
 	if err == nil && contradicted {
 		return errNo
@@ -62,13 +67,13 @@ func (a *app) runAudit(c *common, files []string) error {
 	return err
 }
 
-// watch lets another see the accounts that a writer is given.
-type watch struct {
+// An observer sees the accounts that a writer is given.
+type observer struct {
 	report.Writer
 	see func(*account.Account)
 }
 
-func (w watch) Account(a *account.Account) error {
+func (w observer) Account(a *account.Account) error {
 	w.see(a)
 	return w.Writer.Account(a)
 }

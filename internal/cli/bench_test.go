@@ -15,6 +15,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/source"
 )
@@ -124,20 +125,21 @@ func BenchmarkIntervals(b *testing.B) {
 // how many of them the counts contradict each other.
 func evaluateAll(t testing.TB, cat *model.Catalogue, data io.Reader) (n, contradicted int) {
 	t.Helper()
-	s := &session{c: &common{cpu: "power7"}, cat: cat}
-	var err error
-	if s.cpu, err = cat.CPU("power7"); err != nil {
-		t.Fatal(err)
-	}
-	r, err := source.New(data, "bench.csv")
+	resolver, err := resolve.With(cat, resolve.Choice{CPU: "power7"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	rec, err := source.New(data, "bench.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rec.Tables(0)
+	var m *resolve.Method
 	total := counts.NewTotal(counts.By(0).With(counts.Interval).With(counts.CPU))
 	var binding *account.Binding
 	var acc *account.Account
 	for r.Next() {
-		if err := s.settle(r.Table(), "bench.csv", ""); err != nil {
+		if m, err = resolver.Table(r.Table(), "bench.csv", resolve.Request{}, m); err != nil {
 			t.Fatal(err)
 		}
 		if err := total.Add(r.Table()); err != nil {
@@ -145,7 +147,7 @@ func evaluateAll(t testing.TB, cat *model.Catalogue, data io.Reader) (n, contrad
 		}
 		table := total.Table()
 		if binding == nil || binding.Layout != table.Layout {
-			binding, acc = s.method.Bind(table.Layout), nil
+			binding, acc = m.Account.Bind(table.Layout), nil
 		}
 		for row := range table.Scopes {
 			acc = binding.Evaluate(table, account.Place{Self: row}, acc)

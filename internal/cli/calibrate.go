@@ -175,17 +175,8 @@ func wantedBy(cat *model.Catalogue, id string) func(calibrate.Penalty) bool {
 		}
 	}
 	return func(p calibrate.Penalty) bool {
-		return slices.ContainsFunc(models, func(m *model.Model) bool { return takes(m, p) })
+		return slices.ContainsFunc(models, func(m *model.Model) bool { return resolve.Takes(m, p) })
 	}
-}
-
-// takes says whether a model has a penalty among its parameters, and means the same
-// by it.
-func takes(m *model.Model, p calibrate.Penalty) bool {
-	other := func(n model.Node) bool { return p.Unless != "" && n.Name == p.Unless }
-	return !slices.ContainsFunc(m.Nodes, other) && slices.ContainsFunc(m.Parameters, func(q model.Parameter) bool {
-		return q.Name == p.Name && q.Unit == p.Unit
-	})
 }
 
 // storePenalties writes the file that report takes. What was measured quickly, or
@@ -197,7 +188,7 @@ func (a *app) storePenalties(c *common, f *calibrateFlags, r *calibrate.Result, 
 	case f.store == storeNone, f.store == storeAuto && (r.Quick || earlier):
 		return nil
 	case f.store == storeAuto:
-		place, err := penaltiesPlace(r.CPU)
+		place, err := resolve.PenaltiesFile(r.CPU)
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(place), 0o777)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -52,30 +53,31 @@ func (a *app) models() *cobra.Command {
 // printModels prints the trees of a processor's methods, or the one method
 // asked for.
 func (a *app) printModels(c *common, cat *model.Catalogue) error {
-	s, err := c.session()
+	r, err := resolve.With(cat, c.choice())
 	if err != nil {
 		return err
 	}
+	cpu := r.Named().CPU
 	var list []*model.Model
 	switch {
-	case s.cpu == nil:
+	case cpu == nil:
 		return usageError("add --cpu NAME: the tree of %s depends on the processor", c.model)
 	case c.model != "":
-		m, err := cat.Model(c.model, s.cpu.Name)
+		m, err := cat.Model(c.model, cpu.Name)
 		if err != nil {
 			return usageError("%v", err)
 		}
 		list = append(list, m)
 	default:
-		for _, info := range cat.Models(s.cpu.Name) {
-			m, err := cat.Model(info.Name, s.cpu.Name)
+		for _, info := range cat.Models(cpu.Name) {
+			m, err := cat.Model(info.Name, cpu.Name)
 			if err != nil {
 				return err
 			}
 			list = append(list, m)
 		}
 	}
-	return a.document(c, report.Trees{CPU: s.cpu, List: list})
+	return a.document(c, report.Trees{CPU: cpu, List: list})
 }
 
 func (a *app) events() *cobra.Command {
@@ -102,14 +104,15 @@ func (a *app) runEvents(c *common, args []string) error {
 	if err := c.check(listFormats...); err != nil {
 		return err
 	}
-	s, err := c.session()
+	r, err := c.resolver()
 	if err != nil {
 		return err
 	}
-	if s.cpu == nil {
+	cpu := r.Named().CPU
+	if cpu == nil {
 		return usageError("add --cpu NAME: events differ from processor to processor")
 	}
-	table, err := s.cat.Events(s.cpu)
+	table, err := r.Catalogue.Events(cpu)
 	if err != nil {
 		return err
 	}
@@ -123,11 +126,11 @@ func (a *app) runEvents(c *common, args []string) error {
 	}
 	switch {
 	case len(table.Events()) == 0:
-		return usageError("%s has no events of its own, only those that the kernel names for any processor: perf list hw cache prints them", s.cpu.Name)
+		return usageError("%s has no events of its own, only those that the kernel names for any processor: perf list hw cache prints them", cpu.Name)
 	case len(list) == 0:
-		return usageError("no event of %s matches %q", s.cpu.Name, pattern)
+		return usageError("no event of %s matches %q", cpu.Name, pattern)
 	}
-	return a.document(c, report.Events{CPU: s.cpu, List: list})
+	return a.document(c, report.Events{CPU: cpu, List: list})
 }
 
 // findEvents finds events by pattern, by any spelling, or by encoding.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cyclestack/cyclestack/internal/fault"
 )
 
 // The exit statuses.
@@ -21,7 +23,8 @@ const (
 	exitMachine = 4 // the machine cannot do it
 )
 
-// A failure is an error with the exit status it ends the program with.
+// A failure is an error with an exit status of its own. Other errors have the status of
+// their kind.
 type failure struct {
 	status int
 	err    error
@@ -30,16 +33,14 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-func usageError(format string, args ...any) error {
-	return &failure{exitUsage, fmt.Errorf(format, args...)}
-}
+func usageError(format string, args ...any) error { return fault.Usagef(format, args...) }
 
+// inputError gives an error the kind of input that cannot be read, unless it has one.
 func inputError(err error) error {
-	var f *failure
-	if err == nil || errors.As(err, &f) {
+	if errors.As(err, new(*failure)) {
 		return err
 	}
-	return &failure{exitInput, err}
+	return fault.As(fault.Input, err)
 }
 
 func machineError(err error) error { return &failure{exitMachine, err} }
@@ -73,13 +74,9 @@ func (a *app) main(ctx context.Context, args []string) int {
 	if err == nil {
 		return exitDone
 	}
-	status := exitUsage // cobra's own errors are about the command line
-	var f *failure
-	if errors.As(err, &f) {
-		status = f.status
-	}
-	if msg := oneLine(err); msg != "" {
-		if f == nil {
+	status, own := statusOf(err)
+	if msg := oneLine(spelled(err)); msg != "" {
+		if !own {
 			msg += fmt.Sprintf(" (see '%s --help')", cmd.CommandPath())
 		}
 		fmt.Fprintf(a.err, "%s: %s\n", cmd.CommandPath(), msg)
@@ -87,9 +84,27 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return status
 }
 
-// oneLine keeps an error to one line, whatever it quotes.
-func oneLine(err error) string {
-	return strings.Join(strings.Fields(strings.Map(printable, err.Error())), " ")
+// statusOf returns the exit status for an error, and whether it is one of this
+// program's. Cobra's own errors are about the command line.
+func statusOf(err error) (status int, own bool) {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.status, true
+	}
+	switch fault.Of(err) {
+	case fault.Usage:
+		return exitUsage, true
+	case fault.Input:
+		return exitInput, true
+	case fault.Machine:
+		return exitMachine, true
+	}
+	return exitUsage, false
+}
+
+// oneLine keeps a message to one line, whatever it quotes.
+func oneLine(text string) string {
+	return strings.Join(strings.Fields(strings.Map(printable, text)), " ")
 }
 
 // printable keeps what a hostile file may put into a message from reaching the
@@ -137,15 +152,15 @@ trusted and what to do next.`,
 	return root
 }
 
-// A named is a command and what makes it.
-type named struct {
+// A command is a command's name and what makes it.
+type command struct {
 	name string
 	make func() *cobra.Command
 }
 
 // commands are all commands, in the order in which one meets them.
-func (a *app) commands() []named {
-	return []named{{"stat", a.stat}, {"record", a.record}, {"report", a.report}, {"annotate", a.annotate}, {"diff", a.diff},
+func (a *app) commands() []command {
+	return []command{{"stat", a.stat}, {"record", a.record}, {"report", a.report}, {"annotate", a.annotate}, {"diff", a.diff},
 		{"smt", a.smt}, {"latency", a.latency}, {"audit", a.audit}, {"calibrate", a.calibrate}, {"models", a.models},
 		{"events", a.events}, {"explain", a.explain}, {"plan", a.plan}, {"lint", a.lint}, {"doctor", a.doctor}, {"version", a.version}}
 }
@@ -155,7 +170,7 @@ func (a *app) commands() []named {
 func (a *app) addCommands(root *cobra.Command, args []string) {
 	all := a.commands()
 	if len(args) > 0 {
-		if i := slices.IndexFunc(all, func(c named) bool { return c.name == args[0] }); i >= 0 {
+		if i := slices.IndexFunc(all, func(c command) bool { return c.name == args[0] }); i >= 0 {
 			all = all[i : i+1]
 			root.CompletionOptions.DisableDefaultCmd = true
 		}

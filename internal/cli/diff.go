@@ -3,19 +3,18 @@ package cli
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
-	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
-	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
 // diffFlags are the flags of diff.
@@ -101,132 +100,82 @@ func diffArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// A side is one of the two sets of runs.
-type side struct {
-	name  string
-	files []string
-}
-
 // sidesOf divides the arguments into the sides.
-func sidesOf(args []string, dash int) (sides [2]side, err error) {
+func sidesOf(args []string, dash int) (sides [2]recorded.Side, err error) {
 	if dash < 0 {
 		dash = 1
 	}
 	for i, names := range [][]string{args[:dash], args[dash:]} {
-		sides[i].name = sideName(names)
-		for _, name := range names {
-			files, err := recordings(name)
-			if err != nil {
-				return sides, err
-			}
-			sides[i].files = append(sides[i].files, files...)
+		if sides[i], err = recorded.SideOf(names); err != nil {
+			return sides, err
 		}
 	}
 	return sides, nil
 }
 
-// sideName is what a side is called: the first and the last of several.
-func sideName(names []string) string {
-	if len(names) > 2 {
-		return names[0] + "…" + names[len(names)-1]
-	}
-	return strings.Join(names, ",")
-}
-
-// recordings are the files that an argument names: by commas, and those in
-// directories that are no recordings themselves.
-func recordings(arg string) ([]string, error) {
-	var files []string
-	for _, name := range strings.Split(arg, ",") {
-		info, err := os.Stat(name)
-		if err != nil || !info.IsDir() || isRecording(name) {
-			files = append(files, name) // opening it says what is wrong
-			continue
-		}
-		entries, err := os.ReadDir(name)
-		if err != nil {
-			return nil, inputError(err)
-		}
-		before := len(files)
-		for _, e := range entries {
-			if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
-				files = append(files, filepath.Join(name, e.Name()))
-			}
-		}
-		if len(files) == before {
-			return nil, inputError(fmt.Errorf("%s: no recordings in it", name))
-		}
-	}
-	return files, nil
-}
-
-// isRecording reports whether a directory is one that perf record --threads wrote.
-func isRecording(dir string) bool {
-	d, err := perfdata.OpenDir(dir)
-	if err != nil {
-		return false
-	}
-	d.Close()
-	return true
-}
-
-func (a *app) runDiff(c *common, f *diffFlags, sides [2]side) error {
+func (a *app) runDiff(c *common, f *diffFlags, sides [2]recorded.Side) error {
 	if err := c.check(report.Formats[report.Comparison]()...); err != nil {
 		return err
 	}
+	o, limits, err := f.options(c)
+	if err != nil {
+		return err
+	}
+	recs, err := c.recordings(slices.Concat(sides[0].Files, sides[1].Files)...)
+	if err != nil {
+		return err
+	}
+	defer recs.Close()
+	d, err := recs.Diff(sides, o)
+	if err != nil {
+		return err
+	}
+	broken, err := brokenLimits(limits, d)
+	if err != nil {
+		return err
+	}
+	err = a.document(c, d.Document(), recs.Names...)
+	if err == nil && broken != "" {
+		return &failure{exitNo, fmt.Errorf("--fail-on: %s", broken)}
+	}
+	return err
+}
+
+// options reads the flags.
+func (f *diffFlags) options(c *common) (o recorded.DiffOptions, limits []recorded.Limit, err error) {
 	if f.top < 0 {
-		return usageError("--top %d: at least one place", f.top)
+		return o, nil, usageError("--top %d: at least one place", f.top)
 	}
-	unit, err := parseWork(f.per)
-	if err != nil {
-		return err
+	o = recorded.DiffOptions{Paired: f.paired, Ordered: f.chosen, Top: f.top, Symbols: f.symbols, Roots: [2]string{f.symbols.Root, f.symbols.Root}}
+	if old, new, ok := strings.Cut(f.symbols.Root, ":"); ok {
+		o.Roots = [2]string{old, new}
 	}
-	limits, err := parseLimits(f.failOn)
-	if err != nil {
-		return err
+	if o.Work, err = parseWork(f.per); err != nil {
+		return o, nil, err
 	}
-	by, err := diffKind(c.by)
-	if err != nil {
-		return err
+	if limits, err = parseLimits(f.failOn); err != nil {
+		return o, nil, err
 	}
-	if by == counts.Run && (f.top > 0 || f.symbols.Root != "" || f.symbols.Vmlinux != "" || f.symbols.Kallsyms != "") {
-		return usageError("--top, --sysroot, --vmlinux and --kallsyms are about places in the code: --by function, module or line")
+	if o.By, err = diffKind(c.by); err != nil {
+		return o, nil, err
 	}
-	s, err := c.session()
-	if err != nil {
-		return err
+	if o.By == counts.Run && (f.top > 0 || f.symbols.Root != "" || f.symbols.Vmlinux != "" || f.symbols.Kallsyms != "") {
+		return o, nil, usageError("--top, --sysroot, --vmlinux and --kallsyms are about places in the code: --by function, module or line")
 	}
-	if !f.chosen {
-		f.paired = byTurns(&sides)
-	}
-	var d diffed
-	if by == counts.Run {
-		d, err = diffNodes(s, f, unit, sides)
-	} else {
-		d, err = diffPlaces(s, f, by, unit, sides)
-	}
-	if err != nil {
-		return err
-	}
-	for i := range limits {
-		if err := limits[i].find(d); err != nil {
-			return err
+	for _, l := range limits {
+		if l.Kind != "" && o.By == counts.Run {
+			return o, nil, usageError("--fail-on %s:%s: --by %s compares by it", l.Kind, l.Name, l.Kind)
 		}
 	}
-	files := slices.Concat(sides[0].files, sides[1].files)
-	if err := a.document(c, d.document(), files...); err != nil {
-		return err
-	}
-	return brokenLimits(limits)
+	return o, limits, nil
 }
 
 // diffKind reads --by.
 func diffKind(by string) (counts.Kind, error) {
-	kinds := []counts.Kind{counts.Module, counts.Function, counts.Line}
 	if by == "" {
 		return counts.Run, nil
 	}
-	for _, k := range kinds {
+	for _, k := range []counts.Kind{counts.Module, counts.Function, counts.Line} {
 		if k.String() == by {
 			return k, nil
 		}
@@ -234,78 +183,20 @@ func diffKind(by string) (counts.Kind, error) {
 	return 0, usageError("--by %s: there are module, function and line; without it differences are by node", by)
 }
 
-// A diffed is a comparison that was made.
-type diffed interface {
-	// changes finds what a limit is about.
-	changes(kind, name string) ([]limited, error)
-	document() any
-}
-
-// A nodeDiff is a comparison by nodes.
-type nodeDiff struct {
-	h report.DiffHeader
-	*account.Difference
-}
-
-func (d nodeDiff) document() any { return report.Comparison{Header: d.h, Difference: d.Difference} }
-
-// diffNodes compares by nodes of the account.
-func diffNodes(s *session, f *diffFlags, unit work, sides [2]side) (diffed, error) {
-	var g gatherer
-	var files []string
-	exact := true
-	for i := range sides {
-		g.side = i
-		files = append(files, sides[i].files...)
-		r := newReporter(s, &g, 0, sides[i].files...)
-		r.known = true // totals may be all that there is
-		r.notes = &g.notes
-		if err := r.run(); err != nil {
-			return nil, err
-		}
-		exact = exact && isSimulated(r.kind)
-	}
-	if err := unit.settle(g.instructions, sides, exact); err != nil {
-		return nil, err
-	}
-	readings, what, err := g.readings(unit, sides)
-	if err != nil {
-		return nil, err
-	}
-	design := account.Design{Paired: f.paired, Exact: exact}
-	if err := checkPairs(design, len(readings[0]), len(readings[1])); err != nil {
-		return nil, err
-	}
-	h := report.DiffHeader{Header: s.header("", files), Old: sides[0].name, New: sides[1].name, Per: unit.name, Assumed: unit.assumed, Paired: f.paired, What: what.String(), Notes: g.notes.lines(len(files))}
-	return nodeDiff{h, account.Compare(s.model, readings[0], readings[1], design)}, nil
-}
-
-// checkPairs refuses pairs that are none.
-func checkPairs(d account.Design, old, new int) error {
-	if d.Paired && old != new {
-		return usageError("--paired: there are %d old runs and %d new ones, which make no pairs", old, new)
-	}
-	return nil
-}
-
-// A work is a unit of work, and how many each run of the two sides did.
-type work struct {
-	name    string
-	of      [2]float64 // NaN: the instructions of the run
-	assumed bool       // nobody said so
-}
-
-func parseWork(per string) (work, error) {
+// parseWork reads --per.
+func parseWork(per string) (w recorded.Work, err error) {
 	name, text, ok := strings.Cut(per, "=")
 	switch {
 	case per == "", !ok && (per == "instruction" || per == "instructions"):
-		return work{"instruction", [2]float64{math.NaN(), math.NaN()}, per == ""}, nil
+		w = recorded.PerInstruction()
+		w.Assumed = per == ""
+		return w, nil
 	case !ok && per == "run":
-		return work{"run", [2]float64{1, 1}, false}, nil
+		return recorded.Work{Name: "run", Amount: [2]float64{1, 1}}, nil
 	case !ok || name == "":
-		return work{}, usageError("--per %s: it is NAME=N, NAME=OLD:NEW, instruction or run", per)
+		return w, usageError("--per %s: it is NAME=N, NAME=OLD:NEW, instruction or run", per)
 	}
-	w := work{name: name}
+	w.Name = name
 	old, new, two := strings.Cut(text, ":")
 	if !two {
 		new = old
@@ -313,95 +204,53 @@ func parseWork(per string) (work, error) {
 	for i, s := range []string{old, new} {
 		v, err := strconv.ParseFloat(s, 64)
 		if err != nil || !(v > 0) || math.IsInf(v, 0) {
-			return work{}, usageError("--per %s: %q is not a number of %s", per, s, name)
+			return w, usageError("--per %s: %q is not a number of %s", per, s, name)
 		}
-		w.of[i] = v
+		w.Amount[i] = v
 	}
 	return w, nil
 }
 
-// settle makes the run the unit if it was to be the instruction by default, and
-// instructions were not counted, or the run is preferred. Instructions are given by
-// side and run.
-func (w *work) settle(instructions [2][]float64, sides [2]side, run bool) error {
-	if !math.IsNaN(w.of[0]) {
-		return nil
-	}
-	if w.assumed && run {
-		*w = work{"run", [2]float64{1, 1}, true}
-		return nil
-	}
-	for i, list := range instructions {
-		switch {
-		case !slices.ContainsFunc(list, func(n float64) bool { return !(n > 0) }):
-		case !w.assumed:
-			return inputError(fmt.Errorf("%s: its instructions were not counted: say with --per what a run did", sides[i].name))
-		default:
-			*w = work{"run", [2]float64{1, 1}, true}
-			return nil
+// limitForm is one condition of --fail-on. Names of functions may have all its signs in
+// them, so that the last of them count.
+var limitForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(?:(function|module|line):)?(.*\S)\s*([<>])\s*([0-9.]+)\s*$`)
+})
+
+// parseLimits reads --fail-on.
+func parseLimits(text string) (list []recorded.Limit, err error) {
+	for rest := text; rest != ""; {
+		one, behind, ok := strings.Cut(rest, "%")
+		m := limitForm().FindStringSubmatch(one)
+		if !ok || m == nil {
+			return nil, usageError("--fail-on %s: it is NODE>PERCENT%% or function:NAME>PERCENT%%, such as 'cycles>3%%'", text)
+		}
+		share, err := strconv.ParseFloat(m[4], 64)
+		if err != nil {
+			return nil, usageError("--fail-on %s: %q is not a number", one, m[4])
+		}
+		list = append(list, recorded.Limit{Kind: m[1], Name: m[2], Less: m[3] == "<", Share: share / 100})
+		rest = strings.TrimSpace(behind)
+		if next, ok := strings.CutPrefix(rest, ","); ok && next != "" {
+			rest = next
+		} else if rest != "" {
+			return nil, usageError("--fail-on %s: a comma and another condition are missing behind %%", text)
 		}
 	}
-	return nil
+	return list, nil
 }
 
-// amount is the work of a run of a side.
-func (w *work) amount(side int, instructions float64) float64 {
-	if math.IsNaN(w.of[side]) {
-		return instructions
-	}
-	return w.of[side]
-}
-
-// A gatherer takes the readings of the accounts of two sides.
-type gatherer struct {
-	side         int
-	notes        remarks
-	runs         [2][]taken
-	instructions [2][]float64
-}
-
-// A taken is what one run took of the resources, as far as they were counted.
-type taken [len(resources)]struct {
-	account.Reading
-	err error
-}
-
-// resources are what runs are compared by: the first that all have.
-var resources = [...]account.Resource{account.Cycles, account.Time, account.Elapsed}
-
-func (g *gatherer) Begin(report.Header) error { return nil }
-func (g *gatherer) End() error                { return nil }
-
-func (g *gatherer) Account(a *account.Account) error {
-	var t taken
-	for i, of := range resources {
-		t[i].Reading, t[i].err = a.ReadingOf(of, 1)
-	}
-	g.runs[g.side] = append(g.runs[g.side], t)
-	g.instructions[g.side] = append(g.instructions[g.side], a.Instructions())
-	return nil
-}
-
-// readings are the runs' readings for each unit of work, of the first resource
-// that all of them have.
-func (g *gatherer) readings(unit work, sides [2]side) (out [2][]account.Reading, of account.Resource, err error) {
-	for i, of := range resources {
-		if out, err = g.readingsOf(i, unit, sides); err == nil {
-			return out, of, nil
+// brokenLimits names the changes beyond their limits, "" if there are none.
+func brokenLimits(limits []recorded.Limit, d recorded.Difference) (string, error) {
+	var texts []string
+	for i := range limits {
+		text, err := limits[i].Broken(d)
+		if err != nil {
+			return "", err
+		}
+		if text != "" {
+			texts = append(texts, text)
 		}
 	}
-	return out, of, inputError(err)
-}
-
-func (g *gatherer) readingsOf(resource int, unit work, sides [2]side) (out [2][]account.Reading, err error) {
-	for i := range g.runs {
-		for k := range g.runs[i] {
-			r := &g.runs[i][k][resource]
-			if r.err != nil {
-				return out, fmt.Errorf("%s: %v", sides[i].name, r.err)
-			}
-			out[i] = append(out[i], r.Per(unit.amount(i, g.instructions[i][k])))
-		}
-	}
-	return out, nil
+	return strings.Join(texts, "; "), nil
 }

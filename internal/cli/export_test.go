@@ -338,18 +338,3 @@ func TestPprofAgainstPerf(t *testing.T) {
 		t.Errorf("%d functions were compared", compared)
 	}
 }
-
-// TestMeansEvent: --event may leave out modifiers, and does not care for case.
-func TestMeansEvent(t *testing.T) {
-	for _, test := range []struct {
-		user, event string
-		want        bool
-	}{
-		{"cycles", "cycles", true}, {"cycles", "cycles:pp", true}, {"cycles:pp", "cycles:pp", true}, {"CYCLES", "cycles:u", true},
-		{"cycles:u", "cycles", false}, {"cycle", "cycles", false}, {"cycles", "cycles-ct", false},
-	} {
-		if got := meansEvent(test.user, test.event); got != test.want {
-			t.Errorf("meansEvent(%q, %q) = %v", test.user, test.event, got)
-		}
-	}
-}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/cpulist"
+	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
@@ -59,7 +60,7 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 	})
 }
 
-// A givenFilter is a flag about a kind, and what was given with it.
+// A givenFilter is a flag for samples of a kind, with its value.
 type givenFilter struct {
 	kind       counts.Kind
 	flag, text string
@@ -79,24 +80,32 @@ func (f *filterFlags) used() bool {
 	return f.cpus != "" || f.time != "" || slices.ContainsFunc(f.names[:], func(list []string) bool { return len(list) > 0 })
 }
 
-// more reports whether any of the flags is about something else than places in the code.
+// more reports whether a given flag is not about places in the code.
 func (f *filterFlags) more() bool {
 	return slices.ContainsFunc(f.given(), func(g givenFilter) bool {
 		return !slices.Contains([]counts.Kind{counts.Module, counts.Function, counts.Line, counts.Instruction}, g.kind)
 	})
 }
 
-// String is the flags that are given, as they were.
-func (f *filterFlags) String() string {
+// words are the given flags as a command line has them.
+func (f *filterFlags) words() []string {
 	var list []string
 	for _, g := range f.given() {
-		list = append(list, g.flag+" "+g.text)
+		list = append(list, g.flag, g.text)
 	}
-	return strings.Join(list, " ")
+	return list
 }
 
+// String is the flags as they were given.
+func (f *filterFlags) String() string { return strings.Join(f.words(), " ") }
+
 // filter reads the flags.
-func (f *filterFlags) filter() (keep samples.Filter, err error) {
+func (f *filterFlags) filter() (recorded.Filter, error) {
+	keep, err := f.samples()
+	return recorded.Filter{Filter: keep, Text: f.String(), Code: !f.more()}, err
+}
+
+func (f *filterFlags) samples() (keep samples.Filter, err error) {
 	to := map[counts.Kind]*[]string{counts.Process: &keep.Processes, counts.Thread: &keep.Threads, counts.Cgroup: &keep.Cgroups,
 		counts.Module: &keep.Modules, counts.Function: &keep.Functions, counts.Line: &keep.Lines}
 	for _, n := range nameFilters {
@@ -191,11 +200,16 @@ func window(text string) (*samples.Window, error) {
 	return w, nil
 }
 
-// candidates is how many names a message has.
-const candidates = 4
+// namesMost is how many names a message has.
+const namesMost = 4
 
-// explain says why a filter left nothing, and what it could have been.
-func (f *filterFlags) explain(e *samples.NoMatchError) error {
+// explained is an error of a filter that left nothing, with what it could have been.
+// Other errors are returned as they are.
+func (f *filterFlags) explained(err error) error {
+	var e *samples.NoMatchError
+	if !errors.As(err, &e) {
+		return err
+	}
 	if e.Last {
 		return inputError(fmt.Errorf("%v: each has samples, but no sample has all", e))
 	}
@@ -205,13 +219,13 @@ func (f *filterFlags) explain(e *samples.NoMatchError) error {
 			flag, want = g.flag, g.text
 		}
 	}
-	near := spelling.Near(strings.Trim(want, "*?"), e.Names, candidates)
+	near := spelling.Near(strings.Trim(want, "*?"), e.Names, namesMost)
 	switch {
 	case len(near) > 0 && e.Kind != counts.CPU && e.Kind != counts.Interval:
 		return inputError(fmt.Errorf("%s: %s %s: no sample matches; did you mean %s?", e.File, flag, want, strings.Join(near, ", ")))
 	case len(e.Names) > 0:
-		names := strings.Join(e.Names[:min(len(e.Names), candidates)], ", ")
-		if len(e.Names) > candidates {
+		names := strings.Join(e.Names[:min(len(e.Names), namesMost)], ", ")
+		if len(e.Names) > namesMost {
 			names += ", …"
 		}
 		return inputError(fmt.Errorf("%s: %s %s: no sample matches; there are %s", e.File, flag, want, names))

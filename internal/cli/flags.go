@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -148,6 +146,11 @@ func (c *common) check(formats ...string) error {
 	if c.workload != "" && !slices.Contains(model.Workloads, model.Workload(c.workload)) {
 		return usageError("--workload %s: it is client, server or hpc", c.workload)
 	}
+	for _, p := range c.params {
+		if name, _, ok := strings.Cut(p, "="); !ok || strings.TrimSpace(name) == "" {
+			return usageError("--param %s: it is NAME=VALUE", p)
+		}
+	}
 	if c.width < 0 || c.width > 10000 {
 		return usageError("--width %d: not a usable number of columns", c.width)
 	}
@@ -156,82 +159,8 @@ func (c *common) check(formats ...string) error {
 
 // catalogue loads the embedded models and the user's own.
 func (c *common) catalogue() (*model.Catalogue, error) {
-	cat, err := model.Embedded()
-	if err != nil {
-		return nil, err
-	}
-	if len(c.files) > 0 {
-		if err := cat.Add(c.files...); err != nil {
-			return nil, inputError(err)
-		}
-	}
-	return cat, nil
-}
-
-// parameters reads --penalties, or what calibrate has stored, and --param, which wins.
-func (s *session) parameters(m *model.Model) (map[string]float64, error) {
-	c := s.c
-	set := map[string]float64{}
-	switch c.smt {
-	case "":
-	case "on":
-		set["#smt_on"] = 1
-	case "off":
-		set["#smt_on"] = 0
-	default:
-		return nil, usageError("--smt %s: it is on or off", c.smt)
-	}
-	if err := s.penalties(m, set); err != nil {
-		return nil, err
-	}
-	for _, p := range c.params {
-		name, text, ok := strings.Cut(p, "=")
-		name = strings.TrimSpace(name)
-		if !ok || name == "" {
-			return nil, usageError("--param %s: it is NAME=VALUE", p)
-		}
-		v, err := parameter(m, name, strings.TrimSpace(text))
-		if err != nil {
-			return nil, usageError("--param %s: %v", p, err)
-		}
-		set[name] = v
-	}
-	return set, nil
-}
-
-// parameter reads a parameter's value: a number or one of its named choices.
-func parameter(m *model.Model, name, text string) (float64, error) {
-	for i := range m.Parameters {
-		p := &m.Parameters[i]
-		if p.Name != name {
-			continue
-		}
-		if v, ok := p.Choices[text]; ok {
-			return v, nil
-		}
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil && len(p.Choices) > 0 {
-			return 0, fmt.Errorf("%q is neither a number nor one of %s", text, strings.Join(choices(p), ", "))
-		}
-		if err != nil {
-			return 0, fmt.Errorf("%q is not a number", text)
-		}
-		return v, p.Check(v)
-	}
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a number", text)
-	}
-	return v, nil
-}
-
-func choices(p *model.Parameter) []string {
-	var names []string
-	for n := range p.Choices {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
+	choice := c.choice()
+	return choice.Catalogue()
 }
 
 // options are the report's options for an output.

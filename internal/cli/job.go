@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
@@ -36,7 +37,7 @@ type job struct {
 	stream  io.Writer   // for the account, unless a file is named
 	rows    bool        // an account has one line
 	set     string      // the method's event set that is counted instead of nodes; "" for none
-	places  func(*counts.Table) ([]place, error)
+	places  func(*counts.Table) ([]accounting.Place, error)
 	label   string // of what is counted, once a table was given it
 
 	catalogue func() (*model.Catalogue, error) // loads it, once
@@ -390,7 +391,7 @@ func (j *job) spec() perfevent.Spec {
 	if j.f.again() != "" && !j.f.drilldown {
 		spec.Progress = func(run, of int) { j.say("run %d of %d", run, of) }
 	}
-	for _, k := range byKinds {
+	for _, k := range scopeKinds {
 		if k != counts.Interval && j.by.Has(k) {
 			spec.Keep = spec.Keep.With(k)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
@@ -150,7 +151,7 @@ func (j *job) judge(p *part, a *account.Account) {
 	case len(zero) == of:
 		a.Notes = append(a.Notes, counts.Notef("every event of the processor read 0: what was counted did not run, or this machine does not count it"))
 	default:
-		a.Notes = append(a.Notes, counts.Notef("read 0, as none happened or as this machine does not count them: %s", firstOf(zero)))
+		a.Notes = append(a.Notes, counts.Notef("read 0, as none happened or as this machine does not count them: %s", accounting.FirstOf(zero)))
 	}
 }
 

@@ -3,364 +3,155 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"github.com/cyclestack/cyclestack/internal/resolve"
-	"github.com/cyclestack/cyclestack/internal/shell"
-	"maps"
 	"slices"
 	"strings"
 
-	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/simulation"
-	"github.com/cyclestack/cyclestack/internal/spelling"
+	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/recorded"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/shell"
 	"github.com/cyclestack/cyclestack/model"
-	"github.com/cyclestack/cyclestack/report"
-	"github.com/cyclestack/cyclestack/source"
 )
 
-// A session is what one command works with: the catalogue, and once the first
-// table of a recording is there, the processor and the method.
-type session struct {
-	c      *common
-	cat    *model.Catalogue
-	cpu    *model.CPU
-	model  *model.Model
-	method *account.Method
-	events *model.EventTable
-	params map[string]float64
-	// measured says which of params were measured, and where; nil if none were.
-	measured *report.Measured
-	from     string // the file that said which processor it is; "" for --cpu
-	id       string // the processor as the counts' source identifies it, else as --cpu has it
-	having   string // a node that the method must have; "" is any
-	audits   bool   // the method that checks most is wanted
-	note     string // what is odd about the choice
+// choice is the user's choice of method. Parameters have been checked to be NAME=VALUE.
+func (c *common) choice() resolve.Choice {
+	choice := resolve.Choice{CPU: c.cpu, Model: c.model, ModelFiles: c.files, Penalties: c.penalties, SMT: c.smt,
+		Workload: model.Workload(c.workload), Level: c.level, Nodes: c.nodes}
+	for _, p := range c.params {
+		name, value, _ := strings.Cut(p, "=")
+		choice.Params = append(choice.Params, resolve.Param{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
+	}
+	return choice
 }
 
-func (c *common) session() (*session, error) {
-	cat, err := c.catalogue()
+// resolver resolves the user's choice.
+func (c *common) resolver() (*resolve.Resolver, error) { return resolve.New(c.choice()) }
+
+// recordings are those of a command, with the user's choice.
+func (c *common) recordings(files ...string) (*recorded.Recordings, error) {
+	r, err := c.resolver()
 	if err != nil {
 		return nil, err
 	}
-	s := &session{c: c, cat: cat}
-	if c.cpu == "" {
-		return s, nil
-	}
-	if s.cpu, err = cat.CPU(c.cpu); err != nil {
-		return nil, usageError("--cpu: %v", err)
-	}
-	s.id = c.cpu
-	return s, nil
+	recs := recorded.New(r, files...)
+	recs.Say, recs.Note = spelled, noteText
+	return recs, nil
 }
 
-// settle chooses processor and method for a table of a recording. All tables
-// of all files of one call must be of one processor: counts of two are never
-// put into one account.
-func (s *session) settle(t *counts.Table, file, prefer string) error {
-	if err := s.settleCPU(t, file); err != nil {
-		return err
+// spelled is the text of an error with the flags and commands that would change it.
+// Packages name options only; how these are spelled is known here.
+func spelled(err error) string {
+	var nothing *accounting.NothingError
+	if errors.As(err, &nothing) {
+		return nothingText(nothing)
 	}
+	text := err.Error()
+	var option *resolve.OptionError
+	var node *resolve.NodeError
 	switch {
-	case s.method != nil:
-		return nil
-	case s.c.model == "" && simulatedCounts(t):
-		return s.settleNeutral(simModel)
-	case prefer == "" && s.c.model == "":
-		return s.settleBest(t)
+	case errors.As(err, &option):
+		text = strings.Replace(text, option.Error(), "--"+option.Error(), 1)
+	case errors.As(err, &node) && node.Option != "":
+		text = strings.Replace(text, node.Error(), "--"+node.Error(), 1)
 	}
-	return s.settleModel(prefer)
+	return text + suggestion(err)
 }
 
-// simulatedCounts reports whether a table has what simulators count: what was executed, and not
-// what a processor did.
-func simulatedCounts(t *counts.Table) bool {
-	return slices.ContainsFunc(t.Columns, func(c counts.Column) bool { return c.Event == "Ir" })
-}
-
-// neutral reports whether a method is about no processor in particular, but may be used for
-// what was recorded on any: of what simulators count, and of what operating systems do.
-func neutral(method string) bool { return method == simModel || method == osModel }
-
-// settleNeutral chooses such a method, for whatever processor.
-func (s *session) settleNeutral(method string) (err error) {
-	if s.model, err = s.cat.Model(method, resolve.GenericCPU); err != nil {
-		return usageError("%v", err)
-	}
-	if s.events, err = s.cat.Events(s.cpu); err != nil {
-		return err
-	}
-	if s.params, err = s.parameters(s.model); err != nil {
-		return err
-	}
-	return s.compile()
-}
-
-// settleBest chooses the method that says most about a recording: the one with
-// the largest part of its first level known, in doubt the one that comes first
-// in the catalogue. That of the operating system's counters, which is complete with next to
-// nothing, is for recordings of which no other method makes anything of its own.
-func (s *session) settleBest(t *counts.Table) error {
-	best, bestScore, known := "", -1.0, 0.0
-	related := false
-	for _, info := range s.cat.Models(s.cpu.Name) {
-		if err := s.settleModel(info.Name); err != nil {
-			// It may be another method that has the parameters given; if none
-			// has, the last attempt below says so.
-			if best == "" {
-				best = info.Name
-			}
-			continue
-		}
-		if s.having != "" && !has(s.model, s.having) {
-			continue
-		}
-		a := s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil)
-		if info.Name == osModel && related && !s.audits {
-			continue
-		}
-		related = related || relates(a)
-		if score := s.score(a); score > bestScore || bestScore < 0 {
-			best, bestScore, known = info.Name, score, a.Completeness()
-		}
-	}
-	if known < firstLevelKnown && s.settleModel(smtModel) == nil {
-		core := account.Place{LP: []int{0, len(t.Scopes) - 1}}
-		if s.method.Bind(t.Layout).Evaluate(t, core, nil).Completeness() > known {
-			s.note = "what was recorded is about the logical processors of a core: cyclestack smt prints it"
-		}
-	}
-	if bestScore <= 0 && s.cpu.Name != resolve.GenericCPU && !s.audits && s.having == "" && len(s.c.params) == 0 && s.settleNeutral(osModel) == nil &&
-		s.method.Bind(t.Layout).Evaluate(t, account.Place{}, nil).Known() {
-		return nil
-	}
-	return s.settleModel(best)
-}
-
-// relates reports whether an account relates counts of several events, so that it says more
-// than they do.
-func relates(a *account.Account) bool {
-	for i := range a.Nodes {
-		if a.Relates(i) {
-			return true
-		}
-	}
-	return false
-}
-
-// score is how much an account says, for what the command is about: its nodes, or
-// its checks, of which those of a whole tree count for more than any others.
-func (s *session) score(a *account.Account) float64 {
-	const whole = 1e6
+// suggestion is what could change an error: flags to add, commands to run.
+func suggestion(err error) string {
+	var cpu *resolve.UnknownCPUError
+	var node *resolve.NodeError
+	var penalties *resolve.PenaltiesError
 	switch {
-	case !s.audits:
-		return a.Completeness()
-	case a.Completeness() >= 1:
-		return whole
+	case errors.As(err, &cpu):
+		return cpuSuggestion(cpu)
+	case errors.As(err, &node) && node.Model == nil:
+		return fmt.Sprintf(" (cyclestack models --cpu %s prints the trees)", node.CPU)
+	case errors.As(err, &node):
+		return fmt.Sprintf(" (%s prints the tree)", treeCommand(node.CPU, node.Model))
+	case errors.As(err, &penalties) && penalties.Measure:
+		return " (--penalties none goes without, cyclestack calibrate measures them anew)"
+	case errors.As(err, &penalties):
+		return ": --penalties none goes without"
 	}
-	return float64(checksMade(a))
+	return recordedSuggestion(err)
 }
 
-// checksMade is how many of an account's checks could be made.
-func checksMade(a *account.Account) int {
-	made := 0
-	for i := range a.Checks {
-		if a.Checks[i].State != account.Skipped {
-			made++
+func cpuSuggestion(e *resolve.UnknownCPUError) string {
+	if e.File == "" {
+		return ": add --cpu NAME, or a recording"
+	}
+	hint := e.Candidates()
+	if hint == "" {
+		hint = "its events are known everywhere: cyclestack models lists the names; --cpu generic is any"
+	}
+	return ": add --cpu NAME, or --cpu native if it is this machine's (" + hint + ")"
+}
+
+// nothingText is the text of an error with what is known besides, and what to do.
+func nothingText(e *accounting.NothingError) string {
+	bare := *e
+	bare.Detail = counts.Note{}
+	text, detail := bare.Error(), noteText(e.Detail)
+	switch e.Reason {
+	case accounting.NothingCounted:
+		if detail != "" {
+			text += ": " + detail
 		}
+		return text + "; cyclestack doctor says what can be counted here"
+	case accounting.NotCounted:
+		return text
+	case accounting.AboutCores:
+		return text + ": cyclestack smt " + strings.Join(e.Files, " ")
+	case accounting.SamplesOnly:
+		detail = "--by function says where the samples are"
 	}
-	return made
+	text += fmt.Sprintf(" (%s prints the tree)", treeCommand(e.Method.CPU.Name, e.Method.Model))
+	if detail != "" {
+		text += "; " + detail
+	}
+	return text
 }
 
-// firstLevelKnown is less than the completeness of any account that has a node
-// of the first level.
-const firstLevelKnown = 1e-3
-
-func (s *session) settleCPU(t *counts.Table, file string) error {
-	if t.CPU != "" {
-		cpu, err := s.cat.CPU(t.CPU)
-		switch {
-		case err != nil && s.cpu == nil:
-			return inputError(fmt.Errorf("%s: it says its processor is %s: %v", where(file, t.Line), t.CPU, err))
-		case err == nil && s.cpu == nil:
-			s.cpu, s.from, s.id = cpu, file, t.CPU
-		case t.CPU == simulation.AnyCPU: // a simulator's counts are of no processor in particular
-		case err == nil && cpu.Name != s.cpu.Name && s.c.cpu != "":
-			s.note = fmt.Sprintf("%s says that it is from %s; it was read as from %s, as --cpu asks", file, cpu.Name, s.cpu.Name)
-		case err == nil && cpu.Name != s.cpu.Name:
-			return inputError(fmt.Errorf("%s: from %s, but %s is from %s: report one processor at a time", where(file, t.Line), cpu.Name, s.from, s.cpu.Name))
-		case err == nil && s.method == nil:
-			s.id = t.CPU
-		case err == nil && s.measured != nil && s.measured.Stored && t.CPU != s.id:
-			return inputError(fmt.Errorf("%s: from %s, but the penalties that are stored here are of %s: --penalties none goes without", where(file, t.Line), t.CPU, s.id))
-		}
-	}
-	if s.cpu != nil {
-		return nil
-	}
-	err := s.askCPU(t, file)
-	if s.audits && errors.As(err, new(*failure)) {
-		// What holds on every processor can be checked without knowing which it is.
-		s.note = err.Error() + "; until then only what holds on every processor is checked"
-		s.cpu, err = s.cat.CPU(resolve.GenericCPU)
-	}
-	return err
-}
-
-// askCPU names the processors that a recording may be from. Which one it is is
-// never guessed: encodings mean different things on different processors.
-func (s *session) askCPU(t *counts.Table, file string) error {
-	const most = 6
-	fits, of, err := s.cat.Candidates(eventNames(t))
-	if err != nil {
-		return err
-	}
-	hint := "its events are known everywhere: cyclestack models lists the names; --cpu generic is any"
-	if len(fits) > 0 {
-		names := fits
-		more := ""
-		if len(names) > most {
-			names, more = names[:most], fmt.Sprintf(" and %d more", len(fits)-most)
-		}
-		hint = fmt.Sprintf("%d of its %d events fit %s%s", of, len(t.Columns), strings.Join(names, ", "), more)
-	}
-	return usageError("%s does not say which processor it is from: add --cpu NAME, or --cpu native if it is this machine's (%s)", file, hint)
-}
-
-func eventNames(t *counts.Table) []string {
-	var names []string
-	for _, c := range t.Columns {
-		if !slices.Contains(names, c.Event) {
-			names = append(names, c.Event)
-		}
-	}
-	return names
-}
-
-// settleModel chooses the method: the one asked for, else the one the command
-// prefers, else the processor's first.
-func (s *session) settleModel(prefer string) (err error) {
-	name := s.c.model
-	if name == "" {
-		name = prefer
-	}
-	if neutral(name) {
-		return s.settleNeutral(name)
-	}
-	if s.model, err = s.cat.Model(name, s.cpu.Name); err != nil {
-		return usageError("%v", err)
-	}
-	if s.events, err = s.cat.Events(s.cpu); err != nil {
-		return err
-	}
-	if s.params, err = s.parameters(s.model); err != nil {
-		return err
-	}
-	return s.compile()
-}
-
-// compile makes the method ready for its processor.
-func (s *session) compile() (err error) {
-	s.method, err = account.Compile(s.model, s.cpu, s.events, account.Options{Params: s.params, Workload: model.Workload(s.c.workload), Level: s.c.level})
-	if err != nil {
-		return usageError("%v", err)
-	}
-	return nil
-}
-
-// checkNodes refuses a pattern of --nodes that no node of the method matches.
-func (s *session) checkNodes() error {
-	if p := s.c.nodes; p != "" && len(report.Select(s.model, p, 0)) == 0 {
-		return s.unmatched("--nodes", p)
-	}
-	return nil
-}
-
-// unmatched is the error of a flag's pattern that no node of the method matches.
-func (s *session) unmatched(flag, pattern string) error {
-	return usageError("%s %s: no node of %s matches%s (%s prints the tree)", flag, pattern, s.model.Name, meant(s.model, pattern), s.tree())
-}
-
-// meant asks for the node that a mistyped name may mean; it is "" if there is none.
-func meant(m *model.Model, name string) string {
-	names := make([]string, len(m.Nodes))
-	for i := range names {
-		names[i] = m.Nodes[i].Name
-	}
-	if near := spelling.Near(name, names, 1); len(near) > 0 {
-		return "; did you mean " + near[0] + "?"
+// recordedSuggestion is suggestion for errors of package recorded.
+func recordedSuggestion(err error) string {
+	var siblings *recorded.SiblingsError
+	var samples *recorded.SamplesError
+	var mixture *recorded.MixtureError
+	var floor *recorded.FloorError
+	var work *recorded.WorkError
+	var other *recorded.OtherCPUError
+	switch {
+	case errors.As(err, &siblings):
+		return ": say with --siblings which share a core, such as 0:28,1:29 or +28"
+	case errors.As(err, &samples) && samples.For == recorded.ForOptions:
+		return "; --top, --interval, --expand, --sysroot, --vmlinux, --kallsyms and the filters are about samples: --by " + strings.Join(placeNames(), ", ")
+	case errors.As(err, &samples) && samples.For == recorded.ForPlaces:
+		return fmt.Sprintf("; --by %s needs samples, as perf record takes them", recorded.SplitBy(samples.By...))
+	case errors.As(err, &samples):
+		return "; annotate needs samples, as perf record takes them"
+	case errors.As(err, &mixture):
+		return ": cyclestack diff compares them, and --together adds them up"
+	case errors.As(err, &floor) && floor.CPU == "":
+		return ": add --cpu NAME, or --floor CYCLES, the latency of its fastest load (4 or 5 on most)"
+	case errors.As(err, &floor):
+		return ": add --floor CYCLES (4 or 5 on most)"
+	case errors.As(err, &work):
+		return ": say with --per what a run did"
+	case errors.As(err, &other):
+		return ", or say which with --cpu"
+	case errors.As(err, new(*recorded.RunsError)):
+		return "; --by function says where samples are"
 	}
 	return ""
 }
 
-// tree is the command that prints the method's tree. The method may be one that is for
-// other processors than the one at hand: that of the operating system's counters.
-func (s *session) tree() string {
-	cpu := s.cpu.Name
-	if list := s.model.CPUs; len(list) > 0 && !slices.Contains(list, cpu) {
+// treeCommand is the command that prints a method's tree. The method may be one for
+// other processors, such as that for the operating system's counters.
+func treeCommand(cpu string, m *model.Model) string {
+	if list := m.CPUs; len(list) > 0 && !slices.Contains(list, cpu) {
 		cpu = list[0]
 	}
-	return shell.Line([]string{"cyclestack", "models", "--cpu", cpu, "--model", s.model.Name})
-}
-
-func (s *session) header(kind string, files []string) report.Header {
-	h := report.Header{CPU: s.cpu, CPUID: s.c.cpu, Model: s.model, Kind: kind, Files: files, Params: s.given(), Measured: s.measured,
-		ModelFlag: s.c.model, ModelFiles: s.c.files, Workload: model.Workload(s.c.workload)}
-	h.Kept = len(files) == 1 && source.Kept(files[0])
-	if h.Simulated = isSimulated(kind); h.Simulated {
-		h.How = "simulated by " + kind + ", not measured"
-	}
-	return h
-}
-
-// given are the parameters that the user has given: what is stored is found again.
-func (s *session) given() map[string]float64 {
-	if s.measured == nil || !s.measured.Stored {
-		return s.params
-	}
-	given := maps.Clone(s.params)
-	maps.DeleteFunc(given, func(name string, _ float64) bool { _, ok := s.measured.Params[name]; return ok })
-	return given
-}
-
-// where names a table's place in a file: the line, if the file has lines.
-func where(file string, line int) string {
-	if line == 0 {
-		return file
-	}
-	return fmt.Sprintf("%s:%d", file, line)
-}
-
-// eachTable calls do with every table of every file.
-func eachTable(files []string, do func(r source.Reader, t *counts.Table, file string) error) error {
-	for _, name := range files {
-		if err := tablesOf(name, 0, do); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tablesOf calls do with the tables of a file. Of samples, the scopes of by are
-// kept apart.
-func tablesOf(name string, by counts.By, do func(r source.Reader, t *counts.Table, file string) error) error {
-	f, err := source.Open(name)
-	if err != nil {
-		return inputError(err)
-	}
-	defer f.Close()
-	f.Keep(by)
-	any := false
-	for f.Next() {
-		any = true
-		if err := do(f, f.Table(), name); err != nil {
-			return err
-		}
-	}
-	if err := f.Err(); err != nil {
-		return inputError(err)
-	}
-	if !any {
-		return inputError(errors.New(name + ": it holds no counts"))
-	}
-	return nil
+	return shell.Line([]string{"cyclestack", "models", "--cpu", cpu, "--model", m.Name})
 }

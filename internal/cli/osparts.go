@@ -96,7 +96,7 @@ func (j *job) begin(ctx context.Context) (counting, error) {
 func (j *job) watcher(delay time.Duration) (w perfevent.Observer, attach, end func()) {
 	nothing := func() {}
 	switch {
-	case j.c.model == smtModel: // it divides the processors' time itself
+	case j.c.model == resolve.SMTModel: // it divides the processors' time itself
 		return nil, nothing, nothing
 	case len(j.target.Cgroups) > 0:
 		note := counts.Notef("not known: what threads did with their time, as the kernel does not tell of cgroups")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
 	"github.com/cyclestack/cyclestack/source/perfevent"
@@ -72,7 +73,7 @@ func (j *job) resolve(p *part, several bool) {
 	r.groups()
 	r.always()
 	if len(r.lacking) > 0 {
-		p.notes = append(p.notes, counts.Notef("not counted: %s", firstOf(r.lacking)))
+		p.notes = append(p.notes, counts.Notef("not counted: %s", accounting.FirstOf(r.lacking)))
 	}
 }
 

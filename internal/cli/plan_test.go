@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,8 +10,10 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
+	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
 )
 
@@ -40,23 +43,28 @@ func TestPlanReachesAccount(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), "perf.csv")
-		if err := os.WriteFile(file, []byte(recorded(p)), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(printed(p)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		err = eachTable([]string{file}, func(_ source.Reader, table *counts.Table, _ string) error {
+		rec, err := source.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables := rec.Tables(0)
+		for tables.Next() {
+			table := tables.Table()
 			a := method.Bind(table.Layout).Evaluate(table, account.Place{}, nil)
 			compareTogether(t, fmt.Sprintf("%s, SMT %t", tt.cpu, tt.opt.SMT), p, a)
-			return nil
-		})
-		if err != nil {
+		}
+		if err := errors.Join(tables.Err(), rec.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// recorded is what perf stat -x prints for a plan whose groups took turns. Each
+// printed is what perf stat -x prints for a plan whose groups took turns. Each
 // group has a running time of its own.
-func recorded(p *plan.Plan) string {
+func printed(p *plan.Plan) string {
 	const second = 1_000_000_000
 	var b strings.Builder
 	fmt.Fprintf(&b, "# cpu: %s\n", p.CPU.Name)
@@ -116,20 +124,14 @@ func TestPlanRunsReachAccount(t *testing.T) {
 		if tt.opt.SMT {
 			c.smt = "on"
 		}
-		s, err := c.session()
+		recs, err := c.recordings(files...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		runs, err := runsOf(s, files)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if runs, err = joinParts(runs, severalFlags{}); err != nil || len(runs) != 1 {
-			t.Fatalf("%s: %d things, %v", tt.cpu, len(runs), err)
-		}
-		list, err := accountsOf(s, thingsOf(runs, severalFlags{}))
-		if err != nil {
-			t.Fatal(err)
+		var list accountList
+		err = recs.Runs(recorded.Grouping{}, func(int) (report.Writer, error) { return &list, nil })
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %d accounts, %v", tt.cpu, len(list), err)
 		}
 		compareTogether(t, tt.cpu, p, list[0])
 		for i := range p.Nodes {
@@ -231,3 +233,10 @@ func TestEnough(t *testing.T) {
 		}
 	}
 }
+
+// An accountList is a writer that keeps accounts.
+type accountList []*account.Account
+
+func (l *accountList) Begin(report.Header) error        { return nil }
+func (l *accountList) Account(a *account.Account) error { *l = append(*l, a.Clone()); return nil }
+func (l *accountList) End() error                       { return nil }

@@ -224,7 +224,7 @@ func (p *printer) table(run counting) error {
 	if i := slices.IndexFunc(t.Notes, func(note counts.Note) bool { return note.Kind == counts.NoteEndedEarly }); i >= 0 {
 		p.early = t.Notes[i].Text
 		if len(p.j.program) > 0 {
-			p.early = oneLine(fmt.Errorf("nothing was counted: %s ended before the delay of %v", p.j.program[0], time.Duration(p.j.f.delay)))
+			p.early = oneLine(fmt.Sprintf("nothing was counted: %s ended before the delay of %v", p.j.program[0], time.Duration(p.j.f.delay)))
 		}
 	}
 	if p.together > 1 { // it is used again for the next

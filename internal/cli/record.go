@@ -368,6 +368,6 @@ func (r *recorder) remark(format string, args ...any) {
 // tell tells something that is no error.
 func (r *recorder) tell(format string, args ...any) {
 	if !r.f.quiet {
-		_, _ = patiently(r.err, fmt.Appendf(nil, "cyclestack record: %s\n", oneLine(fmt.Errorf(format, args...))))
+		_, _ = patiently(r.err, fmt.Appendf(nil, "cyclestack record: %s\n", oneLine(fmt.Sprintf(format, args...))))
 	}
 }

@@ -492,12 +492,12 @@ func TestRecordPlan(t *testing.T) {
 		a := &app{in: strings.NewReader(""), out: io.Discard, err: io.Discard, kernel: tt.kernel.kernel()}
 		r, err := a.recorder(&tt.c, &tt.f, nil)
 		got, status := "", 0
-		var f *failure
-		switch {
-		case errors.As(err, &f):
-			got, status = err.Error(), f.status
+		switch own := false; {
 		case err != nil:
-			t.Fatal(err)
+			if status, own = statusOf(err); !own {
+				t.Fatal(err)
+			}
+			got = spelled(err)
 		default:
 			got = sampledText(r.spec.Groups)
 		}

@@ -2,17 +2,16 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/recorded"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/report"
-	"github.com/cyclestack/cyclestack/source"
 )
 
 func (a *app) report() *cobra.Command {
@@ -64,9 +63,8 @@ different things on different processors.`,
 	c.addModel(cmd)
 	c.addParams(cmd)
 	c.addNodes(cmd)
-	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(allNames(), ", "))
+	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(kindNames(splitKinds), ", "))
 	f.add(cmd)
-	f.severalFlags.add(cmd)
 	x.add(cmd)
 	c.addOutput(cmd, reportFormats()...)
 	return cmd
@@ -76,22 +74,34 @@ func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string
 	if err := c.check(reportFormats()...); err != nil {
 		return err
 	}
-	by, err := divide(c.by)
-	switch {
-	case err != nil:
+	by, err := parseSplit(c.by)
+	if err != nil {
 		return err
-	case x.wanted(c):
+	}
+	if x.given(c) {
 		return a.export(c, f, x, by, files)
-	case f.sampled(by, files):
-		return a.places(c, f, by, files)
-	case len(files) > 1 && len(by.kinds) == 0:
-		err := a.several(c, f.severalFlags, files)
-		if errors.Is(err, errNothing) && !f.separate && c.model == "" && !slices.ContainsFunc(files, unsampled) {
-			return a.places(c, f, by, files) // shares are left, as of one such recording
+	}
+	places, err := f.options(c, by)
+	if err != nil {
+		return err
+	}
+	recs, err := c.recordings(files...)
+	if err != nil {
+		return err
+	}
+	defer recs.Close()
+	switch {
+	case by.Code != counts.Run || f.used() || len(files) == 1 && recs.HasSamples(files[0]):
+		return a.places(c, f, recs, places)
+	case len(files) > 1 && len(by.Kinds) == 0:
+		err := a.runs(c, f.grouping, recs)
+		unsampled := func(file string) bool { return !recs.HasSamples(file) }
+		if errors.Is(err, recorded.ErrNothing) && !f.grouping.Separate && c.model == "" && !slices.ContainsFunc(files, unsampled) {
+			return a.places(c, f, recs, places) // shares are left, as of one such recording
 		}
 		return err
 	}
-	return a.accounts(c, files, false, func(out io.Writer) (report.Writer, error) {
+	return a.accounts(c, recs, resolve.Request{}, func(out io.Writer) (report.Writer, error) {
 		o := c.options(a.terminal(c, a.out))
 		if c.by != "run" {
 			o.Layout = report.LayoutRows
@@ -100,26 +110,51 @@ func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string
 	})
 }
 
-func unsampled(file string) bool { return !source.Sampled(file) }
+// runs reports several recordings: runs of the same program are aggregated.
+func (a *app) runs(c *common, g recorded.Grouping, recs *recorded.Recordings) error {
+	if g.Together && g.Separate {
+		return usageError("--together and --separate: only one of them")
+	}
+	return a.write(c, func(out io.Writer) error {
+		return recs.Runs(g, func(accounts int) (report.Writer, error) {
+			o := c.options(a.terminal(c, a.out))
+			if accounts > 1 {
+				o.Layout = report.LayoutColumns
+			}
+			return report.New(c.format, out, o)
+		})
+	}, recs.Names...)
+}
 
-// accounts makes the accounts of files and gives them to a writer.
-func (a *app) accounts(c *common, files []string, audits bool, writer func(io.Writer) (report.Writer, error)) error {
+// places makes the accounts of the parts of recordings.
+func (a *app) places(c *common, f *placeFlags, recs *recorded.Recordings, o *recorded.PlaceOptions) error {
+	recs.Head = func(h *report.Header) { h.Reading = slices.Concat(f.programs(), f.filter.words()) }
+	o.Next = func(next recorded.Closer) report.Step { return f.next(c, recs.Names, next) }
+	return f.filter.explained(a.write(c, func(out io.Writer) error {
+		return recs.Places(o, func(places bool) (report.Writer, error) {
+			w := c.options(a.terminal(c, a.out))
+			w.Expand, w.Top = f.expand, f.top > 0
+			if places {
+				w.Layout = report.LayoutParts
+			}
+			return report.New(c.format, out, w)
+		})
+	}, recs.Names...))
+}
+
+// accounts makes the accounts of recordings and gives them to a writer.
+func (a *app) accounts(c *common, recs *recorded.Recordings, want resolve.Request, writer func(io.Writer) (report.Writer, error)) error {
 	by, err := parseBy(c.by)
 	if err != nil {
 		return err
 	}
-	s, err := c.session()
-	if err != nil {
-		return err
-	}
-	s.audits = audits
 	return a.write(c, func(out io.Writer) error {
 		w, err := writer(out)
 		if err != nil {
 			return usageError("%v", err)
 		}
-		return newReporter(s, w, by, files...).run()
-	}, files...)
+		return recs.Accounts(w, by, want)
+	}, recs.Names...)
 }
 
 // terminal is where the output ends up, for its width and colours.
@@ -131,326 +166,4 @@ func (a *app) terminal(c *common, stream io.Writer) io.Writer {
 		return a.out
 	}
 	return io.Discard
-}
-
-// byKinds are the scopes that --by takes.
-var byKinds = []counts.Kind{counts.Run, counts.Interval, counts.CPU, counts.Core, counts.Die, counts.Socket,
-	counts.Node, counts.Process, counts.Thread, counts.Cgroup}
-
-func byNames() []string {
-	var names []string
-	for _, k := range byKinds {
-		names = append(names, k.String())
-	}
-	return names
-}
-
-// parseBy reads --by.
-func parseBy(text string) (by counts.By, err error) {
-	for _, name := range strings.Split(text, ",") {
-		i := slices.IndexFunc(byKinds, func(k counts.Kind) bool { return k.String() == strings.TrimSpace(name) })
-		if i < 0 {
-			return by, usageError("--by %s: there are %s", name, strings.Join(byNames(), ", "))
-		}
-		by = by.With(byKinds[i])
-	}
-	return by, nil
-}
-
-// A reporter turns the tables of a report's files into accounts.
-type reporter struct {
-	s       *session
-	w       report.Writer
-	by      counts.By
-	files   []string
-	total   *counts.Total
-	profile *report.Profile            // of the places in the code that the accounts are of, if they are
-	need    string                     // what the command needs of a recording's scopes, if its user cannot choose them
-	prefer  string                     // the method to use if the user names none; "" is the one that fits best
-	reading []string                   // of samples: the flags that say how they are read
-	again   []string                   // of live counts: the end of the command line that counts the same again
-	how     func(*counts.Table) string // how live counts were obtained; nil for files
-	judge   func(*account.Account)     // adds what only the caller knows; may be nil
-	// times is what the operating system says of the same scope; nil if it was not asked.
-	times func(*counts.Scope) *account.Account
-	// places finds what is to be accounted for in a table; nil is each scope.
-	places func(*counts.Table) ([]place, error)
-
-	begun    bool
-	header   report.Header
-	held     []*account.Account // of which nothing is known, not yet written
-	released bool               // the head has been written
-	file     string             // being read
-	kind     string
-	dropped  []string // what the reader had to leave out
-	idle     bool     // what was counted live did not run, for a time at least
-	known    bool     // an account with at least one known node was written
-	line     int      // at which the first table begins
-	notes    *remarks // where those of the files are kept as well, or nil
-	events   []string // of the first table, for the error if nothing can be made of them
-	counted  bool     // anything was
-	binding  *account.Binding
-	reuse    *account.Account
-}
-
-// A place is what one account is about.
-type place struct {
-	account.Place
-	scope *counts.Scope // how it is called, if not as the row of the table
-	note  string        // what was assumed to find it
-}
-
-func newReporter(s *session, w report.Writer, by counts.By, files ...string) *reporter {
-	return &reporter{s: s, w: w, by: by, files: files, total: counts.NewTotal(by), places: eachScope}
-}
-
-// eachScope is every row of a table by itself.
-func eachScope(t *counts.Table) ([]place, error) {
-	list := make([]place, len(t.Scopes))
-	for i := range list {
-		list[i].Self = i
-	}
-	return list, nil
-}
-
-func (r *reporter) run() error {
-	for _, file := range r.files {
-		r.file = file
-		if err := tablesOf(file, r.by, r.table); err != nil {
-			return err
-		}
-		if err := r.flush(); err != nil {
-			return err
-		}
-	}
-	return r.finish()
-}
-
-// finish writes what is left, and ends the report.
-func (r *reporter) finish() error {
-	if err := r.flush(); err != nil {
-		return err
-	}
-	switch {
-	case r.known || r.idle:
-		if err := r.release(); err != nil {
-			return err
-		}
-		return r.w.End()
-	case r.released:
-		if err := r.w.End(); err != nil { // a document that is whole, at least
-			return err
-		}
-	}
-	return r.nothing()
-}
-
-// heldMost is how many accounts of which nothing is known are held back: if none
-// comes of which something is, there is an error and no output.
-const heldMost = 50
-
-// write writes an account, and before it those that were held back.
-func (r *reporter) write(a *account.Account) error {
-	if !r.released && !r.says(a) && r.how == nil && len(r.held) < heldMost {
-		r.held = append(r.held, a.Clone())
-		return nil
-	}
-	if err := r.release(); err != nil {
-		return err
-	}
-	return r.w.Account(a)
-}
-
-// says reports whether an account says anything that the command is about.
-func (r *reporter) says(a *account.Account) bool {
-	return a.Known() || r.s.audits && checksMade(a) > 0
-}
-
-// release writes the head, and what was held back.
-func (r *reporter) release() error {
-	if r.released || !r.begun {
-		return nil
-	}
-	r.released = true
-	if err := r.w.Begin(r.header); err != nil {
-		return err
-	}
-	for _, a := range r.held {
-		if err := r.w.Account(a); err != nil {
-			return err
-		}
-	}
-	r.held = nil
-	return nil
-}
-
-// neverRan reports whether what was counted live was never on a processor.
-func neverRan(t *counts.Table) bool {
-	for i := range t.Scopes {
-		for _, c := range t.Row(i) {
-			if c.State != counts.NotCounted || c.Enabled > 0 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// table takes one table of a file: an interval joins the total of its run,
-// unless each interval is asked for.
-func (r *reporter) table(src source.Reader, t *counts.Table, file string) error {
-	if err := r.s.settle(t, file, r.prefer); err != nil {
-		return err
-	}
-	if r.notes != nil {
-		r.notes.add(file, t.Notes)
-	}
-	return r.add(t, src.Kind())
-}
-
-// add is table for a session that is settled already.
-func (r *reporter) add(t *counts.Table, kind string) error {
-	r.kind = kind
-	if r.events == nil {
-		r.events, r.line = eventNames(t), t.Line
-	}
-	r.counted = r.counted || anyCounted(t)
-	if len(r.dropped) == 0 {
-		r.dropped = noteTexts(t.Notes)
-	}
-	if r.total.Begins(t) {
-		if err := r.flush(); err != nil {
-			return err
-		}
-	}
-	if err := r.total.Add(t); err != nil {
-		if r.need != "" {
-			return inputError(fmt.Errorf("%s: %v; %s", r.file, err, r.need))
-		}
-		return usageError("--by %s: %s: %v", r.s.c.by, r.file, err)
-	}
-	if r.by.Has(counts.Interval) {
-		return r.flush()
-	}
-	return nil
-}
-
-// flush writes the accounts of what has been gathered.
-func (r *reporter) flush() error {
-	t := r.total.Table()
-	if t == nil {
-		return nil
-	}
-	if err := r.begin(t); err != nil {
-		return err
-	}
-	if r.binding == nil || r.binding.Layout != t.Layout {
-		r.binding, r.reuse = r.s.method.Bind(t.Layout), nil
-	}
-	places, err := r.places(t)
-	if err != nil {
-		return err
-	}
-	idle := r.how != nil && neverRan(t)
-	r.idle = r.idle || idle
-	for _, p := range places {
-		r.reuse = r.binding.Evaluate(t, p.Place, r.reuse)
-		r.known = r.known || r.says(r.reuse)
-		if p.scope != nil {
-			r.reuse.Scope = *p.scope
-		}
-		if r.times != nil {
-			r.reuse.Times = r.times(&r.reuse.Scope)
-		}
-		if r.judge != nil {
-			r.reuse.Notes = slices.Clone(r.reuse.Notes)
-			r.judge(r.reuse)
-		}
-		if idle {
-			r.reuse.Notes = append(slices.Clone(r.reuse.Notes), counts.Notef("it did not run while it was counted"))
-		}
-		for _, note := range []string{p.note, r.s.note} {
-			if note != "" {
-				r.reuse.Notes = append(slices.Clone(r.reuse.Notes), counts.Notef("%s", note))
-			}
-		}
-		if len(r.files) > 1 {
-			r.reuse.Label = strings.TrimSuffix(r.file+": "+r.reuse.Label, ": ")
-		}
-		if err := r.write(r.reuse); err != nil {
-			return err
-		}
-	}
-	if r.by.Has(counts.Interval) {
-		r.total.Reset()
-	} else {
-		r.total = counts.NewTotal(r.by) // another run may have other events
-	}
-	return nil
-}
-
-func (r *reporter) begin(t *counts.Table) error {
-	if r.begun {
-		return nil
-	}
-	r.begun = true
-	if err := r.s.checkNodes(); err != nil {
-		return err
-	}
-	r.header = r.s.header(r.kind, r.files)
-	r.header.Profile, r.header.Reading, r.header.Again = r.profile, r.reading, r.again
-	if r.how != nil {
-		r.header.How = r.how(t)
-	}
-	return nil
-}
-
-// nothing explains why no account could be made.
-func (r *reporter) nothing() error {
-	if len(r.files) == 0 {
-		return machineError(r.nothingCounted())
-	}
-	text := fmt.Sprintf("%s: nothing of %s can be computed from %s: it needs %s (%s prints the tree)",
-		strings.Join(r.files, ", "), r.s.model.Name, firstOf(r.events), firstOf(r.s.method.Inputs()), r.s.tree())
-	switch {
-	case !r.counted:
-		text = fmt.Sprintf("%s: none of its events was counted: %s", where(r.files[0], r.line), firstOf(r.events))
-	case r.s.model.Name == smtModel && r.prefer != smtModel:
-		text = fmt.Sprintf("%s: %s is about the logical processors of a core: cyclestack smt %s", strings.Join(r.files, ", "), smtModel, strings.Join(r.files, " "))
-	case len(r.dropped) > 0:
-		text += "; " + r.dropped[0]
-	case r.kind == "perf-data" && r.profile == nil:
-		text += "; --by function says where the samples are"
-	case r.s.audits && r.s.note != "":
-		text += "; " + r.s.note
-	}
-	return inputError(errors.New(text))
-}
-
-// anyCounted reports whether any cell of a table holds a count.
-func anyCounted(t *counts.Table) bool {
-	for i := range t.Scopes {
-		if slices.ContainsFunc(t.Row(i), func(c counts.Cell) bool { return c.Ok() }) {
-			return true
-		}
-	}
-	return false
-}
-
-// nothingCounted explains why no account could be made of live counts.
-func (r *reporter) nothingCounted() error {
-	text := fmt.Sprintf("nothing of %s could be counted", r.s.model.Name)
-	if len(r.dropped) > 0 {
-		text += ": " + r.dropped[0]
-	}
-	return errors.New(text + "; cyclestack doctor says what can be counted here")
-}
-
-// firstOf names the first of a list of events.
-func firstOf(names []string) string {
-	const most = 4
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + ", …"
-	}
-	return strings.Join(names, ", ")
 }

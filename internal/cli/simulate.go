@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/shell"
 	"io"
@@ -27,20 +26,12 @@ import (
 	"github.com/cyclestack/cyclestack/internal/calibrate"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/ostime"
-	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
-	"github.com/cyclestack/cyclestack/source"
-	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
 // simModel is the method for what simulators count.
 const simModel = "simulated-cycles"
-
-// isSimulated reports whether a kind of source is a simulator.
-func isSimulated(kind string) bool {
-	return simulation.IsKind(kind)
-}
 
 // affordable is how long a simulation may take that nobody asked for.
 const affordable = 2 * time.Minute
@@ -281,7 +272,7 @@ func (s *simulating) progress(takes time.Duration) (stop func()) {
 // document: that of the simulation.
 func (s *simulating) print(p *printer) error {
 	about := &bytes.Buffer{}
-	if err := s.account(s.method, p.reporters[0].total.Table(), about); err != nil {
+	if err := s.account(s.method, p.reporters[0].ready().Gathered(), about); err != nil {
 		return err
 	}
 	if s.j.c.format != report.Formats[report.Accounts]()[0] {
@@ -293,7 +284,7 @@ func (s *simulating) print(p *printer) error {
 	if err != nil {
 		return err
 	}
-	p.reporters[0].w = w
+	p.reporters[0].setWriter(w)
 	list := []*bytes.Buffer{about}
 	for _, by := range []counts.Kind{counts.Function, counts.Line} {
 		b := &bytes.Buffer{}
@@ -518,22 +509,18 @@ func (s *simulating) hottest(n *session, by counts.Kind, out io.Writer) error {
 		return err
 	}
 	t.Notes = nil // they are the run's
-	if t = n.method.WithWhole(t, wholeEvent); t == nil {
+	if t = n.method.WithWhole(t, accounting.WholeEvent); t == nil {
 		return nil
 	}
-	said := *n // where the penalties come from
-	said.params, said.measured = n.given(), nil
-	p := &placer{reporter: newReporter(&said, nil, 0), f: &placeFlags{top: worth(t)}, by: division{kinds: []counts.Kind{by}, code: by}}
-	p.kind, p.how = s.result.Tool, func(*counts.Table) string { return "simulated" }
-	p.writer = func(places bool) (report.Writer, error) {
-		return s.writer(out, func(o *report.Options) {
-			o.Top = true
-			if places {
-				o.Layout = report.LayoutParts
-			}
-		})
+	said := n.resolved() // without the file of the penalties
+	said.Params, said.Measured = said.Given(), nil
+	w, err := s.writer(out, func(o *report.Options) { o.Layout, o.Top = report.LayoutParts, true })
+	if err != nil {
+		return err
 	}
-	return p.accounts(t)
+	places := accounting.PlaceReport{Kinds: []counts.Kind{by}, Top: worth(t), Options: accounting.Options{Say: spelled,
+		Head: func(h *report.Header, _ *counts.Table) { h.How = "simulated" }}}
+	return places.Write(w, said, t, s.result.Tool)
 }
 
 // worth returns how many places are worth a line.
@@ -546,9 +533,6 @@ func worth(t *counts.Table) int {
 	}
 	return max(1, min(n, hottestMost))
 }
-
-// wholeEvent is the column of a table in which the cycles are that a model finds.
-const wholeEvent = "cycles"
 
 // keep writes the simulator's files where the user wants them.
 func (s *simulating) keep() error {
@@ -640,83 +624,3 @@ func (in *input) keep() (restore func()) {
 	}
 	return func() { _, _ = in.file.Seek(at, io.SeekStart) }
 }
-
-// simulated opens a file that a simulator wrote, so that its places are told apart; the
-// reader is nil if none did. The programs are below root. Lines are told apart by
-// function as well if within says so. If only is not nil, it says which places count.
-func simulated(root, name string, by counts.Kind, within counts.By, only *samples.CodeFilter) (source.Reader, func() error, error) {
-	closeFile := func() error { return nil }
-	in, err := source.Stream(name)
-	if in == nil && err == nil {
-		var f *os.File
-		if f, err = os.Open(name); err == nil {
-			in, closeFile = f, f.Close
-		}
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	head := bufio.NewReaderSize(in, detectBytes)
-	start, _ := head.Peek(magicBytes)
-	if !perfdata.Detect(start) { // of which no more is waited for
-		start, _ = head.Peek(detectBytes)
-	}
-	if !simulation.Detect(start) {
-		return nil, nil, closeFile()
-	}
-	opts := simulation.ReaderOptions{By: by, Within: within, Chains: true, Root: root}
-	if only != nil {
-		opts.Only = only.Match
-	}
-	r := simulation.NewReader(head, name, opts)
-	return &onlyReader{r, only, name, nil}, func() error { return errors.Join(r.Close(), closeFile()) }, nil
-}
-
-// An onlyReader yields no table of a file in which no place counts.
-type onlyReader struct {
-	source.Reader
-	only *samples.CodeFilter
-	file string
-	none error
-}
-
-func (o *onlyReader) Next() bool {
-	if !o.Reader.Next() {
-		return false
-	}
-	if o.only != nil {
-		o.none = o.only.Err(o.file)
-	}
-	return o.none == nil
-}
-
-func (o *onlyReader) Err() error { return cmp.Or(o.none, o.Reader.Err()) }
-
-// simulated opens a file that a simulator wrote; the reader is nil if none did. What a
-// simulator counts is divided by nothing but places in the code, by which it can be
-// filtered as well.
-func (p *placer) simulated(name string) (source.Reader, func() error, error) {
-	r, closeAll, err := simulated(p.f.symbols.Root, name, p.by.code, 0, p.keep.Code())
-	if r != nil && (p.by.within != 0 || p.f.filter.more() || p.f.interval > 0) {
-		return nil, nil, errors.Join(noFilters(name), closeAll())
-	}
-	return r, closeAll, err
-}
-
-// ofPart leaves the checks of a simulator's counts out of the account of a part of them:
-// they say whether those of a whole program can be, such as that caches begin empty.
-func ofPart(a *account.Account) {
-	a.Checks = slices.DeleteFunc(slices.Clone(a.Checks), func(c account.Check) bool { return c.Common })
-}
-
-// noFilters is the error of a simulator's file that is to be divided or filtered by what
-// it does not have.
-func noFilters(name string) error {
-	return usageError("%s: a simulation's counts are by place in the code, with no other kinds beside it, and no other filters", name)
-}
-
-// How much of a file is looked at to recognise it, and to recognise one of perf.
-const (
-	detectBytes = 64 << 10
-	magicBytes  = 8
-)

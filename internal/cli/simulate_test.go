@@ -21,6 +21,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/model"
@@ -545,7 +546,7 @@ func TestPenalties(t *testing.T) {
 	} {
 		t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 		a, _, _, _ := appWithoutPMU(t, "")
-		place, err := penaltiesPlace("GenuineIntel-6-55-4")
+		place, err := resolve.PenaltiesFile("GenuineIntel-6-55-4")
 		if err != nil {
 			t.Fatal(err)
 		}

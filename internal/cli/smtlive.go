@@ -11,6 +11,8 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 )
 
 // runLiveSMT counts this machine's cores: as long as the program runs, or until
@@ -59,10 +61,10 @@ func (j *job) smtParts() error {
 	if err != nil {
 		return usageError("--cpu: %v", err)
 	}
-	j.c.model = smtModel
+	j.c.model = resolve.SMTModel
 	var none error
 	for _, t := range types {
-		if _, err := cat.Model(smtModel, t.CPU.Name); err != nil {
+		if _, err := cat.Model(resolve.SMTModel, t.CPU.Name); err != nil {
 			none = err // the small cores of a hybrid have one logical processor each
 			continue
 		}
@@ -89,7 +91,7 @@ func (j *job) smtParts() error {
 // the user did not.
 func (j *job) baseRatio(s *session) {
 	const name, file = "BASE_RATIO", "sys/devices/system/cpu/cpu0/cpufreq/base_frequency"
-	if _, given := s.params[name]; given || !hasParameter(s.model, name) {
+	if _, given := s.params[name]; given || !resolve.HasParameter(s.model, name) {
 		return
 	}
 	text, err := fs.ReadFile(j.machine.Root, file)
@@ -103,14 +105,14 @@ func (j *job) baseRatio(s *session) {
 }
 
 // liveCores finds the cores in a table of this machine's logical processors.
-func (j *job) liveCores(t *counts.Table) ([]place, error) {
+func (j *job) liveCores(t *counts.Table) ([]accounting.Place, error) {
 	row := map[int]int{}
 	for i, s := range t.Scopes {
 		row[s.CPU] = i
 	}
 	type id struct{ socket, die, core int }
 	at := map[id]int{}
-	var list []place
+	var list []accounting.Place
 	topology, err := j.machine.Sys.Topology()
 	if err != nil {
 		return nil, machineError(err)
@@ -126,15 +128,14 @@ func (j *job) liveCores(t *counts.Table) ([]place, error) {
 			continue
 		}
 		at[k] = len(list)
-		list = append(list, place{Place: account.Place{Self: r, LP: []int{r}}})
+		list = append(list, accounting.Place{Place: account.Place{Self: r, LP: []int{r}}})
 	}
-	list = slices.DeleteFunc(list, func(p place) bool { return len(p.LP) != 2 })
+	list = slices.DeleteFunc(list, func(p accounting.Place) bool { return len(p.LP) != 2 })
 	if len(list) == 0 {
 		return nil, usageError("-C %s: no core has both of its logical processors among these", j.f.cpus)
 	}
 	for i := range list {
-		scope := core(t, list[i].LP)
-		list[i].scope = &scope
+		list[i] = accounting.Core(t, list[i].LP)
 	}
 	return list, nil
 }

@@ -88,7 +88,7 @@ is taken or nothing runs.`,
 	c.addModel(cmd)
 	c.addParams(cmd)
 	c.addNodes(cmd)
-	flags.StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(byNames(), ", "))
+	flags.StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(kindNames(scopeKinds), ", "))
 	c.addOutput(cmd, report.Formats[report.Accounts]()...)
 	flags.Lookup("output").Usage = "write to `FILE` instead of standard error"
 	return cmd
@@ -152,7 +152,7 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 	if err := f.check(c, program); err != nil {
 		return err
 	}
-	j := &job{app: a, c: c, f: f, program: program, stream: a.err, places: eachScope}
+	j := &job{app: a, c: c, f: f, program: program, stream: a.err}
 	if j.by, err = f.by(c.by); err != nil {
 		return err
 	}

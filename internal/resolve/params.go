@@ -57,9 +57,10 @@ func (r *Resolver) Stored(p Processor) string {
 	return file
 }
 
-// parameters returns the parameters for a method: measured ones, and over them those
-// that the user sets.
-func (r *Resolver) parameters(p Processor, m *model.Model) (map[string]float64, *report.Measured, error) {
+// Parameters returns the parameters for a method: measured ones, and over them those
+// that the user sets. Of the measured ones it says where they are from; nil if there are
+// none.
+func (r *Resolver) Parameters(p Processor, m *model.Model) (map[string]float64, *report.Measured, error) {
 	set := map[string]float64{}
 	switch r.Choice.SMT {
 	case "":

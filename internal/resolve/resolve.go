@@ -102,7 +102,7 @@ type Processor struct {
 	// Unknown says why nothing is known of the processor, so that only what holds
 	// everywhere is checked; nil otherwise.
 	Unknown error
-	Note    string // what is odd about the choice
+	Note    counts.Note // what is odd about the choice; zero for nothing
 }
 
 // A Selection is a method before its formulas are compiled.
@@ -112,7 +112,7 @@ type Selection struct {
 	Events   *model.EventTable
 	Params   map[string]float64 // given by the user or measured
 	Measured *report.Measured   // which of Params were measured, and where; nil if none were
-	resolver *Resolver
+	Resolver *Resolver          // that found the selection
 }
 
 // A Method is a resolved method, ready to make accounts.
@@ -121,9 +121,6 @@ type Method struct {
 	Account *account.Method
 	Audits  bool // Request.Audits
 }
-
-// Resolver returns the resolver that found the selection.
-func (s *Selection) Resolver() *Resolver { return s.resolver }
 
 // Given returns the parameters that the user set or took from a file of the user's
 // own. Stored parameters are found again without being named.
@@ -138,7 +135,7 @@ func (s *Selection) Given() map[string]float64 {
 
 // Header returns what a document's header says of a selection.
 func (s *Selection) Header() report.Header {
-	c := &s.resolver.Choice
+	c := &s.Resolver.Choice
 	return report.Header{CPU: s.CPU, CPUID: c.CPU, Model: s.Model, Params: s.Given(), Measured: s.Measured,
 		ModelFlag: c.Model, ModelFiles: c.ModelFiles, Workload: c.Workload}
 }
@@ -151,7 +148,7 @@ func (s *Selection) Compile(defaults map[string]float64) (*Method, error) {
 		params = maps.Clone(defaults)
 		maps.Copy(params, s.Params)
 	}
-	c := &s.resolver.Choice
+	c := &s.Resolver.Choice
 	m, err := account.Compile(s.Model, s.CPU, s.Events, account.Options{Params: params, Workload: c.Workload, Level: c.Level})
 	if err != nil {
 		return nil, fault.As(fault.Usage, err)
@@ -176,7 +173,7 @@ func neutral(method string) bool { return method == SimulatedModel || method == 
 // Select chooses a method for a processor: the one that is named here, else the
 // user's, else the processor's first.
 func (r *Resolver) Select(p Processor, name string) (*Selection, error) {
-	s := &Selection{Processor: p, resolver: r}
+	s := &Selection{Processor: p, Resolver: r}
 	cpu := p.CPU.Name
 	if name == "" {
 		name = r.Choice.Model
@@ -191,7 +188,7 @@ func (r *Resolver) Select(p Processor, name string) (*Selection, error) {
 	if s.Events, err = r.Catalogue.Events(p.CPU); err != nil {
 		return nil, err
 	}
-	s.Params, s.Measured, err = r.parameters(p, s.Model)
+	s.Params, s.Measured, err = r.Parameters(p, s.Model)
 	return s, err
 }
 
@@ -251,7 +248,7 @@ func (s *Selection) Node(name string) (int, error) {
 
 // CheckNodes refuses a pattern of Choice.Nodes that no node of the method matches.
 func (s *Selection) CheckNodes() error {
-	if p := s.resolver.Choice.Nodes; p != "" && len(report.Select(s.Model, p, 0)) == 0 {
+	if p := s.Resolver.Choice.Nodes; p != "" && len(report.Select(s.Model, p, 0)) == 0 {
 		return s.Unmatched("nodes", p)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -78,7 +77,7 @@ func (r *Resolver) Processor(t *counts.Table, file string, want Request, before 
 			p.CPU, p.File, p.ID = cpu, file, t.CPU
 		case t.CPU == GenericCPU: // a simulator's counts are of no processor in particular
 		case cpu.Name != p.CPU.Name && r.Choice.CPU != "":
-			p.Note = file + " says that it is from " + cpu.Name + "; it was read as from " + p.CPU.Name + ", as asked"
+			p.Note = counts.Notef("%s says that it is from %s; it was read as from %s, as asked", file, cpu.Name, p.CPU.Name)
 		case cpu.Name != p.CPU.Name:
 			return p, fault.Inputf("%s: from %s, but %s is from %s: report one processor at a time", Where(file, t.Line), cpu.Name, p.File, p.CPU.Name)
 		case before == nil:
@@ -101,17 +100,6 @@ func (r *Resolver) Processor(t *counts.Table, file string, want Request, before 
 	p.Unknown = unknown
 	p.CPU, err = r.Catalogue.CPU(GenericCPU)
 	return p, err
-}
-
-// SameCPU reports whether two identifications are of one processor, or one of them
-// is missing.
-func (r *Resolver) SameCPU(one, other string) bool {
-	if one == "" || other == "" || one == other || r.Choice.CPU != "" {
-		return true
-	}
-	a, err := r.Catalogue.CPU(one)
-	b, errB := r.Catalogue.CPU(other)
-	return errors.Join(err, errB) == nil && a.Name == b.Name
 }
 
 // firstLevelKnown is less than the completeness of any account with a known node of
@@ -148,7 +136,7 @@ func (r *Resolver) best(p Processor, t *counts.Table, want Request) (*Method, er
 	}
 	note := p.Note
 	if known < firstLevelKnown && r.aboutCores(p, t, known) {
-		note = "the counts are of the logical processors of a core: the smt report is about those"
+		note = counts.Notef("the counts are of the logical processors of a core").With(counts.Fix{Action: counts.ReportCores})
 	}
 	if score <= 0 && p.CPU.Name != GenericCPU && !want.Audits && want.Node == "" && len(r.Choice.Params) == 0 {
 		if m, err := r.Method(p, OSModel); err == nil && m.Evaluate(t, account.Place{}).Known() {

@@ -214,11 +214,12 @@ func evaluate(t *testing.T, cat *model.Catalogue, cpuID, file string, params map
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := source.Open(file)
+	rec, err := source.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer rec.Close()
+	r := rec.Tables(0)
 	if !r.Next() {
 		t.Fatalf("%s: no counts: %v", file, r.Err())
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/guest/loop"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
+	"github.com/cyclestack/cyclestack/source"
 )
 
 // The task two spends three quarters of its instructions in loop.Run, and one in
@@ -56,11 +57,13 @@ func record(t *testing.T, args ...string) (run, twin place) {
 		t.Fatalf("%q: %v\n%s", cmd.Args, err, text)
 	}
 	t.Logf("%s", text)
-	r, closeFile, err := samples.Open(file, samples.Options{By: counts.Function})
+	rec, err := source.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeFile()
+	defer rec.Close()
+	r := rec.Samples(samples.Options{By: counts.Function})
+	defer r.Close()
 	if !r.Next() {
 		t.Fatal(r.Err())
 	}

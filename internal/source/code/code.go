@@ -5,7 +5,7 @@
 // It is a companion of package samples, which counts: that one says that a
 // function of a module has samples, this one what the function looks like.
 //
-//	r, err := code.Open("perf.data", profile.Config{})
+//	r, err := code.New(file, nil, "perf.data", profile.Config{})
 //	f, err := r.Function(scope.Code)
 //	listing, err := r.List(f, disasm.ATT)
 package code
@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/perffile"
@@ -28,7 +27,6 @@ type Reader struct {
 	src     io.ReadSeeker
 	name    string
 	parts   []perfdata.Part
-	close   func() error
 	root    string
 	spaces  *profile.Spaces
 	symbols *profile.Symbolizer
@@ -37,31 +35,20 @@ type Reader struct {
 	untimed bool
 }
 
-// Open reads what the processes of a recording had mapped, a file or a directory
-// that perf record --threads wrote. It is read again for [Reader.Branches], so it
-// cannot be a stream. The reader must be closed.
-func Open(name string, symbols profile.Config) (*Reader, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	r := &Reader{src: f, name: name, close: f.Close, root: symbols.Root, spaces: profile.NewSpaces(), symbols: profile.NewSymbolizer(symbols)}
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		f.Close()
-		d, err := perfdata.OpenDir(name)
-		if err != nil {
-			return nil, err
-		}
-		r.src, r.parts, r.close = d.Head, d.Parts, d.Close
-	}
+// New reads what the processes of a recording had mapped. The recording is the file src,
+// or a directory of perf record --threads with further parts. It is read again for
+// [Reader.Branches]. The name is for messages. The reader must be closed, which leaves
+// src open.
+func New(src io.ReadSeeker, parts []perfdata.Part, name string, symbols profile.Config) (*Reader, error) {
+	r := &Reader{src: src, name: name, parts: parts, root: symbols.Root, spaces: profile.NewSpaces(), symbols: profile.NewSymbolizer(symbols)}
 	if err := r.maps(); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
 }
 
-// Close closes the recording and the files with symbols.
-func (r *Reader) Close() error { return errors.Join(r.symbols.Close(), r.close()) }
+// Close closes the files with symbols.
+func (r *Reader) Close() error { return r.symbols.Close() }
 
 // Events are the events that were sampled, with their attributes.
 func (r *Reader) Events() []*perfdata.Event { return r.events }

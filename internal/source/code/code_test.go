@@ -16,6 +16,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/internal/source/code"
 	"github.com/cyclestack/cyclestack/profile"
+	"github.com/cyclestack/cyclestack/source"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -29,7 +30,18 @@ var solve = &counts.Code{Module: "solve", Function: "solve", Addr: 0x4000fa}
 
 func open(t testing.TB, file string) *code.Reader {
 	t.Helper()
-	r, err := code.Open(file, profile.Config{Root: root})
+	return openWith(t, file, profile.Config{Root: root})
+}
+
+// openWith opens a recording with a place for its symbols.
+func openWith(t testing.TB, file string, symbols profile.Config) *code.Reader {
+	t.Helper()
+	rec, err := source.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rec.Close() })
+	r, err := rec.Code(symbols)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,15 +82,9 @@ func TestFunction(t *testing.T) {
 	}
 }
 
-func TestOpenErrors(t *testing.T) {
-	if _, err := code.Open("nosuch.data", profile.Config{}); !errors.Is(err, os.ErrNotExist) {
+func TestNewErrors(t *testing.T) {
+	if _, err := code.New(strings.NewReader("no recording"), nil, "x.data", profile.Config{}); err == nil || !strings.Contains(err.Error(), "x.data") {
 		t.Errorf("got %v", err)
-	}
-	if _, err := code.Open("code.go", profile.Config{}); err == nil || !strings.Contains(err.Error(), "code.go") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := code.Open(t.TempDir(), profile.Config{}); err == nil {
-		t.Error("a directory is taken for a recording")
 	}
 }
 
@@ -166,7 +172,13 @@ func TestBranches(t *testing.T) {
 }
 
 func ExampleReader_List() {
-	r, err := code.Open(recording, profile.Config{Root: root})
+	rec, err := source.Open(recording)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer rec.Close()
+	r, err := rec.Code(profile.Config{Root: root})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -221,11 +233,7 @@ func TestJitdump(t *testing.T) {
 	if err := errors.Join(w.WriteRecord(m, perfdata.Trailer{ID: 1}), w.Close(nil)); err != nil {
 		t.Fatal(err)
 	}
-	r, err := code.Open(file, profile.Config{Root: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := openWith(t, file, profile.Config{Root: dir})
 	fn, err := r.Function(&counts.Code{Module: "jit-7.dump", Function: "jitted", Addr: 0x5003})
 	if err != nil {
 		t.Fatal(err)

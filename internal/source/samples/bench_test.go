@@ -10,6 +10,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/internal/testperf"
+	"github.com/cyclestack/cyclestack/source"
 )
 
 func TestMain(m *testing.M) { testperf.Main(m) }
@@ -52,16 +53,18 @@ func benchmarkBig(b *testing.B, kind testperf.Kind) {
 }
 
 func readTable(b *testing.B, path string, by counts.Kind) {
-	r, done, err := samples.Open(path, samples.Options{By: by})
+	rec, err := source.Open(path)
 	if err != nil {
 		b.Fatal(err)
 	}
+	defer rec.Close()
+	r := rec.Samples(samples.Options{By: by})
 	if !r.Next() {
 		b.Fatal(r.Err())
 	}
 	b.ReportMetric(float64(r.Table().Cell(0, 0).Samples), "samples")
 	b.ReportMetric(float64(len(r.Table().Scopes)-1), "places")
-	if err := done(); err != nil {
+	if err := r.Close(); err != nil {
 		b.Fatal(err)
 	}
 }

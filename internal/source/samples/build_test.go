@@ -13,6 +13,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/internal/testperf"
 	"github.com/cyclestack/cyclestack/profile"
+	"github.com/cyclestack/cyclestack/source"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -108,7 +109,7 @@ func table(t testing.TB, b []byte, by counts.Kind, root string) *counts.Table {
 	return tableOf(t, samples.NewReader(bytes.NewReader(b), "test.data", samples.Options{By: by, Symbols: profile.Config{Root: root}}))
 }
 
-func tableOf(t testing.TB, r *samples.Reader) *counts.Table {
+func tableOf(t testing.TB, r source.PlaceReader) *counts.Table {
 	t.Helper()
 	t.Cleanup(func() { r.Close() })
 	if !r.Next() {
@@ -130,4 +131,15 @@ func values(t *counts.Table, col int) map[string]float64 {
 		}
 	}
 	return out
+}
+
+// open opens a recording until the end of a test.
+func open(t testing.TB, file string) *source.Recording {
+	t.Helper()
+	rec, err := source.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rec.Close() })
+	return rec
 }

@@ -102,19 +102,10 @@ type Memory struct {
 // ErrNoLatency is the error of a recording none of whose samples has a latency.
 var ErrNoLatency = errors.New("its samples have no latencies: perf mem record takes some, on processors that can measure them")
 
-// OpenMemory reads a recording, as [OpenStacks] does, and hands on the loads that were
-// sampled with a latency. Stores, prefetches and loads without a latency are counted,
-// and not handed on. Of the options By and Within are not used.
-func OpenMemory(name string, stream io.Reader, opts Options, each func(*Access)) (*Memory, error) {
-	src, closer, err := openTwice(name, stream, &opts)
-	if err != nil {
-		return nil, err
-	}
-	defer closer.Close()
-	return ReadMemory(src, name, opts, each)
-}
-
-// ReadMemory is OpenMemory for a file that src holds. The name is for messages.
+// ReadMemory reads the recording that src holds, a perf.data file, and hands on the loads
+// that were sampled with a latency. The name is for messages. Stores, prefetches and
+// loads without a latency are counted, and not handed on. Of the options By and Within
+// are not used.
 func ReadMemory(src io.ReadSeeker, name string, opts Options, each func(*Access)) (*Memory, error) {
 	m := &memoryReader{r: NewReader(src, name, opts), each: each, first: math.MaxUint64, events: map[*perfdata.Event]*MemoryEvent{}}
 	defer m.r.Close()

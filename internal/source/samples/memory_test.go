@@ -254,7 +254,7 @@ func TestMemoryOfASkylake(t *testing.T) {
 	file := testshared.Dir(t, "corpus", "perfdata", "quipper-perf.data.weight_struct")
 	weight, levels, tlbMisses, locked := uint64(0), map[string]int{}, 0, 0
 	var latencies []uint64
-	m, err := samples.OpenMemory(file, nil, samples.Options{}, func(a *samples.Access) {
+	m, err := open(t, file).Memory(samples.Options{}, func(a *samples.Access) {
 		weight += a.Latency
 		latencies = append(latencies, a.Latency)
 		levels[a.Level.Name]++

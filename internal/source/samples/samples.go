@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -381,35 +380,4 @@ func (r *Reader) skip(amounts []perfdata.Amount) {
 			r.passed[r.column[e.Index]].Add(&amounts[i])
 		}
 	}
-}
-
-// Open opens a recording, a file or a directory that perf record --threads wrote;
-// "-" is standard input. The function it returns closes it.
-func Open(name string, opts Options) (*Reader, func() error, error) {
-	if name == "-" {
-		r := NewReader(os.Stdin, name, opts)
-		return r, r.Close, nil
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if info.IsDir() {
-		d, err := perfdata.OpenDir(name)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, nil, fmt.Errorf("%s: is a directory, and none that perf record --threads wrote; name the recordings in it", name)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		opts.Reader.Parts = d.Parts
-		r := NewReader(d.Head, name, opts)
-		return r, func() error { return errors.Join(r.Close(), d.Close()) }, nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	r := NewReader(f, name, opts)
-	return r, func() error { return errors.Join(r.Close(), f.Close()) }, nil
 }

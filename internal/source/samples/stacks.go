@@ -6,7 +6,6 @@ import (
 	"io"
 	"iter"
 	"math"
-	"os"
 	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -128,20 +127,9 @@ const (
 	branchCallStack uint64 = 1 << 11
 )
 
-// OpenStacks reads the stacks of a recording, a file or a directory that perf record
-// --threads wrote; or if the stream is not nil, what that holds. What cannot be read
-// twice, such as a pipe, is first copied to a temporary file. Of the options By says
-// what frames are told apart by; Within is not for stacks. The stacks must be closed.
-func OpenStacks(name string, stream io.Reader, opts Options) (*Stacks, error) {
-	src, closer, err := openTwice(name, stream, &opts)
-	if err != nil {
-		return nil, err
-	}
-	defer closer.Close()
-	return ReadStacks(src, name, opts)
-}
-
-// ReadStacks is OpenStacks for a file that src holds. The name is for messages.
+// ReadStacks reads the stacks of the recording that src holds, a perf.data file. The
+// name is for messages. Of the options By says what frames are split by; Within is not
+// for stacks. The stacks must be closed.
 func ReadStacks(src io.ReadSeeker, name string, opts Options) (*Stacks, error) {
 	opts.Within = 0
 	r := NewReader(src, name, opts)
@@ -155,67 +143,6 @@ func ReadStacks(src io.ReadSeeker, name string, opts Options) (*Stacks, error) {
 
 // Close gives up the files with symbols.
 func (s *Stacks) Close() error { return s.r.Close() }
-
-// openTwice opens a recording so that it can be read twice. The files of a directory
-// become parts of the options.
-func openTwice(name string, stream io.Reader, opts *Options) (io.ReadSeeker, io.Closer, error) {
-	if stream != nil {
-		return seekable(stream, name)
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.IsDir() {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		return f, f, nil
-	}
-	d, err := perfdata.OpenDir(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s: is a directory, and none that perf record --threads wrote; name the recordings in it", name)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	opts.Reader.Parts = d.Parts
-	return d.Head, d, nil
-}
-
-// seekable returns what can be read twice of a stream: the stream itself if it is a
-// file, else a copy.
-func seekable(r io.Reader, name string) (io.ReadSeeker, io.Closer, error) {
-	if s, ok := r.(io.ReadSeeker); ok {
-		if _, err := s.Seek(0, io.SeekCurrent); err == nil {
-			return s, io.NopCloser(s), nil
-		}
-	}
-	copied, err := spool(r)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s has to be read twice, and cannot be kept for that: %w", name, err)
-	}
-	return copied, copied, nil
-}
-
-// spool copies a stream to a file without a name.
-func spool(src io.Reader) (*os.File, error) {
-	f, err := os.CreateTemp("", "cyclestack-*")
-	if err != nil {
-		return nil, err
-	}
-	os.Remove(f.Name())
-	if _, err := io.Copy(f, src); err != nil {
-		f.Close()
-		return nil, err
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
-}
 
 // read reads the file, first for its events and then for its samples.
 func (s *Stacks) read() error {

@@ -22,6 +22,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/profile"
+	"github.com/cyclestack/cyclestack/source"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -307,7 +308,7 @@ func TestStacksOfAFilter(t *testing.T) {
 func TestStacksAddUp(t *testing.T) {
 	for _, name := range []string{"dwarf.data", "group.data", "threads.data", "pipe.data", "zstd.data"} {
 		t.Run(name, func(t *testing.T) {
-			s, err := samples.OpenStacks(filepath.Join("..", "..", "..", "source", "perfdata", "testdata", name), nil, samples.Options{By: counts.Function})
+			s, err := open(t, filepath.Join("..", "..", "..", "source", "perfdata", "testdata", name)).Stacks(samples.Options{By: counts.Function})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -338,7 +339,11 @@ func TestStacksOfAStream(t *testing.T) {
 	r.chain(perfdata.ModeUser, 10, 7, []uint64{perffile.ContextUser, 0x10210, 0x10010})
 	root := perfMap(t, t.TempDir(), "tmp/perf-7.map", programMap)
 	stream := struct{ *bytes.Buffer }{bytes.NewBuffer(r.bytes())}
-	s, err := samples.OpenStacks("-", stream, samples.Options{By: counts.Function, Symbols: profile.Config{Root: root}})
+	rec, err := source.New(stream, "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := rec.Stacks(samples.Options{By: counts.Function, Symbols: profile.Config{Root: root}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -384,7 +389,7 @@ func TestStacksAgainstPerf(t *testing.T) {
 	run(compiler, "-O0", "-fno-omit-frame-pointer", "-o", program, must(filepath.Abs("testdata/deep.c")))
 	run(perf, "record", "-q", "-g", "-e", "cpu-clock:u", "-c", "500000", "-o", data, program)
 	perfScript := collapse(run(perf, "script", "-i", data, "-F", "comm,ip,sym"))
-	s, err := samples.OpenStacks(data, nil, samples.Options{By: counts.Function})
+	s, err := open(t, data).Stacks(samples.Options{By: counts.Function})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -473,7 +478,7 @@ func TestPublishedStacksAgainstPerf(t *testing.T) {
 					perfScript[strings.Join(parts, ";")]++
 				}
 			}
-			s, err := samples.OpenStacks(file, nil, samples.Options{By: counts.Function, Symbols: profile.Config{Root: t.TempDir()}})
+			s, err := open(t, file).Stacks(samples.Options{By: counts.Function, Symbols: profile.Config{Root: t.TempDir()}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package cli
+package recorded
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/annotate"
 )
 
-// A sourceFiles reads the lines of sources.
+// sourceFiles reads the lines of sources.
 type sourceFiles struct {
 	sources *annotate.Sources
 	root    string
@@ -19,16 +19,17 @@ type sourceFiles struct {
 	newer   []string // sources that have changed since
 }
 
-// newSourceFiles returns the sources of a program, which is a file or "".
-func newSourceFiles(f *annotateFlags, program string) *sourceFiles {
-	s := &sourceFiles{sources: annotate.NewSources(""), root: f.symbols.Root, dirs: f.source, paths: map[string]string{}}
+// newSourceFiles returns the sources of a program, which is a file or "". They are below
+// root, or in further directories.
+func newSourceFiles(root string, dirs []string, program string) *sourceFiles {
+	s := &sourceFiles{sources: annotate.NewSources(""), root: root, dirs: dirs, paths: map[string]string{}}
 	if info, err := os.Stat(program); err == nil {
 		s.built = info.ModTime()
 	}
 	return s
 }
 
-// unpacking is by how much sources can be newer than a program that they came with.
+// unpacking is how much newer sources may be than a program from the same archive.
 const unpacking = time.Minute
 
 // line returns a line of a source file.
@@ -44,7 +45,7 @@ func (s *sourceFiles) line(file string, line int) (string, error) {
 	return s.sources.Line(name, line)
 }
 
-// notes says which sources are not those of the program.
+// notes names the sources that have changed since the program was built.
 func (s *sourceFiles) notes() []string {
 	var out []string
 	for _, name := range s.newer {
@@ -53,8 +54,8 @@ func (s *sourceFiles) notes() []string {
 	return out
 }
 
-// find returns the path of a source: as the compiler wrote it under the root, or
-// under one of the directories, with as much of its path as is there.
+// find returns the path of a source: the compiler's path under the root, or the longest
+// end of it that exists under one of the directories.
 func (s *sourceFiles) find(file string) string {
 	written := file
 	if filepath.IsAbs(file) {

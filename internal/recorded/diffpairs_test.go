@@ -1,4 +1,4 @@
-package cli
+package recorded
 
 import (
 	"fmt"
@@ -7,13 +7,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// TestByTurns: recordings are pairs if each new one was made beside an old one, and none
+// TestInTurn: recordings are pairs if each new one was made next to an old one, and none
 // while another was.
-func TestByTurns(t *testing.T) {
+func TestInTurn(t *testing.T) {
 	dir := t.TempDir()
 	record := func(name string, begin, end uint64) string {
 		file := filepath.Join(dir, name)
@@ -22,7 +23,7 @@ func TestByTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		w, err := perfwrite.NewWriter(f, perfwrite.WriterOptions{Events: []*perfdata.Event{{Name: "cycles", IDs: []uint64{1}, Attr: perfdata.Attr{SampleType: samplerType}}}})
+		w, err := perfwrite.NewWriter(f, perfwrite.WriterOptions{Events: []*perfdata.Event{{Name: "cycles", IDs: []uint64{1}, Attr: perfdata.Attr{SampleType: perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,19 +45,19 @@ func TestByTurns(t *testing.T) {
 		{"too few", enough[:14], 9, false},
 		{"more of one side", enough + "o", 9, false},
 	} {
-		var sides [2]side
+		var sides [2]Side
 		for i, who := range test.order {
 			begin := uint64(10 + 10*i)
 			s := &sides[map[rune]int{'o': 0, 'n': 1}[who]]
-			s.files = append(s.files, record(fmt.Sprintf("%c%02d", who, i), begin, begin+test.length))
+			s.Files = append(s.Files, record(fmt.Sprintf("%c%02d", who, i), begin, begin+test.length))
 		}
-		inTime := sides[0].files
-		sides[0].files = slices.Clone(inTime)
-		slices.Reverse(sides[0].files) // in whatever order they are given
-		if got := byTurns(&sides); got != test.want {
+		inTime := sides[0].Files
+		sides[0].Files = slices.Clone(inTime)
+		slices.Reverse(sides[0].Files) // in whatever order they are given
+		if got := New(nil).inTurn(&sides); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
-		} else if got && !slices.Equal(sides[0].files, inTime) {
-			t.Errorf("%s: the old ones are in the order %v", test.name, sides[0].files)
+		} else if got && !slices.Equal(sides[0].Files, inTime) {
+			t.Errorf("%s: the old ones are in the order %v", test.name, sides[0].Files)
 		}
 	}
 }

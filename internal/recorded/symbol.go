@@ -1,4 +1,4 @@
-package cli
+package recorded
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
@@ -21,8 +22,8 @@ func functionName(c *counts.Code) string {
 	return name + " (" + c.Module + ")"
 }
 
-// A wanted is what a SYMBOL asks for.
-type wanted struct {
+// A symbol says which function is to be annotated.
+type symbol struct {
 	text     string
 	module   string
 	name     string
@@ -33,41 +34,41 @@ type wanted struct {
 }
 
 // parseSymbol reads a SYMBOL.
-func parseSymbol(text string) (*wanted, error) {
-	w := &wanted{text: text, name: text}
+func parseSymbol(text string) (*symbol, error) {
+	s := &symbol{text: text, name: text}
 	if text == "" {
-		return w, nil
+		return s, nil
 	}
 	if i := strings.LastIndex(text, ":"); i > 0 && i < len(text)-1 && text[i-1] != ':' && !strings.HasSuffix(text, ")") {
 		head, tail := text[:i], text[i+1:]
 		if n, err := strconv.Atoi(tail); err == nil && n > 0 {
-			w.file, w.line = head, n
-			return w, nil
+			s.file, s.line = head, n
+			return s, nil
 		}
 	}
-	// The colon behind a module; those of C++ come in twos.
+	// A module ends in one colon; C++ has two together.
 	if head, tail, ok := strings.Cut(text, ":"); ok && head != "" && tail != "" && !strings.HasPrefix(tail, ":") {
-		w.module, w.name = head, tail
+		s.module, s.name = head, tail
 	}
-	if !strings.HasPrefix(w.name, "0x") {
-		return w, nil
+	if !strings.HasPrefix(s.name, "0x") {
+		return s, nil
 	}
-	w.address = true
-	from, to, isRange := strings.Cut(w.name, "-")
+	s.address = true
+	from, to, isRange := strings.Cut(s.name, "-")
 	var err error
-	if w.from, err = strconv.ParseUint(from, 0, 64); err != nil {
-		return nil, usageError("%s: not an address", text)
+	if s.from, err = strconv.ParseUint(from, 0, 64); err != nil {
+		return nil, fault.Usagef("%s: not an address", text)
 	}
 	if isRange {
-		if w.to, err = strconv.ParseUint(to, 0, 64); err != nil || w.to <= w.from {
-			return nil, usageError("%s: not a range of addresses", text)
+		if s.to, err = strconv.ParseUint(to, 0, 64); err != nil || s.to <= s.from {
+			return nil, fault.Usagef("%s: not a range of addresses", text)
 		}
 	}
-	return w, nil
+	return s, nil
 }
 
-// byPlace says whether it is found by an address or a line.
-func (w *wanted) byPlace() bool { return w.address || w.line > 0 }
+// byPlace reports whether the symbol is an address or a line.
+func (s *symbol) byPlace() bool { return s.address || s.line > 0 }
 
 // A candidate is a function with samples.
 type candidate struct {
@@ -75,9 +76,9 @@ type candidate struct {
 	value float64
 }
 
-// find returns the function that is wanted: a place in it.
-func (w *wanted) find(t *counts.Table, clock int) (*counts.Code, error) {
-	list := w.candidates(t, clock)
+// find returns a place in the function.
+func (s *symbol) find(t *counts.Table, clock int) (*counts.Code, error) {
+	list := s.candidates(t, clock)
 	slices.SortStableFunc(list, func(a, b candidate) int {
 		switch {
 		case a.value > b.value:
@@ -88,7 +89,7 @@ func (w *wanted) find(t *counts.Table, clock int) (*counts.Code, error) {
 		return strings.Compare(functionName(a.code), functionName(b.code))
 	})
 	switch {
-	case w.text == "":
+	case s.text == "":
 		for _, c := range list {
 			if c.code.Function != "" {
 				return c.code, nil
@@ -98,44 +99,44 @@ func (w *wanted) find(t *counts.Table, clock int) (*counts.Code, error) {
 			return list[0].code, nil
 		}
 		return nil, errors.New("no samples are in any code")
-	case w.byPlace():
+	case s.byPlace():
 		if len(list) == 0 {
-			return nil, fmt.Errorf("no samples at %s", w.text)
+			return nil, fmt.Errorf("no samples at %s", s.text)
 		}
-		if w.address && len(list) > 1 && w.module == "" {
-			return nil, w.several(list, t, clock)
+		if s.address && len(list) > 1 && s.module == "" {
+			return nil, s.ambiguous(list, t, clock)
 		}
 		return list[0].code, nil
 	}
-	for _, match := range w.ways() {
+	for _, match := range s.ways() {
 		found := slices.DeleteFunc(slices.Clone(list), func(c candidate) bool { return !match(c.code.Function) })
 		switch {
 		case len(found) == 1:
 			return found[0].code, nil
 		case len(found) > 1:
-			return nil, w.several(found, t, clock)
+			return nil, s.ambiguous(found, t, clock)
 		}
 	}
-	return nil, w.nothing(list, t, clock)
+	return nil, s.nothing(list, t, clock)
 }
 
-// ways are those in which a name can mean a function, from the strictest on.
-func (w *wanted) ways() []func(string) bool {
-	plain := object.Demangle(w.name, false)
+// ways are tests whether a name means a function, the strictest first.
+func (s *symbol) ways() []func(string) bool {
+	plain := object.Demangle(s.name, false)
 	if i := strings.Index(plain, "("); i > 0 && strings.HasSuffix(plain, ")") {
 		plain = plain[:i]
 	}
 	return []func(string) bool{
-		func(s string) bool { return s == w.name || s == "" && w.name == "[unknown]" },
-		func(s string) bool { return s == plain },
-		func(s string) bool { return strings.Contains(s, w.name) },
-		func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(w.name)) },
+		func(f string) bool { return f == s.name || f == "" && s.name == "[unknown]" },
+		func(f string) bool { return f == plain },
+		func(f string) bool { return strings.Contains(f, s.name) },
+		func(f string) bool { return strings.Contains(strings.ToLower(f), strings.ToLower(s.name)) },
 	}
 }
 
-// candidates are the functions with samples: of the module that is named, and with
-// the address or the line.
-func (w *wanted) candidates(t *counts.Table, clock int) []candidate {
+// candidates are the functions with samples that are in the module, and have the
+// address or the line.
+func (s *symbol) candidates(t *counts.Table, clock int) []candidate {
 	type key struct {
 		module, id, function string
 		addr                 uint64
@@ -144,12 +145,12 @@ func (w *wanted) candidates(t *counts.Table, clock int) []candidate {
 	var list []candidate
 	for row := 1; row < len(t.Scopes); row++ {
 		c := t.Scopes[row].Code
-		if c == nil || c.Module == "" || w.module != "" && c.Module != w.module && path.Base(w.module) != c.Module {
+		if c == nil || c.Module == "" || s.module != "" && c.Module != s.module && path.Base(s.module) != c.Module {
 			continue
 		}
 		k := key{c.Module, c.BuildID, c.Function, c.Addr}
-		if w.byPlace() {
-			if !w.has(c) {
+		if s.byPlace() {
+			if !s.has(c) {
 				continue
 			}
 			k.addr = 0
@@ -165,35 +166,35 @@ func (w *wanted) candidates(t *counts.Table, clock int) []candidate {
 	return list
 }
 
-// has says whether an instruction is at the address or line that is wanted.
-func (w *wanted) has(c *counts.Code) bool {
+// has reports whether an instruction is at the address or line.
+func (s *symbol) has(c *counts.Code) bool {
 	switch {
-	case w.line > 0:
-		return c.Line == w.line && (c.File == w.file || strings.HasSuffix(c.File, "/"+strings.TrimPrefix(w.file, "./")))
-	case w.to > 0:
-		return c.Addr >= w.from && c.Addr < w.to
+	case s.line > 0:
+		return c.Line == s.line && (c.File == s.file || strings.HasSuffix(c.File, "/"+strings.TrimPrefix(s.file, "./")))
+	case s.to > 0:
+		return c.Addr >= s.from && c.Addr < s.to
 	}
-	return c.Addr == w.from
+	return c.Addr == s.from
 }
 
-// A message names so many functions, and so much of the name of each.
+// Bounds on what a message says of candidates.
 const (
 	candidatesShown = 8
 	candidateWidth  = 70
 )
 
-func (w *wanted) several(list []candidate, t *counts.Table, clock int) error {
-	return fmt.Errorf("%s is the name, or a part of the names, of %d functions: %s", w.text, len(list), candidateNames(list, t, clock))
+func (s *symbol) ambiguous(list []candidate, t *counts.Table, clock int) error {
+	return fmt.Errorf("%s is the name, or a part of the names, of %d functions: %s", s.text, len(list), candidateNames(list, t, clock))
 }
 
-func (w *wanted) nothing(list []candidate, t *counts.Table, clock int) error {
+func (s *symbol) nothing(list []candidate, t *counts.Table, clock int) error {
 	if len(list) == 0 {
-		return fmt.Errorf("no samples in %s", w.module)
+		return fmt.Errorf("no samples in %s", s.module)
 	}
-	return fmt.Errorf("no samples in a function called %s (one that was inlined belongs to those that call it); the most are in %s", w.text, candidateNames(list, t, clock))
+	return fmt.Errorf("no samples in a function called %s (one that was inlined belongs to those that call it); the most are in %s", s.text, candidateNames(list, t, clock))
 }
 
-// candidateNames lists functions as one can name them.
+// candidateNames lists functions in a form that is a symbol again.
 func candidateNames(list []candidate, t *counts.Table, clock int) string {
 	total := t.Cell(0, clock).Value
 	var names []string

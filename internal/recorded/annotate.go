@@ -1,0 +1,227 @@
+package recorded
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/annotate"
+	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/flow"
+	"github.com/cyclestack/cyclestack/internal/render"
+	"github.com/cyclestack/cyclestack/internal/source/code"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
+	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/profile"
+	"github.com/cyclestack/cyclestack/source"
+	"github.com/cyclestack/cyclestack/source/perfdata"
+)
+
+// AnnotateOptions are those of annotated code.
+type AnnotateOptions struct {
+	Symbol       string // function, address or line; "" is the function with the most cycles
+	Instructions bool   // only instructions are of use
+	Syntax       disasm.Syntax
+	Symbols      profile.Config
+	Sources      []string // further directories with sources
+}
+
+// An annotator annotates a function of a recording.
+type annotator struct {
+	placeReport
+	a     *AnnotateOptions
+	notes []counts.Note
+	col   int // the column that places are compared by
+}
+
+// Annotate annotates a function of the first recording. It reads the recording several
+// times, so that it cannot be a stream.
+func (r *Recordings) Annotate(o AnnotateOptions) (*render.Annotation, error) {
+	name := r.Names[0]
+	if info, err := os.Stat(name); name == "-" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fault.Usagef("%s: annotate reads the recording several times: it cannot be a stream", name)
+	}
+	want, err := parseSymbol(o.Symbol)
+	if err != nil {
+		return nil, err
+	}
+	n := &annotator{a: &o, placeReport: placeReport{Recordings: r, o: &PlaceOptions{}, file: name}}
+	by := counts.Function
+	if want.byPlace() {
+		by = counts.Instruction // to find what has an address or a line
+	}
+	t, err := n.table(samples.Options{By: by})
+	if err != nil {
+		return nil, err
+	}
+	simulated := accounting.Simulated(n.kind)
+	if simulated && (want.address || o.Instructions) {
+		return nil, fault.Usagef("%s has lines and no instructions", name)
+	}
+	if err := n.resolve(t); err != nil {
+		return nil, err
+	}
+	t = n.withWhole(t)
+	if n.flat == "" {
+		if err := n.method.CheckNodes(); err != nil {
+			return nil, err
+		}
+	}
+	n.col = accounting.Clock(n.method, t)
+	n.notes = slices.Clone(t.Notes)
+	place, err := want.find(t, n.col)
+	if err != nil {
+		return nil, fault.As(fault.Input, fmt.Errorf("%s: %w", name, err))
+	}
+	if o.Symbol == "" {
+		n.notes = append(n.notes, counts.Notef("no SYMBOL was given: %s has the most %s", functionName(place), accounting.ClockName(n.method, t, n.col)))
+	}
+	if simulated {
+		return n.lines(t, place)
+	}
+	return n.function(t, place, want)
+}
+
+// table reads the recording. The places of a simulator are lines at most.
+func (n *annotator) table(o samples.Options) (*counts.Table, error) {
+	rec, err := n.recording(n.file)
+	if err != nil {
+		return nil, err
+	}
+	defer rec.Close()
+	o.Symbols = n.a.Symbols
+	var in source.PlaceReader
+	if rec.Simulated() {
+		o.By, o.Within = min(o.By, counts.Line), counts.By(0).With(counts.Function)
+		in = rec.SimulatedPlaces(o)
+	} else {
+		in = rec.Samples(o)
+	}
+	defer in.Close()
+	if !in.Next() {
+		return nil, &SamplesError{Err: in.Err(), For: ForAnnotate}
+	}
+	n.kind = in.Kind()
+	return in.Table().Clone(), nil
+}
+
+// lines annotates the lines of a function from a simulator's file.
+func (n *annotator) lines(t *counts.Table, place *counts.Code) (*render.Annotation, error) {
+	byLine, err := n.table(samples.Options{By: counts.Line})
+	if err != nil {
+		return nil, err
+	}
+	opts := annotate.Options{Clock: n.col, Retired: -1, Run: slices.Clone(t.Row(0))}
+	listing := &annotate.Listing{Function: place.Function, Module: place.Module, ByLine: true}
+	return n.annotation(t, n.withWhole(byLine), listing, opts, "")
+}
+
+// annotation annotates a listing of a program, which is a file or "".
+func (n *annotator) annotation(t, parts *counts.Table, listing *annotate.Listing, opts annotate.Options, program string) (*render.Annotation, error) {
+	if n.flat == "" {
+		opts.Method = n.method.Account
+	}
+	code, err := annotate.New(parts, listing, opts)
+	if err != nil {
+		return nil, fault.Inputf("%s: %w", n.file, err)
+	}
+	sources := newSourceFiles(n.a.Symbols.Root, n.a.Sources, program)
+	o := n.options(0)
+	o.Files = []string{n.file}
+	return &render.Annotation{Header: o.Header(n.method, n.kind, t), Code: code, What: accounting.What(n.method, &t.Columns[n.col]),
+		Label: t.Label, Flat: n.flat, Notes: n.notes, Text: sources.line, TextNotes: sources.notes}, nil
+}
+
+// function annotates the function that a place is in.
+func (n *annotator) function(t *counts.Table, place *counts.Code, want *symbol) (*render.Annotation, error) {
+	rec, err := n.recording(n.file)
+	if err != nil {
+		return nil, err
+	}
+	defer rec.Close()
+	r, err := rec.Code(n.a.Symbols)
+	if err != nil {
+		return nil, fault.As(fault.Input, err)
+	}
+	defer r.Close()
+	listing, f := n.list(r, place, want)
+	run := slices.Clone(t.Row(0))
+	insts, err := n.table(samples.Options{By: counts.Instruction, Filter: samples.Filter{
+		Modules: []string{place.Module}, Addresses: []samples.Range{{From: listing.Start, To: listing.End - 1}}}})
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range insts.Notes { // such as that samples stand behind their instructions
+		if !slices.Contains(n.notes, note) && note.Kind != counts.NoteFiltered {
+			n.notes = append(n.notes, note)
+		}
+	}
+	opts := annotate.Options{Clock: n.col, Run: run, Exact: exact(insts, r.Events())}
+	opts.Retired = n.retired(insts, opts.Exact)
+	if f != nil && listing.Graph != nil {
+		b := flow.NewBranches(listing.Graph)
+		s, err := r.Branches(f, b, n.takenBranches)
+		if err != nil {
+			return nil, fault.As(fault.Input, err)
+		}
+		opts.Branches, opts.Relative = b, !s.Taken
+	}
+	program := ""
+	if f != nil {
+		program = r.Status(f.File).Path
+	}
+	return n.annotation(t, insts, listing, opts, program)
+}
+
+// list lists a function, or the range of it that was asked for. Where its code is not
+// found the addresses remain.
+func (n *annotator) list(r *code.Reader, place *counts.Code, want *symbol) (*annotate.Listing, *profile.Function) {
+	bare := &annotate.Listing{Function: place.Function, Module: place.Module, BuildID: place.BuildID, End: ^uint64(0)}
+	if want.to > 0 {
+		bare.Start, bare.End, bare.Part = want.from, want.to, true
+	}
+	f, err := r.Function(place)
+	if err == nil {
+		var l *code.Listing
+		if l, err = r.List(f, n.a.Syntax); err == nil {
+			out := annotate.NewListing(l, want.from, want.to)
+			if s := r.Status(f.File); !s.Verified && s.Path != "" && place.BuildID == "" {
+				out.Notes = append(out.Notes, fmt.Sprintf("the recording has no build id of %s: the code is that of %s as it is now", place.Module, s.Path))
+			}
+			return out, f
+		}
+	}
+	bare.Notes = []string{fmt.Sprintf("the code of %s was not found, so there are only addresses: %v", functionName(place), err)}
+	return bare, nil
+}
+
+// takenBranches reports whether an event counts taken branches, which branch stacks
+// hold.
+func (n *annotator) takenBranches(event string) bool {
+	return model.RoleTakenBranches.Has(event, n.method.Events)
+}
+
+// exact reports of each event whether its samples name the instruction that caused
+// them, as perf's :pp asks for. With :p it is one near it.
+func exact(t *counts.Table, events []*perfdata.Event) []bool {
+	list := make([]bool, len(t.Columns))
+	for i, c := range t.Columns {
+		list[i] = slices.ContainsFunc(events, func(e *perfdata.Event) bool { return e.Name == c.Event && e.Precise > 1 })
+	}
+	return list
+}
+
+// retired returns the column that counts retired instructions, -1 if there is none. Of
+// several, one that is sampled precisely wins.
+func (n *annotator) retired(t *counts.Table, exact []bool) int {
+	col := -1
+	for i, c := range t.Columns {
+		if model.RoleRetired.Has(c.Event, n.method.Events) && t.Cell(0, i).Samples > 0 && (col < 0 || exact[i] && !exact[col]) {
+			col = i
+		}
+	}
+	return col
+}

@@ -1,0 +1,403 @@
+package recorded
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
+	"github.com/cyclestack/cyclestack/profile"
+	"github.com/cyclestack/cyclestack/report"
+	"github.com/cyclestack/cyclestack/source"
+	"github.com/cyclestack/cyclestack/source/perfdata"
+)
+
+// A Split says into which parts a report is divided.
+type Split struct {
+	Kinds  []counts.Kind // in the user's order
+	Code   counts.Kind   // the finest kind of place in the code; Run for none
+	Within counts.By     // the others
+}
+
+// SplitBy returns the split by kinds. Run is none.
+func SplitBy(kinds ...counts.Kind) Split {
+	var s Split
+	for _, k := range kinds {
+		if k != counts.Run && !slices.Contains(s.Kinds, k) {
+			s.Kinds = append(s.Kinds, k)
+		}
+	}
+	for _, k := range s.Kinds {
+		s.Within = s.Within.With(k)
+		if slices.Contains(samples.Kinds, k) {
+			s.Code = max(s.Code, k)
+		}
+	}
+	if s.Code != counts.Run {
+		s.Within &^= counts.By(0).With(s.Code)
+	}
+	return s
+}
+
+func (s Split) String() string {
+	if len(s.Kinds) == 0 {
+		return counts.Run.String()
+	}
+	var names []string
+	for _, k := range s.Kinds {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, ",")
+}
+
+// overview is the split of a report of shares only, if the user names none.
+var overview = SplitBy(counts.Process, counts.Module)
+
+// PlaceOptions are those of accounts of places.
+type PlaceOptions struct {
+	Split    Split
+	Top      int           // how many places; 0 is all that are worth a line
+	All      bool          // every place, however small
+	Interval time.Duration // of counts.Interval; 0 is some twenty of the recording
+	Expand   string        // nodes whose parts have columns as well
+	Filter   Filter
+	Symbols  profile.Config
+	Grouping Grouping
+	// Next suggests the next command; nil for none.
+	Next func(Closer) report.Step
+}
+
+// A Filter says which samples count.
+type Filter struct {
+	samples.Filter
+	Text string // as the user wrote it; "" for none
+	Code bool   // it is about places in the code only
+}
+
+// used reports whether there is a filter.
+func (f *Filter) used() bool { return f.Text != "" }
+
+// A Closer look at a recording is what a next command may take.
+type Closer struct {
+	By     counts.Kind // split the report by this, if Symbol is ""
+	Symbol string      // annotate this function
+}
+
+// A placeReport is the making of accounts of places.
+type placeReport struct {
+	*Recordings
+	o      *PlaceOptions
+	file   string // being read
+	kind   string
+	method *resolve.Method
+	flat   string // why there are shares only: no method fits; "" if one does
+}
+
+// Places writes the accounts of the parts of a recording, or of several of the same
+// program. The writer is made once it is known whether there are places.
+func (r *Recordings) Places(o *PlaceOptions, writer func(places bool) (report.Writer, error)) error {
+	p := &placeReport{Recordings: r, o: o, file: r.Names[0]}
+	t, err := p.table(p.file)
+	if err != nil {
+		return err
+	}
+	if t, err = p.sum(t); err != nil {
+		return err
+	}
+	if o.Filter.used() {
+		t.Label = strings.TrimSpace(t.Label + " (" + o.Filter.Text + ")")
+	}
+	if err := p.resolve(t); err != nil {
+		return err
+	}
+	if nodes := r.Choice.Nodes; nodes != "" && p.flat != "" {
+		return unknownNodes(p.file, nodes, p.flat)
+	}
+	if len(o.Split.Kinds) == 0 && p.flat == "" {
+		return p.whole(t, writer)
+	}
+	return p.places(p.withWhole(t), writer)
+}
+
+// unknownNodes is the error of nodes that no method can compute.
+func unknownNodes(file, nodes, why string) error {
+	return &fault.Error{Kind: fault.Input, Err: fmt.Errorf("%s: %w", file, &resolve.OptionError{Option: "nodes", Value: nodes, Err: errors.New(why)})}
+}
+
+// withWhole adds a simulator's estimate of all cycles to its counts, so that places are
+// compared by them. Without a method, places are compared by the first event.
+func (p *placeReport) withWhole(t *counts.Table) *counts.Table {
+	if accounting.Simulated(p.kind) && p.flat == "" {
+		if whole := p.method.Account.WithWhole(t, accounting.WholeEvent); whole != nil {
+			return whole
+		}
+	}
+	return t
+}
+
+// table reads a recording, split by place.
+func (p *placeReport) table(name string) (*counts.Table, error) {
+	rec, err := p.recording(name)
+	if err != nil {
+		return nil, err
+	}
+	defer rec.Close()
+	in, err := p.read(rec.Recording)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	if !in.Next() {
+		return nil, p.unread(in.Err())
+	}
+	p.kind = in.Kind()
+	return in.Table(), nil
+}
+
+// read returns a reader of a recording's places.
+func (p *placeReport) read(rec *source.Recording) (source.PlaceReader, error) {
+	split := p.o.Split
+	if rec.Simulated() {
+		if split.Within != 0 || p.o.Filter.used() && !p.o.Filter.Code || p.o.Interval > 0 {
+			return nil, noFilters(rec.Name())
+		}
+		return rec.SimulatedPlaces(samples.Options{By: split.Code, Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil
+	}
+	if len(split.Kinds) == 0 {
+		split = overview
+	}
+	return rec.Samples(samples.Options{By: split.Code, Within: split.Within, Interval: p.o.Interval, Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil
+}
+
+// noFilters is the error of a simulator's file that is to be split or filtered by what
+// it does not have.
+func noFilters(name string) error {
+	return fault.Usagef("%s: a simulation's counts are by place in the code, without other kinds and other filters", name)
+}
+
+// unread says why there is nothing to report.
+func (p *placeReport) unread(err error) error {
+	switch {
+	case errors.Is(err, perfdata.ErrFormat) && p.o.Split.Code == counts.Run:
+		return &SamplesError{Err: err, For: ForOptions}
+	case errors.Is(err, perfdata.ErrFormat):
+		return &SamplesError{Err: err, By: p.o.Split.Kinds}
+	}
+	return fault.As(fault.Input, err)
+}
+
+// resolve chooses the method by the account of the whole. Where none fits, the places
+// still have their shares, and flat says why.
+func (p *placeReport) resolve(t *counts.Table) error {
+	asked := p.Choice.Model != "" || p.Choice.CPU != ""
+	cpu, err := p.Processor(t, p.file, resolve.Request{}, nil)
+	clock := err == nil && !asked && p.KernelOnly(cpu, t)
+	if err == nil && !clock {
+		p.method, err = p.Choose(cpu, t, resolve.Request{})
+	}
+	switch {
+	case err != nil && asked:
+		return err
+	case err != nil:
+		p.flat = p.say(err)
+	case !clock && p.method.Model.Name != resolve.OSModel && p.rests(p.method.Evaluate(t, account.Place{})):
+		return nil
+	case p.Choice.Model != "":
+		o := p.options(0)
+		return o.Nothing(p.method, t, p.kind)
+	default:
+		p.flat = fmt.Sprintf("no method for %s can be computed from %s", cpu.CPU.Name, accounting.FirstOf(resolve.EventNames(t)))
+	}
+	note := cpu.Note
+	if p.method != nil {
+		note = p.method.Note
+	}
+	// The method for the operating system's counters needs least.
+	p.method, err = p.Generic(resolve.OSModel)
+	if err == nil {
+		p.method.Note = note
+	}
+	return err
+}
+
+// rests reports whether an account rests on the events that were sampled, and says more
+// than their counts: cycles alone are a node of most methods. A simulator counts many
+// things as one event.
+func (p *placeReport) rests(a *account.Account) bool {
+	return (accounting.Simulated(p.kind) || resolve.Relates(a)) && a.Known() &&
+		slices.ContainsFunc(a.Counts(), func(c account.Count) bool { return c.Used && c.State == counts.Counted })
+}
+
+// whole writes the account of the whole.
+func (p *placeReport) whole(t *counts.Table, writer func(bool) (report.Writer, error)) error {
+	w, err := writer(false)
+	if err != nil {
+		return err
+	}
+	whole := counts.NewTable(&counts.Layout{Columns: t.Columns, Scopes: t.Scopes[:1]})
+	whole.Label, whole.CPU, whole.Start, whole.Duration, whole.Notes = t.Label, t.CPU, t.Start, t.Duration, t.Notes
+	copy(whole.Row(0), t.Row(0))
+	o := p.options(0)
+	if accounting.Simulated(p.kind) && p.o.Filter.used() {
+		o.Refine = ofPart
+	}
+	s := accounting.New(w, o)
+	if err := s.Add(p.method, whole, p.kind, p.file); err != nil {
+		return err
+	}
+	return s.Finish()
+}
+
+// ofPart removes checks from the account of a part of a simulation that hold for a
+// whole program only, such as that caches begin empty.
+func ofPart(a *account.Account) {
+	a.Checks = slices.DeleteFunc(slices.Clone(a.Checks), func(c account.Check) bool { return c.Common })
+}
+
+// places writes the account of the whole and those of its parts.
+func (p *placeReport) places(t *counts.Table, writer func(bool) (report.Writer, error)) error {
+	w, err := writer(true)
+	if err != nil {
+		return err
+	}
+	o := accounting.PlaceReport{Options: p.options(0), Kinds: p.o.Split.Kinds, Top: p.o.Top, All: p.o.All, Flat: p.flat, Next: p.next}
+	if len(o.Kinds) == 0 {
+		o.Kinds = overview.Kinds
+	}
+	if x := p.o.Expand; x != "" && p.flat == "" && !report.Expandable(p.method.Model, x) {
+		return p.method.Unmatched("expand", x)
+	}
+	return o.Write(w, p.method, t, p.kind)
+}
+
+// next suggests the command that looks closer at a recording's places: from modules to
+// functions, and from the function with the most cycles to its code.
+func (p *placeReport) next(t *counts.Table, rows []int) report.Step {
+	if p.o.Next == nil || slices.Contains(p.Names, "-") {
+		return report.Step{} // there is none that could be read again
+	}
+	switch kinds := p.o.Split.Kinds; {
+	case len(kinds) == 0 || slices.Equal(kinds, []counts.Kind{counts.Module}):
+		return p.o.Next(Closer{By: counts.Function})
+	case !slices.Equal(kinds, []counts.Kind{counts.Function}) || len(rows) == 0:
+		return report.Step{}
+	}
+	code := t.Scopes[rows[0]].Code
+	switch {
+	case accounting.Simulated(p.kind):
+		return p.o.Next(Closer{By: counts.Line})
+	case code == nil || code.Function == "" || strings.HasPrefix(code.Module, "[") || strings.HasSuffix(code.Module, ".map"):
+		return report.Step{} // its code is not in a file
+	}
+	return p.o.Next(Closer{Symbol: code.Function})
+}
+
+// sum adds the further recordings to the first one's table. They must be of the same
+// program: differences are for a comparison.
+func (p *placeReport) sum(first *counts.Table) (*counts.Table, error) {
+	if len(p.Names) == 1 {
+		return first, nil
+	}
+	kind := p.kind
+	sum := newPlaceSum(first)
+	one := run{file: p.file, table: first}
+	for _, name := range p.Names[1:] {
+		t, err := p.table(name)
+		if err != nil {
+			return nil, err
+		}
+		other := run{file: name, table: t}
+		switch {
+		case !p.sameCPU(t.CPU, first.CPU):
+			return nil, fault.Inputf("%s: from %s, but %s is from %s: report one processor at a time", name, t.CPU, one.file, first.CPU)
+		case !slices.Equal(sortedEvents(t), sortedEvents(first)):
+			return nil, fault.Inputf("%s: it has %s, but %s has %s: only runs of the same program are added up", name, accounting.FirstOf(resolve.EventNames(t)), one.file, accounting.FirstOf(resolve.EventNames(first)))
+		case !p.o.Grouping.Together && other.program() != one.program():
+			return nil, &MixtureError{name, other.program(), one.file, one.program()}
+		}
+		sum.add(t)
+	}
+	p.kind = kind
+	sum.table.Notes = append(sum.table.Notes, counts.Notef("the sum of %d recordings", len(p.Names)))
+	return sum.table, nil
+}
+
+// sameCPU reports whether two recordings name one processor, in whatever way.
+func (r *Recordings) sameCPU(one, other string) bool {
+	a, errA := r.Catalogue.CPU(one)
+	b, errB := r.Catalogue.CPU(other)
+	if errA != nil || errB != nil {
+		return one == other
+	}
+	return a.Name == b.Name
+}
+
+// A placeSum is the sum of tables of places. Places are the same if they have the same
+// name.
+type placeSum struct {
+	table *counts.Table
+	rows  map[counts.Scope]int
+}
+
+func newPlaceSum(t *counts.Table) *placeSum {
+	s := &placeSum{table: t.Clone(), rows: map[counts.Scope]int{}}
+	for i := range t.Scopes {
+		s.rows[placeKey(t.Scopes[i], i)] = i
+	}
+	return s
+}
+
+// placeKey is a scope without what differs between recordings: the addresses of code.
+func placeKey(s counts.Scope, row int) counts.Scope {
+	if row == 0 {
+		return counts.Scope{} // the whole
+	}
+	s.Code = nil
+	return s
+}
+
+// add adds a table with the same events.
+func (s *placeSum) add(t *counts.Table) {
+	columns := make([]int, len(t.Columns))
+	for i, c := range t.Columns {
+		columns[i] = slices.IndexFunc(s.table.Columns, func(o counts.Column) bool { return o.Event == c.Event })
+	}
+	var missing []counts.Scope
+	for i := range t.Scopes {
+		if _, ok := s.rows[placeKey(t.Scopes[i], i)]; !ok {
+			missing = append(missing, t.Scopes[i])
+		}
+	}
+	s.grow(missing)
+	for i := range t.Scopes {
+		row := s.rows[placeKey(t.Scopes[i], i)]
+		for j, cell := range t.Row(i) {
+			s.table.Cell(row, columns[j]).Add(&cell)
+		}
+	}
+	s.table.Duration += t.Duration
+}
+
+// grow makes rows for further places.
+func (s *placeSum) grow(scopes []counts.Scope) {
+	if len(scopes) == 0 {
+		return
+	}
+	old := s.table
+	table := counts.NewTable(&counts.Layout{Columns: old.Columns, Scopes: slices.Concat(old.Scopes, scopes)})
+	for i := range old.Scopes {
+		copy(table.Row(i), old.Row(i))
+	}
+	for i := range scopes {
+		s.rows[placeKey(scopes[i], len(old.Scopes)+i)] = len(old.Scopes) + i
+	}
+	table.Label, table.Start, table.Duration, table.CPU, table.Notes = old.Label, old.Start, old.Duration, old.CPU, old.Notes
+	s.table = table
+}

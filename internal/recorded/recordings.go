@@ -1,0 +1,173 @@
+// Package recorded makes documents of recordings: accounts of tables, of several runs,
+// of places in the code, differences, annotated code, profiles of stacks, distributions
+// of latencies. Its inputs are options and the user's choice; its outputs are
+// documents, or accounts for a writer.
+package recorded
+
+import (
+	"errors"
+	"io"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/report"
+	"github.com/cyclestack/cyclestack/source"
+)
+
+// Recordings are the recordings of one call, with the user's choice of method. Streams
+// stay open until Close, so that what has been looked at is not lost.
+type Recordings struct {
+	*resolve.Resolver
+	Names []string
+	Say   func(error) string       // puts an error into words for the user; nil is its own text
+	Head  func(*report.Header)     // completes the headers of documents; may be nil
+	Note  func(counts.Note) string // puts a note into words; nil is its own text
+	kept  bool                     // the recording that was opened last is a document of accounts
+	open  map[string]*source.Recording
+}
+
+// New returns the recordings with so many names, which are opened when they are read.
+func New(r *resolve.Resolver, names ...string) *Recordings {
+	return &Recordings{Resolver: r, Names: names, open: map[string]*source.Recording{}}
+}
+
+// Close closes the streams.
+func (r *Recordings) Close() error {
+	var all error
+	for _, rec := range r.open {
+		all = errors.Join(all, rec.Close())
+	}
+	clear(r.open)
+	return all
+}
+
+// A handle is an opened recording. A shared one is closed with all others.
+type handle struct {
+	*source.Recording
+	shared bool
+}
+
+func (h handle) Close() error {
+	if h.shared {
+		return nil
+	}
+	return h.Recording.Close()
+}
+
+// recording opens a recording.
+func (r *Recordings) recording(name string) (handle, error) {
+	if rec := r.open[name]; rec != nil {
+		return handle{rec, true}, nil
+	}
+	rec, err := source.Open(name)
+	if err != nil {
+		return handle{}, fault.As(fault.Input, err)
+	}
+	r.kept = rec.Kept() && !rec.Stream()
+	if rec.Stream() {
+		r.open[name] = rec
+	}
+	return handle{rec, rec.Stream()}, nil
+}
+
+// HasSamples reports whether a recording has samples. What cannot be opened has none:
+// reading it says why.
+func (r *Recordings) HasSamples(name string) bool {
+	rec, err := r.recording(name)
+	if err != nil {
+		return false
+	}
+	defer rec.Close()
+	return rec.HasSamples()
+}
+
+// say puts an error into words.
+func (r *Recordings) say(err error) string {
+	if r.Say == nil {
+		return err.Error()
+	}
+	return r.Say(err)
+}
+
+// texts puts notes into words.
+func (r *Recordings) texts(notes []counts.Note) []string {
+	if r.Note == nil {
+		return counts.Texts(notes)
+	}
+	var list []string
+	for _, n := range notes {
+		list = append(list, r.Note(n))
+	}
+	return list
+}
+
+// options are those of accounts.
+func (r *Recordings) options(by counts.By) accounting.Options {
+	return accounting.Options{By: by, Files: r.Names, Say: r.say, Head: r.head}
+}
+
+func (r *Recordings) head(h *report.Header, _ *counts.Table) {
+	h.Kept = len(r.Names) == 1 && r.kept
+	if r.Head != nil {
+		r.Head(h)
+	}
+}
+
+// eachTable calls do with every table of a recording. Samples are summed by the scopes
+// of by.
+func (r *Recordings) eachTable(name string, by counts.By, do func(t *counts.Table, kind string) error) error {
+	rec, err := r.recording(name)
+	if err != nil {
+		return err
+	}
+	defer rec.Close()
+	tables, any := rec.Tables(by), false
+	if c, ok := tables.(io.Closer); ok {
+		defer c.Close()
+	}
+	for tables.Next() {
+		any = true
+		if err := do(tables.Table(), tables.Kind()); err != nil {
+			return err
+		}
+	}
+	if err := tables.Err(); err != nil {
+		return fault.As(fault.Input, err)
+	}
+	if !any {
+		return fault.Inputf("%s: it holds no counts", name)
+	}
+	return nil
+}
+
+// Accounts writes the accounts of the recordings' tables.
+func (r *Recordings) Accounts(w report.Writer, by counts.By, want resolve.Request) error {
+	_, err := r.accounts(accounting.New(w, r.options(by)), want, nil, nil)
+	return err
+}
+
+// accounts makes the accounts of the recordings' tables with a stream. The method is nil,
+// or that of recordings before; the one for all is returned. If see is not nil, it is
+// called with each table.
+func (r *Recordings) accounts(s *accounting.Stream, want resolve.Request, m *resolve.Method, see func(name string, t *counts.Table)) (*resolve.Method, error) {
+	for _, name := range s.Files {
+		err := r.eachTable(name, s.By, func(t *counts.Table, kind string) (err error) {
+			if m, err = r.Table(t, name, want, m); err != nil {
+				return err
+			}
+			if see != nil {
+				see(name, t)
+			}
+			return s.Add(m, t, kind, name)
+		})
+		if err == nil {
+			err = s.Flush()
+		}
+		if err != nil {
+			return m, err
+		}
+	}
+	return m, s.Finish()
+}
