@@ -11,8 +11,8 @@
 // In a benchmark, [Benchmark] reports the account as metrics that benchstat
 // compares.
 //
-// The packages below this one are the parts that it is made of, in the order in
-// which data meets them: metric, model, plan, source, counts, account, report.
+// It is made of the packages metric, model, plan, source, counts, account and
+// report, in the order of the flow of data.
 package cyclestack
 
 import (

@@ -55,8 +55,8 @@ func TestMeasureUnknownModel(t *testing.T) {
 	}
 }
 
-// TestBenchmarkTimer checks that what it takes to begin is not in a benchmark's time,
-// and that the timer runs after that, without which testing.B.Loop fails.
+// TestBenchmarkTimer checks that a benchmark's time excludes the start of counting,
+// and that the timer runs afterwards: testing.B.Loop fails otherwise.
 func TestBenchmarkTimer(t *testing.T) {
 	share := 1.0 // of the time that a call takes
 	testing.Benchmark(func(b *testing.B) {
