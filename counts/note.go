@@ -51,7 +51,7 @@ func (n Note) String() string { return n.Text }
 type Fix struct {
 	Action Action
 	Name   string // of the parameter, for SetParameter
-	Number int    // of the runs, for CountSeparately
+	Number int    // of the runs, for CountSeparately; of the counters, for PlanSMT
 }
 
 // Action is what a [Fix] consists of.
@@ -71,4 +71,8 @@ const (
 	SimulateAll            // have the simulator simulate caches and branches
 	ReportCores            // report the logical processors of cores
 	RecordCallers          // record call chains by frame pointers or by the processor's branch record
+	PlanWatchdog           // plan for a machine whose NMI watchdog counts
+	PlanSMT                // plan for SMT, or for the Number of counters that it leaves
+	PlanErrata             // plan around the kernel's workaround for errata
+	PlanAllCounters        // plan without regard to errata
 )

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
@@ -364,7 +365,7 @@ func TestWithoutInput(t *testing.T) {
 func TestLevels(t *testing.T) {
 	for level, want := range map[int]bool{6: false, 7: true, 99: true} {
 		p := planFor(t, "skylakex", "tma", plan.Options{Level: level})
-		said := slices.ContainsFunc(p.Warnings, func(w string) bool { return strings.Contains(w, "has 6 levels") })
+		said := slices.ContainsFunc(p.Warnings, func(w counts.Note) bool { return strings.Contains(w.Text, "has 6 levels") })
 		if said != want {
 			t.Errorf("level %d: warnings %q", level, p.Warnings)
 		}

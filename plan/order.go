@@ -2,11 +2,12 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // rank says how much a node matters: 1 for the first level of the main tree and
@@ -242,26 +243,26 @@ func (b *builder) placeAlways() {
 
 // warn notes what must be known to use the plan.
 func (b *builder) warn() {
-	warn := func(format string, args ...any) { b.Warnings = append(b.Warnings, fmt.Sprintf(format, args...)) }
+	warn := func(n counts.Note) { b.Warnings = append(b.Warnings, n) }
 	if b.PMU.Assumed {
-		warn("how many counters %s has is not known: %d general ones are assumed", b.CPU.Name, b.GeneralCounters())
+		warn(counts.Notef("how many counters %s has is not known: %d general ones are assumed", b.CPU.Name, b.GeneralCounters()))
 	}
 	if b.Options.Watchdog && b.PMU.Watchdog == "" {
-		warn("the watchdog takes no counter on %s", b.CPU.Name)
+		warn(counts.Notef("the watchdog takes no counter on %s", b.CPU.Name))
 	}
 	if e := b.PMU.Erratum; e != nil && b.PMU.divided(b.Options) {
 		with, over := b.withErratum()
 		switch {
 		case b.Options.Errata && len(with) > 0:
-			warn("%s: no more than %d general counters, which is what Linux's workaround for errata %s leaves them; --errata=false plans for all",
-				groupList(with), e.Counters, e.ID)
+			warn(counts.Notef("%s: no more than %d general counters, which is what Linux's workaround for errata %s leaves them",
+				groupList(with), e.Counters, e.ID).With(counts.Fix{Action: counts.PlanAllCounters}))
 		case len(over) > 0:
-			warn("%s will not be counted by Linux, whose workaround for errata %s leaves them %d general counters; --errata plans for that",
-				groupList(over), e.ID, e.Counters)
+			warn(counts.Notef("%s will not be counted by Linux, whose workaround for errata %s leaves them %d general counters",
+				groupList(over), e.ID, e.Counters).With(counts.Fix{Action: counts.PlanErrata}))
 		}
 	}
 	if deepest := b.levels(); b.Options.Nodes == nil && b.Options.Level > deepest {
-		warn("%s has %d levels: there is none deeper", b.Model.Name, deepest)
+		warn(counts.Notef("%s has %d levels: there is none deeper", b.Model.Name, deepest))
 	}
 }
 

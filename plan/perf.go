@@ -9,6 +9,7 @@ import (
 	"sync"
 	"text/template"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/shell"
 	"github.com/cyclestack/cyclestack/model"
 )
@@ -183,14 +184,14 @@ var collectTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("collect.sh").Funcs(functions).Parse(collectScript))
 })
 
-// Script returns a shell script that collects what the plan is for with perf,
-// on a machine without cyclestack, for a program or for the whole machine: all
-// groups in turns, or with runs one in each of several runs. If the caller of the
-// script names no program it is the one given here, if any.
+// Script returns a shell script that collects what the plan is for with perf, on a
+// machine without cyclestack, for a program or for the whole machine. The groups are
+// multiplexed, or with runs each is counted in a run of its own. Notes stand at its
+// beginning as comments. The program is run if the caller of the script names none.
 //
-// The script looks first whether the machine has what the plan takes for granted:
-// the processor, and counters that neither the watchdog nor SMT takes away.
-func (p *Plan) Script(runs bool, program ...string) (string, error) {
+// The script first checks what the plan assumes of the machine: the processor, and
+// counters that neither the watchdog nor SMT takes away.
+func (p *Plan) Script(runs bool, notes []string, program ...string) (string, error) {
 	type run struct{ Events []string }
 	data := struct {
 		CPU, Model, Version string
@@ -205,7 +206,7 @@ func (p *Plan) Script(runs bool, program ...string) (string, error) {
 		Watchdog            bool
 		Divided             int
 	}{CPU: p.CPU.Name, Model: p.Model.Name, Version: p.Model.Version, SMT: p.Options.SMT, Groups: len(p.Groups),
-		Seconds: p.ShortestRun(true), Prefix: strings.TrimSuffix(p.File(0, "csv"), ".csv"), Notes: p.Warnings,
+		Seconds: p.ShortestRun(true), Prefix: strings.TrimSuffix(p.File(0, "csv"), ".csv"), Notes: notes,
 		Program: program, Machine: machineOf(p.CPU), Watchdog: p.needsWatchdogOff(), Divided: p.needsUndivided()}
 	switch {
 	case !runs:
@@ -227,15 +228,15 @@ func (p *Plan) Script(runs bool, program ...string) (string, error) {
 
 // Assumptions says what the plan takes for granted of the machine that it is carried
 // out on, as other groups than it has would be needed elsewhere.
-func (p *Plan) Assumptions() []string {
-	var all []string
+func (p *Plan) Assumptions() []counts.Note {
+	var all []counts.Note
 	if p.needsWatchdogOff() {
-		all = append(all, "the kernel's NMI watchdog is taken to be off (sysctl kernel.nmi_watchdog=0): "+
-			"it takes a counter, without which groups that need all are never counted; --watchdog plans for that")
+		all = append(all, counts.Notef("the kernel's NMI watchdog is taken to be off (sysctl kernel.nmi_watchdog=0): "+
+			"it takes a counter, without which groups that need all are never counted").With(counts.Fix{Action: counts.PlanWatchdog}))
 	}
 	if n := p.needsUndivided(); n > 0 {
-		all = append(all, fmt.Sprintf("SMT is taken to be off in the firmware: elsewhere groups that need more than %d general counters are never counted; "+
-			"--smt on plans for that, or --counters %d where Linux has switched it off", n, n))
+		all = append(all, counts.Notef("SMT is taken to be off in the firmware: elsewhere groups that need more than %d general counters are never counted", n).
+			With(counts.Fix{Action: counts.PlanSMT, Number: n}))
 	}
 	return all
 }

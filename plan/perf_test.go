@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/plan"
@@ -172,7 +173,7 @@ func (p place) files() []string {
 
 func script(t *testing.T, p *plan.Plan, runs bool, program ...string) string {
 	t.Helper()
-	text, err := p.Script(runs, program...)
+	text, err := p.Script(runs, counts.Texts(p.Warnings), program...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,7 +416,7 @@ func TestAssumptions(t *testing.T) {
 		got := planFor(t, tt.cpu, "", tt.opt).Assumptions()
 		ok := len(got) == len(tt.want)
 		for i := range min(len(got), len(tt.want)) {
-			ok = ok && strings.Contains(got[i], tt.want[i])
+			ok = ok && strings.Contains(got[i].Text, tt.want[i])
 		}
 		if !ok {
 			t.Errorf("%s %+v: %q, want %q", tt.cpu, tt.opt, got, tt.want)

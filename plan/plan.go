@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -69,7 +70,7 @@ type Plan struct {
 	// Groups with nodes of the first levels take more turns than others.
 	Rotation []int
 
-	Warnings []string // what must be known to use the plan
+	Warnings []counts.Note // what must be known to use the plan
 
 	general counters
 	taken   []counters                // what something else takes all of the time: one of each

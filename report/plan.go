@@ -66,7 +66,7 @@ func writePlan(w io.Writer, d Plan, o Options) error {
 		if i == 0 {
 			label = "note"
 		}
-		t.Paragraph(label, warning, planHang, plain)
+		t.Paragraph(label, o.note(warning), planHang, plain)
 	}
 	return t.Flush()
 }
@@ -256,11 +256,11 @@ func (t *planWriter) errors() (least, most float64) {
 // writePlanCommands prints the perf commands that collect what a plan is for: those
 // that count, and those that take samples, of the whole machine or of a program. A
 // published command, which is of the whole machine, is not for a program.
-func writePlanCommands(w io.Writer, d Plan, _ Options) error {
+func writePlanCommands(w io.Writer, d Plan, o Options) error {
 	p, runs, program := d.Plan, d.Runs, d.Program
 	var b strings.Builder
 	for _, warning := range p.Warnings {
-		comment(&b, "note: "+warning)
+		comment(&b, "note: "+o.note(warning))
 	}
 	for _, c := range p.Perf(runs) {
 		switch {
@@ -273,7 +273,7 @@ func writePlanCommands(w io.Writer, d Plan, _ Options) error {
 		}
 	}
 	for _, assumption := range p.Assumptions() {
-		comment(&b, "note: "+assumption)
+		comment(&b, "note: "+o.note(assumption))
 	}
 	b.WriteString(reportCommand(p, "csv", runs))
 	if record := p.Record(runs); len(record) > 0 {
@@ -400,7 +400,7 @@ type jsonShortest struct {
 
 // planDocument is a plan in the form of planSchema. Groups are numbered from 0, as they
 // stand in the document.
-func planDocument(d Plan, _ Options) any {
+func planDocument(d Plan, o Options) any {
 	p := d.Plan
 	out := jsonPlan{
 		Schema:   "cyclestack.plan/v1",
@@ -411,7 +411,7 @@ func planDocument(d Plan, _ Options) any {
 		Counters: jsonCounters{General: p.GeneralCounters(), Fixed: p.PMU.Fixed, Watchdog: p.Options.Watchdog, Assumed: p.PMU.Assumed},
 		Groups:   []jsonGroup{}, Always: []jsonEvent{}, Nodes: []jsonPlanNode{}, Missing: []jsonMissing{},
 		Runs: p.Runs(), LowerBound: p.LowerBound, Optimal: p.Optimal(), Gap: len(p.Groups) - p.LowerBound,
-		Rotation: append([]int{}, p.Rotation...), Warnings: append([]string{}, p.Warnings...),
+		Rotation: append([]int{}, p.Rotation...), Warnings: append([]string{}, o.Texts(p.Warnings)...),
 		Shortest: jsonShortest{page.Number(p.ShortestRun(false)), page.Number(p.ShortestRun(true))},
 	}
 	for i := range p.Groups {

@@ -131,7 +131,7 @@ func TestPlanText(t *testing.T) {
 		{"optimal", makePlan(t, "sandybridge", plan.Options{}), false,
 			[]string{"5, which is optimal", "Memory_Bound: 4 ratios, each from one of groups 1, ", "turns     1 ", "with --no-multiplex"}},
 		{"erratum", makePlan(t, "ivybridge", plan.Options{SMT: true}), false,
-			[]string{"all logical processors", "errata BJ122", "--errata plans", "mixed from groups"}},
+			[]string{"all logical processors", "errata BJ122", "mixed from groups"}},
 		{"runs", makePlan(t, "power7", plan.Options{}), true,
 			[]string{"\nrun 10\n", "runs      10, each with one group"}},
 		{"set", makePlan(t, "core2", plan.Options{Set: "big-4"}), false, []string{"event set big-4", "2, which is optimal"}},

@@ -32,6 +32,14 @@ func noteText(n counts.Note) string {
 		return n.Text + ": cyclestack smt prints it"
 	case counts.RecordCallers:
 		return n.Text + " (perf record --call-graph fp or lbr has them)"
+	case counts.PlanWatchdog:
+		return n.Text + "; --watchdog plans for that"
+	case counts.PlanSMT:
+		return fmt.Sprintf("%s; --smt on plans for that, or --counters %d where Linux has switched it off", n.Text, f.Number)
+	case counts.PlanErrata:
+		return n.Text + "; --errata plans for that"
+	case counts.PlanAllCounters:
+		return n.Text + "; --errata=false plans for all"
 	}
 	return n.Text
 }

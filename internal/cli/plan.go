@@ -165,7 +165,7 @@ func (a *app) printPlan(out io.Writer, c *common, f *planFlags, p *plan.Plan) er
 	format := c.format
 	switch {
 	case f.script:
-		script, err := p.Script(f.runs, f.program...)
+		script, err := p.Script(f.runs, noteTexts(p.Warnings), f.program...)
 		if err != nil {
 			return err
 		}
