@@ -101,8 +101,8 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// TestSample times a loop, and not what runs in front of it; but a sample in which the
-// thread does not run, in front of it or in it, is disturbed.
+// TestSample times a loop, and not what runs before it. A sample is disturbed if the
+// thread does not run, before the loop or in it.
 func TestSample(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -189,7 +189,7 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// TestSummary leaves out moments in which the others did not run.
+// TestSummary leaves out times when the others did not run.
 func TestSummary(t *testing.T) {
 	var clock tally
 	for range keptBest {

@@ -14,7 +14,7 @@ import (
 //   - operands of vector instructions relative to the instruction, without %rip;
 //   - segments of vector instructions that have no such prefix;
 //   - %riz, which stands for no index, where GNU's tools write none;
-//   - the address 0, of which it writes nothing, and others without registers
+//   - the address 0, which it omits, and other addresses without registers
 //     that are extended with their sign.
 func (d x86) tidy(text string, code []byte) string {
 	text = strings.ReplaceAll(text, " {", "{")

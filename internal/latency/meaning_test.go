@@ -2,7 +2,7 @@ package latency
 
 import "testing"
 
-// TestFacilityOf says what is measured, by whom that measures anything.
+// TestFacilityOf checks that each vendor with such a facility has its meaning.
 func TestFacilityOf(t *testing.T) {
 	for _, vendor := range []string{"intel", "amd", "arm", "ibm"} {
 		if f, ok := FacilityOf(vendor); !ok || f.Name == "" || f.Meaning == "" || f.Chosen == "" {

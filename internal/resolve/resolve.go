@@ -33,7 +33,7 @@ type Choice struct {
 	Params     []Param        // parameters of the method
 	Penalties  string         // file of measured parameters; "" and PenaltiesAuto are the stored ones, PenaltiesNone is none
 	SMT        string         // "on", "off" or ""
-	Workload   model.Workload // by which values are judged
+	Workload   model.Workload // judges the values
 	Level      int            // deepest level of nodes; 0 is all
 	Nodes      string         // pattern of nodes
 }

@@ -88,8 +88,8 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// record writes a recording of solve, the samples of events by turns, with stacks of some
-// branches: along the list and into it again.
+// record writes a recording of solve with the samples of events in alternation, and
+// stacks of some branches: along the list and into it again.
 func record(t testing.TB, samples, branches int, events ...*perfdata.Event) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "perf.data")
