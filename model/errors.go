@@ -113,7 +113,7 @@ type UnknownModelError struct {
 
 func (e *UnknownModelError) Error() string {
 	if len(e.Have) == 0 {
-		return fmt.Sprintf("there is no model for processor %s; --model-file can give one", e.CPU)
+		return fmt.Sprintf("there is no model for processor %s", e.CPU)
 	}
 	return fmt.Sprintf("there is no model %q for processor %s; it has %s", clip(e.Name), e.CPU, strings.Join(e.Have, ", "))
 }

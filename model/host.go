@@ -13,7 +13,7 @@ import (
 const midrFile = "sys/devices/system/cpu/cpu0/regs/identification/midr_el1"
 
 // ErrNoHostID says that the machine does not tell which processor it has.
-var ErrNoHostID = errors.New("the machine does not say which processor it has: name it with --cpu")
+var ErrNoHostID = errors.New("the machine does not say which processor it has")
 
 // HostID returns the identification of the machine's processor in the form that
 // [Catalogue.CPU] takes and perf prints. root is the root of the machine's file

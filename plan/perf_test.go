@@ -401,8 +401,8 @@ func TestAssumptions(t *testing.T) {
 		opt  plan.Options
 		want []string
 	}{
-		{"skylakex", plan.Options{Level: 2}, []string{"watchdog", "--counters 4"}},
-		{"skylakex", plan.Options{Level: 2, Watchdog: true}, []string{"--counters 4"}},
+		{"skylakex", plan.Options{Level: 2}, []string{"watchdog", "more than 4 general counters"}},
+		{"skylakex", plan.Options{Level: 2, Watchdog: true}, []string{"more than 4 general counters"}},
 		{"skylakex", plan.Options{Level: 2, SMT: true, Watchdog: true}, nil},
 		{"skylakex", plan.Options{Level: 2, Counters: 4, Watchdog: true}, nil},
 		{"skylakex", plan.Options{Level: 1, SMT: true}, []string{"watchdog"}},
