@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/measure"
 )
 
 // The exit statuses.
@@ -53,13 +54,13 @@ var errNo = &failure{exitNo, errors.New("")}
 type app struct {
 	in       io.Reader
 	out, err io.Writer
-	kernel   kernel
+	kernel   measure.Kernel
 }
 
 // Main runs the program with the arguments behind its name and returns its
 // exit status.
 func Main(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
-	a := &app{in: in, out: out, err: stderr, kernel: thisKernel()}
+	a := &app{in: in, out: out, err: stderr, kernel: measure.ThisKernel()}
 	return a.main(ctx, args)
 }
 

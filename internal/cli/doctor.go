@@ -39,7 +39,7 @@ func (a *app) runDoctor(c *common) error {
 	if err := c.check(listFormats...); err != nil {
 		return err
 	}
-	m, err := a.kernel.machine(a.kernel.probe)
+	m, err := a.kernel.Machine()
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,17 +17,17 @@ import (
 // TestDoctor looks at machines of several kinds.
 func TestDoctor(t *testing.T) {
 	virtual := func(hypervisor string) *fakeKernel {
-		return &fakeKernel{root: intelMachine(85, 2, 1, nil), probe: perfevent.Probe{Supported: true, Hypervisor: hypervisor, Paranoid: 2, CapPerfmon: true}}
+		return &fakeKernel{Root: testkernel.Intel(85, 2, 1, nil), Probe: perfevent.Probe{Supported: true, Hypervisor: hypervisor, Paranoid: 2, CapPerfmon: true}}
 	}
 	with := func(k *fakeKernel, change func(*fakeKernel)) *fakeKernel {
 		change(k)
 		return k
 	}
 	put := func(name, text string) func(*fakeKernel) {
-		return func(k *fakeKernel) { k.root[name] = &fstest.MapFile{Data: []byte(text)} }
+		return func(k *fakeKernel) { k.Root[name] = &fstest.MapFile{Data: []byte(text)} }
 	}
 	user := func(paranoid int) *fakeKernel {
-		return with(skylake(1), func(k *fakeKernel) { k.probe.CapPerfmon, k.probe.Paranoid = false, paranoid })
+		return with(testkernel.Skylake(1), func(k *fakeKernel) { k.Probe.CapPerfmon, k.Probe.Paranoid = false, paranoid })
 	}
 	for _, tt := range []struct {
 		name   string
@@ -34,7 +35,7 @@ func TestDoctor(t *testing.T) {
 		status int
 		want   []string
 	}{
-		{"all well", skylake(1), 0, []string{"yes processor Intel Skylake server", "skylakex (GenuineIntel-6-55-4)", "tma", "yes counters cpu: 8 of 8 general counters",
+		{"all well", testkernel.Skylake(1), 0, []string{"yes processor Intel Skylake server", "skylakex (GenuineIntel-6-55-4)", "tma", "yes counters cpu: 8 of 8 general counters",
 			"yes permission everything", "yes watchdog", "yes smt 4 logical processors, each a core of its own", "yes cyclestack stat -a by the processor's"}},
 		{"a virtual machine", virtual("QEMU"), 4, []string{"no counters this virtual machine (QEMU) has no core PMU", "→ on the host: qemu -cpu host,pmu=on",
 			"note simulation valgrind is not installed", "note cyclestack stat -- PROGRAM what the operating system knows: ", "note cyclestack record -- PROGRAM samples by the clock", "no cyclestack smt -a"}},
@@ -47,23 +48,23 @@ func TestDoctor(t *testing.T) {
 		{"some privilege", user(1), 0, []string{"own programs and what the kernel does for them", "yes cyclestack stat -- PROGRAM", "no cyclestack stat -a"}},
 		{"none at all", user(3), 0, []string{"no permission perf_event_paranoid is 3: nothing", "note cyclestack stat -- PROGRAM what /proc tells", "no cyclestack record -- PROGRAM"}},
 		{"all allowed", user(-1), 0, []string{"yes permission perf_event_paranoid is -1: programs and the machine", "yes cyclestack stat -a"}},
-		{"the watchdog", with(skylake(1), func(k *fakeKernel) { k.probe.Watchdog = true }), 0, []string{"note watchdog", "→ sudo sysctl kernel.nmi_watchdog=0"}},
-		{"others", with(skylake(1), func(k *fakeKernel) { k.probe.Counters = 2 }), 0, []string{"note counters cpu: 2 of 8 general counters"}},
-		{"shared cores", skylake(2), 0, []string{"note smt 4 logical processors, which share cores", "yes cyclestack smt -a"}},
-		{"a container", with(skylake(1), put(".dockerenv", "")), 0, []string{"note container a Docker container; system calls are not filtered"}},
-		{"a filter", with(skylake(1), func(k *fakeKernel) { k.probe.Seccomp = true }), 0, []string{"note container a filter of system calls (seccomp)"}},
-		{"a user namespace", with(user(2), func(k *fakeKernel) { k.probe.UserNamespace = true }), 0, []string{"note container a user namespace: its root has no privilege"}},
-		{"a refusal", with(skylake(1), func(k *fakeKernel) {
-			k.probe.Counters, k.probe.Errors = 0, []perfevent.OpenError{{Event: "cycles", Errno: fs.ErrPermission, Advice: "ask"}}
+		{"the watchdog", with(testkernel.Skylake(1), func(k *fakeKernel) { k.Probe.Watchdog = true }), 0, []string{"note watchdog", "→ sudo sysctl kernel.nmi_watchdog=0"}},
+		{"others", with(testkernel.Skylake(1), func(k *fakeKernel) { k.Probe.Counters = 2 }), 0, []string{"note counters cpu: 2 of 8 general counters"}},
+		{"shared cores", testkernel.Skylake(2), 0, []string{"note smt 4 logical processors, which share cores", "yes cyclestack smt -a"}},
+		{"a container", with(testkernel.Skylake(1), put(".dockerenv", "")), 0, []string{"note container a Docker container; system calls are not filtered"}},
+		{"a filter", with(testkernel.Skylake(1), func(k *fakeKernel) { k.Probe.Seccomp = true }), 0, []string{"note container a filter of system calls (seccomp)"}},
+		{"a user namespace", with(user(2), func(k *fakeKernel) { k.Probe.UserNamespace = true }), 0, []string{"note container a user namespace: its root has no privilege"}},
+		{"a refusal", with(testkernel.Skylake(1), func(k *fakeKernel) {
+			k.Probe.Counters, k.Probe.Errors = 0, []perfevent.OpenError{{Event: "cycles", Errno: fs.ErrPermission, Advice: "ask"}}
 		}), 4, []string{"no counters cpu: 0 of 8", "no counting cycles: permission denied: ask"}},
-		{"control groups", with(skylake(1), put("sys/fs/cgroup/cgroup.controllers", "")), 0, []string{"yes cgroups version 2"}},
-		{"old control groups", with(skylake(1), put("sys/fs/cgroup/perf_event/tasks", "")), 0, []string{"yes cgroups version 1"}},
-		{"control groups of both kinds", with(skylake(1), put("sys/fs/cgroup/unified/cgroup.controllers", "")), 0, []string{"yes cgroups version 2 next to version 1"}},
-		{"no control groups", skylake(1), 0, []string{"no cgroups", "→ sudo mount -t cgroup2"}},
-		{"few files", with(skylake(1), put("proc/self/limits", "Max open files            256                  4096                 files\n")), 0,
+		{"control groups", with(testkernel.Skylake(1), put("sys/fs/cgroup/cgroup.controllers", "")), 0, []string{"yes cgroups version 2"}},
+		{"old control groups", with(testkernel.Skylake(1), put("sys/fs/cgroup/perf_event/tasks", "")), 0, []string{"yes cgroups version 1"}},
+		{"control groups of both kinds", with(testkernel.Skylake(1), put("sys/fs/cgroup/unified/cgroup.controllers", "")), 0, []string{"yes cgroups version 2 next to version 1"}},
+		{"no control groups", testkernel.Skylake(1), 0, []string{"no cgroups", "→ sudo mount -t cgroup2"}},
+		{"few files", with(testkernel.Skylake(1), put("proc/self/limits", "Max open files            256                  4096                 files\n")), 0,
 			[]string{"note open files 256 may be open, which is 64 events on each of 4 CPUs", "→ ulimit -n 800"}},
-		{"hidden symbols", with(skylake(1), put("proc/sys/kernel/kptr_restrict", "2\n")), 0, []string{"note symbols", "→ sudo sysctl kernel.kptr_restrict=0"}},
-		{"small buffers", with(skylake(1), put("proc/sys/kernel/perf_event_mlock_kb", "64\n")), 0, []string{"note buffers 64 KiB", "perf_event_mlock_kb=516"}},
+		{"hidden symbols", with(testkernel.Skylake(1), put("proc/sys/kernel/kptr_restrict", "2\n")), 0, []string{"note symbols", "→ sudo sysctl kernel.kptr_restrict=0"}},
+		{"small buffers", with(testkernel.Skylake(1), put("proc/sys/kernel/perf_event_mlock_kb", "64\n")), 0, []string{"note buffers 64 KiB", "perf_event_mlock_kb=516"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("PATH", t.TempDir()) // without valgrind
@@ -90,7 +91,7 @@ func TestDoctorSimulates(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)
-	k := &fakeKernel{root: intelMachine(85, 2, 1, nil), probe: perfevent.Probe{Supported: true, CapPerfmon: true}}
+	k := &fakeKernel{Root: testkernel.Intel(85, 2, 1, nil), Probe: perfevent.Probe{Supported: true, CapPerfmon: true}}
 	stdout, _, status := call(k, "doctor")
 	rest := strings.Join(strings.Fields(stdout), " ")
 	for _, want := range []string{"yes simulation valgrind is installed", "note cyclestack stat -- PROGRAM simulated by valgrind"} {
@@ -105,7 +106,7 @@ func TestDoctorSimulates(t *testing.T) {
 
 // TestDoctorJSON reads what doctor prints for programs.
 func TestDoctorJSON(t *testing.T) {
-	stdout, _, status := call(skylake(2), "doctor", "--format", "json")
+	stdout, _, status := call(testkernel.Skylake(2), "doctor", "--format", "json")
 	var d doctor.Diagnosis
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil || status != 0 {
 		t.Fatalf("status %d: %v in\n%s", status, err, stdout)

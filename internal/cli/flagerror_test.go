@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"os"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func TestFlagErrors(t *testing.T) {
 		{"stat -e cycles true", "cyclestack stat: unknown shorthand flag: 'e' in -e, as perf has it; here: --level and --nodes say what is to be known, and the events follow; record takes -e (see"},
 		{"stat -I x true", `it is a number of milliseconds, or a time such as 1.5s (see`},
 	} {
-		_, stderr, status := call(skylake(1), strings.Fields(tt.args)...)
+		_, stderr, status := call(testkernel.Skylake(1), strings.Fields(tt.args)...)
 		if status != exitUsage || !strings.Contains(stderr, tt.want) || strings.Contains(stderr, "strconv") {
 			t.Errorf("%s: status %d, %q; want %q", tt.args, status, stderr, tt.want)
 		}

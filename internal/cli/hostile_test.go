@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"io"
 	"os"
 	"os/exec"
@@ -243,7 +244,7 @@ func unshare(t *testing.T, c *exec.Cmd) {
 // TestRefusedOutput refuses before anything runs what could not be written later.
 func TestRefusedOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if _, msg, got := call(skylake(1), "record", "-o", "", "--", "./app"); got != exitUsage || !strings.Contains(msg, "-o: the name of the file is empty") {
+	if _, msg, got := call(testkernel.Skylake(1), "record", "-o", "", "--", "./app"); got != exitUsage || !strings.Contains(msg, "-o: the name of the file is empty") {
 		t.Errorf("no name: status %d: %s", got, msg)
 	}
 	if err := os.Mkdir("perf.data.old", 0o700); err != nil {
@@ -279,15 +280,15 @@ func TestOutputInUse(t *testing.T) {
 	if err := busy.Start(); err != nil {
 		t.Skip(err)
 	}
-	k := skylake(1)
+	k := testkernel.Skylake(1)
 	_, msg, got := call(k, "stat", "-I", "100", "-o", name, "--", "./app")
-	if got != exitMachine || !strings.Contains(msg, "text file busy") || len(k.specs) > 0 {
-		t.Errorf("status %d, started %d times: %s", got, len(k.specs), msg)
+	if got != exitMachine || !strings.Contains(msg, "text file busy") || len(k.Specs) > 0 {
+		t.Errorf("status %d, started %d times: %s", got, len(k.Specs), msg)
 	}
 	_ = busy.Process.Kill()
 	_ = busy.Wait()
 
-	k.refuse = func(perfevent.Spec) error { return errors.New("no") }
+	k.Refuse = func(perfevent.Spec) error { return errors.New("no") }
 	fresh := filepath.Join(filepath.Dir(name), "fresh")
 	for _, file := range []string{name, fresh} {
 		if _, msg, got = call(k, "stat", "-I", "100", "-o", file, "--source", "pmu", "--", "./app"); got != exitMachine {
@@ -391,20 +392,6 @@ func TestUnnamed(t *testing.T) {
 	r.discard()
 	if _, err := os.Stat(f.Name()); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestSpool checks that an input without end is not copied without end.
-func TestSpool(t *testing.T) {
-	zero, err := os.Open("/dev/zero")
-	if err != nil {
-		t.Skip(err)
-	}
-	defer zero.Close()
-	t.Setenv("TMPDIR", t.TempDir())
-	in := &input{file: zero}
-	if _, err := in.spool(); err == nil || !strings.Contains(err.Error(), "longer than 64 MB") {
-		t.Errorf("error %v", err)
 	}
 }
 

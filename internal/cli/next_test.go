@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -106,8 +107,8 @@ func TestNextWorks(t *testing.T) {
 // TestNextLive goes on from a live account by the commands that it names: the one
 // for the parts of the bottleneck makes these known.
 func TestNextLive(t *testing.T) {
-	k := skylake(1)
-	k.value = backEndBound
+	k := testkernel.Skylake(1)
+	k.Value = testkernel.BackEndBound
 	_, text, status := call(k, "stat", "--format", "json", "--level", "1", "--workload", "hpc", "--", "sleep", "0")
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, text)
@@ -176,12 +177,12 @@ func TestNextPlace(t *testing.T) {
 // TestDrillDownRivals: where two nodes cannot be told apart, the parts of both are
 // counted.
 func TestDrillDownRivals(t *testing.T) {
-	k := skylake(1)
-	k.value = func(e perfevent.Event) float64 {
+	k := testkernel.Skylake(1)
+	k.Value = func(e perfevent.Event) float64 {
 		if strings.HasPrefix(e.Name, "CYCLE_ACTIVITY.STALLS_MEM_ANY") {
 			return 0.351e9
 		}
-		return backEndBound(e)
+		return testkernel.BackEndBound(e)
 	}
 	_, stderr, status := call(k, "stat", "--drilldown", "--", "./app")
 	if status != 0 {

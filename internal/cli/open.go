@@ -8,10 +8,12 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/shell"
 	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
 // choice is the user's choice of method. Parameters have been checked to be NAME=VALUE.
@@ -75,7 +77,21 @@ func suggestion(err error) string {
 	case errors.As(err, &penalties):
 		return ": --penalties none goes without"
 	}
-	return recordedSuggestion(err)
+	return recordedSuggestion(err) + liveSuggestion(err)
+}
+
+// liveSuggestion is suggestion for errors of package measure.
+func liveSuggestion(err error) string {
+	var target *perfevent.TargetError
+	switch {
+	case errors.As(err, new(*measure.NoPMUError)):
+		return "; cyclestack doctor says what would change that"
+	case errors.Is(err, measure.ErrNoEvents):
+		return "; -e names others"
+	case errors.As(err, &target):
+		return noteText(counts.Note{Fix: target.Fix})
+	}
+	return ""
 }
 
 func cpuSuggestion(e *resolve.UnknownCPUError) string {

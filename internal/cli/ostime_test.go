@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/cyclestack/cyclestack/internal/measure"
 	"math"
 	"os"
 	"os/exec"
@@ -51,7 +52,7 @@ func threadTimes(t *testing.T, sh, by string) (list []map[string]float64) {
 	t.Helper()
 	file := t.TempDir() + "/account.json"
 	var errs bytes.Buffer
-	a := &app{in: strings.NewReader(""), out: &bytes.Buffer{}, err: &errs, kernel: thisKernel()}
+	a := &app{in: strings.NewReader(""), out: &bytes.Buffer{}, err: &errs, kernel: measure.ThisKernel()}
 	cmd := a.stat()
 	cmd.SetArgs([]string{"--source", "os", "--by", by, "--format", "json", "-o", file, "--", sh, "-c", "sleep 0.4; :"})
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true

@@ -324,3 +324,20 @@ func (f *flusher) flush() error {
 	}
 	return err
 }
+
+// writable looks whether an output file can be written, before a program runs for
+// nothing.
+func writable(name string) error {
+	if name == "" || name == "-" {
+		return nil
+	}
+	to, err := destination(name, nil)
+	if err != nil || to.direct {
+		return err
+	}
+	f, err := beside(to)
+	if err != nil {
+		return machineError(fmt.Errorf("cannot write %s: %w", name, reason(err)))
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"math"
 	"os"
 	"os/exec"
@@ -468,7 +469,7 @@ func TestReportOneEvent(t *testing.T) {
 			s.happened(i, 4000, text+8)
 		}
 		s.close("GenuineIntel-6-55-4")
-		out, stderr, status := call(skylake(1), append(append([]string{"report"}, tt.args...), file)...)
+		out, stderr, status := call(testkernel.Skylake(1), append(append([]string{"report"}, tt.args...), file)...)
 		if status != 0 {
 			t.Fatalf("%v: status %d: %s", tt.args, status, stderr)
 		}

@@ -79,7 +79,7 @@ func (a *app) runPlan(c *common, f *planFlags) error {
 	if err != nil {
 		return err
 	}
-	host := a.kernel.root
+	host := a.kernel.Root
 	cpu, err := planCPU(cat, c.cpu, host)
 	if err != nil {
 		return err

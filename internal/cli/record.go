@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,14 +9,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/cyclestack/cyclestack/plan"
-	"github.com/cyclestack/cyclestack/source/perfevent"
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 )
 
 // recordFlags are the flags of record alone.
@@ -39,11 +39,6 @@ type recordFlags struct {
 // defaultFile is where a recording goes, as with perf.
 const defaultFile = "perf.data"
 
-// defaultRate is how many samples a second are taken where no events and nothing
-// else says how many: about as many as perf's 4000, but a number that what a
-// program does at regular intervals does not keep in step with.
-const defaultRate = 3989
-
 func (a *app) record() *cobra.Command {
 	c, f := &common{}, &recordFlags{}
 	cmd := &cobra.Command{
@@ -60,7 +55,7 @@ processor's method without --level or --nodes: see 'cyclestack plan'. -e names
 events instead, in perf's spelling. Where the processor's counters cannot be used
 samples are taken by the clock, which tells where the time goes and not why.
 
-Beside -a, -C, -G, -p or -t a program only says for how long.`,
+Next to -a, -C, -G, -p or -t a program only says for how long.`,
 		Example: `  cyclestack record -- ./solver input.csv
   cyclestack record --nodes DRAM_Bound -- ./solver input.csv     the events that this node needs
   cyclestack record -g -F 99 -a -- ./solver input.csv            callchains; the machine, as long as it runs
@@ -83,7 +78,7 @@ Beside -a, -C, -G, -p or -t a program only says for how long.`,
 	flags.BoolVarP(&f.noInherit, "no-inherit", "i", false, "not the processes and threads that the program starts")
 	flags.BoolVar(&f.allCgroups, "all-cgroups", false, "samples say in which cgroup they were taken")
 	flags.StringVarP(&f.ring, "mmap-pages", "m", "", "room for each CPU's records until they are written: `PAGES`, or a size such as 4M")
-	flags.StringVar(&f.source, "source", sourceAuto, "what takes samples: `auto|pmu|os`")
+	flags.StringVar(&f.source, "source", string(measure.Auto), "what takes samples: `auto|pmu|os`")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing but errors")
 	c.addModel(cmd)
 	flags.IntVar(&c.level, "level", 0, "the events of the method down to this level")
@@ -111,46 +106,37 @@ func (f *recordFlags) check(c *common, program []string) error {
 	if err := f.targetFlags.check(program); err != nil {
 		return err
 	}
-	if c.output == "" && f.given("output") {
-		return usageError("-o: the name of the file is empty; - is standard output")
-	}
 	method := c.model != "" || c.nodes != "" || c.level != 0 || f.set != ""
-	switch {
-	case f.freq != "" && f.given("count"):
-		return usageError("-F and -c: samples at a rate, or after a number of events")
-	case f.given("count") && (f.period == 0 || f.period > mostPeriod):
-		return usageError("-c %d: a sample after so many events: at least 1", f.period)
-	case f.callGraph != "" && f.callGraph != "fp":
-		return usageError("--call-graph %s: it is fp, by frame pointers", f.callGraph)
-	case c.level < 0:
-		return usageError("--level %d: levels begin at 1", c.level)
-	case len(f.events) > 0 && method:
-		return usageError("-e and --model, --nodes, --level or --set: events, or those that a method needs")
-	case f.set != "" && (c.nodes != "" || c.level != 0):
-		return usageError("--set and --nodes or --level: a set of events has no nodes")
-	case !slices.Contains([]string{sourceAuto, sourcePMU, sourceOS}, f.source):
-		return usageError("--source %s: it is auto, pmu or os", f.source)
-	case f.source == sourceOS && (method || len(f.events) > 0):
-		return usageError("--source os takes samples by the clock, of no other events")
-	case f.noInherit && (f.machine() || len(f.cgroups) > 0):
-		return usageError("--no-inherit: for programs, -p and -t; CPUs are sampled whatever runs there")
-	}
-	return nil
+	byOS := f.source == string(measure.OS)
+	return cmp.Or(
+		refuse(
+			rule{c.output == "" && f.given("output"), "-o: the name of the file is empty; - is standard output"},
+			rule{f.freq != "" && f.given("count"), "-F and -c: samples at a rate, or after a number of events"},
+			rule{f.given("count") && (f.period == 0 || f.period > mostPeriod), fmt.Sprintf("-c %d: a sample after so many events: at least 1", f.period)},
+			rule{f.callGraph != "" && f.callGraph != "fp", fmt.Sprintf("--call-graph %s: it is fp, by frame pointers", f.callGraph)},
+		),
+		refuse(
+			rule{c.level < 0, fmt.Sprintf("--level %d: levels begin at 1", c.level)},
+			rule{len(f.events) > 0 && method, "-e and --model, --nodes, --level or --set: events, or those that a method needs"},
+			rule{f.set != "" && (c.nodes != "" || c.level != 0), "--set and --nodes or --level: a set of events has no nodes"},
+			rule{!slices.Contains([]string{string(measure.Auto), string(measure.PMU), string(measure.OS)}, f.source), fmt.Sprintf("--source %s: it is auto, pmu or os", f.source)},
+		),
+		refuse(
+			rule{byOS && (method || len(f.events) > 0), "--source os takes samples by the clock, of no other events"},
+			rule{f.noInherit && (f.machine() || len(f.cgroups) > 0), "--no-inherit: for programs, -p and -t; CPUs are sampled whatever runs there"},
+		))
 }
 
 // mostPeriod is the most events that the kernel lets pass between two samples.
 const mostPeriod = 1<<63 - 1
 
-// A recorder is one call of record. The job finds the target, the machine and
-// the plan as for stat.
+// A recorder is one call of record.
 type recorder struct {
-	*job
-	f    *recordFlags
-	spec perfevent.SampleSpec
-	rate uint64 // samples of an event in a second, or with -c the events between two of them
-	freq bool
-
-	remarks []string // to be told when it has begun
+	*app
+	c       *common
+	f       *recordFlags
+	program []string
+	plan    *measure.Recording
 }
 
 func (a *app) runRecord(ctx context.Context, c *common, f *recordFlags, program []string) error {
@@ -166,90 +152,53 @@ func (a *app) recorder(c *common, f *recordFlags, program []string) (*recorder, 
 	if err := f.check(c, program); err != nil {
 		return nil, err
 	}
-	fresh := *a
-	fresh.kernel.cache = nil // what is remembered of plans does not say how to sample
-	r := &recorder{job: &job{app: &fresh, c: c, f: &statFlags{targetFlags: f.targetFlags, source: f.source}, program: program, set: f.set}, f: f}
-	if err := r.prepare(); err != nil {
+	o := measure.SampleOptions{Events: strings.Join(f.events, ","), Callchains: f.callchains || f.callGraph != "", Cgroups: f.allCgroups, Memory: f.data}
+	o.Choice, o.Set, o.Source, o.NoInherit = c.choice(), f.set, measure.Source(f.source), f.noInherit
+	o.Period = measure.Period{Timeout: time.Duration(f.timeout), Delay: time.Duration(f.delay)}
+	var err error
+	if o.Target, err = a.target(&f.targetFlags, program); err != nil {
 		return nil, err
 	}
 	if c.output == "-" {
 		if out := file(a.out); out != nil && term.IsTerminal(int(out.Fd())) {
 			return nil, usageError("-o -: a recording is nothing for a terminal")
 		}
-		r.target.Stdout = r.target.Stderr // as perf does it: the recording is to stay what it is
+		o.Target.Stdout = o.Target.Stderr // as perf does it: the recording is to stay what it is
 	}
-	if err := r.choose(); err != nil {
+	if err := writable(c.output); err != nil {
 		return nil, err
 	}
-	r.memory()
+	if o.Rate, err = f.rate(); err != nil {
+		return nil, err
+	}
+	if o.RingSize, err = ringSize(f.ring); err != nil {
+		return nil, err
+	}
+	if err := c.knownModel(); err != nil {
+		return nil, err
+	}
+	r := &recorder{app: a, c: c, f: f, program: program}
+	r.plan, err = measure.NewRecording(a.kernel, o)
+	if option := (*resolve.OptionError)(nil); errors.As(err, &option) && option.Option == "event" {
+		err = usageError("-e: %v", option.Err)
+	}
+	return r, err
+}
+
+// rate is how often samples are taken.
+func (f *recordFlags) rate() (r measure.Rate, err error) {
+	switch f.freq {
+	case "":
+		r.Every = f.period
+	case "max":
+		r.Most = true
+	default:
+		r.PerSecond, err = strconv.ParseUint(f.freq, 10, 32)
+		if err != nil || r.PerSecond == 0 {
+			return r, usageError("-F %s: it is a number of samples in a second, or max", f.freq)
+		}
+	}
 	return r, nil
-}
-
-// memory has samples say which data was accessed, if asked.
-func (r *recorder) memory() {
-	for _, g := range r.spec.Groups {
-		for i := range g {
-			if r.f.data && g[i].Attr.Sample > 0 {
-				g[i].SampleMemory()
-			}
-		}
-	}
-}
-
-// choose finds the events, and what else is to be sampled.
-func (r *recorder) choose() (err error) {
-	if err := r.often(); err != nil {
-		return err
-	}
-	r.spec = perfevent.SampleSpec{Target: r.target, Timeout: time.Duration(r.f.timeout), Delay: time.Duration(r.f.delay),
-		Callchains: r.f.callchains || r.f.callGraph != "", Cgroups: r.f.allCgroups || len(r.f.cgroups) > 0, NoInherit: r.f.noInherit}
-	if r.spec.RingSize, err = ringSize(r.f.ring); err != nil {
-		return err
-	}
-	if len(r.f.events) > 0 {
-		r.spec.Groups, err = r.machine.Sys.ResolveSampled(strings.Join(r.f.events, ","), r.rate, r.freq)
-		if err != nil {
-			return usageError("-e: %v", err)
-		}
-		return nil
-	}
-	why := r.machine.NoPMU()
-	if err := r.c.knownModel(); err != nil {
-		return err
-	}
-	switch {
-	case r.f.source == sourceOS:
-		return r.clock("")
-	case why == "":
-		return r.planned()
-	case r.f.source == sourcePMU || r.c.model != "" || r.f.set != "":
-		return machineError(fmt.Errorf("%s; cyclestack doctor says what would change that", why))
-	}
-	return r.clock(why)
-}
-
-// often finds out how often to take samples.
-func (r *recorder) often() error {
-	most := r.machine.Sys.MaxSampleRate()
-	r.rate, r.freq = defaultRate, true
-	switch {
-	case r.f.given("count"):
-		r.rate, r.freq = r.f.period, false
-	case r.f.freq == "max" && most == 0:
-		return machineError(errors.New("-F max: the kernel does not say how many samples it allows"))
-	case r.f.freq == "max":
-		r.rate = most
-	case r.f.freq != "":
-		n, err := strconv.ParseUint(r.f.freq, 10, 32)
-		if err != nil || n == 0 {
-			return usageError("-F %s: it is a number of samples in a second, or max", r.f.freq)
-		}
-		r.rate = n
-	case most > 0 && most < defaultRate:
-		r.rate = most
-		r.remark("%d samples a second: kernel.perf_event_max_sample_rate allows no more", most)
-	}
-	return nil
 }
 
 // ringSize reads the size of rings: a number of pages, or of bytes with their
@@ -274,100 +223,9 @@ func ringSize(text string) (int, error) {
 	return int(size), nil
 }
 
-// clockEvent takes samples where nothing else does.
-const clockEvent = "cpu-clock"
-
-// clock takes samples by the clock.
-func (r *recorder) clock(why string) (err error) {
-	if r.spec.Groups, err = r.machine.Sys.ResolveSampled(clockEvent, r.rate, r.freq); err != nil {
-		return machineError(err)
-	}
-	if why != "" {
-		r.remark("samples are taken by the clock (%s), as %s: they tell where the time goes, and not why", clockEvent, why)
-		if r.c.nodes != "" || r.c.level != 0 {
-			r.remark("--nodes and --level choose among the processor's events: there are none")
-		}
-	}
-	return nil
-}
-
-// planned takes samples of a method's events.
-func (r *recorder) planned() error {
-	r.catalogue = sync.OnceValues(r.c.catalogue)
-	if r.c.nodes == "" && r.c.level == 0 && r.set == "" {
-		r.c.level = 1
-	}
-	if err := r.pmuParts(); err != nil {
-		return err
-	}
-	apart := !r.f.machine() && len(r.f.cgroups) == 0 && !r.f.noInherit && !perfevent.InheritedReads()
-	for _, p := range r.parts {
-		r.spec.Groups = append(r.spec.Groups, r.sampled(p, apart)...)
-		for _, note := range p.notes {
-			r.remark("%s", noteText(note))
-		}
-	}
-	if len(r.spec.Groups) == 0 {
-		return machineError(errors.New("the kernel has none of the events that these nodes need; -e names others"))
-	}
-	r.spec.Times = len(r.spec.Groups) > 1 && !apart
-	if apart && len(r.spec.Groups) > 1 {
-		r.remark("the groups take turns, and before Linux 6.13 samples of programs do not say how long each was counted: compare events of one group only, or sample CPUs (-a)")
-	}
-	return nil
-}
-
-// sampled returns a part's groups for taking samples: with one event in each that
-// does, or apart, so that all do.
-func (r *recorder) sampled(p *part, apart bool) [][]perfevent.Event {
-	find := &resolver{part: p, sys: r.machine.Sys, several: len(r.parts) > 1, unfit: r.unfit}
-	var groups [][]perfevent.Event
-	for i := range p.plan.Groups {
-		var group []perfevent.Event
-		takes := false
-		for _, e := range p.plan.Sampled(&p.plan.Groups[i]) {
-			ev, ok := find.event(&e.Event)
-			if !ok {
-				continue
-			}
-			if strings.Contains(e.Perf, "ldlat=") {
-				ev.SampleMemory()
-				ev.Attr.Precise = 3
-			}
-			if e.Takes || apart {
-				ev.Attr.Sample, ev.Attr.Freq = r.every(&e)
-				takes = true
-			}
-			group = append(group, ev)
-		}
-		if len(group) > 0 && !takes { // what was to take them is not there
-			group[0].Attr.Sample, group[0].Attr.Freq = r.rate, r.freq
-		}
-		if len(group) > 0 {
-			groups = append(groups, group)
-		}
-	}
-	return groups
-}
-
-// every returns after how many of an event to take a sample: as the plan says,
-// unless it was said here.
-func (r *recorder) every(e *plan.Sampled) (sample uint64, freq bool) {
-	if e.Period > 0 && r.f.freq == "" && !r.f.given("count") {
-		return e.Period, false
-	}
-	return r.rate, r.freq
-}
-
-// remark keeps something that is no error until the recording has begun: an error
-// is to stand alone.
-func (r *recorder) remark(format string, args ...any) {
-	r.remarks = append(r.remarks, fmt.Sprintf(format, args...))
-}
-
 // tell tells something that is no error.
-func (r *recorder) tell(format string, args ...any) {
+func (r *recorder) tell(text string) {
 	if !r.f.quiet {
-		_, _ = patiently(r.err, fmt.Appendf(nil, "cyclestack record: %s\n", oneLine(fmt.Sprintf(format, args...))))
+		_, _ = patiently(r.err, fmt.Appendf(nil, "cyclestack record: %s\n", oneLine(text)))
 	}
 }

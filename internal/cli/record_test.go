@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"io"
 	"math"
 	"os"
@@ -300,7 +302,7 @@ const tries = 4
 // many at that time, as other tests do. Reports leave them out, and perf reads no further.
 func foreign(t *testing.T, file string) bool {
 	t.Helper()
-	out, stderr, status := call(skylake(1), "report", "--by", "process", file)
+	out, stderr, status := call(testkernel.Skylake(1), "report", "--by", "process", file)
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
@@ -460,8 +462,8 @@ func TestPerfRecorded(t *testing.T) {
 // TestRecordPlan looks at what is sampled on machines with PMUs: which events, in
 // which groups, and after how many of them a sample is taken.
 func TestRecordPlan(t *testing.T) {
-	hybrid := &fakeKernel{root: intelMachine(151, 4, 1, map[string]string{"cpu_core": "0-1", "cpu_atom": "2-3"}),
-		probe: perfevent.Probe{Supported: true, Counters: 6, CapPerfmon: true}}
+	hybrid := &fakeKernel{Root: testkernel.Intel(151, 4, 1, map[string]string{"cpu_core": "0-1", "cpu_atom": "2-3"}),
+		Probe: perfevent.Probe{Supported: true, Counters: 6, CapPerfmon: true}}
 	for _, tt := range []struct {
 		name   string
 		kernel *fakeKernel
@@ -470,26 +472,26 @@ func TestRecordPlan(t *testing.T) {
 		want   string
 		status int
 	}{
-		{"level 1", skylake(1), common{}, recordFlags{}, "CPU_CLK_UNHALTED.THREAD/2000003 IDQ_UOPS_NOT_DELIVERED.CORE UOPS_ISSUED.ANY UOPS_RETIRED.RETIRE_SLOTS", 0},
-		{"a node", skylake(1), common{nodes: "Retiring"}, recordFlags{}, "CPU_CLK_UNHALTED.THREAD/2000003 UOPS_RETIRED.RETIRE_SLOTS", 0},
-		{"a period", skylake(1), common{nodes: "Retiring"}, recordFlags{period: 1000}, "CPU_CLK_UNHALTED.THREAD/1000 UOPS_RETIRED.RETIRE_SLOTS", 0},
-		{"a rate", skylake(1), common{nodes: "Retiring"}, recordFlags{freq: "99"}, "CPU_CLK_UNHALTED.THREAD/99Hz UOPS_RETIRED.RETIRE_SLOTS", 0},
-		{"events", skylake(1), common{}, recordFlags{events: []string{"cycles,{cpu/event=0xc0/,page-faults/period=3/}:S"}}, "cycles/3989Hz | cpu/event=0xc0/ page-faults/period=3//3", 0},
-		{"the clock", skylake(1), common{}, recordFlags{source: sourceOS}, "cpu-clock/3989Hz", 0},
-		{"an event set", &fakeKernel{root: intelMachine(15, 2, 1, map[string]string{"cpu": ""}), probe: perfevent.Probe{Supported: true, Counters: 2, CapPerfmon: true}},
+		{"level 1", testkernel.Skylake(1), common{}, recordFlags{}, "CPU_CLK_UNHALTED.THREAD/2000003 IDQ_UOPS_NOT_DELIVERED.CORE UOPS_ISSUED.ANY UOPS_RETIRED.RETIRE_SLOTS", 0},
+		{"a node", testkernel.Skylake(1), common{nodes: "Retiring"}, recordFlags{}, "CPU_CLK_UNHALTED.THREAD/2000003 UOPS_RETIRED.RETIRE_SLOTS", 0},
+		{"a period", testkernel.Skylake(1), common{nodes: "Retiring"}, recordFlags{period: 1000}, "CPU_CLK_UNHALTED.THREAD/1000 UOPS_RETIRED.RETIRE_SLOTS", 0},
+		{"a rate", testkernel.Skylake(1), common{nodes: "Retiring"}, recordFlags{freq: "99"}, "CPU_CLK_UNHALTED.THREAD/99Hz UOPS_RETIRED.RETIRE_SLOTS", 0},
+		{"events", testkernel.Skylake(1), common{}, recordFlags{events: []string{"cycles,{cpu/event=0xc0/,page-faults/period=3/}:S"}}, "cycles/3989Hz | cpu/event=0xc0/ page-faults/period=3//3", 0},
+		{"the clock", testkernel.Skylake(1), common{}, recordFlags{source: string(measure.OS)}, "cpu-clock/3989Hz", 0},
+		{"an event set", &fakeKernel{Root: testkernel.Intel(15, 2, 1, map[string]string{"cpu": ""}), Probe: perfevent.Probe{Supported: true, Counters: 2, CapPerfmon: true}},
 			common{model: "core2-cycles"}, recordFlags{set: "big-4"}, "MEM_LOAD_RETIRED.L2_LINE_MISS/10000", 0},
 		{"a hybrid", hybrid, common{}, recordFlags{}, " on cpu_core", 0},
-		{"no such node", skylake(1), common{nodes: "Nothing"}, recordFlags{}, "no node of tma matches", exitUsage},
-		{"no PMU", &fakeKernel{root: intelMachine(85, 2, 1, nil)}, common{}, recordFlags{}, "cpu-clock/3989Hz", 0},
-		{"no PMU, though asked for", &fakeKernel{root: intelMachine(85, 2, 1, nil)}, common{}, recordFlags{source: sourcePMU}, "no core PMU", exitMachine},
-		{"no PMU for a model", &fakeKernel{root: intelMachine(85, 2, 1, nil)}, common{model: "tma"}, recordFlags{}, "no core PMU", exitMachine},
+		{"no such node", testkernel.Skylake(1), common{nodes: "Nothing"}, recordFlags{}, "no node of tma matches", exitUsage},
+		{"no PMU", &fakeKernel{Root: testkernel.Intel(85, 2, 1, nil)}, common{}, recordFlags{}, "cpu-clock/3989Hz", 0},
+		{"no PMU, though asked for", &fakeKernel{Root: testkernel.Intel(85, 2, 1, nil)}, common{}, recordFlags{source: string(measure.PMU)}, "no core PMU", exitMachine},
+		{"no PMU for a model", &fakeKernel{Root: testkernel.Intel(85, 2, 1, nil)}, common{model: "tma"}, recordFlags{}, "no core PMU", exitMachine},
 	} {
 		if tt.f.source == "" {
-			tt.f.source = sourceAuto
+			tt.f.source = string(measure.Auto)
 		}
 		tt.f.targetFlags.all = true
 		tt.f.given = func(flag string) bool { return flag == "count" && tt.f.period > 0 }
-		a := &app{in: strings.NewReader(""), out: io.Discard, err: io.Discard, kernel: tt.kernel.kernel()}
+		a := &app{in: strings.NewReader(""), out: io.Discard, err: io.Discard, kernel: tt.kernel.Kernel()}
 		r, err := a.recorder(&tt.c, &tt.f, nil)
 		got, status := "", 0
 		switch own := false; {
@@ -499,26 +501,11 @@ func TestRecordPlan(t *testing.T) {
 			}
 			got = spelled(err)
 		default:
-			got = sampledText(r.spec.Groups)
+			got = sampledText(r.plan.Spec().Groups)
 		}
 		if status != tt.status || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: status %d, %q, want %d, %q", tt.name, status, got, tt.status, tt.want)
 		}
-	}
-}
-
-// TestRecordApart looks at what is sampled where samples of inherited events cannot
-// have the counts of their group: all events take samples, each by its own period.
-func TestRecordApart(t *testing.T) {
-	f := recordFlags{source: sourceAuto, given: func(string) bool { return false }}
-	a := &app{in: strings.NewReader(""), out: io.Discard, err: io.Discard, kernel: skylake(1).kernel()}
-	r, err := a.recorder(&common{nodes: "Retiring"}, &f, []string{"./app"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	groups := r.sampled(r.parts[0], true)
-	if got, want := sampledText(groups), "CPU_CLK_UNHALTED.THREAD/2000003 UOPS_RETIRED.RETIRE_SLOTS/2000003"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -7,11 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/source/perfrecord"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
@@ -37,7 +38,7 @@ func (r *recorder) write(ctx context.Context) error {
 		return err
 	}
 	r.conclude(stats, out.file != nil && !out.to.direct)
-	return r.status(state)
+	return programStatus(r.program, state)
 }
 
 // run records until the end, and returns how the program ended.
@@ -48,34 +49,34 @@ func (r *recorder) run(ctx context.Context, out io.Writer, signals *catcher) (*o
 	}
 	defer rec.Close()
 	signals.pass(rec, len(r.program) > 0, func() {
-		r.tell("%s goes on, and is recorded; another signal ends the recording, and the program", r.program[0])
+		r.tell(r.program[0] + " goes on, and is recorded; another signal ends the recording, and the program")
 	})
 	told := len(rec.Notes())
-	for _, remark := range slices.Concat(r.remarks, noteTexts(rec.Notes())) {
-		r.tell("%s", remark)
-	}
+	r.tellNotes(r.plan.Notes())
+	r.tellNotes(rec.Notes())
 	if err := rec.Run(); err != nil {
 		return nil, perfrecord.Stats{}, r.failure(err)
 	}
-	for _, remark := range noteTexts(rec.Notes()[told:]) {
-		r.tell("%s", remark)
-	}
+	r.tellNotes(rec.Notes()[told:])
 	rec.Close()
 	return rec.State(), rec.Stats(), nil
 }
 
-// start starts to record. If the processor's counters are refused and nothing was
-// asked for that only these can tell, the clock takes the samples.
+// tellNotes tells remarks, which stand behind no error.
+func (r *recorder) tellNotes(notes []counts.Note) {
+	for _, n := range notes {
+		r.tell(noteText(n))
+	}
+}
+
+// start starts to record.
 func (r *recorder) start(ctx context.Context, out io.Writer) (*perfrecord.Recording, error) {
-	id, _ := model.HostID(r.machine.Root)
-	opts := perfrecord.Options{Root: r.machine.Root, Cmdline: os.Args, Version: "cyclestack " + version, CPUID: id}
-	rec, err := perfrecord.Start(ctx, r.machine.Sys, r.spec, out, opts)
-	var refused *perfevent.OpenError
-	if errors.As(err, &refused) && len(r.parts) > 0 && r.f.source == sourceAuto && r.c.model == "" && r.set == "" {
-		if err := r.clock(fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused)); err != nil {
-			return nil, err
-		}
-		rec, err = perfrecord.Start(ctx, r.machine.Sys, r.spec, out, opts)
+	m := r.plan.Machine()
+	id, _ := model.HostID(m.Root)
+	opts := perfrecord.Options{Root: m.Root, Cmdline: os.Args, Version: "cyclestack " + version, CPUID: id}
+	rec, err := perfrecord.Start(ctx, m.Sys, r.plan.Spec(), out, opts)
+	if err != nil && r.plan.Refused(err) {
+		rec, err = perfrecord.Start(ctx, m.Sys, r.plan.Spec(), out, opts)
 	}
 	return rec, err
 }
@@ -94,13 +95,13 @@ func (r *recorder) failure(err error) error {
 	case errors.As(err, &event):
 		return usageError("%v", err)
 	}
-	return startError(err)
+	return programError(measure.StartError(err))
 }
 
 // conclude says what there is now, and what to do with it if it can be read again.
 func (r *recorder) conclude(s perfrecord.Stats, readable bool) {
 	if s.Samples == 0 {
-		r.tell("no samples in %s: what was sampled ran too briefly, or not at all", r.c.output)
+		r.tell(fmt.Sprintf("no samples in %s: what was sampled ran too briefly, or not at all", r.c.output))
 		return
 	}
 	lost, throttled, next := "none lost", "", ""
@@ -114,7 +115,7 @@ func (r *recorder) conclude(s perfrecord.Stats, readable bool) {
 		command := plan.Command{Args: []string{"cyclestack", "report", "--by", "function", r.c.output}}
 		next = "; next: " + command.String()
 	}
-	r.tell("%d samples, %s%s, %s in %s%s", s.Samples, lost, throttled, bytesText(s.Bytes), r.c.output, next)
+	r.tell(fmt.Sprintf("%d samples, %s%s, %s in %s%s", s.Samples, lost, throttled, bytesText(s.Bytes), r.c.output, next))
 }
 
 // bytesText is a size for people.
@@ -150,8 +151,8 @@ func (w *catcher) pass(rec *perfrecord.Recording, program bool, goesOn func()) {
 	})
 }
 
-// A recordedFile is where a recording goes: a file beside the one whose place it
-// is to take, or what is no regular file as it is.
+// A recordedFile is where a recording goes: a file next to the one that it replaces, or
+// what is no regular file as it is.
 type recordedFile struct {
 	to    target
 	out   io.Writer
@@ -208,8 +209,7 @@ func (f *recordedFile) Seek(offset int64, whence int) (int64, error) {
 	return f.file.Seek(offset, whence)
 }
 
-// keep puts the file into its place. What was there is kept beside it, as perf
-// does.
+// keep puts the file into its place. What was there is kept next to it, as perf does.
 func (f *recordedFile) keep() error {
 	if f.file == nil {
 		return nil

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/cyclestack/cyclestack/internal/measure"
 )
 
 // forwarded are the signals that are meant for the program which is counted.
@@ -137,7 +139,7 @@ func stalled() bool {
 // it ends the series.
 //
 // What is typed at the terminal (Ctrl-C) goes to the program without our help.
-func (w *catcher) forward(r counting, program, several bool) {
+func (w *catcher) forward(r *measure.Run, program, several bool) {
 	w.hand(func(s os.Signal) (over bool) {
 		if number, ok := s.(syscall.Signal); ok && ends(number) {
 			w.ended = number

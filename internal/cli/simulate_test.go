@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"maps"
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"math"
 	"os"
 	"os/exec"
@@ -17,14 +18,10 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
-	"time"
 
-	"github.com/cyclestack/cyclestack/account"
-	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/testlong"
-	"github.com/cyclestack/cyclestack/model"
 )
 
 // walks is the pair of programs of which one walks through an array along its rows
@@ -96,8 +93,8 @@ func compiled(t *testing.T) (app *app, out, err *bytes.Buffer, program string) {
 // appWithoutPMU is the program on a machine with this one's kernel, and no PMU.
 func appWithoutPMU(t *testing.T, program string) (*app, *bytes.Buffer, *bytes.Buffer, string) {
 	t.Helper()
-	k := thisKernel()
-	root := intelMachine(85, 2, 1, nil)
+	k := measure.ThisKernel()
+	root := testkernel.Intel(85, 2, 1, nil)
 	for i, c := range [][4]string{{"1", "Data", "32K", "8"}, {"1", "Instruction", "32K", "8"}, {"2", "Unified", "1024K", "16"}, {"3", "Unified", "16384K", "16"}} {
 		dir := "sys/devices/system/cpu/cpu0/cache/index" + string(rune('0'+i)) + "/"
 		for k, name := range []string{"level", "type", "size", "ways_of_associativity"} {
@@ -105,7 +102,7 @@ func appWithoutPMU(t *testing.T, program string) (*app, *bytes.Buffer, *bytes.Bu
 		}
 		root[dir+"coherency_line_size"] = &fstest.MapFile{Data: []byte("64")}
 	}
-	k.root, k.cache = root, nil
+	k.Root, k.Cache = root, nil
 	var out, err bytes.Buffer
 	return &app{in: strings.NewReader(""), out: &out, err: &err, kernel: k}, &out, &err, program
 }
@@ -170,7 +167,7 @@ func TestSimulated(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if d.Source.Kind != "callgrind" || d.Source.Measured || !strings.HasPrefix(d.Source.How, "simulated by callgrind, not measured") || d.Model.Name != simModel {
+			if d.Source.Kind != "callgrind" || d.Source.Measured || !strings.HasPrefix(d.Source.How, "simulated by callgrind, not measured") || d.Model.Name != resolve.SimulatedModel {
 				t.Errorf("%s: %+v, %+v", tt.what, d.Source, d.Model)
 			}
 			got := ""
@@ -445,208 +442,6 @@ func TestNotTraced(t *testing.T) {
 	for _, want := range []string{"simulated by callgrind", "how long instructions wait for each other is not known: lackey failed: valgrind: it is not there"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing: %s", want, text)
-		}
-	}
-}
-
-// TestInput checks what a program reads that runs again.
-func TestInput(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "input")
-	if err := os.WriteFile(name, []byte("skipped\nread\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.Seek(8, 0); err != nil {
-		t.Fatal(err)
-	}
-	in := &input{file: f}
-	if !in.again() {
-		t.Error("a file cannot be read again")
-	}
-	read := func(f *os.File) string {
-		b := make([]byte, 100)
-		n, _ := f.Read(b)
-		return string(b[:n])
-	}
-	if first := read(f); first != "read\n" {
-		t.Errorf("read %q", first)
-	}
-	restore := in.keep()
-	for range 2 {
-		again, err := in.rewind()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := read(again); got != "read\n" {
-			t.Errorf("read %q again", got)
-		}
-	}
-	if _, err := in.rewind(); err != nil {
-		t.Error(err)
-	}
-	restore()
-	if rest := read(f); rest != "" {
-		t.Errorf("after the program there is %q to be read", rest)
-	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.WriteString("piped\n"); err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
-	in = &input{file: r}
-	if in.again() {
-		t.Error("a pipe can be read again")
-	}
-	spooled, err := in.spool()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer spooled.Close()
-	if got := read(spooled); got != "piped\n" {
-		t.Errorf("spooled %q", got)
-	}
-	if again, err := in.rewind(); err != nil || read(again) != "piped\n" {
-		t.Errorf("read again: %v", err)
-	}
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	in = &input{file: null}
-	if f, err := in.rewind(); !in.again() || f != nil || err != nil {
-		t.Errorf("of %s: %v, %v", os.DevNull, f, err)
-	}
-}
-
-func TestRoughly(t *testing.T) {
-	for d, want := range map[time.Duration]string{1400 * time.Millisecond: "1 s", 22 * time.Second: "20 s", 100 * time.Second: "2 minutes", 50 * time.Minute: "50 minutes", 3 * time.Hour: "3 hours"} {
-		if got := roughly(d); got != want {
-			t.Errorf("%v is %q, want %q", d, got, want)
-		}
-	}
-}
-
-// TestPenalties checks where the penalties of a simulation come from.
-func TestPenalties(t *testing.T) {
-	for _, tt := range []struct {
-		stored, given string
-		want          float64
-	}{
-		{"", "", 10}, // another of the processor's methods has it
-		{"L2_HIT_PENALTY = 7\n", "", 7},
-		{"L2_HIT_PENALTY = 7\n", "L2_HIT_PENALTY=8", 8},
-	} {
-		t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-		a, _, _, _ := appWithoutPMU(t, "")
-		place, err := resolve.PenaltiesFile("GenuineIntel-6-55-4")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if tt.stored != "" {
-			if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(place, []byte(tt.stored), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		j := &job{app: a, c: &common{}, f: &statFlags{}}
-		if tt.given != "" {
-			j.c.params = []string{tt.given}
-		}
-		if err := j.prepare(); err != nil {
-			t.Fatal(err)
-		}
-		s := &simulating{j: j}
-		n, err := s.session()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := n.method.Params()["L2_HIT_PENALTY"]; got != tt.want {
-			t.Errorf("stored %q, given %q: %v, want %v", tt.stored, tt.given, got, tt.want)
-		}
-		if noted := len(s.notes) > 0; noted != (tt.stored == "") {
-			t.Errorf("stored %q: notes %q", tt.stored, s.notes)
-		}
-	}
-}
-
-// TestCaches checks that the caches of the catalogue's processors can be simulated.
-func TestCaches(t *testing.T) {
-	cat, err := model.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := 0
-	for _, cpu := range cat.CPUs() {
-		if cpu.Caches == "" {
-			continue
-		}
-		known++
-		h, err := simulation.ParseHierarchy(cpu.Caches)
-		if err != nil || h.L1D.Size > h.L2.Size || h.L3.Size > 0 && h.L2.Size > h.L3.Size {
-			t.Errorf("%s: %v, %v", cpu.Name, h, err)
-		}
-	}
-	if known < 20 {
-		t.Errorf("the caches of %d processors are known", known)
-	}
-	for name, tt := range map[string]struct {
-		cpu, cpuinfo string
-		silent       bool // Linux does not say what caches there are
-		want, note   string
-	}{
-		"this machine's":        {want: "L3 16 MiB"},
-		"skylakex":              {cpu: "skylakex", want: "L2 1 MiB 16-way"},
-		"nehalem":               {cpu: "nehalem", want: "L2 256 KiB"},
-		"unknown caches":        {cpu: "neoverse-n2-r0p3", want: simulation.Typical().String(), note: "the caches of neoverse-n2-r0p3 are not known: typical ones"},
-		"machine says nothing":  {silent: true, want: "L2 1 MiB 16-way", note: "does not say what caches it has: those of most skylakex"},
-		"machine is not known":  {silent: true, cpuinfo: "vendor_id : GenuineIntel\ncpu family : 99\nmodel : 1\n", want: simulation.Typical().String(), note: "does not say what caches it has: typical ones"},
-		"nehalem, says nothing": {cpu: "nehalem", silent: true, want: "L2 256 KiB"},
-	} {
-		a, _, _, _ := appWithoutPMU(t, "")
-		root := a.kernel.root.(fstest.MapFS)
-		if tt.silent {
-			maps.DeleteFunc(root, func(name string, _ *fstest.MapFile) bool { return strings.Contains(name, "/cache/") })
-		}
-		if tt.cpuinfo != "" {
-			root["proc/cpuinfo"] = &fstest.MapFile{Data: []byte(tt.cpuinfo)}
-		}
-		j := &job{app: a, c: &common{cpu: tt.cpu}, f: &statFlags{}}
-		if err := j.prepare(); err != nil {
-			t.Fatal(err)
-		}
-		if h, note, err := j.caches(); err != nil || !strings.Contains(h.String(), tt.want) || !strings.Contains(note.Text, tt.note) || (note.Text != "") != (tt.note != "") {
-			t.Errorf("%s: %v, note %q, %v; want %s, note %q", name, h, note, err, tt.want, tt.note)
-		}
-	}
-}
-
-// TestUnexplained: an account that lacks much of what the run took says so.
-func TestUnexplained(t *testing.T) {
-	method, err := account.Load("generic", simModel, account.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}}
-	a := method.Bind(l).Evaluate(counts.NewTable(l), account.Place{}, nil)
-	node, _ := a.Node("Unaccounted")
-	for _, tt := range []struct {
-		value float64
-		want  string
-	}{{0.5, "does not explain 50 % of what"}, {0.2, ""}, {-0.2, ""}, {-1, "explains 100 % more than"}, {math.NaN(), ""}} {
-		a.Nodes[node].Value, a.Notes = tt.value, nil
-		unexplained(a)
-		if got := strings.Join(counts.Texts(a.Notes), "; "); !strings.Contains(got, tt.want) || (tt.want == "") != (got == "") {
-			t.Errorf("%v: %q, want %q", tt.value, got, tt.want)
 		}
 	}
 }

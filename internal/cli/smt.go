@@ -5,12 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/report"
 )
 
 func (a *app) smt() *cobra.Command {
-	c, f := &common{}, &statFlags{source: sourcePMU, repeat: 1}
+	c, f := &common{}, &statFlags{source: string(measure.PMU), repeat: 1}
 	siblings := ""
 	cmd := &cobra.Command{
 		Use:     "smt FILE | smt [-a | -C CPUS] [-- PROGRAM ARGS…]",

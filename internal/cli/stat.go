@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -9,6 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/measure/simulated"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -24,18 +29,9 @@ type statFlags struct {
 	noInherit    bool
 	keep         string // the simulator's files
 	caches       string
-	stream       *streamed // for intervals; nil if they go to no file
 }
 
-// The values of --source.
-const (
-	sourceAuto      = "auto"
-	sourcePMU       = "pmu"
-	sourceSimulated = "simulated"
-	sourceOS        = "os"
-)
-
-var sources = []string{sourceAuto, sourcePMU, sourceSimulated, sourceOS}
+var sources = []string{string(measure.Auto), string(measure.PMU), string(measure.Simulated), string(measure.OS)}
 
 func (a *app) stat() *cobra.Command {
 	c, f := &common{}, &statFlags{}
@@ -50,19 +46,18 @@ stays what it is, and the program's exit status is passed on.
 
 Which events are counted, and in which groups, is worked out from the nodes to be
 seen: see 'cyclestack plan'. Without --level it is as deep as some seconds of
-counting can tell. Beside -a, -C, -G, -p or -t a program only says for how long.
+counting can tell. Next to -a, -C, -G, -p or -t a program only says for how long.
 
-Beside the cycles stands what the threads did with their time, as the operating
-system tells: of a program that mostly waited that comes first.
+Next to the cycles stands what the threads did with their time, as the operating
+system tells. Of a program that mostly waited that comes first.
 
-Where the processor's counters cannot be used, the next rung of the ladder is
-taken: the program runs once as usual, and then twice more under valgrind, without
-output. The first of these runs tells the order in which the code is executed, from
-which branches and the core are simulated; the second simulates caches. Where that
-cannot be done either, or would take more than two minutes, stat prints what the
-operating system's counters say. The first line says which, and why not the better
-one: 'cyclestack doctor' knows what would change that. If --source names a rung, it
-is taken or nothing runs.`,
+Where the processor's counters cannot be used, the next source is taken: the
+program runs once as usual, and then twice more under valgrind, without output. The
+first of these runs follows the order of the code, to simulate branches and the core;
+the second simulates caches. Where that cannot be done either, or would take more
+than two minutes, stat prints what the operating system's counters say. The first
+line says which source it was, and why not the better one: 'cyclestack doctor' knows
+what would change that. If --source names a source, it is taken or nothing runs.`,
 		Example: `  cyclestack stat -- ./solver input.csv
   cyclestack stat --level 3 -r 5 -- ./solver input.csv       the mean of five runs, with errors
   cyclestack stat --drilldown -- ./solver input.csv          runs it again, level by level
@@ -77,12 +72,12 @@ is taken or nothing runs.`,
 	f.addCPUs(cmd)
 	flags.IntVarP(&f.repeat, "repeat", "r", 1, "run the program `N` times: means, with their errors")
 	flags.BoolVarP(&f.noInherit, "no-inherit", "i", false, "not the processes and threads that the program starts")
-	flags.BoolVar(&f.separate, "no-multiplex", false, "one group in each of several runs of the program, instead of taking turns")
+	flags.BoolVar(&f.separate, "no-multiplex", false, "one group in each of several runs of the program, instead of multiplexing")
 	flags.BoolVar(&f.drilldown, "drilldown", false, "run the program again and again, following the bottleneck down")
 	flags.BoolVarP(&f.user, "user", "u", false, "count user mode only")
 	flags.BoolVarP(&f.kernel, "kernel", "k", false, "count the kernel only")
 	flags.BoolVar(&f.split, "split", false, "two accounts: user mode and the kernel")
-	flags.StringVar(&f.source, "source", sourceAuto, "what counts: `auto|pmu|simulated|os`")
+	flags.StringVar(&f.source, "source", string(measure.Auto), "what counts: `auto|pmu|simulated|os`")
 	flags.StringVar(&f.keep, "keep", "", "keep what was simulated in `FILE`, a callgrind file for 'cyclestack report --by line'")
 	flags.StringVar(&f.caches, "caches", "", "simulate these `CACHES`: first level for instructions, for data, second and third level, such as 32K,8,64/48K,12,64/2M,16,64/36M,12,64 (default: this machine's, or those of --cpu)")
 	c.addModel(cmd)
@@ -94,45 +89,63 @@ is taken or nothing runs.`,
 	return cmd
 }
 
+// A rule refuses flags that make no sense together.
+type rule struct {
+	broken bool
+	text   string
+}
+
+// refuse returns the error of the first rule that is broken.
+func refuse(rules ...rule) error {
+	for _, r := range rules {
+		if r.broken {
+			return usageError("%s", r.text)
+		}
+	}
+	return nil
+}
+
 // check refuses values of flags that mean nothing, alone or together.
 func (f *statFlags) check(c *common, program []string) error {
-	if c.model == simModel && f.source == sourceAuto {
-		f.source = sourceSimulated
-	}
 	if err := c.check(report.Formats[report.Accounts]()...); err != nil {
 		return err
 	}
 	if err := f.targetFlags.check(program); err != nil {
 		return err
 	}
+	source := measure.Source(f.source)
+	simulated := source == measure.Simulated || source == measure.Auto && c.model == resolve.SimulatedModel
+	counters := f.separate || f.drilldown || f.split || f.user || f.kernel // only the processor's have these
 	again := f.again()
-	switch {
-	case f.repeat < 1:
-		return usageError("-r %d: at least one run", f.repeat)
-	case !slices.Contains(sources, f.source):
-		return usageError("--source %s: it is auto, pmu, simulated or os", f.source)
-	case f.source != sourceSimulated && (f.keep != "" || f.caches != ""):
-		return usageError("--keep and --caches are about a simulation: --source simulated")
-	case f.user && f.kernel:
-		return usageError("--user and --kernel: both are counted without either; --split tells them apart")
-	case f.split && (f.user || f.kernel):
-		return usageError("--split and --user or --kernel: both, or one of them")
-	case again != "" && len(program) == 0:
-		return usageError("%s runs a program several times: name it", again)
-	case again != "" && f.interval > 0:
-		return usageError("%s and -I: intervals are of one run", again)
-	case f.drilldown && (f.separate || f.repeat > 1):
-		return usageError("--drilldown and -r or --no-multiplex: it decides itself what to run")
-	case f.drilldown && (f.split || c.level > 0 || c.nodes != "" || c.all):
-		return usageError("--drilldown and --split, --level, --nodes or --all: it chooses the nodes itself")
-	case f.drilldown && c.by != "run" || f.drilldown && f.byCPUs() || f.drilldown && (f.perThread || len(f.cgroups) > 1):
-		return usageError("--drilldown follows one bottleneck: it has no accounts by CPU, thread or cgroup")
-	case f.source == sourceOS && (f.separate || f.drilldown || f.split || f.user || f.kernel):
-		return usageError("--source os: the operating system's counters need no turns and know no modes")
-	case f.source == sourceSimulated && (f.separate || f.drilldown || f.split || f.user || f.kernel):
-		return usageError("--source simulated: a simulation needs no turns, and knows user mode only")
+	return cmp.Or(
+		refuse(
+			rule{f.repeat < 1, fmt.Sprintf("-r %d: at least one run", f.repeat)},
+			rule{!slices.Contains(sources, f.source), fmt.Sprintf("--source %s: it is auto, pmu, simulated or os", f.source)},
+			rule{!simulated && f.keep+f.caches != "", "--keep and --caches are about a simulation: --source simulated"},
+			rule{f.user && f.kernel, "--user and --kernel: both are counted without either; --split tells them apart"},
+			rule{f.split && (f.user || f.kernel), "--split and --user or --kernel: both, or one of them"},
+		),
+		refuse(
+			rule{again != "" && len(program) == 0, again + " runs a program several times: name it"},
+			rule{again != "" && f.interval > 0, again + " and -I: intervals are of one run"},
+		),
+		f.checkDrilldown(c),
+		refuse(
+			rule{source == measure.OS && counters, "--source os: the operating system's counters are not multiplexed and know no modes"},
+			rule{simulated && counters, "--source simulated: a simulation is not multiplexed, and knows user mode only"},
+		))
+}
+
+// checkDrilldown refuses what --drilldown decides itself.
+func (f *statFlags) checkDrilldown(c *common) error {
+	if !f.drilldown {
+		return nil
 	}
-	return nil
+	return refuse(
+		rule{f.separate || f.repeat > 1, "--drilldown and -r or --no-multiplex: it decides itself what to run"},
+		rule{f.split || c.level > 0 || c.nodes != "" || c.all, "--drilldown and --split, --level, --nodes or --all: it chooses the nodes itself"},
+		rule{c.by != "run" || f.byCPUs() || f.perThread || len(f.cgroups) > 1, "--drilldown follows one bottleneck: it has no accounts by CPU, thread or cgroup"},
+	)
 }
 
 // again returns the flag that asks for several runs, "" if none does.
@@ -148,39 +161,54 @@ func (f *statFlags) again() string {
 	return ""
 }
 
-func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []string) (err error) {
+// mode is which privilege levels are counted.
+func (f *statFlags) mode() measure.Mode {
+	switch {
+	case f.split:
+		return measure.SplitModes
+	case f.kernel:
+		return measure.KernelMode
+	case f.user:
+		return measure.UserMode
+	}
+	return measure.AnyMode
+}
+
+func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []string) error {
 	if err := f.check(c, program); err != nil {
 		return err
 	}
-	j := &job{app: a, c: c, f: f, program: program, stream: a.err}
-	if j.by, err = f.by(c.by); err != nil {
+	by, err := f.by(c.by)
+	if err != nil {
 		return err
 	}
-	j.rows = j.by != 0
-	if !j.osAlone() || f.interval > 0 { // else there is none
+	if err := c.knownModel(); err != nil {
+		return err
+	}
+	l := &meter{app: a, c: c, f: f, program: program, stream: a.err}
+	l.sim = simulated.New(l.simulation())
+	l.options = measure.Options{Source: measure.Source(f.source), Mode: f.mode(), By: by, NoInherit: f.noInherit,
+		Runs: measure.Runs{Repeat: f.repeat, Separate: f.separate, Descend: f.drilldown}}
+	if l.options.Choice = c.choice(); !l.options.OSAlone() || f.interval > 0 { // else there is none
 		collectRarely()
 	}
-	if err := j.prepare(); err != nil {
+	defer func() { l.intervals.end() }()
+	if err := l.prepare(); err != nil {
 		return err
 	}
-	if err := j.choose(); err != nil {
-		return err
+	if list := l.m.Processors(); len(list) > 1 && f.interval > 0 && c.format != report.Formats[report.Accounts]()[0] {
+		return usageError("--format %s and -I: the accounts of several types of cores, or modes, do not go into one document: choose one (--cpu %s; --user, --kernel)",
+			c.format, list[0])
 	}
 	if f.drilldown {
-		return j.drillDown(ctx)
+		return l.descend(ctx)
 	}
-	if f.interval > 0 && c.output != "" && c.output != "-" {
-		if f.stream, err = stream(c.output); err != nil {
-			return err
-		}
-		defer f.stream.end()
-	}
-	return j.count(ctx)
+	return l.count(ctx)
 }
 
-// collectRarely lets the heap grow to 16 MB before garbage is collected, unless the
-// user has said when it is: most runs need less, and need no collector's threads
-// beside the program that is counted.
+// collectRarely lets the heap grow to 16 MB before garbage is collected, unless the user
+// has set that. Most runs need less, and then no collector's threads run next to the
+// program that is counted.
 func collectRarely() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)

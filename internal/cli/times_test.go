@@ -4,6 +4,8 @@ package cli
 
 import (
 	"encoding/json"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"os"
 	"os/exec"
 	"strings"
@@ -47,20 +49,20 @@ func living(t *testing.T, args ...string) func(perfevent.Observer) {
 
 // waiting is a machine with a PMU, on which a program sleeps.
 func waiting(t *testing.T) *fakeKernel {
-	k := skylake(1)
-	k.under, k.lives = os.DirFS("/"), living(t, "sleep", "0.3")
+	k := testkernel.Skylake(1)
+	k.Under, k.Lives = os.DirFS("/"), living(t, "sleep", "0.3")
 	return k
 }
 
 // TestTimesBeside looks at what stands beside an account of the PMU's counts: what the
 // threads did with their time.
 func TestTimesBeside(t *testing.T) {
-	busy := skylake(1)
-	busy.under, busy.lives = os.DirFS("/"), living(t, "sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done")
-	blind := skylake(1)
-	blind.under = fstest.MapFS{}
-	machine := skylake(1)
-	machine.under = os.DirFS("/")
+	busy := testkernel.Skylake(1)
+	busy.Under, busy.Lives = os.DirFS("/"), living(t, "sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done")
+	blind := testkernel.Skylake(1)
+	blind.Under = fstest.MapFS{}
+	machine := testkernel.Skylake(1)
+	machine.Under = os.DirFS("/")
 	for _, tt := range []struct {
 		name   string
 		kernel *fakeKernel
@@ -128,7 +130,7 @@ func TestTimesData(t *testing.T) {
 		t.Fatal(err)
 	}
 	times := d.Accounts[0].Times
-	if d.Model.Name != "tma" || times.Model.Name != osModel || len(times.Bottleneck) == 0 || times.Bottleneck[0] != "Threads.Blocked" {
+	if d.Model.Name != "tma" || times.Model.Name != resolve.OSModel || len(times.Bottleneck) == 0 || times.Bottleneck[0] != "Threads.Blocked" {
 		t.Errorf("%+v", d)
 	}
 	parts := map[string]float64{}

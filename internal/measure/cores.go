@@ -107,10 +107,7 @@ func (m *Measurement) corePlaces(t *counts.Table) ([]accounting.Place, error) {
 		return nil, &resolve.OptionError{Option: "cpu-list", Err: fmt.Errorf("no core has both of its logical processors among these")}
 	}
 	for i := range list {
-		a, b := t.Scopes[list[i].LP[0]].CPU, t.Scopes[list[i].LP[1]].CPU
-		scope := counts.RunScope(fmt.Sprintf("core of CPU%d and CPU%d", a, b))
-		scope.Kind, scope.CPUs = counts.Core, len(list[i].LP)
-		list[i].Scope = &scope
+		list[i] = accounting.Core(t, list[i].LP)
 	}
 	return list, nil
 }

@@ -278,7 +278,7 @@ func (m *Measurement) shown(p *part) report.Options {
 		o.Level = p.plan.Options.Level
 	}
 	if m.simulator != nil && m.simulated { // the choice is about the simulation
-		o.Nodes, o.Level = "", 0
+		o.Nodes, o.Level, o.All = "", 0, m.options.All
 	}
 	return o
 }

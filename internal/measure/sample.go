@@ -90,6 +90,10 @@ func (r *Recording) Refused(err error) bool {
 	return r.clock(fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused)) == nil
 }
 
+// ErrNoEvents says that the kernel has none of the events that the nodes need. Its kind is
+// fault.Machine.
+var ErrNoEvents = fault.Machinef("the kernel has none of the events that these nodes need")
+
 // StartError gives an error of the start, or of the recording, a kind.
 func StartError(err error) error { return startError(err) }
 
@@ -179,7 +183,7 @@ func (r *Recording) events() error {
 		r.notes = append(r.notes, p.notes...)
 	}
 	if len(r.spec.Groups) == 0 {
-		return fault.Machinef("the kernel has none of the events that these nodes need")
+		return ErrNoEvents
 	}
 	r.spec.Times = len(r.spec.Groups) > 1 && !apart
 	if apart && len(r.spec.Groups) > 1 {

@@ -118,12 +118,13 @@ func (s *Simulator) account(ran *account.Account) error {
 	if err != nil {
 		return err
 	}
-	c := &s.m.Options().Choice
-	if s.clock && c.CPU == "" { // another processor would have taken another time
+	if s.clock && s.m.Options().Choice.CPU == "" { // another processor would have taken another time
 		t = s.withTimes(t)
 	}
 	t.Notes = slices.Concat(s.notes, s.result.Notes, s.differs(), t.Notes)
-	w, err := s.m.Writer(report.Options{Nodes: c.Nodes, Level: c.Level, All: s.m.Options().All, Line: true})
+	shown := s.shown()
+	shown.Line = true
+	w, err := s.m.Writer(shown)
 	if err != nil {
 		return fault.As(fault.Usage, err)
 	}

@@ -14,10 +14,12 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/report"
 )
 
 // Options say how to simulate.
@@ -29,23 +31,9 @@ type Options struct {
 	Announce func(times int, takes time.Duration) (stop func())
 	// Stopped reports whether a signal was to end the program; nil if none can.
 	Stopped func() bool
-	// Places writes the account of the places with the most simulated cycles, if the
-	// output has room for it; else it is nil.
-	Places func(*Result, counts.Kind) error
 	// Keep has the simulator's file written; nil if nobody wants it.
 	Keep func(write func(io.Writer) error) error
 }
-
-// A Result is a simulation, for accounts of places.
-type Result struct {
-	Method *resolve.Method
-	Tool   string
-	Table  *counts.Table // by place, with the cycles that the model finds as its last column
-	Most   int           // how many places are worth a line
-}
-
-// CyclesEvent is the column of Result.Table with the cycles that the model finds.
-const CyclesEvent = "cycles"
 
 // affordable is how long a simulation may take that nobody asked for.
 const affordable = 2 * time.Minute
@@ -179,7 +167,7 @@ func (s *Simulator) Simulate(ctx context.Context, state *os.ProcessState, ran *a
 	if err := s.account(ran); err != nil {
 		return reason, err
 	}
-	if s.options.Places != nil {
+	if !s.m.Options().Client.OneDocument {
 		for _, by := range []counts.Kind{counts.Function, counts.Line} {
 			if err := s.places(by); err != nil {
 				return reason, err
@@ -279,12 +267,26 @@ func (s *Simulator) places(by counts.Kind) error {
 		return err
 	}
 	t.Notes = nil // they are the run's
-	if t = s.method.Account.WithWhole(t, CyclesEvent); t == nil {
+	if t = s.method.Account.WithWhole(t, accounting.WholeEvent); t == nil {
 		return nil
 	}
 	m := *s.method
 	m.Params, m.Measured = m.Given(), nil // the account of the run says where the penalties come from
-	return s.options.Places(&Result{Method: &m, Tool: s.result.Tool, Table: t, Most: worth(t)}, by)
+	o := s.shown()
+	o.Layout, o.Top = report.LayoutParts, true
+	w, err := s.m.Writer(o)
+	if err != nil {
+		return fault.As(fault.Usage, err)
+	}
+	p := accounting.PlaceReport{Kinds: []counts.Kind{by}, Top: worth(t)}
+	p.Head = func(h *report.Header, _ *counts.Table) { h.How = "simulated" }
+	return p.Write(w, &m, t, s.result.Tool)
+}
+
+// shown says what the documents of a simulation show.
+func (s *Simulator) shown() report.Options {
+	o := s.m.Options()
+	return report.Options{Nodes: o.Choice.Nodes, Level: o.Choice.Level, All: o.All}
 }
 
 // worth returns how many places are worth a line.
