@@ -1,6 +1,6 @@
 // Package cyclestack says where the cycles of a part of a Go program went. It
-// counts with the processor's own counters, without any other program, and
-// returns an account: see package account.
+// counts with the processor's own counters, without any other program. The
+// result is an account: see package account.
 //
 //	a, err := cyclestack.Measure(work, cyclestack.Options{})
 //	if err != nil {
@@ -48,9 +48,9 @@ type Options struct {
 
 	// Thread is for the calling goroutine alone: it is locked to its thread, and
 	// nothing but that thread is counted. Otherwise all threads of the process are
-	// counted, those that start meanwhile too, and with them the garbage collector,
-	// which is run before it begins, and whatever else the program does at the same
-	// time: the scheduler moves goroutines between threads as it likes.
+	// counted, also those that start meanwhile: the scheduler moves goroutines between
+	// threads. That includes the garbage collector, which is run before counting begins,
+	// and all that the program does at the same time.
 	Thread bool
 
 	// User counts user mode only.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -153,8 +154,8 @@ func TestPlanErrata(t *testing.T) {
 	}
 }
 
-// TestHalfCores checks that what is about whole cores is not relied upon where
-// logical processors share them, and what is not is.
+// TestHalfCores checks that values about whole cores are not reliable where logical
+// processors share the cores, and are reliable otherwise.
 func TestHalfCores(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		on(t, testkernel.Skylake(threads))
@@ -189,5 +190,28 @@ func TestBenchmarkMetrics(t *testing.T) {
 	}
 	if !(r.Extra["Backend_Bound-cycles/op"] > r.Extra["Retiring-cycles/op"]) {
 		t.Errorf("%v", r.Extra)
+	}
+}
+
+// TestBenchmarkTimer checks that the timer of a benchmark stands still while the counting
+// starts, and runs afterwards: testing.B.Loop fails otherwise.
+func TestBenchmarkTimer(t *testing.T) {
+	k := on(t, testkernel.Skylake(1))
+	testing.Benchmark(func(b *testing.B) {
+		k.Refuse = func(perfevent.Spec) error {
+			before := b.Elapsed()
+			if time.Sleep(time.Millisecond); b.Elapsed() != before {
+				t.Error("the timer runs while the counting starts")
+			}
+			return nil
+		}
+		Benchmark(b, Options{})
+		before := b.Elapsed()
+		if time.Sleep(time.Millisecond); b.Elapsed()-before < time.Millisecond {
+			t.Error("the timer does not run")
+		}
+	})
+	if len(k.Specs) == 0 {
+		t.Error("nothing was counted")
 	}
 }

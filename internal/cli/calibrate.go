@@ -47,15 +47,15 @@ func (a *app) calibrate() *cobra.Command {
 		GroupID: "account",
 		Short:   "Measure what cache misses, branches and the like cost here",
 		Long: `calibrate measures penalties on this machine: the clock of the core, the latency
-of caches and memory, page walks, mispredicted branches, blocked store forwarding
-and more, and the bandwidth of memory. It needs no counters. It takes less than two
-minutes, and is made for machines that are busy with other things, too.
+of caches and memory, page walks, mispredicted branches and blocked store forwarding.
+It measures the bandwidth of memory as well. It needs no counters, takes less than
+two minutes, and also works on busy machines.
 
 The penalties are stored in ~/.config/cyclestack/penalties-CPU.toml, from where
 stat takes them, and report for recordings of this very processor; --penalties
 names other files, or none. With a FILE that an earlier 'calibrate --format json' has
 written, that is printed again, and nothing is measured.`,
-		Example: `  cyclestack calibrate --store here.toml           the penalties in a file of one's own
+		Example: `  cyclestack calibrate --store here.toml           the penalties in another file
   cyclestack calibrate --quick --format json -o here.json
   cyclestack calibrate examples/calibration-zen4.json
   cyclestack calibrate examples/calibration-zen4.json --format toml`,

@@ -20,12 +20,12 @@ func (a *app) doctor() *cobra.Command {
 		GroupID: "catalogue",
 		Short:   "Say what can be counted here, what cannot, and what would change that",
 		Long: `doctor looks at what this machine can count and may count: the processor's
-counters, found by opening them, permissions, the watchdog and others who hold
-counters, the limits and settings that matter. What is in the way comes with the
-command that mends it, and at the end stands what works as things are.
+counters, which it opens, permissions, the watchdog and other users of counters, and
+the limits and settings that matter. Each obstacle comes with the command that
+removes it. The last part is what works now.
 
-The exit status is 0 if the processor's cycles can be counted, at least those of
-one's own programs in user mode, and 4 if they cannot.`,
+The exit status is 0 if the processor's cycles can be counted, at least in user mode
+for programs of the same user, and 4 if they cannot.`,
 		Example: `  cyclestack doctor -o doctor.txt
   cyclestack doctor --format json -o doctor.json`,
 		Args: cobra.NoArgs,

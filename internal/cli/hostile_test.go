@@ -375,7 +375,7 @@ func TestUnnamed(t *testing.T) {
 	g := newGuard()
 	defer g.end()
 	to := target{path: filepath.Join(dir, "perf.data")}
-	f, err := g.beside(to)
+	f, err := g.neighbour(to)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func why(r measure.Reason) string {
 	return r.Text
 }
 
-// progress tells how far things are to somebody who watches.
+// progress tells a terminal how far the runs are.
 func (l *meter) progress(run, of int, nodes string) {
 	f := file(l.err)
 	switch {
@@ -212,8 +212,8 @@ func (l *meter) run(ctx context.Context, start func(context.Context) (*measure.R
 	defer run.Close()
 	signals.forward(run, len(l.program) > 0, again)
 	if l.f.interval > 0 {
-		// From here on there is one thing to do at a time, and with one processor
-		// the runtime spends half as much on waking threads for it.
+		// From here on there is one thing to do at a time. With one processor the
+		// runtime spends half as much on waking threads.
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	}
 	return run, programError(run.Count())

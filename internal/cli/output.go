@@ -16,11 +16,10 @@ import (
 	"github.com/cyclestack/cyclestack/report"
 )
 
-// write calls print with where the output goes. A file is written beside its
-// place and renamed when all went well, so that nothing is ever half written and
-// nothing is lost; what is no regular file, such as a pipe or a device, is
-// written to as it is. Inputs are the files that the command reads: none of them
-// is overwritten.
+// write calls print with the writer of the output. A file is written under another name
+// and renamed if all went well, so that it is never half written. What is no regular file,
+// such as a pipe or a device, is written to directly. Inputs are the files that the command
+// reads: none of them is overwritten.
 func (a *app) write(c *common, print func(io.Writer) error, inputs ...string) error {
 	return a.writeTo(a.out, c, print, inputs...)
 }
@@ -118,11 +117,11 @@ func resolved(name string) (string, error) {
 	return "", syscall.ELOOP
 }
 
-// replace writes a file beside its place and renames it.
+// replace writes a file under another name and renames it.
 func replace(to target, name string, print func(io.Writer) error) (err error) {
 	g := newGuard()
 	defer g.end()
-	f, err := g.beside(to)
+	f, err := g.neighbour(to)
 	if err != nil {
 		return machineError(fmt.Errorf("cannot write %s: %w", name, reason(err)))
 	}
@@ -180,8 +179,8 @@ func copyFile(file, into string) error {
 	return errors.Join(err, to.Close())
 }
 
-// beside makes a file for what is to take a file's place.
-func beside(to target) (*os.File, error) {
+// neighbour makes a file in the directory of the one that it is to replace.
+func neighbour(to target) (*os.File, error) {
 	if err := room(); err != nil {
 		return nil, err
 	}
@@ -238,11 +237,11 @@ func newGuard() *guard {
 	return g
 }
 
-// beside makes the file that is guarded.
-func (g *guard) beside(to target) (*os.File, error) {
+// neighbour makes the file that is guarded.
+func (g *guard) neighbour(to target) (*os.File, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	f, err := beside(to)
+	f, err := neighbour(to)
 	if err == nil {
 		g.file = f.Name()
 	}
@@ -335,7 +334,7 @@ func writable(name string) error {
 	if err != nil || to.direct {
 		return err
 	}
-	f, err := beside(to)
+	f, err := neighbour(to)
 	if err != nil {
 		return machineError(fmt.Errorf("cannot write %s: %w", name, reason(err)))
 	}

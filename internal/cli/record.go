@@ -45,15 +45,15 @@ func (a *app) record() *cobra.Command {
 		Use:     "record [flags] [--] PROGRAM ARGS…",
 		GroupID: "account",
 		Short:   "Take samples of a program, processes, CPUs or the machine, into a perf.data file",
-		Long: `record takes samples with the processor's counters and writes them to perf.data,
-from which 'cyclestack report --by function' makes the account of every function,
-line or instruction. perf reads the file as well. The program's exit status is
-passed on; an existing perf.data is kept as perf.data.old.
+		Long: `record takes samples with the processor's counters and writes them to perf.data.
+'cyclestack report --by function' then makes the account of every function, line or
+instruction. perf reads the file as well. The program's exit status is passed on; an
+existing perf.data is kept as perf.data.old.
 
-Which events are sampled is worked out from the nodes to be seen, level 1 of the
-processor's method without --level or --nodes: see 'cyclestack plan'. -e names
-events instead, in perf's spelling. Where the processor's counters cannot be used
-samples are taken by the clock, which tells where the time goes and not why.
+The nodes to be seen decide which events are sampled: see 'cyclestack plan'. Without
+--level or --nodes they are level 1 of the processor's method. -e names events
+instead, in perf's spelling. Where the processor's counters cannot be used the clock
+takes the samples, which tells where the time goes and not why.
 
 Next to -a, -C, -G, -p or -t a program only says for how long.`,
 		Example: `  cyclestack record -- ./solver input.csv
@@ -76,14 +76,14 @@ Next to -a, -C, -G, -p or -t a program only says for how long.`,
 	flags.BoolVarP(&f.data, "data", "d", false, "which data was accessed, where it came from, and how long that took, of events that know")
 	f.addSampled(cmd)
 	flags.BoolVarP(&f.noInherit, "no-inherit", "i", false, "not the processes and threads that the program starts")
-	flags.BoolVar(&f.allCgroups, "all-cgroups", false, "samples say in which cgroup they were taken")
+	flags.BoolVar(&f.allCgroups, "all-cgroups", false, "samples name their cgroup")
 	flags.StringVarP(&f.ring, "mmap-pages", "m", "", "room for each CPU's records until they are written: `PAGES`, or a size such as 4M")
 	flags.StringVar(&f.source, "source", string(measure.Auto), "what takes samples: `auto|pmu|os`")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing but errors")
 	c.addModel(cmd)
 	flags.IntVar(&c.level, "level", 0, "the events of the method down to this level")
 	flags.StringVar(&c.nodes, "nodes", "", "the events of nodes whose name or path matches `PATTERN` (*, ?; several by commas)")
-	flags.StringVar(&f.set, "set", "", "the method's event set `NAME`, each event of which takes samples by what it costs")
+	flags.StringVar(&f.set, "set", "", "the method's event set `NAME`: each event takes samples by its cost")
 	flags.StringVar(&c.smt, "smt", "", "whether logical processors share their cores: `on|off` (default: as this machine has it)")
 	flags.StringVarP(&c.output, "output", "o", defaultFile, "write to `FILE`; - is standard output")
 	return cmd

@@ -185,7 +185,7 @@ func (r *recorder) create() (_ *recordedFile, err error) {
 		if old, err := os.Stat(f.old()); err == nil && old.IsDir() && f.to.mode != 0 {
 			return nil, usageError("-o %s: what is there would be kept as %s, which is a directory: name another file", name, f.old())
 		}
-		f.file, err = f.guard.beside(f.to)
+		f.file, err = f.guard.neighbour(f.to)
 	}
 	if err != nil {
 		return nil, machineError(fmt.Errorf("cannot write %s: %w", name, reason(err)))

@@ -17,10 +17,10 @@ import (
 // forwarded are the signals that are meant for the program which is counted.
 var forwarded = []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
 
-// A catcher catches signals as long as something is counted. As soon as nothing else is to be
-// ended, they end this program as they would any: at once if what it writes waits for who reads
-// it, and else if they come again after some time. That may be a program that sends each twice
-// (timeout), or somebody who does not know that the account is being made.
+// A catcher catches signals as long as something is counted. After that a signal ends this
+// program: at once if its output is blocked, and otherwise if it comes again after some time.
+// Some programs send each signal twice (timeout), and a user may not know that the account is
+// being made.
 type catcher struct {
 	signals  chan os.Signal
 	finished chan struct{}
@@ -29,7 +29,7 @@ type catcher struct {
 	mu    sync.Mutex
 	take  func(os.Signal) (over bool) // passes a signal on, or says that there is nothing to be ended
 	early []os.Signal                 // those that came before there was a take
-	since time.Time                   // of the first with which there was nothing
+	since time.Time                   // the first signal after the counting
 	last  func()                      // before this program ends; nil for nothing
 	wait  *time.Timer                 // nil for none
 }
@@ -85,7 +85,7 @@ func (w *catcher) finally(last func()) {
 	w.last = last
 }
 
-// over is about a signal with which nothing but this program is to be ended.
+// over handles a signal when nothing but this program can be ended.
 func (w *catcher) over(s os.Signal) {
 	number, ok := s.(syscall.Signal)
 	if !ok || !ends(number) {
@@ -104,7 +104,7 @@ func (w *catcher) over(s os.Signal) {
 
 // endBy ends this program by a signal.
 func endBy(s syscall.Signal) {
-	if s != syscall.SIGQUIT { // at which Go prints its stacks
+	if s != syscall.SIGQUIT { // Go prints its stacks for it
 		signal.Reset(s)
 		if p, err := os.FindProcess(os.Getpid()); err == nil {
 			_ = p.Signal(s)
@@ -134,9 +134,8 @@ func stalled() bool {
 	return began != 0 && time.Since(time.Unix(0, began)) > soon
 }
 
-// forward passes signals on to the program, also those caught before. Without a
-// program of which to await the end, a signal ends the counting; of several runs
-// it ends the series.
+// forward passes signals on to the program, also those caught before. Without a program a
+// signal ends the counting; of several runs it ends the series.
 //
 // What is typed at the terminal (Ctrl-C) goes to the program without our help.
 func (w *catcher) forward(r *measure.Run, program, several bool) {

@@ -44,8 +44,8 @@ that it starts, of processes, threads or cgroups that run, of CPUs or of the
 whole machine. The account goes to standard error, so that the program's output
 stays what it is, and the program's exit status is passed on.
 
-Which events are counted, and in which groups, is worked out from the nodes to be
-seen: see 'cyclestack plan'. Without --level it is as deep as some seconds of
+The nodes to be seen decide which events are counted, and in what groups: see
+'cyclestack plan'. Without --level it is as deep as some seconds of
 counting can tell. Next to -a, -C, -G, -p or -t a program only says for how long.
 
 Next to the cycles stands what the threads did with their time, as the operating

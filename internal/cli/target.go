@@ -39,7 +39,7 @@ func (f *targetFlags) addCPUs(cmd *cobra.Command) {
 	flags.VarP(&f.delay, "delay", "D", "begin to count after so many `MS`")
 }
 
-// addTasks adds the flags that count tasks, and those that tell them apart.
+// addTasks adds the flags that count tasks, and those that split by them.
 func (f *targetFlags) addTasks(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.pids, "pid", "p", "", "count processes that run, by their `PIDS`: 1234,1240")
@@ -59,8 +59,8 @@ func (f *targetFlags) tasks() bool { return f.pids != "" || f.tids != "" }
 // machine reports whether CPUs are to be counted, whatever runs on them.
 func (f *targetFlags) machine() bool { return f.all || f.cpus != "" }
 
-// check refuses what contradicts itself. A program may stand beside any target:
-// it then says how long to count.
+// check refuses what contradicts itself. A program next to another target only says how long
+// to count.
 func (f *targetFlags) check(program []string) error {
 	switch {
 	case f.pids != "" && f.tids != "":
@@ -87,8 +87,7 @@ func (f *targetFlags) check(program []string) error {
 
 func (f *targetFlags) byCPUs() bool { return f.byCPUsFlag() != "" }
 
-// byCPUsFlag returns the flag that asks for CPUs to be told apart, "" if none
-// does.
+// byCPUsFlag returns the flag that splits by CPUs, "" if none does.
 func (f *targetFlags) byCPUsFlag() string {
 	for _, by := range f.kinds() {
 		if by.on && by.kind != counts.Thread {
@@ -109,8 +108,8 @@ func (f *targetFlags) kinds() []kindFlag {
 		{f.perSocket, "--per-socket", counts.Socket}, {f.perNode, "--per-node", counts.Node}, {f.perThread, "--per-thread", counts.Thread}}
 }
 
-// by returns the scopes to keep apart: those of --by, and those of perf's flags.
-// Intervals are told apart where there are any, several cgroups always.
+// by returns the scopes to split by: those of --by, and those of perf's flags. Intervals are
+// split if there are any, and so are several cgroups.
 func (f *targetFlags) by(text string) (counts.By, error) {
 	by, err := parseBy(text)
 	if err != nil {
@@ -156,7 +155,7 @@ func (f *targetFlags) target(program []string) (t perfevent.Target, err error) {
 	if t.CPUs, err = numbers("-C", f.cpus, true); err != nil {
 		return t, err
 	}
-	// Cgroups are counted on CPUs: on all of them, unless it is said on which.
+	// Cgroups are counted on CPUs: on all of them, unless some are named.
 	if len(t.Cgroups) > 0 && len(t.CPUs) == 0 {
 		t.All = true
 	}

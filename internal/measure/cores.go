@@ -14,7 +14,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/resolve"
 )
 
-// coreParts makes a part for each type of core whose logical processors can be told apart.
+// coreParts makes a part for each type of core that shares its time among logical
+// processors.
 func (m *Measurement) coreParts() error {
 	if why := m.machine.NoPMU(); why != "" {
 		return &NoPMUError{why}

@@ -220,8 +220,8 @@ func (d *Descent) Finish() error {
 	return s.Finish()
 }
 
-// join puts the columns of two tables next to each other: of two runs of one program, no
-// group of which was counted together with another's. The notes are those of both.
+// join puts the columns of two tables next to each other. The tables are of two runs of one
+// program, and share no groups. The notes are those of both.
 func join(a, b *counts.Table) *counts.Table {
 	l := &counts.Layout{Columns: slices.Clone(a.Columns), Scopes: a.Scopes}
 	groups := 0

@@ -78,8 +78,8 @@ func supported(t *counts.Table, name string) bool {
 
 func percent(share float64) int { return int(math.Round(100 * share)) }
 
-// coverages returns the least and the largest share of the time for which a group of a
-// table was counted; NaN where there is none.
+// coverages returns the least and the largest coverage of a table's groups; NaN if there is
+// none.
 func coverages(t *counts.Table) (least, most float64) {
 	var all []float64
 	for i := range t.Scopes {

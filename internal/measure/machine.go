@@ -180,40 +180,38 @@ func (m *Machine) UserOnly() bool {
 	return m.Probe.Paranoid >= ParanoidKernel && !m.Probe.CapPerfmon
 }
 
-// usualTurn is how long a group stays on the counters when the kernel lets
-// several take turns, unless the PMU says otherwise: PERF_CPU_HRTIMER in Linux's
-// kernel/events/core.c.
-const usualTurn = 4 * time.Millisecond
+// usualSlot is how long a group stays on the counters in multiplexing, unless the PMU says
+// otherwise: PERF_CPU_HRTIMER in Linux's kernel/events/core.c.
+const usualSlot = 4 * time.Millisecond
 
-// Turn returns how long the turns of a PMU's groups are.
-func (m *Machine) Turn(pmu *perfevent.PMU) time.Duration {
+// Slot returns how long a PMU's groups stay on the counters in multiplexing.
+func (m *Machine) Slot(pmu *perfevent.PMU) time.Duration {
 	text, err := fs.ReadFile(m.Root, "sys/bus/event_source/devices/"+pmu.Name+"/perf_event_mux_interval_ms")
 	if err != nil {
-		return usualTurn
+		return usualSlot
 	}
 	ms, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || ms <= 0 || ms > 10_000 {
-		return usualTurn
+		return usualSlot
 	}
 	return time.Duration(ms) * time.Millisecond
 }
 
-// Bounds on how often groups that take turns are read: errors are worked out
-// from how much counts differ from one reading to the next.
+// Bounds on how often multiplexed groups are read. Errors are estimated from the
+// differences between readings.
 const (
 	leastInterval = 20 * time.Millisecond
 	mostReads     = 5000 // in a second
 )
 
-// Interval returns how often to read groups that take turns, for the sake of
-// the errors: every so many whole rotations. It is 0 if they do not take turns.
-// groups are those that take turns with each other, all are the groups of all
-// kinds of cores, and readers the processors on which they are opened.
-func Interval(groups, all, readers int, turn time.Duration) time.Duration {
+// Interval returns how often to read multiplexed groups to estimate errors: after some whole
+// rotations. It is 0 for a single group. groups share the counters of a PMU for slots of so
+// long; all are the groups of all PMUs. Readers are the processors where they are opened.
+func Interval(groups, all, readers int, slot time.Duration) time.Duration {
 	if groups < 2 {
 		return 0
 	}
-	rotation := time.Duration(groups) * turn
+	rotation := time.Duration(groups) * slot
 	least := max(leastInterval, time.Duration(all*max(1, readers))*time.Second/mostReads)
 	return (least + rotation - 1) / rotation * rotation
 }

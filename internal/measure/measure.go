@@ -85,8 +85,8 @@ const (
 // A Period says when to count.
 type Period struct {
 	Interval time.Duration // of one account each; 0 is one account of the whole run
-	Timeout  time.Duration // after which counting ends; 0 for none
-	Delay    time.Duration // after which counting begins
+	Timeout  time.Duration // ends the counting; 0 for none
+	Delay    time.Duration // before counting begins
 	// Batch is for how long intervals may be kept before their accounts are made.
 	Batch time.Duration
 }
@@ -101,7 +101,7 @@ type Runs struct {
 // several reports whether the program runs more than once.
 func (r Runs) several() bool { return r.Repeat > 1 || r.Separate || r.Descend }
 
-// A Client is who takes the accounts. All functions but Writer may be nil.
+// A Client takes the accounts. All functions but Writer may be nil.
 type Client struct {
 	// Writer returns a writer of a document. The options say what the document shows.
 	Writer func(report.Options) (report.Writer, error)
@@ -110,8 +110,8 @@ type Client struct {
 	OneDocument bool
 	// Again is the end of a command line that measures the same once more.
 	Again []string
-	// Progress is told of each run of several before it begins, counted from 1. Of is 0
-	// if it is not known how many there will be; nodes are those that are counted then.
+	// Progress is called before each run of several, counted from 1. Of is 0 if the number
+	// of runs is not known; nodes are then those that the run counts.
 	Progress func(run, of int, nodes string)
 	// Say puts a reason into words for people; nil is its text.
 	Say func(Reason) string

@@ -118,8 +118,8 @@ func (m *Measurement) seconds() float64 {
 	return d.Seconds()
 }
 
-// deepest returns the plan for the deepest level of the tree of which every node is
-// counted for long enough to be reliable, in a run of so many seconds.
+// deepest returns the plan for the deepest reliable level of the tree. A level is reliable if
+// a run of so many seconds counts every node of it for long enough.
 func deepest(m *model.Model, events *model.EventTable, opt plan.Options, seconds float64) (*plan.Plan, error) {
 	last := 0
 	for i := range m.Nodes {
@@ -141,8 +141,8 @@ func deepest(m *model.Model, events *model.EventTable, opt plan.Options, seconds
 	return best, nil
 }
 
-// sampling returns the interval at which the counters are read to estimate errors. It is
-// 0 where no groups are multiplexed.
+// sampling returns how often the counters are read to estimate errors. It is 0 if no groups
+// are multiplexed.
 func (m *Measurement) sampling() time.Duration {
 	o := &m.options
 	if o.Runs.Separate || o.Runs.Repeat > 1 {
@@ -164,7 +164,7 @@ func (m *Measurement) sampling() time.Duration {
 	}
 	longest := time.Duration(0)
 	for pmu, n := range groups {
-		longest = max(longest, Interval(n, all, readers, m.machine.Turn(pmu)))
+		longest = max(longest, Interval(n, all, readers, m.machine.Slot(pmu)))
 	}
 	return longest
 }

@@ -34,9 +34,9 @@ type Run struct {
 	state   *os.ProcessState
 }
 
-// Start starts the counters and the program. If the processor's counters are refused, the
-// operating system's are taken, and if these are refused too, what it tells the parent of
-// any process.
+// Start starts the counters and the program. If the kernel refuses the processor's
+// counters, the operating system's serve. If it refuses these too, the times of the program
+// remain, which the parent of any process is told.
 func (m *Measurement) Start(ctx context.Context) (*Run, error) {
 	run, err := m.begin(ctx)
 	var refused *perfevent.OpenError

@@ -18,7 +18,7 @@ type SampleOptions struct {
 	Events     string // in perf's spelling; "" are those that the method needs
 	Rate       Rate   // how often samples are taken
 	Callchains bool   // by frame pointers
-	Cgroups    bool   // samples say in which cgroup they were taken
+	Cgroups    bool   // samples name their cgroup
 	Memory     bool   // samples say which data was accessed, of events that know
 	RingSize   int    // bytes for each CPU's records until they are written; 0 is the usual size
 }

@@ -140,8 +140,8 @@ func (m *Measurement) observer(delay time.Duration) observer {
 	return observer{threads, threads.Attach, threads.Close}
 }
 
-// processorPlaces says in which core, die, socket and node each processor is, if the
-// accounts are split by these. To find out means to read many files.
+// processorPlaces returns the core, die, socket and node of each processor, if the accounts
+// are split by these: many files have to be read for that.
 func (m *Measurement) processorPlaces() []counts.Scope {
 	if !slices.ContainsFunc([]counts.Kind{counts.Core, counts.Die, counts.Socket, counts.Node}, m.options.By.Has) {
 		return nil

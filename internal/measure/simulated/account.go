@@ -19,9 +19,9 @@ import (
 	"github.com/cyclestack/cyclestack/report"
 )
 
-// Resolve finds the method: for this machine's processor, or the one that was named, with
-// the penalties measured on it, else those of another of the processor's methods, else the
-// method's own.
+// Resolve finds the method for this machine's processor, or the one that was named. The
+// penalties are those that were measured on it. Otherwise they are those of another of the
+// processor's methods, or the method's own.
 func (s *Simulator) Resolve() error {
 	r, err := s.m.Resolver()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // An input is the standard input of a program that runs several times.
 type input struct {
 	file   *os.File // nil for the own
-	offset int64    // at which the program begins to read
+	offset int64    // where the program begins to read
 }
 
 // again reports whether the input can be read again, or has nothing to be read: it is no

@@ -254,7 +254,7 @@ func (s *Simulator) coreOf() *simulation.Core {
 	return simulation.CoreOf(name)
 }
 
-// How many functions and lines are worth a line of output, and from which share on.
+// How many functions and lines are worth a line of output, and the least share of them.
 const (
 	placesMost  = 6
 	placesLeast = 0.01 // of the cycles
