@@ -13,7 +13,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/measure/simulated"
 	"github.com/cyclestack/cyclestack/internal/shell"
-	"github.com/cyclestack/cyclestack/report"
 )
 
 // simulation says how stat simulates where it cannot count.

@@ -170,14 +170,12 @@ func uncounted(m *model.Model, nodes, seen []int) []int {
 
 // withAncestors returns a node and those above it, from the top.
 func withAncestors(m *model.Model, node int) []int {
-	list := []int{node}
-	for {
-		parent := slices.IndexFunc(m.Nodes, func(n model.Node) bool { return slices.Contains(n.Children, list[0]) })
-		if parent < 0 {
-			return list
-		}
-		list = append([]int{parent}, list...)
+	var list []int
+	for i := node; i >= 0; i = m.Nodes[i].Above {
+		list = append(list, i)
 	}
+	slices.Reverse(list)
+	return list
 }
 
 // nodeNames are names of nodes, by commas.
