@@ -1,33 +1,30 @@
-// Package branch predicts branches as current processors do: it stands for the
-// predictor of a core of which nothing can be counted.
+// Package branch predicts branches as current processors do, where nothing can be counted.
 //
-// The branches of a program are given to it in the order executed, and it says of
-// each whether it would have been mispredicted, and learns from it:
+// It gets the branches of a program in the order executed, says of each whether it would
+// have been mispredicted, and learns from it:
 //
 //	p := branch.New()
 //	if p.Conditional(addr, taken) {
 //		mispredicted[addr]++
 //	}
 //
-// The structures are those that the literature describes and that vendors say, or
-// others have found out, their cores to have: a TAGE predictor for conditional
-// branches [1], its relative ITTAGE for the targets of indirect ones [2], both with
-// the path of taken branches as their history, as cores of Intel have [3], and a
-// stack of return addresses. It knows addresses and outcomes only, no files and no
-// instructions.
+// The structures are those of the literature and of what is known of vendors' cores: a TAGE
+// predictor for conditional branches [1], its relative ITTAGE for the targets of indirect
+// ones [2], both with the path of taken branches as their history, as cores of Intel have
+// [3], and a stack of return addresses. It knows addresses and outcomes only, no files and
+// no instructions.
 //
-// Branch target buffers are not modelled: that a core has forgotten where a direct
-// branch goes costs it some cycles of fetching and is no misprediction. Nor are a loop
-// predictor and a statistical corrector, as TAGE has them in [1]: the core below showed
-// no trace of either.
+// Branch target buffers are not modelled: a direct branch that is missing there costs some
+// cycles of fetching and is no misprediction. Neither are the loop predictor and the
+// statistical corrector of [1]: the core below showed no trace of them.
 //
-// # What it was held against
+// # What it was compared with
 //
-// Sizes and lengths were chosen such that it learns, forgets and fails as an AMD Zen 4
-// does. That was measured without counters, by time: of loops whose branches were given
-// outcomes, per branch, less the time with outcomes that never change, in units of that
-// of a branch that goes either way at random. A chain of dependent additions in each
-// iteration hid what fetching costs. The share mispredicted:
+// Sizes and lengths were chosen so that it learns, forgets and fails as an AMD Zen 4 does.
+// That was measured by time, without counters: the time of loops with given outcomes of
+// their branches, per branch, less the time with constant outcomes, in units of the time of
+// a random branch. A chain of dependent additions in each iteration hid the cost of
+// fetching. The share mispredicted:
 //
 //	                                                            Zen 4            here
 //	taken at random, with 0.1, 0.3                              0.09 0.31        0.10 0.32
@@ -46,10 +43,10 @@
 //	  and each case has one of its own, 300, 1000               0.00 0.00        0.00 0.04
 //	returns from deeper than 32 calls, of one place, two        0.00 0.5         0.00 0.50
 //
-// Lost is that the time no longer was that of a prediction, and too uneven for a figure.
-// What is predicted worse than by the core are short correlations among branches that
-// are mostly not taken. Other cores differ: Intel's have paths of 93 to 194 taken
-// branches [3], and none of them has been measured.
+// Lost means that the time was no longer that of a prediction, and too uneven for a figure.
+// Short correlations among branches that are mostly not taken are predicted worse than by
+// the core. Other cores differ: Intel's have paths of 93 to 194 taken branches [3], and
+// none of them has been measured.
 //
 //	[1] A. Seznec, P. Michaud: A case for (partially) tagged geometric history length
 //	    branch prediction, Journal of Instruction-Level Parallelism 8, 2006;
@@ -59,8 +56,8 @@
 //	    predictors for fast, secure partitioned execution, IEEE S&P 2023.
 package branch
 
-// A Predictor is the branch predictor of one core. Its memory does not grow, and
-// what it says depends on the branches given to it alone. It is not for concurrent use.
+// A Predictor is the branch predictor of one core. Its memory does not grow, and its
+// predictions depend only on the branches that it was given. It is not for concurrent use.
 type Predictor struct {
 	history     history
 	conditional conditional
@@ -75,7 +72,7 @@ func New() *Predictor {
 	return p
 }
 
-// Conditional predicts the conditional branch at addr and learns which way it went.
+// Conditional predicts the conditional branch at addr and learns its outcome.
 func (p *Predictor) Conditional(addr uint64, taken bool) (mispredicted bool) {
 	mispredicted = p.conditional.predict(addr, &p.history) != taken
 	p.conditional.learn(taken)
@@ -85,8 +82,8 @@ func (p *Predictor) Conditional(addr uint64, taken bool) (mispredicted bool) {
 	return mispredicted
 }
 
-// Indirect predicts where the indirect jump or call at addr goes and learns where it
-// went. Of a call the return address is still to be given to Call.
+// Indirect predicts the target of the indirect jump or call at addr and learns the target.
+// After a call, give the return address to Call.
 func (p *Predictor) Indirect(addr, target uint64) (mispredicted bool) {
 	mispredicted = p.indirect.predict(addr, &p.history) != target
 	p.indirect.learn(target)
@@ -94,19 +91,19 @@ func (p *Predictor) Indirect(addr, target uint64) (mispredicted bool) {
 	return mispredicted
 }
 
-// Jump notes a branch that is direct and unconditional, a call as well. It cannot be
-// mispredicted, and is a part of the path by which others are predicted.
+// Jump notes a direct unconditional branch, including a call. It cannot be mispredicted,
+// and is a part of the path that predicts others.
 func (p *Predictor) Jump(addr, target uint64) {
 	p.history.add(addr, target)
 }
 
-// Call notes that the call at addr, direct or not, is expected to return to next. It
-// is no branch by itself: Jump or Indirect comes first.
+// Call notes that the call at addr, direct or not, is expected to return to next. It is no
+// branch by itself: Jump or Indirect comes first.
 func (p *Predictor) Call(addr, next uint64) {
 	p.returns.push(next)
 }
 
-// Return predicts where the return at addr goes and learns where it went.
+// Return predicts the target of the return at addr and learns it.
 func (p *Predictor) Return(addr, target uint64) (mispredicted bool) {
 	mispredicted = p.returns.pop() != target
 	p.history.add(addr, target)

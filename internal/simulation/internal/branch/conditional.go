@@ -14,33 +14,33 @@ const (
 	distrustMax = 7
 )
 
-// An entry of a tagged table predicts one branch behind one path.
+// An entry of a tagged table predicts one branch after one path.
 type entry struct {
 	tag     uint16
 	counter int8
-	useful  uint8 // how often it was right where a shorter path was not
+	useful  uint8 // how often it was right when a shorter path was not
 }
 
 // A conditional predicts conditional branches: TAGE. Its base is a table of counters by
-// address. Tagged tables with ever longer paths come before it, and the one with the
-// longest path that knows a branch behind its path has the say, unless it is new and
-// new entries are wrong more often than what they came before.
+// address. Tagged tables with ever longer paths come before it. The table with the longest
+// path that matches provides the prediction, unless its entry is new and new entries have
+// been wrong more often than their alternatives.
 type conditional struct {
 	base   [1 << baseBits]int8
 	tagged [tables][1 << indexBits]entry
-	// distrust is above 0 if new entries have been wrong more often than right, where
-	// a shorter path said something else.
+	// distrust is above 0 if new entries have been wrong more often than right, when a
+	// shorter path predicted otherwise.
 	distrust int8
 	random   random
 
-	// What is known of the branch predicted last.
+	// The state of the branch predicted last.
 	counter   *int8          // in the base
-	slots     [tables]*entry // those that the branch has or could have
+	slots     [tables]*entry // the entries that the branch has or could have
 	tags      [tables]uint16
-	provider  int  // the table that has the say, -1 if it is the base
+	provider  int  // the table that provides the prediction, -1 if it is the base
 	fresh     bool // its entry has proved nothing yet
-	longest   bool // what the provider says
-	alternate bool // what would be said without it
+	longest   bool // the provider's prediction
+	alternate bool // the prediction without it
 	predicted bool // one of the two
 }
 
@@ -71,13 +71,13 @@ func (c *conditional) predict(addr uint64, h *history) bool {
 	return c.predicted
 }
 
-// learn takes note of which way the branch predicted last went.
+// learn learns the outcome of the branch predicted last.
 func (c *conditional) learn(taken bool) {
 	allocate := c.predicted != taken
 	if c.provider < 0 {
 		count(c.counter, taken, baseMin, baseMax)
 	} else {
-		// Where the provider was right and only not believed, another entry is no help.
+		// If the provider was right and only not believed, another entry does not help.
 		allocate = allocate && c.longest != taken
 		c.confirm(c.slots[c.provider], taken)
 	}
@@ -86,7 +86,7 @@ func (c *conditional) learn(taken bool) {
 	}
 }
 
-// confirm takes note of the outcome in the provider's entry.
+// confirm adds the outcome to the provider's entry.
 func (c *conditional) confirm(e *entry, taken bool) {
 	if c.longest != c.alternate {
 		if c.fresh {
@@ -104,8 +104,8 @@ func (c *conditional) confirm(e *entry, taken bool) {
 	count(&e.counter, taken, counterMin, counterMax)
 }
 
-// allocate gives the branch entries for every other one of the paths that are longer
-// than the one that was wrong. Those of others that are useful stay, and become less so.
+// allocate gives the branch entries for every other path that is longer than the one that
+// was wrong. Useful entries of others stay, and become less useful.
 func (c *conditional) allocate(taken bool) {
 	i := c.provider + 1
 	for i < tables-1 && c.random.next()%8 == 0 { // so that not all begin at the same length
@@ -126,7 +126,7 @@ func (c *conditional) allocate(taken bool) {
 	}
 }
 
-// count counts up, or else down, and not beyond the least and the most.
+// count counts up or down, within the least and the most.
 func count(counter *int8, up bool, least, most int8) {
 	switch {
 	case up && *counter < most:
@@ -136,8 +136,8 @@ func count(counter *int8, up bool, least, most int8) {
 	}
 }
 
-// random is a generator of numbers that look random, the same each time: Marsaglia's
-// xorshift. Its zero value begins at 1.
+// random is a generator of pseudorandom numbers, the same each time: Marsaglia's xorshift.
+// Its zero value begins at 1.
 type random uint32
 
 func (r *random) next() uint32 {

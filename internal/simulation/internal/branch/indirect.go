@@ -11,7 +11,7 @@ const (
 	confidenceMax  = 3
 )
 
-// A target is an entry that predicts where one indirect branch goes behind one path.
+// A target is an entry that predicts the target of one indirect branch after one path.
 type target struct {
 	addr       uint64
 	tag        uint16
@@ -19,22 +19,22 @@ type target struct {
 	useful     uint8
 }
 
-// An indirect predicts the targets of indirect jumps and calls: ITTAGE. Its base is
-// the last target by address, and tagged tables with ever longer paths come before it.
+// An indirect predicts the targets of indirect jumps and calls: ITTAGE. Its base is the
+// last target by address, and tagged tables with ever longer paths come before it.
 //
-// Which entries a branch may have is said by its address and by the branch taken
-// before it, and which of these by its path. So one jump that is always reached in the
-// same way, as in an interpreter that loops around it, has few.
+// A branch's address and the branch taken before it choose a group of entries, and its path
+// chooses one of the group. So a jump that is always reached in the same way, as in an
+// interpreter's loop, has few entries.
 type indirect struct {
 	last   [1 << lastBits]uint64
 	tagged [indirectTables][1 << (groupBits + memberBits)]target
 	random random
 
-	// What is known of the branch predicted last.
+	// The state of the branch predicted last.
 	base      *uint64
 	slots     [indirectTables]*target
 	tags      [indirectTables]uint16
-	provider  int // the table that has the say, -1 if it is the base
+	provider  int // the table that provides the prediction, -1 if it is the base
 	predicted uint64
 	alternate uint64
 }
@@ -61,7 +61,7 @@ func (n *indirect) predict(addr uint64, h *history) uint64 {
 	return n.predicted
 }
 
-// learn takes note of where the branch predicted last went.
+// learn learns the target of the branch predicted last.
 func (n *indirect) learn(addr uint64) {
 	if n.provider >= 0 {
 		n.confirm(n.slots[n.provider], addr)
@@ -72,7 +72,7 @@ func (n *indirect) learn(addr uint64) {
 	}
 }
 
-// confirm takes note of the target in the entry that had the say.
+// confirm adds the target to the provider's entry.
 func (n *indirect) confirm(e *target, addr uint64) {
 	right := e.addr == addr
 	if n.predicted != n.alternate {
@@ -92,9 +92,9 @@ func (n *indirect) confirm(e *target, addr uint64) {
 	}
 }
 
-// allocate gives the branch an entry for a longer path than the one that was wrong. Of
-// those in its way every other one becomes less useful: a branch with more paths than
-// entries shall keep some of them.
+// allocate gives the branch an entry for a longer path than the one that was wrong. Every
+// other entry in its way becomes less useful: a branch with more paths than entries keeps
+// some of them.
 func (n *indirect) allocate(addr uint64) {
 	i := n.provider + 1
 	for i < indirectTables-1 && n.random.next()%8 == 0 {

@@ -4,9 +4,9 @@ package branch
 // Zen 2, by their software optimization guides. Intel's older ones have 16.
 const depth = 32
 
-// returns is the stack of return addresses: a ring, so that calls nested deeper
-// overwrite the oldest ones. Returning from them takes what is there from other calls,
-// which is right as long as a function calls itself from one place.
+// returns is the stack of return addresses: a ring, so that calls nested deeper overwrite
+// the oldest ones. The returns from them find the addresses of other calls. These are right
+// if a function calls itself from one place only.
 type returns struct {
 	stack [depth]uint64
 	top   uint32

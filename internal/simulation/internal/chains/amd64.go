@@ -7,8 +7,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/disasm"
 )
 
-// readerOf returns what reads what an instruction says; nil for an instruction set that
-// is not known.
+// readerOf returns the function that reads an instruction's text; nil for an unknown
+// instruction set.
 func readerOf(arch disasm.Arch) func(text string) step {
 	if arch == disasm.AMD64 {
 		return readAMD64
@@ -16,8 +16,8 @@ func readerOf(arch disasm.Arch) func(text string) step {
 	return nil
 }
 
-// lost are the registers that a call loses, and arguments those in which functions
-// are given their arguments.
+// lost are the registers that a call may overwrite, and arguments those of a function's
+// arguments.
 var (
 	lost      = []location{"rdi", "rsi", "rdx", "rcx", "r8", "r9", "rax", "r10", "r11"}
 	arguments = lost[:6]
@@ -52,8 +52,7 @@ type operand struct {
 	memory   bool
 }
 
-// readAMD64 reads an instruction in AT&T's syntax, in which the last operand is the
-// one written.
+// readAMD64 reads an instruction in AT&T's syntax. Its last operand is the one written.
 func readAMD64(text string) step {
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	for prefixes[name] {
@@ -85,7 +84,7 @@ func readAMD64(text string) step {
 	s.writes = last.register
 	if last.memory {
 		s.writes = last.slot
-		s.load = s.load && last.slot == "" // what is written is not what was loaded
+		s.load = s.load && last.slot == "" // the value written is not the one loaded
 	}
 	sources := ops[:len(ops)-1]
 	if !isMove(name) && len(ops) < 3 {
@@ -100,8 +99,7 @@ func readAMD64(text string) step {
 // prefixes stand before the name of an instruction.
 var prefixes = map[string]bool{"lock": true, "rep": true, "repz": true, "repnz": true, "bnd": true, "notrack": true, "data16": true, "cs": true, "ds": true}
 
-// isMove reports whether an instruction writes what it reads, and nothing of what was
-// there before.
+// isMove reports whether an instruction writes what it reads, without the old value.
 func isMove(name string) bool {
 	return strings.HasPrefix(name, "mov") || strings.HasPrefix(name, "vmov") || strings.HasPrefix(name, "set") || strings.HasPrefix(name, "pop")
 }
@@ -164,8 +162,7 @@ func readOperand(text string) operand {
 	return o
 }
 
-// stackBase is the register that a variable on the stack is addressed by, which a
-// pointer to it is made of.
+// stackBase is the register that a pointer to a variable on the stack is made from.
 func stackBase(o operand) location {
 	if o.slot == "" {
 		return ""

@@ -1,15 +1,14 @@
-// Package chains finds loads whose address comes out of other loads in a cycle, as
-// when a list or a tree is followed: each has to wait for the one before, however
-// many loads a processor can have under way.
+// Package chains finds loads whose address comes from other loads in a cycle, as in walks
+// along a list or a tree. Each has to wait for the one before, however many loads a
+// processor can have in flight.
 //
 //	f := chains.NewFinder(object.Options{})
 //	defer f.Close()
 //	if f.Chained("/usr/bin/app", 0x1149) { … }
 //
-// It follows values backwards through registers and the function's own variables on
-// the stack, within one function and through its calls of itself. What goes through
-// other memory or other functions it does not see, so that a load may be one of a
-// chain though it says no.
+// It follows values backwards through registers and the function's own variables on the
+// stack, within one function and through its calls of itself. It does not follow them
+// through other memory or other functions, and so may miss chains.
 package chains
 
 import (
@@ -19,12 +18,12 @@ import (
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// Limits of what is looked at: larger functions and searches have no chains.
+// Limits of the analysis: larger functions and searches have no chains.
 const (
 	maxCode    = 1 << 18 // bytes of a function
-	maxSearch  = 1 << 14 // instructions passed over in looking for where a value comes from
+	maxSearch  = 1 << 14 // instructions that a search for a value may pass
 	maxObjects = 1 << 10 // files
-	window     = 1 << 10 // bytes of code looked at on each side, where no function is known
+	window     = 1 << 10 // bytes of code on each side, if no function is known
 )
 
 // A Finder finds chains in the code of files. It keeps what it has found.
@@ -56,10 +55,9 @@ type file struct {
 	windows   map[uint64]map[uint64]bool // the same by number of a piece of code of no known function
 }
 
-// Chained reports whether the instruction at an address of a file, as objdump shows
-// it, is a load of a chain. In a file without symbols the code around it is taken for
-// the function. It is false for a file that cannot be read, and on
-// instruction sets other than amd64.
+// Chained reports whether the instruction at an address of a file, as objdump shows it, is
+// a load of a chain. In a file without symbols the code around it stands for the function.
+// It is false for a file that cannot be read, and on instruction sets other than amd64.
 func (f *Finder) Chained(path string, addr uint64) bool {
 	file := f.file(path)
 	if file == nil {
@@ -102,9 +100,9 @@ func (f *Finder) file(path string) *file {
 	return f.files[path]
 }
 
-// nameless finds the chained loads of the code around an address of which no function
-// is known. Where instructions begin there is not known either; but reading them from
-// a wrong byte falls in step after a few, so that one of the first bytes will do.
+// nameless finds the chained loads of the code around an address of no known function. The
+// starts of instructions are not known either. Decoding from a wrong byte meets them after
+// a few instructions, so that one of the first bytes will do.
 func (f *file) nameless(addr uint64) map[uint64]bool {
 	number := addr / window
 	if chained, ok := f.windows[number]; ok {
@@ -138,13 +136,13 @@ func (f *file) analyse(start uint64, size int) map[uint64]bool {
 	return f.loads(disasm.Instructions(f.decoder, code, start), code, start)
 }
 
-// loads finds the chained loads of instructions, given the code that they are in.
+// loads finds the chained loads of instructions, given their code.
 func (f *file) loads(insts []disasm.Inst, code []byte, start uint64) map[uint64]bool {
 	return Loads(disasm.Arch(f.object.Arch), insts, func(i disasm.Inst) string { return f.decoder.Text(i, code[i.Addr-start:]) })
 }
 
-// Loads returns the addresses of a function's chained loads, given its instructions
-// and what they say, on amd64 in AT&T's syntax.
+// Loads returns the addresses of a function's chained loads, given its instructions and
+// their texts, on amd64 in AT&T's syntax.
 func Loads(arch disasm.Arch, insts []disasm.Inst, text func(disasm.Inst) string) map[uint64]bool {
 	read := readerOf(arch)
 	if read == nil || len(insts) == 0 {

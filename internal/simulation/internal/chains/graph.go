@@ -10,16 +10,16 @@ import (
 // on the stack, as "-0x8(%rbp)".
 type location string
 
-// A step is what an instruction does with values.
+// A step is an instruction's effect on values.
 type step struct {
 	writes  location   // "" for nothing that is followed
-	reads   []location // that what it writes is made of, but for the address of a load
-	address []location // that the address of its load is made of
+	reads   []location // sources of the value that it writes, without the address of a load
+	address []location // sources of the address of its load
 	load    bool       // from memory other than a variable on the stack
 	call    bool       // registers that functions need not keep are lost
 }
 
-// A graph is a function's instructions, with what each does.
+// A graph is a function's instructions, with their effects.
 type graph struct {
 	insts  []disasm.Inst
 	steps  []step
@@ -92,8 +92,8 @@ func (g *graph) returns(load int) bool {
 	return false
 }
 
-// sources returns the loads that the address of a load comes from directly: with
-// nothing but arithmetic, copies and the stack between them.
+// sources returns the loads that the address of a load comes from directly, with only
+// arithmetic, copies and the stack between them.
 func (g *graph) sources(load int) []int {
 	if list, ok := g.from[load]; ok {
 		return list
@@ -115,14 +115,14 @@ type search struct {
 	found []int
 }
 
-// A place is one at which a location's value is wanted: in a block, before an
-// instruction or at the end.
+// A place is a point in the code and a location whose value is wanted there: in a block,
+// before an instruction or at the end.
 type place struct {
 	block, inst int
 	of          location
 }
 
-// before finds where the value comes from that a location has before an instruction.
+// before finds the loads that the value of a location before an instruction comes from.
 func (s *search) before(inst int, l location) {
 	todo := []place{{s.block[inst], inst, l}}
 	for len(todo) > 0 && s.left > 0 {

@@ -53,14 +53,14 @@ type memoryUnits struct {
 	renames uint64
 }
 
-// A scheduler is where ops wait for what they read, and for a port.
+// A scheduler holds ops until their operands are known and a port is free.
 type scheduler struct {
 	size  int
 	ports ports // that it feeds
 }
 
-// home returns the ports that decide which scheduler an op waits in: those that compute,
-// and otherwise those that compute an address.
+// home returns the ports that decide an op's scheduler: those that compute, or else those
+// that compute an address.
 func (c *Core) home(op *Op, k *cost) ports {
 	switch {
 	case k.ops > 0:
@@ -78,7 +78,7 @@ func (c *Core) home(op *Op, k *cost) ports {
 // ports is a set of execution ports, one bit each.
 type ports uint32
 
-// A cost is what a class of instructions takes besides its accesses to memory.
+// A cost is the cost of a class of instructions without accesses to memory.
 type cost struct {
 	slots   uint8 // micro-ops dispatched
 	ops     uint8 // of those, how many go to a port

@@ -26,8 +26,8 @@ const genericCore = "generic"
 // cores are the simulated cores.
 var cores = sync.OnceValues(func() (*coreSet, error) { return readCores(coreFiles, "cores") })
 
-// CoreOf returns the core of a processor by its name in the catalogue of processors,
-// such as amdzen4. What is not known has the core "generic".
+// CoreOf returns the core of a processor by its name in the catalogue of processors, such
+// as amdzen4. Unknown processors have the core "generic".
 func CoreOf(cpu string) *Core {
 	set, err := cores()
 	if err != nil {
@@ -118,7 +118,7 @@ type schedulerEntry struct {
 	Ports string
 }
 
-// A costEntry is what the classes named in Of cost. "all" is every class.
+// A costEntry is the cost of the classes named in Of. "all" is every class.
 type costEntry struct {
 	Slots, Ops uint8
 	Ports      string
@@ -127,9 +127,9 @@ type costEntry struct {
 	Of         string
 }
 
-// Conditions under which a comparison and a jump become one, as sets of the
-// conditions' numbers: with-carry are all but those on overflow, sign and parity,
-// without-carry those of them that do not read the carry flag.
+// Conditions that let a comparison and a jump fuse, as sets of the conditions' numbers.
+// with-carry has all except overflow, sign and parity; without-carry has those of them that
+// do not read the carry flag.
 const (
 	anyCondition = 0xffff
 	withCarry    = anyCondition &^ (1<<0 | 1<<1 | 1<<8 | 1<<9 | 1<<10 | 1<<11)
@@ -177,8 +177,8 @@ type coreReader struct {
 	problems   []error
 }
 
-// apply puts the file of a core over what the file that it extends says. extended are
-// the names of the files above it.
+// apply applies the file of a core over the file that it extends. extended are the names of
+// the files that extend it.
 func (r *coreReader) apply(name string, extended []string) error {
 	if slices.Contains(extended, name) {
 		return fmt.Errorf("extends: %s extends itself", name)
@@ -215,7 +215,7 @@ func (r *coreReader) apply(name string, extended []string) error {
 	return errors.Join(r.problems...)
 }
 
-// set takes over what the files read so far say.
+// set applies the values read so far.
 func (r *coreReader) set() {
 	f, c := &r.file, r.core
 	c.Name = f.Name

@@ -7,8 +7,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/disasm"
 )
 
-// A Decoder reads what instructions need from their code. It has no state and may
-// be used concurrently.
+// A Decoder reads from the code of instructions what they need. It has no state and may be
+// used concurrently.
 type Decoder struct{}
 
 // NewDecoder returns the decoder of an instruction set. There is one for amd64.
@@ -19,8 +19,8 @@ func NewDecoder(arch disasm.Arch) (*Decoder, error) {
 	return &Decoder{}, nil
 }
 
-// Op returns what the instruction i needs, whose bytes code starts with. Bytes that
-// are no instruction need nothing.
+// Op returns what the instruction i needs. Code starts with its bytes. Bytes that are no
+// instruction need nothing.
 func (d *Decoder) Op(i disasm.Inst, code []byte) Op {
 	if i.Bad || i.Len > len(code) {
 		return Op{Class: Nop, addr: i.Addr}
@@ -36,7 +36,7 @@ func (d *Decoder) Op(i disasm.Inst, code []byte) Op {
 	return op
 }
 
-// The opcode maps that are told apart. See Intel's manual volume 2, chapter 2.
+// The opcode maps. See Intel's manual volume 2, chapter 2.
 const (
 	map0  = 0
 	map0F = 1
@@ -44,7 +44,7 @@ const (
 	map3A = 3
 )
 
-// An encoding is how the opcode was reached.
+// An encoding is the kind of prefix before the opcode.
 type encoding uint8
 
 const (
@@ -134,7 +134,7 @@ func (x *encoded) prefixes() {
 	}
 }
 
-// extend takes over the bits of a REX prefix.
+// extend reads the bits of a REX prefix.
 func (x *encoded) extend(rex byte) {
 	x.w = rex&8 != 0
 	x.r, x.x, x.b = rex<<1&8, rex<<2&8, rex<<3&8
@@ -186,7 +186,7 @@ func (x *encoded) vexTail(p byte) {
 	x.opcode = x.next()
 }
 
-// mandatory takes over the prefix that is part of the opcode.
+// mandatory reads the prefix that is part of the opcode.
 func (x *encoded) mandatory(pp byte) {
 	x.opsize = pp == 1
 	x.rep = [4]byte{0, 0, 0xf3, 0xf2}[pp]
@@ -312,7 +312,7 @@ func little(b []byte) int64 {
 // instruction, or 0 if there is none.
 func (x *encoded) immediate() int64 { return little(x.code[min(x.pos, len(x.code)):]) }
 
-// operandSize returns the bytes of general registers that it works on.
+// operandSize returns the bytes of its general registers.
 func (x *encoded) operandSize() uint8 {
 	switch {
 	case x.w:

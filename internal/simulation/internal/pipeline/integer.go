@@ -10,7 +10,7 @@ const (
 	writeRM
 	readReg // the register of its middle part
 	writeReg
-	readV // the register in a VEX prefix; of instructions without one that have vectors, Reg
+	readV // the register in a VEX prefix; for vectors without one, Reg
 	writeV
 	readLow // the register in the opcode's lower three bits
 	writeLow
@@ -47,7 +47,7 @@ const (
 	x87        = readX87 | writeX87
 )
 
-// A spec is what an opcode does. size is the bytes of memory if they are not the
+// A spec is the effect of an opcode. size is the bytes of memory, if they differ from the
 // width of the operands.
 type spec struct {
 	class Class
@@ -189,7 +189,7 @@ var conditions = [16]use{
 	readFlags, readFlags, // less or equal
 }
 
-// one returns what an opcode without an escape does.
+// one returns the effect of an opcode without an escape.
 func (x *encoded) one() spec {
 	s := oneByte()[x.opcode]
 	switch c, part := x.opcode, x.reg&7; {

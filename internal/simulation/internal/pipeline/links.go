@@ -1,13 +1,12 @@
 package pipeline
 
-// links is a core's memory of which load reads what which store has stored. Where it
-// has been the same store several times, the core takes that store's data for the
-// load's value before it knows either address.
+// links is a core's memory of the stores whose data loads read. If a load has read from the
+// same store several times, the core takes that store's data for the load's value before it
+// knows either address.
 //
-// How it comes to know is not published. This is what was found on Zen 4 with loops in
-// which several loads read in turns what several stores have stored: it tells apart what
-// loads do behind different outcomes of the last two conditional branches, and trusts a
-// load again after seven times.
+// How a core learns this is not published. This is what was found on Zen 4, with loops of
+// several loads and stores. It distinguishes loads by the outcomes of the last two
+// conditional branches, and trusts a load again after seven times.
 type links struct {
 	entries [1 << linkBits]link
 	history uint64 // outcomes of the latest conditional branches
@@ -16,7 +15,7 @@ type links struct {
 // link is the store of a load.
 type link struct {
 	load, store uint64 // addresses of the instructions
-	seen        uint8  // how often it was this one, up to trusted
+	seen        uint8  // consecutive times that it was this one, up to trusted
 }
 
 const (
@@ -33,8 +32,8 @@ func (l *links) branch(taken bool) {
 	}
 }
 
-// learn reports whether a load's value is taken from a store without waiting, and notes
-// that the store is where it came from; 0 is none.
+// learn reports whether a load's value is taken from a store without waiting, and notes the
+// store that it came from; 0 is none.
 func (l *links) learn(load, store uint64) bool {
 	key := load<<linkBranches | l.history&(1<<linkBranches-1)
 	e := &l.entries[mix(key)>>(64-linkBits)]

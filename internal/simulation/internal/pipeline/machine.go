@@ -17,7 +17,7 @@ type Machine struct {
 
 // fetching is the state of the front end.
 type fetching struct {
-	fetched   int64  // the cycle in that the latest op came out of the cache of decoded ones
+	fetched   int64  // the cycle of the latest op's coming out of the cache of decoded ones
 	fetches   int    // how many did in that cycle
 	predicted int64  // when the address of the latest op's code was predicted
 	paired    bool   // the latest op was a nop that took no room
@@ -52,7 +52,7 @@ type retiring struct {
 	waited  int64 // for the latest op, to be seen at the next one
 }
 
-// previous is what the instruction before did, for a jump that becomes one with it.
+// previous is the instruction before, for a jump that fuses with it.
 type previous struct {
 	fuses        fusion
 	ready, issue int64
@@ -68,9 +68,8 @@ func NewMachine(c *Core) *Machine {
 	return m
 }
 
-// Reset lets all end that is being executed, and forgets what registers held, as if the
-// program had gone on for long meanwhile. It keeps what the core has learned of the
-// program.
+// Reset ends all execution in progress, and forgets the contents of registers, as if the
+// program had run for long meanwhile. It keeps what the core has learned of the program.
 func (m *Machine) Reset() {
 	m.advance(max(m.retired, m.memory.committed) + 1)
 	m.fetched, m.predicted, m.retired, m.fetches = m.now, m.now, m.now, 0
@@ -78,10 +77,10 @@ func (m *Machine) Reset() {
 	m.values.start()
 }
 
-// Execute executes an instruction and returns the cycles for which a sampler would see
-// it: the sum of all is the time that passes. Those that the core waits for an
-// instruction to be executed are seen at the next one. taken says of a branch that it was
-// taken, and mispredicted that something else was expected.
+// Execute executes an instruction and returns the cycles that a sampler would see at it:
+// their sum is the time that passes. Cycles of waiting for an instruction's execution are
+// seen at the next one. taken says that a branch was taken, and mispredicted that it was
+// mispredicted.
 func (m *Machine) Execute(op *Op, taken, mispredicted bool) float64 {
 	c := m.core
 	k := &c.costs[op.Class]
@@ -108,12 +107,12 @@ func (m *Machine) Execute(op *Op, taken, mispredicted bool) float64 {
 	return retired
 }
 
-// Late makes the next op that loads wait so many cycles longer for its value, as if it
-// missed the first-level cache.
+// Late makes the next load take so many cycles longer, as if it missed the first-level
+// cache.
 func (m *Machine) Late(cycles int) { m.late = int64(cycles) }
 
-// fetch finds when the op comes out of the cache of decoded ones, of which a cycle gives
-// those of one line of code.
+// fetch finds when the op comes out of the cache of decoded ones. A cycle gives ops of one
+// line of code.
 func (m *Machine) fetch(op *Op, slots int) {
 	line := op.addr / max(m.core.line, 1)
 	if m.fetches += slots; m.fetches > m.core.fetch || m.core.line > 0 && line != m.line {
@@ -131,7 +130,7 @@ func (m *Machine) fetch(op *Op, slots int) {
 	}
 }
 
-// follow finds when what is executed next can be fetched.
+// follow finds when the next code can be fetched.
 func (m *Machine) follow(op *Op, done int64, taken, mispredicted bool) {
 	c := m.core
 	switch {
@@ -148,7 +147,7 @@ func (m *Machine) follow(op *Op, done int64, taken, mispredicted bool) {
 }
 
 // dispatch finds when there is room for the op in the reorder buffer, the queues and a
-// scheduler, and returns which.
+// scheduler, and returns the scheduler.
 func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 	at := m.fetched
 	if slots > 0 {
@@ -161,7 +160,7 @@ func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 		at = max(at, m.stores.next(1))
 	}
 	home := ports(0)
-	if slots > 0 { // else it is one with the op before
+	if slots > 0 { // else it is fused with the op before
 		home = m.core.home(op, k)
 	}
 	apart := home&m.core.vectorPorts != 0
@@ -191,8 +190,8 @@ func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 // noScheduler is that of ops that need no port.
 const noScheduler = -1
 
-// schedule returns the scheduler that an op waits in which needs some ports, and waits
-// until there is room.
+// schedule returns the scheduler of an op that needs some ports, and waits until it has
+// room.
 func (m *Machine) schedule(home ports) int {
 	for {
 		if i := m.waiting.choose(m.core.schedulers, home, home&m.core.loads != 0); i != noScheduler {
@@ -202,7 +201,8 @@ func (m *Machine) schedule(home ports) int {
 	}
 }
 
-// enter returns the scheduler that an op goes to from the queue of vectors, and when.
+// enter returns the scheduler that an op enters from the queue of vectors, after it waited
+// for room.
 func (m *Machine) enter(home ports) int {
 	at := max(m.entered, m.now)
 	m.vectors.advance(m.entered, at)
@@ -227,7 +227,7 @@ func (m *Machine) advance(to int64) {
 	m.now, m.dispatches = to, 0
 }
 
-// execute finds when the op is done, and lets what waits for its result know.
+// execute finds when the op is done, and when its result is known.
 func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int64) {
 	start := m.now + 1
 	apart := k.ports&m.core.vectorPorts != 0 && scheduler != noScheduler
@@ -235,7 +235,7 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	issue, value := max(start, ready), int64(0)
 	if op.Loads {
 		issue, value, done = m.load(op, start)
-		if op.calc != calcString { // whose pointers move on without it
+		if op.calc != calcString { // string instructions: the pointers move on without it
 			ready = max(ready, value)
 		}
 	}
@@ -244,7 +244,7 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 		issue = m.issue(op, k, ready, fused)
 		result = issue + int64(k.latency)
 	} else {
-		m.before.port = 0 // that of an earlier op, which is not the jump's to give back
+		m.before.port = 0 // the port of an earlier op, which the jump must not give back
 	}
 	m.before.fuses = op.fuses
 	switch {
@@ -266,7 +266,7 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	done = max(done, result)
 	if op.Stores {
 		data := known
-		if op.Class == IndirectCall { // where to return to is known before where to go
+		if op.Class == IndirectCall { // the return address is known before the target
 			data = start
 		}
 		done = max(done, m.store(op, start, data))
@@ -276,11 +276,11 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	return done
 }
 
-// pointer says whether a register is one of those that string instructions count with.
+// pointer says whether a register is one that string instructions count with.
 func pointer(r Register) bool { return r == RSI || r == RDI || r == RCX }
 
-// operands finds when the registers are known that the op reads, and it is where it waits
-// for them.
+// operands finds when the registers are known that the op reads, and the ports of the
+// scheduler that it waits in.
 func (m *Machine) operands(op *Op, k *cost, apart bool, scheduler int) (ready int64) {
 	ready, m.within = m.now+1, 0
 	switch {
@@ -334,8 +334,8 @@ func (m *Machine) passes(op *Op) int64 {
 	return 1
 }
 
-// load finds when a load is executed, when its value is known to what waits for it,
-// and when it is done.
+// load finds when a load is executed, when its value is known to its users, and when it is
+// done.
 func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	c := m.core
 	addr, known := m.address(op, start, op.stack < 0)
@@ -382,8 +382,8 @@ func (m *Machine) address(op *Op, start int64, stack bool) (addr uint64, known i
 	return m.values.address(op), max(start, m.ready[op.Base], m.ready[op.Index])
 }
 
-// linked reports whether the core takes a store's data for a load's value before it
-// knows the addresses. It does so for whole general registers.
+// linked reports whether the core uses a store's data for a load before it knows the
+// addresses. It does so for whole general registers.
 func (m *Machine) linked(op *Op, s *stored, addr, after uint64) bool {
 	if m.core.renames == 0 || op.vector || op.Size < 4 || op.calc == calcString || op.Class != Load && op.Class != Leave && !op.Stores {
 		return false
@@ -394,8 +394,8 @@ func (m *Machine) linked(op *Op, s *stored, addr, after uint64) bool {
 	return m.links.learn(op.addr, s.by)
 }
 
-// link finds when a load has the data of a store that it is linked to: of those that only
-// load one in a cycle, as was found on Zen 4.
+// link finds when a load has the data of a store that it is linked to. One instruction that
+// only loads can be linked in a cycle, as was found on Zen 4.
 func (m *Machine) link(op *Op, s *stored) int64 {
 	if op.Stores {
 		return max(m.now, s.data)
@@ -404,8 +404,8 @@ func (m *Machine) link(op *Op, s *stored) int64 {
 	return max(m.linkedAt, s.data)
 }
 
-// forward finds when the value of a load is known that overlaps with a store that is
-// not in the cache yet.
+// forward finds when the value of a load is known that overlaps with a store on its way to
+// the cache.
 func (m *Machine) forward(op *Op, s *stored, addr uint64, value int64) int64 {
 	c := m.core
 	switch {
@@ -459,12 +459,11 @@ func (m *Machine) retire(op *Op, done int64, slots int) float64 {
 	return float64(m.seen(m.retired-before, before, slots))
 }
 
-// seen returns the cycles that a sampler would see at the op, of those by which its
-// retirement follows the one before. An interrupt waits for the oldest op that is being
-// executed, and is seen at the one behind it. If none is, as behind a mispredicted
-// branch, it is seen at the one that comes next.
+// seen returns the cycles that a sampler would see at the op, of those since the retirement
+// before. An interrupt waits for the oldest op in execution, and is seen at the next one.
+// If there is none, as after a mispredicted branch, it is seen at the next op to come.
 func (m *Machine) seen(passed, before int64, slots int) int64 {
-	if slots == 0 { // one with the op before
+	if slots == 0 { // fused with the op before
 		m.waited += passed
 		return 0
 	}

@@ -22,7 +22,7 @@ type stored struct {
 	addr   uint64
 	size   uint8
 	vector bool
-	data   int64 // when what it stores is known
+	data   int64 // when its data is known
 	commit int64 // when it reaches the cache; not known yet until it has retired
 }
 
@@ -41,8 +41,8 @@ func (q *memory) add(s stored) {
 	}
 }
 
-// find returns the latest store of those that an access overlaps with, and how many
-// came after it, or nil.
+// find returns the latest store that an access overlaps with, or nil, and how many stores
+// came after it.
 func (q *memory) find(addr uint64, size uint8) (s *stored, after uint64) {
 	newest := uint64(0)
 	for i := range granules(addr, size) {
@@ -62,8 +62,8 @@ func (s *stored) covers(addr uint64, size uint8) bool {
 	return s.addr <= addr && addr+uint64(size) <= s.addr+uint64(s.size)
 }
 
-// enters finds when the latest store reaches the cache, after it has retired: one in
-// a cycle, or two if they are in one line of it.
+// enters finds when the latest store reaches the cache, after it has retired: one in a
+// cycle, or two in one line of it.
 func (q *memory) enters(retired int64) int64 {
 	s := &q.queue[q.number%uint64(len(q.queue))]
 	line := s.addr >> 6

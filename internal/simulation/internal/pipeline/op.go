@@ -1,26 +1,25 @@
-// Package pipeline estimates how long a processor takes for a sequence of
-// instructions in the order in which they were executed: which wait for each
-// other's results, for a free execution unit, for their turn.
+// Package pipeline estimates how long a processor takes for a sequence of instructions in
+// the order in which they were executed: they wait for each other's results, for a free
+// execution unit, and for room in queues.
 //
-// An Op is what an instruction needs, which a Decoder reads from its code once.
-// A Machine executes ops one after the other on a model of a Core that dispatches
-// in order, executes out of order and retires in order, and says for how many cycles
-// a sampler would see each. Caches are perfect, and branches are predicted, unless the
-// caller says otherwise.
+// An Op is what an instruction needs, which a Decoder reads from its code once. A Machine
+// executes ops one after the other on a model of a Core that dispatches in order, executes
+// out of order and retires in order. It returns for how many cycles a sampler would see
+// each op. Caches are perfect, and branches are predicted, unless the caller says
+// otherwise.
 //
 //	d, err := pipeline.NewDecoder(disasm.AMD64)
 //	m := pipeline.NewMachine(pipeline.CoreOf("amdzen4"))
 //	op := d.Op(inst, code)
 //	cycles += m.Execute(&op, taken, false)
 //
-// The addresses of memory accesses are not known. Which loads read what has just
-// been stored is found by computing with random numbers in place of what registers
-// and memory held at first.
+// The addresses of memory accesses are not known. To find the loads that read a recent
+// store, the machine computes with random numbers for the unknown contents of registers and
+// memory.
 package pipeline
 
-// A Register is one that instructions wait for: a whole general or vector
-// register, whatever part of it is used; a group of flags; a mask; the floating
-// point stack as a whole.
+// A Register is one that instructions wait for: a whole general or vector register,
+// whatever part of it is used; a group of flags; a mask; the x87 stack as a whole.
 type Register uint8
 
 // The registers. General registers are RAX+0 to RAX+15 in the order of their
@@ -42,7 +41,7 @@ const (
 	// INC write without it.
 	Carry Register = 17 + iota
 	Flags
-	// X87 is the stack of the old floating point unit, and MMX shares it.
+	// X87 is the x87 stack, which MMX shares.
 	X87
 	K0
 )
@@ -56,8 +55,8 @@ const (
 // A Class is a kind of instruction that a core executes at one speed.
 type Class uint8
 
-// The classes. Those of memory accesses are of instructions that do no more; others
-// that also load or store have the class of what they compute.
+// The classes. Those of memory accesses are for instructions that do nothing else. Others
+// that also load or store have the class of their computation.
 const (
 	Nop        Class = iota
 	Zero             // register := 0, known before execution
@@ -209,12 +208,11 @@ var classNames = [classes]string{
 // An Op is what a static instruction needs to be executed.
 type Op struct {
 	Class Class
-	// Width is how many bytes of its operands it works on, the whole vector for
-	// vectors and 4 or 8 for scalars in vector registers. Size is how many bytes of
-	// memory it accesses.
+	// Width is the bytes of its operands: the whole vector for vectors, and 4 or 8 for
+	// scalars in vector registers. Size is the bytes of memory that it accesses.
 	Width, Size uint8
-	// Loads and Stores say which accesses to memory it makes, at the address that is
-	// the sum of Base, Index times Scale, and Disp.
+	// Loads and Stores say whether it reads and writes memory, at the sum of Base, Index
+	// times Scale, and Disp.
 	Loads, Stores bool
 	Base, Index   Register
 	Scale         uint8
@@ -225,10 +223,10 @@ type Op struct {
 	reads  [5]Register // NoRegister behind the last
 	writes [5]Register
 	formula
-	// stack is by how much the stack grows, with what is stored there, or shrinks.
+	// stack is how many bytes it pushes; below 0, how many it pops.
 	stack int8
-	// conditional says that it is a branch that may not be taken, cond on what, as in
-	// the opcode, or noCondition.
+	// conditional says that it is a branch that may not be taken. cond is its condition as
+	// in the opcode, or noCondition.
 	conditional bool
 	cond        uint8
 	fuses       fusion
@@ -242,11 +240,11 @@ type formula struct {
 	imm           int64
 }
 
-// noCondition is that of LOOP and JRCXZ, which nothing becomes one with: no set of
-// conditions has its bit.
+// noCondition is the condition of LOOP and JRCXZ, which never fuse: no set of conditions
+// has its bit.
 const noCondition = 16
 
-// A fusion says how an instruction can become one with a conditional jump behind it.
+// A fusion says how an instruction can fuse with a conditional jump behind it.
 type fusion uint8
 
 const (

@@ -36,7 +36,7 @@ func (x *encoded) op() Op {
 	}
 	x.memoryOperand(o, &s)
 	if o.Stores {
-		o.fuses = noFusion // only what writes registers alone becomes one with a jump
+		o.fuses = noFusion // only instructions without stores fuse with a jump
 	}
 	x.reads(&b, &s)
 	x.writes(&b, &s)
@@ -47,7 +47,7 @@ func (x *encoded) op() Op {
 	return *o
 }
 
-// A builder gathers the registers of an op.
+// A builder collects the registers of an op.
 type builder struct {
 	op             Op
 	reads, written int
@@ -147,7 +147,7 @@ func (x *encoded) memoryOperand(o *Op, s *spec) {
 	o.Stores = o.Stores || s.use&stores != 0
 }
 
-// vectorIndex returns the vector register that the addresses of a gather are made of.
+// vectorIndex returns the vector register with the addresses of a gather.
 func (x *encoded) vectorIndex() Register {
 	n := uint8(4) // the number that means no index if it is a general register
 	if x.index != NoRegister {
@@ -206,8 +206,8 @@ func (x *encoded) rmOperand(o *Op, u use) Register {
 	return x.register(x.rm, u&vectorRM != 0, u&maskRM != 0, rmWidth(o, u))
 }
 
-// rmWidth returns the bytes of a register that ModRM's lower part names. Of what goes to
-// a vector or comes from one the register has at least 4, however few are used.
+// rmWidth returns the bytes of the register in ModRM's lower part. It has at least 4 bytes
+// if the other operand is a vector, however few are used.
 func rmWidth(o *Op, u use) uint8 {
 	if u&vectorReg != 0 {
 		return o.Width
@@ -336,7 +336,7 @@ func (x *encoded) hasSource() bool { c := x.opcode &^ 1; return c != 0xaa && c !
 
 func (x *encoded) hasDestination() bool { return x.opcode&^1 != 0xac }
 
-// pointers lets a string instruction move the registers on that it counts with.
+// pointers lets a string instruction advance the registers that it counts with.
 func (x *encoded) pointers(b *builder) {
 	if x.hasSource() {
 		b.read(RSI)
@@ -352,8 +352,8 @@ func (x *encoded) pointers(b *builder) {
 	}
 }
 
-// class returns the class of the instruction at hand, which depends on its operands
-// where the opcode has several.
+// class returns the class of the instruction. It depends on the operands if the opcode has
+// several classes.
 func (x *encoded) class(o *Op) Class {
 	if x.lock || x.opmap == map0 && x.memory && (x.opcode == 0x86 || x.opcode == 0x87) {
 		return Locked
@@ -402,10 +402,10 @@ func moveClass(o *Op) Class {
 	return Move
 }
 
-// calculation sets what the result is computed of.
+// calculation sets how the result is computed.
 func (x *encoded) calculation(o *Op, s *spec) {
 	u, rm, reg := s.use, x.rmOperand(o, s.use), x.regOperand(o, s.use)
-	if s.calc != calcNone && x.usesUpper(o, u) { // values have no second byte to take
+	if s.calc != calcNone && x.usesUpper(o, u) { // values have no second byte
 		o.calc = calcMix
 		return
 	}
@@ -468,7 +468,7 @@ func (x *encoded) idiom(o *Op) {
 	}
 }
 
-// zeroing are the opcodes behind 0F that make zero of a register and itself: XORPS,
+// zeroing are the opcodes behind 0F that clear a register if both operands are it: XORPS,
 // PXOR, PSUB, PCMPGT.
 var zeroing = map[byte]bool{0x57: true, 0xef: true, 0xf8: true, 0xf9: true, 0xfa: true, 0xfb: true,
 	0x64: true, 0x65: true, 0x66: true}

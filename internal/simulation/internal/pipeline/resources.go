@@ -2,8 +2,8 @@ package pipeline
 
 import "math/bits"
 
-// A ring is a queue of entries that become free in the order in which they were
-// taken. It holds the cycles in which they do.
+// A ring is a queue of entries that become free in the order in which they were filled. It
+// holds the cycles of their release.
 type ring struct {
 	times []int64
 	at    int
@@ -21,7 +21,7 @@ func (r *ring) next(n int) int64 {
 	return r.times[i]
 }
 
-// put takes the next entry until a cycle.
+// put fills the next entry until a cycle.
 func (r *ring) put(until int64) {
 	r.times[r.at] = until
 	if r.at++; r.at == len(r.times) {
@@ -29,22 +29,22 @@ func (r *ring) put(until int64) {
 	}
 }
 
-// window is how many cycles ahead it is known what is in use. Beyond it there is
-// always room.
+// window is how many cycles ahead the use of ports is known. Beyond it there is always
+// room.
 const window = 1 << 12
 
 // maxSchedulers is how many a core may have.
 const maxSchedulers = 8
 
-// queues are a core's schedulers, in which ops wait for what they read. They are left in
-// any order.
+// queues are a core's schedulers, where ops wait for their operands. Ops leave them in any
+// order.
 type queues struct {
 	used    [maxSchedulers]int
-	turn    [2]int         // the latest ones that ops went to
+	turn    [2]int         // the schedulers that ops went to last
 	leaving [window]uint64 // by cycle: a byte for each scheduler
 }
 
-// add takes an entry of a scheduler from now until it is left.
+// add fills an entry of a scheduler from now until the op leaves it.
 func (q *queues) add(scheduler int, now, until int64) {
 	q.used[scheduler]++
 	q.leaving[min(max(until, now+1), now+window-1)%window] += 1 << (8 * scheduler)
@@ -63,9 +63,8 @@ func (q *queues) advance(from, to int64) {
 	}
 }
 
-// choose returns a scheduler of those that some ports belong to, or noScheduler if none
-// has room. They take turns, those that are there for addresses and for others by
-// themselves.
+// choose returns a scheduler of those that some ports belong to, or noScheduler if none has
+// room. It chooses round robin, separately for addresses and for others.
 func (q *queues) choose(list []scheduler, home ports, address bool) int {
 	turn := &q.turn[0]
 	if address {
@@ -88,7 +87,7 @@ func (q *queues) choose(list []scheduler, home ports, address bool) int {
 type units struct {
 	busy  [window]ports // by cycle
 	now   int64
-	usage [32]uint32 // by port: how often it was taken of late
+	usage [32]uint32 // by port: recent work
 	taken int
 }
 
@@ -99,7 +98,7 @@ func (u *units) advance(from, to int64) {
 	u.now = to
 }
 
-// reserve takes one of the ports for hold cycles, as early as it is free from a cycle
+// reserve reserves one of the ports for hold cycles, as early as it is free from a cycle
 // on, and returns that cycle and the port.
 func (u *units) reserve(from int64, of ports, hold int64) (at int64, port ports) {
 	single := of&(of-1) == 0
@@ -129,7 +128,7 @@ func (u *units) release(at int64, port ports) {
 	}
 }
 
-// leastUsed chooses a port as cores do: that with the least work given to it.
+// leastUsed chooses a port as cores do: the one with the least work.
 func (u *units) leastUsed(of ports) ports {
 	best := bits.TrailingZeros32(uint32(of))
 	for rest := of & (of - 1); rest != 0; rest &= rest - 1 {

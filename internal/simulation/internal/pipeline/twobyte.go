@@ -2,8 +2,8 @@ package pipeline
 
 import "sync"
 
-// twoByte are the opcodes behind 0F that are not of vectors, and those of groups
-// whose members are alike.
+// twoByte are the opcodes behind 0F for general registers, and those of groups with uniform
+// members.
 var twoByte = sync.OnceValue(twoByteSpecs)
 
 func twoByteSpecs() map[byte]spec {
@@ -54,7 +54,7 @@ func twoByteSpecs() map[byte]spec {
 	return t
 }
 
-// two returns what an opcode behind 0F does.
+// two returns the effect of an opcode behind 0F.
 func (x *encoded) two() spec {
 	switch c, part := x.opcode, x.reg&7; c {
 	case 0xae:
@@ -81,7 +81,7 @@ func (x *encoded) two() spec {
 	return spec{class: System}
 }
 
-// group15 returns fences and what saves the state of the vector registers.
+// group15 returns fences, and instructions that save the state of the vector registers.
 func (x *encoded) group15(part uint8) spec {
 	switch {
 	case !x.memory && part == 5 && x.rep == 0:
@@ -109,8 +109,7 @@ func (x *encoded) group9(part uint8) spec {
 	return spec{class: System}
 }
 
-// three returns what an opcode behind 0F 38 or 0F 3A does that is of general
-// registers.
+// three returns the effect of an opcode behind 0F 38 or 0F 3A for general registers.
 func (x *encoded) three() (spec, bool) {
 	if x.opmap == map3A {
 		if x.opcode == 0xf0 && x.enc == vex { // RORX

@@ -2,7 +2,7 @@ package pipeline
 
 import "math/bits"
 
-// A calculation is how an instruction makes its result of its first and second
+// A calculation is how an instruction computes its result from its first and second
 // operand, as far as values are followed.
 type calculation uint8
 
@@ -33,11 +33,10 @@ const (
 	constant                             // what is in the instruction
 )
 
-// values are what is known of the values of registers and memory. What they really
-// are is not known, so each starts as a random number, and is computed with as the
-// instructions say. Two addresses that are equal whatever the real values are then
-// come out equal, and two that are not come out different, but for chance: random
-// interpretation, as in Gulwani and Necula, "Discovering affine equalities using
+// values are the values of registers and memory. The real ones are not known. So each
+// starts as a random number, and instructions compute with them. Two addresses that are
+// equal for all real values are then equal here, and others differ, except by chance:
+// random interpretation, as in Gulwani and Necula, "Discovering affine equalities using
 // random interpretation" (POPL 2003).
 type values struct {
 	registers [registers]uint64
@@ -53,7 +52,7 @@ type remembered struct {
 
 const memoryEntries = 1 << 11
 
-// start gives the registers values that they have not had.
+// start gives the registers new values.
 func (v *values) start() {
 	for i := range v.registers {
 		v.starts++
@@ -81,9 +80,9 @@ func (v *values) address(op *Op) uint64 {
 	return a
 }
 
-// load returns what memory holds: what was last stored at the address, and otherwise a
-// number that belongs to it; of what was stored in part some function of both. What was
-// stored at the addresses behind is not looked for.
+// load returns the contents of memory: the last value stored at the address, or a number
+// that belongs to the address. For a partial store it is a function of both. Stores at the
+// following addresses are not searched.
 func (v *values) load(addr uint64, size uint8) uint64 {
 	before := mix(addr ^ 1<<63)
 	switch e := &v.memory[mix(addr)%memoryEntries]; {
@@ -100,7 +99,7 @@ func (v *values) store(addr, value uint64, size uint8) {
 	v.memory[mix(addr)%memoryEntries] = remembered{addr, value, size}
 }
 
-// compute sets the op's results, and returns that which is stored if it stores.
+// compute sets the op's results, and returns the value that it stores.
 func (v *values) compute(op *Op) uint64 {
 	switch op.calc {
 	case calcNone:
@@ -128,7 +127,8 @@ func (v *values) compute(op *Op) uint64 {
 	return x
 }
 
-// advance moves the pointers of a string instruction on, and returns what it stores.
+// advance advances the pointers of a string instruction, and returns the value that it
+// stores.
 func (v *values) advance(op *Op) uint64 {
 	n := uint64(1)
 	if op.Class == RepString {
@@ -150,7 +150,7 @@ func (v *values) advance(op *Op) uint64 {
 	return v.registers[RAX]
 }
 
-// result returns what the op computes of its operands.
+// result returns what the op computes from its operands.
 func (v *values) result(op *Op, a, b uint64) uint64 {
 	switch op.calc {
 	case calcSecond:

@@ -19,8 +19,8 @@ const (
 	element // 4 bytes, or 8 with W
 )
 
-// vector0F are the opcodes behind 0F, whatever the mandatory prefix; where that
-// matters see vectorTwo. Sources of this and the following: Intel's manual volume 2
+// vector0F are the opcodes behind 0F, whatever the mandatory prefix is; see vectorTwo for
+// those that depend on it. Sources of this and the following: Intel's manual volume 2
 // appendix A and the pages of the instructions.
 var vector0F = sync.OnceValue(func() *[256]spec {
 	t := vector0FSpecs()
@@ -74,12 +74,12 @@ func vector0FSpecs() (t [256]spec) {
 	return t
 }
 
-// scalarOps are the opcodes behind 0F that F3 and F2 make instructions on scalars
-// that leave the rest of the register as it is.
+// scalarOps are the opcodes behind 0F that are scalar with F3 and F2, and leave the rest of
+// the register unchanged.
 var scalarOps = map[byte]bool{0x51: true, 0x52: true, 0x53: true, 0x58: true, 0x59: true, 0x5a: true,
 	0x5c: true, 0x5d: true, 0x5e: true, 0x5f: true, 0xc2: true}
 
-// vector returns what an opcode behind 0F does with vectors.
+// vector returns the effect of an opcode behind 0F on vectors.
 func (x *encoded) vector() (spec, bool) {
 	if x.enc != legacy {
 		if s, ok := x.masks(); ok {
@@ -124,7 +124,7 @@ func (x *encoded) compared(s spec) spec {
 	return s
 }
 
-// prefixed changes a spec by the mandatory prefix, where that does more than to choose
+// prefixed changes a spec by the mandatory prefix, if the prefix does more than choose
 // between formats.
 func (x *encoded) prefixed(s spec, double bool) spec {
 	switch x.opcode {
@@ -168,8 +168,7 @@ func (x *encoded) prefixed(s spec, double bool) spec {
 	return s
 }
 
-// masks returns instructions of mask registers, and of vectors those that only EVEX
-// has.
+// masks returns instructions of mask registers, and vector instructions that only EVEX has.
 func (x *encoded) masks() (spec, bool) {
 	const both = maskReg | maskRM
 	c := x.opcode
@@ -315,7 +314,7 @@ func vector3ASpecs() map[byte]spec {
 	return t
 }
 
-// vectorThree returns what an opcode behind 0F 38 or 0F 3A does with vectors.
+// vectorThree returns the effect of an opcode behind 0F 38 or 0F 3A on vectors.
 func (x *encoded) vectorThree() spec {
 	table := vector38()
 	if x.opmap == map3A {
@@ -331,7 +330,7 @@ func (x *encoded) vectorThree() spec {
 	return s
 }
 
-// narrowed changes a spec where EVEX has given the opcode another meaning.
+// narrowed changes a spec if EVEX has given the opcode another meaning.
 func (x *encoded) narrowed(s spec) spec {
 	switch c := x.opcode; {
 	case c == 0x26, c == 0x27, c == 0x29 && x.rep == 0, c == 0x37:

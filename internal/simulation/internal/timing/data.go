@@ -7,43 +7,42 @@ import (
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
-// Data says how often a program's loads miss caches, which a simulator of these knows,
-// and how long they wait then.
+// Data says how often a program's loads miss caches, as a cache simulator counts them, and
+// how long they wait then.
 type Data struct {
 	Misses map[valgrind.LoadPlace]valgrind.LoadMisses
 	// Beyond is the share of the misses of the last simulated cache that a further one
 	// answers, and not memory.
 	Beyond float64
-	// Least is the share of these cycles that is waited for at the least: a core that has
-	// many misses under way at once still moves a line for each, and looks up its page.
+	// Least is the least share of these cycles that loads wait. A core with many misses in
+	// flight still moves one line for each, and translates its address.
 	Least float64
-	// Second, Third and Memory are how many cycles a load waits longer than for the
-	// first-level cache: for the cache behind it, for that behind the last one that was
-	// simulated, and for memory.
+	// Second, Third and Memory are how many cycles longer than for the first-level cache a
+	// load waits: for the cache behind it, for the one behind the last simulated cache, and
+	// for memory.
 	Second, Third, Memory float64
 }
 
 // misses are those of an instruction that loads.
 type misses struct {
 	valgrind.LoadMisses
-	// due is how many misses are to come, of the first level, of the last, and to memory.
+	// due is how many misses are to come: of the first level, of the last, and to memory.
 	due [3]float64
 }
 
-// waits are what loads wait for at each level.
+// waits are the waiting times of loads, by level.
 type waits struct {
 	beyond float64
 	least  float64
-	cycles [3]float64 // waited longer by a load that is answered there
+	cycles [3]float64 // that a load waits longer if it is answered there
 	mean   [3]float64 // shares of all loads of the program
-	scale  float64    // steps of windows to those that were recorded
+	scale  float64    // steps of all windows for one that was recorded
 }
 
-// Wait finds out how long the program waits for data: its windows are executed once more,
-// with loads that take as much longer, and as often, as these say. Misses come evenly
-// among a load's executions. What At and Line returned before did not include it; if Wait
-// is called again, what it was given before no longer holds. It is not to be called at the
-// same time as these.
+// Wait finds out how long the program waits for data. It executes the windows once more,
+// with loads that miss as often and take as much longer as Data says. Misses are spread
+// evenly over a load's executions. At and Line include the waiting times afterwards. A
+// further call replaces the earlier Data. Do not call Wait at the same time as At and Line.
 func (p *Rates) Wait(d Data) {
 	p.waits = waits{beyond: d.Beyond, least: d.Least, cycles: [3]float64{d.Second, d.Third, d.Memory}}
 	p.settled = sync.Once{}
@@ -72,7 +71,7 @@ func (p *Rates) Wait(d Data) {
 	}
 }
 
-// loads returns the instructions of a place, those that load among them.
+// loads returns the loads among the instructions of a place.
 func (p *Rates) loads(at valgrind.LoadPlace) []*instruction {
 	if at.Object == "" {
 		return p.line(at.File, at.Line)
@@ -83,9 +82,9 @@ func (p *Rates) loads(at valgrind.LoadPlace) []*instruction {
 	return nil
 }
 
-// repeat executes steps once more on two machines, on one of them with loads that miss,
-// and returns how many of them count. What the windows took before is not what is compared
-// with, as these machines have executed others: without misses nothing is to be waited.
+// repeat executes steps once more on two machines, one of them with loads that miss, and
+// returns how many of them count. Both machines execute the recorded windows only, so that
+// they differ by the misses alone: the windows of the first pass were others.
 func (p *Rates) repeat(usual, late machine, steps []step) (counted int64) {
 	for _, s := range steps {
 		if s.begins {
@@ -136,8 +135,8 @@ func (w *waits) alone(in *instruction) (list [3]float64) {
 	return list
 }
 
-// atLeast adds to what instructions of a function wait what is missing from the least,
-// where they miss.
+// atLeast raises the waiting time of a function's instructions to the least, where they
+// miss.
 func (w *waits) atLeast(insts []*instruction) {
 	waited, alone := 0.0, 0.0
 	each := func(in *instruction) float64 {
@@ -155,8 +154,8 @@ func (w *waits) atLeast(insts []*instruction) {
 	}
 }
 
-// shares returns how what loads wait divides among the levels, if nothing hides it; zeros
-// if none misses.
+// shares returns how the waiting time of loads divides among the levels if nothing hides
+// it; zeros if none misses.
 func (w *waits) shares(loads ...*instruction) (list [3]float64) {
 	all := 0.0
 	for _, in := range loads {
@@ -173,9 +172,9 @@ func (w *waits) shares(loads ...*instruction) (list [3]float64) {
 	return list
 }
 
-// divide divides what instructions of a function wait, which are in order, among the
-// levels: as the loads wait that are the last at or before each, or else those of the whole
-// function, or of the program.
+// divide divides the waiting time of a function's instructions, which are in order, among
+// the levels. Each takes the shares of the last load at or before it, or else those of the
+// whole function or of the program.
 func (w *waits) divide(insts []*instruction) {
 	latest := w.shares(insts...)
 	if latest == [3]float64{} {

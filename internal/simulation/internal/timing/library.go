@@ -13,15 +13,15 @@ import (
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
-// A library holds the code that processes execute, by file, with what was found out of
-// each instruction.
+// A library holds the code that processes execute, by file, with the sums of each
+// instruction.
 type library struct {
-	images map[string]*image // nil for what is no file with code
-	room   int               // instructions that there is room for
-	arena  []instruction     // of which instructions are taken
+	images map[string]*image // nil for files without code
+	room   int               // further instructions that fit
+	arena  []instruction     // the instructions are taken from here
 }
 
-// What a program can make large has a limit. The largest programs execute some hundred
+// Bounds on what a program can make large. The largest programs execute some hundred
 // thousand different instructions.
 const (
 	maxInstructions = 1 << 20
@@ -32,7 +32,7 @@ func newLibrary() *library {
 	return &library{images: map[string]*image{}, room: maxInstructions}
 }
 
-// close closes the files; what was found out stays.
+// close closes the files; the sums stay.
 func (l *library) close() {
 	for _, i := range l.images {
 		if i != nil && i.file != nil {
@@ -42,7 +42,7 @@ func (l *library) close() {
 	}
 }
 
-// image returns a file's; nil if it has no code that is understood.
+// image returns the image of a file; nil if it has no code of a known kind.
 func (l *library) image(path string) *image {
 	i, ok := l.images[path]
 	if !ok && len(l.images) < maxImages {
@@ -66,13 +66,13 @@ func (l *library) ordered() []*instruction {
 // An image is the code of a file.
 type image struct {
 	file    codeFile
-	stubs   span // through which functions of other files are called
+	stubs   span // the procedure linkage table, for calls of functions of other files
 	decoder disasm.Decoder
 	ops     *pipeline.Decoder
 	at      map[uint64]*instruction // by address in the file
 }
 
-// A span is the addresses from low on, and less than high.
+// A span is the addresses from low on and below high.
 type span struct{ low, high uint64 }
 
 func (s span) has(addr uint64) bool { return addr >= s.low && addr < s.high }
@@ -94,7 +94,7 @@ type codeFile interface {
 	Close() error
 }
 
-// openImage opens a file with code; nil if it has none that is understood.
+// openImage opens a file with code; nil if it has none of a known kind.
 func openImage(path string) *image {
 	f, err := object.Open(path, object.Options{})
 	if err != nil {
@@ -109,7 +109,7 @@ func openImage(path string) *image {
 	return i
 }
 
-// stubsOf returns where a file has its procedure linkage table.
+// stubsOf returns the addresses of a file's procedure linkage table.
 func stubsOf(path string) span {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -135,33 +135,33 @@ func newImage(f codeFile, arch disasm.Arch) (*image, error) {
 	return &image{file: f, decoder: decoder, ops: ops, at: map[uint64]*instruction{}}, nil
 }
 
-// An instruction is one of a file, with the sums of what was found out of it.
+// An instruction is one of a file, with its sums.
 type instruction struct {
 	addr   uint64 // in the file
-	target uint64 // in the file, of what jumps there
+	target uint64 // in the file, of its target
 	next   uint64 // in the file, behind it
 	flow   disasm.Flow
 	stops  bool  // the simulator ends a block here, although it is no branch
-	turn   ticks // of a string instruction that repeats, each of whose turns is a block, what it takes; otherwise 0
+	again  ticks // cycles of each further repetition of a string instruction; otherwise 0
 	op     pipeline.Op
-	behind *instruction // at next, once a block goes on there
+	behind *instruction // the block at next, once it is known
 	number int          // in the order of files and addresses, while records are put in order
 
 	executed     int64 // in all that was followed
-	mispredicted int64 // of that
+	mispredicted int64 // of these
 
-	// In windows: executions, and what these took with all branches predicted and all
+	// In windows: executions, and the time of these with all branches predicted and all
 	// data in the first-level cache, and with the predictor's mispredictions.
 	timed       int64
 	ideal, real ticks
-	waited      ticks // what loads that miss add to that, in the windows that were recorded
+	waited      ticks // time that missing loads add, in the windows that were recorded
 	parts       parts // of these, once they are settled
 
 	misses misses
 }
 
-// ticks are fractions of a cycle. Sums of integers do not depend on their order, as
-// processes that run at a time give them.
+// ticks are fractions of a cycle. Sums of integers do not depend on their order, which
+// changes from run to run if there are several processes.
 type ticks int64
 
 const ticksPerCycle = 1 << 20
@@ -175,8 +175,8 @@ func ticksOf(cycles float64) ticks {
 
 func (t ticks) cycles() float64 { return float64(t) / ticksPerCycle }
 
-// stub returns the instructions of the stub that an instruction goes to; none if it goes
-// to none.
+// stub returns the instructions of the stub that an instruction calls; none if it calls
+// none.
 func (i *image) stub(in *instruction) []*instruction {
 	if in.flow != disasm.Call && in.flow != disasm.Jump || !i.stubs.has(in.target) || i.stubs.has(in.addr) {
 		return nil
@@ -193,11 +193,11 @@ func (i *image) stub(in *instruction) []*instruction {
 // longestStub is more instructions than any stub has.
 const longestStub = 8
 
-// longest is the most bytes that the instructions of a block have.
+// longest bounds the bytes of a block.
 const longest = valgrind.MaxInstructions * 15
 
-// A stretch is instructions that follow each other. All that is kept of what was executed
-// consists of these, so that it takes no more memory than there are instructions.
+// A stretch is consecutive instructions. All records consist of stretches, so that they
+// take no more memory than there are instructions.
 type stretch struct {
 	first *instruction
 	n     int
@@ -216,8 +216,9 @@ func (s stretch) all() iter.Seq2[int, *instruction] {
 	}
 }
 
-// block returns the instructions from an address on, to the first that may leave the
-// straight line, and the last of them; none if there is no code there, or no room for more.
+// block returns the instructions from an address on, up to the first that may leave the
+// straight line, and the last of them. It returns none if there is no code there, or no
+// room for more.
 func (l *library) block(i *image, addr uint64) (s stretch, last *instruction) {
 	code, err := i.file.Code(addr, longest)
 	if err != nil {
@@ -228,7 +229,7 @@ func (l *library) block(i *image, addr uint64) (s stretch, last *instruction) {
 		if in == nil {
 			in = l.decode(i, code, addr)
 		}
-		// Where the segments of a file overlap, code ends in one that goes on in another.
+		// If the segments of a file overlap, code that ends in one goes on in another.
 		if in == nil || in.next-in.addr > uint64(len(code)) {
 			break
 		}
@@ -259,15 +260,15 @@ func (l *library) decode(i *image, code []byte, addr uint64) *instruction {
 	l.arena = l.arena[1:]
 	l.room--
 	bytes := code[:inst.Len]
-	turn := turns(bytes)
+	again := repetition(bytes)
 	*in = instruction{addr: addr, target: inst.Target, next: inst.Next(), flow: inst.Flow,
-		turn: turn, stops: turn > 0 || stops(bytes), op: i.ops.Op(inst, code)}
+		again: again, stops: again > 0 || stops(bytes), op: i.ops.Op(inst, code)}
 	i.at[addr] = in
 	return in
 }
 
-// stops reports whether an instruction of x86 ends a block, as the simulator has to do
-// something else then: a system call, a trap, or the hint that a loop waits.
+// stops reports whether an x86 instruction ends a block because the simulator does
+// something else then: a system call, a trap, or the hint of a spinning loop.
 func stops(code []byte) bool {
 	switch code[0] {
 	case 0xcc, 0xcd, 0xf4: // INT, HLT
@@ -280,11 +281,11 @@ func stops(code []byte) bool {
 	return false
 }
 
-// turns reads a string instruction of x86 with a prefix that repeats it, and returns how
-// many cycles each further turn takes; 0 for all others. MOVS and STOS go through 32
-// bytes a cycle, in all cores of the last ten years at the least; the others take
-// about two cycles: A. Fog, Instruction tables, under "string instructions".
-func turns(code []byte) ticks {
+// repetition reads an x86 string instruction with a repeat prefix, and returns the cycles
+// of each further repetition; 0 for all other instructions. MOVS and STOS move 32 bytes a
+// cycle, at least in all cores of the last ten years. The others take about two cycles: A.
+// Fog, Instruction tables, under "string instructions".
+func repetition(code []byte) ticks {
 	repeated, width := false, 4
 	for i, c := range code {
 		switch {
@@ -300,7 +301,7 @@ func turns(code []byte) ticks {
 		case !repeated || i != len(code)-1:
 			return 0
 		default:
-			return turnsOf(c, width)
+			return repetitionOf(c, width)
 		}
 	}
 	return 0
@@ -315,9 +316,9 @@ func isPrefix(c byte) bool {
 	return false
 }
 
-// turnsOf is the time of a turn of a string instruction, given its opcode and how many
-// bytes it goes through unless it is one for single bytes.
-func turnsOf(opcode byte, width int) ticks {
+// repetitionOf is the cycles of a repetition of a string instruction, by its opcode and the
+// bytes of an element; opcodes for single bytes ignore these.
+func repetitionOf(opcode byte, width int) ticks {
 	if opcode&1 == 0 {
 		width = 1
 	}

@@ -57,7 +57,7 @@ func TestRecordedBlocks(t *testing.T) {
 // TestStub checks the rate of a call through a stub that was entered behind its beginning
 // only, until the program ended in it.
 func TestStub(t *testing.T) {
-	p, run := walk(t, &witness{})
+	p, run := walk(t, &recorder{})
 	run.window.wait = 1
 	addrs := slices.Repeat([]uint64{0x1011, 0x1013, 0x1015, 0x100a}, warmBlocks/2)
 	for _, addr := range append(addrs, 0x1005, 0x1010) {

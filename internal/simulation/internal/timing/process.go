@@ -13,10 +13,10 @@ type process struct {
 	predictor predictor
 	window    window
 
-	modules []module          // what is mapped, the latest last; the memory may be shared with other processes
-	blocks  map[uint64]*block // by address in memory
-	current *block            // that is being executed; nil if it is not known
-	turning bool              // the current block is a further turn of an instruction that repeats
+	modules   []module          // the mappings, the latest last; the memory may be shared with other processes
+	blocks    map[uint64]*block // by address in memory
+	current   *block            // the block being executed; nil if it is not known
+	repeating bool              // the current block is a further repetition of an instruction
 }
 
 // A module is an image in memory.
@@ -25,19 +25,19 @@ type module struct {
 	bias uint64 // of addresses in memory over those in the file
 }
 
-// A block is a piece of code in memory, from where it was entered to the first
-// instruction that may leave it.
+// A block is a piece of code in memory, from its entry to the first instruction that may
+// leave it.
 type block struct {
 	start, end uint64 // in memory
 	bias       uint64
 	insts      stretch      // none if the code is not known
 	last       *instruction // of these
-	recent     [2]*block    // that followed it
+	recent     [2]*block    // the blocks that followed it last
 	executed   int64        // to its end, not yet counted with its instructions
 }
 
-// maxBlocks bounds the blocks that are known of all processes together. If there would
-// be more, a process forgets its own.
+// maxBlocks bounds the known blocks of all processes together. If there would be more, a
+// process forgets its own.
 const maxBlocks = 1 << 19
 
 func newProcess(to *Rates, m models) *process {
@@ -53,31 +53,31 @@ func (p *process) Exec() {
 	p.modules = nil
 }
 
-// Fork begins where another process was.
+// Fork begins with the mappings of another process.
 func (p *process) Fork(parent valgrind.Follower) {
 	p.Exec()
 	if from, ok := parent.(*process); ok {
-		p.modules = slices.Clip(from.modules) // thousands of processes are known that have ended
+		p.modules = slices.Clip(from.modules) // thousands of ended processes are kept
 	}
 }
 
-// End ends the process. What is mapped is kept for those that it has forked.
+// End ends the process. Its mappings are kept for the processes that it has forked.
 func (p *process) End() {
 	p.stop()
 	p.predictor, p.window = nil, window{}
 }
 
-// stop ends what is executed: how the last block goes on will not be known.
+// stop ends the execution: how the last block goes on will not be known.
 func (p *process) stop() {
 	if p.current != nil && p.current.last == nil {
 		p.to.Unknown++
 	}
-	p.current, p.turning = nil, false
+	p.current, p.repeating = nil, false
 	p.forget()
 	p.window.end()
 }
 
-// Mapped notes where a file is mapped. What was there before is not any more.
+// Mapped notes where a file is mapped. It replaces earlier mappings there.
 func (p *process) Mapped(file string, bias uint64) {
 	i := p.to.code.image(file)
 	if i == nil {
@@ -90,7 +90,7 @@ func (p *process) Mapped(file string, bias uint64) {
 	p.forget()
 }
 
-// forget gives up all blocks but the current one, and counts their executions with their
+// forget drops all blocks but the current one, and adds their executions to their
 // instructions.
 func (p *process) forget() {
 	for _, b := range p.blocks {
@@ -162,7 +162,7 @@ func (p *process) newBlock(addr uint64) *block {
 	return b
 }
 
-// leave ends the execution of a block, as the next one says how it went on.
+// leave ends the execution of a block. The next block says how it went on.
 func (p *process) leave(b *block, next uint64) {
 	in := b.last
 	if in == nil {
@@ -170,8 +170,8 @@ func (p *process) leave(b *block, next uint64) {
 		p.window.end()
 		return
 	}
-	turn := p.turning
-	p.turning = false
+	repeated := p.repeating
+	p.repeating = false
 	addr, target := in.addr+b.bias, in.target+b.bias
 	taken, missed := true, false
 	switch in.flow {
@@ -198,8 +198,8 @@ func (p *process) leave(b *block, next uint64) {
 	case disasm.Return:
 		missed = p.predictor.Return(addr, next)
 	default:
-		p.turning = in.turn > 0 && next == addr
-		if taken = false; next != b.end && !p.turning {
+		p.repeating = in.again > 0 && next == addr
+		if taken = false; next != b.end && !p.repeating {
 			p.cut(b, next)
 			return
 		}
@@ -208,16 +208,16 @@ func (p *process) leave(b *block, next uint64) {
 	if missed {
 		in.mispredicted++
 	}
-	if turn {
-		p.window.turn(in)
+	if repeated {
+		p.window.repeat(in)
 		return
 	}
 	p.window.block(b.insts, taken, missed)
 }
 
-// cut ends the execution of a block that went on in no way that its last instruction
-// goes. Either the simulator has cut the block, and the next one begins inside. Or the
-// process did something else in between: another thread, or a signal's handler.
+// cut ends the execution of a block that did not go on as its last instruction does. Either
+// the simulator cut the block, and the next one begins inside it. Or the process did
+// something else in between: another thread, or a signal handler.
 func (p *process) cut(b *block, next uint64) {
 	for n, in := range b.insts.all() {
 		if n > 0 && in.addr+b.bias == next {

@@ -48,29 +48,29 @@ func (m made) Code(addr uint64, n int) ([]byte, error) {
 	return []byte(rest[:min(n, len(rest))]), nil
 }
 
-// A witness is a predictor that writes down what it is told, and mispredicts every
+// A recorder is a predictor that records its calls, and mispredicts every
 // branch whose number in the order is given.
-type witness struct {
+type recorder struct {
 	said  []string
 	wrong map[int]bool
 	n     int
 }
 
-func (w *witness) note(format string, args ...any) bool {
+func (w *recorder) note(format string, args ...any) bool {
 	w.said = append(w.said, fmt.Sprintf(format, args...))
 	w.n++
 	return w.wrong[w.n-1]
 }
 
-func (w *witness) Conditional(addr uint64, taken bool) bool {
+func (w *recorder) Conditional(addr uint64, taken bool) bool {
 	return w.note("%x?%v", addr, taken)
 }
-func (w *witness) Indirect(addr, target uint64) bool { return w.note("%x*%x", addr, target) }
-func (w *witness) Jump(addr, target uint64) {
+func (w *recorder) Indirect(addr, target uint64) bool { return w.note("%x*%x", addr, target) }
+func (w *recorder) Jump(addr, target uint64) {
 	w.said = append(w.said, fmt.Sprintf("%x>%x", addr, target))
 }
-func (w *witness) Call(addr, next uint64)          { w.said = append(w.said, fmt.Sprintf("(%x", next)) }
-func (w *witness) Return(addr, target uint64) bool { return w.note("%x)%x", addr, target) }
+func (w *recorder) Call(addr, next uint64)          { w.said = append(w.said, fmt.Sprintf("(%x", next)) }
+func (w *recorder) Return(addr, target uint64) bool { return w.note("%x)%x", addr, target) }
 
 // A clock is a machine that takes a cycle for each instruction, ten more for those behind
 // a mispredicted one, and more for loads that are late.
@@ -96,7 +96,7 @@ func (c *clock) Execute(_ *pipeline.Op, _, mispredicted bool) float64 {
 const bias = 0x400000
 
 // walk follows a process that executes the code, mapped bias higher than in the file.
-func walk(t *testing.T, w *witness, addrs ...uint64) (*Rates, *process) {
+func walk(t *testing.T, w *recorder, addrs ...uint64) (*Rates, *process) {
 	t.Helper()
 	i, err := newImage(made{}, disasm.AMD64)
 	if err != nil {
@@ -129,8 +129,8 @@ func TestPaths(t *testing.T) {
 			"1005×1 100a×1 1010×1 1011×2 1013×1 1015×1 1016×1", 0},
 		{"calls and jumps that are computed", []uint64{0x100c, 0x1000, 0x1005}, "40100c*401000 (40100e 401003?false", "1000×1 1003×1 100c×1", 0},
 		{"a jump", []uint64{0x100e, 0xffe, 0x1000}, "40100e>400ffe 401003?true", "ffe×1 fff×1 1000×1 1003×1 100e×1", 0},
-		{"turns", []uint64{0x1010, 0x1011, 0x1011, 0x1011, 0x1013}, "", "1010×1 1011×4", 0},
-		{"no turn", []uint64{0x1010, 0x1013}, "", "1010×1 1011×1", 0},
+		{"repetitions", []uint64{0x1010, 0x1011, 0x1011, 0x1011, 0x1013}, "", "1010×1 1011×4", 0},
+		{"no repetition", []uint64{0x1010, 0x1013}, "", "1010×1 1011×1", 0},
 		{"a system call", []uint64{0x1013, 0x1015, 0x100c}, "401016)40100c", "1013×1 1015×1 1016×1", 0},
 		{"a long block", []uint64{0xf80, 0xf80 + valgrind.MaxInstructions}, "", "", 0},
 		{"another thread", []uint64{0x1000, 0x1010, 0x1005, 0x1000}, "", "1000×1 1003×1 1005×1 1010×1 1011×1", 0},
@@ -138,7 +138,7 @@ func TestPaths(t *testing.T) {
 		{"unknown code only", []uint64{0x9000, 0x9004, 0x9000}, "", "", 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := &witness{}
+			w := &recorder{}
 			p, run := walk(t, w, tt.addrs...)
 			run.End()
 			if got := strings.Join(w.said, " "); got != tt.branches {
@@ -163,7 +163,7 @@ func TestPaths(t *testing.T) {
 // TestRates checks what comes out of windows: with machines for which it is known.
 func TestRates(t *testing.T) {
 	const n = 200_000
-	w := &witness{wrong: map[int]bool{}}
+	w := &recorder{wrong: map[int]bool{}}
 	random := rand.New(rand.NewPCG(1, 2))
 	missed := 0
 	for i := range n {
@@ -218,7 +218,7 @@ func TestWaits(t *testing.T) {
 		{"memory", valgrind.LoadMisses{Loads: 100, First: 50, Last: 50}, 0, [3]float64{0, 0, 150}},
 		{"some of memory", valgrind.LoadMisses{Loads: 100, First: 100, Last: 50}, 0.5, [3]float64{5, 10, 75}},
 	} {
-		p, run := walk(t, &witness{}, loop...)
+		p, run := walk(t, &recorder{}, loop...)
 		run.End()
 		p.Wait(Data{Misses: map[valgrind.LoadPlace]valgrind.LoadMisses{
 			{Object: "made", Addr: 0x1016}:  tt.misses,
@@ -267,7 +267,7 @@ func TestWindows(t *testing.T) {
 		blocks      int
 		least, most float64
 	}{{20_000, 0.25, 0.5}, {4_000_000, 0.04, 0.07}} {
-		p, run := walk(t, &witness{})
+		p, run := walk(t, &recorder{})
 		run.predictor = silent{}
 		period := []uint64{0x1000, 0x1000, 0x1000, 0x1005, 0x1010, 0x1013, 0x1015, 0x100a}
 		for i := range period {
@@ -299,7 +299,7 @@ func (silent) Return(_, _ uint64) bool       { return false }
 
 // TestPrograms checks what is mapped, and what of it is forgotten.
 func TestPrograms(t *testing.T) {
-	p, run := walk(t, &witness{}, 0x1000, 0x1000)
+	p, run := walk(t, &recorder{}, 0x1000, 0x1000)
 	run.Mapped("no such file", 0)
 	run.Mapped("made", 2*bias) // here as well
 	run.Blocks([]uint64{codeAt + bias, codeAt + 2*bias, codeAt + 2*bias})
@@ -320,7 +320,7 @@ func TestPrograms(t *testing.T) {
 
 // TestForks checks that what is mapped in a process is in those that it forks.
 func TestForks(t *testing.T) {
-	p, run := walk(t, &witness{}, 0x1000, 0x1000)
+	p, run := walk(t, &recorder{}, 0x1000, 0x1000)
 	m := models{predictor: func() predictor { return silent{} }, machine: func() machine { return &clock{} }}
 	child, orphan, other := newProcess(p, m), newProcess(p, m), newProcess(p, m)
 	run.End()
@@ -345,7 +345,7 @@ func TestForks(t *testing.T) {
 
 // TestRoom checks that there is an end to what is remembered.
 func TestRoom(t *testing.T) {
-	p, run := walk(t, &witness{}, 0x1000)
+	p, run := walk(t, &recorder{}, 0x1000)
 	p.code.room = 1
 	run.Blocks([]uint64{0x1005 + bias, 0x1010 + bias, 0x100a + bias, 0x1000 + bias})
 	run.End()
@@ -354,16 +354,16 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-func TestTurns(t *testing.T) {
+func TestRepetitions(t *testing.T) {
 	for _, tt := range []struct {
 		code string
-		want float64 // cycles of a turn
+		want float64 // cycles of a repetition
 	}{
 		{"\xf3\xa4", 1. / 32}, {"\xf3\xa5", 4. / 32}, {"\x66\xf3\xa5", 2. / 32}, {"\xf3\x66\xab", 2. / 32}, {"\xf3\x48\xab", 8. / 32}, {"\xf3\x40\xaa", 1. / 32},
 		{"\xf2\xae", 2}, {"\xf3\x48\xa7", 2}, {"\x67\xf3\xac", 2},
 		{"\xa4", 0}, {"\x48\xab", 0}, {"\xf3\x90", 0}, {"\xf3\xc3", 0}, {"\xf3\x0f\x1e\xfa", 0}, {"\xf3", 0}, {"", 0}, {"\xf2\x0f\x10\xa4", 0},
 	} {
-		if got := turns([]byte(tt.code)).cycles(); got != tt.want {
+		if got := repetition([]byte(tt.code)).cycles(); got != tt.want {
 			t.Errorf("% x: %v cycles, want %v", tt.code, got, tt.want)
 		}
 	}
@@ -397,7 +397,7 @@ func FuzzBlocks(f *testing.F) {
 	f.Add([]byte("\x10\x00\x10\x00\x10\x05\x10\x10\x10\x11\x10\x11\x10\x13\x10\x15\x10\x0a\x10\x00"))
 	f.Add([]byte("\x10\x0c\x10\x0e\x0f\xfe\x10\x00\xff\xff\x10\x05\xff\xfe\x10\x00\xff\xfd\x10\x00"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, run := walk(t, &witness{})
+		p, run := walk(t, &recorder{})
 		run.predictor = silent{}
 		run.window.wait = 1
 		var blocks int64

@@ -12,8 +12,8 @@ import (
 // At returns the rate of the instruction at an address of an object file, per execution:
 // false if it was in no window.
 //
-// Callgrind counts what is executed of a stub, through which a function of another file
-// is called, with the instruction that calls it. So of that the rate is the mean.
+// To the instruction that calls a function of another file, callgrind adds the counts of
+// the stub of that function. The rate of such an instruction is the mean.
 func (p *Rates) At(object string, addr uint64) (valgrind.Rate, bool) {
 	i := p.code.images[object]
 	if i == nil {
@@ -24,7 +24,7 @@ func (p *Rates) At(object string, addr uint64) (valgrind.Rate, bool) {
 		return valgrind.Rate{}, false
 	}
 	stub := i.stub(in)
-	if len(stub) == 0 || stub[0].executed == 0 { // or entered behind its beginning only
+	if len(stub) == 0 || stub[0].executed == 0 { // or entered behind its first instruction only
 		return p.rate(in), true
 	}
 	var all sum
@@ -37,7 +37,7 @@ func (p *Rates) At(object string, addr uint64) (valgrind.Rate, bool) {
 	return all.mean(), true
 }
 
-// rate is that of an instruction that was in windows.
+// rate is the rate of an instruction that was in windows.
 func (p *Rates) rate(in *instruction) valgrind.Rate {
 	p.settled.Do(p.settle)
 	n := float64(in.timed)
@@ -53,8 +53,8 @@ func (p *Rates) rate(in *instruction) valgrind.Rate {
 	return r
 }
 
-// Line returns the mean rate of the instructions that are executed at a line of a
-// source file, per execution of one: false if none was in a window.
+// Line returns the mean rate of the instructions at a line of a source file, per execution
+// of one: false if none was in a window.
 func (p *Rates) Line(file string, line int) (valgrind.Rate, bool) {
 	var all sum
 	for _, in := range p.line(file, line) {
@@ -72,8 +72,8 @@ func (p *Rates) line(file string, line int) []*instruction {
 	if list := p.lines[place{file, line}]; list != nil {
 		return list
 	}
-	// Of a file whose directory is not known cachegrind writes two relative names, one
-	// behind the other: that of the directory that it was compiled in, and its own.
+	// For a file whose directory is not known cachegrind writes two relative names, one
+	// after the other: that of the compilation directory, and its own.
 	if path.IsAbs(file) {
 		return nil
 	}
@@ -91,7 +91,7 @@ type place struct {
 	line int
 }
 
-// A sum is that of the rates of instructions, by their executions.
+// A sum adds up the rates of instructions, by their executions.
 type sum struct {
 	rate     valgrind.Rate
 	executed float64
@@ -113,15 +113,15 @@ func (s *sum) mean() valgrind.Rate {
 	return r
 }
 
-// fields are what a rate consists of.
+// fields are the parts of a rate.
 func fields(r *valgrind.Rate) [7]*float64 {
 	return [...]*float64{&r.Cycles, &r.Lost, &r.Second, &r.Third, &r.Memory, &r.Conditional, &r.Indirect}
 }
 
-// debugFiles is where the simulators look for separate debug files as well.
+// debugFiles is a directory of separate debug files that the simulators search too.
 const debugFiles = "/usr/lib/debug"
 
-// byLine returns the instructions that were in windows, by the line that they are of.
+// byLine returns the instructions that were in windows, by line.
 func (p *Rates) byLine() map[place][]*instruction {
 	lines := map[place][]*instruction{}
 	for name, i := range p.code.images {

@@ -2,13 +2,13 @@ package timing
 
 import "github.com/cyclestack/cyclestack/internal/object"
 
-// The three machines retire an instruction at different times, each after what it has
-// waited for: of four instructions that retire in a cycle any may be the one that the
-// cycle shows at. So only sums over many instructions may be subtracted. Functions are
-// enough of them: what mispredictions and misses add to a function is given to those of
-// its instructions that retire later for it, as a sampler would see it.
+// The three machines retire an instruction at different times, after different waits. Of
+// the instructions that retire in one cycle, the cycle may show at any. So only sums over
+// many instructions can be subtracted, and functions are large enough. The cycles that
+// mispredictions and misses add to a function are given to the instructions that retire
+// later because of them, as a sampler would see it.
 
-// parts are what an instruction takes, in cycles of all its executions in windows.
+// parts are the parts of an instruction's time, in cycles of all its executions in windows.
 type parts struct {
 	cycles, lost, waited float64
 	shares               [3]float64 // of waited, by level
@@ -26,8 +26,8 @@ func (p *Rates) settle() {
 	}
 }
 
-// functions returns the instructions that were in windows, by the function that they are
-// of. Those of no known function are together.
+// functions returns the instructions that were in windows, by function. Those of no known
+// function are together.
 func (i *image) functions(name string) map[uint64][]*instruction {
 	list := map[uint64][]*instruction{}
 	insts := i.windowed()
@@ -49,9 +49,8 @@ func (i *image) functions(name string) map[uint64][]*instruction {
 	return list
 }
 
-// settleFunction finds the parts of a function's instructions. They sum to what the
-// function took in all, and each of them to the difference of two machines, unless that
-// is negative: then there is none of it.
+// settleFunction finds the parts of a function's instructions. They sum to the time of the
+// function. Each part sums to the difference of two machines, or to 0 if that is negative.
 func (p *Rates) settleFunction(insts []*instruction) {
 	for _, in := range insts {
 		in.parts.waited = in.waited.cycles() * p.waits.scale
@@ -65,9 +64,9 @@ func (p *Rates) settleFunction(insts []*instruction) {
 	p.waits.divide(insts)
 }
 
-// positive takes cycles that are negative from the other instructions. There are such
-// because the machines that wait have executed other windows before than those that do
-// not: what shows at one instruction in these may show at its neighbour in those.
+// positive takes negative cycles from the other instructions. They arise because the
+// machines that wait executed other windows before than those that do not: a cycle that
+// shows at one instruction in these may show at its neighbour in those.
 func positive(insts []*instruction) {
 	sum, above := 0.0, 0.0
 	for _, in := range insts {
@@ -81,9 +80,9 @@ func positive(insts []*instruction) {
 	}
 }
 
-// take divides the sum of a part among the instructions of which it is positive, and
-// takes it from their cycles. What these have no room for, as their cycles show at others,
-// is taken from all in proportion to what they have.
+// take divides the sum of a part among the instructions with a positive part, and subtracts
+// it from their cycles. If their cycles are too few, because they show at others, the rest
+// comes from all in proportion to their cycles.
 func take(insts []*instruction, part func(*parts) *float64) {
 	sum, later, room := 0.0, 0.0, 0.0
 	for _, in := range insts {

@@ -2,19 +2,19 @@
 // how many cycles each takes, waiting for the results of others, and which branches are
 // mispredicted.
 //
-// A simulator executes the program and tells the order in which (package valgrind); the
-// code itself is in the files (package object). From both follow all branches, which a
-// predictor has to foresee (package branch). And of short pieces of the run, evenly
-// distributed, a model of a processor says how long they take (package pipeline): with
-// perfect prediction, with the predictor's, and, once it is known how often loads miss
-// caches, with that as well (see [Rates.Wait]).
+// A simulator executes the program and reports the order of its code (package valgrind);
+// the code itself is in the files (package object). They give all branches, for the model
+// of a predictor (package branch). For short pieces of the run, evenly distributed, the
+// model of a core says how long they take (package pipeline): with perfect prediction, with
+// the predictor's, and with loads that miss caches, once it is known how often they do (see
+// [Rates.Wait]).
 //
 //	p, err := timing.Run(ctx, valgrind.Command{Args: args}, timing.Options{Core: core, Limit: 40e6})
 //	rate, ok := p.At("/usr/bin/prog", 0x1139)
 //
-// It is not a source of counts, but of what counts of other simulators take: rates by
-// instruction. They are the same in each run of a program that does the same, unless it is
-// cut while several of its processes run: how far each has come by then is chance.
+// The rates are per execution of an instruction, and multiply the counts of other
+// simulators. They are the same in each run of a program that does the same. If a run of
+// several processes is cut, they differ: how far each process has come by then is chance.
 package timing
 
 import (
@@ -31,19 +31,19 @@ import (
 // Options say how a program is followed.
 type Options struct {
 	Core *pipeline.Core // the processor whose cycles are estimated
-	// Limit is how many pieces of code are followed, of some five instructions each,
-	// by all processes together: the program is ended then.
+	// Limit is how many blocks of code are followed, of some five instructions each, by all
+	// processes together. Then the program is ended.
 	Limit int64
 }
 
 // Rates are the rates of the instructions of a program.
 type Rates struct {
 	Blocks  int64 // pieces of code that were followed
-	Unknown int64 // of them those of code that is in no file, or in none that can be read
+	Unknown int64 // of these, pieces of code in no file that can be read
 	Cut     bool  // the program executes more than was followed
 
 	code    *library
-	blocks  int // that processes know
+	blocks  int // known to the processes
 	machine func() machine
 	records *records
 	waits   waits     // what loads wait for
@@ -52,9 +52,9 @@ type Rates struct {
 	lines   map[place][]*instruction
 }
 
-// Run follows a program, with all that it starts, from its beginning. What it writes is
-// discarded; its standard input is read from where it is. The error says in one line
-// why it cannot be followed.
+// Run follows a program, with all that it starts, from its beginning. It discards the
+// program's output, and reads its standard input from the current position. The error says
+// in one line why the program cannot be followed.
 func Run(ctx context.Context, c valgrind.Command, o Options) (*Rates, error) {
 	code := newLibrary()
 	defer code.close()
@@ -71,8 +71,7 @@ func Run(ctx context.Context, c valgrind.Command, o Options) (*Rates, error) {
 	return p, nil
 }
 
-// errUnknown says that a program is for a processor that cannot be modelled, or has no
-// code in files.
+// errUnknown says that a program is for another processor, or has no code in files.
 var errUnknown = errors.New("none of the program's code was found in files for x86-64")
 
 // Takes predicts how long Run takes for a program that uses so much processor time by
@@ -86,7 +85,7 @@ func Takes(cpu time.Duration, limit int64) time.Duration {
 	return start + time.Duration(min(int64(cpu/native), limit))*block
 }
 
-// models make what each process has of its own.
+// models make the models that each process has of its own.
 type models struct {
 	predictor func() predictor
 	machine   func() machine

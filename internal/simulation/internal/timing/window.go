@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// A window is a short piece of the run that is executed by two machines: one that
-// predicts branches perfectly, and one that does so as the predictor does. Windows
-// are at random places, as otherwise they might be at the same ones of a loop; the random
-// numbers are the same each time.
+// A window is a short piece of the run that two machines execute: one with perfect branch
+// prediction, and one with the predictor's. Windows begin at random blocks, since otherwise
+// they might always meet the same part of a loop. The random numbers are the same each
+// time.
 type window struct {
 	ideal, real machine
 	random      uint64
@@ -18,24 +18,24 @@ type window struct {
 	record      *record
 }
 
-// Records are what was executed in the windows of all processes. If there is no more
-// room every other window of each process is given up. So which are kept does not depend
-// on the order in which processes were seen, which is not the same in each run.
+// records are the steps of the windows of all processes. If they are full, every other
+// window of each process is dropped. So the windows that are kept do not depend on the
+// order of the processes, which changes from run to run.
 type records struct {
 	list    []*record
 	room    int   // for further steps
-	every   int   // of so many windows of a process one is recorded: a power of two
+	every   int   // one of so many windows of a process is recorded: a power of two
 	counted int64 // steps that count, of all windows
 }
 
-// A record is what was executed in the windows of a process.
+// A record is the steps of a process in its windows.
 type record struct {
 	of      *records
 	steps   []step
 	windows int // that have begun
 }
 
-// maxSteps bounds what is recorded of all processes. It is more than the windows of one
+// maxSteps bounds the recorded steps of all processes. It is more than the windows of one
 // process have in some sixty million blocks.
 const maxSteps = 1 << 22
 
@@ -48,7 +48,7 @@ func (r *records) begin() *record {
 	return one
 }
 
-// thin gives up every other window that was recorded of each process.
+// thin drops every other recorded window of each process.
 func (r *records) thin() {
 	r.every *= 2
 	for _, one := range r.list {
@@ -67,7 +67,7 @@ func (r *records) thin() {
 	}
 }
 
-// add records a step, unless its window is one of those that are not recorded.
+// add records a step, if its window is recorded.
 func (r *record) add(s step) {
 	if s.begins {
 		r.windows++
@@ -85,8 +85,7 @@ func (r *record) add(s step) {
 	}
 }
 
-// compare puts records in an order that depends on nothing but what was executed: the
-// longest first.
+// compare orders records by what was executed alone: the longest first.
 func (r *record) compare(other *record) int {
 	if c := cmp.Compare(len(other.steps), len(r.steps)); c != 0 {
 		return c
@@ -95,7 +94,7 @@ func (r *record) compare(other *record) int {
 }
 
 // A step is a block that was executed in a window, up to an instruction that may have
-// jumped. Steps are kept to be executed once more when it is known which loads miss.
+// jumped. Steps are kept and executed again when it is known which loads miss.
 type step struct {
 	first  *instruction
 	n      uint16 // instructions
@@ -122,16 +121,16 @@ func (s step) flags() (bits int) {
 
 const (
 	windowBlocks = 400  // of a window
-	warmBlocks   = 100  // of them the first, in which the machines fill, and which do not count
-	leastGap     = 400  // blocks between windows on the average, at the beginning
+	warmBlocks   = 100  // the first of them, which fill the machines and do not count
+	leastGap     = 400  // mean number of blocks between windows, at the beginning
 	mostGap      = 5600 // and later
 	growth       = 64   // blocks after which the gap is one block longer
 	seed         = 0x9e3779b97f4a7c15
 )
 
-// schedule decides when the next window begins. Programs that execute little are looked
-// at more closely. The random numbers are those of xorshift64:
-// G. Marsaglia, Xorshift RNGs (2003).
+// schedule decides when the next window begins. Programs that execute little have more
+// windows for their length. The random numbers are those of xorshift64: G. Marsaglia,
+// Xorshift RNGs (2003).
 func (w *window) schedule() {
 	x := w.random
 	x ^= x << 13
@@ -142,7 +141,7 @@ func (w *window) schedule() {
 	w.wait = int(gap/2 + int64(x%uint64(gap)))
 }
 
-// end ends a window before its time, where it is not known how the process went on.
+// end ends a window early, if it is not known how the process went on.
 func (w *window) end() {
 	if w.left > 0 {
 		w.left = 0
@@ -150,8 +149,8 @@ func (w *window) end() {
 	}
 }
 
-// block goes on with the instructions of a block that were executed: whether the last of
-// them jumped, and was mispredicted.
+// block executes the instructions of a block. It is told whether the last of them jumped,
+// and was mispredicted.
 func (w *window) block(insts stretch, taken, missed bool) {
 	w.seen++
 	if w.left == 0 {
@@ -166,13 +165,13 @@ func (w *window) block(insts stretch, taken, missed bool) {
 	}
 }
 
-// turn goes on with one more turn of an instruction that repeats. The machines know the
-// first one; what the others take cannot be done at the same time as something else.
-func (w *window) turn(in *instruction) {
+// repeat adds one more repetition of a string instruction. The machines execute the first
+// one; the time of the others does not overlap with other instructions.
+func (w *window) repeat(in *instruction) {
 	if w.counts() {
 		in.timed++
-		in.ideal += in.turn
-		in.real += in.turn
+		in.ideal += in.again
+		in.real += in.again
 	}
 }
 

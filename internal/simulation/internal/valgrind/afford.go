@@ -9,17 +9,18 @@ const slowdown = 50
 // starting is how long valgrind takes to start a program.
 const starting = time.Second
 
-// Takes predicts how long it takes to simulate a program that uses so much processor
-// time by itself. Its threads take turns.
+// Takes predicts how long it takes to simulate a program that uses so much processor time
+// by itself. The simulator runs its threads one at a time.
 func Takes(cpu time.Duration) time.Duration { return starting + slowdown*cpu }
 
-// For returns the geometry to simulate for a program that used so many bytes of memory
-// at the most, 0 for few, and the share of the misses of its last level that a further one answers.
+// For returns the geometry to simulate for a program that used up to so many bytes of
+// memory, 0 for few. It also returns the share of the misses of the last simulated level
+// that a further level answers.
 //
-// The simulators imitate two levels of three. Where all of the program's memory fits the
-// third, which two of its levels decide: the last simulated is the second, and the third
-// answers what that one misses. Where it does not fit, what goes to memory costs most:
-// the last simulated is the third, and hits of the second and third are not told apart.
+// The simulators have two of three levels. If the program's memory fits the third, the last
+// simulated level is the second, and the third answers its misses. If it does not fit,
+// misses to memory cost most: the last simulated level is the third, and hits of the second
+// and third are counted together.
 func (h Hierarchy) For(resident int64) (g Geometry, beyond float64) {
 	g = Geometry{I1: h.L1I, D1: h.L1D, LL: h.L3}
 	switch {

@@ -14,16 +14,16 @@ import (
 	"syscall"
 )
 
-// contain puts a program into a process group of its own, all of which ends with
-// its context: valgrind's children are valgrinds themselves.
+// contain puts a program into a process group of its own, which ends with its context:
+// valgrind's children are valgrinds themselves.
 func contain(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// endRest ends what a program has left running under valgrind: its process group; and what
-// has left that, of which there are files in the directory, whose names end with the number
-// of the process. A number may have been given to another process meanwhile: valgrind's
+// endRest ends what a program has left running under valgrind: its process group, and
+// processes that have left the group. Those have files in the directory whose names end
+// with the process number. The number may belong to another process by now: valgrind's
 // arguments name the directory.
 func endRest(group int, dir string) {
 	_ = syscall.Kill(-group, syscall.SIGKILL)
@@ -40,10 +40,10 @@ func endRest(group int, dir string) {
 	}
 }
 
-// Resident returns the most memory that an ended program and those it waited for had
-// at a time, in bytes; 0 if it is not known, or not more than this process has: on
-// Linux what a process had before it executed a program counts as well, and a process
-// that Go starts has its parent's memory until then.
+// Resident returns the most memory that an ended program and the processes that it waited
+// for had at a time, in bytes. It is 0 if that is not known, or not more than this process
+// has. On Linux it includes the memory before the process executed the program, and a
+// process that Go starts has its parent's memory until then.
 func Resident(state *os.ProcessState) int64 {
 	var own syscall.Rusage
 	usage, ok := state.SysUsage().(*syscall.Rusage)

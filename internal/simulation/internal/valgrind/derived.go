@@ -17,8 +17,8 @@ type term struct {
 	event string
 }
 
-// define takes the definition of an event. One that only gives a longer name to an
-// event says nothing about counts.
+// define takes the definition of an event. A definition that only gives an event a longer
+// name says nothing about counts.
 func (r *Reader) define(value []byte) error {
 	value, _, _ = bytes.Cut(value, []byte{':'})
 	left, right, ok := bytes.Cut(value, []byte{'='})
@@ -56,8 +56,8 @@ func parseTerm(text []byte) (term, bool) {
 	return t, t.event != "" && !strings.ContainsAny(t.event, " \t*=")
 }
 
-// weigh returns what a derived event is in terms of those that are counted: a
-// weight for each. It is false for one that rests on events that are not counted.
+// weigh returns a derived event in terms of those that are counted: a weight for each. It
+// is false for an event that needs events that are not counted.
 func (r *Reader) weigh(d *derived, known map[string][]float64) ([]float64, bool) {
 	sum := make([]float64, len(r.events))
 	for _, t := range d.terms {
@@ -76,8 +76,7 @@ func (r *Reader) weigh(d *derived, known map[string][]float64) ([]float64, bool)
 	return sum, true
 }
 
-// weights returns the derived events that can be computed. Each may rest on those
-// before it.
+// weights returns the derived events that can be computed. Each may use those before it.
 func (r *Reader) weights() (list []derived, weights [][]float64) {
 	known := map[string][]float64{}
 	for i := range r.derived {

@@ -5,9 +5,9 @@ import "bytes"
 // magic begins every file that callgrind has written since version 3.13.
 const magic = "# callgrind format"
 
-// Detect reports whether a file that begins with head is of callgrind,
-// cachegrind, or another program that writes their format: it names events, and
-// then costs at lines of functions. Only what the head has of it is looked at.
+// Detect reports whether a file that begins with head is of callgrind, cachegrind, or
+// another program that writes their format: it names events, and then costs at lines of
+// functions. It looks at no more than head.
 func Detect(head []byte) bool {
 	if bytes.HasPrefix(head, []byte(magic)) {
 		return true
@@ -31,8 +31,7 @@ func Detect(head []byte) bool {
 	return events
 }
 
-// isHeader reports whether a line is one of a header: a keyword, a colon and what
-// it is.
+// isHeader reports whether a line is one of a header: a keyword, a colon and a value.
 func isHeader(line []byte) bool {
 	key, _, ok := bytes.Cut(line, []byte{':'})
 	return ok && headerKeys[string(key)]

@@ -11,7 +11,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
 
-// clip shortens what a message quotes.
+// clip shortens quoted text for a message.
 func clip(b []byte) string {
 	const most = 40
 	if len(b) > most {

@@ -6,22 +6,22 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// A miss of a cache costs its latency only as far as nothing else is done meanwhile,
-// which is a matter of what stands between it and the next:
+// A cache miss costs its latency only if the core does nothing else meanwhile. Two things
+// keep it from doing so:
 //
-//   - A load whose address comes out of another load that missed begins when that
-//     one has ended.
-//   - Loads behind a mispredicted branch begin when the branch is known to be wrong.
-//     If there are as many mispredicted branches as misses, each miss is by itself.
+//   - A load whose address comes from another load that missed begins when that one
+//     has ended.
+//   - Loads behind a mispredicted branch begin when the misprediction is known. If
+//     there are as many mispredicted branches as misses, each miss is by itself.
 //
-// The reader adds events that say how many misses nothing hides for these reasons:
-// those of chained loads, and of the others one for each mispredicted branch. The
-// second is known for the run as a whole, and each place has it in proportion to its
-// misses, so that places sum to the run. Others say how many misses of the last
-// simulated level go to memory.
+// The reader adds events for the misses that nothing hides for these reasons: those of
+// chained loads, and of the others one for each mispredicted branch. The second number is
+// known for the run as a whole. Each place gets it in proportion to its misses, so that
+// places sum to the run. Further events are the misses of the last simulated level that go
+// to memory.
 //
-// In a file with rates all this is of the instructions without one; for the others it is
-// known how long they wait.
+// In a file with rates, these events are those of the instructions without a rate: for the
+// others the waiting time is known.
 //
 // See T. Karkhanis and J. Smith, A First-Order Superscalar Processor Model (2004).
 const (
@@ -31,8 +31,8 @@ const (
 	exposedMemory = "DLmr.memory.exposed" // loads that do, and nothing hides it
 )
 
-// missEvents are the misses of loads in the first level and in the last, as simulators
-// have called them.
+// missEvents are the names of the misses of loads in the first level and in the last, in
+// all versions of the simulators.
 var missEvents = [2][]string{{"D1mr"}, {"DLmr", "D2mr"}}
 
 // chain adds the misses of an instruction to those of chained loads, if it is one.
@@ -58,12 +58,11 @@ func (r *Reader) chain(row int, costs []float64) {
 	}
 }
 
-// indirectShare is how many of the simulated mispredictions of indirect jumps real
-// predictors have as well: these know the path that led there.
+// indirectShare is the share of the simulated mispredictions of indirect jumps that real
+// predictors have as well: these know the path to the jump.
 const indirectShare = 0.05
 
-// An exposure finds what these events count, from the others and from the chained
-// misses.
+// An exposure computes these events from the others and from the chained misses.
 type exposure struct {
 	first, last int     // columns of the misses of loads
 	writes      int     // of stores of the last level; -1 for none
@@ -71,8 +70,8 @@ type exposure struct {
 	memory      float64 // share of the last level's misses
 }
 
-// exposure returns how misses are exposed, given the sums of the run; false if the
-// file does not say.
+// exposure returns how misses are exposed, given the sums of the run; false if the file
+// lacks the events.
 func (r *Reader) exposure(total []float64) (exposure, bool) {
 	end := ""
 	if slices.Contains(r.events, untimed) {
@@ -103,8 +102,8 @@ func (e *exposure) columns() []counts.Column {
 	return []counts.Column{{Event: exposedFirst}, {Event: exposedLast}, {Event: memory}, {Event: exposedMemory}}
 }
 
-// put writes the counts of a scope, given its sums by event and its chained misses of
-// the two levels.
+// put writes the counts of a scope, given its sums by event and its chained misses of the
+// two levels.
 func (e *exposure) put(cells []counts.Cell, sums []float64, chained [2]float64) {
 	expose := func(misses, chained float64) float64 { return chained + e.share*(misses-chained) }
 	first, last := expose(sums[e.first], chained[0]), expose(sums[e.last], chained[1])

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A Cache is what a simulator imitates: one that is looked up by address and keeps
-// the lines used last. Replacement in real ones is similar.
+// A Cache is a simulated cache: it is looked up by address and keeps the lines used last.
+// Replacement in real caches is similar.
 type Cache struct {
 	Size int // bytes
 	Ways int // lines of one set
@@ -32,8 +32,8 @@ func size(bytes int) string {
 	return fmt.Sprintf("%d B", bytes)
 }
 
-// A Geometry is the caches of a processor that the simulators imitate: the first
-// level for instructions and for data, and the last level.
+// A Geometry is the simulated caches of a processor: the first level for instructions and
+// for data, and the last level.
 type Geometry struct {
 	I1, D1, LL Cache
 }
@@ -47,8 +47,7 @@ func (g Geometry) options() []string {
 	return []string{"--I1=" + g.I1.option(), "--D1=" + g.D1.option(), "--LL=" + g.LL.option()}
 }
 
-// Limits of what the simulators can imitate: beyond them valgrind refuses, or is
-// slow beyond use.
+// Limits of the simulators: beyond them valgrind refuses, or is too slow.
 const (
 	leastLine = 16
 	mostLine  = 1 << 12
@@ -56,9 +55,9 @@ const (
 	mostWays  = 1 << 10
 )
 
-// Fit returns the cache of about the same size that the simulators can imitate:
-// they need the number of sets to be a power of two. The size stays the same where
-// more ways make up for fewer sets.
+// Fit returns a cache of about the same size that the simulators accept: they need the
+// number of sets to be a power of two. The size stays the same if more ways make up for
+// fewer sets.
 func (c Cache) Fit() (Cache, error) {
 	bad := fmt.Errorf("a cache of %d bytes in lines of %d, %d ways, cannot be simulated", c.Size, c.Line, c.Ways)
 	if c.Size <= 0 || c.Size > mostSize || c.Ways <= 0 || c.Ways > mostWays ||
@@ -71,8 +70,8 @@ func (c Cache) Fit() (Cache, error) {
 	return Cache{Size: sets * ways * c.Line, Ways: ways, Line: c.Line}, nil
 }
 
-// ParseCache reads a cache as valgrind's options write it, "32768,8,64", or with a
-// unit: "32K,8,64".
+// ParseCache reads a cache as valgrind's options write it, "32768,8,64", or with a unit:
+// "32K,8,64".
 func ParseCache(text string) (Cache, error) {
 	bad := fmt.Errorf("%q is not SIZE,WAYS,LINE, such as 32K,8,64", text)
 	parts := strings.Split(text, ",")
@@ -130,15 +129,16 @@ func ParseHierarchy(text string) (h Hierarchy, err error) {
 	return h, nil
 }
 
-// ErrNoCaches says that a machine does not tell what caches it has.
+// ErrNoCaches says that a machine does not report its caches.
 var ErrNoCaches = errors.New("this machine does not say what caches it has")
 
-// Typical are caches such as many processors have, for where none are known.
+// Typical are caches of the sizes that many processors have, for processors whose caches
+// are not known.
 var Typical = Hierarchy{L1I: Cache{32 << 10, 8, 64}, L1D: Cache{32 << 10, 8, 64}, L2: Cache{1 << 20, 16, 64}, L3: Cache{16 << 20, 16, 64}}
 
-// HostCaches returns the caches of the first processor of the machine whose file
-// system root is: as Linux shows them below /sys/devices/system/cpu. On a virtual
-// machine they are what the hypervisor says.
+// HostCaches returns the caches of the first processor of the machine whose file system
+// root is, as Linux shows them in /sys/devices/system/cpu. On a virtual machine they are
+// those that the hypervisor reports.
 func HostCaches(root fs.FS) (Hierarchy, error) {
 	var h Hierarchy
 	for i := range 16 {

@@ -10,20 +10,20 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// A header is what the lines before the costs of a part say.
+// A header is the lines before the costs of a part.
 type header struct {
 	callgrind    bool // it has what only callgrind's format has
 	creator      string
 	command      string
 	caches       []string // that were simulated
-	timed        string   // how the cycles of instructions came about
+	timed        string   // where the cycles of instructions come from
 	task         taskID
 	lines        bool // costs have line numbers
 	instructions bool // and addresses before them
 	begun        bool // the part has costs
 }
 
-// A taskID tells whose costs a part has.
+// A taskID identifies the process and thread of a part.
 type taskID struct{ pid, thread int }
 
 // A task is a thread, or a process, with the sums of its parts.
@@ -32,16 +32,16 @@ type task struct {
 	sums []float64 // by event
 }
 
-// maxTasks is how many tasks are told apart.
+// maxTasks bounds the tasks that are kept.
 const maxTasks = 1 << 14
 
-// An ending is how the totals that the file states compare with its costs.
+// An ending compares the totals that the file states with its costs.
 type ending struct {
 	stated, missing int // parts that state them, and that do not
 	differ          string
 }
 
-// head takes a line of a header, or the totals below the costs of a part.
+// head reads a line of a header, or the totals below the costs of a part.
 func (r *Reader) head(key, value, all []byte) error {
 	h := &r.header
 	what := string(key)
@@ -98,10 +98,10 @@ func (r *Reader) readNumber(to *int, value []byte) error {
 	return nil
 }
 
-// beyondDescription describes, in files that cyclestack keeps, Options.Beyond.
+// beyondDescription is the description of Options.Beyond in files that cyclestack keeps.
 const beyondDescription = "Third level share"
 
-// describe takes a description; of interest are those of caches.
+// describe reads a description: those of caches, and cyclestack's own.
 func (r *Reader) describe(value []byte) {
 	what, text, ok := bytes.Cut(value, []byte{':'})
 	if share, err := strconv.ParseFloat(string(bytes.TrimSpace(text)), 64); string(what) == beyondDescription && err == nil && share >= 0 && share <= 1 && r.opts.Beyond == 0 {
@@ -110,7 +110,7 @@ func (r *Reader) describe(value []byte) {
 	if string(what) == timedDescription && r.header.timed == "" {
 		r.header.timed = counts.Name(string(bytes.TrimSpace(text)))
 	}
-	// Those that were not simulated have a description without a text.
+	// Caches that were not simulated have a description without a text.
 	if text = bytes.TrimSpace(text); ok && len(text) > 0 && bytes.HasSuffix(what, []byte(" cache")) {
 		line := strings.TrimSuffix(string(what), " cache") + " " + cacheText(string(text))
 		if !slices.Contains(r.header.caches, line) && len(r.header.caches) < maxEvents {
@@ -130,7 +130,7 @@ func cacheText(text string) string {
 	return text
 }
 
-// nameEvents takes the names of the events of a part.
+// nameEvents reads the names of the events of a part.
 func (r *Reader) nameEvents(events []string) error {
 	if len(events) == 0 {
 		return r.fault("no events are named")
@@ -157,7 +157,7 @@ func (r *Reader) nameEvents(events []string) error {
 	return nil
 }
 
-// endPart adds up the costs of a part, and makes ready for the next.
+// endPart adds up the costs of a part, and prepares for the next.
 func (r *Reader) endPart() {
 	if !r.header.begun {
 		return
@@ -190,8 +190,8 @@ func (r *Reader) current() *task {
 	return &r.tasks[len(r.tasks)-1]
 }
 
-// totals compares the totals that a part states with its costs. callgrind's summary
-// comes before them, and counts what is under way as well.
+// totals compares the totals that a part states with its costs. Callgrind's summary comes
+// before the costs, and includes those that are not finished.
 func (r *Reader) totals(key string, value []byte) error {
 	if key == "summary" && r.header.callgrind {
 		return nil
@@ -210,14 +210,13 @@ func (r *Reader) totals(key string, value []byte) error {
 	return nil
 }
 
-// short reports whether a simulator wrote the file that was not asked to count all that
-// it can.
+// short reports whether the file lacks counts that the simulator can make.
 func (r *Reader) short() bool {
 	has := func(event string) bool { return slices.Contains(r.events, event) }
 	return has("Ir") && !(has("D1mr") && has("Bcm"))
 }
 
-// notes says what the table is short of.
+// notes says what the table lacks.
 func (r *Reader) notes() []counts.Note {
 	var out []counts.Note
 	add := func(format string, args ...any) { out = append(out, counts.Notef(format, args...)) }
@@ -251,11 +250,10 @@ func (r *Reader) notes() []counts.Note {
 	return out
 }
 
-// timedEnough is the share of instructions that may lack a rate without a word.
+// timedEnough is the share of instructions that may lack a rate without a note.
 const timedEnough = 0.05
 
-// untimed returns the share of the instructions whose rates are not known, where others'
-// are.
+// untimed returns the share of the instructions without a rate, in files with rates.
 func (r *Reader) untimed() float64 {
 	all, lack := slices.Index(r.events, "Ir"), slices.Index(r.events, untimed)
 	if all < 0 || lack < 0 {
@@ -276,7 +274,7 @@ func (r *Reader) total() []float64 {
 	return total
 }
 
-// scopes returns the tasks that are told apart, or the one run.
+// scopes returns the tasks to split by, or the one run.
 func (r *Reader) scopes() ([]counts.Scope, [][]float64) {
 	kind := counts.Run
 	switch {

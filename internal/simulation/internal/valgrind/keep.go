@@ -8,10 +8,9 @@ import (
 	"os"
 )
 
-// Keep writes the files of the simulation into one, with what the simulator does
-// not know: how many misses of the last simulated cache a further one
-// answers. Each file is a
-// part of it, as of one that callgrind itself has written with several parts.
+// Keep writes the files of the simulation into one, with the share of the misses of the
+// last simulated cache that a further one answers: the simulator does not know it. Each
+// file is a part of it, as in callgrind's own files with several parts.
 func (s *Simulation) Keep(w io.Writer, beyond float64) error {
 	out := bufio.NewWriter(w)
 	for i, name := range s.Files {
@@ -31,8 +30,8 @@ func (s *Simulation) Keep(w io.Writer, beyond float64) error {
 	return out.Flush()
 }
 
-// describeBeyond adds a description to the header of a file, where both simulators
-// have theirs: before the command.
+// describeBeyond adds a description to the header of a file: before the command, where both
+// simulators have theirs.
 func describeBeyond(text []byte, beyond float64) ([]byte, error) {
 	at := bytes.Index(text, []byte("cmd:"))
 	if at < 0 || at > 0 && text[at-1] != '\n' {

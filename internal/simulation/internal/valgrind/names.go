@@ -7,7 +7,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// Limits of what a file can make a reader remember.
+// Bounds on the memory that a file can make a reader use.
 const (
 	maxNames     = 1 << 22
 	maxNameBytes = 1 << 28
@@ -18,9 +18,9 @@ var errNames = errors.New("too many names")
 // A name is the index of one that was read; 0 is none.
 type name int32
 
-// names are those of objects, files or functions. A file writes each once, with a
-// number in brackets by which it is called later: "(12) main" and then "(12)". The
-// numbers hold until the end of the file, over all its parts.
+// names are those of objects, files or functions. A file writes each once, with a number in
+// brackets, and then the number alone: "(12) main" and then "(12)". The numbers hold until
+// the end of the file, over all its parts.
 type names struct {
 	text   []string
 	index  map[string]name
@@ -109,8 +109,8 @@ func (n *names) intern(b []byte) (name, error) {
 	return id, nil
 }
 
-// withoutLevel returns the name of a function without the level of recursion, with which
-// callgrind tells its calls of itself apart: "sort" and "sort'2" are the same code.
+// withoutLevel returns the name of a function without the level of recursion that callgrind
+// adds: "sort" and "sort'2" are the same code.
 func withoutLevel(b []byte) []byte {
 	at := bytes.LastIndexByte(b, '\'')
 	if at <= 0 {
@@ -126,7 +126,7 @@ func withoutLevel(b []byte) []byte {
 func decimal(b []byte) (v uint64, rest []byte, ok bool) {
 	i := 0
 	for ; i < len(b) && b[i]-'0' <= 9; i++ {
-		if i == 19 { // of 20 digits not all numbers fit
+		if i == 19 { // not all numbers of 20 digits fit
 			return 0, nil, false
 		}
 		v = v*10 + uint64(b[i]-'0')

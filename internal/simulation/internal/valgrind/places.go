@@ -9,22 +9,22 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// A position is where costs are.
+// A position is the place of costs.
 type position struct {
 	ob         name
 	fn         name
-	home, file name // of the function, and of what is inlined into it
+	home, file name // of the function, and of the code inlined into it
 	line, addr uint64
 }
 
-// places adds up costs by what is told apart.
+// places adds up costs by place.
 type places struct {
 	by      counts.Kind
 	apart   bool // lines of several functions are several places
 	width   int  // columns
 	rows    map[key]int32
 	keys    []key
-	fns     []name       // by row: the function that has it; 0 for several
+	fns     []name       // by row: its function; 0 for several
 	lines   []uint64     // by row: of the instruction
 	files   []name       // by row: of the instruction
 	sums    []float64    // by row and column
@@ -34,22 +34,22 @@ type places struct {
 	others  int // row; -1 for none
 }
 
-// A key tells places apart: what is not told apart is 0.
+// A key identifies a place. Fields that do not matter for the kind of place are 0.
 type key struct {
 	ob, fl, fn name
 	number     uint64 // line or address
 }
 
-// recentRow is a row that was looked up, since programs' files have the same
-// lines in turn.
+// recentRow is a row that was looked up. Programs' files have the same lines again and
+// again.
 type recentRow struct {
 	key key
-	row int32 // and 1; 0 for none
+	row int32 // plus 1; 0 for none
 }
 
 const recentBits = 12
 
-// Limits of what a file can make a reader remember.
+// Bounds on the memory that a file can make a reader use.
 const (
 	maxSums  = 1 << 24 // while it is read
 	maxCells = 1 << 21 // of its table
@@ -62,7 +62,7 @@ func newPlaces(by counts.Kind, apart bool) places {
 // moved says that a function begins.
 func (p *places) moved() { p.last = -1 }
 
-// row returns the row of a position, -1 if no places are told apart.
+// row returns the row of a position, -1 if there are no places.
 func (p *places) row(at *position) int {
 	switch p.by {
 	case counts.Module:
@@ -99,8 +99,8 @@ func (p *places) line(at *position) int {
 	return row
 }
 
-// find returns the row of a key, which is made if it is new. Without room for
-// another it is that of the others.
+// find returns the row of a key, and makes it if it is new. If there is no room for
+// another, it is the row of the others.
 func (p *places) find(k key, at *position) int {
 	hash := (k.number ^ uint64(k.fl)<<17 ^ uint64(k.fn)<<32 ^ uint64(k.ob)<<48) * 0x9e3779b97f4a7c15
 	slot := &p.recent[hash>>(64-recentBits)]
@@ -148,8 +148,8 @@ func (p *places) widen(width int) {
 	p.width = max(p.width, width)
 }
 
-// largest returns the rows of which the table has room, those that cost most by
-// the first event if not all, and those that are to be joined with the others.
+// largest returns the rows that fit the table, those with the highest cost by the first
+// event if not all fit, and the rows to join with the others.
 func (p *places) largest(columns int) (rows, rest []int) {
 	rows = make([]int, 0, len(p.keys))
 	for i := range p.keys {
@@ -191,8 +191,8 @@ func (r *Reader) scope(row int) counts.Scope {
 	return s
 }
 
-// shortAddress returns the name of a function without a name: callgrind takes where it
-// begins, in sixteen digits.
+// shortAddress returns the name of a function without a name: callgrind writes its address,
+// in sixteen digits.
 func shortAddress(function string) string {
 	if digits, ok := strings.CutPrefix(function, "0x0"); ok {
 		return "0x" + strings.TrimLeft(digits, "0")

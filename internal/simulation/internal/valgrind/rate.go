@@ -1,23 +1,22 @@
 package valgrind
 
-// A Rate is what an instruction takes each time that it is executed, as the order in
-// which a program executes its code has it: in cycles and in mispredicted branches.
+// A Rate is the time and the mispredictions of an instruction per execution, estimated from
+// the order of the program's code.
 type Rate struct {
-	// Cycles are those by which the instruction retires later than the one before, with
-	// branches predicted and all data in the first-level cache.
+	// Cycles are the cycles by which the instruction retires later than the one before,
+	// with branches predicted and all data in the first-level cache.
 	Cycles float64
-	// Lost is the cycles that mispredicted branches add to that, and Second, Third and
-	// Memory what waiting for data adds to both, in the cache behind the first level, in
-	// the one behind that, and in memory.
+	// Lost is the cycles that mispredicted branches add. Second, Third and Memory are those
+	// that waiting for data adds: in the cache behind the first level, in the one behind
+	// that, and in memory.
 	Lost, Second, Third, Memory float64
-	// Conditional and Indirect are how many of its executions are mispredicted: as a
-	// conditional branch, and as a jump or call through a register or memory, or a
-	// return.
+	// Conditional and Indirect are the shares of its executions that are mispredicted: as a
+	// conditional branch, and as a jump or call through a register or memory, or a return.
 	Conditional, Indirect float64
 }
 
-// A LoadPlace is an instruction of an object file, or without an object a line of a
-// source file.
+// A LoadPlace is an instruction of an object file, or without an object a line of a source
+// file.
 type LoadPlace struct {
 	Object string
 	Addr   uint64 // as the object's symbols have it
@@ -25,12 +24,12 @@ type LoadPlace struct {
 	Line   int
 }
 
-// LoadMisses are how many loads there are, how many of them miss the first-level cache,
-// and how many of these the last simulated one.
+// LoadMisses are how many loads there are, how many of them miss the first-level cache, and
+// how many of these the last simulated one.
 type LoadMisses struct{ Loads, First, Last float64 }
 
-// LoadMisses returns those of the program, by instruction where the simulation knows
-// instructions, and otherwise by line.
+// LoadMisses returns those of the program: by instruction, or by line if the simulator did
+// not count by instruction.
 func (s *Simulation) LoadMisses() (map[LoadPlace]LoadMisses, error) {
 	found := map[LoadPlace]LoadMisses{}
 	r := Open(s.Files, Options{})
@@ -58,12 +57,12 @@ func (s *Simulation) LoadMisses() (map[LoadPlace]LoadMisses, error) {
 	return found, nil
 }
 
-// Rates know the rates of a program's instructions, as far as they were seen.
+// Rates have the rates of a program's instructions, as far as they are known.
 type Rates interface {
 	// At returns the rate of the instruction at an address of an object file, as its
 	// symbols have it; false if it is not known.
 	At(object string, addr uint64) (Rate, bool)
-	// Line returns the mean rate of the instructions that are executed at a line of a
-	// source file; false if it is not known.
+	// Line returns the mean rate of the instructions at a line of a source file; false if
+	// it is not known.
 	Line(file string, line int) (Rate, bool)
 }

@@ -14,25 +14,25 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// Options are what a [Reader] makes of a file.
+// Options say what a [Reader] makes of a file.
 type Options struct {
-	// By is the kind of places to tell apart: counts.Module, Function, Line or
-	// Instruction. With counts.Run, its zero value, there are none.
+	// By is the kind of places to split by: counts.Module, Function, Line or Instruction.
+	// With counts.Run, its zero value, there are none.
 	By counts.Kind
-	// Within is what else is told apart: counts.Function, of lines. A line is in
-	// several functions where one was inlined into others, and is otherwise one place,
-	// of a function only if no other has it.
+	// Within splits lines by function as well, with counts.Function. A line is in several
+	// functions if one was inlined into others. Otherwise it is one place, which has a
+	// function only if no other function has the line.
 	Within counts.By
 	// Beyond is the share of the misses of the last simulated cache that a further
 	// cache answers, and not memory. A file may say so as well, if it is 0 here.
 	Beyond float64
 	// Chained reports whether the instruction at an address of an object file is a load
-	// whose address comes out of itself or another such load, so that it has to wait
-	// for that. It is asked where a file has costs by instruction; nil says no.
+	// whose address comes from itself or another such load, so that it has to wait for
+	// that. It is called if a file has costs by instruction; nil says no.
 	Chained func(object string, addr uint64) bool
-	// Only reports whether the costs of a place count, of which it is given all that the
-	// file says; nil counts all. What is known for a run as a whole, how its misses
-	// overlap, is that of all of it.
+	// Only reports whether the costs of a place count, given all that the file says of it;
+	// nil counts all. Facts about the run as a whole, such as how its misses overlap, are
+	// those of all of it.
 	Only func(*counts.Code) bool
 }
 
@@ -42,18 +42,16 @@ const (
 	KindCachegrind = "cachegrind"
 )
 
-// AnyCPU is the processor that tables name: a simulated one, which is none of the
-// catalogue's.
+// AnyCPU is the processor that tables name: a simulated one, and none of the catalogue's.
 const AnyCPU = "generic"
 
-// A Reader yields one table of a file, which sums all its parts: its first scope
-// is the whole run, unless others were asked for with Keep, and with Options.By the
-// others are the places that the file has costs at, with what is known of them in
-// Scope.Code. What a place costs is its own cost, without that of what it calls.
+// A Reader yields one table of a file, the sum of all its parts. Its first scope is the
+// whole run, unless Keep asks for others. With Options.By the others are the places with
+// costs, described by Scope.Code. The cost of a place is its own, without that of the
+// functions that it calls.
 //
-// A function is one of an object file and a source file; code that was inlined into
-// it belongs to it. Memory grows with the number of places that are told apart,
-// not with the file.
+// A function is one of an object file and a source file; code inlined into it belongs to
+// it. Memory grows with the number of places, and not with the file.
 type Reader struct {
 	input
 	opts Options
@@ -122,8 +120,8 @@ func NewReader(src io.Reader, name string, opts Options) *Reader {
 	return r
 }
 
-// Open returns a reader of several files, which are summed: of the processes,
-// threads and parts of one run.
+// Open returns a reader of several files, which it sums: the processes, threads and parts
+// of one run.
 func Open(files []string, opts Options) *Reader {
 	r := newReader(opts)
 	r.files = files
@@ -141,8 +139,8 @@ func newReader(opts Options) *Reader {
 	return r
 }
 
-// Keep says which scopes to keep apart if there are no places: counts.Process and
-// counts.Thread, as far as the file tells them apart.
+// Keep splits by counts.Process or counts.Thread, as far as the file does, if there are no
+// places.
 func (r *Reader) Keep(by counts.By) { r.keep = by }
 
 // Kind says which simulator wrote the file.
@@ -197,8 +195,7 @@ func (r *Reader) read() error {
 	return nil
 }
 
-// open reads one of several files. Numbers of names, and what a header says, hold
-// for one file.
+// open reads one of several files. The numbers of names, and the header, hold for one file.
 func (r *Reader) open(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -237,8 +234,8 @@ func (r *Reader) lines() error {
 	return nil
 }
 
-// next returns the next line, which is the reader's until the one after it, and whether
-// it is the last.
+// next returns the next line and whether it is the last. The line is valid until the next
+// call.
 func (r *Reader) next() (b []byte, last bool, err error) {
 	b, err = r.src.ReadSlice('\n')
 	r.line++
@@ -255,7 +252,7 @@ func (r *Reader) fault(format string, args ...any) error {
 	return &Error{r.file, r.line, fmt.Sprintf(format, args...)}
 }
 
-// take takes a line.
+// take reads a line.
 func (r *Reader) take(b []byte) error {
 	if len(b) == 0 {
 		return nil
@@ -286,8 +283,8 @@ func (r *Reader) take(b []byte) error {
 	return nil
 }
 
-// position takes a line that says where the next costs are, or what is called or
-// jumped to from there.
+// position reads a line that says where the next costs are, or what is called or jumped to
+// from there.
 func (r *Reader) position(key, value, all []byte) (err error) {
 	at := &r.at
 	switch string(key) {
@@ -305,8 +302,8 @@ func (r *Reader) position(key, value, all []byte) (err error) {
 	case "ob":
 		at.ob, err = r.ob.read(value)
 		r.places.moved()
-	// Of what is called and jumped to only the names are needed: they may be
-	// written here, and called by number later.
+	// Of calls and jumps only the names are needed: they may be written here, and used by
+	// number later.
 	case "cfn", "jfn", "rfn", "frfn":
 		_, err = r.fn.read(value)
 	case "cfi", "cfl", "cfe", "jfi", "jfl":
@@ -325,9 +322,8 @@ func (r *Reader) position(key, value, all []byte) (err error) {
 	return nil
 }
 
-// cost takes a line of costs: positions, relative to those of the line before if
-// they have a sign, and the counts of the events, of which those at the end may be
-// missing if they are 0.
+// cost reads a line of costs: positions, relative to those of the line before if they have
+// a sign, and the counts of the events. Zeros at the end may be missing.
 func (r *Reader) cost(b []byte) error {
 	if len(r.columns) == 0 {
 		return r.fault("costs before a line that names the events")
@@ -364,10 +360,10 @@ func (r *Reader) cost(b []byte) error {
 		n++
 	}
 	switch {
-	case r.call: // what the called function costs, which is counted there
+	case r.call: // the cost of the called function, which is counted there
 		r.call = false
 		return nil
-	case n == 0: // where a jump comes from
+	case n == 0: // the origin of a jump
 		return nil
 	}
 	r.add(r.costs[:n])
@@ -477,7 +473,7 @@ func (o *oddities) add(line int, b []byte) {
 	}
 }
 
-// words divides a list at blanks.
+// words splits a list at blanks.
 func words(b []byte) []string { return strings.Fields(string(b)) }
 
 // column returns the index of an event, which is added if it is new.

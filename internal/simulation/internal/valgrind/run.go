@@ -19,19 +19,19 @@ import (
 // A Tool is one of valgrind's simulators.
 type Tool string
 
-// The simulators. Callgrind knows more: which calls lead where, instructions, a
-// prefetcher, forks. It loses its way where a program switches stacks by itself, as
-// Go's runtime does; cachegrind does not care.
+// The simulators. Callgrind knows more: which calls lead where, instructions, a prefetcher,
+// forks. It cannot follow programs that switch stacks by themselves, as Go's runtime does;
+// cachegrind can.
 const (
 	Callgrind  Tool = "callgrind"
 	Cachegrind Tool = "cachegrind"
 )
 
-// A Command is a program to be simulated.
+// A Command is a program to simulate.
 type Command struct {
 	Args  []string // the program, as a shell would find it, and its arguments
-	Env   []string // nil is the own
-	Stdin *os.File // nil is /dev/null; it is read from where it is
+	Env   []string // nil is this process's environment
+	Stdin *os.File // nil is /dev/null; it is read from its current position
 
 	Geometry     Geometry
 	Tool         Tool // "" chooses the one that works
@@ -49,8 +49,8 @@ func Installed() error {
 	return nil
 }
 
-// Ready returns why no program can be run under valgrind, whichever it is: it is not
-// installed, or what it writes has no place.
+// Ready returns an error if no program can be run under valgrind, whichever it is: it is
+// not installed, or there is no directory for its files.
 func Ready() error {
 	if err := Installed(); err != nil {
 		return err
@@ -62,7 +62,7 @@ func Ready() error {
 	return os.Remove(dir)
 }
 
-// scratch makes a directory for what valgrind writes.
+// scratch makes a directory for valgrind's files.
 func scratch() (string, error) {
 	dir, err := os.MkdirTemp("", "cyclestack-")
 	if err == nil {
@@ -75,13 +75,13 @@ func scratch() (string, error) {
 	return "", fmt.Errorf("no temporary files can be written in %s: %w: TMPDIR names another directory", os.TempDir(), err)
 }
 
-// perProcess is the name of a file in a directory as valgrind's options have it: each
-// process has its own, as the number of the process is put in.
+// perProcess is the name of a file in a directory for valgrind's options. Valgrind puts the
+// process number in, so that each process has its own file.
 func perProcess(dir, name string) string {
 	return filepath.Join(strings.ReplaceAll(dir, "%", "%%"), name+"%p")
 }
 
-// A Simulation is what running a program under a simulator left.
+// A Simulation is the result of running a program under a simulator.
 type Simulation struct {
 	Tool  Tool
 	Why   string           // the other tool was not used; "" if callgrind was
@@ -95,8 +95,8 @@ type Simulation struct {
 // Close removes the files.
 func (s *Simulation) Close() error { return os.RemoveAll(s.dir) }
 
-// Run runs a program under a simulator, with all that it starts. What it writes is
-// discarded. When ctx ends, so does the program; and what it has left running ends with it.
+// Run runs a program under a simulator, with all that it starts, and discards its output.
+// The program ends with ctx, and what it leaves running ends with it.
 func Run(ctx context.Context, c Command) (*Simulation, error) {
 	path, err := c.find()
 	if err != nil {
@@ -135,8 +135,8 @@ func (c *Command) find() (string, error) {
 	return path, err
 }
 
-// under makes valgrind's process. Its standard error is what it says itself, before there
-// is a log, and what the program says.
+// under makes valgrind's process. Its standard error has valgrind's own messages, before
+// there is a log, and the program's.
 func (c *Command) under(ctx context.Context, options []string) (cmd *exec.Cmd, said *bytes.Buffer) {
 	cmd = exec.CommandContext(ctx, "valgrind", slices.Concat(options, []string{"--"}, c.Args)...)
 	cmd.Env = c.Env
@@ -150,14 +150,14 @@ func (c *Command) under(ctx context.Context, options []string) (cmd *exec.Cmd, s
 	return cmd, said
 }
 
-// outlived is how long processes are waited for that live on when the program has ended,
-// and have its standard error: they may never end.
+// outlived is how long Run waits for processes that outlive the program and hold its
+// standard error: they may never end.
 const outlived = 10 * time.Millisecond
 
 // A ToolError says that a simulator failed, and not the program.
 type ToolError struct {
 	Tool Tool
-	Msg  string // the last that it said
+	Msg  string // its last message
 }
 
 func (e *ToolError) Error() string { return fmt.Sprintf("%s failed: %s", e.Tool, e.Msg) }
@@ -212,12 +212,11 @@ func (s *Simulation) named(word string) (list []string, err error) {
 	return list, err
 }
 
-// maxSaid bounds what is kept of what a program under valgrind says.
+// maxSaid bounds the messages that are kept of a program under valgrind.
 const maxSaid = 1 << 12
 
-// options are the arguments of valgrind. Each fork is preceded by a dump, after
-// which callgrind counts from 0: otherwise a forked process would have its
-// parent's counts once more.
+// options are the arguments of valgrind. Callgrind dumps its counts before each fork and
+// begins at 0 again: otherwise the child would have its parent's counts once more.
 func (c *Command) options(tool Tool, dir string) []string {
 	list := []string{"--tool=" + string(tool), "--trace-children=yes", "--vgdb=no", "--log-file=" + perProcess(dir, "log."),
 		"--cache-sim=yes", "--branch-sim=yes", fmt.Sprintf("--%s-out-file=%s", tool, perProcess(dir, "out."))}
@@ -234,10 +233,10 @@ func (c *Command) options(tool Tool, dir string) []string {
 	return list
 }
 
-// forkNames are what fork and its like are called in C libraries.
+// forkNames are the names of fork and its like in C libraries.
 var forkNames = []string{"fork", "__fork", "__libc_fork", "_Fork", "vfork", "__vfork"}
 
-// lastWords returns the last that valgrind said before it failed.
+// lastWords returns valgrind's last message before it failed.
 func (s *Simulation) lastWords(pid int, said []byte) string {
 	log, err := os.ReadFile(filepath.Join(s.dir, fmt.Sprintf("log.%d", pid)))
 	if err != nil || len(log) == 0 {
@@ -246,7 +245,8 @@ func (s *Simulation) lastWords(pid int, said []byte) string {
 	return lastWords(string(log))
 }
 
-// lastWords returns what of a text says why valgrind failed, or else its last line.
+// lastWords returns the line of a text that says why valgrind failed, or else its last
+// line.
 func lastWords(text string) string {
 	last := "it said nothing"
 	for _, line := range strings.Split(text, "\n") {
@@ -261,14 +261,14 @@ func lastWords(text string) string {
 	return last
 }
 
-// isFailure reports whether a line is one in which valgrind says that it cannot go on.
+// isFailure reports whether a line is a message of valgrind's that it cannot go on.
 func isFailure(line string) bool {
 	return strings.Contains(line, "ssertion") || strings.HasPrefix(line, "valgrind:")
 }
 
-// forks says whether processes were forked whose counts may hold those of their
-// parents: cachegrind's do, and callgrind's if no dump preceded the fork. A forked
-// process has a log of the same command as its parent's.
+// forks says whether forked processes may have the counts of their parents as well:
+// cachegrind's do, and callgrind's if no dump preceded the fork. A forked process has a log
+// with the same command as its parent's.
 func (s *Simulation) forks() []counts.Note {
 	if s.Tool == Callgrind && slices.ContainsFunc(s.Files, func(f string) bool { return strings.Count(filepath.Base(f), ".") > 1 }) {
 		return nil

@@ -42,7 +42,7 @@ func (r *Reader) fill() {
 			exposure.put(cells, r.places.at(row), r.places.chained[row])
 		case len(scopes) == 1:
 			exposure.put(cells, sums[i], r.chained)
-		default: // of which task the chained loads were is not kept
+		default: // the chained loads are not known by task
 			exposure.put(cells, sums[i], [2]float64{})
 		}
 	}

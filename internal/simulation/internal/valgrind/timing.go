@@ -13,14 +13,14 @@ import (
 )
 
 // Simulators count what is executed, and not how long it takes. Where the rates of a
-// program's instructions are known, their executions times the rates are further events
-// of its files. They are sums like the others, and what is known and what is not is kept
-// apart, so that the cycles of a run are
+// program's instructions are known, executions times rates are further events of its files.
+// They are sums like the others. Instructions with and without rates are counted
+// separately, so that the cycles of a run are
 //
 //	Ct + Cbt + C2t + C3t + Cmt
 //
-// and for the instructions whose rates are not known what their number, mispredictions
-// and misses cost.
+// plus the cost of the instructions without rates, by their number, mispredictions and
+// misses.
 var (
 	// timedEvents are the events that rates make, in the order of their columns.
 	timedEvents = [...]struct{ name, about string }{
@@ -32,15 +32,15 @@ var (
 		{"Bct", "conditional branches mispredicted, by the traced order"},
 		{"Bit", "indirect jumps, calls and returns mispredicted, by the traced order"},
 	}
-	// Behind them are what instructions without a rate have of the untimedEvents, under
-	// these names with a letter more: most lines have none, and trailing zeros are not
+	// They are followed by the untimedEvents of the instructions without a rate, with a
+	// letter added to their names. Most lines have none, and trailing zeros are not
 	// written.
 	untimedEvents = [...]string{"Ir", "Bcm", "Bim", "D1mr", "D1mw", "DLmr", "DLmw"}
 )
 
 const (
 	ofUntimed = "u"              // ends the name of an event of instructions without a rate
-	untimed   = "Ir" + ofUntimed // how many these are
+	untimed   = "Ir" + ofUntimed // the number of these instructions
 )
 
 // addedEvents is how many events are added.
@@ -55,15 +55,16 @@ func addedEvent(i int) (name, about string) {
 	return of + ofUntimed, of + " of instructions that the model of a core has not timed"
 }
 
-// timedDescription describes, in files with these events, how they came about.
+// timedDescription is the description of the source of these events, in files that have
+// them.
 const timedDescription = "Timed"
 
-// Time adds to the simulation's files what their instructions take, as further events:
-// each place's executions times its rate. Counts are integers, and what rounding leaves
-// over is carried to the next place. What a called function costs with all that it calls
-// is not known of the new events. The text says where the rates come from.
+// Time adds the time of instructions to the simulation's files, as further events:
+// executions times rates. Counts are integers, and the remainders of rounding are carried
+// to the next place. The new events have no inclusive costs of called functions. The text
+// says where the rates come from.
 //
-// If it fails the files are as they were.
+// If it fails, the files are unchanged.
 func (s *Simulation) Time(rates Rates, about string) error {
 	for _, name := range s.Files {
 		if err := timeFile(name, name+timedSuffix, rates, about); err != nil {
@@ -81,7 +82,7 @@ func (s *Simulation) Time(rates Rates, about string) error {
 	return nil
 }
 
-// timedSuffix is that of a file until all have been written.
+// timedSuffix is the suffix of a file until all have been written.
 const timedSuffix = ".timed"
 
 func timeFile(from, to string, rates Rates, about string) (err error) {
@@ -104,8 +105,8 @@ type seekable interface {
 	io.WriterAt
 }
 
-// A timer writes a file anew, with the further events. It reads the file as a [Reader]
-// does, so that both understand it in the same way.
+// A timer rewrites a file with the further events. It reads the file with a [Reader], so
+// that both understand it in the same way.
 type timer struct {
 	r     *Reader
 	rates Rates
@@ -114,13 +115,13 @@ type timer struct {
 	out   *bufio.Writer
 	at    int64 // bytes written
 
-	columns [len(untimedEvents)]int // of the part: the events of which there may be no rates; -1 for none
+	columns [len(untimedEvents)]int // of the part: the untimed events; -1 for none
 	costs   []float64               // of a line that has costs of its own
 	err     error                   // of such a line
 	carry   [addedEvents]float64
 	values  [addedEvents]uint64 // of the line
 	sums    [addedEvents]uint64 // of the part
-	heads   []int64             // where sums are to be written when the part ends
+	heads   []int64             // where to write the sums when the part ends
 	text    []byte              // scratch
 }
 
@@ -183,8 +184,8 @@ func (t *timer) write(b []byte) error {
 	return err
 }
 
-// describe says before a command, where both simulators have their descriptions, how the
-// events came about. Cachegrind's files have no other place for what they are.
+// describe writes before a command, where both simulators have their descriptions, where
+// the events come from. Cachegrind's files have no other place for the meaning of events.
 func (t *timer) describe(b []byte) error {
 	if t.about != "" {
 		if err := t.write(fmt.Appendf(nil, "desc: %s: %s\n", timedDescription, t.about)); err != nil {
@@ -198,8 +199,7 @@ func (t *timer) describe(b []byte) error {
 	return t.write(b)
 }
 
-// explain writes a line for each event, of a file that callgrind has written or one of
-// cachegrind.
+// explain writes a line for each event, in a file of callgrind or one of cachegrind.
 func (t *timer) explain(key string) error {
 	if (key == "event: ") != t.r.header.callgrind {
 		return nil
@@ -217,7 +217,7 @@ func (t *timer) explain(key string) error {
 // mispredictions.
 const needed = 3
 
-// events names the events, and looks where those are that the others are made of.
+// events writes the names of the events, and finds the columns that they are computed from.
 func (t *timer) events(b []byte) error {
 	column := func(event string) int {
 		return slices.IndexFunc(t.r.columns, func(c int) bool { return t.r.events[c] == event })
@@ -241,7 +241,7 @@ func (t *timer) events(b []byte) error {
 	return t.write(append(line, '\n'))
 }
 
-// own takes the costs of a line, and finds those of the new events.
+// own takes the costs of a line, and computes those of the new events.
 func (t *timer) own(costs []float64) {
 	r := t.r
 	t.costs, t.values = costs, [addedEvents]uint64{}
@@ -270,12 +270,12 @@ func (t *timer) own(costs []float64) {
 	}
 }
 
-// mostCycles is what a line may count of an event: its sum with others is still a number
-// of those that files have.
+// mostCycles bounds the count of an event in a line, so that sums are still numbers that
+// files can have.
 const mostCycles = 1e18
 
-// count adds to an event. What is left over by rounding comes to the next line that has
-// such an event.
+// count adds to an event. The remainder of rounding is carried to the next line with such
+// an event.
 func (t *timer) count(event int, v float64) {
 	if v == 0 {
 		return
@@ -292,8 +292,8 @@ func (t *timer) count(event int, v float64) {
 	t.sums[event] += uint64(whole)
 }
 
-// costLine writes a line of costs with those of the new events behind them. Cachegrind
-// writes zeros, callgrind does not at the end of a line.
+// costLine writes a line of costs followed by those of the new events. Cachegrind writes
+// trailing zeros, callgrind does not.
 func (t *timer) costLine(b []byte) error {
 	line := append(t.text[:0], bytes.TrimRight(b, " \t\r\n")...)
 	last := len(t.values)
@@ -315,8 +315,8 @@ func (t *timer) costLine(b []byte) error {
 // digits is how many a sum may have.
 const digits = 19
 
-// totals writes a line of sums. Those of the new events are written over blanks when the
-// part has ended: callgrind has a line of them before the costs.
+// totals writes a line of sums, with blanks for those of the new events. They are filled in
+// when the part has ended: callgrind has such a line before the costs.
 func (t *timer) totals(b []byte) error {
 	line := bytes.TrimRight(b, " \t\r\n")
 	_, stated, _ := bytes.Cut(line, []byte{':'})
@@ -332,7 +332,7 @@ func (t *timer) totals(b []byte) error {
 	return t.write(append(line, '\n'))
 }
 
-// endPart writes the sums of a part where they belong.
+// endPart fills in the sums of a part.
 func (t *timer) endPart() error {
 	if err := t.out.Flush(); err != nil {
 		return err

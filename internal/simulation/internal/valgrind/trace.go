@@ -5,32 +5,29 @@ import (
 	"fmt"
 )
 
-// Lackey is the simulator that prints which code is executed in which order, and counts
-// nothing.
+// Lackey is the simulator that prints the order of the code, and counts nothing.
 const Lackey Tool = "lackey"
 
-// A Follower is told what a process executes, in the order in which it does. Its methods
-// are called by one goroutine.
+// A Follower is told what a process executes, in order. One goroutine calls its methods.
 type Follower interface {
-	// Exec says that a program begins: nothing is mapped any more that was before.
+	// Exec says that a program begins: earlier mappings are gone.
 	Exec()
-	// Fork says that the process was forked off another one, which may be nil if
-	// nothing is known of it: the same is mapped as there.
+	// Fork says that the process was forked off another one, which may be nil if nothing is
+	// known of it. It has the same mappings.
 	Fork(parent Follower)
-	// Mapped says that the code of an object file is mapped now. Its addresses in
-	// memory are higher by bias than those in the file.
+	// Mapped says that the code of an object file is mapped now. Its addresses in memory
+	// are higher by bias than those in the file.
 	Mapped(file string, bias uint64)
-	// Blocks are the addresses at which the next pieces of code begin, in the order
-	// executed. Each runs in a straight line to the first instruction that may leave
-	// it, but ends before that after MaxInstructions, at some rare instructions, and
-	// after each turn of one that repeats. The slice is reused.
+	// Blocks are the addresses of the next blocks of code, in the order executed. Each runs
+	// in a straight line to the first instruction that may leave it. It ends before that
+	// after MaxInstructions, at some rare instructions, and after each repetition of a
+	// string instruction. The slice is reused.
 	Blocks(addrs []uint64)
 	// End says that the process is not followed any more.
 	End()
 }
 
-// MaxInstructions is the number of instructions after which a block ends that has not
-// branched till then.
+// MaxInstructions is the most instructions of a block without a branch.
 const MaxInstructions = 50
 
 // A Trace is what is known of a run that has been followed.
@@ -40,10 +37,10 @@ type Trace struct {
 	Cut      bool  // there would have been more
 }
 
-// traceOptions are the arguments of valgrind that make lackey print blocks, and valgrind
-// itself what is mapped where. Blocks are those of the code: neither do they go on
-// behind a jump, nor are loops unrolled. Mappings are printed where -v is given twice; a
-// -q in the user's own options, which valgrind reads from a file, takes one back.
+// traceOptions are valgrind's arguments for lackey to print blocks, and for valgrind to
+// print mappings. Blocks are those of the code: they do not go on behind a jump, and loops
+// are not unrolled. Valgrind prints mappings if -v is given twice. A -q in the user's own
+// options, which valgrind reads from a file, cancels one -v.
 func traceOptions(dir string) []string {
 	return []string{"--tool=" + string(Lackey), "--basic-counts=no", "--trace-superblocks=yes",
 		"--vex-guest-chase=no", "--vex-iropt-unroll-thresh=0", fmt.Sprintf("--vex-guest-max-insns=%d", MaxInstructions),
@@ -52,10 +49,10 @@ func traceOptions(dir string) []string {
 
 // A traceLog reads what lackey prints of one process, in pieces of any size.
 //
-// A log begins when a process is forked, and anew when it executes a program: what it
-// did in between is lost, as far as it was not read before. So that it does not depend on
-// chance what was, the first blocks of a forked process are held back, and given up if
-// they are followed by a program.
+// A log begins when a process is forked, and anew when it executes a program. What it did
+// in between is lost, as far as it was not read before. To make that independent of chance,
+// the first blocks of a forked process are held back, and dropped if a program follows
+// them.
 type traceLog struct {
 	to       Follower
 	ancestor func(pid string) Follower // of a forked process
@@ -64,15 +61,15 @@ type traceLog struct {
 	rest     []byte // the beginning of a line
 	skip     bool   // the line is too long: its rest is skipped
 	file     string // whose symbols are being read; "" for none
-	parent   string // number of the process that it was started by; "" if it is not known
+	parent   string // process number of its parent; "" if it is not known
 	begun    bool   // it is known whether it was forked or has executed a program
 	held     []uint64
 	execs    int    // programs that have begun
-	failed   string // the last that valgrind has said of failing
+	failed   string // valgrind's last message of a failure
 }
 
 const (
-	maxTraceLine  = 8 << 10   // longer ones say nothing that is wanted
+	maxTraceLine  = 8 << 10   // longer ones have nothing of interest
 	maxHeld       = 100 << 10 // blocks of a forked process: few execute so many before they execute a program
 	traceBatch    = 4 << 10   // blocks that are handed on at a time
 	blockKey      = "SB "
@@ -83,8 +80,8 @@ const (
 	traceGreeting = " Lackey, "
 )
 
-// newTraceLog returns the log of a process that is to be followed. If it was forked,
-// ancestor is asked for the follower of its parent.
+// newTraceLog returns the log of a process to follow. If it was forked, ancestor returns
+// the follower of its parent.
 func newTraceLog(to Follower, ancestor func(pid string) Follower, left *int64) *traceLog {
 	return &traceLog{to: to, ancestor: ancestor, left: left, addrs: make([]uint64, 0, traceBatch)}
 }
@@ -110,8 +107,7 @@ func (l *traceLog) write(text []byte) {
 	l.flush()
 }
 
-// complete reads the line whose beginning was in the piece before, and returns what
-// follows it.
+// complete reads the line that began in the piece before, and returns what follows it.
 func (l *traceLog) complete(text []byte) []byte {
 	end := bytes.IndexByte(text, '\n')
 	if end < 0 {
@@ -137,8 +133,7 @@ func (l *traceLog) hold(text []byte) {
 	l.rest = append(l.rest, text...)
 }
 
-// block reads a line of a block, if that is what the text begins with, and returns its
-// length.
+// block reads a line of a block, if the text begins with one, and returns its length.
 func (l *traceLog) block(text []byte) int {
 	if len(text) < len(blockKey) || string(text[:len(blockKey)]) != blockKey {
 		return 0
@@ -154,7 +149,7 @@ func (l *traceLog) block(text []byte) int {
 	return end + 1
 }
 
-// flush hands the blocks on that have been read, or holds them back.
+// flush hands on the blocks that have been read, or holds them back.
 func (l *traceLog) flush() {
 	if l.begun {
 		l.hand(l.addrs)
@@ -190,9 +185,9 @@ func (l *traceLog) begin() {
 	l.begun, l.held = false, nil
 }
 
-// line reads a line of what valgrind itself says: of the program, whose lines begin with
-// its number; of the file whose symbols it reads, as it does when the code is
-// mapped; and of the address of the file's code, there and in memory.
+// line reads one of valgrind's own lines: of the program, which begin with its number; of
+// the file whose symbols it reads, as it does when the code is mapped; and of the address
+// of the file's code, there and in memory.
 func (l *traceLog) line(text []byte) {
 	switch {
 	case bytes.HasPrefix(text, []byte("==")) && bytes.Contains(text, []byte(traceGreeting)):
@@ -207,7 +202,7 @@ func (l *traceLog) line(text []byte) {
 	}
 }
 
-// mapped reads a line that may be of a file that is mapped.
+// mapped reads a line that may be about a mapped file.
 func (l *traceLog) mapped(text []byte) {
 	if _, file, ok := bytes.Cut(text, []byte(symbolsKey)); ok {
 		l.file = string(file)
@@ -228,8 +223,8 @@ func (l *traceLog) mapped(text []byte) {
 	l.file = ""
 }
 
-// exec begins a program, if a mapping is the first that is known of a process: what was
-// forked has those of its parent, and executes something before it maps more.
+// exec begins a program at the first mapping of a process. A forked process has the
+// mappings of its parent, and executes something before it maps more.
 func (l *traceLog) exec() {
 	switch {
 	case l.begun:

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Follow runs a program under lackey, with all that it starts, and hands on the code
-// that each process executes, as far as it is printed: until the first process ends,
-// or until limit blocks have been handed on of all processes together, when all are
-// killed. Each process that executes a program is given a follower of its own by start.
+// Follow runs a program under lackey, with all that it starts, and hands on the code that
+// each process executes as lackey prints it. It stops when the first process ends, or after
+// limit blocks of all processes together, and kills all. Each process that executes a
+// program gets a follower of its own from start.
 //
-// What the program writes is discarded; its standard input is read from where it is. Of
-// the command Geometry, Tool and Instructions mean nothing here. The error is a
-// *[ToolError] if nothing could be followed.
+// It discards the program's output, and reads its standard input from the current position.
+// Geometry, Tool and Instructions of the command are ignored. The error is a *[ToolError]
+// if nothing could be followed.
 func Follow(ctx context.Context, c Command, limit int64, start func() Follower) (*Trace, error) {
 	if _, err := c.find(); err != nil {
 		return nil, err
@@ -42,9 +42,9 @@ func Follow(ctx context.Context, c Command, limit int64, start func() Follower) 
 //
 // Each process that is forked or executes a program writes a log of its own, from its
 // beginning on. The first process has most of the blocks, and writes into a pipe: that
-// takes half as long as writing into a file, and waits if it is not read. A pipe cannot be
-// made for the others, whose numbers, and with them the names of their logs, are not known
-// before they write. Their logs are files, which are emptied as they are read.
+// takes half as long as writing into a file, and waits for the reader. The others cannot
+// have a pipe: their process numbers, and so the names of their logs, are not known before
+// they write. Their logs are files, which are emptied as they are read.
 type tracer struct {
 	dir    string
 	start  func() Follower
@@ -58,13 +58,13 @@ type tracer struct {
 }
 
 const (
-	logRead    = 1 << 20               // bytes that are read at a time, and that the pipe holds if it may
-	logIdle    = 10 * time.Millisecond // in which the pipe does not become full: to wait for each line would wake up both sides each time
+	logRead    = 1 << 20               // bytes that are read at a time, and that the pipe holds if possible
+	logIdle    = 10 * time.Millisecond // in this time the pipe does not become full: waiting for each line would wake up both sides each time
 	logHurry   = time.Millisecond      // the same for a pipe of the usual size
-	logBehind  = 256 << 20             // bytes by which reading may be behind
-	logRelease = 4 << 20               // bytes that have been read and are given back at a time
+	logBehind  = 256 << 20             // bytes that reading may lag behind
+	logRelease = 4 << 20               // bytes that are given back at a time after reading
 	logsMost   = 200                   // processes that are followed at a time
-	endedMost  = 10_000                // processes that have ended, and may be asked for
+	endedMost  = 10_000                // ended processes that are kept for their children
 )
 
 // run runs the program to its end, or until it is cut.
@@ -85,7 +85,7 @@ func (t *tracer) run(ctx context.Context, c *Command) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // what matters is what was printed
+		_ = cmd.Wait() // only what was printed matters
 	}()
 	cut := t.follow(ctx, ended)
 	stop()
@@ -107,8 +107,8 @@ func (t *tracer) run(ctx context.Context, c *Command) error {
 	return &ToolError{Lackey, lastWords(said.String())}
 }
 
-// follow reads the logs until the first process has ended; it returns true if there is
-// more than is to be read, or can be.
+// follow reads the logs until the first process has ended. It returns true if more was
+// printed than is read.
 func (t *tracer) follow(ctx context.Context, ended <-chan struct{}) (cut bool) {
 	for ctx.Err() == nil {
 		t.find()
@@ -154,7 +154,7 @@ func (t *tracer) find() {
 	}
 }
 
-// read reads a piece of each log, and reports whether one has far more than that.
+// read reads a piece of each log, and reports whether reading lags far behind in one.
 func (t *tracer) read() (total int, behind bool) {
 	for name, log := range t.logs {
 		n := log.next(t.buffer)
@@ -173,8 +173,8 @@ func (t *tracer) read() (total int, behind bool) {
 	return total, behind
 }
 
-// ancestor returns the follower of a process that has forked another one; nil if it is
-// not known.
+// ancestor returns the follower of a process that has forked another one; nil if it is not
+// known.
 func (t *tracer) ancestor(pid string) Follower {
 	for range len(t.logs) {
 		log := t.logs[pid]
@@ -213,10 +213,10 @@ type logFile struct {
 	fd       int
 	pipe     bool
 	small    bool  // the pipe
-	offset   int64 // to which a file has been read
-	released int64 // to which it has been emptied
+	offset   int64 // a file has been read up to here
+	released int64 // and emptied up to here
 	marked   bool  // its first byte is 0
-	behind   int64 // bytes that are known to be there yet
+	behind   int64 // bytes not read yet
 	quiet    int   // how often nothing new was found
 	counted  int   // programs that have begun
 }
@@ -232,13 +232,13 @@ func openLog(path string, pid int) *logFile {
 	if unix.Fstat(fd, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFIFO {
 		log.pipe = true
 		_, err := unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, logRead)
-		log.small = err != nil // users may not have as many large ones as they like
+		log.small = err != nil // users may have a limited number of large ones
 	}
 	return log
 }
 
-// next reads the next piece into a buffer, and returns how long it is: 0 if there is
-// nothing new.
+// next reads the next piece into a buffer, and returns its length: 0 if there is nothing
+// new.
 func (f *logFile) next(buffer []byte) int {
 	if f.pipe {
 		n, _ := unix.Read(f.fd, buffer)
@@ -255,15 +255,15 @@ func (f *logFile) next(buffer []byte) int {
 	f.offset += int64(n)
 	f.mark()
 	if f.offset-f.released >= logRelease {
-		// Where a file system cannot do it the file grows up to what is followed.
+		// If a file system cannot do it, the file grows with what is followed.
 		_ = unix.Fallocate(f.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, f.released, f.offset-f.released)
 		f.released = f.offset
 	}
 	return n
 }
 
-// mark sets the first byte of a file that has been read to 0, as the process does not
-// write it a second time, and finds out how much is there yet.
+// mark sets the first byte of a file that has been read to 0, because the process does not
+// write it a second time, and finds out how much is not read yet.
 func (f *logFile) mark() {
 	if !f.marked && f.offset > 0 {
 		n, err := unix.Pwrite(f.fd, []byte{0}, 0)
@@ -275,8 +275,8 @@ func (f *logFile) mark() {
 	}
 }
 
-// restarted reports whether a file has been emptied and written anew since it was marked,
-// as it is when its process executes another program.
+// restarted reports whether a file has been emptied and written anew since it was marked.
+// That happens when its process executes another program.
 func (f *logFile) restarted() bool {
 	if !f.marked {
 		return false
@@ -286,8 +286,8 @@ func (f *logFile) restarted() bool {
 	return err == nil && (n == 0 || first[0] != 0)
 }
 
-// gone reports whether the process of a log in which nothing is new has ended. It looks
-// now and then only.
+// gone reports whether the process of a log without news has ended. It checks now and then
+// only.
 func (f *logFile) gone() bool {
 	const often = 32
 	f.quiet++
