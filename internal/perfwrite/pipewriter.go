@@ -105,7 +105,7 @@ func (p *PipeWriter) WriteRecord(rec perfdata.Record, t perfdata.Trailer) error 
 	return p.w.WriteRecord(rec, t)
 }
 
-// Flush writes what is buffered, so that who reads the pipe gets it.
+// Flush writes what is buffered into the pipe.
 func (p *PipeWriter) Flush() error { return p.w.Flush() }
 
 // Close writes what only is known at the end, the build ids that f has, and what

@@ -10,7 +10,7 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// WriterOptions are what a file is about.
+// WriterOptions say what a file contains.
 type WriterOptions struct {
 	Events    []*perfdata.Event // with Attr, IDs and Name; those of a group follow each other and have the same Leader
 	BigEndian bool
@@ -117,11 +117,10 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// WriteRecord appends a record. Its Header's Misc counts, and its Type where one
-// Go type stands for two: without it, MMAP2, FORK, THROTTLE and SWITCH are
-// written. A record of the kernel's gets
-// the trailer that the first event's SampleType asks for, with the fields of t.
-// Samples are not written this way: they are as the kernel wrote them.
+// WriteRecord appends a record with the Misc of its Header. Where one Go type stands for
+// two, the Type of the Header decides: without it, MMAP2, FORK, THROTTLE and SWITCH are
+// written. A record of the kernel's gets the trailer of the first event's SampleType,
+// with the fields of t. Samples are written as bytes, with Write.
 func (w *Writer) WriteRecord(rec perfdata.Record, t perfdata.Trailer) error {
 	b := w.builder().zeros(8)
 	kind, b := encode(b, rec)

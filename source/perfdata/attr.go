@@ -17,9 +17,9 @@ var sampleTypeNames = [...]string{"IP", "TID", "TIME", "ADDR", "READ", "CALLCHAI
 // String returns the kernel's names of the bits: "IP|TID|TIME".
 func (t SampleType) String() string { return bitNames(uint64(t), sampleTypeNames[:]) }
 
-// An Attr is the kernel's struct perf_event_attr: an event's encoding, and what
-// was asked for with it. Fields that the writer's version of the struct did not
-// have are zero.
+// An Attr is the kernel's struct perf_event_attr, field by field: an event's encoding,
+// and what was asked for with it. Fields that the writer's version of the struct lacks are
+// zero. The values are those of perf_event_open(2).
 type Attr struct {
 	Type         uint32
 	Size         uint32 // bytes of the struct in the file

@@ -23,7 +23,7 @@ func BenchmarkBig(b *testing.B) {
 	for _, read := range []struct {
 		name string
 		all  func(b *testing.B, f *os.File)
-	}{{"frames", readFrames}, {"skim", skimAll}, {"table", readTables}} {
+	}{{"frames", readFrames}, {"flat", skimAll}, {"table", readTables}} {
 		b.Run(read.name, func(b *testing.B) {
 			testperf.Measure(b, size, func() {
 				f, err := os.Open(path)
@@ -77,9 +77,9 @@ func skimAll(b *testing.B, f *os.File) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	list := make([]perfdata.Brief, 0, 1024)
+	list := make([]perfdata.FlatSample, 0, 1024)
 	for more := true; more; more = len(list) == cap(list) || r.Next() {
-		list = r.Skim(list[:0])
+		list = r.NextFlat(list[:0])
 		for i := range list {
 			sink += list[i].IP
 		}

@@ -14,10 +14,10 @@ const (
 	maxAhead  = 256 << 10
 )
 
-// An unpacker decompresses the payloads of COMPRESSED records. All of them are
-// one zstd stream, which is flushed at the end of each and never ended, so the
-// decoder has to be given a payload, drained, and stopped in the middle of a
-// read until the next one is there. It runs as a coroutine for that.
+// An unpacker decompresses the payloads of COMPRESSED records. All of them are one zstd
+// stream. It is flushed at the end of each record and never ended. So the decoder gets
+// a payload, is drained, and stops in the middle of a read until the next payload
+// comes. It runs as a coroutine for that.
 type unpacker struct {
 	resume func() (struct{}, bool)
 	stop   func()
@@ -95,15 +95,15 @@ func (u *unpacker) peek(n int) []byte {
 
 // endUnpack ends the stream of what was compressed.
 func (r *Reader) endUnpack() {
-	u := r.unpack
+	u := r.packed.unpack
 	if u == nil {
 		return
 	}
 	if r.err == nil && len(u.peek(1)) > 0 {
-		r.stats.Truncated = r.packed // it ends inside a record
+		r.stats.Truncated = r.packed.at // it ends inside a record
 	}
 	u.stop()
-	r.unpack = nil
+	r.packed.unpack = nil
 	r.stats.Compressed += u.given
 	r.stats.Decompressed += u.taken
 }

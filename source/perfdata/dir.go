@@ -22,8 +22,8 @@ type Dir struct {
 	files []*os.File
 }
 
-// maxParts bounds the files of a directory: one for each thread of perf's, of
-// which there is at most one for each logical processor.
+// maxParts bounds the files of a directory: perf has at most one thread, and one file,
+// for each logical processor.
 const maxParts = 4096
 
 // OpenDir opens the files of a directory that perf record --threads wrote. The
@@ -63,19 +63,19 @@ func (d *Dir) Close() error {
 // nextPart goes on to the next file of a directory. It returns false if there is
 // none, or if the current one failed.
 func (r *Reader) nextPart() bool {
-	if len(r.parts) == 0 || r.win.err != io.EOF || r.stats.Truncated >= 0 {
+	if len(r.data.parts) == 0 || r.data.win.err != io.EOF || r.stats.Truncated >= 0 {
 		return false
 	}
 	r.endUnpack()
 	if r.stats.Truncated >= 0 {
 		return false
 	}
-	part := r.parts[0]
-	r.parts = r.parts[1:]
-	r.name, r.begin, r.bound, r.joined = part.Name, 0, -1, 0
-	if r.win.ahead != nil {
-		r.win.stopAhead()
+	part := r.data.parts[0]
+	r.data.parts = r.data.parts[1:]
+	r.name, r.data.begin, r.data.bound, r.packed.joined = part.Name, 0, -1, 0
+	if r.data.win.ahead != nil {
+		r.data.win.stopAhead()
 	}
-	r.win = window{r: part.R, buf: r.win.buf}
+	r.data.win = window{r: part.R, buf: r.data.win.buf}
 	return true
 }

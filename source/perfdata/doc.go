@@ -1,13 +1,13 @@
-// Package perfdata reads and writes perf.data, the recordings of Linux's perf:
-// version 1 and 2 of the header, both byte orders, attributes of any size, pipe
-// mode, compressed recordings, and those of perf stat record.
+// Package perfdata reads perf.data, the recordings of Linux's perf. It knows version 1
+// and 2 of the header, both byte orders, attributes of any size, pipe mode, compressed
+// recordings, directories of perf record --threads, and perf stat record.
 //
-// It is the third step of the flow
+// It belongs to the third step of the flow
 //
 //	model → plan → source → counts → account → report
 //
-// and knows neither models nor symbols. A [Reader] walks the records of a file
-// in file order, without allocation for each:
+// It knows neither models nor symbols. A [Reader] walks the records of a file in file
+// order, without allocation for each:
 //
 //	r, err := perfdata.NewReader(f, "perf.data", perfdata.Options{})
 //	if err != nil {
@@ -24,10 +24,18 @@
 //	}
 //	return r.Err()
 //
-// A [TableReader] turns the same files into tables of counts: the intervals of
-// perf stat record, and events × periods of samples. A [Writer] writes files
-// that perf reads.
+// A [TableReader] makes tables of counts of the same files: the intervals of perf stat
+// record, and events × periods of samples.
 //
-// The layouts are those of the kernel's include/uapi/linux/perf_event.h and of
-// perf's tools/perf/Documentation/perf.data-file-format.txt.
+// # What the package promises
+//
+// The names follow the compatibility rule of the module. A reader's memory does not grow
+// with the length of the file, and no input makes it panic. Errors have the file and the
+// offset. Nothing is left out in silence: [Stats] counts records that were lost, damaged
+// or unknown.
+//
+// Numbers are the kernel's and perf's: types of records (PERF_RECORD_…), parts of samples
+// (PERF_SAMPLE_…), and the bits of Misc (PERF_RECORD_MISC_…) and of attributes. The
+// layouts are those of the kernel's include/uapi/linux/perf_event.h and of perf's
+// tools/perf/Documentation/perf.data-file-format.txt.
 package perfdata

@@ -16,8 +16,8 @@ type Event struct {
 	Name  string   // as perf wrote it; made from the encoding where perf did not: see [Reader.Events]
 	Named bool     // Name is perf's
 	Unit  string   // of a count; "" for a plain one
-	Scale float64  // by which a count is multiplied to be in Unit; 1 where the file says nothing
-	CPUs  []int    // on which it was opened; nil where the file does not say
+	Scale float64  // factor of a count, for it to be in Unit; 1 where the file says nothing
+	CPUs  []int    // it was opened on these; nil where the file does not say
 
 	// Leader is the first event of the group it was in, nil if it was in none
 	// or the file does not say; a leader is its own Leader.
@@ -25,7 +25,7 @@ type Event struct {
 	Group  string // perf's name of the group
 
 	layout layout
-	sketch sketch
+	flat   flatLayout
 }
 
 // An instance is one opening of an event, which an id stands for.
@@ -43,8 +43,8 @@ const (
 	maxText   = 16 << 20 // bytes of all names of a kind
 )
 
-// A decoder is what has to be known to make sense of a record's bytes: the byte
-// order, the events, and whose ids are whose.
+// A decoder is what it takes to read a record: the byte order, the events, and the
+// event of each id.
 type decoder struct {
 	big       bool
 	events    []*Event
@@ -68,7 +68,7 @@ func (d *decoder) add(a Attr, ids []uint64) *Event {
 	d.total += len(ids)
 	e := &Event{Attr: a, Index: len(d.events), IDs: ids, Scale: 1}
 	e.layout = newLayout(&e.Attr)
-	e.sketch = newSketch(e)
+	e.flat = newFlatLayout(e)
 	d.events = append(d.events, e)
 	if e.Has(perffile.FlagSampleIDAll) {
 		d.sampleIDs = true
@@ -149,8 +149,8 @@ func (d *decoder) sampleEvent(body []byte) *Event {
 	return nil
 }
 
-// trailerEvent returns the event by whose sample type the trailer of a record
-// that is no sample is to be read, nil if it has none.
+// trailerEvent returns the event whose sample type describes the trailer of a record
+// that is no sample, nil if it has none.
 func (d *decoder) trailerEvent(body []byte) *Event {
 	if !d.sampleIDs {
 		return nil

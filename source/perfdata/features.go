@@ -25,8 +25,8 @@ func (f Feature) String() string {
 	return fmt.Sprintf("feature %d", uint64(f))
 }
 
-// Features is what the header says of the machine and the recording. What the
-// file does not say is zero; Present tells.
+// Features is what the header says of the machine and the recording: a field for each
+// section that perf defines. What the file does not say is zero; see Present.
 type Features struct {
 	Present []Feature // in the order of their numbers; of a pipe, of their records
 
@@ -174,61 +174,80 @@ func (f *Features) set(x Feature, b []byte, big bool) bool {
 		f.Present = append(f.Present, x)
 	}
 	c := &cursor{b: b, big: big}
+	if s := f.text(x); s != nil {
+		*s = c.str()
+		return !c.short
+	}
 	switch x {
 	case perffile.FeatureTracingData:
 		f.tracepoints = tracepoints(b)
+	case perffile.FeatureBuildID:
+		f.BuildIDs = c.buildIDs()
+	case perffile.FeatureEventDesc:
+		f.desc = c.eventDesc()
+	case perffile.FeatureGroupDesc:
+		f.groups = list(c, 12, func() eventGroup { return eventGroup{c.str(), int(int32(c.u32())), int(int32(c.u32()))} })
+	case perffile.FeatureStat:
+		f.Stat = true
+	case perffile.FeatureSampleTime:
+		f.SampleTime = [2]uint64{c.u64(), c.u64()}
+	case perffile.FeatureClockID:
+		f.ClockResNanos = c.u64()
+	case perffile.FeatureClockData:
+		c.skip(4) // version
+		f.ClockID = ClockData{c.u32(), c.u64(), c.u64()}
+	default:
+		f.setMachine(x, c)
+	}
+	return !c.short
+}
+
+// text returns where a section goes that is one string, nil for others.
+func (f *Features) text(x Feature) *string {
+	switch x {
 	case perffile.FeatureHostname:
-		f.Hostname = c.str()
+		return &f.Hostname
 	case perffile.FeatureOSRelease:
-		f.OSRelease = c.str()
+		return &f.OSRelease
 	case perffile.FeatureVersion:
-		f.Version = c.str()
+		return &f.Version
 	case perffile.FeatureArch:
-		f.Arch = c.str()
+		return &f.Arch
 	case perffile.FeatureCPUDesc:
-		f.CPUDesc = c.str()
+		return &f.CPUDesc
 	case perffile.FeatureCPUID:
-		f.CPUID = c.str()
+		return &f.CPUID
+	}
+	return nil
+}
+
+// setMachine takes in a section about the machine.
+func (f *Features) setMachine(x Feature, c *cursor) {
+	switch x {
 	case perffile.FeatureNrCPUs:
 		f.CPUs, f.Online = int(c.u32()), int(c.u32())
 	case perffile.FeatureTotalMem:
 		f.TotalMem = c.u64()
 	case perffile.FeatureCmdline:
 		f.Cmdline = c.strs()
-	case perffile.FeatureBuildID:
-		f.BuildIDs = c.buildIDs()
-	case perffile.FeatureEventDesc:
-		f.desc = c.eventDesc()
 	case perffile.FeatureCPUTopology:
 		f.setTopology(c)
 	case perffile.FeatureNUMATopology:
 		f.NUMA = list(c, 24, func() NUMANode { return NUMANode{int(c.u32()), c.u64(), c.u64(), c.str()} })
 	case perffile.FeaturePMUMappings:
 		f.PMUs = list(c, 8, func() PMU { return PMU{c.u32(), c.str()} })
-	case perffile.FeatureGroupDesc:
-		f.groups = list(c, 12, func() eventGroup { return eventGroup{c.str(), int(int32(c.u32())), int(int32(c.u32()))} })
-	case perffile.FeatureStat:
-		f.Stat = true
 	case perffile.FeatureCache:
 		c.skip(4) // version
 		f.Caches = list(c, 28, func() Cache {
 			return Cache{c.u32(), c.u32(), c.u32(), c.u32(), c.str(), c.str(), c.str()}
 		})
-	case perffile.FeatureSampleTime:
-		f.SampleTime = [2]uint64{c.u64(), c.u64()}
-	case perffile.FeatureClockID:
-		f.ClockResNanos = c.u64()
 	case perffile.FeatureCPUPMUCaps:
 		f.CPUCaps = c.caps()
 	case perffile.FeaturePMUCaps:
 		f.PMUCaps = list(c, 8, func() PMUCap { return PMUCap{Caps: c.caps(), PMU: c.str()} })
-	case perffile.FeatureClockData:
-		c.skip(4) // version
-		f.ClockID = ClockData{c.u32(), c.u64(), c.u64()}
 	case perffile.FeatureHybridTopology:
 		f.Hybrid = list(c, 8, func() HybridPMU { return HybridPMU{c.str(), c.str()} })
 	}
-	return !c.short
 }
 
 // list takes the number of elements and then the elements, each of at least
@@ -291,8 +310,8 @@ func (c *cursor) eventDesc() []eventDesc {
 }
 
 // buildIDs takes the table of BUILD_ID: records like those of a pipe. Perf 2.6.33
-// to 2.6.35 wrote them without the process, so that the name of the kernel lacks
-// its first four letters when read as it is now.
+// to 2.6.35 wrote them without the process. Read as today, the name of the kernel then
+// lacks its first four letters.
 func (c *cursor) buildIDs() []FileBuildID {
 	table := c.b
 	out, quirk := c.buildIDTable(true)

@@ -202,7 +202,7 @@ func (r *Reader) readFeatures() {
 	if len(h.features) == 0 || h.data.Size == 0 && !r.empty() {
 		return
 	}
-	r.complete = true
+	r.known.complete = true
 	table, err := r.in.section(h.data.End(), uint64(len(h.features))*perffile.SectionSize)
 	if err != nil {
 		r.note(int64(h.data.End()), "what the file says of the machine "+err.Error())
@@ -216,11 +216,11 @@ func (r *Reader) readFeatures() {
 			return
 		}
 		if !f.wanted() {
-			r.features.set(f, nil, r.d.big)
+			r.known.features.set(f, nil, r.d.big)
 			continue
 		}
 		b, err := r.in.section(s.Off, s.Size)
-		if err != nil || uint64(len(b)) < s.Size || !r.features.set(f, b, r.d.big) {
+		if err != nil || uint64(len(b)) < s.Size || !r.known.features.set(f, b, r.d.big) {
 			r.note(int64(s.Off), "the header's "+f.String()+" cannot be read")
 		}
 	}

@@ -289,7 +289,7 @@ type piece struct {
 const (
 	pieceRoom = minBuffer     // for what is left of the piece before: less than a record
 	pieceSize = defaultBuffer // bytes that are read at a time
-	pieces    = 3             // of which two are being read while one is in use
+	pieces    = 3             // two are being read while one is in use
 )
 
 // ask has a piece read.
@@ -303,9 +303,9 @@ func (a *ahead) ask(p *piece) {
 	}()
 }
 
-// next returns the next piece of the file as the bytes of buf from lo to hi, with the
-// rest of the one before in front of it. It is valid until the next call. Behind an
-// error there is none.
+// next returns the next piece of the file as the bytes of buf from lo to hi. The rest of
+// the piece before precedes it. It is valid until the next call. After an error there is
+// none.
 func (a *ahead) next(rest []byte) (buf []byte, lo, hi int, err error) {
 	for a.asked < pieces*pieceSize { // the first
 		a.ask(&piece{buf: make([]byte, pieceRoom+pieceSize), done: make(chan struct{}, 1)})

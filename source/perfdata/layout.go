@@ -33,7 +33,7 @@ type layout struct {
 // A part is a piece of a sample that says its own size.
 type part struct {
 	kind  partKind
-	after int // bytes of the run of fields behind it
+	after int // bytes of the run of fields after it
 }
 
 type partKind uint8

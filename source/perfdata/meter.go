@@ -5,11 +5,10 @@ import (
 	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
-// A Meter says what samples count: the events that happened since the sample
-// before. That is a sample's period; of a sample of a group that was led by one
-// sampling event (perf's :S) it is what the counters of all members grew by.
-// Samples are to be handed in in the order of the file, as the kernel wrote each
-// processor's in order.
+// A Meter says what samples count: the events since the sample before. That is a
+// sample's period. In a group with one sampling event (perf's :S) it is what the counters
+// of all members grew by. Samples must come in the order of the file, because the kernel
+// wrote each processor's in order.
 type Meter struct {
 	r       *Reader
 	reading Reading
@@ -42,8 +41,8 @@ func NewMeter(r *Reader) *Meter {
 	return &Meter{r: r, amounts: make([]Amount, 1), grown: map[growthKey]growth{}, mute: map[*Event]int64{}}
 }
 
-// Of returns what a sample adds to which events, valid until the next call. It is
-// empty for a sample of which that is not known.
+// Of returns what a sample adds to the counts of events, valid until the next call. It
+// is empty if that is not known.
 func (m *Meter) Of(s *Sample) []Amount {
 	e := s.event
 	if e.layout.index[partRead] >= 0 && s.Read(&m.reading) {
@@ -102,7 +101,7 @@ func (m *Meter) counters(s *Sample) []Amount {
 // Known reports whether the samples so far say how many of an event there were.
 func (m *Meter) Known(e *Event) bool { return m.mute[e] == 0 }
 
-// Notes says of which events it is not known how many there were.
+// Notes names the events whose number is not known.
 func (m *Meter) Notes() []counts.Note {
 	var out []counts.Note
 	for _, e := range m.r.Events() {
@@ -130,8 +129,8 @@ func (s *Sum) Add(a *Amount) {
 	s.running += a.Running
 }
 
-// AddBrief adds what a sample counts.
-func (s *Sum) AddBrief(b *Brief) {
+// AddFlat adds what a sample counts.
+func (s *Sum) AddFlat(b *FlatSample) {
 	s.value += b.Value
 	s.squares += b.Value * b.Value
 	s.samples++

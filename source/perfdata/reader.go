@@ -15,15 +15,14 @@ type Options struct {
 	// more than one processor files are then read ahead of what is taken from them.
 	Buffer int
 
-	// Hold is how long a stream can be, in bytes, to be held in memory if it is
-	// no pipe: what such a file says of events and the machine lies behind its
-	// data, and of a longer stream is not known before the last record. 0 is 32
-	// MiB, and less is none at all.
+	// Hold is how many bytes of a stream are held in memory, if it is not in pipe
+	// mode. What such a file says of events and the machine follows its data. Of a
+	// longer stream that is not known before the last record. 0 is 32 MiB, and less is
+	// none at all.
 	Hold int
 
-	// Parts are the other files of a directory whose head the reader is for,
-	// as OpenDir finds them. Their records follow those of the head, one file
-	// after the other.
+	// Parts are the other files of a directory, as OpenDir finds them. Their records
+	// follow those of the head, one file after the other.
 	Parts []Part
 }
 
@@ -41,33 +40,51 @@ type Reader struct {
 	in     *input
 	header fileHeader
 	d      *decoder
-	win    window
-	begin  int64  // where the data begins
-	bound  int64  // where the data ends; -1 if the file does not say
-	parts  []Part // that come next
-	split  bool   // there were parts
-
-	features Features
-	complete bool // the header's sections are there
-	dirty    bool // names of events are not up to date
-
-	unpack *unpacker
-	packed int64      // offset of the record that is being unpacked
-	joined int        // bytes that are left of COMPRESSED2 records that were joined
-	join   bool       // the record is one of them
-	pass   uint64     // bytes that follow the record without being one
-	after  RecordType // that record's type, if they are told of
+	data   dataSection
+	packed packed
+	gap    gap
+	known  known
 
 	recs   records
 	rec    Record
 	stats  Stats
 	tally  tally
-	types  map[uint64]string // names of events in old files, by their config
-	texts  int               // bytes of names that records brought
-	cpus   int               // processors of events that records brought
 	err    error
 	failed bool // err is the input's, not what it holds
 	done   bool
+}
+
+// A dataSection is where the records are.
+type dataSection struct {
+	win   window
+	begin int64
+	bound int64  // where it ends; -1 if the file does not say
+	parts []Part // the next files of a directory
+	split bool   // there were such files
+}
+
+// packed is the state of decompression.
+type packed struct {
+	unpack *unpacker
+	at     int64 // offset of the record that is being unpacked
+	joined int   // bytes that are left of COMPRESSED2 records that were joined
+	join   bool  // the current record is one of them
+}
+
+// A gap is bytes that follow a record without being one.
+type gap struct {
+	size  uint64
+	after RecordType // the type of that record, if it matters
+}
+
+// known is what the file has said of the events and the machine so far.
+type known struct {
+	features Features
+	complete bool              // the header's sections are there
+	dirty    bool              // names of events are not up to date
+	types    map[uint64]string // names of events in old files, by their config
+	texts    int               // bytes of names that records brought
+	cpus     int               // processors of events that records brought
 }
 
 // NewReader returns a reader of the file that src holds, and reads what precedes
@@ -76,7 +93,7 @@ type Reader struct {
 // whatever its position; otherwise as a stream (see [Options.Hold]). Files that were
 // compressed as a whole by gzip or zstd are streams.
 func NewReader(src io.Reader, name string, opts Options) (*Reader, error) {
-	r := &Reader{name: name, d: &decoder{}, dirty: true}
+	r := &Reader{name: name, d: &decoder{}, known: known{dirty: true}}
 	r.stats.Truncated = -1
 	var err error
 	if r.in, err = openInput(src); err != nil {
@@ -90,31 +107,31 @@ func NewReader(src io.Reader, name string, opts Options) (*Reader, error) {
 		r.readFeatures()
 	}
 	r.openData(opts)
-	r.parts, r.split = opts.Parts, len(opts.Parts) > 0
+	r.data.parts, r.data.split = opts.Parts, len(opts.Parts) > 0
 	return r, nil
 }
 
 func (r *Reader) openData(opts Options) {
 	data := r.header.data
-	r.begin, r.bound = int64(data.Off), int64(data.End())
+	r.data.begin, r.data.bound = int64(data.Off), int64(data.End())
 	n := int64(data.Size)
-	if r.header.pipe || data.Size == 0 && !r.complete {
+	if r.header.pipe || data.Size == 0 && !r.known.complete {
 		// Perf writes the size when it ends. A process that was killed leaves
 		// what it had written by then.
 		r.stats.Unterminated = !r.header.pipe
-		r.bound, n = -1, -1
+		r.data.bound, n = -1, -1
 	}
-	r.win = window{r: r.in.from(int64(data.Off), n), base: int64(data.Off)}
-	section, ok := r.win.r.(*io.SectionReader)
+	r.data.win = window{r: r.in.from(int64(data.Off), n), base: int64(data.Off)}
+	section, ok := r.data.win.r.(*io.SectionReader)
 	if ok && opts.Buffer <= 0 && section.Size() > pieces*pieceSize && runtime.GOMAXPROCS(0) > 1 {
-		r.win.ahead = &ahead{section: section}
+		r.data.win.ahead = &ahead{section: section}
 		return
 	}
 	buffer := opts.Buffer
 	if buffer <= 0 {
 		buffer = defaultBuffer
 	}
-	r.win.buf = make([]byte, max(buffer, minBuffer))
+	r.data.win.buf = make([]byte, max(buffer, minBuffer))
 }
 
 // fail makes an Error.
@@ -140,11 +157,11 @@ func (r *Reader) failShort(off uint64, what string, err error) *Error {
 // the end of the data.
 func (r *Reader) Close() {
 	r.done = true
-	if r.win.ahead != nil {
-		r.win.stopAhead()
+	if r.data.win.ahead != nil {
+		r.data.win.stopAhead()
 	}
-	if r.unpack != nil {
-		r.unpack.stop()
+	if r.packed.unpack != nil {
+		r.packed.unpack.stop()
 	}
 	if r.in != nil && r.in.close != nil {
 		r.in.close()
@@ -165,7 +182,7 @@ func (r *Reader) Pipe() bool { return r.header.pipe }
 // Features returns what the header says of the machine and the recording. Of a
 // pipe they grow with the records; of a long stream that is none, they are there
 // after the last record.
-func (r *Reader) Features() *Features { return &r.features }
+func (r *Reader) Features() *Features { return &r.known.features }
 
 // Events returns what was opened, in the order of the file. Those of a pipe grow
 // with the records. Names are perf's where the file has them, else spelled by
@@ -176,9 +193,8 @@ func (r *Reader) Events() []*Event {
 	return r.d.events
 }
 
-// Instance returns the event that an id stands for, nil if it is no event's, and
-// the processor and thread that it was opened on: -1 for any, or if the file
-// does not say.
+// Instance returns the event of an id, nil if it is no event's. cpu and tid are the
+// processor and thread that it was opened on: -1 for any, or if the file does not say.
 func (r *Reader) Instance(id uint64) (e *Event, cpu, tid int) {
 	if in := r.d.instance(id); in != nil {
 		return in.event, in.cpu, in.tid
@@ -246,7 +262,7 @@ func (r *Reader) whole(h Header, c *cursor) Record {
 }
 
 func (r *Reader) decodeSample(h Header) Record {
-	if r.dirty {
+	if r.known.dirty {
 		r.settle()
 	}
 	s := &r.recs.sample

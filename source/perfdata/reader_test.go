@@ -411,6 +411,8 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
+// A message of damage says how much of the data was not read, where that is known. One
+// of a file that was cut off says how much is missing.
 func TestDamaged(t *testing.T) {
 	file := writeFile(t, perfwrite.WriterOptions{Events: someEvents()}, someFeatures(), &perfdata.FinishedRound{}, &perfdata.FinishedRound{})
 	le := binary.LittleEndian
@@ -574,8 +576,8 @@ func TestTracingInside(t *testing.T) {
 	}
 }
 
-// Damage is told of with how much of the data was not read, where that is known, and a
-// file that was cut off with how much of it is missing.
+// A message about damage says how much of the data was not read, where that is known.
+// One about a file that was cut off says how much is missing.
 func TestLossesOfDamage(t *testing.T) {
 	plain, err := os.ReadFile("testdata/plain.data")
 	if err != nil {

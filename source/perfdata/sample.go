@@ -2,10 +2,9 @@ package perfdata
 
 import "github.com/cyclestack/cyclestack/internal/perffile"
 
-// A Sample is one sample. Its methods read the record where it lies, so what is
-// not asked for costs nothing; a field that the event's SampleType does not have
-// is zero, which [Sample.Has] tells apart. It is valid until the next call of
-// Next.
+// A Sample is one sample. Its methods read the record in place, so what is not asked
+// for costs nothing. A field that the event's SampleType does not have is zero; see
+// [Sample.Has]. It is valid until the next call of Next.
 type Sample struct {
 	Header
 	event *Event
@@ -55,7 +54,8 @@ func (s *Sample) half(at int) int {
 	return int(int32(get32(s.body[at:], s.d.big)))
 }
 
-// IP returns the instruction's address. See [MiscExactIP].
+// IP returns the instruction's address. With the bit PERF_RECORD_MISC_EXACT_IP of Misc,
+// it is that of the instruction that caused the event.
 func (s *Sample) IP() uint64 { return s.word(s.event.layout.ip) }
 
 // PID returns the process; 0 if it was not recorded, -1 for none.
@@ -126,7 +126,7 @@ func (s *Sample) part(kind partKind) []byte {
 }
 
 // Callchain returns the addresses of the calls that were open, the innermost
-// first, with markers in between ([ContextUser], …).
+// first, with markers in between (PERF_CONTEXT_USER, …).
 func (s *Sample) Callchain() Words {
 	if b := s.part(partCallchain); b != nil {
 		return Words{b[8:], s.d.big}
@@ -276,8 +276,7 @@ func (s *Sample) Transaction() uint64 { return s.tail(tailTransaction) }
 // PhysAddr returns the physical address of the data.
 func (s *Sample) PhysAddr() uint64 { return s.tail(tailPhysAddr) }
 
-// Cgroup returns the id of the cgroup, to which a [Cgroup] record gives the
-// path.
+// Cgroup returns the id of the cgroup. A [Cgroup] record has its path.
 func (s *Sample) Cgroup() uint64 { return s.tail(tailCgroup) }
 
 // DataPageSize returns the size of the page that Addr is on.

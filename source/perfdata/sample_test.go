@@ -40,7 +40,7 @@ func fullSample(r *raw) []byte {
 	}
 	b.u64(2, 15, 0x10, 0x20, flags, 0x30, 0x40, 0, 0xc1, 0xc2) // branches, with the index and counters
 	b.u64(2, 0xaa, 0xbb)                                       // user registers, 64 bits
-	b.u64(16).bytes([]byte("0123456789abcdef")...).u64(10)     // user stack, of which 10 bytes are valid
+	b.u64(16).bytes([]byte("0123456789abcdef")...).u64(10)     // user stack: 10 bytes are valid
 	b.u64(300 | 40<<32 | 5<<48)                                // weight
 	b.u64(0x2<<0 | 0x2<<5 | 0x8<<5 | 1<<33 | 0x2<<19 | 0x2<<26 | 0x8<<26)
 	b.u64(0x1_0000_0003)
@@ -198,7 +198,7 @@ func TestPeriod(t *testing.T) {
 	}
 }
 
-// Events whose ids are at different places in their samples are told apart.
+// The ids of events may be at different places in their samples.
 func TestSampleEvents(t *testing.T) {
 	const (
 		plain      = perffile.SampleIP | perffile.SampleID

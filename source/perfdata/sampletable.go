@@ -12,7 +12,7 @@ import (
 type sampleTables struct {
 	t        *TableReader
 	interval uint64 // ns; 0 for one table
-	origin   uint64 // time at which interval 0 begins
+	origin   uint64 // beginning of interval 0
 	started  bool
 
 	columns []*Event
@@ -21,7 +21,7 @@ type sampleTables struct {
 	next    uint64           // the first of them that may be yielded
 	cells   int              // of all spans
 	late    int64            // samples of intervals that were yielded already
-	left    int64            // samples for which there was no room
+	left    int64            // samples that found no room
 
 	newest, safe uint64 // the latest time when the last round ended, and when the one before did
 	pending      bool   // an interval may be complete

@@ -21,8 +21,8 @@ func (r *Reader) account(rec Record) {
 			r.stats.Unthrottled++
 		}
 	case *BuildID:
-		if r.texts += len(rec.Filename); r.texts <= maxText && len(r.features.BuildIDs) < maxEvents {
-			r.features.BuildIDs = append(r.features.BuildIDs, FileBuildID{rec.PID, rec.Mode(),
+		if r.known.texts += len(rec.Filename); r.known.texts <= maxText && len(r.known.features.BuildIDs) < maxEvents {
+			r.known.features.BuildIDs = append(r.known.features.BuildIDs, FileBuildID{rec.PID, rec.Mode(),
 				append([]byte(nil), rec.BuildID...), string(rec.Filename)})
 		}
 	}
@@ -42,7 +42,7 @@ func (r *Reader) learn(h Header, c *cursor) bool {
 		config, name := c.u64(), c.text()
 		if !c.short {
 			r.typeName(config, string(name))
-			r.dirty = true
+			r.known.dirty = true
 		}
 	case perffile.RecordHeaderTracingData:
 		r.takeTracing(h, c)
@@ -52,7 +52,7 @@ func (r *Reader) learn(h Header, c *cursor) bool {
 		size := c.u64()
 		c.skip(8 + 8 + 4 + 4 + 4) // offset, reference, index, thread, processor
 		if !c.short {
-			r.pass, r.after = size, h.Type
+			r.gap.size, r.gap.after = size, h.Type
 		}
 	default:
 		return false
@@ -79,10 +79,10 @@ func (r *Reader) takeTracing(h Header, c *cursor) {
 	switch {
 	case c.short:
 	case size == 0 || uint64(len(inside)) < uint64(size):
-		r.pass, r.after = uint64(size), h.Type
+		r.gap.size, r.gap.after = uint64(size), h.Type
 	default:
-		r.features.set(perffile.FeatureTracingData, inside[:size], r.d.big)
-		r.dirty = true
+		r.known.features.set(perffile.FeatureTracingData, inside[:size], r.d.big)
+		r.known.dirty = true
 	}
 }
 
@@ -107,7 +107,7 @@ func (r *Reader) takeAttr(c *cursor) {
 		return
 	}
 	r.d.add(a, Words{c.b, c.big}.AppendTo(nil))
-	r.dirty = true
+	r.known.dirty = true
 }
 
 // takeUpdate takes in what EVENT_UPDATE says of an event.
@@ -128,9 +128,9 @@ func (r *Reader) takeUpdate(c *cursor) {
 	case 2:
 		e.Name, e.Named = c.name(), true
 	case 3:
-		if cpus := c.cpuMap(nil); len(cpus) <= maxIDs-r.cpus {
+		if cpus := c.cpuMap(nil); len(cpus) <= maxIDs-r.known.cpus {
 			e.CPUs = cpus
-			r.cpus += len(cpus)
+			r.known.cpus += len(cpus)
 		}
 	}
 }
@@ -141,36 +141,36 @@ func (r *Reader) takeFeature(h Header, c *cursor) {
 	if c.short {
 		return
 	}
-	if !r.features.set(f, c.b, r.d.big) {
+	if !r.known.features.set(f, c.b, r.d.big) {
 		r.note(h.Offset, "the header's "+f.String()+" cannot be read")
 	}
-	r.dirty = true
+	r.known.dirty = true
 }
 
 // typeName remembers the name of an event of an old file.
 func (r *Reader) typeName(config uint64, name string) {
-	if r.types == nil {
-		r.types = map[uint64]string{}
+	if r.known.types == nil {
+		r.known.types = map[uint64]string{}
 	}
-	if name != "" && len(r.types) < maxEvents {
-		r.types[config] = counts.Name(name[:min(len(name), maxName)])
+	if name != "" && len(r.known.types) < maxEvents {
+		r.known.types[config] = counts.Name(name[:min(len(name), maxName)])
 	}
 }
 
 // settle names the events and puts them into groups, from what is known.
 func (r *Reader) settle() {
-	if !r.dirty {
+	if !r.known.dirty {
 		return
 	}
-	r.dirty = false
+	r.known.dirty = false
 	r.applyDesc()
 	for _, e := range r.d.events {
 		if e.Named {
 			continue
 		}
-		e.Name = e.encodingName(&r.features)
+		e.Name = e.encodingName(&r.known.features)
 		// Names of old files are by the event's number alone.
-		if name, ok := r.types[e.Config]; ok && e.Type <= perffile.TypeTracepoint {
+		if name, ok := r.known.types[e.Config]; ok && e.Type <= perffile.TypeTracepoint {
 			e.Name, e.Named = name, true
 		}
 	}
@@ -180,7 +180,7 @@ func (r *Reader) settle() {
 // applyDesc takes names from EVENT_DESC, by the ids or, without them, by the
 // order.
 func (r *Reader) applyDesc() {
-	desc := r.features.desc
+	desc := r.known.features.desc
 	for i, d := range desc {
 		e := (*Event)(nil)
 		if len(d.ids) > 0 {
@@ -197,7 +197,7 @@ func (r *Reader) applyDesc() {
 
 func (r *Reader) applyGroups() {
 	events := r.d.events
-	for _, g := range r.features.groups {
+	for _, g := range r.known.features.groups {
 		if g.leader < 0 || g.members < 1 || g.leader >= len(events) || g.members > len(events)-g.leader {
 			continue
 		}

@@ -25,13 +25,12 @@ type Stats struct {
 	Notes        []string // what else was found, one line each
 }
 
-// otherTypes is the key of Stats.Records for types of which there are too many
-// to count each.
+// otherTypes is the key of Stats.Records for the types beyond maxTypes.
 const otherTypes = ^RecordType(0)
 
 const (
 	knownTypes = 96  // types that are counted in an array
-	maxTypes   = 256 // other types that are told apart
+	maxTypes   = 256 // other types that are counted one by one
 	maxNotes   = 16
 )
 
@@ -67,9 +66,9 @@ func (r *Reader) Stats() Stats {
 	for x, n := range r.tally.other {
 		s.Records[x] = n
 	}
-	if r.unpack != nil {
-		s.Compressed += r.unpack.given
-		s.Decompressed += r.unpack.taken
+	if r.packed.unpack != nil {
+		s.Compressed += r.packed.unpack.given
+		s.Decompressed += r.packed.unpack.taken
 	}
 	s.Notes = append([]string(nil), r.stats.Notes...)
 	return s

@@ -35,12 +35,11 @@ type TableOptions struct {
 // each interval, or one in all; of a file with samples one for each interval
 // asked for, or one in all, with events × periods.
 //
-// The count of an event is the sum of its samples' periods. Samples of a group
-// that was led by one sampling event (perf's :S) hold the counters of all its
-// members: the count is what they grew by since the sample before. In scopes
-// smaller than the run a cell's Variance is the sum of the squares of what was
-// added, as of arrivals that are independent of each other; of the run itself,
-// which lacks at most one period for each counter, it is 0 for "not known".
+// The count of an event is the sum of its samples' periods. Samples of a group with one
+// sampling event (perf's :S) hold the counters of all its members: the count is what they
+// grew by since the sample before. In scopes smaller than the run a cell's Variance is
+// the sum of the squares of what was added, as for independent arrivals. For the run it
+// is 0, "not known": the run lacks at most one period for each counter.
 //
 // It keeps all that it creates: a table is valid until the next call of Next,
 // and its *Layout stays the same pointer as long as columns and scopes do.
@@ -98,9 +97,9 @@ func (t *TableReader) Kind() string { return t.kind }
 // Table returns the current table, which is valid until the next call of Next.
 func (t *TableReader) Table() *counts.Table { return &t.table }
 
-// Err returns the error that ended the reading: that of the input, or of a file
-// from which nothing was counted. If something was counted, damage that ended
-// the reading is among the last table's notes, or those of [TableReader.Notes].
+// Err returns the error that ended the reading: that of the input, or of a file without
+// counts. If something was counted, damage that ended the reading is in the last
+// table's notes, or in [TableReader.Notes].
 func (t *TableReader) Err() error { return t.err }
 
 // Reader returns the reader of the records, nil before the first call of Next.
@@ -148,19 +147,19 @@ func (t *TableReader) last() bool {
 	return false
 }
 
-// Empty returns, behind the last record, the error for a file in which neither
-// samples nor counts were found. It says why.
+// Empty returns, after the last record, the error for a file without samples and
+// counts. It says why.
 func (r *Reader) Empty() error {
 	if r.err != nil {
 		return r.err
 	}
-	return &Error{File: r.name, Offset: r.win.offset(), Msg: r.nothing()}
+	return &Error{File: r.name, Offset: r.data.win.offset(), Msg: r.nothing()}
 }
 
 func (r *Reader) nothing() string {
 	s := r.Stats()
 	switch {
-	case r.features.Has(perffile.FeatureDirFormat) && !r.split:
+	case r.known.features.Has(perffile.FeatureDirFormat) && !r.data.split:
 		return "it is the head of a directory (perf record --threads): name the directory, for its other files to be read too"
 	case s.AuxBytes > 0:
 		return "it holds a hardware trace and no samples: decode it with perf first (perf inject --itrace)"
@@ -302,14 +301,14 @@ func (r *Reader) Losses() []counts.Note {
 // unread says how much lies behind damage at an offset, as far as that is known.
 func (r *Reader) unread(off int64) string {
 	text := ""
-	end := r.bound
-	if s, ok := r.win.r.(*io.SectionReader); ok {
-		end = r.begin + s.Size() // not more than is there
+	end := r.data.bound
+	if s, ok := r.data.win.r.(*io.SectionReader); ok {
+		end = r.data.begin + s.Size() // not more than is there
 	}
-	if n := end - r.begin; off >= r.begin && off < end {
+	if n := end - r.data.begin; off >= r.data.begin && off < end {
 		text = fmt.Sprintf(", %d of %d bytes (%.2g %%)", end-off, n, 100*float64(end-off)/float64(n))
 	}
-	if n := len(r.parts); n > 0 {
+	if n := len(r.data.parts); n > 0 {
 		text += fmt.Sprintf(", nor the next of the directory's files (%d)", n)
 	}
 	return text
@@ -318,15 +317,15 @@ func (r *Reader) unread(off int64) string {
 // missing says how much is not there of a file that ends at an offset, if it says how
 // long it should be.
 func (r *Reader) missing(off int64) string {
-	n := r.bound - r.begin
-	if r.bound <= off || off < r.begin {
+	n := r.data.bound - r.data.begin
+	if r.data.bound <= off || off < r.data.begin {
 		return ""
 	}
-	return fmt.Sprintf(": of %d bytes of data, as its header says, %d are missing (%.2g %%)", n, r.bound-off, 100*float64(r.bound-off)/float64(n))
+	return fmt.Sprintf(": of %d bytes of data, as its header says, %d are missing (%.2g %%)", n, r.data.bound-off, 100*float64(r.data.bound-off)/float64(n))
 }
 
-// lost is how many records were lost. Where events count what they lost (ReadFormat has
-// FormatLost) perf puts that into LOST_SAMPLES at the end, of which LOST has told before.
+// lost is how many records were lost. If events count their losses (PERF_FORMAT_LOST),
+// perf writes these into LOST_SAMPLES at the end. LOST has counted them before.
 func (r *Reader) lost(s *Stats) int64 {
 	if slices.ContainsFunc(r.Events(), func(e *Event) bool { return e.ReadFormat&perffile.FormatLost != 0 }) {
 		return max(s.Lost, s.LostSamples)
@@ -349,8 +348,7 @@ func (s *Stats) unknownTypes() string {
 	return strings.Join(list, ", ")
 }
 
-// A scopeKey is what tells scopes apart; counts.Unknown where nothing is kept
-// apart or known.
+// A scopeKey identifies a scope; counts.Unknown is for what is not known or not split.
 type scopeKey struct {
 	kind     counts.Kind
 	cpu, tid int
@@ -358,7 +356,7 @@ type scopeKey struct {
 	lump     bool // all that the limit left no room for
 }
 
-// A scopeSet numbers scopes in the order in which they occur.
+// A scopeSet numbers scopes in the order of their occurrence.
 type scopeSet struct {
 	keys   []scopeKey
 	index  map[scopeKey]int

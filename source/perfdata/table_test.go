@@ -157,8 +157,8 @@ func TestSampleIntervals(t *testing.T) {
 	}
 }
 
-// TestGroupReads takes what the counters of a group have grown by from one
-// sample of its leader to the next, for each thread that inherited it.
+// TestGroupReads counts what the counters of a group grew by from one sample of its
+// leader to the next, for each thread that inherited it.
 func TestGroupReads(t *testing.T) {
 	const (
 		kind    = perffile.SampleIdentifier | perffile.SampleTID | perffile.SampleRead

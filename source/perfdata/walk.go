@@ -9,14 +9,14 @@ import (
 
 // finish ends the walk, and reads what is behind the data of a stream.
 func (r *Reader) finish() {
-	if r.err == nil && r.win.err != nil && r.win.err != io.EOF && r.stats.Truncated < 0 {
-		r.err, r.failed = r.fail(r.win.offset(), "", r.win.err), true
+	if r.err == nil && r.data.win.err != nil && r.data.win.err != io.EOF && r.stats.Truncated < 0 {
+		r.err, r.failed = r.fail(r.data.win.offset(), "", r.data.win.err), true
 	}
 	r.endUnpack()
-	if r.err == nil && r.in.at == nil && !r.header.pipe && r.bound >= 0 && r.stats.Truncated < 0 {
-		if err := r.in.readTail(r.bound); err == nil {
+	if r.err == nil && r.in.at == nil && !r.header.pipe && r.data.bound >= 0 && r.stats.Truncated < 0 {
+		if err := r.in.readTail(r.data.bound); err == nil {
 			r.readFeatures()
-			r.dirty = true
+			r.known.dirty = true
 			r.settle()
 		}
 	}
@@ -35,18 +35,18 @@ func (r *Reader) fetch() ([]byte, int64) {
 // fetchHere returns the next record of the current part and its offset, nil at
 // the end.
 func (r *Reader) fetchHere() ([]byte, int64) {
-	if r.unpack != nil {
+	if r.packed.unpack != nil {
 		if raw := r.fetchUnpacked(); raw != nil || r.err != nil {
-			return raw, r.packed
+			return raw, r.packed.at
 		}
 	}
-	if r.pass > 0 && !r.passOver() {
+	if r.gap.size > 0 && !r.passOver() {
 		return nil, 0
 	}
-	b := r.win.need(8)
-	off := r.win.offset()
+	b := r.data.win.need(8)
+	off := r.data.win.offset()
 	if len(b) < 8 {
-		if len(b) > 0 || r.bound > off || r.win.err != io.EOF {
+		if len(b) > 0 || r.data.bound > off || r.data.win.err != io.EOF {
 			r.truncated(off)
 		}
 		return nil, 0
@@ -60,24 +60,24 @@ func (r *Reader) fetchHere() ([]byte, int64) {
 		return nil, 0
 	}
 	if len(b) < size {
-		if b = r.win.need(size); len(b) < size {
+		if b = r.data.win.need(size); len(b) < size {
 			r.overrun(off, b, size)
 			return nil, 0
 		}
 	}
-	r.win.lo += size
+	r.data.win.lo += size
 	return b[:size:size], off
 }
 
 // fetchUnpacked returns the next record that was compressed, nil if what was fed
 // to the decoder is used up.
 func (r *Reader) fetchUnpacked() []byte {
-	u := r.unpack
+	u := r.packed.unpack
 	b := u.peek(8)
 	if len(b) >= 8 {
 		size := int(get16(b[6:], r.d.big))
 		if size < 8 {
-			r.err = r.fail(r.packed, fmt.Sprintf("a record of %d bytes in what was compressed", size), nil)
+			r.err = r.fail(r.packed.at, fmt.Sprintf("a record of %d bytes in what was compressed", size), nil)
 			return nil
 		}
 		if len(b) < size {
@@ -89,7 +89,7 @@ func (r *Reader) fetchUnpacked() []byte {
 		}
 	}
 	if u.err != nil {
-		r.err = r.fail(r.packed, "decompressing", u.err)
+		r.err = r.fail(r.packed.at, "decompressing", u.err)
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ const maxSimpleperf = 16 << 20
 
 // truncated notes that the file ends inside a record.
 func (r *Reader) truncated(off int64) {
-	if r.win.err != nil && r.win.err != io.EOF && r.win.err != io.ErrUnexpectedEOF {
+	if r.data.win.err != nil && r.data.win.err != io.EOF && r.data.win.err != io.ErrUnexpectedEOF {
 		return // finish tells
 	}
 	r.stats.Truncated = off
@@ -131,7 +131,7 @@ func (r *Reader) badSize(off int64, b []byte, size int) {
 
 // overrun ends the reading at a record that is longer than what is left.
 func (r *Reader) overrun(off int64, b []byte, size int) {
-	if r.bound >= 0 && off+int64(len(b)) >= r.bound {
+	if r.data.bound >= 0 && off+int64(len(b)) >= r.data.bound {
 		r.err = r.fail(off, fmt.Sprintf("a record (%v) of %d bytes ends behind the data", RecordType(get32(b, r.d.big)), size), nil)
 		return
 	}
@@ -140,15 +140,15 @@ func (r *Reader) overrun(off int64, b []byte, size int) {
 
 // passOver skips what follows a record without being one.
 func (r *Reader) passOver() bool {
-	n, after := r.pass, r.after
-	r.pass, r.after = 0, 0
-	off := r.win.offset()
+	n, after := r.gap.size, r.gap.after
+	r.gap.size, r.gap.after = 0, 0
+	off := r.data.win.offset()
 	if after == perffile.RecordHeaderTracingData && n <= maxTracing {
-		b := r.win.need(int(n))
-		r.features.set(perffile.FeatureTracingData, b[:min(int(n), len(b))], r.d.big)
-		r.dirty = true
+		b := r.data.win.need(int(n))
+		r.known.features.set(perffile.FeatureTracingData, b[:min(int(n), len(b))], r.d.big)
+		r.known.dirty = true
 	}
-	skipped := r.win.skip(n)
+	skipped := r.data.win.skip(n)
 	if after == perffile.RecordAuxtrace {
 		r.stats.AuxBytes += int64(skipped)
 	}
@@ -164,36 +164,36 @@ func (r *Reader) unpackRecord(h Header, c *cursor) {
 	payload := c.b
 	if h.Type == perffile.RecordCompressed2 {
 		n := c.u64() // without the padding
-		if payload = c.b; !r.join && n < uint64(len(payload)) {
+		if payload = c.b; !r.packed.join && n < uint64(len(payload)) {
 			payload = payload[:n]
 		}
 	}
-	if r.unpack == nil {
-		r.unpack = newUnpacker()
+	if r.packed.unpack == nil {
+		r.packed.unpack = newUnpacker()
 	}
-	r.packed = h.Offset
-	r.unpack.feed(payload)
+	r.packed.at = h.Offset
+	r.packed.unpack.feed(payload)
 }
 
 // joinedSize returns the size of a COMPRESSED2 record whose header says size.
-// Perf 6.15 to 6.19 wrote what did not fit into one record as several, the first
-// with the lengths of all of them together (KDAB/hotspot#736): data_size is too
-// large, size is what is left of it in 16 bits, and the others have no data_size.
+// Perf 6.15 to 6.19 split what did not fit into one record (KDAB/hotspot#736). The first
+// has the length of all: data_size is too large, and size is what is left of it in 16
+// bits. The others have no data_size.
 func (r *Reader) joinedSize(off int64, size int) int {
 	const (
 		head = 16
 		full = 1<<16 - 1 // size of a record that another one follows
 		most = 64 << 20
 	)
-	if r.joined > 0 {
-		r.join = true
-		if r.joined -= size; r.joined < 8 {
-			r.pass, r.joined = uint64(max(r.joined, 0)), 0
+	if r.packed.joined > 0 {
+		r.packed.join = true
+		if r.packed.joined -= size; r.packed.joined < 8 {
+			r.gap.size, r.packed.joined = uint64(max(r.packed.joined, 0)), 0
 		}
 		return size
 	}
-	r.join = false
-	b := r.win.need(head)
+	r.packed.join = false
+	b := r.data.win.need(head)
 	if len(b) < head {
 		return size
 	}
@@ -201,7 +201,7 @@ func (r *Reader) joinedSize(off int64, size int) int {
 	if n <= full-head || n > most || perffile.Align(int(n)+head, 8)&full != size {
 		return size
 	}
-	r.join, r.joined = true, perffile.Align(int(n)+head, 8)-full
+	r.packed.join, r.packed.joined = true, perffile.Align(int(n)+head, 8)-full
 	r.note(off, "compressed records were joined, as some versions of perf do")
 	return full
 }

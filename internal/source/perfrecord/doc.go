@@ -1,14 +1,13 @@
 // Package perfrecord takes samples with the kernel's counters and writes them as a
-// perf.data file, which perf reads, and packages perfdata and samples do.
+// perf.data file, for perf and for package perfdata.
 //
-// It is one of the packages of the third step of the flow
+// It belongs to the third step of the flow
 //
 //	model → plan → source → counts → account → report
 //
-// and knows no models: it is told what to sample. The samples come from package
-// perfevent as the kernel wrote them, and are neither decoded nor changed. What
-// a reader needs beside them is added: what was mapped and running before the
-// first record, what the machine is, and the build ids of the programs.
+// It knows no models. The samples come from package perfevent as the kernel wrote them,
+// and are neither decoded nor changed. It adds what a reader needs: what was mapped and
+// running before the first record, what the machine is, and the build ids.
 //
 //	sys, err := perfevent.ReadSystem(os.DirFS("/"))
 //	groups, err := sys.ResolveSampled("cpu-clock/freq=3989/")

@@ -32,8 +32,8 @@ type module struct {
 	addr, len uint64
 }
 
-// kernelName is how the kernel's own code is called, behind which the symbol
-// follows whose address tells how far it was moved.
+// kernelName is the name of the kernel's own code. A symbol follows it, whose address
+// says how far the code was moved.
 const kernelName = "[kernel.kallsyms]"
 
 // readKernel finds out where the kernel and its modules are. Without privileges
@@ -174,8 +174,8 @@ func (h *host) features(opts Options) *perfdata.Features {
 	return f
 }
 
-// headerCPUID turns the identification of a processor from the form of perf's
-// tables into that of its header: see perfdata.Features.CPUIDString.
+// headerCPUID converts the identification of a processor from the form of perf's tables
+// to that of its header: see perfdata.Features.CPUIDString.
 func headerCPUID(id string) string {
 	if part := strings.Split(id, "-"); len(part) == 4 {
 		if model, err := strconv.ParseUint(part[2], 16, 32); err == nil {

@@ -170,7 +170,7 @@ func TestHostHidden(t *testing.T) {
 	}
 }
 
-// What runs is told of as its files say.
+// What runs is recorded as its files say.
 func TestSynthesis(t *testing.T) {
 	for _, data := range []bool{false, true} {
 		var got []string

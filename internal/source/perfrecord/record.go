@@ -54,10 +54,10 @@ type sink interface {
 	Close(*perfdata.Features) error
 }
 
-// Start opens the counters, starts the command, and writes to out how the
-// recording begins. To a file that can be sought in it writes what perf record
-// writes into a file, to others what it writes into a pipe. Errors are those of
-// perfevent.Sample, and of writing; nothing is left behind but what was written.
+// Start opens the counters, starts the command, and writes the beginning of the
+// recording to out. If out can seek, it gets what perf record writes into a file, else
+// what it writes into a pipe. Errors are those of perfevent.Sample and of writing.
+// After an error nothing is left but what was written.
 func Start(ctx context.Context, sys *perfevent.System, spec perfevent.SampleSpec, out io.Writer, opts Options) (*Recording, error) {
 	if opts.Root == nil {
 		opts.Root = os.DirFS("/")

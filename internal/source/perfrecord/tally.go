@@ -47,8 +47,8 @@ func (t *tally) Write(p []byte) (int, error) {
 	return t.to.Write(p)
 }
 
-// scan looks at records, of which the first may have begun and the last may end
-// in another piece.
+// scan looks at a piece of the records. The first may have begun in an earlier piece,
+// and the last may end in a later one.
 func (t *tally) scan(p []byte) {
 	if len(t.part) > 0 {
 		// Records are of whole words of 64 bits, so that the header is there.

@@ -36,7 +36,7 @@ const (
 
 // A batch is a piece of a recording.
 type batch struct {
-	samples []perfdata.Brief
+	samples []perfdata.FlatSample
 	extras  []extra // of the samples, by place; those of the last may be missing
 	marks   []mark  // by place
 	untimed bool    // Brief.Time is the number of the record
@@ -62,7 +62,7 @@ func (s *spare) take() *batch {
 	defer s.mu.Unlock()
 	n := len(s.list)
 	if n == 0 {
-		return &batch{samples: make([]perfdata.Brief, 0, batchSize)}
+		return &batch{samples: make([]perfdata.FlatSample, 0, batchSize)}
 	}
 	b := s.list[n-1]
 	s.list = s.list[:n-1]
@@ -162,7 +162,7 @@ func (f *feed) now(time uint64) uint64 {
 // brief. It returns false at what has to be read otherwise.
 func (f *feed) skim() bool {
 	b := f.open
-	b.samples = f.in.Skim(b.samples)
+	b.samples = f.in.NextFlat(b.samples)
 	if len(b.samples) < cap(b.samples) {
 		return false
 	}
@@ -171,7 +171,7 @@ func (f *feed) skim() bool {
 }
 
 // sample hands in a sample.
-func (f *feed) sample(s perfdata.Brief, x extra) {
+func (f *feed) sample(s perfdata.FlatSample, x extra) {
 	b := f.open
 	if x != (extra{}) {
 		b.extras = append(b.extras, make([]extra, len(b.samples)-len(b.extras))...)

@@ -180,13 +180,13 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 				last = spotted{s.IP, space, o.look(s, space)}
 			}
 		}
-		p.sum(last.code, column).AddBrief(s)
+		p.sum(last.code, column).AddFlat(s)
 	}
 	o.spans(b, before, till)
 }
 
 // look returns the number of a place that was not remembered, and remembers it.
-func (o *order) look(s *perfdata.Brief, space uint32) int32 {
+func (o *order) look(s *perfdata.FlatSample, space uint32) int32 {
 	code := o.places.find(o.spaces.Find(s.Time, int(s.PID), s.IP, profile.Mode(s.Mode())))
 	if space != 0 {
 		o.places.spotted(spotted{s.IP, space, code})
@@ -210,7 +210,7 @@ func (o *order) pass(b *batch, i int) {
 }
 
 // sum returns where a sample is added up.
-func (o *order) sum(s *perfdata.Brief, number int32, column int) *perfdata.Sum {
+func (o *order) sum(s *perfdata.FlatSample, number int32, column int) *perfdata.Sum {
 	x := told{}
 	if len(o.contexts) > 0 {
 		x = o.contexts[number]
@@ -226,7 +226,7 @@ func (o *order) sum(s *perfdata.Brief, number int32, column int) *perfdata.Sum {
 }
 
 // code returns the number of the place in the code of a sample; see places.find.
-func (o *order) code(s *perfdata.Brief) int32 {
+func (o *order) code(s *perfdata.FlatSample) int32 {
 	space := o.spaces.Number(s.Time, s.PID, profile.Mode(s.Mode()))
 	spot := o.places.spot(space, s.IP)
 	if spot.ip != s.IP || spot.space != space || space == 0 {

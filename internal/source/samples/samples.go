@@ -352,7 +352,7 @@ func (r *Reader) sample(rec *perfdata.Sample) {
 	if r.contexts.any() {
 		x.context = r.context(rec)
 	}
-	s := perfdata.Brief{Time: r.feed.now(now), IP: rec.IP(), PID: int32(rec.PID()), Misc: rec.Misc}
+	s := perfdata.FlatSample{Time: r.feed.now(now), IP: rec.IP(), PID: int32(rec.PID()), Misc: rec.Misc}
 	for i := range amounts {
 		a := &amounts[i]
 		s.Event, s.Value, x.enabled, x.running = uint16(a.Event.Index), a.Value, 0, 0

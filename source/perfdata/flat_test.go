@@ -23,24 +23,24 @@ type transcript struct {
 	err   string
 }
 
-func (x *transcript) brief(e *perfdata.Event, b perfdata.Brief) {
+func (x *transcript) flat(e *perfdata.Event, b perfdata.FlatSample) {
 	x.lines = append(x.lines, fmt.Sprintf("%d %#x %g %d %s %#x %v", b.Time, b.IP, b.Value, b.PID, e.Name, uint16(b.Misc), b.Mode()))
 }
 
-// transcribe reads a file, skimming up to so many samples at a time; 0 is none.
-func transcribe(b []byte, opts perfdata.Options, most int) (x transcript, skimmed int) {
+// transcribe reads a file, up to so many flat samples at a time; 0 is none.
+func transcribe(b []byte, opts perfdata.Options, most int) (x transcript, flat int) {
 	r, err := perfdata.NewReader(bytes.NewReader(b), "test.data", opts)
 	if err != nil {
 		return transcript{err: err.Error()}, 0
 	}
 	defer r.Close()
 	m := perfdata.NewMeter(r)
-	list := make([]perfdata.Brief, 0, most)
+	list := make([]perfdata.FlatSample, 0, most)
 	for {
-		for list = r.Skim(list[:0]); len(list) > 0; list = r.Skim(list[:0]) {
-			skimmed += len(list)
+		for list = r.NextFlat(list[:0]); len(list) > 0; list = r.NextFlat(list[:0]) {
+			flat += len(list)
 			for _, s := range list {
-				x.brief(r.Events()[s.Event], s)
+				x.flat(r.Events()[s.Event], s)
 			}
 		}
 		if !r.Next() {
@@ -57,23 +57,23 @@ func transcribe(b []byte, opts perfdata.Options, most int) (x transcript, skimme
 			x.lines = append(x.lines, "a sample of nothing")
 		}
 		for _, a := range amounts {
-			x.brief(a.Event, perfdata.Brief{Time: s.Time(), IP: s.IP(), Value: a.Value, PID: int32(s.PID()), Misc: s.Misc})
+			x.flat(a.Event, perfdata.FlatSample{Time: s.Time(), IP: s.IP(), Value: a.Value, PID: int32(s.PID()), Misc: s.Misc})
 		}
 	}
 	x.stats = r.Stats()
 	if r.Err() != nil {
 		x.err = r.Err().Error()
 	}
-	return x, skimmed
+	return x, flat
 }
 
-// compareSkimmed compares reading a file record by record and skimming it.
-func compareSkimmed(t *testing.T, b []byte) (skimmed int) {
+// compareFlat compares reading a file record by record and by flat samples.
+func compareFlat(t *testing.T, b []byte) (flat int) {
 	t.Helper()
 	want, _ := transcribe(b, perfdata.Options{}, 0)
 	for _, most := range []int{1, 7, 4096} {
 		got, n := transcribe(b, perfdata.Options{}, most)
-		skimmed = n
+		flat = n
 		if got.err != want.err || !reflect.DeepEqual(got.stats, want.stats) {
 			t.Errorf("%d at a time: got %q, %+v, want %q, %+v", most, got.err, got.stats, want.err, want.stats)
 		}
@@ -86,23 +86,23 @@ func compareSkimmed(t *testing.T, b []byte) (skimmed int) {
 				append(got.lines, "")[min(at, len(got.lines))], append(want.lines, "")[min(at, len(want.lines))])
 		}
 	}
-	return skimmed
+	return flat
 }
 
-// TestSkim skims the recordings of testdata, and those of the corpus.
-func TestSkim(t *testing.T) {
+// TestFlat reads the flat samples of the recordings of testdata, and those of the corpus.
+func TestFlat(t *testing.T) {
 	files := testdata(t)
 	t.Run("testdata", func(t *testing.T) {
-		skimmed := 0
+		flat := 0
 		for _, path := range files {
 			b, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			skimmed += compareSkimmed(t, b)
+			flat += compareFlat(t, b)
 		}
-		if skimmed < 100 {
-			t.Errorf("%d samples were skimmed", skimmed)
+		if flat < 100 {
+			t.Errorf("%d samples were flat", flat)
 		}
 	})
 	t.Run("shared", func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestSkim(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		skimmed := 0
+		flat := 0
 		for _, path := range files {
 			info, err := os.Stat(path)
 			if err != nil || !info.Mode().IsRegular() || info.Size() > 16<<20 {
@@ -120,16 +120,16 @@ func TestSkim(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Run(filepath.Base(path), func(t *testing.T) { skimmed += compareSkimmed(t, b) })
+			t.Run(filepath.Base(path), func(t *testing.T) { flat += compareFlat(t, b) })
 		}
-		if skimmed < 10000 {
-			t.Errorf("%d samples were skimmed", skimmed)
+		if flat < 10000 {
+			t.Errorf("%d samples were flat", flat)
 		}
 	})
 }
 
-// TestSkimMade skims what recordings seldom hold.
-func TestSkimMade(t *testing.T) {
+// TestFlatMade reads what recordings seldom hold.
+func TestFlatMade(t *testing.T) {
 	const kind = perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime
 	words := func(r *raw, id uint64, more ...uint64) []byte {
 		return r.body().u64(id, 0x1000).u32(5, 6).u64(77).u64(more...).b
@@ -145,7 +145,7 @@ func TestSkimMade(t *testing.T) {
 	sample := func(r *raw, body []byte) { r.record(perffile.RecordSample, 0x4002, body) }
 	for _, tt := range []struct {
 		name string
-		want int // samples that are skimmed
+		want int // samples that are flat
 		make func() *raw
 	}{
 		{"one event", 2, func() *raw {
@@ -233,9 +233,9 @@ func TestSkimMade(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := compareSkimmed(t, tt.make().b)
+			got := compareFlat(t, tt.make().b)
 			if got > tt.want || got < tt.want/2 { // how many depends on where pieces of what was compressed end
-				t.Errorf("%d samples were skimmed, want %d", got, tt.want)
+				t.Errorf("%d samples were flat, want %d", got, tt.want)
 			}
 		})
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
-// A Brief is what a flat profile needs of a sample; see [Reader.Skim].
-type Brief struct {
+// A FlatSample is what a flat profile needs of a sample; see [Reader.NextFlat].
+type FlatSample struct {
 	Time, IP uint64
 	Value    float64 // what it adds to the count of its event; see [Amount]
 	PID      int32
@@ -16,11 +16,11 @@ type Brief struct {
 }
 
 // Mode says where the processor was.
-func (b *Brief) Mode() Mode { return Mode(b.Misc & perffile.MiscModeMask) }
+func (b *FlatSample) Mode() Mode { return Mode(b.Misc & perffile.MiscModeMask) }
 
-// A sketch says where in an event's samples the fields of a Brief are, counted from
-// the beginning of the record. What samples do not have is not among them.
-type sketch struct {
+// A flatLayout says where the fields of a FlatSample are, counted from the beginning of
+// the record. Fields that samples do not have are not in it.
+type flatLayout struct {
 	least     int     // bytes of the shortest sample
 	place     int     // offset of the address, which process and time follow
 	period    int     // offset; 0 for a fixed one
@@ -28,16 +28,16 @@ type sketch struct {
 	callchain bool    // follows the first run of fields, and is the last part
 	parts     bool    // there are others, or in between
 	index     uint16
-	brief     bool // samples can be skimmed
+	ok        bool // samples are flat
 }
 
 const recordHeader = 8
 
-// newSketch works out the sketch of an event. Samples are not brief that lack any of
-// the fields, read counters, or whose periods are not known.
-func newSketch(e *Event) sketch {
+// newFlatLayout returns the flat layout of an event. Its samples are not flat if they
+// lack one of the fields, read counters, or have unknown periods.
+func newFlatLayout(e *Event) flatLayout {
 	l := &e.layout
-	k := sketch{least: recordHeader + l.head, place: recordHeader + l.ip, index: uint16(e.Index)}
+	k := flatLayout{least: recordHeader + l.head, place: recordHeader + l.ip, index: uint16(e.Index)}
 	switch {
 	case l.ip < 0 || l.tid < 0 || l.time < 0 || l.index[partRead] >= 0 || e.IsDummy():
 		return k
@@ -48,40 +48,41 @@ func newSketch(e *Event) sketch {
 			return k
 		}
 	}
-	k.brief = true
+	k.ok = true
 	k.callchain = len(l.parts) == 1 && l.parts[0] == part{kind: partCallchain}
 	k.parts = len(l.parts) > 0 && !k.callchain
 	return k
 }
 
-// Skim appends to dst, as far as its capacity goes, the samples that come next: those
-// that Next would return one by one, for callers that need no more of them. It stops
-// ahead of what is no sample, is not in memory yet, or is a sample of which a Brief
-// does not say all that it counts; Next then goes on there.
-func (r *Reader) Skim(dst []Brief) []Brief {
+// NextFlat appends the next samples to dst, as far as its capacity goes: those that
+// Next would return one by one. It stops before a record that is no sample or not yet
+// in memory, and before a sample that counts more than a FlatSample can say. Next goes
+// on there.
+func (r *Reader) NextFlat(dst []FlatSample) []FlatSample {
 	switch {
-	case r.done || r.dirty || r.d.big || r.pass > 0 || len(r.d.events) == 0 || len(r.d.events) > 1 && len(r.d.idAt) != 1:
+	case r.done || r.known.dirty || r.d.big || r.gap.size > 0 || len(r.d.events) == 0 || len(r.d.events) > 1 && len(r.d.idAt) != 1:
 		return dst
-	case r.unpack != nil:
-		u := r.unpack
-		dst, n := r.skim(dst, u.out[u.lo:])
+	case r.packed.unpack != nil:
+		u := r.packed.unpack
+		dst, n := r.scanFlat(dst, u.out[u.lo:])
 		u.take(n)
 		return dst
 	}
-	dst, n := r.skim(dst, r.win.buf[r.win.lo:r.win.hi])
-	r.win.lo += n
+	dst, n := r.scanFlat(dst, r.data.win.buf[r.data.win.lo:r.data.win.hi])
+	r.data.win.lo += n
 	return dst
 }
 
-// skim is Skim for the records that b begins with. It returns how many bytes they are.
-func (r *Reader) skim(dst []Brief, b []byte) ([]Brief, int) {
+// scanFlat is NextFlat for the records that b begins with. It returns how many bytes
+// they are.
+func (r *Reader) scanFlat(dst []FlatSample, b []byte) ([]FlatSample, int) {
 	le := binary.LittleEndian
 	list := dst[len(dst):cap(dst)]
 	n, at := 0, 0
-	k := &r.d.events[0].sketch
+	k := &r.d.events[0].flat
 	several, idAt, id := len(r.d.events) > 1, 0, uint64(0)
 	if several {
-		idAt, k = recordHeader+r.d.idAt[0], &sketch{}
+		idAt, k = recordHeader+r.d.idAt[0], &flatLayout{}
 	}
 	for n < len(list) && len(b)-at >= recordHeader {
 		head := le.Uint64(b[at:])
@@ -94,15 +95,15 @@ func (r *Reader) skim(dst []Brief, b []byte) ([]Brief, int) {
 			if idAt+8 > size {
 				break
 			}
-			if now := le.Uint64(rec[idAt:]); now != id || !k.brief {
+			if now := le.Uint64(rec[idAt:]); now != id || !k.ok {
 				in := r.d.instance(now)
 				if in == nil || in.event.layout.idAt != r.d.idAt[0] {
 					break
 				}
-				id, k = now, &in.event.sketch
+				id, k = now, &in.event.flat
 			}
 		}
-		if !k.brief || size < k.least || k.parts && !r.d.events[k.index].layout.whole(rec[recordHeader:]) {
+		if !k.ok || size < k.least || k.parts && !r.d.events[k.index].layout.whole(rec[recordHeader:]) {
 			break
 		}
 		if k.callchain && (size-k.least < 8 || le.Uint64(rec[k.least:]) > uint64(size-k.least-8)/8) {
@@ -122,7 +123,7 @@ func (r *Reader) skim(dst []Brief, b []byte) ([]Brief, int) {
 	return dst[:len(dst)+n], at
 }
 
-// whole reports whether the parts of a sample are all there, of a little-endian file.
+// whole reports whether all parts of a sample are there, in a little-endian file.
 func (l *layout) whole(body []byte) bool {
 	at := l.head
 	for _, p := range l.parts {
