@@ -39,7 +39,7 @@ func BenchmarkNew(b *testing.B) {
 }
 
 // BenchmarkCatalogue makes the largest plans of every processor, and reports the
-// slowest of them, of which it lists some.
+// slowest of them. It lists some of these.
 func BenchmarkCatalogue(b *testing.B) {
 	type made struct {
 		what string

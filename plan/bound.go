@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// Weights are whole numbers, of which groupWeight is what a group of the linear
-// programme's solution weighs. A group that is heavier by slack at most does not
-// show the solution wrong.
+// Weights are integers. groupWeight is the weight of a group in the linear
+// programme's solution. A group that is heavier by at most slack does not disprove
+// the solution.
 const (
 	groupWeight = 1 << 20
 	slack       = groupWeight >> 12
 )
 
-// lowerBound returns a number of groups with which the units cannot do with
-// less. It stops when it has found enough. groups are some choice of groups,
-// from which it starts, and effort what it may cost: candidates looked at.
+// lowerBound returns a lower bound on the number of groups for the units. It stops
+// when it has found enough. It starts from groups, and effort limits the number of
+// candidates.
 //
 // Give every unit a weight. If no group is heavier than W, there are at least as
-// many groups as the weights' sum has W. Which weights show the most is a linear
-// programme, the dual of choosing fractions of groups that cover the units; it
-// is solved by generating its columns, each the heaviest group for the weights
-// so far (Gilmore and Gomory's method for cutting stock). That the bound holds
-// does not hang on the programme's arithmetic: weights are rounded to whole
-// numbers, and no group being heavier than W comes from a complete search.
+// many groups as the weights' sum has W. The best weights solve a linear programme,
+// the dual of choosing fractions of groups that cover the units. Its columns are
+// generated one by one, each the heaviest group for the weights so far (Gilmore and
+// Gomory's method for cutting stock). The bound does not depend on the programme's
+// arithmetic: weights are rounded to integers, and a complete search shows that no
+// group is heavier than W.
 func lowerBound(s *space, units []set, groups, more [][]int, effort int) int {
 	enough := len(groups)
 	best := counting(s, units)

@@ -24,7 +24,7 @@ type cover struct {
 
 	rng    *rand.Rand
 	price  []int // by unit: what throwing it out costs
-	stay   []int // by unit: the move before which it should stay where it is
+	stay   []int // by unit: it should not move before this move
 	effort int   // that is left: sets tried for whether they fit
 
 	both, stays   set   // for trying

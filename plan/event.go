@@ -18,8 +18,8 @@ type Event struct {
 
 	ID model.Identity // what it is on this processor
 
-	// Core says that it is counted by the core's PMU, and so takes turns. Others
-	// are counted all of the time.
+	// Core says that the core's PMU counts it, so it may be multiplexed. Others are
+	// counted all of the time.
 	Core bool
 
 	demand demand
@@ -249,8 +249,8 @@ func (c *catalog) tabled(id model.Identity, base *model.Event, listed bool) (dem
 	return d, nil
 }
 
-// usable returns the counters that can count an event for which the table has
-// own. A modified event does not fit a fixed counter, which counts one thing
+// usable returns the counters that can count an event; own are those of the
+// table. A modified event does not fit a fixed counter, which counts one thing
 // only. An event that has a code of general counters, and not a pseudo code
 // (event 0), is counted by them where its fixed counter is taken: see
 // intel_pmu_check_event_constraints in Linux's arch/x86/events/intel/core.c.

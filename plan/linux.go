@@ -64,8 +64,8 @@ type bank struct {
 	Counter uint64 `toml:"counter"`
 }
 
-// A rule says to which codes it applies: to those that match one of Only, if
-// there is any, and none of Except.
+// A rule applies to the codes that match one of Only, if there is any, and none of
+// Except.
 type rule struct {
 	Only   [][]uint64 `toml:"only"`
 	Except [][]uint64 `toml:"except"`

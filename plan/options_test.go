@@ -154,9 +154,9 @@ func TestWatchdogCostsCycles(t *testing.T) {
 	}
 }
 
-// TestWatchdogCountedOnce checks that a number of counters that was found while the
-// watchdog counted is not made less by what it takes of the general ones, but for
-// cycles, where it leaves a fixed counter to them.
+// TestWatchdogCountedOnce checks a number of counters that was found while the
+// watchdog counted. The watchdog's general counter is not subtracted again. An
+// exception is cycles, if the watchdog leaves a fixed counter to them.
 func TestWatchdogCountedOnce(t *testing.T) {
 	for _, tt := range []struct {
 		cpu      string
@@ -210,7 +210,7 @@ func TestOrderInGroup(t *testing.T) {
 
 // TestSplit checks how nodes are split whose events do not fit one group.
 func TestSplit(t *testing.T) {
-	// Three counters: the first node is a product of two ratios, of which either
+	// Three counters: the first node is a product of two ratios, and each
 	// can be counted at another time; the second a ratio of six counts.
 	p, err := ownPlan(t, "skylakex", formulas("A / (A + B) * (C / (C + D))", "(A + B + C) / (D + E + F)"), plan.Options{Counters: 3})
 	if err != nil {

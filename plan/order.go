@@ -20,9 +20,9 @@ func (b *builder) rank(k int) int {
 	return max(1, n.Level)
 }
 
-// order gives every node that is together a group to be read from, and puts the
-// groups into the order in which they matter. Nodes of one rank are gathered in
-// few groups, so that few groups need more turns than others.
+// order gives every node that is together a group to be read from, and sorts the
+// groups by importance. Nodes of one rank are gathered in few groups, so that few
+// groups need more of the rotation than others.
 func (b *builder) order() {
 	home := make([]int, len(b.Nodes)) // by node: group of the cover
 	var ranks []int
@@ -95,8 +95,8 @@ func (b *builder) fullest(rank int, home []int) (group int, nodes []int) {
 	return group, nodes
 }
 
-// turns returns how many turns of a rotation a group takes whose most important
-// node has a rank.
+// turns returns how often a rotation schedules a group whose most important node
+// has a rank.
 func (b *builder) turns(rank int) int {
 	if len(b.cover.groups) <= 2 { // each is seen half of the time anyway
 		return 1
@@ -104,7 +104,7 @@ func (b *builder) turns(rank int) int {
 	return max(1, 4-min(rank, 4))
 }
 
-// reduceTurns divides the turns by what all have in common.
+// reduceTurns divides the numbers of turns by their greatest common divisor.
 func reduceTurns(groups []Group) {
 	common := 0
 	for i := range groups {
@@ -117,7 +117,7 @@ func reduceTurns(groups []Group) {
 	}
 }
 
-// rotation spreads the turns of each group evenly over the rotation.
+// rotation spreads each group evenly over the rotation.
 func rotation(groups []Group) []int {
 	total := 0
 	for i := range groups {
@@ -185,7 +185,7 @@ func (b *builder) position(event int) int {
 	return 5
 }
 
-// placeParts says from which groups the parts of a split node are read.
+// placeParts chooses the groups that the parts of a split node are read from.
 func (b *builder) placeParts(n *Node, w wish) {
 	for i, part := range w.parts {
 		p := Part{Events: b.names(part), Loose: w.loose[i]}

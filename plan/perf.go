@@ -18,7 +18,7 @@ import (
 type Command struct {
 	About string   // what it does, in one line; "" if that is clear
 	Args  []string // the arguments, "perf" first
-	Break []int    // indexes in Args before which a printed line may break
+	Break []int    // indexes in Args: a printed line may break before them
 }
 
 // String returns the command as a shell takes it, in one line.
@@ -74,7 +74,7 @@ func braced(events []string) string {
 	return "{" + strings.Join(events, ",") + "}"
 }
 
-// always returns what is counted beside the groups as perf stat's -e takes it.
+// always returns the events that are counted all of the time, for perf stat's -e.
 func (p *Plan) always() string {
 	names := make([]string, len(p.Always))
 	for i := range p.Always {
@@ -83,11 +83,10 @@ func (p *Plan) always() string {
 	return strings.Join(names, ",")
 }
 
-// Perf returns the perf stat commands that collect what the plan is for: one,
-// in which the kernel lets the groups take turns, or with runs one for each
-// group. They count the whole machine for ten seconds; another program than
-// sleep may stand at the end. A published command for the same model comes
-// first.
+// Perf returns the perf stat commands that collect the plan's events: one, with the
+// groups multiplexed by the kernel, or with runs one for each group. They count the
+// whole machine for ten seconds; another program may replace sleep at the end. A
+// published command for the same model comes first.
 func (p *Plan) Perf(runs bool) []Command {
 	var all []Command
 	if published := p.published(); published != nil {
@@ -232,7 +231,7 @@ func (p *Plan) Assumptions() []counts.Note {
 	var all []counts.Note
 	if p.needsWatchdogOff() {
 		all = append(all, counts.Notef("the kernel's NMI watchdog is taken to be off (sysctl kernel.nmi_watchdog=0): "+
-			"it takes a counter, without which groups that need all are never counted").With(counts.Fix{Action: counts.PlanWatchdog}))
+			"it takes a counter, and groups that need all are never counted").With(counts.Fix{Action: counts.PlanWatchdog}))
 	}
 	if n := p.needsUndivided(); n > 0 {
 		all = append(all, counts.Notef("SMT is taken to be off in the firmware: elsewhere groups that need more than %d general counters are never counted", n).

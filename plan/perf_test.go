@@ -224,7 +224,7 @@ func checkCalls(t *testing.T, p *plan.Plan, files []string) {
 	}
 }
 
-// checkParts checks that several files say of which plan they are the runs, and one
+// checkParts checks that several files name the plan whose runs they are, and one
 // alone does not.
 func checkParts(t *testing.T, files []string) {
 	t.Helper()
@@ -409,7 +409,7 @@ func TestAssumptions(t *testing.T) {
 		{"icelakex", plan.Options{}, []string{"watchdog"}},
 		{"icelakex", plan.Options{Nodes: []int{}}, nil},
 		{"amdzen4", plan.Options{}, []string{"watchdog"}},
-		{"amdzen4", plan.Options{Counters: 5}, nil}, // what is left beside the watchdog
+		{"amdzen4", plan.Options{Counters: 5}, nil}, // what the watchdog leaves
 		{"power7", plan.Options{}, nil},
 		{"neoverse-v1", plan.Options{}, nil},
 	} {

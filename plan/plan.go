@@ -1,7 +1,7 @@
-// Package plan decides which events are counted together: from the nodes of a
-// model that somebody wants to see to groups of events that the processor's
-// counters can hold at one time, as few as can be, so that the events of one
-// node share a group wherever they can.
+// Package plan decides which events are counted together. It turns nodes of a model
+// into groups of events that fit the processor's counters at the same time. The
+// events of one node share a group if they can, and the groups are as few as
+// possible.
 //
 // It is the second step of the flow
 //
@@ -46,7 +46,7 @@ type Options struct {
 
 	SMT      bool // the core's other logical processors run, too
 	Watchdog bool // the kernel's NMI watchdog counts, too
-	Counters int  // general counters that can be had beside the watchdog; 0 is all that there are
+	Counters int  // general counters that are free with the watchdog running; 0 is all of them
 	Errata   bool // keep to what the kernel's workarounds for errata leave
 }
 
@@ -58,7 +58,7 @@ type Plan struct {
 	Options Options // that it was made with
 
 	Groups []Group // in the order of their first turn: what matters most comes first
-	Always []Event // counted all of the time beside the groups: they need no counter of the core
+	Always []Event // counted all of the time, in no group: they need no counter of the core
 	Nodes  []Node  // that the plan is for, in the order of the model
 
 	// LowerBound is a number of groups that is proved to be needed for keeping
@@ -66,8 +66,8 @@ type Plan struct {
 	// equals the number of groups, there is no better plan.
 	LowerBound int
 
-	// Rotation is the order of the turns that the groups take, by their indexes.
-	// Groups with nodes of the first levels take more turns than others.
+	// Rotation is the order of multiplexing, by the groups' indexes. Groups with
+	// nodes of the first levels are in it more often than others.
 	Rotation []int
 
 	Warnings []counts.Note // what must be known to use the plan
@@ -80,7 +80,7 @@ type Plan struct {
 
 // A Group is events that are counted at one time.
 type Group struct {
-	Events   []Event  // in the order in which perf must be given them
+	Events   []Event  // in the order for perf
 	Counters []string // by event: one it can be put on, so that each has its own; "" for a part of slots
 	Nodes    []int    // indexes in the model: the nodes to be read from this group
 	Turns    int      // in one rotation
@@ -107,9 +107,8 @@ type Part struct {
 // Optimal reports whether no plan has fewer groups.
 func (p *Plan) Optimal() bool { return len(p.Groups) <= p.LowerBound }
 
-// Runs returns how often the program must run to be counted without taking
-// turns: once for each group, and once if there is nothing but what is counted
-// all of the time.
+// Runs returns how often the program must run to be counted without multiplexing:
+// once for each group, and once if all events are counted all of the time.
 func (p *Plan) Runs() int { return max(1, len(p.Groups)) }
 
 // GeneralCounters returns how many general counters the plan uses of each

@@ -85,9 +85,9 @@ func processors(t *testing.T) []*model.CPU {
 }
 
 // TestEveryPlan makes the plan of every model of every processor, to every level
-// and of all of its nodes, with and without SMT, and some with fewer counters than
-// there are, and lets an independent verifier check every group. Without -long it takes
-// the sampled processors, levels 1, 2 and the deepest.
+// and of all of its nodes, with and without SMT, and some with fewer counters. An
+// independent verifier checks every group. Without -long it takes the sampled
+// processors, levels 1, 2 and the deepest.
 func TestEveryPlan(t *testing.T) {
 	var plans atomic.Int32
 	t.Run("cpus", func(t *testing.T) {
@@ -155,8 +155,8 @@ func everyOption(cpu *model.CPU, m *model.Model) []plan.Options {
 	return all
 }
 
-// fewerCounters are options of which each leaves a plan fewer counters, and its level:
-// more of them, or more levels, take long.
+// fewerCounters are options that each leave a plan fewer counters, with its level.
+// More of them, or more levels, take long.
 var fewerCounters = []plan.Options{
 	{Level: 4, Watchdog: true, Errata: true},
 	{Level: 3, Watchdog: true, Errata: true, Counters: 3},

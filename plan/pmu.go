@@ -146,7 +146,7 @@ func (p *PMU) check() error {
 // checkPatterns checks the names of processors that an entry is for.
 func checkPatterns(cpus []string) error {
 	if len(cpus) == 0 {
-		return errors.New("cpus: for which processors it is must be said")
+		return errors.New("cpus: the processors are missing")
 	}
 	for _, pattern := range cpus {
 		if _, err := path.Match(pattern, ""); err != nil {

@@ -16,7 +16,7 @@ type pricer struct {
 
 	weight []int64
 	effort int // that is left: candidates held against limits
-	pause  int // effort left at which a group that was found will do
+	pause  int // effort left when any group found will do
 	best   int64
 	group  []int
 	cut    int64 // the most that what was not looked at can weigh
@@ -171,9 +171,9 @@ func (p *pricer) sum(candidates []int) int64 {
 	return sum
 }
 
-// fill returns what the candidates in p.order for which there is room weigh, the
-// last of them in part. The order is by density, which is rounded, as sums are:
-// what that can make of the result is added to it.
+// fill returns the weight of the candidates in p.order that fit, the last of them in
+// part. The order is by density, which is rounded, as sums are. The result includes
+// an allowance for that.
 func (p *pricer) fill(candidates []int, room float64) int64 {
 	sum := 0.0
 	for _, key := range p.order {

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// cyclesPeriod is the number of cycles after which to take a sample where the
-// makers' lists have none: about a thousand samples in a second.
+// cyclesPeriod is the number of cycles per sample if the vendor's list has none:
+// about a thousand samples in a second.
 const cyclesPeriod = 2_000_000
 
-// findCycles finds the event by which to take samples in groups of others. It is
-// the last to be numbered, so that it does not matter to the search.
+// findCycles finds the event that takes the samples in groups of others. It has the
+// last number, so the search ignores it.
 func (b *builder) findCycles() {
 	i, err := b.in.number("cycles")
 	if err != nil {
@@ -25,17 +25,16 @@ func (b *builder) findCycles() {
 	b.cycles = &e
 }
 
-// Record returns the perf record commands that take samples of what the plan is
-// for: one, in which the kernel lets the groups take turns, or with runs one for
-// each group. They are for the whole machine and ten seconds, as those of Perf.
-// There are none if nothing needs a counter of the core: what is counted all of
-// the time beside the groups takes no samples.
+// Record returns the perf record commands that sample the plan's events: one, with
+// the groups multiplexed by the kernel, or with runs one for each group. They are
+// for the whole machine and ten seconds, as those of Perf. There are none if nothing
+// needs a counter of the core: events that are counted all of the time take no
+// samples.
 //
-// In a group one event takes the samples, cycles if they are there or there is
-// room for them, and each of its samples has the counts of all. The events of a
-// set have periods of their own, by what each of them costs, and all take
-// samples. These do not tell how long they were counted, so that the groups of a
-// set always have a run each.
+// In a group one event takes the samples, cycles if the group has them or has room
+// for them. Each sample has the counts of all events. The events of a set all take
+// samples, with periods of their own by their cost. Such samples have no times of
+// counting, so each group of a set has a run of its own.
 func (p *Plan) Record(runs bool) []Command {
 	var all []Command
 	var events []string
@@ -61,11 +60,10 @@ type Sampled struct {
 	Period uint64 // after how many to take one, as its maker or the source of its set says; 0 if none does
 }
 
-// Sampled returns the events of a group in the order in which they are to be
-// opened for taking samples. All events of a set take some. Of other groups one
-// does, cycles if it is there or there is room for it; with each alone, should the
-// counts of a group not be had with a sample, a group can be sampled by their
-// periods, too.
+// Sampled returns the events of a group in the order of opening them for samples.
+// All events of a set take samples. In other groups one does: cycles, if the group
+// has it or has room for it. Each event also has a period, for kernels that cannot
+// read a group's counts with a sample.
 func (p *Plan) Sampled(g *Group) []Sampled {
 	if p.Options.Set != "" {
 		list := make([]Sampled, len(g.Events))
@@ -152,8 +150,8 @@ func (p *Plan) roomFor(events []Event, e *Event) bool {
 	return s.fits(all)
 }
 
-// sampled returns the event with its name and the number of it after which to
-// take a sample; perf's own choice for 0.
+// sampled returns the event with its name and its period; 0 leaves the period to
+// perf.
 func (e *Event) sampled(period uint64) string {
 	s := e.PerfName()
 	if period == 0 {

@@ -50,8 +50,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestRecordTurns checks that groups which take turns are recorded with their
-// running times, and that each group is there once.
+// TestRecordTurns checks that multiplexed groups are recorded with their running
+// times, and that each group is there once.
 func TestRecordTurns(t *testing.T) {
 	for _, cpu := range []string{"skylakex", "sapphirerapids", "power7", "amdzen4"} {
 		p := planFor(t, cpu, "", plan.Options{SMT: true})
@@ -68,10 +68,10 @@ func TestRecordTurns(t *testing.T) {
 	}
 }
 
-// TestRecordEveryPlan checks of every processor's plan that a group is sampled by
-// one event, which is not a part of slots, that it has all events of the plan's,
-// and that the processor can count them together with what takes the samples. Without
-// -long it takes the sampled processors.
+// TestRecordEveryPlan checks every processor's plan. One event samples each group,
+// and it is not a part of slots. The group has all events of the plan's. The
+// processor can count them together with the sampling event. Without -long it takes
+// the sampled processors.
 func TestRecordEveryPlan(t *testing.T) {
 	for _, cpu := range processors(t) {
 		for _, info := range catalogue(t).Models(cpu.Name) {
@@ -126,8 +126,8 @@ func checkRecorded(t *testing.T, v *verifier, g *plan.Group, text string) {
 	}
 }
 
-// TestPerfTakes lets perf read commands in which events that any machine has
-// stand in for the processor's.
+// TestPerfTakes lets perf read commands. Events that any machine has replace the
+// processor's.
 func TestPerfTakes(t *testing.T) {
 	perf, err := exec.LookPath("perf")
 	if err != nil {

@@ -296,9 +296,9 @@ func (s *space) fits(e set) bool {
 	return !s.exact || s.assign(e.members()) != nil
 }
 
-// onGeneral returns how many general counters the events of a set take at
-// least: one each, but for those for which there is a fixed one. An event can
-// use one fixed counter at most.
+// onGeneral returns the least number of general counters for the events of a set:
+// one each, except for events with a free fixed counter. An event can use one fixed
+// counter at most.
 func (s *space) onGeneral(e set) int {
 	n := e.common(s.counted) + len(s.taken)
 	for _, f := range s.fixed {

@@ -110,8 +110,8 @@ func largest(sets []set) []set {
 	return out
 }
 
-// maxBlock is the number of events of a formula up to which all subsets are
-// tried for being ratios in themselves.
+// maxBlock is the largest number of events of a formula whose subsets are all tried
+// for being ratios in themselves.
 const maxBlock = 12
 
 // ratios takes sets of events out of a formula that can be counted at another
@@ -164,8 +164,8 @@ type scaling struct {
 	at    []float64 // the values of prog there
 }
 
-// scaling returns the trial of a formula, in which nodes that are ratios in
-// themselves stay as they are. It is nil for one that cannot be evaluated.
+// scaling returns the trial of a formula. Nodes that are ratios in themselves stay
+// as they are. It is nil for a formula that cannot be evaluated.
 func (in *inputs) scaling(need *needs) *scaling {
 	if need.expr == nil {
 		return nil

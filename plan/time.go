@@ -2,19 +2,18 @@ package plan
 
 import "math"
 
-// When an account relies upon counts that took turns: see account.Doubt. The
-// kernel's turns last 4 ms (perf_event_mux_interval_ms of its core PMUs, where
-// the timer is not slower).
+// When an account relies on multiplexed counts: see account.Doubt. The kernel
+// rotates groups every 4 ms (perf_event_mux_interval_ms of its core PMUs, unless the
+// timer is slower).
 const (
-	EnoughShare   = 0.5   // of the time: that counted so much is relied upon
+	EnoughShare   = 0.5   // of the time: a count of that share is reliable
 	EnoughSeconds = 0.4   // counted in all: so is that
 	TurnSeconds   = 0.004 // that a turn lasts
 )
 
-// Coverage returns the share of the time for which the events of a node are on
-// counters if the groups take turns as in Rotation: that of the group that is
-// seen least. It is 1 for what is counted all of the time, and NaN for what is
-// not counted.
+// Coverage returns the share of time that the events of a node are on counters with
+// the groups multiplexed as in Rotation: the least share of its groups. It is 1 for
+// events that are counted all of the time, and NaN for a node that is not counted.
 func (p *Plan) Coverage(n *Node) float64 {
 	return p.coverage(n, func(g int) float64 { return float64(p.Groups[g].Turns) / float64(len(p.Rotation)) })
 }
@@ -37,8 +36,7 @@ func (p *Plan) coverage(n *Node, share func(group int) float64) float64 {
 }
 
 // ShortestRun returns the seconds that a program must run for every node to be
-// counted long enough to be relied upon; 0 if any time will do. equal is for
-// groups that take equal turns.
+// reliable; 0 if any time will do. equal is for groups with equal time.
 func (p *Plan) ShortestRun(equal bool) float64 {
 	longest := 0.0
 	for i := range p.Nodes {
@@ -54,15 +52,14 @@ func (p *Plan) ShortestRun(equal bool) float64 {
 	return longest
 }
 
-// Error returns the half-width of the 95 % confidence interval that a node's
-// value can be expected to have after a run of so many seconds with the groups'
-// turns as in Rotation, relative to the value. It is NaN for a node that is not
-// counted.
+// Error returns the expected half-width of the 95 % confidence interval of a node's
+// value, relative to the value, after a run of so many seconds with the groups
+// multiplexed as in Rotation. It is NaN for a node that is not counted.
 //
-// What varies is not known before the run. This is what comes of a program whose
-// counts per event in the turns of 4 ms scatter by as much as their mean,
-// independently: one that scatters less is known better, one with long phases
-// worse. Counts of several groups scatter each for itself.
+// The variation is not known before the run. This is the error of a program whose
+// counts in each 4 ms scatter by as much as their mean, independently. A program
+// that scatters less has a smaller error, one with long phases a larger one. Counts
+// of several groups scatter independently.
 func (p *Plan) Error(n *Node, seconds float64) float64 {
 	if n.Missing != "" {
 		return math.NaN()

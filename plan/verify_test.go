@@ -55,7 +55,7 @@ func (v *verifier) verify(p *plan.Plan) (faults []string) {
 	return append(faults, v.rotation()...)
 }
 
-// rotation checks that each group has the turns it says.
+// rotation checks that each group is in the rotation as often as it says.
 func (v *verifier) rotation() (faults []string) {
 	turns := make([]int, len(v.p.Groups))
 	for _, g := range v.p.Rotation {
@@ -408,8 +408,8 @@ func (v *verifier) countedAlone(index int) bool {
 	return all
 }
 
-// parts checks that the parts of a split node have all its events that take
-// turns, each part in the groups it says, and in one unless that is said.
+// parts checks that the parts of a split node have all its multiplexed events. Each
+// part is in the groups that it names, and in one otherwise.
 func (v *verifier) parts(n *plan.Node, needed map[model.Identity]bool) (faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	covered := map[model.Identity]bool{}
