@@ -82,10 +82,7 @@ func (e *UnknownCPUError) Error() string {
 	if len(e.Near) > 0 {
 		return msg + "; did you mean " + orList(e.Near) + "?"
 	}
-	if e.Hint != "" {
-		return msg
-	}
-	return msg + "; cyclestack models lists those that are known"
+	return msg
 }
 
 // A CoreTypeError says that a hybrid processor was named without saying which
@@ -100,7 +97,7 @@ func (e *CoreTypeError) Error() string {
 	if e.Type != "" {
 		return fmt.Sprintf("processor %q has no core type %q: write %s", clip(e.Query), clip(e.Type), orList(e.Choices))
 	}
-	return fmt.Sprintf("%q is a hybrid processor, whose core types are accounted apart: write %s", clip(e.Query), orList(e.Choices))
+	return fmt.Sprintf("%q is a hybrid processor with an account for each core type: write %s", clip(e.Query), orList(e.Choices))
 }
 
 // An UnknownModelError says that there is no model of that name for a

@@ -63,7 +63,7 @@ func ExampleCatalogue_CPU() {
 	// GenuineIntel-6-55-7 is cascadelakex
 	// 410fd0c0 is neoverse-n1
 	// adl:atom is alderlake:atom
-	// "alderlake" is a hybrid processor, whose core types are accounted apart: write alderlake:core or alderlake:atom
+	// "alderlake" is a hybrid processor with an account for each core type: write alderlake:core or alderlake:atom
 	// unknown processor "skylakx"; did you mean skylake or skylakex?
 }
 

@@ -77,7 +77,7 @@ func suggestion(err error) string {
 	case errors.As(err, &penalties):
 		return ": --penalties none goes without"
 	}
-	return recordedSuggestion(err) + liveSuggestion(err)
+	return recordedSuggestion(err) + liveSuggestion(err) + catalogueSuggestion(err)
 }
 
 // liveSuggestion is suggestion for errors of package measure.
@@ -90,6 +90,24 @@ func liveSuggestion(err error) string {
 		return "; -e names others"
 	case errors.As(err, &target):
 		return noteText(counts.Note{Fix: target.Fix})
+	}
+	return ""
+}
+
+// catalogueSuggestion is what could change an error of the catalogue, "" for others.
+func catalogueSuggestion(err error) string {
+	var cpu *model.UnknownCPUError
+	var method *model.UnknownModelError
+	var faults model.Errors
+	switch {
+	case errors.As(err, &cpu) && cpu.Hint == "" && len(cpu.Near) == 0:
+		return "; cyclestack models lists those that are known"
+	case errors.As(err, &method) && len(method.Have) == 0:
+		return "; --model-file can give one"
+	case errors.As(err, &faults) && len(faults) > 1:
+		return "; cyclestack lint prints them all"
+	case errors.Is(err, model.ErrNoHostID):
+		return ": name it with --cpu"
 	}
 	return ""
 }
