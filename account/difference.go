@@ -219,7 +219,7 @@ func spreadError(spreads []counts.Spread, column int) float64 {
 		}
 		weights := make([]float64, len(s.Columns))
 		weights[k] = 1
-		return math.Sqrt((1-s.Share)*s.Variance(weights)) * quantile(s.Freedom()) / confidence
+		return math.Sqrt((1-s.Share)*s.Variance(weights)) * quantile(s.Freedom()) / counts.Confidence
 	}
 	return 0
 }

@@ -7,10 +7,6 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// confidence is the number of standard errors in the half-width of a 95 %
-// interval, where that is of a normal distribution.
-const confidence = 1.959964
-
 // errorBounds propagates the variances of counts: of repeats, or of samples.
 //
 // How the counts of repeats are correlated is known where the runs were kept
@@ -55,7 +51,7 @@ func (b *Binding) errorBounds(t *counts.Table, place Place, a *Account) {
 	copy(a.Nodes, keep)
 	for i := range a.Nodes {
 		if a.Nodes[i].Known() && (varied || bound[i] > 0) {
-			a.Nodes[i].Error = confidence * bound[i]
+			a.Nodes[i].Error = counts.Confidence * bound[i]
 		}
 	}
 }
@@ -169,7 +165,7 @@ func (b *Binding) errorsOfSamples(t *counts.Table, place Place, a *Account) {
 	copy(a.Nodes, keep)
 	for i := range a.Nodes {
 		if a.Nodes[i].Known() {
-			a.Nodes[i].Error = confidence * math.Sqrt(variance[i])
+			a.Nodes[i].Error = counts.Confidence * math.Sqrt(variance[i])
 		}
 	}
 }
@@ -291,7 +287,7 @@ func turnsError(effects []effect, node int) float64 {
 // in the degrees of freedom (M. Abramowitz and I. A. Stegun, Handbook of
 // Mathematical Functions, 26.7.5): within 1 % from 3 degrees on.
 func quantile(freedom float64) float64 {
-	const x = confidence
+	const x = counts.Confidence
 	const x2 = x * x
 	return x + x*(x2+1)/4/freedom +
 		x*((5*x2+16)*x2+3)/96/(freedom*freedom) +

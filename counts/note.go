@@ -15,16 +15,15 @@ type NoteKind string
 
 // The kinds of note that programs tell from others.
 const (
-	NoteGeneral    NoteKind = "note"        // what only people read
+	noteGeneral    NoteKind = "note"        // what only people read
 	NoteEndedEarly NoteKind = "ended-early" // nothing was counted: what was to be counted ended before counting began
 	NoteFiltered   NoteKind = "filtered"    // how much of a recording the filters left
 	NoteHalfCores  NoteKind = "half-cores"  // values about whole cores rest on one logical processor of each
-	NoteRunLonger  NoteKind = "run-longer"  // some events were counted too briefly
 )
 
 // Notef returns a general note of a formatted text.
 func Notef(format string, args ...any) Note {
-	return Note{Kind: NoteGeneral, Text: fmt.Sprintf(format, args...)}
+	return Note{Kind: noteGeneral, Text: fmt.Sprintf(format, args...)}
 }
 
 // Texts returns the texts of notes.
@@ -59,20 +58,19 @@ type Action uint8
 
 // The actions.
 const (
-	NoAction        Action = iota
-	SetSMT                 // say whether SMT was on
-	AssumeSMT              // say that SMT was on: it is taken to have been off
-	SetParameter           // give the parameter Name a value
-	CountProcessors        // count logical processors, all or some, instead of tasks
-	CountWholeCores        // count all logical processors of each core, or say that the others were idle
-	CountSeparately        // count each group of events in a run of its own: Number runs
-	Calibrate              // measure this machine's penalties
-	NameCaches             // say what caches to simulate
-	SimulateAll            // have the simulator simulate caches and branches
-	ReportCores            // report the logical processors of cores
-	RecordCallers          // record call chains by frame pointers or by the processor's branch record
-	PlanWatchdog           // plan for a machine whose NMI watchdog counts
-	PlanSMT                // plan for SMT, or for the Number of counters that it leaves
-	PlanErrata             // plan around the kernel's workaround for errata
-	PlanAllCounters        // plan without regard to errata
+	SetSMT          Action = iota + 1 // say whether SMT was on
+	AssumeSMT                         // say that SMT was on: it is taken to have been off
+	SetParameter                      // give the parameter Name a value
+	CountProcessors                   // count logical processors, all or some, instead of tasks
+	CountWholeCores                   // count all logical processors of each core, or say that the others were idle
+	CountSeparately                   // count each group of events in a run of its own: Number runs
+	Calibrate                         // measure this machine's penalties
+	NameCaches                        // say what caches to simulate
+	SimulateAll                       // have the simulator simulate caches and branches
+	ReportCores                       // report the logical processors of cores
+	RecordCallers                     // record call chains by frame pointers or by the processor's branch record
+	PlanWatchdog                      // plan for a machine whose NMI watchdog counts
+	PlanSMT                           // plan for SMT, or for the Number of counters that it leaves
+	PlanErrata                        // plan around the kernel's workaround for errata
+	PlanAllCounters                   // plan without regard to errata
 )

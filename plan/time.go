@@ -1,6 +1,10 @@
 package plan
 
-import "math"
+import (
+	"math"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
 
 // When an account relies on multiplexed counts: see account.Doubt. The kernel
 // rotates groups every 4 ms (perf_event_mux_interval_ms of its core PMUs, unless the
@@ -9,6 +13,7 @@ const (
 	EnoughShare   = 0.5   // of the time: a count of that share is reliable
 	EnoughSeconds = 0.4   // counted in all: so is that
 	TurnSeconds   = 0.004 // that a turn lasts
+
 )
 
 // Coverage returns the share of time that the events of a node are on counters with
@@ -64,11 +69,10 @@ func (p *Plan) Error(n *Node, seconds float64) float64 {
 	if n.Missing != "" {
 		return math.NaN()
 	}
-	const confidence = 1.96
 	variance := 0.0
 	for _, g := range n.Groups {
 		share := float64(p.Groups[g].Turns) / float64(len(p.Rotation))
 		variance += (1 - share) / (share * seconds / TurnSeconds)
 	}
-	return confidence * math.Sqrt(variance)
+	return counts.Confidence * math.Sqrt(variance)
 }

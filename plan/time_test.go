@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/plan"
 )
 
@@ -57,7 +58,7 @@ func TestTimes(t *testing.T) {
 	near("coverage of two groups", two.Coverage(&two.Nodes[0]), 0.5)
 	near("shortest run of two groups", two.ShortestRun(true), 0)
 	// Half of 2500 turns in 10 s, and half of the variance.
-	near("error of two groups", two.Error(&two.Nodes[0], 10), 1.96*math.Sqrt(0.5/1250))
+	near("error of two groups", two.Error(&two.Nodes[0], 10), counts.Confidence*math.Sqrt(0.5/1250))
 	ten := planFor(t, "power7", "power7-cpi", plan.Options{})
 	near("equal coverage of ten groups", ten.EqualCoverage(&ten.Nodes[0]), 0.1)
 	near("shortest run of ten groups", ten.ShortestRun(true), 4)

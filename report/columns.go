@@ -379,7 +379,7 @@ func (p *profile) place(l *profileLine, w *widths, width []int, from, to int) {
 		mark, st = "*", bold
 	}
 	share, shareStyle := fmt.Sprintf("%*s", shareWidth, l.share)+" ", plain
-	if !l.part.reliable() {
+	if !l.part.Reliable() {
 		share, shareStyle = strings.TrimSuffix(share, " ")+"?", dim
 	}
 	out := p.Paint(share, shareStyle)

@@ -82,8 +82,8 @@ func (p *Profile) part(b []byte, a *account.Account, list []account.Count) []byt
 		b = append(append(b, field(module)...), ',')
 	}
 	s := p.share(a, list)
-	b = append(page.AppendDecimal(b, s.value), ',')
-	b = append(page.AppendDecimal(b, s.err), ',')
+	b = append(page.AppendDecimal(b, s.Value), ',')
+	b = append(page.AppendDecimal(b, s.Error), ',')
 	b = append(strconv.AppendInt(b, s.samples, 10), ',')
 	return append(strconv.AppendBool(b, p.hot(a, &s)), ',')
 }
@@ -135,7 +135,7 @@ func (c *csvWriter) events(b []byte, a *account.Account, list []account.Count) [
 		spelled := cmp.Or(n.As, n.Event)
 		err := math.NaN()
 		if n.Variance > 0 {
-			err = confidence * math.Sqrt(n.Variance)
+			err = counts.Confidence * math.Sqrt(n.Variance)
 		}
 		b = append(b, c.scope...)
 		b = append(append(b, field(spelled)...), ",,"...)

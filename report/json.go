@@ -378,7 +378,7 @@ func scope(a *account.Account, list []account.Count, p *Profile) jsonScope {
 	}
 	if p != nil {
 		part := p.share(a, list)
-		s.Of, s.Share, s.Error, s.Samples, s.Hotspot = p.Event, page.Known(part.value), page.Known(part.err), part.samples, p.hot(a, &part)
+		s.Of, s.Share, s.Error, s.Samples, s.Hotspot = p.Event, page.Known(part.Value), page.Known(part.Error), part.samples, p.hot(a, &part)
 		sampled(&s, &a.Scope)
 	}
 	return s

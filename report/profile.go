@@ -42,19 +42,11 @@ type Profile struct {
 	of       *account.Binding // that they were found with
 }
 
-// confidence is how many standard deviations are half of a 95 % interval.
-const confidence = 1.959964
-
 // A portion is an account's part of the whole.
 type portion struct {
-	value   float64 // NaN if it is not known
-	err     float64 // half of its 95 % interval; NaN if it is not known
-	samples int64   // that it rests on; 0 if the event was not sampled
+	counts.Estimate       // NaN where it is not known
+	samples         int64 // that it rests on; 0 if the event was not sampled
 }
-
-// reliable reports whether the interval is narrower than the value, as account.Doubt
-// has it for nodes.
-func (s *portion) reliable() bool { return !(s.err >= s.value) }
 
 // share returns the part of the whole that an account with some counts has, of which the
 // first account is.
@@ -81,18 +73,18 @@ func countOf(list []account.Count, event string) (account.Count, bool) {
 // variance v of x, √(v·(1−x/t)) / t.
 func portionOf(c *account.Count, ok bool, total float64) portion {
 	if !ok {
-		return portion{math.NaN(), math.NaN(), 0}
+		return portion{Estimate: counts.Estimate{Value: math.NaN(), Error: math.NaN()}}
 	}
-	s := portion{c.Value / total, math.NaN(), c.Samples}
-	if c.Samples > 0 && c.Variance > 0 && s.value <= 1 {
-		s.err = confidence * math.Sqrt(c.Variance*(1-s.value)) / total
+	s := portion{counts.Estimate{Value: c.Value / total, Error: math.NaN()}, c.Samples}
+	if c.Samples > 0 && c.Variance > 0 && s.Value <= 1 {
+		s.Error = counts.Confidence * math.Sqrt(c.Variance*(1-s.Value)) / total
 	}
 	return s
 }
 
 // hot reports whether an account with a share of the whole is one of a account.Hotspot.
 func (p *Profile) hot(a *account.Account, s *portion) bool {
-	return a.Scope.Kind != counts.Run && !p.timeline() && s.value >= account.Hotspot
+	return a.Scope.Kind != counts.Run && !p.timeline() && s.Value >= account.Hotspot
 }
 
 // timeline reports whether the parts are nothing but intervals.
@@ -250,9 +242,9 @@ func (p *profile) Account(a *account.Account) error {
 	h := p.h.Profile
 	list := a.Counts()
 	s := h.share(a, list)
-	l := profileLine{share: page.PercentOf(s.value), part: s, samples: page.Trim(float64(s.samples)), hot: h.hot(a, &s),
+	l := profileLine{share: page.PercentOf(s.Value), part: s, samples: page.Trim(float64(s.samples)), hot: h.hot(a, &s),
 		start: a.Start, end: a.Start + a.Duration}
-	p.grey = p.grey || !s.reliable()
+	p.grey = p.grey || !s.Reliable()
 	if p.n == 0 {
 		p.begin(a)
 		for _, n := range p.h.withMeasured(p.o.Texts(a.Notes)) {
@@ -349,13 +341,13 @@ func (p *profile) eventCell(list []account.Count, whole *account.Count) profileC
 	c, ok := countOf(list, cmp.Or(whole.As, whole.Event))
 	s := portionOf(&c, ok, whole.Value)
 	switch {
-	case math.IsNaN(s.value):
-		return profileCell{"–", dim, s.value}
-	case s.value > 0 && !s.reliable():
+	case math.IsNaN(s.Value):
+		return profileCell{"–", dim, s.Value}
+	case s.Value > 0 && !s.Reliable():
 		p.grey = true
-		return profileCell{page.PercentOf(s.value) + "?", dim, s.value}
+		return profileCell{page.PercentOf(s.Value) + "?", dim, s.Value}
 	}
-	return profileCell{page.PercentOf(s.value), plain, s.value}
+	return profileCell{page.PercentOf(s.Value), plain, s.Value}
 }
 
 func (p *profile) cell(a *account.Account, i int) profileCell {

@@ -7,10 +7,6 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// confidence is the number of standard errors in the half-width of a 95 %
-// interval of a normal distribution.
-const confidence = 1.959964
-
 // evaluate makes the shares and figures of all parts.
 func (b *builder) evaluate() {
 	if b.o.Method != nil {
@@ -71,7 +67,7 @@ func (b *builder) part(p *Part) {
 	p.Samples = clock.Samples
 	p.Share = ratio(clock.Value, function.Value)
 	p.OfRun = ratio(clock.Value, b.Table.Cell(0, b.Clock).Value)
-	p.Error = ratio(confidence*math.Sqrt(clock.Variance), function.Value)
+	p.Error = ratio(counts.Confidence*math.Sqrt(clock.Variance), function.Value)
 	if b.binding == nil {
 		return
 	}
@@ -122,7 +118,7 @@ func (b *builder) figures(t *counts.Table, row int) []Figure {
 	}
 	list := make([]Figure, len(keep))
 	for i, v := range keep {
-		e := confidence * math.Sqrt(squares[i])
+		e := counts.Confidence * math.Sqrt(squares[i])
 		list[i] = Figure{Value: v, Error: e, Amount: amounts[i], Reliable: !math.IsNaN(v) && e < math.Abs(v), Samples: sampled(t, row, b.named[i])}
 	}
 	return list

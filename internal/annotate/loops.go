@@ -3,6 +3,7 @@ package annotate
 import (
 	"math"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/flow"
 )
 
@@ -89,6 +90,6 @@ func (b *builder) perIteration(l *Loop) {
 		}
 		v := c.Value / it.Value
 		rel := c.Variance/(c.Value*c.Value) + it.Variance/(it.Value*it.Value)
-		l.PerIter = append(l.PerIter, PerIteration{b.Table.Columns[col].Event, v, confidence * v * math.Sqrt(rel), c.Samples})
+		l.PerIter = append(l.PerIter, PerIteration{b.Table.Columns[col].Event, v, counts.Confidence * v * math.Sqrt(rel), c.Samples})
 	}
 }

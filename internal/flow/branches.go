@@ -3,6 +3,7 @@ package flow
 import (
 	"math"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/disasm"
 )
 
@@ -147,7 +148,7 @@ func (b *Branches) Loops() []Loop {
 		default:
 			l.Trips = t.header.sum / t.entries.sum
 			residual := t.header.squares - 2*l.Trips*t.product + l.Trips*l.Trips*t.entries.squares
-			l.Error = confidence * math.Sqrt(max(0, residual)) / t.entries.sum
+			l.Error = counts.Confidence * math.Sqrt(max(0, residual)) / t.entries.sum
 		}
 		list[i] = l
 	}

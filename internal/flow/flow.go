@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/disasm"
 )
 
@@ -77,14 +78,10 @@ type Count struct {
 }
 
 // Error returns the half-width of the 95 % interval of the count.
-func (c Count) Error() float64 { return confidence * math.Sqrt(c.Variance) }
+func (c Count) Error() float64 { return counts.Confidence * math.Sqrt(c.Variance) }
 
 // Unknown is the count of what is not known.
 var Unknown = Count{Value: math.NaN(), Variance: math.NaN()}
-
-// confidence is the number of standard errors in the half-width of a 95 %
-// interval of a normal distribution.
-const confidence = 1.959964
 
 // FromInstructions returns how often each block of a graph was executed, from the number of
 // instructions retired at each address. The samples of that event are not spread evenly
@@ -183,8 +180,8 @@ func trips(iterations, entries Count) Loop {
 		return l
 	}
 	sd := math.Sqrt(entries.Variance)
-	low := max(0, iterations.Value-confidence*math.Sqrt(iterations.Variance))
-	if most := entries.Value + confidence*sd; most > 0 {
+	low := max(0, iterations.Value-counts.Confidence*math.Sqrt(iterations.Variance))
+	if most := entries.Value + counts.Confidence*sd; most > 0 {
 		l.Least = max(1, low/most)
 	}
 	if entries.Samples == 0 || entries.Value <= 0 {
@@ -193,6 +190,6 @@ func trips(iterations, entries Count) Loop {
 	}
 	l.Trips = iterations.Value / entries.Value
 	rel := iterations.Variance/(iterations.Value*iterations.Value) + entries.Variance/(entries.Value*entries.Value)
-	l.Error = confidence * l.Trips * math.Sqrt(rel)
+	l.Error = counts.Confidence * l.Trips * math.Sqrt(rel)
 	return l
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // A Histogram collects the latencies of sampled loads. The zero value is empty and ready
@@ -81,15 +83,9 @@ type Measured struct {
 	Cycles   float64 // the sum of their latencies
 	Least    uint64  // the least of the sampled latencies, cycles
 	Most     uint64
-	Mean     Estimate
+	Mean     counts.Estimate
 	Quantile []Quantile // in the order of Quantiles
 	Bins     []LogBin   // without gaps, the shortest latencies first
-}
-
-// An Estimate is a value with the half-width of its 95 % interval.
-type Estimate struct {
-	Value float64
-	Error float64 // NaN for less than two samples
 }
 
 // A Quantile is a latency that a part of the loads does not exceed.
@@ -108,7 +104,7 @@ var Quantiles = []float64{0.5, 0.9, 0.99, 0.999}
 type LogBin struct {
 	From, To float64 // cycles
 	Samples  int64
-	Share    Estimate // of the loads, 0…1
+	Share    counts.Estimate // of the loads, 0…1
 }
 
 // Measured returns the distribution; nil if there are no samples.
@@ -117,7 +113,7 @@ func (h *Histogram) Measured() *Measured {
 		return nil
 	}
 	m := &Measured{Samples: h.samples, Loads: h.loads, Cycles: h.cycles, Least: h.least, Most: h.most}
-	m.Mean = Estimate{h.cycles / h.loads, math.NaN()}
+	m.Mean = counts.Estimate{Value: h.cycles / h.loads, Error: math.NaN()}
 	if h.samples > 1 {
 		// The error of a ratio of two sums that both have errors (W. G. Cochran, Sampling
 		// Techniques, section 2.11).
@@ -132,13 +128,11 @@ func (h *Histogram) Measured() *Measured {
 	return m
 }
 
-const normal95 = 1.959964
-
 // student95 is the factor of a 95 % interval for a number of degrees of freedom, from
 // Student's distribution (Abramowitz and Stegun, Handbook of Mathematical Functions,
 // 26.7.5; below 3 the exact values are used).
 func student95(freedom float64) float64 {
-	const p, z = 0.975, normal95
+	const p, z = 0.975, counts.Confidence
 	switch {
 	case freedom < 1.5:
 		return math.Tan(math.Pi * (p - 0.5))
@@ -186,7 +180,7 @@ func ranks(n int, q float64) (low, high int) {
 	mean := float64(n) * q
 	deviation := math.Sqrt(mean * (1 - q))
 	if deviation > normalEnough {
-		return int(math.Floor(mean - normal95*deviation)), int(math.Ceil(mean+normal95*deviation)) + 1
+		return int(math.Floor(mean - counts.Confidence*deviation)), int(math.Ceil(mean+counts.Confidence*deviation)) + 1
 	}
 	sum := 0.0 // the probability that so many or fewer are below
 	low, high = 0, n+1
@@ -258,10 +252,10 @@ func edge(octave int) float64 {
 
 // share is a part of the loads, with the half-width of the interval of E. B. Wilson (1927),
 // which is also meaningful for few samples and for none.
-func (h *Histogram) share(loads float64) Estimate {
-	p, n, z := loads/h.loads, h.effective(), normal95
+func (h *Histogram) share(loads float64) counts.Estimate {
+	p, n, z := loads/h.loads, h.effective(), counts.Confidence
 	if h.samples < 2 {
-		return Estimate{p, math.NaN()}
+		return counts.Estimate{Value: p, Error: math.NaN()}
 	}
-	return Estimate{p, z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))}
+	return counts.Estimate{Value: p, Error: z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))}
 }

@@ -3,6 +3,8 @@ package ostime
 import (
 	"math"
 	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // The [counts.Column.Whole] of processor time.
@@ -11,12 +13,9 @@ const (
 	threadTimes             // of thread_user and thread_system
 )
 
-// normal95 deviations on both sides of a normal distribution's mean hold 95 % of it.
-const normal95 = 1.959964
-
 // TickVariance is the variance of the user and of the system time of what has ended, in
 // ns². Their sum is exact. On most kernels ticks of a clock divide it: each is given to
-// the mode that it finds. So the ticks are a sample of the time. normal95 deviations
+// the mode that it finds. So the ticks are a sample of the time. 1.96 deviations
 // reach the farther end of Wilson's interval for the share of a mode, because a mode
 // without ticks may still have had time. Kernels with virtual CPU accounting, the default
 // on POWER servers, take the time at each change of the mode. They do better, and do not
@@ -31,7 +30,7 @@ func TickVariance(user, system time.Duration) float64 {
 	if tick <= 0 || whole <= 0 {
 		return 0
 	}
-	const z = normal95
+	const z = counts.Confidence
 	n := whole / tick
 	share := float64(system) / whole
 	middle := (share + z*z/(2*n)) / (1 + z*z/n)
