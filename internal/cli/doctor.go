@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/internal/doctor"
+	"github.com/cyclestack/cyclestack/internal/render"
+	"github.com/cyclestack/cyclestack/report"
 )
 
 func (a *app) doctor() *cobra.Command {
@@ -31,12 +32,12 @@ for programs of the same user, and 4 if they cannot.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.runDoctor(c) },
 	}
-	c.addOutput(cmd, listFormats...)
+	c.addOutput(cmd, report.Formats[render.Diagnosis]()...)
 	return cmd
 }
 
 func (a *app) runDoctor(c *common) error {
-	if err := c.check(listFormats...); err != nil {
+	if err := c.check(report.Formats[render.Diagnosis]()...); err != nil {
 		return err
 	}
 	m, err := a.kernel.Machine()
@@ -49,12 +50,8 @@ func (a *app) runDoctor(c *common) error {
 	}
 	d := doctor.Examine(m, cat)
 	err = a.write(c, func(out io.Writer) error {
-		if c.format == "json" {
-			return printJSON(out, d)
-		}
-		const usualWidth = 100
 		to := a.terminal(c, a.out)
-		return d.Print(out, showsSymbols(to), cmp.Or(c.options(to).Width, usualWidth))
+		return report.Write(out, c.format, render.Diagnosis{Diagnosis: d, Symbols: showsSymbols(to)}, c.options(to))
 	})
 	if err == nil && !d.Cycles {
 		return &failure{exitMachine, errors.New("")}

@@ -12,12 +12,12 @@ import (
 // runLiveSMT counts this machine's cores: as long as the program runs, or until a signal
 // comes.
 func (a *app) runLiveSMT(ctx context.Context, c *common, f *statFlags, siblings string, program []string) error {
-	switch {
-	case siblings != "":
+	if siblings != "" {
 		return usageError("--siblings is for recordings: this machine says which logical processors share a core")
-	case f.cpus == "":
-		f.all = true // what a core does is more than what a program does
 	}
+	target := *f
+	target.all = f.all || f.cpus == "" // what a core does is more than what a program does
+	f = &target
 	if err := f.check(c, program); err != nil {
 		return err
 	}
