@@ -3,6 +3,7 @@ package model
 import (
 	"slices"
 
+	"github.com/cyclestack/cyclestack/internal/spelling"
 	"github.com/cyclestack/cyclestack/metric"
 )
 
@@ -140,7 +141,7 @@ func (lib *library) bind(m *Model, p *CPU) (Errors, error) {
 			return nil, err
 		}
 		if !elsewhere {
-			faults = append(faults, use.at.errorf("%s: %q is no node, parameter, input or event of %s", use.what, clip(use.event), p.Name))
+			faults = append(faults, use.at.errorf("%s: %q is no node, parameter, input or event of %s", use.what, spelling.Clip(use.event), p.Name))
 		}
 	}
 	return faults, nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/spelling"
 	"github.com/cyclestack/cyclestack/metric"
 )
 
@@ -84,7 +85,7 @@ func (b *builder) head(f *modelFile) {
 	seen := map[string]bool{}
 	for _, cpu := range m.CPUs {
 		if seen[cpu] {
-			b.fault(f.pos.at("cpus"), "cpus: %q is listed twice", clip(cpu))
+			b.fault(f.pos.at("cpus"), "cpus: %q is listed twice", spelling.Clip(cpu))
 		}
 		seen[cpu] = true
 	}
@@ -123,7 +124,7 @@ func (b *builder) parameterRange(t *parameterTable, p *Parameter) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Choices)) {
 		if err := p.Check(p.Choices[name]); err != nil {
-			b.fault(t.pos.at("choices"), "parameter %s: %s: %v", p.Name, clip(name), err)
+			b.fault(t.pos.at("choices"), "parameter %s: %s: %v", p.Name, spelling.Clip(name), err)
 		}
 	}
 }
@@ -193,7 +194,7 @@ func (b *builder) checkNode(n *Node) {
 		n.threshold = b.formula(n.pos.at("threshold"), subject{"node", n.Name, "threshold"}, n.Threshold)
 	}
 	if !slices.Contains(domains, n.Domain) {
-		b.fault(n.pos.at("domain"), "node %s: domain %q is not one of %s", n.Name, clip(n.Domain), strings.Join(domains, ", "))
+		b.fault(n.pos.at("domain"), "node %s: domain %q is not one of %s", n.Name, spelling.Clip(n.Domain), strings.Join(domains, ", "))
 	}
 	b.finite(n.pos.at("min"), subject{"node", n.Name, "min"}, n.Min)
 	b.finite(n.pos.at("max"), subject{"node", n.Name, "max"}, n.Max)
@@ -222,7 +223,7 @@ func (b *builder) relations(tables []relationTable) {
 			r.when = b.formula(t.pos.at("when"), subject{"relation", r.Name, "when"}, r.When)
 		}
 		if !slices.Contains([]string{"=", "<=", ">="}, r.Op) {
-			b.fault(t.pos.at("op"), `%s: op %q is not one of "=", "<=", ">="`, what, clip(r.Op))
+			b.fault(t.pos.at("op"), `%s: op %q is not one of "=", "<=", ">="`, what, spelling.Clip(r.Op))
 		}
 		if t.Tolerance != nil {
 			r.Tolerance = *t.Tolerance
@@ -282,9 +283,9 @@ func nameProblem(name, wanted string) string {
 		return "it has no name"
 	}
 	if len(name) > maxName {
-		return fmt.Sprintf("%q is longer than %d bytes", clip(name), maxName)
+		return fmt.Sprintf("%q is longer than %d bytes", spelling.Clip(name), maxName)
 	}
-	return fmt.Sprintf("%q is not made of %s", clip(name), wanted)
+	return fmt.Sprintf("%q is not made of %s", spelling.Clip(name), wanted)
 }
 
 // isModelName reports whether a name can be written on a command line without

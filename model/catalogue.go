@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // A Catalogue holds the processors, their event tables and the models.
@@ -288,7 +290,7 @@ func (s *source) chain() []link { return []link{{s.dir != modelsDir, s.stem}} }
 // that name beside it, or else in the library.
 func (lib *library) follow(s *source, chain []link, stem string) ([]link, error) {
 	if !fs.ValidPath(stem + ".toml") {
-		return nil, fmt.Errorf("extends: %q is not the path of a model file without .toml", clip(stem))
+		return nil, fmt.Errorf("extends: %q is not the path of a model file without .toml", spelling.Clip(stem))
 	}
 	last := chain[len(chain)-1]
 	next := link{stem: stem}
@@ -297,13 +299,13 @@ func (lib *library) follow(s *source, chain []link, stem string) ([]link, error)
 	}
 	switch {
 	case next == last:
-		return nil, fmt.Errorf("extends: %s.toml extends itself", clip(stem))
+		return nil, fmt.Errorf("extends: %s.toml extends itself", spelling.Clip(stem))
 	case last == link{true, stem} && !exists(lib.place(s, next)):
-		return nil, fmt.Errorf("extends: %s.toml extends itself, as the catalogue has none of that name", clip(stem))
+		return nil, fmt.Errorf("extends: %s.toml extends itself, as the catalogue has none of that name", spelling.Clip(stem))
 	case !exists(lib.place(s, next)):
-		return nil, fmt.Errorf("extends: there is no model file %s.toml, neither beside this one nor in the catalogue", clip(stem))
+		return nil, fmt.Errorf("extends: there is no model file %s.toml, neither beside this one nor in the catalogue", spelling.Clip(stem))
 	case slices.Contains(chain, next):
-		return nil, fmt.Errorf("extends: %s.toml extends itself, by way of %s.toml", clip(stem), clip(last.stem))
+		return nil, fmt.Errorf("extends: %s.toml extends itself, by way of %s.toml", spelling.Clip(stem), spelling.Clip(last.stem))
 	case len(chain) > maxExtends:
 		return nil, fmt.Errorf("extends: a chain of more than %d files", maxExtends)
 	}

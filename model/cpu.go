@@ -85,7 +85,7 @@ func readCPUs(fsys fs.FS, name, label string) ([]CPU, error) {
 	owners := make(map[string]*CPU, 2*len(cpus))
 	for i := range cpus {
 		for _, problem := range cpus[i].check(owners) {
-			faults = append(faults, cpus[i].at.errorf("processor %s: %s", clip(cpus[i].Name), problem))
+			faults = append(faults, cpus[i].at.errorf("processor %s: %s", spelling.Clip(cpus[i].Name), problem))
 		}
 	}
 	if len(faults) > 0 {
@@ -108,7 +108,7 @@ func (p *CPU) check(owners map[string]*CPU) (problems []string) {
 	owners[p.Name] = p
 	for _, name := range append([]string{p.base()}, p.Aliases...) {
 		if !isModelName(name) {
-			fault("the name %q is not made of lower-case letters, digits and hyphens", clip(name))
+			fault("the name %q is not made of lower-case letters, digits and hyphens", spelling.Clip(name))
 		}
 		if o := owners[name]; o != nil && o != p && (o.base() != p.base() || o.CoreType == "") {
 			fault("%q is a name of %s already", name, o.Name)
@@ -116,11 +116,11 @@ func (p *CPU) check(owners map[string]*CPU) (problems []string) {
 		owners[name] = p
 	}
 	if !slices.Contains(layouts, p.Layout) {
-		fault("layout %q is not one of %s", clip(p.Layout), strings.Join(layouts, ", "))
+		fault("layout %q is not one of %s", spelling.Clip(p.Layout), strings.Join(layouts, ", "))
 	}
 	for _, pattern := range p.PMUs {
 		if _, err := path.Match(pattern, ""); err != nil {
-			fault("pmus: %q: %v", clip(pattern), err)
+			fault("pmus: %q: %v", spelling.Clip(pattern), err)
 		}
 	}
 	if p.Width < 0 || p.Width > 64 {
@@ -130,11 +130,11 @@ func (p *CPU) check(owners map[string]*CPU) (problems []string) {
 		fault("threads = %d: at least one", p.Threads)
 	}
 	if p.Caches != "" && !cachesPattern().MatchString(p.Caches) {
-		fault("caches: %q is not SIZE,WAYS,LINE/…, such as 32K,8,64/32K,8,64/1M,16,64/8M,16,64", clip(p.Caches))
+		fault("caches: %q is not SIZE,WAYS,LINE/…, such as 32K,8,64/32K,8,64/1M,16,64/8M,16,64", spelling.Clip(p.Caches))
 	}
 	for name, v := range p.Params {
 		if !isFormulaName(name) || math.IsNaN(v) || math.IsInf(v, 0) {
-			fault("params: %q = %v", clip(name), v)
+			fault("params: %q = %v", spelling.Clip(name), v)
 		}
 	}
 	return problems
@@ -160,7 +160,7 @@ func (lib *library) checkIDs() error {
 				_, err = parseHex(id)
 			}
 			if err != nil {
-				return p.at.errorf("processor %s: ids: %q: %v", p.Name, clip(id), err)
+				return p.at.errorf("processor %s: ids: %q: %v", p.Name, spelling.Clip(id), err)
 			}
 		}
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // maxFileSize bounds every file of the catalogue that is read whole.
@@ -158,17 +160,17 @@ func (d *decoder) expression(n *unstable.Node) {
 	line := d.lines.at(int(first.Raw.Offset))
 	switch {
 	case n.Kind == unstable.KeyValue && dotted:
-		d.fault(line, "key %q: write it as an inline table, %s = { … }", clip(name), clip(name))
+		d.fault(line, "key %q: write it as an inline table, %s = { … }", spelling.Clip(name), spelling.Clip(name))
 	case n.Kind == unstable.KeyValue:
 		d.keyValue(name, n.Value(), line)
 	case n.Kind == unstable.ArrayTable && !dotted:
 		d.list, d.seen = name, d.seen[:0]
 		if d.field = d.table(name, position{file: d.file, line: line}); d.field == nil {
-			d.fault(line, "unknown key %q", clip(name))
+			d.fault(line, "unknown key %q", spelling.Clip(name))
 		}
 	default:
 		d.field = nil
-		d.fault(line, "table %q: lists of tables are written [[%s]], tables in them inline, key = { … }", clip(name), clip(name))
+		d.fault(line, "table %q: lists of tables are written [[%s]], tables in them inline, key = { … }", spelling.Clip(name), spelling.Clip(name))
 	}
 }
 
@@ -179,7 +181,7 @@ func (d *decoder) keyValue(key string, value *unstable.Node, line int) {
 	to := d.field(key)
 	switch {
 	case to == nil:
-		d.fault(line, "unknown key %q%s", clip(key), d.where())
+		d.fault(line, "unknown key %q%s", spelling.Clip(key), d.where())
 		return
 	case slices.Contains(d.seen, key):
 		d.fault(line, "key %q%s: there is one already", key, d.where())

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // An Error is a fault in a file of the catalogue.
@@ -75,7 +77,7 @@ type UnknownCPUError struct {
 }
 
 func (e *UnknownCPUError) Error() string {
-	msg := fmt.Sprintf("unknown processor %q", clip(e.Query))
+	msg := fmt.Sprintf("unknown processor %q", spelling.Clip(e.Query))
 	if e.Hint != "" {
 		msg += ": " + e.Hint
 	}
@@ -95,9 +97,9 @@ type CoreTypeError struct {
 
 func (e *CoreTypeError) Error() string {
 	if e.Type != "" {
-		return fmt.Sprintf("processor %q has no core type %q: write %s", clip(e.Query), clip(e.Type), orList(e.Choices))
+		return fmt.Sprintf("processor %q has no core type %q: write %s", spelling.Clip(e.Query), spelling.Clip(e.Type), orList(e.Choices))
 	}
-	return fmt.Sprintf("%q is a hybrid processor with an account for each core type: write %s", clip(e.Query), orList(e.Choices))
+	return fmt.Sprintf("%q is a hybrid processor with an account for each core type: write %s", spelling.Clip(e.Query), orList(e.Choices))
 }
 
 // An UnknownModelError says that there is no model of that name for a
@@ -112,7 +114,7 @@ func (e *UnknownModelError) Error() string {
 	if len(e.Have) == 0 {
 		return fmt.Sprintf("there is no model for processor %s", e.CPU)
 	}
-	return fmt.Sprintf("there is no model %q for processor %s; it has %s", clip(e.Name), e.CPU, strings.Join(e.Have, ", "))
+	return fmt.Sprintf("there is no model %q for processor %s; it has %s", spelling.Clip(e.Name), e.CPU, strings.Join(e.Have, ", "))
 }
 
 // orList joins words as a sentence does: "a, b or c".
@@ -122,13 +124,4 @@ func orList(words []string) string {
 	}
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
-// clip keeps what came from outside to a length that fits a message.
-func clip(s string) string {
-	const limit = 80
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
 }

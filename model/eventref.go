@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // An EventRef is an event as somebody spelt it, taken apart. What its terms
@@ -67,7 +69,7 @@ type eventError struct {
 }
 
 func (e *eventError) Error() string {
-	return fmt.Sprintf("event %q: %s", clip(e.Spelling), e.Msg)
+	return fmt.Sprintf("event %q: %s", spelling.Clip(e.Spelling), e.Msg)
 }
 
 // ParseEvent takes an event apart in any of the spellings in which perf prints
@@ -171,7 +173,7 @@ func parseSlashed(pmu, terms, mods string, closed bool) (ref EventRef, problem s
 	case pmu == "":
 		return ref, "no PMU before the slash"
 	case strings.ContainsAny(pmu, " ,="):
-		return ref, fmt.Sprintf("%q is not the name of a PMU", clip(pmu))
+		return ref, fmt.Sprintf("%q is not the name of a PMU", spelling.Clip(pmu))
 	}
 	ref.PMU = pmu
 	if kernelName(pmu) != nil { // cycles/name=x/
@@ -191,7 +193,7 @@ func parseSlashed(pmu, terms, mods string, closed bool) (ref EventRef, problem s
 	}
 	for m := range strings.SplitSeq(mods, ":") {
 		if !ref.modifier(m) {
-			return ref, fmt.Sprintf("unknown modifier %q", clip(m))
+			return ref, fmt.Sprintf("unknown modifier %q", spelling.Clip(m))
 		}
 	}
 	return ref, ""
@@ -229,7 +231,7 @@ func (ref *EventRef) term(t string) (problem string) {
 	case slices.Contains(aside, lower):
 		return ""
 	case valued && value == "":
-		return fmt.Sprintf("no value after %q", clip(t))
+		return fmt.Sprintf("no value after %q", spelling.Clip(t))
 	case valued && lower == "name":
 		ref.Label = strings.Trim(value, "'\"")
 		return ""
@@ -244,7 +246,7 @@ func (ref *EventRef) term(t string) (problem string) {
 		return ""
 	}
 	if ref.Name != "" {
-		return fmt.Sprintf("two names, %q and %q", clip(ref.Name), clip(key))
+		return fmt.Sprintf("two names, %q and %q", spelling.Clip(ref.Name), spelling.Clip(key))
 	}
 	ref.Name = key
 	return ""
@@ -268,7 +270,7 @@ func (ref *EventRef) field(key, value string) (problem string) {
 	case key == "event" && ref.Name == "": // event=cpu-cycles
 		ref.Name = value
 	case isCodeField(key):
-		return fmt.Sprintf("%s=%s is not a number of 64 bits", key, clip(value))
+		return fmt.Sprintf("%s=%s is not a number of 64 bits", key, spelling.Clip(value))
 	default:
 		ref.Terms = append(ref.Terms, Term{Key: key, Text: value})
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // An EventTable holds the events of one processor, and knows which spellings
@@ -490,7 +492,7 @@ func parseHeader(fields []string) ([]column, error) {
 	for _, name := range fields {
 		i := slices.IndexFunc(eventColumns, func(c column) bool { return c.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("unknown column %q", clip(name))
+			return nil, fmt.Errorf("unknown column %q", spelling.Clip(name))
 		}
 		columns = append(columns, eventColumns[i])
 	}
@@ -507,7 +509,7 @@ func parseEventRow(columns []column, fields []string) (Event, error) {
 	}
 	for i, c := range columns {
 		if err := c.set(&e, fields[i]); err != nil {
-			return e, fmt.Errorf("%s: %q is not a number of 64 bits", c.name, clip(fields[i]))
+			return e, fmt.Errorf("%s: %q is not a number of 64 bits", c.name, spelling.Clip(fields[i]))
 		}
 	}
 	if e.Name == "" {
@@ -532,7 +534,7 @@ func expand(events []Event, row Event) ([]Event, error) {
 	requests, responses, ok := strings.Cut(rest, "}.{")
 	responses, closed := strings.CutSuffix(responses, "}")
 	if !ok || !closed {
-		return nil, fmt.Errorf("name: %q is not of the form PREFIX.{A=1|B=2}.{C=4|D=8}", clip(row.Name))
+		return nil, fmt.Errorf("name: %q is not of the form PREFIX.{A=1|B=2}.{C=4|D=8}", spelling.Clip(row.Name))
 	}
 	first, err := parseFactors(requests)
 	if err != nil {
@@ -575,7 +577,7 @@ func parseFactors(s string) ([]factor, error) {
 		name, bits, _ := strings.Cut(f, "=")
 		v, err := parseNumber(bits)
 		if err != nil || name == "" {
-			return nil, fmt.Errorf("name: %q is not of the form NAME=BITS", clip(f))
+			return nil, fmt.Errorf("name: %q is not of the form NAME=BITS", spelling.Clip(f))
 		}
 		all = append(all, factor{name, v})
 	}

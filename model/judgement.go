@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // A Workload is a kind of program, for which certain shares of the slots are to
@@ -180,7 +182,7 @@ func parseJudgement(data []byte, name string) (*judgement, error) {
 	for _, t := range ranges {
 		key := nodeKey{t.node, t.method}
 		if line, twice := first[key]; twice {
-			fault(t.line, "range: there is already one for node %q, method %q, at line %d", clip(t.node), clip(t.method), line)
+			fault(t.line, "range: there is already one for node %q, method %q, at line %d", spelling.Clip(t.node), spelling.Clip(t.method), line)
 		}
 		if problem := t.problem(); problem != "" {
 			fault(t.line, "range: %s", problem)
@@ -234,7 +236,7 @@ func (t *issueTable) problem() string {
 	}
 	for i, n := range t.nodes {
 		if slices.Contains(t.nodes[:i], n) {
-			return fmt.Sprintf("the node %q is named twice", clip(n))
+			return fmt.Sprintf("the node %q is named twice", spelling.Clip(n))
 		}
 	}
 	return ""

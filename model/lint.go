@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/spelling"
 	"github.com/cyclestack/cyclestack/metric"
 )
 
@@ -99,7 +100,7 @@ func (l *linter) report(at place, severity Severity, format string, args ...any)
 // said reports whether there is an error about a name at a place already.
 func (l *linter) said(at place, name string) bool {
 	return slices.ContainsFunc(l.known, func(f Finding) bool {
-		return f.File == at.file && f.Line == at.line && strings.Contains(f.Msg, strconv.Quote(clip(name)))
+		return f.File == at.file && f.Line == at.line && strings.Contains(f.Msg, strconv.Quote(spelling.Clip(name)))
 	})
 }
 

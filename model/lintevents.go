@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/spelling"
 	"github.com/cyclestack/cyclestack/metric"
 )
 
@@ -72,7 +73,7 @@ func (l *linter) onAny(p *CPU) {
 			continue // ParseEvent's errors are reported when the model is read
 		}
 		if other, _ := l.cat.lib.knownElsewhere(l.m, p, ref); !other && !l.said(use.at, use.event) {
-			l.report(use.at, SevError, "%s: %s has no event %q", use.what, p.Name, clip(use.event))
+			l.report(use.at, SevError, "%s: %s has no event %q", use.what, p.Name, spelling.Clip(use.event))
 		}
 	}
 }
@@ -135,8 +136,8 @@ func (l *linter) eventsOf(e *metric.Expr, t *EventTable) []string {
 }
 
 // event checks one event on a processor.
-func (l *linter) event(t *EventTable, spelling string, what subject, at place, severity Severity) {
-	ref, err := ParseEvent(spelling)
+func (l *linter) event(t *EventTable, spelled string, what subject, at place, severity Severity) {
+	ref, err := ParseEvent(spelled)
 	if err != nil {
 		l.report(at, SevError, "%s: %v", what, err)
 		return
@@ -145,14 +146,14 @@ func (l *linter) event(t *EventTable, spelling string, what subject, at place, s
 		return // of another PMU, of which nothing is known here
 	}
 	switch id := t.Resolve(ref); {
-	case !t.knows(ref) && l.said(at, spelling):
+	case !t.knows(ref) && l.said(at, spelled):
 	case !t.knows(ref):
-		l.report(at, severity, "%s: %s has no event %q", what, t.cpu.Name, clip(spelling))
+		l.report(at, severity, "%s: %s has no event %q", what, t.cpu.Name, spelling.Clip(spelled))
 	case id.Name != "" && len(ref.Terms) > 0:
-		l.report(at, severity, "%s: %q has a term that is no field of the event codes of %s", what, clip(spelling), t.cpu.Name)
+		l.report(at, severity, "%s: %q has a term that is no field of the event codes of %s", what, spelling.Clip(spelled), t.cpu.Name)
 	case ref.Name == "":
 		if _, ok := t.Find(ref); !ok {
-			l.report(at, SevWarning, "%s: no event of %s has the code of %q", what, t.cpu.Name, clip(spelling))
+			l.report(at, SevWarning, "%s: no event of %s has the code of %q", what, t.cpu.Name, spelling.Clip(spelled))
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // LintFile checks a model file, or a folder of models and processors, as Lint does. What
@@ -235,7 +237,7 @@ func lintTable(data, file string, keys map[string]bool) (all []Finding) {
 		}
 		for _, key := range strings.Fields(firstField(row)) {
 			if !keys[key] {
-				report(SevWarning, "no processor has the key %q", clip(key))
+				report(SevWarning, "no processor has the key %q", spelling.Clip(key))
 			}
 			for i := range t.events {
 				e := &t.events[i]

@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // texts are the titles and explanations that nodes of several models share, in
@@ -88,7 +90,7 @@ func parseTexts(data []byte, name string) (texts, error) {
 		case t.node == "":
 			faults = append(faults, &Error{File: name, Line: t.line, Msg: "text: it names no node"})
 		case twice:
-			faults = append(faults, &Error{File: name, Line: t.line, Msg: fmt.Sprintf("text: there is already one for node %q, at line %d", clip(t.node), line)})
+			faults = append(faults, &Error{File: name, Line: t.line, Msg: fmt.Sprintf("text: there is already one for node %q, at line %d", spelling.Clip(t.node), line)})
 		}
 		first[t.node] = t.line
 	}

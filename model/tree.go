@@ -3,6 +3,8 @@ package model
 import (
 	"slices"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // tree links the nodes: children, order, sections, levels and paths.
@@ -29,7 +31,7 @@ func (b *builder) link() bool {
 		}
 		p, known := b.nodes[n.Parent]
 		if !known {
-			b.fault(n.pos.at("parent"), "node %s: there is no node %q to be its parent", n.Name, clip(n.Parent))
+			b.fault(n.pos.at("parent"), "node %s: there is no node %q to be its parent", n.Name, spelling.Clip(n.Parent))
 			ok = false
 			continue
 		}
@@ -107,7 +109,7 @@ func (b *builder) sections() {
 		}
 		root := b.m.Nodes[b.nodes[n.Parent]].Section
 		if n.Section != "" && n.Section != root {
-			b.fault(n.pos.at("section"), "node %s: its parent %s is not in section %q", n.Name, n.Parent, clip(n.Section))
+			b.fault(n.pos.at("section"), "node %s: its parent %s is not in section %q", n.Name, n.Parent, spelling.Clip(n.Section))
 		}
 		n.Section = root
 	}
@@ -171,7 +173,7 @@ func (b *builder) references(f *modelFile) {
 		}
 		for _, name := range n.threshold.Names() {
 			if k := b.names[name].kind; k != "node" && k != "parameter" {
-				b.fault(n.pos.at("threshold"), "node %s: threshold: there is no node %q", n.Name, clip(name))
+				b.fault(n.pos.at("threshold"), "node %s: threshold: there is no node %q", n.Name, spelling.Clip(name))
 			}
 		}
 	}
@@ -221,7 +223,7 @@ func (b *builder) noReferenceCycle() {
 		n := &b.m.Nodes[i]
 		if state[i] == open {
 			circle := append(path[slices.Index(path, n.Name):], n.Name)
-			b.fault(n.pos.at("formula"), "node %s: its value needs itself: %s", n.Name, clip(strings.Join(circle, " ← ")))
+			b.fault(n.pos.at("formula"), "node %s: its value needs itself: %s", n.Name, spelling.Clip(strings.Join(circle, " ← ")))
 		}
 		if state[i] != 0 {
 			return

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // maxCPU bounds the numbers of logical processors. Linux can be built for 8192
@@ -35,7 +37,7 @@ func Parse(list string) ([]int, error) {
 			}
 		}
 		if to < from {
-			return nil, fmt.Errorf("processors %s: the range runs backwards", clip(part))
+			return nil, fmt.Errorf("processors %s: the range runs backwards", spelling.Clip(part))
 		}
 		if len(cpus)+to-from >= 4*maxCPU {
 			return nil, fmt.Errorf("the list of processors is too long")
@@ -52,7 +54,7 @@ func cpuNumber(s string) (int, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 64)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is not a number of a processor", clip(s))
+		return 0, fmt.Errorf("%q is not a number of a processor", spelling.Clip(s))
 	case n >= maxCPU:
 		return 0, fmt.Errorf("processor %d: there cannot be more than %d", n, maxCPU)
 	}
@@ -78,13 +80,4 @@ func Format(cpus []int) string {
 		i = j + 1
 	}
 	return b.String()
-}
-
-// clip shortens what is quoted in an error.
-func clip(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

@@ -60,3 +60,12 @@ func Near(s string, names []string, most int) []string {
 	}
 	return near
 }
+
+// Clip shortens what a message quotes of a file or a command line.
+func Clip(s string) string {
+	const most = 80 // bytes
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -2,7 +2,6 @@ package perfevent
 
 import (
 	"slices"
-	"strings"
 )
 
 // intersect returns what two ordered lists have in common. A nil list stands
@@ -21,13 +20,4 @@ func intersect(a, b []int) []int {
 		}
 	}
 	return both
-}
-
-// clip shortens what is quoted in an error.
-func clip(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

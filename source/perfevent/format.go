@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // A format says where the value of a term goes: the word and its bits, as in
@@ -23,23 +25,23 @@ func parseFormat(s string) (format, error) {
 	var f format
 	word, list, ok := strings.Cut(strings.TrimSpace(s), ":")
 	if !ok {
-		return f, fmt.Errorf("format %q has no colon", clip(s))
+		return f, fmt.Errorf("format %q has no colon", spelling.Clip(s))
 	}
 	switch word {
 	case "config":
 	case "config1", "config2", "config3":
 		f.word = int(word[len(word)-1] - '0')
 	default:
-		return f, fmt.Errorf("format %q: there is no word %q to put it into", clip(s), clip(word))
+		return f, fmt.Errorf("format %q: there is no word %q to put it into", spelling.Clip(s), spelling.Clip(word))
 	}
 	var taken uint64
 	for part := range strings.SplitSeq(list, ",") {
 		r, err := parseBits(part)
 		if err != nil {
-			return f, fmt.Errorf("format %q: %w", clip(s), err)
+			return f, fmt.Errorf("format %q: %w", spelling.Clip(s), err)
 		}
 		if taken&r.mask() != 0 {
-			return f, fmt.Errorf("format %q has a bit twice", clip(s))
+			return f, fmt.Errorf("format %q has a bit twice", spelling.Clip(s))
 		}
 		taken |= r.mask()
 		f.ranges = append(f.ranges, r)
@@ -51,16 +53,16 @@ func parseBits(s string) (bitRange, error) {
 	first, last, isRange := strings.Cut(strings.TrimSpace(s), "-")
 	low, err := strconv.ParseUint(first, 10, 8)
 	if err != nil {
-		return bitRange{}, fmt.Errorf("%q is not a bit", clip(s))
+		return bitRange{}, fmt.Errorf("%q is not a bit", spelling.Clip(s))
 	}
 	high := low
 	if isRange {
 		if high, err = strconv.ParseUint(last, 10, 8); err != nil {
-			return bitRange{}, fmt.Errorf("%q is not a range of bits", clip(s))
+			return bitRange{}, fmt.Errorf("%q is not a range of bits", spelling.Clip(s))
 		}
 	}
 	if high > 63 || high < low {
-		return bitRange{}, fmt.Errorf("%q is not a range of bits of a word of 64", clip(s))
+		return bitRange{}, fmt.Errorf("%q is not a range of bits of a word of 64", spelling.Clip(s))
 	}
 	return bitRange{uint(low), uint(high)}, nil
 }

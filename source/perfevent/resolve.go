@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // An EventError says that a spelling is none of an event of this machine.
@@ -18,7 +19,9 @@ type EventError struct {
 	Msg      string
 }
 
-func (e *EventError) Error() string { return fmt.Sprintf("event %q: %s", clip(e.Spelling), e.Msg) }
+func (e *EventError) Error() string {
+	return fmt.Sprintf("event %q: %s", spelling.Clip(e.Spelling), e.Msg)
+}
 
 // maxSpelling bounds the spelling of an event. The longest that occur are
 // events of POWER's hypervisor with four parameters.
@@ -74,22 +77,22 @@ func (s *System) resolve(spelling string) (Event, error) {
 }
 
 // resolvePlain resolves "NAME:modifiers".
-func (s *System) resolvePlain(spelling string) (Event, error) {
-	if e, ok, err := s.resolveName(spelling); ok || err != nil {
+func (s *System) resolvePlain(spelled string) (Event, error) {
+	if e, ok, err := s.resolveName(spelled); ok || err != nil {
 		return e, err
 	}
-	i := strings.LastIndexByte(spelling, ':')
+	i := strings.LastIndexByte(spelled, ':')
 	if i < 0 {
 		return Event{}, errors.New("the kernel has no event of this name here")
 	}
-	e, ok, err := s.resolveName(spelling[:i])
+	e, ok, err := s.resolveName(spelled[:i])
 	if err != nil {
 		return Event{}, err
 	}
 	if !ok {
-		return Event{}, fmt.Errorf("the kernel has no event %q here", clip(spelling[:i]))
+		return Event{}, fmt.Errorf("the kernel has no event %q here", spelling.Clip(spelled[:i]))
 	}
-	return e, e.modify(spelling[i+1:])
+	return e, e.modify(spelled[i+1:])
 }
 
 // resolveName resolves a name without modifiers. ok is false if there is no
@@ -179,7 +182,7 @@ func (s *System) tracepoint(system, point string) (e Event, ok bool, err error) 
 		}
 		id, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
-			return Event{}, false, fmt.Errorf("its number in tracefs is %q", clip(text))
+			return Event{}, false, fmt.Errorf("its number in tracefs is %q", spelling.Clip(text))
 		}
 		return Event{Attr: Attr{Type: perffile.TypeTracepoint, Config: id}}, true, nil
 	}
@@ -220,7 +223,7 @@ func (s *System) resolveTerms(pmu, terms string) (Event, error) {
 			e := s.generic(g)
 			return e, e.plainTerms(terms)
 		}
-		return Event{}, fmt.Errorf("this machine has no PMU %q (it has %s)", clip(pmu), s.names())
+		return Event{}, fmt.Errorf("this machine has no PMU %q (it has %s)", spelling.Clip(pmu), s.names())
 	}
 	e := Event{PMU: found[0], Alike: found[1:], Attr: Attr{Type: found[0].Type}}
 	if err := e.PMU.load(); err != nil {
@@ -276,7 +279,7 @@ func (s *System) genericOn(e *Event, list []term) (done bool, err error) {
 	}
 	for _, t := range slices.Delete(slices.Clone(list), i, i+1) {
 		if !e.common(t) {
-			return true, fmt.Errorf("the generic event takes no term %q", clip(t.key))
+			return true, fmt.Errorf("the generic event takes no term %q", spelling.Clip(t.key))
 		}
 	}
 	return true, nil
@@ -350,26 +353,26 @@ func (e *Event) apply(list []term) error {
 func (e *Event) alias(name string, others []term) error {
 	list, err := parseTerms(e.PMU.Aliases[name])
 	if err != nil {
-		return fmt.Errorf("sysfs' event %q: %w", clip(name), err)
+		return fmt.Errorf("sysfs' event %q: %w", spelling.Clip(name), err)
 	}
 	for _, t := range list {
 		if t.value == "?" {
 			if !slices.ContainsFunc(others, func(o term) bool { return o.key == t.key && o.hasValue }) {
-				return fmt.Errorf("%q needs a value for %q", clip(name), clip(t.key))
+				return fmt.Errorf("%q needs a value for %q", spelling.Clip(name), spelling.Clip(t.key))
 			}
 			continue
 		}
 		if err := e.set(t); err != nil {
-			return fmt.Errorf("sysfs' event %q: %w", clip(name), err)
+			return fmt.Errorf("sysfs' event %q: %w", spelling.Clip(name), err)
 		}
 	}
 	if e.Unit = e.PMU.units[name]; len(e.Unit) > maxUnit {
-		return fmt.Errorf("sysfs' event %q: its unit is too long", clip(name))
+		return fmt.Errorf("sysfs' event %q: its unit is too long", spelling.Clip(name))
 	}
 	if text, ok := e.PMU.scales[name]; ok {
 		e.Scale, err = strconv.ParseFloat(text, 64)
 		if err != nil || !(e.Scale > 0) || math.IsInf(e.Scale, 0) {
-			return fmt.Errorf("sysfs' event %q: its scale is %q", clip(name), clip(text))
+			return fmt.Errorf("sysfs' event %q: its scale is %q", spelling.Clip(name), spelling.Clip(text))
 		}
 	}
 	return nil
@@ -382,14 +385,14 @@ func (e *Event) set(t term) error {
 	if text, ok := e.PMU.Formats[t.key]; ok {
 		f, err := parseFormat(text)
 		if err != nil {
-			return fmt.Errorf("PMU %s, term %q: %w", e.PMU.Name, clip(t.key), err)
+			return fmt.Errorf("PMU %s, term %q: %w", e.PMU.Name, spelling.Clip(t.key), err)
 		}
 		value, err := t.number()
 		if err != nil {
 			return err
 		}
 		if err := f.put(&e.Attr, value); err != nil {
-			return fmt.Errorf("term %q: %w", clip(t.key), err)
+			return fmt.Errorf("term %q: %w", spelling.Clip(t.key), err)
 		}
 		return nil
 	}
@@ -406,7 +409,7 @@ func (e *Event) set(t term) error {
 		*word = value
 		return err
 	}
-	return fmt.Errorf("PMU %s has no term or event %q", e.PMU.Name, clip(t.key))
+	return fmt.Errorf("PMU %s has no term or event %q", e.PMU.Name, spelling.Clip(t.key))
 }
 
 // common sets what terms say that every PMU has and that are not the kernel's.
@@ -426,7 +429,7 @@ func (e *Event) plainTerms(terms string) error {
 	list, err := parseTerms(terms)
 	for _, t := range list {
 		if !e.common(t) {
-			return fmt.Errorf("a generic event takes no term %q", clip(t.key))
+			return fmt.Errorf("a generic event takes no term %q", spelling.Clip(t.key))
 		}
 	}
 	return err
@@ -439,7 +442,7 @@ func (t term) number() (uint64, error) {
 	}
 	n, err := strconv.ParseUint(t.value, 0, 64)
 	if err != nil {
-		return 0, fmt.Errorf("term %q: %q is not a number of 64 bits", clip(t.key), clip(t.value))
+		return 0, fmt.Errorf("term %q: %q is not a number of 64 bits", spelling.Clip(t.key), spelling.Clip(t.value))
 	}
 	return n, nil
 }

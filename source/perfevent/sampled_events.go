@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // Limits of a list of events.
@@ -124,11 +125,11 @@ func (s *System) sampledGroup(text string) (group []Event, sampler int, err erro
 }
 
 // sampledEvent resolves an event whose terms may say how often to take samples.
-func (s *System) sampledEvent(spelling string) (Event, error) {
-	pmu, rest, slashed := strings.Cut(spelling, "/")
+func (s *System) sampledEvent(spelled string) (Event, error) {
+	pmu, rest, slashed := strings.Cut(spelled, "/")
 	end := strings.LastIndexByte(rest, '/')
 	if !slashed || end < 0 {
-		return s.Resolve(spelling)
+		return s.Resolve(spelled)
 	}
 	list, err := parseTerms(rest[:end])
 	if err != nil {
@@ -140,7 +141,7 @@ func (s *System) sampledEvent(spelling string) (Event, error) {
 		switch t.key {
 		case "period", "freq":
 			if sample, err = strconv.ParseUint(t.value, 0, 63); err != nil || sample == 0 {
-				return Event{}, fmt.Errorf("%s=%s: it is a number above 0", t.key, clip(t.value))
+				return Event{}, fmt.Errorf("%s=%s: it is a number above 0", t.key, spelling.Clip(t.value))
 			}
 			freq = t.key == "freq"
 			continue
@@ -161,7 +162,7 @@ func (s *System) sampledEvent(spelling string) (Event, error) {
 		return Event{}, err
 	}
 	if !named {
-		e.Name = strings.TrimSpace(spelling)
+		e.Name = strings.TrimSpace(spelled)
 	}
 	e.Attr.Sample, e.Attr.Freq = sample, freq
 	if slices.ContainsFunc(list, func(t term) bool { return t.key == "ldlat" || strings.HasPrefix(t.key, "mem-") }) {

@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/cpulist"
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // A System is the machine as its kernel shows it: PMUs, their formats and
@@ -203,7 +204,7 @@ func readPMU(root fs.FS, name string) (*PMU, error) {
 	}
 	typ, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
-		return nil, &sysfsError{path.Join(dir, "type"), fmt.Errorf("%q is not a number of 32 bits", clip(text))}
+		return nil, &sysfsError{path.Join(dir, "type"), fmt.Errorf("%q is not a number of 32 bits", spelling.Clip(text))}
 	}
 	p := &PMU{Name: name, Type: uint32(typ), root: root}
 	switch typ {

@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // Bounds on what a table may hold.
@@ -130,23 +131,14 @@ func isNumeric(s string) bool {
 func (r row) read() (threshold uint64, count reading, err error) {
 	threshold, err = strconv.ParseUint(r.threshold, 10, 32)
 	if err != nil {
-		return 0, reading{}, fmt.Errorf("%q is no threshold: a whole number of cycles is wanted", clip(r.threshold))
+		return 0, reading{}, fmt.Errorf("%q is no threshold: a whole number of cycles is wanted", spelling.Clip(r.threshold))
 	}
 	text, below := strings.CutPrefix(r.count, "<")
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || below && n == 0 {
-		return 0, reading{}, fmt.Errorf("%q is no count of loads: a whole number is wanted, or <10 for one below 10", clip(r.count))
+		return 0, reading{}, fmt.Errorf("%q is no count of loads: a whole number is wanted, or <10 for one below 10", spelling.Clip(r.count))
 	}
 	return threshold, reading{float64(n), below}, nil
-}
-
-// clip shortens what a message quotes.
-func clip(s string) string {
-	const most = 40
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
 }
 
 // A reading is a count; below says that it is only known to be below value.

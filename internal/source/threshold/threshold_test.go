@@ -81,7 +81,7 @@ func TestUnreadable(t *testing.T) {
 		"five | 100 << Drop 1":           `"five"` + threshold,
 		"five,100":                       `"five"` + threshold,
 		"4294967296 100":                 `"4294967296"` + threshold,
-		strings.Repeat("9", 50) + " | 1": `"` + strings.Repeat("9", 40) + `…"` + threshold,
+		strings.Repeat("9", 90) + " | 1": `"` + strings.Repeat("9", 80) + `…"` + threshold,
 		"5 | -5":                         `"-5"` + count,
 		"5 NaN":                          `"NaN"` + count,
 		"5 | 1e400":                      `"1e400"` + count,

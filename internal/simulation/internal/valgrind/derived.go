@@ -32,7 +32,7 @@ func (r *Reader) define(value []byte) error {
 	for _, text := range bytes.Split(right, []byte{'+'}) {
 		t, ok := parseTerm(text)
 		if !ok {
-			return r.fault("not a sum of events: %s", clip(right))
+			return r.fault("not a sum of events: %s", quote(right))
 		}
 		d.terms = append(d.terms, t)
 	}

@@ -1,6 +1,11 @@
 package valgrind
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/cyclestack/cyclestack/internal/spelling"
+)
 
 // An Error is damage in a file.
 type Error struct {
@@ -11,11 +16,5 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
 
-// clip shortens quoted text for a message.
-func clip(b []byte) string {
-	const most = 40
-	if len(b) > most {
-		return fmt.Sprintf("%q…", b[:most])
-	}
-	return fmt.Sprintf("%q", b)
-}
+// quote quotes text of a file for a message.
+func quote(b []byte) string { return strconv.Quote(spelling.Clip(string(b))) }

@@ -79,7 +79,7 @@ func (r *Reader) head(key, value, all []byte) error {
 		h.instructions = slices.Contains(list, "instr") || slices.Contains(list, "addr")
 		h.lines = slices.Contains(list, "line")
 		if !h.instructions && !h.lines {
-			return r.fault("costs without positions: %s", clip(all))
+			return r.fault("costs without positions: %s", quote(all))
 		}
 	case "events":
 		return r.nameEvents(words(value))
@@ -92,7 +92,7 @@ func (r *Reader) head(key, value, all []byte) error {
 func (r *Reader) readNumber(to *int, value []byte) error {
 	v, _, ok := decimal(value)
 	if !ok || v > 1<<31 {
-		return r.fault("not a number: %s", clip(value))
+		return r.fault("not a number: %s", quote(value))
 	}
 	*to = int(v)
 	return nil
@@ -139,7 +139,7 @@ func (r *Reader) nameEvents(events []string) error {
 	for _, e := range events {
 		c := r.column(e)
 		if slices.Contains(r.columns, c) {
-			return r.fault("the event %s is named twice", clip([]byte(e)))
+			return r.fault("the event %s is named twice", quote([]byte(e)))
 		}
 		r.columns = append(r.columns, c)
 	}
@@ -200,7 +200,7 @@ func (r *Reader) totals(key string, value []byte) error {
 	for i, text := range words(value) {
 		v, rest, ok := decimal([]byte(text))
 		if !ok || len(rest) > 0 || i >= len(r.columns) {
-			return r.fault("not totals of %d events: %s", len(r.columns), clip(value))
+			return r.fault("not totals of %d events: %s", len(r.columns), quote(value))
 		}
 		if got := r.sums[r.columns[i]]; got != float64(v) && r.ended.differ == "" {
 			r.ended.differ = fmt.Sprintf("line %d says that %s is %d in all, and its lines have %s", r.line, r.events[r.columns[i]], v,

@@ -331,12 +331,12 @@ func (r *Reader) cost(b []byte) error {
 	var ok bool
 	if r.header.instructions {
 		if r.at.addr, b, ok = move(r.at.addr, b); !ok {
-			return r.fault("not a position: %s", clip(b))
+			return r.fault("not a position: %s", quote(b))
 		}
 	}
 	if r.header.lines {
 		if r.at.line, b, ok = move(r.at.line, b); !ok {
-			return r.fault("not a position: %s", clip(b))
+			return r.fault("not a position: %s", quote(b))
 		}
 	}
 	n := 0
@@ -469,7 +469,7 @@ type oddities struct {
 
 func (o *oddities) add(line int, b []byte) {
 	if o.lines++; o.lines == 1 {
-		o.first, o.text = line, clip(b)
+		o.first, o.text = line, quote(b)
 	}
 }
 
