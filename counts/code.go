@@ -8,8 +8,8 @@ import (
 // unknown stands for what has no name.
 const unknown = "[unknown]"
 
-// Label names the place as one of a kind: what that tells apart, and behind two blanks
-// in brackets the module that it is in.
+// Label names the place as one of a kind, and after two blanks its module in
+// brackets.
 func (c *Code) Label(k Kind) string {
 	module, function := c.Module, c.Function
 	if module == "" {

@@ -1,15 +1,14 @@
-// Package counts holds the additive table in which every source of counts
-// meets every method: scopes down, events across, one [Cell] where they cross.
+// Package counts holds the table between sources of counts and methods. Its rows are
+// scopes, its columns events, and each [Cell] is a count.
 //
 // It is the fourth step of the flow
 //
 //	model → plan → source → counts → account → report
 //
-// Nothing here knows a formula and nothing here forms a ratio. Tables of the
-// same layout can be added cell by cell ([Table.Add]), and a [Total] sums a
-// stream of them over intervals and scopes; coverage adds as times do, so that
-// a ratio formed later, once, from sums is the ratio of the whole and not a
-// mean of ratios.
+// Nothing here knows a formula or forms a ratio. Tables of the same layout can be
+// added cell by cell ([Table.Add]), and a [Total] sums a stream of them over
+// intervals and scopes. Coverage adds like times. So a ratio that is formed once,
+// from sums, is the ratio of the whole and not a mean of ratios.
 package counts
 
 import (
@@ -69,9 +68,9 @@ type Scope struct {
 	Cgroup string // the cgroup (perf stat --for-each-cgroup), "" for none
 	Code   *Code  // the place in the code; nil for none
 
-	// Of samples that were told apart by them: process and thread by name and
-	// number ("bash-1234"), the process's number, and the interval of the table
-	// in seconds since the recording's start. Duration is 0 for all of the table.
+	// For samples that are split by them: process and thread by name and number
+	// ("bash-1234"), the process's number, and the interval of the table in seconds
+	// since the recording's start. Duration is 0 for all of the table.
 	Process, Thread string
 	PID             int
 	Start, Duration float64
@@ -107,15 +106,15 @@ type Column struct {
 	// those are together by their coverage, whatever their groups.
 	Group int
 
-	// Whole says of which whole, known exactly, the column is one of two parts: of
-	// two columns with the same Whole > 0 one lacks what the other has too much.
-	// So has the processor time of a program, which ticks of a clock divide into
-	// user's and kernel's. The Variance of both is that of the division.
+	// Whole > 0 marks two columns that are the parts of one exactly known whole:
+	// what one has too much, the other lacks. An example is the processor time of a
+	// program, which clock ticks split into user and kernel time. The Variance of
+	// both is that of the split.
 	Whole int
 
-	// Parts is of how many runs of the same work, each of which counted other events, one
-	// counted the column; 0 if there was but one run. The coverage of its cells is then
-	// that of the time of all: what different runs counted was not counted together.
+	// Parts is the number of runs of the same work that counted different events, one
+	// of them this column; 0 if there was only one run. Coverage is then relative to
+	// the time of all runs: counts from different runs were not counted together.
 	Parts int
 
 	// Skids says that the event was sampled, and its samples do not name the
@@ -160,7 +159,7 @@ type Cell struct {
 	Value    float64
 	Enabled  float64 // ns; 0 where not known
 	Running  float64 // ns the event was on a counter; at most Enabled
-	Lost     float64 // ns of Enabled in parts (intervals, CPUs) in which it was never on a counter
+	Lost     float64 // ns of Enabled in parts (intervals, CPUs) without any time on a counter
 	Variance float64 // variance of Value as the source estimates it: from repeats (perf stat -r's ±, squared), or from how a whole was divided; 0 where not known
 	Samples  int64   // samples behind the value; 0 for a plain count
 	Repeats  int32   // runs the value is the mean of; 0 or 1 for one run
@@ -182,9 +181,8 @@ func (c *Cell) Coverage() float64 {
 	return c.Running / c.Enabled
 }
 
-// Estimate is the count over the whole enabled time: Value, extrapolated over
-// the parts in which the event was never on a counter. NaN if nothing was
-// counted.
+// Estimate is the count over the whole enabled time: Value, extrapolated over the
+// parts without any time on a counter. NaN if nothing was counted.
 func (c *Cell) Estimate() float64 {
 	if c.State != Counted {
 		return math.NaN()
@@ -197,7 +195,7 @@ func (c *Cell) Estimate() float64 {
 
 // Add adds another reading of the same event, from another interval or another
 // logical processor. A part that was not counted adds to Enabled and Lost. The
-// order in which cells are added does not matter.
+// order of adding does not matter.
 func (c *Cell) Add(o *Cell) {
 	if c.State != Counted {
 		c.void()
@@ -232,8 +230,8 @@ func (c *Cell) void() {
 	*c = Cell{State: c.State, Enabled: enabled, Lost: enabled}
 }
 
-// moreCounted returns the state of two parts of which neither holds a count:
-// an event that the kernel refused on some processors only was not counted.
+// moreCounted returns the state of two parts without a count. An event that the
+// kernel refused on some processors only was not counted.
 func moreCounted(a, b State) State {
 	if a == NotCounted || b == NotCounted {
 		return NotCounted
@@ -258,7 +256,7 @@ type Table struct {
 	Interval bool    // one interval of a longer recording
 	CPU      string  // the processor, where the source says: an identification or a name, as for --cpu
 	Elapsed  float64 // ± of Duration in seconds, from repeats; 0 where not known
-	Line     int     // line in the source at which the block begins; 0 where lines mean nothing
+	Line     int     // line in the source where the block begins; 0 where lines mean nothing
 	Relative bool    // cells' times are proportions, not nanoseconds: the source gave percentages and no duration
 	Notes    []Note
 

@@ -111,8 +111,8 @@ func TestAddIsCommutativeAndAssociative(t *testing.T) {
 	})
 }
 
-// drawTable draws an interval of some logical processors and events, in which
-// nothing is absent: how gaps add depends on what came before (TestTotalGap).
+// drawTable draws an interval of some logical processors and events, without absent
+// cells: how gaps add depends on the intervals before (TestTotalGap).
 func drawTable(t *rapid.T, l *Layout, name string) *Table {
 	table := NewTable(l)
 	table.Interval = true

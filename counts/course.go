@@ -6,7 +6,7 @@ import "math"
 // runs of a repetition, one after the other.
 type Course struct {
 	Runs      bool // what follows is about runs and not intervals
-	Intervals int  // in which it was counted
+	Intervals int  // the number of intervals with a count
 	// Still is the most intervals in a row with exactly the same count, where that
 	// is not 0.
 	Still int

@@ -6,7 +6,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// Two intervals of one event, in the second of which it was never on a counter.
+// Two intervals of one event. In the second it was never on a counter.
 func ExampleTotal() {
 	layout := &counts.Layout{
 		Columns: []counts.Column{{Event: "cycles"}},

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// JoinRuns returns one table of several runs of the same work, of which each counted
-// other events: those of a plan whose groups have a run each. It is about one run: the
+// JoinRuns returns one table of several runs of the same work that counted different
+// events: those of a plan whose groups have a run each. The table is about one run:
 // values are those of the runs, and the duration is their mean.
 //
-// An event that several of the runs counted has several columns, which are never of one
-// group. What a run counted all of the time is a group. As a count is of one of the
-// runs, its coverage is that which it had there, divided by their number: so what is
-// formed of counts of different runs is known not to have been counted together.
+// An event that several runs counted has several columns, never in one group. The
+// events that a run counted all of the time are a group. A count's coverage is that
+// in its own run, divided by the number of runs. So counts of different runs are
+// known not to have been counted together.
 //
 // A note says how many runs there were. They must have the same scopes.
 func JoinRuns(runs []*Table) (*Table, error) {
@@ -74,9 +74,9 @@ func (t *Table) note(notes ...Note) {
 	}
 }
 
-// runColumns returns the columns of a run that stands beside others: its groups are
-// numbered after theirs, and what was counted all of the time is a group of its own, or
-// is of the run's group if there is but one.
+// runColumns returns the columns of one of several runs. Its groups are numbered after
+// the others'. Events that were counted all of the time are a group of their own, or
+// join the run's group if there is only one.
 func (t *Table) runColumns(others []Column) []Column {
 	group, whole := 0, 0
 	for _, c := range others {

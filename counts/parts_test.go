@@ -21,8 +21,8 @@ func runOf(duration float64, columns []counts.Column, values []float64, share fl
 	return t
 }
 
-// TestJoinRuns checks that runs with different events become one table in which what
-// was counted in different runs is in different groups, for a part of the time.
+// TestJoinRuns checks that runs with different events become one table. Counts of
+// different runs are in different groups, for a part of the time.
 func TestJoinRuns(t *testing.T) {
 	one := runOf(10, []counts.Column{{Event: "cycles"}, {Event: "loads", Group: 3, Whole: 1}}, []float64{1000, 50}, 1)
 	two := runOf(12, []counts.Column{{Event: "cycles", Group: 1}, {Event: "stores", Group: 1, Whole: 1}}, []float64{1100, 70}, 1)
@@ -43,7 +43,7 @@ func TestJoinRuns(t *testing.T) {
 	if want := []string{"cycles", "loads", "cycles", "stores", "branches", "cycles", "faults"}; !slices.Equal(names, want) {
 		t.Errorf("columns %v, want %v", names, want)
 	}
-	// What took turns in the third run keeps its groups, and of faults nothing is known.
+	// The multiplexed events of the third run keep their groups, and faults are unknown.
 	if g := groups; g[0] == 0 || g[2] != g[3] || g[0] == g[2] || g[4] == 0 || g[5] == 0 || g[4] == g[5] || g[4] == g[2] || g[5] == g[2] || g[6] != 0 {
 		t.Errorf("groups %v", groups)
 	}

@@ -2,10 +2,9 @@ package counts
 
 import "math"
 
-// A Spread says how far the sums of one group of events would lie elsewhere had
-// the group been counted at other moments of the same time: what is known about
-// the error that taking turns brings. It is worked out from how much the counts
-// change from one interval to the next.
+// A Spread is the error of multiplexing of one group of events: how much the sums
+// would differ if the group had been counted at other moments of the same time. It
+// follows from the changes of the counts from one interval to the next.
 type Spread struct {
 	Columns []int   // of the table
 	Share   float64 // of the time during which the group was counted
@@ -17,9 +16,8 @@ type Spread struct {
 	first, second []float64 // len(Columns)²: covariances of the sums by two estimators
 }
 
-// Spreads returns what is known about how far the counts of a scope vary, one
-// for each group of events that took turns; nil if the table is no sum of
-// intervals.
+// Spreads returns the variation of a scope's counts, one for each multiplexed group
+// of events; nil if the table is no sum of intervals.
 func (t *Table) Spreads(scope int) []Spread {
 	if scope >= len(t.spreads) {
 		return nil
@@ -27,17 +25,17 @@ func (t *Table) Spreads(scope int) []Spread {
 	return t.spreads[scope]
 }
 
-// Variance returns the variance of a weighted sum of the columns' counts over
-// the whole time, as if what each moment counts were drawn anew. Of this the part
-// 1 − Share is the error of having counted for that share only (W. G. Cochran,
-// Sampling Techniques, section 2.6).
+// Variance returns the variance of a weighted sum of the columns' counts over the
+// whole time, as if the counts of each moment were drawn anew. The part 1 − Share of
+// it is the error of counting for that share only (W. G. Cochran, Sampling
+// Techniques, section 2.6).
 //
-// Differences of neighbours find the variance N of what changes from moment to
-// moment, and half of the square J of each jump from one phase of the program to
-// the next; second differences find N and a third of J. The error of taking turns
-// regularly has N, but only a twelfth of J, as a jump falls anywhere into a turn.
-// One and a half times the second less half of the first has a quarter of J, to be
-// on the safe side, and is kept from falling below a third of the second by chance.
+// Let N be the variance from moment to moment, and J the square of each jump from one
+// phase of the program to the next. First differences find N and half of J, second
+// differences N and a third of J. The error of regular multiplexing has N, but only a
+// twelfth of J, because a jump falls anywhere into a rotation. One and a half times
+// the second less half of the first has a quarter of J, which is safe. It is kept at
+// a third of the second at least.
 func (s *Spread) Variance(weights []float64) float64 {
 	first, second := quadratic(s.first, weights), quadratic(s.second, weights)
 	return max(1.5*second-0.5*first, second/3, 0)
@@ -63,11 +61,11 @@ func quadratic(m, w []float64) float64 {
 }
 
 // A drift follows the counts of one group in one scope from interval to
-// interval. For rates r, which were counted for times t, of neighbouring
-// intervals: if each moment's counts are drawn with a variance of s² per time,
-// (r' − r)² has the mean s² (1/t + 1/t'), so each pair of intervals estimates s²,
-// and each triple does by (r − 2 r' + r″)². Slow changes of the program, which do
-// no harm to groups that take turns, hardly count. These are the estimators of
+// interval. Let r be the rates of neighbouring intervals, counted for times t, and s²
+// the variance of each moment's counts per time. Then (r' − r)² has the mean
+// s² (1/t + 1/t'). So each pair of intervals estimates s², and each triple does by
+// (r − 2 r' + r″)². Slow changes of the program hardly count, and they do not harm
+// multiplexed groups. These are the estimators of
 // the variance of a systematic sample by successive differences (J. von Neumann
 // and others, Annals of Mathematical Statistics 12, 1941; K. M. Wolter,
 // Introduction to Variance Estimation, chapter 8), for all pairs of columns.
@@ -75,10 +73,10 @@ type drift struct {
 	columns []int
 	group   bool
 
-	seen          int          // intervals in which the group was counted
+	seen          int          // intervals that counted the group
 	rates         [3][]float64 // of the last of them, the latest first, per nanosecond enabled
-	times         [3]float64   // ns for which they were counted
-	enabled       float64      // ns of the intervals in which the group was counted
+	times         [3]float64   // ns of counting
+	enabled       float64      // ns of the intervals that counted the group
 	scale         float64      // of a variance per time counted to that of the sum of scaled counts
 	first, second []float64    // sums of products of differences
 	change        []float64    // scratch
@@ -93,8 +91,8 @@ func newDrift(group bool, columns ...int) *drift {
 	return d
 }
 
-// step takes the counts of the next interval. One in which any of the columns
-// was not counted is passed over.
+// step takes the counts of the next interval. It skips an interval if any of the
+// columns was not counted.
 func (d *drift) step(row []Cell) {
 	time := math.Inf(1)
 	for _, c := range d.columns {
@@ -153,7 +151,7 @@ func (d *drift) spread(row []Cell) (Spread, bool) {
 		return s, false
 	}
 	// An interval's count is scaled from the time counted to the time enabled, and
-	// their sum to the time of the intervals in which the group was not counted.
+	// their sum to the time of the intervals without the group.
 	whole := c.Enabled / d.enabled
 	scale := d.scale * whole * whole
 	s.first = scaledBy(d.first, scale/float64(d.seen-1))

@@ -8,8 +8,8 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// halves sums intervals in which one group of two events was counted for half of
-// the time, with the rates that rate gives per interval.
+// halves sums intervals with one group of two events, counted for half of the time,
+// with the rates that rate gives per interval.
 func halves(t *testing.T, intervals int, group int, rate func(i int) (x, y float64)) *counts.Table {
 	t.Helper()
 	l := &counts.Layout{

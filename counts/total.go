@@ -246,7 +246,7 @@ func (s *Total) adopt(l *Layout) error {
 }
 
 // place finds a layout's columns among another's, adding those it lacks. Equal
-// columns are told apart by their order.
+// columns are matched by their order.
 func place(own, l *Layout) []int {
 	at := make([]int, len(l.Columns))
 	taken := make([]bool, len(own.Columns), len(own.Columns)+len(l.Columns))
@@ -299,7 +299,7 @@ func (b By) reduce(s Scope) (Scope, error) {
 			return nil
 		}
 		if v == Unknown {
-			return fmt.Errorf("the counts are by %s: they cannot be told apart by %s", s.Kind, k)
+			return fmt.Errorf("the counts are by %s: they cannot be split by %s", s.Kind, k)
 		}
 		*to, r.Kind = v, k
 		return nil
@@ -323,7 +323,7 @@ func (b By) reduce(s Scope) (Scope, error) {
 	}
 	if b.Has(Cgroup) {
 		if s.Cgroup == "" {
-			return r, fmt.Errorf("the counts are by %s: they cannot be told apart by cgroup", s.Kind)
+			return r, fmt.Errorf("the counts are by %s: they cannot be split by cgroup", s.Kind)
 		}
 		r.Cgroup = s.Cgroup
 		if r.Kind == Run || r.Kind == Interval {

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// interval makes a table of two CPUs and two events with values that tell them
-// apart.
+// interval makes a table of two CPUs and two events with different values.
 func interval(l *Layout, start float64, base float64) *Table {
 	t := NewTable(l)
 	t.Start, t.Duration, t.Interval = start, 1, true
@@ -107,8 +106,8 @@ func TestTotalBegins(t *testing.T) {
 	}
 }
 
-// TestTotalLost checks that an interval in which an event was never counted is
-// extrapolated over, and shows in the coverage.
+// TestTotalLost checks an interval that never counted an event: the count is
+// extrapolated over it, and the coverage shows it.
 func TestTotalLost(t *testing.T) {
 	l := &Layout{Columns: []Column{{Event: "a"}}, Scopes: []Scope{RunScope("")}}
 	total := NewTotal(0)
@@ -154,7 +153,7 @@ func TestTotalGrows(t *testing.T) {
 func TestByCannotTell(t *testing.T) {
 	total := NewTotal(By(0).With(CPU))
 	err := total.Add(interval(&Layout{Columns: []Column{{Event: "a"}}, Scopes: []Scope{RunScope("")}}, 0, 0))
-	if want := "the counts are by run: they cannot be told apart by cpu"; err == nil || err.Error() != want {
+	if want := "the counts are by run: they cannot be split by cpu"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -120,8 +120,8 @@ func Compile(e *Expr, slot func(name string) int) (*Program, error) {
 	return p, nil
 }
 
-// Slots returns the slots that the program may look at, in the order in which
-// their names first appear in the formula. The caller must not change it.
+// Slots returns the slots that the program may read, in the order of their names'
+// first appearance in the formula. The caller must not change it.
 func (p *Program) Slots() []int { return p.slots }
 
 // emit appends the steps that evaluate e, after keeping the current value aside

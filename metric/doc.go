@@ -1,13 +1,12 @@
 // Package metric is the formula language of the models: parse, check, fold,
-// compile, evaluate; and the units its values carry.
+// compile, evaluate; and the units of the values.
 //
-// It serves the first step of the flow
+// It serves the first and the fifth step of the flow
 //
 //	model → plan → source → counts → account → report
 //
-// in which models are read, and the fifth, in which their formulas meet the
-// counts. Names are events, nodes and parameters; what they are is not known
-// here.
+// The first reads models, and the fifth evaluates their formulas with counts. Names
+// are events, nodes and parameters; the package does not know which.
 //
 // # Grammar
 //
@@ -28,8 +27,8 @@
 // The functions are min(x, y), max(x, y), d_ratio(x, y), which is x / y,
 // has_event(name), source_count(name) and strcmp_cpuid_str(id). A blank may
 // stand between the two characters of ">=" and "<=", and "&" and "|" may be
-// doubled, as Intel prints them. The remainder % is that of whole numbers; what is behind the point is cut off
-// first.
+// doubled, as Intel prints them. The remainder % is that of integers: both sides
+// are truncated first.
 //
 // A number is decimal (2, 0.5, .5, 1e9, 1e-06) or hexadecimal (0x10). A name is
 // made of letters, digits and the characters _ . : ? @, where @ stands for the

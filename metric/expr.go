@@ -129,8 +129,7 @@ func leaf(o op, text string) *Expr {
 // tooLarge is what every expression of more than maxTerms terms becomes.
 var tooLarge = &Expr{op: opTooLarge, terms: maxTerms + 1}
 
-// node returns an expression of the operands, of which the last ones may be
-// nil.
+// node returns an expression of the operands. The last ones may be nil.
 func node(o op, x, y, z *Expr) *Expr {
 	e := &Expr{op: o, terms: 1, x: x, y: y, z: z}
 	for _, operand := range [...]*Expr{x, y, z} {
@@ -158,8 +157,7 @@ func node(o op, x, y, z *Expr) *Expr {
 // simple reports whether the value of e needs no evaluation.
 func (e *Expr) simple() bool { return e.op == opNumber || e.op == opName }
 
-// walk calls f for each node of e, operands first, in the order in which they
-// are written.
+// walk calls f for each node of e, operands first, in the order of the text.
 func (e *Expr) walk(f func(*Expr)) {
 	for _, operand := range [...]*Expr{e.x, e.y, e.z} {
 		if operand != nil {
@@ -210,8 +208,8 @@ func (e *Expr) collect(text func(*Expr) string) []string {
 	return all
 }
 
-// Substitute returns e with each name for which f returns an expression
-// replaced by that. What is put in is not looked into again. If the result has
+// Substitute returns e with names replaced by the expressions that f returns for
+// them; nil keeps the name. It does not substitute in these expressions. If the result has
 // more than [maxTerms] terms it cannot be compiled: see [errTooLarge].
 func (e *Expr) Substitute(f func(name string) *Expr) *Expr {
 	if e.op == opName {

@@ -212,7 +212,7 @@ func readIntelMetrics(t *testing.T, file string) []intelMetric {
 }
 
 // baseFormulas returns the BaseFormula of each top-down metric that has a good
-// one, under the name by which others refer to it.
+// one, under the name that others use for it.
 func baseFormulas(metrics []intelMetric) map[string]*Expr {
 	bases := make(map[string]*Expr)
 	for _, m := range metrics {

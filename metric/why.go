@@ -12,8 +12,8 @@ const (
 )
 
 // A Reason says why a value is unknown. Of several kinds of reason, Kind is the
-// first in the order Missing, ZeroDivision, Overflow; Slots and Text tell what
-// there is to tell of each.
+// first in the order Missing, ZeroDivision, Overflow; Slots and Text have the
+// details.
 type Reason struct {
 	Kind  Kind
 	Slots []int  // the missing inputs that matter, in the order of the formula
