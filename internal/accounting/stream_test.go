@@ -1,0 +1,106 @@
+package accounting
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// A log is a writer that notes what it was given.
+type log struct {
+	begun, ended int
+	labels       []string
+	notes        [][]counts.Note
+}
+
+func (l *log) Begin(report.Header) error { l.begun++; return nil }
+func (l *log) End() error                { l.ended++; return nil }
+
+func (l *log) Account(a *account.Account) error {
+	l.labels, l.notes = append(l.labels, a.Label), append(l.notes, a.Notes)
+	return nil
+}
+
+// clock returns the method for any processor, and a table with one event.
+func clock(t *testing.T, event string) (*resolve.Method, *counts.Table) {
+	t.Helper()
+	r, err := resolve.New(resolve.Choice{CPU: "generic"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := counts.NewTable(&counts.Layout{Columns: []counts.Column{{Event: event}}, Scopes: []counts.Scope{counts.RunScope("")}})
+	table.Duration, table.Label = 1, "./app"
+	*table.Cell(0, 0) = counts.Cell{Value: 1e9, Enabled: 1e9, Running: 1e9, State: counts.Counted}
+	m, err := r.Method(r.Named(), "generic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, table
+}
+
+// TestStream: each run has an account, named by its file if there are several.
+func TestStream(t *testing.T) {
+	m, table := clock(t, "task-clock")
+	var l log
+	s := New(&l, Options{Files: []string{"a", "b"}})
+	for _, file := range s.Files {
+		if err := errors.Join(s.Add(m, table, "perf-stat-csv", file), s.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if l.begun != 1 || l.ended != 1 || len(l.labels) != 2 || l.labels[0] != "a: ./app" || l.labels[1] != "b: ./app" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// TestNothing: a recording without a known node is an error without output; of live
+// counts the account is written all the same, and the error is the machine's.
+func TestNothing(t *testing.T) {
+	m, table := clock(t, "nosuch")
+	for _, tt := range []struct {
+		options  Options
+		accounts int
+		reason   Reason
+		kind     fault.Kind
+	}{
+		{Options{Files: []string{"a"}}, 0, EventsMissing, fault.Input},
+		{Options{Live: true}, 1, NothingCounted, fault.Machine},
+	} {
+		var l log
+		s := New(&l, tt.options)
+		err := errors.Join(s.Add(m, table, "perf-stat-csv", "a"))
+		if err == nil {
+			err = s.Finish()
+		}
+		var nothing *NothingError
+		if !errors.As(err, &nothing) || nothing.Reason != tt.reason || fault.Of(err) != tt.kind || len(l.labels) != tt.accounts {
+			t.Errorf("%v (kind %v), %d accounts, want reason %v", err, fault.Of(err), len(l.labels), tt.reason)
+		}
+	}
+}
+
+// TestNotes: notes of an account are not added to those of the next one.
+func TestNotes(t *testing.T) {
+	m, table := clock(t, "task-clock")
+	var l log
+	s := New(&l, Options{Live: true, Refine: func(a *account.Account) { a.Notes = append(a.Notes, counts.Notef("refined")) },
+		Places: func(*counts.Table) ([]Place, error) { return []Place{{Note: "one"}, {Note: "two"}}, nil }})
+	if err := errors.Join(s.Add(m, table, "perf-event", ""), s.Finish()); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.notes) != 2 || len(l.notes[0]) != len(l.notes[1]) {
+		t.Fatalf("%q", l.notes)
+	}
+	last := len(l.notes[0]) - 1
+	if l.notes[0][last].Text != "one" || l.notes[1][last].Text != "two" || l.notes[1][last-1].Text != "refined" {
+		t.Errorf("%q", l.notes)
+	}
+}
