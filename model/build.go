@@ -38,8 +38,8 @@ type meaning struct {
 	place
 }
 
-// build makes a model of a file in which everything it extends is merged, as far as its
-// faults let it. file names it in messages.
+// build makes a model of a file merged with what it extends. With faults the model is as
+// complete as they allow. Messages call the file by its name, file.
 func build(f *modelFile, file string) (*Model, Errors) {
 	b := &builder{
 		m:     &Model{File: file},
@@ -58,7 +58,7 @@ func build(f *modelFile, file string) (*Model, Errors) {
 	return b.m, b.faults
 }
 
-// sort puts faults in the order in which a person meets them.
+// sort puts faults in the order of files and lines.
 func (e Errors) sort() {
 	slices.SortStableFunc(e, func(x, y *Error) int {
 		return cmp.Or(strings.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line))
@@ -152,7 +152,7 @@ func (b *builder) inputs(tables []inputTable) {
 	}
 }
 
-// domains are the scopes in which a node's counts can mean something.
+// domains are the scopes that a node's counts can be about.
 var domains = []string{"thread", "core", "package"}
 
 func (b *builder) addNodes(tables []nodeTable) {

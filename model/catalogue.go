@@ -112,9 +112,9 @@ func Embedded() (*Catalogue, error) {
 	return &Catalogue{lib: lib}, nil
 }
 
-// Load returns the catalogue of the files in fsys, which is laid out as the
-// folder data of this package: cpus.toml, texts.toml, judgement.toml, models and events, of
-// which only the first must be there.
+// Load returns the catalogue of the files in fsys, laid out as the folder data of this
+// package: cpus.toml, texts.toml, judgement.toml, models, events and relations. Only
+// cpus.toml must exist.
 func Load(fsys fs.FS) (*Catalogue, error) {
 	lib, err := openLibrary(fsys)
 	if err != nil {
@@ -286,8 +286,8 @@ type link struct {
 // chain returns the beginning of the chain of what a model extends.
 func (s *source) chain() []link { return []link{{s.dir != modelsDir, s.stem}} }
 
-// follow adds to a chain what its last file extends by its stem: the file of
-// that name beside it, or else in the library.
+// follow adds to a chain the file that its last one extends: the file of that stem in the
+// user's folder, or else in the library.
 func (lib *library) follow(s *source, chain []link, stem string) ([]link, error) {
 	if !fs.ValidPath(stem + ".toml") {
 		return nil, fmt.Errorf("extends: %q is not the path of a model file without .toml", spelling.Clip(stem))
@@ -303,7 +303,7 @@ func (lib *library) follow(s *source, chain []link, stem string) ([]link, error)
 	case last == link{true, stem} && !exists(lib.place(s, next)):
 		return nil, fmt.Errorf("extends: %s.toml extends itself, as the catalogue has none of that name", spelling.Clip(stem))
 	case !exists(lib.place(s, next)):
-		return nil, fmt.Errorf("extends: there is no model file %s.toml, neither beside this one nor in the catalogue", spelling.Clip(stem))
+		return nil, fmt.Errorf("extends: there is no model file %s.toml, neither next to this one nor in the catalogue", spelling.Clip(stem))
 	case slices.Contains(chain, next):
 		return nil, fmt.Errorf("extends: %s.toml extends itself, by way of %s.toml", spelling.Clip(stem), spelling.Clip(last.stem))
 	case len(chain) > maxExtends:
@@ -607,8 +607,8 @@ func (lib *library) decode(fsys fs.FS, name, file string) (*modelFile, error) {
 	return decodeModel(data, file)
 }
 
-// CPUs returns all processors, in the order in which identifications are
-// matched against them.
+// CPUs returns all processors in the order of matching identifications, the user's own
+// first.
 func (c *Catalogue) CPUs() []*CPU {
 	out := make([]*CPU, len(c.lib.cpus))
 	for i := range c.lib.cpus {

@@ -260,9 +260,9 @@ func (p *CPU) answersTo(id string) bool {
 	return slices.ContainsFunc(p.IDs, func(pattern string) bool { return matchID(p.Layout, pattern, id) })
 }
 
-// matchID reports whether an identification pattern, as in the map files of
-// Linux and Intel and in strcmp_cpuid_str of a formula, matches an
-// identification of the processor.
+// matchID reports whether an identification pattern matches an identification of the
+// processor. Patterns are those of Linux's and Intel's map files, and of strcmp_cpuid_str
+// in a formula.
 func (p *CPU) matchID(pattern, id string) bool { return matchID(p.Layout, pattern, id) }
 
 func matchID(layout, pattern, id string) bool {
@@ -344,8 +344,8 @@ func matchPlain(pattern, s string) bool {
 	return s == ""
 }
 
-// choices returns what stands in the brackets with which a pattern begins, and what is
-// behind them.
+// choices splits a pattern that begins with a bracket: the choices in the brackets, and
+// the rest of the pattern.
 func choices(pattern string) (list []string, rest string) {
 	depth, begin := 0, 1
 	for i := range len(pattern) {
@@ -391,7 +391,7 @@ func upper(c byte) byte {
 	return c
 }
 
-// literalPrefix returns a text with which whatever the pattern matches begins.
+// literalPrefix returns a text that begins everything the pattern matches.
 func literalPrefix(pattern string) string {
 	end := strings.IndexAny(pattern, `\.+*?()|[]{}^$`)
 	switch {

@@ -439,7 +439,7 @@ func isBlock(data []byte, value *unstable.Node) bool {
 	return bytes.HasPrefix(raw, []byte("\n"))
 }
 
-// A lineCounter turns offsets, asked for in rising order, into line numbers.
+// A lineCounter finds the lines of offsets, which are asked for in rising order.
 type lineCounter struct {
 	data []byte
 	line int

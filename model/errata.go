@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// errataFile says which events of which processors count wrongly by their
-// vendor's own account: cpus (keys of the event tables), event, errata.
+// errataFile lists events that count wrongly by their vendor's own account: cpus (keys of
+// the event tables), event, errata.
 const errataFile = relationsDir + "/errata.csv"
 
-// Errata returns the numbers of the vendor's documented errata that say that an
-// event of the processor may count wrongly, by the event's name in its table.
+// Errata returns the vendor's errata that affect an event of the processor, by the event's
+// name in its table: they say that it may count wrongly.
 func (t *EventTable) Errata(event string) ([]string, error) {
 	if t.errata == nil {
 		return nil, nil

@@ -87,8 +87,8 @@ func (e *UnknownCPUError) Error() string {
 	return msg
 }
 
-// A CoreTypeError says that a hybrid processor was named without saying which
-// of its core types is meant, or with a type that it does not have.
+// A CoreTypeError says that the name of a hybrid processor lacks its core type, or has one
+// that the processor lacks.
 type CoreTypeError struct {
 	Query   string   // as given
 	Type    string   // the core type asked for, "" for none

@@ -32,8 +32,8 @@ type Term struct {
 	Text  string // a value that is no number
 }
 
-// Privilege is a set of privilege levels, and of the sides of virtualisation,
-// to which a count is restricted; the zero Privilege is no restriction.
+// Privilege is the restriction of a count to privilege levels and to sides of
+// virtualisation. The zero Privilege is no restriction.
 type Privilege uint8
 
 // The parts of a Privilege, with perf's modifiers.
@@ -72,15 +72,13 @@ func (e *eventError) Error() string {
 	return fmt.Sprintf("event %q: %s", spelling.Clip(e.Spelling), e.Msg)
 }
 
-// ParseEvent takes an event apart in any of the spellings in which perf prints
-// and accepts it and in which formulas name it:
+// ParseEvent parses an event in any spelling that perf prints or accepts, or that formulas
+// use:
 //
 //	cycles   L1-dcache-load-misses:u   INST_RETIRED.ANY
 //	cpu/event=0x9c,umask=0x1,name=FOO/k   cpu_core/cycles/   msr/tsc/   cycles/name=x/
 //	r400fa   raw 0x400fa   cpu/rc0/   cpu/config=0xc0/
 //	IDQ.MS_UOPS:c1:e1:u0x30   BR_INST_RETIRED.ALL:SUP      (Intel's metric files)
-//
-// The error is an *[eventError].
 func ParseEvent(s string) (EventRef, error) {
 	ref, problem := parseEvent(strings.TrimSpace(s))
 	if problem != "" {
@@ -141,7 +139,7 @@ func parsePlain(s string) (ref EventRef, problem string) {
 		return ref, "its code has more than 64 bits"
 	}
 	if strings.HasSuffix(base, ":") || strings.HasPrefix(base, ":") {
-		return ref, "nothing beside a colon"
+		return ref, "nothing next to a colon"
 	}
 	ref.Name = base
 	return ref, ""

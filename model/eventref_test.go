@@ -114,8 +114,8 @@ func TestParseEventErrors(t *testing.T) {
 		{"cpu/cycles,instructions/", "two names"},
 		{"cpu/cycles/z", `unknown modifier "z"`},
 		{"r12345678901234567", "more than 64 bits"},
-		{"cycles:", "nothing beside a colon"},
-		{":u", "nothing beside a colon"},
+		{"cycles:", "nothing next to a colon"},
+		{":u", "nothing next to a colon"},
 	}
 	for _, tt := range tests {
 		ref, err := ParseEvent(tt.in)

@@ -95,10 +95,10 @@ func (t *EventTable) knows(ref EventRef) bool {
 	return t.byName(ref.Name, "") != nil
 }
 
-// Resolve returns the identity of an event: by its name or an alias where the
-// processor is known to have it, by its encoding otherwise, and by the name as
-// it stands where neither says more. The order of terms, the case of letters,
-// the number of p and the instance of an uncore PMU do not matter.
+// Resolve returns the identity of an event. A name or alias that the processor's table has
+// gives its code; otherwise the encoding counts, and without one the name as it stands.
+// The order of terms, the case of letters, the number of p and the instance of an uncore
+// PMU do not matter.
 func (t *EventTable) Resolve(ref EventRef) Identity {
 	id := Identity{PMU: t.pmuClass(ref.PMU), Privilege: t.privilege(ref.Privilege), Latency: ref.Latency}
 	var c code
@@ -124,8 +124,8 @@ func (t *EventTable) Resolve(ref EventRef) Identity {
 	return id
 }
 
-// canonical returns the code that stands for c on a PMU: that of the event of
-// which c is a code.
+// canonical returns the code that stands for c on a PMU. If c is another code of an event
+// in the table, that is the event's own.
 func (t *EventTable) canonical(pmu string, c code) code {
 	if pmu == "" {
 		c = c.normal(t.cpu.Layout, t.pseudo)
@@ -146,7 +146,7 @@ func (t *EventTable) codeOf(i int) code {
 	return c
 }
 
-// textual returns the form of an event of unknown code by which it is compared.
+// textual returns the form of an event of unknown code for comparisons.
 func textual(ref EventRef) string {
 	terms := make([]string, 0, len(ref.Terms)+2)
 	for _, t := range ref.Terms {
@@ -316,9 +316,9 @@ func tableFiles(fsys fs.FS, layout string) ([]string, error) {
 	}), nil
 }
 
-// read reads the rows for key of an event table: CSV with a header, in which a
-// line that begins with # is a comment. The rows of other processors, which are
-// most, are not looked at: the next row to read is where the key is next.
+// read reads the rows for key of an event table: CSV with a header and comment lines that
+// begin with #. It skips to the next row with the key without parsing the rows of other
+// processors.
 func (t *EventTable) read(data, file, key string) (faults Errors) {
 	var (
 		columns []column

@@ -16,11 +16,11 @@ const midrFile = "sys/devices/system/cpu/cpu0/regs/identification/midr_el1"
 var ErrNoHostID = errors.New("the machine does not say which processor it has")
 
 // HostID returns the identification of the machine's processor in the form that
-// [Catalogue.CPU] takes and perf prints. root is the root of the machine's file
-// system, os.DirFS("/"), of which proc/cpuinfo is read and, on arm64,
-// sys/devices/system/cpu/cpu0/regs/identification/midr_el1. Of a machine with
-// several kinds of processors it is that of the first. It is an error that
-// wraps [ErrNoHostID] if these files do not have it.
+// [Catalogue.CPU] takes and perf prints. root is the root of the machine's file system,
+// os.DirFS("/"). HostID reads proc/cpuinfo and, on arm64,
+// sys/devices/system/cpu/cpu0/regs/identification/midr_el1. On a machine with several
+// kinds of processors it is that of the first. The error wraps [ErrNoHostID] if these
+// files do not have it.
 func HostID(root fs.FS) (string, error) {
 	if data, err := fs.ReadFile(root, midrFile); err == nil {
 		if midr, err := parseHex(strings.TrimSpace(string(data))); err == nil {

@@ -12,11 +12,10 @@ import (
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
-// A Workload is a kind of program, for which certain shares of the slots are to
-// be expected.
+// A Workload is a kind of program with expected shares of the slots.
 type Workload string
 
-// The kinds of programs for which ranges are known.
+// The kinds of programs with known ranges.
 const (
 	AnyWorkload Workload = "" // not said: what is expected of one of the others
 	Client      Workload = "client"
@@ -46,7 +45,7 @@ type Range struct{ Low, High float64 }
 
 // Expectation is what is expected of a node.
 type Expectation struct {
-	Ranges map[Workload]Range // one for each of Workloads, and that which spans them for AnyWorkload
+	Ranges map[Workload]Range // one for each of Workloads; for AnyWorkload the one that spans them
 	Source string             // who published it
 }
 
@@ -55,7 +54,7 @@ type Expectation struct {
 type Issue struct {
 	Name   string // in a few words: "memory bandwidth"
 	Nodes  []int  // indexes in Model.Nodes, of at least two
-	Lead   int    // the node that the others may be behind, and the only one from which to look at the others; -1 for none
+	Lead   int    // the node that the others may cause: only its readers should look at the others; -1 for none
 	Source string
 }
 
@@ -251,7 +250,7 @@ func (t *rangeTable) ranges() (all [3]Range) {
 	return all
 }
 
-// expectation returns the ranges of a node, and that which spans them.
+// expectation returns the ranges of a node, and the one that spans them.
 func (t *judged) expectation() *Expectation {
 	e := &Expectation{Source: t.source, Ranges: map[Workload]Range{}}
 	all := Range{math.Inf(1), math.Inf(-1)}
@@ -273,8 +272,8 @@ func (j *judgement) find(key nodeKey) *judged {
 	return &j.ranges[i]
 }
 
-// apply gives the nodes of m what is expected of them, and m the issues of which
-// it has at least two nodes.
+// apply gives the nodes of m what is expected of them, and m the issues that have at least
+// two of its nodes.
 func (j *judgement) apply(m *Model) {
 	at := make(map[string]int, len(m.Nodes))
 	for i := range m.Nodes {

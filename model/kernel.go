@@ -220,9 +220,9 @@ func kernelName(name string) *Event {
 	return cacheNamed(name)
 }
 
-// fold returns the form of a name by which it is compared: in lower case, with
-// the characters that spellings of one name exchange (INST_RETIRED.ANY,
-// inst_retired:any, inst_retired_any; branch-misses, branch_misses) made equal.
+// fold returns the form of a name for comparisons: in lower case, with the characters that
+// spellings of one name exchange made equal (INST_RETIRED.ANY, inst_retired:any,
+// inst_retired_any; branch-misses, branch_misses).
 func fold(name string) string {
 	i := 0
 	for i < len(name) && folded[name[i]] == name[i] {

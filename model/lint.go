@@ -37,11 +37,10 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Severity, f.Msg)
 }
 
-// Lint checks what loading a model does not: that events exist on each of the
-// model's processors, that units add up, that children can sum to their
-// parent and thresholds be reached, that event sets fit the counters, that
-// nothing is declared in vain, and that every node is explained. Findings are
-// in the order of the lines.
+// Lint checks what loading a model does not. Events must exist on each of the model's
+// processors, units must add up, and event sets must fit the counters. Children must be
+// able to sum to their parent, and thresholds must be reachable. Every declaration must be
+// used, and every node explained. Findings are in the order of the lines.
 func Lint(cat *Catalogue, m *Model) []Finding {
 	l := newLinter(cat, m)
 	l.parse()
@@ -55,8 +54,8 @@ func newLinter(cat *Catalogue, m *Model) *linter {
 	return &linter{cat: cat, m: m, declared: m.declared()}
 }
 
-// parts checks the tables of a model one by one: what can be checked of a model that does
-// not load too.
+// parts checks the tables of a model one by one, which works for a model that does not
+// load too.
 func (l *linter) parts() {
 	l.texts()
 	l.unused()

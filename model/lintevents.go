@@ -143,7 +143,7 @@ func (l *linter) event(t *EventTable, spelled string, what subject, at place, se
 		return
 	}
 	if t.pmuClass(ref.PMU) != "" {
-		return // of another PMU, of which nothing is known here
+		return // of another PMU: its events are not known here
 	}
 	switch id := t.Resolve(ref); {
 	case !t.knows(ref) && l.said(at, spelled):
@@ -158,9 +158,8 @@ func (l *linter) event(t *EventTable, spelled string, what subject, at place, se
 	}
 }
 
-// counters checks that the events of each set fit on the counters in the number
-// of runs that it states, and notes the nodes whose events cannot be counted
-// together.
+// counters checks that the events of each set fit on the counters in the stated number of
+// runs. It notes the nodes whose events cannot be counted together.
 func (l *linter) counters(t *EventTable) {
 	for i := range l.m.EventSets {
 		s := &l.m.EventSets[i]
@@ -194,9 +193,9 @@ func (l *linter) counters(t *EventTable) {
 	}
 }
 
-// fit puts events on counters, each of which takes one event in each run. It
-// returns an event for which there is none, nil if all fit. Events that can use
-// any counter, those of fixed counters and those of other PMUs do not compete.
+// fit puts events on counters: each counter takes one event in each run. It returns an
+// event that finds no counter, nil if all fit. Events that can use any counter, those of
+// fixed counters and those of other PMUs do not compete.
 func (t *EventTable) fit(events []*Event, runs int) (left *Event) {
 	taken := map[string][]*Event{} // by counter
 	var place func(e *Event, tried map[string]bool) bool

@@ -54,7 +54,7 @@ func (f *modelFile) extend(base *modelFile) (*modelFile, error) {
 	return &out, nil
 }
 
-// removals returns the names that f removes, each of which base must have.
+// removals returns the names that f removes. base must have each.
 func (f *modelFile) removals(base *modelFile, faults *Errors) map[string]bool {
 	if len(f.Remove) == 0 {
 		return nil

@@ -4,16 +4,15 @@
 //
 //	model → plan → source → counts → account → report
 //
-// A [Model] is one method for one family of processors: parameters, inputs, a
-// tree of nodes with their formulas, relations that must hold, and event sets
-// for collection. Models are TOML files that people read and write; the
-// embedded ones are under data/, a user's own come from a file or a directory.
-// They are decoded strictly: an unknown key is an error with its line. A model
-// may extend another and state only what differs.
+// A [Model] is one method for one family of processors: parameters, inputs, a tree of
+// nodes with their formulas, relations that must hold, and event sets for collection.
+// Models are TOML files that people read and write. The embedded ones are under data/, a
+// user's own come from a file or a folder. They are decoded strictly: an unknown key is an
+// error with its line. A model may extend another and state only what differs.
 //
-// A [CPU] is one processor (or one core type of a hybrid processor) with the
-// identifications it answers to and its [EventTable], which says that two
-// spellings mean the same event. Where counts come from is not known here.
+// A [CPU] is one processor, or one core type of a hybrid processor, with its
+// identifications. Its [EventTable] says which spellings mean the same event. A user's
+// folder may add processors. The package does not know where counts come from.
 //
 // A [Catalogue] holds all of these and finds the ones that belong together:
 //
@@ -23,7 +22,11 @@
 //	events, err := cat.Events(cpu)
 //	e, ok := events.Lookup("cpu/event=0x9c,umask=0x1/")
 //
-// [Lint] says what is wrong with a model beyond what keeps it from loading.
+// [Lint] and [LintFile] name everything that is wrong with a model, a file or a folder.
+//
+// The package promises: names of models, processors and nodes stay; their figures change
+// with the sources that the models cite. What a Catalogue returns is immutable and safe
+// for concurrent use.
 package model
 
 import "github.com/cyclestack/cyclestack/metric"
@@ -39,10 +42,10 @@ type Model struct {
 	CPUs    []string // names of the processors it is for
 	Unit    string   // unit of the tree's values: "cycles", "slots", "cycles/instruction", "tsc"
 
-	// Of is the formula of the whole. Where it is set, the formulas of the
-	// nodes of the tree (not those with a Unit of their own) give amounts, and
-	// a node's value is its amount divided by Of: a share of the whole. Where
-	// it is empty, the formulas give the values themselves.
+	// Of is the formula of the whole. With it, the formulas of the tree's nodes give
+	// amounts, and a node's value is its amount divided by Of: a share of the whole. Nodes
+	// with a Unit of their own are excepted. Without it, the formulas give the values
+	// themselves.
 	Of string
 
 	Parameters []Parameter
@@ -90,11 +93,11 @@ type Input struct {
 type Node struct {
 	Name    string // the vendor's name: "Frontend_Bound", "LSU_STALL_CPI"
 	Parent  string // name of the parent; "" for a root
-	Section string // heading under which roots that are not of the main tree are shown; "" is the main tree
+	Section string // heading of roots outside the main tree; "" is the main tree
 	Formula string // empty with Rest
 	Rest    bool   // the parent minus the other children: what they leave unexplained
 	Unit    string // "" is the model's Unit (a node of the tree); anything else is a plain number
-	Domain  string // "thread" (default), "core", "package": the scope in which its counts mean something
+	Domain  string // "thread" (default), "core", "package": the scope that its counts are about
 
 	// Threshold is a formula over node names that says when the node is worth
 	// attention; an empty one never flags.
@@ -126,8 +129,8 @@ type Node struct {
 	pos             position
 }
 
-// A Relation is a statement that the counts of a correct recording satisfy
-// (an identity), or whose holding or not says something about the program.
+// A Relation is a statement about counts. An identity holds in every correct recording; of
+// others, it is a finding about the program whether they hold.
 type Relation struct {
 	Name      string
 	Left      string  // formula
@@ -161,8 +164,7 @@ type EventSet struct {
 	Line          int
 }
 
-// A SetEvent is an event of a set with its sample-after value (the period at
-// which to sample it).
+// A SetEvent is an event of a set with its sample-after value, the sampling period.
 type SetEvent struct {
 	Event       string
 	SampleAfter uint64

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// The types below are a model file as it is written. Every field is a pointer,
-// a slice or a map, so that what a file does not state can be told from what it
-// states as zero: only what is stated replaces what is extended.
+// The types below are a model file as it is written. Every field is a pointer, a slice or
+// a map: nil is what the file does not state. Only what is stated replaces what is
+// extended.
 
 type modelFile struct {
 	Name      *string

@@ -195,8 +195,8 @@ func (t *EventTable) lists(spelling string) bool {
 	return ok || len(t.events) == 0
 }
 
-// Unrelated returns the table without the relations between its events: for counts
-// of which none can be checked, so that they need not be read.
+// Unrelated returns the table without the relations between its events, for counts that
+// cannot be checked by any: the relations need not be read.
 func (t *EventTable) Unrelated() *EventTable {
 	alone := *t
 	alone.relations = nil

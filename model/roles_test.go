@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRoles: the file can be read, each role and set has events, and the events that have
-// a role on a processor are found by any of their names.
+// TestRoles checks that the file can be read and that each role and set has events. Any
+// name of an event finds its role.
 func TestRoles(t *testing.T) {
 	for _, r := range []Role{RoleCycles, RoleInstructions, RoleRetired} {
 		if len(r.Events()) < 2 {

@@ -2,9 +2,8 @@ package model
 
 import "strings"
 
-// Useful says whether a node is work that the program asked for, of which a large
-// share is no bottleneck: the parts of all methods that are, are called after
-// retiring.
+// Useful says whether a node is work that the program asked for: a large share of it is no
+// bottleneck. In all methods these nodes are called after retiring.
 func (n *Node) Useful() bool { return strings.HasPrefix(strings.ToLower(n.Name), "retir") }
 
 // Share says whether a node's value is a share of the whole, 0…1, to be read

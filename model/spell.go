@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// spelled returns the fields of a layout in the order in which an event is
-// spelled with them; code that they do not cover is spelled raw.
+// spelled returns the fields of a layout in the order of spelling an event. Code that they
+// do not cover is spelled raw.
 func spelled(layout string) []string {
 	switch layout {
 	case layoutIntel:
@@ -57,8 +57,8 @@ func Spell(cpu *CPU, e *Event) string {
 	return pmu + "/" + strings.Join(terms, ",") + "/"
 }
 
-// Hardware reports whether an event is counted by the core's PMU, under
-// whatever name, so that restrictions to user or kernel mode apply to it.
+// Hardware reports whether the core's PMU counts an event, under whatever name:
+// restrictions to user or kernel mode then apply to it.
 func (id Identity) Hardware() bool {
 	return id.PMU == "" || id.PMU == pmuHardware || id.PMU == pmuCache
 }

@@ -139,8 +139,7 @@ func (b *builder) levels() {
 	}
 }
 
-// isWhole reports whether the node's amount is by definition that of which all
-// nodes are shares.
+// isWhole reports whether the node's amount is by definition the whole of all shares.
 func (b *builder) isWhole(n *Node) bool {
 	return b.m.of != nil && n.expr != nil && n.expr.String() == b.m.of.String()
 }
