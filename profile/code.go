@@ -7,7 +7,7 @@ import (
 )
 
 // Code returns the machine code of a function, up to a number of bytes, and Go's name for
-// its instruction set.
+// its instruction set. It is an error if the code is in no file.
 func (y *Symbolizer) Code(f *Function, most int) (code []byte, arch string, err error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()

@@ -48,14 +48,14 @@ func (y *Symbolizer) Data(p Place) (section, variable string, ok bool) {
 	return im.data.section(at), variable, true
 }
 
-// A dataFile is how a file is laid out in memory.
+// A dataFile is the layout of a file in memory.
 type dataFile struct {
 	segments []elf.ProgHeader
 	sections []elf.SectionHeader
 }
 
-// openData reads the layout of a file. One that cannot be read has none, and nor has a
-// debug file, whose offsets are not those of the program.
+// openData reads the layout of a file. A file that cannot be read has none. Neither has a
+// debug file: its offsets are not those of the program.
 func openData(path string) *dataFile {
 	d := &dataFile{}
 	if path == "" || object.Regular(path) != nil {
@@ -82,8 +82,8 @@ func openData(path string) *dataFile {
 	return d
 }
 
-// addr returns the address that is linked at an offset in the file, which for .bss is
-// one that the file has not. What the file has goes before what follows a segment.
+// addr returns the address that is linked at an offset in the file. Offsets in .bss are
+// behind the end of the file. Contents of the file precede what follows a segment.
 func (d *dataFile) addr(offset uint64) (uint64, bool) {
 	for _, size := range []func(elf.ProgHeader) uint64{
 		func(p elf.ProgHeader) uint64 { return p.Filesz },

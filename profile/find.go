@@ -22,7 +22,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// open looks for what a file was.
+// open looks for the contents of a file.
 func (y *Symbolizer) open(f *File) *image {
 	c := y.config
 	if f == nil {
@@ -57,7 +57,7 @@ func (c Config) options(id string) object.Options {
 	return o
 }
 
-// rooted puts Root in front of a path, which cannot lead out of it again.
+// rooted puts Root in front of a path, which cannot leave Root again.
 func (c Config) rooted(path string) string {
 	if c.Root == "" {
 		return path
@@ -88,7 +88,7 @@ func (c Config) openBinary(f *File) *image {
 		if err == nil {
 			return &image{object: o, status: Status{Path: path, DebugPath: o.DebugPath, Verified: f.BuildID != ""}}
 		}
-		// What is in other places is worth a word only if it is there.
+		// Errors of other candidates matter only if these exist.
 		if len(errs) == 0 || !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
@@ -143,7 +143,7 @@ func (c Config) imageOfJitdump(f *File) *image {
 		im.status.Notes = append(im.status.Notes, path+": its times are of another clock than the recording's, so that its code cannot be placed")
 	}
 	if d.Truncated {
-		im.status.Notes = append(im.status.Notes, path+" ends amidst a record")
+		im.status.Notes = append(im.status.Notes, path+" ends in the middle of a record")
 	}
 	return im
 }
@@ -173,7 +173,7 @@ func (c Config) openVDSO(f *File) *image {
 	return &image{object: o, status: Status{Path: "[vdso]", Verified: f.BuildID != ""}}
 }
 
-// cached returns where perf's cache has something that is no file.
+// cached returns the path of something that is no file in perf's cache.
 func (c Config) cached(name, id, file string) []string {
 	if c.BuildIDCache == "" || id == "" || !isHex(id) {
 		return nil

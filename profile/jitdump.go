@@ -14,22 +14,22 @@ import (
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// A jitdump is what a just-in-time compiler wrote of the code it made, with
-// times, so that code is found that was replaced by other code since. Source of
-// the format: tools/perf/Documentation/jitdump-specification.txt of Linux.
+// A jitdump is a just-in-time compiler's record of the code that it made, with times, so
+// that code is found that was replaced by other code since. Source of the format:
+// tools/perf/Documentation/jitdump-specification.txt of Linux.
 type jitdump struct {
 	PID  int
 	Arch string // Go's name for the instruction set, or "" if unknown
-	// ArchTime says that times are those of the processor's counter and not of the
-	// clock CLOCK_MONOTONIC, so that they cannot be put in order with a recording.
+	// ArchTime says that times are those of the processor's counter and not of
+	// CLOCK_MONOTONIC, so that they cannot be compared with a recording's.
 	ArchTime bool
-	// Codes are the pieces of code, in the order in which they were made.
+	// Codes are the pieces of code, in the order of their making.
 	Codes []jitCode
 	// Moves are pieces that were moved, in order.
 	Moves []jitMove
 	// Unknown counts records of types that are not known.
 	Unknown int
-	// Truncated says that the file ends amidst a record, as it does while the
+	// Truncated says that the file ends in the middle of a record, as it does while the
 	// program runs or if it was killed.
 	Truncated bool
 }
@@ -75,7 +75,7 @@ const (
 
 var errJitdump = errors.New("is no jitdump")
 
-// readJitdump reads a jitdump of either byte order. Code itself is passed over.
+// readJitdump reads a jitdump of either byte order. It skips the code itself.
 func readJitdump(r io.Reader) (*jitdump, error) {
 	j := &jitReader{r: bufio.NewReaderSize(r, 1<<16), order: binary.LittleEndian, dump: &jitdump{}}
 	if err := j.header(); err != nil {
@@ -148,7 +148,7 @@ func machineArch(machine uint32, order binary.ByteOrder) string {
 
 // read reads n bytes. What it returns is valid up to the next call.
 func (j *jitReader) read(n int) ([]byte, error) {
-	var b bytes.Buffer // grows with what there is, and not with what is stated
+	var b bytes.Buffer // grows with the contents, and not with the stated size
 	m, err := io.CopyN(&b, j.r, int64(n))
 	j.pos += uint64(m)
 	if err == io.EOF && m > 0 {
@@ -233,7 +233,7 @@ func (j *jitReader) code(time uint64, size uint32) error {
 	return nil
 }
 
-// endless is the error of a record that the file ends in.
+// endless is the error of a record that continues beyond the end of the file.
 func endless(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -313,10 +313,10 @@ func openJitdump(path string) (*jitdump, error) {
 	return d, nil
 }
 
-// AddJitdumps reads the jitdumps that processes have mapped, below a root directory or on
-// this system with "", and maps their code at the times at which it was made. Call it after
-// the events of the recording and before Settle. The clocks of both must be the same, as
-// they are with perf record -k 1. Code of a file that cannot be read has no names: the
+// AddJitdumps reads the jitdumps that processes have mapped, below a root directory or with
+// "" on this system. It maps their code at the times of its making. Call it after the
+// events of the recording and before Settle. The clocks of both must be the same, as they
+// are with perf record -k 1. Code of a file that cannot be read has no names: the
 // Symbolizer says why.
 func (s *Spaces) AddJitdumps(root string) {
 	for _, f := range s.list {

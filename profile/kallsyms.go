@@ -17,8 +17,8 @@ var errHidden = errors.New("the kernel hides the addresses of its symbols: set k
 // maxLine is the longest line of a list of symbols.
 const maxLine = 1 << 16
 
-// usualSymbols and usualNames are how many functions a kernel has, and how many
-// bytes their names: room that is made at once.
+// usualSymbols and usualNames are the usual number of a kernel's functions, and of the
+// bytes of their names, to make room at once.
 const (
 	usualSymbols = 1 << 17
 	usualNames   = 1 << 22
@@ -89,7 +89,7 @@ func parseHex(text []byte) (value uint64, ok bool) {
 	return value, odd < 0x10 && len(text) > 0 && len(text) <= 16
 }
 
-// hexDigits are the values of digits, and 0xff for what is none.
+// hexDigits are the values of digits, and 0xff for other characters.
 var hexDigits = func() (values [256]byte) {
 	for i := range values {
 		values[i] = 0xff
@@ -120,9 +120,8 @@ func rank(kind byte, name []byte, index int) uint32 {
 	return binding<<30 | uint32(7-min(underscores, 7))<<27 | uint32(min(len(name), 127))<<20 | uint32(last-min(index, last))
 }
 
-// reference returns the symbol that the kernel's mapping names and its address
-// in the run: the file is called [kernel.kallsyms]_text, and the offset is the
-// address of _text.
+// reference returns the symbol in the name of the kernel's mapping, and its address in the
+// run. The name is [kernel.kallsyms]_text, and the offset is the address of _text.
 func reference(m Mapping) (name string, addr uint64) {
 	_, name, ok := strings.Cut(m.File, "]")
 	if !ok || name == "" {

@@ -9,9 +9,9 @@ import (
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// openKernel finds the symbols of the kernel that was recorded: those that the
-// user names, else the kernel itself by its build id, else a list of symbols
-// that perf kept, else this system's if it runs that kernel.
+// openKernel finds the symbols of the kernel that was recorded: those that the user names,
+// else the kernel itself by its build id, else a list of symbols that perf kept, else this
+// system's if it runs that kernel.
 func (y *Symbolizer) openKernel(f *File) *image {
 	c := y.config
 	switch {
@@ -38,8 +38,8 @@ func (y *Symbolizer) openKernel(f *File) *image {
 	return y.ownKernel(f)
 }
 
-// openVmlinux opens a kernel with its symbols, and finds out how far from where
-// it was linked it ran.
+// openVmlinux opens a kernel with its symbols, and finds the distance between its linked
+// and its actual address.
 func (c Config) openVmlinux(f *File, path string) *image {
 	o, err := object.Open(path, c.options(f.BuildID))
 	if err != nil {
@@ -58,8 +58,7 @@ func (c Config) openVmlinux(f *File, path string) *image {
 	return im
 }
 
-// openList reads a list of symbols, and finds out how far from the run that was
-// recorded it is.
+// openList reads a list of symbols, and finds their distance from the recorded run.
 func (y *Symbolizer) openList(f *File, path string, verified bool) *image {
 	t := y.kallsyms[path]
 	if t == nil {
@@ -76,9 +75,9 @@ func (y *Symbolizer) openList(f *File, path string, verified bool) *image {
 	return im
 }
 
-// ownKernel uses the symbols of the running kernel if it is the one recorded:
-// by its build id or, where the recording has none, by being at the same
-// address, which changes from boot to boot.
+// ownKernel uses the symbols of the running kernel if it is the one recorded. It compares
+// the build ids. If the recording has none, it compares the kernel's addresses, which
+// change from boot to boot.
 func (y *Symbolizer) ownKernel(f *File) *image {
 	own := runningBuildID()
 	if f.kind == kindModule {

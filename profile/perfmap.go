@@ -10,14 +10,13 @@ import (
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// perfMapName is where just-in-time compilers write the names of what they made
-// for a process.
+// perfMapName is the file with the names of code that just-in-time compilers made for a
+// process.
 func perfMapName(pid int) string { return fmt.Sprintf("/tmp/perf-%d.map", pid) }
 
-// readPerfMap reads a perf map: lines of an address and a size in hexadecimal,
-// and a name that may contain blanks. Source: tools/perf/Documentation/
-// jit-interface.txt of Linux. Lines of another form are left out and counted;
-// the last one may be cut off.
+// readPerfMap reads a perf map: lines of an address and a size in hexadecimal, and a name
+// that may contain blanks. Source: tools/perf/Documentation/jit-interface.txt of Linux.
+// Lines of another form are left out and counted; the last one may be truncated.
 func readPerfMap(r io.Reader) (t *nameTable, odd int, err error) {
 	t = &nameTable{}
 	s := bufio.NewScanner(r)

@@ -1,11 +1,10 @@
-// Package profile finds the places in the code that samples were taken at:
-// which file was mapped at an address of a process at a time, which function,
-// line and inlined calls that is, and what the code there looks like.
+// Package profile finds the places in the code of samples: the file that was mapped at an
+// address of a process at a time, and the function, line and inlined calls there.
 //
-// [Spaces] follows the address spaces of processes through the events that a
-// recording has of them, and turns process, time and address into a [Place]: a
-// file and an offset in it. Places are small and comparable; samples are best
-// added up by them. A [Symbolizer] then says what is at a place.
+// [Spaces] follows the address spaces of processes through the events of a recording, and
+// finds the [Place] of an address: a file and an offset in it. Places are small and
+// comparable, so that samples can be added up by them. A [Symbolizer] then says what is at
+// a place.
 //
 //	spaces := profile.NewSpaces()
 //	spaces.Map(t, profile.Mapping{PID: 7, Start: 0x400000, Len: 0x1000, File: "/bin/true"})
@@ -13,9 +12,12 @@
 //	place := spaces.Find(t, 7, 0x400123, profile.User)
 //	function := profile.NewSymbolizer(profile.Config{}).Function(place)
 //
-// The package knows no format of recordings, and nothing of accounts. Files that
-// are missing, or are not those that were recorded, cost names and lines only:
-// their places keep the file, its build id and the address.
+// The package knows no format of recordings, and nothing of accounts. If a file is missing,
+// or is not the recorded one, only names and lines are lost: its places keep the file, its
+// build id and the address.
+//
+// It promises bounds on what hostile files can cost, as package object does, and memory
+// that grows with the number of different mappings. It needs no types of other packages.
 package profile
 
 import (
@@ -66,7 +68,7 @@ const (
 	kindMemory                // memory without code: stacks, heaps
 )
 
-// A File is something that was mapped, once for every name and build id. Its
+// A File is a mapped file, or something like one, once for every name and build id. Its
 // fields must not be changed.
 type File struct {
 	Name      string // as recorded; of code that the kernel made, its symbol
@@ -103,16 +105,16 @@ func (k kind) absolute() bool {
 	return k == kindKernel || k == kindModule || k == kindPerfMap || k == kindKernelSym
 }
 
-// A Place is where a sample was taken, without time and process. A nil File
+// A Place is the position of a sample in the code, without time and process. A nil File
 // means that nothing was mapped there.
 type Place struct {
 	File *File
-	// Offset is the offset in the file; for the kernel, its modules and perf maps
-	// it is the address in the run, and where File is nil as well.
+	// Offset is the offset in the file. For the kernel, its modules and perf maps it is the
+	// address in the run, and for a nil File as well.
 	Offset uint64
 }
 
-// kindOf says what a mapping is, by its name.
+// kindOf returns the kind of a mapping, by its name.
 func kindOf(m Mapping) kind {
 	name := m.File
 	switch {
@@ -147,8 +149,8 @@ func anonymous(name string) bool {
 	return false
 }
 
-// isJitdump says whether a file is one that a just-in-time compiler writes its
-// code to, which it maps to make itself known.
+// isJitdump says whether a file is a jitdump. A just-in-time compiler maps it to make it
+// known.
 func isJitdump(name string) bool {
 	base := path.Base(name)
 	return strings.HasPrefix(base, "jit-") && strings.HasSuffix(base, ".dump")

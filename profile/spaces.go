@@ -23,8 +23,8 @@ import (
 //
 // Spaces remember where the last addresses were found. Another goroutine needs a Copy.
 type Spaces struct {
-	// Late counts the events that were handed in after others of a later time had
-	// been settled. They apply from that later time on.
+	// Late counts the events that came after later ones had been settled. They apply from
+	// the latest settled time on.
 	Late int
 
 	processes map[int]*process
@@ -76,7 +76,7 @@ type event struct {
 	apply func(uint64)
 }
 
-// NewSpaces returns spaces in which nothing is mapped.
+// NewSpaces returns spaces without mappings.
 func NewSpaces() *Spaces {
 	return &Spaces{
 		processes: map[int]*process{},
@@ -90,9 +90,9 @@ func NewSpaces() *Spaces {
 	}
 }
 
-// BuildID says which build id a file has whose mappings do not state one, as
-// the table in the header of a recording does. It may come before or after the
-// mappings, and before the file's first use by a Symbolizer.
+// BuildID states the build id of a file for mappings that do not, as the table in the
+// header of a recording does. It may come before or after the mappings, and before the
+// file's first use by a Symbolizer.
 func (s *Spaces) BuildID(file, id string) {
 	s.buildIDs[file] = id
 	for _, f := range s.byName[file] {
@@ -110,7 +110,7 @@ func (s *Spaces) BuildID(file, id string) {
 // Files returns everything that was mapped, in the order of its first mapping.
 func (s *Spaces) Files() []*File { return s.list }
 
-// Map notes that memory was mapped. What was there before is no longer.
+// Map notes that memory was mapped. It replaces what was there before.
 func (s *Spaces) Map(time uint64, m Mapping) {
 	if m.Start+m.Len < m.Start { // the kernel's own may be said to go up to the end
 		m.Len = ^uint64(0) - m.Start
@@ -125,10 +125,9 @@ func (s *Spaces) Map(time uint64, m Mapping) {
 	s.add(time, func(time uint64) { s.insert(time, m, file) })
 }
 
-// Fork notes that a process, or a thread of one, was created. A process starts
-// with a copy of its parent's memory. Events that a recorder makes up for
-// processes that were there before the recording (PERF_RECORD_MISC_FORK_EXEC)
-// are not to be handed in.
+// Fork notes that a process, or a thread of one, was created. A process starts with a copy
+// of its parent's memory. Leave out the events that a recorder makes up for processes that
+// existed before the recording (PERF_RECORD_MISC_FORK_EXEC).
 func (s *Spaces) Fork(time uint64, pid, tid, parentPID, parentTID int) {
 	s.add(time, func(time uint64) {
 		if name := s.Comm(time, parentTID); name != "" {
@@ -140,8 +139,8 @@ func (s *Spaces) Fork(time uint64, pid, tid, parentPID, parentTID int) {
 	})
 }
 
-// SetComm notes the name of a thread, and with exec that its process runs a new
-// program, so that nothing is mapped any more.
+// SetComm notes the name of a thread. With exec its process runs a new program, and nothing
+// is mapped any more.
 func (s *Spaces) SetComm(time uint64, pid, tid int, name string, exec bool) {
 	s.add(time, func(time uint64) {
 		s.rename(time, tid, name)
@@ -160,8 +159,8 @@ func (s *Spaces) Exit(time uint64, pid, tid int) {
 	})
 }
 
-// KernelSymbol notes that code was made in the kernel, such as a BPF program's,
-// or taken away again (PERF_RECORD_KSYMBOL).
+// KernelSymbol notes that the kernel made code, such as a BPF program's, or removed it
+// (PERF_RECORD_KSYMBOL).
 func (s *Spaces) KernelSymbol(time, addr, size uint64, name string, removed bool) {
 	m := Mapping{PID: kernelPID, Start: addr, Len: size, File: name}
 	if size == 0 || addr+size < addr {
@@ -196,9 +195,8 @@ func (s *Spaces) Settle() {
 	s.pending = s.pending[:0]
 }
 
-// Forget gives up what is needed for times before the given one only: earlier
-// versions, and processes that had ended. It keeps a recording that is read as
-// it comes in from filling the memory.
+// Forget drops what only times before the given one need: earlier versions, and processes
+// that had ended. It bounds memory while a recording is read as it is written.
 func (s *Spaces) Forget(time uint64) {
 	s.views = views{}
 	for pid, p := range s.processes {
@@ -242,8 +240,8 @@ func (s *Spaces) file(m Mapping) *File {
 	return f
 }
 
-// listed returns the name under which a table of build ids has a file: that of the
-// kernel is without the reference symbol.
+// listed returns the name of a file in a table of build ids: the kernel's is without the
+// reference symbol.
 func listed(name string, kind kind) string {
 	if end := strings.IndexByte(name, ']'); kind == kindKernel && end >= 0 {
 		return name[:end+1]
@@ -324,8 +322,8 @@ func (s *Spaces) newNumber() uint32 {
 	return s.numbers
 }
 
-// change returns the version to change a range in: the current one if nothing is
-// mapped there yet, otherwise a new one.
+// change returns the version to change a range in: the current one if nothing is mapped
+// there yet, otherwise a new one.
 func (p *process) change(s *Spaces, time, start, end uint64) *version {
 	n := len(p.versions)
 	switch {
@@ -376,8 +374,8 @@ func (s *Spaces) rename(time uint64, tid int, name string) {
 	s.comms[tid] = append(list, comm{time, name})
 }
 
-// Comm returns the name of a thread at a time, or "" if it is not known. Thread
-// 0 is what runs where there is nothing to do, and has the kernel's name for it.
+// Comm returns the name of a thread at a time, or "" if it is not known. Thread 0 is the
+// idle thread, with the kernel's name for it.
 func (s *Spaces) Comm(time uint64, tid int) string {
 	if tid == 0 {
 		return "swapper"
@@ -390,9 +388,9 @@ func (s *Spaces) Comm(time uint64, tid int) string {
 	return list[max(i-1, 0)].name
 }
 
-// Find returns the place of an address that a process was at. In the kernel, addresses
-// without a recorded mapping are places in a file [kernel]: the kernel does not tell all
-// users its addresses. Find is faster where an address is near the one before.
+// Find returns the place of an address of a process. In the kernel, addresses without a
+// recorded mapping are places in a file [kernel]: the kernel does not show its addresses to
+// all users. Find is faster if an address is near the one before.
 func (s *Spaces) Find(time uint64, pid int, addr uint64, mode Mode) Place {
 	var v *view
 	otherwise := (*File)(nil)
@@ -418,8 +416,7 @@ func (s *Spaces) Find(time uint64, pid int, addr uint64, mode Mode) Place {
 	return placeIn(n, otherwise, addr)
 }
 
-// placeIn returns the place of an address in a mapping, or in otherwise if there
-// is none.
+// placeIn returns the place of an address in a mapping, or in otherwise if there is none.
 func placeIn(n *node, otherwise *File, addr uint64) Place {
 	if n == nil {
 		return Place{File: otherwise, Offset: addr}
@@ -427,15 +424,15 @@ func placeIn(n *node, otherwise *File, addr uint64) Place {
 	return Place{File: n.file, Offset: n.offset + (addr - n.start)}
 }
 
-// Copy returns spaces in which another goroutine can find what was settled. Events are
-// handed in to the original only, while no copy is in use.
+// Copy returns spaces for another goroutine, to find what was settled. Hand in events to
+// the original only, while no copy is in use.
 func (s *Spaces) Copy() *Spaces {
 	out := *s
 	out.views = views{}
 	return &out
 }
 
-// A space is what the addresses of a process or of the kernel mean as long as nothing
+// A space is the meaning of the addresses of a process or of the kernel, as long as nothing
 // changes there.
 type space struct {
 	number uint32
@@ -445,7 +442,7 @@ type space struct {
 	length uint64 // of the time; the last one is included
 }
 
-// has reports whether it is what a sample's address means.
+// has reports whether the space holds for a sample.
 func (s *space) has(time uint64, pid int32, mode Mode) bool {
 	return time-s.from <= s.length && s.pid == pid && s.mode == mode && s.number != 0
 }

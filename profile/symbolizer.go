@@ -32,8 +32,8 @@ type Config struct {
 	Cache int
 }
 
-// A Symbolizer says what is at places. It opens files when it is first asked
-// about them. Its methods may be used concurrently.
+// A Symbolizer says what is at places. It opens a file at the first question about it. Its
+// methods may be used concurrently.
 type Symbolizer struct {
 	config Config
 
@@ -43,12 +43,12 @@ type Symbolizer struct {
 	demangled map[string]string
 }
 
-// A Function is a function of a file. There is one value for each, so that
-// functions can be compared and counted by their address.
+// A Function is a function of a file. There is one value for each, so that functions can be
+// compared and counted by their address.
 type Function struct {
 	File *File
-	// Symbol is the name in the symbol table; "" stands for all code of the file
-	// that no function is known for. File is nil for code that is in no file.
+	// Symbol is the name in the symbol table; "" stands for all code of the file outside
+	// known functions. File is nil for code that is in no file.
 	Symbol string
 	// Name is the demangled name, or "".
 	Name string
@@ -86,7 +86,7 @@ func NewSymbolizer(c Config) *Symbolizer {
 	return &Symbolizer{config: c.withDefaults(), images: map[*File]*image{}, kallsyms: map[string]*nameTable{}, demangled: map[string]string{}}
 }
 
-// Close gives up all files.
+// Close closes all files.
 func (y *Symbolizer) Close() error {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -118,9 +118,8 @@ func (y *Symbolizer) Function(p Place) *Function {
 	return f
 }
 
-// Frames returns the functions and lines at a place, the innermost first: the
-// calls that were inlined there and the function around them. It is empty where
-// nothing is known.
+// Frames returns the functions and lines at a place, the innermost first: the inlined calls
+// and the function around them. It is empty if nothing is known.
 func (y *Symbolizer) Frames(p Place) []Frame {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -140,8 +139,8 @@ func (y *Symbolizer) Line(p Place) (file string, line int) {
 	return y.image(p.File).line(p)
 }
 
-// Addr returns the address of a place in its object file, as objdump and
-// Function.Addr have it. For files that cannot be read it is the offset.
+// Addr returns the address of a place in its object file, as objdump and Function.Addr have
+// it. For files that cannot be read it is the offset.
 func (y *Symbolizer) Addr(p Place) uint64 {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -218,7 +217,7 @@ func (y *Symbolizer) demangle(name string) string {
 	return d
 }
 
-// image returns what was found for a file, which is looked for once.
+// image returns what was found for a file. It looks for the file once.
 func (y *Symbolizer) image(f *File) *image {
 	im := y.images[f]
 	if im == nil {
@@ -338,7 +337,7 @@ func (im *image) line(p Place) (file string, line int) {
 	return "", 0
 }
 
-// missing is an image of which nothing was found.
+// missing is an image without contents.
 func missing(format string, args ...any) *image {
 	return &image{status: Status{Err: fmt.Errorf(format, args...)}}
 }

@@ -189,8 +189,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestByBuildID finds a program that is only in perf's cache, and one of which
-// only the debug file is left.
+// TestByBuildID finds a program that is only in perf's cache, and another by its debug file
+// alone.
 func TestByBuildID(t *testing.T) {
 	root := t.TempDir()
 	compile(t, root, "/bin/prog", "-Wl,--build-id=0xabcdef0123456789abcdef0123456789abcdef01")
@@ -226,8 +226,7 @@ func TestByBuildID(t *testing.T) {
 	}
 }
 
-// TestKernelElsewhere uses a list of symbols of another boot, at which the
-// kernel was elsewhere.
+// TestKernelElsewhere uses a list of symbols of another boot, with the kernel elsewhere.
 func TestKernelElsewhere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kallsyms")
 	if err := os.WriteFile(path, []byte(kallsymsText), 0o666); err != nil {

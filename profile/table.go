@@ -13,7 +13,7 @@ import (
 type nameTable struct {
 	ranges []namedRange // by address, without overlaps
 	names  []byte       // all names, one after the other
-	// marks are the addresses of symbols by which kernels are compared.
+	// marks are the addresses of symbols, to compare kernels by.
 	marks map[string]uint64
 }
 
@@ -38,8 +38,8 @@ func (t *nameTable) add(start, size uint64, name []byte) bool {
 	return true
 }
 
-// settle sorts the table. Where ranges overlap, the later start counts, and of
-// equal ones the one added last: code is made anew where old code was.
+// settle sorts the table. If ranges overlap, the later start counts, and of equal starts
+// the one added last: new code replaces old code.
 func (t *nameTable) settle() {
 	byStart := func(a, b namedRange) int { return cmp.Compare(a.start, b.start) }
 	if !slices.IsSortedFunc(t.ranges, byStart) { // as lists of a kernel without modules are
@@ -65,7 +65,7 @@ func (t *nameTable) settle() {
 	}
 }
 
-// lastSize is how far a range without a size goes that no other follows.
+// lastSize is the size of a range without a size that no other follows.
 const lastSize = 4096
 
 // lookup returns the index of the range that an address is in, or -1.

@@ -1,10 +1,9 @@
 package profile
 
-// A node is a mapping in an address space. The nodes of a space make a treap:
-// a search tree by address whose shape is random, so that no recording can make
-// it deep. Nodes are shared between versions of a space and between a process
-// and its children; they are copied before they are changed, but for those that
-// the current version has made itself.
+// A node is a mapping in an address space. The nodes of a space make a treap: a search tree
+// by address whose shape is random, so that no recording can make it deep. Versions of a
+// space, and a process and its children, share nodes. A version copies a node before it
+// changes it, unless it made the node itself.
 type node struct {
 	start, end  uint64
 	offset      uint64 // in the file, of start
@@ -78,7 +77,7 @@ func (n *node) split(addr uint64, version uint32) (low, high *node) {
 	return n, &rest
 }
 
-// join makes one tree of two, the first of which has the lower addresses.
+// join makes one tree of two. The first has the lower addresses.
 func join(low, high *node, version uint32) *node {
 	switch {
 	case low == nil:

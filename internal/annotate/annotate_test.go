@@ -36,7 +36,7 @@ type fixture struct {
 	stacks  []flow.Branch // the branches of a sample's stack, the last one first
 }
 
-// straight is a function of n instructions. The last one returns.
+// straight is a function of n instructions that ends with a return.
 func straight(n int) *fixture {
 	f := &fixture{samples: map[uint64][columns]int{}, exact: []bool{false, false, true, true}}
 	for i := range n {
@@ -181,7 +181,7 @@ func TestHidden(t *testing.T) {
 func (f *fixture) imprecise() *fixture   { f.exact = nil; return f }
 func (f *fixture) withoutCode() *fixture { f.bare = true; return f }
 
-// trips adds samples of instructions that give a loop some trips on average.
+// trips has samples of instructions that give a loop some trips on the average.
 func (f *fixture) trips(first, last, n int) *fixture {
 	for i := range f.insts {
 		times := 40
@@ -308,7 +308,7 @@ func TestOtherRows(t *testing.T) {
 	}
 }
 
-// TestLoops checks the shares of loops, one inside another, and their trips.
+// TestLoops has the shares of nested loops, and their trips.
 func TestLoops(t *testing.T) {
 	f := straight(100).loop(20, 30).loop(15, 35).loop(50, 60).sample(25, cycles, 60).sample(17, cycles, 10).sample(55, cycles, 20).sample(90, cycles, 10)
 	f.trips(15, 35, 3).trips(20, 30, 50).trips(50, 60, 100) // 120 samples each outside of them, 200, 2160 and 4080 inside

@@ -110,8 +110,8 @@ func TestFindLevels(t *testing.T) {
 	}
 }
 
-// TestUncertain leaves out points that are less certain than others, and refuses a
-// cache without a certain one.
+// TestUncertain leaves out points that are less certain than others, and refuses a cache
+// without certain points.
 func TestUncertain(t *testing.T) {
 	curve := curveOf(4, 4, 8, 5, 16, 5, 32, 5)
 	for i := range curve[1:] {

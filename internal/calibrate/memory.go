@@ -22,7 +22,7 @@ import (
 // A memory is a piece of anonymous memory whose pages are known.
 type memory struct {
 	bytes   []byte
-	page    int    // bytes of the pages behind it
+	page    int    // bytes of the pages
 	pages   string // where they came from, for people
 	mapping []byte // what to unmap
 }

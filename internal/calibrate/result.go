@@ -175,7 +175,7 @@ func Read(r io.Reader) (*Result, error) {
 		Schema string `json:"schema"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, fmt.Errorf("not the JSON of a calibration: %w", err) // more data behind it is an error, too
+		return nil, fmt.Errorf("not the JSON of a calibration: %w", err) // further data is an error, too
 	}
 	if head.Schema != Schema {
 		return nil, fmt.Errorf("the document's schema is %q, not %q", head.Schema, Schema)

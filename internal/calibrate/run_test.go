@@ -101,8 +101,8 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// TestSample times a loop, and not what runs before it. A sample is disturbed if the
-// thread does not run, before the loop or in it.
+// TestSample times a loop, without its leading iterations. A sample is disturbed if the
+// thread does not run, in the leading iterations or in the loop.
 func TestSample(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -189,7 +189,7 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// TestSummary leaves out times when the others did not run.
+// TestSummary leaves out moments without reading by the others.
 func TestSummary(t *testing.T) {
 	var clock tally
 	for range keptBest {

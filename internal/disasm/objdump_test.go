@@ -179,7 +179,7 @@ func plainText(text string) string {
 func spelledOtherwise(text string) bool {
 	for _, s := range []string{"nop", "xchg   %ax,%ax", "vpcmp", "vpclmul", "pclmul", "{vex}", "notrack", "repz ret", "(bad)", "data16",
 		"fst", "fclex", "finit", // with FWAIT in front
-		"vfm", "vfnm", "vprot", // AMD's; only their length is known
+		"vfm", "vfnm", "vprot", // AMD's: only the length is known
 	} {
 		if strings.Contains(text, s) {
 			return true

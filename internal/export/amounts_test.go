@@ -146,7 +146,7 @@ func TestAmountsOfCycles(t *testing.T) {
 	if got := a.Of(1, cells(100, 1, 1), nil); !(math.Abs(got[0]-80_000) <= 1e-6) || a.Types()[0].Unit != "cycles" {
 		t.Errorf("STALL_CPI of 100,000 cycles: %v %s, want 80000 cycles", got, a.Types()[0].Unit)
 	}
-	// Cycles without retired instructions have no cost per instruction.
+	// In cycles without retired instructions it is not known what each instruction took.
 	stuck := sampledTable([]string{"PM_RUN_CYC", "PM_RUN_INST_CMPL", "PM_CMPLU_STALL"}, map[string][]float64{"f": {600, 500, 300}, "g": {400, 0, 400}})
 	if got, want := amountsOf(t, "power7", "power7-cpi", stuck, "STALL_CPI").Notes(), "not known at places with 40.0 % of the whole"; len(got) != 1 || !strings.Contains(got[0], want) {
 		t.Errorf("notes %q, want %q", got, want)

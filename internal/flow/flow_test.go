@@ -52,8 +52,8 @@ var nest = []node{
 // count is a count without doubt.
 func count(v float64) flow.Count { return flow.Count{Value: v, Samples: int64(v)} }
 
-// TestFromInstructions checks that a block's count is the same, whichever of its
-// instructions have the samples.
+// TestFromInstructions has a count for each block that does not depend on the distribution
+// of its samples.
 func TestFromInstructions(t *testing.T) {
 	g := flow.NewGraph(function(nest), nil)
 	const one = 10.0

@@ -2,7 +2,7 @@ package latency
 
 import "testing"
 
-// TestFacilityOf checks that each vendor with such a facility has its meaning.
+// TestFacilityOf checks the facility of each vendor that has one.
 func TestFacilityOf(t *testing.T) {
 	for _, vendor := range []string{"intel", "amd", "arm", "ibm"} {
 		if f, ok := FacilityOf(vendor); !ok || f.Name == "" || f.Meaning == "" || f.Chosen == "" {

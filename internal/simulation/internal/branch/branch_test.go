@@ -20,7 +20,7 @@ const (
 // random returns numbers that are the same in each run.
 func random() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// bits returns n outcomes, of which a share is taken.
+// bits returns n outcomes, with a share of them taken.
 func bits(r *rand.Rand, n int, share float64) []bool {
 	b := make([]bool, n)
 	for i := range b {

@@ -117,9 +117,9 @@ func TestOp(t *testing.T) {
 	}
 }
 
-// TestLayout compares where this package and disasm, each of which reads as much of an
-// instruction as it needs, see a ModRM byte: what is behind the operands has as many
-// bytes if these are a register as if they are an address.
+// TestLayout compares the ModRM bytes of this package and of disasm, which both read only a
+// part of an instruction. The bytes behind the operands are as many for a register as for
+// an address.
 func TestLayout(t *testing.T) {
 	var starts [][]byte
 	for _, prefix := range []string{"", "66", "f2", "f3", "48"} {

@@ -43,8 +43,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestLinks lets two loads take turns in reading what two stores have stored: neither is
-// linked to one of them. One load of two stores is, as branches tell which one it is.
+// TestLinks has two loads alternate between the data of two stores: neither is linked to
+// one of them. One load of two stores is linked, as branches distinguish them.
 func TestLinks(t *testing.T) {
 	const load, store, multiply = "8b46fc", "8906", "0fafc0" // -4(%rsi), (%rsi); %rsi moves on
 	code := func(text string) []Op { return assemble(t, bytesOf(t, text), 0x1000) }
@@ -148,8 +148,8 @@ func TestFusion(t *testing.T) {
 	}
 }
 
-// TestFusionWithZero has jumps become one with instructions that are never executed, behind
-// multiplications, of which one is in each cycle whatever jumps.
+// TestFusionWithZero fuses jumps with instructions that are never executed, after
+// multiplications. One of these is in each cycle, whatever jumps.
 func TestFusionWithZero(t *testing.T) {
 	code := ""
 	for _, multiply := range []string{"4d0fafc0", "4d0fafc9", "4d0fafd2", "4d0fafdb", "4d0fafe4", "4d0fafed"} {
@@ -192,8 +192,8 @@ func TestCoreErrors(t *testing.T) {
 	}
 }
 
-// TestReorder lets a chain of divisions wait beside moves that do not: they overlap
-// as far as the reorder buffer reaches.
+// TestReorder has a chain of divisions overlap with moves that do not wait, as far as the
+// reorder buffer reaches.
 func TestReorder(t *testing.T) {
 	ops := assemble(t, bytesOf(t, strings.Repeat("48f7f1", 10)+strings.Repeat("bb01000000", 400)), 0x1000)
 	small, large := *CoreOf("amdzen4"), *CoreOf("amdzen4")

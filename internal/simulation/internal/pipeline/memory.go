@@ -6,7 +6,7 @@ type memory struct {
 	number uint64 // of stores so far
 	// latest are the numbers of the latest stores to granules of 8 bytes, by a hash.
 	latest    [1 << granuleBits]uint64
-	committed int64 // when the latest store reached the cache, and in which line
+	committed int64 // the cycle and the line of the latest store to the cache
 	line      uint64
 	joined    bool // as the second in that cycle
 }

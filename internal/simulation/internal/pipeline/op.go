@@ -244,7 +244,7 @@ type formula struct {
 // has its bit.
 const noCondition = 16
 
-// A fusion says how an instruction can fuse with a conditional jump behind it.
+// A fusion says how an instruction can fuse with a following conditional jump.
 type fusion uint8
 
 const (

@@ -2,8 +2,8 @@ package pipeline
 
 import "math/bits"
 
-// A ring is a queue of entries that become free in the order in which they were filled. It
-// holds the cycles of their release.
+// A ring is a queue whose entries become free in the order of filling. It holds the cycles
+// of their release.
 type ring struct {
 	times []int64
 	at    int

@@ -83,8 +83,8 @@ var (
 	other = []uint64{0x1015}                                 // returns to itself
 )
 
-// TestOrder checks that rates do not depend on the order in which processes are seen,
-// also of those that execute the same number of blocks.
+// TestOrder checks that rates do not depend on the order of processes, also of those that
+// execute the same number of blocks.
 func TestOrder(t *testing.T) {
 	var all [2][]valgrind.Rate
 	for first := range all {
@@ -103,8 +103,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestThin checks that what is recorded has an end, that what is kept then does not depend
-// on the order in which processes are seen, and that as much is waited for as otherwise.
+// TestThin checks that recording is bounded, that the kept windows do not depend on the
+// order of processes, and that the waiting time stays the same.
 func TestThin(t *testing.T) {
 	const blocks, pieces = 100_000, 10
 	run := func(room int, order ...int) *learners {

@@ -139,7 +139,7 @@ func newImage(f codeFile, arch disasm.Arch) (*image, error) {
 type instruction struct {
 	addr   uint64 // in the file
 	target uint64 // in the file, of its target
-	next   uint64 // in the file, behind it
+	next   uint64 // in the file, of the next instruction
 	flow   disasm.Flow
 	stops  bool  // the simulator ends a block here, although it is no branch
 	again  ticks // cycles of each further repetition of a string instruction; otherwise 0

@@ -187,7 +187,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestBranches checks branches and cycles of functions for which they are known.
+// TestBranches checks branches and cycles of functions with known ones.
 func TestBranches(t *testing.T) {
 	program := compile(t)
 	p := followAll(t, program)
@@ -212,7 +212,7 @@ func TestProcesses(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		args   []string
-		branch float64 // of turns: one for each turn, and one for each call
+		branch float64 // branches of the function turns: one for each iteration and one for each call
 		long   bool
 	}{
 		{"threads", []string{program, "threads"}, 3 * 30000, false},

@@ -160,7 +160,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestRates checks what comes out of windows: with machines for which it is known.
+// TestRates checks the rates from windows, with machines of known rates.
 func TestRates(t *testing.T) {
 	const n = 200_000
 	w := &recorder{wrong: map[int]bool{}}

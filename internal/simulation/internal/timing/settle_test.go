@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSettle settles instructions of which each retires at another time in each machine.
+// TestSettle settles instructions that retire at different times in each machine.
 func TestSettle(t *testing.T) {
 	inst := func(ideal, real, late float64) *instruction {
 		return &instruction{timed: 1, executed: 1, ideal: ticksOf(ideal), real: ticksOf(real), waited: ticksOf(late) - ticksOf(real)}

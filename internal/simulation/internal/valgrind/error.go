@@ -10,7 +10,7 @@ import (
 // An Error is damage in a file.
 type Error struct {
 	File string
-	Line int // at which it was found
+	Line int // of the damage
 	Msg  string
 }
 

@@ -362,7 +362,7 @@ func annotated(t *testing.T, program, file string) map[string][]float64 {
 		if !ok {
 			continue
 		}
-		function = string(withoutLevel([]byte(function))) // which it tells apart
+		function = string(withoutLevel([]byte(function))) // which has the level in its name
 		var values []float64
 		for _, f := range strings.Fields(regexp.MustCompile(`\([^)]*\)`).ReplaceAllString(m[1], "")) {
 			v, err := strconv.ParseFloat(strings.ReplaceAll(strings.Replace(f, ".", "0", 1), ",", ""), 64)

@@ -3,8 +3,8 @@ package valgrind
 // A Rate is the time and the mispredictions of an instruction per execution, estimated from
 // the order of the program's code.
 type Rate struct {
-	// Cycles are the cycles by which the instruction retires later than the one before,
-	// with branches predicted and all data in the first-level cache.
+	// Cycles are how much later the instruction retires than the one before, with branches
+	// predicted and all data in the first-level cache.
 	Cycles float64
 	// Lost is the cycles that mispredicted branches add. Second, Third and Memory are those
 	// that waiting for data adds: in the cache behind the first level, in the one behind

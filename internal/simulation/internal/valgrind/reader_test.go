@@ -105,7 +105,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestSums checks that places sum to the run, whatever is told apart.
+// TestSums checks that places sum to the run, for all kinds of places.
 func TestSums(t *testing.T) {
 	files, err := filepath.Glob("testdata/*grind")
 	if err != nil || len(files) < 5 {
@@ -151,8 +151,8 @@ func TestHeader(t *testing.T) {
 
 // TestExposed checks the events that the reader adds: how many misses nothing hides.
 func TestExposed(t *testing.T) {
-	// 12 misses and 3 mispredicted branches: a quarter of the misses that are not of
-	// chains, 4 of main and 8 of chase, of which 2 and 8 go further.
+	// 12 misses and 3 mispredicted branches: a quarter of the misses outside chains. main
+	// has 4 and chase has 8, and of these 2 and 8 go further.
 	plain := readFile(t, "instructions.callgrind", Options{By: counts.Function})
 	chase := func(object string, addr uint64) bool { return object == "/usr/bin/app" && addr == 0x2000 }
 	chained := readFile(t, "instructions.callgrind", Options{By: counts.Function, Chained: chase, Beyond: 0.25})
@@ -179,7 +179,7 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// TestTasks checks that processes and threads are told apart, if asked for.
+// TestTasks checks that processes and threads are kept, if asked for.
 func TestTasks(t *testing.T) {
 	f, err := os.Open("testdata/parts.callgrind")
 	if err != nil {
@@ -390,8 +390,8 @@ func TestRecursion(t *testing.T) {
 	}
 }
 
-// A line that was inlined into several functions is one place, of no function, or
-// where functions are told apart one of each.
+// A line that was inlined into several functions is one place without a function, or if
+// lines are split by function, one place of each.
 func TestLinesOfSeveralFunctions(t *testing.T) {
 	const file = "events: Ir\nob=app\nfl=app.c\nfn=one\n4 10\n5 1\nfn=two\n4 200\n6 2\nfn=one\n4 1000\n"
 	for _, tt := range []struct {

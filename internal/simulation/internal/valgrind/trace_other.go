@@ -9,5 +9,5 @@ import (
 
 // Follow is possible on Linux only.
 func Follow(context.Context, Command, int64, func() Follower) (*Trace, error) {
-	return nil, errors.New("the order in which code is executed is followed on Linux only")
+	return nil, errors.New("the order of code is followed on Linux only")
 }

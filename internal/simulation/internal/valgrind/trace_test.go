@@ -89,8 +89,8 @@ func TestTraceFailures(t *testing.T) {
 	}
 }
 
-// FuzzTraceLog reads logs with anything in them: what is handed on does not depend on
-// the pieces in which it came, and its order and number are bounded.
+// FuzzTraceLog reads logs with any contents: the blocks that are handed on do not depend on
+// the pieces of the log, and their order and number are bounded.
 func FuzzTraceLog(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.lackey"))
 	if err != nil || len(files) == 0 {
