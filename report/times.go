@@ -73,22 +73,22 @@ func (t *tree) times(a *account.Account) {
 	t.Out.WriteString(own.Out.String())
 }
 
-// waited says that threads waited for so much of the time that this, more than what the
-// processor did with its cycles, decides how long it took; "" if they did not.
+// waited returns a sentence for threads that mostly waited, so that waiting and not
+// cycles determines the elapsed time; "" for others.
 func waited(times *account.Account) string {
 	switch of := times.Value(timeThreads); {
 	case flagged(times, timeIdle):
-		return fmt.Sprintf("processors had nothing to run for %s of their time: the cycles below are those of the rest",
+		return fmt.Sprintf("processors were idle for %s of their time: the cycles below are those of the rest",
 			page.PercentOf(times.Value(timeIdle)/times.Value(timeProcessors)))
 	case mostly(times, timeQueued):
-		return fmt.Sprintf("threads waited for a processor for %s of their time, while others ran: that, and not only the cycles below, decides how long it takes",
+		return fmt.Sprintf("threads spent %s of their time in the run queue (other load): the cycles below explain only the rest",
 			page.PercentOf(times.Value(timeQueued)/of))
 	case mostly(times, timeBlocked):
 		least := ""
 		if of > oneThread {
 			least = "at least "
 		}
-		return fmt.Sprintf("for %s%s of the time no thread could run: what they wait for decides how long it takes, and the cycles below explain only the rest",
+		return fmt.Sprintf("no thread could run for %s%s of the time: find what they wait for; the cycles below explain only the rest",
 			least, page.PercentOf(min(of, 1)-times.Value(timeRan)-times.Value(timeQueued)))
 	}
 	return ""
@@ -147,21 +147,21 @@ func timesText(times *account.Account) string {
 		s.add(timeBusy, "", " running something")
 		s.add(timeBusyKernel, " (", " in the kernel)")
 		s.add(timeIdle, ", ", " idle")
-		s.add(timeIdleDisks, " (", " with a disk waited for)")
+		s.add(timeIdleDisks, " (", " with a thread waiting for a disk)")
 		s.add(timeTaken, ", ", " taken by the hypervisor")
 		return s.text
 	case of <= oneThread:
 		s.figure = page.PercentOf
 	case !math.IsNaN(of):
-		s.text = "of " + fixed(of) + " threads on the average "
+		s.text = "of " + fixed(of) + " threads on average "
 	}
 	s.add(timeRan, "", " running")
 	s.add(timeKernel, " (", " in the kernel)")
-	s.add(timeQueued, ", ", " waiting for a processor")
+	s.add(timeQueued, ", ", " in the run queue")
 	s.add(timeBlocked, ", ", " blocked")
 	s.add(timeDisks, " (", " by disks)")
 	if of < allThere {
-		s.text += fmt.Sprintf("; it was there for %s of the time", page.PercentOf(of))
+		s.text += fmt.Sprintf("; it existed for %s of the time", page.PercentOf(of))
 	}
 	if flagged(times, timeStolen) {
 		s.text += fmt.Sprintf("; the hypervisor took %s of the machine's time", page.PercentOf(times.Value(timeStolen)/100))

@@ -70,7 +70,7 @@ func TestTimesBeside(t *testing.T) {
 		want   []string // in this order
 		not    []string
 	}{
-		{"one that waits", waiting(t), "-- ./app", []string{"./app, ", "counted by the PMU", "time for ", " of the time no thread could run",
+		{"one that waits", waiting(t), "-- ./app", []string{"./app, ", "counted by the PMU", "time no thread could run for ", " of the time: ",
 			"blocked", "processors", "Threads", "CPUs_Utilised", "◄ bottleneck", "slots", "Backend_Bound"}, nil},
 		{"one that computes", busy, "-- ./app", []string{"time ", " running", "slots"}, []string{"no thread could run"}},
 		{"several runs", waiting(t), "-r 2 -- ./app", []string{"no thread could run", "blocked", "slots"}, nil},
