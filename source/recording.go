@@ -243,9 +243,8 @@ func spool(src io.Reader) (*os.File, error) {
 	return f, nil
 }
 
-// SampleTimes returns the times of the first and the last sample by the machine's
-// clock, in nanoseconds, as the header of a perf.data file has them. It is false if the
-// header does not, or the recording is a stream.
+// SampleTimes returns the times of the first and the last sample in nanoseconds, by the
+// machine's clock. They are false for a stream, and if the header does not have them.
 func (r *Recording) SampleTimes() (times [2]uint64, ok bool) {
 	if r.format.what != sampled || r.file == nil || r.parts != nil || r.rewind() != nil {
 		return times, false

@@ -86,9 +86,8 @@ func PerInstruction() Work {
 	return Work{"instruction", [2]float64{math.NaN(), math.NaN()}, true}
 }
 
-// choose makes the run the unit if it was to be the instruction by default, and
-// instructions were not counted, or the run is preferred. Instructions are given by
-// side and run.
+// choose replaces the default unit, the instruction, by the run where the run is
+// preferred or instructions were not counted. Instructions are given by side and run.
 func (w *Work) choose(instructions [2][]float64, sides [2]Side, run bool) error {
 	if !math.IsNaN(w.Amount[0]) {
 		return nil

@@ -255,8 +255,8 @@ func (p *placeReport) whole(t *counts.Table, writer func(bool) (report.Writer, e
 	return s.Finish()
 }
 
-// ofPart removes checks from the account of a part of a simulation that hold for a
-// whole program only, such as that caches begin empty.
+// ofPart removes the checks that hold for a whole simulated program only, such as that
+// caches begin empty.
 func ofPart(a *account.Account) {
 	a.Checks = slices.DeleteFunc(slices.Clone(a.Checks), func(c account.Check) bool { return c.Common })
 }

@@ -97,15 +97,15 @@ type count struct {
 }
 
 // A Reader yields the tables of a document: one for each account of a run or an
-// interval; those of several CPUs, threads and the like in one; and those of places
-// in the code in one, the first scope of which is the whole run.
+// interval. Accounts of several CPUs, threads and the like share a table. So do those of
+// places in the code, whose first scope is the whole run.
 type Reader struct {
 	src   io.Reader
 	file  string
 	doc   document
 	at    int // the account that the next table begins with
 	read  bool
-	sums  bool // places are not told apart
+	sums  bool // only the whole, without its places
 	table *counts.Table
 	err   error
 }
@@ -114,8 +114,7 @@ type Reader struct {
 // messages.
 func NewReader(src io.Reader, name string) *Reader { return &Reader{src: src, file: name} }
 
-// Keep says that places in the code are not to be told apart, whatever else is: the
-// whole stands for them.
+// Keep asks for the whole without its places in the code, whatever the scopes.
 func (r *Reader) Keep(counts.By) { r.sums = true }
 
 // Kind says what the counts of the document came from at first.

@@ -70,8 +70,8 @@ func (r *Reader) start() (*perfdata.Reader, error) {
 	return perfdata.NewReader(r.src, r.name, perfdata.Options{Parts: r.parts})
 }
 
-// ended says how reading ended. Damage costs what is behind it, which those who
-// count have said.
+// ended says how reading ended. Damage is no error here: the reader of the counts has
+// noted what it costs.
 func (r *Reader) ended(in *perfdata.Reader) error {
 	var bad *perfdata.Error
 	if err := in.Err(); err != nil && !errors.As(err, &bad) {

@@ -41,7 +41,7 @@ func (c *CodeFilter) Match(at *counts.Code) bool {
 	return true
 }
 
-// Err is the [NoMatchError] of a file of which nothing matched; nil if something did.
+// Err is a [NoMatchError] if nothing of a file matched, else nil.
 func (c *CodeFilter) Err(file string) error {
 	if c.any {
 		return nil

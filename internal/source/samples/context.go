@@ -11,9 +11,8 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// A context is where and when a sample was taken, besides its place in the code:
-// as far as that is told apart or looked at, and the same for all samples
-// otherwise.
+// A context is where and when a sample was taken, apart from its place in the code.
+// What the options do not ask for is the same for all samples.
 type context struct {
 	pid, tid int32
 	cpu      int32
@@ -36,7 +35,7 @@ var topology = []counts.Kind{counts.CPU, counts.Core, counts.Die, counts.Socket,
 type contexts struct {
 	pid, tid, cpu, cgroup, interval bool // what is looked at
 	step                            uint64
-	origin                          uint64 // at which interval 0 begins
+	origin                          uint64 // the time of the beginning of interval 0
 	in                              *perfdata.Reader
 
 	index  map[context]int32
@@ -51,7 +50,7 @@ const (
 	maxContexts    = 1 << 18
 )
 
-// newContexts looks at what is told apart, and at what a filter asks for.
+// newContexts returns contexts with what the split and the filter ask for.
 func newContexts(by counts.By, f *Filter, in *perfdata.Reader) contexts {
 	c := contexts{in: in, index: map[context]int32{}}
 	c.pid = by.Has(counts.Process) || len(f.Processes) > 0

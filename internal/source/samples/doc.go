@@ -6,9 +6,8 @@
 //
 //	model → plan → source → counts → account → report
 //
-// and knows no models. The records come from package perfdata, what a sample
-// counts too; where its address is, says package profile. Each sample is looked
-// at once and added to its place, so that memory follows the number of places
-// that are told apart, and neither the number of samples nor the size of the
-// file.
+// and knows no models. Package perfdata reads the records and says what a sample
+// counts. Package profile finds the place of an address. Each sample is read once
+// and added to its place. Memory grows with the number of places, and not with the
+// number of samples or the size of the file.
 package samples

@@ -11,9 +11,8 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// A feed hands what a file holds, in batches, from the goroutine that decodes it
-// to the one that brings it into order and finds the places: two processors are
-// used if there are two.
+// A feed hands a file's records in batches from one goroutine to another. The first
+// decodes them; the second sorts them by time and finds the places.
 type feed struct {
 	in     *perfdata.Reader
 	state  timing
@@ -46,7 +45,7 @@ type batch struct {
 // An extra is what matters of some samples besides what is brief.
 type extra struct {
 	context          int32   // its number
-	enabled, running float64 // by which the times of the event grew
+	enabled, running float64 // how much the times of the event grew
 }
 
 // A spare holds batches that are not in use.
@@ -55,8 +54,8 @@ type spare struct {
 	list []*batch
 }
 
-// take returns an empty batch, of those that are there the last one that was given
-// back, which is the likeliest to be in the processor's cache.
+// take returns an empty batch. It prefers the one that was given back last, which is
+// likely to be in the processor's cache.
 func (s *spare) take() *batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,9 +157,9 @@ func (f *feed) now(time uint64) uint64 {
 	return time
 }
 
-// skim hands in the samples that come next, of which nothing matters that is not
-// brief. It returns false at what has to be read otherwise.
-func (f *feed) skim() bool {
+// scan hands in the samples that come next, in brief. It returns false at a record that
+// has to be read in full.
+func (f *feed) scan() bool {
 	b := f.open
 	b.samples = f.in.NextFlat(b.samples)
 	if len(b.samples) < cap(b.samples) {
@@ -186,7 +185,7 @@ func (f *feed) sample(s perfdata.FlatSample, x extra) {
 // round hands in the end of a round.
 func (f *feed) round() { f.mark(mark{}) }
 
-// context hands in a context, the number of which is how many there were before.
+// context hands in a context. Contexts are numbered in this order.
 func (f *feed) context(x context) { f.mark(mark{context: &x}) }
 
 func (f *feed) mark(m mark) {

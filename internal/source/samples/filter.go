@@ -22,7 +22,7 @@ type Filter struct {
 	Cgroups   []string // paths
 	Modules   []string // paths, or names without directories
 	Functions []string // demangled, or as in the symbol table; of a Go package's path the last part is enough
-	Lines     []string // FILE:N, FILE:N-M or FILE, of which the directories may be left out
+	Lines     []string // FILE:N, FILE:N-M or FILE; the directories may be left out
 	Addresses []Range  // of instructions in their module, as objdump shows them
 	CPUs      []int
 	Time      *Window
@@ -67,7 +67,7 @@ type part struct {
 
 	known map[task]bool       // processes and threads that were looked at
 	met   map[string]struct{} // names that did not match
-	order []string            // the same in the order in which they came
+	order []string            // the same in the order of arrival
 }
 
 // A task is a process or a thread under a name.
@@ -132,8 +132,7 @@ func (p *part) miss(name string) {
 	p.order = append(p.order, name)
 }
 
-// matches reports whether a name is what a pattern stands for, in which * is any text
-// and ? any letter.
+// matches reports whether a name matches a pattern: * is any text and ? any letter.
 func matches(pattern, name string) bool {
 	star, from := -1, 0 // the last *, and what it has taken up to
 	p, n := 0, 0
@@ -348,8 +347,7 @@ func orUnknown(s string) string {
 	return s
 }
 
-// failure says which part left nothing: the first, in the order in which they are
-// looked at, that nothing matched.
+// failure names the first part of the filter that nothing matched.
 func (s *selection) failure(file string) error {
 	for _, p := range []*part{s.time, s.cpus, s.processes, s.threads, s.cgroups, s.modules, s.functions, s.lines, s.instructions} {
 		if p != nil && !p.hit {

@@ -54,7 +54,7 @@ const (
 	DataHeap                      // [heap], which malloc uses for small things
 	DataStack                     // [stack], of a process's first thread
 	DataAnonymous                 // mapped without a file: large things of malloc, stacks of threads
-	DataFile                      // a file, of which no variable is known
+	DataFile                      // a file without known variables
 	DataVariable                  // in a program or library, .data or .bss
 	DataKernel                    // the kernel's
 )
@@ -77,8 +77,8 @@ type Level struct {
 // MemoryEvent says what is known of an event that was sampled with latencies.
 type MemoryEvent struct {
 	*perfdata.Event
-	// Threshold is the latency in cycles up to which loads were not sampled, 0 for
-	// none or if it is not known.
+	// Threshold is a latency in cycles: only slower loads were sampled. It is 0 for
+	// none, or if it is not known.
 	Threshold uint64
 	Struct    bool // weights have parts (PERF_SAMPLE_WEIGHT_STRUCT)
 
@@ -99,7 +99,7 @@ type Memory struct {
 	Notes    []counts.Note
 }
 
-// ErrNoLatency is the error of a recording none of whose samples has a latency.
+// ErrNoLatency is the error of a recording whose samples all lack latencies.
 var ErrNoLatency = errors.New("its samples have no latencies: perf mem record takes some, on processors that can measure them")
 
 // ReadMemory reads the recording that src holds, a perf.data file, and hands on the loads
@@ -222,8 +222,8 @@ func (m *memoryReader) event(e *perfdata.Event) *MemoryEvent {
 
 var thresholdTerm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(?:ldlat|min_latency)=(0x[0-9a-fA-F]+|[0-9]+)`) })
 
-// threshold returns the latency that an event was asked to leave out loads up to, by
-// its name, or by its code on Intel's processors: MEM_TRANS_RETIRED.LOAD_LATENCY,
+// threshold returns an event's threshold of latency, by its name, or by its code on
+// Intel's processors: MEM_TRANS_RETIRED.LOAD_LATENCY,
 // MEM_INST_RETIRED.LATENCY_ABOVE_THRESHOLD on Nehalem and Westmere, and
 // MEM_UOPS_RETIRED.LOAD_LATENCY on efficient cores. The threshold is in config1 there:
 // the kernel's format attribute ldlat.
@@ -273,8 +273,8 @@ func (m *memoryReader) datum(rec *perfdata.Sample, time uint64) Datum {
 	return Datum{Kind: DataAnonymous, Name: "anonymous memory"}
 }
 
-// kernelAddress says whether an address is in the upper half, which is the kernel's on
-// all processors of 64 bits that Linux samples memory on.
+// kernelAddress reports whether an address is in the upper half. It is the kernel's on
+// all 64-bit processors that sample memory.
 func kernelAddress(addr uint64) bool { return addr>>63 != 0 }
 
 // inFile says what of a mapped file data is in.
@@ -298,9 +298,9 @@ func (m *memoryReader) variable(at profile.Place) (Datum, bool) {
 	return Datum{Kind: DataVariable, Module: at.File.Base(), Name: counts.Name(fmt.Sprintf("%s (%s)", variable, place))}, true
 }
 
-// LevelOf names where an access found its data, in the words of perf and of all
-// versions of the kernel's structure: what came from another core or socket, and
-// whether it was modified there, is told apart, for it takes another time.
+// LevelOf names where an access found its data, in perf's words, for all versions of the
+// kernel's structure. Data of another core or socket has a level of its own, as has
+// data that was modified there: their latencies differ.
 func LevelOf(d perffile.DataSrc) Level {
 	level := d.Level()
 	name, rank := level.String(), levelRank[level]

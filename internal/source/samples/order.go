@@ -42,7 +42,7 @@ type order struct {
 	before, till uint64  // 1 less than the first time of a sample, 0 being none, and the last
 }
 
-// A told is a context, and the number of what is told apart of it.
+// A told is a context, and the number of its parts that samples are split by.
 type told struct {
 	is     context
 	number int32
@@ -78,7 +78,7 @@ func (o *order) take(b *batch) {
 	}
 }
 
-// recycle takes back the batches of which no sample waits.
+// recycle takes back the batches without waiting samples.
 func (o *order) recycle() {
 	kept := o.pending[:0]
 	for _, b := range o.pending {
@@ -194,7 +194,7 @@ func (o *order) look(s *perfdata.FlatSample, space uint32) int32 {
 	return code
 }
 
-// pass adds a sample to its place, and to what else is told apart.
+// pass adds a sample to its place, and to what else samples are split by.
 func (o *order) pass(b *batch, i int) {
 	s := &b.samples[i]
 	if int(s.Event) >= len(o.column) || o.column[s.Event] < 0 {

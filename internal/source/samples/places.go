@@ -6,16 +6,16 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// places adds up samples by what is told apart.
+// places adds up samples by place.
 type places struct {
-	by      counts.Kind // of places in the code; counts.Run if they are not told apart
-	told    counts.By   // all that is told apart
+	by      counts.Kind // of places in the code; counts.Run for none
+	told    counts.By   // all kinds that samples are split by
 	keep    *selection  // which places count; nil for all
 	symbols *profile.Symbolizer
 	columns int
 
 	codes   []key          // places in the code, by number
-	rows    []row          // by row, if more than the code is told apart; else rows are those of codes
+	rows    []row          // by row, if samples are split by more than code; else rows are those of codes
 	sums    []perfdata.Sum // by row and column
 	dropped []perfdata.Sum // of what does not count, by column
 	spots   []spotted
@@ -51,8 +51,8 @@ type crossed struct {
 // A key is what a place in the code is about.
 type key struct {
 	place    profile.Place     // of its first sample
-	function *profile.Function // nil if functions are not told apart
-	line     line              // 0 for what no line is known of
+	function *profile.Function // nil if samples are not split by function
+	line     line              // 0 without a known line
 	others   bool
 }
 
@@ -61,7 +61,7 @@ type line struct {
 	module   *profile.File
 	file     string
 	number   int
-	function *profile.Function // nil if functions are not told apart
+	function *profile.Function // nil if samples are not split by function
 }
 
 // A spotted address is one whose place in the code was looked up.
@@ -130,7 +130,7 @@ func newPlaces(by counts.Kind, within counts.By, keep *selection, symbols *profi
 	return p
 }
 
-// apart reports whether anything is told apart besides the code.
+// apart reports whether samples are split by more than code.
 func (p *places) apart() bool { return p.told&^codeKinds != 0 }
 
 // codeless reports whether it does not matter where in the code samples are.
@@ -202,7 +202,7 @@ func (p *places) addRow(is crossing) int32 {
 	return n
 }
 
-// context returns the number of a context, as far as its parts are told apart.
+// context returns the number of a context.
 func (p *places) context(x context) int32 {
 	if !p.told.Has(counts.Process) {
 		x.pid = 0

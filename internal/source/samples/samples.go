@@ -16,12 +16,12 @@ import (
 
 // Options are what a [Reader] makes of a file.
 type Options struct {
-	// By is the kind of places in the code that are told apart: counts.Module,
+	// By is the kind of place in the code that samples are split by: counts.Module,
 	// Function, Line or Instruction, or counts.Run for none.
 	By counts.Kind
 
-	// Within is what else is told apart: counts.Process, Thread, Cgroup, CPU, Core,
-	// Die, Socket, Node and Interval, and further kinds of By: lines by function.
+	// Within is what else samples are split by: counts.Process, Thread, Cgroup, CPU,
+	// Core, Die, Socket, Node and Interval, and further kinds of By: lines by function.
 	// Each set of them that occurs becomes a scope.
 	Within counts.By
 
@@ -37,15 +37,13 @@ type Options struct {
 // Kinds are the kinds of places that Options.By takes.
 var Kinds = []counts.Kind{counts.Module, counts.Function, counts.Line, counts.Instruction}
 
-// A Reader yields one table of a recording: its first scope is the whole run, or
-// what a filter leaves of it, the others are the places that samples were taken at,
-// with what is known of them in Scope.Code, and what else is told apart. Their counts
-// add up to those of the whole.
+// A Reader yields one table of a recording. Its first scope is the whole run, or what a
+// filter leaves of it. The others are the places of the samples, described in
+// Scope.Code. Their counts add up to those of the whole.
 //
-// What a sample counts is what [perfdata.Meter] says. A place's counts have a
-// Variance, that of arrivals that are independent of each other: the sum of the
-// squares of what was added. Of an event without any sample at a place it is the
-// square of what one sample stands for on the average: there might have been
+// [perfdata.Meter] says what a sample counts. A place's counts have a Variance, as of
+// independent arrivals: the sum of the squares of what was added. An event without a
+// sample at a place has the square of an average sample, since there might have been
 // one. The run's own counts lack at most one period, and have no variance.
 type Reader struct {
 	src  io.Reader
@@ -118,9 +116,9 @@ func (r *Reader) Next() bool {
 // events first, and then for its samples.
 var errAgain = errors.New("events are needed ahead of the samples")
 
-// read makes one pass over the file, in which samples wait for the events that
-// precede them; or two, where an order of time cannot be made in passing: for the
-// files of a directory, and for jitdumps, which tell of code all at once.
+// read makes one pass over the file: samples wait for the events that precede them. It
+// makes two where one pass cannot sort by time: for the files of a directory, and for
+// jitdumps, which describe all code at once.
 func (r *Reader) read() error {
 	if err := r.measure(); err != nil {
 		return err
@@ -202,7 +200,7 @@ func (r *Reader) pass(p phase) error {
 // hand hands the records to the feed.
 func (r *Reader) hand(p phase) error {
 	for {
-		r.skim(p)
+		r.scan(p)
 		if !r.in.Next() {
 			return nil
 		}
@@ -229,11 +227,10 @@ func (r *Reader) hand(p phase) error {
 	}
 }
 
-// skim hands the samples that come next to the feed, if what is brief of them is all
-// that matters.
-func (r *Reader) skim(p phase) {
+// scan hands the next samples to the feed in brief, if nothing else of them matters.
+func (r *Reader) scan(p phase) {
 	if p != eventsOnly && r.begun && r.feed.state == timed && !r.contexts.any() && !r.keep.records() {
-		for r.feed.skim() {
+		for r.feed.scan() {
 		}
 	}
 }
@@ -296,8 +293,8 @@ func (r *Reader) rewind() error {
 	return nil
 }
 
-// begin chooses the columns, at the first sample, and takes its time for the
-// beginning of the recording if the file does not say it.
+// begin chooses the columns at the first sample. Its time is the beginning of the
+// recording if the file has no other.
 func (r *Reader) begin(now uint64) {
 	r.begun = true
 	r.columns, r.column = nil, nil
@@ -327,7 +324,7 @@ func (r *Reader) begin(now uint64) {
 const (
 	maxColumns = 1 << 10
 	maxCells   = 1 << 21 // of a table
-	maxRows    = 1 << 18 // of a table whose places are told apart by more than the code
+	maxRows    = 1 << 18 // of a table that is split by more than code
 	maxHeld    = 1 << 20 // samples that wait for what precedes them
 )
 

@@ -14,10 +14,9 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// A Frame is one level of a stack: a function, or one that was inlined into it. What
-// of it is told apart follows from Options.By: modules, functions, the lines or the
-// instructions that calls were made from. There is one value for each frame, so that
-// frames can be compared by their address.
+// A Frame is one level of a stack: a function, or one that was inlined into it.
+// Options.By says what frames are: modules, functions, or the lines or instructions of
+// the calls. There is one value for each frame, and frames may be compared by address.
 type Frame struct {
 	Kind     FrameKind
 	Function string // demangled; "" if it is not known. Of a ThreadFrame the thread's name
@@ -51,9 +50,9 @@ type Stack struct {
 	Cells  []counts.Cell // by column of the table
 }
 
-// Stacks are what the samples of a recording count, by the stacks that they were
-// taken in: the callchains that were recorded, with the calls that were inlined.
-// Of a recording without callchains the stack is the module and the function.
+// Stacks are the counts of a recording's samples by stack: the recorded callchains, with
+// the calls that were inlined. Without callchains the stack is the module and the
+// function.
 //
 // The file is read twice, first for what was mapped when, so that samples need not
 // wait: memory follows the number of stacks that are told apart.
@@ -96,7 +95,7 @@ type stackRow struct {
 	row   int           // of the table
 }
 
-// A frameKey is what frames are told apart by.
+// A frameKey identifies a frame.
 type frameKey struct {
 	kind    FrameKind
 	file    *profile.File

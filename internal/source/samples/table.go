@@ -15,8 +15,7 @@ import (
 // unknown stands for what has no name.
 const unknown = "[unknown]"
 
-// found returns an error if no sample counts, or none of them has what is to be told
-// apart.
+// found returns an error if no sample counts, or none has what samples are split by.
 func (r *Reader) found() error {
 	kept := int64(0)
 	for i := range r.places.sums {
@@ -112,8 +111,8 @@ func (r *Reader) scopes() ([]counts.Scope, []perfdata.Sum) {
 	return list, p.sums
 }
 
-// joined is scopes for places within contexts. CPUs that are in one core, socket or node
-// are put together, if it is these that are told apart.
+// joined is scopes for places within contexts. CPUs of one core, socket or node are put
+// together if samples are split by these.
 func (r *Reader) joined(run counts.Scope) ([]counts.Scope, []perfdata.Sum) {
 	p := &r.places
 	codes := make([]*counts.Code, len(p.codes))
@@ -148,7 +147,7 @@ func (r *Reader) joined(run counts.Scope) ([]counts.Scope, []perfdata.Sum) {
 	return list, sums
 }
 
-// others is what that is called for which there was no room.
+// others is the name of all places that there was no room for.
 const others = "others"
 
 // scope describes a place in the code within a context, which is nil if there is none.
@@ -215,7 +214,7 @@ func (r *Reader) describe(x *context, s *counts.Scope, part func(counts.Kind, st
 	}
 }
 
-// locate puts the processor into a scope, or what of it is told apart.
+// locate puts the processor into a scope, or the part of it that samples are split by.
 func (r *Reader) locate(x *context, s *counts.Scope, part func(counts.Kind, string)) {
 	by := r.places.told
 	at := counts.RunScope("")
@@ -330,12 +329,11 @@ func (r *Reader) skid() []counts.Note {
 	return []counts.Note{counts.Notef("%s: not sampled precisely: what belongs to a line or an instruction may stand at the ones that follow it", strings.Join(events, ", "))}
 }
 
-// namelessLeast is the share of the samples from which on a module without names
-// is worth a note.
+// namelessLeast is the least share of the samples that makes a module without names
+// worth a note.
 const namelessLeast = 0.01
 
-// nameless says of which modules nothing but addresses is known, and why: those
-// with the most samples.
+// nameless notes the modules with the most samples that have addresses only, and why.
 func (r *Reader) nameless() []counts.Note {
 	if r.places.told&(codeKinds&^(1<<counts.Module)) == 0 {
 		return nil

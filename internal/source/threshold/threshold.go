@@ -42,9 +42,8 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
 
 // Detect reports whether a file's first bytes look like a threshold table: a
-// heading that names a threshold and under it two rows of two numbers. Rows of
-// which a number cannot be read count, so that the reader can say what is wrong
-// with them.
+// heading that names a threshold and under it two rows of two numbers. Rows with a
+// damaged number count as well, since the reader can say what is wrong with them.
 func Detect(head []byte) bool {
 	heading, rows := false, 0
 	for _, line := range bytes.Split(head, []byte("\n")) {
