@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 )
 
@@ -22,19 +21,11 @@ const maxFile = 1 << 40
 
 // openELF maps and opens a file.
 func openELF(path string) (*elfFile, error) {
-	if err := Regular(path); err != nil {
-		return nil, err
-	}
-	f, err := os.Open(path)
+	f, size, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	size := info.Size()
 	if size > maxFile {
 		return nil, fmt.Errorf("%s: %d bytes are too many", path, size)
 	}

@@ -15,24 +15,34 @@ func Regular(path string) error {
 	return err
 }
 
-// ReadAt reads up to size bytes of a regular file from an offset on.
-func ReadAt(path string, offset uint64, size int) ([]byte, error) {
+// openRegular opens a regular file, and returns its size.
+func openRegular(path string) (*os.File, int64, error) {
 	if err := Regular(path); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+// ReadAt reads up to size bytes of a regular file from an offset on.
+func ReadAt(path string, offset uint64, size int) ([]byte, error) {
+	f, length, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if offset > uint64(info.Size()) {
+	if offset > uint64(length) {
 		return nil, fmt.Errorf("%s has no byte %d", path, offset)
 	}
-	data := make([]byte, min(uint64(size), uint64(info.Size())-offset))
+	data := make([]byte, min(uint64(size), uint64(length)-offset))
 	n, err := f.ReadAt(data, int64(offset))
 	if n == len(data) {
 		err = nil
