@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -33,7 +34,7 @@ func someRuns(rng *rand.Rand, n int, more float64) []account.Reading {
 // and what it is part of to be named, and the others not, in nearly all trials.
 func TestCompareFindsChange(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	const trials = 200
+	trials := testlong.Size(60, 200)
 	found, wrong := 0, 0
 	for range trials {
 		d := account.Compare(comparable, someRuns(rng, 6, 0), someRuns(rng, 6, 0.05), account.Design{})
@@ -62,7 +63,7 @@ func TestCompareFindsChange(t *testing.T) {
 // in 5 % of the trials.
 func TestCompareEqual(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	const trials = 400
+	trials := testlong.Size(100, 400)
 	alarms := 0
 	for range trials {
 		d := account.Compare(comparable, someRuns(rng, 6, 0), someRuns(rng, 6, 0), account.Design{})
@@ -70,7 +71,7 @@ func TestCompareEqual(t *testing.T) {
 			alarms++
 		}
 	}
-	if alarms > trials*7/100 {
+	if most := testlong.Size(10, 28); alarms > most { // 5 and 20 are expected
 		t.Errorf("%d alarms in %d trials", alarms, trials)
 	}
 }

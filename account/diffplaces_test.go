@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // A sampledProgram makes runs of a program that was sampled: the time of its
@@ -74,10 +75,7 @@ func alarms(d *account.PlaceDifference, slow string) (n int, found bool) {
 // total or any of the functions be called changed, however many runs there are,
 // and however much they differ as a whole.
 func TestPlacesEqual(t *testing.T) {
-	if testing.Short() {
-		t.Skip("statistics, which take their time")
-	}
-	const trials = 200
+	trials, most := testlong.Size(40, 200), testlong.Size(6, 17)
 	for _, test := range []struct {
 		name   string
 		runs   int
@@ -100,8 +98,9 @@ func TestPlacesEqual(t *testing.T) {
 				wrong++
 			}
 		}
-		// 5 % of 200 is 10; 18 and more come by chance in 1.5 % of the cases.
-		if wrong > 17 {
+		// 5 % of 200 is 10; 18 and more come by chance in 1.5 % of the cases, as are 7 and
+		// more of 40 in 0.3 %.
+		if wrong > most {
 			t.Errorf("%s: %d alarms in %d trials without a change", test.name, wrong, trials)
 		}
 	}
@@ -110,7 +109,7 @@ func TestPlacesEqual(t *testing.T) {
 // TestPlacesFindsSlowFunction plants 5 % into the function with half of the time,
 // which is to be named in 19 of 20 trials, and no other.
 func TestPlacesFindsSlowFunction(t *testing.T) {
-	const trials = 60
+	trials := testlong.Size(20, 60)
 	for _, test := range []struct {
 		name  string
 		runs  int
@@ -148,7 +147,8 @@ func TestPlacesFindsSlowFunction(t *testing.T) {
 // TestPlacesInPairs compares runs on a machine that others disturb by a tenth, old
 // and new by turns: in pairs the slow function is found, and otherwise not.
 func TestPlacesInPairs(t *testing.T) {
-	const trials, runs = 60, 10
+	const runs = 10
+	trials := testlong.Size(20, 60)
 	rng := rand.New(rand.NewPCG(3, 3))
 	p := someProgram(10)
 	apart, paired := 0, 0
@@ -229,10 +229,7 @@ func TestModuleRenamed(t *testing.T) {
 // TestIntervalsCover checks that the intervals of changes hold the truth in about
 // 95 % of the trials, with few runs as with many.
 func TestIntervalsCover(t *testing.T) {
-	if testing.Short() {
-		t.Skip("statistics, which take their time")
-	}
-	const trials = 300
+	trials, least, most := testlong.Size(60, 300), testlong.Size(52, 272), testlong.Size(60, 298)
 	for _, runs := range []int{5, 10} {
 		for _, paired := range []bool{false, true} {
 			rng := rand.New(rand.NewPCG(4, uint64(runs)))
@@ -246,8 +243,9 @@ func TestIntervalsCover(t *testing.T) {
 					}
 				}
 			}
-			// Expected are 285; by chance 8 more or fewer in 19 of 20 cases.
-			if held < 272 || held > 298 {
+			// Expected are 285 of 300; by chance 8 more or fewer in 19 of 20 cases. Of 60
+			// they are 57, and fewer than 52 in 1 of 100 cases.
+			if held < least || held > most {
 				t.Errorf("%d runs, paired %v: the interval held the truth in %d of %d trials", runs, paired, held, trials)
 			}
 		}

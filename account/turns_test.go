@@ -7,6 +7,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/plan"
 )
 
@@ -146,8 +147,8 @@ func (s *simulation) nodes(a *account.Account) []int {
 // of several groups, where it is a bound.
 func TestTurnsCoverTruth(t *testing.T) {
 	least, most := 0.92, 0.98
-	if testing.Short() {
-		least, most = 0.88, 1
+	if !testlong.Enabled() {
+		least, most = 0.84, 1
 	}
 	for _, tt := range []struct {
 		name   string
@@ -163,10 +164,7 @@ func TestTurnsCoverTruth(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			trials := tt.trials
-			if testing.Short() {
-				trials = 200
-			}
+			trials := testlong.Size(60, tt.trials)
 			s := newSimulation(t, tt.cpu, tt.level, 7)
 			covered, of, together := map[int]int{}, map[int]int{}, map[int]bool{}
 			for range trials {
