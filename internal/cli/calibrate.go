@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -104,7 +103,7 @@ func (a *app) runCalibrate(cmd *cobra.Command, c *common, f *calibrateFlags, arg
 			return err
 		}
 	}
-	wanted := wantedBy(cat, r.CPU)
+	wanted := resolve.Wanted(cat, r.CPU)
 	if err := a.storePenalties(c, f, r, len(args) == 1, wanted); err != nil {
 		return err
 	}
@@ -157,26 +156,6 @@ func (a *app) measure(cmd *cobra.Command, f *calibrateFlags, size int) (*calibra
 	}
 	r.CPU = id
 	return r, nil
-}
-
-// wantedBy says which penalties the models of a processor take. One that the
-// catalogue does not know may be given all of them.
-func wantedBy(cat *model.Catalogue, id string) func(calibrate.Penalty) bool {
-	cpu, err := cat.CPU(id)
-	if err != nil {
-		return func(calibrate.Penalty) bool { return true }
-	}
-	var models []*model.Model
-	for _, name := range []string{cpu.Name, resolve.GenericCPU} { // some methods are for any processor
-		for _, info := range cat.Models(name) {
-			if m, err := cat.Model(info.Name, name); err == nil {
-				models = append(models, m)
-			}
-		}
-	}
-	return func(p calibrate.Penalty) bool {
-		return slices.ContainsFunc(models, func(m *model.Model) bool { return resolve.Takes(m, p) })
-	}
 }
 
 // storePenalties writes the file that report takes. What was measured quickly, or

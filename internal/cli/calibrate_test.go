@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +46,7 @@ func TestWantedBy(t *testing.T) {
 		{"skylakex", calibrate.Penalty{Name: "BRANCH_RESTEER_PENALTY", Unit: "cycles/branch", Unless: "Branch_Mispredict_Clear"}, false},
 		{"a processor of tomorrow", calibrate.Penalty{Name: "LCP_PENALTY"}, true},
 	} {
-		if got := wantedBy(cat, tt.cpu)(tt.p); got != tt.want {
+		if got := resolve.Wanted(cat, tt.cpu)(tt.p); got != tt.want {
 			t.Errorf("%s takes %s: got %v, want %v", tt.cpu, tt.p.Name, got, tt.want)
 		}
 	}

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -215,11 +213,4 @@ func findings(cat *model.Catalogue, files []string) (all []model.Finding, err er
 		all = append(all, model.Lint(cat, m)...)
 	}
 	return all, nil
-}
-
-func printJSON(out io.Writer, v any) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", " ")
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

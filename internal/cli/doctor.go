@@ -49,14 +49,10 @@ func (a *app) runDoctor(c *common) error {
 		return err
 	}
 	d := doctor.Examine(m, cat)
-	err = a.write(c, func(out io.Writer) error {
-		to := a.terminal(c, a.out)
-		return report.Write(out, c.format, render.Diagnosis{Diagnosis: d, Symbols: showsSymbols(to)}, c.options(to))
-	})
-	if err == nil && !d.Cycles {
-		return &failure{exitMachine, errors.New("")}
+	if err := a.document(c, render.Diagnosis{Diagnosis: d, Symbols: showsSymbols(a.terminal(c, a.out))}); err != nil || d.Cycles {
+		return err
 	}
-	return err
+	return &failure{exitMachine, errors.New("")}
 }
 
 // showsSymbols reports whether an output is a terminal whose character set is Unicode.

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
 // version is the release; the build's revision is added where it is known.
@@ -36,7 +38,7 @@ func (a *app) printVersion(c *common) error {
 	return a.write(c, func(out io.Writer) error {
 		rev := revision()
 		if c.format == "json" {
-			return printJSON(out, map[string]string{"schema": "cyclestack.version/v1", "version": version,
+			return page.JSON(out, map[string]string{"schema": "cyclestack.version/v1", "version": version,
 				"revision": rev, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
 		}
 		if rev != "" {

@@ -134,6 +134,26 @@ func measurable(m *model.Model) []string {
 	return names
 }
 
+// Wanted says which penalties the models of a processor take. A processor that the
+// catalogue does not know may be given all.
+func Wanted(cat *model.Catalogue, id string) func(calibrate.Penalty) bool {
+	cpu, err := cat.CPU(id)
+	if err != nil {
+		return func(calibrate.Penalty) bool { return true }
+	}
+	var models []*model.Model
+	for _, name := range []string{cpu.Name, GenericCPU} { // some methods are for any processor
+		for _, info := range cat.Models(name) {
+			if m, err := cat.Model(info.Name, name); err == nil {
+				models = append(models, m)
+			}
+		}
+	}
+	return func(p calibrate.Penalty) bool {
+		return slices.ContainsFunc(models, func(m *model.Model) bool { return Takes(m, p) })
+	}
+}
+
 // Takes reports whether a model has a penalty among its parameters, with the same
 // meaning.
 func Takes(m *model.Model, p calibrate.Penalty) bool {
