@@ -152,7 +152,7 @@ func sides(c *account.Check) string {
 	return s
 }
 
-// room says what was allowed beside the tolerance.
+// room says what was allowed in addition to the tolerance.
 func room(c *account.Check) string {
 	if c.Error == 0 {
 		return ""

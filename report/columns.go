@@ -122,8 +122,8 @@ func (p *profile) natural() widths {
 	return w
 }
 
-// fit chooses the widths with which the columns of nodes need the fewest panels: names
-// are cut, then go the samples and the module.
+// fit chooses the widths so that the columns of nodes need the fewest panels. It cuts
+// names first, then leaves out the samples and the module.
 func (p *profile) fit(width []int) widths {
 	nodes := 0
 	for _, w := range width {

@@ -178,7 +178,7 @@ func (c *csvWriter) timesRows(b []byte, a *account.Account) []byte {
 	return b
 }
 
-// row appends the row of a node, of which two parts are in CSV's form already.
+// row appends the row of a node. node and unit are in CSV's form already.
 func (c *csvWriter) row(b []byte, a *account.Account, i int, node, unit string) []byte {
 	v := &a.Nodes[i]
 	b = append(b, c.scope...)

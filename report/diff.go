@@ -75,7 +75,7 @@ type diffWriter struct {
 	total    *account.Change
 	runs     [2]int
 	basis    account.Basis
-	unit     float64 // in which amounts are printed
+	unit     float64 // of printed amounts
 	unitName string
 	method   bool // the parts are a method's
 	body     diffBody
@@ -84,7 +84,7 @@ type diffWriter struct {
 
 // A diffBody is what a comparison has of its own.
 type diffBody interface {
-	heads() []string // of columns, the first and the last of which are words
+	heads() []string // of columns; the first and the last are words
 	rows() []diffRow // the first is the total
 	more() []string  // what the answer adds to that about the total
 	fill(*jsonDiff)  // the parts, for JSON

@@ -33,8 +33,8 @@ type placesDiff struct {
 	main string // module with the most time: of the others, places say that they are in them
 }
 
-// worthLine is the part of all from which on a difference is shown although it may
-// be chance, and linesMost how many of these are.
+// worthLine is the smallest part of all that is shown although it may be chance, and
+// linesMost the largest number of such lines.
 const (
 	worthLine = 1e-3
 	linesMost = 15

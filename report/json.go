@@ -393,7 +393,7 @@ func (j *jsonWriter) skids(a *account.Account, node int) []string {
 	return j.h.Profile.skids(a, node)
 }
 
-// sampled fills in what samples were told apart by.
+// sampled fills in the parts that samples were split by.
 func sampled(s *jsonScope, of *counts.Scope) {
 	number := func(to **int, n int, known bool) {
 		if known && n != counts.Unknown {

@@ -11,8 +11,8 @@ import (
 	"github.com/cyclestack/cyclestack/model"
 )
 
-// rivalMark stands behind a node that cannot be told apart from the one of the
-// bottleneck path beside it.
+// rivalMark marks a node whose error overlaps with that of its sibling on the
+// bottleneck path.
 const rivalMark = "◄ as likely"
 
 // rivalry marks a node that the bottleneck path could as well go through.
@@ -25,10 +25,9 @@ func (t *tree) rivalry(a *account.Account, i int) string {
 	return ""
 }
 
-// standing says that a value is outside what is expected of it: in which
-// direction, and of what kind of program. Where the kind is not known only what
-// asks for attention is said: more than any program should have, and of useful
-// work less.
+// standing says that a value is outside its expected range, with the direction and
+// the kind of program. Without a kind it reports only values that need attention:
+// above the range of any program, and useful work below it.
 func (t *tree) standing(a *account.Account, i int) string {
 	r, standing := a.Expected(i)
 	kind := a.Binding.Method.Workload
@@ -48,8 +47,8 @@ func rangeText(r model.Range) string {
 	return percent(r.Low) + "–" + percent(r.High) + " %"
 }
 
-// links shows beside the flagged nodes those that have an issue in common with
-// them, wherever in the account they are.
+// links shows the nodes that have an issue in common with flagged nodes, wherever in
+// the account they are.
 func (t *tree) links(a *account.Account) {
 	m := a.Model()
 	label := "see also"
@@ -120,8 +119,8 @@ func nodeNames(a *account.Account, nodes []int) []string {
 	return names
 }
 
-// dominanceText says whether loops or branches decide a program's way, and by
-// which figures that is known.
+// dominanceText says whether loops or branches dominate a program, with the figures
+// behind that.
 func dominanceText(a *account.Account) string {
 	b := a.Branching()
 	figures := fmt.Sprintf("a branch every %s instructions, a misprediction every %s branches", page.Trim(round(b.BlockLength())), page.Trim(round(b.Trips())))

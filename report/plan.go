@@ -19,8 +19,7 @@ import (
 //go:embed schema/plan.v1.json
 var planSchema []byte
 
-// PlanSeconds is how long the run is for which plans are printed with the error
-// to be expected.
+// PlanSeconds is the length of the run that a printed plan's expected errors are for.
 const PlanSeconds = 10
 
 // Chosen returns the nodes of a model that options choose, as indexes: those of
@@ -122,7 +121,7 @@ func (t *planWriter) quality() string {
 		n, n-p.LowerBound, p.LowerBound, n-1)
 }
 
-// group prints one group: its turns, its events and the nodes read from it.
+// group prints one group: its place in the rotation, its events and its nodes.
 func (t *planWriter) group(i int) {
 	p, g := t.p, &t.p.Groups[i]
 	head := fmt.Sprintf("group %d", i+1)
@@ -131,7 +130,7 @@ func (t *planWriter) group(i int) {
 		head = fmt.Sprintf("run %d", i+1)
 	case len(p.Groups) > 1:
 		head += fmt.Sprintf(": %s, seen %s of the time", page.Several(g.Turns, "turn"), page.Percent(float64(g.Turns)/float64(len(p.Rotation))))
-		for k := range p.Nodes { // those of one group all have the error of its turns
+		for k := range p.Nodes { // the nodes of one group have the same error
 			if n := &p.Nodes[k]; n.Together && slices.Equal(n.Groups, []int{i}) {
 				head += fmt.Sprintf(", ± %s", page.Percent(p.Error(n, PlanSeconds)))
 				break
@@ -212,7 +211,7 @@ func (t *planWriter) missing() {
 	}
 }
 
-// time says in which order the groups take turns and how long a run must be.
+// time prints the order of multiplexing and the required length of a run.
 func (t *planWriter) time() {
 	p := t.p
 	switch {
@@ -238,8 +237,7 @@ func (t *planWriter) time() {
 	}
 }
 
-// errors returns the smallest and the largest error to be expected of a node
-// that takes turns.
+// errors returns the smallest and the largest expected error of a multiplexed node.
 func (t *planWriter) errors() (least, most float64) {
 	for i := range t.p.Nodes {
 		n := &t.p.Nodes[i]

@@ -73,7 +73,7 @@ func TestPlanSchema(t *testing.T) {
 	}
 }
 
-// TestPlanJSON checks what other programs rely upon.
+// TestPlanJSON checks the document that other programs read.
 func TestPlanJSON(t *testing.T) {
 	p := makePlan(t, "sandybridge", plan.Options{Level: 2})
 	var got struct {

@@ -19,8 +19,8 @@ import (
 // first account is then that of the whole, and those of the parts follow, the largest
 // first.
 type Profile struct {
-	By      []counts.Kind // what is told apart, in the order asked for
-	Event   string        // by which parts are compared, as the recording spells it
+	By      []counts.Kind // what samples are split by, in the order of --by
+	Event   string        // that parts are compared by, as the recording spells it
 	What    string        // that the event counts, in words: "time", "cycles"; "" is the event
 	Samples int64         // of the event; 0 if it was not sampled
 
@@ -48,8 +48,8 @@ type portion struct {
 	samples         int64 // that it rests on; 0 if the event was not sampled
 }
 
-// share returns the part of the whole that an account with some counts has, of which the
-// first account is.
+// share returns the part of the whole that an account with some counts has. The first
+// account is the whole.
 func (p *Profile) share(a *account.Account, list []account.Count) portion {
 	c, ok := countOf(list, p.Event)
 	if ok && a.Scope.Kind == counts.Run {
@@ -98,7 +98,7 @@ func (p *Profile) what() string {
 	return p.Event
 }
 
-// by says what is told apart.
+// by names what samples are split by.
 func (p *Profile) by() string {
 	var names []string
 	for _, k := range p.By {
@@ -115,7 +115,7 @@ func (p *Profile) noun() string {
 	return "part"
 }
 
-// code returns the finest kind of places in the code that are told apart, Run for none.
+// code returns the finest kind of place in the code, Run for none.
 func (p *Profile) code() counts.Kind {
 	finest := counts.Run
 	for _, k := range p.By {
@@ -173,7 +173,7 @@ func partLabel(s *counts.Scope, k counts.Kind) string {
 func (p *Profile) label(s *counts.Scope) (labels []string, module string) {
 	kinds := p.labels()
 	if s.Code == nil && !slices.ContainsFunc(kinds, func(k counts.Kind) bool { return k != counts.Interval && partLabel(s, k) != "" }) && !(s.Duration > 0) {
-		return []string{s.Label}, "" // the others, for which there was no room
+		return []string{s.Label}, "" // the combined others
 	}
 	for _, k := range kinds {
 		text := partLabel(s, k)
@@ -213,7 +213,7 @@ type profile struct {
 	lines  []profileLine
 	skids  []bool          // by node's column: its samples stand behind the instruction that caused them
 	events []account.Count // of the whole: those that have columns, behind the nodes'
-	grey   bool            // a value is not to be relied upon
+	grey   bool            // a value is unreliable
 	notes  []string
 	whole  *account.Account
 }
@@ -276,8 +276,8 @@ func splitModule(label string, k counts.Kind) (text, module string) {
 	return label, ""
 }
 
-// tells reports whether a node says more of a part than its share does: cycles by
-// themselves do not, nor does the time in which the whole was recorded.
+// tells reports whether a node says more of a part than its share does. Cycles by
+// themselves do not, nor does the time of the recording.
 func (p *profile) tells(a *account.Account, i int) bool {
 	return p.o.All || p.o.Nodes != "" || a.Model().Nodes[i].Section == "" || a.Relates(i)
 }

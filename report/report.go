@@ -32,7 +32,7 @@ type Header struct {
 
 	Workload  model.Workload // the kind of program, if the user said
 	Simulated bool           // the counts are a simulator's, and not of a processor
-	Kept      bool           // the one file is an account that was kept, in which no other places can be told apart
+	Kept      bool           // the one file is a kept account, which has no further places
 	Reading   []string       // of samples: the user's flags that say how the file is read, as {"--sysroot", "root"}
 	Again     []string       // of live counts: the end of the command line that counts the same again, as {"--", "./app"}
 
@@ -53,7 +53,7 @@ type Options struct {
 	Top    bool   // of LayoutParts: the number of parts was chosen, all are written
 	Width  int    // of the terminal in columns; 0 is 100
 	Color  bool
-	Titles bool // titles of nodes beside the figures, where the width allows
+	Titles bool // titles of nodes after the figures, where the width allows
 	Line   bool // in the tree format, of Account.Times no more than a line: it follows by itself
 
 	// Step spells a next step as a command; nil leaves next steps out.

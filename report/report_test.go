@@ -13,8 +13,8 @@ import (
 	"github.com/cyclestack/cyclestack/report"
 )
 
-// core2 makes an account of Core 2 in which something is missing, something is
-// uncertain and something is over its threshold.
+// core2 makes an account of Core 2 with a missing node, an uncertain one and one over
+// its threshold.
 func core2(t *testing.T) (report.Header, *account.Account) {
 	t.Helper()
 	method, err := account.Load("core2", "core2-cycles", account.Options{})

@@ -110,8 +110,8 @@ func (r *rows) width(a *account.Account, i int) int {
 	return max(least, page.Runes(a.Model().Nodes[i].Name)) + gap
 }
 
-// line writes one account: the value that its bottleneck path begins with
-// stands out, what is not to be relied upon is grey.
+// line writes one account. The value that its bottleneck path begins with stands out,
+// and unreliable values are grey.
 func (r *rows) line(a *account.Account) {
 	label := page.Cut(rowLabel(a), r.label-1)
 	r.text = append(r.text, label...)

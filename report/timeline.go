@@ -13,7 +13,7 @@ import (
 // there are too many, one row of small bars for the whole and for each node.
 
 const (
-	sparksFrom = 8  // intervals from which on there are bars
+	sparksFrom = 8  // the least number of intervals with bars
 	rowsMost   = 60 // lines of intervals, more than that are not printed
 	sparkLabel = 30 // width of what stands before the bars
 )
@@ -73,9 +73,8 @@ type beat struct {
 // sparksMost bounds how many intervals are drawn.
 const sparksMost = 1 << 14
 
-// spark writes one row of bars, from 0 to the largest value that can be relied upon.
-// Intervals in which nothing is known have none, and those that cannot be relied upon a
-// dot.
+// spark writes one row of bars, from 0 to the largest reliable value. An interval
+// without a value has none, and one with an unreliable value has a dot.
 func (p *profile) spark(name string, list []beat, from, to int, text func(float64) string) {
 	top := 0.0
 	for _, b := range list {

@@ -9,9 +9,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
-// What the threads did with their time, beside the account of their cycles: one
-// line, and where they mostly waited all that is known of it, as the cycles then
-// explain little.
+// Thread times next to the account of cycles: one line, or everything if the threads
+// mostly waited, because cycles then explain little.
 
 // Nodes of Account.Times.
 const (
@@ -34,12 +33,12 @@ const (
 	timeStopped = "Throttled"
 )
 
-// oneThread is how many threads there were on the average, up to which figures are
-// shares of the time of one.
+// oneThread is the largest average number of threads whose figures are shares of one
+// thread's time.
 const oneThread = 1.05
 
-// allThere is for which share of the time a program's threads were there at least, if no
-// more is said of the rest: its start, and the time until its end was seen.
+// allThere is the least share of elapsed time with the program's threads that needs
+// no remark. The rest is its start, and the time until its end was noticed.
 const allThere = 0.98
 
 // times writes what the threads did, before the tree that explains their cycles.
@@ -194,7 +193,7 @@ func (s *sentence) add(node, before, after string) {
 	s.text += before + text + after
 }
 
-// errorMatters is the part of a figure from which on its error stands in a sentence.
+// errorMatters is the smallest part of a figure that an error must have to be printed in a sentence.
 const errorMatters = 0.1
 
 // whyUnknown is why nothing is known of the threads, in brackets.

@@ -175,8 +175,8 @@ func (t *tree) section(a *account.Account, section string) {
 }
 
 const (
-	// foldFrom is the size of a main tree from which its deeper nodes are only
-	// shown where they matter: more lines than a screen has.
+	// foldFrom is the least size of a main tree that is folded: deeper nodes are
+	// then shown only where they matter. A screen has fewer lines.
 	foldFrom = 45
 	// foldBelow is the deepest level that is always shown.
 	foldBelow = 2
@@ -297,8 +297,7 @@ func depth(m *model.Model, i int) int {
 	return d
 }
 
-// scale is the value at which a node's bar is full: 1 for shares, else the
-// value of its root.
+// scale is the value of a full bar: 1 for shares, else the value of the root.
 func scale(a *account.Account, i int) float64 {
 	m := a.Model()
 	if m.Share(i) {
