@@ -26,13 +26,12 @@ func (a *app) annotate() *cobra.Command {
 		Use:     "annotate FILE [SYMBOL]",
 		GroupID: "account",
 		Short:   "Print a function's source and assembly with the account of each line and instruction",
-		Long: `annotate prints the code of one function of a perf.data file, with what was
-sampled at each line and instruction beside it: cycles, stalled cycles, and the
-events that could cause them, at what they usually cost. Figures are percentages
-of the function's cycles, so that those of all instructions add up to its own.
-
-An event with no stalled cycles near it is marked as hidden: the processor did
-other work meanwhile, and fewer such events would gain nothing.
+		Long: `annotate prints the code of one function of a perf.data file, with the samples of
+each line and instruction: cycles, stalled cycles, and the events that could cause
+them, at their usual cost. Figures are percentages of the function's cycles: those of
+all instructions add up to its own. An event with no stalled cycles near it is marked
+as hidden: the processor did other work meanwhile, and fewer such events would gain
+nothing.
 
 SYMBOL is a function by its name, demangled or not, or a part of its name that no
 other has; MODULE:SYMBOL, where several modules have it; an address or a range of
@@ -42,10 +41,9 @@ of the source, FILE:LINE. Without SYMBOL it is the function with the most cycles
 Of a file of callgrind or cachegrind the lines of a function are annotated, by what
 the simulator counted.
 
-Loops are listed with their share. Where retired instructions were sampled
-precisely, or branch stacks, they have their iterations and average trip counts,
-what each event comes to in one iteration, and blocks how often they were
-executed.`,
+Loops are listed with their share. With precise samples of retired instructions, or
+with branch stacks, they also have their iterations, average trip counts and events
+per iteration, and blocks the number of their executions.`,
 		Example: `  cyclestack annotate --sysroot examples/annotate examples/annotate.data
   cyclestack annotate --sysroot examples/annotate examples/annotate.data solve --source-only
   cyclestack annotate --sysroot examples/annotate --asm-only examples/annotate.data solve:0x4000f6-0x400102

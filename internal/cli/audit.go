@@ -16,17 +16,17 @@ func (a *app) audit() *cobra.Command {
 		Use:     "audit FILE…",
 		GroupID: "account",
 		Short:   "Check the relations between a recording's counts",
-		Long: `audit checks whether a recording holds together: that the levels of the account
-close, that no part is larger than its whole, what must hold between the counts of
-the processor whatever the program (no more uops retire than are issued, misses
-are accesses, cycles fit into the time), that each count is possible, that each
-event was on a counter, and over intervals that no counter stands still. Counts
-that were not taken together are given as much room as that needs.
+		Long: `audit checks whether a recording is consistent. The levels of the account must close,
+and no part may be larger than its whole. Some relations between counts hold for any
+program: no more uops retire than are issued, misses are accesses, cycles fit into
+the time. Each count must be possible, and each event must have been on a counter.
+Over intervals no counter may stand still. Counts of different groups have the
+tolerance that this needs.
 
-What FAILS is the measurement's fault: the recording contradicts itself, and the
-exit status is 1. What "does not" hold besides is what the machine did. Without
---cpu and a line in the file that names the processor, only what holds on every
-processor is checked.`,
+A check that FAILS is the measurement's fault: the recording contradicts itself, and
+the exit status is 1. A check that "does not" hold is about what the machine did.
+Without --cpu, and without the processor's name in the file, only relations of every
+processor are checked.`,
 		Example: `  cyclestack audit examples/loop-case1.txt
   cyclestack audit --cpu skylake counts.csv
   cyclestack audit --by interval --format json intervals.csv

@@ -121,13 +121,13 @@ func printable(r rune) rune {
 }
 
 func (a *app) root() *cobra.Command {
-	cobra.EnableCommandSorting = false // they are listed in the order in which one meets them
+	cobra.EnableCommandSorting = false // the list has the order of use
 	root := &cobra.Command{
 		Use:   "cyclestack",
 		Short: "Says where a program's CPU cycles went",
-		Long: `cyclestack turns hardware counter readings into accounts: every cycle or pipeline
-slot of a run is put somewhere, level by level, with how far the figure can be
-trusted and what to do next.`,
+		Long: `cyclestack makes accounts of hardware counter readings. An account puts every cycle or
+pipeline slot of a run somewhere, level by level. It says how far each figure can be
+trusted, and what to do next.`,
 		Example: `  cyclestack stat -- ls -R /usr                  the account of a program
   cyclestack report examples/power7-cpi.txt     the account of a recorded perf stat
   cyclestack explain LSU_STALL_CPI --cpu power7 what a node means and what to try
@@ -159,7 +159,7 @@ type command struct {
 	make func() *cobra.Command
 }
 
-// commands are all commands, in the order in which one meets them.
+// commands are all commands, in the order of use.
 func (a *app) commands() []command {
 	return []command{{"stat", a.stat}, {"record", a.record}, {"report", a.report}, {"annotate", a.annotate}, {"diff", a.diff},
 		{"smt", a.smt}, {"latency", a.latency}, {"audit", a.audit}, {"calibrate", a.calibrate}, {"models", a.models},

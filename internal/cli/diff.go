@@ -34,28 +34,28 @@ func (a *app) diff() *cobra.Command {
 		Use:     "diff OLD NEW | diff OLD… -- NEW…",
 		GroupID: "account",
 		Short:   "Compare two sets of runs: cycles for each unit of work, with significance",
-		Long: `diff compares two sets of runs of a program, before and after a change: the cycles
-for each unit of work, in all and by node of the account, as a tree of
-differences that add up to the whole; with --by function by function, matched by
-name, with --by module or line by these.
+		Long: `diff compares two sets of runs of a program, before and after a change. It prints the
+cycles for each unit of work, in all and by node, as a tree of differences that add
+up to the whole. With --by function, module or line it compares these, matched by
+name.
 
 OLD and NEW are recordings of any kind that report reads, several by commas, or
 directories of recordings; or any number of each, with -- between them. Each block
 of counts in them is a run. With four runs or more of each, a Mann–Whitney test
-tells changes from chance, and for functions a permutation test, corrected for
-testing several; a bootstrap gives each change its 95 % interval. Where the runs
-cannot tell, diff says so. Runs that were taken by turns, old and new, are
-compared in pairs: what disturbs the machine disturbs both. Recordings of samples
-tell by their times that they were; of others --paired says so.
+separates changes from chance; for functions it is a permutation test, corrected for
+multiple testing. A bootstrap gives each change its 95 % interval. Where the runs
+are too few or too noisy, diff says so. Old and new runs that alternate are compared
+in pairs, since the same disturbances affect both. Recordings of samples show this by
+their times; for others there is --paired.
 
-The unit of work is the instruction, and for places in the code, simulated runs and
-where instructions were not counted the run, unless --per says what the runs did: --per requests=1e6 if each run served a
-million, --per ops=2e6:3e6 if the old ones did two million and the new ones three,
---per run for the run as a whole.
+The unit of work is the instruction. It is the run for places in the code, for
+simulated runs, and where instructions were not counted. --per names another unit:
+requests=1e6 if each run served a million, ops=2e6:3e6 if the old ones did two million
+and the new ones three, run for the run as a whole.
 
-With --fail-on, the exit status is 1 if a node, or "cycles" for all, or a
-function ("function:NAME", * for any letters) has changed by more than so much of
-its old value, and that is no chance.`,
+With --fail-on the exit status is 1 if something has changed by more than a share of
+its old value, and not by chance: a node, "cycles" for all, or a function
+("function:NAME", * for any letters).`,
 		Example: `  cyclestack diff before.csv after.csv
   cyclestack diff --paired --per ops=1e6 old-1.csv old-2.csv old-3.csv -- new-1.csv new-2.csv new-3.csv
   cyclestack diff --by function --sysroot examples/diff/names examples/diff/old examples/diff/new

@@ -16,9 +16,9 @@ func (a *app) explain() *cobra.Command {
 		Use:     "explain NODE [FILE]",
 		GroupID: "catalogue",
 		Short:   "Say what a node means, what usually causes it, and what to try",
-		Long: `explain says in words what a node of an account means, what usually causes it, what
-to try, its formula, and where that comes from. With a recording, the formula is
-shown with the recording's numbers put in.`,
+		Long: `explain says what a node of an account means, what usually causes it, and what to try.
+It shows the node's formula and its source. With a recording the formula has the
+recording's numbers.`,
 		Example: `  cyclestack explain L2_Miss --cpu core2
   cyclestack explain LSU_STALL_CPI examples/power7-cpi.txt`,
 		Args: arguments(1, 2),

@@ -27,9 +27,8 @@ var elsewhere = map[string]map[string]string{
 
 const events = "--level and --nodes say what is to be known, and the events follow; record takes -e"
 
-// flagError says what is wrong with a flag for people: which may be meant by one that
-// there is not, and what a value should be, of which the package that reads numbers
-// speaks as one of its own functions' arguments.
+// flagError puts an error about a flag into words for users: it suggests a flag for an
+// unknown one, and says what a value should be.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
@@ -56,9 +55,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.Is(number.Err, strconv.ErrRange):
 		what = "that is out of range"
 	case number.Func == "ParseInt":
-		what = "it is a whole number"
+		what = "it is an integer"
 	case number.Func == "ParseUint":
-		what = "it is a whole number, and not negative"
+		what = "it is an integer, and not negative"
 	case number.Func == "ParseBool":
 		what = "it is true or false"
 	}

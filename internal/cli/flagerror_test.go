@@ -12,9 +12,9 @@ import (
 // TestFlagErrors gives flags values that are none of theirs.
 func TestFlagErrors(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
-		{"report --level abc x", "cyclestack report: --level abc: it is a whole number (see"},
+		{"report --level abc x", "cyclestack report: --level abc: it is an integer (see"},
 		{"stat -r 99999999999999999999 true", "cyclestack stat: --repeat 99999999999999999999: that is out of range (see"},
-		{"record -c -1 true", "cyclestack record: --count -1: it is a whole number, and not negative (see"},
+		{"record -c -1 true", "cyclestack record: --count -1: it is an integer, and not negative (see"},
 		{"stat -a=maybe", "cyclestack stat: --all-cpus maybe: it is true or false (see"},
 		{"report --kallsyms /nonexistent x", `cyclestack report: invalid argument "/nonexistent" for "--kallsyms" flag: no such file or directory (see`},
 		{"stat --nonsense", "cyclestack stat: unknown flag: --nonsense (see"},

@@ -67,7 +67,7 @@ func (c *common) addParams(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVarP(&c.params, "param", "P", nil, "set a parameter of the model, `NAME=VALUE` (may be repeated)")
 	f.StringVar(&c.smt, "smt", "", "whether logical processors shared their cores: `on|off`")
-	f.StringVar(&c.workload, "workload", "", "kind of program, by which values are judged: `client|server|hpc`")
+	f.StringVar(&c.workload, "workload", "", "kind of program, for the judgement of values: `client|server|hpc`")
 	f.StringVar(&c.penalties, "penalties", "", "take parameters from a `FILE` of NAME = VALUE lines (TOML); auto is what calibrate has stored for the very processor, none is the method's own (default: auto)")
 }
 
@@ -94,7 +94,7 @@ func (c *common) addOutput(cmd *cobra.Command, formats ...string) {
 // are.
 func addSymbols(cmd *cobra.Command, to *profile.Config) {
 	f := cmd.Flags()
-	f.StringVar(&to.Root, "sysroot", "", "`DIRECTORY` under which the recorded programs, their debug files and sources are")
+	f.StringVar(&to.Root, "sysroot", "", "`DIRECTORY` with the recorded programs, their debug files and sources")
 	f.StringVar(&to.Root, "symfs", "", "the same, as perf calls it")
 	f.Var((*readable)(&to.Vmlinux), "vmlinux", "kernel with symbols, a `FILE`")
 	f.Var((*readable)(&to.Kallsyms), "kallsyms", "copy of /proc/kallsyms of the machine that was recorded, a `FILE`")

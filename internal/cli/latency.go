@@ -29,15 +29,15 @@ func (a *app) latency() *cobra.Command {
 		Short:   "Print the distribution of load latencies",
 		Long: `latency prints how long loads took, from what was recorded of them.
 
-Of samples with latencies, as perf mem record takes them with Intel's PEBS, AMD's
-IBS, Arm's SPE or on POWER, it prints the distribution in powers of two, its mean
-and percentiles, and the same for each level of the memory hierarchy that the data
-came from (--by level), for each function (--by function), or for what the data is
-in (--by mapping): a variable, the heap, a stack, a file. Each sample stands for as
-many loads as its period says. Every figure has the interval that sampling leaves
-it, and what the processor measures and which loads it leaves out is said.
+From samples with latencies it prints the distribution in powers of two, its mean and
+percentiles. perf mem record takes such samples with Intel's PEBS, AMD's IBS, Arm's
+SPE or on POWER. The same follows for each level of the memory hierarchy (--by
+level), each function (--by function), or each kind of data (--by mapping): a
+variable, the heap, a stack, a file. Each sample stands for as many loads as its
+period says. Every figure has its sampling error. The output says what the processor
+measures, and the loads it leaves out.
 
-Of counts of loads slower than a threshold it prints the distribution, its drops,
+From counts of loads slower than a threshold it prints the distribution, its drops,
 and bounds on the mean latency. It reads tables of thresholds and counts, and
 recordings of the load-latency event at several thresholds:
 

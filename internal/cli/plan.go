@@ -30,11 +30,11 @@ func (a *app) plan() *cobra.Command {
 		Use:     "plan [flags] [-- COMMAND [ARGUMENTS…]]",
 		GroupID: "catalogue",
 		Short:   "Print which events to count together, in how few groups or runs",
-		Long: `plan prints what has to be counted for the nodes of a method: groups of events
-that fit the processor's counters, as few as can be, so that the events of each
-node share a group wherever they can. It says what is proved about that, which
-nodes had to be split, and how long a run must be. It needs no counters itself:
-a plan can be made anywhere, for any processor.
+		Long: `plan prints what has to be counted for the nodes of a method: as few groups of events
+as possible that fit the processor's counters. The events of a node share a group if
+they can. plan says what is proved about that, which nodes had to be split, and how
+long a run must be. It needs no counters itself: a plan can be made anywhere, for any
+processor.
 
 --perf and --script are for the whole machine, or for the command behind --. The
 script looks whether the machine is what the plan takes for granted: the processor,
@@ -61,7 +61,7 @@ the NMI watchdog, SMT.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.set, "set", "", "plan for the method's event set `NAME` instead of nodes")
 	flags.StringVar(&c.smt, "smt", "", "whether the other logical processors of each core are in use: `on|off` (default: off, or as this machine has it)")
-	flags.BoolVar(&f.runs, "no-multiplex", false, "one group in each of several runs, instead of taking turns")
+	flags.BoolVar(&f.runs, "no-multiplex", false, "one group in each of several runs, without multiplexing")
 	flags.BoolVar(&f.watchdog, "watchdog", false, "the kernel's NMI watchdog is on and counts, too (default: as this machine has it, if the plan is for it)")
 	flags.IntVar(&f.counters, "counters", 0, "general counters that can be used, where a hypervisor or another program leaves `N` only")
 	flags.BoolVar(&f.errata, "errata", false, "keep to the counters that Linux's workarounds for errata leave (default: with --perf and --script, and for this machine)")
@@ -154,8 +154,7 @@ func planCPU(cat *model.Catalogue, name string, host fs.FS) (*model.CPU, error) 
 	return cpu, nil
 }
 
-// isOn reports whether a file in which the kernel says whether something is on
-// says so.
+// isOn reports whether a file of the kernel says that something is on.
 func isOn(host fs.FS, name string) bool {
 	text, err := fs.ReadFile(host, name)
 	return err == nil && strings.TrimSpace(string(text)) == "1"

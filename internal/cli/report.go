@@ -20,28 +20,28 @@ func (a *app) report() *cobra.Command {
 		Use:     "report FILE…",
 		GroupID: "account",
 		Short:   "Print the account of a recording",
-		Long: `report reads recordings, recognised by their content, and prints the account of
-each: where the cycles went, how far each figure can be trusted, what is missing
-and why. It reads the output of perf stat as text, CSV (-x, any separator) and
-JSON (-j), with intervals, per CPU, core, socket or thread, and repeats, and
-perf.data, of perf record and of perf stat record.
+		Long: `report prints the account of each recording: where the cycles went, how far each
+figure can be trusted, what is missing and why. Recordings are recognised by their
+content: the output of perf stat as text, CSV (-x, any separator) or JSON (-j), with
+intervals, per CPU, core, socket or thread, or with repeats; and perf.data, of perf
+record or perf stat record.
 
-Of samples, --by module, function, line or instruction prints the account of each
-place in the code, the places with the most cycles first, and --by process, thread,
-cgroup, cpu or interval that of each of these; several by commas are told apart
-together. --level and --expand open the columns of nodes. --process, --thread,
---module, --function, --line, --cgroup, --cpu-list and --time say which samples
-count; perf's --pid, --tid, --comm, --dso and --symbol mean the same. Where no method
-fits what was sampled the shares of it remain. --sysroot is where the programs of
-another machine are, with their symbols.
+Samples can be split. --by module, function, line or instruction prints the account
+of each place in the code, the one with the most cycles first. --by process, thread,
+cgroup, cpu or interval prints the account of each of these. Several kinds by commas
+split by all of them. --level and --expand open the columns of nodes. --process,
+--thread, --module, --function, --line, --cgroup, --cpu-list and --time choose
+samples; perf's --pid, --tid, --comm, --dso and --symbol mean the same. Where no
+method fits, the shares remain. --sysroot is the directory with another machine's
+programs and symbols.
 
 --format pprof, speedscope, collapsed and flamegraph write the stacks of samples for
-programs that show profiles, with what of each node is where, in slots or cycles;
-collapsed is of one, which --nodes or --event names.
+other programs, with each node's slots or cycles. The format collapsed has one node
+or event, named by --nodes or --event.
 
-Of several files, runs of the same thing (processor, command, events; where the
-command is not known, names that differ in numbers only) are aggregated, and
-different things stand side by side; --together and --separate say otherwise.
+Several files are aggregated if they are runs of the same program: same processor,
+command and events. Without a command their names may differ in numbers only.
+Different programs are printed side by side. --together and --separate override this.
 
 The processor is the one that the file names, in a line such as "# cpu: power7",
 or the one given with --cpu. It is never guessed: an event's number means

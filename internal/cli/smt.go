@@ -18,9 +18,9 @@ func (a *app) smt() *cobra.Command {
 		GroupID: "account",
 		Short:   "Say how often none, one or both logical processors of a core were active",
 		Long: `smt splits elapsed time, core by core, into neither, only one or both logical
-processors active. It counts this machine, until the program ends or Ctrl-C, or
-reads a recording of the time-stamp counter, the reference cycles of each logical
-processor and those of any of them:
+processors active. It counts this machine, until the program ends or Ctrl-C. Or it
+reads a recording of three events: the time-stamp counter, the reference cycles of
+each logical processor, and those of any of them:
 
   perf stat -a -A -x, -e msr/tsc/,ref-cycles,cpu/event=0x3c,umask=0x1,any=1/ -o smt.csv -- ./app
 
