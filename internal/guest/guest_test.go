@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/internal/guest/wire"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // boots are the guests that the tests in internal/guest/inside are run in: those
@@ -43,8 +44,8 @@ func required(arch string) bool {
 // TestGuests runs the tests in internal/guest/inside in guests, and reports each of
 // them as its own.
 func TestGuests(t *testing.T) {
-	if testing.Short() {
-		t.Skip("boots guests")
+	if os.Getenv("CYCLESTACK_REQUIRE_GUESTS") == "" {
+		testlong.Only(t) // to boot the smallest guest takes longer than all other tests of this package
 	}
 	dependOnSources(t)
 	rig, err := FindRig()

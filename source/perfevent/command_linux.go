@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -271,9 +270,8 @@ func (c *command) poll() {
 
 // readable reports whether there is something to be read from a file.
 func readable(fd uintptr) bool {
-	fds, now := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, unix.Timespec{}
-	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds)), uintptr(len(fds)), uintptr(unsafe.Pointer(&now)), 0, 0, 0)
-	return errno == 0 && n > 0
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return err == nil && n > 0
 }
 
 // awaitEnd waits until the command has ended, and leaves it a zombie.

@@ -185,7 +185,7 @@ func newProbe(tid int) *probe {
 		return p
 	}
 	p.user = fd
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_REFRESH, 1); errno != 0 {
+	if unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_REFRESH, 1) != nil {
 		return p
 	}
 	if fd, err := openEvent(&clock, tid, -1, -1, 0); err == nil {

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -100,13 +99,13 @@ func (b *notifier) arm(until time.Time) bool {
 // set lets the timer expire after a time; never if that is 0.
 func (b *notifier) set(after time.Duration) {
 	to := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(after))}
-	_, _, _ = unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, uintptr(b.fd), 0, uintptr(unsafe.Pointer(&to)), 0, 0, 0)
+	_ = unix.TimerfdSettime(b.fd, 0, &to, nil)
 }
 
 // clear takes a notification back, for callers that poll the file themselves.
 func (b *notifier) clear() {
 	var times [8]byte
-	_, _, _ = unix.RawSyscall(unix.SYS_READ, uintptr(b.fd), uintptr(unsafe.Pointer(&times)), uintptr(len(times)))
+	_, _ = unix.Read(b.fd, times[:])
 }
 
 func (b *notifier) close() {

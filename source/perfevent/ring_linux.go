@@ -39,11 +39,7 @@ func mapRing(fd, pages int) (*ring, error) {
 
 // take has another event of the same processor write into the ring.
 func (r *ring) take(fd int) error {
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.PERF_EVENT_IOC_SET_OUTPUT, uintptr(r.fd))
-	if errno != 0 {
-		return os.NewSyscallError("ioctl", errno)
-	}
-	return nil
+	return os.NewSyscallError("ioctl", unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_OUTPUT, r.fd))
 }
 
 // bounds returns where what was written and not consumed begins and ends. What

@@ -60,11 +60,7 @@ var hasFormatLost = sync.OnceValue(func() bool {
 
 // control enables or disables a group by its leader.
 func control(fd int, request uint) error {
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), uintptr(request), 0)
-	if errno != 0 {
-		return os.NewSyscallError("ioctl", errno)
-	}
-	return nil
+	return os.NewSyscallError("ioctl", unix.IoctlSetInt(fd, request, 0))
 }
 
 // identify returns the kernel's id of an event, which is in the readings of groups.
@@ -77,18 +73,12 @@ func identify(fd int) (uint64, error) {
 	return id, nil
 }
 
-// readEvent reads an event or a group. It waits for the processor that has it, and for
-// nothing else. So the runtime need not know of the call: it would wake other threads
-// meanwhile.
+// readEvent reads an event or a group.
 func readEvent(fd int, buf []byte) (int, error) {
 	for {
-		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)))
-		switch errno {
-		case 0:
-			return int(n), nil
-		case unix.EINTR:
-		default:
-			return 0, errno
+		n, err := unix.Read(fd, buf)
+		if err != unix.EINTR {
+			return max(n, 0), err
 		}
 	}
 }

@@ -3,7 +3,6 @@ package ostime
 import (
 	"sync"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,7 +34,7 @@ func ownTime() time.Duration { return read(unix.CLOCK_THREAD_CPUTIME_ID) }
 
 func read(clock int32) time.Duration {
 	var ts unix.Timespec
-	if _, _, errno := unix.RawSyscall(unix.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+	if unix.ClockGettime(clock, &ts) != nil {
 		return 0
 	}
 	return time.Duration(ts.Nano())

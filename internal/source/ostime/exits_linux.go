@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -119,13 +118,9 @@ func request(family uint16, command byte, kind uint16, text string, flags uint16
 // receive takes a datagram. The error is EAGAIN if there is none.
 func (x *exitSocket) receive() (int, error) {
 	for {
-		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(x.fd), uintptr(unsafe.Pointer(unsafe.SliceData(x.buffer))), uintptr(len(x.buffer)))
-		switch errno {
-		case 0:
-			return int(n), nil
-		case unix.EINTR:
-		default:
-			return 0, errno
+		n, err := unix.Read(x.fd, x.buffer)
+		if err != unix.EINTR {
+			return n, err
 		}
 	}
 }
