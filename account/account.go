@@ -45,20 +45,31 @@ type Account struct {
 	// method, where who made the account knows that; nil otherwise.
 	Times *Account
 
+	evaluated
+	scratch
+}
+
+// evaluated is what an account's values were computed from.
+type evaluated struct {
 	table  *counts.Table
 	place  Place
 	seen   []observation // of the slots
 	in     []float64     // the slots as they were evaluated, for explanations
 	values []float64     // node values by node, as thresholds see them
-	keep   []Value       // room for the nodes while others are computed
-	bound  []float64     // room for a figure of each node
+	linked []bool        // by node
 
-	linked     []bool // by node
-	repeated   bool   // counts came with variances
-	sampled    bool   // counts are sums of samples
-	sizes      []size // of the table's rows, as far as they were looked at; see sizeOf
-	said       map[finding]*words
+	repeated bool // counts came with variances
+	sampled  bool // counts are sums of samples
+
 	difference *[2]int // nodes whose difference is evaluated behind the model's; nil for none
+}
+
+// scratch is room that evaluations of one account use again.
+type scratch struct {
+	keep  []Value   // for the nodes while others are computed
+	bound []float64 // for a figure of each node
+	sizes []size    // of the table's rows, as far as they were looked at; see sizeOf
+	said  map[finding]*words
 }
 
 // A Value is one node's figure.
@@ -268,7 +279,7 @@ func (a *Account) Clone() *Account {
 	c.values = append([]float64(nil), a.values...)
 	c.seen = append([]observation(nil), a.seen...)
 	c.table = a.table.Clone()
-	c.sizes, c.said, c.keep, c.bound = nil, nil, nil, nil
+	c.scratch = scratch{}
 	if a.Times != nil {
 		c.Times = a.Times.Clone()
 	}

@@ -23,31 +23,43 @@ type Binding struct {
 
 	notes []counts.Note
 
+	columnFacts
+	compiled
+}
+
+// columnFacts is what a binding knows of the recording's columns.
+type columnFacts struct {
 	names     []string         // by column: the event's name in the processor's table, else its spelling
 	ids       []model.Identity // by column
 	core      []bool           // by column: an event of the core's own counters
 	cycles    []bool           // by column: the core's cycles
 	otherCore []bool           // by column: counted on the other core type of a hybrid processor
 	taskClock []bool           // by column: the time that threads ran
-	unclear   []bool           // by column: its spelling says something twice, so what it is may be something else
-	errata    []string         // events that may count wrongly by the vendor's own account, with their numbers
-	alone     bool             // the recording has but one event: several columns of it are places whose names were lost
+	unclear   []bool           // by column: its spelling says something twice, and may mean another event
 	used      []bool           // by column
 	scale     []float64        // by column: what its counts are multiplied by to be in the base unit
-	columns   [][][]int        // by input, by alternative: the columns that carry it
-	slots     []slot           // the inputs, then the readings that coherent formulas ask for
-	live      []int            // those of slots that the recording may have a count of
 	earlier   []int            // by column: the last one before it that is a reading of the same event; -1 for none
-	measured  []bool           // by node: its value is measured, and no estimate
-	sums      []int            // nodes whose children must sum to them
-	roots     []int            // of the main tree, if they must sum to the whole
-	groups    []int            // by place in the vector: the group a slot was counted in, 0 if not known
-	parts     []float64        // by place in the vector: of how many runs one counted a slot
-	nodes     []program
-	of        *metric.Program
-	ofDeps    []int
-	limits    []*metric.Program // thresholds, by node; nil for none
-	checks    []boundRule
+	columns   [][][]int        // by input, by alternative: the columns that carry it
+	errata    []string         // events that may count wrongly by the vendor's own account, with their numbers
+	alone     bool             // the recording has but one event: several columns of it are places whose names were lost
+}
+
+// compiled is a binding's formulas, and the vector that they are evaluated over: the
+// inputs, the nodes' amounts, then particular readings of inputs.
+type compiled struct {
+	slots  []slot    // the inputs, then the readings that coherent formulas ask for
+	live   []int     // those of slots that the recording may have a count of
+	groups []int     // by place in the vector: the group a slot was counted in, 0 if not known
+	parts  []float64 // by place in the vector: of how many runs one counted a slot
+
+	nodes    []program
+	of       *metric.Program
+	ofDeps   []int
+	limits   []*metric.Program // thresholds, by node; nil for none
+	checks   []boundRule
+	measured []bool // by node: its value is measured, and no estimate
+	sums     []int  // nodes whose children must sum to them
+	roots    []int  // of the main tree, if they must sum to the whole
 }
 
 // A slot is one place in the vector that formulas are evaluated over: an input

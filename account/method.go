@@ -36,24 +36,32 @@ type Method struct {
 
 	Workload model.Workload // as in Options
 
+	names
+	trees
+	of    *metric.Expr  // nil: the formulas give the values
+	rules []rule        // the model's relations, then the processor's
+	notes []counts.Note // what was assumed
+}
+
+// names is what a method knows of the names in its formulas.
+type names struct {
 	params     map[string]float64
 	inputs     []input
 	inputIndex map[string]int
 	nodeIndex  map[string]int
-	formulas   []*metric.Expr // amounts, by node; nil for a rest
-	thresholds []*metric.Expr // by node; nil for none
-	of         *metric.Expr   // nil: the formulas give the values
-	rules      []rule         // the model's relations, then the processor's
 	own        int            // how many of the inputs are the model's; the others are the processor's relations'
 	ruleIndex  map[string]int // inputs of the processor's relations, by name
-	order      []int          // nodes, each after those it names
-	shares     []bool         // by node: whether its value is a share of the whole
-	bounds     [][2]float64   // by node: the least and the greatest value that it may have
+}
 
-	notes   []counts.Note // what was assumed
-	assumes []bool        // by node: its formula asks for what was assumed
-
-	closureNames []string // by node: the name of the check that its children sum to it
+// trees is what a method knows of its nodes, each by node but order.
+type trees struct {
+	order        []int          // nodes, each after those it names
+	formulas     []*metric.Expr // amounts; nil for a rest
+	thresholds   []*metric.Expr // nil for none
+	shares       []bool         // whether its value is a share of the whole
+	bounds       [][2]float64   // the least and the greatest value that it may have
+	assumes      []bool         // its formula asks for what was assumed
+	closureNames []string       // the name of the check that its children sum to it
 }
 
 // An input is a name that a formula uses and that counts must supply.
@@ -102,7 +110,8 @@ func Load(cpuName, modelName string, opt Options) (*Method, error) {
 
 // Compile makes a model ready for a processor.
 func Compile(m *model.Model, cpu *model.CPU, events *model.EventTable, opt Options) (*Method, error) {
-	c := &Method{Model: m, CPU: cpu, Events: events, Workload: opt.Workload, inputIndex: map[string]int{}, nodeIndex: map[string]int{}}
+	c := &Method{Model: m, CPU: cpu, Events: events, Workload: opt.Workload,
+		names: names{inputIndex: map[string]int{}, nodeIndex: map[string]int{}}}
 	if err := c.setParams(opt.Params); err != nil {
 		return nil, err
 	}

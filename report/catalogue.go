@@ -68,28 +68,33 @@ type jsonMethod struct {
 }
 
 type jsonMethodNode struct {
-	Path       string            `json:"path"`
-	Name       string            `json:"name"`
-	Level      int               `json:"level"`
-	Section    string            `json:"section,omitempty"`
-	Formula    string            `json:"formula,omitempty"`
-	Rest       bool              `json:"rest,omitempty"`
-	Unit       string            `json:"unit,omitempty"`
-	Domain     string            `json:"domain,omitempty"`
-	Threshold  string            `json:"threshold,omitempty"`
-	Standalone bool              `json:"standalone,omitempty"`
-	Min        *float64          `json:"min,omitempty"`
-	Max        *float64          `json:"max,omitempty"`
-	Negative   string            `json:"negative,omitempty"`
-	Overlap    bool              `json:"overlap,omitempty"`
-	Optional   bool              `json:"optional,omitempty"`
-	Title      string            `json:"title,omitempty"`
-	About      string            `json:"about,omitempty"`
-	Causes     []string          `json:"causes,omitempty"`
-	Try        []string          `json:"try,omitempty"`
-	Source     string            `json:"source,omitempty"`
-	Sample     []string          `json:"sample,omitempty"`
-	Expected   *jsonExpectations `json:"expected,omitempty"`
+	Path       string   `json:"path"`
+	Name       string   `json:"name"`
+	Level      int      `json:"level"`
+	Section    string   `json:"section,omitempty"`
+	Formula    string   `json:"formula,omitempty"`
+	Rest       bool     `json:"rest,omitempty"`
+	Unit       string   `json:"unit,omitempty"`
+	Domain     string   `json:"domain,omitempty"`
+	Threshold  string   `json:"threshold,omitempty"`
+	Standalone bool     `json:"standalone,omitempty"`
+	Min        *float64 `json:"min,omitempty"`
+	Max        *float64 `json:"max,omitempty"`
+	Negative   string   `json:"negative,omitempty"`
+	Overlap    bool     `json:"overlap,omitempty"`
+	Optional   bool     `json:"optional,omitempty"`
+	jsonNodeTexts
+	Expected *jsonExpectations `json:"expected,omitempty"`
+}
+
+// jsonNodeTexts is what a method says of a node in words.
+type jsonNodeTexts struct {
+	Title  string   `json:"title,omitempty"`
+	About  string   `json:"about,omitempty"`
+	Causes []string `json:"causes,omitempty"`
+	Try    []string `json:"try,omitempty"`
+	Source string   `json:"source,omitempty"`
+	Sample []string `json:"sample,omitempty"`
 }
 
 // jsonExpectations are the ranges that a node is expected in, by kind of program.
@@ -274,7 +279,8 @@ func methodJSON(m *model.Model, level int) jsonMethod {
 func methodNodeJSON(n *model.Node) jsonMethodNode {
 	out := jsonMethodNode{Path: n.Path, Name: n.Name, Level: n.Level, Section: n.Section, Formula: n.Formula, Rest: n.Rest, Unit: n.Unit,
 		Domain: n.Domain, Threshold: n.Threshold, Standalone: n.Standalone, Min: n.Min, Max: n.Max, Negative: n.Negative,
-		Overlap: n.Overlap, Optional: n.Optional, Title: n.Title, About: n.About, Causes: n.Causes, Try: n.Try, Source: n.Source, Sample: n.Sample}
+		Overlap: n.Overlap, Optional: n.Optional,
+		jsonNodeTexts: jsonNodeTexts{Title: n.Title, About: n.About, Causes: n.Causes, Try: n.Try, Source: n.Source, Sample: n.Sample}}
 	if e := n.Expected; e != nil {
 		out.Expected = &jsonExpectations{jsonLowHigh(e.Ranges[model.Client]), jsonLowHigh(e.Ranges[model.Server]), jsonLowHigh(e.Ranges[model.HPC]), e.Source}
 	}

@@ -369,27 +369,32 @@ func spellings(e Explanation, events []string) []string {
 }
 
 type jsonExplanation struct {
-	Schema    string        `json:"schema"`
-	CPU       string        `json:"cpu"`
-	Model     string        `json:"model"`
-	Node      string        `json:"node"`
-	Path      string        `json:"path"`
-	Title     string        `json:"title,omitempty"`
-	About     string        `json:"about,omitempty"`
-	Formula   string        `json:"formula"`
-	Unit      string        `json:"unit"`
-	Threshold string        `json:"threshold,omitempty"`
-	Causes    []string      `json:"causes,omitempty"`
-	Try       []string      `json:"try,omitempty"`
-	Sample    []string      `json:"sample,omitempty"`
-	Source    string        `json:"source,omitempty"`
-	Penalties *Measured     `json:"penalties,omitempty"`
-	Value     *page.Number  `json:"value,omitempty"`
-	Why       string        `json:"why,omitempty"`
-	Operands  []jsonOperand `json:"operands,omitempty"`
-	Expected  []jsonRange   `json:"expected,omitempty"`
-	Standing  string        `json:"standing,omitempty"`
-	Linked    []jsonLink    `json:"linked,omitempty"`
+	Schema    string    `json:"schema"`
+	CPU       string    `json:"cpu"`
+	Model     string    `json:"model"`
+	Node      string    `json:"node"`
+	Path      string    `json:"path"`
+	Title     string    `json:"title,omitempty"`
+	About     string    `json:"about,omitempty"`
+	Formula   string    `json:"formula"`
+	Unit      string    `json:"unit"`
+	Threshold string    `json:"threshold,omitempty"`
+	Causes    []string  `json:"causes,omitempty"`
+	Try       []string  `json:"try,omitempty"`
+	Sample    []string  `json:"sample,omitempty"`
+	Source    string    `json:"source,omitempty"`
+	Penalties *Measured `json:"penalties,omitempty"`
+	jsonHere
+}
+
+// jsonHere is what a recording says of a node.
+type jsonHere struct {
+	Value    *page.Number  `json:"value,omitempty"`
+	Why      string        `json:"why,omitempty"`
+	Operands []jsonOperand `json:"operands,omitempty"`
+	Expected []jsonRange   `json:"expected,omitempty"`
+	Standing string        `json:"standing,omitempty"`
+	Linked   []jsonLink    `json:"linked,omitempty"`
 }
 
 type jsonRange struct {

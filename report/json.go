@@ -115,29 +115,49 @@ type jsonScope struct {
 	Label    string       `json:"label,omitempty"`
 	Start    *page.Number `json:"start_s,omitempty"`
 	Duration *page.Number `json:"duration_s,omitempty"`
-	CPU      *int         `json:"cpu,omitempty"`
-	CPUs     int          `json:"cpus,omitempty"`
-	Core     *int         `json:"core,omitempty"`
-	Die      *int         `json:"die,omitempty"`
-	Socket   *int         `json:"socket,omitempty"`
-	Node     *int         `json:"node,omitempty"`
-	PID      *int         `json:"pid,omitempty"`
-	TID      *int         `json:"tid,omitempty"`
-	Process  string       `json:"process,omitempty"`
-	Thread   string       `json:"thread,omitempty"`
-	Cgroup   string       `json:"cgroup,omitempty"`
-	Module   string       `json:"module,omitempty"`
-	BuildID  string       `json:"build_id,omitempty"`
-	Function string       `json:"function,omitempty"`
-	File     string       `json:"file,omitempty"`
-	Line     int          `json:"line,omitempty"`
-	Addr     string       `json:"addr,omitempty"`
-	Of       string       `json:"share_of,omitempty"`
-	Share    *page.Number `json:"share,omitempty"`
-	Error    *page.Number `json:"share_error,omitempty"`
-	Samples  int64        `json:"share_samples,omitempty"`
-	Hotspot  bool         `json:"hotspot,omitempty"`
-	Runs     int          `json:"runs,omitempty"`
+	jsonCPUs
+	jsonTask
+	jsonCode
+	jsonShare
+	Runs int `json:"runs,omitempty"`
+}
+
+// jsonCPUs is where in the machine a scope is.
+type jsonCPUs struct {
+	CPU    *int `json:"cpu,omitempty"`
+	CPUs   int  `json:"cpus,omitempty"`
+	Core   *int `json:"core,omitempty"`
+	Die    *int `json:"die,omitempty"`
+	Socket *int `json:"socket,omitempty"`
+	Node   *int `json:"node,omitempty"`
+}
+
+// jsonTask is the thread, process or cgroup of a scope.
+type jsonTask struct {
+	PID     *int   `json:"pid,omitempty"`
+	TID     *int   `json:"tid,omitempty"`
+	Process string `json:"process,omitempty"`
+	Thread  string `json:"thread,omitempty"`
+	Cgroup  string `json:"cgroup,omitempty"`
+}
+
+// jsonCode is the place in the code of a scope.
+type jsonCode struct {
+	Module   string `json:"module,omitempty"`
+	BuildID  string `json:"build_id,omitempty"`
+	Function string `json:"function,omitempty"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Addr     string `json:"addr,omitempty"`
+}
+
+// jsonShare is a scope's share of the whole.
+type jsonShare struct {
+	Of      string       `json:"share_of,omitempty"`
+	Share   *page.Number `json:"share,omitempty"`
+	Error   *page.Number `json:"share_error,omitempty"`
+	Samples int64        `json:"share_samples,omitempty"`
+	Hotspot bool         `json:"hotspot,omitempty"`
 }
 
 type jsonNode struct {
@@ -358,8 +378,8 @@ func count(c account.Count) jsonCount {
 }
 
 func scope(a *account.Account, list []account.Count, p *Profile) jsonScope {
-	s := jsonScope{Kind: a.Scope.Kind.String(), Label: a.Label, Start: page.Known(a.Start), Duration: page.Known(a.Duration),
-		CPUs: a.Scope.CPUs, Cgroup: a.Scope.Cgroup}
+	s := jsonScope{Kind: a.Scope.Kind.String(), Label: a.Label, Start: page.Known(a.Start), Duration: page.Known(a.Duration)}
+	s.CPUs, s.Cgroup = a.Scope.CPUs, a.Scope.Cgroup
 	if a.Scope.Kind != counts.Run && (a.Scope.Kind != counts.Interval || a.Scope.Label != "") {
 		s.Label = a.Scope.Label
 	}
@@ -371,7 +391,7 @@ func scope(a *account.Account, list []account.Count, p *Profile) jsonScope {
 		s.Runs = a.Runs
 	}
 	if c := a.Scope.Code; c != nil {
-		s.Module, s.BuildID, s.Function, s.File, s.Line = c.Module, c.BuildID, c.Function, c.File, c.Line
+		s.jsonCode = jsonCode{Module: c.Module, BuildID: c.BuildID, Function: c.Function, File: c.File, Line: c.Line}
 		if c.Addr > 0 {
 			s.Addr = fmt.Sprintf("%#x", c.Addr)
 		}
