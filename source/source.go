@@ -129,12 +129,13 @@ func openDir(name string) (*Recording, error) {
 // waits for no more than it takes to recognise what comes out of it.
 func New(src io.Reader, name string) (*Recording, error) {
 	r := &Recording{name: name, close: func() error { return nil }}
+	f, ok := seekable(src) // from its beginning, wherever it was read to
 	b := bufio.NewReaderSize(src, headSize)
 	var err error
 	if r.format, err = recognise(b, name); err != nil {
 		return nil, err
 	}
-	if f, ok := seekable(src); ok {
+	if ok {
 		r.file = f
 	} else {
 		r.stream = b
@@ -175,7 +176,8 @@ func peek(b *bufio.Reader) ([]byte, error) {
 	return head, err
 }
 
-// seekable returns what can be read at any place, as a file can and a pipe cannot.
+// seekable returns what can be read at any place, as a file can and a pipe cannot. It is
+// at its beginning then.
 func seekable(src io.Reader) (io.ReadSeeker, bool) {
 	f, ok := src.(io.ReadSeeker)
 	if _, at := src.(io.ReaderAt); !ok || !at {

@@ -149,3 +149,22 @@ func TestAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestNewAgain: a file that was read before, as standard input may be, is a recording
+// from its beginning.
+func TestNewAgain(t *testing.T) {
+	f, err := os.Open("../examples/power7-cpi.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for range 2 {
+		rec, err := source.New(f, "-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := rec.Tables(0); rec.HasSamples() || !r.Next() {
+			t.Errorf("no table: %v", r.Err())
+		}
+	}
+}
