@@ -22,12 +22,12 @@ type rule struct {
 // relation of the model gives way to it.
 func (c *Method) addRelations() error {
 	c.own, c.ruleIndex = len(c.inputs), map[string]int{}
-	common, err := c.Events.Relations()
+	inputs, common, err := c.Events.Relations()
 	if err != nil {
 		return err
 	}
-	for i := range common.Relations {
-		r := &common.Relations[i]
+	for i := range common {
+		r := &common[i]
 		if slices.ContainsFunc(c.Model.Relations, func(own model.Relation) bool { return own.Name == r.Name }) {
 			continue
 		}
@@ -36,7 +36,7 @@ func (c *Method) addRelations() error {
 			return fmt.Errorf("%s:%d: relation %q: %w", r.File, r.Line, r.Name, err)
 		}
 		for _, e := range []*metric.Expr{left, right, when} {
-			c.addRuleInputs(e, common.Inputs)
+			c.addRuleInputs(e, inputs)
 		}
 		c.rules = append(c.rules, rule{r, left, right, when, true})
 	}

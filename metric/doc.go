@@ -41,8 +41,7 @@
 // (4K_Aliasing). A literal (#smt_on, #num_packages) is something the machine
 // knows about itself; case does not matter.
 //
-// A formula is at most [maxLength] bytes long and nested at most [maxDepth]
-// deep.
+// A formula is at most 131,072 bytes long and nested at most 200 deep.
 //
 // # Values
 //

@@ -210,7 +210,7 @@ func (e *Expr) collect(text func(*Expr) string) []string {
 
 // Substitute returns e with names replaced by the expressions that f returns for
 // them; nil keeps the name. It does not substitute in these expressions. If the result has
-// more than [maxTerms] terms it cannot be compiled: see [errTooLarge].
+// more than 131,072 terms it cannot be compiled.
 func (e *Expr) Substitute(f func(name string) *Expr) *Expr {
 	if e.op == opName {
 		if s := f(e.text); s != nil {

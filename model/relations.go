@@ -25,10 +25,10 @@ const usualSlack = "counters are read one after the other, and start and stop so
 // eachName stands in the formulas of a relation for each of its events.
 const eachName = "EACH"
 
-// Relations are what holds between the counts of a processor's events whatever
+// A relationSet is what holds between the counts of a processor's events whatever
 // the method: what the events' definitions leave no choice about, and bounds
 // that no processor passes. They are immutable.
-type Relations struct {
+type relationSet struct {
 	Inputs    []Input // names that stand in the relations for one of several events
 	Relations []Relation
 }
@@ -36,21 +36,26 @@ type Relations struct {
 // formulas returns the formulas of a relation, nil for one that it has not.
 func (r *Relation) formulas() [3]*metric.Expr { return [3]*metric.Expr{r.left, r.right, r.when} }
 
-// Relations returns the relations between the events of the table's processor:
-// of those of its family and of every processor, the ones whose events it has.
-// Faults in their files are returned as [Errors].
-func (t *EventTable) Relations() (*Relations, error) {
+// Relations returns the relations between the events of the table's processor, and the
+// inputs that they name: of the relations of its family and of every processor, those
+// whose events it has. They hold whatever the method. Faults in their files are returned
+// as [Errors].
+func (t *EventTable) Relations() ([]Input, []Relation, error) {
 	if t.relations == nil {
-		return &Relations{}, nil
+		return nil, nil, nil
 	}
-	return t.relations()
+	set, err := t.relations()
+	if err != nil {
+		return nil, nil, err
+	}
+	return set.Inputs, set.Relations, nil
 }
 
 // relationsFor makes the relations of a table to be read when they are asked
 // for.
-func (lib *library) relationsFor(t *EventTable) func() (*Relations, error) {
-	return sync.OnceValues(func() (*Relations, error) {
-		out := &Relations{}
+func (lib *library) relationsFor(t *EventTable) func() (*relationSet, error) {
+	return sync.OnceValues(func() (*relationSet, error) {
+		out := &relationSet{}
 		for _, stem := range []string{"any", t.cpu.Layout} {
 			file := path.Join(relationsDir, stem+".toml")
 			m, err := lib.readRelations(file)
@@ -100,7 +105,7 @@ func (lib *library) readRelations(file string) (*Model, error) {
 }
 
 // add adds the relations of a file that are about events of the table.
-func (r *Relations) add(m *Model, t *EventTable) {
+func (r *relationSet) add(m *Model, t *EventTable) {
 	known := map[string]bool{widthName: t.cpu.Width > 0, eachName: true}
 	for i := range m.Inputs {
 		in := &m.Inputs[i]

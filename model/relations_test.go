@@ -21,12 +21,12 @@ func TestRelationsAreUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		tables = append(tables, table)
-		r, err := table.Relations()
+		_, relations, err := table.Relations()
 		if err != nil {
 			t.Fatalf("%s: %v", cpu.Name, err)
 		}
-		for i := range r.Relations {
-			used[r.Relations[i].File+" "+r.Relations[i].Name] = true
+		for i := range relations {
+			used[relations[i].File+" "+relations[i].Name] = true
 		}
 	}
 	known := func(event string) bool {

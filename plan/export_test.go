@@ -36,3 +36,6 @@ func Fit(table *model.EventTable, opt Options, spellings []string) ([]Event, err
 	}
 	return events, nil
 }
+
+// EqualCoverage is Coverage for groups with equal shares of the time.
+func (p *Plan) EqualCoverage(n *Node) float64 { return p.equalCoverage(n) }

@@ -10,7 +10,7 @@ import (
 func TestReadDriversRefuses(t *testing.T) {
 	const head = "[[driver]]\ncpus = [\"x\"]\n"
 	for _, tt := range []struct{ in, want string }{
-		{"[[driver]]\nsource = \"s\"\n", "for which processors"},
+		{"[[driver]]\nsource = \"s\"\n", "the processors are missing"},
 		{head + "coutner = \"16-19\"\n", `line 3: there is no key "driver.coutner"`},
 		{head + "counter = \"19-16\"\n", "not bits"},
 		{head + "counter = \"64\"\n", "not bits"},

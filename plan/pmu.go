@@ -31,22 +31,22 @@ type PMU struct {
 	Watchdog    string            `toml:"watchdog"`
 	Registers   map[string]int    `toml:"registers"`
 	Slots       string            `toml:"slots"`
-	LdlatAux    *AuxEvent         `toml:"ldlat-aux"`
+	LdlatAux    *auxEvent         `toml:"ldlat-aux"`
 	Also        map[string]string `toml:"also"`
-	Erratum     *Erratum          `toml:"erratum"`
+	Erratum     *erratum          `toml:"erratum"`
 	Assumed     bool              `toml:"assumed"`
 }
 
-// An AuxEvent must be in a group, and on a counter, for the sake of another.
-type AuxEvent struct {
+// An auxEvent must be in a group, and on a counter, for the sake of another.
+type auxEvent struct {
 	Event    string `toml:"event"`
 	Config   uint64 `toml:"config"`
 	Counters string `toml:"counters"`
 }
 
-// An Erratum leaves only some of the general counters to a group that has one
+// An erratum leaves only some of the general counters to a group that has one
 // of certain events, where the core's logical processors divide its counters.
-type Erratum struct {
+type erratum struct {
 	ID       string   `toml:"id"`
 	Codes    []uint64 `toml:"codes"` // the low byte of the events' codes
 	Counters int      `toml:"counters"`

@@ -70,7 +70,7 @@ func FuzzReadPMUs(f *testing.F) {
 func TestReadPMUsRefuses(t *testing.T) {
 	const head = "[[pmu]]\ncpus = [\"x\"]\ncounters = \"0-3\"\n"
 	for _, tt := range []struct{ in, want string }{
-		{"[[pmu]]\ncounters = \"0\"\n", "for which processors"},
+		{"[[pmu]]\ncounters = \"0\"\n", "the processors are missing"},
 		{"[[pmu]]\ncpus = [\"x\"]\n", "not the number of a counter"},
 		{"[[pmu]]\ncpus = [\"[\"]\ncounters = \"0\"\n", "pattern"},
 		{head + "widht = 4\n", `line 4: there is no key "pmu.widht"`},

@@ -12,7 +12,7 @@ import (
 const (
 	EnoughShare   = 0.5   // of the time: a count of that share is reliable
 	EnoughSeconds = 0.4   // counted in all: so is that
-	TurnSeconds   = 0.004 // that a turn lasts
+	turnSeconds   = 0.004 // that a turn lasts
 
 )
 
@@ -23,9 +23,9 @@ func (p *Plan) Coverage(n *Node) float64 {
 	return p.coverage(n, func(g int) float64 { return float64(p.Groups[g].Turns) / float64(len(p.Rotation)) })
 }
 
-// EqualCoverage is Coverage for groups that take equal turns, as they do under
+// equalCoverage is Coverage for groups that take equal turns, as they do under
 // the kernel's multiplexing.
-func (p *Plan) EqualCoverage(n *Node) float64 {
+func (p *Plan) equalCoverage(n *Node) float64 {
 	return p.coverage(n, func(int) float64 { return 1 / float64(len(p.Groups)) })
 }
 
@@ -48,7 +48,7 @@ func (p *Plan) ShortestRun(equal bool) float64 {
 		n := &p.Nodes[i]
 		c := p.Coverage(n)
 		if equal {
-			c = p.EqualCoverage(n)
+			c = p.equalCoverage(n)
 		}
 		if c < EnoughShare {
 			longest = max(longest, EnoughSeconds/c)
@@ -72,7 +72,7 @@ func (p *Plan) Error(n *Node, seconds float64) float64 {
 	variance := 0.0
 	for _, g := range n.Groups {
 		share := float64(p.Groups[g].Turns) / float64(len(p.Rotation))
-		variance += (1 - share) / (share * seconds / TurnSeconds)
+		variance += (1 - share) / (share * seconds / turnSeconds)
 	}
 	return counts.Confidence * math.Sqrt(variance)
 }
