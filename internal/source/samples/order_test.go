@@ -63,9 +63,9 @@ func mapAll(r *recording, time uint64, pid int, file string) {
 	}
 }
 
-// TestShuffled reads what happened, as it comes: in rounds, one processor's records
-// after the other's. The tables are those of a file in order of time, with one
-// processor and with several, whatever is told apart.
+// TestShuffled reads records out of order: in rounds, one processor's after the other's.
+// The tables are those of a file in order of time, with one processor and with several,
+// for every split.
 func TestShuffled(t *testing.T) {
 	root := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -208,7 +208,7 @@ func TestGroupReads(t *testing.T) {
 	}
 }
 
-// TestJitdump has code of which a file says when it was made: it is read ahead.
+// TestJitdump has code with a file that says when it was made. That file is read ahead.
 func TestJitdump(t *testing.T) {
 	le := binary.LittleEndian
 	dump := []byte("DTiJ")
@@ -319,7 +319,7 @@ func FuzzReader(f *testing.F) {
 	b, _ = server(f)
 	f.Add(b, uint8(counts.Run), uint16(0xffff), uint8(0))
 	f.Add(b, uint8(counts.Line), uint16(0x55), uint8(0xff))
-	root := f.TempDir() // in which no program is
+	root := f.TempDir() // without programs
 	within := []counts.Kind{counts.Process, counts.Thread, counts.Cgroup, counts.CPU, counts.Core, counts.Socket, counts.Interval, counts.Function}
 	f.Fuzz(func(t *testing.T, b []byte, kind uint8, told uint16, filter uint8) {
 		o := samples.Options{By: append(samples.Kinds, counts.Run)[int(kind)%(len(samples.Kinds)+1)], Symbols: profile.Config{Root: root}}

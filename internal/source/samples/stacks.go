@@ -55,7 +55,7 @@ type Stack struct {
 // function.
 //
 // The file is read twice, first for what was mapped when, so that samples need not
-// wait: memory follows the number of stacks that are told apart.
+// wait. Memory grows with the number of different stacks.
 //
 // The innermost frame is where the sample says that it was taken, and for precise
 // events the instruction that caused them; the frames around it are those of the

@@ -142,7 +142,7 @@ func TestStacksOfCallchains(t *testing.T) {
 	}{
 		{"user", perfdata.ModeUser, []uint64{user, 0x10210, 0x10110, 0x10010}, "prog;main;work;leaf"},
 		{"recursion", perfdata.ModeUser, []uint64{user, 0x10210, 0x10110, 0x10110, 0x10120, 0x10010}, "prog;main;work;work;work;leaf"},
-		// A call that is its function's last instruction returns behind it.
+		// A call that is its function's last instruction returns to the next function.
 		{"last instruction", perfdata.ModeUser, []uint64{user, 0x10210, 0x10200, 0x10010}, "prog;main;work;leaf"},
 		// A sample at a function's first instruction is in it.
 		{"first instruction", perfdata.ModeUser, []uint64{user, 0x10200, 0x10110}, "prog;work;leaf"},

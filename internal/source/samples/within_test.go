@@ -25,7 +25,7 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// fullType is what samples hold that can be told apart by everything.
+// fullType is the type of samples that can be split by every kind.
 const fullType = sampleType | perffile.SampleCPU | perffile.SampleCgroup
 
 // A shot is one sample of a recording of fullType.
@@ -53,8 +53,8 @@ func (r *recording) comm(time uint64, pid, tid int, name string) {
 
 const ms = uint64(time.Millisecond)
 
-// server is a recording of two processes, one of which has two threads and changes
-// its name, on two CPUs, in two cgroups and 100 ms.
+// server is a recording of two processes on two CPUs, in two cgroups and 100 ms. One
+// process has two threads and changes its name.
 func server(t testing.TB) (b []byte, root string) {
 	r := newRecording(t, fullType, "cycles", "instructions")
 	r.add(1, &perfdata.Cgroup{ID: 5, Path: []byte("/web")})
@@ -132,8 +132,8 @@ func TestWithinScopes(t *testing.T) {
 		s.Code == nil || s.Code.Function != "hot" {
 		t.Errorf("the first scope is %+v", s)
 	}
-	// 100 ms in some twenty intervals of a round number, of which each sample is in
-	// one of its own. The first begins with the first sample.
+	// 100 ms are some twenty intervals of a round length. Each sample has an interval of
+	// its own. The first begins with the first sample.
 	if math.Abs(s.Start) > 1e-12 || math.Abs(s.Duration-0.005) > 1e-12 {
 		t.Errorf("an interval from %v for %v s", s.Start, s.Duration)
 	}
@@ -310,8 +310,8 @@ func TestFilterNothing(t *testing.T) {
 	}
 }
 
-// TestSums holds that whatever is told apart adds up to the run, and whatever filters
-// leave and take away to the whole.
+// TestSums: the parts of every split add up to the run. So do the samples that a filter
+// leaves and those that it removes.
 func TestSums(t *testing.T) {
 	kinds := []counts.Kind{counts.Interval, counts.CPU, counts.Thread, counts.Process, counts.Cgroup, counts.Module, counts.Function}
 	root := t.TempDir()
