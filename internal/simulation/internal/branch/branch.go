@@ -10,9 +10,9 @@
 //
 // The structures are those of the literature and of what is known of vendors' cores: a TAGE
 // predictor for conditional branches [1], its relative ITTAGE for the targets of indirect
-// ones [2], both with the path of taken branches as their history, as cores of Intel have
-// [3], and a stack of return addresses. It knows addresses and outcomes only, no files and
-// no instructions.
+// ones [2], and a stack of return addresses. Both predictors have the path of taken branches
+// as their history, as Intel's cores do [3]. The package knows addresses and outcomes only,
+// no files and no instructions.
 //
 // Branch target buffers are not modelled: a direct branch that is missing there costs some
 // cycles of fetching and is no misprediction. Neither are the loop predictor and the

@@ -1,6 +1,6 @@
 // Package pipeline estimates how long a processor takes for a sequence of instructions in
-// the order in which they were executed: they wait for each other's results, for a free
-// execution unit, and for room in queues.
+// the order of their execution. They wait for each other's results, for a free execution
+// unit, and for room in queues.
 //
 // An Op is what an instruction needs, which a Decoder reads from its code once. A Machine
 // executes ops one after the other on a model of a Core that dispatches in order, executes

@@ -176,8 +176,8 @@ func TestNoMisses(t *testing.T) {
 	}
 }
 
-// TestWaitLines checks that lines, which are long to read, are not looked up for misses of
-// which the instruction is known.
+// TestWaitLines checks that misses with a known instruction need no lines, which are slow to
+// read.
 func TestWaitLines(t *testing.T) {
 	l := newLearners(t, 1)
 	l.execute(0, 2000, other...)

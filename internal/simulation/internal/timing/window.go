@@ -124,7 +124,7 @@ const (
 	warmBlocks   = 100  // the first of them, which fill the machines and do not count
 	leastGap     = 400  // mean number of blocks between windows, at the beginning
 	mostGap      = 5600 // and later
-	growth       = 64   // blocks after which the gap is one block longer
+	growth       = 64   // the gap grows by one block for so many blocks
 	seed         = 0x9e3779b97f4a7c15
 )
 
