@@ -39,9 +39,8 @@ const bottleneckPath = "bottleneck"
 // Expandable reports whether Options.Expand may be a text: it names a node that has
 // parts, or the bottleneck.
 func Expandable(m *model.Model, expand string) bool {
-	o := Options{Nodes: expand}
 	return slices.Contains(strings.Split(expand, ","), bottleneckPath) ||
-		slices.ContainsFunc(m.Nodes, func(n model.Node) bool { return len(n.Children) > 0 && o.Match(&n) })
+		slices.ContainsFunc(m.Nodes, func(n model.Node) bool { return len(n.Children) > 0 && n.Match(expand) })
 }
 
 // expanded reports whether a node has a column because --expand asks for the parts of
@@ -64,7 +63,7 @@ func (p *profile) opens(a *account.Account, i int) bool {
 			return true
 		}
 	}
-	return Options{Nodes: p.o.Expand}.Match(n)
+	return n.Match(p.o.Expand)
 }
 
 // above reports whether a node is one that --expand names, or above such a one.
@@ -96,8 +95,8 @@ func (w *widths) total() int {
 
 // natural are the widths that nothing is cut to, but for limits.
 func (p *profile) natural() widths {
-	kinds := p.h.Profile.labels()
-	w := widths{samples: p.h.Profile.Samples > 0, labels: make([]int, len(kinds))}
+	kinds := p.parts.labels()
+	w := widths{samples: p.parts.Samples > 0, labels: make([]int, len(kinds))}
 	for k, kind := range kinds {
 		w.labels[k] = page.Runes(kind.String()) + gap
 	}
@@ -266,7 +265,7 @@ const ownColumn = "all"
 // head writes the headings: the heads of nodes whose parts are shown above these, then
 // in as many lines as they need the names of the nodes.
 func (p *profile) head(w *widths, width []int, from, to int) {
-	h := p.h.Profile
+	h := p.parts
 	deep, height := 0, 1
 	for k := from; k < to; k++ {
 		deep = max(deep, len(p.heads(k)))
@@ -324,7 +323,7 @@ func (p *profile) spans(width []int, from, to, row int) string {
 }
 
 // labelHead is the headings of what is no node.
-func (p *profile) labelHead(w *widths, h *Profile) string {
+func (p *profile) labelHead(w *widths, h *parts) string {
 	share := h.what()
 	if page.Runes(share) > shareWidth {
 		share = "share"

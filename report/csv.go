@@ -30,7 +30,7 @@ type csvWriter struct {
 	units []string // by node
 	buf   []byte
 	scope []byte
-	parts *Profile // nil if accounts are not of parts
+	parts *parts // nil if accounts are not of parts
 }
 
 func newCSV(w io.Writer, o Options) *csvWriter { return &csvWriter{w: w, o: o} }
@@ -44,7 +44,7 @@ func (c *csvWriter) Begin(h Header) error {
 		c.units = append(c.units, field(page.Unit(m, i)))
 	}
 	header := csvHeader
-	if c.parts = h.Profile; c.parts != nil {
+	if c.parts = partsOf(h); c.parts != nil {
 		header = c.parts.header()
 	}
 	_, err := io.WriteString(c.w, strings.Join(header, ",")+"\n")
@@ -68,7 +68,7 @@ func (p *Profile) header() []string {
 }
 
 // part appends what header names behind the label.
-func (p *Profile) part(b []byte, a *account.Account, list []account.Count) []byte {
+func (p *parts) part(b []byte, a *account.Account, list []account.Count) []byte {
 	kinds := p.labels()
 	whole := a.Scope.Kind == counts.Run
 	labels, module := p.label(&a.Scope)

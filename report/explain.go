@@ -23,7 +23,7 @@ type Explanation struct {
 	Events  *model.EventTable
 	Params  map[string]float64
 
-	Measured *Measured // where parameters come from that were measured; nil if none were
+	Measured *account.Measured // where parameters come from that were measured; nil if none were
 }
 
 // hang is the indentation of an explanation's text.
@@ -369,21 +369,21 @@ func spellings(e Explanation, events []string) []string {
 }
 
 type jsonExplanation struct {
-	Schema    string    `json:"schema"`
-	CPU       string    `json:"cpu"`
-	Model     string    `json:"model"`
-	Node      string    `json:"node"`
-	Path      string    `json:"path"`
-	Title     string    `json:"title,omitempty"`
-	About     string    `json:"about,omitempty"`
-	Formula   string    `json:"formula"`
-	Unit      string    `json:"unit"`
-	Threshold string    `json:"threshold,omitempty"`
-	Causes    []string  `json:"causes,omitempty"`
-	Try       []string  `json:"try,omitempty"`
-	Sample    []string  `json:"sample,omitempty"`
-	Source    string    `json:"source,omitempty"`
-	Penalties *Measured `json:"penalties,omitempty"`
+	Schema    string            `json:"schema"`
+	CPU       string            `json:"cpu"`
+	Model     string            `json:"model"`
+	Node      string            `json:"node"`
+	Path      string            `json:"path"`
+	Title     string            `json:"title,omitempty"`
+	About     string            `json:"about,omitempty"`
+	Formula   string            `json:"formula"`
+	Unit      string            `json:"unit"`
+	Threshold string            `json:"threshold,omitempty"`
+	Causes    []string          `json:"causes,omitempty"`
+	Try       []string          `json:"try,omitempty"`
+	Sample    []string          `json:"sample,omitempty"`
+	Source    string            `json:"source,omitempty"`
+	Penalties *account.Measured `json:"penalties,omitempty"`
 	jsonHere
 }
 

@@ -40,7 +40,7 @@ type jsonModel struct {
 	Version string             `json:"version"`
 	Params  map[string]float64 `json:"params,omitempty"`
 	// Penalties are the parameters that were measured.
-	Penalties *Measured `json:"penalties,omitempty"`
+	Penalties *account.Measured `json:"penalties,omitempty"`
 }
 
 type jsonSource struct {
@@ -224,13 +224,14 @@ type jsonWriter struct {
 	first bool
 	buf   bytes.Buffer
 
-	h Header
+	h     Header
+	parts *parts // nil if accounts are not of parts
 }
 
 func newJSON(w io.Writer, o Options) *jsonWriter { return &jsonWriter{w: w, o: o, first: true} }
 
 func (j *jsonWriter) Begin(h Header) error {
-	j.shown, j.h = j.o.shown(h.Model), h
+	j.shown, j.h, j.parts = j.o.shown(h.Model), h, partsOf(h)
 	head, err := json.Marshal(h.Head("cyclestack.account/v1"))
 	if err != nil {
 		return err
@@ -266,12 +267,12 @@ func (j *jsonWriter) End() error {
 func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	m := a.Model()
 	list := a.Counts()
-	out := jsonAccount{Scope: scope(a, list, j.h.Profile), Nodes: []jsonNode{}, Bottleneck: []string{}, Audit: []jsonCheck{},
+	out := jsonAccount{Scope: scope(a, list, j.parts), Nodes: []jsonNode{}, Bottleneck: []string{}, Audit: []jsonCheck{},
 		Missing: []jsonMissing{}, Counts: []jsonCount{}, Unused: a.Binding.Unused, Unknown: a.Binding.Unknown, Other: a.Binding.Other, Notes: j.o.Texts(a.Notes)}
 	for _, c := range list {
 		out.Counts = append(out.Counts, count(c))
 	}
-	if p := j.h.Profile; p != nil && p.Flat != "" {
+	if p := j.parts; p != nil && p.Flat != "" {
 		if a.Scope.Kind == counts.Run {
 			out.Notes = append(out.Notes, "shares only: "+p.Flat)
 		}
@@ -377,7 +378,7 @@ func count(c account.Count) jsonCount {
 	return out
 }
 
-func scope(a *account.Account, list []account.Count, p *Profile) jsonScope {
+func scope(a *account.Account, list []account.Count, p *parts) jsonScope {
 	s := jsonScope{Kind: a.Scope.Kind.String(), Label: a.Label, Start: page.Known(a.Start), Duration: page.Known(a.Duration)}
 	s.CPUs, s.Cgroup = a.Scope.CPUs, a.Scope.Cgroup
 	if a.Scope.Kind != counts.Run && (a.Scope.Kind != counts.Interval || a.Scope.Label != "") {
@@ -407,10 +408,10 @@ func scope(a *account.Account, list []account.Count, p *Profile) jsonScope {
 // skids lists the events of a node that skid, if the accounts are of places so small that
 // it matters.
 func (j *jsonWriter) skids(a *account.Account, node int) []string {
-	if j.h.Profile == nil {
+	if j.parts == nil {
 		return nil
 	}
-	return j.h.Profile.skids(a, node)
+	return j.parts.skids(a, node)
 }
 
 // sampled fills in the parts that samples were split by.

@@ -4,13 +4,11 @@ import (
 	_ "embed" // for the schema
 	"fmt"
 	"io"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/page"
-	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
 )
 
@@ -21,25 +19,6 @@ var planSchema []byte
 
 // PlanSeconds is the length of the run that a printed plan's expected errors are for.
 const PlanSeconds = 10
-
-// Chosen returns the nodes of a model that options choose, as indexes: those of
-// the main tree, of the sections as well with All, or those that match Nodes
-// with their parents, wherever they are.
-func (o Options) Chosen(m *model.Model) ([]int, error) {
-	if _, err := path.Match(o.Nodes, ""); err != nil {
-		return nil, fmt.Errorf("%q is not a pattern: %v", o.Nodes, err)
-	}
-	var chosen []int
-	for i, shown := range o.shown(m) {
-		if shown && (o.All || o.Nodes != "" || m.Nodes[i].Section == "") {
-			chosen = append(chosen, i)
-		}
-	}
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("no node of %s matches %q", m.Name, o.Nodes)
-	}
-	return chosen, nil
-}
 
 // A Plan is a document: a plan of what to count.
 type Plan struct {

@@ -172,7 +172,7 @@ func TestChosen(t *testing.T) {
 	m := p.Model
 	names := func(o report.Options) []string {
 		t.Helper()
-		chosen, err := o.Chosen(m)
+		chosen, err := m.Choose(o.Nodes, o.Level, o.All)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func TestChosen(t *testing.T) {
 		t.Errorf("all are %d of %d nodes", len(all), len(m.Nodes))
 	}
 	for _, pattern := range []string{"nosuch", "["} {
-		if _, err := (report.Options{Nodes: pattern}).Chosen(m); err == nil {
+		if _, err := m.Choose(pattern, 0, false); err == nil {
 			t.Errorf("%q chooses something", pattern)
 		}
 	}

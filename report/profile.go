@@ -33,13 +33,25 @@ type Profile struct {
 	Flat string
 
 	Next Step // a command that says more; its zero value for none
+}
 
+// A parts is what a writer knows of the parts that its accounts are of.
+type parts struct {
+	*Profile
 	total float64 // of the event, by the first account
 
-	// skidding are the events of each node that skid: they are the same at all places
-	// of a recording, and take longer to find than a line to write.
+	// skidding has the events of each node that skid. They are the same at all places of a
+	// recording, and take longer to find than a line takes to write.
 	skidding [][]string
 	of       *account.Binding // that they were found with
+}
+
+// partsOf returns the parts of a header's profile; nil without one.
+func partsOf(h Header) *parts {
+	if h.Profile == nil {
+		return nil
+	}
+	return &parts{Profile: h.Profile}
 }
 
 // A portion is an account's part of the whole.
@@ -50,7 +62,7 @@ type portion struct {
 
 // share returns the part of the whole that an account with some counts has. The first
 // account is the whole.
-func (p *Profile) share(a *account.Account, list []account.Count) portion {
+func (p *parts) share(a *account.Account, list []account.Count) portion {
 	c, ok := countOf(list, p.Event)
 	if ok && a.Scope.Kind == counts.Run {
 		p.total = c.Value
@@ -83,7 +95,7 @@ func portionOf(c *account.Count, ok bool, total float64) portion {
 }
 
 // hot reports whether an account with a share of the whole is one of a account.Hotspot.
-func (p *Profile) hot(a *account.Account, s *portion) bool {
+func (p *parts) hot(a *account.Account, s *portion) bool {
 	return a.Scope.Kind != counts.Run && !p.timeline() && s.Value >= account.Hotspot
 }
 
@@ -189,7 +201,7 @@ func (p *Profile) label(s *counts.Scope) (labels []string, module string) {
 }
 
 // skids lists the events of a node that make a difference for parts as small as these.
-func (p *Profile) skids(a *account.Account, node int) []string {
+func (p *parts) skids(a *account.Account, node int) []string {
 	if p.code() < counts.Line {
 		return nil
 	}
@@ -210,6 +222,7 @@ const unknownPart = "[unknown]"
 // as to be aligned.
 type profile struct {
 	rows
+	parts  *parts
 	lines  []profileLine
 	skids  []bool          // by node's column: its samples stand behind the instruction that caused them
 	events []account.Count // of the whole: those that have columns, behind the nodes'
@@ -238,8 +251,13 @@ func newProfile(w io.Writer, o Options) *profile {
 	return &profile{rows: rows{tree: *newTree(w, o)}}
 }
 
+func (p *profile) Begin(h Header) error {
+	p.parts = partsOf(h)
+	return p.rows.Begin(h)
+}
+
 func (p *profile) Account(a *account.Account) error {
-	h := p.h.Profile
+	h := p.parts
 	list := a.Counts()
 	s := h.share(a, list)
 	l := profileLine{share: page.PercentOf(s.Value), part: s, samples: page.Trim(float64(s.samples)), hot: h.hot(a, &s),
@@ -284,7 +302,7 @@ func (p *profile) tells(a *account.Account, i int) bool {
 
 // begin chooses the columns by the account of the whole.
 func (p *profile) begin(a *account.Account) {
-	h := p.h.Profile
+	h := p.parts
 	m := a.Model()
 	p.whole = a.Clone()
 	level := max(1, p.o.Level)
@@ -330,7 +348,7 @@ const eventColumns = 12
 // any node: those with samples, besides the one that parts are compared by.
 func (p *profile) chooseEvents(a *account.Account) {
 	for _, c := range a.Counts() {
-		if c.Samples > 0 && c.Value > 0 && cmp.Or(c.As, c.Event) != p.h.Profile.Event && len(p.events) < eventColumns {
+		if c.Samples > 0 && c.Value > 0 && cmp.Or(c.As, c.Event) != p.parts.Event && len(p.events) < eventColumns {
 			p.events = append(p.events, c)
 		}
 	}
@@ -373,10 +391,10 @@ func (p *profile) End() error {
 }
 
 func (p *profile) write() {
-	if p.h.Profile.timeline() && len(p.lines) > sparksFrom {
+	if p.parts.timeline() && len(p.lines) > sparksFrom {
 		p.sparks()
 	}
-	if !p.h.Profile.timeline() || len(p.lines) <= rowsMost || p.o.Top {
+	if !p.parts.timeline() || len(p.lines) <= rowsMost || p.o.Top {
 		p.table()
 	} else {
 		p.notes = append(p.notes, fmt.Sprintf("there are %s intervals: --top N or --format csv prints them one by one", page.Trim(float64(len(p.lines)-1))))
@@ -386,7 +404,7 @@ func (p *profile) write() {
 
 // foot says what was left out, and how far to trust the rest.
 func (p *profile) foot() {
-	h := p.h.Profile
+	h := p.parts
 	p.Out.WriteByte('\n')
 	if h.Left > 0 {
 		p.Paragraph("left out", fmt.Sprintf("%s more of %s %s, %s of %s together (--top %d shows all)",

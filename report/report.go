@@ -9,9 +9,7 @@
 package report
 
 import (
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -28,7 +26,7 @@ type Header struct {
 	Files  []string           // that were read; none if the counts were taken live
 	Params map[string]float64 // parameters the user set
 
-	Measured *Measured // where parameters come from that were measured; nil if none were
+	Measured *account.Measured // where parameters come from that were measured; nil if none were
 
 	Workload  model.Workload // the kind of program, if the user said
 	Simulated bool           // the counts are a simulator's, and not of a processor
@@ -61,6 +59,14 @@ type Options struct {
 	// Note is the text of a note with its Fix in the reader's words, such as the flag that
 	// does it; nil is the note's Text alone.
 	Note func(counts.Note) string
+}
+
+// withMeasured adds to notes where parameters come from that were measured.
+func (h Header) withMeasured(notes []string) []string {
+	if h.Measured == nil {
+		return notes
+	}
+	return append(slices.Clone(notes), h.Measured.String())
 }
 
 // A Step is something to do next, in the reader's words.
@@ -102,34 +108,7 @@ const (
 )
 
 // shown says which nodes of a model a report shows.
-func (o Options) shown(m *model.Model) []bool {
-	show := make([]bool, len(m.Nodes))
-	for i := range m.Nodes {
-		n := &m.Nodes[i]
-		if o.Level > 0 && n.Level > o.Level || !o.Match(n) {
-			continue
-		}
-		for j := i; j >= 0; j = m.Nodes[j].Above {
-			show[j] = true
-		}
-	}
-	return show
-}
-
-// Match reports whether a node is asked for by name or path; case does not matter.
-func (o Options) Match(n *model.Node) bool {
-	if o.Nodes == "" {
-		return true
-	}
-	for _, p := range strings.Split(strings.ToLower(o.Nodes), ",") {
-		for _, s := range []string{n.Name, n.Path} {
-			if ok, _ := path.Match(p, strings.ToLower(s)); ok {
-				return true
-			}
-		}
-	}
-	return false
-}
+func (o Options) shown(m *model.Model) []bool { return m.Shown(o.Nodes, o.Level) }
 
 // bottleneckMark stands behind the deepest node of the bottleneck path.
 const (

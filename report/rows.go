@@ -84,7 +84,7 @@ func (r *rows) wanted(a *account.Account, i, level int) bool {
 	n := &m.Nodes[i]
 	switch {
 	case r.o.Nodes != "":
-		return r.o.Match(n)
+		return n.Match(r.o.Nodes)
 	case n.Level == 0 && m.Share(i):
 		return false
 	case n.Section == "":

@@ -51,7 +51,7 @@ func (p *profile) sparks() {
 	for from := 0; from < n; from += room {
 		to := min(n, from+room)
 		p.Out.WriteString(p.Paint(fmt.Sprintf("%-*s%s", sparkLabel, "", page.Trim(first+float64(from)*step)+" s, "+page.Duration(step)+" each"), faint) + "\n")
-		p.spark(p.h.Profile.what(), series(func(l *profileLine) beat { return beat{l.part.Value, l.part.Reliable()} }), from, to, page.PercentOf)
+		p.spark(p.parts.what(), series(func(l *profileLine) beat { return beat{l.part.Value, l.part.Reliable()} }), from, to, page.PercentOf)
 		for k, i := range p.columns {
 			p.spark(p.h.Model.Nodes[i].Name, series(func(l *profileLine) beat { return beat{l.cells[k].value, l.cells[k].st != dim} }), from, to,
 				func(v float64) string { return page.Figure(p.h.Model, i, v) })

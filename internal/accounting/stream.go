@@ -187,7 +187,9 @@ func (s *Stream) begin(t *counts.Table) error {
 
 // Header makes the header of a document for a table.
 func (o *Options) Header(m *resolve.Method, kind string, t *counts.Table) report.Header {
-	h := m.Header()
+	c := &m.Resolver.Choice
+	h := report.Header{CPU: m.CPU, CPUID: c.CPU, Model: m.Model, Params: m.Given(), Measured: m.Measured,
+		ModelFlag: c.Model, ModelFiles: c.ModelFiles, Workload: c.Workload}
 	h.Kind, h.Files, h.Simulated = kind, o.Files, Simulated(kind)
 	if h.Simulated {
 		h.How = "simulated by " + kind + ", not measured"

@@ -101,7 +101,7 @@ func (a *app) runPlan(c *common, f *planFlags) error {
 		opt.Errata = c.cpu == "" || f.perf || f.script
 	}
 	if c.nodes != "" || c.all {
-		if opt.Nodes, err = c.options(io.Discard).Chosen(m); err != nil {
+		if opt.Nodes, err = m.Choose(c.nodes, c.level, c.all); err != nil {
 			return usageError("--nodes: %v", err)
 		}
 	}

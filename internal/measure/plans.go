@@ -8,7 +8,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
-	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -84,8 +83,7 @@ func (m *Measurement) plan(s *resolve.Selection, all bool) (p *plan.Plan, err er
 	opt := m.planOptions()
 	opt.Level = c.Level
 	if c.Nodes != "" || all {
-		chosen := report.Options{Level: c.Level, Nodes: c.Nodes, All: all}
-		if opt.Nodes, err = chosen.Chosen(s.Model); err != nil {
+		if opt.Nodes, err = s.Model.Choose(c.Nodes, c.Level, all); err != nil {
 			return nil, &resolve.OptionError{Option: "nodes", Err: err}
 		}
 	}

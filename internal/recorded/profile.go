@@ -16,7 +16,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/profile"
-	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -202,7 +201,7 @@ func (e *stackReport) profile() (*export.Profile, error) {
 // amounts makes the amounts of the nodes that are asked for, and known.
 func (e *stackReport) amounts(t *counts.Table) (*export.Amounts, error) {
 	c := &e.Choice
-	nodes := report.Select(e.method.Model, c.Nodes, c.Level)
+	nodes := e.method.Model.Select(c.Nodes, c.Level)
 	if len(nodes) == 0 {
 		return nil, e.method.Unmatched("nodes", c.Nodes)
 	}

@@ -194,7 +194,7 @@ func (t *annotation) nodeColumns() []annotationColumn {
 	m := t.c.Account.Model()
 	order := t.usualNodes()
 	if t.o.Nodes != "" || t.o.Level > 0 { // the root is all of it, and has no column of its own
-		order = slices.DeleteFunc(report.Select(m, t.o.Nodes, t.o.Level), func(i int) bool { return m.Nodes[i].Level == 0 && m.Share(i) })
+		order = slices.DeleteFunc(m.Select(t.o.Nodes, t.o.Level), func(i int) bool { return m.Nodes[i].Level == 0 && m.Share(i) })
 	}
 	var list []annotationColumn
 	for _, i := range order {

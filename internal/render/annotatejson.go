@@ -233,7 +233,7 @@ func (t *annotation) eachFigure(p *annotate.Part, do func(node int, f *annotate.
 	m := t.c.Account.Model()
 	for i := range p.Figures {
 		f := &p.Figures[i]
-		if math.IsNaN(f.Value) || t.o.Level > 0 && m.Nodes[i].Level > t.o.Level || !t.o.Match(&m.Nodes[i]) {
+		if math.IsNaN(f.Value) || t.o.Level > 0 && m.Nodes[i].Level > t.o.Level || !m.Nodes[i].Match(t.o.Nodes) {
 			continue
 		}
 		verdict := ""

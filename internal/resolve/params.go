@@ -7,16 +7,17 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/internal/calibrate"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/model"
-	"github.com/cyclestack/cyclestack/report"
 )
 
 // The values of Choice.Penalties that are no files.
@@ -60,7 +61,7 @@ func (r *Resolver) Stored(p Processor) string {
 // Parameters returns the parameters for a method: measured ones, and over them those
 // that the user sets. Of the measured ones it says where they are from; nil if there are
 // none.
-func (r *Resolver) Parameters(p Processor, m *model.Model) (map[string]float64, *report.Measured, error) {
+func (r *Resolver) Parameters(p Processor, m *model.Model) (map[string]float64, *account.Measured, error) {
 	set := map[string]float64{}
 	switch r.Choice.SMT {
 	case "":
@@ -90,7 +91,7 @@ func (r *Resolver) Parameters(p Processor, m *model.Model) (map[string]float64, 
 
 // penalties returns the measured parameters of a method: those of the file that the
 // user names, else the stored ones. Those that the user sets are left out.
-func (r *Resolver) penalties(p Processor, m *model.Model) (*report.Measured, error) {
+func (r *Resolver) penalties(p Processor, m *model.Model) (*account.Measured, error) {
 	file, stored := r.Choice.Penalties, r.Choice.UsesStored()
 	if stored {
 		file = r.Stored(p)
@@ -168,7 +169,7 @@ const penaltiesMost = 1 << 20
 
 // readPenalties reads a file of parameters. Those of the processor's other models are
 // ignored, so that one file serves several. A name that no model has is an error.
-func (r *Resolver) readPenalties(file string, p Processor, m *model.Model) (*report.Measured, error) {
+func (r *Resolver) readPenalties(file string, p Processor, m *model.Model) (*account.Measured, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fault.As(fault.Input, err)
@@ -189,8 +190,8 @@ func (r *Resolver) readPenalties(file string, p Processor, m *model.Model) (*rep
 		}
 		return nil, fault.Inputf("%s: %v", file, err)
 	}
-	from := &report.Measured{File: file, Params: map[string]float64{}}
-	from.CPU, from.When = report.PenaltiesHead(text)
+	from := &account.Measured{File: file, Params: map[string]float64{}}
+	from.CPU, from.When = penaltiesHead(text)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !HasParameter(m, name) {
 			if known, err := r.anyHas(p, name); err != nil || !known {
@@ -254,4 +255,14 @@ func parameter(m *model.Model, name, text string) (float64, error) {
 		return 0, fmt.Errorf("%q is not a number", text)
 	}
 	return v, p.Check(v)
+}
+
+// penaltiesHead returns the processor and the time that a file of penalties names in
+// its first lines; "" for what it does not.
+func penaltiesHead(text []byte) (cpu, when string) {
+	m := regexp.MustCompile(`\A# Penalties measured with cyclestack calibrate.* on (\S+),\r?\n# ([0-9-]+ [0-9:]+ \S+)\.`).FindSubmatch(text)
+	if m == nil {
+		return "", ""
+	}
+	return string(m[1]), string(m[2])
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/model"
-	"github.com/cyclestack/cyclestack/report"
 )
 
 // Names in the catalogue that have a meaning for programs.
@@ -111,7 +110,7 @@ type Selection struct {
 	Model    *model.Model
 	Events   *model.EventTable
 	Params   map[string]float64 // given by the user or measured
-	Measured *report.Measured   // which of Params were measured, and where; nil if none were
+	Measured *account.Measured  // which of Params were measured, and where; nil if none were
 	Resolver *Resolver          // that found the selection
 }
 
@@ -131,13 +130,6 @@ func (s *Selection) Given() map[string]float64 {
 	given := maps.Clone(s.Params)
 	maps.DeleteFunc(given, func(name string, _ float64) bool { _, ok := s.Measured.Params[name]; return ok })
 	return given
-}
-
-// Header returns what a document's header says of a selection.
-func (s *Selection) Header() report.Header {
-	c := &s.Resolver.Choice
-	return report.Header{CPU: s.CPU, CPUID: c.CPU, Model: s.Model, Params: s.Given(), Measured: s.Measured,
-		ModelFlag: c.Model, ModelFiles: c.ModelFiles, Workload: c.Workload}
 }
 
 // Compile makes a selection ready. Defaults are values of parameters that are
@@ -248,7 +240,7 @@ func (s *Selection) Node(name string) (int, error) {
 
 // CheckNodes refuses a pattern of Choice.Nodes that no node of the method matches.
 func (s *Selection) CheckNodes() error {
-	if p := s.Resolver.Choice.Nodes; p != "" && len(report.Select(s.Model, p, 0)) == 0 {
+	if p := s.Resolver.Choice.Nodes; p != "" && len(s.Model.Select(p, 0)) == 0 {
 		return s.Unmatched("nodes", p)
 	}
 	return nil

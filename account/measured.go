@@ -1,9 +1,8 @@
-package report
+package account
 
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -31,22 +30,4 @@ func (m *Measured) String() string {
 		text += "; not measured, but the models' own: " + strings.Join(m.Own, ", ")
 	}
 	return text
-}
-
-// withMeasured adds to notes where parameters come from that were measured.
-func (h Header) withMeasured(notes []string) []string {
-	if h.Measured == nil {
-		return notes
-	}
-	return append(slices.Clone(notes), h.Measured.String())
-}
-
-// PenaltiesHead returns the processor and the time that a file of penalties names in
-// its first lines, as [Penalties] writes them; "" for what it does not.
-func PenaltiesHead(text []byte) (cpu, when string) {
-	m := regexp.MustCompile(`\A# Penalties measured with cyclestack calibrate.* on (\S+),\r?\n# ([0-9-]+ [0-9:]+ \S+)\.`).FindSubmatch(text)
-	if m == nil {
-		return "", ""
-	}
-	return string(m[1]), string(m[2])
 }
