@@ -57,7 +57,7 @@ func (t *auditWriter) sound(a *account.Account) {
 		}
 	}
 	if n := len(names); n > soundMost {
-		names = append(names[:soundMost], fmt.Sprintf("and %d more (--format json names them)", n-soundMost))
+		names = append(names[:soundMost], fmt.Sprintf("and %d more", n-soundMost)+t.o.Hint(" (--format json names them)"))
 	}
 	if len(names) > 0 {
 		t.Paragraph("sound", strings.Join(names, "; "), auditHang, plain)

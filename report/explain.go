@@ -303,7 +303,7 @@ func (t *tree) parameter(e Explanation, name string) bool {
 		return false
 	}
 	p := &e.Model.Parameters[i]
-	s := name + " has no default: --param " + name + "=…"
+	s := name + " has no default" + t.o.Hint(": --param "+name+"=…")
 	if v, ok := e.Params[name]; ok {
 		s = name + " = " + page.Trim(v)
 	}

@@ -57,7 +57,9 @@ func writeMethods(w io.Writer, d Methods, o Options) error {
 		t.Paragraph("", strings.Join(rest, ", "), 2, faint)
 		t.Out.WriteByte('\n')
 	}
-	t.Paragraph("", "cyclestack models --cpu NAME prints the trees for a processor", 0, plain)
+	if o.Hints {
+		t.Paragraph("", "cyclestack models --cpu NAME prints the trees for a processor", 0, plain)
+	}
 	return t.Flush()
 }
 
@@ -255,7 +257,7 @@ func writeFindings(w io.Writer, d Findings, o Options) error {
 		fmt.Fprintln(&t.Out, f)
 	}
 	if hidden > 0 {
-		fmt.Fprintf(&t.Out, "%d notes (--notes prints them)\n", hidden)
+		fmt.Fprintf(&t.Out, "%d notes%s\n", hidden, o.Hint(" (--notes prints them)"))
 	}
 	return t.Flush()
 }

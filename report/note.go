@@ -10,6 +10,14 @@ func (o Options) note(n counts.Note) string {
 	return o.Note(n)
 }
 
+// Hint returns a text that names flags or commands, "" if the reader has none.
+func (o Options) Hint(text string) string {
+	if !o.Hints {
+		return ""
+	}
+	return text
+}
+
 // Texts returns the texts of notes, nil for none.
 func (o Options) Texts(list []counts.Note) []string {
 	var texts []string

@@ -207,8 +207,8 @@ func (t *planWriter) time() {
 	t.Paragraph("turns", strings.Join(turns, " "), planHang, plain)
 	own, equal := p.ShortestRun(false), p.ShortestRun(true)
 	if equal > 0 {
-		t.Paragraph("run for", fmt.Sprintf("at least %s with these turns, %s with perf, which gives every group the same, for %g s of counting each; or count %d runs with --no-multiplex",
-			page.Duration(own), page.Duration(equal), plan.EnoughSeconds, p.Runs()), planHang, plain)
+		t.Paragraph("run for", fmt.Sprintf("at least %s with these turns, %s with perf, which gives every group the same, for %g s of counting each; or count %d runs%s",
+			page.Duration(own), page.Duration(equal), plan.EnoughSeconds, p.Runs(), t.o.Hint(" with --no-multiplex")), planHang, plain)
 	}
 	if least, most := t.errors(); most > 0 {
 		t.Paragraph("expect", fmt.Sprintf("± %s of a node's value (%s at best) after %d s, each as above, for a program whose counts scatter by as much as their mean from turn to turn",

@@ -138,7 +138,7 @@ func TestPlanText(t *testing.T) {
 		{"assumed", makePlan(t, "generic", plan.Options{}), false, []string{"is not known: 2 general ones are assumed"}},
 	} {
 		var out bytes.Buffer
-		if err := report.Write(&out, "text", report.Plan{Plan: tt.p, Runs: tt.runs}, report.Options{Width: 200}); err != nil {
+		if err := report.Write(&out, "text", report.Plan{Plan: tt.p, Runs: tt.runs}, report.Options{Width: 200, Hints: true}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range tt.want {
@@ -155,7 +155,7 @@ func TestGap(t *testing.T) {
 	p := makePlan(t, "sandybridge", plan.Options{})
 	p.LowerBound = len(p.Groups) - 2
 	var out bytes.Buffer
-	if err := report.Write(&out, "text", report.Plan{Plan: p}, report.Options{Width: 200}); err != nil {
+	if err := report.Write(&out, "text", report.Plan{Plan: p}, report.Options{Width: 200, Hints: true}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "5, gap 2: that fewer than 3 cannot"; !strings.Contains(out.String(), want) {

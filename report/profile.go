@@ -333,7 +333,7 @@ func (p *profile) begin(a *account.Account) {
 	p.Paragraph("", strings.Join(parts, ", "), 0, bold)
 	why := h.Flat
 	if why == "" && len(p.columns) == 0 {
-		why = fmt.Sprintf("of %s nothing else is known from what was sampled (cyclestack plan --cpu %s lists what it needs)", m.Name, p.h.CPU.Name)
+		why = fmt.Sprintf("of %s nothing else is known from what was sampled", m.Name) + p.o.Hint(fmt.Sprintf(" (cyclestack plan --cpu %s lists what it needs)", p.h.CPU.Name))
 	}
 	if why != "" {
 		p.Paragraph("", "shares only: "+why, 0, faint)
@@ -397,7 +397,7 @@ func (p *profile) write() {
 	if !p.parts.timeline() || len(p.lines) <= rowsMost || p.o.Top {
 		p.table()
 	} else {
-		p.notes = append(p.notes, fmt.Sprintf("there are %s intervals: --top N or --format csv prints them one by one", page.Trim(float64(len(p.lines)-1))))
+		p.notes = append(p.notes, fmt.Sprintf("there are %s intervals", page.Trim(float64(len(p.lines)-1)))+p.o.Hint(": --top N or --format csv prints them one by one"))
 	}
 	p.foot()
 }
@@ -407,8 +407,8 @@ func (p *profile) foot() {
 	h := p.parts
 	p.Out.WriteByte('\n')
 	if h.Left > 0 {
-		p.Paragraph("left out", fmt.Sprintf("%s more of %s %s, %s of %s together (--top %d shows all)",
-			page.Trim(float64(h.Left)), page.Trim(float64(h.Places)), plural(h.noun()), page.PercentOf(h.LeftShare), h.what(), h.Places), 12, plain)
+		p.Paragraph("left out", fmt.Sprintf("%s more of %s %s, %s of %s together",
+			page.Trim(float64(h.Left)), page.Trim(float64(h.Places)), plural(h.noun()), page.PercentOf(h.LeftShare), h.what())+p.o.Hint(fmt.Sprintf(" (--top %d shows all)", h.Places)), 12, plain)
 	}
 	if slices.ContainsFunc(p.lines, func(l profileLine) bool { return l.hot }) {
 		p.Paragraph("*", fmt.Sprintf("a hotspot: %g %% of %s or more", 100*account.Hotspot, h.what()), 12, plain)
@@ -420,7 +420,7 @@ func (p *profile) foot() {
 		p.Paragraph(skidMark, "from samples that stand behind the instruction that caused them", 12, plain)
 	}
 	if p.left > 0 {
-		p.Paragraph("note", fmt.Sprintf("%d more nodes do not fit in %d columns: --width, --level, --nodes, or --format csv", p.left, p.Width), 12, plain)
+		p.Paragraph("note", fmt.Sprintf("%d more nodes do not fit in %d columns", p.left, p.Width)+p.o.Hint(": --width, --level, --nodes, or --format csv"), 12, plain)
 	}
 	if others := p.samples(); others != "" {
 		p.Paragraph("samples", others, 12, plain)
@@ -462,7 +462,7 @@ func (p *profile) samples() string {
 	case len(list) < 2:
 		return ""
 	case len(list) > eventsMost:
-		return fmt.Sprintf("%s of %d events, %s to %s of each (--format json has them)", page.Trim(float64(all)), len(list), page.Trim(float64(least)), page.Trim(float64(most)))
+		return fmt.Sprintf("%s of %d events, %s to %s of each", page.Trim(float64(all)), len(list), page.Trim(float64(least)), page.Trim(float64(most))) + p.o.Hint(" (--format json has them)")
 	}
 	return strings.Join(list, ", ")
 }

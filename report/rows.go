@@ -169,7 +169,7 @@ func (r *rows) End() error {
 	r.Out.Reset()
 	var notes []string
 	if r.left > 0 {
-		notes = append(notes, fmt.Sprintf("%d more nodes do not fit in %d columns: --width, --nodes, or --format csv", r.left, r.Width))
+		notes = append(notes, fmt.Sprintf("%d more nodes do not fit in %d columns", r.left, r.Width)+r.o.Hint(": --width, --nodes, or --format csv"))
 	}
 	for i, n := range r.h.withMeasured(notes) {
 		if i == 0 {

@@ -184,7 +184,9 @@ func (b *columned) foot() {
 	for _, n := range b.h.withMeasured(b.commonNotes()) {
 		b.Paragraph("note", n, 8, faint)
 	}
-	b.Paragraph("next", "cyclestack diff says what of a difference is chance", 8, faint)
+	if b.o.Hints {
+		b.Paragraph("next", "cyclestack diff says what of a difference is chance", 8, faint)
+	}
 }
 
 // commonNotes are the notes of the accounts, each with the letters of those that have

@@ -121,7 +121,7 @@ func (t *tree) more(a *account.Account) {
 		}
 	}
 	if len(names) > 0 {
-		t.Paragraph("more", strings.Join(names, ", ")+" (--all)", 10, plain)
+		t.Paragraph("more", strings.Join(names, ", ")+t.o.Hint(" (--all)"), 10, plain)
 	}
 }
 
@@ -168,7 +168,7 @@ func (t *tree) section(a *account.Account, section string) {
 		folded = append(folded, fmt.Sprintf("%d deeper nodes are not known", unknown))
 	}
 	if len(folded) > 0 {
-		text := strings.Repeat(" ", indent) + strings.Join(folded, ", ") + fmt.Sprintf(" (--level %d shows them)", deepest(m))
+		text := strings.Repeat(" ", indent) + strings.Join(folded, ", ") + t.o.Hint(fmt.Sprintf(" (--level %d shows them)", deepest(m)))
 		t.Out.WriteString(t.Paint(text, faint) + "\n")
 	}
 	t.Out.WriteByte('\n')
@@ -340,7 +340,7 @@ func (t *tree) audit(a *account.Account) {
 	default:
 		text = fmt.Sprintf("%d of %d checks fail:", len(bad), n)
 	}
-	if findings > 0 && len(t.h.Files) == 1 {
+	if findings > 0 && len(t.h.Files) == 1 && t.o.Hints {
 		if text != "" && len(bad) == 0 {
 			text += "; "
 		}

@@ -165,7 +165,7 @@ func (c *common) catalogue() (*model.Catalogue, error) {
 
 // options are the report's options for an output.
 func (c *common) options(out io.Writer) report.Options {
-	o := report.Options{Level: c.level, All: c.all, Nodes: c.nodes, Width: c.width, Titles: true, Color: c.color == "always", Note: noteText, Step: spellStep}
+	o := report.Options{Level: c.level, All: c.all, Nodes: c.nodes, Width: c.width, Titles: true, Color: c.color == "always", Note: noteText, Step: spellStep, Hints: true}
 	f, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return o

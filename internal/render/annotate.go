@@ -427,7 +427,7 @@ func (t *annotation) foot() {
 		t.Paragraph("?", "not to be relied upon, most often for too few samples: its 95 % interval is as wide as the value", width, plain)
 	}
 	if t.left > 0 {
-		t.Paragraph("note", fmt.Sprintf("columns that do not fit in %d: %d (--width, --nodes, or --format csv)", t.Width, t.left), width, plain)
+		t.Paragraph("note", fmt.Sprintf("columns that do not fit in %d: %d", t.Width, t.left)+t.o.Hint(" (--width, --nodes, or --format csv)"), width, plain)
 	}
 	if t.c.Executions != "" {
 		t.Paragraph("note", t.executionsNote(), width, plain)

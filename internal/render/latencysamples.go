@@ -136,7 +136,7 @@ func (t *latencyPage) latencyGroups(l *SampledLatency, all *latency.Measured) {
 	}
 	if left > 0 {
 		t.Out.WriteByte('\n')
-		t.Paragraph("left out", fmt.Sprintf("%s more of %s, %s of the cycles together (--top %d shows all)", page.Trim(float64(left)), page.Trim(float64(len(l.Groups))), percentOne(share), len(l.Groups)), latencyHang, plain)
+		t.Paragraph("left out", fmt.Sprintf("%s more of %s, %s of the cycles together", page.Trim(float64(left)), page.Trim(float64(len(l.Groups))), percentOne(share))+t.o.Hint(fmt.Sprintf(" (--top %d shows all)", len(l.Groups))), latencyHang, plain)
 	}
 }
 
