@@ -30,21 +30,22 @@ type ReaderOptions struct {
 	// Within splits lines by function as well, with counts.Function. A line is in several
 	// functions if one was inlined into others.
 	Within counts.By
-	// Beyond is the share of the misses of the last simulated cache that a further cache
-	// answers, and not memory. With 0 the file's own share holds.
-	Beyond float64
 	// Only reports whether the costs of a place count; nil counts all.
 	Only func(*counts.Code) bool
 	// Chains looks into the program's files for loads whose address another load has
 	// loaded: these wait for each other. The files are below Root.
 	Chains bool
 	Root   string
+
+	// beyond is the share of the misses of the last simulated cache that a further cache
+	// answers, and not memory. With 0 the file's own share holds.
+	beyond float64
 }
 
 // valgrind returns the options of the reader of valgrind's files, and what closes the
 // program's files.
 func (o *ReaderOptions) valgrind() (valgrind.Options, func() error) {
-	opts := valgrind.Options{By: o.By, Within: o.Within, Beyond: o.Beyond, Only: o.Only}
+	opts := valgrind.Options{By: o.By, Within: o.Within, Beyond: o.beyond, Only: o.Only}
 	if !o.Chains {
 		return opts, func() error { return nil }
 	}

@@ -189,7 +189,7 @@ func (r *Result) Keep(w io.Writer) error { return r.run.Keep(w, r.beyond) }
 
 // Table returns the counts of the run, or with a kind of places also those of the places.
 func (r *Result) Table(by counts.Kind) (*counts.Table, error) {
-	o := ReaderOptions{By: by, Beyond: r.beyond, Chains: true}
+	o := ReaderOptions{By: by, beyond: r.beyond, Chains: true}
 	opts, closeFinder := o.valgrind()
 	defer closeFinder()
 	files := valgrind.Open(r.run.Files, opts)
