@@ -22,7 +22,7 @@ type EventTable struct {
 	codes  map[codeKey]int32 // the first event of each code
 	pseudo bool              // Intel's pseudo codes of the fixed counters are known to it
 
-	relations func() (*relationSet, error)          // reads them, once; nil if there are none
+	relations func() (*relationSet, error)        // reads them, once; nil if there are none
 	errata    func() (map[string][]string, error) // by event, likewise
 
 	listed int // events of the user's folder, which are before the others

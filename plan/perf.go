@@ -1,13 +1,11 @@
 package plan
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
-	"text/template"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/shell"
@@ -178,11 +176,6 @@ func (p *Plan) published() *Command {
 //go:embed data/collect.sh
 var collectScript string
 
-var collectTemplate = sync.OnceValue(func() *template.Template {
-	functions := template.FuncMap{"quote": shell.Quote, "inc": func(i int) int { return i + 1 }}
-	return template.Must(template.New("collect.sh").Funcs(functions).Parse(collectScript))
-})
-
 // Script returns a shell script that collects what the plan is for with perf, on a
 // machine without cyclestack, for a program or for the whole machine. The groups are
 // multiplexed, or with runs each is counted in a run of its own. Notes stand at its
@@ -190,39 +183,81 @@ var collectTemplate = sync.OnceValue(func() *template.Template {
 //
 // The script first checks what the plan assumes of the machine: the processor, and
 // counters that neither the watchdog nor SMT takes away.
-func (p *Plan) Script(runs bool, notes []string, program ...string) (string, error) {
-	type run struct{ Events []string }
-	data := struct {
-		CPU, Model, Version string
-		SMT                 bool
-		Groups              int
-		Seconds             float64
-		Runs                []run
-		Several             bool
-		Prefix              string
-		Notes, Program      []string
-		Machine             *machine
-		Watchdog            bool
-		Divided             int
-	}{CPU: p.CPU.Name, Model: p.Model.Name, Version: p.Model.Version, SMT: p.Options.SMT, Groups: len(p.Groups),
-		Seconds: p.ShortestRun(true), Prefix: strings.TrimSuffix(p.File(0, "csv"), ".csv"), Notes: notes,
-		Program: program, Machine: machineOf(p.CPU), Watchdog: p.needsWatchdogOff(), Divided: p.needsUndivided()}
+func (p *Plan) Script(runs bool, notes []string, program ...string) string {
+	var groups [][]Group // by run
 	switch {
 	case !runs:
-		data.Runs = []run{{p.perfEvents(p.Groups)}}
+		groups = [][]Group{p.Groups}
 	case len(p.Groups) == 0:
-		data.Runs = []run{{p.perfEvents(nil)}}
+		groups = [][]Group{nil}
 	default:
 		for i := range p.Groups {
-			data.Runs = append(data.Runs, run{p.perfEvents(p.Groups[i : i+1])})
+			groups = append(groups, p.Groups[i:i+1])
 		}
 	}
-	data.Several = len(data.Runs) > 1
-	var out bytes.Buffer
-	if err := collectTemplate().Execute(&out, data); err != nil {
-		return "", err
+	several, seconds, divided := len(groups) > 1, p.ShortestRun(true), p.needsUndivided()
+	is := map[string]bool{
+		"program": len(program) > 0, "several": several, "smt": p.Options.SMT, "watchdog": p.needsWatchdogOff(), "divided": divided > 0,
+		"timed": !several && seconds > 0,
 	}
-	return out.String(), nil
+	values := map[string]string{
+		"cpu": p.CPU.Name, "model": p.Model.Name, "version": p.Model.Version,
+		"prefix": shell.Quote(strings.TrimSuffix(p.File(0, "csv"), ".csv")), "runs": strconv.Itoa(len(groups)), "groups": strconv.Itoa(len(p.Groups)),
+		"counters": strconv.Itoa(divided), "seconds": fmt.Sprintf("%.1f", seconds),
+	}
+	if m := machineOf(p.CPU); m != nil {
+		is["machine"], is["fields"], is["exact"] = true, m.Fields, m.Exact
+		values["identify"], values["pattern"] = m.Command, shell.Quote(m.Pattern)
+	}
+	is["checked"] = is["machine"] || is["watchdog"] || is["divided"]
+	for _, note := range notes {
+		values["notes"] += "#\n# Note: " + note + "\n"
+	}
+	for _, word := range program {
+		values["program"] += " " + shell.Quote(word)
+	}
+	for i, run := range groups {
+		call := "collect"
+		if several {
+			call += fmt.Sprintf(" %d", i+1)
+		}
+		for _, e := range p.perfEvents(run) {
+			call += " \\\n\t" + shell.Quote(e)
+		}
+		values["collect"] += call + " \\\n\t-- \"$@\"\n"
+	}
+	return expand(collectScript, is, values)
+}
+
+// expand fills in a text: {{name}} is a value, {{if name}}…{{else}}…{{end}} a choice. It
+// is not package text/template, which keeps the linker from leaving out methods that
+// nobody calls: 1.7 MB of the program.
+func expand(text string, is map[string]bool, values map[string]string) string {
+	var out strings.Builder
+	shown := []bool{true} // the text of each choice that is open
+	for {
+		last := len(shown) - 1
+		before, rest, more := strings.Cut(text, "{{")
+		if shown[last] {
+			out.WriteString(before)
+		}
+		if !more {
+			return out.String()
+		}
+		word, after, _ := strings.Cut(rest, "}}")
+		text = after
+		condition, choice := strings.CutPrefix(word, "if ")
+		switch {
+		case choice:
+			shown = append(shown, shown[last] && is[condition])
+		case word == "else":
+			shown[last] = shown[last-1] && !shown[last]
+		case word == "end":
+			shown = shown[:last]
+		case shown[last]:
+			out.WriteString(values[word])
+		}
+	}
 }
 
 // Assumptions says what the plan takes for granted of the machine that it is carried

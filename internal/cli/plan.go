@@ -164,11 +164,7 @@ func (a *app) printPlan(out io.Writer, c *common, f *planFlags, p *plan.Plan) er
 	format := c.format
 	switch {
 	case f.script:
-		script, err := p.Script(f.runs, noteTexts(p.Warnings), f.program...)
-		if err != nil {
-			return err
-		}
-		_, err = io.WriteString(out, script)
+		_, err := io.WriteString(out, p.Script(f.runs, noteTexts(p.Warnings), f.program...))
 		return err
 	case f.perf:
 		format = "perf"

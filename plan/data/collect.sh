@@ -1,20 +1,18 @@
 #!/bin/sh
-# Counts what the model {{.Model}} {{.Version}} needs on {{.CPU}}, with Linux's perf, in
+# Counts what the model {{model}} {{version}} needs on {{cpu}}, with Linux's perf, in
 # files that `cyclestack report` reads. Made by `cyclestack plan --script`.
 #
 #	sh collect.sh [-o PREFIX] [-s SECONDS] [COMMAND ARGUMENTS…]
 #
-# counts the command, or without one {{if .Program}}the program that stands below, or with -s {{end}}the whole machine for SECONDS{{if not .Program}} (default 10){{end}}{{if .Several}},
-# in {{len .Runs}} runs: one for each group of events, so that none has to take turns{{end}}.
-# The files are PREFIX{{if .Several}}-1.csv and so on{{else}}.csv{{end}}. PERF in the environment is another perf to use.
+# counts the command, or without one {{if program}}the program that stands below, or with -s {{end}}the whole machine for SECONDS{{if program}}{{else}} (default 10){{end}}{{if several}},
+# in {{runs}} runs: one for each group of events, so that none has to take turns{{end}}.
+# The files are PREFIX{{if several}}-1.csv and so on{{else}}.csv{{end}}. PERF in the environment is another perf to use.
 # Where the machine is not what the plan supposes nothing is counted, unless
 # CYCLESTACK_FORCE=1 is in the environment.
-{{range .Notes}}#
-# Note: {{.}}
-{{end}}set -eu
+{{notes}}set -eu
 
-prefix={{quote .Prefix}}
-seconds={{if not .Program}}10{{end}}
+prefix={{prefix}}
+seconds={{if program}}{{else}}10{{end}}
 while getopts o:s: option; do
 	case $option in
 	o) prefix=$OPTARG ;;
@@ -30,7 +28,7 @@ if ! command -v "$perf" >/dev/null 2>&1; then
 	exit 127
 fi
 
-{{if or .Machine .Watchdog .Divided}}# unfit WHY: the machine is not what the plan supposes.
+{{if checked}}# unfit WHY: the machine is not what the plan supposes.
 unfit() {
 	if [ "${CYCLESTACK_FORCE-}" = 1 ]; then
 		echo "$0: $1: counting all the same" >&2
@@ -40,46 +38,46 @@ unfit() {
 	fi
 }
 
-{{end}}cpu='cpu: {{.CPU}}'
-{{with .Machine}}{{if .Fields}}
+{{end}}cpu='cpu: {{cpu}}'
+{{if machine}}{{if fields}}
 # field NAME: what the kernel says of the first processor
 field() { sed -n "/^$1[[:space:]]*: /{s///p;q;}" /proc/cpuinfo 2>/dev/null || :; }
-{{end}}machine=$({{.Command}} || :)
+{{end}}machine=$({{identify}} || :)
 [ -n "$machine" ] || machine=$(uname -m)
 # shellcheck disable=SC2086
-if ! printf '%s\n' $machine | grep -Eiqx {{quote .Pattern}}; then
-	unfit "the plan is for {{$.CPU}}, and this machine is $machine: make one for it (--cpu)"
-{{if .Exact}}elif [ "$machine" != "$(uname -m)" ]; then
+if ! printf '%s\n' $machine | grep -Eiqx {{pattern}}; then
+	unfit "the plan is for {{cpu}}, and this machine is $machine: make one for it (--cpu)"
+{{if exact}}elif [ "$machine" != "$(uname -m)" ]; then
 	cpu="cpuid : $machine" # what it is exactly
 {{end}}fi
-{{end}}{{if .Watchdog}}if [ "$(cat /proc/sys/kernel/nmi_watchdog 2>/dev/null)" = 1 ]; then
+{{end}}{{if watchdog}}if [ "$(cat /proc/sys/kernel/nmi_watchdog 2>/dev/null)" = 1 ]; then
 	unfit 'the NMI watchdog holds a counter that the plan needs: switch it off (sysctl kernel.nmi_watchdog=0), or make a plan with --watchdog'
 fi
-{{end}}{{if .Divided}}smt=/sys/devices/system/cpu/smt
+{{end}}{{if divided}}smt=/sys/devices/system/cpu/smt
 if [ "$(cat $smt/active 2>/dev/null)" = 1 ]; then
 	unfit 'SMT is on, which leaves each logical processor fewer counters than the plan needs: make one with --smt on'
 fi
 case $(cat $smt/control 2>/dev/null) in
-off | forceoff) unfit 'SMT is off in Linux but not in the firmware, which leaves fewer counters than the plan needs: make one with --counters {{.Divided}}' ;;
+off | forceoff) unfit 'SMT is off in Linux but not in the firmware, which leaves fewer counters than the plan needs: make one with --counters {{counters}}' ;;
 esac
 {{end}}
-{{if .SMT}}# Logical processors share their cores, so the whole machine is counted: what
+{{if smt}}# Logical processors share their cores, so the whole machine is counted: what
 # the other one of a core does is part of the account.
-{{end}}{{with .Program}}if [ $# -eq 0 ] && [ -z "$seconds" ]; then
-	set --{{range .}} {{quote .}}{{end}}
+{{end}}{{if program}}if [ $# -eq 0 ] && [ -z "$seconds" ]; then
+	set --{{program}}
 fi
 {{end}}if [ $# -gt 0 ]; then
-	scope={{if .SMT}}-a{{end}}
+	scope={{if smt}}-a{{end}}
 else
 	scope=-a
 	set -- sleep "$seconds"
 fi
 
-# collect {{if .Several}}RUN {{end}}EVENTS… -- COMMAND…
-{{if .Several}}plan=$(uname -n)-$(date +%Y%m%d%H%M%S)-$$
+# collect {{if several}}RUN {{end}}EVENTS… -- COMMAND…
+{{if several}}plan=$(uname -n)-$(date +%Y%m%d%H%M%S)-$$
 {{end}}collect() {
-{{if .Several}}	file=$prefix-$1.csv
-	printf '# %s\n# run %s of {{len .Runs}} of cyclestack plan %s\n' "$cpu" "$1" "$plan" >"$file"
+{{if several}}	file=$prefix-$1.csv
+	printf '# %s\n# run %s of {{runs}} of cyclestack plan %s\n' "$cpu" "$1" "$plan" >"$file"
 	shift
 {{else}}	file=$prefix.csv
 	printf '# %s\n' "$cpu" >"$file"
@@ -103,9 +101,6 @@ fi
 }
 
 status=0
-{{range $i, $run := .Runs}}collect{{if $.Several}} {{inc $i}}{{end}}{{range $run.Events}} \
-	{{quote .}}{{end}} \
-	-- "$@"
-{{end}}{{if and (not .Several) (gt .Seconds 0.0)}}echo "{{.Groups}} groups took turns: run for {{printf "%.1f" .Seconds}} s at least" >&2
-{{end}}echo "cyclestack report{{if .SMT}} --smt on{{end}} --model {{.Model}} $prefix{{if .Several}}-*{{end}}.csv   prints the account" >&2
+{{collect}}{{if timed}}echo "{{groups}} groups took turns: run for {{seconds}} s at least" >&2
+{{end}}echo "cyclestack report{{if smt}} --smt on{{end}} --model {{model}} $prefix{{if several}}-*{{end}}.csv   prints the account" >&2
 exit "$status"
