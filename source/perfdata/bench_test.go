@@ -23,7 +23,7 @@ func BenchmarkBig(b *testing.B) {
 	for _, read := range []struct {
 		name string
 		all  func(b *testing.B, f *os.File)
-	}{{"frames", readFrames}, {"flat", skimAll}, {"table", readTables}} {
+	}{{"frames", readFrames}, {"flat", readFlat}, {"table", readTables}} {
 		b.Run(read.name, func(b *testing.B) {
 			testperf.Measure(b, size, func() {
 				f, err := os.Open(path)
@@ -72,7 +72,7 @@ func readFrames(b *testing.B, f *os.File) {
 	b.ReportMetric(float64(frames), "frames")
 }
 
-func skimAll(b *testing.B, f *os.File) {
+func readFlat(b *testing.B, f *os.File) {
 	r, err := perfdata.NewReader(f, f.Name(), perfdata.Options{})
 	if err != nil {
 		b.Fatal(err)

@@ -241,8 +241,8 @@ func TestFlatMade(t *testing.T) {
 	}
 }
 
-// TestAhead reads files that are longer than what is read ahead, whole, cut off and with
-// what has to be passed over, with one processor and with several.
+// TestAhead reads files that are longer than the pieces that are read ahead: whole, cut
+// off, and with parts to be passed over, on one processor and on several.
 func TestAhead(t *testing.T) {
 	r := samplesPipe(little())
 	r.b = rawSamples(r, 40_000)

@@ -32,9 +32,8 @@ func addSeeds(f *testing.F) {
 	f.Add(r.b)
 }
 
-// FuzzReader reads all fields of all records: whatever the input, it ends in
-// counts or in an error of one line, a stream is read like a file, and what is skimmed
-// is what would be read.
+// FuzzReader reads all fields of all records. Any input ends in counts or in an error
+// of one line. A stream is read like a file, and flat samples are those of the records.
 func FuzzReader(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
