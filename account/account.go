@@ -42,7 +42,7 @@ type Account struct {
 	Notes      []counts.Note
 
 	// Times is what the threads did with their time, in the same scope and by another
-	// method, where who made the account knows that; nil otherwise.
+	// method; nil if that is not known.
 	Times *Account
 
 	evaluated
@@ -81,19 +81,17 @@ type Value struct {
 	// Amount is the same before it was divided by the whole: cycles or slots.
 	// For other nodes it equals Value.
 	Amount float64
-	// Error is the half-width of the 95 % confidence interval of Value; NaN
-	// where it cannot be estimated. From repeats (perf stat -r) it is the bound
-	// that holds however the counts are correlated, and is about another run
-	// like these. From intervals in which groups of events took turns it is
-	// about what this run would have shown had all been counted all of the time
-	// (0 for what was), by the delta method from how the counts change from
-	// interval to interval; [counts.Spread] says how. From samples it is about
-	// another recording of the same, by the delta method over arrivals that are
-	// independent of each other.
+	// Error is the half-width of the 95 % confidence interval of Value; NaN where it
+	// cannot be estimated. From repeats (perf stat -r) it holds however the counts are
+	// correlated, and is about another run like these. From intervals with multiplexed
+	// groups it is about this run: what it would have shown without multiplexing, and 0
+	// for what was not multiplexed. It comes by the delta method from how the counts
+	// change between intervals; [counts.Spread] says how. From samples it is about
+	// another recording of the same: the delta method over independent arrivals.
 	Error float64
-	// Coverage is the smallest share of the time for which one of the node's
-	// events was on a counter, 0…1; NaN where the source does not say. Of events
-	// that have runs of their own it is the share of the time of these.
+	// Coverage is the smallest share of the time that one of the node's events was on a
+	// counter, 0…1; NaN where the source does not say. Events with runs of their own
+	// count by the time of these runs.
 	Coverage float64
 	// Together says that the node's events were counted over the same windows:
 	// in one group, or all of the time.
@@ -101,10 +99,10 @@ type Value struct {
 	// Flagged says that the node's threshold is met, and unless it stands by
 	// itself those of its parents too.
 	Flagged bool
-	// Doubt is why the value should not be relied upon; DoubtNone if it may be.
+	// Doubt is why the value is not reliable; DoubtNone if it is.
 	Doubt Doubt
 
-	seconds float64 // for which its least covered event was counted; NaN if not known
+	seconds float64 // that its least covered event was counted; NaN if not known
 	torn    bool    // an event was counted twice all of the time, with different results
 	several bool    // it rests on several events
 	counted bool    // any of its events was counted
@@ -113,24 +111,23 @@ type Value struct {
 // Known reports whether the value could be computed.
 func (v *Value) Known() bool { return !math.IsNaN(v.Value) }
 
-// Reliable reports whether the value may be relied upon: it is known and
-// nothing speaks against it. The rule is [Doubt]'s.
+// Reliable reports whether the value is known and nothing speaks against it. The rule is
+// [Doubt]'s.
 func (v *Value) Reliable() bool { return v.Known() && v.Doubt == DoubtNone }
 
 // Doubt is a reason not to rely on a value. The rule, in this order:
-//   - a value outside the range that its definition allows is impossible;
-//   - one with an event that was counted twice all of the time, with results more
-//     than 2 % apart, has no one value;
-//   - one whose 95 % interval is as wide as itself is uncertain, and of samples
-//     rests on too few;
-//   - one whose events were not counted together, one of them for less than half
-//     of the time and less than 0.4 seconds in all (a hundred turns of the
-//     kernel's usual rotation), rests on too little; where no times are known so
-//     does one counted for less than a tenth;
-//   - one of several events that were not counted together, if nothing shows how
-//     they varied and one had less than 4 seconds (a thousand turns), is a ratio
-//     of what happened at different times;
-//   - one that rests on all the counts of an identity that fails rests on a
+//   - a value outside the range of its definition is impossible;
+//   - an event that was counted twice all of the time, with results more than 2 %
+//     apart, has no one value;
+//   - a 95 % interval as wide as the value makes it uncertain; of samples there are
+//     too few;
+//   - events that were not counted together rest on too little if one had less than
+//     half of the time and less than 0.4 seconds in all: a hundred slices of the
+//     kernel's usual rotation. Where no times are known, a tenth is too little;
+//   - several events that were not counted together make a ratio of different times,
+//     if nothing shows how they varied and one had less than 4 seconds (a thousand
+//     slices);
+//   - a value that rests on all the counts of a failing identity rests on a
 //     contradiction.
 type Doubt uint8
 
@@ -138,11 +135,11 @@ type Doubt uint8
 const (
 	DoubtNone Doubt = iota
 	DoubtRange
-	DoubtTwice
+	doubtTwice
 	DoubtError
 	DoubtCoverage
 	DoubtCore // given by who counted: an account cannot know it
-	DoubtIdentity
+	doubtIdentity
 	DoubtSamples
 	DoubtTogether
 )
@@ -159,9 +156,9 @@ func (d Doubt) String() string {
 	switch d {
 	case DoubtRange:
 		return "outside its possible range"
-	case DoubtTwice:
+	case doubtTwice:
 		return "an event was counted twice, with different results"
-	case DoubtIdentity:
+	case doubtIdentity:
 		return "its counts contradict each other"
 	case DoubtError:
 		return "its error is as large as itself"

@@ -47,7 +47,7 @@ type Check struct {
 	State    State
 	Identity bool     // its failure means that the recording contradicts itself
 	Common   bool     // it is of the processor's counts, whatever the model
-	Side     Side     // who is behind it: for an identity the measurement, else the machine
+	Side     Side     // whose outcome it is: for an identity the measurement's, else the machine's
 	Events   []string // the counts that it is about; not to be changed
 	Text     string   // what the outcome means; "" if skipped
 	Source   string   // where that it must hold comes from

@@ -287,8 +287,8 @@ func restriction(p model.Privilege) string {
 
 // commonFilter returns the privilege filter that all of the recording's
 // hardware events share. A recording made with :u throughout is an account of
-// user mode; one in which only some events are filtered has the others for the
-// inputs that ask for no filter.
+// user mode. If only some events are filtered, the others are for the inputs without
+// a filter.
 func (b *Binding) commonFilter(ids []model.Identity) model.Privilege {
 	var common model.Privilege
 	first := true
@@ -439,10 +439,9 @@ func union(a, b []int) []int {
 	return a
 }
 
-// coherentGroup returns the group from which a node's inputs should be read:
-// where an event was counted in several groups, the readings that were counted
-// together belong together. It is the group that has the most of the node's
-// inputs, the first of equals; 0 if there is nothing to choose, because every
+// coherentGroup returns the group whose readings a node should use: where an event was
+// counted in several groups, the readings that were counted together belong together.
+// It is the group with the most of the node's inputs, the first of equals; 0 if every
 // input has one reading.
 func (b *Binding) coherentGroup(inputs []int) int {
 	several := false

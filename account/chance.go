@@ -15,7 +15,7 @@ import (
 // applies to them.
 type Design struct {
 	// Paired says that each new run was taken next to the old run of the same
-	// number, by turns, so that what disturbed the one disturbed the other.
+	// number, alternating: what disturbed the one disturbed the other.
 	Paired bool
 	// Exact says that the counts follow from the program and its input alone, as
 	// a simulator's do: what differs between two runs is then no chance.

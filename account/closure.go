@@ -223,7 +223,7 @@ const closureSlack = "counters are read one after the other, and start and stop 
 // no line: there are as many as nodes.
 func (b *Binding) checkNodes(a *Account) {
 	if a.Scope.Code != nil {
-		return // chance puts samples a little beside where they belong
+		return // chance puts samples a little away from where they belong
 	}
 	for i := range a.Nodes {
 		if v := a.Nodes[i].Value; b.measured[i] && !math.IsNaN(v) {

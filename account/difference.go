@@ -224,7 +224,7 @@ func spreadError(spreads []counts.Spread, column int) float64 {
 	return 0
 }
 
-// turns is how many turns a count rests on, at least 1.
+// turns is how many slices of the multiplexing rotation a count rests on, at least 1.
 func (b *Binding) turns(a *Account, c *counts.Cell, share float64) float64 {
 	n := math.Inf(1)
 	if a.Duration > 0 {

@@ -7,11 +7,10 @@ import (
 	"github.com/cyclestack/cyclestack/model"
 )
 
-// A Dominance says what a program's way is decided by: the layout of its data,
-// through which loops walk, or the values of its data, on which branches depend
-// (D. Levinthal, Cycle Accounting Analysis on Intel Core 2 Processors: "loop vs.
-// branch dominated"). The two want different events counted next, and different
-// remedies.
+// A Dominance says what decides a program's way: the layout of its data, as loops walk
+// through it, or the values of its data, as branches depend on them (D. Levinthal,
+// Cycle Accounting Analysis on Intel Core 2 Processors: "loop vs. branch dominated").
+// The two want different events counted next, and different remedies.
 type Dominance uint8
 
 // The outcomes of [Account.Dominance].

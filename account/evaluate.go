@@ -366,7 +366,7 @@ func (b *Binding) doubt(a *Account) {
 		case b.outside(i, v.Value):
 			v.Doubt = DoubtRange
 		case v.torn:
-			v.Doubt = DoubtTwice
+			v.Doubt = doubtTwice
 		case v.Error > 0 && v.Error >= math.Abs(v.Value):
 			v.Doubt = DoubtError
 			if a.sampled {
@@ -385,7 +385,7 @@ func (b *Binding) doubt(a *Account) {
 		}
 		for _, i := range b.checks[c.rule].nodes {
 			if v := &a.Nodes[i]; v.Known() && v.Doubt == DoubtNone {
-				v.Doubt = DoubtIdentity
+				v.Doubt = doubtIdentity
 			}
 		}
 	}
