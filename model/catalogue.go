@@ -47,8 +47,6 @@ type loaded struct {
 //	events/*.csv         the event tables; those of a layout's name (intel.csv) hold its processors only
 //	relations/*.toml     what holds between the counts of events: any.toml, and one file for each layout
 //	relations/errata.csv events that count wrongly
-//
-// A file may be compressed by gzip, with .gz after its name.
 type library struct {
 	fsys    fs.FS
 	cpus    []CPU

@@ -1,9 +1,7 @@
 package model
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -21,37 +19,18 @@ import (
 // maxFileSize bounds every file of the catalogue that is read whole.
 const maxFileSize = 4 << 20
 
-// gzipped ends the name of a compressed file.
-const gzipped = ".gz"
-
-// readFile reads a file of at most maxFileSize bytes. Where there is none of that name,
-// it reads the compressed one.
+// readFile reads a file of at most maxFileSize bytes.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
 	f, err := fsys.Open(name)
-	packed := false
-	if errors.Is(err, fs.ErrNotExist) {
-		if g, gerr := fsys.Open(name + gzipped); gerr == nil {
-			f, err, packed = g, nil, true
-		}
-	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var r io.Reader = f
-	size := 0
-	if info, err := f.Stat(); err == nil {
-		size = int(min(info.Size(), maxFileSize))
-	}
-	if packed {
-		if r, err = gzip.NewReader(bufio.NewReader(f)); err != nil {
-			return nil, &Error{File: name + gzipped, Msg: err.Error()}
-		}
-		size *= 12 // about as much
-	}
 	var buf bytes.Buffer
-	buf.Grow(size + bytes.MinRead) // so that a plain file needs no more
-	if _, err := buf.ReadFrom(io.LimitReader(r, maxFileSize+1)); err != nil {
+	if info, err := f.Stat(); err == nil {
+		buf.Grow(int(min(info.Size(), maxFileSize)) + bytes.MinRead) // for all of it
+	}
+	if _, err := buf.ReadFrom(io.LimitReader(f, maxFileSize+1)); err != nil {
 		return nil, err
 	}
 	if buf.Len() > maxFileSize {

@@ -6,12 +6,7 @@ import (
 	"sync"
 )
 
-// Event tables and relations are most of the catalogue's bytes: the program carries
-// them compressed, to a tenth. The files themselves stay in the repository to be read.
-
-//go:generate sh -c "gzip --best --no-name --keep --force data/events/*.csv data/relations/*.toml data/relations/*.csv"
-
-//go:embed data/*.toml data/texts data/models data/events/*.gz data/relations/*.gz
+//go:embed data
 var embedded embed.FS
 
 // embeddedLibrary is the library that is part of the program.

@@ -303,16 +303,13 @@ func (lib *library) readEvents(p *CPU) (*EventTable, error) {
 
 // tableFiles returns the event tables that may have rows for processors of a layout.
 func tableFiles(fsys fs.FS, layout string) ([]string, error) {
-	files, err := fs.Glob(fsys, "events/*.csv*")
+	files, err := fs.Glob(fsys, "events/*.csv")
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range files {
-		files[i] = strings.TrimSuffix(name, gzipped)
-	}
-	return slices.DeleteFunc(slices.Compact(files), func(name string) bool {
+	return slices.DeleteFunc(files, func(name string) bool {
 		stem := strings.TrimSuffix(path.Base(name), ".csv")
-		return slices.Contains(layouts, stem) && stem != layout || path.Ext(name) != ".csv"
+		return slices.Contains(layouts, stem) && stem != layout
 	}), nil
 }
 
