@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Percent is a share in words: one decimal below 10 %, and "100 %" only for
-// all of it.
+// Percent is a share in a sentence: without decimals from 10 % on, with two below, and
+// "100 %" only for all of it.
 func Percent(share float64) string {
 	p := share * 100
 	switch {
