@@ -139,7 +139,8 @@ func TestLiveRecord(t *testing.T) {
 		{"registers", false, false, []string{"-e", "cpu-clock", "--user-regs=ip,sp", "--intr-regs=ip,sp"}},
 	} {
 		for _, pipe := range []bool{false, true} {
-			if pipe && !tt.pipe || !tt.short && !testlong.Enabled() {
+			short := tt.short && (!pipe || tt.name == "compressed")
+			if pipe && !tt.pipe || !short && !testlong.Enabled() {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s pipe=%v", tt.name, pipe), func(t *testing.T) {
