@@ -10,6 +10,9 @@
 // and knows counters and their constraints, and what Linux's drivers demand of
 // groups, but asks no kernel: a plan can be made anywhere for any processor.
 //
+// The package promises that a plan's groups fit the counters, that a plan is the same
+// whenever and wherever it is made, and that LowerBound is proved.
+//
 //	cat, err := model.Embedded()
 //	cpu, err := cat.CPU("skylakex")
 //	m, err := cat.Model("", cpu.Name)
