@@ -53,7 +53,7 @@ func (a *app) runAudit(c *common, files []string) error {
 	contradicted := false
 	err = a.accounts(c, recs, resolve.Request{Audits: true}, func(out io.Writer) (report.Writer, error) {
 		o := c.options(a.terminal(c, a.out))
-		o.Layout = report.LayoutChecks
+		o.Checks, o.Layout = true, report.LayoutChecks
 		format := c.format
 		if format == "text" {
 			format = "tree"
