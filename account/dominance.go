@@ -73,7 +73,7 @@ func (b Branching) BlockLength() float64 { return b.Instructions / b.Branches }
 func (a *Account) Branching() Branching {
 	for _, mode := range []string{"", ":u", ":k"} {
 		for _, set := range model.BranchSets() {
-			b := Branching{a.total(set.Instructions, mode), a.total(set.Branches, mode), a.total(set.Mispredictions, mode)}
+			b := Branching{a.total(set[0], mode), a.total(set[1], mode), a.total(set[2], mode)}
 			if !math.IsNaN(b.Instructions + b.Branches + b.Mispredictions) {
 				return b
 			}

@@ -39,15 +39,6 @@ func (e Errors) Error() string {
 	return fmt.Sprintf("%s (and %d more)", e[0], len(e)-1)
 }
 
-// Unwrap returns the faults, for errors.As.
-func (e Errors) Unwrap() []error {
-	out := make([]error, len(e))
-	for i := range e {
-		out[i] = e[i]
-	}
-	return out
-}
-
 // asFaults returns the faults that an error holds, nil for another error.
 func asFaults(err error) Errors {
 	var all Errors

@@ -11,25 +11,24 @@ import (
 	"github.com/cyclestack/cyclestack/metric"
 )
 
-// Severity says how much a [Finding] matters.
-type Severity string
-
-// The severities, the worst first.
+// The severities of a [Finding], the worst first.
 const (
-	SevError   Severity = "error"   // the model says something that cannot be so
-	SevWarning Severity = "warning" // the model is unfinished, or does less than it seems to
-	SevNote    Severity = "note"    // good to know
+	SevError   = "error"   // the model says something that cannot be so
+	SevWarning = "warning" // the model is unfinished, or does less than it seems to
+	SevNote    = "note"    // good to know
 )
 
-// rank is 0 for the worst.
-func (s Severity) rank() int { return slices.Index([]Severity{SevError, SevWarning, SevNote}, s) }
+// rank is 0 for the worst severity.
+func rank(severity string) int {
+	return slices.Index([]string{SevError, SevWarning, SevNote}, severity)
+}
 
 // A Finding is something that [Lint] has to say about a model.
 type Finding struct {
-	File     string   `json:"file"`
-	Line     int      `json:"line"`
-	Severity Severity `json:"severity"`
-	Msg      string   `json:"message"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Severity string `json:"severity"`
+	Msg      string `json:"message"`
 }
 
 // String returns the finding in the form of compilers: "file:line: error: …".
@@ -71,7 +70,7 @@ func (l *linter) parts() {
 }
 
 func compareFindings(a, b Finding) int {
-	return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Severity.rank(), b.Severity.rank()), strings.Compare(a.Msg, b.Msg))
+	return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(rank(a.Severity), rank(b.Severity)), strings.Compare(a.Msg, b.Msg))
 }
 
 // A linter is one run of Lint.
@@ -85,7 +84,7 @@ type linter struct {
 	reported map[string]bool
 }
 
-func (l *linter) report(at place, severity Severity, format string, args ...any) {
+func (l *linter) report(at place, severity string, format string, args ...any) {
 	f := Finding{at.file, max(at.line, 1), severity, oneLine(fmt.Sprintf(format, args...))}
 	if key := f.String(); !l.reported[key] {
 		if l.reported == nil {

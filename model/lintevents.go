@@ -136,7 +136,7 @@ func (l *linter) eventsOf(e *metric.Expr, t *EventTable) []string {
 }
 
 // event checks one event on a processor.
-func (l *linter) event(t *EventTable, spelled string, what subject, at place, severity Severity) {
+func (l *linter) event(t *EventTable, spelled string, what subject, at place, severity string) {
 	ref, err := ParseEvent(spelled)
 	if err != nil {
 		l.report(at, SevError, "%s: %v", what, err)

@@ -159,7 +159,7 @@ func (lib *library) unusedTexts(used map[nodeKey]bool) ([]Finding, error) {
 // lintCPU checks what the catalogue says about one processor.
 func lintCPU(cat *Catalogue, p *CPU) ([]Finding, error) {
 	var all []Finding
-	report := func(severity Severity, format string, args ...any) {
+	report := func(severity string, format string, args ...any) {
 		all = append(all, Finding{p.at.file, p.at.line, severity, "processor " + p.Name + ": " + fmt.Sprintf(format, args...)})
 	}
 	table, err := cat.Events(p)
@@ -216,7 +216,7 @@ func lintTable(data, file string, keys map[string]bool) (all []Finding) {
 	line := 0
 	for row := range strings.Lines(data) {
 		line++
-		report := func(severity Severity, format string, args ...any) {
+		report := func(severity string, format string, args ...any) {
 			all = append(all, Finding{file, line, severity, oneLine(fmt.Sprintf(format, args...))})
 		}
 		row = strings.TrimRight(row, "\r\n")

@@ -12,7 +12,7 @@ import (
 // says its values are.
 func (l *linter) units() {
 	of := l.namedUnits()
-	check := func(e *metric.Expr, what subject, at place, severity Severity, want metric.Unit, known bool) {
+	check := func(e *metric.Expr, what subject, at place, severity string, want metric.Unit, known bool) {
 		if e == nil {
 			return
 		}

@@ -60,19 +60,17 @@ func (r Role) Has(event string, table *EventTable) bool {
 	return false
 }
 
-// A BranchSet is the events that count branches on some processors: the sums of the events
-// in each list.
-type BranchSet struct{ Instructions, Branches, Mispredictions []string }
-
-// BranchSets returns the sets of events that count branches, in order of preference.
-func BranchSets() []BranchSet { return roles().branching }
+// BranchSets returns the sets of events that count branches on some processors, in order
+// of preference: lists of events whose sums are the instructions, the branches and the
+// mispredictions.
+func BranchSets() [][3][]string { return roles().branching }
 
 // rolesFile is the file of roles in the library.
 const rolesFile = "roles.toml"
 
 type roleTables struct {
 	role      []roleTable
-	branching []BranchSet
+	branching [][3][]string
 }
 
 // A roleTable is one table [[role]].
@@ -93,14 +91,14 @@ func (t *roleTable) field(key string) any {
 	return nil
 }
 
-func (s *BranchSet) field(key string) any {
+func branchField(set *[3][]string, key string) any {
 	switch key {
 	case "instructions":
-		return &s.Instructions
+		return &set[0]
 	case "branches":
-		return &s.Branches
+		return &set[1]
 	case "mispredictions":
-		return &s.Mispredictions
+		return &set[2]
 	}
 	return nil
 }
@@ -127,8 +125,8 @@ func parseRoles(data []byte) (*roleTables, error) {
 				r.role = append(r.role, roleTable{})
 				return func(key string) any { return r.role[len(r.role)-1].field(key) }
 			case "branching":
-				r.branching = append(r.branching, BranchSet{})
-				return func(key string) any { return r.branching[len(r.branching)-1].field(key) }
+				r.branching = append(r.branching, [3][]string{})
+				return func(key string) any { return branchField(&r.branching[len(r.branching)-1], key) }
 			}
 			return nil
 		},

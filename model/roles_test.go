@@ -14,7 +14,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	for _, s := range BranchSets() {
-		if len(s.Instructions) == 0 || len(s.Branches) == 0 || len(s.Mispredictions) == 0 {
+		if len(s[0]) == 0 || len(s[1]) == 0 || len(s[2]) == 0 {
 			t.Errorf("a set without events: %+v", s)
 		}
 	}
