@@ -1,20 +1,13 @@
 package main
 
 import (
-	"bytes"
-	_ "embed"
-	"encoding/csv"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/gen"
 )
-
-//go:embed fixes.csv
-var fixesCSV []byte
-
-//go:embed synonyms.csv
-var synonymsCSV []byte
 
 // Corrections are the facts that the vendors' files have wrong or leave open.
 type corrections struct {
@@ -42,12 +35,20 @@ type synonyms struct {
 }
 
 func readCorrections() (*corrections, error) {
-	return parseCorrections(fixesCSV, synonymsCSV)
+	fixes, err := data.ReadFile("fixes.csv")
+	if err != nil {
+		return nil, err
+	}
+	synonyms, err := data.ReadFile("synonyms.csv")
+	if err != nil {
+		return nil, err
+	}
+	return parseCorrections(fixes, synonyms)
 }
 
 func parseCorrections(fixes, names []byte) (*corrections, error) {
 	c := new(corrections)
-	err := eachRecord("fixes.csv", fixes, []string{"cpus", "name", "field", "from", "to", "reason"}, func(line int, r []string) error {
+	err := gen.EachRow("fixes.csv", fixes, "cpus,name,field,from,to,reason", func(line int, r []string) error {
 		f := &fix{line: line, cpus: strings.Fields(r[0]), name: r[1], field: r[2], from: r[3], to: r[4], used: map[string]bool{}}
 		if !slices.Contains([]string{"config", "counters", "drop"}, f.field) {
 			return fmt.Errorf("unknown field %q", f.field)
@@ -62,7 +63,7 @@ func parseCorrections(fixes, names []byte) (*corrections, error) {
 		return nil, err
 	}
 	seen := map[string]bool{}
-	err = eachRecord("synonyms.csv", names, []string{"name", "synonyms"}, func(line int, r []string) error {
+	err = gen.EachRow("synonyms.csv", names, "name,synonyms", func(line int, r []string) error {
 		s := &synonyms{line: line, names: append([]string{r[0]}, strings.Fields(r[1])...)}
 		if len(s.names) < 2 {
 			return fmt.Errorf("%s has no synonym", r[0])
@@ -76,45 +77,7 @@ func parseCorrections(fixes, names []byte) (*corrections, error) {
 		c.synonyms = append(c.synonyms, s)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// eachRecord calls f for every record of a CSV file with '#' comments and the
-// given header.
-func eachRecord(name string, data []byte, header []string, f func(line int, record []string) error) error {
-	r := csv.NewReader(bytes.NewReader(data))
-	r.Comment = '#'
-	r.FieldsPerRecord = len(header)
-	records, err := r.ReadAll()
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if len(records) == 0 || !slices.Equal(records[0], header) {
-		return fmt.Errorf("%s: the header is not %q", name, strings.Join(header, ","))
-	}
-	// ReadAll forgets the lines, and comments do not count as records.
-	lines := recordLines(data)
-	for i, rec := range records[1:] {
-		if err := f(lines[i+1], rec); err != nil {
-			return fmt.Errorf("%s:%d: %w", name, lines[i+1], err)
-		}
-	}
-	return nil
-}
-
-// recordLines returns the line numbers of the records of a CSV file whose
-// fields have no line breaks.
-func recordLines(data []byte) []int {
-	var lines []int
-	for i, l := range bytes.Split(data, []byte("\n")) {
-		if len(l) > 0 && l[0] != '#' {
-			lines = append(lines, i+1)
-		}
-	}
-	return lines
+	return c, err
 }
 
 // apply corrects the events of a processor.

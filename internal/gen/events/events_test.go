@@ -24,12 +24,12 @@ func TestGenerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		want, err := os.ReadFile(filepath.Join(committed, f.name))
+		want, err := os.ReadFile(filepath.Join(committed, f.Name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(f.data, want) {
-			t.Errorf("%s is not what the generator makes of the vendors' files (go generate ./internal/gen/events)", f.name)
+		if !bytes.Equal(f.Data, want) {
+			t.Errorf("%s is not what the generator makes of the vendors' files (go generate ./internal/gen/events)", f.Name)
 		}
 	}
 }
@@ -191,35 +191,43 @@ func TestUnits(t *testing.T) {
 		{"ICACHE_DATA.STALL_PERIODS", 0x1040480, ""},
 		{"MEM_LOAD_RETIRED.L3_MISS", 0x20d1, ""},
 	} {
-		if got := intelUnit(&event{name: test.name, config: test.config}); got != test.want {
+		if got := intelUnit(&event{name: test.name, config: test.config}, unitRules(t, "intel")); got != test.want {
 			t.Errorf("%s: unit %q, want %q", test.name, got, test.want)
 		}
 	}
 	for _, test := range []struct {
-		rules      []unitRule
-		name, want string
+		vendor, name, want string
 	}{
-		{amdUnits, "ls_not_halted_cyc", "cycles"},
-		{amdUnits, "ex_ret_instr", "instructions"},
-		{amdUnits, "ex_ret_ops", "uops"},
-		{amdUnits, "de_no_dispatch_per_slot.no_ops_from_frontend", "slots"},
-		{amdUnits, "ex_ret_brn_misp", ""},
-		{armUnits, "CPU_CYCLES", "cycles"},
-		{armUnits, "STALL_SLOT_FRONTEND", "slots"},
-		{armUnits, "STALL_BACKEND_MEM", "cycles"},
-		{armUnits, "INST_RETIRED", "instructions"},
-		{armUnits, "OP_SPEC", "uops"},
-		{armUnits, "L1D_CACHE_REFILL", ""},
-		{powerUnits, "PM_CMPLU_STALL_DCACHE_MISS", "cycles"},
-		{powerUnits, "PM_RUN_CYC", "cycles"},
-		{powerUnits, "PM_RUN_INST_CMPL", "instructions"},
-		{powerUnits, "PM_DISP_STALL_BR_MPRED", "cycles"},
-		{powerUnits, "PM_DATA_FROM_L3", ""},
+		{"amd", "ls_not_halted_cyc", "cycles"},
+		{"amd", "ex_ret_instr", "instructions"},
+		{"amd", "ex_ret_ops", "uops"},
+		{"amd", "de_no_dispatch_per_slot.no_ops_from_frontend", "slots"},
+		{"amd", "ex_ret_brn_misp", ""},
+		{"arm", "CPU_CYCLES", "cycles"},
+		{"arm", "STALL_SLOT_FRONTEND", "slots"},
+		{"arm", "STALL_BACKEND_MEM", "cycles"},
+		{"arm", "INST_RETIRED", "instructions"},
+		{"arm", "OP_SPEC", "uops"},
+		{"arm", "L1D_CACHE_REFILL", ""},
+		{"power", "PM_CMPLU_STALL_DCACHE_MISS", "cycles"},
+		{"power", "PM_RUN_CYC", "cycles"},
+		{"power", "PM_RUN_INST_CMPL", "instructions"},
+		{"power", "PM_DISP_STALL_BR_MPRED", "cycles"},
+		{"power", "PM_DATA_FROM_L3", ""},
 	} {
-		if got := unitOf(test.rules, test.name); got != test.want {
+		if got := unitOf(unitRules(t, test.vendor), test.name); got != test.want {
 			t.Errorf("%s: unit %q, want %q", test.name, got, test.want)
 		}
 	}
+}
+
+func unitRules(t *testing.T, vendor string) []unitRule {
+	t.Helper()
+	rules, err := readUnits(vendor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
 }
 
 // offcore makes an offcore event.

@@ -11,167 +11,48 @@ import (
 	"strings"
 )
 
-// A platform is one event file of Intel's perfmon repository: a processor, or
-// one core type of a hybrid.
-type platform struct {
-	key  string // in the tables: the folder's name, with ":core" etc. for a core type
-	file string
-
-	firstFixed int       // number of the first fixed counter in this file: 0, or 1 in the older ones
-	topdown    topdown   // the kernel's events for top-down analysis
-	stalled    [2]uint64 // codes of the kernel's stalled-cycles-frontend and -backend, 0 for none
-	memAux     bool      // mem-loads needs mem-loads-aux before it
-}
-
-// intelPlatforms are all of them, the oldest first.
-var intelPlatforms = []platform{
-	{key: "BNL", file: "BNL/events/bonnell_core.json", firstFixed: 1},
-	{key: "NHM-EP", file: "NHM-EP/events/NehalemEP_core.json", firstFixed: 1, stalled: nehalemStalls},
-	{key: "NHM-EX", file: "NHM-EX/events/NehalemEX_core.json", firstFixed: 1, stalled: nehalemStalls},
-	{key: "WSM-EP-SP", file: "WSM-EP-SP/events/WestmereEP-SP_core.json", firstFixed: 1, stalled: nehalemStalls},
-	{key: "WSM-EP-DP", file: "WSM-EP-DP/events/WestmereEP-DP_core.json", firstFixed: 1, stalled: nehalemStalls},
-	{key: "WSM-EX", file: "WSM-EX/events/WestmereEX_core.json", firstFixed: 1, stalled: nehalemStalls},
-	{key: "SNB", file: "SNB/events/sandybridge_core.json", topdown: topdownSlots, stalled: sandyBridgeStalls},
-	{key: "JKT", file: "JKT/events/Jaketown_core.json", topdown: topdownSlots, stalled: sandyBridgeStalls},
-	{key: "IVB", file: "IVB/events/ivybridge_core.json", topdown: topdownSlots, stalled: ivyBridgeStalls},
-	{key: "IVT", file: "IVT/events/ivytown_core.json", topdown: topdownSlots, stalled: ivyBridgeStalls},
-	{key: "SLM", file: "SLM/events/Silvermont_core.json", firstFixed: 1},
-	{key: "HSW", file: "HSW/events/haswell_core.json", topdown: topdownSlots},
-	{key: "HSX", file: "HSX/events/haswellx_core.json", topdown: topdownSlots},
-	{key: "BDW", file: "BDW/events/broadwell_core.json", topdown: topdownSlots},
-	{key: "BDW-DE", file: "BDW-DE/events/broadwellde_core.json", topdown: topdownSlots},
-	{key: "BDX", file: "BDX/events/broadwellx_core.json", topdown: topdownSlots},
-	{key: "KNL", file: "KNL/events/knightslanding_core.json"},
-	{key: "SKL", file: "SKL/events/skylake_core.json", topdown: topdownSlots},
-	{key: "SKX", file: "SKX/events/skylakex_core.json", topdown: topdownSlots},
-	{key: "CLX", file: "CLX/events/cascadelakex_core.json", topdown: topdownSlots},
-	{key: "GLM", file: "GLM/events/goldmont_core.json", topdown: topdownGoldmont},
-	{key: "GLP", file: "GLP/events/goldmontplus_core.json", topdown: topdownGoldmont},
-	{key: "ICL", file: "ICL/events/icelake_core.json", topdown: topdownMetrics4},
-	{key: "ICX", file: "ICX/events/icelakex_core.json", topdown: topdownMetrics4},
-	{key: "RKL", file: "RKL/events/rocketlake_core.json", topdown: topdownMetrics4},
-	{key: "TGL", file: "TGL/events/tigerlake_core.json", topdown: topdownMetrics4},
-	{key: "EHL", file: "EHL/events/elkhartlake_core.json", topdown: topdownTremont},
-	{key: "SNR", file: "SNR/events/snowridgex_core.json", topdown: topdownTremont},
-	{key: "ADL:core", file: "ADL/events/alderlake_goldencove_core.json", topdown: topdownMetrics8, memAux: true},
-	{key: "ADL:atom", file: "ADL/events/alderlake_gracemont_core.json", topdown: topdownGracemont},
-	{key: "SPR", file: "SPR/events/sapphirerapids_core.json", topdown: topdownMetrics8, memAux: true},
-	{key: "EMR", file: "EMR/events/emeraldrapids_core.json", topdown: topdownMetrics8, memAux: true},
-	{key: "MTL:core", file: "MTL/events/meteorlake_redwoodcove_core.json", topdown: topdownMetrics8},
-	{key: "MTL:atom", file: "MTL/events/meteorlake_crestmont_core.json", topdown: topdownCrestmont},
-	{key: "GNR", file: "GNR/events/graniterapids_core.json", topdown: topdownMetrics8},
-	{key: "SRF", file: "SRF/events/sierraforest_core.json", topdown: topdownCrestmont},
-	{key: "GRR", file: "GRR/events/grandridge_core.json", topdown: topdownCrestmont},
-	{key: "LNL:core", file: "LNL/events/lunarlake_lioncove_core.json", topdown: topdownMetrics8},
-	{key: "LNL:atom", file: "LNL/events/lunarlake_skymont_core.json", topdown: topdownSkymont},
-	{key: "ARL:core", file: "ARL/events/arrowlake_lioncove_core.json", topdown: topdownMetrics8},
-	{key: "ARL:atom", file: "ARL/events/arrowlake_skymont_core.json", topdown: topdownSkymont},
-	{key: "ARL:lowpower", file: "ARL/events/arrowlake_crestmont_core.json", topdown: topdownCrestmont},
-	{key: "CWF", file: "CWF/events/clearwaterforest_core.json", topdown: topdownSkymont},
-	{key: "PTL:core", file: "PTL/events/pantherlake_cougarcove_core.json", topdown: topdownMetrics8},
-	{key: "PTL:atom", file: "PTL/events/pantherlake_darkmont_core.json", topdown: topdownSkymont},
-	{key: "NVL:core", file: "NVL/events/novalake_coyotecove_core.json", topdown: topdownMetrics8},
-	{key: "NVL:atom", file: "NVL/events/novalake_arcticwolf_core.json", topdown: topdownSkymont},
-}
-
 // readIntel reads all core event files of the perfmon repository.
-func readIntel(vendor string, c *corrections) (*table, error) {
-	dir := filepath.Join(vendor, "intel-perfmon")
+func readIntel(dir string, t *table) error {
+	dir = filepath.Join(dir, "intel-perfmon")
 	commit, err := os.ReadFile(filepath.Join(dir, "COMMIT"))
-	if err != nil {
-		return nil, err
-	}
-	if err := onlyKnownPlatforms(dir); err != nil {
-		return nil, err
-	}
-	t := new(table)
-	var versions []string
-	for i := range intelPlatforms {
-		pl := &intelPlatforms[i]
-		p, version, err := pl.read(dir)
-		if err != nil {
-			return nil, err
-		}
-		if err := finishIntel(pl, p, c); err != nil {
-			return nil, fmt.Errorf("%s: %w", pl.file, err)
-		}
-		t.processors = append(t.processors, p)
-		versions = append(versions, pl.key+" "+version)
-	}
-	t.comment = []string{
-		"Core events of Intel's processors.",
-		"",
-		"Made by internal/gen/events; corrections belong there, not here. The format is",
-		"described in docs/format/event-tables.md.",
-		"",
-		"Facts from Intel's perfmon repository (Copyright Intel Corporation, BSD-3-Clause,",
-		"see THIRD_PARTY_NOTICES.md), commit " + strings.TrimSpace(string(commit)) + ",",
-		"in the versions",
-	}
-	t.comment = append(t.comment, wrap(strings.Join(versions, ", "), 78)...)
-	return t, nil
-}
-
-// onlyKnownPlatforms makes sure that no core event file is left out.
-func onlyKnownPlatforms(dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*", "events", "*_core.json"))
 	if err != nil {
 		return err
 	}
-	for _, f := range files {
-		rel, err := filepath.Rel(dir, f)
+	if err := t.onlyKnown(dir, "*/events/*_core.json", func(string) bool { return false }); err != nil {
+		return err
+	}
+	var versions []string
+	for _, s := range t.sources {
+		data, err := os.ReadFile(filepath.Join(dir, s.files[0]))
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(intelPlatforms, func(p platform) bool { return p.file == filepath.ToSlash(rel) }) {
-			return fmt.Errorf("%s: a new platform; add it to intelPlatforms", rel)
+		p, version, err := parsePerfmon(data, s.firstFixed)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.files[0], err)
+		}
+		p.key = s.key
+		t.processors = append(t.processors, p)
+		versions = append(versions, s.key+" "+version)
+	}
+	t.heading = strings.NewReplacer(
+		"COMMIT", strings.TrimSpace(string(commit)),
+		"VERSIONS", strings.Join(wrap(strings.Join(versions, ", "), 78), "\n# "),
+	).Replace(t.heading)
+	return nil
+}
+
+// checkIntel finds faults in the vendor's file, and puts in the kernel's codes.
+func checkIntel(p *processor) error {
+	for _, check := range []func(*processor) error{kernelCodes, checkFlops, checkModifiers, dropColonSpellings} {
+		if err := check(p); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// finishIntel makes a table's events of what the vendor's file says.
-func finishIntel(pl *platform, p *processor, c *corrections) error {
-	if err := c.apply(p); err != nil {
-		return err
-	}
-	if err := kernelCodes(p); err != nil {
-		return err
-	}
-	if err := checkFlops(p); err != nil {
-		return err
-	}
-	if err := checkModifiers(p); err != nil {
-		return err
-	}
-	if err := dropColonSpellings(p); err != nil {
-		return err
-	}
-	if err := c.merge(p); err != nil {
-		return err
-	}
-	if err := addIntelGenerics(pl, p); err != nil {
-		return err
-	}
-	for _, e := range p.events {
-		e.unit = intelUnit(e)
-	}
-	return nil
-}
-
-// read reads one event file, as the vendor has it.
-func (pl *platform) read(dir string) (p *processor, version string, err error) {
-	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(pl.file)))
-	if err != nil {
-		return nil, "", err
-	}
-	p, version, err = parsePerfmon(data, pl.firstFixed)
-	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", pl.file, err)
-	}
-	p.key = pl.key
-	return p, version, nil
-}
+func finishIntel(e *event, units []unitRule) { e.unit = intelUnit(e, units) }
 
 // parsePerfmon decodes an event file of the perfmon repository.
 func parsePerfmon(data []byte, firstFixed int) (p *processor, version string, err error) {

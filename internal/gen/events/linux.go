@@ -1,13 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/gen"
 )
 
 // linuxVersion is the kernel whose event lists are read.
@@ -19,13 +19,12 @@ func linuxDir(vendor string) string {
 
 // A linuxEvent is an entry of Linux's event lists, tools/perf/pmu-events/arch.
 // Only names and codes are read.
-type linuxEvent struct {
-	EventName, EventCode, ConfigCode string
-	UMask, CounterMask, Invert       string
-	EdgeDetect, AnyThread            string
-	MSRIndex, MSRValue               string
-	Unit, Deprecated                 string
-	ArchStdEvent                     string
+type linuxEvent map[string]string
+
+// linuxKeys are the keys that are read.
+var linuxKeys = []string{
+	"EventName", "EventCode", "ConfigCode", "UMask", "CounterMask", "Invert", "EdgeDetect", "AnyThread",
+	"MSRIndex", "MSRValue", "Unit", "Deprecated", "ArchStdEvent",
 }
 
 // linuxIgnored are the keys of the lists that do not matter here: descriptions
@@ -61,14 +60,14 @@ func readLinux(dir string, common map[string]linuxEvent) ([]linuxEvent, error) {
 			return nil, err
 		}
 		for _, e := range list {
-			if e.ArchStdEvent != "" {
-				std, ok := common[e.ArchStdEvent]
+			if name := e["ArchStdEvent"]; name != "" {
+				std, ok := common[name]
 				if !ok {
-					return nil, fmt.Errorf("%s: no event %s in the architecture's list", f, e.ArchStdEvent)
+					return nil, fmt.Errorf("%s: no event %s in the architecture's list", f, name)
 				}
-				e.EventName, e.EventCode = std.EventName, std.EventCode
+				e["EventName"], e["EventCode"] = std["EventName"], std["EventCode"]
 			}
-			if e.EventName != "" {
+			if e["EventName"] != "" {
 				events = append(events, e)
 			}
 		}
@@ -78,28 +77,18 @@ func readLinux(dir string, common map[string]linuxEvent) ([]linuxEvent, error) {
 
 // readLinuxFile reads one list.
 func readLinuxFile(file string) ([]linuxEvent, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
 	var raw []map[string]any
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	if err := gen.ReadJSON(file, &raw); err != nil {
+		return nil, err
 	}
 	var events []linuxEvent
 	for _, fields := range raw {
-		var e linuxEvent
-		known := map[string]*string{
-			"EventName": &e.EventName, "EventCode": &e.EventCode, "ConfigCode": &e.ConfigCode, "UMask": &e.UMask,
-			"CounterMask": &e.CounterMask, "Invert": &e.Invert, "EdgeDetect": &e.EdgeDetect, "AnyThread": &e.AnyThread,
-			"MSRIndex": &e.MSRIndex, "MSRValue": &e.MSRValue, "Unit": &e.Unit, "Deprecated": &e.Deprecated,
-			"ArchStdEvent": &e.ArchStdEvent,
-		}
+		e := linuxEvent{}
 		for key, value := range fields {
 			s, isString := value.(string)
 			switch {
-			case known[key] != nil && isString:
-				*known[key] = s
+			case isString && slices.Contains(linuxKeys, key):
+				e[key] = s
 			case !slices.Contains(linuxIgnored, key):
 				return nil, fmt.Errorf("%s: %v: unknown key %s", file, fields["EventName"], key)
 			}

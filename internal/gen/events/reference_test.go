@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/gen"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/model"
 )
@@ -73,8 +74,7 @@ func readDisagreements(t *testing.T) []*disagreement {
 		t.Fatal(err)
 	}
 	var list []*disagreement
-	header := []string{"event", "cpu", "source", "ours", "theirs", "right", "why"}
-	err = eachRecord("testdata/disagreements.csv", data, header, func(line int, r []string) error {
+	err = gen.EachRow("testdata/disagreements.csv", data, "event,cpu,source,ours,theirs,right,why", func(line int, r []string) error {
 		if !slices.Contains([]string{"ours", "theirs", "both"}, r[5]) || r[6] == "" {
 			return fmt.Errorf("no verdict, or no reason")
 		}
@@ -158,8 +158,8 @@ func readTables(t *testing.T, vendor string) map[string]map[string]*event {
 		t.Fatal(err)
 	}
 	all := map[string]map[string]*event{}
-	for _, read := range []func(string, *corrections) (*table, error){readIntel, readAMD, readArm, readPower} {
-		table, err := read(vendor, c)
+	for _, v := range vendors {
+		table, err := v.table(vendor, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func linuxEvents(t *testing.T, vendor, dir, pmu string) []*event {
 				t.Fatal(err)
 			}
 			for _, l := range list {
-				common[l.EventName] = l
+				common[l["EventName"]] = l
 			}
 		}
 	}
@@ -202,12 +202,12 @@ func linuxEvents(t *testing.T, vendor, dir, pmu string) []*event {
 	}
 	var events []*event
 	for _, l := range list {
-		if l.Unit != pmu {
+		if l["Unit"] != pmu {
 			continue
 		}
 		e, err := perfCode(l, strings.HasPrefix(dir, "x86/amd"))
 		if err != nil {
-			t.Fatalf("%s: %s: %v", dir, l.EventName, err)
+			t.Fatalf("%s: %s: %v", dir, l["EventName"], err)
 		}
 		events = append(events, e)
 	}
@@ -226,7 +226,7 @@ var perfFixed = map[string]uint64{
 
 // perfCode makes config and config1 of an entry of Linux's lists as perf does.
 func perfCode(l linuxEvent, amd bool) (*event, error) {
-	e := &event{name: l.EventName}
+	e := &event{name: l["EventName"]}
 	if amd {
 		config, err := zenConfig(l)
 		e.config = config
@@ -234,7 +234,7 @@ func perfCode(l linuxEvent, amd bool) (*event, error) {
 	}
 	var v [7]uint64
 	for i, s := range []string{
-		strings.Split(l.EventCode, ",")[0], strings.Split(l.UMask, ",")[0], l.CounterMask, l.Invert, l.EdgeDetect, l.AnyThread, l.MSRValue,
+		strings.Split(l["EventCode"], ",")[0], strings.Split(l["UMask"], ",")[0], l["CounterMask"], l["Invert"], l["EdgeDetect"], l["AnyThread"], l["MSRValue"],
 	} {
 		var err error
 		if v[i], err = linuxNumber(s); err != nil {
@@ -243,7 +243,7 @@ func perfCode(l linuxEvent, amd bool) (*event, error) {
 	}
 	e.config = v[0] | v[1]&0xff<<8 | v[1]>>8<<40 | v[2]<<24 | v[3]<<23 | v[4]<<18 | v[5]<<21
 	e.config1 = v[6]
-	if config, ok := perfFixed[strings.ToLower(l.EventName)]; ok {
+	if config, ok := perfFixed[strings.ToLower(l["EventName"])]; ok {
 		e.config = config
 	}
 	return e, nil
@@ -265,12 +265,16 @@ func libpfmEvents(t *testing.T, vendor, pmu string) []*event {
 // them differently: what libpfm4 has must nearly always be in Linux's lists too.
 func TestZenCodes(t *testing.T) {
 	vendor := testshared.Dir(t, "data")
+	zens, err := readSources("amd")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, z := range zens {
 		if z.libpfm == "" {
 			continue
 		}
 		linux := map[uint64]bool{}
-		for _, e := range linuxEvents(t, vendor, "x86/"+z.linux, "") {
+		for _, e := range linuxEvents(t, vendor, "x86/"+z.files[0], "") {
 			linux[e.config] = true
 		}
 		known, wide := 0, 0
@@ -356,13 +360,17 @@ func intelMetricEvents(t *testing.T, vendor string) map[string][]string {
 func armMetricEvents(t *testing.T, vendor string) map[string][]string {
 	t.Helper()
 	names := map[string][]string{}
-	for _, core := range armCores {
+	cores, err := readSources("arm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, core := range cores {
 		var doc struct {
 			Metrics map[string]struct {
 				Events []string `json:"events"`
 			} `json:"metrics"`
 		}
-		decodeFile(t, filepath.Join(vendor, "arm-telemetry", "pmu", "cpu", filepath.FromSlash(core.files[0])+".json"), &doc)
+		decodeFile(t, filepath.Join(vendor, "arm-telemetry", "pmu", "cpu", core.files[0]), &doc)
 		for _, m := range doc.Metrics {
 			names[core.key] = append(names[core.key], m.Events...)
 		}

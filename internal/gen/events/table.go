@@ -59,7 +59,8 @@ func (p *processor) find(name string) *event {
 
 // A table is the content of one file.
 type table struct {
-	comment    []string // lines of the heading
+	heading    string
+	sources    []source
 	processors []*processor
 }
 
@@ -131,10 +132,8 @@ func (e *event) cells() []string {
 // write writes the table and makes sure that it says what was meant: read back
 // and with its matrix rows written out, it gives every processor its events.
 func (t *table) write(w io.Writer) error {
-	for _, line := range t.comment {
-		if _, err := fmt.Fprintln(w, strings.TrimRight("# "+line, " ")); err != nil {
-			return err
-		}
+	if _, err := io.WriteString(w, t.heading); err != nil {
+		return err
 	}
 	rows := t.rows()
 	if err := t.verify(rows); err != nil {
