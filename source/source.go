@@ -202,5 +202,5 @@ func unrecognised(b io.Reader, name string) error {
 	if err := r.Err(); err != nil {
 		return &formatError{err}
 	}
-	return fmt.Errorf("%s: %w: it reads perf.data, perf stat's text, CSV and JSON, callgrind's and cachegrind's files, cyclestack's own JSON, and tables of load-latency thresholds", name, ErrFormat)
+	return fmt.Errorf("%s: %w", name, ErrFormat)
 }

@@ -67,7 +67,7 @@ per iteration, and blocks the number of their executions.`,
 }
 
 func (a *app) runAnnotate(c *common, f *annotateFlags, args []string) error {
-	if err := c.check(report.Formats[render.Annotation]()...); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	syntax := disasm.ATT

@@ -42,7 +42,7 @@ processor are checked.`,
 }
 
 func (a *app) runAudit(c *common, files []string) error {
-	if err := c.check("text", "json"); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	recs, err := c.recordings(files...)

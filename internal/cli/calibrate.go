@@ -18,10 +18,6 @@ import (
 	"github.com/cyclestack/cyclestack/model"
 )
 
-// calibrateFormats are the formats of calibrate: a table, all of it, and the
-// parameters of models.
-var calibrateFormats = []string{"text", "json", "toml"}
-
 // calibrateFlags are the flags of calibrate alone.
 type calibrateFlags struct {
 	quick   bool
@@ -68,12 +64,12 @@ written, that is printed again, and nothing is measured.`,
 	flags.BoolVar(&f.realtime, "realtime", false, "run before all other programs on that processor, as root: a cache that they keep refilling is not to be seen otherwise")
 	flags.StringVar(&f.svg, "svg", "", "draw the curve of latencies into `FILE`")
 	flags.StringVar(&f.store, "store", storeAuto, "store the penalties in `FILE`; auto is the usual place, none is nowhere")
-	c.addOutput(cmd, calibrateFormats...)
+	c.addOutput(cmd, "text", "json", "toml")
 	return cmd
 }
 
 func (a *app) runCalibrate(cmd *cobra.Command, c *common, f *calibrateFlags, args []string) error {
-	if err := c.check(calibrateFormats...); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	size, err := parseSize(f.size)

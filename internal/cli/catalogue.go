@@ -12,9 +12,6 @@ import (
 	"github.com/cyclestack/cyclestack/report"
 )
 
-// listFormats are the formats of commands that print lists.
-var listFormats = []string{"text", "json"}
-
 func (a *app) models() *cobra.Command {
 	c := &common{}
 	cmd := &cobra.Command{
@@ -26,7 +23,7 @@ func (a *app) models() *cobra.Command {
   cyclestack models --cpu core2 core2-cycles --format json`,
 		Args: arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := c.check(listFormats...); err != nil {
+			if err := c.check(); err != nil {
 				return err
 			}
 			cat, err := c.catalogue()
@@ -44,7 +41,7 @@ func (a *app) models() *cobra.Command {
 	}
 	c.addModel(cmd)
 	cmd.Flags().IntVar(&c.level, "level", 0, "deepest level of the trees; 0 is all")
-	c.addOutput(cmd, listFormats...)
+	c.addOutput(cmd, report.Formats[report.Methods]()...)
 	return cmd
 }
 
@@ -94,12 +91,12 @@ encoding is the one given.`,
 		RunE: func(_ *cobra.Command, args []string) error { return a.runEvents(c, args) },
 	}
 	c.addModel(cmd)
-	c.addOutput(cmd, listFormats...)
+	c.addOutput(cmd, report.Formats[report.Events]()...)
 	return cmd
 }
 
 func (a *app) runEvents(c *common, args []string) error {
-	if err := c.check(listFormats...); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	r, err := c.resolver()
@@ -170,12 +167,12 @@ status is 1 if there is more than notes.`,
 		RunE: func(_ *cobra.Command, files []string) error { return a.runLint(c, notes, files) },
 	}
 	cmd.Flags().BoolVar(&notes, "notes", false, "also what is only good to know")
-	c.addOutput(cmd, listFormats...)
+	c.addOutput(cmd, report.Formats[report.Findings]()...)
 	return cmd
 }
 
 func (a *app) runLint(c *common, notes bool, files []string) error {
-	if err := c.check(listFormats...); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	cat, err := model.Embedded()

@@ -114,7 +114,7 @@ func sidesOf(args []string, dash int) (sides [2]recorded.Side, err error) {
 }
 
 func (a *app) runDiff(c *common, f *diffFlags, sides [2]recorded.Side) error {
-	if err := c.check(report.Formats[report.Comparison]()...); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	o, limits, err := f.options(c)

@@ -37,7 +37,7 @@ for programs of the same user, and 4 if they cannot.`,
 }
 
 func (a *app) runDoctor(c *common) error {
-	if err := c.check(report.Formats[render.Diagnosis]()...); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	m, err := a.kernel.Machine()

@@ -26,12 +26,12 @@ recording's numbers.`,
 	}
 	c.addModel(cmd)
 	c.addParams(cmd)
-	c.addOutput(cmd, listFormats...)
+	c.addOutput(cmd, report.Formats[report.Explanation]()...)
 	return cmd
 }
 
 func (a *app) runExplain(c *common, name string, files []string) error {
-	if err := c.check(listFormats...); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	if strings.TrimSpace(name) == "" {

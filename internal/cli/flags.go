@@ -28,6 +28,7 @@ type common struct {
 	nodes     string
 	by        string
 	format    string
+	formats   []string // that format may be
 	output    string
 	color     string
 	width     int
@@ -81,6 +82,7 @@ func (c *common) addNodes(cmd *cobra.Command) {
 
 // addOutput adds the flags that say how and where to print.
 func (c *common) addOutput(cmd *cobra.Command, formats ...string) {
+	c.formats = formats
 	f := cmd.Flags()
 	f.StringVar(&c.format, "format", formats[0], "output format: `"+strings.Join(formats, "|")+"`")
 	f.StringVarP(&c.output, "output", "o", "", "write to `FILE` instead of standard output")
@@ -133,9 +135,9 @@ func (c *common) knownModel() error {
 }
 
 // check refuses values of flags that mean nothing.
-func (c *common) check(formats ...string) error {
-	if !slices.Contains(formats, c.format) {
-		return usageError("--format %s: there are %s", c.format, strings.Join(formats, ", "))
+func (c *common) check() error {
+	if !slices.Contains(c.formats, c.format) {
+		return usageError("--format %s: there are %s", c.format, strings.Join(c.formats, ", "))
 	}
 	if c.color != "" && !slices.Contains([]string{"auto", "always", "never"}, c.color) {
 		return usageError("--color %s: it is auto, always or never", c.color)

@@ -68,7 +68,7 @@ means something.`,
 }
 
 func (a *app) runLatency(c *common, f *latencyFlags, files []string) error {
-	if err := c.check(report.Formats[render.Latencies]()...); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	switch {

@@ -67,7 +67,7 @@ the NMI watchdog, SMT.`,
 	flags.BoolVar(&f.errata, "errata", false, "keep to the counters that Linux's workarounds for errata leave (default: with --perf and --script, and for this machine)")
 	flags.BoolVar(&f.perf, "perf", false, "print the perf stat and perf record commands that collect the same")
 	flags.BoolVar(&f.script, "script", false, "print a shell script that collects the same with perf")
-	c.addOutput(cmd, listFormats...)
+	c.addOutput(cmd, "text", "json")
 	return cmd
 }
 
@@ -114,7 +114,7 @@ func (a *app) runPlan(c *common, f *planFlags) error {
 
 // check refuses values of flags that mean nothing together.
 func (f *planFlags) check(c *common) error {
-	if err := c.check(listFormats...); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	switch {
@@ -126,7 +126,7 @@ func (f *planFlags) check(c *common) error {
 		return usageError("--perf and --script: one of them")
 	case len(f.program) > 0 && !f.perf && !f.script:
 		return usageError("%s: a command is for --perf and --script: a plan is the same for all", f.program[0])
-	case (f.perf || f.script) && c.format != listFormats[0]:
+	case (f.perf || f.script) && c.format != "text":
 		return usageError("--format %s: the commands of --perf and --script are text; the JSON of the plan has them as well", c.format)
 	case f.set != "" && (c.nodes != "" || c.all || c.level > 0):
 		return usageError("--set and --nodes, --level or --all: a set of events has no nodes")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/export"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/report"
@@ -66,12 +67,12 @@ different things on different processors.`,
 	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(kindNames(splitKinds), ", "))
 	f.add(cmd)
 	x.add(cmd)
-	c.addOutput(cmd, reportFormats()...)
+	c.addOutput(cmd, slices.Concat(report.Formats[report.Accounts](), export.Names())...)
 	return cmd
 }
 
 func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string) error {
-	if err := c.check(reportFormats()...); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	by, err := parseSplit(c.by)

@@ -58,7 +58,7 @@ tells: pairs such as 0:28,1:29, or +28 if CPU n shares a core with n+28.`,
 }
 
 func (a *app) runSMT(c *common, siblings, file string) error {
-	if err := c.check(report.Formats[report.Accounts]()...); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	by, err := parseBy(c.by)

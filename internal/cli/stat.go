@@ -107,7 +107,7 @@ func refuse(rules ...rule) error {
 
 // check refuses values of flags that mean nothing, alone or together.
 func (f *statFlags) check(c *common, program []string) error {
-	if err := c.check(report.Formats[report.Accounts]()...); err != nil {
+	if err := c.check(); err != nil {
 		return err
 	}
 	if err := f.targetFlags.check(program); err != nil {

@@ -23,13 +23,13 @@ func (a *app) version() *cobra.Command {
 		Example: "  cyclestack version --format json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := c.check(listFormats...); err != nil {
+			if err := c.check(); err != nil {
 				return err
 			}
 			return a.printVersion(c)
 		},
 	}
-	c.addOutput(cmd, listFormats...)
+	c.addOutput(cmd, "text", "json")
 	return cmd
 }
 

@@ -18,6 +18,7 @@
 package export
 
 import (
+	"io"
 	"iter"
 	"strings"
 	"unicode"
@@ -63,6 +64,32 @@ type Profile struct {
 	// without callchains.
 	Threads bool
 	Notes   []string // notes about the values
+}
+
+// A Format is a format of other programs.
+type Format struct {
+	Name   string
+	Write  func(io.Writer, *Profile) (Omission, error)
+	Binary bool // it is not for terminals
+	Bare   bool // it has no room for notes, nor for what was left out
+	One    bool // it has values of one type only, Profile.Default
+}
+
+// Formats are all formats, in the order of documents.
+var Formats = []Format{
+	{Name: "pprof", Binary: true, Write: func(w io.Writer, p *Profile) (Omission, error) { return Omission{}, Pprof(w, p) }},
+	{Name: "speedscope", Bare: true, Write: func(w io.Writer, p *Profile) (Omission, error) { return Speedscope(w, p, "cyclestack") }},
+	{Name: "collapsed", Bare: true, One: true, Write: func(w io.Writer, p *Profile) (Omission, error) { return Collapsed(w, p, p.Default) }},
+	{Name: "flamegraph", Write: FlameGraph},
+}
+
+// Names returns the names of the formats.
+func Names() []string {
+	var names []string
+	for _, f := range Formats {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // names are the names of a stack for formats that have only names: the thread, if it is
