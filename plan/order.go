@@ -104,7 +104,7 @@ func (b *builder) turns(rank int) int {
 	return max(1, 4-min(rank, 4))
 }
 
-// reduceTurns divides the Turns of all groups by their greatest common divisor.
+// reduceTurns divides each group's Turns by the greatest common divisor of all.
 func reduceTurns(groups []Group) {
 	common := 0
 	for i := range groups {

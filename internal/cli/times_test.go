@@ -79,7 +79,7 @@ func TestTimesBeside(t *testing.T) {
 		{"a process", waiting(t), "-p 1", []string{"process 1", "time ", "slots"}, nil},
 		{"the machine", machine, "-a --level 1 -- ./app", []string{"time ", "of ", " processors on the average", "running something", "idle", "slots"}, []string{"Runqueue_Wait"}},
 		{"its processors", machine, "-a -A --level 1 --width 160 -- ./app", []string{"Backend_Bound", "Busy", "Idle", "CPU0"}, nil},
-		{"a cgroup", waiting(t), "-G one --level 1", []string{"slots", "note not known: what threads did with their time, as the kernel does not tell of cgroups"}, []string{"time "}},
+		{"a cgroup", waiting(t), "-G one --level 1", []string{"slots", "note not known: what threads did with their time, as the kernel does not count it for cgroups"}, []string{"time "}},
 		{"where nobody can look", blind, "--level 1 -- ./app", []string{"time not known: what the threads did with their time (", "slots"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -122,7 +122,7 @@ func (m *Measurement) observer(delay time.Duration) observer {
 	case o.NoTimes, o.Cores: // the accounts of cores divide the processors' time themselves
 		return none
 	case len(o.Target.Cgroups) > 0:
-		note := counts.Notef("not known: what threads did with their time, as the kernel does not tell of cgroups")
+		note := counts.Notef("not known: what threads did with their time, as the kernel does not count it for cgroups")
 		if p := m.parts[0]; !slices.Contains(p.notes, note) {
 			p.notes = append(p.notes, note)
 		}

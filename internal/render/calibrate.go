@@ -243,7 +243,7 @@ func (t *calibration) loaded() {
 		}
 		rows = append(rows, calibrationRow{[]string{name, short(l.Bandwidth / 1e9), short(l.Cycles), short(l.Error), short(l.Nanos)}, l.Why})
 	}
-	t.table([]string{"latency of memory beside", "GB/s", "cycles", "±", "ns"}, rows)
+	t.table([]string{"loaded memory latency", "GB/s", "cycles", "±", "ns"}, rows)
 }
 
 // plotRows is the height of the picture of the curve, without its axis.

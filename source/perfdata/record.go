@@ -30,9 +30,9 @@ func (h *Header) Bytes() []byte { return h.raw }
 // Mode says where the processor was.
 func (h *Header) Mode() Mode { return Mode(h.Misc & perffile.MiscModeMask) }
 
-// A Trailer says when and where the event took place that a record tells of,
-// if the kernel wrote it and FlagSampleIDAll was set. Fields that were not
-// recorded are zero; Has tells.
+// A Trailer has the time and place of a record's event. The kernel writes it if
+// FlagSampleIDAll was set. Fields that were not recorded are zero. Has says which
+// were recorded.
 type Trailer struct {
 	Has      SampleType
 	PID, TID int

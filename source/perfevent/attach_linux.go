@@ -59,8 +59,8 @@ func (s *session) openTasks() error {
 	return s.openWatched()
 }
 
-// openStill opens all teams on the processes' threads, and reports whether none
-// came meanwhile.
+// openStill opens the counters on the processes' threads, and reports whether no
+// thread began meanwhile.
 func (s *session) openStill() (bool, error) {
 	l := newLineage()
 	defer l.close()
@@ -134,14 +134,14 @@ func threadsOf(pids []int) ([]int, error) {
 
 func (s *session) unknown(tid int) bool { return !s.threads[tid] }
 
-// openThread opens all teams on a thread, in its own scope if threads are kept
-// apart.
+// openThread opens the counters on a thread. The thread has its own scope if counts
+// are split by thread.
 func (s *session) openThread(tid int) error {
 	return s.openTask(tid, s.scopes.add(s.scopes.thread(tid, taskName(tid)), 0))
 }
 
-// openAll opens all teams on those of some threads that are not known and not
-// gone. l may be nil.
+// openAll opens the counters on the threads that are not known and have not ended.
+// l may be nil.
 func (s *session) openAll(tids []int, l *lineage) error {
 	for _, tid := range tids {
 		if !s.unknown(tid) {
@@ -166,7 +166,7 @@ func (s *session) openAll(tids []int, l *lineage) error {
 	return nil
 }
 
-// openWatched opens all teams on the processes' threads, each once, while
+// openWatched opens the counters on the processes' threads, on each once, while
 // threads come and go.
 func (s *session) openWatched() error {
 	for begun := time.Now(); time.Since(begun) < patienceForThreads; {
@@ -184,8 +184,8 @@ func (s *session) openWatched() error {
 	return s.openUnwatched()
 }
 
-// openWith does it with a watch. It reports whether more threads began than that
-// could tell of.
+// openWith does it with a fork monitor. It reports whether the monitor lost records
+// of threads that began.
 func (s *session) openWith(w *forkMonitor) (lost bool, err error) {
 	l := newLineage()
 	defer l.close()
@@ -244,8 +244,8 @@ func (s *session) drop(tid int) {
 	s.opener.drop(tid)
 }
 
-// openUnwatched opens all teams on the threads that there are, where it cannot
-// be seen which come meanwhile.
+// openUnwatched opens the counters on the present threads, where new threads cannot
+// be seen.
 func (s *session) openUnwatched() error {
 	s.restart(nil)
 	tids, err := s.list()
@@ -256,7 +256,7 @@ func (s *session) openUnwatched() error {
 	return s.openAll(tids, nil)
 }
 
-// restart closes all that was opened, and opens all teams on single threads.
+// restart closes all counters, and opens those on single threads anew.
 func (s *session) restart(l *lineage) {
 	s.opener.close()
 	singly := s.opener.singly
@@ -275,9 +275,8 @@ func monotonic() uint64 {
 	return uint64(ts.Nano())
 }
 
-// openApart opens all teams on the threads of processes without letting others
-// inherit them: on those that there are, and if threads are kept apart also on
-// those that come later.
+// openApart opens counters that are not inherited on the present threads of
+// processes. If counts are split by thread, it later opens them on new threads too.
 func (s *session) openApart(pids []int) error {
 	list := func() ([]int, error) { return threadsOf(pids) }
 	if s.spec.Keep.Has(counts.Thread) && !s.spec.NoInherit && len(pids) > 0 {
@@ -314,8 +313,8 @@ func (s *session) watchThreads(list func() ([]int, error)) {
 // so that their files are closed.
 const reapEvery = 64
 
-// adopt opens all teams on threads that have begun. What they did until then
-// is not counted, and said to be.
+// adopt opens the counters on threads that have begun. What they did until then is
+// not counted, and a note says so.
 func (s *session) adopt() error {
 	var over map[int]bool
 	if s.later.opened >= reapEvery*len(s.slots) {

@@ -151,9 +151,9 @@ func (w *forkMonitor) drain() (forks []fork, lost bool) {
 	return forks, lost
 }
 
-// holdBack keeps those for the next time that drain just returned first, and whose
-// makers are not known: these may have begun on a processor whose ring was read
-// before, so that only the next records tell of them.
+// holdBack keeps the threads that drain just returned first and whose parents are
+// not known for the next time. A parent may have begun on a processor whose ring was
+// read before. Then only the next records have it.
 func (w *forkMonitor) holdBack(known func(tid int) bool) {
 	w.held = w.held[:0]
 	for _, f := range w.fresh {

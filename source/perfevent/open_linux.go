@@ -48,7 +48,7 @@ type refusal struct {
 	state         counts.State
 }
 
-// An opener opens teams in places.
+// An opener opens the groups of counters on threads, processors or cgroups.
 type opener struct {
 	sys    *System
 	scheme *scheme // its columns change their groups where siblings do not fit

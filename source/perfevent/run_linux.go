@@ -93,7 +93,7 @@ func (r *Run) observed(t *counts.Table) *counts.Table {
 	return r.spec.Observer.Join(t)
 }
 
-// progress tells of a run.
+// progress reports a run to Spec.Progress.
 func (r *Run) progress(run int) {
 	if r.spec.Progress == nil {
 		return

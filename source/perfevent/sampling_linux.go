@@ -191,8 +191,8 @@ func (s *Sampling) attach() error {
 		return err
 	}
 	if s.spec.Target.ownCommand() && s.spec.NoInherit {
-		// It is stopped at its first instruction; what was mapped until then no record
-		// tells of.
+		// The command is stopped at its first instruction. No record has what was
+		// mapped until then.
 		pid := s.session.opener.sets[0].pid
 		s.maps, _ = os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	}
@@ -538,9 +538,8 @@ func (s *Sampling) PID() int {
 	return s.session.command.process.Pid
 }
 
-// Maps returns what a command without inheritance had mapped when sampling began,
-// as /proc/PID/maps has it: the records tell of what comes later only. Of others it
-// is nil.
+// Maps returns the /proc/PID/maps of a command without inheritance from when sampling
+// began. The records have only later mappings. For other targets it is nil.
 func (s *Sampling) Maps() []byte { return s.maps }
 
 // Notes returns what was refused or lowered, one line each.

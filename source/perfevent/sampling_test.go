@@ -134,9 +134,9 @@ func TestSampleCommand(t *testing.T) {
 	}
 }
 
-// Threads that come and go are all sampled, and each once: also those that come
-// while the counters are opened. A sampling that may not be whole says so; that is
-// for machines on which threads wait long for a processor.
+// Threads that come and go are all sampled, and each once: also those that begin
+// while the counters are opened. A sampling that may be incomplete says so. That
+// happens on machines whose threads wait long for a processor.
 func TestSampleProcess(t *testing.T) {
 	sys := machine(t)
 	for _, threads := range []string{"threads 1 3000000", "threads 5 1000000", "threads 20 10000"} {

@@ -121,7 +121,7 @@ func ReadProcessors(root fs.FS) (*System, error) {
 }
 
 // readOnline returns the logical processors that are online, nil if the kernel does not
-// say: in a sandbox without /sys it tells of them in /proc/stat.
+// say. In a sandbox without /sys it reads them from /proc/stat.
 func readOnline(root fs.FS) ([]int, error) {
 	cpus, err := readList(root, path.Join(cpuDir, "online"))
 	if err != nil || len(cpus) > 0 {

@@ -169,7 +169,7 @@ func markOf(c byte) marks {
 	return otherMark
 }
 
-// A spelling is what numbers tell of their locale.
+// A spelling is what numbers reveal about their locale.
 type spelling struct {
 	group marks // what stands between groups of digits
 	point marks // decimal points

@@ -102,8 +102,8 @@ func TestCPUs(t *testing.T) {
 	}
 }
 
-// TestSeveralRuns has runs that begin at the same time, and the processors of one beside
-// its whole: none of them joins another's table.
+// TestSeveralRuns has runs that begin at the same time, and one run's total next to its
+// processors: none of them joins another's table.
 func TestSeveralRuns(t *testing.T) {
 	list, err := tables(t, head+`
 		{"scope":{"kind":"run","start_s":0},"counts":[{"event":"cycles","value":1}]},

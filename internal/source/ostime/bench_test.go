@@ -9,8 +9,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/source/ostime"
 )
 
-// BenchmarkCommand is what the watching of a command costs that ends before it is looked
-// at: beside the counting of any program.
+// BenchmarkCommand measures the cost of watching a command that ends before the first
+// poll. Counting any program costs this much more.
 func BenchmarkCommand(b *testing.B) {
 	for _, listen := range []bool{false, true} {
 		b.Run(fmt.Sprintf("listen=%t", listen), func(b *testing.B) {

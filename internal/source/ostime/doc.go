@@ -32,7 +32,7 @@
 //
 // A thread's time is from its beginning, or the start of counting, to its end or the
 // last poll. It was blocked when it neither ran nor waited for a processor. The kernel
-// says exactly how long a thread that ended has lived. Of others it says the tick of
-// 10 ms in which they began: the cells' variances are those of this. Without an exit
+// says exactly how long a thread that ended has lived. Of other threads it says the
+// tick of 10 ms when they began. The cells' variances come from this. Without an exit
 // notification, time until the next poll is counted as blocked.
 package ostime

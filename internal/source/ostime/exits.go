@@ -11,7 +11,7 @@ import (
 // The kernel sends a record of each thread that ends, with all that it knew of it, to
 // listeners with CAP_NET_ADMIN (kernel documentation, accounting/taskstats).
 
-// An exitSource tells of threads that end: the kernel, or a test.
+// An exitSource reports threads that end. It is the kernel, or a test.
 type exitSource interface {
 	// drain returns the threads that ended since the last call, in their order. lost is
 	// whether records were lost. The list is valid until the next call.
@@ -19,9 +19,9 @@ type exitSource interface {
 	close()
 }
 
-// An ending is what the kernel tells of a thread that has ended.
+// An ending is the kernel's record of a thread that has ended.
 type ending struct {
-	tid, pid int // pid is 0 where the kernel does not tell the thread's process (before Linux 5.19)
+	tid, pid int // pid is 0 if the record has no process (before Linux 5.19)
 	parent   int // of the process, when the thread ended
 	name     string
 	lived    time.Duration // from its beginning, to the microsecond
@@ -143,8 +143,8 @@ func attributes(b []byte, do func(kind uint16, content []byte) error) error {
 // aligned is a length up to the next part.
 func aligned(n int64) int64 { return (n + 3) &^ 3 }
 
-// parseEndings appends the threads that ended according to a datagram. What it tells of
-// processes is the sum of what it tells of threads.
+// parseEndings appends the threads that ended according to a datagram. It skips the
+// records of processes: they are the sums of those of threads.
 func parseEndings(list []ending, b []byte) ([]ending, error) {
 	err := messages(b, func(kind uint16, content []byte) error {
 		if kind == messageError || len(content) < genericHead {

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-// exitSocket would tell of threads that end; only Linux does.
+// exitSocket stands for the kernel's records of threads that end. Only Linux has them.
 type exitSocket struct{}
 
 func listen(fs.FS) (*exitSocket, error) { return nil, errors.ErrUnsupported }

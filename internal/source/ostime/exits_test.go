@@ -114,7 +114,7 @@ func (s *script) drain() (list []ending, lost bool, err error) {
 
 func (s *script) close() {}
 
-// ran is a thread that lived for some milliseconds, of which it ran and waited for some.
+// ran is a thread with its times in milliseconds: how long it lived, ran and waited.
 func ran(tid, pid, parent, lived, run, wait int) ending {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	return ending{tid: tid, pid: pid, parent: parent, name: "x", lived: ms(lived),
@@ -140,7 +140,7 @@ func TestTold(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		rounds [][]ending
-		want   map[string]float64 // beside the shell's second, in which it ran for 100 ms and waited for 200
+		want   map[string]float64 // including the shell's second: it ran for 100 ms and waited for 200
 	}{
 		{"nothing", nil, map[string]float64{"thread_time": 1000, "thread_run": 100, "runqueue_wait": 200}},
 		{"a child", [][]ending{{ran(110, 110, 100, 40, 5, 2)}}, map[string]float64{"thread_time": 1040, "thread_run": 105, "runqueue_wait": 202}},
@@ -163,8 +163,8 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestToldAndSeen has threads end between intervals that were looked at, or are seen in
-// /proc for a while after they were told of.
+// TestToldAndSeen has threads that end between two polls, and threads that stay in /proc
+// for a while after the kernel's record of their end.
 func TestToldAndSeen(t *testing.T) {
 	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
 	m.thread(100, 100, 50, "server", "S", 1000, 50, 0, 0)

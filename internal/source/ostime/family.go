@@ -207,11 +207,11 @@ func (x *exitRecords) remember(tid int, now time.Duration) {
 	x.gone[tid] = now
 }
 
-// errUnasked is why the kernel does not tell of threads that end if nobody has asked.
+// errUnasked is the reason for no records of threads that end: nobody has asked for them.
 var errUnasked = errors.New("it was not asked")
 
-// listens reports whether the kernel tells of each thread that ends, so that nobody needs
-// to look for those that come and go.
+// listens reports whether the kernel sends a record of each thread that ends. Then nobody
+// needs to poll for threads that come and go.
 func (x *exitRecords) listens() bool { return x.source != nil && x.err == nil }
 
 // belongs notes that a process is of the family.
@@ -226,9 +226,9 @@ func (x *exitRecords) belongs(pid int) {
 func (x *exitRecords) unheard() string {
 	switch {
 	case x.overflow:
-		return "so many ended at one time that the kernel could not tell of all"
+		return "so many ended at one time that the kernel lost records"
 	case x.listens():
 		return "they ended after the command; or it is what they ran after their last tick, which is in Blocked"
 	}
-	return fmt.Sprintf("they began or ended when nobody looked (every %v), and the kernel tells of each that ends only who has CAP_NET_ADMIN: %v", Every, x.err)
+	return fmt.Sprintf("they began or ended between two polls (every %v), and the kernel's records of threads that end need CAP_NET_ADMIN: %v", Every, x.err)
 }

@@ -110,7 +110,7 @@ func parseProcessors(list []spent, text []byte) ([]spent, error) {
 		list[cpu] = s
 	}
 	if !whole {
-		return nil, &fs.PathError{Op: "read", Path: "proc/stat", Err: errors.New("it does not tell of processors")}
+		return nil, &fs.PathError{Op: "read", Path: "proc/stat", Err: errors.New("it has no line for each processor")}
 	}
 	return list, nil
 }

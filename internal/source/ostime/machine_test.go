@@ -26,7 +26,7 @@ func TestProcessors(t *testing.T) {
 	out := all.Join(table)
 	check(t, millis(out, 0), map[string]float64{"processor_user": 1000, "processor_system": 550, "processor_idle": 1000, "processor_iowait": 100, "processor_steal": 100})
 	check(t, millis(out, 1), map[string]float64{"processor_user": 500, "processor_system": 550, "processor_idle": 510, "processor_iowait": 0, "processor_steal": 100})
-	for _, row := range []int{2, 3} { // one that is not there, and one of which it is not known which it is
+	for _, row := range []int{2, 3} { // one that does not exist, and one without a known number
 		check(t, millis(out, row), map[string]float64{"processor_user": math.NaN(), "processor_idle": math.NaN()})
 	}
 	if v := out.Cell(0, 0).Variance; math.Abs(v-4e14/12) > 1 {

@@ -251,7 +251,7 @@ func (p *proc) statAgain(kept *keptFile, dir string) (stat, error) {
 	return s, nil
 }
 
-// A sched is what /proc/PID/schedstat tells of a thread.
+// A sched is the content of a thread's /proc/PID/schedstat.
 type sched struct {
 	run, wait  time.Duration // it ran; it could have run and waited for a processor, before it did
 	timeslices int64         // how often it was given one; 0 if that is not known
@@ -332,7 +332,7 @@ func (p *proc) machine(kept *keptFile) (m machine, err error) {
 	f := bytes.Fields(line)
 	const steal = 8
 	if len(f) <= steal || string(f[0]) != "cpu" {
-		return m, &fs.PathError{Op: "read", Path: "proc/stat", Err: errors.New("its first line does not tell of stolen time")}
+		return m, &fs.PathError{Op: "read", Path: "proc/stat", Err: errors.New("its first line has no stolen time")}
 	}
 	for i, text := range f[1 : steal+1] {
 		d, err := ticks(text)
@@ -392,7 +392,7 @@ func (p *proc) lastNumber(kept *keptFile) int {
 	return n
 }
 
-// membership is what the kernel tells of the cgroups of a process.
+// membership returns the content of /proc/PID/cgroup, the cgroups of a process.
 func (p *proc) membership(kept *keptFile, pid int) ([]byte, error) {
 	return p.again(kept, "proc/", fmt.Sprintf("%d/cgroup", pid))
 }

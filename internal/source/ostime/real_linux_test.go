@@ -121,7 +121,7 @@ func TestShared(t *testing.T) {
 // A tree of processes is found whole.
 func TestTree(t *testing.T) {
 	got := watched(t, "sh", "-c", "sh -c 'sleep 0.4; :' & sh -c 'sleep 0.4; :' & wait")
-	// Five processes, of which four begin a little later.
+	// Five processes: four begin a little later.
 	if v := got["thread_time"]; !(v > 1.2) || v > 10 {
 		t.Errorf("threads were there for %v s, want about 2", v)
 	}

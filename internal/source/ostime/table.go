@@ -269,7 +269,7 @@ func (w *Watch) around(r *row) {
 // a second has a reading, even if it ends a little early.
 const stealEvery = 900 * time.Millisecond
 
-// stolen adds what the machine's processors did since the last table that tells of it.
+// stolen adds what the machine's processors did since the last table that has it.
 func (w *Watch) stolen(r *row) {
 	if w.spec.Interval && w.host.asked != 0 && w.looked-w.host.asked < stealEvery {
 		r.later = true

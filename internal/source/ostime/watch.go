@@ -45,7 +45,7 @@ type Spec struct {
 	Interval   bool          // tables are of intervals
 	Every      time.Duration // how long these are; 0 if that is not known
 	Summed     bool          // tables of several runs are added up, so that they have no maxima
-	Listen     bool          // have the kernel tell of each thread that ends, where it does: the root is this machine's
+	Listen     bool          // have the kernel send a record of each thread that ends, if it can; the root is this machine's
 }
 
 // A Watch looks at the threads of a command, or of processes that run already, and

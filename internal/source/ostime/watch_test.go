@@ -476,7 +476,7 @@ func TestThrottledToTheEnd(t *testing.T) {
 		if got := millis(w.Join(runTable()), 0)["cgroup_throttled"]; got != 900 {
 			t.Errorf("%s: %v ms, want 900", name, got)
 		}
-		// A further run, at which nobody has looked before its end.
+		// A further run that ends before the first poll.
 		m.thread(200, 200, 50, "x", "R", 12000, 0, 0, 0)
 		w.Started(200)
 		m.thread(200, 200, 50, "x", "Z", 12000, 10, 0, 0)

@@ -176,8 +176,8 @@ func (r *Recording) Run() error {
 		}
 	}
 	if unseen := int64(r.sampling.Lost()) - r.tally.lost; unseen > 0 {
-		// The kernel tells of lost records when it writes the next one: the last are
-		// missing.
+		// The kernel reports lost records when it writes the next one. The last ones
+		// are missing.
 		r.write(&perfdata.Lost{Lost: uint64(unseen)})
 		r.tally.lost += unseen
 	}

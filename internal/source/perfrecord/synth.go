@@ -11,9 +11,9 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// A synthesis makes records of what was there before the kernel began to write
-// them: as from its files, and at time 0. What changes meanwhile the kernel tells
-// of already.
+// A synthesis makes records of what existed before the kernel began to write them. It
+// reads /proc and writes them at time 0. The kernel already records what changes
+// meanwhile.
 type synthesis struct {
 	root  fs.FS
 	write func(perfdata.Record)
@@ -40,8 +40,8 @@ func (s *synthesis) kernel(h *host) {
 	}
 }
 
-// command tells of a process that is about to execute its program or, if what it
-// has mapped is known, has just done so.
+// command writes the records of a process that is about to execute its program. With
+// maps, it has just executed it.
 func (s *synthesis) command(pid int, program string, maps []byte) {
 	name := "cyclestack"
 	if maps != nil {
@@ -55,10 +55,10 @@ func (s *synthesis) command(pid int, program string, maps []byte) {
 // maxComm is how long the kernel keeps the names of threads.
 const maxComm = 15
 
-// everything tells of all processes.
+// everything writes the records of all processes.
 func (s *synthesis) everything() { s.processes(s.numbers("proc"), nil) }
 
-// processes tells of processes and threads, and what they have mapped.
+// processes writes the records of processes and threads, and what they have mapped.
 func (s *synthesis) processes(pids, tids []int) {
 	for _, pid := range pids {
 		s.process(pid)
