@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/metric"
@@ -135,45 +134,6 @@ func evaluate(e *metric.Expr, vals map[string]float64) (float64, error) {
 		in[i] = vals[name]
 	}
 	return p.Eval(in), nil
-}
-
-// units are the vendor's units of values that are no percentages, with what the
-// models call them: "1" is a plain ratio.
-var units = map[string]string{
-	"MPKI":                 "misses/kiloinstruction",
-	"per cycle":            "instructions/cycle",
-	"operations per cycle": "operations/cycle",
-	"cycles":               "cycles",
-	"page table accesses":  "accesses",
-	"page accesses":        "accesses",
-	"bus accesses":         "accesses",
-
-	"per branch":                              "1",
-	"per TLB access":                          "1",
-	"per cache access":                        "1",
-	"per L2 cache refill":                     "1",
-	"per load/store instruction":              "1",
-	"per LSE instruction":                     "1",
-	"per compare and swap instruction":        "1",
-	"per near compare and swap instruction":   "1",
-	"cycles per rename stall cycle":           "1",
-	"cycles per rename stall cycles":          "1",
-	"useful prefetches per total prefetches":  "1",
-	"useful prefetches per demand misses":     "1",
-	"timely prefetches per useful prefetches": "1",
-}
-
-// unitOf returns a metric's unit in the models, and whether the vendor's value is
-// a percentage.
-func unitOf(vendor string) (unit string, percent bool, err error) {
-	if strings.HasPrefix(vendor, "percent of ") {
-		return "", true, nil
-	}
-	unit, ok := units[vendor]
-	if !ok {
-		return "", false, fmt.Errorf("the unit %s is not known", strconv.Quote(vendor))
-	}
-	return unit, false, nil
 }
 
 // keys returns the keys of a map in order.

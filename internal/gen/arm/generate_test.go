@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cyclestack/cyclestack/internal/gen"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/metric"
 )
@@ -23,13 +24,13 @@ func TestGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		want, err := os.ReadFile(filepath.Join(models, f.name))
+		want, err := os.ReadFile(filepath.Join(models, f.Name))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		if diff := cmp.Diff(string(want), string(f.data)); diff != "" {
-			t.Errorf("%s (-committed +generated): run go generate ./internal/gen/arm\n%s", f.name, diff)
+		if diff := cmp.Diff(string(want), string(f.Data)); diff != "" {
+			t.Errorf("%s (-committed +generated): run go generate ./internal/gen/arm\n%s", f.Name, diff)
 		}
 	}
 }
@@ -119,9 +120,9 @@ func TestBreakFormula(t *testing.T) {
 		"(" + long + " if has_event(A) else 0) * -" + long + " / " + long,
 		long + long + long,
 	} {
-		lines := breakFormula(s)
+		lines := gen.Wrap(s, 100, false)
 		for _, line := range lines[:max(0, len(lines)-1)] {
-			if len(line) > width && strings.Contains(line, " ") {
+			if len(line) > 100 && strings.Contains(line, " ") {
 				t.Errorf("%q: line of %d characters %q", s, len(line), line)
 			}
 		}

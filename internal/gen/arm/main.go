@@ -15,7 +15,7 @@
 // vendor's own must agree for random counts.
 //
 // A file states only its differences from the file that it extends, which
-// processors.go names. Titles, explanations and advice are in metrics.toml. Anything that
+// processors.toml names. Titles, explanations and advice are in metrics.toml. Anything that
 // the generator does not know (a unit, a metric without a text, revisions of one
 // processor that differ) ends the run.
 //
@@ -23,68 +23,35 @@
 package main
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
+
+	"github.com/cyclestack/cyclestack/internal/gen"
 )
 
 //go:generate go run . -vendor $CYCLESTACK_VENDOR_DATA -o ../../../model/data/models/arm
 
-func main() {
-	vendor := flag.String("vendor", "", "folder of the vendors' files")
-	out := flag.String("o", "", "folder to write the models to")
-	flag.Parse()
-	if *vendor == "" || *out == "" || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "usage: arm -vendor DIR -o DIR (go generate takes the first from CYCLESTACK_VENDOR_DATA)")
-		os.Exit(2)
-	}
-	if err := run(*vendor, *out); err != nil {
-		fmt.Fprintln(os.Stderr, "arm:", err)
-		os.Exit(1)
-	}
-}
-
-// run writes all models, or none if one cannot be made.
-func run(vendor, out string) error {
-	files, err := generate(filepath.Join(vendor, "arm-telemetry"))
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		if err := os.WriteFile(filepath.Join(out, f.name), f.data, 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// A file is a generated model.
-type file struct {
-	name string
-	data []byte
-}
+func main() { gen.Main("arm", "arm-telemetry", generate) }
 
 // generate makes the models from a copy of the telemetry data.
-func generate(dir string) ([]file, error) {
+func generate(dir string) ([]gen.File, error) {
 	texts, err := readTexts()
 	if err != nil {
 		return nil, err
 	}
 	models := map[string]*armModel{}
-	var files []file
-	for i := range processors {
-		p := &processors[i]
+	var files []gen.File
+	for i := range facts.Processor {
+		p := &facts.Processor[i]
 		spec, err := readRevisions(dir, p)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.stem, err)
+			return nil, fmt.Errorf("%s: %w", p.Stem, err)
 		}
 		m, err := newModel(p, spec, texts)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.stem, err)
+			return nil, fmt.Errorf("%s: %w", p.Stem, err)
 		}
-		models[p.stem] = m
-		files = append(files, file{p.stem + ".toml", m.write(models[p.extends])})
+		models[p.Stem] = m
+		files = append(files, gen.File{Name: p.Stem + ".toml", Data: m.write(models[p.Extends])})
 	}
 	return files, texts.unused()
 }

@@ -73,7 +73,7 @@ func newModel(p *processor, s *spec, all texts) (*armModel, error) {
 		}
 		m.nodes = append(m.nodes, n)
 	}
-	if p.cycles {
+	if p.Cycles {
 		m.nodes = append(m.nodes, cycleNodes...)
 	}
 	m.settleTree()
@@ -106,11 +106,11 @@ func (m *armModel) node(name string, t *text, parents map[string]string) (node, 
 	root := slices.Contains(s.tree.RootNodes, name)
 	c := conversion{percent: percent}
 	switch {
-	case root && m.p.cycles:
+	case root && m.p.Cycles:
 		c.amount = true
 		n.parent, n.threshold, n.min, n.max = allCycles, t.Threshold, "0", "1.02"
 	case root:
-		c.slots, c.spurious = s.slots, m.p.spurious
+		c.slots, c.spurious = s.slots, m.p.Spurious
 		n.threshold, n.min, n.max = t.Threshold, "-0.05", "1.05"
 		if corrected.MatchString(vendor.Formula) {
 			n.negative, n.min = t.Negative, "-0.5"
@@ -123,7 +123,7 @@ func (m *armModel) node(name string, t *text, parents map[string]string) (node, 
 		if n.section, err = s.section(name, t.Group); err != nil {
 			return node{}, err
 		}
-		if percent && m.p.cycles {
+		if percent && m.p.Cycles {
 			n.unit = "1" // an empty one would be a share of the cycles
 		}
 	}
@@ -138,11 +138,10 @@ func (m *armModel) ownNode(t *text) (node, error) {
 		return node{}, errors.New("the vendor has it now: metrics.toml must not give a formula")
 	}
 	n := node{name: t.Name, unit: t.Unit, title: t.Title, about: t.About, causes: t.Causes, try: t.Try, optional: true}
-	i := slices.IndexFunc(sections, func(h heading) bool { return h.group == t.Group })
-	if i < 0 {
-		return node{}, fmt.Errorf("the group %q has no heading", t.Group)
+	var err error
+	if n.section, err = headingOf(t.Group); err != nil {
+		return node{}, err
 	}
-	n.section = sections[i].text
 	e, err := metric.Parse(t.Formula)
 	if err != nil {
 		return node{}, err
@@ -166,45 +165,7 @@ func (s *spec) section(metric, chosen string) (string, error) {
 		}
 		chosen = in[0]
 	}
-	i := slices.IndexFunc(sections, func(h heading) bool { return h.group == chosen })
-	if i < 0 {
-		return "", fmt.Errorf("the group %s has no heading", chosen)
-	}
-	return sections[i].text, nil
-}
-
-// A heading stands over the metrics of one of the vendor's groups.
-type heading struct{ group, text string }
-
-// sections are the headings in the order of printing.
-var sections = []heading{
-	{"General", "General"},
-	{"Cycle_Accounting", "Cycle accounting"},
-	{"Branch_Effectiveness", "Branches"},
-	{"ITLB_Effectiveness", "Instruction TLB"},
-	{"L1I_Cache_Effectiveness", "First-level instruction cache"},
-	{"L2I_Cache_Effectiveness", "Second-level cache, instructions"},
-	{"DTLB_Effectiveness", "Data TLB"},
-	{"L1D_Cache_Effectiveness", "First-level data cache"},
-	{"L2_Cache_Effectiveness", "Second-level cache"},
-	{"L2D_Cache_Effectiveness", "Second-level cache, data"},
-	{"L3_Cache_Effectiveness", "Third-level cache"},
-	{"LL_Cache_Effectiveness", "Last-level cache"},
-	{"System_Memory_Effectiveness", "Beyond the second-level cache"},
-	{"Prefetcher_Effectiveness", "Prefetchers"},
-	{"Average_Latency", "Latencies"},
-	{"Bus_Effectiveness", "Bus"},
-	{"Operation_Mix", "Mix of operations"},
-	{"FP_Precision_Mix", "Floating-point precision"},
-	{"FP_Arithmetic_Intensity", "Floating-point operations"},
-	{"SVE_Effectiveness", "SVE predicates"},
-	{"Atomics_Effectiveness", "Atomic instructions"},
-	{"Rename_Effectiveness", "Register renaming"},
-	{"IQ_Effectiveness", "Issue queues"},
-	{"MCQ_Effectiveness", "Commit queue"},
-	{"Port_Utilization", "Execution units"},
-	{"CME_Ilock_From_CME", "Waiting for the SME unit"},
-	{"CME_Ilock_To_CME", "The SME unit waiting"},
+	return headingOf(chosen)
 }
 
 // cycleNodes are the nodes of a tree of cycles that are no metrics of the
@@ -254,7 +215,7 @@ func (m *armModel) sort(parents map[string]string) {
 	order = append(order, otherCycles)
 	place := func(n node) int {
 		if n.section != "" {
-			return len(order) + slices.IndexFunc(sections, func(h heading) bool { return h.text == n.section })
+			return len(order) + slices.IndexFunc(facts.Section, func(h heading) bool { return h.Text == n.section })
 		}
 		return slices.Index(order, n.name)
 	}

@@ -53,7 +53,7 @@ type decisionTree struct {
 // same in everything that matters here.
 func readRevisions(dir string, p *processor) (*spec, error) {
 	var first *spec
-	for _, name := range p.files {
+	for _, name := range p.Files {
 		path := filepath.Join(dir, "pmu", "cpu", filepath.FromSlash(name)+".json")
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -66,7 +66,7 @@ func readRevisions(dir string, p *processor) (*spec, error) {
 		if first == nil {
 			first = s
 		} else if diff := first.differs(s); diff != "" {
-			return nil, fmt.Errorf("%s: %s differ from those of %s: it needs a model of its own", name, diff, p.files[0])
+			return nil, fmt.Errorf("%s: %s differ from those of %s: it needs a model of its own", name, diff, p.Files[0])
 		}
 		first.files = append(first.files, name+".json")
 	}

@@ -1,12 +1,11 @@
 package main
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
+	"github.com/cyclestack/cyclestack/internal/gen"
 )
 
 //go:embed metrics.toml
@@ -33,9 +32,8 @@ type texts map[string]*text
 
 func readTexts() (texts, error) {
 	var doc struct{ Metric []text }
-	dec := toml.NewDecoder(bytes.NewReader(metricsFile)).DisallowUnknownFields()
-	if err := dec.Decode(&doc); err != nil {
-		return nil, fmt.Errorf("metrics.toml: %w", err)
+	if err := gen.ParseTOML("metrics.toml", metricsFile, &doc); err != nil {
+		return nil, err
 	}
 	all := texts{}
 	for i := range doc.Metric {

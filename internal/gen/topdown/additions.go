@@ -1,17 +1,12 @@
 package main
 
 import (
-	"bytes"
-	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
+	"github.com/cyclestack/cyclestack/internal/gen"
 )
-
-//go:embed additions.toml
-var additionsTOML []byte
 
 // An addition is a node of additions.toml, which no metric file has for the
 // processor.
@@ -31,9 +26,8 @@ type addition struct {
 
 func parseAdditions(data []byte) ([]*addition, error) {
 	var f struct{ Node []*addition }
-	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		return nil, fmt.Errorf("additions.toml: %w", err)
+	if err := gen.ParseTOML("additions.toml", data, &f); err != nil {
+		return nil, err
 	}
 	for _, a := range f.Node {
 		if len(a.Models) == 0 || a.Name == "" || a.Formula == "" || a.Source == "" || a.Reason == "" {

@@ -1,18 +1,13 @@
 package main
 
 import (
-	"bytes"
-	_ "embed"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 
-	"github.com/pelletier/go-toml/v2"
+	"github.com/cyclestack/cyclestack/internal/gen"
 )
-
-//go:embed costs.toml
-var costsTOML []byte
 
 // Costs are what costs.toml says about the latencies in the vendor's formulas.
 type costs struct {
@@ -26,9 +21,8 @@ type costs struct {
 
 func parseCosts(data []byte) (*costs, error) {
 	all := new(costs)
-	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
-	if err := d.Decode(all); err != nil {
-		return nil, fmt.Errorf("costs.toml: %w", err)
+	if err := gen.ParseTOML("costs.toml", data, all); err != nil {
+		return nil, err
 	}
 	for _, m := range all.Metric {
 		if err := knownStems(m.Models); err != nil {

@@ -1,20 +1,14 @@
 package main
 
 import (
-	"bytes"
-	_ "embed"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
+	"github.com/cyclestack/cyclestack/internal/gen"
 )
-
-//go:embed fixes.toml
-var fixesTOML []byte
 
 // A fix is a table of fixes.toml: what a metric file has wrong, or says in a
 // way that does not fit the models, and what is put in its place.
@@ -47,9 +41,8 @@ type fixes []*fix
 
 func parseFixes(data []byte) (fixes, error) {
 	var f struct{ Fix fixes }
-	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		return nil, fmt.Errorf("fixes.toml: %w", err)
+	if err := gen.ParseTOML("fixes.toml", data, &f); err != nil {
+		return nil, err
 	}
 	for _, x := range f.Fix {
 		if x.Metric != "" {
@@ -113,9 +106,6 @@ func (all fixes) replace(stem, metric, field, value string) (string, error) {
 	return value, nil
 }
 
-//go:embed info.csv
-var infoCSV []byte
-
 // An info is what info.csv says about an informational metric.
 type info struct {
 	section string
@@ -124,14 +114,9 @@ type info struct {
 	order   int    // of the section
 }
 
-func parseInfo(data []byte) (map[string]info, error) {
-	rows, err := readCSV("info.csv", data, "name", "section", "unit")
-	if err != nil {
-		return nil, err
-	}
-	all := make(map[string]info, len(rows))
+func (g *generator) readInfos() error {
 	sections := map[string]int{}
-	for _, r := range rows {
+	return eachRow("info.csv", "name,section,unit", func(r []string) error {
 		if _, ok := sections[r[1]]; !ok {
 			sections[r[1]] = len(sections)
 		}
@@ -139,88 +124,45 @@ func parseInfo(data []byte) (map[string]info, error) {
 		if i.percent || r[2] == "share" {
 			i.unit = ""
 		}
-		if _, ok := all[r[0]]; ok {
-			return nil, fmt.Errorf("info.csv: %s is there twice", r[0])
+		if _, ok := g.infos[r[0]]; ok {
+			return fmt.Errorf("%s is there twice", r[0])
 		}
-		all[r[0]] = i
-	}
-	return all, nil
+		g.infos[r[0]] = i
+		return nil
+	})
 }
-
-//go:embed inputs.csv
-var inputsCSV []byte
 
 // spellings are what is counted for an event that a formula cannot name, by
 // model and event.
 type spellings map[[2]string][]string
 
-func parseSpellings(data []byte) (spellings, error) {
-	rows, err := readCSV("inputs.csv", data, "models", "event", "perf")
-	if err != nil {
-		return nil, err
-	}
-	all := spellings{}
-	for _, r := range rows {
+func (g *generator) readSpellings() error {
+	return eachRow("inputs.csv", "models,event,perf", func(r []string) error {
 		for _, stem := range strings.Fields(r[0]) {
 			key := [2]string{stem, strings.ToUpper(r[1])}
-			if all[key] != nil {
-				return nil, fmt.Errorf("inputs.csv: %s of %s is there twice", r[1], stem)
+			if g.spelled[key] != nil {
+				return fmt.Errorf("%s of %s is there twice", r[1], stem)
 			}
-			all[key] = strings.Fields(r[2])
+			g.spelled[key] = strings.Fields(r[2])
 		}
-	}
-	return all, nil
+		return nil
+	})
 }
 
-//go:embed latency.csv
-var latencyCSV []byte
-
-func parseLatencies(data []byte) (map[string]latencies, error) {
-	rows, err := readCSV("latency.csv", data, "model", "event", "mean")
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]latencies{}
-	for _, r := range rows {
+func (g *generator) readLatencies() error {
+	return eachRow("latency.csv", "model,event,mean", func(r []string) error {
+		if g.latency[r[0]].means == nil {
+			g.latency[r[0]] = latencies{means: map[string]float64{}, source: "the mean of measurements of the project pmu-tools; measure your own"}
+		}
 		mean, err := strconv.ParseFloat(r[2], 64)
-		if err != nil {
-			return nil, fmt.Errorf("latency.csv: %s: %w", r[1], err)
-		}
-		if all[r[0]].means == nil {
-			all[r[0]] = latencies{means: map[string]float64{}, source: "the mean of measurements of the project pmu-tools; measure your own"}
-		}
-		all[r[0]].means[r[1]] = mean
-	}
-	return all, nil
+		g.latency[r[0]].means[r[1]] = mean
+		return err
+	})
 }
 
-//go:embed thresholds.csv
-var thresholdsCSV []byte
-
-// parseThresholds returns the thresholds of the efficient cores' nodes.
-func parseThresholds(data []byte) (map[string]string, error) {
-	rows, err := readCSV("thresholds.csv", data, "name", "above")
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]string{}
-	for _, r := range rows {
-		all[r[0]] = r[0] + " > " + r[1]
-	}
-	return all, nil
-}
-
-// readCSV reads the rows of a table with the given header.
-func readCSV(name string, data []byte, header ...string) ([][]string, error) {
-	r := csv.NewReader(bytes.NewReader(data))
-	r.Comment = '#'
-	r.FieldsPerRecord = len(header)
-	rows, err := r.ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if len(rows) == 0 || !slices.Equal(rows[0], header) {
-		return nil, fmt.Errorf("%s: its columns are not %q", name, header)
-	}
-	return rows[1:], nil
+func (g *generator) readThresholds() error {
+	return eachRow("thresholds.csv", "name,above", func(r []string) error {
+		g.atom[r[0]] = r[0] + " > " + r[1]
+		return nil
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/gen"
 	"github.com/cyclestack/cyclestack/metric"
 )
 
@@ -327,7 +328,7 @@ func (c *converter) share(s string) (string, bool) {
 		y, ok2 := c.share(y)
 		return x + " if " + cond + " else " + y, ok1 && ok2
 	}
-	terms, signs := splitTop(s, " + ", " - ")
+	terms, signs := gen.SplitTop(s, " + ", " - ")
 	var b strings.Builder
 	for i, t := range terms {
 		part, ok := c.shareOfTerm(t)
@@ -379,35 +380,11 @@ func inParentheses(s string) (string, bool) {
 
 // cutIf takes "x if y else z" apart.
 func cutIf(s string) (x, cond, y string, ok bool) {
-	parts, _ := splitTop(s, " if ", " else ")
+	parts, _ := gen.SplitTop(s, " if ", " else ")
 	if len(parts) < 3 {
 		return "", "", "", false
 	}
 	return parts[0], parts[1], strings.TrimPrefix(s, parts[0]+" if "+parts[1]+" else "), true
-}
-
-// splitTop splits s at the separators that stand outside parentheses, and
-// returns the separators too.
-func splitTop(s string, separators ...string) (parts, found []string) {
-	depth, start := 0, 0
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		case ' ':
-			for _, sep := range separators {
-				if depth == 0 && strings.HasPrefix(s[i:], sep) {
-					parts, found = append(parts, s[start:i]), append(found, sep)
-					i += len(sep) - 1
-					start = i + 1
-					break
-				}
-			}
-		}
-	}
-	return append(parts, s[start:]), found
 }
 
 // legacy is the name of a metric in a threshold: "metric_TMA_....DRAM_Bound(%)".
@@ -462,9 +439,9 @@ func withoutParent(own, parent string) (left string, standalone bool) {
 	if parent == "" || own == "" {
 		return own, false
 	}
-	implied, _ := splitTop(parent, " & ")
+	implied, _ := gen.SplitTop(parent, " & ")
 	asked := len(implied)
-	terms, _ := splitTop(own, " & ")
+	terms, _ := gen.SplitTop(own, " & ")
 	var others []string
 	for _, t := range terms {
 		if slices.Contains(implied, t) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/gen"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/model"
@@ -27,11 +28,11 @@ func TestGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		committed, err := os.ReadFile(filepath.Join(models, f.name))
+		committed, err := os.ReadFile(filepath.Join(models, f.Name))
 		if err != nil {
 			t.Error(err)
-		} else if !bytes.Equal(committed, f.data) {
-			t.Errorf("%s is not what the generator makes: run go generate ./internal/gen/topdown", f.name)
+		} else if !bytes.Equal(committed, f.Data) {
+			t.Errorf("%s is not what the generator makes: run go generate ./internal/gen/topdown", f.Name)
 		}
 	}
 }
@@ -202,7 +203,7 @@ func TestWrap(t *testing.T) {
 			t.Fatal(err)
 		}
 		room := 20 + random.IntN(80)
-		lines := wrap(text, room)
+		lines := gen.Wrap(text, room, true)
 		back, err := canonical(strings.Join(lines, "\n"))
 		if err != nil || back != text {
 			t.Fatalf("wrapped to %d:\n%s\nreads as %s (%v), want %s", room, strings.Join(lines, "\n"), back, err, text)
@@ -381,7 +382,7 @@ func TestFormulaSpelling(t *testing.T) {
 
 // Example of what the files look like.
 func Example_wrap() {
-	for _, line := range wrap("A.LONG_EVENT_NAME / (A.LONG_EVENT_NAME + B.LONG_EVENT_NAME + C.LONG_EVENT_NAME) * Root", 50) {
+	for _, line := range gen.Wrap("A.LONG_EVENT_NAME / (A.LONG_EVENT_NAME + B.LONG_EVENT_NAME + C.LONG_EVENT_NAME) * Root", 50, true) {
 		fmt.Println(line)
 	}
 	// Output:

@@ -20,61 +20,28 @@
 // over; titles and explanations are in model/data/texts/tma.toml.
 //
 // A processor's file states only what differs from that of the processor it
-// extends, which processors.go names. Some processors have no metric file: Sandy
+// extends, which processors.csv names. Some processors have no metric file: Sandy
 // Bridge, Ivy Bridge, the efficient cores of hybrid processors. Their files are
 // written by hand, in the same directory.
 package main
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
+
+	"github.com/cyclestack/cyclestack/internal/gen"
 )
 
 //go:generate go run . -vendor $CYCLESTACK_VENDOR_DATA -o ../../../model/data/models/tma
 
-func main() {
-	vendor := flag.String("vendor", "", "folder of the vendors' files")
-	out := flag.String("o", "", "folder to write the models to")
-	flag.Parse()
-	if *vendor == "" || *out == "" || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "usage: topdown -vendor DIR -o DIR (go generate takes the first from CYCLESTACK_VENDOR_DATA)")
-		os.Exit(2)
-	}
-	if err := run(*vendor, *out); err != nil {
-		fmt.Fprintln(os.Stderr, "topdown:", err)
-		os.Exit(1)
-	}
-}
-
-// run writes all models, or none if one cannot be made.
-func run(vendor, out string) error {
-	files, err := generate(filepath.Join(vendor, "intel-perfmon"))
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		if err := os.WriteFile(filepath.Join(out, f.name), f.data, 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// A file is a generated model.
-type file struct {
-	name string
-	data []byte
-}
+func main() { gen.Main("topdown", "intel-perfmon", generate) }
 
 // generate makes the models from a copy of the perfmon repository.
-func generate(dir string) ([]file, error) {
+func generate(dir string) ([]gen.File, error) {
 	g, err := newGenerator(dir)
 	if err != nil {
 		return nil, err
 	}
-	var files []file
+	var files []gen.File
 	for i := range processors {
 		p := &processors[i]
 		m, err := g.model(p)
@@ -82,7 +49,7 @@ func generate(dir string) ([]file, error) {
 			return nil, fmt.Errorf("%s: %w", p.stem, err)
 		}
 		g.models[p.stem] = m
-		files = append(files, file{p.stem + ".toml", m.write(g.models[p.extends], g.commit)})
+		files = append(files, gen.File{Name: p.stem + ".toml", Data: m.write(g.models[p.extends], g.commit)})
 	}
 	return files, g.fixes.unused()
 }

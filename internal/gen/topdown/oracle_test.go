@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/gen"
 	"github.com/cyclestack/cyclestack/internal/modeltest"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/model"
@@ -405,7 +406,7 @@ func vendorIssues(t *testing.T, file string, m *model.Model) map[string][]string
 			Threshold  struct{ ThresholdIssues string }
 		}
 	}
-	if err := readJSON(file, &f); err != nil {
+	if err := gen.ReadJSON(file, &f); err != nil {
 		t.Fatal(err)
 	}
 	groups := map[string][]string{}

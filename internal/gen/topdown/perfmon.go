@@ -1,10 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/gen"
 )
 
 // A metricFile is one of Intel's metric files.
@@ -48,7 +48,7 @@ func (m *vendorMetric) isInfo() bool { return strings.HasPrefix(m.MetricName, "I
 // readMetrics reads the top-down metrics of a metric file.
 func readMetrics(name string) (*metricFile, error) {
 	var f metricFile
-	if err := readJSON(name, &f); err != nil {
+	if err := gen.ReadJSON(name, &f); err != nil {
 		return nil, err
 	}
 	var tma []*vendorMetric
@@ -70,7 +70,7 @@ func readEventNames(name string) (map[string]string, error) {
 	var f struct {
 		Events []struct{ EventName string }
 	}
-	if err := readJSON(name, &f); err != nil {
+	if err := gen.ReadJSON(name, &f); err != nil {
 		return nil, err
 	}
 	names := make(map[string]string, len(f.Events))
@@ -94,7 +94,7 @@ func readLatencies(name string) (latencies, error) {
 	var f struct {
 		Data map[string]struct{ MEAN *float64 }
 	}
-	if err := readJSON(name, &f); err != nil {
+	if err := gen.ReadJSON(name, &f); err != nil {
 		return latencies{}, err
 	}
 	l := latencies{means: make(map[string]float64, len(f.Data)), source: "Intel's retire latencies for this processor, the mean"}
@@ -105,15 +105,4 @@ func readLatencies(name string) (latencies, error) {
 		l.means[event] = *v.MEAN
 	}
 	return l, nil
-}
-
-func readJSON(name string, v any) error {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
 }

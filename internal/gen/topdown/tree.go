@@ -75,7 +75,10 @@ type node struct {
 }
 
 func newGenerator(dir string) (*generator, error) {
-	g := &generator{dir: dir, models: map[string]*topdown{}}
+	g := &generator{
+		dir: dir, models: map[string]*topdown{},
+		infos: map[string]info{}, spelled: spellings{}, latency: map[string]latencies{}, atom: map[string]string{},
+	}
 	commit, err := os.ReadFile(filepath.Join(dir, "COMMIT"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: write the commit of the perfmon repository there", err)
@@ -83,26 +86,11 @@ func newGenerator(dir string) (*generator, error) {
 	if g.commit = strings.TrimSpace(string(commit)); len(g.commit) != 40 {
 		return nil, fmt.Errorf("%s: %q is no commit", filepath.Join(dir, "COMMIT"), g.commit)
 	}
-	if g.fixes, err = parseFixes(fixesTOML); err != nil {
-		return nil, err
-	}
-	if g.infos, err = parseInfo(infoCSV); err != nil {
-		return nil, err
-	}
-	if g.spelled, err = parseSpellings(inputsCSV); err != nil {
-		return nil, err
-	}
-	if g.latency, err = parseLatencies(latencyCSV); err != nil {
-		return nil, err
-	}
-	if g.atom, err = parseThresholds(thresholdsCSV); err != nil {
-		return nil, err
-	}
-	if g.costs, err = parseCosts(costsTOML); err != nil {
-		return nil, err
-	}
-	g.additions, err = parseAdditions(additionsTOML)
-	return g, err
+	var errs [3]error
+	g.fixes, errs[0] = parseFixes(own("fixes.toml"))
+	g.costs, errs[1] = parseCosts(own("costs.toml"))
+	g.additions, errs[2] = parseAdditions(own("additions.toml"))
+	return g, errors.Join(errs[0], errs[1], errs[2], g.readInfos(), g.readSpellings(), g.readLatencies(), g.readThresholds())
 }
 
 // converter returns the converter for a processor's metric file, which is of
