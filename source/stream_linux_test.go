@@ -14,8 +14,9 @@ import (
 	"github.com/cyclestack/cyclestack/source"
 )
 
-// fifo makes a named pipe. Each call of the function writes a recording into it once.
-func fifo(t *testing.T, recording string) (name string, write func()) {
+// fifo makes a named pipe. Each call of write writes a recording into it once; the channel
+// is closed when the pipe's end is.
+func fifo(t *testing.T, recording string) (name string, write func() <-chan struct{}) {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
@@ -25,13 +26,16 @@ func fifo(t *testing.T, recording string) (name string, write func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return name, func() {
+	return name, func() <-chan struct{} {
+		closed := make(chan struct{})
 		go func() {
+			defer close(closed)
 			if f, err := os.OpenFile(name, os.O_WRONLY, 0); err == nil {
 				_, _ = f.Write(text)
 				f.Close()
 			}
 		}()
+		return closed
 	}
 }
 
@@ -41,7 +45,7 @@ func TestFIFO(t *testing.T) {
 	name, write := fifo(t, "perfdata/testdata/pipe.data")
 	before := descriptors(t)
 	for i := range 2 {
-		write()
+		written := write()
 		rec, err := source.Open(name)
 		if err != nil {
 			t.Fatalf("time %d: %v", i, err)
@@ -60,6 +64,7 @@ func TestFIFO(t *testing.T) {
 		if err := rec.Close(); err != nil {
 			t.Error(err)
 		}
+		<-written
 	}
 	if after := descriptors(t); after != before {
 		t.Errorf("%d descriptors are open, %d were", after, before)
@@ -70,7 +75,7 @@ func TestFIFO(t *testing.T) {
 func TestUnreadFIFO(t *testing.T) {
 	name, write := fifo(t, "../examples/power7-cpi.txt")
 	before := descriptors(t)
-	write()
+	written := write()
 	rec, err := source.Open(name)
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +86,7 @@ func TestUnreadFIFO(t *testing.T) {
 	if err := rec.Close(); err != nil {
 		t.Error(err)
 	}
+	<-written
 	if after := descriptors(t); after != before {
 		t.Errorf("%d descriptors are open, %d were", after, before)
 	}
