@@ -41,9 +41,9 @@ of the source, FILE:LINE. Without SYMBOL it is the function with the most cycles
 Of a file of callgrind or cachegrind the lines of a function are annotated, by what
 the simulator counted.
 
-Loops are listed with their share. With precise samples of retired instructions, or
-with branch stacks, they also have their iterations, average trip counts and events
-per iteration, and blocks the number of their executions.`,
+Loops are listed with their share. Iterations need precise samples of retired
+instructions, or branch stacks. With these, loops also have their average trip counts
+and events per iteration, and blocks the number of their executions.`,
 		Example: `  cyclestack annotate --sysroot examples/annotate examples/annotate.data
   cyclestack annotate --sysroot examples/annotate examples/annotate.data solve --source-only
   cyclestack annotate --sysroot examples/annotate --asm-only examples/annotate.data solve:0x4000f6-0x400102

@@ -65,7 +65,7 @@ int main(void)
 }
 `
 
-// buildProgram compiles a program, whose source is beside it.
+// buildProgram compiles a program, and writes the source into the same directory.
 func buildProgram(t *testing.T, name, source string, command ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath(command[0]); err != nil {

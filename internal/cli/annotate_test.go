@@ -119,8 +119,8 @@ var (
 // recordSolve writes a recording of solve on a Core 2 by the events of the first
 // pass, with sample-after values scaled by penalty. It is called a million times:
 // the list has 1000 nodes and the matrix 100 rows of 20. Half of the steps along
-// the list miss the caches, for which the program waits; so do some loads of the
-// matrix, for which it does not.
+// the list miss the caches, and the program waits for them. Some loads of the
+// matrix miss too, but the program does not wait for these.
 func recordSolve(t testing.TB, file string) {
 	t.Helper()
 	const sav = 4e7
@@ -386,8 +386,8 @@ func TestAnnotateCSV(t *testing.T) {
 	}
 }
 
-// TestAnnotateWithoutCode has the addresses, and what is hidden among them, where
-// the program is not to be had.
+// TestAnnotateWithoutCode annotates without the program: the addresses remain, and
+// the mark of hidden events.
 func TestAnnotateWithoutCode(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "perf.data")
 	recordSolve(t, file)
@@ -424,8 +424,8 @@ func TestAnnotateBranches(t *testing.T) {
 				t.Errorf("%s, loop %d: %v ± %v trips, want %v", test.event, i+1, l.Trips, l.TripsError, want)
 			}
 		}
-		// Of each call 9 branches back along the list, 5 × 19 along rows, the jump to
-		// the first row, 5 into rows and 4 back from them, and call and return.
+		// Each call has 9 branches back along the list and 5 × 19 along rows. It has the
+		// jump to the first row, 5 jumps into rows and 4 back. Call and return are one each.
 		if it := a.Loops[2].Iterations; !test.relative && !nearly(it.Value, stackCalls*100, it.Error) {
 			t.Errorf("%+v iterations, want %v", it, stackCalls*100)
 		}

@@ -26,9 +26,8 @@ const (
 	benchCPUs      = 2
 )
 
-// benchEvents are its events, each with a count that goes with those of the others:
-// those of examples/power7-cpi.txt, in which two that contradict each other are
-// exchanged, in millionths.
+// benchEvents are its events, with consistent counts in millions. They are those of
+// examples/power7-cpi.txt, but two contradictory counts there are exchanged.
 var benchEvents = []struct {
 	code  string
 	count float64

@@ -25,7 +25,7 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
-// TestWantedBy checks for which processors a penalty means what its parameter does.
+// TestWantedBy checks which processors a penalty is for: the parameter must mean the same.
 func TestWantedBy(t *testing.T) {
 	cat, err := model.Embedded()
 	if err != nil {
@@ -39,7 +39,7 @@ func TestWantedBy(t *testing.T) {
 		{"amdzen4", calibrate.Penalty{Name: "L3_HIT_PENALTY", Unit: "cycles/load"}, true},
 		{"amdzen4", calibrate.Penalty{Name: "LCP_PENALTY", Unit: "cycles/stall"}, false},
 		{"amdzen4", calibrate.Penalty{Name: "DTLB_WALK_PENALTY", Unit: "cycles/walk"}, true},
-		// There it is what a walk takes beside its counted cycles.
+		// There it is what a walk takes in addition to its counted cycles.
 		{"core2", calibrate.Penalty{Name: "DTLB_WALK_PENALTY", Unit: "cycles/walk"}, false},
 		{"core2", calibrate.Penalty{Name: "L2_MISS_PENALTY", Unit: "cycles/load"}, true},
 		{"amdzen4", calibrate.Penalty{Name: "BRANCH_RESTEER_PENALTY", Unit: "cycles/branch", Unless: "Branch_Mispredict_Clear"}, true},

@@ -35,8 +35,8 @@ func (a *app) diff() *cobra.Command {
 		GroupID: "account",
 		Short:   "Compare two sets of runs: cycles for each unit of work, with significance",
 		Long: `diff compares two sets of runs of a program, before and after a change. It prints the
-cycles for each unit of work, in all and by node, as a tree of differences that add
-up to the whole. With --by function, module or line it compares these, matched by
+cycles for each unit of work, in all and by node. The tree's differences add up to the
+whole. With --by function, module or line it compares these, matched by
 name.
 
 OLD and NEW are recordings of any kind that report reads, several by commas, or
@@ -51,7 +51,7 @@ their times; for others there is --paired.
 The unit of work is the instruction. It is the run for places in the code, for
 simulated runs, and where instructions were not counted. --per names another unit:
 requests=1e6 if each run served a million, ops=2e6:3e6 if the old ones did two million
-and the new ones three, run for the run as a whole.
+and the new ones three. The unit "run" is the run as a whole.
 
 With --fail-on the exit status is 1 if something has changed by more than a share of
 its old value, and not by chance: a node, "cycles" for all, or a function

@@ -97,7 +97,7 @@ func (b *build) record(t testing.TB, rng *rand.Rand, file string, begin uint64, 
 	}
 }
 
-// exampleDiff has recordings of two builds, taken by turns.
+// exampleDiff has recordings of two builds, one of each in alternation.
 const exampleDiff = "../../examples/diff"
 
 // TestDiffExamples has the recordings of the example, which are made here: -update
@@ -119,7 +119,7 @@ func TestDiffExamples(t *testing.T) {
 	}
 }
 
-// recordTurns records runs of the old build and of another by turns, in the
+// recordTurns records alternating runs of the old build and of another, in the
 // directories "old" and "new", with their names in "names".
 func recordTurns(t testing.TB, dir string, runs int, other *build) (files []string) {
 	t.Helper()
@@ -211,8 +211,7 @@ func TestDiffSingleRuns(t *testing.T) {
 	}
 }
 
-// goProgram is one in which hash has most of the time, and takes a part more if it is
-// told to.
+// goProgram spends most of its time in hash. An argument makes hash slower by a part.
 const goProgram = `package main
 
 import (
@@ -288,13 +287,12 @@ func builds(t *testing.T) (paths [2]string) {
 	return paths
 }
 
-// TestDiffRealRuns records two builds of a program by turns, and the old one twice,
-// and compares them by function: the one that is slower by 5 % is to be named, and
-// between equal runs no difference. How machines are disturbed is not for a test to
-// bet on, so by itself this makes one trial of a few runs, and checks no more than
-// that there are functions, and that their differences add up. With
-// CYCLESTACK_DIFF_TRIALS=20 it makes so many trials of ten runs each, counts, and
-// fails if more than one in twenty goes wrong.
+// TestDiffRealRuns records alternating runs of two builds, and the old one twice. It
+// compares them by function: diff must name the function that is slower by 5 %, and
+// no difference between equal runs. Other load on the machine can disturb a trial.
+// So by default it makes one trial of a few runs. It only checks that there are
+// functions, and that their differences add up. CYCLESTACK_DIFF_TRIALS=20 makes so
+// many trials of ten runs each, and fails if more than one in twenty goes wrong.
 func TestDiffRealRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs programs for seconds")

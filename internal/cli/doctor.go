@@ -25,8 +25,8 @@ counters, which it opens, permissions, the watchdog and other users of counters,
 the limits and settings that matter. Each obstacle comes with the command that
 removes it. The last part is what works now.
 
-The exit status is 0 if the processor's cycles can be counted, at least in user mode
-for programs of the same user, and 4 if they cannot.`,
+The exit status is 0 if the processor's cycles can be counted, and 4 if they cannot.
+User mode is enough, for programs of the same user.`,
 		Example: `  cyclestack doctor -o doctor.txt
   cyclestack doctor --format json -o doctor.json`,
 		Args: cobra.NoArgs,

@@ -29,8 +29,8 @@ type callPath struct {
 	cycles float64 // in millions
 }
 
-// callPaths are the stacks of the example: main loads a table, and then answers queries,
-// each of which looks up a hash.
+// callPaths are the stacks of the example: main loads a table, and then answers queries.
+// Each query looks up a hash.
 var callPaths = []callPath{
 	{[]uint64{0x10110, 0x10020}, true, 1},
 	{[]uint64{0x10310, 0x10220, 0x10030}, true, 3},

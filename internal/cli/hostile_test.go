@@ -67,8 +67,8 @@ func fullPipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// TestStalled has signals end what waits for who reads its output. How often they have to come
-// is not said.
+// TestStalled has signals end a command that waits for the reader of its output. It does
+// not fix how many signals that takes.
 func TestStalled(t *testing.T) {
 	needSampling(t, true)
 	for _, tt := range []struct {
@@ -111,7 +111,7 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// TestReaderGone checks that who is not read any more ends what it has started.
+// TestReaderGone checks that a command without a reader ends the programs that it started.
 func TestReaderGone(t *testing.T) {
 	needSampling(t, false)
 	t.Run("pipe", func(t *testing.T) {

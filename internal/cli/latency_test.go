@@ -144,8 +144,8 @@ func TestLatencySchema(t *testing.T) {
 	}
 }
 
-// TestLatencyOfPublishedSamples compares with what perf mem report prints of a recording
-// that somebody published: 14 samples, the weights of which are 1725 together.
+// TestLatencyOfPublishedSamples compares with what perf mem report prints of a published
+// recording: 14 samples with weights that sum to 1725.
 func TestLatencyOfPublishedSamples(t *testing.T) {
 	file := testshared.Dir(t, "corpus", "perfdata", "quipper-perf.data.weight_struct")
 	var r latencyReport

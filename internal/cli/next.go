@@ -13,9 +13,9 @@ import (
 	"github.com/cyclestack/cyclestack/report"
 )
 
-// spellStep spells a next step as a complete command for where the counts are from: it
-// counts the same again where they were taken live, reads the same file again where that
-// can say more, and is one for perf, to be run where the recording was made, otherwise.
+// spellStep spells a next step as a complete command. After a live measurement, it counts
+// the same again. After a recording that can say more, it reads the same file again.
+// Otherwise it is a command of perf, for the machine where the recording was made.
 func spellStep(h report.Header, a *account.Account, s account.Step) report.Step {
 	m := stepMethod{h, a}
 	name := ""

@@ -174,7 +174,7 @@ func TestNextPlace(t *testing.T) {
 	}
 }
 
-// TestDrillDownRivals: where two nodes cannot be told apart, the parts of both are
+// TestDrillDownRivals: where the errors of two nodes overlap, the parts of both are
 // counted.
 func TestDrillDownRivals(t *testing.T) {
 	k := testkernel.Skylake(1)

@@ -21,9 +21,9 @@ func TestThreadTimes(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, by := range []string{"run", "process", "thread"} {
-		// Once in hundreds of runs, on busy processors, Linux 6.18 was seen to count the
-		// time that a thread slept as time that it waited for a processor. Three times in
-		// a row it is not the kernel.
+		// On busy processors, Linux 6.18 sometimes counts a thread's sleep as time in the
+		// run queue. That was seen once in hundreds of runs. Three times in a row is not
+		// the kernel.
 		for try := 1; ; try++ {
 			asleep := true
 			for _, values := range threadTimes(t, sh, by) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// threaded is a program with two threads and a child process, each of which goes
-// through two functions.
+// threaded is a program with two threads and a child process. Each goes through two
+// functions.
 var threaded = workload{name: "threads.c", source: `
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -80,8 +80,8 @@ func perfScript(t testing.TB, file string) (list []scripted, first float64) {
 	return list, first
 }
 
-// TestReportParts records threads and processes, and compares each of the parts that
-// they are divided into with the sum of what perf script prints of it.
+// TestReportParts records threads and processes, and splits them into parts. It compares
+// each part with the sum of what perf script prints of it.
 func TestReportParts(t *testing.T) {
 	file := recordWorkload(t, threaded, "-e", "cpu-clock", "-e", "page-faults", "--sample-cpu", "--all-cgroups")
 	list, first := perfScript(t, file)
@@ -161,8 +161,8 @@ func TestReportParts(t *testing.T) {
 	}
 }
 
-// TestReportGroupReads compares the counts of groups that are read with each sample of
-// their leader, :S, with the sums of what perf makes of them.
+// TestReportGroupReads compares the counts of groups with sums of perf's. The groups are
+// read with each sample of their leader (:S).
 func TestReportGroupReads(t *testing.T) {
 	for _, args := range [][]string{
 		{"-e", "{cpu-clock,page-faults,minor-faults,context-switches}:S"},

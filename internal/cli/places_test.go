@@ -85,15 +85,15 @@ var topdown = []rate{
 // makes.
 const exampleRoot = "../../examples/functions"
 
-// recordSkylake writes a recording in which one function runs three times as long
-// as another, with so many samples for a million cycles.
+// recordSkylake writes a recording with so many samples for a million cycles. One
+// function runs three times as long as another.
 func recordSkylake(t testing.TB, file string, samples float64) {
 	t.Helper()
 	recordRates(t, file, samples, topdown, 0)
 }
 
-// recordRates is recordSkylake for any events, of which all but the first so many are
-// sampled precisely; 0 stands for none.
+// recordRates is recordSkylake for any events. The events after the first so many are
+// sampled precisely; with 0 no event is.
 func recordRates(t testing.TB, file string, samples float64, rates []rate, precise int) {
 	t.Helper()
 	f, err := os.Create(file)
@@ -181,9 +181,8 @@ func TestExampleRecording(t *testing.T) {
 	}
 }
 
-// TestReportFunctions has the first level of the top-down method for functions
-// whose counts are known, with errors that shrink as the square root of the
-// samples.
+// TestReportFunctions has the first level of the top-down method for functions with
+// known counts. The errors shrink as the square root of the samples.
 func TestReportFunctions(t *testing.T) {
 	want := map[string]map[string]float64{
 		"wait": {"Retiring": 0.1, "Frontend_Bound": 0.05, "Bad_Speculation": 0.25, "Backend_Bound": 0.6},
@@ -223,8 +222,8 @@ func TestReportFunctions(t *testing.T) {
 	}
 }
 
-// A workload is a program of two functions, of which one does a known multiple of
-// the other's work.
+// A workload is a program of two functions. One does a known multiple of the other's
+// work.
 type workload struct {
 	name, source string
 	build        []string // with the names of source and program appended
@@ -313,7 +312,7 @@ func perfShares(t testing.TB, file string) map[string]float64 {
 	shares := map[string]float64{}
 	for line := range strings.Lines(string(out)) {
 		percent, symbol, ok := strings.Cut(strings.TrimSpace(line), "\t")
-		symbol, _, _ = strings.Cut(symbol, "\t") // some print empty columns behind it
+		symbol, _, _ = strings.Cut(symbol, "\t") // some print empty columns after it
 		share, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(percent), "%"), 64)
 		if !ok || err != nil {
 			continue
@@ -324,8 +323,8 @@ func perfShares(t testing.TB, file string) map[string]float64 {
 	return shares
 }
 
-// TestReportWorkloads records programs on this machine, and compares the shares of
-// their functions with those of perf report and with what is known of them.
+// TestReportWorkloads records programs on this machine. It compares the shares of their
+// functions with those of perf report, and with the known multiple.
 func TestReportWorkloads(t *testing.T) {
 	for i, w := range workloads {
 		for _, args := range [][]string{{"-e", "cpu-clock"}, {"-e", "cpu-clock", "-g"}, {"-e", "{cpu-clock,page-faults}:S"}} {
@@ -406,8 +405,8 @@ func TestReportSeveral(t *testing.T) {
 	}
 }
 
-// TestReportShares: where no method fits, a place with little of the event that places are
-// compared by has a line if it has much of another.
+// TestReportShares: where no method fits, places are ordered by one event. A place with
+// little of that event has a line if it has much of another.
 func TestReportShares(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "perf.data")
 	s := newSampler(t, file, sampledEvent{"raw 0xfff1", 1, 0, 0}, sampledEvent{"raw 0xfff2", 1, 0, 0})

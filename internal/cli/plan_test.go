@@ -17,9 +17,9 @@ import (
 	"github.com/cyclestack/cyclestack/source"
 )
 
-// TestPlanReachesAccount writes what perf would print for a plan, reads it, and
-// checks that the account finds together what the plan says is together, and
-// has a value for every node.
+// TestPlanReachesAccount writes what perf would print for a plan, and reads it. The
+// account must find the same events in a group as the plan, and have a value for
+// every node.
 func TestPlanReachesAccount(t *testing.T) {
 	for _, tt := range []struct {
 		cpu string
@@ -62,8 +62,8 @@ func TestPlanReachesAccount(t *testing.T) {
 	}
 }
 
-// printed is what perf stat -x prints for a plan whose groups took turns. Each
-// group has a running time of its own.
+// printed is what perf stat -x prints for a plan with multiplexed groups. Each group
+// has its own running time.
 func printed(p *plan.Plan) string {
 	const second = 1_000_000_000
 	var b strings.Builder
@@ -86,7 +86,7 @@ func printGroup(b *strings.Builder, p *plan.Plan, g int, running, enabled int64)
 	}
 }
 
-// printAlways writes what perf prints for what is counted beside the groups.
+// printAlways writes what perf prints for the events that are counted in addition to the groups.
 func printAlways(b *strings.Builder, p *plan.Plan, enabled int64) {
 	for i := range p.Always {
 		fmt.Fprintf(b, "%d;;%s;%d;100.00;;\n", enabled, p.Always[i].PerfName(), enabled)
@@ -185,9 +185,9 @@ func compareTogether(t *testing.T, what string, p *plan.Plan, a *account.Account
 	}
 }
 
-// TestEnough checks that what a plan takes for enough is what an account relies
-// upon where it knows the error, as when it counted itself. (Where it does not it
-// wants more.)
+// TestEnough checks that a plan and an account agree on a reliable coverage, if the
+// account knows the error as in a live measurement. (Otherwise the account demands
+// more.)
 func TestEnough(t *testing.T) {
 	cat, err := model.Embedded()
 	if err != nil {

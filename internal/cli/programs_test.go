@@ -19,8 +19,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
-// A testProgram is one of the programs of different character by which simulated
-// cycles are judged: testdata/programs holds them, and docs/simulated.md the table.
+// A testProgram is a program that simulated cycles are compared with. The programs are
+// in testdata/programs, and docs/simulated.md has the table.
 type testProgram struct {
 	name    string
 	does    string
@@ -126,18 +126,18 @@ type share struct {
 	value    float64
 }
 
-// variant is what a library appends to the names of the forms of a function that it has
-// for different instruction sets, of which a simulator takes another one than the
-// processor, and recursion what callgrind appends to a function that calls itself.
+// The parts of a function's name that plainName leaves out. variant is the instruction
+// set that a library appends to a function's name: a simulator has another one than the
+// processor. recursion is what callgrind appends to a function that calls itself.
+// parameters are those of C++, and not the parenthesis of Go's (*type).method.
 var (
 	variant    = regexp.MustCompile(`_(avx|evex|sse|ssse|erms|unaligned)\w*$`)
 	recursion  = regexp.MustCompile(`'\d+$`)
 	parameters = regexp.MustCompile(`\(([^*]|$)`)
 )
 
-// plainName is the name of a function by which a simulation's and sampling's are
-// compared: memcpy and memmove are the same code, and so are free and cfree. Of C++ the parameters are left out,
-// which are not the parenthesis of Go's (*type).method.
+// plainName returns the name of a function that is the same in a simulation and in
+// samples. memcpy and memmove are the same code, and so are free and cfree.
 func plainName(function string) string {
 	name := recursion.ReplaceAllString(function, "")
 	if strings.HasPrefix(name, "__") {

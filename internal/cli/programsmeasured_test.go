@@ -20,16 +20,16 @@ import (
 	"github.com/cyclestack/cyclestack/internal/calibrate"
 )
 
-// TestProgramsMeasured makes the tables of docs/simulated.md: of each set of programs,
-// the cycles simulated with this machine's penalties against those that they really
-// take, and the functions by simulated cycles against those by sampling. It takes
-// minutes, and runs only if asked to:
+// TestProgramsMeasured makes the tables of docs/simulated.md for each set of programs.
+// They compare the cycles simulated with this machine's penalties with measured cycles.
+// They also compare the functions by simulated cycles with the functions by samples. It
+// takes minutes, and runs only if asked to:
 //
 //	CYCLESTACK_PROGRAMS=tables.md go test ./internal/cli -v -run ProgramsMeasured -timeout 60m
 //
-// CYCLESTACK_PROGRAMS_ONLY is a regular expression of the programs to take, as SET/NAME:
-// second/, or sparse$. CYCLESTACK_PROGRAMS_NATIVE names a file in which is kept what was
-// measured, so that the simulation can be repeated without; by itself, nothing is
+// CYCLESTACK_PROGRAMS_ONLY is a regular expression that selects programs as SET/NAME:
+// second/, or sparse$. CYCLESTACK_PROGRAMS_NATIVE names a file for the measurements.
+// With it the simulation can be repeated alone. Without CYCLESTACK_PROGRAMS nothing is
 // simulated.
 func TestProgramsMeasured(t *testing.T) {
 	out := os.Getenv("CYCLESTACK_PROGRAMS")
@@ -78,8 +78,8 @@ func chosenSets(t *testing.T) (sets []programSet) {
 	return sets
 }
 
-// simulateAll is the simulation of all rounds of a program, of which an eighth is
-// simulated, as it takes long and one is like the other, and what comes before the first.
+// simulateAll returns the simulation of all rounds of a program, and of its setup. It
+// simulates one round in eight, since that takes long and all rounds are alike.
 func (p *testProgram) simulateAll(t *testing.T, dir, penalties string) simulatedProgram {
 	t.Helper()
 	program, rounds := p.compile(t, dir), max(1, p.rounds/8)
@@ -180,8 +180,8 @@ func writeTable(w *bytes.Buffer, set string, rows []programRow) {
 	fmt.Fprintf(w, "\n**%d of %d within 30 %%, and %d with the same ranking.**\n\n", within, len(rows), same)
 }
 
-// details says of a program where the simulated cycles go, and of its functions the
-// shares of samples and of simulated cycles, and the ratio of the cycles.
+// details says where a program's simulated cycles go. For each function it has the shares
+// of samples and of simulated cycles, and their ratio.
 func (r *programRow) details() string {
 	var w bytes.Buffer
 	native, simulated := r.cycles()
@@ -230,12 +230,12 @@ type nativeRun struct {
 }
 
 const (
-	timedRuns   = 15 // of which the fastest counts
+	timedRuns   = 15 // the fastest counts
 	sampledRuns = 4
 )
 
-// nativeRuns measures the programs, those of the file left out that is named for it, to
-// which it adds the others.
+// nativeRuns measures the programs. $CYCLESTACK_PROGRAMS_NATIVE names a file of earlier
+// runs: it skips the programs in that file, and adds the others to it.
 func nativeRuns(t *testing.T, dir string, sets []programSet) map[string]nativeRun {
 	t.Helper()
 	file := os.Getenv("CYCLESTACK_PROGRAMS_NATIVE")
@@ -283,8 +283,8 @@ func readNativeRuns(t *testing.T, file string) map[string]nativeRun {
 	return native
 }
 
-// measureNative measures programs in turns, so that what else the machine does meets
-// all of them.
+// measureNative alternates between programs. So other load on the machine affects all of
+// them.
 func measureNative(t *testing.T, dir string, programs []testProgram) map[string]nativeRun {
 	t.Helper()
 	perf := needPerf(t)
@@ -341,7 +341,7 @@ func sampleFunctions(t *testing.T, perf perfTool, program string, rounds int, sa
 	}
 }
 
-// storedPenalties is the file in which calibrate has stored this machine's.
+// storedPenalties returns the file where calibrate has stored this machine's penalties.
 func storedPenalties(t *testing.T) string {
 	t.Helper()
 	dir, err := os.UserConfigDir()

@@ -63,8 +63,8 @@ func needCgroups(t *testing.T, args []string) {
 	}
 }
 
-// A perfTool is perf, with a home of its own: in that of the user others of its kind
-// change the cache of build ids at the same time, which it does not always survive.
+// A perfTool is perf with its own home directory. In the user's home, other perf
+// processes change the cache of build ids at the same time, and perf can fail of that.
 type perfTool struct{ path, home string }
 
 // needPerf returns perf, or skips the test where there is none that records. Where
@@ -199,8 +199,8 @@ func ours(t *testing.T, file, by string) placesDocument {
 	return r
 }
 
-// totals returns the samples of each event: in each function, or of the whole, for
-// which there is an empty name.
+// totals returns the samples of each event in each function. The whole has an empty
+// name.
 func (d *placesDocument) totals(kind string) map[string]map[samplesOf]sampled {
 	totals := map[string]map[samplesOf]sampled{}
 	for _, a := range d.Accounts {
@@ -229,11 +229,11 @@ func (x sampled) same(y sampled) bool {
 	return x.samples == y.samples && math.Abs(x.period-y.period) <= 1e-9*y.period
 }
 
-// compareTotals holds what we read of a recording to what perf script and perf
-// report do: the samples and periods of each event, each thread, and each function
-// that perf has a name for. Of all CPUs only the totals are compared by name: what
-// else ran on the machine may have ended, and its files and numbers be gone or
-// another's, when the second of the two looks.
+// compareTotals compares what we read of a recording with perf script and perf report:
+// the samples and periods of each event, each thread, and each function that perf has
+// a name for. Of a recording of all CPUs it compares only the totals by name. Other
+// programs may have ended before the second reader looks: their files are gone then,
+// or their numbers belong to others.
 func compareTotals(t *testing.T, perf perfTool, file string, wide bool) {
 	t.Helper()
 	script := scriptTotals(t, perf, file)
@@ -297,9 +297,9 @@ func sum(by map[samplesOf]sampled) (all sampled) {
 // tries is how often is recorded at most until nothing is foreign.
 const tries = 4
 
-// foreign reports whether a recording has samples of events that are none of its own. Linux
-// 6.18 writes some of other programs into it, ours as perf's, if these open and close very
-// many at that time, as other tests do. Reports leave them out, and perf reads no further.
+// foreign reports whether a recording has samples of other programs' events. Linux 6.18
+// writes some into our recordings and into perf's, if other programs open and close very
+// many events meanwhile. Other tests do. Reports leave them out, and perf reads no further.
 func foreign(t *testing.T, file string) bool {
 	t.Helper()
 	out, stderr, status := call(testkernel.Skylake(1), "report", "--by", "process", file)
@@ -459,8 +459,8 @@ func TestPerfRecorded(t *testing.T) {
 	}
 }
 
-// TestRecordPlan looks at what is sampled on machines with PMUs: which events, in
-// which groups, and after how many of them a sample is taken.
+// TestRecordPlan looks at what is sampled on machines with PMUs: the events, their
+// groups, and their sample-after values.
 func TestRecordPlan(t *testing.T) {
 	hybrid := &fakeKernel{Root: testkernel.Intel(151, 4, 1, map[string]string{"cpu_core": "0-1", "cpu_atom": "2-3"}),
 		Probe: perfevent.Probe{Supported: true, Counters: 6, CapPerfmon: true}}

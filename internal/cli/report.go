@@ -23,9 +23,9 @@ func (a *app) report() *cobra.Command {
 		Short:   "Print the account of a recording",
 		Long: `report prints the account of each recording: where the cycles went, how far each
 figure can be trusted, what is missing and why. Recordings are recognised by their
-content: the output of perf stat as text, CSV (-x, any separator) or JSON (-j), with
-intervals, per CPU, core, socket or thread, or with repeats; and perf.data, of perf
-record or perf stat record.
+content. They are the output of perf stat, or perf.data of perf record or perf stat
+record. Output of perf stat is text, CSV (-x, any separator) or JSON (-j). It may have
+intervals or repeats, or be per CPU, core, socket or thread.
 
 Samples can be split. --by module, function, line or instruction prints the account
 of each place in the code, the one with the most cycles first. --by process, thread,

@@ -24,8 +24,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
-// walks is the pair of programs of which one walks through an array along its rows
-// and the other along its columns, and a walk along a list.
+// walks is a program with three walks: along the rows of an array, along its columns, and
+// along a list.
 const walks = `
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,9 +184,9 @@ func TestSimulated(t *testing.T) {
 	}
 }
 
-// TestLadder checks which rung is taken, that the first line says why, and that the
-// program's output and exit status are its own.
-func TestLadder(t *testing.T) {
+// TestFallback checks which source stat chooses, and that the first line says why. The
+// output and the exit status are the program's.
+func TestFallback(t *testing.T) {
 	pipe, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -234,8 +234,9 @@ func TestLadder(t *testing.T) {
 	}
 }
 
-// TestNotSimulated checks that what cannot be simulated is refused where it was asked for,
-// before the program runs, and that the operating system counts it where it was not.
+// TestNotSimulated checks programs and options that cannot be simulated. An explicit
+// --source simulated is refused before the program runs. By default the operating system
+// counts instead.
 func TestNotSimulated(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	touch, err := exec.LookPath("touch")
@@ -348,8 +349,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestTimed checks that what instructions take is in what is kept, that it is the same in
-// each run, and that it is left out for processors that no core is modelled of.
+// TestTimed checks that the kept profile has the cycles of instructions, the same in each
+// run. Processors without a model of the core have none.
 func TestTimed(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {

@@ -158,9 +158,9 @@ func TestStatSpec(t *testing.T) {
 	}
 }
 
-// TestStatTogether checks that intervals that go to a file, where they are evaluated together, are
-// those that are written one by one elsewhere, each beside the operating system's account of its
-// own time.
+// TestStatTogether compares intervals that go to a file, and are evaluated together, with
+// intervals that are written one by one. Each has the operating system's account of its own
+// time.
 func TestStatTogether(t *testing.T) {
 	const (
 		intervals = 23 // ten of 100 ms at a time
@@ -326,8 +326,8 @@ func TestErrata(t *testing.T) {
 	}
 }
 
-// TestWatchdog checks that the watchdog's counter is left to it once: how many there
-// are to be had was found out while it held it, unless that is a fixed one.
+// TestWatchdog checks that the watchdog's counter is subtracted once. The probe for free
+// counters ran while the watchdog held it, unless it is a fixed counter.
 func TestWatchdog(t *testing.T) {
 	zen4 := testkernel.Skylake(1)
 	zen4.Root["proc/cpuinfo"] = &fstest.MapFile{Data: []byte("vendor_id : AuthenticAMD\ncpu family : 25\nmodel : 17\nstepping : 1\n")}

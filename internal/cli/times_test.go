@@ -47,16 +47,16 @@ func living(t *testing.T, args ...string) func(perfevent.Observer) {
 	}
 }
 
-// waiting is a machine with a PMU, on which a program sleeps.
+// waiting is a machine with a PMU and a program that sleeps.
 func waiting(t *testing.T) *fakeKernel {
 	k := testkernel.Skylake(1)
 	k.Under, k.Lives = os.DirFS("/"), living(t, "sleep", "0.3")
 	return k
 }
 
-// TestTimesBeside looks at what stands beside an account of the PMU's counts: what the
-// threads did with their time.
-func TestTimesBeside(t *testing.T) {
+// TestTimesIncluded checks that an account of the PMU's counts also has what the threads
+// did with their time.
+func TestTimesIncluded(t *testing.T) {
 	busy := testkernel.Skylake(1)
 	busy.Under, busy.Lives = os.DirFS("/"), living(t, "sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done")
 	blind := testkernel.Skylake(1)

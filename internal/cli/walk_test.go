@@ -72,8 +72,8 @@ func TestTutorial(t *testing.T) {
 	}
 	const caches = "32K,8,64/32K,8,64/8M,16,64/32M,16,64"
 	for _, tt := range []struct{ way, want string }{
-		// What of some ten ticks found the program in the kernel is not sure, and where page
-		// faults are slow it may look as large as what the caches cost: then both are named.
+		// Some ten ticks leave the time in the kernel uncertain. Where page faults are slow
+		// it may look as large as the cost of the caches. Then both are named.
 		{"columns", `(?s)(?:L2_Hit +[0-9.]+ %[^\n]*◄ bottleneck.*try +visit data in the order in which it lies; swap loops|L2_Hit +[0-9.]+ %[^\n]*◄ as likely as Kernel).*` +
 			`by line.*\* walk\.c:19 .*next    cyclestack stat --source simulated --keep walk\.callgrind -- \./walk columns`},
 		{"rows", `(?s)by line.*\* walk\.c:2[67] `},

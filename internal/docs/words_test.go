@@ -148,8 +148,11 @@ func (f sourceFile) prose() []passage {
 	return list
 }
 
-// paragraphs splits the text of a comment at blank lines and items of lists, and
-// leaves out code, which is indented.
+// commandLine is a command in the examples of a command's help.
+var commandLine = regexp.MustCompile(`^  (cyclestack|perf) `)
+
+// paragraphs splits the text of a comment at blank lines and items of lists. It leaves
+// out code, which is indented, and command lines.
 func paragraphs(text string) []string {
 	var list []string
 	open := false
@@ -160,7 +163,7 @@ func paragraphs(text string) []string {
 			open = false
 		case item.MatchString(line):
 			list, open = append(list, trimmed), true
-		case strings.HasPrefix(line, "\t"):
+		case strings.HasPrefix(line, "\t") || commandLine.MatchString(line):
 			open = false
 		case open:
 			list[len(list)-1] += " " + trimmed
@@ -268,6 +271,10 @@ func TestPassages(t *testing.T) {
 	}
 	if got, want := tomlPassages("a.toml", "# one\n# two\n\nabout = \"\"\"\nthree \\\nfour\"\"\"\n"), []passage{{"a.toml:1", "# one two"}, {"a.toml:4", `about = """ three four"""`}}; !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
+	}
+	f = parseSource(t, "a.go", "package a\n\nvar x = `  cyclestack stat -- a\n  perf stat b\n  cyclestack models   those of one\n`\n")
+	if got := f.prose(); len(got) != 0 {
+		t.Errorf("commands: got %q", got)
 	}
 	f = parseSource(t, "a_test.go", "package a\n\nvar x = \"a message of five words\"\n")
 	if got := f.prose(); len(got) != 0 {
