@@ -4,7 +4,6 @@ package calibrate
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -414,6 +413,5 @@ func summary(l load, moments []moment, clock tally) Loaded {
 }
 
 func absentLoaded(l load, why string) Loaded {
-	nan := Number(math.NaN())
-	return Loaded{Threads: l.threads, Share: Number(l.share), Bandwidth: nan, Cycles: nan, Nanos: nan, Error: nan, Why: why}
+	return Loaded{Threads: l.threads, Share: Number(l.share), Bandwidth: unknown, Cycles: unknown, Nanos: unknown, Error: unknown, Why: why}
 }

@@ -225,8 +225,7 @@ const (
 func (p Point) uncertainty() float64 { return float64(p.Error / p.Cycles) }
 
 func absentLevel(name, why string) Level {
-	nan := Number(math.NaN())
-	return Level{Name: name, Cycles: nan, Nanos: nan, Error: nan, Why: why}
+	return Level{Name: name, Cycles: unknown, Nanos: unknown, Error: unknown, Why: why}
 }
 
 // Level returns the level of a name, if its latency is known.
@@ -291,8 +290,7 @@ func pageCosts(points []PagePoint, l1 float64) (second, walk Figure) {
 	second = Figure{Name: "stlb-hit", Title: "page that only the second TLB has: extra", Unit: "cycles/load"}
 	walk = Figure{Name: "page-walk", Title: "page that no TLB has: extra", Unit: "cycles/walk"}
 	levels := pageLevels(points, l1)
-	nan := Number(math.NaN())
-	second.Value, second.Error, walk.Value, walk.Error = nan, nan, nan, nan
+	second.Value, second.Error, walk.Value, walk.Error = unknown, unknown, unknown, unknown
 	if len(levels) == 0 {
 		second.Why = "the cost grows with every number of pages that was tried, without level ground"
 		walk.Why = second.Why
@@ -332,7 +330,7 @@ func climbing(walk Figure, last, before PagePoint) Figure {
 	walk.Value, walk.Error = last.Cycles, max(last.Error, last.Cycles-before.Cycles)
 	if uncertain(walk.Value, walk.Error) {
 		walk.Why = fmt.Sprintf("the cost climbs on: %.0f cycles with %d pages, %.0f with %d", before.Cycles, before.Pages, last.Cycles, last.Pages)
-		walk.Value, walk.Error = Number(math.NaN()), Number(math.NaN())
+		walk.Value, walk.Error = unknown, unknown
 	}
 	return walk
 }

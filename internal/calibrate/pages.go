@@ -4,7 +4,6 @@ package calibrate
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"time"
 	"unsafe"
@@ -109,8 +108,7 @@ func (b *bench) pagePoint(s *stage, base unsafe.Pointer, page, stride, n int) Pa
 }
 
 func absentPagePoint(n int, why string) PagePoint {
-	nan := Number(math.NaN())
-	return PagePoint{Pages: n, Cycles: nan, Error: nan, Why: why}
+	return PagePoint{Pages: n, Cycles: unknown, Error: unknown, Why: why}
 }
 
 // list times a list. Only the clock runs in turn with it, so that nothing else is in the

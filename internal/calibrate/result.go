@@ -141,6 +141,8 @@ type Loaded struct {
 // A Number is a measured number, or NaN, which is null in JSON.
 type Number float64
 
+var unknown = Number(math.NaN())
+
 // MarshalJSON writes NaN as null.
 func (n Number) MarshalJSON() ([]byte, error) {
 	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
@@ -152,7 +154,7 @@ func (n Number) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads null as NaN.
 func (n *Number) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
-		*n = Number(math.NaN())
+		*n = unknown
 		return nil
 	}
 	return json.Unmarshal(text, (*float64)(n))

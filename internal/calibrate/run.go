@@ -332,8 +332,7 @@ func (b *bench) point(s *stage, m *memory, size int) Point {
 }
 
 func absentPoint(size int, why string) Point {
-	nan := Number(math.NaN())
-	return Point{Bytes: size, Cycles: nan, Nanos: nan, Error: nan, Why: why}
+	return Point{Bytes: size, Cycles: unknown, Nanos: unknown, Error: unknown, Why: why}
 }
 
 // remote measures the memory of the other NUMA nodes.
@@ -372,6 +371,6 @@ func maxNode(all map[int][]int) int {
 
 // absent is a figure that could not be measured.
 func absent(f Figure, why string) Figure {
-	f.Value, f.Error, f.Why = Number(math.NaN()), Number(math.NaN()), why
+	f.Value, f.Error, f.Why = unknown, unknown, why
 	return f
 }

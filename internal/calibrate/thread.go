@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cyclestack/cyclestack/internal/cpulist"
 )
 
 // pin locks the calling goroutine to its thread and the thread to a logical processor. The
@@ -84,7 +86,9 @@ func nodes(root string) map[int][]int {
 		if err != nil || !hasMemory(dir) {
 			continue
 		}
-		found[n] = cpuList(strings.TrimSpace(string(text)))
+		if list, err := cpulist.Parse(string(text)); err == nil {
+			found[n] = list
+		}
 	}
 	return found
 }
@@ -101,27 +105,6 @@ func hasMemory(dir string) bool {
 		}
 	}
 	return false
-}
-
-// cpuList reads a list such as 0-3,8.
-func cpuList(text string) []int {
-	const most = 1 << 16
-	var list []int
-	for part := range strings.SplitSeq(text, ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		if !isRange {
-			last = first
-		}
-		from, err1 := strconv.Atoi(first)
-		to, err2 := strconv.Atoi(last)
-		if err1 != nil || err2 != nil || from < 0 || to > most {
-			continue
-		}
-		for i := from; i <= to; i++ {
-			list = append(list, i)
-		}
-	}
-	return list
 }
 
 // nodeOf returns the node of a processor, -1 if it is not known.

@@ -17,11 +17,19 @@ type own struct {
 	Section   []heading         // in the order of printing
 	Units     map[string]string // by the vendor's unit, of values that are no percentages
 	Texts     map[string]string
+	Relation  []relation
 	Processor []processor
 }
 
 // A heading stands over the metrics of one of the vendor's groups.
 type heading struct{ Group, Text string }
+
+// A relation is a table [[relation]] of the models; Slots says that it is one of those
+// that count slots.
+type relation struct {
+	Name, Left, Op, Right, Holds, Fails string
+	Slots                               bool
+}
 
 // A processor is one model file; processors.toml explains the fields.
 type processor struct {

@@ -60,7 +60,7 @@ func (m *armModel) names() []string {
 		all = append(all, n.name)
 	}
 	for _, r := range m.relations() {
-		all = append(all, r.name)
+		all = append(all, r.Name)
 	}
 	for _, s := range m.sets {
 		all = append(all, s.name)
@@ -167,24 +167,9 @@ func (n *node) changes(base *node) []byte {
 	return w.Bytes()
 }
 
-// A relation is a table [[relation]].
-type relation struct{ name, left, op, right, holds, fails string }
-
 // relations are what the counts of the tree must satisfy.
 func (m *armModel) relations() []relation {
-	all := []relation{{
-		"mispredicted branches are branches", "BR_MIS_PRED_RETIRED", "<=", "BR_RETIRED",
-		"The branch counts fit.",
-		"More mispredicted branches than branches: the two were counted at different times.",
-	}}
-	if m.width() == 0 {
-		return all
-	}
-	return append(all, relation{
-		"each stalled slot has a cause", "STALL_SLOT_FRONTEND + STALL_SLOT_BACKEND", "=", "STALL_SLOT",
-		"The stalled slots of the two ends are all that there are.",
-		"The stalled slots of the two ends are not those counted in all: the counts were taken at different times, and level 1 does not sum to 1.",
-	})
+	return slices.DeleteFunc(slices.Clone(facts.Relation), func(r relation) bool { return r.Slots && m.width() == 0 })
 }
 
 func (w *writer) relations(m, base *armModel) {
@@ -197,15 +182,15 @@ func (w *writer) relations(m, base *armModel) {
 			continue
 		}
 		w.Line("\n[[relation]]")
-		w.Text("name", r.name)
-		w.Text("left", r.left)
-		if r.op != "=" {
-			w.Text("op", r.op)
+		w.Text("name", r.Name)
+		w.Text("left", r.Left)
+		if r.Op != "=" {
+			w.Text("op", r.Op)
 		}
-		w.Text("right", r.right)
+		w.Text("right", r.Right)
 		w.Line("tolerance = 0.02\nidentity = true")
-		w.Text("holds", r.holds)
-		w.Text("fails", r.fails)
+		w.Text("holds", r.Holds)
+		w.Text("fails", r.Fails)
 		w.Text("source", "definition of the events")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/gen"
 )
 
-//go:embed *.csv *.toml
+//go:embed *.csv *.toml *.txt
 var data embed.FS
 
 // own returns a file of the generator's own.

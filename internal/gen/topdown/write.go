@@ -10,30 +10,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/gen"
 )
 
-// about is what the models say of themselves; those that extend another have
-// it from there.
-const about = `Asks of every issue slot of the pipeline what became of it: a uop that retired \
-(Retiring), one that was thrown away later (Bad_Speculation), nothing because the front end \
-brought none (Frontend_Bound), or nothing because the back end could take none \
-(Backend_Bound). Every slot is one of the four, so they sum to 1.
-
-Level 2 divides each of the four exactly. Below that the nodes look for causes. They are \
-shares of slots, of cycles or of uops, as their units say; many are estimates from events and \
-typical costs, and causes overlap: compare siblings, do not add them. A node means something \
-where its parent is large. Bottlenecks divide the slots anew, by what could be done about them.
-
-Counts that were not taken at one time can put a share of levels 1 and 2 a little outside 0 to \
-1; where it is more than a twentieth the counts contradict each other.`
-
-const atomAbout = `Asks of every issue slot of the pipeline what became of it: a uop that retired \
-(Retiring), one that was thrown away later (Bad_Speculation), nothing because the front end \
-brought none (Frontend_Bound), or nothing because the back end could take none \
-(Backend_Bound). Every slot is one of the four, so they sum to 1.
-
-The slots of each node are divided among its children by the hardware, which gives a lost slot \
-one reason: they sum to it. Why the memory is waited for is not in the tree but in the \
-informational figures.`
-
 // write returns the model's file: all of it, or what differs from base.
 func (m *topdown) write(base *topdown, commit string) []byte {
 	w := newWriter()
@@ -47,11 +23,11 @@ func (m *topdown) write(base *topdown, commit string) []byte {
 	w.List("cpus", strings.Fields(m.p.cpus))
 	if base == nil {
 		w.Text("unit", "slots")
-		text := about
+		about := "about.txt"
 		if m.p.atom {
-			text = atomAbout
+			about = "about-atom.txt"
 		}
-		w.Line("about = \"\"\"\n" + text + "\"\"\"")
+		w.Line("about = \"\"\"\n" + strings.TrimSpace(string(own(about))) + "\"\"\"")
 		base = &topdown{}
 	} else {
 		w.Text("extends", "tma/"+m.p.extends)

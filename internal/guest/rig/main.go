@@ -71,8 +71,14 @@ func build(ctx context.Context, rig guest.Rig, archs []guest.Arch) error {
 			return err
 		}
 		for _, a := range missing {
-			for _, fetch := range []func(context.Context, *apt, guest.Rig, guest.Arch) error{fetchQEMU, fetchKernel, fetchPerf} {
-				if err := fetch(ctx, archive, rig, a); err != nil {
+			for _, part := range []struct {
+				path  string
+				fetch func(context.Context, *apt, guest.Rig, guest.Arch) error
+			}{{rig.Emulator(a), fetchQEMU}, {rig.Kernel(a), fetchKernel}, {rig.Perf(a), fetchPerf}} {
+				if _, err := os.Stat(part.path); err == nil {
+					continue
+				}
+				if err := part.fetch(ctx, archive, rig, a); err != nil {
 					return err
 				}
 			}

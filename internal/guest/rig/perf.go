@@ -16,9 +16,6 @@ import (
 // fetchPerf puts the kernel's own perf and its libraries into one directory. Tests
 // compare with it.
 func fetchPerf(ctx context.Context, apt *apt, rig guest.Rig, a guest.Arch) (err error) {
-	if _, err := os.Stat(rig.Perf(a)); err == nil {
-		return nil
-	}
 	// All of its dependencies would be a whole system, as perf has scripts in
 	// other languages.
 	libs, err := apt.libraries(ctx, "linux-perf", a.Debian)

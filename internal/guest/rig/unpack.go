@@ -18,9 +18,6 @@ import (
 // fetchQEMU unpacks an architecture's emulator with its libraries. They are not
 // the host's own: a host need not be of the same release, and need not change.
 func fetchQEMU(ctx context.Context, apt *apt, rig guest.Rig, a guest.Arch) error {
-	if _, err := os.Stat(rig.Emulator(a)); err == nil {
-		return nil
-	}
 	debs, err := apt.closure(ctx, a.QEMU)
 	if err != nil {
 		return err
@@ -56,9 +53,6 @@ func unpack(ctx context.Context, file, dir string) error {
 
 // fetchKernel takes the kernel, and nothing else, out of its package.
 func fetchKernel(ctx context.Context, apt *apt, rig guest.Rig, a guest.Arch) error {
-	if _, err := os.Stat(rig.Kernel(a)); err == nil {
-		return nil
-	}
 	name, err := apt.newest(ctx, a.Kernel, a.Debian)
 	if err != nil {
 		return err
