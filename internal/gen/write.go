@@ -2,6 +2,7 @@ package gen
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -88,6 +89,37 @@ func (w *Writer) Formula(key, value string) {
 	w.Line(`"""`)
 }
 
+// Removed writes the names that base has and a model lacks, if there are any.
+func (w *Writer) Removed(names, base []string) {
+	gone := slices.DeleteFunc(base, func(name string) bool { return slices.Contains(names, name) })
+	if len(gone) > 0 {
+		w.List("remove", gone)
+	}
+}
+
+// Nodes writes the nodes that are not the same in base, under their headings. changes
+// returns the keys of a node that another one, or an empty one, has otherwise.
+func Nodes[N any](w *Writer, nodes, base []N, name, heading func(*N) string, changes func(n, base *N) []byte) {
+	above := ""
+	for i := range nodes {
+		n, of := &nodes[i], new(N)
+		if j := slices.IndexFunc(base, func(b N) bool { return name(&b) == name(n) }); j >= 0 {
+			of = &base[j]
+		}
+		keys := changes(n, of)
+		if len(keys) == 0 {
+			continue
+		}
+		if h := heading(n); h != above {
+			above = h
+			w.Line("\n# " + h)
+		}
+		w.Line("\n[[node]]")
+		w.Text("name", name(n))
+		w.Write(keys)
+	}
+}
+
 // Fill breaks a text into lines of at most the given width, at blanks.
 func Fill(s string, width int) []string {
 	var lines []string
@@ -109,10 +141,10 @@ func Fill(s string, width int) []string {
 // bind loosest first.
 var loosest = [][]string{{" if ", " else "}, {" | "}, {" & "}, {" + ", " - "}, {" * ", " / "}}
 
-// Wrap breaks a formula in canonical form into lines of about the given width,
-// before the operators that bind loosest, and what is in parentheses or a call
-// likewise, deeper indented. Lines of an operand hang on the operator before it, or
-// do not.
+// Wrap breaks a formula in canonical form into lines of about the given width. It breaks
+// before the operators that bind loosest. What is in parentheses or a call is broken
+// likewise, deeper indented. With hang, further lines of an operand are indented by the
+// operator before it.
 func Wrap(s string, room int, hang bool) []string {
 	if len(s) <= room {
 		return []string{s}

@@ -32,16 +32,14 @@ func (m *armModel) write(base *armModel) []byte {
 	}
 	if base != nil {
 		w.Text("extends", "arm/"+m.p.Extends)
-		if removed := m.removed(base); len(removed) > 0 {
-			w.List("remove", removed)
-		}
+		w.Removed(m.names(), base.names())
 	}
 	w.prose("about", m.p.about())
 	if base == nil {
 		base = new(armModel)
 	}
 	w.parameters(m, base)
-	w.nodes(m, base)
+	gen.Nodes(&w.Writer, m.nodes, base.nodes, func(n *node) string { return n.name }, (*node).heading, (*node).changes)
 	w.relations(m, base)
 	w.sets(m, base)
 	return w.Bytes()
@@ -66,12 +64,6 @@ func (m *armModel) names() []string {
 		all = append(all, s.name)
 	}
 	return all
-}
-
-// removed lists the tables of base that m does not have.
-func (m *armModel) removed(base *armModel) []string {
-	have := m.names()
-	return slices.DeleteFunc(base.names(), func(name string) bool { return slices.Contains(have, name) })
 }
 
 // width is the number of slots in a cycle, 0 where the model needs none.
@@ -102,28 +94,6 @@ func (w *writer) parameters(m, base *armModel) {
 		w.Text("unit", "slots/cycle")
 		w.Line("min = 0")
 		w.Text("about", "slots that STALL_SLOT and STALL_SLOT_FRONTEND count in every cycle though nothing is stalled: an erratum of these revisions")
-	}
-}
-
-func (w *writer) nodes(m, base *armModel) {
-	heading := ""
-	for i := range m.nodes {
-		n := &m.nodes[i]
-		of := &node{}
-		if j := slices.IndexFunc(base.nodes, func(b node) bool { return b.name == n.name }); j >= 0 {
-			of = &base.nodes[j]
-		}
-		keys := n.changes(of)
-		if len(keys) == 0 {
-			continue
-		}
-		if h := n.heading(); h != heading {
-			heading = h
-			w.Line("\n# " + h)
-		}
-		w.Line("\n[[node]]")
-		w.Text("name", n.name)
-		w.Write(keys)
 	}
 }
 

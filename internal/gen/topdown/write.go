@@ -31,18 +31,10 @@ func (m *topdown) write(base *topdown, commit string) []byte {
 		base = &topdown{}
 	} else {
 		w.Text("extends", "tma/"+m.p.extends)
-		if removed := m.removed(base); len(removed) > 0 {
-			w.List("remove", removed)
-		}
+		w.Removed(m.names(), base.names())
 	}
 	w.tables(m, base)
 	return w.Bytes()
-}
-
-// removed lists the tables of base that m does not have.
-func (m *topdown) removed(base *topdown) []string {
-	have := m.names()
-	return slices.DeleteFunc(base.names(), func(name string) bool { return slices.Contains(have, name) })
 }
 
 func (m *topdown) names() []string {
@@ -84,25 +76,7 @@ func (w *writer) prose(key, value string) {
 // tables writes the tables of m that are not the same in base, the nodes under
 // the names of their roots or sections.
 func (w *writer) tables(m, base *topdown) {
-	heading := ""
-	for i := range m.nodes {
-		n := &m.nodes[i]
-		of := &node{}
-		if j := slices.IndexFunc(base.nodes, func(b node) bool { return b.name == n.name }); j >= 0 {
-			of = &base.nodes[j]
-		}
-		keys := n.changes(of)
-		if len(keys) == 0 {
-			continue
-		}
-		if h := m.heading(n); h != heading {
-			heading = h
-			w.Line("\n# " + h)
-		}
-		w.Line("\n[[node]]")
-		w.Text("name", n.name)
-		w.Write(keys)
-	}
+	gen.Nodes(&w.Writer, m.nodes, base.nodes, func(n *node) string { return n.name }, m.heading, (*node).changes)
 	for _, in := range m.inputs {
 		if i := slices.IndexFunc(base.inputs, func(b input) bool { return b.name == in.name }); i < 0 || !in.same(&base.inputs[i]) {
 			w.input(in)
