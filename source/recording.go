@@ -129,9 +129,18 @@ type PlaceReader interface {
 	Close() error
 }
 
+// What samples are read as. Their packages are internal; importers name them here.
+type (
+	SampleOptions = samples.Options // which samples are read, and by what they are split
+	Stacks        = samples.Stacks
+	Access        = samples.Access // a load that was sampled with its latency
+	Memory        = samples.Memory
+	Code          = code.Reader
+)
+
 // Samples returns the samples by place in the code, and by what else the options
 // say. Its Err is perfdata.ErrFormat for what is no perf.data file.
-func (r *Recording) Samples(o samples.Options) PlaceReader {
+func (r *Recording) Samples(o SampleOptions) PlaceReader {
 	src, err := r.start()
 	if err != nil {
 		return failed{err}
@@ -142,7 +151,7 @@ func (r *Recording) Samples(o samples.Options) PlaceReader {
 
 // Stacks returns the stacks of samples. What is a stream is first copied to a
 // temporary file. The stacks must be closed.
-func (r *Recording) Stacks(o samples.Options) (*samples.Stacks, error) {
+func (r *Recording) Stacks(o SampleOptions) (*Stacks, error) {
 	src, done, err := r.twice()
 	if err != nil {
 		return nil, err
@@ -154,7 +163,7 @@ func (r *Recording) Stacks(o samples.Options) (*samples.Stacks, error) {
 
 // Memory hands on the loads that were sampled with a latency. What is a stream is
 // first copied to a temporary file.
-func (r *Recording) Memory(o samples.Options, each func(*samples.Access)) (*samples.Memory, error) {
+func (r *Recording) Memory(o SampleOptions, each func(*Access)) (*Memory, error) {
 	src, done, err := r.twice()
 	if err != nil {
 		return nil, err
@@ -167,7 +176,7 @@ func (r *Recording) Memory(o samples.Options, each func(*samples.Access)) (*samp
 // Code returns the code that samples were taken in. It reads the recording whenever it
 // is asked for more, so that it is for files only. It must be closed, before the
 // recording.
-func (r *Recording) Code(symbols profile.Config) (*code.Reader, error) {
+func (r *Recording) Code(symbols profile.Config) (*Code, error) {
 	if r.file == nil {
 		return nil, fmt.Errorf("%s: it has to be read several times, which a stream cannot be", r.name)
 	}
@@ -177,7 +186,7 @@ func (r *Recording) Code(symbols profile.Config) (*code.Reader, error) {
 // SimulatedPlaces returns a simulator's counts by place in the code, within functions
 // if that is among the options. Of a filter only what is about code counts. Programs
 // are below the options' Symbols.Root.
-func (r *Recording) SimulatedPlaces(o samples.Options) PlaceReader {
+func (r *Recording) SimulatedPlaces(o SampleOptions) PlaceReader {
 	src, err := r.start()
 	if err != nil {
 		return failed{err}
