@@ -267,3 +267,23 @@ func SplitTop(s string, separators ...string) (parts, found []string) {
 	}
 	return append(parts, s[start:]), found
 }
+
+// InParentheses returns what is between the parentheses around all of s.
+func InParentheses(s string) (string, bool) {
+	if !strings.HasPrefix(s, "(") || !strings.HasSuffix(s, ")") {
+		return "", false
+	}
+	depth := 0
+	for i := range len(s) - 1 {
+		switch s[i] {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		if depth == 0 {
+			return "", false
+		}
+	}
+	return s[1 : len(s)-1], true
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/gen"
 	"github.com/cyclestack/cyclestack/metric"
 )
 
@@ -61,27 +62,12 @@ func (c conversion) convert(vendor string) (string, error) {
 // withoutPercent takes the factor 100 away: that of the whole formula, or those
 // of the terms of a sum.
 func withoutPercent(s string) string {
-	if inner, ok := strings.CutPrefix(s, "100 * ("); ok && strings.HasSuffix(inner, ")") && balanced(inner[:len(inner)-1]) {
-		return inner[:len(inner)-1]
+	if factor, ok := strings.CutPrefix(s, "100 * "); ok {
+		if inner, ok := gen.InParentheses(factor); ok {
+			return inner
+		}
 	}
 	return strings.ReplaceAll(s, " * 100", "")
-}
-
-// balanced reports whether every closing parenthesis of s has its opening one.
-func balanced(s string) bool {
-	depth := 0
-	for _, r := range s {
-		switch r {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		}
-		if depth < 0 {
-			return false
-		}
-	}
-	return depth == 0
 }
 
 // check evaluates the vendor's formula and the model's with random counts.

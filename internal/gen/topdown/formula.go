@@ -348,7 +348,7 @@ func (c *converter) shareOfTerm(t string) (string, bool) {
 	if rest, ok := strings.CutPrefix(t, "100 * "); ok {
 		return rest, true
 	}
-	if inner, ok := inParentheses(t); ok {
+	if inner, ok := gen.InParentheses(t); ok {
 		part, ok := c.share(inner)
 		return "(" + part + ")", ok
 	}
@@ -356,26 +356,6 @@ func (c *converter) shareOfTerm(t string) (string, bool) {
 		return strconv.FormatFloat(v/100, 'g', -1, 64), true
 	}
 	return t, c.percent(t)
-}
-
-// inParentheses returns what is between the parentheses around all of s.
-func inParentheses(s string) (string, bool) {
-	if !strings.HasPrefix(s, "(") || !strings.HasSuffix(s, ")") {
-		return "", false
-	}
-	depth := 0
-	for i := range len(s) - 1 {
-		switch s[i] {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		}
-		if depth == 0 {
-			return "", false
-		}
-	}
-	return s[1 : len(s)-1], true
 }
 
 // cutIf takes "x if y else z" apart.
