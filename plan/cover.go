@@ -9,12 +9,11 @@ import (
 // A cover puts units, each a set of events that must share a group, into as few
 // groups as it can find. A group is a choice of units whose events fit together.
 //
-// It is a local search: a group is dissolved, and its units are put into the
-// others one by one, each where the least has to go to make room for it, which
-// then is homeless in turn. Units that are often thrown out become dearer to
-// throw out, and one that was just put in stays for a while. The search is made
-// with random numbers from a fixed seed and ends after a fixed effort, so that a
-// plan is the same whenever and wherever it is made.
+// It is a local search. It dissolves a group, and puts its units into the others
+// one by one. Each goes where it displaces the least, and the displaced units are
+// placed next. Units that are often displaced get a higher price, and a unit that
+// was just placed stays for a while. Random numbers have a fixed seed and the
+// search has a fixed effort. So a plan is the same whenever and wherever it is made.
 type cover struct {
 	s      *space
 	units  []set
@@ -123,8 +122,8 @@ func (c *cover) note(g int) {
 	c.next = (c.next + 1) % maxSeen
 }
 
-// cheapest returns the group into which a unit goes at the least price, one of
-// them by chance, and what has to go, which is good until the next call.
+// cheapest returns the group that takes a unit at the least price, chosen at random
+// among equals. out is what the unit displaces. It is valid until the next call.
 func (c *cover) cheapest(u, move int) (group int, out []int) {
 	c.out = c.out[:0]
 	least, ties := -1, 0

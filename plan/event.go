@@ -186,8 +186,8 @@ func (c *catalog) spell(id model.Identity, base *model.Event, spelling string) s
 	return s
 }
 
-// pmuVaries reports whether the core's PMU has a name that differs from machine
-// to machine, so that only a raw code is understood on all of them.
+// pmuVaries reports whether the name of the core's PMU differs from machine to
+// machine. Then only a raw code is understood on all of them.
 func (c *catalog) pmuVaries() bool {
 	return len(c.cpu.PMUs) > 0 && strings.ContainsAny(c.cpu.PMUs[0], "*?[")
 }
@@ -251,9 +251,9 @@ func (c *catalog) tabled(id model.Identity, base *model.Event, listed bool) (dem
 
 // usable returns the counters that can count an event; own are those of the
 // table. A modified event does not fit a fixed counter, which counts one thing
-// only. An event that has a code of general counters, and not a pseudo code
-// (event 0), is counted by them where its fixed counter is taken: see
-// intel_pmu_check_event_constraints in Linux's arch/x86/events/intel/core.c.
+// only. General counters count an event if its fixed counter is taken and its code
+// is theirs, not a pseudo code (event 0). See intel_pmu_check_event_constraints in
+// Linux's arch/x86/events/intel/core.c.
 func (c *catalog) usable(own counters, id model.Identity, listed bool) counters {
 	f := own.fixed()
 	switch {

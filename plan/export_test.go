@@ -2,8 +2,8 @@ package plan
 
 import "github.com/cyclestack/cyclestack/model"
 
-// Fit returns the events of a group that a plan would make of the spellings in
-// their order, leaving out those that do not fit with the ones before.
+// Fit returns the events of the group that a plan would make of the spellings in
+// their order. It leaves out events that do not fit with the ones before.
 func Fit(table *model.EventTable, opt Options, spellings []string) ([]Event, error) {
 	c, err := newCatalog(table, opt)
 	if err != nil {

@@ -194,10 +194,9 @@ func (in *inputs) hasInput(name string) bool {
 	return in.has(name)
 }
 
-// withCompanions returns an event with those that must be in its group for its
-// sake: slots before what is derived from slots, the auxiliary event of a load
-// latency before that, and the one of its bank that a cache's event needs. They
-// come first.
+// withCompanions returns an event after those that it needs in its group. Events
+// derived from slots need slots. A load latency needs its auxiliary event. A cache's
+// event needs the one of its bank.
 func (in *inputs) withCompanions(event int) ([]int, error) {
 	e := &in.events[event]
 	first, err := -1, error(nil)
@@ -242,9 +241,8 @@ func union(a, b []int) []int {
 }
 
 // isRatio reports whether a node's value is a ratio of counts, or made of such
-// ratios: it does not change if all counts double. Which of its inputs' counts
-// are then counted in one group or in another matters to it, but not whether
-// other nodes' are counted with it. It is tried with numbers.
+// ratios: it does not change if all counts double. Such a node needs its own inputs
+// in one group, but not those of other nodes. It is tried with numbers.
 func (in *inputs) isRatio(i int) bool {
 	e, err := in.writtenOut(i, 0)
 	if err != nil {

@@ -130,9 +130,9 @@ func intelCounters(cpu string, config uint64) uint64 {
 	return 1<<32 - 1
 }
 
-// powerOpens does as power_check_constraints in arch/powerpc/perf/core-book3s.c
-// does with the constraints of power7-pmu.c and isa207-common.c, but for those
-// alternatives of events that are on counters 1 to 4 as well.
+// powerOpens is power_check_constraints of arch/powerpc/perf/core-book3s.c, with the
+// constraints of power7-pmu.c and isa207-common.c. It leaves out alternatives of
+// events that are on counters 1 to 4 as well.
 func powerOpens(cpu string, codes []uint64) bool {
 	for i, code := range codes {
 		other := map[uint64]uint64{0x200f4: 0x600f4, 0x400fa: 0x500fa}[code]
@@ -218,9 +218,9 @@ func powerOpens(cpu string, codes []uint64) bool {
 	return ok && free <= 4 && bank == bank4
 }
 
-// TestLinuxOpens checks that Linux would open whatever groups plans would make of
-// any events of the processors' tables, and on POWER that it would refuse what
-// they leave out. Without -long it takes the sampled processors.
+// TestLinuxOpens makes groups of any events of the processors' tables. Linux would
+// open all of them, and on POWER it would refuse what they leave out. Without -long
+// it takes the sampled processors.
 func TestLinuxOpens(t *testing.T) {
 	tested := 0
 	for _, cpu := range processors(t) {

@@ -298,8 +298,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestWithout checks that events which a machine refused take their nodes with
-// them, and the events that need them in their groups, but nothing else.
+// TestWithout checks that refused events remove their nodes, and the events that
+// need them in their groups. Nothing else is removed.
 func TestWithout(t *testing.T) {
 	nodes := formulas("A / CYCLES", "B / CYCLES", "PERF_METRICS.RETIRING / (PERF_METRICS.RETIRING + PERF_METRICS.BAD_SPECULATION)", "B:c1 / CYCLES",
 		"A / CYCLES if has_event(B) else C / CYCLES")

@@ -10,8 +10,8 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// rank says how much a node matters: 1 for the first level of the main tree and
-// what is above it, then level by level, and last what is outside the tree.
+// rank says how much a node matters. It is 1 for the first level of the main tree
+// and above, and grows level by level. Nodes outside the tree are last.
 func (b *builder) rank(k int) int {
 	n := &b.Model.Nodes[b.Nodes[k].Index]
 	if n.Section != "" {
@@ -74,9 +74,9 @@ func (b *builder) order() {
 	}
 }
 
-// fullest returns the group that has all the events of most of the nodes of a
-// rank that have no home yet, and these nodes; of several, one that has a node
-// already. It returns -1 if there is no such node.
+// fullest returns the group that completes the most nodes of a rank without a group,
+// and these nodes. A group completes a node if it has all of its events. Among equals
+// it prefers a group with nodes. It returns -1 if there is no such node.
 func (b *builder) fullest(rank int, home []int) (group int, nodes []int) {
 	group = -1
 	most, used := 0, false
@@ -165,9 +165,9 @@ func (b *builder) place() {
 	b.placeAlways()
 }
 
-// position orders the events of a group: slots leads what is derived from it, the
-// auxiliary event of load latencies stands before them, and events of fixed
-// counters come before the others.
+// position orders the events of a group. Slots leads what is derived from it. The
+// auxiliary event precedes load latencies. Events of fixed counters come before the
+// others.
 func (b *builder) position(event int) int {
 	e := &b.in.events[event]
 	switch {

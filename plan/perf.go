@@ -176,10 +176,10 @@ func (p *Plan) published() *Command {
 //go:embed data/collect.sh
 var collectScript string
 
-// Script returns a shell script that collects what the plan is for with perf, on a
-// machine without cyclestack, for a program or for the whole machine. The groups are
-// multiplexed, or with runs each is counted in a run of its own. Notes stand at its
-// beginning as comments. The program is run if the caller of the script names none.
+// Script returns a shell script that counts the plan's events with perf. It needs no
+// cyclestack on the machine, and counts a program or the whole machine. The groups are
+// multiplexed, or with runs each is counted in its own run. Notes are comments at its
+// beginning. The program is run if the caller of the script names none.
 //
 // The script first checks what the plan assumes of the machine: the processor, and
 // counters that neither the watchdog nor SMT takes away.
@@ -260,8 +260,8 @@ func expand(text string, is map[string]bool, values map[string]string) string {
 	}
 }
 
-// Assumptions says what the plan takes for granted of the machine that it is carried
-// out on, as other groups than it has would be needed elsewhere.
+// Assumptions says what the plan assumes of the machine that counts it. A machine
+// without these needs other groups.
 func (p *Plan) Assumptions() []counts.Note {
 	var all []counts.Note
 	if p.needsWatchdogOff() {

@@ -420,8 +420,8 @@ func TestAssumptions(t *testing.T) {
 	}
 }
 
-// TestAssumptionsOfPlans checks that a plan which is made for the watchdog does not need
-// it off, and one for as many counters as SMT leaves does not need more.
+// TestAssumptionsOfPlans checks that a plan made for the watchdog does not need it off.
+// A plan for as many counters as SMT leaves does not need more.
 func TestAssumptionsOfPlans(t *testing.T) {
 	cpus := []string{"core2", "ivybridge", "amdzen3", "haswell", "skylake", "icelakex", "sapphirerapids"}
 	for _, cpu := range cpus[:testlong.Size(3, len(cpus))] {

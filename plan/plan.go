@@ -7,11 +7,11 @@
 //
 //	model → plan → source → counts → account → report
 //
-// and knows counters and their constraints, and what Linux's drivers demand of
-// groups, but asks no kernel: a plan can be made anywhere for any processor.
+// It knows counters and their constraints, and what Linux's drivers demand of groups.
+// It asks no kernel: a plan can be made anywhere for any processor.
 //
-// The package promises that a plan's groups fit the counters, that a plan is the same
-// whenever and wherever it is made, and that LowerBound is proved.
+// The package promises that a plan's groups fit the counters and that LowerBound is
+// proved. A plan is the same whenever and wherever it is made.
 //
 //	cat, err := model.Embedded()
 //	cpu, err := cat.CPU("skylakex")
@@ -344,8 +344,8 @@ func (b *builder) search() {
 	}
 }
 
-// keepParts puts the parts of nodes that had to be split into the groups there
-// are, as far as there is room, those of the nodes that matter most first.
+// keepParts puts the parts of nodes that had to be split into the existing groups,
+// as far as there is room. Parts of the most important nodes come first.
 func (b *builder) keepParts() {
 	parts := 0
 	for k := range b.wishes {

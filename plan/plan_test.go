@@ -85,8 +85,8 @@ func processors(t *testing.T) []*model.CPU {
 }
 
 // TestEveryPlan makes the plan of every model of every processor, to every level
-// and of all of its nodes, with and without SMT, and some with fewer counters. An
-// independent verifier checks every group. Without -long it takes the sampled
+// and of all of its nodes. It has plans with and without SMT, and some with fewer
+// counters. An independent verifier checks every group. Without -long it takes the sampled
 // processors, levels 1, 2 and the deepest.
 func TestEveryPlan(t *testing.T) {
 	var plans atomic.Int32

@@ -44,8 +44,8 @@ type auxEvent struct {
 	Counters string `toml:"counters"`
 }
 
-// An erratum leaves only some of the general counters to a group that has one
-// of certain events, where the core's logical processors divide its counters.
+// An erratum leaves only some of the general counters to a group with one of certain
+// events. It applies where the core's logical processors divide its counters.
 type erratum struct {
 	ID       string   `toml:"id"`
 	Codes    []uint64 `toml:"codes"` // the low byte of the events' codes
@@ -166,9 +166,9 @@ func (p *PMU) general(smt bool) counters {
 	return c
 }
 
-// divided reports whether the logical processors of a core divide its counters
-// between them: they do if SMT is on in the firmware, whatever the others are said to
-// do, and that shows in how many counters can be had.
+// divided reports whether the logical processors of a core divide its counters. They
+// do if SMT is on in the firmware, even if the others are said to be idle. The number
+// of free counters shows it.
 func (p *PMU) divided(opt Options) bool {
 	return opt.SMT || opt.Counters > 0 && p.CountersSMT != "" && opt.Counters <= p.general(true).len()
 }

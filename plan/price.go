@@ -58,10 +58,9 @@ func newPricer(s *space, units []set) *pricer {
 
 func (p *pricer) limits() int { return min(len(p.s.limits), maxLimits) }
 
-// heaviest searches for the heaviest group that is heavier than least, and
-// returns it, nil if there is none, with a weight that no group exceeds: its own
-// or least, unless the search used up its steps before it was through. What it used is taken from
-// effort.
+// heaviest returns the heaviest group that is heavier than least, nil if there is
+// none. most is a weight that no group exceeds: the group's weight or least, unless
+// the search ran out of steps. It subtracts the steps from effort.
 func (p *pricer) heaviest(weight []int64, least int64, effort *int) (group []int, most int64) {
 	p.weight, p.effort, p.best, p.group, p.cut = weight, *effort, least, nil, 0
 	p.pause = *effort - effortColumn
@@ -117,14 +116,13 @@ func (p *pricer) search(union set, group, candidates []int, sum int64) {
 	p.search(union, group, others, sum)
 }
 
-// bound returns a weight that no choice among the candidates exceeds, and the
+// bound returns a weight that no choice among the candidates exceeds. first is the
 // candidate with the most weight for its room under the tightest limit.
 //
-// Under a limit, a choice takes as much room as its events have that are new.
-// An event that several candidates would add counts for each of them with its
-// share, so that the sum over a choice is no more than the room it really
-// takes. What then fits, with a fraction of the last one, weighs no less than
-// any choice can.
+// Under a limit, a choice takes the room of its new events. If several candidates
+// would add an event, each counts its share. So the sum over a choice is at most the
+// room that it really takes. The candidates that then fit, with a fraction of the
+// last one, weigh at least as much as any choice.
 func (p *pricer) bound(union set, candidates []int) (most int64, first int) {
 	for _, u := range candidates {
 		for _, e := range p.events[u] {

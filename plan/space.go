@@ -15,8 +15,8 @@ type demand struct {
 	erratum   bool       // it leaves only some of the general counters
 }
 
-// A register is one that an event needs besides a counter, by its kind (one of
-// registerKinds, or a driver's agreement), with the value that it must hold.
+// A register is one that an event needs in addition to a counter, with the value that
+// it must hold. Its kind is one of registerKinds, or a driver's agreement.
 type register struct {
 	kind  string
 	value uint64

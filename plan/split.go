@@ -114,10 +114,9 @@ func largest(sets []set) []set {
 // for being ratios in themselves.
 const maxBlock = 12
 
-// ratios takes sets of events out of a formula that can be counted at another
-// time than the rest, because scaling all of a set's counts alike leaves the
-// value as it is. It stops when the rest fits a group, and returns the sets and
-// the rest.
+// ratios takes sets of events out of a formula that can be counted at another time
+// than the rest. Scaling all counts of such a set leaves the value as it is. It stops
+// when the rest fits a group, and returns the sets and the rest.
 func (in *inputs) ratios(s *space, need *needs) (blocks [][]int, rest []int) {
 	rest = need.direct
 	t := in.scaling(need)
@@ -197,7 +196,7 @@ func (in *inputs) scaling(need *needs) *scaling {
 	}
 	for try := range trials {
 		x, _ := trial(names, in.params, try)
-		if v := t.prog.Eval(x); !math.IsNaN(v) && v != 0 { // 0 is where a limit hides what is behind it
+		if v := t.prog.Eval(x); !math.IsNaN(v) && v != 0 { // a limit such as max(0, …) may hide the formula
 			t.tries, t.at = append(t.tries, x), append(t.at, v)
 		}
 	}

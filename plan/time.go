@@ -23,8 +23,8 @@ func (p *Plan) Coverage(n *Node) float64 {
 	return p.coverage(n, func(g int) float64 { return float64(p.Groups[g].Turns) / float64(len(p.Rotation)) })
 }
 
-// equalCoverage is Coverage for groups that take equal turns, as they do under
-// the kernel's multiplexing.
+// equalCoverage is Coverage for groups with equal shares of the time, as under the
+// kernel's multiplexing.
 func (p *Plan) equalCoverage(n *Node) float64 {
 	return p.coverage(n, func(int) float64 { return 1 / float64(len(p.Groups)) })
 }
@@ -58,7 +58,7 @@ func (p *Plan) ShortestRun(equal bool) float64 {
 }
 
 // Error returns the expected half-width of the 95 % confidence interval of a node's
-// value, relative to the value, after a run of so many seconds with the groups
+// value, relative to the value. It is for a run of so many seconds with the groups
 // multiplexed as in Rotation. It is NaN for a node that is not counted.
 //
 // The variation is not known before the run. This is the error of a program whose

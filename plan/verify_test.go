@@ -13,9 +13,9 @@ import (
 	"github.com/cyclestack/cyclestack/plan"
 )
 
-// This file checks plans by other means than those they are made by: it reads
-// the event tables' constraints itself, tries all ways of putting a group's
-// events on counters, and works out the events of the nodes anew.
+// This file checks plans independently of the code that makes them. It reads the
+// event tables' constraints itself, and works out the events of the nodes anew. It
+// tries all ways of putting a group's events on counters.
 
 // A verifier checks the plans for one model and processor.
 type verifier struct {
@@ -129,8 +129,9 @@ func (v *verifier) group(g *plan.Group) (faults []string) {
 	return faults
 }
 
-// watchdog returns what the watchdog needs, if anything: where it is on and has no
-// fixed counter it is not one of those that can be had, if it is said how many can.
+// watchdog returns what the watchdog needs, if anything. A watchdog that is on needs a
+// fixed counter, or a general one. The number of free general counters, if given,
+// already leaves that one out.
 func (v *verifier) watchdog() []claim {
 	if !v.p.Options.Watchdog || v.p.PMU.Watchdog == "" {
 		return nil

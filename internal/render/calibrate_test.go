@@ -54,8 +54,8 @@ func spoil(r *calibrate.Result) {
 	}
 }
 
-// TestCalibrationSchema checks that the JSON of a calibration, and of one that could
-// measure nothing, is what its schema says, and that the schema can fail.
+// TestCalibrationSchema checks the JSON of a calibration, and of one that could measure
+// nothing, against the schema. It also checks that the schema can fail.
 func TestCalibrationSchema(t *testing.T) {
 	r := calibration(t)
 	for range 2 {

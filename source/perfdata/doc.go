@@ -1,6 +1,6 @@
 // Package perfdata reads perf.data, the recordings of Linux's perf. It knows version 1
-// and 2 of the header, both byte orders, attributes of any size, pipe mode, compressed
-// recordings, directories of perf record --threads, and perf stat record.
+// and 2 of the header, both byte orders and attributes of any size. It reads pipe mode,
+// compressed recordings, directories of perf record --threads, and perf stat record.
 //
 // It belongs to the third step of the flow
 //

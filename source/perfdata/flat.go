@@ -56,8 +56,8 @@ func newFlatLayout(e *Event) flatLayout {
 
 // NextFlat appends the next samples to dst, as far as its capacity goes: those that
 // Next would return one by one. It stops before a record that is no sample or not yet
-// in memory, and before a sample that counts more than a FlatSample can say. Next goes
-// on there.
+// in memory. It also stops before a sample that does not fit a FlatSample. Next
+// continues there.
 func (r *Reader) NextFlat(dst []FlatSample) []FlatSample {
 	switch {
 	case r.done || r.known.dirty || r.d.big || r.gap.size > 0 || len(r.d.events) == 0 || len(r.d.events) > 1 && len(r.d.idAt) != 1:

@@ -157,8 +157,8 @@ func TestSampleIntervals(t *testing.T) {
 	}
 }
 
-// TestGroupReads counts what the counters of a group grew by from one sample of its
-// leader to the next, for each thread that inherited it.
+// TestGroupReads counts the growth of a group's counters between samples of its leader,
+// for each thread that inherited it.
 func TestGroupReads(t *testing.T) {
 	const (
 		kind    = perffile.SampleIdentifier | perffile.SampleTID | perffile.SampleRead

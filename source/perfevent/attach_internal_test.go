@@ -26,9 +26,8 @@ func (l *lineage) tasksThat(such func(*taskEvents) bool) []int {
 	return tids
 }
 
-// What a thread that comes while others get their counters has of them depends on
-// when its maker got them, and whether that could have been in the middle of
-// beginning it.
+// A thread that begins during the opening inherits the counters that its parent had.
+// That depends on when the parent got them, and whether it could have been in clone.
 func TestLineage(t *testing.T) {
 	l := newLineage()
 	l.opened(1, 10, 20)

@@ -14,8 +14,8 @@ type genericEvent struct {
 	unit   string
 }
 
-// generics are the events with one name on every machine, by
-// the names that perf has for them, in the order of the kernel's numbers:
+// generics are the events with one name on every machine. They have perf's names, in
+// the order of the kernel's numbers:
 // include/uapi/linux/perf_event.h and perf-list(1).
 var generics = [...]struct {
 	typ   uint32

@@ -17,8 +17,8 @@ import (
 // copy_process). The kernel writes its record late in it (perf_event_fork), before the
 // new task first runs. The new task lacks what its maker gets in between, and nothing
 // says whether the maker had it in time. But a maker begins one task after the other. So
-// of the tasks after it got its events only the first may lack them, and not even that
-// one if the maker was seen outside of clone(2) in between.
+// only the first task after the maker got its events may lack them. Not even that task
+// lacks them if the maker was seen outside of clone(2) in between.
 type lineage struct {
 	tasks  map[int]*taskEvents
 	probes map[int]*probe // of those that run, until they are seen outside of clone(2)

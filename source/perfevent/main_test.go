@@ -220,8 +220,8 @@ func (a *actor) step() usage {
 	return u
 }
 
-// busy lets the program work for a moment, until it has had some hundred page
-// faults since an account of it, and returns the new one.
+// busy lets the program work for a moment, until it has had some hundred page faults
+// since a usage. It returns the new usage.
 func (a *actor) busy(since usage) usage {
 	a.t.Helper()
 	for range 300 {

@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// generic are the kernel's and perf's own event names, in all their spellings
-// since 2009. Without other evidence a line is a count only if its event is one of
-// these, a raw code, or an event of a PMU.
+// generic are the kernel's and perf's own event names, in all their spellings since
+// 2009. A raw code or an event of a PMU is a count too. Other lines need other evidence.
 var generic = words(
 	"cpu-cycles", "cycles", "instructions", "cache-references", "cache-misses",
 	"branch-instructions", "branches", "branch-misses", "bus-cycles", "ref-cycles",

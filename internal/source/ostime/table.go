@@ -114,12 +114,12 @@ func (r *row) put(cells []counts.Cell) {
 	cells[threadUser].Variance, cells[threadSystem].Variance = divided, divided
 }
 
-// Join returns a table with the cells of another one and with Columns, of the time
-// since the last call or since the command started. It looks a last time at what still
-// runs.
+// Join returns a table with the cells of another one and with Columns. These cover the
+// time since the last call or since the command started. Join polls a last time what
+// still runs.
 //
-// Kinds that the Spec keeps apart: for threads the rows are those of the other
-// table, which has seen each of them begin; a process has a row of its own. Tables of
+// If the Spec splits by thread, the rows are those of the other table, which has seen
+// each thread begin. If it splits by process, each process has its own row. Tables of
 // intervals are valid until the next call.
 func (w *Watch) Join(t *counts.Table) *counts.Table {
 	w.mu.Lock()

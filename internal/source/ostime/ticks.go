@@ -15,9 +15,9 @@ const (
 
 // TickVariance is the variance of the user and of the system time of what has ended, in
 // ns². Their sum is exact. On most kernels ticks of a clock divide it: each is given to
-// the mode that it finds. So the ticks are a sample of the time. 1.96 deviations
-// reach the farther end of Wilson's interval for the share of a mode, because a mode
-// without ticks may still have had time. Kernels with virtual CPU accounting, the default
+// the mode that it finds. So the ticks are a sample of the time. A mode without
+// ticks may still have had time. Therefore 1.96 deviations reach the farther end of
+// Wilson's interval for the share of a mode. Kernels with virtual CPU accounting, the default
 // on POWER servers, take the time at each change of the mode. They do better, and do not
 // say so.
 //

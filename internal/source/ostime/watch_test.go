@@ -146,8 +146,8 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// TestAsleep checks that only time goes on where the counters say that nothing ran, and
-// that what a look would have found is found by the next.
+// TestAsleep checks that only time passes where the counters say that nothing ran. The
+// next poll finds what a skipped poll would have found.
 func TestAsleep(t *testing.T) {
 	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
 	m.put("proc/stat", "cpu 0 0 0 100 0 0 0 0 0 0\n")
