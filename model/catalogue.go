@@ -547,15 +547,12 @@ func (lib *library) readAll(s *source, p *CPU) (*Model, error) {
 			return nil, err
 		}
 		fsys, name := lib.place(s, c[len(c)-1])
-		base, err := lib.decode(fsys, name, s.label(c[len(c)-1]))
-		if err != nil {
-			return nil, err
-		}
-		return base, nil
+		return lib.decode(fsys, name, s.label(c[len(c)-1]))
 	})
-	if err != nil {
+	if f == nil {
 		return nil, faults.with(err)
 	}
+	faults = append(faults, asFaults(err)...)
 	m, more := build(f, s.File)
 	faults = append(faults, more...)
 	if err := lib.explain(m); err != nil {

@@ -1,6 +1,9 @@
 package model
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+)
 
 // A named table is merged with the one of the same name in the file that is
 // extended.
@@ -31,13 +34,10 @@ func (t *eventSetTable) position() *position  { return &t.pos }
 
 // extend returns base with what f states put over it: keys replace keys, named
 // tables are merged by name, new ones are appended, and those that f removes
-// are left out.
-func (f *modelFile) extend(base *modelFile) (*modelFile, error) {
-	faults := f.duplicates()
-	removed := f.removals(base, &faults)
-	if len(faults) > 0 {
-		return nil, faults
-	}
+// are left out. It adds what is wrong with f to faults.
+func (f *modelFile) extend(base *modelFile, faults *Errors) *modelFile {
+	f.dropDuplicates(faults)
+	removed := f.removals(base, faults)
 	out := *base
 	out.Extends, out.Remove = nil, nil
 	out.Parameter = mergeTables(base.Parameter, f.Parameter, removed)
@@ -51,7 +51,7 @@ func (f *modelFile) extend(base *modelFile) (*modelFile, error) {
 	head.Parameter, head.Input, head.Node, head.Relation, head.EventSet = nil, nil, nil, nil, nil
 	overlay(&out, &head)
 	out.pos = base.pos.with(f.pos)
-	return &out, nil
+	return &out
 }
 
 // removals returns the names that f removes. base must have each.
@@ -81,33 +81,32 @@ func collectNames[T any, P named[T]](tables []T, into map[string]bool) {
 	}
 }
 
-// duplicates returns a fault for every table of f that has the name of an
-// earlier one of its kind. It must be asked before merging, which cannot tell
-// the second from a replacement of the first.
-func (f *modelFile) duplicates() Errors {
-	var faults Errors
-	findDuplicates("parameter", f.Parameter, &faults)
-	findDuplicates("input", f.Input, &faults)
-	findDuplicates("node", f.Node, &faults)
-	findDuplicates("relation", f.Relation, &faults)
-	findDuplicates("event-set", f.EventSet, &faults)
-	return faults
+// dropDuplicates drops each table of f that has the name of an earlier one of
+// its kind, and adds a fault for it. It must come before merging, which cannot
+// distinguish the second from a replacement of the first.
+func (f *modelFile) dropDuplicates(faults *Errors) {
+	f.Parameter = firstOfName("parameter", f.Parameter, faults)
+	f.Input = firstOfName("input", f.Input, faults)
+	f.Node = firstOfName("node", f.Node, faults)
+	f.Relation = firstOfName("relation", f.Relation, faults)
+	f.EventSet = firstOfName("event-set", f.EventSet, faults)
 }
 
-func findDuplicates[T any, P named[T]](kind string, tables []T, faults *Errors) {
+// firstOfName returns the first table of each name, in place, and all without a
+// name: these are reported where the table is built.
+func firstOfName[T any, P named[T]](kind string, tables []T, faults *Errors) []T {
 	first := make(map[string]int, len(tables))
-	for i := range tables {
-		t := P(&tables[i])
+	return slices.DeleteFunc(tables, func(table T) bool {
+		t := P(&table)
 		name := t.id()
-		if name == "" {
-			continue // reported where the table is built
-		}
-		if line, ok := first[name]; ok {
+		line, again := first[name]
+		if again {
 			*faults = append(*faults, t.position().at("name").errorf("there is already a %s %q, at line %d", kind, name, line))
-			continue
+		} else if name != "" {
+			first[name] = t.position().line
 		}
-		first[name] = t.position().line
-	}
+		return again
+	})
 }
 
 func mergeTables[T any, P named[T]](base, over []T, removed map[string]bool) []T {
@@ -216,32 +215,34 @@ func overlay(dst, src any) {
 const maxExtends = 8
 
 // resolve merges f with what it extends, which open reads by its stem, and
-// fails to where a chain is endless.
+// fails for an endless chain. With [Errors] it returns what could be merged, nil
+// if that is nothing.
 func resolve(f *modelFile, open func(stem string) (*modelFile, error)) (*modelFile, error) {
 	var chain []*modelFile
+	var faults Errors
 	for f.Extends != nil {
 		chain = append(chain, f)
 		base, err := open(*f.Extends)
-		if err != nil {
-			if loaded, ok := err.(Errors); ok {
-				return nil, loaded
-			}
-			return nil, Errors{f.pos.at("extends").errorf("%v", err)}
+		read := asFaults(err)
+		switch {
+		case base == nil && read == nil:
+			return nil, faults.with(Errors{f.pos.at("extends").errorf("%v", err)})
+		case base == nil:
+			return nil, faults.with(read)
 		}
+		faults = append(faults, read...)
 		f = base
 	}
-	for i := len(chain) - 1; i >= 0; i-- {
-		merged, err := chain[i].extend(f)
-		if err != nil {
-			return nil, err
-		}
-		f = merged
-	}
-	if faults := f.duplicates(); len(faults) > 0 {
-		return nil, faults
+	f.dropDuplicates(&faults)
+	for _, over := range slices.Backward(chain) {
+		f = over.extend(f, &faults)
 	}
 	if n := len(f.Node); n > maxNodes {
-		return nil, Errors{f.pos.at("node").errorf("%d nodes: more than %d", n, maxNodes)}
+		faults = append(faults, f.pos.at("node").errorf("%d nodes: more than %d", n, maxNodes))
+		f = nil
+	}
+	if len(faults) > 0 {
+		return f, faults
 	}
 	return f, nil
 }

@@ -83,15 +83,7 @@ func TestLintFolder(t *testing.T) {
 	}
 	dir := ownFolderOf(t, "threads = 1\n", "threads = 0\ncolour = 1\n", "MINE,STALLS,0x2,", "MINE,STALLS,two,", "MINE,OPS", "MIEN,OPS",
 		"title = \"t\"\nabout = \"a\"\nsource", "titel = \"t\"\nabout = \"a\"\nsource", `formula = "STALLS"`, `formula = "STALL + ("`)
-	found, err := LintFile(cat, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, f := range found {
-		got = append(got, strings.TrimPrefix(filepath.ToSlash(f.String()), filepath.ToSlash(dir)+"/"))
-	}
-	want := []string{
+	expectLint(t, cat, dir, []string{
 		`cpus.toml:1: error: processor mychip: threads = 0: at least one`,
 		`cpus.toml:10: error: unknown key "colour" in "cpu"`,
 		`events/mychip.csv:3: error: config: "two" is not a number of 64 bits`,
@@ -99,6 +91,34 @@ func TestLintFolder(t *testing.T) {
 		`mine.toml:1: warning: the model has no title`,
 		`mine.toml:3: error: unknown key "titel"`,
 		`mine.toml:19: error: node Stalled: formula: offset 9: expected a number, a name or an expression, found the end, near "STALL + ("`,
+	})
+
+	// A second node of one name hides no other fault, in the file or in one that extends it.
+	dir = ownFolderOf(t, `formula = "STALLS"`, `formula = "STALL + ("`, "of = \"CLOCKS\"\n", "of = \"CLOCKS\"\n"+explained("Cycles", `formula = "CLOCKS"`)+
+		explained("Lost", `parent = "Cycle"`, `formula = "STALLS"`)+explained("Waiting", `parent = "Cycles"`, `formula = "STALLZ"`, `threshold = "Waiting > ("`))
+	more := "extends = \"mine\"\nname = \"more\"\n" + explained("Extra", `parent = "Cycles"`, `formula = "OPZ"`)
+	write(t, dir, "more.toml", more+explained("Extra", `parent = "Cycles"`, `formula = "OPS"`))
+	expectLint(t, cat, dir, []string{
+		`mine.toml:18: error: node Lost: there is no node "Cycle" to be its parent`,
+		`mine.toml:27: error: node Waiting: formula: "STALLZ" is no node, parameter, input or event of mychip`,
+		`mine.toml:28: error: node Waiting: threshold: offset 11: expected a number, a name or an expression, found the end, near "Waiting > ("`,
+		`mine.toml:34: error: there is already a node "Cycles", at line 9`,
+		`mine.toml:43: error: node Stalled: formula: offset 9: expected a number, a name or an expression, found the end, near "STALL + ("`,
+		`more.toml:6: error: node Extra: formula: "OPZ" is no node, parameter, input or event of mychip`,
+		`more.toml:12: error: there is already a node "Extra", at line 3`,
+	})
+}
+
+// expectLint compares the findings in a folder.
+func expectLint(t *testing.T, cat *Catalogue, dir string, want []string) {
+	t.Helper()
+	found, err := LintFile(cat, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range found {
+		got = append(got, strings.TrimPrefix(filepath.ToSlash(f.String()), filepath.ToSlash(dir)+"/"))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

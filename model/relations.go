@@ -79,6 +79,7 @@ func (lib *library) readRelations(file string) (*Model, error) {
 		return nil, err
 	}
 	b := &builder{m: &Model{File: file}, names: map[string]meaning{}, units: map[string]bool{}}
+	f.dropDuplicates(&b.faults)
 	b.inputs(f.Input)
 	b.relations(f.Relation)
 	if n := len(f.Node) + len(f.Parameter) + len(f.EventSet); n > 0 || f.Extends != nil {
@@ -89,7 +90,6 @@ func (lib *library) readRelations(file string) (*Model, error) {
 			b.formula(f.Relation[i].pos.at("each"), subject{"relation", str(f.Relation[i].Name), "each"}, event)
 		}
 	}
-	b.faults = append(b.faults, f.duplicates()...)
 	if len(b.faults) > 0 {
 		b.faults.sort()
 		return nil, b.faults
