@@ -161,9 +161,9 @@ func (d Doubt) String() string {
 	case doubtIdentity:
 		return "its counts contradict each other"
 	case DoubtError:
-		return "its error is as large as itself"
+		return "its error exceeds the value"
 	case DoubtCore:
-		return "about a whole core, of which only one logical processor was counted"
+		return "about a whole core, but only one of its logical processors was counted"
 	case DoubtCoverage:
 		return "counted too briefly, and not together"
 	case DoubtSamples:

@@ -261,7 +261,7 @@ func (b *Binding) checkPart(a *Account, i int, value float64) {
 	if !ok {
 		name, whole := b.Method.Model.Nodes[i].Name, b.Method.Model.Nodes[p].Name
 		w = a.say(finding{part, i}, b.wordsOfNodes(name+" is part of "+whole,
-			name+" is larger than "+whole+", of which it is a part: one of their counts is wrong, or they were not taken together.",
+			name+" is larger than "+whole+" although it is a part of it: one of their counts is wrong, or they were not taken together.",
 			b.balanceOf([]int{i}, p, []int{i, p})))
 	}
 	b.addNodeCheck(a, &Check{Op: "<=", Side: Measurement, Identity: true, Left: value, Right: a.Nodes[p].Value,

@@ -63,16 +63,16 @@ func (b *Binding) checkCourse(a *Account) {
 			"One run alone has most of what varies: something happened once. The mean is of all runs, with this one.")
 	} else {
 		a.found("the rates stay the same over the recording", Machine, trends,
-			"They rise or fall from its beginning to its end: the program warms up or changes what it does. The account is of all of it; --by interval shows its parts.")
+			"They rise or fall from its beginning to its end: the program warms up or changes what it does. The account is of all of it; accounts of its intervals show the parts.")
 		a.found("no interval stands out", Machine, peaks,
-			"One interval alone has most of what varies: something happened once. The account is of all intervals; --by interval shows which.")
+			"One interval alone has most of what varies: something happened once. The account is of all intervals; accounts of each show which.")
 	}
 	if went {
 		a.found("counters count to the end", Measurement, stopped,
 			"From some interval on they counted nothing, while others went on: the counters stopped, or the program ceased to do this.")
 	}
 	a.found("repeats agree", Machine, repeats,
-		"The runs differ by more than the counters can: other programs ran beside some of them, or the program does not do the same each time. More runs, or a quiet machine, tell more.")
+		"The runs differ by more than counters do: other programs ran at the same time as some of them, or the program does not do the same each time. Count more runs, or on a quiet machine.")
 }
 
 // checkErrata says which counts the vendor says may be wrong.

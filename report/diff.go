@@ -322,20 +322,20 @@ func (t *diffWriter) parts() string {
 	return t.h.By.String() + "s"
 }
 
-// chance says what tells changes from chance.
+// chance names the test that separates changes from chance.
 func (t *diffWriter) chance() string {
-	how := "runs were exchanged between the sides to see what chance does: of comparisons without a change at most 1 in 20 calls anything changed"
+	how := "a permutation test of the runs; without a change at most 1 comparison in 20 reports one"
 	switch {
 	case t.basis == account.ByPairs:
-		how = "runs were taken by turns and compared with their neighbours: of comparisons without a change at most 1 in 20 calls anything changed"
+		how = "old and new runs alternated and were compared in pairs; without a change at most 1 comparison in 20 reports one"
 	case t.basis == account.ByExactCounts:
 		return "none: a simulator counts the same each time"
 	case t.basis == account.BySampling:
-		return fmt.Sprintf("told only from what sampling adds: how runs differ is not known; %d runs of each, better 10 taken by turns, tell that too", account.RunsEnough)
+		return fmt.Sprintf("from the sampling error alone: how runs differ is unknown; count at least %d runs of each, better 10 alternating ones", account.RunsEnough)
 	case t.basis == account.NoBasis:
-		return fmt.Sprintf("not known: it takes %d runs of each, better 10 taken by turns, to know how runs differ", account.RunsEnough)
+		return fmt.Sprintf("unknown: how runs differ takes at least %d runs of each, better 10 alternating ones", account.RunsEnough)
 	case t.h.By == counts.Run:
-		how = "told by the test of Mann and Whitney, corrected for testing several nodes"
+		how = "the test of Mann and Whitney, corrected for testing several nodes"
 	}
 	return how
 }

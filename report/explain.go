@@ -111,7 +111,7 @@ func verdict(e Explanation) string {
 	}
 	switch {
 	case v.Doubt != account.DoubtNone:
-		return "; not to be relied upon: " + v.Doubt.String()
+		return "; unreliable: " + v.Doubt.String()
 	case v.Flagged && standing != account.Above:
 		return "; over its threshold"
 	case v.Flagged || standing == account.Above:
@@ -156,9 +156,9 @@ func (t *tree) together(e Explanation) {
 		for _, r := range e.Account.Rivals {
 			switch e.Node {
 			case r.Node:
-				t.Paragraph(label, fmt.Sprintf("%s cannot be told apart from it", m.Nodes[r.Of].Name), hang, plain)
+				t.Paragraph(label, fmt.Sprintf("%s is as large within the error", m.Nodes[r.Of].Name), hang, plain)
 			case r.Of:
-				t.Paragraph(label, fmt.Sprintf("%s cannot be told apart from it", m.Nodes[r.Node].Name), hang, plain)
+				t.Paragraph(label, fmt.Sprintf("%s is as large within the error", m.Nodes[r.Node].Name), hang, plain)
 			}
 		}
 	}

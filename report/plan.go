@@ -146,7 +146,7 @@ func (t *planWriter) always() {
 		names = append(names, t.p.Always[i].Name)
 	}
 	if len(names) > 0 {
-		t.Paragraph("always", strings.Join(names, ", ")+": beside the groups, on no counter of the core", planHang, plain)
+		t.Paragraph("always", strings.Join(names, ", ")+": next to the groups, on no counter of the core", planHang, plain)
 	}
 }
 
@@ -207,11 +207,11 @@ func (t *planWriter) time() {
 	t.Paragraph("turns", strings.Join(turns, " "), planHang, plain)
 	own, equal := p.ShortestRun(false), p.ShortestRun(true)
 	if equal > 0 {
-		t.Paragraph("run for", fmt.Sprintf("at least %s with these turns, %s with perf, which gives every group the same, for %g s of counting each; or count %d runs%s",
+		t.Paragraph("run for", fmt.Sprintf("at least %s with this rotation, %s with perf, which gives every group the same, for %g s of counting each; or count %d runs%s",
 			page.Duration(own), page.Duration(equal), plan.EnoughSeconds, p.Runs(), t.o.Hint(" with --no-multiplex")), planHang, plain)
 	}
 	if least, most := t.errors(); most > 0 {
-		t.Paragraph("expect", fmt.Sprintf("± %s of a node's value (%s at best) after %d s, each as above, for a program whose counts scatter by as much as their mean from turn to turn",
+		t.Paragraph("expect", fmt.Sprintf("± %s of a node's value (%s at best) after %d s, each as above, for a program whose counts vary by their mean from one time slice to the next",
 			page.Percent(most), page.Percent(least), PlanSeconds), planHang, plain)
 	}
 }

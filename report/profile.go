@@ -414,7 +414,7 @@ func (p *profile) foot() {
 		p.Paragraph("*", fmt.Sprintf("a hotspot: %g %% of %s or more", 100*account.Hotspot, h.what()), 12, plain)
 	}
 	if p.grey {
-		p.Paragraph("?", "not to be relied upon, most often for too few samples: its 95 % interval is as wide as the value", 12, plain)
+		p.Paragraph("?", "unreliable: its error exceeds the value, most often for too few samples", 12, plain)
 	}
 	if slices.Contains(p.skids, true) {
 		p.Paragraph(skidMark, "from samples that stand behind the instruction that caused them", 12, plain)

@@ -176,7 +176,7 @@ func (b *columned) foot() {
 		b.Paragraph("◄", "the bottleneck", 8, faint)
 	}
 	if doubt {
-		b.Paragraph("?", "not to be relied upon", 8, faint)
+		b.Paragraph("?", "unreliable", 8, faint)
 	}
 	if more {
 		b.Paragraph("±", "95 % interval of another run like these, from how the runs differ", 8, faint)

@@ -398,7 +398,7 @@ func doubts(a *account.Account, shown []bool) []string {
 	var list []string
 	for d := account.DoubtRange; d <= account.DoubtTogether; d++ {
 		if names := by[d]; len(names) > 0 {
-			list = append(list, "not to be relied upon: "+few(names)+", "+d.String())
+			list = append(list, "unreliable: "+few(names)+" ("+d.String()+")")
 		}
 	}
 	if apart := apart(a, shown); len(apart) > 0 {

@@ -77,7 +77,7 @@ func TestStat(t *testing.T) {
 			"Backend_Bound", "Memory_Bound", "bottleneck", "next", "cyclestack explain"}, []string{"whole core"}},
 		{"a level", testkernel.Skylake(1), "--level 1 ./app -v", 0, []string{"./app -v, ", "counted by the PMU in one group\n", "Backend_Bound"}, []string{"  Memory_Bound"}},
 		{"nodes", testkernel.Skylake(1), "--nodes DRAM_Bound -- ./app", 0, []string{"Backend_Bound", "Memory_Bound", "DRAM_Bound"}, []string{"L3_Bound  "}},
-		{"one thread of a core", testkernel.Skylake(2), "--level 1 -- ./app", 0, []string{"Backend_Bound", "uncertain", "--smt off", "about a whole core, of which only one"}, nil},
+		{"one thread of a core", testkernel.Skylake(2), "--level 1 -- ./app", 0, []string{"Backend_Bound", "uncertain", "--smt off", "about a whole core, but only one"}, nil},
 		{"the other idle", testkernel.Skylake(2), "--level 1 --smt off -- ./app", 0, []string{"Backend_Bound"}, []string{"whole core"}},
 		{"both threads", testkernel.Skylake(2), "--level 1 -a -- ./app", 0, []string{"the whole machine", "Backend_Bound"}, []string{"whole core"}},
 		{"one core's threads", testkernel.Skylake(2), "--level 1 -C 1,3 -- ./app", 0, []string{"CPU 1,3", "Backend_Bound"}, []string{"whole core"}},

@@ -424,7 +424,7 @@ func (t *annotation) foot() {
 		t.Paragraph("h", "hidden: the events would cost this much, but there are no stalled cycles near them, so that fewer of them would gain nothing", width, plain)
 	}
 	if t.grey {
-		t.Paragraph("?", "not reliable, most often for too few samples: its 95 % interval is as wide as the value", width, plain)
+		t.Paragraph("?", "unreliable: its error exceeds the value, most often for too few samples", width, plain)
 	}
 	if t.left > 0 {
 		t.Paragraph("note", fmt.Sprintf("columns that do not fit in %d: %d", t.Width, t.left)+t.o.Hint(" (--width, --nodes, or --format csv)"), width, plain)
