@@ -32,10 +32,10 @@ type hint struct {
 // foreignFormat says what an input is that cannot be text, "" if it can.
 func foreignFormat(head []byte) string {
 	for _, f := range []struct{ magic, msg string }{
-		{"\x1f\x8b", "compressed with gzip: decompress it first (gunzip, or zcat FILE | cyclestack report -)"},
-		{"\x28\xb5\x2f\xfd", "compressed with zstd: decompress it first (unzstd, or zstdcat FILE | cyclestack report -)"},
-		{"\xfd7zXZ\x00", "compressed with xz: decompress it first (unxz, or xzcat FILE | cyclestack report -)"},
-		{"BZh", "compressed with bzip2: decompress it first (bunzip2, or bzcat FILE | cyclestack report -)"},
+		{"\x1f\x8b", "compressed with gzip: decompress it first (gunzip, or zcat FILE)"},
+		{"\x28\xb5\x2f\xfd", "compressed with zstd: decompress it first (unzstd, or zstdcat FILE)"},
+		{"\xfd7zXZ\x00", "compressed with xz: decompress it first (unxz, or xzcat FILE)"},
+		{"BZh", "compressed with bzip2: decompress it first (bunzip2, or bzcat FILE)"},
 		{"PERFILE2", "a perf.data file and not the output of perf stat: perf stat report -i FILE prints what perf stat record stored"},
 		{"\xff\xfe", "UTF-16 text: convert it first (iconv -f UTF-16 -t UTF-8)"},
 		{"\xfe\xff", "UTF-16 text: convert it first (iconv -f UTF-16 -t UTF-8)"},
