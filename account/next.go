@@ -207,7 +207,7 @@ func (g *guide) lacks(e model.SetEvent) bool {
 	return !slices.ContainsFunc(g.Counts(), func(c Count) bool { return c.Event == name && c.State == counts.Counted })
 }
 
-// sampled reports whether counts are of samples.
+// sampledCounts reports whether counts are of samples.
 func (a *Account) sampledCounts() bool {
 	return slices.ContainsFunc(a.Counts(), func(c Count) bool { return c.Samples > 0 })
 }

@@ -61,7 +61,7 @@ func stubSize(arch string, s *elf.Section) uint64 {
 	return 16
 }
 
-// A stub reader returns the address of the slot that a stub jumps through.
+// A slotReader returns the address of the slot that a stub jumps through.
 type slotReader func(o *Object, code []byte, addr uint64) (uint64, bool)
 
 func stubReader(arch string) slotReader {

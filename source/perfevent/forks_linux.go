@@ -44,9 +44,9 @@ const maxWatched = 1 << 14
 // errUnwatched says that tasks cannot be seen to begin.
 var errUnwatched = errors.New("the beginning of tasks cannot be watched")
 
-// newWatch watches the whole system if that is allowed, and otherwise the tasks
-// that list returns, and those that they begin. When newWatch returns, all of them
-// are watched.
+// newForkMonitor watches the whole system if that is allowed. Otherwise it watches
+// the tasks that list returns and those that they begin. When it returns, all of
+// them are watched.
 func newForkMonitor(cpus []int, list func() ([]int, error)) (*forkMonitor, error) {
 	w := &forkMonitor{quit: [2]int{-1, -1}}
 	a := Attr{Type: perffile.TypeSoftware, Config: softwareDummy, Task: true, ExcludeKernel: true, ExcludeHV: true,

@@ -27,7 +27,7 @@ type SampleSpec struct {
 	MaxStack   int  // addresses in a callchain; 0 is the kernel's limit
 	Cgroups    bool // samples have the cgroup
 	NoInherit  bool // not the command's children, nor threads that come later
-	RingSize   int  // bytes of each processor's ring; 0 is [DefaultRing]
+	RingSize   int  // bytes of each processor's ring; 0 is 512 KiB
 
 	// Begin, if it is not nil, is called when everything is opened, before samples
 	// are taken and the command is started: for telling what is there before the
@@ -36,7 +36,7 @@ type SampleSpec struct {
 	Begin func(*Sampling) error
 }
 
-// DefaultRing is how many bytes the kernel can write for each processor before
+// defaultRing is how many bytes the kernel can write for each processor before
 // they are read: as much as a user may have without privileges.
 const defaultRing = 512 << 10
 
