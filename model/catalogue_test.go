@@ -87,7 +87,7 @@ func TestAdd(t *testing.T) {
 		t.Errorf("another catalogue: %v, %v", m, err)
 	}
 
-	// A folder: with a file only for others, which extend what is beside them.
+	// A folder may have a file that others of the folder extend, and no more.
 	dir := t.TempDir()
 	write(t, dir, "base.toml", "name = \"mine\"\nunit = \"cycles\"\n"+node("A", `formula = "cycles"`))
 	write(t, dir, "sub/skx.toml", "extends = \"base\"\ncpus = [\"skylakex\"]\n"+node("A", `title = "mine"`))

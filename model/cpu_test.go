@@ -237,8 +237,8 @@ func TestCPUFileErrors(t *testing.T) {
 	}
 }
 
-// A mapRow is a line of a map file: which folder of events an identification
-// leads to, and for which core type.
+// A mapRow is a line of a map file: the folder of events for an identification
+// and a core type.
 type mapRow struct{ pattern, folder, coreType string }
 
 // lookup returns the first row that an identification matches, as perf does.
@@ -329,7 +329,7 @@ func TestIntelMapfile(t *testing.T) {
 }
 
 // TestLinuxMapfiles: the catalogue agrees with Linux's lists of event folders,
-// by the names of which its processors are called.
+// whose names its processors have.
 func TestLinuxMapfiles(t *testing.T) {
 	cat := embeddedCatalogue(t)
 	dir := testshared.Dir(t, "data", "reference-only", "linux-pmu-events", "7.3")

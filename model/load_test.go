@@ -154,8 +154,8 @@ func TestRestAndFormula(t *testing.T) {
 	}
 }
 
-// TestLevels: a root is the whole if its amount is that of which the nodes are
-// shares, or if it is the only one.
+// TestLevels: a root is the whole if the nodes are shares of its amount, or if
+// it is the only one.
 func TestLevels(t *testing.T) {
 	tests := []struct {
 		name, text string
@@ -195,7 +195,7 @@ func node(name string, keys ...string) string {
 }
 
 // loadModel loads the model m for skylakex from model files by their stems,
-// beside the processors and tables of the test library.
+// with the processors and tables of the test library.
 func loadModel(files map[string]string) (*Model, error) {
 	fsys := fstest.MapFS{}
 	for _, name := range []string{"cpus.toml", "events/intel.csv"} {
