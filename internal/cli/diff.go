@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,12 +62,8 @@ its old value, and not by chance: a node, "cycles" for all, or a function
   cyclestack diff --by function --fail-on 'function:*>3%' --sysroot examples/diff/names examples/diff/old examples/diff/new`,
 		Args: diffArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			sides, err := sidesOf(args, cmd.ArgsLenAtDash())
-			if err != nil {
-				return err
-			}
 			f.chosen = cmd.Flags().Changed("paired")
-			return a.runDiff(c, f, sides)
+			return a.runDiff(c, f, args, cmd.ArgsLenAtDash())
 		},
 	}
 	c.addModel(cmd)
@@ -100,20 +95,7 @@ func diffArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// sidesOf divides the arguments into the sides.
-func sidesOf(args []string, dash int) (sides [2]recorded.Side, err error) {
-	if dash < 0 {
-		dash = 1
-	}
-	for i, names := range [][]string{args[:dash], args[dash:]} {
-		if sides[i], err = recorded.SideOf(names); err != nil {
-			return sides, err
-		}
-	}
-	return sides, nil
-}
-
-func (a *app) runDiff(c *common, f *diffFlags, sides [2]recorded.Side) error {
+func (a *app) runDiff(c *common, f *diffFlags, args []string, dash int) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -121,11 +103,20 @@ func (a *app) runDiff(c *common, f *diffFlags, sides [2]recorded.Side) error {
 	if err != nil {
 		return err
 	}
-	recs, err := c.recordings(slices.Concat(sides[0].Files, sides[1].Files)...)
+	recs, err := c.recordings()
 	if err != nil {
 		return err
 	}
 	defer recs.Close()
+	if dash < 0 {
+		dash = 1
+	}
+	var sides [2]recorded.Side
+	for i, names := range [][]string{args[:dash], args[dash:]} {
+		if sides[i], err = recs.Side(names); err != nil {
+			return err
+		}
+	}
 	d, err := recs.Diff(sides, o)
 	if err != nil {
 		return err

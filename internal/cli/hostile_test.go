@@ -153,6 +153,38 @@ func TestReaderGone(t *testing.T) {
 	})
 }
 
+// TestFIFOOfNothing checks that a named pipe without a recording is read once: opened
+// again, it would wait for another writer.
+func TestFIFOOfNothing(t *testing.T) {
+	for text, want := range map[string]string{"": "fifo: empty", "hello\n": "fifo:1: no counts of perf stat found"} {
+		for _, command := range []string{"report", "latency"} {
+			dir := t.TempDir()
+			fifo := filepath.Join(dir, "fifo")
+			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c, said := process(t, dir, command, "fifo")
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			w, err := os.OpenFile(fifo, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = io.WriteString(w, text)
+			if err = errors.Join(err, w.Close()); err != nil {
+				t.Error(err)
+			}
+			hung := time.AfterFunc(10*time.Second, func() { c.Process.Kill() })
+			err = c.Wait()
+			hung.Stop()
+			if got := status(c); got != exitInput || !strings.Contains(said.String(), want) {
+				t.Errorf("%s of %q: status %d (%v): %s", command, text, got, err, said)
+			}
+		}
+	}
+}
+
 // TestGuardIgnored checks that a signal stays ignored that was (nohup).
 func TestGuardIgnored(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP)

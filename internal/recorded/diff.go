@@ -16,7 +16,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
-	"github.com/cyclestack/cyclestack/source"
 )
 
 // A Side is one of the two sets of runs of a comparison.
@@ -25,14 +24,14 @@ type Side struct {
 	Files []string
 }
 
-// SideOf returns the side with the recordings that arguments name: several by commas,
-// and those in directories that are no recordings themselves.
-func SideOf(args []string) (Side, error) {
+// Side returns the side with the recordings that arguments name: several by commas, and
+// those in directories that are no recordings themselves. They are added to the names.
+func (r *Recordings) Side(args []string) (Side, error) {
 	s := Side{Name: SideName(args)}
 	for _, arg := range args {
 		for _, name := range strings.Split(arg, ",") {
 			info, err := os.Stat(name)
-			if err != nil || !info.IsDir() || isRecording(name) {
+			if err != nil || !info.IsDir() || r.isRecording(name) {
 				s.Files = append(s.Files, name) // opening it says what is wrong
 				continue
 			}
@@ -43,6 +42,7 @@ func SideOf(args []string) (Side, error) {
 			s.Files = append(s.Files, files...)
 		}
 	}
+	r.Names = append(r.Names, s.Files...)
 	return s, nil
 }
 
@@ -65,8 +65,8 @@ func filesIn(dir string) ([]string, error) {
 }
 
 // isRecording reports whether a directory is one that perf record --threads wrote.
-func isRecording(dir string) bool {
-	rec, err := source.Open(dir)
+func (r *Recordings) isRecording(dir string) bool {
+	rec, err := r.recording(dir)
 	if err != nil {
 		return false
 	}

@@ -16,28 +16,40 @@ import (
 	"github.com/cyclestack/cyclestack/source"
 )
 
-// Recordings are the recordings of one call, with the user's choice of method. Streams
-// stay open until Close, so that what has been looked at is not lost.
+// Recordings are the recordings of one call, with the user's choice of method. Each is
+// opened once and stays open until Close, apart from files beyond openMost.
 type Recordings struct {
 	*resolve.Resolver
 	Names []string
 	Say   func(error) string       // puts an error into words for the user; nil is its own text
 	Head  func(*report.Header)     // completes the headers of documents; may be nil
 	Note  func(counts.Note) string // puts a note into words; nil is its own text
-	kept  bool                     // the recording that was opened last is a document of accounts
-	open  map[string]*source.Recording
+	open  map[string]opened
 }
+
+// An opened is what came of opening a recording. An error is kept as well: what a stream
+// had was read to find it.
+type opened struct {
+	rec *source.Recording
+	err error
+}
+
+// openMost is how many recordings stay open, unless they are streams. It bounds the file
+// descriptors of a comparison of thousands of files.
+const openMost = 64
 
 // New returns the recordings with so many names, which are opened when they are read.
 func New(r *resolve.Resolver, names ...string) *Recordings {
-	return &Recordings{Resolver: r, Names: names, open: map[string]*source.Recording{}}
+	return &Recordings{Resolver: r, Names: names, open: map[string]opened{}}
 }
 
-// Close closes the streams.
+// Close closes the recordings.
 func (r *Recordings) Close() error {
 	var all error
-	for _, rec := range r.open {
-		all = errors.Join(all, rec.Close())
+	for _, o := range r.open {
+		if o.rec != nil {
+			all = errors.Join(all, o.rec.Close())
+		}
 	}
 	clear(r.open)
 	return all
@@ -56,20 +68,20 @@ func (h handle) Close() error {
 	return h.Recording.Close()
 }
 
-// recording opens a recording.
+// recording opens a recording, or returns the open one.
 func (r *Recordings) recording(name string) (handle, error) {
-	if rec := r.open[name]; rec != nil {
-		return handle{rec, true}, nil
+	o, shared := r.open[name]
+	if !shared {
+		o.rec, o.err = source.Open(name)
+		shared = o.err != nil || o.rec.Stream() || len(r.open) < openMost
+		if shared {
+			r.open[name] = o
+		}
 	}
-	rec, err := source.Open(name)
-	if err != nil {
-		return handle{}, fault.As(fault.Input, err)
+	if o.err != nil {
+		return handle{}, fault.As(fault.Input, o.err)
 	}
-	r.kept = rec.Kept() && !rec.Stream()
-	if rec.Stream() {
-		r.open[name] = rec
-	}
-	return handle{rec, rec.Stream()}, nil
+	return handle{o.rec, shared}, nil
 }
 
 // HasSamples reports whether a recording has samples. What cannot be opened has none:
@@ -81,6 +93,19 @@ func (r *Recordings) HasSamples(name string) bool {
 	}
 	defer rec.Close()
 	return rec.HasSamples()
+}
+
+// kept reports whether the only recording is a file with a document of accounts.
+func (r *Recordings) kept() bool {
+	if len(r.Names) != 1 {
+		return false
+	}
+	rec, err := r.recording(r.Names[0])
+	if err != nil {
+		return false
+	}
+	defer rec.Close()
+	return rec.Kept() && !rec.Stream()
 }
 
 // say puts an error into words.
@@ -109,7 +134,7 @@ func (r *Recordings) options(by counts.By) accounting.Options {
 }
 
 func (r *Recordings) head(h *report.Header, _ *counts.Table) {
-	h.Kept = len(r.Names) == 1 && r.kept
+	h.Kept = r.kept()
 	if r.Head != nil {
 		r.Head(h)
 	}
