@@ -56,7 +56,7 @@ func (h Header) Head(schema string) Head {
 		Schema:   schema,
 		CPU:      jsonCPU{ID: h.CPUID, Name: h.CPU.Name, Vendor: h.CPU.Vendor},
 		Model:    jsonModel{Name: h.Model.Name, Version: h.Model.Version, Params: h.Params, Penalties: h.Measured},
-		Source:   jsonSource{Kind: h.Kind, Measured: !h.Simulated, How: h.How, Files: h.Files},
+		Source:   jsonSource{Kind: h.Kind, Measured: !h.From.Simulated, How: h.How, Files: h.Files},
 		Workload: string(h.Workload),
 	}
 }

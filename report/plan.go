@@ -25,6 +25,10 @@ type Plan struct {
 	*plan.Plan
 	Runs    bool     // each group is counted in a run of its own
 	Program []string // to count, for the perf format; none is the whole machine
+
+	// Report spells the command that reports the files of the commands; they are a pattern if
+	// each group has one of its own. Nil leaves it out.
+	Report func(files string, together bool) string
 }
 
 // writePlan prints a plan for people.
@@ -252,7 +256,7 @@ func writePlanCommands(w io.Writer, d Plan, o Options) error {
 	for _, assumption := range p.Assumptions() {
 		comment(&b, "note: "+o.note(assumption))
 	}
-	b.WriteString(reportCommand(p, "csv", runs))
+	b.WriteString(d.reportCommand("csv", runs))
 	if record := p.Record(runs); len(record) > 0 {
 		b.WriteByte('\n')
 		comment(&b, recordAbout(p))
@@ -260,7 +264,7 @@ func writePlanCommands(w io.Writer, d Plan, o Options) error {
 			c = p.For(c, program)
 			b.WriteString(c.Lines() + "\n")
 		}
-		b.WriteString(reportCommand(p, "data", runs || p.Options.Set != ""))
+		b.WriteString(d.reportCommand("data", runs || p.Options.Set != ""))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -279,20 +283,17 @@ func recordAbout(p *plan.Plan) string {
 	return about
 }
 
-// reportCommand is a comment with the command that reads the file of others, or
-// their files if each group has one: nothing in these says that they belong together.
-func reportCommand(p *plan.Plan, extension string, runs bool) string {
-	files, flags := p.File(0, extension), ""
-	if p.Options.SMT {
-		flags += " --smt on"
+// reportCommand is a comment with the command that reports the file of others, or their
+// files if each group has one: the files do not say that they belong together.
+func (d Plan) reportCommand(extension string, runs bool) string {
+	if d.Report == nil {
+		return ""
 	}
+	files := d.File(0, extension)
 	if runs {
-		files = strings.Replace(p.File(1, extension), "-1."+extension, "-*."+extension, 1)
-		if p.Runs() > 1 {
-			flags += " --together"
-		}
+		files = strings.Replace(d.File(1, extension), "-1."+extension, "-*."+extension, 1)
 	}
-	return fmt.Sprintf("# then: cyclestack report --cpu %s --model %s%s %s\n", p.CPU.Name, p.Model.Name, flags, files)
+	return "# then: " + d.Report(files, runs && d.Plan.Runs() > 1) + "\n"
 }
 
 // comment writes a comment for a shell.

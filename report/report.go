@@ -28,11 +28,13 @@ type Header struct {
 
 	Measured *account.Measured // where parameters come from that were measured; nil if none were
 
-	Workload  model.Workload // the kind of program, if the user said
-	Simulated bool           // the counts are a simulator's, and not of a processor
-	Kept      bool           // the one file is a kept account, which has no further places
-	Reading   []string       // of samples: the user's flags that say how the file is read, as {"--sysroot", "root"}
-	Again     []string       // of live counts: the end of the command line that counts the same again, as {"--", "./app"}
+	Workload model.Workload     // the kind of program, if the user said
+	From     account.Provenance // of the counts; the number of files is that of Files
+
+	// What [Options].Step needs to spell a command, and report does not read: of samples
+	// the user's flags that say how the file is read, as {"--sysroot", "root"}; of live
+	// counts the end of the command line that counts the same again, as {"--", "./app"}.
+	Reading, Again []string
 
 	Profile *Profile // of what places in the code are parts; nil for other scopes
 
@@ -94,8 +96,9 @@ func (o Options) steps(h Header, a *account.Account) []Step {
 
 // provenance is where the counts are from.
 func (h Header) provenance() account.Provenance {
-	return account.Provenance{Live: len(h.Again) > 0, Started: len(h.Again) > 0 && h.Again[0] == "--", Files: len(h.Files),
-		Simulated: h.Simulated, Kept: h.Kept, Functions: slices.Contains(h.Reading, "--function")}
+	from := h.From
+	from.Files = len(h.Files)
+	return from
 }
 
 // A Layout is how the tree format arranges accounts.

@@ -190,8 +190,8 @@ func (o *Options) Header(m *resolve.Method, kind string, t *counts.Table) report
 	c := &m.Resolver.Choice
 	h := report.Header{CPU: m.CPU, CPUID: c.CPU, Model: m.Model, Params: m.Given(), Measured: m.Measured,
 		ModelFlag: c.Model, ModelFiles: c.ModelFiles, Workload: c.Workload}
-	h.Kind, h.Files, h.Simulated = kind, o.Files, Simulated(kind)
-	if h.Simulated {
+	h.Kind, h.Files, h.From.Simulated = kind, o.Files, Simulated(kind)
+	if h.From.Simulated {
 		h.How = "simulated by " + kind + ", not measured"
 	}
 	if o.Head != nil {

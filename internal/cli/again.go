@@ -1,6 +1,16 @@
 package cli
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/cyclestack/cyclestack/account"
+)
+
+// provenance says what the end of a command line counts: nothing, a program from its
+// start to its end, or something else.
+func provenance(again []string) account.Provenance {
+	return account.Provenance{Live: len(again) > 0, Started: len(again) > 0 && again[0] == "--"}
+}
 
 // sameAgain returns the end of a command line that counts the same target once
 // more: its flags, and the program behind "--".

@@ -51,6 +51,7 @@ func (l *meter) prepare() (err error) {
 	l.options.Period = measure.Period{Interval: time.Duration(l.f.interval), Timeout: time.Duration(l.f.timeout), Delay: time.Duration(l.f.delay)}
 	l.options.Client = measure.Client{Writer: l.document, OneDocument: l.c.format != report.Formats[report.Accounts]()[0], Again: l.f.sameAgain(l.program),
 		Progress: l.progress, Say: why}
+	l.options.Client.From = provenance(l.options.Client.Again)
 	if l.sim != nil {
 		l.options.Client.Simulator = l.sim
 	}

@@ -169,5 +169,19 @@ func (a *app) printPlan(out io.Writer, c *common, f *planFlags, p *plan.Plan) er
 	case f.perf:
 		format = "perf"
 	}
-	return report.Write(out, format, report.Plan{Plan: p, Runs: f.runs, Program: f.program}, c.options(a.terminal(c, a.out)))
+	return report.Write(out, format, report.Plan{Plan: p, Runs: f.runs, Program: f.program, Report: reportCommand(p)}, c.options(a.terminal(c, a.out)))
+}
+
+// reportCommand spells the command that reports what the commands of a plan counted.
+func reportCommand(p *plan.Plan) func(files string, together bool) string {
+	return func(files string, together bool) string {
+		flags := ""
+		if p.Options.SMT {
+			flags += " --smt on"
+		}
+		if together {
+			flags += " --together"
+		}
+		return "cyclestack report --cpu " + p.CPU.Name + " --model " + p.Model.Name + flags + " " + files
+	}
 }

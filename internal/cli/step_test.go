@@ -78,7 +78,7 @@ func TestSteps(t *testing.T) {
 		{"samples", "./walk", server, 100, report.Header{CPUID: "GenuineIntel-6-5E", Files: []string{"perf.data"}}, []string{
 			"cyclestack report --by function --cpu GenuineIntel-6-5E --workload server perf.data",
 			"cyclestack explain Memory_Bound --cpu skylake --workload server perf.data"}},
-		{"simulated", "./walk", account.Options{}, 0, report.Header{Simulated: true, Files: []string{"callgrind.out"}}, []string{
+		{"simulated", "./walk", account.Options{}, 0, report.Header{From: account.Provenance{Simulated: true}, Files: []string{"callgrind.out"}}, []string{
 			"cyclestack report --by line callgrind.out",
 			"cyclestack explain Memory_Bound --cpu skylake callgrind.out"}},
 		{"several files", "./walk", account.Options{}, 0, report.Header{Files: []string{"a", "b"}}, nil},
@@ -199,11 +199,11 @@ func TestStepsWithout(t *testing.T) {
 	if got := stepsOf(h, a); len(got) != 1 || got[0].Command != "cyclestack report --by function perf.data" {
 		t.Errorf("samples: %v", got)
 	}
-	h.Kept = true
+	h.From.Kept = true
 	if got := stepsOf(h, a); got != nil {
 		t.Errorf("samples of an account that was kept: %v", got)
 	}
-	h.Kept = false
+	h.From.Kept = false
 	counted := memoryBound(t, "./app", account.Options{}, 0)
 	counted.Bottleneck = nil
 	if got := stepsOf(h, counted); got != nil {
@@ -264,7 +264,8 @@ func TestStepsUncertain(t *testing.T) {
 
 // stepsOf are the next steps of an account, spelled.
 func stepsOf(h report.Header, a *account.Account) []report.Step {
-	from := account.Provenance{Live: len(h.Again) > 0, Started: len(h.Again) > 0 && h.Again[0] == "--", Files: len(h.Files), Simulated: h.Simulated, Kept: h.Kept}
+	from := provenance(h.Again)
+	from.Files, from.Simulated, from.Kept = len(h.Files), h.From.Simulated, h.From.Kept
 	var list []report.Step
 	for _, s := range a.Next(from) {
 		list = append(list, spellStep(h, a, s))

@@ -201,7 +201,7 @@ func (d *Descent) Finish() error {
 	}
 	options := accounting.Options{Live: true,
 		Head: func(h *report.Header, _ *counts.Table) {
-			h.Again = o.Again
+			o.head(h)
 			h.How = fmt.Sprintf("counted by the PMU in %s of at most %s", number(d.runs, "run"), number(d.groups, "group"))
 		},
 		Refine: func(a *account.Account) {

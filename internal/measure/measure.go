@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/model"
@@ -110,6 +111,8 @@ type Client struct {
 	OneDocument bool
 	// Again is the end of a command line that measures the same once more.
 	Again []string
+	// From says whether what is measured can be measured again. The simulator adds itself.
+	From account.Provenance
 	// Progress is called before each run of several, counted from 1. Of is 0 if the number
 	// of runs is not known; nodes are then those that the run counts.
 	Progress func(run, of int, nodes string)
@@ -117,6 +120,12 @@ type Client struct {
 	Say func(Reason) string
 	// Simulator serves where the processor's counters cannot be used.
 	Simulator Simulator
+}
+
+// head says in a document's header what the client knows of measuring again.
+func (c *Client) head(h *report.Header) {
+	h.Again = c.Again
+	h.From.Live, h.From.Started = c.From.Live, c.From.Started
 }
 
 // A Measurement is what is to be counted on this machine. It belongs to one goroutine.

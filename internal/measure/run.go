@@ -259,7 +259,8 @@ func (m *Measurement) stream(p *part) *accounting.Stream {
 		o.Places = m.corePlaces
 	}
 	o.Head = func(h *report.Header, t *counts.Table) {
-		h.How, h.Again = p.how(t, m.why(), m.options.Runs.Separate), m.options.Client.Again
+		h.How = p.how(t, m.why(), m.options.Runs.Separate)
+		m.options.Client.head(h)
 	}
 	if m.times != nil && p == m.parts[0] { // of all parts together
 		o.Times = m.times.account

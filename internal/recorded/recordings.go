@@ -134,7 +134,7 @@ func (r *Recordings) options(by counts.By) accounting.Options {
 }
 
 func (r *Recordings) head(h *report.Header, _ *counts.Table) {
-	h.Kept = r.kept()
+	h.From.Kept = r.kept()
 	if r.Head != nil {
 		r.Head(h)
 	}

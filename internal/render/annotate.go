@@ -137,7 +137,7 @@ func (t *annotation) title() {
 	if t.d.Flat == "" {
 		parts = append(parts, "on "+t.d.CPU.Name, t.d.Model.Name+" "+t.d.Model.Version)
 	}
-	if t.d.Simulated {
+	if t.d.From.Simulated {
 		parts = append(parts, t.d.How)
 	}
 	t.Paragraph("", strings.Join(parts, ", "), 0, bold)
