@@ -27,12 +27,12 @@ type Catalogue struct {
 	added []source // the user's own, which hide the library's of the same name and processor
 
 	mu     sync.Mutex
-	models map[modelKey]loaded
+	models map[modelKey]loadResult
 }
 
 type modelKey struct{ file, cpu string }
 
-type loaded struct {
+type loadResult struct {
 	m   *Model
 	err error
 }
@@ -511,7 +511,7 @@ func (c *Catalogue) load(s *source, p *CPU) (*Model, error) {
 	l, ok := c.models[k]
 	if !ok {
 		if c.models == nil {
-			c.models = map[modelKey]loaded{}
+			c.models = map[modelKey]loadResult{}
 		}
 		l.m, l.err = c.lib.read(s, p)
 		c.models[k] = l

@@ -68,7 +68,7 @@ const judgementFile = "judgement.toml"
 
 // A judgement is what data/judgement.toml says about nodes of several models.
 type judgement struct {
-	ranges []judged // in the order of their keys
+	ranges []nodeRanges // in the order of their keys
 	issues []issueTable
 }
 
@@ -79,8 +79,8 @@ func (k nodeKey) compare(other nodeKey) int {
 	return cmp.Or(strings.Compare(k.node, other.node), strings.Compare(k.method, other.method))
 }
 
-// A judged says what is expected of a node of a method.
-type judged struct {
+// A nodeRanges says what is expected of a node of a method.
+type nodeRanges struct {
 	nodeKey
 	source string
 	ends   [3]Range // by the index in Workloads
@@ -187,7 +187,7 @@ func parseJudgement(data []byte, name string) (*judgement, error) {
 			fault(t.line, "range: %s", problem)
 		}
 		first[key] = t.line
-		j.ranges = append(j.ranges, judged{key, t.source, t.ranges()})
+		j.ranges = append(j.ranges, nodeRanges{key, t.source, t.ranges()})
 	}
 	for _, t := range issues {
 		if problem := t.problem(); problem != "" {
@@ -197,7 +197,7 @@ func parseJudgement(data []byte, name string) (*judgement, error) {
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	slices.SortFunc(j.ranges, func(a, b judged) int { return a.compare(b.nodeKey) })
+	slices.SortFunc(j.ranges, func(a, b nodeRanges) int { return a.compare(b.nodeKey) })
 	return j, nil
 }
 
@@ -251,7 +251,7 @@ func (t *rangeTable) ranges() (all [3]Range) {
 }
 
 // expectation returns the ranges of a node, and the one that spans them.
-func (t *judged) expectation() *Expectation {
+func (t *nodeRanges) expectation() *Expectation {
 	e := &Expectation{Source: t.source, Ranges: map[Workload]Range{}}
 	all := Range{math.Inf(1), math.Inf(-1)}
 	for i, w := range Workloads {
@@ -264,8 +264,8 @@ func (t *judged) expectation() *Expectation {
 }
 
 // find returns what is expected of a node, nil if nobody has said.
-func (j *judgement) find(key nodeKey) *judged {
-	i, ok := slices.BinarySearchFunc(j.ranges, key, func(t judged, key nodeKey) int { return t.compare(key) })
+func (j *judgement) find(key nodeKey) *nodeRanges {
+	i, ok := slices.BinarySearchFunc(j.ranges, key, func(t nodeRanges, key nodeKey) int { return t.compare(key) })
 	if !ok {
 		return nil
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A named table is merged with the one of the same name in the file that is
+// A namedTable is merged with the one of the same name in the file that is
 // extended.
-type named[T any] interface {
+type namedTable[T any] interface {
 	*T
 	id() string
 	position() *position
@@ -75,7 +75,7 @@ func (f *modelFile) removals(base *modelFile, faults *Errors) map[string]bool {
 	return removed
 }
 
-func collectNames[T any, P named[T]](tables []T, into map[string]bool) {
+func collectNames[T any, P namedTable[T]](tables []T, into map[string]bool) {
 	for i := range tables {
 		into[P(&tables[i]).id()] = true
 	}
@@ -94,7 +94,7 @@ func (f *modelFile) dropDuplicates(faults *Errors) {
 
 // firstOfName returns the first table of each name, in place, and all without a
 // name: these are reported where the table is built.
-func firstOfName[T any, P named[T]](kind string, tables []T, faults *Errors) []T {
+func firstOfName[T any, P namedTable[T]](kind string, tables []T, faults *Errors) []T {
 	first := make(map[string]int, len(tables))
 	return slices.DeleteFunc(tables, func(table T) bool {
 		t := P(&table)
@@ -109,7 +109,7 @@ func firstOfName[T any, P named[T]](kind string, tables []T, faults *Errors) []T
 	})
 }
 
-func mergeTables[T any, P named[T]](base, over []T, removed map[string]bool) []T {
+func mergeTables[T any, P namedTable[T]](base, over []T, removed map[string]bool) []T {
 	out, at := keepTables[T, P](base, removed)
 	for i := range over {
 		t := P(&over[i])
@@ -126,7 +126,7 @@ func mergeTables[T any, P named[T]](base, over []T, removed map[string]bool) []T
 
 // keepTables drops the tables that are removed, in place: what is extended was
 // read for this. It says where each name is.
-func keepTables[T any, P named[T]](base []T, removed map[string]bool) ([]T, map[string]int) {
+func keepTables[T any, P namedTable[T]](base []T, removed map[string]bool) ([]T, map[string]int) {
 	at := make(map[string]int, len(base))
 	n := 0
 	for i := range base {
