@@ -181,12 +181,12 @@ func (c *contexts) find(x *context) (n int32, added bool) {
 
 // names are what processes, threads and cgroups are called in the end.
 type names struct {
-	comms   map[int32]named
+	comms   map[int32]taskName
 	cgroups map[uint64]string
 	bytes   int
 }
 
-type named struct {
+type taskName struct {
 	time uint64
 	text string
 }
@@ -199,7 +199,7 @@ const (
 )
 
 func newNames() names {
-	return names{comms: map[int32]named{0: {text: "swapper"}}, cgroups: map[uint64]string{}}
+	return names{comms: map[int32]taskName{0: {text: "swapper"}}, cgroups: map[uint64]string{}}
 }
 
 // know takes the names from a record.
@@ -226,7 +226,7 @@ func (n *names) comm(tid int32, time uint64, text string) {
 	if known && old.time > time || !known && len(n.comms) >= maxNames {
 		return
 	}
-	n.comms[tid] = named{time, counts.Name(text)}
+	n.comms[tid] = taskName{time, counts.Name(text)}
 }
 
 // of names a process or a thread.

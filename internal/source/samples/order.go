@@ -25,7 +25,7 @@ type order struct {
 	all    bool       // all events are settled at once, and samples are passed on as they come
 	root   string
 
-	contexts []told            // by the numbers that samples have
+	contexts []contextNumber   // by the numbers that samples have
 	cgroups  map[uint64]string // paths up to now, if they are looked at
 
 	pending      []*batch // with samples that wait, in the order of the file
@@ -42,8 +42,8 @@ type order struct {
 	before, till uint64  // 1 less than the first time of a sample, 0 being none, and the last
 }
 
-// A told is a context, and the number of its parts that samples are split by.
-type told struct {
+// A contextNumber is a context and the number of its parts that samples are split by.
+type contextNumber struct {
 	is     context
 	number int32
 }
@@ -58,7 +58,7 @@ func (o *order) take(b *batch) {
 		from = m.at
 		switch {
 		case m.context != nil:
-			o.contexts = append(o.contexts, told{*m.context, o.places.context(*m.context)})
+			o.contexts = append(o.contexts, contextNumber{*m.context, o.places.context(*m.context)})
 			continue
 		case m.event.apply == nil:
 			o.round(b.untimed)
@@ -156,7 +156,7 @@ func (o *order) wait(b *batch, i int) {
 // add is sift where nothing but the places matters. What it does for each sample is
 // most of what a flat profile costs.
 func (o *order) add(b *batch, from, to int, limit uint64) {
-	p, last := o.places, spotted{}
+	p, last := o.places, addressCode{}
 	before, till := o.before, o.till
 	for i := from; i < to; i++ {
 		s := &b.samples[i]
@@ -177,7 +177,7 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 		if s.IP != last.ip || space != last.space || last.space == 0 {
 			last = *p.spot(space, s.IP)
 			if last.ip != s.IP || last.space != space || last.space == 0 {
-				last = spotted{s.IP, space, o.look(s, space)}
+				last = addressCode{s.IP, space, o.look(s, space)}
 			}
 		}
 		p.sum(last.code, column).AddFlat(s)
@@ -189,7 +189,7 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 func (o *order) look(s *perfdata.FlatSample, space uint32) int32 {
 	code := o.places.find(o.spaces.Find(s.Time, int(s.PID), s.IP, profile.Mode(s.Mode())))
 	if space != 0 {
-		o.places.spotted(spotted{s.IP, space, code})
+		o.places.spotted(addressCode{s.IP, space, code})
 	}
 	return code
 }
@@ -211,7 +211,7 @@ func (o *order) pass(b *batch, i int) {
 
 // sum returns where a sample is added up.
 func (o *order) sum(s *perfdata.FlatSample, number int32, column int) *perfdata.Sum {
-	x := told{}
+	x := contextNumber{}
 	if len(o.contexts) > 0 {
 		x = o.contexts[number]
 	}

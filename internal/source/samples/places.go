@@ -18,8 +18,8 @@ type places struct {
 	rows    []row          // by row, if samples are split by more than code; else rows are those of codes
 	sums    []perfdata.Sum // by row and column
 	dropped []perfdata.Sum // of what does not count, by column
-	spots   []spotted
-	far     []remembered
+	spots   []addressCode
+	far     []placeCode
 	files   fileNumbers
 	unseen  int // times that an address was not remembered, since spots grew
 	missed  int // likewise of places and far
@@ -32,19 +32,17 @@ type places struct {
 
 	contexts []context // by number
 	number   map[context]int32
-	crossed  map[crossing]int32
-	recent   []crossed
+	crossed  map[row]int32
+	recent   []recentRow
 	overflow int32 // its row; -1 for none
 }
 
 // A row is a place in the code within a context.
 type row struct{ context, code int32 }
 
-type crossing = row
-
-// A crossed is a row that was looked up.
-type crossed struct {
-	is  crossing
+// A recentRow is a row that was looked up.
+type recentRow struct {
+	is  row
 	row int32 // and 1; 0 for none
 }
 
@@ -64,16 +62,16 @@ type line struct {
 	function *profile.Function // nil if samples are not split by function
 }
 
-// A spotted address is one whose place in the code was looked up.
-type spotted struct {
+// An addressCode is an address whose place in the code was looked up.
+type addressCode struct {
 	ip    uint64
 	space uint32 // see [profile.Spaces.Number]; 0 for none
 	code  int32  // see places.find
 }
 
-// A remembered place is one whose row was looked up. Programs are at few places
+// A placeCode is a place whose row was looked up. Programs are at few places
 // again and again, and so are processes that run the same program.
-type remembered struct {
+type placeCode struct {
 	offset uint64
 	file   uint32 // its number
 	code   int32  // its number and 1; 0 for none, -1 for one that does not count
@@ -119,13 +117,13 @@ func (f *fileNumbers) of(file *profile.File) uint32 {
 }
 
 func newPlaces(by counts.Kind, within counts.By, keep *selection, symbols *profile.Symbolizer) places {
-	p := places{by: by, told: within.With(by), keep: keep, symbols: symbols, spots: make([]spotted, rememberFirst), far: make([]remembered, rememberFirst),
+	p := places{by: by, told: within.With(by), keep: keep, symbols: symbols, spots: make([]addressCode, rememberFirst), far: make([]placeCode, rememberFirst),
 		others: -1, overflow: -1, files: fileNumbers{number: map[*profile.File]uint32{nil: 0}},
 		modules: map[*profile.File]int32{}, functions: map[*profile.Function]int32{},
 		lines: map[line]int32{}, instructions: map[profile.Place]int32{},
-		number: map[context]int32{}, crossed: map[crossing]int32{}}
+		number: map[context]int32{}, crossed: map[row]int32{}}
 	if p.apart() {
-		p.recent = make([]crossed, rememberRows)
+		p.recent = make([]recentRow, rememberRows)
 	}
 	return p
 }
@@ -165,7 +163,7 @@ func (p *places) within(x, code int32, column int) *perfdata.Sum {
 }
 
 // spot returns where an address in a space is remembered, if it is.
-func (p *places) spot(space uint32, ip uint64) *spotted {
+func (p *places) spot(space uint32, ip uint64) *addressCode {
 	// Neighbours stay neighbours, and spaces are apart.
 	spread := (ip ^ ip>>20) + uint64(space)*0x9e3779b97f4a7c15
 	return &p.spots[(spread^spread>>32)&uint64(len(p.spots)-1)]
@@ -173,7 +171,7 @@ func (p *places) spot(space uint32, ip uint64) *spotted {
 
 // cross returns the row of a place in a context.
 func (p *places) cross(x, code int32) int32 {
-	is := crossing{x, code}
+	is := row{x, code}
 	slot := &p.recent[(uint32(x)*0x9e3779b1+uint32(code))%rememberRows]
 	if slot.row > 0 && slot.is == is {
 		return slot.row - 1
@@ -182,17 +180,17 @@ func (p *places) cross(x, code int32) int32 {
 	if !ok {
 		n = p.addRow(is)
 	}
-	*slot = crossed{is, n + 1}
+	*slot = recentRow{is, n + 1}
 	return n
 }
 
 // addRow adds a row. Without room for another it is that of the others.
-func (p *places) addRow(is crossing) int32 {
+func (p *places) addRow(is row) int32 {
 	if n := len(p.rows); n > 0 && ((n+1)*p.columns >= maxCells || n >= maxRows) {
 		if p.overflow >= 0 {
 			return p.overflow
 		}
-		is = crossing{-1, -1}
+		is = row{-1, -1}
 		p.overflow = int32(n)
 	}
 	n := int32(len(p.rows))
@@ -223,16 +221,16 @@ func (p *places) context(x context) int32 {
 }
 
 // spotted remembers the place of an address.
-func (p *places) spotted(is spotted) {
+func (p *places) spotted(is addressCode) {
 	if p.unseen++; p.unseen > len(p.spots) && len(p.spots) < rememberSpots {
-		p.spots, p.unseen = make([]spotted, 2*len(p.spots)), 0
+		p.spots, p.unseen = make([]addressCode, 2*len(p.spots)), 0
 	}
 	*p.spot(is.space, is.ip) = is
 }
 
 // find returns the number of a place in the code, a negative one if it does not count.
 func (p *places) find(at profile.Place) int32 {
-	key := remembered{at.Offset, p.files.of(at.File), 0}
+	key := placeCode{at.Offset, p.files.of(at.File), 0}
 	spread := (at.Offset ^ at.Offset>>20) + uint64(key.file)*0x9e3779b97f4a7c15
 	slot := &p.far[(spread^spread>>32)%uint64(len(p.far))]
 	if slot.code == 0 || slot.offset != key.offset || slot.file != key.file {
@@ -243,7 +241,7 @@ func (p *places) find(at profile.Place) int32 {
 		*slot = key
 		p.missed++
 		if p.missed > len(p.far) && len(p.far) < rememberMost {
-			p.far, p.missed = make([]remembered, 2*len(p.far)), 0
+			p.far, p.missed = make([]placeCode, 2*len(p.far)), 0
 		}
 	}
 	return slot.code - 1
