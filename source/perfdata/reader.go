@@ -41,9 +41,9 @@ type Reader struct {
 	header fileHeader
 	d      *decoder
 	data   dataSection
-	packed packed
+	packed decompression
 	gap    gap
-	known  known
+	known  fileFacts
 
 	recs   records
 	rec    Record
@@ -63,8 +63,8 @@ type dataSection struct {
 	split bool   // there were such files
 }
 
-// packed is the state of decompression.
-type packed struct {
+// A decompression is the state of decompressing a file.
+type decompression struct {
 	unpack *unpacker
 	at     int64 // offset of the record that is being unpacked
 	joined int   // bytes that are left of COMPRESSED2 records that were joined
@@ -77,8 +77,8 @@ type gap struct {
 	after RecordType // the type of that record, if it matters
 }
 
-// known is what the file has said of the events and the machine so far.
-type known struct {
+// fileFacts are what the file has said of the events and the machine so far.
+type fileFacts struct {
 	features Features
 	complete bool              // the header's sections are there
 	dirty    bool              // names of events are not up to date
@@ -93,7 +93,7 @@ type known struct {
 // whatever its position; otherwise as a stream (see [Options.Hold]). Files that were
 // compressed as a whole by gzip or zstd are streams.
 func NewReader(src io.Reader, name string, opts Options) (*Reader, error) {
-	r := &Reader{name: name, d: &decoder{}, known: known{dirty: true}}
+	r := &Reader{name: name, d: &decoder{}, known: fileFacts{dirty: true}}
 	r.stats.Truncated = -1
 	var err error
 	if r.in, err = openInput(src); err != nil {
