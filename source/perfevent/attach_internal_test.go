@@ -116,7 +116,7 @@ func TestOutside(t *testing.T) {
 func TestDrop(t *testing.T) {
 	o := newOpener(nil, nil, &notes{}, Attr{})
 	at := func(tid int, clocks ...int) set {
-		return set{place: place{pid: tid}, clocks: clocks, events: []opened{{fd: -1}}}
+		return set{place: place{pid: tid}, clocks: clocks, events: []setEvent{{fd: -1}}}
 	}
 	shared := []int{3, 4}
 	o.sets = []set{at(1), at(1, 0), at(1, 0), at(2), at(2), at(2, shared...), at(2, shared...), at(3)}

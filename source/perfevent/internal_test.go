@@ -118,9 +118,9 @@ func TestReading(t *testing.T) {
 func TestCount(t *testing.T) {
 	var r reader
 	r.got.values = []value{{100, 2}, {3, 1}}
-	a := opened{member: &member{}, id: 1, last: math.MaxUint64 - 1}
-	b := opened{member: &member{}, id: 2, last: 40}
-	none := opened{member: &member{}, id: 3}
+	a := setEvent{member: &member{}, id: 1, last: math.MaxUint64 - 1}
+	b := setEvent{member: &member{}, id: 2, last: 40}
+	none := setEvent{member: &member{}, id: 3}
 	var da, db, dn delta
 	r.count(&a, 0, &da)
 	r.count(&b, 1, &db)

@@ -24,9 +24,9 @@ type place struct {
 // A set is siblings, or those of them that fit in one group, as opened in one place.
 type set struct {
 	place
-	siblings *siblings // nil for a clock
-	events   []opened  // the leader first
-	leader   int       // its file descriptor
+	siblings *siblings  // nil for a clock
+	events   []setEvent // the leader first
+	leader   int        // its file descriptor
 	pinned   bool
 	clocks   []int // indexes of sets whose counts say how long this one could count; nil: the kernel's time enabled
 	repeats  []set // further slots of the same events
@@ -34,8 +34,8 @@ type set struct {
 	enabled, running uint64 // as last read
 }
 
-// opened is an event of a set.
-type opened struct {
+// A setEvent is an event of a set.
+type setEvent struct {
 	*member
 	fd   int
 	id   uint64
@@ -194,11 +194,11 @@ func (o *opener) join(sets []set, m *member, p place, move bool) ([]set, error) 
 	if errno != 0 {
 		return sets, o.refuse(m, p, errno)
 	}
-	return append(sets, set{place: p, leader: e.fd, pinned: m.attr.Pinned || o.common.Pinned, events: []opened{e}}), nil
+	return append(sets, set{place: p, leader: e.fd, pinned: m.attr.Pinned || o.common.Pinned, events: []setEvent{e}}), nil
 }
 
 // event opens one event, if need be without the kernel's part.
-func (o *opener) event(m *member, p place, group int) (opened, unix.Errno) {
+func (o *opener) event(m *member, p place, group int) (setEvent, unix.Errno) {
 	a := o.attr(m, group < 0)
 	fd, errno := o.retry(&a, p, group)
 	if (errno == unix.EACCES || errno == unix.EPERM) && !a.ExcludeKernel && !a.ExcludeUser {
@@ -211,14 +211,14 @@ func (o *opener) event(m *member, p place, group int) (opened, unix.Errno) {
 		}
 	}
 	if errno != 0 {
-		return opened{}, errno
+		return setEvent{}, errno
 	}
 	id, err := identify(fd)
 	if err != nil {
 		unix.Close(fd)
-		return opened{}, unix.EINVAL
+		return setEvent{}, unix.EINVAL
 	}
-	return opened{member: m, fd: fd, id: id}, 0
+	return setEvent{member: m, fd: fd, id: id}, 0
 }
 
 // attr returns the attributes to open an event with.
@@ -344,7 +344,7 @@ func (o *opener) clock(p place) int {
 	i := -1
 	if e, errno := o.event(&m, p, -1); errno == 0 {
 		i = len(o.sets)
-		o.sets = append(o.sets, set{place: p, leader: e.fd, events: []opened{e}})
+		o.sets = append(o.sets, set{place: p, leader: e.fd, events: []setEvent{e}})
 	}
 	o.clocks[key] = i
 	return i

@@ -199,7 +199,7 @@ func (r *reader) times(s *set) (enabled, running float64) {
 // count adds what an event counted. Values are found by their ids, at first at
 // the event's own index: the kernel keeps the order of a group unless it
 // changes it.
-func (r *reader) count(e *opened, at int, d *delta) {
+func (r *reader) count(e *setEvent, at int, d *delta) {
 	for n := 0; r.got.values[at].id != e.id; n++ {
 		if n == len(r.got.values) {
 			return
