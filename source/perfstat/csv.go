@@ -223,15 +223,15 @@ func (c *csvParser) isDecimals(f span) bool {
 	return (n == 2 || n == 6) && digits(c.text(f)) == n
 }
 
-// A running is where the running time and its percentage are among fields.
-type running struct {
+// A runningFields is where the running time and its percentage are among fields.
+type runningFields struct {
 	run     int  // index of the running time; -1: there is none
 	percent span // the percentage
 }
 
 // findRunning finds the two fields behind the event: nanoseconds, and a
 // percentage with two decimals.
-func (c *csvParser) findRunning(f []span) running {
+func (c *csvParser) findRunning(f []span) runningFields {
 	for i := 1; i+1 < len(f); i++ {
 		run := c.text(f[i])
 		if n := len(unsigned(run)); n == 0 || digits(unsigned(run)) != n {
@@ -239,14 +239,14 @@ func (c *csvParser) findRunning(f []span) running {
 		}
 		p := c.text(f[i+1])
 		if isPercentage(unsigned(p)) {
-			return running{i, f[i+1]}
+			return runningFields{i, f[i+1]}
 		}
 		if i+2 < len(f) && len(c.sep) == 1 && c.sep[0] == ',' && len(p) <= 3 && len(p) > 0 && digits(p) == len(p) &&
 			c.isDecimals(f[i+2]) {
-			return running{i, span{f[i+1].from, f[i+2].to}}
+			return runningFields{i, span{f[i+1].from, f[i+2].to}}
 		}
 	}
-	return running{run: -1}
+	return runningFields{run: -1}
 }
 
 // isPercentage reports whether a field is a number with two decimals, or what
@@ -261,7 +261,7 @@ func isPercentage(b []byte) bool {
 
 // setRunning takes the running time and its percentage, or says why they cannot
 // be.
-func (c *csvParser) setRunning(f []span, at running, r *row) (why string) {
+func (c *csvParser) setRunning(f []span, at runningFields, r *row) (why string) {
 	r.marked, r.shared = true, true
 	r.runAt = f[at.run].from
 	run, percent := c.text(f[at.run]), c.text(at.percent)

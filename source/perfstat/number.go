@@ -122,9 +122,9 @@ func separator(b []byte) []byte {
 	return nil
 }
 
-// A grouped number is a number in the spelling of a locale, taken apart: runs of
+// A groupedNumber is a number in the spelling of a locale, taken apart: runs of
 // digits with separators between them.
-type grouped struct {
+type groupedNumber struct {
 	text [maxDigits]byte // all digits
 	size int
 	run  [maxDigits]int // lengths of the runs of digits
@@ -136,7 +136,7 @@ type grouped struct {
 // without thousands separators. It returns its length, and what it says of the
 // spelling.
 func scanGrouped(b []byte) (v float64, n int, s spelling, ok bool) {
-	var g grouped
+	var g groupedNumber
 	n, ok = g.scan(b)
 	if !ok {
 		return 0, n, s, false
@@ -189,7 +189,7 @@ func (s *spelling) isPoint(lone marks) bool {
 }
 
 // spelling returns what a number tells with frac of its digits behind the point.
-func (g *grouped) spelling(frac int) (s spelling) {
+func (g *groupedNumber) spelling(frac int) (s spelling) {
 	if g.seps == 0 {
 		return s
 	}
@@ -208,7 +208,7 @@ func (g *grouped) spelling(frac int) (s spelling) {
 }
 
 // scan takes the number at the start of b apart and returns its length.
-func (g *grouped) scan(b []byte) (n int, ok bool) {
+func (g *groupedNumber) scan(b []byte) (n int, ok bool) {
 	for {
 		k := digits(b[n:])
 		if k == 0 || g.size+k > maxDigits {
@@ -229,7 +229,7 @@ func (g *grouped) scan(b []byte) (n int, ok bool) {
 
 // blankGroups decides whether a blank between digits groups them, or stands
 // between two numbers.
-func (g *grouped) blankGroups(rest []byte) bool {
+func (g *groupedNumber) blankGroups(rest []byte) bool {
 	if digits(rest) != 3 || g.run[0] > 3 {
 		return false
 	}
@@ -242,7 +242,7 @@ func (g *grouped) blankGroups(rest []byte) bool {
 // A single point or comma followed by exactly three digits groups, unless the
 // other numbers of the block say otherwise: perf prints counts without decimals,
 // and clocks and scaled counts with two or six.
-func (g *grouped) decimals() (n int, ok bool) {
+func (g *groupedNumber) decimals() (n int, ok bool) {
 	if g.seps == 0 {
 		return 0, true
 	}
@@ -257,7 +257,7 @@ func (g *grouped) decimals() (n int, ok bool) {
 
 // regular reports whether the first n separators group digits as locales do:
 // by threes, or by twos and at last by three as in India.
-func (g *grouped) regular(n int) bool {
+func (g *groupedNumber) regular(n int) bool {
 	if n == 0 {
 		return true
 	}
