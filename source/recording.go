@@ -73,7 +73,7 @@ func (r *Recording) Head(n int) []byte {
 func (r *Recording) Tables(by counts.By) Reader {
 	src, err := r.start()
 	if err != nil {
-		return failed{err}
+		return failedReader{err}
 	}
 	if r.file != nil && r.format.what != sampled {
 		src = bufio.NewReaderSize(src, headSize)
@@ -113,14 +113,14 @@ func (r *Recording) rewind() error {
 	return nil
 }
 
-// failed is a reader of what cannot be read.
-type failed struct{ err error }
+// A failedReader is a reader of what cannot be read.
+type failedReader struct{ err error }
 
-func (f failed) Next() bool           { return false }
-func (f failed) Table() *counts.Table { return nil }
-func (f failed) Err() error           { return f.err }
-func (f failed) Kind() string         { return "" }
-func (f failed) Close() error         { return nil }
+func (f failedReader) Next() bool           { return false }
+func (f failedReader) Table() *counts.Table { return nil }
+func (f failedReader) Err() error           { return f.err }
+func (f failedReader) Kind() string         { return "" }
+func (f failedReader) Close() error         { return nil }
 
 // A PlaceReader yields one table by place in the code. Its first scope is the whole.
 // It must be closed, before the recording.
@@ -143,7 +143,7 @@ type (
 func (r *Recording) Samples(o SampleOptions) PlaceReader {
 	src, err := r.start()
 	if err != nil {
-		return failed{err}
+		return failedReader{err}
 	}
 	o.Reader.Parts = r.parts
 	return samples.NewReader(src, r.name, o)
@@ -189,25 +189,25 @@ func (r *Recording) Code(symbols profile.Config) (*Code, error) {
 func (r *Recording) SimulatedPlaces(o SampleOptions) PlaceReader {
 	src, err := r.start()
 	if err != nil {
-		return failed{err}
+		return failedReader{err}
 	}
 	only := o.Filter.Code()
 	opts := simulation.ReaderOptions{By: o.By, Within: o.Within, Chains: true, Root: o.Symbols.Root}
 	if only != nil {
 		opts.Only = only.Match
 	}
-	return &filtered{simulation.NewReader(bufio.NewReaderSize(src, headSize), r.name, opts), only, r.name, nil}
+	return &filteredReader{simulation.NewReader(bufio.NewReaderSize(src, headSize), r.name, opts), only, r.name, nil}
 }
 
-// filtered yields no table if the filter leaves no place.
-type filtered struct {
+// A filteredReader yields no table if the filter leaves no place.
+type filteredReader struct {
 	PlaceReader
 	only *samples.CodeFilter // nil if all count
 	name string
 	none error
 }
 
-func (f *filtered) Next() bool {
+func (f *filteredReader) Next() bool {
 	if !f.PlaceReader.Next() {
 		return false
 	}
@@ -217,7 +217,7 @@ func (f *filtered) Next() bool {
 	return f.none == nil
 }
 
-func (f *filtered) Err() error { return cmp.Or(f.none, f.PlaceReader.Err()) }
+func (f *filteredReader) Err() error { return cmp.Or(f.none, f.PlaceReader.Err()) }
 
 // twice returns what can be read twice: the file, or a copy of the stream. The function
 // it returns gives up the copy.
