@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -30,13 +32,14 @@ func (a *app) models() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			choice := c.choice()
 			if len(args) == 1 {
-				c.model = args[0]
+				choice.Model = args[0]
 			}
-			if c.cpu == "" && c.model == "" {
+			if choice.CPU == "" && choice.Model == "" {
 				return a.document(c, report.Methods{List: cat.Models(""), CPUs: cat.CPUs()})
 			}
-			return a.printModels(c, cat)
+			return a.printModels(c, cat, choice)
 		},
 	}
 	c.addModel(cmd)
@@ -47,8 +50,8 @@ func (a *app) models() *cobra.Command {
 
 // printModels prints the trees of a processor's methods, or the one method
 // asked for.
-func (a *app) printModels(c *common, cat *model.Catalogue) error {
-	r, err := resolve.With(cat, c.choice())
+func (a *app) printModels(c *common, cat *model.Catalogue, choice resolve.Choice) error {
+	r, err := resolve.With(cat, choice)
 	if err != nil {
 		return err
 	}
@@ -56,9 +59,9 @@ func (a *app) printModels(c *common, cat *model.Catalogue) error {
 	var list []*model.Model
 	switch {
 	case cpu == nil:
-		return usageError("add --cpu NAME: the tree of %s depends on the processor", c.model)
-	case c.model != "":
-		m, err := cat.Model(c.model, cpu.Name)
+		return usageError("add --cpu NAME: the tree of %s depends on the processor", choice.Model)
+	case choice.Model != "":
+		m, err := cat.Model(choice.Model, cpu.Name)
 		if err != nil {
 			return usageError("%v", err)
 		}
@@ -161,7 +164,7 @@ func (a *app) lint() *cobra.Command {
 		Short:   "Check model files; without a file, the embedded ones",
 		Long: `lint checks model files: every name is defined, units add up, children can sum to
 their parent, thresholds can be reached, events exist on the processor. The exit
-status is 1 if there is more than notes.`,
+status is 1 if there is an error.`,
 		Example: `  cyclestack lint
   cyclestack lint my-model.toml`,
 		RunE: func(_ *cobra.Command, files []string) error { return a.runLint(c, notes, files) },
@@ -179,28 +182,34 @@ func (a *app) runLint(c *common, notes bool, files []string) error {
 	if err != nil {
 		return err
 	}
-	found, err := findings(cat, files)
-	if err != nil {
-		return inputError(err)
+	found, unread := findings(cat, files)
+	if unread != nil {
+		unread = inputError(unread)
+		if len(found) == 0 {
+			return unread
+		}
 	}
-	err = a.document(c, report.Findings{List: found, All: notes})
+	err = errors.Join(unread, a.document(c, report.Findings{List: found, All: notes}))
 	if err == nil && slices.ContainsFunc(found, func(f model.Finding) bool { return f.Severity == model.SevError }) {
 		return errNo
 	}
 	return err
 }
 
-// findings lints files, or all of the catalogue.
-func findings(cat *model.Catalogue, files []string) (all []model.Finding, err error) {
+// findings lints files, or all of the catalogue. The error says which files cannot be read.
+func findings(cat *model.Catalogue, files []string) (all []model.Finding, unread error) {
 	for _, file := range files {
 		found, err := model.LintFile(cat, file)
-		if err != nil {
-			return nil, err
+		switch {
+		case unread == nil:
+			unread = err
+		case err != nil:
+			unread = fmt.Errorf("%w; %w", unread, err)
 		}
 		all = append(all, found...)
 	}
 	if len(files) > 0 {
-		return all, nil
+		return all, unread
 	}
 	for _, info := range cat.Models("") {
 		m, err := cat.Model(info.Name, info.CPUs[0])
