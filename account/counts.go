@@ -19,6 +19,27 @@ type Count struct {
 	Used     bool // whether the model uses it
 }
 
+// Estimate returns the count with its 95 % interval, which is not known without a
+// variance.
+func (c *Count) Estimate() counts.Estimate {
+	e := counts.Estimate{Value: c.Value, Error: math.NaN()}
+	if c.Variance > 0 {
+		e.Error = counts.Confidence * math.Sqrt(c.Variance)
+	}
+	return e
+}
+
+// Share returns the part that the count is of a total. The error takes the other samples
+// for as large as these: with x of the whole t and the variance v of x, it is that of
+// √(v·(1−x/t)) / t. It is not known for counts without samples.
+func (c *Count) Share(total float64) counts.Estimate {
+	e := counts.Estimate{Value: c.Value / total, Error: math.NaN()}
+	if c.Samples > 0 && c.Variance > 0 && e.Value <= 1 {
+		e.Error = counts.Confidence * math.Sqrt(c.Variance*(1-e.Value)) / total
+	}
+	return e
+}
+
 // Counts lists the readings of the account's scope, in the recording's order.
 // It is valid as long as the table the account was evaluated from; a Clone's
 // always is.

@@ -313,3 +313,6 @@ func (a *Account) IsLinked(node int) bool { return a.linked[node] }
 
 // Hotspot is the least share of the whole that a hotspot in the code has.
 const Hotspot = 0.05
+
+// IsHotspot reports whether a part of the code with a share of the whole is a hotspot.
+func IsHotspot(share float64) bool { return share >= Hotspot }

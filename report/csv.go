@@ -133,17 +133,14 @@ func (c *csvWriter) Account(a *account.Account) error {
 func (c *csvWriter) events(b []byte, a *account.Account, list []account.Count) []byte {
 	for _, n := range list {
 		spelled := cmp.Or(n.As, n.Event)
-		err := math.NaN()
-		if n.Variance > 0 {
-			err = counts.Confidence * math.Sqrt(n.Variance)
-		}
+		e := n.Estimate()
 		b = append(b, c.scope...)
 		b = append(append(b, field(spelled)...), ",,"...)
-		b = append(page.AppendDecimal(b, n.Value), ',')
+		b = append(page.AppendDecimal(b, e.Value), ',')
 		b = append(append(b, field(countUnit(a, spelled))...), ',')
-		b = append(page.AppendDecimal(b, err), ',')
+		b = append(page.AppendDecimal(b, e.Error), ',')
 		b = append(page.AppendDecimal(b, math.Round(n.Coverage*1e6)/1e6), ",,"...)
-		b = append(strconv.AppendBool(b, !(err >= n.Value)), ",,,,"...)
+		b = append(strconv.AppendBool(b, e.Reliable()), ",,,,"...)
 		b = append(append(b, field(c.parts.Flat)...), '\n')
 	}
 	return b

@@ -80,23 +80,17 @@ func countOf(list []account.Count, event string) (account.Count, bool) {
 	return account.Count{}, false
 }
 
-// portionOf returns the part that a count is of a total. Its error is that of a part
-// whose samples are as large as those of the rest: with x of the whole t and the
-// variance v of x, √(v·(1−x/t)) / t.
+// portionOf returns the part that a count is of a total, if there is the count.
 func portionOf(c *account.Count, ok bool, total float64) portion {
 	if !ok {
 		return portion{Estimate: counts.Estimate{Value: math.NaN(), Error: math.NaN()}}
 	}
-	s := portion{counts.Estimate{Value: c.Value / total, Error: math.NaN()}, c.Samples}
-	if c.Samples > 0 && c.Variance > 0 && s.Value <= 1 {
-		s.Error = counts.Confidence * math.Sqrt(c.Variance*(1-s.Value)) / total
-	}
-	return s
+	return portion{c.Share(total), c.Samples}
 }
 
-// hot reports whether an account with a share of the whole is one of a account.Hotspot.
+// hot reports whether an account with a share of the whole is that of a hotspot.
 func (p *parts) hot(a *account.Account, s *portion) bool {
-	return a.Scope.Kind != counts.Run && !p.timeline() && s.Value >= account.Hotspot
+	return a.Scope.Kind != counts.Run && !p.timeline() && account.IsHotspot(s.Value)
 }
 
 // timeline reports whether the parts are nothing but intervals.

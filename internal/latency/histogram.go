@@ -130,7 +130,8 @@ func (h *Histogram) Measured() *Measured {
 
 // student95 is the factor of a 95 % interval for a number of degrees of freedom, from
 // Student's distribution (Abramowitz and Stegun, Handbook of Mathematical Functions,
-// 26.7.5; below 3 the exact values are used).
+// 26.7.5; below 3 the exact values are used). Freedom need not be whole here, and from 3
+// to 4 degrees the third digit differs from that of the exact quantile in package account.
 func student95(freedom float64) float64 {
 	const p, z = 0.975, counts.Confidence
 	switch {

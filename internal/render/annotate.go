@@ -333,7 +333,7 @@ func (t *annotation) row(p *annotate.Part, executed, code string, st style) {
 	cells := []string{t.share(p)}
 	styles := []style{plain}
 	widths := []int{annotationFigure}
-	if p.OfRun >= account.Hotspot {
+	if account.IsHotspot(p.OfRun) {
 		styles[0] = hot
 	}
 	for i := range t.columns {
@@ -363,7 +363,7 @@ func (t *annotation) share(p *annotate.Part) string {
 	case p.Error >= p.Share:
 		t.grey = true
 		text += "?"
-	case p.OfRun >= account.Hotspot:
+	case account.IsHotspot(p.OfRun):
 		t.hot = true
 		text += "*"
 	}
@@ -381,7 +381,7 @@ func (t *annotation) cell(p *annotate.Part, c *annotationColumn) (string, style)
 			return "", plain
 		}
 		text, st := number100(x.Value/of.Value), plain
-		if 2*math.Sqrt(x.Variance) >= x.Value {
+		if 2*math.Sqrt(x.Variance) >= x.Value { // as four samples or fewer have it
 			text, st, t.grey = text+"?", dim, true
 		}
 		return text, st
@@ -404,7 +404,7 @@ func (t *annotation) cell(p *annotate.Part, c *annotationColumn) (string, style)
 	case !f.Reliable:
 		t.grey = true
 		return text + "?", dim
-	case f.Value >= account.Hotspot && t.c.Account.Model().Share(c.node):
+	case account.IsHotspot(f.Value) && t.c.Account.Model().Share(c.node):
 		return text, bold
 	}
 	return text, plain

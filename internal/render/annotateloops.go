@@ -71,7 +71,7 @@ func (t *annotation) loop(i int, place string) {
 		line += pad(plusMinus(l.Executed.Iterations.Value, l.Executed.Iterations.Error()), 18) + pad(t.trips(i), 20)
 	}
 	st := plain
-	if l.Share >= account.Hotspot {
+	if account.IsHotspot(l.Share) {
 		st = bold
 	}
 	t.Out.WriteString(t.Paint(strings.TrimRight(line, " "), st) + "\n")
