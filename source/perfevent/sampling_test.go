@@ -66,6 +66,12 @@ type found struct {
 // drain samples until the end, and takes the records apart.
 func drain(t testing.TB, s *perfevent.Sampling) found {
 	t.Helper()
+	return drainUntil(t, s, func(*found) bool { return false })
+}
+
+// drainUntil does that and stops the sampling when there is enough.
+func drainUntil(t testing.TB, s *perfevent.Sampling, enough func(*found) bool) found {
+	t.Helper()
 	events := map[uint64]uint64{}
 	for i, e := range s.Events() {
 		for _, id := range e.IDs {
@@ -86,6 +92,9 @@ func drain(t testing.TB, s *perfevent.Sampling) found {
 			}
 			f.add(t, b[:size], events)
 			b = b[size:]
+		}
+		if enough(&f) {
+			s.Stop()
 		}
 	}
 	if err := s.Err(); err != nil {
@@ -221,27 +230,49 @@ func TestSampleGroup(t *testing.T) {
 	}
 }
 
-// A delay leaves out what comes before, but not what is mapped; and a time ends
-// the sampling.
+// A delay leaves out what comes before, but not what is mapped.
 func TestSampleDelay(t *testing.T) {
 	sys := machine(t)
-	spec := perfevent.SampleSpec{Groups: sampled(t, sys, "page-faults/period=1/"), Delay: 100 * time.Millisecond, Timeout: 50 * time.Millisecond}
-	for !sampleDelay(t, sys, spec) { // on a busy machine it takes its time to start
-		if spec.Delay *= 2; spec.Delay > time.Minute {
-			t.Skip("the machine is too busy")
-		}
+	spec := perfevent.SampleSpec{Groups: sampled(t, sys, "page-faults/period=1/"), Delay: time.Hour}
+	s, ready := sampleIdle(t, sys, spec)
+	go func() {
+		<-ready // it has had the faults of its start
+		s.Stop()
+	}()
+	if f := drain(t, s); f.records[sampleRecord] > 0 || f.records[mmap2Record]+f.records[mmapRecord] == 0 {
+		t.Errorf("records %v, want no faults, and what it has mapped", f.records)
 	}
-	spec.Target, spec.Delay, spec.Timeout = role("exit 0"), time.Hour, 0
-	s := sample(t, sys, spec)
+	s.Close()
+
+	spec.Target = role("exit 0")
+	s = sample(t, sys, spec)
 	if f := drain(t, s); f.records[sampleRecord] > 0 || s.State() == nil {
 		t.Errorf("records %v of a command that ended before sampling began", f.records)
 	}
 }
 
-// sampleDelay samples a program that waits when it has started, and reports whether it
-// had done so before the delay was over.
-func sampleDelay(t *testing.T, sys *perfevent.System, spec perfevent.SampleSpec) bool {
-	spec.Target = role("idle 0")
+// After a delay samples are taken, and a time ends the sampling.
+func TestSampleTimeout(t *testing.T) {
+	sys := machine(t)
+	spec := perfevent.SampleSpec{Groups: sampled(t, sys, "page-faults/period=1/"), Delay: time.Millisecond, Timeout: time.Millisecond}
+	s, _ := sampleIdle(t, sys, spec)
+	drain(t, s) // the program itself does not end
+	s.Close()
+
+	a := cast(t, "threads 2 10000")
+	spec.Target, spec.Timeout = perfevent.Target{PIDs: []int{a.cmd.Process.Pid}}, 0
+	s = sample(t, sys, spec)
+	if f := drainUntil(t, s, func(f *found) bool { return f.records[sampleRecord] > 0 }); f.records[sampleRecord] == 0 {
+		t.Errorf("records %v, want faults after the delay", f.records)
+	}
+	s.Close()
+	a.end()
+}
+
+// sampleIdle samples a program that waits for the end of its input, which the test
+// keeps open. The channel is closed when the program has started.
+func sampleIdle(t *testing.T, sys *perfevent.System, spec perfevent.SampleSpec) (*perfevent.Sampling, <-chan struct{}) {
+	t.Helper()
 	pipe := func() (r, w *os.File) {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -250,26 +281,18 @@ func sampleDelay(t *testing.T, sys *perfevent.System, spec perfevent.SampleSpec)
 		t.Cleanup(func() { r.Close(); w.Close() })
 		return r, w
 	}
+	spec.Target = role("idle 0")
 	spec.Target.Stdin, _ = pipe()
 	says, out := pipe()
 	spec.Target.Stdout = out
-	begins := time.Now().Add(spec.Delay) // or later
 	s := sample(t, sys, spec)
 	out.Close()
-	ready := make(chan bool, 1)
+	ready := make(chan struct{})
 	go func() {
-		_, err := says.Read(make([]byte, len("ready\n")))
-		ready <- err == nil && time.Now().Before(begins)
+		defer close(ready)
+		_, _ = says.Read(make([]byte, len("ready\n")))
 	}()
-	f := drain(t, s)
-	s.Close()
-	if !<-ready {
-		return false
-	}
-	if f.records[sampleRecord] > 50 || f.records[mmap2Record]+f.records[mmapRecord] == 0 {
-		t.Errorf("records %v, want no faults of its start, and what it has mapped", f.records)
-	}
-	return true
+	return s, ready
 }
 
 // What there is no room for is counted. On a busy machine there may be room for all
