@@ -47,7 +47,7 @@ func (l *meter) prepare() (err error) {
 	if err := errors.Join(writable(l.c.output), writable(l.f.keep)); err != nil {
 		return err
 	}
-	l.options.Choice, l.options.All, l.options.Label = l.c.choice(), l.c.all, l.f.label(l.program)
+	l.options.All, l.options.Label = l.c.all, l.f.label(l.program)
 	l.options.Period = measure.Period{Interval: time.Duration(l.f.interval), Timeout: time.Duration(l.f.timeout), Delay: time.Duration(l.f.delay)}
 	l.options.Client = measure.Client{Writer: l.document, OneDocument: l.c.format != report.Formats[report.Accounts]()[0], Again: l.f.sameAgain(l.program),
 		Progress: l.progress, Say: why}

@@ -29,7 +29,7 @@ func (a *app) runLiveSMT(ctx context.Context, c *common, f *statFlags, siblings 
 		by = by.With(counts.Interval)
 	}
 	l := &meter{app: a, c: c, f: f, program: program, stream: a.out,
-		options: measure.Options{Source: measure.PMU, By: by, Cores: true}}
+		options: measure.Options{Choice: c.choice(), Source: measure.PMU, By: by, Cores: true}}
 	defer func() { l.intervals.end() }()
 	if err := l.prepare(); err != nil {
 		return err

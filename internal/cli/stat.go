@@ -187,9 +187,9 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 	}
 	l := &meter{app: a, c: c, f: f, program: program, stream: a.err}
 	l.sim = simulated.New(l.simulation())
-	l.options = measure.Options{Source: measure.Source(f.source), Mode: f.mode(), By: by, NoInherit: f.noInherit,
+	l.options = measure.Options{Choice: c.choice(), Source: measure.Source(f.source), Mode: f.mode(), By: by, NoInherit: f.noInherit,
 		Runs: measure.Runs{Repeat: f.repeat, Separate: f.separate, Descend: f.drilldown}}
-	if l.options.Choice = c.choice(); !l.options.OSAlone() || f.interval > 0 { // else there is none
+	if !l.options.OSAlone() || f.interval > 0 { // else there is none
 		collectRarely()
 	}
 	defer func() { l.intervals.end() }()

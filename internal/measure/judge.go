@@ -26,7 +26,7 @@ func (m *Measurement) judge(p *part, a *account.Account) {
 			continue // of a plan from the cache that was tampered with
 		}
 		v, node := &a.Nodes[n.Index], &a.Model().Nodes[n.Index]
-		if m.options.Choice.SMT == "on" && AboutCore(node) && v.Reliable() && !m.wholeCores(a.Scope.Kind) {
+		if m.smt == "on" && AboutCore(node) && v.Reliable() && !m.wholeCores(a.Scope.Kind) {
 			v.Doubt, halves = account.DoubtCore, true
 		}
 		if v.Doubt == account.DoubtCoverage {

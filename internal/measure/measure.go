@@ -17,6 +17,7 @@ package measure
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -134,6 +135,8 @@ type Measurement struct {
 	kernel   Kernel
 	machine  *Machine
 	resolver func() (*resolve.Resolver, error) // loads the catalogue, once
+	smt      string                            // whether cores are shared, "on" or "off": the choice, else as the machine is
+	stdin    *os.File                          // the program reads it instead of the target's; nil for that
 
 	parts     []*part
 	all       bool      // the nodes outside the main tree are shown
@@ -161,13 +164,15 @@ func New(k Kernel, o Options) (*Measurement, error) {
 	if m.machine, err = k.machine(read, k.Limit); err != nil {
 		return nil, err
 	}
-	if m.options.Choice.SMT == "" {
-		m.options.Choice.SMT = "off"
+	choice := o.Choice
+	if choice.SMT == "" {
+		choice.SMT = "off"
 		if m.machine.Probe.SMT {
-			m.options.Choice.SMT = "on"
+			choice.SMT = "on"
 		}
 	}
-	m.resolver = sync.OnceValues(func() (*resolve.Resolver, error) { return resolve.New(m.options.Choice) })
+	m.smt = choice.SMT
+	m.resolver = sync.OnceValues(func() (*resolve.Resolver, error) { return resolve.New(choice) })
 	return m, nil
 }
 

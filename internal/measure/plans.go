@@ -73,7 +73,7 @@ func (m *Measurement) chosen() bool {
 // count here.
 func (m *Measurement) planOptions() plan.Options {
 	probe := m.machine.Probe
-	return plan.Options{SMT: m.options.Choice.SMT == "on", Watchdog: probe.Watchdog, Counters: probe.Counters, Errata: true}
+	return plan.Options{SMT: m.smt == "on", Watchdog: probe.Watchdog, Counters: probe.Counters, Errata: true}
 }
 
 // plan makes the plan for a method: for the nodes that are asked for, or as deep as the

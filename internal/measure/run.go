@@ -119,6 +119,9 @@ func (m *Measurement) spec() perfevent.Spec {
 			spec.Keep = spec.Keep.With(k)
 		}
 	}
+	if m.stdin != nil {
+		spec.Target.Stdin = m.stdin
+	}
 	if spec.Interval == 0 {
 		spec.Interval = m.sampling()
 	}

@@ -26,7 +26,7 @@ type Simulator interface {
 
 // The following methods are for simulators.
 
-// Options returns the options of the measurement, with what the machine adds to them.
+// Options returns the options of the measurement.
 func (m *Measurement) Options() *Options { return &m.options }
 
 // Resolver returns the resolver of the user's choice. It loads the catalogue.
@@ -49,7 +49,7 @@ func (m *Measurement) Rows() bool { return m.rows() }
 func (m *Measurement) Why() string { return m.why() }
 
 // ReadInput has the program read another file as its standard input.
-func (m *Measurement) ReadInput(f *os.File) { m.options.Target.Stdin = f }
+func (m *Measurement) ReadInput(f *os.File) { m.stdin = f }
 
 // Writer returns a writer of a document.
 func (m *Measurement) Writer(o report.Options) (report.Writer, error) {
