@@ -4,10 +4,10 @@ package pipeline
 type Machine struct {
 	core *Core
 
-	fetching
-	dispatching
-	accessing
-	retiring
+	fetchState
+	dispatchState
+	accessState
+	retireState
 	units units
 
 	ready  [registers]int64 // when the value of each register is known
@@ -15,8 +15,8 @@ type Machine struct {
 	before previous
 }
 
-// fetching is the state of the front end.
-type fetching struct {
+// fetchState is the state of the front end.
+type fetchState struct {
 	fetched   int64  // the cycle of the latest op's coming out of the cache of decoded ones
 	fetches   int    // how many did in that cycle
 	predicted int64  // when the address of the latest op's code was predicted
@@ -25,8 +25,8 @@ type fetching struct {
 	queue     ring
 }
 
-// dispatching is the state of dispatch and of the schedulers.
-type dispatching struct {
+// dispatchState is the state of dispatch and of the schedulers.
+type dispatchState struct {
 	now              int64 // the cycle of the latest dispatch
 	dispatches       int   // in that cycle
 	reorder          ring
@@ -36,8 +36,8 @@ type dispatching struct {
 	entered          int64 // when the latest op left the queue of vectors for a scheduler
 }
 
-// accessing is the state of loads and stores.
-type accessing struct {
+// accessState is the state of loads and stores.
+type accessState struct {
 	loads, stores, misses ring
 	memory                memory
 	links                 links
@@ -45,8 +45,8 @@ type accessing struct {
 	late                  int64 // how much longer the next load takes
 }
 
-// retiring is the state of retirement.
-type retiring struct {
+// retireState is the state of retirement.
+type retireState struct {
 	retired int64 // the cycle of the latest retirement
 	retires int   // in that cycle
 	waited  int64 // for the latest op, to be seen at the next one
@@ -384,7 +384,7 @@ func (m *Machine) address(op *Op, start int64, stack bool) (addr uint64, known i
 
 // linked reports whether the core uses a store's data for a load before it knows the
 // addresses. It does so for whole general registers.
-func (m *Machine) linked(op *Op, s *stored, addr, after uint64) bool {
+func (m *Machine) linked(op *Op, s *storeEntry, addr, after uint64) bool {
 	if m.core.renames == 0 || op.vector || op.Size < 4 || op.calc == calcString || op.Class != Load && op.Class != Leave && !op.Stores {
 		return false
 	}
@@ -396,7 +396,7 @@ func (m *Machine) linked(op *Op, s *stored, addr, after uint64) bool {
 
 // link finds when a load has the data of a store that it is linked to. One instruction that
 // only loads can be linked in a cycle, as was found on Zen 4.
-func (m *Machine) link(op *Op, s *stored) int64 {
+func (m *Machine) link(op *Op, s *storeEntry) int64 {
 	if op.Stores {
 		return max(m.now, s.data)
 	}
@@ -406,7 +406,7 @@ func (m *Machine) link(op *Op, s *stored) int64 {
 
 // forward finds when the value of a load is known that overlaps with a store on its way to
 // the cache.
-func (m *Machine) forward(op *Op, s *stored, addr uint64, value int64) int64 {
+func (m *Machine) forward(op *Op, s *storeEntry, addr uint64, value int64) int64 {
 	c := m.core
 	switch {
 	case !s.covers(addr, op.Size):
@@ -433,7 +433,7 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 	}
 	a, _ := m.units.reserve(known, m.reach(c.addresses), 1)
 	d, _ := m.units.reserve(max(start, data), ports, m.passes(op))
-	m.memory.add(stored{by: op.addr, addr: addr, size: op.Size, vector: op.vector, data: data})
+	m.memory.add(storeEntry{by: op.addr, addr: addr, size: op.Size, vector: op.vector, data: data})
 	m.values.store(addr, m.values.compute(op)&low(op.Size), op.Size)
 	return max(a, d) + 1
 }

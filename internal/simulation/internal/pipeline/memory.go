@@ -2,7 +2,7 @@ package pipeline
 
 // A memory is the stores that may not have reached the cache yet.
 type memory struct {
-	queue  [1 << storeBits]stored
+	queue  [1 << storeBits]storeEntry
 	number uint64 // of stores so far
 	// latest are the numbers of the latest stores to granules of 8 bytes, by a hash.
 	latest    [1 << granuleBits]uint64
@@ -16,8 +16,8 @@ const (
 	granuleBits = 12
 )
 
-// stored is a store.
-type stored struct {
+// A storeEntry is a store.
+type storeEntry struct {
 	by     uint64 // address of the instruction
 	addr   uint64
 	size   uint8
@@ -33,7 +33,7 @@ func slot(granule uint64) uint64 { return granule * 0x9e3779b97f4a7c15 >> (64 - 
 func granules(addr uint64, size uint8) uint64 { return (addr&7 + uint64(size) + 7) >> 3 }
 
 // add adds a store.
-func (q *memory) add(s stored) {
+func (q *memory) add(s storeEntry) {
 	q.number++
 	q.queue[q.number%uint64(len(q.queue))] = s
 	for i := range granules(s.addr, s.size) {
@@ -43,7 +43,7 @@ func (q *memory) add(s stored) {
 
 // find returns the latest store that an access overlaps with, or nil, and how many stores
 // came after it.
-func (q *memory) find(addr uint64, size uint8) (s *stored, after uint64) {
+func (q *memory) find(addr uint64, size uint8) (s *storeEntry, after uint64) {
 	newest := uint64(0)
 	for i := range granules(addr, size) {
 		newest = max(newest, q.latest[slot(addr>>3+i)])
@@ -58,7 +58,7 @@ func (q *memory) find(addr uint64, size uint8) (s *stored, after uint64) {
 }
 
 // covers says whether the store holds all that an access reads.
-func (s *stored) covers(addr uint64, size uint8) bool {
+func (s *storeEntry) covers(addr uint64, size uint8) bool {
 	return s.addr <= addr && addr+uint64(size) <= s.addr+uint64(s.size)
 }
 

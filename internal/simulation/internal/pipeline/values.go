@@ -40,12 +40,12 @@ const (
 // random interpretation" (POPL 2003).
 type values struct {
 	registers [registers]uint64
-	memory    [memoryEntries]remembered
+	memory    [memoryEntries]memoryValue
 	starts    uint64 // random numbers that registers had at first
 }
 
-// remembered is a value that was stored.
-type remembered struct {
+// A memoryValue is a value that was stored.
+type memoryValue struct {
 	addr, value uint64
 	size        uint8
 }
@@ -96,7 +96,7 @@ func (v *values) load(addr uint64, size uint8) uint64 {
 }
 
 func (v *values) store(addr, value uint64, size uint8) {
-	v.memory[mix(addr)%memoryEntries] = remembered{addr, value, size}
+	v.memory[mix(addr)%memoryEntries] = memoryValue{addr, value, size}
 }
 
 // compute sets the op's results, and returns the value that it stores.

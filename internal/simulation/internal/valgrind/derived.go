@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A derived event is a sum of others: a line "event: L1m = I1mr + 2 D1mr : misses".
-type derived struct {
+// A derivedEvent is a sum of others: a line "event: L1m = I1mr + 2 D1mr : misses".
+type derivedEvent struct {
 	name  string
 	terms []term
 }
@@ -25,7 +25,7 @@ func (r *Reader) define(value []byte) error {
 	if !ok {
 		return nil
 	}
-	d := derived{name: string(bytes.TrimSpace(left))}
+	d := derivedEvent{name: string(bytes.TrimSpace(left))}
 	if d.name == "" {
 		return r.fault("an event without a name")
 	}
@@ -39,7 +39,7 @@ func (r *Reader) define(value []byte) error {
 	if len(r.derived) == maxEvents {
 		return r.fault("more than %d derived events", maxEvents)
 	}
-	if !slices.ContainsFunc(r.derived, func(o derived) bool { return o.name == d.name }) {
+	if !slices.ContainsFunc(r.derived, func(o derivedEvent) bool { return o.name == d.name }) {
 		r.derived = append(r.derived, d)
 	}
 	return nil
@@ -58,7 +58,7 @@ func parseTerm(text []byte) (term, bool) {
 
 // weigh returns a derived event in terms of those that are counted: a weight for each. It
 // is false for an event that needs events that are not counted.
-func (r *Reader) weigh(d *derived, known map[string][]float64) ([]float64, bool) {
+func (r *Reader) weigh(d *derivedEvent, known map[string][]float64) ([]float64, bool) {
 	sum := make([]float64, len(r.events))
 	for _, t := range d.terms {
 		if i := slices.Index(r.events, t.event); i >= 0 {
@@ -77,7 +77,7 @@ func (r *Reader) weigh(d *derived, known map[string][]float64) ([]float64, bool)
 }
 
 // weights returns the derived events that can be computed. Each may use those before it.
-func (r *Reader) weights() (list []derived, weights [][]float64) {
+func (r *Reader) weights() (list []derivedEvent, weights [][]float64) {
 	known := map[string][]float64{}
 	for i := range r.derived {
 		d := &r.derived[i]

@@ -62,7 +62,7 @@ type Reader struct {
 	header header
 	partEvents
 	costs   []float64 // scratch: of one line
-	derived []derived
+	derived []derivedEvent
 	exposed
 
 	where

@@ -144,7 +144,7 @@ func (c *Command) under(ctx context.Context, options []string) (cmd *exec.Cmd, s
 		cmd.Stdin = c.Stdin
 	}
 	said = &bytes.Buffer{}
-	cmd.Stderr = &limited{said, maxSaid}
+	cmd.Stderr = &limitedWriter{said, maxSaid}
 	cmd.WaitDelay = outlived
 	contain(cmd)
 	return cmd, said
@@ -302,13 +302,13 @@ func field(text []byte, word string) string {
 	return string(line)
 }
 
-// A limited writer keeps the first bytes of what is written to it.
-type limited struct {
+// A limitedWriter keeps the first bytes of what is written to it.
+type limitedWriter struct {
 	to   *bytes.Buffer
 	left int
 }
 
-func (l *limited) Write(b []byte) (int, error) {
+func (l *limitedWriter) Write(b []byte) (int, error) {
 	n := min(len(b), l.left)
 	l.left -= n
 	l.to.Write(b[:n])
