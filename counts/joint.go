@@ -69,14 +69,14 @@ const jointMost = 4 << 20
 // Runs gathers how counts vary over the runs of a repetition, whose tables have
 // one layout: together, and from run to run.
 type Runs struct {
-	scopes  []gathered // nil if there are too many counts
-	courses []Course   // by cell
-	n       int        // columns
+	scopes  []scopeSums // nil if there are too many counts
+	courses []Course    // by cell
+	n       int         // columns
 	begun   bool
 }
 
-// gathered are the sums of one scope, kept up to date as by Welford (1962).
-type gathered struct {
+// scopeSums are the sums of one scope, kept up to date as by Welford (1962).
+type scopeSums struct {
 	runs  int
 	mean  []float64
 	about []float64 // n²: sums of products of differences from the means
@@ -87,7 +87,7 @@ func (r *Runs) Add(t *Table) {
 	if !r.begun {
 		r.begun, r.n = true, len(t.Columns)
 		if r.n*r.n*len(t.Scopes) <= jointMost {
-			r.scopes = make([]gathered, len(t.Scopes))
+			r.scopes = make([]scopeSums, len(t.Scopes))
 		}
 		r.courses = make([]Course, len(t.cells))
 		for i := range r.courses {
@@ -106,7 +106,7 @@ func (r *Runs) Add(t *Table) {
 
 // add adds a run's counts. One that was not counted makes its covariances
 // unknown.
-func (g *gathered) add(row []Cell) {
+func (g *scopeSums) add(row []Cell) {
 	n := len(row)
 	if g.mean == nil {
 		g.mean, g.about = make([]float64, n), make([]float64, n*n)

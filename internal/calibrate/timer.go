@@ -69,12 +69,12 @@ type timer struct {
 	deadline time.Time // of all measurements
 	overhead float64   // ns that reading the time adds to a sample
 	around   float64   // ns of processor time beyond the sample: reading it
-	clocks   []timed
+	clocks   []timedProgram
 	fastest  float64 // ns of a cycle, the least so far
 }
 
-// A timed program has so many iterations in a sample.
-type timed struct {
+// A timedProgram has so many iterations in a sample.
+type timedProgram struct {
 	program
 	n uint64
 }
@@ -90,7 +90,7 @@ func newTimer(ctx context.Context, deadline time.Time) *timer {
 	}
 	t.around = median(more) // if the thread does not run in between, the least is far below 0
 	for _, p := range clocks() {
-		t.clocks = append(t.clocks, timed{p, t.iterations(&p, clockTime)})
+		t.clocks = append(t.clocks, timedProgram{p, t.iterations(&p, clockTime)})
 	}
 	return t
 }
@@ -128,7 +128,7 @@ func (t *timer) sample(p *program, n uint64) (took float64, undisturbed bool) {
 }
 
 // take adds a sample of a program to its tally, if it was undisturbed.
-func (t *timer) take(p *timed, to *tally) {
+func (t *timer) take(p *timedProgram, to *tally) {
 	if took, undisturbed := t.sample(&p.program, p.n); undisturbed {
 		to.add(took / (float64(p.n) * p.ops))
 	}
@@ -191,7 +191,7 @@ func (a *tally) spread() float64 {
 // samples of all of them agree. After the deadline it does not measure at all. The first
 // timing is the clock's, of a cycle; the others are the programs'.
 func (t *timer) measure(budget time.Duration, programs ...program) []timing {
-	all := make([]timed, len(programs))
+	all := make([]timedProgram, len(programs))
 	late := t.late()
 	for i := range programs {
 		all[i].program = programs[i]

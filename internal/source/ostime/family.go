@@ -24,11 +24,11 @@ type exitRecords struct {
 	outsiders map[int]bool          // processes that are not of the family
 	since     time.Duration         // when that was begun to be noted
 	gone      map[int]time.Duration // threads that have ended lately, and when that was heard
-	undecided []undecided
+	undecided []doubtfulEnding
 }
 
-// An undecided thread has ended, and its process may be of the family.
-type undecided struct {
+// A doubtfulEnding is the end of a thread whose process may be of the family.
+type doubtfulEnding struct {
 	ending
 	rounds int // that have not decided
 }
@@ -52,7 +52,7 @@ func (w *Watch) hear() int {
 	w.exits.overflow = w.exits.overflow || lost
 	now := w.clock()
 	for _, e := range list {
-		w.exits.undecided = append(w.exits.undecided, undecided{ending: e})
+		w.exits.undecided = append(w.exits.undecided, doubtfulEnding{ending: e})
 	}
 	if len(w.exits.undecided) > 0 {
 		w.sort(now)

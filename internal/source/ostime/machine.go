@@ -39,14 +39,14 @@ type Machine struct {
 	kept      keptFile // proc/stat
 	cpus      []int    // that are watched; nil for all
 	places    []counts.Scope
-	last, now []spent // by number
+	last, now []processorUse // by number
 	of        *counts.Layout
 	table     *counts.Table // the last that was returned
 	err       error
 }
 
-// A spent is what a processor did since boot, by column.
-type spent struct {
+// A processorUse is what a processor did since boot, by column.
+type processorUse struct {
 	known bool
 	time  [len(MachineColumns)]time.Duration
 }
@@ -61,7 +61,7 @@ func NewMachine(root fs.FS, cpus []int, places []counts.Scope) *Machine {
 }
 
 // look reads what the processors did since boot, into the memory of a list.
-func (m *Machine) look(into []spent) ([]spent, error) {
+func (m *Machine) look(into []processorUse) ([]processorUse, error) {
 	text, err := m.proc.again(&m.kept, "proc", "/stat")
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ var kinds = [...]int{processorUser, processorUser, processorSystem, processorIdl
 
 // parseProcessors appends what the lines of /proc/stat tell that are about single
 // processors. They come first, behind one about all of them.
-func parseProcessors(list []spent, text []byte) ([]spent, error) {
+func parseProcessors(list []processorUse, text []byte) ([]processorUse, error) {
 	bad := func(line []byte) error {
 		return &fs.PathError{Op: "read", Path: "proc/stat", Err: fmt.Errorf("%q is no line of proc_stat(5)", line)}
 	}
@@ -105,7 +105,7 @@ func parseProcessors(list []spent, text []byte) ([]spent, error) {
 			continue
 		}
 		for len(list) <= cpu {
-			list = append(list, spent{})
+			list = append(list, processorUse{})
 		}
 		list[cpu] = s
 	}
@@ -116,7 +116,7 @@ func parseProcessors(list []spent, text []byte) ([]spent, error) {
 }
 
 // parseSpent reads the times of one line.
-func parseSpent(times []byte) (s spent, ok bool) {
+func parseSpent(times []byte) (s processorUse, ok bool) {
 	for _, column := range kinds {
 		times = bytes.TrimLeft(times, " ")
 		var field []byte

@@ -61,7 +61,7 @@ type Watch struct {
 	exits  exitRecords
 	host   host
 	use    usage
-	table  joined
+	table  joinResult
 
 	command int           // the command's process; 0 for none, and when it has ended
 	runs    int           // of the command that were started
@@ -82,8 +82,8 @@ type usage struct {
 	resident float64          // bytes at most; 0 where not known
 }
 
-// joined is the last table that Join returned, and what it was made from.
-type joined struct {
+// A joinResult is the last table that Join returned, and what it was made from.
+type joinResult struct {
 	of, layout *counts.Layout
 	out        *counts.Table  // of an interval
 	none       *counts.Layout // of no columns
