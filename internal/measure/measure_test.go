@@ -156,6 +156,21 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestFound checks that what is found of the machine does not become the user's choice.
+func TestFound(t *testing.T) {
+	m, err := measure.New(testkernel.Skylake(2).Kernel(), options(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := m.Resolver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Options().Choice.SMT != "" || r.Choice.SMT != "on" {
+		t.Errorf("SMT is %q in the options, %q in the methods", m.Options().Choice.SMT, r.Choice.SMT)
+	}
+}
+
 // TestPlanErrors: errors have kinds, and name options and not flags.
 func TestPlanErrors(t *testing.T) {
 	none := &testkernel.Kernel{Root: testkernel.Intel(85, 2, 1, nil)}
