@@ -7,7 +7,8 @@
 //	model → plan → source → counts → account → report
 //
 // and the only place where ratios are formed: once, from sums. Where the counts
-// came from is not known here, nor how the account will be shown.
+// came from is not known here, nor how the account will be shown. The package promises
+// that a figure is either reliable or says why it is not.
 //
 //	method, err := account.Load("power7", "power7-cpi", account.Options{})
 //	a := method.Bind(table.Layout).Evaluate(table, account.Place{Self: 0}, nil)

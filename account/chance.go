@@ -48,9 +48,9 @@ const (
 	// sameWithin is the part of all cycles that a change must be shown to be
 	// smaller than to be called none.
 	sameWithin = 0.01
-	// negligible is the part of all cycles below which no change is called one,
-	// however sure, and negligibleExact the same for exact counts: what the loader
-	// and the environment do differs by as much between runs of one program.
+	// negligible is the smallest part of all cycles that counts as a change, however
+	// sure; negligibleExact is the same for exact counts. The loader and the environment
+	// differ by as much between runs of one program.
 	negligible      = 1e-3
 	negligibleExact = 1e-4
 	resamples       = 4000
@@ -136,9 +136,9 @@ type family struct {
 // Multiple Testing, 1993, algorithm 4.1). Runs are exchanged between the sides,
 // or within pairs, in all ways or in many; a figure's p-value is how often the
 // largest statistic of those not yet found to differ is as large as its own. So
-// figures that vary together count as one, nothing is assumed about how they
-// vary, and with few runs a large change can be told even among many figures,
-// where Mann and Whitney's with a correction could not.
+// figures that vary together count as one, and nothing is assumed about how they
+// vary. With few runs a large change is found even among many figures; the test of
+// Mann and Whitney with a correction could not find it.
 func (f *family) test() []float64 {
 	if f.design.Paired {
 		return stepDown(f.pairs())
@@ -400,7 +400,7 @@ func newBootstrap(old, new int, d Design) *bootstrap {
 	return b
 }
 
-// drawn is n of n runs, each of which may come several times.
+// drawn is n of n runs, with replacement.
 func drawn(n int, rng *rand.Rand) []int32 {
 	list := make([]int32, n)
 	for i := range list {

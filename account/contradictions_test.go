@@ -122,7 +122,7 @@ func TestSwapped(t *testing.T) {
 }
 
 // TestMultiplexedPair checks the judgement of two recordings of one program: one
-// in two groups that took turns, one without.
+// in two multiplexed groups, one without.
 func TestMultiplexedPair(t *testing.T) {
 	cat, err := model.Embedded()
 	if err != nil {
@@ -154,7 +154,7 @@ func TestMultiplexedPair(t *testing.T) {
 }
 
 // TestAcrossGroups makes a node of the recording in two groups whose events are
-// in different groups: it must not be relied upon, and say why.
+// in different groups: it must be unreliable, and say why.
 func TestAcrossGroups(t *testing.T) {
 	cat, err := model.Embedded()
 	if err != nil {

@@ -76,7 +76,7 @@ func TestCourse(t *testing.T) {
 	}
 }
 
-// TestCourseLimits: what of intervals and repeats is said from which amount on.
+// TestCourseLimits checks the least amounts that findings about intervals and repeats need.
 func TestCourseLimits(t *testing.T) {
 	cat, err := model.Embedded()
 	if err != nil {

@@ -11,12 +11,11 @@ import (
 // what a contradiction must exceed.
 const certain = 2.575829
 
-// Where counts took turns and nothing shows how they varied, they are taken to
-// vary from one turn to the next by unknownVariation of themselves, and rare
-// events, which come in bursts, by burstVariation. Rare are those of which there
-// is less than a part in rareBelow of the largest count. A turn is taken to last
-// turnSeconds: the kernel's, which is the tick of its timer, at most 10 ms and
-// mostly 4. Without a duration the turns are taken to be unknownTurns.
+// Where nothing shows how multiplexed counts varied, they are assumed to vary from one
+// time slice to the next by unknownVariation of themselves. Rare events come in bursts
+// and vary by burstVariation; rare is less than a part in rareBelow of the largest
+// count. A slice is assumed to last turnSeconds, the tick of the kernel's timer: at most
+// 10 ms and mostly 4. Without a duration there are unknownTurns slices.
 const (
 	unknownVariation = 1.0
 	burstVariation   = 3.0
@@ -96,8 +95,8 @@ type balance struct {
 	order []int // the nodes to evaluate for it
 }
 
-// balanceOf makes a balance. named is all of its nodes, in the order in which
-// their events are to be named.
+// balanceOf makes a balance. named is all of its nodes, in the order
+// of their events' names in a text.
 func (b *Binding) balanceOf(nodes []int, less int, named []int) balance {
 	l := balance{nodes: nodes, less: less, order: b.evaluated(named)}
 	for _, i := range named {
@@ -208,8 +207,8 @@ func (b *Binding) columnError(a *Account, row, column int, c *counts.Cell) (e, f
 	return max(e, math.Sqrt(c.Variance), fewest), fewest
 }
 
-// spreadError is the standard error of a column's count that comes of its group
-// having taken turns; 0 if that is not known.
+// spreadError is the standard error of a column's count from the multiplexing
+// of its group; 0 if that is not known.
 func spreadError(spreads []counts.Spread, column int) float64 {
 	for i := range spreads {
 		s := &spreads[i]

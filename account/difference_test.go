@@ -45,7 +45,7 @@ func slack(left, right float64, deviation, fewest [2]float64) float64 {
 }
 
 // TestErrorOfRelation compares the error that is allowed of a relation with what
-// the rules for counts that took turns, and for samples, make of it.
+// the rules for multiplexed counts, and for samples, make of it.
 func TestErrorOfRelation(t *testing.T) {
 	turns := func(v, share, turns, variation float64) (deviation, fewest float64) {
 		fewest = math.Sqrt((v*share+1)*(1-share)) / share

@@ -78,8 +78,8 @@ type PlaceDifference struct {
 	Places []PlaceChange // those with the largest change first
 }
 
-// testedFrom is the part of all runs' total from which on a place is tested:
-// which places are, does not depend on how the sides differ.
+// testedFrom is the smallest part of all runs' total that a tested place has. It does
+// not depend on how the sides differ.
 const testedFrom = 1e-3
 
 // ComparePlaces compares two sets of runs by places in the code. The total and

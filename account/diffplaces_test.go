@@ -145,7 +145,7 @@ func TestPlacesFindsSlowFunction(t *testing.T) {
 }
 
 // TestPlacesInPairs compares runs on a machine that others disturb by a tenth, old
-// and new by turns: in pairs the slow function is found, and otherwise not.
+// and new alternating: in pairs the slow function is found, and otherwise not.
 func TestPlacesInPairs(t *testing.T) {
 	const runs = 10
 	trials := testlong.Size(20, 60)

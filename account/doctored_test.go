@@ -156,7 +156,7 @@ var faults = []fault{
 	}},
 }
 
-// classes are the kinds of events that the detection is told apart for.
+// classes are the kinds of events that the detection is counted by.
 var classes = []struct {
 	name    string
 	matches *regexp.Regexp
@@ -192,9 +192,9 @@ func (t tally) String() string {
 	return fmt.Sprintf("%d %%", int(math.Floor(100*float64(t.caught)/float64(t.of))))
 }
 
-// TestDoctored spoils one count after the other of the recordings of 20
-// processors, and of published ones, in each of six ways, and checks that the
-// audit contradicts them as often as docs/audit.md says, and names the event.
+// TestDoctored spoils one count after the other of the recordings of 20 processors,
+// and of published ones, in each of six ways. The audit must contradict them as often
+// as docs/audit.md says, and name the event.
 func TestDoctored(t *testing.T) {
 	cat, err := model.Embedded()
 	if err != nil {

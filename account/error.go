@@ -82,8 +82,8 @@ func (b *Binding) divisions(t *counts.Table, row int, by float64, effect func())
 }
 
 // errorsOfRuns propagates how the counts vary together from run to run, by the
-// delta method. That groups took turns is part of how the runs differ: in each
-// they had other turns. The cells of the place are changed while it works.
+// delta method. Multiplexing is part of how the runs differ: in each
+// the groups had other time slices. The cells of the place are changed while it works.
 func (b *Binding) errorsOfRuns(t *counts.Table, place Place, a *Account, j *counts.Joint) {
 	keep := slices.Clone(a.Nodes)
 	slopes := make([][]float64, len(a.Nodes))
@@ -178,7 +178,7 @@ const sampleStep = 1.0 / 64
 // with fewer, the error itself is not known.
 const freedomEnough = 3
 
-// errorsOfTurns propagates the error that comes of groups taking turns: that a
+// errorsOfTurns propagates the error of multiplexing: a
 // group was not counted in the rest of the time. The counts of one group are
 // correlated as its intervals show. Those of two groups exclude each other in
 // time; how they would have been correlated nothing shows, so the bound holds

@@ -73,7 +73,7 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 	return a
 }
 
-// An observation is what is known of the count in a slot beside its size.
+// An observation is what is known of the count in a slot in addition to its size.
 type observation struct {
 	cover   float64 // its coverage; NaN if missing or not known
 	ran     float64 // seconds that it was counted; 0 if not known, NaN for what is no event or missing
@@ -236,7 +236,7 @@ func (b *Binding) compute(a *Account) {
 }
 
 // evaluate evaluates the formulas of some nodes, each after those that it refers
-// to: amounts into the vector, values beside it.
+// to: amounts go into the vector, values next to it.
 func (b *Binding) evaluate(a *Account, nodes []int) {
 	first := len(b.Method.inputs)
 	whole := math.NaN()
@@ -315,7 +315,7 @@ func (b *Binding) judgeCoverage(a *Account) {
 // evidence is what a node's inputs say about how well it is founded.
 type evidence struct {
 	least    float64 // coverage; NaN if one is not known
-	seconds  float64 // for which the input of the least coverage was counted; 0 or NaN if not known
+	seconds  float64 // that the input of the least coverage was counted; 0 or NaN if not known
 	together bool
 	counted  bool // any of them was
 	torn     bool // one was read twice, with different results
@@ -396,9 +396,9 @@ func (b *Binding) outside(i int, value float64) bool {
 	return value < b.Method.bounds[i][0] || value > b.Method.bounds[i][1]
 }
 
-// apart says whether counts that were not taken together had too few turns each
-// to make up for that: of a run of a known duration, or else of the time for
-// which the event was counted.
+// apart reports whether counts that were not taken together had too few time slices
+// each to make up for that. It goes by the run's duration if that is known, or else by
+// the time that the event was counted.
 func apart(coverage, duration, seconds float64) bool {
 	switch {
 	case math.IsNaN(coverage) || coverage >= alwaysCounted:
@@ -409,8 +409,8 @@ func apart(coverage, duration, seconds float64) bool {
 	return seconds > 0 && seconds < secondsApart
 }
 
-// brief says whether a coverage is too small to rest a figure on: of a run of
-// a known duration, or else of the time for which the event was counted.
+// brief reports whether a coverage is too small for a figure. It goes by the run's
+// duration if that is known, or else by the time that the event was counted.
 func brief(coverage, duration, seconds float64) bool {
 	switch {
 	case math.IsNaN(coverage) || coverage >= coverageEnough:

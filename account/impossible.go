@@ -13,7 +13,7 @@ const (
 	mostPerCycle  = 512     // of any event of a core: none counts more than the requests that can be outstanding
 	mostPerSecond = 6.5e9   // cycles: the fastest cores reach 6.2 GHz
 	mostCPUs      = 4096    // logical processors, where their number is not known
-	longSeconds   = 0.25    // after which each of the groups that take turns has had one
+	longSeconds   = 0.25    // each of the multiplexed groups has had a time slice by then
 	longCount     = 1e8     // the same, of the largest count, where the time that the program ran is not known
 	wrapped       = 1 << 47 // more than half of what counters hold, on most processors
 	alone         = 1000    // times as much as any other event of the core

@@ -83,8 +83,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestSlackOfTurns checks that counts which took turns are given more room the
-// fewer turns they had, and those of one group none.
+// TestSlackOfTurns checks that multiplexed counts are given more room the
+// fewer time slices they had, and those of one group none.
 func TestSlackOfTurns(t *testing.T) {
 	cat, err := model.Embedded()
 	if err != nil {
@@ -97,11 +97,11 @@ func TestSlackOfTurns(t *testing.T) {
 	}{
 		{1, 1, 1.1, [2]int{0, 0}, true},        // all of the time
 		{1, 0.5, 1.1, [2]int{1, 1}, true},      // together
-		{1, 0.5, 1.1, [2]int{1, 2}, false},     // in turns: 125 of them
+		{1, 0.5, 1.1, [2]int{1, 2}, false},     // 125 time slices
 		{1, 0.5, 3, [2]int{1, 2}, true},        // too far for that
-		{1000, 0.5, 1.1, [2]int{1, 2}, true},   // in many turns
+		{1000, 0.5, 1.1, [2]int{1, 2}, true},   // many time slices
 		{1000, 0.5, 1.02, [2]int{1, 2}, false}, // within the tolerance
-		{0.02, 0.5, 3, [2]int{1, 2}, false},    // in two turns or three
+		{0.02, 0.5, 3, [2]int{1, 2}, false},    // two time slices or three
 	} {
 		l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("test")},
 			Columns: []counts.Column{{Event: "uops_issued.any", Group: tt.groups[0]}, {Event: "uops_retired.retire_slots", Group: tt.groups[1]}}}

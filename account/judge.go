@@ -151,13 +151,13 @@ func (b *Binding) under(node, parent int) bool {
 }
 
 // A Rival is a node that the bottleneck path could as well go through, as it
-// cannot be told apart from the sibling that the path goes through.
+// equals, within the errors, the sibling that the path goes through.
 type Rival struct {
 	Node, Of int     // indexes of nodes; Of is on the path
 	Margin   float64 // how far apart their values would have to be
 }
 
-// Margins within which two values are not told apart.
+// Margins of two values that count as equal.
 const (
 	// marginLeast is of the whole: what is closer is worth the same.
 	marginLeast = 0.01
@@ -166,10 +166,10 @@ const (
 	marginUnknown = 0.05
 )
 
-// rivals finds the siblings of the path's nodes that are flagged too and not
-// told apart from them. The error of a difference is not the sum of the errors:
+// rivals finds the siblings of the path's nodes that are flagged too and
+// equal to them within the errors. The error of a difference is not the sum of the errors:
 // what two nodes have in common cancels out, so it is propagated by itself, but
-// only where the sum would not tell them apart.
+// only where the sum would make them equal.
 func (b *Binding) rivals(t *counts.Table, place Place, a *Account, list []Rival) []Rival {
 	from := -1
 	for _, on := range a.Bottleneck {
@@ -186,7 +186,7 @@ func (b *Binding) rivals(t *counts.Table, place Place, a *Account, list []Rival)
 	return list
 }
 
-// margin is how far apart two nodes' values must be to be told apart.
+// margin is how far apart two nodes' values must be to differ.
 func (b *Binding) margin(t *counts.Table, place Place, a *Account, i, j int) float64 {
 	v, w := &a.Nodes[i], &a.Nodes[j]
 	whole := b.extent(a, i)
@@ -213,8 +213,8 @@ func (v *Value) unknownError() float64 {
 	return marginUnknown
 }
 
-// extent is the value of which a node and its siblings are parts: 1 for shares,
-// else its root's.
+// extent is the value of the whole of a node and its siblings: 1 for shares, else
+// its root's.
 func (b *Binding) extent(a *Account, i int) float64 {
 	if b.Method.Model.Share(i) {
 		return 1
@@ -241,7 +241,7 @@ func (b *Binding) differenceError(t *counts.Table, place Place, a *Account, i, j
 
 // link finds the nodes that a flagged node draws into view: those that show the
 // same issue from another side, and through these what shows their other issues. A
-// figure beside the tree that has no threshold, such as the bandwidth in use, draws
+// figure outside the tree that has no threshold, such as the bandwidth in use, draws
 // in what shows its own issue: nothing says when it is not worth a look.
 func (b *Binding) link(a *Account) {
 	if a.linked == nil {
@@ -275,7 +275,7 @@ func (a *Account) drawIn(nodes []int) (any bool) {
 	return any
 }
 
-// isFigure reports whether a node is a known figure beside the tree that has no
+// isFigure reports whether a node is a known figure outside the tree that has no
 // threshold.
 func (a *Account) isFigure(node int) bool {
 	n := &a.Model().Nodes[node]

@@ -14,8 +14,8 @@ import (
 	"github.com/cyclestack/cyclestack/model"
 )
 
-// judged is a method of four categories, with ranges for them, two of which have
-// parts, and two issues.
+// judged is a method of four categories, with ranges for them, and two issues. Two of
+// the categories have parts.
 func judged(t *testing.T, w model.Workload) *account.Method {
 	t.Helper()
 	own := maps.Clone(files)
@@ -189,7 +189,7 @@ func TestStandingWithin(t *testing.T) {
 	}
 }
 
-// TestRivals: siblings that cannot be told apart are both named.
+// TestRivals: siblings whose errors overlap are both named.
 func TestRivals(t *testing.T) {
 	set := func(r []reading, f func(*reading)) []reading {
 		for i := range r {

@@ -407,7 +407,7 @@ func (c *Method) family(i int) (parent int, siblings []int) {
 }
 
 // Inputs lists the events that the model's formulas need, each by its first
-// choice's name, in the order in which the formulas name them.
+// choice's name, in the order of the formulas.
 func (c *Method) Inputs() []string {
 	var names []string
 	for i := range c.inputs[:c.own] {

@@ -79,7 +79,7 @@ func TestAggregate(t *testing.T) {
 	}
 }
 
-// stalledRuns are runs of 1000 cycles each, of which so many were stalled.
+// stalledRuns are runs of 1000 cycles each with so many stalled.
 func stalledRuns(stalled ...float64) []*counts.Table {
 	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}, Columns: []counts.Column{{Event: "CYC"}, {Event: "STALL"}}}
 	var list []*counts.Table

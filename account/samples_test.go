@@ -130,8 +130,8 @@ func TestErrorOfSamplesCovers(t *testing.T) {
 	}
 }
 
-// poisson draws how many events arrive in a time in which mean are expected: as
-// many as there are before their distances, which are exponential, exceed it.
+// poisson draws how many events arrive in a time if mean are expected: as many
+// as there are before their distances, which are exponential, exceed it.
 func poisson(rng *rand.Rand, mean float64) float64 {
 	n := -1.0
 	for at := 0.0; at < mean; n++ {

@@ -4,7 +4,7 @@ import "slices"
 
 // Skids lists the events of a node, as the recording spells them, whose samples do not
 // name the instruction that they happened at but one of those that follow it. By line
-// and by instruction the node then stands beside its place.
+// and by instruction the node then stands next to its place.
 func (a *Account) Skids(node int) []string {
 	var events []string
 	a.skids(node, map[int]bool{}, &events)

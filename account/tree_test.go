@@ -151,7 +151,7 @@ func TestClosures(t *testing.T) {
 	}
 }
 
-// TestClosureOfCode: by place, chance puts samples a little beside where they
+// TestClosureOfCode: by place, chance puts samples a little off where they
 // belong, which contradicts nothing.
 func TestClosureOfCode(t *testing.T) {
 	method := slots(t, `A - STALL`, `C A MISS`, `D A HIT`, `B - INST`)

@@ -11,8 +11,8 @@ import (
 	"github.com/cyclestack/cyclestack/plan"
 )
 
-// A simulation counts a program whose every turn is known, as a kernel does that
-// lets groups of events take turns.
+// A simulation counts a program whose every time slice is known, as a kernel
+// does that multiplexes groups of events.
 type simulation struct {
 	method  *account.Method
 	binding *account.Binding
@@ -56,8 +56,8 @@ func newSimulation(t *testing.T, cpu string, level int, seed uint64) *simulation
 	return s
 }
 
-// A behaviour is how a program's counts vary from turn to turn, beside the noise
-// that all of its events share and that of each.
+// A behaviour is how a program's counts vary from slice to slice, in addition to
+// the noise that all of its events share and that of each.
 type behaviour struct {
 	phase float64 // chance that a turn begins a phase, with rates of its own
 	burst float64 // chance that a turn has five times as many of some events
@@ -142,9 +142,9 @@ func (s *simulation) nodes(a *account.Account) []int {
 	return list
 }
 
-// TestTurnsCoverTruth checks that the 95 % interval of what was counted in turns
-// holds the truth in 92 to 98 of 100 runs, and no less for nodes whose counts are
-// of several groups, where it is a bound.
+// TestTurnsCoverTruth checks that the 95 % interval of multiplexed counts holds the
+// truth in 92 to 98 of 100 runs. It is no less for nodes whose counts are of several
+// groups, as it is a bound there.
 func TestTurnsCoverTruth(t *testing.T) {
 	least, most := 0.92, 0.98
 	if !testlong.Enabled() {

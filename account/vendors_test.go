@@ -53,7 +53,7 @@ func countsAccount(method *account.Method, values map[string]float64) *account.A
 // Published recordings.
 
 // TestVendorsPrinted compares all that perf derived from counts, and printed
-// beside them, in the published recordings of AMD's and Arm's processors: to the
+// next to them, in the published recordings of AMD's and Arm's processors: to the
 // printed digit.
 func TestVendorsPrinted(t *testing.T) {
 	for file, cpus := range map[string][][2]string{

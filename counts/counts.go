@@ -9,6 +9,8 @@
 // added cell by cell ([Table.Add]), and a [Total] sums a stream of them over
 // intervals and scopes. Coverage adds like times. So a ratio that is formed once,
 // from sums, is the ratio of the whole and not a mean of ratios.
+//
+// The package promises that the order of additions changes no count beyond rounding.
 package counts
 
 import (

@@ -128,7 +128,7 @@ func newText(w io.Writer, o Options) Writer {
 	case LayoutParts:
 		return newProfile(w, o)
 	case LayoutColumns:
-		return newColumned(w, o)
+		return newColumnWriter(w, o)
 	case LayoutChecks:
 		return &auditWriter{*newTree(w, o)}
 	}

@@ -5,7 +5,8 @@
 //
 // and does not know where the counts came from beyond the words in [Header].
 // Writers take one account at a time, so that a recording of any number of
-// intervals is written in bounded memory.
+// intervals is written in bounded memory. The package promises that its JSON follows
+// the schemas of [Schema], and that it changes nothing of what it is given.
 package report
 
 import (

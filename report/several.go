@@ -10,17 +10,17 @@ import (
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
-// columned writes a few accounts next to each other for people: one line for each
+// columnWriter writes a few accounts next to each other for people: one line for each
 // node, one column for each account. It keeps accounts until the end, so that a node
 // has a line if any of them knows it.
-type columned struct {
+type columnWriter struct {
 	tree
 	accounts []*account.Account
 }
 
-func newColumned(w io.Writer, o Options) *columned { return &columned{tree: *newTree(w, o)} }
+func newColumnWriter(w io.Writer, o Options) *columnWriter { return &columnWriter{tree: *newTree(w, o)} }
 
-func (b *columned) Account(a *account.Account) error {
+func (b *columnWriter) Account(a *account.Account) error {
 	b.accounts = append(b.accounts, a.Clone())
 	return nil
 }
@@ -29,7 +29,7 @@ func (b *columned) Account(a *account.Account) error {
 const columnLeast = 15
 
 // End writes the lines.
-func (b *columned) End() error {
+func (b *columnWriter) End() error {
 	if len(b.accounts) == 0 {
 		return nil
 	}
@@ -56,7 +56,7 @@ func letter(i int) string {
 }
 
 // legend says what an account is of.
-func (b *columned) legend(a *account.Account) string {
+func (b *columnWriter) legend(a *account.Account) string {
 	parts := []string{}
 	if l := scopeLabel(a); l != "" {
 		parts = append(parts, l)
@@ -71,7 +71,7 @@ func (b *columned) legend(a *account.Account) string {
 }
 
 // nodes writes the lines of a section, with as many columns as there is room for.
-func (b *columned) nodes(section string) {
+func (b *columnWriter) nodes(section string) {
 	var rows []int
 	width := 0
 	for i := range b.h.Model.Nodes {
@@ -111,7 +111,7 @@ func (b *columned) nodes(section string) {
 // wanted reports whether a node has a line: the options ask for it, and one of the
 // accounts knows it. Deep nodes of a large tree that are over their threshold in
 // none do not have one, as in the account of one thing.
-func (b *columned) wanted(i int) bool {
+func (b *columnWriter) wanted(i int) bool {
 	n := &b.h.Model.Nodes[i]
 	if !b.shown[i] || n.Section != "" && !b.o.All && b.o.Nodes == "" && b.saysMuch() {
 		return false
@@ -125,7 +125,7 @@ func (b *columned) wanted(i int) bool {
 }
 
 // saysMuch reports whether the main tree of any account has a value.
-func (b *columned) saysMuch() bool {
+func (b *columnWriter) saysMuch() bool {
 	for _, a := range b.accounts {
 		if saysMuch(a) {
 			return true
@@ -134,12 +134,12 @@ func (b *columned) saysMuch() bool {
 	return false
 }
 
-func (b *columned) name(i int) string {
+func (b *columnWriter) name(i int) string {
 	return strings.Repeat(" ", indent+indent*depth(b.h.Model, i)) + b.h.Model.Nodes[i].Name
 }
 
 // cell is a node's value in one account, with its error and what marks it.
-func (b *columned) cell(a *account.Account, i int) (string, style) {
+func (b *columnWriter) cell(a *account.Account, i int) (string, style) {
 	v := &a.Nodes[i]
 	if !v.Known() {
 		return "–" + strings.Repeat(" ", 7), dim
@@ -162,7 +162,7 @@ func (b *columned) cell(a *account.Account, i int) (string, style) {
 }
 
 // foot says what the marks mean.
-func (b *columned) foot() {
+func (b *columnWriter) foot() {
 	var bottleneck, doubt, more bool
 	for _, a := range b.accounts {
 		bottleneck = bottleneck || len(a.Bottleneck) > 0 && b.wanted(a.Bottleneck[len(a.Bottleneck)-1])
@@ -191,7 +191,7 @@ func (b *columned) foot() {
 
 // commonNotes are the notes of the accounts, each with the letters of those that have
 // it, if not all do.
-func (b *columned) commonNotes() []string {
+func (b *columnWriter) commonNotes() []string {
 	var notes []string
 	of := map[string][]string{}
 	for i, a := range b.accounts {

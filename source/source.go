@@ -8,6 +8,8 @@
 //		use(tables.Table())
 //	}
 //	err = tables.Err()
+//
+// The package promises that no content of a file makes it panic: it returns an error.
 package source
 
 import (
