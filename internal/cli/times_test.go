@@ -88,6 +88,9 @@ func TestTimesIncluded(t *testing.T) {
 				t.Fatalf("status %d: %s", status, stderr)
 			}
 			rest := strings.Join(strings.Fields(stderr), " ")
+			if strings.Contains(rest, "(other load)") {
+				t.Skip("other programs kept this one from running")
+			}
 			for _, w := range tt.want {
 				_, after, ok := strings.Cut(rest, w)
 				if !ok {

@@ -74,7 +74,7 @@ func TestTutorial(t *testing.T) {
 	for _, tt := range []struct{ way, want string }{
 		// Some ten ticks leave the time in the kernel uncertain. Where page faults are slow
 		// it may look as large as the cost of the caches. Then both are named.
-		{"columns", `(?s)(?:L2_Hit +[0-9.]+ %[^\n]*◄ bottleneck.*try +visit data in the order in which it lies; swap loops|L2_Hit +[0-9.]+ %[^\n]*◄ as likely as Kernel).*` +
+		{"columns", `(?s)(?:L2_Hit +[0-9.]+ %[^\n]*◄ bottleneck.*try +visit data in memory order; swap loops|L2_Hit +[0-9.]+ %[^\n]*◄ as likely as Kernel).*` +
 			`by line.*\* walk\.c:19 .*next    cyclestack stat --source simulated --keep walk\.callgrind -- \./walk columns`},
 		{"rows", `(?s)by line.*\* walk\.c:2[67] `},
 	} {
