@@ -11,6 +11,9 @@
 // In a benchmark, [Benchmark] reports the account as metrics that benchstat
 // compares.
 //
+// The package promises to count with the processor's counters alone: where they
+// cannot be used, it returns an error.
+//
 // It is made of the packages metric, model, plan, source, counts, account and
 // report, in the order of the flow of data.
 package cyclestack

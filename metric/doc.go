@@ -7,6 +7,8 @@
 //
 // The first reads models, and the fifth evaluates their formulas with counts. Names
 // are events, nodes and parameters; the package does not know which.
+// The package promises that goroutines can share a [Program], whose evaluation
+// allocates nothing.
 //
 // # Grammar
 //

@@ -18,7 +18,9 @@ type columnWriter struct {
 	accounts []*account.Account
 }
 
-func newColumnWriter(w io.Writer, o Options) *columnWriter { return &columnWriter{tree: *newTree(w, o)} }
+func newColumnWriter(w io.Writer, o Options) *columnWriter {
+	return &columnWriter{tree: *newTree(w, o)}
+}
 
 func (b *columnWriter) Account(a *account.Account) error {
 	b.accounts = append(b.accounts, a.Clone())
