@@ -27,7 +27,7 @@ type Run struct {
 
 	take    func(*counts.Table) error // takes a table, if no accounts are to be made of it; else nil
 	streams []*accounting.Stream      // by part; nil before the first table
-	held    held
+	held    heldTables
 	ran     *counts.Total // of a program that is going to be simulated
 	early   string        // nothing was counted, as the target ended before the delay; "" if it did not
 	failed  bool          // the counting
@@ -369,10 +369,10 @@ func (r *Run) simulate(ctx context.Context) error {
 	return err
 }
 
-// held are the tables of intervals whose accounts are made together. Between two intervals
+// heldTables are the tables of intervals whose accounts are made together. Between two intervals
 // the caches are used by other programs: the account of one of 100 ms took 75 µs, and of
 // ten together 28 µs each.
-type held struct {
+type heldTables struct {
 	most   int // 0 and 1 hold none
 	tables []heldTable
 	cells  int
@@ -389,7 +389,7 @@ type heldTable struct {
 const heldCells = 1 << 16
 
 // add adds a table, and reports whether there are enough.
-func (h *held) add(t *counts.Table, kind string) (full bool) {
+func (h *heldTables) add(t *counts.Table, kind string) (full bool) {
 	if h.most > 1 { // the counters use it again for the next
 		t = h.copied(t)
 	}
@@ -399,7 +399,7 @@ func (h *held) add(t *counts.Table, kind string) (full bool) {
 }
 
 // copied returns a copy of a table, in one that is used again if there is any.
-func (h *held) copied(t *counts.Table) *counts.Table {
+func (h *heldTables) copied(t *counts.Table) *counts.Table {
 	last := len(h.spare) - 1
 	if last < 0 {
 		return t.Clone()
@@ -411,14 +411,14 @@ func (h *held) copied(t *counts.Table) *counts.Table {
 }
 
 // take returns the tables and forgets them. They are valid until the next add.
-func (h *held) take() []heldTable {
+func (h *heldTables) take() []heldTable {
 	list := h.tables
 	h.tables, h.cells = h.tables[:0], 0
 	return list
 }
 
 // reuse takes a table back.
-func (h *held) reuse(t *counts.Table) {
+func (h *heldTables) reuse(t *counts.Table) {
 	if h.most > 1 {
 		h.spare = append(h.spare, t)
 	}

@@ -237,7 +237,7 @@ func TestFaults(t *testing.T) {
 	sound := func() *vendorMetric {
 		m := &vendorMetric{
 			MetricName: "Child", LegacyName: "metric_TMA_..Child(%)", Level: 2, ParentCategory: "Root", UnitOfMeasure: "percent",
-			Events:  []aliased{{"EVENT.A", "a"}, {"EVENT.B", "b"}},
+			Events:  []alias{{"EVENT.A", "a"}, {"EVENT.B", "b"}},
 			Formula: "100 * ( a / b ) * ( 1 - a / b )", BaseFormula: " ( event.a / event.b ) * tma_root", Category: "TMA", CountDomain: "Slots",
 		}
 		m.Threshold.BaseFormula = "metric_TMA_..Child(%) > 10 & metric_TMA_Root(%) > 20"
@@ -254,7 +254,7 @@ func TestFaults(t *testing.T) {
 		{"no else", `expected "else"`, func(m *vendorMetric) { m.BaseFormula = "event.a if event.b > 1" }},
 		{"formulas differ", "the vendor's Formula gives", func(m *vendorMetric) { m.BaseFormula = "( event.a / event.b ) * tma_root * 2" }},
 		{"unknown alias", `nothing has the alias "c"`, func(m *vendorMetric) { m.Formula = "100 * c" }},
-		{"unknown constant", `the constant "WIDTH" is not known`, func(m *vendorMetric) { m.Constants = []aliased{{"WIDTH", "w"}} }},
+		{"unknown constant", `the constant "WIDTH" is not known`, func(m *vendorMetric) { m.Constants = []alias{{"WIDTH", "w"}} }},
 		{"never a value", "no random counts give it a value", func(m *vendorMetric) { m.BaseFormula, m.Formula = "event.a / 0", "100 * a / 0" }},
 		{"own value", "leads back to itself", func(m *vendorMetric) { m.BaseFormula = "tma_child" }},
 		{"no parent", `its parent "" is not`, func(m *vendorMetric) { m.ParentCategory = "" }},
@@ -281,7 +281,7 @@ func TestFaults(t *testing.T) {
 func convert(m *vendorMetric) error {
 	root := &vendorMetric{
 		MetricName: "Root", LegacyName: "metric_TMA_Root(%)", Level: 1, Category: "TMA", CountDomain: "Slots",
-		Events:  []aliased{{"EVENT.A", "a"}, {"EVENT.B", "b"}},
+		Events:  []alias{{"EVENT.A", "a"}, {"EVENT.B", "b"}},
 		Formula: "100 * ( 1 - a / b )", BaseFormula: "1 - event.a / event.b",
 	}
 	p := &processor{stem: "test", width: 4}

@@ -23,8 +23,8 @@ type vendorMetric struct {
 	Level          int
 	ParentCategory string
 	UnitOfMeasure  string
-	Events         []aliased
-	Constants      []aliased
+	Events         []alias
+	Constants      []alias
 	Formula        string // over aliases, with every other metric written out
 	BaseFormula    string // over events and "tma_" names of other metrics
 	Category       string // "TMA" for those of top-down analysis
@@ -35,8 +35,8 @@ type vendorMetric struct {
 	addition *addition // set if additions.toml has it, and not the file
 }
 
-// An aliased is an event or a constant with the name that Formula has for it.
-type aliased struct{ Name, Alias string }
+// An alias is an event or a constant with the name that Formula has for it.
+type alias struct{ Name, Alias string }
 
 // isTree reports whether a metric is a node of the main tree.
 func (m *vendorMetric) isTree() bool { return !m.isBottleneck() && !m.isInfo() }

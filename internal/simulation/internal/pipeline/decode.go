@@ -25,7 +25,7 @@ func (d *Decoder) Op(i disasm.Inst, code []byte) Op {
 	if i.Bad || i.Len > len(code) {
 		return Op{Class: Nop, addr: i.Addr}
 	}
-	x := encoded{code: code[:i.Len], end: i.Next()}
+	x := encodedInstruction{code: code[:i.Len], end: i.Next()}
 	x.prefixes()
 	x.operands()
 	if x.cut {
@@ -54,8 +54,8 @@ const (
 	xop
 )
 
-// encoded is an instruction as it is encoded: Intel's manual volume 2, chapter 2.
-type encoded struct {
+// An encodedInstruction is an instruction as it is encoded: Intel's manual volume 2, chapter 2.
+type encodedInstruction struct {
 	code []byte
 	pos  int
 	cut  bool // the code ends before the instruction does
@@ -97,7 +97,7 @@ type modRM struct {
 }
 
 // next returns the next byte, or 0 at the end.
-func (x *encoded) next() byte {
+func (x *encodedInstruction) next() byte {
 	if x.pos >= len(x.code) {
 		x.cut = true
 		return 0
@@ -107,7 +107,7 @@ func (x *encoded) next() byte {
 }
 
 // prefixes reads up to and including the opcode.
-func (x *encoded) prefixes() {
+func (x *encodedInstruction) prefixes() {
 	x.length = 16
 	for !x.cut {
 		b := x.next()
@@ -135,12 +135,12 @@ func (x *encoded) prefixes() {
 }
 
 // extend reads the bits of a REX prefix.
-func (x *encoded) extend(rex byte) {
+func (x *encodedInstruction) extend(rex byte) {
 	x.w = rex&8 != 0
 	x.r, x.x, x.b = rex<<1&8, rex<<2&8, rex<<3&8
 }
 
-func (x *encoded) escape(b byte) {
+func (x *encodedInstruction) escape(b byte) {
 	switch {
 	case b == 0x0f:
 		x.opmap, x.opcode = map0F, x.next()
@@ -177,7 +177,7 @@ func (x *encoded) escape(b byte) {
 }
 
 // vexTail reads the last byte of a VEX prefix, and the opcode.
-func (x *encoded) vexTail(p byte) {
+func (x *encodedInstruction) vexTail(p byte) {
 	x.v = ^p >> 3 & 15
 	if p&4 != 0 {
 		x.length = 32
@@ -187,12 +187,12 @@ func (x *encoded) vexTail(p byte) {
 }
 
 // mandatory reads the prefix that is part of the opcode.
-func (x *encoded) mandatory(pp byte) {
+func (x *encodedInstruction) mandatory(pp byte) {
 	x.opsize = pp == 1
 	x.rep = [4]byte{0, 0, 0xf3, 0xf2}[pp]
 }
 
-func (x *encoded) evexPrefix() {
+func (x *encodedInstruction) evexPrefix() {
 	p0, p1, p2 := x.next(), x.next(), x.next()
 	x.enc, x.opmap = evex, p0&7
 	x.extend(^p0 >> 5)
@@ -207,7 +207,7 @@ func (x *encoded) evexPrefix() {
 }
 
 // operands reads the ModRM byte and the address.
-func (x *encoded) operands() {
+func (x *encodedInstruction) operands() {
 	if x.cut || !x.modrmFollows() {
 		return
 	}
@@ -226,7 +226,7 @@ func (x *encoded) operands() {
 }
 
 // modrmFollows says whether the opcode has a ModRM byte.
-func (x *encoded) modrmFollows() bool {
+func (x *encodedInstruction) modrmFollows() bool {
 	if x.enc != legacy {
 		return !(x.enc == vex && x.opmap == map0F && x.opcode == 0x77) // VZEROUPPER
 	}
@@ -251,7 +251,7 @@ func (x *encoded) modrmFollows() bool {
 }
 
 // address reads the SIB byte and the displacement.
-func (x *encoded) address() {
+func (x *encodedInstruction) address() {
 	x.scale = 1
 	rm := x.rm
 	x.base = RAX + Register(rm|x.b)
@@ -283,7 +283,7 @@ func (x *encoded) address() {
 }
 
 // signed reads a little-endian number of 1, 2 or 4 bytes.
-func (x *encoded) signed(n int) int64 {
+func (x *encodedInstruction) signed(n int) int64 {
 	at := x.pos
 	if at+n > len(x.code) {
 		x.cut = true
@@ -310,10 +310,10 @@ func little(b []byte) int64 {
 
 // immediate returns the number behind the operands, which fills the rest of the
 // instruction, or 0 if there is none.
-func (x *encoded) immediate() int64 { return little(x.code[min(x.pos, len(x.code)):]) }
+func (x *encodedInstruction) immediate() int64 { return little(x.code[min(x.pos, len(x.code)):]) }
 
 // operandSize returns the bytes of its general registers.
-func (x *encoded) operandSize() uint8 {
+func (x *encodedInstruction) operandSize() uint8 {
 	switch {
 	case x.w:
 		return 8

@@ -153,7 +153,7 @@ func TestLayout(t *testing.T) {
 				if i.Bad {
 					continue
 				}
-				x := encoded{code: code[:i.Len], end: i.Next()}
+				x := encodedInstruction{code: code[:i.Len], end: i.Next()}
 				x.prefixes()
 				x.operands()
 				behind[i.Len-x.pos] = true

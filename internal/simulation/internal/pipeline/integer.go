@@ -190,7 +190,7 @@ var conditions = [16]use{
 }
 
 // one returns the effect of an opcode without an escape.
-func (x *encoded) one() spec {
+func (x *encodedInstruction) one() spec {
 	s := oneByte()[x.opcode]
 	switch c, part := x.opcode, x.reg&7; {
 	case c >= 0x80 && c <= 0x83:
@@ -237,7 +237,7 @@ func byteForm(is bool) use {
 }
 
 // unary returns an instruction of group 3.
-func (x *encoded) unary(part uint8) spec {
+func (x *encodedInstruction) unary(part uint8) spec {
 	size := x.operandSize()
 	if x.opcode == 0xf6 {
 		size = 1
@@ -268,7 +268,7 @@ func (x *encoded) unary(part uint8) spec {
 }
 
 // incrementOrJump returns an instruction of groups 4 and 5.
-func (x *encoded) incrementOrJump(part uint8) spec {
+func (x *encodedInstruction) incrementOrJump(part uint8) spec {
 	switch part {
 	case 0:
 		return spec{ALU, readRM | writeRM | writeFlags, 0, calcAdd, fuseIncrement}
@@ -285,7 +285,7 @@ func (x *encoded) incrementOrJump(part uint8) spec {
 }
 
 // str returns a string instruction.
-func (x *encoded) str() spec {
+func (x *encodedInstruction) str() spec {
 	s := spec{class: String, use: byteForm(x.opcode&1 == 0), calc: calcString}
 	if x.rep != 0 {
 		s.class = RepString
@@ -307,7 +307,7 @@ func (x *encoded) str() spec {
 
 // floatingPoint returns an instruction of the old floating point unit: Intel's
 // manual volume 2, tables.
-func (x *encoded) floatingPoint() spec {
+func (x *encodedInstruction) floatingPoint() spec {
 	part := x.reg & 7
 	size := [8]uint8{4, 4, 4, 4, 8, 8, 2, 2}[x.opcode&7]
 	if !x.memory {
@@ -334,7 +334,7 @@ func (x *encoded) floatingPoint() spec {
 	return spec{Microcode, x87, 0, calcNone, noFusion}
 }
 
-func (x *encoded) floatingPointRegister(part uint8) spec {
+func (x *encodedInstruction) floatingPointRegister(part uint8) spec {
 	s := spec{class: FPStackAdd, use: x87}
 	switch x.opcode {
 	case 0xd8, 0xdc, 0xde:

@@ -1,7 +1,7 @@
 package pipeline
 
 // spec returns what the opcode does.
-func (x *encoded) spec() spec {
+func (x *encodedInstruction) spec() spec {
 	switch {
 	case x.enc == xop:
 		return spec{class: VInt, use: dyadic, calc: calcMix}
@@ -23,7 +23,7 @@ func (x *encoded) spec() spec {
 }
 
 // op makes the op of the instruction.
-func (x *encoded) op() Op {
+func (x *encodedInstruction) op() Op {
 	s := x.spec()
 	b := builder{op: Op{Class: s.class, fuses: s.fuses, formula: formula{calc: s.calc, imm: x.immediate()}}}
 	o := &b.op
@@ -85,7 +85,7 @@ func (b *builder) vector() bool {
 
 // widths returns the bytes that the instruction works on, and those of its memory
 // operand.
-func (x *encoded) widths(s *spec) (width, size uint8) {
+func (x *encodedInstruction) widths(s *spec) (width, size uint8) {
 	switch {
 	case s.use&bytes != 0:
 		width = 1
@@ -115,7 +115,7 @@ func (x *encoded) widths(s *spec) (width, size uint8) {
 }
 
 // memoryOperand sets the address of what the instruction accesses.
-func (x *encoded) memoryOperand(o *Op, s *spec) {
+func (x *encodedInstruction) memoryOperand(o *Op, s *spec) {
 	switch {
 	case x.memory:
 		o.Base, o.Index, o.Scale, o.Disp, o.Segment = x.base, x.index, x.scale, x.disp, x.segment
@@ -148,7 +148,7 @@ func (x *encoded) memoryOperand(o *Op, s *spec) {
 }
 
 // vectorIndex returns the vector register with the addresses of a gather.
-func (x *encoded) vectorIndex() Register {
+func (x *encodedInstruction) vectorIndex() Register {
 	n := uint8(4) // the number that means no index if it is a general register
 	if x.index != NoRegister {
 		n = uint8(x.index - RAX)
@@ -157,12 +157,12 @@ func (x *encoded) vectorIndex() Register {
 }
 
 // upper says whether a general register is the second byte of another one, as AH is.
-func (x *encoded) upper(n, width uint8) bool {
+func (x *encodedInstruction) upper(n, width uint8) bool {
 	return width == 1 && x.rex == 0 && x.enc == legacy && n >= 4 && n < 8
 }
 
 // general returns a general register by its number.
-func (x *encoded) general(n, width uint8) Register {
+func (x *encodedInstruction) general(n, width uint8) Register {
 	if x.upper(n, width) {
 		n -= 4
 	}
@@ -170,7 +170,7 @@ func (x *encoded) general(n, width uint8) Register {
 }
 
 // register returns a register of the file that an operand is in.
-func (x *encoded) register(n uint8, isVector, isMask bool, width uint8) Register {
+func (x *encodedInstruction) register(n uint8, isVector, isMask bool, width uint8) Register {
 	switch {
 	case isMask:
 		return K0 + Register(n&7)
@@ -183,7 +183,7 @@ func (x *encoded) register(n uint8, isVector, isMask bool, width uint8) Register
 }
 
 // multimedia says whether an opcode without a prefix is one of MMX.
-func (x *encoded) multimedia() bool {
+func (x *encodedInstruction) multimedia() bool {
 	c := x.opcode
 	switch x.opmap {
 	case map0F:
@@ -194,12 +194,12 @@ func (x *encoded) multimedia() bool {
 	return x.opmap == map3A && c == 0x0f
 }
 
-func (x *encoded) regOperand(o *Op, u use) Register {
+func (x *encodedInstruction) regOperand(o *Op, u use) Register {
 	return x.register(x.reg, u&vectorReg != 0, u&maskReg != 0, o.Width)
 }
 
 // rmOperand returns the register of ModRM's lower part, if it is one.
-func (x *encoded) rmOperand(o *Op, u use) Register {
+func (x *encodedInstruction) rmOperand(o *Op, u use) Register {
 	if x.memory || !x.hasModrm {
 		return NoRegister
 	}
@@ -216,19 +216,19 @@ func rmWidth(o *Op, u use) uint8 {
 }
 
 // usesUpper says whether a register of the instruction is the second byte of another one.
-func (x *encoded) usesUpper(o *Op, u use) bool {
+func (x *encodedInstruction) usesUpper(o *Op, u use) bool {
 	return u&(readReg|writeReg) != 0 && x.upper(x.reg, o.Width) ||
 		u&(readRM|writeRM) != 0 && !x.memory && x.upper(x.rm, rmWidth(o, u)) ||
 		u&(readLow|writeLow) != 0 && x.upper(x.opcode&7|x.b, o.Width)
 }
 
 // vOperand returns the register of the VEX prefix.
-func (x *encoded) vOperand(u use) Register {
+func (x *encodedInstruction) vOperand(u use) Register {
 	return x.register(x.v, u&general == 0 && u&maskV == 0, u&maskV != 0, 8)
 }
 
 // lowOperand returns the register in the opcode.
-func (x *encoded) lowOperand(o *Op) Register { return x.general(x.opcode&7|x.b, o.Width) }
+func (x *encodedInstruction) lowOperand(o *Op) Register { return x.general(x.opcode&7|x.b, o.Width) }
 
 // implied are the registers that instructions use without naming them.
 var implied = []struct {
@@ -239,7 +239,7 @@ var implied = []struct {
 	{readCarry, writeCarry, Carry}, {readFlags, writeFlags, Flags}, {readX87, writeX87, X87},
 }
 
-func (x *encoded) reads(b *builder, s *spec) {
+func (x *encodedInstruction) reads(b *builder, s *spec) {
 	o, u := &b.op, s.use
 	if u&readV != 0 && x.enc != legacy {
 		b.read(x.vOperand(u))
@@ -279,12 +279,12 @@ func (x *encoded) reads(b *builder, s *spec) {
 }
 
 // keeps says whether a write leaves the rest of a general register as it was.
-func (x *encoded) keeps(o *Op, u use) bool {
+func (x *encodedInstruction) keeps(o *Op, u use) bool {
 	return o.Width < 4 && u&(vectorReg|vectorRM) == 0 && o.Class != String && o.Class != RepString
 }
 
 // written returns the general register that an instruction on bytes or words writes.
-func (x *encoded) written(o *Op, u use) Register {
+func (x *encodedInstruction) written(o *Op, u use) Register {
 	switch {
 	case u&writeReg != 0:
 		return x.regOperand(o, u)
@@ -298,7 +298,7 @@ func (x *encoded) written(o *Op, u use) Register {
 	return NoRegister
 }
 
-func (x *encoded) writes(b *builder, s *spec) {
+func (x *encodedInstruction) writes(b *builder, s *spec) {
 	o, u := &b.op, s.use
 	if u&writeReg != 0 {
 		b.write(x.regOperand(o, u))
@@ -332,12 +332,12 @@ func (x *encoded) writes(b *builder, s *spec) {
 }
 
 // hasSource and hasDestination say which of its two pointers a string instruction has.
-func (x *encoded) hasSource() bool { c := x.opcode &^ 1; return c != 0xaa && c != 0xae }
+func (x *encodedInstruction) hasSource() bool { c := x.opcode &^ 1; return c != 0xaa && c != 0xae }
 
-func (x *encoded) hasDestination() bool { return x.opcode&^1 != 0xac }
+func (x *encodedInstruction) hasDestination() bool { return x.opcode&^1 != 0xac }
 
 // pointers lets a string instruction advance the registers that it counts with.
-func (x *encoded) pointers(b *builder) {
+func (x *encodedInstruction) pointers(b *builder) {
 	if x.hasSource() {
 		b.read(RSI)
 		b.write(RSI)
@@ -354,7 +354,7 @@ func (x *encoded) pointers(b *builder) {
 
 // class returns the class of the instruction. It depends on the operands if the opcode has
 // several classes.
-func (x *encoded) class(o *Op) Class {
+func (x *encodedInstruction) class(o *Op) Class {
 	if x.lock || x.opmap == map0 && x.memory && (x.opcode == 0x86 || x.opcode == 0x87) {
 		return Locked
 	}
@@ -403,7 +403,7 @@ func moveClass(o *Op) Class {
 }
 
 // calculation sets how the result is computed.
-func (x *encoded) calculation(o *Op, s *spec) {
+func (x *encodedInstruction) calculation(o *Op, s *spec) {
 	u, rm, reg := s.use, x.rmOperand(o, s.use), x.regOperand(o, s.use)
 	if s.calc != calcNone && x.usesUpper(o, u) { // values have no second byte
 		o.calc = calcMix
@@ -431,7 +431,7 @@ func (x *encoded) calculation(o *Op, s *spec) {
 }
 
 // source returns the operand that an instruction moves.
-func (x *encoded) source(o *Op, u use, rm, reg Register) Register {
+func (x *encodedInstruction) source(o *Op, u use, rm, reg Register) Register {
 	switch {
 	case u&readRM != 0:
 		return rm
@@ -448,7 +448,7 @@ func (x *encoded) source(o *Op, u use, rm, reg Register) Register {
 }
 
 // idiom recognises instructions whose result does not depend on their operands.
-func (x *encoded) idiom(o *Op) {
+func (x *encodedInstruction) idiom(o *Op) {
 	if x.memory || !x.hasModrm || x.rep != 0 || x.mask != 0 {
 		return
 	}

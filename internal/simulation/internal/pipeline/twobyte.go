@@ -55,7 +55,7 @@ func twoByteSpecs() map[byte]spec {
 }
 
 // two returns the effect of an opcode behind 0F.
-func (x *encoded) two() spec {
+func (x *encodedInstruction) two() spec {
 	switch c, part := x.opcode, x.reg&7; c {
 	case 0xae:
 		return x.group15(part)
@@ -82,7 +82,7 @@ func (x *encoded) two() spec {
 }
 
 // group15 returns fences, and instructions that save the state of the vector registers.
-func (x *encoded) group15(part uint8) spec {
+func (x *encodedInstruction) group15(part uint8) spec {
 	switch {
 	case !x.memory && part == 5 && x.rep == 0:
 		return spec{class: LoadFence}
@@ -99,7 +99,7 @@ func (x *encoded) group15(part uint8) spec {
 }
 
 // group9 returns CMPXCHG16B and random numbers.
-func (x *encoded) group9(part uint8) spec {
+func (x *encodedInstruction) group9(part uint8) spec {
 	if x.memory && part == 1 {
 		return spec{class: CompareExchange, use: readRM | writeRM | readA | readD | writeA | writeD | writeFlags, size: 2 * max(x.operandSize(), 4), calc: calcMix}
 	}
@@ -110,7 +110,7 @@ func (x *encoded) group9(part uint8) spec {
 }
 
 // three returns the effect of an opcode behind 0F 38 or 0F 3A for general registers.
-func (x *encoded) three() (spec, bool) {
+func (x *encodedInstruction) three() (spec, bool) {
 	if x.opmap == map3A {
 		if x.opcode == 0xf0 && x.enc == vex { // RORX
 			return spec{class: Shift, use: general | convertReg, calc: calcMix}, true
@@ -145,7 +145,7 @@ func (x *encoded) three() (spec, bool) {
 	return spec{}, false
 }
 
-func (x *encoded) threeLegacy() (spec, bool) {
+func (x *encodedInstruction) threeLegacy() (spec, bool) {
 	switch x.opcode {
 	case 0xf0:
 		if x.rep == 0xf2 {

@@ -80,7 +80,7 @@ var scalarOps = map[byte]bool{0x51: true, 0x52: true, 0x53: true, 0x58: true, 0x
 	0x5c: true, 0x5d: true, 0x5e: true, 0x5f: true, 0xc2: true}
 
 // vector returns the effect of an opcode behind 0F on vectors.
-func (x *encoded) vector() (spec, bool) {
+func (x *encodedInstruction) vector() (spec, bool) {
 	if x.enc != legacy {
 		if s, ok := x.masks(); ok {
 			return s, true
@@ -113,7 +113,7 @@ func scalar(double bool) uint8 {
 }
 
 // compared lets comparisons with EVEX write a mask.
-func (x *encoded) compared(s spec) spec {
+func (x *encodedInstruction) compared(s spec) spec {
 	if x.enc != evex {
 		return s
 	}
@@ -126,7 +126,7 @@ func (x *encoded) compared(s spec) spec {
 
 // prefixed changes a spec by the mandatory prefix, if the prefix does more than choose
 // between formats.
-func (x *encoded) prefixed(s spec, double bool) spec {
+func (x *encodedInstruction) prefixed(s spec, double bool) spec {
 	switch x.opcode {
 	case 0x10, 0x11:
 		if x.rep != 0 {
@@ -169,7 +169,7 @@ func (x *encoded) prefixed(s spec, double bool) spec {
 }
 
 // masks returns instructions of mask registers, and vector instructions that only EVEX has.
-func (x *encoded) masks() (spec, bool) {
+func (x *encodedInstruction) masks() (spec, bool) {
 	const both = maskReg | maskRM
 	c := x.opcode
 	if x.enc == evex {
@@ -200,7 +200,7 @@ func (x *encoded) masks() (spec, bool) {
 }
 
 // unsigned returns conversions of unsigned numbers.
-func (x *encoded) unsigned() spec {
+func (x *encodedInstruction) unsigned() spec {
 	scalars := x.rep != 0
 	switch {
 	case scalars && x.opcode == 0x7b:
@@ -315,7 +315,7 @@ func vector3ASpecs() map[byte]spec {
 }
 
 // vectorThree returns the effect of an opcode behind 0F 38 or 0F 3A on vectors.
-func (x *encoded) vectorThree() spec {
+func (x *encodedInstruction) vectorThree() spec {
 	table := vector38()
 	if x.opmap == map3A {
 		table = vector3A()
@@ -331,7 +331,7 @@ func (x *encoded) vectorThree() spec {
 }
 
 // narrowed changes a spec if EVEX has given the opcode another meaning.
-func (x *encoded) narrowed(s spec) spec {
+func (x *encodedInstruction) narrowed(s spec) spec {
 	switch c := x.opcode; {
 	case c == 0x26, c == 0x27, c == 0x29 && x.rep == 0, c == 0x37:
 		return spec{class: FCompare, use: toMask, calc: calcMix}

@@ -63,7 +63,7 @@ type Reader struct {
 	partEvents
 	costs   []float64 // scratch: of one line
 	derived []derivedEvent
-	exposed
+	exposedMisses
 
 	where
 	places  places
@@ -94,8 +94,8 @@ type partEvents struct {
 	misses  [2]int   // columns of the part: misses of loads in the first and last level; -1 for none
 }
 
-// exposed are the misses that nothing hides.
-type exposed struct {
+// exposedMisses are the misses that nothing hides.
+type exposedMisses struct {
 	chained [2]float64 // of loads in a chain, in the first and last level
 	beyond  float64    // share of the misses of the last cache that a further one answers
 }
