@@ -24,12 +24,12 @@ type Recordings struct {
 	Say   func(error) string       // puts an error into words for the user; nil is its own text
 	Head  func(*report.Header)     // completes the headers of documents; may be nil
 	Note  func(counts.Note) string // puts a note into words; nil is its own text
-	open  map[string]opened
+	open  map[string]outcome
 }
 
-// An opened is what came of opening a recording. An error is kept as well: what a stream
+// An outcome is what came of opening a recording. An error is kept as well: what a stream
 // had was read to find it.
-type opened struct {
+type outcome struct {
 	rec *source.Recording
 	err error
 }
@@ -40,7 +40,7 @@ const openMost = 64
 
 // New returns the recordings with so many names, which are opened when they are read.
 func New(r *resolve.Resolver, names ...string) *Recordings {
-	return &Recordings{Resolver: r, Names: names, open: map[string]opened{}}
+	return &Recordings{Resolver: r, Names: names, open: map[string]outcome{}}
 }
 
 // Close closes the recordings.
