@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 func Example() {

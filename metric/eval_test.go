@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 // inputs are those of the table tests. u is unknown.

@@ -3,6 +3,7 @@ package profile_test
 import (
 	"fmt"
 
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 	"github.com/cyclestack/cyclestack/profile"
 )
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 	"github.com/cyclestack/cyclestack/report"
 )
 

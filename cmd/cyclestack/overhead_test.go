@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 // The events that stat counts where there is no PMU, as perf names them: of a program,

@@ -11,6 +11,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/annotate"
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/flow"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 // The columns of the tables, and what one sample stands for.

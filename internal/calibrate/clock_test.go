@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 // TestClock checks that the clock is one that processors have.

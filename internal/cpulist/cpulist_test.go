@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/cpulist"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 func TestParse(t *testing.T) {

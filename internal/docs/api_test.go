@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 // public are the packages that others may import: those whose names are promised

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/fault"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 func TestAs(t *testing.T) {

@@ -3,18 +3,20 @@ package measure_test
 import (
 	"errors"
 	"fmt"
-	"github.com/cyclestack/cyclestack/account"
-	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/internal/fault"
-	"github.com/cyclestack/cyclestack/report"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/report"
+
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/testkernel"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/plan"
 	"github.com/cyclestack/cyclestack/source/perfevent"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/perfwrite"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/calibrate"
 	"github.com/cyclestack/cyclestack/internal/render"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
 )

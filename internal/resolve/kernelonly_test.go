@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/counts"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 	"github.com/cyclestack/cyclestack/model"
 )
 

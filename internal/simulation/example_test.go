@@ -6,6 +6,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/simulation"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 // The functions of a callgrind file, with the instructions that they executed themselves.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/spelling"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 func TestDistance(t *testing.T) {

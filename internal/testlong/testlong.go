@@ -1,10 +1,10 @@
-// Package testlong says whether tests run their long trials at full size. A
-// package whose tests import it takes the flag -long:
+// Package testlong says whether tests run their long trials at full size. Every
+// package with tests imports it, so that all take the flag -long:
 //
-//	go test ./plan -long
+//	go test ./... -long
 //
-// CYCLESTACK_LONG=1 does the same for all packages at once. The continuous
-// integration sets it; a plain go test runs every trial at a smaller size.
+// CYCLESTACK_LONG=1 does the same. The continuous integration sets it; a plain go
+// test runs every trial at a smaller size.
 package testlong
 
 import (

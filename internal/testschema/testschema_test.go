@@ -3,6 +3,7 @@ package testschema_test
 import (
 	"testing"
 
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 	"github.com/cyclestack/cyclestack/internal/testschema"
 )
 

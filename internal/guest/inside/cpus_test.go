@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 

@@ -18,6 +18,8 @@ import (
 	"golang.org/x/arch/ppc64/ppc64asm"
 	"golang.org/x/arch/riscv64/riscv64asm"
 	"golang.org/x/arch/x86/x86asm"
+
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 var disassemblers = map[string]func([]byte) (text string, size int, err error){

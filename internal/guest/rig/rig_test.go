@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cyclestack/cyclestack/internal/guest"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 func TestParseURIs(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/source/accounts"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 // tables reads all tables of a document.

@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/internal/source/code"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source"
 	"github.com/cyclestack/cyclestack/source/perfdata"

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/cyclestack/cyclestack/internal/source/perfrecord"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 const seed = `# cpu: sandybridge

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/branch"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 // Addresses of branches that are not near each other.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/object"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 // assemble makes instructions of lines such as "4: mov (%rax),%rax", one byte each. A

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 // BenchmarkExecute executes a loop that loads, computes, stores and jumps.
