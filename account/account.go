@@ -46,12 +46,12 @@ type Account struct {
 	// method; nil if that is not known.
 	Times *Account
 
-	evaluated
+	workings
 	scratch
 }
 
-// evaluated is what an account's values were computed from.
-type evaluated struct {
+// workings are what an account's values were computed from.
+type workings struct {
 	table  *counts.Table
 	place  Place
 	seen   []observation // of the slots

@@ -24,7 +24,7 @@ type Binding struct {
 	notes []counts.Note
 
 	columnFacts
-	compiled
+	programs
 }
 
 // columnFacts is what a binding knows of the recording's columns.
@@ -44,9 +44,9 @@ type columnFacts struct {
 	alone     bool             // the recording has but one event: several columns of it are places whose names were lost
 }
 
-// compiled is a binding's formulas, and the vector that they are evaluated over: the
+// programs are a binding's formulas, and the vector that they are evaluated over: the
 // inputs, the nodes' amounts, then particular readings of inputs.
-type compiled struct {
+type programs struct {
 	slots  []slot    // the inputs, then the readings that coherent formulas ask for
 	live   []int     // those of slots that the recording may have a count of
 	groups []int     // by place in the vector: the group a slot was counted in, 0 if not known

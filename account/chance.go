@@ -179,7 +179,7 @@ func stepDown(draws iter.Seq[[]float64]) []float64 {
 // calling as many of them new. The slice is used again.
 func (f *family) exchanges() iter.Seq[[]float64] {
 	old, new := float64(len(f.whole[0])), float64(len(f.whole[1]))
-	figures := make([]exchanged, len(f.old))
+	figures := make([]pairFigure, len(f.old))
 	for i := range figures {
 		x := &figures[i]
 		x.values = centred(f.old[i], f.new[i])
@@ -208,8 +208,8 @@ func (f *family) exchanges() iter.Seq[[]float64] {
 	}
 }
 
-// An exchanged is a figure whose runs are exchanged between the sides.
-type exchanged struct {
+// A pairFigure is a figure whose runs are exchanged between the sides.
+type pairFigure struct {
 	values    []float64 // of all runs, less their mean
 	squares   float64   // sum of their squares
 	variances []float64 // that sampling adds to each; nil if nothing was sampled
@@ -218,7 +218,7 @@ type exchanged struct {
 
 // difference is that of the sides' means, if the chosen runs are the new ones, and
 // its variance by how the runs of a side differ, or the least by sampling.
-func (x *exchanged) difference(chosen []int, old, new float64) (delta, variance float64) {
+func (x *pairFigure) difference(chosen []int, old, new float64) (delta, variance float64) {
 	sum := 0.0
 	for _, r := range chosen {
 		sum += x.values[r]

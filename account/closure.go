@@ -72,7 +72,7 @@ func (b *Binding) identities() []bool {
 		closed[i] = true
 	}
 	n := len(b.slots) + len(b.nodes)
-	a := &Account{Binding: b, Nodes: make([]Value, len(b.nodes)), evaluated: evaluated{in: make([]float64, n), values: make([]float64, len(b.nodes))}}
+	a := &Account{Binding: b, Nodes: make([]Value, len(b.nodes)), workings: workings{in: make([]float64, n), values: make([]float64, len(b.nodes))}}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range trials {
 		for k := range b.slots {

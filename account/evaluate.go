@@ -51,10 +51,10 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 	}
 	if a.Binding != b {
 		*a = Account{
-			Binding:   b,
-			Nodes:     make([]Value, len(b.nodes)),
-			Checks:    make([]Check, 0, len(b.checks)+len(b.nodes)+1),
-			evaluated: evaluated{seen: make([]observation, n), in: make([]float64, n), values: make([]float64, len(b.nodes))},
+			Binding:  b,
+			Nodes:    make([]Value, len(b.nodes)),
+			Checks:   make([]Check, 0, len(b.checks)+len(b.nodes)+1),
+			workings: workings{seen: make([]observation, n), in: make([]float64, n), values: make([]float64, len(b.nodes))},
 		}
 		for k := range b.slots { // those that are not live stay so
 			a.in[b.slotIndex(k)], a.seen[b.slotIndex(k)] = math.NaN(), unseen

@@ -67,8 +67,8 @@ type trees struct {
 // An input is a name that a formula uses and that counts must supply.
 type input struct {
 	name  string
-	any   []wanted // alternatives in order of preference
-	lp    int      // logical processor of the core, -1 for the scope's own
+	any   []inputEvent // alternatives in order of preference
+	lp    int          // logical processor of the core, -1 for the scope's own
 	anyLP bool
 	unit  string
 	param bool // a parameter that nobody gave
@@ -79,8 +79,8 @@ func (in *input) same(o *input) bool {
 	return in.lp == o.lp && in.anyLP == o.anyLP && in.param == o.param && slices.Equal(in.any, o.any)
 }
 
-// wanted is one event that an input accepts.
-type wanted struct {
+// An inputEvent is one event that an input accepts.
+type inputEvent struct {
 	name string
 	id   model.Identity
 }
@@ -327,7 +327,7 @@ func (c *Method) input(name string, defs []model.Input) input {
 		}
 	}
 	for _, ev := range events {
-		in.any = append(in.any, wanted{ev, c.identify(ev)})
+		in.any = append(in.any, inputEvent{ev, c.identify(ev)})
 		if e, ok := c.Events.Lookup(ev); ok && in.unit == "" {
 			in.unit = e.Unit
 		}

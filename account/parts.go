@@ -43,7 +43,7 @@ func (a *Account) Part(node int) float64 {
 // several places is the sum of theirs. A logical processor's slots are those of its
 // cycles, also where it shares the core.
 func (b *Binding) Whole(t *counts.Table, place Place, unit string) float64 {
-	a := &Account{Binding: b, evaluated: evaluated{table: t, place: place}}
+	a := &Account{Binding: b, workings: workings{table: t, place: place}}
 	switch {
 	case b.of != nil && unit == b.Method.Model.Unit:
 		b.readOf(a)
