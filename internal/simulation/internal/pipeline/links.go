@@ -49,3 +49,6 @@ func (l *links) learn(load, store uint64) bool {
 	}
 	return false
 }
+
+// forget forgets all stores.
+func (l *links) forget() { *l = links{} }

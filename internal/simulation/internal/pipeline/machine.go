@@ -13,6 +13,7 @@ type Machine struct {
 	ready  [registers]int64 // when the value of each register is known
 	values values
 	before previous
+	shift  uint64 // from the addresses of ops to those of the copy that is executed
 }
 
 // fetchState is the state of the front end.
@@ -114,7 +115,7 @@ func (m *Machine) Late(cycles int) { m.late = int64(cycles) }
 // fetch finds when the op comes out of the cache of decoded ones. A cycle gives ops of one
 // line of code.
 func (m *Machine) fetch(op *Op, slots int) {
-	line := op.addr / max(m.core.line, 1)
+	line := (op.addr + m.shift) / max(m.core.line, 1)
 	if m.fetches += slots; m.fetches > m.core.fetch || m.core.line > 0 && line != m.line {
 		if m.fetches > slots { // not the first in this cycle
 			m.fetched++

@@ -256,3 +256,6 @@ const (
 	fuseAdd              // ADD, SUB
 	fuseIncrement        // INC, DEC
 )
+
+// String returns the name of a class in the files of cores.
+func (c Class) String() string { return classNames[c] }
