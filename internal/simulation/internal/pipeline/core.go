@@ -8,8 +8,9 @@ type Core struct {
 	frontEnd
 	backEnd
 	memoryUnits
-	fuses [fuseIncrement + 1]uint16
-	costs [classes]cost
+	fuses     [fuseIncrement + 1]uint16
+	costs     [classes]cost
+	portNames []string
 }
 
 // A frontEnd is the part of a core that fetches instructions.

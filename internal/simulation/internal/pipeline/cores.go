@@ -218,7 +218,7 @@ func (r *coreReader) apply(name string, extended []string) error {
 // set applies the values read so far.
 func (r *coreReader) set() {
 	f, c := &r.file, r.core
-	c.Name = f.Name
+	c.Name, c.portNames = f.Name, strings.Fields(f.Ports)
 	c.fetch, c.line, c.queue, c.refill, c.callBubble, c.ahead, c.nops = f.Fetch, f.Line, f.Queue, f.Refill, f.CallBubble, f.Ahead, f.Nops
 	c.dispatch, c.retire, c.reorder = f.Dispatch, f.Retire, f.Reorder
 	c.vectorQueue, c.vectorPorts, c.vector = f.VectorQueue, r.ports(f.VectorPorts), f.Vector

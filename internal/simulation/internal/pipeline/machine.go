@@ -10,6 +10,9 @@ type Machine struct {
 	retireState
 	units units
 
+	recorder *Recorder // nil for none
+	freedom  Freedom
+
 	ready  [registers]int64 // when the value of each register is known
 	values values
 	before previous
@@ -83,29 +86,41 @@ func (m *Machine) Reset() {
 // seen at the next one. taken says that a branch was taken, and mispredicted that it was
 // mispredicted.
 func (m *Machine) Execute(op *Op, taken, mispredicted bool) float64 {
-	c := m.core
-	k := &c.costs[op.Class]
-	fused := op.conditional && c.fuses[m.before.fuses]&(1<<op.cond) != 0
-	slots := int(k.slots)
-	if fused {
+	k := &m.core.costs[op.Class]
+	fused, slots := m.slots(op, k)
+	if m.recorder != nil {
+		m.recorder.begin(slots, fused)
+	}
+	m.fetch(op, slots)
+	fetched := m.fetched
+	scheduler := m.dispatch(op, k, slots)
+	done := m.execute(op, k, fused, scheduler)
+	retired := m.retire(op, done, slots)
+	if m.recorder != nil {
+		m.recorder.end(fetched, m.now, done, m.retired)
+	}
+	if op.conditional {
+		m.links.branch(taken)
+	}
+	m.follow(op, done, taken, mispredicted)
+	return retired
+}
+
+// slots returns whether an op is one with the op before, and the micro-ops that it is at
+// dispatch.
+func (m *Machine) slots(op *Op, k *cost) (fused bool, slots int) {
+	fused = op.conditional && m.core.fuses[m.before.fuses]&(1<<op.cond) != 0
+	if slots = int(k.slots); fused {
 		slots = 0
 	}
-	if op.Class == Nop && c.nops {
+	if op.Class == Nop && m.core.nops {
 		if m.paired = !m.paired; m.paired {
 			slots = 0
 		}
 	} else {
 		m.paired = false
 	}
-	m.fetch(op, slots)
-	scheduler := m.dispatch(op, k, slots)
-	done := m.execute(op, k, fused, scheduler)
-	retired := m.retire(op, done, slots)
-	if op.conditional {
-		m.links.branch(taken)
-	}
-	m.follow(op, done, taken, mispredicted)
-	return retired
+	return fused, slots
 }
 
 // Late makes the next load take so many cycles longer, as if it missed the first-level
@@ -168,10 +183,16 @@ func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 	if apart {
 		at = max(at, m.vectorQueue.next(1))
 	}
+	if m.recorder != nil {
+		m.recorder.record().Wait = m.waits(op, slots, at, apart)
+	}
 	m.advance(at)
 	scheduler = noScheduler
 	if home != 0 && !apart {
-		scheduler = m.schedule(home)
+		before := m.now
+		if scheduler = m.schedule(home); m.recorder != nil && m.now > before {
+			m.recorder.record().Wait = WaitScheduler
+		}
 	}
 	m.dispatches += slots
 	for m.dispatches > m.core.dispatch {
@@ -186,6 +207,25 @@ func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 		scheduler = m.enter(home)
 	}
 	return scheduler
+}
+
+// waits returns what an op waits for that can be dispatched at a cycle.
+func (m *Machine) waits(op *Op, slots int, at int64, apart bool) Wait {
+	switch {
+	case at <= m.now:
+		return WaitDispatch
+	case at == m.fetched:
+		return WaitFetch
+	case slots > 0 && at == m.reorder.next(slots):
+		return WaitReorder
+	case op.Loads && at == m.loads.next(1):
+		return WaitLoadQueue
+	case op.Stores && at == m.stores.next(1):
+		return WaitStoreQueue
+	case apart && at == m.vectorQueue.next(1):
+		return WaitVectorQueue
+	}
+	return WaitDispatch
 }
 
 // noScheduler is that of ops that need no port.
@@ -241,9 +281,15 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 		}
 	}
 	result := ready + int64(k.latency)
+	if m.recorder != nil {
+		m.recorder.computes(op, k)
+	}
 	if k.ops > 0 {
 		issue = m.issue(op, k, ready, fused)
 		result = issue + int64(k.latency)
+		if m.recorder != nil {
+			m.recorder.done(Computes, result)
+		}
 	} else {
 		m.before.port = 0 // the port of an earlier op, which the jump must not give back
 	}
@@ -260,6 +306,9 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 			break
 		}
 		m.ready[r] = known
+		if m.recorder != nil {
+			m.recorder.write(r)
+		}
 		if op.calc == calcString && pointer(r) {
 			m.ready[r] = result
 		}
@@ -297,7 +346,9 @@ func (m *Machine) operands(op *Op, k *cost, apart bool, scheduler int) (ready in
 		if r == NoRegister {
 			break
 		}
-		ready = max(ready, m.ready[r])
+		if m.waitsFor(op, r) {
+			ready = max(ready, m.ready[r])
+		}
 	}
 	return ready
 }
@@ -308,15 +359,27 @@ func (m *Machine) issue(op *Op, k *cost, ready int64, fused bool) int64 {
 	if fused && p.port != 0 {
 		m.units.release(p.issue, p.port)
 		ready = p.ready
+		if m.recorder != nil {
+			m.recorder.fuse()
+		}
 	}
 	hold := int64(max(k.hold, 1))
 	hold *= m.passes(op)
 	p.ready = ready
-	p.issue, p.port = m.units.reserve(ready, m.reach(k.ports), hold)
+	p.issue, p.port = m.reserve(Computes, ready, m.reach(k.ports), hold)
 	for range k.ops - 1 {
-		m.units.reserve(ready, k.ports, hold)
+		m.reserve(Computes, ready, k.ports, hold)
 	}
 	return p.issue
+}
+
+// reserve reserves a port for a micro-op.
+func (m *Machine) reserve(kind UopKind, ready int64, of ports, hold int64) (issue int64, port ports) {
+	issue, port = m.units.reserve(ready, of, hold)
+	if m.recorder != nil {
+		m.recorder.uop(kind, of, port, ready, issue, hold)
+	}
+	return issue, port
 }
 
 // reach returns those of some ports that the op's scheduler feeds, or all if it feeds none.
@@ -347,7 +410,7 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	if op.Index != NoRegister && (op.Scale > 1 || op.Disp != 0 && op.Base != NoRegister) {
 		latency += c.indexed
 	}
-	issue, _ = m.units.reserve(known, m.reach(ports), m.passes(op))
+	issue, _ = m.reserve(LoadsData, known, m.reach(ports), m.passes(op))
 	value = issue + int64(latency)
 	if m.late > 0 {
 		value = max(value, m.misses.next(1)) + m.late
@@ -355,14 +418,23 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 		m.late = 0
 	}
 	done = value
+	if m.recorder != nil {
+		m.recorder.loads(op, value-issue, op.stack < 0)
+	}
 	s, after := m.memory.find(addr, op.Size)
 	linked := m.linked(op, s, addr, after)
-	if s != nil && s.commit > issue {
+	if s != nil && s.commit > issue && m.forwards(op) {
 		value = m.forward(op, s, addr, value)
 		done = max(done, value)
 	}
-	if linked {
+	if linked && m.forwards(op) {
 		value = m.link(op, s)
+		if m.recorder != nil {
+			m.recorder.forwarded(s.value, 0, true, false)
+		}
+	}
+	if m.recorder != nil {
+		m.recorder.done(LoadsData, value)
 	}
 	if op.Class == Leave {
 		m.ready[RSP] = known
@@ -378,9 +450,17 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 // and when it is known.
 func (m *Machine) address(op *Op, start int64, stack bool) (addr uint64, known int64) {
 	if stack {
-		return m.values.registers[RSP], max(start, m.ready[RSP])
+		return m.values.registers[RSP], m.known(op, RSP, start)
 	}
-	return m.values.address(op), max(start, m.ready[op.Base], m.ready[op.Index])
+	return m.values.address(op), m.known(op, op.Index, m.known(op, op.Base, start))
+}
+
+// known returns when an op knows a register, from a cycle on.
+func (m *Machine) known(op *Op, r Register, from int64) int64 {
+	if m.waitsFor(op, r) {
+		return max(from, m.ready[r])
+	}
+	return from
 }
 
 // linked reports whether the core uses a store's data for a load before it knows the
@@ -409,13 +489,17 @@ func (m *Machine) link(op *Op, s *storeEntry) int64 {
 // the cache.
 func (m *Machine) forward(op *Op, s *storeEntry, addr uint64, value int64) int64 {
 	c := m.core
+	latency := int64(c.forward)
 	switch {
 	case !s.covers(addr, op.Size):
-		return max(value, s.commit+int64(c.blocked))
+		latency = s.commit + int64(c.blocked) - s.data
 	case op.vector:
-		return max(value, s.data+int64(c.vectorForward))
+		latency = int64(c.vectorForward)
 	}
-	return max(value, s.data+int64(c.forward))
+	if m.recorder != nil {
+		m.recorder.forwarded(s.value, latency, false, !s.covers(addr, op.Size))
+	}
+	return max(value, s.data+latency)
 }
 
 // store finds when a store's address and data are known.
@@ -432,9 +516,13 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 	if op.vector {
 		ports = c.vectorData
 	}
-	a, _ := m.units.reserve(known, m.reach(c.addresses), 1)
-	d, _ := m.units.reserve(max(start, data), ports, m.passes(op))
-	m.memory.add(storeEntry{by: op.addr, addr: addr, size: op.Size, vector: op.vector, data: data})
+	a, _ := m.reserve(StoresAddress, known, m.reach(c.addresses), 1)
+	d, _ := m.reserve(StoresData, max(start, data), ports, m.passes(op))
+	s := storeEntry{by: op.addr, addr: addr, size: op.Size, vector: op.vector, data: data}
+	if m.recorder != nil {
+		s.value = m.recorder.latest()
+	}
+	m.memory.add(s)
 	m.values.store(addr, m.values.compute(op)&low(op.Size), op.Size)
 	return max(a, d) + 1
 }

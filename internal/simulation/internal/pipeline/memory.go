@@ -24,6 +24,7 @@ type storeEntry struct {
 	vector bool
 	data   int64 // when its data is known
 	commit int64 // when it reaches the cache; not known yet until it has retired
+	value  int32 // 1 + the recorder's number of the data; 0 if it is not recorded
 }
 
 // slot returns the place of a granule in latest.

@@ -89,6 +89,7 @@ type units struct {
 	now   int64
 	usage [32]uint32 // by port: recent work
 	taken int
+	ideal bool // all are always free
 }
 
 func (u *units) advance(from, to int64) {
@@ -101,6 +102,9 @@ func (u *units) advance(from, to int64) {
 // reserve reserves one of the ports for hold cycles, as early as it is free from a cycle
 // on, and returns that cycle and the port.
 func (u *units) reserve(from int64, of ports, hold int64) (at int64, port ports) {
+	if u.ideal {
+		return from, of & -of
+	}
 	single := of&(of-1) == 0
 	for at = from; at+hold < u.now+window; at++ {
 		free, c := of, at
@@ -123,7 +127,7 @@ func (u *units) reserve(from int64, of ports, hold int64) (at int64, port ports)
 
 // release gives back a port that was reserved for one cycle.
 func (u *units) release(at int64, port ports) {
-	if at < u.now+window {
+	if at < u.now+window && !u.ideal {
 		u.busy[at%window] &^= port
 	}
 }
