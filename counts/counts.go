@@ -35,6 +35,7 @@ const (
 	Node // a NUMA node
 	Thread
 	Process
+	Comm // threads of the same name
 	Cgroup
 	Module
 	Function
@@ -43,7 +44,7 @@ const (
 )
 
 var kindNames = [...]string{"run", "interval", "cpu", "core", "die", "cluster", "cache", "socket", "node",
-	"thread", "process", "cgroup", "module", "function", "line", "instruction"}
+	"thread", "process", "comm", "cgroup", "module", "function", "line", "instruction"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
@@ -74,6 +75,7 @@ type Scope struct {
 	// ("bash-1234"), the process's number, and the interval of the table in seconds
 	// since the recording's start. Duration is 0 for all of the table.
 	Process, Thread string
+	Comm            string // the name that threads have in common
 	PID             int
 	Start, Duration float64
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // By is a set of kinds of scope: what to keep apart when counts are summed.
@@ -330,8 +332,30 @@ func (b By) reduce(s Scope) (Scope, error) {
 			r.Kind = Cgroup
 		}
 	}
+	if b.Has(Comm) {
+		if r.Comm = s.comm(); r.Comm == "" {
+			return r, fmt.Errorf("the counts are by %s: they cannot be split by comm", s.Kind)
+		}
+		if r.Kind == Run || r.Kind == Interval || r.Kind == Cgroup {
+			r.Kind = Comm
+		}
+	}
 	r.Label = s.label(r)
 	return r, nil
+}
+
+// comm is the name of a thread or process without its number: "bash" of "bash-1234".
+func (s Scope) comm() string {
+	number := "-" + strconv.Itoa(s.TID)
+	switch {
+	case s.Comm != "":
+		return s.Comm
+	case s.Kind != Thread && s.Kind != Process:
+		return ""
+	case s.Label == number[1:]: // a thread without a name
+		return s.Label
+	}
+	return strings.TrimSuffix(s.Label, number)
 }
 
 // process is the number of the scope's process, if that is what it is about.
@@ -359,6 +383,8 @@ func (s Scope) label(r Scope) string {
 		return fmt.Sprintf("S%d-D%d-C%d", r.Socket, r.Die, r.Core)
 	case Cgroup:
 		return r.Cgroup
+	case Comm:
+		return r.Comm
 	}
 	return s.Label
 }

@@ -1,6 +1,7 @@
 package counts
 
 import (
+	"maps"
 	"math"
 	"testing"
 )
@@ -185,5 +186,36 @@ func TestTotalGap(t *testing.T) {
 	a, b := total.Table().Cell(0, 0), total.Table().Cell(0, 1)
 	if a.Estimate() != 200 || b.Estimate() != 202 || b.Coverage() != 0.25 {
 		t.Errorf("a %v, b %v with coverage %v; want 200, 202, 0.25", a.Estimate(), b.Estimate(), b.Coverage())
+	}
+}
+
+// TestTotalByComm sums threads by their names: of labels, whose last number is the
+// thread's.
+func TestTotalByComm(t *testing.T) {
+	l := &Layout{Columns: []Column{{Event: "cycles"}}}
+	for i, label := range []string{"go-build-7", "go-build-8", "7-9", "10"} {
+		s := RunScope(label)
+		s.Kind, s.TID = Thread, 7+i
+		l.Scopes = append(l.Scopes, s)
+	}
+	table := NewTable(l)
+	for i := range l.Scopes {
+		*table.Cell(i, 0) = Cell{State: Counted, Value: float64(i + 1)}
+	}
+	total := NewTotal(By(0).With(Comm))
+	if err := total.Add(table); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for i, s := range total.Table().Scopes {
+		got[s.Comm] = total.Table().Cell(i, 0).Value
+	}
+	if want := map[string]float64{"go-build": 3, "7": 3, "10": 4}; !maps.Equal(got, want) {
+		t.Errorf("by comm %v, want %v", got, want)
+	}
+	cpu := RunScope("CPU0")
+	cpu.Kind, cpu.CPU = CPU, 0
+	if err := NewTotal(By(0).With(Comm)).Add(NewTable(&Layout{Columns: l.Columns, Scopes: []Scope{cpu}})); err == nil {
+		t.Error("counts of a processor were split by comm")
 	}
 }

@@ -138,6 +138,7 @@ type jsonTask struct {
 	TID     *int   `json:"tid,omitempty"`
 	Process string `json:"process,omitempty"`
 	Thread  string `json:"thread,omitempty"`
+	Comm    string `json:"comm,omitempty"`
 	Cgroup  string `json:"cgroup,omitempty"`
 }
 
@@ -380,7 +381,7 @@ func count(c account.Count) jsonCount {
 
 func scope(a *account.Account, list []account.Count, p *parts) jsonScope {
 	s := jsonScope{Kind: a.Scope.Kind.String(), Label: a.Label, Start: page.Known(a.Start), Duration: page.Known(a.Duration)}
-	s.CPUs, s.Cgroup = a.Scope.CPUs, a.Scope.Cgroup
+	s.CPUs, s.Cgroup, s.Comm = a.Scope.CPUs, a.Scope.Cgroup, a.Scope.Comm
 	if a.Scope.Kind != counts.Run && (a.Scope.Kind != counts.Interval || a.Scope.Label != "") {
 		s.Label = a.Scope.Label
 	}

@@ -159,6 +159,8 @@ func partLabel(s *counts.Scope, k counts.Kind) string {
 		return s.Cgroup
 	case counts.Process:
 		return s.Process
+	case counts.Comm:
+		return s.Comm
 	case counts.Thread:
 		return s.Thread
 	case counts.Node:

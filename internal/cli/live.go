@@ -138,7 +138,7 @@ func (l *meter) count(ctx context.Context) error {
 	if run == nil {
 		return err
 	}
-	if list := heard(); l.m.Simulates() && len(list) > 0 { // without a list it would be all
+	if list := heard(true); l.m.Simulates() && len(list) > 0 { // without a list it would be all
 		var stop func()
 		ctx, stop = signal.NotifyContext(ctx, list...) // until the simulator's files are removed
 		defer stop()
@@ -194,7 +194,7 @@ func (l *meter) descend(ctx context.Context) error {
 // run starts a run, passes signals on, and counts to the end. The run is nil if it did not
 // start.
 func (l *meter) run(ctx context.Context, start func(context.Context) (*measure.Run, error)) (run *measure.Run, err error) {
-	signals := catch()
+	signals := catch(len(l.program) > 0)
 	again := l.f.again() != ""
 	defer func() {
 		if !again && err == nil && !l.m.Simulates() {

@@ -218,7 +218,7 @@ type guard struct {
 
 func newGuard() *guard {
 	g := &guard{signals: make(chan os.Signal, 1)}
-	for _, s := range heard() {
+	for _, s := range heard(true) {
 		if number, ok := s.(syscall.Signal); ok && ends(number) {
 			signal.Notify(g.signals, s)
 		}

@@ -54,7 +54,7 @@ func (f *placeFlags) options(c *common, by recorded.Split) (*recorded.PlaceOptio
 
 // scopeKinds are the scopes that --by takes for counts.
 var scopeKinds = []counts.Kind{counts.Run, counts.Interval, counts.CPU, counts.Core, counts.Die, counts.Socket,
-	counts.Node, counts.Process, counts.Thread, counts.Cgroup}
+	counts.Node, counts.Process, counts.Thread, counts.Comm, counts.Cgroup}
 
 // splitKinds are those that --by takes for samples as well.
 var splitKinds = slices.Concat(scopeKinds, samples.Kinds)

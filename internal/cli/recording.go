@@ -26,7 +26,7 @@ func (r *recorder) write(ctx context.Context) error {
 		return err
 	}
 	defer out.discard() // unless it is kept
-	signals := catch()
+	signals := catch(len(r.program) > 0)
 	defer signals.end() // not before the file has its name
 	signals.finally(out.discard)
 	out.guard.end()

@@ -29,7 +29,7 @@ intervals or repeats, or be per CPU, core, socket or thread.
 
 Samples can be split. --by module, function, line or instruction prints the account
 of each place in the code, the one with the most cycles first. --by process, thread,
-cgroup, cpu or interval prints the account of each of these. Several kinds by commas
+comm, cgroup, cpu or interval prints the account of each of these. Several kinds by commas
 split by all of them. --level and --expand open the columns of nodes. --process,
 --thread, --module, --function, --line, --cgroup, --cpu-list and --time choose
 samples; perf's --pid, --tid, --comm, --dso and --symbol mean the same. Where no

@@ -36,10 +36,11 @@ type catcher struct {
 
 // catch begins to catch signals: before a program is started, so that none is
 // left behind. Those that were ignored when cyclestack was started (nohup) stay
-// so.
-func catch() *catcher {
+// so. Without a program SIGINT ends the counting in any case: shells ignore it
+// for what a script runs in the background, and perf stops too.
+func catch(program bool) *catcher {
 	w := &catcher{signals: make(chan os.Signal, 8), finished: make(chan struct{})}
-	for _, s := range heard() {
+	for _, s := range heard(program) {
 		signal.Notify(w.signals, s)
 	}
 	go func() {
@@ -62,7 +63,11 @@ func catch() *catcher {
 }
 
 // heard are the signals that are to be caught.
-func heard() []os.Signal { return slices.DeleteFunc(slices.Clone(forwarded), signal.Ignored) }
+func heard(program bool) []os.Signal {
+	return slices.DeleteFunc(slices.Clone(forwarded), func(s os.Signal) bool {
+		return signal.Ignored(s) && (program || s != syscall.SIGINT)
+	})
+}
 
 // hand has signals taken, also those caught before.
 func (w *catcher) hand(take func(os.Signal) (over bool)) {

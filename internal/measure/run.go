@@ -104,6 +104,14 @@ func (m *Measurement) begin(ctx context.Context) (*Run, error) {
 // keepable are the scopes that counters can be split by.
 var keepable = []counts.Kind{counts.Run, counts.CPU, counts.Core, counts.Die, counts.Socket, counts.Node, counts.Process, counts.Thread, counts.Cgroup}
 
+// threadsOf is what counters keep apart: threads, if they are then summed by name.
+func threadsOf(by counts.By) counts.By {
+	if by.Has(counts.Comm) {
+		return by.With(counts.Thread)
+	}
+	return by
+}
+
 // spec says what all parts together count.
 func (m *Measurement) spec() perfevent.Spec {
 	o := &m.options
@@ -115,7 +123,7 @@ func (m *Measurement) spec() perfevent.Spec {
 		spec.Progress = func(run, of int) { tell(run, of, "") }
 	}
 	for _, k := range keepable {
-		if o.By.Has(k) {
+		if threadsOf(o.By).Has(k) {
 			spec.Keep = spec.Keep.With(k)
 		}
 	}

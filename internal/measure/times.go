@@ -94,7 +94,7 @@ func (k *timeAccount) account(scope *counts.Scope) *account.Account {
 		return nil
 	}
 	self := slices.IndexFunc(t.Scopes, func(s counts.Scope) bool {
-		return s.Kind == scope.Kind && s.TID == scope.TID && s.CPU == scope.CPU
+		return s.Kind == scope.Kind && s.TID == scope.TID && s.Comm == scope.Comm && s.CPU == scope.CPU
 	})
 	m, err := k.method()
 	if err != nil || self < 0 {
@@ -133,7 +133,7 @@ func (m *Measurement) observer(delay time.Duration) observer {
 		return observer{ostime.NewMachine(m.kernel.Root, o.Target.CPUs, m.processorPlaces()), none.attach, none.end}
 	}
 	threads := ostime.New(m.kernel.Root, ostime.Spec{PIDs: o.Target.PIDs, TIDs: o.Target.TIDs, Alone: o.NoInherit, Delay: delay,
-		Keep: o.By, Interval: o.Period.Interval > 0, Every: o.Period.Interval, Summed: o.Runs.several(), Listen: m.kernel.Listens})
+		Keep: threadsOf(o.By), Interval: o.Period.Interval > 0, Every: o.Period.Interval, Summed: o.Runs.several(), Listen: m.kernel.Listens})
 	if m.program() {
 		return observer{threads, none.attach, threads.Close}
 	}

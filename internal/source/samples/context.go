@@ -18,7 +18,8 @@ type context struct {
 	cpu      int32
 	interval int64 // number, counted from the origin; noTime if the sample has none
 	cgroup   uint64
-	lump     bool // all that there was no room for
+	comm     string // of the thread at the sample's time, if samples are split by it
+	lump     bool   // all that there was no room for
 }
 
 // What a sample does not have.
@@ -54,7 +55,7 @@ const (
 func newContexts(by counts.By, f *Filter, in *perfdata.Reader) contexts {
 	c := contexts{in: in, index: map[context]int32{}}
 	c.pid = by.Has(counts.Process) || len(f.Processes) > 0
-	c.tid = by.Has(counts.Thread) || len(f.Threads) > 0
+	c.tid = by.Has(counts.Thread) || by.Has(counts.Comm) || len(f.Threads) > 0
 	c.cgroup = by.Has(counts.Cgroup) || len(f.Cgroups) > 0
 	c.interval = by.Has(counts.Interval)
 	for _, k := range topology {
@@ -186,6 +187,9 @@ type names struct {
 	bytes   int
 }
 
+// idleComm is perf's name of the kernel's idle threads, whose number is 0.
+const idleComm = "swapper"
+
 type taskName struct {
 	time uint64
 	text string
@@ -199,7 +203,7 @@ const (
 )
 
 func newNames() names {
-	return names{comms: map[int32]taskName{0: {text: "swapper"}}, cgroups: map[uint64]string{}}
+	return names{comms: map[int32]taskName{0: {text: idleComm}}, cgroups: map[uint64]string{}}
 }
 
 // know takes the names from a record.

@@ -3,7 +3,9 @@ package samples
 import (
 	"math"
 	"path"
+	"strconv"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -218,11 +220,28 @@ func (o *order) sum(s *perfdata.FlatSample, number int32, column int) *perfdata.
 	if o.keep.named() && !o.keep.names(o.spaces, s.Time, x.is, o.cgroup(x.is.cgroup)) {
 		return &o.places.dropped[column]
 	}
+	if o.places.told.Has(counts.Comm) {
+		x.number = o.places.named(x.is, o.comm(s.Time, x.is.tid))
+	}
 	code := int32(0)
 	if !o.places.codeless() {
 		code = o.code(s)
 	}
 	return o.places.within(x.number, code, column)
+}
+
+// comm returns the name of a thread at a time.
+func (o *order) comm(time uint64, tid int32) string {
+	switch name := o.spaces.Comm(time, int(tid)); {
+	case tid == none:
+		return unknown
+	case tid == 0:
+		return idleComm
+	case name == "":
+		return strconv.Itoa(int(tid))
+	default:
+		return name
+	}
 }
 
 // code returns the number of the place in the code of a sample; see places.find.

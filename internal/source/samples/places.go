@@ -200,6 +200,14 @@ func (p *places) addRow(is row) int32 {
 	return n
 }
 
+// named returns the number of a context with a thread's name.
+func (p *places) named(x context, comm string) int32 {
+	if x.comm = comm; len(p.contexts) >= maxContexts {
+		x = context{lump: true}
+	}
+	return p.context(x)
+}
+
 // context returns the number of a context.
 func (p *places) context(x context) int32 {
 	if !p.told.Has(counts.Process) {

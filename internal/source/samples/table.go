@@ -31,6 +31,7 @@ func (r *Reader) found() error {
 	}{
 		{counts.Process, func(x context) bool { return x.pid != none }, "an id of their process"},
 		{counts.Thread, func(x context) bool { return x.tid != none }, "an id of their thread"},
+		{counts.Comm, func(x context) bool { return x.comm != "" && x.comm != unknown }, "an id of their thread"},
 		{counts.Cgroup, func(x context) bool { return x.cgroup != noCgroup }, "their cgroup: perf record --all-cgroups"},
 		{counts.CPU, func(x context) bool { return x.cpu != none }, "their CPU: perf record --sample-cpu, or -a"},
 		{counts.Interval, func(x context) bool { return x.interval != noTime }, "their time: perf record --timestamp"},
@@ -197,6 +198,10 @@ func (r *Reader) describe(x *context, s *counts.Scope, part func(counts.Kind, st
 	if by.Has(counts.Cgroup) {
 		s.Cgroup = r.names.cgroup(x.cgroup)
 		part(counts.Cgroup, s.Cgroup)
+	}
+	if by.Has(counts.Comm) {
+		s.Comm = x.comm
+		part(counts.Comm, s.Comm)
 	}
 	if by.Has(counts.Process) {
 		s.PID, s.Process = int(x.pid), r.names.of(x.pid)
