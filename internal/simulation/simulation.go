@@ -158,7 +158,7 @@ func (o *Options) follow(ctx context.Context) (*timing.Rates, error) {
 
 // time adds the time of the instructions to what the simulator counted.
 func (o *Options) time(run *valgrind.Simulation, rates *timing.Rates, beyond float64) error {
-	misses, err := run.LoadMisses()
+	misses, err := run.DataMisses()
 	if err != nil {
 		return err
 	}

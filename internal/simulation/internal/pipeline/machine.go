@@ -46,7 +46,7 @@ type accessState struct {
 	memory                memory
 	links                 links
 	linkedAt              int64 // when a load was linked to a store last
-	late                  int64 // how much longer the next load takes
+	late, lateStore       int64 // how much longer the next load, or store, takes
 }
 
 // retireState is the state of retirement.
@@ -77,7 +77,7 @@ func NewMachine(c *Core) *Machine {
 func (m *Machine) Reset() {
 	m.advance(max(m.retired, m.memory.committed) + 1)
 	m.fetched, m.predicted, m.retired, m.fetches = m.now, m.now, m.now, 0
-	m.before, m.paired, m.late, m.waited = previous{}, false, 0, 0
+	m.before, m.paired, m.late, m.lateStore, m.waited = previous{}, false, 0, 0, 0
 	m.values.start()
 }
 
@@ -126,6 +126,10 @@ func (m *Machine) slots(op *Op, k *cost) (fused bool, slots int) {
 // Late makes the next load take so many cycles longer, as if it missed the first-level
 // cache.
 func (m *Machine) Late(cycles int) { m.late = int64(cycles) }
+
+// LateStore makes the next store take so many cycles longer to reach the cache, as if it
+// missed the first-level cache. The core asks for its line when it has retired.
+func (m *Machine) LateStore(cycles int) { m.lateStore = int64(cycles) }
 
 // fetch finds when the op comes out of the cache of decoded ones. A cycle gives ops of one
 // line of code.
@@ -543,9 +547,21 @@ func (m *Machine) retire(op *Op, done int64, slots int) float64 {
 		m.loads.put(m.retired)
 	}
 	if op.Stores {
-		m.stores.put(m.memory.enters(m.retired))
+		m.stores.put(m.memory.enters(m.retired, m.arrives()))
 	}
 	return float64(m.seen(m.retired-before, before, slots))
+}
+
+// arrives finds when the line of a store that misses is in the cache. Stores in the queue
+// ask for their lines early, as many at a time as there is room for misses.
+func (m *Machine) arrives() int64 {
+	if m.lateStore == 0 {
+		return 0
+	}
+	at := max(m.retired, m.misses.next(1)) + m.lateStore
+	m.misses.put(at)
+	m.lateStore = 0
+	return at
 }
 
 // seen returns the cycles that a sampler would see at the op, of those since the retirement

@@ -63,15 +63,15 @@ func (s *storeEntry) covers(addr uint64, size uint8) bool {
 	return s.addr <= addr && addr+uint64(size) <= s.addr+uint64(s.size)
 }
 
-// enters finds when the latest store reaches the cache, after it has retired: one in a
-// cycle, or two in one line of it.
-func (q *memory) enters(retired int64) int64 {
+// enters finds when the latest store reaches the cache, after it has retired and its line
+// has arrived: one in a cycle, or two in one line of it.
+func (q *memory) enters(retired, arrives int64) int64 {
 	s := &q.queue[q.number%uint64(len(q.queue))]
 	line := s.addr >> 6
-	if line == q.line && !q.joined && !s.vector && q.committed > retired {
+	if line == q.line && !q.joined && !s.vector && q.committed > max(retired, arrives) {
 		q.joined = true
 	} else {
-		q.committed, q.joined = max(q.committed, retired)+1, false
+		q.committed, q.joined = max(q.committed, retired, arrives)+1, false
 	}
 	q.line, s.commit = line, q.committed
 	return s.commit

@@ -7,10 +7,10 @@ import (
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
-// Data says how often a program's loads miss caches, as a cache simulator counts them, and
-// how long they wait then.
+// Data says how often a program's loads and stores miss caches, as a cache simulator counts
+// them, and how long they wait then.
 type Data struct {
-	Misses map[valgrind.LoadPlace]valgrind.LoadMisses
+	Misses map[valgrind.DataPlace]valgrind.DataMisses
 	// Beyond is the share of the misses of the last simulated cache that a further one
 	// answers, and not memory.
 	Beyond float64
@@ -23,9 +23,12 @@ type Data struct {
 	Second, Third, Memory float64
 }
 
-// misses are those of an instruction that loads.
+// misses are those of an instruction that loads or stores.
 type misses struct {
-	valgrind.LoadMisses
+	valgrind.DataMisses
+	// of are the accesses that miss: the loads, or the stores of an instruction that does
+	// not load. What modifies memory waits for its load, wherever the simulator counts it.
+	of valgrind.Accesses
 	// due is how many misses are to come: of the first level, of the last, and to memory.
 	due [3]float64
 }
@@ -51,11 +54,11 @@ func (p *Rates) Wait(d Data) {
 		in.number, in.waited, in.misses = i, 0, misses{}
 	}
 	for at, m := range d.Misses {
-		for _, in := range p.loads(at) {
-			in.misses.Loads += m.Loads
-			in.misses.First += m.First
-			in.misses.Last += m.Last
+		for _, in := range p.accesses(at) {
+			in.misses.Loads.Add(m.Loads)
+			in.misses.Stores.Add(m.Stores)
 			in.misses.due = [3]float64{0.5, 0.5, 0.5}
+			in.misses.of = in.accesses()
 		}
 	}
 	p.waits.mean = p.waits.shares(insts...)
@@ -71,8 +74,22 @@ func (p *Rates) Wait(d Data) {
 	}
 }
 
-// loads returns the loads among the instructions of a place.
-func (p *Rates) loads(at valgrind.LoadPlace) []*instruction {
+// accesses returns which accesses of an instruction miss.
+func (in *instruction) accesses() valgrind.Accesses {
+	m := &in.misses
+	switch {
+	case in.op.Loads && in.op.Stores:
+		return valgrind.Accesses{Number: max(m.Loads.Number, m.Stores.Number), First: m.Loads.First + m.Stores.First, Last: m.Loads.Last + m.Stores.Last}
+	case in.op.Loads:
+		return m.Loads
+	case in.op.Stores:
+		return m.Stores
+	}
+	return valgrind.Accesses{}
+}
+
+// accesses returns the instructions of a place.
+func (p *Rates) accesses(at valgrind.DataPlace) []*instruction {
 	if at.Object == "" {
 		return p.line(at.File, at.Line)
 	}
@@ -82,7 +99,7 @@ func (p *Rates) loads(at valgrind.LoadPlace) []*instruction {
 	return nil
 }
 
-// repeat executes steps once more on two machines, one of them with loads that miss, and
+// repeat executes steps once more on two machines, one of them with accesses that miss, and
 // returns how many of them count. Both machines execute the recorded windows only, so that
 // they differ by the misses alone: the windows of the first pass were others.
 func (p *Rates) repeat(usual, late machine, steps []step) (counted int64) {
@@ -95,8 +112,13 @@ func (p *Rates) repeat(usual, late machine, steps []step) (counted int64) {
 			counted++
 		}
 		for i, in := range s.insts().all() {
-			if in.op.Loads && in.misses.First > 0 {
-				late.Late(int(p.waits.next(&in.misses) + 0.5))
+			if in.misses.of.First > 0 {
+				cycles := int(p.waits.next(&in.misses) + 0.5)
+				if in.op.Loads {
+					late.Late(cycles)
+				} else {
+					late.LateStore(cycles)
+				}
 			}
 			last := i == int(s.n)-1
 			a := usual.Execute(&in.op, s.taken && last, s.missed && last)
@@ -109,9 +131,9 @@ func (p *Rates) repeat(usual, late machine, steps []step) (counted int64) {
 	return counted
 }
 
-// next returns how many cycles the next execution of a load takes longer.
+// next returns how many cycles the next access of an instruction takes longer.
 func (w *waits) next(m *misses) (cycles float64) {
-	for i, share := range [...]float64{m.First / m.Loads, m.Last / m.First, 1 - w.beyond} {
+	for i, share := range [...]float64{m.of.First / m.of.Number, m.of.Last / m.of.First, 1 - w.beyond} {
 		if m.due[i] += share; m.due[i] < 1 {
 			break
 		}
@@ -124,13 +146,13 @@ func (w *waits) next(m *misses) (cycles float64) {
 // alone returns how long an execution of an instruction waits at each level if nothing
 // hides it.
 func (w *waits) alone(in *instruction) (list [3]float64) {
-	m := &in.misses
-	if m.First == 0 || !in.op.Loads {
+	m := &in.misses.of
+	if m.First == 0 {
 		return list
 	}
 	memory := (1 - w.beyond) * m.Last
 	for i, n := range [...]float64{m.First - m.Last, m.Last - memory, memory} {
-		list[i] = n / m.Loads * w.cycles[i]
+		list[i] = n / m.Number * w.cycles[i]
 	}
 	return list
 }

@@ -18,6 +18,7 @@ type learner struct {
 
 func (l *learner) Reset()          {}
 func (l *learner) Late(cycles int) { l.late = float64(cycles) }
+func (l *learner) LateStore(int)   {}
 func (l *learner) Execute(_ *pipeline.Op, _, _ bool) float64 {
 	cycles := 1 + l.late + l.late/float64(1+l.executed%7) + 1/float64(1+l.executed)
 	l.executed++
@@ -75,7 +76,7 @@ func (l *learners) rates() (list []valgrind.Rate) {
 
 // missing are misses of the return of the code that is executed.
 func missing(first float64) Data {
-	return Data{Misses: map[valgrind.LoadPlace]valgrind.LoadMisses{{Object: "made", Addr: 0x1016}: {Loads: 100, First: first}}, Second: 10}
+	return Data{Misses: map[valgrind.DataPlace]valgrind.DataMisses{{Object: "made", Addr: 0x1016}: {Loads: valgrind.Accesses{Number: 100, First: first}}}, Second: 10}
 }
 
 var (
@@ -186,7 +187,7 @@ func TestWaitLines(t *testing.T) {
 	if l.lines != nil {
 		t.Error("lines were looked up")
 	}
-	l.Wait(Data{Misses: map[valgrind.LoadPlace]valgrind.LoadMisses{{File: "a.c", Line: 1}: {Loads: 1, First: 1}}})
+	l.Wait(Data{Misses: map[valgrind.DataPlace]valgrind.DataMisses{{File: "a.c", Line: 1}: {Loads: valgrind.Accesses{Number: 1, First: 1}}}})
 	if l.lines == nil {
 		t.Error("lines were not looked up")
 	}

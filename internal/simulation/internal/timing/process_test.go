@@ -78,7 +78,8 @@ type clock struct{ missed, resets, late int }
 
 func (c *clock) Reset() { *c = clock{resets: c.resets + 1} }
 
-func (c *clock) Late(cycles int) { c.late = cycles }
+func (c *clock) Late(cycles int)      { c.late = cycles }
+func (c *clock) LateStore(cycles int) { c.late = cycles }
 
 func (c *clock) Execute(_ *pipeline.Op, _, mispredicted bool) float64 {
 	cycles := 1 + float64(c.late)
@@ -208,22 +209,22 @@ func TestWaits(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		misses valgrind.LoadMisses
+		misses valgrind.Accesses
 		beyond float64
 		want   [3]float64
 	}{
-		{"none", valgrind.LoadMisses{Loads: 100}, 0, [3]float64{}},
-		{"the second level", valgrind.LoadMisses{Loads: 100, First: 50}, 0, [3]float64{5, 0, 0}},
-		{"the third level", valgrind.LoadMisses{Loads: 100, First: 50, Last: 25}, 1, [3]float64{2.5, 10, 0}},
-		{"memory", valgrind.LoadMisses{Loads: 100, First: 50, Last: 50}, 0, [3]float64{0, 0, 150}},
-		{"some of memory", valgrind.LoadMisses{Loads: 100, First: 100, Last: 50}, 0.5, [3]float64{5, 10, 75}},
+		{"none", valgrind.Accesses{Number: 100}, 0, [3]float64{}},
+		{"the second level", valgrind.Accesses{Number: 100, First: 50}, 0, [3]float64{5, 0, 0}},
+		{"the third level", valgrind.Accesses{Number: 100, First: 50, Last: 25}, 1, [3]float64{2.5, 10, 0}},
+		{"memory", valgrind.Accesses{Number: 100, First: 50, Last: 50}, 0, [3]float64{0, 0, 150}},
+		{"some of memory", valgrind.Accesses{Number: 100, First: 100, Last: 50}, 0.5, [3]float64{5, 10, 75}},
 	} {
 		p, run := walk(t, &recorder{}, loop...)
 		run.End()
-		p.Wait(Data{Misses: map[valgrind.LoadPlace]valgrind.LoadMisses{
-			{Object: "made", Addr: 0x1016}:  tt.misses,
-			{Object: "made", Addr: 0x1015}:  {Loads: 100, First: 100}, // is no load
-			{Object: "other", Addr: 0x1016}: {Loads: 100, First: 100},
+		p.Wait(Data{Misses: map[valgrind.DataPlace]valgrind.DataMisses{
+			{Object: "made", Addr: 0x1016}:  {Loads: tt.misses},
+			{Object: "made", Addr: 0x1015}:  {Loads: valgrind.Accesses{Number: 100, First: 100}}, // is no load
+			{Object: "other", Addr: 0x1016}: {Loads: valgrind.Accesses{Number: 100, First: 100}},
 		}, Beyond: tt.beyond, Second: 10, Third: 40, Memory: 300})
 		r, ok := p.At("made", 0x1016)
 		if got := [3]float64{r.Second, r.Third, r.Memory}; !ok || r.Cycles != 1 || far(got, tt.want) {
@@ -235,9 +236,30 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// TestAccesses checks which accesses of an instruction are waited for. Simulators count an
+// instruction that modifies memory as a store.
+func TestAccesses(t *testing.T) {
+	loads, stores := valgrind.Accesses{Number: 10, First: 4, Last: 2}, valgrind.Accesses{Number: 100, First: 50, Last: 30}
+	for _, tt := range []struct {
+		loads, stores bool
+		want          valgrind.Accesses
+	}{
+		{false, false, valgrind.Accesses{}},
+		{true, false, loads},
+		{false, true, stores},
+		{true, true, valgrind.Accesses{Number: 100, First: 54, Last: 32}},
+	} {
+		in := &instruction{misses: misses{DataMisses: valgrind.DataMisses{Loads: loads, Stores: stores}}}
+		in.op.Loads, in.op.Stores = tt.loads, tt.stores
+		if got := in.accesses(); got != tt.want {
+			t.Errorf("loads %v, stores %v: %+v, want %+v", tt.loads, tt.stores, got, tt.want)
+		}
+	}
+}
+
 // TestLeast checks that of misses that the core hides some is waited for.
 func TestLeast(t *testing.T) {
-	i := &instruction{timed: 100, executed: 100, misses: misses{LoadMisses: valgrind.LoadMisses{Loads: 100, First: 100, Last: 50}}}
+	i := &instruction{timed: 100, executed: 100, misses: misses{of: valgrind.Accesses{Number: 100, First: 100, Last: 50}}}
 	i.op.Loads = true
 	w := &waits{beyond: 1, least: 0.1, cycles: [3]float64{10, 40, 300}}
 	for _, tt := range []struct{ waited, want float64 }{{0, 250}, {100, 250}, {300, 300}} {

@@ -111,5 +111,6 @@ type predictor interface {
 type machine interface {
 	Reset()
 	Late(cycles int)
+	LateStore(cycles int)
 	Execute(op *pipeline.Op, taken, mispredicted bool) float64
 }

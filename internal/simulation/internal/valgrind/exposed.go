@@ -35,9 +35,12 @@ const (
 // all versions of the simulators.
 var missEvents = [2][]string{{"D1mr"}, {"DLmr", "D2mr"}}
 
+// storeMissEvents are those of stores.
+var storeMissEvents = [2][]string{{"D1mw"}, {"DLmw", "D2mw"}}
+
 // chain adds the misses of an instruction to those of chained loads, if it is one.
 func (r *Reader) chain(row int, costs []float64) {
-	at := r.misses[0]
+	at := r.misses[0][0]
 	if at < 0 || at >= len(costs) || costs[at] == 0 {
 		return
 	}
@@ -47,7 +50,7 @@ func (r *Reader) chain(row int, costs []float64) {
 	if !r.opts.Chained(r.ob.text[r.at.ob], r.at.addr) {
 		return
 	}
-	for i, at := range r.misses {
+	for i, at := range r.misses[0] {
 		if at < 0 || at >= len(costs) {
 			continue
 		}
@@ -82,7 +85,7 @@ func (r *Reader) exposure(total []float64) (exposure, bool) {
 			return slices.ContainsFunc(names, func(name string) bool { return e == name+end })
 		})
 	}
-	e := exposure{first: at(missEvents[0]...), last: at(missEvents[1]...), writes: at("DLmw", "D2mw"), memory: 1 - r.beyond}
+	e := exposure{first: at(missEvents[0]...), last: at(missEvents[1]...), writes: at(storeMissEvents[1]...), memory: 1 - r.beyond}
 	conditional, indirect := at("Bcm"), at("Bim")
 	if e.first < 0 || e.last < 0 || conditional < 0 {
 		return e, false

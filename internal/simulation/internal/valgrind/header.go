@@ -146,10 +146,13 @@ func (r *Reader) nameEvents(events []string) error {
 	if len(r.events) > maxEvents {
 		return r.fault("more than %d events", maxEvents)
 	}
-	for i, names := range missEvents {
-		r.misses[i] = slices.IndexFunc(events, func(e string) bool { return slices.Contains(names, e) })
+	for i, levels := range [...][2][]string{missEvents, storeMissEvents} {
+		for level, names := range levels {
+			r.misses[i][level] = slices.IndexFunc(events, func(e string) bool { return slices.Contains(names, e) })
+		}
 	}
-	r.loads, r.lacks = slices.Index(events, "Dr"), slices.Index(events, untimed)
+	r.data = [2]int{slices.Index(events, "Dr"), slices.Index(events, "Dw")}
+	r.lacks = slices.Index(events, untimed)
 	r.costs = make([]float64, len(events))
 	r.sums = append(r.sums, make([]float64, len(r.events)-len(r.sums))...)
 	r.only = append(r.only, make([]float64, len(r.events)-len(r.only))...)

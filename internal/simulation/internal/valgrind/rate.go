@@ -15,23 +15,34 @@ type Rate struct {
 	Conditional, Indirect float64
 }
 
-// A LoadPlace is an instruction of an object file, or without an object a line of a source
+// A DataPlace is an instruction of an object file, or without an object a line of a source
 // file.
-type LoadPlace struct {
+type DataPlace struct {
 	Object string
 	Addr   uint64 // as the object's symbols have it
 	File   string
 	Line   int
 }
 
-// LoadMisses are how many loads there are, how many of them miss the first-level cache, and
-// how many of these the last simulated one.
-type LoadMisses struct{ Loads, First, Last float64 }
+// Accesses are how many loads or stores there are, how many of them miss the first-level
+// cache, and how many of these the last simulated one.
+type Accesses struct{ Number, First, Last float64 }
 
-// LoadMisses returns those of the program: by instruction, or by line if the simulator did
+// Add adds further accesses.
+func (a *Accesses) Add(b Accesses) {
+	a.Number += b.Number
+	a.First += b.First
+	a.Last += b.Last
+}
+
+// DataMisses are the accesses of an instruction. The simulators count an instruction that
+// modifies memory as a store, although its load misses.
+type DataMisses struct{ Loads, Stores Accesses }
+
+// DataMisses returns those of the program: by instruction, or by line if the simulator did
 // not count by instruction.
-func (s *Simulation) LoadMisses() (map[LoadPlace]LoadMisses, error) {
-	found := map[LoadPlace]LoadMisses{}
+func (s *Simulation) DataMisses() (map[DataPlace]DataMisses, error) {
+	found := map[DataPlace]DataMisses{}
 	r := Open(s.Files, Options{})
 	r.each = func(costs []float64) {
 		of := func(column int) float64 {
@@ -40,16 +51,21 @@ func (s *Simulation) LoadMisses() (map[LoadPlace]LoadMisses, error) {
 			}
 			return costs[column]
 		}
-		loads := of(r.loads)
-		if loads == 0 {
+		var m DataMisses
+		for i, to := range [...]*Accesses{&m.Loads, &m.Stores} {
+			*to = Accesses{of(r.data[i]), of(r.misses[i][0]), of(r.misses[i][1])}
+		}
+		if m.Loads.Number+m.Stores.Number == 0 {
 			return
 		}
-		at := LoadPlace{File: r.fl.text[r.at.file], Line: int(r.at.line)}
+		at := DataPlace{File: r.fl.text[r.at.file], Line: int(r.at.line)}
 		if r.header.instructions {
-			at = LoadPlace{Object: r.ob.text[r.at.ob], Addr: r.at.addr}
+			at = DataPlace{Object: r.ob.text[r.at.ob], Addr: r.at.addr}
 		}
-		m := found[at]
-		found[at] = LoadMisses{m.Loads + loads, m.First + of(r.misses[0]), m.Last + of(r.misses[1])}
+		before := found[at]
+		before.Loads.Add(m.Loads)
+		before.Stores.Add(m.Stores)
+		found[at] = before
 	}
 	if !r.Next() {
 		return nil, r.Err()

@@ -89,9 +89,11 @@ type input struct {
 type partEvents struct {
 	events  []string // of all parts
 	columns []int    // of events, by column of the part
-	loads   int      // column of the part: loads; -1 for none
+	data    [2]int   // columns of the part: loads and stores; -1 for none
 	lacks   int      // column of the part: instructions without a rate; -1 for none
-	misses  [2]int   // columns of the part: misses of loads in the first and last level; -1 for none
+	// misses are the columns of the part that have misses in the first and last level: of
+	// loads, and of stores; -1 for none.
+	misses [2][2]int
 }
 
 // exposedMisses are the misses that nothing hides.

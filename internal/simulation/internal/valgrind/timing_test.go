@@ -310,10 +310,10 @@ func TestExposedUntimed(t *testing.T) {
 	}
 }
 
-// TestLoadMisses checks where loads miss, by instruction or by line, in all files.
-func TestLoadMisses(t *testing.T) {
+// TestDataMisses checks where loads and stores miss, by instruction or by line, in all files.
+func TestDataMisses(t *testing.T) {
 	const instructions = "positions: instr line\nevents: Ir Dr D1mr DLmr\nob=/bin/app\nfl=a.c\nfn=f\n0x10 1 9 5 3 2\n+4 * 9\n+4 * 9 1\ncalls=1 0x20\n* * 7 7 7 7\n"
-	const lines = "cmd: x\nevents: Ir Dr D1mr DLmr\nfl=b.c\nfn=f\n3 9 4 . .\n4 9 0 0 0\n3 9 4 2 0\n"
+	const lines = "cmd: x\nevents: Ir Dr Dw D1mr D1mw DLmr DLmw\nfl=b.c\nfn=f\n3 9 4 . . . . .\n4 9 0 0 0 0 0 0\n3 9 4 7 2 6 0 5\n"
 	dir := t.TempDir()
 	s := &Simulation{}
 	for name, text := range map[string]string{"a": instructions, "b": lines, "c": instructions} {
@@ -322,17 +322,17 @@ func TestLoadMisses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := s.LoadMisses()
-	want := map[LoadPlace]LoadMisses{
-		{Object: "/bin/app", Addr: 0x10}: {10, 6, 4},
-		{Object: "/bin/app", Addr: 0x18}: {2, 0, 0},
-		{File: "b.c", Line: 3}:           {8, 2, 0},
+	got, err := s.DataMisses()
+	want := map[DataPlace]DataMisses{
+		{Object: "/bin/app", Addr: 0x10}: {Loads: Accesses{10, 6, 4}},
+		{Object: "/bin/app", Addr: 0x18}: {Loads: Accesses{2, 0, 0}},
+		{File: "b.c", Line: 3}:           {Loads: Accesses{8, 2, 0}, Stores: Accesses{7, 6, 5}},
 	}
 	if err != nil || !maps.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 	s.Files = []string{filepath.Join(dir, "none")}
-	if _, err := s.LoadMisses(); !errors.Is(err, os.ErrNotExist) {
+	if _, err := s.DataMisses(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }

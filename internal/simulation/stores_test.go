@@ -1,0 +1,79 @@
+package simulation_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/internal/testlong"
+)
+
+// TestStores checks that stores that miss caches cost what loads do. It logs the times of the
+// programs by themselves.
+func TestStores(t *testing.T) {
+	if err := simulation.Ready(); err != nil {
+		t.Skip(err)
+	}
+	program := filepath.Join(t.TempDir(), "stores")
+	if out, err := exec.Command("gcc", "-O2", "-g", "-o", program, "testdata/stores.c").CombinedOutput(); err != nil {
+		t.Skipf("gcc: %v: %s", err, out)
+	}
+	modes := []string{"rows", "columns"}
+	if testlong.Enabled() {
+		modes = append(modes, "store-columns", "histogram", "histogram-small", "add", "memset", "stream")
+	}
+	cycles := map[string]float64{}
+	for _, mode := range modes {
+		all, waits := simulated(t, program, mode, "1")
+		begin := time.Now()
+		cmd := exec.Command(program, mode, "20")
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		used := cmd.ProcessState.UserTime()
+		t.Logf("%-16s simulated %10.0f cycles, %3.0f %% waiting for data; 20 rounds by itself %v of processor time, %v in all",
+			mode, all, 100*waits/all, used, time.Since(begin))
+		cycles[mode] = all
+	}
+	if ratio := cycles["columns"] / cycles["rows"]; ratio < 3 {
+		t.Errorf("by columns %.2f times as long as by rows, want at least 3", ratio)
+	}
+	if !testlong.Enabled() {
+		return
+	}
+	if ratio := cycles["store-columns"] / cycles["rows"]; ratio < 2 {
+		t.Errorf("stores by columns %.2f times as long as by rows, want at least 2", ratio)
+	}
+	if ratio := cycles["histogram"] / cycles["histogram-small"]; ratio < 2 {
+		t.Errorf("a histogram beyond the caches %.2f times as long as one in them, want at least 2", ratio)
+	}
+}
+
+// simulated returns the simulated cycles of a program, and those of waiting for data.
+func simulated(t *testing.T, args ...string) (all, waits float64) {
+	t.Helper()
+	r, err := simulation.Run(t.Context(), simulation.Options{Args: args, Caches: simulation.Typical(), Resident: 64 << 20, Core: simulation.CoreOf("skylakex"),
+		Latencies: simulation.Latencies{L2: 10, L3: 46, Memory: 350, Least: 1. / 12}})
+	if err != nil {
+		t.Skipf("valgrind does not work here: %v", err)
+	}
+	defer r.Close()
+	table, err := r.Table(counts.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range table.Columns {
+		v := table.Cell(0, i).Value
+		if slices.Contains([]string{"Ct", "Cbt", "C2t", "C3t", "Cmt"}, c.Event) {
+			all += v
+		}
+		if slices.Contains([]string{"C2t", "C3t", "Cmt"}, c.Event) {
+			waits += v
+		}
+	}
+	return all, waits
+}
