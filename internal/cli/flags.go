@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/cyclestack/cyclestack/internal/output"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
@@ -109,7 +110,7 @@ type readable string
 func (r *readable) Set(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
-		return reason(err)
+		return output.Reason(err)
 	}
 	*r = readable(name)
 	return f.Close()

@@ -6,16 +6,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cyclestack/cyclestack/internal/signals"
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -45,7 +46,7 @@ func process(t *testing.T, dir string, args ...string) (*exec.Cmd, *bytes.Buffer
 func status(c *exec.Cmd) int {
 	ws, ok := c.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && ws.Signaled() {
-		return exitSignal + int(ws.Signal())
+		return signals.Exit + int(ws.Signal())
 	}
 	return c.ProcessState.ExitCode()
 }
@@ -103,7 +104,7 @@ func TestStalled(t *testing.T) {
 						_ = c.Process.Signal(s)
 					}
 				}
-				if got := status(c); got != exitSignal+int(s) {
+				if got := status(c); got != signals.Exit+int(s) {
 					t.Errorf("status %d after %v", got, s)
 				}
 			}
@@ -181,49 +182,6 @@ func TestFIFOOfNothing(t *testing.T) {
 			if got := status(c); got != exitInput || !strings.Contains(said.String(), want) {
 				t.Errorf("%s of %q: status %d (%v): %s", command, text, got, err, said)
 			}
-		}
-	}
-}
-
-// TestGuardIgnored checks that a signal stays ignored that was (nohup).
-func TestGuardIgnored(t *testing.T) {
-	signal.Ignore(syscall.SIGHUP)
-	defer signal.Reset(syscall.SIGHUP)
-	g := newGuard()
-	defer g.end()
-	if !signal.Ignored(syscall.SIGHUP) {
-		t.Error("the hang-up is ignored no more")
-	}
-}
-
-// TestDestination finds where files come to be.
-func TestDestination(t *testing.T) {
-	far, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(t.TempDir())
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if here, err = filepath.EvalSymlinks(here); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(far, "below"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for link, to := range map[string]string{"link": filepath.Join(far, "below"), "hangs": "nothing", "again": "hangs", "farther": "link/../other",
-		"a": "b", "b": "a", "broken": "no/such/file"} {
-		if err := os.Symlink(to, link); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, want := range map[string]string{"x": filepath.Join(here, "x"), "link/../x": filepath.Join(far, "x"), "hangs": filepath.Join(here, "nothing"),
-		"again": filepath.Join(here, "nothing"), "farther": filepath.Join(far, "other"), "a": "", "broken": "", "no/such/file": "", "no/": ""} {
-		to, err := destination(name, nil)
-		if path, _ := filepath.Abs(to.path); (err == nil) != (want != "") || err == nil && path != want {
-			t.Errorf("%s: %q, %v; want %q", name, to.path, err, want)
 		}
 	}
 }
@@ -399,32 +357,6 @@ func must(name string, err error) string {
 		panic(err)
 	}
 	return name
-}
-
-// TestUnnamed checks that a recording which cannot be given its name is not lost.
-func TestUnnamed(t *testing.T) {
-	dir := t.TempDir()
-	g := newGuard()
-	defer g.end()
-	to := target{path: filepath.Join(dir, "perf.data")}
-	f, err := g.neighbour(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(to.path, "directory"), 0o700); err != nil { // made meanwhile
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to.path+".old", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r := &recordedFile{to: to, out: f, file: f, name: "perf.data", guard: g}
-	if err := r.keep(); err == nil || !strings.Contains(err.Error(), "the recording is in "+f.Name()) {
-		t.Errorf("error %v", err)
-	}
-	r.discard()
-	if _, err := os.Stat(f.Name()); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestNameList reads lists of cgroups.

@@ -18,6 +18,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/measure/simulated"
+	"github.com/cyclestack/cyclestack/internal/output"
+	"github.com/cyclestack/cyclestack/internal/signals"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -33,7 +35,7 @@ type meter struct {
 	sim     *simulated.Simulator // nil if nothing may be simulated
 	m       *measure.Measurement
 
-	intervals *intervalWriter // of the accounts of intervals; nil for none
+	intervals *output.Stream  // of the accounts of intervals; nil for none
 	documents []*bytes.Buffer // gathered until the end
 	ended     syscall.Signal  // was to end the last run; 0 for none
 	unkept    error           // what was simulated could not be kept
@@ -44,7 +46,7 @@ func (l *meter) prepare() (err error) {
 	if l.options.Target, err = l.target(&l.f.targetFlags, l.program); err != nil {
 		return err
 	}
-	if err := errors.Join(writable(l.c.output), writable(l.f.keep)); err != nil {
+	if err := errors.Join(output.Writable(l.c.output), output.Writable(l.f.keep)); err != nil {
 		return err
 	}
 	l.options.All, l.options.Label = l.c.all, l.f.label(l.program)
@@ -59,7 +61,7 @@ func (l *meter) prepare() (err error) {
 		if l.intervals, err = l.openIntervals(); err != nil {
 			return err
 		}
-		if !watched(l.intervals.out) {
+		if !l.intervals.Watched() {
 			l.options.Period.Batch = batch
 		}
 	}
@@ -79,10 +81,7 @@ func (a *app) target(f *targetFlags, program []string) (t perfevent.Target, err 
 		return t, err
 	}
 	t.Stdin, t.Stdout, t.Stderr = file(a.in), file(a.out), file(a.err)
-	if err := room(); err != nil {
-		return t, machineError(err)
-	}
-	return t, nil
+	return t, output.Room()
 }
 
 // file returns the file that a stream is, nil if it is none.
@@ -138,7 +137,7 @@ func (l *meter) count(ctx context.Context) error {
 	if run == nil {
 		return err
 	}
-	if list := heard(true); l.m.Simulates() && len(list) > 0 { // without a list it would be all
+	if list := signals.Heard(true); l.m.Simulates() && len(list) > 0 { // without a list it would be all
 		var stop func()
 		ctx, stop = signal.NotifyContext(ctx, list...) // until the simulator's files are removed
 		defer stop()
@@ -177,7 +176,7 @@ func (l *meter) descend(ctx context.Context) error {
 			d.Add(run)
 		}
 		var ended *failure
-		if errors.As(err, &ended) && ended.status > exitSignal && d.Counted() {
+		if errors.As(err, &ended) && ended.status > signals.Exit && d.Counted() {
 			d.Stop(ended.Error())
 			return errors.Join(finish(), err)
 		}
@@ -194,24 +193,23 @@ func (l *meter) descend(ctx context.Context) error {
 // run starts a run, passes signals on, and counts to the end. The run is nil if it did not
 // start.
 func (l *meter) run(ctx context.Context, start func(context.Context) (*measure.Run, error)) (run *measure.Run, err error) {
-	signals := catch(len(l.program) > 0)
+	catcher := signals.Catch(len(l.program) > 0)
 	again := l.f.again() != ""
 	defer func() {
 		if !again && err == nil && !l.m.Simulates() {
-			time.AfterFunc(soon, signals.end) // nothing depends on it here, and it takes time
+			time.AfterFunc(signals.Soon, func() { catcher.End() }) // nothing depends on it here, and it takes time
 			return
 		}
-		signals.end()
-		l.ended = signals.ended
-		if again && err == nil && signals.ended != 0 {
-			err = &failure{exitSignal + int(signals.ended), fmt.Errorf("ended by a signal: %v", signals.ended)}
+		l.ended = catcher.End()
+		if again && err == nil && l.ended != 0 {
+			err = &failure{signals.Exit + int(l.ended), fmt.Errorf("ended by a signal: %v", l.ended)}
 		}
 	}()
 	if run, err = start(ctx); err != nil {
 		return nil, programError(err)
 	}
 	defer run.Close()
-	signals.forward(run, len(l.program) > 0, again)
+	catcher.Forward(run, len(l.program) > 0, again)
 	if l.f.interval > 0 {
 		// From here on there is one thing to do at a time. With one processor the
 		// runtime spends half as much on waking threads.
@@ -223,7 +221,7 @@ func (l *meter) run(ctx context.Context, start func(context.Context) (*measure.R
 // print writes the documents that were gathered.
 func (l *meter) print() error {
 	if l.intervals != nil {
-		return l.intervals.close()
+		return l.intervals.Close()
 	}
 	if len(l.documents) == 0 {
 		return nil
@@ -247,7 +245,6 @@ func (l *meter) print() error {
 const (
 	exitCannotRun = 126
 	exitNotFound  = 127
-	exitSignal    = 128 // and the signal's number
 )
 
 // programError gives the error of a program that cannot be run its exit status.
@@ -260,7 +257,7 @@ func programError(err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		status = exitNotFound
 	}
-	return &failure{status, fmt.Errorf("%s: %w", program.Name, reason(program.Err))}
+	return &failure{status, fmt.Errorf("%s: %w", program.Name, output.Reason(program.Err))}
 }
 
 // programStatus passes on how the program ended.
@@ -270,7 +267,7 @@ func programStatus(program []string, state *os.ProcessState) error {
 	}
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	if ok && ws.Signaled() {
-		return &failure{exitSignal + int(ws.Signal()), fmt.Errorf("%s: ended by a signal: %v", program[0], ws.Signal())}
+		return &failure{signals.Exit + int(ws.Signal()), fmt.Errorf("%s: ended by a signal: %v", program[0], ws.Signal())}
 	}
 	return &failure{state.ExitCode(), errors.New("")}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/resolve"
@@ -49,11 +50,15 @@ func spelled(err error) string {
 		return nothingText(nothing)
 	}
 	text := err.Error()
-	var option *resolve.OptionError
+	var option *fault.OptionError
 	var node *resolve.NodeError
 	switch {
 	case errors.As(err, &option):
-		text = strings.Replace(text, option.Error(), "--"+option.Error(), 1)
+		flag := "--" + option.Error()
+		if option.Option == "output" {
+			flag = "-o" + strings.TrimPrefix(option.Error(), option.Option)
+		}
+		text = strings.Replace(text, option.Error(), flag, 1)
 	case errors.As(err, &node) && node.Option != "":
 		text = strings.Replace(text, node.Error(), "--"+node.Error(), 1)
 	}

@@ -14,8 +14,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
-	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/output"
+	"github.com/cyclestack/cyclestack/internal/signals"
 )
 
 // recordFlags are the flags of record alone.
@@ -165,7 +167,7 @@ func (a *app) recorder(c *common, f *recordFlags, program []string) (*recorder, 
 		}
 		o.Target.Stdout = o.Target.Stderr // as perf does it: the recording is to stay what it is
 	}
-	if err := writable(c.output); err != nil {
+	if err := output.Writable(c.output); err != nil {
 		return nil, err
 	}
 	if o.Rate, err = f.rate(); err != nil {
@@ -179,7 +181,7 @@ func (a *app) recorder(c *common, f *recordFlags, program []string) (*recorder, 
 	}
 	r := &recorder{app: a, c: c, f: f, program: program}
 	r.plan, err = measure.NewRecording(a.kernel, o)
-	if option := (*resolve.OptionError)(nil); errors.As(err, &option) && option.Option == "event" {
+	if option := (*fault.OptionError)(nil); errors.As(err, &option) && option.Option == "event" {
 		err = usageError("-e: %v", option.Err)
 	}
 	return r, err
@@ -226,6 +228,6 @@ func ringSize(text string) (int, error) {
 // tell tells something that is no error.
 func (r *recorder) tell(text string) {
 	if !r.f.quiet {
-		_, _ = patiently(r.err, fmt.Appendf(nil, "cyclestack record: %s\n", oneLine(text)))
+		_, _ = signals.Write(r.err, fmt.Appendf(nil, "cyclestack record: %s\n", oneLine(text)))
 	}
 }

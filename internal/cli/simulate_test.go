@@ -4,20 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"github.com/cyclestack/cyclestack/internal/measure"
-	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"math"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/fstest"
+
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
@@ -290,19 +289,6 @@ func TestNotSimulated(t *testing.T) {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-// TestHeard checks that signals which are ignored stay so: a simulation outlives its
-// terminal under nohup.
-func TestHeard(t *testing.T) {
-	if !slices.Contains(heard(true), os.Signal(syscall.SIGHUP)) {
-		t.Skip("it is ignored already")
-	}
-	signal.Ignore(syscall.SIGHUP)
-	defer signal.Reset(syscall.SIGHUP)
-	if got := heard(true); slices.Contains(got, os.Signal(syscall.SIGHUP)) || len(got) != len(forwarded)-1 {
-		t.Errorf("%v", got)
 	}
 }
 

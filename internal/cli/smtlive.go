@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
-	"github.com/cyclestack/cyclestack/internal/resolve"
 )
 
 // runLiveSMT counts this machine's cores: as long as the program runs, or until a signal
@@ -30,12 +30,12 @@ func (a *app) runLiveSMT(ctx context.Context, c *common, f *statFlags, siblings 
 	}
 	l := &meter{app: a, c: c, f: f, program: program, stream: a.out,
 		options: measure.Options{Choice: c.choice(), Source: measure.PMU, By: by, Cores: true}}
-	defer func() { l.intervals.end() }()
+	defer func() { l.intervals.End() }()
 	if err := l.prepare(); err != nil {
 		return err
 	}
 	err := l.count(ctx)
-	if option := (*resolve.OptionError)(nil); errors.As(err, &option) && option.Option == "cpu-list" {
+	if option := (*fault.OptionError)(nil); errors.As(err, &option) && option.Option == "cpu-list" {
 		return usageError("-C %s: %v", f.cpus, option.Err)
 	}
 	return err

@@ -192,7 +192,7 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 	if !l.options.OSAlone() || f.interval > 0 { // else there is none
 		collectRarely()
 	}
-	defer func() { l.intervals.end() }()
+	defer func() { l.intervals.End() }()
 	if err := l.prepare(); err != nil {
 		return err
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"github.com/cyclestack/cyclestack/internal/measure"
-	"github.com/cyclestack/cyclestack/internal/testkernel"
 	"io"
 	"io/fs"
 	"os"
@@ -16,6 +14,9 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
@@ -219,34 +220,6 @@ func TestStatTogether(t *testing.T) {
 	for _, list := range [][]float64{threads, wantThreads} {
 		if len(list) != intervals || slices.Index(list, slices.Max(list[1:])) != long-1 {
 			t.Errorf("threads of intervals of which number %d is longest: %v", long, list)
-		}
-	}
-}
-
-func TestWatched(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	reader, pipe, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer reader.Close()
-	defer pipe.Close()
-	for _, tt := range []struct {
-		name string
-		out  io.Writer
-		want bool
-	}{{"a file", file, false}, {"nowhere", null, false}, {"a pipe", pipe, true}, {"a buffer", &bytes.Buffer{}, true}} {
-		if got := watched(tt.out); got != tt.want {
-			t.Errorf("%s: %t", tt.name, got)
 		}
 	}
 }

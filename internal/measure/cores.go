@@ -105,7 +105,7 @@ func (m *Measurement) corePlaces(t *counts.Table) ([]accounting.Place, error) {
 	}
 	list = slices.DeleteFunc(list, func(p accounting.Place) bool { return len(p.LP) != 2 })
 	if len(list) == 0 {
-		return nil, &resolve.OptionError{Option: "cpu-list", Err: fmt.Errorf("no core has both of its logical processors among these")}
+		return nil, &fault.OptionError{Option: "cpu-list", Err: fmt.Errorf("no core has both of its logical processors among these")}
 	}
 	for i := range list {
 		list[i] = accounting.Core(t, list[i].LP)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
@@ -186,9 +187,9 @@ func (m *Measurement) Plan() error {
 	case o.Cores:
 		return m.coreParts()
 	case o.Source == OS && asked:
-		return &resolve.OptionError{Option: "source", Value: string(OS), Err: fmt.Errorf("its method is %s", resolve.OSModel)}
+		return &fault.OptionError{Option: "source", Value: string(OS), Err: fmt.Errorf("its method is %s", resolve.OSModel)}
 	case o.Source == Simulated && (asked || method == resolve.OSModel):
-		return &resolve.OptionError{Option: "source", Value: string(Simulated), Err: fmt.Errorf("its method is %s", resolve.SimulatedModel)}
+		return &fault.OptionError{Option: "source", Value: string(Simulated), Err: fmt.Errorf("its method is %s", resolve.SimulatedModel)}
 	case m.options.OSAlone():
 		m.osParts()
 		return m.check()

@@ -58,7 +58,7 @@ func (m *Measurement) corePlans() ([]corePlan, error) {
 func (m *Measurement) coreTypes(r *resolve.Resolver) ([]CoreType, error) {
 	types, err := m.machine.CoreTypes(r.Catalogue, m.options.Choice.CPU)
 	if err != nil {
-		return nil, &resolve.OptionError{Option: "cpu", Err: err}
+		return nil, &fault.OptionError{Option: "cpu", Err: err}
 	}
 	return types, nil
 }
@@ -84,7 +84,7 @@ func (m *Measurement) plan(s *resolve.Selection, all bool) (p *plan.Plan, err er
 	opt.Level = c.Level
 	if c.Nodes != "" || all {
 		if opt.Nodes, err = s.Model.Choose(c.Nodes, c.Level, all); err != nil {
-			return nil, &resolve.OptionError{Option: "nodes", Err: err}
+			return nil, &fault.OptionError{Option: "nodes", Err: err}
 		}
 	}
 	if opt.Level == 0 && opt.Nodes == nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/fault"
-	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/plan"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -119,7 +118,7 @@ func (r *Recording) choose() (err error) {
 	if o.Events != "" {
 		r.spec.Groups, err = r.m.machine.Sys.ResolveSampled(o.Events, r.rate, r.freq)
 		if err != nil {
-			return &resolve.OptionError{Option: "event", Err: err}
+			return &fault.OptionError{Option: "event", Err: err}
 		}
 		return nil
 	}

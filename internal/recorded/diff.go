@@ -165,7 +165,7 @@ func (r *Recordings) Diff(sides [2]Side, o DiffOptions) (Difference, error) {
 // checkPairs refuses pairs that are none.
 func checkPairs(d account.Design, old, new int) error {
 	if d.Paired && old != new {
-		return &resolve.OptionError{Option: "paired", Err: fmt.Errorf("there are %d old runs and %d new ones, which make no pairs", old, new)}
+		return &fault.OptionError{Option: "paired", Err: fmt.Errorf("there are %d old runs and %d new ones, which make no pairs", old, new)}
 	}
 	return nil
 }

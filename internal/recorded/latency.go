@@ -187,7 +187,7 @@ func (r *Recordings) distribution(t *counts.Table, file string, floor float64, b
 		return l, fault.Inputf("%s: %v", resolve.Where(file, t.Line), err)
 	}
 	if l.First < floor {
-		return l, &resolve.OptionError{Option: "floor", Value: fmt.Sprint(floor), Err: fmt.Errorf("%s has its first drop at %v, and no load is faster than the fastest", file, l.First)}
+		return l, &fault.OptionError{Option: "floor", Value: fmt.Sprint(floor), Err: fmt.Errorf("%s has its first drop at %v, and no load is faster than the fastest", file, l.First)}
 	}
 	return l, nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/internal/fault"
-	"github.com/cyclestack/cyclestack/internal/resolve"
 )
 
 // A Limit is how much a node or place may change.
@@ -44,5 +43,5 @@ func (l *Limit) Broken(d Difference) (string, error) {
 
 // limitError is the error of a limit that makes no sense for a comparison.
 func limitError(kind fault.Kind, limit, format string, args ...any) error {
-	return &fault.Error{Kind: kind, Err: &resolve.OptionError{Option: "fail-on", Value: limit, Err: fmt.Errorf(format, args...)}}
+	return &fault.Error{Kind: kind, Err: &fault.OptionError{Option: "fail-on", Value: limit, Err: fmt.Errorf(format, args...)}}
 }

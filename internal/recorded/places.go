@@ -128,7 +128,7 @@ func (r *Recordings) Places(o *PlaceOptions, writer func(places bool) (report.Wr
 
 // unknownNodes is the error of nodes that no method can compute.
 func unknownNodes(file, nodes, why string) error {
-	return &fault.Error{Kind: fault.Input, Err: fmt.Errorf("%s: %w", file, &resolve.OptionError{Option: "nodes", Value: nodes, Err: errors.New(why)})}
+	return &fault.Error{Kind: fault.Input, Err: fmt.Errorf("%s: %w", file, &fault.OptionError{Option: "nodes", Value: nodes, Err: errors.New(why)})}
 }
 
 // withWhole adds a simulator's estimate of all cycles to its counts, so that places are

@@ -47,7 +47,7 @@ func (p *StackProfile) One(nodes, format string) error {
 		}
 	}
 	if len(names) > 1 {
-		return &resolve.OptionError{Option: "nodes", Value: nodes, Err: fmt.Errorf("%s is of one node, and these are %d: %s", format, len(names), accounting.FirstOf(names))}
+		return &fault.OptionError{Option: "nodes", Value: nodes, Err: fmt.Errorf("%s is of one node, and these are %d: %s", format, len(names), accounting.FirstOf(names))}
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func (e *stackReport) columns(t *counts.Table) ([]int, error) {
 		}
 	}
 	if len(list) == 0 && e.event != "" {
-		return nil, &resolve.OptionError{Option: "event", Value: e.event, Err: fmt.Errorf("%s has samples of %s", e.file, strings.Join(resolve.EventNames(t), ", "))}
+		return nil, &fault.OptionError{Option: "event", Value: e.event, Err: fmt.Errorf("%s has samples of %s", e.file, strings.Join(resolve.EventNames(t), ", "))}
 	}
 	return list, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -24,7 +25,7 @@ type Siblings struct {
 // Siblings.
 func ParseSiblings(text string) (s Siblings, err error) {
 	wrong := func(why string) error {
-		return &resolve.OptionError{Option: "siblings", Value: text, Err: errors.New(why)}
+		return &fault.OptionError{Option: "siblings", Value: text, Err: errors.New(why)}
 	}
 	if text == "" {
 		return s, nil
@@ -77,7 +78,7 @@ func (s Siblings) cores(t *counts.Table) ([]accounting.Place, error) {
 		a, okA := row[p[0]]
 		b, okB := row[p[1]]
 		if !okA || !okB {
-			return nil, &resolve.OptionError{Option: "siblings", Value: fmt.Sprintf("%d:%d", p[0], p[1]), Err: errors.New("the recording does not have both")}
+			return nil, &fault.OptionError{Option: "siblings", Value: fmt.Sprintf("%d:%d", p[0], p[1]), Err: errors.New("the recording does not have both")}
 		}
 		core := accounting.Core(t, []int{a, b})
 		core.Note = note
@@ -103,7 +104,7 @@ func (s Siblings) in(t *counts.Table) (pairs [][2]int, note string, err error) {
 		}
 	}
 	if len(pairs) == 0 {
-		return nil, "", &resolve.OptionError{Option: "siblings", Value: fmt.Sprintf("+%d", s.Distance), Err: errors.New("the recording has no two CPUs that far apart")}
+		return nil, "", &fault.OptionError{Option: "siblings", Value: fmt.Sprintf("+%d", s.Distance), Err: errors.New("the recording has no two CPUs that far apart")}
 	}
 	return pairs, "", nil
 }

@@ -13,22 +13,6 @@ import (
 // The errors say in their fields which option of a Choice they are about. How options
 // are spelled is up to the caller.
 
-// An OptionError is about the value of an option. Its kind is fault.Usage.
-type OptionError struct {
-	Option string // the field of Choice, in lower case: "cpu", "param"
-	Value  string // the value; "" if Err has it
-	Err    error
-}
-
-func (e *OptionError) Error() string {
-	if e.Value == "" {
-		return fmt.Sprintf("%s: %v", e.Option, e.Err)
-	}
-	return fmt.Sprintf("%s %s: %v", e.Option, e.Value, e.Err)
-}
-
-func (e *OptionError) Unwrap() error { return &fault.Error{Kind: fault.Usage, Err: e.Err} }
-
 // An UnknownCPUError says that the processor is not known. Its kind is fault.Usage.
 type UnknownCPUError struct {
 	File  string   // the recording that does not say its processor; "" for none

@@ -70,7 +70,7 @@ func (r *Resolver) Parameters(p Processor, m *model.Model) (map[string]float64, 
 	case "off":
 		set["#smt_on"] = 0
 	default:
-		return nil, nil, &OptionError{Option: "smt", Value: r.Choice.SMT, Err: errors.New("it is on or off")}
+		return nil, nil, &fault.OptionError{Option: "smt", Value: r.Choice.SMT, Err: errors.New("it is on or off")}
 	}
 	measured, err := r.penalties(p, m)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *Resolver) Parameters(p Processor, m *model.Model) (map[string]float64, 
 	for _, p := range r.Choice.Params {
 		v, err := parameter(m, p.Name, p.Value)
 		if err != nil {
-			return nil, nil, &OptionError{Option: "param", Value: p.Name + "=" + p.Value, Err: err}
+			return nil, nil, &fault.OptionError{Option: "param", Value: p.Name + "=" + p.Value, Err: err}
 		}
 		set[p.Name] = v
 	}

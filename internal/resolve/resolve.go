@@ -84,7 +84,7 @@ func With(cat *model.Catalogue, c Choice) (*Resolver, error) {
 	}
 	cpu, err := cat.CPU(c.CPU)
 	if err != nil {
-		return nil, &OptionError{Option: "cpu", Err: err}
+		return nil, &fault.OptionError{Option: "cpu", Err: err}
 	}
 	r.named = Processor{CPU: cpu, ID: c.CPU}
 	return r, nil

@@ -69,7 +69,7 @@ func (s *Simulator) Prepare(m *measure.Measurement) (measure.Reason, error) {
 	s.m, s.asked = m, o.Source == measure.Simulated
 	if why := unfit(m); why != "" {
 		if s.asked {
-			return none, &resolve.OptionError{Option: "source", Value: string(measure.Simulated), Err: errors.New(why)}
+			return none, &fault.OptionError{Option: "source", Value: string(measure.Simulated), Err: errors.New(why)}
 		}
 		return measure.Reason{Kind: measure.Unfit, Text: why}, nil
 	}
@@ -123,7 +123,7 @@ func unfit(m *measure.Measurement) string {
 func cachesOf(m *measure.Measurement, named string) (h simulation.Hierarchy, note counts.Note, err error) {
 	if named != "" {
 		if h, err = simulation.ParseHierarchy(named); err != nil {
-			err = &resolve.OptionError{Option: "caches", Err: err}
+			err = &fault.OptionError{Option: "caches", Err: err}
 		}
 		return h, note, err
 	}
@@ -142,7 +142,7 @@ func cachesOf(m *measure.Measurement, named string) (h simulation.Hierarchy, not
 	cpu, err := r.Catalogue.CPU(m.ID())
 	switch {
 	case err != nil && other:
-		return h, note, &resolve.OptionError{Option: "cpu", Err: err}
+		return h, note, &fault.OptionError{Option: "cpu", Err: err}
 	case err != nil || cpu.Caches == "":
 		if unknown == nil {
 			unknown = fmt.Errorf("the caches of %s are not known", cpu.Name)
