@@ -1,4 +1,4 @@
-// Package output writes files. A regular file is written beside the one that it replaces, and
+// Package output writes files. A regular file is written next to the one that it replaces, and
 // renamed when it is complete.
 package output
 
@@ -15,7 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/signals"
 )
 
-// WriteFile calls print with the writer of a file. The file is written beside the one that it
+// WriteFile calls print with the writer of a file. The file is written next to the one it
 // replaces and renamed if all went well, so that it is never half written. What is no regular
 // file, such as a pipe or a device, is written to directly. None of the inputs is overwritten.
 func WriteFile(name string, print func(io.Writer) error, inputs ...string) error {

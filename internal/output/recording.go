@@ -12,7 +12,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/signals"
 )
 
-// A Recording is a file that grows for a while. It is written beside the one that it
+// A Recording is a file that grows for a while. It is written next to the one that it
 // replaces, which is kept as NAME.old, as perf does. What is no regular file is written to
 // directly.
 type Recording struct {

@@ -139,8 +139,8 @@ func endBy(s syscall.Signal) {
 	os.Exit(Exit + int(s))
 }
 
-// writing is the time, in nanoseconds since 1970, at which a write began that may wait for a
-// reader; 0 if there is none. Signals are the process's, and so is this.
+// writing is when the present write began, which may wait for a reader, in nanoseconds since
+// 1970; 0 without one. Signals are of the process, and so is this.
 var writing atomic.Int64
 
 // Write writes what may have to wait for a reader. Meanwhile a signal ends this program.
