@@ -111,13 +111,23 @@ func New(name string, w io.Writer, o Options) (Writer, error) {
 }
 
 // accountFormats are the formats of accounts.
-var accountFormats = []struct {
-	name   string
-	writer func(io.Writer, Options) Writer
-}{
+var accountFormats = []accountFormat{
 	{"tree", newText},
 	{"json", func(w io.Writer, o Options) Writer { return newJSON(w, o) }},
 	{"csv", func(w io.Writer, o Options) Writer { return newCSV(w, o) }},
+}
+
+// RegisterWriter adds a format of [Accounts], which is written account by account. It is
+// for init functions.
+func RegisterWriter(name string, writer func(io.Writer, Options) Writer) {
+	accountFormats = append(accountFormats, accountFormat{name, writer})
+	Register(name, func(w io.Writer, d Accounts, o Options) error { return d.all(writer(w, o)) })
+}
+
+// An accountFormat is how accounts are written.
+type accountFormat struct {
+	name   string
+	writer func(io.Writer, Options) Writer
 }
 
 // newText returns the writer of a layout.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
+	_ "github.com/cyclestack/cyclestack/internal/web" // registers the format html
 )
 
 // The exit statuses.

@@ -1,0 +1,123 @@
+// The documents of the page: what --format json prints.
+
+export interface Expected { low: number; high: number; standing?: string }
+
+export interface Node {
+  path: string; name: string; level: number; section?: string; value: number | null; unit: string; error?: number;
+  coverage?: number; together: boolean; reliable: boolean; doubt?: string; flagged: boolean; expected?: Expected;
+  linked?: string[]; includes?: string[]; skids?: string[];
+}
+
+export interface Scope {
+  kind: string; label?: string; start_s?: number; duration_s?: number; cpu?: number; cpus?: number; core?: number; socket?: number;
+  pid?: number; tid?: number; process?: string; thread?: string; cgroup?: string; module?: string; build_id?: string;
+  function?: string; file?: string; line?: number; addr?: string; share_of?: string; share?: number; share_error?: number;
+  share_samples?: number; hotspot?: boolean; runs?: number;
+}
+
+export interface Check {
+  name: string; op: string; left?: number; right?: number; residual?: number; tolerance: number; state: string; ok: boolean;
+  identity?: boolean; text?: string; why?: string; kind?: string; events?: string[]; error?: number | null; slack?: string; source?: string;
+}
+
+export interface Count { event: string; as?: string; lp?: number; value: number | null; coverage?: number; state?: string; samples: number }
+
+export interface Times { model: Model; nodes: Node[]; bottleneck: string[]; missing: { node: string; why: string }[]; notes?: string[] }
+
+export interface Account {
+  scope: Scope; nodes: Node[]; bottleneck: string[]; ambiguous?: { path: string; of: string; margin: number | null }[];
+  branching?: { dominance: string; instructions: number | null; branches: number | null; mispredictions: number | null };
+  next?: { command: string; why: string }[]; audit: Check[]; missing: { node: string; why: string }[]; counts: Count[];
+  unused?: string[]; unknown?: string[]; other_cores?: string[]; notes?: string[]; times?: Times;
+}
+
+export interface Model { name: string; version: string; params?: Record<string, number>; penalties?: { file: string; cpu?: string; measured?: string } }
+
+export interface Head {
+  schema: string; cpu: { id?: string; name: string; vendor: string }; model: Model;
+  source: { kind: string; measured: boolean; how?: string; files?: string[] }; workload?: string;
+}
+
+export interface Accounts extends Head { accounts: Account[] }
+
+export interface MethodNode {
+  path: string; name: string; level: number; section?: string; formula?: string; unit?: string; threshold?: string; rest?: boolean;
+  overlap?: boolean; title?: string; about?: string; causes?: string[]; try?: string[]; source?: string;
+}
+
+export interface Method { name: string; version: string; title?: string; about?: string; source?: string; unit: string; of?: string; nodes: MethodNode[];
+  parameters?: { name: string; value: number; unit?: string }[]; inputs?: { name: string; events: string[] }[] }
+
+export interface Methods { schema: string; models: Method[] }
+
+export type Document = { schema: string };
+
+// A Block is a document as it is embedded.
+export interface Block { json: string; document: Document }
+
+const schemaOf: Record<string, string> = { accounts: "cyclestack.account/v1", methods: "cyclestack.models/v1" };
+
+// decode returns the bytes of base64.
+function decode(text: string): Uint8Array<ArrayBuffer> {
+  const from = (Uint8Array as unknown as { fromBase64?: (s: string) => Uint8Array<ArrayBuffer> }).fromBase64;
+  if (from) return from(text);
+  const binary = atob(text);
+  const out = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) out[i] = binary.charCodeAt(i);
+  return out;
+}
+
+// inflated returns the text of gzip data, by the browser or, where it cannot, by the page's own code.
+async function inflated(data: Uint8Array<ArrayBuffer>): Promise<string> {
+  if (typeof DecompressionStream === "undefined") return new TextDecoder().decode(gunzip(data));
+  return new Response(new Blob([data]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+}
+
+import { gunzip } from "./inflate";
+
+// load returns the documents that are embedded in the page.
+export async function load(): Promise<Document[]> {
+  const list: Document[] = [];
+  for (const e of document.querySelectorAll("script.document")) {
+    const json = await inflated(decode((e.textContent || "").trim()));
+    list.push(JSON.parse(json) as Document);
+  }
+  return list;
+}
+
+// A Method's nodes by path.
+export class Explanations {
+  private methods = new Map<string, Method>();
+  private nodes = new Map<string, Map<string, MethodNode>>();
+
+  constructor(documents: Document[]) {
+    for (const d of documents) {
+      if (d.schema !== schemaOf.methods) continue;
+      for (const m of (d as Methods).models) {
+        this.methods.set(m.name, m);
+        this.nodes.set(m.name, new Map(m.nodes.map(n => [n.path, n])));
+      }
+    }
+  }
+
+  method(m: Model): Method | undefined { return this.methods.get(m.name); }
+
+  node(m: Model, path: string): MethodNode | undefined { return this.nodes.get(m.name)?.get(path); }
+
+  // share reports whether a node's value is a fraction of the whole, as model.Share does.
+  share(m: Model, n: { path: string; unit: string; section?: string }): boolean {
+    const method = this.methods.get(m.name);
+    if (!method) return n.unit === "slots" || n.unit === "cycles";
+    const own = this.node(m, n.path)?.unit || "";
+    if (method.of) return own === "";
+    return method.unit === "slots" && (own === "" || !n.section);
+  }
+}
+
+// accounts returns the documents of accounts.
+export function accountsOf(documents: Document[]): Accounts[] {
+  return documents.filter(d => d.schema === schemaOf.accounts) as Accounts[];
+}
+
+// parentOf returns the path of a node's parent, "" for a root.
+export function parentOf(path: string): string { return path.slice(0, Math.max(0, path.lastIndexOf("."))); }

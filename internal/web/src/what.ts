@@ -1,0 +1,54 @@
+// The answer in one sentence, the path to the bottleneck, how sure it is.
+
+import { Account, Accounts, Explanations } from "./data";
+import { clean, h } from "./dom";
+import { coverage, duration, known } from "./format";
+import { valueText } from "./tree";
+
+export function what(d: Accounts, a: Account, ex: Explanations): HTMLElement {
+  const nodes = new Map(a.nodes.map(n => [n.path, n]));
+  const path = a.bottleneck.map(p => nodes.get(p)).filter(n => n !== undefined);
+  const last = path[path.length - 1];
+  const box = h("section", { id: "what", "aria-labelledby": "what-h" }, h("h2", { id: "what-h" }, "What"));
+  const facts = [known(a.scope.duration_s) ? duration(a.scope.duration_s) : "", "on " + d.cpu.name, d.model.name + " " + d.model.version,
+    d.source.how || "from " + d.source.kind.replace(/-/g, " "), d.source.measured ? "" : "not measured"];
+  box.append(h("p", { class: "facts" }, clean([a.scope.label || "", ...facts].filter(t => t !== "").join(", "))));
+  if (!last) {
+    box.append(h("p", { class: "verdict" }, a.nodes.some(n => n.flagged) ? "Several nodes are flagged, and none leads to a bottleneck." : "No node is above its threshold: there is no bottleneck."));
+    return box;
+  }
+  const title = ex.node(d.model, last.path)?.title;
+  const useful = /^retir/i.test(path[0].name);
+  const share = ex.share(d.model, last);
+  const verdict = h("p", { class: "verdict" }, h("strong", {}, last.name), " is the " + (useful ? "largest part" : "bottleneck") + ": ",
+    h("span", { class: "number", "data-node": last.path, "data-key": "value" }, valueText(ex, d.model, last)), share ? " of " + whole(d, a, ex) : " " + last.unit, title ? ". " + title + "." : ".");
+  const trail = h("ol", { class: "trail", "aria-label": "bottleneck path" });
+  for (const n of path) trail.append(h("li", {}, h("a", { href: "#tree", "data-go": n.path }, n.name), " ", valueText(ex, d.model, n)));
+  box.append(verdict, trail, h("p", {}, sure(d, a, ex, last)));
+  const advice = ex.node(d.model, last.path)?.try;
+  if (advice?.length) box.append(h("p", {}, h("b", {}, "Try: "), advice[0]));
+  if (a.next?.length) {
+    const list = h("ul", { class: "next" });
+    for (const n of a.next) list.append(h("li", {}, h("code", {}, clean(n.command, 2000)), " ", clean(n.why)));
+    box.append(h("p", {}, h("b", {}, "Next:")), list);
+  }
+  return box;
+}
+
+// whole is what shares are of.
+export function whole(d: Accounts, a: Account, ex: Explanations): string {
+  return ex.method(d.model)?.unit || a.nodes[0]?.unit || "the whole";
+}
+
+// sure says how far the verdict can be trusted.
+function sure(d: Accounts, a: Account, ex: Explanations, last: Account["nodes"][number]): string {
+  const list: string[] = [];
+  if (known(last.error)) list.push("The 95 % interval is ± " + valueText(ex, d.model, { ...last, value: last.error }) + ".");
+  else list.push("Its error cannot be estimated.");
+  if (known(last.coverage)) list.push("Its events were on a counter for " + coverage(last.coverage) + " of the time" + (last.together ? "." : ", and not together."));
+  if (!last.reliable) list.push("It is uncertain: " + (last.doubt || "see the audit") + ".");
+  for (const r of a.ambiguous || []) list.push(r.path.split(".").pop() + " could take the place of " + r.of.split(".").pop() + ": the difference is within the error.");
+  const checks = a.audit.filter(c => c.state !== "skipped"), bad = checks.filter(c => !c.ok);
+  if (checks.length) list.push(bad.length ? `${bad.length} of ${checks.length} checks fail.` : `All ${checks.length} checks hold.`);
+  return list.join(" ");
+}
