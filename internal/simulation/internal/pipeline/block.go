@@ -9,9 +9,10 @@ import (
 // A Block is code that is executed again and again: as a loop, whose last instruction jumps
 // back, or as copies one behind the other.
 type Block struct {
-	ops  []Op
-	size uint64 // bytes of a copy
-	loop bool
+	ops   []Op
+	taken []bool // by instruction: the path jumps there; nil if only the last one does
+	size  uint64 // bytes of a copy
+	loop  bool
 }
 
 // blockStart is the address of a block's code.
@@ -74,7 +75,7 @@ func (m *Machine) round(b *Block, n uint64) {
 		m.shift = n * b.size
 	}
 	for i := range b.ops {
-		m.Execute(&b.ops[i], b.loop && i == len(b.ops)-1, false)
+		m.Execute(&b.ops[i], b.jumps(i), false)
 	}
 	m.shift = 0
 }

@@ -23,13 +23,13 @@ func NewDecoder(arch disasm.Arch) (*Decoder, error) {
 // instruction need nothing.
 func (d *Decoder) Op(i disasm.Inst, code []byte) Op {
 	if i.Bad || i.Len > len(code) {
-		return Op{Class: Nop, addr: i.Addr}
+		return Op{Class: Nop, addr: i.Addr, unknown: true}
 	}
 	x := encodedInstruction{code: code[:i.Len], end: i.Next()}
 	x.prefixes()
 	x.operands()
 	if x.cut {
-		return Op{Class: Nop, addr: i.Addr}
+		return Op{Class: Nop, addr: i.Addr, unknown: true}
 	}
 	op := x.op()
 	op.addr = i.Addr
@@ -59,7 +59,9 @@ type encodedInstruction struct {
 	code []byte
 	pos  int
 	cut  bool // the code ends before the instruction does
-	end  uint64
+	// unknown says that the opcode is in no table: its costs are a guess.
+	unknown bool
+	end     uint64
 
 	prefixBits
 	opmap  uint8

@@ -370,16 +370,16 @@ func (m *Machine) issue(op *Op, k *cost, ready int64, fused bool) int64 {
 	hold := int64(max(k.hold, 1))
 	hold *= m.passes(op)
 	p.ready = ready
-	p.issue, p.port = m.reserve(Computes, ready, m.reach(k.ports), hold)
+	p.issue, p.port = m.reserve(Computes, ready, k.ports, m.reach(k.ports), hold)
 	for range k.ops - 1 {
-		m.reserve(Computes, ready, k.ports, hold)
+		m.reserve(Computes, ready, k.ports, k.ports, hold)
 	}
 	return p.issue
 }
 
-// reserve reserves a port for a micro-op.
-func (m *Machine) reserve(kind UopKind, ready int64, of ports, hold int64) (issue int64, port ports) {
-	issue, port = m.units.reserve(ready, of, hold)
+// reserve reserves a port for a micro-op, of those that its scheduler reaches.
+func (m *Machine) reserve(kind UopKind, ready int64, of, reached ports, hold int64) (issue int64, port ports) {
+	issue, port = m.units.reserve(ready, reached, hold)
 	if m.recorder != nil {
 		m.recorder.uop(kind, of, port, ready, issue, hold)
 	}
@@ -414,7 +414,7 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	if op.Index != NoRegister && (op.Scale > 1 || op.Disp != 0 && op.Base != NoRegister) {
 		latency += c.indexed
 	}
-	issue, _ = m.reserve(LoadsData, known, m.reach(ports), m.passes(op))
+	issue, _ = m.reserve(LoadsData, known, ports, m.reach(ports), m.passes(op))
 	value = issue + int64(latency)
 	if m.late > 0 {
 		value = max(value, m.misses.next(1)) + m.late
@@ -520,8 +520,8 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 	if op.vector {
 		ports = c.vectorData
 	}
-	a, _ := m.reserve(StoresAddress, known, m.reach(c.addresses), 1)
-	d, _ := m.reserve(StoresData, max(start, data), ports, m.passes(op))
+	a, _ := m.reserve(StoresAddress, known, c.addresses, m.reach(c.addresses), 1)
+	d, _ := m.reserve(StoresData, max(start, data), ports, ports, m.passes(op))
 	s := storeEntry{by: op.addr, addr: addr, size: op.Size, vector: op.vector, data: data}
 	if m.recorder != nil {
 		s.value = m.recorder.latest()

@@ -231,6 +231,7 @@ type Op struct {
 	cond        uint8
 	fuses       fusion
 	vector      bool // executed by the vector part of the core
+	unknown     bool // the decoder does not know the opcode
 }
 
 // A formula computes an instruction's result.

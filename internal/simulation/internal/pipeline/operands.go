@@ -4,6 +4,7 @@ package pipeline
 func (x *encodedInstruction) spec() spec {
 	switch {
 	case x.enc == xop:
+		x.unknown = true
 		return spec{class: VInt, use: dyadic, calc: calcMix}
 	case x.opmap == map0:
 		return x.one()
@@ -19,6 +20,7 @@ func (x *encodedInstruction) spec() spec {
 		}
 		return x.vectorThree()
 	}
+	x.unknown = true
 	return spec{class: VInt, use: dyadic, calc: calcMix}
 }
 
@@ -40,7 +42,7 @@ func (x *encodedInstruction) op() Op {
 	}
 	x.reads(&b, &s)
 	x.writes(&b, &s)
-	o.vector = b.vector()
+	o.vector, o.unknown = b.vector(), x.unknown
 	o.Class = x.class(o)
 	x.calculation(o, &s)
 	x.idiom(o)

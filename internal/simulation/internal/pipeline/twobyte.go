@@ -78,6 +78,7 @@ func (x *encodedInstruction) two() spec {
 	if s, ok := x.vector(); ok {
 		return s
 	}
+	x.unknown = true
 	return spec{class: System}
 }
 

@@ -1,0 +1,103 @@
+// Package core says why a piece of code is slow in the core of a processor, if caches and
+// branch prediction are perfect. It takes the loops of a program's function, raw bytes or an
+// assembly file, and gives each to the model of one or more cores: package simulation.
+//
+// [Blocks] reads one block of machine code from each line of a file:
+//
+//	rows := core.Blocks{Cores: cores, Loop: true, Source: f, Name: "blocks.txt"}
+//	for row, err := range rows.All { … }
+package core
+
+import (
+	"bufio"
+	"encoding/hex"
+	"io"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/simulation"
+)
+
+// CoreFor returns the model of the core of a processor of the catalogue.
+func CoreFor(p resolve.Processor) (*simulation.Core, error) {
+	if p.CPU == nil {
+		return nil, fault.Usagef("the processor is not known: --cpu names one, such as amdzen4 or skylakex")
+	}
+	if p.CPU.Layout != "intel" && p.CPU.Layout != "amd" {
+		return nil, fault.Usagef("%s: cores of x86-64 processors only are modelled", p.CPU.Name)
+	}
+	return simulation.X86Core(p.CPU.Name), nil
+}
+
+// Blocks are blocks of machine code, one in hexadecimal on each line of a file. Of a line
+// with commas the first field counts; empty lines, lines that begin with # and a first line
+// without hexadecimal digits are not blocks.
+type Blocks struct {
+	Cores  []*simulation.Core
+	Loop   bool // each block jumps back to its beginning; otherwise copies follow each other
+	Source io.Reader
+	Name   string // of the source
+}
+
+// A Row is the result for a block on a core.
+type Row struct {
+	Line     int
+	Block    string // as it was read
+	Analysis *simulation.Analysis
+	Problem  string // why there is no analysis
+}
+
+// longestBlock bounds the length of a line.
+const longestBlock = 1 << 20
+
+// All yields the result of each block on each core, in their order. An error ends it.
+func (b *Blocks) All(yield func(Row, error) bool) {
+	s := bufio.NewScanner(b.Source)
+	s.Buffer(make([]byte, 1<<16), longestBlock)
+	for line := 1; s.Scan(); line++ {
+		text, _, _ := strings.Cut(s.Text(), ",")
+		text = strings.TrimSpace(text)
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		code, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
+		if err != nil && line == 1 && text == "block" {
+			continue // the heading of a table
+		}
+		if err != nil {
+			yield(Row{}, fault.Inputf("%s:%d: %v", b.Name, line, err))
+			return
+		}
+		for _, c := range b.Cores {
+			if !yield(b.row(Row{Line: line, Block: text}, code, c), nil) {
+				return
+			}
+		}
+	}
+	if err := s.Err(); err != nil {
+		yield(Row{}, fault.Inputf("%s: %w", b.Name, err))
+	}
+}
+
+// row analyses a block.
+func (b *Blocks) row(r Row, code []byte, c *simulation.Core) Row {
+	block, err := simulation.NewBlock(code, b.Loop)
+	if err != nil {
+		r.Problem = err.Error()
+		return r
+	}
+	r.Analysis = simulation.Analyse(c, block, simulation.AnalysisOptions{})
+	return r
+}
+
+// Say names a limit in a few words.
+func Say(l simulation.Limit) string {
+	switch {
+	case len(l.Ports) > 0:
+		return string(l.Kind) + " " + strings.Join(l.Ports, " ")
+	case l.Queue != "":
+		return l.Queue + " full"
+	}
+	return string(l.Kind)
+}

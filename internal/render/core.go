@@ -1,0 +1,44 @@
+package render
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+
+	"github.com/cyclestack/cyclestack/internal/core"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+func init() {
+	report.Register("csv", writeBlocksCSV)
+}
+
+// writeBlocksCSV writes one row for each block and core.
+func writeBlocksCSV(w io.Writer, d core.Blocks, _ report.Options) error {
+	out := csv.NewWriter(w)
+	head, several := []string{"block", "cycles", "limit"}, len(d.Cores) > 1
+	if several {
+		head = append([]string{"core"}, head...)
+	}
+	_ = out.Write(head) // the writer keeps its error
+	i := 0
+	for row, err := range d.All {
+		if err != nil {
+			return err
+		}
+		fields := []string{row.Block, "", row.Problem}
+		if a := row.Analysis; a != nil {
+			fields[1] = strconv.FormatFloat(a.Cycles, 'f', 3, 64)
+			if len(a.Limits) > 0 {
+				fields[2] = core.Say(a.Limits[0])
+			}
+		}
+		if several {
+			fields = append([]string{d.Cores[i%len(d.Cores)].Name}, fields...)
+		}
+		i++
+		_ = out.Write(fields)
+	}
+	out.Flush()
+	return out.Error()
+}

@@ -1,0 +1,58 @@
+package simulation
+
+import (
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/limits"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
+)
+
+// A Block is code that is executed again and again.
+type Block = pipeline.Block
+
+// A Step is an instruction on a path through code.
+type Step = pipeline.Step
+
+// An Analysis says how long an execution of a block takes, and what limits it.
+type Analysis = limits.Analysis
+
+// The parts of an [Analysis].
+type (
+	Limit       = limits.Limit
+	LimitKind   = limits.Kind
+	ChainLink   = limits.Link
+	Instruction = limits.Instruction
+	Trust       = pipeline.Trust
+	// A Freedom is what a core need not wait for.
+	Freedom = pipeline.Freedom
+)
+
+// The kinds of limits.
+const (
+	FrontEnd      = limits.FrontEnd
+	TakenBranches = limits.Branches
+	DispatchWidth = limits.Dispatch
+	Retirement    = limits.Retirement
+	PortGroup     = limits.Ports
+	Divider       = limits.Divider
+	Chain         = limits.Chain
+	Forwarding    = limits.Forwarding
+	Queue         = limits.Queue
+	Conflicts     = limits.Conflicts
+	Together      = limits.Together
+)
+
+// AnalysisOptions say how much to analyse.
+type AnalysisOptions = limits.Options
+
+// NewBlock decodes x86-64 code: a loop, or copies of the code one behind the other.
+func NewBlock(code []byte, loop bool) (*Block, error) { return pipeline.NewBlock(code, loop) }
+
+// NewPath returns a loop. Each of its iterations executes the same instructions.
+func NewPath(steps []Step) (*Block, error) { return pipeline.NewPath(steps) }
+
+// Analyse executes a block on the model of a core until its time per execution is steady,
+// and finds what limits it.
+func Analyse(c *Core, b *Block, o AnalysisOptions) *Analysis { return limits.Analyse(c, b, o) }
+
+// X86Core returns the model of the core of an x86-64 processor, as [CoreOf] does, on every
+// machine.
+func X86Core(cpu string) *Core { return pipeline.CoreOf(cpu) }
