@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/internal/core"
+	"github.com/cyclestack/cyclestack/internal/output"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/model"
@@ -67,7 +68,7 @@ func (a *app) runCore(c *common, f *coreFlags) error {
 	if f.hex != "-" {
 		file, err := os.Open(f.hex)
 		if err != nil {
-			return inputError(reason(err))
+			return inputError(output.Reason(err))
 		}
 		defer file.Close()
 		in, name = io.Reader(file), f.hex
