@@ -58,7 +58,7 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split
 	case errors.As(err, new(*recorded.SamplesError)):
 		return inputError(fmt.Errorf("%v; --format %s needs samples, as perf record takes them", err, c.format))
 	case err != nil:
-		return f.filter.explained(err)
+		return filter.Explain(err)
 	}
 	defer p.Close()
 	if format.One && c.nodes != "" && x.event == "" {

@@ -100,13 +100,13 @@ func parseSplit(text string) (recorded.Split, error) {
 
 // next is the command line of a closer look at recordings: a report with all that was
 // given, or annotate, which has no such flags, of the first file.
-func (f *placeFlags) next(c *common, files []string, to recorded.Closer) report.Step {
+func (f *placeFlags) next(c *common, filter, files []string, to recorded.Closer) report.Step {
 	words := c.words("report", "--by", to.By.String())
 	if to.Symbol != "" {
 		words = append(c.words("annotate"), f.programs()...)
 		return report.Step{Command: shell.Line(append(words, files[0], to.Symbol)), Why: "its code, line by line"}
 	}
-	words = slices.Concat(words, f.programs(), f.filter.words())
+	words = slices.Concat(words, f.programs(), filter)
 	if f.grouping.Together {
 		words = append(words, "--together")
 	}

@@ -130,11 +130,11 @@ func (a *app) runs(c *common, g recorded.Grouping, recs *recorded.Recordings) er
 // places makes the accounts of the parts of recordings.
 func (a *app) places(c *common, f *placeFlags, recs *recorded.Recordings, o *recorded.PlaceOptions) error {
 	recs.Head = func(h *report.Header) {
-		h.Reading = slices.Concat(f.programs(), f.filter.words())
+		h.Reading = slices.Concat(f.programs(), o.Filter.Words())
 		h.From.Functions = slices.Contains(h.Reading, "--function")
 	}
-	o.Next = func(next recorded.Closer) report.Step { return f.next(c, recs.Names, next) }
-	return f.filter.explained(a.write(c, func(out io.Writer) error {
+	o.Next = func(next recorded.Closer) report.Step { return f.next(c, o.Filter.Words(), recs.Names, next) }
+	return o.Filter.Explain(a.write(c, func(out io.Writer) error {
 		return recs.Places(o, func(places bool) (report.Writer, error) {
 			w := c.options(a.terminal(c, a.out))
 			w.Expand, w.Top = f.expand, f.top > 0

@@ -74,16 +74,6 @@ type PlaceOptions struct {
 	Next func(Closer) report.Step
 }
 
-// A Filter says which samples count.
-type Filter struct {
-	samples.Filter
-	Text string // as the user wrote it; "" for none
-	Code bool   // it is about places in the code only
-}
-
-// used reports whether there is a filter.
-func (f *Filter) used() bool { return f.Text != "" }
-
 // A Closer look at a recording is what a next command may take.
 type Closer struct {
 	By     counts.Kind // split the report by this, if Symbol is ""
@@ -112,7 +102,7 @@ func (r *Recordings) Places(o *PlaceOptions, writer func(places bool) (report.Wr
 		return err
 	}
 	if o.Filter.used() {
-		t.Label = strings.TrimSpace(t.Label + " (" + o.Filter.Text + ")")
+		t.Label = strings.TrimSpace(t.Label + " (" + strings.Join(o.Filter.Words(), " ") + ")")
 	}
 	if err := p.resolve(t); err != nil {
 		return err
@@ -165,7 +155,7 @@ func (p *placeReport) table(name string) (*counts.Table, error) {
 func (p *placeReport) read(rec *source.Recording) (source.PlaceReader, error) {
 	split := p.o.Split
 	if rec.Simulated() {
-		if split.Within != 0 || p.o.Filter.used() && !p.o.Filter.Code || p.o.Interval > 0 {
+		if split.Within != 0 || p.o.Filter.used() && !p.o.Filter.onlyCode() || p.o.Interval > 0 {
 			return nil, noFilters(rec.Name())
 		}
 		return rec.SimulatedPlaces(samples.Options{By: split.Code, Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil

@@ -109,7 +109,7 @@ func (e *stackReport) read(rec *source.Recording, by counts.Kind) error {
 		e.stacks = s
 		return nil
 	}
-	if e.o.Filter.used() && !e.o.Filter.Code {
+	if e.o.Filter.used() && !e.o.Filter.onlyCode() {
 		return noFilters(e.file)
 	}
 	o.Within = counts.By(0).With(counts.Function)
