@@ -1,15 +1,13 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"github.com/cyclestack/cyclestack/internal/render"
-	"github.com/cyclestack/cyclestack/internal/resolve"
-	"math"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/amount"
+	"github.com/cyclestack/cyclestack/internal/render"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -72,9 +70,12 @@ func (a *app) runCalibrate(cmd *cobra.Command, c *common, f *calibrateFlags, arg
 	if err := c.check(); err != nil {
 		return err
 	}
-	size, err := parseSize(f.size)
-	if err != nil {
-		return usageError("--max-size %s: %v", f.size, err)
+	size := 0
+	if f.size != "" {
+		var err error
+		if size, _, err = amount.Size(f.size); err != nil {
+			return usageError("--max-size %s: %v", f.size, err)
+		}
 	}
 	cat, err := model.Embedded()
 	if err != nil {
@@ -104,22 +105,6 @@ func (a *app) runCalibrate(cmd *cobra.Command, c *common, f *calibrateFlags, arg
 		return err
 	}
 	return a.document(c, render.Calibration{Result: r, Wanted: wanted}, args...)
-}
-
-// parseSize reads a number of bytes: 1048576, 1024K, 1M; nothing is 0.
-func parseSize(text string) (int, error) {
-	if text == "" {
-		return 0, nil
-	}
-	number, shift := text, 0
-	if i := strings.IndexByte("KMG", strings.ToUpper(text)[len(text)-1]); i >= 0 {
-		number, shift = text[:len(text)-1], 10*(i+1)
-	}
-	n, err := strconv.Atoi(number)
-	if err != nil || n <= 0 || n > math.MaxInt>>shift {
-		return 0, errors.New("not a number of bytes, such as 256M")
-	}
-	return n << shift, nil
 }
 
 func readCalibration(name string) (*calibrate.Result, error) {

@@ -2,28 +2,16 @@ package cli
 
 import (
 	"bytes"
-	"github.com/cyclestack/cyclestack/internal/resolve"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/resolve"
+
 	"github.com/cyclestack/cyclestack/internal/calibrate"
 	"github.com/cyclestack/cyclestack/model"
 )
-
-func TestParseSize(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "1": 1, "4096": 4096, "64K": 64 << 10, "256m": 256 << 20, "1G": 1 << 30} {
-		if got, err := parseSize(text); err != nil || got != want {
-			t.Errorf("parseSize(%q) = %d, %v, want %d", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"K", "0", "-1M", "x", "1T", "1.5G", "9007199254740992K", " "} {
-		if got, err := parseSize(text); err == nil {
-			t.Errorf("parseSize(%q) = %d, want an error", text, got)
-		}
-	}
-}
 
 // TestWantedBy checks which processors a penalty is for: the parameter must mean the same.
 func TestWantedBy(t *testing.T) {

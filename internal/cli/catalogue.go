@@ -2,13 +2,11 @@ package cli
 
 import (
 	"errors"
-	"fmt"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
@@ -56,24 +54,12 @@ func (a *app) printModels(c *common, cat *model.Catalogue, choice resolve.Choice
 		return err
 	}
 	cpu := r.Named().CPU
-	var list []*model.Model
-	switch {
-	case cpu == nil:
+	if cpu == nil {
 		return usageError("add --cpu NAME: the tree of %s depends on the processor", choice.Model)
-	case choice.Model != "":
-		m, err := cat.Model(choice.Model, cpu.Name)
-		if err != nil {
-			return usageError("%v", err)
-		}
-		list = append(list, m)
-	default:
-		for _, info := range cat.Models(cpu.Name) {
-			m, err := cat.Model(info.Name, cpu.Name)
-			if err != nil {
-				return err
-			}
-			list = append(list, m)
-		}
+	}
+	list, err := resolve.Models(cat, cpu.Name, choice.Model)
+	if err != nil {
+		return fault.As(fault.Usage, err)
 	}
 	return a.document(c, report.Trees{CPU: cpu, List: list})
 }
@@ -118,7 +104,7 @@ func (a *app) runEvents(c *common, args []string) error {
 	if len(args) == 1 {
 		pattern = args[0]
 	}
-	list, err := findEvents(table, pattern)
+	list, err := resolve.FindEvents(table, pattern)
 	if err != nil {
 		return err
 	}
@@ -129,30 +115,6 @@ func (a *app) runEvents(c *common, args []string) error {
 		return usageError("no event of %s matches %q", cpu.Name, pattern)
 	}
 	return a.document(c, report.Events{CPU: cpu, List: list})
-}
-
-// findEvents finds events by pattern, by any spelling, or by encoding.
-func findEvents(table *model.EventTable, pattern string) ([]*model.Event, error) {
-	if ev, ok := table.Lookup(pattern); ok {
-		return []*model.Event{ev}, nil
-	}
-	glob := strings.ToLower(pattern)
-	if !strings.ContainsAny(glob, "*?[") {
-		glob = "*" + glob + "*"
-	}
-	if _, err := path.Match(glob, ""); err != nil {
-		return nil, usageError("%q is not a pattern: %v", pattern, err)
-	}
-	var list []*model.Event
-	all := table.Events()
-	for i := range all {
-		ev := &all[i]
-		names := append([]string{ev.Name}, ev.Aliases...)
-		if slices.ContainsFunc(names, func(n string) bool { ok, _ := path.Match(glob, strings.ToLower(n)); return ok }) {
-			list = append(list, ev)
-		}
-	}
-	return list, nil
 }
 
 func (a *app) lint() *cobra.Command {
@@ -182,7 +144,7 @@ func (a *app) runLint(c *common, notes bool, files []string) error {
 	if err != nil {
 		return err
 	}
-	found, unread := findings(cat, files)
+	found, unread := resolve.Lint(cat, files)
 	if unread != nil {
 		unread = inputError(unread)
 		if len(found) == 0 {
@@ -194,29 +156,4 @@ func (a *app) runLint(c *common, notes bool, files []string) error {
 		return errNo
 	}
 	return err
-}
-
-// findings lints files, or all of the catalogue. The error says which files cannot be read.
-func findings(cat *model.Catalogue, files []string) (all []model.Finding, unread error) {
-	for _, file := range files {
-		found, err := model.LintFile(cat, file)
-		switch {
-		case unread == nil:
-			unread = err
-		case err != nil:
-			unread = fmt.Errorf("%w; %w", unread, err)
-		}
-		all = append(all, found...)
-	}
-	if len(files) > 0 {
-		return all, unread
-	}
-	for _, info := range cat.Models("") {
-		m, err := cat.Model(info.Name, info.CPUs[0])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, model.Lint(cat, m)...)
-	}
-	return all, nil
 }

@@ -2,11 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"math"
-	"regexp"
-	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -121,7 +117,7 @@ func (a *app) runDiff(c *common, f *diffFlags, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	broken, err := brokenLimits(limits, d)
+	broken, err := recorded.Broken(limits, d)
 	if err != nil {
 		return err
 	}
@@ -141,10 +137,10 @@ func (f *diffFlags) options(c *common) (o recorded.DiffOptions, limits []recorde
 	if old, new, ok := strings.Cut(f.symbols.Root, ":"); ok {
 		o.Roots = [2]string{old, new}
 	}
-	if o.Work, err = parseWork(f.per); err != nil {
+	if o.Work, err = recorded.ParseWork(f.per); err != nil {
 		return o, nil, err
 	}
-	if limits, err = parseLimits(f.failOn); err != nil {
+	if limits, err = recorded.ParseLimits(f.failOn); err != nil {
 		return o, nil, err
 	}
 	if o.By, err = diffKind(c.by); err != nil {
@@ -172,76 +168,4 @@ func diffKind(by string) (counts.Kind, error) {
 		}
 	}
 	return 0, usageError("--by %s: there are module, function and line; without it differences are by node", by)
-}
-
-// parseWork reads --per.
-func parseWork(per string) (w recorded.Work, err error) {
-	name, text, ok := strings.Cut(per, "=")
-	switch {
-	case per == "", !ok && (per == "instruction" || per == "instructions"):
-		w = recorded.PerInstruction()
-		w.Assumed = per == ""
-		return w, nil
-	case !ok && per == "run":
-		return recorded.Work{Name: "run", Amount: [2]float64{1, 1}}, nil
-	case !ok || name == "":
-		return w, usageError("--per %s: it is NAME=N, NAME=OLD:NEW, instruction or run", per)
-	}
-	w.Name = name
-	old, new, two := strings.Cut(text, ":")
-	if !two {
-		new = old
-	}
-	for i, s := range []string{old, new} {
-		v, err := strconv.ParseFloat(s, 64)
-		if err != nil || !(v > 0) || math.IsInf(v, 0) {
-			return w, usageError("--per %s: %q is not a number of %s", per, s, name)
-		}
-		w.Amount[i] = v
-	}
-	return w, nil
-}
-
-// limitForm is one condition of --fail-on. Names of functions may have all its signs in
-// them, so that the last of them count.
-var limitForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*(?:(function|module|line):)?(.*\S)\s*([<>])\s*([0-9.]+)\s*$`)
-})
-
-// parseLimits reads --fail-on.
-func parseLimits(text string) (list []recorded.Limit, err error) {
-	for rest := text; rest != ""; {
-		one, behind, ok := strings.Cut(rest, "%")
-		m := limitForm().FindStringSubmatch(one)
-		if !ok || m == nil {
-			return nil, usageError("--fail-on %s: it is NODE>PERCENT%% or function:NAME>PERCENT%%, such as 'cycles>3%%'", text)
-		}
-		share, err := strconv.ParseFloat(m[4], 64)
-		if err != nil {
-			return nil, usageError("--fail-on %s: %q is not a number", one, m[4])
-		}
-		list = append(list, recorded.Limit{Kind: m[1], Name: m[2], Less: m[3] == "<", Share: share / 100})
-		rest = strings.TrimSpace(behind)
-		if next, ok := strings.CutPrefix(rest, ","); ok && next != "" {
-			rest = next
-		} else if rest != "" {
-			return nil, usageError("--fail-on %s: a comma and another condition are missing behind %%", text)
-		}
-	}
-	return list, nil
-}
-
-// brokenLimits names the changes beyond their limits, "" if there are none.
-func brokenLimits(limits []recorded.Limit, d recorded.Difference) (string, error) {
-	var texts []string
-	for i := range limits {
-		text, err := limits[i].Broken(d)
-		if err != nil {
-			return "", err
-		}
-		if text != "" {
-			texts = append(texts, text)
-		}
-	}
-	return strings.Join(texts, "; "), nil
 }

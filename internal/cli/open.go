@@ -50,6 +50,9 @@ func spelled(err error) string {
 		return nothingText(nothing)
 	}
 	text := err.Error()
+	if errors.As(err, new(*measure.UnknownHostError)) {
+		text = "add --cpu NAME: " + text
+	}
 	var option *fault.OptionError
 	var node *resolve.NodeError
 	switch {

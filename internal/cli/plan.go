@@ -2,12 +2,10 @@ package cli
 
 import (
 	"io"
-	"io/fs"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/plan"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -75,39 +73,16 @@ func (a *app) runPlan(c *common, f *planFlags) error {
 	if err := f.check(c); err != nil {
 		return err
 	}
-	cat, err := c.catalogue()
+	o := measure.Offline{Choice: c.choice(), All: c.all, Set: f.set, Counters: f.counters, Commands: f.perf || f.script}
+	if f.given("watchdog") {
+		o.Watchdog = &f.watchdog
+	}
+	if f.given("errata") {
+		o.Errata = &f.errata
+	}
+	p, err := a.kernel.Plan(o)
 	if err != nil {
 		return err
-	}
-	host := a.kernel.Root
-	cpu, err := planCPU(cat, c.cpu, host)
-	if err != nil {
-		return err
-	}
-	smt := c.smt == "on" || c.smt == "" && c.cpu == "" && isOn(host, "sys/devices/system/cpu/smt/active")
-	m, err := cat.Model(c.model, cpu.Name)
-	if err != nil {
-		return usageError("%v", err)
-	}
-	events, err := cat.Events(cpu)
-	if err != nil {
-		return err
-	}
-	opt := plan.Options{Level: c.level, Set: f.set, SMT: smt, Watchdog: f.watchdog, Counters: f.counters, Errata: f.errata}
-	if !f.given("watchdog") {
-		opt.Watchdog = c.cpu == "" && isOn(host, "proc/sys/kernel/nmi_watchdog")
-	}
-	if !f.given("errata") { // what Linux will not count is of no use where it is to count
-		opt.Errata = c.cpu == "" || f.perf || f.script
-	}
-	if c.nodes != "" || c.all {
-		if opt.Nodes, err = m.Choose(c.nodes, c.level, c.all); err != nil {
-			return usageError("--nodes: %v", err)
-		}
-	}
-	p, err := plan.New(m, events, opt)
-	if err != nil {
-		return usageError("%v", err)
 	}
 	return a.write(c, func(out io.Writer) error { return a.printPlan(out, c, f, p) })
 }
@@ -132,32 +107,6 @@ func (f *planFlags) check(c *common) error {
 		return usageError("--set and --nodes, --level or --all: a set of events has no nodes")
 	}
 	return nil
-}
-
-// planCPU returns the processor to plan for: the host's if none is named.
-func planCPU(cat *model.Catalogue, name string, host fs.FS) (*model.CPU, error) {
-	if name != "" {
-		cpu, err := cat.CPU(name)
-		if err != nil {
-			return nil, usageError("--cpu: %v", err)
-		}
-		return cpu, nil
-	}
-	id, err := model.HostID(host)
-	if err != nil {
-		return nil, &failure{exitMachine, err}
-	}
-	cpu, err := cat.CPU(id)
-	if err != nil {
-		return nil, usageError("add --cpu NAME: this machine's %s: %v", id, err)
-	}
-	return cpu, nil
-}
-
-// isOn reports whether a file of the kernel says that something is on.
-func isOn(host fs.FS, name string) bool {
-	text, err := fs.ReadFile(host, name)
-	return err == nil && strings.TrimSpace(string(text)) == "1"
 }
 
 func (a *app) printPlan(out io.Writer, c *common, f *planFlags, p *plan.Plan) error {

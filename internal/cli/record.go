@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/cyclestack/cyclestack/internal/amount"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/output"
@@ -209,21 +210,17 @@ func ringSize(text string) (int, error) {
 	if text == "" {
 		return 0, nil
 	}
-	shift := 0
-	number := text
-	if i := strings.IndexByte("BKMG", strings.ToUpper(text)[len(text)-1]); i >= 0 {
-		number, shift = text[:len(text)-1], 10*i
+	size, unit, err := amount.Size(text)
+	if !unit && size <= mostRing {
+		size *= os.Getpagesize()
 	}
-	n, err := strconv.ParseUint(number, 10, 31)
-	size := n << shift
-	if number == text {
-		size = n * uint64(os.Getpagesize())
-	}
-	if err != nil || n == 0 || size > 1<<30 {
+	if err != nil || size > mostRing {
 		return 0, usageError("-m %s: it is a number of pages, or a size such as 4M; at most 1G", text)
 	}
-	return int(size), nil
+	return size, nil
 }
+
+const mostRing = 1 << 30
 
 // tell tells something that is no error.
 func (r *recorder) tell(text string) {

@@ -2,15 +2,13 @@ package cli
 
 import (
 	"errors"
-	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/amount"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -146,14 +144,14 @@ func (f *targetFlags) by(text string) (counts.By, error) {
 // target returns what the flags and the program say is to be counted.
 func (f *targetFlags) target(program []string) (t perfevent.Target, err error) {
 	t.Command, t.All, t.Cgroups = program, f.all, f.cgroups
-	if t.PIDs, err = numbers("-p", f.pids, false); err != nil {
-		return t, err
+	if t.PIDs, err = amount.Numbers(f.pids, false); err != nil {
+		return t, usageError("-p %v", err)
 	}
-	if t.TIDs, err = numbers("-t", f.tids, false); err != nil {
-		return t, err
+	if t.TIDs, err = amount.Numbers(f.tids, false); err != nil {
+		return t, usageError("-t %v", err)
 	}
-	if t.CPUs, err = numbers("-C", f.cpus, true); err != nil {
-		return t, err
+	if t.CPUs, err = amount.Numbers(f.cpus, true); err != nil {
+		return t, usageError("-C %v", err)
 	}
 	// Cgroups are counted on CPUs: on all of them, unless some are named.
 	if len(t.Cgroups) > 0 && len(t.CPUs) == 0 {
@@ -179,38 +177,6 @@ func (f *targetFlags) label(program []string) string {
 	return strings.Join(strings.Fields(strings.Map(printable, strings.Join(program, " "))), " ")
 }
 
-// numbersMost bounds a list of CPUs or processes: no machine has more CPUs, and
-// nobody names more processes.
-const numbersMost = 1 << 16
-
-// numbers reads a list such as 0-3,8. Ranges are for CPUs.
-func numbers(flag, list string, ranges bool) ([]int, error) {
-	if list == "" {
-		return nil, nil
-	}
-	var all []int
-	for part := range strings.SplitSeq(list, ",") {
-		low, high, span := strings.Cut(strings.TrimSpace(part), "-")
-		if !span {
-			high = low
-		}
-		from, err1 := strconv.ParseUint(low, 10, 31)
-		to, err2 := strconv.ParseUint(high, 10, 31)
-		switch {
-		case err1 != nil || err2 != nil || span && !ranges:
-			return nil, usageError("%s %s: %q is not a number", flag, list, part)
-		case to < from || to-from >= numbersMost || len(all) >= numbersMost:
-			return nil, usageError("%s %s: %q is no range of CPUs", flag, list, part)
-		}
-		for n := from; n <= to; n++ {
-			if !slices.Contains(all, int(n)) {
-				all = append(all, int(n))
-			}
-		}
-	}
-	return all, nil
-}
-
 // millis is a flag of a time: a number of milliseconds, as perf has it, or a
 // duration such as 1.5s.
 type millis time.Duration
@@ -225,15 +191,9 @@ func (m *millis) String() string {
 func (m *millis) Type() string { return "MS" }
 
 func (m *millis) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if n, errN := strconv.ParseUint(text, 10, 31); errN == nil {
-		d, err = time.Duration(n)*time.Millisecond, nil
-	}
-	if err != nil || d <= 0 {
-		return fmt.Errorf("it is a number of milliseconds, or a time such as 1.5s")
-	}
+	d, err := amount.Time(text)
 	*m = millis(d)
-	return nil
+	return err
 }
 
 // A nameList is a flag of names, several by commas. It may be repeated.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -380,4 +381,32 @@ func (l *noteList) lines(recordings int) []counts.Note {
 		list = append(list, n)
 	}
 	return list
+}
+
+// ParseWork reads NAME=N, NAME=OLD:NEW, instruction or run. "" is the instruction, assumed.
+func ParseWork(per string) (w Work, err error) {
+	name, text, ok := strings.Cut(per, "=")
+	switch {
+	case per == "", !ok && (per == "instruction" || per == "instructions"):
+		w = PerInstruction()
+		w.Assumed = per == ""
+		return w, nil
+	case !ok && per == "run":
+		return Work{Name: "run", Amount: [2]float64{1, 1}}, nil
+	case !ok || name == "":
+		return w, fault.Optionf("per", per, "it is NAME=N, NAME=OLD:NEW, instruction or run")
+	}
+	w.Name = name
+	old, new, two := strings.Cut(text, ":")
+	if !two {
+		new = old
+	}
+	for i, s := range []string{old, new} {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(v > 0) || math.IsInf(v, 0) {
+			return w, fault.Optionf("per", per, "%q is not a number of %s", s, name)
+		}
+		w.Amount[i] = v
+	}
+	return w, nil
 }

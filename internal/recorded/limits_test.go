@@ -34,7 +34,7 @@ func TestLimits(t *testing.T) {
 		{Limit{Kind: "function", Name: "f*", Share: 0.015}, []Change{change("f1", 100, 102, account.More), change("f2", 50, 55, account.More), change("f3", 9, 10, account.More)}, "f2 changed by +10.00 %"},
 		{Limit{Kind: "function", Name: "f", Share: 0.5}, []Change{change("f", 0, 1, account.More)}, "f is new"},
 	} {
-		got, err := test.limit.Broken(changes(test.on))
+		got, err := test.limit.broken(changes(test.on))
 		if err != nil || got != test.want {
 			t.Errorf("%+v of %s: %q, want %q", test.limit, test.on[0].Name, got, test.want)
 		}
