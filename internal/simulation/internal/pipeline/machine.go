@@ -46,7 +46,7 @@ type accessState struct {
 	memory                memory
 	links                 links
 	linkedAt              int64 // when a load was linked to a store last
-	late, lateStore       int64 // how much longer the next load, or store, takes
+	given                 access
 }
 
 // retireState is the state of retirement.
@@ -77,7 +77,7 @@ func NewMachine(c *Core) *Machine {
 func (m *Machine) Reset() {
 	m.advance(max(m.retired, m.memory.committed) + 1)
 	m.fetched, m.predicted, m.retired, m.fetches = m.now, m.now, m.now, 0
-	m.before, m.paired, m.late, m.lateStore, m.waited = previous{}, false, 0, 0, 0
+	m.before, m.paired, m.given, m.waited = previous{}, false, access{}, 0
 	m.values.start()
 }
 
@@ -96,6 +96,7 @@ func (m *Machine) Execute(op *Op, taken, mispredicted bool) float64 {
 	scheduler := m.dispatch(op, k, slots)
 	done := m.execute(op, k, fused, scheduler)
 	retired := m.retire(op, done, slots)
+	m.given = access{}
 	if m.recorder != nil {
 		m.recorder.end(fetched, m.now, done, m.retired)
 	}
@@ -122,14 +123,6 @@ func (m *Machine) slots(op *Op, k *cost) (fused bool, slots int) {
 	}
 	return fused, slots
 }
-
-// Late makes the next load take so many cycles longer, as if it missed the first-level
-// cache.
-func (m *Machine) Late(cycles int) { m.late = int64(cycles) }
-
-// LateStore makes the next store take so many cycles longer to reach the cache, as if it
-// missed the first-level cache. The core asks for its line when it has retired.
-func (m *Machine) LateStore(cycles int) { m.lateStore = int64(cycles) }
 
 // fetch finds when the op comes out of the cache of decoded ones. A cycle gives ops of one
 // line of code.
@@ -416,10 +409,12 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	}
 	issue, _ = m.reserve(LoadsData, known, ports, m.reach(ports), m.passes(op))
 	value = issue + int64(latency)
-	if m.late > 0 {
-		value = max(value, m.misses.next(1)) + m.late
+	if m.given.load != 0 {
+		addr = m.given.load
+	}
+	if late := m.given.late; late > 0 {
+		value = max(value, m.misses.next(1)) + late
 		m.misses.put(value)
-		m.late = 0
 	}
 	done = value
 	if m.recorder != nil {
@@ -516,6 +511,9 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 	if op.calc == calcString {
 		addr, known = m.values.registers[RDI], max(start, m.ready[RDI])
 	}
+	if m.given.store != 0 {
+		addr = m.given.store
+	}
 	ports := c.data
 	if op.vector {
 		ports = c.vectorData
@@ -555,12 +553,11 @@ func (m *Machine) retire(op *Op, done int64, slots int) float64 {
 // arrives finds when the line of a store that misses is in the cache. Stores in the queue
 // ask for their lines early, as many at a time as there is room for misses.
 func (m *Machine) arrives() int64 {
-	if m.lateStore == 0 {
+	if m.given.lateStore == 0 {
 		return 0
 	}
-	at := max(m.retired, m.misses.next(1)) + m.lateStore
+	at := max(m.retired, m.misses.next(1)) + m.given.lateStore
 	m.misses.put(at)
-	m.lateStore = 0
 	return at
 }
 
