@@ -13,7 +13,6 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
-	_ "github.com/cyclestack/cyclestack/internal/web" // registers the format html
 )
 
 // The exit statuses.
@@ -56,6 +55,7 @@ type app struct {
 	in       io.Reader
 	out, err io.Writer
 	kernel   measure.Kernel
+	other    *Executable // whose commands these are; nil for those of this package
 }
 
 // Main runs the program with the arguments behind its name and returns its
@@ -67,7 +67,11 @@ func Main(ctx context.Context, args []string, in io.Reader, out, stderr io.Write
 
 func (a *app) main(ctx context.Context, args []string) int {
 	root := a.root()
-	a.addCommands(root, args)
+	if a.other != nil {
+		a.otherRoot(root)
+	} else {
+		a.addCommands(root, args)
+	}
 	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)
@@ -147,6 +151,7 @@ trusted, and what to do next.`,
 	root.AddGroup(
 		&cobra.Group{ID: "account", Title: "Accounts:"},
 		&cobra.Group{ID: "catalogue", Title: "The catalogue:"},
+		&cobra.Group{ID: "second", Title: "In " + secondName + ":"},
 	)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommandGroupID("catalogue")
@@ -171,6 +176,9 @@ func (a *app) commands() []command {
 // first argument names one, and else all of them.
 func (a *app) addCommands(root *cobra.Command, args []string) {
 	all := a.commands()
+	for _, s := range second {
+		all = append(all, command{s.name, func() *cobra.Command { return a.elsewhere(s.name, s.short) }})
+	}
 	if len(args) > 0 {
 		if i := slices.IndexFunc(all, func(c command) bool { return c.name == args[0] }); i >= 0 {
 			all = all[i : i+1]

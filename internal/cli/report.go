@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/export"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/web"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -91,6 +93,9 @@ func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string
 		return err
 	}
 	defer recs.Close()
+	if c.format == web.Name && len(by.Kinds) == 0 && len(files) == 1 {
+		return a.page(c, f, recs, places)
+	}
 	switch {
 	case by.Code != counts.Run || f.used() || len(files) == 1 && recs.HasSamples(files[0]):
 		return a.places(c, f, recs, places)
@@ -111,6 +116,16 @@ func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string
 	})
 }
 
+// page makes a page of all that a recording can say.
+func (a *app) page(c *common, f *placeFlags, recs *recorded.Recordings, places *recorded.PlaceOptions) error {
+	if c.output == "" && isTerminal(a.out) {
+		return usageError("--format html is a page for a browser: -o FILE")
+	}
+	f.readings(recs, places)
+	o := &recorded.PageOptions{Places: *places, Report: c.options(io.Discard), Command: os.Args, Version: version}
+	return places.Filter.Explain(a.write(c, func(out io.Writer) error { return recs.Page(out, o) }, recs.Names...))
+}
+
 // runs reports several recordings: runs of the same program are aggregated.
 func (a *app) runs(c *common, g recorded.Grouping, recs *recorded.Recordings) error {
 	if g.Together && g.Separate {
@@ -129,10 +144,7 @@ func (a *app) runs(c *common, g recorded.Grouping, recs *recorded.Recordings) er
 
 // places makes the accounts of the parts of recordings.
 func (a *app) places(c *common, f *placeFlags, recs *recorded.Recordings, o *recorded.PlaceOptions) error {
-	recs.Head = func(h *report.Header) {
-		h.Reading = slices.Concat(f.programs(), o.Filter.Words())
-		h.From.Functions = slices.Contains(h.Reading, "--function")
-	}
+	f.readings(recs, o)
 	o.Next = func(next recorded.Closer) report.Step { return f.next(c, o.Filter.Words(), recs.Names, next) }
 	return o.Filter.Explain(a.write(c, func(out io.Writer) error {
 		return recs.Places(o, func(places bool) (report.Writer, error) {
@@ -144,6 +156,14 @@ func (a *app) places(c *common, f *placeFlags, recs *recorded.Recordings, o *rec
 			return report.New(c.format, out, w)
 		})
 	}, recs.Names...))
+}
+
+// readings completes the headers of documents with the flags that say how files are read.
+func (f *placeFlags) readings(recs *recorded.Recordings, o *recorded.PlaceOptions) {
+	recs.Head = func(h *report.Header) {
+		h.Reading = slices.Concat(f.programs(), o.Filter.Words())
+		h.From.Functions = slices.Contains(h.Reading, "--function")
+	}
 }
 
 // accounts makes the accounts of recordings and gives them to a writer.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/cli"
+	"github.com/cyclestack/cyclestack/internal/extra"
 )
 
 // TestHelpExamples runs the examples in the help of each command, except those
@@ -37,6 +38,27 @@ func TestHelpExamples(t *testing.T) {
 	}
 	if run == 0 {
 		t.Error("no examples were run")
+	}
+}
+
+// TestExtraHelp: each command of the second executable is listed by the first, with the
+// same words, and has examples.
+func TestExtraHelp(t *testing.T) {
+	t.Chdir(root)
+	var out bytes.Buffer
+	if status := extra.Main(t.Context(), []string{"--help"}, strings.NewReader(""), &out, io.Discard); status != 0 {
+		t.Fatalf("status %d", status)
+	}
+	own, listed := section(out.String(), "In cyclestack-extra:"), section(help(t, "--help"), "In cyclestack-extra:")
+	if own == "" || own != listed {
+		t.Errorf("cyclestack-extra has\n%s\nand cyclestack lists\n%s", own, listed)
+	}
+	for line := range strings.Lines(own) {
+		name := strings.Fields(line)[0]
+		out.Reset()
+		if status := extra.Main(t.Context(), []string{name, "--help"}, strings.NewReader(""), &out, io.Discard); status != 0 || section(out.String(), "Examples:") == "" {
+			t.Errorf("help of %s: status %d, or no examples", name, status)
+		}
 	}
 }
 

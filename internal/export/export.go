@@ -81,6 +81,7 @@ var Formats = []Format{
 	{Name: "speedscope", Bare: true, Write: func(w io.Writer, p *Profile) (Omission, error) { return Speedscope(w, p, "cyclestack") }},
 	{Name: "collapsed", Bare: true, One: true, Write: func(w io.Writer, p *Profile) (Omission, error) { return Collapsed(w, p, p.Default) }},
 	{Name: "flamegraph", Write: FlameGraph},
+	{Name: "stacks", Write: Stacks},
 }
 
 // Names returns the names of the formats.

@@ -45,6 +45,19 @@ func FlameGraph(w io.Writer, p *Profile) (Omission, error) {
 	return left, out.flush()
 }
 
+// stacksSchema is the schema of the data of a flame graph.
+const stacksSchema = "cyclestack.stacks/v1"
+
+// Stacks writes the data of a flame graph as a document of JSON, which package web shows.
+func Stacks(w io.Writer, p *Profile) (Omission, error) {
+	t := newFlameTree(len(p.Types))
+	left := t.fill(p)
+	t.settle()
+	out := &jsonStream{w: bufio.NewWriter(w)}
+	t.write(out, p, left)
+	return left, out.text("\n").flush()
+}
+
 // hash is the hash of a script or a style for the page's content security policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -194,7 +207,7 @@ func (t *flameTree) limit(box int32) int32 {
 // write writes the data. Each box follows the one that it stands on, and has a number for
 // each type behind five of its own.
 func (t *flameTree) write(out *jsonStream, p *Profile, left Omission) {
-	out.text(`{"title":`).value(clean(p.Title)).text(`,"types":[`)
+	out.text(`{"schema":`).value(stacksSchema).text(`,"title":`).value(clean(p.Title)).text(`,"types":[`)
 	for i, typ := range p.Types {
 		if i > 0 {
 			out.text(",")

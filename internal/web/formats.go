@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"io"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -34,7 +35,7 @@ func register[D any](title string, method func(D) (*model.CPU, *model.Model)) {
 		if err := report.Write(p.Plain(), text, d, plain(o)); err != nil {
 			return err
 		}
-		return p.Close()
+		return p.Finish()
 	})
 }
 
@@ -55,29 +56,36 @@ func plain(o report.Options) report.Options {
 	return o
 }
 
-// accounts is the writer of accounts as a page.
-type accounts struct {
+// Accounts is the writer of accounts as a page. Page is there after the first account.
+type Accounts struct {
+	*Page
 	w      io.Writer
 	o      report.Options
 	h      report.Header
-	page   *Page
 	json   report.Writer
 	block  io.WriteCloser
-	text   report.Writer // of the first account
 	models []*model.Model
+	ends   bool // End ends the page
 }
 
-func newAccounts(w io.Writer, o report.Options) report.Writer { return &accounts{w: w, o: o} }
+func newAccounts(w io.Writer, o report.Options) report.Writer {
+	return &Accounts{w: w, o: o, ends: true}
+}
 
-func (a *accounts) Begin(h report.Header) error {
+// NewAccounts returns a writer of accounts whose page is open at the end, for further
+// documents. Finish ends it.
+func NewAccounts(w io.Writer, o report.Options) *Accounts { return &Accounts{w: w, o: o} }
+
+// Begin implements [report.Writer].
+func (a *Accounts) Begin(h report.Header) error {
 	a.h = h
 	return nil
 }
 
 // begin begins the page with the first account, which names it.
-func (a *accounts) begin(title string) (err error) {
-	a.page = New(a.w, title)
-	a.block = a.page.Document()
+func (a *Accounts) begin(title string) (err error) {
+	a.Page = New(a.w, title)
+	a.block = a.Document()
 	if a.json, err = report.New("json", a.block, a.o); err != nil {
 		return err
 	}
@@ -85,9 +93,10 @@ func (a *accounts) begin(title string) (err error) {
 	return a.json.Begin(a.h)
 }
 
-func (a *accounts) Account(of *account.Account) error {
-	if a.page == nil {
-		if err := a.begin(of.Label); err != nil {
+// Account implements [report.Writer].
+func (a *Accounts) Account(of *account.Account) error {
+	if a.Page == nil {
+		if err := a.begin(cmp.Or(of.Label, a.h.Kind)); err != nil {
 			return err
 		}
 		if err := a.first(of); err != nil {
@@ -101,25 +110,25 @@ func (a *accounts) Account(of *account.Account) error {
 }
 
 // first writes the first account as text.
-func (a *accounts) first(of *account.Account) (err error) {
-	o := plain(a.o)
-	o.Layout = report.LayoutTree
-	h := a.h
-	h.Profile = nil
-	if a.text, err = report.New("tree", a.page.Plain(), o); err != nil {
+func (a *Accounts) first(of *account.Account) error {
+	o, h := plain(a.o), a.h
+	o.Layout, h.Profile = report.LayoutTree, nil
+	text, err := report.New("tree", a.Plain(), o)
+	if err != nil {
 		return err
 	}
-	if err := a.text.Begin(h); err != nil {
+	if err := text.Begin(h); err != nil {
 		return err
 	}
-	if err := a.text.Account(of); err != nil {
+	if err := text.Account(of); err != nil {
 		return err
 	}
-	return a.text.End()
+	return text.End()
 }
 
-func (a *accounts) End() error {
-	if a.page == nil {
+// End implements [report.Writer].
+func (a *Accounts) End() error {
+	if a.Page == nil {
 		if err := a.begin("no accounts"); err != nil {
 			return err
 		}
@@ -130,8 +139,8 @@ func (a *accounts) End() error {
 	if err := a.block.Close(); err != nil {
 		return err
 	}
-	if err := a.page.Explain(a.o, a.h.CPU, a.models...); err != nil {
+	if err := a.Explain(a.o, a.h.CPU, a.models...); err != nil || !a.ends {
 		return err
 	}
-	return a.page.Close()
+	return a.Finish()
 }

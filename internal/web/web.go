@@ -5,7 +5,7 @@
 //	p := web.New(w, "./app")
 //	err := p.Add(func(w io.Writer) error { return report.Write(w, "json", document, o) })
 //	…
-//	err = p.Close()
+//	err = p.Finish()
 //
 // The data of a page are the JSON documents as --format json prints them, compressed. The
 // page's script, in src, makes the views. Names come from recordings, which may come from
@@ -122,11 +122,34 @@ func (b *block) Close() error {
 	return b.page.err
 }
 
+// About is what a page says of itself.
+type About struct {
+	Version string   `json:"version"`
+	Command []string `json:"command"` // that made the page
+	Left    []Left   `json:"left_out,omitempty"`
+}
+
+// Left is a view that a page does not have, and why.
+type Left struct {
+	View string `json:"view"`
+	Why  string `json:"why"`
+}
+
+// About adds what the page says of itself.
+func (p *Page) About(a About) error {
+	return p.Add(func(w io.Writer) error {
+		return page.JSON(w, struct {
+			Schema string `json:"schema"`
+			About
+		}{"cyclestack.page/v1", a})
+	})
+}
+
 // Plain returns the writer of the text for viewers without scripts, such as those of mail.
 func (p *Page) Plain() io.Writer { return &p.plain }
 
-// Close ends the page.
-func (p *Page) Close() error {
+// Finish ends the page.
+func (p *Page) Finish() error {
 	p.text("<pre id=\"plain\">" + html.EscapeString(page.Printable(p.plain.String())) + "</pre>\n")
 	p.text("<script>" + Script() + "</script>\n</body>\n</html>\n")
 	if p.err != nil {

@@ -24,7 +24,8 @@ function build(documents: Document[]): void {
   const page = document.getElementById("page") as HTMLElement;
   clear(page);
   const ex = new Explanations(documents), sections: HTMLElement[] = [];
-  for (const d of accountsOf(documents)) sections.push(...views(d, ex));
+  const first = { done: false };
+  for (const d of accountsOf(documents)) sections.push(...views(d, ex, first));
   const title = document.title;
   const links = h("nav", { "aria-label": "parts of the page" });
   for (const e of sections) links.append(h("a", { href: "#" + e.id }, e.querySelector("h2")?.textContent || e.id));
@@ -32,14 +33,15 @@ function build(documents: Document[]): void {
   document.documentElement.classList.add("ready");
 }
 
-function views(d: Accounts, ex: Explanations): HTMLElement[] {
+function views(d: Accounts, ex: Explanations, first: { done: boolean }): HTMLElement[] {
   const out: HTMLElement[] = [], run = d.accounts.find(a => a.scope.kind === "run");
   const others = d.accounts.filter(a => a !== run);
-  if (run && !document.getElementById("what") && others.length === 0) {
+  if (run && run.nodes.length > 0 && !first.done) {
+    first.done = true;
     const tree = new Tree(d, run, ex);
-    const first = what(d, run, ex);
-    first.addEventListener("click", e => { const p = (e.target as HTMLElement).dataset?.go; if (p) tree.open(p); });
-    out.push(first, tree.element);
+    const answer = what(d, run, ex);
+    answer.addEventListener("click", e => { const p = (e.target as HTMLElement).dataset?.go; if (p) tree.open(p); });
+    out.push(answer, tree.element);
   }
   if (others.length > 0) out.push(new Where(d, ex, others[0].scope.kind, () => undefined).element);
   return out;

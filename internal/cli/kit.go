@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/recorded"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// An Executable is another program with commands of its own. They have the flags, errors
+// and exit statuses of those here.
+type Executable struct {
+	Long, Example string
+	Commands      []func(*Kit) *cobra.Command
+}
+
+// Main runs the executable, as the function [Main] does.
+func (e Executable) Main(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
+	a := &app{in: in, out: out, err: stderr, kernel: measure.ThisKernel(), other: &e}
+	return a.main(ctx, args)
+}
+
+// A Kit is what commands of an [Executable] are made with.
+type Kit struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Kernel   measure.Kernel
+	app      *app
+}
+
+// Flags returns the flags of a command, none of them added yet.
+func (k *Kit) Flags() *Flags { return &Flags{app: k.app, c: common{formats: []string{""}}} }
+
+// Flags are flags that commands share.
+type Flags struct {
+	app    *app
+	c      common
+	target targetFlags
+	places placeFlags
+	source string
+}
+
+// AddModel adds the flags that choose processor, method, parameters and nodes.
+func (f *Flags) AddModel(cmd *cobra.Command) {
+	f.c.addModel(cmd)
+	f.c.addParams(cmd)
+	f.c.addNodes(cmd)
+}
+
+// AddLive adds the flags that say what is counted.
+func (f *Flags) AddLive(cmd *cobra.Command) {
+	f.target.addTasks(cmd)
+	f.target.addCPUs(cmd)
+	cmd.Flags().StringVar(&f.source, "source", string(measure.Auto), "what counts: `auto|pmu|os`")
+}
+
+// AddRecordings adds the flags that say how recordings are read.
+func (f *Flags) AddRecordings(cmd *cobra.Command) { f.places.add(cmd) }
+
+// AddOutput adds the flags that say how and where to print.
+func (f *Flags) AddOutput(cmd *cobra.Command, formats ...string) { f.c.addOutput(cmd, formats...) }
+
+// Format is the value of --format.
+func (f *Flags) Format() string { return f.c.format }
+
+// Check refuses values of flags that mean nothing.
+func (f *Flags) Check() error { return f.c.check() }
+
+// Write calls print with the writer of the output.
+func (f *Flags) Write(print func(io.Writer) error, inputs ...string) error {
+	return f.app.write(&f.c, print, inputs...)
+}
+
+// Report are the options of documents for a terminal, or for others.
+func (f *Flags) Report() report.Options { return f.c.options(f.app.terminal(&f.c, f.app.out)) }
+
+// Choice is the user's choice of method.
+func (f *Flags) Choice() resolve.Choice { return f.c.choice() }
+
+// Live are the options of a measurement of what the flags and the program name. The client
+// has no writer yet. The usual interval serves if the user names none.
+func (f *Flags) Live(program []string, usual time.Duration) (o measure.Options, err error) {
+	if err := f.target.check(program); err != nil {
+		return o, err
+	}
+	source := measure.Source(f.source)
+	if !slices.Contains([]measure.Source{measure.Auto, measure.PMU, measure.OS}, source) {
+		return o, usageError("--source %s: it is auto, pmu or os", f.source)
+	}
+	if f.target.interval == 0 {
+		f.target.interval = millis(usual)
+	}
+	o = measure.Options{Choice: f.c.choice(), All: f.c.all, Source: source, Label: f.target.label(program)}
+	if o.Target, err = f.app.target(&f.target, program); err != nil {
+		return o, err
+	}
+	if o.By, err = f.target.by("run"); err != nil {
+		return o, err
+	}
+	again := f.target.sameAgain(program)
+	o.Period = measure.Period{Interval: time.Duration(f.target.interval), Timeout: time.Duration(f.target.timeout), Delay: time.Duration(f.target.delay)}
+	o.Client = measure.Client{OneDocument: true, Again: again, From: provenance(again), Say: why}
+	return o, f.c.knownModel()
+}
+
+// Page makes a page of all that a recording can say.
+func (f *Flags) Page(w io.Writer, file string) error {
+	places, err := f.places.options(&f.c, recorded.Split{})
+	if err != nil {
+		return err
+	}
+	recs, err := f.c.recordings(file)
+	if err != nil {
+		return err
+	}
+	defer recs.Close()
+	f.places.readings(recs, places)
+	o := &recorded.PageOptions{Places: *places, Report: f.c.options(io.Discard), Command: os.Args, Version: version}
+	return places.Filter.Explain(recs.Page(w, o))
+}
+
+// Spelled is the text of an error on one line, with the flags that would change it.
+func Spelled(err error) string { return oneLine(spelled(err)) }
+
+// Version is the release.
+const Version = version
+
+// otherRoot makes the root of another executable.
+func (a *app) otherRoot(root *cobra.Command) {
+	root.Long, root.Example = a.other.Long, strings.Trim(a.other.Example, "\n")
+	kit := &Kit{In: a.in, Out: a.out, Err: a.err, Kernel: a.kernel, app: a}
+	for _, make := range a.other.Commands {
+		cmd := make(kit)
+		cmd.GroupID = "second"
+		root.AddCommand(cmd)
+	}
+}

@@ -1,0 +1,184 @@
+package recorded
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/export"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/web"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// PageOptions are those of a page of all that a recording can say.
+type PageOptions struct {
+	Places  PlaceOptions // without a split
+	Report  report.Options
+	Command []string // the command line that makes the page
+	Version string
+}
+
+// annotatedMost is the number of functions whose code is in a page.
+const annotatedMost = 10
+
+// Page writes a page of the only recording: its account, and where they can be made, those
+// of functions and intervals, its stacks, and the code of hotspots. What cannot be made is
+// named with the reason.
+func (r *Recordings) Page(w io.Writer, o *PageOptions) error {
+	p := &pageReport{Recordings: r, o: o, file: r.Names[0], page: web.NewAccounts(w, o.Report)}
+	p.samples = r.HasSamples(p.file)
+	var err error
+	if p.samples || p.simulated() {
+		err = r.Places(&o.Places, func(bool) (report.Writer, error) { return p.page, nil })
+	} else {
+		err = r.Accounts(p.page, 0, resolve.Request{})
+	}
+	if err != nil {
+		return err
+	}
+	if !p.stream() {
+		p.rest()
+	}
+	if err := p.page.About(web.About{Version: o.Version, Command: o.Command, Left: p.left}); err != nil {
+		return err
+	}
+	return p.page.Finish()
+}
+
+// A pageReport is the making of a page.
+type pageReport struct {
+	*Recordings
+	o       *PageOptions
+	file    string
+	page    *web.Accounts
+	samples bool
+	hot     []string // the hotspots, as annotate names them
+	left    []web.Left
+}
+
+func (p *pageReport) simulated() bool {
+	rec, err := p.recording(p.file)
+	if err != nil {
+		return false
+	}
+	defer rec.Close()
+	return rec.Simulated()
+}
+
+// stream reports whether the recording cannot be read again.
+func (p *pageReport) stream() bool {
+	rec, err := p.recording(p.file)
+	if err != nil {
+		return true
+	}
+	defer rec.Close()
+	return rec.Stream()
+}
+
+// rest adds the documents behind the first.
+func (p *pageReport) rest() {
+	simulated := p.simulated()
+	if p.samples || simulated {
+		p.add("functions", func(w io.Writer) error { return p.places(w, counts.Function) })
+		p.add("stacks", p.stacks)
+	}
+	if !simulated {
+		p.add("intervals", p.intervals)
+	}
+	for _, symbol := range p.hot {
+		p.add("code of "+symbol, func(w io.Writer) error { return p.code(w, symbol) })
+	}
+}
+
+// add adds a document. It is made before it is added, as one that fails is left out.
+func (p *pageReport) add(view string, write func(io.Writer) error) {
+	var b bytes.Buffer
+	switch err := write(&b); {
+	case errors.Is(err, errSame):
+	case err != nil:
+		p.left = append(p.left, web.Left{View: view, Why: p.say(err)})
+	default:
+		_ = p.page.Add(func(w io.Writer) error { // the page keeps the error
+			_, err := b.WriteTo(w)
+			return err
+		})
+	}
+}
+
+// errSame says that a document would have nothing that the first does not have.
+var errSame = errors.New("the same")
+
+// places writes the accounts of places, and notes the hotspots among functions.
+func (p *pageReport) places(w io.Writer, kind counts.Kind) error {
+	o := p.o.Places
+	o.Split, o.All, o.Next = SplitBy(kind), true, nil
+	return p.Recordings.Places(&o, func(bool) (report.Writer, error) {
+		to, err := report.New("json", w, p.o.Report)
+		return &scopes{Writer: to, kind: kind, see: p.see}, err
+	})
+}
+
+// see notes a function, if its code is to be in the page.
+func (p *pageReport) see(a *account.Account) {
+	c := a.Scope.Code
+	if len(p.hot) == annotatedMost || c == nil || c.Function == "" || strings.HasPrefix(c.Module, "[") || strings.HasSuffix(c.Module, ".map") {
+		return
+	}
+	p.hot = append(p.hot, c.Module+":"+c.Function)
+}
+
+// intervals writes the accounts of intervals. The error is errSame if there is only one.
+func (p *pageReport) intervals(w io.Writer) error {
+	if p.samples {
+		return p.places(w, counts.Interval)
+	}
+	to, err := report.New("json", w, p.o.Report)
+	if err != nil {
+		return err
+	}
+	n := 0
+	err = p.Accounts(&scopes{Writer: to, see: func(*account.Account) { n++ }}, counts.By(0).With(counts.Interval), resolve.Request{})
+	if err == nil && n < 2 {
+		return errSame
+	}
+	return err
+}
+
+// stacks writes the stacks.
+func (p *pageReport) stacks(w io.Writer) error {
+	s, err := p.Stacks(StackOptions{By: counts.Function, Filter: p.o.Places.Filter, Symbols: p.o.Places.Symbols})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	_, err = export.Stacks(w, s.Profile)
+	return err
+}
+
+// code writes an annotated function.
+func (p *pageReport) code(w io.Writer, symbol string) error {
+	code, err := p.Annotate(AnnotateOptions{Symbol: symbol, Symbols: p.o.Places.Symbols})
+	if err != nil {
+		return err
+	}
+	return report.Write(w, "json", *code, p.o.Report)
+}
+
+// scopes passes accounts on, and shows those of a kind to a function.
+type scopes struct {
+	report.Writer
+	kind counts.Kind
+	see  func(*account.Account)
+}
+
+func (s *scopes) Account(a *account.Account) error {
+	if cmp.Or(s.kind, a.Scope.Kind) == a.Scope.Kind {
+		s.see(a)
+	}
+	return s.Writer.Account(a)
+}
