@@ -45,6 +45,9 @@ type Account struct {
 	// Times is what the threads did with their time, in the same scope and by another
 	// method; nil if that is not known.
 	Times *Account
+	// Hotspots say where the time went, of accounts of the operating system's counters; nil
+	// if that was not sampled.
+	Hotspots *Hotspots
 
 	workings
 	scratch

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/model"
@@ -12,13 +13,15 @@ import (
 // A Step is something to do next about an account: what it answers, and what it is done
 // with. Who shows the account spells it as a command.
 type Step struct {
-	Kind  StepKind
-	Node  int      // of the bottleneck; -1 without one
-	Nodes []string // names of nodes, or patterns of their paths
-	Level int      // the deepest level of Nodes to count; 0 for all
-	Event string   // to sample, as perf takes it
-	Set   string   // a set of events of the method
-	Live  bool     // it counts again what was counted live; else it is for where the recording was made
+	Kind   StepKind
+	Node   int           // of the bottleneck; -1 without one
+	Nodes  []string      // names of nodes, or patterns of their paths
+	Level  int           // the deepest level of Nodes to count; 0 for all
+	Event  string        // to sample, as perf takes it
+	Set    string        // a set of events of the method
+	Symbol string        // a function to annotate
+	Takes  time.Duration // how long it takes; 0 if that is not known
+	Live   bool          // it counts again what was counted live; else it is for where the recording was made
 }
 
 // StepKind says what a [Step] is.
@@ -35,6 +38,8 @@ const (
 	StepSample                     // sample Event, which locates the bottleneck
 	StepSet                        // count Set
 	StepExplain                    // what the bottleneck means
+	StepSimulate                   // run the program in a simulator, which takes Takes
+	StepAnnotate                   // the code of Symbol, line by line
 )
 
 // Provenance is where an account's counts are from, as far as the next steps depend on
@@ -55,6 +60,9 @@ type Provenance struct {
 func (a *Account) Next(from Provenance) []Step {
 	if a.Interval || a.Scope.Kind != counts.Run || from.Files > 1 {
 		return nil
+	}
+	if a.Hotspots != nil {
+		return a.nextOfTime(from)
 	}
 	g := guide{a, from, -1}
 	if len(a.Bottleneck) == 0 {

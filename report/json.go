@@ -76,6 +76,7 @@ type jsonAccount struct {
 	Other      []string      `json:"other_cores,omitempty"`
 	Notes      []string      `json:"notes,omitempty"`
 	Times      *jsonTimes    `json:"times,omitempty"`
+	Hotspots   *jsonHotspots `json:"hotspots,omitempty"`
 }
 
 // A jsonTimes is what the threads did with their time, in the scope of an account.
@@ -280,7 +281,7 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 		return out
 	}
 	out.Nodes, out.Missing = j.nodes(a, j.shown)
-	out.Times = j.times(a.Times)
+	out.Times, out.Hotspots = j.times(a.Times), hotspots(a.Hotspots)
 	out.Bottleneck = append(out.Bottleneck, paths(m, a.Bottleneck)...)
 	for _, r := range a.Rivals {
 		out.Rivals = append(out.Rivals, jsonRival{m.Nodes[r.Node].Path, m.Nodes[r.Of].Path, page.Known(r.Margin)})

@@ -51,8 +51,12 @@ type Options struct {
 	All    bool   // in the tree format, also the nodes outside the main tree
 	Layout Layout // of the tree format
 	Expand string // of LayoutParts: also the parts of the nodes whose name or path matches; "bottleneck" for those that the bottleneck path goes through
-	Top    bool   // of LayoutParts: the number of parts was chosen, all are written
-	Width  int    // of the terminal in columns; 0 is 100
+	// Lines is how many lines a tree takes at most: what matters is shown, and the number of
+	// notes. 0 is all that is known.
+	Lines  int
+	Notes  bool // with Lines, the notes as well
+	Top    bool // of LayoutParts: the number of parts was chosen, all are written
+	Width  int  // of the terminal in columns; 0 is 100
 	Color  bool
 	Titles bool // titles of nodes after the figures, where the width allows
 	Line   bool // in the tree format, of Account.Times no more than a line: it follows by itself

@@ -37,7 +37,16 @@ func (t *tree) Account(a *account.Account) error {
 		t.Out.WriteByte('\n')
 	}
 	t.n++
+	if t.o.Lines > 0 && a.Hotspots != nil {
+		t.timeHeading(a)
+		t.hotspots(a)
+		t.brief(a)
+		return t.Flush()
+	}
 	t.heading(a)
+	if a.Hotspots != nil {
+		t.hotspots(a)
+	}
 	t.times(a)
 	t.section(a, "")
 	t.links(a)
@@ -45,7 +54,7 @@ func (t *tree) Account(a *account.Account) error {
 	t.audit(a)
 	t.notes(a)
 	t.judgement(a)
-	t.next(a)
+	t.next(a, math.MaxInt)
 	return t.Flush()
 }
 
@@ -385,6 +394,24 @@ func (t *tree) notes(a *account.Account) {
 	}
 }
 
+// brief writes one line of advice, the first next steps, and the number of notes.
+func (t *tree) brief(a *account.Account) {
+	t.next(a, stepsMost)
+	t.countNotes(a)
+}
+
+// countNotes writes how many notes there are, or all if they are asked for.
+func (t *tree) countNotes(a *account.Account) {
+	if t.o.Notes {
+		t.notes(a)
+		return
+	}
+	n := len(t.h.withMeasured(t.o.Texts(a.Notes))) + len(doubts(a, t.shown))
+	if n > 0 {
+		t.Paragraph("notes", fmt.Sprint(n)+t.o.Hint(" (--notes)"), 10, plain)
+	}
+}
+
 // doubts says why nodes are grey, those with one reason together; for values
 // that are possible but look odd, the model's own explanation.
 func doubts(a *account.Account, shown []bool) []string {
@@ -442,18 +469,22 @@ func apart(a *account.Account, shown []bool) (names []string) {
 
 // next says what to try about the bottleneck, and which commands say more. A
 // command is never broken: it is to be copied.
-func (t *tree) next(a *account.Account) {
+func (t *tree) next(a *account.Account, most int) {
 	if last := len(a.Bottleneck) - 1; last >= 0 && len(a.Next(t.h.provenance())) > 0 {
 		if s := advice(&a.Model().Nodes[a.Bottleneck[last]]); s != "" {
 			t.Paragraph("try", s, 10, plain)
 		}
 	}
 	label := "next"
-	for _, s := range t.o.steps(t.h, a) {
+	steps := t.o.steps(t.h, a)
+	for _, s := range steps[:min(len(steps), most)] {
 		t.step(label, s)
 		label = ""
 	}
 }
+
+// stepsMost is how many next steps a screen has.
+const stepsMost = 2
 
 // advice is the first thing to try about a node. To follow its parts is what the
 // tree itself says.

@@ -26,6 +26,8 @@ type common struct {
 	workload  string
 	level     int
 	all       bool
+	verbose   bool
+	notes     bool
 	nodes     string
 	by        string
 	format    string
@@ -78,6 +80,8 @@ func (c *common) addNodes(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&c.level, "level", 0, "deepest level shown; 0 is all")
 	f.BoolVar(&c.all, "all", false, "also the nodes outside the main tree")
+	f.BoolVarP(&c.verbose, "verbose", "v", false, "all nodes, checks and notes, on as many lines as they take")
+	f.BoolVar(&c.notes, "notes", false, "the notes, which are else counted")
 	f.StringVar(&c.nodes, "nodes", "", "only nodes whose name or path matches `PATTERN` (*, ?; several by commas), with their parents")
 }
 
@@ -166,9 +170,16 @@ func (c *common) catalogue() (*model.Catalogue, error) {
 	return choice.Catalogue()
 }
 
+// screenLines is how many lines of a screen an account takes.
+const screenLines = 24
+
 // options are the report's options for an output.
 func (c *common) options(out io.Writer) report.Options {
 	o := report.Options{Level: c.level, All: c.all, Nodes: c.nodes, Width: c.width, Titles: true, Color: c.color == "always", Note: noteText, Step: spellStep, Hints: true}
+	if !c.verbose && !c.all && c.level == 0 && c.nodes == "" {
+		o.Lines = screenLines
+	}
+	o.Notes = c.notes
 	f, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return o

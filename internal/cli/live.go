@@ -17,6 +17,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/measure/clocked"
 	"github.com/cyclestack/cyclestack/internal/measure/simulated"
 	"github.com/cyclestack/cyclestack/internal/output"
 	"github.com/cyclestack/cyclestack/internal/signals"
@@ -33,6 +34,7 @@ type meter struct {
 	stream  io.Writer // for the account, unless a file is named
 	options measure.Options
 	sim     *simulated.Simulator // nil if nothing may be simulated
+	sampler *clocked.Sampler     // nil if no samples are taken
 	m       *measure.Measurement
 
 	intervals *output.Stream  // of the accounts of intervals; nil for none
@@ -56,6 +58,9 @@ func (l *meter) prepare() (err error) {
 	l.options.Client.From = provenance(l.options.Client.Again)
 	if l.sim != nil {
 		l.options.Client.Simulator = l.sim
+	}
+	if l.sampler != nil {
+		l.options.Client.Sampler = l.sampler
 	}
 	if l.f.interval > 0 {
 		if l.intervals, err = l.openIntervals(); err != nil {
@@ -95,12 +100,6 @@ func why(r measure.Reason) string {
 	switch r.Kind {
 	case measure.NoPMU:
 		return r.Text + " (cyclestack doctor)"
-	case measure.InputOnce:
-		return r.Text + " (--source simulated does, and keeps it meanwhile)"
-	case measure.TooLong:
-		return r.Text + ": --source simulated"
-	case measure.TookLong:
-		return r.Text + ": --source simulated waits for it"
 	}
 	return r.Text
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/measure/simulated"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/internal/shell"
 	"github.com/cyclestack/cyclestack/model"
@@ -55,6 +56,12 @@ func spellStep(h report.Header, a *account.Account, s account.Step) report.Step 
 		}
 		return report.Step{Command: "perf record -e " + shell.Quote(s.Event) + " " + perfTarget(a.Label),
 			Why: "run where it was counted; cyclestack report --by line perf.data then says where it is"}
+	case account.StepSimulate:
+		return report.Step{Command: "cyclestack simulate " + shell.Line(h.Again),
+			Why: "caches and branches; runs it again, about " + simulated.Roughly(s.Takes)}
+	case account.StepAnnotate:
+		words := []string{"cyclestack", "annotate"}
+		return report.Step{Command: shell.Line(append(append(words, h.Files...), s.Symbol)), Why: "its code, line by line"}
 	case account.StepSet:
 		return report.Step{Command: plan + " --set " + s.Set, Why: "prints the perf command that counts what matters in it"}
 	case account.StepExplain:

@@ -4,16 +4,65 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/measure/simulated"
 	"github.com/cyclestack/cyclestack/internal/shell"
+	"github.com/cyclestack/cyclestack/report"
 )
+
+// simulatedFile is where simulate leaves what it simulated, beside the user as record does.
+const simulatedFile = "callgrind.data"
+
+func (a *app) simulate() *cobra.Command {
+	c, f := &common{}, &statFlags{source: string(measure.Simulated), repeat: 1}
+	cmd := &cobra.Command{
+		Use:     "simulate [flags] [--] PROGRAM ARGS…",
+		GroupID: "account",
+		Short:   "Run a program in a simulator of caches, branches and the core",
+		Long: `simulate is 'cyclestack stat --source simulated'. It runs the program as it is, and
+then twice more under valgrind, without output: that takes some fifty times as long.
+The first of these runs follows the order of the code, to simulate branches and the
+core; the second simulates caches. The account goes to standard error. What was
+simulated goes to callgrind.data, for 'cyclestack report', 'annotate' and 'diff'; the
+file that was there before is kept as callgrind.data.old.`,
+		Example: `  cyclestack simulate -- ./solver input.csv
+  cyclestack simulate --caches 32K,8,64/48K,12,64/2M,16,64/36M,12,64 -- ./solver input.csv
+  cyclestack simulate -o before.callgrind -- ./solver input.csv`,
+		RunE: func(cmd *cobra.Command, program []string) error { return a.runStat(cmd.Context(), c, f, program) },
+	}
+	flags := cmd.Flags()
+	flags.SetInterspersed(false)
+	f.addCaches(cmd)
+	c.addModel(cmd)
+	c.addParams(cmd)
+	c.addNodes(cmd)
+	c.by = "run"
+	c.addOutput(cmd, report.Formats[report.Accounts]()...)
+	out := flags.Lookup("output")
+	out.Value, out.DefValue, out.Usage = (*plainText)(&f.keep), simulatedFile, "write what was simulated to `FILE`"
+	f.keep, f.old = simulatedFile, true
+	return cmd
+}
+
+// A plainText is a flag's value as it is.
+type plainText string
+
+func (p *plainText) String() string        { return string(*p) }
+func (p *plainText) Set(text string) error { *p = plainText(text); return nil }
+func (p *plainText) Type() string          { return "string" }
+
+// addCaches adds the flag that says what is simulated.
+func (f *statFlags) addCaches(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.caches, "caches", "", "simulate these `CACHES`: first level for instructions, for data, second and third level, such as 32K,8,64/48K,12,64/2M,16,64/36M,12,64 (default: this machine's, or those of --cpu)")
+}
 
 // simulation says how stat simulates where it cannot count.
 func (l *meter) simulation() simulated.Options {
@@ -22,6 +71,9 @@ func (l *meter) simulation() simulated.Options {
 		o.Keep = func(write func(io.Writer) error) error {
 			c := *l.c
 			c.output = name
+			if l.f.old {
+				_ = os.Rename(name, name+".old") // what cannot be renamed is replaced
+			}
 			l.unkept = l.write(&c, write)
 			return nil
 		}
@@ -31,14 +83,11 @@ func (l *meter) simulation() simulated.Options {
 
 // announce says that the program runs again, and on a terminal how long that has taken.
 func (l *meter) announce(times int, takes time.Duration) (stop func()) {
-	again, how := "again", ""
+	again := "again"
 	if times > 1 {
 		again = "twice more"
 	}
-	if l.f.source != string(measure.Simulated) && l.c.model == "" {
-		how = ", --source os runs it once"
-	}
-	fmt.Fprintf(l.err, "cyclestack stat: running it %s under valgrind, about %s; Ctrl-C keeps what is known%s\n", again, simulated.Roughly(takes), how)
+	fmt.Fprintf(l.err, "cyclestack stat: running it %s under valgrind, about %s; Ctrl-C keeps what is known\n", again, simulated.Roughly(takes))
 	f := file(l.err)
 	if f == nil || !term.IsTerminal(int(f.Fd())) {
 		return func() {}

@@ -183,59 +183,8 @@ func TestSimulated(t *testing.T) {
 	}
 }
 
-// TestFallback checks which source stat chooses, and that the first line says why. The
-// output and the exit status are the program's.
-func TestFallback(t *testing.T) {
-	pipe, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pipe.Close()
-	defer write.Close()
-	for _, tt := range []struct {
-		name   string
-		path   string // of programs; "" is the own
-		args   []string
-		status int
-		want   []string
-		not    []string
-	}{
-		{"the simulator, where there is no PMU", "", []string{"columns"}, 0, []string{" under valgrind, about ", "; Ctrl-C keeps what is known, --source os runs it once\n",
-			"columns, on skylakex, simulated-cycles 2, simulated by callgrind, not measured, as ", "L2_Hit", "Kernel", "In the kernel",
-			"cycles by function", "columns", "cycles by line", "walk.c:18", "os-time 1, counted by the operating system", "next    cyclestack stat --source simulated --keep"}, nil},
-		{"its exit status", "", []string{"rows", "5"}, 5, []string{"simulated by callgrind"}, []string{"cyclestack stat: walk"}},
-		{"the operating system, without valgrind", "/nonexistent", []string{"rows"}, 0,
-			[]string{"counted by the operating system, as ", "valgrind is not installed: apt-get install valgrind"}, []string{"under valgrind, about"}},
-	} {
-		a, _, stderr, program := compiled(t)
-		if tt.path != "" {
-			t.Setenv("PATH", tt.path)
-		}
-		status := a.main(t.Context(), append([]string{"stat", "--", program}, tt.args...))
-		text := strings.Join(strings.Fields(stderr.String()), " ")
-		if status != tt.status {
-			t.Errorf("%s: status %d, want %d: %s", tt.name, status, tt.status, stderr)
-		}
-		at := 0
-		for _, want := range tt.want {
-			want = strings.Join(strings.Fields(want), " ")
-			i := strings.Index(text[at:], want)
-			if i < 0 {
-				t.Fatalf("%s: %q is missing, or not in order:\n%s", tt.name, want, stderr)
-			}
-			at += i + len(want)
-		}
-		for _, not := range tt.not {
-			if strings.Contains(text, not) {
-				t.Errorf("%s: %q:\n%s", tt.name, not, stderr)
-			}
-		}
-	}
-}
-
 // TestNotSimulated checks programs and options that cannot be simulated. An explicit
-// --source simulated is refused before the program runs. By default the operating system
-// counts instead.
+// --source simulated is refused before the program runs.
 func TestNotSimulated(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	touch, err := exec.LookPath("touch")
@@ -276,17 +225,6 @@ func TestNotSimulated(t *testing.T) {
 			}
 			if _, err := os.Stat(ran); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the program ran: %v", err)
-			}
-			if ok, err := condition("counts"); err != nil || !ok {
-				t.Skipf("no program may be counted here: %v", err)
-			}
-			stderr.Reset()
-			status = a.main(t.Context(), append([]string{"stat"}, args...))
-			if text := strings.Join(strings.Fields(stderr.String()), " "); status != 0 || !strings.Contains(text, "counted by the operating system, as ") || !strings.Contains(text, tt.want) {
-				t.Errorf("what is the best source: status %d: %s", status, text)
-			}
-			if err := os.Remove(ran); err != nil {
-				t.Error(err)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/measure/clocked"
 	"github.com/cyclestack/cyclestack/internal/measure/simulated"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/report"
@@ -28,6 +29,7 @@ type statFlags struct {
 	split        bool
 	noInherit    bool
 	keep         string // the simulator's files
+	old          bool   // what was in their place is kept
 	caches       string
 }
 
@@ -51,13 +53,13 @@ counting can tell. Next to -a, -C, -G, -p or -t a program only says for how long
 Next to the cycles stands what the threads did with their time, as the operating
 system tells. Of a program that mostly waited that comes first.
 
-Where the processor's counters cannot be used, the next source is taken: the
-program runs once as usual, and then twice more under valgrind, without output. The
-first of these runs follows the order of the code, to simulate branches and the core;
-the second simulates caches. Where that cannot be done either, or would take more
-than two minutes, stat prints what the operating system's counters say. The first
+Where the processor's counters cannot be used, the operating system counts the same
+run, and the clock takes samples of it: the account says what the program's threads
+did with their time, and in which functions, lines and loops it was spent. The first
 line says which source it was, and why not the better one: 'cyclestack doctor' knows
-what would change that. If --source names a source, it is taken or nothing runs.`,
+what would change that. If --source names a source, it is taken or nothing runs.
+--source simulated runs the program twice more under valgrind, without output: that
+is 'cyclestack simulate'.`,
 		Example: `  cyclestack stat -- ./solver input.csv
   cyclestack stat --level 3 -r 5 -- ./solver input.csv       the mean of five runs, with errors
   cyclestack stat --drilldown -- ./solver input.csv          runs it again, level by level
@@ -79,7 +81,7 @@ what would change that. If --source names a source, it is taken or nothing runs.
 	flags.BoolVar(&f.split, "split", false, "two accounts: user mode and the kernel")
 	flags.StringVar(&f.source, "source", string(measure.Auto), "what counts: `auto|pmu|simulated|os`")
 	flags.StringVar(&f.keep, "keep", "", "keep what was simulated in `FILE`, a callgrind file for 'cyclestack report --by line'")
-	flags.StringVar(&f.caches, "caches", "", "simulate these `CACHES`: first level for instructions, for data, second and third level, such as 32K,8,64/48K,12,64/2M,16,64/36M,12,64 (default: this machine's, or those of --cpu)")
+	f.addCaches(cmd)
 	c.addModel(cmd)
 	c.addParams(cmd)
 	c.addNodes(cmd)
@@ -187,6 +189,7 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 	}
 	l := &meter{app: a, c: c, f: f, program: program, stream: a.err}
 	l.sim = simulated.New(l.simulation())
+	l.sampler = clocked.New(clocked.Options{Version: version, Create: func() (*os.File, error) { return os.CreateTemp("", "cyclestack-") }})
 	l.options = measure.Options{Choice: c.choice(), Source: measure.Source(f.source), Mode: f.mode(), By: by, NoInherit: f.noInherit,
 		Runs: measure.Runs{Repeat: f.repeat, Separate: f.separate, Descend: f.drilldown}}
 	if !l.options.OSAlone() || f.interval > 0 { // else there is none

@@ -425,7 +425,7 @@ func (x *examination) works() {
 	case x.Cycles && allowed:
 		can("stat -- PROGRAM", Good, "by the processor's counters")
 	case simulates:
-		can("stat -- PROGRAM", Fair, "simulated by valgrind, if that takes no more than minutes; else what the operating system knows")
+		can("stat -- PROGRAM", Fair, "the operating system's counters and samples by the clock; cyclestack simulate: caches and branches")
 	case allowed:
 		can("stat -- PROGRAM", Fair, "what the operating system knows: what threads do with their time, page faults, context switches")
 	default:

@@ -10,9 +10,13 @@ import (
 
 // how says in words how a part was counted, for the first line of its account. Why says
 // why no better source was used.
-func (p *part) how(t *counts.Table, why string, separate bool) string {
+func (p *part) how(t *counts.Table, why string, separate, sampled bool) string {
 	n := p.counted(t)
 	switch {
+	case sampled && why == "":
+		return "sampled by the clock"
+	case sampled:
+		return "sampled by the clock, as " + why
 	case p.pmu == nil && why == "":
 		return "counted by the operating system"
 	case p.pmu == nil:

@@ -120,8 +120,10 @@ type Client struct {
 	Progress func(run, of int, nodes string)
 	// Say puts a reason into words for people; nil is its text.
 	Say func(Reason) string
-	// Simulator serves where the processor's counters cannot be used.
+	// Simulator runs the program again if that is asked for.
 	Simulator Simulator
+	// Sampler takes samples of the program where the processor's counters cannot be used.
+	Sampler Sampler
 }
 
 // head says in a document's header what the client knows of measuring again.
@@ -140,10 +142,11 @@ type Measurement struct {
 	stdin    *os.File                          // the program reads it instead of the target's; nil for that
 
 	parts     []*part
-	all       bool      // the nodes outside the main tree are shown
-	reasons   []Reason  // no better source was used
-	simulator Simulator // nil if nothing is simulated
-	simulated bool      // the simulator has simulated
+	all       bool             // the nodes outside the main tree are shown
+	reasons   []Reason         // no better source was used
+	simulator Simulator        // nil if nothing is simulated
+	simulated bool             // the simulator has simulated
+	state     *os.ProcessState // how the program ended
 	times     *timeAccount
 }
 
@@ -203,7 +206,9 @@ func (m *Measurement) Plan() error {
 	case o.Source == PMU || asked || o.Runs.Descend || o.Runs.Separate || o.Mode != AnyMode:
 		return &NoPMUError{why}
 	}
-	return m.simulate(Reason{NoPMU, why})
+	m.reasons = []Reason{{NoPMU, why}}
+	m.osParts()
+	return m.check()
 }
 
 // Machine returns the machine that is measured.
@@ -227,23 +232,15 @@ func (o *Options) OSAlone() bool {
 	return o.Source == OS || o.Choice.Model == resolve.OSModel && o.Source != Simulated
 }
 
-// simulate has the program simulated if that is possible. The operating system counts
-// it in any case.
-func (m *Measurement) simulate(reasons ...Reason) error {
-	m.reasons = reasons
+// simulate has the program simulated. The operating system counts it in any case.
+func (m *Measurement) simulate() error {
 	s := m.options.Client.Simulator
 	if s == nil {
 		m.osParts()
 		return m.check()
 	}
-	unfit, err := s.Prepare(m)
-	if err != nil {
+	if err := s.Prepare(m); err != nil {
 		return err
-	}
-	if unfit.Text != "" {
-		m.reasons = append(m.reasons, unfit)
-		m.osParts()
-		return m.check()
 	}
 	m.simulator = s
 	m.osParts()
@@ -310,14 +307,11 @@ type Reason struct {
 // A ReasonKind is what a reason is about.
 type ReasonKind string
 
-// The kinds of reasons. Only a simulator has those after Refused.
+// The kinds of reasons. Only a simulator has Unfit.
 const (
-	NoPMU     ReasonKind = "no PMU"
-	Refused   ReasonKind = "refused"
-	Unfit     ReasonKind = "unfit"      // what is asked for cannot be simulated
-	InputOnce ReasonKind = "input once" // the program's input cannot be read twice
-	TooLong   ReasonKind = "too long"   // the simulation would take too long
-	TookLong  ReasonKind = "took long"  // the simulation was ended
+	NoPMU   ReasonKind = "no PMU"
+	Refused ReasonKind = "refused"
+	Unfit   ReasonKind = "unfit" // what is asked for cannot be simulated
 )
 
 // why puts the reasons into words.

@@ -41,7 +41,9 @@ func (m *Measurement) Start(ctx context.Context) (*Run, error) {
 	run, err := m.begin(ctx)
 	var refused *perfevent.OpenError
 	if errors.As(err, &refused) && m.anySource() {
-		if err := m.simulate(Reason{Refused, fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused)}); err != nil {
+		m.reasons = []Reason{{Refused, fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused)}}
+		m.osParts()
+		if err := m.check(); err != nil {
 			return nil, err
 		}
 		run, err = m.begin(ctx)
@@ -88,6 +90,9 @@ func (m *Measurement) begin(ctx context.Context) (*Run, error) {
 	spec := m.spec()
 	o := m.observer(spec.Delay)
 	spec.Observer = o.Observer
+	if s := m.options.Client.Sampler; s != nil && m.samples() {
+		spec.Launching = func() { s.Begin(m.machine) }
+	}
 	if m.parts[0].pmu != nil && o.Observer != nil {
 		spec.Observer = m.timesBy(o.Observer)
 	}
@@ -172,8 +177,12 @@ func (r *Run) Close() error {
 func (r *Run) Count() error {
 	err := r.count()
 	r.failed = err != nil
+	if s := r.m.options.Client.Sampler; s != nil && r.m.samples() {
+		s.End()
+	}
 	if err == nil {
 		r.state = r.counters.State()
+		r.m.state = r.state
 	}
 	return err
 }
@@ -265,12 +274,12 @@ func (r *Run) first() error {
 
 // stream returns the stream of the accounts of a part.
 func (m *Measurement) stream(p *part) *accounting.Stream {
-	o := accounting.Options{By: m.options.By, Live: true, Refine: func(a *account.Account) { m.judge(p, a) }}
+	o := accounting.Options{By: m.options.By, Live: true, Refine: func(a *account.Account) { m.judge(p, a); m.locate(a) }}
 	if m.options.Cores {
 		o.Places = m.corePlaces
 	}
 	o.Head = func(h *report.Header, t *counts.Table) {
-		h.How = p.how(t, m.why(), m.options.Runs.Separate)
+		h.How = p.how(t, m.why(), m.options.Runs.Separate, m.options.Client.Sampler != nil && m.samples())
 		m.options.Client.head(h)
 	}
 	if m.times != nil && p == m.parts[0] { // of all parts together

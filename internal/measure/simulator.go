@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/internal/resolve"
@@ -13,15 +14,17 @@ import (
 // A Simulator runs a program again where its cycles cannot be counted. It is a part of its
 // own, so that programs which only count need not have it: see package simulated.
 type Simulator interface {
-	// Prepare looks at what is to be measured. The reason says why that cannot be
-	// simulated; it has no text if it can. An error ends the measurement.
-	Prepare(*Measurement) (Reason, error)
+	// Prepare looks at what is to be measured. An error says why that cannot be simulated.
+	Prepare(*Measurement) error
 	// Resolve finds the method of the simulation.
 	Resolve() error
 	// Simulate runs the program that has ended once more, and writes the documents of
 	// the simulation. Ran is the operating system's account of the first run. The
 	// reason says why there is no simulation.
 	Simulate(ctx context.Context, state *os.ProcessState, ran *account.Account) (Reason, error)
+	// Takes predicts how long it takes to simulate a program that has ended; 0 if it
+	// cannot be simulated.
+	Takes(*Measurement, *os.ProcessState) time.Duration
 }
 
 // The following methods are for simulators.

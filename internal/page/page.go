@@ -91,6 +91,16 @@ func Cut(s string, width int) string {
 	return strings.TrimRight(string(r[:width-1]), " ") + "…"
 }
 
+// CutLeft shortens text at its beginning to a number of columns: the end of a path, with
+// the number of a line, is what matters.
+func CutLeft(s string, width int) string {
+	if Runes(s) <= width {
+		return s
+	}
+	r := []rune(s)
+	return "…" + string(r[len(r)-width+1:])
+}
+
 // Padded adds blanks behind a text up to a width.
 func Padded(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-Runes(s)))

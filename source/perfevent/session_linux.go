@@ -165,6 +165,9 @@ func (s *session) open(command int) error {
 			return err
 		}
 	}
+	if s.spec.Launching != nil && command == 0 && s.spec.Target.ownCommand() {
+		s.spec.Launching()
+	}
 	s.begins()
 	if s.spec.Delay == 0 && !s.mode.held {
 		s.enable()

@@ -21,6 +21,9 @@ type Target struct {
 	CPUs    []int
 	All     bool  // every logical processor online
 	OnCPUs  []int // limits a command, PIDs or TIDs
+	// Next is the command that the calling thread starts next, from its exec until Stop:
+	// see Spec.Launching.
+	Next bool
 
 	Stdin, Stdout, Stderr *os.File // of the command; nil is the own
 	Env                   []string // of the command; nil is the own
@@ -49,6 +52,11 @@ type Spec struct {
 
 	// Progress, if it is not nil, is called before each run, counted from 1.
 	Progress func(run, of int)
+
+	// Launching, if it is not nil, is called before a command starts, on the thread that
+	// starts it. The command inherits what that opens with Target.Next. It is not called
+	// for counts that are not inherited, such as those by thread.
+	Launching func()
 
 	// Observer, if it is not nil, adds to the tables.
 	Observer Observer

@@ -16,8 +16,10 @@ func (t *Target) wide() bool { return t.All || len(t.CPUs) > 0 }
 // tasks says whether processes or threads are counted that run already.
 func (t *Target) tasks() bool { return len(t.PIDs)+len(t.TIDs) > 0 }
 
-// ownCommand says whether a command itself is counted.
-func (t *Target) ownCommand() bool { return len(t.Command) > 0 && !t.wide() && !t.tasks() }
+// ownCommand says whether a command itself is counted, of this target or of the thread.
+func (t *Target) ownCommand() bool {
+	return (len(t.Command) > 0 || t.Next) && !t.wide() && !t.tasks()
+}
 
 // describe says what is counted, for the head of a table.
 func (t *Target) describe() string {
@@ -69,7 +71,7 @@ func (spec *Spec) check(sys *System) error {
 // check says which parts of a target do not go together.
 func (t *Target) check() error {
 	switch {
-	case len(t.Command) == 0 && !t.tasks() && !t.wide():
+	case len(t.Command) == 0 && !t.Next && !t.tasks() && !t.wide():
 		return refuse("nothing to count: no command, process, thread, cgroup or processor")
 	case t.tasks() && t.wide():
 		return refuse("processes and threads are not counted together with processors")

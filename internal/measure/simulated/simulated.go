@@ -35,15 +35,11 @@ type Options struct {
 	Keep func(write func(io.Writer) error) error
 }
 
-// affordable is how long a simulation may take that nobody asked for.
-const affordable = 2 * time.Minute
-
 // A Simulator is a measure.Simulator.
 type Simulator struct {
 	options Options
 
 	m      *measure.Measurement
-	asked  bool // a simulation was asked for
 	input  *input
 	caches simulation.Hierarchy
 	notes  []counts.Note
@@ -61,45 +57,44 @@ func New(o Options) *Simulator { return &Simulator{options: o} }
 // Done reports whether the program was simulated.
 func (s *Simulator) Done() bool { return s.result != nil }
 
-// Prepare looks at what is to be measured. If a simulation was asked for, an error says
-// why it is not possible, else a reason.
-func (s *Simulator) Prepare(m *measure.Measurement) (measure.Reason, error) {
-	none := measure.Reason{}
+// Prepare looks at what is to be measured. An error says why that cannot be simulated.
+func (s *Simulator) Prepare(m *measure.Measurement) error {
 	o := m.Options()
-	s.m, s.asked = m, o.Source == measure.Simulated
+	s.m = m
 	if why := unfit(m); why != "" {
-		if s.asked {
-			return none, &fault.OptionError{Option: "source", Value: string(measure.Simulated), Err: errors.New(why)}
-		}
-		return measure.Reason{Kind: measure.Unfit, Text: why}, nil
+		return &fault.OptionError{Option: "source", Value: string(measure.Simulated), Err: errors.New(why)}
 	}
 	if err := simulation.Ready(); err != nil {
-		if s.asked {
-			return none, fault.As(fault.Machine, err)
-		}
-		return measure.Reason{Kind: measure.Unfit, Text: err.Error()}, nil
+		return fault.As(fault.Machine, err)
 	}
 	var note counts.Note
 	var err error
 	if s.caches, note, err = cachesOf(m, s.options.Caches); err != nil {
-		return none, err
+		return err
 	}
 	if note.Text != "" {
 		s.notes = append(s.notes, note)
 	}
 	s.input = &input{file: o.Target.Stdin}
 	if s.input.again() {
-		return none, nil
-	}
-	if !s.asked {
-		return measure.Reason{Kind: measure.InputOnce, Text: "its standard input cannot be read twice"}, nil
+		return nil
 	}
 	f, err := s.input.spool()
 	if err != nil {
-		return none, fault.Machinef("standard input: %w", err)
+		return fault.Machinef("standard input: %w", err)
 	}
 	m.ReadInput(f)
-	return none, nil
+	return nil
+}
+
+// Takes predicts how long it takes to simulate a program that has ended; 0 if it cannot be
+// simulated.
+func (s *Simulator) Takes(m *measure.Measurement, state *os.ProcessState) time.Duration {
+	in := input{file: m.Options().Target.Stdin}
+	if unfit(m) != "" || simulation.Ready() != nil || state.ExitCode() < 0 || !in.again() {
+		return 0
+	}
+	return simulation.Takes(state.UserTime()+state.SystemTime(), coreOf(m))
 }
 
 // unfit says why what is asked for cannot be simulated; "" if it can.
@@ -158,7 +153,7 @@ func cachesOf(m *measure.Measurement, named string) (h simulation.Hierarchy, not
 // Simulate simulates the program that has run, and writes the documents of the simulation:
 // the account of the run, and those of the functions and lines with the most cycles.
 func (s *Simulator) Simulate(ctx context.Context, state *os.ProcessState, ran *account.Account) (measure.Reason, error) {
-	s.state, s.core = state, s.coreOf()
+	s.state, s.core = state, coreOf(s.m)
 	reason := s.run(ctx)
 	if reason.Text != "" {
 		return reason, nil
@@ -186,8 +181,6 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	switch {
 	case s.state.ExitCode() < 0, s.options.Stopped != nil && s.options.Stopped():
 		return measure.Reason{Kind: measure.Unfit, Text: "the program was ended by a signal, and was not simulated"}
-	case !s.asked && takes > affordable:
-		return measure.Reason{Kind: measure.TooLong, Text: "simulating would take about " + Roughly(takes)}
 	}
 	times := 1
 	if s.core != nil {
@@ -195,11 +188,6 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	}
 	if s.options.Announce != nil {
 		defer s.options.Announce(times, takes)()
-	}
-	if !s.asked { // the prediction may be wrong
-		var cancel func()
-		ctx, cancel = context.WithTimeout(ctx, 4*max(takes, affordable/4))
-		defer cancel()
 	}
 	defer s.input.keep()()
 	penalties := s.method.Account.Params()
@@ -210,8 +198,6 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return measure.Reason{Kind: measure.Unfit, Text: "the simulation was interrupted"}
-	case errors.Is(err, context.DeadlineExceeded):
-		return measure.Reason{Kind: measure.TookLong, Text: "simulating took too long"}
 	case err != nil:
 		return measure.Reason{Kind: measure.Unfit, Text: err.Error()}
 	}
@@ -240,13 +226,13 @@ func Roughly(d time.Duration) string {
 
 // coreOf returns the core to model; nil if the processor that is simulated, or the one
 // here, has other instructions than those of the models.
-func (s *Simulator) coreOf() *simulation.Core {
-	r, err := s.m.Resolver()
+func coreOf(m *measure.Measurement) *simulation.Core {
+	r, err := m.Resolver()
 	if err != nil {
 		return nil
 	}
 	name := ""
-	if cpu, err := r.Catalogue.CPU(s.m.ID()); err == nil {
+	if cpu, err := r.Catalogue.CPU(m.ID()); err == nil {
 		if name = cpu.Name; cpu.Layout != "intel" && cpu.Layout != "amd" {
 			return nil
 		}

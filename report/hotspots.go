@@ -1,0 +1,171 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/page"
+)
+
+// hotspots writes where the time of an account went: what its threads did, and the code.
+func (t *tree) hotspots(a *account.Account) {
+	h := a.Hotspots
+	title := "share of elapsed time"
+	if h.Whole == account.Time {
+		title = "share of processor time"
+		if s := h.State(account.InRunQueue); s > 0 {
+			title = "share of processor time and run queue"
+		}
+	}
+	var lines []page.Line
+	for _, s := range h.States {
+		l := page.Line{Name: string(s.State), Value: page.PercentOf(s.Share), Bar: page.Bar(s.Share, 1)}
+		if s.Error >= worthError {
+			l.Error = page.PercentOf(s.Error)
+		}
+		if s.Events >= 1 && s.Share > 0 {
+			l.Mark = page.Trim(s.Events) + " " + s.What
+		}
+		if s.State == largest(h) {
+			l.Style = bold
+		}
+		lines = append(lines, l)
+	}
+	t.Table(title, lines)
+	t.places(h)
+	t.Out.WriteByte('\n')
+}
+
+// worthError is the smallest error of a share that is written.
+const worthError = 0.005
+
+// largest is the state with most of the time.
+func largest(h *account.Hotspots) account.ThreadState {
+	best, share := account.InUser, -1.0
+	for _, s := range h.States {
+		if s.Share > share {
+			best, share = s.State, s.Share
+		}
+	}
+	return best
+}
+
+// Widths of the columns of places.
+const (
+	functionMost = 32
+	placeMost    = 28
+)
+
+// places writes the functions with the most samples.
+func (t *tree) places(h *account.Hotspots) {
+	if len(h.Places) == 0 {
+		if h.Samples > 0 {
+			t.Out.WriteString(t.Paint(fmt.Sprintf("\n  where: %s are too few to tell", page.Several(int(h.Samples), "sample")), faint) + "\n")
+		}
+		return
+	}
+	type row struct{ share, function, at, remark, cause string }
+	var rows []row
+	wide := [3]int{}
+	add := func(r row) {
+		wide[0], wide[1], wide[2] = max(wide[0], page.Runes(r.share)), max(wide[1], page.Runes(r.function)), max(wide[2], page.Runes(r.at))
+		rows = append(rows, r)
+	}
+	shown := h.Places
+	if most := t.o.Lines; most > 0 && len(shown) > hotMost {
+		shown = shown[:hotMost]
+	}
+	others, left := h.Others, h.Left
+	for _, p := range h.Places[len(shown):] {
+		others += p.Share
+		left++
+	}
+	for i := range shown {
+		p := &shown[i]
+		r := row{share: page.PercentOf(p.Share), function: page.Cut(page.Shorter(functionOf(p), functionMost), functionMost), at: page.CutLeft(placeOf(p), placeMost), remark: loopOf(p)}
+		if p.Cause != nil {
+			r.cause = p.Cause.Kind + ": " + p.Cause.Text
+		}
+		add(r)
+	}
+	if left > 0 {
+		add(row{share: page.PercentOf(others), function: fmt.Sprintf("%s others", page.Trim(float64(left)))})
+	}
+	t.Out.WriteByte('\n')
+	t.Out.WriteString(t.Paint(fmt.Sprintf("  where (%s samples)", page.Trim(float64(h.Samples))), faint) + "\n")
+	for i, r := range rows {
+		style := plain
+		if i < len(shown) && account.IsHotspot(shown[i].Share) {
+			style = bold
+		}
+		front := fmt.Sprintf("  %*s  %s  %s", wide[0], r.share, page.Padded(r.function, wide[1]), page.Padded(r.at, wide[2]))
+		more := r.remark
+		if r.cause != "" {
+			if j := join(more, r.cause); page.Runes(front)+2+page.Runes(j) <= t.Width {
+				more, r.cause = j, ""
+			}
+		}
+		t.Out.WriteString(t.Paint(strings.TrimRight(front, " "), style))
+		if more != "" {
+			t.Out.WriteString("  " + t.Paint(more, faint))
+		}
+		t.Out.WriteByte('\n')
+		if r.cause != "" {
+			t.Paragraph("", r.cause, wide[0]+6, plain)
+		}
+	}
+}
+
+// hotMost is how many places a screen has room for.
+const hotMost = 5
+
+// functionOf names the function of a place.
+func functionOf(p *account.Hot) string {
+	if p.Function == "" {
+		return "[no symbols]"
+	}
+	return p.Function
+}
+
+// placeOf says where in the source a place is, or else in its module.
+func placeOf(p *account.Hot) string {
+	switch {
+	case p.Line > 0:
+		return fmt.Sprintf("%s:%d", path.Base(p.File), p.Line)
+	case p.Kernel && strings.HasPrefix(p.Module, "[kernel"):
+		return "kernel"
+	case p.Kernel:
+		return "kernel " + p.Module
+	}
+	return fmt.Sprintf("%s+%#x", p.Module, p.Addr)
+}
+
+// loopOf describes the loop of a place.
+func loopOf(p *account.Hot) string {
+	l := p.Loop
+	switch {
+	case l == nil:
+		return ""
+	case l.First > 0 && l.First < l.Last:
+		return fmt.Sprintf("loop, lines %d–%d", l.First, l.Last)
+	default:
+		return fmt.Sprintf("loop of %d instructions", l.Instructions)
+	}
+}
+
+// timeHeading says what was measured, for how long, on what, by what.
+func (t *tree) timeHeading(a *account.Account) {
+	parts := []string{}
+	if l := scopeLabel(a); l != "" {
+		parts = append(parts, l)
+	}
+	if !math.IsNaN(a.Duration) {
+		parts = append(parts, page.Duration(a.Duration))
+	}
+	text := strings.Join(parts, ", ") + " on " + t.h.CPU.Name + ", " + t.h.source()
+	t.Paragraph("", text, 0, bold)
+	t.Out.WriteByte('\n')
+}
