@@ -16,13 +16,13 @@ func (t *tree) hotspots(a *account.Account) {
 	title := "share of elapsed time"
 	if h.Whole == account.Time {
 		title = "share of processor time"
-		if s := h.State(account.InRunQueue); s > 0 {
+		if h.Running < wholly {
 			title = "share of processor time and run queue"
 		}
 	}
 	var lines []page.Line
 	for _, s := range h.States {
-		l := page.Line{Name: string(s.State), Value: page.PercentOf(s.Share), Bar: page.Bar(s.Share, 1)}
+		l := page.Line{Name: s.State, Value: page.PercentOf(s.Share), Bar: page.Bar(s.Share, 1)}
 		if s.Error >= worthError {
 			l.Error = page.PercentOf(s.Error)
 		}
@@ -39,12 +39,15 @@ func (t *tree) hotspots(a *account.Account) {
 	t.Out.WriteByte('\n')
 }
 
+// wholly is the least share that is printed as all there is.
+const wholly = 0.9995
+
 // worthError is the smallest error of a share that is written.
 const worthError = 0.005
 
 // largest is the state with most of the time.
-func largest(h *account.Hotspots) account.ThreadState {
-	best, share := account.InUser, -1.0
+func largest(h *account.Hotspots) string {
+	best, share := "", -1.0
 	for _, s := range h.States {
 		if s.Share > share {
 			best, share = s.State, s.Share
@@ -98,7 +101,7 @@ func (t *tree) places(h *account.Hotspots) {
 	t.Out.WriteString(t.Paint(fmt.Sprintf("  where (%s samples)", page.Trim(float64(h.Samples))), faint) + "\n")
 	for i, r := range rows {
 		style := plain
-		if i < len(shown) && account.IsHotspot(shown[i].Share) {
+		if i < len(shown) && account.IsHotspot(shown[i].Share/h.Running) {
 			style = bold
 		}
 		front := fmt.Sprintf("  %*s  %s  %s", wide[0], r.share, page.Padded(r.function, wide[1]), page.Padded(r.at, wide[2]))

@@ -63,7 +63,7 @@ func hotspots(h *account.Hotspots) *jsonHotspots {
 	out := &jsonHotspots{Of: h.Whole.String(), Seconds: page.Known(h.Seconds), States: []jsonState{}, Places: []jsonPlace{}, Others: page.Number(h.Others),
 		Left: h.Left, Samples: h.Samples, Takes: h.Takes.Seconds()}
 	for _, s := range h.States {
-		o := jsonState{State: string(s.State), Share: page.Number(s.Share), Error: page.Known(s.Error), Events: page.Known(s.Events)}
+		o := jsonState{State: s.State, Share: page.Number(s.Share), Error: page.Known(s.Error), Events: page.Known(s.Events)}
 		if o.Events != nil {
 			o.What = s.What
 		}

@@ -94,7 +94,7 @@ func TestDoctorSimulates(t *testing.T) {
 	k := &fakeKernel{Root: testkernel.Intel(85, 2, 1, nil), Probe: perfevent.Probe{Supported: true, CapPerfmon: true}}
 	stdout, _, status := call(k, "doctor")
 	rest := strings.Join(strings.Fields(stdout), " ")
-	for _, want := range []string{"yes simulation valgrind is installed", "note cyclestack stat -- PROGRAM simulated by valgrind"} {
+	for _, want := range []string{"yes simulation valgrind is installed", "note cyclestack stat -- PROGRAM the operating system's counters and samples by the clock"} {
 		if !strings.Contains(rest, want) {
 			t.Errorf("the output has no %q:\n%s", want, stdout)
 		}

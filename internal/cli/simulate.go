@@ -18,7 +18,8 @@ import (
 	"github.com/cyclestack/cyclestack/report"
 )
 
-// simulatedFile is where simulate leaves what it simulated, beside the user as record does.
+// simulatedFile is where simulate leaves what it simulated: in the working directory, as
+// record does.
 const simulatedFile = "callgrind.data"
 
 func (a *app) simulate() *cobra.Command {

@@ -55,7 +55,7 @@ system tells. Of a program that mostly waited that comes first.
 
 Where the processor's counters cannot be used, the operating system counts the same
 run, and the clock takes samples of it: the account says what the program's threads
-did with their time, and in which functions, lines and loops it was spent. The first
+did with their time, and the functions, lines and loops it was spent in. The first
 line says which source it was, and why not the better one: 'cyclestack doctor' knows
 what would change that. If --source names a source, it is taken or nothing runs.
 --source simulated runs the program twice more under valgrind, without output: that

@@ -2,7 +2,7 @@
 // recording: functions, and in each the hottest line and loop.
 //
 //	s, err := hotspots.Read(rec, hotspots.Options{})
-//	h := account.SampledHotspots(s.Total, s.Kernel, s.Seconds)
+//	h := hotspots.OfSamples(s)
 //	s.Locate(h)
 package hotspots
 
@@ -146,7 +146,7 @@ func (s *Samples) Locate(h *account.Hotspots) {
 		}
 		p := account.Hot{Function: f.code.Function, Module: f.code.Module, Kernel: f.kernel, File: f.code.File, Line: f.code.Line,
 			Addr: f.code.Addr, Samples: f.samples}
-		p.Share, p.Error = h.Of(f.samples)
+		p.Share, p.Error = of(h, f.samples)
 		if reader != nil && !f.kernel && f.code.Function != "" {
 			s.loop(reader, f, h, &p)
 		}
@@ -154,7 +154,7 @@ func (s *Samples) Locate(h *account.Hotspots) {
 		shown += f.samples
 	}
 	h.Left = len(s.functions) - len(h.Places)
-	h.Others, _ = h.Of(s.Total - shown)
+	h.Others, _ = of(h, s.Total-shown)
 }
 
 // loopShare is the share of a function's samples that a loop must have to be the hottest.
@@ -191,7 +191,7 @@ func (s *Samples) loop(r *code.Reader, f *function, h *account.Hotspots, p *acco
 		return
 	}
 	p.Loop = hotLoop(l, best)
-	p.Loop.Share, _ = h.Of(most)
+	p.Loop.Share, _ = of(h, most)
 	if s.o.Cause != nil {
 		p.Cause = s.o.Cause(l, best)
 	}

@@ -125,9 +125,9 @@ func (s *Sampler) read() error {
 // Hotspots returns where the time of an account went.
 func (s *Sampler) Hotspots(a *account.Account) *account.Hotspots {
 	if s.samples == nil {
-		return account.HotspotsOf(a, 0, 0)
+		return hotspots.Of(a, nil)
 	}
-	h := account.HotspotsOf(a, s.samples.Total, s.samples.Kernel)
+	h := hotspots.Of(a, s.samples)
 	if h != nil {
 		s.samples.Locate(h)
 	}
