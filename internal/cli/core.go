@@ -1,106 +1,109 @@
 package cli
 
 import (
-	"io"
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/internal/core"
-	"github.com/cyclestack/cyclestack/internal/output"
-	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/simulation"
-	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
 )
 
 // coreFlags are the flags of core.
 type coreFlags struct {
-	cpus           []string
-	hex            string
-	loop, unrolled bool
+	cpus     []string
+	hex, asm string
+	loop     string
+	unrolled bool
+	full     bool
+	syntax   string
+	symbols  profile.Config
 }
 
 func (a *app) core() *cobra.Command {
 	c, f := &common{}, &coreFlags{}
 	cmd := &cobra.Command{
-		Use:     "core --hex FILE",
+		Use:     "core [PROGRAM FUNCTION]",
 		GroupID: "account",
-		Short:   "Say how many cycles blocks of code take in the core, and what limits them",
-		Long: `core executes blocks of x86-64 code on a model of a processor's core. Caches and branch
-prediction are perfect there. It prints the cycles of an execution in the steady state,
-and what limits them: the front end, the width of dispatch, a group of ports, the divider,
-or a chain of dependences.
+		Short:   "Say how many cycles loops take in the core, and what limits them",
+		Long: `core executes code on a model of a processor's core. Caches and branch prediction are
+perfect there. It prints the cycles of an iteration and what limits them: the front end,
+the width of dispatch, a group of ports, the divider, a chain of dependences, or a full
+queue. Each limit has cycles of its own, so that one sees what comes next.
 
-A file of --hex has the machine code of one block in hexadecimal on each line. With
---loop each block is a loop, whose last instruction jumps back. With --unrolled copies of
-the block follow each other, as harnesses measure blocks without a jump.`,
-		Example: `  cyclestack core --cpu amdzen4 --hex examples/blocks.txt --loop
-  cyclestack core --cpu skylakex --cpu amdzen4 --hex - --unrolled < examples/blocks.txt`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.runCore(c, f) },
+The code is the innermost loops of a program's FUNCTION; blocks of machine code in
+hexadecimal, one a line (--hex); or a file of assembly (--asm), which GNU's assembler
+assembles. --loop N chooses a loop of the function. Blocks need --loop, for code whose
+last instruction jumps back, or --unrolled, for copies that follow each other.
+
+Several --cpu stand side by side. --format csv prints one row for each block.`,
+		Example: `  cyclestack core --cpu amdzen4 examples/annotate/bin/solve solve
+  cyclestack core --cpu amdzen4 --hex examples/blocks.txt --loop --format csv
+  cyclestack core --cpu skylakex --cpu amdzen4 --hex examples/blocks.txt --unrolled`,
+		Args: arguments(0, 3),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runCore(cmd, c, f, args) },
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.cpus, "cpu", nil, "processor, by `ID` or name (may be repeated; default: this machine's)")
 	flags.StringVar(&f.hex, "hex", "", "read machine code in hexadecimal from `FILE`, one block a line; - is standard input")
-	flags.BoolVar(&f.loop, "loop", false, "each block is a loop")
+	flags.StringVar(&f.asm, "asm", "", "read assembly from `FILE`; - is standard input")
+	flags.StringVar(&f.loop, "loop", "", "the `NUMBER` of a loop of the function; of blocks: each is a loop")
+	flags.Lookup("loop").NoOptDefVal = core.EachBlock
 	flags.BoolVar(&f.unrolled, "unrolled", false, "copies of each block follow each other")
+	flags.BoolVarP(&f.full, "verbose", "v", false, "all limits, the use of ports by each instruction, all loops")
+	flags.StringVar(&f.syntax, "syntax", "att", "of instructions: `att|intel`")
+	addSymbols(cmd, &f.symbols)
 	_ = cmd.RegisterFlagCompletionFunc("cpu", completeCPU)
-	c.addOutput(cmd, report.Formats[core.Blocks]()...)
+	c.addOutput(cmd, report.Formats[render.Cores]()...)
 	return cmd
 }
 
-func (a *app) runCore(c *common, f *coreFlags) error {
+func (a *app) runCore(cmd *cobra.Command, c *common, f *coreFlags, args []string) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if f.hex == "" {
-		return usageError("--hex FILE says what to analyse")
+	r := core.Request{Args: args, Hex: f.hex, Assembly: f.asm, Loop: f.loop, Unrolled: f.unrolled, In: a.in, Symbols: f.symbols, Table: c.format == "csv"}
+	if f.syntax == "intel" {
+		r.Syntax = disasm.Intel
+	} else if f.syntax != "att" {
+		return usageError("--syntax %s: it is att or intel", f.syntax)
 	}
-	if f.loop == f.unrolled {
-		return usageError("--loop or --unrolled says how the blocks are executed")
-	}
-	cores, err := f.cores()
-	if err != nil {
-		return err
-	}
-	in, name := a.in, "standard input"
-	if f.hex != "-" {
-		file, err := os.Open(f.hex)
+	for _, name := range f.named() {
+		model, err := c.coreOf(name)
 		if err != nil {
-			return inputError(output.Reason(err))
+			return err
 		}
-		defer file.Close()
-		in, name = io.Reader(file), f.hex
+		r.Cores = append(r.Cores, model)
 	}
-	return a.document(c, core.Blocks{Cores: cores, Loop: f.loop, Source: in, Name: name}, f.hex)
+	found, err := r.Analyse(cmd.Context())
+	if err != nil {
+		return inputError(err)
+	}
+	defer found.Close()
+	if found.Blocks != nil {
+		return a.document(c, *found.Blocks, f.hex)
+	}
+	return a.document(c, render.Cores{Document: found.Document, Full: f.full}, found.Inputs...)
 }
 
-// cores returns the models of the processors that were asked for.
-func (f *coreFlags) cores() ([]*simulation.Core, error) {
-	names := f.cpus
-	if len(names) == 0 {
-		names = []string{"native"}
+// named returns the processors that were asked for.
+func (f *coreFlags) named() []string {
+	if len(f.cpus) == 0 {
+		return []string{"native"}
 	}
-	var list []*simulation.Core
-	for _, name := range names {
-		p := processor("")
-		if err := p.Set(name); err != nil {
-			return nil, machineError(err)
-		}
-		cat, err := model.Embedded()
-		if err != nil {
-			return nil, err
-		}
-		r, err := resolve.With(cat, resolve.Choice{CPU: string(p)})
-		if err != nil {
-			return nil, err
-		}
-		core, err := core.CoreFor(r.Named())
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, core)
+	return f.cpus
+}
+
+// coreOf returns the model of the core of a processor.
+func (c *common) coreOf(name string) (*simulation.Core, error) {
+	if err := (*processor)(&c.cpu).Set(name); err != nil {
+		return nil, machineError(err)
 	}
-	return list, nil
+	r, err := c.resolver()
+	if err != nil {
+		return nil, err
+	}
+	return core.CoreFor(r.Named())
 }

@@ -12,6 +12,7 @@ import (
 	"bufio"
 	"encoding/hex"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/fault"
@@ -31,8 +32,8 @@ func CoreFor(p resolve.Processor) (*simulation.Core, error) {
 }
 
 // Blocks are blocks of machine code, one in hexadecimal on each line of a file. Of a line
-// with commas the first field counts; empty lines, lines that begin with # and a first line
-// without hexadecimal digits are not blocks.
+// with commas the first field counts. Empty lines, lines that begin with # and the heading
+// "block" of a table are skipped.
 type Blocks struct {
 	Cores  []*simulation.Core
 	Loop   bool // each block jumps back to its beginning; otherwise copies follow each other
@@ -51,32 +52,52 @@ type Row struct {
 // longestBlock bounds the length of a line.
 const longestBlock = 1 << 20
 
-// All yields the result of each block on each core, in their order. An error ends it.
-func (b *Blocks) All(yield func(Row, error) bool) {
-	s := bufio.NewScanner(b.Source)
-	s.Buffer(make([]byte, 1<<16), longestBlock)
-	for line := 1; s.Scan(); line++ {
-		text, _, _ := strings.Cut(s.Text(), ",")
-		text = strings.TrimSpace(text)
-		if text == "" || text[0] == '#' {
-			continue
-		}
-		code, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
-		if err != nil && line == 1 && text == "block" {
-			continue // the heading of a table
-		}
-		if err != nil {
-			yield(Row{}, fault.Inputf("%s:%d: %v", b.Name, line, err))
-			return
-		}
-		for _, c := range b.Cores {
-			if !yield(b.row(Row{Line: line, Block: text}, code, c), nil) {
+// A hexBlock is a line of a file of blocks.
+type hexBlock struct {
+	line int
+	text string
+	code []byte
+}
+
+// blocks yields the blocks of the file. An error ends it.
+func (b *Blocks) blocks() iter.Seq2[hexBlock, error] {
+	return func(yield func(hexBlock, error) bool) {
+		s := bufio.NewScanner(b.Source)
+		s.Buffer(make([]byte, 1<<16), longestBlock)
+		line := 1
+		for ; s.Scan(); line++ {
+			text, _, _ := strings.Cut(s.Text(), ",")
+			text = strings.TrimSpace(text)
+			if text == "" || text[0] == '#' || line == 1 && text == "block" {
+				continue
+			}
+			code, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
+			if err != nil {
+				yield(hexBlock{}, fault.Inputf("%s:%d: %w", b.Name, line, err))
+				return
+			}
+			if !yield(hexBlock{line, text, code}, nil) {
 				return
 			}
 		}
+		if err := s.Err(); err != nil {
+			yield(hexBlock{}, fault.Inputf("%s:%d: %w", b.Name, line, err))
+		}
 	}
-	if err := s.Err(); err != nil {
-		yield(Row{}, fault.Inputf("%s: %w", b.Name, err))
+}
+
+// All yields the result of each block on each core, in their order. An error ends it.
+func (b *Blocks) All(yield func(Row, error) bool) {
+	for block, err := range b.blocks() {
+		if err != nil {
+			yield(Row{}, err)
+			return
+		}
+		for _, c := range b.Cores {
+			if !yield(b.row(Row{Line: block.line, Block: block.text}, block.code, c), nil) {
+				return
+			}
+		}
 	}
 }
 

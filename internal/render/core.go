@@ -42,3 +42,28 @@ func writeBlocksCSV(w io.Writer, d core.Blocks, _ report.Options) error {
 	out.Flush()
 	return out.Error()
 }
+
+// writeCoresCSV writes one row for each limit of each piece on each core.
+func writeCoresCSV(w io.Writer, d Cores, _ report.Options) error {
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"module", "function", "loop", "file", "first_line", "last_line", "share", "core", "cycles", "measured", "limit", "limit_cycles"})
+	for _, r := range d.Pieces {
+		share, measured := "", ""
+		if d.Of != "" {
+			share = decimals(r.Weight)
+		}
+		if r.Measured != nil {
+			measured = decimals(r.Measured.Cycles)
+		}
+		for _, a := range r.Cores {
+			for _, l := range a.Limits {
+				_ = out.Write([]string{r.Module, r.Function, strconv.Itoa(r.Loop), r.File, strconv.Itoa(r.First), strconv.Itoa(r.Last), share,
+					a.Core, decimals(a.Cycles), measured, core.Say(l), decimals(l.Cycles)})
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }

@@ -21,6 +21,7 @@ type (
 	ChainLink   = limits.Link
 	Instruction = limits.Instruction
 	Trust       = pipeline.Trust
+	Traits      = pipeline.Traits
 	// A Freedom is what a core need not wait for.
 	Freedom = pipeline.Freedom
 )

@@ -11,6 +11,7 @@ import (
 // its loops.
 type Listing struct {
 	Function *profile.Function
+	Arch     disasm.Arch
 	Insts    []Inst
 	Graph    *disasm.Graph
 	Cut      bool // the function is longer than the listing
@@ -19,6 +20,7 @@ type Listing struct {
 // An Inst is an instruction of a listing.
 type Inst struct {
 	disasm.Inst
+	Code []byte // its own
 	Text string // as the assembler writes it
 	// Note is the target of a branch, or the data that the instruction refers to, as
 	// objdump writes it: <main+0x10>.
@@ -32,7 +34,12 @@ const MaxListing = 1 << 20
 
 // List disassembles a function. The addresses in the listing are those of the object file.
 func (r *Reader) List(f *profile.Function, syntax disasm.Syntax) (*Listing, error) {
-	code, arch, err := r.symbols.Code(f, MaxListing)
+	return List(r.symbols, f, syntax)
+}
+
+// List disassembles a function of a file.
+func List(symbols *profile.Symbolizer, f *profile.Function, syntax disasm.Syntax) (*Listing, error) {
+	code, arch, err := symbols.Code(f, MaxListing)
 	if err != nil {
 		return nil, err
 	}
@@ -41,12 +48,12 @@ func (r *Reader) List(f *profile.Function, syntax disasm.Syntax) (*Listing, erro
 		return nil, fmt.Errorf("%s: %w", f.File.Name, err)
 	}
 	insts := disasm.Instructions(d, code, f.Addr)
-	symbol := func(addr uint64) (string, uint64) { return r.symbols.Symbol(f.File, addr) }
-	l := &Listing{Function: f, Graph: disasm.NewGraph(insts), Cut: f.Size > MaxListing}
+	symbol := func(addr uint64) (string, uint64) { return symbols.Symbol(f.File, addr) }
+	l := &Listing{Function: f, Arch: disasm.Arch(arch), Graph: disasm.NewGraph(insts), Cut: f.Size > MaxListing}
 	for _, i := range insts {
 		at := i.Addr - f.Addr
-		file, line := r.symbols.Line(profile.Place{File: f.File, Offset: f.Offset + at})
-		l.Insts = append(l.Insts, Inst{Inst: i, Text: d.Text(i, code[at:]), Note: disasm.Annotate(i, symbol), File: file, Line: line})
+		file, line := symbols.Line(profile.Place{File: f.File, Offset: f.Offset + at})
+		l.Insts = append(l.Insts, Inst{Inst: i, Code: code[at : at+uint64(i.Len)], Text: d.Text(i, code[at:]), Note: disasm.Annotate(i, symbol), File: file, Line: line})
 	}
 	return l, nil
 }

@@ -37,6 +37,7 @@ func (a *analyser) chain(f pipeline.Freedom) {
 		out.Instructions[at].Chained = true
 		blocked = blocked || e.Blocked
 		l := Link{Instruction: at, Latency: float64(e.Latency), By: e.By.String(), Blocked: e.Blocked,
+			Address:    a.rec.Values[path[i]].Loaded && !e.Memory,
 			Dependence: pipeline.Dependence{Addr: a.block.Ops()[at].Addr(), Register: e.By, Memory: e.Memory}}
 		switch {
 		case e.Memory:

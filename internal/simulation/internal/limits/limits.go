@@ -60,6 +60,7 @@ type Link struct {
 	Latency     float64 // cycles that it adds
 	By          string  // the register that it waits for, or "memory"
 	Blocked     bool    // it waits until a store has reached the cache
+	Address     bool    // it waits for the address of a load
 	Dependence  pipeline.Dependence
 }
 
@@ -70,6 +71,7 @@ type Instruction struct {
 	Ports   []float64 // use of each port
 	Latency float64   // from its operands to its result; of loads included
 	Trust   pipeline.Trust
+	Traits  pipeline.Traits
 	Chained bool // it is in the chain
 }
 
@@ -159,7 +161,7 @@ func (a *analyser) instructions() {
 	}
 	ops := a.block.Ops()
 	for i := range ops {
-		out.Instructions[i].Trust = a.core.Trust(&ops[i])
+		out.Instructions[i].Trust, out.Instructions[i].Traits = a.core.Trust(&ops[i]), ops[i].Traits()
 		if blocked[i] {
 			out.Blocked++
 		}

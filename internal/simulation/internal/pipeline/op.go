@@ -232,6 +232,8 @@ type Op struct {
 	fuses       fusion
 	vector      bool // executed by the vector part of the core
 	unknown     bool // the decoder does not know the opcode
+	scalar      bool // it works on one element of a vector register
+	partial     bool // it keeps a part of the general register that it writes, and needs nothing of it
 }
 
 // A formula computes an instruction's result.

@@ -42,7 +42,8 @@ func (x *encodedInstruction) op() Op {
 	}
 	x.reads(&b, &s)
 	x.writes(&b, &s)
-	o.vector, o.unknown = b.vector(), x.unknown
+	o.vector, o.unknown, o.scalar = b.vector(), x.unknown, x.scalar()
+	o.partial = x.keeps(o, s.use) && x.written(o, s.use) != NoRegister && (s.calc == calcSecond || s.class == SetCC)
 	o.Class = x.class(o)
 	x.calculation(o, &s)
 	x.idiom(o)

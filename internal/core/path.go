@@ -1,0 +1,179 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/source/code"
+)
+
+// A Piece is code that is executed again and again: an iteration of a loop, along one path,
+// or a block that copies of itself follow.
+type Piece struct {
+	Module   string
+	Function string // demangled; "" for bare code
+	Loop     int    // its number among the function's loops; 0 for none
+	Insts    []code.Inst
+	Taken    []bool // by instruction: the path jumps there
+	Unrolled bool   // copies follow each other
+	Block    string // its machine code in hexadecimal, if it was given so
+
+	File        string // of the source; "" if it is not known
+	First, Last int    // its lines
+
+	// Weight is the part of the samples that the whole loop has, Samples their number;
+	// 0 without a recording.
+	Weight  float64
+	Samples int64
+	Notes   []string
+}
+
+// longestPath bounds the instructions of a path.
+const longestPath = 4096
+
+// A Loops finds the innermost loops of a function.
+type Loops struct {
+	Listing *code.Listing
+	Graph   *disasm.Graph // nil: the listing's
+	// Weight is how often a block was executed, or how many samples its instructions have
+	// on average; nil without a recording.
+	Weight func(block int) float64
+}
+
+// Find returns the innermost loops of the function, by address, or a loop around the whole
+// function if it has none.
+func (l *Loops) Find() []*Piece {
+	if l.Graph == nil {
+		l.Graph = l.Listing.Graph
+	}
+	g := l.Graph
+	outer := make([]bool, len(g.Loops))
+	for i := range g.Loops {
+		if p := g.Loops[i].Parent; p >= 0 {
+			outer[p] = true
+		}
+	}
+	var list []*Piece
+	for i := range g.Loops {
+		if !outer[i] {
+			list = append(list, l.loop(i))
+		}
+	}
+	if len(g.Loops) == 0 && len(g.Blocks) > 0 {
+		p := l.path(0, func(int) bool { return true })
+		p.Notes = append(p.Notes, "the function has no loop: it is analysed as if it were called again and again")
+		list = append(list, p)
+	}
+	return list
+}
+
+// loop returns an iteration of a loop.
+func (l *Loops) loop(i int) *Piece {
+	loop := &l.Graph.Loops[i]
+	p := l.path(loop.Header, func(b int) bool { _, in := slices.BinarySearch(loop.Blocks, b); return in })
+	p.Loop = i + 1
+	return p
+}
+
+// path follows the blocks that are executed most often, from one until nothing inside is
+// left. Without weights it follows the code that is not jumped to: compilers put there what
+// they think likely.
+func (l *Loops) path(from int, inside func(block int) bool) *Piece {
+	f := l.Listing.Function
+	p := &Piece{Module: f.File.Base(), Function: f.Name}
+	index := map[uint64]int{}
+	for i := range l.Listing.Insts {
+		index[l.Listing.Insts[i].Addr] = i
+	}
+	seen := map[int]bool{}
+	forks, calls := 0, 0
+	for at := from; !seen[at] && len(p.Insts) < longestPath; {
+		seen[at] = true
+		b := &l.Graph.Blocks[at]
+		for _, in := range b.Insts {
+			i := index[in.Addr]
+			p.Insts = append(p.Insts, l.Listing.Insts[i])
+			p.Taken = append(p.Taken, false)
+			if in.Flow == disasm.Call || in.Flow == disasm.IndirectCall {
+				calls++
+			}
+		}
+		next := l.next(b, inside)
+		if ways := slices.DeleteFunc(slices.Clone(b.Succs), func(s int) bool { return !inside(s) }); len(ways) > 1 {
+			forks++
+		}
+		if next < 0 {
+			break
+		}
+		p.Taken[len(p.Taken)-1] = l.Graph.Blocks[next].Start() != b.End()
+		at = next
+	}
+	if n := len(p.Taken); n > 0 {
+		p.Taken[n-1] = true
+	}
+	p.place()
+	if forks > 0 {
+		how := "by the most samples"
+		if l.Weight == nil {
+			how = "a guess without a recording"
+		}
+		p.Notes = append(p.Notes, fmt.Sprintf("%s inside the loop go two ways: one path is modelled, %s", several(forks, "branch", "branches"), how))
+	}
+	if calls > 0 {
+		p.Notes = append(p.Notes, several(calls, "call", "calls")+" inside: the time of what is called is not in the model")
+	}
+	if len(p.Insts) >= longestPath {
+		p.Notes = append(p.Notes, fmt.Sprintf("the path is longer than %d instructions: the rest is not modelled", longestPath))
+	}
+	return p
+}
+
+// next returns the block that follows on the path, or -1.
+func (l *Loops) next(b *disasm.Block, inside func(int) bool) int {
+	best := -1
+	for _, s := range b.Succs {
+		switch {
+		case !inside(s):
+		case best < 0:
+			best = s
+		case l.Weight != nil && l.Weight(s) != l.Weight(best):
+			if l.Weight(s) > l.Weight(best) {
+				best = s
+			}
+		case l.Graph.Blocks[s].Start() == b.End():
+			best = s
+		}
+	}
+	return best
+}
+
+// place finds the lines of a piece: those of the file that most of its instructions
+// are of.
+func (p *Piece) place() {
+	files := map[string]int{}
+	for i := range p.Insts {
+		if f := p.Insts[i].File; f != "" {
+			if files[f]++; files[f] > files[p.File] {
+				p.File = f
+			}
+		}
+	}
+	for i := range p.Insts {
+		in := &p.Insts[i]
+		if in.File != p.File || in.Line == 0 {
+			continue
+		}
+		if p.First == 0 || in.Line < p.First {
+			p.First = in.Line
+		}
+		p.Last = max(p.Last, in.Line)
+	}
+}
+
+func several(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}

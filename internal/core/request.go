@@ -1,0 +1,126 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/profile"
+)
+
+// EachBlock is the Loop of a request without a number.
+const EachBlock = "each"
+
+// A Request says what to analyse: a function of a program, blocks or assembly.
+type Request struct {
+	Args     []string // program and function
+	Hex      string   // a file of blocks; "-" is In
+	Assembly string   // a file of assembly; "-" is In
+	Loop     string   // a number, or EachBlock
+	Unrolled bool
+	In       io.Reader
+	Symbols  profile.Config
+	Syntax   disasm.Syntax
+	Cores    []*simulation.Core
+	Table    bool // one row for each block
+}
+
+// A Found is the answer to a request: blocks that are still to be read, or a document.
+type Found struct {
+	Blocks   *Blocks
+	Document *Document
+	Inputs   []string // files that were read
+	close    func() error
+}
+
+// Close closes the file of the blocks.
+func (f *Found) Close() error {
+	if f.close == nil {
+		return nil
+	}
+	return f.close()
+}
+
+// Analyse analyses what was asked for.
+func (r *Request) Analyse(ctx context.Context) (*Found, error) {
+	switch {
+	case r.Hex != "" && r.Assembly != "" || len(r.Args) > 0 && r.Hex+r.Assembly != "":
+		return nil, fault.Usagef("a program's function, --hex or --asm: one of them")
+	case r.Unrolled && r.Loop != "":
+		return nil, fault.Usagef("--loop and --unrolled: one of them")
+	case r.Hex != "":
+		return r.blocks()
+	case r.Assembly != "":
+		a := &Assembly{Name: r.Assembly, In: r.In, Loop: r.Loop == EachBlock, Unroll: r.Unrolled, Syntax: r.Syntax, Cores: r.Cores}
+		d, err := a.Analyse(ctx)
+		return &Found{Document: d, Inputs: []string{r.Assembly}}, err
+	case len(r.Args) == 0:
+		return nil, fault.Usagef("what to analyse: PROGRAM FUNCTION, --hex FILE or --asm FILE")
+	}
+	return r.program()
+}
+
+// blocks opens a file of blocks.
+func (r *Request) blocks() (*Found, error) {
+	if (r.Loop == EachBlock) == r.Unrolled {
+		return nil, fault.Usagef("--loop or --unrolled says how the blocks are executed")
+	}
+	b := &Blocks{Cores: r.Cores, Loop: !r.Unrolled, Source: r.In, Name: "standard input"}
+	found := &Found{Inputs: []string{r.Hex}}
+	if r.Hex != "-" {
+		f, err := os.Open(r.Hex)
+		if err != nil {
+			return nil, unopened(r.Hex, err)
+		}
+		b.Source, b.Name, found.close = f, r.Hex, f.Close
+	}
+	if r.Table {
+		found.Blocks = b
+		return found, nil
+	}
+	d, err := b.Bytes(r.Syntax)
+	found.Document = d
+	return found, err
+}
+
+// unopened names a file that cannot be opened, and the reason.
+func unopened(name string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fault.Inputf("%s: %w", name, err)
+}
+
+// program analyses a function of a program.
+func (r *Request) program() (*Found, error) {
+	p := &Program{File: r.Args[0], Symbols: r.Symbols, Syntax: r.Syntax, Cores: r.Cores}
+	for i, arg := range r.Args {
+		if _, err := strconv.Atoi(arg); err == nil && i > 0 && r.Loop == EachBlock { // --loop N
+			r.Loop, r.Args = arg, slices.Delete(slices.Clone(r.Args), i, i+1)
+			break
+		}
+	}
+	if len(r.Args) > 2 {
+		return nil, fault.Usagef("%q is one argument too many", r.Args[2])
+	}
+	if len(r.Args) > 1 {
+		p.Function = r.Args[1]
+	}
+	if r.Loop != "" && r.Loop != EachBlock {
+		n, err := strconv.Atoi(r.Loop)
+		if err != nil || n < 1 {
+			return nil, fault.Usagef("--loop=%s: it is the number of a loop, as in --loop=1", r.Loop)
+		}
+		p.Loop = n
+	}
+	d, err := p.Analyse()
+	return &Found{Document: d, Inputs: r.Args[:1]}, err
+}
