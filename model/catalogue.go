@@ -247,16 +247,16 @@ func (lib *library) chainHeads(r *headReader, s *source) error {
 	}
 	s.line = h.cpusLine
 	for at, c := s.File, s.chain(); ; {
-		s.Name = cmp.Or(s.Name, h.name)
-		s.Version = cmp.Or(s.Version, h.version)
-		s.Title = cmp.Or(s.Title, h.title)
+		s.Name = cmp.Or(s.Name, h.Name)
+		s.Version = cmp.Or(s.Version, h.Version)
+		s.Title = cmp.Or(s.Title, h.Title)
 		if s.CPUs == nil {
-			s.CPUs = h.cpus
+			s.CPUs = h.CPUs
 		}
-		if h.extends == "" || s.complete() {
+		if h.Extends == "" || s.complete() {
 			return nil
 		}
-		if c, err = lib.follow(s, c, h.extends); err != nil {
+		if c, err = lib.follow(s, c, h.Extends); err != nil {
 			return &Error{File: at, Line: h.extendsLine, Msg: err.Error()}
 		}
 		last := c[len(c)-1]
@@ -333,8 +333,8 @@ func exists(fsys fs.FS, name string) bool {
 
 // A head is what the keys before the first table of a model file say.
 type head struct {
-	name, version, title, extends string
-	cpus                          []string
+	Name, Version, Title, Extends string
+	CPUs                          []string
 	cpusLine, extendsLine         int
 }
 
@@ -400,7 +400,7 @@ func (r *headReader) parse(data []byte) (h head, whole bool, err error) {
 		keys := n.Key()
 		keys.Next()
 		key := string(keys.Node().Data)
-		if to := h.field(key); to != nil && !keys.IsLast() {
+		if to := fieldOf(&h, key); to != nil && !keys.IsLast() {
 			continue // a dotted key, which is not one of these
 		} else if to != nil {
 			new(values).assign(to, n.Value()) // if that fails, it does so again when the model is read
@@ -418,23 +418,7 @@ func (r *headReader) parse(data []byte) (h head, whole bool, err error) {
 // complete reports whether a head says all that it can about its model; what
 // the model extends does not matter then.
 func (h *head) complete() bool {
-	return h.name != "" && h.version != "" && h.title != "" && h.cpus != nil
-}
-
-func (h *head) field(key string) any {
-	switch key {
-	case "name":
-		return &h.name
-	case "version":
-		return &h.version
-	case "title":
-		return &h.title
-	case "extends":
-		return &h.extends
-	case "cpus":
-		return &h.cpus
-	}
-	return nil
+	return h.Name != "" && h.Version != "" && h.Title != "" && h.CPUs != nil
 }
 
 // Models returns the models for a processor by its name, the default one

@@ -18,45 +18,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
-// field returns where the value of a key of cpus.toml goes.
-func (p *CPU) field(key string) any {
-	switch key {
-	case "name":
-		return &p.Name
-	case "title":
-		return &p.Title
-	case "vendor":
-		return &p.Vendor
-	case "ids":
-		return &p.IDs
-	case "aliases":
-		return &p.Aliases
-	case "core-type":
-		return &p.CoreType
-	case "pmus":
-		return &p.PMUs
-	case "width":
-		return &p.Width
-	case "threads":
-		return &p.Threads
-	case "layout":
-		return &p.Layout
-	case "events":
-		return &p.Events
-	case "model":
-		return &p.Model
-	case "caches":
-		return &p.Caches
-	case "params":
-		return &p.Params
-	case "counters":
-		return &p.Counters
-	case "fixed":
-		return &p.Fixed
-	}
-	return nil
-}
-
 // cpusFile is the list of processors in a library, or in a user's folder.
 const cpusFile = "cpus.toml"
 
@@ -69,13 +30,12 @@ func readCPUs(fsys fs.FS, name, label string) ([]CPU, error) {
 	}
 	cpus := make([]CPU, 0, bytes.Count(data, []byte("[[cpu]]"))) // about as many
 	err = decode(data, label, schema{
-		top: noField,
-		table: func(list string, at position) func(key string) any {
+		table: func(list string, at position) any {
 			if list != "cpu" {
 				return nil
 			}
 			cpus = append(cpus, CPU{at: place{file: label, line: at.line}})
-			return cpus[len(cpus)-1].field
+			return &cpus[len(cpus)-1]
 		},
 	})
 	if err != nil && notTOML(err) {

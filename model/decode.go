@@ -2,13 +2,16 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -41,27 +44,59 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 
 // The files of the catalogue are TOML of a simple shape: keys with their
 // values, then lists of tables whose values may be inline tables. They are
-// decoded from the parser's expressions and not into structures by reflection,
+// decoded from the parser's expressions and not by its Unmarshal,
 // because every start of the program reads several of them: that takes a third
 // of the time, and gives the line of every key. What the shape excludes, and
 // every key that nobody asks for, is an error.
 
-// A schema says where the keys of a file go.
+// A schema says where the keys of a file go. A table is a pointer to a structure, whose
+// exported fields are the keys, see [keysOf], or nil.
 type schema struct {
-	// top returns where the value of a key before the first table goes: one of
-	// the types that assign knows, nil for an unknown key.
-	top func(key string) any
-	// table begins another table of a list and returns where its keys go; nil
-	// for an unknown list.
-	table func(list string, at position) (field func(key string) any)
+	// top is for the keys before the first table.
+	top any
+	// table begins another table of a list; nil for an unknown list.
+	table func(list string, at position) any
 	// places is told where the keys of the table begun last are, or of the top
 	// before any table, if that is wanted.
 	places func() *position
 }
 
+// keys has the fields of the types of tables, which [keysOf] has found.
+var keys sync.Map
+
+// keysOf returns the index of the field of each key: the field's name in lower case, or its
+// tag; "-" is none.
+func keysOf(t reflect.Type) map[string]int {
+	if known, ok := keys.Load(t); ok {
+		return known.(map[string]int)
+	}
+	all := map[string]int{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if key := cmp.Or(f.Tag.Get("key"), strings.ToLower(f.Name)); f.IsExported() && key != "-" {
+			all[key] = i
+		}
+	}
+	keys.Store(t, all)
+	return all
+}
+
+// fieldOf returns a pointer to the field of a table for a key, nil for an unknown key.
+func fieldOf(table any, key string) any {
+	if table == nil {
+		return nil
+	}
+	v := reflect.ValueOf(table).Elem()
+	i, ok := keysOf(v.Type())[key]
+	if !ok {
+		return nil
+	}
+	return v.Field(i).Addr().Interface()
+}
+
 // decode decodes a TOML file. Its faults are returned as [Errors].
 func decode(data []byte, file string, s schema) error {
-	d := decoder{file: file, schema: s, field: s.top, names: map[string]string{}, values: values{text: string(data)}}
+	d := decoder{file: file, schema: s, in: s.top, known: true, names: map[string]string{}, values: values{text: string(data)}}
 	d.parser.Reset(data)
 	d.lines = newLineCounter(data)
 	for d.parser.NextExpression() {
@@ -100,10 +135,11 @@ type decoder struct {
 	parser unstable.Parser
 	lines  lineCounter
 	file   string
-	field  func(key string) any // of the table being read; nil in one that is a fault
-	list   string               // its name
-	seen   []string             // its keys
-	names  map[string]string    // keys met so far: there are few, and each comes often
+	in     any               // the table being read
+	known  bool              // it is no fault
+	list   string            // its name
+	seen   []string          // its keys
+	names  map[string]string // keys met so far: there are few, and each comes often
 	faults Errors
 }
 
@@ -144,20 +180,21 @@ func (d *decoder) expression(n *unstable.Node) {
 		d.keyValue(name, n.Value(), line)
 	case n.Kind == unstable.ArrayTable && !dotted:
 		d.list, d.seen = name, d.seen[:0]
-		if d.field = d.table(name, position{file: d.file, line: line}); d.field == nil {
+		if d.in, d.known = d.table(name, position{file: d.file, line: line}), true; d.in == nil {
+			d.known = false
 			d.fault(line, "unknown key %q", spelling.Clip(name))
 		}
 	default:
-		d.field = nil
+		d.known = false
 		d.fault(line, "table %q: lists of tables are written [[%s]], tables in them inline, key = { … }", spelling.Clip(name), spelling.Clip(name))
 	}
 }
 
 func (d *decoder) keyValue(key string, value *unstable.Node, line int) {
-	if d.field == nil {
+	if !d.known {
 		return // in a table that is unknown
 	}
-	to := d.field(key)
+	to := fieldOf(d.in, key)
 	switch {
 	case to == nil:
 		d.fault(line, "unknown key %q%s", spelling.Clip(key), d.where())

@@ -88,56 +88,17 @@ type nodeRanges struct {
 
 // A rangeTable is one table [[range]].
 type rangeTable struct {
-	node, method, source string
-	ends                 map[Workload]*map[string]float64
+	Node, Method, Source string
+	Client, Server, HPC  map[string]float64
 	line                 int
-}
-
-func newRangeTable(line int) rangeTable {
-	t := rangeTable{line: line, ends: map[Workload]*map[string]float64{}}
-	for _, w := range Workloads {
-		t.ends[w] = &map[string]float64{}
-	}
-	return t
-}
-
-func (t *rangeTable) field(key string) any {
-	switch key {
-	case "node":
-		return &t.node
-	case "method":
-		return &t.method
-	case "source":
-		return &t.source
-	}
-	if ends, ok := t.ends[Workload(key)]; ok {
-		return ends
-	}
-	return nil
 }
 
 // An issueTable is one table [[issue]].
 type issueTable struct {
-	name, method, source string
-	lead                 string
-	nodes                []string
+	Name, Method, Source string
+	Lead                 string
+	Nodes                []string
 	line                 int
-}
-
-func (t *issueTable) field(key string) any {
-	switch key {
-	case "name":
-		return &t.name
-	case "method":
-		return &t.method
-	case "lead":
-		return &t.lead
-	case "nodes":
-		return &t.nodes
-	case "source":
-		return &t.source
-	}
-	return nil
 }
 
 // readJudgement reads the file of ranges and issues. No file is one without any.
@@ -156,15 +117,14 @@ func parseJudgement(data []byte, name string) (*judgement, error) {
 	var ranges []rangeTable
 	var issues []issueTable
 	err := decode(data, name, schema{
-		top: noField,
-		table: func(list string, at position) func(key string) any {
+		table: func(list string, at position) any {
 			switch list {
 			case "range":
-				ranges = append(ranges, newRangeTable(at.line))
-				return func(key string) any { return ranges[len(ranges)-1].field(key) }
+				ranges = append(ranges, rangeTable{line: at.line})
+				return &ranges[len(ranges)-1]
 			case "issue":
 				issues = append(issues, issueTable{line: at.line})
-				return func(key string) any { return issues[len(issues)-1].field(key) }
+				return &issues[len(issues)-1]
 			}
 			return nil
 		},
@@ -179,15 +139,15 @@ func parseJudgement(data []byte, name string) (*judgement, error) {
 		faults = append(faults, &Error{File: name, Line: line, Msg: fmt.Sprintf(format, args...)})
 	}
 	for _, t := range ranges {
-		key := nodeKey{t.node, t.method}
+		key := nodeKey{t.Node, t.Method}
 		if line, twice := first[key]; twice {
-			fault(t.line, "range: there is already one for node %q, method %q, at line %d", spelling.Clip(t.node), spelling.Clip(t.method), line)
+			fault(t.line, "range: there is already one for node %q, method %q, at line %d", spelling.Clip(t.Node), spelling.Clip(t.Method), line)
 		}
 		if problem := t.problem(); problem != "" {
 			fault(t.line, "range: %s", problem)
 		}
 		first[key] = t.line
-		j.ranges = append(j.ranges, nodeRanges{key, t.source, t.ranges()})
+		j.ranges = append(j.ranges, nodeRanges{key, t.Source, t.ranges()})
 	}
 	for _, t := range issues {
 		if problem := t.problem(); problem != "" {
@@ -203,38 +163,42 @@ func parseJudgement(data []byte, name string) (*judgement, error) {
 
 func (t *rangeTable) problem() string {
 	switch {
-	case t.node == "" || t.method == "":
+	case t.Node == "" || t.Method == "":
 		return "it names no node, or no method"
-	case t.source == "":
+	case t.Source == "":
 		return "it does not say who published it (source)"
 	}
-	for _, w := range Workloads {
-		ends := *t.ends[w]
+	for i, ends := range t.ends() {
 		low, hasLow := ends["low"]
 		high, hasHigh := ends["high"]
 		switch {
 		case !hasLow || !hasHigh || len(ends) != 2:
-			return fmt.Sprintf("%s is to be { low = …, high = … }", w)
+			return fmt.Sprintf("%s is to be { low = …, high = … }", Workloads[i])
 		case !(0 <= low && low < high && high <= 1):
-			return fmt.Sprintf("%s: %v to %v is no range of shares, 0 to 1", w, low, high)
+			return fmt.Sprintf("%s: %v to %v is no range of shares, 0 to 1", Workloads[i], low, high)
 		}
 	}
 	return ""
 }
 
+// ends are the ends of the ranges, by the index in Workloads.
+func (t *rangeTable) ends() [3]map[string]float64 {
+	return [3]map[string]float64{t.Client, t.Server, t.HPC}
+}
+
 func (t *issueTable) problem() string {
 	switch {
-	case t.name == "" || t.method == "":
+	case t.Name == "" || t.Method == "":
 		return "it has no name, or no method"
-	case t.source == "":
+	case t.Source == "":
 		return "it does not say who published it (source)"
-	case len(t.nodes) < 2 && (t.lead == "" || len(t.nodes) == 0):
+	case len(t.Nodes) < 2 && (t.Lead == "" || len(t.Nodes) == 0):
 		return "it needs two nodes at least"
-	case slices.Contains(t.nodes, t.lead):
+	case slices.Contains(t.Nodes, t.Lead):
 		return "its lead is not to be among its nodes"
 	}
-	for i, n := range t.nodes {
-		if slices.Contains(t.nodes[:i], n) {
+	for i, n := range t.Nodes {
+		if slices.Contains(t.Nodes[:i], n) {
 			return fmt.Sprintf("the node %q is named twice", spelling.Clip(n))
 		}
 	}
@@ -243,8 +207,7 @@ func (t *issueTable) problem() string {
 
 // ranges returns the ranges of a table.
 func (t *rangeTable) ranges() (all [3]Range) {
-	for i, w := range Workloads {
-		ends := *t.ends[w]
+	for i, ends := range t.ends() {
 		all[i] = Range{ends["low"], ends["high"]}
 	}
 	return all
@@ -285,16 +248,16 @@ func (j *judgement) apply(m *Model) {
 	}
 	for i := range j.issues {
 		t := &j.issues[i]
-		if t.method != m.Name {
+		if t.Method != m.Name {
 			continue
 		}
-		issue := Issue{Name: strings.TrimSpace(t.name), Lead: -1, Source: t.source}
-		if i, ok := at[t.lead]; ok {
+		issue := Issue{Name: strings.TrimSpace(t.Name), Lead: -1, Source: t.Source}
+		if i, ok := at[t.Lead]; ok {
 			issue.Lead, issue.Nodes = i, []int{i}
-		} else if t.lead != "" {
+		} else if t.Lead != "" {
 			continue
 		}
-		for _, name := range t.nodes {
+		for _, name := range t.Nodes {
 			if i, ok := at[name]; ok {
 				issue.Nodes = append(issue.Nodes, i)
 			}

@@ -72,9 +72,9 @@ func TestJudgementFits(t *testing.T) {
 		}
 	}
 	for _, issue := range judged.issues {
-		for _, n := range append(slices.Clone(issue.nodes), issue.lead) {
-			if n != "" && !linked[nodeKey{n, issue.method}] {
-				t.Errorf("%s: no model %s has %s and another node of the issue", issue.name, issue.method, n)
+		for _, n := range append(slices.Clone(issue.Nodes), issue.Lead) {
+			if n != "" && !linked[nodeKey{n, issue.Method}] {
+				t.Errorf("%s: no model %s has %s and another node of the issue", issue.Name, issue.Method, n)
 			}
 		}
 	}

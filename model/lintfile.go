@@ -148,8 +148,8 @@ func (lib *library) unusedTexts(used map[nodeKey]bool) ([]Finding, error) {
 			return nil, err
 		}
 		for _, t := range texts {
-			if !used[nodeKey{t.node, method}] {
-				all = append(all, Finding{file, t.line, SevWarning, fmt.Sprintf("%s has a node %q", model, t.node)})
+			if !used[nodeKey{t.Node, method}] {
+				all = append(all, Finding{file, t.line, SevWarning, fmt.Sprintf("%s has a node %q", model, t.Node)})
 			}
 		}
 	}

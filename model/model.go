@@ -177,7 +177,7 @@ type CPU struct {
 	Vendor   string   // "intel", "amd", "arm", "ibm", "riscv"
 	IDs      []string // identification patterns, matched whole: "GenuineIntel-6-55-[01234]"
 	Aliases  []string // other names: "skx"
-	CoreType string   // "core" or "atom" on hybrid processors
+	CoreType string   `key:"core-type"` // "core" or "atom" on hybrid processors
 	PMUs     []string // sysfs names of its core PMU, as path.Match patterns: "cpu", "cpu_core", "armv8_pmuv3_*"
 	Width    int      // slots per cycle; 0 where top-down is not defined
 	Threads  int      // logical processors per core at most

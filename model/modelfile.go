@@ -20,11 +20,11 @@ type modelFile struct {
 	Remove    []string
 	Unit      *string
 	Of        *string
-	Parameter []parameterTable
-	Input     []inputTable
-	Node      []nodeTable
-	Relation  []relationTable
-	EventSet  []eventSetTable
+	Parameter []parameterTable `key:"-"`
+	Input     []inputTable     `key:"-"`
+	Node      []nodeTable      `key:"-"`
+	Relation  []relationTable  `key:"-"`
+	EventSet  []eventSetTable  `key:"-"`
 
 	pos position
 }
@@ -119,13 +119,13 @@ func decodeModel(data []byte, file string) (*modelFile, error) {
 	last := &f.pos
 	var room []keyPlace // for the places of keys, which the tables take pieces of
 	err := decode(data, file, schema{
-		top: f.field,
-		table: func(list string, at position) func(key string) any {
+		top: f,
+		table: func(list string, at position) any {
 			if last != &f.pos {
 				room = room[min(len(last.keys), len(room)):]
 				last.keys = slices.Clip(last.keys)
 			}
-			field, pos := f.add(list)
+			table, pos := f.add(list)
 			if pos != nil {
 				if len(room) < 32 { // no table has as many
 					room = make([]keyPlace, 512)
@@ -134,7 +134,7 @@ func decodeModel(data []byte, file string) (*modelFile, error) {
 				*pos = at
 				last = pos
 			}
-			return field
+			return table
 		},
 		places: func() *position { return last },
 	})
@@ -144,190 +144,26 @@ func decodeModel(data []byte, file string) (*modelFile, error) {
 	return f, err
 }
 
-// add begins another table of a list, and returns where its keys and its
-// position go.
-func (f *modelFile) add(list string) (field func(key string) any, pos *position) {
+// add begins another table of a list, and returns it with its position.
+func (f *modelFile) add(list string) (table any, pos *position) {
 	switch list {
 	case "parameter":
-		f.Parameter = append(f.Parameter, parameterTable{})
-		t := &f.Parameter[len(f.Parameter)-1]
-		return t.field, &t.pos
+		return grow(&f.Parameter)
 	case "input":
-		f.Input = append(f.Input, inputTable{})
-		t := &f.Input[len(f.Input)-1]
-		return t.field, &t.pos
+		return grow(&f.Input)
 	case "node":
-		f.Node = append(f.Node, nodeTable{})
-		t := &f.Node[len(f.Node)-1]
-		return t.field, &t.pos
+		return grow(&f.Node)
 	case "relation":
-		f.Relation = append(f.Relation, relationTable{})
-		t := &f.Relation[len(f.Relation)-1]
-		return t.field, &t.pos
+		return grow(&f.Relation)
 	case "event-set":
-		f.EventSet = append(f.EventSet, eventSetTable{})
-		t := &f.EventSet[len(f.EventSet)-1]
-		return t.field, &t.pos
+		return grow(&f.EventSet)
 	}
 	return nil, nil
 }
 
-func (f *modelFile) field(key string) any {
-	switch key {
-	case "name":
-		return &f.Name
-	case "version":
-		return &f.Version
-	case "title":
-		return &f.Title
-	case "about":
-		return &f.About
-	case "source":
-		return &f.Source
-	case "cpus":
-		return &f.CPUs
-	case "extends":
-		return &f.Extends
-	case "remove":
-		return &f.Remove
-	case "unit":
-		return &f.Unit
-	case "of":
-		return &f.Of
-	}
-	return nil
-}
-
-func (t *parameterTable) field(key string) any {
-	switch key {
-	case "name":
-		return &t.Name
-	case "value":
-		return &t.Value
-	case "unit":
-		return &t.Unit
-	case "about":
-		return &t.About
-	case "source":
-		return &t.Source
-	case "choices":
-		return &t.Choices
-	case "min":
-		return &t.Min
-	case "max":
-		return &t.Max
-	}
-	return nil
-}
-
-func (t *inputTable) field(key string) any {
-	switch key {
-	case "name":
-		return &t.Name
-	case "events":
-		return &t.Events
-	case "lp":
-		return &t.LP
-	case "any":
-		return &t.Any
-	case "about":
-		return &t.About
-	}
-	return nil
-}
-
-func (t *nodeTable) field(key string) any {
-	switch key {
-	case "name":
-		return &t.Name
-	case "parent":
-		return &t.Parent
-	case "section":
-		return &t.Section
-	case "formula":
-		return &t.Formula
-	case "rest":
-		return &t.Rest
-	case "unit":
-		return &t.Unit
-	case "domain":
-		return &t.Domain
-	case "threshold":
-		return &t.Threshold
-	case "standalone":
-		return &t.Standalone
-	case "min":
-		return &t.Min
-	case "max":
-		return &t.Max
-	case "negative":
-		return &t.Negative
-	case "overlap":
-		return &t.Overlap
-	case "optional":
-		return &t.Optional
-	case "title":
-		return &t.Title
-	case "about":
-		return &t.About
-	case "causes":
-		return &t.Causes
-	case "try":
-		return &t.Try
-	case "source":
-		return &t.Source
-	case "sample":
-		return &t.Sample
-	}
-	return nil
-}
-
-func (t *relationTable) field(key string) any {
-	switch key {
-	case "name":
-		return &t.Name
-	case "left":
-		return &t.Left
-	case "right":
-		return &t.Right
-	case "op":
-		return &t.Op
-	case "tolerance":
-		return &t.Tolerance
-	case "identity":
-		return &t.Identity
-	case "when":
-		return &t.When
-	case "holds":
-		return &t.Holds
-	case "fails":
-		return &t.Fails
-	case "slack":
-		return &t.Slack
-	case "cpus":
-		return &t.CPUs
-	case "each":
-		return &t.Each
-	case "source":
-		return &t.Source
-	}
-	return nil
-}
-
-func (t *eventSetTable) field(key string) any {
-	switch key {
-	case "name":
-		return &t.Name
-	case "about":
-		return &t.About
-	case "runs":
-		return &t.Runs
-	case "command":
-		return &t.Command
-	case "note":
-		return &t.Note
-	case "events":
-		return &t.Events
-	}
-	return nil
+// grow appends a table to a list.
+func grow[T any, P namedTable[T]](list *[]T) (table any, pos *position) {
+	*list = append(*list, *new(T))
+	last := P(&(*list)[len(*list)-1])
+	return last, last.position()
 }

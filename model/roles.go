@@ -22,8 +22,8 @@ const (
 // Events returns the names of the role's events, in order of preference.
 func (r Role) Events() []string {
 	for _, t := range roles().role {
-		if t.name == string(r) {
-			return t.events
+		if t.Name == string(r) {
+			return t.Events
 		}
 	}
 	return nil
@@ -38,23 +38,23 @@ func (r Role) Has(event string, table *EventTable) bool {
 		name = ref.Name
 	}
 	for _, t := range roles().role {
-		if t.name != string(r) {
+		if t.Name != string(r) {
 			continue
 		}
-		if slices.ContainsFunc(t.events, func(s string) bool { return strings.EqualFold(s, name) }) {
+		if slices.ContainsFunc(t.Events, func(s string) bool { return strings.EqualFold(s, name) }) {
 			return true
 		}
-		if known && len(t.contains) > 0 {
+		if known && len(t.Contains) > 0 {
 			event = e.Name
 		}
 		upper := strings.ToUpper(event)
-		if slices.ContainsFunc(t.contains, func(part string) bool { return strings.Contains(upper, part) }) {
+		if slices.ContainsFunc(t.Contains, func(part string) bool { return strings.Contains(upper, part) }) {
 			return true
 		}
-		if len(t.events) == 0 {
+		if len(t.Events) == 0 {
 			return false
 		}
-		first, ok := table.Lookup(t.events[0])
+		first, ok := table.Lookup(t.Events[0])
 		return known && ok && e == first
 	}
 	return false
@@ -63,44 +63,28 @@ func (r Role) Has(event string, table *EventTable) bool {
 // BranchSets returns the sets of events that count branches on some processors, in order
 // of preference: lists of events whose sums are the instructions, the branches and the
 // mispredictions.
-func BranchSets() [][3][]string { return roles().branching }
+func BranchSets() (sets [][3][]string) {
+	for _, t := range roles().branching {
+		sets = append(sets, [3][]string{t.Instructions, t.Branches, t.Mispredictions})
+	}
+	return sets
+}
 
 // rolesFile is the file of roles in the library.
 const rolesFile = "roles.toml"
 
 type roleTables struct {
 	role      []roleTable
-	branching [][3][]string
+	branching []branchTable
 }
+
+// A branchTable is one table [[branching]].
+type branchTable struct{ Instructions, Branches, Mispredictions []string }
 
 // A roleTable is one table [[role]].
 type roleTable struct {
-	name             string
-	events, contains []string
-}
-
-func (t *roleTable) field(key string) any {
-	switch key {
-	case "name":
-		return &t.name
-	case "events":
-		return &t.events
-	case "contains":
-		return &t.contains
-	}
-	return nil
-}
-
-func branchField(set *[3][]string, key string) any {
-	switch key {
-	case "instructions":
-		return &set[0]
-	case "branches":
-		return &set[1]
-	case "mispredictions":
-		return &set[2]
-	}
-	return nil
+	Name             string
+	Events, Contains []string
 }
 
 var roles = sync.OnceValue(func() *roleTables {
@@ -118,15 +102,14 @@ var roles = sync.OnceValue(func() *roleTables {
 func parseRoles(data []byte) (*roleTables, error) {
 	r := &roleTables{}
 	err := decode(data, rolesFile, schema{
-		top: noField,
-		table: func(list string, at position) func(key string) any {
+		table: func(list string, at position) any {
 			switch list {
 			case "role":
 				r.role = append(r.role, roleTable{})
-				return func(key string) any { return r.role[len(r.role)-1].field(key) }
+				return &r.role[len(r.role)-1]
 			case "branching":
-				r.branching = append(r.branching, [3][]string{})
-				return func(key string) any { return branchField(&r.branching[len(r.branching)-1], key) }
+				r.branching = append(r.branching, branchTable{})
+				return &r.branching[len(r.branching)-1]
 			}
 			return nil
 		},

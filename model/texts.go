@@ -19,9 +19,9 @@ type texts []text
 
 // A text is one table [[text]].
 type text struct {
-	node         string
-	title, about string
-	causes, try  []string
+	Node         string
+	Title, About string
+	Causes, Try  []string
 	line         int
 }
 
@@ -35,22 +35,6 @@ const (
 // textsOf returns the texts in a file, read once.
 func (lib *library) textsOf(file string) (texts, error) {
 	return lib.texts.get(file, func() (texts, error) { return readTexts(lib.fsys, file) })
-}
-
-func (t *text) field(key string) any {
-	switch key {
-	case "node":
-		return &t.node
-	case "title":
-		return &t.title
-	case "about":
-		return &t.about
-	case "causes":
-		return &t.causes
-	case "try":
-		return &t.try
-	}
-	return nil
 }
 
 // readTexts reads a file of texts. No file is a file without any.
@@ -68,13 +52,12 @@ func readTexts(fsys fs.FS, name string) (texts, error) {
 func parseTexts(data []byte, name string) (texts, error) {
 	tables := make([]text, 0, bytes.Count(data, []byte("[[text]]"))) // about as many
 	err := decode(data, name, schema{
-		top: noField,
-		table: func(list string, at position) func(key string) any {
+		table: func(list string, at position) any {
 			if list != "text" {
 				return nil
 			}
 			tables = append(tables, text{line: at.line})
-			return tables[len(tables)-1].field
+			return &tables[len(tables)-1]
 		},
 	})
 	if err != nil {
@@ -84,29 +67,26 @@ func parseTexts(data []byte, name string) (texts, error) {
 	var faults Errors
 	for i := range tables {
 		t := &tables[i]
-		t.title, t.about = strings.TrimSpace(t.title), strings.TrimSpace(t.about)
-		line, twice := first[t.node]
+		t.Title, t.About = strings.TrimSpace(t.Title), strings.TrimSpace(t.About)
+		line, twice := first[t.Node]
 		switch {
-		case t.node == "":
+		case t.Node == "":
 			faults = append(faults, &Error{File: name, Line: t.line, Msg: "text: it names no node"})
 		case twice:
-			faults = append(faults, &Error{File: name, Line: t.line, Msg: fmt.Sprintf("text: there is already one for node %q, at line %d", spelling.Clip(t.node), line)})
+			faults = append(faults, &Error{File: name, Line: t.line, Msg: fmt.Sprintf("text: there is already one for node %q, at line %d", spelling.Clip(t.Node), line)})
 		}
-		first[t.node] = t.line
+		first[t.Node] = t.line
 	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	slices.SortFunc(tables, func(a, b text) int { return strings.Compare(a.node, b.node) })
+	slices.SortFunc(tables, func(a, b text) int { return strings.Compare(a.Node, b.Node) })
 	return tables, nil
 }
 
-// noField is for files that are only lists of tables.
-func noField(string) any { return nil }
-
 // find returns the text of a node, nil if there is none.
 func (all texts) find(node string) *text {
-	i, ok := slices.BinarySearchFunc(all, node, func(t text, node string) int { return strings.Compare(t.node, node) })
+	i, ok := slices.BinarySearchFunc(all, node, func(t text, node string) int { return strings.Compare(t.Node, node) })
 	if !ok {
 		return nil
 	}
@@ -136,15 +116,15 @@ func (lib *library) explain(m *Model) error {
 // fill takes from a text what the node does not say itself.
 func (n *Node) fill(t *text) {
 	if n.Title == "" {
-		n.Title = t.title
+		n.Title = t.Title
 	}
 	if n.About == "" {
-		n.About = t.about
+		n.About = t.About
 	}
 	if n.Causes == nil {
-		n.Causes = t.causes
+		n.Causes = t.Causes
 	}
 	if n.Try == nil {
-		n.Try = t.try
+		n.Try = t.Try
 	}
 }
