@@ -49,6 +49,9 @@ type Account struct {
 	// if that was not sampled.
 	Hotspots *Hotspots
 
+	// Also are accounts by further methods, each for counts that none before uses.
+	Also []Further
+
 	workings
 	scratch
 }
@@ -283,6 +286,10 @@ func (a *Account) Clone() *Account {
 	c.scratch = scratch{}
 	if a.Times != nil {
 		c.Times = a.Times.Clone()
+	}
+	c.Also = slices.Clone(a.Also)
+	for i, f := range c.Also {
+		c.Also[i].Account = f.Clone()
 	}
 	return &c
 }

@@ -73,4 +73,5 @@ const (
 	PlanSMT                           // plan for SMT, or for the Number of counters that it leaves
 	PlanErrata                        // plan around the kernel's workaround for errata
 	PlanAllCounters                   // plan without regard to errata
+	NameProcessor                     // say which processor the counts are of
 )

@@ -77,6 +77,8 @@ type jsonAccount struct {
 	Notes      []string      `json:"notes,omitempty"`
 	Times      *jsonTimes    `json:"times,omitempty"`
 	Hotspots   *jsonHotspots `json:"hotspots,omitempty"`
+	Also       []jsonFurther `json:"also,omitempty"`
+	Rates      []jsonRate    `json:"rates,omitempty"`
 }
 
 // A jsonTimes is what the threads did with their time, in the scope of an account.
@@ -282,6 +284,10 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	}
 	out.Nodes, out.Missing = j.nodes(a, j.shown)
 	out.Times, out.Hotspots = j.times(a.Times), hotspots(a.Hotspots)
+	out.Also, out.Rates = j.also(a), rates(a)
+	if j.h.Unknown.Text != "" {
+		out.Notes = append(out.Notes, "processor: "+j.o.note(j.h.Unknown))
+	}
 	out.Bottleneck = append(out.Bottleneck, paths(m, a.Bottleneck)...)
 	for _, r := range a.Rivals {
 		out.Rivals = append(out.Rivals, jsonRival{m.Nodes[r.Node].Path, m.Nodes[r.Of].Path, page.Known(r.Margin)})

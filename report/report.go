@@ -19,13 +19,15 @@ import (
 
 // A Header says what all accounts of a report have in common.
 type Header struct {
-	CPU    *model.CPU
-	CPUID  string // the processor as the user or the source named it; "" if by CPU.Name
-	Model  *model.Model
-	Kind   string             // of the source: "perf-stat-text"
-	How    string             // how the counts were obtained: "counted by the PMU in 8 groups"; "" if all that is known is Kind
-	Files  []string           // that were read; none if the counts were taken live
-	Params map[string]float64 // parameters the user set
+	CPU   *model.CPU
+	CPUID string // the processor as the user or the source named it; "" if by CPU.Name
+	// Unknown says that the processor is not known; the zero Note if it is. CPU is then any.
+	Unknown counts.Note
+	Model   *model.Model
+	Kind    string             // of the source: "perf-stat-text"
+	How     string             // how the counts were obtained: "counted by the PMU in 8 groups"; "" if all that is known is Kind
+	Files   []string           // that were read; none if the counts were taken live
+	Params  map[string]float64 // parameters the user set
 
 	Measured *account.Measured // where parameters come from that were measured; nil if none were
 

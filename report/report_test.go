@@ -110,7 +110,7 @@ func TestSchemaRefuses(t *testing.T) {
 
 func TestTree(t *testing.T) {
 	text := write(t, "tree", report.Options{Width: 90, Titles: true})
-	for _, want := range []string{"Stalls", "40.0 %", "◄ bottleneck", "uncertain", "IDLE_DURING_DIV is not in the recording", "unused  recorded, but no part of this account: branches",
+	for _, want := range []string{"Stalls", "40.0 %", "◄ bottleneck", "uncertain", "IDLE_DURING_DIV is not in the recording", "branches                                 5  5  BR_INST_RETIRED.ANY",
 		"explain L2_Miss"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

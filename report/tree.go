@@ -48,9 +48,12 @@ func (t *tree) Account(a *account.Account) error {
 		t.hotspots(a)
 	}
 	t.times(a)
-	t.section(a, "")
+	if a.Known() || len(a.Also)+len(a.Rest()) == 0 {
+		t.section(a, "")
+	}
 	t.links(a)
 	t.more(a)
+	t.further(a)
 	t.audit(a)
 	t.notes(a)
 	t.judgement(a)
@@ -72,7 +75,10 @@ func (t *tree) heading(a *account.Account) {
 	if a.Runs > 1 {
 		parts = append(parts, fmt.Sprintf("mean of %d runs", a.Runs))
 	}
-	parts = append(parts, "on "+t.h.CPU.Name, t.h.Model.Name+" "+t.h.Model.Version, t.h.source())
+	if t.h.Unknown.Text == "" {
+		parts = append(parts, "on "+t.h.CPU.Name)
+	}
+	parts = append(parts, t.h.Model.Name+" "+t.h.Model.Version, t.h.source())
 	t.Paragraph("", strings.Join(parts, ", "), 0, bold)
 	t.Out.WriteByte('\n')
 }
@@ -383,13 +389,10 @@ func (t *tree) notes(a *account.Account) {
 		t.Paragraph(label, n, 10, plain)
 		label = ""
 	}
-	if u := a.Binding.Unused; len(u) > 0 {
-		t.Paragraph("unused", "recorded, but no part of this account: "+strings.Join(u, ", "), 10, plain)
-	}
 	if u := a.Binding.Other; len(u) > 0 {
 		t.Paragraph("other", "counted on the processor's other cores, and no part of this account: "+strings.Join(u, ", "), 10, plain)
 	}
-	if u := a.Binding.Unknown; len(u) > 0 {
+	if u := a.Binding.Unknown; len(u) > 0 && t.h.Unknown.Text == "" {
 		t.Paragraph("unknown", "not an event of "+t.h.CPU.Name+" as far as is known here: "+strings.Join(u, ", "), 10, plain)
 	}
 }

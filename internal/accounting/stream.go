@@ -4,6 +4,7 @@
 package accounting
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,8 @@ type Options struct {
 
 	// Live accounts are written at once, also those without a known node.
 	Live bool
+	// Anything allows accounts that have no more than counts.
+	Anything bool
 	// Empty allows a document without any known node.
 	Empty bool
 
@@ -57,6 +60,13 @@ type Stream struct {
 	method  *resolve.Method
 	file    string // the recording of the tables in total
 	kind    string
+	binding *account.Binding
+	reuse   *account.Account
+	also    []further // of the method's further methods
+}
+
+// A further is a further method bound to the tables of a stream.
+type further struct {
 	binding *account.Binding
 	reuse   *account.Account
 }
@@ -113,7 +123,10 @@ func (s *Stream) Flush() error {
 		return err
 	}
 	if s.binding == nil || s.binding.Layout != t.Layout {
-		s.binding, s.reuse = s.method.Account.Bind(t.Layout), nil
+		s.binding, s.reuse, s.also = s.method.Account.Bind(t.Layout), nil, nil
+		for _, m := range s.method.Also {
+			s.also = append(s.also, further{binding: m.Account.Bind(t.Layout)})
+		}
 	}
 	places, err := s.Places(t)
 	if err != nil {
@@ -123,7 +136,7 @@ func (s *Stream) Flush() error {
 	s.seen.idle = s.seen.idle || idle
 	for _, p := range places {
 		s.evaluate(t, p, idle)
-		if err := s.gate.write(s.reuse, s.Live || s.method.Says(s.reuse)); err != nil {
+		if err := s.gate.write(s.reuse, s.Live || s.says(s.reuse)); err != nil {
 			return err
 		}
 	}
@@ -135,11 +148,23 @@ func (s *Stream) Flush() error {
 	return nil
 }
 
+// says reports whether an account says anything that was asked for. Counts that no method
+// uses are enough where the method was not the user's choice.
+func (s *Stream) says(a *account.Account) bool {
+	return s.method.Says(a) || len(a.Also) > 0 || s.Anything && len(a.Rest()) > 0
+}
+
 // evaluate makes the account of a place.
 func (s *Stream) evaluate(t *counts.Table, p Place, idle bool) {
 	s.reuse = s.binding.Evaluate(t, p.Place, s.reuse)
 	a := s.reuse
-	s.seen.known = s.seen.known || s.method.Says(a)
+	a.Also = nil
+	for i := range s.also {
+		f := &s.also[i]
+		f.reuse = f.binding.Evaluate(t, p.Place, f.reuse)
+		a.Extend(f.reuse)
+	}
+	s.seen.known = s.seen.known || s.says(a)
 	if p.Scope != nil {
 		a.Scope = *p.Scope
 	}
@@ -167,10 +192,20 @@ func (s *Stream) evaluate(t *counts.Table, p Place, idle bool) {
 
 // Note is what is odd about the choice of a method; zero for nothing.
 func (o *Options) Note(m *resolve.Method) counts.Note {
-	if m.Unknown != nil {
+	if m.Unknown != nil && m.Audits {
 		return counts.Notef("%s; until then only what holds on every processor is checked", o.Say(m.Unknown))
 	}
 	return m.Processor.Note
+}
+
+// unknownProcessor says that a processor is not known, and which it may be.
+func unknownProcessor(err error) counts.Note {
+	text := "not in the recording"
+	var unknown *resolve.UnknownCPUError
+	if errors.As(err, &unknown) && unknown.Candidates() != "" {
+		text += " (" + unknown.Candidates() + ")"
+	}
+	return counts.Notef("%s", text).With(counts.Fix{Action: counts.NameProcessor})
 }
 
 // begin checks the user's choice of nodes and makes the header.
@@ -190,6 +225,9 @@ func (o *Options) Header(m *resolve.Method, kind string, t *counts.Table) report
 	c := &m.Resolver.Choice
 	h := report.Header{CPU: m.CPU, CPUID: c.CPU, Model: m.Model, Params: m.Given(), Measured: m.Measured,
 		ModelFlag: c.Model, ModelFiles: c.ModelFiles, Workload: c.Workload}
+	if m.Unknown != nil && !m.Audits {
+		h.Unknown = unknownProcessor(m.Unknown)
+	}
 	h.Kind, h.Files, h.From.Simulated = kind, o.Files, Simulated(kind)
 	if h.From.Simulated {
 		h.How = "simulated by " + kind + ", not measured"

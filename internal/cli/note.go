@@ -38,6 +38,8 @@ func noteText(n counts.Note) string {
 		return fmt.Sprintf("%s; --smt on plans for that, or --counters %d where Linux has switched it off", n.Text, f.Number)
 	case counts.PlanErrata:
 		return n.Text + "; --errata plans for that"
+	case counts.NameProcessor:
+		return n.Text + ": --cpu NAME adds the methods of that processor"
 	case counts.PlanAllCounters:
 		return n.Text + "; --errata=false plans for all"
 	}

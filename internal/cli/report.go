@@ -48,9 +48,14 @@ Different programs are printed side by side. --together and --separate override 
 
 The processor is the one that the file names, in a line such as "# cpu: power7",
 or the one given with --cpu. It is never guessed: an event's number means
-different things on different processors.`,
+different things on different processors. Without one the report says what the
+counts mean on any processor.
+
+Every method that the counts allow is evaluated: the processor's own, then those
+for any processor. Counts that no method uses are printed with their rates.`,
 		Example: `  cyclestack report examples/power7-cpi.txt
   perf stat -x, -e r400fa,r200f4,r4000a -o counts.csv -- ./app
+  cyclestack report counts.csv                       what holds on any processor
   cyclestack report --cpu power7 counts.csv
   cyclestack report --cpu skylakex before-1.csv before-2.csv after-1.csv after-2.csv
   cyclestack report --by interval --format csv -o account.csv intervals.csv
@@ -107,7 +112,7 @@ func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string
 		}
 		return err
 	}
-	return a.accounts(c, recs, resolve.Request{}, func(out io.Writer) (report.Writer, error) {
+	return a.accounts(c, recs, resolve.Request{Anywhere: true}, func(out io.Writer) (report.Writer, error) {
 		o := c.options(a.terminal(c, a.out))
 		if c.by != "run" {
 			o.Layout = report.LayoutRows

@@ -169,7 +169,9 @@ func (r *Recordings) eachTable(name string, by counts.By, do func(t *counts.Tabl
 
 // Accounts writes the accounts of the recordings' tables.
 func (r *Recordings) Accounts(w report.Writer, by counts.By, want resolve.Request) error {
-	_, err := r.accounts(accounting.New(w, r.options(by)), want, nil, nil)
+	o := r.options(by)
+	o.Anything = want.Anywhere && r.Choice.Model == "" && r.Choice.Nodes == ""
+	_, err := r.accounts(accounting.New(w, o), want, nil, nil)
 	return err
 }
 

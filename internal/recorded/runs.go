@@ -104,7 +104,7 @@ func (r *Recordings) runs() (runs []run, m *resolve.Method, err error) {
 		}
 		err := r.eachTable(name, 0, func(t *counts.Table, k string) (err error) {
 			kind = k
-			if m, err = r.Table(t, name, resolve.Request{}, m); err != nil {
+			if m, err = r.Table(t, name, resolve.Request{Anywhere: true}, m); err != nil {
 				return err
 			}
 			if total.Begins(t) {
@@ -302,7 +302,13 @@ func accountsOf(m *resolve.Method, groups []group) ([]*account.Account, error) {
 		if err != nil {
 			return nil, fault.Inputf("%s: %v", runs[0].file, err)
 		}
-		known = known || a.Known()
+		for _, other := range m.Also {
+			if by, err := other.Account.Aggregate(tables); err == nil {
+				a.Extend(by)
+			}
+		}
+		counted := func(c account.Rate) bool { return c.Samples == 0 && m.Resolver.Choice.Model == "" }
+		known = known || a.Known() || len(a.Also) > 0 || slices.ContainsFunc(a.Rest(), counted)
 		if apart := runs[0].apart; apart != "" && len(tables) == 1 { // of several the errors say it
 			a.Notes = append(slices.Clip(a.Notes), counts.Notef("%s", apart))
 		}

@@ -119,6 +119,8 @@ type Method struct {
 	Selection
 	Account *account.Method
 	Audits  bool // Request.Audits
+	// Also are further methods for counts that none before uses.
+	Also []*Method
 }
 
 // Given returns the parameters that the user set or took from a file of the user's
@@ -160,7 +162,9 @@ func (m *Method) Says(a *account.Account) bool {
 
 // neutral reports whether a method is about no processor in particular, so that it
 // fits what was recorded on any.
-func neutral(method string) bool { return method == SimulatedModel || method == OSModel }
+func neutral(method string) bool {
+	return method == SimulatedModel || method == OSModel || method == GenericCPU
+}
 
 // Select chooses a method for a processor: the one that is named here, else the
 // user's, else the processor's first.

@@ -14,6 +14,14 @@ type Request struct {
 	Prefer string // the method if the user names none; "" is the one that fits best
 	Node   string // a node that the method must have; "" is any
 	Audits bool   // the method that checks most fits best
+	// Anywhere says that what holds on every processor will do, if the processor is not
+	// known, and that a table need not have the events of any method.
+	Anywhere bool
+}
+
+// takesUnknown reports whether an unknown processor is no error for a choice.
+func (r *Resolver) takesUnknown(want Request) bool {
+	return want.Audits || want.Anywhere && want.Prefer == "" && (r.Choice.Model == "" || neutral(r.Choice.Model))
 }
 
 // Table resolves the method for a table of a file. All tables of one call must be of
@@ -50,8 +58,41 @@ func (r *Resolver) Choose(p Processor, t *counts.Table, want Request) (m *Method
 	if err != nil {
 		return nil, err
 	}
+	if r.open(want) && !simulated(t) {
+		a := m.Evaluate(t, account.Place{})
+		if a.Completeness() < halfKnown {
+			full := r.fullest(p, t, m)
+			full.Note = m.Note
+			m, a = full, full.Evaluate(t, account.Place{})
+		}
+		m.Also = r.also(m, a, t)
+	}
 	m.Audits = want.Audits
 	return m, nil
+}
+
+// open reports whether any methods will do that say something of a table.
+func (r *Resolver) open(want Request) bool {
+	return want.Anywhere && r.Choice.Model == "" && want.Prefer == "" && want.Node == "" && r.Choice.Nodes == ""
+}
+
+// also finds further methods for a table, for counts that an account does not use: the
+// processor's own, then those for every processor.
+func (r *Resolver) also(m *Method, a *account.Account, t *counts.Table) (list []*Method) {
+	names := []string{m.Model.Name}
+	for _, info := range r.Catalogue.Models(m.CPU.Name) {
+		names = append(names, info.Name)
+	}
+	for i, name := range append(names, GenericCPU, OSModel) {
+		if name == SMTModel || name == SimulatedModel || slices.Contains(names[:min(i, len(names))], name) {
+			continue
+		}
+		other, err := r.Method(m.Processor, name)
+		if err == nil && a.Extend(other.Evaluate(t, account.Place{})) {
+			list = append(list, other)
+		}
+	}
+	return list
 }
 
 // simulated reports whether a table has what simulators count: instructions that
@@ -93,7 +134,7 @@ func (r *Resolver) Processor(t *counts.Table, file string, want Request, before 
 	if err != nil {
 		return p, err
 	}
-	if !want.Audits {
+	if !r.takesUnknown(want) {
 		return p, unknown
 	}
 	// What holds on every processor can be checked without knowing which it is.
@@ -149,6 +190,32 @@ func (r *Resolver) best(p Processor, t *counts.Table, want Request) (*Method, er
 	}
 	best.Note = note
 	return best, nil
+}
+
+// halfKnown is the least completeness of a tree that is shown whatever else the counts
+// say.
+const halfKnown = 0.5
+
+// fullest returns the method that uses most of a table's counts: one for every processor,
+// or one of the processor's own that uses more.
+func (r *Resolver) fullest(p Processor, t *counts.Table, best *Method) *Method {
+	names := []string{GenericCPU}
+	for _, info := range r.Catalogue.Models(p.CPU.Name) {
+		names = append(names, info.Name)
+	}
+	most, complete := 0, 0.0
+	for _, name := range append(names, OSModel) {
+		m, err := r.Method(p, name)
+		if err != nil || name == SMTModel || name == SimulatedModel {
+			continue
+		}
+		a := m.Evaluate(t, account.Place{})
+		n, c := a.Serves(), a.Completeness()
+		if n > most || n == most && c > complete {
+			best, most, complete = m, n, c
+		}
+	}
+	return best
 }
 
 // aboutCores reports whether more is known of a table's cores than so large a part of

@@ -1,0 +1,162 @@
+package account
+
+import (
+	"math"
+	"slices"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
+
+// A Further is an account of the same scope by another method.
+type Further struct {
+	*Account
+	Nodes []int // indexes of the nodes that rest on a count which no account before uses
+}
+
+// Extend appends an account of the same counts to Also, if it uses a count that no
+// account before does. It reports whether it does.
+func (a *Account) Extend(by *Account) bool {
+	served := a.served()
+	f := Further{Account: by}
+	for i := range by.Nodes {
+		if m := by.Model(); m.Nodes[i].Level == 0 && m.Share(i) {
+			continue // the whole
+		}
+		if slices.ContainsFunc(by.columnsOf(i), func(col int) bool { return !served[col] }) {
+			f.Nodes = append(f.Nodes, i)
+		}
+	}
+	if len(f.Nodes) > 0 {
+		a.Also = append(a.Also, f)
+	}
+	return len(f.Nodes) > 0
+}
+
+// Serves counts the columns of the recording that a known node or a check of the
+// method's rests on.
+func (a *Account) Serves() int {
+	n := 0
+	for _, is := range a.served() {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+// served says of each column of the recording whether an account of the scope uses it.
+func (a *Account) served() []bool {
+	b := a.Binding
+	served := make([]bool, len(b.Layout.Columns))
+	mark := func(columns []int) {
+		for _, col := range columns {
+			served[col] = true
+		}
+	}
+	for i := range a.Nodes {
+		mark(a.columnsOf(i))
+	}
+	for i := range a.Checks {
+		if c := &a.Checks[i]; c.State != Skipped && !c.Common && c.rule >= 0 {
+			for _, at := range b.checks[c.rule].deps {
+				mark(b.columnsOf(b.slotAt(at)))
+			}
+		}
+	}
+	for _, f := range a.Also {
+		for col, is := range f.served() {
+			served[col] = served[col] || is
+		}
+	}
+	return served
+}
+
+// columnsOf returns the columns that a known node rests on.
+func (a *Account) columnsOf(node int) (columns []int) {
+	b := a.Binding
+	if !a.Nodes[node].Known() {
+		return nil
+	}
+	for _, input := range b.nodes[node].inputs {
+		if !math.IsNaN(a.in[b.slotIndex(input)]) {
+			columns = slices.Concat(append(b.columns[input], columns)...) // alternatives too
+		}
+	}
+	return columns
+}
+
+// A Rate is a count that no account of the scope uses, relative to another quantity.
+type Rate struct {
+	Count
+	Unit string  // of the count as the source prints it; "" for a plain number
+	Rate float64 // NaN if the recording has nothing to relate the count to
+	Per  string  // what Rate is relative to: "s" of elapsed time, "1000 instructions"; "" if it is not known
+}
+
+// perSecond is the preferred basis of a [Rate].
+const perSecond = "s"
+
+// Rest lists the counts that neither this account nor those in Also use, in the
+// recording's order.
+func (a *Account) Rest() []Rate {
+	served := a.served()
+	var list []Rate
+	per, amount := a.basis()
+	for _, c := range a.listed() {
+		if served[c.column] || c.State != counts.Counted || c.Event == "duration_time" {
+			continue
+		}
+		r := Rate{Count: c.Count, Unit: a.Binding.Layout.Columns[c.column].Unit, Rate: c.Value / amount, Per: per}
+		list = append(list, r)
+	}
+	return list
+}
+
+// A listedCount is a count with its column.
+type listedCount struct {
+	Count
+	column int
+}
+
+// listed lists the counts of the account's scope with their columns.
+func (a *Account) listed() (list []listedCount) {
+	rows := a.place.LP
+	if len(rows) == 0 {
+		rows = []int{a.place.Self}
+	}
+	all := a.Counts()
+	for _, row := range rows {
+		for col := range a.Binding.Layout.Columns {
+			if cell, _ := a.Binding.scaled(a.table, row, col); cell.State != counts.Absent {
+				list = append(list, listedCount{all[len(list)], col})
+			}
+		}
+	}
+	return list
+}
+
+// basis finds what rates are relative to, and its amount in this scope.
+func (a *Account) basis() (per string, amount float64) {
+	if a.Duration > 0 {
+		return perSecond, a.Duration
+	}
+	for _, of := range []struct {
+		per    string
+		unit   float64
+		events []string
+	}{
+		{"s of processor time", 1e9, []string{"task-clock", "cpu-clock"}},
+		{"1000 instructions", 1e3, []string{"instructions"}},
+		{"1000 cycles", 1e3, []string{"cycles"}},
+	} {
+		for _, name := range of.events {
+			want := a.Binding.Method.identify(name).Event()
+			for _, c := range a.listed() {
+				if a.Binding.ids[c.column].Event() == want && c.Value > 0 {
+					return of.per, c.Value / of.unit
+				}
+			}
+		}
+	}
+	return "", math.NaN()
+}
