@@ -39,7 +39,7 @@ func TestLimits(t *testing.T) {
 		{"multiplication by the result before", "skylake", "480fafc7", limits.Chain, 3, []int{0}},
 		{"two chains, one slower", "skylake", "4801f8 f20f59c8 f20f59c8", limits.Chain, 8, []int{1, 2}},
 		{"the same value twice in an iteration", "skylake", "480fafc7 4801d0", limits.Chain, 4, []int{0, 1}},
-		{"a pointer that is loaded", "skylake", "488b00", limits.Chain, 5, []int{0}},
+		{"a pointer that is loaded", "skylake", "488b00", limits.Chain, 4, []int{0}},
 		{"an addition from memory, by the sum", "skylake", "f20f5807", limits.Chain, 4, []int{0}},
 		{"shuffles: one port", "skylake", "660f70c811 660f70d011 660f70d811", limits.Ports, 3, nil},
 		{"loads: two ports", "skylake", "488b07 488b4f08 488b5710 488b5f18 488b7720", limits.Ports, 2.5, nil},

@@ -57,6 +57,7 @@ const (
 func (m *Machine) Cycles(b *Block) float64 {
 	m.Reset()
 	m.links.forget()
+	m.uncached = !b.loop
 	warm, timed := warmOps/len(b.ops)+16, timedOps/len(b.ops)+32
 	for n := range warm {
 		m.round(b, uint64(n))

@@ -6,10 +6,12 @@ type Core struct {
 	Name string // as in CoreOf
 
 	frontEnd
+	legacyFrontEnd
 	backEnd
 	memoryUnits
 	fuses     [fuseIncrement + 1]uint16
-	costs     [classes]cost
+	fused     ports // of a jump and an instruction that also writes a register; 0 for the jump's
+	costs     [forms]cost
 	portNames []string
 }
 
@@ -21,6 +23,7 @@ type frontEnd struct {
 	refill     int    // from a mispredicted branch's execution to the next dispatch
 	callBubble int    // cycles more until the code of a called function is fetched
 	ahead      int    // cycles that addresses may be predicted ahead of the fetch
+	syncs      bool   // RSP needs a micro-op when it is used after pushes and pops
 	nops       bool   // a nop behind another instruction takes no room
 }
 
@@ -35,6 +38,8 @@ type backEnd struct {
 	vectorSchedulers []scheduler
 	vectorQueue      int
 	vectorPorts      ports // of the vectors' schedulers
+	binds            bool  // a micro-op gets its port at dispatch
+	delay            int64 // cycles from dispatch to execution at least
 	vector           uint8 // bytes of the widest vector that a port takes at once
 }
 
@@ -46,9 +51,11 @@ type memoryUnits struct {
 	// loads, vectorLoads, addresses, data and vectorData are the ports of loads and
 	// of the two halves of stores.
 	loads, vectorLoads, addresses, data, vectorData ports
-	load, vectorLoad, indexed                       int // cycles from address to value, and more with an index
-	forward, vectorForward                          int // from a store's data to the value that a load reads
-	blocked                                         int // more after the store is in the cache, for a load that it cannot forward to
+	indexedAddresses                                ports // of stores with an index, if they have fewer
+	chased                                          int   // as load, if the address is a loaded value with a small displacement; 0 is load
+	load, vectorLoad, indexed                       int   // cycles from address to value, and more with an index
+	forward, vectorForward                          int   // from a store's data to the value that a load reads
+	blocked                                         int   // more after the store is in the cache, for a load that it cannot forward to
 	// renames is how many stores are searched for the data of a load before the addresses
 	// are known; 0 if the core does not do so.
 	renames uint64
@@ -79,11 +86,21 @@ func (c *Core) home(op *Op, k *cost) ports {
 // ports is a set of execution ports, one bit each.
 type ports uint32
 
-// A cost is the cost of a class of instructions without accesses to memory.
+// A cost is the cost of a form of instructions without accesses to memory.
 type cost struct {
 	slots   uint8 // micro-ops dispatched
 	ops     uint8 // of those, how many go to a port
-	ports   ports // each to one of these
 	latency uint8
-	hold    uint8 // cycles until the port takes another; 0 is 1
+	hold    uint8   // cycles until the port takes another; 0 is 1
+	ports   ports   // the first op goes to one of these, and the others if they have no own
+	others  []ports // of the second op and those after it
+	unit    ports   // the first op also occupies this, and it is what hold is about
+}
+
+// portsOf returns the ports of the op with an index.
+func (k *cost) portsOf(i int) ports {
+	if i > 0 && i <= len(k.others) {
+		return k.others[i-1]
+	}
+	return k.ports
 }

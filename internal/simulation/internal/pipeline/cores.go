@@ -68,6 +68,7 @@ type coreFile struct {
 	Ports      string // the names of all
 	Sets       map[string]string
 	Fuses      map[string]string // conditions, by what can be fused
+	Fused      string
 	Costs      []costEntry
 
 	frontEndKeys
@@ -83,6 +84,13 @@ type frontEndKeys struct {
 	CallBubble int `toml:"call-bubble"`
 	Ahead      int
 	Nops       bool
+	Syncs      bool
+
+	Decoders   int
+	Decoded    int
+	Predecode  int
+	Predecoded int
+	LCP        int `toml:"lcp"`
 }
 
 type backEndKeys struct {
@@ -93,24 +101,28 @@ type backEndKeys struct {
 	VectorQueue      int              `toml:"vector-queue"`
 	VectorPorts      string           `toml:"vector-ports"`
 	Vector           uint8
+	Binds            bool
+	Delay            int64
 }
 
 type memoryKeys struct {
-	LoadQueue     int `toml:"load-queue"`
-	StoreQueue    int `toml:"store-queue"`
-	Misses        int
-	Loads         string
-	VectorLoads   string `toml:"vector-loads"`
-	Addresses     string
-	Data          string
-	VectorData    string `toml:"vector-data"`
-	Load          int
-	VectorLoad    int `toml:"vector-load"`
-	Indexed       int
-	Forward       int
-	VectorForward int `toml:"vector-forward"`
-	Blocked       int
-	Renames       uint64
+	LoadQueue        int `toml:"load-queue"`
+	StoreQueue       int `toml:"store-queue"`
+	Misses           int
+	Loads            string
+	VectorLoads      string `toml:"vector-loads"`
+	Addresses        string
+	IndexedAddresses string `toml:"indexed-addresses"`
+	Data             string
+	VectorData       string `toml:"vector-data"`
+	Chased           int
+	Load             int
+	VectorLoad       int `toml:"vector-load"`
+	Indexed          int
+	Forward          int
+	VectorForward    int `toml:"vector-forward"`
+	Blocked          int
+	Renames          uint64
 }
 
 type schedulerEntry struct {
@@ -124,6 +136,10 @@ type costEntry struct {
 	Ports      string
 	Latency    uint8
 	Hold       uint8
+	Unit       string   // what the instruction occupies for hold cycles besides its port
+	Uops       []string // the ports of each op, instead of Ops and Ports
+	Width      uint8    // bytes of the operands; 0 is any
+	Memory     string   // "yes" and "no": only with and without an operand in memory
 	Of         string
 }
 
@@ -218,12 +234,16 @@ func (r *coreReader) apply(name string, extended []string) error {
 // set applies the values read so far.
 func (r *coreReader) set() {
 	f, c := &r.file, r.core
-	c.Name, c.portNames = f.Name, strings.Fields(f.Ports)
+	c.Name, c.portNames, c.fused = f.Name, strings.Fields(f.Ports), r.ports(f.Fused)
 	c.fetch, c.line, c.queue, c.refill, c.callBubble, c.ahead, c.nops = f.Fetch, f.Line, f.Queue, f.Refill, f.CallBubble, f.Ahead, f.Nops
+	c.legacyFrontEnd = legacyFrontEnd{f.Decoders, f.Decoded, f.Predecode, f.Predecoded, f.LCP}
 	c.dispatch, c.retire, c.reorder = f.Dispatch, f.Retire, f.Reorder
 	c.vectorQueue, c.vectorPorts, c.vector = f.VectorQueue, r.ports(f.VectorPorts), f.Vector
 	c.loadQueue, c.storeQueue, c.misses = f.LoadQueue, f.StoreQueue, f.Misses
 	c.loads, c.vectorLoads, c.addresses = r.ports(f.Loads), r.ports(f.VectorLoads), r.ports(f.Addresses)
+	c.indexedAddresses = r.ports(f.IndexedAddresses)
+	c.chased, c.syncs = f.Chased, f.Syncs
+	c.binds, c.delay = f.Binds, max(f.Delay, 1)
 	c.data, c.vectorData = r.ports(f.Data), r.ports(f.VectorData)
 	c.load, c.vectorLoad, c.indexed = f.Load, f.VectorLoad, f.Indexed
 	c.forward, c.vectorForward, c.blocked, c.renames = f.Forward, f.VectorForward, f.Blocked, f.Renames
@@ -266,18 +286,46 @@ func (r *coreReader) schedulers(entries []schedulerEntry) []scheduler {
 
 // cost sets what classes cost.
 func (r *coreReader) cost(e costEntry) {
-	k := cost{e.Slots, e.Ops, r.ports(e.Ports), e.Latency, e.Hold}
+	k := cost{slots: e.Slots, ops: e.Ops, ports: r.ports(e.Ports), latency: e.Latency, hold: e.Hold, unit: r.ports(e.Unit)}
+	for i, words := range e.Uops {
+		if k.ops++; i == 0 {
+			k.ports = r.ports(words)
+		} else {
+			k.others = append(k.others, r.ports(words))
+		}
+	}
+	if len(e.Uops) > 0 && (e.Ops > 0 || e.Ports != "") {
+		r.problem("costs: uops, and also ops or ports")
+	}
+	if e.Memory != "" && e.Memory != "yes" && e.Memory != "no" {
+		r.problem("costs: memory = %q", e.Memory)
+	}
 	for _, name := range strings.Fields(e.Of) {
 		class := slices.Index(classNames[:], name)
 		switch {
 		case name == "all":
-			for i := range r.core.costs {
-				r.core.costs[i] = k
+			for i := range classes {
+				r.forms(i, &e, k)
 			}
 		case class < 0:
 			r.problem("costs: no class of instructions is called %q", name)
 		default:
-			r.core.costs[class] = k
+			r.forms(Class(class), &e, k)
+		}
+	}
+}
+
+// forms sets the cost of the forms of a class that an entry is about.
+func (r *coreReader) forms(class Class, e *costEntry, k cost) {
+	for width := uint8(1); width <= 64; width *= 2 {
+		if e.Width != 0 && e.Width != width {
+			continue
+		}
+		if e.Memory != "yes" {
+			r.core.costs[formOf(class, width, false)] = k
+		}
+		if e.Memory != "no" {
+			r.core.costs[formOf(class, width, true)] = k
 		}
 	}
 }

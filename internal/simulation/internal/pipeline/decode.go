@@ -33,7 +33,26 @@ func (d *Decoder) Op(i disasm.Inst, code []byte) Op {
 	}
 	op := x.op()
 	op.addr = i.Addr
+	op.code = codeShape{length: uint8(i.Len), opcode: x.opcodeAt, lcp: x.lengthChanging()}
 	return op
+}
+
+// lengthChanging says whether the operand-size prefix changes the number of bytes behind
+// the opcode: that slows down the predecoders of Intel's cores.
+func (x *encodedInstruction) lengthChanging() bool {
+	if !x.opsize || x.enc != legacy || x.opmap != map0 || x.w {
+		return false
+	}
+	switch c := x.opcode; {
+	case c < 0x40:
+		return c&7 == 5
+	case c == 0xf7:
+		return x.reg&7 < 2
+	case c == 0x68, c == 0x69, c == 0x81, c == 0xa9, c == 0xc7:
+		return true
+	default:
+		return c >= 0xb8 && c <= 0xbf
+	}
 }
 
 // The opcode maps. See Intel's manual volume 2, chapter 2.
@@ -64,8 +83,9 @@ type encodedInstruction struct {
 	end     uint64
 
 	prefixBits
-	opmap  uint8
-	opcode byte
+	opmap    uint8
+	opcodeAt uint8 // offset of the opcode, with its escape
+	opcode   byte
 	modRM
 }
 
@@ -129,6 +149,7 @@ func (x *encodedInstruction) prefixes() {
 		case 0x26, 0x2e, 0x36, 0x3e, 0x67:
 		default:
 			x.extend(x.rex)
+			x.opcodeAt = uint8(x.pos - 1)
 			x.escape(b)
 			return
 		}

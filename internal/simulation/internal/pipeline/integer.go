@@ -325,9 +325,9 @@ func (x *encodedInstruction) floatingPoint() spec {
 	case x.opcode == 0xdb && part == 7:
 		return spec{FPStack, readX87 | writeRM, 10, calcMix, noFusion}
 	case x.opcode == 0xd9 && part == 5:
-		return spec{FPStack, readRM, 2, calcNone, noFusion} // FLDCW
+		return spec{FPControl, readRM, 2, calcNone, noFusion} // FLDCW
 	case x.opcode == 0xd9 && part == 7, x.opcode == 0xdd && part == 7:
-		return spec{FPStack, writeRM, 2, calcMix, noFusion} // FNSTCW, FNSTSW
+		return spec{FPControl, writeRM, 2, calcMix, noFusion} // FNSTCW, FNSTSW
 	case part < 4, x.opcode == 0xdf && part == 7:
 		return spec{FPStack, readX87 | writeRM, size, calcMix, noFusion}
 	}

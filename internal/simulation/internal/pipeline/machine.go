@@ -1,22 +1,28 @@
 package pipeline
 
+import "slices"
+
 // A Machine executes ops on a core. It allocates nothing meanwhile.
 type Machine struct {
 	core *Core
 
 	fetchState
+	legacy   legacyState
+	uncached bool // the code comes from the legacy decoders
 	dispatchState
 	accessState
 	retireState
 	units units
+	bound binding
 
 	recorder *Recorder // nil for none
 	freedom  Freedom
 
-	ready  [registers]int64 // when the value of each register is known
-	values values
-	before previous
-	shift  uint64 // from the addresses of ops to those of the copy that is executed
+	ready   [registers]int64 // when the value of each register is known
+	values  values
+	before  previous
+	stacked bool   // RSP has been changed by pushes and pops since it was used
+	shift   uint64 // from the addresses of ops to those of the copy that is executed
 }
 
 // fetchState is the state of the front end.
@@ -33,6 +39,7 @@ type fetchState struct {
 type dispatchState struct {
 	now              int64 // the cycle of the latest dispatch
 	dispatches       int   // in that cycle
+	slot             int   // of the current op in its cycle
 	reorder          ring
 	waiting, vectors queues
 	vectorQueue      ring
@@ -45,7 +52,8 @@ type accessState struct {
 	loads, stores, misses ring
 	memory                memory
 	links                 links
-	linkedAt              int64 // when a load was linked to a store last
+	linkedAt              int64  // when a load was linked to a store last
+	loaded                uint32 // general registers that hold a loaded value
 	given                 access
 }
 
@@ -68,6 +76,7 @@ func NewMachine(c *Core) *Machine {
 	m := &Machine{core: c}
 	m.queue, m.reorder, m.vectorQueue = newRing(c.queue), newRing(c.reorder), newRing(c.vectorQueue)
 	m.loads, m.stores, m.misses = newRing(c.loadQueue), newRing(c.storeQueue), newRing(c.misses)
+	m.legacy.waiting = newRing(c.predecoded)
 	m.values.start()
 	return m
 }
@@ -77,6 +86,7 @@ func NewMachine(c *Core) *Machine {
 func (m *Machine) Reset() {
 	m.advance(max(m.retired, m.memory.committed) + 1)
 	m.fetched, m.predicted, m.retired, m.fetches = m.now, m.now, m.now, 0
+	m.legacy.opened, m.legacy.cycle, m.uncached = m.now, m.now, false
 	m.before, m.paired, m.given, m.waited = previous{}, false, access{}, 0
 	m.values.start()
 }
@@ -86,12 +96,12 @@ func (m *Machine) Reset() {
 // seen at the next one. taken says that a branch was taken, and mispredicted that it was
 // mispredicted.
 func (m *Machine) Execute(op *Op, taken, mispredicted bool) float64 {
-	k := &m.core.costs[op.Class]
+	k := &m.core.costs[op.form]
 	fused, slots := m.slots(op, k)
 	if m.recorder != nil {
 		m.recorder.begin(slots, fused)
 	}
-	m.fetch(op, slots)
+	m.fetch(op, slots, fused)
 	fetched := m.fetched
 	scheduler := m.dispatch(op, k, slots)
 	done := m.execute(op, k, fused, scheduler)
@@ -111,7 +121,8 @@ func (m *Machine) Execute(op *Op, taken, mispredicted bool) float64 {
 // dispatch.
 func (m *Machine) slots(op *Op, k *cost) (fused bool, slots int) {
 	fused = op.conditional && m.core.fuses[m.before.fuses]&(1<<op.cond) != 0
-	if slots = int(k.slots); fused {
+	slots = int(k.slots) + m.synchronize(op)
+	if fused {
 		slots = 0
 	}
 	if op.Class == Nop && m.core.nops {
@@ -124,9 +135,44 @@ func (m *Machine) slots(op *Op, k *cost) (fused bool, slots int) {
 	return fused, slots
 }
 
+// synchronize returns the micro-ops that correct RSP for an op that uses it after pushes
+// and pops, which count it apart: Intel's optimization manual, section 2.5.2.5 on the stack
+// pointer tracker.
+func (m *Machine) synchronize(op *Op) int {
+	if !m.core.syncs {
+		return 0
+	}
+	if op.stack != 0 {
+		m.stacked = true
+		return 0
+	}
+	if !m.stacked || op.Class == Leave || !op.uses(RSP) {
+		return 0
+	}
+	m.stacked = false
+	m.ready[RSP] = max(m.ready[RSP], m.now) + 1
+	return 1
+}
+
+// uses says whether an op reads or writes a register, or has it in an address.
+func (o *Op) uses(register Register) bool {
+	return (o.Loads || o.Stores) && (o.Base == register || o.Index == register) ||
+		slices.Contains(o.reads[:], register) || slices.Contains(o.writes[:], register)
+}
+
 // fetch finds when the op comes out of the cache of decoded ones. A cycle gives ops of one
 // line of code.
-func (m *Machine) fetch(op *Op, slots int) {
+func (m *Machine) fetch(op *Op, slots int, fused bool) {
+	if m.uncached && m.core.decoders > 0 {
+		if at := m.decode(op, slots, fused); at > m.fetched {
+			m.fetched = at
+		}
+		if slots > 0 {
+			m.fetched = max(m.fetched, m.queue.next(1))
+		}
+		m.legacy.cycle = max(m.legacy.cycle, m.fetched)
+		return
+	}
 	line := (op.addr + m.shift) / max(m.core.line, 1)
 	if m.fetches += slots; m.fetches > m.core.fetch || m.core.line > 0 && line != m.line {
 		if m.fetches > slots { // not the first in this cycle
@@ -191,6 +237,7 @@ func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 			m.recorder.record().Wait = WaitScheduler
 		}
 	}
+	m.slot = m.dispatches
 	m.dispatches += slots
 	for m.dispatches > m.core.dispatch {
 		left := m.dispatches - m.core.dispatch
@@ -262,12 +309,15 @@ func (m *Machine) advance(to int64) {
 	}
 	m.waiting.advance(m.now, to)
 	m.units.advance(m.now, to)
+	if m.core.binds {
+		m.bound.advance(m.now, to)
+	}
 	m.now, m.dispatches = to, 0
 }
 
 // execute finds when the op is done, and when its result is known.
 func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int64) {
-	start := m.now + 1
+	start := m.now + m.core.delay
 	apart := k.ports&m.core.vectorPorts != 0 && scheduler != noScheduler
 	ready := m.operands(op, k, apart, scheduler)
 	issue, value := max(start, ready), int64(0)
@@ -297,6 +347,7 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	case scheduler != noScheduler:
 		m.waiting.add(scheduler, m.now, issue)
 	}
+	m.noteLoaded(op)
 	known := max(result, value) // later than result of string instructions only
 	for _, r := range op.writes {
 		if r == NoRegister {
@@ -323,13 +374,30 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	return done
 }
 
+// noteLoaded notes which general registers hold what was loaded and not changed since.
+func (m *Machine) noteLoaded(op *Op) {
+	for _, r := range op.writes {
+		switch {
+		case r == NoRegister:
+			return
+		case r > RAX+15:
+		case op.Class == Load && r != RSP:
+			m.loaded |= 1 << r
+		case op.Class == Move && m.loaded&(1<<op.second) != 0:
+			m.loaded |= 1 << r
+		default:
+			m.loaded &^= 1 << r
+		}
+	}
+}
+
 // pointer says whether a register is one that string instructions count with.
 func pointer(r Register) bool { return r == RSI || r == RDI || r == RCX }
 
 // operands finds when the registers are known that the op reads, and the ports of the
 // scheduler that it waits in.
 func (m *Machine) operands(op *Op, k *cost, apart bool, scheduler int) (ready int64) {
-	ready, m.within = m.now+1, 0
+	ready, m.within = m.now+m.core.delay, 0
 	switch {
 	case apart:
 		ready, m.within = m.entered+1, m.core.vectorSchedulers[scheduler].ports
@@ -355,6 +423,9 @@ func (m *Machine) issue(op *Op, k *cost, ready int64, fused bool) int64 {
 	p := &m.before
 	if fused && p.port != 0 {
 		m.units.release(p.issue, p.port)
+		if m.core.binds {
+			m.bound.remove(p.port, m.now, p.issue)
+		}
 		ready = p.ready
 		if m.recorder != nil {
 			m.recorder.fuse()
@@ -363,16 +434,36 @@ func (m *Machine) issue(op *Op, k *cost, ready int64, fused bool) int64 {
 	hold := int64(max(k.hold, 1))
 	hold *= m.passes(op)
 	p.ready = ready
-	p.issue, p.port = m.reserve(Computes, ready, k.ports, m.reach(k.ports), hold)
-	for range k.ops - 1 {
-		m.reserve(Computes, ready, k.ports, k.ports, hold)
+	reach := m.reach(k.ports)
+	if fused && m.core.fused != 0 && p.fuses != fuseTest && p.fuses != fuseCompare {
+		reach = m.reach(m.core.fused)
+	}
+	if k.unit != 0 {
+		ready, _ = m.reserve(Computes, ready, k.unit, k.unit, hold)
+		hold = 1
+	}
+	p.issue, p.port = m.reserve(Computes, ready, k.ports, reach, hold)
+	for i := 1; i < int(k.ops); i++ {
+		m.slot++
+		m.reserve(Computes, ready, k.portsOf(i), k.portsOf(i), hold)
 	}
 	return p.issue
 }
 
-// reserve reserves a port for a micro-op, of those that its scheduler reaches.
+// reserve reserves a port for a micro-op, of those that its scheduler reaches. If the core
+// binds micro-ops at dispatch, the port does not depend on when ports are free.
 func (m *Machine) reserve(kind UopKind, ready int64, of, reached ports, hold int64) (issue int64, port ports) {
+	if m.core.binds {
+		if kind == LoadsData {
+			reached = m.bound.alternate(reached)
+		} else {
+			reached = m.bound.choose(reached, m.slot)
+		}
+	}
 	issue, port = m.units.reserve(ready, reached, hold)
+	if m.core.binds {
+		m.bound.add(reached, m.now, issue)
+	}
 	if m.recorder != nil {
 		m.recorder.uop(kind, of, port, ready, issue, hold)
 	}
@@ -403,6 +494,9 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	ports, latency := c.loads, c.load
 	if op.vector {
 		ports, latency = c.vectorLoads, c.vectorLoad
+	}
+	if c.chased > 0 && op.stack == 0 && !op.vector && op.Index == NoRegister && op.Disp >= 0 && op.Disp < 2048 && m.loaded&(1<<op.Base) != 0 {
+		latency = c.chased
 	}
 	if op.Index != NoRegister && (op.Scale > 1 || op.Disp != 0 && op.Base != NoRegister) {
 		latency += c.indexed
@@ -518,7 +612,11 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 	if op.vector {
 		ports = c.vectorData
 	}
-	a, _ := m.reserve(StoresAddress, known, c.addresses, m.reach(c.addresses), 1)
+	addresses := c.addresses
+	if op.Index != NoRegister && c.indexedAddresses != 0 {
+		addresses = c.indexedAddresses
+	}
+	a, _ := m.reserve(StoresAddress, known, addresses, m.reach(addresses), 1)
 	d, _ := m.reserve(StoresData, max(start, data), ports, ports, m.passes(op))
 	s := storeEntry{by: op.addr, addr: addr, size: op.Size, vector: op.vector, data: data}
 	if m.recorder != nil {

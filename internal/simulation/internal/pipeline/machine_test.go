@@ -243,9 +243,10 @@ func TestCores(t *testing.T) {
 }
 
 func checkCore(t *testing.T, c *Core) {
-	for class, k := range c.costs {
+	for form, k := range c.costs {
+		class := Class(form / widths / 2)
 		if k.slots == 0 || k.ops > 0 && k.ports == 0 || k.ops == 0 && k.ports != 0 {
-			t.Errorf("%s: class %d costs %+v", c.Name, class, k)
+			t.Errorf("%s: form %d of class %v costs %+v", c.Name, form, class, k)
 		}
 	}
 	for _, n := range []int{c.fetch, c.queue, c.dispatch, c.retire, c.reorder, len(c.schedulers), c.loadQueue, c.storeQueue, c.misses,
@@ -254,8 +255,9 @@ func checkCore(t *testing.T, c *Core) {
 			t.Errorf("%s: something is not stated: %+v", c.Name, c)
 		}
 	}
-	for class, k := range c.costs {
-		if op := (Op{Class: Class(class), Loads: true}); c.home(&op, &k) == 0 {
+	for form, k := range c.costs {
+		class := Class(form / widths / 2)
+		if op := (Op{Class: class, Loads: true}); c.home(&op, &k) == 0 {
 			t.Errorf("%s: class %d has no scheduler", c.Name, class)
 		}
 		for home := k.ports | c.loads | c.vectorLoads | c.addresses; home != 0; home &= home - 1 {

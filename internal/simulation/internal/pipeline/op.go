@@ -18,6 +18,8 @@
 // memory.
 package pipeline
 
+import "math/bits"
+
 // A Register is one that instructions wait for: a whole general or vector register,
 // whatever part of it is used; a group of flags; a mask; the x87 stack as a whole.
 type Register uint8
@@ -162,7 +164,9 @@ const (
 	FPStackAdd
 	FPStackMul
 	FPStackDiv
-	FPStackSlow // its functions
+	FPStackSlow   // its functions
+	FPControl     // FNSTCW, FLDCW, FNSTSW
+	ExtendedState // XGETBV
 	Emms
 	RepString
 	String
@@ -200,7 +204,7 @@ var classNames = [classes]string{
 	BlendVar: "BlendVar", VTest: "VTest", VString: "VString", AES: "AES", SHA: "SHA",
 	SHARounds: "SHARounds", CLMul: "CLMul", MaskOp: "MaskOp", MaskMove: "MaskMove", Gather: "Gather",
 	FPStack: "FPStack", FPStackAdd: "FPStackAdd", FPStackMul: "FPStackMul", FPStackDiv: "FPStackDiv",
-	FPStackSlow: "FPStackSlow", Emms: "Emms", RepString: "RepString", String: "String", Locked: "Locked",
+	FPStackSlow: "FPStackSlow", FPControl: "FPControl", ExtendedState: "ExtendedState", Emms: "Emms", RepString: "RepString", String: "String", Locked: "Locked",
 	LoadFence: "LoadFence", Fence: "Fence", Timer: "Timer", Pause: "Pause", System: "System",
 	Microcode: "Microcode",
 }
@@ -219,7 +223,9 @@ type Op struct {
 	Segment       bool // the address is relative to FS or GS
 	Disp          int64
 
-	addr   uint64      // of the instruction
+	addr   uint64 // of the instruction
+	form   uint16 // of the class, the width and whether it accesses memory: see formOf
+	code   codeShape
 	reads  [5]Register // NoRegister behind the last
 	writes [5]Register
 	formula
@@ -234,6 +240,28 @@ type Op struct {
 	unknown     bool // the decoder does not know the opcode
 	scalar      bool // it works on one element of a vector register
 	partial     bool // it keeps a part of the general register that it writes, and needs nothing of it
+}
+
+// A codeShape is what fetch and decode see of an instruction.
+type codeShape struct {
+	length uint8 // bytes
+	opcode uint8 // offset of the opcode behind prefixes
+	lcp    bool  // a prefix changes its length
+}
+
+// Forms are classes by the width of operands and by whether an operand is in memory.
+const (
+	widths = 7 // 1 byte to 64
+	forms  = int(classes) * widths * 2
+)
+
+// formOf returns the form of an op.
+func formOf(class Class, width uint8, memory bool) uint16 {
+	n := (int(class)*widths + min(bits.Len8(max(width, 1))-1, widths-1)) * 2
+	if memory {
+		n++
+	}
+	return uint16(n)
 }
 
 // A formula computes an instruction's result.

@@ -47,6 +47,7 @@ func (x *encodedInstruction) op() Op {
 	o.Class = x.class(o)
 	x.calculation(o, &s)
 	x.idiom(o)
+	o.form = formOf(o.Class, o.Width, x.memory)
 	return *o
 }
 

@@ -14,6 +14,9 @@ func newRing(n int) ring { return ring{times: make([]int64, n)} }
 
 // next returns when the next n entries are free.
 func (r *ring) next(n int) int64 {
+	if len(r.times) == 0 {
+		return 0
+	}
 	i := r.at + min(n, len(r.times)) - 1
 	if i >= len(r.times) {
 		i -= len(r.times)

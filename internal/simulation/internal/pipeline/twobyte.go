@@ -57,6 +57,11 @@ func twoByteSpecs() map[byte]spec {
 // two returns the effect of an opcode behind 0F.
 func (x *encodedInstruction) two() spec {
 	switch c, part := x.opcode, x.reg&7; c {
+	case 0x01:
+		if x.mod == 3 && part == 2 && x.rm&7 == 0 {
+			return spec{class: ExtendedState, use: readC | writeA | writeD, calc: calcMix}
+		}
+		return spec{class: System}
 	case 0xae:
 		return x.group15(part)
 	case 0xba:

@@ -59,7 +59,9 @@ func (v *values) start() {
 		v.registers[i] = mix(v.starts)
 	}
 	v.registers[NoRegister] = 0
-	v.registers[RSP] &^= 15
+	for r := RAX; r < RAX+16; r++ {
+		v.registers[r] &^= 63 // pointers are assumed to be aligned
+	}
 }
 
 // mix returns a random number that depends on x only: the finaliser of SplitMix64

@@ -36,8 +36,8 @@ func (m *Machine) forwards(op *Op) bool {
 // Fetch lets the front end alone fetch an op, and returns the cycle when it comes out
 // of the cache of decoded instructions. taken says that a branch was taken.
 func (m *Machine) Fetch(op *Op, taken bool) int64 {
-	_, slots := m.slots(op, &m.core.costs[op.Class])
-	m.fetch(op, slots)
+	fused, slots := m.slots(op, &m.core.costs[op.form])
+	m.fetch(op, slots, fused)
 	m.before.fuses = op.fuses
 	m.follow(op, m.fetched, taken, false)
 	return m.fetched
@@ -88,7 +88,7 @@ func larger(list []scheduler) []scheduler {
 // WithPort returns the core with one more port, called name, for all that a port of some
 // can do. It returns nil if a core cannot have more ports.
 func (c *Core) WithPort(twins Ports, name string) *Core {
-	if len(c.portNames) >= 32 {
+	if len(c.portNames) >= 32 || c.binds && len(c.portNames) >= maxBound {
 		return nil
 	}
 	d, more := *c, ports(1)<<len(c.portNames)
@@ -100,8 +100,14 @@ func (c *Core) WithPort(twins Ports, name string) *Core {
 	}
 	for i := range d.costs {
 		add(&d.costs[i].ports)
+		if len(c.costs[i].others) > 0 {
+			d.costs[i].others = slices.Clone(c.costs[i].others)
+		}
+		for j := range d.costs[i].others {
+			add(&d.costs[i].others[j])
+		}
 	}
-	for _, p := range []*ports{&d.loads, &d.vectorLoads, &d.addresses, &d.data, &d.vectorData, &d.vectorPorts} {
+	for _, p := range []*ports{&d.loads, &d.vectorLoads, &d.addresses, &d.indexedAddresses, &d.fused, &d.data, &d.vectorData, &d.vectorPorts} {
 		add(p)
 	}
 	d.schedulers, d.vectorSchedulers = slices.Clone(c.schedulers), slices.Clone(c.vectorSchedulers)
