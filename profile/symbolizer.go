@@ -131,6 +131,15 @@ func (y *Symbolizer) Frames(p Place) []Frame {
 	return out
 }
 
+// Inlined reports whether the code at a place is known to be of an inlined call: whether
+// Frames returns more than the function.
+func (y *Symbolizer) Inlined(p Place) bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	im := y.image(p.File)
+	return im.object != nil && im.object.Inlined(im.addr(p)) || im.dump != nil && len(im.dump.frames(p.Offset)) > 1
+}
+
 // Line returns the source line of a place, of the innermost inlined call; "" and
 // 0 if it is not known.
 func (y *Symbolizer) Line(p Place) (file string, line int) {

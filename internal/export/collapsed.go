@@ -2,11 +2,11 @@ package export
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"math"
-	"slices"
-	"strings"
+	"strconv"
 )
 
 // An Omission is what a format could not show of a profile: pictures and counts have no
@@ -48,31 +48,48 @@ func (o *Omission) Notes() []string {
 // stackcollapse-perf.pl.
 func Collapsed(w io.Writer, p *Profile, typ int) (Omission, error) {
 	var left Omission
-	sums := map[string]float64{}
-	var line []byte
+	out := bufio.NewWriterSize(w, 1<<16)
+	var line, last []byte
+	sum := 0.0
+	flush := func() {
+		if v := math.Round(sum); v > 0 {
+			out.Write(last) // the error stays, and Flush returns it
+			out.WriteByte(' ')
+			out.Write(strconv.AppendFloat(out.AvailableBuffer(), v, 'f', 0, 64))
+			out.WriteByte('\n')
+		}
+	}
+	thread, threadName := "", []byte(nil)
 	for s := range p.Stacks {
 		if !left.add(s.Values[typ]) {
 			continue
 		}
-		line = line[:0]
-		for i, name := range s.names() {
-			if i > 0 {
+		if s.Thread != thread {
+			thread, threadName = s.Thread, append(threadName[:0], clean(s.Thread)...)
+			colons(threadName)
+		}
+		line = append(line[:0], threadName...)
+		for _, f := range s.Frames {
+			if len(line) > 0 {
 				line = append(line, ';')
 			}
-			line = append(line, strings.ReplaceAll(name, ";", ":")...)
+			begin := len(line)
+			line = append(line, f.label()...)
+			colons(line[begin:])
 		}
-		sums[string(line)] += s.Values[typ]
-	}
-	lines := make([]string, 0, len(sums))
-	for l := range sums {
-		lines = append(lines, l)
-	}
-	slices.Sort(lines)
-	out := bufio.NewWriter(w)
-	for _, l := range lines {
-		if v := math.Round(sums[l]); v > 0 {
-			fmt.Fprintf(out, "%s %.0f\n", l, v)
+		if !bytes.Equal(line, last) {
+			flush()
+			last, line, sum = line, last, 0
 		}
+		sum += s.Values[typ]
 	}
+	flush()
 	return left, out.Flush()
+}
+
+// colons replaces semicolons.
+func colons(name []byte) {
+	for i := bytes.IndexByte(name, ';'); i >= 0; i = bytes.IndexByte(name, ';') {
+		name[i] = ':'
+	}
 }

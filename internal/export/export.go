@@ -42,6 +42,8 @@ type Frame struct {
 	Addr     uint64 // in the module
 	Kernel   bool   // the kernel's code
 	Inlined  bool   // part of the code of the next outer frame
+
+	text string // its label, once that was asked for
 }
 
 // A Stack is the open calls of samples.
@@ -93,28 +95,18 @@ func Names() []string {
 	return names
 }
 
-// names are the names of a stack for formats that have only names: the thread, if it is
-// known, and the frames.
-func (s *Stack) names() []string {
-	var list []string
-	if s.Thread != "" {
-		list = append(list, clean(s.Thread))
-	}
-	for _, f := range s.Frames {
-		list = append(list, f.label())
-	}
-	return list
-}
-
 // label is a frame's name. Code without a name has the name of its module in brackets.
 func (f *Frame) label() string {
 	switch {
+	case f.text != "":
 	case f.Function != "":
-		return clean(f.Function)
+		f.text = clean(f.Function)
 	case f.Module != "":
-		return "[" + strings.Trim(clean(f.Module), "[]") + "]"
+		f.text = "[" + strings.Trim(clean(f.Module), "[]") + "]"
+	default:
+		f.text = "[unknown]"
 	}
-	return "[unknown]"
+	return f.text
 }
 
 // maxName bounds the bytes of a name.

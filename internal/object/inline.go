@@ -233,6 +233,22 @@ func (o *Object) Frames(addr uint64) []Frame {
 	return frames
 }
 
+// Inlined reports whether the code at an address is of an inlined call.
+func (o *Object) Inlined(addr uint64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	inlined := false
+	err := protect(func() error {
+		if u := o.debugInfo().unitAt(addr); u != nil {
+			t := o.inlinesOf(u)
+			n := t.lookup(addr)
+			inlined = n >= 0 && t.nodes[n].parent >= 0
+		}
+		return nil
+	})
+	return err == nil && inlined
+}
+
 func (o *Object) frames(addr uint64) []Frame {
 	file, line := o.line(addr)
 	frames := []Frame{}

@@ -251,9 +251,15 @@ func (e *stackReport) all(amounts *export.Amounts, columns []int) iter.Seq[*expo
 	frames := map[*samples.Frame]*export.Frame{}
 	return func(yield func(*export.Stack) bool) {
 		out := &export.Stack{}
+		var last []*samples.Frame // the next stack often begins alike
 		for s := range e.stacks.All() {
-			out.Thread, out.Frames, out.Values, out.Bottleneck = s.Thread, out.Frames[:0], out.Values[:0], ""
-			for _, f := range s.Frames {
+			same := 0
+			for same < len(last) && same < len(s.Frames) && last[same] == s.Frames[same] {
+				same++
+			}
+			last = append(last[:same], s.Frames[same:]...)
+			out.Thread, out.Frames, out.Values, out.Bottleneck = s.Thread, out.Frames[:same], out.Values[:0], ""
+			for _, f := range s.Frames[same:] {
 				x := frames[f]
 				if x == nil {
 					x = frameOf(f)

@@ -29,6 +29,10 @@ type Options struct {
 	// a second if the file does not say beforehand how long it is.
 	Interval time.Duration
 
+	// StackMemory is how many bytes the stacks of ReadStacks may take, the other parts of
+	// the recording not included; 0 is DefaultStackMemory.
+	StackMemory int
+
 	Filter  Filter         // the samples that count
 	Symbols profile.Config // where programs and their symbols are
 	Reader  perfdata.Options

@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -55,7 +56,8 @@ type Stack struct {
 // function.
 //
 // The file is read twice, first for what was mapped when, so that samples need not
-// wait. Memory grows with the number of different stacks.
+// wait. Memory grows with the number of different stacks, up to Options.StackMemory. Then the
+// lightest ones end early, in an OthersFrame; a note says how many samples they have.
 //
 // The innermost frame is where the sample says that it was taken, and for precise
 // events the instruction that caused them; the frames around it are those of the
@@ -71,29 +73,42 @@ type Stacks struct {
 	meter   *perfdata.Meter
 	columns int // 0 before the first sample
 
-	tree     stackTree
-	rows     []stackRow
-	sums     []perfdata.Sum // by row and column
-	frames   map[frameKey]int32
-	list     []*Frame
-	expanded map[profile.Place][]int32
+	tree   stackTree
+	rows   pages[stackRow]
+	sums   pages[perfdata.Sum] // by row and column
+	frames map[frameKey]int32
+	list   []*Frame
+	known  chainCache
+	code   codeFrames
 
-	chain []link // of the sample
+	functions map[*profile.Function][]int32 // their frames, without inlined calls
+	threads   map[string]int32              // the frames of threads, by name
+
+	order []int32 // of the rows, for All
+	chain []link  // of the sample
 	words []uint64
-	path  []int32
+	keys  [][2]uint64 // by link
 
-	chains    bool
-	others    int32 // row of the stacks that there was no room for; -1 for none
-	truncated int64 // samples whose callchains were as long as can be
-	unwound   int64 // samples whose user stacks would have to be unwound
-	deferred  int64 // samples whose user callchains were to come later
+	chains bool
+	flawed [flawKinds]int64 // samples, by what their callchains lack
 }
 
 type stackRow struct {
-	node  int32
-	place profile.Place // of the first sample
-	row   int           // of the table
+	node   int32
+	folded bool          // of stacks that there was no room for
+	place  profile.Place // of the first sample
+	row    int           // of the table; 0 for folded ones
 }
+
+// flaws are what a callchain lacks, a bit for each.
+type flaws uint8
+
+const (
+	flawTruncated = iota // it was as long as can be
+	flawUnwound          // the user's stack would have to be unwound
+	flawDeferred         // the user's part was to come later
+	flawKinds
+)
 
 // A frameKey identifies a frame.
 type frameKey struct {
@@ -113,11 +128,19 @@ type link struct {
 	exact bool // the instruction itself, and not where a call returns to
 }
 
+// kind is what a link is apart from its address.
+func (l *link) kind() uint64 {
+	if l.exact {
+		return uint64(l.mode)<<1 | 1
+	}
+	return uint64(l.mode) << 1
+}
+
 // Limits of what a file can make Stacks remember.
 const (
-	maxStackNodes = 1 << 20
-	maxStackCells = 1 << 21
-	maxExpanded   = 1 << 19 // places
+	// DefaultStackMemory is Options.StackMemory where it is 0: bytes.
+	DefaultStackMemory = 96 << 20
+	minStackMemory     = 1 << 20
 	// defaultMaxStack is the length of callchains where the event does not say it:
 	// the kernel's PERF_MAX_STACK_DEPTH.
 	defaultMaxStack = 127
@@ -132,8 +155,7 @@ const (
 func ReadStacks(src io.ReadSeeker, name string, opts Options) (*Stacks, error) {
 	opts.Within = 0
 	r := NewReader(src, name, opts)
-	s := &Stacks{r: r, others: -1, keep: newSelection(&r.opts.Filter),
-		frames: map[frameKey]int32{}, expanded: map[profile.Place][]int32{}, tree: stackTree{index: map[uint64]int32{}}}
+	s := &Stacks{r: r, keep: newSelection(&r.opts.Filter), frames: map[frameKey]int32{}, functions: map[*profile.Function][]int32{}, threads: map[string]int32{}}
 	if err := s.read(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -170,9 +192,10 @@ func (s *Stacks) read() error {
 	if err := r.found(); err != nil {
 		return err
 	}
-	for i := range s.rows {
-		if int32(i) != s.others { // which are of many places
-			s.rows[i].row = 1 + int(r.places.look(s.rows[i].place))
+	s.known, s.code = chainCache{}, codeFrames{}
+	for i := range s.rows.n {
+		if row := s.rows.at(i); !row.folded { // folded ones are of many places
+			row.row = 1 + int(r.places.look(row.place))
 		}
 	}
 	r.fill()
@@ -205,15 +228,20 @@ func (s *Stacks) Kind() string { return s.r.Kind() }
 func (s *Stacks) Callchains() bool { return s.chains }
 
 // Len returns how many stacks there are.
-func (s *Stacks) Len() int { return len(s.rows) }
+func (s *Stacks) Len() int { return s.rows.n }
 
-// All yields the stacks: those that begin alike one after the other.
+// All yields the stacks: those that begin alike one after the other, and those of the same
+// names next to each other.
 func (s *Stacks) All() iter.Seq[*Stack] {
 	return func(yield func(*Stack) bool) {
 		out := &Stack{Cells: make([]counts.Cell, s.columns)}
-		for _, i := range s.tree.rows() {
-			row := s.rows[i]
-			path := s.tree.path(row.node)
+		if s.order == nil {
+			s.order = s.tree.rows(s.ranks())
+		}
+		var path []int32
+		for _, i := range s.order {
+			row := s.rows.at(int(i))
+			path = s.tree.path(row.node, path[:0])
 			out.Thread, out.Frames, out.Place = s.list[path[0]].Function, out.Frames[:0], row.row
 			for _, f := range path[1:] {
 				out.Frames = append(out.Frames, s.list[f])
@@ -221,7 +249,7 @@ func (s *Stacks) All() iter.Seq[*Stack] {
 			for col, e := range s.r.columns {
 				out.Cells[col] = counts.Cell{}
 				if s.meter.Known(e) {
-					out.Cells[col] = s.sums[int(i)*s.columns+col].Cell(e)
+					out.Cells[col] = s.sums.at(int(i)*s.columns + col).Cell(e)
 				}
 			}
 			if !yield(out) {
@@ -229,6 +257,35 @@ func (s *Stacks) All() iter.Seq[*Stack] {
 			}
 		}
 	}
+}
+
+// ranks returns for each frame the rank of its name.
+func (s *Stacks) ranks() []int32 {
+	order := make([]int32, len(s.list))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	compare := func(a, b int32) int {
+		x, y := s.list[a], s.list[b]
+		return cmp.Or(cmp.Compare(x.Function, y.Function), cmp.Compare(x.anonymous(), y.anonymous()), cmp.Compare(x.Kind, y.Kind))
+	}
+	slices.SortFunc(order, compare)
+	ranks := make([]int32, len(order))
+	for i := 1; i < len(order); i++ {
+		ranks[order[i]] = ranks[order[i-1]]
+		if compare(order[i-1], order[i]) != 0 {
+			ranks[order[i]]++
+		}
+	}
+	return ranks
+}
+
+// anonymous is the module of code without a name, which stands for it.
+func (f *Frame) anonymous() string {
+	if f.Function != "" {
+		return ""
+	}
+	return f.Module
 }
 
 // begin looks at what was recorded, at the first sample.
@@ -265,7 +322,7 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 		if row < 0 {
 			row = s.row(rec, time, at)
 		}
-		s.sums[int(row)*s.columns+int(s.r.column[e.Index])].Add(&amounts[i])
+		s.sums.at(int(row)*s.columns + int(s.r.column[e.Index])).Add(&amounts[i])
 	}
 }
 
@@ -285,46 +342,138 @@ func (s *Stacks) counts(rec *perfdata.Sample, time uint64, at profile.Place) boo
 
 // row returns the row of a sample's stack.
 func (s *Stacks) row(rec *perfdata.Sample, time uint64, at profile.Place) int32 {
-	s.path = append(s.path[:0], s.thread(rec, time))
-	s.links(rec)
+	if s.memory() > s.limit() {
+		s.fold()
+	}
+	thread := s.thread(rec, time)
+	lacks := s.links(rec)
+	for i := range s.flawed {
+		s.flawed[i] += int64(lacks >> i & 1)
+	}
+	node := s.tree.child(0, thread)
 	if s.chains {
-		for i := len(s.chain) - 1; i > 0; i-- {
-			s.call(s.chain[i], rec.PID(), time)
-		}
+		node = s.callers(node, thread, rec.PID(), time)
 	} else {
-		s.path = append(s.path, s.frame(frameKey{kind: ModuleFrame, file: at.File}))
+		node = s.extend(node, []int32{s.frame(frameKey{kind: ModuleFrame, file: at.File})})
 	}
-	s.extend(at)
-	node := s.tree.find(s.path)
-	if node < 0 {
-		return s.otherRow(at)
+	number := s.spaces.Number(time, int32(rec.PID()), profile.Mode(rec.Mode()))
+	list, ok := s.code.at(number, rec.IP())
+	if !ok {
+		list = s.code.of(number, rec.IP(), at, s.expand)
 	}
-	if row := s.tree.nodes[node].row; row > 0 {
+	node = s.extend(node, list)
+	if row := s.tree.nodes.at(int(node)).row; row > 0 {
 		return row - 1
 	}
-	if (len(s.rows)+2)*s.columns > maxStackCells {
-		return s.otherRow(at)
-	}
-	s.tree.nodes[node].row = s.add(node, at) + 1
-	return s.tree.nodes[node].row - 1
+	return s.add(stackRow{node: node, place: at})
 }
 
-func (s *Stacks) add(node int32, at profile.Place) int32 {
-	s.rows = append(s.rows, stackRow{node: node, place: at})
-	s.sums = append(s.sums, make([]perfdata.Sum, s.columns)...)
-	return int32(len(s.rows) - 1)
+// callers returns the node of the calls of a sample's callchain, without the innermost
+// link. It begins at the innermost link whose node is known from samples before.
+func (s *Stacks) callers(node, thread int32, pid int, time uint64) int32 {
+	links := s.chain[1:]
+	user, kernel := s.spaces.Number(time, int32(pid), profile.User), s.spaces.Number(time, int32(pid), profile.Kernel)
+	key := hash([2]uint64{}, uint64(user)<<32|uint64(kernel), uint64(thread))
+	s.keys = slices.Grow(s.keys[:0], len(links))[:len(links)]
+	for i := len(links) - 1; i >= 0; i-- {
+		key = hash(key, links[i].addr, links[i].kind())
+		s.keys[i] = key
+	}
+	from := len(links) // the links from here on are in node
+	for i := range links {
+		if user == 0 || kernel == 0 {
+			break
+		}
+		if e := s.known.of(s.keys[i]); e.node > 0 && e.key == s.keys[i] {
+			node, from = e.node, i
+			break
+		}
+	}
+	for i := from - 1; i >= 0; i-- {
+		node = s.call(node, links[i], pid, time)
+		*s.known.of(s.keys[i]) = chainEntry{s.keys[i], node}
+	}
+	return node
 }
 
-// otherRow returns the row of stacks that there is no room for.
-func (s *Stacks) otherRow(at profile.Place) int32 {
-	if s.others < 0 {
-		others := s.frame(frameKey{kind: OthersFrame})
-		node := s.tree.force(s.tree.force(0, others), others)
-		s.others = s.add(node, at)
-		s.tree.nodes[node].row = s.others + 1
+func (s *Stacks) add(row stackRow) int32 {
+	i := int32(s.rows.add(row))
+	for range s.columns {
+		s.sums.add(perfdata.Sum{})
 	}
-	return s.others
+	s.tree.nodes.at(int(row.node)).row = i + 1
+	return i
 }
+
+// fold makes room: it keeps the half of the nodes that have most samples. The other
+// stacks end at the last node that is kept, in a frame of kind OthersFrame.
+func (s *Stacks) fold() {
+	weights := make([]float64, s.tree.nodes.n)
+	for i := range s.rows.n {
+		for col := range s.columns {
+			weights[s.rows.at(i).node] += float64(s.sums.at(i*s.columns + col).Samples())
+		}
+	}
+	kept := s.tree.heavy(weights, s.tree.nodes.n/2)
+	tree, rows, sums := s.tree, s.rows, s.sums
+	s.tree, s.rows, s.sums, s.known = stackTree{}, pages[stackRow]{}, pages[perfdata.Sum]{}, chainCache{}
+	others := s.frame(frameKey{kind: OthersFrame})
+	moved := make([]int32, tree.nodes.n) // the node itself, or the last one that is kept
+	for i := 1; i < tree.nodes.n; i++ {
+		n := tree.nodes.at(i)
+		moved[i] = moved[n.parent]
+		if kept[i] = kept[i] && n.frame != others; kept[i] {
+			moved[i] = s.tree.child(moved[n.parent], n.frame)
+		}
+	}
+	for i := range rows.n {
+		row := *rows.at(i)
+		if row.folded { // it ended here before
+			row.node = tree.nodes.at(int(row.node)).parent
+		}
+		row.folded = row.folded || !kept[row.node]
+		if row.node = moved[row.node]; row.folded {
+			if row.node == 0 {
+				row.node = s.tree.child(0, others) // in place of the thread
+			}
+			row.node = s.tree.child(row.node, others)
+		}
+		to := s.tree.nodes.at(int(row.node)).row - 1
+		if to < 0 {
+			to = s.add(row)
+		}
+		for col := range s.columns {
+			s.sums.at(int(to)*s.columns + col).Merge(sums.at(i*s.columns + col))
+		}
+	}
+}
+
+// limit returns how many bytes the stacks may take.
+func (s *Stacks) limit() int {
+	return max(cmp.Or(s.r.opts.StackMemory, DefaultStackMemory), minStackMemory)
+}
+
+// folded returns the share of the samples whose stacks there was no room for.
+func (s *Stacks) folded() float64 {
+	some, all := int64(0), int64(0)
+	for i := range s.rows.n {
+		for col := range s.columns {
+			n := s.sums.at(i*s.columns + col).Samples()
+			if all += n; s.rows.at(i).folded {
+				some += n
+			}
+		}
+	}
+	return float64(some) / float64(max(all, 1))
+}
+
+// memory returns about how many bytes the stacks take.
+func (s *Stacks) memory() int {
+	return s.tree.nodes.n*nodeBytes + s.rows.n*rowBytes + s.sums.n*sumBytes
+}
+
+// Sizes of a stackRow and of a perfdata.Sum.
+const rowBytes, sumBytes = 40, 40
 
 // thread returns the frame of a sample's thread.
 func (s *Stacks) thread(rec *perfdata.Sample, time uint64) int32 {
@@ -332,16 +481,21 @@ func (s *Stacks) thread(rec *perfdata.Sample, time uint64) int32 {
 	if name == "" {
 		name = fmt.Sprintf(":%d", rec.TID())
 	}
-	return s.frame(frameKey{kind: ThreadFrame, name: name})
+	i, ok := s.threads[name]
+	if !ok {
+		i = s.frame(frameKey{kind: ThreadFrame, name: name})
+		s.threads[name] = i
+	}
+	return i
 }
 
 // links fills in the addresses of a sample's callchain, the innermost first, which is
-// that of the sample.
-func (s *Stacks) links(rec *perfdata.Sample) {
+// that of the sample. It returns what the callchain lacks.
+func (s *Stacks) links(rec *perfdata.Sample) (lacks flaws) {
 	mode := profile.Mode(rec.Mode())
 	s.chain = append(s.chain[:0], link{rec.IP(), mode, true})
 	if !s.chains {
-		return
+		return 0
 	}
 	chain, lbr := rec.Callchain(), rec.Event().BranchType&branchCallStack != 0
 	s.words = chain.AppendTo(s.words[:0])
@@ -350,12 +504,11 @@ func (s *Stacks) links(rec *perfdata.Sample) {
 		addr := s.words[i]
 		if addr >= perffile.ContextMax {
 			if addr == perffile.ContextUserDeferred {
-				s.deferred++
-				return
+				return 1 << flawDeferred
 			}
 			mode, exact = modeOf(addr), true
 			if lbr && mode == profile.User && s.branches(rec) {
-				return
+				return 0
 			}
 			continue
 		}
@@ -368,12 +521,13 @@ func (s *Stacks) links(rec *perfdata.Sample) {
 		first, exact = false, false
 	}
 	if rec.Event().SampleType&perffile.SampleStackUser != 0 && len(rec.StackUser()) > 0 {
-		s.unwound++
+		lacks |= 1 << flawUnwound
 	}
 	if limit := int(rec.Event().MaxStack); addrs >= limit && limit > 0 || addrs >= defaultMaxStack && limit == 0 {
-		s.truncated++
+		lacks |= 1 << flawTruncated
 		s.chain = append(s.chain, link{addr: truncatedLink})
 	}
+	return lacks
 }
 
 // truncatedLink stands for the callers of a callchain that was too long.
@@ -413,33 +567,31 @@ func modeOf(marker uint64) profile.Mode {
 	return 0
 }
 
-// call adds the frames of a call to the path.
-func (s *Stacks) call(l link, pid int, time uint64) {
+// call returns the node of a call below a node.
+func (s *Stacks) call(node int32, l link, pid int, time uint64) int32 {
 	if l.addr == truncatedLink {
-		s.path = append(s.path, s.frame(frameKey{kind: TruncatedFrame}))
-		return
+		return s.tree.child(node, s.frame(frameKey{kind: TruncatedFrame}))
 	}
 	if !l.exact && l.addr > 0 {
 		l.addr-- // the call itself, which may be the function's last instruction
 	}
-	s.extend(s.spaces.Find(time, pid, l.addr, l.mode))
+	number := s.spaces.Number(time, int32(pid), l.mode)
+	list, ok := s.code.at(number, l.addr)
+	if !ok {
+		list = s.code.of(number, l.addr, s.spaces.Find(time, pid, l.addr, l.mode), s.expand)
+	}
+	return s.extend(node, list)
 }
 
-// extend adds the frames of a place to the path: the function, and in it what was
-// inlined.
-func (s *Stacks) extend(at profile.Place) {
-	list, ok := s.expanded[at]
-	if !ok {
-		if len(s.expanded) >= maxExpanded {
-			clear(s.expanded)
-		}
-		list = s.expand(at)
-		s.expanded[at] = list
+// extend returns the node of frames below a node: a function, and in it what was inlined.
+func (s *Stacks) extend(node int32, list []int32) int32 {
+	if s.r.opts.By == counts.Module && s.tree.nodes.at(int(node)).frame == list[0] {
+		return node // calls within a module
 	}
-	if s.r.opts.By == counts.Module && s.path[len(s.path)-1] == list[0] {
-		return // calls within a module
+	for _, f := range list {
+		node = s.tree.child(node, f)
 	}
-	s.path = append(s.path, list...)
+	return node
 }
 
 // expand returns the frames of a place, the outermost first.
@@ -449,6 +601,15 @@ func (s *Stacks) expand(at profile.Place) []int32 {
 		return []int32{s.frame(frameKey{kind: ModuleFrame, file: at.File})}
 	}
 	f := symbols.Function(at)
+	if by == counts.Function && !symbols.Inlined(at) {
+		list, ok := s.functions[f]
+		if !ok {
+			source, _ := symbols.Line(profile.Place{File: at.File, Offset: f.Offset})
+			list = []int32{s.frame(frameKey{file: at.File, name: f.Name, source: source, addr: f.Addr})}
+			s.functions[f] = list
+		}
+		return list
+	}
 	inner := symbols.Frames(at)
 	if len(inner) == 0 {
 		inner = []profile.Frame{{}}
@@ -490,114 +651,17 @@ func (s *Stacks) frame(key frameKey) int32 {
 // says.
 func (s *Stacks) Notes() []counts.Note {
 	var out []counts.Note
-	if s.unwound > 0 {
-		out = append(out, counts.Notef("%d samples have a copy of the user's stack, which is not unwound: their callers in the program are missing", s.unwound).With(counts.Fix{Action: counts.RecordCallers}))
+	if s.flawed[flawUnwound] > 0 {
+		out = append(out, counts.Notef("%d samples have a copy of the user's stack, which is not unwound: their callers in the program are missing", s.flawed[flawUnwound]).With(counts.Fix{Action: counts.RecordCallers}))
 	}
-	if s.truncated > 0 {
-		out = append(out, counts.Notef("%d callchains are as long as can be recorded: their outermost callers are missing", s.truncated))
+	if s.flawed[flawTruncated] > 0 {
+		out = append(out, counts.Notef("%d callchains are as long as can be recorded: their outermost callers are missing", s.flawed[flawTruncated]))
 	}
-	if s.deferred > 0 {
-		out = append(out, counts.Notef("%d samples have the user's part of their callchains in records of their own, which are not joined: their callers in the program are missing", s.deferred))
+	if s.flawed[flawDeferred] > 0 {
+		out = append(out, counts.Notef("%d samples have the user's part of their callchains in records of their own, which are not joined: their callers in the program are missing", s.flawed[flawDeferred]))
 	}
-	if s.others >= 0 {
-		out = append(out, counts.Notef("there are too many stacks: the others are together"))
+	if share := s.folded(); share > 0 {
+		out = append(out, counts.Notef("%.2g %% of the samples are in [other stacks]: the stacks exceed %d MB", 100*share, s.limit()>>20).With(counts.Fix{Action: counts.MoreStackMemory, Number: 2 * s.limit() >> 20}))
 	}
 	return out
-}
-
-// A stackTree has the stacks that were met, each as the path to one of its nodes.
-type stackTree struct {
-	nodes []stackNode
-	index map[uint64]int32 // by parent and frame
-
-	// The path that was found last and its nodes: the next one often begins alike.
-	last []int32
-	at   []int32
-}
-
-type stackNode struct {
-	parent, frame int32
-	row           int32 // and 1; 0 for none
-}
-
-// find returns the node of a path of frames from the root; -1 if there is no room for
-// it.
-func (t *stackTree) find(path []int32) int32 {
-	same := 0
-	for same < len(path) && same < len(t.last) && path[same] == t.last[same] {
-		same++
-	}
-	t.last, t.at = t.last[:same], t.at[:same]
-	node := int32(0)
-	if same > 0 {
-		node = t.at[same-1]
-	}
-	for _, f := range path[same:] {
-		if node = t.child(node, f); node < 0 {
-			return -1
-		}
-		t.last, t.at = append(t.last, f), append(t.at, node)
-	}
-	return node
-}
-
-// child returns the node of a frame below another node, 0 being the root; -1 if there
-// is no room for it.
-func (t *stackTree) child(parent, frame int32) int32 {
-	if i, ok := t.index[uint64(parent)<<32|uint64(frame)]; ok {
-		return i
-	}
-	if len(t.nodes) >= maxStackNodes {
-		return -1
-	}
-	return t.force(parent, frame)
-}
-
-// force adds a node.
-func (t *stackTree) force(parent, frame int32) int32 {
-	if len(t.nodes) == 0 {
-		t.nodes = append(t.nodes, stackNode{parent: -1})
-	}
-	i := int32(len(t.nodes))
-	t.nodes = append(t.nodes, stackNode{parent: parent, frame: frame})
-	t.index[uint64(parent)<<32|uint64(frame)] = i
-	return i
-}
-
-// rows returns the rows of the nodes, each node before those above it, and its own
-// together.
-func (t *stackTree) rows() []int32 {
-	first, next := make([]int32, len(t.nodes)), make([]int32, len(t.nodes)) // nodes above one, and their neighbours
-	for i := len(t.nodes) - 1; i > 0; i-- {
-		parent := t.nodes[i].parent
-		next[i], first[parent] = first[parent], int32(i)
-	}
-	var list []int32
-	for i := int32(0); len(t.nodes) > 0; {
-		if row := t.nodes[i].row; row > 0 {
-			list = append(list, row-1)
-		}
-		if first[i] > 0 {
-			i = first[i]
-			continue
-		}
-		for i > 0 && next[i] == 0 {
-			i = t.nodes[i].parent
-		}
-		if i == 0 {
-			break
-		}
-		i = next[i]
-	}
-	return list
-}
-
-// path returns the frames from the root to a node.
-func (t *stackTree) path(node int32) []int32 {
-	var to []int32
-	for ; node > 0; node = t.nodes[node].parent {
-		to = append(to, t.nodes[node].frame)
-	}
-	slices.Reverse(to)
-	return to
 }

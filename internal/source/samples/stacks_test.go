@@ -182,7 +182,7 @@ func TestStacksOfPreciseSamples(t *testing.T) {
 	want(t, text(stacksOf(t, r, samples.Options{})), map[string]float64{"prog;main;leaf": 1000})
 }
 
-// TestStacksInOrder: stacks that begin alike follow each other.
+// TestStacksInOrder: stacks that begin alike follow each other, in the order of their names.
 func TestStacksInOrder(t *testing.T) {
 	r := newAttrRecording(t, perfdata.Attr{SampleType: chained})
 	r.program()
@@ -197,7 +197,7 @@ func TestStacksInOrder(t *testing.T) {
 		}
 		got = append(got, strings.Join(names, ";"))
 	}
-	if want := []string{"main", "main;work", "main;work;leaf", "main;last", "last", "last;leaf"}; !slices.Equal(got, want) {
+	if want := []string{"last", "last;leaf", "main", "main;last", "main;work", "main;work;leaf"}; !slices.Equal(got, want) {
 		t.Errorf("stacks %q, want %q", got, want)
 	}
 }
