@@ -12,26 +12,37 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/export"
 	"github.com/cyclestack/cyclestack/internal/recorded"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
 )
 
 // exportFlags are the flags of report that are for export.Formats.
-type exportFlags struct{ event string }
+type exportFlags struct {
+	event  string
+	memory int // MB
+}
 
 // add adds the flags.
 func (x *exportFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&x.event, "event", "e", "", "for "+strings.Join(export.Names(), ", ")+": the `EVENT` that is exported")
+	cmd.Flags().IntVar(&x.memory, "stack-memory", samples.DefaultStackMemory>>20, "for the same: `MB` for stacks; the lightest that exceed it are merged where they end")
 }
+
+// maxStackMemory is the most that --stack-memory takes: 1 TB.
+const maxStackMemory = 1 << 20
 
 // given reports whether a format for programs is asked for, or a flag for those only.
 func (x *exportFlags) given(c *common) bool {
-	return slices.Contains(export.Names(), c.format) || x.event != ""
+	return slices.Contains(export.Names(), c.format) || x.event != "" || x.memory != samples.DefaultStackMemory>>20
 }
 
 // export writes the stacks of a recording in a format of export.Formats.
 func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split, files []string) error {
 	i := slices.Index(export.Names(), c.format)
 	if i < 0 {
-		return usageError("--event is for --format %s", strings.Join(export.Names(), ", "))
+		return usageError("--event and --stack-memory are for --format %s", strings.Join(export.Names(), ", "))
+	}
+	if x.memory < 1 || x.memory > maxStackMemory {
+		return usageError("--stack-memory %d: from 1 to %d MB", x.memory, maxStackMemory)
 	}
 	format := export.Formats[i]
 	switch {
@@ -53,7 +64,7 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split
 		return err
 	}
 	defer recs.Close()
-	p, err := recs.Stacks(recorded.StackOptions{By: by.Code, Event: x.event, Filter: filter, Symbols: f.symbols})
+	p, err := recs.Stacks(recorded.StackOptions{By: by.Code, Event: x.event, Memory: x.memory << 20, Filter: filter, Symbols: f.symbols})
 	switch {
 	case errors.As(err, new(*recorded.SamplesError)):
 		return inputError(fmt.Errorf("%v; --format %s needs samples, as perf record takes them", err, c.format))

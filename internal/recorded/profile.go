@@ -24,6 +24,7 @@ import (
 type StackOptions struct {
 	By      counts.Kind // what frames are split by; Run is functions
 	Event   string      // the one event; "" is all, or those of the nodes
+	Memory  int         // bytes for the stacks; 0 is samples.DefaultStackMemory
 	Filter  Filter
 	Symbols profile.Config
 }
@@ -67,6 +68,7 @@ type stackReport struct {
 	placeReport
 	stacks stacks
 	event  string
+	memory int
 }
 
 // Stacks returns the profile of the first recording. It must be closed.
@@ -74,7 +76,7 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 	if o.By == counts.Run {
 		o.By = counts.Function
 	}
-	e := &stackReport{event: o.Event, placeReport: placeReport{Recordings: r, file: r.Names[0],
+	e := &stackReport{event: o.Event, memory: o.Memory, placeReport: placeReport{Recordings: r, file: r.Names[0],
 		o: &PlaceOptions{Split: SplitBy(o.By), Filter: o.Filter, Symbols: o.Symbols}}}
 	rec, err := r.recording(e.file)
 	if err != nil {
@@ -97,7 +99,7 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 
 // read reads the stacks of samples, or the places of a simulation.
 func (e *stackReport) read(rec *source.Recording, by counts.Kind) error {
-	o := samples.Options{By: by, Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
+	o := samples.Options{By: by, StackMemory: e.memory, Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
 	if !rec.Simulated() {
 		s, err := rec.Stacks(o)
 		switch {

@@ -498,3 +498,59 @@ func TestPublishedStacksAgainstPerf(t *testing.T) {
 		})
 	}
 }
+
+// TestStacksAreFolded: what exceeds the memory ends early. The heaviest stacks stay as they
+// are, nothing is lost, and a note says how much was folded.
+func TestStacksAreFolded(t *testing.T) {
+	const many, callers = 20000, 12
+	r := newAttrRecording(t, perfdata.Attr{SampleType: chained})
+	r.add(1, &perfdata.Comm{PID: 7, TID: 7, Comm: []byte("prog")})
+	r.mmap(2, 7, 0x10000, "//anon")
+	chain := func(i int) []uint64 {
+		list := []uint64{perffile.ContextUser, 0x10310}
+		for range callers {
+			list = append(list, 0x10010+uint64(i%4)*0x100)
+			i /= 4
+		}
+		return append(list, 0x10110)
+	}
+	total := 0.0
+	for i := range many {
+		r.chain(perfdata.ModeUser, uint64(10+i), 1, chain(i*7919))
+		total++
+		if i%10 == 0 {
+			r.chain(perfdata.ModeUser, uint64(10+i), 5, []uint64{perffile.ContextUser, 0x10210, 0x10010})
+			total += 5
+		}
+	}
+	s := stacksOf(t, r, samples.Options{StackMemory: 1}) // the least that is possible
+	sum, folded, heavy := 0.0, 0.0, 0.0
+	for x := range s.All() {
+		v := x.Cells[0].Value
+		sum += v
+		last := x.Frames[len(x.Frames)-1]
+		if last.Kind == samples.OthersFrame {
+			folded += v
+			if x.Place != 0 {
+				t.Errorf("a folded stack has the place %d", x.Place)
+			}
+		}
+		if len(x.Frames) == 2 && x.Frames[0].Function == "main" && x.Frames[1].Function == "leaf" {
+			heavy += v
+		}
+	}
+	if sum != total || folded == 0 || heavy != 5*many/10 {
+		t.Errorf("all stacks have %v samples of %v, %v folded, the heavy one %v of %v", sum, total, folded, heavy, 5*many/10)
+	}
+	if s.Len() >= many {
+		t.Errorf("%d stacks are kept", s.Len())
+	}
+	notes := s.Notes()
+	if len(notes) != 1 || !strings.Contains(notes[0].Text, "[other stacks]") || notes[0].Fix.Action != counts.MoreStackMemory {
+		t.Errorf("notes %+v", notes)
+	}
+	all := stacksOf(t, r, samples.Options{})
+	if all.Len() <= s.Len() || len(all.Notes()) != 0 {
+		t.Errorf("with more memory %d stacks, notes %v", all.Len(), all.Notes())
+	}
+}
