@@ -68,7 +68,6 @@ const (
 	NameCaches                        // say what caches to simulate
 	SimulateAll                       // have the simulator simulate caches and branches
 	ReportCores                       // report the logical processors of cores
-	MoreStackMemory                   // allow stacks Number MB of memory
 	RecordCallers                     // record call chains by frame pointers or by the processor's branch record
 	PlanWatchdog                      // plan for a machine whose NMI watchdog counts
 	PlanSMT                           // plan for SMT, or for the Number of counters that it leaves

@@ -30,8 +30,6 @@ func noteText(n counts.Note) string {
 		return n.Text + ", as they are with --cache-sim=yes --branch-sim=yes; --by function says where the instructions are"
 	case counts.ReportCores:
 		return n.Text + ": cyclestack smt prints it"
-	case counts.MoreStackMemory:
-		return fmt.Sprintf("%s (--stack-memory %d allows more)", n.Text, f.Number)
 	case counts.RecordCallers:
 		return n.Text + " (perf record --call-graph fp or lbr has them)"
 	case counts.PlanWatchdog:

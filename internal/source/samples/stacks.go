@@ -661,7 +661,7 @@ func (s *Stacks) Notes() []counts.Note {
 		out = append(out, counts.Notef("%d samples have the user's part of their callchains in records of their own, which are not joined: their callers in the program are missing", s.flawed[flawDeferred]))
 	}
 	if share := s.folded(); share > 0 {
-		out = append(out, counts.Notef("%.2g %% of the samples are in [other stacks]: the stacks exceed %d MB", 100*share, s.limit()>>20).With(counts.Fix{Action: counts.MoreStackMemory, Number: 2 * s.limit() >> 20}))
+		out = append(out, counts.Notef("%.2g %% of the samples are in [other stacks]: the stacks exceed %d MB", 100*share, s.limit()>>20))
 	}
 	return out
 }
