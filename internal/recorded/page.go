@@ -2,7 +2,6 @@ package recorded
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"io"
 	"strings"
@@ -25,6 +24,9 @@ type PageOptions struct {
 
 // annotatedMost is the number of functions whose code is in a page.
 const annotatedMost = 10
+
+// functionsMost is the number of functions up to which those of each interval are in a page.
+const functionsMost = 200
 
 // Page writes a page of the only recording: its account, and where they can be made, those
 // of functions and intervals, its stacks, and the code of hotspots. What cannot be made is
@@ -58,7 +60,9 @@ type pageReport struct {
 	page    *web.Accounts
 	samples bool
 	hot     []string // the hotspots, as annotate names them
-	left    []web.Left
+
+	functions int // with an account
+	left      []web.Left
 }
 
 func (p *pageReport) simulated() bool {
@@ -84,11 +88,14 @@ func (p *pageReport) stream() bool {
 func (p *pageReport) rest() {
 	simulated := p.simulated()
 	if p.samples || simulated {
-		p.add("functions", func(w io.Writer) error { return p.places(w, counts.Function) })
+		p.add("functions", func(w io.Writer) error { return p.places(w, p.see, counts.Function) })
 		p.add("stacks", p.stacks)
 	}
 	if !simulated {
 		p.add("intervals", p.intervals)
+	}
+	if p.samples && p.functions <= functionsMost {
+		p.add("functions by interval", func(w io.Writer) error { return p.places(w, nil, counts.Interval, counts.Function) })
 	}
 	for _, symbol := range p.hot {
 		p.add("code of "+symbol, func(w io.Writer) error { return p.code(w, symbol) })
@@ -113,19 +120,25 @@ func (p *pageReport) add(view string, write func(io.Writer) error) {
 // errSame says that a document would have nothing that the first does not have.
 var errSame = errors.New("the same")
 
-// places writes the accounts of places, and notes the hotspots among functions.
-func (p *pageReport) places(w io.Writer, kind counts.Kind) error {
+// places writes the accounts of places, and shows them to a function.
+func (p *pageReport) places(w io.Writer, see func(*account.Account), kinds ...counts.Kind) error {
 	o := p.o.Places
-	o.Split, o.All, o.Next = SplitBy(kind), true, nil
+	o.Split, o.All, o.Next = SplitBy(kinds...), true, nil
 	return p.Recordings.Places(&o, func(bool) (report.Writer, error) {
 		to, err := report.New("json", w, p.o.Report)
-		return &scopes{Writer: to, kind: kind, see: p.see}, err
+		if err != nil || see == nil {
+			return to, err
+		}
+		return &scopes{to, see}, nil
 	})
 }
 
 // see notes a function, if its code is to be in the page.
 func (p *pageReport) see(a *account.Account) {
 	c := a.Scope.Code
+	if a.Scope.Kind == counts.Function {
+		p.functions++
+	}
 	if len(p.hot) == annotatedMost || c == nil || c.Function == "" || strings.HasPrefix(c.Module, "[") || strings.HasSuffix(c.Module, ".map") {
 		return
 	}
@@ -135,14 +148,14 @@ func (p *pageReport) see(a *account.Account) {
 // intervals writes the accounts of intervals. The error is errSame if there is only one.
 func (p *pageReport) intervals(w io.Writer) error {
 	if p.samples {
-		return p.places(w, counts.Interval)
+		return p.places(w, nil, counts.Interval)
 	}
 	to, err := report.New("json", w, p.o.Report)
 	if err != nil {
 		return err
 	}
 	n := 0
-	err = p.Accounts(&scopes{Writer: to, see: func(*account.Account) { n++ }}, counts.By(0).With(counts.Interval), resolve.Request{})
+	err = p.Accounts(&scopes{to, func(*account.Account) { n++ }}, counts.By(0).With(counts.Interval), resolve.Request{})
 	if err == nil && n < 2 {
 		return errSame
 	}
@@ -169,16 +182,13 @@ func (p *pageReport) code(w io.Writer, symbol string) error {
 	return report.Write(w, "json", *code, p.o.Report)
 }
 
-// scopes passes accounts on, and shows those of a kind to a function.
+// scopes passes accounts on, and shows them to a function.
 type scopes struct {
 	report.Writer
-	kind counts.Kind
-	see  func(*account.Account)
+	see func(*account.Account)
 }
 
 func (s *scopes) Account(a *account.Account) error {
-	if cmp.Or(s.kind, a.Scope.Kind) == a.Scope.Kind {
-		s.see(a)
-	}
+	s.see(a)
 	return s.Writer.Account(a)
 }

@@ -52,7 +52,7 @@ export class Grid {
   }
 
   // rows replaces the rows: numbers that columns know.
-  rows(list: Uint32Array): void {
+  rows(list: Uint32Array<ArrayBuffer>): void {
     this.order = list;
     this.all = list.length;
     this.at.row = Math.min(this.at.row, this.all - 1);

@@ -1,9 +1,15 @@
 // The page: documents in, views out.
 
-import { Accounts, Document, Explanations, accountsOf, load } from "./data";
+import { Annotation, Code } from "./code";
+import { Account, Accounts, Document, Explanations, accountsOf, load } from "./data";
+import { Diff, diffViews } from "./diff";
 import { clean, clear, h } from "./dom";
+import { Flame, Stacks } from "./flame";
+import { known } from "./format";
 import { Tree } from "./tree";
+import { trust } from "./trust";
 import { what } from "./what";
+import { When, mean } from "./when";
 import { Where } from "./where";
 
 function theme(): HTMLElement {
@@ -23,28 +29,82 @@ function theme(): HTMLElement {
 function build(documents: Document[]): void {
   const page = document.getElementById("page") as HTMLElement;
   clear(page);
-  const ex = new Explanations(documents), sections: HTMLElement[] = [];
-  const first = { done: false };
-  for (const d of accountsOf(documents)) sections.push(...views(d, ex, first));
-  const title = document.title;
+  const sections = new Views(documents).sections;
   const links = h("nav", { "aria-label": "parts of the page" });
   for (const e of sections) links.append(h("a", { href: "#" + e.id }, e.querySelector("h2")?.textContent || e.id));
-  page.append(h("header", {}, h("h1", {}, clean(title)), links, theme()), h("main", {}, ...sections));
+  page.append(h("header", {}, h("h1", {}, clean(document.title)), h("div", { class: "tools" }, links, theme())), h("main", {}, ...sections));
   document.documentElement.classList.add("ready");
 }
 
-function views(d: Accounts, ex: Explanations, first: { done: boolean }): HTMLElement[] {
-  const out: HTMLElement[] = [], run = d.accounts.find(a => a.scope.kind === "run");
-  const others = d.accounts.filter(a => a !== run);
-  if (run && run.nodes.length > 0 && !first.done) {
-    first.done = true;
-    const tree = new Tree(d, run, ex);
-    const answer = what(d, run, ex);
-    answer.addEventListener("click", e => { const p = (e.target as HTMLElement).dataset?.go; if (p) tree.open(p); });
-    out.push(answer, tree.element);
+// Views are the views of documents, in the order in which one asks.
+class Views {
+  readonly sections: HTMLElement[] = [];
+  private ex: Explanations;
+  private tree: Tree | null = null;
+  private places = new Map<string, Where>();
+
+  constructor(documents: Document[]) {
+    this.ex = new Explanations(documents);
+    const list = accountsOf(documents), first = list.find(d => d.accounts.some(a => a.scope.kind === "run" && a.nodes.length > 0)), run = first?.accounts.find(a => a.scope.kind === "run");
+    if (first && run) this.answer(first, run);
+    for (const d of documents) if (d.schema === "cyclestack.diff/v1") this.sections.push(...diffViews(d as Diff, this.ex));
+    const codes = documents.filter(d => d.schema === "cyclestack.annotation/v1") as Annotation[], code = codes.length ? new Code(codes) : null;
+    const within = list.find(split), overall = first || list[0];
+    for (const d of list) if (d !== within) this.where(d, code);
+    if (code) this.sections.push(code.element);
+    for (const d of documents) if (d.schema === "cyclestack.stacks/v1") this.sections.push(new Flame(d as Stacks).element);
+    for (const d of list) if (d !== within && d.accounts.some(a => a.scope.kind === "interval")) this.when(d, first, run, within);
+    const shown = run || overall?.accounts[0];
+    if (overall && shown) this.sections.push(trust(overall, shown, documents));
   }
-  if (others.length > 0) out.push(new Where(d, ex, others[0].scope.kind, () => undefined).element);
-  return out;
+
+  // answer is what comes first: the verdict and the tree.
+  private answer(d: Accounts, run: Account): void {
+    const tree = this.tree = new Tree(d, run, this.ex), answer = what(d, run, this.ex);
+    answer.addEventListener("click", e => { const p = (e.target as HTMLElement).dataset?.go; if (p) tree.open(p); });
+    this.sections.push(answer, tree.element);
+    const t = run.times;
+    if (t) this.sections.push(new Tree({ ...d, model: t.model }, { ...run, nodes: t.nodes, bottleneck: t.bottleneck, missing: t.missing, counts: [], audit: [] }, this.ex, "Time of threads", "times").element);
+  }
+
+  // where are the tables of a document's accounts, one for each kind but intervals.
+  private where(d: Accounts, code: Code | null): void {
+    const others = d.accounts.filter(a => a.scope.kind !== "run" && a.scope.kind !== "interval"), kind = others[0]?.scope.kind;
+    const runs = d.accounts.filter(a => a.scope.kind === "run");
+    if (runs.length > 1) this.sections.push(new Where({ ...d, accounts: d.accounts }, this.ex, "run", () => undefined).element);
+    if (!kind || this.places.has(kind)) return;
+    const table = new Where(d, this.ex, kind, a => code?.opener(a.scope.function, a.scope.module));
+    this.places.set(kind, table);
+    this.sections.push(table.element);
+  }
+
+  // when is the course over time; what is selected there restricts the tree and the table of functions.
+  private when(d: Accounts, first: Accounts | undefined, run: Account | undefined, within: Accounts | undefined): void {
+    const of = this.ex.method(d.model)?.of;
+    this.sections.push(new When(d, this.ex, chosen => {
+      if (this.tree && first && run && first.model.name === d.model.name) this.tree.show(chosen ? mean(chosen, of) : run);
+      const functions = this.places.get("function");
+      if (functions) functions.show(chosen && within ? during(within, chosen, of) : null);
+    }).element);
+  }
+}
+
+// split reports whether accounts are of functions in intervals.
+function split(d: Accounts): boolean { return d.accounts.some(a => a.scope.kind === "function" && known(a.scope.start_s) && a.scope.label?.match(/^[\d.]+ s /)); }
+
+// during are the accounts of functions in some intervals.
+function during(d: Accounts, chosen: Account[], of?: string): Account[] {
+  const starts = new Set(chosen.map(a => a.scope.start_s)), by = new Map<string, Account[]>();
+  for (const a of d.accounts) {
+    if (a.scope.kind !== "function" || !starts.has(a.scope.start_s)) continue;
+    const key = [a.scope.function, a.scope.module, a.scope.addr].join("\n");
+    by.set(key, [...(by.get(key) || []), a]);
+  }
+  const out = [...by.values()].map(list => {
+    const m = mean(list, of), sum = (key: "share" | "share_samples") => list.reduce((t, a) => t + (a.scope[key] ?? 0), 0), first = list[0].scope;
+    return { ...m, scope: { ...first, share: sum("share"), share_samples: sum("share_samples"), share_error: undefined, hotspot: false } };
+  });
+  return out.filter(a => a.scope.share > 0).sort((x, y) => y.scope.share - x.scope.share);
 }
 
 async function begin(): Promise<void> {

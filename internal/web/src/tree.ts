@@ -10,7 +10,7 @@ const narrow = 1.5; // dots below which a node is not drawn
 // valueText is a node's value as page.Figure writes it.
 export function valueText(ex: Explanations, m: Model, n: { path: string; unit: string; section?: string; value: number | null }): string {
   if (!known(n.value)) return "–";
-  if (ex.share(m, n)) return fixed(n.value * 100, 1) + " %";
+  if (ex.share(m, n) && !n.unit.includes("/")) return fixed(n.value * 100, 1) + " %";
   if (n.unit === "cycles/instruction") return fixed(n.value, 4);
   return trim(n.value);
 }
@@ -20,7 +20,7 @@ interface Box { node: Node; x: number; w: number; row: number; parent: Box | nul
 
 // boxesOf lays nodes out in a width of 1. Children that are more than their parent are
 // squeezed into it.
-export function boxesOf(nodes: Node[], share: (n: Node) => boolean): Box[] {
+export function boxesOf(nodes: Node[], share: (n: Node) => boolean, whole = 0): Box[] {
   const boxes: Box[] = [], byPath = new Map<string, Box>(), roots: Box[] = [];
   for (const node of nodes) {
     if (node.section || !known(node.value)) continue;
@@ -32,7 +32,7 @@ export function boxesOf(nodes: Node[], share: (n: Node) => boolean): Box[] {
     (parent ? parent.below : roots).push(b);
   }
   const sum = (list: Box[]) => list.reduce((t, b) => t + b.w, 0);
-  const scale = roots.length > 0 && share(roots[0].node) ? Math.max(1, sum(roots)) : sum(roots);
+  const scale = whole || (roots.length > 0 && share(roots[0].node) ? Math.max(1, sum(roots)) : sum(roots));
   const place = (list: Box[], x: number, room: number) => {
     const total = sum(list), squeeze = total > room && total > 0 ? room / total : 1;
     for (const b of list) {
@@ -74,7 +74,7 @@ export class Tree {
   private marks = new Map<string, SVGGElement>();
   private rows = h("tbody");
 
-  constructor(private d: Accounts, a: Account, private ex: Explanations, private heading = "Tree", name = "tree") {
+  constructor(private d: Accounts, a: Account, private ex: Explanations, heading = "Tree", name = "tree", private total = 0) {
     const back = h("button", { type: "button", class: "whole" }, "Whole tree");
     back.addEventListener("click", () => this.zoom(null));
     const caption = h("p", { class: "hint" }, "Width is the share. Hatched nodes are uncertain. Click or Enter opens a node and zooms; arrow keys move; Escape shows all.");
@@ -91,7 +91,7 @@ export class Tree {
   // show draws another account.
   show(a: Account): void {
     this.account = a;
-    this.boxes = boxesOf(a.nodes, n => this.ex.share(this.d.model, n));
+    this.boxes = boxesOf(a.nodes, n => this.ex.share(this.d.model, n), this.total);
     this.zoomed = this.boxes.find(b => b.node.path === this.zoomed?.node.path) || null;
     this.list();
     this.draw();
@@ -218,11 +218,20 @@ export class Tree {
   }
 }
 
-const letter = 7.2; // dots of an average letter of a label
+const ruler = document.createElement("canvas").getContext("2d");
 
-function fits(text: string, w: number): boolean { return text.length * letter + 8 < w; }
+// wide is the width of a label in dots.
+export function wide(text: string, font = "700 13px system-ui, sans-serif"): number {
+  if (!ruler) return text.length * 8;
+  ruler.font = font;
+  return ruler.measureText(text).width;
+}
+
+function fits(text: string, w: number): boolean { return wide(text) + 10 < w; }
 
 function shorten(text: string, w: number): string {
-  const n = Math.floor((w - 8) / letter);
-  return n >= text.length ? text : n > 3 ? text.slice(0, n - 1) + "…" : "";
+  if (fits(text, w)) return text;
+  let n = Math.min(text.length - 1, Math.floor(w / 6));
+  while (n > 2 && !fits(text.slice(0, n) + "…", w)) n--;
+  return n > 2 ? text.slice(0, n) + "…" : "";
 }

@@ -1,7 +1,7 @@
 // The table of places in hierarchical columns: each node of the tree is a column that its parts can be opened beside.
 
 import { Account, Accounts, Explanations, parentOf } from "./data";
-import { clean, h, id, say } from "./dom";
+import { h, id, say } from "./dom";
 import { known, percentOf } from "./format";
 import { Column, Grid } from "./grid";
 import { valueText } from "./tree";
@@ -20,10 +20,11 @@ export class Where {
   private open = new Set<string>();
   private find = "";
   private count = h("span", { class: "hint", role: "status" });
-  private values = new Map<string, Float64Array>();
+  private opened = false;
+  private all: Account[];
 
   constructor(private d: Accounts, private ex: Explanations, private kind: string, private source: (a: Account) => (() => void) | undefined) {
-    this.list = d.accounts.filter(a => a.scope.kind !== "run");
+    this.list = this.all = kind === "run" ? d.accounts : d.accounts.filter(a => a.scope.kind !== "run" && a.scope.kind !== "interval");
     const hId = id("h");
     this.grid = new Grid("account of each " + kind);
     const search = h("input", { type: "search", id: "filter-" + kind, placeholder: "part of a name" });
@@ -32,6 +33,13 @@ export class Where {
     this.element = h("section", { id: "where-" + kind, class: "where", "aria-labelledby": hId }, h("h2", { id: hId }, "Where, by " + kind),
       h("p", { class: "hint" }, "A heading sorts, + opens the parts of a node. ▲ is above its threshold in a hotspot, ? is unreliable. A row opens its code where the page has it."),
       h("div", { class: "tools" }, h("label", { for: "filter-" + kind }, "Filter "), search, " ", this.count), this.grid.element);
+    this.grid.set(this.columns());
+    this.filter();
+  }
+
+  // show replaces the accounts; null brings all back.
+  show(list: Account[] | null): void {
+    this.list = list || this.all;
     this.grid.set(this.columns());
     this.filter();
   }
@@ -79,6 +87,6 @@ export class Where {
 
   // always opens the parts of the only root once.
   private always(path: string): void {
-    if (!this.values.has(path)) { this.values.set(path, new Float64Array(0)); this.open.add(path); }
+    if (!this.opened) { this.opened = true; this.open.add(path); }
   }
 }
