@@ -1,0 +1,34 @@
+package web_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/internal/web"
+)
+
+// pageOf makes a page of documents.
+func pageOf(t *testing.T, documents ...any) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	p := web.New(&b, "test")
+	for _, d := range documents {
+		if err := p.Add(func(w io.Writer) error { return json.NewEncoder(w).Encode(d) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestSize: a page is small before its data.
+func TestSize(t *testing.T) {
+	const most = 400_000
+	if n := len(pageOf(t)); n > most || n < 10_000 {
+		t.Errorf("a page without data has %d bytes, at most %d", n, most)
+	}
+}
