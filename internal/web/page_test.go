@@ -384,5 +384,3 @@ func manyFunctions(t *testing.T, n int) ([]byte, []accountOf) {
 	d["accounts"] = list
 	return pageOf(t, d, documentOf(t, "models", "--cpu", "skylakex", "--model", "tma")), accountsIn(t, d)[1:]
 }
-
-
