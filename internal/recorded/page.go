@@ -25,7 +25,7 @@ type PageOptions struct {
 // annotatedMost is the number of functions whose code is in a page.
 const annotatedMost = 10
 
-// functionsMost is the number of functions up to which those of each interval are in a page.
+// functionsMost limits the functions whose intervals are in a page.
 const functionsMost = 200
 
 // Page writes a page of the only recording: its account, and where they can be made, those

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -27,6 +28,18 @@ func unpack(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// TestTypes: the TypeScript has no errors of types, which the bundler does not look for.
+func TestTypes(t *testing.T) {
+	modules := os.Getenv("CYCLESTACK_NODE_MODULES")
+	if modules == "" {
+		t.Skip("CYCLESTACK_NODE_MODULES names no directory with typescript: npm install typescript")
+	}
+	out, err := exec.Command(filepath.Join(modules, ".bin", "tsc"), "-p", "../../web/src").CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // TestDrift: the script and the style that are embedded are those of the source.
