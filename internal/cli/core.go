@@ -5,6 +5,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/core"
 	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/profile"
@@ -25,7 +26,7 @@ type coreFlags struct {
 func (a *app) core() *cobra.Command {
 	c, f := &common{}, &coreFlags{}
 	cmd := &cobra.Command{
-		Use:     "core [PROGRAM FUNCTION]",
+		Use:     "core [PROGRAM FUNCTION | RECORDING [FUNCTION]]",
 		GroupID: "account",
 		Short:   "Say how many cycles loops take in the core, and what limits them",
 		Long: `core executes code on a model of a processor's core. Caches and branch prediction are
@@ -33,13 +34,18 @@ perfect there. It prints the cycles of an iteration and what limits them: the fr
 the width of dispatch, a group of ports, the divider, a chain of dependences, or a full
 queue. Each limit has cycles of its own, so that one sees what comes next.
 
-The code is the innermost loops of a program's FUNCTION; blocks of machine code in
-hexadecimal, one a line (--hex); or a file of assembly (--asm), which GNU's assembler
-assembles. --loop N chooses a loop of the function. Blocks need --loop, for code whose
-last instruction jumps back, or --unrolled, for copies that follow each other.
+The code is the innermost loops of a program's FUNCTION; the hottest loops of a
+perf.data file or of a kept simulation; blocks of machine code in hexadecimal, one a
+line (--hex); or a file of assembly (--asm), which GNU's assembler assembles. --loop N
+chooses a loop of a function. Blocks need --loop, for code whose last instruction jumps
+back, or --unrolled, for copies that follow each other.
+
+Of a recording the measured cycles of an iteration stand next to the model's, if it has
+branch stacks, or retired instructions and cycles.
 
 Several --cpu stand side by side. --format csv prints one row for each block.`,
 		Example: `  cyclestack core --cpu amdzen4 examples/annotate/bin/solve solve
+  cyclestack core --sysroot examples/annotate examples/annotate.data
   cyclestack core --cpu amdzen4 --hex examples/blocks.txt --loop --format csv
   cyclestack core --cpu skylakex --cpu amdzen4 --hex examples/blocks.txt --unrolled`,
 		Args: arguments(0, 3),
@@ -70,12 +76,16 @@ func (a *app) runCore(cmd *cobra.Command, c *common, f *coreFlags, args []string
 	} else if f.syntax != "att" {
 		return usageError("--syntax %s: it is att or intel", f.syntax)
 	}
-	for _, name := range f.named() {
+	recording := len(args) > 0 && f.hex+f.asm == "" && !core.IsProgram(args[0])
+	for _, name := range f.named(recording) {
 		model, err := c.coreOf(name)
 		if err != nil {
 			return err
 		}
 		r.Cores = append(r.Cores, model)
+	}
+	if recording {
+		return a.recordingCore(c, f, &r)
 	}
 	found, err := r.Analyse(cmd.Context())
 	if err != nil {
@@ -88,8 +98,34 @@ func (a *app) runCore(cmd *cobra.Command, c *common, f *coreFlags, args []string
 	return a.document(c, render.Cores{Document: found.Document, Full: f.full}, found.Inputs...)
 }
 
-// named returns the processors that were asked for.
-func (f *coreFlags) named() []string {
+// recordingCore analyses the hot loops of a recording.
+func (a *app) recordingCore(c *common, f *coreFlags, r *core.Request) error {
+	number, err := r.Number()
+	if err != nil {
+		return err
+	}
+	c.cpu = "" // the recording has a processor of its own
+	recs, err := c.recordings(r.Args[0])
+	if err != nil {
+		return err
+	}
+	defer recs.Close()
+	o := recorded.CoreOptions{Loop: number, Syntax: r.Syntax, Symbols: f.symbols, Cores: r.Cores, All: f.full}
+	if len(r.Args) > 1 {
+		o.Function = r.Args[1]
+	}
+	d, err := recs.Core(o)
+	if err != nil {
+		return err
+	}
+	return a.document(c, render.Cores{Document: d, Full: f.full}, r.Args[0])
+}
+
+// named returns the processors that were asked for: of a recording, its own.
+func (f *coreFlags) named(recording bool) []string {
+	if len(f.cpus) == 0 && recording {
+		return nil
+	}
 	if len(f.cpus) == 0 {
 		return []string{"native"}
 	}

@@ -41,8 +41,8 @@ type Program struct {
 	Cores    []*simulation.Core
 }
 
-// Analyse analyses the function's loops.
-func (p *Program) Analyse() (*Document, error) {
+// List returns the function's code.
+func (p *Program) List() (*code.Listing, error) {
 	path, err := filepath.Abs(p.File)
 	if err != nil {
 		return nil, fault.Inputf("%s: %w", p.File, err)
@@ -60,11 +60,20 @@ func (p *Program) Analyse() (*Document, error) {
 	if listing.Arch != disasm.AMD64 {
 		return nil, fault.Inputf("%s: instructions of amd64 only are modelled, these are of %s", p.File, listing.Arch)
 	}
+	return listing, nil
+}
+
+// Analyse analyses the function's loops.
+func (p *Program) Analyse() (*Document, error) {
+	listing, err := p.List()
+	if err != nil {
+		return nil, err
+	}
 	loops := &Loops{Listing: listing}
 	pieces := loops.Find()
 	if p.Loop > 0 {
 		if pieces = only(pieces, p.Loop); len(pieces) == 0 {
-			return nil, fault.Usagef("--loop %d: %s", p.Loop, loops.numbers(f.Name))
+			return nil, fault.Usagef("--loop %d: %s", p.Loop, loops.numbers(listing.Function.Name))
 		}
 	}
 	d := &Document{Title: p.File, Again: []string{p.File, p.Function}}

@@ -99,27 +99,37 @@ func unopened(name string, err error) error {
 	return fault.Inputf("%s: %w", name, err)
 }
 
-// program analyses a function of a program.
-func (r *Request) program() (*Found, error) {
-	p := &Program{File: r.Args[0], Symbols: r.Symbols, Syntax: r.Syntax, Cores: r.Cores}
+// Number returns the number of the loop that was asked for, 0 for none. It may be among the
+// arguments, behind --loop: it is taken from there.
+func (r *Request) Number() (int, error) {
 	for i, arg := range r.Args {
-		if _, err := strconv.Atoi(arg); err == nil && i > 0 && r.Loop == EachBlock { // --loop N
+		if _, err := strconv.Atoi(arg); err == nil && i > 0 && r.Loop == EachBlock {
 			r.Loop, r.Args = arg, slices.Delete(slices.Clone(r.Args), i, i+1)
 			break
 		}
 	}
 	if len(r.Args) > 2 {
-		return nil, fault.Usagef("%q is one argument too many", r.Args[2])
+		return 0, fault.Usagef("%q is one argument too many", r.Args[2])
 	}
-	if len(r.Args) > 1 {
+	if r.Loop == "" || r.Loop == EachBlock {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(r.Loop)
+	if err != nil || n < 1 {
+		return 0, fault.Usagef("--loop %s: it is the number of a loop", r.Loop)
+	}
+	return n, nil
+}
+
+// program analyses a function of a program.
+func (r *Request) program() (*Found, error) {
+	p := &Program{File: r.Args[0], Symbols: r.Symbols, Syntax: r.Syntax, Cores: r.Cores}
+	n, err := r.Number()
+	if err != nil {
+		return nil, err
+	}
+	if p.Loop = n; len(r.Args) > 1 {
 		p.Function = r.Args[1]
-	}
-	if r.Loop != "" && r.Loop != EachBlock {
-		n, err := strconv.Atoi(r.Loop)
-		if err != nil || n < 1 {
-			return nil, fault.Usagef("--loop=%s: it is the number of a loop, as in --loop=1", r.Loop)
-		}
-		p.Loop = n
 	}
 	d, err := p.Analyse()
 	return &Found{Document: d, Inputs: r.Args[:1]}, err

@@ -36,6 +36,8 @@ type Measured struct {
 	Cycles float64
 	Error  float64 // half-width of the 95 % interval; NaN if it is not known
 	How    string
+	// Simulated says that it is a simulator's figure, with caches and branch prediction.
+	Simulated bool
 	// Why names the difference from the model, if it is larger than the error.
 	Why string
 }

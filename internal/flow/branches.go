@@ -2,6 +2,7 @@ package flow
 
 import (
 	"math"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/disasm"
@@ -15,6 +16,7 @@ type Branches struct {
 	samples int64
 	blocks  []tally
 	loops   []ratioTally
+	times   []timeTally // by loop
 	scale   float64
 
 	once []float64 // by block: executions in the sample at hand
@@ -30,15 +32,26 @@ type ratioTally struct {
 	product         float64
 }
 
+// A timeTally adds up the cycles of iterations. since is those of the one at hand, if open.
+type timeTally struct {
+	tally
+	n     int64
+	since float64
+	open  bool
+}
+
 // NewBranches returns counts of a function's branches, of none as yet.
 func NewBranches(g *disasm.Graph) *Branches {
 	return &Branches{graph: g, blocks: make([]tally, len(g.Blocks)), loops: make([]ratioTally, len(g.Loops)), scale: 1,
-		once: make([]float64, len(g.Blocks)), in: make([]float64, len(g.Loops))}
+		times: make([]timeTally, len(g.Loops)), once: make([]float64, len(g.Blocks)), in: make([]float64, len(g.Loops))}
 }
 
 // A Branch is a branch that was taken, by addresses of the function's object. All addresses
 // outside the function mean the same.
-type Branch struct{ From, To uint64 }
+type Branch struct {
+	From, To uint64
+	Cycles   uint16 // since the branch before; 0 if it is not known
+}
 
 // Add adds the branch stack of a sample, the latest branch first. It stands for weight
 // executions.
@@ -53,6 +66,7 @@ func (b *Branches) Add(stack []Branch, weight float64) {
 		return
 	}
 	b.samples++
+	b.time(stack)
 	for i, x := range b.once {
 		b.blocks[i].add(x)
 	}
@@ -107,6 +121,47 @@ func inside(g *disasm.Graph, block, loop int) bool {
 		}
 	}
 	return false
+}
+
+// time adds the cycles from one jump back to a loop's header to the next.
+func (b *Branches) time(stack []Branch) {
+	if !slices.ContainsFunc(stack, func(e Branch) bool { return e.Cycles > 0 }) {
+		return
+	}
+	for i := range b.times {
+		b.times[i].open = false
+	}
+	for i := len(stack) - 1; i >= 0; i-- {
+		from, to := b.graph.BlockAt(stack[i].From), b.graph.BlockAt(stack[i].To)
+		for l := range b.times {
+			t, loop := &b.times[l], &b.graph.Loops[l]
+			known := stack[i].Cycles > 0 && stack[i].Cycles < 1<<16-1
+			t.open = t.open && known && (from < 0 || inside(b.graph, from, l)) && (to < 0 || inside(b.graph, to, l))
+			t.since += float64(stack[i].Cycles)
+			if from < 0 || to != loop.Header || stack[i].To != b.graph.Blocks[to].Start() || !inside(b.graph, from, l) {
+				continue
+			}
+			if t.open {
+				t.add(t.since)
+				t.n++
+			}
+			t.open, t.since = true, 0
+		}
+	}
+}
+
+// Iterations returns the mean cycles of an iteration of each loop, if the branches have
+// their cycles; Unknown if not.
+func (b *Branches) Iterations() []Count {
+	list := make([]Count, len(b.times))
+	for i, t := range b.times {
+		if list[i] = Unknown; t.n > 1 {
+			n := float64(t.n)
+			mean := t.sum / n
+			list[i] = Count{Value: mean, Variance: max(0, t.squares/n-mean*mean) / (n - 1), Samples: t.n}
+		}
+	}
+	return list
 }
 
 // Samples returns how many samples have branches of the function.

@@ -68,7 +68,7 @@ func (t *coreWriter) table() {
 	}
 	head := "cycles  limit"
 	if t.d.Of != "" {
-		head = page.Padded(t.d.Of, 8) + head
+		head = page.Padded("share", 8) + head
 	}
 	t.line("%s", t.Paint(page.Padded("", 34)+head, faint))
 	for i, r := range list[:rows] {
@@ -156,14 +156,17 @@ func place(r *core.Result, i int) string {
 }
 
 func (t *coreWriter) measured(r *core.Result) string {
-	m := r.Measured
+	m, how := r.Measured, "measured"
+	if m != nil && m.Simulated {
+		how = "simulated"
+	}
 	switch {
 	case m == nil:
 		return ""
 	case math.IsNaN(m.Error):
-		return fmt.Sprintf("   measured %s", cycles(m.Cycles))
+		return fmt.Sprintf("   %s %s", how, cycles(m.Cycles))
 	}
-	return fmt.Sprintf("   measured %s ±%.2g", cycles(m.Cycles), m.Error)
+	return fmt.Sprintf("   %s %s ±%.2g", how, cycles(m.Cycles), m.Error)
 }
 
 // limits writes the limits with bars.

@@ -54,6 +54,9 @@ func NewPath(steps []Step) (*Block, error) { return pipeline.NewPath(steps) }
 // and finds what limits it.
 func Analyse(c *Core, b *Block, o AnalysisOptions) *Analysis { return limits.Analyse(c, b, o) }
 
+// TypicalCore is the name of the core of processors without a model of their own.
+const TypicalCore = pipeline.GenericCore
+
 // X86Core returns the model of the core of an x86-64 processor, as [CoreOf] does, on every
 // machine.
 func X86Core(cpu string) *Core { return pipeline.CoreOf(cpu) }

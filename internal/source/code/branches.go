@@ -22,9 +22,20 @@ type Stacks struct {
 // Stacks of calls that are still open say nothing about what was executed and are
 // left out. Taken says of an event whether it counts taken branches.
 func (r *Reader) Branches(f *profile.Function, to *flow.Branches, taken func(event string) bool) (Stacks, error) {
+	return r.AllBranches([]FunctionBranches{{f, to}}, taken)
+}
+
+// FunctionBranches are the branches of a function.
+type FunctionBranches struct {
+	Function *profile.Function
+	Branches *flow.Branches
+}
+
+// AllBranches is [Reader.Branches] for several functions.
+func (r *Reader) AllBranches(list []FunctionBranches, taken func(event string) bool) (Stacks, error) {
 	var out Stacks
 	with := r.withStacks()
-	if len(with) == 0 {
+	if len(with) == 0 || len(list) == 0 {
 		return out, nil
 	}
 	out.Taken = !slices.ContainsFunc(with, func(e *perfdata.Event) bool { return !taken(e.Name) })
@@ -33,8 +44,8 @@ func (r *Reader) Branches(f *profile.Function, to *flow.Branches, taken func(eve
 		return out, err
 	}
 	defer in.Close()
-	places := placesOf{reader: r, function: f, at: map[profile.Place]uint64{}}
-	var stack []flow.Branch
+	places := placesOf{reader: r, list: list, at: map[profile.Place]placeIn{}}
+	stacks := make([][]flow.Branch, len(list))
 	for in.Next() {
 		r.number++
 		s, ok := in.Record().(*perfdata.Sample)
@@ -46,19 +57,16 @@ func (r *Reader) Branches(f *profile.Function, to *flow.Branches, taken func(eve
 			continue
 		}
 		out.Samples++
-		stack = stack[:0]
-		for i := range b.Len() {
-			e := b.At(i)
-			find := func(addr uint64) uint64 {
-				return places.of(r.spaces.Find(r.now(s.Time()), s.PID(), addr, 0))
-			}
-			stack = append(stack, flow.Branch{From: find(e.From), To: find(e.To)})
-		}
 		weight := 1.0
 		if out.Taken {
 			weight = float64(s.Period()) / float64(b.Len()-1)
 		}
-		to.Add(stack, weight)
+		places.split(s, b, stacks)
+		for i := range stacks {
+			if len(stacks[i]) > 0 {
+				list[i].Branches.Add(stacks[i], weight)
+			}
+		}
 	}
 	return out, r.ended(in)
 }
@@ -77,31 +85,73 @@ func (r *Reader) withStacks() []*perfdata.Event {
 	return list
 }
 
-// placesOf gives addresses of a process their addresses in a function.
+// placesOf gives addresses of a process their addresses in functions.
 type placesOf struct {
-	reader   *Reader
-	function *profile.Function
-	at       map[profile.Place]uint64
+	reader *Reader
+	list   []FunctionBranches
+	at     map[profile.Place]placeIn
+
+	from, to []placeIn // of the sample at hand
+}
+
+// A placeIn is a function's number plus 1, 0 for none, and the address in the object.
+type placeIn struct {
+	function int
+	addr     uint64
+}
+
+// split makes a stack for each function that the branches of a sample touch. In each,
+// addresses outside the function are 0. Stacks of untouched functions are empty.
+func (p *placesOf) split(s *perfdata.Sample, b perfdata.Branches, stacks [][]flow.Branch) {
+	p.from, p.to = p.from[:0], p.to[:0]
+	now, pid := p.reader.now(s.Time()), s.PID()
+	touched := uint64(0) // bits of functions; those beyond 63 share one
+	for i := range b.Len() {
+		e := b.At(i)
+		from := p.of(p.reader.spaces.Find(now, pid, e.From, 0))
+		to := p.of(p.reader.spaces.Find(now, pid, e.To, 0))
+		p.from, p.to = append(p.from, from), append(p.to, to)
+		touched |= 1<<min(from.function, 63) | 1<<min(to.function, 63)
+	}
+	for k := range stacks {
+		stacks[k] = stacks[k][:0]
+		if touched>>min(k+1, 63)&1 == 0 {
+			continue
+		}
+		for i := range b.Len() {
+			branch := flow.Branch{Cycles: b.At(i).Cycles}
+			if p.from[i].function == k+1 {
+				branch.From = p.from[i].addr
+			}
+			if p.to[i].function == k+1 {
+				branch.To = p.to[i].addr
+			}
+			stacks[k] = append(stacks[k], branch)
+		}
+	}
 }
 
 // placesMost bounds the places that are remembered.
 const placesMost = 1 << 20
 
-// of returns the address in the object of a place in the function, and 0 for other
-// places.
-func (p *placesOf) of(at profile.Place) uint64 {
-	if at.File != p.function.File {
-		return 0
+// of returns the function that a place is in, and its address in the object.
+func (p *placesOf) of(at profile.Place) placeIn {
+	in, ok := p.at[at]
+	if ok {
+		return in
 	}
-	addr, ok := p.at[at]
-	if !ok {
-		addr = p.reader.symbols.Addr(at)
-		if addr < p.function.Addr || addr >= p.function.Addr+p.function.Size {
-			addr = 0
+	for i := range p.list {
+		f := p.list[i].Function
+		if at.File != f.File {
+			continue
 		}
-		if len(p.at) < placesMost {
-			p.at[at] = addr
+		if addr := p.reader.symbols.Addr(at); addr >= f.Addr && addr < f.Addr+f.Size {
+			in = placeIn{i + 1, addr}
+			break
 		}
 	}
-	return addr
+	if len(p.at) < placesMost {
+		p.at[at] = in
+	}
+	return in
 }

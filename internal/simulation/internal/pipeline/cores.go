@@ -20,8 +20,8 @@ import (
 //go:embed cores/*.toml
 var coreFiles embed.FS
 
-// genericCore is the core of processors that no file names.
-const genericCore = "generic"
+// GenericCore is the core of processors that no file names.
+const GenericCore = "generic"
 
 // cores are the simulated cores.
 var cores = sync.OnceValues(func() (*coreSet, error) { return readCores(coreFiles, "cores") })
@@ -50,7 +50,7 @@ func (s *coreSet) of(cpu string) *Core {
 			best = beginning
 		}
 	}
-	name := genericCore
+	name := GenericCore
 	if best != "" {
 		name = s.processors[best]
 	}

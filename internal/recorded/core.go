@@ -1,0 +1,367 @@
+package recorded
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/annotate"
+	"github.com/cyclestack/cyclestack/internal/core"
+	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/flow"
+	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/internal/source/code"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
+	"github.com/cyclestack/cyclestack/profile"
+)
+
+// CoreOptions are those of the core model's view of a recording.
+type CoreOptions struct {
+	Function string // only this one; "" is every hot one
+	Loop     int    // only this loop of the function; 0 is every one
+	Syntax   disasm.Syntax
+	Symbols  profile.Config
+	Cores    []*simulation.Core // none: that of the recording's processor
+	All      bool               // every loop with samples
+}
+
+// Which functions and loops are hot.
+const (
+	coreFunctions = 12
+	coreLoops     = 12
+	coreLeast     = 0.005 // of the samples
+)
+
+// A hotFunction is a function with its places in a table by instruction.
+type hotFunction struct {
+	code  counts.Code // of its hottest instruction
+	value float64
+	rows  []int
+}
+
+// A hotLoop is a loop before it is analysed.
+type hotLoop struct {
+	piece                  *core.Piece
+	executed               *annotate.Loop // nil if it is not known how often
+	cycles                 flow.Count     // of an iteration, from branch stacks or a simulation
+	misses, mispredictions float64        // in an iteration; NaN if they are not known
+}
+
+// Core analyses the hottest loops of the first recording.
+func (r *Recordings) Core(o CoreOptions) (*core.Document, error) {
+	p := &coreReport{o: &o}
+	p.annotator = annotator{placeReport: placeReport{Recordings: r, o: &PlaceOptions{}, file: r.Names[0]}, a: &AnnotateOptions{Symbols: o.Symbols, Syntax: o.Syntax}}
+	t, err := p.instructions()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.resolve(t); err != nil {
+		return nil, err
+	}
+	t = p.withWhole(t)
+	p.col = accounting.Clock(p.method, t)
+	p.cores(t)
+	list := p.functions(t)
+	if len(list) == 0 {
+		return nil, fault.Inputf("%s: no samples are in %s", p.file, cmp.Or(o.Function, "known functions"))
+	}
+	var loops []*hotLoop
+	if accounting.Simulated(p.kind) {
+		loops, err = p.simulatedLoops(t, list)
+	} else {
+		loops, err = p.sampledLoops(t, list)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.document(t, loops)
+}
+
+// A coreReport makes a document of the core model.
+type coreReport struct {
+	annotator
+	o    *CoreOptions
+	lost []string // functions whose code was not found
+}
+
+// instructions reads the recording by instruction.
+func (p *coreReport) instructions() (*counts.Table, error) {
+	rec, err := p.recording(p.file)
+	if err != nil {
+		return nil, err
+	}
+	defer rec.Close()
+	o := samples.Options{By: counts.Instruction, Symbols: p.o.Symbols}
+	in := rec.Samples(o)
+	if rec.Simulated() {
+		o.Within = counts.By(0).With(counts.Function)
+		in = rec.SimulatedPlaces(o)
+	}
+	defer in.Close()
+	if !in.Next() {
+		return nil, &SamplesError{Err: in.Err(), For: ForAnnotate}
+	}
+	p.kind = in.Kind()
+	return in.Table().Clone(), nil
+}
+
+// cores finds the core of the recording's processor, if none was asked for. Code of other
+// architectures is refused when it is read.
+func (p *coreReport) cores(t *counts.Table) {
+	if len(p.o.Cores) > 0 {
+		return
+	}
+	c := simulation.X86Core("")
+	if found, err := p.Processor(t, p.file, resolve.Request{}, nil); err == nil && found.CPU != nil {
+		c = simulation.X86Core(found.CPU.Name)
+	}
+	if c.Name == simulation.TypicalCore {
+		p.notes = append(p.notes, counts.Notef("the core of the recording's processor has no model: a typical one is used; --cpu names another"))
+	}
+	p.o.Cores = []*simulation.Core{c}
+}
+
+// functions returns the functions with the most samples.
+func (p *coreReport) functions(t *counts.Table) []*hotFunction {
+	of := map[counts.Code]*hotFunction{}
+	var list []*hotFunction
+	for row := 1; row < len(t.Scopes); row++ {
+		c := t.Scopes[row].Code
+		if c == nil || c.Function == "" || strings.HasPrefix(c.Module, "[") {
+			continue
+		}
+		v := t.Cell(row, p.col).Value
+		if !(v >= 0) || p.o.Function != "" && c.Function != p.o.Function && !strings.Contains(c.Function, p.o.Function) {
+			continue
+		}
+		key := counts.Code{Module: c.Module, BuildID: c.BuildID, Function: c.Function}
+		f := of[key]
+		if f == nil {
+			f = &hotFunction{}
+			of[key] = f
+			list = append(list, f)
+		}
+		f.value += v
+		f.rows = append(f.rows, row)
+		if f.code.Module == "" || v > t.Cell(f.rows[0], p.col).Value {
+			f.code = *c
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *hotFunction) int { return cmp.Compare(b.value, a.value) })
+	if !p.o.All {
+		list = list[:min(len(list), coreFunctions)]
+	}
+	list = slices.DeleteFunc(list, func(f *hotFunction) bool { return f.value == 0 })
+	least := coreLeast * t.Cell(0, p.col).Value
+	return slices.DeleteFunc(list, func(f *hotFunction) bool { return f.value < least && p.o.Function == "" })
+}
+
+// sampledLoops finds the loops of functions, with their samples.
+func (p *coreReport) sampledLoops(t *counts.Table, list []*hotFunction) ([]*hotLoop, error) {
+	rec, err := p.recording(p.file)
+	if err != nil {
+		return nil, err
+	}
+	defer rec.Close()
+	r, err := rec.Code(p.o.Symbols)
+	if err != nil {
+		return nil, fault.As(fault.Input, err)
+	}
+	defer r.Close()
+	found := make([]coreFunction, 0, len(list))
+	for _, f := range list {
+		fn, err := r.Function(&f.code)
+		if err != nil {
+			p.lost = append(p.lost, f.code.Function)
+			continue
+		}
+		l, err := r.List(fn, p.o.Syntax)
+		if err != nil {
+			p.lost = append(p.lost, f.code.Function)
+			continue
+		}
+		if l.Arch != disasm.AMD64 {
+			return nil, fault.Inputf("%s: instructions of amd64 only are modelled, those of %s are of %s", p.file, f.code.Module, l.Arch)
+		}
+		listing := annotate.NewListing(l, 0, 0)
+		found = append(found, coreFunction{f, fn, l, listing, flow.NewBranches(listing.Graph)})
+	}
+	branches := make([]code.FunctionBranches, len(found))
+	for i := range found {
+		branches[i] = code.FunctionBranches{Function: found[i].fn, Branches: found[i].branches}
+	}
+	stacks, err := r.AllBranches(branches, p.takenBranches)
+	if err != nil {
+		return nil, fault.As(fault.Input, err)
+	}
+	exact := exact(t, r.Events())
+	var loops []*hotLoop
+	for i := range found {
+		more, err := p.loopsOf(t, &found[i], stacks, exact)
+		if err != nil {
+			return nil, err
+		}
+		loops = append(loops, more...)
+	}
+	return loops, nil
+}
+
+// A coreFunction is a function with its code.
+type coreFunction struct {
+	hot      *hotFunction
+	fn       *profile.Function
+	code     *code.Listing
+	listing  *annotate.Listing
+	branches *flow.Branches
+}
+
+// loopsOf returns the loops of a function.
+func (p *coreReport) loopsOf(t *counts.Table, f *coreFunction, stacks code.Stacks, exact []bool) ([]*hotLoop, error) {
+	opts := annotate.Options{Clock: p.col, Run: slices.Clone(t.Row(0)), Exact: exact}
+	opts.Retired = p.retired(t, exact)
+	if f.branches.Samples() > 0 {
+		opts.Branches, opts.Relative = f.branches, !stacks.Taken
+	}
+	found, err := annotate.New(t, f.listing, opts)
+	if err != nil {
+		return nil, fault.Inputf("%s: %w", p.file, err)
+	}
+	loops := &core.Loops{Listing: f.code, Graph: f.listing.Graph, Weight: func(b int) float64 {
+		blk := &found.Blocks[b]
+		if v := blk.Executions.Value; found.Executions != "" && !math.IsNaN(v) {
+			return v
+		}
+		return blk.Share / float64(blk.Last-blk.First+1)
+	}}
+	cycles := f.branches.Iterations()
+	var list []*hotLoop
+	for _, piece := range loops.Find() {
+		h := &hotLoop{piece: piece, cycles: flow.Unknown, misses: math.NaN(), mispredictions: math.NaN()}
+		piece.Weight, piece.Samples = found.Whole.OfRun, found.Whole.Samples
+		if n := piece.Loop - 1; n >= 0 {
+			h.executed, h.cycles = &found.Loops[n], cycles[n]
+			piece.Weight, piece.Samples = found.Loops[n].OfRun, found.Loops[n].Samples
+		}
+		list = append(list, h)
+	}
+	return list, nil
+}
+
+// simulatedLoops finds the loops of functions that a simulator has executed.
+func (p *coreReport) simulatedLoops(t *counts.Table, list []*hotFunction) ([]*hotLoop, error) {
+	words := strings.Fields(t.Label)
+	if len(words) == 0 {
+		return nil, fault.Inputf("%s does not say which program it is from", p.file)
+	}
+	var loops []*hotLoop
+	for _, f := range list {
+		if filepath.Base(words[0]) != f.code.Module {
+			p.lost = append(p.lost, f.code.Function)
+			continue
+		}
+		prog := &core.Program{File: filepath.Join(p.o.Symbols.Root, words[0]), Function: f.code.Function, Symbols: p.o.Symbols, Syntax: p.o.Syntax}
+		listing, err := prog.List()
+		if err != nil {
+			p.lost = append(p.lost, f.code.Function)
+			continue
+		}
+		of := func(event string) map[uint64]float64 { return sums(t, f.rows, columnOf(t, event)) }
+		clock, ir, missed, wrong := sums(t, f.rows, p.col), of("Ir"), of("D1mr"), of("Bcm")
+		g := listing.Graph
+		weight := func(b int) float64 { return ir[g.Blocks[b].Start()] }
+		for _, piece := range (&core.Loops{Listing: listing, Weight: weight}).Find() {
+			h := &hotLoop{piece: piece, cycles: flow.Unknown, misses: math.NaN(), mispredictions: math.NaN()}
+			sum, m, w := 0.0, 0.0, 0.0
+			for i := range piece.Insts {
+				addr := piece.Insts[i].Addr
+				sum, m, w = sum+clock[addr], m+missed[addr], w+wrong[addr]
+			}
+			piece.Weight = sum / t.Cell(0, p.col).Value
+			if n := ir[piece.Insts[0].Addr]; n > 0 && piece.Loop > 0 {
+				h.cycles = flow.Count{Value: sum / n, Variance: math.NaN(), Samples: 1}
+				h.misses, h.mispredictions = m/n, w/n
+			}
+			loops = append(loops, h)
+		}
+	}
+	return loops, nil
+}
+
+func columnOf(t *counts.Table, event string) int {
+	return slices.IndexFunc(t.Columns, func(c counts.Column) bool { return c.Event == event })
+}
+
+// sums returns the counts of a column by address; none for column -1.
+func sums(t *counts.Table, rows []int, column int) map[uint64]float64 {
+	sum := map[uint64]float64{}
+	for _, row := range rows {
+		if column >= 0 {
+			sum[t.Scopes[row].Code.Addr] += t.Cell(row, column).Value
+		}
+	}
+	return sum
+}
+
+// document analyses the hottest loops.
+func (p *coreReport) document(t *counts.Table, loops []*hotLoop) (*core.Document, error) {
+	loops = slices.DeleteFunc(loops, func(h *hotLoop) bool {
+		return h.piece.Weight < coreLeast && p.o.Function == "" || p.o.Loop > 0 && h.piece.Loop != p.o.Loop
+	})
+	slices.SortStableFunc(loops, func(a, b *hotLoop) int { return cmp.Compare(b.piece.Weight, a.piece.Weight) })
+	d := &core.Document{Title: p.file, Of: cmp.Or(accounting.What(p.method, &t.Columns[p.col]), t.Columns[p.col].Event)}
+	for i, h := range loops {
+		if i >= coreLoops && !p.o.All {
+			d.More = len(loops) - i
+			break
+		}
+		r, err := core.Analyse(h.piece, p.o.Cores)
+		if err != nil {
+			return nil, err
+		}
+		p.measured(t, d, r, h)
+		d.Pieces = append(d.Pieces, r)
+	}
+	d.Notes = p.texts(p.notes)
+	if len(p.lost) > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("the code of %s was not found: --sysroot says where the programs are", strings.Join(p.lost[:min(3, len(p.lost))], ", ")))
+	}
+	if len(d.Pieces) > 0 && !slices.ContainsFunc(d.Pieces, func(r *core.Result) bool { return r.Measured != nil }) {
+		d.Notes = append(d.Notes, "the cycles of an iteration are not measured here: that needs branch stacks, or precise samples of retired instructions and of cycles")
+	}
+	return d, nil
+}
+
+// measured adds the cycles of an iteration, if the recording has them.
+func (p *coreReport) measured(t *counts.Table, d *core.Document, r *core.Result, h *hotLoop) {
+	misses, mispredictions := h.misses, h.mispredictions
+	m := &core.Measured{Cycles: math.NaN(), Error: math.NaN()}
+	if l := h.executed; l != nil {
+		for _, per := range l.PerIter {
+			name := strings.ToLower(per.Event)
+			switch {
+			case per.Event == t.Columns[p.col].Event && d.Of == "cycles":
+				m.Cycles, m.Error, m.How = per.Value, per.Error, "cycles divided by iterations"
+			case strings.Contains(name, "mis") && strings.Contains(name, "br"):
+				mispredictions = per.Value
+			case strings.Contains(name, "miss"):
+				misses = per.Value
+			}
+		}
+	}
+	if c := h.cycles; c.Samples > 0 {
+		m.Cycles, m.Error, m.How = c.Value, c.Error(), "the cycles between branches in branch stacks"
+		if accounting.Simulated(p.kind) {
+			m.Simulated, m.How = true, "simulated, with caches and branch prediction"
+		}
+	}
+	if !math.IsNaN(m.Cycles) {
+		r.Explain(m, misses, mispredictions)
+	}
+}
