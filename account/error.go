@@ -200,12 +200,14 @@ func (b *Binding) errorsOfTurns(t *counts.Table, place Place, a *Account) {
 // An effect is what the counts of a group do to the nodes.
 type effect struct {
 	*counts.Spread
+	shared float64     // the mean correlation of the noise of two events of one moment
 	slopes [][]float64 // by node, by column of the spread: the change of the node's value for one count more
 }
 
 // effects finds what a change of each count of each group does.
 func (b *Binding) effects(t *counts.Table, place Place, a *Account) []effect {
 	var list []effect
+	sum, pairs := 0.0, 0
 	rows := append([]int{place.Self}, place.LP...)
 	for k, row := range rows {
 		if k > 0 && row == place.Self {
@@ -214,7 +216,16 @@ func (b *Binding) effects(t *counts.Table, place Place, a *Account) []effect {
 		spreads := t.Spreads(row)
 		for i := range spreads {
 			list = append(list, b.effect(t, place, a, row, &spreads[i]))
+			s, n := spreads[i].Correlation()
+			sum, pairs = sum+s, pairs+n
 		}
+	}
+	shared := 1.0
+	if pairs > 0 {
+		shared = min(max(sum/float64(pairs), 0), 1)
+	}
+	for i := range list {
+		list[i].shared = shared
 	}
 	return list
 }
@@ -223,7 +234,7 @@ func (b *Binding) effects(t *counts.Table, place Place, a *Account) []effect {
 // down.
 func (b *Binding) effect(t *counts.Table, place Place, a *Account, row int, s *counts.Spread) effect {
 	n := len(s.Columns)
-	e := effect{s, make([][]float64, len(a.Nodes))}
+	e := effect{Spread: s, slopes: make([][]float64, len(a.Nodes))}
 	slopes := make([]float64, n*len(a.Nodes))
 	for i := range e.slopes {
 		e.slopes[i] = slopes[i*n : (i+1)*n]
@@ -255,7 +266,7 @@ func (b *Binding) effect(t *counts.Table, place Place, a *Account, row int, s *c
 // turnsError is the half-width of a node's 95 % interval. It is 0 for what was
 // counted all of the time, and NaN if there are too few intervals to tell.
 func turnsError(effects []effect, node int) float64 {
-	variance, linear, squares := 0.0, 0.0, 0.0
+	variance := 0.0
 	freedom := math.Inf(1)
 	for k := range effects {
 		e := &effects[k]
@@ -265,14 +276,9 @@ func turnsError(effects []effect, node int) float64 {
 		}
 		freedom = min(freedom, e.Freedom())
 		variance += (1 - e.Share) * v
-		// Two shares f of one time that exclude each other have errors with a
-		// covariance of at most √(f V f' V') in size.
-		f := e.Share
-		if !e.Group {
-			f = max(f, 1-f) // unless they are of one group
+		for l := range k {
+			variance += 2 * e.with(&effects[l], node)
 		}
-		linear += math.Sqrt(f * v)
-		squares += f * v
 	}
 	switch {
 	case variance == 0:
@@ -280,7 +286,24 @@ func turnsError(effects []effect, node int) float64 {
 	case freedom < freedomEnough:
 		return math.NaN()
 	}
-	return quantile(freedom) * math.Sqrt(variance+linear*linear-squares)
+	return quantile(freedom) * math.Sqrt(variance)
+}
+
+// with is the covariance of the errors of two groups' parts of a node, at least 0. Two
+// shares f of one time that exclude each other have errors with the covariance −f C, if
+// C is that of counts of one moment. Its size is at most √(V V'). Nothing shows C itself,
+// as no moment has counts of both. It is taken to be as that of events of one group:
+// what all of them share.
+func (e *effect) with(o *effect, node int) float64 {
+	f, g := e.Share, o.Share
+	most := func() float64 {
+		return math.Sqrt(f * e.Variance(e.slopes[node]) * g * o.Variance(o.slopes[node]))
+	}
+	if !e.Exclusive || !o.Exclusive { // part of their time may be the same
+		f, g = max(f, 1-f), max(g, 1-g)
+		return most()
+	}
+	return min(max(-math.Sqrt(f*g)*e.shared*e.Common(e.slopes[node])*o.Common(o.slopes[node]), 0), most())
 }
 
 // quantile is the 97.5 % quantile of Student's t distribution, by its expansion

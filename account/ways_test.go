@@ -47,7 +47,7 @@ func (w *way) row(runs int, interval bool) string {
 // in docs/error.md.
 func TestWays(t *testing.T) {
 	runs := testlong.Size(40, 400)
-	s := newSimulation(t, "skylakex", 2, 7)
+	s := simulation(t, "skylakex", 2, 210)
 	names := []string{"Frontend_Bound", "Bad_Speculation", "Backend_Bound", "Retiring", "Fetch_Latency", "Branch_Mispredicts"}
 	ours, plain, means := map[string]*way{}, map[string]*way{}, map[string]*way{}
 	for _, n := range names {
@@ -56,18 +56,19 @@ func TestWays(t *testing.T) {
 	for range runs {
 		total, of := counts.NewTotal(0), map[string][]float64{}
 		var one *account.Account
-		all := s.tables(s.program(1050, behaviour{0.02, 0.05}), func(table *counts.Table) {
-			if err := total.Add(table); err != nil {
-				t.Fatal(err)
-			}
-			one = s.binding.Evaluate(table, account.Place{}, one)
+		all, err := s.Tables(changing, func(table *counts.Table) error {
+			one = s.Binding.Evaluate(table, account.Place{}, one)
 			for _, n := range names {
 				of[n] = append(of[n], one.Value(n))
 			}
+			return total.Add(table)
 		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		sum := total.Table()
-		counted := s.method.Bind(sum.Layout).Evaluate(sum, account.Place{}, nil)
-		truth := s.binding.Evaluate(all, account.Place{}, nil)
+		counted := s.Method.Bind(sum.Layout).Evaluate(sum, account.Place{}, nil)
+		truth := s.Binding.Evaluate(all, account.Place{}, nil)
 		for _, n := range names {
 			i, _ := counted.Node(n)
 			v := &counted.Nodes[i]

@@ -12,8 +12,11 @@ type Spread struct {
 	// Group reports whether the columns are known to have been counted together.
 	// A column whose group is not known has a spread for itself.
 	Group bool
+	// Exclusive reports whether no other multiplexed group was counted at the same time.
+	Exclusive bool
 
-	first, second []float64 // len(Columns)²: covariances of the sums by two estimators
+	first, second []float64   // len(Columns)²: covariances of the sums by two estimators
+	known         [][]float64 // the same of what other intervals and other events do not predict
 }
 
 // Spreads returns the variation of a scope's counts, one for each multiplexed group
@@ -38,7 +41,44 @@ func (t *Table) Spreads(scope int) []Spread {
 // a third of the second at least.
 func (s *Spread) Variance(weights []float64) float64 {
 	first, second := quadratic(s.first, weights), quadratic(s.second, weights)
-	return max(1.5*second-0.5*first, second/3, 0)
+	least := max(1.5*second-0.5*first, second/3, 0)
+	for _, m := range s.known {
+		least = min(least, max(quadratic(m, weights), 0))
+	}
+	return least
+}
+
+// Common returns the standard error of a weighted sum of the columns' counts if all of
+// them varied as one, with the sign of the weights.
+func (s *Spread) Common(weights []float64) float64 {
+	m, sum := s.latest(), 0.0
+	for i, w := range weights {
+		sum += w * math.Sqrt(max(m[i*len(weights)+i], 0))
+	}
+	return sum
+}
+
+// Correlation returns the sum of the correlations of the columns' noise, and the number
+// of pairs of columns.
+func (s *Spread) Correlation() (sum float64, pairs int) {
+	m, n := s.latest(), len(s.Columns)
+	for i := range n {
+		for j := range i {
+			if v := m[i*n+i] * m[j*n+j]; v > 0 {
+				sum += m[i*n+j] / math.Sqrt(v)
+				pairs++
+			}
+		}
+	}
+	return sum, pairs
+}
+
+// latest are the covariances that the most is taken from.
+func (s *Spread) latest() []float64 {
+	if n := len(s.known); n > 0 {
+		return s.known[n-1]
+	}
+	return s.second
 }
 
 // Freedom returns the degrees of freedom of the variance, that is how many
@@ -139,8 +179,8 @@ func (d *drift) add(sums []float64, weight float64) {
 }
 
 // spread is what has been found out, for the row of the sums; false if nothing.
-func (d *drift) spread(row []Cell) (Spread, bool) {
-	s := Spread{Columns: d.columns, Share: 1, Steps: d.seen - 2, Group: d.group}
+func (d *drift) spread(row []Cell, p *prediction) (Spread, bool) {
+	s := Spread{Columns: d.columns, Share: 1, Steps: d.seen - 2, Group: d.group, Exclusive: d.group && p.exclusive}
 	for _, c := range d.columns {
 		if share := row[c].Coverage(); share < s.Share {
 			s.Share = share
@@ -156,6 +196,9 @@ func (d *drift) spread(row []Cell) (Spread, bool) {
 	scale := d.scale * whole * whole
 	s.first = scaledBy(d.first, scale/float64(d.seen-1))
 	s.second = scaledBy(d.second, scale/float64(d.seen-2))
+	for _, m := range p.residuals(d, s.Share) {
+		s.known = append(s.known, scaledBy(m, scale))
+	}
 	return s, true
 }
 

@@ -36,8 +36,9 @@ type Total struct {
 	open   bool   // what was gathered is intervals, which later ones continue
 	end    float64
 
-	now    []Cell     // by cell of table: what the interval adds
-	drifts [][]*drift // by scope of table
+	now       []Cell     // by cell of table: what the interval adds
+	drifts    [][]*drift // by scope of table
+	histories []history  // by scope of table
 
 	courses []Course // by cell of table
 }
@@ -68,8 +69,9 @@ func (s *Total) Table() *Table {
 // spread puts what the intervals tell about their spread into the sum.
 func (s *Total) spread() {
 	for i, drifts := range s.drifts {
+		p := newPrediction(s.table, i, &s.histories[i])
 		for _, d := range drifts {
-			if spread, ok := d.spread(s.table.Row(i)); ok {
+			if spread, ok := d.spread(s.table.Row(i), p); ok {
 				s.table.spreads = append(s.table.spreads, make([][]Spread, i+1-len(s.table.spreads))...)
 				s.table.spreads[i] = append(s.table.spreads[i], spread)
 			}
@@ -83,7 +85,7 @@ func (s *Total) Reset() {
 		return
 	}
 	s.spare, s.table = s.table, nil
-	s.now, s.drifts, s.courses = nil, nil, nil
+	s.now, s.drifts, s.histories, s.courses = nil, nil, nil, nil
 	clear(s.had)
 }
 
@@ -131,9 +133,9 @@ func (s *Total) follow() {
 	s.table.spreads = nil
 	if n := len(s.table.cells); len(s.now) != n {
 		s.now, s.courses = make([]Cell, n), make([]Course, n)
-		s.drifts = make([][]*drift, len(s.table.Scopes))
+		s.drifts, s.histories = make([][]*drift, len(s.table.Scopes)), make([]history, len(s.table.Scopes))
 		for i := range s.drifts {
-			s.drifts[i] = driftsOf(s.table.Layout)
+			s.drifts[i], s.histories[i] = driftsOf(s.table.Layout), newHistory(n)
 		}
 	}
 	clear(s.now)
@@ -147,6 +149,7 @@ func (s *Total) step() {
 	}
 	s.table.courses = s.courses
 	for i, drifts := range s.drifts {
+		s.histories[i].step(s.now[i*n : (i+1)*n])
 		for _, d := range drifts {
 			d.step(s.now[i*n : (i+1)*n])
 		}

@@ -1,0 +1,158 @@
+package multiplex
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/plan"
+)
+
+// A Setting is how a program is counted.
+type Setting struct {
+	CPU       string
+	Level     int     // of the method's nodes
+	Turn      float64 // seconds that a group is on the counters at a time
+	Interval  float64 // seconds
+	Intervals int
+	// Random puts the groups of each rotation into an order of its own, and varies the
+	// length of each turn between half and one and a half times Turn.
+	Random bool
+}
+
+// A Counting counts programs as a kernel does that multiplexes groups of events.
+type Counting struct {
+	Setting
+	Method  *account.Method
+	Groups  int
+	Binding *account.Binding
+	columns []column
+	rates   []float64 // of the events, in counts per step
+	rng     *rand.Rand
+}
+
+// A column is one column of the counts.
+type column struct{ event, group int }
+
+// NewCounting returns the counting of the plan for the first levels of a processor's
+// first method. The same seed gives the same rates and the same trials.
+func NewCounting(s Setting, seed uint64) (*Counting, error) {
+	method, err := account.Load(s.CPU, "", account.Options{})
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.New(method.Model, method.Events, plan.Options{Level: s.Level})
+	if err != nil {
+		return nil, err
+	}
+	c := &Counting{Setting: s, Method: method, Groups: len(p.Groups), rng: rand.New(rand.NewPCG(seed, seed))}
+	layout := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("simulated")}}
+	index := map[string]int{}
+	for g := range p.Groups {
+		for _, e := range p.Groups[g].Events {
+			if _, ok := index[e.Name]; !ok {
+				index[e.Name] = len(c.rates)
+				c.rates = append(c.rates, 2.5e6*math.Exp(-4*c.rng.Float64()))
+			}
+			layout.Columns = append(layout.Columns, counts.Column{Event: e.Name, Group: g + 1})
+			c.columns = append(c.columns, column{index[e.Name], g})
+		}
+	}
+	c.Binding = method.Bind(layout)
+	return c, nil
+}
+
+// turns yields which group is on the counters, step by step.
+type turns struct {
+	*Counting
+	order []int
+	at    int
+	left  int // steps of the turn
+}
+
+func (c *Counting) turns() *turns {
+	t := &turns{Counting: c, order: make([]int, c.Groups)}
+	for g := range t.order {
+		t.order[g] = g
+	}
+	t.at = c.rng.IntN(c.Groups)
+	t.left = 1 + c.rng.IntN(t.length())
+	return t
+}
+
+// length is that of the next turn in steps.
+func (t *turns) length() int {
+	n := t.Turn / stepSeconds
+	if t.Random {
+		n *= 0.5 + t.rng.Float64()
+		return max(1, int(n+t.rng.Float64()))
+	}
+	return max(1, int(n+0.5))
+}
+
+func (t *turns) next() int {
+	if t.left == 0 {
+		if t.at++; t.at == len(t.order) {
+			t.at = 0
+			if t.Random {
+				t.rng.Shuffle(len(t.order), func(i, j int) { t.order[i], t.order[j] = t.order[j], t.order[i] })
+			}
+		}
+		t.left = t.length()
+	}
+	t.left--
+	return t.order[t.at]
+}
+
+// Tables calls do with what the kernel would count of a program in each interval, and
+// returns the table of all that happened.
+func (c *Counting) Tables(k Kind, do func(*counts.Table) error) (*counts.Table, error) {
+	layout := c.Binding.Layout
+	truth, table := counts.NewTable(layout), counts.NewTable(layout)
+	steps := int(c.Interval/stepSeconds + 0.5)
+	truth.Duration = float64(steps*c.Intervals) * stepSeconds
+	for i := range c.columns {
+		truth.Cell(0, i).State = counts.Counted
+	}
+	p, turns := newProgram(k, c.rates, c.rng), c.turns()
+	for i := range c.Intervals {
+		table.Reset(layout)
+		table.Interval, table.Start, table.Duration = true, float64(i*steps)*stepSeconds, float64(steps)*stepSeconds
+		for range steps {
+			happened, group := p.next(), turns.next()
+			for k, column := range c.columns {
+				v := happened[column.event]
+				truth.Cell(0, k).Value += v
+				if column.group == group {
+					cell := table.Cell(0, k)
+					cell.Value += v
+					cell.Running += stepSeconds * 1e9
+				}
+			}
+		}
+		for k := range c.columns {
+			cell := table.Cell(0, k)
+			cell.Enabled = table.Duration * 1e9
+			if cell.State = counts.NotCounted; cell.Running > 0 {
+				cell.State = counts.Counted
+				cell.Value *= cell.Enabled / cell.Running
+			}
+		}
+		if err := do(table); err != nil {
+			return nil, err
+		}
+	}
+	return truth, nil
+}
+
+// Run returns the account of the sums of the intervals, and the true one.
+func (c *Counting) Run(k Kind) (counted, truth *account.Account, err error) {
+	total := counts.NewTotal(0)
+	all, err := c.Tables(k, total.Add)
+	if err != nil {
+		return nil, nil, err
+	}
+	sum := total.Table()
+	return c.Method.Bind(sum.Layout).Evaluate(sum, account.Place{}, nil), c.Binding.Evaluate(all, account.Place{}, nil), nil
+}

@@ -1,0 +1,117 @@
+package multiplex
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/cyclestack/cyclestack/account"
+)
+
+// A Result is how the stated errors of a node did in many runs.
+type Result struct {
+	Node     string
+	Together bool // its events are of one group
+	Runs     int
+	None     int     // runs without an error
+	Covered  float64 // share of the runs with an error whose interval holds the truth
+	Width    float64 // of the interval, against the ideal
+	Ideal    float64 // 1.96 times the root mean square of the real error
+}
+
+// Try counts programs of a kind and returns the results of the first two levels' nodes.
+func (c *Counting) Try(k Kind, runs int) ([]Result, error) {
+	nodes := c.Method.Model.Nodes
+	list := make([]Result, len(nodes))
+	for range runs {
+		counted, truth, err := c.Run(k)
+		if err != nil {
+			return nil, err
+		}
+		for i := range nodes {
+			if nodes[i].Section == "" && nodes[i].Level <= 2 {
+				list[i].add(&counted.Nodes[i], truth.Nodes[i].Value)
+			}
+		}
+	}
+	var out []Result
+	for i := range list {
+		r := &list[i]
+		if r.Runs == 0 || r.Ideal == 0 {
+			continue
+		}
+		n := float64(r.Runs - r.None)
+		r.Node, r.Ideal = nodes[i].Name, 1.96*math.Sqrt(r.Ideal/float64(r.Runs))
+		r.Covered, r.Width = r.Covered/n, r.Width/n/r.Ideal
+		out = append(out, *r)
+	}
+	return out, nil
+}
+
+// add adds a run: until the end Covered, Width and Ideal are sums.
+func (r *Result) add(v *account.Value, truth float64) {
+	if !v.Known() || math.IsNaN(truth) {
+		return
+	}
+	r.Runs++
+	r.Together = v.Together
+	off := v.Value - truth
+	r.Ideal += off * off
+	if math.IsNaN(v.Error) {
+		r.None++
+		return
+	}
+	r.Width += v.Error
+	if math.Abs(off) <= v.Error {
+		r.Covered++
+	}
+}
+
+// Mean is the mean of the results of all nodes.
+func Mean(list []Result) (covered, width float64) {
+	for i := range list {
+		covered += list[i].Covered / float64(len(list))
+		width += list[i].Width / float64(len(list))
+	}
+	return covered, width
+}
+
+// Recordings are the intervals of the table, in seconds, and how many of each are
+// recorded.
+var Recordings = []struct {
+	Interval  float64
+	Intervals int
+}{{0.016, 300}, {0.1, 60}, {1, 30}}
+
+// Turns are the lengths of a turn in the table, in seconds: of kernels with 1000 and
+// with 250 ticks a second.
+var Turns = []float64{0.001, 0.004}
+
+// WriteTable tries all kinds of programs with all recordings and turns, and writes a
+// table: of each the coverage and the width, as means over the nodes.
+func WriteTable(w io.Writer, cpu string, level, runs int) error {
+	fmt.Fprint(w, "| program | turn |")
+	for _, r := range Recordings {
+		fmt.Fprintf(w, " `-I %.0f` |", r.Interval*1000)
+	}
+	fmt.Fprint(w, "\n|---|---|---|---|---|\n")
+	for _, k := range Kinds {
+		for _, turn := range Turns {
+			fmt.Fprintf(w, "| %s | %.0f ms |", k.Name, turn*1000)
+			for _, r := range Recordings {
+				c, err := NewCounting(Setting{CPU: cpu, Level: level, Turn: turn, Interval: r.Interval, Intervals: r.Intervals}, 7)
+				if err != nil {
+					return err
+				}
+				list, err := c.Try(k, runs)
+				if err != nil {
+					return err
+				}
+				covered, width := Mean(list)
+				fmt.Fprintf(w, " %.0f %%, %.1f |", 100*covered, width)
+			}
+			fmt.Fprintln(w)
+		}
+	}
+	return nil
+}
