@@ -2,8 +2,8 @@ package multiplex
 
 import (
 	"fmt"
-	"io"
 	"math"
+	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
 )
@@ -87,31 +87,51 @@ var Recordings = []struct {
 // with 250 ticks a second.
 var Turns = []float64{0.001, 0.004}
 
-// WriteTable tries all kinds of programs with all recordings and turns, and writes a
-// table: of each the coverage and the width, as means over the nodes.
-func WriteTable(w io.Writer, cpu string, level, runs int) error {
-	fmt.Fprint(w, "| program | turn |")
-	for _, r := range Recordings {
-		fmt.Fprintf(w, " `-I %.0f` |", r.Interval*1000)
-	}
-	fmt.Fprint(w, "\n|---|---|---|---|---|\n")
+// A Row is a line of the table: the results of one program and turn, by interval.
+type Row struct {
+	Kind  Kind
+	Turn  float64
+	Cells [][]Result // parallel to Recordings
+}
+
+// Rows tries all kinds of programs with all recordings and some lengths of turns.
+func Rows(cpu string, level, runs int, turns []float64) ([]Row, error) {
+	var rows []Row
 	for _, k := range Kinds {
-		for _, turn := range Turns {
-			fmt.Fprintf(w, "| %s | %.0f ms |", k.Name, turn*1000)
+		for _, turn := range turns {
+			row := Row{Kind: k, Turn: turn}
 			for _, r := range Recordings {
 				c, err := NewCounting(Setting{CPU: cpu, Level: level, Turn: turn, Interval: r.Interval, Intervals: r.Intervals}, 7)
 				if err != nil {
-					return err
+					return nil, err
 				}
 				list, err := c.Try(k, runs)
 				if err != nil {
-					return err
+					return nil, err
 				}
-				covered, width := Mean(list)
-				fmt.Fprintf(w, " %.0f %%, %.1f |", 100*covered, width)
+				row.Cells = append(row.Cells, list)
 			}
-			fmt.Fprintln(w)
+			rows = append(rows, row)
 		}
 	}
-	return nil
+	return rows, nil
+}
+
+// Table lays rows out: coverage and width, as means over the nodes.
+func Table(rows []Row) string {
+	var b strings.Builder
+	b.WriteString("| program | length of a turn |")
+	for _, r := range Recordings {
+		fmt.Fprintf(&b, " `-I %.0f` |", r.Interval*1000)
+	}
+	b.WriteString("\n|---|---|---|---|---|\n")
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s | %.0f ms |", row.Kind.Name, row.Turn*1000)
+		for _, list := range row.Cells {
+			covered, width := Mean(list)
+			fmt.Fprintf(&b, " %.0f %%, %.1f |", 100*covered, width)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }

@@ -15,8 +15,10 @@ func main() {
 	level := flag.Int("level", 2, "the level of the plan: more levels have more groups")
 	runs := flag.Int("runs", 100, "runs for each cell of the table")
 	flag.Parse()
-	if err := multiplex.WriteTable(os.Stdout, *cpu, *level, *runs); err != nil {
+	rows, err := multiplex.Rows(*cpu, *level, *runs, multiplex.Turns)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "table:", err)
 		os.Exit(1)
 	}
+	fmt.Print(multiplex.Table(rows))
 }
