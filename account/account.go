@@ -147,7 +147,7 @@ const (
 	DoubtCoverage
 	DoubtCore // given by who counted: an account cannot know it
 	doubtIdentity
-	DoubtSamples
+	doubtSamples
 	DoubtTogether
 )
 
@@ -173,7 +173,7 @@ func (d Doubt) String() string {
 		return "about a whole core, but only one of its logical processors was counted"
 	case DoubtCoverage:
 		return "counted too briefly, and not together"
-	case DoubtSamples:
+	case doubtSamples:
 		return "rests on too few samples"
 	case DoubtTogether:
 		return "its inputs were not counted together"

@@ -213,12 +213,14 @@ func spreadError(spreads []counts.Spread, column int) float64 {
 	for i := range spreads {
 		s := &spreads[i]
 		k := slices.Index(s.Columns, column)
-		if k < 0 || s.Freedom() < freedomEnough {
+		if k < 0 {
 			continue
 		}
 		weights := make([]float64, len(s.Columns))
 		weights[k] = 1
-		return math.Sqrt((1-s.Share)*s.Variance(weights)) * quantile(s.Freedom()) / counts.Confidence
+		if v, freedom := s.Variance(weights); freedom >= freedomEnough {
+			return math.Sqrt((1-s.Share)*v) * quantile(freedom) / counts.Confidence
+		}
 	}
 	return 0
 }

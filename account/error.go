@@ -176,13 +176,11 @@ const sampleStep = 1.0 / 64
 
 // freedomEnough is the least degrees of freedom that an error must rest on:
 // with fewer, the error itself is not known.
-const freedomEnough = 3
+const freedomEnough = 1
 
 // errorsOfTurns propagates the error of multiplexing: a
 // group was not counted in the rest of the time. The counts of one group are
-// correlated as its intervals show. Those of two groups exclude each other in
-// time; how they would have been correlated nothing shows, so the bound holds
-// that is true for any correlation.
+// correlated as its intervals show.
 func (b *Binding) errorsOfTurns(t *counts.Table, place Place, a *Account) {
 	keep := make([]Value, len(a.Nodes))
 	copy(keep, a.Nodes)
@@ -200,14 +198,12 @@ func (b *Binding) errorsOfTurns(t *counts.Table, place Place, a *Account) {
 // An effect is what the counts of a group do to the nodes.
 type effect struct {
 	*counts.Spread
-	shared float64     // the mean correlation of the noise of two events of one moment
 	slopes [][]float64 // by node, by column of the spread: the change of the node's value for one count more
 }
 
 // effects finds what a change of each count of each group does.
 func (b *Binding) effects(t *counts.Table, place Place, a *Account) []effect {
 	var list []effect
-	sum, pairs := 0.0, 0
 	rows := append([]int{place.Self}, place.LP...)
 	for k, row := range rows {
 		if k > 0 && row == place.Self {
@@ -216,16 +212,7 @@ func (b *Binding) effects(t *counts.Table, place Place, a *Account) []effect {
 		spreads := t.Spreads(row)
 		for i := range spreads {
 			list = append(list, b.effect(t, place, a, row, &spreads[i]))
-			s, n := spreads[i].Correlation()
-			sum, pairs = sum+s, pairs+n
 		}
-	}
-	shared := 1.0
-	if pairs > 0 {
-		shared = min(max(sum/float64(pairs), 0), 1)
-	}
-	for i := range list {
-		list[i].shared = shared
 	}
 	return list
 }
@@ -234,7 +221,7 @@ func (b *Binding) effects(t *counts.Table, place Place, a *Account) []effect {
 // down.
 func (b *Binding) effect(t *counts.Table, place Place, a *Account, row int, s *counts.Spread) effect {
 	n := len(s.Columns)
-	e := effect{Spread: s, slopes: make([][]float64, len(a.Nodes))}
+	e := effect{s, make([][]float64, len(a.Nodes))}
 	slopes := make([]float64, n*len(a.Nodes))
 	for i := range e.slopes {
 		e.slopes[i] = slopes[i*n : (i+1)*n]
@@ -242,7 +229,8 @@ func (b *Binding) effect(t *counts.Table, place Place, a *Account, row int, s *c
 	weights := make([]float64, n)
 	for k, column := range s.Columns {
 		weights[k] = 1
-		sd := math.Sqrt(s.Variance(weights))
+		variance, _ := s.Variance(weights)
+		sd := math.Sqrt(variance)
 		weights[k] = 0
 		c := t.Cell(row, column)
 		estimate := c.Estimate()
@@ -270,14 +258,14 @@ func turnsError(effects []effect, node int) float64 {
 	freedom := math.Inf(1)
 	for k := range effects {
 		e := &effects[k]
-		v := e.Variance(e.slopes[node])
+		v, free := e.Variance(e.slopes[node])
 		if v == 0 {
 			continue
 		}
-		freedom = min(freedom, e.Freedom())
+		freedom = min(freedom, free)
 		variance += (1 - e.Share) * v
 		for l := range k {
-			variance += 2 * e.with(&effects[l], node)
+			variance += 2 * e.Covariance(effects[l].Spread, e.slopes[node], effects[l].slopes[node])
 		}
 	}
 	switch {
@@ -289,29 +277,15 @@ func turnsError(effects []effect, node int) float64 {
 	return quantile(freedom) * math.Sqrt(variance)
 }
 
-// with is the covariance of the errors of two groups' parts of a node, at least 0. Two
-// shares f of one time that exclude each other have errors with the covariance −f C, if
-// C is that of counts of one moment. Its size is at most √(V V'). Nothing shows C itself,
-// as no moment has counts of both. It is taken to be as that of events of one group:
-// what all of them share.
-func (e *effect) with(o *effect, node int) float64 {
-	f, g := e.Share, o.Share
-	most := func() float64 {
-		return math.Sqrt(f * e.Variance(e.slopes[node]) * g * o.Variance(o.slopes[node]))
-	}
-	if !e.Exclusive || !o.Exclusive { // part of their time may be the same
-		f, g = max(f, 1-f), max(g, 1-g)
-		return most()
-	}
-	return min(max(-math.Sqrt(f*g)*e.shared*e.Common(e.slopes[node])*o.Common(o.slopes[node]), 0), most())
-}
-
-// quantile is the 97.5 % quantile of Student's t distribution, by its expansion
-// in the degrees of freedom (M. Abramowitz and I. A. Stegun, Handbook of
-// Mathematical Functions, 26.7.5): within 1 % from 3 degrees on.
+// quantile is the 97.5 % quantile of Student's t distribution: from 3 degrees of freedom
+// on by its expansion (M. Abramowitz and I. A. Stegun, Handbook of Mathematical
+// Functions, 26.7.5), which is right within 1 %.
 func quantile(freedom float64) float64 {
 	const x = counts.Confidence
 	const x2 = x * x
+	if freedom < 3 {
+		return studentQuantile(freedom)
+	}
 	return x + x*(x2+1)/4/freedom +
 		x*((5*x2+16)*x2+3)/96/(freedom*freedom) +
 		x*(((3*x2+19)*x2+17)*x2-15)/384/(freedom*freedom*freedom)

@@ -31,6 +31,9 @@ func (b *Binding) Evaluate(t *counts.Table, place Place, a *Account) *Account {
 	b.doubt(a)
 	a.Bottleneck = b.path(a, a.Bottleneck[:0])
 	a.Rivals = b.rivals(t, place, a, a.Rivals[:0])
+	if n := a.narrower(); n.Text != "" {
+		a.Notes = slices.Concat(a.Notes, []counts.Note{n})
+	}
 	return a
 }
 
@@ -370,7 +373,7 @@ func (b *Binding) doubt(a *Account) {
 		case v.Error > 0 && v.Error >= math.Abs(v.Value):
 			v.Doubt = DoubtError
 			if a.sampled {
-				v.Doubt = DoubtSamples
+				v.Doubt = doubtSamples
 			}
 		case !v.Together && brief(v.Coverage, a.Duration, v.seconds):
 			v.Doubt = DoubtCoverage

@@ -124,8 +124,8 @@ func newPrediction(t *Table, scope int, h *history) *prediction {
 	return p
 }
 
-// exclusive reports whether the groups of a row take turns, so that no two are counted
-// at one time: their shares add up to no more than all of it.
+// exclusive reports whether no two multiplexed groups of a row are counted at one time:
+// their shares add up to no more than all of it.
 func exclusive(l *Layout, row []Cell) bool {
 	const rounding = 0.02
 	shares := map[int]float64{}

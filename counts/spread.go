@@ -12,10 +12,10 @@ type Spread struct {
 	// Group reports whether the columns are known to have been counted together.
 	// A column whose group is not known has a spread for itself.
 	Group bool
-	// Exclusive reports whether no other multiplexed group was counted at the same time.
-	Exclusive bool
 
 	first, second []float64   // len(Columns)²: covariances of the sums by two estimators
+	exclusive     bool        // no other multiplexed group was counted at the same time
+	shared        float64     // the mean correlation of two events of one group
 	known         [][]float64 // the same of what other intervals and other events do not predict
 }
 
@@ -31,46 +31,55 @@ func (t *Table) Spreads(scope int) []Spread {
 // Variance returns the variance of a weighted sum of the columns' counts over the
 // whole time, as if the counts of each moment were drawn anew. The part 1 − Share of
 // it is the error of counting for that share only (W. G. Cochran, Sampling
-// Techniques, section 2.6).
+// Techniques, section 2.6). freedom is how many independent values would know it as
+// well, less one: by simulation.
 //
 // Let N be the variance from moment to moment, and J the square of each jump from one
 // phase of the program to the next. First differences find N and half of J, second
 // differences N and a third of J. The error of regular multiplexing has N, but only a
 // twelfth of J, because a jump falls anywhere into a rotation. One and a half times
 // the second less half of the first has a quarter of J, which is safe. It is kept at
-// a third of the second at least.
-func (s *Spread) Variance(weights []float64) float64 {
+// a third of the second at least. If there are few intervals, the first alone are used.
+// What other groups predict is no error, so the least is taken of all that is known.
+func (s *Spread) Variance(weights []float64) (variance, freedom float64) {
 	first, second := quadratic(s.first, weights), quadratic(s.second, weights)
-	least := max(1.5*second-0.5*first, second/3, 0)
-	for _, m := range s.known {
-		least = min(least, max(quadratic(m, weights), 0))
+	variance, freedom = max(1.5*second-0.5*first, second/3, 0), 0.3*float64(s.Steps)
+	if s.Steps < fewSteps {
+		variance, freedom = max(first, 0), 2.0/3*float64(s.Steps+1)
 	}
-	return least
+	for _, m := range s.known {
+		variance = min(variance, max(quadratic(m, weights), 0))
+	}
+	return variance, freedom
 }
 
-// Common returns the standard error of a weighted sum of the columns' counts if all of
+// fewSteps is how many triples second differences need.
+const fewSteps = 20
+
+// Covariance returns the covariance of the errors of two groups' weighted sums, at
+// least 0. Two shares f of one time that exclude each other have errors with the
+// covariance −f C, if C is that of counts of one moment. Its size is at most √(V V').
+// Nothing shows C itself, as no moment has counts of both. It is taken to be as that of
+// events of one group: what all of them share.
+func (s *Spread) Covariance(o *Spread, weights, others []float64) float64 {
+	v, _ := s.Variance(weights)
+	w, _ := o.Variance(others)
+	f, g := s.Share, o.Share
+	if !s.exclusive || !o.exclusive { // part of their time may be the same
+		f, g = max(f, 1-f), max(g, 1-g)
+		return math.Sqrt(f * v * g * w)
+	}
+	return min(max(-math.Sqrt(f*g)*s.shared*s.common(weights)*o.common(others), 0), math.Sqrt(f*v*g*w))
+}
+
+// common is the standard error of a weighted sum of the columns' counts if all of
 // them varied as one, with the sign of the weights.
-func (s *Spread) Common(weights []float64) float64 {
+func (s *Spread) common(weights []float64) float64 {
 	m, sum := s.latest(), 0.0
 	for i, w := range weights {
 		sum += w * math.Sqrt(max(m[i*len(weights)+i], 0))
 	}
 	return sum
-}
-
-// Correlation returns the sum of the correlations of the columns' noise, and the number
-// of pairs of columns.
-func (s *Spread) Correlation() (sum float64, pairs int) {
-	m, n := s.latest(), len(s.Columns)
-	for i := range n {
-		for j := range i {
-			if v := m[i*n+i] * m[j*n+j]; v > 0 {
-				sum += m[i*n+j] / math.Sqrt(v)
-				pairs++
-			}
-		}
-	}
-	return sum, pairs
 }
 
 // latest are the covariances that the most is taken from.
@@ -81,10 +90,28 @@ func (s *Spread) latest() []float64 {
 	return s.second
 }
 
-// Freedom returns the degrees of freedom of the variance, that is how many
-// independent values would know it as well. By simulation; for the first
-// differences alone it is two thirds of their number.
-func (s *Spread) Freedom() float64 { return 0.3 * float64(s.Steps) }
+// share gives some spreads the mean correlation of two events that were counted together.
+func share(spreads []Spread) {
+	sum, pairs := 0.0, 0
+	for k := range spreads {
+		s := &spreads[k]
+		m, n := s.latest(), len(s.Columns)
+		for i := range n {
+			for j := range i {
+				if v := m[i*n+i] * m[j*n+j]; v > 0 {
+					sum += m[i*n+j] / math.Sqrt(v)
+					pairs++
+				}
+			}
+		}
+	}
+	for k := range spreads {
+		spreads[k].shared = 1
+		if pairs > 0 {
+			spreads[k].shared = min(max(sum/float64(pairs), 0), 1)
+		}
+	}
+}
 
 // quadratic is the quadratic form wᵀ m w.
 func quadratic(m, w []float64) float64 {
@@ -180,7 +207,7 @@ func (d *drift) add(sums []float64, weight float64) {
 
 // spread is what has been found out, for the row of the sums; false if nothing.
 func (d *drift) spread(row []Cell, p *prediction) (Spread, bool) {
-	s := Spread{Columns: d.columns, Share: 1, Steps: d.seen - 2, Group: d.group, Exclusive: d.group && p.exclusive}
+	s := Spread{Columns: d.columns, Share: 1, Steps: d.seen - 2, Group: d.group, exclusive: d.group && p.exclusive}
 	for _, c := range d.columns {
 		if share := row[c].Coverage(); share < s.Share {
 			s.Share = share

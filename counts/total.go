@@ -76,6 +76,7 @@ func (s *Total) spread() {
 				s.table.spreads[i] = append(s.table.spreads[i], spread)
 			}
 		}
+		share(s.table.Spreads(i))
 	}
 }
 

@@ -172,6 +172,8 @@ type jsonNode struct {
 	Value    *page.Number `json:"value"`
 	Unit     string       `json:"unit"`
 	Error    *page.Number `json:"error,omitempty"`
+	NoError  string       `json:"error_reason,omitempty"`
+	Bound    *page.Number `json:"error_bound,omitempty"`
 	Coverage *page.Number `json:"coverage,omitempty"`
 	Together bool         `json:"together"`
 	Reliable bool         `json:"reliable"`
@@ -313,8 +315,9 @@ func (j *jsonWriter) nodes(a *account.Account, shown []bool) (nodes []jsonNode, 
 			continue
 		}
 		n, v := &m.Nodes[i], &a.Nodes[i]
+		why, bound := a.NoError(i)
 		nodes = append(nodes, jsonNode{Path: n.Path, Name: n.Name, Level: n.Level, Section: n.Section,
-			Value: page.Known(v.Value), Unit: page.Unit(m, i), Error: page.Known(v.Error), Coverage: page.Share(v.Coverage),
+			Value: page.Known(v.Value), Unit: page.Unit(m, i), Error: page.Known(v.Error), NoError: why, Bound: page.Known(bound), Coverage: page.Share(v.Coverage),
 			Together: v.Together, Reliable: v.Reliable(), Doubt: v.Doubt.String(), Flagged: v.Flagged,
 			Includes: a.Includes(i), Expected: expected(a, i), Linked: paths(m, a.Linked(i)), Skids: j.skids(a, i)})
 		if !v.Known() {

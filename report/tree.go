@@ -431,6 +431,12 @@ func doubts(a *account.Account, shown []bool) []string {
 			list = append(list, "unreliable: "+few(names)+" ("+d.String()+")")
 		}
 	}
+	for i := range m.Nodes {
+		if why, _ := a.NoError(i); shown[i] && why != "" {
+			list = append(list, "± is "+why)
+			break
+		}
+	}
 	if apart := apart(a, shown); len(apart) > 0 {
 		list = append(list, "of events of different runs: "+few(apart))
 	}

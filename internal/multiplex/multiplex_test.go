@@ -74,3 +74,27 @@ func inDocument(t *testing.T, file, table string) {
 		}
 	}
 }
+
+// TestFewIntervals checks that three intervals have an error already, and that it holds.
+func TestFewIntervals(t *testing.T) {
+	for _, intervals := range []int{3, 10} {
+		for _, interval := range []float64{0.016, 1} {
+			c, err := multiplex.NewCounting(multiplex.Setting{CPU: "skylakex", Level: 2, Turn: 0.004, Interval: interval, Intervals: intervals}, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := c.Try(multiplex.Kinds[0], testlong.Size(40, 300))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if covered, width := multiplex.Mean(list); covered < 0.9 || width > 4 {
+				t.Errorf("%d intervals of %v s: %.1f %% covered, %.2f times the ideal width, want 90 and at most 4", intervals, interval, 100*covered, width)
+			}
+			for _, n := range list {
+				if n.None > 0 {
+					t.Errorf("%d intervals: %s has no error in %d of %d runs", intervals, n.Node, n.None, n.Runs)
+				}
+			}
+		}
+	}
+}

@@ -1,7 +1,7 @@
 // Package multiplex simulates programs that a kernel counts by multiplexing groups of
 // events, and tries the stated errors on them: how often an interval holds the truth,
 // and how wide it is against the ideal. It knows how a program behaves and how a kernel
-// takes turns. The arithmetic that it tries is the product's, and none of it is here.
+// multiplexes. The arithmetic that it tries is the product's, and none of it is here.
 //
 //	go run ./internal/multiplex/table -runs 300
 package multiplex

@@ -94,7 +94,7 @@ type Row struct {
 	Cells [][]Result // parallel to Recordings
 }
 
-// Rows tries all kinds of programs with all recordings and some lengths of turns.
+// Rows tries all kinds of programs with all recordings and some time slices.
 func Rows(cpu string, level, runs int, turns []float64) ([]Row, error) {
 	var rows []Row
 	for _, k := range Kinds {
