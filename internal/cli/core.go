@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/internal/core"
@@ -8,6 +10,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -130,6 +133,15 @@ func (f *coreFlags) named(recording bool) []string {
 		return []string{"native"}
 	}
 	return f.cpus
+}
+
+// hostID identifies this machine's processor, "" if it is not known.
+func hostID() string {
+	id, err := model.HostID(os.DirFS("/"))
+	if err != nil {
+		return ""
+	}
+	return id
 }
 
 // coreOf returns the model of the core of a processor.

@@ -26,6 +26,8 @@ type Result struct {
 	Measured *Measured              // nil if nothing was measured
 	WhatIfs  []WhatIf
 	Advice   []Advice
+
+	block *simulation.Block
 }
 
 // Main returns the analysis on the first core.
@@ -48,18 +50,26 @@ type WhatIf struct {
 	Cycles float64
 }
 
-// Analyse analyses a piece on some cores.
+// Analyse analyses a piece on some cores, with what-ifs.
 func Analyse(p *Piece, cores []*simulation.Core) (*Result, error) {
+	r, err := analyse(p, cores)
+	if err == nil && len(cores) > 0 {
+		r.whatIf(cores[0])
+	}
+	return r, err
+}
+
+// analyse analyses a piece on some cores.
+func analyse(p *Piece, cores []*simulation.Core) (*Result, error) {
 	block, err := p.block()
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Piece: p}
+	r := &Result{Piece: p, block: block}
 	for _, c := range cores {
 		r.Cores = append(r.Cores, simulation.Analyse(c, block, simulation.AnalysisOptions{Explain: true}))
 	}
 	if len(cores) > 0 {
-		r.whatIf(cores[0], block)
 		r.advise()
 	}
 	return r, nil
@@ -100,13 +110,13 @@ func (p *Piece) Name() string {
 }
 
 // whatIf asks the model what the block would take without its largest limits.
-func (r *Result) whatIf(c *simulation.Core, b *simulation.Block) {
+func (r *Result) whatIf(c *simulation.Core) {
 	a := r.Main()
 	add := func(what string, core *simulation.Core, f simulation.Freedom) {
 		if core == nil {
 			return
 		}
-		n := simulation.Analyse(core, b, simulation.AnalysisOptions{Freedom: f})
+		n := simulation.Analyse(core, r.block, simulation.AnalysisOptions{Freedom: f})
 		r.WhatIfs = append(r.WhatIfs, WhatIf{what, n.Cycles})
 	}
 	if i := r.broken(); i >= 0 {

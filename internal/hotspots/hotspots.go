@@ -26,8 +26,9 @@ type Options struct {
 	Symbols profile.Config
 	Filter  samples.Filter
 	Column  func(*counts.Table) int // the event; nil is the first that was sampled
-	// Cause says what holds back a loop of a listing; nil for nothing.
-	Cause func(l *code.Listing, loop int) *account.Cause
+	// Cause says what holds back a loop of a listing, given the samples by address; nil for
+	// nothing.
+	Cause func(l *code.Listing, loop int, samples map[uint64]int64) *account.Cause
 }
 
 // Samples are the samples of a recording by function.
@@ -193,7 +194,7 @@ func (s *Samples) loop(r *code.Reader, f *function, h *account.Hotspots, p *acco
 	p.Loop = hotLoop(l, best)
 	p.Loop.Share, _ = of(h, most)
 	if s.o.Cause != nil {
-		p.Cause = s.o.Cause(l, best)
+		p.Cause = s.o.Cause(l, best, at)
 	}
 }
 
