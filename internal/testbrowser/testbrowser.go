@@ -24,7 +24,7 @@ import (
 // names are what Chromium is called.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "chrome"}
 
-// A Browser is a headless Chromium with a profile of its own.
+// A Browser is a headless Chromium with a profile of its own. Its user is a test.
 type Browser struct {
 	t   testing.TB
 	ctx context.Context
@@ -33,7 +33,25 @@ type Browser struct {
 // patience is how long a tab has for everything.
 const patience = 4 * time.Minute
 
-// New starts a browser. The test is skipped where there is none.
+// shared is the browser of the process, started by the first test that needs it.
+var shared struct {
+	sync.Once
+	ctx context.Context
+	end func()
+	err error
+}
+
+// Main runs the tests of a package, for its TestMain, and ends the browser. It returns the
+// exit status.
+func Main(m *testing.M) int {
+	status := m.Run()
+	if shared.end != nil {
+		shared.end()
+	}
+	return status
+}
+
+// New returns the browser of the process. The test is skipped where there is none.
 func New(t testing.TB) *Browser {
 	t.Helper()
 	path := ""
@@ -46,21 +64,34 @@ func New(t testing.TB) *Browser {
 	if path == "" {
 		t.Skip("there is no Chromium: apt-get install chromium")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
+	shared.Do(func() { start(path) })
+	if shared.err != nil {
+		t.Fatalf("%s does not start: %v", path, shared.err)
+	}
+	return &Browser{t, shared.ctx}
+}
+
+// start starts the browser.
+func start(path string) {
+	profile, err := os.MkdirTemp("", "testbrowser")
+	if err != nil {
+		shared.err = err
+		return
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(profile),
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))
 	ctx, end := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, close := chromedp.NewContext(ctx, chromedp.WithErrorf(func(string, ...any) {})) // events newer than the protocol are no errors
-	t.Cleanup(func() {
+	shared.ctx = ctx
+	shared.end = func() {
 		_ = chromedp.Cancel(ctx) // waits for its end, before the profile is removed
 		close()
 		end()
-	})
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("%s does not start: %v", path, err)
+		os.RemoveAll(profile)
 	}
-	return &Browser{t, ctx}
+	shared.err = chromedp.Do(ctx)
 }
 
 // A Tab is an open page.

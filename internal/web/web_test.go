@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"os"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/testbrowser"
 	"github.com/cyclestack/cyclestack/internal/web"
 )
+
+func TestMain(m *testing.M) { os.Exit(testbrowser.Main(m)) }
 
 // pageOf makes a page of documents.
 func pageOf(t *testing.T, documents ...any) []byte {

@@ -41,7 +41,10 @@ export function trim(v: number | null | undefined): string {
 // exponent writes an exponent of two digits, as Go does.
 function exponent(v: number, decimals: number): string {
   let text = v.toExponential(decimals);
-  if (decimals === 2) text = text.replace(/\.?0*e/, "e");
+  if (decimals === 2) {
+    if (text.endsWith("e-4")) return String(Number(text)); // it was rounded up
+    text = text.replace(/\.?0*e/, "e");
+  }
   return text.replace(/e([+-])(\d)$/, "e$10$2");
 }
 

@@ -42,13 +42,15 @@ export class Grid {
     new ResizeObserver(() => requestAnimationFrame(() => this.draw())).observe(this.element);
   }
 
-  // set replaces the columns.
-  set(columns: Column[]): void {
+  // set replaces the columns, and where others are given the rows.
+  set(columns: Column[], rows?: Uint32Array<ArrayBuffer>): void {
     this.columns = columns;
+    if (rows) { this.order = rows; this.all = rows.length; }
     this.at.column = Math.min(this.at.column, columns.length - 1);
     this.element.setAttribute("aria-colcount", String(columns.length));
     this.header();
-    this.draw(true);
+    if (rows) this.rows(rows);
+    else this.draw(true);
   }
 
   // rows replaces the rows: numbers that columns know.

@@ -5,7 +5,9 @@ import { Account, Accounts, Document, Explanations, accountsOf, load } from "./d
 import { Diff, diffViews } from "./diff";
 import { clean, clear, h } from "./dom";
 import { Flame, Stacks } from "./flame";
+import * as format from "./format";
 import { known } from "./format";
+import { gunzip } from "./inflate";
 import { Tree } from "./tree";
 import { trust } from "./trust";
 import { what } from "./what";
@@ -100,18 +102,19 @@ function during(d: Accounts, chosen: Account[], of?: string): Account[] {
     const key = [a.scope.function, a.scope.module, a.scope.addr].join("\n");
     by.set(key, [...(by.get(key) || []), a]);
   }
-  const out = [...by.values()].map(list => {
+  const some = (list: Account[]) => list.some(a => a.counts.some(c => (c.value ?? 0) > 0));
+  const out = [...by.values()].filter(some).map(list => {
     const m = mean(list, of), sum = (key: "share" | "share_samples") => list.reduce((t, a) => t + (a.scope[key] ?? 0), 0), first = list[0].scope;
     return { ...m, scope: { ...first, share: sum("share"), share_samples: sum("share_samples"), share_error: undefined, hotspot: false } };
   });
-  return out.filter(a => a.scope.share > 0).sort((x, y) => y.scope.share - x.scope.share);
+  return out.sort((x, y) => y.scope.share - x.scope.share);
 }
 
 async function begin(): Promise<void> {
   try {
     const documents = await load();
     build(documents);
-    (window as unknown as { cyclestack: unknown }).cyclestack = { documents };
+    (window as unknown as { cyclestack: unknown }).cyclestack = { documents, format, gunzip };
   } catch (e) {
     const p = document.getElementById("page");
     if (p) p.prepend(h("p", { class: "error", role: "alert" }, "This page could not be shown: " + String(e)));

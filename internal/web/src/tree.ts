@@ -64,7 +64,7 @@ export function tone(path: string, roots: string[]): string {
 
 export class Tree {
   readonly element: HTMLElement;
-  private svg = s("svg", { class: "icicle", role: "tree", "aria-label": "tree of nodes" });
+  private svg = s("svg", { class: "icicle", role: "tree", "aria-label": "tree" });
   private detail = h("div", { class: "detail", "aria-live": "polite" });
   private boxes: Box[] = [];
   private zoomed: Box | null = null;
@@ -79,7 +79,7 @@ export class Tree {
     back.addEventListener("click", () => this.zoom(null));
     const caption = h("p", { class: "hint" }, "Width is the share. Hatched nodes are uncertain. Click or Enter opens a node and zooms; arrow keys move; Escape shows all.");
     const table = h("details", { class: "numbers" }, h("summary", {}, "All nodes with their numbers"),
-      h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "nodes" }, h("table", { class: "nodes" }, h("thead", {}, h("tr", {},
+      h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "nodes: " + heading }, h("table", { class: "nodes" }, h("thead", {}, h("tr", {},
         ...["Node", "Value", "Unit", "Error", "Coverage", "Remark"].map(t => h("th", { scope: "col" }, t)))), this.rows)));
     const hId = id("h");
     this.element = h("section", { id: name, "aria-labelledby": hId }, h("h2", { id: hId }, heading), caption, h("div", { class: "tools" }, back), h("div", { class: "plot" }, this.svg), this.detail, table);
@@ -138,8 +138,7 @@ export class Tree {
         "aria-expanded": b.below.length ? "true" : undefined, "aria-selected": n.path === this.active ? "true" : "false" },
         s("title", {}, text + (b.squeezed ? "; drawn narrower: siblings add up to more than their parent" : "")), s("rect", { x, y: b.row * rowHeight, width: w, height: rowHeight - 1 }));
       if (!n.reliable) g.append(s("rect", { x, y: b.row * rowHeight, width: w, height: rowHeight - 1, fill: "url(#hatch)", class: "over" }));
-      const label = fits(text, w) ? text : fits(n.name + " " + this.text(n), w) ? n.name + " " + this.text(n) : shorten(n.name, w);
-      if (label) g.append(s("text", { x: x + 5, y: b.row * rowHeight + 19 }, label));
+      if (w > 26) g.append(s("foreignObject", { x, y: b.row * rowHeight, width: w, height: rowHeight - 1 }, h("div", { class: "label" }, text)));
       g.addEventListener("click", () => { this.open(n.path); this.zoom(b === this.zoomed ? b.parent : b); });
       this.svg.append(g);
       this.marks.set(n.path, g);
@@ -216,22 +215,4 @@ export class Tree {
     this.open(to.node.path);
     this.marks.get(to.node.path)?.focus();
   }
-}
-
-const ruler = document.createElement("canvas").getContext("2d");
-
-// wide is the width of a label in dots.
-export function wide(text: string, font = "700 13px system-ui, sans-serif"): number {
-  if (!ruler) return text.length * 8;
-  ruler.font = font;
-  return ruler.measureText(text).width;
-}
-
-function fits(text: string, w: number): boolean { return wide(text) + 10 < w; }
-
-function shorten(text: string, w: number): string {
-  if (fits(text, w)) return text;
-  let n = Math.min(text.length - 1, Math.floor(w / 6));
-  while (n > 2 && !fits(text.slice(0, n) + "…", w)) n--;
-  return n > 2 ? text.slice(0, n) + "…" : "";
 }

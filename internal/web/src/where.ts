@@ -40,15 +40,17 @@ export class Where {
   // show replaces the accounts; null brings all back.
   show(list: Account[] | null): void {
     this.list = list || this.all;
-    this.grid.set(this.columns());
-    this.filter();
+    this.grid.set(this.columns(), this.found());
   }
 
-  private filter(): void {
+  private filter(): void { this.grid.rows(this.found()); }
+
+  // found are the rows that the filter leaves.
+  private found(): Uint32Array<ArrayBuffer> {
     const rows: number[] = [];
     this.list.forEach((a, i) => { if (!this.find || (nameOf(a) + "\n" + (a.scope.module || "")).toLowerCase().includes(this.find)) rows.push(i); });
-    this.grid.rows(Uint32Array.from(rows));
     this.count.textContent = `${rows.length} of ${this.list.length}`;
+    return Uint32Array.from(rows);
   }
 
   private expand(path: string): void {
