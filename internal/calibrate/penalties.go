@@ -41,6 +41,7 @@ func (r *Result) Penalties() []Penalty {
 		}
 		list = append(list, none(Penalty{Name: m.name, Unit: m.unit, Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why, Unless: m.unless}))
 	}
+	list = append(list, r.bandwidthPenalty())
 	f := &r.Clock
 	return append(list, Penalty{Name: "FREQUENCY", Unit: "cycles/second", Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why})
 }
@@ -72,11 +73,29 @@ func Parameters() []Penalty {
 	for _, m := range costPenalties {
 		list = append(list, Penalty{Name: m.name, Unit: m.unit, Unless: m.unless})
 	}
-	list = append(list, Penalty{Name: "FREQUENCY", Unit: "cycles/second"})
+	list = append(list, Penalty{Name: bandwidthName, Unit: "bytes/second"}, Penalty{Name: "FREQUENCY", Unit: "cycles/second"})
 	for i := range list {
 		list[i].Value, list[i].Error = math.NaN(), math.NaN()
 	}
 	return list
+}
+
+// bandwidthName is the parameter of what one core can read from memory in a second.
+const bandwidthName = "MEMORY_BANDWIDTH"
+
+func (r *Result) bandwidthPenalty() Penalty {
+	p := Penalty{Name: bandwidthName, Unit: "bytes/second"}
+	for i := range r.Bandwidth {
+		f := &r.Bandwidth[i]
+		if f.Kernel == "read" && !f.Streaming && f.Threads == 1 {
+			p.Value, p.Error, p.From, p.Why = float64(f.Value), float64(f.Error), f.Title+", 1 thread", f.Why
+			if f.Why != "" {
+				return absentPenalty(p, f.Why)
+			}
+			return p
+		}
+	}
+	return absentPenalty(p, "the bandwidth was not measured")
 }
 
 func (r *Result) cost(name string) *Figure {

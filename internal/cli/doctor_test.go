@@ -38,7 +38,7 @@ func TestDoctor(t *testing.T) {
 		{"all well", testkernel.Skylake(1), 0, []string{"yes processor Intel Skylake server", "skylakex (GenuineIntel-6-55-4)", "tma", "yes counters cpu: 8 of 8 general counters",
 			"yes permission everything", "yes watchdog", "yes smt 4 logical processors, each a core of its own", "yes cyclestack stat -a by the processor's"}},
 		{"a virtual machine", virtual("QEMU"), 4, []string{"no counters this virtual machine (QEMU) has no core PMU", "→ on the host: qemu -cpu host,pmu=on",
-			"note simulation valgrind is not installed", "note cyclestack stat -- PROGRAM what the operating system knows: ", "note cyclestack record -- PROGRAM samples by the clock", "no cyclestack smt -a"}},
+			"note simulation neither QEMU's user mode emulation nor valgrind is installed", "note cyclestack stat -- PROGRAM what the operating system knows: ", "note cyclestack record -- PROGRAM samples by the clock", "no cyclestack smt -a"}},
 		{"one of VMware's", virtual("VMware, Inc."), 4, []string{"vpmc.enable"}},
 		{"one of Hyper-V's", virtual("Microsoft Corporation"), 4, []string{"Set-VMProcessor"}},
 		{"one of Xen's", virtual("xen"), 4, []string{"vpmu=1"}},
@@ -67,7 +67,7 @@ func TestDoctor(t *testing.T) {
 		{"small buffers", with(testkernel.Skylake(1), put("proc/sys/kernel/perf_event_mlock_kb", "64\n")), 0, []string{"note buffers 64 KiB", "perf_event_mlock_kb=516"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Setenv("PATH", t.TempDir()) // without valgrind
+			t.Setenv("PATH", t.TempDir()) // without simulators
 			stdout, stderr, status := call(tt.kernel, "doctor")
 			if status != tt.status || stderr != "" {
 				t.Errorf("status %d, want %d; standard error %q", status, tt.status, stderr)
@@ -94,7 +94,7 @@ func TestDoctorSimulates(t *testing.T) {
 	k := &fakeKernel{Root: testkernel.Intel(85, 2, 1, nil), Probe: perfevent.Probe{Supported: true, CapPerfmon: true}}
 	stdout, _, status := call(k, "doctor")
 	rest := strings.Join(strings.Fields(stdout), " ")
-	for _, want := range []string{"yes simulation valgrind is installed", "note cyclestack stat -- PROGRAM the operating system's counters and samples by the clock"} {
+	for _, want := range []string{"note simulation QEMU's user mode emulation is not installed: valgrind simulates, which is slower", "note cyclestack stat -- PROGRAM the operating system's counters and samples by the clock"} {
 		if !strings.Contains(rest, want) {
 			t.Errorf("the output has no %q:\n%s", want, stdout)
 		}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/measure/simulated"
 	"github.com/cyclestack/cyclestack/internal/shell"
+	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -29,9 +32,11 @@ func (a *app) simulate() *cobra.Command {
 		GroupID: "account",
 		Short:   "Run a program in a simulator of caches, branches and the core",
 		Long: `simulate is 'cyclestack stat --source simulated'. It runs the program as it is, and
-then twice more under valgrind, without output: that takes some fifty times as long.
-The first of these runs follows the order of the code, to simulate branches and the
-core; the second simulates caches. The account goes to standard error. What was
+then again in QEMU's user mode emulation, without output: that takes some twenty times
+as long. The caches see the whole run, and a model of the core samples of it. A C
+compiler builds a plugin for QEMU when it is first needed. Without QEMU the program runs
+twice under valgrind, which takes longer. Programs for arm64 and riscv64 are emulated as
+well, without the model of the core. The account goes to standard error. What was
 simulated goes to callgrind.data, for 'cyclestack report', 'annotate' and 'diff'; the
 file that was there before is kept as callgrind.data.old.`,
 		Example: `  cyclestack simulate -- ./solver input.csv
@@ -62,12 +67,13 @@ func (p *plainText) Type() string          { return "string" }
 
 // addCaches adds the flag that says what is simulated.
 func (f *statFlags) addCaches(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.simulator, "simulator", "", "simulate in `qemu|valgrind` (default: QEMU if it is installed)")
 	cmd.Flags().StringVar(&f.caches, "caches", "", "simulate these `CACHES`: first level for instructions, for data, second and third level, such as 32K,8,64/48K,12,64/2M,16,64/36M,12,64 (default: this machine's, or those of --cpu)")
 }
 
 // simulation says how stat simulates where it cannot count.
 func (l *meter) simulation() simulated.Options {
-	o := simulated.Options{Caches: l.f.caches, Announce: l.announce, Stopped: func() bool { return l.ended != 0 }}
+	o := simulated.Options{Caches: l.f.caches, Simulator: l.f.simulator, Announce: l.announce, Stopped: func() bool { return l.ended != 0 }}
 	if name := l.f.keep; name != "" {
 		o.Keep = func(write func(io.Writer) error) error {
 			c := *l.c
@@ -82,17 +88,22 @@ func (l *meter) simulation() simulated.Options {
 	return o
 }
 
-// announce says that the program runs again, and on a terminal how long that has taken.
-func (l *meter) announce(times int, takes time.Duration) (stop func()) {
-	again := "again"
-	if times > 1 {
+// announce says that the program runs again, and on a terminal how far it has come.
+func (l *meter) announce(p simulation.Plan) (progress func(share float64), stop func()) {
+	again, where := "again", "in QEMU"
+	if p.Times > 1 {
 		again = "twice more"
 	}
-	fmt.Fprintf(l.err, "cyclestack stat: running it %s under valgrind, about %s; Ctrl-C keeps what is known\n", again, simulated.Roughly(takes))
+	if p.Simulator == simulation.Valgrind {
+		where = "under valgrind"
+	}
+	takes := simulated.Roughly(p.Takes)
+	fmt.Fprintf(l.err, "cyclestack stat: running it %s %s, about %s; Ctrl-C keeps what is known\n", again, where, takes)
 	f := file(l.err)
 	if f == nil || !term.IsTerminal(int(f.Fd())) {
-		return func() {}
+		return func(float64) {}, func() {}
 	}
+	var share atomic.Uint64 // its bits
 	done := make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() {
@@ -104,11 +115,15 @@ func (l *meter) announce(times int, takes time.Duration) (stop func()) {
 				fmt.Fprint(f, "\r\x1b[K")
 				return
 			case <-tick.C:
-				fmt.Fprintf(f, "\r\x1b[Ksimulating: %.0f s of about %s", time.Since(begin).Seconds(), simulated.Roughly(takes))
+				so := ""
+				if v := math.Float64frombits(share.Load()); v > 0 {
+					so = fmt.Sprintf(", %.0f %% of the run", 100*v)
+				}
+				fmt.Fprintf(f, "\r\x1b[Ksimulating: %.0f s of about %s%s", time.Since(begin).Seconds(), takes, so)
 			}
 		}
 	})
-	return func() { close(done); wait.Wait() }
+	return func(v float64) { share.Store(math.Float64bits(v)) }, func() { close(done); wait.Wait() }
 }
 
 // next says how to see more of what was simulated.

@@ -166,7 +166,7 @@ func TestSimulated(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if d.Source.Kind != "callgrind" || d.Source.Measured || !strings.HasPrefix(d.Source.How, "simulated by callgrind, not measured") || d.Model.Name != resolve.SimulatedModel {
+			if !simulation.IsKind(d.Source.Kind) || d.Source.Measured || !strings.HasPrefix(d.Source.How, "simulated by ") || d.Model.Name != resolve.SimulatedModel {
 				t.Errorf("%s: %+v, %+v", tt.what, d.Source, d.Model)
 			}
 			got := ""
@@ -203,7 +203,7 @@ func TestNotSimulated(t *testing.T) {
 		{"several runs", "", []string{"-r", "2"}, exitUsage, "a simulation counts the same each time"},
 		{"a part of the run", "", []string{"--timeout", "1000"}, exitUsage, "a simulation is of a whole run"},
 		{"some processes", "", []string{"-i"}, exitUsage, "a simulation is of a whole run"},
-		{"no valgrind", "PATH", nil, exitMachine, "valgrind is not installed: apt-get install valgrind"},
+		{"no simulator", "PATH", nil, exitMachine, "neither QEMU's user mode emulation nor valgrind is installed: apt-get install qemu-user gcc"},
 		{"no temporary files", "TMPDIR", nil, exitMachine, "no temporary files can be written in /nonexistent: no such file or directory: TMPDIR names another directory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -277,6 +277,20 @@ func TestKeep(t *testing.T) {
 // run. Processors without a model of the core have none.
 func TestTimed(t *testing.T) {
 	t.Parallel()
+	for simulator, said := range map[simulation.Simulator][]string{
+		simulation.QEMU:     {"running it again in QEMU", "instructions and branches: as a model of ", " core executes them, in "},
+		simulation.Valgrind: {"running it twice more under valgrind", "instructions and branches: as a model of ", " core executes them, from all "},
+	} {
+		t.Run(string(simulator), func(t *testing.T) {
+			if err := simulation.Missing(simulator); err != nil {
+				t.Skip(err)
+			}
+			testTimed(t, string(simulator), said)
+		})
+	}
+}
+
+func testTimed(t *testing.T, simulator string, says []string) {
 	if runtime.GOARCH != "amd64" {
 		t.Skipf("programs for %s are not traced", runtime.GOARCH)
 	}
@@ -285,7 +299,7 @@ func TestTimed(t *testing.T) {
 	simulate := func(name string, args ...string) (kept, said string) {
 		stderr.Reset()
 		file := filepath.Join(dir, name)
-		if status := a.main(t.Context(), slices.Concat([]string{"stat", "--source", "simulated", "--keep", file}, args, []string{"--", program, "chase"})); status != 0 {
+		if status := a.main(t.Context(), slices.Concat([]string{"stat", "--source", "simulated", "--simulator", simulator, "--keep", file}, args, []string{"--", program, "chase"})); status != 0 {
 			t.Fatalf("%s: status %d: %s", name, status, stderr)
 		}
 		text, err := os.ReadFile(file)
@@ -300,7 +314,7 @@ func TestTimed(t *testing.T) {
 			t.Error("two runs are different")
 		}
 	}
-	for _, want := range []string{"running it twice more under valgrind", "instructions and branches: as a model of ", " core executes them, from all "} {
+	for _, want := range says {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing: %s", want, said)
 		}
@@ -308,8 +322,13 @@ func TestTimed(t *testing.T) {
 	if want := " Ct Cbt C2t C3t Cmt Bct Bit Iru Bcmu Bimu D1mru D1mwu DLmru DLmwu\n"; !strings.Contains(first, want) {
 		t.Errorf("no line ends with %q", want)
 	}
-	if other, said := simulate("power.callgrind", "--cpu", "power7"); strings.Contains(other, " Ct ") || !strings.Contains(said, "running it again under valgrind") {
-		t.Errorf("a program is traced for a processor with other instructions: %s", said)
+	other, said := simulate("power.callgrind", "--cpu", "power7")
+	untimed := !strings.Contains(other, " Ct ")
+	if simulator == string(simulation.QEMU) {
+		untimed = strings.Contains(said, "100 % of the instructions were not timed")
+	}
+	if !untimed || !strings.Contains(said, "running it again ") {
+		t.Errorf("a program is timed for a processor with other instructions: %s", said)
 	}
 	if status := a.main(t.Context(), []string{"report", "--by", "instruction", "--all", "--format", "json", filepath.Join(dir, "first.callgrind")}); status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
@@ -357,7 +376,7 @@ func TestNotTraced(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	if status := a.main(t.Context(), []string{"stat", "--source", "simulated", "--", program, "rows"}); status != 0 {
+	if status := a.main(t.Context(), []string{"stat", "--source", "simulated", "--simulator", "valgrind", "--", program, "rows"}); status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
 	text := strings.Join(strings.Fields(stderr.String()), " ")

@@ -17,6 +17,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/measure/clocked"
 	"github.com/cyclestack/cyclestack/internal/measure/simulated"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -30,6 +31,7 @@ type statFlags struct {
 	user, kernel bool
 	split        bool
 	noInherit    bool
+	simulator    string // qemu or valgrind; "" is the best
 	keep         string // the simulator's files
 	old          bool   // what was in their place is kept
 	caches       string
@@ -60,8 +62,8 @@ run, and the clock takes samples of it: the account says what the program's thre
 did with their time, and the functions, lines and loops it was spent in. The first
 line says which source it was, and why not the better one: 'cyclestack doctor' knows
 what would change that. If --source names a source, it is taken or nothing runs.
---source simulated runs the program twice more under valgrind, without output: that
-is 'cyclestack simulate'.`,
+--source simulated runs the program again in a simulator, without output: that is
+'cyclestack simulate'.`,
 		Example: `  cyclestack stat -- ./solver input.csv
   cyclestack stat --level 3 -r 5 -- ./solver input.csv       the mean of five runs, with errors
   cyclestack stat --drilldown -- ./solver input.csv          runs it again, level by level
@@ -125,7 +127,8 @@ func (f *statFlags) check(c *common, program []string) error {
 		refuse(
 			rule{f.repeat < 1, fmt.Sprintf("-r %d: at least one run", f.repeat)},
 			rule{!slices.Contains(sources, f.source), fmt.Sprintf("--source %s: it is auto, pmu, simulated or os", f.source)},
-			rule{!simulated && f.keep+f.caches != "", "--keep and --caches are about a simulation: --source simulated"},
+			rule{!simulated && f.keep+f.caches+f.simulator != "", "--keep, --caches and --simulator are about a simulation: --source simulated"},
+			rule{f.simulator != "" && !slices.Contains(simulation.Simulators, simulation.Simulator(f.simulator)), fmt.Sprintf("--simulator %s: it is qemu or valgrind", f.simulator)},
 			rule{f.user && f.kernel, "--user and --kernel: both are counted without either; --split tells them apart"},
 			rule{f.split && (f.user || f.kernel), "--split and --user or --kernel: both, or one of them"},
 		),

@@ -405,10 +405,14 @@ func (x *examination) symbols() {
 // simulator reports whether programs can be simulated.
 func (x *examination) simulator() {
 	if err := simulation.Installed(); err != nil {
-		x.find("simulation", Fair, "valgrind is not installed, which simulates programs where their cycles cannot be counted", "sudo apt-get install valgrind")
+		x.find("simulation", Fair, err.Error()+"; either simulates programs where their cycles cannot be counted", "sudo apt-get install qemu-user gcc")
 		return
 	}
-	x.find("simulation", Good, "valgrind is installed")
+	if why := simulation.Missing(simulation.QEMU); why != nil {
+		x.find("simulation", Fair, why.Error()+": valgrind simulates, which is slower", "sudo apt-get install qemu-user gcc")
+		return
+	}
+	x.find("simulation", Good, "QEMU's user mode emulation is installed")
 }
 
 // works reports what the commands that count can do as things are.

@@ -9,6 +9,9 @@ import (
 // A Hierarchy is the caches of a processor, as one of its cores sees them.
 type Hierarchy = valgrind.Hierarchy
 
+// A Cache is one of them.
+type Cache = valgrind.Cache
+
 // ParseHierarchy reads caches as SIZE,WAYS,LINE with slashes between them: the first level
 // for instructions, that for data, the second level, and the third if there is one.
 func ParseHierarchy(text string) (Hierarchy, error) { return valgrind.ParseHierarchy(text) }

@@ -15,7 +15,7 @@ const AnyCPU = valgrind.AnyCPU
 
 // IsKind reports whether a kind of source, as [Reader.Kind] returns it, is a simulator.
 func IsKind(kind string) bool {
-	return kind == valgrind.KindCallgrind || kind == valgrind.KindCachegrind
+	return kind == valgrind.KindCallgrind || kind == valgrind.KindCachegrind || kind == string(QEMU)
 }
 
 // Detect reports whether a file that begins with head is one of callgrind, cachegrind or

@@ -1,7 +1,8 @@
 // Package simulation estimates how long a program takes without hardware counters: it runs
-// the program under valgrind's simulators and models the processor's core.
+// the program in a simulator and models the processor's caches and core.
 //
-// [Run] executes the program twice. The first run follows the order of its code and times
+// [Run] executes the program in QEMU, once: package emulator. Where that is not installed,
+// it runs it under valgrind, twice. The first run follows the order of its code and times
 // its instructions: package timing, with a model of the core's pipeline and of its branch
 // predictor. The second run counts instructions, loads, stores, cache misses and
 // mispredictions by line and instruction: package valgrind. Both have the same program,
@@ -18,6 +19,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -64,6 +66,12 @@ type Options struct {
 	Core *Core
 	// Latencies are the times that loads wait for data.
 	Latencies Latencies
+	// Simulator is the one to use; the zero value is the best of those that are installed.
+	Simulator Simulator
+	// Progress is told how many cycles were simulated so far. Nil: nobody asks.
+	Progress func(cycles float64)
+	// Native is the processor time that the program uses by itself; 0 is little.
+	Native time.Duration
 }
 
 // Latencies are how many cycles later than from the first-level cache a load has its data.
@@ -72,34 +80,24 @@ type Latencies struct {
 	// Least is the share of these cycles that is waited for at least: a core with many
 	// misses under way still moves one line for each, and translates its address.
 	Least float64
+	// TLB and Walk are how many cycles later it has its data if only the second TLB has its
+	// page, and if none has. Line is the cycles between two lines from memory.
+	TLB, Walk, Line float64
 }
 
 // A Result is what the simulation of a program found. Close removes its files.
 type Result struct {
 	Tool  string           // the simulator
-	Why   string           // callgrind was not used; "" if it was
+	Why   string           // the better one was not used; "" if it was
 	State *os.ProcessState // of the program in the run that counted
 	Notes []counts.Note
+	// Partial says that the simulation was interrupted, and is of the program until then.
+	Partial bool
 
-	run    *valgrind.Simulation
+	files  []string
 	beyond float64 // share of the misses of the last simulated cache that a further one answers
-}
-
-// Installed returns an error if there is no simulator to run programs with.
-func Installed() error { return valgrind.Installed() }
-
-// Ready returns an error if no program can be simulated, whichever it is: there is no
-// simulator, or no directory for temporary files.
-func Ready() error { return valgrind.Ready() }
-
-// Takes predicts how long [Run] takes for a program that uses so much processor time by
-// itself, with the model of a core or without.
-func Takes(cpu time.Duration, core *Core) time.Duration {
-	takes := valgrind.Takes(cpu)
-	if core != nil {
-		takes += timing.Takes(cpu, tracedBlocks)
-	}
-	return takes
+	keep   func(io.Writer) error
+	close  func() error
 }
 
 // Resident returns the most memory that an ended program used at a time, in bytes; 0 if
@@ -107,8 +105,27 @@ func Takes(cpu time.Duration, core *Core) time.Duration {
 func Resident(state *os.ProcessState) int64 { return valgrind.Resident(state) }
 
 // Run simulates a program with all that it starts, and discards what it writes. The error
-// is that of the context if this ended the program.
+// is that of the context if this ended the program before anything was known of it.
 func Run(ctx context.Context, o Options) (*Result, error) {
+	unused := ""
+	if o.Simulator != Valgrind {
+		r, why, err := o.emulate(ctx)
+		if r != nil || err != nil {
+			return r, err
+		}
+		if unused = why; o.Simulator == QEMU {
+			return nil, errors.New(why)
+		}
+	}
+	r, err := o.valgrind(ctx)
+	if r != nil && r.Why == "" {
+		r.Why = unused
+	}
+	return r, err
+}
+
+// valgrind simulates the program with valgrind's simulators.
+func (o *Options) valgrind(ctx context.Context) (*Result, error) {
 	geometry, beyond := o.Caches.For(o.Resident)
 	rates, untimed := o.follow(ctx)
 	if err := ctx.Err(); err != nil {
@@ -122,7 +139,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Tool: string(run.Tool), Why: run.Why, State: run.State, run: run, beyond: beyond}
+	r := &Result{Tool: string(run.Tool), Why: run.Why, State: run.State, files: run.Files, beyond: beyond, close: run.Close,
+		keep: func(w io.Writer) error { return run.Keep(w, beyond) }}
 	if rates != nil {
 		untimed = o.time(run, rates, beyond)
 	}
@@ -182,17 +200,17 @@ func (o *Options) about(rates *timing.Rates) string {
 }
 
 // Close removes the files of the simulation.
-func (r *Result) Close() error { return r.run.Close() }
+func (r *Result) Close() error { return r.close() }
 
 // Keep writes what was simulated as one file, for [NewReader].
-func (r *Result) Keep(w io.Writer) error { return r.run.Keep(w, r.beyond) }
+func (r *Result) Keep(w io.Writer) error { return r.keep(w) }
 
 // Table returns the counts of the run, or with a kind of places also those of the places.
 func (r *Result) Table(by counts.Kind) (*counts.Table, error) {
 	o := ReaderOptions{By: by, beyond: r.beyond, Chains: true}
 	opts, closeFinder := o.valgrind()
 	defer closeFinder()
-	files := valgrind.Open(r.run.Files, opts)
+	files := valgrind.Open(r.files, opts)
 	if !files.Next() {
 		return nil, files.Err()
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/ostime"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
@@ -142,7 +143,11 @@ func (s *Simulator) account(ran *account.Account) error {
 
 // how says how the counts were obtained.
 func (s *Simulator) how() string {
-	text := fmt.Sprintf("simulated by %s, not measured", s.result.Tool)
+	tool := s.result.Tool
+	if tool == string(simulation.QEMU) {
+		tool = "QEMU"
+	}
+	text := fmt.Sprintf("simulated by %s, not measured", tool)
 	if s.result.Why != "" {
 		text += " (" + s.result.Why + ")"
 	}

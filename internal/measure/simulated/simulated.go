@@ -26,9 +26,11 @@ import (
 type Options struct {
 	Caches string // to simulate, as simulation.ParseHierarchy reads them; "" are this machine's, or the processor's
 
-	// Announce says that the program runs again, so many times, and for about how long.
-	// It shows the progress until stop is called.
-	Announce func(times int, takes time.Duration) (stop func())
+	Simulator string // the simulator to use; "" is the best one
+
+	// Announce says that the program runs again, how, and for about how long. It shows the
+	// progress until stop is called; progress tells the share that was simulated.
+	Announce func(p simulation.Plan) (progress func(share float64), stop func())
 	// Stopped reports whether a signal was to end the program; nil if none can.
 	Stopped func() bool
 	// Keep has the simulator's file written; nil if nobody wants it.
@@ -94,7 +96,12 @@ func (s *Simulator) Takes(m *measure.Measurement, state *os.ProcessState) time.D
 	if unfit(m) != "" || simulation.Ready() != nil || state.ExitCode() < 0 || !in.again() {
 		return 0
 	}
-	return simulation.Takes(state.UserTime()+state.SystemTime(), coreOf(m))
+	return s.plan(m, state, coreOf(m)).Takes
+}
+
+// plan predicts how a program is simulated that has ended.
+func (s *Simulator) plan(m *measure.Measurement, state *os.ProcessState, core *simulation.Core) simulation.Plan {
+	return simulation.PlanOf(m.Options().Target.Command[0], simulation.Simulator(s.options.Simulator), state.UserTime()+state.SystemTime(), core)
 }
 
 // unfit says why what is asked for cannot be simulated; "" if it can.
@@ -177,23 +184,25 @@ func (s *Simulator) Simulate(ctx context.Context, state *os.ProcessState, ran *a
 
 // run simulates the program, or says why not.
 func (s *Simulator) run(ctx context.Context) measure.Reason {
-	takes := simulation.Takes(s.state.UserTime()+s.state.SystemTime(), s.core)
 	switch {
 	case s.state.ExitCode() < 0, s.options.Stopped != nil && s.options.Stopped():
 		return measure.Reason{Kind: measure.Unfit, Text: "the program was ended by a signal, and was not simulated"}
 	}
-	times := 1
-	if s.core != nil {
-		times = 2
-	}
+	var progress func(float64)
 	if s.options.Announce != nil {
-		defer s.options.Announce(times, takes)()
+		show, stop := s.options.Announce(s.plan(s.m, s.state, s.core))
+		defer stop()
+		if cycles := s.state.UserTime().Seconds() * s.method.Account.Params()[clockParameter]; cycles > 0 {
+			progress = func(done float64) { show(min(done/cycles, 1)) }
+		}
 	}
 	defer s.input.keep()()
 	penalties := s.method.Account.Params()
 	result, err := simulation.Run(ctx, simulation.Options{
 		Args: s.m.Options().Target.Command, Stdin: s.input.rewind, Caches: s.caches, Resident: simulation.Resident(s.state), Core: s.core,
-		Latencies: simulation.Latencies{L2: penalties["L2_HIT_PENALTY"], L3: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"], Least: 1 / penalties["OVERLAP"]},
+		Latencies: simulation.Latencies{L2: penalties["L2_HIT_PENALTY"], L3: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"], Least: 1 / penalties["OVERLAP"],
+			TLB: penalties["STLB_HIT_PENALTY"], Walk: penalties["DTLB_WALK_PENALTY"], Line: penalties["FREQUENCY"] * lineBytes / penalties["MEMORY_BANDWIDTH"]},
+		Native: s.state.UserTime(), Simulator: simulation.Simulator(s.options.Simulator), Progress: progress,
 	})
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -204,6 +213,9 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	s.result = result
 	return measure.Reason{}
 }
+
+// lineBytes is the size of a line of a cache.
+const lineBytes = 64
 
 // Roughly is a time in words.
 func Roughly(d time.Duration) string {

@@ -17,6 +17,7 @@ type header struct {
 	command      string
 	caches       []string // that were simulated
 	timed        string   // where the cycles of instructions come from
+	sampling     string   // the relative errors of these, by event
 	task         taskID
 	lines        bool // costs have line numbers
 	instructions bool // and addresses before them
@@ -109,6 +110,9 @@ func (r *Reader) describe(value []byte) {
 	}
 	if string(what) == timedDescription && r.header.timed == "" {
 		r.header.timed = counts.Name(string(bytes.TrimSpace(text)))
+	}
+	if string(what) == samplingDescription && r.header.sampling == "" {
+		r.header.sampling = string(text)
 	}
 	// Caches that were not simulated have a description without a text.
 	if text = bytes.TrimSpace(text); ok && len(text) > 0 && bytes.HasSuffix(what, []byte(" cache")) {

@@ -49,12 +49,8 @@ func Installed() error {
 	return nil
 }
 
-// Ready returns an error if no program can be run under valgrind, whichever it is: it is
-// not installed, or there is no directory for its files.
-func Ready() error {
-	if err := Installed(); err != nil {
-		return err
-	}
+// Scratch returns an error if there is no directory for temporary files.
+func Scratch() error {
 	dir, err := scratch()
 	if err != nil {
 		return err

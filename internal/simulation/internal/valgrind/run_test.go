@@ -91,13 +91,13 @@ func TestOptions(t *testing.T) {
 // TestScratch checks what is said where there is no place for temporary files.
 func TestScratch(t *testing.T) {
 	fake(t, writes)
-	if err := Ready(); err != nil {
+	if err := Scratch(); err != nil {
 		t.Error(err)
 	}
 	t.Setenv("TMPDIR", "/no/such/directory")
 	c := Command{Args: []string{"sh"}, Geometry: small}
 	_, run := Run(t.Context(), c)
-	for name, err := range map[string]error{"ready": Ready(), "run": run} {
+	for name, err := range map[string]error{"scratch": Scratch(), "run": run} {
 		if want := "no temporary files can be written in /no/such/directory: no such file or directory: TMPDIR names another directory"; err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}

@@ -1,6 +1,11 @@
 package valgrind
 
-import "github.com/cyclestack/cyclestack/counts"
+import (
+	"slices"
+	"strconv"
+
+	"github.com/cyclestack/cyclestack/counts"
+)
 
 // fill makes the table.
 func (r *Reader) fill() {
@@ -46,8 +51,30 @@ func (r *Reader) fill() {
 			exposure.put(cells, sums[i], [2]float64{})
 		}
 	}
+	r.sampled(t)
 	t.Notes = r.notes()
 }
+
+// sampled adds the error of sampling to the events that the file states it for. Of a part of
+// the run there were fewer samples than of the whole.
+func (r *Reader) sampled(t *counts.Table) {
+	list := words([]byte(r.header.sampling))
+	for i := 0; i+1 < len(list); i += 2 {
+		relative, err := strconv.ParseFloat(list[i+1], 64)
+		at := slices.Index(r.events, list[i])
+		if err != nil || at < 0 || !(relative > 0 && relative < mostRelative) {
+			continue
+		}
+		whole := r.total()[at]
+		for scope := range t.Scopes {
+			c := t.Cell(scope, at)
+			c.Variance = relative * relative * whole * c.Value
+		}
+	}
+}
+
+// mostRelative is more than any relative error of a sum of samples that says anything.
+const mostRelative = 100
 
 // join puts rows together with the others.
 func (r *Reader) join(rows []int) {

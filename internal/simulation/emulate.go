@@ -1,0 +1,108 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/emulator"
+)
+
+// emulate simulates the program with QEMU. Unused says why that is not possible.
+func (o *Options) emulate(ctx context.Context) (r *Result, unused string, err error) {
+	target, err := emulator.TargetOf(o.Args[0])
+	if err != nil {
+		return nil, "", err
+	}
+	if err := emulator.Available(target); err != nil {
+		return nil, err.Error(), nil
+	}
+	stdin, err := o.stdin()
+	if err != nil {
+		return nil, "", err
+	}
+	s, err := emulator.Run(ctx, emulator.Command{Args: o.Args, Stdin: stdin}, o.emulation())
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, "", ctx.Err()
+	case errors.Is(err, os.ErrNotExist):
+		return nil, "", err
+	case err != nil:
+		return nil, err.Error(), nil
+	}
+	name, err := written(s)
+	if err != nil {
+		return nil, "", errors.Join(err, s.Close())
+	}
+	return &Result{Tool: string(QEMU), State: s.State, Notes: s.Notes, Partial: s.Partial, files: []string{name}, close: s.Close,
+		keep: func(w io.Writer) error {
+			f, err := os.Open(name)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			_, err = io.Copy(w, f)
+			return err
+		}}, "", nil
+}
+
+// written writes the simulation into a file of its own.
+func written(s *emulator.Simulation) (name string, err error) {
+	name = filepath.Join(s.Dir(), "counts.callgrind")
+	f, err := os.Create(name)
+	if err != nil {
+		return "", err
+	}
+	return name, errors.Join(s.Write(f), f.Close())
+}
+
+// The TLBs of most cores of the last ten years, within a factor of two: A. Fog, The
+// microarchitecture of Intel, AMD and VIA CPUs.
+var (
+	firstTLB  = caches.Size{Bytes: 72, Ways: 6}
+	secondTLB = caches.Size{Bytes: 2048, Ways: 8}
+)
+
+// thirdLines is how many lines are under way between the second and the third level, as
+// seen in the bandwidth of a core: some 16 in a latency of it.
+const thirdLines = 16
+
+// emulation returns what to emulate.
+func (o *Options) emulation() emulator.Options {
+	size := func(c Cache) caches.Size { return caches.Size{Bytes: c.Size, Ways: c.Ways} }
+	c, l := &o.Caches, &o.Latencies
+	line := l.Line
+	if line == 0 {
+		line = l.Memory / thirdLines
+	}
+	gap, warm := samples(o.Native)
+	return emulator.Options{
+		Core:   o.Core,
+		Caches: caches.Config{L1I: size(c.L1I), L1D: size(c.L1D), L2: size(c.L2), L3: size(c.L3), TLB1: firstTLB, TLB2: secondTLB},
+		Latencies: emulator.Latencies{L2: l.L2, L3: l.L3, Memory: l.Memory, TLB: l.TLB, Walk: l.Walk,
+			L3Line: l.L3 / thirdLines, MemoryLine: line},
+		Period: gap, Warm: warm, Progress: o.Progress,
+	}
+}
+
+// samples returns how many blocks pass between two samples, and how many the predictor sees
+// before a window, for a program that takes so long by itself.
+func samples(native time.Duration) (gap, warm int64) {
+	const (
+		perSecond  = 1e9  // blocks that a core executes in a second
+		windows    = 4000 // for a second
+		leastTotal = 300
+		mostTotal  = 6000
+		mostWarm   = 5000
+		window     = 400
+	)
+	s := max(native.Seconds(), 1e-3)
+	total := min(max(windows*s, leastTotal), mostTotal)
+	cycle := int64(s * perSecond / total)
+	warm = min(mostWarm, max(cycle/3, 100))
+	return max(cycle-warm-window, 200), warm
+}

@@ -1,0 +1,340 @@
+// Package caches simulates the memory of a processor: three levels of caches with their
+// prefetchers, and the buffers of address translations (TLBs). It knows addresses only, no
+// time: it says which level answers an access, and which lines move.
+//
+//	h := caches.New(caches.Config{L1D: caches.Size{48 << 10, 12}, …}, nil)
+//	switch a := h.Data(pc, addr, store); a.Level {
+//	case caches.Memory:
+//
+// All levels allocate on a write. The first two replace the line used longest ago, and the
+// third any line. Lines that are
+// written are written back when they are replaced. A load or store at one instruction that
+// advances by the same distance is prefetched into the first level; lines that follow each
+// other in a page are prefetched into the second. That is what Intel describes for its cores
+// (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Data Prefetching"), and
+// others have similar units.
+package caches
+
+// A Level is the place that answers an access.
+type Level uint8
+
+// The levels.
+const (
+	First Level = iota
+	Second
+	Third
+	Memory
+	Levels
+)
+
+// LineBits is the logarithm of the size of a line.
+const LineBits = 6
+
+// pageBits is that of the size of a page.
+const pageBits = 12
+
+// A Size is the size of a cache in bytes, and the lines of a set.
+type Size struct{ Bytes, Ways int }
+
+// A Config is the sizes of a hierarchy. A third level of no bytes does not exist.
+type Config struct {
+	L1I, L1D, L2, L3 Size
+	TLB1, TLB2       Size // in entries
+}
+
+// flags of a line, in the low bits of its entry. The rest of an entry is as much of the
+// line's number as there is room for, without the bits that the set has.
+const (
+	valid = 1 << iota
+	dirty
+	prefetched
+	flagBits = 3
+	allFlags = 1<<flagBits - 1
+)
+
+// A cache is one level: the entries of each set, in the order of their use if it is kept.
+// Entries are short, because the simulation of large caches waits for their own misses.
+type cache struct {
+	entries []uint32
+	ways    int
+	setBits uint
+	random  uint32 // if the order is not kept: the state of the choice of lines to replace
+}
+
+// newCache returns a cache of so many lines. Ordered says that the line used longest ago is
+// replaced, and not any.
+func newCache(lines, ways int, ordered bool) cache {
+	ways = max(1, min(ways, lines))
+	bits := uint(0)
+	for ways<<(bits+1) <= lines {
+		bits++
+	}
+	c := cache{entries: make([]uint32, ways<<bits), ways: ways, setBits: bits}
+	if !ordered {
+		c.random = 1
+	}
+	return c
+}
+
+// entry returns the set of a line, and its entry without flags.
+func (c *cache) entry(line uint64) (set []uint32, want uint32) {
+	at := int(line&(1<<c.setBits-1)) * c.ways
+	return c.entries[at : at+c.ways : at+c.ways], uint32(line>>c.setBits)<<flagBits | valid
+}
+
+// use looks up a line and makes it the one used last. It returns the flags that it had, and
+// false if it is missing.
+func (c *cache) use(line uint64, flags uint32) (had uint32, ok bool) {
+	s, want := c.entry(line)
+	for i, e := range s {
+		if e&^(dirty|prefetched) != want {
+			continue
+		}
+		if c.random != 0 {
+			if e|flags != e || e&prefetched != 0 {
+				s[i] = e&^prefetched | flags
+			}
+			return e & allFlags, true
+		}
+		for ; i > 0; i-- {
+			s[i] = s[i-1]
+		}
+		s[0] = e&^prefetched | flags
+		return e & allFlags, true
+	}
+	return 0, false
+}
+
+// has reports whether a line is there.
+func (c *cache) has(line uint64) bool {
+	s, want := c.entry(line)
+	for _, e := range s {
+		if e&^(dirty|prefetched) == want {
+			return true
+		}
+	}
+	return false
+}
+
+// fill puts in a line that is missing, and returns the one that it replaces.
+func (c *cache) fill(line uint64, flags uint32) (old uint64, had uint32) {
+	s, want := c.entry(line)
+	last := len(s) - 1
+	if c.random != 0 {
+		last = c.choose(s)
+	}
+	e := s[last]
+	if c.random == 0 {
+		copy(s[1:], s)
+		last = 0
+	}
+	s[last] = want | flags
+	return uint64(e>>flagBits)<<c.setBits | line&(1<<c.setBits-1), e & allFlags
+}
+
+// choose returns a place of a set: an empty one, or any.
+func (c *cache) choose(s []uint32) int {
+	for i, e := range s {
+		if e == 0 {
+			return i
+		}
+	}
+	c.random = c.random*1664525 + 1013904223
+	return int(uint64(c.random) * uint64(len(s)) >> 32)
+}
+
+// mark adds flags to a line; false if it is missing.
+func (c *cache) mark(line uint64, flags uint32) bool {
+	s, want := c.entry(line)
+	for i, e := range s {
+		if e&^(dirty|prefetched) == want {
+			s[i] |= flags
+			return true
+		}
+	}
+	return false
+}
+
+// A Shared is the third level, which cores share.
+type Shared struct {
+	cache
+	exists bool
+}
+
+// NewShared returns the third level of a hierarchy.
+func NewShared(c Config) *Shared {
+	if c.L3.Bytes == 0 {
+		return &Shared{}
+	}
+	return &Shared{newCache(c.L3.Bytes>>LineBits, c.L3.Ways, false), true}
+}
+
+// A Hierarchy is the caches that one core sees.
+type Hierarchy struct {
+	l1i, l1d, l2 cache
+	l3           *Shared
+	tlb1, tlb2   cache
+	strides      [256]stride
+	streams      [32]stream
+	turn         int
+	lastPage     uint64
+	moved        []Move
+	// Touched reports whether a page is accessed for the first time, of those that no cache
+	// has a line of. The kernel has just written all of such a page. Nil: none is.
+	Touched func(page uint64) bool
+}
+
+// A Move is a line that went between the second level and what is behind it, without being
+// waited for.
+type Move struct {
+	Line uint64
+	From Level // of a line that was prefetched; of one that is written back, where it went
+	Back bool  // it was written back
+}
+
+// New returns the caches of a core, which are empty.
+func New(c Config, l3 *Shared) *Hierarchy {
+	if l3 == nil {
+		l3 = NewShared(c)
+	}
+	return &Hierarchy{
+		l1i: newCache(c.L1I.Bytes>>LineBits, c.L1I.Ways, true), l1d: newCache(c.L1D.Bytes>>LineBits, c.L1D.Ways, true),
+		l2: newCache(c.L2.Bytes>>LineBits, c.L2.Ways, true), l3: l3,
+		tlb1: newCache(c.TLB1.Bytes, c.TLB1.Ways, true), tlb2: newCache(c.TLB2.Bytes, c.TLB2.Ways, true),
+	}
+}
+
+// An Access is how an access was answered.
+type Access struct {
+	Level      Level // the cache that had the line
+	Prefetched bool  // and it was there only because it was prefetched
+	// Translation is the level of the TLBs that had the page; Third is a page walk.
+	Translation Level
+}
+
+// Data simulates a load or store at an instruction. Its Moves are valid until the next call.
+func (h *Hierarchy) Data(pc, addr uint64, store bool) Access {
+	h.moved = h.moved[:0]
+	a := Access{Translation: h.translate(addr >> pageBits)}
+	line := addr >> LineBits
+	flags := uint32(0)
+	if store {
+		flags = dirty
+	}
+	if had, ok := h.l1d.use(line, flags); ok {
+		a.Prefetched = had&prefetched != 0
+		h.advance(pc, addr)
+		return a
+	}
+	a.Level, a.Prefetched = h.fetch(line)
+	h.fillFirst(line, flags)
+	h.stream(line)
+	h.advance(pc, addr)
+	return a
+}
+
+// Code simulates the fetch of a line of code.
+func (h *Hierarchy) Code(addr uint64) Level {
+	h.moved = h.moved[:0]
+	line := addr >> LineBits
+	if _, ok := h.l1i.use(line, 0); ok {
+		return First
+	}
+	level, _ := h.fetch(line)
+	h.l1i.fill(line, 0)
+	if next := line + 1; !h.l1i.has(next) && h.l2.has(next) { // the next line is fetched ahead
+		h.l1i.fill(next, prefetched)
+	}
+	return level
+}
+
+// Stream simulates a store past the caches, and returns where its page was found.
+func (h *Hierarchy) Stream(addr uint64) (translation Level) {
+	h.moved = h.moved[:0]
+	return h.translate(addr >> pageBits)
+}
+
+// Moves are the lines that the last access moved without waiting for them.
+func (h *Hierarchy) Moves() []Move { return h.moved }
+
+// translate looks up a page.
+func (h *Hierarchy) translate(page uint64) Level {
+	if page == h.lastPage {
+		return First
+	}
+	h.lastPage = page
+	if _, ok := h.tlb1.use(page, 0); ok {
+		return First
+	}
+	h.tlb1.fill(page, 0)
+	if _, ok := h.tlb2.use(page, 0); ok {
+		return Second
+	}
+	h.tlb2.fill(page, 0)
+	return Third
+}
+
+// fetch finds a line behind the first level, and brings it into the second.
+func (h *Hierarchy) fetch(line uint64) (level Level, ahead bool) {
+	if had, ok := h.l2.use(line, 0); ok {
+		return Second, had&prefetched != 0
+	}
+	level = h.behind(line)
+	h.fillSecond(line, 0)
+	return level, false
+}
+
+// behind finds a line behind the second level.
+func (h *Hierarchy) behind(line uint64) Level {
+	if !h.l3.exists {
+		return Memory
+	}
+	if _, ok := h.l3.use(line, 0); ok {
+		return Third
+	}
+	if h.Touched != nil && h.Touched(line>>(pageBits-LineBits)) {
+		h.written(line >> (pageBits - LineBits))
+		return Third
+	}
+	if old, flags := h.l3.fill(line, 0); flags&dirty != 0 {
+		h.moved = append(h.moved, Move{Line: old, From: Memory, Back: true})
+	}
+	return Memory
+}
+
+// written brings a page into the third level that the kernel has just written.
+func (h *Hierarchy) written(page uint64) {
+	const lines = 1 << (pageBits - LineBits)
+	for line := page * lines; line < (page+1)*lines; line++ {
+		if _, ok := h.l3.use(line, dirty); ok {
+			continue
+		}
+		h.l3.fill(line, dirty)
+	}
+}
+
+// fillFirst brings a line into the first level.
+func (h *Hierarchy) fillFirst(line uint64, flags uint32) {
+	if old, had := h.l1d.fill(line, flags); had&dirty != 0 && !h.l2.mark(old, dirty) {
+		h.fillSecond(old, dirty)
+	}
+}
+
+// fillSecond brings a line into the second level.
+func (h *Hierarchy) fillSecond(line uint64, flags uint32) {
+	old, had := h.l2.fill(line, flags)
+	if had&dirty == 0 {
+		return
+	}
+	if h.l3.exists {
+		if h.l3.mark(old, dirty) {
+			h.moved = append(h.moved, Move{Line: old, From: Third, Back: true})
+			return
+		}
+		if older, flags := h.l3.fill(old, dirty); flags&dirty != 0 {
+			h.moved = append(h.moved, Move{Line: older, From: Memory, Back: true})
+		}
+		return
+	}
+	h.moved = append(h.moved, Move{Line: old, From: Memory, Back: true})
+}

@@ -1,0 +1,119 @@
+package caches_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
+)
+
+// small is a hierarchy of 64 lines, 512 and 4096, for 16 and 64 pages.
+func small() *caches.Hierarchy {
+	return caches.New(caches.Config{L1I: caches.Size{Bytes: 4 << 10, Ways: 4}, L1D: caches.Size{Bytes: 4 << 10, Ways: 4}, L2: caches.Size{Bytes: 32 << 10, Ways: 8},
+		L3: caches.Size{Bytes: 256 << 10, Ways: 16}, TLB1: caches.Size{Bytes: 16, Ways: 4}, TLB2: caches.Size{Bytes: 64, Ways: 4}}, nil)
+}
+
+// levels counts where accesses at an instruction are answered.
+func levels(h *caches.Hierarchy, store bool, addrs func(i int) uint64, n int) (count [caches.Levels]int, ahead int) {
+	for i := range n {
+		a := h.Data(1, addrs(i), store)
+		count[a.Level]++
+		if a.Prefetched {
+			ahead++
+		}
+	}
+	return count, ahead
+}
+
+// scattered is n lines in no order, over and over.
+func scattered(n int) func(int) uint64 {
+	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
+	return func(i int) uint64 { return uint64(order[i%n]) << caches.LineBits }
+}
+
+// TestLevels checks that data of each size are found in the cache that they fit.
+func TestLevels(t *testing.T) {
+	for _, tt := range []struct {
+		lines int
+		want  caches.Level
+	}{{32, caches.First}, {256, caches.Second}, {2048, caches.Third}, {16384, caches.Memory}} {
+		h := small()
+		lines := scattered(tt.lines)
+		levels(h, false, lines, 3*tt.lines)
+		count, _ := levels(h, false, lines, tt.lines)
+		if count[tt.want] < tt.lines*7/10 {
+			t.Errorf("%d lines: %v, want most in level %d", tt.lines, count, tt.want)
+		}
+	}
+}
+
+// TestStream checks that lines in order are prefetched, and moved once each.
+func TestStream(t *testing.T) {
+	h := small()
+	const n = 10_000
+	moved, waited := 0, 0
+	for i := range n {
+		if a := h.Data(1, uint64(i)<<caches.LineBits, false); a.Level == caches.Memory {
+			waited++
+		}
+		moved += len(h.Moves())
+	}
+	if waited > n/20 || moved+waited < n || moved+waited > n+100 {
+		t.Errorf("waited for %d of %d lines, %d prefetched", waited, n, moved)
+	}
+}
+
+// TestColumns checks that a distance of more than a page is not prefetched, and that its
+// pages are not in the TLBs.
+func TestColumns(t *testing.T) {
+	h := small()
+	column := func(i int) uint64 { return uint64(i%4096) * 8192 }
+	levels(h, true, column, 4096)
+	walks := 0
+	for i := range 4096 {
+		if a := h.Data(1, column(i), true); a.Translation == caches.Third {
+			walks++
+		}
+	}
+	if walks != 4096 {
+		t.Errorf("%d page walks of 4096", walks)
+	}
+	count, ahead := levels(h, true, column, 4096)
+	if count[caches.Memory] < 4000 || ahead > 0 {
+		t.Errorf("%v, %d prefetched: want all from memory", count, ahead)
+	}
+}
+
+// TestWriteBack checks that each written line is written back once.
+func TestWriteBack(t *testing.T) {
+	h := small()
+	const n = 20_000
+	back := 0
+	for i := range n {
+		h.Data(1, uint64(i)<<caches.LineBits, true)
+		for _, m := range h.Moves() {
+			if m.Back && m.From == caches.Memory {
+				back++
+			}
+		}
+	}
+	if back < n-6000 || back > n {
+		t.Errorf("%d lines of %d were written back to memory", back, n)
+	}
+}
+
+// TestCode checks that a loop that fits is fetched once.
+func TestCode(t *testing.T) {
+	h := small()
+	misses := 0
+	for range 10 {
+		for i := range 32 {
+			if h.Code(uint64(i)<<caches.LineBits) != caches.First {
+				misses++
+			}
+		}
+	}
+	if misses > 32 {
+		t.Errorf("%d misses of 32 lines", misses)
+	}
+}

@@ -1,0 +1,141 @@
+package caches
+
+// A stride is what the first level's prefetcher knows of an instruction.
+type stride struct {
+	pc, last uint64
+	by       int64
+	seen     uint8 // consecutive times that it advanced by that
+}
+
+// The prefetcher of the first level: it trusts a distance that it saw so often, and looks so
+// many accesses ahead. It does not leave the page.
+const (
+	strideSeen  = 2
+	strideAhead = 4
+	strideMost  = 2048
+)
+
+// advance learns the address of an instruction, and prefetches the ones to come.
+func (h *Hierarchy) advance(pc, addr uint64) {
+	s := &h.strides[(pc^pc>>8)%uint64(len(h.strides))]
+	if s.pc != pc {
+		*s = stride{pc: pc, last: addr}
+		return
+	}
+	by := int64(addr - s.last)
+	s.last = addr
+	switch {
+	case by == 0:
+		return
+	case by != s.by:
+		s.by, s.seen = by, 0
+		return
+	case s.seen < strideSeen:
+		s.seen++
+		return
+	case by > strideMost || by < -strideMost:
+		return
+	}
+	next := addr + uint64(by*strideAhead)
+	if -64 < by && by < 64 {
+		next = addr + 64
+		if by < 0 {
+			next = addr - 64
+		}
+	}
+	line := next >> LineBits
+	if next>>pageBits != addr>>pageBits || h.l1d.has(line) {
+		return
+	}
+	if _, ok := h.l2.use(line, 0); !ok {
+		h.moved = append(h.moved, Move{Line: line, From: h.behind(line)})
+		h.fillSecond(line, 0)
+	}
+	h.fillFirst(line, prefetched)
+}
+
+// A stream is lines of a page that are used one after the other.
+type stream struct {
+	page  uint64
+	last  uint64 // line
+	ahead uint64 // the line that was prefetched last
+	up    bool
+	seen  uint8
+}
+
+// The prefetcher of the second level looks so many lines ahead, two at a time. Behind the
+// end of a page it goes on in the next one, as that of current cores does.
+const (
+	streamSeen  = 2
+	streamAhead = 16
+	streamStep  = 2
+)
+
+// stream learns a line that the first level missed, and prefetches those that follow.
+func (h *Hierarchy) stream(line uint64) {
+	page := line >> (pageBits - LineBits)
+	var s *stream
+	for i := range h.streams {
+		one := &h.streams[i]
+		if one.page == page {
+			s = one
+			break
+		}
+		// A stream that comes to the end of its page goes on in the next.
+		if one.seen >= streamSeen && (one.up && one.page+1 == page && line-one.last <= 2 || !one.up && one.page == page+1 && one.last-line <= 2) {
+			one.page = page
+			s = one
+			break
+		}
+	}
+	if s == nil {
+		h.turn = (h.turn + 1) % len(h.streams)
+		h.streams[h.turn] = stream{page: page, last: line, ahead: line}
+		return
+	}
+	up := line > s.last
+	switch {
+	case line == s.last:
+		return
+	case up != s.up && s.seen > 0, up && line-s.last > 4, !up && s.last-line > 4:
+		s.up, s.seen, s.ahead = up, 0, line
+	default:
+		s.up = up
+		if s.seen < streamSeen {
+			s.seen++
+			s.ahead = line
+		}
+	}
+	s.last = line
+	if s.seen >= streamSeen {
+		h.ahead(s)
+	}
+}
+
+// ahead prefetches the next lines of a stream.
+func (h *Hierarchy) ahead(s *stream) {
+	for range streamStep {
+		next := s.ahead + 1
+		if !s.up {
+			next = s.ahead - 1
+		}
+		if s.up && (next > s.last+streamAhead || next <= s.last) {
+			if next > s.last {
+				return
+			}
+			next = s.last + 1
+		}
+		if !s.up && (next+streamAhead < s.last || next >= s.last) {
+			if next < s.last {
+				return
+			}
+			next = s.last - 1
+		}
+		s.ahead = next
+		if h.l2.has(next) {
+			continue
+		}
+		h.moved = append(h.moved, Move{Line: next, From: h.behind(next)})
+		h.fillSecond(next, prefetched)
+	}
+}

@@ -1,0 +1,258 @@
+package emulator
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
+)
+
+// usual are the options of the tests.
+func usual() Options {
+	return Options{Core: pipeline.CoreOf("skylakex"), Period: 20_000, Warm: 2000,
+		Caches: caches.Config{L1I: caches.Size{Bytes: 32 << 10, Ways: 8}, L1D: caches.Size{Bytes: 32 << 10, Ways: 8}, L2: caches.Size{Bytes: 1 << 20, Ways: 16},
+			L3: caches.Size{Bytes: 16 << 20, Ways: 16}, TLB1: caches.Size{Bytes: 64, Ways: 4}, TLB2: caches.Size{Bytes: 1536, Ways: 12}},
+		Latencies: Latencies{L2: 10, L3: 46, Memory: 300, TLB: 7, Walk: 30, L3Line: 3, MemoryLine: 12}}
+}
+
+// emulated runs a program, or skips the test.
+func emulated(t *testing.T, args ...string) *Simulation {
+	t.Helper()
+	target, err := TargetOf(args[0])
+	if err != nil {
+		t.Skip(err)
+	}
+	if err := Available(target); err != nil {
+		t.Skip(err)
+	}
+	s, err := Run(t.Context(), Command{Args: args}, usual())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// compiled compiles a C program.
+func compiled(t *testing.T, compiler, text string, options ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath(compiler); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "program")
+	if err := os.WriteFile(program+".c", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(compiler, append([]string{"-O1", "-g", "-o", program, program + ".c"}, options...)...).CombinedOutput(); err != nil {
+		t.Skipf("%s: %v: %s", compiler, err, out)
+	}
+	return program
+}
+
+// executed returns how often the instructions of a function were executed, all together and
+// its first one.
+func (s *Simulation) executed(t *testing.T, function string) (all, first int64) {
+	t.Helper()
+	for _, i := range s.run.code.ordered() {
+		if i.file == nil {
+			continue
+		}
+		for _, in := range i.sorted() {
+			f, ok := i.file.Symbol(in.addr)
+			if !ok || f.Name != function {
+				continue
+			}
+			all += in.executed
+			if in.addr == f.Addr {
+				first += in.executed
+			}
+		}
+	}
+	return all, first
+}
+
+const counting = `
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__attribute__((noinline)) int step(int x) { __asm__ volatile(""); return x * 3 + 1; }
+
+static void *run(void *n) {
+	int x = 0;
+	for (long i = 0; i < (long)n; i++) x = step(x);
+	return (void *)(long)x;
+}
+
+int main(int argc, char **argv) {
+	if (argc > 1 && !strcmp(argv[1], "threads")) {
+		pthread_t t[4];
+		for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, run, (void *)25000L);
+		for (int i = 0; i < 4; i++) pthread_join(t[i], 0);
+	} else if (argc > 1 && !strcmp(argv[1], "fork")) {
+		for (int i = 0; i < 4; i++) {
+			if (!fork()) { run((void *)20000L); _exit(0); }
+			wait(0);
+		}
+		run((void *)20000L);
+	} else if (argc > 1 && !strcmp(argv[1], "exec")) {
+		for (int i = 0; i < 4; i++) {
+			if (!fork()) execl("/bin/sh", "sh", "-c", "exec \"$0\" once", argv[0], (char *)0);
+			wait(0);
+		}
+		run((void *)20000L);
+	} else if (argc > 1 && !strcmp(argv[1], "once")) {
+		run((void *)20000L);
+	} else if (argc > 1 && !strcmp(argv[1], "die")) {
+		run((void *)100000L);
+		abort();
+	} else {
+		run((void *)100000L);
+	}
+	return 0;
+}
+`
+
+// TestExecutions checks that each execution of a function is counted once, whatever thread or
+// process it is in.
+func TestExecutions(t *testing.T) {
+	program := compiled(t, "gcc", counting, "-pthread")
+	for _, how := range []string{"alone", "threads", "fork", "exec", "die"} {
+		s := emulated(t, program, how)
+		if _, n := s.executed(t, "step"); n != 100_000 {
+			t.Errorf("%s: %d executions of 100,000", how, n)
+		}
+		if len(s.Notes) > 0 {
+			t.Errorf("%s: %v", how, s.Notes)
+		}
+	}
+}
+
+// TestSame checks that two runs of a program write the same.
+func TestSame(t *testing.T) {
+	program := compiled(t, "gcc", counting, "-pthread")
+	var texts [2]bytes.Buffer
+	for i := range texts {
+		if err := emulated(t, program).Write(&texts[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(texts[0].Bytes(), texts[1].Bytes()) {
+		t.Error("two runs differ")
+	}
+	if !strings.Contains(texts[0].String(), "\ntotals: ") {
+		t.Error("there are no totals")
+	}
+}
+
+// TestForeign counts the executions of programs for other processors.
+func TestForeign(t *testing.T) {
+	for _, compiler := range []string{"aarch64-linux-gnu-gcc", "riscv64-linux-gnu-gcc"} {
+		t.Run(compiler, func(t *testing.T) {
+			s := emulated(t, compiled(t, compiler, counting, "-pthread", "-static"))
+			if _, n := s.executed(t, "step"); n != 100_000 {
+				t.Errorf("%d executions of 100,000", n)
+			}
+			var b bytes.Buffer
+			if err := s.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestInterface reads what QEMU says of its version.
+func TestInterface(t *testing.T) {
+	for text, want := range map[string]int{
+		"qemu-x86_64 version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)\n": 1, "qemu-x86_64 version 8.2.2 (Debian)": 1, "qemu-x86_64 version 9.0.0": 2,
+		"qemu-x86_64 version 9.1.50": 3, "qemu-x86_64 version 9.2.0": 4, "qemu-x86_64 version 10.0.3": 4, "qemu-x86_64 version 10.1.0": 5, "qemu-x86_64 version 11.0.0": 6,
+		"qemu-x86_64 version 5.2.0": 0, "": 0, "qemu-x86_64 version x.y": 0,
+	} {
+		if got, err := interfaceIn(text); got != want || (err != nil) != (want == 0) {
+			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
+		}
+	}
+}
+
+// TestDecoded checks which instructions are found that need a treatment of their own.
+func TestDecoded(t *testing.T) {
+	for _, tt := range []struct {
+		code             []byte
+		streams, repeats bool
+	}{
+		{[]byte{0x66, 0x0f, 0xe7, 0x07}, true, false},       // movntdq %xmm0,(%rdi)
+		{[]byte{0x0f, 0x2b, 0x07}, true, false},             // movntps
+		{[]byte{0x48, 0x0f, 0xc3, 0x07}, true, false},       // movnti
+		{[]byte{0xc5, 0xfd, 0xe7, 0x07}, true, false},       // vmovntdq %ymm0,(%rdi)
+		{[]byte{0xc5, 0xfd, 0x6f, 0x07}, false, false},      // vmovdqa (%rdi),%ymm0
+		{[]byte{0x0f, 0xe7, 0x07}, false, false},            // movntq, of MMX
+		{[]byte{0xf3, 0x48, 0xab}, false, true},             // rep stos
+		{[]byte{0xf3, 0xa4}, false, true},                   // rep movsb
+		{[]byte{0xaa}, false, false},                        // stos
+		{[]byte{0xf3, 0x0f, 0x10, 0x07}, false, false},      // movss
+		{[]byte{0xf3, 0xc3}, false, false},                  // rep ret
+		{[]byte{0x66, 0xf3, 0xab}, false, true},             // rep stos %ax
+		{[]byte{0x48, 0x89, 0xe7}, false, false},            // mov %rsp,%rdi
+		{[]byte{0xc4, 0x41, 0x7d, 0xe7, 0x00}, true, false}, // vmovntdq %ymm8,(%r8)
+	} {
+		if streams(tt.code) != tt.streams || repeats(tt.code) != tt.repeats {
+			t.Errorf("%x: %v and %v, want %v and %v", tt.code, streams(tt.code), repeats(tt.code), tt.streams, tt.repeats)
+		}
+	}
+}
+
+// FuzzControl gives what a plugin may say of a process.
+func FuzzControl(f *testing.F) {
+	f.Add("maps\nmap 1000 2000 0 /bin/true\nblock 1 1000 90,c3\nexec\nexit\n")
+	f.Add("block 2 1000 90\n")
+	f.Add("left /bin/x\nclock\ntimer\nmap z 1 2 3\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		r := newRun(&Options{}, "")
+		p, _, err := r.hello("process 7 exec 1 x86_64 counts.7.0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(text, "\n") {
+			if strings.HasPrefix(line, "map ") { // files of the machine are none of the input's
+				continue
+			}
+			if p.take(line) != nil {
+				break
+			}
+		}
+		_, _, _ = r.hello(text)
+	})
+}
+
+// FuzzWords gives what a thread may write.
+func FuzzWords(f *testing.F) {
+	f.Add([]byte("\x43\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x00\x80\x00\x00\x00\x00\x00\x00"))
+	f.Add([]byte("\x02\x80\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, words []byte) {
+		o := usual()
+		o.Caches.L3.Bytes = 1 << 20
+		r := newRun(&o, "")
+		p, _, err := r.hello("process 7 exec 1 x86_64 counts.7.0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.take("block 1 1000 90,90,75fc"); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.take("block 2 1004 488b07,f348ab"); err != nil {
+			t.Fatal(err)
+		}
+		p.ended = true
+		_, _ = newThread(r, p).words(words)
+	})
+}

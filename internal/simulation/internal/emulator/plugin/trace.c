@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * A plugin of QEMU's user mode emulation. It counts the executions of each block of code,
+ * and writes what threads access to a socket: always the accesses that a small filter does
+ * not hold, and in samples also the order of blocks and all accesses. The reader of the
+ * socket is another program; see ../wire.go for what is written.
+ *
+ * Options: dir=DIR (of the counts), socket=PATH, period=N, warm=N, detail=N (in blocks),
+ * left=N and random=N (the state of sampling of a program that executed this one), and
+ * cpu=NAME, plugin=PATH (how to execute further programs).
+ */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "qemu.h"
+
+__attribute__((visibility("default"))) int qemu_plugin_version = QEMU_API;
+
+enum { FAST, WARM, DETAIL };                   /* what a thread writes */
+enum { ACCESS, BLOCK, MISS, MARK };            /* the low two bits of a word */
+enum { MARK_MODE, MARK_END };                  /* the next three bits of a MARK */
+
+enum {
+	BUFFER = 8192,                         /* words */
+	FILTER = 256,                          /* lines that are known to be in the first-level cache */
+	MAX_BLOCKS = 1 << 20,                  /* of a process */
+	MAX_INSNS = 512,                       /* of a block */
+	SLOTS = 8,                             /* counts of a block: threads that do not disturb each other */
+};
+
+/* The executions of a block, by thread. */
+struct counts { uint64_t by[SLOTS]; };
+
+struct insn {
+	uint32_t info;                         /* of its latest access, for which word is */
+	uint32_t where;                        /* its block << 9 | its place in that */
+	uint64_t word;
+};
+
+struct block {
+	struct block *next;                    /* with the same hash */
+	uint64_t vaddr, hash;
+	uint32_t id, n;
+	struct insn insns[];
+};
+
+struct thread {
+	struct thread *next;
+	int fd, mode, slot;
+	int64_t left;                          /* blocks until the next mode */
+	uint64_t random;
+	unsigned n;
+	uint64_t filter[FILTER];
+	uint64_t buffer[BUFFER];
+};
+
+static struct {
+	const char *dir, *socket, *cpu, *plugin, *target;
+	int64_t period, warm, detail, left;
+	uint64_t random;
+} options;
+
+static struct counts *counts;                  /* in a file that others read */
+static char counts_name[PATH_MAX];
+static int control = -1;                       /* where blocks and mappings are written */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct block *blocks[1 << 16];
+static uint32_t n_blocks;
+static struct thread *threads;
+static bool remapped = true;                   /* the mappings are to be read again */
+static __thread struct thread *me __attribute__((tls_model("initial-exec")));
+
+struct mapping { uint64_t start, end; };
+static struct mapping mappings[4096];
+static unsigned n_mappings;
+
+static void write_all(int fd, const void *data, size_t n)
+{
+	const char *p = data;
+	while (n > 0 && fd >= 0) {
+		ssize_t w = send(fd, p, n, MSG_NOSIGNAL);
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			_exit(125); /* nobody listens: the simulation has ended */
+		p += w;
+		n -= w;
+	}
+}
+
+/* Connects to the reader. Descriptors are high, so that the program's have their usual numbers. */
+static int dial(void)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	strncpy(to.sun_path, options.socket, sizeof to.sun_path - 1);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0)
+		_exit(125);
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, 600);
+	if (high >= 0) {
+		close(fd);
+		fd = high;
+	}
+	return fd;
+}
+
+/* A message on the control connection: a line of text. */
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *format, ...)
+{
+	static char text[PATH_MAX * 2 + 256]; /* under the lock */
+	va_list args;
+	va_start(args, format);
+	int n = vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	if (n >= (int)sizeof text)
+		n = sizeof text - 1;
+	write_all(control, text, n);
+}
+
+static void open_counts(void)
+{
+	void *at = counts;
+	for (int i = 0;; i++) {
+		snprintf(counts_name, sizeof counts_name, "%s/counts.%d.%d", options.dir, (int)getpid(), i);
+		int fd = open(counts_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (fd < 0 && errno == EEXIST)
+			continue;
+		size_t size = sizeof *counts * MAX_BLOCKS;
+		if (fd < 0 || ftruncate(fd, size) < 0)
+			_exit(125);
+		counts = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
+		close(fd);
+		if (counts == MAP_FAILED)
+			_exit(125);
+		return;
+	}
+}
+
+static void flush(struct thread *t)
+{
+	if (t->n > 0 && t->fd < 0) {
+		t->fd = dial();
+		char hello[64];
+		int n = snprintf(hello, sizeof hello, "thread %d %d\n", (int)getpid(), t->slot);
+		write_all(t->fd, hello, n);
+	}
+	write_all(t->fd, t->buffer, t->n * sizeof *t->buffer);
+	t->n = 0;
+}
+
+static inline void put(struct thread *t, uint64_t word)
+{
+	t->buffer[t->n++] = word;
+	if (__builtin_expect(t->n == BUFFER, 0))
+		flush(t);
+}
+
+static uint64_t next_random(uint64_t *x)
+{
+	*x ^= *x << 13;
+	*x ^= *x >> 7;
+	*x ^= *x << 17;
+	return *x;
+}
+
+/* How many blocks pass until the next sample. */
+static int64_t gap(struct thread *t)
+{
+	int64_t least = options.period / 2;
+	return least + next_random(&t->random) % (options.period + 1);
+}
+
+static void set_mode(struct thread *t, int mode)
+{
+	t->mode = mode;
+	t->left = mode == DETAIL ? options.detail : mode == WARM ? options.warm : gap(t);
+	put(t, MARK | MARK_MODE << 2 | (uint64_t)mode << 5);
+	if (mode == FAST)
+		flush(t);
+}
+
+static struct thread *start_thread(unsigned cpu)
+{
+	struct thread *t = calloc(1, sizeof *t);
+	if (!t)
+		_exit(125);
+	t->fd = -1;
+	t->slot = cpu % SLOTS;
+	t->random = options.random + cpu * 0x9e3779b97f4a7c15u;
+	t->left = cpu == 0 && options.left > 0 ? options.left : 1 + (int64_t)(next_random(&t->random) % options.period);
+	pthread_mutex_lock(&lock);
+	t->next = threads;
+	threads = t;
+	pthread_mutex_unlock(&lock);
+	return me = t;
+}
+
+static void on_block(unsigned cpu, void *data)
+{
+	struct block *b = data;
+	struct thread *t = me;
+	if (__builtin_expect(!t, 0))
+		t = start_thread(cpu);
+	counts[b->id].by[t->slot]++;
+	if (__builtin_expect(--t->left == 0, 0))
+		set_mode(t, t->mode == FAST ? WARM : t->mode == WARM ? DETAIL : FAST);
+	if (t->mode != FAST)
+		put(t, (uint64_t)b->id << 2 | BLOCK);
+}
+
+static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct insn *in = data;
+	struct thread *t = me;
+	if (__builtin_expect(!t, 0))
+		t = start_thread(cpu);
+	uint64_t line = vaddr >> 6, *held = &t->filter[line % FILTER];
+	if (t->mode != DETAIL && *held == line)
+		return;
+	*held = line;
+	uint64_t word = in->word;
+	if (__builtin_expect(in->info != info || !word, 0)) {
+		unsigned size = qemu_plugin_mem_size_shift(info);
+		word = (uint64_t)(in->where % MAX_INSNS) << 6 | (uint64_t)qemu_plugin_mem_is_store(info) << 5 |
+			(uint64_t)(size > 7 ? 7 : size) << 2 | ACCESS;
+		in->word = word;
+		in->info = info;
+	}
+	word |= vaddr << 15;
+	if (t->mode != FAST) {
+		put(t, word);
+		return;
+	}
+	put(t, word | MISS);
+	put(t, in->where);
+}
+
+/* Writes the mappings that hold code, if an address is in none of the known ones. */
+static void map(uint64_t addr)
+{
+	if (!remapped)
+		for (unsigned i = 0; i < n_mappings; i++)
+			if (addr >= mappings[i].start && addr < mappings[i].end)
+				return;
+	FILE *f = fopen("/proc/self/maps", "re");
+	if (!f)
+		return;
+	remapped = false;
+	n_mappings = 0;
+	static char line[PATH_MAX + 128];
+	say("maps\n");
+	while (fgets(line, sizeof line, f)) {
+		unsigned long long start, end, offset;
+		char path[PATH_MAX] = "";
+		if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %[^\n]", &start, &end, &offset, path) < 3)
+			continue;
+		if (n_mappings < sizeof mappings / sizeof *mappings)
+			mappings[n_mappings++] = (struct mapping){ start, end };
+		if (path[0] == '/')
+			say("map %llx %llx %llx %s\n", start, end, offset, path);
+	}
+	fclose(f);
+}
+
+static uint64_t hash_of(uint64_t h, const unsigned char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * 0x100000001b3u;
+	return h;
+}
+
+/* Finds or makes the block of a translation. It is known already if it was translated before. */
+static struct block *block_of(struct qemu_plugin_tb *tb)
+{
+	static unsigned char code[MAX_INSNS * 16];
+	static uint8_t sizes[MAX_INSNS];
+	size_t n = qemu_plugin_tb_n_insns(tb), bytes = 0;
+	uint64_t vaddr = qemu_plugin_tb_vaddr(tb);
+	if (n > MAX_INSNS)
+		n = MAX_INSNS;
+	for (size_t i = 0; i < n; i++) {
+		struct qemu_plugin_insn *in = qemu_plugin_tb_get_insn(tb, i);
+		size_t size = qemu_plugin_insn_size(in);
+		if (size > 16)
+			size = 16;
+#if QEMU_API >= 3
+		qemu_plugin_insn_data(in, code + bytes, size);
+#else
+		memcpy(code + bytes, qemu_plugin_insn_data(in), size);
+#endif
+		sizes[i] = size;
+		bytes += size;
+	}
+	uint64_t h = hash_of(hash_of(0xcbf29ce484222325u ^ vaddr, sizes, n), code, bytes);
+	struct block **bucket = &blocks[(h ^ h >> 20) % (sizeof blocks / sizeof *blocks)];
+	for (struct block *b = *bucket; b; b = b->next)
+		if (b->hash == h && b->vaddr == vaddr && b->n == n)
+			return b;
+	struct block *b = calloc(1, sizeof *b + n * sizeof *b->insns);
+	if (!b)
+		_exit(125);
+	b->hash = h;
+	b->vaddr = vaddr;
+	b->n = n;
+	b->next = *bucket;
+	*bucket = b;
+	if (n_blocks + 1 < MAX_BLOCKS) {
+		b->id = ++n_blocks;
+		map(vaddr);
+		static char text[MAX_INSNS * 35 + 64];
+		int at = snprintf(text, sizeof text, "block %x %llx ", b->id, (unsigned long long)vaddr);
+		for (size_t i = 0, from = 0; i < n; from += sizes[i++]) {
+			for (size_t k = 0; k < sizes[i]; k++)
+				at += sprintf(text + at, "%02x", code[from + k]);
+			text[at++] = i + 1 < n ? ',' : '\n';
+		}
+		write_all(control, text, at);
+	} /* else it is block 0: unknown code */
+	for (size_t i = 0; i < n; i++)
+		b->insns[i].where = b->id << 9 | i;
+	return b;
+}
+
+static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	pthread_mutex_lock(&lock);
+	struct block *b = block_of(tb);
+	pthread_mutex_unlock(&lock);
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);
+	for (size_t i = 0; i < b->n; i++)
+		qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), on_access,
+			QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, &b->insns[i]);
+}
+
+static void end_threads(void)
+{
+	for (struct thread *t = threads; t; t = t->next)
+		flush(t);
+}
+
+/* Reads the program's memory; the size that could be read. */
+static size_t peek(uint64_t addr, void *to, size_t n)
+{
+	struct iovec local = { to, n }, remote = { (void *)(uintptr_t)addr, n };
+	ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+	return got < 0 ? 0 : (size_t)got;
+}
+
+/* Reads a string of the program; NULL if it cannot be read. */
+static char *string_at(uint64_t addr)
+{
+	size_t n = 0, room = 128;
+	char *text = malloc(room);
+	while (text) {
+		if (peek(addr + n, text + n, 1) != 1)
+			break;
+		if (!text[n])
+			return text;
+		if (++n == room) {
+			char *more = realloc(text, room *= 2);
+			if (!more)
+				break;
+			text = more;
+		}
+	}
+	free(text);
+	return NULL;
+}
+
+/* Reads a list of strings of the program, behind some free places, and one free behind. */
+static char **strings_at(uint64_t addr, size_t before, size_t *count)
+{
+	size_t n = 0, room = 64;
+	char **list = malloc((before + room + 1) * sizeof *list);
+	while (list) {
+		uint64_t p = 0;
+		if (addr && peek(addr + n * 8, &p, 8) != 8)
+			break;
+		if (!p) {
+			list[before + n] = NULL;
+			*count = n;
+			return list;
+		}
+		if (!(list[before + n] = string_at(p)))
+			break;
+		if (++n == room) {
+			char **more = realloc(list, (before + (room *= 2) + 1) * sizeof *list);
+			if (!more)
+				break;
+			list = more;
+		}
+	}
+	return NULL;
+}
+
+/* Reports whether a file is a program of the machine that is emulated here. */
+static bool runs_here(const unsigned char *head)
+{
+	Elf64_Ehdr own;
+	if (memcmp(head, ELFMAG, SELFMAG) || head[EI_CLASS] != ELFCLASS64)
+		return false;
+	memcpy(&own, head, sizeof own);
+	const char *t = options.target;
+	switch (own.e_machine) {
+	case EM_X86_64: return !strcmp(t, "x86_64");
+	case EM_AARCH64: return !strcmp(t, "aarch64");
+	case EM_RISCV: return !strcmp(t, "riscv64");
+	case EM_PPC64: return !strncmp(t, "ppc64", 5);
+	}
+	return false;
+}
+
+/* A value of an option, whose commas QEMU expects twice. */
+static const char *escaped(const char *text)
+{
+	char *to = malloc(2 * strlen(text) + 1), *at = to;
+	if (!to)
+		return "";
+	for (; *text; text++) {
+		if (*text == ',')
+			*at++ = ',';
+		*at++ = *text;
+	}
+	*at = 0;
+	return to;
+}
+
+/* Executes a program in the emulator, where the emulator itself would execute it outside. It
+   returns if that cannot be done, for the emulator to go on. */
+static void follow(uint64_t path_at, uint64_t argv_at, uint64_t env_at)
+{
+	enum { OWN = 12 };
+	static char qemu[PATH_MAX], plugin[PATH_MAX * 3], script[256];
+	size_t argc = 0, envc = 0;
+	char *path = string_at(path_at);
+	char **argv = strings_at(argv_at, OWN, &argc), **env = strings_at(env_at, 0, &envc);
+	ssize_t n = readlink("/proc/self/exe", qemu, sizeof qemu - 1);
+	unsigned char head[256] = "";
+	if (!path || !argv || !env || n <= 0 || access(path, X_OK))
+		return;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	ssize_t got = read(fd, head, sizeof head - 1);
+	close(fd);
+	char **from = argv + OWN;
+	const char *name = argc > 0 ? from[0] : path;
+	if (got > 2 && head[0] == '#' && head[1] == '!') { /* a script */
+		memcpy(script, head + 2, sizeof script - 2);
+		script[strcspn(script, "\n")] = 0;
+		char *interpreter = script + strspn(script, " \t");
+		char *option = interpreter + strcspn(interpreter, " \t");
+		if (*option) {
+			*option++ = 0;
+			option += strspn(option, " \t");
+			option[strcspn(option, "\n")] = 0;
+		}
+		from[0] = path; /* the place of the old argument 0; there is always one */
+		if (argc == 0)
+			from[1] = NULL;
+		if (*option)
+			*--from = option;
+		name = path = interpreter;
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		got = fd < 0 ? 0 : read(fd, head, sizeof head - 1);
+		if (fd >= 0)
+			close(fd);
+	} else if (argc > 0) {
+		from++;
+	}
+	if (got < (ssize_t)sizeof(Elf64_Ehdr) || !runs_here(head))
+		return;
+	struct thread *t = me;
+	snprintf(plugin, sizeof plugin, "%s,dir=%s,socket=%s,period=%lld,warm=%lld,detail=%lld,left=%lld,random=%llu,cpu=%s,plugin=%s",
+		escaped(options.plugin), escaped(options.dir), escaped(options.socket), (long long)options.period, (long long)options.warm,
+		(long long)options.detail, t && t->mode == FAST ? (long long)t->left : 1LL, (unsigned long long)(t ? t->random : 1),
+		escaped(options.cpu), escaped(options.plugin));
+	*--from = path;
+	*--from = (char *)name;
+	*--from = "-0";
+	*--from = plugin;
+	*--from = "-plugin";
+	if (options.cpu[0]) {
+		*--from = (char *)options.cpu;
+		*--from = "-cpu";
+	}
+	*--from = qemu;
+	pthread_mutex_lock(&lock);
+	end_threads();
+	say("exec\n");
+	pthread_mutex_unlock(&lock);
+	execve(qemu, from, env);
+}
+
+static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a, uint64_t b, uint64_t c,
+	uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h)
+{
+	bool x86 = !strcmp(options.target, "x86_64"), ppc = !strncmp(options.target, "ppc64", 5);
+	int64_t exec = x86 ? 59 : ppc ? 11 : 221;
+	if (number == exec) {
+		follow(a, b, c);
+		pthread_mutex_lock(&lock);
+		char *path = string_at(a);
+		if (path && !access(path, X_OK))
+			say("left %.1000s\n", path); /* it goes on outside */
+		free(path);
+		pthread_mutex_unlock(&lock);
+		return;
+	}
+	if (x86 ? number == 9 || number == 11 || number == 25 : ppc ? number == 90 || number == 91 || number == 163 :
+		number == 222 || number == 215 || number == 216)
+		remapped = true; /* mmap, munmap, mremap */
+}
+
+static void on_thread_end(qemu_plugin_id_t id, unsigned cpu)
+{
+	struct thread *t = me;
+	if (!t)
+		return;
+	flush(t);
+	pthread_mutex_lock(&lock);
+	for (struct thread **at = &threads; *at; at = &(*at)->next)
+		if (*at == t) {
+			*at = t->next;
+			break;
+		}
+	pthread_mutex_unlock(&lock);
+	if (t->fd >= 0)
+		close(t->fd);
+	me = NULL;
+	free(t);
+}
+
+static void on_exit_all(qemu_plugin_id_t id, void *data)
+{
+	pthread_mutex_lock(&lock);
+	end_threads();
+	say("exit\n");
+	pthread_mutex_unlock(&lock);
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+	if (me)
+		flush(me);
+}
+
+static void in_parent(void) { pthread_mutex_unlock(&lock); }
+
+static void hello(const char *how, int parent)
+{
+	control = dial();
+	say("process %d %s %d %s %s\n", (int)getpid(), how, parent, options.target, strrchr(counts_name, '/') + 1);
+}
+
+static void in_child(void)
+{
+	char *from = strdup(strrchr(counts_name, '/') + 1);
+	close(control);
+	open_counts();
+	control = dial();
+	say("process %d fork %s %s %s %u\n", (int)getpid(), from, options.target, strrchr(counts_name, '/') + 1, n_blocks);
+	free(from);
+	for (struct thread *t = threads; t; t = t->next) {
+		if (t->fd >= 0)
+			close(t->fd);
+		t->fd = -1;
+		t->n = 0;
+	}
+	threads = me;
+	if (me)
+		me->next = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+static const char *option(int argc, char **argv, const char *name, const char *otherwise)
+{
+	size_t n = strlen(name);
+	for (int i = 0; i < argc; i++)
+		if (!strncmp(argv[i], name, n) && argv[i][n] == '=')
+			return strdup(argv[i] + n + 1);
+	return otherwise;
+}
+
+__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
+{
+	options.target = strdup(info->target_name);
+	options.dir = option(argc, argv, "dir", "");
+	options.socket = option(argc, argv, "socket", "");
+	options.cpu = option(argc, argv, "cpu", "");
+	options.plugin = option(argc, argv, "plugin", "");
+	options.period = atoll(option(argc, argv, "period", "1000000"));
+	options.warm = atoll(option(argc, argv, "warm", "10000"));
+	options.detail = atoll(option(argc, argv, "detail", "400"));
+	options.left = atoll(option(argc, argv, "left", "0"));
+	options.random = strtoull(option(argc, argv, "random", "11400714819323198485"), NULL, 10);
+	if (!options.dir[0] || !options.socket[0] || options.period < 1 || options.warm < 1 || options.detail < 1)
+		return 1;
+	open_counts();
+	hello("exec", (int)getppid());
+	pthread_atfork(before_fork, in_parent, in_child);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+	qemu_plugin_register_vcpu_exit_cb(id, on_thread_end);
+	qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
+	qemu_plugin_register_atexit_cb(id, on_exit_all, NULL);
+	return 0;
+}

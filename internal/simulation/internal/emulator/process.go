@@ -1,0 +1,294 @@
+package emulator
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
+)
+
+// A run is the state that all processes and threads share. It is locked while one of them is
+// simulated.
+type run struct {
+	sync.Mutex
+	defined *sync.Cond // a process has further blocks, or ended
+	options *Options
+	dir     string
+	code    *library
+	shared  *caches.Shared
+	by      map[int]*process // by number; the latest program of each
+	all     []*process
+	windows []window
+	cycles  float64 // of the windows
+	clock   clock
+	left    []string // programs that were executed outside
+	faults  error    // what was written cannot be
+	threads int
+	ended   sync.WaitGroup
+}
+
+// A process is one program of a process.
+type process struct {
+	run    *run
+	pid    int
+	parent *process
+	base   uint32   // the blocks up to here are the parent's
+	blocks []*block // the following ones
+	maps   []mapping
+	counts string // the file
+	ended  bool
+	// touched are its pages. A forked process shares them with its parent.
+	touched *touched
+}
+
+// A mapping is a part of a file in memory.
+type mapping struct {
+	start, end, offset uint64
+	image              *image
+}
+
+// A block is a piece of code in memory.
+type block struct {
+	start, end uint64
+	bias       uint64 // of addresses in memory over those in the file
+	insts      []*instruction
+}
+
+// Bounds on what the plugin may write.
+const (
+	maxLine      = 1 << 17
+	maxBlocks    = 1 << 20
+	maxMappings  = 1 << 14
+	maxProcesses = 1 << 14
+	mostInsns    = 512
+)
+
+var errWire = errors.New("the plugin wrote what cannot be")
+
+// control reads what a process says of itself, until it ends.
+func (r *run) control(p *process, in *bufio.Reader) error {
+	defer func() {
+		r.Lock()
+		p.ended = true
+		r.defined.Broadcast()
+		r.Unlock()
+	}()
+	for {
+		line, err := in.ReadSlice('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		r.Lock()
+		err = p.take(string(line[:len(line)-1]))
+		r.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// take takes a line of the control connection.
+func (p *process) take(line string) error {
+	word, rest, _ := strings.Cut(line, " ")
+	switch word {
+	case "maps":
+		p.maps = nil
+	case "map":
+		return p.mapped(rest)
+	case "block":
+		return p.define(rest)
+	case "left":
+		if len(p.run.left) < 100 {
+			p.run.left = append(p.run.left, rest)
+		}
+	case "clock":
+		p.run.clock.reads++
+	case "timer":
+		p.run.clock.timers++
+	case "exec", "exit":
+	default:
+		return errWire
+	}
+	return nil
+}
+
+// mapped takes a mapping: its start, end, offset and file.
+func (p *process) mapped(text string) error {
+	f := strings.SplitN(text, " ", 4)
+	if len(f) != 4 || len(p.maps) >= maxMappings {
+		return errWire
+	}
+	var m mapping
+	for i, to := range []*uint64{&m.start, &m.end, &m.offset} {
+		v, err := strconv.ParseUint(f[i], 16, 64)
+		if err != nil {
+			return errWire
+		}
+		*to = v
+	}
+	if len(p.run.code.images) < maxMappings {
+		m.image = p.run.code.image(f[3], 0)
+		p.maps = append(p.maps, m)
+	}
+	return nil
+}
+
+// define takes a block: its number, address and code.
+func (p *process) define(text string) error {
+	f := strings.Split(text, " ")
+	if len(f) != 3 {
+		return errWire
+	}
+	id, err := strconv.ParseUint(f[0], 16, 32)
+	addr, err2 := strconv.ParseUint(f[1], 16, 64)
+	if err != nil || err2 != nil || uint32(id) != p.base+uint32(len(p.blocks))+1 || id >= maxBlocks {
+		return errWire
+	}
+	var code []byte
+	var sizes []int
+	for _, one := range strings.Split(f[2], ",") {
+		b, err := hex.DecodeString(one)
+		if err != nil || len(b) == 0 || len(b) > 16 || len(sizes) >= mostInsns {
+			return errWire
+		}
+		code, sizes = append(code, b...), append(sizes, len(b))
+	}
+	image, bias := p.find(addr)
+	b := &block{start: addr, end: addr + uint64(len(code)), bias: bias}
+	b.insts = p.run.code.instructions(image, addr-bias, code, sizes)
+	p.blocks = append(p.blocks, b)
+	p.run.defined.Broadcast()
+	return nil
+}
+
+// find returns the image of the code at an address, and how much higher it is in memory.
+func (p *process) find(addr uint64) (i *image, bias uint64) {
+	for _, m := range p.maps {
+		if addr < m.start || addr >= m.end || m.image.file == nil {
+			continue
+		}
+		if at, ok := m.image.file.Addr(addr - m.start + m.offset); ok {
+			return m.image, addr - at
+		}
+	}
+	return p.run.code.image("", p.pid), 0
+}
+
+// block returns a block by its number, once it is defined; nil if it never will be.
+func (p *process) block(id uint32) *block {
+	for p != nil && id <= p.base {
+		p = p.parent
+	}
+	if p == nil || id == 0 {
+		return nil
+	}
+	at := int(id - p.base - 1)
+	for at >= len(p.blocks) {
+		if p.ended {
+			return nil
+		}
+		p.run.defined.Wait()
+	}
+	return p.blocks[at]
+}
+
+// last returns how many blocks there are.
+func (p *process) last() uint32 { return p.base + uint32(len(p.blocks)) }
+
+// slots are how many counts a block has, by thread.
+const slots = 8
+
+// count adds the executions of a process's blocks to their instructions. The file has them
+// for each block.
+func (p *process) count() error {
+	name := filepath.Join(p.run.dir, p.counts)
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	defer os.Remove(name)
+	in := bufio.NewReaderSize(f, 1<<16)
+	var entry [slots]uint64
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(&entry)), unsafe.Sizeof(entry))
+	for id := uint32(0); id <= p.last(); id++ {
+		if _, err := io.ReadFull(in, raw); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(name), err)
+		}
+		var n int64
+		for _, v := range entry {
+			n += int64(v)
+		}
+		if n == 0 {
+			continue
+		}
+		if b := p.known(id); b != nil {
+			for _, in := range b.insts {
+				in.executed += n
+			}
+		}
+	}
+	return nil
+}
+
+// known returns a block without waiting for it.
+func (p *process) known(id uint32) *block {
+	for p != nil && id <= p.base {
+		p = p.parent
+	}
+	if p == nil || id == 0 || int(id-p.base-1) >= len(p.blocks) {
+		return nil
+	}
+	return p.blocks[id-p.base-1]
+}
+
+// hello begins a connection: "process PID exec PPID TARGET COUNTS", "process PID fork
+// PARENTCOUNTS TARGET COUNTS BLOCKS" or "thread PID SLOT".
+func (r *run) hello(line string) (p *process, thread bool, err error) {
+	f := strings.Fields(line)
+	switch {
+	case len(f) == 3 && f[0] == "thread":
+		pid, err := strconv.Atoi(f[1])
+		if p = r.by[pid]; err != nil || p == nil {
+			return nil, false, errWire
+		}
+		return p, true, nil
+	case len(f) < 6 || f[0] != "process" || len(r.all) >= maxProcesses:
+		return nil, false, errWire
+	}
+	pid, err := strconv.Atoi(f[1])
+	if err != nil || f[5] != filepath.Base(f[5]) || !strings.HasPrefix(f[5], "counts.") {
+		return nil, false, errWire
+	}
+	if err := r.code.use(f[4]); err != nil {
+		return nil, false, err
+	}
+	p = &process{run: r, pid: pid, counts: f[5], touched: &touched{}}
+	if f[2] == "fork" {
+		base, err := strconv.ParseUint(f[len(f)-1], 10, 32)
+		for _, one := range r.all {
+			if one.counts == f[3] {
+				p.parent = one
+			}
+		}
+		if err != nil || base >= maxBlocks || p.parent == nil || len(f) != 7 {
+			return nil, false, errWire
+		}
+		p.base, p.maps, p.touched = uint32(base), p.parent.maps, p.parent.touched
+	}
+	r.by[pid] = p
+	r.all = append(r.all, p)
+	return p, false, nil
+}

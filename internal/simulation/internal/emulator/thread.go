@@ -1,0 +1,287 @@
+package emulator
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/branch"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
+)
+
+// The modes of a thread, and the kinds of words that it writes. The low two bits of a word
+// are its kind:
+//
+//	access  address << 15 | place of the instruction in the block << 6 | store << 5 | log2 of size << 2
+//	block   number of the block << 2
+//	miss    as access, followed by a word: number of the block << 9 | place in it
+//	mark    mode << 5
+//
+// Blocks and accesses are written in samples only, misses outside of them.
+const (
+	fast = iota
+	warm
+	detail
+	modes
+)
+
+const (
+	kindAccess = iota
+	kindBlock
+	kindMiss
+	kindMark
+)
+
+// A thread is the core that executes one thread.
+type thread struct {
+	run       *run
+	p         *process
+	caches    *caches.Hierarchy
+	predictor *branch.Predictor
+	window    *detailed // nil without a model of the core
+
+	mode  int
+	block *block   // the current one in a sample; nil if it is not known
+	to    []access // of the current block
+}
+
+// An access is one to memory.
+type access struct {
+	addr  uint64
+	place uint16 // of the instruction in its block
+	size  uint8
+	store bool
+}
+
+func newThread(r *run, p *process) *thread {
+	t := &thread{run: r, p: p, predictor: branch.New()}
+	t.caches = caches.New(r.options.Caches, r.shared)
+	t.caches.Touched = p.touched.first
+	if r.options.Core != nil && r.code.ops != nil {
+		t.window = newDetailed(r, t.caches)
+	}
+	return t
+}
+
+// follow reads what a thread writes until it ends.
+func (t *thread) follow(in *bufio.Reader) error {
+	buffer := make([]byte, 1<<16)
+	kept := 0
+	for {
+		n, err := in.Read(buffer[kept:])
+		n += kept
+		t.run.Lock()
+		used, bad := t.words(buffer[:n])
+		t.run.Unlock()
+		kept = copy(buffer, buffer[used:n])
+		switch {
+		case bad != nil:
+			return bad
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// words simulates words, and returns how many bytes they are.
+func (t *thread) words(b []byte) (used int, err error) {
+	for ; len(b)-used >= 8; used += 8 {
+		w := binary.LittleEndian.Uint64(b[used:])
+		switch w & 3 {
+		case kindBlock:
+			t.enter(t.p.block(uint32(w >> 2)))
+		case kindAccess:
+			t.access(w)
+		case kindMiss:
+			if len(b)-used < 16 {
+				return used, nil
+			}
+			used += 8
+			t.miss(w, binary.LittleEndian.Uint64(b[used:]))
+		default:
+			if w>>5 >= modes {
+				return used, errWire
+			}
+			t.become(int(w >> 5))
+		}
+	}
+	return used, nil
+}
+
+// become changes the mode.
+func (t *thread) become(mode int) {
+	if t.window != nil {
+		if t.mode == detail {
+			t.window.end()
+		}
+		if mode == detail {
+			t.window.begin()
+		}
+	}
+	if mode == fast {
+		t.block = nil
+		t.to = t.to[:0]
+	}
+	t.mode = mode
+}
+
+// enter begins a block, and simulates the one before: it is now known how it ended.
+func (t *thread) enter(b *block) {
+	if last := t.block; last != nil && b != nil {
+		t.leave(last, b.start)
+	}
+	t.block, t.to = b, t.to[:0]
+	if b == nil {
+		if t.window != nil {
+			t.window.lost()
+		}
+		return
+	}
+	t.fetch(b)
+}
+
+// fetch simulates the fetch of a block's code.
+func (t *thread) fetch(b *block) {
+	line := ^uint64(0)
+	for _, in := range b.insts {
+		in.seen++
+		at := in.addr + b.bias
+		if at>>caches.LineBits == line {
+			continue
+		}
+		line = at >> caches.LineBits
+		if level := t.caches.Code(at); level != caches.First {
+			in.fetches[level]++
+		}
+	}
+}
+
+// leave ends a block: the next one is at an address.
+func (t *thread) leave(b *block, next uint64) {
+	if len(b.insts) == 0 {
+		return
+	}
+	in := b.insts[len(b.insts)-1]
+	addr, target := in.addr+b.bias, in.target+b.bias
+	taken, missed := true, false
+	switch in.flow {
+	case disasm.CondJump:
+		taken = next == target && target != b.end
+		missed = t.predictor.Conditional(addr, taken)
+	case disasm.Jump, disasm.Call:
+		t.predictor.Jump(addr, target)
+		if in.flow == disasm.Call {
+			t.predictor.Call(addr, b.end)
+		}
+	case disasm.IndirectJump:
+		missed = t.predictor.Indirect(addr, next)
+	case disasm.IndirectCall:
+		missed = t.predictor.Indirect(addr, next)
+		t.predictor.Call(addr, b.end)
+	case disasm.Return:
+		missed = t.predictor.Return(addr, next)
+	default:
+		taken = false
+	}
+	if missed {
+		in.mispredicted++
+	}
+	if t.mode == detail && t.window != nil {
+		t.window.block(b, t.to, taken, missed)
+	}
+}
+
+// access simulates an access in a sample, or keeps it until its block has ended.
+func (t *thread) access(w uint64) {
+	a := access{addr: w >> 15, place: uint16(w >> 6 & (mostInsns - 1)), size: 1 << (w >> 2 & 7), store: w>>5&1 != 0}
+	if t.block == nil || int(a.place) >= len(t.block.insts) {
+		return
+	}
+	if t.mode == detail && t.window != nil {
+		t.to = append(t.to, a)
+		return
+	}
+	in := t.block.insts[a.place]
+	if t.mode == detail {
+		in.accesses[at(a.store)]++
+	}
+	t.data(in, in.addr+t.block.bias, &a)
+}
+
+// miss simulates an access outside of samples.
+func (t *thread) miss(w, where uint64) {
+	b := t.p.block(uint32(where >> 9))
+	place := int(where & (mostInsns - 1))
+	if b == nil || place >= len(b.insts) {
+		t.caches.Data(0, w>>15, w>>5&1 != 0)
+		return
+	}
+	in := b.insts[place]
+	t.data(in, in.addr+b.bias, &access{addr: w >> 15, size: 1 << (w >> 2 & 7), store: w>>5&1 != 0})
+}
+
+// data simulates an access and counts its miss.
+func (t *thread) data(in *instruction, pc uint64, a *access) caches.Access {
+	if in.streams && a.store {
+		return caches.Access{Translation: t.caches.Stream(a.addr)}
+	}
+	got := t.caches.Data(pc, a.addr, a.store)
+	in.count(got, a.store, t.caches.Moves())
+	return got
+}
+
+// count counts what an access of an instruction missed and moved.
+func (in *instruction) count(got caches.Access, store bool, moves []caches.Move) {
+	if got.Level != caches.First {
+		in.misses[at(store)][got.Level]++
+	}
+	if got.Translation != caches.First {
+		in.pages[got.Translation]++
+	}
+	if got.Level == caches.Memory {
+		in.lines++
+	}
+	for _, m := range moves {
+		if m.From == caches.Memory {
+			in.lines++
+		}
+	}
+}
+
+// at is the index of loads and stores.
+func at(store bool) int {
+	if store {
+		return 1
+	}
+	return 0
+}
+
+// touched are the pages that a process has accessed. The kernel has just written a page that
+// is accessed for the first time, so that it is in the caches.
+type touched struct{ chunks map[uint64]*[8]uint64 }
+
+// mostTouched bounds the chunks, of two megabytes each.
+const mostTouched = 1 << 17
+
+// first reports whether a page is accessed for the first time.
+func (t *touched) first(page uint64) bool {
+	if t.chunks == nil {
+		t.chunks = map[uint64]*[8]uint64{}
+	}
+	c := t.chunks[page>>9]
+	if c == nil {
+		if len(t.chunks) >= mostTouched {
+			return false
+		}
+		c = &[8]uint64{}
+		t.chunks[page>>9] = c
+	}
+	word, bit := &c[page>>6&7], uint64(1)<<(page&63)
+	was := *word&bit != 0
+	*word |= bit
+	return !was
+}

@@ -1,0 +1,272 @@
+package emulator
+
+import (
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
+)
+
+// How many blocks a window has, and how many of the first fill the machines and do not count.
+const (
+	windowBlocks = 400
+	fillBlocks   = 100
+)
+
+// A window is the sums of one window, for the error of sampling.
+type window struct {
+	instructions float64
+	cycles, lost float64
+	waits        float64
+}
+
+// A detailed is the model of a core that executes the windows of a thread, three times: with
+// branches predicted and data in the first-level cache, with the predictor's mispredictions,
+// and with the caches as well. The differences are what mispredictions and caches cost.
+type detailed struct {
+	run               *run
+	caches            *caches.Hierarchy
+	ideal, real, full *pipeline.Machine
+
+	seen   int // blocks of the window
+	sums   window
+	before *instruction // the latest that counts
+	skew   int64        // cycles of repetitions, which the machines do not execute
+
+	bus   [caches.Levels]int64 // when the next line can come from a level
+	ready [1 << 12]arrival     // of lines that were prefetched in the window
+}
+
+// An arrival is when a line arrives.
+type arrival struct {
+	line uint64
+	at   int64
+}
+
+func newDetailed(r *run, h *caches.Hierarchy) *detailed {
+	c := r.options.Core
+	return &detailed{run: r, caches: h, ideal: pipeline.NewMachine(c), real: pipeline.NewMachine(c), full: pipeline.NewMachine(c)}
+}
+
+func (d *detailed) begin() {
+	for _, m := range []*pipeline.Machine{d.ideal, d.real, d.full} {
+		m.Reset()
+	}
+	d.seen, d.sums, d.before, d.skew = 0, window{}, nil, 0
+	d.bus = [caches.Levels]int64{}
+	clear(d.ready[:])
+}
+
+func (d *detailed) end() {
+	if d.sums.instructions > 0 {
+		d.run.windows = append(d.run.windows, d.sums)
+		d.run.cycles += d.sums.cycles
+		if o := d.run.options; o.Progress != nil {
+			each := float64(o.Period+o.Warm+windowBlocks) / (windowBlocks - fillBlocks)
+			o.Progress(d.run.cycles * each)
+		}
+	}
+	d.seen, d.sums = 0, window{}
+}
+
+// lost ends the sequence of instructions: it is not known what the thread did.
+func (d *detailed) lost() { d.before = nil }
+
+// block executes a block.
+func (d *detailed) block(b *block, accesses []access, taken, missed bool) {
+	d.seen++
+	counts := d.seen > fillBlocks
+	next := 0
+	for i, in := range b.insts {
+		first := next
+		for next < len(accesses) && int(accesses[next].place) <= i {
+			next++
+		}
+		own := accesses[first:next]
+		in.watched++
+		for k := range own {
+			in.accesses[at(own[k].store)]++
+		}
+		last := i == len(b.insts)-1
+		if in.repeats && in == d.before && len(b.insts) == 1 {
+			d.repeat(in, in.addr+b.bias, own, counts)
+			continue
+		}
+		d.execute(in, in.addr+b.bias, own, taken && last, missed && last, counts)
+	}
+}
+
+// execute executes an instruction. Its cycles are those that the core waited for the one
+// before: they belong to that.
+func (d *detailed) execute(in *instruction, pc uint64, accesses []access, taken, missed, counts bool) {
+	late := d.access(in, pc, accesses, counts)
+	ideal := d.ideal.Execute(&in.op, taken, false)
+	real := d.real.Execute(&in.op, taken, missed)
+	if late[0] > 0 {
+		d.full.Late(int(late[0]))
+	}
+	if late[1] > 0 {
+		d.full.LateStore(int(late[1]))
+	}
+	full := d.full.Execute(&in.op, taken, missed)
+	if !counts {
+		d.before = in
+		return
+	}
+	to := d.before
+	if to == nil || to.timed == 0 {
+		to = in
+	}
+	to.ideal += ideal
+	to.real += real
+	to.full += full
+	in.timed++
+	d.before = in
+	d.sums.instructions++
+	d.sums.cycles += full
+	d.sums.lost += real - ideal
+	d.sums.waits += full - real
+}
+
+// repeat adds one more repetition of a string instruction. Copies and fills move 32 bytes a
+// cycle, other instructions take two cycles for an element: A. Fog, Instruction tables.
+func (d *detailed) repeat(in *instruction, pc uint64, accesses []access, counts bool) {
+	cycles := 2.0
+	for i := range accesses {
+		if accesses[i].store {
+			cycles = float64(accesses[i].size) / 32
+		}
+	}
+	late := d.access(in, pc, accesses, counts)
+	wait := 0.0
+	if longest := max(late[0], late[1]); longest > 0 { // lines are fetched several at a time
+		wait = float64(longest) / repeatedMisses
+	}
+	d.skew += int64(cycles + wait)
+	if !counts {
+		return
+	}
+	in.ideal += cycles
+	in.real += cycles
+	in.full += cycles + wait
+	in.timed++
+	d.sums.instructions++
+	d.sums.cycles += cycles + wait
+	d.sums.waits += wait
+}
+
+// repeatedMisses are how many lines a string instruction fetches at a time.
+const repeatedMisses = 10
+
+// access simulates the accesses of an instruction, and returns how many cycles its load and
+// its store are late.
+func (d *detailed) access(in *instruction, pc uint64, accesses []access, counts bool) (late [2]int64) {
+	var load, store uint64
+	now := d.full.Now() + d.skew
+	for i := range accesses {
+		a := &accesses[i]
+		if at := &load; !a.store && (*at == 0 || a.addr < *at) {
+			*at = a.addr
+		}
+		if at := &store; a.store && (*at == 0 || a.addr < *at) {
+			*at = a.addr
+		}
+		for addr := a.addr; addr < a.addr+uint64(a.size); addr = addr&^(1<<caches.LineBits-1) + 1<<caches.LineBits {
+			cycles, why := d.one(in, pc, &access{addr: addr, size: 1, store: a.store}, now)
+			if cycles == 0 {
+				continue
+			}
+			k := at(a.store)
+			late[k] = max(late[k], cycles)
+			if counts {
+				for reason, v := range why {
+					in.late[reason] += float64(v)
+				}
+			}
+		}
+	}
+	if len(accesses) > 0 {
+		for _, m := range []*pipeline.Machine{d.ideal, d.real, d.full} {
+			m.At(load, store)
+		}
+	}
+	if in.op.Loads && late[1] > late[0] { // of what modifies memory, the load waits
+		late[0], late[1] = late[1], 0
+	}
+	return late
+}
+
+// one simulates an access to a line, and returns how many cycles it is late, by reason.
+func (d *detailed) one(in *instruction, pc uint64, a *access, now int64) (cycles int64, why [parts]int64) {
+	l := &d.run.options.Latencies
+	line := a.addr >> caches.LineBits
+	var got caches.Access
+	if in.streams && a.store {
+		got.Translation = d.caches.Stream(a.addr)
+		if a.addr&(1<<caches.LineBits-1) == 0 { // the line is written when it is full
+			why[lateMemory] = d.move(caches.Memory, now) - now
+		}
+	} else {
+		got = d.caches.Data(pc, a.addr, a.store)
+		in.count(got, a.store, d.caches.Moves())
+	}
+	switch got.Level {
+	case caches.Second:
+		why[lateL2] = int64(l.L2)
+	case caches.Third:
+		why[lateL3] = d.move(caches.Third, now) - now + int64(l.L3)
+	case caches.Memory:
+		why[lateMemory] = d.move(caches.Memory, now) - now + int64(l.Memory)
+	}
+	switch got.Translation {
+	case caches.Second:
+		why[latePages] = int64(l.TLB)
+	case caches.Third:
+		why[latePages] = int64(l.Walk)
+	}
+	d.moves(now)
+	if r := &d.ready[line%uint64(len(d.ready))]; got.Level <= caches.Second && r.line == line && r.at > now {
+		reason := lateL3
+		if r.at-now > int64(l.L3) {
+			reason = lateMemory
+		}
+		why[reason] += r.at - now
+		r.at = 0
+	}
+	for _, v := range why {
+		cycles += v
+	}
+	return cycles, why
+}
+
+// move moves a line from a level, as soon as there is room for it, and returns when.
+func (d *detailed) move(from caches.Level, now int64) int64 {
+	l := &d.run.options.Latencies
+	at := max(d.bus[from], now<<busBits)
+	per := l.L3Line
+	if from == caches.Memory {
+		per = l.MemoryLine
+	}
+	d.bus[from] = at + int64(per*(1<<busBits))
+	return at >> busBits
+}
+
+// busBits are the bits of a fraction of a cycle.
+const busBits = 8
+
+// moves moves the lines that the last access prefetched and wrote back.
+func (d *detailed) moves(now int64) {
+	l := &d.run.options.Latencies
+	for _, m := range d.caches.Moves() {
+		if m.From < caches.Third {
+			continue
+		}
+		at := d.move(m.From, now)
+		if m.Back {
+			continue
+		}
+		latency := l.L3
+		if m.From == caches.Memory {
+			latency = l.Memory
+		}
+		d.ready[m.Line%uint64(len(d.ready))] = arrival{m.Line, at + int64(latency)}
+	}
+}

@@ -1,0 +1,126 @@
+package valgrind
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// EmulatedEvents are the events of a simulation of the whole machine in one run: those of
+// callgrind, with memory behind the last cache, and those of instructions that are timed.
+var EmulatedEvents = slices.Concat([]string{"Ir", "Dr", "Dw", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr", "DLmw", "Bc", "Bcm", "Bi", "Bim"}, timedNames())
+
+// timedNames are the names of the events that [Simulation.Time] adds, and that of page walks.
+func timedNames() []string {
+	list := []string{"DT", "DW", "Lm", pageEvent, "DT" + ofUntimed, "DW" + ofUntimed}
+	for i := range addedEvents {
+		name, _ := addedEvent(i)
+		list = append(list, name)
+	}
+	return list
+}
+
+// pageEvent is the cycles of waiting for the translation of addresses.
+const pageEvent = "Cpt"
+
+// A FileHeader is what a file says before its costs.
+type FileHeader struct {
+	Command string
+	Caches  []string // as KIND: SIZE, LINE, WAYS, such as "D1 cache: 32768 B, 64 B, 8-way associative"
+	About   string   // where the cycles of instructions come from
+	Error   string   // the errors of sampling, as [SamplingError] has them
+}
+
+// A FileWriter writes counts by instruction as a file in callgrind's format.
+type FileWriter struct {
+	out    *bufio.Writer
+	ids    map[string]map[string]int
+	latest map[string]string
+	sums   []uint64
+	text   []byte
+}
+
+// NewFileWriter writes the header of a file of [EmulatedEvents].
+func NewFileWriter(w io.Writer, h FileHeader) *FileWriter {
+	f := &FileWriter{out: bufio.NewWriter(w), ids: map[string]map[string]int{}, latest: map[string]string{}, sums: make([]uint64, len(EmulatedEvents))}
+	fmt.Fprintf(f.out, "# callgrind format\nversion: 1\ncreator: cyclestack\ncmd: %s\npart: 1\n\n", oneLine(h.Command))
+	for _, c := range h.Caches {
+		fmt.Fprintf(f.out, "desc: %s\n", c)
+	}
+	if h.About != "" {
+		fmt.Fprintf(f.out, "desc: %s: %s\n", timedDescription, oneLine(h.About))
+	}
+	if h.Error != "" {
+		fmt.Fprintf(f.out, "desc: %s: %s\n", samplingDescription, h.Error)
+	}
+	fmt.Fprint(f.out, "\nevent: DT: accesses to data whose page only the second TLB has\nevent: DW: accesses to data whose page no TLB has\n"+
+		"event: Lm: lines that moved between memory and the caches\n")
+	fmt.Fprintf(f.out, "event: %s: cycles that waiting for the translation of addresses adds, by the model of a core\n", pageEvent)
+	for i := range addedEvents {
+		name, about := addedEvent(i)
+		fmt.Fprintf(f.out, "event: %s: %s\n", name, about)
+	}
+	fmt.Fprintf(f.out, "positions: instr line\nevents: %s\n\n", strings.Join(EmulatedEvents, " "))
+	return f
+}
+
+// oneLine returns a text without line ends.
+func oneLine(text string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(text) }
+
+// Costs writes the costs of an instruction, in the order of [EmulatedEvents]: its object,
+// source file and function, its address and its line.
+func (f *FileWriter) Costs(object, source, function string, addr uint64, line int, costs []uint64) {
+	f.name("ob", object)
+	f.name("fl", source)
+	f.name("fn", function)
+	f.text = fmt.Appendf(f.text[:0], "0x%x %d", addr, max(line, 0))
+	last := len(costs)
+	for last > 0 && costs[last-1] == 0 {
+		last--
+	}
+	for i, v := range costs[:last] {
+		f.text = strconv.AppendUint(append(f.text, ' '), v, 10)
+		f.sums[i] += v
+	}
+	_, _ = f.out.Write(append(f.text, '\n'))
+}
+
+// name writes a name if it is another than before.
+func (f *FileWriter) name(key, text string) {
+	if text = oneLine(text); text == "" {
+		text = "???"
+	}
+	if f.latest[key] == text {
+		return
+	}
+	f.latest[key] = text
+	ids := f.ids[key]
+	if ids == nil {
+		ids = map[string]int{}
+		f.ids[key] = ids
+	}
+	id, ok := ids[text]
+	if !ok {
+		id = len(ids) + 1
+		ids[text] = id
+		fmt.Fprintf(f.out, "%s=(%d) %s\n", key, id, text)
+		return
+	}
+	fmt.Fprintf(f.out, "%s=(%d)\n", key, id)
+}
+
+// Close writes the totals.
+func (f *FileWriter) Close() error {
+	fmt.Fprint(f.out, "\ntotals:")
+	for _, v := range f.sums {
+		fmt.Fprintf(f.out, " %d", v)
+	}
+	fmt.Fprintln(f.out)
+	return f.out.Flush()
+}
+
+// samplingDescription is the description of the errors of sampling.
+const samplingDescription = "Sampling error"
