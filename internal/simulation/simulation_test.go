@@ -15,14 +15,20 @@ import (
 
 // TestRun simulates a program with its timing, and reads again what is kept.
 func TestRun(t *testing.T) {
-	if err := simulation.Ready(); err != nil {
+	for simulator, tool := range map[simulation.Simulator]string{simulation.QEMU: "qemu", simulation.Valgrind: "callgrind"} {
+		t.Run(string(simulator), func(t *testing.T) { testRun(t, simulator, tool) })
+	}
+}
+
+func testRun(t *testing.T, simulator simulation.Simulator, tool string) {
+	if err := simulation.Missing(simulator); err != nil {
 		t.Skip(err)
 	}
 	program, err := exec.LookPath("true")
 	if err != nil {
 		t.Skip(err)
 	}
-	o := simulation.Options{Args: []string{program}, Caches: simulation.Typical(), Core: simulation.CoreOf("amdzen4"),
+	o := simulation.Options{Simulator: simulator, Args: []string{program}, Caches: simulation.Typical(), Core: simulation.CoreOf("amdzen4"),
 		Latencies: simulation.Latencies{L2: 10, L3: 40, Memory: 300, Least: 0.1}}
 	r, err := simulation.Run(t.Context(), o)
 	if err != nil {
@@ -33,7 +39,7 @@ func TestRun(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(table.Columns, func(c counts.Column) bool { return c.Event == "Ir" }) {
 		t.Fatalf("columns %+v, %v", table.Columns, err)
 	}
-	if r.Tool != "callgrind" || r.State.ExitCode() != 0 || len(table.Scopes) < 10 {
+	if r.Tool != tool || r.State.ExitCode() != 0 || len(table.Scopes) < 10 {
 		t.Errorf("by %s, %v, %d scopes", r.Tool, r.State, len(table.Scopes))
 	}
 	timed := slices.ContainsFunc(table.Columns, func(c counts.Column) bool { return c.Event == "Ct" })

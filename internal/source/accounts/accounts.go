@@ -179,7 +179,7 @@ func (r *Reader) decode() error {
 // They can only be compared with simulated cycles by the clock of the core, which
 // documents do not have.
 func (r *Reader) leaveTimes() {
-	if k := r.doc.Source.Kind; k != "callgrind" && k != "cachegrind" {
+	if k := r.doc.Source.Kind; k != "callgrind" && k != "cachegrind" && k != "qemu" {
 		return
 	}
 	for i := range r.doc.Accounts {
