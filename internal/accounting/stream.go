@@ -268,7 +268,9 @@ func (s *Stream) Finish() error {
 }
 
 // Simulated reports whether a kind of recording has a simulator's counts.
-func Simulated(kind string) bool { return kind == "callgrind" || kind == "cachegrind" || kind == "qemu" }
+func Simulated(kind string) bool {
+	return kind == "callgrind" || kind == "cachegrind" || kind == "qemu"
+}
 
 // Core returns the place of a core, from the rows of its logical processors.
 func Core(t *counts.Table, rows []int) Place {
