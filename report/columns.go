@@ -77,6 +77,7 @@ func (p *profile) above(a *account.Account, i int) bool {
 
 // A widths is how much room the columns have that do not belong to nodes.
 type widths struct {
+	self    bool
 	samples bool
 	labels  []int
 	module  int // 0 for none
@@ -84,6 +85,9 @@ type widths struct {
 
 func (w *widths) total() int {
 	sum := shareWidth + markWidth + w.module
+	if w.self {
+		sum += shareWidth
+	}
 	if w.samples {
 		sum += sampleWidth
 	}
@@ -96,7 +100,7 @@ func (w *widths) total() int {
 // natural are the widths that nothing is cut to, but for limits.
 func (p *profile) natural() widths {
 	kinds := p.parts.labels()
-	w := widths{samples: p.parts.Samples > 0, labels: make([]int, len(kinds))}
+	w := widths{self: p.parts.Calls != nil, samples: p.parts.Samples > 0, labels: make([]int, len(kinds))}
 	for k, kind := range kinds {
 		w.labels[k] = page.Runes(kind.String()) + gap
 	}
@@ -329,6 +333,9 @@ func (p *profile) labelHead(w *widths, h *parts) string {
 		share = "share"
 	}
 	line := fmt.Sprintf("%*s", shareWidth, share)
+	if w.self {
+		line += fmt.Sprintf("%*s", shareWidth, "self")
+	}
 	if w.samples {
 		line += fmt.Sprintf("%*s", sampleWidth, "samples")
 	}
@@ -382,6 +389,9 @@ func (p *profile) place(l *profileLine, w *widths, width []int, from, to int) {
 		share, shareStyle = strings.TrimSuffix(share, " ")+"?", dim
 	}
 	out := p.Paint(share, shareStyle)
+	if w.self {
+		out += fmt.Sprintf("%*s ", shareWidth-1, page.PercentOf(l.part.self))
+	}
 	if w.samples {
 		out += fmt.Sprintf("%*s", sampleWidth-1, l.samples) + " "
 	}

@@ -53,7 +53,7 @@ func (c *csvWriter) Begin(h Header) error {
 
 // header is csvHeader with the columns of parts: behind the label what the part is of
 // each kind and the module that it is in, its share of the whole with its error, the
-// samples of that and whether it is a hotspot; and before the reason which events skid.
+// samples of that and whether it is a hotspot, with callchains the part of itself; and before the reason which events skid.
 func (p *Profile) header() []string {
 	var more []string
 	for _, k := range p.labels() {
@@ -63,7 +63,11 @@ func (p *Profile) header() []string {
 		more = append(more, counts.Module.String())
 	}
 	at := slices.Index(csvHeader, "label") + 1
-	list := slices.Insert(slices.Clone(csvHeader), at, append(more, "share", "share_error", "samples", "hotspot")...)
+	more = append(more, "share", "share_error", "samples", "hotspot")
+	if p.Calls != nil {
+		more = append(more, "self")
+	}
+	list := slices.Insert(slices.Clone(csvHeader), at, more...)
 	return slices.Insert(list, len(list)-1, "skids")
 }
 
@@ -85,7 +89,11 @@ func (p *parts) part(b []byte, a *account.Account, list []account.Count) []byte 
 	b = append(page.AppendDecimal(b, s.Value), ',')
 	b = append(page.AppendDecimal(b, s.Error), ',')
 	b = append(strconv.AppendInt(b, s.samples, 10), ',')
-	return append(strconv.AppendBool(b, p.hot(a, &s)), ',')
+	b = append(strconv.AppendBool(b, p.hot(a, &s)), ',')
+	if p.Calls != nil {
+		b = append(page.AppendDecimal(b, s.self), ',')
+	}
+	return b
 }
 
 // field puts a text into CSV's form (RFC 4180).

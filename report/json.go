@@ -162,6 +162,7 @@ type jsonShare struct {
 	Error   *page.Number `json:"share_error,omitempty"`
 	Samples int64        `json:"share_samples,omitempty"`
 	Hotspot bool         `json:"hotspot,omitempty"`
+	Self    *page.Number `json:"self,omitempty"`
 }
 
 type jsonNode struct {
@@ -411,6 +412,9 @@ func scope(a *account.Account, list []account.Count, p *parts) jsonScope {
 	if p != nil {
 		part := p.share(a, list)
 		s.Of, s.Share, s.Error, s.Samples, s.Hotspot = p.Event, page.Known(part.Value), page.Known(part.Error), part.samples, p.hot(a, &part)
+		if p.Calls != nil {
+			s.Self = page.Known(part.self)
+		}
 		sampled(&s, &a.Scope)
 	}
 	return s

@@ -32,13 +32,27 @@ type Profile struct {
 	// one does.
 	Flat string
 
+	// Calls says how callchains were summed; nil if samples count where they were taken.
+	Calls *Calls
+
 	Next Step // a command that says more; its zero value for none
+}
+
+// Calls are accounts of functions with what they called, or of the callers or callees of
+// one function. Of these the whole is that function with what it called.
+type Calls struct {
+	View string // "children", "callers" or "callees"
+	Of   string // the function; "" for children
+	// Self is by account, in their order: the part of the whole that was sampled in the
+	// function itself.
+	Self []float64
 }
 
 // A parts is what a writer knows of the parts that its accounts are of.
 type parts struct {
 	*Profile
 	total float64 // of the event, by the first account
+	n     int     // accounts so far
 
 	// skidding has the events of each node that skid. They are the same at all places of a
 	// recording, and take longer to find than a line takes to write.
@@ -56,8 +70,9 @@ func partsOf(h Header) *parts {
 
 // A portion is an account's part of the whole.
 type portion struct {
-	counts.Estimate       // NaN where it is not known
-	samples         int64 // that it rests on; 0 if the event was not sampled
+	counts.Estimate         // NaN where it is not known
+	samples         int64   // that it rests on; 0 if the event was not sampled
+	self            float64 // of Calls.Self; NaN without
 }
 
 // share returns the part of the whole that an account with some counts has. The first
@@ -67,7 +82,12 @@ func (p *parts) share(a *account.Account, list []account.Count) portion {
 	if ok && a.Scope.Kind == counts.Run {
 		p.total = c.Value
 	}
-	return portionOf(&c, ok, p.total)
+	out := portionOf(&c, ok, p.total)
+	if out.self = math.NaN(); p.Calls != nil && p.n < len(p.Calls.Self) {
+		out.self = p.Calls.Self[p.n]
+	}
+	p.n++
+	return out
 }
 
 // countOf finds the count of an event as the recording spells it.
@@ -85,7 +105,7 @@ func portionOf(c *account.Count, ok bool, total float64) portion {
 	if !ok {
 		return portion{Estimate: counts.Estimate{Value: math.NaN(), Error: math.NaN()}}
 	}
-	return portion{c.Share(total), c.Samples}
+	return portion{Estimate: c.Share(total), samples: c.Samples}
 }
 
 // hot reports whether an account with a share of the whole is that of a hotspot.
@@ -102,6 +122,20 @@ func (p *Profile) what() string {
 		return p.What
 	}
 	return p.Event
+}
+
+// title says what is shared out, and between what.
+func (p *Profile) title() string {
+	switch c := p.Calls; {
+	case c == nil:
+		return fmt.Sprintf("%s by %s", p.what(), p.by())
+	case c.Of == "":
+		return fmt.Sprintf("%s by function with what it calls", p.what())
+	case c.View == "callers":
+		return fmt.Sprintf("%s of %s and what it calls, by its caller", p.what(), c.Of)
+	default:
+		return fmt.Sprintf("%s of %s and what it calls, by what it calls", p.what(), c.Of)
+	}
 }
 
 // by names what samples are split by.
@@ -311,7 +345,7 @@ func (p *profile) begin(a *account.Account) {
 	if h.Flat != "" {
 		p.chooseEvents(a)
 	}
-	parts := []string{fmt.Sprintf("%s by %s", h.what(), h.by())}
+	parts := []string{h.title()}
 	if a.Label != "" {
 		parts = append(parts, a.Label)
 	}

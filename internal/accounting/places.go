@@ -21,8 +21,28 @@ type PlaceReport struct {
 	Top   int           // how many places; 0 is all that are worth a line
 	All   bool          // every place, however small
 	Flat  string        // why there are shares only: no method fits; "" if one does
+	Calls *Calls        // of callchains; nil for places
 	// Next suggests the next command, from the rows that are written; nil for none.
 	Next func(t *counts.Table, rows []int) report.Step
+}
+
+// Calls are tables of callchains: see [report.Calls].
+type Calls struct {
+	View string
+	Of   string
+	Self *counts.Table // with the rows of the other table, the samples of the functions themselves
+}
+
+// shown returns what a report says of calls.
+func (c *Calls) shown(t *counts.Table, rows []int, col int) *report.Calls {
+	if c == nil {
+		return nil
+	}
+	out := &report.Calls{View: c.View, Of: c.Of}
+	for _, row := range append([]int{0}, rows...) {
+		out.Self = append(out.Self, c.Self.Cell(row, col).Value/t.Cell(0, col).Value)
+	}
+	return out
 }
 
 // Write writes the account of a table's first row, the whole, and those of its other
@@ -40,6 +60,7 @@ func (o *PlaceReport) Write(w report.Writer, m *resolve.Method, t *counts.Table,
 	if o.Next != nil {
 		about.Next = o.Next(t, rows)
 	}
+	about.Calls = o.Calls.shown(t, rows, col)
 	if err := m.CheckNodes(); err != nil {
 		return err
 	}

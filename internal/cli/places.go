@@ -23,6 +23,9 @@ type placeFlags struct {
 	expand   string
 	filter   filterFlags
 	grouping recorded.Grouping
+
+	children         bool
+	callers, callees string
 }
 
 // add adds the flags.
@@ -31,6 +34,9 @@ func (f *placeFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.top, "top", 0, "how many places in the code (default: those above 0.5 %; all in json and csv)")
 	flags.StringVar(&f.expand, "expand", "", "also columns for the parts of the `NODES` (patterns as of --nodes), or of the whole's bottleneck: bottleneck")
 	flags.VarP(&f.interval, "interval", "I", "how long the intervals of --by interval are, in `MS` (default: some twenty of the recording)")
+	flags.BoolVar(&f.children, "children", false, "functions with what they call, by their callchains")
+	flags.StringVar(&f.callers, "callers", "", "who calls the `FUNCTION`, with its share by caller")
+	flags.StringVar(&f.callees, "callees", "", "what the `FUNCTION` calls, with the shares of these")
 	addSymbols(cmd, &f.symbols)
 	f.filter.add(cmd)
 	flags.BoolVar(&f.grouping.Together, "together", false, "of several files: they are runs of the same thing, whatever they say; those with other events are parts of it")
@@ -39,7 +45,7 @@ func (f *placeFlags) add(cmd *cobra.Command) {
 
 // used reports whether any of the flags that are about samples is given.
 func (f *placeFlags) used() bool {
-	return f.top != 0 || len(f.programs()) > 0 || f.interval != 0 || f.expand != "" || f.filter.used()
+	return f.top != 0 || len(f.programs()) > 0 || f.interval != 0 || f.expand != "" || f.children || f.callers+f.callees != "" || f.filter.used()
 }
 
 // options reads the flags.
@@ -47,9 +53,38 @@ func (f *placeFlags) options(c *common, by recorded.Split) (*recorded.PlaceOptio
 	if f.top < 0 {
 		return nil, usageError("--top %d: at least one place", f.top)
 	}
+	calls, err := f.calls(by)
+	if err != nil {
+		return nil, err
+	}
+	if calls.View != 0 {
+		by = recorded.SplitBy(counts.Function)
+	}
 	filter, err := f.filter.filter()
-	return &recorded.PlaceOptions{Split: by, Top: f.top, All: c.format != report.Formats[report.Accounts]()[0], Interval: time.Duration(f.interval),
+	return &recorded.PlaceOptions{Calls: calls, Split: by, Top: f.top, All: c.format != report.Formats[report.Accounts]()[0], Interval: time.Duration(f.interval),
 		Expand: f.expand, Filter: filter, Symbols: f.symbols, Grouping: f.grouping}, err
+}
+
+// calls reads the flags for callchains.
+func (f *placeFlags) calls(by recorded.Split) (c samples.Calls, err error) {
+	n := 0
+	for _, of := range []struct {
+		given bool
+		calls samples.Calls
+	}{
+		{f.children, samples.Calls{View: samples.Children}},
+		{f.callers != "", samples.Calls{View: samples.Callers, Function: f.callers}},
+		{f.callees != "", samples.Calls{View: samples.Callees, Function: f.callees}},
+	} {
+		if of.given {
+			c, n = of.calls, n+1
+		}
+	}
+	return c, refuse(
+		rule{n > 1, "--children, --callers and --callees: only one of them"},
+		rule{n > 0 && len(by.Kinds) > 0 && by.String() != counts.Function.String(), "--children, --callers and --callees are by function"},
+		rule{n > 0 && f.interval > 0, "--interval is not for --children, --callers and --callees"},
+	)
 }
 
 // scopeKinds are the scopes that --by takes for counts.

@@ -70,6 +70,7 @@ type PlaceOptions struct {
 	Filter   Filter
 	Symbols  profile.Config
 	Grouping Grouping
+	Calls    samples.Calls // how callchains are summed by function; the zero value for places
 	// Next suggests the next command; nil for none.
 	Next func(Closer) report.Step
 }
@@ -87,7 +88,8 @@ type placeReport struct {
 	file   string // being read
 	kind   string
 	method *resolve.Method
-	flat   string // why there are shares only: no method fits; "" if one does
+	flat   string        // why there are shares only: no method fits; "" if one does
+	self   *counts.Table // of Calls: the functions' own samples
 }
 
 // Places writes the accounts of the parts of a recording, or of several of the same
@@ -139,6 +141,9 @@ func (p *placeReport) table(name string) (*counts.Table, error) {
 		return nil, err
 	}
 	defer rec.Close()
+	if p.o.Calls.View != 0 {
+		return p.calls(rec.Recording)
+	}
 	in, err := p.read(rec.Recording)
 	if err != nil {
 		return nil, err
@@ -258,6 +263,9 @@ func (p *placeReport) places(t *counts.Table, writer func(bool) (report.Writer, 
 		return err
 	}
 	o := accounting.PlaceReport{Options: p.options(0), Kinds: p.o.Split.Kinds, Top: p.o.Top, All: p.o.All, Flat: p.flat, Next: p.next}
+	if p.self != nil {
+		o.Calls, o.Next = p.shown(t), nil
+	}
 	if len(o.Kinds) == 0 {
 		o.Kinds = overview.Kinds
 	}

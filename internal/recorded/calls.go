@@ -1,0 +1,42 @@
+package recorded
+
+import (
+	"errors"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
+	"github.com/cyclestack/cyclestack/source"
+	"github.com/cyclestack/cyclestack/source/perfdata"
+)
+
+// calls reads a recording's callchains as a table by function.
+func (p *placeReport) calls(rec *source.Recording) (t *counts.Table, err error) {
+	if rec.Simulated() {
+		return nil, fault.Inputf("%s: a simulation has no callchains", p.file)
+	}
+	s, err := rec.Stacks(samples.Options{By: counts.Function, Filter: p.o.Filter.Filter, Symbols: p.o.Symbols})
+	switch {
+	case errors.Is(err, perfdata.ErrFormat):
+		return nil, &SamplesError{Err: err, For: ForStacks}
+	case err != nil:
+		return nil, p.unread(err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if !s.Callchains() {
+		return nil, fault.Inputf("%s: it has no callchains; record -g, or perf record -g, has them", p.file)
+	}
+	if t, p.self, err = s.CallTable(p.o.Calls); err != nil {
+		return nil, fault.As(fault.Input, err)
+	}
+	p.kind = s.Kind()
+	t.Notes = append(t.Notes, s.Notes()...)
+	return t, nil
+}
+
+// shown returns what the report says of calls.
+func (p *placeReport) shown(t *counts.Table) *accounting.Calls {
+	names := map[samples.View]string{samples.Children: "children", samples.Callers: "callers", samples.Callees: "callees"}
+	return &accounting.Calls{View: names[p.o.Calls.View], Of: p.o.Calls.Function, Self: p.self}
+}
