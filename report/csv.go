@@ -51,9 +51,10 @@ func (c *csvWriter) Begin(h Header) error {
 	return err
 }
 
-// header is csvHeader with the columns of parts: behind the label what the part is of
-// each kind and the module that it is in, its share of the whole with its error, the
-// samples of that and whether it is a hotspot, with callchains the part of itself; and before the reason which events skid.
+// header is csvHeader with the columns of parts. Behind the label are what the part is of
+// each kind, and the module of its place. Then come its share of the whole with its error,
+// the samples of that, and whether it is a hotspot. With callchains its own share follows.
+// Before the reason is which events skid.
 func (p *Profile) header() []string {
 	var more []string
 	for _, k := range p.labels() {
