@@ -316,3 +316,12 @@ const Hotspot = 0.05
 
 // IsHotspot reports whether a part of the code with a share of the whole is a hotspot.
 func IsHotspot(share float64) bool { return share >= Hotspot }
+
+// leftOver is the least share of the whole that the rest of a change needs to be told.
+const leftOver = 1e-4
+
+// Leaves reports whether the rest of the whole's change is more than next to nothing.
+func (c *Change) Leaves(rest float64) bool { return math.Abs(rest) > leftOver*c.Old }
+
+// Rare reports whether a count has too few samples to be relied upon: four or fewer.
+func Rare(c *counts.Cell) bool { return 2*math.Sqrt(c.Variance) >= c.Value }

@@ -3,8 +3,11 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -255,5 +258,26 @@ func TestFindingJSON(t *testing.T) {
 	}
 	if got := fmt.Sprintln(SevError, SevWarning, SevNote); got != "error warning note\n" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestTextsSpellNoFlags: texts of models are for every client, and name neither commands nor
+// options of the command line.
+func TestTextsSpellNoFlags(t *testing.T) {
+	spelled := regexp.MustCompile(`cyclestack [a-z]|--(param|penalties|by|level|nodes|model|workload)\b`)
+	err := fs.WalkDir(os.DirFS("data"), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || path.Ext(name) != ".toml" {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join("data", name))
+		for i, line := range strings.Split(string(text), "\n") {
+			if found := spelled.FindString(line); found != "" && !strings.HasPrefix(line, "#") {
+				t.Errorf("%s:%d: %q", name, i+1, found)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -176,14 +176,25 @@ func (p *Plan) published() *Command {
 //go:embed data/collect.sh
 var collectScript string
 
+// A Spelling has the commands and options of a client that a script names.
+type Spelling struct {
+	Script   string // the command that makes scripts
+	Reader   string // the command that reads what scripts counted
+	Report   string // the same, with options for the files of this script
+	CPU      string // the option for another processor
+	Watchdog string // the option for a watchdog that counts
+	SMT      string // the option for cores whose logical processors are all in use
+}
+
 // Script returns a shell script that counts the plan's events with perf. It needs no
 // cyclestack on the machine, and counts a program or the whole machine. The groups are
 // multiplexed, or with runs each is counted in its own run. Notes are comments at its
-// beginning. The program is run if the caller of the script names none.
+// beginning. The program is run if the caller of the script names none. How commands and
+// options are spelled is up to the client.
 //
 // The script first checks what the plan assumes of the machine: the processor, and
 // counters that neither the watchdog nor SMT takes away.
-func (p *Plan) Script(runs bool, notes []string, program ...string) string {
+func (p *Plan) Script(runs bool, spelled Spelling, notes []string, program ...string) string {
 	var groups [][]Group // by run
 	switch {
 	case !runs:
@@ -203,6 +214,7 @@ func (p *Plan) Script(runs bool, notes []string, program ...string) string {
 	values := map[string]string{
 		"cpu": p.CPU.Name, "model": p.Model.Name, "version": p.Model.Version,
 		"prefix": shell.Quote(strings.TrimSuffix(p.File(0, "csv"), ".csv")), "runs": strconv.Itoa(len(groups)), "groups": strconv.Itoa(len(p.Groups)),
+		"made": spelled.Script, "reads": spelled.Reader, "report": spelled.Report, "other": spelled.CPU, "shared": spelled.SMT, "counted": spelled.Watchdog,
 		"counters": strconv.Itoa(divided), "seconds": fmt.Sprintf("%.1f", seconds),
 	}
 	if m := machineOf(p.CPU); m != nil {

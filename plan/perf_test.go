@@ -173,7 +173,7 @@ func (p place) files() []string {
 
 func script(t *testing.T, p *plan.Plan, runs bool, program ...string) string {
 	t.Helper()
-	return p.Script(runs, counts.Texts(p.Warnings), program...)
+	return p.Script(runs, plan.Spelling{Script: "cyclestack plan --script", Reader: "cyclestack report", Report: "cyclestack report --model " + p.Model.Name, CPU: "--cpu", Watchdog: "--watchdog", SMT: "--smt on"}, counts.Texts(p.Warnings), program...)
 }
 
 // TestScript runs the collector script with a perf that is none.

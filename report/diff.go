@@ -162,8 +162,7 @@ func (t *nodeDiff) below(rows []diffRow, depth int, nodes []int, parent *account
 // leftOver adds the line of what others leave of a change, unless that is next to
 // nothing.
 func (t *diffWriter) leftOver(rows []diffRow, name string, depth int, left float64) []diffRow {
-	const nothing = 1e-4 // of all
-	if !(math.Abs(left) > nothing*t.total.Old) {
+	if !t.total.Leaves(left) {
 		return rows
 	}
 	nan := math.NaN()

@@ -33,14 +33,6 @@ const (
 	timeStopped = "Throttled"
 )
 
-// oneThread is the largest average number of threads whose figures are shares of one
-// thread's time.
-const oneThread = 1.05
-
-// allThere is the least share of elapsed time with the program's threads that needs
-// no remark. The rest is its start, and the time until its end was noticed.
-const allThere = 0.98
-
 // times writes what the threads did, before the tree that explains their cycles.
 func (t *tree) times(a *account.Account) {
 	if a.Times == nil {
@@ -75,28 +67,20 @@ func (t *tree) times(a *account.Account) {
 // waited returns a sentence for threads that mostly waited, so that waiting and not
 // cycles determines the elapsed time; "" for others.
 func waited(times *account.Account) string {
-	switch of := times.Value(timeThreads); {
-	case flagged(times, timeIdle):
-		return fmt.Sprintf("processors were idle for %s of their time: the cycles below are those of the rest",
-			page.PercentOf(times.Value(timeIdle)/times.Value(timeProcessors)))
-	case mostly(times, timeQueued):
-		return fmt.Sprintf("threads spent %s of their time in the run queue (other load): the cycles below explain only the rest",
-			page.PercentOf(times.Value(timeQueued)/of))
-	case mostly(times, timeBlocked):
-		least := ""
-		if of > oneThread {
-			least = "at least "
-		}
-		return fmt.Sprintf("no thread could run for %s%s of the time: find what they wait for; the cycles below explain only the rest",
-			least, page.PercentOf(min(of, 1)-times.Value(timeRan)-times.Value(timeQueued)))
+	w := times.Waiting()
+	share := page.PercentOf(w.Share)
+	if w.AtLeast {
+		share = "at least " + share
+	}
+	switch w.Node {
+	case timeIdle:
+		return fmt.Sprintf("processors were idle for %s of their time: the cycles below are those of the rest", share)
+	case timeQueued:
+		return fmt.Sprintf("threads spent %s of their time in the run queue (other load): the cycles below explain only the rest", share)
+	case timeBlocked:
+		return fmt.Sprintf("no thread could run for %s of the time: find what they wait for; the cycles below explain only the rest", share)
 	}
 	return ""
-}
-
-// mostly reports whether a node is on the bottleneck path.
-func mostly(a *account.Account, name string) bool {
-	i, ok := a.Node(name)
-	return ok && onPath(a, i)
 }
 
 // timesShown are the nodes of Account.Times that are written: the tree, and what else
@@ -137,6 +121,7 @@ func flagged(a *account.Account, name string) bool {
 // timesText says in one sentence what the threads or the processors did.
 func timesText(times *account.Account) string {
 	of, processors := times.Value(timeThreads), times.Value(timeProcessors)
+	alone, late := times.Threads()
 	s := sentence{times: times, figure: fixed}
 	switch {
 	case !times.Known():
@@ -149,7 +134,7 @@ func timesText(times *account.Account) string {
 		s.add(timeIdleDisks, " (", " with a thread waiting for a disk)")
 		s.add(timeTaken, ", ", " taken by the hypervisor")
 		return s.text
-	case of <= oneThread:
+	case alone:
 		s.figure = page.PercentOf
 	case !math.IsNaN(of):
 		s.text = "of " + fixed(of) + " threads on average "
@@ -159,7 +144,7 @@ func timesText(times *account.Account) string {
 	s.add(timeQueued, ", ", " in the run queue")
 	s.add(timeBlocked, ", ", " blocked")
 	s.add(timeDisks, " (", " by disks)")
-	if of < allThere {
+	if late {
 		s.text += fmt.Sprintf("; it existed for %s of the time", page.PercentOf(of))
 	}
 	if flagged(times, timeStolen) {
@@ -187,14 +172,11 @@ func (s *sentence) add(node, before, after string) {
 	}
 	v := &s.times.Nodes[i]
 	text := s.figure(v.Value)
-	if v.Error > errorMatters*v.Value {
+	if v.ErrorMatters() {
 		text = strings.TrimSuffix(text, " %") + " ± " + s.figure(v.Error)
 	}
 	s.text += before + text + after
 }
-
-// errorMatters is the smallest part of a figure that an error must have to be printed in a sentence.
-const errorMatters = 0.1
 
 // whyUnknown is why nothing is known of the threads, in brackets.
 func whyUnknown(times *account.Account) string {

@@ -3,19 +3,9 @@ package calibrate
 import (
 	"fmt"
 	"math"
-)
 
-// A Penalty is a parameter of accounting models with the value measured for it.
-type Penalty struct {
-	Name  string // of the parameter
-	Unit  string
-	Value float64
-	Error float64 // the spread of the best samples, in the same unit
-	From  string  // the figures that it comes from, in words
-	Why   string  // why there is no value
-	// Unless names a node: in models with that node the parameter means something else.
-	Unless string
-}
+	"github.com/cyclestack/cyclestack/internal/penalties"
+)
 
 // Penalties returns the parameters of models that the result has values for, and those
 // without a value, with Why. A penalty is the time that a load or branch loses: for a cache
@@ -23,8 +13,8 @@ type Penalty struct {
 //
 // A value below 0 means that no cost was seen. It is 0 in the list, if the error allows
 // that.
-func (r *Result) Penalties() []Penalty {
-	list := []Penalty{r.levelPenalty("L2", "L2_HIT_PENALTY")}
+func (r *Result) Penalties() []penalties.Penalty {
+	list := []penalties.Penalty{r.levelPenalty("L2", "L2_HIT_PENALTY")}
 	if _, ok := r.Level("memory"); ok && !r.hasLevel("L3") {
 		// Without a third level, memory answers what misses the second.
 		list = append(list, r.levelPenalty("memory", "L2_MISS_PENALTY"))
@@ -32,59 +22,22 @@ func (r *Result) Penalties() []Penalty {
 		list = append(list, r.levelPenalty("L3", "L3_HIT_PENALTY"), r.levelPenalty("memory", "L3_MISS_PENALTY"))
 	}
 	if f, ok := r.remoteMemory(); ok {
-		list = append(list, r.lessL1(f, Penalty{Name: "REMOTE_DRAM_PENALTY", Unit: "cycles/load"}))
+		list = append(list, r.lessL1(f, penalties.Penalty{Name: "REMOTE_DRAM_PENALTY", Unit: "cycles/load"}))
 	}
-	for _, m := range costPenalties {
-		f := r.cost(m.cost)
+	for _, m := range penalties.Costs {
+		f := r.cost(m.Cost)
 		if f == nil {
 			continue
 		}
-		list = append(list, none(Penalty{Name: m.name, Unit: m.unit, Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why, Unless: m.unless}))
+		list = append(list, none(penalties.Penalty{Name: m.Name, Unit: m.Unit, Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why, Unless: m.Unless}))
 	}
 	list = append(list, r.bandwidthPenalty())
 	f := &r.Clock
-	return append(list, Penalty{Name: "FREQUENCY", Unit: "cycles/second", Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why})
+	return append(list, penalties.Penalty{Name: "FREQUENCY", Unit: "cycles/second", Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why})
 }
 
-// costPenalties has the figure of each parameter. Models differ in the meaning of a name:
-// with another unit it is another parameter.
-var costPenalties = []struct{ name, unit, cost, unless string }{
-	{"STLB_HIT_PENALTY", "cycles/load", "stlb-hit", ""},
-	{"DTLB_WALK_PENALTY", "cycles/walk", "page-walk", ""},
-	{"DTLB_MISS_PENALTY", "cycles/load", "page-walk", ""},
-	{"BRANCH_MISPREDICT_PENALTY", "cycles/branch", "branch-mispredict", ""},
-	// If the cycles of recovery are counted, the parameter is the rest.
-	{"BRANCH_RESTEER_PENALTY", "cycles/branch", "branch-mispredict", "Branch_Mispredict_Clear"},
-	{"STORE_ADDRESS_PENALTY", "cycles/load", "store-address", ""},
-	{"STORE_OVERLAP_PENALTY", "cycles/load", "store-forward-overlap", ""},
-	{"ALIAS_PENALTY", "cycles/load", "alias-4k", ""},
-	{"SPLIT_LOAD_PENALTY", "cycles/load", "split-line-load", ""},
-	{"LCP_PENALTY", "cycles/stall", "length-changing-prefix", ""},
-	{"FP_ASSIST_PENALTY", "cycles/assist", "denormal", ""},
-}
-
-// Parameters returns the parameters of models that a calibration can measure, without
-// values. No machine has all of them.
-func Parameters() []Penalty {
-	list := []Penalty{{Name: "L2_HIT_PENALTY"}, {Name: "L2_MISS_PENALTY"}, {Name: "L3_HIT_PENALTY"}, {Name: "L3_MISS_PENALTY"}, {Name: "REMOTE_DRAM_PENALTY"}}
-	for i := range list {
-		list[i].Unit = "cycles/load"
-	}
-	for _, m := range costPenalties {
-		list = append(list, Penalty{Name: m.name, Unit: m.unit, Unless: m.unless})
-	}
-	list = append(list, Penalty{Name: bandwidthName, Unit: "bytes/second"}, Penalty{Name: "FREQUENCY", Unit: "cycles/second"})
-	for i := range list {
-		list[i].Value, list[i].Error = math.NaN(), math.NaN()
-	}
-	return list
-}
-
-// bandwidthName is the parameter of what one core can read from memory in a second.
-const bandwidthName = "MEMORY_BANDWIDTH"
-
-func (r *Result) bandwidthPenalty() Penalty {
-	p := Penalty{Name: bandwidthName, Unit: "bytes/second"}
+func (r *Result) bandwidthPenalty() penalties.Penalty {
+	p := penalties.Penalty{Name: penalties.Bandwidth, Unit: "bytes/second"}
 	for i := range r.Bandwidth {
 		f := &r.Bandwidth[i]
 		if f.Kernel == "read" && !f.Streaming && f.Threads == 1 {
@@ -129,8 +82,8 @@ func (r *Result) remoteMemory() (Figure, bool) {
 	return slowest, found
 }
 
-func (r *Result) levelPenalty(level, name string) Penalty {
-	p := Penalty{Name: name, Unit: "cycles/load"}
+func (r *Result) levelPenalty(level, name string) penalties.Penalty {
+	p := penalties.Penalty{Name: name, Unit: "cycles/load"}
 	for _, l := range r.Levels {
 		if l.Name == level {
 			return r.lessL1(Figure{Title: level, Value: l.Cycles, Error: l.Error, Why: l.Why}, p)
@@ -140,7 +93,7 @@ func (r *Result) levelPenalty(level, name string) Penalty {
 }
 
 // lessL1 is a latency less that of the first level.
-func (r *Result) lessL1(f Figure, p Penalty) Penalty {
+func (r *Result) lessL1(f Figure, p penalties.Penalty) penalties.Penalty {
 	p.From = f.Title + " less L1"
 	l1, ok := r.Level("L1")
 	switch {
@@ -154,13 +107,13 @@ func (r *Result) lessL1(f Figure, p Penalty) Penalty {
 	return p
 }
 
-func absentPenalty(p Penalty, why string) Penalty {
+func absentPenalty(p penalties.Penalty, why string) penalties.Penalty {
 	p.Value, p.Error, p.Why = math.NaN(), math.NaN(), why
 	return p
 }
 
 // none returns 0 for a cost just below 0: there is no cost.
-func none(p Penalty) Penalty {
+func none(p penalties.Penalty) penalties.Penalty {
 	switch {
 	case p.Why != "" || p.Value >= 0:
 	case -p.Value <= max(p.Error, 0.1):

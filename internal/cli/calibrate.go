@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/cyclestack/cyclestack/internal/amount"
+	"github.com/cyclestack/cyclestack/internal/penalties"
 	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 
@@ -141,7 +142,7 @@ func (a *app) measure(cmd *cobra.Command, f *calibrateFlags, size int) (*calibra
 
 // storePenalties writes the file that report takes. What was measured quickly, or
 // before, goes only where the user says.
-func (a *app) storePenalties(c *common, f *calibrateFlags, r *calibrate.Result, earlier bool, wanted func(calibrate.Penalty) bool) error {
+func (a *app) storePenalties(c *common, f *calibrateFlags, r *calibrate.Result, earlier bool, wanted func(penalties.Penalty) bool) error {
 	to := *c
 	to.output = f.store
 	switch {

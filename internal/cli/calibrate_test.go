@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/penalties"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 
 	"github.com/cyclestack/cyclestack/internal/calibrate"
@@ -21,18 +22,18 @@ func TestWantedBy(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		cpu  string
-		p    calibrate.Penalty
+		p    penalties.Penalty
 		want bool
 	}{
-		{"amdzen4", calibrate.Penalty{Name: "L3_HIT_PENALTY", Unit: "cycles/load"}, true},
-		{"amdzen4", calibrate.Penalty{Name: "LCP_PENALTY", Unit: "cycles/stall"}, false},
-		{"amdzen4", calibrate.Penalty{Name: "DTLB_WALK_PENALTY", Unit: "cycles/walk"}, true},
+		{"amdzen4", penalties.Penalty{Name: "L3_HIT_PENALTY", Unit: "cycles/load"}, true},
+		{"amdzen4", penalties.Penalty{Name: "LCP_PENALTY", Unit: "cycles/stall"}, false},
+		{"amdzen4", penalties.Penalty{Name: "DTLB_WALK_PENALTY", Unit: "cycles/walk"}, true},
 		// There it is what a walk takes in addition to its counted cycles.
-		{"core2", calibrate.Penalty{Name: "DTLB_WALK_PENALTY", Unit: "cycles/walk"}, false},
-		{"core2", calibrate.Penalty{Name: "L2_MISS_PENALTY", Unit: "cycles/load"}, true},
-		{"amdzen4", calibrate.Penalty{Name: "BRANCH_RESTEER_PENALTY", Unit: "cycles/branch", Unless: "Branch_Mispredict_Clear"}, true},
-		{"skylakex", calibrate.Penalty{Name: "BRANCH_RESTEER_PENALTY", Unit: "cycles/branch", Unless: "Branch_Mispredict_Clear"}, false},
-		{"a processor of tomorrow", calibrate.Penalty{Name: "LCP_PENALTY"}, true},
+		{"core2", penalties.Penalty{Name: "DTLB_WALK_PENALTY", Unit: "cycles/walk"}, false},
+		{"core2", penalties.Penalty{Name: "L2_MISS_PENALTY", Unit: "cycles/load"}, true},
+		{"amdzen4", penalties.Penalty{Name: "BRANCH_RESTEER_PENALTY", Unit: "cycles/branch", Unless: "Branch_Mispredict_Clear"}, true},
+		{"skylakex", penalties.Penalty{Name: "BRANCH_RESTEER_PENALTY", Unit: "cycles/branch", Unless: "Branch_Mispredict_Clear"}, false},
+		{"a processor of tomorrow", penalties.Penalty{Name: "LCP_PENALTY"}, true},
 	} {
 		if got := resolve.Wanted(cat, tt.cpu)(tt.p); got != tt.want {
 			t.Errorf("%s takes %s: got %v, want %v", tt.cpu, tt.p.Name, got, tt.want)
@@ -47,7 +48,7 @@ func TestStorePenalties(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", config)
 	usual := filepath.Join(config, "cyclestack", "penalties-AuthenticAMD-25-11-1.toml")
 	named := filepath.Join(t.TempDir(), "here.toml")
-	all := func(calibrate.Penalty) bool { return true }
+	all := func(penalties.Penalty) bool { return true }
 	for _, tt := range []struct {
 		name           string
 		store          string

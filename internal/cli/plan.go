@@ -113,12 +113,23 @@ func (a *app) printPlan(out io.Writer, c *common, f *planFlags, p *plan.Plan) er
 	format := c.format
 	switch {
 	case f.script:
-		_, err := io.WriteString(out, p.Script(f.runs, noteTexts(p.Warnings), f.program...))
+		_, err := io.WriteString(out, p.Script(f.runs, scriptSpelling(p), noteTexts(p.Warnings), f.program...))
 		return err
 	case f.perf:
 		format = "perf"
 	}
 	return report.Write(out, format, report.Plan{Plan: p, Runs: f.runs, Program: f.program, Report: reportCommand(p)}, c.options(a.terminal(c, a.out)))
+}
+
+// scriptSpelling spells what a script names.
+func scriptSpelling(p *plan.Plan) plan.Spelling {
+	s := plan.Spelling{Script: "cyclestack plan --script", Reader: "cyclestack report", CPU: "--cpu", Watchdog: "--watchdog", SMT: "--smt on"}
+	s.Report = s.Reader
+	if p.Options.SMT {
+		s.Report += " " + s.SMT
+	}
+	s.Report += " --model " + p.Model.Name
+	return s
 }
 
 // reportCommand spells the command that reports what the commands of a plan counted.

@@ -166,7 +166,7 @@ func TestSimulated(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if !simulation.IsKind(d.Source.Kind) || d.Source.Measured || !strings.HasPrefix(d.Source.How, "simulated by ") || d.Model.Name != resolve.SimulatedModel {
+			if d.Source.Measured || !strings.HasPrefix(d.Source.How, "simulated by ") || d.Model.Name != resolve.SimulatedModel {
 				t.Errorf("%s: %+v, %+v", tt.what, d.Source, d.Model)
 			}
 			got := ""

@@ -381,7 +381,7 @@ func (t *annotation) cell(p *annotate.Part, c *annotationColumn) (string, style)
 			return "", plain
 		}
 		text, st := number100(x.Value/of.Value), plain
-		if 2*math.Sqrt(x.Variance) >= x.Value { // as four samples or fewer have it
+		if account.Rare(x) {
 			text, st, t.grey = text+"?", dim, true
 		}
 		return text, st

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/calibrate"
 	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/internal/penalties"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -25,7 +26,7 @@ type Calibration struct {
 	*calibrate.Result
 	// Wanted reports whether a model of the processor has a penalty's parameter: for the
 	// toml format.
-	Wanted func(calibrate.Penalty) bool
+	Wanted func(penalties.Penalty) bool
 }
 
 // writePenalties prints what was measured as a file of parameters (TOML). Those that

@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/cyclestack/cyclestack/internal/calibrate"
+	"github.com/cyclestack/cyclestack/internal/penalties"
 	"github.com/cyclestack/cyclestack/internal/render"
 	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 	"github.com/cyclestack/cyclestack/internal/testschema"
@@ -134,7 +135,7 @@ func TestCalibration(t *testing.T) {
 func TestPenalties(t *testing.T) {
 	r := calibration(t)
 	var out bytes.Buffer
-	wanted := func(p calibrate.Penalty) bool { return p.Name != "FREQUENCY" }
+	wanted := func(p penalties.Penalty) bool { return p.Name != "FREQUENCY" }
 	if err := report.Write(&out, "toml", render.Calibration{Result: r, Wanted: wanted}, report.Options{}); err != nil {
 		t.Fatal(err)
 	}

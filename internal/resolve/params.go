@@ -15,8 +15,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/cyclestack/cyclestack/account"
-	"github.com/cyclestack/cyclestack/internal/calibrate"
 	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/penalties"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -126,7 +126,7 @@ func (r *Resolver) penalties(p Processor, m *model.Model) (*account.Measured, er
 // calibrate could measure.
 func measurable(m *model.Model) []string {
 	var names []string
-	for _, p := range calibrate.Parameters() {
+	for _, p := range penalties.Parameters() {
 		own := func(q model.Parameter) bool { return q.Name == p.Name && q.Value != nil }
 		if Takes(m, p) && slices.ContainsFunc(m.Parameters, own) {
 			names = append(names, p.Name)
@@ -137,10 +137,10 @@ func measurable(m *model.Model) []string {
 
 // Wanted says which penalties the models of a processor take. A processor that the
 // catalogue does not know may be given all.
-func Wanted(cat *model.Catalogue, id string) func(calibrate.Penalty) bool {
+func Wanted(cat *model.Catalogue, id string) func(penalties.Penalty) bool {
 	cpu, err := cat.CPU(id)
 	if err != nil {
-		return func(calibrate.Penalty) bool { return true }
+		return func(penalties.Penalty) bool { return true }
 	}
 	var models []*model.Model
 	for _, name := range []string{cpu.Name, GenericCPU} { // some methods are for any processor
@@ -150,14 +150,14 @@ func Wanted(cat *model.Catalogue, id string) func(calibrate.Penalty) bool {
 			}
 		}
 	}
-	return func(p calibrate.Penalty) bool {
+	return func(p penalties.Penalty) bool {
 		return slices.ContainsFunc(models, func(m *model.Model) bool { return Takes(m, p) })
 	}
 }
 
 // Takes reports whether a model has a penalty among its parameters, with the same
 // meaning.
-func Takes(m *model.Model, p calibrate.Penalty) bool {
+func Takes(m *model.Model, p penalties.Penalty) bool {
 	other := func(n model.Node) bool { return p.Unless != "" && n.Name == p.Unless }
 	return !slices.ContainsFunc(m.Nodes, other) && slices.ContainsFunc(m.Parameters, func(q model.Parameter) bool {
 		return q.Name == p.Name && q.Unit == p.Unit

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Counts what the model {{model}} {{version}} needs on {{cpu}}, with Linux's perf, in
-# files that `cyclestack report` reads. Made by `cyclestack plan --script`.
+# files that `{{reads}}` reads. Made by `{{made}}`.
 #
 #	sh collect.sh [-o PREFIX] [-s SECONDS] [COMMAND ARGUMENTS…]
 #
@@ -46,16 +46,16 @@ field() { sed -n "/^$1[[:space:]]*: /{s///p;q;}" /proc/cpuinfo 2>/dev/null || :;
 [ -n "$machine" ] || machine=$(uname -m)
 # shellcheck disable=SC2086
 if ! printf '%s\n' $machine | grep -Eiqx {{pattern}}; then
-	unfit "the plan is for {{cpu}}, and this machine is $machine: make one for it (--cpu)"
+	unfit "the plan is for {{cpu}}, and this machine is $machine: make one for it ({{other}})"
 {{if exact}}elif [ "$machine" != "$(uname -m)" ]; then
 	cpu="cpuid : $machine" # what it is exactly
 {{end}}fi
 {{end}}{{if watchdog}}if [ "$(cat /proc/sys/kernel/nmi_watchdog 2>/dev/null)" = 1 ]; then
-	unfit 'the NMI watchdog holds a counter that the plan needs: switch it off (sysctl kernel.nmi_watchdog=0), or make a plan with --watchdog'
+	unfit 'the NMI watchdog holds a counter that the plan needs: switch it off (sysctl kernel.nmi_watchdog=0), or make a plan with {{counted}}'
 fi
 {{end}}{{if divided}}smt=/sys/devices/system/cpu/smt
 if [ "$(cat $smt/active 2>/dev/null)" = 1 ]; then
-	unfit 'SMT is on, which leaves each logical processor fewer counters than the plan needs: make one with --smt on'
+	unfit 'SMT is on, which leaves each logical processor fewer counters than the plan needs: make one with {{shared}}'
 fi
 case $(cat $smt/control 2>/dev/null) in
 off | forceoff) unfit 'SMT is off in Linux but not in the firmware, which leaves fewer counters than the plan needs: make one with --counters {{counters}}' ;;
@@ -102,5 +102,5 @@ fi
 
 status=0
 {{collect}}{{if timed}}echo "{{groups}} groups took turns: run for {{seconds}} s at least" >&2
-{{end}}echo "cyclestack report{{if smt}} --smt on{{end}} --model {{model}} $prefix{{if several}}-*{{end}}.csv   prints the account" >&2
+{{end}}echo "{{report}} $prefix{{if several}}-*{{end}}.csv   prints the account" >&2
 exit "$status"

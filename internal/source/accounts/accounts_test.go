@@ -62,10 +62,10 @@ func TestRuns(t *testing.T) {
 // is left out of what was simulated only.
 func TestSimulatedTimes(t *testing.T) {
 	const rest = `"accounts":[{"scope":{"kind":"run","label":"./app"},"counts":[{"event":"Ir","value":100},{"event":"user_time","value":7}]}]}`
-	for kind, columns := range map[string]int{"callgrind": 1, "cachegrind": 1, "perf-event": 2} {
-		list, err := tables(t, `{"schema":"cyclestack.account/v1","cpu":{"name":"amdzen4"},"source":{"kind":"`+kind+`"},`+rest, false)
+	for measured, columns := range map[string]int{"false": 1, "true": 2} {
+		list, err := tables(t, `{"schema":"cyclestack.account/v1","cpu":{"name":"amdzen4"},"source":{"kind":"tool","measured":`+measured+`},`+rest, false)
 		if err != nil || len(list) != 1 || len(list[0].Columns) != columns || len(list[0].Notes) != 2-columns {
-			t.Errorf("%s: %v, %+v", kind, err, list)
+			t.Errorf("measured %s: %v, %+v", measured, err, list)
 		}
 	}
 }

@@ -1,0 +1,54 @@
+// Package penalties lists the parameters of models that a calibration measures. Models take
+// them, and package calibrate measures them.
+package penalties
+
+import "math"
+
+// A Penalty is a parameter of accounting models with the value measured for it.
+type Penalty struct {
+	Name  string // of the parameter
+	Unit  string
+	Value float64
+	Error float64 // the spread of the best samples, in the same unit
+	From  string  // the figures that it comes from, in words
+	Why   string  // why there is no value
+	// Unless names a node: in models with that node the parameter means something else.
+	Unless string
+}
+
+// Bandwidth is the parameter of what one core can read from memory in a second.
+const Bandwidth = "MEMORY_BANDWIDTH"
+
+// Costs has the figure of a calibration for each parameter. Models differ in the meaning of a name:
+// with another unit it is another parameter.
+var Costs = []struct{ Name, Unit, Cost, Unless string }{
+	{"STLB_HIT_PENALTY", "cycles/load", "stlb-hit", ""},
+	{"DTLB_WALK_PENALTY", "cycles/walk", "page-walk", ""},
+	{"DTLB_MISS_PENALTY", "cycles/load", "page-walk", ""},
+	{"BRANCH_MISPREDICT_PENALTY", "cycles/branch", "branch-mispredict", ""},
+	// If the cycles of recovery are counted, the parameter is the rest.
+	{"BRANCH_RESTEER_PENALTY", "cycles/branch", "branch-mispredict", "Branch_Mispredict_Clear"},
+	{"STORE_ADDRESS_PENALTY", "cycles/load", "store-address", ""},
+	{"STORE_OVERLAP_PENALTY", "cycles/load", "store-forward-overlap", ""},
+	{"ALIAS_PENALTY", "cycles/load", "alias-4k", ""},
+	{"SPLIT_LOAD_PENALTY", "cycles/load", "split-line-load", ""},
+	{"LCP_PENALTY", "cycles/stall", "length-changing-prefix", ""},
+	{"FP_ASSIST_PENALTY", "cycles/assist", "denormal", ""},
+}
+
+// Parameters returns the parameters of models that a calibration can measure, without
+// values. No machine has all of them.
+func Parameters() []Penalty {
+	list := []Penalty{{Name: "L2_HIT_PENALTY"}, {Name: "L2_MISS_PENALTY"}, {Name: "L3_HIT_PENALTY"}, {Name: "L3_MISS_PENALTY"}, {Name: "REMOTE_DRAM_PENALTY"}}
+	for i := range list {
+		list[i].Unit = "cycles/load"
+	}
+	for _, m := range Costs {
+		list = append(list, Penalty{Name: m.Name, Unit: m.Unit, Unless: m.Unless})
+	}
+	list = append(list, Penalty{Name: Bandwidth, Unit: "bytes/second"}, Penalty{Name: "FREQUENCY", Unit: "cycles/second"})
+	for i := range list {
+		list[i].Value, list[i].Error = math.NaN(), math.NaN()
+	}
+	return list
+}
