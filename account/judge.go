@@ -323,5 +323,5 @@ const leftOver = 1e-4
 // Leaves reports whether the rest of the whole's change is more than next to nothing.
 func (c *Change) Leaves(rest float64) bool { return math.Abs(rest) > leftOver*c.Old }
 
-// Rare reports whether a count has too few samples to be relied upon: four or fewer.
+// Rare reports whether a count has four samples or fewer, and so no figure.
 func Rare(c *counts.Cell) bool { return 2*math.Sqrt(c.Variance) >= c.Value }

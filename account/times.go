@@ -20,16 +20,10 @@ const oneThread = 1.05
 // no remark. The rest is its start, and the time until its end was noticed.
 const allThere = 0.98
 
-// A Wait is what threads or processors mostly did instead of running.
-type Wait struct {
-	Node    string  // of Account.Times; "" if they mostly ran
-	Share   float64 // of their time
-	AtLeast bool    // Share is a lower bound
-}
-
-// Waiting returns the wait that decides the elapsed time, instead of cycles, of an account
-// of times.
-func (a *Account) Waiting() Wait {
+// Waiting returns the node of an account of times that decides the elapsed time, instead of
+// cycles: what threads or processors mostly did instead of running. It is "" if they ran. The
+// share is of their time, and may be a lower bound.
+func (a *Account) Waiting() (node string, share float64, atLeast bool) {
 	mostly := func(name string) bool {
 		i, ok := a.Node(name)
 		return ok && slices.Contains(a.Bottleneck, i)
@@ -38,13 +32,13 @@ func (a *Account) Waiting() Wait {
 	i, processors := a.Node(timeIdle)
 	switch {
 	case processors && a.Nodes[i].Flagged:
-		return Wait{Node: timeIdle, Share: a.Value(timeIdle) / a.Value(timeProcessors)}
+		return timeIdle, a.Value(timeIdle) / a.Value(timeProcessors), false
 	case mostly(timeQueued):
-		return Wait{Node: timeQueued, Share: a.Value(timeQueued) / threads}
+		return timeQueued, a.Value(timeQueued) / threads, false
 	case mostly(timeBlocked):
-		return Wait{timeBlocked, min(threads, 1) - a.Value(timeRan) - a.Value(timeQueued), threads > oneThread}
+		return timeBlocked, min(threads, 1) - a.Value(timeRan) - a.Value(timeQueued), threads > oneThread
 	}
-	return Wait{}
+	return "", 0, false
 }
 
 // Threads judges the number of threads of an account of times. If they are alone, their

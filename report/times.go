@@ -67,12 +67,12 @@ func (t *tree) times(a *account.Account) {
 // waited returns a sentence for threads that mostly waited, so that waiting and not
 // cycles determines the elapsed time; "" for others.
 func waited(times *account.Account) string {
-	w := times.Waiting()
-	share := page.PercentOf(w.Share)
-	if w.AtLeast {
+	node, of, atLeast := times.Waiting()
+	share := page.PercentOf(of)
+	if atLeast {
 		share = "at least " + share
 	}
-	switch w.Node {
+	switch node {
 	case timeIdle:
 		return fmt.Sprintf("processors were idle for %s of their time: the cycles below are those of the rest", share)
 	case timeQueued:
