@@ -53,6 +53,16 @@ const (
 	timedOps = 1500
 )
 
+// Alias lets all general registers and all memory hold the same number when a block starts,
+// as in the measurements of BHive: Y. Chen and others, "BHive: a benchmark suite and
+// measurement framework for validating x86-64 basic block performance models" (IISWC 2019).
+// Otherwise different registers are taken to point to different memory.
+func (m *Machine) Alias(same bool) {
+	if m.values.same = 0; same {
+		m.values.same = 0x2324000
+	}
+}
+
 // Cycles returns the cycles per execution of a block that is executed for long.
 func (m *Machine) Cycles(b *Block) float64 {
 	m.Reset()

@@ -42,12 +42,12 @@ type values struct {
 	registers [registers]uint64
 	memory    [memoryEntries]memoryValue
 	starts    uint64 // random numbers that registers had at first
+	same      uint64 // what all general registers and all memory hold at first, unless it is 0
 }
 
-// A memoryValue is a value that was stored.
+// A memoryValue is 8 bytes of memory that a store changed.
 type memoryValue struct {
-	addr, value uint64
-	size        uint8
+	granule, value uint64 // the address is 8 times granule
 }
 
 const memoryEntries = 1 << 11
@@ -62,6 +62,14 @@ func (v *values) start() {
 	for r := RAX; r < RAX+16; r++ {
 		v.registers[r] &^= 63 // pointers are assumed to be aligned
 	}
+	if v.same == 0 {
+		return
+	}
+	v.memory = [memoryEntries]memoryValue{}
+	for r := RAX; r < RAX+16; r++ {
+		v.registers[r] = v.same
+	}
+	v.registers[RSP] += 2048
 }
 
 // mix returns a random number that depends on x only: the finaliser of SplitMix64
@@ -82,23 +90,49 @@ func (v *values) address(op *Op) uint64 {
 	return a
 }
 
-// load returns the contents of memory: the last value stored at the address, or a number
-// that belongs to the address. For a partial store it is a function of both. Stores at the
-// following addresses are not searched.
+// load returns the contents of memory, up to 8 bytes: what was stored there, or a number that
+// belongs to the address.
 func (v *values) load(addr uint64, size uint8) uint64 {
-	before := mix(addr ^ 1<<63)
-	switch e := &v.memory[mix(addr)%memoryEntries]; {
-	case e.addr != addr:
-		return before
-	case min(size, 8) > e.size:
-		return mix(before ^ e.value)
-	default:
+	x := v.granule(addr >> 3)
+	shift := 8 * (addr & 7)
+	if x >>= shift; addr&7+uint64(min(size, 8)) > 8 {
+		x |= v.granule(addr>>3+1) << (64 - shift)
+	}
+	return x & low(size)
+}
+
+// granule returns the 8 bytes of memory at 8 times a number.
+func (v *values) granule(number uint64) uint64 {
+	if e := &v.memory[mix(number)%memoryEntries]; e.granule == number {
 		return e.value
+	}
+	if v.same != 0 {
+		return v.same
+	}
+	return mix(number ^ 1<<63)
+}
+
+// store changes memory. Of more than 8 bytes all are some function of the value.
+func (v *values) store(addr, value uint64, size uint8) {
+	for ; size > 8; size -= 8 {
+		v.change(addr, value, 8)
+		addr, value = addr+8, mix(value)
+	}
+	v.change(addr, value, size)
+}
+
+func (v *values) change(addr, value uint64, size uint8) {
+	mask, shift := low(size), 8*(addr&7)
+	v.merge(addr>>3, value<<shift, mask<<shift)
+	if addr&7+uint64(size) > 8 {
+		v.merge(addr>>3+1, value>>(64-shift), mask>>(64-shift))
 	}
 }
 
-func (v *values) store(addr, value uint64, size uint8) {
-	v.memory[mix(addr)%memoryEntries] = memoryValue{addr, value, size}
+// merge changes some bits of a granule.
+func (v *values) merge(number, value, mask uint64) {
+	x := v.granule(number)&^mask | value&mask
+	v.memory[mix(number)%memoryEntries] = memoryValue{number, x}
 }
 
 // compute sets the op's results, and returns the value that it stores.
