@@ -68,7 +68,7 @@ type retireState struct {
 type previous struct {
 	fuses        fusion
 	ready, issue int64
-	port         ports
+	port, within ports
 }
 
 // NewMachine returns a machine that has executed nothing.
@@ -233,7 +233,7 @@ func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 	scheduler = noScheduler
 	if home != 0 && !apart {
 		before := m.now
-		if scheduler = m.schedule(home); m.recorder != nil && m.now > before {
+		if scheduler = m.schedule(home, m.core.accessed(op, home)); m.recorder != nil && m.now > before {
 			m.recorder.record().Wait = WaitScheduler
 		}
 	}
@@ -277,9 +277,9 @@ const noScheduler = -1
 
 // schedule returns the scheduler of an op that needs some ports, and waits until it has
 // room.
-func (m *Machine) schedule(home ports) int {
+func (m *Machine) schedule(home, others ports) int {
 	for {
-		if i := m.waiting.choose(m.core.schedulers, home, home&m.core.loads != 0); i != noScheduler {
+		if i := m.waiting.choose(m.core.schedulers, home, others); i != noScheduler {
 			return i
 		}
 		m.advance(m.now + 1)
@@ -293,7 +293,7 @@ func (m *Machine) enter(home ports) int {
 	m.vectors.advance(m.entered, at)
 	m.entered = at
 	for {
-		if i := m.vectors.choose(m.core.vectorSchedulers, home, false); i != noScheduler {
+		if i := m.vectors.choose(m.core.vectorSchedulers, home, 0); i != noScheduler {
 			m.vectorQueue.put(m.entered)
 			return i
 		}
@@ -340,7 +340,7 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	} else {
 		m.before.port = 0 // the port of an earlier op, which the jump must not give back
 	}
-	m.before.fuses = op.fuses
+	m.before.fuses, m.before.within = op.fuses, m.within
 	switch {
 	case apart:
 		m.vectors.add(scheduler, m.entered, issue)
@@ -436,7 +436,10 @@ func (m *Machine) issue(op *Op, k *cost, ready int64, fused bool) int64 {
 	p.ready = ready
 	reach := m.reach(k.ports)
 	if fused && m.core.fused != 0 && p.fuses != fuseTest && p.fuses != fuseCompare {
-		reach = m.reach(m.core.fused)
+		reach = m.core.fused
+		if reach&p.within != 0 {
+			reach &= p.within
+		}
 	}
 	if k.unit != 0 {
 		ready, _ = m.reserve(Computes, ready, k.unit, k.unit, hold)

@@ -43,7 +43,7 @@ const maxSchedulers = 8
 // order.
 type queues struct {
 	used    [maxSchedulers]int
-	turn    [2]int         // the schedulers that ops went to last
+	turn    [16]int8       // by a hash of ports: the scheduler that an op for them went to last
 	leaving [window]uint64 // by cycle: a byte for each scheduler
 }
 
@@ -66,20 +66,18 @@ func (q *queues) advance(from, to int64) {
 	}
 }
 
-// choose returns a scheduler of those that some ports belong to, or noScheduler if none has
-// room. It chooses round robin, separately for addresses and for others.
-func (q *queues) choose(list []scheduler, home ports, address bool) int {
-	turn := &q.turn[0]
-	if address {
-		turn = &q.turn[1]
-	}
-	i := *turn
+// choose returns a scheduler of those that some ports belong to, and that also feed one of
+// others unless it is empty. It returns noScheduler if none has room. It chooses round robin,
+// separately for each set of ports.
+func (q *queues) choose(list []scheduler, home, others ports) int {
+	turn := &q.turn[uint32(home*0x9e3779b1)>>28]
+	i := int(*turn)
 	for range list {
 		if i++; i >= len(list) {
 			i = 0
 		}
-		if s := &list[i]; s.ports&home != 0 && s.size > q.used[i] {
-			*turn = i
+		if s := &list[i]; s.ports&home != 0 && (others == 0 || s.ports&others != 0) && s.size > q.used[i] {
+			*turn = int8(i)
 			return i
 		}
 	}
