@@ -83,20 +83,6 @@ func (c *Core) home(op *Op, k *cost) ports {
 	return 0
 }
 
-// accessed returns the ports of an op's access to memory, if it also computes: they belong
-// to the same scheduler.
-func (c *Core) accessed(op *Op, home ports) ports {
-	switch {
-	case home&c.loads != 0 || op.vector:
-		return 0
-	case op.Loads:
-		return c.loads
-	case op.Stores:
-		return c.addresses
-	}
-	return 0
-}
-
 // ports is a set of execution ports, one bit each.
 type ports uint32
 

@@ -233,7 +233,7 @@ func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 	scheduler = noScheduler
 	if home != 0 && !apart {
 		before := m.now
-		if scheduler = m.schedule(home, m.core.accessed(op, home)); m.recorder != nil && m.now > before {
+		if scheduler = m.schedule(home); m.recorder != nil && m.now > before {
 			m.recorder.record().Wait = WaitScheduler
 		}
 	}
@@ -277,9 +277,9 @@ const noScheduler = -1
 
 // schedule returns the scheduler of an op that needs some ports, and waits until it has
 // room.
-func (m *Machine) schedule(home, others ports) int {
+func (m *Machine) schedule(home ports) int {
 	for {
-		if i := m.waiting.choose(m.core.schedulers, home, others); i != noScheduler {
+		if i := m.waiting.choose(m.core.schedulers, home); i != noScheduler {
 			return i
 		}
 		m.advance(m.now + 1)
@@ -293,7 +293,7 @@ func (m *Machine) enter(home ports) int {
 	m.vectors.advance(m.entered, at)
 	m.entered = at
 	for {
-		if i := m.vectors.choose(m.core.vectorSchedulers, home, 0); i != noScheduler {
+		if i := m.vectors.choose(m.core.vectorSchedulers, home); i != noScheduler {
 			m.vectorQueue.put(m.entered)
 			return i
 		}

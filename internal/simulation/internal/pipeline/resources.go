@@ -66,17 +66,16 @@ func (q *queues) advance(from, to int64) {
 	}
 }
 
-// choose returns a scheduler of those that some ports belong to, and that also feed one of
-// others unless it is empty. It returns noScheduler if none has room. It chooses round robin,
-// separately for each set of ports.
-func (q *queues) choose(list []scheduler, home, others ports) int {
+// choose returns a scheduler of those that some ports belong to, or noScheduler if none has
+// room. It chooses round robin, separately for each set of ports.
+func (q *queues) choose(list []scheduler, home ports) int {
 	turn := &q.turn[uint32(home*0x9e3779b1)>>28]
 	i := int(*turn)
 	for range list {
 		if i++; i >= len(list) {
 			i = 0
 		}
-		if s := &list[i]; s.ports&home != 0 && (others == 0 || s.ports&others != 0) && s.size > q.used[i] {
+		if s := &list[i]; s.ports&home != 0 && s.size > q.used[i] {
 			*turn = int8(i)
 			return i
 		}
