@@ -77,6 +77,7 @@ type scratch struct {
 	bound []float64 // for a figure of each node
 	sizes []size    // of the table's rows, as far as they were looked at; see sizeOf
 	said  map[finding]*words
+	heard testimony
 }
 
 // A Value is one node's figure.
@@ -134,8 +135,8 @@ func (v *Value) Reliable() bool { return v.Known() && v.Doubt == DoubtNone }
 //   - several events that were not counted together make a ratio of different times,
 //     if nothing shows how they varied and one had less than 4 seconds (a thousand
 //     slices);
-//   - a value that rests on all the counts of a failing identity rests on a
-//     contradiction.
+//   - a value that rests on all the counts of a failing identity, or on one that can
+//     be the wrong one, rests on a contradiction.
 type Doubt uint8
 
 // The reasons for doubt.

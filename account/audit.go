@@ -56,8 +56,9 @@ type Check struct {
 	// holding. 0 for others.
 	For int
 
-	rule int // index of the relation; -1 if it is none
-	node bool
+	twice bool // it is about readings of one event in several groups
+	rule  int  // index of the relation; -1 if it is none
+	node  bool
 }
 
 // Closure reports whether a check is of the tree: that the parts of a node sum
@@ -156,30 +157,64 @@ func (b *Binding) checkRelation(a *Account, i int) {
 	}
 }
 
-// Suspects lists the events of the checks that contradict the recording: the one
-// that most of them name first, and of several the one that the fewest other
-// checks speak for.
-func (a *Account) Suspects() []string {
-	against, inFavour := map[string]int{}, map[string]int{}
-	var events []string
+// A testimony is how many checks speak against each event, and for it.
+type testimony struct {
+	against, inFavour map[string]int
+	events            []string // that any speaks against
+	list              []string // scratch
+}
+
+func (a *Account) testimony() *testimony {
+	t := &a.heard
+	if t.against == nil {
+		t.against, t.inFavour = map[string]int{}, map[string]int{}
+	}
+	clear(t.against)
+	clear(t.inFavour)
+	t.events = t.events[:0]
 	for i := range a.Checks {
 		c := &a.Checks[i]
 		for _, e := range c.Events {
 			switch {
 			case c.Contradicts():
-				if against[e] == 0 {
-					events = append(events, e)
+				if t.against[e] == 0 {
+					t.events = append(t.events, e)
 				}
-				against[e]++
+				t.against[e]++
 			case c.Identity && c.State == Holds:
-				inFavour[e]++
+				t.inFavour[e]++
 			}
 		}
 	}
-	slices.SortStableFunc(events, func(x, y string) int {
-		return cmp.Or(cmp.Compare(against[y], against[x]), cmp.Compare(inFavour[x], inFavour[y]))
+	return t
+}
+
+// guilty lists the events of a failing check that can be the wrong ones. An event is
+// cleared if as many checks speak against another, and far fewer for that one.
+func (t *testimony) guilty(c *Check) []string {
+	const witnesses, times = 3, 2
+	t.list = t.list[:0]
+	for _, e := range c.Events {
+		cleared := false
+		for _, o := range c.Events {
+			cleared = cleared || t.against[o] >= t.against[e] && t.inFavour[e] >= witnesses && t.inFavour[e] >= times*(t.inFavour[o]+1)
+		}
+		if !cleared {
+			t.list = append(t.list, e)
+		}
+	}
+	return t.list
+}
+
+// Suspects lists the events of the checks that contradict the recording: the one
+// that most of them name first, and of several the one that the fewest other
+// checks speak for.
+func (a *Account) Suspects() []string {
+	t := a.testimony()
+	slices.SortStableFunc(t.events, func(x, y string) int {
+		return cmp.Or(cmp.Compare(t.against[y], t.against[x]), cmp.Compare(t.inFavour[x], t.inFavour[y]))
 	})
-	return events
+	return slices.Clone(t.events)
 }
 
 // relate evaluates a relation, whose check so far is one that was skipped.

@@ -381,17 +381,65 @@ func (b *Binding) doubt(a *Account) {
 			v.Doubt = DoubtTogether
 		}
 	}
+	b.contradict(a)
+}
+
+// contradict doubts the values that contradictions touch.
+func (b *Binding) contradict(a *Account) {
+	var t *testimony
 	for k := range a.Checks {
 		c := &a.Checks[k]
-		if !c.Contradicts() || c.rule < 0 {
+		if !c.Contradicts() || c.twice {
 			continue
 		}
-		for _, i := range b.checks[c.rule].nodes {
-			if v := &a.Nodes[i]; v.Known() && v.Doubt == DoubtNone {
+		if t == nil {
+			t = a.testimony()
+		}
+		guilty := t.guilty(c)
+		for i := range a.Nodes {
+			if v := &a.Nodes[i]; v.Known() && v.Doubt == DoubtNone && b.touched(i, c, guilty) {
 				v.Doubt = doubtIdentity
 			}
 		}
 	}
+}
+
+// touched reports whether a node rests on a contradiction: on all counts of the check that
+// fails, or on one that can be the wrong one. A check of the tree is about nodes: an
+// impossible value makes no other value impossible.
+// Readings of one event in several groups may differ: each group agrees with itself.
+func (b *Binding) touched(node int, c *Check, guilty []string) bool {
+	if !c.node {
+		for _, event := range guilty {
+			if b.restsOn(node, event) {
+				return true
+			}
+		}
+	}
+	for _, event := range c.Events {
+		if !b.restsOn(node, event) {
+			return false
+		}
+	}
+	return len(c.Events) > 0
+}
+
+// restsOn reports whether a node rests on an event.
+func (b *Binding) restsOn(node int, event string) bool {
+	for _, at := range b.nodes[node].deps {
+		s := b.slotAt(at)
+		if s.column >= 0 && b.names[s.column] == event {
+			return true
+		}
+		if s.column < 0 {
+			for _, col := range b.readings(s.input) {
+				if b.names[col] == event {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // outside says whether a value lies outside the range of its node.

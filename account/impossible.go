@@ -203,7 +203,7 @@ func (b *Binding) checkReadings(a *Account, row, col int) {
 	}
 	w := b.wordsOf(a, twofold, col)
 	c := Check{Name: w.name, Op: "=", Left: x.Estimate(), Right: y.Estimate(), Residual: (x.Estimate() - y.Estimate()) / high,
-		Tolerance: readingsApart, Slack: "counters are read one after the other", Identity: true, Common: true, Side: Measurement, Events: w.events, Text: w.text, rule: -1}
+		Tolerance: readingsApart, Slack: "counters are read one after the other", Identity: true, Common: true, Side: Measurement, Events: w.events, Text: w.text, twice: true, rule: -1}
 	if !b.sameWindow(first, col, &x, &y) {
 		ex, _ := b.columnError(a, row, first, &x)
 		ey, _ := b.columnError(a, row, col, &y)

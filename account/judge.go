@@ -96,9 +96,10 @@ func (b *Binding) gate(a *Account, i int) bool {
 
 // path follows the flagged nodes of the main tree down from the top, at each
 // level the largest. A node that is flagged by itself below one that is not is
-// never come to, nor is one whose value is impossible. If it is known what is
-// expected of the program, useful work is only taken where nothing else is over
-// that.
+// never come to, nor is one whose value is impossible. The path stops before a node
+// whose counts contradict others. Useful work is only taken where nothing else is
+// flagged. A sibling that is larger than all flagged ones, but below a threshold of
+// its own that is higher than theirs, comes before them, and the path ends there.
 func (b *Binding) path(a *Account, path []int) []int {
 	for at := -1; ; at = path[len(path)-1] {
 		next := -1
@@ -107,18 +108,60 @@ func (b *Binding) path(a *Account, path []int) []int {
 				next = i
 			}
 		}
-		if next < 0 {
+		if next < 0 || b.stops(a, next) {
 			return path
+		}
+		if larger := b.larger(a, next, at); larger >= 0 {
+			if b.stops(a, larger) {
+				return path
+			}
+			return append(path, larger)
 		}
 		path = append(path, next)
 	}
 }
 
+// stops reports whether the path stops before a node: its counts contradict others.
+func (b *Binding) stops(a *Account, i int) bool {
+	return a.Nodes[i].Doubt == doubtIdentity || a.Nodes[i].Doubt == doubtTwice
+}
+
 // candidate says whether the path may go from a node, or the top if that is -1,
 // to another.
 func (b *Binding) candidate(a *Account, i, from int) bool {
+	return a.Nodes[i].Flagged && b.sibling(a, i, from)
+}
+
+// sibling says whether a node in the main tree is below another, or the top if that is
+// -1, with a value that is possible.
+func (b *Binding) sibling(a *Account, i, from int) bool {
 	v := &a.Nodes[i]
-	return v.Flagged && v.Doubt != DoubtRange && b.Method.Model.Nodes[i].Section == "" && b.under(i, from)
+	return v.Known() && v.Doubt != DoubtRange && b.Method.Model.Nodes[i].Section == "" && b.under(i, from)
+}
+
+// larger is the largest sibling of a flagged node that is larger than it and not
+// flagged; -1 if there is none.
+func (b *Binding) larger(a *Account, next, from int) int {
+	found := -1
+	for i := range a.Nodes {
+		if a.Nodes[i].Flagged || !b.sibling(a, i, from) || !b.comparable(a, next, i, from) {
+			continue
+		}
+		if a.Nodes[i].Value > a.Nodes[next].Value && (found < 0 || a.Nodes[i].Value > a.Nodes[found].Value) {
+			found = i
+		}
+	}
+	return found
+}
+
+// useful reports whether a node is useful work, or part of it.
+func (b *Binding) useful(i int) bool {
+	for ; i >= 0; i = b.Method.Model.Nodes[i].Above {
+		if b.Method.Model.Nodes[i].Useful() {
+			return true
+		}
+	}
+	return false
 }
 
 // before says whether the path goes to one node rather than to another.
@@ -130,11 +173,10 @@ func (b *Binding) before(a *Account, i, j int) bool {
 }
 
 // preferred says whether the path goes to one node rather than to another whatever
-// their values are: the other is useful work, and what is expected of the program is
-// known.
+// their values are: the other is useful work.
 func (b *Binding) preferred(i, j int) bool {
 	nodes := b.Method.Model.Nodes
-	return b.Method.Workload != model.AnyWorkload && !nodes[i].Useful() && nodes[j].Useful()
+	return !nodes[i].Useful() && nodes[j].Useful()
 }
 
 // under says whether a node is a child of another, or of a root that is the
@@ -150,8 +192,9 @@ func (b *Binding) under(node, parent int) bool {
 	return n.Level == 1
 }
 
-// A Rival is a node that the bottleneck path could as well go through, as it
-// equals, within the errors, the sibling that the path goes through.
+// A Rival is a node that the bottleneck path could as well go through. It equals, within
+// the errors, the sibling that the path goes through, or it is smaller but over its own
+// threshold, which its sibling is not.
 type Rival struct {
 	Node, Of int     // indexes of nodes; Of is on the path
 	Margin   float64 // how far apart their values would have to be
@@ -166,24 +209,38 @@ const (
 	marginUnknown = 0.05
 )
 
-// rivals finds the siblings of the path's nodes that are flagged too and
-// equal to them within the errors. The error of a difference is not the sum of the errors:
+// rivals finds the siblings of the path's nodes that equal them within the errors, and
+// those that are flagged where the larger is not. The error of a difference is not the sum of the errors:
 // what two nodes have in common cancels out, so it is propagated by itself, but
 // only where the sum would make them equal.
 func (b *Binding) rivals(t *counts.Table, place Place, a *Account, list []Rival) []Rival {
 	from := -1
 	for _, on := range a.Bottleneck {
 		for i := range b.Method.Model.Nodes {
-			if i == on || !b.candidate(a, i, from) || b.preferred(on, i) {
+			if i == on || !b.sibling(a, i, from) || b.stops(a, i) || b.preferred(on, i) || !b.comparable(a, on, i, from) {
 				continue
 			}
-			if margin := b.margin(t, place, a, on, i); math.Abs(a.Nodes[on].Value-a.Nodes[i].Value) <= margin {
-				list = append(list, Rival{Node: i, Of: on, Margin: margin})
+			off, margin := math.Abs(a.Nodes[on].Value-a.Nodes[i].Value), b.margin(t, place, a, on, i)
+			if off <= margin || a.Nodes[i].Flagged && !a.Nodes[on].Flagged {
+				list = append(list, Rival{Node: i, Of: on, Margin: max(margin, off)})
 			}
 		}
 		from = on
 	}
 	return list
+}
+
+// comparable reports whether a sibling of a node on the path can be a bottleneck as well.
+// One that is not flagged can if it has a threshold and the same unit. Of useful work only
+// what is flagged is a problem, and so are only categories above their ranges, if what is
+// expected of the program is known.
+func (b *Binding) comparable(a *Account, on, i, from int) bool {
+	nodes := b.Method.Model.Nodes
+	if a.Nodes[i].Flagged {
+		return true
+	}
+	expected := from < 0 && b.Method.Workload != model.AnyWorkload
+	return b.limits[i] != nil && nodes[i].Unit == nodes[on].Unit && !expected && !b.useful(i)
 }
 
 // margin is how far apart two nodes' values must be to differ.

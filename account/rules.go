@@ -72,7 +72,6 @@ type boundRule struct {
 	first             int     // index of the first of those before it that have its name: a relation may be one for each of several events
 	deps              []int   // slots that the two sides rest on
 	uses              []sides // by index of deps
-	nodes             []int   // that rest on all of deps: if the relation fails they rest on a contradiction
 	check             Check   // if it is skipped
 	err               string
 }
@@ -109,23 +108,9 @@ func (r *boundRule) prepare(b *Binding, index int) {
 	for _, at := range r.deps {
 		r.uses = append(r.uses, sides{reads(r.left, at), reads(r.right, at)})
 	}
-	for i := range b.nodes {
-		if !r.common && containsAll(b.nodes[i].deps, r.deps) {
-			r.nodes = append(r.nodes, i)
-		}
-	}
 }
 
 func reads(p *metric.Program, slot int) bool { return p != nil && slices.Contains(p.Slots(), slot) }
-
-func containsAll(list, part []int) bool {
-	for _, x := range part {
-		if !slices.Contains(list, x) {
-			return false
-		}
-	}
-	return len(part) > 0
-}
 
 // sides are the formulas of a rule.
 func (r *rule) sides() [3]*metric.Expr { return [3]*metric.Expr{r.left, r.right, r.when} }

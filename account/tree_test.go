@@ -39,17 +39,17 @@ func slots(t *testing.T, nodes ...string) *account.Method {
 func TestStandalone(t *testing.T) {
 	method := slots(t,
 		`A - STALL threshold="A>0.5"`,
-		`Gated A STALL threshold="Gated>0.1"`,
-		`Alone A STALL threshold="Alone>0.1" standalone=true`,
-		`Below Alone STALL threshold="Below>0.1"`,
-		`Under A STALL threshold="Under>0.9" standalone=true`,
+		`Gated A STALL/1.9 threshold="Gated>0.1"`,
+		`Alone A STALL/3 threshold="Alone>0.05" standalone=true`,
+		`Below Alone STALL/3 threshold="Below>0.05"`,
+		`Under A STALL/100 threshold="Under>0.9" standalone=true`,
 		`B - MISS threshold="B>0.1"`,
 	)
 	for _, tt := range []struct {
 		stall, miss   float64
 		flagged, path string
 	}{
-		{200, 150, "Alone Below B", "B"},
+		{200, 150, "Alone Below B", "A"}, // B is flagged, but there is more of A
 		{600, 150, "A Gated Alone Below B", "A Gated"},
 		{200, 50, "Alone Below", ""},
 	} {

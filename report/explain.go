@@ -154,10 +154,16 @@ func (t *tree) together(e Explanation) {
 	}
 	if e.Account != nil {
 		for _, r := range e.Account.Rivals {
-			switch e.Node {
-			case r.Node:
+			a := e.Account
+			smaller := a.Nodes[r.Node].Flagged && !a.Nodes[r.Of].Flagged
+			switch {
+			case e.Node == r.Node && smaller:
+				t.Paragraph(label, fmt.Sprintf("%s is larger, and below its threshold", m.Nodes[r.Of].Name), hang, plain)
+			case e.Node == r.Of && smaller:
+				t.Paragraph(label, fmt.Sprintf("%s is smaller, and over its threshold", m.Nodes[r.Node].Name), hang, plain)
+			case e.Node == r.Node:
 				t.Paragraph(label, fmt.Sprintf("%s is as large within the error", m.Nodes[r.Of].Name), hang, plain)
-			case r.Of:
+			case e.Node == r.Of:
 				t.Paragraph(label, fmt.Sprintf("%s is as large within the error", m.Nodes[r.Node].Name), hang, plain)
 			}
 		}

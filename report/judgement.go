@@ -15,9 +15,15 @@ import (
 // bottleneck path.
 const rivalMark = "◄ as likely"
 
+// smallerMark marks a node over its threshold whose larger sibling, on the path, is not.
+const smallerMark = "◄ over its threshold"
+
 // rivalry marks a node that the bottleneck path could as well go through.
 func (t *tree) rivalry(a *account.Account, i int) string {
 	for _, r := range a.Rivals {
+		if r.Node == i && a.Nodes[i].Flagged && !a.Nodes[r.Of].Flagged {
+			return smallerMark + ", smaller than " + a.Model().Nodes[r.Of].Name
+		}
 		if r.Node == i {
 			return rivalMark + " as " + a.Model().Nodes[r.Of].Name
 		}

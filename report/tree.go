@@ -263,7 +263,7 @@ func (t *tree) line(a *account.Account, i int) page.Line {
 	if !math.IsNaN(v.Coverage) {
 		l.Cover = page.Coverage(v.Coverage)
 	}
-	end := len(a.Bottleneck) > 0 && a.Bottleneck[len(a.Bottleneck)-1] == i
+	end := t.end(a) == i
 	mark := bottleneckMark
 	if end && m.Nodes[a.Bottleneck[0]].Useful() {
 		mark = usefulMark
@@ -293,6 +293,16 @@ func join(a, b string) string {
 		return a + b
 	}
 	return a + ", " + b
+}
+
+// end is the deepest node of the bottleneck path that is shown; -1 if none is.
+func (t *tree) end(a *account.Account) int {
+	for k := len(a.Bottleneck) - 1; k >= 0; k-- {
+		if t.shown[a.Bottleneck[k]] {
+			return a.Bottleneck[k]
+		}
+	}
+	return -1
 }
 
 func onPath(a *account.Account, i int) bool {
