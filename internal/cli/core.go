@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,10 @@ type coreFlags struct {
 	hex, asm string
 	loop     string
 	unrolled bool
+	measured string
 	full     bool
+	trace    bool
+	times    int // iterations of the picture
 	syntax   string
 	symbols  profile.Config
 }
@@ -49,6 +53,7 @@ branch stacks, or retired instructions and cycles.
 Several --cpu stand side by side. --format csv prints one row for each block.`,
 		Example: `  cyclestack core --cpu amdzen4 examples/annotate/bin/solve solve
   cyclestack core --sysroot examples/annotate examples/annotate.data
+  cyclestack core --cpu amdzen4 examples/annotate/bin/solve solve --loop 1 --trace
   cyclestack core --cpu amdzen4 --hex examples/blocks.txt --loop --format csv
   cyclestack core --cpu skylakex --cpu amdzen4 --hex examples/blocks.txt --unrolled`,
 		Args: arguments(0, 3),
@@ -62,10 +67,19 @@ Several --cpu stand side by side. --format csv prints one row for each block.`,
 	flags.Lookup("loop").NoOptDefVal = core.EachBlock
 	flags.BoolVar(&f.unrolled, "unrolled", false, "copies of each block follow each other")
 	flags.BoolVarP(&f.full, "verbose", "v", false, "all limits, the use of ports by each instruction, all loops")
+	flags.StringVar(&f.measured, "measured", "", "lines of a function and its measured cycles an iteration, to compare the model with; a `FILE`, or -")
+	flags.BoolVar(&f.trace, "trace", false, "the picture of the pipeline, cycle by cycle; also as svg, konata (its viewer) and o3pipeview (gem5's)")
+	flags.IntVar(&f.times, "iterations", 0, "the `NUMBER` of iterations in the picture (default: as many as are clear)")
 	flags.StringVar(&f.syntax, "syntax", "att", "of instructions: `att|intel`")
 	addSymbols(cmd, &f.symbols)
 	_ = cmd.RegisterFlagCompletionFunc("cpu", completeCPU)
-	c.addOutput(cmd, report.Formats[render.Cores]()...)
+	formats := report.Formats[render.Cores]()
+	for _, name := range report.Formats[render.Pictures]() {
+		if !slices.Contains(formats, name) {
+			formats = append(formats, name)
+		}
+	}
+	c.addOutput(cmd, formats...)
 	return cmd
 }
 
@@ -73,7 +87,7 @@ func (a *app) runCore(cmd *cobra.Command, c *common, f *coreFlags, args []string
 	if err := c.check(); err != nil {
 		return err
 	}
-	r := core.Request{Args: args, Hex: f.hex, Assembly: f.asm, Loop: f.loop, Unrolled: f.unrolled, In: a.in, Symbols: f.symbols, Table: c.format == "csv"}
+	r := core.Request{Args: args, Hex: f.hex, Assembly: f.asm, Loop: f.loop, Unrolled: f.unrolled, Measured: f.measured, In: a.in, Symbols: f.symbols, Table: c.format == "csv" && !f.trace}
 	if f.syntax == "intel" {
 		r.Syntax = disasm.Intel
 	} else if f.syntax != "att" {
@@ -98,7 +112,7 @@ func (a *app) runCore(cmd *cobra.Command, c *common, f *coreFlags, args []string
 	if found.Blocks != nil {
 		return a.document(c, *found.Blocks, f.hex)
 	}
-	return a.document(c, render.Cores{Document: found.Document, Full: f.full}, found.Inputs...)
+	return a.coreDocument(c, f, &r, found.Document, found.Inputs...)
 }
 
 // recordingCore analyses the hot loops of a recording.
@@ -117,11 +131,30 @@ func (a *app) recordingCore(c *common, f *coreFlags, r *core.Request) error {
 	if len(r.Args) > 1 {
 		o.Function = r.Args[1]
 	}
-	d, err := recs.Core(o)
+	d, err := recs.Core(&o)
 	if err != nil {
 		return err
 	}
-	return a.document(c, render.Cores{Document: d, Full: f.full}, r.Args[0])
+	r.Cores = o.Cores
+	return a.coreDocument(c, f, r, d, r.Args[0])
+}
+
+// coreDocument writes what was found, or its picture.
+func (a *app) coreDocument(c *common, f *coreFlags, r *core.Request, d *core.Document, inputs ...string) error {
+	if !f.trace {
+		if !slices.Contains(report.Formats[render.Cores](), c.format) {
+			return usageError("--format %s: it is for --trace", c.format)
+		}
+		return a.document(c, render.Cores{Document: d, Full: f.full}, inputs...)
+	}
+	if !slices.Contains(report.Formats[render.Pictures](), c.format) {
+		return usageError("--format %s: not for --trace", c.format)
+	}
+	pictures, err := d.Trace(r.Cores, f.times)
+	if err != nil {
+		return err
+	}
+	return a.document(c, render.Pictures{Pictures: pictures}, inputs...)
 }
 
 // named returns the processors that were asked for: of a recording, its own.

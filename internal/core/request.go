@@ -25,6 +25,7 @@ type Request struct {
 	Assembly string   // a file of assembly; "-" is In
 	Loop     string   // a number, or EachBlock
 	Unrolled bool
+	Measured string // a file of measured cycles by function; "-" is In
 	In       io.Reader
 	Symbols  profile.Config
 	Syntax   disasm.Syntax
@@ -130,6 +131,10 @@ func (r *Request) program() (*Found, error) {
 	}
 	if p.Loop = n; len(r.Args) > 1 {
 		p.Function = r.Args[1]
+	}
+	if r.Measured != "" {
+		d, err := r.compare(p)
+		return &Found{Document: d, Inputs: append(r.Args[:1:1], r.Measured)}, err
 	}
 	d, err := p.Analyse()
 	return &Found{Document: d, Inputs: r.Args[:1]}, err

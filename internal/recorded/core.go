@@ -54,9 +54,10 @@ type hotLoop struct {
 	misses, mispredictions float64        // in an iteration; NaN if they are not known
 }
 
-// Core analyses the hottest loops of the first recording.
-func (r *Recordings) Core(o CoreOptions) (*core.Document, error) {
-	p := &coreReport{o: &o}
+// Core analyses the hottest loops of the first recording. It sets the options' cores, if
+// there are none.
+func (r *Recordings) Core(o *CoreOptions) (*core.Document, error) {
+	p := &coreReport{o: o}
 	p.annotator = annotator{placeReport: placeReport{Recordings: r, o: &PlaceOptions{}, file: r.Names[0]}, a: &AnnotateOptions{Symbols: o.Symbols, Syntax: o.Syntax}}
 	t, err := p.instructions()
 	if err != nil {

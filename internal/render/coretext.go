@@ -66,7 +66,11 @@ func (t *coreWriter) table() {
 	if t.d.Full {
 		rows = len(list)
 	}
+	measured := slices.ContainsFunc(list, func(r *core.Result) bool { return r.Measured != nil })
 	head := "cycles  limit"
+	if measured {
+		head = "cycles  measured  limit"
+	}
 	if t.d.Of != "" {
 		head = page.Padded("share", 8) + head
 	}
@@ -80,8 +84,15 @@ func (t *coreWriter) table() {
 		if i == 0 {
 			st = bold
 		}
+		m := ""
+		switch {
+		case measured && r.Measured == nil:
+			m = page.Padded("–", 10)
+		case measured:
+			m = page.Padded(cycles(r.Measured.Cycles), 10)
+		}
 		name := page.Cut(page.Printable(r.Name()), 32)
-		t.line("%s", t.Paint(page.Padded(name, 34)+share+page.Padded(cycles(r.Main().Cycles), 8)+sayLimits(r.Main()), st))
+		t.line("%s", t.Paint(page.Padded(name, 34)+share+page.Padded(cycles(r.Main().Cycles), 8)+m+sayLimits(r.Main()), st))
 	}
 	if left := len(list) - rows + t.d.More; left > 0 {
 		t.line("  and %s: -v", page.Several(left, "more loop"))

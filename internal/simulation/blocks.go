@@ -60,3 +60,20 @@ const TypicalCore = pipeline.GenericCore
 // X86Core returns the model of the core of an x86-64 processor, as [CoreOf] does, on every
 // machine.
 func X86Core(cpu string) *Core { return pipeline.CoreOf(cpu) }
+
+// A Picture is the way of micro-ops through the pipeline.
+type Picture = limits.Picture
+
+// A PictureRow is a micro-op of a [Picture].
+type PictureRow = limits.Row
+
+// The kinds of micro-ops.
+const (
+	Computes      = pipeline.Computes
+	LoadsData     = pipeline.LoadsData
+	StoresAddress = pipeline.StoresAddress
+	StoresData    = pipeline.StoresData
+)
+
+// Trace returns what happens in some iterations of a block, from an empty pipeline on.
+func Trace(c *Core, b *Block, iterations int) *Picture { return limits.Trace(c, b, iterations) }

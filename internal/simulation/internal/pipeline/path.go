@@ -67,6 +67,7 @@ func (m *Machine) Rounds(b *Block, from, count int) {
 func (m *Machine) FetchCycles(b *Block) float64 {
 	const warm, timed = 8, 64
 	start := int64(0)
+	m.uncached = !b.loop
 	for n := range warm + timed {
 		if n == warm {
 			start = m.fetched
