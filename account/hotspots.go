@@ -1,7 +1,9 @@
 package account
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -76,24 +78,39 @@ func (h *Hotspots) share(state string) float64 {
 	return h.States[i].Share
 }
 
-// simulateFrom is the least share of the time in user mode where caches and branches can
-// matter.
+// simulateFrom is the least share where caches and branches can matter: of user mode of the
+// processor time, and of the time that the program wanted a processor.
 const simulateFrom = 0.2
+
+// computes reports whether the program computed for a share of the time that is worth a
+// simulation.
+func computes(h *Hotspots) bool {
+	return h.Running-h.share("kernel") >= simulateFrom*h.Running && h.Running+h.share("run queue") >= simulateFrom
+}
 
 // nextOfTime lists the steps that say more about where the time went: a simulation of a
 // program that computes, and the code of the first place.
 func (a *Account) nextOfTime(from Provenance) []Step {
 	h := a.Hotspots
 	var steps []Step
-	if from.Live && from.Started && h.Takes > 0 && h.Running-h.share("kernel") >= simulateFrom {
+	if from.Live && from.Started && h.Takes > 0 && computes(h) {
 		steps = append(steps, Step{Kind: StepSimulate, Node: -1, Takes: h.Takes, Live: true})
 	}
 	i := slices.IndexFunc(h.Places, func(p Hot) bool { return !p.Kernel && p.Function != "" })
 	switch {
 	case i >= 0 && IsHotspot(h.Places[i].Share/h.Running):
-		steps = append(steps, Step{Kind: StepAnnotate, Node: -1, Symbol: h.Places[i].Function})
+		steps = append(steps, Step{Kind: StepAnnotate, Node: -1, Symbol: symbolOf(&h.Places[i])})
 	case len(a.Bottleneck) > 0:
 		steps = append(steps, Step{Kind: StepExplain, Node: a.Bottleneck[len(a.Bottleneck)-1]})
 	}
 	return steps
+}
+
+// symbolOf names the function of a place for annotate: by its hottest instruction, if it has
+// an address in the place of a name.
+func symbolOf(p *Hot) string {
+	if strings.HasPrefix(p.Function, "0x") && p.Addr > 0 {
+		return fmt.Sprintf("%s:%#x", p.Module, p.Addr)
+	}
+	return p.Function
 }

@@ -61,7 +61,7 @@ func (a *Account) Next(from Provenance) []Step {
 	if a.Interval || a.Scope.Kind != counts.Run || from.Files > 1 {
 		return nil
 	}
-	if a.Hotspots != nil {
+	if a.Hotspots != nil && len(a.Hotspots.States) > 0 {
 		return a.nextOfTime(from)
 	}
 	g := guide{a, from, -1}
@@ -178,6 +178,8 @@ func (g *guide) places() (Step, bool) {
 		s.Kind = StepLines
 	case g.from.Files == 1 && g.sampled():
 		s.Kind = StepFunctions
+	case g.from.Simulated && g.from.Live:
+		s.Kind = StepLines
 	case g.from.Simulated:
 		return s, false
 	case g.from.Live && !g.hardware():

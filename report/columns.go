@@ -125,6 +125,44 @@ func (p *profile) natural() widths {
 	return w
 }
 
+// placeMostWide is the most room that the place itself takes of a label.
+const placeMostWide = 32
+
+// least is the least width of a column of labels: a line or an instruction keeps its number.
+func (p *profile) least(k int) int {
+	least := nameLeast
+	if p.parts.labels()[k] < counts.Line {
+		return least
+	}
+	for i := range p.lines {
+		if l := p.lines[i].labels; k < len(l) {
+			at, _, _ := strings.Cut(l[k], labelGap)
+			least = max(least, min(page.Runes(at)+gap, placeMostWide))
+		}
+	}
+	return least
+}
+
+// labelGap is between a place in the code and its function.
+const labelGap = "  "
+
+// cutLabel shortens the label of a part: of a line or an instruction the function, and the
+// path at its beginning.
+func cutLabel(text string, room int, kind counts.Kind) string {
+	if kind < counts.Line || page.Runes(text) <= room {
+		return page.Cut(page.Shorter(text, room), room)
+	}
+	at, function, _ := strings.Cut(text, labelGap)
+	at = page.CutLeft(at, room)
+	if left := room - page.Runes(at) - gap; left >= functionLeast {
+		return at + labelGap + page.Cut(page.Shorter(function, left), left)
+	}
+	return at
+}
+
+// functionLeast is how many letters of a function say something.
+const functionLeast = 4
+
 // fit chooses the widths so that the columns of nodes need the fewest panels. It cuts
 // names first, then leaves out the samples and the module.
 func (p *profile) fit(width []int) widths {
@@ -168,10 +206,10 @@ func (p *profile) shrink(w *widths, nodes int) {
 				k = i
 			}
 		}
-		if over <= 0 || len(w.labels) == 0 || w.labels[k] <= nameLeast {
+		if over <= 0 || len(w.labels) == 0 || w.labels[k] <= p.least(k) {
 			return
 		}
-		w.labels[k] = max(nameLeast, w.labels[k]-over)
+		w.labels[k] = max(p.least(k), w.labels[k]-over)
 	}
 }
 
@@ -404,7 +442,7 @@ func (p *profile) place(l *profileLine, w *widths, width []int, from, to int) {
 		if w.module == 0 && k == len(w.labels)-1 {
 			text = nameless(text, l.module)
 		}
-		out += p.Paint(page.Padded(page.Cut(page.Shorter(text, room-gap), room-gap), room), st)
+		out += p.Paint(page.Padded(cutLabel(text, room-gap, p.parts.labels()[min(k, len(p.parts.labels())-1)]), room), st)
 	}
 	if w.module > 0 {
 		out += page.Padded(page.Cut(l.module, max(1, w.module-gap)), w.module)

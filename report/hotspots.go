@@ -11,7 +11,7 @@ import (
 )
 
 // hotspots writes where the time of an account went: what its threads did, and the code.
-func (t *tree) hotspots(a *account.Account) {
+func (t *tree) hotspots(a *account.Account, room int) {
 	h := a.Hotspots
 	title := "share of elapsed time"
 	if h.Whole == account.Time {
@@ -35,7 +35,12 @@ func (t *tree) hotspots(a *account.Account) {
 		lines = append(lines, l)
 	}
 	t.Table(title, lines)
-	t.places(h)
+	most := len(h.Places)
+	if room < math.MaxInt {
+		const around = 5 // headings, blank lines, and the others
+		most = min(most, max(1, room-len(lines)-around))
+	}
+	t.places(h, most)
 	t.Out.WriteByte('\n')
 }
 
@@ -63,7 +68,7 @@ const (
 )
 
 // places writes the functions with the most samples.
-func (t *tree) places(h *account.Hotspots) {
+func (t *tree) places(h *account.Hotspots, most int) {
 	if len(h.Places) == 0 {
 		if h.Samples > 0 {
 			t.Out.WriteString(t.Paint(fmt.Sprintf("\n  where: %s are too few to tell", page.Several(int(h.Samples), "sample")), faint) + "\n")
@@ -77,10 +82,7 @@ func (t *tree) places(h *account.Hotspots) {
 		wide[0], wide[1], wide[2] = max(wide[0], page.Runes(r.share)), max(wide[1], page.Runes(r.function)), max(wide[2], page.Runes(r.at))
 		rows = append(rows, r)
 	}
-	shown := h.Places
-	if most := t.o.Lines; most > 0 && len(shown) > hotMost {
-		shown = shown[:hotMost]
-	}
+	shown := h.Places[:min(len(h.Places), most)]
 	others, left := h.Others, h.Left
 	for _, p := range h.Places[len(shown):] {
 		others += p.Share
@@ -90,15 +92,24 @@ func (t *tree) places(h *account.Hotspots) {
 		p := &shown[i]
 		r := row{share: page.PercentOf(p.Share), function: page.Cut(page.Shorter(functionOf(p), functionMost), functionMost), at: page.CutLeft(placeOf(p), placeMost), remark: loopOf(p)}
 		if p.Cause != nil {
-			r.cause = p.Cause.Kind + ": " + p.Cause.Text
+			r.cause = p.Cause.Kind
+			if p.Cause.Text != "" {
+				r.cause += ": " + p.Cause.Text
+			}
 		}
 		add(r)
 	}
-	if left > 0 {
+	if left > 0 && others >= othersLeast {
 		add(row{share: page.PercentOf(others), function: fmt.Sprintf("%s others", page.Trim(float64(left)))})
 	}
-	t.Out.WriteByte('\n')
-	t.Out.WriteString(t.Paint(fmt.Sprintf("  where (%s samples)", page.Trim(float64(h.Samples))), faint) + "\n")
+	if !t.blank() {
+		t.Out.WriteByte('\n')
+	}
+	title := "  where"
+	if h.Samples > 0 {
+		title += fmt.Sprintf(" (%s samples)", page.Trim(float64(h.Samples)))
+	}
+	t.Out.WriteString(t.Paint(title, faint) + "\n")
 	for i, r := range rows {
 		style := plain
 		if i < len(shown) && account.IsHotspot(shown[i].Share/h.Running) {
@@ -122,8 +133,11 @@ func (t *tree) places(h *account.Hotspots) {
 	}
 }
 
-// hotMost is how many places a screen has room for.
-const hotMost = 5
+// othersLeast is the least share of the other functions that is worth a line.
+const othersLeast = 0.0005
+
+// blank reports whether the page ends in an empty line.
+func (t *tree) blank() bool { return strings.HasSuffix(t.Out.String(), "\n\n") }
 
 // functionOf names the function of a place.
 func functionOf(p *account.Hot) string {
@@ -142,6 +156,9 @@ func placeOf(p *account.Hot) string {
 		return "kernel"
 	case p.Kernel:
 		return "kernel " + p.Module
+	}
+	if p.Addr == 0 {
+		return p.Module
 	}
 	return fmt.Sprintf("%s+%#x", p.Module, p.Addr)
 }

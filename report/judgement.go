@@ -101,19 +101,24 @@ func nodeFigure(m *model.Model, i int, v float64) string {
 // judgement says what the figures come to: which categories are as they should be,
 // and what decides the program's way.
 func (t *tree) judgement(a *account.Account) {
-	healthy := a.Healthy(t.h.provenance())
-	switch left := a.Leave(); {
-	case len(left) > 0:
+	if left := a.Leave(); len(left) > 0 {
 		t.Paragraph("leave", fmt.Sprintf("%s: as expected of %s, and no bottleneck",
 			strings.Join(nodeNames(a, left), ", "), a.Binding.Method.Workload.Program()), 10, plain)
-	case healthy && a.Times != nil && waited(a.Times) != "":
-		t.Paragraph("leave", "nothing in the cycles is over its threshold: what it waits for is what to work on", 10, plain)
-	case healthy:
-		t.Paragraph("leave", "nothing is over its threshold: there is no bottleneck to work on", 10, plain)
+	} else if a.Healthy(t.h.provenance()) {
+		t.healthy(a)
 	}
 	if s := dominanceText(a); s != "" {
 		t.Paragraph("kind", s, 10, plain)
 	}
+}
+
+// healthy says that nothing is over its threshold.
+func (t *tree) healthy(a *account.Account) {
+	if a.Times != nil && waited(a.Times) != "" {
+		t.Paragraph("leave", "nothing in the cycles is over its threshold: what it waits for is what to work on", 10, plain)
+		return
+	}
+	t.Paragraph("leave", "nothing is over its threshold: there is no bottleneck to work on", 10, plain)
 }
 
 // nodeNames are the names of nodes.

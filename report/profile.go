@@ -420,7 +420,43 @@ func (p *profile) End() error {
 	return p.Flush()
 }
 
+// leaveZeros leaves out columns where nothing is above 0, unless they were asked for.
+func (p *profile) leaveZeros() {
+	if p.o.Nodes != "" || p.o.All || p.o.Expand != "" {
+		return
+	}
+	for k := len(p.columns) - 1; k >= 0; k-- {
+		zero := func(l profileLine) bool { c := l.cells[k]; return math.IsNaN(c.value) || math.Abs(c.value) < 0.0005 }
+		if slices.ContainsFunc(p.lines, func(l profileLine) bool { return !zero(l) }) {
+			continue
+		}
+		p.columns, p.skids = slices.Delete(p.columns, k, k+1), slices.Delete(p.skids, k, k+1)
+		for i := range p.lines {
+			p.lines[i].cells = slices.Delete(p.lines[i].cells, k, k+1)
+		}
+	}
+}
+
+// partsOnScreen is how many parts a screen has room for.
+const partsOnScreen = 10
+
+// screen leaves out the smallest parts, so that the page is one screen. Intervals have
+// bounds of their own.
+func (p *profile) screen() {
+	h := p.parts
+	if p.o.Lines == 0 || p.o.Top || h.timeline() || len(p.lines) <= partsOnScreen+1 {
+		return
+	}
+	for _, l := range p.lines[partsOnScreen+1:] {
+		h.Left++
+		h.LeftShare += l.part.Value
+	}
+	p.lines = p.lines[:partsOnScreen+1]
+}
+
 func (p *profile) write() {
+	p.screen()
+	p.leaveZeros()
 	if p.parts.timeline() && len(p.lines) > sparksFrom {
 		p.sparks()
 	}
@@ -455,8 +491,12 @@ func (p *profile) foot() {
 	if others := p.samples(); others != "" {
 		p.Paragraph("samples", others, 12, plain)
 	}
-	for _, n := range p.notes {
-		p.Paragraph("note", n, 12, plain)
+	if n := len(p.notes); p.o.Lines > 0 && !p.o.Notes && n > 0 {
+		p.Paragraph("notes", fmt.Sprint(n)+p.o.Hint(" (--notes)"), 12, plain)
+	} else {
+		for _, n := range p.notes {
+			p.Paragraph("note", n, 12, plain)
+		}
 	}
 	if h.Next.Command != "" {
 		p.step("next", h.Next)

@@ -20,6 +20,8 @@ type tree struct {
 	h     Header
 	shown []bool
 	n     int
+	later []string // accounts behind the first of a screen, in a line each
+	used  int      // lines of the first
 }
 
 func newTree(w io.Writer, o Options) *tree { return &tree{Page: page.New(w, o.Width, o.Color), o: o} }
@@ -29,27 +31,27 @@ func (t *tree) Begin(h Header) error {
 	return nil
 }
 
-func (t *tree) End() error { return nil }
-
 func (t *tree) Account(a *account.Account) error {
 	t.Out.Reset()
 	if t.n > 0 {
 		t.Out.WriteByte('\n')
 	}
 	t.n++
-	if t.o.Lines > 0 && a.Hotspots != nil {
-		t.timeHeading(a)
-		t.hotspots(a)
-		t.brief(a)
-		return t.Flush()
+	if t.o.Lines > 0 {
+		return t.brief(a)
 	}
 	t.heading(a)
-	if a.Hotspots != nil {
-		t.hotspots(a)
+	states := a.Hotspots != nil && len(a.Hotspots.States) > 0
+	if states {
+		t.hotspots(a, math.MaxInt)
 	}
 	t.times(a)
 	if a.Known() || len(a.Also)+len(a.Rest()) == 0 {
 		t.section(a, "")
+	}
+	if h := a.Hotspots; h != nil && !states {
+		t.places(h, len(h.Places))
+		t.Out.WriteByte('\n')
 	}
 	t.links(a)
 	t.more(a)
@@ -404,24 +406,6 @@ func (t *tree) notes(a *account.Account) {
 	}
 	if u := a.Binding.Unknown; len(u) > 0 && t.h.Unknown.Text == "" {
 		t.Paragraph("unknown", "not an event of "+t.h.CPU.Name+" as far as is known here: "+strings.Join(u, ", "), 10, plain)
-	}
-}
-
-// brief writes one line of advice, the first next steps, and the number of notes.
-func (t *tree) brief(a *account.Account) {
-	t.next(a, stepsMost)
-	t.countNotes(a)
-}
-
-// countNotes writes how many notes there are, or all if they are asked for.
-func (t *tree) countNotes(a *account.Account) {
-	if t.o.Notes {
-		t.notes(a)
-		return
-	}
-	n := len(t.h.withMeasured(t.o.Texts(a.Notes))) + len(doubts(a, t.shown))
-	if n > 0 {
-		t.Paragraph("notes", fmt.Sprint(n)+t.o.Hint(" (--notes)"), 10, plain)
 	}
 }
 

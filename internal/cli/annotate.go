@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"os"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
@@ -23,7 +26,7 @@ type annotateFlags struct {
 func (a *app) annotate() *cobra.Command {
 	c, f := &common{}, &annotateFlags{}
 	cmd := &cobra.Command{
-		Use:     "annotate FILE [SYMBOL]",
+		Use:     "annotate [FILE] [SYMBOL]",
 		GroupID: "account",
 		Short:   "Print a function's source and assembly with the account of each line and instruction",
 		Long: `annotate prints the code of one function of a perf.data file, with the samples of
@@ -33,6 +36,7 @@ all instructions add up to its own. An event with no stalled cycles near it is m
 as hidden: the processor did other work meanwhile, and fewer such events would gain
 nothing.
 
+Without FILE it is what was measured last: by stat, or perf.data, or callgrind.data.
 SYMBOL is a function by its name, demangled or not, or a part of its name that no
 other has; MODULE:SYMBOL, where several modules have it; an address or a range of
 addresses as objdump shows them, 0x1136, 0x1136-0x1160 or MODULE:0x1136; or a line
@@ -48,7 +52,7 @@ and events per iteration, and blocks the number of their executions.`,
   cyclestack annotate --sysroot examples/annotate examples/annotate.data solve --source-only
   cyclestack annotate --sysroot examples/annotate --asm-only examples/annotate.data solve:0x4000f6-0x400102
   cyclestack annotate --sysroot examples/annotate --nodes Stalls,L2_Miss --format csv examples/annotate.data solve.c:20`,
-		Args: arguments(1, 2),
+		Args: arguments(0, 2),
 		RunE: func(_ *cobra.Command, args []string) error { return a.runAnnotate(c, f, args) },
 	}
 	c.addModel(cmd)
@@ -81,11 +85,20 @@ func (a *app) runAnnotate(c *common, f *annotateFlags, args []string) error {
 	if f.lines && f.assembly {
 		return usageError("--source-only and --asm-only: one of them")
 	}
+	var run *recorded.KeptRun
+	if !namesFile(args) {
+		name, last, err := a.last("annotate", true)
+		if err != nil {
+			return err
+		}
+		args, run = append([]string{name}, args...), last
+	}
 	recs, err := c.recordings(args[0])
 	if err != nil {
 		return err
 	}
 	defer recs.Close()
+	recs.Kept = run
 	o := recorded.AnnotateOptions{Instructions: f.assembly, Syntax: syntax, Symbols: f.symbols, Sources: f.source}
 	if len(args) > 1 {
 		o.Symbol = args[1]
@@ -96,4 +109,14 @@ func (a *app) runAnnotate(c *common, f *annotateFlags, args []string) error {
 	}
 	code.Source, code.Assembly, code.Full = f.lines, f.assembly, f.full
 	return a.document(c, *code, args[0])
+}
+
+// namesFile reports whether the first of annotate's arguments is a recording. A single one
+// that is no file is a symbol of what was measured last, unless it looks like a path.
+func namesFile(args []string) bool {
+	if len(args) != 1 {
+		return len(args) == 2
+	}
+	_, err := os.Stat(args[0])
+	return err == nil || args[0] == "-" || strings.ContainsRune(args[0], os.PathSeparator) || strings.HasSuffix(args[0], ".data")
 }

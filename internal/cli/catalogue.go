@@ -92,6 +92,9 @@ func (a *app) runEvents(c *common, args []string) error {
 	if err != nil {
 		return err
 	}
+	if r, err = a.here(c, r, "events"); err != nil {
+		return err
+	}
 	cpu := r.Named().CPU
 	if cpu == nil {
 		return usageError("add --cpu NAME: events differ from processor to processor")

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 	// programs are compared with the machine. Scripts have an environment of their own.
 	if filepath.Base(os.Args[0]) != "cyclestack" && os.Getenv("CYCLESTACK_PROGRAMS") == "" {
 		os.Setenv("XDG_CONFIG_HOME", "/dev/null/none") // where nobody can store any
+		os.Setenv("XDG_CACHE_HOME", "/dev/null/none")  // nor keep runs
 	}
 	testscript.Main(m, map[string]func(){
 		"cyclestack": func() {
@@ -47,6 +48,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, "cache"))
 			return errors.Join(os.Symlink(examples, filepath.Join(env.WorkDir, "examples")),
 				os.Symlink(recordings, filepath.Join(env.WorkDir, "recordings")))
 		},

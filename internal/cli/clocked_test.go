@@ -112,7 +112,7 @@ func TestClocked(t *testing.T) {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
 	screen := stderr.String()
-	for _, want := range []string{`sampled by the clock, as`, `(?m)^ +\d+\.\d %  spin  spin\.c:[78]  loop`, `next    cyclestack simulate -- .*spin`, `runs it again, about`} {
+	for _, want := range []string{`sampled by the clock, as`, `(?m)^ +\d+\.\d %  spin +spin\.c:[78]  loop`, `next    cyclestack simulate -- .*spin`, `runs it again, about`} {
 		if !regexp.MustCompile(want).MatchString(screen) {
 			t.Errorf("no %q:\n%s", want, screen)
 		}

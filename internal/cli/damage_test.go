@@ -42,7 +42,7 @@ func TestDamagedRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"report", file},
+		{"report", "-v", file},
 		{"report", "--by", "function", file},
 		{"annotate", "--asm-only", file},
 		{"report", "--format", "collapsed", file},

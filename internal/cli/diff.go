@@ -26,7 +26,7 @@ type diffFlags struct {
 func (a *app) diff() *cobra.Command {
 	c, f := &common{}, &diffFlags{}
 	cmd := &cobra.Command{
-		Use:     "diff OLD NEW | diff OLD… -- NEW…",
+		Use:     "diff [OLD [NEW]] | diff OLD… -- NEW…",
 		GroupID: "account",
 		Short:   "Compare two sets of runs: cycles for each unit of work, with significance",
 		Long: `diff compares two sets of runs of a program, before and after a change. It prints the
@@ -42,6 +42,8 @@ multiple testing. A bootstrap gives each change its 95 % interval. Where the run
 are too few or too noisy, diff says so. Old and new runs that alternate are compared
 in pairs, since the same disturbances affect both. Recordings of samples show this by
 their times; for others there is --paired.
+
+Without NEW it is the last run of stat, and without OLD the run before.
 
 The unit of work is the instruction. It is the run for places in the code, for
 simulated runs, and where instructions were not counted. --per names another unit:
@@ -81,8 +83,6 @@ its old value, and not by chance: a node, "cycles" for all, or a function
 func diffArguments(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	switch {
-	case len(args) < 2:
-		return fmt.Errorf("an argument is missing: cyclestack diff OLD NEW")
 	case dash < 0 && len(args) > 2:
 		return fmt.Errorf("%q is one argument too many: cyclestack diff OLD… -- NEW… takes several of each", args[2])
 	case dash == 0 || dash == len(args):
@@ -106,6 +106,9 @@ func (a *app) runDiff(c *common, f *diffFlags, args []string, dash int) error {
 	defer recs.Close()
 	if dash < 0 {
 		dash = 1
+		if args, err = a.lastSides(args, c.by != ""); err != nil {
+			return err
+		}
 	}
 	var sides [2]recorded.Side
 	for i, names := range [][]string{args[:dash], args[dash:]} {

@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -47,7 +51,7 @@ func (a *app) runExplain(c *common, name string, files []string) error {
 	if len(files) > 0 {
 		m, acc, err = recs.First(name)
 	} else {
-		m, err = recs.ForNode(name)
+		m, acc, err = a.unnamed(c, recs, name)
 	}
 	if err != nil {
 		return err
@@ -58,4 +62,64 @@ func (a *app) runExplain(c *common, name string, files []string) error {
 	}
 	e := report.Explanation{CPU: m.CPU, Model: m.Model, Node: node, Account: acc, Events: m.Events, Params: m.Account.Params(), Measured: m.Measured}
 	return a.document(c, e, files...)
+}
+
+// unnamed finds a node where no recording is named: without a processor in what was
+// measured last, else among the methods of the processor, which is this machine's if none
+// is given.
+func (a *app) unnamed(c *common, recs *recorded.Recordings, name string) (*resolve.Method, *account.Account, error) {
+	if c.cpu == "" {
+		if m, acc, ok := a.measured(c, name); ok {
+			return m, acc, nil
+		}
+	}
+	r, err := a.here(c, recs.Resolver, "explain")
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := r.ForNode(name)
+	return m, nil, err
+}
+
+// measured finds a node in what was measured last.
+func (a *app) measured(c *common, name string) (*resolve.Method, *account.Account, bool) {
+	quiet := *a
+	quiet.err = io.Discard
+	file, _, err := quiet.last("explain", false)
+	if err != nil {
+		return nil, nil, false
+	}
+	recs, err := c.recordings(file)
+	if err != nil {
+		return nil, nil, false
+	}
+	defer recs.Close()
+	m, acc, err := recs.First(name)
+	if err != nil {
+		return nil, nil, false
+	}
+	if _, err := m.Node(name); err != nil {
+		return nil, nil, false
+	}
+	_, _, _ = a.last("explain", false) // says which it was
+	return m, acc, true
+}
+
+// here is a resolver for this machine's processor, if the user names none. It says so on
+// standard error.
+func (a *app) here(c *common, r *resolve.Resolver, command string) (*resolve.Resolver, error) {
+	if c.cpu != "" {
+		return r, nil
+	}
+	id, err := model.HostID(a.kernel.Root)
+	if err != nil {
+		return r, nil // what follows says that a processor is missing
+	}
+	if _, err := r.Catalogue.CPU(id); err != nil {
+		return r, nil
+	}
+	choice := r.Choice
+	choice.CPU = id
+	fmt.Fprintf(a.err, "cyclestack %s: of this machine's processor, %s (--cpu names another)\n", command, id)
+	return resolve.With(r.Catalogue, choice)
 }

@@ -170,13 +170,16 @@ func (c *common) catalogue() (*model.Catalogue, error) {
 	return choice.Catalogue()
 }
 
+// brief reports whether an account is one screen: nothing more was asked for.
+func (c *common) brief() bool { return !c.verbose && !c.all && c.level == 0 && c.nodes == "" }
+
 // screenLines is how many lines of a screen an account takes.
 const screenLines = 24
 
 // options are the report's options for an output.
 func (c *common) options(out io.Writer) report.Options {
 	o := report.Options{Level: c.level, All: c.all, Nodes: c.nodes, Width: c.width, Titles: true, Color: c.color == "always", Note: noteText, Step: spellStep, Hints: true}
-	if !c.verbose && !c.all && c.level == 0 && c.nodes == "" {
+	if c.brief() {
 		o.Lines = screenLines
 	}
 	o.Notes = c.notes

@@ -41,6 +41,7 @@ type meter struct {
 	documents []*bytes.Buffer // gathered until the end
 	ended     syscall.Signal  // was to end the last run; 0 for none
 	unkept    error           // what was simulated could not be kept
+	keeper    *keeper         // of the run; nil if it is not kept
 }
 
 // prepare completes the options and plans.
@@ -53,7 +54,7 @@ func (l *meter) prepare() (err error) {
 	}
 	l.options.All, l.options.Label = l.c.all, l.f.label(l.program)
 	l.options.Period = measure.Period{Interval: time.Duration(l.f.interval), Timeout: time.Duration(l.f.timeout), Delay: time.Duration(l.f.delay)}
-	l.options.Client = measure.Client{Writer: l.document, OneDocument: l.c.format != report.Formats[report.Accounts]()[0], Again: l.f.sameAgain(l.program),
+	l.options.Client = measure.Client{Writer: l.document, OneDocument: l.c.format != report.Formats[report.Accounts]()[0] || l.c.brief(), Again: l.f.sameAgain(l.program),
 		Progress: l.progress, Say: why}
 	l.options.Client.From = provenance(l.options.Client.Again)
 	if l.sim != nil {
@@ -73,7 +74,11 @@ func (l *meter) prepare() (err error) {
 	if l.m, err = measure.New(l.kernel, l.options); err != nil {
 		return err
 	}
-	return l.m.Plan()
+	if err := l.m.Plan(); err != nil {
+		return err
+	}
+	l.keep()
+	return nil
 }
 
 // batch is for how long accounts of intervals are kept back if they go to a file, where
@@ -127,13 +132,18 @@ func (l *meter) document(o report.Options) (report.Writer, error) {
 		l.documents = append(l.documents, b)
 		to = b
 	}
-	return report.New(l.c.format, to, own)
+	w, err := report.New(l.c.format, to, own)
+	if err != nil {
+		return nil, err
+	}
+	return l.keeper.with(w), nil
 }
 
 // count counts once, and prints the accounts.
 func (l *meter) count(ctx context.Context) error {
 	run, err := l.run(ctx, l.m.Start)
 	if run == nil {
+		l.keeper.end(false, nil)
 		return err
 	}
 	if list := signals.Heard(true); l.m.Simulates() && len(list) > 0 { // without a list it would be all
@@ -147,9 +157,10 @@ func (l *meter) count(ctx context.Context) error {
 		fmt.Fprintf(l.err, "cyclestack stat: %s\n", oneLine(early.Error()))
 		finished, l.documents = nil, nil
 	}
-	if l.sim != nil && l.sim.Done() && l.c.format == report.Formats[report.Accounts]()[0] {
+	if l.sim != nil && l.sim.Done() && !l.c.brief() && l.c.format == report.Formats[report.Accounts]()[0] {
 		l.documents = append(l.documents, l.next())
 	}
+	l.keeper.end(finished == nil && err == nil && early == nil, l.options.Client.Again)
 	if finished == nil {
 		finished = l.print()
 	}

@@ -147,5 +147,8 @@ func (m stepMethod) reading() string {
 	if len(m.h.Reading) > 0 {
 		flags += " " + shell.Line(m.h.Reading)
 	}
+	if len(m.h.Files) == 0 { // what was measured last is read
+		return strings.TrimSpace(flags)
+	}
 	return flags + " " + shell.Quote(m.h.Files[0])
 }

@@ -184,7 +184,7 @@ func TestDrillDownRivals(t *testing.T) {
 		}
 		return testkernel.BackEndBound(e)
 	}
-	_, stderr, status := call(k, "stat", "--drilldown", "--", "./app")
+	_, stderr, status := call(k, "stat", "-v", "--drilldown", "--", "./app")
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}

@@ -61,7 +61,7 @@ func (f *placeFlags) options(c *common, by recorded.Split) (*recorded.PlaceOptio
 		by = recorded.SplitBy(counts.Function)
 	}
 	filter, err := f.filter.filter()
-	return &recorded.PlaceOptions{Calls: calls, Split: by, Top: f.top, All: c.format != report.Formats[report.Accounts]()[0], Interval: time.Duration(f.interval),
+	return &recorded.PlaceOptions{Brief: c.brief(), Calls: calls, Split: by, Top: f.top, All: c.format != report.Formats[report.Accounts]()[0], Interval: time.Duration(f.interval),
 		Expand: f.expand, Filter: filter, Symbols: f.symbols, Grouping: f.grouping}, err
 }
 

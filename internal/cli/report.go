@@ -20,12 +20,13 @@ import (
 func (a *app) report() *cobra.Command {
 	c, f, x := &common{}, &placeFlags{}, &exportFlags{}
 	cmd := &cobra.Command{
-		Use:     "report FILE…",
+		Use:     "report [FILE…]",
 		GroupID: "account",
-		Short:   "Print the account of a recording",
+		Short:   "Print the account of a recording, or of what was measured last",
 		Long: `report prints the account of each recording: where the cycles went, how far each
-figure can be trusted, what is missing and why. Recordings are recognised by their
-content. They are the output of perf stat, or perf.data of perf record or perf stat
+figure can be trusted, what is missing and why. Without a file it is what was
+measured last: by stat, or perf.data, or callgrind.data. Recordings are recognised by
+their content. They are the output of perf stat, or perf.data of perf record or perf stat
 record. Output of perf stat is text, CSV (-x, any separator) or JSON (-j). It may have
 intervals or repeats, or be per CPU, core, socket or thread.
 
@@ -65,7 +66,6 @@ for any processor. Counts that no method uses are printed with their rates.`,
   cyclestack report --by thread,function --level 2 --time 0,0.5 --sysroot examples/functions examples/levels.data
   cyclestack report --process 42 --by interval --sysroot examples/functions examples/levels.data
   cyclestack report --format collapsed --nodes Retiring --sysroot examples/stacks examples/stacks.data`,
-		Args: arguments(1, 0),
 		RunE: func(_ *cobra.Command, files []string) error { return a.runReport(c, f, x, files) },
 	}
 	c.addModel(cmd)
@@ -86,6 +86,18 @@ func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string
 	if err != nil {
 		return err
 	}
+	if len(files) == 0 {
+		name, run, err := a.last("report", by.Code != counts.Run || f.used() || x.given(c))
+		if err != nil {
+			return err
+		}
+		return a.reportOf(c, f, x, by, run, name)
+	}
+	return a.reportOf(c, f, x, by, nil, files...)
+}
+
+// reportOf reports recordings, or a run that was kept.
+func (a *app) reportOf(c *common, f *placeFlags, x *exportFlags, by recorded.Split, run *recorded.KeptRun, files ...string) error {
 	if x.given(c) {
 		return a.export(c, f, x, by, files)
 	}
@@ -98,11 +110,12 @@ func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string
 		return err
 	}
 	defer recs.Close()
+	recs.Kept = run
 	if c.format == web.Name && len(by.Kinds) == 0 && len(files) == 1 {
 		return a.page(c, f, recs, places)
 	}
 	switch {
-	case by.Code != counts.Run || f.used() || len(files) == 1 && recs.HasSamples(files[0]):
+	case by.Code != counts.Run || f.used() || len(files) == 1 && (recs.HasSamples(files[0]) || c.by == "run" && recs.HasPlaces(files[0])):
 		return a.places(c, f, recs, places)
 	case len(files) > 1 && len(by.Kinds) == 0:
 		err := a.runs(c, f.grouping, recs)

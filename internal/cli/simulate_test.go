@@ -299,7 +299,7 @@ func testTimed(t *testing.T, simulator string, says []string) {
 	simulate := func(name string, args ...string) (kept, said string) {
 		stderr.Reset()
 		file := filepath.Join(dir, name)
-		if status := a.main(t.Context(), slices.Concat([]string{"stat", "--source", "simulated", "--simulator", simulator, "--keep", file}, args, []string{"--", program, "chase"})); status != 0 {
+		if status := a.main(t.Context(), slices.Concat([]string{"stat", "-v", "--source", "simulated", "--simulator", simulator, "--keep", file}, args, []string{"--", program, "chase"})); status != 0 {
 			t.Fatalf("%s: status %d: %s", name, status, stderr)
 		}
 		text, err := os.ReadFile(file)
@@ -376,7 +376,7 @@ func TestNotTraced(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	if status := a.main(t.Context(), []string{"stat", "--source", "simulated", "--simulator", "valgrind", "--", program, "rows"}); status != 0 {
+	if status := a.main(t.Context(), []string{"stat", "-v", "--source", "simulated", "--simulator", "valgrind", "--", program, "rows"}); status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
 	text := strings.Join(strings.Fields(stderr.String()), " ")

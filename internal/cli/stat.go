@@ -34,6 +34,7 @@ type statFlags struct {
 	simulator    string // qemu or valgrind; "" is the best
 	keep         string // the simulator's files
 	old          bool   // what was in their place is kept
+	unkept       bool   // --no-keep
 	caches       string
 }
 
@@ -86,6 +87,7 @@ what would change that. If --source names a source, it is taken or nothing runs.
 	flags.StringVar(&f.source, "source", string(measure.Auto), "what counts: `auto|pmu|simulated|os`")
 	flags.StringVar(&f.keep, "keep", "", "keep what was simulated in `FILE`, a callgrind file for 'cyclestack report --by line'")
 	f.addCaches(cmd)
+	flags.BoolVar(&f.unkept, "no-keep", false, "do not keep the run for report, annotate, explain and diff without a file")
 	c.addModel(cmd)
 	c.addParams(cmd)
 	c.addNodes(cmd)
@@ -194,7 +196,7 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 	}
 	l := &meter{app: a, c: c, f: f, program: program, stream: a.err}
 	l.sim = simulated.New(l.simulation())
-	l.sampler = clocked.New(clocked.Options{Options: hotspots.Options{Cause: core.Causes(hostID)}, Version: version, Create: func() (*os.File, error) { return os.CreateTemp("", "cyclestack-") }})
+	l.sampler = clocked.New(clocked.Options{Options: hotspots.Options{Cause: core.Causes(hostID)}, Version: version, Create: func() (*os.File, error) { return l.keeper.samples() }})
 	l.options = measure.Options{Choice: c.choice(), Source: measure.Source(f.source), Mode: f.mode(), By: by, NoInherit: f.noInherit,
 		Runs: measure.Runs{Repeat: f.repeat, Separate: f.separate, Descend: f.drilldown}}
 	if !l.options.OSAlone() || f.interval > 0 { // else there is none

@@ -102,7 +102,7 @@ func TestStat(t *testing.T) {
 		{"no such parameter", testkernel.Skylake(1), "-P foo=1 -- ./app", 2, []string{"foo"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			stdout, stderr, status := call(tt.kernel, append([]string{"stat"}, strings.Fields(tt.args)...)...)
+			stdout, stderr, status := call(tt.kernel, append([]string{"stat", "-v"}, strings.Fields(tt.args)...)...)
 			if status != tt.status || stdout != "" {
 				t.Errorf("status %d, want %d; standard output %q", status, tt.status, stdout)
 			}
@@ -329,7 +329,7 @@ func TestWatchdog(t *testing.T) {
 // TestDrillDown follows a bottleneck.
 func TestDrillDown(t *testing.T) {
 	k := testkernel.Skylake(1)
-	_, stderr, status := call(k, "stat", "--drilldown", "--", "./app")
+	_, stderr, status := call(k, "stat", "-v", "--drilldown", "--", "./app")
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
 	}

@@ -83,7 +83,7 @@ func TestTimesIncluded(t *testing.T) {
 		{"where nobody can look", blind, "--level 1 -- ./app", []string{"time not known: what the threads did with their time (", "slots"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, stderr, status := call(tt.kernel, append([]string{"stat"}, strings.Fields(tt.args)...)...)
+			_, stderr, status := call(tt.kernel, append([]string{"stat", "-v"}, strings.Fields(tt.args)...)...)
 			if status != 0 {
 				t.Fatalf("status %d: %s", status, stderr)
 			}

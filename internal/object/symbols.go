@@ -216,7 +216,11 @@ func (o *Object) readFunctions(t *symbolTable) {
 		o.readTable(t, f, name, o.isFunction)
 	}
 	if name != ".symtab" {
-		if !o.goFunctions(t) {
+		switch {
+		case o.goFunctions(t):
+		case o.unwound(t):
+			o.note("%s has no symbol table, and no debug file was found: functions that are not exported are named by their addresses", o.Path)
+		default:
 			o.note("%s has no symbol table, and no debug file was found: only exported functions are known", o.Path)
 		}
 	}

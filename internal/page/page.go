@@ -91,6 +91,21 @@ func Cut(s string, width int) string {
 	return strings.TrimRight(string(r[:width-1]), " ") + "…"
 }
 
+// Bare returns text without the codes of styles.
+func Bare(s string) string {
+	for {
+		at := strings.Index(s, "\x1b[")
+		if at < 0 {
+			return s
+		}
+		end := strings.IndexByte(s[at:], 'm')
+		if end < 0 {
+			return s
+		}
+		s = s[:at] + s[at+end+1:]
+	}
+}
+
 // CutLeft shortens text at its beginning to a number of columns: the end of a path, with
 // the number of a line, is what matters.
 func CutLeft(s string, width int) string {

@@ -66,6 +66,7 @@ type PlaceOptions struct {
 	Top      int           // how many places; 0 is all that are worth a line
 	All      bool          // every place, however small
 	Interval time.Duration // of counts.Interval; 0 is some twenty of the recording
+	Brief    bool          // without a split, where the time of samples of the clock went
 	Expand   string        // nodes whose parts have columns as well
 	Filter   Filter
 	Symbols  profile.Config
@@ -114,6 +115,11 @@ func (r *Recordings) Places(o *PlaceOptions, writer func(places bool) (report.Wr
 	}
 	if len(o.Split.Kinds) == 0 && p.flat == "" {
 		return p.whole(t, writer)
+	}
+	if o.Brief && len(o.Split.Kinds) == 0 {
+		if done, err := p.time(t, writer); done || err != nil {
+			return err
+		}
 	}
 	return p.places(p.withWhole(t), writer)
 }
@@ -236,18 +242,26 @@ func (p *placeReport) whole(t *counts.Table, writer func(bool) (report.Writer, e
 	if err != nil {
 		return err
 	}
-	whole := counts.NewTable(&counts.Layout{Columns: t.Columns, Scopes: t.Scopes[:1]})
-	whole.Label, whole.CPU, whole.Start, whole.Duration, whole.Notes = t.Label, t.CPU, t.Start, t.Duration, t.Notes
-	copy(whole.Row(0), t.Row(0))
 	o := p.options(0)
-	if accounting.Simulated(p.kind) && p.o.Filter.used() {
-		o.Refine = ofPart
+	o.Refine = func(a *account.Account) {
+		if accounting.Simulated(p.kind) && p.o.Filter.used() {
+			ofPart(a)
+		}
+		p.hotspots(a)
 	}
 	s := accounting.New(w, o)
-	if err := s.Add(p.method, whole, p.kind, p.file); err != nil {
+	if err := s.Add(p.method, p.row(t), p.kind, p.file); err != nil {
 		return err
 	}
 	return s.Finish()
+}
+
+// row is the first row of a table.
+func (p *placeReport) row(t *counts.Table) *counts.Table {
+	whole := counts.NewTable(&counts.Layout{Columns: t.Columns, Scopes: t.Scopes[:1]})
+	whole.Label, whole.CPU, whole.Start, whole.Duration, whole.Notes = t.Label, t.CPU, t.Start, t.Duration, t.Notes
+	copy(whole.Row(0), t.Row(0))
+	return whole
 }
 
 // ofPart removes the checks that hold for a whole simulated program only, such as that

@@ -24,7 +24,15 @@ type Recordings struct {
 	Say   func(error) string       // puts an error into words for the user; nil is its own text
 	Head  func(*report.Header)     // completes the headers of documents; may be nil
 	Note  func(counts.Note) string // puts a note into words; nil is its own text
+	Kept  *KeptRun                 // the run that the recording was kept of; nil for any other
 	open  map[string]outcome
+	how   string // how the counts of the last recording were obtained; "" if it does not say
+}
+
+// A KeptRun is a run that stat has kept.
+type KeptRun struct {
+	Samples string   // the file with its samples by the clock; "" for none
+	Again   []string // the end of the command line that measures the same again
 }
 
 // An outcome is what came of opening a recording. An error is kept as well: what a stream
@@ -95,6 +103,17 @@ func (r *Recordings) HasSamples(name string) bool {
 	return rec.HasSamples()
 }
 
+// HasPlaces reports whether a recording has places in the code that can be read again:
+// samples, or those of a simulation.
+func (r *Recordings) HasPlaces(name string) bool {
+	rec, err := r.recording(name)
+	if err != nil {
+		return false
+	}
+	defer rec.Close()
+	return rec.HasSamples() || rec.Simulated() && !rec.Stream()
+}
+
 // kept reports whether the only recording is a file with a document of accounts.
 func (r *Recordings) kept() bool {
 	if len(r.Names) != 1 {
@@ -135,6 +154,13 @@ func (r *Recordings) options(by counts.By) accounting.Options {
 
 func (r *Recordings) head(h *report.Header, _ *counts.Table) {
 	h.From.Kept = r.kept()
+	if r.how != "" {
+		h.How = r.how
+	}
+	if k := r.Kept; k != nil { // what it names is measured again, and what was kept is found without a name
+		h.Files, h.Again = nil, k.Again
+		h.From.Live, h.From.Started, h.From.Kept = len(k.Again) > 0, len(k.Again) > 0 && k.Again[0] == "--", false
+	}
 	if r.Head != nil {
 		r.Head(h)
 	}
@@ -154,6 +180,9 @@ func (r *Recordings) eachTable(name string, by counts.By, do func(t *counts.Tabl
 	}
 	for tables.Next() {
 		any = true
+		if h, ok := tables.(interface{ How() string }); ok {
+			r.how = h.How()
+		}
 		if err := do(tables.Table(), tables.Kind()); err != nil {
 			return err
 		}
@@ -171,6 +200,9 @@ func (r *Recordings) eachTable(name string, by counts.By, do func(t *counts.Tabl
 func (r *Recordings) Accounts(w report.Writer, by counts.By, want resolve.Request) error {
 	o := r.options(by)
 	o.Anything = want.Anywhere && r.Choice.Model == "" && r.Choice.Nodes == ""
+	if by == 0 && r.Kept != nil && r.Kept.Samples != "" {
+		o.Refine = r.sampled
+	}
 	_, err := r.accounts(accounting.New(w, o), want, nil, nil)
 	return err
 }

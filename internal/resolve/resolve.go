@@ -208,7 +208,7 @@ func (r *Resolver) Generic(name string) (*Method, error) {
 }
 
 // ForNode chooses a method for a node without a recording: the processor's first
-// method that has the node.
+// method that has the node, else one for any processor.
 func (r *Resolver) ForNode(node string) (*Method, error) {
 	p := r.named
 	if p.CPU == nil {
@@ -229,6 +229,9 @@ func (r *Resolver) ForNode(node string) (*Method, error) {
 		if near == "" {
 			near = meant(m, node)
 		}
+	}
+	if m := r.anywhere(p, node); m != nil {
+		return m, nil
 	}
 	return nil, &NodeError{Pattern: node, Near: near, CPU: p.CPU.Name}
 }

@@ -186,6 +186,9 @@ func (r *Resolver) best(p Processor, t *counts.Table, want Request) (*Method, er
 		}
 	}
 	if best == nil {
+		if m := r.anywhere(p, want.Node); m != nil {
+			return m, nil
+		}
 		return r.Method(p, failed)
 	}
 	best.Note = note
@@ -216,6 +219,16 @@ func (r *Resolver) fullest(p Processor, t *counts.Table, best *Method) *Method {
 		}
 	}
 	return best
+}
+
+// anywhere returns a method for any processor that has a node; nil if none has.
+func (r *Resolver) anywhere(p Processor, node string) *Method {
+	for _, name := range []string{SimulatedModel, OSModel} {
+		if m, err := r.Method(p, name); node != "" && err == nil && has(m.Model, node) {
+			return m
+		}
+	}
+	return nil
 }
 
 // aboutCores reports whether more is known of a table's cores than so large a part of

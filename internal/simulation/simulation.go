@@ -18,12 +18,14 @@
 package simulation
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -202,12 +204,57 @@ func (o *Options) about(rates *timing.Rates) string {
 // Close removes the files of the simulation.
 func (r *Result) Close() error { return r.close() }
 
-// Keep writes what was simulated as one file, for [NewReader].
-func (r *Result) Keep(w io.Writer) error { return r.keep(w) }
+// Keep writes what was simulated as one file, for [NewReader]. CPU identifies the
+// processor; "" is left out.
+func (r *Result) Keep(w io.Writer, cpu string) error {
+	if cpu == "" {
+		return r.keep(w)
+	}
+	d := &described{to: w, line: valgrind.DescribeCPU(cpu)}
+	return errors.Join(r.keep(d), d.flush())
+}
 
-// Table returns the counts of the run, or with a kind of places also those of the places.
-func (r *Result) Table(by counts.Kind) (*counts.Table, error) {
-	o := ReaderOptions{By: by, beyond: r.beyond, Chains: true}
+// described adds a line to the header of a file: before the command.
+type described struct {
+	to   io.Writer
+	line string
+	head []byte // until the command
+	done bool
+}
+
+// headMost bounds how much is looked at for the command.
+const headMost = 1 << 16
+
+func (d *described) Write(p []byte) (int, error) {
+	if d.done {
+		return d.to.Write(p)
+	}
+	d.head = append(d.head, p...)
+	at := bytes.Index(d.head, []byte("\ncmd:"))
+	if at < 0 && len(d.head) < headMost {
+		return len(p), nil
+	}
+	if at >= 0 {
+		d.head = slices.Insert(d.head, at+1, []byte(d.line)...)
+	}
+	return len(p), d.flush()
+}
+
+// flush writes what was held.
+func (d *described) flush() error {
+	if d.done {
+		return nil
+	}
+	d.done = true
+	_, err := d.to.Write(d.head)
+	d.head = nil
+	return err
+}
+
+// Table returns the counts of the run, or with a kind of places also those of the places,
+// within functions if that is among the others.
+func (r *Result) Table(by counts.Kind, within counts.By) (*counts.Table, error) {
+	o := ReaderOptions{By: by, Within: within, beyond: r.beyond, Chains: true}
 	opts, closeFinder := o.valgrind()
 	defer closeFinder()
 	files := valgrind.Open(r.files, opts)

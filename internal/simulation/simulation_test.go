@@ -35,7 +35,7 @@ func testRun(t *testing.T, simulator simulation.Simulator, tool string) {
 		t.Skipf("valgrind does not work here: %v", err)
 	}
 	defer r.Close()
-	table, err := r.Table(counts.Line)
+	table, err := r.Table(counts.Line, 0)
 	if err != nil || !slices.ContainsFunc(table.Columns, func(c counts.Column) bool { return c.Event == "Ir" }) {
 		t.Fatalf("columns %+v, %v", table.Columns, err)
 	}
@@ -47,7 +47,7 @@ func testRun(t *testing.T, simulator simulation.Simulator, tool string) {
 		t.Errorf("timed %v with the core %v, notes %v", timed, o.Core != nil, r.Notes)
 	}
 	var kept bytes.Buffer
-	if err := r.Keep(&kept); err != nil || !simulation.Detect(kept.Bytes()) {
+	if err := r.Keep(&kept, ""); err != nil || !simulation.Detect(kept.Bytes()) {
 		t.Fatalf("what is kept is not recognised: %v", err)
 	}
 	again := simulation.NewReader(&kept, "kept", simulation.ReaderOptions{By: counts.Line, Chains: true})

@@ -62,7 +62,7 @@ func simulated(t *testing.T, args ...string) (all, waits float64) {
 		t.Skipf("valgrind does not work here: %v", err)
 	}
 	defer r.Close()
-	table, err := r.Table(counts.Run)
+	table, err := r.Table(counts.Run, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func measureClock() (hz float64, err error) {
 
 // account writes the account of the run. It has what the operating system counted.
 func (s *Simulator) account(ran *account.Account) error {
-	t, err := s.table(counts.Run)
+	t, err := s.table(counts.Run, 0)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (s *Simulator) account(ran *account.Account) error {
 	if err != nil {
 		return fault.As(fault.Usage, err)
 	}
-	o := accounting.Options{Live: true, Refine: unexplained,
+	o := accounting.Options{Live: true, Refine: func(a *account.Account) { unexplained(a); s.hotspots(a) },
 		Head: func(h *report.Header, _ *counts.Table) { h.How = s.how() }}
 	if ran != nil {
 		o.Times = func(*counts.Scope) *account.Account { return ran }

@@ -16,6 +16,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/hotspots"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
@@ -179,7 +180,48 @@ func (s *Simulator) Simulate(ctx context.Context, state *os.ProcessState, ran *a
 	if s.options.Keep == nil {
 		return reason, nil
 	}
-	return reason, s.options.Keep(s.result.Keep)
+	return reason, s.options.Keep(func(w io.Writer) error { return s.result.Keep(w, s.processor()) })
+}
+
+// processor identifies what was simulated; "" for one that is not in the catalogue.
+func (s *Simulator) processor() string {
+	if s.method.CPU.Name == resolve.GenericCPU {
+		return ""
+	}
+	return s.m.ID()
+}
+
+// hotspots finds the functions and lines with the most cycles, of an account of the run.
+func (s *Simulator) hotspots(a *account.Account) {
+	functions, err := s.table(counts.Function, 0)
+	if err != nil {
+		return
+	}
+	lines, err := s.table(counts.Line, counts.By(0).With(counts.Function))
+	if err != nil {
+		return
+	}
+	m := s.method.Account
+	t := hotspots.Tables{Functions: m.WithWhole(functions, accounting.WholeEvent), Lines: m.WithWhole(lines, accounting.WholeEvent), Column: len(functions.Columns)}
+	if t.Functions == nil {
+		return
+	}
+	b := m.Bind(functions.Layout)
+	t.Cause = func(row int) *account.Cause {
+		return hotspots.CauseOf(b.Evaluate(functions, account.Place{Self: row}, nil))
+	}
+	a.Hotspots = t.Hotspots(simulatedShare(a))
+}
+
+// simulatedShare is the share of an account's cycles that is simulated.
+func simulatedShare(a *account.Account) float64 {
+	share := 1.0
+	for _, name := range []string{"Kernel", "Unaccounted"} {
+		if v := a.Value(name); !math.IsNaN(v) {
+			share -= v
+		}
+	}
+	return share
 }
 
 // run simulates the program, or says why not.
@@ -260,7 +302,7 @@ const (
 
 // places writes the account of the places with the most simulated cycles.
 func (s *Simulator) places(by counts.Kind) error {
-	t, err := s.table(by)
+	t, err := s.table(by, 0)
 	if err != nil {
 		return err
 	}
@@ -299,8 +341,8 @@ func worth(t *counts.Table) int {
 }
 
 // table returns what the simulator counted.
-func (s *Simulator) table(by counts.Kind) (*counts.Table, error) {
-	t, err := s.result.Table(by)
+func (s *Simulator) table(by counts.Kind, within counts.By) (*counts.Table, error) {
+	t, err := s.result.Table(by, within)
 	if err == nil && t == nil {
 		err = fault.Machinef("the simulator counted nothing")
 	}

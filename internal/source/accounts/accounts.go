@@ -60,6 +60,7 @@ type document struct {
 	CPU    struct{ ID, Name string }
 	Source struct {
 		Kind     string
+		How      string
 		Measured *bool // false for a simulation
 	}
 	Accounts []account
@@ -122,6 +123,9 @@ func (r *Reader) Keep(counts.By) { r.sums = true }
 
 // Kind says what the counts of the document came from at first.
 func (r *Reader) Kind() string { return r.doc.Source.Kind }
+
+// How says in words how the counts were obtained; "" if the document does not say.
+func (r *Reader) How() string { return r.doc.Source.How }
 
 // Table returns the current table.
 func (r *Reader) Table() *counts.Table { return r.table }

@@ -16,6 +16,7 @@ type header struct {
 	creator      string
 	command      string
 	caches       []string // that were simulated
+	cpu          string   // that was simulated; "" if the file does not say
 	timed        string   // where the cycles of instructions come from
 	sampling     string   // the relative errors of these, by event
 	task         taskID
@@ -102,11 +103,20 @@ func (r *Reader) readNumber(to *int, value []byte) error {
 // beyondDescription is the description of Options.Beyond in files that cyclestack keeps.
 const beyondDescription = "Third level share"
 
+// cpuDescription is that of the processor in such files.
+const cpuDescription = "Processor"
+
+// DescribeCPU is the line of a file's header that names the processor.
+func DescribeCPU(id string) string { return "desc: " + cpuDescription + ": " + id + "\n" }
+
 // describe reads a description: those of caches, and cyclestack's own.
 func (r *Reader) describe(value []byte) {
 	what, text, ok := bytes.Cut(value, []byte{':'})
 	if share, err := strconv.ParseFloat(string(bytes.TrimSpace(text)), 64); string(what) == beyondDescription && err == nil && share >= 0 && share <= 1 && r.opts.Beyond == 0 {
 		r.beyond = share
+	}
+	if string(what) == cpuDescription && r.header.cpu == "" {
+		r.header.cpu = counts.Name(string(bytes.TrimSpace(text)))
 	}
 	if string(what) == timedDescription && r.header.timed == "" {
 		r.header.timed = counts.Name(string(bytes.TrimSpace(text)))

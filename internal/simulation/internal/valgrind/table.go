@@ -1,6 +1,7 @@
 package valgrind
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -32,7 +33,7 @@ func (r *Reader) fill() {
 	}
 	t := &r.table
 	t.Reset(l)
-	t.Label, t.CPU = r.header.command, AnyCPU
+	t.Label, t.CPU = r.header.command, cmp.Or(r.header.cpu, AnyCPU)
 	for i := range scopes {
 		put(t, i, sums[i], weights)
 	}

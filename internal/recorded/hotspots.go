@@ -1,0 +1,144 @@
+package recorded
+
+import (
+	"slices"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/hotspots"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
+	"github.com/cyclestack/cyclestack/report"
+	"github.com/cyclestack/cyclestack/source"
+)
+
+// locates reports whether the code can be found that the account of the whole is about: of
+// one recording that can be read again.
+func (p *placeReport) locates(rec *source.Recording) bool { return len(p.Names) == 1 && !rec.Stream() }
+
+// hotspots adds to the account of the whole the functions with most of its cycles, as far
+// as they are found.
+func (p *placeReport) hotspots(a *account.Account) {
+	rec, err := p.recording(p.file)
+	if err != nil {
+		return
+	}
+	defer rec.Close()
+	if !p.locates(rec.Recording) {
+		return
+	}
+	functions := p.byFunction(rec.Recording, counts.Function, 0)
+	if functions == nil {
+		return
+	}
+	b := p.method.Account.Bind(functions.Layout)
+	if accounting.Simulated(p.kind) {
+		lines := p.byFunction(rec.Recording, counts.Line, counts.By(0).With(counts.Function))
+		cause := func(row int) *account.Cause {
+			return hotspots.CauseOf(b.Evaluate(functions, account.Place{Self: row}, nil))
+		}
+		t := hotspots.Tables{Functions: p.withWhole(functions), Column: len(functions.Columns), Cause: cause}
+		if lines != nil {
+			t.Lines = p.withWhole(lines)
+		}
+		if len(t.Functions.Columns) > t.Column {
+			a.Hotspots = t.Hotspots(1)
+		}
+		return
+	}
+	s, err := hotspots.Read(rec.Recording, p.sampleOptions())
+	if err != nil || s.Total == 0 {
+		return
+	}
+	h := &account.Hotspots{Whole: account.Cycles, Running: 1, Samples: s.Total}
+	s.Locate(h)
+	for i := range h.Places {
+		place := &h.Places[i]
+		row := slices.IndexFunc(functions.Scopes, func(c counts.Scope) bool {
+			return c.Code != nil && c.Code.Function == place.Function && c.Code.Module == place.Module
+		})
+		if row > 0 && place.Cause == nil {
+			place.Cause = hotspots.CauseOf(b.Evaluate(functions, account.Place{Self: row}, nil))
+		}
+	}
+	a.Hotspots = h
+}
+
+// sampleOptions are those of the search for hotspots: places are compared by the same event
+// as in a report by place.
+func (p *placeReport) sampleOptions() hotspots.Options {
+	return hotspots.Options{Symbols: p.o.Symbols, Filter: p.o.Filter.Filter, Column: func(t *counts.Table) int { return accounting.Clock(p.method, t) }}
+}
+
+// byFunction reads the recording by function, or by a finer place within functions; nil if
+// that is not possible.
+func (p *placeReport) byFunction(rec *source.Recording, by counts.Kind, within counts.By) *counts.Table {
+	o := samples.Options{By: by, Within: within, Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}
+	var in source.PlaceReader
+	if rec.Simulated() {
+		in = rec.SimulatedPlaces(o)
+	} else {
+		in = rec.Samples(o)
+	}
+	defer in.Close()
+	if !in.Next() {
+		return nil
+	}
+	return in.Table().Clone()
+}
+
+// time writes where the time of samples of the clock went: an account of the operating
+// system's method without any counts, and the code. It reports whether it has.
+func (p *placeReport) time(t *counts.Table, writer func(bool) (report.Writer, error)) (bool, error) {
+	rec, err := p.recording(p.file)
+	if err != nil {
+		return false, err
+	}
+	defer rec.Close()
+	if !p.locates(rec.Recording) || accounting.Simulated(p.kind) || accounting.What(p.method, &t.Columns[accounting.Clock(p.method, t)]) != "time" {
+		return false, nil
+	}
+	s, err := hotspots.Read(rec.Recording, p.sampleOptions())
+	if err != nil || s.Total == 0 {
+		return false, nil
+	}
+	h := hotspots.OfSamples(s)
+	s.Locate(h)
+	w, err := writer(false)
+	if err != nil {
+		return false, err
+	}
+	o := p.options(0)
+	o.Live, o.Empty = true, true // no node is known
+	o.Refine = func(a *account.Account) { a.Hotspots = h }
+	o.Head = func(head *report.Header, t *counts.Table) {
+		p.head(head, t)
+		if cpu, err := p.Catalogue.CPU(t.CPU); err == nil {
+			head.CPU = cpu
+		}
+	}
+	whole := p.row(t)
+	whole.Notes = append(slices.Clip(whole.Notes), counts.Notef("shares only: %s", p.flat))
+	stream := accounting.New(w, o)
+	if err := stream.Add(p.method, whole, p.kind, p.file); err != nil {
+		return false, err
+	}
+	return true, stream.Finish()
+}
+
+// sampled adds to an account of the operating system's counters what was sampled in the
+// same run.
+func (r *Recordings) sampled(a *account.Account) {
+	rec, err := r.recording(r.Kept.Samples)
+	if err != nil {
+		return
+	}
+	defer rec.Close()
+	s, err := hotspots.Read(rec.Recording, hotspots.Options{})
+	if err != nil {
+		return
+	}
+	if a.Hotspots = hotspots.Of(a, s); a.Hotspots != nil {
+		s.Locate(a.Hotspots)
+	}
+}
