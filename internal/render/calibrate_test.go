@@ -148,7 +148,7 @@ func TestPenalties(t *testing.T) {
 		if want := p.Why == "" && wanted(p); ok != want {
 			t.Errorf("%s is in the file: %v, want %v", p.Name, ok, want)
 		}
-		if ok && math.Abs(value-p.Value) > 0.005 {
+		if ok && math.Abs(value-p.Value) > max(0.005, 5e-4*p.Value) { // four digits
 			t.Errorf("%s = %v, want %v", p.Name, value, p.Value)
 		}
 		if !strings.Contains(out.String(), p.Name) {
