@@ -7,12 +7,12 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -150,27 +150,28 @@ func newRun(o *Options, dir string) *run {
 func (s *Simulation) emulate(ctx context.Context, c *Command, target, plugin string) error {
 	r := s.run
 	socket := filepath.Join(r.dir, "socket")
-	listener, err := net.Listen("unix", socket)
+	l, err := listen(socket)
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
 	cmd, said, err := c.under(ctx, r, target, plugin, socket)
-	if err != nil {
-		return err
+	if err == nil {
+		err = cmd.Start()
 	}
-	if err := cmd.Start(); err != nil {
+	if err != nil {
+		l.close()
 		return err
 	}
 	accepted := make(chan struct{})
 	go func() {
-		r.accept(listener)
+		r.accept(l)
 		close(accepted)
 	}()
 	_ = cmd.Wait()
 	endRest(cmd.Process.Pid, r.dir)
-	_ = listener.Close()
+	l.stop()
 	<-accepted
+	l.close()
 	r.ended.Wait()
 	s.State, s.Partial = cmd.ProcessState, ctx.Err() != nil
 	return s.finish(said)
@@ -266,9 +267,9 @@ func interpreterOf(path string) []string {
 const helloLimit = 10 * time.Second
 
 // accept takes the connections of the plugin, until the listener is closed.
-func (r *run) accept(l net.Listener) {
+func (r *run) accept(l *listener) {
 	for {
-		c, err := l.Accept()
+		c, err := l.accept()
 		if err != nil {
 			return
 		}
@@ -306,11 +307,7 @@ func (r *run) accept(l net.Listener) {
 
 // fail keeps the first error.
 func (r *run) fail(err error) {
-	if err == nil || errors.Is(err, net.ErrClosed) {
-		return
-	}
-	var reset *net.OpError
-	if errors.As(err, &reset) { // the program was ended
+	if err == nil || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) { // the program was ended
 		return
 	}
 	r.Lock()
