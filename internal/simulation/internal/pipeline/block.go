@@ -49,8 +49,8 @@ func (b *Block) Ops() []Op { return b.ops }
 
 // Instructions executed before a block is timed, and while it is timed, at least.
 const (
-	warmOps  = 1000
-	timedOps = 1500
+	warmOps  = 600
+	timedOps = 800
 )
 
 // Alias lets all general registers and all memory hold the same number when a block starts,
@@ -68,7 +68,7 @@ func (m *Machine) Cycles(b *Block) float64 {
 	m.Reset()
 	m.links.forget()
 	m.uncached = !b.loop
-	warm, timed := warmOps/len(b.ops)+16, timedOps/len(b.ops)+32
+	warm, timed := rounds(b)
 	for n := range warm {
 		m.round(b, uint64(n))
 	}
@@ -78,6 +78,9 @@ func (m *Machine) Cycles(b *Block) float64 {
 	}
 	return float64(m.retired-start) / float64(timed)
 }
+
+// rounds returns how often a block is executed before it is timed, and while it is timed.
+func rounds(b *Block) (warm, timed int) { return warmOps/len(b.ops) + 8, timedOps/len(b.ops) + 24 }
 
 // round executes a block once. Copies of unrolled code have addresses of their own.
 func (m *Machine) round(b *Block, n uint64) {

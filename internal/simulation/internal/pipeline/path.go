@@ -85,4 +85,7 @@ func (m *Machine) FetchCycles(b *Block) float64 {
 }
 
 // RoundsBefore returns how often [Machine.Cycles] executes a block.
-func RoundsBefore(b *Block) int { return warmOps/len(b.ops) + 16 + timedOps/len(b.ops) + 32 }
+func RoundsBefore(b *Block) int {
+	warm, timed := rounds(b)
+	return warm + timed
+}

@@ -85,7 +85,7 @@ func (q *queues) choose(list []scheduler, home ports) int {
 
 // units are the execution ports.
 type units struct {
-	busy  [window]ports // by cycle
+	busy  [32][window / 64]uint64 // by port: a bit for each cycle
 	now   int64
 	usage [32]uint32 // by port: recent work
 	taken int
@@ -93,8 +93,10 @@ type units struct {
 }
 
 func (u *units) advance(from, to int64) {
-	for c := from; c < min(to, from+window); c++ {
-		u.busy[c%window] = 0
+	for w := from >> 6; w < min(to>>6, from>>6+window/64); w++ { // whole words behind
+		for i := range u.busy {
+			u.busy[i][w%(window/64)] = 0
+		}
 	}
 	u.now = to
 }
@@ -105,35 +107,60 @@ func (u *units) reserve(from int64, of ports, hold int64) (at int64, port ports)
 	if u.ideal {
 		return from, of & -of
 	}
-	single := of&(of-1) == 0
-	for at = from; at+hold < u.now+window; at++ {
-		free, c := of, at
-		for ; c < at+hold && free != 0; c++ {
-			free &^= u.busy[c%window]
+	for at = from; ; at++ {
+		if at = u.free(at, of); at+hold >= u.now+window-64 {
+			return from, 0
 		}
-		if free != 0 {
-			port = u.leastUsed(free)
-			for c := at; c < at+hold; c++ {
-				u.busy[c%window] |= port
-			}
-			return at, port
+		free := u.freeAt(at, of)
+		for c := at + 1; c < at+hold && free != 0; c++ {
+			free = u.freeAt(c, free)
 		}
-		if single {
-			at = c - 1 // in use there
+		if free == 0 {
+			continue
 		}
+		i := u.leastUsed(free)
+		for c := uint64(at); c < uint64(at+hold); c++ {
+			u.busy[i][c/64%(window/64)] |= 1 << (c % 64)
+		}
+		return at, 1 << i
 	}
-	return from, 0
+}
+
+// free returns the first cycle from one on when one of the ports is free.
+func (u *units) free(from int64, of ports) int64 {
+	mask := ^uint64(0) << (uint64(from) % 64)
+	for c := from &^ 63; c < u.now+window; c += 64 {
+		all, w := mask, uint64(c)/64%(window/64)
+		for rest := of; rest != 0; rest &= rest - 1 {
+			all &= u.busy[bits.TrailingZeros32(uint32(rest))&31][w]
+		}
+		if free := mask &^ all; free != 0 {
+			return c + int64(bits.TrailingZeros64(free))
+		}
+		mask = ^uint64(0)
+	}
+	return u.now + window
+}
+
+// freeAt returns those of the ports that are free in a cycle.
+func (u *units) freeAt(at int64, of ports) ports {
+	w, bit := uint64(at)/64%(window/64), uint64(at)%64
+	for rest := of; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros32(uint32(rest)) & 31
+		of &^= ports(u.busy[i][w]>>bit&1) << i
+	}
+	return of
 }
 
 // release gives back a port that was reserved for one cycle.
 func (u *units) release(at int64, port ports) {
-	if at < u.now+window && !u.ideal {
-		u.busy[at%window] &^= port
+	if at < u.now+window-64 && !u.ideal {
+		u.busy[bits.TrailingZeros32(uint32(port))&31][uint64(at)/64%(window/64)] &^= 1 << (uint64(at) % 64)
 	}
 }
 
 // leastUsed chooses a port as cores do: the one with the least work.
-func (u *units) leastUsed(of ports) ports {
+func (u *units) leastUsed(of ports) int {
 	best := bits.TrailingZeros32(uint32(of))
 	for rest := of & (of - 1); rest != 0; rest &= rest - 1 {
 		if i := bits.TrailingZeros32(uint32(rest)); u.usage[i] < u.usage[best] {
@@ -147,5 +174,5 @@ func (u *units) leastUsed(of ports) ports {
 			u.usage[i] /= 2
 		}
 	}
-	return 1 << best
+	return best
 }
