@@ -49,7 +49,7 @@ func (b *Block) Ops() []Op { return b.ops }
 
 // Instructions executed before a block is timed, and while it is timed, at least.
 const (
-	warmOps  = 600
+	warmOps  = 1000
 	timedOps = 800
 )
 

@@ -40,6 +40,8 @@ type backEnd struct {
 	vectorPorts      ports // of the vectors' schedulers
 	binds            bool  // a micro-op gets its port at dispatch
 	delay            int64 // cycles from dispatch to execution at least
+	lateIndex        int64 // cycles that a lea of three parts needs its index after its base
+	lateMerge        bool  // what a scalar operation keeps of a register is needed at its end only
 	vector           uint8 // bytes of the widest vector that a port takes at once
 }
 
@@ -79,6 +81,19 @@ func (c *Core) home(op *Op, k *cost) ports {
 		return c.loads
 	case op.Stores:
 		return c.addresses
+	}
+	return 0
+}
+
+// lateness returns how much later an op needs a register than its other operands.
+func (c *Core) lateness(op *Op, k *cost, r Register) int64 {
+	switch {
+	case r != op.late || r == NoRegister:
+		return 0
+	case !op.vector:
+		return c.lateIndex
+	case c.lateMerge:
+		return int64(k.latency) - 1
 	}
 	return 0
 }

@@ -102,6 +102,8 @@ type backEndKeys struct {
 	VectorPorts      string           `toml:"vector-ports"`
 	Vector           uint8
 	Binds            bool
+	LateIndex        int64 `toml:"late-index"`
+	LateMerge        bool  `toml:"late-merge"`
 	Delay            int64
 }
 
@@ -242,6 +244,7 @@ func (r *coreReader) set() {
 	c.loadQueue, c.storeQueue, c.misses = f.LoadQueue, f.StoreQueue, f.Misses
 	c.loads, c.vectorLoads, c.addresses = r.ports(f.Loads), r.ports(f.VectorLoads), r.ports(f.Addresses)
 	c.indexedAddresses = r.ports(f.IndexedAddresses)
+	c.lateIndex, c.lateMerge = f.LateIndex, f.LateMerge
 	c.chased, c.syncs = f.Chased, f.Syncs
 	c.binds, c.delay = f.Binds, max(f.Delay, 1)
 	c.data, c.vectorData = r.ports(f.Data), r.ports(f.VectorData)

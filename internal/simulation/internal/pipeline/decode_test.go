@@ -110,7 +110,7 @@ func TestOp(t *testing.T) {
 			t.Errorf("%s: %d instructions", test.text, len(ops))
 			continue
 		}
-		ignore := cmpopts.IgnoreFields(Op{}, "scalar", "partial", "formula", "addr", "form", "code")
+		ignore := cmpopts.IgnoreFields(Op{}, "scalar", "partial", "formula", "addr", "form", "code", "late")
 		if diff := cmp.Diff(test.want, ops[0], cmp.AllowUnexported(Op{}), ignore); diff != "" {
 			t.Errorf("%s: %s", test.text, diff)
 		}

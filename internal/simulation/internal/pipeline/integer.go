@@ -349,7 +349,10 @@ func (x *encodedInstruction) floatingPointRegister(part uint8) spec {
 	case 0xdb, 0xdf:
 		switch {
 		case part == 5 || part == 6: // FCOMI, FUCOMI
-			s.use |= bothFlags
+			s.use = readX87 | bothFlags
+			if x.opcode == 0xdf { // and they pop
+				s.use |= writeX87
+			}
 		case x.opcode == 0xdf: // FNSTSW
 			s.use |= writeA
 		default:

@@ -329,7 +329,7 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	}
 	result := ready + int64(k.latency)
 	if m.recorder != nil {
-		m.recorder.computes(op, k)
+		m.recorder.computes(m.core, op, k)
 	}
 	if k.ops > 0 {
 		issue = m.issue(op, k, ready, fused)
@@ -412,7 +412,7 @@ func (m *Machine) operands(op *Op, k *cost, apart bool, scheduler int) (ready in
 			break
 		}
 		if m.waitsFor(op, r) {
-			ready = max(ready, m.ready[r])
+			ready = max(ready, m.ready[r]-m.core.lateness(op, k, r))
 		}
 	}
 	return ready

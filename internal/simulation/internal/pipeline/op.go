@@ -236,10 +236,11 @@ type Op struct {
 	conditional bool
 	cond        uint8
 	fuses       fusion
-	vector      bool // executed by the vector part of the core
-	unknown     bool // the decoder does not know the opcode
-	scalar      bool // it works on one element of a vector register
-	partial     bool // it keeps a part of the general register that it writes, and needs nothing of it
+	vector      bool     // executed by the vector part of the core
+	unknown     bool     // the decoder does not know the opcode
+	scalar      bool     // it works on one element of a vector register
+	late        Register // it is needed later than the other operands: an index, or what is kept of a vector register
+	partial     bool     // it keeps a part of the general register that it writes, and needs nothing of it
 }
 
 // A codeShape is what fetch and decode see of an instruction.

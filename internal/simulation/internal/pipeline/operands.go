@@ -48,7 +48,26 @@ func (x *encodedInstruction) op() Op {
 	x.calculation(o, &s)
 	x.idiom(o)
 	o.form = formOf(o.Class, o.Width, x.memory)
+	o.late = x.lateOperand(o, &s)
 	return *o
+}
+
+// lateOperand returns the operand that some cores need later than the others.
+func (x *encodedInstruction) lateOperand(o *Op, s *spec) Register {
+	late := NoRegister
+	switch c := x.opcode; {
+	case o.Class == LEAComplex && o.Index != o.Base:
+		return o.Index
+	case x.opmap != map0F || x.rep == 0 || c < 0x51 || c > 0x53 && c != 0x5a:
+	case x.enc == legacy:
+		late = x.regOperand(o, s.use)
+	default:
+		late = x.vOperand(s.use)
+	}
+	if late == x.rmOperand(o, s.use) {
+		return NoRegister
+	}
+	return late
 }
 
 // A builder collects the registers of an op.

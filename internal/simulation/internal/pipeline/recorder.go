@@ -243,13 +243,13 @@ func (r Register) String() string {
 
 // computes starts the value that an op computes of the registers that it reads and of what
 // it has loaded.
-func (r *Recorder) computes(op *Op, k *cost) {
+func (r *Recorder) computes(c *Core, op *Op, k *cost) {
 	r.value(false)
 	for _, by := range op.reads {
 		if by == NoRegister {
 			break
 		}
-		r.wait(by, int64(k.latency))
+		r.wait(by, int64(k.latency)-c.lateness(op, k, by))
 	}
 	if op.Loads && op.calc != calcString {
 		r.waitLoaded(int64(k.latency))
