@@ -103,13 +103,14 @@ type ports uint32
 
 // A cost is the cost of a form of instructions without accesses to memory.
 type cost struct {
-	slots   uint8 // micro-ops dispatched
-	ops     uint8 // of those, how many go to a port
-	latency uint8
-	hold    uint8   // cycles until the port takes another; 0 is 1
-	ports   ports   // the first op goes to one of these, and the others if they have no own
-	others  []ports // of the second op and those after it
-	unit    ports   // the first op also occupies this, and it is what hold is about
+	slots                   uint8 // micro-ops dispatched
+	ops                     uint8 // of those, how many go to a port
+	latency                 uint8
+	hold                    uint8   // cycles until the port takes another; 0 is 1
+	leastLatency, leastHold uint8   // of a division whose quotient has no bits; latency and hold are for most bits
+	ports                   ports   // the first op goes to one of these, and the others if they have no own
+	others                  []ports // of the second op and those after it
+	unit                    ports   // the first op also occupies this, and it is what hold is about
 }
 
 // portsOf returns the ports of the op with an index.

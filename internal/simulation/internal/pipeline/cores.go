@@ -134,15 +134,17 @@ type schedulerEntry struct {
 
 // A costEntry is the cost of the classes named in Of. "all" is every class.
 type costEntry struct {
-	Slots, Ops uint8
-	Ports      string
-	Latency    uint8
-	Hold       uint8
-	Unit       string   // what the instruction occupies for hold cycles besides its port
-	Uops       []string // the ports of each op, instead of Ops and Ports
-	Width      uint8    // bytes of the operands; 0 is any
-	Memory     string   // "yes" and "no": only with and without an operand in memory
-	Of         string
+	Slots, Ops   uint8
+	Ports        string
+	Latency      uint8
+	Hold         uint8
+	LeastLatency uint8    `toml:"least-latency"` // of a division, if the quotient has no bits
+	LeastHold    uint8    `toml:"least-hold"`
+	Unit         string   // what the instruction occupies for hold cycles besides its port
+	Uops         []string // the ports of each op, instead of Ops and Ports
+	Width        uint8    // bytes of the operands; 0 is any
+	Memory       string   // "yes" and "no": only with and without an operand in memory
+	Of           string
 }
 
 // Conditions that let a comparison and a jump fuse, as sets of the conditions' numbers.
@@ -289,7 +291,7 @@ func (r *coreReader) schedulers(entries []schedulerEntry) []scheduler {
 
 // cost sets what classes cost.
 func (r *coreReader) cost(e costEntry) {
-	k := cost{slots: e.Slots, ops: e.Ops, ports: r.ports(e.Ports), latency: e.Latency, hold: e.Hold, unit: r.ports(e.Unit)}
+	k := cost{slots: e.Slots, ops: e.Ops, ports: r.ports(e.Ports), latency: e.Latency, hold: e.Hold, unit: r.ports(e.Unit), leastLatency: e.LeastLatency, leastHold: e.LeastHold}
 	for i, words := range e.Uops {
 		if k.ops++; i == 0 {
 			k.ports = r.ports(words)

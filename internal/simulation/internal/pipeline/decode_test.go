@@ -30,7 +30,7 @@ func TestOp(t *testing.T) {
 		{"cmp %ah,%bl", "38e3", Op{Class: ALU, Width: 1, Size: 1, reads: r(RAX, RBX), writes: r(Carry, Flags), fuses: fuseCompare}},
 		{"cmp %spl,%bl", "4038e3", Op{Class: ALU, Width: 1, Size: 1, reads: r(RSP, RBX), writes: r(Carry, Flags), fuses: fuseCompare}},
 		{"inc %r10", "49ffc2", Op{Class: ALU, Width: 8, Size: 8, reads: r(r10), writes: r(r10, Flags), fuses: fuseIncrement}},
-		{"mov %rsp,%rbp", "4889e5", Op{Class: Move, Width: 8, Size: 8, reads: r(RSP), writes: r(RBP)}},
+		{"mov %rsp,%rbp", "4889e5", Op{Class: MoveRSP, Width: 8, Size: 8, reads: r(RSP), writes: r(RBP)}},
 		{"mov %cl,%al", "88c8", Op{Class: ALU, Width: 1, Size: 1, reads: r(RCX, RAX), writes: r(RAX)}},
 		{"mov (%r12,%r13),%r8w", "66478b042c", Op{Class: Load, Width: 2, Size: 2, Loads: true, Base: r12, Index: r13, Scale: 1, reads: r(r8), writes: r(r8)}},
 		{"mov %fs:0x28,%rax", "64488b042528000000", Op{Class: Load, Width: 8, Size: 8, Loads: true, Scale: 1, Disp: 0x28, Segment: true, writes: r(RAX)}},

@@ -327,6 +327,10 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 			ready = max(ready, value)
 		}
 	}
+	if k.leastLatency > 0 {
+		d := m.divided(op, k)
+		k = &d
+	}
 	result := ready + int64(k.latency)
 	if m.recorder != nil {
 		m.recorder.computes(m.core, op, k)

@@ -63,6 +63,7 @@ const (
 	Nop        Class = iota
 	Zero             // register := 0, known before execution
 	Move             // general register to another
+	MoveRSP          // the stack pointer to another
 	VecMove          // vector register to another
 	Load             // to a general register, without change or extended with zeros
 	LoadSigned       // to a general register, extended with its sign
@@ -182,7 +183,7 @@ const (
 
 // classNames are the names of the classes in the files of cores.
 var classNames = [classes]string{
-	Nop: "Nop", Zero: "Zero", Move: "Move", VecMove: "VecMove", Load: "Load", LoadSigned: "LoadSigned",
+	Nop: "Nop", Zero: "Zero", Move: "Move", MoveRSP: "MoveRSP", VecMove: "VecMove", Load: "Load", LoadSigned: "LoadSigned",
 	VecLoad: "VecLoad", Store: "Store", VecStore: "VecStore", ALU: "ALU", ALUCarry: "ALUCarry",
 	CMov: "CMov", CMovBE: "CMovBE", SetCC: "SetCC", Shift: "Shift", ShiftVar: "ShiftVar",
 	ShiftBMI: "ShiftBMI", RotateCarry: "RotateCarry", ShiftDouble: "ShiftDouble", LEA: "LEA",

@@ -421,6 +421,8 @@ func moveClass(o *Op) Class {
 		return Store
 	case o.calc == calcSignExtend || o.Size < 4:
 		return ALU
+	case o.reads[0] == RSP:
+		return MoveRSP
 	}
 	return Move
 }
