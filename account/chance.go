@@ -1,7 +1,6 @@
 package account
 
 import (
-	"errors"
 	"iter"
 	"math"
 	"math/bits"
@@ -40,7 +39,7 @@ func (b Basis) String() string {
 
 const (
 	// RunsEnough on each side are needed for a p-value below 5 %: with three, the
-	// smallest that there can be is 10 %.
+	// smallest that there can be is 10 %, and with four 2.9 %, among any number of figures.
 	RunsEnough = 4
 	// PairsEnough is the same for pairs: with five, it is 1 in 16.
 	PairsEnough = 6
@@ -49,8 +48,7 @@ const (
 	// smaller than to be called none.
 	sameWithin = 0.01
 	// negligible is the smallest part of all cycles that counts as a change, however
-	// sure; negligibleExact is the same for exact counts. The loader and the environment
-	// differ by as much between runs of one program.
+	// sure; negligibleExact is the same for the whole and nodes of exact counts.
 	negligible      = 1e-3
 	negligibleExact = 1e-4
 	resamples       = 4000
@@ -70,19 +68,6 @@ func (d Design) basis(old, new int) Basis {
 		return ByExactCounts
 	}
 	return NoBasis
-}
-
-// mannWhitney is the p-value of the two-sided test by H. B. Mann and D. R. Whitney
-// (Annals of Mathematical Statistics 18, 1947).
-func mannWhitney(old, new []float64) float64 {
-	r, err := stats.MannWhitneyUTest(old, new, stats.LocationDiffers)
-	switch {
-	case err == nil:
-		return r.P
-	case errors.Is(err, stats.ErrSamplesEqual):
-		return 1
-	}
-	return math.NaN()
 }
 
 // holm corrects p-values of one family (S. Holm, Scandinavian Journal of
@@ -138,7 +123,7 @@ type family struct {
 // largest statistic of those not yet found to differ is as large as its own. So
 // figures that vary together count as one, and nothing is assumed about how they
 // vary. With few runs a large change is found even among many figures; the test of
-// Mann and Whitney with a correction could not find it.
+// Mann and Whitney with a correction for several could not find it.
 func (f *family) test() []float64 {
 	if f.design.Paired {
 		return stepDown(f.pairs())

@@ -164,6 +164,9 @@ type Change struct {
 	P         float64 // of a two-sided test, corrected for testing several; NaN if there are too few runs, or it was not tested
 	Effect    float64 // Cliff's delta: the chance that a new run takes more than an old one, less that of the opposite, −1…1
 	Verdict   Verdict
+	// Seen is the least change of four of five that such runs would show, in the same
+	// unit; NaN if there are too few runs.
+	Seen float64
 }
 
 // Relative returns the change in parts of the old value.
@@ -181,8 +184,7 @@ type Difference struct {
 // Compare compares two sets of runs. The total is tested by itself. Nodes are
 // tested level by level, the children of a node only if it has changed or stands
 // for the whole, with a correction among siblings: so the chance that any of a
-// set of siblings is called changed though none is, is at most 5 %. The test is
-// that of Mann and Whitney with Holm's correction, and for paired runs that of
+// set of siblings is called changed though none is, is at most 5 %. The test is that of
 // [ComparePlaces].
 func Compare(m *model.Model, old, new []Reading, design Design) *Difference {
 	d := &Difference{Model: m, Runs: [2]int{len(old), len(new)}, Nodes: make([]Change, len(m.Nodes)),
@@ -281,7 +283,7 @@ func newComparison(design Design, basis Basis, old, new []float64) *comparison {
 // change compares two samples; its verdict is still open.
 func (c *comparison) change(old, new []float64) Change {
 	nan := math.NaN()
-	x := Change{Old: nan, New: nan, Delta: nan, Low: nan, High: nan, P: nan, Effect: nan}
+	x := Change{Old: nan, New: nan, Delta: nan, Low: nan, High: nan, P: nan, Effect: nan, Seen: nan}
 	if len(old) == 0 || len(new) == 0 {
 		return x
 	}
@@ -291,6 +293,7 @@ func (c *comparison) change(old, new []float64) Change {
 	switch c.basis {
 	case ByRuns, ByPairs:
 		x.Low, x.High = c.boot.interval(old, new)
+		x.Seen = seen(old, new, c.basis == ByPairs)
 	case ByExactCounts:
 		x.Low, x.High = x.Delta, x.Delta
 	}
@@ -299,31 +302,56 @@ func (c *comparison) change(old, new []float64) Change {
 
 // test judges the changes of one family, given their samples.
 func (c *comparison) test(list []*Change, old, new [][]float64) {
-	ps := make([]float64, len(list))
-	switch {
-	case len(list) == 0:
-	case c.basis == ByPairs:
+	var ps []float64
+	if len(list) > 0 && (c.basis == ByPairs || c.basis == ByRuns) {
 		f := family{old: old, new: new, whole: c.whole, design: c.design}
 		ps = f.test()
-	default:
-		for i := range ps {
-			ps[i] = math.NaN()
-			if c.basis == ByRuns {
-				ps[i] = mannWhitney(old[i], new[i])
-			}
-		}
-		holm(ps)
 	}
 	for i, x := range list {
-		x.P = ps[i]
+		if ps != nil {
+			x.P = ps[i]
+		}
 		c.judge(x)
 	}
 }
 
+// seen is the least difference of the means that four of five comparisons of such runs
+// would find, by how the runs differ: the quantiles of Student's distribution for the
+// level of the test and for its power, in standard errors (J. Cohen, Statistical Power
+// Analysis for the Behavioral Sciences, chapter 2).
+func seen(old, new []float64, paired bool) float64 {
+	const power = 0.842 // the 80 % quantile of the normal distribution
+	o, n := float64(len(old)), float64(len(new))
+	free, variance := o+n-2, (squares(old)+squares(new))/(o+n-2)*(1/o+1/n)
+	if paired {
+		deltas := make([]float64, len(old))
+		for i := range deltas {
+			deltas[i] = new[i] - old[i]
+		}
+		free, variance = n-1, squares(deltas)/(n-1)/n
+	}
+	return (studentQuantile(free) + power) * math.Sqrt(variance)
+}
+
+// squares is the sum of the squares of differences from the mean.
+func squares(values []float64) float64 {
+	m, sum := mean(values), 0.0
+	for _, v := range values {
+		sum += (v - m) * (v - m)
+	}
+	return sum
+}
+
 // judge decides, once the p-value has been corrected.
 func (c *comparison) judge(x *Change) {
-	least := negligible
-	if c.basis == ByExactCounts {
+	c.judgeFrom(x, negligible)
+}
+
+// judgeFrom is judge for changes from some part of all cycles on. Exact counts that
+// differ by less differ by nothing that matters: the loader and the environment are not
+// the same in two runs of one program.
+func (c *comparison) judgeFrom(x *Change, least float64) {
+	if c.basis == ByExactCounts && least == negligible {
 		least = negligibleExact
 	}
 	large := math.Abs(x.Delta) > least*c.total.Old
@@ -334,6 +362,8 @@ func (c *comparison) judge(x *Change) {
 		x.Verdict = More
 	case changed && x.High < 0:
 		x.Verdict = Less
+	case c.basis == ByExactCounts && math.Abs(x.Delta) <= same:
+		x.Verdict = Same
 	case x.Low >= -same && x.Low <= 0 && x.High >= 0 && x.High <= same && c.basis != BySampling: // which knows nothing of other runs
 		x.Verdict = Same
 	}

@@ -88,6 +88,8 @@ type diffBody interface {
 	rows() []diffRow // the first is the total
 	more() []string  // what the answer adds to that about the total
 	fill(*jsonDiff)  // the parts, for JSON
+
+	seen() (name string, part float64) // the largest unchanged part, and the change of it that would show
 }
 
 func (t *diffWriter) print(format string) error {
@@ -180,6 +182,8 @@ func (t *nodeDiff) heads() []string {
 }
 
 func (t *nodeDiff) more() []string { return nil }
+
+func (t *nodeDiff) seen() (name string, part float64) { return "", 0 }
 
 // took says what is compared: "cycles per instruction".
 func (t *diffWriter) took() string {
@@ -292,6 +296,9 @@ func (t *diffWriter) text() error {
 	if t.h.By != counts.Run {
 		change += fmt.Sprintf("; own: in percent of what the %s took", t.h.By)
 	}
+	if s := t.power(); s != "" {
+		t.Paragraph("power", s, hang, faint)
+	}
 	t.Paragraph("change", change, hang, faint)
 	t.Paragraph("chance", t.chance(), hang, faint)
 	for _, n := range t.h.withMeasured(t.remarks()) {
@@ -313,6 +320,25 @@ func shortName(name string, width int) string {
 	return depth + page.Cut(page.Cut(page.Shorter(function, left), left)+module, width-len(depth))
 }
 
+// power says how small a change the runs would show.
+func (t *diffWriter) power() string {
+	c := t.total
+	if !(c.Seen >= 0) || !(c.Old > 0) {
+		return ""
+	}
+	text := fmt.Sprintf("such runs show a change of all by %s four times in five", percentOf(c.Seen/c.Old))
+	if name, seen := t.body.seen(); name != "" {
+		text += fmt.Sprintf(", and of %s by %s of its own", name, percentOf(seen))
+	}
+	if changed(c) {
+		return text
+	}
+	return text + "; four times as many runs show half as much"
+}
+
+// percentOf is a part of one in percent, with two digits.
+func percentOf(v float64) string { return fmt.Sprintf("%.2g %%", 100*v) }
+
 // parts are what changes are added up of.
 func (t *diffWriter) parts() string {
 	if t.h.By == counts.Run {
@@ -333,8 +359,6 @@ func (t *diffWriter) chance() string {
 		return fmt.Sprintf("from the sampling error alone: how runs differ is unknown; count at least %d runs of each, better 10 alternating ones", account.RunsEnough)
 	case t.basis == account.NoBasis:
 		return fmt.Sprintf("unknown: how runs differ takes at least %d runs of each, better 10 alternating ones", account.RunsEnough)
-	case t.h.By == counts.Run:
-		how = "the test of Mann and Whitney, corrected for testing several nodes"
 	}
 	return how
 }
@@ -488,12 +512,13 @@ type jsonChange struct {
 	P         *page.Number `json:"p,omitempty"`
 	Effect    *page.Number `json:"effect,omitempty"`
 	Verdict   string       `json:"verdict"`
+	Seen      *page.Number `json:"seen,omitempty"`
 	Samples   []int64      `json:"samples,omitempty"`
 }
 
 func changeOf(c *account.Change) jsonChange {
 	return jsonChange{Old: page.Known(c.Old), New: page.Known(c.New), Change: page.Known(c.Delta), Relative: page.Known(c.Relative()),
-		Low: page.Known(c.Low), High: page.Known(c.High), P: page.Known(c.P), Effect: page.Known(c.Effect), Verdict: c.Verdict.String()}
+		Low: page.Known(c.Low), High: page.Known(c.High), P: page.Known(c.P), Effect: page.Known(c.Effect), Verdict: c.Verdict.String(), Seen: page.Known(c.Seen)}
 }
 
 func (t *diffWriter) document() jsonDiff {

@@ -170,6 +170,19 @@ func (t *placesDiff) more() []string {
 	return []string{strings.Join(names, "; ")}
 }
 
+// seen is the largest place that was not told to have changed, and the change that
+// would have been, of its own.
+func (t *placesDiff) seen() (name string, part float64) {
+	most := 0.0
+	for i := range t.d.Places {
+		c := &t.d.Places[i]
+		if !changed(&c.Change) && c.Seen >= 0 && c.Old > most {
+			most, name, part = c.Old, t.name(c), c.Seen/c.Old
+		}
+	}
+	return page.Cut(page.Shorter(name, nameMost), nameMost), part
+}
+
 func (t *placesDiff) fill(doc *jsonDiff) {
 	doc.Places = []jsonChange{}
 	for i := range t.d.Places {
