@@ -117,7 +117,7 @@ func (a *app) reportOf(c *common, f *placeFlags, x *exportFlags, by recorded.Spl
 	switch {
 	case by.Code != counts.Run || f.used() || len(files) == 1 && (recs.HasSamples(files[0]) || c.by == "run" && recs.HasPlaces(files[0])):
 		return a.places(c, f, recs, places)
-	case len(files) > 1 && len(by.Kinds) == 0:
+	case (len(files) > 1 || f.grouping.Together) && len(by.Kinds) == 0:
 		err := a.runs(c, f.grouping, recs)
 		unsampled := func(file string) bool { return !recs.HasSamples(file) }
 		if errors.Is(err, recorded.ErrNothing) && !f.grouping.Separate && c.model == "" && !slices.ContainsFunc(files, unsampled) {
