@@ -38,7 +38,7 @@ export interface Head {
   source: { kind: string; measured: boolean; how?: string; files?: string[] }; workload?: string;
 }
 
-export interface Accounts extends Head { accounts: Account[] }
+export interface Accounts extends Head { accounts: Account[]; pending?: Promise<void> }
 
 export interface MethodNode {
   path: string; name: string; level: number; section?: string; formula?: string; unit?: string; threshold?: string; rest?: boolean;
@@ -50,10 +50,8 @@ export interface Method { name: string; version: string; title?: string; about?:
 
 export interface Methods { schema: string; models: Method[] }
 
-export type Document = { schema: string };
-
-// A Block is a document as it is embedded.
-export interface Block { json: string; document: Document }
+// A Document is one of the page. Pending ends when all of its accounts are there.
+export type Document = { schema: string; pending?: Promise<void> };
 
 const schemaOf: Record<string, string> = { accounts: "cyclestack.account/v1", methods: "cyclestack.models/v1" };
 
@@ -67,21 +65,65 @@ function decode(text: string): Uint8Array<ArrayBuffer> {
   return out;
 }
 
-// inflated returns the text of gzip data, by the browser or, where it cannot, by the page's own code.
-async function inflated(data: Uint8Array<ArrayBuffer>): Promise<string> {
-  if (typeof DecompressionStream === "undefined") return new TextDecoder().decode(gunzip(data));
-  return new Response(new Blob([data]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+import { gunzip } from "./inflate";
+
+// chunks are the pieces of the text of gzip data, by the browser or, where it cannot, by the page's own code.
+async function* chunks(data: Uint8Array<ArrayBuffer>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  if (typeof DecompressionStream === "undefined") { yield decoder.decode(gunzip(data)); return; }
+  const reader = new Blob([data]).stream().pipeThrough(new DecompressionStream("gzip")).getReader();
+  for (let r = await reader.read(); !r.done; r = await reader.read()) yield decoder.decode(r.value, { stream: true });
 }
 
-import { gunzip } from "./inflate";
+const eager = 300; // accounts that are there when the page opens
+const headMost = 1 << 20; // letters in front of the accounts
+const slice = 12; // milliseconds of reading before the page may draw
+
+// read reads a document. The accounts behind the first ones come later: see Document.pending.
+async function read(packed: string): Promise<Document> {
+  const begin = '"accounts":[', pieces = chunks(decode(packed));
+  let text = "", line = -1;
+  while (text.length < headMost && (line < 0 || text.length < line + begin.length + 2)) {
+    const piece = await pieces.next();
+    if (piece.done) return JSON.parse(text) as Document;
+    text += piece.value;
+    line = text.indexOf("\n");
+  }
+  if (line < 0 || !text.startsWith(begin + "\n", line + 1)) {
+    const all = [text];
+    for await (const more of pieces) all.push(more);
+    return JSON.parse(all.join("")) as Document;
+  }
+  const d = JSON.parse(text.slice(0, line).replace(/,$/, "") + "}") as Document & { accounts: Account[] };
+  d.accounts = [];
+  text = text.slice(line + begin.length + 2);
+  let last = performance.now(), ended = false;
+  // lines reads up to so many accounts.
+  const lines = async (most: number) => {
+    while (d.accounts.length < most && !ended) {
+      let at = 0;
+      for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", at)) {
+        const one = text.slice(text[at] === "," ? at + 1 : at, end);
+        at = end + 1;
+        if (one.startsWith("]")) { ended = true; break; }
+        d.accounts.push(JSON.parse(one) as Account);
+      }
+      text = text.slice(at);
+      if (most === Infinity && performance.now() - last > slice) { await new Promise(done => setTimeout(done)); last = performance.now(); }
+      const piece = ended ? undefined : await pieces.next();
+      if (piece?.done) throw new Error("a document ends too early");
+      if (piece) text += piece.value;
+    }
+  };
+  await lines(eager);
+  if (!ended) d.pending = lines(Infinity);
+  return d;
+}
 
 // load returns the documents that are embedded in the page.
 export async function load(): Promise<Document[]> {
   const list: Document[] = [];
-  for (const e of document.querySelectorAll("script.document")) {
-    const json = await inflated(decode((e.textContent || "").trim()));
-    list.push(JSON.parse(json) as Document);
-  }
+  for (const e of document.querySelectorAll("script.document")) list.push(await read((e.textContent || "").trim()));
   return list;
 }
 

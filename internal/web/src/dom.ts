@@ -9,9 +9,9 @@ function fill(e: Element, attributes: Attributes, children: Child[]): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === false) continue;
     if (typeof value === "function") e.addEventListener(name, value);
-    else e.setAttribute(name, value === true ? "" : String(value));
+    else e.setAttribute(name, value === true ? "" : name === "title" || name === "aria-label" ? clean(String(value), longest) : String(value));
   }
-  for (const c of children) if (c) e.append(c);
+  for (const c of children) if (c) e.append(typeof c === "string" ? clean(c, longest) : c);
 }
 
 // h makes an element of HTML.
@@ -31,13 +31,16 @@ export function s<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Attr
 // clear removes what is in an element.
 export function clear(e: Element): void { e.textContent = ""; }
 
+const longest = 5000; // letters of a text
+
 // clean makes a name fit for display: bounded, without invisible characters and marks of direction.
 export function clean(name: string, most = 400): string {
+  if (name.length <= most && /^[\x20-\x7e]*$/.test(name)) return name;
   const cut = name.length > most ? name.slice(0, most) + "…" : name;
-  return cut.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/gu, "\uFFFD");
+  return cut.replace(/\t/g, "    ").replace(/\u200b/g, "").replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/gu, "\uFFFD");
 }
 
-// copies downloads text as a file.
+// save downloads text as a file.
 export function save(name: string, text: BlobPart, type: string): void {
   const a = h("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
   a.click();

@@ -16,6 +16,9 @@ export interface Column {
   level?: number;
 }
 
+// breakable divides a name where a line may break.
+function breakable(name: string): (string | Node)[] { return name.split(/(?<=_)/).flatMap((t, i) => i > 0 ? [document.createElement("wbr"), t] : [t]); }
+
 const rowHeight = 26;
 const more = 8; // rows drawn outside the view
 
@@ -100,7 +103,7 @@ export class Grid {
     this.element.style.setProperty("--columns", this.columns.map(c => c.width + "px").join(" "));
     this.columns.forEach((c, i) => {
       const on = this.sorted?.key === c.key;
-      const sort = h("button", { type: "button", class: "sort", "data-sort": c.key, tabindex: -1, title: "sort by " + c.title }, clean(c.title).replace(/_/g, "_\u200B"), on ? (this.sorted?.down ? " ▼" : " ▲") : "");
+      const sort = h("button", { type: "button", class: "sort", "data-sort": c.key, tabindex: -1, title: "sort by " + c.title }, ...breakable(clean(c.title)), on ? (this.sorted?.down ? " ▼" : " ▲") : "");
       sort.addEventListener("click", () => this.sort(c.key));
       const cell = h("div", { role: "columnheader", class: "cell l" + (c.level || 0) + (c.number ? " number" : ""), "aria-colindex": i + 1, id: `${this.name}-h-${i}`, "aria-sort": on ? (this.sorted?.down ? "descending" : "ascending") : "none" }, sort);
       if (c.parts) {
@@ -121,11 +124,16 @@ export class Grid {
     const from = Math.max(0, Math.floor(top / rowHeight) - more), to = Math.min(this.all, Math.ceil((top + height) / rowHeight) + more);
     this.spacer.style.height = this.all * rowHeight + "px";
     if (!anew && from === this.from && to === this.to) return;
+    if (anew || from >= this.to || to <= this.from) {
+      clear(this.spacer);
+      for (let i = from; i < to; i++) this.spacer.append(this.row(i));
+    } else { // rows that stay in view are kept
+      for (let i = this.from; i < from; i++) this.spacer.firstChild?.remove();
+      for (let i = to; i < this.to; i++) this.spacer.lastChild?.remove();
+      for (let i = Math.min(this.from, to) - 1; i >= from; i--) this.spacer.prepend(this.row(i));
+      for (let i = Math.max(this.to, from); i < to; i++) this.spacer.append(this.row(i));
+    }
     this.from = from; this.to = to;
-    const fresh = document.createDocumentFragment();
-    for (let i = from; i < to; i++) fresh.append(this.row(i));
-    clear(this.spacer);
-    this.spacer.append(fresh);
     this.focus();
   }
 

@@ -83,11 +83,15 @@ class Views {
   // when is the course over time; what is selected there restricts the tree and the table of functions.
   private when(d: Accounts, first: Accounts | undefined, run: Account | undefined, within: Accounts | undefined): void {
     const of = this.ex.method(d.model)?.of;
-    this.sections.push(new When(d, this.ex, chosen => {
+    const make = () => new When(d, this.ex, chosen => {
       if (this.tree && first && run && first.model.name === d.model.name) this.tree.show(chosen ? mean(chosen, of) : run);
       const functions = this.places.get("function");
       if (functions) functions.show(chosen && within ? during(within, chosen, of) : null);
-    }).element);
+    }).element;
+    if (!d.pending) { this.sections.push(make()); return; }
+    const soon = h("section", { id: "when" }, h("h2", {}, "When"), h("p", { class: "hint" }, "The intervals are being read."));
+    this.sections.push(soon);
+    void d.pending.then(() => soon.replaceWith(make()));
   }
 }
 
@@ -114,7 +118,10 @@ async function begin(): Promise<void> {
   try {
     const documents = await load();
     build(documents);
-    (window as unknown as { cyclestack: unknown }).cyclestack = { documents, format, gunzip };
+    const opened = performance.now();
+    await Promise.all(documents.map(d => d.pending));
+    for (const d of documents) delete d.pending;
+    (window as unknown as { cyclestack: unknown }).cyclestack = { documents, format, gunzip, opened };
   } catch (e) {
     const p = document.getElementById("page");
     if (p) p.prepend(h("p", { class: "error", role: "alert" }, "This page could not be shown: " + String(e)));

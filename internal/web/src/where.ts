@@ -24,7 +24,7 @@ export class Where {
   private all: Account[];
 
   constructor(private d: Accounts, private ex: Explanations, private kind: string, private source: (a: Account) => (() => void) | undefined) {
-    this.list = this.all = kind === "run" ? d.accounts : d.accounts.filter(a => a.scope.kind !== "run" && a.scope.kind !== "interval");
+    this.list = this.all = this.pick();
     const hId = id("h");
     this.grid = new Grid("account of each " + kind);
     const search = h("input", { type: "search", id: "filter-" + kind, placeholder: "part of a name" });
@@ -35,7 +35,10 @@ export class Where {
       h("div", { class: "tools" }, h("label", { for: "filter-" + kind }, "Filter "), search, " ", this.count), this.grid.element);
     this.grid.set(this.columns());
     this.filter();
+    void d.pending?.then(() => { this.all = this.pick(); this.show(null); });
   }
+
+  private pick(): Account[] { return this.kind === "run" ? this.d.accounts : this.d.accounts.filter(a => a.scope.kind !== "run" && a.scope.kind !== "interval"); }
 
   // show replaces the accounts; null brings all back.
   show(list: Account[] | null): void {
