@@ -74,7 +74,7 @@ func (b *builder) head(f *modelFile) {
 	m.head = f.pos
 	m.Name, m.Version, m.Title = str(f.Name), str(f.Version), str(f.Title)
 	m.About, m.Source = strings.TrimSpace(str(f.About)), str(f.Source)
-	m.CPUs, m.Unit, m.Of = slices.Clone(f.CPUs), str(f.Unit), str(f.Of)
+	m.CPUs, m.Unit, m.Of, m.Mode = slices.Clone(f.CPUs), str(f.Unit), str(f.Of), str(f.Mode)
 	if !isModelName(m.Name) {
 		b.fault(f.pos.at("name"), "name: %s", nameProblem(m.Name, "lower-case letters, digits and hyphens"))
 	}
@@ -82,6 +82,9 @@ func (b *builder) head(f *modelFile) {
 		b.fault(f.pos.at("unit"), "unit: the model does not say what its values are counted in")
 	}
 	b.unit(f.pos.at("unit"), m.Unit)
+	if m.Mode != "" && m.Mode != "u" && m.Mode != "k" {
+		b.fault(f.pos.at("mode"), "mode: %q is neither u nor k", spelling.Clip(m.Mode))
+	}
 	seen := map[string]bool{}
 	for _, cpu := range m.CPUs {
 		if seen[cpu] {

@@ -48,6 +48,10 @@ type Model struct {
 	// themselves.
 	Of string
 
+	// Mode is the only mode that the method's events are to be counted in: "u" for user mode,
+	// "k" for the kernel; "" for both.
+	Mode string
+
 	Parameters []Parameter
 	Inputs     []Input
 	Nodes      []Node

@@ -20,6 +20,7 @@ type modelFile struct {
 	Remove    []string
 	Unit      *string
 	Of        *string
+	Mode      *string
 	Parameter []parameterTable `key:"-"`
 	Input     []inputTable     `key:"-"`
 	Node      []nodeTable      `key:"-"`

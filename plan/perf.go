@@ -112,7 +112,7 @@ func (p *Plan) For(c Command, program []string) Command {
 		return c
 	}
 	out := Command{About: c.About, Args: slices.Concat(c.Args[:end+1], program), Break: slices.Clone(c.Break)}
-	if all := slices.Index(out.Args[:end], "-a"); all >= 0 && !p.Options.SMT {
+	if all := slices.Index(out.Args[:end], "-a"); all >= 0 && !p.Options.SMT && !p.PerCPU() {
 		out.Args = slices.Delete(out.Args, all, all+1)
 		for i := range out.Break {
 			out.Break[i]-- // before the events nothing breaks
@@ -132,7 +132,28 @@ func (p *Plan) File(run int, extension string) string {
 }
 
 func (p *Plan) stat(file string, groups []Group) Command {
-	return command([]string{"perf", "stat", "-a", "-x", ";", "-o", file}, p.perfEvents(groups))
+	args := []string{"perf", "stat", "-a"}
+	if p.PerCPU() {
+		args = append(args, "-A")
+	}
+	return command(append(args, "-x", ";", "-o", file), p.perfEvents(groups))
+}
+
+// PerCPU reports whether the plan's counts are of each logical processor by itself: the
+// model compares those of a core.
+func (p *Plan) PerCPU() bool {
+	return slices.ContainsFunc(p.Model.Inputs, func(in model.Input) bool { return in.LP != nil || in.Any })
+}
+
+// inMode restricts an event or a group, as perf takes it, to the mode of the model.
+func (p *Plan) inMode(events string) string {
+	if p.Model.Mode == "" {
+		return events
+	}
+	if strings.HasSuffix(events, "/") || strings.Contains(events, "}:") {
+		return events + p.Model.Mode
+	}
+	return events + ":" + p.Model.Mode
 }
 
 // command returns a call of perf for some events.
@@ -151,7 +172,7 @@ func command(args, events []string) Command {
 func (p *Plan) perfEvents(groups []Group) []string {
 	var all []string
 	for i := range groups {
-		all = append(all, groups[i].Perf())
+		all = append(all, p.inMode(groups[i].Perf()))
 	}
 	if always := p.always(); always != "" {
 		all = append(all, always)
@@ -209,7 +230,7 @@ func (p *Plan) Script(runs bool, spelled Spelling, notes []string, program ...st
 	several, seconds, divided := len(groups) > 1, p.ShortestRun(true), p.needsUndivided()
 	is := map[string]bool{
 		"program": len(program) > 0, "several": several, "smt": p.Options.SMT, "watchdog": p.needsWatchdogOff(), "divided": divided > 0,
-		"timed": !several && seconds > 0,
+		"timed": !several && seconds > 0, "percpu": p.PerCPU(),
 	}
 	values := map[string]string{
 		"cpu": p.CPU.Name, "model": p.Model.Name, "version": p.Model.Version,

@@ -439,3 +439,21 @@ func write(t *testing.T, name, text string, mode os.FileMode) {
 		t.Fatal(err)
 	}
 }
+
+// TestPerCPU checks the commands of a method that compares the logical processors of a
+// core: they are counted each by itself, a program or not, and nothing is sampled.
+func TestPerCPU(t *testing.T) {
+	p := planFor(t, "skylakex", "smt-occupancy", plan.Options{})
+	c := p.Perf(false)[0]
+	for _, c := range []plan.Command{c, p.For(c, []string{"./app"})} {
+		if line := c.String(); !strings.HasPrefix(line, "perf stat -a -A ") || !strings.Contains(line, " -e msr/tsc/ ") {
+			t.Error(line)
+		}
+	}
+	if list := p.Record(false); len(list) > 0 {
+		t.Error(list[0].String())
+	}
+	if script := p.Script(false, plan.Spelling{}, nil); strings.Count(script, "scope='-a -A'") != 2 || !strings.Contains(script, "siblings=$(sort -u") {
+		t.Error(script)
+	}
+}

@@ -29,18 +29,21 @@ func (b *builder) findCycles() {
 // the groups multiplexed by the kernel, or with runs one for each group. They are
 // for the whole machine and ten seconds, as those of Perf. There are none if nothing
 // needs a counter of the core: events that are counted all of the time take no
-// samples.
+// samples. There are none for counts of each logical processor either.
 //
 // In a group one event takes the samples, cycles if the group has them or has room
 // for them. Each sample has the counts of all events. The events of a set all take
 // samples, with periods of their own by their cost. Such samples have no times of
 // counting, so each group of a set has a run of its own.
 func (p *Plan) Record(runs bool) []Command {
+	if p.PerCPU() { // samples of one processor do not say what the other one does
+		return nil
+	}
 	var all []Command
 	var events []string
 	args := []string{"perf", "record", "-a"}
 	for i := range p.Groups {
-		group := p.recorded(&p.Groups[i])
+		group := p.inMode(p.recorded(&p.Groups[i]))
 		events = append(events, group)
 		all = append(all, command(append(slices.Clone(args), "-o", p.File(i+1, "data")), []string{group}))
 	}

@@ -31,8 +31,8 @@ func TestRecord(t *testing.T) {
 		// The event set of the source has the periods of its events, and two runs.
 		{"core2", plan.Options{Set: "big-4"}, false, []string{"perf record -a -o core2-1.data " +
 			"-e '{cpu/event=0x3c,name=CPU_CLK_UNHALTED.CORE,period=2000000/,cpu/event=0xa0,cmask=0x1,inv=0x1,name=RS_UOPS_DISPATCHED.CYCLES_NONE,period=2000000/," +
-			"cpu/event=0x70,umask=0x40,name=BUS_TRANS_ANY.SELF,period=100000/}' -- sleep 10",
-			"perf record -a -o core2-2.data -e cpu/event=0xcb,umask=0x8,name=MEM_LOAD_RETIRED.L2_LINE_MISS,period=10000/ -- sleep 10"}},
+			"cpu/event=0x70,umask=0x40,name=BUS_TRANS_ANY.SELF,period=100000/}:u' -- sleep 10",
+			"perf record -a -o core2-2.data -e cpu/event=0xcb,umask=0x8,name=MEM_LOAD_RETIRED.L2_LINE_MISS,period=10000/u -- sleep 10"}},
 		{"neoverse-v1", plan.Options{Level: 1}, false, []string{"perf record -a -o neoverse-v1.data " +
 			"-e '{r11/period=2000000/,r3e,r10,r3d,r3f,r3a,r3b}:S' -- sleep 10"}},
 		{"power8", plan.Options{Level: 1}, true, []string{"perf record -a -o power8-1.data -e '{r1e/period=2000000/,r600f4,r500fa,r4000a,r2001a,r1001c}:S' -- sleep 10"}},
@@ -106,7 +106,8 @@ func checkRecorded(t *testing.T, v *verifier, g *plan.Group, text string) {
 	if m := regexp.MustCompile(`name=(TOPDOWN\.SLOTS|PERF_METRICS)[^/]*period=`).FindString(text); m != "" {
 		t.Errorf("%s, %s: slots take samples: %s", v.p.CPU.Name, v.p.Model.Name, text)
 	}
-	inner := strings.Trim(strings.TrimSuffix(text, ":S"), "{}")
+	inner := regexp.MustCompile(`(:S?u?|u)$`).ReplaceAllString(text, "")
+	inner = strings.Trim(inner, "{}")
 	members := regexp.MustCompile(`,?([^/,]+(/[^/]*/[a-zA-Z]*)?)`).FindAllStringSubmatch(inner, -1)
 	switch len(members) {
 	case len(g.Events):

@@ -389,6 +389,9 @@ func (t *tree) audit(a *account.Account) {
 
 func failText(c *account.Check) string {
 	s := c.Name + ": " + sides(c)
+	if len(c.Events) > 0 {
+		s += ", of " + listed(c.Events)
+	}
 	if c.Text != "" {
 		s += "; " + c.Text
 	}

@@ -32,6 +32,7 @@ User mode is enough, for programs of the same user.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.runDoctor(c) },
 	}
+	cmd.Flags().BoolVar(&c.all, "all", false, "also what is as usual, and other remedies")
 	c.addOutput(cmd, report.Formats[render.Diagnosis]()...)
 	return cmd
 }

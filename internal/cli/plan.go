@@ -129,13 +129,23 @@ func scriptSpelling(p *plan.Plan) plan.Spelling {
 		s.Report += " " + s.SMT
 	}
 	s.Report += " --model " + p.Model.Name
+	if p.PerCPU() {
+		s.Report = "cyclestack smt --model " + p.Model.Name + " --siblings $siblings"
+	}
 	return s
 }
+
+// siblingsCommand prints the logical processors that share a core, as --siblings takes
+// them, on the machine that was counted.
+const siblingsCommand = "sort -u /sys/devices/system/cpu/cpu*/topology/thread_siblings_list | tr ',-' '::' | paste -s -d , -"
 
 // reportCommand spells the command that reports what the commands of a plan counted.
 func reportCommand(p *plan.Plan) func(files string, together bool) string {
 	return func(files string, together bool) string {
 		flags := ""
+		if p.PerCPU() {
+			return "cyclestack smt --cpu " + p.CPU.Name + " --model " + p.Model.Name + " --siblings \"$(" + siblingsCommand + ")\" " + files
+		}
 		if p.Options.SMT {
 			flags += " --smt on"
 		}

@@ -32,7 +32,8 @@ type Finding struct {
 	Name  string   `json:"name"`
 	State State    `json:"state"`
 	Text  string   `json:"text"`
-	Mend  []string `json:"mend,omitempty"` // what would change it: commands, most of them
+	Mend  []string `json:"mend,omitempty"`  // what would change it: commands, the best first
+	Minor bool     `json:"minor,omitempty"` // it is as usual, and not worth a line
 }
 
 // State says how things stand with a finding.
@@ -74,7 +75,12 @@ func Examine(m *measure.Machine, cat *model.Catalogue) *Diagnosis {
 }
 
 func (x *examination) find(name string, state State, text string, mend ...string) {
-	x.Findings = append(x.Findings, Finding{name, state, text, mend})
+	x.Findings = append(x.Findings, Finding{Name: name, State: state, Text: text, Mend: mend})
+}
+
+// minor is find for what is as usual.
+func (x *examination) minor(name, text string) {
+	x.Findings = append(x.Findings, Finding{Name: name, State: Good, Text: text, Minor: true})
 }
 
 func (x *examination) processor() {
@@ -97,9 +103,10 @@ func (x *examination) processor() {
 			}
 		}
 	}
-	text := fmt.Sprintf("%s, %s (%s); methods: %s", cpus[0].Title, cpus[0].Name, id, strings.Join(methods, ", "))
+	title, _, _ := strings.Cut(cpus[0].Title, " (")
+	text := fmt.Sprintf("%s, %s: %s", title, cpus[0].Name, strings.Join(methods, ", "))
 	if len(methods) == 0 {
-		text = fmt.Sprintf("%s, %s (%s); no method for it", cpus[0].Title, cpus[0].Name, id)
+		text = fmt.Sprintf("%s, %s; no method for it", title, cpus[0].Name)
 	}
 	x.find("processor", Good, text)
 }
@@ -169,7 +176,8 @@ func (x *examination) pmuAdvice() []string {
 		return []string{"vpmu=1 on the command line of Xen", elsewhere}
 	}
 	return []string{
-		"on the host: qemu -cpu host,pmu=on, or libvirt's <cpu mode='host-passthrough'/> and <pmu state='on'/>; cat /sys/module/kvm/parameters/enable_pmu must say Y",
+		"on the host: qemu -cpu host,pmu=on",
+		"or libvirt's <cpu mode='host-passthrough'/> and <pmu state='on'/>; cat /sys/module/kvm/parameters/enable_pmu must say Y",
 		"in a cloud: an instance of a whole socket, or of bare metal",
 		elsewhere,
 	}
@@ -182,7 +190,7 @@ func (x *examination) permission() {
 	grant := "sudo setcap cap_perfmon,cap_sys_ptrace=ep " + own()
 	switch {
 	case x.Probe.CapPerfmon:
-		x.find("permission", Good, fmt.Sprintf("everything may be counted (CAP_PERFMON or root), whatever perf_event_paranoid says (%d)", level))
+		x.find("permission", Good, "everything may be counted: root or CAP_PERFMON")
 	case level >= measure.ParanoidAll:
 		x.find("permission", Bad, fmt.Sprintf("perf_event_paranoid is %d: nothing may be counted without CAP_PERFMON", level), open, "or "+grant)
 	case level >= measure.ParanoidKernel:
@@ -237,12 +245,18 @@ func (x *examination) sandbox() {
 	case filtered:
 		x.find("container", Fair, "a filter of system calls (seccomp) is in place, which may refuse perf_event_open", "start it outside of the sandbox")
 	case container != "":
-		x.find("container", Fair, container+"; system calls are not filtered", allow...)
+		x.minor("container", container+"; system calls are not filtered")
 	}
 }
 
 // container names the container that this process runs in; "" if there is no sign of one.
+// The file system of a virtual machine may have been made from a container's image, with
+// its marker. In a container some files of /etc are mounts.
 func (x *examination) container() string {
+	mounts := x.read("proc/self/mountinfo")
+	if !strings.Contains(mounts, " /etc/hostname ") && !strings.Contains(mounts, " /etc/resolv.conf ") {
+		return ""
+	}
 	for _, c := range []struct{ file, name string }{{".dockerenv", "a Docker container"}, {"run/.containerenv", "a Podman container"}} {
 		if _, err := fs.Stat(x.Root, c.file); err == nil {
 			return c.name
@@ -256,11 +270,22 @@ func (x *examination) container() string {
 
 // read returns what a file says, "" if it does not exist.
 func (x *examination) read(file string) string {
-	text, err := fs.ReadFile(x.Root, file)
+	const most = 1 << 20
+	f, err := x.Root.Open(file)
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(text))
+	defer f.Close()
+	// In one piece: the kernel ends the file of a setting after the first read.
+	b := make([]byte, most)
+	n := 0
+	for n < most {
+		more, err := f.Read(b[n:])
+		if n += more; err != nil || more == 0 {
+			break
+		}
+	}
+	return strings.TrimSpace(string(b[:n]))
 }
 
 func (x *examination) watchdog() {
@@ -273,11 +298,11 @@ func (x *examination) watchdog() {
 	}
 	switch {
 	case x.Probe.Watchdog && !slices.ContainsFunc(x.types, holds):
-		x.find("watchdog", Good, "the NMI watchdog is on, and holds no counter of this processor")
+		x.minor("watchdog", "the NMI watchdog is on, and holds no counter of this processor")
 	case x.Probe.Watchdog:
 		x.find("watchdog", Fair, "the NMI watchdog holds a counter on every CPU; plans leave it to it", "sudo sysctl kernel.nmi_watchdog=0")
 	default:
-		x.find("watchdog", Good, "the NMI watchdog is off and holds no counter")
+		x.minor("watchdog", "the NMI watchdog is off and holds no counter")
 	}
 }
 
@@ -291,16 +316,16 @@ func (x *examination) logicalProcessors() {
 	n := len(x.Sys.CPUs)
 	switch {
 	case x.Probe.SMT:
-		x.find("smt", Fair, fmt.Sprintf("%d logical processors, which share cores: nodes about whole cores need both counted (stat -a --per-core)", n))
+		x.find("smt", Fair, fmt.Sprintf("%d logical processors, which share cores: nodes about whole cores need both counted", n), "cyclestack stat -a --per-core -- sleep 10")
 	case n > 0:
-		x.find("smt", Good, fmt.Sprintf("%d logical processors, each a core of its own", n))
+		x.minor("smt", fmt.Sprintf("%d logical processors, each a core of its own", n))
 	}
 	if len(x.types) > 1 {
 		var names []string
 		for _, t := range x.types {
 			names = append(names, t.CPU.Name)
 		}
-		x.find("hybrid", Fair, "cores of several types, each with an account of its own: "+strings.Join(names, ", "))
+		x.find("hybrid", Good, "cores of several types, each with an account of its own: "+strings.Join(names, ", "))
 	}
 }
 
@@ -310,7 +335,7 @@ func (x *examination) slots() {
 		return
 	}
 	if x.Probe.Slots {
-		x.find("topdown", Good, "PERF_METRICS: the first levels of top-down analysis need no multiplexing")
+		x.minor("topdown", "PERF_METRICS: the first levels of top-down analysis need no multiplexing")
 		return
 	}
 	x.find("topdown", Bad, "the kernel knows slots and the parts of PERF_METRICS, but does not open them as a group",
@@ -328,18 +353,18 @@ func (x *examination) otherPMUs() {
 		}
 	}
 	if len(kinds) > 0 {
-		x.find("other pmus", Good, strings.Join(kinds, ", "))
+		x.minor("other pmus", strings.Join(kinds, ", "))
 	}
 }
 
 func (x *examination) cgroups() {
 	switch {
 	case x.exists("sys/fs/cgroup/cgroup.controllers"):
-		x.find("cgroups", Good, "version 2: stat -G GROUP takes paths below /sys/fs/cgroup")
+		x.find("cgroups", Good, "stat -G GROUP, below /sys/fs/cgroup (version 2)")
 	case x.exists("sys/fs/cgroup/perf_event"):
-		x.find("cgroups", Good, "version 1, with perf_event: stat -G GROUP takes paths below /sys/fs/cgroup/perf_event")
+		x.find("cgroups", Good, "stat -G GROUP, below /sys/fs/cgroup/perf_event (version 1)")
 	case x.exists("sys/fs/cgroup/unified/cgroup.controllers"):
-		x.find("cgroups", Good, "version 2 next to version 1: stat -G GROUP takes paths below /sys/fs/cgroup/unified")
+		x.find("cgroups", Good, "stat -G GROUP, below /sys/fs/cgroup/unified (version 2)")
 	default:
 		x.find("cgroups", Bad, "no cgroups that can be counted", "sudo mount -t cgroup2 none /sys/fs/cgroup, or boot with systemd.unified_cgroup_hierarchy=1")
 	}
@@ -363,7 +388,7 @@ func (x *examination) limits() {
 			fmt.Sprintf("ulimit -n %d", 2*manyEvents*cpus))
 		return
 	}
-	x.find("open files", Good, fmt.Sprintf("%d may be open", files))
+	x.minor("open files", fmt.Sprintf("%d may be open", files))
 }
 
 // openFiles returns how many files the process may have open; 0 if that is not known.
@@ -394,11 +419,12 @@ func (x *examination) symbols() {
 	}
 	if kb, err := strconv.Atoi(x.read("proc/sys/kernel/perf_event_mlock_kb")); err == nil {
 		const usual = 516 // the kernel's default: 512 KiB and a page
-		state, mend := Good, []string(nil)
+		text := fmt.Sprintf("%d KiB for samples of each CPU without privileges", kb)
 		if kb < usual {
-			state, mend = Fair, []string{fmt.Sprintf("sudo sysctl kernel.perf_event_mlock_kb=%d", usual)}
+			x.find("buffers", Fair, text, fmt.Sprintf("sudo sysctl kernel.perf_event_mlock_kb=%d", usual))
+		} else {
+			x.minor("buffers", text)
 		}
-		x.find("buffers", state, fmt.Sprintf("%d KiB for samples of each CPU without privileges", kb), mend...)
 	}
 }
 
@@ -412,45 +438,47 @@ func (x *examination) simulator() {
 		x.find("simulation", Fair, why.Error()+": valgrind simulates, which is slower", "sudo apt-get install qemu-user gcc")
 		return
 	}
-	x.find("simulation", Good, "QEMU's user mode emulation is installed")
+	x.find("simulation", Good, "QEMU's user mode emulation: cyclestack simulate -- PROGRAM")
 }
 
 // works reports what the commands that count can do as things are.
 func (x *examination) works() {
 	refused := max(len(x.Probe.Errors), x.expected())
 	whole, allowed := refused == 0, refused < 3
+	minor := false
 	can := func(command string, state State, text string) {
-		x.Works = append(x.Works, Finding{Name: command, State: state, Text: text})
+		x.Works = append(x.Works, Finding{Name: command, State: state, Text: text, Minor: minor})
 	}
 	simulates := simulation.Installed() == nil
 	switch {
 	case x.Cycles && allowed && x.UserOnly():
-		can("stat -- PROGRAM", Fair, "by the processor's counters, in user mode")
+		can("stat", Good, "by the processor's counters, in user mode")
 	case x.Cycles && allowed:
-		can("stat -- PROGRAM", Good, "by the processor's counters")
+		can("stat", Good, "by the processor's counters")
 	case simulates:
-		can("stat -- PROGRAM", Fair, "the operating system's counters and samples by the clock; cyclestack simulate: caches and branches")
+		can("stat", Good, "times of threads and samples by the clock")
 	case allowed:
-		can("stat -- PROGRAM", Fair, "what the operating system knows: what threads do with their time, page faults, context switches")
+		can("stat", Good, "times of threads, page faults, switches")
 	default:
-		can("stat -- PROGRAM", Fair, "what /proc tells: what threads do with their time")
+		can("stat", Good, "what /proc tells: what threads do with their time")
 	}
 	switch {
 	case x.Cycles && allowed:
-		can("record -- PROGRAM", Good, "samples by the processor's counters")
+		can("record", Good, "samples by the processor's counters")
 	case allowed:
-		can("record -- PROGRAM", Fair, "samples by the clock: where the time goes, and not why")
+		can("record", Good, "samples by the clock: where the time goes")
 	default:
-		can("record -- PROGRAM", Bad, "nothing may be sampled")
+		can("record", Bad, "nothing may be sampled")
 	}
 	switch {
 	case x.Cycles && whole:
 		can("stat -a", Good, "by the processor's counters")
 	case whole:
-		can("stat -a", Fair, "by the operating system's counters")
+		can("stat -a", Good, "by the operating system's counters")
 	default:
 		can("stat -a", Bad, "the machine may not be counted")
 	}
+	minor = true
 	switch {
 	case !x.Probe.SMT:
 		can("smt -a", Bad, "no two logical processors share a core")
@@ -459,5 +487,5 @@ func (x *examination) works() {
 	default:
 		can("smt -a", Bad, "it needs the processor's counters, on all CPUs")
 	}
-	can("report FILE", Good, "recordings from anywhere")
+	can("report", Good, "recordings from anywhere")
 }

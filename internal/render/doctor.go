@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/doctor"
@@ -29,36 +30,47 @@ func writeDiagnosis(w io.Writer, d Diagnosis, o report.Options) error {
 	if d.CPU != "" {
 		title += ", " + d.CPU
 	}
-	d.findings(&b, title, d.Findings, "", o.Width)
-	b.WriteByte('\n')
-	d.findings(&b, "As things are", d.Works, "cyclestack ", o.Width)
+	d.findings(&b, title, d.Findings, o)
+	d.findings(&b, "", d.Works, o)
+	if o.Hints && !o.All {
+		b.WriteString("  cyclestack doctor --all prints what is as usual, and other remedies\n")
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// findings writes a list of findings, each with the front of its name.
-func (d Diagnosis) findings(b *strings.Builder, title string, list []doctor.Finding, front string, width int) {
+// findings writes a list of findings, without the minor ones unless all are asked for.
+func (d Diagnosis) findings(b *strings.Builder, title string, list []doctor.Finding, o report.Options) {
+	const least = 40 // characters in a line
 	marks := map[doctor.State]string{doctor.Good: "yes ", doctor.Bad: "no  ", doctor.Fair: "note"}
 	if d.Symbols {
 		marks = map[doctor.State]string{doctor.Good: "✓", doctor.Bad: "✗", doctor.Fair: "·"}
 	}
 	name := 0
-	for _, f := range list {
-		name = max(name, len(front)+len(f.Name))
+	for _, f := range slices.Concat(d.Findings, d.Works) {
+		if !f.Minor || o.All {
+			name = max(name, len(f.Name))
+		}
 	}
-	fmt.Fprintf(b, "%s\n", title)
+	if title != "" {
+		b.WriteString(title + "\n")
+	}
 	for _, f := range list {
-		const least = 40 // characters in a line
-		lead := fmt.Sprintf("  %s  %-*s  ", marks[f.State], name, front+f.Name)
+		if f.Minor && !o.All {
+			continue
+		}
+		lead := fmt.Sprintf("  %s  %-*s  ", marks[f.State], name, f.Name)
 		hang := strings.Repeat(" ", len([]rune(lead)))
-		for i, line := range page.Wrap(f.Text, max(least, width-len(hang))) {
+		for i, line := range page.Wrap(f.Text, max(least, o.Width-len(hang))) {
 			if i > 0 {
 				lead = hang
 			}
 			b.WriteString(lead + line + "\n")
 		}
-		for _, mend := range f.Mend {
-			b.WriteString(hang + "→ " + mend + "\n")
+		for i, mend := range f.Mend {
+			if i == 0 || o.All {
+				b.WriteString(hang + "→ " + mend + "\n")
+			}
 		}
 	}
 }

@@ -67,9 +67,9 @@ esac
 	set --{{program}}
 fi
 {{end}}if [ $# -gt 0 ]; then
-	scope={{if smt}}-a{{end}}
+	scope={{if percpu}}'-a -A'{{else}}{{if smt}}-a{{end}}{{end}}
 else
-	scope=-a
+	scope={{if percpu}}'-a -A'{{else}}-a{{end}}
 	set -- sleep "$seconds"
 fi
 
@@ -102,5 +102,6 @@ fi
 
 status=0
 {{collect}}{{if timed}}echo "{{groups}} groups took turns: run for {{seconds}} s at least" >&2
+{{end}}{{if percpu}}siblings=$(sort -u /sys/devices/system/cpu/cpu*/topology/thread_siblings_list | tr ',-' '::' | paste -s -d , -)
 {{end}}echo "{{report}} $prefix{{if several}}-*{{end}}.csv   prints the account" >&2
 exit "$status"
