@@ -196,7 +196,7 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 	}
 	l := &meter{app: a, c: c, f: f, program: program, stream: a.err}
 	l.sim = simulated.New(l.simulation())
-	l.sampler = clocked.New(clocked.Options{Options: hotspots.Options{Cause: core.Causes(hostID)}, Version: version, Create: func() (*os.File, error) { return l.keeper.samples() }})
+	l.sampler = clocked.New(clocked.Options{Options: hotspots.Options{Cause: core.Causes(host)}, Version: version, Create: func() (*os.File, error) { return l.keeper.samples() }})
 	l.options = measure.Options{Choice: c.choice(), Source: measure.Source(f.source), Mode: f.mode(), By: by, NoInherit: f.noInherit,
 		Runs: measure.Runs{Repeat: f.repeat, Separate: f.separate, Descend: f.drilldown}}
 	if !l.options.OSAlone() || f.interval > 0 { // else there is none

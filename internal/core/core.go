@@ -20,15 +20,25 @@ import (
 	"github.com/cyclestack/cyclestack/internal/simulation"
 )
 
-// CoreFor returns the model of the core of a processor of the catalogue.
-func CoreFor(p resolve.Processor) (*simulation.Core, error) {
+// CoreFor returns the model of the core of a processor of the catalogue. Of this machine's
+// processor the features are known, flags as /proc/cpuinfo has them.
+func CoreFor(p resolve.Processor, features []string) (*simulation.Core, error) {
 	if p.CPU == nil {
 		return nil, fault.Usagef("the processor is not known: --cpu names one, such as amdzen4 or skylakex")
 	}
 	if p.CPU.Layout != "intel" && p.CPU.Layout != "amd" {
 		return nil, fault.Usagef("%s: cores of x86-64 processors only are modelled", p.CPU.Name)
 	}
-	return simulation.X86Core(p.CPU.Name), nil
+	return HostCore(p.CPU.Name, features), nil
+}
+
+// HostCore returns the model of the core of this machine's processor, by its name in the
+// catalogue and its features.
+func HostCore(cpu string, features []string) *simulation.Core {
+	if c := simulation.HostCoreOf(cpu, features); c != nil {
+		return c
+	}
+	return simulation.X86Core(cpu)
 }
 
 // Blocks are blocks of machine code, one in hexadecimal on each line of a file. Of a line

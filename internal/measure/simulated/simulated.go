@@ -291,7 +291,7 @@ func coreOf(m *measure.Measurement) *simulation.Core {
 			return nil
 		}
 	}
-	return simulation.CoreOf(name)
+	return simulation.HostCoreOf(name, m.Features())
 }
 
 // How many functions and lines are worth a line of output, and the least share of them.
