@@ -14,7 +14,10 @@ import (
 func (t *tree) hotspots(a *account.Account, room int) {
 	h := a.Hotspots
 	title := "share of elapsed time"
-	if h.Whole == account.Time {
+	switch {
+	case h.Whole == account.Cycles:
+		title = "share of cycles"
+	case h.Whole == account.Time:
 		title = "share of processor time"
 		if h.Running < wholly {
 			title = "share of processor time and run queue"

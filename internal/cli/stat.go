@@ -92,6 +92,7 @@ what would change that. If --source names a source, it is taken or nothing runs.
 	c.addParams(cmd)
 	c.addNodes(cmd)
 	flags.StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(kindNames(scopeKinds), ", "))
+	c.addScreen(cmd)
 	c.addOutput(cmd, report.Formats[report.Accounts]()...)
 	flags.Lookup("output").Usage = "write to `FILE` instead of standard error"
 	return cmd
