@@ -98,13 +98,17 @@ func (b *Blocks) blocks() iter.Seq2[hexBlock, error] {
 
 // All yields the result of each block on each core, in their order. An error ends it.
 func (b *Blocks) All(yield func(Row, error) bool) {
+	var analysers []*simulation.Analyser
+	for _, c := range b.Cores {
+		analysers = append(analysers, simulation.NewAnalyser(c))
+	}
 	for block, err := range b.blocks() {
 		if err != nil {
 			yield(Row{}, err)
 			return
 		}
-		for _, c := range b.Cores {
-			if !yield(b.row(Row{Line: block.line, Block: block.text}, block.code, c), nil) {
+		for _, a := range analysers {
+			if !yield(b.row(Row{Line: block.line, Block: block.text}, block.code, a), nil) {
 				return
 			}
 		}
@@ -112,13 +116,13 @@ func (b *Blocks) All(yield func(Row, error) bool) {
 }
 
 // row analyses a block.
-func (b *Blocks) row(r Row, code []byte, c *simulation.Core) Row {
+func (b *Blocks) row(r Row, code []byte, a *simulation.Analyser) Row {
 	block, err := simulation.NewBlock(code, b.Loop)
 	if err != nil {
 		r.Problem = err.Error()
 		return r
 	}
-	r.Analysis = simulation.Analyse(c, block, simulation.AnalysisOptions{})
+	r.Analysis = a.Analyse(block, simulation.AnalysisOptions{})
 	return r
 }
 

@@ -17,6 +17,7 @@ type Machine struct {
 
 	recorder *Recorder // nil for none
 	freedom  Freedom
+	rounds   int // executions of the latest block
 
 	ready   [registers]int64 // when the value of each register is known
 	values  values
