@@ -127,11 +127,12 @@ type frontEndKeys struct {
 	Nops       bool
 	Syncs      bool
 
-	Decoders   int
-	Decoded    int
-	Predecode  int
-	Predecoded int
-	LCP        int `toml:"lcp"`
+	Decoders    int
+	Decoded     int
+	Predecode   int
+	Predecoded  int
+	Unlaminates string // what: "some" or "all"
+	LCP         int    `toml:"lcp"`
 }
 
 type backEndKeys struct {
@@ -282,7 +283,10 @@ func (r *coreReader) set() {
 	f, c := &r.file, r.core
 	c.Name, c.portNames, c.fused = f.Name, strings.Fields(f.Ports), r.ports(f.Fused)
 	c.fetch, c.line, c.queue, c.refill, c.callBubble, c.ahead, c.nops = f.Fetch, f.Line, f.Queue, f.Refill, f.CallBubble, f.Ahead, f.Nops
-	c.legacyFrontEnd = legacyFrontEnd{f.Decoders, f.Decoded, f.Predecode, f.Predecoded, f.LCP}
+	c.legacyFrontEnd = legacyFrontEnd{f.Decoders, f.Decoded, f.Predecode, f.Predecoded, unlaminationNames[f.Unlaminates], f.LCP}
+	if _, ok := unlaminationNames[f.Unlaminates]; !ok {
+		r.problem("unlaminates = %q", f.Unlaminates)
+	}
 	c.dispatch, c.retire, c.reorder = f.Dispatch, f.Retire, f.Reorder
 	c.vectorQueue, c.vectorPorts, c.vector = f.VectorQueue, r.ports(f.VectorPorts), f.Vector
 	c.loadQueue, c.storeQueue, c.misses = f.LoadQueue, f.StoreQueue, f.Misses
