@@ -14,7 +14,7 @@ type binding struct {
 	added   [maxBound]int16 // more, in this cycle
 	any     bool            // added has some
 	leaving [window][maxBound / 8]uint64
-	load    bool // the latest load went to the second of their ports
+	load    ports // of the latest load
 }
 
 // imbalance is how many more micro-ops must wait for the second port than for the first
@@ -62,16 +62,14 @@ func (b *binding) choose(of ports, slot int) ports {
 	return 1 << first
 }
 
-// alternate returns the port of a load.
+// alternate returns the port of a load: the next one of those for loads.
 func (b *binding) alternate(of ports) ports {
-	if bits.OnesCount32(uint32(of)) != 2 {
-		return b.choose(of, 0)
+	after := of & -(b.load << 1)
+	if after == 0 {
+		after = of
 	}
-	b.load = !b.load
-	if b.load {
-		return of & (of - 1)
-	}
-	return of & -of
+	b.load = after & -after
+	return b.load
 }
 
 // add notes that a micro-op waits for a port until a cycle.
