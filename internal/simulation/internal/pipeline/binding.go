@@ -7,7 +7,7 @@ const maxBound = 16
 
 // binding is the choice of a port at dispatch, as Intel's cores do it: A. Abel and J.
 // Reineke, "uiCA" (ICS 2022), section 4.2. The micro-ops of even slots of a cycle get the
-// port with the fewest micro-ops that wait, and those of odd slots the one with the second
+// port with the fewest waiting micro-ops. Those of odd slots get the one with the second
 // fewest, unless the difference is large. Loads alternate.
 type binding struct {
 	waiting [maxBound]int16 // micro-ops that wait, by port, as of the beginning of the cycle
