@@ -242,7 +242,9 @@ func BenchmarkTally(b *testing.B) {
 // TestTracing: perf reads the formats of tracepoints from the header, and refuses a file
 // without them. Another reader of them names the events.
 func TestTracing(t *testing.T) {
-	format := func(name, id string) string { return "name: " + name + "\nID: " + id + "\nformat:\n\tfield:int prev_pid;\n" }
+	format := func(name, id string) string {
+		return "name: " + name + "\nID: " + id + "\nformat:\n\tfield:int prev_pid;\n"
+	}
 	for _, dir := range tracefs {
 		root := fstest.MapFS{
 			dir + "/events/header_page":                   {Data: []byte("\tfield: u64 timestamp;\n")},
