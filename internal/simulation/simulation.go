@@ -102,6 +102,7 @@ type Result struct {
 
 	files  []string
 	beyond float64 // share of the misses of the last simulated cache that a further one answers
+	chains bool    // instructions that are not timed are estimated by their chains of loads
 	keep   func(io.Writer) error
 	close  func() error
 }
@@ -145,7 +146,7 @@ func (o *Options) valgrind(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Tool: string(run.Tool), Why: run.Why, State: run.State, files: run.Files, beyond: beyond, close: run.Close,
+	r := &Result{Tool: string(run.Tool), Why: run.Why, State: run.State, files: run.Files, beyond: beyond, chains: true, close: run.Close,
 		keep: func(w io.Writer) error { return run.Keep(w, beyond) }}
 	if rates != nil {
 		untimed = o.time(run, rates, beyond)
@@ -258,7 +259,7 @@ func (d *described) flush() error {
 // Table returns the counts of the run, or with a kind of places also those of the places,
 // within functions if that is among the others.
 func (r *Result) Table(by counts.Kind, within counts.By) (*counts.Table, error) {
-	o := ReaderOptions{By: by, Within: within, beyond: r.beyond, Chains: true}
+	o := ReaderOptions{By: by, Within: within, beyond: r.beyond, Chains: r.chains}
 	opts, closeFinder := o.valgrind()
 	defer closeFinder()
 	files := valgrind.Open(r.files, opts)

@@ -119,18 +119,35 @@ static int dial(void)
 	return fd;
 }
 
-/* A message on the control connection: a line of text. */
+/* Messages on the control connection, lines of text, are kept until there are many, or until
+   a thread writes what refers to them. Under the lock. */
+static char said[1 << 16];
+static size_t n_said;
+
+static void send_said(void)
+{
+	write_all(control, said, n_said);
+	n_said = 0;
+}
+
+/* Room for a message of up to so many bytes. */
+static char *room(size_t n)
+{
+	if (n_said + n > sizeof said)
+		send_said();
+	return said + n_said;
+}
+
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *format, ...)
 {
-	static char text[PATH_MAX * 2 + 256]; /* under the lock */
+	enum { MOST = PATH_MAX * 2 + 256 };
+	char *at = room(MOST);
 	va_list args;
 	va_start(args, format);
-	int n = vsnprintf(text, sizeof text, format, args);
+	int n = vsnprintf(at, MOST, format, args);
 	va_end(args);
-	if (n >= (int)sizeof text)
-		n = sizeof text - 1;
-	write_all(control, text, n);
+	n_said += n >= MOST ? MOST - 1 : n;
 }
 
 static void open_counts(void)
@@ -152,8 +169,10 @@ static void open_counts(void)
 	}
 }
 
-static void flush(struct thread *t)
+/* Writes what a thread has to say. Under the lock. */
+static void flush_locked(struct thread *t)
 {
+	send_said();
 	if (t->n > 0 && t->fd < 0) {
 		t->fd = dial();
 		char hello[64];
@@ -162,6 +181,13 @@ static void flush(struct thread *t)
 	}
 	write_all(t->fd, t->buffer, t->n * sizeof *t->buffer);
 	t->n = 0;
+}
+
+static void flush(struct thread *t)
+{
+	pthread_mutex_lock(&lock);
+	flush_locked(t);
+	pthread_mutex_unlock(&lock);
 }
 
 static inline void put(struct thread *t, uint64_t word)
@@ -323,14 +349,17 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 	if (n_blocks + 1 < MAX_BLOCKS) {
 		b->id = ++n_blocks;
 		map(vaddr);
-		static char text[MAX_INSNS * 35 + 64];
-		int at = snprintf(text, sizeof text, "block %x %llx ", b->id, (unsigned long long)vaddr);
+		static const char digits[] = "0123456789abcdef";
+		char *text = room(MAX_INSNS * 35 + 64), *at = text;
+		at += sprintf(at, "block %x %llx ", b->id, (unsigned long long)vaddr);
 		for (size_t i = 0, from = 0; i < n; from += sizes[i++]) {
-			for (size_t k = 0; k < sizes[i]; k++)
-				at += sprintf(text + at, "%02x", code[from + k]);
-			text[at++] = i + 1 < n ? ',' : '\n';
+			for (size_t k = 0; k < sizes[i]; k++) {
+				*at++ = digits[code[from + k] >> 4];
+				*at++ = digits[code[from + k] & 15];
+			}
+			*at++ = i + 1 < n ? ',' : '\n';
 		}
-		write_all(control, text, at);
+		n_said += at - text;
 	} /* else it is block 0: unknown code */
 	for (size_t i = 0; i < n; i++)
 		b->insns[i].where = b->id << 9 | i;
@@ -351,7 +380,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 static void end_threads(void)
 {
 	for (struct thread *t = threads; t; t = t->next)
-		flush(t);
+		flush_locked(t);
 }
 
 /* Reads the program's memory; the size that could be read. */
@@ -504,6 +533,7 @@ static void follow(uint64_t path_at, uint64_t argv_at, uint64_t env_at)
 	pthread_mutex_lock(&lock);
 	end_threads();
 	say("exec\n");
+	send_said();
 	pthread_mutex_unlock(&lock);
 	execve(qemu, from, env);
 }
@@ -519,6 +549,7 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
 		char *path = string_at(a);
 		if (path && !access(path, X_OK))
 			say("left %.1000s\n", path); /* it goes on outside */
+		send_said();
 		free(path);
 		pthread_mutex_unlock(&lock);
 		return;
@@ -533,8 +564,8 @@ static void on_thread_end(qemu_plugin_id_t id, unsigned cpu)
 	struct thread *t = me;
 	if (!t)
 		return;
-	flush(t);
 	pthread_mutex_lock(&lock);
+	flush_locked(t);
 	for (struct thread **at = &threads; *at; at = &(*at)->next)
 		if (*at == t) {
 			*at = t->next;
@@ -552,14 +583,16 @@ static void on_exit_all(qemu_plugin_id_t id, void *data)
 	pthread_mutex_lock(&lock);
 	end_threads();
 	say("exit\n");
+	send_said();
 	pthread_mutex_unlock(&lock);
 }
 
 static void before_fork(void)
 {
 	pthread_mutex_lock(&lock);
+	send_said();
 	if (me)
-		flush(me);
+		flush_locked(me);
 }
 
 static void in_parent(void) { pthread_mutex_unlock(&lock); }
@@ -568,6 +601,7 @@ static void hello(const char *how, int parent)
 {
 	control = dial();
 	say("process %d %s %d %s %s\n", (int)getpid(), how, parent, options.target, strrchr(counts_name, '/') + 1);
+	send_said();
 }
 
 static void in_child(void)
@@ -577,6 +611,7 @@ static void in_child(void)
 	open_counts();
 	control = dial();
 	say("process %d fork %s %s %s %u\n", (int)getpid(), from, options.target, strrchr(counts_name, '/') + 1, n_blocks);
+	send_said();
 	free(from);
 	for (struct thread *t = threads; t; t = t->next) {
 		if (t->fd >= 0)
