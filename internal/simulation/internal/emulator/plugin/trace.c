@@ -37,7 +37,7 @@ enum { MARK_MODE, MARK_END };                  /* the next three bits of a MARK 
 
 enum {
 	BUFFER = 8192,                         /* words */
-	FILTER = 256,                          /* lines that are known to be in the first-level cache */
+	FILTER = 128,                          /* sets of two lines that are known to be in the first-level cache */
 	MAX_BLOCKS = 1 << 20,                  /* of a process */
 	MAX_INSNS = 512,                       /* of a block */
 	SLOTS = 8,                             /* counts of a block: threads that do not disturb each other */
@@ -65,7 +65,7 @@ struct thread {
 	int64_t left;                          /* blocks until the next mode */
 	uint64_t random;
 	unsigned n;
-	uint64_t filter[FILTER];
+	uint64_t filter[FILTER][2];
 	uint64_t buffer[BUFFER];
 };
 
@@ -256,10 +256,15 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 	struct thread *t = me;
 	if (__builtin_expect(!t, 0))
 		t = start_thread(cpu);
-	uint64_t line = vaddr >> 6, *held = &t->filter[line % FILTER];
-	if (t->mode != DETAIL && *held == line)
+	uint64_t line = vaddr >> 6, *held = t->filter[line % FILTER];
+	if (held[0] != line) {
+		bool second = held[1] == line;
+		held[1] = held[0];
+		held[0] = line;
+		if (second && t->mode != DETAIL)
+			return;
+	} else if (t->mode != DETAIL)
 		return;
-	*held = line;
 	uint64_t word = in->word;
 	if (__builtin_expect(in->info != info || !word, 0)) {
 		unsigned size = qemu_plugin_mem_size_shift(info);
