@@ -240,6 +240,7 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	}
 	defer s.input.keep()()
 	penalties := s.method.Account.Params()
+	s.limit(int(penalties["L3_SIZE"]))
 	result, err := simulation.Run(ctx, simulation.Options{
 		Args: s.m.Options().Target.Command, Stdin: s.input.rewind, Caches: s.caches, Resident: simulation.Resident(s.state), Core: s.core,
 		Latencies: simulation.Latencies{L2: penalties["L2_HIT_PENALTY"], L3: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"], Least: 1 / penalties["OVERLAP"],
@@ -254,6 +255,18 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	}
 	s.result = result
 	return measure.Reason{}
+}
+
+// limit makes the third-level cache smaller, if there is less of it for a program than the
+// machine shows.
+func (s *Simulator) limit(most int) {
+	l3 := &s.caches.L3
+	if s.options.Caches != "" || most == 0 || l3.Size <= most {
+		return
+	}
+	if c, err := (simulation.Cache{Size: most, Ways: l3.Ways, Line: l3.Line}).Fit(); err == nil {
+		*l3 = c
+	}
 }
 
 // lineBytes is the size of a line of a cache.
