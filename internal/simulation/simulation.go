@@ -99,6 +99,9 @@ type Result struct {
 	Notes []counts.Note
 	// Partial says that the simulation was interrupted, and is of the program until then.
 	Partial bool
+	// Timed says that the program reads the clock, or sets timers, and may do less when it is
+	// simulated.
+	Timed bool
 
 	files  []string
 	beyond float64 // share of the misses of the last simulated cache that a further one answers

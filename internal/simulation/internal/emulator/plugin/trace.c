@@ -75,13 +75,22 @@ static struct {
 	uint64_t random;
 } options;
 
-static struct counts *counts;                  /* in a file that others read */
+/* What is in a file that the reader reads: it stays if the program is killed. */
+struct shared {
+	struct counts counts[MAX_BLOCKS + 1];  /* by block; then the block that was executed last */
+	uint64_t n_said;                       /* bytes of the messages that were not sent yet */
+	char said[1 << 16];
+};
+
+static struct shared *shared;
+static struct counts *counts;
 static char counts_name[PATH_MAX];
 static int control = -1;                       /* where blocks and mappings are written */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block *blocks[1 << 16];
 static uint32_t n_blocks;
 static struct thread *threads;
+static unsigned long clock_reads, timers;      /* system calls that read the time, and that set timers */
 static bool remapped = true;                   /* the mappings are to be read again */
 static __thread struct thread *me __attribute__((tls_model("initial-exec")));
 
@@ -121,21 +130,18 @@ static int dial(void)
 
 /* Messages on the control connection, lines of text, are kept until there are many, or until
    a thread writes what refers to them. Under the lock. */
-static char said[1 << 16];
-static size_t n_said;
-
 static void send_said(void)
 {
-	write_all(control, said, n_said);
-	n_said = 0;
+	write_all(control, shared->said, shared->n_said);
+	shared->n_said = 0;
 }
 
 /* Room for a message of up to so many bytes. */
 static char *room(size_t n)
 {
-	if (n_said + n > sizeof said)
+	if (shared->n_said + n > sizeof shared->said)
 		send_said();
-	return said + n_said;
+	return shared->said + shared->n_said;
 }
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -147,24 +153,25 @@ static void say(const char *format, ...)
 	va_start(args, format);
 	int n = vsnprintf(at, MOST, format, args);
 	va_end(args);
-	n_said += n >= MOST ? MOST - 1 : n;
+	shared->n_said += n >= MOST ? MOST - 1 : n;
 }
 
 static void open_counts(void)
 {
-	void *at = counts;
+	void *at = shared;
 	for (int i = 0;; i++) {
 		snprintf(counts_name, sizeof counts_name, "%s/counts.%d.%d", options.dir, (int)getpid(), i);
 		int fd = open(counts_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		if (fd < 0 && errno == EEXIST)
 			continue;
-		size_t size = sizeof *counts * MAX_BLOCKS;
+		size_t size = sizeof *shared;
 		if (fd < 0 || ftruncate(fd, size) < 0)
 			_exit(125);
-		counts = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
+		shared = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
 		close(fd);
-		if (counts == MAP_FAILED)
+		if (shared == MAP_FAILED)
 			_exit(125);
+		counts = shared->counts;
 		return;
 	}
 }
@@ -244,6 +251,7 @@ static void on_block(unsigned cpu, void *data)
 	if (__builtin_expect(!t, 0))
 		t = start_thread(cpu);
 	counts[b->id].by[t->slot]++;
+	counts[MAX_BLOCKS].by[t->slot] = b->id; /* the latest, should it be the last */
 	if (__builtin_expect(--t->left == 0, 0))
 		set_mode(t, t->mode == FAST ? WARM : t->mode == WARM ? DETAIL : FAST);
 	if (t->mode != FAST)
@@ -364,7 +372,7 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 			}
 			*at++ = i + 1 < n ? ',' : '\n';
 		}
-		n_said += at - text;
+		shared->n_said += at - text;
 	} /* else it is block 0: unknown code */
 	for (size_t i = 0; i < n; i++)
 		b->insns[i].where = b->id << 9 | i;
@@ -537,7 +545,7 @@ static void follow(uint64_t path_at, uint64_t argv_at, uint64_t env_at)
 	*--from = qemu;
 	pthread_mutex_lock(&lock);
 	end_threads();
-	say("exec\n");
+	say("clock %lu %lu\nexec\n", clock_reads, timers);
 	send_said();
 	pthread_mutex_unlock(&lock);
 	execve(qemu, from, env);
@@ -559,6 +567,12 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
 		pthread_mutex_unlock(&lock);
 		return;
 	}
+	if (x86 ? number == 228 || number == 96 || number == 201 : ppc ? number == 246 || number == 78 || number == 13 :
+		number == 113 || number == 169)
+		__atomic_fetch_add(&clock_reads, 1, __ATOMIC_RELAXED); /* clock_gettime, gettimeofday, time */
+	if (x86 ? number == 37 || number == 38 || number == 222 : ppc ? number == 27 || number == 104 || number == 240 :
+		number == 103 || number == 107)
+		__atomic_fetch_add(&timers, 1, __ATOMIC_RELAXED); /* alarm, setitimer, timer_create */
 	if (x86 ? number == 9 || number == 11 || number == 25 : ppc ? number == 90 || number == 91 || number == 163 :
 		number == 222 || number == 215 || number == 216)
 		remapped = true; /* mmap, munmap, mremap */
@@ -587,7 +601,7 @@ static void on_exit_all(qemu_plugin_id_t id, void *data)
 {
 	pthread_mutex_lock(&lock);
 	end_threads();
-	say("exit\n");
+	say("clock %lu %lu\nexit\n", clock_reads, timers);
 	send_said();
 	pthread_mutex_unlock(&lock);
 }
