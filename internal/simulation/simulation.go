@@ -23,8 +23,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -117,6 +119,7 @@ func Resident(state *os.ProcessState) int64 { return valgrind.Resident(state) }
 // Run simulates a program with all that it starts, and discards what it writes. The error
 // is that of the context if this ended the program before anything was known of it.
 func Run(ctx context.Context, o Options) (*Result, error) {
+	limitMemory()
 	unused := ""
 	if o.Simulator != Valgrind {
 		r, why, err := o.emulate(ctx)
@@ -132,6 +135,15 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		r.Why = unused
 	}
 	return r, err
+}
+
+// limitMemory has the garbage collector keep the memory small that simulating and reading
+// need, unless the environment says how large it may be.
+func limitMemory() {
+	const enough = 160 << 20
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(enough)
+	}
 }
 
 // valgrind simulates the program with valgrind's simulators.
