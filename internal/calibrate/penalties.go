@@ -52,10 +52,9 @@ func (r *Result) bandwidthPenalty() penalties.Penalty {
 }
 
 // thirdSize returns how much of the third-level cache the machine had left for one program.
-// Loads in random order from more than that are answered by memory as often as the cache is
-// too small. So the working set at which half of them are is twice its size. Where the cache
-// has no latency of its own, that of the second level stands for it: the size is then too
-// small rather than too large.
+// Memory answers half of the loads in random order from a working set of twice that size.
+// Where the cache has no latency of its own, that of the second level stands for it: the
+// size is then too small rather than too large.
 func (r *Result) thirdSize() penalties.Penalty {
 	p := penalties.Penalty{Name: penalties.ThirdSize, Unit: "bytes"}
 	memory, ok := r.Level("memory")
