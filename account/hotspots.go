@@ -67,6 +67,7 @@ type HotLoop struct {
 type Cause struct {
 	Kind string // such as "core bound", or a node
 	Text string // such as "chain of additions, 4.0 cycles"; "" for nothing
+	Try  string // what helps against it; "" if that is not known
 }
 
 // share returns the share of a state; 0 if it is not among them.

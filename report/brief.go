@@ -109,6 +109,8 @@ func (t *tree) foot(a *account.Account) *tree {
 func (t *tree) nothing(a *account.Account) {
 	if len(a.Bottleneck) == 0 && a.Healthy(t.h.provenance()) {
 		t.healthy(a)
+	} else {
+		t.remedy(a)
 	}
 }
 

@@ -53,6 +53,7 @@ type jsonLoop struct {
 type jsonCause struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`
+	Try  string `json:"try,omitempty"`
 }
 
 // hotspots are those of an account, nil for none.
@@ -77,7 +78,7 @@ func hotspots(h *account.Hotspots) *jsonHotspots {
 			o.Loop = &jsonLoop{fmt.Sprintf("%#x", l.Start), fmt.Sprintf("%#x", l.End), l.First, l.Last, l.Instructions, page.Number(l.Share)}
 		}
 		if p.Cause != nil {
-			o.Cause = &jsonCause{p.Cause.Kind, p.Cause.Text}
+			o.Cause = &jsonCause{p.Cause.Kind, p.Cause.Text, p.Cause.Try}
 		}
 		out.Places = append(out.Places, o)
 	}

@@ -112,8 +112,26 @@ func (t *tree) judgement(a *account.Account) {
 	}
 }
 
+// remedy writes what helps the hottest place, and reports whether it is known.
+func (t *tree) remedy(a *account.Account) bool {
+	if a.Hotspots == nil || len(a.Bottleneck) > 0 {
+		return false
+	}
+	for i := range a.Hotspots.Places {
+		p := &a.Hotspots.Places[i]
+		if p.Cause != nil && p.Cause.Try != "" && account.IsHotspot(p.Share/a.Hotspots.Running) {
+			t.Paragraph("try", fmt.Sprintf("in %s: %s", functionOf(p), p.Cause.Try), 10, plain)
+			return true
+		}
+	}
+	return false
+}
+
 // healthy says that nothing is over its threshold.
 func (t *tree) healthy(a *account.Account) {
+	if t.remedy(a) {
+		return
+	}
 	if a.Times != nil && waited(a.Times) != "" {
 		t.Paragraph("leave", "nothing in the cycles is over its threshold: what it waits for is what to work on", 10, plain)
 		return

@@ -48,20 +48,25 @@ func Causes(cpu func() (id string, features []string)) func(l *code.Listing, loo
 			if err != nil || len(r.Main().Limits) == 0 {
 				return nil
 			}
-			return &account.Cause{Kind: InCore, Text: r.Cause()}
+			return r.Cause(InCore)
 		}
 		return nil
 	}
 }
 
-// Cause says in one line what limits a piece, and where.
-func (r *Result) Cause() string {
+// Cause says in one line what limits a piece, and where, and what helps. The kind is that of
+// the account's time in the core.
+func (r *Result) Cause(kind string) *account.Cause {
 	a := r.Main()
 	text := fmt.Sprintf("%s, %.2f cycles an iteration", reason(r, a), a.Cycles)
 	if at := r.at(); at != "" {
 		text += " (" + at + ")"
 	}
-	return text
+	c := &account.Cause{Kind: kind, Text: text}
+	if len(r.Advice) > 0 {
+		c.Try = r.Advice[0].Text
+	}
+	return c
 }
 
 // reason names the fault of a piece.

@@ -44,6 +44,7 @@ func (p *placeReport) hotspots(a *account.Account) {
 		}
 		if len(t.Functions.Columns) > t.Column {
 			a.Hotspots = t.Hotspots(1)
+			p.inCore(a.Hotspots)
 		}
 		return
 	}
@@ -63,6 +64,7 @@ func (p *placeReport) hotspots(a *account.Account) {
 		}
 	}
 	a.Hotspots = h
+	p.inCore(h)
 }
 
 // sampleOptions are those of the search for hotspots: places are compared by the same event
@@ -109,6 +111,7 @@ func (p *placeReport) time(t *counts.Table, writer func(bool) (report.Writer, er
 		h.Whole, h.Seconds = account.Cycles, math.NaN()
 	}
 	s.Locate(h)
+	p.inCore(h)
 	w, err := writer(false)
 	if err != nil {
 		return false, err
