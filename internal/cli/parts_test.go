@@ -252,3 +252,16 @@ int main(void) {
 	return 0;
 }
 `, build: []string{"gcc", "-g", "-O1", "-pthread", "-o"}}
+
+// TestPerfKinds: --by takes the names that perf report --sort has.
+func TestPerfKinds(t *testing.T) {
+	for perf, want := range map[string]string{"pid,dso": "process,module", "tid": "thread", "sym": "function", "symbol": "function", "srcline": "line"} {
+		split, err := parseSplit(perf)
+		if err != nil || split.String() != want {
+			t.Errorf("--by %s is %s, %v; want %s", perf, split, err, want)
+		}
+	}
+	if _, err := parseSplit("dsos"); err == nil {
+		t.Error("--by dsos is a kind")
+	}
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -104,12 +105,15 @@ func kindNames(kinds []counts.Kind) []string {
 
 func placeNames() []string { return kindNames(samples.Kinds) }
 
+// perfKinds are the names of kinds as perf report --sort has them.
+var perfKinds = map[string]string{"pid": "process", "tid": "thread", "dso": "module", "sym": "function", "symbol": "function", "srcline": "line"}
+
 // parseKinds reads --by.
 func parseKinds(text string, allowed []counts.Kind) (list []counts.Kind, err error) {
 	names := kindNames(allowed)
 	for _, name := range strings.Split(text, ",") {
 		name = strings.TrimSpace(name)
-		i := slices.Index(names, name)
+		i := slices.Index(names, cmp.Or(perfKinds[name], name))
 		if i < 0 {
 			return nil, usageError("--by %s: there are %s", name, strings.Join(names, ", "))
 		}
