@@ -55,13 +55,14 @@ type names struct {
 
 // trees is what a method knows of its nodes, each by node but order.
 type trees struct {
-	order        []int          // nodes, each after those it names
-	formulas     []*metric.Expr // amounts; nil for a rest
-	thresholds   []*metric.Expr // nil for none
-	shares       []bool         // whether its value is a share of the whole
-	bounds       [][2]float64   // the least and the greatest value that it may have
-	assumes      []bool         // its formula asks for what was assumed
-	closureNames []string       // the name of the check that its children sum to it
+	order        []int            // nodes, each after those it names
+	formulas     []*metric.Expr   // amounts; nil for a rest
+	thresholds   []*metric.Expr   // nil for none
+	advice       [][]*metric.Expr // the conditions of the node's advice
+	shares       []bool           // whether its value is a share of the whole
+	bounds       [][2]float64     // the least and the greatest value that it may have
+	assumes      []bool           // its formula asks for what was assumed
+	closureNames []string         // the name of the check that its children sum to it
 }
 
 // An input is a name that a formula uses and that counts must supply.
@@ -161,8 +162,8 @@ func (c *Method) describe() {
 	}
 }
 
-// shareSlack is how far a share may lie beyond 0…1. Rounding explains that, or that the ends
-// of an interval are read one after the other.
+// shareSlack is how far beyond 0…1 a share may lie and still be rounding, or
+// the two ends of one interval read one after the other.
 const shareSlack = 0.02
 
 // bounds are the least and the greatest value that a node may have. A share whose
@@ -247,6 +248,16 @@ func (c *Method) prepare() error {
 		c.formulas[i], c.thresholds[i] = c.fold(formula), c.fold(threshold)
 		if _, said := c.params[smtOn]; !said && formula != nil {
 			c.assumes[i] = slices.Contains(formula.Literals(), smtOn)
+		}
+	}
+	c.advice = make([][]*metric.Expr, len(m.Nodes))
+	for i := range m.Nodes {
+		for k := range m.Nodes[i].Advice {
+			when, err := m.Nodes[i].Advice[k].Expr()
+			if err != nil {
+				return fmt.Errorf("%s:%d: advice of %s: %w", m.Nodes[i].File, m.Nodes[i].Line, m.Nodes[i].Name, err)
+			}
+			c.advice[i] = append(c.advice[i], c.fold(when))
 		}
 	}
 	for i := range m.Relations {

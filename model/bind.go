@@ -84,6 +84,11 @@ func (m *Model) mentions(yield func(mention) bool) {
 		if !add(n.uses, subject{"node", n.Name, "formula"}, n.pos.at("formula")) {
 			return
 		}
+		for k := range n.Advice {
+			if e := n.Advice[k].when; e != nil && !add(e.Names(), subject{"node", n.Name, "advice"}, n.pos.at("advice")) {
+				return
+			}
+		}
 	}
 	for i := range m.Relations {
 		r := &m.Relations[i]

@@ -170,6 +170,9 @@ func (b *builder) addNodes(tables []nodeTable) {
 			Title: str(t.Title), About: strings.TrimSpace(str(t.About)), Causes: t.Causes, Try: t.Try,
 			Source: str(t.Source), Sample: t.Sample, File: t.pos.file, Line: t.pos.line, pos: t.pos,
 		}
+		for _, a := range t.Advice {
+			n.Advice = append(n.Advice, Advice{Try: a.Try, When: a.When})
+		}
 		b.declare(n.Name, "node", t.pos)
 		b.unit(t.pos.at("unit"), n.Unit)
 		b.checkNode(&n)
@@ -195,6 +198,14 @@ func (b *builder) checkNode(n *Node) {
 	}
 	if n.Threshold != "" {
 		n.threshold = b.formula(n.pos.at("threshold"), subject{"node", n.Name, "threshold"}, n.Threshold)
+	}
+	for i := range n.Advice {
+		a := &n.Advice[i]
+		if strings.TrimSpace(a.Try) == "" || a.When == "" {
+			b.fault(n.pos.at("advice"), "node %s: advice: it needs try and when", n.Name)
+			continue
+		}
+		a.when = b.formula(n.pos.at("advice"), subject{"node", n.Name, "advice"}, a.When)
 	}
 	if !slices.Contains(domains, n.Domain) {
 		b.fault(n.pos.at("domain"), "node %s: domain %q is not one of %s", n.Name, spelling.Clip(n.Domain), strings.Join(domains, ", "))

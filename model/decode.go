@@ -282,6 +282,9 @@ func (v *values) assign(to any, value *unstable.Node) (wanted string) {
 	case *map[string]float64:
 		wanted = "an inline table of numbers"
 		*to, ok = numberTable(value)
+	case *[]adviceTable:
+		wanted = "a list of inline tables { try = \"…\", when = \"…\" }"
+		*to, ok = v.advice(value)
 	case *[]setEventTable:
 		wanted = "a list of inline tables { event = \"…\", sample-after = … }"
 		*to, ok = v.setEvents(value)
@@ -341,6 +344,31 @@ func numberTable(value *unstable.Node) (map[string]float64, bool) {
 		return ok && !twice
 	})
 	return table, ok
+}
+
+// advice returns pieces of advice with their conditions.
+func (v *values) advice(value *unstable.Node) ([]adviceTable, bool) {
+	if value.Kind != unstable.Array {
+		return nil, false
+	}
+	var list []adviceTable
+	for it := value.Children(); it.Next(); {
+		var e adviceTable
+		ok := inlineTable(it.Node(), func(key string, field *unstable.Node) bool {
+			switch {
+			case key == "try" && e.Try == "":
+				return v.assign(&e.Try, field) == ""
+			case key == "when" && e.When == "":
+				return v.assign(&e.When, field) == ""
+			}
+			return false
+		})
+		if !ok {
+			return nil, false
+		}
+		list = append(list, e)
+	}
+	return list, true
 }
 
 // setEvents returns the events of an event set.

@@ -286,6 +286,9 @@ func (l *linter) formulas() []formula {
 		n := &m.Nodes[i]
 		add(n.expr, subject{"node", n.Name, "formula"}, n.pos.at("formula"))
 		add(n.threshold, subject{"node", n.Name, "threshold"}, n.pos.at("threshold"))
+		for k := range n.Advice {
+			add(n.Advice[k].when, subject{"node", n.Name, "advice"}, n.pos.at("advice"))
+		}
 	}
 	for i := range m.Relations {
 		r := &m.Relations[i]

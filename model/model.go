@@ -93,6 +93,17 @@ type Input struct {
 	Line   int
 }
 
+// Advice is what to do about a node under a condition.
+type Advice struct {
+	Try  string
+	When string // formula over nodes, inputs and events; what is not known does not meet it
+
+	when *metric.Expr
+}
+
+// Expr returns the parsed condition.
+func (a *Advice) Expr() (*metric.Expr, error) { return parsed(a.when, a.When) }
+
 // A Node is one line of the account.
 type Node struct {
 	Name    string // the vendor's name: "Frontend_Bound", "LSU_STALL_CPI"
@@ -116,6 +127,7 @@ type Node struct {
 	About  string   // what it means
 	Causes []string // what usually causes it
 	Try    []string // what to do about it
+	Advice []Advice // what to do about it if the counts show a particular cause
 	Source string   // where the formula and figures come from
 	Sample []string // events to sample for finding the places in the code
 	File   string

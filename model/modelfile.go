@@ -72,6 +72,7 @@ type nodeTable struct {
 	About      *string
 	Causes     []string
 	Try        []string
+	Advice     []adviceTable
 	Source     *string
 	Sample     []string
 
@@ -106,6 +107,9 @@ type eventSetTable struct {
 
 	pos position
 }
+
+// An adviceTable is one piece of advice that holds under a condition.
+type adviceTable struct{ Try, When string }
 
 type setEventTable struct {
 	Event       string

@@ -89,12 +89,19 @@ type jsonMethodNode struct {
 
 // jsonNodeTexts is what a method says of a node in words.
 type jsonNodeTexts struct {
-	Title  string   `json:"title,omitempty"`
-	About  string   `json:"about,omitempty"`
-	Causes []string `json:"causes,omitempty"`
-	Try    []string `json:"try,omitempty"`
-	Source string   `json:"source,omitempty"`
-	Sample []string `json:"sample,omitempty"`
+	Title  string       `json:"title,omitempty"`
+	About  string       `json:"about,omitempty"`
+	Causes []string     `json:"causes,omitempty"`
+	Try    []string     `json:"try,omitempty"`
+	Advice []jsonAdvice `json:"advice,omitempty"`
+	Source string       `json:"source,omitempty"`
+	Sample []string     `json:"sample,omitempty"`
+}
+
+// A jsonAdvice is what to try under a condition.
+type jsonAdvice struct {
+	Try  string `json:"try"`
+	When string `json:"when"`
 }
 
 // jsonExpectations are the ranges that a node is expected in, by kind of program.
@@ -281,6 +288,9 @@ func methodNodeJSON(n *model.Node) jsonMethodNode {
 		Domain: n.Domain, Threshold: n.Threshold, Standalone: n.Standalone, Min: n.Min, Max: n.Max, Negative: n.Negative,
 		Overlap: n.Overlap, Optional: n.Optional,
 		jsonNodeTexts: jsonNodeTexts{Title: n.Title, About: n.About, Causes: n.Causes, Try: n.Try, Source: n.Source, Sample: n.Sample}}
+	for _, a := range n.Advice {
+		out.Advice = append(out.Advice, jsonAdvice{a.Try, a.When})
+	}
 	if e := n.Expected; e != nil {
 		out.Expected = &jsonExpectations{jsonLowHigh(e.Ranges[model.Client]), jsonLowHigh(e.Ranges[model.Server]), jsonLowHigh(e.Ranges[model.HPC]), e.Source}
 	}

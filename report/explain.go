@@ -46,7 +46,7 @@ func writeExplanation(w io.Writer, e Explanation, o Options) error {
 	t.about(n.About)
 	t.formula(e)
 	t.list("causes", n.Causes)
-	t.list("try", n.Try)
+	t.list("try", tries(e))
 	t.together(e)
 	t.expectations(e)
 	t.facts(e)
@@ -54,6 +54,20 @@ func writeExplanation(w io.Writer, e Explanation, o Options) error {
 		t.Paragraph("note", e.Measured.String(), hang, plain)
 	}
 	return t.Flush()
+}
+
+// tries are what to try about the node. Without a recording, advice with a condition has
+// the condition.
+func tries(e Explanation) []string {
+	if e.Account != nil && e.Account.Nodes[e.Node].Known() {
+		return e.Account.Advice(e.Node)
+	}
+	n := &e.Model.Nodes[e.Node]
+	var list []string
+	for _, a := range n.Advice {
+		list = append(list, a.Try+" (if "+a.When+")")
+	}
+	return append(list, n.Try...)
 }
 
 func (t *tree) about(text string) {
@@ -429,7 +443,7 @@ func explanationDocument(e Explanation, o Options) any {
 	n := &e.Model.Nodes[e.Node]
 	doc := jsonExplanation{Schema: "cyclestack.explain/v1", CPU: e.CPU.Name, Model: e.Model.Name, Node: n.Name, Path: n.Path,
 		Title: n.Title, About: n.About, Formula: formulaText(e.Model, e.Node), Unit: page.Unit(e.Model, e.Node), Threshold: n.Threshold,
-		Causes: n.Causes, Try: n.Try, Sample: n.Sample, Source: n.Source, Penalties: e.Measured}
+		Causes: n.Causes, Try: tries(e), Sample: n.Sample, Source: n.Source, Penalties: e.Measured}
 	if e.Account != nil {
 		doc.Value, doc.Why = page.Known(e.Account.Nodes[e.Node].Value), o.note(e.Account.Why(e.Node))
 		for _, op := range e.Account.Operands(e.Node) {

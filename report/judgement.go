@@ -136,7 +136,7 @@ func (t *tree) healthy(a *account.Account) {
 		t.Paragraph("leave", "nothing in the cycles is over its threshold: what it waits for is what to work on", 10, plain)
 		return
 	}
-	t.Paragraph("leave", "nothing is over its threshold: there is no bottleneck to work on", 10, plain)
+	t.Paragraph("try", "fewer instructions for the same work (vector instructions, another algorithm): nothing is over its threshold", 10, plain)
 }
 
 // nodeNames are the names of nodes.

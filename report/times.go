@@ -58,7 +58,7 @@ func (t *tree) times(a *account.Account) {
 	}
 	own.section(a.Times, section)
 	if path := a.Times.Bottleneck; len(path) > 0 {
-		own.Paragraph("try", advice(&a.Times.Model().Nodes[path[len(path)-1]]), 10, plain)
+		own.Paragraph("try", advice(a.Times, path[len(path)-1]), 10, plain)
 		own.Out.WriteByte('\n')
 	}
 	t.Out.WriteString(own.Out.String())

@@ -477,7 +477,7 @@ func apart(a *account.Account, shown []bool) (names []string) {
 // command is never broken: it is to be copied.
 func (t *tree) next(a *account.Account, most int) {
 	if last := len(a.Bottleneck) - 1; last >= 0 && len(a.Next(t.h.provenance())) > 0 {
-		if s := advice(&a.Model().Nodes[a.Bottleneck[last]]); s != "" {
+		if s := advice(a, a.Bottleneck[last]); s != "" {
 			t.Paragraph("try", s, 10, plain)
 		}
 	}
@@ -494,8 +494,8 @@ const stepsMost = 2
 
 // advice is the first thing to try about a node. To follow its parts is what the
 // tree itself says.
-func advice(n *model.Node) string {
-	for _, s := range n.Try {
+func advice(a *account.Account, node int) string {
+	for _, s := range a.Advice(node) {
 		if !strings.HasPrefix(s, "follow the larg") {
 			return s
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/simulation"
-	"github.com/cyclestack/cyclestack/internal/source/hostinfo"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
@@ -169,14 +168,13 @@ func (f *coreFlags) named(recording bool) []string {
 	return f.cpus
 }
 
-// host identifies this machine's processor, "" if it is not known, with its features.
-func host() (id string, features []string) {
-	root := os.DirFS("/")
-	id, err := model.HostID(root)
+// hostID identifies this machine's processor, "" if it is not known.
+func hostID() string {
+	id, err := model.HostID(os.DirFS("/"))
 	if err != nil {
-		return "", nil
+		return ""
 	}
-	return id, hostinfo.Flags(root)
+	return id
 }
 
 // coreOf returns the model of the core of a processor.
@@ -188,9 +186,5 @@ func (c *common) coreOf(name string) (*simulation.Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	var features []string
-	if name == "native" {
-		_, features = host()
-	}
-	return core.CoreFor(r.Named(), features)
+	return core.CoreFor(r.Named())
 }

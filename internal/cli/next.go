@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -54,8 +55,12 @@ func spellStep(h report.Header, a *account.Account, s account.Step) report.Step 
 		if s.Live {
 			return report.Step{Command: "cyclestack record --nodes " + name + m.flags() + " " + shell.Line(h.Again), Why: "which lines it is in"}
 		}
+		where := "run where it was counted"
+		if a.Label == "" {
+			where += ", or -- PROGRAM instead of -a"
+		}
 		return report.Step{Command: "perf record -e " + shell.Quote(s.Event) + " " + perfTarget(a.Label),
-			Why: "run where it was counted; cyclestack report --by line perf.data then says where it is"}
+			Why: where + "; cyclestack report --by line perf.data then says where it is"}
 	case account.StepSimulate:
 		return report.Step{Command: "cyclestack simulate " + shell.Line(h.Again),
 			Why: "caches and branches; runs it again, about " + simulated.Roughly(s.Takes)}
@@ -83,6 +88,9 @@ func perfTarget(label string) string {
 		if list, ok := strings.CutPrefix(label, of.prefix); ok {
 			return of.flag + shell.Quote(strings.Trim(list, "'")) + forSomeTime
 		}
+	}
+	if command := strings.Fields(label); len(command) == 2 && path.Base(command[0]) == "sleep" { // the machine for a while
+		return "-a" + forSomeTime
 	}
 	if label == "system wide" || label == "" || strings.ContainsAny(label, "&;|<>()$`\\\"'*?[]{}!#~\n") {
 		return "-a" + forSomeTime

@@ -1,7 +1,6 @@
 package recorded
 
 import (
-	"math"
 	"slices"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -90,7 +89,7 @@ func (p *placeReport) byFunction(rec *source.Recording, by counts.Kind, within c
 	return in.Table().Clone()
 }
 
-// time writes where the time or the cycles of samples went: an account of the operating
+// time writes where the time of samples of the clock went: an account of the operating
 // system's method without any counts, and the code. It reports whether it has.
 func (p *placeReport) time(t *counts.Table, writer func(bool) (report.Writer, error)) (bool, error) {
 	rec, err := p.recording(p.file)
@@ -98,8 +97,7 @@ func (p *placeReport) time(t *counts.Table, writer func(bool) (report.Writer, er
 		return false, err
 	}
 	defer rec.Close()
-	what := accounting.What(p.method, &t.Columns[accounting.Clock(p.method, t)])
-	if !p.locates(rec.Recording) || accounting.Simulated(p.kind) || what == "" {
+	if !p.locates(rec.Recording) || accounting.Simulated(p.kind) || accounting.What(p.method, &t.Columns[accounting.Clock(p.method, t)]) != "time" {
 		return false, nil
 	}
 	s, err := hotspots.Read(rec.Recording, p.sampleOptions())
@@ -107,9 +105,6 @@ func (p *placeReport) time(t *counts.Table, writer func(bool) (report.Writer, er
 		return false, nil
 	}
 	h := hotspots.OfSamples(s)
-	if what == "cycles" {
-		h.Whole, h.Seconds = account.Cycles, math.NaN()
-	}
 	s.Locate(h)
 	p.inCore(h)
 	w, err := writer(false)
