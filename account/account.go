@@ -129,11 +129,11 @@ func (v *Value) Reliable() bool { return v.Known() && v.Doubt == DoubtNone }
 //     apart, has no one value;
 //   - a 95 % interval as wide as the value makes it uncertain; of samples there are
 //     too few;
-//   - events that were not counted together rest on too little if one had less than
-//     half of the time and less than 0.4 seconds in all: a hundred slices of the
-//     kernel's usual rotation. Where no times are known, a tenth is too little;
-//   - several events that were not counted together make a ratio of different times,
-//     if nothing shows how they varied and one had less than 4 seconds (a thousand
+//   - of events that were not counted together, one had too little time: less than
+//     half of it and less than 0.4 seconds, a hundred slices of the kernel's usual
+//     rotation. Where no times are known, a tenth is too little;
+//   - several events that were not counted together make a ratio of different times:
+//     nothing shows how they varied, and one had less than 4 seconds (a thousand
 //     slices);
 //   - a value that rests on all the counts of a failing identity, or on one that can
 //     be the wrong one, rests on a contradiction.

@@ -295,8 +295,8 @@ func TestRelates(t *testing.T) {
 	}
 }
 
-// TestCoherent checks that a formula reads events that were counted in several
-// groups from one and the same group, and that its coverage is that group's.
+// TestCoherent checks that a formula reads events of several groups from the same group,
+// with that group's coverage.
 func TestCoherent(t *testing.T) {
 	method := toy(t, account.Options{})
 	a := run(t, method, 10,
@@ -322,8 +322,8 @@ func TestCoherent(t *testing.T) {
 	}
 }
 
-// TestOwnRuns: events that were counted in runs of their own, all of the time there, were not
-// counted together, and there is nothing else against what is formed of them.
+// TestOwnRuns: events of separate runs, counted all of the time there, were not counted
+// together. Nothing else is wrong with their ratio.
 func TestOwnRuns(t *testing.T) {
 	method := toy(t, account.Options{})
 	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("test")}, Columns: []counts.Column{

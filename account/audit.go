@@ -128,9 +128,8 @@ func (b *Binding) check(a *Account) {
 	b.checkErrata(a)
 }
 
-// checkRelation adds the check of a relation. Of a relation that is one for each
-// of several events, all that hold have one line, and those that were not to be
-// checked none.
+// checkRelation adds the check of a relation. A relation may be one for each of several
+// events. Those that hold have one line together, those that could not be checked have none.
 func (b *Binding) checkRelation(a *Account, i int) {
 	r := &b.checks[i]
 	n := len(a.Checks)

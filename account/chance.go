@@ -101,10 +101,9 @@ func ordered(values []float64, keep func(float64) bool) []int {
 	return order
 }
 
-// sampledLeast is the part of what sampling adds to the variance, if samples arrive
-// independently of each other, that runs are taken to differ by at least: so that a
-// few runs do not agree too well by chance. Samplers with a fixed rate are more
-// regular than that, so that all of it would be too much.
+// sampledLeast is the least part of the sampling variance that runs are assumed to have, if
+// samples arrive independently: so that a few runs do not agree too well by chance. Samplers
+// with a fixed rate are more regular than that, so that all of it would be too much.
 const sampledLeast = 0.25
 
 // A family is figures that are tested together: of each, what every run read, and
@@ -159,9 +158,9 @@ func stepDown(draws iter.Seq[[]float64]) []float64 {
 	return p
 }
 
-// exchanges yields the figures' statistics, the difference of the sides by its
-// standard error, for the runs as they are and then for all or many ways of
-// calling as many of them new. The slice is used again.
+// exchanges yields the figures' statistics: the difference of the sides by its standard
+// error. The first is that of the runs as they are. The others are those of all or many ways
+// of calling as many of them new. The slice is used again.
 func (f *family) exchanges() iter.Seq[[]float64] {
 	old, new := float64(len(f.whole[0])), float64(len(f.whole[1]))
 	figures := make([]pairFigure, len(f.old))
@@ -201,8 +200,8 @@ type pairFigure struct {
 	sampled   float64   // their sum
 }
 
-// difference is that of the sides' means, if the chosen runs are the new ones, and
-// its variance by how the runs of a side differ, or the least by sampling.
+// difference is that of the sides' means, if the chosen runs are the new ones. Its variance
+// is by how the runs of a side differ, or the least by sampling.
 func (x *pairFigure) difference(chosen []int, old, new float64) (delta, variance float64) {
 	sum := 0.0
 	for _, r := range chosen {

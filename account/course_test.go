@@ -165,8 +165,8 @@ func checkFailing(t *testing.T, cat *model.Catalogue, name string, table *counts
 	}
 }
 
-// TestCourseOfRuns: runs that count the same each time are no counter that stands
-// still, and rates that rise from run to run are said to be that.
+// TestCourseOfRuns: runs that count the same each time are no counter that stands still.
+// Rates that rise from run to run are noted.
 func TestCourseOfRuns(t *testing.T) {
 	cat, err := model.Embedded()
 	if err != nil {

@@ -30,8 +30,8 @@ func someRuns(rng *rand.Rand, n int, more float64) []account.Reading {
 	return list
 }
 
-// TestCompareFindsChange plants 5 % of all cycles into one node, and expects it
-// and what it is part of to be named, and the others not, in nearly all trials.
+// TestCompareFindsChange adds 5 % of all cycles to one node. In nearly all trials only this
+// node and its ancestors may be named.
 func TestCompareFindsChange(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	trials := testlong.Size(60, 200)

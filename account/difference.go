@@ -59,11 +59,11 @@ func ratio(x, y float64) float64 {
 	return x / y
 }
 
-// balanceError is half the width of the 99 % interval of a balance, as far as
-// its slots are uncertain because they were counted for a part of the time or
-// sampled. The effects of counts of one group, or of several, are added as if
-// they were fully correlated, which is a bound. A group that was on the counters
-// by itself has no error: what holds at each moment holds for its counts.
+// balanceError is half the width of the 99 % interval of a balance. Its slots are uncertain
+// if they were sampled, or counted for a part of the time. The effects of counts of one
+// group, or of several, are added as if they were fully correlated, which is a bound. A
+// group that was on the counters by itself has no error: what holds at each moment holds for
+// its counts.
 func (b *Binding) balanceError(a *Account, l *balance) float64 {
 	if b.oneWindow(a, l.deps) {
 		return 0

@@ -34,8 +34,8 @@ source = "a test"
 	return compile(t, own, account.Options{})
 }
 
-// slack works out by hand what is allowed of a difference between two counts, for
-// their deviations and for the parts of these that are left of small counts.
+// slack computes the allowed difference between two counts from their deviations, and from
+// what is left of these for small counts.
 func slack(left, right float64, deviation, fewest [2]float64) float64 {
 	sum := 0.0
 	for i, v := range []float64{left, right} {

@@ -71,9 +71,9 @@ func alarms(d *account.PlaceDifference, slow string) (n int, found bool) {
 	return n, found
 }
 
-// TestPlacesEqual compares runs of the same: in at most 5 % of the trials may the
-// total or any of the functions be called changed, however many runs there are,
-// and however much they differ as a whole.
+// TestPlacesEqual compares runs of the same: the total or any function may be called changed
+// in at most 5 % of the trials. That holds for any number of runs, however much they differ
+// as a whole.
 func TestPlacesEqual(t *testing.T) {
 	trials, most := testlong.Size(40, 200), testlong.Size(6, 17)
 	for _, test := range []struct {
@@ -170,8 +170,8 @@ func TestPlacesInPairs(t *testing.T) {
 	}
 }
 
-// TestPlacesAddUp checks that the differences of places add up to that of the
-// total, with functions that are new, gone, and in a program of another name.
+// TestPlacesAddUp checks that the differences of places add up to that of the total. Some
+// functions are new, gone, or in a program of another name.
 func TestPlacesAddUp(t *testing.T) {
 	reading := func(program string, amounts map[string]float64) account.PlaceReading {
 		r := account.PlaceReading{Program: program}

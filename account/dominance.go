@@ -40,11 +40,10 @@ type Branching struct {
 	Instructions, Branches, Mispredictions float64
 }
 
-// Dominance decides by the mispredictions. A loop of fixed length is left wrongly
-// predicted once in all its iterations at most, so where loops decide the branches
-// from one misprediction to the next are many; where the data decide, branches go
-// wrong again and again. Loops dominate if there are fewer mispredictions than one
-// in 1000 instructions or in 100 branches, branches if there are more than three
+// Dominance decides by the mispredictions. The exit of a loop of fixed length is
+// mispredicted once at most. So there are many branches between mispredictions if loops
+// dominate; where the data decide, branches go wrong again and again. Loops dominate below
+// one misprediction in 1000 instructions or in 100 branches. Branches dominate above three
 // in 1000 instructions.
 func (b Branching) Dominance() Dominance {
 	rate := b.Mispredictions / b.Instructions

@@ -86,7 +86,7 @@ const simulateFrom = 0.2
 // computes reports whether the program computed for a share of the time that is worth a
 // simulation.
 func computes(h *Hotspots) bool {
-	return h.Running-h.share("kernel") >= simulateFrom*h.Running && h.Running+h.share("run queue") >= simulateFrom
+	return h.Running >= Hotspot && h.Running-h.share("kernel") >= simulateFrom*h.Running && h.Running+h.share("run queue") >= simulateFrom
 }
 
 // nextOfTime lists the steps that say more about where the time went: a simulation of a

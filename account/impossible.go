@@ -165,9 +165,9 @@ func (b *Binding) countFails(a *Account, col int, what wrong, op string, left, r
 	a.Checks = append(a.Checks, c)
 }
 
-// checkRan checks that an event which was asked for was on a counter at all, if
-// the run was long enough for each group to have a turn. One that the kernel
-// refused is another matter, and so is one that other groups have as well.
+// checkRan checks that a requested event was on a counter, if the run was long enough to
+// schedule each group. One that the kernel refused is another matter, and so is one that
+// other groups have as well.
 func (b *Binding) checkRan(a *Account, row, col int, c *counts.Cell, long bool) {
 	inVain := c.State == counts.NotCounted || c.Ok() && c.Value == 0
 	software := b.ids[col].PMU == "software"

@@ -25,8 +25,8 @@ func (s Standing) String() string {
 	return [...]string{Unjudged: "", Below: "below", Within: "within", Above: "above"}[s]
 }
 
-// Expected returns what is expected of a node in a program of the kind that
-// [Options].Workload says, or of any, and how its value lies to that.
+// Expected returns the expected range of a node in a program of the kind [Options].Workload,
+// or of any kind, and how its value compares.
 func (a *Account) Expected(node int) (model.Range, Standing) {
 	e := a.Model().Nodes[node].Expected
 	if e == nil {
@@ -50,12 +50,11 @@ func (a *Account) Expected(node int) (model.Range, Standing) {
 	return r, Within
 }
 
-// flag says which nodes are worth attention: those over their thresholds, if
-// their parents are too or have none, or if their own threshold stands by
-// itself. For a program of a known kind, a category of the first level that is
-// not useful work is over what is expected instead of over its threshold. The
-// thresholds speak of values, so the nodes' amounts give way to values while
-// they are evaluated.
+// flag says which nodes are worth attention: those over their thresholds, if their parents
+// are too or have none, or if their own threshold stands by itself. For a program of a known
+// kind, the limit of a first-level category other than useful work is its expected range,
+// not its threshold. The thresholds speak of values, so the nodes' amounts give way to
+// values while they are evaluated.
 func (b *Binding) flag(a *Account) {
 	first := len(b.Method.inputs)
 	nodes := a.in[first : first+len(b.nodes)]
@@ -94,12 +93,12 @@ func (b *Binding) gate(a *Account, i int) bool {
 	return p < 0 || n.Standalone || b.limits[p] == nil || a.Nodes[p].Flagged
 }
 
-// path follows the flagged nodes of the main tree down from the top, at each
-// level the largest. A node that is flagged by itself below one that is not is
-// never come to, nor is one whose value is impossible. The path stops before a node
-// whose counts contradict others. Useful work is only taken where nothing else is
-// flagged. A sibling that is larger than all flagged ones, but below a threshold of
-// its own that is higher than theirs, comes before them, and the path ends there.
+// path follows the flagged nodes of the main tree down from the top, at each level the
+// largest. A node that is flagged by itself below one that is not is never come to, nor is
+// one whose value is impossible. The path stops before a node whose counts contradict
+// others. Useful work is only taken where nothing else is flagged. A sibling may be larger
+// than all flagged ones, but below its own higher threshold. It comes before them, and the
+// path ends there.
 func (b *Binding) path(a *Account, path []int) []int {
 	for at := -1; ; at = path[len(path)-1] {
 		next := -1
@@ -192,9 +191,9 @@ func (b *Binding) under(node, parent int) bool {
 	return n.Level == 1
 }
 
-// A Rival is a node that the bottleneck path could as well go through. It equals, within
-// the errors, the sibling that the path goes through, or it is smaller but over its own
-// threshold, which its sibling is not.
+// A Rival is a node that the bottleneck path could as well go through. It equals the sibling
+// on the path within the errors. Or it is smaller, but over its own threshold, and the
+// sibling is not.
 type Rival struct {
 	Node, Of int     // indexes of nodes; Of is on the path
 	Margin   float64 // how far apart their values would have to be
@@ -231,9 +230,9 @@ func (b *Binding) rivals(t *counts.Table, place Place, a *Account, list []Rival)
 }
 
 // comparable reports whether a sibling of a node on the path can be a bottleneck as well.
-// One that is not flagged can if it has a threshold and the same unit. Of useful work only
-// what is flagged is a problem, and so are only categories above their ranges, if what is
-// expected of the program is known.
+// One that is not flagged can if it has a threshold and the same unit. Useful work is a
+// problem only if it is flagged. If the expected ranges are known, only categories above
+// them are problems.
 func (b *Binding) comparable(a *Account, on, i, from int) bool {
 	nodes := b.Method.Model.Nodes
 	if a.Nodes[i].Flagged {
@@ -285,8 +284,8 @@ func (b *Binding) extent(a *Account, i int) float64 {
 	}
 }
 
-// differenceError is the half-width of the 95 % interval of the difference of
-// two nodes, which is propagated as if it were a node after the model's.
+// differenceError is the half-width of the 95 % interval of the difference of two nodes. It
+// is propagated like another node of the model.
 func (b *Binding) differenceError(t *counts.Table, place Place, a *Account, i, j int) float64 {
 	c := *a
 	c.difference = &[2]int{i, j}

@@ -162,8 +162,8 @@ func (c *Method) describe() {
 	}
 }
 
-// shareSlack is how far beyond 0…1 a share may lie and still be rounding, or
-// the two ends of one interval read one after the other.
+// shareSlack is how far a share may lie beyond 0…1. Rounding explains that, or that the ends
+// of an interval are read one after the other.
 const shareSlack = 0.02
 
 // bounds are the least and the greatest value that a node may have. A share whose

@@ -184,8 +184,8 @@ func (b *Binding) compileCommon(r *rule) boundRule {
 	return out
 }
 
-// ruleSlot returns the slot of a name in a relation of the processor, read from
-// a group if that has it, and adds it to deps.
+// ruleSlot returns the slot of a name in a relation of the processor, and adds it to deps.
+// It is read from a group if possible.
 func (b *Binding) ruleSlot(name string, group int, deps *[]int) int {
 	at := b.Method.ruleIndex[name]
 	s := at

@@ -33,9 +33,8 @@ func slots(t *testing.T, nodes ...string) *account.Method {
 	return compile(t, own, account.Options{})
 }
 
-// TestStandalone: a node is flagged below a parent that is not only if its
-// threshold stands by itself, and the bottleneck is looked for below flagged
-// nodes.
+// TestStandalone: a node below an unflagged parent is flagged only if its threshold is
+// standalone. The bottleneck is below flagged nodes.
 func TestStandalone(t *testing.T) {
 	method := slots(t,
 		`A - STALL threshold="A>0.5"`,

@@ -22,10 +22,9 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfstat"
 )
 
-// The tests of this file hold the models of AMD's, Arm's and IBM's processors
-// against values and formulas of others, which are in the shared reference
-// material: what perf printed in published recordings, the vendors' own metrics,
-// and those of Linux.
+// The tests of this file compare the models of AMD, Arm and IBM with values and formulas of
+// others, from the shared reference material: what perf printed in published recordings, the
+// vendors' own metrics, and those of Linux.
 
 // vendorMethod makes a model ready for a processor.
 func vendorMethod(t *testing.T, cpuName, modelName string) *account.Method {

@@ -243,9 +243,9 @@ func moreCounted(a, b State) State {
 	return max(a, b)
 }
 
-// A Layout is the columns and scopes of a table. Tables of one source share
-// the *Layout as long as it does not change, so what was worked out from it
-// (which column an input is bound to) is kept by pointer.
+// A Layout is the columns and scopes of a table. Tables of one source share the *Layout
+// while it does not change. What was computed from it, such as the column of an input, is
+// kept by pointer.
 type Layout struct {
 	Columns []Column
 	Scopes  []Scope

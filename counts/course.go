@@ -54,12 +54,11 @@ func (c *Course) add(cell *Cell) {
 	c.last, c.rate = v, rate
 }
 
-// Trend returns by how much of its mean the rate rose from the first interval to
-// the last, by a straight line through all, and its standard error. Intervals
-// that are like the ones before them count for less: of n with a correlation of
-// r from one to the next, n (1 − r)/(1 + r) do (G. V. Bayley and J. M. Hammersley,
-// The effective number of independent observations in an autocorrelated time
-// series, 1946). NaN if there are too few.
+// Trend returns the rise of the rate from the first interval to the last, as a part of its
+// mean, and its standard error. It fits a straight line. Intervals that are like the ones
+// before them count for less: of n with a correlation of r from one to the next, n (1 −
+// r)/(1 + r) do (G. V. Bayley and J. M. Hammersley, The effective number of independent
+// observations in an autocorrelated time series, 1946). NaN if there are too few.
 func (c *Course) Trend() (rise, sd float64) {
 	const least = 10
 	n := float64(c.Intervals)
@@ -91,8 +90,8 @@ func (c *Course) Outlier() float64 {
 	return c.Peak / c.mean
 }
 
-// Course returns how the count of a scope and a column came about, nil if the
-// table is neither a sum of intervals nor the mean of runs that were kept apart.
+// Course returns how the count of a scope and a column came about. It is nil unless the
+// table sums intervals, or is the mean of separate runs.
 func (t *Table) Course(scope, column int) *Course {
 	if t.courses == nil {
 		return nil

@@ -28,11 +28,10 @@ func (t *Table) Spreads(scope int) []Spread {
 	return t.spreads[scope]
 }
 
-// Variance returns the variance of a weighted sum of the columns' counts over the
-// whole time, as if the counts of each moment were drawn anew. The part 1 − Share of
-// it is the error of counting for that share only (W. G. Cochran, Sampling
-// Techniques, section 2.6). freedom is how many independent values would know it as
-// well, less one: by simulation.
+// Variance returns the variance of a weighted sum of the columns' counts. It assumes that
+// the counts of each moment are independent. The part 1 − Share of it is the error of
+// counting for that share only (W. G. Cochran, Sampling Techniques, section 2.6). freedom is
+// how many independent values would know it as well, less one: by simulation.
 //
 // Let N be the variance from moment to moment, and J the square of each jump from one
 // phase of the program to the next. First differences find N and half of J, second
@@ -56,11 +55,11 @@ func (s *Spread) Variance(weights []float64) (variance, freedom float64) {
 // fewSteps is how many triples second differences need.
 const fewSteps = 20
 
-// Covariance returns the covariance of the errors of two groups' weighted sums, at
-// least 0. Two shares f of one time that exclude each other have errors with the
-// covariance −f C, if C is that of counts of one moment. Its size is at most √(V V').
-// Nothing shows C itself, as no moment has counts of both. It is taken to be as that of
-// events of one group: what all of them share.
+// Covariance returns the covariance of the errors of two groups' weighted sums, at least 0.
+// Two disjoint shares f of one time have errors with the covariance −f C, where C is that of
+// counts of one moment. Its size is at most √(V V'). Nothing shows C itself, as no moment
+// has counts of both. It is taken to be as that of events of one group: what all of them
+// share.
 func (s *Spread) Covariance(o *Spread, weights, others []float64) float64 {
 	v, _ := s.Variance(weights)
 	w, _ := o.Variance(others)
@@ -72,8 +71,8 @@ func (s *Spread) Covariance(o *Spread, weights, others []float64) float64 {
 	return min(max(-math.Sqrt(f*g)*s.shared*s.common(weights)*o.common(others), 0), math.Sqrt(f*v*g*w))
 }
 
-// common is the standard error of a weighted sum of the columns' counts if all of
-// them varied as one, with the sign of the weights.
+// common is the standard error of a weighted sum of the columns' counts if all varied
+// together, with the sign of the weights.
 func (s *Spread) common(weights []float64) float64 {
 	m, sum := s.latest(), 0.0
 	for i, w := range weights {

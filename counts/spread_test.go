@@ -30,8 +30,8 @@ func halves(t *testing.T, intervals int, group int, rate func(i int) (x, y float
 	return total.Table()
 }
 
-// TestSpreadOfNoise compares the variance of a sum with what noise of a known
-// variance adds up to, and that of a difference of equals with 0.
+// TestSpreadOfNoise compares the variance of a sum with that of known noise, and the
+// variance of a difference of equals with 0.
 func TestSpreadOfNoise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n, sd = 4000, 10.0

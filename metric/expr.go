@@ -179,9 +179,8 @@ func (e *Expr) Names() []string {
 	})
 }
 
-// Literals returns the literals of e, in lower case and with their #, and its
-// calls of source_count as they are written ("source_count(EVENT)"), in the
-// order of their first appearance.
+// Literals returns the literals of e, in lower case and with their #, in the order of their
+// first appearance. Calls of source_count are among them as written ("source_count(EVENT)").
 func (e *Expr) Literals() []string {
 	return e.collect(func(e *Expr) string {
 		switch e.op {

@@ -74,9 +74,8 @@ func formatNumber(v float64) string {
 	return strconv.FormatFloat(v, 'e', -1, 64)
 }
 
-// escapeName writes a name as formulas spell it: @ for a slash, a backslash
-// before what else would end the name, and before a first byte that would make
-// it a number or a word of the language.
+// escapeName writes a name as formulas spell it: @ for a slash, a backslash before what
+// would end the name, and before a first byte of a number or a keyword.
 func escapeName(name string) string {
 	guard := name == "if" || name == "else" || numberLen(name) == len(name) || !isPlainName(name)
 	var b strings.Builder

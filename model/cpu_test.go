@@ -251,10 +251,9 @@ func lookup(rows []mapRow, layout, id, coreType string) (mapRow, bool) {
 	return mapRow{}, false
 }
 
-// checkMapfile checks the catalogue against a map file, both ways: what the
-// file's patterns match must be the processor that agrees with the row, and so
-// must what the patterns of the catalogue's processors match, as far as the
-// file knows it.
+// checkMapfile checks the catalogue against a map file, both ways: the processor that a
+// pattern of the file matches must agree with the row. The same holds for the catalogue's
+// patterns, as far as the file has them.
 func checkMapfile(t *testing.T, cat *Catalogue, rows []mapRow, layouts []string, agree func(p *CPU, row mapRow) bool) {
 	t.Helper()
 	checked := 0
@@ -304,8 +303,8 @@ func checkMapfile(t *testing.T, cat *Catalogue, rows []mapRow, layouts []string,
 	}
 }
 
-// TestIntelMapfile: the catalogue agrees with Intel's list of event files, and
-// has no Intel processor that is not in it, but for those known to be missing.
+// TestIntelMapfile: the catalogue agrees with Intel's list of event files. It has no other
+// Intel processor, except those known to be missing.
 func TestIntelMapfile(t *testing.T) {
 	cat := embeddedCatalogue(t)
 	coreTypes := map[string]string{"": "", "Core": "core", "Atom": "atom", "LowPower_Atom": "lowpower"}

@@ -9,8 +9,8 @@ import (
 	"github.com/cyclestack/cyclestack/plan"
 )
 
-// Which events have to be counted together for the first two levels of top-down
-// analysis on a Sandy Bridge, and what is proved about their number?
+// Which events are counted together for two levels of top-down analysis on a Sandy Bridge,
+// and what is proved about their number?
 func Example() {
 	cat, err := model.Embedded()
 	if err != nil {

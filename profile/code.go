@@ -40,7 +40,7 @@ func orUnmapped(f *File) string {
 }
 
 // Symbol returns the demangled name of the function or variable at an address of an object
-// file, and how far the address is from its start; "" if there is none.
+// file, and the distance from its start; "" if there is none.
 func (y *Symbolizer) Symbol(f *File, addr uint64) (name string, offset uint64) {
 	y.mu.Lock()
 	defer y.mu.Unlock()

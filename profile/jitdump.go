@@ -14,8 +14,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// A jitdump is a just-in-time compiler's record of the code that it made, with times, so
-// that code is found that was replaced by other code since. Source of the format:
+// A jitdump is a just-in-time compiler's record of its code. With its times, code that was
+// replaced since is found. Source of the format:
 // tools/perf/Documentation/jitdump-specification.txt of Linux.
 type jitdump struct {
 	PID  int

@@ -10,8 +10,8 @@ import (
 )
 
 // openKernel finds the symbols of the kernel that was recorded: those that the user names,
-// else the kernel itself by its build id, else a list of symbols that perf kept, else this
-// system's if it runs that kernel.
+// the kernel by its build id, a list of symbols that perf kept, or this system's if it runs
+// that kernel.
 func (y *Symbolizer) openKernel(f *File) *image {
 	c := y.config
 	switch {

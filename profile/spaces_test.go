@@ -275,8 +275,8 @@ type numbered struct {
 	addr   uint64
 }
 
-// checkNumbers checks that the same addresses in spaces of the same numbers are at the
-// same places, also if they were looked at before the last events were settled.
+// checkNumbers checks that the same addresses in spaces of the same numbers are at the same
+// places, also before the last events are settled.
 func checkNumbers(t *rapid.T, s *Spaces, known map[numbered]Place, until uint64) {
 	last := space{}
 	for time := range until {

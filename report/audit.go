@@ -21,6 +21,9 @@ func (t *auditWriter) Account(a *account.Account) error {
 		t.Out.WriteByte('\n')
 	}
 	t.n++
+	if t.o.Lines > 0 {
+		return t.brief(a)
+	}
 	t.heading(a)
 	t.checks(a, "FAILS", hot, (*account.Check).Contradicts)
 	t.checks(a, "holds", plain, func(c *account.Check) bool { return c.State == account.Holds && !c.Identity })
@@ -40,6 +43,61 @@ func (t *auditWriter) Account(a *account.Account) error {
 		t.Paragraph("note", n, auditHang, plain)
 	}
 	return t.Flush()
+}
+
+// brief writes on one screen the verdict, what fails, and what is found.
+func (t *auditWriter) brief(a *account.Account) error {
+	t.heading(a)
+	foot := &auditWriter{*t.emptyPage()}
+	own := &auditWriter{*t.emptyPage()}
+	sound, skipped := 0, 0
+	for i := range a.Checks {
+		switch c := &a.Checks[i]; {
+		case c.State == account.Holds && c.Identity:
+			sound += max(c.For, 1)
+		case c.State == account.Skipped && !c.Common:
+			skipped++
+		}
+	}
+	if sound > 0 {
+		foot.Paragraph("sound", page.Several(sound, "check")+" that must hold"+t.o.Hint(" (-v)"), auditHang, plain)
+	}
+	if skipped > 0 {
+		foot.Paragraph("skipped", page.Several(skipped, "check")+t.o.Hint(" (-v says why)"), auditHang, faint)
+	}
+	foot.verdict(a)
+	own.checks(a, "FAILS", hot, (*account.Check).Contradicts)
+	own.findings(a, "does not", foot.lines(), func(c *account.Check) bool {
+		return c.State == account.Fails && !c.Identity && c.Side == account.Machine
+	})
+	own.findings(a, "suspect", foot.lines(), func(c *account.Check) bool {
+		return c.State == account.Fails && !c.Identity && c.Side == account.Measurement
+	})
+	own.findings(a, "holds", foot.lines(), func(c *account.Check) bool { return c.State == account.Holds && !c.Identity })
+	t.Out.WriteString(strings.TrimSuffix(own.first(t.o.Lines-t.lines()-foot.lines()-1), "\n\n"))
+	if !strings.HasSuffix(t.Out.String(), "\n") {
+		t.Out.WriteByte('\n')
+	}
+	t.Out.WriteString(foot.Out.String())
+	if n := len(t.o.Texts(a.Notes)) + len(doubts(a, t.shown)); n > 0 {
+		t.Paragraph("notes", fmt.Sprint(n)+t.o.Hint(" (-v)"), auditHang, plain)
+	}
+	return t.Flush()
+}
+
+// findings writes what checks come to, without their figures. What that means follows, for
+// the first of them, if less than half of the page is used with so many lines below it.
+func (t *auditWriter) findings(a *account.Account, word string, below int, wanted func(*account.Check) bool) {
+	for i := range a.Checks {
+		c := &a.Checks[i]
+		if !wanted(c) {
+			continue
+		}
+		t.Paragraph(word, c.Name, auditHang, plain)
+		if c.Text != "" && t.lines()+below < t.o.Lines/2 {
+			t.Paragraph("", c.Text, auditHang, faint)
+		}
+	}
 }
 
 // auditHang is the indentation of the checks.
@@ -88,7 +146,7 @@ func (t *auditWriter) checks(a *account.Account, word string, st style, wanted f
 		if c.State == account.Fails && len(c.Events) > 0 {
 			t.Paragraph("", "of "+listed(c.Events), auditHang, plain)
 		}
-		if c.Text != "" {
+		if c.Text != "" && t.o.Lines == 0 {
 			t.Paragraph("", c.Text, auditHang, faint)
 		}
 	}

@@ -284,8 +284,8 @@ func (p *profile) level(k int) int {
 	return 0
 }
 
-// heads returns the nodes above a column that have columns themselves, the outermost
-// first, and with them the node itself if it has parts among the columns.
+// heads returns the nodes above a column that have columns, the outermost first. The node
+// itself is last if it has parts among the columns.
 func (p *profile) heads(k int) []int {
 	var list []int
 	for i := p.node(k); i >= 0; i = p.h.Model.Nodes[i].Above {

@@ -14,7 +14,10 @@ import (
 func (t *tree) hotspots(a *account.Account, room int) {
 	h := a.Hotspots
 	title := "share of elapsed time"
-	if h.Whole == account.Time {
+	switch {
+	case h.Whole == account.Cycles:
+		title = "share of cycles"
+	case h.Whole == account.Time:
 		title = "share of processor time"
 		if h.Running < wholly {
 			title = "share of processor time and run queue"
@@ -27,7 +30,7 @@ func (t *tree) hotspots(a *account.Account, room int) {
 			l.Error = page.PercentOf(s.Error)
 		}
 		if s.Events >= 1 && s.Share > 0 {
-			l.Mark = page.Trim(s.Events) + " " + s.What
+			l.Mark = page.Trim(s.Events) + " " + noun(s.What, s.Events)
 		}
 		if s.State == largest(h) {
 			l.Style = bold
@@ -42,6 +45,17 @@ func (t *tree) hotspots(a *account.Account, room int) {
 	}
 	t.places(h, most)
 	t.Out.WriteByte('\n')
+}
+
+// noun is a plural noun, or its singular for one thing: "page faults", "context switches".
+func noun(nouns string, n float64) string {
+	switch one, ches := strings.CutSuffix(nouns, "ches"); {
+	case n != 1:
+		return nouns
+	case ches:
+		return one + "ch"
+	}
+	return strings.TrimSuffix(nouns, "s")
 }
 
 // wholly is the least share that is printed as all there is.
@@ -71,7 +85,7 @@ const (
 func (t *tree) places(h *account.Hotspots, most int) {
 	if len(h.Places) == 0 {
 		if h.Samples > 0 {
-			t.Out.WriteString(t.Paint(fmt.Sprintf("\n  where: %s are too few to tell", page.Several(int(h.Samples), "sample")), faint) + "\n")
+			t.Out.WriteString(t.Paint(fmt.Sprintf("\n  where: %s, too few to tell", page.Several(int(h.Samples), "sample")), faint) + "\n")
 		}
 		return
 	}
@@ -100,14 +114,14 @@ func (t *tree) places(h *account.Hotspots, most int) {
 		add(r)
 	}
 	if left > 0 && others >= othersLeast {
-		add(row{share: page.PercentOf(others), function: fmt.Sprintf("%s others", page.Trim(float64(left)))})
+		add(row{share: page.PercentOf(others), function: page.Trim(float64(left)) + " " + noun("others", float64(left))})
 	}
 	if !t.blank() {
 		t.Out.WriteByte('\n')
 	}
 	title := "  where"
 	if h.Samples > 0 {
-		title += fmt.Sprintf(" (%s samples)", page.Trim(float64(h.Samples)))
+		title += fmt.Sprintf(" (%s %s)", page.Trim(float64(h.Samples)), noun("samples", float64(h.Samples)))
 	}
 	t.Out.WriteString(t.Paint(title, faint) + "\n")
 	for i, r := range rows {

@@ -440,23 +440,40 @@ func (p *profile) leaveZeros() {
 // partsOnScreen is how many parts a screen has room for.
 const partsOnScreen = 10
 
-// screen leaves out the smallest parts, so that the page is one screen. Intervals have
-// bounds of their own.
-func (p *profile) screen() {
+// partsLeast is how many parts a screen has at least.
+const partsLeast = 3
+
+// screen leaves out all parts but the largest, so that the page is one screen. Intervals
+// have bounds of their own.
+func (p *profile) screen(most int) {
 	h := p.parts
-	if p.o.Lines == 0 || p.o.Top || h.timeline() || len(p.lines) <= partsOnScreen+1 {
+	if p.o.Lines == 0 || p.o.Top || h.timeline() || len(p.lines) <= most+1 {
 		return
 	}
-	for _, l := range p.lines[partsOnScreen+1:] {
+	for _, l := range p.lines[most+1:] {
 		h.Left++
 		h.LeftShare += l.part.Value
 	}
-	p.lines = p.lines[:partsOnScreen+1]
+	p.lines = p.lines[:most+1]
 }
 
 func (p *profile) write() {
-	p.screen()
 	p.leaveZeros()
+	head := p.Out.String()
+	p.screen(partsOnScreen)
+	p.body()
+	over := p.tree.lines() - p.o.Lines
+	if p.o.Lines == 0 || over <= 0 || p.parts.timeline() {
+		return
+	}
+	p.screen(max(partsLeast, len(p.lines)-1-over))
+	p.Out.Reset()
+	p.Out.WriteString(head)
+	p.body()
+}
+
+// body writes what is below the heading.
+func (p *profile) body() {
 	if p.parts.timeline() && len(p.lines) > sparksFrom {
 		p.sparks()
 	}

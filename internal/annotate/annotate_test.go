@@ -136,8 +136,8 @@ func verdict(c *annotate.Code, inst int) annotate.Verdict {
 	return annotate.None
 }
 
-// TestHidden has misses at instruction 20 of 100, and stalled cycles elsewhere, so
-// that a sample of them is known to stand for as many cycles as one of a miss.
+// TestHidden has misses at instruction 20 of 100, and stalled cycles elsewhere. A sample of
+// either stands for as many cycles.
 func TestHidden(t *testing.T) {
 	base := func() *fixture { return straight(100).sample(90, stalls, 100).sample(90, cycles, 100) }
 	tests := []struct {

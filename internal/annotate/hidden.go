@@ -29,20 +29,20 @@ type Cost struct {
 // work meanwhile (D. Levinthal, Cycle Accounting Analysis on Intel Core 2 Processors,
 // Estimating Penalties).
 //
-// Near an instruction is the code that may be executed up to flow.Skid instructions later,
-// because a sample of stalled cycles is behind the instruction that stalled; see
-// [flow.Vicinity]. Samples of an event that are not precise are behind their cause as well,
-// so that code before them is near too. For an instruction in a loop only the loop is near,
-// unless the loop is known to have so few iterations that samples often are behind its end.
-// Let n samples of the events there stand for m cycles at the events' cost, and s samples
-// of stalled cycles for c cycles. The events are hidden if
+// Near an instruction is the code executed up to flow.Skid instructions later: a sample of
+// stalled cycles follows the instruction that stalled; see [flow.Vicinity]. Samples of an
+// event that are not precise are behind their cause as well, so that code before them is
+// near too. For an instruction in a loop only the loop is near. A loop with few iterations
+// is an exception, as samples often follow its end. Let n samples of the events there stand
+// for m cycles at the events' cost, and s samples of stalled cycles for c cycles. The events
+// are hidden if
 //
 //   - c is at most a tenth of m: there are hardly any stalled cycles, and
 //   - so few would be there by chance in less than 5 % of cases if the events cost
 //     their usual penalty. Of n + s samples no more than s would be of stalled
-//     cycles. Each sample is one with the probability r/(1+r), and r is how many
-//     samples of stalled cycles there would be for one of the events (the
-//     conditional test of two Poisson rates, J. Przyborowski and H. Wilenski,
+//     cycles. Each sample is one with the probability r/(1+r), where r is the
+//     number of samples of stalled cycles for one of the events. It is the
+//     conditional test of two Poisson rates (J. Przyborowski and H. Wilenski,
 //     Biometrika 31, 1940). If samples stand for equally many cycles, as
 //     sample-after values make it, five events without a stall suffice.
 //
@@ -121,7 +121,7 @@ func (b *builder) judgeCosts(p *Part, late bool, near func() (t *counts.Table, l
 }
 
 // findCosts finds the nodes below the first level whose formula multiplies events by a
-// parameter in cycles, and the node of the first level above each.
+// parameter in cycles. It also finds their first-level ancestors.
 func (b *builder) findCosts() {
 	m := b.Account.Model()
 	for i := range m.Nodes {

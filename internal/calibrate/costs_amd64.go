@@ -27,8 +27,8 @@ var (
 )
 
 // decoded is the number of instructions: more than any cache of decoded instructions holds
-// (Zen 4 has the largest, 6750), so that the decoders are needed, and few enough for the
-// first instruction cache of 32 KiB.
+// (Zen 4 has the largest, 6750), so that the decoders are needed. They fit the first
+// instruction cache of 32 KiB.
 const decoded = 7500
 
 // prefixes returns programs for code that is written when it is needed. It would make the

@@ -1,6 +1,6 @@
 // Package calibrate measures costs on the machine that it runs on: the clock of a core, the
-// latency of its caches and memory, of page walks, mispredicted branches, blocked store
-// forwarding and the like, and the bandwidth of memory.
+// latency of its caches and memory, the cost of page walks, mispredicted branches and
+// blocked store forwarding, and the bandwidth of memory.
 //
 // The accounts of the other packages divide cycles by multiplying counts with such
 // penalties. Published penalties are those of other machines, and on virtual machines even

@@ -31,7 +31,7 @@ func (r *Result) Penalties() []penalties.Penalty {
 		}
 		list = append(list, none(penalties.Penalty{Name: m.Name, Unit: m.Unit, Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why, Unless: m.Unless}))
 	}
-	list = append(list, r.bandwidthPenalty())
+	list = append(list, r.bandwidthPenalty(), r.thirdSize())
 	f := &r.Clock
 	return append(list, penalties.Penalty{Name: "FREQUENCY", Unit: "cycles/second", Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why})
 }
@@ -49,6 +49,30 @@ func (r *Result) bandwidthPenalty() penalties.Penalty {
 		}
 	}
 	return absentPenalty(p, "the bandwidth was not measured")
+}
+
+// thirdSize returns how much of the third-level cache the machine had left for one program.
+// Memory answers half of the loads in random order from a working set of twice that size.
+// Where the cache has no latency of its own, that of the second level stands for it: the
+// size is then too small rather than too large.
+func (r *Result) thirdSize() penalties.Penalty {
+	p := penalties.Penalty{Name: penalties.ThirdSize, Unit: "bytes"}
+	memory, ok := r.Level("memory")
+	second, ok2 := r.Level("L2")
+	if third, known := r.Level("L3"); known {
+		second, ok2 = third, true
+	}
+	if !ok || !ok2 {
+		return absentPenalty(p, "the curve of latencies shows no L2 or no memory")
+	}
+	half := (memory.Cycles + second.Cycles) / 2
+	for _, at := range r.Curve {
+		if at.Why == "" && at.Cycles >= half {
+			p.Value, p.From = float64(at.Bytes)/2, "half of the working set that memory and caches answer by halves"
+			return p
+		}
+	}
+	return absentPenalty(p, "the curve of latencies does not come to memory")
 }
 
 func (r *Result) cost(name string) *Figure {

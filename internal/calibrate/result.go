@@ -41,8 +41,8 @@ type Result struct {
 	CPU    string    `json:"cpu"` // identification of the processor, as model.HostID has it; set by the caller
 	Time   time.Time `json:"time"`
 	Quick  bool      `json:"quick"`
-	// Logical is the logical processor of the measurement, Node its NUMA node (-1 if the
-	// machine does not say) and Threads the number of processors that could be used.
+	// Logical is the logical processor of the measurement, and Node its NUMA node (-1 if
+	// unknown). Threads is the number of usable processors.
 	Logical int `json:"logical_cpu"`
 	Node    int `json:"node"`
 	Threads int `json:"threads"`

@@ -137,7 +137,7 @@ func TestPenalties(t *testing.T) {
 		"L2_HIT_PENALTY": 10, "L3_HIT_PENALTY": nan, "L3_MISS_PENALTY": 300, "REMOTE_DRAM_PENALTY": 500,
 		"STLB_HIT_PENALTY": 7, "DTLB_WALK_PENALTY": 30, "DTLB_MISS_PENALTY": 30,
 		"BRANCH_MISPREDICT_PENALTY": 18, "BRANCH_RESTEER_PENALTY": 18,
-		"ALIAS_PENALTY": 0, "STORE_ADDRESS_PENALTY": nan, "SPLIT_LOAD_PENALTY": nan, "FREQUENCY": 3e9, "MEMORY_BANDWIDTH": nan,
+		"ALIAS_PENALTY": 0, "STORE_ADDRESS_PENALTY": nan, "SPLIT_LOAD_PENALTY": nan, "FREQUENCY": 3e9, "MEMORY_BANDWIDTH": nan, "L3_SIZE": nan,
 	}
 	check := func(want map[string]float64) {
 		t.Helper()
@@ -157,11 +157,11 @@ func TestPenalties(t *testing.T) {
 	// Two levels: memory is what the second does not have.
 	r.Levels = []Level{{Name: "L1", Cycles: 3}, {Name: "L2", Cycles: 14}, {Name: "memory", Cycles: 168}}
 	r.Costs = nil
-	check(map[string]float64{"L2_HIT_PENALTY": 11, "L2_MISS_PENALTY": 165, "FREQUENCY": 3e9, "MEMORY_BANDWIDTH": nan})
+	check(map[string]float64{"L2_HIT_PENALTY": 11, "L2_MISS_PENALTY": 165, "FREQUENCY": 3e9, "MEMORY_BANDWIDTH": nan, "L3_SIZE": nan})
 
 	// Nothing to subtract.
 	r.Levels = r.Levels[1:]
-	check(map[string]float64{"L2_HIT_PENALTY": nan, "L2_MISS_PENALTY": nan, "FREQUENCY": 3e9, "MEMORY_BANDWIDTH": nan})
+	check(map[string]float64{"L2_HIT_PENALTY": nan, "L2_MISS_PENALTY": nan, "FREQUENCY": 3e9, "MEMORY_BANDWIDTH": nan, "L3_SIZE": nan})
 }
 
 func TestSize(t *testing.T) {

@@ -46,12 +46,12 @@ type timing struct {
 // error is how far the cycles may be off, as a share of them.
 func (t *timing) error() float64 { return t.spread + t.behind }
 
-// A timer times programs. It takes short samples of several programs in turn, drops those
-// during which the thread did not run all of the time, and keeps the best of each.
-// Disturbances can only make a sample longer: interrupts, other programs on the same core,
-// a cache that they emptied. Many samples are much shorter than a scheduler's time slice;
-// some of them are not disturbed, and the best ones agree. Their spread says how certain
-// the result is.
+// A timer times programs. It takes short samples of several programs, one after the other,
+// and keeps the best of each. Samples with interruptions of the thread are dropped.
+// Disturbances can only make a sample longer: interrupts, other programs on the same core, a
+// cache that they emptied. Many samples are much shorter than a scheduler's time slice; some
+// of them are not disturbed, and the best ones agree. Their spread says how certain the
+// result is.
 //
 // Samples are timed by the wall clock. Processor time can make them too short: if the
 // hypervisor takes processors away, the kernel guesses how much of a sample that was (it
@@ -61,9 +61,8 @@ func (t *timing) error() float64 { return t.spread + t.behind }
 //
 // In turn with the programs it times the core's current clock, which the time stamp counter
 // and the nominal frequency do not show. It uses chains of instructions with a known least
-// number of cycles. There are several kinds of them, because other users of the core, above
-// all its sibling thread, may occupy the units of one kind for minutes. The fastest was
-// disturbed least.
+// number of cycles. There are several kinds of them: the sibling thread may occupy the units
+// of one kind for minutes. The fastest was disturbed least.
 type timer struct {
 	ctx      context.Context
 	deadline time.Time // of all measurements

@@ -37,6 +37,7 @@ processor are checked.`,
 	c.addModel(cmd)
 	c.addParams(cmd)
 	cmd.Flags().StringVar(&c.by, "by", "run", "one audit for each `KIND`, as for report")
+	c.addScreen(cmd)
 	c.addOutput(cmd, "text", "json")
 	return cmd
 }

@@ -23,7 +23,10 @@ func TestMain(m *testing.M) {
 	// programs are compared with the machine. Scripts have an environment of their own.
 	if filepath.Base(os.Args[0]) != "cyclestack" && os.Getenv("CYCLESTACK_PROGRAMS") == "" {
 		os.Setenv("XDG_CONFIG_HOME", "/dev/null/none") // where nobody can store any
-		os.Setenv("XDG_CACHE_HOME", "/dev/null/none")  // nor keep runs
+		if cache, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {
+			os.Setenv("GOCACHE", filepath.Join(cache, "go-build"))
+		}
+		os.Setenv("XDG_CACHE_HOME", "/dev/null/none") // nor keep runs
 	}
 	testscript.Main(m, map[string]func(){
 		"cyclestack": func() {

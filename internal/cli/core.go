@@ -11,6 +11,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/internal/source/hostinfo"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
@@ -168,13 +169,14 @@ func (f *coreFlags) named(recording bool) []string {
 	return f.cpus
 }
 
-// hostID identifies this machine's processor, "" if it is not known.
-func hostID() string {
-	id, err := model.HostID(os.DirFS("/"))
+// host identifies this machine's processor, "" if it is not known, with its features.
+func host() (id string, features []string) {
+	root := os.DirFS("/")
+	id, err := model.HostID(root)
 	if err != nil {
-		return ""
+		return "", nil
 	}
-	return id
+	return id, hostinfo.Flags(root)
 }
 
 // coreOf returns the model of the core of a processor.
@@ -186,5 +188,9 @@ func (c *common) coreOf(name string) (*simulation.Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	return core.CoreFor(r.Named())
+	var features []string
+	if name == "native" {
+		_, features = host()
+	}
+	return core.CoreFor(r.Named(), features)
 }

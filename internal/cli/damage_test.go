@@ -43,7 +43,7 @@ func TestDamagedRecording(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"report", "-v", file},
-		{"report", "--by", "function", file},
+		{"report", "-v", "--by", "function", file},
 		{"annotate", "--asm-only", file},
 		{"report", "--format", "collapsed", file},
 		{"report", "--format", "speedscope", file},

@@ -80,9 +80,14 @@ func (c *common) addNodes(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&c.level, "level", 0, "deepest level shown; 0 is all")
 	f.BoolVar(&c.all, "all", false, "also the nodes outside the main tree")
+	f.StringVar(&c.nodes, "nodes", "", "only nodes whose name or path matches `PATTERN` (*, ?; several by commas), with their parents")
+}
+
+// addScreen adds the flags that print more than a screen.
+func (c *common) addScreen(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "all nodes, checks and notes, on as many lines as they take")
 	f.BoolVar(&c.notes, "notes", false, "the notes, which are else counted")
-	f.StringVar(&c.nodes, "nodes", "", "only nodes whose name or path matches `PATTERN` (*, ?; several by commas), with their parents")
 }
 
 // addOutput adds the flags that say how and where to print.

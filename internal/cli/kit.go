@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -66,6 +68,14 @@ func (f *Flags) AddLive(cmd *cobra.Command) {
 // AddRecordings adds the flags that say how recordings are read.
 func (f *Flags) AddRecordings(cmd *cobra.Command) { f.places.add(cmd) }
 
+// AddPrograms adds the flags that say where the programs of recordings are.
+func (f *Flags) AddPrograms(cmd *cobra.Command) { addSymbols(cmd, &f.places.symbols) }
+
+// Target reports whether the flags name what is to be counted.
+func (f *Flags) Target() bool {
+	return f.target.machine() || f.target.tasks() || len(f.target.cgroups) > 0
+}
+
 // AddOutput adds the flags that say how and where to print.
 func (f *Flags) AddOutput(cmd *cobra.Command, formats ...string) { f.c.addOutput(cmd, formats...) }
 
@@ -126,6 +136,20 @@ func (f *Flags) Page(w io.Writer, file string) error {
 	f.places.readings(recs, places)
 	o := &recorded.PageOptions{Places: *places, Report: f.c.options(io.Discard), Command: os.Args, Version: version}
 	return places.Filter.Explain(recs.Page(w, o))
+}
+
+// Run runs a command of cyclestack on recordings, with the user's choice of method and
+// programs, and returns its error.
+func (f *Flags) Run(ctx context.Context, w io.Writer, command string, args ...string) error {
+	words := slices.Concat(f.c.words(command)[1:], f.places.programs(), args)
+	var msg bytes.Buffer
+	switch Main(ctx, words, strings.NewReader(""), w, &msg) {
+	case exitDone, exitNo:
+		return nil
+	case exitUsage:
+		return usageError("%s", strings.TrimSpace(msg.String()))
+	}
+	return inputError(errors.New(strings.TrimSpace(msg.String())))
 }
 
 // Spelled is the text of an error on one line, with the flags that would change it.

@@ -221,7 +221,7 @@ func TestReportLost(t *testing.T) {
 	if m == nil {
 		t.Fatalf("perf report says nothing of what was lost:\n%.300s", out)
 	}
-	text := runMain(t, "report", "--by", "module", file)
+	text := runMain(t, "report", "-v", "--by", "module", file)
 	got := "0"
 	if note := regexp.MustCompile(`(\d+) records were lost while recording`).FindStringSubmatch(text); note != nil {
 		got = note[1]

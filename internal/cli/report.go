@@ -74,6 +74,7 @@ for any processor. Counts that no method uses are printed with their rates.`,
 	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(kindNames(splitKinds), ", "))
 	f.add(cmd)
 	x.add(cmd)
+	c.addScreen(cmd)
 	c.addOutput(cmd, slices.Concat(report.Formats[report.Accounts](), export.Names())...)
 	return cmd
 }

@@ -16,7 +16,7 @@ const secondName = "cyclestack-extra"
 
 // second are the commands of the second executable.
 var second = []struct{ name, short string }{
-	{"serve", "Show recordings to a browser"},
+	{"serve", "Show recordings, or what is counted now, to a browser"},
 }
 
 // elsewhere makes a command that the second executable has.

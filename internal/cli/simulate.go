@@ -51,6 +51,7 @@ file that was there before is kept as callgrind.data.old.`,
 	c.addParams(cmd)
 	c.addNodes(cmd)
 	c.by = "run"
+	c.addScreen(cmd)
 	c.addOutput(cmd, report.Formats[report.Accounts]()...)
 	out := flags.Lookup("output")
 	out.Value, out.DefValue, out.Usage = (*plainText)(&f.keep), simulatedFile, "write what was simulated to `FILE`"

@@ -53,6 +53,7 @@ tells: pairs such as 0:28,1:29, or +28 if CPU n shares a core with n+28.`,
 	c.addNodes(cmd)
 	cmd.Flags().StringVar(&siblings, "siblings", "", "logical processors that share a core: `0:28,1:29` or +28")
 	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `run|interval`")
+	c.addScreen(cmd)
 	c.addOutput(cmd, report.Formats[report.Accounts]()...)
 	return cmd
 }

@@ -92,6 +92,7 @@ what would change that. If --source names a source, it is taken or nothing runs.
 	c.addParams(cmd)
 	c.addNodes(cmd)
 	flags.StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(kindNames(scopeKinds), ", "))
+	c.addScreen(cmd)
 	c.addOutput(cmd, report.Formats[report.Accounts]()...)
 	flags.Lookup("output").Usage = "write to `FILE` instead of standard error"
 	return cmd
@@ -196,7 +197,7 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 	}
 	l := &meter{app: a, c: c, f: f, program: program, stream: a.err}
 	l.sim = simulated.New(l.simulation())
-	l.sampler = clocked.New(clocked.Options{Options: hotspots.Options{Cause: core.Causes(hostID)}, Version: version, Create: func() (*os.File, error) { return l.keeper.samples() }})
+	l.sampler = clocked.New(clocked.Options{Options: hotspots.Options{Cause: core.Causes(host)}, Version: version, Create: func() (*os.File, error) { return l.keeper.samples() }})
 	l.options = measure.Options{Choice: c.choice(), Source: measure.Source(f.source), Mode: f.mode(), By: by, NoInherit: f.noInherit,
 		Runs: measure.Runs{Repeat: f.repeat, Separate: f.separate, Descend: f.drilldown}}
 	if !l.options.OSAlone() || f.interval > 0 { // else there is none

@@ -16,15 +16,17 @@ import (
 const InCore = "core"
 
 // Causes returns a function that says what limits a loop of a listing in the core of a
-// processor, by its identification. samples are by address. Its result is nil for a loop
-// with loops inside, and for code that is not modelled.
-func Causes(cpu func() string) func(l *code.Listing, loop int, samples map[uint64]int64) *account.Cause {
+// processor, by its identification and its features, flags as /proc/cpuinfo has them.
+// samples are by address. Its result is nil for a loop with loops inside, and for code that
+// is not modelled.
+func Causes(cpu func() (id string, features []string)) func(l *code.Listing, loop int, samples map[uint64]int64) *account.Cause {
 	core := sync.OnceValue(func() *simulation.Core {
-		r, err := resolve.New(resolve.Choice{CPU: cpu()})
+		id, features := cpu()
+		r, err := resolve.New(resolve.Choice{CPU: id})
 		if err != nil || r.Named().CPU == nil {
 			return simulation.X86Core("")
 		}
-		return simulation.X86Core(r.Named().CPU.Name)
+		return HostCore(r.Named().CPU.Name, features)
 	})
 	return func(l *code.Listing, loop int, samples map[uint64]int64) *account.Cause {
 		if l.Arch != disasm.AMD64 {

@@ -20,15 +20,25 @@ import (
 	"github.com/cyclestack/cyclestack/internal/simulation"
 )
 
-// CoreFor returns the model of the core of a processor of the catalogue.
-func CoreFor(p resolve.Processor) (*simulation.Core, error) {
+// CoreFor returns the model of the core of a processor of the catalogue. Of this machine's
+// processor the features are known, flags as /proc/cpuinfo has them.
+func CoreFor(p resolve.Processor, features []string) (*simulation.Core, error) {
 	if p.CPU == nil {
 		return nil, fault.Usagef("the processor is not known: --cpu names one, such as amdzen4 or skylakex")
 	}
 	if p.CPU.Layout != "intel" && p.CPU.Layout != "amd" {
 		return nil, fault.Usagef("%s: cores of x86-64 processors only are modelled", p.CPU.Name)
 	}
-	return simulation.X86Core(p.CPU.Name), nil
+	return HostCore(p.CPU.Name, features), nil
+}
+
+// HostCore returns the model of the core of this machine's processor, by its name in the
+// catalogue and its features.
+func HostCore(cpu string, features []string) *simulation.Core {
+	if c := simulation.HostCoreOf(cpu, features); c != nil {
+		return c
+	}
+	return simulation.X86Core(cpu)
 }
 
 // Blocks are blocks of machine code, one in hexadecimal on each line of a file. Of a line
@@ -88,13 +98,17 @@ func (b *Blocks) blocks() iter.Seq2[hexBlock, error] {
 
 // All yields the result of each block on each core, in their order. An error ends it.
 func (b *Blocks) All(yield func(Row, error) bool) {
+	var analysers []*simulation.Analyser
+	for _, c := range b.Cores {
+		analysers = append(analysers, simulation.NewAnalyser(c))
+	}
 	for block, err := range b.blocks() {
 		if err != nil {
 			yield(Row{}, err)
 			return
 		}
-		for _, c := range b.Cores {
-			if !yield(b.row(Row{Line: block.line, Block: block.text}, block.code, c), nil) {
+		for _, a := range analysers {
+			if !yield(b.row(Row{Line: block.line, Block: block.text}, block.code, a), nil) {
 				return
 			}
 		}
@@ -102,13 +116,13 @@ func (b *Blocks) All(yield func(Row, error) bool) {
 }
 
 // row analyses a block.
-func (b *Blocks) row(r Row, code []byte, c *simulation.Core) Row {
+func (b *Blocks) row(r Row, code []byte, a *simulation.Analyser) Row {
 	block, err := simulation.NewBlock(code, b.Loop)
 	if err != nil {
 		r.Problem = err.Error()
 		return r
 	}
-	r.Analysis = simulation.Analyse(c, block, simulation.AnalysisOptions{})
+	r.Analysis = a.Analyse(block, simulation.AnalysisOptions{})
 	return r
 }
 

@@ -22,7 +22,7 @@ func TestCauses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cause := core.Causes(func() string { return "skylakex" })
+	cause := core.Causes(func() (string, []string) { return "skylakex", nil })
 	got := cause(l, 0, map[uint64]int64{0x4000f6: 10})
 	if got == nil || got.Kind != core.InCore || !strings.Contains(got.Text, "each address comes from the load before") || !strings.Contains(got.Text, "line 13: mov (%rdi),%rdi") {
 		t.Errorf("the list: %+v", got)

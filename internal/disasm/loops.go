@@ -11,8 +11,8 @@ import "slices"
 type Loop struct {
 	Header int   // block
 	Blocks []int // ascending, the header among them, and those of inner loops
-	// Latches are the blocks with a back edge to the header, Entries those outside
-	// with an edge to it, and Exits those inside with an edge that leaves the loop.
+	// Latches are the blocks with a back edge to the header. Entries are outside and have an
+	// edge to it. Exits are inside and have an edge that leaves the loop.
 	Latches, Entries, Exits []int
 	// Runs are blocks outside that together are executed once for each time that the loop
 	// is entered and left: blocks that lead only into it, or blocks that only it leads to.

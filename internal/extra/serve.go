@@ -2,16 +2,20 @@ package extra
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/internal/cli"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/serve"
+	"github.com/cyclestack/cyclestack/report"
 )
 
 // newServe makes the command serve.
@@ -19,37 +23,96 @@ func newServe(k *cli.Kit) *cobra.Command {
 	f := k.Flags()
 	o := serve.Options{}
 	cmd := &cobra.Command{
-		Use:   "serve FILE…",
-		Short: "Show recordings to a browser",
-		Long: `serve shows recordings to a browser: the pages that 'report --format html' writes. It
-listens on the loopback interface, and answers only requests that are addressed to it.
+		Use:   "serve [FILE…] [-p PID | -a | -- PROGRAM ARGS…]",
+		Short: "Show recordings, or what is counted now, to a browser",
+		Long: `serve shows recordings to a browser: the pages that 'report --format html' writes, and
+differences between them. Behind --, or with -p, -t, -G, -a or -C, it counts, and the page
+follows the counting. /api/v1/openapi.json describes how programs read the same.
+
+It listens on the loopback interface, and answers only requests that are addressed to it.
 On another address, --listen asks for a token, which is part of the address that is
-printed. Nothing can be written, and no file is read but those that are named.`,
+printed. Nothing can be written, and no file is read but those that are named. Files with
+documents of JSON that are dragged onto a page are shown there, and sent nowhere.`,
 		Example: `  cyclestack serve perf.data
-  cyclestack serve --listen 127.0.0.1:8080 before.data after.data`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, files []string) error {
-			if err := f.Check(); err != nil {
-				return err
+  cyclestack serve --listen 127.0.0.1:8080 before.data after.data
+  cyclestack serve -a -I 1000
+  cyclestack serve -- ./server`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			program := []string(nil)
+			if at := cmd.ArgsLenAtDash(); at >= 0 {
+				args, program = args[:at], args[at:]
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			o.Files, o.Page = files, f.Page
-			return runServe(ctx, o, k.Err)
+			return runServe(cmd.Context(), k, f, o, args, program)
 		},
 	}
 	f.AddModel(cmd)
-	f.AddRecordings(cmd)
+	f.AddLive(cmd)
+	f.AddPrograms(cmd)
 	cmd.Flags().StringVar(&o.Listen, "listen", "127.0.0.1:0", "`ADDRESS` and port; port 0 is any that is free")
 	return cmd
 }
 
-// runServe serves until the context ends.
-func runServe(ctx context.Context, o serve.Options, to io.Writer) error {
+// runServe serves until a signal.
+func runServe(ctx context.Context, k *cli.Kit, f *cli.Flags, o serve.Options, files, program []string) error {
+	if err := f.Check(); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o.Files, o.Page, o.Run, o.Version, o.Command = files, f.Page, f.Run, cli.Version, os.Args
+	live := len(program) > 0 || f.Target()
+	switch {
+	case !live && len(files) == 0:
+		return fault.Usagef("nothing to show: name a recording, a program behind --, -p, -t, -G, -a or -C")
+	case live:
+		o.Live = serve.NewLive(f.Report())
+	}
 	s, err := serve.New(o)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(to, "serving on %s until Ctrl-C\n", s.URL())
+	if live {
+		end, err := follow(ctx, k, f, program, o.Live)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	fmt.Fprintf(k.Err, "serving on %s until Ctrl-C\n", s.URL())
 	return s.Serve(ctx)
+}
+
+// follow counts in the background, with accounts of intervals for a writer. It returns what
+// ends the counting and waits for that. An error of the counting goes to standard error.
+func follow(ctx context.Context, k *cli.Kit, f *cli.Flags, program []string, w report.Writer) (func(), error) {
+	o, err := f.Live(program, time.Second)
+	if err != nil {
+		return nil, err
+	}
+	o.Client.Writer = func(report.Options) (report.Writer, error) { return w, nil }
+	m, err := measure.New(k.Kernel, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Plan(); err != nil {
+		return nil, err
+	}
+	run, err := m.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer run.Close()
+		err := errors.Join(run.Count(), run.Finish(ctx))
+		if err != nil && ctx.Err() == nil {
+			fmt.Fprintf(k.Err, "cyclestack: %s\n", cli.Spelled(err))
+		}
+		_ = w.End()
+	}()
+	return func() {
+		run.Stop()
+		<-done
+	}, nil
 }

@@ -36,8 +36,8 @@ func NewGraph(insts []disasm.Inst, callee func(addr uint64) string) *disasm.Grap
 	return disasm.NewGraph(list)
 }
 
-// never are functions of the C, C++, Rust and Go libraries and of Linux that do
-// not return to their callers, by their names in symbol tables.
+// never are functions of the C, C++, Rust and Go libraries and of Linux that do not return,
+// by their names in symbol tables.
 var never = []string{
 	"abort", "exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "__assert_perror_fail", "__stack_chk_fail", "__fortify_fail",
 	"__chk_fail", "longjmp", "siglongjmp", "__longjmp_chk", "pthread_exit", "err", "errx", "verr", "verrx",

@@ -128,10 +128,10 @@ func (h *Histogram) Measured() *Measured {
 	return m
 }
 
-// student95 is the factor of a 95 % interval for a number of degrees of freedom, from
-// Student's distribution (Abramowitz and Stegun, Handbook of Mathematical Functions,
-// 26.7.5; below 3 the exact values are used). Freedom need not be whole here, and from 3
-// to 4 degrees the third digit differs from that of the exact quantile in package account.
+// student95 is Student's factor of a 95 % interval for a number of degrees of freedom
+// (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5; below 3 the exact
+// values are used). Freedom need not be whole here, and from 3 to 4 degrees the third digit
+// differs from that of the exact quantile in package account.
 func student95(freedom float64) float64 {
 	const p, z = 0.975, counts.Confidence
 	switch {
@@ -173,9 +173,9 @@ func (h *Histogram) quantile(keys []uint64, q float64) Quantile {
 	return out
 }
 
-// ranks returns the largest rank that is at most at a quantile of a population, and the
-// smallest that is at least at it, with 97.5 % confidence each: 0 and n+1 if none is. The
-// sample of rank r is above the quantile if fewer than r samples are below it.
+// ranks returns the ranks below and above a quantile of a population, with 97.5 % confidence
+// each: 0 and n+1 if none is. The sample of rank r is above the quantile if fewer than r
+// samples are below it.
 func ranks(n int, q float64) (low, high int) {
 	const tail = 0.025
 	mean := float64(n) * q

@@ -8,10 +8,9 @@
 // known, so only ratios of counts mean something. Each threshold is usually counted in its
 // own run, so the counts scatter and may even rise with the threshold.
 //
-// A load's latency is counted from the cycle of its first dispatch to the cycle that writes
-// back its result, both included, so replays are part of it. It is therefore larger, by a
-// cycle or more, than the latency that an instruction waiting for the load sees (load to
-// use).
+// A load's latency runs from its first dispatch to the cycle that writes back its result,
+// both included. So replays are part of it. It is therefore larger, by a cycle or more, than
+// the latency that an instruction waiting for the load sees (load to use).
 package latency
 
 import (

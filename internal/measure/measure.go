@@ -27,6 +27,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/source/hostinfo"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfevent"
@@ -296,6 +297,15 @@ func (m *Measurement) id() string {
 		return ""
 	}
 	return id
+}
+
+// Features returns the features of this machine's processor, flags as /proc/cpuinfo has
+// them; nil if the user named another one.
+func (m *Measurement) Features() []string {
+	if m.options.Choice.CPU != "" {
+		return nil
+	}
+	return hostinfo.Flags(m.machine.Root)
 }
 
 // A Reason says why a better source was not used.

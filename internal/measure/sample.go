@@ -7,6 +7,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/plan"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -120,6 +121,7 @@ func (r *Recording) choose() (err error) {
 		if err != nil {
 			return &fault.OptionError{Option: "event", Err: err}
 		}
+		r.everyTracepoint()
 		return nil
 	}
 	why := r.m.machine.NoPMU()
@@ -132,6 +134,21 @@ func (r *Recording) choose() (err error) {
 		return &NoPMUError{why}
 	}
 	return r.clock(why)
+}
+
+// everyTracepoint has tracepoints take a sample each time, as perf record does, unless the
+// user said how often.
+func (r *Recording) everyTracepoint() {
+	if r.options.Rate != (Rate{}) {
+		return
+	}
+	for _, g := range r.spec.Groups {
+		for i := range g {
+			if a := &g[i].Attr; a.Type == perffile.TypeTracepoint && a.Freq && a.Sample == r.rate {
+				a.Sample, a.Freq = 1, false
+			}
+		}
+	}
 }
 
 // often finds out how often to take samples.

@@ -10,12 +10,11 @@
 //	eval STALL_CPI unknown "PM_CMPLU_STALL is not in the recording"
 //	check "closes" holds
 //
-// load starts anew; its indented lines are counts, with a coverage in percent
-// if one is given, and with @lpN for the counts of logical processor N of a
-// core. More words on the load line set parameters: param NAME=VALUE, and
-// duration=SECONDS. eval gives a value with a relative tolerance (1e-9 if none
-// is given), or unknown with a part of the reason. check gives the outcome of a
-// check: holds, fails, skipped.
+// load starts anew; its indented lines are counts. They may have a coverage in percent, and
+// @lpN for logical processor N of a core. More words on the load line set parameters: param
+// NAME=VALUE, and duration=SECONDS. eval gives a value with a relative tolerance (1e-9 if
+// none is given), or unknown with a part of the reason. check gives the outcome of a check:
+// holds, fails, skipped.
 package modeltest
 
 import (

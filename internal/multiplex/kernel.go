@@ -16,8 +16,8 @@ type Setting struct {
 	Turn      float64 // seconds that a group is on the counters at a time
 	Interval  float64 // seconds
 	Intervals int
-	// Random puts the groups of each rotation into an order of its own, and varies the
-	// length of each turn between half and one and a half times Turn.
+	// Random puts the groups of each rotation into a random order, and varies the length of
+	// each turn between 0.5 and 1.5 times Turn.
 	Random bool
 }
 

@@ -304,8 +304,8 @@ func TestGoWithoutSymbols(t *testing.T) {
 	t.Logf("%d functions, %d differ; %d lines, %d differ", len(want), faults, lines, other)
 }
 
-// TestGoLines compares the lines of a program with DWARF 5, which GNU's tools
-// do not read where Go wrote it, with those of the same program with DWARF 4.
+// TestGoLines compares the lines of a program with DWARF 5 with those of the same program
+// with DWARF 4. GNU's tools do not read Go's DWARF 5.
 func TestGoLines(t *testing.T) {
 	five, four := programs[len(programs)-3], programs[len(programs)-2]
 	if five.name != "go" || four.name != "go-dwarf4" {

@@ -82,13 +82,13 @@ func (p *Page) Paragraph(label, text string, hang int, st Style) {
 // Runes is the number of a text's characters.
 func Runes(s string) int { return utf8.RuneCountInString(s) }
 
-// Cut shortens text to a number of columns.
+// Cut shortens text to a number of columns. It leaves no part of a number at the end.
 func Cut(s string, width int) string {
 	if Runes(s) <= width {
 		return s
 	}
 	r := []rune(s)
-	return strings.TrimRight(string(r[:width-1]), " ") + "…"
+	return strings.TrimRight(string(r[:width-1]), " .,0123456789") + "…" // no part of a number is left
 }
 
 // Bare returns text without the codes of styles.

@@ -40,7 +40,7 @@ func Bar(value, full float64) string {
 }
 
 // Columns of a Line that have headings or a place of their own.
-const nameCol, valueCol, barCol, errCol, coverCol = 0, 1, 3, 4, 5
+const nameCol, valueCol, unitCol, barCol, errCol, coverCol = 0, 1, 2, 3, 4, 5
 
 // Table writes lines with their parts aligned, and behind them as much of their titles
 // as there is room for. Columns that no line uses are left out.
@@ -76,10 +76,17 @@ func (p *Page) Table(title string, lines []Line) {
 	}
 	width[nameCol] = max(width[nameCol], Runes(title)-width[valueCol]-Gap)
 	if over := total(width) + Gap + remarkWidth(lines) - p.Width; over > 0 && width[barCol] > 0 {
-		width[barCol] = max(barLeast, width[barCol]-over)
+		if width[barCol]-over < barLeast && total(width)-width[barCol]+barLeast+Gap+markWidth(lines) > p.Width {
+			width[barCol] = 0 // marks are not cut
+		} else {
+			width[barCol] = max(barLeast, width[barCol]-over)
+		}
 		for i := range lines {
 			lines[i].Bar = shrink(lines[i].Bar, width[barCol])
 		}
+	}
+	if total(width)+Gap+markWidth(lines) > p.Width && width[unitCol] > 0 {
+		width[coverCol] = 0 // an uncertain value says so
 	}
 	p.row(heads, width, nil, Faint)
 	for i := range lines {
@@ -130,6 +137,15 @@ func remarkWidth(lines []Line) int {
 		if lines[i].Title != "" {
 			w = max(w, remarkLeast)
 		}
+	}
+	return w
+}
+
+// markWidth is the width of the longest mark.
+func markWidth(lines []Line) int {
+	w := 0
+	for i := range lines {
+		w = max(w, Runes(lines[i].Mark))
 	}
 	return w
 }

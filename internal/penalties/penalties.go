@@ -19,6 +19,9 @@ type Penalty struct {
 // Bandwidth is the parameter of what one core can read from memory in a second.
 const Bandwidth = "MEMORY_BANDWIDTH"
 
+// ThirdSize is the parameter of how much of the third-level cache there is for a program.
+const ThirdSize = "L3_SIZE"
+
 // Costs has the figure of a calibration for each parameter. Models differ in the meaning of a name:
 // with another unit it is another parameter.
 var Costs = []struct{ Name, Unit, Cost, Unless string }{
@@ -46,7 +49,7 @@ func Parameters() []Penalty {
 	for _, m := range Costs {
 		list = append(list, Penalty{Name: m.Name, Unit: m.Unit, Unless: m.Unless})
 	}
-	list = append(list, Penalty{Name: Bandwidth, Unit: "bytes/second"}, Penalty{Name: "FREQUENCY", Unit: "cycles/second"})
+	list = append(list, Penalty{Name: Bandwidth, Unit: "bytes/second"}, Penalty{Name: ThirdSize, Unit: "bytes"}, Penalty{Name: "FREQUENCY", Unit: "cycles/second"})
 	for i := range list {
 		list[i].Value, list[i].Error = math.NaN(), math.NaN()
 	}

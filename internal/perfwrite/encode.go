@@ -137,6 +137,7 @@ func (w *Writer) sections(f *perfdata.Features) []featureSection {
 	text := func(x perfdata.Feature, s string) {
 		add(x, s != "", func(b builder) builder { return b.str(s) })
 	}
+	add(perffile.FeatureTracingData, len(w.opts.Tracing) > 0, func(b builder) builder { return b.bytes(w.opts.Tracing...) })
 	add(perffile.FeatureBuildID, len(f.BuildIDs) > 0, func(b builder) builder { return appendBuildIDs(b, f) })
 	// Perf knows a file of the other byte order by the bit of the host's name.
 	add(perffile.FeatureHostname, true, func(b builder) builder { return b.str(f.Hostname) })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -55,8 +56,14 @@ func (p *PipeWriter) describe(f *perfdata.Features) error {
 		}
 	}
 	for _, s := range w.sections(f) {
-		if s.feature == perffile.FeatureBuildID {
+		switch s.feature {
+		case perffile.FeatureBuildID:
 			continue // in records of their own
+		case perffile.FeatureTracingData:
+			if err := p.tracing(s.b); err != nil {
+				return err
+			}
+			continue
 		}
 		b := builder{big: w.opts.BigEndian}.u64(uint64(s.feature)).bytes(s.b...)
 		if err := p.record(perffile.RecordHeaderFeature, b); err != nil {
@@ -74,6 +81,17 @@ func (p *PipeWriter) describe(f *perfdata.Features) error {
 		}
 	}
 	return p.buildIDs(f)
+}
+
+// tracing writes the formats of tracepoints. They follow a record with their size, which is
+// padded.
+func (p *PipeWriter) tracing(b []byte) error {
+	size := perffile.Align(len(b), 8)
+	if err := p.record(perffile.RecordHeaderTracingData, builder{big: p.w.opts.BigEndian}.u32(uint32(size))); err != nil {
+		return err
+	}
+	_, err := p.w.Write(builder{b: slices.Clone(b)}.zeros(size - len(b)).b)
+	return err
 }
 
 // maxPipeRecord is the size that the header of a record has room for.

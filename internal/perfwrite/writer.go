@@ -14,6 +14,7 @@ import (
 type WriterOptions struct {
 	Events    []*perfdata.Event // with Attr, IDs and Name; those of a group follow each other and have the same Leader
 	BigEndian bool
+	Tracing   []byte // the formats of tracepoints, as perf has them in its header; nil for none
 }
 
 // A Writer writes a perf.data file of version 2: what perf record writes without

@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"math"
 	"slices"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -89,7 +90,7 @@ func (p *placeReport) byFunction(rec *source.Recording, by counts.Kind, within c
 	return in.Table().Clone()
 }
 
-// time writes where the time of samples of the clock went: an account of the operating
+// time writes where the time or the cycles of samples went: an account of the operating
 // system's method without any counts, and the code. It reports whether it has.
 func (p *placeReport) time(t *counts.Table, writer func(bool) (report.Writer, error)) (bool, error) {
 	rec, err := p.recording(p.file)
@@ -97,7 +98,8 @@ func (p *placeReport) time(t *counts.Table, writer func(bool) (report.Writer, er
 		return false, err
 	}
 	defer rec.Close()
-	if !p.locates(rec.Recording) || accounting.Simulated(p.kind) || accounting.What(p.method, &t.Columns[accounting.Clock(p.method, t)]) != "time" {
+	what := accounting.What(p.method, &t.Columns[accounting.Clock(p.method, t)])
+	if !p.locates(rec.Recording) || accounting.Simulated(p.kind) || what == "" {
 		return false, nil
 	}
 	s, err := hotspots.Read(rec.Recording, p.sampleOptions())
@@ -105,6 +107,9 @@ func (p *placeReport) time(t *counts.Table, writer func(bool) (report.Writer, er
 		return false, nil
 	}
 	h := hotspots.OfSamples(s)
+	if what == "cycles" {
+		h.Whole, h.Seconds = account.Cycles, math.NaN()
+	}
 	s.Locate(h)
 	p.inCore(h)
 	w, err := writer(false)

@@ -174,16 +174,29 @@ func (t *latencyPage) latencyMeaning(l *SampledLatency, m *latency.Measured) {
 	}
 	t.Paragraph("besides", fmt.Sprintf("%s missed the TLB, %s were locked, %s waited for an earlier store", percentOne(l.All.TLBMisses/m.Loads),
 		percentOne(l.All.Locked/m.Loads), percentOne(l.All.Blocked/m.Loads)), latencyHang, plain)
-	if l.Threshold > 0 {
+	if l.Threshold > 0 && (t.o.Lines == 0 || t.o.Notes) {
 		t.Paragraph("threshold", fmt.Sprintf("loads that took %d cycles or less were not sampled: shares and quantiles are of the slower ones", l.Threshold), latencyHang, plain)
 	}
+	t.fine(l)
+}
+
+// fine says what a latency covers, and the notes. Of a screen it is their number.
+func (t *latencyPage) fine(l *SampledLatency) {
+	meaning := []string{"what the latency covers is not known for this processor"}
 	if l.Known {
-		t.Paragraph("measured", l.Facility.Name+": "+l.Facility.Meaning, latencyHang, plain)
-		t.Paragraph("", l.Facility.Chosen, latencyHang, plain)
-	} else {
-		t.Paragraph("measured", "what the latency covers is not known for this processor", latencyHang, plain)
+		meaning = []string{l.Facility.Name + ": " + l.Facility.Meaning, l.Facility.Chosen}
 	}
-	for _, n := range t.o.Texts(l.Notes) {
+	notes := t.o.Texts(l.Notes)
+	if t.o.Lines > 0 && !t.o.Notes {
+		t.Paragraph("notes", fmt.Sprint(len(meaning)+len(notes))+t.o.Hint(" (--notes)"), latencyHang, plain)
+		return
+	}
+	label := "measured"
+	for _, text := range meaning {
+		t.Paragraph(label, text, latencyHang, plain)
+		label = ""
+	}
+	for _, n := range notes {
 		t.Paragraph("note", n, latencyHang, plain)
 	}
 }

@@ -14,8 +14,8 @@ type Request struct {
 	Prefer string // the method if the user names none; "" is the one that fits best
 	Node   string // a node that the method must have; "" is any
 	Audits bool   // the method that checks most fits best
-	// Anywhere says that what holds on every processor will do, if the processor is not
-	// known, and that a table need not have the events of any method.
+	// Anywhere allows an unknown processor, with what holds on every one, and a table
+	// without the events of any method.
 	Anywhere bool
 }
 

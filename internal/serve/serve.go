@@ -14,7 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
+	htm "html"
 	"io"
 	"net"
 	"net/http"
@@ -28,6 +28,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/internal/web"
 )
 
 // Options say what is served, and where.
@@ -36,6 +37,12 @@ type Options struct {
 	Files  []string // recordings
 	// Page writes the page of a recording.
 	Page func(w io.Writer, file string) error
+	// Run runs a command of cyclestack on recordings.
+	Run func(ctx context.Context, w io.Writer, command string, args ...string) error
+
+	Live    *Live // what is counted now; nil for nothing
+	Version string
+	Command []string // that serves
 }
 
 // A Server is a server that listens.
@@ -49,7 +56,10 @@ type Server struct {
 
 // New listens. A file that cannot be opened is an error of kind [fault.Input].
 func New(o Options) (*Server, error) {
-	for _, name := range o.Files {
+	for i, name := range o.Files {
+		if strings.HasPrefix(name, "-") { // no flag
+			o.Files[i] = "./" + name
+		}
 		f, err := os.Open(name)
 		if err != nil {
 			return nil, fault.As(fault.Input, err)
@@ -143,15 +153,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // route answers a request for a path behind the token.
 func (s *Server) route(w http.ResponseWriter, r *http.Request, path string) {
 	switch {
-	case path == "/" && len(s.o.Files) == 1:
+	case path == "/" && s.o.Live != nil && len(s.o.Files) == 0:
+		s.live(w)
+	case path == "/live" && s.o.Live != nil:
+		s.live(w)
+	case path == "/" && len(s.o.Files) == 1 && s.o.Live == nil:
 		s.page(w, 0)
 	case path == "/":
 		s.list(w)
-	case path == "/api/v1/recordings":
-		s.recordings(w)
+	case path == "/compare":
+		s.compare(w, r)
+	case strings.HasPrefix(path, "/api/v1/"):
+		s.api(w, r, strings.TrimPrefix(path, "/api/v1/"))
 	case strings.HasPrefix(path, "/recordings/"):
-		n, err := strconv.Atoi(strings.TrimPrefix(path, "/recordings/"))
-		if err != nil || n < 0 || n >= len(s.o.Files) {
+		n, ok := s.number(strings.TrimPrefix(path, "/recordings/"))
+		if !ok {
 			http.NotFound(w, r)
 			return
 		}
@@ -168,8 +184,48 @@ func (s *Server) page(w http.ResponseWriter, n int) {
 		http.Error(w, page.Printable(err.Error()), http.StatusUnprocessableEntity)
 		return
 	}
+	html(w, b.String())
+}
+
+// html writes a page of package web.
+func html(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = io.WriteString(w, b.String())
+	w.Header().Set("Content-Security-Policy", web.Policy(true)+"; frame-ancestors 'none'")
+	_, _ = io.WriteString(w, text)
+}
+
+// number reads the number of a recording.
+func (s *Server) number(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 0 && n < len(s.o.Files)
+}
+
+// live writes the page that follows what is counted.
+func (s *Server) live(w http.ResponseWriter) {
+	var b strings.Builder
+	if err := s.o.Live.page(&b, s.o.Version, s.o.Command); err != nil {
+		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Refresh", "1")
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	html(w, b.String())
+}
+
+// compare writes the page of a difference.
+func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
+	old, ok := s.number(r.URL.Query().Get("old"))
+	fresh, too := s.number(r.URL.Query().Get("new"))
+	if !ok || !too {
+		http.Error(w, "compare?old=N&new=N: numbers of recordings", http.StatusBadRequest)
+		return
+	}
+	var b strings.Builder
+	if err := s.o.Run(r.Context(), &b, "diff", "--format", web.Name, s.o.Files[old], "--", s.o.Files[fresh]); err != nil {
+		http.Error(w, page.Printable(err.Error()), http.StatusUnprocessableEntity)
+		return
+	}
+	html(w, b.String())
 }
 
 // list writes the list of recordings.
@@ -178,9 +234,16 @@ func (s *Server) list(w http.ResponseWriter) {
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'")
 	fmt.Fprint(w, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Recordings</title></head><body><h1>Recordings</h1><ul>\n")
 	for i, name := range s.o.Files {
-		fmt.Fprintf(w, "<li><a href=\"recordings/%d\">%s</a></li>\n", i, html.EscapeString(page.Printable(name)))
+		fmt.Fprintf(w, "<li><a href=\"recordings/%d\">%s</a></li>\n", i, htm.EscapeString(page.Printable(name)))
 	}
-	fmt.Fprint(w, "</ul></body></html>\n")
+	fmt.Fprint(w, "</ul>\n")
+	if s.o.Live != nil {
+		fmt.Fprint(w, "<p><a href=\"live\">what is counted now</a></p>\n")
+	}
+	for i := 1; i < len(s.o.Files); i++ {
+		fmt.Fprintf(w, "<p><a href=\"compare?old=%d&amp;new=%d\">compare %s with %s</a></p>\n", i-1, i, htm.EscapeString(page.Printable(s.o.Files[i-1])), htm.EscapeString(page.Printable(s.o.Files[i])))
+	}
+	fmt.Fprint(w, "</body></html>\n")
 }
 
 // A recording is one in the list of recordings.
@@ -196,6 +259,6 @@ func (s *Server) recordings(w http.ResponseWriter) {
 	for i, name := range s.o.Files {
 		list = append(list, recording{i, filepath.Base(name), fmt.Sprintf("recordings/%d", i)})
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	_ = json.NewEncoder(w).Encode(map[string]any{"schema": "cyclestack.recordings/v1", "recordings": list})
 }

@@ -54,8 +54,8 @@ func (g *Guard) End() {
 	close(g.signals)
 }
 
-// BearPipes turns writing to a pipe without a reader into an error instead of the end of this
-// program, so that it can end what it has started.
+// BearPipes turns writing to a pipe without a reader into an error. Otherwise it would end
+// this program, and not what it has started.
 func BearPipes() {
 	if !signal.Ignored(syscall.SIGPIPE) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -77,3 +77,9 @@ const (
 
 // Trace returns what happens in some iterations of a block, from an empty pipeline on.
 func Trace(c *Core, b *Block, iterations int) *Picture { return limits.Trace(c, b, iterations) }
+
+// An Analyser analyses blocks on a core, one after the other.
+type Analyser = limits.Analyser
+
+// NewAnalyser returns an analyser for a core.
+func NewAnalyser(c *Core) *Analyser { return limits.New(c) }

@@ -25,11 +25,12 @@ func (o *Options) emulate(ctx context.Context) (r *Result, unused string, err er
 	if err != nil {
 		return nil, "", err
 	}
+	var bad *emulator.UnsupportedError
 	s, err := emulator.Run(ctx, emulator.Command{Args: o.Args, Stdin: stdin}, o.emulation())
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return nil, "", ctx.Err()
-	case errors.Is(err, os.ErrNotExist):
+	case errors.As(err, &bad), errors.Is(err, os.ErrNotExist):
 		return nil, "", err
 	case err != nil:
 		return nil, err.Error(), nil
@@ -38,7 +39,7 @@ func (o *Options) emulate(ctx context.Context) (r *Result, unused string, err er
 	if err != nil {
 		return nil, "", errors.Join(err, s.Close())
 	}
-	return &Result{Tool: string(QEMU), State: s.State, Notes: s.Notes, Partial: s.Partial, files: []string{name}, close: s.Close,
+	return &Result{Tool: string(QEMU), State: s.State, Notes: s.Notes, Partial: s.Partial, Timed: s.Timed, files: []string{name}, close: s.Close,
 		keep: func(w io.Writer) error {
 			f, err := os.Open(name)
 			if err != nil {
@@ -48,6 +49,16 @@ func (o *Options) emulate(ctx context.Context) (r *Result, unused string, err er
 			_, err = io.Copy(w, f)
 			return err
 		}}, "", nil
+}
+
+// Foreign returns the command that runs a program for another processor in QEMU; nil for a
+// program of this machine.
+func Foreign(args []string) []string {
+	target, err := emulator.TargetOf(args[0])
+	if err != nil || target == emulator.HostTarget() || emulator.Available(target) != nil {
+		return nil
+	}
+	return emulator.Native(target, args)
 }
 
 // written writes the simulation into a file of its own.

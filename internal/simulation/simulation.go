@@ -23,8 +23,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -44,11 +46,15 @@ type Core = pipeline.Core
 // CoreOf returns the model of the core of an x86-64 processor, by the name that it has in
 // the catalogue, or a typical core for other names. It returns nil on machines of other
 // architectures, because their programs have other instructions.
-func CoreOf(cpu string) *Core {
+func CoreOf(cpu string) *Core { return HostCoreOf(cpu, nil) }
+
+// HostCoreOf is CoreOf for a processor whose features are known, as flags of /proc/cpuinfo:
+// virtual machines may name an older processor than they run on.
+func HostCoreOf(cpu string, features []string) *Core {
 	if runtime.GOARCH != "amd64" {
 		return nil
 	}
-	return pipeline.CoreOf(cpu)
+	return pipeline.HostCoreOf(cpu, features)
 }
 
 // Options say what to simulate.
@@ -95,9 +101,13 @@ type Result struct {
 	Notes []counts.Note
 	// Partial says that the simulation was interrupted, and is of the program until then.
 	Partial bool
+	// Timed says that the program reads the clock, or sets timers, and may do less when it is
+	// simulated.
+	Timed bool
 
 	files  []string
 	beyond float64 // share of the misses of the last simulated cache that a further one answers
+	chains bool    // instructions that are not timed are estimated by their chains of loads
 	keep   func(io.Writer) error
 	close  func() error
 }
@@ -109,6 +119,7 @@ func Resident(state *os.ProcessState) int64 { return valgrind.Resident(state) }
 // Run simulates a program with all that it starts, and discards what it writes. The error
 // is that of the context if this ended the program before anything was known of it.
 func Run(ctx context.Context, o Options) (*Result, error) {
+	limitMemory()
 	unused := ""
 	if o.Simulator != Valgrind {
 		r, why, err := o.emulate(ctx)
@@ -126,6 +137,15 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r, err
 }
 
+// limitMemory has the garbage collector keep the memory small that simulating and reading
+// need, unless the environment says how large it may be.
+func limitMemory() {
+	const enough = 160 << 20
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(enough)
+	}
+}
+
 // valgrind simulates the program with valgrind's simulators.
 func (o *Options) valgrind(ctx context.Context) (*Result, error) {
 	geometry, beyond := o.Caches.For(o.Resident)
@@ -141,7 +161,7 @@ func (o *Options) valgrind(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Tool: string(run.Tool), Why: run.Why, State: run.State, files: run.Files, beyond: beyond, close: run.Close,
+	r := &Result{Tool: string(run.Tool), Why: run.Why, State: run.State, files: run.Files, beyond: beyond, chains: true, close: run.Close,
 		keep: func(w io.Writer) error { return run.Keep(w, beyond) }}
 	if rates != nil {
 		untimed = o.time(run, rates, beyond)
@@ -254,7 +274,7 @@ func (d *described) flush() error {
 // Table returns the counts of the run, or with a kind of places also those of the places,
 // within functions if that is among the others.
 func (r *Result) Table(by counts.Kind, within counts.By) (*counts.Table, error) {
-	o := ReaderOptions{By: by, Within: within, beyond: r.beyond, Chains: true}
+	o := ReaderOptions{By: by, Within: within, beyond: r.beyond, Chains: r.chains}
 	opts, closeFinder := o.valgrind()
 	defer closeFinder()
 	files := valgrind.Open(r.files, opts)

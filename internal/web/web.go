@@ -64,11 +64,25 @@ type Page struct {
 }
 
 // New begins a page.
-func New(w io.Writer, title string) *Page {
+func New(w io.Writer, title string) *Page { return begin(w, title, Policy(false)) }
+
+// NewLive begins a page that may follow the server that it comes from.
+func NewLive(w io.Writer, title string) *Page { return begin(w, title, Policy(true)) }
+
+// Policy is the content security policy of pages: their own script and style, and nothing
+// from elsewhere. A live page may also ask its server.
+func Policy(live bool) string {
+	policy := "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src '" + hash(Style()) + "'; script-src '" + hash(Script()) + "'"
+	if live {
+		policy += "; connect-src 'self'"
+	}
+	return policy
+}
+
+func begin(w io.Writer, title, policy string) *Page {
 	p := &Page{w: bufio.NewWriter(w)}
-	script, style := hash(Script()), hash(Style())
 	p.text("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")
-	p.text(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src '` + style + `'; script-src '` + script + "'\">\n")
+	p.text(`<meta http-equiv="Content-Security-Policy" content="` + policy + "\">\n")
 	p.text("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" + html.EscapeString(page.Printable(title)) + "</title>\n")
 	p.text("<style>" + Style() + "</style>\n</head>\n<body>\n<div id=\"page\"></div>\n")
 	return p
@@ -127,6 +141,7 @@ type About struct {
 	Version string   `json:"version"`
 	Command []string `json:"command"` // that made the page
 	Left    []Left   `json:"left_out,omitempty"`
+	Live    string   `json:"live,omitempty"` // where further accounts come from
 }
 
 // Left is a view that a page does not have, and why.

@@ -3,6 +3,7 @@ package perfevent
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"path"
 	"slices"
@@ -90,10 +91,30 @@ func (s *System) resolvePlain(spelled string) (Event, error) {
 		return Event{}, err
 	}
 	if !ok {
+		if (&Event{}).modify(spelled[i+1:]) != nil && validName(spelled[:i]) && validName(spelled[i+1:]) {
+			return Event{}, s.noTracepoint()
+		}
 		return Event{}, fmt.Errorf("the kernel has no event %q here", spelling.Clip(spelled[:i]))
 	}
 	return e, e.modify(spelled[i+1:])
 }
+
+// noTracepoint says why there is no tracepoint of a name.
+func (s *System) noTracepoint() error {
+	var err error
+	for _, dir := range tracefs {
+		if _, err = fs.ReadDir(s.root, path.Join(dir, "events")); err == nil {
+			return errors.New("the kernel has no tracepoint of this name here")
+		}
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return errors.New("only root may read tracefs, where the kernel's tracepoints are")
+	}
+	return errors.New("tracefs, where the kernel's tracepoints are, is not mounted: mount -t tracefs nodev /sys/kernel/tracing")
+}
+
+// tracefs is where the kernel's tracepoints are: at one of these.
+var tracefs = []string{"sys/kernel/tracing", "sys/kernel/debug/tracing"}
 
 // resolveName resolves a name without modifiers. ok is false if there is no
 // such event.
@@ -175,7 +196,7 @@ func (s *System) tracepoint(system, point string) (e Event, ok bool, err error) 
 	if !validName(system) || !validName(point) {
 		return Event{}, false, nil
 	}
-	for _, dir := range []string{"sys/kernel/tracing", "sys/kernel/debug/tracing"} {
+	for _, dir := range tracefs {
 		text, err := read(s.root, path.Join(dir, "events", system, point, "id"))
 		if err != nil {
 			continue

@@ -203,7 +203,7 @@ func TestResolveErrors(t *testing.T) {
 		"cpu/cycles,umask=1/":                    `the generic event takes no term "umask"`,
 		"cycles/umask=1/":                        `a generic event takes no term "umask"`,
 		"r12345678901234567":                     "no event of this name",
-		"no:such":                                `no event "no"`,
+		"no:such":                                "no tracepoint of this name",
 		"..:..":                                  "no event",
 		"sched:..":                               "no event",
 		"cpu/" + strings.Repeat("x", 2000) + "/": "longer than 1024 bytes",
@@ -215,6 +215,9 @@ func TestResolveErrors(t *testing.T) {
 		if err != nil && (len(err.Error()) > 300 || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%q: %v", spelling, err)
 		}
+	}
+	if _, err := system(t, fstest.MapFS{}).Resolve("sched:sched_switch"); err == nil || !strings.Contains(err.Error(), "is not mounted: mount -t tracefs") {
+		t.Errorf("a tracepoint without tracefs: %v", err)
 	}
 	power := system(t, tree(t, "power10"))
 	for spelling, want := range map[string]string{

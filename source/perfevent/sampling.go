@@ -110,6 +110,9 @@ func (spec *SampleSpec) whole() *Spec {
 // prepare sets what samples of an event hold.
 func (spec *SampleSpec) prepare(a *Attr, reads bool) {
 	a.SampleType |= perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCPU
+	if a.Type == perffile.TypeTracepoint {
+		a.SampleType |= perffile.SampleRaw // its fields
+	}
 	a.SampleIDAll = true
 	if a.Freq {
 		a.SampleType |= perffile.SamplePeriod

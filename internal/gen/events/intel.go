@@ -209,10 +209,9 @@ var extraRegisters = map[uint64]string{
 
 // encode sets config, config1 and its kind.
 //
-// An offcore event can be counted with either of two registers (the newest
-// processors have four, "omr"), and then the code or the unit mask says which.
-// The first is taken, as perf does, unless the file allows only the other one:
-// the kernel moves the event to a free register.
+// An offcore event can be counted with either of two registers (the newest processors have
+// four, "omr"). The code or the unit mask says which. The first is taken, as perf does,
+// unless the file allows only the other one: the kernel moves the event to a free register.
 func (r *perfmonRecord) encode(e *event) {
 	msrs := r.list("MSRIndex")
 	which := 0
@@ -324,8 +323,8 @@ func dropColonSpellings(p *processor) error {
 	return nil
 }
 
-// checkModifiers makes sure that no event has an inversion without a counter
-// mask, which does nothing, and marks those that count both threads of a core.
+// checkModifiers makes sure that no event has an inversion without a counter mask, which
+// does nothing. It marks events that count both threads of a core.
 func checkModifiers(p *processor) error {
 	for _, e := range p.events {
 		if e.config&invertBit != 0 && e.config&cmaskBits == 0 {

@@ -13,14 +13,13 @@
 //	reference-only/linux-pmu-events/7.3/   Linux's event lists: names and codes of AMD and POWER
 //	reference-only/libpfm-dump/            libpfm4's encodings of the same, one file per PMU
 //
-// The processors and their files are in processors.csv. There is one reader for
-// Intel's files, one for Arm's, and one for the lists of AMD and POWER. Each is
-// strict: a field, a value or a processor that it does not know is an error,
-// because a vendor's file that changes its meaning must not change a table in
-// silence. What the vendors have wrong is put right by fixes.csv, one line and
-// one reason for each; names that a vendor gives to one encoding on purpose are
-// listed in synonyms.csv. The kernel's names are in names.csv, the units of counts in
-// units.csv, the tables' headings in the .txt files. Descriptions are not taken over.
+// The processors and their files are in processors.csv. There is one reader for Intel's
+// files, one for Arm's, and one for the lists of AMD and POWER. Each is strict: an unknown
+// field, value or processor is an error. A vendor's file that changes its meaning must not
+// change a table in silence. What the vendors have wrong is put right by fixes.csv, one line
+// and one reason for each; names that a vendor gives to one encoding on purpose are listed
+// in synonyms.csv. The kernel's names are in names.csv, the units of counts in units.csv,
+// the tables' headings in the .txt files. Descriptions are not taken over.
 //
 // The tables' format is described in docs/format/event-tables.md. The table of
 // RISC-V and those of Core 2 and POWER7 are written by hand.

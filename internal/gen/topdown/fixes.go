@@ -30,11 +30,10 @@ type fix struct {
 	used map[[2]string]bool // by stem and metric
 }
 
-// fixFields are what a fix can change. "part" replaces a part of BaseFormula,
-// "formula" all of it, by one in the spelling of the models; so does
-// "threshold". "optional" takes the events of a pattern for none where they were
-// not counted, and "either" takes another event in the place of one that was
-// not. "about" is a text of the node's own. "drop" leaves the metric out.
+// fixFields are what a fix can change. "part" replaces a part of BaseFormula, "formula" all
+// of it, by one in the spelling of the models; so does "threshold". "optional" takes
+// uncounted events of a pattern for none, and "either" takes another event in place of an
+// uncounted one. "about" is a text of the node's own. "drop" leaves the metric out.
 var fixFields = []string{"parent", "part", "formula", "threshold", "optional", "either", "about", "drop"}
 
 type fixes []*fix

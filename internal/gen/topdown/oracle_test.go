@@ -50,10 +50,9 @@ type difference struct {
 // in measured latencies only, and are equal if ours takes the other's.
 var verdicts = []string{"ours", "theirs", "both", "costs", "unknown"}
 
-// TestOracle compares all nodes, their flags and the informational figures
-// with the values of an independent implementation, for one set of counts per
-// processor, as the models are shipped. Every difference must be listed with the
-// reason.
+// TestOracle compares all nodes, flags and informational figures with those of an
+// independent implementation, for one set of counts per processor. Every difference must be
+// listed with the reason.
 func TestOracle(t *testing.T) {
 	all := compareOracles(t, false)
 	if float64(all.flagsEqual) < flagsEnough*float64(all.flags) {

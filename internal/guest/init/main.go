@@ -85,9 +85,9 @@ func readJob() (*wire.Job, error) {
 	return &job, nil
 }
 
-// settle waits until the kernel has done what it does in the background after it has
-// booted, so that a program has the processor to itself. It does not wait for
-// long, nor complain: on a machine that stays busy the command runs all the same.
+// settle waits for the end of the kernel's background work after booting, so that a program
+// has the processor to itself. It does not wait for long, nor complain: on a machine that
+// stays busy the command runs all the same.
 func settle() {
 	const window, most = 100 * time.Millisecond, 50
 	last, quiet := idle(), 0

@@ -168,8 +168,8 @@ func TestPMUGroup(t *testing.T) {
 	within(t, "cycles", value(cycles), value(n), 0.0001)
 }
 
-// A group with more events than there are counters is not counted as one, which a
-// note says, and does not keep others from being counted.
+// A group with more events than there are counters is divided, and a note says so. Other
+// groups are counted all the same.
 func TestPMUGroupTooLarge(t *testing.T) {
 	needRaw(t)
 	sys := system(t)

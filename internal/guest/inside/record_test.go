@@ -94,9 +94,9 @@ var sampled = map[string][]string{
 	"riscv64": {"cpu-clock"},
 }[runtime.GOARCH]
 
-// sure is how many standard deviations of the error that is stated a part may be
-// off: a 95 % confidence interval is 1.96 of them, but of dozens of intervals some
-// do not hold what they should, and of these 9,999 of 10,000 do.
+// sure is how many standard deviations of the error that is stated a part may be off: a 95 %
+// confidence interval is 1.96 of them, but some of dozens of intervals miss the value. Of
+// these 9,999 in 10,000 contain it.
 const sure = 3.89
 
 // checkParts checks what samples say of the two functions: how much of an event is

@@ -119,7 +119,10 @@ func (s *Simulator) account(ran *account.Account) error {
 	if err != nil {
 		return err
 	}
-	if s.clock && s.m.Options().Choice.CPU == "" { // another processor would have taken another time
+	switch note := s.selfTimed(t); {
+	case note.Text != "":
+		s.notes = append(s.notes, note)
+	case s.clock && s.m.Options().Choice.CPU == "" && !s.result.Partial && !s.foreign: // another processor would have taken another time
 		t = s.withTimes(t)
 	}
 	t.Notes = slices.Concat(s.notes, s.result.Notes, s.differs(), t.Notes)
@@ -140,6 +143,28 @@ func (s *Simulator) account(ran *account.Account) error {
 	}
 	return stream.Finish()
 }
+
+// timedLeast is the share of a run's cycles that the simulation of a program with a clock
+// has at least, if the program does the same.
+const timedLeast = 0.6
+
+// selfTimed returns a note if the program does so much as its time allows, and so does less
+// when it is simulated.
+func (s *Simulator) selfTimed(t *counts.Table) (note counts.Note) {
+	cycles, clock := 0.0, s.method.Account.Params()[clockParameter]
+	for i, c := range t.Columns {
+		if slices.Contains(timedCycles, c.Event) {
+			cycles += t.Cell(0, i).Value
+		}
+	}
+	if native := s.state.UserTime().Seconds() * clock; s.result.Timed && cycles > 0 && cycles < timedLeast*native {
+		return counts.Notef("the program reads the clock or sets timers, and the simulation has %.0f %% of its cycles: it does less when it is slower; the account is of what was simulated", 100*cycles/native)
+	}
+	return note
+}
+
+// timedCycles are the events of cycles.
+var timedCycles = []string{"Ct", "Cbt", "C2t", "C3t", "Cmt", "Cpt"}
 
 // how says how the counts were obtained.
 func (s *Simulator) how() string {

@@ -3,6 +3,7 @@
 package simulated
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,10 @@ type Simulator struct {
 	core   *simulation.Core // nil if the time of instructions is not known
 	state  *os.ProcessState // of the run by itself
 	result *simulation.Result
+	// program is what is simulated. Of a program for another processor the first run is in an
+	// emulator, and its times say nothing.
+	program []string
+	foreign bool
 }
 
 // New returns a simulator for one measurement.
@@ -69,6 +74,10 @@ func (s *Simulator) Prepare(m *measure.Measurement) error {
 	}
 	if err := simulation.Ready(); err != nil {
 		return fault.As(fault.Machine, err)
+	}
+	s.program = o.Target.Command
+	if command := simulation.Foreign(s.program); command != nil {
+		s.foreign, o.Target.Command = true, command
 	}
 	var note counts.Note
 	var err error
@@ -102,7 +111,15 @@ func (s *Simulator) Takes(m *measure.Measurement, state *os.ProcessState) time.D
 
 // plan predicts how a program is simulated that has ended.
 func (s *Simulator) plan(m *measure.Measurement, state *os.ProcessState, core *simulation.Core) simulation.Plan {
-	return simulation.PlanOf(m.Options().Target.Command[0], simulation.Simulator(s.options.Simulator), state.UserTime()+state.SystemTime(), core)
+	return simulation.PlanOf(cmp.Or(s.first(), m.Options().Target.Command[0]), simulation.Simulator(s.options.Simulator), state.UserTime()+state.SystemTime(), core)
+}
+
+// first returns the program that is simulated; "" before it is known.
+func (s *Simulator) first() string {
+	if len(s.program) == 0 {
+		return ""
+	}
+	return s.program[0]
 }
 
 // unfit says why what is asked for cannot be simulated; "" if it can.
@@ -240,8 +257,9 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	}
 	defer s.input.keep()()
 	penalties := s.method.Account.Params()
+	s.limit(int(penalties["L3_SIZE"]))
 	result, err := simulation.Run(ctx, simulation.Options{
-		Args: s.m.Options().Target.Command, Stdin: s.input.rewind, Caches: s.caches, Resident: simulation.Resident(s.state), Core: s.core,
+		Args: s.program, Stdin: s.input.rewind, Caches: s.caches, Resident: simulation.Resident(s.state), Core: s.core,
 		Latencies: simulation.Latencies{L2: penalties["L2_HIT_PENALTY"], L3: penalties["L3_HIT_PENALTY"], Memory: penalties["L3_MISS_PENALTY"], Least: 1 / penalties["OVERLAP"],
 			TLB: penalties["STLB_HIT_PENALTY"], Walk: penalties["DTLB_WALK_PENALTY"], Line: penalties["FREQUENCY"] * lineBytes / penalties["MEMORY_BANDWIDTH"]},
 		Native: s.state.UserTime(), Simulator: simulation.Simulator(s.options.Simulator), Progress: progress,
@@ -254,6 +272,18 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	}
 	s.result = result
 	return measure.Reason{}
+}
+
+// limit makes the third-level cache smaller, if there is less of it for a program than the
+// machine shows.
+func (s *Simulator) limit(most int) {
+	l3 := &s.caches.L3
+	if s.options.Caches != "" || most == 0 || l3.Size <= most {
+		return
+	}
+	if c, err := (simulation.Cache{Size: most, Ways: l3.Ways, Line: l3.Line}).Fit(); err == nil {
+		*l3 = c
+	}
 }
 
 // lineBytes is the size of a line of a cache.
@@ -291,7 +321,7 @@ func coreOf(m *measure.Measurement) *simulation.Core {
 			return nil
 		}
 	}
-	return simulation.CoreOf(name)
+	return simulation.HostCoreOf(name, m.Features())
 }
 
 // How many functions and lines are worth a line of output, and the least share of them.
@@ -355,6 +385,9 @@ func (s *Simulator) table(by counts.Kind, within counts.By) (*counts.Table, erro
 
 // differs says if the program ended otherwise under the simulator.
 func (s *Simulator) differs() []counts.Note {
+	if s.result.Partial {
+		return nil
+	}
 	a, b := s.state.String(), s.result.State.String()
 	if a == b {
 		return nil

@@ -40,14 +40,7 @@ func Hypervisor(root fs.FS) string {
 	if t := text(root, "proc/device-tree/hypervisor/compatible"); t != "" {
 		return strings.Trim(t, "\x00")
 	}
-	flagged := false
-	for line := range strings.Lines(firstProcessor(root)) {
-		key, value, _ := strings.Cut(line, ":")
-		if strings.TrimSpace(key) == "flags" {
-			flagged = slices.Contains(strings.Fields(value), "hypervisor")
-			break
-		}
-	}
+	flagged := slices.Contains(Flags(root), "hypervisor")
 	vendor := strings.TrimSpace(text(root, "sys/class/dmi/id/sys_vendor"))
 	switch {
 	case flagged && vendor != "":
@@ -58,6 +51,16 @@ func Hypervisor(root fs.FS) string {
 		return vendor
 	}
 	return ""
+}
+
+// Flags returns the features of the first processor, as /proc/cpuinfo has them.
+func Flags(root fs.FS) []string {
+	for line := range strings.Lines(firstProcessor(root)) {
+		if key, value, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == "flags" {
+			return strings.Fields(value)
+		}
+	}
+	return nil
 }
 
 // firstProcessor returns the beginning of proc/cpuinfo, which is long on a machine of

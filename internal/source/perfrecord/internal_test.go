@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -234,6 +235,71 @@ func BenchmarkTally(b *testing.B) {
 	for b.Loop() {
 		if _, err := t.Write(data); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestTracing: perf reads the formats of tracepoints from the header, and refuses a file
+// without them. Another reader of them names the events.
+func TestTracing(t *testing.T) {
+	format := func(name, id string) string {
+		return "name: " + name + "\nID: " + id + "\nformat:\n\tfield:int prev_pid;\n"
+	}
+	for _, dir := range tracefs {
+		root := fstest.MapFS{
+			dir + "/events/header_page":                   {Data: []byte("\tfield: u64 timestamp;\n")},
+			dir + "/events/header_event":                  {Data: []byte("# compressed entry header\n")},
+			dir + "/events/sched/sched_switch/id":         {Data: []byte("372\n")},
+			dir + "/events/sched/sched_switch/format":     {Data: []byte(format("sched_switch", "372"))},
+			dir + "/events/kmem/kfree/id":                 {Data: []byte("500\n")},
+			dir + "/events/kmem/kfree/format":             {Data: []byte(format("kfree", "500"))},
+			dir + "/events/sched/sched_wakeup/id":         {Data: []byte("7\n")},
+			dir + "/events/sched/sched_wakeup/format":     {Data: []byte(format("sched_wakeup", "7"))},
+			"sys/kernel/security/events/elsewhere/nosuch": {Data: nil},
+		}
+		h := &host{root: root}
+		events := []*perfdata.Event{
+			{Name: "sched:sched_switch:k", Attr: perfdata.Attr{Type: perffile.TypeTracepoint, Config: 372}, IDs: []uint64{1}},
+			{Name: "kmem:kfree", Attr: perfdata.Attr{Type: perffile.TypeTracepoint, Config: 500}, IDs: []uint64{2}},
+			{Name: "cycles", IDs: []uint64{3}},
+		}
+		data := h.tracing(events)
+		if data == nil {
+			t.Fatalf("%s: no formats", dir)
+		}
+		for _, e := range events[:2] {
+			e.Name = "" // so that it is taken from the formats
+		}
+		var out bytes.Buffer
+		w, err := perfwrite.NewPipeWriter(&out, perfwrite.WriterOptions{Events: events, Tracing: data}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(nil); err != nil {
+			t.Fatal(err)
+		}
+		r, err := perfdata.NewReader(&out, "pipe", perfdata.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r.Next() {
+		}
+		var names []string
+		for _, e := range r.Events() {
+			names = append(names, e.Name)
+		}
+		if want := []string{"sched:sched_switch", "kmem:kfree", "cycles"}; !slices.Equal(names, want) {
+			t.Errorf("%s: events %q, want %q", dir, names, want)
+		}
+		for _, e := range []perfdata.Event{
+			{Name: "sched:sched_switch", Attr: perfdata.Attr{Type: perffile.TypeTracepoint, Config: 373}}, // another number
+			{Name: "sched:lost", Attr: perfdata.Attr{Type: perffile.TypeTracepoint, Config: 1}},
+			{Name: "mine", Attr: perfdata.Attr{Type: perffile.TypeTracepoint, Config: 372}},
+			{Name: "cycles"},
+		} {
+			if b := h.tracing([]*perfdata.Event{&e}); b != nil {
+				t.Errorf("%s: formats for %+v", dir, e)
+			}
 		}
 	}
 }

@@ -86,7 +86,8 @@ func Start(ctx context.Context, sys *perfevent.System, spec perfevent.SampleSpec
 // begin writes what precedes the samples, before the first is taken.
 func (r *Recording) begin(out io.Writer, spec *perfevent.SampleSpec) (err error) {
 	events := fileEvents(r.sampling.Events())
-	if r.out, err = newSink(out, events, func() *perfdata.Features { return r.host.features(r.opts) }); err != nil {
+	o := perfwrite.WriterOptions{Events: events, Tracing: r.host.tracing(events)}
+	if r.out, err = newSink(out, o, func() *perfdata.Features { return r.host.features(r.opts) }); err != nil {
 		return &WriteError{err}
 	}
 	r.tally.to = r.out
@@ -140,16 +141,16 @@ func (r *Recording) write(rec perfdata.Record) {
 }
 
 // newSink returns the writer for where the recording goes.
-func newSink(out io.Writer, events []*perfdata.Event, features func() *perfdata.Features) (sink, error) {
+func newSink(out io.Writer, o perfwrite.WriterOptions, features func() *perfdata.Features) (sink, error) {
 	f, ok := out.(io.WriteSeeker)
 	if ok {
 		_, err := f.Seek(0, io.SeekCurrent)
 		ok = err == nil
 	}
 	if !ok {
-		return perfwrite.NewPipeWriter(out, perfwrite.WriterOptions{Events: events}, features())
+		return perfwrite.NewPipeWriter(out, o, features())
 	}
-	return perfwrite.NewWriter(f, perfwrite.WriterOptions{Events: events})
+	return perfwrite.NewWriter(f, o)
 }
 
 // A WriteError says that the recording could not be written.

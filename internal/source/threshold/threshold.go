@@ -1,6 +1,6 @@
-// Package threshold reads tables of load-latency thresholds as people publish
-// them: two columns, the threshold in cycles and the count of sampled loads
-// slower than it, separated by a bar, a comma, a semicolon, a tab or blanks.
+// Package threshold reads tables of load-latency thresholds as people publish them: two
+// columns, the threshold in cycles and the count of slower sampled loads, separated by a
+// bar, comma, semicolon, tab or blanks.
 //
 //	Case 1
 //	Lat Threshold | Sample Count

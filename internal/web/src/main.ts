@@ -3,13 +3,13 @@
 import { Annotation, Code } from "./code";
 import { Account, Accounts, Document, Explanations, accountsOf, load } from "./data";
 import { Diff, diffViews } from "./diff";
-import { clean, clear, h } from "./dom";
+import { clean, clear, h, say } from "./dom";
 import { Flame, Stacks } from "./flame";
 import * as format from "./format";
 import { known } from "./format";
 import { gunzip } from "./inflate";
 import { Tree } from "./tree";
-import { trust } from "./trust";
+import { About, trust } from "./trust";
 import { what } from "./what";
 import { When, mean } from "./when";
 import { Where } from "./where";
@@ -28,14 +28,15 @@ function theme(): HTMLElement {
   return b;
 }
 
-function build(documents: Document[]): void {
+function build(documents: Document[]): Views {
   const page = document.getElementById("page") as HTMLElement;
   clear(page);
-  const sections = new Views(documents).sections;
+  const views = new Views(documents), sections = views.sections;
   const links = h("nav", { "aria-label": "parts of the page" });
   for (const e of sections) links.append(h("a", { href: "#" + e.id }, e.querySelector("h2")?.textContent || e.id));
   page.append(h("header", {}, h("h1", {}, clean(document.title)), h("div", { class: "tools" }, links, theme())), h("main", {}, ...sections));
   document.documentElement.classList.add("ready");
+  return views;
 }
 
 // Views are the views of documents, in the order in which one asks.
@@ -47,7 +48,9 @@ class Views {
 
   constructor(documents: Document[]) {
     this.ex = new Explanations(documents);
-    const list = accountsOf(documents), first = list.find(d => d.accounts.some(a => a.scope.kind === "run" && a.nodes.length > 0)), run = first?.accounts.find(a => a.scope.kind === "run");
+    const list = accountsOf(documents), about = documents.find(d => d.schema === "cyclestack.page/v1") as About | undefined;
+    const first = list.find(d => d.accounts.some(a => a.scope.kind === "run" && a.nodes.length > 0)) || (about?.live ? list[0] : undefined);
+    const run = first?.accounts.find(a => a.scope.kind === "run") || (about?.live ? first?.accounts[first.accounts.length - 1] : undefined);
     if (first && run) this.answer(first, run);
     for (const d of documents) if (d.schema === "cyclestack.diff/v1") this.sections.push(...diffViews(d as Diff, this.ex));
     const codes = documents.filter(d => d.schema === "cyclestack.annotation/v1") as Annotation[], code = codes.length ? new Code(codes) : null;
@@ -58,6 +61,16 @@ class Views {
     for (const d of list) if (d !== within && d.accounts.some(a => a.scope.kind === "interval")) this.when(d, first, run, within);
     const shown = run || overall?.accounts[0];
     if (overall && shown) this.sections.push(trust(overall, shown, documents));
+  }
+
+  private course: When | null = null;
+  private brushed = false;
+
+  // grown draws what accounts that came since change: the newest is what the tree shows.
+  grown(): void {
+    this.course?.grown();
+    const list = this.course?.accounts;
+    if (list && !this.brushed && this.tree) this.tree.show(list[list.length - 1]);
   }
 
   // answer is what comes first: the verdict and the tree.
@@ -83,11 +96,12 @@ class Views {
   // when is the course over time; what is selected there restricts the tree and the table of functions.
   private when(d: Accounts, first: Accounts | undefined, run: Account | undefined, within: Accounts | undefined): void {
     const of = this.ex.method(d.model)?.of;
-    const make = () => new When(d, this.ex, chosen => {
+    const make = () => (this.course = new When(d, this.ex, chosen => {
+      this.brushed = chosen !== null;
       if (this.tree && first && run && first.model.name === d.model.name) this.tree.show(chosen ? mean(chosen, of) : run);
       const functions = this.places.get("function");
       if (functions) functions.show(chosen && within ? during(within, chosen, of) : null);
-    }).element;
+    })).element;
     if (!d.pending) { this.sections.push(make()); return; }
     const soon = h("section", { id: "when" }, h("h2", {}, "When"), h("p", { class: "hint" }, "The intervals are being read."));
     this.sections.push(soon);
@@ -114,13 +128,54 @@ function during(d: Accounts, chosen: Account[], of?: string): Account[] {
   return out.sort((x, y) => y.scope.share - x.scope.share);
 }
 
+// follow adds accounts as the server sends them.
+function follow(url: string, list: Account[], views: Views): void {
+  const state = h("p", { class: "hint", role: "status", id: "live-state" }, "live");
+  document.querySelector("header")?.append(state);
+  const source = new EventSource(url);
+  source.addEventListener("account", e => {
+    list.push(JSON.parse((e as MessageEvent<string>).data) as Account);
+    if (list.length > liveMost) list.splice(0, list.length - liveMost);
+    state.textContent = "live, " + list.length + " intervals";
+    views.grown();
+  });
+  source.addEventListener("ended", () => { source.close(); state.textContent = "the counting has ended"; });
+  source.addEventListener("slow", () => { state.textContent = "this page was too slow, and reads on"; });
+  source.onerror = () => { if (source.readyState !== EventSource.CLOSED) state.textContent = "the connection is lost, and tried again"; };
+  document.addEventListener("visibilitychange", () => { if (document.hidden && source.readyState !== EventSource.CLOSED) { source.close(); state.textContent = "paused in the background: load the page again"; } });
+}
+
+const liveMost = 600; // accounts that a live page keeps
+
+// drop shows files of documents that are dragged in. They are read here and sent nowhere.
+function drop(): void {
+  document.addEventListener("dragover", e => e.preventDefault());
+  document.addEventListener("drop", e => {
+    e.preventDefault();
+    void Promise.all([...(e.dataTransfer?.files || [])].map(f => f.text())).then(texts => show(texts)).catch((x: unknown) => say("this file could not be shown: " + String(x)));
+  });
+}
+
+// show shows the JSON of documents.
+function show(texts: string[]): void {
+  const documents = texts.map(t => JSON.parse(t) as Document).filter(d => /^cyclestack\./.test(d.schema));
+  if (documents.length === 0) throw new Error("no document of cyclestack --format json");
+  build([...documents, ...loaded.filter(d => d.schema === "cyclestack.models/v1")]);
+}
+
+let loaded: Document[] = [];
+
 async function begin(): Promise<void> {
   try {
     const documents = await load();
-    build(documents);
+    const views = build(documents);
+    loaded = documents;
+    drop();
     const opened = performance.now();
     await Promise.all(documents.map(d => d.pending));
     for (const d of documents) delete d.pending;
+    const live = (documents.find(d => d.schema === "cyclestack.page/v1") as About | undefined)?.live, course = accountsOf(documents)[0];
+    if (live && course) follow(live, course.accounts, views);
     (window as unknown as { cyclestack: unknown }).cyclestack = { documents, format, gunzip, opened };
   } catch (e) {
     const p = document.getElementById("page");

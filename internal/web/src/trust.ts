@@ -4,7 +4,7 @@ import { Account, Accounts, Document } from "./data";
 import { clean, h, id } from "./dom";
 import { coverage, known, percentOf, trim } from "./format";
 
-interface About extends Document { version: string; command: string[]; left_out?: { view: string; why: string }[] }
+export interface About extends Document { version: string; command: string[]; left_out?: { view: string; why: string }[]; live?: string }
 
 function table(label: string, heads: string[], rows: HTMLTableRowElement[]): HTMLElement {
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, h("table", {}, h("thead", {}, h("tr", {}, ...heads.map(t => h("th", { scope: "col" }, t)))), h("tbody", {}, ...rows)));

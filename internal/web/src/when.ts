@@ -43,7 +43,7 @@ export function nice(least: number): number {
 
 export class When {
   readonly element: HTMLElement;
-  private list: Account[];
+  private list: Account[] = [];
   private bands: Node[];
   private svg = s("svg", { class: "timeline", role: "img", tabindex: 0 });
   private figure = h("div", { class: "plot" }, this.svg);
@@ -54,16 +54,13 @@ export class When {
   private at = 0;
   private from = -1;
   private to = -1;
-  private begin: number;
-  private end: number;
+  private begin = 0;
+  private end = 0;
 
   constructor(private d: Accounts, private ex: Explanations, private select: (list: Account[] | null) => void) {
-    this.list = d.accounts.filter(a => a.scope.kind === "interval").sort((x, y) => (x.scope.start_s ?? 0) - (y.scope.start_s ?? 0));
+    this.read();
     const nodes = this.list[0].nodes.filter(n => !n.section), roots = nodes.filter(n => !n.path.includes("."));
     this.bands = roots.length > 1 ? roots : nodes.filter(n => n.path.split(".").length === 2);
-    const last = this.list[this.list.length - 1].scope;
-    this.begin = this.list[0].scope.start_s ?? 0;
-    this.end = (last.start_s ?? 0) + (last.duration_s ?? 0);
     const all = h("button", { type: "button" }, "All of the time");
     all.addEventListener("click", () => this.choose(-1, -1));
     const back = h("button", { type: "button" }, "Earlier rows"), on = h("button", { type: "button" }, "Later rows");
@@ -82,6 +79,26 @@ export class When {
     this.drag();
     this.turn(0);
     fit(this.figure, w => { this.width = w; this.draw(); });
+  }
+
+  get accounts(): Account[] { return this.list; }
+
+  // grown takes accounts that came since.
+  grown(): void {
+    const chosen = this.from >= 0 ? [this.list[this.from], this.list[this.to]] : null;
+    this.read();
+    this.top = 0;
+    if (chosen) { this.from = this.list.indexOf(chosen[0]); this.to = this.list.indexOf(chosen[1]); if (this.from < 0 || this.to < 0) this.from = this.to = -1; }
+    this.at = Math.min(this.at, this.list.length - 1);
+    this.draw();
+    this.turn(0);
+  }
+
+  private read(): void {
+    this.list = this.d.accounts.filter(a => a.scope.kind === "interval").sort((x, y) => (x.scope.start_s ?? 0) - (y.scope.start_s ?? 0));
+    const last = this.list[this.list.length - 1].scope;
+    this.begin = this.list[0].scope.start_s ?? 0;
+    this.end = (last.start_s ?? 0) + (last.duration_s ?? 0);
   }
 
   private toneOf(n: Node): string {

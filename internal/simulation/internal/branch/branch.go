@@ -21,10 +21,10 @@
 // # What it was compared with
 //
 // Sizes and lengths were chosen so that it learns, forgets and fails as an AMD Zen 4 does.
-// That was measured by time, without counters: the time of loops with given outcomes of
-// their branches, per branch, less the time with constant outcomes, in units of the time of
-// a random branch. A chain of dependent additions in each iteration hid the cost of
-// fetching. The share mispredicted:
+// That was measured by time, without counters: the time per branch of loops with given
+// outcomes, less that with constant outcomes, in units of the time of a random branch. A
+// chain of dependent additions in each iteration hid the cost of fetching. The share
+// mispredicted:
 //
 //	                                                            Zen 4            here
 //	taken at random, with 0.1, 0.3                              0.09 0.31        0.10 0.32

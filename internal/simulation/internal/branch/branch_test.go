@@ -70,8 +70,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestSequence repeats a sequence of branches that are taken or not, each at its place,
-// as a program does that works on the same data again.
+// TestSequence repeats a sequence of branches, each at its own address, like a program that
+// works on the same data again.
 func TestSequence(t *testing.T) {
 	for _, n := range []int{300, 600, 1000} {
 		r, p := random(), branch.New()
@@ -108,8 +108,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// nest executes an inner loop with a branch that is taken at random, and returns how
-// often the end of the inner loop was not foreseen, or foreseen too early.
+// nest executes an inner loop with a random branch. It returns how often the end of the
+// inner loop was mispredicted.
 func nest(p *branch.Predictor, r *rand.Rand, trips int, share float64) (mispredicted int) {
 	for i := range trips {
 		if share > 0 {
@@ -274,9 +274,9 @@ func TestMachine(t *testing.T) {
 	})
 }
 
-// interpret executes a program of an interpreter that dispatches by one jump, from each
-// of its instructions again if shared, and at the end of a loop around it if not. It
-// returns how often the jump was mispredicted.
+// interpret executes a program of an interpreter that dispatches by one jump. The jump is at
+// the end of each instruction if shared, and at the end of a loop if not. It returns how
+// often the jump was mispredicted.
 func interpret(p *branch.Predictor, program []uint64, shared bool) (mispredicted int) {
 	for _, op := range program {
 		at := second + 53*op

@@ -22,9 +22,9 @@ type entry struct {
 }
 
 // A conditional predicts conditional branches: TAGE. Its base is a table of counters by
-// address. Tagged tables with ever longer paths come before it. The table with the longest
-// path that matches provides the prediction, unless its entry is new and new entries have
-// been wrong more often than their alternatives.
+// address. Tagged tables with ever longer paths come before it. The matching table with the
+// longest path provides the prediction. An exception is a new entry, if new entries were
+// wrong more often than the alternatives.
 type conditional struct {
 	base   [1 << baseBits]int8
 	tagged [tables][1 << indexBits]entry

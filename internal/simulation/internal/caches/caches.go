@@ -175,8 +175,7 @@ type Hierarchy struct {
 	l3           *Shared
 	tlb1, tlb2   cache
 	strides      [256]stride
-	streams      [32]stream
-	turn         int
+	streams      [64]stream
 	lastPage     uint64
 	moved        []Move
 	// Touched reports whether a page is accessed for the first time, of those that no cache

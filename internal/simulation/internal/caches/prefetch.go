@@ -74,24 +74,22 @@ const (
 // stream learns a line that the first level missed, and prefetches those that follow.
 func (h *Hierarchy) stream(line uint64) {
 	page := line >> (pageBits - LineBits)
-	var s *stream
-	for i := range h.streams {
-		one := &h.streams[i]
-		if one.page == page {
-			s = one
-			break
-		}
+	at := func(page uint64) *stream { return &h.streams[page%uint64(len(h.streams))] }
+	s := at(page)
+	if s.page != page {
 		// A stream that comes to the end of its page goes on in the next.
-		if one.seen >= streamSeen && (one.up && one.page+1 == page && line-one.last <= 2 || !one.up && one.page == page+1 && one.last-line <= 2) {
-			one.page = page
-			s = one
-			break
+		before, after := at(page-1), at(page+1)
+		switch {
+		case before.page == page-1 && before.seen >= streamSeen && before.up && line-before.last <= 2:
+			*s = *before
+			s.page = page
+		case after.page == page+1 && after.seen >= streamSeen && !after.up && after.last-line <= 2:
+			*s = *after
+			s.page = page
+		default:
+			*s = stream{page: page, last: line, ahead: line}
+			return
 		}
-	}
-	if s == nil {
-		h.turn = (h.turn + 1) % len(h.streams)
-		h.streams[h.turn] = stream{page: page, last: line, ahead: line}
-		return
 	}
 	up := line > s.last
 	switch {

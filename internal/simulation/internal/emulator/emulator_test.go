@@ -215,7 +215,7 @@ func TestDecoded(t *testing.T) {
 func FuzzControl(f *testing.F) {
 	f.Add("maps\nmap 1000 2000 0 /bin/true\nblock 1 1000 90,c3\nexec\nexit\n")
 	f.Add("block 2 1000 90\n")
-	f.Add("left /bin/x\nclock\ntimer\nmap z 1 2 3\n")
+	f.Add("left /bin/x\nclock 3 1\nmap z 1 2 3\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		r := newRun(&Options{}, "")
 		p, _, err := r.hello("process 7 exec 1 x86_64 counts.7.0")

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"bufio"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ type process struct {
 	blocks []*block // the following ones
 	maps   []mapping
 	counts string // the file
+	latest uint32 // the block that was executed last, by the first thread
 	ended  bool
 	// touched are its pages. A forked process shares them with its parent.
 	touched *touched
@@ -78,6 +80,7 @@ var errWire = errors.New("the plugin wrote what cannot be")
 func (r *run) control(p *process, in *bufio.Reader) error {
 	defer func() {
 		r.Lock()
+		p.rest()
 		p.ended = true
 		r.defined.Broadcast()
 		r.Unlock()
@@ -99,6 +102,32 @@ func (r *run) control(p *process, in *bufio.Reader) error {
 	}
 }
 
+// mostSaid is the room for messages in the file of counts.
+const mostSaid = 1 << 16
+
+// rest takes the messages that an ended process has not sent: they are in its file.
+func (p *process) rest() {
+	f, err := os.Open(filepath.Join(p.run.dir, p.counts))
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	var size [8]byte
+	const at = (maxBlocks + 1) * slots * 8
+	if _, err := f.ReadAt(size[:], at); err != nil {
+		return
+	}
+	text := make([]byte, min(binary.LittleEndian.Uint64(size[:]), mostSaid))
+	if _, err := f.ReadAt(text, at+int64(len(size))); err != nil {
+		return
+	}
+	for line := range strings.Lines(string(text)) {
+		if line, whole := strings.CutSuffix(line, "\n"); whole && p.take(line) != nil {
+			return
+		}
+	}
+}
+
 // take takes a line of the control connection.
 func (p *process) take(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
@@ -114,9 +143,12 @@ func (p *process) take(line string) error {
 			p.run.left = append(p.run.left, rest)
 		}
 	case "clock":
-		p.run.clock.reads++
-	case "timer":
-		p.run.clock.timers++
+		var reads, timers int64
+		if n, err := fmt.Sscanf(rest, "%d %d", &reads, &timers); n != 2 || err != nil {
+			return errWire
+		}
+		p.run.clock.reads += reads
+		p.run.clock.timers += timers
 	case "exec", "exit":
 	default:
 		return errWire
@@ -220,6 +252,7 @@ func (p *process) count() error {
 	}
 	defer f.Close()
 	defer os.Remove(name)
+	p.latest = latestOf(f)
 	in := bufio.NewReaderSize(f, 1<<16)
 	var entry [slots]uint64
 	raw := unsafe.Slice((*byte)(unsafe.Pointer(&entry)), unsafe.Sizeof(entry))

@@ -52,6 +52,9 @@ type Simulation struct {
 	Notes []counts.Note
 	// Partial says that the simulation was interrupted.
 	Partial bool
+	// Timed says that the program reads the clock more than once, or sets timers. Then it may
+	// do less in a simulator than by itself.
+	Timed bool
 
 	command string
 	run     *run
@@ -61,7 +64,7 @@ type Simulation struct {
 func (s *Simulation) Dir() string { return s.run.dir }
 
 // A clock is how often a program reads the time, or sets a timer.
-type clock struct{ reads, timers int }
+type clock struct{ reads, timers int64 }
 
 // Close removes the files.
 func (s *Simulation) Close() error {
@@ -184,6 +187,9 @@ func (s *Simulation) finish(said *bytes.Buffer) error {
 		return r.faults
 	}
 	if len(r.all) == 0 {
+		if s.Partial {
+			return context.Canceled
+		}
 		return fmt.Errorf("QEMU failed: %s", lastLine(said.String()))
 	}
 	for _, p := range r.all {
@@ -191,7 +197,17 @@ func (s *Simulation) finish(said *bytes.Buffer) error {
 			return err
 		}
 	}
+	if err := s.unsupported(); err != nil {
+		return err
+	}
 	r.code.settle()
+	s.Timed = r.clock.reads > 1 || r.clock.timers > 0
+	if note := s.hidden(); note != "" {
+		s.Notes = append(s.Notes, counts.Notef("%s", note))
+	}
+	if s.Partial {
+		s.Notes = append(s.Notes, counts.Notef("the simulation was interrupted: the account is of the program until then"))
+	}
 	if len(r.left) > 0 {
 		s.Notes = append(s.Notes, counts.Notef("%d programs were started that could not be simulated: the first is %s", len(r.left), r.left[0]))
 	}
@@ -232,6 +248,11 @@ func (c *Command) under(ctx context.Context, r *run, target, plugin, socket stri
 		options = append([]string{"-cpu", models[target]}, options...)
 	}
 	cmd = exec.CommandContext(ctx, qemu, append(options, args...)...)
+	if dir := "/usr/" + target + "-linux-gnu"; target != HostTarget() && os.Getenv(libraries) == "" {
+		if _, err := os.Stat(dir); err == nil {
+			cmd.Env = append(os.Environ(), libraries+"="+dir)
+		}
+	}
 	if c.Stdin != nil {
 		cmd.Stdin = c.Stdin
 	}
@@ -241,6 +262,29 @@ func (c *Command) under(ctx context.Context, r *run, target, plugin, socket stri
 	contain(cmd)
 	return cmd, said, nil
 }
+
+// Native returns the command that runs a program for another processor, without simulating
+// it.
+func Native(target string, args []string) []string {
+	command := []string{"qemu-" + target, "-0", args[0]}
+	if models[target] != "" {
+		command = append(command, "-cpu", models[target])
+	}
+	if dir := "/usr/" + target + "-linux-gnu"; os.Getenv(libraries) == "" {
+		if _, err := os.Stat(dir); err == nil {
+			command = append(command, "-L", dir)
+		}
+	}
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		path = args[0]
+	}
+	return append(append(command, path), args[1:]...)
+}
+
+// libraries is the variable of the directory where QEMU finds the libraries of programs for
+// other processors. Debian's cross compilers have them below /usr.
+const libraries = "QEMU_LD_PREFIX"
 
 // interpreterOf returns the interpreter of a script and its option; none for a program.
 func interpreterOf(path string) []string {

@@ -45,6 +45,15 @@ const (
 // rank is the order of limits with the same cycles: first the one that code can change.
 var rank = []Kind{Chain, Forwarding, Divider, Ports, Dispatch, Retirement, FrontEnd, Branches}
 
+// rank orders limits with the same cycles. A chain of nothing but a loop's counter is the
+// last: to unroll the loop removes it.
+func (a *analyser) rank(k Kind) int {
+	if k == Chain && !slices.ContainsFunc(a.out.Chain, func(l Link) bool { return !a.out.Instructions[l.Instruction].Traits.Counts }) {
+		return len(rank)
+	}
+	return slices.Index(rank, k)
+}
+
 // A Limit is a bound on the cycles of an iteration.
 type Limit struct {
 	Kind   Kind
@@ -104,33 +113,61 @@ type analyser struct {
 	core  *pipeline.Core
 	block *pipeline.Block
 	rec   *pipeline.Recorder
-	n     int // instructions of the block
-	iters int // recorded iterations
+	n     int     // instructions of the block
+	iters int     // recorded iterations
+	fetch float64 // cycles of the front end alone
 	out   *Analysis
 }
 
 // recorded is how many instructions are recorded, about, and the least and most iterations.
 const (
-	recordedOps   = 600
+	recordedOps   = 160
 	leastRecorded = 4
-	mostRecorded  = 24
+	mostRecorded  = 12
 )
 
 // Analyse executes a block on a core and says what limits it.
 func Analyse(core *pipeline.Core, b *pipeline.Block, o Options) *Analysis {
-	m := pipeline.NewMachine(core)
+	return New(core).Analyse(b, o)
+}
+
+// An Analyser analyses blocks on a core, one after the other. The result for a block does
+// not depend on those before.
+type Analyser struct {
+	core    *pipeline.Core
+	machine *pipeline.Machine
+	rec     *pipeline.Recorder
+	used    bool
+}
+
+// New returns an analyser for a core.
+func New(core *pipeline.Core) *Analyser {
+	return &Analyser{core: core, machine: pipeline.NewMachine(core), rec: pipeline.NewRecorder()}
+}
+
+// Analyse executes a block and says what limits it.
+func (n *Analyser) Analyse(b *pipeline.Block, o Options) *Analysis {
+	m := n.machine
+	if n.used {
+		m.Restart()
+	}
+	n.used = true
 	m.Free(o.Freedom)
-	a := &analyser{core: core, block: b, rec: pipeline.NewRecorder(), n: len(b.Ops()), out: &Analysis{Core: core.Name, Ports: core.PortNames()}}
+	n.rec.Reset()
+	a := &analyser{core: n.core, block: b, rec: n.rec, n: len(b.Ops()), out: &Analysis{Core: n.core.Name, Ports: n.core.PortNames()}}
 	a.out.Cycles = m.Cycles(b)
 	a.iters = min(max(recordedOps/a.n, leastRecorded), mostRecorded)
 	m.Record(a.rec)
-	m.Rounds(b, pipeline.RoundsBefore(b), a.iters)
+	m.Rounds(b, m.Executions(), a.iters)
 	m.Record(nil)
+	m.Free(pipeline.Freedom{})
+	m.Reset()
+	a.fetch = m.FetchCycles(b)
 	a.instructions()
 	a.bounds()
 	a.chain(o.Freedom)
 	slices.SortStableFunc(a.out.Limits, func(x, y Limit) int {
-		return cmp.Or(cmp.Compare(y.Cycles, x.Cycles), slices.Index(rank, x.Kind)-slices.Index(rank, y.Kind))
+		return cmp.Or(cmp.Compare(y.Cycles, x.Cycles), a.rank(x.Kind)-a.rank(y.Kind))
 	})
 	a.explain(o)
 	return a.out
@@ -193,7 +230,7 @@ func (a *analyser) bounds() {
 			out.Limits = append(out.Limits, Limit{Kind: k, Cycles: cycles})
 		}
 	}
-	fetch := pipeline.NewMachine(a.core).FetchCycles(a.block)
+	fetch := a.fetch
 	if fetch <= float64(a.block.Jumps()) {
 		add(Branches, fetch)
 	} else {

@@ -44,7 +44,7 @@ func TestLimits(t *testing.T) {
 		{"shuffles: one port", "skylake", "660f70c811 660f70d011 660f70d811", limits.Ports, 3, nil},
 		{"loads: two ports", "skylake", "488b07 488b4f08 488b5710 488b5f18 488b7720", limits.Ports, 2.5, nil},
 		{"divisions of numbers that are ready", "skylake", "0f28c8 f30f5eca 0f28d8 f30f5eda", limits.Divider, 6, nil},
-		{"more micro-ops than four in a cycle", "skylake", "89c1 89c2 89c3 89c6 89c7 4189c0 4189c1", limits.Dispatch, 2, nil},
+		{"more micro-ops than four in a cycle", "skylake", "4801c1 4801c2 4801c3 4801c6 4801c7 4901c0 4901c1 4901c2 4901c3", limits.Dispatch, 2.5, nil},
 		{"bytes that are read together", "skylake", "c60700 c6470100 0fb707 88c1 668907", limits.Forwarding, math.NaN(), nil},
 	} {
 		a := analyse(t, tt.cpu, tt.code+back, limits.Options{Explain: true})

@@ -37,7 +37,7 @@ func Trace(core *pipeline.Core, b *pipeline.Block, iterations int) *Picture {
 	m.Reset()
 	rec := pipeline.NewRecorder()
 	m.Record(rec)
-	m.Rounds(b, pipeline.RoundsBefore(b), iterations)
+	m.Rounds(b, m.Executions(), iterations)
 	p := &Picture{Core: core.Name, Ports: core.PortNames()}
 	if len(rec.Records) == 0 {
 		return p

@@ -7,14 +7,14 @@ const maxBound = 16
 
 // binding is the choice of a port at dispatch, as Intel's cores do it: A. Abel and J.
 // Reineke, "uiCA" (ICS 2022), section 4.2. The micro-ops of even slots of a cycle get the
-// port with the fewest micro-ops that wait, and those of odd slots the one with the second
+// port with the fewest waiting micro-ops. Those of odd slots get the one with the second
 // fewest, unless the difference is large. Loads alternate.
 type binding struct {
 	waiting [maxBound]int16 // micro-ops that wait, by port, as of the beginning of the cycle
 	added   [maxBound]int16 // more, in this cycle
 	any     bool            // added has some
 	leaving [window][maxBound / 8]uint64
-	load    bool // the latest load went to the second of their ports
+	load    ports // of the latest load
 }
 
 // imbalance is how many more micro-ops must wait for the second port than for the first
@@ -62,16 +62,14 @@ func (b *binding) choose(of ports, slot int) ports {
 	return 1 << first
 }
 
-// alternate returns the port of a load.
+// alternate returns the port of a load: the next one of those for loads.
 func (b *binding) alternate(of ports) ports {
-	if bits.OnesCount32(uint32(of)) != 2 {
-		return b.choose(of, 0)
+	after := of & -(b.load << 1)
+	if after == 0 {
+		after = of
 	}
-	b.load = !b.load
-	if b.load {
-		return of & (of - 1)
-	}
-	return of & -of
+	b.load = after & -after
+	return b.load
 }
 
 // add notes that a micro-op waits for a port until a cycle.

@@ -63,24 +63,96 @@ func (m *Machine) Alias(same bool) {
 	}
 }
 
-// Cycles returns the cycles per execution of a block that is executed for long.
+// Cycles returns the cycles per execution of a block that is executed for long. It ends as
+// soon as the cycles of executions repeat.
 func (m *Machine) Cycles(b *Block) float64 {
 	m.Reset()
 	m.links.forget()
 	m.uncached = !b.loop
 	warm, timed := rounds(b)
-	for n := range warm {
+	least := min(repeatOps/len(b.ops)+16, warm+timed)
+	var last repeats
+	start := int64(0)
+	for n := range warm + timed {
+		if n == warm {
+			start = m.retired
+		}
 		m.round(b, uint64(n))
+		last.add(m)
+		if n >= least {
+			if p := last.period(); p > 0 {
+				m.rounds = n + 1
+				return last.mean(p)
+			}
+		}
 	}
-	start := m.retired
-	for n := range timed {
-		m.round(b, uint64(warm+n))
-	}
+	m.rounds = warm + timed
 	return float64(m.retired-start) / float64(timed)
 }
 
 // rounds returns how often a block is executed before it is timed, and while it is timed.
 func rounds(b *Block) (warm, timed int) { return warmOps/len(b.ops) + 8, timedOps/len(b.ops) + 24 }
+
+// repeatOps is how many instructions are executed at least before the cycles of executions
+// can be seen to repeat: most queues of most cores are in their final state then.
+const repeatOps = 1000
+
+// repeats are when the latest executions of a block ended.
+type repeats struct {
+	ends [64]progress
+	n    int
+}
+
+// progress is how far the parts of a core have come.
+type progress struct{ fetched, dispatched, retired int64 }
+
+func (r *repeats) add(m *Machine) {
+	r.ends[r.n%len(r.ends)] = progress{m.fetched, m.now, m.retired}
+	r.n++
+}
+
+// end returns the end of an execution, so many before the latest.
+func (r *repeats) end(back int) *progress { return &r.ends[(r.n-1-back)%len(r.ends)] }
+
+// at returns the cycles of an execution.
+func (r *repeats) at(back int) int64 { return r.end(back).retired - r.end(back+1).retired }
+
+// steady says whether all parts of the core were equally fast in the latest executions: no
+// queue fills or empties.
+func (r *repeats) steady(n int) bool {
+	a, b := r.end(0), r.end(n)
+	d := a.retired - b.retired
+	return a.dispatched-b.dispatched == d && a.fetched-b.fetched == d
+}
+
+// period returns after how many executions their cycles repeat, 0 if that is not seen. They
+// have to repeat for some 30 executions.
+func (r *repeats) period() int {
+	const longest, times, least = 16, 3, 30
+	for p := 1; p <= longest; p++ {
+		span := (max(times*p, least)+p-1)/p*p + p
+		if span+1 > min(r.n, len(r.ends)) {
+			return 0
+		}
+		i := 0
+		for i < span-p && r.at(i) == r.at(i+p) {
+			i++
+		}
+		if i == span-p && r.steady(span-p) {
+			return p
+		}
+	}
+	return 0
+}
+
+// mean returns the mean of the latest executions.
+func (r *repeats) mean(n int) float64 {
+	sum := 0.0
+	for i := range n {
+		sum += float64(r.at(i))
+	}
+	return sum / float64(n)
+}
 
 // round executes a block once. Copies of unrolled code have addresses of their own.
 func (m *Machine) round(b *Block, n uint64) {

@@ -36,10 +36,50 @@ func CoreOf(cpu string) *Core {
 	return set.of(cpu)
 }
 
+// HostCoreOf is CoreOf for a processor with features, flags as /proc/cpuinfo has them.
+// Hypervisors may call a processor an older one than it is. A core that alone has some of
+// the features is then the right one.
+func HostCoreOf(cpu string, features []string) *Core {
+	core := CoreOf(cpu)
+	set, err := cores()
+	if err != nil {
+		panic(err) // as in CoreOf
+	}
+	if name := set.disguised(core.Name, features); name != "" {
+		other := *set.cores[name]
+		return &other
+	}
+	return core
+}
+
+// disguised returns the core that features betray, if it is of the same family as a core
+// and not that one; "" if there is none.
+func (s *coreSet) disguised(core string, features []string) string {
+	for _, name := range slices.Sorted(maps.Keys(s.features)) {
+		own := slices.ContainsFunc(s.features[name], func(f string) bool { return slices.Contains(features, f) })
+		if own && !s.extends(core, name) && s.extends(name, core) {
+			return name
+		}
+	}
+	return ""
+}
+
+// extends reports whether a core is another one, or what its file extends is.
+func (s *coreSet) extends(core, other string) bool {
+	for ; core != ""; core = s.parents[core] {
+		if core == other {
+			return true
+		}
+	}
+	return false
+}
+
 // A coreSet is the cores that were read from files.
 type coreSet struct {
 	cores      map[string]*Core
 	processors map[string]string // names of cores by the beginnings of processors' names
+	features   map[string][]string
+	parents    map[string]string // what each extends
 }
 
 // of returns the core whose processors' names begin as cpu does, the longest counts.
@@ -64,6 +104,7 @@ type coreFile struct {
 	Name       string
 	Extends    string
 	Processors []string // the beginnings of the names of its processors
+	Features   []string // flags of /proc/cpuinfo that no core before it has
 	About      string
 	Ports      string // the names of all
 	Sets       map[string]string
@@ -86,11 +127,12 @@ type frontEndKeys struct {
 	Nops       bool
 	Syncs      bool
 
-	Decoders   int
-	Decoded    int
-	Predecode  int
-	Predecoded int
-	LCP        int `toml:"lcp"`
+	Decoders    int
+	Decoded     int
+	Predecode   int
+	Predecoded  int
+	Unlaminates string // what: "some" or "all"
+	LCP         int    `toml:"lcp"`
 }
 
 type backEndKeys struct {
@@ -168,7 +210,7 @@ func readCores(fsys fs.FS, dir string) (*coreSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &coreSet{cores: map[string]*Core{}, processors: map[string]string{}}
+	set := &coreSet{cores: map[string]*Core{}, processors: map[string]string{}, features: map[string][]string{}, parents: map[string]string{}}
 	for _, entry := range entries {
 		r := &coreReader{fsys: fsys, dir: dir, sets: map[string]string{}, core: &Core{}}
 		name := strings.TrimSuffix(entry.Name(), ".toml")
@@ -181,7 +223,7 @@ func readCores(fsys fs.FS, dir string) (*coreSet, error) {
 			}
 			set.processors[beginning] = name
 		}
-		set.cores[name] = r.core
+		set.cores[name], set.features[name], set.parents[name] = r.core, r.file.Features, r.file.Extends
 	}
 	return set, nil
 }
@@ -218,6 +260,7 @@ func (r *coreReader) apply(name string, extended []string) error {
 	}
 	f := &r.file
 	f.Sets, f.Costs, f.Processors, f.Fuses = nil, nil, nil, nil
+	f.Features, f.Extends = nil, ""
 	f.Schedulers, f.VectorSchedulers = nil, nil
 	if err := toml.NewDecoder(strings.NewReader(string(data))).DisallowUnknownFields().Decode(f); err != nil {
 		var unknown *toml.StrictMissingError
@@ -240,7 +283,10 @@ func (r *coreReader) set() {
 	f, c := &r.file, r.core
 	c.Name, c.portNames, c.fused = f.Name, strings.Fields(f.Ports), r.ports(f.Fused)
 	c.fetch, c.line, c.queue, c.refill, c.callBubble, c.ahead, c.nops = f.Fetch, f.Line, f.Queue, f.Refill, f.CallBubble, f.Ahead, f.Nops
-	c.legacyFrontEnd = legacyFrontEnd{f.Decoders, f.Decoded, f.Predecode, f.Predecoded, f.LCP}
+	c.legacyFrontEnd = legacyFrontEnd{f.Decoders, f.Decoded, f.Predecode, f.Predecoded, unlaminationNames[f.Unlaminates], f.LCP}
+	if _, ok := unlaminationNames[f.Unlaminates]; !ok {
+		r.problem("unlaminates = %q", f.Unlaminates)
+	}
 	c.dispatch, c.retire, c.reorder = f.Dispatch, f.Retire, f.Reorder
 	c.vectorQueue, c.vectorPorts, c.vector = f.VectorQueue, r.ports(f.VectorPorts), f.Vector
 	c.loadQueue, c.storeQueue, c.misses = f.LoadQueue, f.StoreQueue, f.Misses

@@ -1,13 +1,16 @@
 package pipeline
 
+import "slices"
+
 // A legacyFrontEnd is how a core decodes code that is not in its cache of decoded
 // instructions. No decoders: it is not modelled, and all code comes from that cache.
 type legacyFrontEnd struct {
-	decoders   int // instructions in a cycle
-	decoded    int // micro-ops in a cycle
-	predecode  int // instructions in a cycle, of one block of 16 bytes
-	predecoded int // instructions that wait for the decoders
-	lcp        int // cycles more for a prefix that changes an instruction's length
+	decoders    int // instructions in a cycle
+	decoded     int // micro-ops in a cycle
+	predecode   int // instructions in a cycle, of one block of 16 bytes
+	predecoded  int // instructions that wait for the decoders
+	unlaminates unlamination
+	lcp         int // cycles more for a prefix that changes an instruction's length
 }
 
 // legacyState is the state of the legacy decoders.
@@ -89,4 +92,33 @@ func (m *Machine) predecode(op *Op) int64 {
 		l.lcps++
 	}
 	return at + 1
+}
+
+// unlamination says which micro-ops of a load or store with an index are no longer one with
+// the computation or the data when they are dispatched.
+type unlamination uint8
+
+const (
+	noUnlamination  unlamination = iota
+	someUnlaminates              // of instructions that do not read what they write
+	allUnlaminates
+)
+
+var unlaminationNames = map[string]unlamination{"": noUnlamination, "some": someUnlaminates, "all": allUnlaminates}
+
+// unlaminated returns how many more micro-ops an op is at dispatch than before.
+func (c *Core) unlaminated(op *Op, k *cost) int {
+	if c.unlaminates == noUnlamination || op.Index == NoRegister || op.Class == LEAComplex || op.Class == LEA {
+		return 0
+	}
+	if c.unlaminates == allUnlaminates {
+		if op.Loads && k.ops > 0 || op.Stores {
+			return 1
+		}
+		return 0
+	}
+	if !op.Loads || op.Stores || k.ops == 0 || op.writes[0] == NoRegister || slices.Contains(op.reads[:], op.writes[0]) {
+		return 0
+	}
+	return 1
 }

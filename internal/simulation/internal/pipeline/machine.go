@@ -17,6 +17,7 @@ type Machine struct {
 
 	recorder *Recorder // nil for none
 	freedom  Freedom
+	rounds   int // executions of the latest block
 
 	ready   [registers]int64 // when the value of each register is known
 	values  values
@@ -103,6 +104,7 @@ func (m *Machine) Execute(op *Op, taken, mispredicted bool) float64 {
 	}
 	m.fetch(op, slots, fused)
 	fetched := m.fetched
+	slots += m.core.unlaminated(op, k)
 	scheduler := m.dispatch(op, k, slots)
 	done := m.execute(op, k, fused, scheduler)
 	retired := m.retire(op, done, slots)

@@ -235,7 +235,7 @@ func TestCores(t *testing.T) {
 		}
 	}
 	for cpu, want := range map[string]string{"amdzen4": "amdzen4", "skylakex": "skylake", "cascadelakex": "skylake", "icelakex": "icelake",
-		"sapphirerapidshbm": "goldencove", "alderlake:core": "goldencove", "alderlake:atom": "generic", "broadwellde": "haswell", "power9": "generic", "": "generic"} {
+		"sapphirerapidshbm": "goldencove", "alderlake:core": "goldencove", "alderlake:atom": "gracemont", "sandybridge": "sandybridge", "ivytown": "ivybridge", "lunarlake:atom": "generic", "broadwellde": "haswell", "power9": "generic", "": "generic"} {
 		if got := CoreOf(cpu).Name; got != want {
 			t.Errorf("%q has core %s, want %s", cpu, got, want)
 		}

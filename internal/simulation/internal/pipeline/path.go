@@ -65,7 +65,7 @@ func (m *Machine) Rounds(b *Block, from, count int) {
 // FetchCycles returns the cycles that the front end alone takes for an execution of a block,
 // if everything behind it is infinitely fast.
 func (m *Machine) FetchCycles(b *Block) float64 {
-	const warm, timed = 8, 64
+	const warm, timed = 4, 24
 	start := int64(0)
 	m.uncached = !b.loop
 	for n := range warm + timed {
@@ -84,8 +84,17 @@ func (m *Machine) FetchCycles(b *Block) float64 {
 	return float64(m.fetched-start) / timed
 }
 
-// RoundsBefore returns how often [Machine.Cycles] executes a block.
-func RoundsBefore(b *Block) int {
-	warm, timed := rounds(b)
-	return warm + timed
+// Executions returns how often [Machine.Cycles] has executed its block.
+func (m *Machine) Executions() int { return m.rounds }
+
+// Restart makes the machine as new.
+func (m *Machine) Restart() {
+	core, rings := m.core, [...]ring{m.queue, m.reorder, m.vectorQueue, m.loads, m.stores, m.misses, m.legacy.waiting}
+	*m = Machine{core: core}
+	for i := range rings {
+		clear(rings[i].times)
+		rings[i].at = 0
+	}
+	m.queue, m.reorder, m.vectorQueue, m.loads, m.stores, m.misses, m.legacy.waiting = rings[0], rings[1], rings[2], rings[3], rings[4], rings[5], rings[6]
+	m.values.start()
 }

@@ -18,6 +18,8 @@ type Traits struct {
 	// Merges says that it keeps a part of its vector register. Its result needs
 	// nothing of it.
 	Merges bool
+	// Counts says that it adds a constant to a register, as loops count.
+	Counts bool
 	Calls  bool
 	Jumps  bool
 }
@@ -37,6 +39,7 @@ func (o *Op) Traits() Traits {
 	t.Scalar = o.vector && t.Float && o.scalar
 	t.Vector = o.vector && !o.scalar && !in(FromGPR, ToGPR, ConvertFromGPR, ConvertToGPR)
 	t.Partial = o.partial
+	t.Counts = (o.calc == calcAdd || o.calc == calcSub) && o.second == constant && !o.Loads && !o.Stores
 	t.Merges = o.scalar && o.vector && in(FSqrtS, FSqrtD, FRcp, FRound, Convert, ConvertFromGPR)
 	return t
 }

@@ -104,8 +104,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestThin checks that recording is bounded, that the kept windows do not depend on the
-// order of processes, and that the waiting time stays the same.
+// TestThin checks that recording is bounded. The kept windows do not depend on the order of
+// processes, and the waiting time stays the same.
 func TestThin(t *testing.T) {
 	const blocks, pieces = 100_000, 10
 	run := func(room int, order ...int) *learners {

@@ -27,8 +27,7 @@ type Options struct {
 	// cache answers, and not memory. A file may say so as well, if it is 0 here.
 	Beyond float64
 	// Chained reports whether the instruction at an address of an object file is a load
-	// whose address comes from itself or another such load, so that it has to wait for
-	// that. It is called if a file has costs by instruction; nil says no.
+	// that waits for its address, from itself or another such load. It is called if a file has costs by instruction; nil says no.
 	Chained func(object string, addr uint64) bool
 	// Only reports whether the costs of a place count, given all that the file says of it;
 	// nil counts all. Facts about the run as a whole, such as how its misses overlap, are

@@ -262,8 +262,8 @@ func (f *logFile) next(buffer []byte) int {
 	return n
 }
 
-// mark sets the first byte of a file that has been read to 0, because the process does not
-// write it a second time, and finds out how much is not read yet.
+// mark sets the first byte of a file that has been read to 0: the process does not write it
+// a second time. It finds out how much is not read yet.
 func (f *logFile) mark() {
 	if !f.marked && f.offset > 0 {
 		n, err := unix.Pwrite(f.fd, []byte{0}, 0)

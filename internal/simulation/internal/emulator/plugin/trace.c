@@ -37,7 +37,7 @@ enum { MARK_MODE, MARK_END };                  /* the next three bits of a MARK 
 
 enum {
 	BUFFER = 8192,                         /* words */
-	FILTER = 256,                          /* lines that are known to be in the first-level cache */
+	FILTER = 128,                          /* sets of two lines that are known to be in the first-level cache */
 	MAX_BLOCKS = 1 << 20,                  /* of a process */
 	MAX_INSNS = 512,                       /* of a block */
 	SLOTS = 8,                             /* counts of a block: threads that do not disturb each other */
@@ -65,7 +65,7 @@ struct thread {
 	int64_t left;                          /* blocks until the next mode */
 	uint64_t random;
 	unsigned n;
-	uint64_t filter[FILTER];
+	uint64_t filter[FILTER][2];
 	uint64_t buffer[BUFFER];
 };
 
@@ -75,13 +75,22 @@ static struct {
 	uint64_t random;
 } options;
 
-static struct counts *counts;                  /* in a file that others read */
+/* What is in a file that the reader reads: it stays if the program is killed. */
+struct shared {
+	struct counts counts[MAX_BLOCKS + 1];  /* by block; then the block that was executed last */
+	uint64_t n_said;                       /* bytes of the messages that were not sent yet */
+	char said[1 << 16];
+};
+
+static struct shared *shared;
+static struct counts *counts;
 static char counts_name[PATH_MAX];
 static int control = -1;                       /* where blocks and mappings are written */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block *blocks[1 << 16];
 static uint32_t n_blocks;
 static struct thread *threads;
+static unsigned long clock_reads, timers;      /* system calls that read the time, and that set timers */
 static bool remapped = true;                   /* the mappings are to be read again */
 static __thread struct thread *me __attribute__((tls_model("initial-exec")));
 
@@ -119,41 +128,58 @@ static int dial(void)
 	return fd;
 }
 
-/* A message on the control connection: a line of text. */
+/* Messages on the control connection, lines of text, are kept until there are many, or until
+   a thread writes what refers to them. Under the lock. */
+static void send_said(void)
+{
+	write_all(control, shared->said, shared->n_said);
+	shared->n_said = 0;
+}
+
+/* Room for a message of up to so many bytes. */
+static char *room(size_t n)
+{
+	if (shared->n_said + n > sizeof shared->said)
+		send_said();
+	return shared->said + shared->n_said;
+}
+
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *format, ...)
 {
-	static char text[PATH_MAX * 2 + 256]; /* under the lock */
+	enum { MOST = PATH_MAX * 2 + 256 };
+	char *at = room(MOST);
 	va_list args;
 	va_start(args, format);
-	int n = vsnprintf(text, sizeof text, format, args);
+	int n = vsnprintf(at, MOST, format, args);
 	va_end(args);
-	if (n >= (int)sizeof text)
-		n = sizeof text - 1;
-	write_all(control, text, n);
+	shared->n_said += n >= MOST ? MOST - 1 : n;
 }
 
 static void open_counts(void)
 {
-	void *at = counts;
+	void *at = shared;
 	for (int i = 0;; i++) {
 		snprintf(counts_name, sizeof counts_name, "%s/counts.%d.%d", options.dir, (int)getpid(), i);
 		int fd = open(counts_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		if (fd < 0 && errno == EEXIST)
 			continue;
-		size_t size = sizeof *counts * MAX_BLOCKS;
+		size_t size = sizeof *shared;
 		if (fd < 0 || ftruncate(fd, size) < 0)
 			_exit(125);
-		counts = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
+		shared = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), fd, 0);
 		close(fd);
-		if (counts == MAP_FAILED)
+		if (shared == MAP_FAILED)
 			_exit(125);
+		counts = shared->counts;
 		return;
 	}
 }
 
-static void flush(struct thread *t)
+/* Writes what a thread has to say. Under the lock. */
+static void flush_locked(struct thread *t)
 {
+	send_said();
 	if (t->n > 0 && t->fd < 0) {
 		t->fd = dial();
 		char hello[64];
@@ -162,6 +188,13 @@ static void flush(struct thread *t)
 	}
 	write_all(t->fd, t->buffer, t->n * sizeof *t->buffer);
 	t->n = 0;
+}
+
+static void flush(struct thread *t)
+{
+	pthread_mutex_lock(&lock);
+	flush_locked(t);
+	pthread_mutex_unlock(&lock);
 }
 
 static inline void put(struct thread *t, uint64_t word)
@@ -218,6 +251,7 @@ static void on_block(unsigned cpu, void *data)
 	if (__builtin_expect(!t, 0))
 		t = start_thread(cpu);
 	counts[b->id].by[t->slot]++;
+	counts[MAX_BLOCKS].by[t->slot] = b->id; /* the latest, should it be the last */
 	if (__builtin_expect(--t->left == 0, 0))
 		set_mode(t, t->mode == FAST ? WARM : t->mode == WARM ? DETAIL : FAST);
 	if (t->mode != FAST)
@@ -230,10 +264,15 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 	struct thread *t = me;
 	if (__builtin_expect(!t, 0))
 		t = start_thread(cpu);
-	uint64_t line = vaddr >> 6, *held = &t->filter[line % FILTER];
-	if (t->mode != DETAIL && *held == line)
+	uint64_t line = vaddr >> 6, *held = t->filter[line % FILTER];
+	if (held[0] != line) {
+		bool second = held[1] == line;
+		held[1] = held[0];
+		held[0] = line;
+		if (second && t->mode != DETAIL)
+			return;
+	} else if (t->mode != DETAIL)
 		return;
-	*held = line;
 	uint64_t word = in->word;
 	if (__builtin_expect(in->info != info || !word, 0)) {
 		unsigned size = qemu_plugin_mem_size_shift(info);
@@ -323,14 +362,17 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 	if (n_blocks + 1 < MAX_BLOCKS) {
 		b->id = ++n_blocks;
 		map(vaddr);
-		static char text[MAX_INSNS * 35 + 64];
-		int at = snprintf(text, sizeof text, "block %x %llx ", b->id, (unsigned long long)vaddr);
+		static const char digits[] = "0123456789abcdef";
+		char *text = room(MAX_INSNS * 35 + 64), *at = text;
+		at += sprintf(at, "block %x %llx ", b->id, (unsigned long long)vaddr);
 		for (size_t i = 0, from = 0; i < n; from += sizes[i++]) {
-			for (size_t k = 0; k < sizes[i]; k++)
-				at += sprintf(text + at, "%02x", code[from + k]);
-			text[at++] = i + 1 < n ? ',' : '\n';
+			for (size_t k = 0; k < sizes[i]; k++) {
+				*at++ = digits[code[from + k] >> 4];
+				*at++ = digits[code[from + k] & 15];
+			}
+			*at++ = i + 1 < n ? ',' : '\n';
 		}
-		write_all(control, text, at);
+		shared->n_said += at - text;
 	} /* else it is block 0: unknown code */
 	for (size_t i = 0; i < n; i++)
 		b->insns[i].where = b->id << 9 | i;
@@ -351,7 +393,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 static void end_threads(void)
 {
 	for (struct thread *t = threads; t; t = t->next)
-		flush(t);
+		flush_locked(t);
 }
 
 /* Reads the program's memory; the size that could be read. */
@@ -503,7 +545,8 @@ static void follow(uint64_t path_at, uint64_t argv_at, uint64_t env_at)
 	*--from = qemu;
 	pthread_mutex_lock(&lock);
 	end_threads();
-	say("exec\n");
+	say("clock %lu %lu\nexec\n", clock_reads, timers);
+	send_said();
 	pthread_mutex_unlock(&lock);
 	execve(qemu, from, env);
 }
@@ -519,10 +562,17 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
 		char *path = string_at(a);
 		if (path && !access(path, X_OK))
 			say("left %.1000s\n", path); /* it goes on outside */
+		send_said();
 		free(path);
 		pthread_mutex_unlock(&lock);
 		return;
 	}
+	if (x86 ? number == 228 || number == 96 || number == 201 : ppc ? number == 246 || number == 78 || number == 13 :
+		number == 113 || number == 169)
+		__atomic_fetch_add(&clock_reads, 1, __ATOMIC_RELAXED); /* clock_gettime, gettimeofday, time */
+	if (x86 ? number == 37 || number == 38 || number == 222 : ppc ? number == 27 || number == 104 || number == 240 :
+		number == 103 || number == 107)
+		__atomic_fetch_add(&timers, 1, __ATOMIC_RELAXED); /* alarm, setitimer, timer_create */
 	if (x86 ? number == 9 || number == 11 || number == 25 : ppc ? number == 90 || number == 91 || number == 163 :
 		number == 222 || number == 215 || number == 216)
 		remapped = true; /* mmap, munmap, mremap */
@@ -533,8 +583,8 @@ static void on_thread_end(qemu_plugin_id_t id, unsigned cpu)
 	struct thread *t = me;
 	if (!t)
 		return;
-	flush(t);
 	pthread_mutex_lock(&lock);
+	flush_locked(t);
 	for (struct thread **at = &threads; *at; at = &(*at)->next)
 		if (*at == t) {
 			*at = t->next;
@@ -551,15 +601,17 @@ static void on_exit_all(qemu_plugin_id_t id, void *data)
 {
 	pthread_mutex_lock(&lock);
 	end_threads();
-	say("exit\n");
+	say("clock %lu %lu\nexit\n", clock_reads, timers);
+	send_said();
 	pthread_mutex_unlock(&lock);
 }
 
 static void before_fork(void)
 {
 	pthread_mutex_lock(&lock);
+	send_said();
 	if (me)
-		flush(me);
+		flush_locked(me);
 }
 
 static void in_parent(void) { pthread_mutex_unlock(&lock); }
@@ -568,6 +620,7 @@ static void hello(const char *how, int parent)
 {
 	control = dial();
 	say("process %d %s %d %s %s\n", (int)getpid(), how, parent, options.target, strrchr(counts_name, '/') + 1);
+	send_said();
 }
 
 static void in_child(void)
@@ -577,6 +630,7 @@ static void in_child(void)
 	open_counts();
 	control = dial();
 	say("process %d fork %s %s %s %u\n", (int)getpid(), from, options.target, strrchr(counts_name, '/') + 1, n_blocks);
+	send_said();
 	free(from);
 	for (struct thread *t = threads; t; t = t->next) {
 		if (t->fd >= 0)

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/testlong"
+	"github.com/cyclestack/cyclestack/internal/testshared"
+)
+
+// Of a terminal.
+const (
+	terminalColumns = 80
+	terminalLines   = 24
+)
+
+// cutNumber is a number that was cut: of a line, an address, or a figure.
+var cutNumber = regexp.MustCompile(`(:|\+0x|\b0x)[0-9a-f]*…|[0-9]…(\s|$)`)
+
+// terminalRows is how many rows of a terminal a text takes.
+func terminalRows(text string) int {
+	n := 0
+	for line := range strings.Lines(text) {
+		n += max(1, (utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))+terminalColumns-1)/terminalColumns)
+	}
+	return n
+}
+
+// checkScreen runs a command as it is typed, in 80 columns, and checks that it prints one
+// screen without a number that is cut. What cannot be read has one line.
+func checkScreen(t *testing.T, args ...string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	k := measure.ThisKernel()
+	k.Cache = nil
+	a := &app{in: strings.NewReader(""), out: &out, err: &err, kernel: k}
+	a.main(context.Background(), append(args, "--width", "80"))
+	text := out.String()
+	if n := terminalRows(text); n > terminalLines {
+		t.Errorf("%v: %d lines of a terminal:\n%s", args, n, text)
+	}
+	if cut := cutNumber.FindString(text); cut != "" {
+		t.Errorf("%v: a number is cut, %q:\n%s", args, cut, text)
+	}
+}
+
+// recordings are the files of patterns.
+func recordings(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	var list []string
+	for _, p := range patterns {
+		files, err := filepath.Glob(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, files...)
+	}
+	if len(list) == 0 {
+		t.Fatalf("no recordings: %v", patterns)
+	}
+	return list
+}
+
+// TestScreens checks that what commands print of the examples by default is one screen of
+// 24 lines in 80 columns, and that no number is cut. Only code and catalogues are longer,
+// which were asked for.
+func TestScreens(t *testing.T) {
+	const examples = "../../examples/"
+	for _, file := range recordings(t, examples+"*.txt", examples+"*.csv", examples+"*.data", examples+"walk/*.txt", examples+"walk/*.callgrind", examples+"walk/*.data") {
+		for _, command := range [][]string{{"report"}, {"audit"}, {"latency"}, {"smt"}} {
+			checkScreen(t, append(command, file)...)
+		}
+	}
+	for _, command := range [][]string{
+		{"report", "--by", "function", examples + "functions.data"},
+		{"report", "--by", "line", examples + "annotate.data"},
+		{"report", "--by", "instruction", "--sysroot", examples + "annotate", examples + "annotate.data"},
+		{"report", "--by", "line", examples + "walk/columns.callgrind"},
+		{"diff", examples + "diff/old", examples + "diff/new"},
+		{"diff", examples + "walk/rows.callgrind", examples + "walk/columns.callgrind"},
+		{"diff", "--by", "function", "--sysroot", examples + "diff/names", examples + "diff/old", examples + "diff/new"},
+		{"version"},
+	} {
+		checkScreen(t, command...)
+	}
+}
+
+// TestScreensOfCorpus is TestScreens for published recordings: of all with -long, else of
+// every fourth.
+func TestScreensOfCorpus(t *testing.T) {
+	dir := testshared.Dir(t, "corpus")
+	step := 4
+	if testlong.Enabled() {
+		step = 1
+	}
+	for _, of := range []string{"perfstat", "perfdata", "oprofile"} {
+		entries, err := os.ReadDir(filepath.Join(dir, of))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(entries); i += step {
+			checkScreen(t, "report", filepath.Join(dir, of, entries[i].Name()))
+		}
+	}
+}

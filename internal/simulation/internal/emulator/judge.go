@@ -1,0 +1,147 @@
+package emulator
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/cyclestack/cyclestack/internal/disasm"
+)
+
+// An UnsupportedError says that the program ended at an instruction that QEMU does not know.
+type UnsupportedError struct {
+	Instruction string
+	Place       string // in the code
+}
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("QEMU does not know %s (%s): compile without it (-mno-avx512f), or cyclestack record", e.Instruction, e.Place)
+}
+
+// unsupported returns an error if the program was ended by an instruction that is not
+// known.
+func (s *Simulation) unsupported() error {
+	status, ok := s.State.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() || status.Signal() != syscall.SIGILL {
+		return nil
+	}
+	p := s.run.all[0]
+	e := &UnsupportedError{Instruction: "an instruction", Place: "it is not known where"}
+	b := p.known(p.latest)
+	if b == nil || len(b.insts) == 0 {
+		return e
+	}
+	in := b.insts[len(b.insts)-1]
+	for _, i := range s.run.code.ordered() {
+		if i.at[in.addr] != in {
+			continue
+		}
+		function, source, line := newSymbols(i).at(in.addr)
+		e.Place = fmt.Sprintf("%s, %s+%#x", function, filepath.Base(i.path), in.addr)
+		if source != "" {
+			e.Place = fmt.Sprintf("%s, %s:%d", function, filepath.Base(source), line)
+		}
+		if i.file != nil {
+			if code, err := i.file.Code(in.addr, 15); err == nil {
+				e.Instruction = instructionName(s.run.code.decoder, code, in.addr)
+			}
+		}
+	}
+	return e
+}
+
+// instructionName names an instruction.
+func instructionName(d disasm.Decoder, code []byte, addr uint64) string {
+	inst := d.Decode(code, addr)
+	if inst.Bad {
+		return fmt.Sprintf("the instruction %x", code[:min(6, len(code))])
+	}
+	return strings.Join(strings.Fields(d.Text(inst, code)), " ")
+}
+
+// latestOf reads which block a process executed last, from the end of the file of its counts.
+func latestOf(f *os.File) uint32 {
+	var entry [slots * 8]byte
+	if _, err := f.ReadAt(entry[:], maxBlocks*int64(len(entry))); err != nil {
+		return 0
+	}
+	return uint32(binary.LittleEndian.Uint64(entry[:]))
+}
+
+// variants are the names of functions of libraries that are chosen by the instructions that
+// the processor has, where better instructions are hidden: digests and ciphers.
+var variants = regexp.MustCompile(`(?i)(sha|aes|gcm|ghash|chacha|poly1305|md5|crc).*_(avx2?|ssse3|sse[0-9]*|aesni|neon|x86_64)$`)
+
+// cryptographic are libraries of digests and ciphers, whose functions are often without names.
+var cryptographic = regexp.MustCompile(`^lib(crypto|gcrypt|nettle|sodium|mbedcrypto|botan)\b`)
+
+// hiddenFeatures are instruction sets that QEMU lacks and processors have.
+var hiddenFeatures = []string{"sha_ni", "vaes", "vpclmulqdq", "avx512f", "avx512_ifma", "avx512ifma"}
+
+// hiddenLeast is the share of the instructions that is worth a note.
+const hiddenLeast = 0.05
+
+// hidden says whether the program would run other code on the processor itself.
+func (s *Simulation) hidden() string {
+	has := processorHas("/proc/cpuinfo", hiddenFeatures)
+	if len(has) == 0 {
+		return ""
+	}
+	var all, most int64
+	which := ""
+	for _, i := range s.run.code.ordered() {
+		functions := map[string]int64{}
+		crypto := cryptographic.MatchString(filepath.Base(i.path))
+		for _, in := range i.sorted() {
+			all += in.executed
+			if i.file == nil {
+				continue
+			}
+			if f, ok := i.file.Symbol(in.addr); ok && variants.MatchString(f.Name) {
+				functions[f.Name] += in.executed
+			} else if crypto {
+				functions[filepath.Base(i.path)] += in.executed
+			}
+		}
+		for name, n := range functions {
+			if n > most {
+				which, most = name, n
+			}
+		}
+	}
+	if float64(most) < hiddenLeast*float64(all) {
+		return ""
+	}
+	return fmt.Sprintf("%s has %.0f %% of the instructions: the simulator hides what this processor has for it (%s), so that by itself the program runs other code",
+		which, 100*float64(most)/float64(all), strings.Join(has, ", "))
+}
+
+// processorHas returns those of some features that the processor has.
+func processorHas(file string, features []string) (list []string) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<16)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		if strings.TrimSpace(name) != "flags" {
+			continue
+		}
+		flags := " " + value + " "
+		for _, one := range features {
+			if strings.Contains(flags, " "+one+" ") {
+				list = append(list, one)
+			}
+		}
+		break
+	}
+	return list
+}
