@@ -82,12 +82,12 @@ func (m *memo[T]) get(name string, read func() (T, error)) (T, error) {
 // A ModelInfo is what the head of a model's file says, which is known without
 // reading the rest of it.
 type ModelInfo struct {
-	Name    string
-	Version string
-	Title   string
-	CPUs    []string
-	File    string
-	Own     bool // the user's, and not of the catalogue
+	Name    string   `json:"name"`
+	Version string   `json:"version"`
+	Title   string   `json:"title"`
+	CPUs    []string `json:"cpus"`
+	File    string   `json:"file"`
+	Own     bool     `json:"own,omitempty"` // the user's, and not of the catalogue
 }
 
 // A source is a file that holds a model.

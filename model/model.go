@@ -67,16 +67,16 @@ type Model struct {
 // A Parameter is a named number that a formula may use and a user may replace
 // (--param NAME=VALUE or --penalties FILE): a penalty, a width, a clock ratio.
 type Parameter struct {
-	Name    string
-	Value   *float64 // nil: must be given by the user or the source
-	Unit    string
-	About   string
-	Source  string
-	Choices map[string]float64 // named alternatives: --param L2_MISS_PENALTY=server
-	Min     *float64           // the least and the greatest value that mean something: see Check
-	Max     *float64
-	File    string // where it is written: the model's own file, or the one that it extends
-	Line    int    // in File
+	Name    string             `json:"name"`
+	Value   *float64           `json:"value,omitempty"` // nil: must be given by the user or the source
+	Unit    string             `json:"unit,omitempty"`
+	About   string             `json:"about,omitempty"`
+	Source  string             `json:"source,omitempty"`
+	Choices map[string]float64 `json:"choices,omitempty"` // named alternatives: --param L2_MISS_PENALTY=server
+	Min     *float64           `json:"min,omitempty"`     // the least and the greatest value that mean something: see Check
+	Max     *float64           `json:"max,omitempty"`
+	File    string             `json:"-"` // where it is written: the model's own file, or the one that it extends
+	Line    int                `json:"-"` // in File
 }
 
 // An Input gives a name to counts that a formula cannot name by itself: the
@@ -84,13 +84,13 @@ type Parameter struct {
 // processors of a core. Names in formulas that are not inputs, parameters or
 // nodes are events.
 type Input struct {
-	Name   string
-	Events []string // in order of preference
-	LP     *int     // logical processor of the core (0, 1, …); nil: the scope's own counts
-	Any    bool     // with LP nil, in a core scope: any one of the logical processors' counts, not their sum
-	About  string
-	File   string
-	Line   int
+	Name   string   `json:"name"`
+	Events []string `json:"events"`        // in order of preference
+	LP     *int     `json:"lp,omitempty"`  // logical processor of the core (0, 1, …); nil: the scope's own counts
+	Any    bool     `json:"any,omitempty"` // with LP nil, in a core scope: any one of the logical processors' counts, not their sum
+	About  string   `json:"about,omitempty"`
+	File   string   `json:"-"`
+	Line   int      `json:"-"`
 }
 
 // Advice is what to do about a node under a condition.
@@ -148,73 +148,74 @@ type Node struct {
 // A Relation is a statement about counts. An identity holds in every correct recording; of
 // others, it is a finding about the program whether they hold.
 type Relation struct {
-	Name      string
-	Left      string  // formula
-	Right     string  // formula
-	Op        string  // "=" (within Tolerance, the default), "<=" or ">=" (violated by more than Tolerance)
-	Tolerance float64 // relative, 0.02 for 2 %
-	Identity  bool    // true: if it does not hold, the recording contradicts itself; false: a finding about the program
-	When      string  // formula; the relation is not checked where it is 0
-	Slack     string  // why the tolerance is what it is
-	Holds     string  // what it means if it holds
-	Fails     string  // what it means if it does not
-	Source    string
-	CPUs      []string // names of the processors it is for, as path.Match patterns; empty: all that have its events
-	Each      []string // events: it is a relation for each of them, which its formulas call EACH
-	File      string
-	Line      int
+	Name      string   `json:"name"`
+	Left      string   `json:"left"`            // formula
+	Op        string   `json:"op"`              // "=" (within Tolerance, the default), "<=" or ">=" (violated by more than Tolerance)
+	Right     string   `json:"right"`           // formula
+	Tolerance float64  `json:"tolerance"`       // relative, 0.02 for 2 %
+	Identity  bool     `json:"identity"`        // true: if it does not hold, the recording contradicts itself; false: a finding about the program
+	When      string   `json:"when,omitempty"`  // formula; the relation is not checked where it is 0
+	Slack     string   `json:"slack,omitempty"` // why the tolerance is what it is
+	Holds     string   `json:"holds,omitempty"` // what it means if it holds
+	Fails     string   `json:"fails,omitempty"` // what it means if it does not
+	Source    string   `json:"source,omitempty"`
+	CPUs      []string `json:"-"`              // names of the processors it is for, as path.Match patterns; empty: all that have its events
+	Each      []string `json:"each,omitempty"` // events: it is a relation for each of them, which its formulas call EACH
+	File      string   `json:"-"`
+	Line      int      `json:"-"`
 
 	left, right, when *metric.Expr // parsed
 }
 
 // An EventSet is a recommended set of events to collect together.
 type EventSet struct {
-	Name   string
-	About  string
-	Runs   int // how many runs its counters need, where the source says
-	Events []SetEvent
+	Name   string     `json:"name"`
+	About  string     `json:"about,omitempty"`
+	Runs   int        `json:"runs,omitempty"` // how many runs its counters need, where the source says
+	Events []SetEvent `json:"events"`
 	// Command is how the source collects the set, word by word, and Note is what to know
 	// of it.
-	Command, Note string
-	File          string
-	Line          int
+	Command, Note string `json:"-"`
+	File          string `json:"-"`
+	Line          int    `json:"-"`
 }
 
 // A SetEvent is an event of a set with its sample-after value, the sampling period.
 type SetEvent struct {
-	Event       string
-	SampleAfter uint64
+	Event       string `json:"event"`
+	SampleAfter uint64 `json:"sample_after,omitempty"`
 }
 
 // A CPU is one processor, or one core type of a hybrid processor.
 type CPU struct {
-	Name     string   // "core2", "skylakex", "power7", "alderlake:core"
-	Title    string   // "Intel Core 2 (Conroe, Merom, Penryn)"
-	Vendor   string   // "intel", "amd", "arm", "ibm", "riscv"
-	IDs      []string // identification patterns, matched whole: "GenuineIntel-6-55-[01234]"
-	Aliases  []string // other names: "skx"
-	CoreType string   `key:"core-type"` // "core" or "atom" on hybrid processors
-	PMUs     []string // sysfs names of its core PMU, as path.Match patterns: "cpu", "cpu_core", "armv8_pmuv3_*"
-	Width    int      // slots per cycle; 0 where top-down is not defined
-	Threads  int      // logical processors per core at most
-	Layout   string   // format of the event code: "intel", "amd", "arm", "power", "riscv"
-	Events   string   // key of its rows in the event tables; "" where it has none of its own
-	Model    string   // name of its default model; "" is the first there is
+	Name     string   `json:"name"`                                // "core2", "skylakex", "power7", "alderlake:core"
+	Title    string   `json:"title"`                               // "Intel Core 2 (Conroe, Merom, Penryn)"
+	Vendor   string   `json:"vendor"`                              // "intel", "amd", "arm", "ibm", "riscv"
+	IDs      []string `json:"ids,omitempty"`                       // identification patterns, matched whole: "GenuineIntel-6-55-[01234]"
+	Aliases  []string `json:"aliases,omitempty"`                   // other names: "skx"
+	CoreType string   `key:"core-type" json:"core_type,omitempty"` // "core" or "atom" on hybrid processors
+	PMUs     []string `json:"pmus,omitempty"`                      // sysfs names of its core PMU, as path.Match patterns: "cpu", "cpu_core", "armv8_pmuv3_*"
+	Width    int      `json:"width,omitempty"`                     // slots per cycle; 0 where top-down is not defined
+	Threads  int      `json:"threads,omitempty"`                   // logical processors per core at most
+	Layout   string   `json:"-"`                                   // format of the event code: "intel", "amd", "arm", "power", "riscv"
+	Events   string   `json:"-"`                                   // key of its rows in the event tables; "" where it has none of its own
 
 	// Caches are those of the processor with the largest third level of its kind:
 	// SIZE,WAYS,LINE of the first level for instructions, that for data, the second and
 	// the third, with slashes between: "32K,8,64/48K,12,64/2M,16,64/105M,15,64". "" where
 	// they are not known.
-	Caches string
+	Caches string `json:"caches,omitempty"`
+
+	Model string `json:"model,omitempty"` // name of its default model; "" is the first there is
 
 	// Params are facts of the processor that are the values of the models'
 	// parameters of the same name where these give none themselves.
-	Params map[string]float64
+	Params map[string]float64 `json:"params,omitempty"`
 
 	// Counters are the general counters of a logical processor, "0-3", and Fixed is the
 	// number of fixed ones: for a processor of the user's own. "" leaves it to package plan.
-	Counters string
-	Fixed    int
+	Counters string `json:"-"`
+	Fixed    int    `json:"-"`
 
 	folder *ownFolder // that of a user's own processor; nil for the library's
 	at     place

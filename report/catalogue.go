@@ -18,52 +18,28 @@ var (
 )
 
 type jsonCatalogue struct {
-	Schema string           `json:"schema"`
-	CPUs   []jsonProcessor  `json:"cpus"`
-	Models []jsonMethodInfo `json:"models"`
+	Schema string            `json:"schema"`
+	CPUs   []*model.CPU      `json:"cpus"`
+	Models []model.ModelInfo `json:"models"`
 }
 
 type jsonTrees struct {
-	Schema string          `json:"schema"`
-	CPUs   []jsonProcessor `json:"cpus"`
-	Models []jsonMethod    `json:"models"`
-}
-
-type jsonProcessor struct {
-	Name     string             `json:"name"`
-	Title    string             `json:"title"`
-	Vendor   string             `json:"vendor"`
-	IDs      []string           `json:"ids,omitempty"`
-	Aliases  []string           `json:"aliases,omitempty"`
-	CoreType string             `json:"core_type,omitempty"`
-	PMUs     []string           `json:"pmus,omitempty"`
-	Width    int                `json:"width,omitempty"`
-	Threads  int                `json:"threads,omitempty"`
-	Caches   string             `json:"caches,omitempty"`
-	Model    string             `json:"model,omitempty"`
-	Params   map[string]float64 `json:"params,omitempty"`
-}
-
-type jsonMethodInfo struct {
-	Name    string   `json:"name"`
-	Version string   `json:"version"`
-	Title   string   `json:"title"`
-	CPUs    []string `json:"cpus"`
-	File    string   `json:"file"`
-	Own     bool     `json:"own,omitempty"`
+	Schema string       `json:"schema"`
+	CPUs   []*model.CPU `json:"cpus"`
+	Models []jsonMethod `json:"models"`
 }
 
 type jsonMethod struct {
-	jsonMethodInfo
+	model.ModelInfo
 	About      string             `json:"about,omitempty"`
 	Source     string             `json:"source,omitempty"`
 	Unit       string             `json:"unit"`
 	Of         string             `json:"of,omitempty"`
 	Nodes      []jsonMethodNode   `json:"nodes"`
-	Parameters []jsonParameter    `json:"parameters,omitempty"`
-	Inputs     []jsonInput        `json:"inputs,omitempty"`
-	Relations  []jsonRelation     `json:"relations,omitempty"`
-	EventSets  []jsonEventSet     `json:"event_sets,omitempty"`
+	Parameters []model.Parameter  `json:"parameters,omitempty"`
+	Inputs     []model.Input      `json:"inputs,omitempty"`
+	Relations  []model.Relation   `json:"relations,omitempty"`
+	EventSets  []model.EventSet   `json:"event_sets,omitempty"`
 	Issues     []jsonMethodIssues `json:"issues,omitempty"`
 }
 
@@ -117,52 +93,6 @@ type jsonLowHigh struct {
 	High float64 `json:"high"`
 }
 
-type jsonParameter struct {
-	Name    string             `json:"name"`
-	Value   *float64           `json:"value,omitempty"`
-	Unit    string             `json:"unit,omitempty"`
-	About   string             `json:"about,omitempty"`
-	Source  string             `json:"source,omitempty"`
-	Choices map[string]float64 `json:"choices,omitempty"`
-	Min     *float64           `json:"min,omitempty"`
-	Max     *float64           `json:"max,omitempty"`
-}
-
-type jsonInput struct {
-	Name   string   `json:"name"`
-	Events []string `json:"events"`
-	LP     *int     `json:"lp,omitempty"`
-	Any    bool     `json:"any,omitempty"`
-	About  string   `json:"about,omitempty"`
-}
-
-type jsonRelation struct {
-	Name      string   `json:"name"`
-	Left      string   `json:"left"`
-	Op        string   `json:"op"`
-	Right     string   `json:"right"`
-	Tolerance float64  `json:"tolerance"`
-	Identity  bool     `json:"identity"`
-	When      string   `json:"when,omitempty"`
-	Slack     string   `json:"slack,omitempty"`
-	Holds     string   `json:"holds,omitempty"`
-	Fails     string   `json:"fails,omitempty"`
-	Source    string   `json:"source,omitempty"`
-	Each      []string `json:"each,omitempty"`
-}
-
-type jsonEventSet struct {
-	Name   string         `json:"name"`
-	About  string         `json:"about,omitempty"`
-	Runs   int            `json:"runs,omitempty"`
-	Events []jsonSetEvent `json:"events"`
-}
-
-type jsonSetEvent struct {
-	Event       string `json:"event"`
-	SampleAfter uint64 `json:"sample_after,omitempty"`
-}
-
 // jsonMethodIssues is something that several nodes show.
 type jsonMethodIssues struct {
 	Name   string   `json:"name"`
@@ -198,21 +128,13 @@ type jsonFindings struct {
 
 // methodsDocument is a list of methods in the form of modelsSchema.
 func methodsDocument(d Methods, _ Options) any {
-	list, cpus := d.List, d.CPUs
-	doc := jsonCatalogue{Schema: modelsName, CPUs: []jsonProcessor{}, Models: []jsonMethodInfo{}}
-	for _, c := range cpus {
-		doc.CPUs = append(doc.CPUs, processorJSON(c))
-	}
-	for _, m := range list {
-		doc.Models = append(doc.Models, jsonMethodInfo(m))
-	}
-	return doc
+	return jsonCatalogue{modelsName, append([]*model.CPU{}, d.CPUs...), append([]model.ModelInfo{}, d.List...)}
 }
 
 // treesDocument is all that models say in the form of modelsSchema.
 func treesDocument(d Trees, o Options) any {
 	cpu, list, level := d.CPU, d.List, o.Level
-	doc := jsonTrees{Schema: modelsName, CPUs: []jsonProcessor{processorJSON(cpu)}, Models: []jsonMethod{}}
+	doc := jsonTrees{Schema: modelsName, CPUs: []*model.CPU{cpu}, Models: []jsonMethod{}}
 	for _, m := range list {
 		doc.Models = append(doc.Models, methodJSON(m, level))
 	}
@@ -241,34 +163,14 @@ func findingsDocument(d Findings, _ Options) any {
 
 const modelsName = "cyclestack.models/v1"
 
-func processorJSON(c *model.CPU) jsonProcessor {
-	return jsonProcessor{Name: c.Name, Title: c.Title, Vendor: c.Vendor, IDs: c.IDs, Aliases: c.Aliases, CoreType: c.CoreType, PMUs: c.PMUs,
-		Width: c.Width, Threads: c.Threads, Caches: c.Caches, Model: c.Model, Params: c.Params}
-}
-
 func methodJSON(m *model.Model, level int) jsonMethod {
-	out := jsonMethod{jsonMethodInfo: jsonMethodInfo{Name: m.Name, Version: m.Version, Title: m.Title, CPUs: m.CPUs, File: m.File},
-		About: m.About, Source: m.Source, Unit: m.Unit, Of: m.Of, Nodes: []jsonMethodNode{}}
+	out := jsonMethod{ModelInfo: model.ModelInfo{Name: m.Name, Version: m.Version, Title: m.Title, CPUs: m.CPUs, File: m.File},
+		About: m.About, Source: m.Source, Unit: m.Unit, Of: m.Of, Nodes: []jsonMethodNode{},
+		Parameters: m.Parameters, Inputs: m.Inputs, Relations: m.Relations, EventSets: m.EventSets}
 	for i := range m.Nodes {
 		if level == 0 || m.Nodes[i].Level <= level {
 			out.Nodes = append(out.Nodes, methodNodeJSON(&m.Nodes[i]))
 		}
-	}
-	for _, p := range m.Parameters {
-		out.Parameters = append(out.Parameters, jsonParameter{p.Name, p.Value, p.Unit, p.About, p.Source, p.Choices, p.Min, p.Max})
-	}
-	for _, in := range m.Inputs {
-		out.Inputs = append(out.Inputs, jsonInput{in.Name, in.Events, in.LP, in.Any, in.About})
-	}
-	for i := range m.Relations {
-		out.Relations = append(out.Relations, relationJSON(&m.Relations[i]))
-	}
-	for _, s := range m.EventSets {
-		set := jsonEventSet{Name: s.Name, About: s.About, Runs: s.Runs}
-		for _, e := range s.Events {
-			set.Events = append(set.Events, jsonSetEvent(e))
-		}
-		out.EventSets = append(out.EventSets, set)
 	}
 	for _, issue := range m.Issues {
 		s := jsonMethodIssues{Name: issue.Name, Source: issue.Source}
@@ -293,15 +195,6 @@ func methodNodeJSON(n *model.Node) jsonMethodNode {
 	}
 	if e := n.Expected; e != nil {
 		out.Expected = &jsonExpectations{jsonLowHigh(e.Ranges[model.Client]), jsonLowHigh(e.Ranges[model.Server]), jsonLowHigh(e.Ranges[model.HPC]), e.Source}
-	}
-	return out
-}
-
-func relationJSON(r *model.Relation) jsonRelation {
-	out := jsonRelation{Name: r.Name, Left: r.Left, Op: r.Op, Right: r.Right, Tolerance: r.Tolerance, Identity: r.Identity, When: r.When,
-		Slack: r.Slack, Holds: r.Holds, Fails: r.Fails, Source: r.Source, Each: r.Each}
-	if out.Op == "" {
-		out.Op = "="
 	}
 	return out
 }
