@@ -109,6 +109,9 @@ type Value struct {
 	Flagged bool
 	// Doubt is why the value is not reliable; DoubtNone if it is.
 	Doubt Doubt
+	// Assumed are the numbers that stand in its formula for events that were not
+	// counted; not to be changed.
+	Assumed []Assumption
 
 	seconds float64 // that its least covered event was counted; NaN if not known
 	torn    bool    // an event was counted twice all of the time, with different results
@@ -135,6 +138,8 @@ func (v *Value) Reliable() bool { return v.Known() && v.Doubt == DoubtNone }
 //   - several events that were not counted together make a ratio of different times:
 //     nothing shows how they varied, and one had less than 4 seconds (a thousand
 //     slices);
+//   - a formula with a number other than 0 for an event that was not counted makes an
+//     assumption, which matters from 1 % of the whole on;
 //   - a value that rests on all the counts of a failing identity, or on one that can
 //     be the wrong one, rests on a contradiction.
 type Doubt uint8
@@ -150,6 +155,7 @@ const (
 	doubtIdentity
 	doubtSamples
 	DoubtTogether
+	doubtAssumed
 )
 
 const (
@@ -178,6 +184,8 @@ func (d Doubt) String() string {
 		return "rests on too few samples"
 	case DoubtTogether:
 		return "its inputs were not counted together"
+	case doubtAssumed:
+		return "a number stands for an event that was not counted"
 	}
 	return ""
 }

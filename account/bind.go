@@ -83,6 +83,7 @@ type program struct {
 	// out so that all events can be read from one group.
 	coherent bool
 	of       *metric.Program // the whole, read from the same group; nil for the common one
+	assumed  []Assumption
 }
 
 // Bind binds the method to a layout.
@@ -372,6 +373,7 @@ func (b *Binding) compileNodes() {
 			}
 			continue
 		}
+		p.assumed = b.assumptions(i)
 		e := b.fold(c.formulas[i])
 		p.deps, p.inputs = b.allDeps(e), b.allInputs(e)
 		if c.shares[i] {
@@ -394,6 +396,32 @@ func (b *Binding) compileNodes() {
 			b.limits[i] = prog
 		}
 	}
+}
+
+// An Assumption is a number that stands in a formula for an event that was not counted.
+type Assumption struct {
+	Event string
+	Value float64
+}
+
+// assumptions lists those of a node's formula, and of the nodes that it names.
+func (b *Binding) assumptions(i int) []Assumption {
+	var list []Assumption
+	add := func(a Assumption) {
+		if !slices.Contains(list, a) {
+			list = append(list, a)
+		}
+	}
+	e := b.Method.formulas[i]
+	folded := e.Fold(metric.Constants{HasEvent: b.has, Assumed: func(event string, value float64) { add(Assumption{event, value}) }})
+	for _, name := range folded.Names() {
+		if j, ok := b.Method.nodeIndex[name]; ok {
+			for _, a := range b.nodes[j].assumed {
+				add(a)
+			}
+		}
+	}
+	return list
 }
 
 // allDeps lists the input slots a formula rests on, those of the nodes it

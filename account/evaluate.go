@@ -308,6 +308,7 @@ func (b *Binding) judgeCoverage(a *Account) {
 		v := &a.Nodes[i]
 		e := b.evidence(a, b.nodes[i].deps)
 		v.Coverage, v.Together = e.least, e.together && v.Known()
+		v.Assumed = b.nodes[i].assumed
 		v.seconds, v.torn, v.counted, v.several = e.seconds, e.torn, e.counted, e.events > 1
 		if !e.counted && b.Method.assumes[i] {
 			v.Value, v.Amount, v.Together = math.NaN(), math.NaN(), false
@@ -379,9 +380,26 @@ func (b *Binding) doubt(a *Account) {
 			v.Doubt = DoubtCoverage
 		case !v.Together && v.several && math.IsNaN(v.Error) && apart(v.Coverage, a.Duration, v.seconds):
 			v.Doubt = DoubtTogether
+		case b.assumes(a, i):
+			v.Doubt = doubtAssumed
 		}
 	}
 	b.contradict(a)
+}
+
+// assumes reports whether a number stands for an event in a value that matters.
+func (b *Binding) assumes(a *Account, i int) bool {
+	const least = 0.01
+	v := &a.Nodes[i]
+	if b.Method.shares[i] && math.Abs(v.Value) < least {
+		return false
+	}
+	for _, x := range v.Assumed {
+		if x.Value != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // contradict doubts the values that contradictions touch.

@@ -250,6 +250,21 @@ type Constants struct {
 	HasEvent func(name string) bool
 	// CPUID reports whether the processor's identification matches the pattern.
 	CPUID func(pattern string) bool
+	// Assumed, if it is not nil, is told of each event that the machine lacks and that a
+	// number stands for: "x if has_event(EVENT) else 1".
+	Assumed func(event string, value float64)
+}
+
+// missing tells of the events that a condition asks about and the machine lacks.
+func (e *Expr) missing(c *Constants, value float64) {
+	if e.op == opHasEvent && !c.HasEvent(e.text) {
+		c.Assumed(e.text, value)
+	}
+	for _, operand := range []*Expr{e.x, e.y, e.z} {
+		if operand != nil {
+			operand.missing(c, value)
+		}
+	}
 }
 
 // Fold returns e with everything worked out that the constants decide: the
@@ -270,6 +285,9 @@ func (e *Expr) Fold(c Constants) *Expr {
 	case folded.op == opIf && folded.y.op == opNumber:
 		if folded.y.num != 0 {
 			return folded.x
+		}
+		if c.Assumed != nil && c.HasEvent != nil && folded.z.op == opNumber {
+			e.y.missing(&c, folded.z.num)
 		}
 		return folded.z
 	case folded.op.binary():

@@ -206,6 +206,8 @@ func (c *csvWriter) row(b []byte, a *account.Account, i int, node, unit string) 
 		b = append(b, field(c.o.note(a.Why(i)))...)
 	case v.Doubt != account.DoubtNone:
 		b = append(b, field(v.Doubt.String())...)
+	case len(v.Assumed) > 0:
+		b = append(b, field(assumedText(v.Assumed))...)
 	}
 	return append(b, '\n')
 }

@@ -323,7 +323,7 @@ func shortName(name string, width int) string {
 // power says how small a change the runs would show.
 func (t *diffWriter) power() string {
 	c := t.total
-	if !(c.Seen >= 0) || !(c.Old > 0) {
+	if !(c.Seen > 0) || !(c.Old > 0) {
 		return ""
 	}
 	text := fmt.Sprintf("such runs show a change of all by %s four times in five", percentOf(c.Seen/c.Old))

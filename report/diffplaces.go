@@ -176,7 +176,7 @@ func (t *placesDiff) seen() (name string, part float64) {
 	most := 0.0
 	for i := range t.d.Places {
 		c := &t.d.Places[i]
-		if !changed(&c.Change) && c.Seen >= 0 && c.Old > most {
+		if !changed(&c.Change) && c.Seen > 0 && c.Old > most {
 			most, name, part = c.Old, t.name(c), c.Seen/c.Old
 		}
 	}

@@ -90,7 +90,7 @@ func (t *tree) explainValue(e Explanation) {
 	}
 	s := page.Figure(m, e.Node, v.Value)
 	if m.Share(e.Node) {
-		s += " of all " + m.Unit
+		s += " of all " + page.Unit(m, e.Node)
 	} else {
 		s += " " + page.Unit(m, e.Node)
 	}
@@ -104,6 +104,9 @@ func (t *tree) explainValue(e Explanation) {
 		}
 	}
 	t.Paragraph("here", s+verdict(e), hang, bold)
+	if len(v.Assumed) > 0 {
+		t.Paragraph("", assumedText(v.Assumed), hang, plain)
+	}
 	if v.Value < 0 && m.Nodes[e.Node].Negative != "" {
 		t.Paragraph("", "negative: "+m.Nodes[e.Node].Negative, hang, plain)
 	}

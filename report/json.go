@@ -180,6 +180,7 @@ type jsonNode struct {
 	Reliable bool         `json:"reliable"`
 	Doubt    string       `json:"doubt,omitempty"`
 	Flagged  bool         `json:"flagged"`
+	Assumed  []string     `json:"assumed,omitempty"`
 
 	Includes []string      `json:"includes,omitempty"`
 	Expected *jsonExpected `json:"expected,omitempty"`
@@ -319,13 +320,22 @@ func (j *jsonWriter) nodes(a *account.Account, shown []bool) (nodes []jsonNode, 
 		why, bound := a.NoError(i)
 		nodes = append(nodes, jsonNode{Path: n.Path, Name: n.Name, Level: n.Level, Section: n.Section,
 			Value: page.Known(v.Value), Unit: page.Unit(m, i), Error: page.Known(v.Error), NoError: why, Bound: page.Known(bound), Coverage: page.Share(v.Coverage),
-			Together: v.Together, Reliable: v.Reliable(), Doubt: v.Doubt.String(), Flagged: v.Flagged,
+			Together: v.Together, Reliable: v.Reliable(), Doubt: v.Doubt.String(), Flagged: v.Flagged, Assumed: assumed(v),
 			Includes: a.Includes(i), Expected: expected(a, i), Linked: paths(m, a.Linked(i)), Skids: j.skids(a, i)})
 		if !v.Known() {
 			missing = append(missing, jsonMissing{n.Path, j.o.note(a.Why(i))})
 		}
 	}
 	return nodes, missing
+}
+
+// assumed are the numbers that stand for events.
+func assumed(v *account.Value) []string {
+	var list []string
+	for _, x := range v.Assumed {
+		list = append(list, fmt.Sprintf("%g for %s", x.Value, x.Event))
+	}
+	return list
 }
 
 // times is what the threads did, nil where nobody asked.

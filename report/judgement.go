@@ -92,7 +92,9 @@ func (t *tree) concerns(a *account.Account, issue *model.Issue) bool {
 // nodeFigure is a node's value with its unit, for use in a sentence.
 func nodeFigure(m *model.Model, i int, v float64) string {
 	s := page.Figure(m, i, v)
-	if n := &m.Nodes[i]; !m.Share(i) && n.Unit != "" && n.Unit != "1" {
+	if n := &m.Nodes[i]; m.Share(i) && n.Unit != "" && n.Unit != m.Unit {
+		s += " of " + n.Unit
+	} else if !m.Share(i) && n.Unit != "" && n.Unit != "1" {
 		s += " " + n.Unit
 	}
 	return s

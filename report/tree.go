@@ -255,10 +255,15 @@ func (t *tree) line(a *account.Account, i int) page.Line {
 		return l
 	}
 	l.Value = page.Figure(m, i, v.Value)
-	if n.Section != "" && !m.Share(i) && n.Unit != "1" {
+	switch {
+	case n.Section != "" && !m.Share(i) && n.Unit != "1":
 		l.Unit = n.Unit
+	case m.Share(i) && n.Unit != "" && n.Unit != m.Unit:
+		l.Unit = "of " + n.Unit
 	}
-	l.Bar = page.Bar(v.Value, scale(a, i))
+	if v.Doubt != account.DoubtRange {
+		l.Bar = page.Bar(v.Value, scale(a, i))
+	}
 	if !math.IsNaN(v.Error) {
 		l.Error = page.Figure(m, i, v.Error)
 	}
@@ -423,7 +428,7 @@ func doubts(a *account.Account, shown []bool) []string {
 		}
 	}
 	var list []string
-	for d := account.DoubtRange; d <= account.DoubtTogether; d++ {
+	for d := account.DoubtRange; d.String() != ""; d++ {
 		if names := by[d]; len(names) > 0 {
 			list = append(list, "unreliable: "+few(names)+" ("+d.String()+")")
 		}
@@ -432,6 +437,11 @@ func doubts(a *account.Account, shown []bool) []string {
 		if why, _ := a.NoError(i); shown[i] && why != "" {
 			list = append(list, "± is "+why)
 			break
+		}
+	}
+	for i := range m.Nodes {
+		if v := &a.Nodes[i]; shown[i] && v.Known() && len(v.Assumed) > 0 {
+			list = append(list, m.Nodes[i].Name+": "+assumedText(v.Assumed))
 		}
 	}
 	if apart := apart(a, shown); len(apart) > 0 {
@@ -448,6 +458,15 @@ func doubts(a *account.Account, shown []bool) []string {
 		}
 	}
 	return list
+}
+
+// assumedText says which numbers stand for events.
+func assumedText(list []account.Assumption) string {
+	var parts []string
+	for _, x := range list {
+		parts = append(parts, fmt.Sprintf("%s for the missing %s", page.Trim(x.Value), x.Event))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // few names the first of many names.
