@@ -110,8 +110,8 @@ type Value struct {
 	// Doubt is why the value is not reliable; DoubtNone if it is.
 	Doubt Doubt
 	// Assumed are the numbers that stand in its formula for events that were not
-	// counted; not to be changed.
-	Assumed []Assumption
+	// counted, as "1 for EVENT"; not to be changed.
+	Assumed []string
 
 	seconds float64 // that its least covered event was counted; NaN if not known
 	torn    bool    // an event was counted twice all of the time, with different results

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,6 +38,7 @@ type columnFacts struct {
 	taskClock []bool           // by column: the time that threads ran
 	unclear   []bool           // by column: its spelling says something twice, and may mean another event
 	used      []bool           // by column
+	units     []string         // by column: of what it counts in the base unit; "" if not known
 	scale     []float64        // by column: what its counts are multiplied by to be in the base unit
 	earlier   []int            // by column: the last one before it that is a reading of the same event; -1 for none
 	columns   [][][]int        // by input, by alternative: the columns that carry it
@@ -83,7 +85,8 @@ type program struct {
 	// out so that all events can be read from one group.
 	coherent bool
 	of       *metric.Program // the whole, read from the same group; nil for the common one
-	assumed  []Assumption
+	assumed  []string        // see assumptions
+	invented bool
 }
 
 // Bind binds the method to a layout.
@@ -170,12 +173,17 @@ func (b *Binding) matchColumns() {
 	b.classify(refs)
 	b.used = make([]bool, len(ids))
 	b.names = make([]string, len(ids))
-	b.scale = make([]float64, len(ids))
+	b.scale, b.units = make([]float64, len(ids)), make([]string, len(ids))
 	known := make([]bool, len(ids))
 	for col := range ids {
 		b.names[col] = b.Layout.Columns[col].Event
 		b.scale[col] = toBase(b.Layout.Columns[col].Unit)
+		b.units[col] = b.Layout.Columns[col].Unit
+		if b.scale[col] != 1 || b.taskClock[col] || b.names[col] == "duration_time" {
+			b.units[col] = "ns"
+		}
 		if ev, ok := c.Events.Find(refs[col]); ok {
+			b.units[col] = cmp.Or(b.units[col], ev.Unit, "events")
 			b.noteErrata(ev.Name)
 			b.names[col] = ev.Name + restriction(ids[col].Privilege)
 			known[col] = true
@@ -373,7 +381,7 @@ func (b *Binding) compileNodes() {
 			}
 			continue
 		}
-		p.assumed = b.assumptions(i)
+		p.assumed, p.invented = b.assumptions(i)
 		e := b.fold(c.formulas[i])
 		p.deps, p.inputs = b.allDeps(e), b.allInputs(e)
 		if c.shares[i] {
@@ -398,30 +406,27 @@ func (b *Binding) compileNodes() {
 	}
 }
 
-// An Assumption is a number that stands in a formula for an event that was not counted.
-type Assumption struct {
-	Event string
-	Value float64
-}
-
-// assumptions lists those of a node's formula, and of the nodes that it names.
-func (b *Binding) assumptions(i int) []Assumption {
-	var list []Assumption
-	add := func(a Assumption) {
-		if !slices.Contains(list, a) {
-			list = append(list, a)
+// assumptions lists the numbers that stand in a node's formula, and in those of nodes
+// that it names, for events that were not counted. invented reports whether any is not 0.
+func (b *Binding) assumptions(i int) (list []string, invented bool) {
+	add := func(text string) {
+		if !slices.Contains(list, text) {
+			list = append(list, text)
 		}
 	}
-	e := b.Method.formulas[i]
-	folded := e.Fold(metric.Constants{HasEvent: b.has, Assumed: func(event string, value float64) { add(Assumption{event, value}) }})
+	folded := b.Method.formulas[i].Fold(metric.Constants{HasEvent: b.has, Assumed: func(event string, value float64) {
+		add(fmt.Sprintf("%g for %s", value, event))
+		invented = invented || value != 0
+	}})
 	for _, name := range folded.Names() {
 		if j, ok := b.Method.nodeIndex[name]; ok {
-			for _, a := range b.nodes[j].assumed {
-				add(a)
+			for _, text := range b.nodes[j].assumed {
+				add(text)
 			}
+			invented = invented || b.nodes[j].invented
 		}
 	}
-	return list
+	return list, invented
 }
 
 // allDeps lists the input slots a formula rests on, those of the nodes it

@@ -11,6 +11,7 @@ type Count struct {
 	Event    string  // by the processor's name for it, where the processor's table knows it
 	As       string  // as the recording spells it, where that differs
 	LP       int     // logical processor of the core it was read on; -1 for the scope's own
+	Unit     string  // of Value; "" if not known
 	Value    float64 // times are in nanoseconds, whatever the recording's unit
 	Coverage float64
 	Variance float64 // of Value, as the source estimates it; 0 where not known
@@ -61,7 +62,7 @@ func (a *Account) counts(out []Count, row, lp int) []Count {
 		if cell.State == counts.Absent {
 			continue
 		}
-		c := Count{Event: b.names[col], As: b.Layout.Columns[col].Event, LP: lp, Value: math.NaN(),
+		c := Count{Event: b.names[col], As: b.Layout.Columns[col].Event, LP: lp, Unit: b.units[col], Value: math.NaN(),
 			Coverage: cell.Coverage(), Samples: cell.Samples, State: cell.State, Used: b.used[col]}
 		if cell.Ok() {
 			c.Value, c.Variance = cell.Estimate(), cell.Variance

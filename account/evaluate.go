@@ -167,10 +167,18 @@ func (b *Binding) cellIn(t *counts.Table, row int, s *slot) (counts.Cell, bool) 
 func (b *Binding) scaled(t *counts.Table, row, col int) (counts.Cell, bool) {
 	c := *t.Cell(row, col)
 	if k := b.scale[col]; k != 1 {
-		c.Value *= k
+		c.Value = rounded(c.Value * k)
 		c.Variance *= k * k
 	}
 	return c, c.Ok()
+}
+
+// rounded takes off what a conversion of units adds to an integer.
+func rounded(v float64) float64 {
+	if r := math.Round(v); math.Abs(v-r) <= roundings*math.Abs(v) {
+		return r
+	}
+	return v
 }
 
 // twiceApart is how far two readings of one event that was counted all of the
@@ -391,15 +399,7 @@ func (b *Binding) doubt(a *Account) {
 func (b *Binding) assumes(a *Account, i int) bool {
 	const least = 0.01
 	v := &a.Nodes[i]
-	if b.Method.shares[i] && math.Abs(v.Value) < least {
-		return false
-	}
-	for _, x := range v.Assumed {
-		if x.Value != 0 {
-			return true
-		}
-	}
-	return false
+	return b.nodes[i].invented && !(b.Method.Model.Share(i) && math.Abs(v.Value) < least)
 }
 
 // contradict doubts the values that contradictions touch.

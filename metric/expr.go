@@ -250,12 +250,12 @@ type Constants struct {
 	HasEvent func(name string) bool
 	// CPUID reports whether the processor's identification matches the pattern.
 	CPUID func(pattern string) bool
-	// Assumed, if it is not nil, is told of each event that the machine lacks and that a
+	// Assumed, if it is not nil, is called for each event that the machine lacks and that a
 	// number stands for: "x if has_event(EVENT) else 1".
 	Assumed func(event string, value float64)
 }
 
-// missing tells of the events that a condition asks about and the machine lacks.
+// missing passes on the events that a condition asks about and the machine lacks.
 func (e *Expr) missing(c *Constants, value float64) {
 	if e.op == opHasEvent && !c.HasEvent(e.text) {
 		c.Assumed(e.text, value)

@@ -219,6 +219,7 @@ type jsonCount struct {
 	As       string       `json:"as,omitempty"`
 	LP       *int         `json:"lp,omitempty"`
 	Value    *page.Number `json:"value"`
+	Unit     string       `json:"unit,omitempty"`
 	Coverage *page.Number `json:"coverage,omitempty"`
 	State    string       `json:"state,omitempty"`
 	Samples  int64        `json:"samples"`
@@ -320,22 +321,13 @@ func (j *jsonWriter) nodes(a *account.Account, shown []bool) (nodes []jsonNode, 
 		why, bound := a.NoError(i)
 		nodes = append(nodes, jsonNode{Path: n.Path, Name: n.Name, Level: n.Level, Section: n.Section,
 			Value: page.Known(v.Value), Unit: page.Unit(m, i), Error: page.Known(v.Error), NoError: why, Bound: page.Known(bound), Coverage: page.Share(v.Coverage),
-			Together: v.Together, Reliable: v.Reliable(), Doubt: v.Doubt.String(), Flagged: v.Flagged, Assumed: assumed(v),
+			Together: v.Together, Reliable: v.Reliable(), Doubt: v.Doubt.String(), Flagged: v.Flagged, Assumed: v.Assumed,
 			Includes: a.Includes(i), Expected: expected(a, i), Linked: paths(m, a.Linked(i)), Skids: j.skids(a, i)})
 		if !v.Known() {
 			missing = append(missing, jsonMissing{n.Path, j.o.note(a.Why(i))})
 		}
 	}
 	return nodes, missing
-}
-
-// assumed are the numbers that stand for events.
-func assumed(v *account.Value) []string {
-	var list []string
-	for _, x := range v.Assumed {
-		list = append(list, fmt.Sprintf("%g for %s", x.Value, x.Event))
-	}
-	return list
 }
 
 // times is what the threads did, nil where nobody asked.
@@ -390,7 +382,7 @@ func checkInFull(c *account.Check, why string) jsonCheck {
 }
 
 func count(c account.Count) jsonCount {
-	out := jsonCount{Event: c.Event, As: c.As, Value: page.Known(c.Value), Coverage: page.Share(c.Coverage), Samples: c.Samples}
+	out := jsonCount{Event: c.Event, As: c.As, Value: page.Known(c.Value), Unit: c.Unit, Coverage: page.Share(c.Coverage), Samples: c.Samples}
 	if c.LP >= 0 {
 		out.LP = &c.LP
 	}

@@ -255,11 +255,13 @@ func (t *tree) line(a *account.Account, i int) page.Line {
 		return l
 	}
 	l.Value = page.Figure(m, i, v.Value)
-	switch {
+	switch own := "of " + n.Unit; {
 	case n.Section != "" && !m.Share(i) && n.Unit != "1":
 		l.Unit = n.Unit
+	case m.Share(i) && n.Unit != "" && n.Unit != m.Unit && l.Title != "":
+		l.Title = own + ". " + l.Title
 	case m.Share(i) && n.Unit != "" && n.Unit != m.Unit:
-		l.Unit = "of " + n.Unit
+		l.Unit = own
 	}
 	if v.Doubt != account.DoubtRange {
 		l.Bar = page.Bar(v.Value, scale(a, i))
@@ -439,11 +441,7 @@ func doubts(a *account.Account, shown []bool) []string {
 			break
 		}
 	}
-	for i := range m.Nodes {
-		if v := &a.Nodes[i]; shown[i] && v.Known() && len(v.Assumed) > 0 {
-			list = append(list, m.Nodes[i].Name+": "+assumedText(v.Assumed))
-		}
-	}
+	list = append(list, assumptions(a, shown)...)
 	if apart := apart(a, shown); len(apart) > 0 {
 		list = append(list, "of events of different runs: "+few(apart))
 	}
@@ -460,14 +458,31 @@ func doubts(a *account.Account, shown []bool) []string {
 	return list
 }
 
-// assumedText says which numbers stand for events.
-func assumedText(list []account.Assumption) string {
-	var parts []string
-	for _, x := range list {
-		parts = append(parts, fmt.Sprintf("%s for the missing %s", page.Trim(x.Value), x.Event))
+// assumptions says in which nodes numbers stand for events that were not counted.
+func assumptions(a *account.Account, shown []bool) []string {
+	var invented, left []string
+	for i := range a.Nodes {
+		v, name := &a.Nodes[i], a.Model().Nodes[i].Name
+		switch {
+		case !shown[i] || !v.Known() || len(v.Assumed) == 0:
+		case slices.ContainsFunc(v.Assumed, func(s string) bool { return !strings.HasPrefix(s, "0 ") }):
+			invented = append(invented, name+" ("+strings.Join(v.Assumed, ", ")+")")
+		default:
+			left = append(left, name)
+		}
 	}
-	return strings.Join(parts, ", ")
+	var list []string
+	if len(invented) > 0 {
+		list = append(list, "numbers stand for missing events: "+few(invented))
+	}
+	if len(left) > 0 {
+		list = append(list, "parts with missing events are taken as 0: "+few(left))
+	}
+	return list
 }
+
+// assumedText says which numbers stand for events that were not counted.
+func assumedText(list []string) string { return "the formula takes " + strings.Join(list, ", ") }
 
 // few names the first of many names.
 func few(names []string) string {

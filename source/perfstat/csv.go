@@ -208,12 +208,32 @@ func (c *csvParser) value(v span, rest []span, r *row) (span, []span, bool) {
 		v.to, rest = rest[0].to, rest[1:]
 		b = c.text(v)
 	}
+	b = ungrouped(b)
 	var ok bool
 	if r.value, ok = parsePlain(b); !ok && len(b) > 1 && b[0] == '-' {
 		r.value, ok = parsePlain(b[1:])
 		r.value = -r.value
 	}
 	return v, rest, ok
+}
+
+// ungrouped takes the commas out of a number whose thousands they separate. perf prints
+// no such number, but tools that edit its files do. Decimals are never three digits.
+func ungrouped(b []byte) []byte {
+	first, rest, ok := bytes.Cut(b, []byte(","))
+	if !ok || len(first) > 3 || len(first) == 0 || digits(first) != len(first) {
+		return b
+	}
+	out := append(make([]byte, 0, len(b)), first...)
+	for ok {
+		var group []byte
+		group, rest, ok = bytes.Cut(rest, []byte(","))
+		if n := digits(group); n != 3 || len(group) > n && (ok || group[n] != '.') {
+			return b
+		}
+		out = append(out, group...)
+	}
+	return out
 }
 
 // isDecimals reports whether a field is the decimals of a number that a decimal
