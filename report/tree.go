@@ -458,7 +458,7 @@ func doubts(a *account.Account, shown []bool) []string {
 	return list
 }
 
-// assumptions says in which nodes numbers stand for events that were not counted.
+// assumptions lists the nodes with numbers that stand for events that were not counted.
 func assumptions(a *account.Account, shown []bool) []string {
 	var invented, left []string
 	for i := range a.Nodes {
