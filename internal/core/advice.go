@@ -110,7 +110,7 @@ func (r *Result) fault(a *simulation.Analysis) (Fault, int) {
 	const most = 0.75 // of the cycles: what else is in the way then adds little to the chain
 	l := a.Limits[0]
 	for _, chain := range a.Limits {
-		if (l.Kind == simulation.Conflicts || l.Kind == simulation.Together) && chain.Kind == simulation.Chain && chain.Cycles > most*a.Cycles {
+		if (l.Kind == simulation.Conflicts || l.Kind == simulation.Together || l.Kind == simulation.Queue) && chain.Kind == simulation.Chain && chain.Cycles > most*a.Cycles {
 			return r.chainFault(a)
 		}
 	}

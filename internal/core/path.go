@@ -93,7 +93,11 @@ func (l *Loops) path(from int, inside func(block int) bool) *Piece {
 		b := &l.Graph.Blocks[at]
 		for _, in := range b.Insts {
 			i := index[in.Addr]
-			p.Insts = append(p.Insts, l.Listing.Insts[i])
+			inst := l.Listing.Insts[i]
+			if inst.OuterLine > 0 {
+				inst.File, inst.Line = inst.OuterFile, inst.OuterLine
+			}
+			p.Insts = append(p.Insts, inst)
 			p.Taken = append(p.Taken, false)
 			if in.Flow == disasm.Call || in.Flow == disasm.IndirectCall {
 				calls++

@@ -27,6 +27,10 @@ type Inst struct {
 	Note string
 	File string // of the source line; "" and 0 if it is not known
 	Line int
+	// OuterFile and OuterLine are where the function itself calls what was inlined here; ""
+	// and 0 if nothing was.
+	OuterFile string
+	OuterLine int
 }
 
 // MaxListing is how many bytes of a function are listed.
@@ -53,7 +57,11 @@ func List(symbols *profile.Symbolizer, f *profile.Function, syntax disasm.Syntax
 	for _, i := range insts {
 		at := i.Addr - f.Addr
 		file, line := symbols.Line(profile.Place{File: f.File, Offset: f.Offset + at})
-		l.Insts = append(l.Insts, Inst{Inst: i, Code: code[at : at+uint64(i.Len)], Text: d.Text(i, code[at:]), Note: disasm.Annotate(i, symbol), File: file, Line: line})
+		in := Inst{Inst: i, Code: code[at : at+uint64(i.Len)], Text: d.Text(i, code[at:]), Note: disasm.Annotate(i, symbol), File: file, Line: line}
+		if frames := symbols.Frames(profile.Place{File: f.File, Offset: f.Offset + at}); len(frames) > 1 {
+			in.OuterFile, in.OuterLine = frames[len(frames)-1].File, frames[len(frames)-1].Line
+		}
+		l.Insts = append(l.Insts, in)
 	}
 	return l, nil
 }
