@@ -53,19 +53,18 @@ func (r *Result) bandwidthPenalty() penalties.Penalty {
 
 // thirdSize returns how much of the third-level cache the machine had left for one program.
 // Memory answers half of the loads in random order from a working set of twice that size.
-// Where the cache has no latency of its own, that of the second level stands for it: the
-// size is then too small rather than too large.
+// Where the cache has no latency of its own, a sixth of that of memory stands for it.
 func (r *Result) thirdSize() penalties.Penalty {
 	p := penalties.Penalty{Name: penalties.ThirdSize, Unit: "bytes"}
 	memory, ok := r.Level("memory")
-	second, ok2 := r.Level("L2")
-	if third, known := r.Level("L3"); known {
-		second, ok2 = third, true
+	if !ok {
+		return absentPenalty(p, "the curve of latencies shows no memory")
 	}
-	if !ok || !ok2 {
-		return absentPenalty(p, "the curve of latencies shows no L2 or no memory")
+	third := memory.Cycles / 6
+	if level, known := r.Level("L3"); known {
+		third = level.Cycles
 	}
-	half := (memory.Cycles + second.Cycles) / 2
+	half := (memory.Cycles + third) / 2
 	for _, at := range r.Curve {
 		if at.Why == "" && at.Cycles >= half {
 			p.Value, p.From = float64(at.Bytes)/2, "half of the working set that memory and caches answer by halves"

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -83,6 +82,9 @@ func chosenSets(t *testing.T) (sets []programSet) {
 func (p *testProgram) simulateAll(t *testing.T, dir, penalties string) simulatedProgram {
 	t.Helper()
 	program, rounds := p.compile(t, dir), max(1, p.rounds/8)
+	if p.command != "" {
+		return p.simulate(t, dir, program, 0, penalties)
+	}
 	setup := p.simulate(t, dir, program, 0, penalties)
 	some := p.simulate(t, dir, program, rounds, penalties)
 	times := float64(p.rounds) / float64(rounds)
@@ -297,7 +299,7 @@ func measureNative(t *testing.T, dir string, programs []testProgram) map[string]
 	var clocks []float64
 	for range timedRuns {
 		for i, p := range programs {
-			runs[i].User = min(runs[i].User, userTime(t, files[i], p.rounds))
+			runs[i].User = min(runs[i].User, userTime(t, p.commandLine(files[i], p.rounds)))
 		}
 		clock, err := calibrate.Clock(t.Context(), 100*time.Millisecond)
 		if err != nil {
@@ -311,7 +313,7 @@ func measureNative(t *testing.T, dir string, programs []testProgram) map[string]
 	for i, p := range programs {
 		runs[i].Clock = clocks[len(clocks)/2]
 		for range sampledRuns {
-			sampleFunctions(t, perf, files[i], p.rounds, runs[i].Samples)
+			sampleFunctions(t, perf, p.commandLine(files[i], p.rounds), runs[i].Samples)
 		}
 		native[p.name] = runs[i]
 	}
@@ -319,9 +321,9 @@ func measureNative(t *testing.T, dir string, programs []testProgram) map[string]
 }
 
 // userTime returns the processor time that a run takes in user mode, in seconds.
-func userTime(t *testing.T, program string, rounds int) float64 {
+func userTime(t *testing.T, command []string) float64 {
 	t.Helper()
-	c := exec.Command(program, strconv.Itoa(rounds))
+	c := exec.Command(command[0], command[1:]...)
 	if err := c.Run(); err != nil {
 		t.Fatal(err)
 	}
@@ -330,10 +332,10 @@ func userTime(t *testing.T, program string, rounds int) float64 {
 
 // sampleFunctions adds the samples of a program's functions: perf's, by cpu-clock in
 // user mode.
-func sampleFunctions(t *testing.T, perf perfTool, program string, rounds int, samples map[string]float64) {
+func sampleFunctions(t *testing.T, perf perfTool, command []string, samples map[string]float64) {
 	t.Helper()
 	file := filepath.Join(perf.home, "data")
-	perf.output(t, "record", "-q", "-N", "-e", "cpu-clock:u", "-F", "4000", "-o", file, "--", program, strconv.Itoa(rounds))
+	perf.output(t, append([]string{"record", "-q", "-N", "-e", "cpu-clock:u", "-F", "4000", "-o", file, "--"}, command...)...)
 	for _, functions := range reportTotals(t, perf, file, "function") {
 		for at, x := range functions {
 			samples[plainName(at.name)] += float64(x.samples)
