@@ -27,6 +27,7 @@ const ThirdSize = "L3_SIZE"
 var Costs = []struct{ Name, Unit, Cost, Unless string }{
 	{"STLB_HIT_PENALTY", "cycles/load", "stlb-hit", ""},
 	{"DTLB_WALK_PENALTY", "cycles/walk", "page-walk", ""},
+	{"PAGE_WALK_PENALTY", "cycles/load", "page-walk", ""},
 	{"DTLB_MISS_PENALTY", "cycles/load", "page-walk", ""},
 	{"BRANCH_MISPREDICT_PENALTY", "cycles/branch", "branch-mispredict", ""},
 	// If the cycles of recovery are counted, the parameter is the rest.
