@@ -35,5 +35,5 @@ int main(int argc, char **argv)
 		rows(v, w);
 		columns(w, u);
 	}
-	printf("%g\n", u[0] / v[0]);
+	printf("%g\n", u[0] > v[0] ? u[0] : v[0]);
 }
