@@ -37,14 +37,17 @@ func (t *tree) hotspots(a *account.Account, room int) {
 		}
 		lines = append(lines, l)
 	}
-	t.Table(title, lines)
-	most := len(h.Places)
-	if room < math.MaxInt {
-		const around = 5 // headings, blank lines, and the others
-		most = min(most, max(1, room-len(lines)-around))
+	own := t.emptyPage()
+	own.Table(title, lines)
+	where := t.emptyPage()
+	for most := len(h.Places); ; most-- { // as many as there is room for, one at least
+		where.Out.Reset()
+		where.places(h, most)
+		if most <= 1 || own.lines()+where.lines() < room {
+			break
+		}
 	}
-	t.places(h, most)
-	t.Out.WriteByte('\n')
+	t.Out.WriteString(own.Out.String() + where.Out.String() + "\n")
 }
 
 // noun is a plural noun, or its singular for one thing: "page faults", "context switches".

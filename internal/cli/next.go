@@ -65,8 +65,8 @@ func spellStep(h report.Header, a *account.Account, s account.Step) report.Step 
 		return report.Step{Command: "cyclestack simulate " + shell.Line(h.Again),
 			Why: "caches and branches; runs it again, about " + simulated.Roughly(s.Takes)}
 	case account.StepAnnotate:
-		words := []string{"cyclestack", "annotate"}
-		return report.Step{Command: shell.Line(append(append(words, h.Files...), s.Symbol)), Why: "its code, line by line"}
+		words := slices.Concat([]string{"cyclestack", "annotate"}, programsOf(h.Reading), h.Files, []string{s.Symbol})
+		return report.Step{Command: shell.Line(words), Why: "its code, line by line"}
 	case account.StepSet:
 		return report.Step{Command: plan + " --set " + s.Set, Why: "prints the perf command that counts what matters in it"}
 	case account.StepExplain:
@@ -77,6 +77,17 @@ func spellStep(h report.Header, a *account.Account, s account.Step) report.Step 
 		return report.Step{Command: command, Why: "what it means, and what to try"}
 	}
 	return report.Step{}
+}
+
+// programsOf are those of the flags that read a file which say where programs are.
+func programsOf(reading []string) []string {
+	var words []string
+	for i := 0; i+1 < len(reading); i += 2 {
+		if slices.Contains([]string{"--sysroot", "--vmlinux", "--kallsyms"}, reading[i]) {
+			words = append(words, reading[i], reading[i+1])
+		}
+	}
+	return words
 }
 
 // perfTarget is what was counted as perf takes it at the end of a command line, as far
