@@ -9,8 +9,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/hotspots"
 )
 
-// osAccount is the operating system's account of a second in which a program had so much
-// of each time, in seconds.
+// osAccount is the operating system's account of one second, with so many seconds of each
+// kind.
 func osAccount(t *testing.T, threads, ran, kernel, queued float64) *account.Account {
 	t.Helper()
 	m, err := account.Load("generic", "os-time", account.Options{})

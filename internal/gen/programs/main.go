@@ -4,9 +4,9 @@
 //	go build -o /tmp/cyclestack ./cmd/cyclestack
 //	go run ./internal/gen/programs -cyclestack /tmp/cyclestack
 //
-// Real programs are compared with getrusage, for what their time was spent on, and with
-// perf record and perf report, for where. The programs of examples/programs have one fault
-// each, which their source names.
+// What real programs spent their time on is compared with getrusage, and where with perf
+// record and perf report. The programs of examples/programs have one fault each, which
+// their source names.
 package main
 
 import (
@@ -46,10 +46,10 @@ func programs() []program {
 		{name: "zstd", args: []string{"zstd", "-q", "-12", "-T1", "-c", "text"}},
 		{name: "sqlite3", args: []string{"sqlite3", ":memory:", "with recursive n(i) as (select 1 union all select i+1 from n where i<1500000) select sum(i*i%7) from n"}},
 		{name: "python3", args: []string{"python", "-c", "print(sum(i*i for i in range(4000000)))"}},
-		{name: "node", args: []string{"node", "-e", "let a=[];for(let i=0;i<2e6;i++)a.push(Math.sin(i));a.sort();console.log(a.length)"}},
+		{name: "node", args: []string{"node", "-e", "let a=[];for(let i=0;i<4e5;i++)a.push(Math.sin(i));a.sort();console.log(a.length)"}},
 		{name: "gcc", args: []string{"gcc", "-O2", "-c", "-o", "/dev/null", "large.c"}},
 		{name: "go vet", args: []string{"go", "vet", "sort"}},
-		{name: "git log", args: []string{"git", "-C", "REPO", "log", "--stat", "-n", "300"}},
+		{name: "git log", args: []string{"git", "-C", "REPO", "log", "--stat", "-n", "150"}},
 		{name: "openssl", args: []string{"openssl", "speed", "-seconds", "1", "-bytes", "16384", "sha256"}},
 		{name: "sort", args: []string{"sort", "-S", "200M", "text"}},
 		{name: "awk", args: []string{"awk", "{n[length($0)%97]++} END {for (i in n) s+=n[i]; print s}", "text"}},
@@ -173,7 +173,7 @@ func inputs(repo string) (string, error) {
 	return dir, err
 }
 
-// run runs a command in a directory, and returns the processor time of all that it started
+// run runs a command in a directory. It returns the processor time of all that it started,
 // and what it wrote to standard error.
 func run(dir string, env []string, args ...string) (cpu time.Duration, state *os.ProcessState, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
