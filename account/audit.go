@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // Side is who is behind the outcome of a check.
@@ -210,7 +211,7 @@ func (t *testimony) guilty(c *Check) []string {
 // checks speak for.
 func (a *Account) Suspects() []string {
 	t := a.testimony()
-	slices.SortStableFunc(t.events, func(x, y string) int {
+	sorting.Stable(t.events, func(x, y string) int {
 		return cmp.Or(cmp.Compare(t.against[y], t.against[x]), cmp.Compare(t.inFavour[x], t.inFavour[y]))
 	})
 	return slices.Clone(t.events)

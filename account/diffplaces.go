@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/aclements/go-moremath/stats"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // An Amount is what was counted of something in one run, for each unit of work.
@@ -101,7 +103,7 @@ func ComparePlaces(old, new []PlaceReading, design Design) *PlaceDifference {
 		d.Places[i] = p.change(i)
 	}
 	p.test(&d.Total, d.Places)
-	slices.SortStableFunc(d.Places, func(a, b PlaceChange) int {
+	sorting.Stable(d.Places, func(a, b PlaceChange) int {
 		return cmp.Or(cmp.Compare(math.Abs(b.Delta), math.Abs(a.Delta)),
 			cmp.Compare(a.Module, b.Module), cmp.Compare(a.Name, b.Name))
 	})

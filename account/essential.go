@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // smallest is the least part of the whole that is worth a line below the first level.
@@ -38,7 +40,7 @@ func (a *Account) Essential(shown []bool, most int) []int {
 		}
 		list = append(list, c)
 	}
-	slices.SortStableFunc(list, func(x, y candidate) int {
+	sorting.Stable(list, func(x, y candidate) int {
 		return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(math.Abs(y.part), math.Abs(x.part)))
 	})
 	chosen := map[int]bool{}

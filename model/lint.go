@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 	"github.com/cyclestack/cyclestack/metric"
 )
@@ -103,7 +104,7 @@ func (l *linter) said(at place, name string) bool {
 }
 
 func (l *linter) sorted() []Finding {
-	slices.SortStableFunc(l.found, compareFindings)
+	sorting.Stable(l.found, compareFindings)
 	return l.found
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
@@ -46,7 +47,7 @@ func LintFile(cat *Catalogue, path string) ([]Finding, error) {
 		}
 		all = append(all, found...)
 	}
-	slices.SortStableFunc(all, compareFindings)
+	sorting.Stable(all, compareFindings)
 	return slices.Compact(all), nil
 }
 
@@ -126,7 +127,7 @@ func lintAll(cat *Catalogue) ([]Finding, error) {
 		}
 		all = append(all, found...)
 	}
-	slices.SortStableFunc(all, compareFindings)
+	sorting.Stable(all, compareFindings)
 	return slices.Compact(all), nil // what several models extend is found in each
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // spelled returns the fields of a layout in the order of spelling an event. Code that they
@@ -124,7 +126,7 @@ func (c *Catalogue) Candidates(events []string) (names []string, known int, err 
 		known = max(known, n)
 	}
 	all = slices.DeleteFunc(all, func(x candidate) bool { return x.known < known })
-	slices.SortStableFunc(all, func(a, b candidate) int {
+	sorting.Stable(all, func(a, b candidate) int {
 		return cmp.Compare(order(a.method, b.method), 0)
 	})
 	for _, x := range all {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // A demand is what counting an event takes of the PMU.
@@ -152,7 +154,7 @@ func (s *space) findLimits() {
 			all = append(all, l)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b limit) int { return cmp.Compare(a.most, b.most) })
+	sorting.Stable(all, func(a, b limit) int { return cmp.Compare(a.most, b.most) })
 	for i, l := range all {
 		implied := false
 		for j, o := range all {

@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/source/code"
 	"github.com/cyclestack/cyclestack/profile"
 )
@@ -152,7 +153,7 @@ func (p *Program) find(symbols *profile.Symbolizer, file *profile.File) (*profil
 // few names some functions, the largest first.
 func few(list []object.Symbol) string {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b object.Symbol) int { return cmp.Compare(b.Size, a.Size) })
+	sorting.Stable(list, func(a, b object.Symbol) int { return cmp.Compare(b.Size, a.Size) })
 	const shown = 6
 	var names []string
 	for _, f := range list[:min(shown, len(list))] {

@@ -4,6 +4,8 @@ import (
 	"debug/dwarf"
 	"slices"
 	"sort"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // An inlineTree has the functions of a unit with the calls inlined into them.
@@ -172,7 +174,7 @@ func (w *inlineWalk) enter(e *dwarf.Entry, parent int32, depth int) (int32, int)
 
 // cut makes pieces of the ranges: for each address, the deepest node.
 func (t *inlineTree) cut(ranges []nodeRange) {
-	slices.SortStableFunc(ranges, func(a, b nodeRange) int {
+	sorting.Stable(ranges, func(a, b nodeRange) int {
 		if c := compare(a.low, b.low); c != 0 {
 			return c
 		}

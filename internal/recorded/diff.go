@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -203,7 +204,7 @@ func (r *Recordings) inTurn(sides *[2]Side) bool {
 			list = append(list, recording{i, file, times})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b recording) int { return cmp.Compare(a.times[0], b.times[0]) })
+	sorting.Stable(list, func(a, b recording) int { return cmp.Compare(a.times[0], b.times[0]) })
 	var ordered [2][]string
 	for i, r := range list {
 		if i > 0 && r.times[0] < list[i-1].times[1] || i%2 == 1 && r.side == list[i-1].side {

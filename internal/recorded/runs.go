@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -172,7 +173,7 @@ func joinParts(runs []run, g Grouping) ([]run, error) {
 			continue
 		}
 		parts := slices.DeleteFunc(slices.Clone(runs[i:]), func(r run) bool { return r.part.plan != of.plan })
-		slices.SortStableFunc(parts, func(a, b run) int { return a.part.run - b.part.run })
+		sorting.Stable(parts, func(a, b run) int { return a.part.run - b.part.run })
 		for k := range parts[1:] {
 			if one, other := &parts[k], &parts[k+1]; one.part.run == other.part.run {
 				return nil, fault.Inputf("%s: the same run of the same plan as %s", other.file, one.file)

@@ -11,6 +11,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/object"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // functionName is a function and its module.
@@ -79,7 +80,7 @@ type candidate struct {
 // find returns a place in the function.
 func (s *symbol) find(t *counts.Table, clock int) (*counts.Code, error) {
 	list := s.candidates(t, clock)
-	slices.SortStableFunc(list, func(a, b candidate) int {
+	sorting.Stable(list, func(a, b candidate) int {
 		switch {
 		case a.value > b.value:
 			return -1

@@ -14,6 +14,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/annotate"
 	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -219,7 +220,7 @@ func (t *annotation) usualNodes() []int {
 		add(c.Stalls)
 	}
 	costs := slices.Clone(t.c.Costs)
-	slices.SortStableFunc(costs, func(a, b annotate.Cost) int {
+	sorting.Stable(costs, func(a, b annotate.Cost) int {
 		return cmp.Compare(t.c.Whole.Figures[b.Node].Value, t.c.Whole.Figures[a.Node].Value)
 	})
 	for _, c := range costs {

@@ -11,6 +11,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/core"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -218,7 +219,7 @@ func (t *coreWriter) chain(r *core.Result) {
 	list, left := a.Chain, 0
 	if !t.d.Full && len(list) > coreLinks {
 		list = slices.SortedStableFunc(slices.Values(list), func(x, y simulation.ChainLink) int { return int(y.Latency - x.Latency) })[:coreLinks-1]
-		slices.SortStableFunc(list, func(x, y simulation.ChainLink) int { return x.Instruction - y.Instruction })
+		sorting.Stable(list, func(x, y simulation.ChainLink) int { return x.Instruction - y.Instruction })
 		left = len(a.Chain) - len(list)
 	}
 	for _, l := range list {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/core"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -265,7 +265,7 @@ func writeKonata(w io.Writer, d Pictures, _ report.Options) error {
 		add(max(r.Done, r.Dispatched), "S\t%d\t0\tCm", i)
 		add(r.Retired, "R\t%d\t%d\t0", i, i)
 	}
-	slices.SortStableFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.cycle, b.cycle), cmp.Compare(a.order, b.order)) })
+	sorting.Stable(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.cycle, b.cycle), cmp.Compare(a.order, b.order)) })
 	b := &strings.Builder{}
 	b.WriteString("Kanata\t0004\nC=\t0\n")
 	now := 0

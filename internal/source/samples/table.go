@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -364,7 +365,7 @@ func (r *Reader) nameless() []counts.Note {
 		}
 		list[j].samples += n
 	}
-	slices.SortStableFunc(list, func(a, b module) int { return int(b.samples - a.samples) })
+	sorting.Stable(list, func(a, b module) int { return int(b.samples - a.samples) })
 	var out []counts.Note
 	for _, m := range list {
 		if float64(m.samples) < namelessLeast*float64(all) {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // Write writes what was simulated in callgrind's format.
@@ -175,7 +175,7 @@ func perfMap(path string) []symbol {
 			list = append(list, symbol{start, size, parts[2]})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b symbol) int {
+	sorting.Stable(list, func(a, b symbol) int {
 		switch {
 		case a.start < b.start:
 			return -1

@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // A Kind is what limits a block.
@@ -166,7 +167,7 @@ func (n *Analyser) Analyse(b *pipeline.Block, o Options) *Analysis {
 	a.instructions()
 	a.bounds()
 	a.chain(o.Freedom)
-	slices.SortStableFunc(a.out.Limits, func(x, y Limit) int {
+	sorting.Stable(a.out.Limits, func(x, y Limit) int {
 		return cmp.Or(cmp.Compare(y.Cycles, x.Cycles), a.rank(x.Kind)-a.rank(y.Kind))
 	})
 	a.explain(o)

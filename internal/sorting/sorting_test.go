@@ -1,0 +1,29 @@
+package sorting_test
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
+)
+
+// TestStable compares lists with those of package slices.
+func TestStable(t *testing.T) {
+	type element struct{ key, at int }
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range 100 {
+		list := make([]element, n)
+		for i := range list {
+			list[i] = element{r.IntN(10), i}
+		}
+		want := slices.Clone(list)
+		compare := func(a, b element) int { return cmp.Compare(a.key, b.key) }
+		slices.SortStableFunc(want, compare)
+		if sorting.Stable(list, compare); !slices.Equal(list, want) {
+			t.Fatalf("%v, want %v", list, want)
+		}
+	}
+}
