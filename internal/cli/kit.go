@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -76,6 +77,14 @@ func (f *Flags) Target() bool {
 	return f.target.machine() || f.target.tasks() || len(f.target.cgroups) > 0
 }
 
+// AddBy adds the flag that splits what is counted.
+func (f *Flags) AddBy(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(kindNames(scopeKinds), ", "))
+}
+
+// WholeMachine sets the flag that counts everything.
+func (f *Flags) WholeMachine() { f.target.all = true }
+
 // AddOutput adds the flags that say how and where to print.
 func (f *Flags) AddOutput(cmd *cobra.Command, formats ...string) { f.c.addOutput(cmd, formats...) }
 
@@ -113,7 +122,7 @@ func (f *Flags) Live(program []string, usual time.Duration) (o measure.Options, 
 	if o.Target, err = f.app.target(&f.target, program); err != nil {
 		return o, err
 	}
-	if o.By, err = f.target.by("run"); err != nil {
+	if o.By, err = f.target.by(cmp.Or(f.c.by, "run")); err != nil {
 		return o, err
 	}
 	again := f.target.sameAgain(program)
@@ -134,14 +143,18 @@ func (f *Flags) Page(w io.Writer, file string) error {
 	}
 	defer recs.Close()
 	f.places.readings(recs, places)
-	o := &recorded.PageOptions{Places: *places, Report: f.c.options(io.Discard), Command: os.Args, Version: version}
+	o := &recorded.PageOptions{Places: *places, Report: f.c.options(io.Discard), Command: append([]string{"cyclestack"}, os.Args[1:]...), Version: version}
 	return places.Filter.Explain(recs.Page(w, o))
 }
 
 // Run runs a command of cyclestack on recordings, with the user's choice of method and
 // programs, and returns its error.
 func (f *Flags) Run(ctx context.Context, w io.Writer, command string, args ...string) error {
-	words := slices.Concat(f.c.words(command)[1:], f.places.programs(), args)
+	words := f.c.words(command)[1:]
+	if command != "diff" { // nodes are compared, which need no programs
+		words = append(words, f.places.programs()...)
+	}
+	words = append(words, args...)
 	var msg bytes.Buffer
 	switch Main(ctx, words, strings.NewReader(""), w, &msg) {
 	case exitDone, exitNo:

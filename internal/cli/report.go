@@ -11,6 +11,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/export"
+	_ "github.com/cyclestack/cyclestack/internal/picture" // registers the format svg
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/web"
@@ -141,7 +142,7 @@ func (a *app) page(c *common, f *placeFlags, recs *recorded.Recordings, places *
 		return usageError("--format html is a page for a browser: -o FILE")
 	}
 	f.readings(recs, places)
-	o := &recorded.PageOptions{Places: *places, Report: c.options(io.Discard), Command: os.Args, Version: version}
+	o := &recorded.PageOptions{Places: *places, Report: c.options(io.Discard), Command: append([]string{"cyclestack"}, os.Args[1:]...), Version: version}
 	return places.Filter.Explain(a.write(c, func(out io.Writer) error { return recs.Page(out, o) }, recs.Names...))
 }
 

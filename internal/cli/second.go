@@ -16,6 +16,7 @@ const secondName = "cyclestack-extra"
 
 // second are the commands of the second executable.
 var second = []struct{ name, short string }{
+	{"top", "Follow the account of what runs, in the terminal"},
 	{"serve", "Show recordings, or what is counted now, to a browser"},
 }
 

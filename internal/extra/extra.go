@@ -16,8 +16,8 @@ import (
 func Main(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer) int {
 	return cli.Executable{
 		Long: `cyclestack-extra has the commands of cyclestack that need the network or large libraries.
-cyclestack finds it next to itself, or on the PATH, and runs it: 'cyclestack serve'.`,
-		Example:  "  cyclestack serve perf.data",
-		Commands: []func(*cli.Kit) *cobra.Command{newServe},
+cyclestack finds it next to itself, or on the PATH, and runs it: 'cyclestack top'.`,
+		Example:  "  cyclestack top -a\n  cyclestack serve perf.data",
+		Commands: []func(*cli.Kit) *cobra.Command{newTop, newServe},
 	}.Main(ctx, args, in, out, stderr)
 }

@@ -2,7 +2,6 @@ package extra
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -13,9 +12,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/cli"
 	"github.com/cyclestack/cyclestack/internal/fault"
-	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/serve"
-	"github.com/cyclestack/cyclestack/report"
 )
 
 // newServe makes the command serve.
@@ -72,47 +69,24 @@ func runServe(ctx context.Context, k *cli.Kit, f *cli.Flags, o serve.Options, fi
 		return err
 	}
 	if live {
-		end, err := follow(ctx, k, f, program, o.Live)
+		options, err := f.Live(program, time.Second)
 		if err != nil {
 			return err
 		}
-		defer end()
+		c, err := count(ctx, k, options, o.Live)
+		if err != nil {
+			return err
+		}
+		defer c.end()
+		go func() {
+			select {
+			case <-c.failed:
+				fmt.Fprintf(k.Err, "cyclestack serve: %s\n", cli.Spelled(c.err))
+			case <-c.done:
+			}
+			_ = o.Live.End()
+		}()
 	}
 	fmt.Fprintf(k.Err, "serving on %s until Ctrl-C\n", s.URL())
 	return s.Serve(ctx)
-}
-
-// follow counts in the background, with accounts of intervals for a writer. It returns what
-// ends the counting and waits for that. An error of the counting goes to standard error.
-func follow(ctx context.Context, k *cli.Kit, f *cli.Flags, program []string, w report.Writer) (func(), error) {
-	o, err := f.Live(program, time.Second)
-	if err != nil {
-		return nil, err
-	}
-	o.Client.Writer = func(report.Options) (report.Writer, error) { return w, nil }
-	m, err := measure.New(k.Kernel, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.Plan(); err != nil {
-		return nil, err
-	}
-	run, err := m.Start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer run.Close()
-		err := errors.Join(run.Count(), run.Finish(ctx))
-		if err != nil && ctx.Err() == nil {
-			fmt.Fprintf(k.Err, "cyclestack: %s\n", cli.Spelled(err))
-		}
-		_ = w.End()
-	}()
-	return func() {
-		run.Stop()
-		<-done
-	}, nil
 }

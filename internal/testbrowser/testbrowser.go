@@ -205,10 +205,10 @@ func (t *Tab) Eval(expression string, to any) {
 	}
 }
 
-// Screenshot returns the whole page as a PNG.
+// Screenshot returns what the window shows as a PNG.
 func (t *Tab) Screenshot() []byte {
 	t.t.Helper()
-	png, err := chromedp.Run(t.ctx, chromedp.FullScreenshot(100))
+	png, err := chromedp.Run(t.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
 		t.t.Fatal(err)
 	}

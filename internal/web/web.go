@@ -23,6 +23,7 @@ import (
 	"errors"
 	"html"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/cyclestack/cyclestack/internal/page"
@@ -160,12 +161,21 @@ func (p *Page) About(a About) error {
 	})
 }
 
+// plainText is text as markup, line by line.
+func plainText(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = html.EscapeString(page.Printable(line))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Plain returns the writer of the text for viewers without scripts, such as those of mail.
 func (p *Page) Plain() io.Writer { return &p.plain }
 
 // Finish ends the page.
 func (p *Page) Finish() error {
-	p.text("<pre id=\"plain\">" + html.EscapeString(page.Printable(p.plain.String())) + "</pre>\n")
+	p.text("<pre id=\"plain\">" + plainText(p.plain.String()) + "</pre>\n")
 	p.text("<script>" + Script() + "</script>\n</body>\n</html>\n")
 	if p.err != nil {
 		return p.err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/testbrowser"
@@ -33,6 +34,17 @@ func pageOf(t *testing.T, documents ...any) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// TestPlain: viewers without scripts have the account as text, line by line.
+func TestPlain(t *testing.T) {
+	html := string(htmlOf(t, "report", "examples/power7-cpi.txt"))
+	_, plain, _ := strings.Cut(html, `<pre id="plain">`)
+	plain, _, _ = strings.Cut(plain, "</pre>")
+	want := string(cyclestack(t, "report", "--width", "100", "examples/power7-cpi.txt"))
+	if lines := strings.Count(plain, "\n"); lines < 10 || !strings.Contains(plain, strings.Split(want, "\n")[2]) {
+		t.Errorf("%d lines: %s", lines, plain)
+	}
 }
 
 // TestSize: a page is small before its data.

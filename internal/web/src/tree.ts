@@ -1,6 +1,6 @@
 // The tree as an icicle: the width of a node is its share.
 
-import { Account, Accounts, Explanations, Model, Node, parentOf } from "./data";
+import { Account, Accounts, Explanations, Model, Node, mainOf, parentOf } from "./data";
 import { clean, clear, fit, h, id, s, say } from "./dom";
 import { coverage, fixed, known, percentOf, trim } from "./format";
 
@@ -22,8 +22,8 @@ interface Box { node: Node; x: number; w: number; row: number; parent: Box | nul
 // squeezed into it.
 export function boxesOf(nodes: Node[], share: (n: Node) => boolean, whole = 0): Box[] {
   const boxes: Box[] = [], byPath = new Map<string, Box>(), roots: Box[] = [];
-  for (const node of nodes) {
-    if (node.section || !known(node.value)) continue;
+  for (const node of mainOf(nodes)) {
+    if (!known(node.value)) continue;
     const parent = byPath.get(parentOf(node.path)) || null;
     if (!parent && node.path.includes(".")) continue;
     const b: Box = { node, x: 0, w: Math.max(0, node.value), row: parent ? parent.row + 1 : 0, parent, below: [], squeezed: false };
@@ -96,7 +96,7 @@ export class Tree {
     this.list();
     this.draw();
     const end = a.bottleneck[a.bottleneck.length - 1];
-    this.open(this.active && a.nodes.some(n => n.path === this.active) ? this.active : end || this.boxes[0]?.node.path || "");
+    this.open(this.active && a.nodes.some(n => n.path === this.active) ? this.active : end || "");
   }
 
   // list fills the table of all nodes.
@@ -120,7 +120,7 @@ export class Tree {
   private draw(): void {
     if (!this.width) return;
     const from = this.zoomed ? this.zoomed.x : 0, scale = this.width / (this.zoomed ? this.zoomed.w || 1 : 1);
-    const roots = [...new Set(this.account.nodes.filter(n => !n.section).map(n => n.path.split(".")[0]))];
+    const roots = [...new Set(mainOf(this.account.nodes).map(n => n.path.split(".")[0]))];
     const on = new Set(this.account.bottleneck);
     clear(this.svg);
     this.marks.clear();
@@ -162,6 +162,7 @@ export class Tree {
     this.active = path;
     for (const [p, g] of this.marks) { g.setAttribute("tabindex", p === path ? "0" : "-1"); g.setAttribute("aria-selected", String(p === path)); }
     const n = this.account.nodes.find(n => n.path === path);
+    this.detail.hidden = !n;
     clear(this.detail);
     if (n) this.detail.append(...this.explain(n));
   }
@@ -196,7 +197,7 @@ export class Tree {
   }
 
   private key(e: KeyboardEvent): void {
-    const at = this.boxes.find(b => b.node.path === this.active);
+    const at = this.boxes.find(b => b.node.path === this.active) || this.boxes[0];
     if (!at) return;
     const beside = (step: number) => { const row = this.boxes.filter(b => b.row === at.row && this.marks.has(b.node.path)); return row[row.indexOf(at) + step]; };
     let to: Box | undefined | null;

@@ -1,6 +1,6 @@
 // The course over time: intervals, with a brush that restricts the other views.
 
-import { Account, Accounts, Explanations, Node } from "./data";
+import { Account, Accounts, Explanations, Node, mainOf } from "./data";
 import { clear, fit, h, id, s, say } from "./dom";
 import { duration, fixed, known } from "./format";
 import { tone, valueText } from "./tree";
@@ -59,7 +59,7 @@ export class When {
 
   constructor(private d: Accounts, private ex: Explanations, private select: (list: Account[] | null) => void) {
     this.read();
-    const nodes = this.list[0].nodes.filter(n => !n.section), roots = nodes.filter(n => !n.path.includes("."));
+    const nodes = mainOf(this.list[0].nodes), roots = nodes.filter(n => !n.path.includes("."));
     this.bands = roots.length > 1 ? roots : nodes.filter(n => n.path.split(".").length === 2);
     const all = h("button", { type: "button" }, "All of the time");
     all.addEventListener("click", () => this.choose(-1, -1));
@@ -102,7 +102,7 @@ export class When {
   }
 
   private toneOf(n: Node): string {
-    const roots = [...new Set(this.list[0].nodes.filter(x => !x.section).map(x => x.path.split(".")[0]))];
+    const roots = [...new Set(mainOf(this.list[0].nodes).map(x => x.path.split(".")[0]))];
     const t = tone(n.path, roots);
     return t === "other" ? "abcd"[this.bands.indexOf(n) % 4] : t;
   }

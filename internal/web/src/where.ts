@@ -1,6 +1,6 @@
 // The table of places in hierarchical columns: each node of the tree is a column that its parts can be opened beside.
 
-import { Account, Accounts, Explanations, parentOf } from "./data";
+import { Account, Accounts, Explanations, mainOf, parentOf } from "./data";
 import { h, id, say } from "./dom";
 import { known, percentOf } from "./format";
 import { Column, Grid } from "./grid";
@@ -73,11 +73,12 @@ export class Where {
       out.push({ key: "samples", title: "samples", width: 80, text: r => String(l[r].scope.share_samples ?? "–"), number: r => l[r].scope.share_samples ?? NaN });
     }
     if (l.some(a => a.scope.module) && this.kind !== "module") out.push({ key: "module", title: "module", width: 140, text: r => l[r].scope.module || "" });
-    const nodes = (this.d.accounts[0]?.nodes || []).filter(n => !n.section);
+    const nodes = mainOf(this.d.accounts[0]?.nodes || []);
     const some = new Set(nodes.map(n => parentOf(n.path)));
     const roots = nodes.filter(n => parentOf(n.path) === "");
     if (roots.length === 1 && some.has(roots[0].path)) this.always(roots[0].path);
-    nodes.forEach((n, i) => {
+    nodes.forEach(n => {
+      const i = (this.d.accounts[0]?.nodes || []).indexOf(n);
       const parent = parentOf(n.path);
       if (parent !== "" && !this.open.has(parent)) return;
       const at = (r: number) => { const row = l[r].nodes; return row[i]?.path === n.path ? row[i] : row.find(x => x.path === n.path); };

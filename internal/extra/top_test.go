@@ -1,0 +1,249 @@
+//go:build linux
+
+package extra_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A terminal is a pseudo-terminal with a program.
+type terminal struct {
+	t     *testing.T
+	own   *os.File // our side
+	other *os.File // the program's
+	cmd   *exec.Cmd
+	mu    sync.Mutex
+	shown bytes.Buffer
+	done  chan error
+}
+
+// extraProgram builds the program once.
+var extraProgram = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "extra")
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(dir, "cyclestack-extra")
+	out, err := exec.Command("go", "build", "-o", name, "../../cmd/cyclestack-extra").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return name, err
+})
+
+// inTerminal starts the program in a terminal of a size.
+func inTerminal(t *testing.T, rows, columns uint16, env []string, args ...string) *terminal {
+	t.Helper()
+	program, err := extraProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { own.Close() })
+	if err := unix.IoctlSetPointerInt(int(own.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(own.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Close() })
+	p := &terminal{t: t, own: own, other: other, done: make(chan error, 1)}
+	p.resize(rows, columns)
+	p.cmd = exec.Command(program, args...)
+	p.cmd.Dir = t.TempDir()
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = other, other, other
+	p.cmd.Env = append(append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8"), env...)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	go func() {
+		buf := make([]byte, 1<<16)
+		for {
+			n, err := own.Read(buf)
+			p.mu.Lock()
+			p.shown.Write(buf[:n])
+			p.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() { p.done <- p.cmd.Wait() }()
+	return p
+}
+
+func (p *terminal) resize(rows, columns uint16) {
+	if err := unix.IoctlSetWinsize(int(p.own.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *terminal) output() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.shown.String()
+}
+
+// wait waits for text behind what was shown before.
+func (p *terminal) wait(from int, text string) {
+	p.t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if out := p.output(); len(out) >= from && strings.Contains(out[from:], text) {
+			return
+		}
+	}
+	p.t.Fatalf("%q does not appear in %q", text, p.output()[from:])
+}
+
+func (p *terminal) press(keys string) {
+	if _, err := p.own.WriteString(keys); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// ended waits for the end, and returns the exit status; the terminal must be as it was.
+func (p *terminal) ended(before *unix.Termios) int {
+	p.t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(20 * time.Second):
+		p.t.Fatalf("it does not end: %q", p.output())
+	}
+	after, err := unix.IoctlGetTermios(int(p.other.Fd()), unix.TCGETS)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if *after != *before {
+		p.t.Errorf("the terminal is left in another mode: %+v, was %+v", after, before)
+	}
+	time.Sleep(50 * time.Millisecond)
+	out := p.output()
+	if begin, end := strings.LastIndex(out, "\x1b[?1049h"), strings.LastIndex(out, "\x1b[?1049l"); begin < 0 || end < begin {
+		p.t.Errorf("the screen is not given back: %d, %d", begin, end)
+	}
+	if hide, show := strings.LastIndex(out, "\x1b[?25l"), max(strings.LastIndex(out, "\x1b[?25h"), strings.LastIndex(out, "\x1b[?12l\x1b[?25h")); hide > show {
+		p.t.Errorf("the cursor is left hidden")
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+func (p *terminal) mode() *unix.Termios {
+	m, err := unix.IoctlGetTermios(int(p.other.Fd()), unix.TCGETS)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return m
+}
+
+// TestTop: the view shows nodes, follows changes of the window, pauses, keeps what is seen,
+// and leaves the terminal as it was.
+func TestTop(t *testing.T) {
+	probe := inTerminal(t, 24, 80, nil, "top", "--help")
+	usual := *probe.mode()
+	<-probe.done
+	p := inTerminal(t, 24, 80, nil, "top", "--source", "os", "-I", "200")
+	p.wait(0, "depth 3")
+	p.wait(0, "Busy_User")
+	at := len(p.output())
+	p.resize(40, 120)
+	p.wait(at, "depth 3")
+	at = len(p.output())
+	p.press("p")
+	p.wait(at, "PAUSED")
+	p.press("-w")
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if kept, _ := filepath.Glob(filepath.Join(p.cmd.Dir, "cyclestack-top-*.json")); len(kept) > 0 {
+			break
+		}
+	}
+	at = len(p.output())
+	p.resize(30, 100) // everything is drawn anew, not only what has changed
+	p.wait(at, "depth 2")
+	p.press("p\t\r\x1b[A\x1b[B")
+	p.press("q")
+	if status := p.ended(&usual); status != 0 {
+		t.Errorf("status %d: %q", status, p.output())
+	}
+	kept, err := filepath.Glob(filepath.Join(p.cmd.Dir, "cyclestack-top-*.json"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("kept: %v, %v", kept, err)
+	}
+	text, err := os.ReadFile(kept[0])
+	var d struct {
+		Schema   string
+		Accounts []any
+	}
+	if err := errors.Join(err, json.Unmarshal(text, &d)); err != nil || d.Schema != "cyclestack.account/v1" || len(d.Accounts) == 0 {
+		t.Errorf("what was kept: %v: %s", err, text[:min(len(text), 200)])
+	}
+}
+
+// TestTopKilled: signals and a terminal that goes away end it cleanly.
+func TestTopKilled(t *testing.T) {
+	probe := inTerminal(t, 24, 80, nil, "top", "--help")
+	usual := *probe.mode()
+	<-probe.done
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		p := inTerminal(t, 24, 80, []string{"NO_COLOR=1"}, "top", "--source", "os", "-I", "200")
+		p.wait(0, "depth 3")
+		if err := p.cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		if status := p.ended(&usual); status != 0 {
+			t.Errorf("%v: status %d", s, status)
+		}
+		if out := p.output(); strings.Contains(out, "\x1b[31m") || strings.Contains(out, "\x1b[38;5;") || strings.Contains(out, "panic") {
+			t.Errorf("%v: colours without colour, or worse: %q", s, out)
+		}
+	}
+	p := inTerminal(t, 24, 80, nil, "top", "--source", "os", "-I", "200")
+	p.wait(0, "depth 3")
+	p.other.Close()
+	p.own.Close() // the terminal hangs up
+	select {
+	case <-p.done:
+	case <-time.After(20 * time.Second):
+		t.Error("it goes on without a terminal")
+	}
+}
+
+// TestTopOnce: one account as text; without a terminal the view says what to do instead.
+func TestTopOnce(t *testing.T) {
+	program, err := extraProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(program, "top", "--once", "--source", "os", "-I", "100").Output()
+	if err != nil || !strings.Contains(string(out), "the whole machine") || strings.Contains(string(out), "\x1b") {
+		t.Errorf("%v: %q", err, out)
+	}
+	var msg bytes.Buffer
+	cmd := exec.Command(program, "top")
+	cmd.Stderr = &msg
+	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(msg.String(), "--once") {
+		t.Errorf("status %d: %s", cmd.ProcessState.ExitCode(), msg.String())
+	}
+}
