@@ -32,8 +32,8 @@ func newTop(k *cli.Kit) *cobra.Command {
 second: the tree with the course of each node, or with --by a line for each part. Without
 a PMU it follows the operating system's times.
 
-Keys: q quits, p pauses, Tab changes between the tree and the parts, Enter shows the tree
-of a part, + and - change the depth, w keeps what is seen as a document of JSON.
+Keys: q quits. p pauses. Tab changes between the tree and the parts. Enter shows the tree
+of a part. + and - change the depth. w keeps what is seen as a document of JSON.
 
 --once prints one account as text, for scripts and screen readers.`,
 		Example: `  cyclestack top

@@ -158,8 +158,8 @@ func (p *terminal) mode() *unix.Termios {
 	return m
 }
 
-// TestTop: the view shows nodes, follows changes of the window, pauses, keeps what is seen,
-// and leaves the terminal as it was.
+// TestTop: the view shows nodes, follows changes of the window, pauses and keeps what is
+// seen. It leaves the terminal as it was.
 func TestTop(t *testing.T) {
 	probe := inTerminal(t, 24, 80, nil, "top", "--help")
 	usual := *probe.mode()

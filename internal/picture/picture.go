@@ -104,7 +104,7 @@ func bands(m *model.Model) []int {
 	return roots
 }
 
-// tones are the colours of the highest nodes: told apart by the colour-blind and in grey.
+// tones are the colours of the highest nodes: different to the colour-blind and in grey.
 var tones = []string{"#f3c27a", "#e3a7cf", "#8ec5ec", "#a5d6a0"}
 
 // tone is the colour of a node: that of the band it is in.

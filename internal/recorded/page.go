@@ -9,6 +9,7 @@ import (
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/export"
+	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/web"
 	"github.com/cyclestack/cyclestack/report"
@@ -97,6 +98,9 @@ func (p *pageReport) rest() {
 	if p.samples && p.functions <= functionsMost {
 		p.add("functions by interval", func(w io.Writer) error { return p.places(w, nil, counts.Interval, counts.Function) })
 	}
+	if len(p.hot) > 0 && p.samples {
+		p.add("loops in the core model", p.core)
+	}
 	for _, symbol := range p.hot {
 		p.add("code of "+symbol, func(w io.Writer) error { return p.code(w, symbol) })
 	}
@@ -171,6 +175,15 @@ func (p *pageReport) stacks(w io.Writer) error {
 	defer s.Close()
 	_, err = export.Stacks(w, s.Profile)
 	return err
+}
+
+// core writes the core model's loops of the hottest functions.
+func (p *pageReport) core(w io.Writer) error {
+	d, err := p.Core(&CoreOptions{Symbols: p.o.Places.Symbols})
+	if err != nil {
+		return err
+	}
+	return report.Write(w, "json", render.Cores{Document: d}, p.o.Report)
 }
 
 // code writes an annotated function.

@@ -157,8 +157,8 @@ func copied(a *account.Account) part {
 	return p
 }
 
-// tree is the section of the nodes that are shown: the main tree, or if nothing of that is
-// known, such as threads of the whole machine, the first that is.
+// tree is the section of the nodes that are shown: that of the main tree if a node of it is
+// known, else the first with a known node. Threads of the whole machine are not known.
 func tree(a *account.Account) string {
 	first := ""
 	for i := range a.Nodes {

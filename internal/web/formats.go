@@ -17,6 +17,16 @@ func init() {
 	report.RegisterWriter(Name, newAccounts)
 	register("differences", func(d report.Comparison) (*model.CPU, *model.Model) { return d.Header.CPU, d.Header.Model })
 	register("differences", func(d report.PlaceComparison) (*model.CPU, *model.Model) { return d.Header.CPU, d.Header.Model })
+	report.Register(Name, func(w io.Writer, d render.Cores, o report.Options) error {
+		p := New(w, "cyclestack: loops")
+		if err := p.Write(d, o); err != nil {
+			return err
+		}
+		if err := report.Write(p.Plain(), "text", d, plain(o)); err != nil {
+			return err
+		}
+		return p.Finish()
+	})
 	register("annotated code", func(d render.Annotation) (*model.CPU, *model.Model) { return d.CPU, d.Model })
 }
 

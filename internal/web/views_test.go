@@ -535,3 +535,42 @@ func contrast(t *testing.T, tab *testbrowser.Tab, what string) {
 		}
 	}
 }
+
+// TestLoops: the core model's cycles, limits and ports are those of the document.
+func TestLoops(t *testing.T) {
+	b := testbrowser.New(t)
+	args := []string{"--sysroot", "examples/annotate", "examples/annotate.data"}
+	type amounts []struct{ Cycles *float64 }
+	d := as[struct {
+		Pieces []struct {
+			Cores []struct {
+				Cycles        *float64
+				Limits, Ports amounts
+			}
+		}
+	}](t, documentOf(t, "core", args...))
+	if len(d.Pieces) == 0 {
+		t.Fatal("no loops")
+	}
+	for name, html := range map[string][]byte{"core": htmlOf(t, "core", args...), "report": htmlOf(t, "report", args...)} {
+		tab := open(t, b, html)
+		for i, p := range d.Pieces {
+			piece := fmt.Sprintf(`#loops [data-piece="%d"] `, i)
+			var cycles, limits, ports []string
+			for _, c := range p.Cores {
+				cycles = append(cycles, page.Trim(*c.Cycles))
+				for _, l := range c.Limits {
+					limits = append(limits, page.Trim(*l.Cycles))
+				}
+				for _, l := range c.Ports {
+					ports = append(ports, page.Trim(*l.Cycles))
+				}
+			}
+			for key, want := range map[string][]string{"cycles": cycles, "limit": limits, "port": ports} {
+				if got := tab.Texts(piece + "[data-key=" + key + "]"); !slices.Equal(got, want) {
+					t.Errorf("%s, piece %d: %s %q, want %q", name, i, key, got, want)
+				}
+			}
+		}
+	}
+}

@@ -8,6 +8,7 @@ import { Flame, Stacks } from "./flame";
 import * as format from "./format";
 import { known } from "./format";
 import { gunzip } from "./inflate";
+import { Core, loops } from "./loops";
 import { Tree } from "./tree";
 import { About, trust } from "./trust";
 import { what } from "./what";
@@ -57,6 +58,7 @@ class Views {
     const within = list.find(split), overall = first || list[0];
     for (const d of list) if (d !== within) this.where(d, code);
     if (code) this.sections.push(code.element);
+    for (const d of documents) if (d.schema === "cyclestack.core/v1") this.sections.push(loops(d as Core));
     for (const d of documents) if (d.schema === "cyclestack.stacks/v1") this.sections.push(new Flame(d as Stacks).element);
     for (const d of list) if (d !== within && d.accounts.some(a => a.scope.kind === "interval")) this.when(d, first, run, within);
     const shown = run || overall?.accounts[0];

@@ -1,0 +1,47 @@
+// The core model's loops: cycles of an iteration, what limits them, the chain, the ports.
+
+import { Document } from "./data";
+import { clean, h, id } from "./dom";
+import { known, percentOf, trim } from "./format";
+
+interface PortUse { port: string; cycles: number | null }
+interface Piece {
+  module?: string; function?: string; loop?: number; file?: string; first_line?: number; last_line?: number; share?: number; samples?: number;
+  instructions: { addr: string; text: string; line?: number }[];
+  cores: { core: string; cycles: number | null; uops: number | null; limits: { kind: string; cycles: number | null; ports?: string[]; queue?: string }[]; chain: { instruction: number; latency: number | null; by: string }[];
+    ports: PortUse[]; instructions: { uops: number | null; latency: number | null; in_chain?: boolean; trust: string }[] }[];
+  measured?: { cycles: number | null; error?: number; how: string; difference?: string };
+  what_ifs?: { if: string; cycles: number | null }[]; advice?: { fault: string; text: string }[]; notes?: string[];
+}
+
+export interface Core extends Document { title: string; of?: string; pieces: Piece[]; notes?: string[] }
+
+// loops are the loops of a document, one below the other.
+export function loops(d: Core): HTMLElement {
+  const hId = id("h");
+  return h("section", { id: "loops", "aria-labelledby": hId }, h("h2", { id: hId }, "Loops in the core model"),
+    h("p", { class: "hint" }, "Cycles of an iteration, with caches and branch prediction taken to be perfect. The largest limit decides."),
+    ...d.pieces.map((p, i) => piece(p, i)), d.notes?.length ? h("ul", { class: "notes" }, ...d.notes.map(n => h("li", {}, n))) : null);
+}
+
+function piece(p: Piece, i: number): HTMLElement {
+  const where = [p.function || "", p.loop ? `loop ${p.loop}` : "", p.first_line ? `lines ${p.first_line}–${p.last_line}` : "", known(p.share) ? percentOf(p.share) : ""].filter(t => t).join(", ");
+  const out = h("div", { class: "piece", "data-piece": i }, h("h3", {}, where || `block ${i + 1}`));
+  if (p.measured) out.append(h("p", {}, "Measured: ", h("span", { class: "number" }, trim(p.measured.cycles)), known(p.measured.error) ? ` ± ${trim(p.measured.error)}` : "", ` cycles (${p.measured.how})`, p.measured.difference ? ". " + p.measured.difference : ""));
+  p.cores.forEach((c, k) => {
+    const most = Math.max(...c.limits.map(l => l.cycles ?? 0), ...c.ports.map(x => x.cycles ?? 0), 1e-9);
+    const bar = (v: number | null) => { const b = h("span", { class: "meter " + (v === most ? "front" : "back"), "aria-hidden": "true" }); b.style.width = 160 * (v ?? 0) / most + "px"; return h("td", {}, b); };
+    const table = (label: string, heads: string[], rows: HTMLTableRowElement[]) => h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${label} of ${where || "block " + (i + 1)} on ${c.core}` }, h("table", {}, h("thead", {}, h("tr", {}, ...heads.map(t => h("th", { scope: "col" }, t)))), h("tbody", {}, ...rows)));
+    const number = (v: number | null, key: string) => h("td", { class: "number", "data-key": key }, trim(v));
+    out.append(h("p", { "data-core": k }, h("b", {}, c.core), ": ", h("span", { class: "number", "data-key": "cycles" }, trim(c.cycles)), " cycles, ", h("span", { class: "number" }, trim(c.uops)), " uops"));
+    out.append(h("div", { class: "two" }, table("limits", ["Limit", "Cycles", "Part"], c.limits.map(l => h("tr", {}, h("th", { scope: "row" }, l.kind + (l.ports ? ` (${l.ports.join(", ")})` : "") + (l.queue ? ` (${l.queue})` : "")), number(l.cycles, "limit"), bar(l.cycles)))),
+      table("ports", ["Port", "Cycles", "Part"], c.ports.map(x => h("tr", {}, h("th", { scope: "row" }, x.port), number(x.cycles, "port"), bar(x.cycles))))));
+    const chained = new Map(c.chain.map(l => [l.instruction, l]));
+    out.append(table("instructions", ["Address", "Instruction", "Uops", "Latency", "Chain"], p.instructions.map((x, n) => {
+      const y = c.instructions[n], l = chained.get(n);
+      return h("tr", { class: y?.in_chain ? "line hot" : "" }, h("th", { scope: "row" }, x.addr), h("td", { class: "text" }, h("code", {}, clean(x.text, 500))), number(y?.uops ?? null, "uops"), number(y?.latency ?? null, "latency"), h("td", {}, l ? `${trim(l.latency)} by ${l.by}` : ""));
+    })));
+  });
+  for (const [title, list] of [["What if", p.what_ifs?.map(w => `${w.if}: ${trim(w.cycles)} cycles`)], ["Advice", p.advice?.map(a => a.text)], ["Notes", p.notes]] as const) if (list?.length) out.append(h("p", {}, h("b", {}, title)), h("ul", {}, ...list.map(t => h("li", {}, clean(t, 1000)))));
+  return out;
+}
