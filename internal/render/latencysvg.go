@@ -11,7 +11,8 @@ import (
 	"github.com/cyclestack/cyclestack/report"
 )
 
-func init() {
+// registerHistograms adds the format svg of latencies, behind those for people.
+func registerHistograms() {
 	report.Register("svg", func(w io.Writer, list Latencies, _ report.Options) error {
 		var all []histogram
 		for i := range list {

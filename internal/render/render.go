@@ -45,6 +45,7 @@ func init() {
 		return page.JSON(w, sampledDocument(d, o))
 	})
 	report.Register("csv", writeSampledCSV)
+	registerHistograms()
 	report.Register("text", writeCalibration)
 	report.Register("json", func(w io.Writer, d Calibration, _ report.Options) error { return page.JSON(w, d.Result) })
 	report.Register("toml", writePenalties)
