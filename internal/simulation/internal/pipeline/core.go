@@ -40,8 +40,9 @@ type backEnd struct {
 	vectorPorts      ports // of the vectors' schedulers
 	binds            bool  // a micro-op gets its port at dispatch
 	delay            int64 // cycles from dispatch to execution at least
+	lateConvert      int64 // as lateIndex, what a conversion from a general register keeps
 	lateIndex        int64 // cycles that a lea of three parts needs its index after its base
-	lateMerge        bool  // what a scalar operation keeps of a register is needed at its end only
+	lateMerge        bool  // what a scalar operation keeps of a register is not waited for
 	vector           uint8 // bytes of the widest vector that a port takes at once
 }
 
@@ -60,7 +61,11 @@ type memoryUnits struct {
 	blocked                                         int   // more after the store is in the cache, for a load that it cannot forward to
 	// renames is how many stores are searched for the data of a load before the addresses
 	// are known; 0 if the core does not do so.
-	renames uint64
+	renames        uint64
+	links          int64 // loads in a cycle that get a store's data so
+	renamesBytes   bool  // also of a byte or two
+	renamesIndexed bool  // also with an index in the address
+	scaled         int64 // cycles more of a lea with a scaled index
 }
 
 // A scheduler holds ops until their operands are known and a port is free.
@@ -85,15 +90,20 @@ func (c *Core) home(op *Op, k *cost) ports {
 	return 0
 }
 
+// never is a lateness of what is not waited for.
+const never = 1 << 20
+
 // lateness returns how much later an op needs a register than its other operands.
-func (c *Core) lateness(op *Op, k *cost, r Register) int64 {
+func (c *Core) lateness(op *Op, r Register) int64 {
 	switch {
 	case r != op.late || r == NoRegister:
 		return 0
 	case !op.vector:
 		return c.lateIndex
+	case op.Class == ConvertFromGPR && !c.lateMerge:
+		return c.lateConvert
 	case c.lateMerge:
-		return int64(k.latency) - 1
+		return never
 	}
 	return 0
 }

@@ -144,6 +144,7 @@ type backEndKeys struct {
 	VectorPorts      string           `toml:"vector-ports"`
 	Vector           uint8
 	Binds            bool
+	LateConvert      int64 `toml:"late-convert"`
 	LateIndex        int64 `toml:"late-index"`
 	LateMerge        bool  `toml:"late-merge"`
 	Delay            int64
@@ -167,6 +168,10 @@ type memoryKeys struct {
 	VectorForward    int `toml:"vector-forward"`
 	Blocked          int
 	Renames          uint64
+	Links            int64
+	RenamesBytes     bool `toml:"renames-bytes"`
+	RenamesIndexed   bool `toml:"renames-indexed"`
+	Scaled           int64
 }
 
 type schedulerEntry struct {
@@ -292,7 +297,8 @@ func (r *coreReader) set() {
 	c.loadQueue, c.storeQueue, c.misses = f.LoadQueue, f.StoreQueue, f.Misses
 	c.loads, c.vectorLoads, c.addresses = r.ports(f.Loads), r.ports(f.VectorLoads), r.ports(f.Addresses)
 	c.indexedAddresses = r.ports(f.IndexedAddresses)
-	c.lateIndex, c.lateMerge = f.LateIndex, f.LateMerge
+	c.lateIndex, c.lateConvert, c.lateMerge = f.LateIndex, f.LateConvert, f.LateMerge
+	c.links, c.renamesBytes, c.renamesIndexed, c.scaled = max(f.Links, 1), f.RenamesBytes, f.RenamesIndexed, f.Scaled
 	c.chased, c.syncs = f.Chased, f.Syncs
 	c.binds, c.delay = f.Binds, max(f.Delay, 1)
 	c.data, c.vectorData = r.ports(f.Data), r.ports(f.VectorData)

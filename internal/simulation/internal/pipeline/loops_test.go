@@ -63,13 +63,55 @@ func perTurn(m *Machine, ops []Op) float64 {
 
 // TestMeasuredLoops compares loops with what they really take.
 func TestMeasuredLoops(t *testing.T) {
-	f, err := os.Open("testdata/loops.txt")
+	for _, tt := range []struct {
+		file, cpu string
+		mean      float64 // deviation
+		wrong     int     // loops that are known to be wrong, at most
+	}{
+		{"testdata/loops.txt", "amdzen4", 0.04, 16},
+		{"testdata/loops-redwoodcove.txt", "graniterapids", 0.02, 53},
+	} {
+		t.Run(tt.cpu, func(t *testing.T) {
+			m := NewMachine(CoreOf(tt.cpu))
+			loops, wrong, deviation := 0, 0, 0.0
+			for _, l := range readLoops(t, tt.file) {
+				code := bytesOf(t, strings.Repeat(l.code, l.times)+"49ffce75e0")
+				got := perTurn(m, assemble(t, code, 0x1000))
+				off := got/l.cycles - 1
+				loops++
+				if strings.HasSuffix(l.text, "# wrong") {
+					wrong++
+					if math.Abs(off) <= 0.15 {
+						t.Errorf("%d times %s: %.2f cycles, measured %.2f, which is not wrong", l.times, l.text, got, l.cycles)
+					}
+					continue
+				}
+				deviation += math.Abs(off)
+				if math.Abs(off) > 0.15 {
+					t.Errorf("%d times %s: %.2f cycles, measured %.2f", l.times, l.text, got, l.cycles)
+				}
+			}
+			if mean := deviation / float64(loops-wrong); !(mean <= tt.mean) || wrong > tt.wrong {
+				t.Errorf("%d loops, off by %.1f %% on average but for %d that are wrong", loops, 100*mean, wrong)
+			}
+		})
+	}
+}
+
+// A measuredLoop is a line of a file of loops: see testdata/loops.txt.
+type measuredLoop struct {
+	cycles     float64
+	times      int
+	code, text string
+}
+
+func readLoops(t *testing.T, file string) (list []measuredLoop) {
+	t.Helper()
+	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	m := NewMachine(CoreOf("amdzen4"))
-	loops, wrong, deviation := 0, 0, 0.0
 	s := bufio.NewScanner(f)
 	for s.Scan() {
 		if strings.HasPrefix(s.Text(), "#") {
@@ -79,7 +121,7 @@ func TestMeasuredLoops(t *testing.T) {
 		if len(fields) != 4 {
 			t.Fatalf("%q is no loop", s.Text())
 		}
-		want, err := strconv.ParseFloat(fields[0], 64)
+		cycles, err := strconv.ParseFloat(fields[0], 64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,26 +129,10 @@ func TestMeasuredLoops(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		code := bytesOf(t, strings.Repeat(fields[2], times)+"49ffce75e0")
-		got := perTurn(m, assemble(t, code, 0x1000))
-		off := got/want - 1
-		loops++
-		if strings.HasSuffix(fields[3], "# wrong") {
-			wrong++
-			if math.Abs(off) <= 0.15 {
-				t.Errorf("%d times %s: %.2f cycles, measured %.2f, which is not wrong", times, fields[3], got, want)
-			}
-			continue
-		}
-		deviation += math.Abs(off)
-		if math.Abs(off) > 0.15 {
-			t.Errorf("%d times %s: %.2f cycles, measured %.2f", times, fields[3], got, want)
-		}
+		list = append(list, measuredLoop{cycles, times, fields[2], fields[3]})
 	}
 	if err := s.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if mean := deviation / float64(loops-wrong); !(mean <= 0.04) || wrong > 16 {
-		t.Errorf("%d loops, off by %.1f %% on average but for %d that are wrong", loops, 100*mean, wrong)
-	}
+	return list
 }

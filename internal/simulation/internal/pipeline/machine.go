@@ -53,6 +53,7 @@ type accessState struct {
 	loads, stores, misses ring
 	memory                memory
 	links                 links
+	linkedNow             int64  // how many loads were, in that cycle
 	linkedAt              int64  // when a load was linked to a store last
 	loaded                uint32 // general registers that hold a loaded value
 	given                 access
@@ -333,13 +334,19 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 		d := m.divided(op, k)
 		k = &d
 	}
-	result := ready + int64(k.latency)
+	latency := int64(k.latency)
+	if op.Scale > 1 && op.Index != NoRegister && (op.Class == LEA || op.Class == LEAComplex) {
+		latency += m.core.scaled
+	}
+	result := ready + latency
 	if m.recorder != nil {
 		m.recorder.computes(m.core, op, k)
 	}
 	if k.ops > 0 {
-		issue = m.issue(op, k, ready, fused)
-		result = issue + int64(k.latency)
+		var last int64
+		issue, last = m.issue(op, k, ready, fused)
+		result = max(issue+latency, last+1)
+		issue = max(issue, last)
 		if m.recorder != nil {
 			m.recorder.done(Computes, result)
 		}
@@ -418,14 +425,14 @@ func (m *Machine) operands(op *Op, k *cost, apart bool, scheduler int) (ready in
 			break
 		}
 		if m.waitsFor(op, r) {
-			ready = max(ready, m.ready[r]-m.core.lateness(op, k, r))
+			ready = max(ready, m.ready[r]-m.core.lateness(op, r))
 		}
 	}
 	return ready
 }
 
-// issue finds when the op goes to an execution port.
-func (m *Machine) issue(op *Op, k *cost, ready int64, fused bool) int64 {
+// issue finds when the first and the last micro-op go to an execution port.
+func (m *Machine) issue(op *Op, k *cost, ready int64, fused bool) (first, last int64) {
 	p := &m.before
 	if fused && p.port != 0 {
 		m.units.release(p.issue, p.port)
@@ -454,9 +461,10 @@ func (m *Machine) issue(op *Op, k *cost, ready int64, fused bool) int64 {
 	p.issue, p.port = m.reserve(Computes, ready, k.ports, reach, hold)
 	for i := 1; i < int(k.ops); i++ {
 		m.slot++
-		m.reserve(Computes, ready, k.portsOf(i), k.portsOf(i), hold)
+		at, _ := m.reserve(Computes, ready, k.portsOf(i), k.portsOf(i), hold)
+		last = max(last, at)
 	}
-	return p.issue
+	return p.issue, last
 }
 
 // reserve reserves a port for a micro-op, of those that its scheduler reaches. If the core
@@ -568,7 +576,7 @@ func (m *Machine) known(op *Op, r Register, from int64) int64 {
 // linked reports whether the core uses a store's data for a load before it knows the
 // addresses. It does so for whole general registers.
 func (m *Machine) linked(op *Op, s *storeEntry, addr, after uint64) bool {
-	if m.core.renames == 0 || op.vector || op.Size < 4 || op.calc == calcString || op.Class != Load && op.Class != Leave && !op.Stores {
+	if m.core.renames == 0 || op.vector || op.Size < 4 && (op.Size != 1 || !m.core.renamesBytes) || op.Index != NoRegister && !m.core.renamesIndexed || op.calc == calcString || op.Class != Load && op.Class != Leave && !op.Stores {
 		return false
 	}
 	if s == nil || s.commit <= m.now || after >= m.core.renames || s.addr != addr || s.vector || !s.covers(addr, op.Size) {
@@ -577,13 +585,14 @@ func (m *Machine) linked(op *Op, s *storeEntry, addr, after uint64) bool {
 	return m.links.learn(op.addr, s.by)
 }
 
-// link finds when a load has the data of a store that it is linked to. One instruction that
-// only loads can be linked in a cycle, as was found on Zen 4.
+// link finds when a load has the data of a store that it is linked to.
 func (m *Machine) link(op *Op, s *storeEntry) int64 {
 	if op.Stores {
 		return max(m.now, s.data)
 	}
-	m.linkedAt = max(m.linkedAt+1, m.now)
+	if m.linkedNow++; m.linkedNow >= m.core.links || m.now > m.linkedAt {
+		m.linkedAt, m.linkedNow = max(m.linkedAt+1, m.now), 0
+	}
 	return max(m.linkedAt, s.data)
 }
 
@@ -631,6 +640,7 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 	if m.recorder != nil {
 		s.value = m.recorder.latest()
 	}
+	s.joins = !op.vector || c.vectorData&(c.vectorData-1) != 0
 	m.memory.add(s)
 	m.values.store(addr, m.values.compute(op)&low(op.Size), op.Size)
 	return max(a, d) + 1

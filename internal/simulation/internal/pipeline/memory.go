@@ -22,6 +22,7 @@ type storeEntry struct {
 	addr   uint64
 	size   uint8
 	vector bool
+	joins  bool  // it can reach the cache together with another one
 	data   int64 // when its data is known
 	commit int64 // when it reaches the cache; not known yet until it has retired
 	value  int32 // 1 + the recorder's number of the data; 0 if it is not recorded
@@ -68,7 +69,7 @@ func (s *storeEntry) covers(addr uint64, size uint8) bool {
 func (q *memory) enters(retired, arrives int64) int64 {
 	s := &q.queue[q.number%uint64(len(q.queue))]
 	line := s.addr >> 6
-	if line == q.line && !q.joined && !s.vector && q.committed > max(retired, arrives) {
+	if line == q.line && !q.joined && s.joins && q.committed > max(retired, arrives) {
 		q.joined = true
 	} else {
 		q.committed, q.joined = max(q.committed, retired, arrives)+1, false

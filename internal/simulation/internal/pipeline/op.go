@@ -70,24 +70,27 @@ const (
 	VecLoad          // to a vector register
 	Store
 	VecStore
-	ALU      // add, and, compare, …
-	ALUCarry // with carry
-	CMov     // conditional move
-	CMovBE   // on two groups of flags
-	SetCC    // flag to register
-	Shift    // by a constant
-	ShiftVar // by CL
-	ShiftBMI // by another register, without flags
+	ALU         // add, and, compare, …
+	AddConstant // ALU: a small number to 64 bits
+	ALUCarry    // with carry
+	CMov        // conditional move
+	CMovBE      // on two groups of flags
+	SetCC       // flag to register
+	Shift       // by a constant
+	ShiftVar    // by CL
+	ShiftBMI    // by another register, without flags
 	RotateCarry
 	ShiftDouble
 	LEA
-	LEAComplex // of a base, an index and a displacement
+	LEAConstant // of a base and a small displacement
+	LEAComplex  // of a base, an index and a displacement
 	BitTest
 	BitSet
 	BitScan    // BSF, BSR
 	BitCount   // POPCNT, LZCNT, TZCNT
 	BMI        // ANDN, BLSR, …
-	BitExtract // BEXTR, BZHI
+	BitExtract // BEXTR
+	BitZero    // BZHI
 	Deposit    // PDEP, PEXT
 	ByteSwap
 	SignFill // CQO
@@ -184,11 +187,11 @@ const (
 // classNames are the names of the classes in the files of cores.
 var classNames = [classes]string{
 	Nop: "Nop", Zero: "Zero", Move: "Move", MoveRSP: "MoveRSP", VecMove: "VecMove", Load: "Load", LoadSigned: "LoadSigned",
-	VecLoad: "VecLoad", Store: "Store", VecStore: "VecStore", ALU: "ALU", ALUCarry: "ALUCarry",
+	VecLoad: "VecLoad", Store: "Store", VecStore: "VecStore", ALU: "ALU", AddConstant: "AddConstant", ALUCarry: "ALUCarry",
 	CMov: "CMov", CMovBE: "CMovBE", SetCC: "SetCC", Shift: "Shift", ShiftVar: "ShiftVar",
-	ShiftBMI: "ShiftBMI", RotateCarry: "RotateCarry", ShiftDouble: "ShiftDouble", LEA: "LEA",
+	ShiftBMI: "ShiftBMI", RotateCarry: "RotateCarry", ShiftDouble: "ShiftDouble", LEA: "LEA", LEAConstant: "LEAConstant",
 	LEAComplex: "LEAComplex", BitTest: "BitTest", BitSet: "BitSet", BitScan: "BitScan",
-	BitCount: "BitCount", BMI: "BMI", BitExtract: "BitExtract", Deposit: "Deposit", ByteSwap: "ByteSwap",
+	BitCount: "BitCount", BMI: "BMI", BitExtract: "BitExtract", BitZero: "BitZero", Deposit: "Deposit", ByteSwap: "ByteSwap",
 	SignFill: "SignFill", Exchange: "Exchange", CompareExchange: "CompareExchange", CRC: "CRC",
 	IMul: "IMul", MulWide: "MulWide", Div8: "Div8", Div16: "Div16", Div32: "Div32", Div64: "Div64",
 	IDiv8: "IDiv8", IDiv16: "IDiv16", IDiv32: "IDiv32", IDiv64: "IDiv64", Jump: "Jump",

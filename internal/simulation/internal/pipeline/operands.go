@@ -58,7 +58,7 @@ func (x *encodedInstruction) lateOperand(o *Op, s *spec) Register {
 	switch c := x.opcode; {
 	case o.Class == LEAComplex && o.Index != o.Base:
 		return o.Index
-	case x.opmap != map0F || x.rep == 0 || c < 0x51 || c > 0x53 && c != 0x5a:
+	case x.opmap != map0F || x.rep == 0 || c != 0x2a && (c < 0x51 || c > 0x53 && c != 0x5a):
 	case x.enc == legacy:
 		late = x.regOperand(o, s.use)
 	default:
@@ -382,6 +382,10 @@ func (x *encodedInstruction) class(o *Op) Class {
 		return Locked
 	}
 	switch o.Class {
+	case ALU:
+		if x.addsConstant(o) {
+			return AddConstant
+		}
 	case Move:
 		return moveClass(o)
 	case Store:
@@ -406,9 +410,29 @@ func (x *encodedInstruction) class(o *Op) Class {
 			return LEAComplex
 		case o.Index == NoRegister && o.Disp == 0 && o.Width >= 4:
 			return Move
+		case o.Index == NoRegister && o.Base != NoRegister && o.Width == 8 && small(o.Disp):
+			return LEAConstant
 		}
 	}
 	return o.Class
+}
+
+// small says whether a number is one that Golden Cove adds when it renames registers.
+func small(n int64) bool { return n >= -1024 && n < 1024 }
+
+// addsConstant says whether the instruction is ADD, SUB, INC or DEC of 64 bits in a register
+// by a small number.
+func (x *encodedInstruction) addsConstant(o *Op) bool {
+	if x.memory || o.Width != 8 || x.enc != legacy || x.opmap != map0 {
+		return false
+	}
+	switch c, part := x.opcode, x.reg&7; {
+	case c == 0x81 || c == 0x83:
+		return (part == 0 || part == 5) && small(o.imm)
+	case c == 0xff:
+		return part < 2
+	}
+	return false
 }
 
 func moveClass(o *Op) Class {

@@ -249,7 +249,9 @@ func (r *Recorder) computes(c *Core, op *Op, k *cost) {
 		if by == NoRegister {
 			break
 		}
-		r.wait(by, int64(k.latency)-c.lateness(op, k, by))
+		if late := c.lateness(op, by); late < never {
+			r.wait(by, int64(k.latency)-late)
+		}
 	}
 	if op.Loads && op.calc != calcString {
 		r.waitLoaded(int64(k.latency))

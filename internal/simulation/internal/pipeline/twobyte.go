@@ -139,7 +139,7 @@ func (x *encodedInstruction) three() (spec, bool) {
 		if x.rep != 0 {
 			return spec{class: Deposit, use: dyadic, calc: calcMix}, true
 		}
-		return spec{class: BitExtract, use: dyadic | bothFlags, calc: calcMix}, true
+		return spec{class: BitZero, use: dyadic | bothFlags, calc: calcMix}, true
 	case 0xf6:
 		return spec{class: MulWide, use: general | readRM | readD | writeReg | writeV, calc: calcMix}, true
 	case 0xf7:

@@ -97,9 +97,6 @@ func (x *encodedInstruction) vector() (spec, bool) {
 	if scalarOps[x.opcode] && x.rep != 0 {
 		s.use |= readV
 		s.size = scalar(double)
-		if s.class == ConvertWide {
-			s.class = Convert
-		}
 		return x.compared(s), true
 	}
 	return x.compared(x.prefixed(s, double)), true
@@ -144,7 +141,7 @@ func (x *encodedInstruction) prefixed(s spec, double bool) spec {
 		}
 	case 0x2a:
 		if x.rep != 0 {
-			s = spec{class: ConvertFromGPR, use: vectorReg | readRM | writeReg, size: x.operandSize(), calc: calcMix}
+			s = spec{class: ConvertFromGPR, use: vectorReg | readV | readRM | writeReg, size: x.operandSize(), calc: calcMix}
 		}
 	case 0x2c, 0x2d:
 		if x.rep != 0 {
