@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"slices"
 
@@ -26,6 +27,7 @@ type coreFlags struct {
 	measured string
 	full     bool
 	trace    bool
+	explain  bool
 	times    int // iterations of the picture
 	syntax   string
 	symbols  profile.Config
@@ -56,7 +58,8 @@ Several --cpu stand side by side. --format csv prints one row for each block.`,
   cyclestack core --sysroot examples/annotate examples/annotate.data
   cyclestack core --cpu amdzen4 examples/annotate/bin/solve solve --loop 1 --trace
   cyclestack core --cpu amdzen4 --hex examples/blocks.txt --loop --format csv
-  cyclestack core --cpu skylakex --cpu amdzen4 --hex examples/blocks.txt --unrolled`,
+  cyclestack core --cpu skylakex --cpu amdzen4 --hex examples/blocks.txt --unrolled
+  cyclestack core --cpu sandybridge --explain-model`,
 		Args: arguments(0, 3),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runCore(cmd, c, f, args) },
 	}
@@ -71,6 +74,7 @@ Several --cpu stand side by side. --format csv prints one row for each block.`,
 	flags.StringVar(&f.measured, "measured", "", "lines of a function and its measured cycles an iteration, to compare the model with; a `FILE`, or -")
 	flags.BoolVar(&f.trace, "trace", false, "the picture of the pipeline, cycle by cycle; also as svg, konata (its viewer) and o3pipeview (gem5's)")
 	flags.IntVar(&f.times, "iterations", 0, "the `NUMBER` of iterations in the picture (default: as many as are clear)")
+	flags.BoolVar(&f.explain, "explain-model", false, "explain the model and the sources of each --cpu")
 	flags.StringVar(&f.syntax, "syntax", "att", "of instructions: `att|intel`")
 	addSymbols(cmd, &f.symbols)
 	_ = cmd.RegisterFlagCompletionFunc("cpu", completeCPU)
@@ -101,6 +105,9 @@ func (a *app) runCore(cmd *cobra.Command, c *common, f *coreFlags, args []string
 			return err
 		}
 		r.Cores = append(r.Cores, model)
+	}
+	if f.explain {
+		return a.write(c, func(w io.Writer) error { return core.Explain(w, r.Cores) })
 	}
 	if recording {
 		return a.recordingCore(c, f, &r)

@@ -13,6 +13,8 @@ type Core struct {
 	fused     ports // of a jump and an instruction that also writes a register; 0 for the jump's
 	costs     [forms]cost
 	portNames []string
+	trust     [classes]Trust
+	about     []string // what the files say of the core, and of those that it extends
 }
 
 // A frontEnd is the part of a core that fetches instructions.

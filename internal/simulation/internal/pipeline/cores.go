@@ -106,6 +106,7 @@ type coreFile struct {
 	Processors []string // the beginnings of the names of its processors
 	Features   []string // flags of /proc/cpuinfo that no core before it has
 	About      string
+	Measured   string // classes with an instruction that was measured on such a processor
 	Ports      string // the names of all
 	Sets       map[string]string
 	Fuses      map[string]string // conditions, by what can be fused
@@ -264,7 +265,7 @@ func (r *coreReader) apply(name string, extended []string) error {
 		}
 	}
 	f := &r.file
-	f.Sets, f.Costs, f.Processors, f.Fuses = nil, nil, nil, nil
+	f.Sets, f.Costs, f.Processors, f.Fuses, f.Measured = nil, nil, nil, nil, ""
 	f.Features, f.Extends = nil, ""
 	f.Schedulers, f.VectorSchedulers = nil, nil
 	if err := toml.NewDecoder(strings.NewReader(string(data))).DisallowUnknownFields().Decode(f); err != nil {
@@ -321,9 +322,12 @@ func (r *coreReader) set() {
 			c.fuses[with] = set
 		}
 	}
+	r.forget()
 	for _, entry := range f.Costs {
 		r.cost(entry)
 	}
+	r.trust(f.Measured)
+	c.about = append(c.about, f.Name+":\n"+strings.TrimSpace(f.About))
 }
 
 func (r *coreReader) problem(format string, args ...any) {
@@ -363,12 +367,33 @@ func (r *coreReader) cost(e costEntry) {
 		case name == "all":
 			for i := range classes {
 				r.forms(i, &e, k)
+				r.core.trust[i] = ClassDefault
 			}
 		case class < 0:
 			r.problem("costs: no class of instructions is called %q", name)
 		default:
 			r.forms(Class(class), &e, k)
+			r.core.trust[class] = Imported
 		}
+	}
+}
+
+// forget notes that the figures so far are those of another core.
+func (r *coreReader) forget() {
+	for i := range r.core.trust {
+		r.core.trust[i] = ClassDefault
+	}
+}
+
+// trust notes the classes that were measured.
+func (r *coreReader) trust(measured string) {
+	for _, name := range strings.Fields(measured) {
+		class := slices.Index(classNames[:], name)
+		if class < 0 {
+			r.problem("measured: no class of instructions is called %q", name)
+			continue
+		}
+		r.core.trust[class] = Measured
 	}
 }
 

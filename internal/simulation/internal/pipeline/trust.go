@@ -6,9 +6,9 @@ type Trust uint8
 // The grades of trust.
 const (
 	Unknown      Trust = iota // no instruction that the decoder knows
-	ClassDefault              // as the other instructions of its class
-	Imported                  // published for this instruction
-	Measured                  // on a processor with this core
+	ClassDefault              // those of most instructions, or of another core
+	Imported                  // published for its class
+	Measured                  // of its class, on a processor with this core
 )
 
 var trustNames = [...]string{"unknown", "class default", "imported", "measured"}
@@ -20,7 +20,7 @@ func (c *Core) Trust(op *Op) Trust {
 	if op.unknown {
 		return Unknown
 	}
-	return ClassDefault
+	return c.trust[op.Class]
 }
 
 // Divides says whether an op is a division or a square root.
