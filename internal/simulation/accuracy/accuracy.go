@@ -23,6 +23,7 @@ type options struct {
 	worst   int
 	classes bool
 	set     string
+	mca     bool
 	dump    bool
 }
 
@@ -32,19 +33,20 @@ type set struct {
 	column     string
 	scale      float64 // of the column's unit to cycles
 	cpu        string  // the core that is compared
+	mcpu       string  // its name in llvm-mca
 	loop       bool
 	alias      bool // measured with all registers equal
 	faultless  bool // only blocks that touched one page
 }
 
 var sets = []set{
-	{"Zen 4 loops, measured", "zen4-loop.csv", "cycles", 1, "amdzen4", true, true, false},
-	{"Zen 4 unrolled, no further pages, measured", "zen4-unrolled.csv", "cycles", 1, "amdzen4", false, true, true},
-	{"Zen 4 unrolled, measured", "zen4-unrolled.csv", "cycles", 1, "amdzen4", false, true, false},
-	{"Skylake loops, uiCA", "uica-loop.csv", "skl", 1, "skylake", true, false, false},
-	{"Skylake unrolled, uiCA", "uica-unrolled.csv", "skl", 1, "skylake", false, false, false},
-	{"Haswell unrolled, uiCA", "uica-unrolled.csv", "hsw", 1, "haswell", false, false, false},
-	{"Haswell unrolled, measured", "haswell-measured.csv", "cycles_per_100", 100, "haswell", false, true, false},
+	{"Zen 4 loops, measured", "zen4-loop.csv", "cycles", 1, "amdzen4", "znver3", true, true, false},
+	{"Zen 4 unrolled, no further pages, measured", "zen4-unrolled.csv", "cycles", 1, "amdzen4", "znver3", false, true, true},
+	{"Zen 4 unrolled, measured", "zen4-unrolled.csv", "cycles", 1, "amdzen4", "znver3", false, true, false},
+	{"Skylake loops, uiCA", "uica-loop.csv", "skl", 1, "skylake", "skylake", true, false, false},
+	{"Skylake unrolled, uiCA", "uica-unrolled.csv", "skl", 1, "skylake", "skylake", false, false, false},
+	{"Haswell unrolled, uiCA", "uica-unrolled.csv", "hsw", 1, "haswell", "haswell", false, false, false},
+	{"Haswell unrolled, measured", "haswell-measured.csv", "cycles_per_100", 100, "haswell", "haswell", false, true, false},
 }
 
 // A result is a block with its reference and the model's cycles.
@@ -75,6 +77,13 @@ func run(dir string, o options, w io.Writer) error {
 		}
 		tuning, test := half(list, false), half(list, true)
 		fmt.Fprintf(w, "%-44s %6d %7.2f%% %7.2f%% %7.2f%% %8.3f\n", s.name, len(list), 100*mean(list), 100*mean(tuning), 100*mean(test), kendall(list))
+		if o.mca {
+			mean, n, err := askMCA(s.mcpu, list)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(w, "%-44s %6d %7.2f%%\n", "  llvm-mca for "+s.mcpu, n, 100*mean)
+		}
 		if o.dump {
 			for _, r := range list {
 				fmt.Fprintf(w, "%s,%t,%s,%g,%.3f\n", s.name, r.test, r.code, r.want, r.got)

@@ -17,6 +17,7 @@ func main() {
 	flag.IntVar(&o.worst, "worst", 0, "print so many of the worst blocks of each set")
 	flag.BoolVar(&o.classes, "classes", false, "print the errors by class of instruction")
 	flag.StringVar(&o.set, "set", "", "only the sets whose name has this `text`")
+	flag.BoolVar(&o.mca, "mca", false, "also ask llvm-mca, if it is installed")
 	flag.BoolVar(&o.dump, "dump", false, "print every block: set, half, code, reference, model")
 	flag.Parse()
 	if flag.NArg() != 1 {
