@@ -17,8 +17,8 @@ type binding struct {
 	load    ports // of the latest load
 }
 
-// imbalance is how many more micro-ops must wait for the second port than for the first
-// until the first is taken for all.
+// imbalance is a difference between two ports, in waiting micro-ops. From it on all
+// micro-ops get the port with fewer.
 const imbalance = 3
 
 func (b *binding) advance(from, to int64) {

@@ -53,8 +53,8 @@ const (
 	timedOps = 800
 )
 
-// Alias lets all general registers and all memory hold the same number when a block starts,
-// as in the measurements of BHive: Y. Chen and others, "BHive: a benchmark suite and
+// Alias lets all general registers and all memory hold one number when a block starts. The
+// measurements of BHive do so: Y. Chen and others, "BHive: a benchmark suite and
 // measurement framework for validating x86-64 basic block performance models" (IISWC 2019).
 // Otherwise different registers are taken to point to different memory.
 func (m *Machine) Alias(same bool) {

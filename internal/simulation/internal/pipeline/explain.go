@@ -29,7 +29,7 @@ func (c *Core) Explain() string {
 	for _, t := range c.trust {
 		count[t]++
 	}
-	fmt.Fprintf(&b, "  of %d classes of instructions %d were measured on such a core, %d are published,\n  and %d are taken from most others or from another core\n\nSources\n", len(c.trust), count[Measured], count[Imported], count[ClassDefault]+count[Unknown])
+	fmt.Fprintf(&b, "  %d classes of instructions: %d measured on such a core, %d published,\n  %d as most others or as on another core\n\nSources\n", len(c.trust), count[Measured], count[Imported], count[ClassDefault]+count[Unknown])
 	for _, about := range c.about {
 		fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(about, "\n", "\n  "))
 	}

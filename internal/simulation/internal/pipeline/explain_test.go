@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestExplain: the text names the sources of a core and of those that it extends, and is
-// not wider than a terminal of 100 columns.
+// TestExplain: the text names the sources of a core and of those that it extends. It fits
+// 100 columns.
 func TestExplain(t *testing.T) {
 	text := CoreOf("ivybridge").Explain()
 	for _, want := range []string{"The core ivybridge", "reorder buffer 168", "skylake:", "sandybridge:", "Not modelled", "replays"} {

@@ -94,8 +94,8 @@ func (m *Machine) predecode(op *Op) int64 {
 	return at + 1
 }
 
-// unlamination says which micro-ops of a load or store with an index are no longer one with
-// the computation or the data when they are dispatched.
+// unlamination says which accesses with an index are micro-ops of their own at dispatch. The
+// decoders have them as one with the computation or the data.
 type unlamination uint8
 
 const (

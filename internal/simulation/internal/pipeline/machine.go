@@ -138,8 +138,8 @@ func (m *Machine) slots(op *Op, k *cost) (fused bool, slots int) {
 	return fused, slots
 }
 
-// synchronize returns the micro-ops that correct RSP for an op that uses it after pushes
-// and pops, which count it apart: Intel's optimization manual, section 2.5.2.5 on the stack
+// synchronize returns the micro-ops that correct RSP before an op that uses it. Pushes and
+// pops count it apart: Intel's optimization manual, section 2.5.2.5 on the stack
 // pointer tracker.
 func (m *Machine) synchronize(op *Op) int {
 	if !m.core.syncs {

@@ -405,14 +405,7 @@ func (x *encodedInstruction) class(o *Op) Class {
 			return VecStore
 		}
 	case LEA:
-		switch {
-		case o.Index != NoRegister && o.Base != NoRegister && o.Disp != 0:
-			return LEAComplex
-		case o.Index == NoRegister && o.Disp == 0 && o.Width >= 4:
-			return Move
-		case o.Index == NoRegister && o.Base != NoRegister && o.Width == 8 && small(o.Disp):
-			return LEAConstant
-		}
+		return leaClass(o)
 	}
 	return o.Class
 }
@@ -420,8 +413,7 @@ func (x *encodedInstruction) class(o *Op) Class {
 // small says whether a number is one that Golden Cove adds when it renames registers.
 func small(n int64) bool { return n >= -1024 && n < 1024 }
 
-// addsConstant says whether the instruction is ADD, SUB, INC or DEC of 64 bits in a register
-// by a small number.
+// addsConstant says whether the instruction adds a small number to a register of 64 bits.
 func (x *encodedInstruction) addsConstant(o *Op) bool {
 	if x.memory || o.Width != 8 || x.enc != legacy || x.opmap != map0 {
 		return false
@@ -433,6 +425,18 @@ func (x *encodedInstruction) addsConstant(o *Op) bool {
 		return part < 2
 	}
 	return false
+}
+
+func leaClass(o *Op) Class {
+	switch {
+	case o.Index != NoRegister && o.Base != NoRegister && o.Disp != 0:
+		return LEAComplex
+	case o.Index == NoRegister && o.Disp == 0 && o.Width >= 4:
+		return Move
+	case o.Index == NoRegister && o.Base != NoRegister && o.Width == 8 && small(o.Disp):
+		return LEAConstant
+	}
+	return LEA
 }
 
 func moveClass(o *Op) Class {
