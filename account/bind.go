@@ -336,7 +336,10 @@ func (b *Binding) fold(e *metric.Expr) *metric.Expr {
 	return e.Fold(metric.Constants{HasEvent: b.has})
 }
 
-// has reports whether the recording has any column for an input or event.
+// Has reports whether the recording has any column for an input or event.
+func (b *Binding) Has(name string) bool { return b.has(name) }
+
+// has is Has.
 func (b *Binding) has(name string) bool {
 	i, ok := b.Method.inputIndex[name]
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -22,6 +23,7 @@ type Explanation struct {
 	Account *account.Account // nil without a recording
 	Events  *model.EventTable
 	Params  map[string]float64
+	Full    bool // the whole expression, and all that is known; else fifteen lines
 
 	Measured *account.Measured // where parameters come from that were measured; nil if none were
 }
@@ -40,6 +42,10 @@ func writeExplanation(w io.Writer, e Explanation, o Options) error {
 	t.Paragraph("", head, 0, bold)
 	t.Paragraph("", fmt.Sprintf("%s, in %s %s for %s", n.Path, e.Model.Name, e.Model.Version, e.CPU.Name), 2, faint)
 	t.Out.WriteByte('\n')
+	if !e.Full {
+		t.explainBrief(e)
+		return t.Flush()
+	}
 	if e.Account != nil {
 		t.explainValue(e)
 	}
@@ -56,8 +62,8 @@ func writeExplanation(w io.Writer, e Explanation, o Options) error {
 	return t.Flush()
 }
 
-// tries are what to try about the node. Without a recording, advice with a condition has
-// the condition.
+// tries are what to try about the node. Without a recording, a full explanation has
+// the conditions of advice.
 func tries(e Explanation) []string {
 	if e.Account != nil && e.Account.Nodes[e.Node].Known() {
 		return e.Account.Advice(e.Node)
@@ -65,7 +71,11 @@ func tries(e Explanation) []string {
 	n := &e.Model.Nodes[e.Node]
 	var list []string
 	for _, a := range n.Advice {
-		list = append(list, a.Try+" (if "+a.When+")")
+		text := a.Try
+		if e.Full {
+			text += " (if " + a.When + ")"
+		}
+		list = append(list, text)
 	}
 	return append(list, n.Try...)
 }
@@ -260,6 +270,7 @@ func withNumbers(e Explanation) string {
 	if err != nil {
 		return ""
 	}
+	expr = expr.Fold(metric.Constants{HasEvent: e.Account.Binding.Has})
 	values := map[string]float64{}
 	for _, op := range e.Account.Operands(e.Node) {
 		values[op.Name] = op.Value
@@ -271,7 +282,11 @@ func withNumbers(e Explanation) string {
 			unknown = true
 			return nil
 		}
-		num, err := metric.Parse(page.Decimal(v))
+		text := page.Decimal(v)
+		if v != math.Trunc(v) {
+			text = strconv.FormatFloat(v, 'g', 6, 64)
+		}
+		num, err := metric.Parse(text)
 		if err != nil {
 			return nil
 		}
@@ -281,7 +296,7 @@ func withNumbers(e Explanation) string {
 	if unknown || math.IsNaN(amount) {
 		return expr.String()
 	}
-	s := expr.String() + " = " + page.Trim(amount)
+	s := withoutZeros(expr.String()) + " = " + page.Trim(amount)
 	if e.Model.Of != "" && e.Model.Nodes[e.Node].Unit == "" {
 		s += " " + e.Model.Unit
 	}

@@ -15,26 +15,29 @@ import (
 )
 
 func (a *app) explain() *cobra.Command {
-	c := &common{}
+	c, full := &common{}, false
 	cmd := &cobra.Command{
 		Use:     "explain NODE [FILE]",
 		GroupID: "catalogue",
 		Short:   "Say what a node means, what usually causes it, and what to try",
 		Long: `explain says what a node of an account means, what usually causes it, and what to try.
-It shows the node's formula and its source. With a recording the formula has the
-recording's numbers.`,
+With a recording it has the node's value, and the formula has the recording's
+numbers. Fifteen lines are enough for that. --formula prints the whole expression
+with its operands, the node's parts and its source.`,
 		Example: `  cyclestack explain L2_Miss --cpu core2
-  cyclestack explain LSU_STALL_CPI examples/power7-cpi.txt`,
+  cyclestack explain LSU_STALL_CPI examples/power7-cpi.txt
+  cyclestack explain --formula LSU_STALL_CPI examples/power7-cpi.txt`,
 		Args: arguments(1, 2),
-		RunE: func(_ *cobra.Command, args []string) error { return a.runExplain(c, args[0], args[1:]) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.runExplain(c, full, args[0], args[1:]) },
 	}
+	cmd.Flags().BoolVar(&full, "formula", false, "the whole expression with its operands, and everything that is known of the node")
 	c.addModel(cmd)
 	c.addParams(cmd)
 	c.addOutput(cmd, report.Formats[report.Explanation]()...)
 	return cmd
 }
 
-func (a *app) runExplain(c *common, name string, files []string) error {
+func (a *app) runExplain(c *common, full bool, name string, files []string) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -60,7 +63,7 @@ func (a *app) runExplain(c *common, name string, files []string) error {
 	if err != nil {
 		return err
 	}
-	e := report.Explanation{CPU: m.CPU, Model: m.Model, Node: node, Account: acc, Events: m.Events, Params: m.Account.Params(), Measured: m.Measured}
+	e := report.Explanation{CPU: m.CPU, Model: m.Model, Node: node, Account: acc, Events: m.Events, Params: m.Account.Params(), Measured: m.Measured, Full: full}
 	return a.document(c, e, files...)
 }
 
