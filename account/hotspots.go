@@ -101,6 +101,8 @@ func (a *Account) nextOfTime(from Provenance) []Step {
 	switch {
 	case i >= 0 && IsHotspot(h.Places[i].Share/h.Running):
 		steps = append(steps, Step{Kind: StepAnnotate, Node: -1, Symbol: symbolOf(&h.Places[i])})
+	case from.Files == 1:
+		steps = append(steps, Step{Kind: StepFunctions, Node: -1})
 	case len(a.Bottleneck) > 0:
 		steps = append(steps, Step{Kind: StepExplain, Node: a.Bottleneck[len(a.Bottleneck)-1]})
 	}

@@ -453,6 +453,8 @@ func TestReportOneEvent(t *testing.T) {
 		want, not []string
 	}{
 		{[]sampledEvent{{"cycles", 100, 0, 0}}, nil,
+			[]string{"share of cycles", "user", "100.0 %", "where (40 samples)", "cyclestack report --by function"}, []string{"Info_", "Frontend_Bound"}},
+		{[]sampledEvent{{"cycles", 100, 0, 0}}, []string{"-v"},
 			[]string{"cycles by process, module", "shares only: no method for skylakex can be computed from cycles", "100.0 %", "cyclestack report --by function"}, []string{"Info_", "Frontend_Bound"}},
 		{[]sampledEvent{{"cycles", 100, 0, 0}}, []string{"--by", "function"},
 			[]string{"cycles by function", "samples    function", "module"}, []string{"Info_"}},
