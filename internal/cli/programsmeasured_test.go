@@ -232,7 +232,7 @@ type nativeRun struct {
 }
 
 const (
-	timedRuns   = 15 // the fastest counts
+	timedRuns   = 7 // the fastest counts
 	sampledRuns = 4
 )
 
@@ -245,7 +245,7 @@ func nativeRuns(t *testing.T, dir string, sets []programSet) map[string]nativeRu
 	var missing []testProgram
 	for _, set := range sets {
 		for _, p := range set.programs {
-			if native[p.name].Rounds != p.rounds {
+			if run, ok := native[p.name]; !ok || run.Rounds != p.rounds {
 				missing = append(missing, p)
 			}
 		}

@@ -121,10 +121,11 @@ type instruction struct {
 	// In windows: executions and accesses, loads and stores.
 	watched  int64
 	accesses [2]int64
-	// Of these, what counts: executions, and the cycles of the three machines.
-	timed             int64
-	ideal, real, full float64
-	late              [parts]float64 // cycles that accesses were late, by reason
+	// Of these, what counts: executions, the cycles with branches predicted and data in the
+	// first-level cache, those that mispredictions add, and those that caches add.
+	timed              int64
+	ideal, lost, waits float64
+	late               [parts]float64 // cycles that accesses were late, by reason
 
 	settled parts3
 }

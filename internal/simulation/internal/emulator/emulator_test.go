@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
 	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
@@ -255,4 +256,70 @@ func FuzzWords(f *testing.F) {
 		p.ended = true
 		_, _ = newThread(r, p).words(words)
 	})
+}
+
+const blaming = `
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t seed = 88172645463325252u;
+static struct node { struct node *next; char rest[56]; } nodes[1 << 17];
+
+__attribute__((noinline)) long branches(long n) {
+	long s = 0;
+	for (long i = 0; i < n; i++) {
+		seed ^= seed << 13; seed ^= seed >> 7; seed ^= seed << 17;
+		if (seed & 1) { __asm__ volatile(""); s += i; } else { __asm__ volatile(""); s ^= i; }
+		s = s * 3 + 1;
+		s ^= s >> 5;
+	}
+	return s;
+}
+
+__attribute__((noinline)) struct node *loads(struct node *at, long n) {
+	long s = 0;
+	for (long i = 0; i < n; i++) { at = at->next; s = s * 3 + 1; s ^= s >> 5; __asm__ volatile("" : : "r"(s)); }
+	return at;
+}
+
+int main(void) {
+	long n = sizeof nodes / sizeof *nodes;
+	for (long i = 0, at = 0; i < n; i++) { long to = (at + 48271) % n; nodes[at].next = &nodes[to]; at = to; }
+	printf("%ld %p\n", branches(300000), (void *)loads(nodes, 300000));
+	return 0;
+}
+`
+
+// TestBlame checks that the cycles of mispredictions belong to the branch, and those of
+// misses to the load.
+func TestBlame(t *testing.T) {
+	s := emulated(t, compiled(t, "gcc", blaming))
+	if s.run.code.ops == nil {
+		t.Skip("there is no model of a core for the programs of this machine")
+	}
+	of := func(function string, cycles func(*instruction) float64, right func(*instruction) bool) {
+		sum, there := 0.0, 0.0
+		for _, i := range s.run.code.ordered() {
+			for _, in := range i.sorted() {
+				if i.file == nil {
+					continue
+				}
+				if f, ok := i.file.Symbol(in.addr); !ok || f.Name != function {
+					continue
+				}
+				v := float64(in.executed) * cycles(in)
+				if sum += v; right(in) {
+					there += v
+				}
+			}
+		}
+		if sum < 1e6 || there < 0.8*sum {
+			t.Errorf("%s: %.0f of %.0f cycles are where they belong", function, there, sum)
+		}
+	}
+	of("branches", func(in *instruction) float64 { return in.settled.lost }, func(in *instruction) bool { return in.flow == disasm.CondJump })
+	of("loads", func(in *instruction) float64 {
+		return in.settled.waits[lateL2] + in.settled.waits[lateL3] + in.settled.waits[lateMemory]
+	}, func(in *instruction) bool { return in.op.Loads })
 }

@@ -34,8 +34,8 @@ func settle(insts []*instruction) {
 			lates += v
 		}
 	}
-	lost := share(insts, func(in *instruction) float64 { return in.real - in.ideal })
-	waits := share(insts, func(in *instruction) float64 { return in.full - in.real })
+	lost := share(insts, func(in *instruction) float64 { return in.lost })
+	waits := share(insts, func(in *instruction) float64 { return in.waits })
 	for n, in := range insts {
 		timed := float64(in.timed)
 		in.settled = parts3{cycles: in.ideal / timed, lost: lost[n] / timed}

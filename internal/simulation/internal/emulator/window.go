@@ -29,6 +29,7 @@ type detailed struct {
 	seen   int // blocks of the window
 	sums   window
 	before *instruction // the latest that counts
+	wrong  *instruction // the branch that was mispredicted last, in the part that counts
 	skew   int64        // cycles of repetitions, which the machines do not execute
 
 	bus   [caches.Levels]int64 // when the next line can come from a level
@@ -50,7 +51,7 @@ func (d *detailed) begin() {
 	for _, m := range []*pipeline.Machine{d.ideal, d.real, d.full} {
 		m.Reset()
 	}
-	d.seen, d.sums, d.before, d.skew = 0, window{}, nil, 0
+	d.seen, d.sums, d.before, d.wrong, d.skew = 0, window{}, nil, nil, 0
 	d.bus = [caches.Levels]int64{}
 	clear(d.ready[:])
 }
@@ -107,6 +108,10 @@ func (d *detailed) execute(in *instruction, pc uint64, accesses []access, taken,
 		d.full.LateStore(int(late[1]))
 	}
 	full := d.full.Execute(&in.op, taken, missed)
+	wrong := d.wrong
+	if missed {
+		d.wrong = in
+	}
 	if !counts {
 		d.before = in
 		return
@@ -116,8 +121,13 @@ func (d *detailed) execute(in *instruction, pc uint64, accesses []access, taken,
 		to = in
 	}
 	to.ideal += ideal
-	to.real += real
-	to.full += full
+	to.waits += full - real
+	// What comes later than without a misprediction is late because of it.
+	if wrong != nil && wrong.timed > 0 {
+		wrong.lost += real - ideal
+	} else {
+		to.lost += real - ideal
+	}
 	in.timed++
 	d.before = in
 	d.sums.instructions++
@@ -145,8 +155,7 @@ func (d *detailed) repeat(in *instruction, pc uint64, accesses []access, counts 
 		return
 	}
 	in.ideal += cycles
-	in.real += cycles
-	in.full += cycles + wait
+	in.waits += wait
 	in.timed++
 	d.sums.instructions++
 	d.sums.cycles += cycles + wait
