@@ -361,14 +361,14 @@ func private()           {}
 	}
 }
 
-// heavy are modules that a program which only measures itself does not need.
-var heavy = []string{"golang.org/x/arch", "github.com/spf13/cobra"}
+// heavy are modules and packages that a program which only measures itself does not need.
+var heavy = []string{"golang.org/x/arch", "github.com/spf13/cobra", module + "internal/calibrate", module + "internal/simulation"}
 
-// TestImports looks for a disassembler and a command line in what the root
-// package imports.
+// TestImports looks for a disassembler, a command line, the calibration and the simulation in
+// what the root package imports.
 func TestImports(t *testing.T) {
 	t.Chdir(root)
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".").Output()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}} {{.ImportPath}}", ".").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
