@@ -227,6 +227,9 @@ func (b *Binding) relate(a *Account, r *boundRule, c *Check) {
 			return
 		}
 	}
+	if b.scattered(a, r.deps) {
+		return
+	}
 	c.Left, c.Right = r.left.Eval(a.in), r.right.Eval(a.in)
 	if math.IsNaN(c.Left) || math.IsNaN(c.Right) {
 		return
@@ -245,6 +248,22 @@ func (b *Binding) relate(a *Account, r *boundRule, c *Check) {
 	if holds {
 		c.State, c.Text = Holds, r.Holds
 	}
+}
+
+// scattered reports whether slots are sums over different numbers of processors: what
+// holds on each processor need not hold for these. Their enabled times show it.
+func (b *Binding) scattered(a *Account, slots []int) bool {
+	const apart = 1.5
+	if a.table.Relative {
+		return false
+	}
+	least, most := math.Inf(1), 0.0
+	for _, at := range slots {
+		if c, ok := b.cell(a.table, a.place, b.slotAt(at)); ok && c.Enabled > 0 {
+			least, most = min(least, c.Enabled), max(most, c.Enabled)
+		}
+	}
+	return most > apart*least
 }
 
 func side(identity bool) Side {
@@ -276,6 +295,8 @@ func (b *Binding) whySkipped(a *Account, c *Check) counts.Note {
 		return counts.Note{}
 	case c.rule < 0:
 		return counts.Notef("not all of its nodes are known")
+	case b.scattered(a, b.checks[c.rule].deps):
+		return counts.Notef("its events were counted for different times, or on different processors")
 	case b.checks[c.rule].err != "":
 		return counts.Notef("%s", b.checks[c.rule].err)
 	}
