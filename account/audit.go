@@ -190,20 +190,32 @@ func (a *Account) testimony() *testimony {
 }
 
 // guilty lists the events of a failing check that can be the wrong ones. An event is
-// cleared if as many checks speak against another, and far fewer for that one.
-func (t *testimony) guilty(c *Check) []string {
+// cleared if another one is in all the failing checks that it is in, and far fewer checks
+// speak for that one.
+func (a *Account) guilty(t *testimony, c *Check) []string {
 	const witnesses, times = 3, 2
 	t.list = t.list[:0]
 	for _, e := range c.Events {
 		cleared := false
 		for _, o := range c.Events {
-			cleared = cleared || t.against[o] >= t.against[e] && t.inFavour[e] >= witnesses && t.inFavour[e] >= times*(t.inFavour[o]+1)
+			cleared = cleared || o != e && t.inFavour[e] >= witnesses && t.inFavour[e] >= times*(t.inFavour[o]+1) && a.explains(o, e)
 		}
 		if !cleared {
 			t.list = append(t.list, e)
 		}
 	}
 	return t.list
+}
+
+// explains reports whether an event is in all the failing checks that another is in.
+func (a *Account) explains(event, other string) bool {
+	for i := range a.Checks {
+		c := &a.Checks[i]
+		if c.Contradicts() && slices.Contains(c.Events, other) && !slices.Contains(c.Events, event) {
+			return false
+		}
+	}
+	return true
 }
 
 // Suspects lists the events of the checks that contradict the recording: the one

@@ -413,7 +413,7 @@ func (b *Binding) contradict(a *Account) {
 		if t == nil {
 			t = a.testimony()
 		}
-		guilty := t.guilty(c)
+		guilty := a.guilty(t, c)
 		for i := range a.Nodes {
 			if v := &a.Nodes[i]; v.Known() && v.Doubt == DoubtNone && b.touched(i, c, guilty) {
 				v.Doubt = doubtIdentity

@@ -96,10 +96,13 @@ func (b *Binding) gate(a *Account, i int) bool {
 // path follows the flagged nodes of the main tree down from the top, at each level the
 // largest. A node that is flagged by itself below one that is not is never come to, nor is
 // one whose value is impossible. The path stops before a node whose counts contradict
-// others. Useful work is only taken where nothing else is flagged. A sibling may be larger
+// others, and does not begin if a category is impossible. Useful work is only taken where nothing else is flagged. A sibling may be larger
 // than all flagged ones, but below its own higher threshold. It comes before them, and the
 // path ends there.
 func (b *Binding) path(a *Account, path []int) []int {
+	if b.impossible(a) {
+		return path
+	}
 	for at := -1; ; at = path[len(path)-1] {
 		next := -1
 		for i := range b.Method.Model.Nodes {
@@ -118,6 +121,17 @@ func (b *Binding) path(a *Account, path []int) []int {
 		}
 		path = append(path, next)
 	}
+}
+
+// impossible reports whether a category has an impossible share of the whole. What it has
+// too much, others have too little, so none of them is to be named.
+func (b *Binding) impossible(a *Account) bool {
+	for i := range a.Nodes {
+		if a.Nodes[i].Doubt == DoubtRange && b.Method.Model.Share(i) && b.Method.Model.Nodes[i].Section == "" && b.under(i, -1) {
+			return true
+		}
+	}
+	return false
 }
 
 // stops reports whether the path stops before a node: its counts contradict others.

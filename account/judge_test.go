@@ -132,8 +132,8 @@ func TestWorkload(t *testing.T) {
 		// Memory is over its threshold, but there is more of Core, which is not.
 		{model.AnyWorkload, 100, 400, 390, 200, "within within within within", "Back Memory"},
 		{model.AnyWorkload, 30, 700, 450, 50, "below above above below", "Back Memory"},
-		// A share of 160 % leads nowhere.
-		{model.AnyWorkload, 1600, 500, 300, 100, "above within within within", "Back Memory"},
+		// With a share of 160 % nothing is to be named.
+		{model.AnyWorkload, 1600, 500, 300, 100, "above within within within", ""},
 		// Front is over a client program's range though not over its threshold.
 		{model.Client, 120, 350, 250, 450, "above within above within", "Front"},
 		{model.Server, 120, 350, 250, 450, "within within within above", "Retiring"},
