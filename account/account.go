@@ -138,8 +138,8 @@ func (v *Value) Reliable() bool { return v.Known() && v.Doubt == DoubtNone }
 //   - several events that were not counted together make a ratio of different times:
 //     nothing shows how they varied, and one had less than 4 seconds (a thousand
 //     slices);
-//   - a formula with a number other than 0 for an event that was not counted makes an
-//     assumption, which matters from 1 % of the whole on;
+//   - a number other than 0 in place of an event that was not counted is an
+//     assumption. It matters from 1 % of the whole on;
 //   - a value that rests on all the counts of a failing identity, or on one that can
 //     be the wrong one, rests on a contradiction.
 type Doubt uint8

@@ -189,9 +189,9 @@ func (a *Account) testimony() *testimony {
 	return t
 }
 
-// guilty lists the events of a failing check that can be the wrong ones. An event is
-// cleared if another one is in all the failing checks that it is in, and far fewer checks
-// speak for that one.
+// guilty lists the events of a failing check that can be the wrong ones. Another event may
+// be in all the failing checks of one, with far fewer checks in its favour. Then that one
+// is cleared.
 func (a *Account) guilty(t *testimony, c *Check) []string {
 	const witnesses, times = 3, 2
 	t.list = t.list[:0]
