@@ -166,7 +166,7 @@ func tree(a *account.Account) string {
 		case !a.Nodes[i].Known():
 		case s == "":
 			return ""
-		case first == "":
+		case first == "" && a.Model().Nodes[i].Above >= 0: // of a tree, no single figure
 			first = s
 		}
 	}

@@ -161,10 +161,10 @@ export function accountsOf(documents: Document[]): Accounts[] {
   return documents.filter(d => d.schema === schemaOf.accounts) as Accounts[];
 }
 
-// mainOf returns the nodes of the tree: those of no section, or if none of them is known, such as threads of the whole machine, those of the first that is.
+// mainOf returns the nodes of the tree: those of no section, or if none of them is known, such as threads of the whole machine, those of the first tree that is.
 export function mainOf(nodes: Node[]): Node[] {
   const known = nodes.filter(n => n.value !== null);
-  const section = known.length === 0 || known.some(n => !n.section) ? undefined : known[0].section;
+  const section = known.some(n => !n.section) ? undefined : known.find(n => n.path.includes("."))?.section;
   return nodes.filter(n => (n.section || undefined) === section);
 }
 
