@@ -24,6 +24,7 @@ type coreFlags struct {
 	hex, asm string
 	loop     string
 	unrolled bool
+	same     bool
 	measured string
 	full     bool
 	trace    bool
@@ -70,6 +71,7 @@ Several --cpu stand side by side. --format csv prints one row for each block.`,
 	flags.StringVar(&f.loop, "loop", "", "the `NUMBER` of a loop of the function; of blocks: each is a loop")
 	flags.Lookup("loop").NoOptDefVal = core.EachBlock
 	flags.BoolVar(&f.unrolled, "unrolled", false, "copies of each block follow each other")
+	flags.BoolVar(&f.same, "same-registers", false, "all registers and memory hold one number when a block starts, as in the measurements of BHive")
 	flags.BoolVarP(&f.full, "verbose", "v", false, "all limits, the use of ports by each instruction, all loops")
 	flags.StringVar(&f.measured, "measured", "", "lines of a function and its measured cycles an iteration, to compare the model with; a `FILE`, or -")
 	flags.BoolVar(&f.trace, "trace", false, "the picture of the pipeline, cycle by cycle; also as svg, konata (its viewer) and o3pipeview (gem5's)")
@@ -92,7 +94,7 @@ func (a *app) runCore(cmd *cobra.Command, c *common, f *coreFlags, args []string
 	if err := c.check(); err != nil {
 		return err
 	}
-	r := core.Request{Args: args, Hex: f.hex, Assembly: f.asm, Loop: f.loop, Unrolled: f.unrolled, Measured: f.measured, In: a.in, Symbols: f.symbols, Table: c.format == "csv" && !f.trace}
+	r := core.Request{Args: args, Hex: f.hex, Assembly: f.asm, Loop: f.loop, Unrolled: f.unrolled, Same: f.same, Measured: f.measured, In: a.in, Symbols: f.symbols, Table: c.format == "csv" && !f.trace}
 	if f.syntax == "intel" {
 		r.Syntax = disasm.Intel
 	} else if f.syntax != "att" {

@@ -36,7 +36,7 @@ func (b *Blocks) Bytes(syntax disasm.Syntax) (*Document, error) {
 		if err != nil {
 			return nil, fault.Inputf("%s:%d: %w", b.Name, row.line, err)
 		}
-		p.Block = row.text
+		p.Block, p.Same = row.text, b.Same
 		if err := d.add([]*Piece{p}, b.Cores); err != nil {
 			return nil, err
 		}

@@ -47,6 +47,7 @@ func HostCore(cpu string, features []string) *simulation.Core {
 type Blocks struct {
 	Cores  []*simulation.Core
 	Loop   bool // each block jumps back to its beginning; otherwise copies follow each other
+	Same   bool // all registers and all memory hold one number at first
 	Source io.Reader
 	Name   string // of the source
 }
@@ -121,6 +122,9 @@ func (b *Blocks) row(r Row, code []byte, a *simulation.Analyser) Row {
 	if err != nil {
 		r.Problem = err.Error()
 		return r
+	}
+	if b.Same {
+		block.Same()
 	}
 	r.Analysis = a.Analyse(block, simulation.AnalysisOptions{})
 	return r

@@ -17,6 +17,7 @@ type Piece struct {
 	Insts    []code.Inst
 	Taken    []bool // by instruction: the path jumps there
 	Unrolled bool   // copies follow each other
+	Same     bool   // all registers hold one number at first
 	Block    string // its machine code in hexadecimal, if it was given so
 
 	File        string // of the source; "" if it is not known

@@ -25,6 +25,7 @@ type Request struct {
 	Assembly string   // a file of assembly; "-" is In
 	Loop     string   // a number, or EachBlock
 	Unrolled bool
+	Same     bool   // blocks start with equal registers
 	Measured string // a file of measured cycles by function; "-" is In
 	In       io.Reader
 	Symbols  profile.Config
@@ -56,6 +57,8 @@ func (r *Request) Analyse(ctx context.Context) (*Found, error) {
 		return nil, fault.Usagef("a program's function, --hex or --asm: one of them")
 	case r.Unrolled && r.Loop != "":
 		return nil, fault.Usagef("--loop and --unrolled: one of them")
+	case r.Same && r.Hex == "":
+		return nil, fault.Usagef("--same-registers is for --hex")
 	case r.Hex != "":
 		return r.blocks()
 	case r.Assembly != "":
@@ -73,7 +76,7 @@ func (r *Request) blocks() (*Found, error) {
 	if (r.Loop == EachBlock) == r.Unrolled {
 		return nil, fault.Usagef("--loop or --unrolled says how the blocks are executed")
 	}
-	b := &Blocks{Cores: r.Cores, Loop: !r.Unrolled, Source: r.In, Name: "standard input"}
+	b := &Blocks{Same: r.Same, Cores: r.Cores, Loop: !r.Unrolled, Source: r.In, Name: "standard input"}
 	found := &Found{Inputs: []string{r.Hex}}
 	if r.Hex != "-" {
 		f, err := os.Open(r.Hex)

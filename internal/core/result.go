@@ -77,6 +77,14 @@ func analyse(p *Piece, cores []*simulation.Core) (*Result, error) {
 
 // block returns the code for the model.
 func (p *Piece) block() (*simulation.Block, error) {
+	b, err := p.decoded()
+	if err == nil && p.Same {
+		b.Same()
+	}
+	return b, err
+}
+
+func (p *Piece) decoded() (*simulation.Block, error) {
 	if p.Unrolled {
 		var bytes []byte
 		for i := range p.Insts {

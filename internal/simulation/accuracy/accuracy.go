@@ -117,7 +117,6 @@ func (s *set) evaluate(dir string) ([]result, time.Duration, error) {
 		return nil, 0, fmt.Errorf("%s: no column %s", s.file, s.column)
 	}
 	m := pipeline.NewMachine(pipeline.CoreOf(s.cpu))
-	m.Alias(s.alias)
 	var list []result
 	var took time.Duration
 	for {
@@ -144,6 +143,9 @@ func (s *set) evaluate(dir string) ([]result, time.Duration, error) {
 		start := time.Now()
 		if r.block, err = pipeline.NewBlock(code, s.loop); err != nil {
 			return nil, 0, fmt.Errorf("%s:%d: %w", s.file, line, err)
+		}
+		if s.alias {
+			r.block.Same()
 		}
 		r.got = m.Cycles(r.block)
 		took += time.Since(start)

@@ -9,6 +9,7 @@ import (
 // A Block is code that is executed again and again: as a loop, whose last instruction jumps
 // back, or as copies one behind the other.
 type Block struct {
+	same  bool // see Same
 	ops   []Op
 	taken []bool // by instruction: the path jumps there; nil if only the last one does
 	size  uint64 // bytes of a copy
@@ -53,19 +54,21 @@ const (
 	timedOps = 800
 )
 
-// Alias lets all general registers and all memory hold one number when a block starts. The
+// Same lets all general registers and all memory hold one number when the block starts. The
 // measurements of BHive do so: Y. Chen and others, "BHive: a benchmark suite and
 // measurement framework for validating x86-64 basic block performance models" (IISWC 2019).
 // Otherwise different registers are taken to point to different memory.
-func (m *Machine) Alias(same bool) {
-	if m.values.same = 0; same {
-		m.values.same = 0x2324000
-	}
-}
+func (b *Block) Same() { b.same = true }
+
+// bhiveNumber is the number of BHive's measurements.
+const bhiveNumber = 0x2324000
 
 // Cycles returns the cycles per execution of a block that is executed for long. It ends as
 // soon as the cycles of executions repeat.
 func (m *Machine) Cycles(b *Block) float64 {
+	if m.values.same = 0; b.same {
+		m.values.same = bhiveNumber
+	}
 	m.Reset()
 	m.links.forget()
 	m.uncached = !b.loop
