@@ -148,10 +148,41 @@ func (o *Object) Functions() ([]Symbol, error) {
 // demangled, by address.
 func (o *Object) Lookup(name string) ([]Symbol, error) {
 	all, err := o.Functions()
-	found := slices.DeleteFunc(all, func(s Symbol) bool {
-		return s.Name != name && Demangle(s.Name, true) != name && Demangle(s.Name, false) != name
-	})
+	var found []Symbol
+	for _, s := range all {
+		if s.Name == name {
+			found = append(found, s)
+		}
+	}
+	if len(found) > 0 {
+		return found, err
+	}
+	part := identifier(name)
+	for _, s := range all { // demangling takes long, and large programs have many symbols
+		if strings.Contains(s.Name, part) && (Demangle(s.Name, true) == name || Demangle(s.Name, false) == name) {
+			found = append(found, s)
+		}
+	}
 	return found, err
+}
+
+// abbreviated are identifiers that manglings abbreviate.
+var abbreviated = []string{"std", "string", "basic_string", "allocator", "istream", "ostream", "iostream", "basic_istream", "basic_ostream", "basic_iostream",
+	"char_traits", "operator", "unsigned", "const", "volatile", "double", "float", "short", "signed", "char", "long", "bool", "void", "int", "wchar_t",
+	"anonymous", "namespace", "closure", "lambda", "impl", "noexcept", "decltype", "auto", "nullptr_t"}
+
+// identifier returns the longest identifier of a demangled name that is part of the mangled
+// one too; "" if there is none.
+func identifier(name string) string {
+	longest := ""
+	for _, word := range strings.FieldsFunc(name, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}) {
+		if len(word) > len(longest) && (word[0] < '0' || word[0] > '9') && !slices.Contains(abbreviated, word) {
+			longest = word
+		}
+	}
+	return longest
 }
 
 // Value returns the value of the symbol of a name, whatever it names.

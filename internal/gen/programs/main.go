@@ -180,7 +180,7 @@ func run(dir string, env []string, args ...string) (cpu time.Duration, state *os
 	defer cancel()
 	c := exec.CommandContext(ctx, args[0], args[1:]...)
 	var text bytes.Buffer
-	c.Dir, c.Stderr, c.Env = dir, &text, append(os.Environ(), env...)
+	c.Dir, c.Stderr, c.Env = dir, &text, append(append(os.Environ(), "GOCACHE="+filepath.Join(dir, "gocache")), env...)
 	err = c.Run()
 	if c.ProcessState == nil {
 		return 0, nil, text.String(), err
