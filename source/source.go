@@ -22,6 +22,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/accounts"
+	"github.com/cyclestack/cyclestack/internal/source/oprofile"
 	"github.com/cyclestack/cyclestack/internal/source/threshold"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 	"github.com/cyclestack/cyclestack/source/perfstat"
@@ -75,6 +76,9 @@ var formats = []format{
 	}, tablesOnly},
 	{threshold.Detect, func(src io.Reader, name string, _ []perfdata.Part) Reader {
 		return threshold.NewReader(src, name)
+	}, tablesOnly},
+	{oprofile.Detect, func(src io.Reader, name string, _ []perfdata.Part) Reader {
+		return oprofile.NewReader(src, name)
 	}, tablesOnly},
 }
 

@@ -1,0 +1,270 @@
+// Package oprofile reads what oprofile prints: the table of ocount, with counts of events,
+// and the table of opreport, with samples by program or function.
+//
+//	Event counts (scaled) for the whole system:
+//	    Event                       Count                    % time counted
+//	    PM_RUN_CYC                  5,854,287,084            42.87
+//
+// A file becomes one table of the run. Samples count for the events between two of them.
+// POWER's events have the number of their group behind their names
+// (PM_DATA_FROM_L2MISS_GRP16), which is left out.
+package oprofile
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/spelling"
+)
+
+// Bounds on what a table may hold.
+const (
+	lineMost   = 64 << 10
+	eventsMost = 1000
+)
+
+// An Error is what is wrong with a table, and where.
+type Error struct {
+	File string
+	Line int // 1-based
+	Msg  string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
+
+var (
+	counted = regexp.MustCompile(`^Counted (\S+) events\b`)
+	period  = regexp.MustCompile(`\bcount (\d+)\s*$`)
+	group   = regexp.MustCompile(`_GRP\d+$`)
+	power   = regexp.MustCompile(`^CPU:.*\bPOWER(\d+)\b`)
+	active  = regexp.MustCompile(`^Events were actively counted for ([\d.,]+) (seconds|milliseconds)`)
+	begins  = regexp.MustCompile(`^Event counts(?: \(\w+\))? for (.*?):\s*$`)
+)
+
+// Detect reports whether a file's first bytes look like a table of ocount or opreport.
+func Detect(head []byte) bool {
+	events, columns := false, false
+	for line := range bytes.Lines(head) {
+		text := strings.TrimSpace(string(line))
+		switch {
+		case begins.MatchString(text), counted.MatchString(text):
+			events = true
+		case strings.HasPrefix(text, "Event ") && strings.Contains(text, "% time counted"),
+			strings.HasPrefix(text, "samples") && strings.Contains(text, "%"):
+			columns = true
+		}
+	}
+	return events && columns
+}
+
+// A Reader yields one table.
+type Reader struct {
+	scan  *bufio.Scanner
+	name  string
+	kind  string
+	line  int
+	table *counts.Table
+	done  bool
+	err   error
+
+	label   string
+	cpu     string
+	seconds float64
+	events  []event
+	begun   bool    // a row of samples was read
+	percent float64 // of the samples of the first event
+}
+
+// An event is a column of the table.
+type event struct {
+	name    string
+	value   float64
+	cover   float64 // NaN if not known
+	period  float64 // events for a sample; 0 for counts
+	samples int64
+}
+
+// NewReader returns a reader of a file with that name.
+func NewReader(src io.Reader, name string) *Reader {
+	s := bufio.NewScanner(src)
+	s.Buffer(make([]byte, 0, 4096), lineMost)
+	return &Reader{scan: s, name: name, seconds: math.NaN()}
+}
+
+// Kind is "ocount" or "opreport".
+func (r *Reader) Kind() string { return r.kind }
+
+// Err returns the error that ended the reading.
+func (r *Reader) Err() error { return r.err }
+
+// Table returns the table.
+func (r *Reader) Table() *counts.Table { return r.table }
+
+// Next reads the file, and reports whether it has a table.
+func (r *Reader) Next() bool {
+	if r.done {
+		return false
+	}
+	r.done = true
+	for r.err == nil && r.scan.Scan() {
+		r.line++
+		r.read(strings.TrimSpace(r.scan.Text()))
+	}
+	if err := r.scan.Err(); r.err == nil && err != nil {
+		r.fail("%v", err)
+	}
+	if r.err == nil && (len(r.events) == 0 || r.kind == "opreport" && !r.begun) {
+		r.fail("no counts and no samples")
+	}
+	if r.err != nil {
+		return false
+	}
+	r.table = r.make()
+	return true
+}
+
+func (r *Reader) fail(format string, args ...any) {
+	r.err = &Error{r.name, max(r.line, 1), fmt.Sprintf(format, args...)}
+}
+
+// read takes a line.
+func (r *Reader) read(text string) {
+	switch m := (match{text}); {
+	case m.of(power) != nil:
+		r.cpu = "power" + m.of(power)[1]
+	case m.of(active) != nil:
+		v, err := strconv.ParseFloat(strings.ReplaceAll(m.of(active)[1], ",", ""), 64)
+		if err != nil {
+			r.fail("%q is no time", spelling.Clip(text))
+			return
+		}
+		if r.seconds = v; m.of(active)[2] == "milliseconds" {
+			r.seconds = v / 1000
+		}
+	case m.of(begins) != nil:
+		r.kind, r.label = "ocount", m.of(begins)[1]
+	case m.of(counted) != nil:
+		r.kind = "opreport"
+		r.add(event{name: m.of(counted)[1], cover: math.NaN(), period: 1})
+		r.sampling(text)
+	case r.kind == "opreport" && !r.begun && m.of(period) != nil && !isDigit(text):
+		r.sampling(text) // the line was wrapped
+	case text == "" || strings.HasPrefix(text, "Event ") || strings.HasPrefix(text, "-") || !isDigit(text) && r.kind != "ocount":
+	case r.kind == "ocount":
+		r.count(strings.Fields(text))
+	case r.kind == "opreport":
+		r.samples(strings.Fields(text))
+	}
+}
+
+// A match tries expressions on a text.
+type match struct{ text string }
+
+func (m match) of(re *regexp.Regexp) []string { return re.FindStringSubmatch(m.text) }
+
+func isDigit(text string) bool { return text != "" && text[0] >= '0' && text[0] <= '9' }
+
+// sampling takes how many events a sample stands for.
+func (r *Reader) sampling(text string) {
+	if m := period.FindStringSubmatch(text); m != nil && len(r.events) > 0 {
+		v, err := strconv.ParseUint(m[1], 10, 63)
+		if err != nil || v == 0 {
+			r.fail("%q is no number of events for a sample", spelling.Clip(m[1]))
+			return
+		}
+		r.events[len(r.events)-1].period = float64(v)
+	}
+}
+
+func (r *Reader) add(e event) {
+	if len(r.events) >= eventsMost {
+		r.fail("more than %d events", eventsMost)
+		return
+	}
+	e.name = group.ReplaceAllString(e.name, "")
+	r.events = append(r.events, e)
+}
+
+// count takes a row of ocount: the event, its count, and how much of the time it was
+// counted. What is no such row is a remark.
+func (r *Reader) count(f []string) {
+	if len(f) < 2 || !isDigit(f[1]) {
+		return
+	}
+	v, err := strconv.ParseUint(strings.ReplaceAll(f[1], ",", ""), 10, 63)
+	if err != nil {
+		r.fail("%q is no count", spelling.Clip(f[1]))
+		return
+	}
+	e := event{name: f[0], value: float64(v), cover: math.NaN()}
+	if len(f) > 2 {
+		share, err := strconv.ParseFloat(f[2], 64)
+		if err != nil || !(share >= 0 && share <= 100) {
+			r.fail("%q is no percentage of the time", spelling.Clip(f[2]))
+			return
+		}
+		e.cover = share / 100
+	}
+	r.add(e)
+}
+
+// samples takes a row of opreport: for each event samples and a percentage.
+func (r *Reader) samples(f []string) {
+	for i := range r.events {
+		if 2*i+1 >= len(f) || !isDigit(f[2*i]) {
+			return // the row lacks the other events
+		}
+		n, err := strconv.ParseInt(f[2*i], 10, 63)
+		share, bad := strconv.ParseFloat(f[2*i+1], 64)
+		if err != nil || bad != nil || !(share >= 0 && share <= 100.5) {
+			r.fail("%q is no number of samples with a percentage", spelling.Clip(strings.Join(f[2*i:2*i+2], " ")))
+			return
+		}
+		r.begun = true
+		r.events[i].samples += n
+		if i == 0 {
+			r.percent += share
+		}
+	}
+}
+
+// make is the table of what was read.
+func (r *Reader) make() *counts.Table {
+	const all = 99.0 // percent of the samples: rows are rounded
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope(r.label)}}
+	for _, e := range r.events {
+		l.Columns = append(l.Columns, counts.Column{Event: e.name})
+	}
+	t := counts.NewTable(l)
+	t.Label, t.CPU, t.Duration, t.Line = r.label, r.cpu, r.seconds, 1
+	for i, e := range r.events {
+		c := t.Cell(0, i)
+		c.State, c.Value = counts.Counted, e.value
+		if e.period > 0 {
+			c.Samples, c.Value = e.samples, float64(e.samples)*e.period
+			c.Variance = e.period * e.period * float64(e.samples)
+			continue
+		}
+		ns := 1e9
+		if t.Relative = math.IsNaN(r.seconds) || r.seconds <= 0; !t.Relative {
+			ns = r.seconds * 1e9
+		}
+		if !math.IsNaN(e.cover) {
+			c.Enabled, c.Running = ns, ns*e.cover
+			if e.cover == 0 {
+				c.State = counts.NotCounted
+			}
+		}
+	}
+	if r.kind == "opreport" && r.percent < all {
+		t.Notes = append(t.Notes, counts.Notef("the rows have %.3g %% of the samples: counts are of these alone", r.percent))
+	}
+	return t
+}

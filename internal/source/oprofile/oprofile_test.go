@@ -1,0 +1,119 @@
+package oprofile_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/internal/source/oprofile"
+	_ "github.com/cyclestack/cyclestack/internal/testlong"
+	"github.com/cyclestack/cyclestack/internal/testshared"
+)
+
+const ocount = `Events were actively counted for 11.7 seconds.
+Event counts (scaled) for the whole system:
+    Event                       Count                    % time counted
+    PM_CMPLU_STALL              4,055,345,362            71.42
+    PM_RUN_CYC                  5,854,287,084            42.87
+    PM_RUN_INST_CMPL            2,960,605,927            57.13
+`
+
+// The table of the article on POWER7, with the heading that opreport prints above it.
+const opreport = `CPU: ppc64 POWER7, speed 3550 MHz (estimated)
+Counted PM_DATA_FROM_L2MISS_GRP16 events (Data loaded missed L2) with a unit mask of 0x00 (No unit mask) count 1000
+  samples|      %|
+------------------
+     1323 97.6384 no-vmlinux
+       32  2.3616 cache_miss
+`
+
+// read returns the events with their values and coverage.
+func read(text string) (list string, err error) {
+	r := oprofile.NewReader(strings.NewReader(text), "file")
+	if !r.Next() {
+		return "", r.Err()
+	}
+	t := r.Table()
+	list = fmt.Sprintf("%s %s %q %v s:", r.Kind(), t.CPU, t.Label, t.Duration)
+	for i, c := range t.Columns {
+		list += fmt.Sprintf(" %s=%.0f", c.Event, t.Cell(0, i).Value)
+		if v := t.Cell(0, i).Coverage(); v == v {
+			list += fmt.Sprintf("(%.4f)", v)
+		}
+	}
+	for _, n := range t.Notes {
+		list += "; " + n.Text
+	}
+	if r.Next() {
+		list += "; and more"
+	}
+	return list, r.Err()
+}
+
+func TestRead(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{ocount, `ocount  "the whole system" 11.7 s: PM_CMPLU_STALL=4055345362(0.7142) PM_RUN_CYC=5854287084(0.4287) PM_RUN_INST_CMPL=2960605927(0.5713)`},
+		{opreport, `opreport power7 "" NaN s: PM_DATA_FROM_L2MISS=1355000`},
+		{"Counted CPU_CLK_UNHALTED events (Cycles outside of halt state) with a unit \nmask of 0x00 (No unit mask) count 50000\nsamples  %        symbol name\n" +
+			"2015420  11.1309  ep_poll_callback\n1867431  10.3136  pipe_writev\n",
+			`opreport  "" NaN s: CPU_CLK_UNHALTED=194142550000; the rows have 21.4 % of the samples: counts are of these alone`},
+		{"Counted A events (a) with a unit mask of 0x00 (none) count 10\nCounted B events (b) with a unit mask of 0x00 (none) count 1000\n" +
+			"samples|      %|  samples|      %|\n 5 50.0000 7 70.0000 app\n 5 50.0000 3 30.0000 lib\n",
+			`opreport  "" NaN s: A=100 B=10000`},
+	} {
+		if !oprofile.Detect([]byte(tt.text)) {
+			t.Errorf("not recognised: %.60q", tt.text)
+		}
+		if got, err := read(tt.text); got != tt.want || err != nil {
+			t.Errorf("got  %s, %v\nwant %s", got, err, tt.want)
+		}
+	}
+	if oprofile.Detect([]byte("samples are counted, 100 %\n")) {
+		t.Error("a text is taken for a table")
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		ocount[:60]: "file:2: no counts and no samples",
+		strings.Replace(ocount, "4,055,345,362", "99999999999999999999", 1):    `file:4: "99999999999999999999" is no count`,
+		strings.Replace(ocount, "71.42", "171.42", 1):                          `file:4: "171.42" is no percentage of the time`,
+		strings.Replace(opreport, "32  2.3616", "32  x", 1):                    `file:6: "32 x" is no number of samples with a percentage`,
+		strings.Replace(opreport, "count 1000", "count 0", 1):                  `file:2: "0" is no number of events for a sample`,
+		strings.Replace(opreport, "97.6384 no", strings.Repeat("9", 70000), 1): "file:4: bufio.Scanner: token too long",
+	} {
+		if _, err := read(text); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// TestPublished reads the tables that others have published.
+func TestPublished(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(testshared.Dir(t, "corpus", "oprofile"), "*.txt"))
+	if err != nil || len(files) < 5 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := read(string(text))
+		if !oprofile.Detect(text) || err != nil || !strings.Contains(got, "=") {
+			t.Errorf("%s: %s, %v", file, got, err)
+		}
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(ocount)
+	f.Add(opreport)
+	f.Fuzz(func(t *testing.T, text string) {
+		if got, err := read(text); err == nil && got == "" {
+			t.Error("neither a table nor an error")
+		}
+	})
+}
