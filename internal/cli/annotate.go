@@ -28,7 +28,7 @@ func (a *app) annotate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "annotate [FILE] [SYMBOL]",
 		GroupID: "account",
-		Short:   "Print a function's source and assembly with the account of each line and instruction",
+		Short:   "Print a function's source and assembly with each line's account",
 		Long: `annotate prints the code of one function of a perf.data file, with the samples of
 each line and instruction: cycles, stalled cycles, and the events that could cause
 them, at their usual cost. Figures are percentages of the function's cycles: those of

@@ -76,7 +76,10 @@ func (a *app) main(ctx context.Context, args []string) int {
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := root, noSuchShell(args)
+	if err == nil {
+		cmd, err = root.ExecuteContextC(ctx)
+	}
 	if err == nil {
 		return exitDone
 	}
@@ -133,10 +136,10 @@ func (a *app) root() *cobra.Command {
 		Long: `cyclestack makes accounts of hardware counter readings. An account puts every cycle or
 pipeline slot of a run somewhere, level by level. It says how far each figure can be
 trusted, and what to do next.`,
-		Example: `  cyclestack stat -- ls -R /usr                  the account of a program
-  cyclestack report examples/power7-cpi.txt     the account of a recorded perf stat
-  cyclestack explain LSU_STALL_CPI --cpu power7 what a node means and what to try
-  cyclestack models                             the methods and processors it knows`,
+		Example: `  cyclestack stat -- ls -R /usr               the account of a program
+  cyclestack report examples/power7-cpi.txt   the account of a recorded perf stat
+  cyclestack explain IPC --cpu generic        what a node means
+  cyclestack models                           the methods and processors`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchCommand,
@@ -155,6 +158,7 @@ trusted, and what to do next.`,
 	)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommandGroupID("catalogue")
+	addHelp(root)
 	root.SetCompletionCommandGroupID("catalogue")
 	return root
 }

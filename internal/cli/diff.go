@@ -28,7 +28,7 @@ func (a *app) diff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "diff [OLD [NEW]] | diff OLD… -- NEW…",
 		GroupID: "account",
-		Short:   "Compare two sets of runs: cycles for each unit of work, with significance",
+		Short:   "Compare two sets of runs, with significance",
 		Long: `diff compares two sets of runs of a program, before and after a change. It prints the
 cycles for each unit of work, in all and by node. The tree's differences add up to the
 whole. With --by function, module or line it compares these, matched by

@@ -19,7 +19,7 @@ func (a *app) doctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "doctor",
 		GroupID: "catalogue",
-		Short:   "Say what can be counted here, what cannot, and what would change that",
+		Short:   "Say what can be counted here, what cannot, and what changes that",
 		Long: `doctor looks at what this machine can count and may count: the processor's
 counters, which it opens, permissions, the watchdog and other users of counters, and
 the limits and settings that matter. Each obstacle comes with the command that

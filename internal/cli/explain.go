@@ -30,6 +30,7 @@ with its operands, the node's parts and its source.`,
 		Args: arguments(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error { return a.runExplain(c, full, args[0], args[1:]) },
 	}
+	cmd.ValidArgsFunction = c.nodeNames
 	cmd.Flags().BoolVar(&full, "formula", false, "the whole expression with its operands, and everything that is known of the node")
 	c.addModel(cmd)
 	c.addParams(cmd)

@@ -73,6 +73,8 @@ func (c *common) addParams(cmd *cobra.Command) {
 	f.StringVar(&c.smt, "smt", "", "whether logical processors shared their cores: `on|off`")
 	f.StringVar(&c.workload, "workload", "", "kind of program, for the judgement of values: `client|server|hpc`")
 	f.StringVar(&c.penalties, "penalties", "", "take parameters from a `FILE` of NAME = VALUE lines (TOML); auto is what calibrate has stored for the very processor, none is the method's own (default: auto)")
+	completeWords(cmd, "smt", "on", "off")
+	completeWords(cmd, "workload", "client", "server", "hpc")
 }
 
 // addNodes adds the flags that choose nodes.
@@ -81,6 +83,9 @@ func (c *common) addNodes(cmd *cobra.Command) {
 	f.IntVar(&c.level, "level", 0, "deepest level shown; 0 is all")
 	f.BoolVar(&c.all, "all", false, "also the nodes outside the main tree")
 	f.StringVar(&c.nodes, "nodes", "", "only nodes whose name or path matches `PATTERN` (*, ?; several by commas), with their parents")
+	_ = cmd.RegisterFlagCompletionFunc("nodes", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		return c.nodeNames(cmd, nil, word)
+	})
 }
 
 // addScreen adds the flags that print more than a screen.

@@ -47,7 +47,7 @@ func (a *app) record() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "record [flags] [--] PROGRAM ARGS…",
 		GroupID: "account",
-		Short:   "Take samples of a program, processes, CPUs or the machine, into a perf.data file",
+		Short:   "Take samples of a program, processes or the machine into perf.data",
 		Long: `record takes samples with the processor's counters and writes them to perf.data.
 'cyclestack report --by function' then makes the account of every function, line or
 instruction. perf reads the file as well. The program's exit status is passed on; an

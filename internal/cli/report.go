@@ -73,6 +73,7 @@ for any processor. Counts that no method uses are printed with their rates.`,
 	c.addParams(cmd)
 	c.addNodes(cmd)
 	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(kindNames(splitKinds), ", "))
+	completeKinds(cmd, splitKinds)
 	f.add(cmd)
 	x.add(cmd)
 	c.addScreen(cmd)

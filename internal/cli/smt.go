@@ -16,7 +16,7 @@ func (a *app) smt() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "smt FILE | smt [-a | -C CPUS] [-- PROGRAM ARGS…]",
 		GroupID: "account",
-		Short:   "Say how often none, one or both logical processors of a core were active",
+		Short:   "Say how often none, one or both logical processors of a core ran",
 		Long: `smt splits elapsed time, core by core, into neither, only one or both logical
 processors active. It counts this machine, until the program ends or Ctrl-C. Or it
 reads a recording of three events: the time-stamp counter, the reference cycles of

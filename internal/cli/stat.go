@@ -45,7 +45,7 @@ func (a *app) stat() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "stat [flags] [--] PROGRAM ARGS…",
 		GroupID: "account",
-		Short:   "Count a program, processes, CPUs or the machine, and print the account",
+		Short:   "Count a program, processes or the machine, and print the account",
 		Long: `stat counts with the processor's counters and prints the account: of a program
 that it starts, of processes, threads or cgroups that run, of CPUs or of the
 whole machine. The account goes to standard error, so that the program's output
@@ -85,6 +85,7 @@ what would change that. If --source names a source, it is taken or nothing runs.
 	flags.BoolVarP(&f.kernel, "kernel", "k", false, "count the kernel only")
 	flags.BoolVar(&f.split, "split", false, "two accounts: user mode and the kernel")
 	flags.StringVar(&f.source, "source", string(measure.Auto), "what counts: `auto|pmu|simulated|os`")
+	completeWords(cmd, "source", "auto", "pmu", "simulated", "os")
 	flags.StringVar(&f.keep, "keep", "", "keep what was simulated in `FILE`, a callgrind file for 'cyclestack report --by line'")
 	f.addCaches(cmd)
 	flags.BoolVar(&f.unkept, "no-keep", false, "do not keep the run for report, annotate, explain and diff without a file")
@@ -92,6 +93,7 @@ what would change that. If --source names a source, it is taken or nothing runs.
 	c.addParams(cmd)
 	c.addNodes(cmd)
 	flags.StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(kindNames(scopeKinds), ", "))
+	completeKinds(cmd, scopeKinds)
 	c.addScreen(cmd)
 	c.addOutput(cmd, report.Formats[report.Accounts]()...)
 	flags.Lookup("output").Usage = "write to `FILE` instead of standard error"

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestHelpFits checks that help texts fit 80 columns. Commands and the formats of a flag
+// are never broken.
+func TestHelpFits(t *testing.T) {
+	lines := 0
+	for _, c := range (&app{}).commands() {
+		for line := range strings.Lines(runMain(t, c.name, "--help")) {
+			line = strings.TrimRight(line, "\n")
+			lines++
+			command := strings.HasPrefix(line, "  cyclestack ") || strings.HasPrefix(line, "  perf ") || strings.Contains(line, "tree|json")
+			if utf8.RuneCountInString(line) > helpWidth && !command {
+				t.Errorf("%s: %q", c.name, line)
+			}
+		}
+	}
+	if lines < 400 {
+		t.Errorf("%d lines", lines)
+	}
+}
+
+// TestNoSuchHelp refuses help about, and completion for, what does not exist.
+func TestNoSuchHelp(t *testing.T) {
+	for _, args := range [][]string{{"help", "foo"}, {"help", "stat", "foo"}, {"completion", "tcsh"}, {"version", "extra"}} {
+		var out, msg bytes.Buffer
+		if status := Main(context.Background(), args, strings.NewReader(""), &out, &msg); status != exitUsage || out.Len() > 0 || strings.Count(msg.String(), "\n") != 1 {
+			t.Errorf("%v: exit status %d, %q, %q", args, status, out.String(), msg.String())
+		}
+	}
+}
+
+// TestCompletion completes the values of flags, and nodes.
+func TestCompletion(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"stat", "--by", ""}, "comm"},
+		{[]string{"stat", "--source", ""}, "simulated"},
+		{[]string{"report", "--by", ""}, "instruction"},
+		{[]string{"report", "--cpu", "skylakex", "--nodes", "DRAM"}, "DRAM_Bound"},
+		{[]string{"explain", "--cpu", "power7", "LSU_STALL"}, "LSU_STALL_CPI"},
+		{[]string{"stat", "--cpu", "power"}, "power7"},
+		{[]string{"stat", "--model", "smt"}, "smt-occupancy"},
+	} {
+		words := strings.Fields(runMain(t, append([]string{"__complete"}, tt.args...)...))
+		found := false
+		for _, w := range words {
+			found = found || w == tt.want
+		}
+		if !found {
+			t.Errorf("%v completes to %v, without %s", tt.args, words, tt.want)
+		}
+	}
+}
