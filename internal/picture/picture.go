@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -139,7 +140,13 @@ func (d *drawing) text(x, y float64, class, anchor, text string) {
 
 // escape makes a name text: bounded, printable, without markup.
 func escape(name string) string {
-	return html.EscapeString(page.Printable(page.Cut(strings.ToValidUTF8(name, "?"), 200)))
+	visible := func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) { // such as marks of direction
+			return '?'
+		}
+		return r
+	}
+	return html.EscapeString(page.Printable(strings.Map(visible, page.Cut(strings.ToValidUTF8(name, "?"), 200))))
 }
 
 // heading is what a picture is of.
