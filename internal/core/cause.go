@@ -44,7 +44,7 @@ func Causes(cpu func() (id string, features []string)) func(l *code.Listing, loo
 			if p.Loop != loop+1 {
 				continue
 			}
-			r, err := analyse(p, []*simulation.Core{core()})
+			r, err := Limits(p, []*simulation.Core{core()})
 			if err != nil || len(r.Main().Limits) == 0 {
 				return nil
 			}

@@ -52,15 +52,15 @@ type WhatIf struct {
 
 // Analyse analyses a piece on some cores, with what-ifs.
 func Analyse(p *Piece, cores []*simulation.Core) (*Result, error) {
-	r, err := analyse(p, cores)
+	r, err := Limits(p, cores)
 	if err == nil && len(cores) > 0 {
 		r.whatIf(cores[0])
 	}
 	return r, err
 }
 
-// analyse analyses a piece on some cores.
-func analyse(p *Piece, cores []*simulation.Core) (*Result, error) {
+// Limits analyses a piece on some cores, without what-ifs.
+func Limits(p *Piece, cores []*simulation.Core) (*Result, error) {
 	block, err := p.block()
 	if err != nil {
 		return nil, err

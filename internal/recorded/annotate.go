@@ -34,7 +34,8 @@ type annotator struct {
 	placeReport
 	a     *AnnotateOptions
 	notes []counts.Note
-	col   int // the column that places are compared by
+	col   int           // the column that places are compared by
+	code  *code.Listing // of the function; nil if it was not found
 }
 
 // Annotate annotates a function of the first recording. It reads the recording several
@@ -131,7 +132,7 @@ func (n *annotator) annotation(t, parts *counts.Table, listing *annotate.Listing
 	sources := newSourceFiles(n.a.Symbols.Root, n.a.Sources, program)
 	o := n.options(0)
 	o.Files = []string{n.file}
-	return &render.Annotation{Header: o.Header(n.method, n.kind, t), Code: code, What: accounting.What(n.method, &t.Columns[n.col]),
+	return &render.Annotation{Header: o.Header(n.method, n.kind, t), Code: code, Core: n.inCore(t, code), What: accounting.What(n.method, &t.Columns[n.col]),
 		Label: t.Label, Flat: n.flat, Notes: n.notes, Text: sources.line, TextNotes: sources.notes}, nil
 }
 
@@ -187,6 +188,7 @@ func (n *annotator) list(r *code.Reader, place *counts.Code, want *symbol) (*ann
 	if err == nil {
 		var l *code.Listing
 		if l, err = r.List(f, n.a.Syntax); err == nil {
+			n.code = l
 			out := annotate.NewListing(l, want.from, want.to)
 			if s := r.Status(f.File); !s.Verified && s.Path != "" && place.BuildID == "" {
 				out.Notes = append(out.Notes, fmt.Sprintf("the recording has no build id of %s: the code is that of %s as it is now", place.Module, s.Path))

@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/flow"
+	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/code"
@@ -119,14 +120,51 @@ func (p *coreReport) cores(t *counts.Table) {
 	if len(p.o.Cores) > 0 {
 		return
 	}
-	c := simulation.X86Core("")
-	if found, err := p.Processor(t, p.file, resolve.Request{}, nil); err == nil && found.CPU != nil {
-		c = simulation.X86Core(found.CPU.Name)
-	}
+	c := p.modelled(t)
 	if c.Name == simulation.TypicalCore {
 		p.notes = append(p.notes, counts.Notef("the core of the recording's processor has no model: a typical one is used; --cpu names another"))
 	}
 	p.o.Cores = []*simulation.Core{c}
+}
+
+// modelled returns the model of the core of a recording's processor.
+func (p *placeReport) modelled(t *counts.Table) *simulation.Core {
+	if found, err := p.Processor(t, p.file, resolve.Request{}, nil); err == nil && found.CPU != nil {
+		return simulation.X86Core(found.CPU.Name)
+	}
+	return simulation.X86Core("")
+}
+
+// weightOf returns how often a block was executed, or else its samples by instruction.
+func weightOf(found *annotate.Code) func(block int) float64 {
+	return func(b int) float64 {
+		blk := &found.Blocks[b]
+		if v := blk.Executions.Value; found.Executions != "" && !math.IsNaN(v) {
+			return v
+		}
+		return blk.Share / float64(blk.Last-blk.First+1)
+	}
+}
+
+// inCore returns what the model of the core says of the loops of annotated code that have
+// samples.
+func (n *annotator) inCore(t *counts.Table, found *annotate.Code) []render.LoopInCore {
+	const most = 8
+	if n.code == nil || n.code.Arch != disasm.AMD64 || found.Graph == nil || found.Part {
+		return nil
+	}
+	loops := &core.Loops{Listing: n.code, Graph: found.Graph, Weight: weightOf(found)}
+	c := []*simulation.Core{n.modelled(t)}
+	var list []render.LoopInCore
+	for _, piece := range loops.Find() {
+		if piece.Loop == 0 || found.Loops[piece.Loop-1].Row == 0 || len(list) == most {
+			continue
+		}
+		if r, err := core.Limits(piece, c); err == nil {
+			list = append(list, render.LoopInCore{Loop: piece.Loop - 1, Result: r})
+		}
+	}
+	return list
 }
 
 // functions returns the functions with the most samples.
@@ -234,13 +272,7 @@ func (p *coreReport) loopsOf(t *counts.Table, f *coreFunction, stacks code.Stack
 	if err != nil {
 		return nil, fault.Inputf("%s: %w", p.file, err)
 	}
-	loops := &core.Loops{Listing: f.code, Graph: f.listing.Graph, Weight: func(b int) float64 {
-		blk := &found.Blocks[b]
-		if v := blk.Executions.Value; found.Executions != "" && !math.IsNaN(v) {
-			return v
-		}
-		return blk.Share / float64(blk.Last-blk.First+1)
-	}}
+	loops := &core.Loops{Listing: f.code, Graph: f.listing.Graph, Weight: weightOf(found)}
 	cycles := f.branches.Iterations()
 	var list []*hotLoop
 	for _, piece := range loops.Find() {

@@ -23,6 +23,7 @@ import (
 type Annotation struct {
 	report.Header
 	Code  *annotate.Code
+	Core  []LoopInCore
 	What  string // that the clock counts, in words: "time", "cycles"; "" is the event
 	Label string // what was recorded: the command
 	Flat  string // why there is nothing but shares: no method fits. "" if one does

@@ -180,7 +180,7 @@ func (t *annotation) inst(i int) {
 	}
 	// What does not fit goes in this order: how often the loop is run through and
 	// what is hidden, where the instruction goes, the rest of its text.
-	lead, mark := t.loopMarks(i, false), t.mark(i, block, true)
+	lead, mark := t.loopMarks(i, false), t.coreMark(in.Addr)+t.mark(i, block, true)
 	room := t.room - page.Runes(lead)
 	if page.Runes(text)+page.Runes(mark) > room {
 		mark = t.mark(i, block, false)

@@ -123,6 +123,7 @@ type jsonLoop struct {
 	Least      *page.Number  `json:"trips_at_least,omitempty"`
 	Why        string        `json:"why,omitempty"`
 	PerIter    []jsonPerIter `json:"per_iteration,omitempty"`
+	InCore     *jsonInCore   `json:"in_core,omitempty"`
 	jsonPart
 }
 
@@ -194,7 +195,7 @@ func countedOf(c flow.Count) *jsonCounted {
 func (t *annotation) jsonLoop(i int) jsonLoop {
 	l, g := &t.c.Loops[i], &t.c.Graph.Loops[i]
 	out := jsonLoop{Loop: i + 1, Header: hexOf(t.c.Insts[t.c.Blocks[g.Header].First].Addr), Depth: g.Depth, Inside: g.Parent + 1,
-		File: l.File, First: l.First, Last: l.Last, Inner: page.Known(l.Inner), jsonPart: t.part(&l.Part)}
+		File: l.File, First: l.First, Last: l.Last, Inner: page.Known(l.Inner), InCore: t.inCoreOf(i), jsonPart: t.part(&l.Part)}
 	if t.c.Executions == "" {
 		return out
 	}

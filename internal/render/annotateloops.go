@@ -45,6 +45,7 @@ func (t *annotation) loops() {
 		t.loop(i, page.Padded(page.Cut(places[i], width-gap), width))
 	}
 	t.iterations(rows)
+	t.inCore()
 	if t.c.Executions == "" {
 		t.Paragraph("", "how often they were executed is not known: sample retired instructions precisely, or branch stacks", 0, faint)
 	}
