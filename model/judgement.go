@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
@@ -157,7 +158,7 @@ func parseJudgement(data []byte, name string) (*judgement, error) {
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	slices.SortFunc(j.ranges, func(a, b nodeRanges) int { return a.compare(b.nodeKey) })
+	sorting.Stable(j.ranges, func(a, b nodeRanges) int { return a.compare(b.nodeKey) })
 	return j, nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/flow"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // A Listing is the code to annotate.
@@ -201,7 +202,7 @@ func (b *builder) rows() {
 			code := b.from.Scopes[rows[0]].Code
 			b.Insts = append(b.Insts, Inst{Inst: disasm.Inst{Addr: addr, Len: 1}, File: code.File, Line: code.Line})
 		}
-		slices.SortFunc(b.Insts, func(x, y Inst) int { return cmp.Compare(x.Addr, y.Addr) })
+		sorting.Stable(b.Insts, func(x, y Inst) int { return cmp.Compare(x.Addr, y.Addr) })
 	}
 	b.rowsOf = make([][]int, len(b.Insts))
 	amidst := 0

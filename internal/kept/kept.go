@@ -21,6 +21,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // Bounds on what is kept: so many runs, and so many bytes of all.
@@ -133,7 +135,7 @@ func (s *Store) Runs() []Run {
 			runs = append(runs, r)
 		}
 	}
-	slices.SortFunc(runs, func(a, b Run) int { return strings.Compare(b.Dir, a.Dir) })
+	sorting.Stable(runs, func(a, b Run) int { return strings.Compare(b.Dir, a.Dir) })
 	return runs
 }
 

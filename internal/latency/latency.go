@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // A Point is the count of loads slower than a threshold.
@@ -84,7 +86,7 @@ func New(points []Point, floor float64) (*Distribution, error) {
 		return nil, ErrFew
 	}
 	d := &Distribution{Points: slices.Clone(points), Floor: floor}
-	slices.SortFunc(d.Points, func(a, b Point) int {
+	sorting.Stable(d.Points, func(a, b Point) int {
 		if a.Threshold < b.Threshold {
 			return -1
 		}
