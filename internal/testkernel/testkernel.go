@@ -220,11 +220,11 @@ func BackEndBound(e perfevent.Event) float64 {
 	name, _, _ := strings.Cut(e.Name, " on ")
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ":u"), ":k")
 	switch name {
-	case "CPU_CLK_UNHALTED.THREAD", "CPU_CLK_UNHALTED.THREAD_ANY", "CPU_CLK_UNHALTED.CORE":
+	case "CPU_CLK_UNHALTED.THREAD", "CPU_CLK_UNHALTED.THREAD_ANY", "CPU_CLK_UNHALTED.CORE", "cycles":
 		return 1e9
 	case "UOPS_ISSUED.ANY", "UOPS_RETIRED.RETIRE_SLOTS", "TOPDOWN_RETIRING.ALL":
 		return 1e9
-	case "INST_RETIRED.ANY":
+	case "INST_RETIRED.ANY", "instructions":
 		return 0.9e9
 	case "IDQ_UOPS_NOT_DELIVERED.CORE":
 		return 0.2e9
