@@ -232,7 +232,7 @@ type nativeRun struct {
 }
 
 const (
-	timedRuns   = 7 // the fastest counts
+	timedRuns   = 5 // the fastest counts
 	sampledRuns = 4
 )
 
