@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 	"github.com/cyclestack/cyclestack/internal/sorting"
@@ -142,7 +143,7 @@ func (s *symbols) at(addr uint64) (function, source string, line int) {
 		return "", "", 0
 	}
 	if f, ok := s.image.file.Symbol(addr); ok {
-		function = f.Name
+		function = object.Demangle(f.Name, true)
 	}
 	source, line = s.image.file.Line(addr)
 	return function, source, line
