@@ -53,8 +53,8 @@ func find(target string) (string, error) {
 const buildLimit = 30 * time.Second
 
 // built returns the plugin for the installed emulator. It is built once, into the user's
-// directory for caches.
-func built(ctx context.Context, target string) (string, error) {
+// directory for caches. Where that cannot be made, it is built into a directory of the run.
+func built(ctx context.Context, target, scratch string) (string, error) {
 	qemu, err := find(target)
 	if err != nil {
 		return "", err
@@ -84,7 +84,7 @@ func built(ctx context.Context, target string) (string, error) {
 		return path, nil
 	}
 	if err := os.MkdirAll(cacheDir(), 0o700); err != nil {
-		return "", err
+		path = filepath.Join(scratch, name)
 	}
 	return path, compile(ctx, api, path)
 }

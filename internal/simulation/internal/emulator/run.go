@@ -126,13 +126,13 @@ func Run(ctx context.Context, c Command, o Options) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	plugin, err := built(ctx, target)
-	if err != nil {
-		return nil, err
-	}
 	dir, err := os.MkdirTemp("", "cyclestack-")
 	if err != nil {
 		return nil, err
+	}
+	plugin, err := built(ctx, target, dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	r := newRun(&o, dir)
 	s := &Simulation{run: r, command: strings.Join(c.Args, " ")}
