@@ -48,7 +48,6 @@ type View struct {
 	paused   bool
 	list     bool // the parts are shown, not the tree of one
 	selected int
-	scroll   int
 	level    int
 	of       string // the part whose tree is shown
 	message  string

@@ -90,7 +90,6 @@ type result struct {
 	lines        int
 	native, stat time.Duration // of processors
 	said, place  string
-	cause        string
 	right, there string // "yes", "no", or why that is not known
 	samples      int
 }

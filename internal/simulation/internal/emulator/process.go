@@ -33,7 +33,6 @@ type run struct {
 	clock   clock
 	left    []string // programs that were executed outside
 	faults  error    // what was written cannot be
-	threads int
 	ended   sync.WaitGroup
 }
 
