@@ -121,7 +121,16 @@ func (p *Profile) what() string {
 	if p.What != "" {
 		return p.What
 	}
-	return p.Event
+	return briefEvent(p.Event)
+}
+
+// briefEvent is an event in a sentence: without the modifiers that make it long.
+func briefEvent(event string) string {
+	const most = 40
+	if at := strings.LastIndexByte(event[:min(len(event), most)], ':'); len(event) > most && at > 0 {
+		return event[:at]
+	}
+	return event
 }
 
 // title says what is shared out, and between what.
@@ -356,7 +365,7 @@ func (p *profile) begin(a *account.Account) {
 		parts = append(parts, "on "+p.h.CPU.Name, m.Name+" "+m.Version)
 	}
 	if h.Samples > 0 {
-		parts = append(parts, fmt.Sprintf("from %s samples of %s", page.Trim(float64(h.Samples)), h.Event))
+		parts = append(parts, fmt.Sprintf("from %s samples of %s", page.Trim(float64(h.Samples)), briefEvent(h.Event)))
 	} else {
 		parts = append(parts, p.h.source())
 	}
@@ -462,14 +471,17 @@ func (p *profile) write() {
 	head := p.Out.String()
 	p.screen(partsOnScreen)
 	p.body()
-	over := p.tree.lines() - p.o.Lines
-	if p.o.Lines == 0 || over <= 0 || p.parts.timeline() {
-		return
+	// What is left out takes lines to say, too: a second time is enough for that.
+	for range 2 {
+		over, most := p.tree.lines()-p.o.Lines, len(p.lines)-1
+		if p.o.Lines == 0 || over <= 0 || p.parts.timeline() || most <= partsLeast {
+			return
+		}
+		p.screen(max(partsLeast, most-over))
+		p.Out.Reset()
+		p.Out.WriteString(head)
+		p.body()
 	}
-	p.screen(max(partsLeast, len(p.lines)-1-over))
-	p.Out.Reset()
-	p.Out.WriteString(head)
-	p.body()
 }
 
 // body writes what is below the heading.

@@ -74,14 +74,14 @@ func TestTutorial(t *testing.T) {
 	for _, tt := range []struct{ way, want string }{
 		// Some ten ticks leave the time in the kernel uncertain. Where page faults are slow
 		// it may look as large as the cost of the caches. Then both are named.
-		{"columns", `(?s)(?:L2_Hit +[0-9.]+ %[^\n]*◄ bottleneck.*try +visit data in memory order; swap loops|L2_Hit +[0-9.]+ %[^\n]*◄ as likely as Kernel).*` +
-			`by line.*\* walk\.c:19 .*next    cyclestack stat --source simulated --keep walk\.callgrind -- \./walk columns`},
-		{"rows", `(?s)by line.*\* walk\.c:2[67] `},
+		{"columns", `(?s)L2_Hit +[0-9.]+ %[^\n]*◄ (?:bottleneck|as likely as Kernel).*` +
+			`where\n[^\n]*down_columns +walk\.c:1[89] `},
+		{"rows", `(?s)where\n[^\n]*along_rows +walk\.c:2[67]`},
 	} {
 		t.Run(tt.way, func(t *testing.T) {
 			t.Parallel()
 			var out, msg bytes.Buffer
-			status := Main(t.Context(), []string{"stat", "--source", "simulated", "--caches", caches, "--", "./walk", tt.way}, strings.NewReader(""), &out, &msg)
+			status := Main(t.Context(), []string{"stat", "--source", "simulated", "--simulator", "valgrind", "--caches", caches, "--", "./walk", tt.way}, strings.NewReader(""), &out, &msg)
 			if status > 127 || !regexp.MustCompile(tt.want).MatchString(msg.String()) {
 				t.Errorf("status %d, and no %s in\n%s", status, tt.want, msg.String())
 			}

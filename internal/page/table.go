@@ -88,6 +88,12 @@ func (p *Page) Table(title string, lines []Line) {
 	if total(width)+Gap+markWidth(lines) > p.Width && width[unitCol] > 0 {
 		width[coverCol] = 0 // an uncertain value says so
 	}
+	if over := total(width) + Gap + markWidth(lines) - p.Width; over > 0 && width[unitCol] > unitLeast {
+		width[unitCol] = max(unitLeast, width[unitCol]-over)
+		for i := range lines {
+			lines[i].Unit = Cut(lines[i].Unit, width[unitCol])
+		}
+	}
 	p.row(heads, width, nil, Faint)
 	for i := range lines {
 		l := &lines[i]
@@ -124,6 +130,9 @@ func (p *Page) unknown(l *Line, width []int) {
 	front := fmt.Sprintf("%*s%-*s%*s%*s  ", Indent, "", width[0], l.Name, Gap, "", width[1], l.Value)
 	p.Out.WriteString(p.Paint(front+Cut(l.Why, max(20, p.Width-Runes(front))), l.Style) + "\n")
 }
+
+// unitLeast is the width that units are cut to at most.
+const unitLeast = 12
 
 // remarkLeast is the room that remarks behind the figures are given at least.
 const remarkLeast = 24
