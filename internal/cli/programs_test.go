@@ -447,7 +447,7 @@ func TestPrograms(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			rounds := max(1, p.rounds/60)
-			s := p.simulate(t, dir, p.compile(t, dir), rounds, "", "--caches", "32K,8,64/32K,8,64/1M,8,64/32M,16,64")
+			s := p.simulate(t, dir, p.compile(t, dir), rounds, "", "--cpu", "amdzen4", "--caches", "32K,8,64/32K,8,64/1M,8,64/32M,16,64")
 			if p.hottest != nil && !slices.Contains(p.hottest, s.functions[0].function) {
 				t.Errorf("functions %s; by sampling, %v is the first", shares(s.functions), p.hottest)
 			}

@@ -105,7 +105,7 @@ func TestClients(t *testing.T) {
 	for status := 0; status != 200; time.Sleep(50 * time.Millisecond) {
 		status, _ = get(t, url)
 	}
-	span := time.Duration(testlong.Size(2, 600)) * time.Second
+	span := time.Duration(testlong.Size(2, 60)) * time.Second
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats

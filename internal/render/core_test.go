@@ -61,7 +61,7 @@ func TestCoreScreen(t *testing.T) {
 	}
 	d := solved(t)
 	d.Full = true
-	if full := coreText(t, d, "text"); !strings.Contains(full, "class default") || !strings.Contains(full, "solve, loop 3 (") {
+	if full := coreText(t, d, "text"); !strings.Contains(full, "imported") || !strings.Contains(full, "solve, loop 3 (") {
 		t.Errorf("with everything:\n%s", full)
 	}
 }
