@@ -265,3 +265,15 @@ func TestPerfKinds(t *testing.T) {
 		t.Error("--by dsos is a kind")
 	}
 }
+
+// TestNoCallers: a function that no callchain has is named in the error.
+func TestNoCallers(t *testing.T) {
+	t.Chdir("../..")
+	for _, flag := range []string{"--callers", "--callees"} {
+		var out, msg strings.Builder
+		status := Main(t.Context(), []string{"report", flag, "nosuch", "examples/stacks.data"}, strings.NewReader(""), &out, &msg)
+		if want := "cyclestack report: examples/stacks.data: no callchain has a function nosuch\n"; status != exitInput || out.String() != "" || msg.String() != want {
+			t.Errorf("%s: status %d, %q, %q", flag, status, out.String(), msg.String())
+		}
+	}
+}

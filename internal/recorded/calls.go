@@ -27,7 +27,11 @@ func (p *placeReport) calls(rec *source.Recording) (t *counts.Table, err error) 
 	if !s.Callchains() {
 		return nil, fault.Inputf("%s: it has no callchains; record -g, or perf record -g, has them", p.file)
 	}
-	if t, p.self, err = s.CallTable(p.o.Calls); err != nil {
+	t, p.self, err = s.CallTable(p.o.Calls)
+	if errors.As(err, new(*samples.NoMatchError)) {
+		return nil, fault.Inputf("%s: no callchain has a function %s", p.file, p.o.Calls.Function)
+	}
+	if err != nil {
 		return nil, fault.As(fault.Input, err)
 	}
 	p.kind = s.Kind()
