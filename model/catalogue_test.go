@@ -251,7 +251,7 @@ func BenchmarkEmbedded(b *testing.B) {
 		b.Run(id, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				lib, err := openEmbedded()
+				lib, err := openLibrary(embedded())
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -270,7 +270,7 @@ func BenchmarkModel(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
-				lib, err := openEmbedded()
+				lib, err := openLibrary(embedded())
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -370,7 +370,7 @@ func BenchmarkCandidates(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
-		lib, err := openEmbedded()
+		lib, err := openLibrary(embedded())
 		if err != nil {
 			b.Fatal(err)
 		}

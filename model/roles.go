@@ -88,7 +88,7 @@ type roleTable struct {
 }
 
 var roles = sync.OnceValue(func() *roleTables {
-	data, err := fs.ReadFile(embedded, "data/"+rolesFile)
+	data, err := fs.ReadFile(embedded(), rolesFile)
 	if err != nil {
 		panic(err)
 	}
