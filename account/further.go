@@ -88,25 +88,28 @@ func (a *Account) columnsOf(node int) (columns []int) {
 // A Rate is a count that no account of the scope uses, relative to another quantity.
 type Rate struct {
 	Count
-	Unit string  // of the count as the source prints it; "" for a plain number
-	Rate float64 // NaN if the recording has nothing to relate the count to
-	Per  string  // what Rate is relative to: "s" of elapsed time, "1000 instructions"; "" if it is not known
+	Unit  string  // of the count as the source prints it; "" for a plain number
+	Rate  float64 // NaN if the recording has nothing to relate the count to
+	Named bool    // the user named the event
+	Per   string  // what Rate is relative to: "s" of elapsed time, "1000 instructions"; "" if it is not known
 }
 
 // perSecond is the preferred basis of a [Rate].
 const perSecond = "s"
 
 // Rest lists the counts that neither this account nor those in Also use, in the
-// recording's order.
+// recording's order. Among them are those of all events that the user named, also if they
+// were not counted.
 func (a *Account) Rest() []Rate {
 	served := a.served()
 	var list []Rate
 	per, amount := a.basis()
 	for _, c := range a.listed() {
-		if served[c.column] || c.State != counts.Counted || c.Event == "duration_time" {
+		column := &a.Binding.Layout.Columns[c.column]
+		if !column.Named && (served[c.column] || c.State != counts.Counted || c.Event == "duration_time") {
 			continue
 		}
-		r := Rate{Count: c.Count, Unit: a.Binding.Layout.Columns[c.column].Unit, Rate: c.Value / amount, Per: per}
+		r := Rate{Count: c.Count, Unit: column.Unit, Rate: c.Value / amount, Per: per, Named: column.Named}
 		list = append(list, r)
 	}
 	return list

@@ -121,6 +121,9 @@ type Column struct {
 	// the time of all runs: counts from different runs were not counted together.
 	Parts int
 
+	// Named says that the user named the event, so that it is shown whatever uses it.
+	Named bool
+
 	// Skids says that the event was sampled, and its samples do not name the
 	// instruction that it happened at but one of those that follow.
 	Skids bool

@@ -24,14 +24,18 @@ func (t *tree) brief(a *account.Account) error {
 		return nil
 	}
 	foot := t.foot(a)
+	own := t.emptyPage()
+	own.own(a)
+	below := own.lines() + foot.lines()
 	if a.Hotspots != nil && len(a.Hotspots.States) > 0 {
 		t.timeHeading(a)
-		t.hotspots(a, t.o.Lines-t.lines()-foot.lines())
+		t.hotspots(a, t.o.Lines-t.lines()-below)
 	} else {
 		t.heading(a)
 		t.time(a)
-		t.nodesAndRates(a, t.o.Lines-t.lines()-foot.lines())
+		t.nodesAndRates(a, t.o.Lines-t.lines()-below)
 	}
+	t.Out.WriteString(own.Out.String())
 	t.Out.WriteString(foot.Out.String())
 	t.used = t.lines()
 	return t.Flush()
@@ -41,7 +45,7 @@ func (t *tree) brief(a *account.Account) error {
 // writes what further methods and counts say.
 func (t *tree) nodesAndRates(a *account.Account, room int) {
 	further := t.emptyPage()
-	if further.further(a); a.Known() || further.lines() == 0 {
+	if further.further(a); a.Known() || further.lines() == 0 && len(named(a)) == 0 {
 		before := t.lines()
 		t.essential(a, room)
 		room -= t.lines() - before
@@ -138,6 +142,9 @@ func (t *tree) essential(a *account.Account, room int) {
 	}
 	const around = 3 // a heading, what is left out, and a blank line
 	nodes := a.Essential(t.shown, max(treeLeast, room-around))
+	if t.o.Known {
+		nodes = slices.DeleteFunc(nodes, func(i int) bool { return !a.Nodes[i].Known() })
+	}
 	var lines []page.Line
 	for _, i := range nodes {
 		lines = append(lines, t.line(a, i))
@@ -152,7 +159,7 @@ func (t *tree) essential(a *account.Account, room int) {
 	known, unknown := 0, 0
 	for i := range a.Nodes {
 		switch n := &a.Model().Nodes[i]; {
-		case !t.shown[i] || n.Optional && !a.Nodes[i].Known() || slices.Contains(nodes, i):
+		case !t.shown[i] || (n.Optional || t.o.Known) && !a.Nodes[i].Known() || slices.Contains(nodes, i):
 		case a.Nodes[i].Known():
 			known++
 		case n.Section == "":
@@ -169,7 +176,7 @@ func (t *tree) essential(a *account.Account, room int) {
 	if unknown > 0 {
 		left = append(left, fmt.Sprintf("%d not known", unknown))
 	}
-	if n := len(a.Rest()); n > 0 {
+	if n := len(rest(a)); n > 0 {
 		left = append(left, page.Several(n, "count")+" without a method")
 	}
 	if len(left) > 0 && len(nodes) > 0 {
@@ -231,7 +238,7 @@ func summary(a *account.Account) string {
 		if i := slices.IndexFunc(a.Nodes, func(v account.Value) bool { return v.Known() }); i >= 0 {
 			return fmt.Sprintf("%s: %s %s", text, m.Nodes[i].Name, nodeFigure(m, i, a.Nodes[i].Value))
 		}
-		return fmt.Sprintf("%s: %s without a method", text, page.Several(len(a.Rest()), "count"))
+		return fmt.Sprintf("%s: %s without a method", text, page.Several(len(rest(a)), "count"))
 	}
 	return fmt.Sprintf("%s: %s %s", text, m.Nodes[end].Name, nodeFigure(m, end, a.Nodes[end].Value))
 }

@@ -127,11 +127,12 @@ func (c *csvWriter) Account(a *account.Account) error {
 		return err
 	}
 	for i := range a.Nodes {
-		if c.shown[i] {
+		if c.shown[i] && (!c.o.Known || a.Nodes[i].Known()) {
 			b = c.row(b, a, i, c.nodes[i], c.units[i])
 		}
 	}
 	b = c.timesRows(b, a.Times)
+	b = c.own(b, a)
 	c.buf = b
 	_, err := c.w.Write(b)
 	return err
@@ -143,16 +144,24 @@ func (c *csvWriter) events(b []byte, a *account.Account, list []account.Count) [
 	for _, n := range list {
 		spelled := cmp.Or(n.As, n.Event)
 		e := n.Estimate()
-		b = append(b, c.scope...)
-		b = append(append(b, field(spelled)...), ",,"...)
-		b = append(page.AppendDecimal(b, e.Value), ',')
-		b = append(append(b, field(countUnit(a, spelled))...), ',')
-		b = append(page.AppendDecimal(b, e.Error), ',')
-		b = append(page.AppendDecimal(b, math.Round(n.Coverage*1e6)/1e6), ",,"...)
-		b = append(strconv.AppendBool(b, e.Reliable()), ",,,,"...)
-		b = append(append(b, field(c.parts.Flat)...), '\n')
+		b = c.event(b, a, spelled, e, n.Coverage, c.parts.Flat)
 	}
 	return b
+}
+
+// event appends the row of an event.
+func (c *csvWriter) event(b []byte, a *account.Account, spelled string, e counts.Estimate, coverage float64, why string) []byte {
+	b = append(b, c.scope...)
+	b = append(append(b, field(spelled)...), ",,"...)
+	b = append(page.AppendDecimal(b, e.Value), ',')
+	b = append(append(b, field(countUnit(a, spelled))...), ',')
+	b = append(page.AppendDecimal(b, e.Error), ',')
+	b = append(page.AppendDecimal(b, math.Round(coverage*1e6)/1e6), ",,"...)
+	b = append(strconv.AppendBool(b, e.Reliable()), ",,,"...)
+	if c.parts != nil { // the events that skid
+		b = append(b, ',')
+	}
+	return append(append(b, field(why)...), '\n')
 }
 
 // countUnit is the unit of an event's counts, as [account.Count] has them.

@@ -71,7 +71,7 @@ func (t *tree) left(n int, what string) {
 
 // rates writes the counts that no method uses.
 func (t *tree) rates(a *account.Account) {
-	rest := a.Rest()
+	rest := rest(a)
 	if len(rest) == 0 {
 		return
 	}
@@ -141,7 +141,7 @@ func (j *jsonWriter) also(a *account.Account) (list []jsonFurther) {
 }
 
 func rates(a *account.Account) (list []jsonRate) {
-	for _, r := range a.Rest() {
+	for _, r := range rest(a) {
 		list = append(list, jsonRate{count(r.Count), r.Unit, page.Known(r.Rate), r.Per})
 	}
 	return list

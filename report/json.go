@@ -79,6 +79,7 @@ type jsonAccount struct {
 	Hotspots   *jsonHotspots `json:"hotspots,omitempty"`
 	Also       []jsonFurther `json:"also,omitempty"`
 	Rates      []jsonRate    `json:"rates,omitempty"`
+	Events     []jsonRate    `json:"events,omitempty"`
 }
 
 // A jsonTimes is what the threads did with their time, in the scope of an account.
@@ -289,7 +290,7 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	}
 	out.Nodes, out.Missing = j.nodes(a, j.shown)
 	out.Times, out.Hotspots = j.times(a.Times), hotspots(a.Hotspots)
-	out.Also, out.Rates = j.also(a), rates(a)
+	out.Also, out.Rates, out.Events = j.also(a), rates(a), ownJSON(a)
 	if j.h.Unknown.Text != "" {
 		out.Notes = append(out.Notes, "processor: "+j.o.note(j.h.Unknown))
 	}

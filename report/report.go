@@ -51,6 +51,7 @@ type Options struct {
 	Level  int    // deepest level of the tree; 0 is all
 	Nodes  string // only nodes whose name or path matches this shell pattern (with their parents); "" is all
 	All    bool   // in the tree format, also the nodes outside the main tree
+	Known  bool   // only known nodes: of counts that no method asked for
 	Layout Layout // of the tree format
 	Expand string // of LayoutParts: also the parts of the nodes whose name or path matches; "bottleneck" for those that the bottleneck path goes through
 	// Lines is how many lines a tree takes at most: what matters is shown, and the number of

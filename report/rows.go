@@ -15,8 +15,9 @@ type rows struct {
 	tree
 	columns []int
 	times   []int // of Account.Times, behind the others
-	left    int   // columns of nodes that did not fit
-	label   int   // width of the first column
+	named   []string
+	left    int // columns of nodes that did not fit
+	label   int // width of the first column
 	text    []byte
 }
 
@@ -60,6 +61,7 @@ func (r *rows) begin(a *account.Account) {
 		}
 		r.times = append(r.times, i)
 	}
+	r.ownColumns(a, room)
 	parts := []string{"on " + r.h.CPU.Name, r.h.Model.Name + " " + r.h.Model.Version, unitText(m), r.h.source()}
 	if a.Label != "" {
 		parts = append([]string{a.Label}, parts...)
@@ -73,6 +75,9 @@ func (r *rows) begin(a *account.Account) {
 	for _, i := range r.times {
 		head += fmt.Sprintf("%*s", r.width(a.Times, i), a.Times.Model().Nodes[i].Name)
 	}
+	for _, name := range r.named {
+		head += fmt.Sprintf("%*s", ownWidth(name), name)
+	}
 	r.Out.WriteString(r.Paint(head, faint) + "\n")
 }
 
@@ -83,6 +88,8 @@ func (r *rows) wanted(a *account.Account, i, level int) bool {
 	m := a.Model()
 	n := &m.Nodes[i]
 	switch {
+	case r.o.Known && !a.Nodes[i].Known():
+		return false
 	case r.o.Nodes != "":
 		return n.Match(r.o.Nodes)
 	case n.Level == 0 && m.Share(i):
@@ -120,6 +127,7 @@ func (r *rows) line(a *account.Account) {
 	if a.Times != nil {
 		r.cells(a.Times, r.times)
 	}
+	r.ownCells(a)
 	r.text = append(r.text, '\n')
 }
 

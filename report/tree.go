@@ -55,6 +55,7 @@ func (t *tree) Account(a *account.Account) error {
 	}
 	t.links(a)
 	t.more(a)
+	t.own(a)
 	t.further(a)
 	t.audit(a)
 	t.notes(a)
@@ -160,7 +161,7 @@ func (t *tree) section(a *account.Account, section string) {
 	low, unknown := 0, 0 // nodes left out
 	for i := range m.Nodes {
 		switch {
-		case m.Nodes[i].Section != section || !t.shown[i] || !a.Nodes[i].Known() && m.Nodes[i].Optional:
+		case m.Nodes[i].Section != section || !t.shown[i] || !a.Nodes[i].Known() && (m.Nodes[i].Optional || t.o.Known):
 		case t.folds(a, i) && a.Nodes[i].Known():
 			low++
 		case t.folds(a, i):

@@ -14,7 +14,7 @@ import (
 // elsewhere says what flags of perf are here, by command.
 var elsewhere = map[string]map[string]string{
 	"stat": {
-		"e": events, "event": events, "M": "--nodes", "metrics": "--nodes", "x": "--format csv", "field-separator": "--format csv",
+		"M": "--nodes", "metrics": "--nodes", "x": "--format csv", "field-separator": "--format csv",
 		"j": "--format json", "json-output": "--format json", "d": "--level", "detailed": "--level", "v": "--all", "verbose": "--all",
 		"topdown": "--level", "td-level": "--level",
 	},
@@ -24,8 +24,6 @@ var elsewhere = map[string]map[string]string{
 		"v": "--all", "verbose": "--all",
 	},
 }
-
-const events = "--level and --nodes say what is to be known, and the events follow; record takes -e"
 
 // flagError puts an error about a flag into words for users: it suggests a flag for an
 // unknown one, and says what a value should be.

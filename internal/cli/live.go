@@ -124,7 +124,7 @@ func (l *meter) progress(run, of int, nodes string) {
 // document returns a writer of a document.
 func (l *meter) document(o report.Options) (report.Writer, error) {
 	own := l.c.options(l.terminal(l.c, l.stream))
-	own.Nodes, own.Level, own.All = o.Nodes, o.Level, o.All
+	own.Nodes, own.Level, own.All, own.Known = o.Nodes, o.Level, o.All, o.Known
 	own.Layout, own.Line, own.Top = o.Layout, o.Line, o.Top
 	var to io.Writer = l.intervals
 	if l.intervals == nil {

@@ -25,6 +25,7 @@ import (
 type statFlags struct {
 	targetFlags
 	source       string
+	events       []string
 	repeat       int
 	separate     bool // --no-multiplex
 	drilldown    bool
@@ -34,6 +35,7 @@ type statFlags struct {
 	simulator    string // qemu or valgrind; "" is the best
 	keep         string // the simulator's files
 	old          bool   // what was in their place is kept
+	unplaced     bool   // --no-places
 	unkept       bool   // --no-keep
 	caches       string
 }
@@ -55,19 +57,23 @@ The nodes to be seen decide which events are counted, and in what groups: see
 'cyclestack plan'. Without --level it is as deep as some seconds of
 counting can tell. Next to -a, -C, -G, -p or -t a program only says for how long.
 
+Events of your own (-e) are counted instead of these. With --model, --level or
+--nodes they are counted in addition.
+
 Next to the cycles stands what the threads did with their time, as the operating
-system tells. Of a program that mostly waited that comes first.
+system tells. Of a program that mostly waited that comes first. The clock takes
+samples of the same run: they show the functions, lines and loops that the time was
+spent in. They need no counter; --no-places leaves them out.
 
 Where the processor's counters cannot be used, the operating system counts the same
-run, and the clock takes samples of it: the account says what the program's threads
-did with their time, and the functions, lines and loops it was spent in. The first
-line says which source it was, and why not the better one: 'cyclestack doctor' knows
-what would change that. If --source names a source, it is taken or nothing runs.
+run. The first line says which source it was, and why not the better one: 'cyclestack
+doctor' knows what would change that. If --source names a source, it is taken or nothing runs.
 --source simulated runs the program again in a simulator, without output: that is
 'cyclestack simulate'.`,
 		Example: `  cyclestack stat -- ./solver input.csv
   cyclestack stat --level 3 -r 5 -- ./solver input.csv       the mean of five runs, with errors
   cyclestack stat --drilldown -- ./solver input.csv          runs it again, level by level
+  cyclestack stat -e page-faults,'{cycles,instructions}:u' -- ./solver input.csv
   cyclestack stat -a --per-core -o machine.txt -- sleep 10
   cyclestack stat -p 1234 -I 1000 --format csv -o account.csv
   cyclestack stat --source simulated --keep solver.callgrind -- ./solver input.csv`,
@@ -77,6 +83,7 @@ what would change that. If --source names a source, it is taken or nothing runs.
 	flags.SetInterspersed(false)
 	f.addTasks(cmd)
 	f.addCPUs(cmd)
+	flags.StringArrayVarP(&f.events, "event", "e", nil, "count these `EVENTS` instead, in perf's spelling or the vendor's: page-faults, '{cycles,instructions}:u' (may be repeated)")
 	flags.IntVarP(&f.repeat, "repeat", "r", 1, "run the program `N` times: means, with their errors")
 	flags.BoolVarP(&f.noInherit, "no-inherit", "i", false, "not the processes and threads that the program starts")
 	flags.BoolVar(&f.separate, "no-multiplex", false, "one group in each of several runs of the program, instead of multiplexing")
@@ -88,6 +95,7 @@ what would change that. If --source names a source, it is taken or nothing runs.
 	completeWords(cmd, "source", "auto", "pmu", "simulated", "os")
 	flags.StringVar(&f.keep, "keep", "", "keep what was simulated in `FILE`, a callgrind file for 'cyclestack report --by line'")
 	f.addCaches(cmd)
+	flags.BoolVar(&f.unplaced, "no-places", false, "take no samples: the account has no places in the code")
 	flags.BoolVar(&f.unkept, "no-keep", false, "do not keep the run for report, annotate, explain and diff without a file")
 	c.addModel(cmd)
 	c.addParams(cmd)
@@ -135,6 +143,7 @@ func (f *statFlags) check(c *common, program []string) error {
 			rule{!simulated && f.keep+f.caches+f.simulator != "", "--keep, --caches and --simulator are about a simulation: --source simulated"},
 			rule{f.simulator != "" && !slices.Contains(simulation.Simulators, simulation.Simulator(f.simulator)), fmt.Sprintf("--simulator %s: it is qemu or valgrind", f.simulator)},
 			rule{f.user && f.kernel, "--user and --kernel: both are counted without either; --split tells them apart"},
+			rule{len(f.events) > 0 && (simulated || f.drilldown || f.split), "-e and --source simulated, --drilldown or --split: these choose the events themselves"},
 			rule{f.split && (f.user || f.kernel), "--split and --user or --kernel: both, or one of them"},
 		),
 		refuse(
@@ -199,8 +208,10 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 	}
 	l := &meter{app: a, c: c, f: f, program: program, stream: a.err}
 	l.sim = simulated.New(l.simulation())
-	l.sampler = clocked.New(clocked.Options{Options: hotspots.Options{Cause: core.Causes(host)}, Version: version, Create: func() (*os.File, error) { return l.keeper.samples() }})
-	l.options = measure.Options{Choice: c.choice(), Source: measure.Source(f.source), Mode: f.mode(), By: by, NoInherit: f.noInherit,
+	if !f.unplaced {
+		l.sampler = clocked.New(clocked.Options{Options: hotspots.Options{Cause: core.Causes(host)}, Version: version, Create: func() (*os.File, error) { return l.keeper.samples() }})
+	}
+	l.options = measure.Options{Choice: c.choice(), Events: strings.Join(f.events, ","), Source: measure.Source(f.source), Mode: f.mode(), By: by, NoInherit: f.noInherit,
 		Runs: measure.Runs{Repeat: f.repeat, Separate: f.separate, Descend: f.drilldown}}
 	if !l.options.OSAlone() || f.interval > 0 { // else there is none
 		collectRarely()

@@ -13,6 +13,8 @@ import (
 func (p *part) how(t *counts.Table, why string, separate, sampled bool) string {
 	n := p.counted(t)
 	switch {
+	case p.own.alone:
+		return "the events of -e"
 	case sampled && why == "":
 		return "sampled by the clock"
 	case sampled:

@@ -16,6 +16,8 @@
 package measure
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -58,6 +60,9 @@ type Options struct {
 	OneCoreType bool
 	// Generic are generic events that are counted as well, unless the plan has them.
 	Generic []string
+	// Events are the user's own, in perf's spelling: instead of a plan's, or next to them if the
+	// choice has a method, nodes or a level. "" is none.
+	Events string
 	// NoTimes leaves out what threads or processors do with their time.
 	NoTimes bool
 
@@ -190,26 +195,28 @@ func (m *Measurement) Plan() error {
 	switch {
 	case o.Cores:
 		return m.coreParts()
+	case m.ownAlone():
+		return m.ownPart()
 	case o.Source == OS && asked:
 		return &fault.OptionError{Option: "source", Value: string(OS), Err: fmt.Errorf("its method is %s", resolve.OSModel)}
 	case o.Source == Simulated && (asked || method == resolve.OSModel):
 		return &fault.OptionError{Option: "source", Value: string(Simulated), Err: fmt.Errorf("its method is %s", resolve.SimulatedModel)}
 	case m.options.OSAlone():
 		m.osParts()
-		return m.check()
+		return errors.Join(m.besides(), m.check())
 	case o.Source == Simulated:
 		return m.simulate()
 	}
 	why := m.machine.NoPMU()
 	switch {
 	case why == "":
-		return m.pmuParts()
+		return cmp.Or(m.pmuParts(), m.besides())
 	case o.Source == PMU || asked || o.Runs.Descend || o.Runs.Separate || o.Mode != AnyMode:
 		return &NoPMUError{why}
 	}
 	m.reasons = []Reason{{NoPMU, why}}
 	m.osParts()
-	return m.check()
+	return errors.Join(m.besides(), m.check())
 }
 
 // Machine returns the machine that is measured.

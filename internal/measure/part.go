@@ -30,6 +30,7 @@ type part struct {
 	always   []perfevent.Event
 	names    map[string]string // from the columns of tables to what the account calls them
 	view     view
+	own      own
 }
 
 // suffix is the end of the names of a part's events. It tells the columns of several parts

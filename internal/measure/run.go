@@ -90,15 +90,16 @@ func (m *Measurement) begin(ctx context.Context) (*Run, error) {
 	spec := m.spec()
 	o := m.observer(spec.Delay)
 	spec.Observer = o.Observer
-	if s := m.options.Client.Sampler; s != nil && m.samples() {
-		spec.Launching = func() { s.Begin(m.machine) }
-	}
+	m.sample(&spec)
 	if m.parts[0].pmu != nil && o.Observer != nil {
 		spec.Observer = m.timesBy(o.Observer)
 	}
 	counters, err := m.kernel.Start(ctx, m.machine.Sys, spec)
 	if err != nil {
 		o.end()
+		if m.samples() {
+			m.options.Client.Sampler.End()
+		}
 		m.times = nil
 		return nil, err
 	}
@@ -177,8 +178,8 @@ func (r *Run) Close() error {
 func (r *Run) Count() error {
 	err := r.count()
 	r.failed = err != nil
-	if s := r.m.options.Client.Sampler; s != nil && r.m.samples() {
-		s.End()
+	if r.m.samples() {
+		r.m.options.Client.Sampler.End()
 	}
 	if err == nil {
 		r.state = r.counters.State()
@@ -274,12 +275,12 @@ func (r *Run) first() error {
 
 // stream returns the stream of the accounts of a part.
 func (m *Measurement) stream(p *part) *accounting.Stream {
-	o := accounting.Options{By: m.options.By, Live: true, Refine: func(a *account.Account) { m.judge(p, a); m.locate(a) }}
+	o := accounting.Options{By: m.options.By, Live: true, Refine: func(a *account.Account) { m.judge(p, a); m.locate(p, a) }}
 	if m.options.Cores {
 		o.Places = m.corePlaces
 	}
 	o.Head = func(h *report.Header, t *counts.Table) {
-		h.How = p.how(t, m.why(), m.options.Runs.Separate, m.options.Client.Sampler != nil && m.samples())
+		h.How = p.how(t, m.why(), m.options.Runs.Separate, p.pmu == nil && m.samples())
 		m.options.Client.head(h)
 	}
 	if m.times != nil && p == m.parts[0] { // of all parts together
@@ -291,7 +292,7 @@ func (m *Measurement) stream(p *part) *accounting.Stream {
 // shown says what the document of a part shows.
 func (m *Measurement) shown(p *part) report.Options {
 	c := &m.options.Choice
-	o := report.Options{Nodes: c.Nodes, Level: c.Level, All: m.all}
+	o := report.Options{Nodes: c.Nodes, Level: c.Level, All: m.all, Known: p.own.alone}
 	if m.rows() {
 		o.Layout = report.LayoutRows
 	}
@@ -322,11 +323,13 @@ func (r *Run) release() error {
 	for _, c := range r.held.take() {
 		r.m.times.step()
 		for i, p := range r.m.parts {
+			t := p.table(c.table)
+			p.own.see(t)
 			method, err := p.method()
 			if err != nil {
 				return err
 			}
-			if err := r.streams[i].Add(method, p.table(c.table), c.kind, ""); err != nil {
+			if err := r.streams[i].Add(method, t, c.kind, ""); err != nil {
 				return err
 			}
 		}

@@ -117,6 +117,7 @@ func (r *Recording) choose() (err error) {
 	r.spec = perfevent.SampleSpec{Target: o.Target, Timeout: o.Period.Timeout, Delay: o.Period.Delay, Callchains: o.Callchains,
 		Cgroups: o.Cgroups || len(o.Target.Cgroups) > 0, NoInherit: o.NoInherit, RingSize: o.RingSize}
 	if o.Events != "" {
+		r.m.machine.Sys.Names = r.m.spelled
 		r.spec.Groups, err = r.m.machine.Sys.ResolveSampled(o.Events, r.rate, r.freq)
 		if err != nil {
 			return &fault.OptionError{Option: "event", Err: err}

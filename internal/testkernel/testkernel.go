@@ -136,11 +136,11 @@ func (r *run) layout() *counts.Layout {
 	l := &counts.Layout{}
 	for g, group := range r.spec.Groups {
 		for _, e := range group {
-			l.Columns = append(l.Columns, counts.Column{Event: e.Name, Group: g + 1})
+			l.Columns = append(l.Columns, counts.Column{Event: e.Name, Group: g + 1, Named: e.Named})
 		}
 	}
 	for _, e := range r.spec.Always {
-		l.Columns = append(l.Columns, counts.Column{Event: e.Name})
+		l.Columns = append(l.Columns, counts.Column{Event: e.Name, Named: e.Named})
 	}
 	if !r.spec.Keep.Has(counts.CPU) && !r.spec.Keep.Has(counts.Core) {
 		l.Scopes = []counts.Scope{counts.RunScope("")}

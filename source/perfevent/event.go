@@ -9,6 +9,8 @@ type Event struct {
 	Scale float64 // factor of a raw count (…events/NAME.scale); 0 is 1
 	Unit  string  // of the scaled count: "ns", "Joules"; "" for a plain count
 
+	Named bool // the user named it (counts.Column.Named)
+
 	tool toolKind
 }
 

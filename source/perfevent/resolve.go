@@ -37,7 +37,7 @@ const maxSpelling = 1024
 //	task-clock                  a software event
 //	sched:sched_switch          a tracepoint
 //	duration_time               also user_time and system_time
-//	inst_retired.any            a name in sysfs
+//	inst_retired.any            a name in sysfs, or one that System.Names knows
 //
 // The PMU "cpu" of x86 tables, and "armv8_pmuv3_0", stand for the core PMU whatever it
 // is called here. "uncore_imc" and "imc" stand for all of uncore_imc_0, uncore_imc_1, …
@@ -79,14 +79,14 @@ func (s *System) resolve(spelling string) (Event, error) {
 
 // resolvePlain resolves "NAME:modifiers".
 func (s *System) resolvePlain(spelled string) (Event, error) {
-	if e, ok, err := s.resolveName(spelled); ok || err != nil {
+	if e, ok, err := s.resolveKnown(spelled); ok || err != nil {
 		return e, err
 	}
 	i := strings.LastIndexByte(spelled, ':')
 	if i < 0 {
 		return Event{}, errors.New("the kernel has no event of this name here")
 	}
-	e, ok, err := s.resolveName(spelled[:i])
+	e, ok, err := s.resolveKnown(spelled[:i])
 	if err != nil {
 		return Event{}, err
 	}
@@ -97,6 +97,23 @@ func (s *System) resolvePlain(spelled string) (Event, error) {
 		return Event{}, fmt.Errorf("the kernel has no event %q here", spelling.Clip(spelled[:i]))
 	}
 	return e, e.modify(spelled[i+1:])
+}
+
+// resolveKnown resolves a name that the kernel has, or else one that Names knows.
+func (s *System) resolveKnown(name string) (e Event, ok bool, err error) {
+	if e, ok, err = s.resolveName(name); ok || err != nil || s.Names == nil {
+		return e, ok, err
+	}
+	spelled := s.Names(name)
+	if spelled == "" {
+		return e, false, nil
+	}
+	if pmu, rest, slashed := strings.Cut(spelled, "/"); slashed {
+		e, err = s.resolveTerms(pmu, strings.TrimSuffix(rest, "/"))
+		e.Name = ""
+		return e, err == nil, err
+	}
+	return s.resolveName(spelled)
 }
 
 // noTracepoint says why there is no tracepoint of a name.

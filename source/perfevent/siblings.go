@@ -53,7 +53,7 @@ func newScheme(spec *Spec) *scheme {
 func (c *scheme) add(group int, events []Event) {
 	first := len(c.columns)
 	for i, e := range events {
-		c.columns = append(c.columns, counts.Column{Event: e.Name, Unit: e.Unit, Group: group + 1})
+		c.columns = append(c.columns, counts.Column{Event: e.Name, Unit: e.Unit, Group: group + 1, Named: e.Named})
 		if e.tool == userTime || e.tool == systemTime {
 			c.columns[first+i].Whole = ostime.ProgramTimes
 		}

@@ -24,6 +24,10 @@ type System struct {
 	PMUs []*PMU // in the order of their names
 	CPUs []int  // numbers of the logical processors online, in order
 
+	// Names, if it is not nil, returns the spelling of an event that the kernel has no name
+	// for, such as the vendor's; "" if it does not know it either.
+	Names func(name string) string
+
 	root     fs.FS
 	topology func() ([]CPU, error)
 }

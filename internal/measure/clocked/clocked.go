@@ -52,12 +52,12 @@ type Options struct {
 // New returns a sampler for one run. It must be closed.
 func New(o Options) *Sampler { return &Sampler{o: o} }
 
-// Begin begins to sample what the calling thread starts next.
-func (s *Sampler) Begin(m *measure.Machine) {
-	s.failed = s.begin(m)
+// Begin begins to sample a target. A measurement that is started again begins again.
+func (s *Sampler) Begin(m *measure.Machine, t perfevent.Target) {
+	s.failed = s.begin(m, t)
 }
 
-func (s *Sampler) begin(m *measure.Machine) error {
+func (s *Sampler) begin(m *measure.Machine, t perfevent.Target) error {
 	hz := uint64(rate)
 	if most := m.Sys.MaxSampleRate(); most > 0 {
 		hz = min(hz, most)
@@ -66,11 +66,19 @@ func (s *Sampler) begin(m *measure.Machine) error {
 	if err != nil {
 		return err
 	}
-	if s.file, err = s.o.Create(); err != nil {
+	for i := range groups[0] {
+		groups[0][i].Attr.ExcludeIdle = true
+	}
+	if s.file == nil {
+		s.file, err = s.o.Create()
+	} else {
+		err = s.file.Truncate(0)
+	}
+	if err != nil {
 		return err
 	}
 	id, _ := model.HostID(m.Root)
-	spec := perfevent.SampleSpec{Groups: groups, Target: perfevent.Target{Next: true}}
+	spec := perfevent.SampleSpec{Groups: groups, Target: t}
 	out := &bounded{WriteSeeker: s.file, full: func() { s.full = true; s.rec.Stop() }}
 	s.rec, err = perfrecord.Start(context.Background(), m.Sys, spec, out,
 		perfrecord.Options{Root: m.Root, Cmdline: os.Args, Version: "cyclestack " + s.o.Version, CPUID: id})
@@ -124,13 +132,21 @@ func (s *Sampler) read() error {
 
 // Hotspots returns where the time of an account went.
 func (s *Sampler) Hotspots(a *account.Account) *account.Hotspots {
-	if s.samples == nil {
-		return hotspots.Of(a, nil)
-	}
 	h := hotspots.Of(a, s.samples)
-	if h != nil {
+	if h != nil && s.samples != nil {
 		s.samples.Locate(h)
 	}
+	return h
+}
+
+// Places returns the code that the processor time went into; nil if nothing was sampled.
+func (s *Sampler) Places() *account.Hotspots {
+	if s.samples == nil || s.samples.Total == 0 {
+		return nil
+	}
+	h := hotspots.OfSamples(s.samples)
+	h.States = nil // they stand elsewhere
+	s.samples.Locate(h)
 	return h
 }
 

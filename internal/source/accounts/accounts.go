@@ -69,6 +69,7 @@ type document struct {
 type account struct {
 	Scope  scope
 	Counts []count
+	Events []count // that the user named
 	Notes  []string
 }
 
@@ -236,7 +237,8 @@ func (r *Reader) tableOf(list []account) (*counts.Table, error) {
 			name := c.name()
 			if _, ok := columns[name]; !ok {
 				columns[name] = len(l.Columns)
-				l.Columns = append(l.Columns, counts.Column{Event: name, Unit: unit(name)})
+				named := slices.ContainsFunc(list[i].Events, func(e count) bool { return e.name() == name })
+				l.Columns = append(l.Columns, counts.Column{Event: name, Unit: unit(name), Named: named})
 			}
 		}
 		if len(l.Scopes)*len(l.Columns) > cellsMost {

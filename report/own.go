@@ -1,0 +1,131 @@
+package report
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/page"
+)
+
+// The events that the user named: a table of their own in every format.
+
+// named lists the counts of the events that the user named.
+func named(a *account.Account) []account.Rate {
+	return slices.DeleteFunc(a.Rest(), func(r account.Rate) bool { return !r.Named })
+}
+
+// rest lists the other counts that no method uses.
+func rest(a *account.Account) []account.Rate {
+	return slices.DeleteFunc(a.Rest(), func(r account.Rate) bool { return r.Named })
+}
+
+// own writes the events that the user named, with their rates.
+func (t *tree) own(a *account.Account) {
+	var lines []page.Line
+	per := ""
+	for _, r := range named(a) {
+		l := page.Line{Name: cmp.Or(r.As, r.Event), Value: ownText(&r)}
+		if r.State != counts.Counted {
+			l.Style = dim
+		} else {
+			if r.Per != "" && !page.IsTime(r.Unit) {
+				per, l.Unit = r.Per, page.Human(r.Rate)
+			}
+			if e := r.Estimate(); !math.IsNaN(e.Error) {
+				l.Error = ownAmount(e.Error, r.Unit)
+			}
+			if r.Coverage < 1 {
+				l.Cover = page.Coverage(r.Coverage)
+			}
+		}
+		lines = append(lines, l)
+	}
+	if len(lines) == 0 {
+		return
+	}
+	if t.Out.Len() > 0 && !t.blank() {
+		t.Out.WriteByte('\n')
+	}
+	title := "events"
+	if per != "" {
+		title += ", and each per " + per
+	}
+	t.Table(title, lines)
+	t.Out.WriteByte('\n')
+}
+
+// ownText is a count with its unit, or why there is none.
+func ownText(r *account.Rate) string {
+	if r.State != counts.Counted {
+		return r.State.String()
+	}
+	return ownAmount(r.Value, r.Unit)
+}
+
+// ownAmount is an amount with the unit of its event.
+func ownAmount(v float64, unit string) string {
+	switch {
+	case page.IsTime(unit):
+		return page.Duration(v / 1e9)
+	case unit != "":
+		return page.Human(v) + " " + unit
+	}
+	return page.Human(v)
+}
+
+// ownJSON lists the events that the user named.
+func ownJSON(a *account.Account) (list []jsonRate) {
+	for _, r := range named(a) {
+		list = append(list, jsonRate{count(r.Count), r.Unit, page.Known(r.Rate), r.Per})
+	}
+	return list
+}
+
+// own appends the rows of the events that the user named.
+func (c *csvWriter) own(b []byte, a *account.Account) []byte {
+	for _, r := range named(a) {
+		e, why := r.Estimate(), ""
+		if r.State != counts.Counted {
+			why = r.State.String()
+		}
+		b = c.event(b, a, cmp.Or(r.As, r.Event), e, r.Coverage, why)
+	}
+	return b
+}
+
+// Columns of the events that the user named, where each account is a line.
+
+// ownColumns chooses the columns, as far as there is room.
+func (r *rows) ownColumns(a *account.Account, room int) {
+	list := named(a)
+	for i, c := range list {
+		name := cmp.Or(c.As, c.Event)
+		if room -= ownWidth(name); room < 0 {
+			r.left += len(list) - i
+			return
+		}
+		r.named = append(r.named, name)
+	}
+}
+
+// ownWidth is the width of an event's column.
+func ownWidth(name string) int {
+	const least = 8
+	return max(least, page.Runes(name)) + gap
+}
+
+// ownCells writes the counts of the events that the user named.
+func (r *rows) ownCells(a *account.Account) {
+	list := named(a)
+	for _, name := range r.named {
+		text, st := "–", dim
+		if i := slices.IndexFunc(list, func(c account.Rate) bool { return cmp.Or(c.As, c.Event) == name }); i >= 0 && list[i].State == counts.Counted {
+			text, st = ownText(&list[i]), plain
+		}
+		r.pad(max(1, ownWidth(name)-page.Runes(text)))
+		r.text = append(r.text, r.Paint(text, st)...)
+	}
+}
