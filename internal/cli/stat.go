@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -213,9 +212,6 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 	}
 	l.options = measure.Options{Choice: c.choice(), Events: strings.Join(f.events, ","), Source: measure.Source(f.source), Mode: f.mode(), By: by, NoInherit: f.noInherit,
 		Runs: measure.Runs{Repeat: f.repeat, Separate: f.separate, Descend: f.drilldown}}
-	if !l.options.OSAlone() || f.interval > 0 { // else there is none
-		collectRarely()
-	}
 	defer func() { l.intervals.End() }()
 	if err := l.prepare(); err != nil {
 		return err
@@ -228,13 +224,4 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 		return l.descend(ctx)
 	}
 	return l.count(ctx)
-}
-
-// collectRarely lets the heap grow to 16 MB before garbage is collected, unless the user
-// has set that. Most runs need less, and then no collector's threads run next to the
-// program that is counted.
-func collectRarely() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
 }
