@@ -43,29 +43,74 @@ func (r *Resolver) Table(t *counts.Table, file string, want Request, before *Met
 	return r.Choose(p, t, want)
 }
 
+// A trial tries the methods of a processor on a table, each once.
+type trial struct {
+	*Resolver
+	p    Processor
+	t    *counts.Table
+	want Request
+	done map[string]*attempt // by name of the method
+}
+
+// An attempt is a method and its account of the table.
+type attempt struct {
+	method  *Method
+	err     error // why there is no method
+	account *account.Account
+}
+
+// method resolves a method by its name, "" for the user's.
+func (x *trial) method(name string) (*Method, error) {
+	a := x.done[name]
+	if a == nil {
+		a = &attempt{}
+		a.method, a.err = x.Method(x.p, name)
+		x.done[name] = a
+	}
+	return a.method, a.err
+}
+
+// try returns a method by its name, and its account of the table.
+func (x *trial) try(name string) (*Method, *account.Account, error) {
+	if _, err := x.method(name); err != nil {
+		return nil, nil, err
+	}
+	a := x.done[name]
+	if a.account == nil {
+		a.account = a.method.Evaluate(x.t, account.Place{})
+	}
+	return a.method, a.account, nil
+}
+
 // Choose chooses the method for a table of a processor that is known.
 func (r *Resolver) Choose(p Processor, t *counts.Table, want Request) (m *Method, err error) {
+	x := &trial{Resolver: r, p: p, t: t, want: want, done: map[string]*attempt{}}
+	name := want.Prefer
 	switch {
-	case r.Choice.Model == "" && simulated(t):
-		m, err = r.Method(p, SimulatedModel)
-	case r.Choice.Model == "" && want.Prefer == "":
-		m, err = r.best(p, t, want)
-	case r.Choice.Model == "":
-		m, err = r.Method(p, want.Prefer)
-	default:
-		m, err = r.Method(p, "")
+	case r.Choice.Model != "":
+		name = r.Choice.Model
+	case simulated(t):
+		name = SimulatedModel
+	}
+	if name == "" {
+		m, err = x.best()
+	} else {
+		m, err = x.method(name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if r.open(want) && !simulated(t) {
-		a := m.Evaluate(t, account.Place{})
-		if a.Completeness() < halfKnown {
-			full := r.fullest(p, t, m)
-			full.Note = m.Note
-			m, a = full, full.Evaluate(t, account.Place{})
+		_, a, err := x.try(m.Model.Name)
+		if err != nil {
+			return nil, err
 		}
-		m.Also = r.also(m, a, t)
+		if a.Completeness() < halfKnown {
+			note := m.Note
+			m, a = x.fullest(m, a)
+			m.Note = note
+		}
+		m.Also = x.also(m, a)
 	}
 	m.Audits = want.Audits
 	return m, nil
@@ -76,19 +121,26 @@ func (r *Resolver) open(want Request) bool {
 	return want.Anywhere && r.Choice.Model == "" && want.Prefer == "" && want.Node == "" && r.Choice.Nodes == ""
 }
 
-// also finds further methods for a table, for counts that an account does not use: the
-// processor's own, then those for every processor.
-func (r *Resolver) also(m *Method, a *account.Account, t *counts.Table) (list []*Method) {
-	names := []string{m.Model.Name}
-	for _, info := range r.Catalogue.Models(m.CPU.Name) {
-		names = append(names, info.Name)
+// names returns the methods that may say something of the table: the processor's own,
+// then those for every processor.
+func (x *trial) names(first ...string) []string {
+	for _, info := range x.Catalogue.Models(x.p.CPU.Name) {
+		first = append(first, info.Name)
 	}
-	for i, name := range append(names, GenericCPU, OSModel) {
-		if name == SMTModel || name == SimulatedModel || slices.Contains(names[:min(i, len(names))], name) {
-			continue
+	var names []string
+	for _, name := range append(first, GenericCPU, OSModel) {
+		if name != SMTModel && name != SimulatedModel && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
-		other, err := r.Method(m.Processor, name)
-		if err == nil && a.Extend(other.Evaluate(t, account.Place{})) {
+	}
+	return names
+}
+
+// also finds further methods for counts that an account does not use.
+func (x *trial) also(m *Method, a *account.Account) (list []*Method) {
+	for _, name := range x.names() {
+		other, b, err := x.try(name)
+		if err == nil && name != m.Model.Name && a.Extend(b) {
 			list = append(list, other)
 		}
 	}
@@ -147,49 +199,45 @@ func (r *Resolver) Processor(t *counts.Table, file string, want Request, before 
 // the first level.
 const firstLevelKnown = 1e-3
 
-// best chooses the method that says most about a table: the one with the largest
+// best chooses the method that says most about the table: the one with the largest
 // known part of its first level. Of equals the first in the catalogue wins. The
 // method for the operating system's counters is complete with next to nothing, so it
 // serves only where no other method relates any counts.
-func (r *Resolver) best(p Processor, t *counts.Table, want Request) (*Method, error) {
+func (x *trial) best() (*Method, error) {
 	var best *Method
 	score, known, related := -1.0, 0.0, false
 	failed := "" // the first method that cannot be resolved
-	for _, info := range r.Catalogue.Models(p.CPU.Name) {
-		m, err := r.Method(p, info.Name)
+	for _, info := range x.Catalogue.Models(x.p.CPU.Name) {
+		m, err := x.method(info.Name)
 		if err != nil { // another method may have the parameters that were given
 			if best == nil && failed == "" {
 				failed = info.Name
 			}
 			continue
 		}
-		if want.Node != "" && !has(m.Model, want.Node) {
+		if x.want.Node != "" && !has(m.Model, x.want.Node) || info.Name == OSModel && related && !x.want.Audits {
 			continue
 		}
-		if info.Name == OSModel && related && !want.Audits {
-			continue
-		}
-		a := m.Evaluate(t, account.Place{})
+		_, a, _ := x.try(info.Name)
 		related = related || Relates(a)
-		if s := scoreOf(a, want); s > score || score < 0 {
+		if s := scoreOf(a, x.want); s > score || score < 0 {
 			best, score, known = m, s, a.Completeness()
 		}
 	}
-	note := p.Note
-	if known < firstLevelKnown && r.aboutCores(p, t, known) {
+	note := x.p.Note
+	if known < firstLevelKnown && x.aboutCores(known) {
 		note = counts.Notef("the counts are of the logical processors of a core").With(counts.Fix{Action: counts.ReportCores})
 	}
-	if score <= 0 && p.CPU.Name != GenericCPU && !want.Audits && want.Node == "" && len(r.Choice.Params) == 0 {
-		if m, err := r.Method(p, OSModel); err == nil && m.Evaluate(t, account.Place{}).Known() {
-			m.Note = note
-			return m, nil
+	if score <= 0 && x.p.CPU.Name != GenericCPU && !x.want.Audits && x.want.Node == "" && len(x.Choice.Params) == 0 {
+		if m, a, err := x.try(OSModel); err == nil && a.Known() {
+			best = m
 		}
 	}
 	if best == nil {
-		if m := r.anywhere(p, want.Node); m != nil {
+		if m := x.anywhere(x.p, x.want.Node); m != nil {
 			return m, nil
 		}
-		return r.Method(p, failed)
+		return x.method(failed)
 	}
 	best.Note = note
 	return best, nil
@@ -199,26 +247,21 @@ func (r *Resolver) best(p Processor, t *counts.Table, want Request) (*Method, er
 // say.
 const halfKnown = 0.5
 
-// fullest returns the method that uses most of a table's counts: one for every processor,
+// fullest returns the method that uses most of the table's counts: one for every processor,
 // or one of the processor's own that uses more.
-func (r *Resolver) fullest(p Processor, t *counts.Table, best *Method) *Method {
-	names := []string{GenericCPU}
-	for _, info := range r.Catalogue.Models(p.CPU.Name) {
-		names = append(names, info.Name)
-	}
+func (x *trial) fullest(best *Method, a *account.Account) (*Method, *account.Account) {
 	most, complete := 0, 0.0
-	for _, name := range append(names, OSModel) {
-		m, err := r.Method(p, name)
-		if err != nil || name == SMTModel || name == SimulatedModel {
+	for _, name := range x.names(GenericCPU) {
+		m, b, err := x.try(name)
+		if err != nil {
 			continue
 		}
-		a := m.Evaluate(t, account.Place{})
-		n, c := a.Serves(), a.Completeness()
+		n, c := b.Serves(), b.Completeness()
 		if n > most || n == most && c > complete {
-			best, most, complete = m, n, c
+			best, a, most, complete = m, b, n, c
 		}
 	}
-	return best
+	return best, a
 }
 
 // anywhere returns a method for any processor that has a node; nil if none has.
@@ -231,15 +274,15 @@ func (r *Resolver) anywhere(p Processor, node string) *Method {
 	return nil
 }
 
-// aboutCores reports whether more is known of a table's cores than so large a part of
+// aboutCores reports whether more is known of the table's cores than so large a part of
 // the first level.
-func (r *Resolver) aboutCores(p Processor, t *counts.Table, known float64) bool {
-	m, err := r.Method(p, SMTModel)
+func (x *trial) aboutCores(known float64) bool {
+	m, err := x.method(SMTModel)
 	if err != nil {
 		return false
 	}
-	core := account.Place{LP: []int{0, len(t.Scopes) - 1}}
-	return m.Evaluate(t, core).Completeness() > known
+	core := account.Place{LP: []int{0, len(x.t.Scopes) - 1}}
+	return m.Evaluate(x.t, core).Completeness() > known
 }
 
 // Relates reports whether an account relates counts of several events, so that it
