@@ -54,7 +54,7 @@ type library struct {
 
 	judgement func() (*judgement, error)
 	tables    memo[*EventTable] // by name of the processor
-	tableText memo[string]      // by file
+	tableText memo[[]byte]      // by file
 	texts     memo[texts]       // by file
 }
 

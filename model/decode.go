@@ -24,6 +24,9 @@ const maxFileSize = 4 << 20
 
 // readFile reads a file of at most maxFileSize bytes.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
+	if own, ok := fsys.(packedFS); ok {
+		return own.ReadFile(name)
+	}
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err

@@ -48,23 +48,31 @@ var unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
 // A folder is in one of them.
 type packedFS struct{ plain, packed fs.FS }
 
+// ReadFile returns the text of a file.
+func (p packedFS) ReadFile(name string) ([]byte, error) {
+	data, err := fs.ReadFile(p.packed, name+packedSuffix)
+	if err != nil {
+		return fs.ReadFile(p.plain, name)
+	}
+	d, err := unpacker()
+	if err != nil {
+		return nil, err
+	}
+	if data, err = d.DecodeAll(data, nil); err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return data, nil
+}
+
 // Open opens a file or a folder of plain, or a file of packed.
 func (p packedFS) Open(name string) (fs.File, error) {
 	f, err := p.packed.Open(name + packedSuffix)
 	if err != nil {
 		return p.plain.Open(name)
 	}
-	data, err := fs.ReadFile(p.packed, name+packedSuffix)
+	text, err := p.ReadFile(name)
 	if err != nil {
 		return nil, err
-	}
-	d, err := unpacker()
-	if err != nil {
-		return nil, err
-	}
-	text, err := d.DecodeAll(data, nil)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return packedFile{f, bytes.NewReader(text)}, nil
 }

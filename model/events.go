@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -68,8 +69,9 @@ func (t *EventTable) Lookup(spelling string) (*Event, bool) {
 
 // Find is Lookup for a spelling that is parsed already.
 func (t *EventTable) Find(ref EventRef) (*Event, bool) {
-	if e := t.byName(ref.Name, t.pmuClass(ref.PMU)); e != nil && len(ref.Terms) == 0 && !ref.HasConfig {
-		return e, true
+	if ref.Name != "" && len(ref.Terms) == 0 && !ref.HasConfig {
+		e := t.byName(ref.Name, t.pmuClass(ref.PMU))
+		return e, e != nil
 	}
 	id := t.Resolve(ref)
 	if id.Name != "" {
@@ -193,16 +195,14 @@ func (t *EventTable) byName(name, pmu string) *Event {
 // own returns the event of a name in the processor's table. Without a PMU
 // before it, a name may also be that of another PMU's event.
 func (t *EventTable) own(name, pmu string) *Event {
-	if len(t.events) == 0 {
+	var space [64]byte
+	i, ok := t.names[string(appendFolded(space[:0], name))]
+	if !ok {
 		return nil
 	}
-	i, ok := int32(0), false
 	if t.exact != nil {
-		i, ok = t.exact[strings.ToLower(name)]
-	}
-	if !ok {
-		if i, ok = t.names[fold(name)]; !ok {
-			return nil
+		if j, ok := t.exact[strings.ToLower(name)]; ok {
+			i = j
 		}
 	}
 	if e := &t.events[i]; e.PMU == pmu || pmu == "" {
@@ -251,13 +251,9 @@ func (lib *library) events(p *CPU) (*EventTable, error) {
 	return lib.tables.get(p.Name, func() (*EventTable, error) { return lib.readEvents(p) })
 }
 
-// text returns the text of an event table, which is kept: the events are made of parts
-// of it.
-func (lib *library) text(file string) (string, error) {
-	return lib.tableText.get(file, func() (string, error) {
-		data, err := readFile(lib.fsys, file)
-		return string(data), err
-	})
+// text returns the text of an event table, which is kept.
+func (lib *library) text(file string) ([]byte, error) {
+	return lib.tableText.get(file, func() ([]byte, error) { return readFile(lib.fsys, file) })
 }
 
 // readEvents reads the rows of a processor from all the event tables that may have some:
@@ -279,7 +275,7 @@ func (lib *library) readEvents(p *CPU) (*EventTable, error) {
 			if err != nil {
 				return nil, err
 			}
-			faults = append(faults, t.read(string(data), f.label(name), p.Events)...)
+			faults = append(faults, t.read(data, f.label(name), p.Events)...)
 		}
 		t.listed = len(t.events)
 	}
@@ -316,7 +312,7 @@ func tableFiles(fsys fs.FS, layout string) ([]string, error) {
 // read reads the rows for key of an event table: CSV with a header and comment lines that
 // begin with #. It skips to the next row with the key without parsing the rows of other
 // processors.
-func (t *EventTable) read(data, file, key string) (faults Errors) {
+func (t *EventTable) read(data []byte, file, key string) (faults Errors) {
 	var (
 		columns []column
 		fields  []string
@@ -326,16 +322,16 @@ func (t *EventTable) read(data, file, key string) (faults Errors) {
 	)
 	for at := 0; at < len(data); {
 		if len(rows) > 0 { // there is a header
-			next := strings.Index(data[at:], key)
+			next := bytes.Index(data[at:], []byte(key))
 			if next < 0 {
 				break
 			}
-			at = max(at, strings.LastIndexByte(data[:at+next], '\n')+1)
+			at = max(at, bytes.LastIndexByte(data[:at+next], '\n')+1)
 		}
 		start := at
-		row, _, _ := strings.Cut(data[at:], "\n")
-		at += len(row) + 1
-		row = strings.TrimRight(row, "\r")
+		line, _, _ := bytes.Cut(data[at:], []byte("\n"))
+		at += len(line) + 1
+		row := strings.TrimRight(string(line), "\r")
 		if row == "" || row[0] == '#' || len(rows) > 0 && !hasWord(firstField(row), key) {
 			continue
 		}
@@ -346,7 +342,7 @@ func (t *EventTable) read(data, file, key string) (faults Errors) {
 	for i, row := range rows {
 		var err error
 		if columns, fields, err = t.readRow(row, columns, fields[:0]); err != nil {
-			faults = append(faults, &Error{File: file, Line: strings.Count(data[:starts[i]], "\n") + 1, Msg: err.Error()})
+			faults = append(faults, &Error{File: file, Line: bytes.Count(data[:starts[i]], []byte("\n")) + 1, Msg: err.Error()})
 		}
 		if columns == nil {
 			break // without a header nothing is known of the rows

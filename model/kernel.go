@@ -231,12 +231,15 @@ func fold(name string) string {
 	if i == len(name) {
 		return name
 	}
-	b := make([]byte, len(name))
-	copy(b, name[:i])
-	for ; i < len(name); i++ {
-		b[i] = folded[name[i]]
+	return string(appendFolded(nil, name))
+}
+
+// appendFolded appends the folded form of a name to b.
+func appendFolded(b []byte, name string) []byte {
+	for i := range len(name) {
+		b = append(b, folded[name[i]])
 	}
-	return string(b)
+	return b
 }
 
 // A folder folds many names with few allocations: what it returns are parts of

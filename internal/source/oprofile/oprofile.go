@@ -19,6 +19,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/spelling"
@@ -39,14 +40,16 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
 
-var (
-	counted = regexp.MustCompile(`^Counted (\S+) events\b`)
-	period  = regexp.MustCompile(`\bcount (\d+)\s*$`)
-	group   = regexp.MustCompile(`_GRP\d+$`)
-	power   = regexp.MustCompile(`^CPU:.*\bPOWER(\d+)\b`)
-	active  = regexp.MustCompile(`^Events were actively counted for ([\d.,]+) (seconds|milliseconds)`)
-	begins  = regexp.MustCompile(`^Event counts(?: \(\w+\))? for (.*?):\s*$`)
-)
+// expressions match the lines of both programs.
+var expressions = sync.OnceValue(func() (x struct{ counted, period, group, power, active, begins *regexp.Regexp }) {
+	x.counted = regexp.MustCompile(`^Counted (\S+) events\b`)
+	x.period = regexp.MustCompile(`\bcount (\d+)\s*$`)
+	x.group = regexp.MustCompile(`_GRP\d+$`)
+	x.power = regexp.MustCompile(`^CPU:.*\bPOWER(\d+)\b`)
+	x.active = regexp.MustCompile(`^Events were actively counted for ([\d.,]+) (seconds|milliseconds)`)
+	x.begins = regexp.MustCompile(`^Event counts(?: \(\w+\))? for (.*?):\s*$`)
+	return x
+})
 
 // Detect reports whether a file's first bytes look like a table of ocount or opreport.
 func Detect(head []byte) bool {
@@ -54,7 +57,8 @@ func Detect(head []byte) bool {
 	for line := range bytes.Lines(head) {
 		text := strings.TrimSpace(string(line))
 		switch {
-		case begins.MatchString(text), counted.MatchString(text):
+		case strings.HasPrefix(text, "Event counts") && expressions().begins.MatchString(text),
+			strings.HasPrefix(text, "Counted ") && expressions().counted.MatchString(text):
 			events = true
 		case strings.HasPrefix(text, "Event ") && strings.Contains(text, "% time counted"),
 			strings.HasPrefix(text, "samples") && strings.Contains(text, "%"):
@@ -136,25 +140,25 @@ func (r *Reader) fail(format string, args ...any) {
 
 // read takes a line.
 func (r *Reader) read(text string) {
-	switch m := (match{text}); {
-	case m.of(power) != nil:
-		r.cpu = "power" + m.of(power)[1]
-	case m.of(active) != nil:
-		v, err := strconv.ParseFloat(strings.ReplaceAll(m.of(active)[1], ",", ""), 64)
+	switch m, x := (match{text}), expressions(); {
+	case m.of(x.power) != nil:
+		r.cpu = "power" + m.of(x.power)[1]
+	case m.of(x.active) != nil:
+		v, err := strconv.ParseFloat(strings.ReplaceAll(m.of(x.active)[1], ",", ""), 64)
 		if err != nil {
 			r.fail("%q is no time", spelling.Clip(text))
 			return
 		}
-		if r.seconds = v; m.of(active)[2] == "milliseconds" {
+		if r.seconds = v; m.of(x.active)[2] == "milliseconds" {
 			r.seconds = v / 1000
 		}
-	case m.of(begins) != nil:
-		r.kind, r.label = "ocount", m.of(begins)[1]
-	case m.of(counted) != nil:
+	case m.of(x.begins) != nil:
+		r.kind, r.label = "ocount", m.of(x.begins)[1]
+	case m.of(x.counted) != nil:
 		r.kind = "opreport"
-		r.add(event{name: m.of(counted)[1], cover: math.NaN(), period: 1})
+		r.add(event{name: m.of(x.counted)[1], cover: math.NaN(), period: 1})
 		r.sampling(text)
-	case r.kind == "opreport" && !r.begun && m.of(period) != nil && !isDigit(text):
+	case r.kind == "opreport" && !r.begun && m.of(x.period) != nil && !isDigit(text):
 		r.sampling(text) // the line was wrapped
 	case text == "" || strings.HasPrefix(text, "Event ") || strings.HasPrefix(text, "-") || !isDigit(text) && r.kind != "ocount":
 	case r.kind == "ocount":
@@ -173,7 +177,7 @@ func isDigit(text string) bool { return text != "" && text[0] >= '0' && text[0] 
 
 // sampling takes how many events a sample stands for.
 func (r *Reader) sampling(text string) {
-	if m := period.FindStringSubmatch(text); m != nil && len(r.events) > 0 {
+	if m := expressions().period.FindStringSubmatch(text); m != nil && len(r.events) > 0 {
 		v, err := strconv.ParseUint(m[1], 10, 63)
 		if err != nil || v == 0 {
 			r.fail("%q is no number of events for a sample", spelling.Clip(m[1]))
@@ -188,7 +192,7 @@ func (r *Reader) add(e event) {
 		r.fail("more than %d events", eventsMost)
 		return
 	}
-	e.name = group.ReplaceAllString(e.name, "")
+	e.name = expressions().group.ReplaceAllString(e.name, "")
 	r.events = append(r.events, e)
 }
 
