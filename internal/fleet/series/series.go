@@ -32,8 +32,9 @@ var (
 // The counters of what is no node. Those of the operating system come from its own files
 // and are there without a PMU.
 const (
-	Instructions    = "cyclestack_instructions_total" // by group: of the same windows as the whole
-	CPU             = "cyclestack_cpu_seconds_total"  // by mode, from the operating system
+	Instructions    = "cyclestack_instructions_total"     // by group: of the same windows as the whole
+	CPU             = "cyclestack_cpu_seconds_total"      // by mode, from the operating system
+	Idle            = "cyclestack_idle_cpu_seconds_total" // of a host, by mode: idle, iowait, steal
 	RunQueue        = "cyclestack_run_queue_seconds_total"
 	Pressure        = "cyclestack_pressure_seconds_total" // by resource and kind
 	Throttled       = "cyclestack_throttled_seconds_total"
@@ -79,7 +80,8 @@ const (
 	Result       = "result"
 )
 
-// The scopes. Each has the whole of what it can see: scopes are never summed together.
+// The scopes. Each has all that it is about: the processors, what ran in cgroups, what ran in
+// containers. So scopes are never summed together.
 const (
 	Host        = "host"
 	Workload    = "workload"

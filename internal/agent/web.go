@@ -1,0 +1,162 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cyclestack/cyclestack/internal/fault"
+)
+
+// A web is the HTTP server: /metrics, and what says that the agent lives.
+type web struct {
+	a        *Agent
+	listener net.Listener
+	server   *http.Server
+	config   *webConfig
+	secure   bool
+	busy     chan struct{} // one scrape each
+	buffers  sync.Pool
+}
+
+// Bounds on what a client may take. A scraper that does not read has its connection closed.
+const (
+	mostScrapes  = 4
+	mostClients  = 64
+	writeTimeout = 30 * time.Second
+)
+
+// newWeb listens.
+func newWeb(a *Agent, address, config string) (*web, error) {
+	c, err := readWebConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	w := &web{a: a, config: c, busy: make(chan struct{}, mostScrapes)}
+	if w.listener, err = net.Listen("tcp", address); err != nil {
+		return nil, fault.As(fault.Machine, err)
+	}
+	w.listener = &limited{w.listener, make(chan struct{}, mostClients)}
+	w.server = &http.Server{Handler: w, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: writeTimeout,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 14, ErrorLog: quiet()}
+	if w.secure = c.secure(); w.secure {
+		if err := w.secured(); err != nil {
+			return nil, errors.Join(err, w.listener.Close())
+		}
+	}
+	return w, nil
+}
+
+// url is the address of the metrics.
+func (w *web) url() string {
+	scheme := "http://"
+	if w.secure {
+		scheme = "https://"
+	}
+	return scheme + w.listener.Addr().String() + "/metrics"
+}
+
+// run serves until the context is done.
+func (w *web) run(ctx context.Context) error {
+	end := context.AfterFunc(ctx, func() { w.server.Close() })
+	defer end()
+	serve := w.server.Serve
+	if w.secure {
+		serve = func(l net.Listener) error { return w.server.ServeTLS(l, "", "") }
+	}
+	if err := serve(w.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fault.As(fault.Machine, err)
+	}
+	return nil
+}
+
+// The types of content: OpenMetrics, and what Prometheus had before it.
+const (
+	openMetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+	plainText   = "text/plain; version=0.0.4; charset=utf-8"
+)
+
+// ServeHTTP implements [http.Handler].
+func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	h := out.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.config.header(h)
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		http.Error(out, "only GET and HEAD", http.StatusMethodNotAllowed)
+	case r.URL.Path == "/-/healthy":
+		_, _ = out.Write([]byte("ok\n"))
+	case !w.config.allows(r):
+		h.Set("WWW-Authenticate", "Basic")
+		http.Error(out, "Unauthorized", http.StatusUnauthorized)
+	case r.URL.Path == "/":
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = out.Write([]byte("<title>cyclestack agent</title><h1>cyclestack agent</h1><a href=/metrics>metrics</a>\n"))
+	case r.URL.Path == "/metrics":
+		w.metrics(out, r)
+	default:
+		http.NotFound(out, r)
+	}
+}
+
+// metrics answers a scrape. The text is made before anything is sent, so that a slow reader
+// holds no lock.
+func (w *web) metrics(out http.ResponseWriter, r *http.Request) {
+	select {
+	case w.busy <- struct{}{}:
+		defer func() { <-w.busy }()
+	default:
+		http.Error(out, "too many scrapes at a time", http.StatusServiceUnavailable)
+		return
+	}
+	buf, _ := w.buffers.Get().([]byte)
+	open := strings.Contains(r.Header.Get("Accept"), "application/openmetrics-text")
+	w.a.s.r.mu.Lock()
+	buf = w.a.s.r.collect(buf[:0], open)
+	w.a.s.r.mu.Unlock()
+	defer func() { w.buffers.Put(buf) }() //nolint:staticcheck // a slice of this size is worth it
+	kind := plainText
+	if open {
+		kind = openMetrics
+	}
+	out.Header().Set("Content-Type", kind)
+	out.Header().Set("Content-Length", strconv.Itoa(len(buf)))
+	if r.Method == http.MethodGet {
+		_, _ = out.Write(buf)
+	}
+}
+
+// A limited listener has at most so many connections. Others wait.
+type limited struct {
+	net.Listener
+	room chan struct{}
+}
+
+// Accept implements [net.Listener].
+func (l *limited) Accept() (net.Conn, error) {
+	l.room <- struct{}{}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.room
+		return nil, err
+	}
+	return &limitedConn{Conn: c, room: l.room}, nil
+}
+
+// A limitedConn gives its place back when it is closed.
+type limitedConn struct {
+	net.Conn
+	room chan struct{}
+	once sync.Once
+}
+
+// Close implements [net.Conn].
+func (c *limitedConn) Close() error {
+	c.once.Do(func() { <-c.room })
+	return c.Conn.Close()
+}
