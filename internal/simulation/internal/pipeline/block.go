@@ -73,7 +73,7 @@ func (m *Machine) Cycles(b *Block) float64 {
 	m.links.forget()
 	m.uncached = !b.loop
 	warm, timed := rounds(b)
-	least := min(repeatOps/len(b.ops)+16, warm+timed)
+	least := min(b.settles()/len(b.ops)+16, warm+timed)
 	var last repeats
 	start := int64(0)
 	for n := range warm + timed {
@@ -96,9 +96,18 @@ func (m *Machine) Cycles(b *Block) float64 {
 // rounds returns how often a block is executed before it is timed, and while it is timed.
 func rounds(b *Block) (warm, timed int) { return warmOps/len(b.ops) + 8, timedOps/len(b.ops) + 24 }
 
-// repeatOps is how many instructions are executed at least before the cycles of executions
-// can be seen to repeat: most queues of most cores are in their final state then.
-const repeatOps = 1000
+// settles returns how many instructions are executed at least before the cycles of executions
+// can be seen to repeat: most queues of most cores are in their final state then. Loads learn
+// from stores, so blocks with both take longer.
+func (b *Block) settles() int {
+	const alone, learning = 400, 1000
+	for i := range b.ops {
+		if b.ops[i].Stores {
+			return learning
+		}
+	}
+	return alone
+}
 
 // repeats are when the latest executions of a block ended.
 type repeats struct {
@@ -107,15 +116,15 @@ type repeats struct {
 }
 
 // progress is how far the parts of a core have come.
-type progress struct{ fetched, dispatched, retired int64 }
+type progress struct{ fetched, dispatched, retired, committed int64 }
 
 func (r *repeats) add(m *Machine) {
-	r.ends[r.n%len(r.ends)] = progress{m.fetched, m.now, m.retired}
+	r.ends[r.n%len(r.ends)] = progress{m.fetched, m.now, m.retired, m.memory.committed}
 	r.n++
 }
 
 // end returns the end of an execution, so many before the latest.
-func (r *repeats) end(back int) *progress { return &r.ends[(r.n-1-back)%len(r.ends)] }
+func (r *repeats) end(back int) *progress { return &r.ends[uint(r.n-1-back)%uint(len(r.ends))] }
 
 // at returns the cycles of an execution.
 func (r *repeats) at(back int) int64 { return r.end(back).retired - r.end(back+1).retired }
@@ -137,24 +146,27 @@ func (r *repeats) period() int {
 		if span+1 > min(r.n, len(r.ends)) {
 			return 0
 		}
+		if !r.steady(span - p) {
+			continue
+		}
 		i := 0
 		for i < span-p && r.at(i) == r.at(i+p) {
 			i++
 		}
-		if i == span-p && r.steady(span-p) {
+		if i == span-p {
 			return p
 		}
 	}
 	return 0
 }
 
-// mean returns the mean of the latest executions.
+// mean returns the mean of the latest executions. If stores reach the cache more slowly than
+// they retire, that is what a full store queue will allow.
 func (r *repeats) mean(n int) float64 {
-	sum := 0.0
-	for i := range n {
-		sum += float64(r.at(i))
-	}
-	return sum / float64(n)
+	sum := float64(r.end(0).retired - r.end(n).retired)
+	span := (min(r.n, len(r.ends)) - 1) / n * n
+	written := float64(r.end(0).committed-r.end(span).committed) / float64(span)
+	return max(sum/float64(n), written)
 }
 
 // round executes a block once. Copies of unrolled code have addresses of their own.

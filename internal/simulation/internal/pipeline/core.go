@@ -19,14 +19,14 @@ type Core struct {
 
 // A frontEnd is the part of a core that fetches instructions.
 type frontEnd struct {
-	fetch      int    // micro-ops in a cycle from the cache of decoded ones
-	line       uint64 // bytes of code in a line of that cache; 0 is any number
-	queue      int    // micro-ops that wait for dispatch
-	refill     int    // from a mispredicted branch's execution to the next dispatch
-	callBubble int    // cycles more until the code of a called function is fetched
-	ahead      int    // cycles that addresses may be predicted ahead of the fetch
-	syncs      bool   // RSP needs a micro-op when it is used after pushes and pops
-	nops       bool   // a nop behind another instruction takes no room
+	fetch      int   // micro-ops in a cycle from the cache of decoded ones
+	line       uint8 // bits of an address within a line of that cache; 64 is any number
+	queue      int   // micro-ops that wait for dispatch
+	refill     int   // from a mispredicted branch's execution to the next dispatch
+	callBubble int   // cycles more until the code of a called function is fetched
+	ahead      int   // cycles that addresses may be predicted ahead of the fetch
+	syncs      bool  // RSP needs a micro-op when it is used after pushes and pops
+	nops       bool  // a nop behind another instruction takes no room
 }
 
 // A backEnd is the part of a core that dispatches, executes and retires micro-ops.
@@ -67,7 +67,10 @@ type memoryUnits struct {
 	links          int64 // loads in a cycle that get a store's data so
 	renamesBytes   bool  // also of a byte or two
 	renamesIndexed bool  // also with an index in the address
+	named          bool  // in code that is new, the addresses have to be of the same registers, unchanged
 	scaled         int64 // cycles more of a lea with a scaled index
+	written        uint8 // bits of an address within the part of a line that stores write in a cycle
+	joined         int   // stores to that part in a cycle at most; 0 for any number
 }
 
 // A scheduler holds ops until their operands are known and a port is free.

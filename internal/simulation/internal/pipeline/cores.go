@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/bits"
 	"path"
 	"slices"
 	"strings"
@@ -172,7 +173,10 @@ type memoryKeys struct {
 	Links            int64
 	RenamesBytes     bool `toml:"renames-bytes"`
 	RenamesIndexed   bool `toml:"renames-indexed"`
+	Named            bool
 	Scaled           int64
+	Written          uint64
+	Joined           int
 }
 
 type schedulerEntry struct {
@@ -288,7 +292,7 @@ func (r *coreReader) apply(name string, extended []string) error {
 func (r *coreReader) set() {
 	f, c := &r.file, r.core
 	c.Name, c.portNames, c.fused = f.Name, strings.Fields(f.Ports), r.ports(f.Fused)
-	c.fetch, c.line, c.queue, c.refill, c.callBubble, c.ahead, c.nops = f.Fetch, f.Line, f.Queue, f.Refill, f.CallBubble, f.Ahead, f.Nops
+	c.fetch, c.line, c.queue, c.refill, c.callBubble, c.ahead, c.nops = f.Fetch, r.bitsOf("line", f.Line), f.Queue, f.Refill, f.CallBubble, f.Ahead, f.Nops
 	c.legacyFrontEnd = legacyFrontEnd{f.Decoders, f.Decoded, f.Predecode, f.Predecoded, unlaminationNames[f.Unlaminates], f.LCP}
 	if _, ok := unlaminationNames[f.Unlaminates]; !ok {
 		r.problem("unlaminates = %q", f.Unlaminates)
@@ -299,8 +303,9 @@ func (r *coreReader) set() {
 	c.loads, c.vectorLoads, c.addresses = r.ports(f.Loads), r.ports(f.VectorLoads), r.ports(f.Addresses)
 	c.indexedAddresses = r.ports(f.IndexedAddresses)
 	c.lateIndex, c.lateConvert, c.lateMerge = f.LateIndex, f.LateConvert, f.LateMerge
-	c.links, c.renamesBytes, c.renamesIndexed, c.scaled = max(f.Links, 1), f.RenamesBytes, f.RenamesIndexed, f.Scaled
+	c.links, c.renamesBytes, c.renamesIndexed, c.named, c.scaled = max(f.Links, 1), f.RenamesBytes, f.RenamesIndexed, f.Named, f.Scaled
 	c.chased, c.syncs = f.Chased, f.Syncs
+	c.written, c.joined = r.bitsOf("written", f.Written), f.Joined
 	c.binds, c.delay = f.Binds, max(f.Delay, 1)
 	c.data, c.vectorData = r.ports(f.Data), r.ports(f.VectorData)
 	c.load, c.vectorLoad, c.indexed = f.Load, f.VectorLoad, f.Indexed
@@ -328,6 +333,18 @@ func (r *coreReader) set() {
 	}
 	r.trust(f.Measured)
 	c.about = append(c.about, f.Name+":\n"+strings.TrimSpace(f.About))
+}
+
+// bitsOf returns how many bits of an address count so many bytes, a power of two. 0 bytes are
+// any number.
+func (r *coreReader) bitsOf(key string, bytes uint64) uint8 {
+	if bytes == 0 {
+		return 64
+	}
+	if bytes&(bytes-1) != 0 {
+		r.problem("%s = %d is not a power of two", key, bytes)
+	}
+	return uint8(bits.TrailingZeros64(bytes))
 }
 
 func (r *coreReader) problem(format string, args ...any) {

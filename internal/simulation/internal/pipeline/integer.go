@@ -133,7 +133,7 @@ func oneByteSpecs() (t [256]spec) {
 		0x8e: {System, readRM, 2, calcNone, noFusion},
 		0x8f: {Load, writeRM | loads | stack | wide, 0, calcSecond, noFusion},
 		0x98: {ALU, readA | writeA, half, calcSignExtend, noFusion},
-		0x99: {SignFill, readA | writeD, 0, calcMix, noFusion},
+		0x99: {SignFill, readA | writeD, 0, calcSignFill, noFusion},
 		0x9b: {Nop, 0, 0, calcNone, noFusion},
 		0x9c: {Microcode, readBoth | stores | stack | wide, 0, calcMix, noFusion},
 		0x9d: {Microcode, bothFlags | loads | stack | wide, 0, calcMix, noFusion},

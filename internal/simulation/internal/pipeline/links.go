@@ -9,13 +9,15 @@ package pipeline
 // conditional branches, and trusts a load again after seven times.
 type links struct {
 	entries [1 << linkBits]link
+	age     uint32 // entries of another age are forgotten
 	history uint64 // outcomes of the latest conditional branches
 }
 
 // link is the store of a load.
 type link struct {
 	load, store uint64 // addresses of the instructions
-	seen        uint8  // consecutive times that it was this one, up to trusted
+	age         uint32
+	seen        uint8 // consecutive times that it was this one, up to trusted
 }
 
 const (
@@ -37,6 +39,9 @@ func (l *links) branch(taken bool) {
 func (l *links) learn(load, store uint64) bool {
 	key := load<<linkBranches | l.history&(1<<linkBranches-1)
 	e := &l.entries[mix(key)>>(64-linkBits)]
+	if e.age != l.age {
+		*e = link{age: l.age}
+	}
 	switch {
 	case e.load == key && e.store == store:
 		if e.seen < trusted {
@@ -45,10 +50,43 @@ func (l *links) learn(load, store uint64) bool {
 		}
 		return store != 0
 	case store != 0 || e.load == key:
-		*e = link{load: key, store: store}
+		*e = link{load: key, store: store, age: l.age}
 	}
 	return false
 }
 
 // forget forgets all stores.
-func (l *links) forget() { *l = links{} }
+func (l *links) forget() { l.age, l.history = l.age+1, 0 }
+
+// names are the names of addresses: the same for the same registers, unchanged meanwhile, and
+// the same displacement. A core compares names before it knows addresses.
+type names struct {
+	versions [RAX + 16]uint32 // of general registers: how often each was written
+	pushed   int64            // what pushes and pops added to RSP since it was written
+}
+
+// of returns the name of the address that an op accesses, in its operand or on the stack.
+func (n *names) of(op *Op, stack bool) uint64 {
+	base, index, disp := op.Base, op.Index, op.Disp
+	if stack {
+		base, index, disp = RSP, NoRegister, 0
+	}
+	if base >= RAX+16 || index >= RAX+16 {
+		return 0
+	}
+	if base == RSP {
+		disp += n.pushed
+	}
+	v := uint64(n.versions[base])<<32 | uint64(n.versions[index])
+	return mix(v+uint64(disp)<<20) ^ uint64(base)<<16 ^ uint64(index)<<8 ^ uint64(op.Scale)
+}
+
+// write notes that an op has written a register.
+func (n *names) write(r Register) {
+	if r >= RAX+16 {
+		return
+	}
+	if n.versions[r]++; r == RSP {
+		n.pushed = 0
+	}
+}

@@ -53,6 +53,7 @@ type accessState struct {
 	loads, stores, misses ring
 	memory                memory
 	links                 links
+	names                 names
 	linkedNow             int64  // how many loads were, in that cycle
 	linkedAt              int64  // when a load was linked to a store last
 	loaded                uint32 // general registers that hold a loaded value
@@ -176,8 +177,8 @@ func (m *Machine) fetch(op *Op, slots int, fused bool) {
 		m.legacy.cycle = max(m.legacy.cycle, m.fetched)
 		return
 	}
-	line := (op.addr + m.shift) / max(m.core.line, 1)
-	if m.fetches += slots; m.fetches > m.core.fetch || m.core.line > 0 && line != m.line {
+	line := (op.addr + m.shift) >> m.core.line
+	if m.fetches += slots; m.fetches > m.core.fetch || line != m.line {
 		if m.fetches > slots { // not the first in this cycle
 			m.fetched++
 		}
@@ -367,6 +368,7 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 			break
 		}
 		m.ready[r] = known
+		m.names.write(r)
 		if m.recorder != nil {
 			m.recorder.write(r)
 		}
@@ -531,18 +533,7 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	if m.recorder != nil {
 		m.recorder.loads(op, value-issue, op.stack < 0)
 	}
-	s, after := m.memory.find(addr, op.Size)
-	linked := m.linked(op, s, addr, after)
-	if s != nil && s.commit > issue && m.forwards(op) {
-		value = m.forward(op, s, addr, value)
-		done = max(done, value)
-	}
-	if linked && m.forwards(op) {
-		value = m.link(op, s)
-		if m.recorder != nil {
-			m.recorder.forwarded(s.value, 0, true, false)
-		}
-	}
+	value, done = m.receive(op, addr, issue, value, done)
 	if m.recorder != nil {
 		m.recorder.done(LoadsData, value)
 	}
@@ -554,6 +545,29 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 		m.values.registers[RSP] -= uint64(op.stack)
 	}
 	return issue, value, done
+}
+
+// receive finds when a load's value is known, and when it is done, if it is a recent store's.
+func (m *Machine) receive(op *Op, addr uint64, issue, value, done int64) (int64, int64) {
+	s, after := m.memory.find(addr, op.Size)
+	linked := m.linked(op, s, addr, after)
+	if op.stack < 0 {
+		m.names.pushed -= int64(op.stack)
+	}
+	if s == nil || !m.forwards(op) {
+		return value, done
+	}
+	if s.commit > issue && op.Class != Locked { // what those take has it in it
+		value = m.forward(op, s, addr, value)
+		done = max(done, value)
+	}
+	if linked {
+		value = m.link(op, s)
+		if m.recorder != nil {
+			m.recorder.forwarded(s.value, 0, true, false)
+		}
+	}
+	return value, done
 }
 
 // address returns the address that an op accesses, in its operand or on the stack,
@@ -582,6 +596,9 @@ func (m *Machine) linked(op *Op, s *storeEntry, addr, after uint64) bool {
 	if s == nil || s.commit <= m.now || after >= m.core.renames || s.addr != addr || s.vector || !s.covers(addr, op.Size) {
 		return m.links.learn(op.addr, 0)
 	}
+	if m.uncached && m.core.named {
+		return s.name == m.names.of(op, op.stack < 0)
+	}
 	return m.links.learn(op.addr, s.by)
 }
 
@@ -600,17 +617,23 @@ func (m *Machine) link(op *Op, s *storeEntry) int64 {
 // the cache.
 func (m *Machine) forward(op *Op, s *storeEntry, addr uint64, value int64) int64 {
 	c := m.core
-	latency := int64(c.forward)
+	latency, known := int64(c.forward), max(s.data, s.placed)
+	covers := s.covers(addr, op.Size)
 	switch {
-	case !s.covers(addr, op.Size):
-		latency = s.commit + int64(c.blocked) - s.data
+	case !covers:
+		latency = max(s.commit+int64(c.blocked)-known, 0)
 	case op.vector:
 		latency = int64(c.vectorForward)
 	}
-	if m.recorder != nil {
-		m.recorder.forwarded(s.value, latency, false, !s.covers(addr, op.Size))
+	if m.recorder != nil && covers {
+		m.recorder.forwarded(s.value, latency, false, false)
+		for _, v := range s.from {
+			m.recorder.edge(Edge{From: v - 1, Latency: int32(latency) + 1, Memory: true})
+		}
+	} else if m.recorder != nil {
+		m.recorder.forwarded(s.value, known-s.data+latency, false, true)
 	}
-	return max(value, s.data+latency)
+	return max(value, known+latency)
 }
 
 // store finds when a store's address and data are known.
@@ -618,6 +641,7 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 	c := m.core
 	if op.stack > 0 {
 		m.values.registers[RSP] -= uint64(op.stack)
+		m.names.pushed -= int64(op.stack)
 	}
 	addr, known := m.address(op, start, op.stack > 0)
 	if op.calc == calcString {
@@ -638,7 +662,11 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 	d, _ := m.reserve(StoresData, max(start, data), ports, ports, m.passes(op))
 	s := storeEntry{by: op.addr, addr: addr, size: op.Size, vector: op.vector, data: data}
 	if m.recorder != nil {
-		s.value = m.recorder.latest()
+		s.value, s.from = m.recorder.latest(), m.recorder.addressed(op)
+	}
+	s.placed = a
+	if m.uncached && c.named {
+		s.name = m.names.of(op, op.stack > 0)
 	}
 	s.joins = !op.vector || c.vectorData&(c.vectorData-1) != 0
 	m.memory.add(s)
@@ -662,7 +690,7 @@ func (m *Machine) retire(op *Op, done int64, slots int) float64 {
 		m.loads.put(m.retired)
 	}
 	if op.Stores {
-		m.stores.put(m.memory.enters(m.retired, m.arrives()))
+		m.stores.put(m.memory.enters(&m.core.memoryUnits, m.retired, m.arrives()))
 	}
 	return float64(m.seen(m.retired-before, before, slots))
 }

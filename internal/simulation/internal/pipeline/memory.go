@@ -6,9 +6,9 @@ type memory struct {
 	number uint64 // of stores so far
 	// latest are the numbers of the latest stores to granules of 8 bytes, by a hash.
 	latest    [1 << granuleBits]uint64
-	committed int64 // the cycle and the line of the latest store to the cache
-	line      uint64
-	joined    bool // as the second in that cycle
+	committed int64 // the cycle and the part of a line of the latest store to the cache
+	part      uint64
+	joined    int // stores in that cycle
 }
 
 const (
@@ -20,12 +20,15 @@ const (
 type storeEntry struct {
 	by     uint64 // address of the instruction
 	addr   uint64
+	name   uint64 // of its address: see names
 	size   uint8
 	vector bool
-	joins  bool  // it can reach the cache together with another one
-	data   int64 // when its data is known
-	commit int64 // when it reaches the cache; not known yet until it has retired
-	value  int32 // 1 + the recorder's number of the data; 0 if it is not recorded
+	joins  bool     // it can reach the cache together with others
+	data   int64    // when its data is known
+	placed int64    // when its address is known
+	commit int64    // when it reaches the cache; not known yet until it has retired
+	value  int32    // 1 + the recorder's number of the data; 0 if it is not recorded
+	from   [2]int32 // the same of the registers of its address
 }
 
 // slot returns the place of a granule in latest.
@@ -65,15 +68,18 @@ func (s *storeEntry) covers(addr uint64, size uint8) bool {
 }
 
 // enters finds when the latest store reaches the cache, after it has retired and its line
-// has arrived: one in a cycle, or two in one line of it.
-func (q *memory) enters(retired, arrives int64) int64 {
+// has arrived. A cycle writes one part of a line, of all stores to it that follow each other.
+func (q *memory) enters(c *memoryUnits, retired, arrives int64) int64 {
 	s := &q.queue[q.number%uint64(len(q.queue))]
-	line := s.addr >> 6
-	if line == q.line && !q.joined && s.joins && q.committed > max(retired, arrives) {
-		q.joined = true
+	first, last := s.addr>>c.written, (s.addr+uint64(max(s.size, 1))-1)>>c.written
+	if first == q.part && (c.joined == 0 || q.joined < c.joined) && s.joins && q.committed > max(retired, arrives) {
+		q.joined++
 	} else {
-		q.committed, q.joined = max(q.committed, retired, arrives)+1, false
+		q.committed, q.joined = max(q.committed, retired, arrives)+1, 1
 	}
-	q.line, s.commit = line, q.committed
+	if last != first {
+		q.committed, q.joined = q.committed+1, 1
+	}
+	q.part, s.commit = last, q.committed
 	return s.commit
 }

@@ -104,7 +104,7 @@ func (m *Machine) Record(r *Recorder) {
 		return
 	}
 	for i := range m.memory.queue { // these stores were not recorded
-		m.memory.queue[i].value = 0
+		m.memory.queue[i].value, m.memory.queue[i].from = 0, [2]int32{}
 	}
 }
 
@@ -271,3 +271,11 @@ func (r *Recorder) loads(op *Op, latency int64, stack bool) {
 
 // latest returns 1 + the number of the latest value.
 func (r *Recorder) latest() int32 { return int32(len(r.Values)) }
+
+// addressed returns 1 + the numbers of the values in the registers of an op's address.
+func (r *Recorder) addressed(op *Op) [2]int32 {
+	if op.stack > 0 {
+		return [2]int32{r.writer[RSP]}
+	}
+	return [2]int32{r.writer[op.Base], r.writer[op.Index]}
+}

@@ -107,6 +107,13 @@ func (u *units) reserve(from int64, of ports, hold int64) (at int64, port ports)
 	if u.ideal {
 		return from, of & -of
 	}
+	if hold == 1 && from < u.now+window-65 {
+		if i := u.freeNow(from, of); i >= 0 {
+			u.take(i)
+			u.busy[i][uint64(from)/64%(window/64)] |= 1 << (uint64(from) % 64)
+			return from, 1 << i
+		}
+	}
 	for at = from; ; at++ {
 		if at = u.free(at, of); at+hold >= u.now+window-64 {
 			return from, 0
@@ -119,6 +126,7 @@ func (u *units) reserve(from int64, of ports, hold int64) (at int64, port ports)
 			continue
 		}
 		i := u.leastUsed(free)
+		u.take(i)
 		for c := uint64(at); c < uint64(at+hold); c++ {
 			u.busy[i][c/64%(window/64)] |= 1 << (c % 64)
 		}
@@ -159,20 +167,36 @@ func (u *units) release(at int64, port ports) {
 	}
 }
 
-// leastUsed chooses a port as cores do: the one with the least work.
-func (u *units) leastUsed(of ports) int {
-	best := bits.TrailingZeros32(uint32(of))
-	for rest := of & (of - 1); rest != 0; rest &= rest - 1 {
-		if i := bits.TrailingZeros32(uint32(rest)); u.usage[i] < u.usage[best] {
+// freeNow returns the port with the least work of those that are free in a cycle; -1 if none is.
+func (u *units) freeNow(at int64, of ports) int {
+	w, bit, best := uint64(at)/64%(window/64), uint64(at)%64, -1
+	for rest := of; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros32(uint32(rest)) & 31
+		if u.busy[i][w]>>bit&1 == 0 && (best < 0 || u.usage[i] < u.usage[best]) {
 			best = i
 		}
 	}
-	u.usage[best]++
+	return best
+}
+
+// leastUsed chooses a port as cores do: the one with the least work.
+func (u *units) leastUsed(of ports) int {
+	best := bits.TrailingZeros32(uint32(of)) & 31
+	for rest := of & (of - 1); rest != 0; rest &= rest - 1 {
+		if i := bits.TrailingZeros32(uint32(rest)) & 31; u.usage[i] < u.usage[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// take notes that a port got more work. Work becomes less important with time.
+func (u *units) take(port int) {
+	u.usage[port&31]++
 	if u.taken++; u.taken == 256 {
 		u.taken = 0
 		for i := range u.usage {
 			u.usage[i] /= 2
 		}
 	}
-	return best
 }

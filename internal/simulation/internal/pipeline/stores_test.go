@@ -37,3 +37,34 @@ func TestLateStores(t *testing.T) {
 		t.Errorf("%v cycles for %d stores that hit", cycles, n)
 	}
 }
+
+// TestStoresTogether has blocks of BHive, unrolled with equal registers, and their cycles on
+// Zen 4. Stores reach the cache together if they follow each other and are in the same 32
+// bytes, however many there are. New code takes a store's data for a load's if the registers
+// of both addresses are the same, unchanged.
+func TestStoresTogether(t *testing.T) {
+	tests := []struct {
+		name, code string
+		measured   float64
+	}{
+		{"16, 8 and 0: in 32 bytes", "4c8960 10 48c74008a0798d00 48c70001000000 4585f6", 1.5},
+		{"24, 32 and 40 bytes", "4801da 4d39f7 49899c24d8000000 49899c24e0000000 49899424e8000000", 2},
+		{"44, 20 and 40: the middle one is apart", "c744242c01000000 c7442414c8000000 c744242801000000", 2},
+		{"0, 16 and 8, and another line", "4c8b4c2470 488b8c2490000000 48890424 c744241001000000 31c0 c744240806000000 4d89f8 4489542478", 2.04},
+		{"2, another page, 32, 3, another line, 36", "c6430200 89442410 c7432000000000 c6430300 8b842400010000 48896b50 85c0 894324", 5.99},
+		{"an addition to memory by the same register", "48830601 488b7b20 4885ff", 1.05},
+		{"by a register that was moved", "4983450001 4d89ec 4d89e5", 6.89},
+		{"a copy between two registers' memory", "498b3e 49893f 4885ff", 5.93},
+	}
+	m := NewMachine(CoreOf("amdzen4"))
+	for _, test := range tests {
+		b, err := NewBlock(bytesOf(t, test.code), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Same()
+		if got := m.Cycles(b); got < 0.9*test.measured || got > 1.1*test.measured {
+			t.Errorf("%s: %.2f cycles, measured %.2f", test.name, got, test.measured)
+		}
+	}
+}

@@ -25,6 +25,7 @@ const (
 	calcLEA
 	calcLeave
 	calcString
+	calcSignFill
 )
 
 // Two registers that only operands name.
@@ -194,6 +195,8 @@ func (v *values) result(op *Op, a, b uint64) uint64 {
 	case calcSignExtend:
 		shift := 64 - 8*uint(op.Size)
 		return uint64(int64(b<<shift) >> shift)
+	case calcSignFill:
+		return uint64(int64(v.registers[RAX]<<(64-8*uint(min(op.Width, 8)))) >> 63)
 	case calcAdd:
 		return a + b
 	case calcSub:
