@@ -19,6 +19,7 @@ var second = []struct{ name, short string }{
 	{"top", "Follow the account of what runs, in the terminal"},
 	{"serve", "Show recordings, or what is counted now, to a browser"},
 	{"agent", "Export accounts of this machine and its containers, for Prometheus"},
+	{"fleet", "Account for many hosts, from a Prometheus-compatible store"},
 }
 
 // elsewhere makes a command that the second executable has.

@@ -1,0 +1,151 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cyclestack/cyclestack/internal/fleet"
+	"github.com/cyclestack/cyclestack/internal/testfleet"
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
+)
+
+// stores are what the tests ask.
+var stores = map[string]func(dir, config string) (*testfleet.Server, error){
+	"prometheus":       func(dir, config string) (*testfleet.Server, error) { return testfleet.Prometheus(dir, config) },
+	"victoria-metrics": testfleet.Victoria,
+}
+
+// start starts a store, or skips the test.
+func start(t *testing.T, name, config string) *testfleet.Server {
+	t.Helper()
+	s, err := stores[name](t.TempDir(), config)
+	if errors.Is(err, testfleet.ErrNone) {
+		t.Skipf("%v: apt-get install %s", err, name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// write writes a fleet's counters up to a time.
+func write(t *testing.T, f *testfleet.Fleet, s *testfleet.Server, times []time.Time) {
+	t.Helper()
+	w := testfleet.NewWriter(s.Write, 1)
+	for _, at := range times {
+		if err := f.Step(w, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// small is a fleet for tests.
+func small() *testfleet.Fleet {
+	return &testfleet.Fleet{Hosts: 200, Services: 4, Levels: 2, Spread: 0.05, Seed: 7, Worse: 0.1, WorseService: 1, CanaryEvery: 4, LostEvery: 50}
+}
+
+func options(s *testfleet.Server, at time.Time) fleet.Options {
+	return fleet.Options{Access: fleet.Access{URL: s.URL, Timeout: time.Minute}, By: "service", Range: 10 * time.Minute, At: at.Format(time.RFC3339)}
+}
+
+func run[D any](t *testing.T, o fleet.Options) D {
+	t.Helper()
+	document, err := fleet.Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document.(D)
+}
+
+// TestStores: the account of a fleet is the quotient of what its hosts have counted, in each
+// store, and its errors are right.
+func TestStores(t *testing.T) {
+	times := testfleet.Times(time.Now().Add(-time.Minute), 14)
+	for name := range stores {
+		t.Run(name, func(t *testing.T) {
+			s, f := start(t, name, ""), small()
+			write(t, f, s, times)
+			r := run[fleet.Report](t, options(s, times[len(times)-1]))
+			if r.Answer.Seen != 196 || r.Answer.Expected != 200 {
+				t.Errorf("%d of %d hosts, want 196 of 200", r.Answer.Seen, r.Answer.Expected)
+			}
+			checkTruth(t, f, r, times[len(times)-11:])
+		})
+	}
+}
+
+// checkTruth holds accounts to what the hosts have counted, and to what they were made from.
+func checkTruth(t *testing.T, f *testfleet.Fleet, r fleet.Report, times []time.Time) {
+	t.Helper()
+	sums := f.Sums(times, nil)
+	outside, nodes, n := 0, 0, 0
+	for _, set := range r.Sets {
+		c := slices.IndexFunc(testfleet.CPUs, func(c testfleet.CPU) bool { return c.Name == set.CPU.Name })
+		for _, a := range set.Accounts {
+			n++
+			service := -1
+			fmt.Sscanf(a.By, "service-%d", &service)
+			sum := sums[[2]int{service, c}]
+			if sum == nil {
+				t.Fatalf("no service %s on %s", a.By, set.CPU.Name)
+			}
+			if a.Row.Hosts() != sum.Hosts {
+				t.Errorf("%s on %s: %d hosts, want %d", a.By, set.CPU.Name, a.Row.Hosts(), sum.Hosts)
+			}
+			if want := sum.CPU / r.Answer.Range.Seconds(); math.Abs(a.CPUs-want) > 0.25*want {
+				t.Errorf("%s on %s: %g processors, want %g", a.By, set.CPU.Name, a.CPUs, want)
+			}
+			truth := f.Truth(service, c, false)
+			for i := range set.Model.Nodes {
+				name, v := set.Model.Nodes[i].Name, a.Values()[i]
+				if want := sum.Nodes[name] / sum.Whole; math.Abs(v.Value-want) > 0.002*want {
+					t.Errorf("%s on %s: %s is %g, its hosts counted %g", a.By, set.CPU.Name, name, v.Value, want)
+				}
+				if service == f.WorseService {
+					continue // a mixture of two truths
+				}
+				nodes++
+				if !(math.Abs(v.Value-truth.Shares[name]) <= v.Error) {
+					outside++
+				}
+			}
+		}
+	}
+	if want := f.Services * len(testfleet.CPUs); n != want {
+		t.Errorf("%d accounts, want %d", n, want)
+	}
+	if outside*5 > nodes {
+		t.Errorf("%d of %d values are further from the truth than their 95 %% errors", outside, nodes)
+	}
+	t.Logf("%d of %d values outside of their 95 %% intervals", outside, nodes)
+}
+
+// TestCanary: of all nodes of all services the one is found that is worse.
+func TestCanary(t *testing.T) {
+	times := testfleet.Times(time.Now().Add(-time.Minute), 14)
+	s, f := start(t, "prometheus", ""), small()
+	write(t, f, s, times)
+	o := options(s, times[len(times)-1])
+	o.Against = "version=canary"
+	c := run[*fleet.Comparison](t, o)
+	if len(c.Changes) != 4*6 || c.Tests != 24 {
+		t.Fatalf("%d changes, %d tests", len(c.Changes), c.Tests)
+	}
+	if x := c.Changes[0]; x.By != "service-01" || x.Node != "Memory_Bound" && x.Node != "Backend_Bound" || !x.Worse() {
+		t.Errorf("first is %s %s: %+v", x.By, x.Node, x)
+	}
+	for _, x := range c.Changes {
+		if x.Changed() && x.By != "service-01" {
+			t.Errorf("%s of %s changed, p = %g", x.Node, x.By, x.P)
+		}
+	}
+}

@@ -1,0 +1,404 @@
+package fleet
+
+import (
+	"cmp"
+	_ "embed" // for the schema
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+//go:embed schema/fleet.v1.json
+var schema []byte
+
+// A Report is a document: the accounts of a fleet.
+type Report struct {
+	Store    *Store
+	Answer   *Answer
+	Sets     []*Set
+	Together []Combined // the first level over processors, by value of By
+	Total    []Combined // the same of all that was asked for
+	Took     time.Duration
+}
+
+func init() {
+	report.Register("tree", writeReport)
+	report.Register("json", func(w io.Writer, r Report, _ report.Options) error { return page.JSON(w, r.document()) })
+	report.Register("csv", writeCSV)
+	report.Register("tree", writeComparison)
+	report.Register("json", func(w io.Writer, c *Comparison, _ report.Options) error { return page.JSON(w, c.document()) })
+	report.Register("csv", writeComparisonCSV)
+	report.RegisterSchema[Report](schema)
+	report.RegisterSchema[*Comparison](schema)
+}
+
+// ranked are all accounts, those first in which the most could be saved.
+func (r Report) ranked() (list []*Account, of map[*Account]*Set) {
+	of = map[*Account]*Set{}
+	for _, s := range r.Sets {
+		for _, a := range s.Accounts {
+			list, of[a] = append(list, a), s
+		}
+	}
+	value := func(f float64) float64 {
+		if math.IsNaN(f) {
+			return -1
+		}
+		return f
+	}
+	slices.SortStableFunc(list, func(x, y *Account) int {
+		return cmp.Or(cmp.Compare(value(y.Saved), value(x.Saved)), cmp.Compare(value(y.CPUs), value(x.CPUs)))
+	})
+	return list, of
+}
+
+// where says what was asked of the store.
+func (a *Answer) where(s *Store) string {
+	text := fmt.Sprintf("%s, %s to %s", s, page.Duration(a.Range.Seconds()), a.At.UTC().Format("2006-01-02 15:04 UTC"))
+	for _, m := range a.Where {
+		text += ", " + page.Printable(m.String())
+	}
+	return text
+}
+
+// seen says how many hosts the answer is of.
+func (a *Answer) seen() string {
+	text, expected := page.Several(a.Seen, "host"), ""
+	switch {
+	case a.Seen == 0: // rules do not say
+		most := 0
+		for _, r := range a.Rows {
+			most = max(most, r.Hosts())
+		}
+		return fmt.Sprintf("up to %s for an account", page.Several(most, "host"))
+	case a.Expected > 0:
+		expected = " of " + page.Group(fmt.Sprint(a.Expected))
+	}
+	if a.Expected > 0 || a.Seen >= 1000 {
+		text = page.Group(fmt.Sprint(a.Seen)) + expected + " hosts"
+	}
+	if a.Expected > a.Seen {
+		text += ", the rest sent nothing"
+	}
+	return text
+}
+
+// notes are those of the answer and of its sets.
+func (r Report) notes() []string {
+	list := slices.Clone(r.Answer.Notes)
+	few := false
+	for _, s := range r.Sets {
+		for _, n := range s.Notes {
+			if !slices.Contains(list, n) {
+				list = append(list, n)
+			}
+		}
+		few = few || slices.ContainsFunc(s.Accounts, func(a *Account) bool { return a.Row.Hosts() < hostsEnough })
+	}
+	if few && r.Answer.By != instance {
+		list = append(list, fmt.Sprintf("no ± with fewer than %d hosts: they do not show how much hosts differ", hostsEnough))
+	}
+	if models := r.models(); len(models) > 1 {
+		list = append(list, "not summed, as their nodes differ: "+strings.Join(models, ", "))
+	}
+	return list
+}
+
+// models are the names of the models, with their versions.
+func (r Report) models() []string {
+	var list []string
+	for _, s := range r.Sets {
+		if n := s.Model.Name + " " + s.Model.Version; !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// linesMost are the accounts of a page that fits a screen.
+const linesMost = 14
+
+// column is one of a table: its heading, and whether its cells end at the right.
+type column struct {
+	head  string
+	right bool
+}
+
+// table writes rows in columns. What is in the first column is cut to fit the width.
+func table(b *strings.Builder, width int, columns []column, rows [][]string) {
+	sizes := make([]int, len(columns))
+	for i, c := range columns {
+		sizes[i] = page.Runes(c.head)
+		for _, r := range rows {
+			sizes[i] = max(sizes[i], page.Runes(r[i]))
+		}
+	}
+	total := page.Indent
+	for _, n := range sizes {
+		total += n
+	}
+	gap := page.Gap
+	if total+gap*(len(columns)-1) > width {
+		gap = 1
+	}
+	if over := total + gap*(len(columns)-1) - width; over > 0 {
+		sizes[0] = max(sizes[0]-over, 8)
+	}
+	heads := make([]string, len(columns))
+	for i, c := range columns {
+		heads[i] = c.head
+	}
+	for _, r := range append([][]string{heads}, rows...) {
+		line := strings.Repeat(" ", page.Indent)
+		for i, cell := range r {
+			cell = page.Cut(cell, sizes[i])
+			if columns[i].right {
+				line += strings.Repeat(" ", sizes[i]-page.Runes(cell)) + cell
+			} else {
+				line += page.Padded(cell, sizes[i])
+			}
+			line += strings.Repeat(" ", gap)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}
+
+func percent(share float64) string {
+	if math.IsNaN(share) {
+		return "–"
+	}
+	return page.Rounded(100*share, 1)
+}
+
+func amount(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "–"
+	case math.Abs(v) < 100:
+		return page.Rounded(v, 1)
+	}
+	return page.Group(page.Rounded(v, 0))
+}
+
+// writeReport writes the accounts for people: one as a tree, several as a table.
+func writeReport(w io.Writer, r Report, o report.Options) error {
+	list, of := r.ranked()
+	var b strings.Builder
+	b.WriteString(page.Cut(r.Answer.where(r.Store), o.Width) + "\n")
+	b.WriteString(page.Cut(r.Answer.seen()+"; "+r.Answer.String()+"; "+strings.Join(r.models(), ", "), o.Width) + "\n\n")
+	if len(list) == 1 {
+		if _, err := io.WriteString(w, b.String()); err != nil {
+			return err
+		}
+		return r.tree(w, list[0], of[list[0]], o)
+	}
+	r.table(&b, list, of, o)
+	notes := r.notes()
+	for i, n := range notes {
+		if o.Lines > 0 && i >= 2 {
+			fmt.Fprintf(&b, "  note    %s: --notes\n", page.Several(len(notes)-i, "more note"))
+			break
+		}
+		b.WriteString(page.Cut("  note    "+n, o.Width) + "\n")
+	}
+	if o.Hints {
+		if a := list[0]; r.Answer.By != "" && a.By != "" {
+			b.WriteString(page.Cut(fmt.Sprintf("  next    cyclestack fleet --prom %s --by %s --where %s=%s", r.Store, "cpu", r.Answer.By, page.Printable(a.By)), o.Width) + "\n")
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// table writes a line for each account.
+func (r Report) table(b *strings.Builder, list []*Account, of map[*Account]*Set, o report.Options) {
+	columns := []column{{r.Answer.By, false}, {"hosts", true}, {"CPUs", true}, {"lost %", true}, {"bottleneck", false}, {"%", true}, {"±", true}, {"saves ≤", true}}
+	several := len(r.Sets) > 1 && r.Answer.By != "cpu"
+	if several {
+		columns = slices.Insert(columns, 1, column{"cpu", false})
+	}
+	var rows [][]string
+	for i, a := range list {
+		if o.Lines > 0 && i >= linesMost {
+			break
+		}
+		name := cmp.Or(page.Printable(a.By), "(none)")
+		cells := []string{name, page.Group(fmt.Sprint(a.Row.Hosts())), amount(a.CPUs), percent(a.Lost), "–", "–", "", amount(a.Saved)}
+		if math.IsNaN(a.CPUs) && !math.IsNaN(a.Saved) {
+			cells[7] = percent(a.Saved) + " %"
+		}
+		if k := a.bottleneck(); k >= 0 {
+			v := a.Account.Nodes[k]
+			cells[4], cells[5] = of[a].Model.Nodes[k].Name, percent(v.Value)
+			if !math.IsNaN(v.Error) {
+				cells[6] = page.Rounded(100*v.Error, 1)
+			}
+		}
+		if several {
+			cells = slices.Insert(cells, 1, page.Printable(a.processor()))
+		}
+		rows = append(rows, cells)
+	}
+	table(b, o.Width, columns, rows)
+	if more := len(list) - len(rows); more > 0 {
+		fmt.Fprintf(b, "  %s more: --all\n", page.Group(fmt.Sprint(more)))
+	}
+	b.WriteByte('\n')
+	for _, c := range r.Total {
+		text := fmt.Sprintf("  total   %s CPUs busy", amount(c.CPUs))
+		if !math.IsNaN(c.Lost) && c.Lost > 0 {
+			text += fmt.Sprintf(", lost %s %%", percent(c.Lost))
+			if !math.IsNaN(c.Error) {
+				text += fmt.Sprintf(" ± %s", page.Rounded(100*c.Error, 1))
+			}
+			text += fmt.Sprintf(", at most %s CPUs could be saved", amount(c.Saved))
+		}
+		b.WriteString(page.Cut(text, o.Width) + "\n")
+	}
+}
+
+// tree writes one account as report has it.
+func (r Report) tree(w io.Writer, a *Account, s *Set, o report.Options) error {
+	h := report.Header{CPU: s.CPU, Model: s.Model, Kind: "prometheus", How: "of " + page.Several(a.Row.Hosts(), "host")}
+	if s.CPU.Name != a.processor() {
+		h.Unknown = counts.Notef("the catalogue has no processor %s", cut(a.processor()))
+	}
+	if o.Lines > 0 {
+		o.Lines -= 3
+	}
+	for _, n := range r.notes() {
+		a.Notes = append(a.Notes, counts.Notef("%s", n))
+	}
+	return report.Write(w, "tree", report.Accounts{Header: h, List: a.list()}, o)
+}
+
+// writeCSV writes a line for each node.
+func writeCSV(w io.Writer, r Report, _ report.Options) error {
+	c := csv.NewWriter(w)
+	_ = c.Write([]string{r.Answer.By, "cpu", "model", "model_version", "method", "unit", "hosts", "cpus", "coverage", "lost", "saved", "level", "path", "share", "error", "amount", "flagged"})
+	list, of := r.ranked()
+	for _, a := range list {
+		m := of[a].Model
+		for i := range m.Nodes {
+			v := &a.Account.Nodes[i]
+			_ = c.Write([]string{a.By, a.processor(), m.Name, m.Version, a.Method, a.Unit.Name, fmt.Sprint(a.Row.Hosts()), page.Decimal(a.CPUs), page.Decimal(a.Cover),
+				page.Decimal(a.Lost), page.Decimal(a.Saved), fmt.Sprint(m.Nodes[i].Level), m.Nodes[i].Path, page.Decimal(v.Value), page.Decimal(v.Error), page.Decimal(v.Amount), fmt.Sprint(v.Flagged)})
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// writeComparison writes the changes that are beyond chance for people.
+func writeComparison(w io.Writer, c *Comparison, o report.Options) error {
+	var b strings.Builder
+	b.WriteString(page.Cut(fmt.Sprintf("%s against %s, by %s", c.What[1], c.What[0], c.New.By), o.Width) + "\n")
+	b.WriteString(page.Cut(fmt.Sprintf("%s to %s; %s; corrected for %s", page.Duration(c.New.Range.Seconds()), c.New.At.UTC().Format("2006-01-02 15:04 UTC"),
+		c.New.String(), page.Several(c.Tests, "test")), o.Width) + "\n")
+	b.WriteString(page.Cut(fmt.Sprintf("old: %s; new: %s", c.Old.seen(), c.New.seen()), o.Width) + "\n\n")
+	var rows [][]string
+	changed := 0
+	var seen []float64
+	for i := range c.Changes {
+		x := &c.Changes[i]
+		if !math.IsNaN(x.Seen) {
+			seen = append(seen, x.Seen)
+		}
+		if x.Changed() {
+			changed++
+		}
+		if !x.Changed() && !o.All || o.Lines > 0 && len(rows) >= linesMost {
+			continue
+		}
+		rows = append(rows, []string{cmp.Or(page.Printable(x.By), "(none)"), page.Printable(x.Node), percent(x.Old), percent(x.New), signed(x.Delta), percent(x.Error), chanceText(x.P), x.verdict()})
+	}
+	if len(rows) > 0 {
+		table(&b, o.Width, []column{{c.New.By, false}, {"node", false}, {"old %", true}, {"new %", true}, {"change", true}, {"±", true}, {"p", true}, {"", false}}, rows)
+		if changed > len(rows) {
+			fmt.Fprintf(&b, "  %d more: --all\n", changed-len(rows))
+		}
+	} else {
+		b.WriteString("  no change beyond chance\n")
+	}
+	b.WriteByte('\n')
+	if len(seen) > 0 {
+		slices.Sort(seen)
+		fmt.Fprintf(&b, "  detects changes of %s points, four times of five (median of nodes; %s to %s)\n", percent(seen[len(seen)/2]), percent(seen[0]), percent(seen[len(seen)-1]))
+	}
+	for _, n := range c.Notes {
+		b.WriteString(page.Cut("  note    "+n, o.Width) + "\n")
+	}
+	for _, n := range c.loads() {
+		b.WriteString(page.Cut("  note    "+n, o.Width) + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// loads says where the sides were not equally busy: shares change with the load.
+func (c *Comparison) loads() []string {
+	const apart = 0.1
+	var names []string
+	for i := range c.Changes {
+		x := &c.Changes[i]
+		if math.Abs(x.Load[1]-x.Load[0]) > apart*x.Load[0] && !slices.Contains(names, x.By) {
+			names = append(names, x.By)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("hosts of the two sides are not equally busy (by over 10 %%) for %s: %s", page.Several(len(names), "value"), cut(strings.Join(names, ", ")))}
+}
+
+// verdict is a change in a word.
+func (c *Change) verdict() string {
+	switch {
+	case c.Worse():
+		return "worse"
+	case c.Changed():
+		return "better"
+	case math.IsNaN(c.P):
+		return "not tested"
+	}
+	return ""
+}
+
+func signed(share float64) string {
+	text := percent(share)
+	if share > 0 {
+		text = "+" + text
+	}
+	return text
+}
+
+func chanceText(p float64) string {
+	switch {
+	case math.IsNaN(p):
+		return "–"
+	case p < 1e-4:
+		return "<0.0001"
+	}
+	return page.Rounded(p, 4)
+}
+
+// writeComparisonCSV writes a line for each change.
+func writeComparisonCSV(w io.Writer, c *Comparison, _ report.Options) error {
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{c.New.By, "node", "level", "cpus", "old", "new", "delta", "error", "p", "detects", "hosts_old", "hosts_new", "verdict"})
+	for i := range c.Changes {
+		x := &c.Changes[i]
+		_ = out.Write([]string{x.By, x.Node, fmt.Sprint(x.Level), strings.Join(x.CPUs, " "), page.Decimal(x.Old), page.Decimal(x.New), page.Decimal(x.Delta), page.Decimal(x.Error),
+			page.Decimal(x.P), page.Decimal(x.Seen), page.Decimal(x.Hosts[0]), page.Decimal(x.Hosts[1]), x.verdict()})
+	}
+	out.Flush()
+	return out.Error()
+}

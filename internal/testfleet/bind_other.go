@@ -1,0 +1,7 @@
+//go:build !linux
+
+package testfleet
+
+import "os/exec"
+
+func bind(*exec.Cmd) {}

@@ -1,0 +1,272 @@
+// Package trial writes a simulated fleet into a Prometheus and measures the store and the
+// command fleet.
+package trial
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cyclestack/cyclestack/internal/fleet"
+	"github.com/cyclestack/cyclestack/internal/testfleet"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// Options say what is tried.
+type Options struct {
+	Fleet   testfleet.Fleet
+	Minutes int
+	Rules   string // a file of recording rules; "" for none
+	Keep    bool
+	Check   bool // errors if something does not hold
+}
+
+// Results are what was measured.
+type Results struct {
+	Series, Samples  int
+	Write            time.Duration
+	Memory, MemoryAt float64 // bytes: at most, and after the writing
+	StoreCPU         time.Duration
+	Evaluation       time.Duration // of all recording rules once
+	Answer, Canary   time.Duration
+	Outside, Values  int // values whose 95 % interval does not have the truth
+	Inexact          int // values that are not the quotient of the sums
+	First            fleet.Change
+	Others           int // changes found besides those of the canary's service
+}
+
+// interval is that of the rules in a trial, which does not wait for minutes.
+const interval = "20s"
+
+// Run tries and prints what it measures.
+func Run(ctx context.Context, o Options, out io.Writer) error {
+	_, err := Try(ctx, o, out)
+	return err
+}
+
+// Try tries and returns what it measures.
+func Try(ctx context.Context, o Options, out io.Writer) (*Results, error) {
+	dir, err := os.MkdirTemp("", "cyclestack-fleet-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	s, err := testfleet.Prometheus(dir, "global: {}\n", "--query.max-samples=200000000")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Stop()
+	r, f := &Results{}, &o.Fleet
+	live := f.Hosts
+	if f.LostEvery > 0 {
+		live -= f.Hosts / f.LostEvery
+	}
+	r.Series = live*f.SeriesOf() + f.Hosts - live
+	fmt.Fprintf(out, "%d hosts, %d services: %s series\n", f.Hosts, f.Services, mega(float64(r.Series)))
+	times := testfleet.Times(time.Now().Add(-time.Second), o.Minutes)
+	if r.Write, err = write(ctx, f, s, times, out); err != nil {
+		return nil, err
+	}
+	r.Samples = f.Written
+	_, r.MemoryAt = s.Memory()
+	r.StoreCPU = s.CPU()
+	rate := float64(r.Samples) / r.Write.Seconds()
+	fmt.Fprintf(out, "wrote %s samples in %.0f s: %s samples/s, where a scrape each minute needs %s; the store used %.0f s of processor time\n",
+		mega(float64(r.Samples)), r.Write.Seconds(), mega(rate), mega(float64(r.Series)/60), r.StoreCPU.Seconds())
+	fmt.Fprintf(out, "memory %.2f GB after writing, %.0f bytes for each series\n", r.MemoryAt/1e9, r.MemoryAt/float64(r.Series))
+	q := fleet.Options{Access: fleet.Access{URL: s.URL, Timeout: 2 * time.Minute}, By: "service", Range: time.Duration(o.Minutes-1) * time.Minute, Level: f.Levels,
+		At: strconv.FormatInt(times[len(times)-1].Unix(), 10)}
+	if o.Rules != "" {
+		at, err := evaluate(ctx, s, dir, o.Rules, r)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(out, "recording rules: %.1f s for all of them once, of %d s\n", r.Evaluation.Seconds(), 300)
+		q.At, q.Range = strconv.FormatInt(at.Unix(), 10), time.Minute
+	}
+	if err := r.ask(ctx, f, q, times, out); err != nil {
+		return nil, err
+	}
+	r.Memory, _ = s.Memory()
+	fmt.Fprintf(out, "memory %.2f GB at most\n", r.Memory/1e9)
+	if o.Keep {
+		fmt.Fprintf(out, "%s --at %s --range %s\n", s.URL, q.At, q.Range)
+		<-ctx.Done()
+	}
+	return r, nil
+}
+
+// write writes the counters of all times.
+func write(ctx context.Context, f *testfleet.Fleet, s *testfleet.Server, times []time.Time, out io.Writer) (time.Duration, error) {
+	start := time.Now()
+	w := testfleet.NewWriter(s.Write, 2)
+	for i, at := range times {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		from := time.Now()
+		if err := f.Step(w, at); err != nil {
+			return 0, err
+		}
+		fmt.Fprintf(out, "  scrape %d of %d in %.1f s\n", i+1, len(times), time.Since(from).Seconds())
+	}
+	return time.Since(start), s.Flush()
+}
+
+// evaluate loads recording rules and waits until all were evaluated once.
+func evaluate(ctx context.Context, s *testfleet.Server, dir, rules string, r *Results) (time.Time, error) {
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		return time.Time{}, err
+	}
+	own := strings.ReplaceAll(string(text), "interval: 5m", "interval: "+interval)
+	if err := os.WriteFile(filepath.Join(dir, "rules.yml"), []byte(own), 0o600); err != nil {
+		return time.Time{}, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte("rule_files: [rules.yml]\n"), 0o600); err != nil {
+		return time.Time{}, err
+	}
+	if err := s.Reload(); err != nil {
+		return time.Time{}, err
+	}
+	for ctx.Err() == nil {
+		time.Sleep(500 * time.Millisecond)
+		last, took, err := evaluated(s)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if !last.IsZero() {
+			r.Evaluation = took
+			// Without the rules the store is as busy as it is with an interval of minutes.
+			if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), nil, 0o600); err != nil {
+				return time.Time{}, err
+			}
+			return last.Add(time.Second), s.Reload()
+		}
+	}
+	return time.Time{}, ctx.Err()
+}
+
+// evaluated returns when the last group was evaluated, zero if one was not, and how long all
+// of them take.
+func evaluated(s *testfleet.Server) (last time.Time, took time.Duration, err error) {
+	res, err := http.Get(s.URL + "/api/v1/rules")
+	if err != nil {
+		return last, 0, err
+	}
+	defer res.Body.Close()
+	var a struct {
+		Data struct {
+			Groups []struct {
+				Name           string
+				LastEvaluation time.Time
+				EvaluationTime float64
+				Rules          []struct{ Health, LastError string }
+			}
+		}
+	}
+	if err := json.NewDecoder(res.Body).Decode(&a); err != nil {
+		return last, 0, err
+	}
+	if len(a.Data.Groups) == 0 {
+		return last, 0, errors.New("the store has no recording rules")
+	}
+	for _, g := range a.Data.Groups {
+		if g.LastEvaluation.Year() < 2000 || g.EvaluationTime == 0 {
+			return time.Time{}, 0, nil
+		}
+		took += time.Duration(g.EvaluationTime * float64(time.Second))
+		if g.LastEvaluation.After(last) {
+			last = g.LastEvaluation
+		}
+		for _, r := range g.Rules {
+			if r.Health == "err" {
+				return last, 0, fmt.Errorf("a rule of %s: %s", g.Name, r.LastError)
+			}
+		}
+	}
+	return last, took, nil
+}
+
+// ask asks for the account and the canary.
+func (r *Results) ask(ctx context.Context, f *testfleet.Fleet, q fleet.Options, times []time.Time, out io.Writer) error {
+	start := time.Now()
+	document, err := fleet.Run(ctx, q)
+	if err != nil {
+		return err
+	}
+	r.Answer = time.Since(start)
+	accounts := document.(fleet.Report)
+	if err := report.Write(out, "tree", accounts, report.Options{Lines: 24, Width: 80}); err != nil {
+		return err
+	}
+	r.check(f, accounts, times)
+	fmt.Fprintf(out, "answered in %.2f s, from %s\n", r.Answer.Seconds(), accounts.Answer)
+	fmt.Fprintf(out, "%d of %d values are further from the truth than their 95 %% errors; %d are not what the hosts counted, within 0.2 %%\n", r.Outside, r.Values, r.Inexact)
+	q.Against = "version=canary"
+	start = time.Now()
+	if document, err = fleet.Run(ctx, q); err != nil {
+		return err
+	}
+	r.Canary = time.Since(start)
+	c := document.(*fleet.Comparison)
+	for _, x := range c.Changes {
+		if x.Changed() && x.By != testfleet.Service(f.WorseService) {
+			r.Others++
+		}
+	}
+	if len(c.Changes) > 0 {
+		r.First = c.Changes[0]
+	}
+	if err := report.Write(out, "tree", c, report.Options{Lines: 24, Width: 80}); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "answered in %.2f s; %d changes found in other services, where there are none\n", r.Canary.Seconds(), r.Others)
+	return nil
+}
+
+// check compares accounts with the truth, and with the sums of what hosts counted.
+func (r *Results) check(f *testfleet.Fleet, accounts fleet.Report, times []time.Time) {
+	sums := f.Sums(times, nil)
+	for _, set := range accounts.Sets {
+		cpu := slices.IndexFunc(testfleet.CPUs, func(c testfleet.CPU) bool { return c.Name == set.CPU.Name })
+		for _, a := range set.Accounts {
+			service, err := strconv.Atoi(strings.TrimPrefix(a.By, "service-"))
+			if err != nil || cpu < 0 || service == f.WorseService {
+				continue
+			}
+			truth, sum := f.Truth(service, cpu, false), sums[[2]int{service, cpu}]
+			for i, v := range a.Values() {
+				name := set.Model.Nodes[i].Name
+				r.Values++
+				if !(math.Abs(v.Value-truth.Shares[name]) <= v.Error) {
+					r.Outside++
+				}
+				if want := sum.Nodes[name] / sum.Whole; !(math.Abs(v.Value-want) <= 0.002*want) {
+					r.Inexact++
+				}
+			}
+		}
+	}
+}
+
+// mega is a number as people read it.
+func mega(v float64) string {
+	switch {
+	case v >= 1e6:
+		return fmt.Sprintf("%.2f M", v/1e6)
+	case v >= 1e3:
+		return fmt.Sprintf("%.0f k", v/1e3)
+	}
+	return fmt.Sprintf("%.0f", v)
+}

@@ -1,0 +1,54 @@
+package testfleet
+
+import "time"
+
+// A Sum is what all hosts of one service and processor have counted.
+type Sum struct {
+	Whole float64
+	CPU   float64            // seconds
+	Nodes map[string]float64 // slots
+	Hosts int
+}
+
+// Sums adds up what hosts count in the steps behind the first of some times: what a store has
+// of the range.
+func (f *Fleet) Sums(times []time.Time, choose func(host int) bool) map[[2]int]*Sum {
+	sums := map[[2]int]*Sum{}
+	var amounts [6]float64
+	for host := range f.Hosts {
+		if f.Lost(host) || choose != nil && !choose(host) {
+			continue
+		}
+		c := f.CPU(host)
+		for s := range f.Services {
+			k := [2]int{s, c}
+			x := sums[k]
+			if x == nil {
+				x = &Sum{Nodes: map[string]float64{}}
+				sums[k] = x
+			}
+			x.Hosts++
+			t := f.Truth(s, c, f.Canary(host))
+			for i := 1; i < len(times); i++ {
+				slots, cpu := f.amounts(&t, host, s, times[i].Sub(times[i-1]).Seconds(), uint64(times[i].Unix()), amounts[:])
+				x.Whole += slots
+				x.CPU += cpu
+				for level, names := range Nodes {
+					for k, name := range names {
+						x.Nodes[name] += amounts[level*len(Nodes[0])+k]
+					}
+				}
+			}
+		}
+	}
+	return sums
+}
+
+// Times are the times of some scrapes, a minute apart, the last at a given time.
+func Times(last time.Time, n int) []time.Time {
+	times := make([]time.Time, n)
+	for i := range times {
+		times[i] = last.Add(time.Duration(i-n+1) * time.Minute).Truncate(time.Second)
+	}
+	return times
+}
