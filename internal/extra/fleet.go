@@ -24,12 +24,12 @@ func newFleet(k *cli.Kit) *cobra.Command {
 		Long: `fleet asks a store for the counters that agents export, and prints the account of the
 fleet: by service, namespace, processor or any label. The store is a Prometheus, Thanos,
 Mimir or VictoriaMetrics. Sums come first and ratios last. The error of each share comes
-from the spread over hosts. Processors, models and their versions stay apart. The services
-come first in which the most could be saved.
+from the spread over hosts. Processors, models and their versions stay apart. Services
+where the most could be saved come first.
 
 --against compares the hosts with a label's value with the rest, and --before compares
-with an earlier range. Each processor has the same weight on both sides, p-values are
-corrected for the number of tests, and the least change that would be found is printed.
+with an earlier range. Each processor has the same weight on both sides. P-values are
+corrected for the number of tests. The least change that would be found is printed.
 
 The recording rules of deploy/prometheus answer for large fleets, where the store has
 them. docs/fleet.md tells more.`,
@@ -53,7 +53,7 @@ them. docs/fleet.md tells more.`,
 	flags.StringVar(&o.Access.URL, "prom", "", "`URL` of the store, up to /api/v1")
 	flags.StringVar(&o.By, "by", "service", "one account for each value of the `LABEL`: service, namespace, instance, cpu, …")
 	flags.DurationVar(&o.Range, "range", time.Hour, "`TIME` that the account is of")
-	flags.StringVar(&o.At, "at", "", "`TIME` at which the range ends, as 2026-01-31T12:00:00Z or in seconds since 1970 (default: now)")
+	flags.StringVar(&o.At, "at", "", "end of the range, a `TIME` as 2026-01-31T12:00:00Z or in seconds since 1970 (default: now)")
 	flags.StringArrayVar(&o.Where, "where", nil, "only series with `LABEL=VALUE`, or LABEL!=VALUE (may be repeated)")
 	flags.IntVar(&o.Level, "level", 2, "deepest level of the tree; 0 is all")
 	flags.BoolVar(&o.All, "all", false, "all accounts or changes, on as many lines as they take")

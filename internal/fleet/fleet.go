@@ -1,6 +1,6 @@
-// Package fleet makes accounts of many hosts: it asks a store for the sums of the counters
-// that exporters wrote, and judges them as the account of one machine. The store is a
-// Prometheus, or what has its HTTP API.
+// Package fleet makes accounts of many hosts. It asks a store for sums of the counters that
+// exporters wrote, and judges them as it would one machine's. The store is a Prometheus, or
+// what has its HTTP API.
 //
 // It stands where a source does in the flow
 //

@@ -66,8 +66,8 @@ func run[D any](t *testing.T, o fleet.Options) D {
 	return document.(D)
 }
 
-// TestStores: the account of a fleet is the quotient of what its hosts have counted, in each
-// store, and its errors are right.
+// TestStores: in each store, shares are quotients of what the hosts have counted, and the
+// errors are right.
 func TestStores(t *testing.T) {
 	times := testfleet.Times(time.Now().Add(-time.Minute), 14)
 	for name := range stores {

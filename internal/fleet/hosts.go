@@ -44,8 +44,8 @@ func (g *asking) coverage() error {
 }
 
 // hosts asks how many hosts were seen, and how many the store was to scrape. Recording rules
-// have no hosts. Then those that say which model they count by are the answer, unless a
-// condition is on a label that these series may lack.
+// have no hosts. Then hosts that name their model are counted. A condition may be on a label
+// that these series lack, and then nothing is known.
 func (g *asking) hosts() error {
 	if len(g.rows) == 0 {
 		return nil

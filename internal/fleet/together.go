@@ -8,7 +8,7 @@ import (
 
 // A Combined is the first level of accounts of one value of By, over several models of
 // processors. Slots of different processors are no common unit. So each account weighs by
-// the time that its processors were busy, and all must be by one model of one version.
+// its busy processors. All must be by one model of one version.
 type Combined struct {
 	By    string
 	CPUs  float64 // busy processors

@@ -40,7 +40,7 @@ func init() {
 	report.RegisterSchema[*Comparison](schema)
 }
 
-// ranked are all accounts, those first in which the most could be saved.
+// ranked are all accounts, the one first where the most could be saved.
 func (r Report) ranked() (list []*Account, of map[*Account]*Set) {
 	of = map[*Account]*Set{}
 	for _, s := range r.Sets {

@@ -1,6 +1,6 @@
 // Package testfleet is a simulated fleet with a known truth, for tests and measurements. It
-// writes what the exporters of its hosts would have exported into a real store, by the
-// protocol remote write, with times of its own: an hour takes as long as the store needs.
+// writes the counters of its hosts into a real store, by the protocol remote write. It has
+// times of its own: an hour takes as long as the store needs.
 package testfleet
 
 import (
@@ -20,8 +20,8 @@ type Fleet struct {
 	Levels          int // 1 or 2
 	Spread          float64
 	Seed            uint64
-	// Worse is how much more of the slots the canary of one service loses in one node, as a
-	// part of what it loses else. Every CanaryEvery-th host has the canary.
+	// Worse is how much more one service loses in Memory_Bound, as a part of what hosts without
+	// the canary lose there. Every CanaryEvery-th ten of hosts has the canary.
 	Worse        float64
 	WorseService int
 	CanaryEvery  int

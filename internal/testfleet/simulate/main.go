@@ -1,5 +1,5 @@
-// Command simulate writes a fleet with a known truth into a Prometheus, and measures how that
-// and the command fleet cope:
+// Command simulate writes a fleet with a known truth into a Prometheus. It measures what that
+// takes, and what the command fleet takes:
 //
 //	go run ./internal/testfleet/simulate --hosts 10000 --services 50
 //
