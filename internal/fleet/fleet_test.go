@@ -43,7 +43,7 @@ func write(t *testing.T, f *testfleet.Fleet, s *testfleet.Server, times []time.T
 			t.Fatal(err)
 		}
 	}
-	if err := s.Flush(); err != nil {
+	if err := s.Wait(f.Series(), times[len(times)-1]); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -3,8 +3,10 @@ package testfleet
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,16 +99,27 @@ func (s *Server) Stop() {
 	s.log.Close()
 }
 
-// Flush makes what was written visible to queries, where a store waits with that.
-func (s *Server) Flush() error {
-	if filepath.Base(s.cmd.Path) != "victoria-metrics" {
-		return nil
+// Wait waits until a query sees some series at a time: VictoriaMetrics takes a second or
+// longer for that.
+func (s *Server) Wait(series int, at time.Time) error {
+	q := url.Values{"query": {`count({job="cyclestack"})`}, "time": {strconv.FormatInt(at.Unix(), 10)}, "nocache": {"1"}}
+	text := ""
+	for range 200 {
+		res, err := http.Get(s.URL + "/api/v1/query?" + q.Encode())
+		if err != nil {
+			return err
+		}
+		body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+		res.Body.Close()
+		if err != nil {
+			return err
+		}
+		if text = string(body); strings.Contains(text, fmt.Sprintf(`"%d"`, series)) {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	res, err := http.Get(s.URL + "/internal/force_flush")
-	if err != nil {
-		return err
-	}
-	return res.Body.Close()
+	return fmt.Errorf("not %d series after 20 s: %s", series, text)
 }
 
 // Reload makes a Prometheus read its configuration again.

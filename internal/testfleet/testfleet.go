@@ -20,8 +20,8 @@ type Fleet struct {
 	Levels          int // 1 or 2
 	Spread          float64
 	Seed            uint64
-	// Worse is how much more one service loses in Memory_Bound, as a part of what hosts without
-	// the canary lose there. Every CanaryEvery-th ten of hosts has the canary.
+	// Worse is how much more a canary of one service loses in Memory_Bound, as a part of that.
+	// Every CanaryEvery-th ten of hosts has the canary.
 	Worse        float64
 	WorseService int
 	CanaryEvery  int
@@ -120,8 +120,17 @@ func (f *Fleet) amounts(t *Truth, host, service int, seconds float64, step uint6
 	return slots, cpu
 }
 
-// SeriesOf is how many series a host has.
-func (f *Fleet) SeriesOf() int { return f.Services*f.each() + 2 }
+// Series is how many series the fleet has.
+func (f *Fleet) Series() int {
+	n := 0
+	for host := range f.Hosts {
+		n++ // up
+		if !f.Lost(host) {
+			n += 1 + f.Services*f.each()
+		}
+	}
+	return n
+}
 
 // each is the series of a host's service: nodes and wholes of the levels, and its time.
 func (f *Fleet) each() int {

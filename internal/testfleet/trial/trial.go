@@ -67,11 +67,7 @@ func Try(ctx context.Context, o Options, out io.Writer) (*Results, error) {
 	}
 	defer s.Stop()
 	r, f := &Results{}, &o.Fleet
-	live := f.Hosts
-	if f.LostEvery > 0 {
-		live -= f.Hosts / f.LostEvery
-	}
-	r.Series = live*f.SeriesOf() + f.Hosts - live
+	r.Series = f.Series()
 	fmt.Fprintf(out, "%d hosts, %d services: %s series\n", f.Hosts, f.Services, mega(float64(r.Series)))
 	times := testfleet.Times(time.Now().Add(-time.Second), o.Minutes)
 	if r.Write, err = write(ctx, f, s, times, out); err != nil {
@@ -120,7 +116,7 @@ func write(ctx context.Context, f *testfleet.Fleet, s *testfleet.Server, times [
 		}
 		fmt.Fprintf(out, "  scrape %d of %d in %.1f s\n", i+1, len(times), time.Since(from).Seconds())
 	}
-	return time.Since(start), s.Flush()
+	return time.Since(start), nil
 }
 
 // evaluate loads recording rules and waits until all were evaluated once.
