@@ -31,9 +31,10 @@ func (a *app) latency() *cobra.Command {
 
 From samples with latencies it prints the distribution in powers of two, its mean and
 percentiles. perf mem record takes such samples with Intel's PEBS, AMD's IBS, Arm's
-SPE or on POWER. The same follows for each level of the memory hierarchy (--by
-level), each function (--by function), or each kind of data (--by mapping): a
-variable, the heap, a stack, a file. Each sample stands for as many loads as its
+SPE or on POWER. Raw samples of ibs_op and the AUX area of arm_spe are read as well.
+The same follows for each level of the memory hierarchy (--by level), function, line,
+instruction, outcome of snoops, outcome of the TLB (--by tlb), or kind of data (--by
+mapping): a variable, the heap, a stack, a file. Each sample stands for as many loads as its
 period says. Every figure has its sampling error. The output says what the processor
 measures, and the loads it leaves out.
 

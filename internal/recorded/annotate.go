@@ -93,7 +93,7 @@ func (n *annotator) table(o samples.Options) (*counts.Table, error) {
 		return nil, err
 	}
 	defer rec.Close()
-	o.Symbols = n.a.Symbols
+	o.Symbols, o.Derive = n.a.Symbols, n.derive()
 	var in source.PlaceReader
 	if rec.Simulated() {
 		o.By, o.Within = min(o.By, counts.Line), counts.By(0).With(counts.Function)

@@ -24,7 +24,7 @@ const floorParam = "MIN_LOAD_LATENCY"
 
 // LatencyGroups are what latencies of samples can be divided by; the first is the
 // default.
-var LatencyGroups = []string{"level", "function", "mapping"}
+var LatencyGroups = []string{"level", "function", "line", "instruction", "mapping", "snoop", "tlb"}
 
 // LatencyOptions are those of latencies.
 type LatencyOptions struct {
@@ -119,10 +119,57 @@ func groupOf(x *samples.Access, by string) (name string, rank int) {
 	switch by {
 	case "function":
 		return x.FunctionName(), 0
+	case "line":
+		return x.Line(), 0
+	case "instruction":
+		return x.Instr(), 0
+	case "snoop":
+		return snoopName(x.Source.Snoop()), 0
+	case "tlb":
+		return tlbName(x.Source.TLB()), 0
 	case "mapping":
-		return x.Data.Name, 0
+		return x.Data().Name, 0
 	}
 	return x.Level.Name, x.Level.Rank
+}
+
+// snoopName is what asking other caches came to, in perf's words.
+func snoopName(s perffile.Snoop) string {
+	switch {
+	case s&perffile.SnoopHitM != 0:
+		return "HitM"
+	case s&perffile.SnoopPeer != 0:
+		return "Peer"
+	case s&perffile.SnoopForward != 0:
+		return "Fwd"
+	case s&perffile.SnoopHit != 0:
+		return "Hit"
+	case s&perffile.SnoopMiss != 0:
+		return "Miss"
+	case s&perffile.SnoopNone != 0:
+		return "None"
+	}
+	return "N/A"
+}
+
+// tlbName is how an address was translated, in perf's words.
+func tlbName(t perffile.TLB) string {
+	var where []string
+	for i, name := range []string{"L1", "L2", "Walker", "Fault"} {
+		if t>>(3+i)&1 != 0 {
+			where = append(where, name)
+		}
+	}
+	name := strings.Join(where, " or ")
+	switch {
+	case t&perffile.TLBHit != 0:
+		return strings.TrimSpace(name + " hit")
+	case t&perffile.TLBMiss != 0:
+		return strings.TrimSpace(name + " miss")
+	case name == "":
+		return "N/A"
+	}
+	return name
 }
 
 // recordedOn returns the name and the vendor of the processor that a recording is from,

@@ -174,7 +174,20 @@ func (p *placeReport) read(rec *source.Recording) (source.PlaceReader, error) {
 	if len(split.Kinds) == 0 {
 		split = overview
 	}
-	return rec.Samples(samples.Options{By: split.Code, Within: split.Within, Interval: p.o.Interval, Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil
+	return rec.Samples(samples.Options{By: split.Code, Within: split.Within, Interval: p.o.Interval, Derive: p.derive(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil
+}
+
+// derive says which counts the method needs that are made of samples.
+func (p *placeReport) derive() samples.Derivation {
+	switch p.Choice.Model {
+	case resolve.InstructionsModel:
+		return samples.DeriveOps
+	case resolve.BranchesModel:
+		return samples.DeriveBranches
+	case "":
+		return samples.DeriveAlone
+	}
+	return samples.DeriveNone
 }
 
 // noFilters is the error of a simulator's file that is to be split or filtered by what
@@ -199,6 +212,9 @@ func (p *placeReport) unread(err error) error {
 func (p *placeReport) resolve(t *counts.Table) error {
 	asked := p.Choice.Model != "" || p.Choice.CPU != ""
 	cpu, err := p.Processor(t, p.file, resolve.Request{}, nil)
+	if err != nil && p.Choice.CPU == "" && resolve.Derived(t) != "" { // it holds on any
+		cpu.CPU, err = p.Catalogue.CPU(resolve.GenericCPU)
+	}
 	clock := err == nil && !asked && p.KernelOnly(cpu, t)
 	if err == nil && !clock {
 		p.method, err = p.Choose(cpu, t, resolve.Request{})

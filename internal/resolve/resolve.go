@@ -21,6 +21,9 @@ const (
 	OSModel        = "os-time"          // the method for the operating system's counters
 	SimulatedModel = "simulated-cycles" // the method for what simulators count
 	SMTModel       = "smt-occupancy"    // the method for the logical processors of cores
+
+	InstructionsModel = "instruction-samples" // the method for instructions that the hardware sampled
+	BranchesModel     = "taken-branches"      // the method for branch stacks
 )
 
 // A Choice is what the user chose. The zero Choice leaves everything to the
@@ -160,10 +163,24 @@ func (m *Method) Says(a *account.Account) bool {
 	return a.Known() || m.Audits && checksMade(a) > 0
 }
 
+// Derived returns the method for counts that are derived of samples which the hardware
+// describes, or of their branch stacks; "" for other tables.
+func Derived(t *counts.Table) string {
+	for _, c := range t.Columns {
+		switch c.Event {
+		case "op.instructions":
+			return InstructionsModel
+		case "taken.branches":
+			return BranchesModel
+		}
+	}
+	return ""
+}
+
 // neutral reports whether a method is about no processor in particular, so that it
 // fits what was recorded on any.
 func neutral(method string) bool {
-	return method == SimulatedModel || method == OSModel || method == GenericCPU
+	return method == InstructionsModel || method == BranchesModel || method == SimulatedModel || method == OSModel || method == GenericCPU
 }
 
 // Select chooses a method for a processor: the one that is named here, else the

@@ -91,6 +91,8 @@ func (r *Resolver) Choose(p Processor, t *counts.Table, want Request) (m *Method
 		name = r.Choice.Model
 	case simulated(t):
 		name = SimulatedModel
+	case Derived(t) != "":
+		name = Derived(t)
 	}
 	if name == "" {
 		m, err = x.best()

@@ -17,8 +17,8 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// An Access is one load that was sampled with its latency: what perf mem record
-// records, from Intel's PEBS, AMD's IBS, Arm's SPE (through perf inject) or POWER's
+// An Access is one load or store that was sampled with its latency or its data source:
+// what perf mem record records, from Intel's PEBS, AMD's IBS, Arm's SPE or POWER's
 // threshold counters. It is valid until the next one.
 type Access struct {
 	Event   *perfdata.Event
@@ -27,15 +27,51 @@ type Access struct {
 	// Instruction is the second latency, of the instruction as a whole; 0 if it was not
 	// recorded.
 	Instruction uint64
-	Source      perffile.DataSrc  // 0 if it was not recorded
-	Level       Level             // where the data came from
-	Function    *profile.Function // never nil
-	Data        Datum             // where the data is
+	Source      perffile.DataSrc // 0 if it was not recorded
+	Level       Level            // where the data came from
+	Store       bool
+
+	PID, TID int
+	CPU      int    // -1 if it is not known
+	IP       uint64 // of the instruction
+	Addr     uint64 // of the data; 0 if it is not known
+	Phys     uint64 // the same, physical
+	Width    int    // bytes; 0 if it is not known
+
+	reader *memoryReader
+	rec    *perfdata.Sample
+	time   uint64
+	place  profile.Place
 }
+
+// Function returns the function of the instruction, never nil.
+func (x *Access) Function() *profile.Function { return x.reader.r.symbols.Function(x.place) }
+
+// Instr names the instruction: its address in the file, with function and module.
+func (x *Access) Instr() string {
+	addr := x.IP
+	if x.place.File != nil {
+		addr = x.reader.r.symbols.Addr(x.place)
+	}
+	return fmt.Sprintf("%#x  %s", addr, x.FunctionName())
+}
+
+// Line names the line of the instruction, or the instruction where no line is known.
+func (x *Access) Line() string {
+	file, n := x.reader.r.symbols.Line(x.place)
+	if n == 0 {
+		return x.Instr()
+	}
+	return fmt.Sprintf("%s:%d", counts.Name(path.Base(file)), n)
+}
+
+// Data says where the data is.
+func (x *Access) Data() Datum { return x.reader.datum(x.rec, x.Addr, x.time) }
 
 // FunctionName is the function's name with its module, as reports have it.
 func (x *Access) FunctionName() string {
-	return fmt.Sprintf("%s  (%s)", orUnknown(counts.Name(x.Function.Name)), orUnknown(counts.Name(x.Function.File.Base())))
+	f := x.Function()
+	return fmt.Sprintf("%s  (%s)", orUnknown(counts.Name(f.Name)), orUnknown(counts.Name(f.File.Base())))
 }
 
 // A Datum is where the data of an access is: a variable, a section or a mapping.
@@ -94,6 +130,7 @@ type Memory struct {
 	Label    string         // the command that was recorded
 	CPU      string         // the processor, as for counts.Table.CPU
 	Arch     string         // the machine's, as uname has it; "" if it is not known
+	LineSize int            // of its caches, bytes; 0 if it is not known
 	Duration float64        // seconds from the first load to the last; NaN if it is not known
 	Events   []*MemoryEvent // that have latencies
 	Notes    []counts.Note
@@ -101,6 +138,20 @@ type Memory struct {
 
 // ErrNoLatency is the error of a recording whose samples all lack latencies.
 var ErrNoLatency = errors.New("its samples have no latencies: perf mem record takes some, on processors that can measure them")
+
+// ErrNoAccess is the error of a recording whose samples name no access to memory.
+var ErrNoAccess = errors.New("its samples name no accesses to memory: perf mem record and perf c2c record take some, on processors that can")
+
+// ReadAccesses is [ReadMemory] for all loads and stores that name the address of their
+// data, with or without a latency.
+func ReadAccesses(src io.ReadSeeker, name string, opts Options, each func(*Access)) (*Memory, error) {
+	m := &memoryReader{r: NewReader(src, name, opts), each: each, all: true, first: math.MaxUint64, events: map[*perfdata.Event]*MemoryEvent{}}
+	defer m.r.Close()
+	if err := m.read(); err != nil {
+		return nil, err
+	}
+	return &m.out, nil
+}
 
 // ReadMemory reads the recording that src holds, a perf.data file, and hands on the loads
 // that were sampled with a latency. The name is for messages. Stores, prefetches and
@@ -118,6 +169,7 @@ func ReadMemory(src io.ReadSeeker, name string, opts Options, each func(*Access)
 // A memoryReader reads the loads of a recording.
 type memoryReader struct {
 	r      *Reader
+	all    bool // stores are handed on, and what has no latency
 	each   func(*Access)
 	events map[*perfdata.Event]*MemoryEvent // nil for those without latencies
 	clock  *feed
@@ -142,8 +194,18 @@ func (m *memoryReader) read() error {
 	m.clock = &feed{in: r.in}
 	for r.in.Next() {
 		m.clock.number++
-		if rec, ok := r.in.Record().(*perfdata.Sample); ok {
-			m.sample(rec)
+		switch rec := r.in.Record().(type) {
+		case *perfdata.Sample:
+			m.any = true
+			if op := r.hw.of(rec); op != nil {
+				m.sample(rec, op)
+			} else if e := m.event(rec.Event()); e != nil {
+				e.Unmeasured++
+			}
+		case *perfdata.Raw:
+			if rec.Type == perffile.RecordAuxtrace {
+				r.trace.each(r.in, rec, m.sample)
+			}
 		}
 	}
 	var bad *perfdata.Error
@@ -157,11 +219,18 @@ func (m *memoryReader) read() error {
 	switch {
 	case !m.any:
 		return r.in.Empty()
+	case loads == 0 && m.all:
+		return fmt.Errorf("%s: %w", r.name, ErrNoAccess)
 	case loads == 0:
 		return fmt.Errorf("%s: %w", r.name, ErrNoLatency)
 	}
 	f := r.in.Features()
 	m.out.Label, m.out.CPU, m.out.Arch = f.Command(), f.CPUIDString(), f.Arch
+	for _, c := range f.Caches {
+		if c.Level == 1 && c.LineSize < 1<<12 {
+			m.out.LineSize = int(c.LineSize)
+		}
+	}
 	m.out.Duration = math.NaN()
 	if m.last > m.first {
 		m.out.Duration = float64(m.last-m.first) / 1e9
@@ -170,20 +239,23 @@ func (m *memoryReader) read() error {
 	return nil
 }
 
-// sample hands on a sample, if it is one of a load with a latency.
-func (m *memoryReader) sample(rec *perfdata.Sample) {
+// sample hands on a sample, if it is one of a load with a latency, or if all is asked for
+// one of an access whose address is known.
+func (m *memoryReader) sample(rec *perfdata.Sample, op *Op) {
 	m.any = true
 	e := m.event(rec.Event())
-	if e == nil {
+	if e == nil || op.Kinds&OpFetch != 0 {
 		return
 	}
-	src := perffile.DataSrc(rec.DataSrc())
-	op := src.Op()
-	switch {
-	case op&^perffile.OpNA != 0 && op&perffile.OpLoad == 0:
+	switch access := op.Source.Op() &^ perffile.OpNA; {
+	case m.all && (!op.access() || op.Addr == 0):
 		e.Others++
 		return
-	case rec.Weight().Latency == 0:
+	case m.all:
+	case access != 0 && access&perffile.OpLoad == 0, access == 0 && op.Weight == 0 && op.Total > 0:
+		e.Others++
+		return
+	case op.Weight == 0:
 		e.Unmeasured++
 		return
 	}
@@ -197,9 +269,12 @@ func (m *memoryReader) sample(rec *perfdata.Sample) {
 		m.first, m.last = min(m.first, time), max(m.last, time)
 	}
 	e.Loads++
-	at := m.r.order.spaces.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode()))
-	m.access = Access{Event: e.Event, Loads: float64(period), Latency: rec.Weight().Latency, Instruction: uint64(rec.Weight().Var2), Source: src, Level: LevelOf(src),
-		Function: m.r.symbols.Function(at), Data: m.datum(rec, time)}
+	m.access = Access{Event: e.Event, Loads: float64(period), Latency: op.Weight, Instruction: op.Second, Source: op.Source, Level: LevelOf(op.Source),
+		Store: op.Kinds&OpStore != 0, PID: rec.PID(), TID: rec.TID(), CPU: int(max(cpuOf(m.r.in, rec), -1)), IP: rec.IP(), Addr: op.Addr, Phys: op.Phys, Width: op.Width,
+		reader: m, rec: rec, time: time, place: m.r.order.spaces.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode()))}
+	if op.Source == 0 {
+		m.access.Addr = rec.Addr()
+	}
 	m.each(&m.access)
 }
 
@@ -209,7 +284,7 @@ func (m *memoryReader) event(e *perfdata.Event) *MemoryEvent {
 	if ok {
 		return known
 	}
-	if e.SampleType&(perffile.SampleWeight|perffile.SampleWeightStruct) != 0 && !e.IsDummy() {
+	if m.r.hw.facility(e) != noFacility || e == m.r.trace.event {
 		known = &MemoryEvent{Event: e, Threshold: threshold(e), Struct: e.SampleType&perffile.SampleWeightStruct != 0}
 		for _, other := range m.r.in.Events() {
 			known.Mapped = known.Mapped || other.Has(perffile.FlagMmapData)
@@ -244,9 +319,8 @@ func threshold(e *perfdata.Event) uint64 {
 }
 
 // datum says where an access's data is.
-func (m *memoryReader) datum(rec *perfdata.Sample, time uint64) Datum {
-	addr := rec.Addr()
-	if addr == 0 || !rec.Has(perffile.SampleAddr) {
+func (m *memoryReader) datum(rec *perfdata.Sample, addr, time uint64) Datum {
+	if addr == 0 {
 		return Datum{Name: "no address"}
 	}
 	spaces, pid := m.r.order.spaces, rec.PID()

@@ -132,7 +132,7 @@ func TestReadMemory(t *testing.T) {
 	}
 	var got []load
 	for _, a := range list {
-		got = append(got, load{a.Function.Name, a.Level.Name, a.Loads, a.Latency, a.Instruction, a.Event.Config, a.Source.Locked()})
+		got = append(got, load{a.Function().Name, a.Level.Name, a.Loads, a.Latency, a.Instruction, a.Event.Config, a.Source.Locked()})
 	}
 	want := []load{{"leaf", "L3", 1000, 120, 45, 0x1cd, false}, {"main", "L1", 10, 7, 0, 0x1cd, true}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(load{})); diff != "" {
@@ -204,7 +204,7 @@ func TestMemoryByMapping(t *testing.T) {
 	list, _ := readLoads(t, r, root)
 	var got []string
 	for _, a := range list {
-		got = append(got, a.Data.Kind.String()+": "+a.Data.Name)
+		got = append(got, a.Data().Kind.String()+": "+a.Data().Name)
 	}
 	want := []string{"variable: filled (data .data)", "variable: zeroed (data .bss)", "variable: zeroed (data .bss)", "variable: constant (data .rodata)",
 		"heap: [heap]", "anonymous: anonymous memory", "file: table.db", "stack: [stack]", "kernel: kernel memory", "unknown: [unknown]", "unknown: no address"}

@@ -332,6 +332,12 @@ func (o *order) settle(limit uint64) {
 	}
 }
 
+// jitdump reports whether a record announces a jitdump.
+func jitdump(rec perfdata.Record) bool {
+	m, ok := rec.(*perfdata.Mmap)
+	return ok && isJitdump(string(m.Filename))
+}
+
 // isJitdump reports whether a mapping announces code that a just-in-time compiler
 // writes to the file, by the name that the format prescribes.
 func isJitdump(file string) bool {

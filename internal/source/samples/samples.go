@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -33,6 +34,7 @@ type Options struct {
 	// the recording not included; 0 is DefaultStackMemory.
 	StackMemory int
 
+	Derive  Derivation     // which further counts are made of samples
 	Filter  Filter         // the samples that count
 	Symbols profile.Config // where programs and their symbols are
 	Reader  perfdata.Options
@@ -66,6 +68,10 @@ type Reader struct {
 	contexts contexts
 	names    names
 	passed   []perfdata.Sum // of samples that do not count, by column
+
+	trace  *trace
+	hw     *hardware
+	derive *deriver // nil for none
 
 	columns []*perfdata.Event
 	column  []int32 // by Event.Index; -1 for one that counts nothing
@@ -218,9 +224,10 @@ func (r *Reader) hand(p phase) error {
 			r.feed.round()
 		default:
 			if p == samplesOnly {
+				r.area(rec)
 				break
 			}
-			if m, ok := rec.(*perfdata.Mmap); ok && p == inPassing && isJitdump(string(m.Filename)) && r.rewindable() {
+			if r.trace.know(rec); p == inPassing && (r.trace.found || jitdump(rec)) && r.rewindable() {
 				return errAgain
 			}
 			r.feed.event(rec)
@@ -233,7 +240,7 @@ func (r *Reader) hand(p phase) error {
 
 // scan hands the next samples to the feed in brief, if nothing else of them matters.
 func (r *Reader) scan(p phase) {
-	if p != eventsOnly && r.begun && r.feed.state == timed && !r.contexts.any() && !r.keep.records() {
+	if p != eventsOnly && r.begun && r.derive == nil && r.feed.state == timed && !r.contexts.any() && !r.keep.records() {
 		for r.feed.scan() {
 		}
 	}
@@ -251,7 +258,11 @@ func (r *Reader) open(p phase) error {
 		return err
 	}
 	r.in, r.meter = in, perfdata.NewMeter(in)
-	r.begun = false
+	r.begun, r.derive, r.hw = false, nil, newHardware(in)
+	if p != samplesOnly {
+		r.trace = newTrace()
+	}
+	r.trace.settle()
 	spaces, cgroups := r.order.spaces, r.order.cgroups
 	if p != samplesOnly {
 		spaces, cgroups, r.names = profile.NewSpaces(), map[uint64]string{}, newNames()
@@ -310,6 +321,7 @@ func (r *Reader) begin(now uint64) {
 		}
 		r.column = append(r.column, col)
 	}
+	r.beginDerived()
 	n := len(r.columns)
 	r.order.column, r.order.exact, r.passed = r.column, make([]int64, n), make([]perfdata.Sum, n)
 	r.places.begin(n)
@@ -332,8 +344,51 @@ const (
 	maxHeld    = 1 << 20 // samples that wait for what precedes them
 )
 
-// sample takes a sample: what it counts is known now, where it is perhaps later.
+// sample takes a sample of the file.
 func (r *Reader) sample(rec *perfdata.Sample) {
+	if rec.Event().Index < derivedBase-1 {
+		r.take(rec, nil)
+	}
+}
+
+// area takes the piece of the AUX area behind a record, if one follows.
+func (r *Reader) area(rec perfdata.Record) {
+	if raw, ok := rec.(*perfdata.Raw); ok && raw.Type == perffile.RecordAuxtrace {
+		r.trace.each(r.in, raw, r.take)
+	}
+}
+
+// beginDerived adds the columns of what is derived, and that of the AUX area's samples.
+func (r *Reader) beginDerived() {
+	r.trace.begin(r.in)
+	r.derive = newDeriver(r.hw, r.opts.Derive, r.trace.found)
+	further := []*perfdata.Event(nil)
+	if area := r.trace.event; area != nil {
+		for i, e := range r.columns { // its event has no samples of its own
+			if e.Type == area.Type && e.Name == area.Name {
+				r.column[e.Index] = -1
+				r.columns[i] = area
+				r.column = append(r.column, slices.Repeat([]int32{-1}, area.Index+1-len(r.column))...)
+				r.column[area.Index] = int32(i)
+			}
+		}
+		if len(r.column) <= area.Index {
+			further = append(further, area)
+		}
+	}
+	if r.derive != nil {
+		further = append(further, r.derive.events...)
+	}
+	for _, e := range further {
+		r.column = append(r.column, slices.Repeat([]int32{-1}, max(0, e.Index+1-len(r.column)))...)
+		r.column[e.Index] = int32(len(r.columns))
+		r.columns = append(r.columns, e)
+	}
+}
+
+// take takes a sample: what it counts is known now, where it is perhaps later. The op is
+// what the AUX area says of it, nil for a sample of the file.
+func (r *Reader) take(rec *perfdata.Sample, op *Op) {
 	if !r.begun {
 		r.begin(rec.Time())
 	}
@@ -361,6 +416,35 @@ func (r *Reader) sample(rec *perfdata.Sample) {
 			x.enabled, x.running = a.Enabled, a.Running
 		}
 		r.feed.sample(s, x)
+	}
+	x.enabled, x.running = 0, 0
+	r.derived(rec, op, s, x)
+}
+
+// derived takes what is derived of a sample.
+func (r *Reader) derived(rec *perfdata.Sample, op *Op, s perfdata.FlatSample, x extra) {
+	if r.derive == nil {
+		return
+	}
+	if r.derive.branches {
+		r.derive.eachBranch(rec, func(e *perfdata.Event, ip uint64, value float64) {
+			s.Event, s.IP, s.Value = uint16(e.Index), ip, value
+			s.Misc = perfdata.Misc(perfdata.ModeUser) | perffile.MiscExactIP
+			if kernelAddress(ip) {
+				s.Misc = perfdata.Misc(perfdata.ModeKernel) | perffile.MiscExactIP
+			}
+			r.feed.sample(s, x)
+		})
+		return
+	}
+	if op == nil {
+		op = r.hw.of(rec)
+	}
+	if op != nil {
+		r.derive.each(op, float64(max(1, rec.Period())), func(e *perfdata.Event, value float64) {
+			s.Event, s.Value = uint16(e.Index), value
+			r.feed.sample(s, x)
+		})
 	}
 }
 

@@ -72,7 +72,7 @@ func (r *Reader) fill() {
 		}
 	}
 	for col, e := range r.columns {
-		if !r.meter.Known(e) {
+		if !r.meter.Known(e) || r.unmeasured(e) {
 			continue // all cells stay absent
 		}
 		c := r.total[col].Cell(e)
@@ -93,6 +93,20 @@ func (r *Reader) fill() {
 		}
 	}
 	t.Notes = r.notes()
+}
+
+// unmeasured reports whether an event is a derived one that the processor cannot measure:
+// it is 0 in all samples.
+func (r *Reader) unmeasured(e *perfdata.Event) bool {
+	if e.Index < derivedBase || e.Name != timedEvent && e.Name != sinceRetiredEvent {
+		return false
+	}
+	for col, of := range r.columns {
+		if of.Index >= derivedBase && of.Name == sinceRetiredEvent {
+			return r.total[col].Samples() == 0
+		}
+	}
+	return true
 }
 
 // scopes returns the run and the scopes of the rows, and the sums of these.
@@ -282,6 +296,10 @@ func (r *Reader) interval(n int64, s *counts.Scope) string {
 // notes says what the table is short of.
 func (r *Reader) notes() []counts.Note {
 	out := append(r.meter.Notes(), r.in.Losses()...)
+	out = append(out, r.trace.notes()...)
+	if r.derive != nil && r.hw.bad > 0 {
+		out = append(out, counts.Notef("%d samples of IBS have no registers that can be read: only their number counts", r.hw.bad))
+	}
 	if n := r.order.left; n > 0 {
 		out = append(out, counts.Notef("%d samples were not counted: their events came too late, or there are too many of them", n))
 	}
@@ -306,6 +324,9 @@ func (r *Reader) kept() string {
 	var kept, all int64
 	var parts []string
 	for col, e := range r.columns {
+		if e.Index >= derivedBase {
+			continue
+		}
 		whole := r.total[col]
 		whole.Merge(&r.passed[col])
 		whole.Merge(&r.places.dropped[col])
