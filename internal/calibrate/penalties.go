@@ -31,7 +31,7 @@ func (r *Result) Penalties() []penalties.Penalty {
 		}
 		list = append(list, none(penalties.Penalty{Name: m.Name, Unit: m.Unit, Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why, Unless: m.Unless}))
 	}
-	list = append(list, r.bandwidthPenalty(), r.thirdSize())
+	list = append(list, r.bandwidthPenalty(), r.busPenalty(), r.thirdSize())
 	f := &r.Clock
 	return append(list, penalties.Penalty{Name: "FREQUENCY", Unit: "cycles/second", Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why})
 }
@@ -49,6 +49,22 @@ func (r *Result) bandwidthPenalty() penalties.Penalty {
 		}
 	}
 	return absentPenalty(p, "the bandwidth was not measured")
+}
+
+// busPenalty returns the most that any number of threads moved. Only kernels count whose
+// bytes are those on the bus: a store that is not streaming reads its line first.
+func (r *Result) busPenalty() penalties.Penalty {
+	p := penalties.Penalty{Name: penalties.BusBandwidth, Unit: "bytes/second"}
+	for i := range r.Bandwidth {
+		f := &r.Bandwidth[i]
+		if f.Why == "" && (f.Kernel == "read" || f.Streaming) && float64(f.Value) > p.Value {
+			p.Value, p.Error, p.From = float64(f.Value), float64(f.Error), fmt.Sprintf("%s, %d threads", f.Title, f.Threads)
+		}
+	}
+	if p.Value == 0 {
+		return absentPenalty(p, "the bandwidth was not measured")
+	}
+	return p
 }
 
 // thirdSize returns how much of the third-level cache the machine had left for one program.

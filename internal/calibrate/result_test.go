@@ -137,7 +137,7 @@ func TestPenalties(t *testing.T) {
 		"L2_HIT_PENALTY": 10, "L3_HIT_PENALTY": nan, "L3_MISS_PENALTY": 300, "REMOTE_DRAM_PENALTY": 500,
 		"STLB_HIT_PENALTY": 7, "DTLB_WALK_PENALTY": 30, "PAGE_WALK_PENALTY": 30, "DTLB_MISS_PENALTY": 30,
 		"BRANCH_MISPREDICT_PENALTY": 18, "BRANCH_RESTEER_PENALTY": 18,
-		"ALIAS_PENALTY": 0, "STORE_ADDRESS_PENALTY": nan, "SPLIT_LOAD_PENALTY": nan, "FREQUENCY": 3e9, "MEMORY_BANDWIDTH": nan, "L3_SIZE": nan,
+		"ALIAS_PENALTY": 0, "STORE_ADDRESS_PENALTY": nan, "SPLIT_LOAD_PENALTY": nan, "FREQUENCY": 3e9, "MEMORY_BANDWIDTH": nan, "BUS_BANDWIDTH": nan, "L3_SIZE": nan,
 	}
 	check := func(want map[string]float64) {
 		t.Helper()
@@ -154,14 +154,23 @@ func TestPenalties(t *testing.T) {
 	}
 	check(want)
 
+	// The bus: the best of what moves as many bytes as the program sees.
+	bandwidth := func(kernel string, streaming bool, threads int, value float64) Bandwidth {
+		return Bandwidth{Figure: Figure{Value: Number(value)}, Kernel: kernel, Streaming: streaming, Threads: threads}
+	}
+	r.Bandwidth = []Bandwidth{bandwidth("read", false, 1, 8e9), bandwidth("read", false, 4, 11e9), bandwidth("triad", true, 4, 12e9), bandwidth("triad", false, 4, 13e9)}
+	want["MEMORY_BANDWIDTH"], want["BUS_BANDWIDTH"] = 8e9, 12e9
+	check(want)
+	r.Bandwidth = nil
+
 	// Two levels: memory is what the second does not have.
 	r.Levels = []Level{{Name: "L1", Cycles: 3}, {Name: "L2", Cycles: 14}, {Name: "memory", Cycles: 168}}
 	r.Costs = nil
-	check(map[string]float64{"L2_HIT_PENALTY": 11, "L2_MISS_PENALTY": 165, "FREQUENCY": 3e9, "MEMORY_BANDWIDTH": nan, "L3_SIZE": nan})
+	check(map[string]float64{"L2_HIT_PENALTY": 11, "L2_MISS_PENALTY": 165, "FREQUENCY": 3e9, "MEMORY_BANDWIDTH": nan, "BUS_BANDWIDTH": nan, "L3_SIZE": nan})
 
 	// Nothing to subtract.
 	r.Levels = r.Levels[1:]
-	check(map[string]float64{"L2_HIT_PENALTY": nan, "L2_MISS_PENALTY": nan, "FREQUENCY": 3e9, "MEMORY_BANDWIDTH": nan, "L3_SIZE": nan})
+	check(map[string]float64{"L2_HIT_PENALTY": nan, "L2_MISS_PENALTY": nan, "FREQUENCY": 3e9, "MEMORY_BANDWIDTH": nan, "BUS_BANDWIDTH": nan, "L3_SIZE": nan})
 }
 
 func TestSize(t *testing.T) {

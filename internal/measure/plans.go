@@ -146,13 +146,7 @@ func (m *Measurement) sampling() time.Duration {
 	if o.Runs.Separate || o.Runs.Repeat > 1 {
 		return 0
 	}
-	all, groups := 0, map[*perfevent.PMU]int{}
-	for _, p := range m.parts {
-		if p.pmu != nil {
-			all += len(p.rotation)
-			groups[p.pmu] += len(p.rotation)
-		}
-	}
+	all, groups := m.groups()
 	readers := 1
 	switch {
 	case len(o.Target.CPUs) > 0:
@@ -163,6 +157,35 @@ func (m *Measurement) sampling() time.Duration {
 	longest := time.Duration(0)
 	for pmu, n := range groups {
 		longest = max(longest, Interval(n, all, readers, m.machine.Slot(pmu)))
+	}
+	return longest
+}
+
+// groups returns how many groups all parts have, and how many share each PMU.
+func (m *Measurement) groups() (all int, groups map[*perfevent.PMU]int) {
+	groups = map[*perfevent.PMU]int{}
+	for _, p := range m.parts {
+		if p.pmu != nil {
+			all += len(p.rotation)
+			groups[p.pmu] += len(p.rotation)
+		}
+	}
+	return all, groups
+}
+
+// rotation returns how long the longest rotation of multiplexed groups takes, if an
+// interval holds two: the order of groups is not varied in shorter intervals, as these
+// would miss groups.
+func (m *Measurement) rotation(interval time.Duration) time.Duration {
+	longest := time.Duration(0)
+	_, groups := m.groups()
+	for pmu, n := range groups {
+		if n > 1 {
+			longest = max(longest, time.Duration(n)*m.machine.Slot(pmu))
+		}
+	}
+	if interval < 2*longest {
+		return 0
 	}
 	return longest
 }

@@ -139,6 +139,7 @@ func (m *Measurement) spec() perfevent.Spec {
 	if spec.Interval == 0 {
 		spec.Interval = m.sampling()
 	}
+	spec.Vary = m.rotation(spec.Interval)
 	seen := map[string]bool{}
 	for _, p := range m.parts {
 		for _, g := range p.rotation {

@@ -3,6 +3,7 @@ package multiplex
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -16,9 +17,9 @@ type Setting struct {
 	Turn      float64 // seconds that a group is on the counters at a time
 	Interval  float64 // seconds
 	Intervals int
-	// Random puts the groups of each rotation into a random order, and varies the length of
-	// each turn between 0.5 and 1.5 times Turn.
-	Random bool
+	// Vary disables a group at random moments for a random time, as package perfevent
+	// does with perfevent.Spec.Vary.
+	Vary bool
 }
 
 // A Counting counts programs as a kernel does that multiplexes groups of events.
@@ -63,46 +64,71 @@ func NewCounting(s Setting, seed uint64) (*Counting, error) {
 	return c, nil
 }
 
-// turns yields which group is on the counters, step by step.
+// turns yields which group is on the counters, step by step: the kernel moves the one that
+// was on them to the end of its list, and takes the first of the list that is enabled.
 type turns struct {
 	*Counting
 	order []int
-	at    int
-	left  int // steps of the turn
+	now   int // the group on the counters
+	off   int // the group that is disabled, -1 for none
+	tick  int // steps until the kernel rotates
+	kick  int // steps until another group is disabled
 }
 
 func (c *Counting) turns() *turns {
-	t := &turns{Counting: c, order: make([]int, c.Groups)}
-	for g := range t.order {
-		t.order[g] = g
-	}
-	t.at = c.rng.IntN(c.Groups)
-	t.left = 1 + c.rng.IntN(t.length())
+	t := &turns{Counting: c, order: c.rng.Perm(c.Groups), off: -1}
+	t.now = t.order[0]
+	t.tick = 1 + c.rng.IntN(t.length())
+	t.kick = t.pause()
 	return t
 }
 
-// length is that of the next turn in steps.
-func (t *turns) length() int {
-	n := t.Turn / stepSeconds
-	if t.Random {
-		n *= 0.5 + t.rng.Float64()
-		return max(1, int(n+t.rng.Float64()))
+// length is that of a turn in steps.
+func (t *turns) length() int { return max(1, int(t.Turn/stepSeconds+0.5)) }
+
+// pause is the time until a group is disabled, or enabled again, in steps: on average a
+// rotation, and half of one. Exponential times keep no loop in step.
+func (t *turns) pause() int {
+	mean := float64(t.Groups * t.length())
+	if t.off >= 0 {
+		mean /= 2
 	}
-	return max(1, int(n+0.5))
+	return max(1, int(mean*min(3, t.rng.ExpFloat64())+t.rng.Float64()))
 }
 
 func (t *turns) next() int {
-	if t.left == 0 {
-		if t.at++; t.at == len(t.order) {
-			t.at = 0
-			if t.Random {
-				t.rng.Shuffle(len(t.order), func(i, j int) { t.order[i], t.order[j] = t.order[j], t.order[i] })
-			}
-		}
-		t.left = t.length()
+	if t.tick == 0 {
+		t.tick = t.length()
+		i := slices.Index(t.order, t.now)
+		t.order = append(slices.Delete(t.order, i, i+1), t.now)
+		t.schedule()
 	}
-	t.left--
-	return t.order[t.at]
+	if t.Vary && t.Groups > 1 && t.kick == 0 {
+		t.vary()
+		t.kick = t.pause()
+	}
+	t.tick--
+	t.kick--
+	return t.now
+}
+
+// schedule takes the first group of the list that is enabled.
+func (t *turns) schedule() {
+	t.now = t.order[0]
+	if t.now == t.off { // it is one of several
+		t.now = t.order[1]
+	}
+}
+
+// vary disables a group at random, or enables the one that was. The kernel then takes the
+// first of its list at once.
+func (t *turns) vary() {
+	if t.off >= 0 {
+		t.off = -1
+	} else {
+		t.off = t.rng.IntN(t.Groups)
+	}
+	t.schedule()
 }
 
 // Tables calls do with what the kernel would count of a program in each interval, and

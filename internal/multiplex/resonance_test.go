@@ -7,12 +7,12 @@ import (
 )
 
 // TestResonance counts a loop of 8 ms with two groups and turns of 4 ms: the real error of
-// a regular kernel is large, and turns of random order and length make it small.
+// a regular kernel is large, and groups that are disabled at random make it small.
 func TestResonance(t *testing.T) {
 	loop := multiplex.Kind{Name: "loop of 8 ms", Loop: 0.008}
 	var ideal [2]float64
-	for i, random := range []bool{false, true} {
-		c, err := multiplex.NewCounting(multiplex.Setting{CPU: "skylakex", Level: 2, Turn: 0.004, Interval: 0.1, Intervals: 60, Random: random}, 7)
+	for i, vary := range []bool{false, true} {
+		c, err := multiplex.NewCounting(multiplex.Setting{CPU: "skylakex", Level: 2, Turn: 0.004, Interval: 0.1, Intervals: 60, Vary: vary}, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,8 +24,8 @@ func TestResonance(t *testing.T) {
 			ideal[i] += r.Ideal / float64(len(list))
 		}
 	}
-	t.Logf("the real errors are %.2f %% in a regular order, and %.2f %% in a random one", 100*ideal[0], 100*ideal[1])
+	t.Logf("the real errors are %.2f %% with the kernel's order, and %.2f %% with a varied one", 100*ideal[0], 100*ideal[1])
 	if ideal[0] < 4*ideal[1] {
-		t.Errorf("real errors of %.2f %% in a regular order and %.2f %% in a random one, want a quarter", 100*ideal[0], 100*ideal[1])
+		t.Errorf("real errors of %.2f %% with the kernel's order and %.2f %% with a varied one, want a quarter", 100*ideal[0], 100*ideal[1])
 	}
 }

@@ -19,6 +19,10 @@ type Penalty struct {
 // Bandwidth is the parameter of what one core can read from memory in a second.
 const Bandwidth = "MEMORY_BANDWIDTH"
 
+// BusBandwidth is the parameter of what all cores together can move to and from memory in a
+// second.
+const BusBandwidth = "BUS_BANDWIDTH"
+
 // ThirdSize is the parameter of how much of the third-level cache there is for a program.
 const ThirdSize = "L3_SIZE"
 
@@ -50,7 +54,7 @@ func Parameters() []Penalty {
 	for _, m := range Costs {
 		list = append(list, Penalty{Name: m.Name, Unit: m.Unit, Unless: m.Unless})
 	}
-	list = append(list, Penalty{Name: Bandwidth, Unit: "bytes/second"}, Penalty{Name: ThirdSize, Unit: "bytes"}, Penalty{Name: "FREQUENCY", Unit: "cycles/second"})
+	list = append(list, Penalty{Name: Bandwidth, Unit: "bytes/second"}, Penalty{Name: BusBandwidth, Unit: "bytes/second"}, Penalty{Name: ThirdSize, Unit: "bytes"}, Penalty{Name: "FREQUENCY", Unit: "cycles/second"})
 	for i := range list {
 		list[i].Value, list[i].Error = math.NaN(), math.NaN()
 	}

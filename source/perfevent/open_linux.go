@@ -268,6 +268,9 @@ func (o *opener) refuse(m *member, p place, errno unix.Errno) error {
 	case unix.EMFILE, unix.ENFILE, unix.ENOMEM:
 		return &OpenError{Event: m.name, Errno: errno, Advice: o.advice(errno)}
 	}
+	if m.column < 0 { // nobody asked for it
+		return nil
+	}
 	state := counts.NotSupported
 	if errno == unix.ENODEV && p.cpu >= 0 && !slices.Contains(o.sys.onlineNow(), p.cpu) {
 		state = counts.NotCounted
@@ -311,7 +314,7 @@ func (o *opener) explain() error {
 	for _, r := range o.why {
 		o.notes.add("not supported: %s: %s: %s", some(r.events), r.errno.Error(), o.advice(r.errno))
 	}
-	if slices.ContainsFunc(o.sets, func(s set) bool { return s.siblings != nil }) {
+	if slices.ContainsFunc(o.sets, func(s set) bool { return s.siblings != nil && s.siblings != &steady }) {
 		return nil
 	}
 	return o.refused()

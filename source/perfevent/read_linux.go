@@ -2,6 +2,7 @@ package perfevent
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
 )
@@ -55,6 +56,8 @@ type reader struct {
 	spent   []float64             // by set: the time that a clock measured since then
 	deltas  []delta               // by event of the set that is read
 	silent  func(cpu int) float64 // how long a processor should have counted and has not
+	varied  []int                 // groups that are disabled for a time: see variation
+	steady  map[place]float64     // how long what is never disabled was enabled
 }
 
 // A delta is what an event counted since it was last read.
@@ -70,6 +73,7 @@ func (r *reader) fill(t *counts.Table, sets []set, elapsed float64) {
 	if len(r.spent) < len(sets) {
 		r.spent = make([]float64, len(sets))
 	}
+	clear(r.steady)
 	for i := range sets {
 		if s := &sets[i]; s.siblings == nil {
 			r.begin(s)
@@ -108,6 +112,7 @@ func (r *reader) add(t *counts.Table, s *set) {
 			enabled += r.spent[c]
 		}
 	}
+	enabled = r.undisturbed(s, enabled)
 	// Copies may be on counters at the same time, where these suffice for both,
 	// and clocks are read a moment before.
 	share := 1.0
@@ -118,12 +123,31 @@ func (r *reader) add(t *counts.Table, s *set) {
 	enabled = max(enabled, running)
 	for i := range s.events {
 		e := &s.events[i]
+		if e.column < 0 {
+			continue
+		}
 		d := r.deltas[i]
 		d.count *= share
 		c := r.cell(s, d, enabled, running)
 		c.Value *= e.scale
 		t.Cell(s.scope, e.column).Add(&c)
 	}
+}
+
+// undisturbed returns how long a set was enabled, with the time that it was disabled by a
+// variation. What is never disabled comes before it in its place.
+func (r *reader) undisturbed(s *set, enabled float64) float64 {
+	switch {
+	case len(r.varied) == 0 || s.clocks != nil:
+	case s.siblings.group < 0:
+		if r.steady == nil {
+			r.steady = map[place]float64{}
+		}
+		r.steady[s.place] = max(enabled, r.steady[s.place])
+	case slices.Contains(r.varied, s.siblings.group):
+		return max(enabled, r.steady[s.place])
+	}
+	return enabled
 }
 
 // cell makes a cell of what an event counted.

@@ -34,6 +34,7 @@ type session struct {
 
 	mode    mode
 	times   times
+	vary    variation
 	wake    wake
 	enabled bool
 	ended   bool
@@ -98,6 +99,9 @@ func prepare(sys *System, spec *Spec, c *scheme, group int, n *notes) *session {
 	s.opener = newOpener(sys, c, n, s.common())
 	s.opener.wide, s.opener.cgroups = spec.Target.wide(), len(spec.Target.Cgroups) > 0
 	s.reader.lost, s.reader.silent = hasFormatLost(), s.silent
+	if spec.Interval > 0 && !spec.Pinned && group < 0 {
+		s.vary.rotation = spec.Vary
+	}
 	return s
 }
 
@@ -366,6 +370,9 @@ func (s *session) next(t *counts.Table) bool {
 	}
 	now := s.wait()
 	s.fill(t, now, now.Sub(s.times.last))
+	if s.vary.rotation > 0 && s.vary.began.IsZero() {
+		s.startVarying(now)
+	}
 	if s.ended {
 		s.conclude(t)
 		t.Notes = s.notes.list
@@ -441,6 +448,7 @@ func (s *session) sleep(until time.Time) (ended bool) {
 		begun = s.later.forks.changed
 	}
 	for {
+		s.turn()
 		select {
 		case <-begun:
 			if err := s.adopt(); err != nil {
@@ -460,7 +468,7 @@ func (s *session) sleep(until time.Time) (ended bool) {
 				continue
 			}
 			s.notifyOnce(done, gone)
-			s.wake.notifier.wait(until)
+			s.wake.notifier.wait(s.vary.due(until))
 			continue
 		}
 		s.ended = true

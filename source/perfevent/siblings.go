@@ -85,6 +85,9 @@ func (c *scheme) slots(spec *Spec, group int) []slot {
 			}
 		}
 	}
+	if group < 0 && spec.Vary > 0 {
+		list = append(list, slot{&steady, false})
+	}
 	add(-1)
 	if group >= 0 {
 		add(group)

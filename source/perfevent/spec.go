@@ -39,9 +39,14 @@ type Spec struct {
 	// group that occurs twice is counted twice as long. Groups that do not occur come
 	// last. The kernel rotates: on each processor it switches groups every few
 	// milliseconds (perf_event_mux_interval_ms of the PMU), also those of tasks.
-	// Switching from outside would cost two calls for each processor and slot. Slots
-	// would have to be tens of times as long, and would miss the program's short phases.
+	// Switching from outside alone would cost two calls for each processor and slot.
+	// Slots would have to be tens of times as long, and would miss the program's short
+	// phases. Vary disturbs the kernel's order instead.
 	Rotation []int
+
+	// Vary is how long a rotation of multiplexed groups takes. If it is not 0, groups are
+	// disabled for a moment at random times: see variation. It needs an Interval.
+	Vary time.Duration
 
 	Interval time.Duration // a table each; 0: one at the end
 	Timeout  time.Duration // ends the counting; 0: with the command, the processes, or Stop

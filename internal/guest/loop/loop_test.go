@@ -11,7 +11,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/arch/arm64/arm64asm"
@@ -62,6 +65,41 @@ func TestCode(t *testing.T) {
 		if got := len(want) - 2; got != m.before+m.after {
 			t.Errorf("%s: %d instructions outside of the loop, and %d+%d are stated", arch, got, m.before, m.after)
 		}
+	}
+}
+
+// TestPhases checks where the program of phases branches to, and its numbers.
+func TestPhases(t *testing.T) {
+	file, err := Phases{Count: 0x10002, Length: time.Millisecond, Random: 255, Seed: 7, Align: 8 * time.Millisecond, Offset: 3 * time.Microsecond}.ELF("arm64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := disassemble(t, "arm64", file)
+	at := func(i int, want string) {
+		t.Helper()
+		if code[i] != want {
+			t.Errorf("instruction %d is %q, want %q", i, code[i], want)
+		}
+	}
+	for i, want := range map[int]string{
+		0: "mov x22, #0x7", 2: "mov x23, #0x2", 3: "movk x23, #0x1, lsl #16", 4: "mov x24, #0x3e8",
+		6: "mov x25, #0xff", 8: "mov x26, #0x3", 10: "mov x28, #0x1f40", len(code) - 1: "ret",
+	} {
+		at(i, want)
+	}
+	next := slices.Index(code, "mul w22, w22, w19")
+	for i, c := range code {
+		if strings.HasPrefix(c, "bl .+") {
+			at(i, fmt.Sprintf("bl .+%#x", 4*(next-i)))
+		}
+	}
+	for _, p := range []Phases{{Length: 1}, {Count: 1}} {
+		if _, err := p.ELF("arm64"); err == nil {
+			t.Errorf("%+v has a program", p)
+		}
+	}
+	if _, err := (Phases{Count: 1, Length: 1}).ELF("amd64"); err == nil {
+		t.Error("amd64 has a program of phases")
 	}
 }
 

@@ -1,0 +1,199 @@
+//go:build linux
+
+package inside
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/guest/loop"
+	"github.com/cyclestack/cyclestack/source/perfevent"
+)
+
+// phases writes a program that computes and is in the kernel in turn.
+func phases(t *testing.T, p loop.Phases) string {
+	t.Helper()
+	file, err := p.ELF(runtime.GOARCH)
+	if err != nil {
+		t.Skip(err)
+	}
+	name := filepath.Join(t.TempDir(), "phases")
+	if err := os.WriteFile(name, file, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestPMUResonance counts a program with a loop of 8 ms by two groups, which the kernel
+// rotates every 4 ms: each sees its own part of the loop, and the counts are wrong. With
+// varied turns they are right.
+func TestPMUResonance(t *testing.T) {
+	needRaw(t)
+	sys := system(t)
+	list := func(e string) []perfevent.Event { return group(t, sys, e, e, e, e) }
+	user, all := list(raw+":u"), list(raw)
+	share := func(offset time.Duration, vary time.Duration) (share, coverage float64) {
+		target := command(phases(t, loop.Phases{Count: 60, Length: 4 * time.Millisecond, Align: 8 * time.Millisecond, Offset: offset}))
+		groups := [][]perfevent.Event{user, all}
+		if vary < 0 {
+			groups = [][]perfevent.Event{{user[0], all[0]}}
+		}
+		total := counts.NewTotal(0)
+		for _, table := range measure(t, sys, perfevent.Spec{Groups: groups, Vary: max(0, vary), Interval: 24 * time.Millisecond, Target: target}, nil) {
+			if err := total.Add(table); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sum := total.Table()
+		u, all := sum.Cell(0, 0), sum.Cell(0, len(sum.Columns)-1)
+		return u.Estimate() / all.Estimate(), u.Coverage()
+	}
+	truth, _ := share(0, -1)
+	off := map[time.Duration]float64{}
+	for _, vary := range []time.Duration{0, 8 * time.Millisecond} {
+		for _, offset := range []time.Duration{1, 3, 5, 7} {
+			got, coverage := share(offset*time.Millisecond, vary)
+			t.Logf("varied %v, %d ms after a tick: %.1f %% in user mode, want %.1f %%; counted for %.0f %% of the time", vary, offset, 100*got, 100*truth, 100*coverage)
+			off[vary] += (got - truth) * (got - truth) / 4
+			if !(coverage > 0.25 && coverage < 0.75) {
+				t.Errorf("counted for %.0f %% of the time, want half", 100*coverage)
+			}
+		}
+	}
+	kernel, varied := math.Sqrt(off[0]), math.Sqrt(off[8*time.Millisecond])
+	t.Logf("off by %.1f points in the kernel's order, and by %.1f when varied", 100*kernel, 100*varied)
+	if !(kernel > 0.15 && varied < kernel/2) {
+		t.Error("want more than 15 points, and less than half of that")
+	}
+}
+
+// shares is a model of shares of a run in user mode and in the kernel. Each rests on two
+// of six groups.
+const shares = `
+name = "shares"
+version = "1"
+title = "User mode and kernel"
+about = "Shares of instructions and cycles."
+source = "a test"
+cpus = ["neoverse-n1"]
+unit = "instructions"
+of = "INST_RETIRED"
+
+[[node]]
+name = "all"
+formula = "INST_RETIRED"
+title = "All"
+about = "All instructions."
+
+[[node]]
+name = "kernel"
+parent = "all"
+formula = "INST_RETIRED:k"
+title = "Kernel"
+about = "Instructions in the kernel."
+
+[[node]]
+name = "kernel_cycles"
+section = "Rates"
+unit = "cycles/cycle"
+formula = "CPU_CYCLES:k / CPU_CYCLES"
+title = "Cycles in the kernel"
+about = "Share of the cycles."
+
+[[node]]
+name = "user_rate"
+section = "Rates"
+unit = "instructions/cycle"
+formula = "INST_RETIRED:u / CPU_CYCLES:u"
+title = "Instructions in user mode for a cycle in user mode"
+about = "The two groups see other phases."
+`
+
+// TestPMUErrorsHold has linux perf count a program with phases of random lengths by six
+// groups on six counters, which hold one group. The truth is what each group counts
+// alone. The stated intervals hold it.
+func TestPMUErrorsHold(t *testing.T) {
+	needRaw(t)
+	dir := t.TempDir()
+	name := phases(t, loop.Phases{Count: 60, Length: time.Millisecond, Random: 8191, Seed: 7})
+	model := filepath.Join(dir, "shares.toml")
+	if err := os.WriteFile(model, []byte(shares), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	events := []string{raw + ":k", raw, "r11:k", raw + ":u", "r11", "r11:u"}
+	var groups []string
+	truth := map[string]float64{}
+	for _, e := range events {
+		groups = append(groups, fmt.Sprintf("{%s,r10,r12,r3,r4}", e)) // the others read 0
+		file := filepath.Join(dir, e)
+		perf(t, "stat", "-x,", "-o", file, "-e", groups[len(groups)-1], "--", name)
+		truth[e] = firstCount(t, file)
+	}
+	want := map[string]float64{
+		"kernel": truth[raw+":k"] / truth[raw], "kernel_cycles": truth["r11:k"] / truth["r11"],
+		"user_rate": truth[raw+":u"] / truth["r11:u"],
+	}
+	const runs = 6
+	held, all := 0, 0
+	for run := range runs {
+		file := filepath.Join(dir, fmt.Sprint("together", run))
+		perf(t, "stat", "-x,", "-o", file, "-I", "24", "-e", strings.Join(groups, ","), "--", name)
+		out, err := exec.Command(statProgram, "report", "--cpu", "neoverse-n1", "--model-file", model, "--model", "shares", "--format", "json", file).Output()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		var d document
+		if err := json.Unmarshal(out, &d); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range d.Accounts[0].Nodes {
+			truth, ok := want[n.Name]
+			if !ok {
+				continue
+			}
+			if n.Value == nil || n.Error == nil {
+				t.Errorf("%s has no value or no error", n.Name)
+				continue
+			}
+			t.Logf("%s: %.3f ± %.3f, alone %.3f", n.Name, *n.Value, *n.Error, truth)
+			if all++; math.Abs(*n.Value-truth) <= *n.Error {
+				held++
+			}
+			if *n.Error > *n.Value {
+				t.Errorf("%s is %.2f with an error of %.2f, which says nothing", n.Name, *n.Value, *n.Error)
+			}
+		}
+	}
+	// Of 18 intervals of 95 %, fewer than 13 hold the truth in one of ten thousand tests.
+	if all != runs*len(want) || held < 13 {
+		t.Errorf("%d of %d intervals hold what the groups count alone, want 13 of %d", held, all, runs*len(want))
+	}
+}
+
+// firstCount reads the first count of a file of perf stat -x.
+func firstCount(t *testing.T, file string) float64 {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if n, _, ok := strings.Cut(line, ","); ok {
+			if v, err := strconv.ParseFloat(n, 64); err == nil {
+				return v
+			}
+		}
+	}
+	t.Fatalf("no count in %s", text)
+	return 0
+}
