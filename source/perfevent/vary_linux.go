@@ -16,9 +16,9 @@ import (
 // group sees its own part of the loop. The scaled counts are then wrong.
 //
 // So one group, chosen at random, is disabled for half a rotation on average. After
-// another rotation on average it is the next one. The kernel puts a group on the counters at once when it
-// is enabled, if it has waited longest. That changes which groups see which part of a
-// loop. All groups are disabled equally often, so none sees more of the beginnings of
+// another rotation on average it is the next one. The kernel puts a group on the counters
+// at once when it is enabled, if it has waited longest. That changes which groups see
+// which part of a loop. All groups are disabled equally often, so none sees more of the beginnings of
 // slots than of their ends.
 //
 // A group that is disabled has no time enabled. So that time is taken from an event that
