@@ -44,6 +44,7 @@ type Options struct {
 	WebConfig string // file with certificates and users, as Prometheus's exporters have it; "" for none
 
 	Settings
+	Config string   // a file with settings, which is read anew on reload; "" for none
 	Labels []string // that all series have: NAME=VALUE
 	Replay string   // a recording that is played in place of counters; "" for none
 	Once   bool     // of the recording: do not begin again at its end
@@ -74,7 +75,7 @@ func (o *Settings) Check() error {
 	case !(o.Budget > 0) || o.Budget > 1:
 		return fault.Optionf("budget", fmt.Sprint(o.Budget), "it is a share of the processors' time, such as 0.1%%")
 	case o.Levels < 1 || o.Levels > 8:
-		return fault.Optionf("levels", fmt.Sprint(o.Levels), "it is from 1 to 8")
+		return fault.Optionf("level", fmt.Sprint(o.Levels), "it is from 1 to 8")
 	case o.MaxSeries < 200 || o.MaxSeries > 1_000_000:
 		return fault.Optionf("max-series", fmt.Sprint(o.MaxSeries), "it is from 200 to 1000000")
 	case o.Containers < 0 || o.Containers > 100_000:
@@ -109,9 +110,9 @@ type Agent struct {
 
 	work, single *table // of cgroups; nil without
 
-	reload  chan struct{}
-	mu      sync.Mutex // guards live
+	mu      sync.Mutex // guards what follows
 	live    Settings
+	fresh   bool          // names are to be read anew
 	changed chan struct{} // closed when they change
 
 	errs     map[string]*counter
@@ -123,7 +124,14 @@ type Agent struct {
 
 // New finds out what can be exported.
 func New(o Options) (*Agent, error) {
-	if err := o.Check(); err != nil {
+	first := o.Settings
+	if o.Config != "" {
+		var err error
+		if first, err = readSettings(o.Config, first); err != nil {
+			return nil, err
+		}
+	}
+	if err := first.Check(); err != nil {
 		return nil, err
 	}
 	if s := o.Source; s != measure.Auto && s != measure.PMU && s != measure.OS {
@@ -132,15 +140,15 @@ func New(o Options) (*Agent, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &Agent{o: o, live: o.Settings, started: time.Now(), reload: make(chan struct{}, 1), changed: make(chan struct{}),
+	a := &Agent{o: o, live: first, started: time.Now(), changed: make(chan struct{}),
 		errs: map[string]*counter{}, reloads: map[bool]*counter{}, gauges: map[string]*counter{}}
-	r := newRegistry(o.MaxSeries, time.Now)
+	r := newRegistry(first.MaxSeries, time.Now)
 	var err error
 	if r.fixed, err = fixedLabels(o.Labels); err != nil {
 		return nil, err
 	}
 	a.s = newSink(r, processorName(&o), osVersion(&o))
-	a.names = newNamer(o.Root, &o.Settings)
+	a.names = newNamer(o.Root, &first)
 	a.self()
 	a.host = newHost(a.s, o.Kernel.Root, o.Root)
 	if o.Replay == "" {
@@ -264,6 +272,11 @@ func (a *Agent) Run(ctx context.Context) error {
 		start(a.web.run)
 	}
 	start(a.collect)
+	if a.o.Replay != "" {
+		start(a.replay)
+	} else {
+		start(a.rotate)
+	}
 	parts.Wait()
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err
@@ -321,7 +334,14 @@ func (a *Agent) tick(ctx context.Context) {
 
 // name reads the names of containers if some have none.
 func (a *Agent) name(ctx context.Context, now time.Time) {
-	if !a.groups.nameless || !a.names.due(now) {
+	a.mu.Lock()
+	fresh, o := a.fresh, a.live
+	a.fresh = false
+	a.mu.Unlock()
+	if fresh {
+		a.names.kubelet, a.names.token = o.Kubelet, o.Token
+	}
+	if !fresh && (!a.groups.nameless || !a.names.due(now)) {
 		return
 	}
 	a.failed("names", a.names.refresh(ctx, now))

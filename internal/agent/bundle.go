@@ -251,6 +251,11 @@ func (t *table) replace(now time.Time, since time.Duration) {
 	}
 	slices.SortFunc(inside, byRate)
 	slices.SortFunc(outside, byRate)
+	for len(inside) > t.most { // the settings allow fewer now
+		last := len(inside) - 1
+		inside[last].leaves = now
+		inside = inside[:last]
+	}
 	for _, b := range outside {
 		if len(t.own) >= t.most { // the place is free when its final value has been seen
 			last := len(inside) - 1

@@ -1,14 +1,138 @@
 package agent
 
 import (
+	"bytes"
+	"errors"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
 
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/fleet/series"
 )
+
+// A settingsFile is a file with settings. What it does not have is as the command line says.
+type settingsFile struct {
+	Interval   *string `toml:"interval"`
+	Budget     *string `toml:"budget"`
+	Levels     *int    `toml:"level"`
+	Containers *int    `toml:"containers"`
+	MaxSeries  *int    `toml:"max-series"`
+	Kubelet    *string `toml:"kubelet"`
+	Token      *string `toml:"kubelet-token"`
+	OTLP       *string `toml:"otlp"`
+	Profiles   *string `toml:"profiles"`
+	Sockets    *bool   `toml:"per-socket"`
+}
+
+// readSettings reads a file into settings.
+func readSettings(name string, o Settings) (Settings, error) {
+	text, err := readBounded(name)
+	if err != nil {
+		return o, fault.As(fault.Input, err)
+	}
+	var f settingsFile
+	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&f); err != nil {
+		var strict *toml.StrictMissingError
+		var at *toml.DecodeError
+		switch {
+		case errors.As(err, &strict) && len(strict.Errors) > 0:
+			row, _ := strict.Errors[0].Position()
+			return o, fault.Inputf("%s:%d: %s is no setting", name, row, strings.Join(strict.Errors[0].Key(), "."))
+		case errors.As(err, &at):
+			row, _ := at.Position()
+			return o, fault.Inputf("%s:%d: %w", name, row, at)
+		}
+		return o, fault.Inputf("%s: %w", name, err)
+	}
+	if f.Interval != nil {
+		if o.Interval, err = time.ParseDuration(*f.Interval); err != nil {
+			return o, fault.Inputf("%s: interval: %w", name, err)
+		}
+	}
+	if f.Budget != nil {
+		if o.Budget, err = ParseShare(*f.Budget); err != nil {
+			return o, fault.Inputf("%s: %w", name, err)
+		}
+	}
+	put(&o.Levels, f.Levels)
+	put(&o.Containers, f.Containers)
+	put(&o.MaxSeries, f.MaxSeries)
+	put(&o.Kubelet, f.Kubelet)
+	put(&o.Token, f.Token)
+	put(&o.OTLP, f.OTLP)
+	put(&o.Profiles, f.Profiles)
+	put(&o.Sockets, f.Sockets)
+	if err := o.Check(); err != nil {
+		return o, fault.Inputf("%s: %w", name, err)
+	}
+	return o, nil
+}
+
+// put sets what a file has.
+func put[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// Reload reads the files anew: settings, certificates, users and the names of containers.
+// Counters go on. After an error everything stays as it was.
+func (a *Agent) Reload() error {
+	err := a.reloadFiles()
+	a.s.r.mu.Lock()
+	a.reloads[err == nil].add(1)
+	a.s.r.mu.Unlock()
+	if err != nil {
+		a.o.Log.Warn("reload", "error", err)
+	}
+	return err
+}
+
+func (a *Agent) reloadFiles() error {
+	o := a.o.Settings
+	if a.o.Config != "" {
+		var err error
+		if o, err = readSettings(a.o.Config, o); err != nil {
+			return err
+		}
+	}
+	if a.web != nil {
+		if err := a.web.config.reload(); err != nil {
+			return err
+		}
+	}
+	a.adopt(o)
+	return nil
+}
+
+// adopt has settings hold from now on.
+func (a *Agent) adopt(o Settings) {
+	a.s.r.mu.Lock()
+	a.s.r.most = o.MaxSeries
+	if a.groups != nil {
+		workloads, containers := o.places()
+		a.work.most = workloads
+		switch {
+		case a.single != nil:
+			a.single.most = containers
+		case containers > 0:
+			a.single = newTable(a.s, series.ByContainer, containers)
+		}
+	}
+	a.gauges[series.Budget].set(o.Budget)
+	a.s.r.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.live = o
+	a.fresh = true
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
 
 // ParseShare reads a share: "0.1%" or "0.001".
 func ParseShare(text string) (float64, error) {

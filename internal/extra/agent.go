@@ -43,22 +43,29 @@ they cost.`,
 				return err
 			}
 			o.Choice, o.Source, o.Kernel, o.Version = f.Choice(), measure.Source(source), k.Kernel, cli.Version
+			if o.Choice.Level > 0 {
+				o.Levels = o.Choice.Level
+			}
 			o.Log = slog.New(slog.NewTextHandler(k.Err, nil))
 			return runAgent(cmd.Context(), k, o)
 		},
 	}
 	f.AddModel(cmd)
 	flags := cmd.Flags()
+	flags.Lookup("level").Usage = "deepest level of the tree that is counted; 0 is 2"
 	flags.StringVar(&o.Listen, "listen", "127.0.0.1:9749", "`ADDRESS` and port of /metrics; \"\" for none")
 	flags.StringVar(&o.WebConfig, "web-config", "", "`FILE` with TLS and users, as Prometheus's exporters have it")
+	flags.StringVar(&o.Config, "config", "", "`FILE` with settings (TOML, keys as these flags), read anew on SIGHUP")
+	flags.BoolVar(&o.Sockets, "per-socket", false, "the host's accounts by socket")
 	flags.DurationVar(&o.Interval, "interval", o.Interval, "length of a window")
 	flags.StringVar(&budget, "budget", budget, "`SHARE` of all processors' time that the agent may take")
 	flags.IntVar(&o.Containers, "containers", 0, "containers with series of their own: the `N` that take the most time")
 	flags.IntVar(&o.MaxSeries, "max-series", o.MaxSeries, "series at most; the rest is summed as \"other\"")
 	flags.StringArrayVar(&o.Labels, "label", nil, "`NAME=VALUE` that all series have; may be repeated")
-	flags.StringVar(&o.Root, "root", "/", "`DIR`ectory of the host's files, in a container")
+	flags.StringVar(&o.Root, "root", "/", "`DIR` with the host's files, in a container")
 	flags.StringVar(&o.Kubelet, "kubelet", "", "`URL` of the kubelet's list of pods, or a file with it")
 	flags.StringVar(&o.Token, "kubelet-token", "", "`FILE` with the token for the kubelet")
+	flags.StringVar(&o.Replay, "replay", "", "`FILE` that is played in place of counters, to test dashboards")
 	flags.StringVar(&source, "source", source, "what counts: `auto|pmu|os`")
 	return cmd
 }
@@ -74,5 +81,18 @@ func runAgent(ctx context.Context, k *cli.Kit, o agent.Options) error {
 	if at := a.Address(); at != "" {
 		fmt.Fprintf(k.Err, "exporting on %s until Ctrl-C\n", at)
 	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hangups:
+				_ = a.Reload() // which logs its error
+			}
+		}
+	}()
 	return a.Run(ctx)
 }

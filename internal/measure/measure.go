@@ -31,6 +31,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/source/hostinfo"
 	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/plan"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -230,6 +231,18 @@ func (m *Measurement) Processors() []string {
 		names = append(names, p.cpu)
 	}
 	return names
+}
+
+// Plans returns what is counted together, by the names of processors.
+// There is none for what the operating system counts.
+func (m *Measurement) Plans() map[string]*plan.Plan {
+	plans := map[string]*plan.Plan{}
+	for _, p := range m.parts {
+		if p.plan != nil {
+			plans[p.cpu] = p.plan
+		}
+	}
+	return plans
 }
 
 // Simulates reports whether the program is going to be simulated.
