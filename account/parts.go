@@ -61,10 +61,6 @@ func (b *Binding) Whole(t *counts.Table, place Place, unit string) float64 {
 	return math.NaN()
 }
 
-// Whole returns what the account's nodes are parts of, as [Binding.Whole] does. It is valid
-// until the account is evaluated anew.
-func (a *Account) Whole(unit string) float64 { return a.Binding.Whole(a.table, a.place, unit) }
-
 // readOf fills in what the formula of the whole needs.
 func (b *Binding) readOf(a *Account) {
 	a.in = make([]float64, len(b.slots)+len(b.nodes))

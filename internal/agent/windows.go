@@ -199,7 +199,7 @@ func (g *group) settle(a *account.Account) {
 // window adds one window of a group, or counts why not.
 func (w *windows) window(a *account.Account, g *group, busy float64) {
 	s := w.seriesOf(w.labels(&a.Scope), g)
-	whole := a.Whole(g.unit.Name)
+	whole := wholeOf(a, g.unit.Name)
 	covered := 1.0
 	for _, i := range g.nodes {
 		if c := a.Nodes[i].Coverage; c < covered {
@@ -223,6 +223,38 @@ func (w *windows) window(a *account.Account, g *group, busy float64) {
 	for k, i := range g.nodes {
 		s.nodes[k].add(w.scaled(g, a.Part(i)*whole))
 	}
+}
+
+// wholeOf returns what the nodes of an account are parts of; NaN if that was not counted. It
+// is what account.Binding.Whole returns for a table.
+func wholeOf(a *account.Account, unit string) float64 {
+	m := a.Model()
+	if m.Of != "" && unit == m.Unit {
+		most := -1
+		for i := range a.Nodes {
+			v := &a.Nodes[i]
+			if m.Share(i) && m.Nodes[i].Unit == "" && math.Abs(v.Value) > 0 && (most < 0 || math.Abs(v.Value) > math.Abs(a.Nodes[most].Value)) {
+				most = i
+			}
+		}
+		if most >= 0 {
+			return a.Nodes[most].Amount / a.Nodes[most].Value
+		}
+	}
+	cycles := math.NaN()
+	if r, err := a.Reading(1); err == nil {
+		cycles = r.Total
+	}
+	if unit != series.Slots.Name {
+		return cycles
+	}
+	if slots := a.Count("slots"); !math.IsNaN(slots) {
+		return slots
+	}
+	if width := a.CPU().Width; width > 0 {
+		return float64(width) * cycles
+	}
+	return math.NaN()
 }
 
 // scaled returns an amount in the family's finest unit.
@@ -256,7 +288,7 @@ func (w *windows) judge(a *account.Account, g *group, whole, busy float64) strin
 	if math.IsNaN(whole) {
 		return series.Unscheduled
 	}
-	cycles, instructions := a.Whole("cycles"), a.Instructions()
+	cycles, instructions := wholeOf(a, series.Cycles.Name), a.Instructions()
 	switch {
 	case whole < 0 || math.IsInf(whole, 0):
 		return series.Implausible
