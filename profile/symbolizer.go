@@ -56,6 +56,7 @@ type Function struct {
 	// it; for kernels and code made at run time, in memory.
 	Addr, Size uint64
 	Offset     uint64 // of Addr, as in [Place]
+	Inlined    bool   // it stands for the inlined calls of a function; see Innermost
 }
 
 // A Frame is a function and a line: of a call that was inlined, or of the function around
@@ -118,6 +119,38 @@ func (y *Symbolizer) Function(p Place) *Function {
 	return f
 }
 
+// Innermost returns the function whose code is at a place: that of the innermost inlined
+// call, or else Function. Inlined calls of one name in a file are one function, with Inlined
+// set and without an address.
+func (y *Symbolizer) Innermost(p Place) *Function {
+	f := y.Function(p)
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	im := y.image(p.File)
+	if !im.inlinedAt(p) {
+		return f
+	}
+	frames := im.frames(p)
+	if len(frames) < 2 || frames[0].Func == "" || frames[0].Func == f.Symbol {
+		return f
+	}
+	name := frames[0].Func
+	in := im.inlined[name]
+	if in == nil {
+		if im.inlined == nil {
+			im.inlined = map[string]*Function{}
+		}
+		in = &Function{File: p.File, Symbol: name, Name: y.demangle(name), Inlined: true}
+		im.inlined[name] = in
+	}
+	return in
+}
+
+// inlinedAt reports whether the code at a place is of an inlined call.
+func (im *image) inlinedAt(p Place) bool {
+	return im.object != nil && im.object.Inlined(im.addr(p)) || im.dump != nil && len(im.dump.frames(p.Offset)) > 1
+}
+
 // Frames returns the functions and lines at a place, the innermost first: the inlined calls
 // and the function around them. It is empty if nothing is known.
 func (y *Symbolizer) Frames(p Place) []Frame {
@@ -136,8 +169,7 @@ func (y *Symbolizer) Frames(p Place) []Frame {
 func (y *Symbolizer) Inlined(p Place) bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	im := y.image(p.File)
-	return im.object != nil && im.object.Inlined(im.addr(p)) || im.dump != nil && len(im.dump.frames(p.Offset)) > 1
+	return y.image(p.File).inlinedAt(p)
 }
 
 // Line returns the source line of a place, of the innermost inlined call; "" and
@@ -254,6 +286,7 @@ type image struct {
 
 	status    Status
 	functions map[uint64]*Function // by start
+	inlined   map[string]*Function // by symbol
 	unknown   Function
 }
 

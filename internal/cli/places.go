@@ -25,8 +25,8 @@ type placeFlags struct {
 	filter   filterFlags
 	grouping recorded.Grouping
 
-	children         bool
-	callers, callees string
+	children, noInline bool
+	callers, callees   string
 }
 
 // add adds the flags.
@@ -35,6 +35,7 @@ func (f *placeFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.top, "top", 0, "how many places in the code (default: those above 0.5 %; all in json and csv)")
 	flags.StringVar(&f.expand, "expand", "", "also columns for the parts of the `NODES` (patterns as of --nodes), or of the whole's bottleneck: bottleneck")
 	flags.VarP(&f.interval, "interval", "I", "how long the intervals of --by interval are, in `MS` (default: some twenty of the recording)")
+	flags.BoolVar(&f.noInline, "no-inline", false, "inlined calls are part of the function around them, and no functions")
 	flags.BoolVar(&f.children, "children", false, "functions with what they call, by their callchains")
 	flags.StringVar(&f.callers, "callers", "", "who calls the `FUNCTION`, with its share by caller")
 	flags.StringVar(&f.callees, "callees", "", "what the `FUNCTION` calls, with the shares of these")
@@ -63,7 +64,7 @@ func (f *placeFlags) options(c *common, by recorded.Split) (*recorded.PlaceOptio
 	}
 	filter, err := f.filter.filter()
 	return &recorded.PlaceOptions{Brief: c.brief(), Calls: calls, Split: by, Top: f.top, All: c.format != report.Formats[report.Accounts]()[0], Interval: time.Duration(f.interval),
-		Expand: f.expand, Filter: filter, Symbols: f.symbols, Grouping: f.grouping}, err
+		Expand: f.expand, NoInline: f.noInline, Filter: filter, Symbols: f.symbols, Grouping: f.grouping}, err
 }
 
 // calls reads the flags for callchains.

@@ -62,6 +62,7 @@ Next to -a, -C, -G, -p or -t a program only says for how long.`,
 		Example: `  cyclestack record -- ./solver input.csv
   cyclestack record --nodes DRAM_Bound -- ./solver input.csv     the events that this node needs
   cyclestack record -g -F 99 -a -- ./solver input.csv            callchains; the machine, as long as it runs
+  cyclestack record --call-graph dwarf -- ./solver input.csv     callchains of programs without frame pointers
   cyclestack record -e '{cycles,instructions}:S' -c 100003 -- ./solver input.csv
   cyclestack record -o - -- ./solver input.csv | cyclestack report --by function -`,
 		RunE: func(cmd *cobra.Command, program []string) error {
@@ -75,7 +76,7 @@ Next to -a, -C, -G, -p or -t a program only says for how long.`,
 	flags.StringVarP(&f.freq, "freq", "F", "", "take so many samples of each event in a second, `RATE`; max is the most that the kernel allows")
 	flags.Uint64VarP(&f.period, "count", "c", 0, "take a sample after every `N` of an event")
 	flags.BoolVarP(&f.callchains, "callchains", "g", false, "callchains with each sample, by frame pointers")
-	flags.StringVar(&f.callGraph, "call-graph", "", "the same, as perf has it: `fp`")
+	flags.StringVar(&f.callGraph, "call-graph", "", "callchains by frame pointers, from copies of the stack, or the processor's record: `fp|dwarf[,BYTES]|lbr`")
 	flags.BoolVarP(&f.data, "data", "d", false, "which data was accessed, where it came from, and how long that took, of events that know")
 	f.addSampled(cmd)
 	flags.BoolVarP(&f.noInherit, "no-inherit", "i", false, "not the processes and threads that the program starts")
@@ -116,7 +117,6 @@ func (f *recordFlags) check(c *common, program []string) error {
 			rule{c.output == "" && f.given("output"), "-o: the name of the file is empty; - is standard output"},
 			rule{f.freq != "" && f.given("count"), "-F and -c: samples at a rate, or after a number of events"},
 			rule{f.given("count") && (f.period == 0 || f.period > mostPeriod), fmt.Sprintf("-c %d: a sample after so many events: at least 1", f.period)},
-			rule{f.callGraph != "" && f.callGraph != "fp", fmt.Sprintf("--call-graph %s: it is fp, by frame pointers", f.callGraph)},
 		),
 		refuse(
 			rule{c.level < 0, fmt.Sprintf("--level %d: levels begin at 1", c.level)},
@@ -155,10 +155,15 @@ func (a *app) recorder(c *common, f *recordFlags, program []string) (*recorder, 
 	if err := f.check(c, program); err != nil {
 		return nil, err
 	}
-	o := measure.SampleOptions{Events: strings.Join(f.events, ","), Callchains: f.callchains || f.callGraph != "", Cgroups: f.allCgroups, Memory: f.data}
+	o := measure.SampleOptions{Events: strings.Join(f.events, ","), Calls: measure.Calls{Chains: f.callchains}, Cgroups: f.allCgroups, Memory: f.data}
 	o.Choice, o.Set, o.Source, o.NoInherit = c.choice(), f.set, measure.Source(f.source), f.noInherit
 	o.Period = measure.Period{Timeout: time.Duration(f.timeout), Delay: time.Duration(f.delay)}
 	var err error
+	if f.callGraph != "" {
+		if o.Calls, err = measure.ParseCalls(f.callGraph); err != nil {
+			return nil, usageError("--call-graph %v", err)
+		}
+	}
 	if o.Target, err = a.target(&f.targetFlags, program); err != nil {
 		return nil, err
 	}

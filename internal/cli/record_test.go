@@ -189,7 +189,7 @@ type placesDocument struct {
 func ours(t *testing.T, file, by string) placesDocument {
 	t.Helper()
 	var out, msg bytes.Buffer
-	if status := Main(context.Background(), []string{"report", "--by", by, "--format", "json", file}, nil, &out, &msg); status != 0 {
+	if status := Main(context.Background(), []string{"report", "--by", by, "--no-inline", "--format", "json", file}, nil, &out, &msg); status != 0 {
 		t.Fatalf("report --by %s: status %d: %s", by, status, &msg)
 	}
 	var r placesDocument

@@ -61,7 +61,7 @@ const (
 
 // Read reads the samples of a recording.
 func Read(rec *source.Recording, o Options) (*Samples, error) {
-	in := rec.Samples(samples.Options{By: counts.Instruction, Filter: o.Filter, Symbols: o.Symbols})
+	in := rec.Samples(samples.Options{By: counts.Instruction, NoInline: true, Filter: o.Filter, Symbols: o.Symbols})
 	defer in.Close()
 	if !in.Next() {
 		return nil, fault.As(fault.Input, in.Err())

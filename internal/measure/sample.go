@@ -3,6 +3,7 @@ package measure
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -14,13 +15,43 @@ import (
 
 // SampleOptions say what a recording takes samples of.
 type SampleOptions struct {
-	Options           // of them the target, the choice, the source, the period and NoInherit matter
-	Events     string // in perf's spelling; "" are those that the method needs
-	Rate       Rate   // how often samples are taken
-	Callchains bool   // by frame pointers
-	Cgroups    bool   // samples name their cgroup
-	Memory     bool   // samples say which data was accessed, of events that know
-	RingSize   int    // bytes for each CPU's records until they are written; 0 is the usual size
+	Options         // of them the target, the choice, the source, the period and NoInherit matter
+	Events   string // in perf's spelling; "" are those that the method needs
+	Rate     Rate   // how often samples are taken
+	Calls    Calls  // callchains with each sample
+	Cgroups  bool   // samples name their cgroup
+	Memory   bool   // samples say which data was accessed, of events that know
+	RingSize int    // bytes for each CPU's records until they are written; 0 is the usual size
+}
+
+// Calls say how callchains are recorded; the zero value is not at all.
+type Calls struct {
+	Chains    bool // by frame pointers, of the kernel at least
+	StackUser int  // bytes of the program's stack to unwind; 0 for none
+	CallStack bool // the processor's record of open calls
+}
+
+// defaultStackUser is how many bytes of a stack are copied, as by perf.
+const defaultStackUser = 8192
+
+// ParseCalls reads a way of recording callchains in perf's spelling: fp, lbr, dwarf, or dwarf
+// and the bytes of the stack.
+func ParseCalls(text string) (Calls, error) {
+	switch how, size, sized := strings.Cut(text, ","); {
+	case text == "fp":
+		return Calls{Chains: true}, nil
+	case text == "lbr":
+		return Calls{Chains: true, CallStack: true}, nil
+	case how == "dwarf" && !sized:
+		return Calls{Chains: true, StackUser: defaultStackUser}, nil
+	case how == "dwarf":
+		n, err := strconv.ParseUint(size, 10, 32)
+		if n = (n + 7) &^ 7; err == nil && n > 0 && n <= perffile.MaxStackUser {
+			return Calls{Chains: true, StackUser: int(n)}, nil
+		}
+		return Calls{}, fmt.Errorf("dwarf,%s: it is dwarf and the bytes of the stack, up to %d", size, perffile.MaxStackUser)
+	}
+	return Calls{}, fmt.Errorf("%s: it is fp (frame pointers), dwarf (copies of the stack), dwarf,BYTES or lbr", text)
 }
 
 // A Rate says how often samples are taken. The zero Rate is the plan's, or the usual one.
@@ -114,7 +145,7 @@ func (r *Recording) choose() (err error) {
 		return err
 	}
 	o := &r.options
-	r.spec = perfevent.SampleSpec{Target: o.Target, Timeout: o.Period.Timeout, Delay: o.Period.Delay, Callchains: o.Callchains,
+	r.spec = perfevent.SampleSpec{Target: o.Target, Timeout: o.Period.Timeout, Delay: o.Period.Delay, Callchains: o.Calls.Chains, StackUser: o.Calls.StackUser, CallStack: o.Calls.CallStack,
 		Cgroups: o.Cgroups || len(o.Target.Cgroups) > 0, NoInherit: o.NoInherit, RingSize: o.RingSize}
 	if o.Events != "" {
 		r.m.machine.Sys.Names = r.m.spelled

@@ -31,7 +31,7 @@ type dwarfInfo struct {
 	recent *list.List // of *unit with tables, the last used first
 	size   int        // bytes of the tables
 	limit  int
-	names  map[dwarf.Offset]string // of functions, where they were looked up
+	names  map[entryKey]string // of functions, where they were looked up
 }
 
 // A unit is a compilation unit.
@@ -40,9 +40,18 @@ type unit struct {
 	lines    *lineTable  // nil: not read
 	inlines  *inlineTree // nil: not read
 	dwo      string      // the file that its functions are described in, or ""
+	dwoID    uint64      // what that file must have
+	searched bool        // for that file
+	split    *splitUnit  // in that file; nil if it is not found
 	element  *list.Element
 	position dwarf.Offset // of the unit's first entry
 	end      dwarf.Offset // behind its last
+}
+
+// An entryKey identifies an entry.
+type entryKey struct {
+	data *dwarf.Data
+	at   dwarf.Offset
 }
 
 type unitRange struct {
@@ -57,7 +66,7 @@ var sectionsV5 = []string{".debug_addr", ".debug_line_str", ".debug_str_offsets"
 // nil if there is none.
 func (o *Object) debugInfo() *dwarfInfo {
 	if o.dwarf == nil {
-		o.dwarf = &dwarfInfo{recent: list.New(), limit: o.options.Cache, names: map[dwarf.Offset]string{}}
+		o.dwarf = &dwarfInfo{recent: list.New(), limit: o.options.Cache, names: map[entryKey]string{}}
 		if err := distrust("the debug information", o.readDebug); err != nil {
 			o.note("%s: %v", o.debugSource().path, err)
 			o.dwarf.ranges = nil
@@ -85,9 +94,6 @@ func (o *Object) readDebug() error {
 			o.note("%s has no debug information, and no debug file was found: lines and inlined calls are not known", o.Path)
 		}
 		return nil
-	}
-	if f.has(".gnu_debugaltlink") {
-		o.note("%s shares debug information with another file (.gnu_debugaltlink), whose names are not read", f.path)
 	}
 	part := map[string][]byte{}
 	for _, name := range []string{".debug_abbrev", ".debug_line", ".debug_ranges", ".debug_str"} {
@@ -118,6 +124,7 @@ func (o *Object) indexUnits(info []byte, order binary.ByteOrder) error {
 	d := o.dwarf
 	r := d.data.Reader()
 	for at := uint64(0); at < uint64(len(info)); {
+		start := at
 		first, next, ok := unitHeader(info, at, order)
 		if !ok {
 			return fmt.Errorf("the unit at %#x is cut off", at)
@@ -131,31 +138,18 @@ func (o *Object) indexUnits(info []byte, order binary.ByteOrder) error {
 		if e == nil || e.Tag != dwarf.TagCompileUnit && e.Tag != dwarf.TagSkeletonUnit {
 			continue
 		}
+		o.resolveTexts(e)
 		u := &unit{entry: e, position: dwarf.Offset(first), end: dwarf.Offset(next)}
-		u.dwo = dwoName(e)
-		if u.dwo != "" {
-			o.note("functions inlined in some units are described in other files (such as %s), which are not read: lines are known, inlined calls are not", u.dwo)
+		if u.dwo = dwoName(e); u.dwo != "" {
+			u.dwoID = uint64(first5(e, attrGNUDwoID))
+			if e.Tag == dwarf.TagSkeletonUnit {
+				u.dwoID = unitID(info, start, order)
+			}
 		}
 		o.addUnit(u)
 	}
 	sort.SliceStable(d.ranges, func(i, j int) bool { return d.ranges[i].low < d.ranges[j].low })
 	return nil
-}
-
-// GNU's attribute for the name of a split unit before DWARF 5, and DWARF 5's.
-const (
-	attrGNUDwoName = dwarf.Attr(0x2130)
-	attrDwoName    = dwarf.Attr(0x76)
-)
-
-// dwoName returns the file with the rest of a split unit, or "".
-func dwoName(e *dwarf.Entry) string {
-	for _, a := range []dwarf.Attr{attrDwoName, attrGNUDwoName} {
-		if name, ok := e.Val(a).(string); ok {
-			return name
-		}
-	}
-	return ""
 }
 
 // addUnit notes the addresses of a unit. Code that the linker left out has no addresses in

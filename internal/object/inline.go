@@ -13,6 +13,7 @@ type inlineTree struct {
 	nodes  []inlineNode
 	pieces []piece // by address: the innermost node; see symbolTable.pieces
 	files  []string
+	data   *dwarf.Data // what the nodes are of
 }
 
 // An inlineNode is a function, or a call that was inlined.
@@ -60,17 +61,20 @@ type nodeRange struct {
 
 // readInlines reads the functions of a unit and the calls inlined into them.
 func (o *Object) readInlines(u *unit) error {
-	w := inlineWalk{object: o, tree: u.inlines, reader: o.dwarf.data.Reader(), end: u.end}
+	w := inlineWalk{object: o, tree: u.inlines, reader: o.dwarf.data.Reader(), end: u.end, ranges: o.dwarf.data.Ranges}
 	w.readFiles(u)
-	w.reader.Seek(u.position)
-	if _, err := w.reader.Next(); err != nil { // the unit itself
+	u.inlines.data = o.dwarf.data
+	if s := o.splitOf(u); s != nil {
+		w.reader, w.end, w.ranges, u.inlines.data = s.data.Reader(), s.end, s.entryRanges, s.data
+		w.reader.Seek(s.first)
+	} else {
+		w.reader.Seek(u.position)
+	}
+	if e, err := w.reader.Next(); err != nil || e == nil || !e.Children { // the unit itself
 		return err
 	}
-	if !u.entry.Children {
-		return nil
-	}
 	err := w.walk()
-	w.tree.cut(w.ranges)
+	w.tree.cut(w.found)
 	return err
 }
 
@@ -80,7 +84,8 @@ type inlineWalk struct {
 	tree   *inlineTree
 	reader *dwarf.Reader
 	end    dwarf.Offset
-	ranges []nodeRange
+	ranges func(*dwarf.Entry) ([][2]uint64, error)
+	found  []nodeRange
 	// around has, for each entry that is open, the node that it belongs to or -1.
 	around []int32
 	depth  []int // of those nodes
@@ -151,7 +156,7 @@ func (w *inlineWalk) enter(e *dwarf.Entry, parent int32, depth int) (int32, int)
 	} else if parent < 0 || depth >= maxDepth {
 		return -1, 0
 	}
-	ranges, err := w.object.dwarf.data.Ranges(e)
+	ranges, err := w.ranges(e)
 	if err != nil || len(ranges) == 0 || e.Tag == dwarf.TagSubprogram && !w.object.isCode(ranges[0][0]) {
 		return -1, 0
 	}
@@ -166,7 +171,7 @@ func (w *inlineWalk) enter(e *dwarf.Entry, parent int32, depth int) (int32, int)
 	w.tree.nodes = append(w.tree.nodes, n)
 	for _, r := range ranges {
 		if r[0] < r[1] {
-			w.ranges = append(w.ranges, nodeRange{span{r[0], r[1]}, node, depth})
+			w.found = append(w.found, nodeRange{span{r[0], r[1]}, node, depth})
 		}
 	}
 	return node, depth + 1
@@ -258,7 +263,7 @@ func (o *Object) frames(addr uint64) []Frame {
 		t := o.inlinesOf(u)
 		for n := t.lookup(addr); n >= 0; n = t.nodes[n].parent {
 			node := t.nodes[n]
-			frames = append(frames, Frame{Func: o.functionName(node.origin), File: file, Line: line, Inlined: node.parent >= 0})
+			frames = append(frames, Frame{Func: o.functionName(t.data, node.origin), File: file, Line: line, Inlined: node.parent >= 0})
 			file, line = "", int(node.callLine)
 			if node.callFile >= 0 {
 				file = t.files[node.callFile]
@@ -293,13 +298,13 @@ const maxNames = 1 << 18
 
 // functionName returns the name of a function: its symbol if the debug
 // information has it, otherwise its plain name.
-func (o *Object) functionName(at dwarf.Offset) (name string) {
-	d := o.dwarf
-	if name, ok := d.names[at]; ok {
+func (o *Object) functionName(data *dwarf.Data, at dwarf.Offset) (name string) {
+	d, key := o.dwarf, entryKey{data, at}
+	if name, ok := d.names[key]; ok {
 		return name
 	}
 	err := distrust("a function's name", func() error {
-		name = d.findName(at)
+		name = o.findName(data, at)
 		return nil
 	})
 	if err != nil {
@@ -308,7 +313,7 @@ func (o *Object) functionName(at dwarf.Offset) (name string) {
 	if len(d.names) >= maxNames {
 		clear(d.names)
 	}
-	d.names[at] = name
+	d.names[key] = name
 	return name
 }
 
@@ -317,31 +322,37 @@ const attrMIPSLinkageName = dwarf.Attr(0x2007)
 
 // findName follows the entry of a function to the one it is an instance of, and
 // to its declaration, until it finds a symbol.
-func (d *dwarfInfo) findName(at dwarf.Offset) string {
-	plain := ""
+func (o *Object) findName(data *dwarf.Data, at dwarf.Offset) string {
+	plain, own := "", true
 	for range maxOrigins {
-		r := d.data.Reader()
+		r := data.Reader()
 		r.Seek(at)
 		e, err := r.Next()
 		if err != nil || e == nil {
 			break
 		}
 		for _, a := range []dwarf.Attr{dwarf.AttrLinkageName, attrMIPSLinkageName} {
-			if name, ok := e.Val(a).(string); ok {
+			if name, ok := o.text(e, a, own); ok {
 				return name
 			}
 		}
-		if name, ok := e.Val(dwarf.AttrName).(string); ok && plain == "" {
+		if name, ok := o.text(e, dwarf.AttrName, own); ok && plain == "" {
 			plain = name
 		}
-		next, ok := e.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset)
+		next, shared, ok := o.reference(e, dwarf.AttrAbstractOrigin)
 		if !ok {
-			next, ok = e.Val(dwarf.AttrSpecification).(dwarf.Offset)
+			next, shared, ok = o.reference(e, dwarf.AttrSpecification)
 		}
 		if !ok {
 			break
 		}
-		at = next
+		if at = next; shared {
+			alt := o.alt()
+			if alt == nil || !own {
+				break
+			}
+			data, own = alt.data, false
+		}
 	}
 	return plain
 }

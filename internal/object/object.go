@@ -22,6 +22,8 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/cyclestack/cyclestack/internal/unwind"
 )
 
 // Options say where to look for what an object file lacks.
@@ -31,6 +33,8 @@ type Options struct {
 	BuildID string
 	// Debug are directories of separate debug files, such as /usr/lib/debug.
 	Debug []string
+	// Root is put in front of the paths in debug information that lead to further files.
+	Root string
 	// Cache is how many bytes of line tables and inlined calls may be kept.
 	// 0: 64 MiB.
 	Cache int
@@ -60,7 +64,12 @@ type Object struct {
 	data    *symbolTable // of variables
 	dwarf   *dwarfInfo   // nil: not read yet
 	golang  *goTable     // nil: not read yet
-	notes   []string
+	callers *unwind.Table
+	dwp     *dwpFile // nil: not found
+	altFile *altFile // likewise
+	// Whether these were looked for.
+	searchedDwp, searchedAlt bool
+	notes                    []string
 }
 
 // A segment is a part of the file that is loaded.
@@ -155,6 +164,19 @@ func (o *Object) Close() error {
 	err := o.main.Close()
 	if o.debug != nil {
 		err = errors.Join(err, o.debug.Close())
+	}
+	if o.dwp != nil {
+		err = errors.Join(err, o.dwp.file.Close())
+	}
+	if o.altFile != nil {
+		err = errors.Join(err, o.altFile.file.Close())
+	}
+	if o.dwarf != nil {
+		for _, u := range o.dwarf.units {
+			if u.split != nil && u.split.file != nil {
+				err = errors.Join(err, u.split.file.Close())
+			}
+		}
 	}
 	return err
 }

@@ -331,29 +331,6 @@ func TestGoLines(t *testing.T) {
 	}
 }
 
-func TestSplitDWARF(t *testing.T) {
-	dir := t.TempDir()
-	src, err := os.ReadFile("testdata/programs/shapes.c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "shapes.c"), string(src))
-	for _, version := range []string{"-gdwarf-4", "-gdwarf-5"} {
-		run(t, dir, "gcc", version, "-gsplit-dwarf", "-O2", "-o", "prog", "shapes.c", "-lm")
-		o := open(t, filepath.Join(dir, "prog"), Options{})
-		addr := names(t, o)["path"]
-		if file, line := o.Line(addr); line == 0 || filepath.Base(file) != "shapes.c" {
-			t.Errorf("%s: path is at %s:%d", version, file, line)
-		}
-		if frames := o.Frames(addr); len(frames) != 1 || frames[0].Func != "path" {
-			t.Errorf("%s: frames %+v", version, frames)
-		}
-		if notes := strings.Join(o.Notes(), "\n"); !strings.Contains(notes, ".dwo") {
-			t.Errorf("%s: nothing is said of the other file: %q", version, notes)
-		}
-	}
-}
-
 func TestDemangle(t *testing.T) {
 	for _, test := range []struct{ name, bare, full string }{
 		{"main", "main", "main"},

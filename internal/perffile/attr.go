@@ -44,12 +44,14 @@ const (
 
 // The bits of a BranchType that decide how a branch stack looks.
 const (
-	BranchNoFlags  = 1 << 14
-	BranchNoCycles = 1 << 15
-	BranchTypeSave = 1 << 16
-	BranchHWIndex  = 1 << 17 // an index precedes the entries
-	BranchPrivSave = 1 << 18
-	BranchCounters = 1 << 19 // a word of counters for each entry follows them
+	BranchUser      = 1 << 0
+	BranchCallStack = 1 << 11 // the open calls
+	BranchNoFlags   = 1 << 14
+	BranchNoCycles  = 1 << 15
+	BranchTypeSave  = 1 << 16
+	BranchHWIndex   = 1 << 17 // an index precedes the entries
+	BranchPrivSave  = 1 << 18
+	BranchCounters  = 1 << 19 // a word of counters for each entry follows them
 )
 
 // The flags of an event. Bits 15 and 16 are [Attr.Precise].
@@ -113,3 +115,13 @@ const (
 	PrecisePos  = 15
 	PreciseMask = 3 << PrecisePos
 )
+
+// The ABI of a sample's registers: PERF_SAMPLE_REGS_ABI_NONE and PERF_SAMPLE_REGS_ABI_64.
+const (
+	RegsNone = 0
+	Regs64   = 2
+)
+
+// MaxStackUser is the largest copy of a user's stack that the kernel makes: a sample has at
+// most 64 KiB.
+const MaxStackUser = 65528

@@ -100,7 +100,7 @@ func (p *coreReport) instructions() (*counts.Table, error) {
 		return nil, err
 	}
 	defer rec.Close()
-	o := samples.Options{By: counts.Instruction, Symbols: p.o.Symbols}
+	o := samples.Options{By: counts.Instruction, NoInline: true, Symbols: p.o.Symbols}
 	in := rec.Samples(o)
 	if rec.Simulated() {
 		o.Within = counts.By(0).With(counts.Function)

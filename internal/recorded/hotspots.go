@@ -76,7 +76,7 @@ func (p *placeReport) sampleOptions() hotspots.Options {
 // byFunction reads the recording by function, or by a finer place within functions; nil if
 // that is not possible.
 func (p *placeReport) byFunction(rec *source.Recording, by counts.Kind, within counts.By) *counts.Table {
-	o := samples.Options{By: by, Within: within, Derive: p.derive(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}
+	o := samples.Options{By: by, Within: within, NoInline: p.o.NoInline, Derive: p.derive(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}
 	var in source.PlaceReader
 	if rec.Simulated() {
 		in = rec.SimulatedPlaces(o)

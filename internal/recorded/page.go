@@ -168,7 +168,7 @@ func (p *pageReport) intervals(w io.Writer) error {
 
 // stacks writes the stacks.
 func (p *pageReport) stacks(w io.Writer) error {
-	s, err := p.Stacks(StackOptions{By: counts.Function, Filter: p.o.Places.Filter, Symbols: p.o.Places.Symbols})
+	s, err := p.Stacks(StackOptions{By: counts.Function, Filter: p.o.Places.Filter, Symbols: p.o.Places.Symbols, NoInline: p.o.Places.NoInline})
 	if err != nil {
 		return err
 	}

@@ -70,6 +70,7 @@ type PlaceOptions struct {
 	Expand   string        // nodes whose parts have columns as well
 	Filter   Filter
 	Symbols  profile.Config
+	NoInline bool // inlined calls are part of the function around them
 	Grouping Grouping
 	Calls    samples.Calls // how callchains are summed by function; the zero value for places
 	// Next suggests the next command; nil for none.
@@ -174,7 +175,7 @@ func (p *placeReport) read(rec *source.Recording) (source.PlaceReader, error) {
 	if len(split.Kinds) == 0 {
 		split = overview
 	}
-	return rec.Samples(samples.Options{By: split.Code, Within: split.Within, Interval: p.o.Interval, Derive: p.derive(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil
+	return rec.Samples(samples.Options{By: split.Code, Within: split.Within, Interval: p.o.Interval, NoInline: p.o.NoInline, Derive: p.derive(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil
 }
 
 // derive says which counts the method needs that are made of samples.

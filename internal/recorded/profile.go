@@ -22,11 +22,12 @@ import (
 
 // StackOptions are those of a profile of stacks.
 type StackOptions struct {
-	By      counts.Kind // what frames are split by; Run is functions
-	Event   string      // the one event; "" is all, or those of the nodes
-	Memory  int         // bytes for the stacks; 0 is samples.DefaultStackMemory
-	Filter  Filter
-	Symbols profile.Config
+	By       counts.Kind // what frames are split by; Run is functions
+	Event    string      // the one event; "" is all, or those of the nodes
+	Memory   int         // bytes for the stacks; 0 is samples.DefaultStackMemory
+	Filter   Filter
+	Symbols  profile.Config
+	NoInline bool // inlined calls are part of the function around them
 }
 
 // A StackProfile is the stacks of a recording, with the amounts of a method's nodes.
@@ -77,7 +78,7 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 		o.By = counts.Function
 	}
 	e := &stackReport{event: o.Event, memory: o.Memory, placeReport: placeReport{Recordings: r, file: r.Names[0],
-		o: &PlaceOptions{Split: SplitBy(o.By), Filter: o.Filter, Symbols: o.Symbols}}}
+		o: &PlaceOptions{Split: SplitBy(o.By), NoInline: o.NoInline, Filter: o.Filter, Symbols: o.Symbols}}}
 	rec, err := r.recording(e.file)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 
 // read reads the stacks of samples, or the places of a simulation.
 func (e *stackReport) read(rec *source.Recording, by counts.Kind) error {
-	o := samples.Options{By: by, StackMemory: e.memory, Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
+	o := samples.Options{By: by, StackMemory: e.memory, NoInline: e.o.NoInline, Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
 	if !rec.Simulated() {
 		s, err := rec.Stacks(o)
 		switch {

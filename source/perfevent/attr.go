@@ -28,6 +28,7 @@ type Attr struct {
 	SampleRegsUser, SampleRegsIntr         uint64
 	SampleStackUser                        uint32
 	SampleMaxStack                         uint16
+	ExcludeCallchainUser                   bool
 	UseClockID                             bool
 	ClockID                                int32
 }
@@ -90,7 +91,7 @@ func (a *Attr) kernel() kernelAttr {
 		{a.ExcludeHost, perffile.FlagExcludeHost}, {a.ExcludeGuest, perffile.FlagExcludeGuest}, {a.Mmap2, perffile.FlagMmap2},
 		{a.CommExec, perffile.FlagCommExec}, {a.UseClockID, perffile.FlagUseClockID}, {a.ContextSwitch, perffile.FlagContextSwitch},
 		{a.Namespaces, perffile.FlagNamespaces}, {a.KSymbol, perffile.FlagKSymbol}, {a.BPFEvent, perffile.FlagBPFEvent},
-		{a.Cgroup, perffile.FlagCgroup}, {a.TextPoke, perffile.FlagTextPoke}, {a.BuildID, perffile.FlagBuildID},
+		{a.Cgroup, perffile.FlagCgroup}, {a.TextPoke, perffile.FlagTextPoke}, {a.BuildID, perffile.FlagBuildID}, {a.ExcludeCallchainUser, perffile.FlagExcludeCallchainUser},
 	} {
 		if f.set {
 			k.flags |= f.flag

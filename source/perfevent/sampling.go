@@ -2,6 +2,7 @@ package perfevent
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -25,6 +26,8 @@ type SampleSpec struct {
 	Times      bool // samples say how long their event was on a counter, so that multiplexing can be corrected
 	Callchains bool // with each sample
 	MaxStack   int  // addresses in a callchain; 0 is the kernel's limit
+	StackUser  int  // bytes of the user's stack with each callchain, to unwind; it then has the kernel's calls only
+	CallStack  bool // the processor's record of open calls with each callchain, on Intel's (perf's lbr)
 	Cgroups    bool // samples have the cgroup
 	NoInherit  bool // not the command's children, nor threads that come later
 	RingSize   int  // bytes of each processor's ring; 0 is 512 KiB
@@ -81,8 +84,17 @@ func (spec *SampleSpec) check(sys *System, whole *Spec) error {
 	if len(sys.CPUs) == 0 { // each has a ring
 		return errNoCPUs
 	}
+	if spec.StackUser > 0 && userRegisters[runtime.GOARCH] == 0 {
+		return &TargetError{Msg: "stacks of this processor cannot be unwound"}
+	}
+	if spec.StackUser < 0 || spec.StackUser > perffile.MaxStackUser || spec.StackUser%8 != 0 {
+		return &TargetError{Msg: fmt.Sprintf("copies of %d bytes of the stack: a multiple of 8, at most %d", spec.StackUser, perffile.MaxStackUser)}
+	}
 	return whole.check(sys)
 }
+
+// userRegisters are the registers that unwinding begins with: all but the segments of x86.
+var userRegisters = map[string]uint64{"amd64": 0xff0fff, "arm64": 1<<33 - 1}
 
 func names(events []Event) string {
 	var list []string
@@ -123,6 +135,14 @@ func (spec *SampleSpec) prepare(a *Attr, reads bool) {
 	if spec.Callchains {
 		a.SampleType |= perffile.SampleCallchain
 		a.SampleMaxStack = uint16(min(spec.MaxStack, 1<<16-1))
+	}
+	if spec.StackUser > 0 {
+		a.SampleType |= perffile.SampleRegsUser | perffile.SampleStackUser
+		a.SampleRegsUser, a.SampleStackUser, a.ExcludeCallchainUser = userRegisters[runtime.GOARCH], uint32(spec.StackUser), true
+	}
+	if spec.CallStack {
+		a.SampleType |= perffile.SampleBranchStack
+		a.BranchSampleType = perffile.BranchUser | perffile.BranchCallStack | perffile.BranchNoFlags | perffile.BranchNoCycles
 	}
 	if spec.Cgroups {
 		a.SampleType |= perffile.SampleCgroup

@@ -46,7 +46,7 @@ func fileAttr(a *perfevent.Attr) perfdata.Attr {
 		{a.CommExec, perffile.FlagCommExec}, {a.Task, perffile.FlagTask}, {a.ContextSwitch, perffile.FlagContextSwitch},
 		{a.KSymbol, perffile.FlagKSymbol}, {a.BPFEvent, perffile.FlagBPFEvent}, {a.BuildID, perffile.FlagBuildID},
 		{a.Namespaces, perffile.FlagNamespaces}, {a.Cgroup, perffile.FlagCgroup}, {a.TextPoke, perffile.FlagTextPoke},
-		{a.UseClockID, perffile.FlagUseClockID},
+		{a.UseClockID, perffile.FlagUseClockID}, {a.ExcludeCallchainUser, perffile.FlagExcludeCallchainUser},
 	} {
 		if f.set {
 			out.Flags |= f.flag

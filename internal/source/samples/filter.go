@@ -271,12 +271,12 @@ func (s *selection) code() bool {
 }
 
 // place reports whether a place in the code counts.
-func (s *selection) place(at profile.Place, symbols *profile.Symbolizer) bool {
+func (s *selection) place(at profile.Place, symbols functionsOf) bool {
 	if s.modules != nil && !s.modules.match(at.File.Base(), fileName(at.File)) {
 		return false
 	}
 	if s.functions != nil {
-		f := symbols.Function(at)
+		f := symbols.at(at)
 		if !s.functions.match(orUnknown(f.Name), f.Symbol, f.Name[strings.LastIndex(f.Name, "/")+1:]) {
 			return false
 		}

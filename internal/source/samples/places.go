@@ -11,7 +11,7 @@ type places struct {
 	by      counts.Kind // of places in the code; counts.Run for none
 	told    counts.By   // all kinds that samples are split by
 	keep    *selection  // which places count; nil for all
-	symbols *profile.Symbolizer
+	symbols functionsOf
 	columns int
 
 	codes   []key          // places in the code, by number
@@ -116,7 +116,7 @@ func (f *fileNumbers) of(file *profile.File) uint32 {
 	return n
 }
 
-func newPlaces(by counts.Kind, within counts.By, keep *selection, symbols *profile.Symbolizer) places {
+func newPlaces(by counts.Kind, within counts.By, keep *selection, symbols functionsOf) places {
 	p := places{by: by, told: within.With(by), keep: keep, symbols: symbols, spots: make([]addressCode, rememberFirst), far: make([]placeCode, rememberFirst),
 		others: -1, overflow: -1, files: fileNumbers{number: map[*profile.File]uint32{nil: 0}},
 		modules: map[*profile.File]int32{}, functions: map[*profile.Function]int32{},
@@ -270,7 +270,7 @@ func (p *places) look(at profile.Place) int32 {
 		if file, number := p.symbols.Line(at); number > 0 {
 			l := line{module: at.File, file: file, number: number}
 			if p.told.Has(counts.Function) {
-				l.function = p.symbols.Function(at)
+				l.function = p.symbols.at(at)
 			}
 			return codeOf(p, p.lines, l, key{place: at, line: l, function: l.function})
 		}
@@ -283,7 +283,7 @@ func (p *places) look(at profile.Place) int32 {
 		}
 		return 0
 	}
-	f := p.symbols.Function(at)
+	f := p.symbols.at(at)
 	return codeOf(p, p.functions, f, key{place: at, function: f})
 }
 

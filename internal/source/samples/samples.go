@@ -34,6 +34,11 @@ type Options struct {
 	// the recording not included; 0 is DefaultStackMemory.
 	StackMemory int
 
+	// NoInline says that inlined calls are part of the function around them. Otherwise they
+	// are functions of their own, where debug information tells. Lines and instructions are
+	// the same in both cases.
+	NoInline bool
+
 	Derive  Derivation     // which further counts are made of samples
 	Filter  Filter         // the samples that count
 	Symbols profile.Config // where programs and their symbols are
@@ -269,7 +274,7 @@ func (r *Reader) open(p phase) error {
 	}
 	r.keep = newSelection(&r.opts.Filter)
 	r.contexts = newContexts(r.opts.Within, &r.opts.Filter, in)
-	r.places = newPlaces(r.opts.By, r.opts.Within, r.keep, r.symbols)
+	r.places = newPlaces(r.opts.By, r.opts.Within, r.keep, r.functions())
 	r.order = order{spaces: spaces, places: &r.places, keep: r.keep, cgroups: cgroups, all: p != inPassing, root: r.opts.Symbols.Root,
 		spare: &spare{}, before: math.MaxUint64 - 1,
 		simple: !r.contexts.any() && !r.places.codeless()}

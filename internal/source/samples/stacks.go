@@ -62,8 +62,7 @@ type Stack struct {
 // The innermost frame is where the sample says that it was taken, and for precise
 // events the instruction that caused them; the frames around it are those of the
 // interrupt. User stacks that were recorded for unwinding (perf record --call-graph
-// dwarf) are not unwound: such samples have the kernel's part of the callchain, and
-// where they were taken.
+// dwarf) are unwound.
 type Stacks struct {
 	r *Reader
 
@@ -90,6 +89,7 @@ type Stacks struct {
 	keys  [][2]uint64 // by link
 
 	chains bool
+	unwind userStacks
 	flawed [flawKinds]int64 // samples, by what their callchains lack
 }
 
@@ -105,8 +105,10 @@ type flaws uint8
 
 const (
 	flawTruncated = iota // it was as long as can be
-	flawUnwound          // the user's stack would have to be unwound
 	flawDeferred         // the user's part was to come later
+	flawCut              // the copy of the user's stack was too short
+	flawUnknown          // nothing says how to unwind the user's stack further
+	flawForeign          // the user's registers are of no supported processor
 	flawKinds
 )
 
@@ -144,9 +146,6 @@ const (
 	// defaultMaxStack is the length of callchains where the event does not say it:
 	// the kernel's PERF_MAX_STACK_DEPTH.
 	defaultMaxStack = 127
-	// branchCallStack is the kernel's PERF_SAMPLE_BRANCH_CALL_STACK: the branch stack
-	// is the calls that are open.
-	branchCallStack uint64 = 1 << 11
 )
 
 // ReadStacks reads the stacks of the recording that src holds, a perf.data file. The
@@ -292,8 +291,9 @@ func (f *Frame) anonymous() string {
 func (s *Stacks) begin(rec *perfdata.Sample) {
 	s.columns = len(s.r.columns)
 	for _, e := range s.r.columns {
-		s.chains = s.chains || e.SampleType&perffile.SampleCallchain != 0
+		s.chains = s.chains || e.SampleType&(perffile.SampleCallchain|perffile.SampleStackUser) != 0
 	}
+	s.unwind.begin(s)
 	if s.keep != nil {
 		s.keep.begin(s.r.in, rec.Time())
 	}
@@ -337,7 +337,7 @@ func (s *Stacks) counts(rec *perfdata.Sample, time uint64, at profile.Place) boo
 			return false
 		}
 	}
-	return !s.keep.code() || s.keep.place(at, s.r.symbols)
+	return !s.keep.code() || s.keep.place(at, s.r.functions())
 }
 
 // row returns the row of a sample's stack.
@@ -346,7 +346,7 @@ func (s *Stacks) row(rec *perfdata.Sample, time uint64, at profile.Place) int32 
 		s.fold()
 	}
 	thread := s.thread(rec, time)
-	lacks := s.links(rec)
+	lacks := s.links(rec, time)
 	for i := range s.flawed {
 		s.flawed[i] += int64(lacks >> i & 1)
 	}
@@ -491,15 +491,15 @@ func (s *Stacks) thread(rec *perfdata.Sample, time uint64) int32 {
 
 // links fills in the addresses of a sample's callchain, the innermost first, which is
 // that of the sample. It returns what the callchain lacks.
-func (s *Stacks) links(rec *perfdata.Sample) (lacks flaws) {
+func (s *Stacks) links(rec *perfdata.Sample, time uint64) (lacks flaws) {
 	mode := profile.Mode(rec.Mode())
 	s.chain = append(s.chain[:0], link{rec.IP(), mode, true})
 	if !s.chains {
 		return 0
 	}
-	chain, lbr := rec.Callchain(), rec.Event().BranchType&branchCallStack != 0
+	chain, lbr := rec.Callchain(), rec.Event().BranchType&perffile.BranchCallStack != 0
 	s.words = chain.AppendTo(s.words[:0])
-	exact, first, addrs := true, true, 0
+	exact, first, user, addrs := true, true, false, 0
 	for i := 0; i < len(s.words); i++ {
 		addr := s.words[i]
 		if addr >= perffile.ContextMax {
@@ -513,6 +513,7 @@ func (s *Stacks) links(rec *perfdata.Sample) (lacks flaws) {
 			continue
 		}
 		addrs++
+		user = user || mode == profile.User
 		// The chain is of the interrupt: it begins where the sample was taken, or for
 		// precise events near it.
 		if !first || mode != profile.Mode(rec.Mode()) {
@@ -520,8 +521,8 @@ func (s *Stacks) links(rec *perfdata.Sample) (lacks flaws) {
 		}
 		first, exact = false, false
 	}
-	if rec.Event().SampleType&perffile.SampleStackUser != 0 && len(rec.StackUser()) > 0 {
-		lacks |= 1 << flawUnwound
+	if !user {
+		lacks |= s.unwound(rec, time)
 	}
 	if limit := int(rec.Event().MaxStack); addrs >= limit && limit > 0 || addrs >= defaultMaxStack && limit == 0 {
 		lacks |= 1 << flawTruncated
@@ -601,7 +602,7 @@ func (s *Stacks) expand(at profile.Place) []int32 {
 		return []int32{s.frame(frameKey{kind: ModuleFrame, file: at.File})}
 	}
 	f := symbols.Function(at)
-	if by == counts.Function && !symbols.Inlined(at) {
+	if by == counts.Function && (s.r.opts.NoInline || !symbols.Inlined(at)) {
 		list, ok := s.functions[f]
 		if !ok {
 			source, _ := symbols.Line(profile.Place{File: at.File, Offset: f.Offset})
@@ -613,6 +614,11 @@ func (s *Stacks) expand(at profile.Place) []int32 {
 	inner := symbols.Frames(at)
 	if len(inner) == 0 {
 		inner = []profile.Frame{{}}
+	}
+	if s.r.opts.NoInline {
+		inner[len(inner)-1].Line = inner[0].Line // the line is that of the innermost call in any case
+		inner[len(inner)-1].File = inner[0].File
+		inner = inner[len(inner)-1:]
 	}
 	list := make([]int32, 0, len(inner))
 	for i := len(inner) - 1; i >= 0; i-- {
@@ -651,9 +657,7 @@ func (s *Stacks) frame(key frameKey) int32 {
 // says.
 func (s *Stacks) Notes() []counts.Note {
 	var out []counts.Note
-	if s.flawed[flawUnwound] > 0 {
-		out = append(out, counts.Notef("%d samples have a copy of the user's stack, which is not unwound: their callers in the program are missing", s.flawed[flawUnwound]).With(counts.Fix{Action: counts.RecordCallers}))
-	}
+	out = append(out, s.unwoundNotes()...)
 	if s.flawed[flawTruncated] > 0 {
 		out = append(out, counts.Notef("%d callchains are as long as can be recorded: their outermost callers are missing", s.flawed[flawTruncated]))
 	}

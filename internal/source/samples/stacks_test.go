@@ -228,16 +228,13 @@ func TestStacksOfBranchRecords(t *testing.T) {
 		"prog;main;work;leaf": 100, "prog;main;work;leaf;[[kernel.kallsyms]]": 10, "prog;work;leaf": 1})
 }
 
-// TestStacksToBeUnwound: copies of the user's stack are not unwound, which a note says.
-func TestStacksToBeUnwound(t *testing.T) {
+// TestStacksWithBoth: where the user's callchain was recorded, the copy of the stack is not
+// unwound as well.
+func TestStacksWithBoth(t *testing.T) {
 	r := newAttrRecording(t, perfdata.Attr{SampleType: chained | perffile.SampleStackUser, StackUser: 16})
 	r.program()
-	r.chain(perfdata.ModeUser, 10, 1000, []uint64{perffile.ContextUser, 0x10210}, 16, 0, 0, 16)
-	s := stacksOf(t, r, samples.Options{})
-	want(t, text(s), map[string]float64{"prog;leaf": 1000})
-	if n := s.Notes(); len(n) != 1 || !strings.Contains(n[0].Text, "not unwound") {
-		t.Errorf("notes %q", n)
-	}
+	r.chain(perfdata.ModeUser, 10, 1000, []uint64{perffile.ContextUser, 0x10210, 0x10010}, 16, 0, 0, 16)
+	want(t, text(stacksOf(t, r, samples.Options{})), map[string]float64{"prog;main;leaf": 1000})
 }
 
 func TestStacksWithoutCallchains(t *testing.T) {

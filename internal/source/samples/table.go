@@ -18,6 +18,7 @@ const unknown = "[unknown]"
 
 // found returns an error if no sample counts, or none has what samples are split by.
 func (r *Reader) found() error {
+	r.places.unite()
 	kept := int64(0)
 	for i := range r.places.sums {
 		kept += r.places.sums[i].Samples()

@@ -1,0 +1,58 @@
+package object
+
+import "github.com/cyclestack/cyclestack/internal/unwind"
+
+// Unwind returns how the caller is found at an address; nil if the file does not say it.
+func (o *Object) Unwind(addr uint64) (row *unwind.Row) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	err := distrust("the call frame information", func() error {
+		if o.callers == nil {
+			o.callers = o.frameTable()
+		}
+		row = o.callers.Row(addr)
+		return nil
+	})
+	if err != nil {
+		o.note("%s: %v", o.Path, err)
+		return nil
+	}
+	return row
+}
+
+// frameTable opens the call frame information of an object. Of an instruction set that is
+// not supported it is empty.
+func (o *Object) frameTable() *unwind.Table {
+	section := func(name string) unwind.Section {
+		if s := o.main.Section(name); s != nil {
+			if data, err := o.main.contents(name); err == nil {
+				return unwind.Section{Data: data, Addr: s.Addr}
+			}
+		}
+		return unwind.Section{}
+	}
+	t, err := unwind.New(unwind.Sections{Arch: o.Arch, Order: o.main.ByteOrder,
+		EHFrame: section(".eh_frame"), Header: section(".eh_frame_hdr"), SFrame: section(".sframe"), Debug: o.debugFrame})
+	if err != nil {
+		o.note("%s: %v", o.Path, err)
+		t, _ = unwind.New(unwind.Sections{Arch: "amd64", Order: o.main.ByteOrder})
+	}
+	return t
+}
+
+// debugFrame returns .debug_frame, of the file or of its debug file.
+func (o *Object) debugFrame() []byte {
+	for _, f := range []*elfFile{o.main, o.debug} {
+		if f == nil {
+			continue
+		}
+		data, err := f.contents(".debug_frame")
+		if err != nil {
+			o.note("%v", err)
+		}
+		if len(data) > 0 {
+			return data
+		}
+	}
+	return nil
+}
