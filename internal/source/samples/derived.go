@@ -256,7 +256,7 @@ const (
 func newBranchDeriver(hw *hardware) *deriver {
 	d := &deriver{hw: hw, branches: true}
 	for _, e := range hw.in.Events() {
-		if e.SampleType&perffile.SampleBranchStack != 0 && e.BranchType&branchCallStack == 0 {
+		if e.SampleType&perffile.SampleBranchStack != 0 && e.BranchType&perffile.BranchCallStack == 0 {
 			for _, name := range derivedBranches {
 				d.add(derived{name: name})
 			}
@@ -269,7 +269,7 @@ func newBranchDeriver(hw *hardware) *deriver {
 // eachBranch hands on what the branches of a sample add to the derived counts, and where.
 // The cycles of a branch are not known where they are 0, or as large as they can be.
 func (d *deriver) eachBranch(rec *perfdata.Sample, add func(e *perfdata.Event, ip uint64, value float64)) {
-	if rec.Event().BranchType&branchCallStack != 0 {
+	if rec.Event().BranchType&perffile.BranchCallStack != 0 {
 		return
 	}
 	b := rec.Branches()
