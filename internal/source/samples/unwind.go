@@ -56,7 +56,7 @@ func (s *Stacks) unwound(rec *perfdata.Sample, time uint64) flaws {
 // unwoundNotes says which stacks are not complete.
 func (s *Stacks) unwoundNotes() (out []counts.Note) {
 	if n := s.flawed[flawForeign]; n > 0 {
-		out = append(out, counts.Notef("%d samples have a copy of the user's stack that cannot be unwound, for only 64-bit x86 and Arm are supported: their callers in the program are missing", n).With(counts.Fix{Action: counts.RecordCallers}))
+		out = append(out, counts.Notef("%d samples have a copy of the user's stack that is not unwound (only for 64-bit x86 and Arm): their callers in the program are missing", n).With(counts.Fix{Action: counts.RecordCallers}))
 	}
 	if n := s.flawed[flawCut]; n > 0 {
 		out = append(out, counts.Notef("%d stacks are longer than their copies: their outermost callers are missing (record --call-graph dwarf,65528 copies most)", n))
