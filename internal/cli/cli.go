@@ -172,7 +172,7 @@ type command struct {
 // commands are all commands, in the order of use.
 func (a *app) commands() []command {
 	return []command{{"stat", a.stat}, {"record", a.record}, {"simulate", a.simulate}, {"report", a.report}, {"annotate", a.annotate}, {"core", a.core}, {"diff", a.diff},
-		{"smt", a.smt}, {"latency", a.latency}, {"audit", a.audit}, {"calibrate", a.calibrate}, {"models", a.models},
+		{"smt", a.smt}, {"latency", a.latency}, {"c2c", a.c2c}, {"audit", a.audit}, {"calibrate", a.calibrate}, {"models", a.models},
 		{"events", a.events}, {"explain", a.explain}, {"plan", a.plan}, {"lint", a.lint}, {"doctor", a.doctor}, {"version", a.version}}
 }
 

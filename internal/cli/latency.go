@@ -32,8 +32,8 @@ func (a *app) latency() *cobra.Command {
 From samples with latencies it prints the distribution in powers of two, its mean and
 percentiles. perf mem record takes such samples with Intel's PEBS, AMD's IBS, Arm's
 SPE or on POWER. Raw samples of ibs_op and the AUX area of arm_spe are read as well.
-The same follows for each level of the memory hierarchy (--by level), function, line,
-instruction, outcome of snoops, outcome of the TLB (--by tlb), or kind of data (--by
+The same follows for each level of the memory hierarchy (--by level), function, line or
+instruction. Further divisions are outcomes of snoops and of the TLB, and the data (--by
 mapping): a variable, the heap, a stack, a file. Each sample stands for as many loads as its
 period says. Every figure has its sampling error. The output says what the processor
 measures, and the loads it leaves out.
@@ -81,14 +81,7 @@ func (a *app) runLatency(c *common, f *latencyFlags, files []string) error {
 	case f.top < 0:
 		return usageError("--top %d: at least one line", f.top)
 	}
-	recs, err := c.recordings(files...)
-	if err != nil {
-		return err
-	}
-	defer recs.Close()
-	l, err := recs.Latencies(recorded.LatencyOptions{Floor: f.floor, By: f.by, Top: f.top, Symbols: f.symbols})
-	if err != nil {
-		return err
-	}
-	return a.document(c, l, files...)
+	return a.documentOf(c, files, func(recs *recorded.Recordings) (any, error) {
+		return recs.Latencies(recorded.LatencyOptions{Floor: f.floor, By: f.by, Top: f.top, Symbols: f.symbols})
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/cyclestack/cyclestack/internal/output"
+	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -18,6 +19,20 @@ func (a *app) document(c *common, document any, inputs ...string) error {
 	return a.write(c, func(out io.Writer) error {
 		return report.Write(out, c.format, document, c.options(a.terminal(c, a.out)))
 	}, inputs...)
+}
+
+// documentOf writes the document that is made of the recordings in files.
+func (a *app) documentOf(c *common, files []string, make func(*recorded.Recordings) (any, error)) error {
+	recs, err := c.recordings(files...)
+	if err != nil {
+		return err
+	}
+	defer recs.Close()
+	d, err := make(recs)
+	if err != nil {
+		return err
+	}
+	return a.document(c, d, files...)
 }
 
 // writeTo is write for another stream than standard output.

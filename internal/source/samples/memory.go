@@ -33,6 +33,7 @@ type Access struct {
 
 	PID, TID int
 	CPU      int    // -1 if it is not known
+	Node     int    // -1 if it is not known
 	IP       uint64 // of the instruction
 	Addr     uint64 // of the data; 0 if it is not known
 	Phys     uint64 // the same, physical
@@ -63,6 +64,19 @@ func (x *Access) Line() string {
 		return x.Instr()
 	}
 	return fmt.Sprintf("%s:%d", counts.Name(path.Base(file)), n)
+}
+
+// Kernel reports whether the instruction is the kernel's.
+func (x *Access) Kernel() bool { return x.rec.Mode() == perfdata.ModeKernel }
+
+// LineSize is the size of a cache line in bytes, 0 if the recording does not say.
+func (x *Access) LineSize() int {
+	for _, c := range x.reader.r.in.Features().Caches {
+		if c.Level == 1 && c.LineSize < 1<<12 {
+			return int(c.LineSize)
+		}
+	}
+	return 0
 }
 
 // Data says where the data is.
@@ -130,7 +144,6 @@ type Memory struct {
 	Label    string         // the command that was recorded
 	CPU      string         // the processor, as for counts.Table.CPU
 	Arch     string         // the machine's, as uname has it; "" if it is not known
-	LineSize int            // of its caches, bytes; 0 if it is not known
 	Duration float64        // seconds from the first load to the last; NaN if it is not known
 	Events   []*MemoryEvent // that have latencies
 	Notes    []counts.Note
@@ -142,23 +155,12 @@ var ErrNoLatency = errors.New("its samples have no latencies: perf mem record ta
 // ErrNoAccess is the error of a recording whose samples name no access to memory.
 var ErrNoAccess = errors.New("its samples name no accesses to memory: perf mem record and perf c2c record take some, on processors that can")
 
-// ReadAccesses is [ReadMemory] for all loads and stores that name the address of their
-// data, with or without a latency.
-func ReadAccesses(src io.ReadSeeker, name string, opts Options, each func(*Access)) (*Memory, error) {
-	m := &memoryReader{r: NewReader(src, name, opts), each: each, all: true, first: math.MaxUint64, events: map[*perfdata.Event]*MemoryEvent{}}
-	defer m.r.Close()
-	if err := m.read(); err != nil {
-		return nil, err
-	}
-	return &m.out, nil
-}
-
 // ReadMemory reads the recording that src holds, a perf.data file, and hands on the loads
 // that were sampled with a latency. The name is for messages. Stores, prefetches and
-// loads without a latency are counted, and not handed on. Of the options By and Within
-// are not used.
+// loads without a latency are counted, and not handed on, unless opts.Accesses asks for
+// them. Of the options By and Within are not used.
 func ReadMemory(src io.ReadSeeker, name string, opts Options, each func(*Access)) (*Memory, error) {
-	m := &memoryReader{r: NewReader(src, name, opts), each: each, first: math.MaxUint64, events: map[*perfdata.Event]*MemoryEvent{}}
+	m := &memoryReader{r: NewReader(src, name, opts), each: each, all: opts.Accesses, nodes: map[int]int{}, first: math.MaxUint64, events: map[*perfdata.Event]*MemoryEvent{}}
 	defer m.r.Close()
 	if err := m.read(); err != nil {
 		return nil, err
@@ -169,7 +171,8 @@ func ReadMemory(src io.ReadSeeker, name string, opts Options, each func(*Access)
 // A memoryReader reads the loads of a recording.
 type memoryReader struct {
 	r      *Reader
-	all    bool // stores are handed on, and what has no latency
+	all    bool        // Options.Accesses
+	nodes  map[int]int // of processors
 	each   func(*Access)
 	events map[*perfdata.Event]*MemoryEvent // nil for those without latencies
 	clock  *feed
@@ -226,11 +229,6 @@ func (m *memoryReader) read() error {
 	}
 	f := r.in.Features()
 	m.out.Label, m.out.CPU, m.out.Arch = f.Command(), f.CPUIDString(), f.Arch
-	for _, c := range f.Caches {
-		if c.Level == 1 && c.LineSize < 1<<12 {
-			m.out.LineSize = int(c.LineSize)
-		}
-	}
 	m.out.Duration = math.NaN()
 	if m.last > m.first {
 		m.out.Duration = float64(m.last-m.first) / 1e9
@@ -269,13 +267,30 @@ func (m *memoryReader) sample(rec *perfdata.Sample, op *Op) {
 		m.first, m.last = min(m.first, time), max(m.last, time)
 	}
 	e.Loads++
+	cpu := int(max(cpuOf(m.r.in, rec), -1))
 	m.access = Access{Event: e.Event, Loads: float64(period), Latency: op.Weight, Instruction: op.Second, Source: op.Source, Level: LevelOf(op.Source),
-		Store: op.Kinds&OpStore != 0, PID: rec.PID(), TID: rec.TID(), CPU: int(max(cpuOf(m.r.in, rec), -1)), IP: rec.IP(), Addr: op.Addr, Phys: op.Phys, Width: op.Width,
+		Store: op.Kinds&OpStore != 0, PID: rec.PID(), TID: rec.TID(), CPU: cpu, Node: m.node(cpu), IP: rec.IP(), Addr: op.Addr, Phys: op.Phys, Width: op.Width,
 		reader: m, rec: rec, time: time, place: m.r.order.spaces.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode()))}
 	if op.Source == 0 {
 		m.access.Addr = rec.Addr()
 	}
 	m.each(&m.access)
+}
+
+// node returns the NUMA node of a processor, -1 if it is not known.
+func (m *memoryReader) node(cpu int) int {
+	n, ok := m.nodes[cpu]
+	if !ok {
+		at := counts.RunScope("")
+		if at.CPU = cpu; cpu >= 0 {
+			m.r.in.Features().Locate(&at)
+		}
+		n = max(at.Node, -1)
+		if len(m.nodes) < maxNames {
+			m.nodes[cpu] = n
+		}
+	}
+	return n
 }
 
 // event returns what is known of an event, nil for one without latencies.

@@ -39,6 +39,10 @@ type Options struct {
 	// the same in both cases.
 	NoInline bool
 
+	// Accesses is for ReadMemory: it hands on all loads and stores whose address is known,
+	// with or without a latency.
+	Accesses bool
+
 	Derive  Derivation     // which further counts are made of samples
 	Filter  Filter         // the samples that count
 	Symbols profile.Config // where programs and their symbols are

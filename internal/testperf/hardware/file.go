@@ -55,7 +55,8 @@ func (f *File) Add(rec perfdata.Record, at perfdata.Trailer) {
 }
 
 // Process adds a process that has mapped a program at 0x400000 and data at 0x7f0000000000.
-func (f *File) Process(pid int, tids ...int) {
+// A program "//anon" is code without a file.
+func (f *File) Process(program string, pid int, tids ...int) {
 	f.t.Helper()
 	user := perfdata.Header{Misc: perfdata.Misc(perfdata.ModeUser)}
 	data := perfdata.Header{Misc: perfdata.Misc(perfdata.ModeUser) | perffile.MiscMmapData}
@@ -64,7 +65,7 @@ func (f *File) Process(pid int, tids ...int) {
 	for _, tid := range tids {
 		f.Add(&perfdata.Task{Header: perfdata.Header{Type: perffile.RecordFork}, PID: pid, PPID: pid, TID: tid, PTID: pid, Time: 1}, at)
 	}
-	f.Add(&perfdata.Mmap{Header: user, PID: pid, TID: pid, Addr: 0x400000, Len: 0x10000, Filename: []byte("/nowhere/program")}, at)
+	f.Add(&perfdata.Mmap{Header: user, PID: pid, TID: pid, Addr: 0x400000, Len: 0x10000, Filename: []byte(program)}, at)
 	f.Add(&perfdata.Mmap{Header: data, PID: pid, TID: pid, Addr: 0x7f0000000000, Len: 0x1000000, PgOff: 0x7f0000000000, Filename: []byte("//anon")}, at)
 }
 
@@ -142,4 +143,34 @@ func Perf(t testing.TB, args ...string) string {
 		t.Fatalf("perf %v: %v: %s", args, err, msg.String())
 	}
 	return out.String()
+}
+
+// withSection adds a section to the header of a recording that was written here, as perf has
+// it: for what the writer does not write.
+func withSection(b []byte, feature perfdata.Feature, content []byte) []byte {
+	le := binary.LittleEndian
+	const dataOff, dataSize, bitmap, entry = 40, 48, 72, 16
+	table := int(le.Uint64(b[dataOff:]) + le.Uint64(b[dataSize:]))
+	before, n := 0, 0
+	for f := range perfdata.Feature(perffile.MaxFeatures) {
+		if le.Uint64(b[bitmap+f/64*8:])>>(f%64)&1 == 0 {
+			continue
+		}
+		if n++; f < feature {
+			before++
+		}
+	}
+	at := table + before*entry
+	out := append([]byte(nil), b[:at]...)
+	out = le.AppendUint64(le.AppendUint64(out, uint64(len(b)+entry)), uint64(len(content)))
+	out = append(append(out, b[at:]...), content...)
+	for i := range n + 1 {
+		if i != before {
+			off := table + i*entry
+			le.PutUint64(out[off:], le.Uint64(out[off:])+entry)
+		}
+	}
+	word := bitmap + int(feature/64*8)
+	le.PutUint64(out[word:], le.Uint64(out[word:])|1<<(feature%64))
+	return out
 }

@@ -74,7 +74,7 @@ func IBS(t testing.TB, cpu AMD, ops []IBSOp, fetches [][4]uint64) []byte {
 	parts := perfdata.SampleType(perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCPU | perffile.SampleRaw)
 	f := New(t, &perfdata.Event{Name: "ibs_op//", Attr: perfdata.Attr{Type: ibsOpType, Config: 1 << 19, SampleType: parts}},
 		&perfdata.Event{Name: "ibs_fetch//", Attr: perfdata.Attr{Type: ibsFetchType, SampleType: parts}})
-	f.Process(42)
+	f.Process("/nowhere/program", 42)
 	time := uint64(1000)
 	for _, x := range ops {
 		time += 1000

@@ -98,7 +98,7 @@ func SPE(t testing.TB, midr string, area map[int][]byte) []byte {
 	f.Record(perffile.RecordTimeConv, 0, Words(0, 40, 1000, 0, 0, 1), nil) // 25 MHz
 	// The PMU's type, and whether there is an area for each processor.
 	f.Record(perffile.RecordAuxtraceInfo, 0, Words(4, speType, 1), nil)
-	f.Process(42, 43)
+	f.Process("/nowhere/program", 42, 43)
 	at := func(cpu int, time uint64) []byte {
 		return Words(42|42<<32, time, uint64(cpu), 1)
 	}
