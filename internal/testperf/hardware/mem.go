@@ -14,7 +14,7 @@ const (
 	LoadLFB     = 0x11868100242
 	LoadL2      = 0x10468100442
 	LoadL3      = 0x10668100842
-	LoadHITM    = 0x106a9100842 &^ (0x1f << 19) | 0x10<<19 // level-3 cache, modified in another core
+	LoadHITM    = 0x106a9100842&^(0x1f<<19) | 0x10<<19 // level-3 cache, modified in another core
 	LoadRAM     = 0x11a68501042
 	LoadFarHITM = 0x2<<0 | 1<<37 | 0x10<<19 | 0x400<<5 | 0x2<<5 | 0xb<<33 | 0x1a<<26
 	StoreL1     = 0x4 | (0x2|0x8)<<5
