@@ -81,7 +81,7 @@ func (o *Settings) Check() error {
 	case o.Containers < 0 || o.Containers > 100_000:
 		return fault.Optionf("containers", fmt.Sprint(o.Containers), "it is from 0 to 100000")
 	}
-	return nil
+	return errors.Join(checkURL("otlp", o.OTLP), checkURL("profiles", o.Profiles))
 }
 
 // ownSeries is how many series are kept for the host and the agent itself.
@@ -272,6 +272,8 @@ func (a *Agent) Run(ctx context.Context) error {
 		start(a.web.run)
 	}
 	start(a.collect)
+	start(a.pushMetrics)
+	start(a.pushProfiles)
 	if a.o.Replay != "" {
 		start(a.replay)
 	} else {

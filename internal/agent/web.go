@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,8 +21,15 @@ type web struct {
 	server   *http.Server
 	config   *webConfig
 	secure   bool
-	busy     chan struct{} // one scrape each
 	buffers  sync.Pool
+	mu       sync.Mutex
+	scrapes  []*scrape // that are being answered, the oldest first
+}
+
+// A scrape is an answer that is being sent.
+type scrape struct {
+	out   *http.ResponseController
+	ended bool // it was told to end, for another one
 }
 
 // Bounds on what a client may take. A scraper that does not read has its connection closed.
@@ -37,7 +45,7 @@ func newWeb(a *Agent, address, config string) (*web, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &web{a: a, config: c, busy: make(chan struct{}, mostScrapes)}
+	w := &web{a: a, config: c}
 	if w.listener, err = net.Listen("tcp", address); err != nil {
 		return nil, fault.As(fault.Machine, err)
 	}
@@ -107,13 +115,12 @@ func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 // metrics answers a scrape. The text is made before anything is sent, so that a slow reader
 // holds no lock.
 func (w *web) metrics(out http.ResponseWriter, r *http.Request) {
-	select {
-	case w.busy <- struct{}{}:
-		defer func() { <-w.busy }()
-	default:
+	done, ok := w.enter(http.NewResponseController(out))
+	if !ok {
 		http.Error(out, "too many scrapes at a time", http.StatusServiceUnavailable)
 		return
 	}
+	defer done()
 	buf, _ := w.buffers.Get().([]byte)
 	open := strings.Contains(r.Header.Get("Accept"), "application/openmetrics-text")
 	w.a.s.r.mu.Lock()
@@ -129,6 +136,29 @@ func (w *web) metrics(out http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		_, _ = out.Write(buf)
 	}
+}
+
+// enter begins to answer a scrape. If there are too many, the oldest is ended: who does not
+// read keeps no one else out.
+func (w *web) enter(out *http.ResponseController) (done func(), ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.scrapes) >= 2*mostScrapes {
+		return nil, false
+	}
+	for i := 0; i < len(w.scrapes)-mostScrapes+1; i++ {
+		if s := w.scrapes[i]; !s.ended {
+			s.ended = true
+			_ = s.out.SetWriteDeadline(time.Now())
+		}
+	}
+	own := &scrape{out: out}
+	w.scrapes = append(w.scrapes, own)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.scrapes = slices.DeleteFunc(w.scrapes, func(s *scrape) bool { return s == own })
+	}, true
 }
 
 // A limited listener has at most so many connections. Others wait.

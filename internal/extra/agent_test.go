@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os/exec"
 	"regexp"
@@ -143,5 +145,49 @@ func TestAgentRefused(t *testing.T) {
 		if status != want || strings.Count(msg.String(), "\n") != 1 {
 			t.Errorf("%s: status %d, want %d: %s", args, status, want, msg.String())
 		}
+	}
+}
+
+// TestAgentKilled: an agent that is killed and started again begins at 0, and a store
+// counts nothing twice.
+func TestAgentKilled(t *testing.T) {
+	program, err := extraProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	run := func() *exec.Cmd {
+		cmd := exec.Command(program, "agent", "--listen", address, "--source", "os", "--interval", "100ms")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	kill := func(cmd *exec.Cmd) {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	cmd, begin := run(), time.Now()
+	defer func() { kill(cmd) }()
+	p := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: time.Second})
+	for i := range 3 {
+		more := fmt.Sprintf("count_over_time(%s[5m]) >= %d", hostWhole, 2*(i+1))
+		p.Wait(more, func(list []testprom.Sample) bool { return len(list) == 1 })
+		kill(cmd)
+		cmd = run()
+	}
+	p.Wait("resets("+hostWhole+"[5m]) == 3", func(list []testprom.Sample) bool { return len(list) == 1 })
+	got := p.Query(hostWhole)
+	most := time.Since(begin).Seconds() * float64(runtime.NumCPU())
+	if len(got) != 1 || got[0].Value <= 0 || got[0].Value > most {
+		t.Errorf("%v seconds of the processors, which had %g", got, most)
+	}
+	if inc := p.Query("increase(" + hostWhole + "[5m])"); len(inc) != 1 || inc[0].Value > 1.5*most {
+		t.Errorf("it rose by %v, which is more than the processors had: %g", inc, most)
 	}
 }

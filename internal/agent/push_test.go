@@ -1,0 +1,158 @@
+package agent
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/cyclestack/cyclestack/internal/fleet/series"
+	"github.com/cyclestack/cyclestack/internal/measure"
+)
+
+// TestOTLP: what is pushed is what OpenTelemetry's own library reads, and has the values
+// that a scrape has.
+func TestOTLP(t *testing.T) {
+	h := newFakeHost(t)
+	h.use("system.slice/a\"b\\c\n\x01ü.service", 1, 0)
+	var got metrics.MetricsData
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/metrics" || r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s with %s", r.URL.Path, r.Header.Get("Content-Type"))
+		}
+		z, err := gzip.NewReader(r.Body)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		text, err := io.ReadAll(z)
+		if err != nil {
+			t.Error(err)
+		}
+		if err := protojson.Unmarshal(text, &got); err != nil { // unknown fields are errors
+			t.Errorf("%v: %s", err, text)
+		}
+	}))
+	defer server.Close()
+	a := h.agent(nil)
+	a.tick(t.Context())
+	h.use("system.slice/a\"b\\c\n\x01ü.service", 2_500_000, 1)
+	a.tick(t.Context())
+	p := newPusher(a, "metrics")
+	if err := p.metrics(t.Context(), server.URL); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.ResourceMetrics) != 1 || len(got.ResourceMetrics[0].ScopeMetrics) != 1 {
+		t.Fatalf("%v", &got)
+	}
+	n, found := 0, false
+	for _, m := range got.ResourceMetrics[0].ScopeMetrics[0].Metrics {
+		points := m.GetGauge().GetDataPoints()
+		if s := m.GetSum(); s != nil {
+			points = s.DataPoints
+			if !s.IsMonotonic || s.AggregationTemporality != metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE {
+				t.Errorf("%s: %v", m.Name, s.AggregationTemporality)
+			}
+		}
+		for _, point := range points {
+			n++
+			if point.StartTimeUnixNano == 0 || point.StartTimeUnixNano > point.TimeUnixNano {
+				t.Errorf("%s: from %d to %d", m.Name, point.StartTimeUnixNano, point.TimeUnixNano)
+			}
+			var pairs []string
+			for _, kv := range point.Attributes {
+				pairs = append(pairs, kv.Key, kv.Value.GetStringValue())
+				found = found || m.Name == series.CPU && kv.Value.GetStringValue() == "a\"b\\c\n\x01ü" && point.GetAsDouble() == 2.5
+			}
+			v := float64(point.GetAsInt()) + point.GetAsDouble()
+			if c := a.s.r.find(m.Name, pairs...); c == nil || c.number() != v {
+				t.Errorf("%s%v is %g", m.Name, pairs, v)
+			}
+		}
+	}
+	if n != a.s.r.active || !found {
+		t.Errorf("%d points of %d series; the odd name was found: %v", n, a.s.r.active, found)
+	}
+}
+
+// TestPushDown: a receiver that is down or refuses costs nothing but attempts that become
+// rarer. When it is back, it has the sums.
+func TestPushDown(t *testing.T) {
+	h := newFakeHost(t)
+	var down atomic.Bool
+	down.Store(true)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if down.Load() {
+			http.Error(w, "full", http.StatusInsufficientStorage)
+		}
+	}))
+	defer server.Close()
+	a := h.agent(nil)
+	p := newPusher(a, "metrics")
+	wait := time.Duration(0)
+	for range 12 {
+		err := p.metrics(t.Context(), server.URL)
+		if err == nil {
+			t.Fatal("nobody said no")
+		}
+		wait = p.done(err, 10*time.Second)
+	}
+	if wait != mostWait {
+		t.Errorf("the next attempt is in %v", wait)
+	}
+	down.Store(false)
+	if got := p.done(p.metrics(t.Context(), server.URL), 10*time.Second); got != 10*time.Second {
+		t.Errorf("the next attempt is in %v", got)
+	}
+	if ok, failed := a.value(series.Pushes, series.Kind, "metrics", series.Result, "ok"), a.value(series.Pushes, series.Kind, "metrics", series.Result, "failed"); ok != 1 || failed != 12 {
+		t.Errorf("%g and %g attempts", ok, failed)
+	}
+}
+
+// TestProfile: what is pushed is a profile as pprof reads it, of samples by the clock.
+func TestProfile(t *testing.T) {
+	received := make(chan []byte, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		if r.URL.Path != "/ingest" || q.Get("format") != "pprof" || !strings.HasPrefix(q.Get("name"), "cyclestack{host=") || q.Get("from") == "" || q.Get("until") < q.Get("from") {
+			t.Errorf("%v", r.URL)
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		received <- body
+	}))
+	defer server.Close()
+	a, err := New(Options{Root: "/", Kernel: measure.ThisKernel(), Source: measure.OS, Settings: Usual})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { // there is something to sample
+		for ctx.Err() == nil {
+			_ = strings.Repeat("x", 1<<16)
+		}
+	}()
+	p := newPusher(a, "profiles")
+	if err := p.profile(ctx, server.URL, 500*time.Millisecond); err != nil {
+		t.Skip(err) // the clock cannot be sampled here
+	}
+	prof, err := pprof.ParseData(<-received)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := prof.CheckValid(); err != nil || len(prof.Sample) == 0 || len(prof.Function) == 0 {
+		t.Errorf("%v, %d samples of %d functions", err, len(prof.Sample), len(prof.Function))
+	}
+}
