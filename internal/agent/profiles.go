@@ -97,7 +97,7 @@ func (p *pusher) record(ctx context.Context, f *os.File, d time.Duration) error 
 	rec, err := measure.NewRecording(o.Kernel, measure.SampleOptions{
 		Options:    measure.Options{Choice: o.Choice, Source: o.Source, Target: perfevent.Target{All: true}, Period: measure.Period{Timeout: d}},
 		Rate:       measure.Rate{PerSecond: profileRate},
-		Callchains: true, RingSize: profileRing,
+		Calls: measure.Calls{Chains: true}, RingSize: profileRing,
 	})
 	if err != nil {
 		return err
