@@ -95,9 +95,9 @@ func (p *pusher) profile(ctx context.Context, to string, d time.Duration) error 
 func (p *pusher) record(ctx context.Context, f *os.File, d time.Duration) error {
 	o := &p.a.o
 	rec, err := measure.NewRecording(o.Kernel, measure.SampleOptions{
-		Options:    measure.Options{Choice: o.Choice, Source: o.Source, Target: perfevent.Target{All: true}, Period: measure.Period{Timeout: d}},
-		Rate:       measure.Rate{PerSecond: profileRate},
-		Calls: measure.Calls{Chains: true}, RingSize: profileRing,
+		Options: measure.Options{Choice: o.Choice, Source: o.Source, Target: perfevent.Target{All: true}, Period: measure.Period{Timeout: d}},
+		Rate:    measure.Rate{PerSecond: profileRate},
+		Calls:   measure.Calls{Chains: true}, RingSize: profileRing,
 	})
 	if err != nil {
 		return err
