@@ -56,6 +56,7 @@ type Object struct {
 	options  Options
 	main     *elfFile
 	debug    *elfFile // separate, or nil
+	mini     *elfFile // the symbols of .gnu_debugdata, or nil
 	segments []segment
 	code     []span // sections with instructions, by address
 
@@ -121,6 +122,7 @@ func newObject(f *elfFile, options Options) (*Object, error) {
 		if !f.has(".symtab") || !f.has(".debug_info") && !f.has(".zdebug_info") {
 			o.openDebug()
 		}
+		o.openMini()
 		return nil
 	})
 	return o, err

@@ -235,6 +235,8 @@ func (o *Object) symbolSource() (*elfFile, string) {
 		return o.main, ".symtab"
 	case o.debug != nil && o.debug.has(".symtab"):
 		return o.debug, ".symtab"
+	case o.mini != nil:
+		return o.mini, ".symtab"
 	case o.main.has(".dynsym"):
 		return o.main, ".dynsym"
 	}
@@ -245,6 +247,9 @@ func (o *Object) readFunctions(t *symbolTable) {
 	f, name := o.symbolSource()
 	if f != nil {
 		o.readTable(t, f, name, o.isFunction)
+	}
+	if f != nil && f == o.mini {
+		o.addExported(t)
 	}
 	if name != ".symtab" {
 		switch {
