@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/object"
@@ -43,7 +44,7 @@ func (y *Symbolizer) open(f *File) *image {
 	case kindMemory:
 		im = missing("%s is no code", f.Name)
 	default:
-		im = c.openBinary(f)
+		im = y.openBinary(f)
 	}
 	im.absolute = im.absolute || f.kind.absolute()
 	return im
@@ -70,8 +71,20 @@ func (c Config) rooted(path string) string {
 const deleted = " (deleted)"
 
 // openBinary looks for a program or library: at its path, then by its build id
-// in perf's cache, then for its debug file alone.
-func (c Config) openBinary(f *File) *image {
+// in perf's cache, then for its debug file alone, then on the user's servers.
+func (y *Symbolizer) openBinary(f *File) *image {
+	c := y.config
+	options, notes := c.options(f.BuildID), []string(nil)
+	fetch := func(kind, id string) string {
+		path, err := y.fetch.find(kind, id)
+		if err != nil && !slices.Contains(notes, err.Error()) {
+			notes = append(notes, err.Error())
+		}
+		return path
+	}
+	if y.fetch != nil {
+		options.Fetch = func(id string) string { return fetch("debuginfo", id) }
+	}
 	path, gone := strings.CutSuffix(f.Name, deleted)
 	if !strings.HasPrefix(path, "/") {
 		return missing("%s is not the path of a file", f.Name)
@@ -83,17 +96,37 @@ func (c Config) openBinary(f *File) *image {
 		errs = append(errs, fmt.Errorf("%s was deleted before the recording's end, and there is no build id to find it by", path))
 	}
 	candidates = append(candidates, c.byBuildID(f.BuildID)...)
+	for _, kind := range []string{"", "executable", "debuginfo"} {
+		if kind != "" {
+			candidates = nil
+			if path := fetch(kind, f.BuildID); path != "" {
+				candidates = []string{path}
+			}
+		}
+		im, err := openFirst(candidates, options, f.BuildID != "")
+		if im != nil {
+			im.status.Notes = notes
+			return im
+		}
+		errs = append(errs, err...)
+	}
+	return &image{status: Status{Err: errors.Join(errs...), Notes: notes}}
+}
+
+// openFirst opens the first of several files that can be opened.
+func openFirst(candidates []string, options object.Options, verified bool) (*image, []error) {
+	var errs []error
 	for _, path := range candidates {
-		o, err := object.Open(path, c.options(f.BuildID))
+		o, err := object.Open(path, options)
 		if err == nil {
-			return &image{object: o, status: Status{Path: path, DebugPath: o.DebugPath, Verified: f.BuildID != ""}}
+			return &image{object: o, status: Status{Path: path, DebugPath: o.DebugPath, Verified: verified}}, nil
 		}
 		// Errors of other candidates matter only if these exist.
 		if len(errs) == 0 || !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
-	return &image{status: Status{Err: errors.Join(errs...)}}
+	return nil, errs
 }
 
 // byBuildID returns where files of a build id may be.

@@ -36,6 +36,7 @@ type Config struct {
 // methods may be used concurrently.
 type Symbolizer struct {
 	config Config
+	fetch  *debuginfod
 
 	mu        sync.Mutex
 	images    map[*File]*image
@@ -84,7 +85,7 @@ var errNoFile = errors.New("nothing was mapped at this address")
 
 // NewSymbolizer returns a symbolizer.
 func NewSymbolizer(c Config) *Symbolizer {
-	return &Symbolizer{config: c.withDefaults(), images: map[*File]*image{}, kallsyms: map[string]*nameTable{}, demangled: map[string]string{}}
+	return &Symbolizer{config: c.withDefaults(), fetch: newDebuginfod(), images: map[*File]*image{}, kallsyms: map[string]*nameTable{}, demangled: map[string]string{}}
 }
 
 // Close closes all files.

@@ -23,7 +23,16 @@ func (o *Object) openDebug() {
 			f.Close()
 		}
 	}
-	o.followLink()
+	if o.followLink(); o.debug != nil || o.options.Fetch == nil || o.BuildID == "" {
+		return
+	}
+	if f, err := openELF(o.options.Fetch(o.BuildID)); err == nil {
+		if f.buildID() == o.BuildID {
+			o.useDebug(f)
+			return
+		}
+		f.Close()
+	}
 }
 
 // useDebug takes a file as the separate debug file.

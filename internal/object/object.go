@@ -35,6 +35,9 @@ type Options struct {
 	Debug []string
 	// Root is put in front of the paths in debug information that lead to further files.
 	Root string
+	// Fetch returns the path of the debug file of a build id from elsewhere, or "". It is
+	// asked if there is no debug file here; it may be nil.
+	Fetch func(id string) string
 	// Cache is how many bytes of line tables and inlined calls may be kept.
 	// 0: 64 MiB.
 	Cache int
