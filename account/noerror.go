@@ -99,7 +99,7 @@ func (a *Account) narrower() counts.Note {
 	}
 	for i := range a.Nodes {
 		node := &a.Model().Nodes[i]
-		if v := &a.Nodes[i]; node.Section == "" && node.Level <= 1 && a.Binding.Method.shares[i] && v.Error > wideError {
+		if v := &a.Nodes[i]; node.Section == "" && a.Binding.Method.shares[i] && v.Error > wideError {
 			return counts.Notef("errors may be too large: intervals of %.3g s hide changes within them. Intervals of %.0f ms show more", length, 1000*want)
 		}
 	}
