@@ -177,6 +177,9 @@ func (t *EventTable) byName(name, pmu string) *Event {
 	if e := t.own(name, pmu); e != nil {
 		return e
 	}
+	if bare := withoutGroup(name); t.cpu.Layout == layoutPower && bare != name {
+		return t.own(bare, pmu)
+	}
 	e := kernelName(name)
 	if e == nil || pmu != "" && pmu != e.PMU {
 		return nil
@@ -190,6 +193,16 @@ func (t *EventTable) byName(name, pmu string) *Event {
 		}
 	}
 	return e
+}
+
+// withoutGroup leaves out the number of an event's group, which oprofile puts behind the
+// names of POWER's events: PM_DATA_FROM_L2MISS_GRP16.
+func withoutGroup(name string) string {
+	i := strings.LastIndex(strings.ToUpper(name), "_GRP")
+	if i < 0 || i+4 == len(name) || strings.Trim(name[i+4:], "0123456789") != "" {
+		return name
+	}
+	return name[:i]
 }
 
 // own returns the event of a name in the processor's table. Without a PMU

@@ -11,6 +11,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/code"
+	"github.com/cyclestack/cyclestack/internal/source/oprofile"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -31,6 +32,9 @@ func (r *Recording) Kept() bool { return r.format.what == kept }
 
 // Simulated reports whether a simulator wrote the recording.
 func (r *Recording) Simulated() bool { return r.format.what == simulated }
+
+// Rows reports whether the recording has rows by module or function and nothing finer.
+func (r *Recording) Rows() bool { return r.format.what == rows }
 
 // HasSamples reports whether the recording has samples, which may be split by place in
 // the code. A perf.data file without is one of perf stat record.
@@ -144,6 +148,9 @@ func (r *Recording) Samples(o SampleOptions) PlaceReader {
 	src, err := r.start()
 	if err != nil {
 		return failedReader{err}
+	}
+	if r.Rows() {
+		return oprofile.NewPlaceReader(src, r.name, o.By)
 	}
 	o.Reader.Parts = r.parts
 	return samples.NewReader(src, r.name, o)

@@ -56,6 +56,7 @@ type what uint8
 const (
 	tablesOnly what = iota
 	sampled         // samples, perhaps
+	rows            // of places in the code, as their source printed them
 	simulated       // a simulator's counts by place in the code
 	kept            // accounts that this program has written
 )
@@ -79,7 +80,7 @@ var formats = []format{
 	}, tablesOnly},
 	{oprofile.Detect, func(src io.Reader, name string, _ []perfdata.Part) Reader {
 		return oprofile.NewReader(src, name)
-	}, tablesOnly},
+	}, rows},
 }
 
 // ErrFormat is returned for a file that no format recognises.

@@ -32,8 +32,8 @@ func FacilityOf(vendor string) (f Facility, ok bool) {
 var facilities = map[string]Facility{
 	"intel": {
 		Name: "PEBS load latency",
-		Meaning: "from the load's first dispatch until its data is written back, in core cycles, with all replays: " +
-			"more than what a waiting instruction sees, and with the wait for a fill that was under way (LFB)",
+		Meaning: "from the load's first dispatch until its data is written back, in core cycles. A load that is dispatched again (replayed) counts once, " +
+			"and its wait raises the mean. It is more than what a waiting instruction sees, and with the wait for a fill that was under way (LFB)",
 		Instruction: "the instruction's latency, which processors since Golden Cove measure",
 		Chosen:      "the processor draws loads at random and follows one at a time; the others are not counted either",
 	},

@@ -82,7 +82,11 @@ type Reader struct {
 	cpu     string
 	seconds float64
 	events  []event
-	begun   bool    // a row of samples was read
+	begun   bool        // a row of samples was read
+	symbols bool        // the rows have no images, but symbols alone
+	by      counts.Kind // of the places: Module or Function; Run for none
+	places  []placed    // in the order of the rows
+	at      map[counts.Code]int
 	percent float64 // of the samples of the first event
 }
 
@@ -94,6 +98,23 @@ type event struct {
 	period  float64 // events for a sample; 0 for counts
 	samples int64
 }
+
+// A placed is a module or function of opreport's rows.
+type placed struct {
+	code    *counts.Code
+	samples []int64 // by event
+}
+
+// NewPlaceReader returns a reader of opreport's samples by place: of rows of the same image
+// (Module), or of the same function. The first scope of its table is the whole.
+func NewPlaceReader(src io.Reader, name string, by counts.Kind) *Reader {
+	r := NewReader(src, name)
+	r.by = by
+	return r
+}
+
+// Close does nothing.
+func (r *Reader) Close() error { return nil }
 
 // NewReader returns a reader of a file with that name.
 func NewReader(src io.Reader, name string) *Reader {
@@ -160,6 +181,8 @@ func (r *Reader) read(text string) {
 		r.sampling(text)
 	case r.kind == "opreport" && !r.begun && m.of(x.period) != nil && !isDigit(text):
 		r.sampling(text) // the line was wrapped
+	case strings.HasPrefix(text, "samples"):
+		r.symbols = strings.Contains(text, "symbol name") && !strings.Contains(text, "image name") && !strings.Contains(text, "app name")
 	case text == "" || strings.HasPrefix(text, "Event ") || strings.HasPrefix(text, "-") || !isDigit(text) && r.kind != "ocount":
 	case r.kind == "ocount":
 		r.count(strings.Fields(text))
@@ -219,8 +242,44 @@ func (r *Reader) count(f []string) {
 	r.add(e)
 }
 
+// placesMost bounds the places of a file; the rows of others count for the whole alone.
+const placesMost = 100_000
+
+// place returns where the samples of a row are counted by place; nil if that is not asked
+// for, or the row does not say.
+func (r *Reader) place(f []string) []int64 {
+	f = f[min(len(f), 2*len(r.events)):]
+	var c counts.Code
+	if !r.symbols && len(f) > 0 {
+		c.Module, f = f[0], f[1:]
+	}
+	if len(f) > 0 && f[0] == "(deleted)" {
+		f = f[1:]
+	}
+	if r.by == counts.Function {
+		c.Function = strings.Join(f, " ")
+	}
+	if r.by == counts.Run || c == (counts.Code{}) {
+		return nil
+	}
+	i, ok := r.at[c]
+	if !ok {
+		if len(r.places) >= placesMost {
+			return nil
+		}
+		if r.at == nil {
+			r.at = map[counts.Code]int{}
+		}
+		i = len(r.places)
+		r.at[c] = i
+		r.places = append(r.places, placed{&c, make([]int64, len(r.events))})
+	}
+	return r.places[i].samples
+}
+
 // samples takes a row of opreport: for each event samples and a percentage.
 func (r *Reader) samples(f []string) {
+	own := r.place(f)
 	for i := range r.events {
 		if 2*i+1 >= len(f) || !isDigit(f[2*i]) {
 			return // the row lacks the other events
@@ -233,16 +292,27 @@ func (r *Reader) samples(f []string) {
 		}
 		r.begun = true
 		r.events[i].samples += n
+		if own != nil {
+			own[i] += n
+		}
 		if i == 0 {
 			r.percent += share
 		}
 	}
 }
 
+// sampled is a cell of samples, each for so many events.
+func sampled(n int64, period float64) counts.Cell {
+	return counts.Cell{State: counts.Counted, Samples: n, Value: float64(n) * period, Variance: period * period * float64(n)}
+}
+
 // make is the table of what was read.
 func (r *Reader) make() *counts.Table {
 	const all = 99.0 // percent of the samples: rows are rounded
 	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope(r.label)}}
+	for _, p := range r.places {
+		l.Scopes = append(l.Scopes, counts.Scope{Kind: r.by, Label: p.code.Label(r.by), Code: p.code, CPU: counts.Unknown, Core: counts.Unknown, Die: counts.Unknown, Socket: counts.Unknown, Node: counts.Unknown})
+	}
 	for _, e := range r.events {
 		l.Columns = append(l.Columns, counts.Column{Event: e.name})
 	}
@@ -252,8 +322,10 @@ func (r *Reader) make() *counts.Table {
 		c := t.Cell(0, i)
 		c.State, c.Value = counts.Counted, e.value
 		if e.period > 0 {
-			c.Samples, c.Value = e.samples, float64(e.samples)*e.period
-			c.Variance = e.period * e.period * float64(e.samples)
+			*c = sampled(e.samples, e.period)
+			for k := range r.places {
+				*t.Cell(k+1, i) = sampled(r.places[k].samples[i], e.period)
+			}
 			continue
 		}
 		ns := 1e9

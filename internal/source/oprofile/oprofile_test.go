@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/source/oprofile"
 	_ "github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/internal/testshared"
@@ -72,6 +73,33 @@ func TestRead(t *testing.T) {
 	}
 	if oprofile.Detect([]byte("samples are counted, 100 %\n")) {
 		t.Error("a text is taken for a table")
+	}
+}
+
+// TestPlaces reads the rows by image and by function. The first scope is the whole.
+func TestPlaces(t *testing.T) {
+	text := "Counted A events (a) with a unit mask of 0x00 (none) count 10\nsamples  %  image name  symbol name\n" +
+		"5 50.0 app main\n3 30.0 lib.so (deleted) f(int, char)\n2 20.0 app loop\n"
+	for by, want := range map[counts.Kind]string{
+		counts.Run:      "100",
+		counts.Module:   "100 app:70 lib.so:30",
+		counts.Function: "100 main  (app):50 f(int, char)  (lib.so):30 loop  (app):20",
+	} {
+		r := oprofile.NewPlaceReader(strings.NewReader(text), "file", by)
+		if !r.Next() {
+			t.Fatal(r.Err())
+		}
+		var got []string
+		for i, s := range r.Table().Scopes {
+			v := fmt.Sprint(r.Table().Cell(i, 0).Value)
+			if i > 0 {
+				v = s.Label + ":" + v
+			}
+			got = append(got, v)
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("by %v: %s, want %s", by, s, want)
+		}
 	}
 }
 
