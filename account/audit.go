@@ -239,7 +239,7 @@ func (b *Binding) relate(a *Account, r *boundRule, c *Check) {
 			return
 		}
 	}
-	if b.scattered(a, r.deps) {
+	if b.scattered(a, r.deps) || r.Times && !b.timed(a, r.deps) {
 		return
 	}
 	c.Left, c.Right = r.left.Eval(a.in), r.right.Eval(a.in)
@@ -262,10 +262,19 @@ func (b *Binding) relate(a *Account, r *boundRule, c *Check) {
 	}
 }
 
+// timed reports whether the times of all counts of some slots are known. The time of the
+// table itself needs none.
+func (b *Binding) timed(a *Account, slots []int) bool {
+	return !a.table.Relative && !slices.ContainsFunc(slots, func(at int) bool {
+		c, ok := b.cell(a.table, a.place, b.slotAt(at))
+		return ok && len(b.columnsOf(b.slotAt(at))) > 0 && !(c.Enabled > 0)
+	})
+}
+
 // scattered reports whether slots are sums over different numbers of processors: what
 // holds on each processor need not hold for these. Their enabled times show it.
 func (b *Binding) scattered(a *Account, slots []int) bool {
-	const apart = 1.5
+	const apart = 1.1
 	if a.table.Relative {
 		return false
 	}
@@ -309,6 +318,8 @@ func (b *Binding) whySkipped(a *Account, c *Check) counts.Note {
 		return counts.Notef("not all of its nodes are known")
 	case b.scattered(a, b.checks[c.rule].deps):
 		return counts.Notef("its events were counted for different times, or on different processors")
+	case b.checks[c.rule].Times && !b.timed(a, b.checks[c.rule].deps):
+		return counts.Notef("the recording does not say on how many processors its events were counted")
 	case b.checks[c.rule].err != "":
 		return counts.Notef("%s", b.checks[c.rule].err)
 	}

@@ -21,6 +21,7 @@ func TestOneProcessorsClock(t *testing.T) {
 	}{
 		{"eight processors, by their times", 12e9, 2.5e9, 8, false, true},
 		{"eight processors, by the amount", 18e9, 2.5e9, 0, false, false},
+		{"two processors, half idle", 3.7e9, 2.5e9, 0, false, false},
 		{"one processor", 2.4e9, 2.5e9, 1, false, true},
 		{"one processor, too many", 2.4e9, 1e9, 1, true, true},
 		{"eight processors, too many", 50e9, 20e9, 8, true, false},

@@ -224,7 +224,7 @@ func (b *builder) relations(tables []relationTable) {
 		t := &tables[i]
 		r := Relation{
 			Name: str(t.Name), Left: str(t.Left), Right: str(t.Right), Op: cmp.Or(str(t.Op), "="),
-			Identity: isTrue(t.Identity), When: str(t.When), Holds: str(t.Holds), Fails: str(t.Fails),
+			Identity: isTrue(t.Identity), Times: isTrue(t.Times), When: str(t.When), Holds: str(t.Holds), Fails: str(t.Fails),
 			Slack: str(t.Slack), Source: str(t.Source), CPUs: slices.Clone(t.CPUs), Each: slices.Clone(t.Each), File: t.pos.file, Line: t.pos.line,
 		}
 		what := "relation " + r.Name

@@ -155,6 +155,7 @@ type Relation struct {
 	Tolerance float64  `json:"tolerance"`       // relative, 0.02 for 2 %
 	Identity  bool     `json:"identity"`        // true: if it does not hold, the recording contradicts itself; false: a finding about the program
 	When      string   `json:"when,omitempty"`  // formula; the relation is not checked where it is 0
+	Times     bool     `json:"times,omitempty"` // only if the times of its counts are known, and so that they are of one processor or as many
 	Slack     string   `json:"slack,omitempty"` // why the tolerance is what it is
 	Holds     string   `json:"holds,omitempty"` // what it means if it holds
 	Fails     string   `json:"fails,omitempty"` // what it means if it does not

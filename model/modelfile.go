@@ -89,6 +89,7 @@ type relationTable struct {
 	When      *string
 	Holds     *string
 	Fails     *string
+	Times     *bool
 	Slack     *string
 	CPUs      []string
 	Each      []string

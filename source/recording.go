@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/code"
 	"github.com/cyclestack/cyclestack/internal/source/oprofile"
@@ -32,9 +34,6 @@ func (r *Recording) Kept() bool { return r.format.what == kept }
 
 // Simulated reports whether a simulator wrote the recording.
 func (r *Recording) Simulated() bool { return r.format.what == simulated }
-
-// Rows reports whether the recording has rows by module or function and nothing finer.
-func (r *Recording) Rows() bool { return r.format.what == rows }
 
 // HasSamples reports whether the recording has samples, which may be split by place in
 // the code. A perf.data file without is one of perf stat record.
@@ -149,7 +148,10 @@ func (r *Recording) Samples(o SampleOptions) PlaceReader {
 	if err != nil {
 		return failedReader{err}
 	}
-	if r.Rows() {
+	if r.format.what == rows {
+		if !reflect.ValueOf(o.Filter).IsZero() || o.Within != 0 || o.Interval > 0 || o.By != counts.Module && o.By != counts.Function {
+			return failedReader{fault.Usagef("%s: opreport's rows are by module or function, without other kinds and filters", r.name)}
+		}
 		return oprofile.NewPlaceReader(src, r.name, o.By)
 	}
 	o.Reader.Parts = r.parts

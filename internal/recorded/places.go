@@ -172,9 +172,6 @@ func (p *placeReport) read(rec *source.Recording) (source.PlaceReader, error) {
 		}
 		return rec.SimulatedPlaces(samples.Options{By: split.Code, Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil
 	}
-	if rec.Rows() && (split.Within != 0 || p.o.Filter.used() || p.o.Interval > 0 || split.Code != counts.Module && split.Code != counts.Function) {
-		return nil, fault.Usagef("%s: opreport's rows are by module or function, without other kinds and filters", rec.Name())
-	}
 	if len(split.Kinds) == 0 {
 		split = overview
 	}
