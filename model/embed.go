@@ -48,11 +48,20 @@ var unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
 // A folder is in one of them.
 type packedFS struct{ plain, packed fs.FS }
 
+// isStored reports whether a file or folder is in plain.
+func isStored(name string) bool {
+	folder, _, _ := strings.Cut(name, "/")
+	return folder == modelsDir || folder == "." || strings.HasSuffix(folder, ".toml")
+}
+
 // ReadFile returns the text of a file.
 func (p packedFS) ReadFile(name string) ([]byte, error) {
+	if isStored(name) {
+		return fs.ReadFile(p.plain, name)
+	}
 	data, err := fs.ReadFile(p.packed, name+packedSuffix)
 	if err != nil {
-		return fs.ReadFile(p.plain, name)
+		return nil, err
 	}
 	d, err := unpacker()
 	if err != nil {
@@ -66,9 +75,12 @@ func (p packedFS) ReadFile(name string) ([]byte, error) {
 
 // Open opens a file or a folder of plain, or a file of packed.
 func (p packedFS) Open(name string) (fs.File, error) {
+	if isStored(name) {
+		return p.plain.Open(name)
+	}
 	f, err := p.packed.Open(name + packedSuffix)
 	if err != nil {
-		return p.plain.Open(name)
+		return nil, err
 	}
 	text, err := p.ReadFile(name)
 	if err != nil {
@@ -79,14 +91,14 @@ func (p packedFS) Open(name string) (fs.File, error) {
 
 // ReadDir lists a folder. Compressed files have their names without suffix.
 func (p packedFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	list, err := fs.ReadDir(p.packed, name)
-	if err != nil || name == "." {
+	if isStored(name) {
 		return fs.ReadDir(p.plain, name)
 	}
+	list, err := fs.ReadDir(p.packed, name)
 	for i, e := range list {
 		list[i] = packedEntry{e}
 	}
-	return list, nil
+	return list, err
 }
 
 // A packedFile reads the text of a compressed file.
