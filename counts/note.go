@@ -49,8 +49,8 @@ func (n Note) String() string { return n.Text }
 // value is nothing.
 type Fix struct {
 	Action Action
-	Name   string // of the parameter, for SetParameter
-	Number int    // of the runs, for CountSeparately; of the counters, for PlanSMT
+	Name   string // of the parameter, for SetParameter; of the processor, for ListEvents
+	Number int    // of the runs, for CountSeparately; of the counters, for PlanSMT; of rows and levels
 }
 
 // Action is what a [Fix] consists of.
@@ -74,4 +74,19 @@ const (
 	PlanErrata                        // plan around the kernel's workaround for errata
 	PlanAllCounters                   // plan without regard to errata
 	NameProcessor                     // say which processor the counts are of
+	NameWork                          // say what work each run did
+
+	ShowMore     // show more of the document
+	ShowAll      // show everything
+	ShowNotes    // show the notes
+	ShowRows     // show Number rows; 0 is any number
+	ShowColumns  // show fewer columns, or more room for them
+	ShowLevel    // show the tree down to level Number
+	ShowData     // write the document for programs
+	ShowFormula  // show the whole formula
+	ShowFindings // show what is as usual
+	ListEvents   // list the events that the methods of the processor Name need
+	ListTrees    // list the trees for a processor
+	Audit        // say what relations between the counts tell
+	Compare      // say what of a difference is chance
 )

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
@@ -60,10 +61,10 @@ func (t *auditWriter) brief(a *account.Account) error {
 		}
 	}
 	if sound > 0 {
-		foot.Paragraph("sound", page.Several(sound, "check")+" that must hold"+t.o.Hint(" (-v)"), auditHang, plain)
+		foot.Paragraph("sound", t.o.Hint(page.Several(sound, "check")+" that must hold", counts.Fix{Action: counts.ShowMore}), auditHang, plain)
 	}
 	if skipped > 0 {
-		foot.Paragraph("skipped", page.Several(skipped, "check")+t.o.Hint(" (-v says why)"), auditHang, faint)
+		foot.Paragraph("skipped", t.o.Hint(page.Several(skipped, "check"), counts.Fix{Action: counts.ShowMore}), auditHang, faint)
 	}
 	foot.verdict(a)
 	own.checks(a, "FAILS", hot, (*account.Check).Contradicts)
@@ -80,7 +81,7 @@ func (t *auditWriter) brief(a *account.Account) error {
 	}
 	t.Out.WriteString(foot.Out.String())
 	if n := len(t.o.Texts(a.Notes)) + len(doubts(a, t.shown)); n > 0 {
-		t.Paragraph("notes", fmt.Sprint(n)+t.o.Hint(" (-v)"), auditHang, plain)
+		t.Paragraph("notes", t.o.Hint(fmt.Sprint(n), counts.Fix{Action: counts.ShowMore}), auditHang, plain)
 	}
 	return t.Flush()
 }
@@ -115,7 +116,7 @@ func (t *auditWriter) sound(a *account.Account) {
 		}
 	}
 	if n := len(names); n > soundMost {
-		names = append(names[:soundMost], fmt.Sprintf("and %d more", n-soundMost)+t.o.Hint(" (--format json names them)"))
+		names = append(names[:soundMost], t.o.Hint(fmt.Sprintf("and %d more", n-soundMost), counts.Fix{Action: counts.ShowData}))
 	}
 	if len(names) > 0 {
 		t.Paragraph("sound", strings.Join(names, "; "), auditHang, plain)

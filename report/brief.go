@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
@@ -80,7 +81,7 @@ func (t *tree) first(most int) string {
 		shown++
 	}
 	if most > 0 {
-		b.WriteString(t.Paint(fmt.Sprintf("%*s%d more lines", indent, "", all-shown)+t.o.Hint(" (-v)"), faint) + "\n\n")
+		b.WriteString(t.Paint(t.o.Hint(fmt.Sprintf("%*s%d more lines", indent, "", all-shown), counts.Fix{Action: counts.ShowMore}), faint) + "\n\n")
 	}
 	return b.String()
 }
@@ -180,7 +181,7 @@ func (t *tree) essential(a *account.Account, room int) {
 		left = append(left, page.Several(n, "count")+" without a method")
 	}
 	if len(left) > 0 && len(nodes) > 0 {
-		text := strings.Repeat(" ", indent) + "nodes: " + strings.Join(left, ", ") + t.o.Hint(" (-v)")
+		text := strings.Repeat(" ", indent) + t.o.Hint("nodes: "+strings.Join(left, ", "), counts.Fix{Action: counts.ShowMore})
 		t.Out.WriteString(t.Paint(text, faint) + "\n")
 	}
 	if where != nil {
@@ -202,7 +203,7 @@ func (t *tree) failures(a *account.Account) {
 		}
 	}
 	if bad > 0 {
-		t.Paragraph("audit", page.Several(bad, "check")+" of the counts failed"+t.o.Hint(" (-v)"), 10, plain)
+		t.Paragraph("audit", t.o.Hint(page.Several(bad, "check")+" of the counts failed", counts.Fix{Action: counts.ShowMore}), 10, plain)
 	}
 }
 
@@ -219,7 +220,7 @@ func (t *tree) countNotes(a *account.Account) {
 		}
 	}
 	if n > 0 {
-		t.Paragraph("notes", fmt.Sprint(n)+t.o.Hint(" (--notes)"), 10, plain)
+		t.Paragraph("notes", t.o.Hint(fmt.Sprint(n), counts.Fix{Action: counts.ShowNotes}), 10, plain)
 	}
 }
 
@@ -259,7 +260,7 @@ func (t *tree) End() error {
 		t.Out.WriteString("  " + page.Cut(text, t.Width-indent) + "\n")
 	}
 	if more := len(t.later) - len(shown); more > 0 {
-		t.Out.WriteString(t.Paint(fmt.Sprintf("  and %d more accounts", more)+t.o.Hint(" (-v)"), faint) + "\n")
+		t.Out.WriteString(t.Paint(t.o.Hint(fmt.Sprintf("  and %d more accounts", more), counts.Fix{Action: counts.ShowMore}), faint) + "\n")
 	}
 	return t.Flush()
 }

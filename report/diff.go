@@ -262,7 +262,7 @@ func (t *diffWriter) summary() string {
 func (t *diffWriter) remarks() []string {
 	list := append(slices.Clone(t.renames), t.o.Texts(t.h.Notes)...)
 	if t.h.Assumed && t.h.Per == "run" {
-		list = append(list, "each run is taken to have done the same work"+t.o.Hint("; --per says what a run did"))
+		list = append(list, t.o.Hint("each run is taken to have done the same work", counts.Fix{Action: counts.NameWork}))
 	}
 	return list
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/metric"
 	"github.com/cyclestack/cyclestack/model"
@@ -341,7 +342,7 @@ func (t *tree) parameter(e Explanation, name string) bool {
 		return false
 	}
 	p := &e.Model.Parameters[i]
-	s := name + " has no default" + t.o.Hint(": --param "+name+"=…")
+	s := t.o.Hint(name+" has no default", counts.Fix{Action: counts.SetParameter, Name: name})
 	if v, ok := e.Params[name]; ok {
 		s = name + " = " + page.Trim(v)
 	}

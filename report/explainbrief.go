@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/metric"
 )
@@ -32,7 +33,7 @@ func (t *tree) explainBrief(e Explanation) {
 	left = briefLines - strings.Count(t.Out.String(), "\n") - 1
 	all = t.items("try", try, left) && all
 	if more || !all {
-		t.Paragraph("", "…"+t.o.Hint(" (--formula prints the whole expression, and everything else)"), hang, faint)
+		t.Paragraph("", t.o.Hint("…", counts.Fix{Action: counts.ShowFormula}), hang, faint)
 	}
 }
 

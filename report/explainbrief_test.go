@@ -22,7 +22,7 @@ func TestExplainBrief(t *testing.T) {
 		for i := range m.Model.Nodes {
 			var b bytes.Buffer
 			e := report.Explanation{CPU: m.CPU, Model: m.Model, Node: i, Events: m.Events, Params: m.Params()}
-			if err := report.Write(&b, report.Formats[report.Explanation]()[0], e, report.Options{Width: 80, Hints: true}); err != nil {
+			if err := report.Write(&b, report.Formats[report.Explanation]()[0], e, report.Options{Width: 80}); err != nil {
 				t.Fatal(err)
 			}
 			nodes++

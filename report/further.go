@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
@@ -65,7 +66,7 @@ func (t *tree) also(f account.Further) {
 
 // left says how many lines were left out.
 func (t *tree) left(n int, what string) {
-	text := strings.Repeat(" ", indent) + fmt.Sprintf("%d more %s", n, what) + t.o.Hint(" (--all)")
+	text := strings.Repeat(" ", indent) + t.o.Hint(fmt.Sprintf("%d more %s", n, what), counts.Fix{Action: counts.ShowAll})
 	t.Out.WriteString(t.Paint(text, faint) + "\n")
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/model"
 )
@@ -57,8 +58,8 @@ func writeMethods(w io.Writer, d Methods, o Options) error {
 		t.Paragraph("", strings.Join(rest, ", "), 2, faint)
 		t.Out.WriteByte('\n')
 	}
-	if o.Hints {
-		t.Paragraph("", "cyclestack models --cpu NAME prints the trees for a processor", 0, plain)
+	if s := o.Hint("", counts.Fix{Action: counts.ListTrees}); s != "" {
+		t.Paragraph("", s, 0, plain)
 	}
 	return t.Flush()
 }
@@ -257,7 +258,7 @@ func writeFindings(w io.Writer, d Findings, o Options) error {
 		fmt.Fprintln(&t.Out, f)
 	}
 	if hidden > 0 {
-		fmt.Fprintf(&t.Out, "%d notes%s\n", hidden, o.Hint(" (--notes prints them)"))
+		fmt.Fprintln(&t.Out, o.Hint(fmt.Sprintf("%d notes", hidden), counts.Fix{Action: counts.ShowNotes}))
 	}
 	return t.Flush()
 }

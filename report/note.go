@@ -10,12 +10,9 @@ func (o Options) note(n counts.Note) string {
 	return o.Note(n)
 }
 
-// Hint returns a text that names flags or commands, "" if the reader has none.
-func (o Options) Hint(text string) string {
-	if !o.Hints {
-		return ""
-	}
-	return text
+// Hint returns a text with what shows more, in the reader's words.
+func (o Options) Hint(text string, f counts.Fix) string {
+	return o.note(counts.Note{Text: text, Fix: f})
 }
 
 // Texts returns the texts of notes, nil for none.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/plan"
 )
@@ -211,8 +212,8 @@ func (t *planWriter) time() {
 	t.Paragraph("turns", strings.Join(turns, " "), planHang, plain)
 	own, equal := p.ShortestRun(false), p.ShortestRun(true)
 	if equal > 0 {
-		t.Paragraph("run for", fmt.Sprintf("at least %s with this rotation, %s with perf, which gives every group the same, for %g s of counting each; or count %d runs%s",
-			page.Duration(own), page.Duration(equal), plan.EnoughSeconds, p.Runs(), t.o.Hint(" with --no-multiplex")), planHang, plain)
+		t.Paragraph("run for", t.o.Hint(fmt.Sprintf("at least %s with this rotation, %s with perf, which gives every group the same, for %g s of counting each; or count %d runs",
+			page.Duration(own), page.Duration(equal), plan.EnoughSeconds, p.Runs()), counts.Fix{Action: counts.CountSeparately}), planHang, plain)
 	}
 	if least, most := t.errors(); most > 0 {
 		t.Paragraph("expect", fmt.Sprintf("± %s of a node's value (%s at best) after %d s, each as above, for a program whose counts vary by their mean from one time slice to the next",

@@ -129,7 +129,7 @@ func TestPlanText(t *testing.T) {
 		{"one group", makePlan(t, "icelakex", plan.Options{Level: 1}), false,
 			[]string{"everything is counted at one time", "4 of 4 nodes (100 %)", "TOPDOWN.SLOTS (fixed 3), PERF_METRICS.FRONTEND_BOUND, "}},
 		{"optimal", makePlan(t, "sandybridge", plan.Options{}), false,
-			[]string{"5, which is optimal", "Memory_Bound: 4 ratios, each from one of groups 1, ", "turns     1 ", "with --no-multiplex"}},
+			[]string{"5, which is optimal", "Memory_Bound: 4 ratios, each from one of groups 1, ", "turns     1 ", "; or count 5 runs"}},
 		{"erratum", makePlan(t, "ivybridge", plan.Options{SMT: true}), false,
 			[]string{"all logical processors", "errata BJ122", "mixed from groups"}},
 		{"runs", makePlan(t, "power7", plan.Options{}), true,
@@ -138,7 +138,7 @@ func TestPlanText(t *testing.T) {
 		{"assumed", makePlan(t, "generic", plan.Options{}), false, []string{"is not known: 2 general ones are assumed"}},
 	} {
 		var out bytes.Buffer
-		if err := report.Write(&out, "text", report.Plan{Plan: tt.p, Runs: tt.runs}, report.Options{Width: 200, Hints: true}); err != nil {
+		if err := report.Write(&out, "text", report.Plan{Plan: tt.p, Runs: tt.runs}, report.Options{Width: 200}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range tt.want {
@@ -155,7 +155,7 @@ func TestGap(t *testing.T) {
 	p := makePlan(t, "sandybridge", plan.Options{})
 	p.LowerBound = len(p.Groups) - 2
 	var out bytes.Buffer
-	if err := report.Write(&out, "text", report.Plan{Plan: p}, report.Options{Width: 200, Hints: true}); err != nil {
+	if err := report.Write(&out, "text", report.Plan{Plan: p}, report.Options{Width: 200}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "5, gap 2: that fewer than 3 cannot"; !strings.Contains(out.String(), want) {

@@ -372,7 +372,7 @@ func (p *profile) begin(a *account.Account) {
 	p.Paragraph("", strings.Join(parts, ", "), 0, bold)
 	why := h.Flat
 	if why == "" && len(p.columns) == 0 {
-		why = fmt.Sprintf("of %s nothing else is known from what was sampled", m.Name) + p.o.Hint(fmt.Sprintf(" (cyclestack plan --cpu %s lists what it needs)", p.h.CPU.Name))
+		why = p.o.Hint(fmt.Sprintf("of %s nothing else is known from what was sampled", m.Name), counts.Fix{Action: counts.ListEvents, Name: p.h.CPU.Name})
 	}
 	if why != "" {
 		p.Paragraph("", "shares only: "+why, 0, faint)
@@ -492,7 +492,7 @@ func (p *profile) body() {
 	if !p.parts.timeline() || len(p.lines) <= rowsMost || p.o.Top {
 		p.table()
 	} else {
-		p.notes = append(p.notes, fmt.Sprintf("there are %s intervals", page.Trim(float64(len(p.lines)-1)))+p.o.Hint(": --top N or --format csv prints them one by one"))
+		p.notes = append(p.notes, p.o.Hint(fmt.Sprintf("there are %s intervals", page.Trim(float64(len(p.lines)-1))), counts.Fix{Action: counts.ShowRows}))
 	}
 	p.foot()
 }
@@ -502,8 +502,8 @@ func (p *profile) foot() {
 	h := p.parts
 	p.Out.WriteByte('\n')
 	if h.Left > 0 {
-		p.Paragraph("left out", fmt.Sprintf("%s more of %s %s, %s of %s together",
-			page.Trim(float64(h.Left)), page.Trim(float64(h.Places)), plural(h.noun()), page.PercentOf(h.LeftShare), h.what())+p.o.Hint(fmt.Sprintf(" (--top %d shows all)", h.Places)), 12, plain)
+		p.Paragraph("left out", p.o.Hint(fmt.Sprintf("%s more of %s %s, %s of %s together",
+			page.Trim(float64(h.Left)), page.Trim(float64(h.Places)), plural(h.noun()), page.PercentOf(h.LeftShare), h.what()), counts.Fix{Action: counts.ShowRows, Number: h.Places}), 12, plain)
 	}
 	if slices.ContainsFunc(p.lines, func(l profileLine) bool { return l.hot }) {
 		p.Paragraph("*", fmt.Sprintf("a hotspot: %g %% of %s or more", 100*account.Hotspot, h.what()), 12, plain)
@@ -515,13 +515,13 @@ func (p *profile) foot() {
 		p.Paragraph(skidMark, "from samples that stand behind the instruction that caused them", 12, plain)
 	}
 	if p.left > 0 {
-		p.Paragraph("note", fmt.Sprintf("%d more nodes do not fit in %d columns", p.left, p.Width)+p.o.Hint(": --width, --level, --nodes, or --format csv"), 12, plain)
+		p.Paragraph("note", p.o.Hint(fmt.Sprintf("%d more nodes do not fit in %d columns", p.left, p.Width), counts.Fix{Action: counts.ShowColumns}), 12, plain)
 	}
 	if others := p.samples(); others != "" {
 		p.Paragraph("samples", others, 12, plain)
 	}
 	if n := len(p.notes); p.o.Lines > 0 && !p.o.Notes && n > 0 {
-		p.Paragraph("notes", fmt.Sprint(n)+p.o.Hint(" (--notes)"), 12, plain)
+		p.Paragraph("notes", p.o.Hint(fmt.Sprint(n), counts.Fix{Action: counts.ShowNotes}), 12, plain)
 	} else {
 		for _, n := range p.notes {
 			p.Paragraph("note", n, 12, plain)
@@ -561,7 +561,7 @@ func (p *profile) samples() string {
 	case len(list) < 2:
 		return ""
 	case len(list) > eventsMost:
-		return fmt.Sprintf("%s of %d events, %s to %s of each", page.Trim(float64(all)), len(list), page.Trim(float64(least)), page.Trim(float64(most))) + p.o.Hint(" (--format json has them)")
+		return p.o.Hint(fmt.Sprintf("%s of %d events, %s to %s of each", page.Trim(float64(all)), len(list), page.Trim(float64(least)), page.Trim(float64(most))), counts.Fix{Action: counts.ShowData})
 	}
 	return strings.Join(list, ", ")
 }

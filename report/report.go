@@ -64,9 +64,6 @@ type Options struct {
 	Titles bool // titles of nodes after the figures, where the width allows
 	Line   bool // in the tree format, of Account.Times no more than a line: it follows by itself
 
-	// Hints says that the reader uses the command line: the flags and commands that show
-	// more are named.
-	Hints bool
 	// Step spells a next step as a command; nil leaves next steps out.
 	Step func(Header, *account.Account, account.Step) Step
 	// Note is the text of a note with its Fix in the reader's words, such as the flag that

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
@@ -177,7 +178,7 @@ func (r *rows) End() error {
 	r.Out.Reset()
 	var notes []string
 	if r.left > 0 {
-		notes = append(notes, fmt.Sprintf("%d more nodes do not fit in %d columns", r.left, r.Width)+r.o.Hint(": --width, --nodes, or --format csv"))
+		notes = append(notes, r.o.Hint(fmt.Sprintf("%d more nodes do not fit in %d columns", r.left, r.Width), counts.Fix{Action: counts.ShowColumns}))
 	}
 	for i, n := range r.h.withMeasured(notes) {
 		if i == 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
@@ -186,8 +187,8 @@ func (b *columnWriter) foot() {
 	for _, n := range b.h.withMeasured(b.commonNotes()) {
 		b.Paragraph("note", n, 8, faint)
 	}
-	if b.o.Hints {
-		b.Paragraph("next", "cyclestack diff says what of a difference is chance", 8, faint)
+	if s := b.o.Hint("", counts.Fix{Action: counts.Compare}); s != "" {
+		b.Paragraph("next", s, 8, faint)
 	}
 }
 

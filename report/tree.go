@@ -139,7 +139,7 @@ func (t *tree) more(a *account.Account) {
 		}
 	}
 	if len(names) > 0 {
-		t.Paragraph("more", strings.Join(names, ", ")+t.o.Hint(" (--all)"), 10, plain)
+		t.Paragraph("more", t.o.Hint(strings.Join(names, ", "), counts.Fix{Action: counts.ShowAll}), 10, plain)
 	}
 }
 
@@ -186,7 +186,7 @@ func (t *tree) section(a *account.Account, section string) {
 		folded = append(folded, fmt.Sprintf("%d deeper nodes are not known", unknown))
 	}
 	if len(folded) > 0 {
-		text := strings.Repeat(" ", indent) + strings.Join(folded, ", ") + t.o.Hint(fmt.Sprintf(" (--level %d shows them)", deepest(m)))
+		text := strings.Repeat(" ", indent) + t.o.Hint(strings.Join(folded, ", "), counts.Fix{Action: counts.ShowLevel, Number: deepest(m)})
 		t.Out.WriteString(t.Paint(text, faint) + "\n")
 	}
 	t.Out.WriteByte('\n')
@@ -375,16 +375,11 @@ func (t *tree) audit(a *account.Account) {
 	default:
 		text = fmt.Sprintf("%d of %d checks fail:", len(bad), n)
 	}
-	if findings > 0 && len(t.h.Files) == 1 && t.o.Hints {
-		if text != "" && len(bad) == 0 {
-			text += "; "
-		}
-		if len(bad) == 0 {
-			relations := "one relation between the counts tells"
-			if findings > 1 {
-				relations = fmt.Sprintf("%d relations between the counts tell", findings)
-			}
-			text += "cyclestack audit says what " + relations
+	if findings > 0 && len(t.h.Files) == 1 && len(bad) == 0 {
+		if s := t.o.Hint("", counts.Fix{Action: counts.Audit}); s != "" && text != "" {
+			text += "; " + s
+		} else {
+			text += s
 		}
 	}
 	if text != "" {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/doctor"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/report"
@@ -32,8 +33,8 @@ func writeDiagnosis(w io.Writer, d Diagnosis, o report.Options) error {
 	}
 	d.findings(&b, title, d.Findings, o)
 	d.findings(&b, "", d.Works, o)
-	if o.Hints && !o.All {
-		b.WriteString("  cyclestack doctor --all prints what is as usual, and other remedies\n")
+	if s := o.Hint("", counts.Fix{Action: counts.ShowFindings}); s != "" && !o.All {
+		b.WriteString("  " + s + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -136,7 +136,7 @@ func (t *latencyPage) latencyGroups(l *SampledLatency, all *latency.Measured) {
 	}
 	if left > 0 {
 		t.Out.WriteByte('\n')
-		t.Paragraph("left out", fmt.Sprintf("%s more of %s, %s of the cycles together", page.Trim(float64(left)), page.Trim(float64(len(l.Groups))), percentOne(share))+t.o.Hint(fmt.Sprintf(" (--top %d shows all)", len(l.Groups))), latencyHang, plain)
+		t.Paragraph("left out", t.o.Hint(fmt.Sprintf("%s more of %s, %s of the cycles together", page.Trim(float64(left)), page.Trim(float64(len(l.Groups))), percentOne(share)), counts.Fix{Action: counts.ShowRows, Number: len(l.Groups)}), latencyHang, plain)
 	}
 }
 
@@ -188,7 +188,7 @@ func (t *latencyPage) fine(l *SampledLatency) {
 	}
 	notes := t.o.Texts(l.Notes)
 	if t.o.Lines > 0 && !t.o.Notes {
-		t.Paragraph("notes", fmt.Sprint(len(meaning)+len(notes))+t.o.Hint(" (--notes)"), latencyHang, plain)
+		t.Paragraph("notes", t.o.Hint(fmt.Sprint(len(meaning)+len(notes)), counts.Fix{Action: counts.ShowNotes}), latencyHang, plain)
 		return
 	}
 	label := "measured"
