@@ -26,6 +26,20 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
+// A LineError is what is wrong with a line of a file.
+type LineError struct {
+	File string
+	Line int // 1-based
+	Msg  string
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
+
+// At returns an error about a line of a file.
+func At(file string, line int, format string, args ...any) error {
+	return &LineError{file, line, fmt.Sprintf(format, args...)}
+}
+
 // Usagef returns an error of the kind Usage.
 func Usagef(format string, args ...any) error { return &Error{Usage, fmt.Errorf(format, args...)} }
 

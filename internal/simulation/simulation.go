@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/child"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/timing"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
@@ -114,7 +115,7 @@ type Result struct {
 
 // Resident returns the most memory that an ended program used at a time, in bytes; 0 if
 // it is not known or not more than this process uses.
-func Resident(state *os.ProcessState) int64 { return valgrind.Resident(state) }
+func Resident(state *os.ProcessState) int64 { return child.Resident(state) }
 
 // Run simulates a program with all that it starts, and discards what it writes. The error
 // is that of the context if this ended the program before anything was known of it.

@@ -13,7 +13,6 @@ package oprofile
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"io"
 	"math"
 	"regexp"
@@ -22,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
@@ -30,15 +30,6 @@ const (
 	lineMost   = 64 << 10
 	eventsMost = 1000
 )
-
-// An Error is what is wrong with a table, and where.
-type Error struct {
-	File string
-	Line int // 1-based
-	Msg  string
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
 
 // expressions match the lines of both programs.
 var expressions = sync.OnceValue(func() (x struct{ counted, period, group, power, active, begins *regexp.Regexp }) {
@@ -156,7 +147,7 @@ func (r *Reader) Next() bool {
 }
 
 func (r *Reader) fail(format string, args ...any) {
-	r.err = &Error{r.name, max(r.line, 1), fmt.Sprintf(format, args...)}
+	r.err = fault.At(r.name, max(r.line, 1), format, args...)
 }
 
 // read takes a line.

@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
@@ -31,15 +32,6 @@ const (
 	lineMost = 64 << 10
 	rowsMost = 1000
 )
-
-// An Error is what is wrong with a table, and where.
-type Error struct {
-	File string
-	Line int // 1-based
-	Msg  string
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
 
 // Detect reports whether a file's first bytes look like a threshold table: a
 // heading that names a threshold and under it two rows of two numbers. Rows with a
@@ -265,7 +257,7 @@ func (r *Reader) comment(line string) {
 }
 
 func (r *Reader) fail(format string, args ...any) bool {
-	r.err = &Error{r.name, r.line, fmt.Sprintf(format, args...)}
+	r.err = fault.At(r.name, r.line, format, args...)
 	return false
 }
 

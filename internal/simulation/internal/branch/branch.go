@@ -11,8 +11,8 @@
 // The structures are those of the literature and of what is known of vendors' cores: a TAGE
 // predictor for conditional branches [1], its relative ITTAGE for the targets of indirect
 // ones [2], and a stack of return addresses. Both predictors have the path of taken branches
-// as their history, as Intel's cores do [3]. The package knows addresses and outcomes only,
-// no files and no instructions.
+// as their history, as Intel's cores do [3]. The package knows kinds of branches, addresses
+// and outcomes only, no files and no instructions.
 //
 // Branch target buffers are not modelled: a direct branch that is missing there costs some
 // cycles of fetching and is no misprediction. Neither are the loop predictor and the
@@ -55,6 +55,8 @@
 //	[3] H. Yavarzadeh and others: Half&Half: demystifying Intel's directional branch
 //	    predictors for fast, secure partitioned execution, IEEE S&P 2023.
 package branch
+
+import "github.com/cyclestack/cyclestack/internal/disasm"
 
 // A Predictor is the branch predictor of one core. Its memory does not grow, and its
 // predictions depend only on the branches that it was given. It is not for concurrent use.
@@ -107,5 +109,45 @@ func (p *Predictor) Call(addr, next uint64) {
 func (p *Predictor) Return(addr, target uint64) (mispredicted bool) {
 	mispredicted = p.returns.pop() != target
 	p.history.add(addr, target)
+	return mispredicted
+}
+
+// An Exit is how the execution of a block ends.
+type Exit struct {
+	Flow   disasm.Flow // of the block's last instruction
+	Addr   uint64      // of that instruction
+	End    uint64      // behind it
+	Target uint64      // its operand
+	Next   uint64      // what was executed next
+	Taken  bool        // a conditional jump was taken
+}
+
+// A Branches predicts branches, as [Predictor] does.
+type Branches interface {
+	Conditional(addr uint64, taken bool) (mispredicted bool)
+	Indirect(addr, target uint64) (mispredicted bool)
+	Jump(addr, target uint64)
+	Call(addr, next uint64)
+	Return(addr, target uint64) (mispredicted bool)
+}
+
+// Predict has p predict how the block ends, and learn how it did.
+func (x Exit) Predict(p Branches) (mispredicted bool) {
+	switch x.Flow {
+	case disasm.CondJump:
+		return p.Conditional(x.Addr, x.Taken)
+	case disasm.Jump:
+		p.Jump(x.Addr, x.Target)
+	case disasm.Call:
+		p.Jump(x.Addr, x.Target)
+		p.Call(x.Addr, x.End)
+	case disasm.IndirectJump:
+		return p.Indirect(x.Addr, x.Next)
+	case disasm.IndirectCall:
+		mispredicted = p.Indirect(x.Addr, x.Next)
+		p.Call(x.Addr, x.End)
+	case disasm.Return:
+		return p.Return(x.Addr, x.Next)
+	}
 	return mispredicted
 }

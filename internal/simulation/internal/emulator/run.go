@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/child"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
 )
 
@@ -116,9 +118,6 @@ func Takes(cpu time.Duration, core bool) time.Duration {
 	return takes
 }
 
-// outlived is how long Run waits for what outlives the program.
-const outlived = 10 * time.Millisecond
-
 // Run simulates a program with all that it starts, and discards its output. If ctx ends, the
 // program ends, and the simulation is of what was executed until then.
 func Run(ctx context.Context, c Command, o Options) (*Simulation, error) {
@@ -171,7 +170,7 @@ func (s *Simulation) emulate(ctx context.Context, c *Command, target, plugin str
 		close(accepted)
 	}()
 	_ = cmd.Wait()
-	endRest(cmd.Process.Pid, r.dir)
+	child.EndRest(cmd.Process.Pid, r.dir)
 	l.stop()
 	<-accepted
 	l.close()
@@ -253,14 +252,7 @@ func (c *Command) under(ctx context.Context, r *run, target, plugin, socket stri
 			cmd.Env = append(os.Environ(), libraries+"="+dir)
 		}
 	}
-	if c.Stdin != nil {
-		cmd.Stdin = c.Stdin
-	}
-	said = &bytes.Buffer{}
-	cmd.Stderr = &limitedWriter{said, maxSaid}
-	cmd.WaitDelay = outlived
-	contain(cmd)
-	return cmd, said, nil
+	return cmd, child.Hold(cmd, c.Stdin), nil
 }
 
 // Native returns the command that runs a program for another processor, without simulating
@@ -361,18 +353,13 @@ func (r *run) fail(err error) {
 	}
 }
 
-// maxSaid bounds the messages that are kept of a program.
-const maxSaid = 1 << 12
-
-// A limitedWriter keeps the first bytes of what is written to it.
-type limitedWriter struct {
-	to   *bytes.Buffer
-	left int
-}
-
-func (l *limitedWriter) Write(b []byte) (int, error) {
-	n := min(len(b), l.left)
-	l.left -= n
-	l.to.Write(b[:n])
-	return len(b), nil
+// HostTarget is QEMU's name for this machine's instruction set.
+func HostTarget() string {
+	switch runtime.GOARCH {
+	case "amd64":
+		return "x86_64"
+	case "arm64":
+		return "aarch64"
+	}
+	return runtime.GOARCH
 }

@@ -167,26 +167,15 @@ func (t *thread) leave(b *block, next uint64) {
 	}
 	in := b.insts[len(b.insts)-1]
 	addr, target := in.addr+b.bias, in.target+b.bias
-	taken, missed := true, false
+	taken := true
 	switch in.flow {
 	case disasm.CondJump:
 		taken = next == target && target != b.end
-		missed = t.predictor.Conditional(addr, taken)
-	case disasm.Jump, disasm.Call:
-		t.predictor.Jump(addr, target)
-		if in.flow == disasm.Call {
-			t.predictor.Call(addr, b.end)
-		}
-	case disasm.IndirectJump:
-		missed = t.predictor.Indirect(addr, next)
-	case disasm.IndirectCall:
-		missed = t.predictor.Indirect(addr, next)
-		t.predictor.Call(addr, b.end)
-	case disasm.Return:
-		missed = t.predictor.Return(addr, next)
+	case disasm.Jump, disasm.Call, disasm.IndirectJump, disasm.IndirectCall, disasm.Return:
 	default:
 		taken = false
 	}
+	missed := branch.Exit{Flow: in.flow, Addr: addr, End: b.end, Target: target, Next: next, Taken: taken}.Predict(t.predictor)
 	if missed {
 		in.mispredicted++
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/branch"
+
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
@@ -39,7 +41,7 @@ func newLearners(t *testing.T, n int) *learners {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := models{predictor: func() predictor { return silent{} }, machine: func() machine { return &learner{} }}
+	m := models{predictor: func() branch.Branches { return silent{} }, machine: func() machine { return &learner{} }}
 	l := &learners{Rates: &Rates{code: newLibrary(), machine: m.machine, records: newRecords()}}
 	l.code.images["made"] = i
 	for range n {

@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/branch"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
 // A process follows what one process executes.
 type process struct {
 	to        *Rates
-	predictor predictor
+	predictor branch.Branches
 	window    window
 
 	modules   []module          // the mappings, the latest last; the memory may be shared with other processes
@@ -173,37 +174,23 @@ func (p *process) leave(b *block, next uint64) {
 	repeated := p.repeating
 	p.repeating = false
 	addr, target := in.addr+b.bias, in.target+b.bias
-	taken, missed := true, false
+	taken, broken := true, false
 	switch in.flow {
 	case disasm.CondJump:
-		if taken = next == target; !taken && next != b.end {
-			p.cut(b, next)
-			return
-		}
-		missed = p.predictor.Conditional(addr, taken)
+		taken = next == target
+		broken = !taken && next != b.end
 	case disasm.Jump, disasm.Call:
-		if next != target {
-			p.cut(b, next)
-			return
-		}
-		p.predictor.Jump(addr, target)
-		if in.flow == disasm.Call {
-			p.predictor.Call(addr, b.end)
-		}
-	case disasm.IndirectJump:
-		missed = p.predictor.Indirect(addr, next)
-	case disasm.IndirectCall:
-		missed = p.predictor.Indirect(addr, next)
-		p.predictor.Call(addr, b.end)
-	case disasm.Return:
-		missed = p.predictor.Return(addr, next)
+		broken = next != target
+	case disasm.IndirectJump, disasm.IndirectCall, disasm.Return:
 	default:
-		p.repeating = in.again > 0 && next == addr
-		if taken = false; next != b.end && !p.repeating {
-			p.cut(b, next)
-			return
-		}
+		taken, p.repeating = false, in.again > 0 && next == addr
+		broken = next != b.end && !p.repeating
 	}
+	if broken {
+		p.cut(b, next)
+		return
+	}
+	missed := branch.Exit{Flow: in.flow, Addr: addr, End: b.end, Target: target, Next: next, Taken: taken}.Predict(p.predictor)
 	b.executed++
 	if missed {
 		in.mispredicted++

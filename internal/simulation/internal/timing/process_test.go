@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/branch"
+
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
@@ -103,7 +105,7 @@ func walk(t *testing.T, w *recorder, addrs ...uint64) (*Rates, *process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := models{predictor: func() predictor { return w }, machine: func() machine { return &clock{} }}
+	m := models{predictor: func() branch.Branches { return w }, machine: func() machine { return &clock{} }}
 	p := &Rates{code: newLibrary(), machine: m.machine, records: newRecords()}
 	p.code.images["made"] = i
 	run := newProcess(p, m)
@@ -343,7 +345,7 @@ func TestPrograms(t *testing.T) {
 // TestForks checks that what is mapped in a process is in those that it forks.
 func TestForks(t *testing.T) {
 	p, run := walk(t, &recorder{}, 0x1000, 0x1000)
-	m := models{predictor: func() predictor { return silent{} }, machine: func() machine { return &clock{} }}
+	m := models{predictor: func() branch.Branches { return silent{} }, machine: func() machine { return &clock{} }}
 	child, orphan, other := newProcess(p, m), newProcess(p, m), newProcess(p, m)
 	run.End()
 	child.Fork(run)

@@ -87,24 +87,15 @@ func Takes(cpu time.Duration, limit int64) time.Duration {
 
 // models make the models that each process has of its own.
 type models struct {
-	predictor func() predictor
+	predictor func() branch.Branches
 	machine   func() machine
 }
 
 func modelsOf(core *pipeline.Core) models {
 	return models{
-		predictor: func() predictor { return branch.New() },
+		predictor: func() branch.Branches { return branch.New() },
 		machine:   func() machine { return pipeline.NewMachine(core) },
 	}
-}
-
-// A predictor predicts branches: see [branch.Predictor].
-type predictor interface {
-	Conditional(addr uint64, taken bool) (mispredicted bool)
-	Indirect(addr, target uint64) (mispredicted bool)
-	Jump(addr, target uint64)
-	Call(addr, next uint64)
-	Return(addr, target uint64) (mispredicted bool)
 }
 
 // A machine executes instructions: see [pipeline.Machine].

@@ -9,9 +9,12 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // Options say what a [Reader] makes of a file.
@@ -250,7 +253,7 @@ func (r *Reader) next() (b []byte, last bool, err error) {
 }
 
 func (r *Reader) fault(format string, args ...any) error {
-	return &Error{r.file, r.line, fmt.Sprintf(format, args...)}
+	return fault.At(r.file, r.line, format, args...)
 }
 
 // take reads a line.
@@ -485,3 +488,6 @@ func (r *Reader) column(event string) int {
 	r.events = append(r.events, event)
 	return len(r.events) - 1
 }
+
+// quote quotes text of a file for a message.
+func quote(b []byte) string { return strconv.Quote(spelling.Clip(string(b))) }

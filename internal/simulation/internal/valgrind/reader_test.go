@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
 )
 
 // readFile reads a file of testdata.
@@ -237,7 +238,7 @@ func TestErrors(t *testing.T) {
 		if r.Next() || r.Err() == nil || !strings.Contains(r.Err().Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.name, r.Err(), tt.want)
 		}
-		var damage *Error
+		var damage *fault.LineError
 		if !errors.As(r.Err(), &damage) {
 			t.Errorf("%s: %T", tt.name, r.Err())
 		}

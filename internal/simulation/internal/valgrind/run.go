@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/child"
 )
 
 // A Tool is one of valgrind's simulators.
@@ -136,19 +136,8 @@ func (c *Command) find() (string, error) {
 func (c *Command) under(ctx context.Context, options []string) (cmd *exec.Cmd, said *bytes.Buffer) {
 	cmd = exec.CommandContext(ctx, "valgrind", slices.Concat(options, []string{"--"}, c.Args)...)
 	cmd.Env = c.Env
-	if c.Stdin != nil {
-		cmd.Stdin = c.Stdin
-	}
-	said = &bytes.Buffer{}
-	cmd.Stderr = &limitedWriter{said, maxSaid}
-	cmd.WaitDelay = outlived
-	contain(cmd)
-	return cmd, said
+	return cmd, child.Hold(cmd, c.Stdin)
 }
-
-// outlived is how long Run waits for processes that outlive the program and hold its
-// standard error: they may never end.
-const outlived = 10 * time.Millisecond
 
 // A ToolError says that a simulator failed, and not the program.
 type ToolError struct {
@@ -176,7 +165,7 @@ func (s *Simulation) fill(ctx context.Context, c *Command) error {
 	cmd, said := c.under(ctx, c.options(s.Tool, s.dir))
 	err := cmd.Run()
 	if cmd.Process != nil {
-		endRest(cmd.Process.Pid, s.dir)
+		child.EndRest(cmd.Process.Pid, s.dir)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -207,9 +196,6 @@ func (s *Simulation) named(word string) (list []string, err error) {
 	}
 	return list, err
 }
-
-// maxSaid bounds the messages that are kept of a program under valgrind.
-const maxSaid = 1 << 12
 
 // options are the arguments of valgrind. Callgrind dumps its counts before each fork and
 // begins at 0 again: otherwise the child would have its parent's counts once more.
@@ -296,19 +282,6 @@ func field(text []byte, word string) string {
 	}
 	line, _, _ := bytes.Cut(rest, []byte{'\n'})
 	return string(line)
-}
-
-// A limitedWriter keeps the first bytes of what is written to it.
-type limitedWriter struct {
-	to   *bytes.Buffer
-	left int
-}
-
-func (l *limitedWriter) Write(b []byte) (int, error) {
-	n := min(len(b), l.left)
-	l.left -= n
-	l.to.Write(b[:n])
-	return len(b), nil
 }
 
 // IsGo reports whether a program was made by Go's compiler.

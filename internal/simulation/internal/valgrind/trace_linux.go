@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cyclestack/cyclestack/internal/simulation/internal/child"
 )
 
 // Follow runs a program under lackey, with all that it starts, and hands on the code that
@@ -91,7 +93,7 @@ func (t *tracer) run(ctx context.Context, c *Command) error {
 	stop()
 	<-ended
 	t.find()
-	endRest(cmd.Process.Pid, t.dir)
+	child.EndRest(cmd.Process.Pid, t.dir)
 	for n := 1; n > 0 && t.left > 0 && ctx.Err() == nil; {
 		n, _ = t.read()
 	}

@@ -1,16 +1,17 @@
 //go:build !unix
 
-package valgrind
+package child
 
 import (
 	"os"
 	"os/exec"
 )
 
-// contain does nothing: valgrind exists on Unix only.
+// contain does nothing: the simulators exist on Unix only.
 func contain(*exec.Cmd) {}
 
-func endRest(int, string) {}
+// EndRest does nothing.
+func EndRest(int, string) {}
 
 // Resident is not known here.
 func Resident(*os.ProcessState) int64 { return 0 }

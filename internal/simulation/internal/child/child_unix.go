@@ -1,6 +1,6 @@
 //go:build unix
 
-package valgrind
+package child
 
 import (
 	"bytes"
@@ -15,27 +15,29 @@ import (
 )
 
 // contain puts a program into a process group of its own, which ends with its context:
-// valgrind's children are valgrinds themselves.
+// the children of a simulator are simulators themselves.
 func contain(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// endRest ends what a program has left running under valgrind: its process group, and
-// processes that have left the group. Those have files in the directory whose names end
-// with the process number. The number may belong to another process by now: valgrind's
-// arguments name the directory.
-func endRest(group int, dir string) {
+// EndRest ends what a program has left running: its process group, and processes that
+// have left the group. Those have files in the directory, and their number between dots in
+// the names. The number may belong to another process by now: the simulator's arguments
+// name the directory.
+func EndRest(group int, dir string) {
 	_ = syscall.Kill(-group, syscall.SIGKILL)
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Ext("."+e.Name()), "."))
-		if err != nil {
-			continue
-		}
-		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err == nil && bytes.Contains(args, []byte(filepath.Base(dir))) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+		for part := range strings.SplitSeq(e.Name(), ".") {
+			pid, err := strconv.Atoi(part)
+			if err != nil || pid <= 1 {
+				continue
+			}
+			args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			if err == nil && bytes.Contains(args, []byte(filepath.Base(dir))) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
 		}
 	}
 }
