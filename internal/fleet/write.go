@@ -209,7 +209,7 @@ func writeReport(w io.Writer, r Report, o report.Options) error {
 		}
 		b.WriteString(page.Cut("  note    "+n, o.Width) + "\n")
 	}
-	if o.Hints {
+	if o.Note != nil {
 		if a := list[0]; r.Answer.By != "" && a.By != "" {
 			b.WriteString(page.Cut(fmt.Sprintf("  next    cyclestack fleet --prom %s --by %s --where %s=%s", r.Store, "cpu", r.Answer.By, page.Printable(a.By)), o.Width) + "\n")
 		}

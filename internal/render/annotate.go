@@ -429,7 +429,7 @@ func (t *annotation) foot() {
 		t.Paragraph("?", "unreliable: its error exceeds the value, most often for too few samples", width, plain)
 	}
 	if t.left > 0 {
-		t.Paragraph("note", t.o.Hint(fmt.Sprintf("columns that do not fit in %d: %d", t.Width, t.left), counts.Fix{Action: counts.ShowColumns}), width, plain)
+		t.Paragraph("note", t.o.Hint(fmt.Sprintf("%s left out at width %d", page.Several(t.left, "column"), t.Width), counts.Fix{Action: counts.ShowColumns}), width, plain)
 	}
 	if t.c.Executions != "" {
 		t.Paragraph("note", t.executionsNote(), width, plain)

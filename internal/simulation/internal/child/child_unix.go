@@ -42,10 +42,10 @@ func EndRest(group int, dir string) {
 	}
 }
 
-// Resident returns the most memory that an ended program and the processes that it waited
-// for had at a time, in bytes. It is 0 if that is not known, or not more than this process
-// has. On Linux it includes the memory before the process executed the program, and a
-// process that Go starts has its parent's memory until then.
+// Resident returns the largest memory of an ended program, in bytes. The processes that it
+// waited for count too. It is 0 if that is not known, or not more than this process has. On
+// Linux it includes the memory before the process executed the program. A process that Go
+// starts has its parent's memory until then.
 func Resident(state *os.ProcessState) int64 {
 	var own syscall.Rusage
 	usage, ok := state.SysUsage().(*syscall.Rusage)
