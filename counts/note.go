@@ -80,6 +80,7 @@ const (
 	ShowAll      // show everything
 	ShowNotes    // show the notes
 	ShowRows     // show Number rows; 0 is any number
+	ShowLines    // show Number shared cache lines, or one in detail
 	ShowColumns  // show fewer columns, or more room for them
 	ShowLevel    // show the tree down to level Number
 	ShowData     // write the document for programs

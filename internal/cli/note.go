@@ -30,6 +30,7 @@ var fixes = map[counts.Action]string{
 	counts.ShowAll:         "%[1]s (--all)",
 	counts.ShowNotes:       "%[1]s (--notes)",
 	counts.ShowRows:        "%[1]s (--top %[3]d shows all)",
+	counts.ShowLines:       "%[1]s (--top %[3]d shows all, --line ADDRESS one in detail)",
 	counts.ShowColumns:     "%[1]s: --width, --nodes, or --format csv",
 	counts.ShowLevel:       "%[1]s (--level %[3]d shows them)",
 	counts.ShowData:        "%[1]s (--format json has them)",

@@ -157,7 +157,7 @@ func (t *latencyPage) detail(d *SharedLines, x *c2c.Line) {
 	}
 	t.columns(rows)
 	if n := len(x.Places) - len(rows) + 1; n > 0 {
-		t.Paragraph("left out", fmt.Sprintf("%d more places", n)+t.o.Hint(" (--all shows them)"), latencyHang, plain)
+		t.Paragraph("left out", t.o.Hint(fmt.Sprintf("%d more places", n), counts.Fix{Action: counts.ShowAll}), latencyHang, plain)
 	}
 }
 
@@ -185,7 +185,7 @@ func nodesOf(nodes []int) string {
 // sharedNotes says what the figures are.
 func (t *latencyPage) sharedNotes(d *SharedLines, shown int) {
 	if n := len(d.Lines) - shown; n > 0 {
-		t.Paragraph("left out", fmt.Sprintf("%d more lines", n)+t.o.Hint(fmt.Sprintf(" (--top %d shows all, --line ADDRESS one in detail)", len(d.Lines))), latencyHang, plain)
+		t.Paragraph("left out", t.o.Hint(fmt.Sprintf("%d more lines", n), counts.Fix{Action: counts.ShowLines, Number: len(d.Lines)}), latencyHang, plain)
 	}
 	switch d.Lines[d.Detail].Sharing {
 	case c2c.False:
