@@ -131,6 +131,10 @@ type Block struct {
 	Part
 	First, Last int        // instructions
 	Executions  flow.Count // Unknown if it is not known
+	// Cycles are those between two taken branches, and End is the branch that ends it, as
+	// branch stacks have them.
+	Cycles flow.Count
+	End    flow.End
 }
 
 // A Loop is a loop.
@@ -142,6 +146,9 @@ type Loop struct {
 	First, Last int    // lines of its header's file
 	File        string // the header's
 	PerIter     []PerIteration
+	// Cycles are those from one jump back to the next, as branch stacks have them; Unknown
+	// without.
+	Cycles flow.Count
 }
 
 // PerIteration is how often an event happened in one iteration of a loop, without the code

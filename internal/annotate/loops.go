@@ -12,6 +12,7 @@ func (b *builder) executions() {
 	if b.Graph == nil {
 		return
 	}
+	b.measured()
 	retired := b.Retired >= 0 && b.Table.Cell(0, b.Retired).Samples > 0
 	stacks := b.o.Branches != nil && b.o.Branches.Samples() > 0
 	switch {
@@ -63,6 +64,25 @@ func (b *builder) byBranches(retired bool) {
 		}
 	}
 	b.take(b.o.Branches.Blocks(), b.o.Branches.Loops())
+}
+
+// measured takes the cycles and outcomes of branches from branch stacks.
+func (b *builder) measured() {
+	for i := range b.Blocks {
+		b.Blocks[i].Cycles = flow.Unknown
+	}
+	for i := range b.Loops {
+		b.Loops[i].Cycles = flow.Unknown
+	}
+	if s := b.o.Branches; s != nil && s.Samples() > 0 {
+		cycles, ends, iterations := s.Cycles(), s.Ends(), s.Iterations()
+		for i := range b.Blocks {
+			b.Blocks[i].Cycles, b.Blocks[i].End = cycles[i], ends[i]
+		}
+		for i := range b.Loops {
+			b.Loops[i].Cycles = iterations[i]
+		}
+	}
 }
 
 func (b *builder) take(blocks []flow.Count, loops []flow.Loop) {

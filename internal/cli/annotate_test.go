@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/perfwrite"
 	"github.com/cyclestack/cyclestack/internal/render"
+	"github.com/cyclestack/cyclestack/internal/testperf/hardware"
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -190,6 +191,11 @@ type annotated struct {
 		Start      string
 		Loop       int
 		Executions *executed
+		Cycles     *executed
+		Branch     *struct {
+			Taken               int
+			Mispredicted, Error float64
+		}
 		annotatedPart
 	}
 	Loops      []annotatedLoop
@@ -209,9 +215,10 @@ type annotatedLoop struct {
 	Depth, Inside       int
 	Iterations, Entries *executed
 	Trips               float64
-	TripsError          float64 `json:"trips_error"`
-	First               int     `json:"first_line"`
-	Last                int     `json:"last_line"`
+	TripsError          float64   `json:"trips_error"`
+	Cycles              *executed `json:"cycles_per_iteration"`
+	First               int       `json:"first_line"`
+	Last                int       `json:"last_line"`
 	PerIteration        []struct {
 		Event        string
 		Value, Error float64
@@ -429,6 +436,83 @@ func TestAnnotateBranches(t *testing.T) {
 		if it := a.Loops[2].Iterations; !test.relative && !nearly(it.Value, stackCalls*100, it.Error) {
 			t.Errorf("%+v iterations, want %v", it, stackCalls*100)
 		}
+		if list, row := a.Loops[0].Cycles, a.Loops[2].Cycles; list == nil || list.Value != 12 || row == nil || row.Value != 4 {
+			t.Errorf("cycles of iterations: %+v and %+v, want 12 and 4", list, row)
+		}
+		for _, b := range a.Blocks {
+			switch {
+			case b.Start == "0x4000f6" && (b.Cycles == nil || b.Cycles.Value != 12 || b.Branch == nil || b.Branch.Mispredicted != 0):
+				t.Errorf("the block of the list: %+v, %+v, want 12 cycles, nothing mispredicted", b.Cycles, b.Branch)
+			case b.Branch != nil && b.Branch.Mispredicted > 0 && !nearly(b.Branch.Mispredicted, 0.5, b.Branch.Error):
+				t.Errorf("block %s: %+v mispredicted, want a half", b.Start, b.Branch)
+			}
+		}
+	}
+}
+
+// TestTakenBranchesLikePerf compares the account of branch stacks with the branches that perf
+// script prints: how many there are at each address, mispredicted, and their cycles.
+func TestTakenBranchesLikePerf(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "perf.data")
+	recordStacks(t, file, "CPU_CLK_UNHALTED.THREAD", 1000)
+	type tally struct{ branches, mispredicted, cycles, after float64 }
+	want := map[uint64]*tally{}
+	for line := range strings.Lines(hardware.Perf(t, "script", "-F", "brstack", "-i", file)) {
+		words := strings.Fields(line)
+		for i, w := range words {
+			part := strings.Split(w, "/")
+			from, err := strconv.ParseUint(part[0], 0, 64)
+			cycles, err2 := strconv.ParseFloat(part[5], 64)
+			if err != nil || err2 != nil {
+				t.Fatalf("perf: %q", w)
+			}
+			x := want[from]
+			if x == nil {
+				x = &tally{}
+				want[from] = x
+			}
+			x.branches++
+			x.cycles += cycles
+			if part[2] == "M" {
+				x.mispredicted++
+			}
+			if i+1 < len(words) && strings.Contains(words[i+1], "/M/") {
+				x.after += cycles
+			}
+		}
+	}
+	var r struct {
+		Accounts []struct {
+			Scope  struct{ Addr string }
+			Counts []struct {
+				Event string
+				Value float64
+			}
+		}
+	}
+	out := runMain(t, "report", "--model", "taken-branches", "--by", "instruction", "--all", "--format", "json", "--sysroot", solveRoot, file)
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, a := range r.Accounts {
+		addr, err := strconv.ParseUint(a.Scope.Addr, 0, 64)
+		if err != nil {
+			continue // the whole
+		}
+		x, got := want[addr], map[string]float64{}
+		for _, c := range a.Counts {
+			got[c.Event] = c.Value
+		}
+		if got["taken.branches"] == 0 {
+			continue // where a sample was taken
+		}
+		if found++; x == nil || got["taken.branches"] != x.branches || got["taken.mispredicted"] != x.mispredicted || got["taken.cycles"] != x.cycles || got["taken.after_misprediction_cycles"] != x.after {
+			t.Errorf("%#x: %v, perf has %+v", addr, got, x)
+		}
+	}
+	if found != len(want) || found < 5 {
+		t.Errorf("%d addresses, perf has %d", found, len(want))
 	}
 }
 
@@ -436,16 +520,29 @@ func TestAnnotateBranches(t *testing.T) {
 const stackCalls = 2000
 
 // recordStacks writes a recording of solve with the stack of the last 16 branches,
-// sampled after each so many of them: a list of 10 and a matrix of 5 rows of 20.
+// sampled after each so many of them: a list of 10 and a matrix of 5 rows of 20. An
+// iteration of the list takes 12 cycles and one of a row 4. The jump from the list is
+// mispredicted every other time.
 func recordStacks(t testing.TB, file, event string, period int) {
 	t.Helper()
 	s := newSampler(t, file, sampledEvent{event, uint64(period), 0, perffile.SampleBranchStack})
 	s.mmap(0x400000, 0x1000, 0, "/bin/solve")
-	var stack [16][2]uint64
-	n := 0
+	var stack [16][3]uint64
+	n, lists := 0, 0
 	taken := func(from, to uint64) {
+		flags, cycles := uint64(2), uint64(20)
+		switch from {
+		case 0x400100:
+			cycles = 12
+		case 0x40013f:
+			cycles = 4
+		case 0x400124:
+			if lists++; lists%2 == 0 {
+				flags = 1
+			}
+		}
 		copy(stack[1:], stack[:])
-		stack[0] = [2]uint64{from, to}
+		stack[0] = [3]uint64{from, to, flags | cycles<<4}
 		if n++; n%period == 0 {
 			s.stack(to, stack[:])
 		}
@@ -471,7 +568,7 @@ func recordStacks(t testing.TB, file, event string, period int) {
 }
 
 // stack writes a sample with a branch stack.
-func (s *sampler) stack(ip uint64, stack [][2]uint64) {
+func (s *sampler) stack(ip uint64, stack [][3]uint64) {
 	s.t.Helper()
 	s.time += 20_000
 	le := binary.LittleEndian
@@ -481,7 +578,7 @@ func (s *sampler) stack(ip uint64, stack [][2]uint64) {
 	b = le.AppendUint64(le.AppendUint32(le.AppendUint32(b, 42), 42), s.time)
 	b = le.AppendUint64(b, uint64(len(stack)))
 	for _, e := range stack {
-		b = le.AppendUint64(le.AppendUint64(le.AppendUint64(b, e[0]), e[1]), 0)
+		b = le.AppendUint64(le.AppendUint64(le.AppendUint64(b, e[0]), e[1]), e[2])
 	}
 	if _, err := s.w.Write(b); err != nil {
 		s.t.Fatal(err)

@@ -17,6 +17,8 @@ type Branches struct {
 	blocks  []tally
 	loops   []ratioTally
 	times   []timeTally // by loop
+	alone   []timeTally // by block: cycles of a block that a taken branch led to and another ended
+	ends    []End       // by block
 	scale   float64
 
 	once []float64 // by block: executions in the sample at hand
@@ -43,7 +45,7 @@ type timeTally struct {
 // NewBranches returns counts of a function's branches, of none as yet.
 func NewBranches(g *disasm.Graph) *Branches {
 	return &Branches{graph: g, blocks: make([]tally, len(g.Blocks)), loops: make([]ratioTally, len(g.Loops)), scale: 1,
-		times: make([]timeTally, len(g.Loops)), once: make([]float64, len(g.Blocks)), in: make([]float64, len(g.Loops))}
+		times: make([]timeTally, len(g.Loops)), alone: make([]timeTally, len(g.Blocks)), ends: make([]End, len(g.Blocks)), once: make([]float64, len(g.Blocks)), in: make([]float64, len(g.Loops))}
 }
 
 // A Branch is a branch that was taken, by addresses of the function's object. All addresses
@@ -51,6 +53,28 @@ func NewBranches(g *disasm.Graph) *Branches {
 type Branch struct {
 	From, To uint64
 	Cycles   uint16 // since the branch before; 0 if it is not known
+
+	Mispredicted, Predicted bool // neither is set if it is not known
+}
+
+// An End is what branch stacks say of the branch at the end of a block. The numbers are of
+// branches in stacks, and not scaled.
+type End struct {
+	Taken        int64
+	Known        int64 // of these, those of which it is known whether they were predicted
+	Mispredicted int64
+}
+
+// Share is the part of the taken branches that were mispredicted, with the half-width of its
+// 95 % interval; NaN if it is not known.
+func (e End) Share() (share, err float64) {
+	if e.Known == 0 {
+		return math.NaN(), math.NaN()
+	}
+	n := float64(e.Known)
+	share = float64(e.Mispredicted) / n
+	z := counts.Confidence // E. B. Wilson (1927)
+	return share, z / (1 + z*z/n) * math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
 }
 
 // Add adds the branch stack of a sample, the latest branch first. It stands for weight
@@ -67,6 +91,7 @@ func (b *Branches) Add(stack []Branch, weight float64) {
 	}
 	b.samples++
 	b.time(stack)
+	b.end(stack)
 	for i, x := range b.once {
 		b.blocks[i].add(x)
 	}
@@ -150,11 +175,49 @@ func (b *Branches) time(stack []Branch) {
 	}
 }
 
+// end notes how the branches of a stack ended their blocks, and the cycles of blocks that
+// lie between two branches.
+func (b *Branches) end(stack []Branch) {
+	for i := range stack {
+		x := &stack[i]
+		at := b.graph.BlockAt(x.From)
+		if at < 0 {
+			continue
+		}
+		e := &b.ends[at]
+		e.Taken++
+		if x.Mispredicted || x.Predicted {
+			e.Known++
+		}
+		if x.Mispredicted {
+			e.Mispredicted++
+		}
+		known := x.Cycles > 0 && x.Cycles < 1<<16-1
+		if known && i+1 < len(stack) && stack[i+1].To == b.graph.Blocks[at].Start() && x.From >= stack[i+1].To {
+			t := &b.alone[at]
+			t.add(float64(x.Cycles))
+			t.n++
+		}
+	}
+}
+
+// Ends returns what is known of the branch at the end of each block.
+func (b *Branches) Ends() []End { return b.ends }
+
+// Cycles returns the mean cycles of each block between two taken branches, if the branches
+// have their cycles; Unknown if not.
+func (b *Branches) Cycles() []Count { return means(b.alone) }
+
 // Iterations returns the mean cycles of an iteration of each loop, if the branches have
 // their cycles; Unknown if not.
 func (b *Branches) Iterations() []Count {
-	list := make([]Count, len(b.times))
-	for i, t := range b.times {
+	return means(b.times)
+}
+
+// means are the means of cycles with the variances of these.
+func means(times []timeTally) []Count {
+	list := make([]Count, len(times))
+	for i, t := range times {
 		if list[i] = Unknown; t.n > 1 {
 			n := float64(t.n)
 			mean := t.sum / n

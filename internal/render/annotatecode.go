@@ -208,6 +208,9 @@ func (t *annotation) mark(i, block int, full bool) string {
 			}
 		}
 	}
+	if block >= 0 && t.c.Blocks[block].Last == i && full {
+		words = append(words, outcome(&t.c.Blocks[block])...)
+	}
 	p := &t.c.Parts[i]
 	var names []string
 	for k := range p.Hidden {
@@ -236,7 +239,22 @@ func (t *annotation) loopMark(n int, trips bool) string {
 			text += "?"
 		}
 	}
+	if trips && l.Cycles.Samples > 0 {
+		text += ", " + trim3(l.Cycles.Value) + " cycles each"
+	}
 	return text
+}
+
+// outcome is what branch stacks say of the branch at the end of a block.
+func outcome(b *annotate.Block) []string {
+	var words []string
+	if b.Cycles.Samples > 0 {
+		words = append(words, trim3(b.Cycles.Value)+" cycles")
+	}
+	if share, _ := b.End.Share(); b.End.Mispredicted > 0 {
+		words = append(words, page.PercentOf(share)+" mispredicted")
+	}
+	return words
 }
 
 func (t *annotation) blockAt(i int) int {

@@ -98,7 +98,23 @@ type jsonBlock struct {
 	Insts      int          `json:"instructions"`
 	Loop       int          `json:"loop,omitempty"` // counted from 1
 	Executions *jsonCounted `json:"executions,omitempty"`
+	Cycles     *jsonCounted `json:"cycles,omitempty"`
+	Branch     *jsonEnd     `json:"branch,omitempty"`
 	jsonPart
+}
+
+type jsonEnd struct {
+	Taken int64        `json:"taken"`
+	Share *page.Number `json:"mispredicted"`
+	Error *page.Number `json:"error"`
+}
+
+func endOf(e flow.End) *jsonEnd {
+	if e.Taken == 0 {
+		return nil
+	}
+	share, err := e.Share()
+	return &jsonEnd{e.Taken, page.Known(share), page.Known(err)}
 }
 
 type jsonCounted struct {
@@ -123,6 +139,7 @@ type jsonLoop struct {
 	Least      *page.Number  `json:"trips_at_least,omitempty"`
 	Why        string        `json:"why,omitempty"`
 	PerIter    []jsonPerIter `json:"per_iteration,omitempty"`
+	Cycles     *jsonCounted  `json:"cycles_per_iteration,omitempty"`
 	InCore     *jsonInCore   `json:"in_core,omitempty"`
 	jsonPart
 }
@@ -166,7 +183,7 @@ func (t *annotation) document() any {
 	}
 	for i := range c.Blocks {
 		b := &c.Blocks[i]
-		out.Blocks = append(out.Blocks, jsonBlock{hexOf(c.Insts[b.First].Addr), b.Last - b.First + 1, c.Graph.Blocks[i].Loop + 1, countedOf(b.Executions), t.part(&b.Part)})
+		out.Blocks = append(out.Blocks, jsonBlock{hexOf(c.Insts[b.First].Addr), b.Last - b.First + 1, c.Graph.Blocks[i].Loop + 1, countedOf(b.Executions), countedOf(b.Cycles), endOf(b.End), t.part(&b.Part)})
 	}
 	for i := range c.Loops {
 		out.Loops = append(out.Loops, t.jsonLoop(i))
@@ -195,7 +212,7 @@ func countedOf(c flow.Count) *jsonCounted {
 func (t *annotation) jsonLoop(i int) jsonLoop {
 	l, g := &t.c.Loops[i], &t.c.Graph.Loops[i]
 	out := jsonLoop{Loop: i + 1, Header: hexOf(t.c.Insts[t.c.Blocks[g.Header].First].Addr), Depth: g.Depth, Inside: g.Parent + 1,
-		File: l.File, First: l.First, Last: l.Last, Inner: page.Known(l.Inner), InCore: t.inCoreOf(i), jsonPart: t.part(&l.Part)}
+		File: l.File, First: l.First, Last: l.Last, Inner: page.Known(l.Inner), InCore: t.inCoreOf(i), Cycles: countedOf(l.Cycles), jsonPart: t.part(&l.Part)}
 	if t.c.Executions == "" {
 		return out
 	}

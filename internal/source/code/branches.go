@@ -119,7 +119,8 @@ func (p *placesOf) split(s *perfdata.Sample, b perfdata.Branches, stacks [][]flo
 			continue
 		}
 		for i := range b.Len() {
-			branch := flow.Branch{Cycles: b.At(i).Cycles}
+			x := b.At(i)
+			branch := flow.Branch{Cycles: x.Cycles, Mispredicted: x.Mispredicted, Predicted: x.Predicted}
 			if p.from[i].function == k+1 {
 				branch.From = p.from[i].addr
 			}
