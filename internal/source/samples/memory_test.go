@@ -17,6 +17,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
+	"github.com/cyclestack/cyclestack/internal/testperf/hardware"
 	"github.com/cyclestack/cyclestack/internal/testshared"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -302,6 +303,9 @@ func FuzzStacks(f *testing.F) {
 		r.chain(perfdata.ModeKernel, 10, 100, []uint64{perffile.ContextKernel, 0xffffffff80000010, perffile.ContextUser, 0x10310}, 1, 0x10110, 0x10200, 0)
 		f.Add(r.bytes())
 	}
+	f.Add(hardware.IBS(f, hardware.AMDs["zen4"], hardware.RandomIBS(8, 1), hardware.RandomFetches(2, 1)))
+	f.Add(hardware.SPE(f, hardware.Midrs["neoverse"], map[int][]byte{0: hardware.Area(hardware.RandomSPE(6, 1, 42))}))
+	f.Add(hardware.Memory(f, hardware.RandomMemory(8, 1)))
 	root := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		opts := samples.Options{By: counts.Function, Symbols: profile.Config{Root: root}}
@@ -320,9 +324,15 @@ func FuzzStacks(f *testing.F) {
 			}
 			s.Close()
 		}
-		loads := int64(0)
-		m, err := samples.ReadMemory(bytes.NewReader(b), "fuzz", opts, func(*samples.Access) { loads++ })
-		if err == nil {
+		for _, opts.Accesses = range []bool{false, true} {
+			loads := int64(0)
+			m, err := samples.ReadMemory(bytes.NewReader(b), "fuzz", opts, func(a *samples.Access) {
+				loads++
+				_, _, _ = a.Line(), a.Instr(), a.Data()
+			})
+			if err != nil {
+				continue
+			}
 			for _, e := range m.Events {
 				loads -= e.Loads
 			}
@@ -330,5 +340,28 @@ func FuzzStacks(f *testing.F) {
 				t.Errorf("%d loads more were handed on than counted", loads)
 			}
 		}
+		for _, opts.Derive = range []samples.Derivation{samples.DeriveAlone, samples.DeriveOps, samples.DeriveBranches} {
+			derived(t, b, opts)
+		}
 	})
+}
+
+// derived reads a recording with what is derived of its samples. The counts of functions add
+// up to those of the run.
+func derived(t *testing.T, b []byte, opts samples.Options) {
+	r := samples.NewReader(bytes.NewReader(b), "fuzz", opts)
+	defer r.Close()
+	if !r.Next() {
+		return
+	}
+	table := r.Table()
+	for col, c := range table.Columns {
+		n := int64(0)
+		for row := 1; row < len(table.Scopes); row++ {
+			n += table.Cell(row, col).Samples
+		}
+		if whole := table.Cell(0, col); whole.Ok() && n != whole.Samples {
+			t.Errorf("%s: %d samples of functions, %d in all", c.Event, n, whole.Samples)
+		}
+	}
 }

@@ -44,7 +44,7 @@ func RandomIBS(n int, seed uint64) []IBSOp {
 	list := make([]IBSOp, n)
 	for i := range list {
 		x := &list[i]
-		x.IP, x.Addr, x.Target = 0x400000+rng.Uint64N(0x100)*4, 0x7f0000000000+rng.Uint64N(0x1000), 0x400000+rng.Uint64N(0x100)
+		x.IP, x.Addr, x.Target = 0x400010+rng.Uint64N(0x100)*4, 0x7f0000000000+rng.Uint64N(0x1000), 0x400000+rng.Uint64N(0x100)
 		after := rng.Uint64N(200)
 		x.Data = after | (after+rng.Uint64N(2000))<<16
 		switch rng.IntN(4) {

@@ -63,7 +63,7 @@ func RandomSPE(n int, seed uint64, tids ...int) []SPEOp {
 	list := make([]SPEOp, n)
 	for i := range list {
 		x := &list[i]
-		*x = SPEOp{PC: 0x400000 + rng.Uint64N(0x40)*4, Addr: 0x7f0000000000 + rng.Uint64N(0x40)*8, Target: 0x400100, Source: -1, Context: -1,
+		*x = SPEOp{PC: 0x400010 + rng.Uint64N(0x40)*4, Addr: 0x7f0000000000 + rng.Uint64N(0x40)*8, Target: 0x400100, Source: -1, Context: -1,
 			Issue: rng.Uint64N(40), Ticks: 100_000 + uint64(i)*50, Events: 1 << 1}
 		x.Total = x.Issue + 4 + rng.Uint64N(300)
 		if len(tids) > 0 {

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/internal/testperf/hardware"
+)
+
+// countsByAddr returns the counts of a report by instruction, by the address.
+func countsByAddr(t *testing.T, args ...string) map[uint64]map[string]float64 {
+	t.Helper()
+	var r struct {
+		Accounts []struct {
+			Scope  struct{ Addr string }
+			Counts []struct {
+				Event string
+				Value float64
+			}
+		}
+	}
+	out := runMain(t, append([]string{"report", "--by", "instruction", "--all", "--format", "json"}, args...)...)
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	found := map[uint64]map[string]float64{}
+	for _, a := range r.Accounts {
+		if addr, err := strconv.ParseUint(a.Scope.Addr, 0, 64); err == nil {
+			found[addr] = map[string]float64{}
+			for _, c := range a.Counts {
+				found[addr][c.Event] = c.Value
+			}
+		}
+	}
+	return found
+}
+
+// sameCounts compares counts by address with those that perf's output comes to.
+func sameCounts(t *testing.T, got, want map[uint64]map[string]float64) {
+	t.Helper()
+	if len(got) != len(want) || len(want) < 10 {
+		t.Errorf("%d addresses, perf has %d", len(got), len(want))
+	}
+	for addr, counts := range want {
+		for name, v := range counts {
+			if got[addr][name] != v {
+				t.Errorf("%#x: %s %v, perf has %v", addr, name, got[addr][name], v)
+			}
+		}
+	}
+}
+
+// The address that programs of these recordings are mapped at. There is no file, so that
+// instructions have their offsets.
+const mappedAt = 0x400000
+
+// TestSPELikePerf compares the counts of each instruction with the samples that perf script
+// makes of the AUX area, of one processor with threads in it and of one without.
+func TestSPELikePerf(t *testing.T) {
+	file := hardware.Write(t, "perf.data", hardware.SPE(t, hardware.Midrs["neoverse"], map[int][]byte{
+		0: hardware.Area(hardware.RandomSPE(1500, 1, 42, 43)), 1: hardware.Area(hardware.RandomSPE(1500, 2, 43))}))
+	want := map[uint64]map[string]float64{}
+	const period = 1024
+	for line := range strings.Lines(hardware.Perf(t, "script", "--itrace=i1i", "-F", "hw:ip,weight", "-i", file)) {
+		word := strings.Fields(line)
+		ip, err := strconv.ParseUint(word[1], 16, 64)
+		weight, err2 := strconv.ParseFloat(word[0], 64)
+		if err != nil || err2 != nil {
+			t.Fatalf("perf: %q", line)
+		}
+		x := want[ip-mappedAt]
+		if x == nil {
+			x = map[string]float64{}
+			want[ip-mappedAt] = x
+		}
+		x["op.cycles"] += weight * period
+		x["op.instructions"] += period
+	}
+	sameCounts(t, countsByAddr(t, file), want)
+	if by := runMain(t, "report", "--by", "thread", "--format", "csv", file); !strings.Contains(by, "program-42") || !strings.Contains(by, "program-43") {
+		t.Errorf("by thread: %s", by)
+	}
+}
+
+var ibsField = regexp.MustCompile(`(CompToRetCtr|TagToRetCtr|OpBrnTaken|OpBrnMisp|LdOp|StOp|DcMiss|SwPf|DcMissLat|DcL1TlbMiss|TlbRefillLat) +([0-9]+)`)
+
+// TestIBSLikePerf compares the counts of each instruction with the sums of the fields that
+// perf report -D prints of the ops there.
+func TestIBSLikePerf(t *testing.T) {
+	for name, cpu := range hardware.AMDs {
+		file := hardware.Write(t, "perf.data", hardware.IBS(t, cpu, hardware.RandomIBS(3000, 7), nil))
+		want := map[uint64]map[string]float64{}
+		const period = 1000
+		var at map[string]float64
+		f := map[string]float64{}
+		add := func() {
+			if at == nil {
+				return
+			}
+			at["op.instructions"] += period
+			at["op.cycles"] += period * f["TagToRetCtr"]
+			at["op.retire_cycles"] += period * f["CompToRetCtr"]
+			at["branch.taken"] += period * f["OpBrnTaken"]
+			at["branch.mispredicted"] += period * f["OpBrnMisp"]
+			if f["LdOp"] == 1 && f["SwPf"] == 0 {
+				at["load.instructions"] += period
+				at["load.cycles"] += period * f["DcMiss"] * f["DcMissLat"]
+				at["op.translation_cycles"] += period * f["DcL1TlbMiss"] * f["TlbRefillLat"]
+			}
+			clear(f)
+		}
+		for line := range strings.Lines(hardware.Perf(t, "report", "-D", "-i", file)) {
+			if addr, ok := strings.CutPrefix(line, "IbsOpRip:\t"); ok {
+				add()
+				ip, err := strconv.ParseUint(strings.TrimSpace(addr), 16, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if at = want[ip-mappedAt]; at == nil {
+					at = map[string]float64{}
+					want[ip-mappedAt] = at
+				}
+			}
+			if strings.HasPrefix(line, "ibs_op_data") {
+				for _, m := range ibsField.FindAllStringSubmatch(line, -1) {
+					f[m[1]], _ = strconv.ParseFloat(m[2], 64)
+				}
+			}
+		}
+		add()
+		t.Run(name, func(t *testing.T) { sameCounts(t, countsByAddr(t, file), want) })
+	}
+}
+
+// memGroups are perf's names of levels, and the groups of latency --by level in them, of
+// the data sources in hardware.RandomMemory.
+var memGroups = map[string][]string{"L1 or L1 hit": {"L1"}, "L2 or L2 hit": {"L2"}, "L3 or L3 hit": {"L3", "L3, modified there"}, "L3 miss": {"L3 miss"}, "LFB/MAB or LFB/MAB hit": {"LFB"},
+	"Local RAM or RAM hit": {"RAM"}, "Remote node, same socket RAM hit": {"RAM of another node"}, "Uncached or L8 hit": {"uncached"}, "Remote Remote Cache (1 hop) or Any cache": {"remote cache"},
+	"Remote Remote Cache (1 hop) or Any cache hit": {"remote cache, modified there", "cache of another core, modified there"}, "Remote node, same socket Any cache hit": {"cache of another node"}}
+
+// snoopGroups are those of --by snoop. Perf 6.1 has no word for a peer.
+var snoopGroups = map[string][]string{"None": {"None"}, "N/A": {"N/A", "Peer"}, "HitM": {"HitM"}, "Hit": {"Hit"}, "None or Miss": {"Miss"}}
+
+// tlbGroups are those of --by tlb.
+var tlbGroups = map[string][]string{"L1 or L2 hit": {"L1 or L2 hit"}, "L1 or Walker hit": {"L1 or Walker hit"}, "N/A": {"N/A"}}
+
+var memLine = regexp.MustCompile(`(?m)^ +[0-9.]+% +([0-9]+)  (.*\S)\s*$`)
+
+// TestLatencyLikePerf compares the loads of each level, snoop and translation with perf mem
+// report.
+func TestLatencyLikePerf(t *testing.T) {
+	file := hardware.Write(t, "perf.data", hardware.Memory(t, hardware.RandomMemory(5000, 24)))
+	for by, groups := range map[string]map[string][]string{"level": memGroups, "snoop": snoopGroups, "tlb": tlbGroups} {
+		var r latencyReport
+		if err := json.Unmarshal([]byte(runMain(t, "latency", "--by", by, "--format", "json", file)), &r); err != nil {
+			t.Fatal(err)
+		}
+		samples := map[string]int{}
+		for _, g := range r.Sampled[0].Groups {
+			samples[g.Name] = g.Samples
+		}
+		sort := by
+		if by == "level" {
+			sort = "mem"
+		}
+		out := hardware.Perf(t, "mem", "report", "--stdio", "-n", "--sort="+sort, "-i", file)
+		out, _, _ = strings.Cut(out, "# Samples: 768") // of stores
+		if want := fmt.Sprintf("# Total weight : %.0f\n", r.Sampled[0].All.Cycles/1000); !strings.Contains(out, want) {
+			t.Errorf("perf does not have %q", want)
+		}
+		found := 0
+		for _, m := range memLine.FindAllStringSubmatch(out, -1) {
+			sum := 0
+			for _, name := range groups[m[2]] {
+				sum += samples[name]
+			}
+			if found++; strconv.Itoa(sum) != m[1] {
+				t.Errorf("by %s: %s has %d samples, perf has %s", by, m[2], sum, m[1])
+			}
+		}
+		if found < len(groups) {
+			t.Errorf("by %s: perf has %d lines of %d", by, found, len(groups))
+		}
+	}
+}
