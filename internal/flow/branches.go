@@ -61,7 +61,7 @@ type Branch struct {
 // branches in stacks, and not scaled.
 type End struct {
 	Taken        int64
-	Known        int64 // of these, those of which it is known whether they were predicted
+	Known        int64 // those that say whether they were predicted
 	Mispredicted int64
 }
 
