@@ -356,6 +356,10 @@ func (r *headReader) base(lib *library, s *source, l link, file string) (head, e
 }
 
 func (r *headReader) read(fsys fs.FS, name, file string) (head, error) {
+	if _, ok := fsys.(packedFS); ok {
+		h, _, err := r.parse(headsOf()[name])
+		return h, err
+	}
 	f, err := fsys.Open(name)
 	if err != nil {
 		return head{}, err

@@ -4,21 +4,24 @@ import (
 	"bytes"
 	"embed"
 	"io/fs"
+	"path"
 	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
 
-// The large files are read seldom and in part: they are compressed, which makes the
-// program 0.8 MB smaller. What every start reads is not.
+// The files of the folders are compressed, which makes the program 1.7 MB smaller. Every
+// start reads what models there are, which is in a file of its own.
 //
 //go:generate go run ../internal/gen/pack data packed
 var (
-	//go:embed data/*.toml data/models
+	//go:embed data/*.toml
 	plain embed.FS
-	//go:embed packed
+	//go:embed packed/*/*
 	compressed embed.FS
+	//go:embed packed/heads.txt
+	heads []byte
 )
 
 // packedSuffix ends the names of compressed files.
@@ -44,19 +47,24 @@ var unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxFileSize))
 })
 
-// A packedFS has the files of plain, and those of packed, which are compressed one by one.
-// A folder is in one of them.
-type packedFS struct{ plain, packed fs.FS }
+// headsOf has the heads of the models by file. In the file of heads, a line with the name of
+// its file between dashes is before each.
+var headsOf = sync.OnceValue(func() map[string][]byte {
+	all := map[string][]byte{}
+	for _, head := range bytes.Split(heads, []byte("-- "))[1:] {
+		name, text, _ := bytes.Cut(head, []byte(" --\n"))
+		all[string(name)] = text
+	}
+	return all
+})
 
-// isStored reports whether a file or folder is in plain.
-func isStored(name string) bool {
-	folder, _, _ := strings.Cut(name, "/")
-	return folder == modelsDir || folder == "." || strings.HasSuffix(folder, ".toml")
-}
+// A packedFS has the files of plain, which has no folders, and those of the folders of
+// packed, which are compressed one by one.
+type packedFS struct{ plain, packed fs.FS }
 
 // ReadFile returns the text of a file.
 func (p packedFS) ReadFile(name string) ([]byte, error) {
-	if isStored(name) {
+	if !strings.Contains(name, "/") {
 		return fs.ReadFile(p.plain, name)
 	}
 	data, err := fs.ReadFile(p.packed, name+packedSuffix)
@@ -75,7 +83,7 @@ func (p packedFS) ReadFile(name string) ([]byte, error) {
 
 // Open opens a file or a folder of plain, or a file of packed.
 func (p packedFS) Open(name string) (fs.File, error) {
-	if isStored(name) {
+	if !strings.Contains(name, "/") {
 		return p.plain.Open(name)
 	}
 	f, err := p.packed.Open(name + packedSuffix)
@@ -89,11 +97,16 @@ func (p packedFS) Open(name string) (fs.File, error) {
 	return packedFile{f, bytes.NewReader(text)}, nil
 }
 
+// Stat describes a file or a folder. The size is that of the compressed file.
+func (p packedFS) Stat(name string) (fs.FileInfo, error) {
+	if path.Ext(name) == "" {
+		return fs.Stat(p.packed, name)
+	}
+	return fs.Stat(p.packed, name+packedSuffix)
+}
+
 // ReadDir lists a folder. Compressed files have their names without suffix.
 func (p packedFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	if isStored(name) {
-		return fs.ReadDir(p.plain, name)
-	}
 	list, err := fs.ReadDir(p.packed, name)
 	for i, e := range list {
 		list[i] = packedEntry{e}

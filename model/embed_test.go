@@ -3,6 +3,8 @@ package model
 import (
 	"embed"
 	"io/fs"
+	"os"
+	"reflect"
 	"testing"
 )
 
@@ -29,4 +31,24 @@ func TestSize(t *testing.T) {
 		t.Errorf("the embedded catalogue is %d bytes, at most %d", size, most)
 	}
 	t.Logf("%d bytes", size)
+}
+
+// TestHeads: the index of the models says what the files say.
+func TestHeads(t *testing.T) {
+	packed, err := openLibrary(embedded())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := openLibrary(os.DirFS("data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packed.sources) < 100 || len(packed.sources) != len(text.sources) {
+		t.Fatalf("%d models, %d files", len(packed.sources), len(text.sources))
+	}
+	for i := range text.sources {
+		if got, want := packed.sources[i].ModelInfo, text.sources[i].ModelInfo; !reflect.DeepEqual(got, want) {
+			t.Errorf("index %+v, file %+v: go generate ./model", got, want)
+		}
+	}
 }

@@ -1,23 +1,27 @@
-// Command pack compresses the large files of the catalogue, for go generate:
+// Command pack compresses the files of the catalogue's folders, for go generate:
 //
 //	go run ./internal/gen/pack model/data model/packed
 //
 // People edit the text; the program has the compressed files. Each text has a file of its
-// own, so that two changes meet only in the same text.
+// own, so that two changes meet only in the same text. One file more, heads.txt, says
+// what models there are: every start reads that.
 package main
 
 import (
 	"bytes"
 	"flag"
+	"fmt"
+	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/klauspost/compress/zstd"
 )
 
 // folders has the folders whose files are compressed.
-var folders = []string{"events", "relations", "texts"}
+var folders = []string{"events", "models", "relations", "texts"}
 
 func main() {
 	log.SetFlags(0)
@@ -26,54 +30,80 @@ func main() {
 	if flag.NArg() != 2 {
 		log.Fatal("usage: pack SOURCE OUTPUT")
 	}
-	for _, folder := range folders {
-		if err := pack(filepath.Join(flag.Arg(0), folder), filepath.Join(flag.Arg(1), folder)); err != nil {
-			log.Fatal(err)
-		}
+	if err := pack(flag.Arg(0), flag.Arg(1)); err != nil {
+		log.Fatal(err)
 	}
 }
 
-// pack compresses the files of a folder into another, and removes what has no text there.
-// A file whose text has not changed stays as it is.
+// pack compresses the files of the folders below a directory into another, and removes
+// what has no text there.
 func pack(from, to string) error {
-	texts, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(to, 0o777); err != nil {
-		return err
-	}
-	known := map[string]bool{}
-	for _, f := range texts {
-		name := f.Name() + ".zst"
-		known[name] = true
-		text, err := os.ReadFile(filepath.Join(from, f.Name()))
-		if err != nil {
-			return err
-		}
-		if old, err := unpack(filepath.Join(to, name)); err == nil && bytes.Equal(old, text) {
-			continue
-		}
-		packed, err := compress(text)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(to, name), packed, 0o666); err != nil {
-			return err
-		}
-	}
-	packed, err := os.ReadDir(to)
-	if err != nil {
-		return err
-	}
-	for _, f := range packed {
-		if !known[f.Name()] {
-			if err := os.Remove(filepath.Join(to, f.Name())); err != nil {
+	known := map[string]bool{"heads.txt": true}
+	var heads bytes.Buffer
+	for _, folder := range folders {
+		err := fs.WalkDir(os.DirFS(from), folder, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
 				return err
 			}
+			text, err := os.ReadFile(filepath.Join(from, name))
+			if err != nil {
+				return err
+			}
+			if folder == "models" {
+				fmt.Fprintf(&heads, "-- %s --\n%s", name, head(text))
+			}
+			known[name+".zst"] = true
+			return update(filepath.Join(to, name+".zst"), text)
+		})
+		if err != nil {
+			return err
 		}
 	}
-	return nil
+	if err := os.WriteFile(filepath.Join(to, "heads.txt"), heads.Bytes(), 0o666); err != nil {
+		return err
+	}
+	return fs.WalkDir(os.DirFS(to), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || known[name] {
+			return err
+		}
+		return os.Remove(filepath.Join(to, name))
+	})
+}
+
+// key matches the first line of a key that the catalogue's index is made of.
+var key = regexp.MustCompile(`^(name|version|title|cpus|extends) = `)
+
+// head returns these keys of a model: they are before its first table.
+func head(text []byte) []byte {
+	var kept []byte
+	keeps := false
+	for line := range bytes.Lines(text) {
+		switch {
+		case line[0] == '[':
+			return kept
+		case line[0] != ' ' && line[0] != ']': // no more of the last key
+			keeps = key.Match(line)
+		}
+		if keeps {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
+}
+
+// update writes a compressed file. If it has the text already, it stays as it is.
+func update(name string, text []byte) error {
+	if old, err := unpack(name); err == nil && bytes.Equal(old, text) {
+		return nil
+	}
+	packed, err := compress(text)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(name, packed, 0o666)
 }
 
 func compress(text []byte) ([]byte, error) {
