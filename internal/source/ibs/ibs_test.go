@@ -266,6 +266,17 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// TestRealOp decodes an op that AMD published on the Linux kernel list with perf report -D: of a
+// recording of ibs_op/l3missonly=1/ on Zen 4.
+func TestRealOp(t *testing.T) {
+	raw := append(binary.LittleEndian.AppendUint32(nil, 0xbff), hardware.Words(0x4500070008, 0x1000, 0x710002, 2, 0x681d1700a1, 0x2000, 0x3000, 0)...)
+	got, ok := ibs.DecodeOp(raw, ibs.CPU{Family: 25, Model: 17})
+	want := ibs.Op{RIP: 0x1000, ToComplete: 111, ToRetire: 2, Load: true, Miss: true, MissLatency: 104, Width: 8, Addr: 0x2000, Phys: 0x3000, Source: got.Source}
+	if !ok || got != want || got.Source.String() != "load remote any cache hit, snoop hitm, TLB L1 hit" {
+		t.Errorf("%+v, %s", got, got.Source)
+	}
+}
+
 // TestShort refuses raw parts that are too short, and those that are not valid.
 func TestShort(t *testing.T) {
 	whole := append(make([]byte, 4), hardware.Words(1<<17|1<<18, 1, 2, 3, 1, 5, 6)...)

@@ -2,7 +2,9 @@ package spe_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -168,6 +170,27 @@ func TestOtherSources(t *testing.T) {
 		if got := r.DataSrc(c.cpu).String(); got != c.want {
 			t.Errorf("%#x: source %d is %s, want %s", c.cpu, c.source, got, c.want)
 		}
+	}
+}
+
+// TestRealRecords decodes two records of a processor in the kernel at exception level 2. Their
+// bytes and their meaning are in the tests of Google's perf_data_converter.
+func TestRealRecords(t *testing.T) {
+	const packets = "b0d0c2a1ed66baffc0 0000000000 65805f0000 4900 521600 990400 980c00 b2286b0903370eff00 9a0100 000000000000000000 4300 0000 712e652f6a0a000000" +
+		"b0e0b0efed66baffc0 0000000000 650e000000 4a01 524200 991000 981100 b1e4b0efed66baffc0 00000000000000000000000000000000 718d652f6a0a000000"
+	b, err := hex.DecodeString(strings.ReplaceAll(packets, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, d := decode(b)
+	want := []spe.Record{
+		{PC: 0xffffba66eda1c2d0, EL: 2, Addr: 0xffff0e3703096b28, Time: 44731163950, Total: 12, Issue: 4, Translation: 1, Events: spe.Retired | spe.L1Access | spe.TLBAccess,
+			Class: spe.LoadStore, Context: 0x5f80, Has: spe.HasPC | spe.HasTotal | spe.HasIssue | spe.HasTranslation | spe.HasSource | spe.HasContext | spe.HasAddr},
+		{PC: 0xffffba66edefb0e0, EL: 2, Target: 0xffffba66edefb0e4, Time: 44731164045, Total: 17, Issue: 16, Events: spe.Retired | spe.NotTaken, Class: spe.Branch, Op: 1, Context: 0xe,
+			Has: spe.HasPC | spe.HasTotal | spe.HasIssue | spe.HasContext},
+	}
+	if !slices.Equal(list, want) || d.Bad+d.Cut != 0 {
+		t.Errorf("got  %+v\nwant %+v", list, want)
 	}
 }
 
