@@ -92,7 +92,7 @@ var ibsField = regexp.MustCompile(`(CompToRetCtr|TagToRetCtr|OpBrnTaken|OpBrnMis
 // perf report -D prints of the ops there.
 func TestIBSLikePerf(t *testing.T) {
 	for name, cpu := range hardware.AMDs {
-		file := hardware.Write(t, "perf.data", hardware.IBS(t, cpu, hardware.RandomIBS(3000, 7), nil))
+		file := hardware.Write(t, "perf.data", hardware.IBS(t, cpu, "program", hardware.RandomIBS(3000, 7), nil))
 		want := map[uint64]map[string]float64{}
 		const period = 1000
 		var at map[string]float64
@@ -184,6 +184,47 @@ func TestLatencyLikePerf(t *testing.T) {
 		}
 		if found < len(groups) {
 			t.Errorf("by %s: perf has %d lines of %d", by, found, len(groups))
+		}
+	}
+}
+
+// TestAnnotateHardware has the account of each instruction of a program in annotate: a load
+// that waits for memory, and a branch that is mispredicted.
+func TestAnnotateHardware(t *testing.T) {
+	const (
+		slow, quick, branch = 0x4000fa, 0x40012e, 0x400100 // of solve: a load of the list, one of a row, the branch of the list
+		memory              = 1 | 1<<7 | 1<<17 | 1<<20 | 300<<32
+		near                = 1 | 1<<17
+	)
+	var ops []hardware.IBSOp
+	for i := range uint64(400) {
+		ops = append(ops, hardware.IBSOp{IP: slow, Addr: 0x7f0000000000 + 64*i, Data: 20 | 400<<16, Data2: 3, Data3: memory},
+			hardware.IBSOp{IP: quick, Addr: 0x7f0000000000, Data: 5 | 25<<16, Data3: near},
+			hardware.IBSOp{IP: branch, Data: 2 | 20<<16 | 1<<37 | 1<<35 | (i&3/3)<<36})
+	}
+	file := hardware.Write(t, "perf.data", hardware.IBS(t, hardware.AMDs["zen4"], "/bin/solve", ops, nil))
+	a := annotateJSON(t, "--sysroot", solveRoot, file, "solve")
+	if a.Model.Name != "instruction-samples" {
+		t.Errorf("the method is %s", a.Model.Name)
+	}
+	const all = 400 + 25 + 20 // cycles in flight
+	for _, i := range a.Instructions {
+		m, _ := i.node("Latency.Memory")
+		retire, _ := i.node("Latency.Waiting_To_Retire")
+		missed, _ := i.node("Mispredict_Ratio")
+		switch i.Addr {
+		case "0x4000fa":
+			if !nearly(i.Share, 400.0/all, 1e-9) || !nearly(m, 300.0/all, 1e-9) || !nearly(retire, 20.0/all, 1e-9) {
+				t.Errorf("the slow load: share %v, memory %v, retirement %v", i.Share, m, retire)
+			}
+		case "0x40012e":
+			if !nearly(i.Share, 25.0/all, 1e-9) || m != 0 {
+				t.Errorf("the quick load: share %v, memory %v", i.Share, m)
+			}
+		case "0x400100":
+			if !nearly(missed, 25, 1e-9) {
+				t.Errorf("the branch: %v %% mispredicted, want 25", missed)
+			}
 		}
 	}
 }

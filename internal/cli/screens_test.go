@@ -86,6 +86,7 @@ func TestScreens(t *testing.T) {
 		{"diff", examples + "diff/old", examples + "diff/new"},
 		{"diff", examples + "walk/rows.callgrind", examples + "walk/columns.callgrind"},
 		{"diff", "--by", "function", "--sysroot", examples + "diff/names", examples + "diff/old", examples + "diff/new"},
+		{"c2c", examples + "sharing.data"},
 		{"version"},
 	} {
 		checkScreen(t, command...)

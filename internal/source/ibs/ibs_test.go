@@ -82,7 +82,7 @@ func flag(is bool) string {
 func TestOpsLikePerf(t *testing.T) {
 	for name, amd := range hardware.AMDs {
 		t.Run(name, func(t *testing.T) {
-			b := hardware.IBS(t, amd, hardware.RandomIBS(2000, 24), nil)
+			b := hardware.IBS(t, amd, "program", hardware.RandomIBS(2000, 24), nil)
 			raw := samples(t, b, "ibs_op//")
 			want := dumps(hardware.Perf(t, "report", "-D", "-i", hardware.Write(t, "perf.data", b)), "ibs_op_ctl")
 			if len(want) != len(raw) || len(raw) != 2000 {
@@ -198,7 +198,7 @@ func ending(d dump, modified bool) string {
 // TestFetchesLikePerf is TestOpsLikePerf for instruction fetches.
 func TestFetchesLikePerf(t *testing.T) {
 	for name, amd := range hardware.AMDs {
-		b := hardware.IBS(t, amd, nil, hardware.RandomFetches(500, 24))
+		b := hardware.IBS(t, amd, "program", nil, hardware.RandomFetches(500, 24))
 		raw := samples(t, b, "ibs_fetch//")
 		want := dumps(hardware.Perf(t, "report", "-D", "-i", hardware.Write(t, "perf.data", b)), "ibs_fetch_ctl")
 		if len(want) != len(raw) || len(raw) != 500 {

@@ -303,7 +303,7 @@ func FuzzStacks(f *testing.F) {
 		r.chain(perfdata.ModeKernel, 10, 100, []uint64{perffile.ContextKernel, 0xffffffff80000010, perffile.ContextUser, 0x10310}, 1, 0x10110, 0x10200, 0)
 		f.Add(r.bytes())
 	}
-	f.Add(hardware.IBS(f, hardware.AMDs["zen4"], hardware.RandomIBS(8, 1), hardware.RandomFetches(2, 1)))
+	f.Add(hardware.IBS(f, hardware.AMDs["zen4"], "program", hardware.RandomIBS(8, 1), hardware.RandomFetches(2, 1)))
 	f.Add(hardware.SPE(f, hardware.Midrs["neoverse"], map[int][]byte{0: hardware.Area(hardware.RandomSPE(6, 1, 42))}))
 	f.Add(hardware.Memory(f, hardware.RandomMemory(8, 1)))
 	root := f.TempDir()

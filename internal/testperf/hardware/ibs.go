@@ -68,13 +68,13 @@ func RandomIBS(n int, seed uint64) []IBSOp {
 // memoryBits are those of IBS_OP_DATA3 that chance decides: misses, page sizes, locks.
 const memoryBits = 1<<2 | 1<<3 | 1<<7 | 1<<8 | 1<<15 | 1<<16 | 1<<18 | 1<<20 | 1<<21 | 0x3f<<26
 
-// IBS returns a recording of ops and fetches of a processor.
-func IBS(t testing.TB, cpu AMD, ops []IBSOp, fetches [][4]uint64) []byte {
+// IBS returns a recording of ops and fetches of a processor, in a program.
+func IBS(t testing.TB, cpu AMD, program string, ops []IBSOp, fetches [][4]uint64) []byte {
 	t.Helper()
 	parts := perfdata.SampleType(perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCPU | perffile.SampleRaw)
 	f := New(t, &perfdata.Event{Name: "ibs_op//", Attr: perfdata.Attr{Type: ibsOpType, Config: 1 << 19, SampleType: parts}},
 		&perfdata.Event{Name: "ibs_fetch//", Attr: perfdata.Attr{Type: ibsFetchType, SampleType: parts}})
-	f.Process("/nowhere/program", 42)
+	f.Process(program, 42)
 	time := uint64(1000)
 	for _, x := range ops {
 		time += 1000
