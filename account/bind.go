@@ -211,6 +211,7 @@ func (b *Binding) matchColumns() {
 			name += " (" + known + ")"
 		}
 		switch {
+		case strings.HasPrefix(name, modelled): // no processor's
 		case slices.Contains(b.Unused, name) || slices.Contains(b.Unknown, name) || slices.Contains(b.Other, name):
 		case c.CPU.CoreType != "" && strings.HasPrefix(refs[col].PMU, "cpu_"):
 			b.Other = append(b.Other, name)
@@ -221,6 +222,9 @@ func (b *Binding) matchColumns() {
 		}
 	}
 }
+
+// modelled begins the names of the counts that are a model's of the core, and no processor's.
+const modelled = "core."
 
 // classify finds out what the checks of single counts need to know of columns.
 func (b *Binding) classify(refs []model.EventRef) {

@@ -38,8 +38,11 @@ func (t *tree) processor() {
 
 // also writes the nodes of a further method.
 func (t *tree) also(f account.Further) {
-	own := &tree{Page: page.New(nil, t.Width, t.Color), o: t.o, h: t.h}
 	m := f.Model()
+	own := &tree{Page: page.New(nil, t.Width, t.Color), o: t.o, h: t.h, shown: make([]bool, len(m.Nodes))}
+	for _, i := range f.Nodes {
+		own.shown[i] = true
+	}
 	var lines []page.Line
 	left := 0
 	for _, i := range f.Nodes {

@@ -27,7 +27,10 @@ type Piece struct {
 	// 0 without a recording.
 	Weight  float64
 	Samples int64
-	Notes   []string
+	// Issued is the cycles of its instructions in a simulator's core, of all executions; 0
+	// if that is not known.
+	Issued float64
+	Notes  []string
 }
 
 // longestPath bounds the instructions of a path.

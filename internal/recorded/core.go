@@ -306,7 +306,7 @@ func (p *coreReport) simulatedLoops(t *counts.Table, list []*hotFunction) ([]*ho
 			continue
 		}
 		of := func(event string) map[uint64]float64 { return sums(t, f.rows, columnOf(t, event)) }
-		clock, ir, missed, wrong := sums(t, f.rows, p.col), of("Ir"), of("D1mr"), of("Bcm")
+		clock, issued, ir, missed, wrong := sums(t, f.rows, p.col), of("Ct"), of("Ir"), of("D1mr"), of("Bcm")
 		g := listing.Graph
 		weight := func(b int) float64 { return ir[g.Blocks[b].Start()] }
 		for _, piece := range (&core.Loops{Listing: listing, Weight: weight}).Find() {
@@ -315,6 +315,7 @@ func (p *coreReport) simulatedLoops(t *counts.Table, list []*hotFunction) ([]*ho
 			for i := range piece.Insts {
 				addr := piece.Insts[i].Addr
 				sum, m, w = sum+clock[addr], m+missed[addr], w+wrong[addr]
+				piece.Issued += issued[addr]
 			}
 			piece.Weight = sum / t.Cell(0, p.col).Value
 			if n := ir[piece.Insts[0].Addr]; n > 0 && piece.Loop > 0 {

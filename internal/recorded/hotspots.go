@@ -7,6 +7,7 @@ import (
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/core"
 	"github.com/cyclestack/cyclestack/internal/hotspots"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/report"
@@ -19,7 +20,7 @@ func (p *placeReport) locates(rec *source.Recording) bool { return len(p.Names) 
 
 // hotspots adds to the account of the whole the functions with most of its cycles, as far
 // as they are found.
-func (p *placeReport) hotspots(a *account.Account) {
+func (p *placeReport) hotspots(a *account.Account, d *core.Document) {
 	rec, err := p.recording(p.file)
 	if err != nil {
 		return
@@ -44,7 +45,7 @@ func (p *placeReport) hotspots(a *account.Account) {
 		}
 		if len(t.Functions.Columns) > t.Column {
 			a.Hotspots = t.Hotspots(1)
-			p.inCore(a.Hotspots)
+			p.inCore(a.Hotspots, d)
 		}
 		return
 	}
@@ -64,7 +65,7 @@ func (p *placeReport) hotspots(a *account.Account) {
 		}
 	}
 	a.Hotspots = h
-	p.inCore(h)
+	p.inCore(h, d)
 }
 
 // sampleOptions are those of the search for hotspots: places are compared by the same event
@@ -111,7 +112,8 @@ func (p *placeReport) time(t *counts.Table, writer func(bool) (report.Writer, er
 		h.Whole, h.Seconds = account.Cycles, math.NaN()
 	}
 	s.Locate(h)
-	p.inCore(h)
+	d := p.looped()
+	p.inCore(h, d)
 	w, err := writer(false)
 	if err != nil {
 		return false, err
@@ -125,7 +127,7 @@ func (p *placeReport) time(t *counts.Table, writer func(bool) (report.Writer, er
 			head.CPU = cpu
 		}
 	}
-	whole := p.row(t)
+	whole := p.divided(p.row(t), d)
 	whole.Notes = append(slices.Clip(whole.Notes), counts.Notef("shares only: %s", p.flat))
 	stream := accounting.New(w, o)
 	if err := stream.Add(p.method, whole, p.kind, p.file); err != nil {

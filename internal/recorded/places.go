@@ -259,15 +259,15 @@ func (p *placeReport) whole(t *counts.Table, writer func(bool) (report.Writer, e
 	if err != nil {
 		return err
 	}
-	o := p.options(0)
+	o, d := p.options(0), p.looped()
 	o.Refine = func(a *account.Account) {
 		if accounting.Simulated(p.kind) && p.o.Filter.used() {
 			ofPart(a)
 		}
-		p.hotspots(a)
+		p.hotspots(a, d)
 	}
 	s := accounting.New(w, o)
-	if err := s.Add(p.method, p.row(t), p.kind, p.file); err != nil {
+	if err := s.Add(p.method, p.divided(p.row(t), d), p.kind, p.file); err != nil {
 		return err
 	}
 	return s.Finish()
