@@ -244,7 +244,7 @@ func (b *Binding) rivals(t *counts.Table, place Place, a *Account, list []Rival)
 }
 
 // comparable reports whether a sibling of a node on the path can be a bottleneck as well.
-// One that is not flagged can if it has a known threshold and the same unit. Useful work is a
+// One that is not flagged can if it has a threshold and the same unit. Useful work is a
 // problem only if it is flagged. If the expected ranges are known, only categories above
 // them are problems.
 func (b *Binding) comparable(a *Account, on, i, from int) bool {
@@ -253,12 +253,7 @@ func (b *Binding) comparable(a *Account, on, i, from int) bool {
 		return true
 	}
 	expected := from < 0 && b.Method.Workload != model.AnyWorkload
-	return b.judged(a, i) && nodes[i].Unit == nodes[on].Unit && !expected && !b.useful(i)
-}
-
-// judged reports whether a node has a threshold that can be evaluated.
-func (b *Binding) judged(a *Account, i int) bool {
-	return b.limits[i] != nil && !math.IsNaN(b.limits[i].Eval(a.in))
+	return b.limits[i] != nil && nodes[i].Unit == nodes[on].Unit && !expected && !b.useful(i)
 }
 
 // margin is how far apart two nodes' values must be to differ.

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/cyclestack/cyclestack/account"
-	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/code"
@@ -24,12 +23,12 @@ func Causes(cpu func() (id string, features []string)) func(l *code.Listing, loo
 		id, features := cpu()
 		r, err := resolve.New(resolve.Choice{CPU: id})
 		if err != nil || r.Named().CPU == nil {
-			return simulation.X86Core("")
+			return simulation.ModelledCore("")
 		}
 		return HostCore(r.Named().CPU.Name, features)
 	})
 	return func(l *code.Listing, loop int, samples map[uint64]int64) *account.Cause {
-		if l.Arch != disasm.AMD64 {
+		if !modelled(l.Arch) {
 			return nil
 		}
 		g := l.Graph

@@ -26,10 +26,14 @@ func CoreFor(p resolve.Processor, features []string) (*simulation.Core, error) {
 	if p.CPU == nil {
 		return nil, fault.Usagef("the processor is not known: --cpu names one, such as amdzen4 or skylakex")
 	}
-	if p.CPU.Layout != "intel" && p.CPU.Layout != "amd" {
-		return nil, fault.Usagef("%s: cores of x86-64 processors only are modelled", p.CPU.Name)
+	switch c := HostCore(p.CPU.Name, features); {
+	case p.CPU.Layout == "arm" && c.Name == simulation.TypicalCore:
+		return nil, fault.Usagef("%s: of arm64 only Neoverse N1, V1 and V2 are modelled", p.CPU.Name)
+	case p.CPU.Layout != "intel" && p.CPU.Layout != "amd" && p.CPU.Layout != "arm":
+		return nil, fault.Usagef("%s: cores of x86-64 and arm64 processors only are modelled", p.CPU.Name)
+	default:
+		return c, nil
 	}
-	return HostCore(p.CPU.Name, features), nil
 }
 
 // HostCore returns the model of the core of this machine's processor, by its name in the
@@ -38,7 +42,7 @@ func HostCore(cpu string, features []string) *simulation.Core {
 	if c := simulation.HostCoreOf(cpu, features); c != nil {
 		return c
 	}
-	return simulation.X86Core(cpu)
+	return simulation.ModelledCore(cpu)
 }
 
 // Blocks are blocks of machine code, one in hexadecimal on each line of a file. Of a line

@@ -11,7 +11,7 @@ import (
 
 // solve returns the program of the examples.
 func solve() core.Program {
-	return core.Program{File: "../../examples/annotate/bin/solve", Function: "solve", Cores: []*simulation.Core{simulation.X86Core("skylake")}}
+	return core.Program{File: "../../examples/annotate/bin/solve", Function: "solve", Cores: []*simulation.Core{simulation.ModelledCore("skylake")}}
 }
 
 // TestCauses names what limits the list of solve, with its line. The loop around another
@@ -61,7 +61,7 @@ func TestProgram(t *testing.T) {
 
 // TestBlocks reads a file of blocks with headings, remarks and other columns.
 func TestBlocks(t *testing.T) {
-	b := core.Blocks{Cores: []*simulation.Core{simulation.X86Core("skylake"), simulation.X86Core("amdzen4")}, Loop: true, Name: "blocks",
+	b := core.Blocks{Cores: []*simulation.Core{simulation.ModelledCore("skylake"), simulation.ModelledCore("amdzen4")}, Loop: true, Name: "blocks",
 		Source: strings.NewReader("block,cycles\n# a remark\n\n480fafc7 49ffcf75f7,3.0\nc5\n")}
 	var cycles []float64
 	problems := 0

@@ -68,7 +68,7 @@ func TestFaults(t *testing.T) {
 	}
 	right := 0
 	for _, k := range faults {
-		p := core.Program{File: program, Function: k.function, Cores: []*simulation.Core{simulation.X86Core("skylake")}}
+		p := core.Program{File: program, Function: k.function, Cores: []*simulation.Core{simulation.ModelledCore("skylake")}}
 		d, err := p.Analyse()
 		if err != nil {
 			t.Errorf("%s: %v", k.function, err)

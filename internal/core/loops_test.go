@@ -25,7 +25,7 @@ func TestLoops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := core.Request{Args: []string{program}, Measured: "-", In: strings.NewReader(string(measured)), Cores: []*simulation.Core{simulation.X86Core("amdzen4")}}
+	r := core.Request{Args: []string{program}, Measured: "-", In: strings.NewReader(string(measured)), Cores: []*simulation.Core{simulation.ModelledCore("amdzen4")}}
 	found, err := r.Analyse(t.Context())
 	if err != nil {
 		t.Fatalf("%v; the program says %q", err, measured)

@@ -11,6 +11,7 @@ import (
 // A Piece is code that is executed again and again: an iteration of a loop, along one path,
 // or a block that copies of itself follow.
 type Piece struct {
+	Arch     disasm.Arch // "" is amd64
 	Module   string
 	Function string // demangled; "" for bare code
 	Loop     int    // its number among the function's loops; 0 for none
@@ -85,7 +86,7 @@ func (l *Loops) loop(i int) *Piece {
 // they think likely.
 func (l *Loops) path(from int, inside func(block int) bool) *Piece {
 	f := l.Listing.Function
-	p := &Piece{Module: f.File.Base(), Function: f.Name}
+	p := &Piece{Module: f.File.Base(), Function: f.Name, Arch: l.Listing.Arch}
 	index := map[uint64]int{}
 	for i := range l.Listing.Insts {
 		index[l.Listing.Insts[i].Addr] = i

@@ -58,11 +58,14 @@ func (p *Program) List() (*code.Listing, error) {
 	if err != nil {
 		return nil, fault.Inputf("%s: %w", p.File, err)
 	}
-	if listing.Arch != disasm.AMD64 {
-		return nil, fault.Inputf("%s: instructions of amd64 only are modelled, these are of %s", p.File, listing.Arch)
+	if !modelled(listing.Arch) {
+		return nil, fault.Inputf("%s: instructions of amd64 and arm64 only are modelled, these are of %s", p.File, listing.Arch)
 	}
 	return listing, nil
 }
+
+// modelled reports whether there are cores of an instruction set.
+func modelled(a disasm.Arch) bool { return example[a] != "" }
 
 // Analyse analyses the function's loops.
 func (p *Program) Analyse() (*Document, error) {

@@ -1,10 +1,12 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 )
@@ -67,6 +69,9 @@ func Limits(p *Piece, cores []*simulation.Core) (*Result, error) {
 	}
 	r := &Result{Piece: p, block: block}
 	for _, c := range cores {
+		if arch := cmp.Or(p.Arch, disasm.AMD64); c.Arch != string(arch) {
+			return nil, fault.Usagef("%s: its instructions are of %s, and %s is a core of %s: --cpu names another, such as %s", p.Name(), arch, c.Name, c.Arch, example[arch])
+		}
 		r.Cores = append(r.Cores, simulation.Analyse(c, block, simulation.AnalysisOptions{Explain: true}))
 	}
 	if len(cores) > 0 {
@@ -74,6 +79,9 @@ func Limits(p *Piece, cores []*simulation.Core) (*Result, error) {
 	}
 	return r, nil
 }
+
+// example is a processor of each instruction set that is modelled.
+var example = map[disasm.Arch]string{disasm.AMD64: "amdzen4", disasm.ARM64: "neoverse-n1"}
 
 // block returns the code for the model.
 func (p *Piece) block() (*simulation.Block, error) {
@@ -97,7 +105,7 @@ func (p *Piece) decoded() (*simulation.Block, error) {
 		in := &p.Insts[i]
 		steps[i] = simulation.Step{Inst: in.Inst, Code: in.Code, Taken: p.Taken[i]}
 	}
-	b, err := simulation.NewPath(steps)
+	b, err := simulation.NewPath(cmp.Or(p.Arch, disasm.AMD64), steps)
 	if err != nil {
 		return nil, fault.Inputf("%s: %w", p.Name(), err)
 	}

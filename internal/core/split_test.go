@@ -15,7 +15,7 @@ import (
 // looped returns what the model of Skylake says of a loop in hexadecimal code.
 func looped(t *testing.T, text string) *core.Result {
 	t.Helper()
-	b := core.Blocks{Cores: []*simulation.Core{simulation.X86Core("skylake")}, Loop: true, Source: strings.NewReader(text), Name: "loop"}
+	b := core.Blocks{Cores: []*simulation.Core{simulation.ModelledCore("skylake")}, Loop: true, Source: strings.NewReader(text), Name: "loop"}
 	d, err := b.Bytes(disasm.Intel)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestSplit(t *testing.T) {
 		table := counts.NewTable(&counts.Layout{Columns: []counts.Column{{Event: "cycles"}}, Scopes: []counts.Scope{counts.RunScope("all")}})
 		*table.Cell(0, 0) = counts.Cell{Value: run, State: counts.Counted}
 		table = core.SplitColumns(table, []*core.Result{r}, func(*core.Result) float64 { return 0.8 * run }, run)
-		m, err := account.Load("generic", "core-model", account.Options{})
+		m, err := account.Load("generic", "hot-loops", account.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

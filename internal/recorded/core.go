@@ -130,9 +130,9 @@ func (p *coreReport) cores(t *counts.Table) {
 // modelled returns the model of the core of a recording's processor.
 func (p *placeReport) modelled(t *counts.Table) *simulation.Core {
 	if found, err := p.Processor(t, p.file, resolve.Request{}, nil); err == nil && found.CPU != nil {
-		return simulation.X86Core(found.CPU.Name)
+		return simulation.ModelledCore(found.CPU.Name)
 	}
-	return simulation.X86Core("")
+	return simulation.ModelledCore("")
 }
 
 // weightOf returns how often a block was executed, or else its samples by instruction.
@@ -226,8 +226,8 @@ func (p *coreReport) sampledLoops(t *counts.Table, list []*hotFunction) ([]*hotL
 			p.lost = append(p.lost, f.code.Function)
 			continue
 		}
-		if l.Arch != disasm.AMD64 {
-			return nil, fault.Inputf("%s: instructions of amd64 only are modelled, those of %s are of %s", p.file, f.code.Module, l.Arch)
+		if l.Arch != disasm.AMD64 && l.Arch != disasm.ARM64 {
+			return nil, fault.Inputf("%s: instructions of amd64 and arm64 only are modelled, those of %s are of %s", p.file, f.code.Module, l.Arch)
 		}
 		listing := annotate.NewListing(l, 0, 0)
 		found = append(found, coreFunction{f, fn, l, listing, flow.NewBranches(listing.Graph)})

@@ -28,7 +28,7 @@ func analysed(t *testing.T, file, function string) *core.Document {
 	recs := recorded.New(r, file)
 	defer recs.Close()
 	d, err := recs.Core(&recorded.CoreOptions{Function: function, Symbols: profile.Config{Root: "../../examples/annotate"},
-		Cores: []*simulation.Core{simulation.X86Core("skylake")}})
+		Cores: []*simulation.Core{simulation.ModelledCore("skylake")}})
 	if err != nil {
 		t.Fatal(err)
 	}

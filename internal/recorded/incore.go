@@ -46,7 +46,7 @@ func (p *placeReport) inCore(h *account.Hotspots, d *core.Document) {
 }
 
 // modelName is the method of the core model's counts.
-const modelName = "core-model"
+const modelName = "hot-loops"
 
 // looped returns what the model of the core says of the hot loops of the recording; nil if it
 // says nothing, such as of another architecture.

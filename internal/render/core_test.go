@@ -18,7 +18,7 @@ import (
 func solved(t *testing.T) render.Cores {
 	t.Helper()
 	p := &core.Program{File: "../../examples/annotate/bin/solve", Function: "solve",
-		Cores: []*simulation.Core{simulation.X86Core("amdzen4"), simulation.X86Core("skylake")}}
+		Cores: []*simulation.Core{simulation.ModelledCore("amdzen4"), simulation.ModelledCore("skylake")}}
 	d, err := p.Analyse()
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestAssembly(t *testing.T) {
 	if _, err := exec.LookPath("as"); err != nil {
 		t.Skip("no assembler")
 	}
-	cores := []*simulation.Core{simulation.X86Core("skylake")}
+	cores := []*simulation.Core{simulation.ModelledCore("skylake")}
 	a := core.Assembly{Name: "-", In: strings.NewReader("f: xor %eax,%eax\n1: imul %rdi,%rax\n dec %rcx\n jne 1b\n ret\n"), Cores: cores}
 	d, err := a.Analyse(t.Context())
 	if err != nil {

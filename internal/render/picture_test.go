@@ -17,7 +17,7 @@ import (
 // pictured returns the picture of the list of the examples.
 func pictured(t *testing.T, iterations int) render.Pictures {
 	t.Helper()
-	cores := []*simulation.Core{simulation.X86Core("skylake")}
+	cores := []*simulation.Core{simulation.ModelledCore("skylake")}
 	p := &core.Program{File: "../../examples/annotate/bin/solve", Function: "solve", Loop: 1, Cores: cores}
 	d, err := p.Analyse()
 	if err != nil {

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/limits"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
 )
@@ -47,8 +48,9 @@ type AnalysisOptions = limits.Options
 // NewBlock decodes x86-64 code: a loop, or copies of the code one behind the other.
 func NewBlock(code []byte, loop bool) (*Block, error) { return pipeline.NewBlock(code, loop) }
 
-// NewPath returns a loop. Each of its iterations executes the same instructions.
-func NewPath(steps []Step) (*Block, error) { return pipeline.NewPath(steps) }
+// NewPath returns a loop of an instruction set. Each of its iterations executes the same
+// instructions.
+func NewPath(arch disasm.Arch, steps []Step) (*Block, error) { return pipeline.NewPath(arch, steps) }
 
 // Analyse executes a block on the model of a core until its time per execution is steady,
 // and finds what limits it.
@@ -57,9 +59,9 @@ func Analyse(c *Core, b *Block, o AnalysisOptions) *Analysis { return limits.Ana
 // TypicalCore is the name of the core of processors without a model of their own.
 const TypicalCore = pipeline.GenericCore
 
-// X86Core returns the model of the core of an x86-64 processor, as [CoreOf] does, on every
+// ModelledCore returns the model of the core of a processor, as [CoreOf] does, on every
 // machine.
-func X86Core(cpu string) *Core { return pipeline.CoreOf(cpu) }
+func ModelledCore(cpu string) *Core { return pipeline.CoreOf(cpu) }
 
 // A Picture is the way of micro-ops through the pipeline.
 type Picture = limits.Picture

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
 )
@@ -10,6 +11,7 @@ import (
 // back, or as copies one behind the other.
 type Block struct {
 	same  bool // see Same
+	arm   bool // instructions of arm64
 	ops   []Op
 	taken []bool // by instruction: the path jumps there; nil if only the last one does
 	size  uint64 // bytes of a copy
@@ -43,6 +45,26 @@ func NewBlock(code []byte, loop bool) (*Block, error) {
 		return nil, fmt.Errorf("the block has no instruction")
 	}
 	return b, nil
+}
+
+// RegisterName returns the name of a register that instructions of the block have.
+func (b *Block) RegisterName(r Register) string {
+	if !b.arm {
+		return r.String()
+	}
+	switch {
+	case r == NoRegister:
+		return ""
+	case r < Carry:
+		return "x" + strconv.Itoa(int(r-RAX))
+	case r == Carry || r == Flags:
+		return "nzcv"
+	case r == armSP:
+		return "sp"
+	case r >= moreGeneral:
+		return "x" + strconv.Itoa(int(r-moreGeneral)+16)
+	}
+	return "v" + strconv.Itoa(int(r-XMM0))
 }
 
 // Ops returns the instructions of a block.

@@ -4,6 +4,7 @@ package pipeline
 // takes. Its units are cycles, and micro-ops as the vendor counts them at dispatch.
 type Core struct {
 	Name string // as in CoreOf
+	Arch string // its instructions: amd64 or arm64
 
 	frontEnd
 	legacyFrontEnd
@@ -44,6 +45,8 @@ type backEnd struct {
 	delay            int64 // cycles from dispatch to execution at least
 	lateConvert      int64 // as lateIndex, what a conversion from a general register keeps
 	lateIndex        int64 // cycles that a lea of three parts needs its index after its base
+	lateAddend       int64 // as lateIndex, what a multiplication of floating point adds to
+	lateSum          int64 // as lateIndex, what a multiplication of vectors of integers adds to
 	lateMerge        bool  // what a scalar operation keeps of a register is not waited for
 	vector           uint8 // bytes of the widest vector that a port takes at once
 }
@@ -105,6 +108,10 @@ func (c *Core) lateness(op *Op, r Register) int64 {
 		return 0
 	case !op.vector:
 		return c.lateIndex
+	case op.Class == FMA:
+		return c.lateAddend
+	case op.Class == VMul:
+		return c.lateSum
 	case op.Class == ConvertFromGPR && !c.lateMerge:
 		return c.lateConvert
 	case c.lateMerge:

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"sync"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/cyclestack/cyclestack/internal/disasm"
 )
 
 // coreFiles are the simulated cores: one file each, read strictly. A core may extend
@@ -104,6 +107,7 @@ func (s *coreSet) of(cpu string) *Core {
 type coreFile struct {
 	Name       string
 	Extends    string
+	Arch       string   // of its instructions; "" is amd64
 	Processors []string // the beginnings of the names of its processors
 	Features   []string // flags of /proc/cpuinfo that no core before it has
 	About      string
@@ -149,6 +153,8 @@ type backEndKeys struct {
 	LateConvert      int64 `toml:"late-convert"`
 	LateIndex        int64 `toml:"late-index"`
 	LateMerge        bool  `toml:"late-merge"`
+	LateAddend       int64 `toml:"late-addend"`
+	LateSum          int64 `toml:"late-sum"`
 	Delay            int64
 }
 
@@ -303,6 +309,10 @@ func (r *coreReader) set() {
 	c.loads, c.vectorLoads, c.addresses = r.ports(f.Loads), r.ports(f.VectorLoads), r.ports(f.Addresses)
 	c.indexedAddresses = r.ports(f.IndexedAddresses)
 	c.lateIndex, c.lateConvert, c.lateMerge = f.LateIndex, f.LateConvert, f.LateMerge
+	c.lateAddend, c.lateSum = f.LateAddend, f.LateSum
+	if c.Arch = cmp.Or(f.Arch, string(disasm.AMD64)); c.Arch != string(disasm.AMD64) && c.Arch != string(disasm.ARM64) {
+		r.problem("arch = %q", f.Arch)
+	}
 	c.links, c.renamesBytes, c.renamesIndexed, c.named, c.scaled = max(f.Links, 1), f.RenamesBytes, f.RenamesIndexed, f.Named, f.Scaled
 	c.chased, c.syncs = f.Chased, f.Syncs
 	c.written, c.joined = r.bitsOf("written", f.Written), f.Joined

@@ -9,14 +9,14 @@ import (
 
 // A Decoder reads from the code of instructions what they need. It has no state and may be
 // used concurrently.
-type Decoder struct{}
+type Decoder struct{ arm bool }
 
-// NewDecoder returns the decoder of an instruction set. There is one for amd64.
+// NewDecoder returns the decoder of an instruction set: amd64 or arm64.
 func NewDecoder(arch disasm.Arch) (*Decoder, error) {
-	if arch != disasm.AMD64 {
-		return nil, fmt.Errorf("pipeline: %s: instructions of amd64 only are modelled", arch)
+	if arch != disasm.AMD64 && arch != disasm.ARM64 {
+		return nil, fmt.Errorf("pipeline: %s: instructions of amd64 and arm64 only are modelled", arch)
 	}
-	return &Decoder{}, nil
+	return &Decoder{arm: arch == disasm.ARM64}, nil
 }
 
 // Op returns what the instruction i needs. Code starts with its bytes. Bytes that are no
@@ -24,6 +24,14 @@ func NewDecoder(arch disasm.Arch) (*Decoder, error) {
 func (d *Decoder) Op(i disasm.Inst, code []byte) Op {
 	if i.Bad || i.Len > len(code) {
 		return Op{Class: Nop, addr: i.Addr, unknown: true}
+	}
+	if d.arm {
+		if i.Len < 4 {
+			return Op{Class: Nop, addr: i.Addr, unknown: true}
+		}
+		op := armOp(code)
+		op.addr, op.code.length = i.Addr, 4
+		return op
 	}
 	x := encodedInstruction{code: code[:i.Len], end: i.Next()}
 	x.prefixes()

@@ -386,7 +386,21 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	} else {
 		m.values.compute(op)
 	}
+	if op.back != NoRegister {
+		m.writeBack(op, start)
+	}
 	return done
+}
+
+// writeBack changes the base of an op's address: a cycle after the base is known.
+func (m *Machine) writeBack(op *Op, start int64) {
+	if m.recorder != nil {
+		m.recorder.value(false)
+		m.recorder.wait(op.back, 1)
+		m.recorder.write(op.back)
+	}
+	m.ready[op.back] = m.known(op, op.back, start) + 1
+	m.values.registers[op.back] += uint64(op.backBy)
 }
 
 // noteLoaded notes which general registers hold what was loaded and not changed since.

@@ -1,12 +1,15 @@
 package pipeline
 
 import (
+	"encoding/binary"
 	"math"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/cyclestack/cyclestack/internal/disasm"
 )
 
 // turn is a loop's end: dec %r14, jnz.
@@ -299,6 +302,50 @@ func TestLate(t *testing.T) {
 		got := follow(m, func(int) []Op { m.Late(tt.late); return ops })
 		if !near(got, tt.want) {
 			t.Errorf("%s: %.2f cycles, want %.2f", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestArm64 executes loops of arm64 on Neoverse N1: Arm's Software Optimization Guide has the
+// latencies that they wait for.
+func TestArm64(t *testing.T) {
+	tests := []struct {
+		name  string
+		words []uint32
+		want  float64
+	}{
+		{"add x0, x0, #1", []uint32{0x91000400}, 1},
+		{"an addition with a shift: add x0, x0, x0, lsl #4", []uint32{0x8b001000}, 2},
+		{"mul w0, w0, w1", []uint32{0x1b017c00}, 2},
+		{"mul x0, x0, x1", []uint32{0x9b017c00}, 4},
+		{"fadd d0, d0, d1", []uint32{0x1e612800}, 2},
+		{"fmadd d0, d1, d2, d0: what is added comes late", []uint32{0x1f420020}, 2},
+		{"fmadd d0, d0, d2, d1", []uint32{0x1f420400}, 4},
+		{"a list: ldr x0, [x0]", []uint32{0xf9400000}, 4},
+		{"a pointer that is written back: ldr x1, [x0], #8", []uint32{0xf8408401}, 1},
+		{"a variable in memory: ldr x1, [x0]; add x1, x1, #1; str x1, [x0]", []uint32{0xf9400001, 0x91000421, 0xf9000001}, 5},
+		{"sdiv w0, w0, w1 with a quotient of half of the bits", []uint32{0x1ac10c00}, 8},
+	}
+	decoder, err := NewDecoder(disasm.ARM64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := disasm.New(disasm.ARM64, disasm.Intel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := NewMachine(CoreOf("neoverse-n1"))
+	for _, test := range tests {
+		var code []byte
+		for _, w := range append(test.words, 0x17ffffff) { // b
+			code = binary.LittleEndian.AppendUint32(code, w)
+		}
+		var ops []Op
+		for at := 0; at < len(code); at += 4 {
+			ops = append(ops, decoder.Op(d.Decode(code[at:], uint64(0x1000+at)), code[at:]))
+		}
+		if got := perTurn(m, ops); !near(got, test.want) {
+			t.Errorf("%s: %.2f cycles, want %.2f", test.name, got, test.want)
 		}
 	}
 }

@@ -51,7 +51,7 @@ const (
 // XMM0 is the first vector register.
 const (
 	XMM0      Register = 32
-	registers          = int(XMM0) + 32 + 2
+	registers          = int(XMM0) + 32 + 2 + 16 // two that only operands name, and more of arm64
 )
 
 // A Class is a kind of instruction that a core executes at one speed.
@@ -244,7 +244,10 @@ type Op struct {
 	unknown     bool     // the decoder does not know the opcode
 	scalar      bool     // it works on one element of a vector register
 	late        Register // it is needed later than the other operands: an index, or what is kept of a vector register
-	partial     bool     // it keeps a part of the general register that it writes, and needs nothing of it
+	pair        bool     // it loads or stores two registers or more
+	back        Register // the base of the address, which is written back changed
+	backBy      int64
+	partial     bool // it keeps a part of the general register that it writes, and needs nothing of it
 }
 
 // A codeShape is what fetch and decode see of an instruction.

@@ -98,12 +98,13 @@ func (b *builder) write(r Register) {
 
 // vector reports whether the op is for the vector part of the core.
 func (b *builder) vector() bool {
+	is := func(r Register) bool { return r >= X87 && r < moreGeneral }
 	for _, r := range b.op.reads[:b.reads] {
-		if r >= X87 {
+		if is(r) {
 			return true
 		}
 	}
-	return b.written > 0 && (b.op.writes[0] >= X87 || b.op.writes[b.written-1] >= X87)
+	return b.written > 0 && (is(b.op.writes[0]) || is(b.op.writes[b.written-1]))
 }
 
 // widths returns the bytes that the instruction works on, and those of its memory

@@ -14,13 +14,14 @@ type Step struct {
 	Taken bool
 }
 
-// NewPath returns a loop. Each of its iterations executes the same instructions.
-func NewPath(steps []Step) (*Block, error) {
-	d, err := NewDecoder(disasm.AMD64)
+// NewPath returns a loop of an instruction set. Each of its iterations executes the same
+// instructions.
+func NewPath(arch disasm.Arch, steps []Step) (*Block, error) {
+	d, err := NewDecoder(arch)
 	if err != nil {
 		return nil, err
 	}
-	b := &Block{loop: true}
+	b := &Block{loop: true, arm: d.arm}
 	for i := range steps {
 		s := &steps[i]
 		if s.Inst.Bad {

@@ -238,7 +238,7 @@ func (v *values) result(op *Op, a, b uint64) uint64 {
 
 // written returns what a register holds after x was written to it.
 func (v *values) written(op *Op, r Register, x uint64) uint64 {
-	if r >= X87 || op.Width >= 8 {
+	if r >= X87 && r < moreGeneral || op.Width >= 8 {
 		return x
 	}
 	if op.Width == 4 {
