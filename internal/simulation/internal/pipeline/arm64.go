@@ -223,7 +223,7 @@ func (b *armBuilder) registers() bool {
 		}
 		b.readFlags()
 		b.flags()
-	case w.is(0x1fe00000, 0x1a800000): // CSEL and its kin
+	case w.is(0x1fe00000, 0x1a800000): // CSEL and others
 		b.of(CMov)
 		b.rn(false)
 		b.rm()

@@ -21,25 +21,26 @@ func (b *armBuilder) vectors() bool {
 		o.Width, o.scalar = 8, true
 	}
 	b.of(VInt)
+	if w.bits(24, 1) == 1 {
+		return b.withConstants()
+	}
 	switch {
-	case w.is(0x8f200400, 0x0e200400) && w.bits(24, 1) == 0: // three of one kind
+	case w.is(0x8f200400, 0x0e200400): // three of one kind
 		b.threeSame()
-	case w.is(0x8f3e0c00, 0x0e200800) && w.bits(24, 1) == 0: // two
+	case w.is(0x8f3e0c00, 0x0e200800): // two
 		b.twoMisc()
-	case w.is(0x8f3e0c00, 0x0e300800) && w.bits(24, 1) == 0: // across lanes
+	case w.is(0x8f3e0c00, 0x0e300800): // across lanes
 		b.of(VHAdd)
 		b.vn()
 		b.vd()
-	case w.is(0x8f200c00, 0x0e200000) && w.bits(24, 1) == 0: // three of different widths
-		if c := w.bits(12, 4); c >= 8 && c != 14 || c == 14 {
+	case w.is(0x8f200c00, 0x0e200000): // three of different widths
+		if c := w.bits(12, 4); c >= 8 {
 			b.of(VMul)
 			if c < 12 {
 				b.accumulates()
 			}
 		}
-		b.vn()
-		b.vm()
-		b.vd()
+		b.three()
 	case w.is(0xff3e0c00, 0x4e280800):
 		b.of(AES)
 		b.vn()
@@ -49,36 +50,48 @@ func (b *armBuilder) vectors() bool {
 		b.copied()
 	case w.is(0xbf208c00, 0x0e000000): // TBL, TBX
 		b.of(ShuffleBytes)
-		b.vn()
-		b.vm()
-		b.vd()
+		b.three()
 	case w.is(0xbf208c00, 0x0e000800), w.is(0xbf208400, 0x2e000000): // ZIP and others, EXT
 		b.of(Shuffle)
-		b.vn()
-		b.vm()
-		b.vd()
+		b.three()
 	case w.is(0x9f208400, 0x0e008400): // dot products
 		b.of(VMul)
 		b.accumulates()
-		b.vn()
-		b.vm()
-		b.vd()
+		b.three()
+	default:
+		return false
+	}
+	return true
+}
+
+// three has the usual two operands and result.
+func (b *armBuilder) three() {
+	b.vn()
+	b.vm()
+	b.vd()
+}
+
+// withConstants decodes instructions with a number in them: that of an element, or of bits.
+func (b *armBuilder) withConstants() bool {
+	w := b.w
+	switch {
+	case w.bits(10, 1) == 0:
+		b.byElement()
 	case w.is(0x9ff80400, 0x0f000400): // a constant
 		b.of(VLogic)
 		if b.vd(); w.bits(12, 1) == 1 && w.bits(14, 2) != 3 { // ORR, BIC
 			b.read(armVector(w.bits(0, 5)))
 		}
-	case w.is(0x8f000400, 0x0f000400) && w.bits(24, 1) == 1: // shifts by a constant
+	case w.is(0x8f000400, 0x0f000400): // shifts by a constant
 		b.of(VShift)
 		b.vn()
-		if b.vd(); w.bits(11, 5) == 2 || w.bits(11, 5) == 6 || w.bits(11, 5) == 8 && w.bits(29, 1) == 1 {
-			b.read(armVector(w.bits(0, 5))) // SSRA, SRSRA, SRI
+		c := w.bits(11, 5)
+		if b.vd(); c == 2 || c == 6 || c == 8 && w.bits(29, 1) == 1 { // SSRA, SRSRA, SRI
+			b.read(armVector(w.bits(0, 5)))
 		}
-		if c := w.bits(11, 5); c >= 0x1c {
+		if c >= 0x1c {
 			b.of(Convert)
 		}
-	case w.bits(24, 1) == 1 && w.bits(10, 1) == 0: // by element
-		b.byElement()
 	default:
 		return false
 	}
