@@ -108,7 +108,8 @@ type Agent struct {
 	web     *web
 	started time.Time
 
-	work, single *table // of cgroups; nil without
+	work, single *table           // of cgroups; nil without
+	places       map[string]place // by the paths of cgroups
 
 	mu      sync.Mutex // guards what follows
 	live    Settings
@@ -140,7 +141,7 @@ func New(o Options) (*Agent, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &Agent{o: o, live: first, started: time.Now(), changed: make(chan struct{}),
+	a := &Agent{o: o, live: first, started: time.Now(), changed: make(chan struct{}), places: map[string]place{},
 		errs: map[string]*counter{}, reloads: map[bool]*counter{}, gauges: map[string]*counter{}}
 	r := newRegistry(first.MaxSeries, time.Now)
 	var err error
@@ -150,7 +151,7 @@ func New(o Options) (*Agent, error) {
 	a.s = newSink(r, processorName(&o), osVersion(&o))
 	a.names = newNamer(o.Root, &first)
 	a.self()
-	a.host = newHost(a.s, o.Kernel.Root, o.Root)
+	a.host = newHost(a.s, o.Kernel.Root)
 	if o.Replay == "" {
 		a.openCgroups()
 	}
@@ -278,6 +279,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		start(a.replay)
 	} else {
 		start(a.rotate)
+		start(a.burst)
 	}
 	parts.Wait()
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
@@ -325,6 +327,7 @@ func (a *Agent) tick(ctx context.Context) {
 	defer r.mu.Unlock()
 	if a.groups != nil {
 		a.groups.report(a.work, a.single, now)
+		a.publish()
 		a.groups.order = a.groups.order[:0]
 		a.endings.value = a.groups.ended
 		a.gauges[series.Containers].set(float64(a.groups.alive))

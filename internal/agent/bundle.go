@@ -47,7 +47,6 @@ type bundle struct {
 	before uint64    // collections before it was made
 	leaves time.Time // when it lost its place; zero if it has one
 	ready  bool      // a store has seen its first value
-	more   map[string]*counter
 }
 
 // The nodes of the account of a workload or container, see the model os-time.
@@ -88,8 +87,9 @@ func (s *sink) newBundle(key string, scope []string, now time.Time) *bundle {
 	return b
 }
 
-// bundleSeries is how many series a bundle has.
-const bundleSeries = 14
+// bundleSeries is how many series a bundle has: its own, and those of the first level of a
+// processor's account.
+const bundleSeries = 14 + 8
 
 // add adds what was taken.
 func (b *bundle) add(u *usage) {

@@ -15,7 +15,6 @@ import (
 // A host is the operating system's account of the machine.
 type host struct {
 	root    fs.FS
-	dir     string
 	machine *ostime.Machine
 	empty   *counts.Table
 	modes   [len(ostime.MachineColumns)]*counter
@@ -48,8 +47,8 @@ var hostNodes = [6]struct {
 	{2, "Idle_For_Disks", []int{3}},
 }
 
-func newHost(s *sink, root fs.FS, dir string) *host {
-	h := &host{root: root, dir: dir, machine: ostime.NewMachine(root, nil, nil), first: true, queued: map[string]uint64{},
+func newHost(s *sink, root fs.FS) *host {
+	h := &host{root: root, machine: ostime.NewMachine(root, nil, nil), first: true, queued: map[string]uint64{},
 		empty: counts.NewTable(&counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}})}
 	scope := []string{series.Scope, series.Host}
 	method := append(scope, series.Processor, s.processor, series.Method, series.OS)
@@ -75,7 +74,7 @@ func newHost(s *sink, root fs.FS, dir string) *host {
 func (h *host) read(s *sink) {
 	t := h.machine.Join(h.empty)
 	online := onlineProcessors(h.root)
-	psi := cgroupfs.HostPressure(h.dir)
+	psi := cgroupfs.HostPressure("/")
 	queue, haveQueue := h.waited()
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()

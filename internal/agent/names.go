@@ -3,6 +3,8 @@ package agent
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -281,5 +283,21 @@ func (n *namer) fetch(ctx context.Context) ([]byte, error) {
 
 // newNamer returns a namer of a host whose files are below a directory.
 func newNamer(root string, o *Settings) namer {
-	return namer{root: root, kubelet: o.Kubelet, token: o.Token, client: &http.Client{Timeout: 10 * time.Second}}
+	n := namer{root: root, kubelet: o.Kubelet, token: o.Token}
+	n.client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: n.authority(), MinVersion: tls.VersionTLS12}}}
+	return n
+}
+
+// authority returns the certificates next to the token, as Kubernetes puts them there; nil,
+// which is the system's, if there are none.
+func (n *namer) authority() *x509.CertPool {
+	if n.token == "" {
+		return nil
+	}
+	text, err := readBounded(filepath.Join(filepath.Dir(n.token), "ca.crt"))
+	pool := x509.NewCertPool()
+	if err != nil || !pool.AppendCertsFromPEM(text) {
+		return nil
+	}
+	return pool
 }

@@ -219,12 +219,12 @@ func (r *rotation) windows(k *kept, level int) *windows {
 	}
 	if r.settled.Sockets {
 		w.busy = nil
-		w.scope = func(s *counts.Scope) []string {
+		w.scope = func(s *counts.Scope) [][]string {
 			list := []string{series.Scope, series.Host}
 			if s.Socket != counts.Unknown {
 				list = append(list, series.Socket, fmt.Sprint(s.Socket))
 			}
-			return list
+			return [][]string{list}
 		}
 	}
 	k.windows = append(k.windows, w)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"strings"
 	"time"
 
 	"github.com/cyclestack/cyclestack/internal/fleet/series"
@@ -82,9 +83,14 @@ func (s *sink) secondsOf(level int) *family { return s.level(series.CPUSeconds, 
 // drop removes the series of a bundle.
 func (s *sink) drop(b *bundle) {
 	s.r.remove(b.all)
-	for _, c := range b.more {
-		s.r.remove([]*counter{c})
+	var more []*counter // those of counts in bursts have the same first labels
+	begin := strings.TrimSuffix(labelText(b.scope), "}") + ","
+	for _, c := range s.r.byKey {
+		if strings.HasPrefix(c.text, begin) {
+			more = append(more, c)
+		}
 	}
+	s.r.remove(more)
 }
 
 // describe exports which method an account has.

@@ -24,9 +24,9 @@ type windows struct {
 	method string
 	level  int                               // of the nodes that are exported; 0 for all
 	plan   func(cpu string) *plan.Plan       // of the counting; nil for recordings
-	scope  func(*counts.Scope) []string      // labels; nil for none
+	scope  func(*counts.Scope) [][]string    // labels of the scopes that an account is added to; nil for the host
+	bursts bool                              // counted in bursts: results of windows are the host's alone
 	busy   func() (seconds float64, ok bool) // processor time since the last call
-	charge func(w float64, groups int)       // takes notice of seconds that groups were multiplexed
 
 	head   report.Header
 	groups []*group
@@ -47,7 +47,11 @@ type groupSeries struct {
 	whole, instructions, enabled, running *counter
 	nodes                                 []*counter
 	results                               map[string]*counter
+	before                                uint64 // collections before they were made
 }
+
+// gone reports whether the series were removed.
+func (s *groupSeries) gone() bool { return s.whole != nil && s.whole.gone }
 
 // Begin implements [report.Writer].
 func (w *windows) Begin(h report.Header) error {
@@ -63,9 +67,9 @@ func (w *windows) Begin(h report.Header) error {
 	w.s.r.mu.Lock()
 	defer w.s.r.mu.Unlock()
 	w.s.describe(h.Model.Name, h.Model.Version, h.CPU.Name, w.method, w.groups[0].unit.Name)
-	if counted != nil && w.scope == nil {
+	if counted != nil && (w.scope == nil || w.bursts) {
 		for _, g := range w.groups {
-			w.seriesOf(w.labels(nil), g)
+			w.seriesOf(w.hostLabels(), g, true, !w.bursts)
 		}
 	}
 	return nil
@@ -125,38 +129,44 @@ func countable(p *plan.Plan, node int) bool {
 	return false
 }
 
-// labels returns those that all series of a scope have.
-func (w *windows) labels(s *counts.Scope) []string {
-	list := []string{series.Scope, series.Host}
-	if w.scope != nil && s != nil {
-		list = w.scope(s)
-	}
+// hostLabels returns those that all series of the host have.
+func (w *windows) hostLabels() []string {
+	return w.labelsOf([]string{series.Scope, series.Host})
+}
+
+// labelsOf returns the labels of a scope with those of the method.
+func (w *windows) labelsOf(scope []string) []string {
 	cpu, _, _ := strings.Cut(w.head.CPU.Name, ":")
-	return append(list, series.Model, w.head.Model.Name, series.ModelVersion, w.head.Model.Version, series.Processor, cpu,
+	return append(scope[:len(scope):len(scope)], series.Model, w.head.Model.Name, series.ModelVersion, w.head.Model.Version, series.Processor, cpu,
 		series.CoreType, w.head.CPU.CoreType, series.Method, w.method)
 }
 
 // seriesOf returns the series of a group, which it makes at 0 if there are none. The caller
 // must hold the registry's lock.
-func (w *windows) seriesOf(labels []string, g *group) *groupSeries {
+func (w *windows) seriesOf(labels []string, g *group, results, nodes bool) *groupSeries {
 	key := labelText(labels)
 	if w.scopes[key] == nil {
 		w.scopes[key] = map[*group]*groupSeries{}
 	}
-	if s := w.scopes[key][g]; s != nil {
+	if s := w.scopes[key][g]; s != nil && !s.gone() {
 		return s
 	}
 	labels = append(labels[:len(labels):len(labels)], series.Group, g.name)
 	get := func(f *family, more ...string) *counter {
 		return w.s.r.get(f, append(labels[:len(labels):len(labels)], more...)...)
 	}
-	s := &groupSeries{whole: get(w.s.whole(g.unit)), instructions: get(w.s.instructions), enabled: get(w.s.enabled), running: get(w.s.running),
-		results: map[string]*counter{}}
-	for _, i := range g.nodes {
-		s.nodes = append(s.nodes, get(w.s.level(g.unit, g.level), series.Node, w.head.Model.Nodes[i].Name))
+	s := &groupSeries{results: map[string]*counter{}, before: w.s.r.collects}
+	if nodes {
+		s.whole, s.instructions = get(w.s.whole(g.unit)), get(w.s.instructions)
+		for _, i := range g.nodes {
+			s.nodes = append(s.nodes, get(w.s.level(g.unit, g.level), series.Node, w.head.Model.Nodes[i].Name))
+		}
 	}
-	for _, result := range []string{series.OK, series.Unscheduled, series.Lost, series.Implausible} {
-		s.results[result] = get(w.s.windows, series.Result, result)
+	if results {
+		s.enabled, s.running = get(w.s.enabled), get(w.s.running)
+		for _, result := range []string{series.OK, series.Unscheduled, series.Lost, series.Implausible} {
+			s.results[result] = get(w.s.windows, series.Result, result)
+		}
 	}
 	w.scopes[key][g] = s
 	return s
@@ -198,7 +208,16 @@ func (g *group) settle(a *account.Account) {
 
 // window adds one window of a group, or counts why not.
 func (w *windows) window(a *account.Account, g *group, busy float64) {
-	s := w.seriesOf(w.labels(&a.Scope), g)
+	scopes := [][]string{{series.Scope, series.Host}}
+	if w.scope != nil {
+		scopes = w.scope(&a.Scope)
+	}
+	host := (*groupSeries)(nil)
+	if w.bursts {
+		host = w.seriesOf(w.hostLabels(), g, true, false)
+	} else {
+		host = w.seriesOf(w.labelsOf(scopes[0]), g, true, true)
+	}
 	whole := wholeOf(a, g.unit.Name)
 	covered := 1.0
 	for _, i := range g.nodes {
@@ -208,14 +227,28 @@ func (w *windows) window(a *account.Account, g *group, busy float64) {
 	}
 	if d := a.Duration; d > 0 {
 		enabled := d * float64(max(1, a.Scope.CPUs))
-		s.enabled.addNanos(nanosOf(enabled))
-		s.running.addNanos(nanosOf(enabled * covered))
+		host.enabled.addNanos(nanosOf(enabled))
+		host.running.addNanos(nanosOf(enabled * covered))
 	}
 	result := w.judge(a, g, whole, busy)
-	s.results[result].add(1)
+	host.results[result].add(1)
 	if result != series.OK {
 		return
 	}
+	for _, scope := range scopes {
+		s := host
+		if w.bursts {
+			// A store sees each new series as 0 first, as in table.counts.
+			if s = w.seriesOf(w.labelsOf(scope), g, false, true); s.before == w.s.r.collects {
+				continue
+			}
+		}
+		w.add(a, g, s, whole)
+	}
+}
+
+// add adds a window to the series of a scope.
+func (w *windows) add(a *account.Account, g *group, s *groupSeries, whole float64) {
 	s.whole.add(w.scaled(g, whole))
 	if n := a.Instructions(); n > 0 {
 		s.instructions.add(n)
@@ -312,7 +345,9 @@ func (w *windows) lost() {
 	defer w.s.r.mu.Unlock()
 	for _, byGroup := range w.scopes {
 		for _, s := range byGroup {
-			s.results[series.Lost].add(1)
+			if c := s.results[series.Lost]; c != nil {
+				c.add(1)
+			}
 		}
 	}
 }

@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/cgroups"
+	"github.com/cyclestack/cyclestack/internal/source/cgroupfs"
+	"github.com/cyclestack/cyclestack/internal/source/switches"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -473,7 +476,7 @@ func cgroup(t *testing.T, name string) string {
 
 func TestPMUCgroups(t *testing.T) {
 	sys := system(t)
-	cgroups := []string{cgroup(t, "one"), cgroup(t, "two")}
+	dirs := []string{cgroup(t, "one"), cgroup(t, "two")}
 	short, n := program(t, instructions)
 	long, m := program(t, 3*instructions)
 	table := measureOne(t, sys, perfevent.Spec{
@@ -481,7 +484,7 @@ func TestPMUCgroups(t *testing.T) {
 		Target: perfevent.Target{Cgroups: []string{"one", "two"}, All: true},
 		Keep:   counts.By(0).With(counts.Cgroup),
 	}, func() {
-		err := errors.Join(runIn(cgroups[0], short), runIn(cgroups[1], long), runIn(cgroups[0], long))
+		err := errors.Join(runIn(dirs[0], short), runIn(dirs[1], long), runIn(dirs[0], long))
 		if err != nil {
 			t.Error(err)
 		}
@@ -492,6 +495,49 @@ func TestPMUCgroups(t *testing.T) {
 	}
 	within(t, "cgroup one", got["one"], n+m, 0.002)
 	within(t, "cgroup two", got["two"], m, 0.002)
+}
+
+// Counts that are written when a processor changes its cgroup are those of the programs in
+// them: one that is never switched away from as well, and two that alternate.
+func TestPMUSwitches(t *testing.T) {
+	sys := system(t)
+	dirs := []string{cgroup(t, "one"), cgroup(t, "two")}
+	short, n := program(t, 10*instructions)
+	long, m := program(t, 30*instructions)
+	mount, err := cgroups.Mount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := switches.Options{Cgroups: cgroupfs.At(mount), Name: func(path string) string { return filepath.Base(path) }, Share: func(float64) float64 { return 1 }, Took: func(int) {}}
+	run, err := o.Start(t.Context(), sys, perfevent.Spec{Groups: [][]perfevent.Event{group(t, sys, "instructions:u", "cycles:u")},
+		Target: perfevent.Target{All: true}, Interval: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	failed := make(chan error, 2)
+	go func() {
+		time.Sleep(500 * time.Millisecond)
+		failed <- runIn(dirs[0], short)
+	}()
+	go func() {
+		time.Sleep(500 * time.Millisecond)
+		failed <- errors.Join(runIn(dirs[1], long), runIn(dirs[1], short))
+	}()
+	if !run.Next() {
+		t.Fatal(run.Err())
+	}
+	if err := errors.Join(<-failed, <-failed); err != nil {
+		t.Error(err)
+	}
+	table := run.Table()
+	got := map[string]float64{}
+	for i, s := range table.Scopes {
+		got[s.Cgroup] = value(table.Cell(i, 0))
+		t.Logf("%s: %.0f instructions, %.0f cycles", s.Cgroup, got[s.Cgroup], value(table.Cell(i, 1)))
+	}
+	within(t, "cgroup one", got["one"], n, 0.002)
+	within(t, "cgroup two", got["two"], n+m, 0.002)
 }
 
 // A machine's counts have those of each program.

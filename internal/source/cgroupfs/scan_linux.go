@@ -45,6 +45,11 @@ func Open(root string) (*Reader, error) {
 	return r, nil
 }
 
+// At returns a reader of a tree of cgroups of any kind, for its paths.
+func At(dir string) *Reader {
+	return &Reader{dir: dir, version: 2, buf: make([]byte, 4096), names: make([]byte, 16<<10)}
+}
+
 // Dir returns the directory of the root cgroup.
 func (r *Reader) Dir() string { return r.dir }
 

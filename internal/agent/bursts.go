@@ -1,0 +1,203 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cyclestack/cyclestack/counts"
+	hierarchy "github.com/cyclestack/cyclestack/internal/cgroups"
+	"github.com/cyclestack/cyclestack/internal/fleet/series"
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/source/cgroupfs"
+	"github.com/cyclestack/cyclestack/internal/source/switches"
+	"github.com/cyclestack/cyclestack/plan"
+	"github.com/cyclestack/cyclestack/report"
+	"github.com/cyclestack/cyclestack/source/perfevent"
+)
+
+// A place is where the counts of a cgroup go.
+type place struct {
+	work, single string // keys; "" for none
+	labels       labels
+}
+
+// A burstCounting counts by cgroup, part of the time.
+type burstCounting struct {
+	a      *Agent
+	scopes map[string][][]string // by the names of scopes: labels
+	duty   *counter
+}
+
+// A record of a group's counts is estimated to take the kernel so long: reading six
+// counters takes 3 µs, and writing the record one. Bursts may take half of the budget.
+const (
+	recordCost  = 4 * time.Microsecond
+	burstBudget = 0.5
+	mostShare   = 0.5
+	firstShare  = 0.01
+)
+
+// burst counts by cgroup until the context is done. It needs a PMU, and a kernel
+// that tells when a processor changes its cgroup.
+func (a *Agent) burst(ctx context.Context) error {
+	if a.o.Source == measure.OS || a.groups == nil {
+		return nil
+	}
+	mount := a.groups.reader.Dir()
+	if filepath.Clean(a.o.Root) == "/" || a.groups.reader.Version() == 1 {
+		var err error
+		if mount, err = hierarchy.Mount(); err != nil {
+			a.o.Log.Info("no counters by cgroup", "reason", err)
+			return nil
+		}
+	}
+	b := &burstCounting{a: a}
+	for ctx.Err() == nil {
+		o, changed := a.settings()
+		err := b.count(ctx, o, mount, changed)
+		var none *measure.NoPMUError
+		var unknown *perfevent.EventError
+		switch {
+		case ctx.Err() != nil:
+		case errors.As(err, &none):
+			return nil
+		case errors.As(err, &unknown):
+			a.o.Log.Info("no counters by cgroup", "reason", err)
+			return nil
+		case err != nil:
+			a.failed("pmu", err)
+			pause(ctx, changed, retryAfter)
+		}
+	}
+	return nil
+}
+
+// count counts until the settings or the processors change.
+func (b *burstCounting) count(ctx context.Context, o Settings, mount string, changed <-chan struct{}) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	kernel := b.a.o.Kernel
+	s := switches.Options{Cgroups: cgroupfs.At(mount), Name: b.name, Share: func(records float64) float64 { return b.share(records, o) },
+		Took: func(records int) { b.a.cost.charge(time.Duration(records) * recordCost) }}
+	kernel.Start = func(ctx context.Context, sys *perfevent.System, spec perfevent.Spec) (measure.Counters, error) {
+		run, err := s.Start(ctx, sys, spec)
+		if err != nil {
+			return nil, err
+		}
+		return run, nil
+	}
+	choice := b.a.o.Choice
+	choice.Level = 1
+	var m *measure.Measurement
+	m, err := measure.New(kernel, measure.Options{
+		Choice: choice, Source: measure.PMU, Target: perfevent.Target{All: true}, Label: "agent", NoTimes: true,
+		By: counts.By(0).With(counts.Interval).With(counts.Cgroup), Period: measure.Period{Interval: o.Interval},
+		Client: measure.Client{Writer: func(report.Options) (report.Writer, error) {
+			return &windows{s: b.a.s, method: series.Bursts, level: 1, bursts: true, scope: func(s *counts.Scope) [][]string { return b.scopes[s.Cgroup] },
+				plan: func(cpu string) *plan.Plan { return m.Plans()[cpu] }}, nil
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	if err := m.Plan(); err != nil {
+		return err
+	}
+	run, err := m.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	online := b.a.onlineList()
+	go func() {
+		tick := time.NewTicker(o.Interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+			case <-changed:
+			case <-tick.C:
+				if b.a.onlineList() == online {
+					continue
+				}
+			}
+			run.Stop()
+			return
+		}
+	}()
+	return errors.Join(run.Count(), run.Finish(ctx))
+}
+
+// share returns for how much of the time the budget allows to count.
+func (b *burstCounting) share(records float64, o Settings) float64 {
+	share := firstShare
+	if records > 0 {
+		allowed := burstBudget * o.Budget * float64(max(1, b.a.host.online))
+		share = min(mostShare, allowed/(records*recordCost.Seconds()))
+	}
+	share *= b.a.cost.share()
+	reg := b.a.s.r
+	reg.mu.Lock()
+	defer reg.mu.Unlock()
+	if b.duty == nil {
+		b.duty = reg.get(reg.family(series.Duty, "share of the time that a group is counted in", gauge), series.Scope, series.Workload, series.Group, "l1")
+	}
+	b.duty.set(share)
+	return share
+}
+
+// name returns the scope of a cgroup, and keeps its labels: those of the nearest entity that
+// the last scan saw.
+func (b *burstCounting) name(path string) string {
+	a := b.a
+	a.s.r.mu.Lock()
+	defer a.s.r.mu.Unlock()
+	if len(b.scopes) > 2*a.s.r.most {
+		b.scopes = nil
+	}
+	if b.scopes == nil {
+		b.scopes = map[string][][]string{}
+	}
+	p, known := a.places[strings.TrimSuffix(path, "/")]
+	for at := path; !known && at != ""; {
+		at = at[:max(0, strings.LastIndexByte(at, '/'))]
+		p, known = a.places[at]
+	}
+	var list [][]string
+	if !known || !a.work.has(p.work) {
+		list = append(list, a.work.labels(labels{service: series.Other}))
+	} else {
+		list = append(list, a.work.labels(p.labels))
+	}
+	switch {
+	case a.single == nil || p.single == "":
+	case a.single.has(p.single):
+		list = append(list, a.single.labels(p.labels))
+	default:
+		list = append(list, a.single.labels(labels{container: series.Other}))
+	}
+	var key strings.Builder
+	for _, l := range list {
+		key.WriteString(labelText(l))
+	}
+	b.scopes[key.String()] = list
+	return key.String()
+}
+
+// has reports whether a key has series of its own that count.
+func (t *table) has(key string) bool {
+	b := t.own[key]
+	return b != nil && b.leaves.IsZero()
+}
+
+// publish notes where the counts of each cgroup go. The caller must hold the registry's
+// lock.
+func (a *Agent) publish() {
+	clear(a.places)
+	for _, e := range a.groups.order {
+		a.places[e.path] = place{e.work, e.single, e.labels}
+	}
+}
