@@ -320,7 +320,7 @@ func (p *placeReport) next(t *counts.Table, rows []int) report.Step {
 	}
 	code := t.Scopes[rows[0]].Code
 	switch {
-	case accounting.Simulated(p.kind):
+	case accounting.Simulated(p.kind), code != nil && code.Addr == 0 && code.Function != "": // inlined, with no code of its own
 		return p.o.Next(Closer{By: counts.Line})
 	case code == nil || code.Function == "" || strings.HasPrefix(code.Module, "[") || strings.HasSuffix(code.Module, ".map"):
 		return report.Step{} // its code is not in a file

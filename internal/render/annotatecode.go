@@ -168,7 +168,11 @@ func (t *annotation) inst(i int) {
 	in := &t.c.Insts[i]
 	text := fmt.Sprintf("%x", in.Addr)
 	if t.numbers && !t.d.Assembly && in.Line > 0 {
-		text = fmt.Sprintf("%x :%d", in.Addr, in.Line)
+		name := ""
+		if in.File != t.mainFile() {
+			name = page.Printable(path.Base(in.File))
+		}
+		text = fmt.Sprintf("%x %s:%d", in.Addr, name, in.Line)
 	}
 	if in.Text != "" {
 		text += "  " + page.Printable(in.Text)

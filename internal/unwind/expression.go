@@ -67,14 +67,14 @@ type evaluation struct {
 	m     *Memory
 	bias  uint64
 	pc    int // the register that stands for the program counter
-	stack [mostStacked]uint64
+	stack *[mostStacked]uint64
 	n     int
 }
 
 // evaluate returns what an expression leaves on its stack. The stack begins with first, if
 // that is given.
 func evaluate(expr []byte, k *Machine, r *Registers, m *Memory, first *uint64, bias uint64) (uint64, bool) {
-	e := evaluation{cursor: cursor{data: expr, order: binary.LittleEndian}, r: r, m: m, bias: bias, pc: -1}
+	e := evaluation{cursor: cursor{data: expr, order: binary.LittleEndian}, r: r, m: m, bias: bias, pc: -1, stack: &m.scratch}
 	if k == nil || !k.arm64 {
 		e.pc = amd64RIP
 	}

@@ -53,7 +53,8 @@ type Memory struct {
 	// File reads a word of 8 bytes outside the stack; it may be nil.
 	File func(addr uint64) (uint64, bool)
 	// Cut says that a read was beyond the end of the copy.
-	Cut bool
+	Cut     bool
+	scratch [mostStacked]uint64 // of expressions
 }
 
 // Word returns the 8 bytes at an address.

@@ -130,6 +130,12 @@ func plainStack(parts []string) string {
 // recordStacks builds a program and records it with copies of its stack.
 func recordStacks(t testing.TB, build, source string) string {
 	t.Helper()
+	return recordStacksOf(t, build, source, "-c", "500000")
+}
+
+// recordStacksOf is recordStacks with further arguments of perf record.
+func recordStacksOf(t testing.TB, build, source string, args ...string) string {
+	t.Helper()
 	words := strings.Fields(build)
 	for _, tool := range []string{"perf", words[0]} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -143,7 +149,8 @@ func recordStacks(t testing.TB, build, source string) string {
 		t.Skipf("%s: %v\n%s", build, err, out)
 	}
 	for range 5 { // some versions of perf abort now and then
-		cmd := exec.Command("perf", "record", "-q", "-e", "cpu-clock", "-c", "500000", "--call-graph", "dwarf,16384", "-m", "4M", "-o", data, program)
+		words := append([]string{"record", "-q", "-e", "cpu-clock", "--call-graph", "dwarf,16384", "-m", "4M", "-o", data}, args...)
+		cmd := exec.Command("perf", append(words, program)...)
 		cmd.Dir = dir
 		if cmd.Run() == nil {
 			return data
