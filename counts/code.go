@@ -22,6 +22,10 @@ func (c *Code) Label(k Kind) string {
 	switch {
 	case k == Module:
 		return module
+	case k == SourceFile && c.File != "":
+		return fmt.Sprintf("%s  (%s)", path.Base(c.File), module)
+	case k == SourceFile:
+		return fmt.Sprintf("%s  (%s)", unknown, module)
 	case k == Instruction && c.Line > 0:
 		return fmt.Sprintf("%#x  %s  %s  (%s)", c.Addr, function, line, module)
 	case k == Instruction && c.Addr > 0:

@@ -38,13 +38,14 @@ const (
 	Comm // threads of the same name
 	Cgroup
 	Module
+	SourceFile // of lines
 	Function
 	Line
 	Instruction
 )
 
 var kindNames = [...]string{"run", "interval", "cpu", "core", "die", "cluster", "cache", "socket", "node",
-	"thread", "process", "comm", "cgroup", "module", "function", "line", "instruction"}
+	"thread", "process", "comm", "cgroup", "module", "srcfile", "function", "line", "instruction"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

@@ -128,14 +128,10 @@ func (y *Symbolizer) Innermost(p Place) *Function {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	im := y.image(p.File)
-	if !im.inlinedAt(p) {
+	name := im.innermost(p)
+	if name == "" || name == f.Symbol {
 		return f
 	}
-	frames := im.frames(p)
-	if len(frames) < 2 || frames[0].Func == "" || frames[0].Func == f.Symbol {
-		return f
-	}
-	name := frames[0].Func
 	in := im.inlined[name]
 	if in == nil {
 		if im.inlined == nil {
@@ -145,6 +141,19 @@ func (y *Symbolizer) Innermost(p Place) *Function {
 		im.inlined[name] = in
 	}
 	return in
+}
+
+// innermost returns the symbol of the innermost inlined call at a place, or "".
+func (im *image) innermost(p Place) string {
+	switch {
+	case im.object != nil:
+		return im.object.Innermost(im.addr(p))
+	case im.dump != nil:
+		if frames := im.dump.frames(p.Offset); len(frames) > 1 {
+			return frames[0].Func
+		}
+	}
+	return ""
 }
 
 // inlinedAt reports whether the code at a place is of an inlined call.

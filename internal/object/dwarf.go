@@ -60,7 +60,7 @@ type unitRange struct {
 }
 
 // sectionsV5 are sections that dwarf.New does not take.
-var sectionsV5 = []string{".debug_addr", ".debug_line_str", ".debug_str_offsets", ".debug_rnglists", ".debug_loclists"}
+var sectionsV5 = []string{".debug_addr", ".debug_line_str", ".debug_str_offsets", ".debug_rnglists"}
 
 // debugInfo returns the debug information of an object, which is read once, or
 // nil if there is none.

@@ -240,6 +240,26 @@ func (o *Object) Frames(addr uint64) []Frame {
 	return frames
 }
 
+// Innermost returns the name of the function that is inlined innermost at an address; "" if
+// none is. It is Frames without the cost of lines.
+func (o *Object) Innermost(addr uint64) (name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	err := protect(func() error {
+		if u := o.debugInfo().unitAt(addr); u != nil {
+			t := o.inlinesOf(u)
+			if n := t.lookup(addr); n >= 0 && t.nodes[n].parent >= 0 {
+				name = o.functionName(t.data, t.nodes[n].origin)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
 // Inlined reports whether the code at an address is of an inlined call.
 func (o *Object) Inlined(addr uint64) bool {
 	o.mu.Lock()

@@ -167,7 +167,7 @@ func (p *placeReport) table(name string) (*counts.Table, error) {
 func (p *placeReport) read(rec *source.Recording) (source.PlaceReader, error) {
 	split := p.o.Split
 	if rec.Simulated() {
-		if split.Within != 0 || p.o.Filter.used() && !p.o.Filter.onlyCode() || p.o.Interval > 0 {
+		if split.Within != 0 || split.Code == counts.SourceFile || p.o.Filter.used() && !p.o.Filter.onlyCode() || p.o.Interval > 0 {
 			return nil, noFilters(rec.Name())
 		}
 		return rec.SimulatedPlaces(samples.Options{By: split.Code, Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil

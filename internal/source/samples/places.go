@@ -135,7 +135,7 @@ func (p *places) apart() bool { return p.told&^codeKinds != 0 }
 func (p *places) codeless() bool { return p.told&codeKinds == 0 && !p.keep.code() }
 
 // codeKinds are the kinds of places in the code.
-const codeKinds = counts.By(1<<counts.Module | 1<<counts.Function | 1<<counts.Line | 1<<counts.Instruction)
+const codeKinds = counts.By(1<<counts.Module | 1<<counts.SourceFile | 1<<counts.Function | 1<<counts.Line | 1<<counts.Instruction)
 
 // begin makes room for so many columns.
 func (p *places) begin(columns int) {
@@ -274,6 +274,8 @@ func (p *places) look(at profile.Place) int32 {
 			}
 			return codeOf(p, p.lines, l, key{place: at, line: l, function: l.function})
 		}
+	case p.told.Has(counts.SourceFile):
+		return p.sourceFile(at)
 	case p.told.Has(counts.Function):
 	case p.told.Has(counts.Module):
 		return codeOf(p, p.modules, at.File, key{place: at})
@@ -285,6 +287,16 @@ func (p *places) look(at profile.Place) int32 {
 	}
 	f := p.symbols.at(at)
 	return codeOf(p, p.functions, f, key{place: at, function: f})
+}
+
+// sourceFile returns the number of the source file at a place, or of a function in it.
+func (p *places) sourceFile(at profile.Place) int32 {
+	l := line{module: at.File}
+	l.file, _ = p.symbols.Line(at)
+	if p.told.Has(counts.Function) {
+		l.function = p.symbols.at(at)
+	}
+	return codeOf(p, p.lines, l, key{place: at, line: l, function: l.function})
 }
 
 // codeOf returns the number of a place by an index. Without room for another it is

@@ -18,7 +18,7 @@ import (
 // Options are what a [Reader] makes of a file.
 type Options struct {
 	// By is the kind of place in the code that samples are split by: counts.Module,
-	// Function, Line or Instruction, or counts.Run for none.
+	// SourceFile, Function, Line or Instruction, or counts.Run for none.
 	By counts.Kind
 
 	// Within is what else samples are split by: counts.Process, Thread, Cgroup, CPU,
@@ -50,7 +50,7 @@ type Options struct {
 }
 
 // Kinds are the kinds of places that Options.By takes.
-var Kinds = []counts.Kind{counts.Module, counts.Function, counts.Line, counts.Instruction}
+var Kinds = []counts.Kind{counts.Module, counts.SourceFile, counts.Function, counts.Line, counts.Instruction}
 
 // A Reader yields one table of a recording. Its first scope is the whole run, or what a
 // filter leaves of it. The others are the places of the samples, described in

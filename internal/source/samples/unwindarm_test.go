@@ -124,8 +124,8 @@ func (g *gdbClient) ask(packet string) string {
 	return strings.TrimSuffix(text, "#")
 }
 
-// stopAt runs a program up to a function, and returns the registers x0 to x30, sp and pc,
-// and the stack.
+// stopAt runs a program up to a function. It returns the registers x0 to x30, sp and pc, and
+// the stack.
 func stopAt(t *testing.T, program, function string) ([]uint64, []byte) {
 	t.Helper()
 	f, err := elf.Open(program)
