@@ -74,7 +74,7 @@ func (b *Binding) flag(a *Account) {
 func (b *Binding) over(a *Account, i int) bool {
 	n := &b.Method.Model.Nodes[i]
 	switch {
-	case !a.Nodes[i].Known():
+	case !a.Nodes[i].Known(), n.Places && a.Scope.Code == nil:
 		return false
 	case b.Method.Workload != model.AnyWorkload && n.Expected != nil && n.Level == 1 && !n.Useful():
 		_, standing := a.Expected(i)

@@ -165,7 +165,7 @@ func (b *builder) addNodes(tables []nodeTable) {
 		n := Node{
 			Name: str(t.Name), Parent: str(t.Parent), Section: str(t.Section),
 			Formula: str(t.Formula), Rest: isTrue(t.Rest), Unit: str(t.Unit), Domain: cmp.Or(str(t.Domain), domains[0]),
-			Threshold: str(t.Threshold), Standalone: isTrue(t.Standalone), Min: t.Min, Max: t.Max, Negative: str(t.Negative),
+			Threshold: str(t.Threshold), Places: isTrue(t.Places), Standalone: isTrue(t.Standalone), Min: t.Min, Max: t.Max, Negative: str(t.Negative),
 			Overlap: isTrue(t.Overlap), Optional: isTrue(t.Optional),
 			Title: str(t.Title), About: strings.TrimSpace(str(t.About)), Causes: t.Causes, Try: t.Try,
 			Source: str(t.Source), Sample: t.Sample, File: t.pos.file, Line: t.pos.line, pos: t.pos,

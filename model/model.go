@@ -117,6 +117,7 @@ type Node struct {
 	// Threshold is a formula over node names that says when the node is worth
 	// attention; an empty one never flags.
 	Threshold  string
+	Places     bool     // the threshold is for places in the code, and not for a run
 	Standalone bool     // the threshold stands by itself: it may flag the node under a parent that is not flagged
 	Min, Max   *float64 // the possible range of the value; outside it the value contradicts itself
 	Negative   string   // why a negative value is possible here, in our words; "" says it is not

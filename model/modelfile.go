@@ -62,6 +62,7 @@ type nodeTable struct {
 	Unit       *string
 	Domain     *string
 	Threshold  *string
+	Places     *bool
 	Standalone *bool
 	Min        *float64
 	Max        *float64

@@ -53,6 +53,7 @@ type jsonMethodNode struct {
 	Unit       string   `json:"unit,omitempty"`
 	Domain     string   `json:"domain,omitempty"`
 	Threshold  string   `json:"threshold,omitempty"`
+	Places     bool     `json:"places,omitempty"`
 	Standalone bool     `json:"standalone,omitempty"`
 	Min        *float64 `json:"min,omitempty"`
 	Max        *float64 `json:"max,omitempty"`
@@ -187,7 +188,7 @@ func methodJSON(m *model.Model, level int) jsonMethod {
 
 func methodNodeJSON(n *model.Node) jsonMethodNode {
 	out := jsonMethodNode{Path: n.Path, Name: n.Name, Level: n.Level, Section: n.Section, Formula: n.Formula, Rest: n.Rest, Unit: n.Unit,
-		Domain: n.Domain, Threshold: n.Threshold, Standalone: n.Standalone, Min: n.Min, Max: n.Max, Negative: n.Negative,
+		Domain: n.Domain, Threshold: n.Threshold, Places: n.Places, Standalone: n.Standalone, Min: n.Min, Max: n.Max, Negative: n.Negative,
 		Overlap: n.Overlap, Optional: n.Optional,
 		jsonNodeTexts: jsonNodeTexts{Title: n.Title, About: n.About, Causes: n.Causes, Try: n.Try, Source: n.Source, Sample: n.Sample}}
 	for _, a := range n.Advice {

@@ -244,7 +244,7 @@ func (t *tree) formula(e Explanation) {
 		t.inputs(e)
 	}
 	if n.Threshold != "" {
-		t.Paragraph("flagged", "if "+n.Threshold, hang, plain)
+		t.Paragraph("flagged", flaggedIf(n), hang, plain)
 	}
 	t.Out.WriteByte('\n')
 }
@@ -502,4 +502,13 @@ func jsonLinks(e Explanation) []jsonLink {
 		}
 	}
 	return links
+}
+
+// flaggedIf says when a node is flagged.
+func flaggedIf(n *model.Node) string {
+	text := "if " + n.Threshold
+	if n.Places {
+		text += ", for functions and lines"
+	}
+	return text
 }

@@ -25,7 +25,7 @@ func (t *tree) explainBrief(e Explanation) {
 	t.Paragraph("means", sentences(n.About, t.room(), aboutLines), hang, plain)
 	more := t.briefFormula(e, known)
 	if n.Threshold != "" && !known {
-		t.Paragraph("flagged", "if "+n.Threshold, hang, plain)
+		t.Paragraph("flagged", flaggedIf(n), hang, plain)
 	}
 	try := tries(e)
 	left := briefLines - strings.Count(t.Out.String(), "\n") - 1
