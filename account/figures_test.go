@@ -85,4 +85,3 @@ func TestPathAvoidsUsefulWork(t *testing.T) {
 		t.Error("no recording has a path")
 	}
 }
-
