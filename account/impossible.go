@@ -142,7 +142,8 @@ var wrongs = map[wrong][2]string{
 		"a profiler) kept it off, or its group asks for more of them than there are. Nothing is known of it; it is not 0."},
 	still: {"counts change from interval to interval",
 		" has the same count in several intervals in a row, to the last digit: the counter stuck, or one reading was taken again and again."},
-	twofold: {"readings of one event agree", " was counted more than once, with different results: at most one of them is right."},
+	twofold: {"readings of one event agree", " was counted more than once, with different results: at most one of them is right. " +
+		"With multiplexed groups, a loop of the program may take as long as their rotation: each group then sees its own part of it."},
 }
 
 // wordsOf says what is wrong with the count of a column.

@@ -1,9 +1,12 @@
 package multiplex_test
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/internal/multiplex"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // TestResonance counts a loop of 8 ms with two groups and turns of 4 ms: the real error of
@@ -27,5 +30,39 @@ func TestResonance(t *testing.T) {
 	t.Logf("the real errors are %.2f %% with the kernel's order, and %.2f %% with a varied one", 100*ideal[0], 100*ideal[1])
 	if ideal[0] < 4*ideal[1] {
 		t.Errorf("real errors of %.2f %% with the kernel's order and %.2f %% with a varied one, want a quarter", 100*ideal[0], 100*ideal[1])
+	}
+}
+
+// TestResonanceInRecordings counts a loop as long as the rotation of seven groups. Some
+// events are in several of them, and their readings disagree: the audit says so, of every
+// run, whatever the interval. It says it of no other program.
+func TestResonanceInRecordings(t *testing.T) {
+	runs := testlong.Size(1, 4)
+	kinds := append([]multiplex.Kind{{Name: "loop of 28 ms", Loop: 0.028}}, multiplex.Kinds...)
+	for _, kind := range kinds {
+		for _, interval := range []float64{0.1, 1} {
+			c, err := multiplex.NewCounting(multiplex.Setting{CPU: "skylakex", Level: 3, Turn: 0.004, Interval: interval, Intervals: 40}, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Groups != 7 {
+				t.Fatalf("the plan has %d groups, want 7", c.Groups)
+			}
+			found := 0
+			for range runs {
+				a, _, err := c.Run(kind)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if slices.ContainsFunc(a.Checks, func(c account.Check) bool {
+					return c.Name == "readings of one event agree" && c.State == account.Fails
+				}) {
+					found++
+				}
+			}
+			if want := map[bool]int{true: runs}[kind.Loop > 0]; found != want {
+				t.Errorf("%s, -I %.0f: found in %d of %d runs, want %d", kind.Name, 1000*interval, found, runs, want)
+			}
+		}
 	}
 }
