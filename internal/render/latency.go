@@ -110,7 +110,9 @@ func (t *latencyPage) means(l *LatencyReport) {
 		t.Paragraph("measured", fmt.Sprintf("between %.2f and %.2f cycles on average%s", l.Low, l.High, tail(l)), latencyHang, plain)
 	}
 	t.Paragraph("", "from the first dispatch to the write-back, both cycles included: more than what a waiting instruction sees", latencyHang, plain)
-	t.Paragraph("replays", "a load that is dispatched again counts once, from its first dispatch: its wait is in the mean, and no load is added", latencyHang, plain)
+	if t.o.Lines == 0 || t.o.Notes {
+		t.Paragraph("replays", "a load that is dispatched again counts once, from its first dispatch: its wait is in the mean, and no load is added", latencyHang, plain)
+	}
 	if l.Scatter >= 0.01 {
 		t.Paragraph("scatter", fmt.Sprintf("counts rise by up to %s with the threshold, which counts of one sample cannot: they are from separate runs, and were evened out", page.Percent(l.Scatter)), latencyHang, plain)
 	}

@@ -39,10 +39,10 @@ const memParts = perffile.SampleIdentifier | perffile.SampleIP | perffile.Sample
 // first falsely, the second truly, the third read only, and a fourth that is not shared.
 var Sharing = []MemOp{
 	{120, 42, 0, 0x400010, 0x7f0000000040, LoadHITM, 180}, {60, 42, 0, 0x400014, 0x7f0000000040, StoreL1, 0},
-	{80, 43, 3, 0x400020, 0x7f0000000068, LoadFarHITM, 400}, {90, 43, 3, 0x400024, 0x7f0000000068, StoreMiss, 0}, {30, 43, 3, 0x400020, 0x7f0000000068, LoadL1, 31},
+	{80, 43, 3, 0x400020, 0x7f0000000068, LoadFarHITM, 400}, {90, 43, 3, 0x400024, 0x7f0000000068, StoreMiss, 0}, {30, 43, 3, 0x400020, 0x7f0000000068, LoadL3, 51},
 	{40, 44, 1, 0x400030, 0x7f0000000080, LoadHITM, 150}, {25, 42, 0, 0x400034, 0x7f0000000080, StoreL1, 0}, {15, 43, 3, 0x400038, 0x7f0000000084, StoreNA, 0},
-	{12, 44, 1, 0x400030, 0x7f0000000080, LoadLFB, 90},
-	{50, 42, 0, 0x400040, 0x7f00000000c0, LoadL3, 60}, {50, 43, 3, 0x400040, 0x7f00000000c8, LoadL2, 33},
+	{12, 44, 1, 0x400030, 0x7f0000000080, LoadL3, 60},
+	{50, 42, 0, 0x400040, 0x7f00000000c0, LoadL3, 60}, {50, 43, 3, 0x400040, 0x7f00000000c8, LoadL3, 50},
 	{70, 44, 1, 0x400050, 0x7f0000000100, LoadRAM, 300}, {33, 44, 1, 0x400054, 0x7f0000000108, StoreL1, 0},
 }
 
