@@ -18,8 +18,8 @@ func (a *app) c2c() *cobra.Command {
 stores that name the address of their data: perf c2c record and perf mem record take
 them. Raw samples of AMD's ibs_op and the AUX area of Arm's SPE have them as well.
 
-It prints how many loads found each line modified in another core's cache, loads,
-stores and threads. Sharing is false if no thread uses bytes that another one writes:
+It prints how many loads found each line modified in another core's cache (HITM),
+loads, stores and threads. Sharing is false if no thread uses bytes that another one writes:
 the data only lies on the same line. For one line it prints the offsets, and the code
 that reads and writes there. Counts are of samples, by the rules of perf c2c.`,
 		Example: `  cyclestack c2c examples/sharing.data

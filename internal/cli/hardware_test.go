@@ -3,12 +3,14 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/testperf/hardware"
+	"github.com/cyclestack/cyclestack/internal/testshared"
 )
 
 // countsByAddr returns the counts of a report by instruction, by the address.
@@ -225,6 +227,51 @@ func TestAnnotateHardware(t *testing.T) {
 			if !nearly(missed, 25, 1e-9) {
 				t.Errorf("the branch: %v %% mispredicted, want 25", missed)
 			}
+		}
+	}
+}
+
+// TestPublishedBranchStacks compares published recordings of Intel's and AMD's processors with
+// what perf script prints: branches, those mispredicted and predicted, and cycles.
+func TestPublishedBranchStacks(t *testing.T) {
+	dir := testshared.Dir(t, "corpus", "perfdata")
+	for _, name := range []string{"quipper-perf.data.branch-4.14", "quipper-perf.data.branch_stack_spec", "quipper-perf.data.raw_callgraph_branch-3.4", "jbeich-testdata_perf_b.data"} {
+		file := filepath.Join(dir, name)
+		want := map[string]float64{}
+		for _, w := range strings.Fields(hardware.Perf(t, "script", "-F", "brstack", "-i", file)) {
+			part := strings.Split(w, "/")
+			cycles, err := strconv.ParseFloat(part[5], 64)
+			if err != nil {
+				t.Fatalf("%s: perf: %q", name, w)
+			}
+			want["taken.branches"]++
+			want["taken.cycles"] += cycles
+			want["taken.mispredicted"] += float64(strings.Count(part[1]+part[2], "M"))
+			want["taken.known"] += float64(strings.Count(part[1]+part[2], "M") + strings.Count(part[1]+part[2], "P"))
+		}
+		var r struct {
+			Accounts []struct {
+				Counts []struct {
+					Event string
+					Value float64
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(runMain(t, "report", "--model", "taken-branches", "--by", "module", "--format", "json", file)), &r); err != nil {
+			t.Fatal(err)
+		}
+		compared := 0
+		for _, c := range r.Accounts[0].Counts {
+			v, ok := want[c.Event]
+			if ok {
+				compared++
+			}
+			if ok && v != c.Value {
+				t.Errorf("%s: %s %v, perf has %v", name, c.Event, c.Value, v)
+			}
+		}
+		if want["taken.branches"] == 0 || compared != len(want) {
+			t.Errorf("%s: %d counts compared, perf has %v", name, compared, want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,10 +66,15 @@ func writeShared(w io.Writer, d *SharedLines, o report.Options) error {
 	}
 	t.Out.WriteByte('\n')
 	shown := d.shown()
-	rows := [][]string{{"share", "modified", "remote", "peer", "loads", "stores", "threads", "sharing", "line", "data"}}
+	rows := [][]string{{"share", "HITM", "remote", "peer", "loads", "stores", "threads", "sharing", "line", "data"}}
 	for _, x := range d.Lines[:shown] {
 		rows = append(rows, []string{percentOne(d.share(x)), whole(x.HITM()), whole(x.RemoteHITM + x.RemotePeer), whole(x.Peer()), whole(x.Loads), whole(x.Stores),
 			strconv.Itoa(x.Threads), x.Sharing.String(), fmt.Sprintf("%#x", x.Addr), d.data(x)})
+	}
+	if d.All.Peer() == 0 {
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], 3, 4)
+		}
 	}
 	t.columns(rows)
 	t.Out.WriteByte('\n')
@@ -137,7 +143,7 @@ func (t *latencyPage) columns(rows [][]string) {
 // the most stores, in the order of their offsets.
 func (t *latencyPage) detail(d *SharedLines, x *c2c.Line) {
 	t.Paragraph("", fmt.Sprintf("line %#x", x.Addr)+nodesOf(x.Nodes), 0, bold)
-	rows := [][]string{{"offset", "modified", "loads", "stores", "cycles", "threads", "code"}}
+	rows := [][]string{{"offset", "HITM", "loads", "stores", "cycles", "threads", "code"}}
 	for i, p := range x.Places {
 		if i == sharedPlaces && t.o.Lines > 0 && d.Top == 0 {
 			break
@@ -157,7 +163,7 @@ func (t *latencyPage) detail(d *SharedLines, x *c2c.Line) {
 	}
 	t.columns(rows)
 	if n := len(x.Places) - len(rows) + 1; n > 0 {
-		t.Paragraph("left out", t.o.Hint(fmt.Sprintf("%d more places", n), counts.Fix{Action: counts.ShowAll}), latencyHang, plain)
+		t.Paragraph("left out", t.o.Hint(fmt.Sprintf("%d more places", n), counts.Fix{Action: counts.ShowMore}), latencyHang, plain)
 	}
 }
 

@@ -112,28 +112,7 @@ func (t *latencyPage) latencyGroups(l *SampledLatency, all *latency.Measured) {
 	for _, g := range shown {
 		rows = append(rows, groupRow(g.Name, g.Measured(), all))
 	}
-	widths := make([]int, len(rows[0]))
-	for _, r := range rows {
-		for i, c := range r[:len(r)-1] {
-			widths[i] = max(widths[i], page.Runes(c))
-		}
-	}
-	used := 0
-	for _, w := range widths {
-		used += w + gap
-	}
-	for k, r := range rows {
-		out := ""
-		for i, c := range r[:len(r)-1] {
-			out += fmt.Sprintf("%*s", widths[i]+gap, c)
-		}
-		out += "  " + page.Cut(page.Shorter(r[len(r)-1], t.Width-used-gap), max(16, t.Width-used-gap))
-		st := plain
-		if k == 0 {
-			st = faint
-		}
-		t.Out.WriteString(t.Paint(out, st) + "\n")
-	}
+	t.columns(rows)
 	if left > 0 {
 		t.Out.WriteByte('\n')
 		t.Paragraph("left out", t.o.Hint(fmt.Sprintf("%s more of %s, %s of the cycles together", page.Trim(float64(left)), page.Trim(float64(len(l.Groups))), percentOne(share)), counts.Fix{Action: counts.ShowRows, Number: len(l.Groups)}), latencyHang, plain)
