@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"path"
 	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -586,8 +587,8 @@ func (s *Stacks) call(node int32, l link, pid int, time uint64) int32 {
 
 // extend returns the node of frames below a node: a function, and in it what was inlined.
 func (s *Stacks) extend(node int32, list []int32) int32 {
-	if s.r.opts.By == counts.Module && s.tree.nodes.at(int(node)).frame == list[0] {
-		return node // calls within a module
+	if s.r.opts.By <= counts.SourceFile && s.tree.nodes.at(int(node)).frame == list[0] {
+		return node // calls within a module or a source file
 	}
 	for _, f := range list {
 		node = s.tree.child(node, f)
@@ -600,6 +601,13 @@ func (s *Stacks) expand(at profile.Place) []int32 {
 	by, symbols := s.r.opts.By, s.r.symbols
 	if by == counts.Module {
 		return []int32{s.frame(frameKey{kind: ModuleFrame, file: at.File})}
+	}
+	if by == counts.SourceFile {
+		key := frameKey{file: at.File}
+		if key.source, _ = symbols.Line(at); key.source != "" {
+			key.name = path.Base(key.source)
+		}
+		return []int32{s.frame(key)}
 	}
 	f := symbols.Function(at)
 	if by == counts.Function && (s.r.opts.NoInline || !symbols.Inlined(at)) {
