@@ -421,12 +421,15 @@ func FuzzObject(f *testing.F) {
 				t.Fatalf("%+v is behind %+v", s, functions[i-1])
 			}
 			o.Frames(s.Addr)
+			o.Innermost(s.Addr)
+			o.Unwind(s.Addr)
 			o.Code(s.Addr, 64)
 		}
 		for _, c := range o.code {
 			for i := range uint64(64) {
 				o.Frames(c.low + i)
 				o.Data(c.low + i)
+				o.Unwind(c.low + i)
 			}
 		}
 		for _, n := range o.Notes() {
