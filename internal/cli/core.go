@@ -160,7 +160,7 @@ func (a *app) coreDocument(c *common, f *coreFlags, r *core.Request, d *core.Doc
 	if !slices.Contains(report.Formats[render.Pictures](), c.format) {
 		return usageError("--format %s: not for --trace", c.format)
 	}
-	pictures, err := d.Trace(r.Cores, f.times)
+	pictures, err := d.Trace(f.times)
 	if err != nil {
 		return err
 	}

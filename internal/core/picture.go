@@ -24,10 +24,13 @@ type Picture struct {
 const mostTraced = 1 << 20
 
 // Trace returns the pictures of a document's pieces, on the first core. iterations 0 is as
-// many as are clear on a page.
-func (d *Document) Trace(cores []*simulation.Core, iterations int) (*Pictures, error) {
+// many as are clear on a page. It leaves out pieces that were analysed on no core.
+func (d *Document) Trace(iterations int) (*Pictures, error) {
 	out := &Pictures{Title: d.Title}
 	for _, r := range d.Pieces {
+		if r.core == nil {
+			continue
+		}
 		n := iterations
 		if n <= 0 {
 			n = usual(len(r.Insts))
@@ -35,7 +38,7 @@ func (d *Document) Trace(cores []*simulation.Core, iterations int) (*Pictures, e
 		if n*len(r.Insts) > mostTraced {
 			return nil, fault.Usagef("--iterations %d: of %d instructions, more than %d are too many for a picture", n, len(r.Insts), mostTraced)
 		}
-		p := &Picture{Result: r, Picture: simulation.Trace(cores[0], r.block, n)}
+		p := &Picture{Result: r, Picture: simulation.Trace(r.core, r.block, n)}
 		for i := range r.Insts {
 			p.Texts = append(p.Texts, strings.Join(strings.Fields(r.Insts[i].Text), " "))
 		}

@@ -30,6 +30,7 @@ type Result struct {
 	Advice   []Advice
 
 	block *simulation.Block
+	core  *simulation.Core // of Main
 }
 
 // Main returns the analysis on the first core.
@@ -75,6 +76,7 @@ func Limits(p *Piece, cores []*simulation.Core) (*Result, error) {
 		r.Cores = append(r.Cores, simulation.Analyse(c, block, simulation.AnalysisOptions{Explain: true}))
 	}
 	if len(cores) > 0 {
+		r.core = cores[0]
 		r.advise()
 	}
 	return r, nil

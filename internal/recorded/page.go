@@ -183,7 +183,11 @@ func (p *pageReport) core(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return report.Write(w, "json", render.Cores{Document: d}, p.o.Report)
+	with, err := render.Cores{Document: d}.WithPictures(p.o.Report)
+	if err != nil {
+		return err
+	}
+	return report.Write(w, "json", with, p.o.Report)
 }
 
 // code writes an annotated function.

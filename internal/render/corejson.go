@@ -41,6 +41,7 @@ type jsonPiece struct {
 	WhatIfs   []jsonWhatIf     `json:"what_ifs"`
 	Advice    []jsonAdvice     `json:"advice"`
 	PieceNote []string         `json:"notes"`
+	Picture   string           `json:"picture,omitempty"`
 }
 
 type jsonCode struct {
@@ -110,8 +111,12 @@ type jsonAdvice struct {
 
 func writeCoresJSON(w io.Writer, d Cores, _ report.Options) error {
 	doc := jsonCores{Schema: "cyclestack.core/v1", Title: d.Title, Of: d.Of, Pieces: []jsonPiece{}, More: d.More, Notes: list(d.Notes)}
-	for _, r := range d.Pieces {
-		doc.Pieces = append(doc.Pieces, pieceOf(r, d.Of != ""))
+	for i, r := range d.Pieces {
+		p := pieceOf(r, d.Of != "")
+		if i < len(d.pictures) {
+			p.Picture = d.pictures[i]
+		}
+		doc.Pieces = append(doc.Pieces, p)
 	}
 	return page.JSON(w, doc)
 }

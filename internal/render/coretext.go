@@ -20,6 +20,30 @@ import (
 type Cores struct {
 	*core.Document
 	Full bool // everything, not one screen
+
+	pictures []string // of the first pieces, as SVG
+}
+
+// picturesMost bounds the pictures of a page.
+const picturesMost = 4
+
+// WithPictures returns the document with the pictures of its first pieces, which its JSON then
+// has.
+func (d Cores) WithPictures(o report.Options) (Cores, error) {
+	one := *d.Document
+	one.Pieces = one.Pieces[:min(len(one.Pieces), picturesMost)]
+	all, err := one.Trace(0)
+	if err != nil {
+		return d, err
+	}
+	for _, p := range all.List {
+		var b strings.Builder
+		if err := writePicturesSVG(&b, Pictures{Pictures: &core.Pictures{Title: all.Title, List: []*core.Picture{p}}}, o); err != nil {
+			return d, err
+		}
+		d.pictures = append(d.pictures, b.String())
+	}
+	return d, nil
 }
 
 // A coreWriter writes a document of the core model as text.

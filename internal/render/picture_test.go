@@ -23,7 +23,7 @@ func pictured(t *testing.T, iterations int) render.Pictures {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pictures, err := d.Trace(cores, iterations)
+	pictures, err := d.Trace(iterations)
 	if err != nil {
 		t.Fatal(err)
 	}

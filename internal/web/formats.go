@@ -19,7 +19,11 @@ func init() {
 	register("differences", func(d report.PlaceComparison) (*model.CPU, *model.Model) { return d.Header.CPU, d.Header.Model })
 	report.Register(Name, func(w io.Writer, d render.Cores, o report.Options) error {
 		p := New(w, "cyclestack: loops")
-		if err := p.Write(d, o); err != nil {
+		with, err := d.WithPictures(o)
+		if err != nil {
+			return err
+		}
+		if err := p.Write(with, o); err != nil {
 			return err
 		}
 		if err := report.Write(p.Plain(), "text", d, plain(o)); err != nil {

@@ -536,7 +536,8 @@ func contrast(t *testing.T, tab *testbrowser.Tab, what string) {
 	}
 }
 
-// TestLoops: the core model's cycles, limits and ports are those of the document.
+// TestLoops: the core model's cycles, limits and ports are those of the document, and the
+// picture of the pipeline can be seen.
 func TestLoops(t *testing.T) {
 	b := testbrowser.New(t)
 	args := []string{"--sysroot", "examples/annotate", "examples/annotate.data"}
@@ -571,6 +572,8 @@ func TestLoops(t *testing.T) {
 					t.Errorf("%s, piece %d: %s %q, want %q", name, i, key, got, want)
 				}
 			}
+			tab.Click(piece + "summary")
+			tab.Wait("document.querySelector('" + piece + "img').naturalWidth > 100") // the picture is one
 		}
 	}
 }

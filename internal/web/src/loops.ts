@@ -12,6 +12,7 @@ interface Piece {
     ports: PortUse[]; instructions: { uops: number | null; latency: number | null; in_chain?: boolean; trust: string }[] }[];
   measured?: { cycles: number | null; error?: number; how: string; difference?: string };
   what_ifs?: { if: string; cycles: number | null }[]; advice?: { fault: string; text: string }[]; notes?: string[];
+  picture?: string; // SVG: the way of the uops through the pipeline
 }
 
 export interface Core extends Document { title: string; of?: string; pieces: Piece[]; notes?: string[] }
@@ -42,6 +43,10 @@ function piece(p: Piece, i: number): HTMLElement {
       return h("tr", { class: y?.in_chain ? "line hot" : "" }, h("th", { scope: "row" }, x.addr), h("td", { class: "text" }, h("code", {}, clean(x.text, 500))), number(y?.uops ?? null, "uops"), number(y?.latency ?? null, "latency"), h("td", {}, l ? `${trim(l.latency)} by ${l.by}` : ""));
     })));
   });
+  if (p.picture) {
+    const img = h("img", { src: "data:image/svg+xml;charset=utf-8," + encodeURIComponent(p.picture), alt: `The pipeline, cycle by cycle: each uop of ${where || "block " + (i + 1)} is fetched, dispatched, executed and retired.` });
+    out.append(h("details", {}, h("summary", {}, "Picture of the pipeline"), h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `picture of ${where || "block " + (i + 1)}` }, img)));
+  }
   for (const [title, list] of [["What if", p.what_ifs?.map(w => `${w.if}: ${trim(w.cycles)} cycles`)], ["Advice", p.advice?.map(a => a.text)], ["Notes", p.notes]] as const) if (list?.length) out.append(h("p", {}, h("b", {}, title)), h("ul", {}, ...list.map(t => h("li", {}, clean(t, 1000)))));
   return out;
 }
