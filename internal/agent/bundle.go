@@ -15,16 +15,6 @@ type usage struct {
 	pressure                [cgroupfs.Resources][2]int64 // some, full
 }
 
-func (u *usage) add(o *usage) {
-	u.user += o.user
-	u.system += o.system
-	u.throttled += o.throttled
-	for i := range u.pressure {
-		u.pressure[i][0] += o.pressure[i][0]
-		u.pressure[i][1] += o.pressure[i][1]
-	}
-}
-
 // resources are the values of the label, by index of cgroupfs.Pressure.
 var resources = [cgroupfs.Resources]string{cgroupfs.PressureCPU: "cpu", cgroupfs.PressureIO: "io", cgroupfs.PressureMemory: "memory"}
 

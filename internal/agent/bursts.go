@@ -29,6 +29,7 @@ type burstCounting struct {
 	a      *Agent
 	scopes map[string][][]string // by the names of scopes: labels
 	duty   *counter
+	writer *windows
 }
 
 // A record of a group's counts is estimated to take the kernel so long: reading six
@@ -81,7 +82,12 @@ func (b *burstCounting) count(ctx context.Context, o Settings, mount string, cha
 	defer cancel()
 	kernel := b.a.o.Kernel
 	s := switches.Options{Cgroups: cgroupfs.At(mount), Name: b.name, Share: func(records float64) float64 { return b.share(records, o) },
-		Took: func(records int) { b.a.cost.charge(time.Duration(records) * recordCost) }}
+		Took: func(records int, lost uint64) {
+			b.a.cost.charge(time.Duration(records) * recordCost)
+			if lost > 0 && b.writer != nil { // what followed the loss was not counted
+				b.writer.lost()
+			}
+		}}
 	kernel.Start = func(ctx context.Context, sys *perfevent.System, spec perfevent.Spec) (measure.Counters, error) {
 		run, err := s.Start(ctx, sys, spec)
 		if err != nil {
@@ -96,8 +102,9 @@ func (b *burstCounting) count(ctx context.Context, o Settings, mount string, cha
 		Choice: choice, Source: measure.PMU, Target: perfevent.Target{All: true}, Label: "agent", NoTimes: true,
 		By: counts.By(0).With(counts.Interval).With(counts.Cgroup), Period: measure.Period{Interval: o.Interval},
 		Client: measure.Client{Writer: func(report.Options) (report.Writer, error) {
-			return &windows{s: b.a.s, method: series.Bursts, level: 1, bursts: true, scope: func(s *counts.Scope) [][]string { return b.scopes[s.Cgroup] },
-				plan: func(cpu string) *plan.Plan { return m.Plans()[cpu] }}, nil
+			b.writer = &windows{s: b.a.s, method: series.Bursts, level: 1, bursts: true, scope: func(s *counts.Scope) [][]string { return b.scopes[s.Cgroup] },
+				plan: func(cpu string) *plan.Plan { return m.Plans()[cpu] }}
+			return b.writer, nil
 		}},
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -312,5 +313,94 @@ func TestNames(t *testing.T) {
 	h.write("pods.json", "{")
 	if err := n.refresh(t.Context(), time.Now()); err == nil || len(n.known) == 0 {
 		t.Errorf("%v, %d names", err, len(n.known))
+	}
+}
+
+// TestBudget: twice over the budget halves the time that groups are counted, and then the
+// agent reads less often. Below half of it that is taken back.
+func TestBudget(t *testing.T) {
+	a := newFakeHost(t).agent(nil)
+	a.host.online = 2
+	c := a.cost
+	minute := func(spent time.Duration) {
+		c.spent = spent
+		c.judge(time.Minute)
+	}
+	minute(time.Second)
+	if c.duty != 1 {
+		t.Errorf("one minute changes the share to %g", c.duty)
+	}
+	minute(time.Second)
+	if c.duty != 0.5 {
+		t.Errorf("the share is %g", c.duty)
+	}
+	for range 40 {
+		minute(time.Second)
+	}
+	if c.duty != leastDuty || c.stretch(time.Second) != mostFactor*time.Second {
+		t.Errorf("the share is %g, the interval %v times as long", c.duty, c.stretch(time.Second))
+	}
+	if got := a.value(series.CostRatio); math.Abs(got-1./120) > 1e-9 {
+		t.Errorf("the ratio is %g: one of 120 seconds of two processors", got)
+	}
+	for range 100 {
+		minute(time.Millisecond)
+	}
+	if c.duty != 1 || c.stretch(time.Second) != time.Second {
+		t.Errorf("the share is %g, the interval %v", c.duty, c.stretch(time.Second))
+	}
+}
+
+// TestHotplug: after processors came or went, the next turn counts those that are there.
+func TestHotplug(t *testing.T) {
+	k := testkernel.Skylake(1)
+	a, err := New(Options{Root: t.TempDir(), Kernel: k.Kernel(), Source: measure.PMU, Settings: Usual})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rotation{a: a, kept: map[int]*kept{}, duty: map[string]*counter{}, settled: a.live}
+	turn := func() *measure.Measurement {
+		if err := r.turn(t.Context(), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		return r.kept[1].m
+	}
+	first := turn()
+	if turn() != first {
+		t.Error("it is planned again without a reason")
+	}
+	k.Root["sys/devices/system/cpu/online"].Data = []byte("0-2\n")
+	if turn() == first {
+		t.Error("it goes on with processors that are gone")
+	}
+	if got := a.value(series.Slots.Whole, skylake("l1")...); got != 3*4e9 {
+		t.Errorf("%g slots of three windows", got)
+	}
+}
+
+// TestBurstNames: the counts of a cgroup belong to the nearest entity, and to others where
+// it has no series.
+func TestBurstNames(t *testing.T) {
+	h := newFakeHost(t)
+	h.use("docker/"+idA+"/init.scope", 1, 0)
+	h.use("system.slice/nginx.service", 1, 0)
+	a := h.agent(nil)
+	a.tick(t.Context())
+	b := &burstCounting{a: a}
+	for path, want := range map[string]string{
+		"/docker/" + idA + "/init.scope": `{scope="workload",service="docker"}{scope="container",service="docker",container="` + idA[:12] + `"}`,
+		"/system.slice/nginx.service":    `{scope="workload",service="nginx"}`,
+		"/":                              `{scope="workload",service="root"}`,
+		"":                               `{scope="workload",service="root"}`,
+		"/gone/long/ago":                 `{scope="workload",service="root"}`,
+	} {
+		if got := b.name(path); got != want || len(b.scopes[got]) != strings.Count(want, "{") {
+			t.Errorf("%q: %s, want %s", path, got, want)
+		}
+	}
+	a.single.most = 0
+	a.single.own = map[string]*bundle{}
+	if got := b.name("/docker/" + idA); !strings.HasSuffix(got, `{scope="container",container="other"}`) {
+		t.Errorf("%s", got)
 	}
 }

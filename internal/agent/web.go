@@ -121,12 +121,18 @@ func (w *web) metrics(out http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	buf, _ := w.buffers.Get().([]byte)
+	kept, ok := w.buffers.Get().(*[]byte)
+	if !ok {
+		kept = new([]byte)
+	}
 	open := strings.Contains(r.Header.Get("Accept"), "application/openmetrics-text")
 	w.a.s.r.mu.Lock()
-	buf = w.a.s.r.collect(buf[:0], open)
+	buf := w.a.s.r.collect((*kept)[:0], open)
 	w.a.s.r.mu.Unlock()
-	defer func() { w.buffers.Put(buf) }() //nolint:staticcheck // a slice of this size is worth it
+	defer func() {
+		*kept = buf
+		w.buffers.Put(kept)
+	}()
 	kind := plainText
 	if open {
 		kind = openMetrics

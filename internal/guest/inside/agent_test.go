@@ -72,13 +72,12 @@ func loopback(t *testing.T) {
 // TestPMUAgent: the agent counts the machine, and in bursts by cgroup. The programs'
 // instructions are known.
 func TestPMUAgent(t *testing.T) {
-	cpu := map[string]string{"arm64": "neoverse-n1", "ppc64le": "power9"}[runtime.GOARCH]
-	if cpu == "" {
-		t.Skip("no method for the processor of this guest")
+	if runtime.GOARCH != "arm64" {
+		t.Skip("the processors of other guests count too few events for a method")
 	}
 	loopback(t)
 	dirs := []string{cgroup(t, "one.service"), cgroup(t, "two.service")}
-	o := agent.Options{Root: "/", Kernel: counting.ThisKernel(), Choice: resolve.Choice{CPU: cpu}, Source: counting.PMU, Listen: "127.0.0.1:0", Settings: agent.Usual}
+	o := agent.Options{Root: "/", Kernel: counting.ThisKernel(), Choice: resolve.Choice{CPU: "neoverse-n1"}, Source: counting.PMU, Listen: "127.0.0.1:0", Settings: agent.Usual}
 	o.Interval, o.Budget, o.Levels = time.Second, 1, 1
 	a, err := agent.New(o)
 	if err != nil {

@@ -508,7 +508,7 @@ func TestPMUSwitches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := switches.Options{Cgroups: cgroupfs.At(mount), Name: func(path string) string { return filepath.Base(path) }, Share: func(float64) float64 { return 1 }, Took: func(int) {}}
+	o := switches.Options{Cgroups: cgroupfs.At(mount), Name: func(path string) string { return filepath.Base(path) }, Share: func(float64) float64 { return 1 }, Took: func(int, uint64) {}}
 	run, err := o.Start(t.Context(), sys, perfevent.Spec{Groups: [][]perfevent.Event{group(t, sys, "instructions:u", "cycles:u")},
 		Target: perfevent.Target{All: true}, Interval: 5 * time.Second})
 	if err != nil {

@@ -99,7 +99,7 @@ func BenchmarkSwitch(b *testing.B) {
 			group = append(group, e)
 		}
 		records := 0
-		o := Options{Cgroups: cgroupfs.At(mount), Name: func(path string) string { return path }, Share: func(float64) float64 { return 1 }, Took: func(n int) { records += n }}
+		o := Options{Cgroups: cgroupfs.At(mount), Name: func(path string) string { return path }, Share: func(float64) float64 { return 1 }, Took: func(n int, _ uint64) { records += n }}
 		run, err := o.Start(b.Context(), sys, perfevent.Spec{Groups: [][]perfevent.Event{group}, Target: perfevent.Target{All: true}, Interval: 500 * time.Millisecond})
 		if err != nil {
 			b.Skip(err)

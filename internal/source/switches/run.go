@@ -24,8 +24,8 @@ type Options struct {
 	// Share returns the part of the time that may be counted, 0…1. The argument is how many
 	// records a second of counting made, 0 if nothing was counted before.
 	Share func(records float64) float64
-	// Took is told how many records an interval made.
-	Took func(records int)
+	// Took is told how many records an interval made, and how many found no room.
+	Took func(records int, lost uint64)
 }
 
 // A Run counts in bursts. It is a Counters of package measure.
@@ -134,7 +134,7 @@ func (r *Run) Next() bool {
 		}
 	}
 	parts := make([]*decoder, len(r.spec.Groups))
-	records, spent := 0, time.Duration(0)
+	records, lost, spent := 0, uint64(0), time.Duration(0)
 	for g := range parts {
 		if slot < leastSlot {
 			break
@@ -148,11 +148,12 @@ func (r *Run) Next() bool {
 		}
 		parts[g] = d
 		records += d.Records
+		lost += d.lost
 		spent += took
 	}
 	if spent > 0 {
 		r.took(records, spent)
-		r.o.Took(records)
+		r.o.Took(records, lost)
 	}
 	if !r.sleep(next) {
 		return false
