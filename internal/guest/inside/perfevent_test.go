@@ -500,6 +500,9 @@ func TestPMUCgroups(t *testing.T) {
 // Counts that are written when a processor changes its cgroup are those of the programs in
 // them: one that is never switched away from as well, and two that alternate.
 func TestPMUSwitches(t *testing.T) {
+	if !exact || runtime.GOARCH == "riscv64" {
+		t.Skip("the kernel's instructions are counted too, or a group's second event is not")
+	}
 	sys := system(t)
 	dirs := []string{cgroup(t, "one"), cgroup(t, "two")}
 	short, n := program(t, 10*instructions)
