@@ -43,10 +43,10 @@ type Change struct {
 }
 
 // Changed reports whether the change is beyond chance.
-func (c *Change) Changed() bool { return c.P < alpha }
+func (c Change) Changed() bool { return c.P < alpha }
 
 // Worse reports whether it is so, and to the worse: useful work fell, or something else grew.
-func (c *Change) Worse() bool { return c.Changed() && (c.Delta > 0) != c.Useful }
+func (c Change) Worse() bool { return c.Changed() && (c.Delta > 0) != c.Useful }
 
 // A Comparison is all changes between two sides.
 type Comparison struct {
@@ -186,7 +186,7 @@ func chance(delta, se, freedom float64) float64 {
 	return min(2*stats.TDist{V: freedom}.CDF(-math.Abs(delta/se)), 1)
 }
 
-// test corrects the p-values and sorts the changes.
+// test corrects the p-values by Holm's method.
 func (c *Comparison) test() {
 	slices.SortFunc(c.Changes, func(x, y Change) int {
 		return cmp.Or(cmp.Compare(orWorst(x.P), orWorst(y.P)), cmp.Compare(math.Abs(y.Delta), math.Abs(x.Delta)), cmp.Compare(x.By, y.By), cmp.Compare(x.Node, y.Node))
@@ -213,6 +213,21 @@ func (c *Comparison) test() {
 		x.Error = quantile(1-alpha/2) * x.se
 		x.Seen = (quantile(1-alpha/2/float64(c.Tests)) + power) * x.se
 	}
+	slices.SortStableFunc(c.Changes, Change.before)
+}
+
+// before orders changes: those beyond chance first, of these the largest. Useful work comes
+// behind the nodes that it gave way to.
+func (c Change) before(o Change) int {
+	switch {
+	case !c.Changed() || !o.Changed():
+		return cmp.Compare(orWorst(c.P), orWorst(o.P))
+	case c.Useful != o.Useful && c.Useful:
+		return 1
+	case c.Useful != o.Useful:
+		return -1
+	}
+	return cmp.Compare(math.Abs(o.Delta), math.Abs(c.Delta))
 }
 
 // orWorst puts what was not tested behind everything.

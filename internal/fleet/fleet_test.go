@@ -2,16 +2,21 @@ package fleet_test
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cyclestack/cyclestack/internal/fleet"
 	"github.com/cyclestack/cyclestack/internal/testfleet"
 	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
+	"github.com/cyclestack/cyclestack/internal/testschema"
+	"github.com/cyclestack/cyclestack/report"
 )
 
 // stores are what the tests ask.
@@ -66,6 +71,34 @@ func run[D any](t *testing.T, o fleet.Options) D {
 	return document.(D)
 }
 
+// print writes a document in each format. People get one screen, and JSON is as its schema says.
+func print[D any](t *testing.T, document D) {
+	t.Helper()
+	for _, format := range report.Formats[D]() {
+		var b strings.Builder
+		if err := report.Write(&b, format, document, report.Options{Width: 80, Lines: 24, Hints: true}); err != nil {
+			t.Errorf("%s: %v", format, err)
+		}
+		switch text := b.String(); format {
+		case "tree":
+			t.Log("\n" + text)
+			lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+			if len(lines) > 24 || slices.ContainsFunc(lines, func(l string) bool { return utf8.RuneCountInString(l) > 80 }) {
+				t.Errorf("%d lines, want at most 24 of 80 columns", len(lines))
+			}
+		case "json":
+			if err := testschema.Validate(t, report.Schema[D](), text); err != nil {
+				t.Error(err)
+			}
+		case "csv":
+			rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+			if err != nil || len(rows) < 2 {
+				t.Errorf("%d rows, %v", len(rows), err)
+			}
+		}
+	}
+}
+
 // TestStores: in each store, shares are quotients of what the hosts have counted, and the
 // errors are right.
 func TestStores(t *testing.T) {
@@ -78,15 +111,17 @@ func TestStores(t *testing.T) {
 			if r.Answer.Seen != 196 || r.Answer.Expected != 200 {
 				t.Errorf("%d of %d hosts, want 196 of 200", r.Answer.Seen, r.Answer.Expected)
 			}
-			checkTruth(t, f, r, times[len(times)-11:])
+			checkTruth(t, f, r, times, len(times)-11)
+			print(t, r)
+			checkCanary(t, options(s, times[len(times)-1]))
 		})
 	}
 }
 
 // checkTruth holds accounts to what the hosts have counted, and to what they were made from.
-func checkTruth(t *testing.T, f *testfleet.Fleet, r fleet.Report, times []time.Time) {
+func checkTruth(t *testing.T, f *testfleet.Fleet, r fleet.Report, times []time.Time, first int) {
 	t.Helper()
-	sums := f.Sums(times, nil)
+	sums := f.Sums(times, first)
 	outside, nodes, n := 0, 0, 0
 	for _, set := range r.Sets {
 		c := slices.IndexFunc(testfleet.CPUs, func(c testfleet.CPU) bool { return c.Name == set.CPU.Name })
@@ -103,6 +138,9 @@ func checkTruth(t *testing.T, f *testfleet.Fleet, r fleet.Report, times []time.T
 			}
 			if want := sum.CPU / r.Answer.Range.Seconds(); math.Abs(a.CPUs-want) > 0.25*want {
 				t.Errorf("%s on %s: %g processors, want %g", a.By, set.CPU.Name, a.CPUs, want)
+			}
+			if math.Abs(a.Cover-testfleet.Coverage) > 1e-6 {
+				t.Errorf("%s on %s: coverage %g, want %g", a.By, set.CPU.Name, a.Cover, testfleet.Coverage)
 			}
 			truth := f.Truth(service, c, false)
 			for i := range set.Model.Nodes {
@@ -129,12 +167,9 @@ func checkTruth(t *testing.T, f *testfleet.Fleet, r fleet.Report, times []time.T
 	t.Logf("%d of %d values outside of their 95 %% intervals", outside, nodes)
 }
 
-// TestCanary: of all nodes of all services the one is found that is worse.
-func TestCanary(t *testing.T) {
-	times := testfleet.Times(time.Now().Add(-time.Minute), 14)
-	s, f := start(t, "prometheus", ""), small()
-	write(t, f, s, times)
-	o := options(s, times[len(times)-1])
+// checkCanary sees that of all nodes of all services the one is found that is worse.
+func checkCanary(t *testing.T, o fleet.Options) {
+	t.Helper()
 	o.Against = "version=canary"
 	c := run[*fleet.Comparison](t, o)
 	if len(c.Changes) != 4*6 || c.Tests != 24 {
@@ -148,4 +183,5 @@ func TestCanary(t *testing.T) {
 			t.Errorf("%s of %s changed, p = %g", x.Node, x.By, x.P)
 		}
 	}
+	print(t, c)
 }

@@ -21,9 +21,9 @@ import (
 
 // Bounds on what a store may answer.
 const (
-	answerMost  = 256 << 20 // bytes
-	excerptMost = 4 << 10   // bytes of an answer that is an error
-	secretMost  = 64 << 10  // bytes of a file with a password or a token
+	answerMost  = 64 << 20 // bytes
+	excerptMost = 4 << 10  // bytes of an answer that is an error
+	secretMost  = 64 << 10 // bytes of a file with a password or a token
 )
 
 // Access says how a store is reached.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/internal/shell"
 	"github.com/cyclestack/cyclestack/report"
 )
 
@@ -191,31 +192,33 @@ func amount(v float64) string {
 // writeReport writes the accounts for people: one as a tree, several as a table.
 func writeReport(w io.Writer, r Report, o report.Options) error {
 	list, of := r.ranked()
-	var b strings.Builder
-	b.WriteString(page.Cut(r.Answer.where(r.Store), o.Width) + "\n")
-	b.WriteString(page.Cut(r.Answer.seen()+"; "+r.Answer.String()+"; "+strings.Join(r.models(), ", "), o.Width) + "\n\n")
+	p := page.New(w, o.Width, o.Color)
+	p.Paragraph("", r.Answer.where(r.Store), 0, page.Bold)
+	p.Paragraph("", r.Answer.seen()+"; "+r.Answer.String()+"; "+strings.Join(r.models(), ", "), 0, page.Plain)
+	p.Out.WriteByte('\n')
 	if len(list) == 1 {
-		if _, err := io.WriteString(w, b.String()); err != nil {
+		if err := p.Flush(); err != nil {
 			return err
 		}
 		return r.tree(w, list[0], of[list[0]], o)
 	}
-	r.table(&b, list, of, o)
-	notes := r.notes()
-	for i, n := range notes {
-		if o.Lines > 0 && i >= 2 {
-			fmt.Fprintf(&b, "  note    %s: --notes\n", page.Several(len(notes)-i, "more note"))
-			break
-		}
-		b.WriteString(page.Cut("  note    "+n, o.Width) + "\n")
+	r.table(&p.Out, list, of, o)
+	notes(&p, r.notes(), o)
+	if a := list[0]; o.Note != nil && a.By != "" {
+		p.Paragraph("next", fmt.Sprintf("cyclestack fleet --prom %s --where %s --level 3", r.Store, shell.Quote(r.Answer.By+"="+a.By)), 10, page.Plain)
 	}
-	if o.Note != nil {
-		if a := list[0]; r.Answer.By != "" && a.By != "" {
-			b.WriteString(page.Cut(fmt.Sprintf("  next    cyclestack fleet --prom %s --by %s --where %s=%s", r.Store, "cpu", r.Answer.By, page.Printable(a.By)), o.Width) + "\n")
+	return p.Flush()
+}
+
+// notes writes notes, and of many on one screen their number.
+func notes(p *page.Page, list []string, o report.Options) {
+	for i, n := range list {
+		if o.Lines > 0 && i >= 1 && len(list) > 2 {
+			p.Paragraph("note", page.Several(len(list)-i, "more note")+": --all", 10, page.Plain)
+			return
 		}
+		p.Paragraph("note", n, 10, page.Plain)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // table writes a line for each account.
@@ -299,11 +302,11 @@ func writeCSV(w io.Writer, r Report, _ report.Options) error {
 
 // writeComparison writes the changes that are beyond chance for people.
 func writeComparison(w io.Writer, c *Comparison, o report.Options) error {
-	var b strings.Builder
-	b.WriteString(page.Cut(fmt.Sprintf("%s against %s, by %s", c.What[1], c.What[0], c.New.By), o.Width) + "\n")
-	b.WriteString(page.Cut(fmt.Sprintf("%s to %s; %s; corrected for %s", page.Duration(c.New.Range.Seconds()), c.New.At.UTC().Format("2006-01-02 15:04 UTC"),
-		c.New.String(), page.Several(c.Tests, "test")), o.Width) + "\n")
-	b.WriteString(page.Cut(fmt.Sprintf("old: %s; new: %s", c.Old.seen(), c.New.seen()), o.Width) + "\n\n")
+	p := page.New(w, o.Width, o.Color)
+	p.Paragraph("", fmt.Sprintf("%s against %s, by %s, %s to %s", page.Printable(c.What[1]), c.What[0], c.New.By, page.Duration(c.New.Range.Seconds()),
+		c.New.At.UTC().Format("2006-01-02 15:04 UTC")), 0, page.Bold)
+	p.Paragraph("", fmt.Sprintf("%s, old %s; %s; corrected for %s", c.New.seen(), c.Old.seen(), c.New.String(), page.Several(c.Tests, "test")), 0, page.Plain)
+	p.Out.WriteByte('\n')
 	var rows [][]string
 	changed := 0
 	var seen []float64
@@ -321,26 +324,20 @@ func writeComparison(w io.Writer, c *Comparison, o report.Options) error {
 		rows = append(rows, []string{cmp.Or(page.Printable(x.By), "(none)"), page.Printable(x.Node), percent(x.Old), percent(x.New), signed(x.Delta), percent(x.Error), chanceText(x.P), x.verdict()})
 	}
 	if len(rows) > 0 {
-		table(&b, o.Width, []column{{c.New.By, false}, {"node", false}, {"old %", true}, {"new %", true}, {"change", true}, {"±", true}, {"p", true}, {"", false}}, rows)
-		if changed > len(rows) {
-			fmt.Fprintf(&b, "  %d more: --all\n", changed-len(rows))
-		}
+		table(&p.Out, o.Width, []column{{c.New.By, false}, {"node", false}, {"old %", true}, {"new %", true}, {"change", true}, {"±", true}, {"p", true}, {"", false}}, rows)
 	} else {
-		b.WriteString("  no change beyond chance\n")
+		p.Out.WriteString("  no change beyond chance\n")
 	}
-	b.WriteByte('\n')
+	if changed > len(rows) {
+		fmt.Fprintf(&p.Out, "  %d more: --all\n", changed-len(rows))
+	}
+	p.Out.WriteByte('\n')
 	if len(seen) > 0 {
 		slices.Sort(seen)
-		fmt.Fprintf(&b, "  detects changes of %s points, four times of five (median of nodes; %s to %s)\n", percent(seen[len(seen)/2]), percent(seen[0]), percent(seen[len(seen)-1]))
+		p.Paragraph("detects", fmt.Sprintf("changes of %s points, four times of five (median of nodes; %s to %s)", percent(seen[len(seen)/2]), percent(seen[0]), percent(seen[len(seen)-1])), 10, page.Plain)
 	}
-	for _, n := range c.Notes {
-		b.WriteString(page.Cut("  note    "+n, o.Width) + "\n")
-	}
-	for _, n := range c.loads() {
-		b.WriteString(page.Cut("  note    "+n, o.Width) + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	notes(&p, slices.Concat(c.Notes, c.loads()), o)
+	return p.Flush()
 }
 
 // loads says where the sides were not equally busy: shares change with the load.

@@ -28,6 +28,7 @@ type Fleet struct {
 	Versions     [2]string // of the model: of most hosts, and of every tenth; "" is one for all
 	LostEvery    int       // every such host sends nothing
 	cumulative   []float64
+	steps        uint64
 	before       time.Time
 	Written      int // samples
 }
@@ -44,6 +45,22 @@ type CPU struct {
 
 // CPUs are the processors, with their widths and clocks.
 var CPUs = []CPU{{"skylakex", 4, 2.6e9, 5}, {"icelakex", 5, 2.9e9, 3}, {"sapphirerapids", 6, 3.1e9, 2}}
+
+// An OwnCounter is one of a host itself: its labels, and how much it grows in a second.
+type OwnCounter struct {
+	Name   string
+	Labels [][2]string // behind the others
+	Rate   float64
+}
+
+// Coverage is the part of the time that the counters ran.
+const Coverage = 0.25
+
+// Own are the counters of each host itself.
+var Own = []OwnCounter{
+	{series.Enabled, nil, 16}, {series.Running, nil, 16 * Coverage}, {series.Cost, nil, 0.001},
+	{series.Windows, [][2]string{{series.Result, series.OK}}, 0.09}, {series.Windows, [][2]string{{series.Result, series.Lost}}, 0.01},
+}
 
 // Version is that of the model.
 const Version = "5.01"
@@ -126,7 +143,7 @@ func (f *Fleet) Series() int {
 	for host := range f.Hosts {
 		n++ // up
 		if !f.Lost(host) {
-			n += 1 + f.Services*f.each()
+			n += 1 + len(Own) + f.Services*f.each()
 		}
 	}
 	return n
@@ -148,8 +165,9 @@ func (f *Fleet) Step(to *Writer, at time.Time) error {
 		f.cumulative = make([]float64, f.Hosts*f.Services*each)
 		f.before = at.Add(-time.Minute)
 	}
-	seconds, step := at.Sub(f.before).Seconds(), uint64(at.Unix())
+	seconds, step := at.Sub(f.before).Seconds(), f.steps
 	f.before = at
+	f.steps++
 	truths := make([][2]Truth, f.Services*len(CPUs))
 	for s := range f.Services {
 		for c := range CPUs {
@@ -165,6 +183,10 @@ func (f *Fleet) Step(to *Writer, at time.Time) error {
 		}
 		to.add(p.up(host), 1, at)
 		to.add(p.info(host), 1, at)
+		past := seconds * float64(f.steps)
+		for _, own := range Own {
+			to.add(p.own(host, own), own.Rate*past, at)
+		}
 		c := f.CPU(host)
 		side := 0
 		if f.Canary(host) {
@@ -293,6 +315,18 @@ func (p *pieces) whole(host, service, level int) []byte {
 }
 
 func (p *pieces) cpu(host, service int) []byte { return p.account(series.CPU, "", "", host, service) }
+
+// own returns the labels of a host's own counter.
+func (p *pieces) own(host int, c OwnCounter) []byte {
+	b := label(label(nil, "__name__", c.Name), series.Processor, CPUs[p.f.CPU(host)].Name)
+	b = label(b, series.Group, groups[0])
+	b = label(label(b, "instance", Instance(host)), "job", "cyclestack")
+	b = label(b, series.Method, series.PMU)
+	for _, l := range c.Labels {
+		b = label(b, l[0], l[1])
+	}
+	return b
+}
 
 func (p *pieces) up(host int) []byte {
 	return label(label(label(nil, "__name__", "up"), "instance", Instance(host)), "job", "cyclestack")

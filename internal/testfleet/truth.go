@@ -10,13 +10,12 @@ type Sum struct {
 	Hosts int
 }
 
-// Sums adds up what hosts count in the steps behind the first of some times: what a store has
-// of the range.
-func (f *Fleet) Sums(times []time.Time, choose func(host int) bool) map[[2]int]*Sum {
+// Sums adds up what hosts count in the steps behind a first one: what a store has of the range.
+func (f *Fleet) Sums(times []time.Time, first int) map[[2]int]*Sum {
 	sums := map[[2]int]*Sum{}
 	var amounts [6]float64
 	for host := range f.Hosts {
-		if f.Lost(host) || choose != nil && !choose(host) {
+		if f.Lost(host) {
 			continue
 		}
 		c := f.CPU(host)
@@ -29,8 +28,8 @@ func (f *Fleet) Sums(times []time.Time, choose func(host int) bool) map[[2]int]*
 			}
 			x.Hosts++
 			t := f.Truth(s, c, f.Canary(host))
-			for i := 1; i < len(times); i++ {
-				slots, cpu := f.amounts(&t, host, s, times[i].Sub(times[i-1]).Seconds(), uint64(times[i].Unix()), amounts[:])
+			for i := first + 1; i < len(times); i++ {
+				slots, cpu := f.amounts(&t, host, s, times[i].Sub(times[i-1]).Seconds(), uint64(i), amounts[:])
 				x.Whole += slots
 				x.CPU += cpu
 				for level, names := range Nodes {

@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,6 +53,21 @@ func (w *Writer) add(labels []byte, value float64, at time.Time) {
 	if w.n++; w.n == batch {
 		w.send()
 	}
+}
+
+// Add adds a sample of a series with the labels.
+func (w *Writer) Add(labels map[string]string, value float64, at time.Time) {
+	var b []byte
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		b = label(b, name, labels[name])
+	}
+	w.add(b, value, at)
+}
+
+// Flush waits until all was written, and returns the first error.
+func (w *Writer) Flush() error {
+	w.flush()
+	return w.err
 }
 
 // send sends what was added, while more is added.

@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
+	"time"
 
 	"github.com/cyclestack/cyclestack/internal/testfleet"
 	"github.com/cyclestack/cyclestack/internal/testfleet/trial"
@@ -26,11 +28,18 @@ func main() {
 	flag.IntVar(&o.Fleet.Levels, "levels", 1, "levels of the tree that services export: 1 or 2")
 	flag.Float64Var(&o.Fleet.Worse, "worse", 0.03, "how much more a canary loses in one node of one service")
 	flag.IntVar(&o.Fleet.WorseService, "worse-service", 7, "the service")
-	flag.IntVar(&o.Minutes, "minutes", 6, "minutes that are written, a scrape in each")
+	flag.IntVar(&o.Minutes, "minutes", 5, "minutes that are written, a scrape in each")
 	flag.StringVar(&o.Rules, "rules", "deploy/prometheus/cyclestack.rules.yml", "recording rules; without them the counters answer")
-	flag.BoolVar(&o.Keep, "keep", false, "the store goes on until Ctrl-C")
+	keep := flag.Bool("keep", false, "the store goes on until Ctrl-C")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	if *keep {
+		o.Then = func(ctx context.Context, s *testfleet.Server, at time.Time) error {
+			fmt.Printf("cyclestack fleet --prom %s --at %d --range %dm\n", s.URL, at.Unix(), o.Minutes-1)
+			<-ctx.Done()
+			return nil
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := trial.Run(ctx, o, os.Stdout); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "simulate:", err)

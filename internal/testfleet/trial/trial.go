@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"os"
@@ -27,8 +28,8 @@ type Options struct {
 	Fleet   testfleet.Fleet
 	Minutes int
 	Rules   string // a file of recording rules; "" for none
-	Keep    bool
-	Check   bool // errors if something does not hold
+	// Then is called with the store before it ends, and the time of the last scrape.
+	Then func(ctx context.Context, s *testfleet.Server, at time.Time) error
 }
 
 // Results are what was measured.
@@ -38,15 +39,13 @@ type Results struct {
 	Memory, MemoryAt float64 // bytes: at most, and after the writing
 	StoreCPU         time.Duration
 	Evaluation       time.Duration // of all recording rules once
+	Recorded         int           // their series
 	Answer, Canary   time.Duration
 	Outside, Values  int // values whose 95 % interval does not have the truth
 	Inexact          int // values that are not the quotient of the sums
 	First            fleet.Change
 	Others           int // changes found besides those of the canary's service
 }
-
-// interval is that of the rules in a trial, which does not wait for minutes.
-const interval = "20s"
 
 // Run tries and prints what it measures.
 func Run(ctx context.Context, o Options, out io.Writer) error {
@@ -83,21 +82,20 @@ func Try(ctx context.Context, o Options, out io.Writer) (*Results, error) {
 	q := fleet.Options{Access: fleet.Access{URL: s.URL, Timeout: 2 * time.Minute}, By: "service", Range: time.Duration(o.Minutes-1) * time.Minute, Level: f.Levels,
 		At: strconv.FormatInt(times[len(times)-1].Unix(), 10)}
 	if o.Rules != "" {
-		at, err := evaluate(ctx, s, dir, o.Rules, r)
-		if err != nil {
+		used := s.CPU()
+		if err := evaluate(ctx, s, dir, o.Rules, times[len(times)-1], r); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(out, "recording rules: %.1f s for all of them once, of %d s\n", r.Evaluation.Seconds(), 300)
-		q.At, q.Range = strconv.FormatInt(at.Unix(), 10), time.Minute
+		fmt.Fprintf(out, "recording rules: %d series from all of them once, every 300 s, in %.1f s with %.1f s of processor time\n", r.Recorded,
+			r.Evaluation.Seconds(), (s.CPU() - used).Seconds())
 	}
 	if err := r.ask(ctx, f, q, times, out); err != nil {
 		return nil, err
 	}
 	r.Memory, _ = s.Memory()
 	fmt.Fprintf(out, "memory %.2f GB at most\n", r.Memory/1e9)
-	if o.Keep {
-		fmt.Fprintf(out, "%s --at %s --range %s\n", s.URL, q.At, q.Range)
-		<-ctx.Done()
+	if o.Then != nil {
+		return r, o.Then(ctx, s, times[len(times)-1])
 	}
 	return r, nil
 }
@@ -119,79 +117,79 @@ func write(ctx context.Context, f *testfleet.Fleet, s *testfleet.Server, times [
 	return time.Since(start), nil
 }
 
-// evaluate loads recording rules and waits until all were evaluated once.
-func evaluate(ctx context.Context, s *testfleet.Server, dir, rules string, r *Results) (time.Time, error) {
+// evaluate evaluates recording rules at a time, one by one as a store does, and writes their
+// results. The store reads the rules, but would evaluate them only now.
+func evaluate(ctx context.Context, s *testfleet.Server, dir, rules string, at time.Time, r *Results) error {
 	text, err := os.ReadFile(rules)
 	if err != nil {
-		return time.Time{}, err
+		return err
 	}
-	own := strings.ReplaceAll(string(text), "interval: 5m", "interval: "+interval)
+	own := strings.ReplaceAll(string(text), "interval: 5m", "interval: 240h")
 	if err := os.WriteFile(filepath.Join(dir, "rules.yml"), []byte(own), 0o600); err != nil {
-		return time.Time{}, err
+		return err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte("rule_files: [rules.yml]\n"), 0o600); err != nil {
-		return time.Time{}, err
+		return err
 	}
 	if err := s.Reload(); err != nil {
-		return time.Time{}, err
+		return err
 	}
-	for ctx.Err() == nil {
-		time.Sleep(500 * time.Millisecond)
-		last, took, err := evaluated(s)
+	list, err := loaded(s)
+	if err != nil {
+		return err
+	}
+	store, err := fleet.Open(fleet.Access{URL: s.URL, Timeout: 10 * time.Minute})
+	if err != nil {
+		return err
+	}
+	w := testfleet.NewWriter(s.Write, 1)
+	for _, rule := range list {
+		start := time.Now()
+		samples, err := store.Query(ctx, rule.Query, at)
 		if err != nil {
-			return time.Time{}, err
+			return fmt.Errorf("%s: %w", rule.Name, err)
 		}
-		if !last.IsZero() {
-			r.Evaluation = took
-			// Without the rules the store is as busy as it is with an interval of minutes.
-			if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), nil, 0o600); err != nil {
-				return time.Time{}, err
+		r.Evaluation += time.Since(start)
+		for _, x := range samples {
+			labels := maps.Clone(rule.Labels)
+			if labels == nil {
+				labels = map[string]string{}
 			}
-			return last.Add(time.Second), s.Reload()
+			maps.Copy(labels, x.Labels)
+			labels["__name__"] = rule.Name
+			w.Add(labels, x.Value, at)
+			r.Recorded++
 		}
 	}
-	return time.Time{}, ctx.Err()
+	return w.Flush()
 }
 
-// evaluated returns when the last group was evaluated, zero if one was not, and how long all
-// of them take.
-func evaluated(s *testfleet.Server) (last time.Time, took time.Duration, err error) {
+// A rule is a recording rule as the store has it.
+type rule struct {
+	Name, Query string
+	Labels      map[string]string
+}
+
+// loaded returns the rules that the store has.
+func loaded(s *testfleet.Server) (list []rule, err error) {
 	res, err := http.Get(s.URL + "/api/v1/rules")
 	if err != nil {
-		return last, 0, err
+		return nil, err
 	}
 	defer res.Body.Close()
 	var a struct {
-		Data struct {
-			Groups []struct {
-				Name           string
-				LastEvaluation time.Time
-				EvaluationTime float64
-				Rules          []struct{ Health, LastError string }
-			}
-		}
+		Data struct{ Groups []struct{ Rules []rule } }
 	}
 	if err := json.NewDecoder(res.Body).Decode(&a); err != nil {
-		return last, 0, err
-	}
-	if len(a.Data.Groups) == 0 {
-		return last, 0, errors.New("the store has no recording rules")
+		return nil, err
 	}
 	for _, g := range a.Data.Groups {
-		if g.LastEvaluation.Year() < 2000 || g.EvaluationTime == 0 {
-			return time.Time{}, 0, nil
-		}
-		took += time.Duration(g.EvaluationTime * float64(time.Second))
-		if g.LastEvaluation.After(last) {
-			last = g.LastEvaluation
-		}
-		for _, r := range g.Rules {
-			if r.Health == "err" {
-				return last, 0, fmt.Errorf("a rule of %s: %s", g.Name, r.LastError)
-			}
-		}
+		list = append(list, g.Rules...)
 	}
-	return last, took, nil
+	if len(list) == 0 {
+		return nil, errors.New("the store has no recording rules")
+	}
+	return list, nil
 }
 
 // ask asks for the account and the canary.
@@ -233,7 +231,7 @@ func (r *Results) ask(ctx context.Context, f *testfleet.Fleet, q fleet.Options, 
 
 // check compares accounts with the truth, and with the sums of what hosts counted.
 func (r *Results) check(f *testfleet.Fleet, accounts fleet.Report, times []time.Time) {
-	sums := f.Sums(times, nil)
+	sums := f.Sums(times, 0)
 	for _, set := range accounts.Sets {
 		cpu := slices.IndexFunc(testfleet.CPUs, func(c testfleet.CPU) bool { return c.Name == set.CPU.Name })
 		for _, a := range set.Accounts {
