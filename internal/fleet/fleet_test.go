@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cyclestack/cyclestack/internal/fleet"
+	"github.com/cyclestack/cyclestack/internal/fleet/series"
 	"github.com/cyclestack/cyclestack/internal/testfleet"
 	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 	"github.com/cyclestack/cyclestack/internal/testschema"
@@ -184,4 +185,81 @@ func checkCanary(t *testing.T, o fleet.Options) {
 		}
 	}
 	print(t, c)
+}
+
+// TestApart: accounts of different versions of a model stay apart, NaN is left out with a
+// note, and hosts whose versions cannot be known apart are refused. One account is a tree.
+func TestApart(t *testing.T) {
+	times := testfleet.Times(time.Now().Add(-time.Minute), 8)
+	s := start(t, "prometheus", "")
+	f := &testfleet.Fleet{Hosts: 40, Services: 1, Levels: 2, Spread: 0.05, Seed: 5, Versions: [2]string{"5.01", "4.8"}}
+	w := testfleet.NewWriter(s.Write, 1)
+	for i, at := range times {
+		if err := f.Step(w, at); err != nil {
+			t.Fatal(err)
+		}
+		host := func(instance, metric, service, node, version string, v float64) {
+			l := map[string]string{"__name__": metric, "scope": "workload", "service": service, "cpu": "skylakex", "model": "tma", "method": "pmu", "group": "l1", "instance": instance, "job": "x"}
+			for name, value := range map[string]string{"node": node, "model_version": version} {
+				if value != "" {
+					l[name] = value
+				}
+			}
+			w.Add(l, v, at)
+		}
+		n := float64(i)
+		host("h1", series.Slots.Whole, "nan", "", "5.01", 100*n)
+		host("h1", series.Slots.Node(1), "nan", "Retiring", "5.01", math.NaN())
+		host("h1", series.Slots.Node(1), "nan", "Backend_Bound", "5.01", 60*n)
+		host("h1", series.Slots.Node(1), "nan", "No_Such_Node", "5.01", 10*n)
+		for k, version := range []string{"5.01", "4.8"} {
+			instance := fmt.Sprintf("m%d", k)
+			host(instance, series.Slots.Whole, "mixed", "", "", 100*n)
+			host(instance, series.Slots.Node(1), "mixed", "Retiring", "", 50*n)
+			w.Add(map[string]string{"__name__": series.ModelInfo, "cpu": "skylakex", "model": "tma", "model_version": version, "method": "pmu", "instance": instance, "job": "x"}, 1, at)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	o := options(s, times[len(times)-1])
+	o.Range, o.Where = 5*time.Minute, []string{"service=service-00"}
+	r := run[fleet.Report](t, o)
+	versions, hosts := map[string]int{}, 0
+	for _, set := range r.Sets {
+		for _, a := range set.Accounts {
+			versions[set.Key.Version]++
+			hosts += a.Row.Hosts()
+		}
+	}
+	if versions["5.01"] != 3 || versions["4.8"] != 1 || hosts != f.Hosts || len(r.Total) != 2 {
+		t.Errorf("accounts by version: %v, of %d hosts, %d totals", versions, hosts, len(r.Total))
+	}
+	o.Where = append(o.Where, "cpu=icelakex")
+	print(t, run[fleet.Report](t, o))
+
+	o.Where = []string{"service=nan"}
+	r = run[fleet.Report](t, o)
+	a, m := r.Sets[0].Accounts[0], r.Sets[0].Model
+	if len(m.Nodes) != 2 || math.Abs(a.Value("Backend_Bound")-0.6) > 1e-9 || !math.IsNaN(a.Value("Retiring")) || !math.IsNaN(a.Values()[0].Error) {
+		t.Errorf("%d nodes, Backend_Bound %g, Retiring %g", len(m.Nodes), a.Value("Backend_Bound"), a.Value("Retiring"))
+	}
+	var b strings.Builder
+	if err := report.Write(&b, "json", r, report.Options{}); err != nil || !strings.Contains(b.String(), "not numbers") || !strings.Contains(b.String(), "No_Such_Node") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+
+	o.Where = []string{"service=mixed"}
+	if _, err := fleet.Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "versions 4.8 and 5.01 of tma") {
+		t.Errorf("mixed versions: %v", err)
+	}
+	o.Where = []string{"service=none"}
+	if _, err := fleet.Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "no counters of cyclestack") {
+		t.Errorf("no series: %v", err)
+	}
+	o.Where, o.Before, o.Range = []string{"service!=mixed"}, 4*time.Minute, 3*time.Minute
+	c := run[*fleet.Comparison](t, o)
+	if len(c.Changes) == 0 || slices.ContainsFunc(c.Changes, fleet.Change.Changed) {
+		t.Errorf("%d changes: %+v", len(c.Changes), c.Changes)
+	}
 }

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fleet/series"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/internal/shell"
 	"github.com/cyclestack/cyclestack/report"
@@ -205,7 +207,11 @@ func writeReport(w io.Writer, r Report, o report.Options) error {
 	r.table(&p.Out, list, of, o)
 	notes(&p, r.notes(), o)
 	if a := list[0]; o.Note != nil && a.By != "" {
-		p.Paragraph("next", fmt.Sprintf("cyclestack fleet --prom %s --where %s --level 3", r.Store, shell.Quote(r.Answer.By+"="+a.By)), 10, page.Plain)
+		words := []string{"cyclestack", "fleet", "--prom", r.Store.String(), "--where", r.Answer.By + "=" + a.By}
+		if r.Answer.By != series.Processor {
+			words = append(words, "--where", series.Processor+"="+a.Row.CPU)
+		}
+		p.Paragraph("next", shell.Line(words), 10, page.Plain)
 	}
 	return p.Flush()
 }
@@ -276,6 +282,14 @@ func (r Report) tree(w io.Writer, a *Account, s *Set, o report.Options) error {
 	}
 	if o.Lines > 0 {
 		o.Lines -= 3
+	}
+	if spell := o.Step; spell != nil { // what records a program is for its own host
+		o.Step = func(h report.Header, a *account.Account, s account.Step) report.Step {
+			if s.Kind != account.StepExplain {
+				return report.Step{}
+			}
+			return spell(h, a, s)
+		}
 	}
 	for _, n := range r.notes() {
 		a.Notes = append(a.Notes, counts.Notef("%s", n))
