@@ -2,13 +2,16 @@ package extra
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/internal/cli"
 	"github.com/cyclestack/cyclestack/internal/fleet"
@@ -45,7 +48,7 @@ them. docs/fleet.md tells more.`,
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return runFleet(ctx, f, o)
+			return runFleet(ctx, k, f, o)
 		},
 	}
 	f.AddOutput(cmd, report.Formats[fleet.Report]()...)
@@ -75,7 +78,16 @@ them. docs/fleet.md tells more.`,
 }
 
 // runFleet asks the store and prints what follows.
-func runFleet(ctx context.Context, f *cli.Flags, o fleet.Options) error {
+func runFleet(ctx context.Context, k *cli.Kit, f *cli.Flags, o fleet.Options) error {
+	if to, ok := k.Err.(*os.File); ok && term.IsTerminal(int(to.Fd())) {
+		start, n := time.Now(), atomic.Int32{}
+		o.Access.Answered = func() {
+			if n := n.Add(1); time.Since(start) > 2*time.Second {
+				fmt.Fprintf(to, "\r%d answers of the store", n)
+			}
+		}
+		defer fmt.Fprint(to, "\r\x1b[K")
+	}
 	document, err := fleet.Run(ctx, o)
 	if err != nil {
 		return err

@@ -38,6 +38,7 @@ type Access struct {
 	KeyFile      string
 	Insecure     bool // certificates are not checked
 	Timeout      time.Duration
+	Answered     func() // is called after each answer, by several goroutines; nil for none
 }
 
 // A Store is a Prometheus, or what has its HTTP API: Thanos, Mimir, VictoriaMetrics.
@@ -171,6 +172,9 @@ func (s *Store) Query(ctx context.Context, expr string, at time.Time) ([]Sample,
 		return nil, fault.Machinef("%s: %w", s, reason(err))
 	}
 	defer res.Body.Close()
+	if s.access.Answered != nil {
+		defer s.access.Answered()
+	}
 	switch {
 	case res.StatusCode >= 300 && res.StatusCode < 400:
 		return nil, fault.Inputf("%s: redirects to %q, which is not followed: name that address if it is the store's", s, cut(res.Header.Get("Location")))

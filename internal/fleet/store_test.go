@@ -122,6 +122,13 @@ func TestAccess(t *testing.T) {
 	if _, err := s.Query(context.Background(), "x", time.Now()); err == nil || !strings.Contains(err.Error(), "--timeout") {
 		t.Error(err)
 	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	if s, err := Open(Access{URL: gone.URL}); err != nil {
+		t.Error(err)
+	} else if _, err := s.Query(context.Background(), "x", time.Now()); fault.Of(err) != fault.Machine || !strings.Contains(err.Error(), "refused") {
+		t.Error(err)
+	}
 	for _, bad := range []string{"", "localhost:9090", "ftp://x", "http://", "http://x?y=1", "http://[::1", "\x7f"} {
 		if _, err := Open(Access{URL: bad}); fault.Of(err) != fault.Usage {
 			t.Errorf("%q: %v", bad, err)
