@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/fleet"
 	"github.com/cyclestack/cyclestack/internal/fleet/series"
 	"github.com/cyclestack/cyclestack/internal/testfleet"
@@ -77,7 +78,7 @@ func print[D any](t *testing.T, document D) {
 	t.Helper()
 	for _, format := range report.Formats[D]() {
 		var b strings.Builder
-		if err := report.Write(&b, format, document, report.Options{Width: 80, Lines: 24, Hints: true}); err != nil {
+		if err := report.Write(&b, format, document, report.Options{Width: 80, Lines: 24, Note: func(n counts.Note) string { return n.Text }}); err != nil {
 			t.Errorf("%s: %v", format, err)
 		}
 		switch text := b.String(); format {
