@@ -137,8 +137,8 @@ type scraped struct {
 	values [][2]float64
 }
 
-// counters asks a store for its samples of an agent's counters in a range and some time before,
-// which VictoriaMetrics looks at.
+// counters asks a store for its samples of an agent's counters in a range. It has some before
+// the range, as VictoriaMetrics looks at these too.
 func (x *exporter) counters(t *testing.T, url string, from, to time.Time) (list []scraped) {
 	t.Helper()
 	query := fmt.Sprintf(`{__name__=~"%s|%s|%s|%s", scope="host", instance="%s"}[%dms]`, series.Slots.Whole, series.Slots.Node(1),

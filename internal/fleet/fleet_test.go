@@ -188,8 +188,8 @@ func checkCanary(t *testing.T, o fleet.Options) {
 	print(t, c)
 }
 
-// TestApart: accounts of different versions of a model stay apart, NaN is left out with a
-// note, and hosts whose versions cannot be known apart are refused. One account is a tree.
+// TestApart: accounts by different versions of a model stay apart. NaN is left out with a
+// note. Hosts of unknown versions are refused if there are several. One account is a tree.
 func TestApart(t *testing.T) {
 	times := testfleet.Times(time.Now().Add(-time.Minute), 8)
 	s := start(t, "prometheus", "")
