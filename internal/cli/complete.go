@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -27,23 +29,9 @@ func (c *common) nodeNames(_ *cobra.Command, args []string, _ string) ([]string,
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	name := c.cpu
-	if name == "" {
-		name = resolve.GenericCPU
-	}
-	cpu, err := cat.CPU(name)
+	names, err := resolve.NodeNames(cat, cmp.Or(c.cpu, resolve.GenericCPU), c.model)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, info := range cat.Models(cpu.Name) {
-		m, err := cat.Model(info.Name, cpu.Name)
-		if err != nil || c.model != "" && c.model != info.Name {
-			continue
-		}
-		for i := range m.Nodes {
-			names = append(names, m.Nodes[i].Name+"\t"+m.Nodes[i].Title)
-		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

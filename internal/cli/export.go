@@ -80,7 +80,7 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split
 	return a.write(c, func(out io.Writer) error {
 		left, err := format.Write(out, p.Profile)
 		if format.Bare {
-			for _, n := range append(noteTexts(p.Notes), left.Notes()...) {
+			for _, n := range append(spell.Texts(p.Notes), left.Notes()...) {
 				fmt.Fprintf(a.err, "note: %s\n", oneLine(n))
 			}
 		}

@@ -188,7 +188,7 @@ const screenLines = 24
 
 // options are the report's options for an output.
 func (c *common) options(out io.Writer) report.Options {
-	o := report.Options{Level: c.level, All: c.all, Nodes: c.nodes, Width: c.width, Titles: true, Color: c.color == "always", Note: noteText, Step: spellStep}
+	o := report.Options{Level: c.level, All: c.all, Nodes: c.nodes, Width: c.width, Titles: true, Color: c.color == "always", Note: spell.Note, Step: spell.Step}
 	if c.brief() {
 		o.Lines = screenLines
 	}

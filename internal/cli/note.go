@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/report"
 )
 
 // fixes spell what a person can do about a note: its text is the first argument, the name
@@ -42,6 +43,9 @@ var fixes = map[counts.Action]string{
 	counts.Compare:         "%[1]scyclestack diff says what of a difference is chance",
 }
 
+// spell puts notes and steps into flags and commands.
+var spell = report.Options{Note: noteText, Step: spellStep}
+
 // noteText is the text of a note, with the flags and commands that do what would change it.
 func noteText(n counts.Note) string {
 	f := n.Fix
@@ -54,13 +58,4 @@ func noteText(n counts.Note) string {
 		return n.Text
 	}
 	return fmt.Sprintf(fixes[f.Action], n.Text, f.Name, f.Number)
-}
-
-// noteTexts are the texts of notes.
-func noteTexts(notes []counts.Note) []string {
-	var list []string
-	for _, n := range notes {
-		list = append(list, noteText(n))
-	}
-	return list
 }

@@ -113,7 +113,7 @@ func (a *app) printPlan(out io.Writer, c *common, f *planFlags, p *plan.Plan) er
 	format := c.format
 	switch {
 	case f.script:
-		_, err := io.WriteString(out, p.Script(f.runs, scriptSpelling(p), noteTexts(p.Warnings), f.program...))
+		_, err := io.WriteString(out, p.Script(f.runs, scriptSpelling(p), spell.Texts(p.Warnings), f.program...))
 		return err
 	case f.perf:
 		format = "perf"

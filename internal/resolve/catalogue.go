@@ -53,6 +53,22 @@ func Models(cat *model.Catalogue, cpu, name string) (list []*model.Model, err er
 	return list, nil
 }
 
+// NodeNames returns the names of the nodes of a processor's methods, or of the one of that
+// name, each with its title behind a tab.
+func NodeNames(cat *model.Catalogue, cpu, name string) (names []string, err error) {
+	p, err := cat.CPU(cpu)
+	if err != nil {
+		return nil, err
+	}
+	list, err := Models(cat, p.Name, name)
+	for _, m := range list {
+		for i := range m.Nodes {
+			names = append(names, m.Nodes[i].Name+"\t"+m.Nodes[i].Title)
+		}
+	}
+	return names, err
+}
+
 // Lint checks model files, or all of the catalogue if there are none. The error says which
 // files cannot be read.
 func Lint(cat *model.Catalogue, files []string) (all []model.Finding, unread error) {
