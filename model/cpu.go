@@ -223,8 +223,6 @@ func (p *CPU) answersTo(id string) bool {
 // matchID reports whether an identification pattern matches an identification of the
 // processor. Patterns are those of Linux's and Intel's map files, and of strcmp_cpuid_str
 // in a formula.
-func (p *CPU) matchID(pattern, id string) bool { return matchID(p.Layout, pattern, id) }
-
 func matchID(layout, pattern, id string) bool {
 	switch layout {
 	case layoutIntel, layoutAMD:

@@ -198,7 +198,7 @@ func TestMatchID(t *testing.T) {
 		{power, "0x004[bcd][0-9a-f]{4}", "0x1004d0200", false},
 	}
 	for _, tt := range tests {
-		if got := tt.cpu.matchID(tt.pattern, tt.id); got != tt.want {
+		if got := matchID(tt.cpu.Layout, tt.pattern, tt.id); got != tt.want {
 			t.Errorf("%s: MatchID(%q, %q) = %v", tt.cpu.Layout, tt.pattern, tt.id, got)
 		}
 	}

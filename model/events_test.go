@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -247,7 +248,7 @@ func TestEventRows(t *testing.T) {
 
 func TestKernelEvents(t *testing.T) {
 	seen := map[string]bool{}
-	for _, e := range kernelEvents() {
+	for _, e := range slices.Concat(plainEvents[:], cacheEvents()) {
 		if seen[e.Name] {
 			t.Errorf("two events %s", e.Name)
 		}

@@ -15,15 +15,6 @@ const (
 	pmuMSR      = "msr"      // drivers of arch/x86/events/msr.c
 )
 
-// kernelEvents returns the events that exist under one name on every machine,
-// whether or not its processor is known. The caller must not change them.
-//
-// They are the kernel's generic hardware, cache and software events
-// (include/uapi/linux/perf_event.h), perf's own (tools/perf/util/tool_pmu.h) and
-// those of x86's msr PMU. A processor whose table says which of its events a
-// generic name means (its aliases) overrides them.
-func kernelEvents() []Event { return slices.Concat(plainEvents[:], cacheEvents()) }
-
 // KernelCounts reports whether an event is one that the kernel counts itself, such as
 // cpu-clock:u or page-faults, without the processor's counters.
 func KernelCounts(event string) bool {
@@ -36,8 +27,10 @@ func KernelCounts(event string) bool {
 	})
 }
 
-// plainEvents are those of kernelEvents that have few names: a table of the program, as
-// every run of it asks for some.
+// plainEvents are the events of every machine that have few names: the kernel's generic
+// hardware and software events (include/uapi/linux/perf_event.h), perf's own
+// (tools/perf/util/tool_pmu.h) and those of x86's msr PMU. A processor's table may say which
+// of its events such a name means. Every run of the program asks for some.
 var plainEvents = [...]Event{
 	{Name: "cycles", PMU: pmuHardware, Unit: "cycles", Aliases: []string{"cpu-cycles"}},
 	{Name: "instructions", PMU: pmuHardware, Config: 1, Unit: "instructions"},

@@ -8,11 +8,14 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // lintText lints a model file given as text, and returns the findings without
@@ -280,4 +283,67 @@ func TestTextsSpellNoFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// lintAll checks a whole catalogue: its models, the event tables of all
+// processors, and that texts and default models are of use.
+func lintAll(cat *Catalogue) ([]Finding, error) {
+	var all []Finding
+	used := map[nodeKey]bool{}
+	for _, s := range cat.sources("") {
+		m, err := cat.load(s, cat.lib.named(s.CPUs[0]))
+		if err != nil {
+			found, err := faultFindings(err)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+			continue
+		}
+		all = append(all, Lint(cat, m)...)
+		for i := range m.Nodes {
+			used[nodeKey{m.Nodes[i].Name, m.Name}] = true
+			used[nodeKey{m.Nodes[i].Name, ""}] = true
+		}
+	}
+	unused, err := cat.lib.unusedTexts(used)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, unused...)
+	for _, p := range cat.CPUs() {
+		found, err := lintCPU(cat, p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	sorting.Stable(all, compareFindings)
+	return slices.Compact(all), nil // what several models extend is found in each
+}
+
+// unusedTexts finds the texts that no node takes.
+func (lib *library) unusedTexts(used map[nodeKey]bool) ([]Finding, error) {
+	files, err := fs.Glob(lib.fsys, path.Join(textsDir, "*.toml"))
+	if err != nil {
+		return nil, err
+	}
+	var all []Finding
+	for _, file := range append(files, textsFile) {
+		method, model := "", "no model"
+		if file != textsFile {
+			method = strings.TrimSuffix(path.Base(file), ".toml")
+			model += " " + method
+		}
+		texts, err := lib.textsOf(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range texts {
+			if !used[nodeKey{t.Node, method}] {
+				all = append(all, Finding{file, t.line, SevWarning, fmt.Sprintf("%s has a node %q", model, t.Node)})
+			}
+		}
+	}
+	return all, nil
 }

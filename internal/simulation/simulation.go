@@ -44,13 +44,11 @@ const tracedBlocks = 40e6
 // A Core is the model of a processor's core.
 type Core = pipeline.Core
 
-// CoreOf returns the model of the core of an x86-64 processor, by the name that it has in
-// the catalogue, or a typical core for other names. It returns nil on machines of other
-// architectures, because their programs have other instructions.
-func CoreOf(cpu string) *Core { return HostCoreOf(cpu, nil) }
-
-// HostCoreOf is CoreOf for a processor whose features are known, as flags of /proc/cpuinfo:
-// virtual machines may name an older processor than they run on.
+// HostCoreOf returns the model of the core of an x86-64 processor by its name in the
+// catalogue, or a typical core for other names. Features are flags of /proc/cpuinfo, nil for
+// those that are not known: virtual machines may name an older processor than they run on. It
+// returns nil on machines of other architectures, because their programs have other
+// instructions.
 func HostCoreOf(cpu string, features []string) *Core {
 	if runtime.GOARCH != "amd64" {
 		return nil

@@ -28,7 +28,7 @@ func testRun(t *testing.T, simulator simulation.Simulator, tool string) {
 	if err != nil {
 		t.Skip(err)
 	}
-	o := simulation.Options{Simulator: simulator, Args: []string{program}, Caches: simulation.Typical(), Core: simulation.CoreOf("amdzen4"),
+	o := simulation.Options{Simulator: simulator, Args: []string{program}, Caches: simulation.Typical(), Core: simulation.HostCoreOf("amdzen4", nil),
 		Latencies: simulation.Latencies{L2: 10, L3: 40, Memory: 300, Least: 0.1}}
 	r, err := simulation.Run(t.Context(), o)
 	if err != nil {

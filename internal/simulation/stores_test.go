@@ -57,7 +57,7 @@ func TestStores(t *testing.T) {
 // simulated returns the simulated cycles of a program, and those of waiting for data.
 func simulated(t *testing.T, args ...string) (all, waits float64) {
 	t.Helper()
-	r, err := simulation.Run(t.Context(), simulation.Options{Args: args, Caches: simulation.Typical(), Resident: 64 << 20, Core: simulation.CoreOf("skylakex"),
+	r, err := simulation.Run(t.Context(), simulation.Options{Args: args, Caches: simulation.Typical(), Resident: 64 << 20, Core: simulation.HostCoreOf("skylakex", nil),
 		Latencies: simulation.Latencies{L2: 10, L3: 46, Memory: 350, Least: 1. / 12}})
 	if err != nil {
 		t.Skipf("valgrind does not work here: %v", err)
