@@ -13,9 +13,9 @@ func (e *UnitError) Error() string {
 	return fmt.Sprintf("formula: the operands of %s have different units, %s and %s, in %q", e.Op, e.Left, e.Right, shorten(e.Expr))
 }
 
-// Unit returns the unit of the formula's value. The function gives the units of
-// names, and of literals (with their #). If it does not know one, that unit fits
-// every other, and the result may be one that is not known (see [Unit.Known]).
+// Unit returns the unit of the formula's value. The function gives the units of names,
+// and of literals (with their #). A unit that it does not know fits every other, and the
+// result may then be unknown (see [Unit.Known]).
 //
 // Numbers have the unit 1, but 0 fits every unit. Sums, remainders,
 // comparisons, min and max, and the branches of a choice must have equal units;

@@ -22,12 +22,12 @@ func (e *unresolvedError) Error() string {
 	return fmt.Sprintf("formula: %s is not known here", e.Part)
 }
 
-// maxSpills is more than the intermediate results that any formula of maxTerms
-// terms needs kept aside (see node), and a power of two.
+// maxSpills is a power of two. It is more than the intermediate results that a formula of
+// maxTerms terms keeps aside (see node).
 const maxSpills = 16
 
-// An instr is one step of a program on a machine that works on one value, a,
-// and can keep others aside, on a stack.
+// An instr is one step of a program. The machine works on one value, a, and keeps others
+// aside on a stack.
 type instr struct {
 	do   do
 	from from
@@ -92,10 +92,9 @@ func (o op) steps() (left, right do) {
 	return applyLeft, applyRight
 }
 
-// Compile turns a formula into a program that takes the value of each name from
-// the slot that the function gives; a negative slot means that there is none.
-// Names without a slot, literals and calls that [Expr.Fold] left are an
-// [*unresolvedError].
+// Compile turns a formula into a program. It takes the value of each name from the slot
+// that the function gives; a negative slot means that there is none. Names without a
+// slot, literals and calls that [Expr.Fold] left are an [*unresolvedError].
 func Compile(e *Expr, slot func(name string) int) (*Program, error) {
 	if e.op == opTooLarge {
 		return nil, errTooLarge

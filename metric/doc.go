@@ -59,6 +59,6 @@
 //
 // # Units
 //
-// [Expr.Unit] works out the [Unit] of a formula from those of its names, and
-// tells where it adds cycles to instructions.
+// [Expr.Unit] works out the [Unit] of a formula from those of its names. It tells where
+// cycles are added to instructions.
 package metric

@@ -95,10 +95,10 @@ func apply(o op, x, y float64) float64 {
 	return unknown
 }
 
-// Eval evaluates the program. in holds the value of each slot, NaN where it is
-// missing, and must be longer than the highest of [Program.Slots]. The result is
-// NaN where it is unknown, and never infinite. Eval does not allocate, and may
-// be called from several goroutines at once.
+// Eval evaluates the program. in holds the value of each slot, NaN where it is missing.
+// It must be longer than the highest of [Program.Slots]. The result is NaN where it is
+// unknown, and never infinite. Eval does not allocate, and may be called from several
+// goroutines at once.
 func (p *Program) Eval(in []float64) float64 {
 	if p.alone {
 		return finite(in[p.slots[0]]) + 0

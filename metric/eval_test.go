@@ -150,8 +150,8 @@ func TestEval(t *testing.T) {
 	}
 }
 
-// TestEvalDeep evaluates sums nested to one side, with a product to keep aside on
-// each level unless the deeper side is evaluated first.
+// TestEvalDeep evaluates sums nested to one side. Each level has a product to keep aside,
+// unless the deeper side is evaluated first.
 func TestEvalDeep(t *testing.T) {
 	const levels = 150
 	left, right := "one", "one"

@@ -142,12 +142,11 @@ func node(o op, x, y, z *Expr) *Expr {
 	if e.terms > maxTerms {
 		return tooLarge
 	}
-	// The harder operand is evaluated first, with nothing kept aside; its
-	// result is kept during the other one, unless that is a mere number or
-	// input. So each further spill takes twice as many terms and one (Sethi and
-	// Ullman, "The generation of optimal code for arithmetic expressions",
-	// 1970). The least without a spill is -a, so n spills take 3 * 2^n - 1
-	// terms, and maxTerms has room for 15.
+	// The harder operand is evaluated first, with nothing kept aside; its result is kept
+	// during the other one, unless that is a mere number or input. So each further spill
+	// takes twice as many terms and one. See Sethi and Ullman, "The generation of optimal
+	// code for arithmetic expressions", 1970. The least without a spill is -a, so n
+	// spills take 3 * 2^n - 1 terms. maxTerms has room for 15.
 	if o.binary() && !x.simple() && !y.simple() && x.spills == y.spills {
 		e.spills++
 	}
@@ -167,9 +166,9 @@ func (e *Expr) walk(f func(*Expr)) {
 	f(e)
 }
 
-// Names returns the names that e uses, as the events, nodes and parameters are
-// called (unescaped), in the order of their first appearance. What has_event
-// and source_count ask about is not among them: their counts are not used.
+// Names returns the names that e uses, in the order of their first appearance. They are
+// unescaped, as events, nodes and parameters are called. What has_event and source_count
+// ask about is not among them: their counts are not used.
 func (e *Expr) Names() []string {
 	return e.collect(func(e *Expr) string {
 		if e.op == opName {

@@ -150,8 +150,8 @@ func TestSpills(t *testing.T) {
 	}
 }
 
-// TestTooLarge doubles a sum until it is too large, as a model could by nodes
-// that each use the one before twice.
+// TestTooLarge doubles a sum until it is too large. A model could do so by nodes that
+// each use the one before twice.
 func TestTooLarge(t *testing.T) {
 	e := doubled(t, mustParse(t, "a"), 60)
 	if _, err := Compile(e, func(string) int { return 0 }); !errors.Is(err, errTooLarge) {

@@ -211,8 +211,8 @@ func readIntelMetrics(t *testing.T, file string) []intelMetric {
 	return doc.Metrics
 }
 
-// baseFormulas returns the BaseFormula of each top-down metric that has a good
-// one, under the name that others use for it.
+// baseFormulas returns the BaseFormula of each top-down metric that has a good one. The
+// key is the name that others use for it.
 func baseFormulas(metrics []intelMetric) map[string]*Expr {
 	bases := make(map[string]*Expr)
 	for _, m := range metrics {

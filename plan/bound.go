@@ -17,13 +17,13 @@ const (
 // when it has found enough. It starts from groups, and effort limits the number of
 // candidates.
 //
-// Give every unit a weight. If no group is heavier than W, there are at least as
-// many groups as the weights' sum has W. The best weights solve a linear programme,
-// the dual of choosing fractions of groups that cover the units. Its columns are
-// generated one by one, each the heaviest group for the weights so far (Gilmore and
-// Gomory's method for cutting stock). The bound does not depend on the programme's
-// arithmetic: weights are rounded to integers, and a complete search shows that no
-// group is heavier than W.
+// Give every unit a weight. If no group is heavier than W, there are at least as many
+// groups as the weights' sum has W. The best weights solve a linear programme, the dual
+// of choosing fractions of groups that cover the units. Its columns are generated one by
+// one, each the heaviest group for the weights so far. That is Gilmore and Gomory's
+// method for cutting stock. The bound does not depend on the programme's arithmetic:
+// weights are rounded to integers, and a complete search shows that no group is heavier
+// than W.
 func lowerBound(s *space, units []set, groups, more [][]int, effort int) int {
 	enough := len(groups)
 	best := counting(s, units)
@@ -115,10 +115,10 @@ func counting(s *space, units []set) int {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// A master is the linear programme of covering every unit once by fractions of
-// groups, as few in all as can be: a revised simplex method that keeps the
-// inverse of the basis. That each is covered once, and not more often, is no
-// restriction: what is left of a group without a unit is a group.
+// A master is a linear programme: to cover every unit once by fractions of groups, as few
+// in all as can be: a revised simplex method that keeps the inverse of the basis. That
+// each is covered once, and not more often, is no restriction: what is left of a group
+// without a unit is a group.
 type master struct {
 	inverse [][]float64
 	x       []float64

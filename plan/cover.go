@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A cover puts units, each a set of events that must share a group, into as few
-// groups as it can find. A group is a choice of units whose events fit together.
+// A cover puts units into as few groups as it can find. A unit is a set of events that
+// must share a group. A group is a choice of units whose events fit together.
 //
 // It is a local search. It dissolves a group, and puts its units into the others
 // one by one. Each goes where it displaces the least, and the displaced units are
@@ -68,8 +68,8 @@ func (c *cover) firstFit() {
 	}
 }
 
-// reduce dissolves groups while there are more than enough, and stops at the
-// first that it cannot do without for the effort.
+// reduce dissolves groups while there are more than enough. It stops at the first that it
+// cannot do without for the effort.
 func (c *cover) reduce(enough, effort int) {
 	for len(c.groups) > max(enough, 1) {
 		before := c.save()

@@ -192,8 +192,8 @@ func (c *catalog) pmuVaries() bool {
 	return len(c.cpu.PMUs) > 0 && strings.ContainsAny(c.cpu.PMUs[0], "*?[")
 }
 
-// demand returns what counting an event takes. base is the event's row in the
-// table, or that of the event which it modifies if it is not listed itself.
+// demand returns what counting an event takes. base is the event's row in the table. For
+// an event that is not listed it is the row of the event that it modifies.
 func (c *catalog) demand(id model.Identity, base *model.Event, listed bool) (demand, error) {
 	switch {
 	case id.PMU != "" || id.Name != "" && base == nil:
@@ -249,11 +249,11 @@ func (c *catalog) tabled(id model.Identity, base *model.Event, listed bool) (dem
 	return d, nil
 }
 
-// usable returns the counters that can count an event; own are those of the
-// table. A modified event does not fit a fixed counter, which counts one thing
-// only. General counters count an event if its fixed counter is taken and its code
-// is theirs, not a pseudo code (event 0). See intel_pmu_check_event_constraints in
-// Linux's arch/x86/events/intel/core.c.
+// usable returns the counters that can count an event; own are those of the table. A
+// modified event does not fit a fixed counter, which counts one thing only. If an event's
+// fixed counter is taken, general counters count it by its code, unless that is a pseudo
+// code (event 0). See intel_pmu_check_event_constraints in Linux's
+// arch/x86/events/intel/core.c.
 func (c *catalog) usable(own counters, id model.Identity, listed bool) counters {
 	f := own.fixed()
 	switch {

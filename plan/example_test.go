@@ -9,8 +9,8 @@ import (
 	"github.com/cyclestack/cyclestack/plan"
 )
 
-// Which events are counted together for two levels of top-down analysis on a Sandy Bridge,
-// and what is proved about their number?
+// Two levels of top-down analysis on a Sandy Bridge: which events are counted together?
+// What is proved about their number?
 func Example() {
 	cat, err := model.Embedded()
 	if err != nil {

@@ -272,8 +272,8 @@ func (in *inputs) isRatio(i int) bool {
 // every branch of its choices, and both sides of its limits, are met.
 const trials = 40
 
-// trial returns values for the names of a formula, over four orders of
-// magnitude, and the same with all counts doubled. Parameters stay as they are.
+// trial returns values for the names of a formula, over four orders of magnitude. The
+// second result has all counts doubled. Parameters stay as they are.
 func trial(names []string, params map[string]bool, try int) (x, y []float64) {
 	rng := rand.New(rand.NewPCG(seed, uint64(try)))
 	x, y = make([]float64, len(names)), make([]float64, len(names))

@@ -243,8 +243,8 @@ func (d *driver) restrict(demand *demand, code uint64) error {
 	return nil
 }
 
-// leader returns the code of the event that must be in the group of another one
-// for its sake, 0 if there is none.
+// leader returns the code of the event that another one needs in its group, 0 if there is
+// none.
 func (d *driver) leader(code uint64) uint64 {
 	if d.Bank == nil || !d.Bank.applies(code) || d.counter.of(code) == d.Bank.Counter {
 		return 0

@@ -18,11 +18,11 @@ import (
 	"github.com/cyclestack/cyclestack/plan"
 )
 
-// This file tells whether Linux would open a group, from what its drivers do and
-// not from what plans are made by.
+// This file tells whether Linux would open a group. It follows Linux's drivers, not the
+// rules that plans are made by.
 
-// linuxRefuses says why Linux would not open a group, "" if it would, as far as
-// the codes of its events tell. claims are what the events need.
+// linuxRefuses says why Linux would not open a group, as far as the codes of its events
+// tell; "" if it would. claims are what the events need.
 func (v *verifier) linuxRefuses(events []plan.Event, claims []claim) string {
 	if v.p.CPU.Layout == "power" {
 		var codes []uint64

@@ -39,8 +39,8 @@ X,PERF_METRICS.RETIRING,0x8000,,,fixed16,,metric,,slots,
 X,PERF_METRICS.BAD_SPECULATION,0x8100,,,fixed17,,metric,,slots,
 `
 
-// ownPlan makes a plan for a model of the given nodes on the PMU of a processor,
-// with events of our own.
+// ownPlan makes a plan for a model of the given nodes, with events of its own, on the PMU
+// of a processor.
 func ownPlan(t *testing.T, cpu, nodes string, opt plan.Options) (*plan.Plan, error) {
 	t.Helper()
 	const head = "name = \"own\"\nversion = \"1\"\ntitle = \"t\"\nabout = \"a\"\nsource = \"s\"\ncpus = [\"CPU\"]\nunit = \"1\"\n"
@@ -280,8 +280,8 @@ rest = true
 	}
 }
 
-// TestMissing checks that a node whose event the processor lacks is said to be
-// missing, and does not take others with it.
+// TestMissing checks that a node is said to be missing if the processor lacks its event.
+// Others are not.
 func TestMissing(t *testing.T) {
 	p, err := ownPlan(t, "skylakex", formulas("A / CYCLES", "A:retire_latency"), plan.Options{})
 	if err != nil {
@@ -348,8 +348,8 @@ func TestWithoutWatchdog(t *testing.T) {
 	}
 }
 
-// TestWithoutInput checks that an input which may be one of several events is the
-// next one if the first was refused.
+// TestWithoutInput checks inputs that may be one of several events: if the first is
+// refused, the next one is taken.
 func TestWithoutInput(t *testing.T) {
 	nodes := "[[input]]\nname = \"in\"\nevents = [\"A\", \"B\"]\nabout = \"a\"\n" + formulas("in / CYCLES")
 	p, err := ownPlan(t, "skylakex", nodes, plan.Options{Without: []string{"A"}})

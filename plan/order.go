@@ -277,8 +277,8 @@ func (b *builder) levels() int {
 	return deepest
 }
 
-// withErratum returns the groups that have events of an erratum, and those of
-// them that need more general counters than it leaves.
+// withErratum returns the groups that have events of an erratum. The second result is
+// those that need more general counters than it leaves.
 func (b *builder) withErratum() (with, over []int) {
 	for i := range b.Groups {
 		general, meets := 0, false

@@ -180,8 +180,8 @@ func (p *Plan) perfEvents(groups []Group) []string {
 	return all
 }
 
-// published returns the command that the source of the plan's model gives for the whole
-// of it, nil if there is none.
+// published returns the command that the model's source gives for all of its nodes, nil
+// if there is none.
 func (p *Plan) published() *Command {
 	if p.Options.Nodes != nil || p.Options.Set != "" || p.Options.Level != 0 {
 		return nil
@@ -314,8 +314,8 @@ func (p *Plan) needsWatchdogOff() bool {
 	return !p.Options.Watchdog && !p.fits(p.heldByWatchdog(), func(e *Event) demand { return e.demand })
 }
 
-// needsUndivided returns how many general counters SMT leaves to a logical processor
-// if there is a group that needs more, else 0.
+// needsUndivided returns how many general counters SMT leaves to a logical processor. It
+// is 0 if no group needs more.
 func (p *Plan) needsUndivided() int {
 	if p.Options.SMT || p.PMU.CountersSMT == "" {
 		return 0

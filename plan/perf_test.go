@@ -115,8 +115,8 @@ printf '# scope%s\n%s' "$scope" "$events" >>"$out"
 "$@"
 `
 
-// A place is a directory with a machine's files, the collector script, changed to look
-// there, and a perf that is none.
+// A place is a directory with a machine's files and a false perf. Its collector script is
+// changed to look there.
 type place struct {
 	dir, shell string
 }
@@ -198,8 +198,8 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// checkCalls checks that perf was called with each group once, for the whole
-// machine, and that the files say which processor they are from.
+// checkCalls checks that perf was called with each group once, for the whole machine. The
+// files say which processor they are from.
 func checkCalls(t *testing.T, p *plan.Plan, files []string) {
 	t.Helper()
 	all := ""
@@ -267,8 +267,8 @@ func TestScriptProgram(t *testing.T) {
 	}
 }
 
-// TestScriptMachine checks that the script counts nothing on a machine that is not what
-// the plan takes for granted, unless it is told to.
+// TestScriptMachine checks that the script counts nothing on a machine that differs from
+// the plan's, unless it is told to.
 func TestScriptMachine(t *testing.T) {
 	const watchdog, active, control = "proc/sys/kernel/nmi_watchdog", "sys/devices/system/cpu/smt/active", "sys/devices/system/cpu/smt/control"
 	const midr = "sys/devices/system/cpu/cpu%d/regs/identification/midr_el1"

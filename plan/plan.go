@@ -98,9 +98,8 @@ type Node struct {
 	Missing  string // why it cannot be counted; "" if it can
 }
 
-// A Part is events of a node that is not Together. They are a ratio in itself,
-// which can be counted at another time than the node's other parts at little
-// harm, unless Loose.
+// A Part is events of a node that is not Together. They are a ratio in itself. Unless
+// Loose, it can be counted at another time than the node's other parts at little harm.
 type Part struct {
 	Events []string
 	Groups []int // one, unless no group has them all
@@ -118,8 +117,8 @@ func (p *Plan) Runs() int { return max(1, len(p.Groups)) }
 // logical processor.
 func (p *Plan) GeneralCounters() int { return p.general.len() }
 
-// Together returns how many of the nodes that can be counted have all their
-// events in one group, and how many there are.
+// Together returns how many nodes have all their events in one group, and how many can be
+// counted.
 func (p *Plan) Together() (together, of int) {
 	for i := range p.Nodes {
 		if n := &p.Nodes[i]; n.Missing == "" {
@@ -301,9 +300,9 @@ func (b *builder) watchdog() []counters {
 
 // heldOf returns what the watchdog takes if these counters can count its event: one of
 // them. On Intel's processors that is a fixed one, or a general one where a group counts
-// the same. Who says how many general counters can be had has found that out with events
-// of general counters while the watchdog counted: one that has no fixed counter to go to
-// is on a general one that is not among them.
+// the same. A number of general counters that the caller gives was found with events of
+// general counters while the watchdog counted: one that has no fixed counter to go to is
+// on a general one that is not among them.
 func (p *Plan) heldOf(can counters) []counters {
 	if p.PMU.Watchdog == "" || p.Options.Counters > 0 && can.fixed() < 0 {
 		return nil
@@ -344,8 +343,8 @@ func (b *builder) search() {
 	}
 }
 
-// keepParts puts the parts of nodes that had to be split into the existing groups,
-// as far as there is room. Parts of the most important nodes come first.
+// keepParts puts the parts of split nodes into the existing groups, as far as there is
+// room. Parts of the most important nodes come first.
 func (b *builder) keepParts() {
 	parts := 0
 	for k := range b.wishes {
@@ -367,8 +366,8 @@ func (b *builder) keepParts() {
 	}
 }
 
-// keep puts the events of a part into one group, with those that they need there, or
-// if that cannot be into few.
+// keep puts the events of a part into one group, with those that they need there. If that
+// cannot be, it takes few groups.
 func (b *builder) keep(events []int, effort int) {
 	all := b.in.set(nil)
 	for _, with := range b.each(events) {

@@ -31,10 +31,9 @@ func (d *demand) ldlat() bool {
 
 // A space says which sets of events can be counted at one time.
 //
-// That a matching of the events to counters exists is checked by Hall's theorem:
-// for every union of the events' sets of counters, the events that can only use
-// counters of it are no more than it has. Only unions that can be too small are
-// kept, which are a handful.
+// That a matching of the events to counters exists is checked by Hall's theorem: a union
+// of the events' sets of counters has no fewer counters than events that can use only
+// these. Only unions that can be too small are kept, which are a handful.
 type space struct {
 	demands []demand
 	limits  []limit
@@ -172,9 +171,9 @@ func (s *space) findLimits() {
 // maxUnions bounds the unions of sets of counters. Real PMUs have some tens.
 const maxUnions = 1 << 10
 
-// unions returns the unions of the events' sets of counters, and whether these
-// are all. Counters that only one event can use, as the parts of slots have
-// them, cannot be too few, and so are left out.
+// unions returns the unions of the events' sets of counters, and whether these are all.
+// Counters for only one event, as the parts of slots have them, cannot be too few. They
+// are left out.
 func (s *space) unions() (unions []counters, complete bool) {
 	var kinds []counters
 	users := map[counters]int{}

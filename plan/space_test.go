@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// somePMU draws the demands of a few events on a PMU with four or six general
-// counters and two fixed ones.
+// somePMU draws the demands of a few events. Its PMU has four or six general counters and
+// two fixed ones.
 func somePMU(t *rapid.T) []demand {
 	general := counters(0xf)
 	masks := []counters{general, general, 0x3, 0x4, 0x1, 1<<firstFixed | general, 1<<(firstFixed+1) | general, 1 << (firstFixed + 2), 1 << (firstFixed + firstMetric), 0}

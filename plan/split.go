@@ -20,10 +20,9 @@ func (w *wish) add(part set, loose bool) {
 	w.loose = append(w.loose, loose)
 }
 
-// wish returns what a node asks for. Where its events cannot share a group the
-// formula is taken apart where that hurts least: ratios that it is made of can
-// come from other groups, for what changes all counts of a group alike does not
-// change them.
+// wish returns what a node asks for. Where its events cannot share a group the formula is
+// taken apart where that hurts least: ratios that it is made of can come from other
+// groups: what changes all counts of a group alike leaves them as they are.
 func (in *inputs) wish(s *space, node int) wish {
 	var w wish
 	in.ask(s, &w, node)
@@ -131,8 +130,8 @@ func (in *inputs) ratios(s *space, need *needs) (blocks [][]int, rest []int) {
 	return blocks, rest
 }
 
-// ratio returns the smallest set of events that is a ratio in itself and fits a
-// group, nil if there is none but all.
+// ratio returns the smallest set of events that is a ratio in itself and fits a group. It
+// is nil if only all are one.
 func (in *inputs) ratio(s *space, t *scaling, events []int) []int {
 	for size := 2; size < len(events); size++ {
 		for mask := uint(1)<<size - 1; mask < 1<<len(events); mask = nextOfSize(mask) {

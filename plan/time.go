@@ -16,9 +16,9 @@ const (
 
 )
 
-// Coverage returns the share of time that the events of a node are on counters with
-// the groups multiplexed as in Rotation: the least share of its groups. It is 1 for
-// events that are counted all of the time, and NaN for a node that is not counted.
+// Coverage returns the share of time that a node's events are on counters, with groups
+// multiplexed as in Rotation: the least share of its groups. It is 1 for events that are
+// always counted, and NaN for a node that is not counted.
 func (p *Plan) Coverage(n *Node) float64 {
 	return p.coverage(n, func(g int) float64 { return float64(p.Groups[g].Turns) / float64(len(p.Rotation)) })
 }
@@ -61,10 +61,10 @@ func (p *Plan) ShortestRun(equal bool) float64 {
 // value, relative to the value. It is for a run of so many seconds with the groups
 // multiplexed as in Rotation. It is NaN for a node that is not counted.
 //
-// The variation is not known before the run. This is the error of a program whose
-// counts in each 4 ms scatter by as much as their mean, independently. A program
-// that scatters less has a smaller error, one with long phases a larger one. Counts
-// of several groups scatter independently.
+// The variation is not known before the run. This is the error of a program whose counts
+// in each 4 ms scatter independently, by as much as their mean. A program that scatters
+// less has a smaller error, one with long phases a larger one. Counts of several groups
+// scatter independently.
 func (p *Plan) Error(n *Node, seconds float64) float64 {
 	if n.Missing != "" {
 		return math.NaN()

@@ -52,8 +52,8 @@ func peers(t *testing.T) []peer {
 	return all
 }
 
-// TestAgainstToplev compares the numbers of groups, and the shares of nodes whose
-// events are counted together, with toplev's, cell by cell.
+// TestAgainstToplev compares the plans with toplev's, cell by cell: the numbers of
+// groups, and the shares of nodes counted together.
 func TestAgainstToplev(t *testing.T) {
 	for _, peer := range peers(t) {
 		m, events := load(t, peer.cpu, "tma")

@@ -80,8 +80,8 @@ type claim struct {
 	erratum  bool
 }
 
-// group checks that the events of a group can be counted at one time, and that
-// they are where the plan puts them.
+// group checks that a group's events can be counted at one time, and are where the plan
+// puts them.
 func (v *verifier) group(g *plan.Group) (faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	var claims []claim
@@ -310,8 +310,8 @@ func list(s string) (c uint64) {
 	return c
 }
 
-// fits reports whether every claim can have counters of its own, of the general
-// ones no more than its companions allow.
+// fits reports whether every claim can have counters of its own. Of the general ones it
+// takes what its companions allow.
 func (v *verifier) fits(claims []claim) bool {
 	most := 64
 	for _, c := range claims {
@@ -391,8 +391,8 @@ func (v *verifier) node(n *plan.Node) (faults []string) {
 	return faults
 }
 
-// countedAlone reports whether each of a node's events can be counted at some time,
-// as far as the events of the processor are known.
+// countedAlone reports whether each of a node's events can be counted at some time. It is
+// false for processors without a table of events.
 func (v *verifier) countedAlone(index int) bool {
 	if len(v.events.Events()) == 0 {
 		return false
