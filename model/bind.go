@@ -170,9 +170,9 @@ func (lib *library) knownElsewhere(m *Model, p *CPU, ref EventRef) (bool, error)
 	return false, nil
 }
 
-// collisions returns a fault for every name that a model gives a meaning and
-// that is an event's name as well, letter for letter: a formula could mean
-// either. An input may have the name of one of its events.
+// collisions returns a fault for every name of the model's own that is also an event's,
+// letter for letter: a formula could mean either. An input may have the name of one of
+// its events.
 func (m *Model) collisions(t *EventTable) Errors {
 	var faults Errors
 	check := func(kind, name, file string, line int) {

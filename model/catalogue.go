@@ -390,8 +390,8 @@ func (r *headReader) explain(err error, data []byte, file string) error {
 	return syntaxFault(data, file, err)
 }
 
-// parse reads the keys before the first table, as far as they are of interest,
-// and reports whether it has read all of these.
+// parse reads the keys of interest before the first table, and reports whether it has
+// read all of these.
 func (r *headReader) parse(data []byte) (h head, whole bool, err error) {
 	h.cpusLine, h.extendsLine = 1, 1
 	lines := newLineCounter(data)

@@ -295,8 +295,8 @@ func benchmarkStart(b *testing.B, cat *Catalogue, id string) {
 	}
 }
 
-// BenchmarkLargeCatalogue is the same for a catalogue of 100 models of 250
-// nodes, 700 KB of event tables and 400 texts.
+// BenchmarkLargeCatalogue is the same for a large catalogue: 100 models of 250 nodes, 700
+// KB of event tables, 400 texts.
 func BenchmarkLargeCatalogue(b *testing.B) {
 	fsys := largeCatalogue()
 	b.ReportAllocs()
@@ -364,8 +364,8 @@ func TestLargeCatalogue(t *testing.T) {
 	}
 }
 
-// BenchmarkCandidates is the search for the processor that a recording may be of,
-// which is made once, over all event tables.
+// BenchmarkCandidates is the search for the processor that a recording may be of. It is
+// made once, over all event tables.
 func BenchmarkCandidates(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

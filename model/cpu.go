@@ -146,8 +146,8 @@ func (lib *library) named(name string) *CPU {
 	return nil
 }
 
-// CPU returns a processor by its name, an alias or an identification string as
-// Linux's perf and the vendors' map files write it:
+// CPU returns a processor by its name, an alias or an identification. Identifications are
+// written as by Linux's perf and the vendors' map files:
 //
 //	skylakex   skx   alderlake:core
 //	GenuineIntel-6-55-4   AuthenticAMD-25-11   GenuineIntel-6-97-2:core
@@ -420,9 +420,9 @@ const (
 	midrRevision = 0xf
 )
 
-// matchMIDR matches a MIDR. A pattern whose variant and revision are 0 is for
-// all of them, any other for that revision and later ones. See strcmp_cpuid_str
-// in Linux's tools/perf/arch/arm64/util/header.c.
+// matchMIDR matches a MIDR. A pattern whose variant and revision are 0 is for all. Any
+// other is for that revision and later ones. See strcmp_cpuid_str in Linux's
+// tools/perf/arch/arm64/util/header.c.
 func matchMIDR(pattern, id string) bool {
 	want, err := parseHex(pattern)
 	if err != nil {
@@ -445,8 +445,8 @@ func parseHex(s string) (uint64, error) {
 	return strconv.ParseUint(s, 16, 64)
 }
 
-// unknownCPU returns the error for a name or an identification that no
-// processor answers to, with what may have been meant.
+// unknownCPU returns the error for a name or an identification of no processor, with what
+// may have been meant.
 func (lib *library) unknownCPU(query string) error {
 	e := &UnknownCPUError{Query: query}
 	base, coreType, typed := strings.Cut(strings.ToLower(query), ":")

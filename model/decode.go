@@ -59,8 +59,8 @@ type schema struct {
 	top any
 	// table begins another table of a list; nil for an unknown list.
 	table func(list string, at position) any
-	// places is told where the keys of the table begun last are, or of the top
-	// before any table, if that is wanted.
+	// places gets the positions of the keys of the table begun last, or of the top before
+	// any table. It may be nil.
 	places func() *position
 }
 
@@ -472,8 +472,8 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// isBlock reports whether a value is a multi-line string with a newline, which
-// is not part of it, right after the quotes.
+// isBlock reports whether a value is a multi-line string with a newline right after the
+// quotes. That newline is not part of it.
 func isBlock(data []byte, value *unstable.Node) bool {
 	if value.Kind != unstable.String {
 		return false

@@ -58,8 +58,8 @@ var headsOf = sync.OnceValue(func() map[string][]byte {
 	return all
 })
 
-// A packedFS has the files of plain, which has no folders, and those of the folders of
-// packed, which are compressed one by one.
+// A packedFS has the files of plain, which has no folders. The files in the folders of
+// packed are compressed one by one.
 type packedFS struct{ plain, packed fs.FS }
 
 // ReadFile returns the text of a file.

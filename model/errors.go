@@ -78,7 +78,7 @@ func (e *UnknownCPUError) Error() string {
 	return msg
 }
 
-// A CoreTypeError says that the name of a hybrid processor lacks its core type, or has one
+// A CoreTypeError says that a hybrid processor's name lacks the core type, or has one
 // that the processor lacks.
 type CoreTypeError struct {
 	Query   string   // as given

@@ -209,8 +209,8 @@ func splitTerms(s string) []string {
 	})
 }
 
-// aside are the terms that say how perf is to count, print or sample an event,
-// and not which event it is.
+// aside are the terms that do not say which event it is. They say how perf counts, prints
+// or samples it.
 var aside = []string{
 	"period", "freq", "time", "call-graph", "stack-size", "max-stack", "nr", "inherit", "no-inherit",
 	"overwrite", "no-overwrite", "percore", "aux-output", "aux-action", "aux-sample-size", "metric-id", "branch_type", "driver-config", "pc",

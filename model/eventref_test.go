@@ -137,8 +137,8 @@ func TestPrivilegeString(t *testing.T) {
 	}
 }
 
-// FuzzParseEvent makes sure that what is parsed can be resolved on every
-// processor, and resolves to the same thing when asked again.
+// FuzzParseEvent makes sure that what is parsed can be resolved on every processor. It
+// resolves to the same thing when asked again.
 func FuzzParseEvent(f *testing.F) {
 	for _, s := range []string{
 		"cycles", "cycles:u", "cpu/event=0x9c,umask=0x1,name=FOO/k", "cpu_core/cycles/u", "r400fa", "raw 0x400fa", "cpu/rc0/",

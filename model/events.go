@@ -84,9 +84,9 @@ func (t *EventTable) Find(ref EventRef) (*Event, bool) {
 	return &t.events[i], true
 }
 
-// knows reports whether the processor may have the event of a formula: its
-// table has it, or the event is on another PMU than the core's, or it is given
-// by its code. A table without rows knows nothing, and so excludes nothing.
+// knows reports whether the processor may have the event of a formula: its table has it,
+// it is on another PMU than the core's, or it is given by its code. A table without rows
+// knows nothing, and so excludes nothing.
 func (t *EventTable) knows(ref EventRef) bool {
 	if len(t.events) == 0 || ref.HasConfig || t.pmuClass(ref.PMU) != "" {
 		return true
@@ -97,10 +97,10 @@ func (t *EventTable) knows(ref EventRef) bool {
 	return t.byName(ref.Name, "") != nil
 }
 
-// Resolve returns the identity of an event. A name or alias that the processor's table has
-// gives its code; otherwise the encoding counts, and without one the name as it stands.
-// The order of terms, the case of letters, the number of p and the instance of an uncore
-// PMU do not matter.
+// Resolve returns the identity of an event. A name or alias that the processor's table
+// has gives its code; otherwise the encoding counts, and without one the name as it
+// stands. The order of terms, the case of letters, the number of p and the uncore PMU's
+// instance do not matter.
 func (t *EventTable) Resolve(ref EventRef) Identity {
 	id := Identity{PMU: t.pmuClass(ref.PMU), Privilege: t.privilege(ref.Privilege), Latency: ref.Latency}
 	var c code
@@ -527,9 +527,9 @@ func parseEventRow(columns []column, fields []string) (Event, error) {
 // maxProduct bounds the events that one row stands for.
 const maxProduct = 10_000
 
-// expand appends the events that a row stands for. Nearly always that is one.
-// The names of offcore response events are a product of requests and responses,
-// with config1 the OR of their bits, and written as one:
+// expand appends the events that a row stands for. Nearly always that is one. The names
+// of offcore response events are a product of requests and responses. Their config1 is
+// the OR of their bits. They are written as one:
 //
 //	OCR.{DEMAND_DATA_RD=0x1|DEMAND_RFO=0x2}.{ANY_RESPONSE=0x10000|L3_MISS=0x3fbfc00000}
 func expand(events []Event, row Event) ([]Event, error) {

@@ -236,8 +236,8 @@ func (j *judgement) find(key nodeKey) *nodeRanges {
 	return &j.ranges[i]
 }
 
-// apply gives the nodes of m what is expected of them, and m the issues that have at least
-// two of its nodes.
+// apply gives the nodes of m what is expected of them. It gives m the issues that have
+// two or more of its nodes.
 func (j *judgement) apply(m *Model) {
 	at := make(map[string]int, len(m.Nodes))
 	for i := range m.Nodes {

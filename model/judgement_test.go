@@ -39,8 +39,8 @@ func TestJudgementErrors(t *testing.T) {
 	}
 }
 
-// TestJudgementFits: every node that the file names is in a model of the method,
-// and what is expected of it is a share there.
+// TestJudgementFits: every node that the file names is in a model of the method, as a
+// share.
 func TestJudgementFits(t *testing.T) {
 	cat, err := Embedded()
 	if err != nil {

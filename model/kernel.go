@@ -15,8 +15,8 @@ const (
 	pmuMSR      = "msr"      // drivers of arch/x86/events/msr.c
 )
 
-// KernelCounts reports whether an event is one that the kernel counts itself, such as
-// cpu-clock:u or page-faults, without the processor's counters.
+// KernelCounts reports whether the kernel counts an event without the processor's
+// counters, as it does cpu-clock:u or page-faults.
 func KernelCounts(event string) bool {
 	ref, err := ParseEvent(event)
 	if err != nil {

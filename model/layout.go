@@ -109,9 +109,9 @@ func (c *code) word(i uint8) *uint64 {
 	return &c.config2
 }
 
-// set puts the value of a term into the code, and reports whether the layout
-// has such a field that can hold it. A later term replaces an earlier one of
-// the same name, and what the event's own code had there.
+// set puts the value of a term into the code. It reports whether the layout has a field
+// that can hold it. A later term replaces an earlier one of the same name, and what the
+// event's own code had there.
 func (c *code) set(layout string, t Term) bool {
 	if t.Text != "" {
 		return false

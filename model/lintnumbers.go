@@ -21,8 +21,8 @@ type trial struct {
 	rng   *rand.Rand
 }
 
-// tryNumbers checks with random counts that the children of a node can sum to
-// it, and that thresholds can be reached.
+// tryNumbers checks with random counts that a node's children can sum to it, and that
+// thresholds can be reached.
 func (l *linter) tryNumbers() {
 	l.tryFamilies()
 	ranges := l.ranges()

@@ -57,8 +57,8 @@ func (l *linter) units() {
 	}
 }
 
-// comparesNumber reports whether the error is a comparison of something with a unit and a
-// plain number, which then has that unit.
+// comparesNumber reports whether the error is a comparison of something that has a unit
+// with a plain number. The number then has that unit.
 func comparesNumber(err error) bool {
 	var clash *metric.UnitError
 	if !errors.As(err, &clash) || strings.Trim(clash.Op, "<>=!") != "" {

@@ -194,8 +194,8 @@ func node(name string, keys ...string) string {
 	return "[[node]]\nname = \"" + name + "\"\n" + strings.Join(keys, "\n") + "\n"
 }
 
-// loadModel loads the model m for skylakex from model files by their stems,
-// with the processors and tables of the test library.
+// loadModel loads the model m for skylakex from model files by their stems. Processors
+// and tables are the test library's.
 func loadModel(files map[string]string) (*Model, error) {
 	fsys := fstest.MapFS{}
 	for _, name := range []string{"cpus.toml", "events/intel.csv"} {
@@ -446,8 +446,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestParameterCheck: a value that a user gives is held to the range of the
-// parameter, which a file that extends another can change.
+// TestParameterCheck: a user's value is held to the range of the parameter. A file that
+// extends another can change that.
 func TestParameterCheck(t *testing.T) {
 	base := "name = \"base\"\nunit = \"cycles\"\n" + node("B", `formula = "P * cycles"`) + "[[parameter]]\nname = \"P\"\nvalue = 1\nmin = 0\nmax = 10\n"
 	over := "extends = \"base\"\nname = \"m\"\ncpus = [\"skylakex\"]\n[[parameter]]\nname = \"P\"\nmax = 20\n"
@@ -476,8 +476,8 @@ func TestParameterCheck(t *testing.T) {
 	}
 }
 
-// TestStrings checks the values of strings, which are parts of the file where
-// they have no escapes, and pointers to many of them.
+// TestStrings checks the values of strings, and pointers to many of them. Strings without
+// escapes are parts of the file.
 func TestStrings(t *testing.T) {
 	var b strings.Builder
 	for i := range 200 {

@@ -32,9 +32,9 @@ func (t *nodeTable) position() *position      { return &t.pos }
 func (t *relationTable) position() *position  { return &t.pos }
 func (t *eventSetTable) position() *position  { return &t.pos }
 
-// extend returns base with what f states put over it: keys replace keys, named
-// tables are merged by name, new ones are appended, and those that f removes
-// are left out. It adds what is wrong with f to faults.
+// extend returns base with what f states put over it: keys replace keys, named tables are
+// merged by name, new ones are appended. Those that f removes are left out. It adds what
+// is wrong with f to faults.
 func (f *modelFile) extend(base *modelFile, faults *Errors) *modelFile {
 	f.dropDuplicates(faults)
 	removed := f.removals(base, faults)
@@ -81,9 +81,9 @@ func collectNames[T any, P namedTable[T]](tables []T, into map[string]bool) {
 	}
 }
 
-// dropDuplicates drops each table of f that has the name of an earlier one of
-// its kind, and adds a fault for it. It must come before merging, which cannot
-// distinguish the second from a replacement of the first.
+// dropDuplicates drops each table of f with the name of an earlier one of its kind. It
+// adds a fault for it. It must come before merging, which cannot distinguish the second
+// from a replacement of the first.
 func (f *modelFile) dropDuplicates(faults *Errors) {
 	f.Parameter = firstOfName("parameter", f.Parameter, faults)
 	f.Input = firstOfName("input", f.Input, faults)

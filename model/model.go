@@ -31,8 +31,8 @@ package model
 
 import "github.com/cyclestack/cyclestack/metric"
 
-// A Model is one accounting method for one family of processors, as read from
-// its file, with what it extends already merged in. It is immutable.
+// A Model is one accounting method for one family of processors, as read from its file.
+// What it extends is merged in. It is immutable.
 type Model struct {
 	Name    string   // "core2-cycles"; several files may hold one name for different processors
 	Version string   // of the method, as its source numbers it
@@ -64,8 +64,8 @@ type Model struct {
 	head position
 }
 
-// A Parameter is a named number that a formula may use and a user may replace
-// (--param NAME=VALUE or --penalties FILE): a penalty, a width, a clock ratio.
+// A Parameter is a named number that formulas use and a user may replace (--param
+// NAME=VALUE or --penalties FILE): a penalty, a width, a clock ratio.
 type Parameter struct {
 	Name    string             `json:"name"`
 	Value   *float64           `json:"value,omitempty"` // nil: must be given by the user or the source
@@ -210,8 +210,8 @@ type CPU struct {
 
 	Model string `json:"model,omitempty"` // name of its default model; "" is the first there is
 
-	// Params are facts of the processor that are the values of the models'
-	// parameters of the same name where these give none themselves.
+	// Params are facts of the processor: the values of the models' parameters of the same
+	// name that have none of their own.
 	Params map[string]float64 `json:"params,omitempty"`
 
 	// Counters are the general counters of a logical processor, "0-3", and Fixed is the

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestRelationsAreUsed checks that each relation is one of some processor, and
-// each event that relations name one that some processor has: a name with a
-// slip in it would be passed over.
+// TestRelationsAreUsed checks that some processor has each relation, and each event that
+// relations name: a name with a slip in it would be passed over.
 func TestRelationsAreUsed(t *testing.T) {
 	cat, err := Embedded()
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Match reports whether the name or the path of a node matches a shell pattern, or one of
-// several with commas between them. Case does not matter; "" matches every node.
+// Match reports whether a node's name or path matches a shell pattern, or one of several
+// with commas between. Case does not matter; "" matches every node.
 func (n *Node) Match(pattern string) bool {
 	if pattern == "" {
 		return true
@@ -22,8 +22,8 @@ func (n *Node) Match(pattern string) bool {
 	return false
 }
 
-// Select returns the indexes of the nodes that match a pattern, down to a level (0 is
-// all), without their parents. Without a pattern these are nodes of the main tree.
+// Select returns the indexes of the nodes that match a pattern, without their parents,
+// down to a level. 0 is all levels. Without a pattern these are nodes of the main tree.
 func (m *Model) Select(pattern string, level int) []int {
 	var list []int
 	for i := range m.Nodes {
@@ -35,8 +35,8 @@ func (m *Model) Select(pattern string, level int) []int {
 	return list
 }
 
-// Shown says of each node whether it matches a pattern, down to a level (0 is all), or is
-// above a node that does.
+// Shown says of each node whether it or a node below it matches a pattern, down to a
+// level. 0 is all levels.
 func (m *Model) Shown(pattern string, level int) []bool {
 	show := make([]bool, len(m.Nodes))
 	for i := range m.Nodes {

@@ -91,10 +91,10 @@ func field(layout, name string, config *uint64) uint64 {
 	return v
 }
 
-// Candidates returns the names of the processors whose tables know the most of
-// a recording's events, and how many those are. Events that every machine has
-// do not count; where a recording has no others, there are no candidates. The
-// order is that of the catalogue, processors with a method first.
+// Candidates returns the names of the processors whose tables know most of a recording's
+// events, and how many they know. Events that every machine has do not count; where a
+// recording has no others, there are no candidates. The order is that of the catalogue,
+// processors with a method first.
 func (c *Catalogue) Candidates(events []string) (names []string, known int, err error) {
 	refs := make([]EventRef, 0, len(events))
 	for _, e := range events {

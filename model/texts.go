@@ -25,8 +25,8 @@ type text struct {
 	line         int
 }
 
-// textsFile is the file of the texts for nodes of any model, textsDir the folder of
-// those for the models of one name.
+// textsFile is the file of the texts for nodes of any model. textsDir has those for the
+// models of one name.
 const (
 	textsFile = "texts.toml"
 	textsDir  = "texts"

@@ -279,8 +279,8 @@ func (r *race) run(w *worker, team *crew, k kernel) {
 	}
 }
 
-// took returns the ns of a round from the first start to the last end, and whether all
-// threads were running all of the time.
+// took returns the ns of a round from the first start to the last end. It reports whether
+// all threads ran all of the time.
 func (r *race) took(round int) (ns float64, undisturbed bool) {
 	laps := r.rounds[round]
 	from, to := laps[0].from, laps[0].to

@@ -248,8 +248,8 @@ func (b *bench) cost(s *stage, p *places, c *cost) Figure {
 	return f
 }
 
-// difference returns how much longer a program takes than the mean of others, and the error
-// by the spread of the best samples.
+// difference returns how much longer a program takes than the mean of others. The error
+// is by the spread of the best samples.
 func difference(pays timing, baseline []timing, per float64) (value, err Number) {
 	v, e := pays.cycles, pays.cycles*pays.error()
 	for _, t := range baseline {

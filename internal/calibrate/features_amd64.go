@@ -4,7 +4,7 @@ package calibrate
 
 // cpuid executes CPUID: see Intel's Software Developer's Manual, volume 2A. Package
 // golang.org/x/sys/cpu would execute it at the start of every program that imports this
-// one, and in a virtual machine that is slow.
+// one. That is slow in a virtual machine.
 func cpuid(leaf, subleaf uint32) (eax, ebx, ecx uint32)
 
 // xgetbv returns the low half of XCR0: the registers that the operating system saves.

@@ -29,10 +29,10 @@ type ground struct {
 }
 
 // findGrounds returns the pieces of a curve with nearly constant y. From point to point,
-// and over each doubling of x, y grows less than in proportion to the levelSlope-th power
-// of x. Consecutive pieces whose ratio is below levelApart are one level: between them the
-// cost of finding pages grows within a cache. The level's latency is that of the first
-// piece, without that cost.
+// and over each doubling of x, y grows less than the levelSlope-th power of x.
+// Consecutive pieces whose ratio is below levelApart are one level: between them the cost
+// of finding pages grows within a cache. The level's latency is that of the first piece,
+// without that cost.
 func findGrounds(x, y []float64) []ground {
 	smooth := smoothed(y)
 	var levels []ground
@@ -64,8 +64,8 @@ func smoothed(y []float64) []float64 {
 	return out
 }
 
-// staysLevel says whether a curve is as level at its last point as before. It compares the
-// point with the one before it, and with the last point at no more than half its x. Noise
+// staysLevel says whether a curve is as level at its last point as before. It compares
+// the point with the one before it, and with the last point at half its x or less. Noise
 // may lower a latency as much as raise it.
 func staysLevel(x, y []float64) bool {
 	last := len(x) - 1
@@ -85,7 +85,7 @@ func isLevel(x0, y0, x1, y1 float64) bool {
 }
 
 // typical returns the middle of the half of the values that lie closest together. At the
-// edges of a level, latencies are mixtures with the neighbouring levels, and from some size
+// edges of a level, latencies are mixtures with the neighbouring levels. From some size
 // on pages cost more. Most points show the level alone.
 func typical(list []float64) float64 {
 	sorted := slices.Clone(list)
@@ -107,10 +107,10 @@ func median(list []float64) float64 {
 	return sorted[(len(sorted)-1)/2]
 }
 
-// findLevels names the level ground of a latency curve: the first is L1, the last is
-// memory, if the curve ends on it, and the others are L2 and up. The curve cannot show a
-// cache without level ground. If the curve climbs in more than one step after a level, the
-// next level is given without a latency.
+// findLevels names the level ground of a latency curve: the first is L1, the others are
+// L2 and up. The last is memory if the curve ends on it. The curve cannot show a cache
+// without level ground. If the curve climbs in more than one step after a level, the next
+// level is given without a latency.
 func findLevels(curve []Point) []Level {
 	var x, y []float64
 	var points []Point
@@ -324,8 +324,8 @@ func pageCosts(points []PagePoint, l1 float64) (second, walk Figure) {
 	return second, walk
 }
 
-// climbing is the cost of a walk at the last point of a curve, if it hardly changed with
-// the last doubling.
+// climbing is the cost of a walk at a curve's last point, if the last doubling hardly
+// changed it.
 func climbing(walk Figure, last, before PagePoint) Figure {
 	walk.Value, walk.Error = last.Cycles, max(last.Error, last.Cycles-before.Cycles)
 	if uncertain(walk.Value, walk.Error) {
@@ -335,8 +335,8 @@ func climbing(walk Figure, last, before PagePoint) Figure {
 	return walk
 }
 
-// lastOctave returns the last point of a curve of pages, and the last one with at
-// most half as many pages.
+// lastOctave returns the last point of a curve of pages, and the last with half as many
+// or less.
 func lastOctave(points []PagePoint) (last, before PagePoint, ok bool) {
 	for _, p := range slices.Backward(points) {
 		switch {

@@ -126,9 +126,8 @@ func TestUncertain(t *testing.T) {
 	}
 }
 
-// TestMostlyUncertain is of machines that were busy all the time: neither a point on the
-// edge of a level nor one that was disturbed throughout stands for it because it is
-// certain.
+// TestMostlyUncertain is of machines that were busy all the time: certainty alone makes
+// no point stand for it: one may be on a level's edge, or disturbed throughout.
 func TestMostlyUncertain(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -4,8 +4,8 @@ package calibrate
 
 import "unsafe"
 
-// A loop runs n iterations, n above 0, of a few instructions on the memory that a, b and c
-// point to. Its comment in the assembly says what it does.
+// A loop runs n iterations, n above 0. An iteration is a few instructions on the memory
+// that a, b and c point to. Its comment in the assembly says what it does.
 type loop func(n uint64, a, b, c unsafe.Pointer)
 
 //go:noescape

@@ -76,7 +76,7 @@ func allocate(size, node int, huge bool, until time.Time) (*memory, error) {
 	return m, nil
 }
 
-// touch binds memory to a node and makes every page of it exist, or as many as there is
+// touch binds memory to a node. It makes every page of it exist, or as many as there is
 // time for: the memory ends there.
 func (m *memory) touch(node int, until time.Time) error {
 	if node >= 0 {

@@ -119,9 +119,9 @@ func (b *bench) list(p program, rounds uint64, budget time.Duration) timing {
 	return b.timer.measure(budget, p)[1]
 }
 
-// pageFigures reads the costs from the curve of adjacent pages. If the walks show no level
-// ground there, it tries pages that each have their own line of the page table: they exceed
-// a TLB much earlier.
+// pageFigures reads the costs from the curve of adjacent pages. If the walks show no
+// level ground there, it tries pages with a line of the page table each: they exceed a
+// TLB much earlier.
 func (b *bench) pageFigures() {
 	second, walk := pageCosts(b.result.PageCurves[0].Points, b.l1())
 	if !walk.Known() {

@@ -101,8 +101,8 @@ type Level struct {
 	Why    string `json:"why,omitempty"`
 }
 
-// A PageCurve is the extra cost of loads that visit one line of each page, over loads of as
-// many adjacent lines.
+// A PageCurve is the extra cost of loads of one line of each page, over loads of as many
+// adjacent lines.
 type PageCurve struct {
 	PageBytes int         `json:"page_bytes"`
 	Stride    int         `json:"stride_pages"` // pages from one visited page to the next
@@ -117,9 +117,9 @@ type PagePoint struct {
 	Why    string `json:"why,omitempty"`
 }
 
-// A Bandwidth is the rate of a number of threads that move data, each on a processor of its
-// own with memory of its own. It counts the bytes that the program reads and writes, as
-// STREAM does, and not those that the caches add.
+// A Bandwidth is the rate of threads that move data. Each has a processor and memory of
+// its own. It counts the bytes that the program reads and writes, as STREAM does, and not
+// those that the caches add.
 type Bandwidth struct {
 	Figure
 	Kernel    string `json:"kernel"` // read, write, copy, triad

@@ -235,9 +235,9 @@ func (b *bench) curve(s *stage) error {
 	return nil
 }
 
-// again measures the working sets that fit the caches of a core once more, the most
-// uncertain first, and keeps the better points. Other users of these caches, such as the
-// sibling thread, may disturb all samples of a point for seconds, but not always. The same
+// again measures the working sets that fit a core's caches once more, the most uncertain
+// first. It keeps the better points. Other users of these caches, such as the sibling
+// thread, may disturb all samples of a point for seconds. They do not always. The same
 // holds for the clock of the core.
 func (b *bench) again(s *stage) error {
 	const most = 2 << 20

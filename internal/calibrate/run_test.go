@@ -319,8 +319,8 @@ func TestSpareMemory(t *testing.T) {
 	}
 }
 
-// TestNodes reads a machine of two nodes with processors and one with memory alone,
-// and a node without memory, which nothing can be put on.
+// TestNodes reads a machine of two nodes with processors and one with memory alone.
+// Nothing can be put on a fourth, which has no memory.
 func TestNodes(t *testing.T) {
 	root := t.TempDir()
 	for node, files := range map[string][2]string{
@@ -370,8 +370,8 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// TestBetter keeps the shorter of two measurements of a point, and of those that agree
-// the one whose clock was disturbed less.
+// TestBetter keeps the shorter of two measurements of a point. Of those that agree it
+// keeps the one whose clock was disturbed less.
 func TestBetter(t *testing.T) {
 	b := &bench{timer: &timer{fastest: 0.25}}
 	good := Point{Cycles: 4, Nanos: 1, Error: 0.01}

@@ -59,10 +59,10 @@ func (t *timing) error() float64 { return t.spread + t.behind }
 // microsecond on some virtual machines: 2 % of a sample of the clock, and only the least of
 // many is known.
 //
-// In turn with the programs it times the core's current clock, which the time stamp counter
-// and the nominal frequency do not show. It uses chains of instructions with a known least
-// number of cycles. There are several kinds of them: the sibling thread may occupy the units
-// of one kind for minutes. The fastest was disturbed least.
+// In turn with the programs it times the core's current clock. The time stamp counter and
+// the nominal frequency do not show that. It uses chains of instructions with a known
+// least number of cycles. There are several kinds of them: the sibling thread may occupy
+// the units of one kind for minutes. The fastest was disturbed least.
 type timer struct {
 	ctx      context.Context
 	deadline time.Time // of all measurements
@@ -186,9 +186,9 @@ func (a *tally) spread() float64 {
 	return a.best[keptBest-1]/a.best[0] - 1
 }
 
-// measure times the clock and programs for as long as the budget lasts, or until the best
-// samples of all of them agree. After the deadline it does not measure at all. The first
-// timing is the clock's, of a cycle; the others are the programs'.
+// measure times the clock and programs until the best samples of all agree, or the budget
+// ends. After the deadline it does not measure at all. The first timing is the clock's,
+// of a cycle; the others are the programs'.
 func (t *timer) measure(budget time.Duration, programs ...program) []timing {
 	all := make([]timedProgram, len(programs))
 	late := t.late()

@@ -9,8 +9,8 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// Bounds of one table, far above what perf can count, so that no input makes
-// the reader take all memory or time.
+// Bounds of one table, far above what perf can count: no input makes the reader take all
+// memory or time.
 const (
 	maxEvents = 8 << 10
 	maxCells  = 2 << 20
@@ -343,8 +343,8 @@ func relativeTimes(share float64) (enabled, running float64) {
 	return 1, share
 }
 
-// standardError returns the error of a value. perf prints relative errors with
-// two decimals, so that 0.00 % is an error of up to half of the last one.
+// standardError returns the error of a value. perf prints relative errors with two
+// decimals, so 0.00 % may be up to half of the last one.
 func standardError(value, noise float64) float64 {
 	if !(noise >= 0) {
 		return 0

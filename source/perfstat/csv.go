@@ -147,8 +147,8 @@ func (c *csvParser) prefix(r *row) int {
 	return i
 }
 
-// isNumeric reports whether a field is a number in any notation, exponents
-// included, and so not a thread's name and number.
+// isNumeric reports whether a field is a number in any notation, exponents included. A
+// thread's name and number is none.
 func isNumeric(b []byte) bool {
 	n := digits(b)
 	if n == 0 {
@@ -172,9 +172,9 @@ func (c *csvParser) isValue(i int) bool {
 	return n > 0 || isDigit(f[0]) || f[0] == '-' && len(f) > 1 && isDigit(f[1]) || isNaN(f)
 }
 
-// isUnitNext tells a core's count without the number of logical processors (an
-// event with the percore term) from one with it: behind the count stand an
-// empty unit and an event's name, behind the number stands the count.
+// isUnitNext tells a core's count without the number of logical processors from one with
+// it (events with the percore term lack it): behind the count stand an empty unit and an
+// event's name, behind the number stands the count.
 func (c *csvParser) isUnitNext(i int) bool {
 	return i+2 < len(c.fields) && len(c.text(c.fields[i+1])) == 0 && plausible(c.text(c.fields[i+2]))
 }

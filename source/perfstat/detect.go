@@ -2,9 +2,9 @@ package perfstat
 
 import "bytes"
 
-// Detect reports whether content looks like the output of perf stat. The head
-// is the beginning of a file, 64 KiB or the whole. It is also true of output
-// that holds no counts or is encoded in UTF-16, for the [Reader] to say so.
+// Detect reports whether content looks like the output of perf stat. The head is the
+// beginning of a file, 64 KiB or the whole. It is also true of output without counts or
+// encoded in UTF-16: the [Reader] says so.
 func Detect(head []byte) bool {
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		head = bytes.ReplaceAll(head[2:], []byte{0}, nil)

@@ -26,7 +26,7 @@
 //
 // # What the package promises
 //
-// The names follow the compatibility rule of the module. A reader's memory does not
-// grow with the number of intervals. No input makes it panic. A count that cannot be
-// used is counted in [Stats] and named in a note, and errors have the file and line.
+// The names follow the compatibility rule of the module. A reader's memory does not grow
+// with the number of intervals. No input makes it panic. A count that cannot be used is
+// counted in [Stats] and named in a note. Errors have the file and line.
 package perfstat

@@ -9,8 +9,8 @@ import (
 // always is the coverage above which an event counts as counted all the time.
 const always = 0.9999
 
-// group gives the columns their groups. These are the braces on the command line,
-// unless the running times contradict them, or else what the running times show.
+// group gives the columns their groups. These are the braces on the command line. If the
+// running times contradict them, the groups are what those show.
 func (a *assembler) group(t *counts.Table, recs []record, b *block) {
 	cols := t.Columns
 	if groups := b.cmd.groupsOf(cols); groups != nil {
@@ -36,8 +36,8 @@ func (a *assembler) group(t *counts.Table, recs []record, b *block) {
 	groupByRunning(t)
 }
 
-// groupsOf returns the groups that the command line gives to columns, nil
-// unless it names all of them in their order and uses braces.
+// groupsOf returns the groups that the command line gives to columns. It is nil unless
+// that has braces and names all columns in order.
 func (c *command) groupsOf(cols []counts.Column) []int {
 	if c == nil || c.groups == 0 || len(c.events) != len(cols) {
 		return nil

@@ -68,9 +68,9 @@ func TestLive(t *testing.T) {
 	t.Run("runs", func(t *testing.T) { testRuns(t, envs) })
 }
 
-// testForms records counts once and has perf print them in every form, by every
-// kind of place and in several locales. All must say the same. Without -long it is
-// every form of one place, and three forms of the others.
+// testForms records counts once. It has perf print them in every form, by every kind of
+// place, in several locales. All must say the same. Without -long it is every form of one
+// place, and three forms of the others.
 func testForms(t *testing.T, envs map[string][]string) {
 	for _, mode := range []struct {
 		name string

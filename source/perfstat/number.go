@@ -236,8 +236,8 @@ func (g *groupedNumber) blankGroups(rest []byte) bool {
 	return g.seps == 0 || g.sep[g.seps-1][0] == ' '
 }
 
-// decimals returns how many of the digits stand behind the decimal point, and
-// whether the spelling is one that a locale has.
+// decimals returns how many digits are behind the decimal point, and whether some locale
+// spells so.
 //
 // A single point or comma followed by exactly three digits groups, unless the
 // other numbers of the block say otherwise: perf prints counts without decimals,

@@ -7,9 +7,8 @@ import (
 )
 
 // A predictor reads the CSV lines of an interval by those of the interval before. perf
-// prints the same scopes and events in the same order each time, and only the
-// timestamp, the value and the running time change. The text between them is compared,
-// not parsed.
+// prints the same scopes and events in the same order each time. Only the timestamp, the
+// value and the running time change. The text between them is compared, not parsed.
 type predictor struct {
 	stamp    []byte // the line's beginning up to the end of the timestamp
 	expected []expectation
@@ -89,8 +88,8 @@ func (p *predictor) settle(recs []record) {
 	}
 }
 
-// read reads a line as expected. It reports false if the line is another, or
-// has something out of the ordinary, for the line to be read in full.
+// read reads a line as expected. It reports false if the line is another, or is unusual:
+// it must then be read in full.
 func (p *predictor) read(line []byte, rec *record) bool {
 	if p.learning || p.next >= len(p.expected) || !bytes.HasPrefix(line, p.stamp) {
 		return false

@@ -299,8 +299,8 @@ func (r *Reader) takeGiven(line []byte) {
 	}
 }
 
-// unread notes a line of CSV or JSON that begins like a count and is none, and
-// a last line that was cut off.
+// unread notes a line of CSV or JSON that begins like a count and is none, and a last
+// line that is cut.
 func (r *Reader) unread(line []byte) {
 	if r.cur.form != csvForm && r.cur.form != jsonForm || len(r.asm.recs) == 0 {
 		return

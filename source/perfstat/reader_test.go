@@ -340,7 +340,7 @@ func values(input []byte) map[where][]float64 {
 }
 
 // isCutName reports whether the input ends with an event's name. A name that is cut off
-// may look like a shorter one, and one without its cgroup like one that had none.
+// may look like a shorter one. One without its cgroup may look like one that had none.
 func isCutName(event string, input []byte) bool {
 	return bytes.HasSuffix(bytes.TrimRight(input, " "), []byte(event))
 }
@@ -499,8 +499,8 @@ func (rec *recording) check(t *rapid.T, table *counts.Table, n int) {
 	}
 }
 
-// FuzzReader reads anything: it must not fail in another way than by its error,
-// and what it reads must be what a count can be.
+// FuzzReader reads anything: it must fail by its error alone, and what it reads must be
+// what a count can be.
 func FuzzReader(f *testing.F) {
 	for _, input := range inputs(f) {
 		f.Add(input)

@@ -74,8 +74,8 @@ var (
 	escapedLess  = []byte("&lt;")
 )
 
-// scanState reads "<not counted>" or "<not supported>" at the start of b, also
-// as web pages and mails escape it, and returns its length.
+// scanState reads "<not counted>" or "<not supported>" at the start of b, also as web
+// pages and mails escape it. It returns the length.
 func scanState(b []byte) (s counts.State, n int) {
 	if bytes.HasPrefix(b, escapedLess) {
 		inner := b[len(escapedLess):]

@@ -20,10 +20,9 @@ func (r *Reader) end() {
 	r.complete = true
 }
 
-// portion returns how many of the records are the next table. A block without a
-// title can be several runs with nothing between them, as perf stat -x appends
-// them to a file: then the sequence of scopes and events is the same over and
-// over.
+// portion returns how many of the records are the next table. A block without a title can
+// be several runs, which perf stat -x appends to a file: then the sequence of scopes and
+// events is the same over and over.
 func (r *Reader) portion() int {
 	n := len(r.asm.recs)
 	if r.span.period == 0 {
@@ -109,8 +108,8 @@ func (r *Reader) emit(n int) bool {
 	return true
 }
 
-// decimals mends the values that were read with their point as a mark between
-// thousands, which the other numbers of the block show.
+// decimals mends the values whose point was taken for a mark between thousands. The other
+// numbers of the block show that.
 func decimals(recs []record, b *block) {
 	if b.form != textForm {
 		return
@@ -169,8 +168,8 @@ func (r *Reader) cutShort() bool {
 	return false
 }
 
-// doubtShare marks the share of a last line as unknown if its bracket is not
-// closed, because the input ends in it.
+// doubtShare marks the share of a last line as unknown if the input ends within its
+// bracket.
 func (r *Reader) doubtShare(line []byte) {
 	open := bytes.LastIndexAny(line, "([")
 	if open > 0 && bytes.LastIndexAny(line, ")]") < open && isBlank(line[open-1]) {

@@ -15,7 +15,7 @@ var header = []byte("Performance counter stats for")
 //	[time] [scope [cpus]] value [unit] event [cgroup] [# metric] [( +- error% )] [(percent%)]
 //
 // The percentage of time on a counter was at first "(scaled from 74.98%)", then
-// "[17.68%]", and is "(50.03%)" since Linux 4.1.
+// "[17.68%]". Since Linux 4.1 it is "(50.03%)".
 type textParser struct {
 	reason string // why a line is damaged
 }
@@ -204,8 +204,8 @@ func startsCount(b []byte) bool {
 	return len(b) > 0 && isDigit(b[0])
 }
 
-// cpus reads the number of logical processors behind a core or socket, which
-// is not there for events with the percore term.
+// cpus reads the number of logical processors behind a core or socket. Events with the
+// percore term have none.
 func (p *textParser) cpus(b []byte, r *row) []byte {
 	n := digits(b)
 	if n == 0 || n >= len(b) || !isBlank(b[n]) {
