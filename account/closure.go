@@ -29,8 +29,8 @@ const (
 // Where one of a node's children is what the others leave they sum to it by
 // construction, and where they overlap they need not.
 func (b *Binding) prepareClosures() {
-	closed := b.identities()
 	b.roots = b.disjointRoots()
+	closed := b.identities()
 	b.measured = make([]bool, len(b.nodes))
 	for i := range b.Method.Model.Nodes {
 		n := &b.Method.Model.Nodes[i]
@@ -61,12 +61,15 @@ func (b *Binding) disjointRoots() []int {
 }
 
 // identities finds the nodes whose children sum to them whatever is counted,
-// because one child is what the others leave: no recording can fail that check.
+// because one child is what the others leave: no recording can fail that check. If the
+// roots sum to 1 in that way, they are not checked.
 // They are found by trying: with counts drawn at random, sums that are none by
 // construction do not come out. Where a child is what another leaves but never
 // less than 0, which some counts decide, each trial shows that by an even chance.
 func (b *Binding) identities() []bool {
 	const trials = 32
+	const rounding = 1e-9
+	open := false // the roots do not always sum to 1
 	closed := make([]bool, len(b.nodes))
 	for i := range closed {
 		closed[i] = true
@@ -82,6 +85,14 @@ func (b *Binding) identities() []bool {
 		for i := range closed {
 			closed[i] = closed[i] && b.closes(a, i)
 		}
+		sum := 0.0
+		for _, i := range b.roots {
+			sum += a.Nodes[i].Value
+		}
+		open = open || !(math.Abs(sum-1) <= rounding)
+	}
+	if !open {
+		b.roots = nil
 	}
 	return closed
 }
