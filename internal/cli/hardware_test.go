@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -61,7 +62,7 @@ func sameCounts(t *testing.T, got, want map[uint64]map[string]float64) {
 const mappedAt = 0x400000
 
 // TestSPELikePerf compares the counts of each instruction with the samples that perf script
-// makes of the AUX area, of one processor with threads in it and of one without.
+// makes of the AUX area.
 func TestSPELikePerf(t *testing.T) {
 	file := hardware.Write(t, "perf.data", hardware.SPE(t, hardware.Midrs["neoverse"], map[int][]byte{
 		0: hardware.Area(hardware.RandomSPE(1500, 1, 42, 43)), 1: hardware.Area(hardware.RandomSPE(1500, 2, 43))}))
@@ -90,8 +91,8 @@ func TestSPELikePerf(t *testing.T) {
 
 var ibsField = regexp.MustCompile(`(CompToRetCtr|TagToRetCtr|OpBrnTaken|OpBrnMisp|LdOp|StOp|DcMiss|SwPf|DcMissLat|DcL1TlbMiss|TlbRefillLat) +([0-9]+)`)
 
-// TestIBSLikePerf compares the counts of each instruction with the sums of the fields that
-// perf report -D prints of the ops there.
+// TestIBSLikePerf compares the counts of each instruction with sums of the fields that perf
+// report -D prints.
 func TestIBSLikePerf(t *testing.T) {
 	for name, cpu := range hardware.AMDs {
 		file := hardware.Write(t, "perf.data", hardware.IBS(t, cpu, "program", hardware.RandomIBS(3000, 7), nil))
@@ -138,8 +139,8 @@ func TestIBSLikePerf(t *testing.T) {
 	}
 }
 
-// memGroups are perf's names of levels, and the groups of latency --by level in them, of
-// the data sources in hardware.RandomMemory.
+// memGroups are perf's names of levels, and the groups of latency --by level in them. They
+// are those of hardware.RandomMemory.
 var memGroups = map[string][]string{"L1 or L1 hit": {"L1"}, "L2 or L2 hit": {"L2"}, "L3 or L3 hit": {"L3", "L3, modified there"}, "L3 miss": {"L3 miss"}, "LFB/MAB or LFB/MAB hit": {"LFB"},
 	"Local RAM or RAM hit": {"RAM"}, "Remote node, same socket RAM hit": {"RAM of another node"}, "Uncached or L8 hit": {"uncached"}, "Remote Remote Cache (1 hop) or Any cache": {"remote cache"},
 	"Remote Remote Cache (1 hop) or Any cache hit": {"remote cache, modified there", "cache of another core, modified there"}, "Remote node, same socket Any cache hit": {"cache of another node"}}
@@ -272,6 +273,37 @@ func TestPublishedBranchStacks(t *testing.T) {
 		}
 		if want["taken.branches"] == 0 || compared != len(want) {
 			t.Errorf("%s: %d counts compared, perf has %v", name, compared, want)
+		}
+	}
+}
+
+// TestDamagedHardware has notes about registers and packets that cannot be read. The rest
+// counts.
+func TestDamagedHardware(t *testing.T) {
+	ops := hardware.RandomIBS(20, 1)
+	b := hardware.IBS(t, hardware.AMDs["zen4"], "program", ops, nil)
+	valid := hardware.Words(1<<17|1<<18|1<<19|0x1000, ops[3].IP)
+	at := bytes.Index(b, valid)
+	if at < 0 {
+		t.Fatal("the recording has no such op")
+	}
+	copy(b[at:], hardware.Words(0))
+	out := runMain(t, "report", "--by", "function", "--format", "json", hardware.Write(t, "ibs.data", b))
+	if !strings.Contains(out, "1 samples of IBS have no registers that can be read") {
+		t.Error(out)
+	}
+	area := hardware.Area(hardware.RandomSPE(20, 1, 42))
+	area[5*64] = 0xff
+	out = runMain(t, "report", "--by", "function", "--format", "json", hardware.Write(t, "spe.data", hardware.SPE(t, hardware.Midrs["neoverse"], map[int][]byte{0: area})))
+	if !strings.Contains(out, "bytes of the SPE trace are no packets") {
+		t.Error(out)
+	}
+	whole := hardware.SPE(t, hardware.Midrs["neoverse"], map[int][]byte{0: hardware.Area(hardware.RandomSPE(20, 1, 42))})
+	for _, n := range []int{len(whole) / 4, len(whole) / 2, len(whole) - 100} {
+		var out, msg bytes.Buffer
+		status := Main(t.Context(), []string{"report", "--by", "function", hardware.Write(t, "cut.data", whole[:n])}, strings.NewReader(""), &out, &msg)
+		if status > 4 || status != 0 && strings.Count(msg.String(), "\n") != 1 {
+			t.Errorf("cut to %d bytes: status %d: %s", n, status, msg.String())
 		}
 	}
 }

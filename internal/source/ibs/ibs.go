@@ -18,6 +18,7 @@ const (
 	capFetchExtra   = 1 << 9
 	capRIPInvalid   = 1 << 7
 	capZen4         = 1 << 11 // finer data sources, misses of the level-3 cache
+	capLoadLatency  = 1 << 12 // only loads above a latency can be sampled
 )
 
 // A CPU is the processor's family and model. Errata depend on it.
@@ -62,6 +63,8 @@ type Op struct {
 	ToComplete uint64 // cycles from when the op was tagged to its completion
 	ToRetire   uint64 // cycles from its completion to its retirement
 	Microcode  bool
+	ByCycles   bool // ops are chosen each so many cycles, and not each so many ops
+	Filtered   bool // only ops that missed the level-3 cache are sampled, or loads above a latency
 
 	Branch       bool // a branch that retired
 	Taken        bool
@@ -105,7 +108,8 @@ func DecodeOp(raw []byte, cpu CPU) (op Op, ok bool) {
 	}
 	data, data3 := r.at(opData), r.at(opData3)
 	total, after := bits(data, 16, 16), bits(data, 0, 16)
-	op = Op{ToComplete: total - min(after, total), ToRetire: min(after, total), Microcode: bit(data, 40), Branch: bit(data, 37)}
+	op = Op{ToComplete: total - min(after, total), ToRetire: min(after, total), Microcode: bit(data, 40), Branch: bit(data, 37), ByCycles: !bit(ctl, 19)}
+	op.Filtered = r.caps&capZen4 != 0 && bit(ctl, 16) || r.caps&capLoadLatency != 0 && bit(ctl, 63)
 	if r.caps&capRIPInvalid == 0 || !bit(data, 38) {
 		op.RIP = r.at(opRIP)
 	}

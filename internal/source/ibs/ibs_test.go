@@ -105,7 +105,7 @@ func compareOp(t *testing.T, i int, op *ibs.Op, want dump, stateless bool) {
 	t.Helper()
 	hex := func(v uint64) string { return fmt.Sprintf("%016x", v) }
 	got := map[string]string{"CompToRetCtr": fmt.Sprint(op.ToRetire), "TagToRetCtr": fmt.Sprint(op.ToRetire + op.ToComplete),
-		"BrnRet": flag(op.Branch), "Microcode": flag(op.Microcode), "LdOp": flag(op.Load), "StOp": flag(op.Store)}
+		"BrnRet": flag(op.Branch), "CntCtl": flag(!op.ByCycles), "Microcode": flag(op.Microcode), "LdOp": flag(op.Load), "StOp": flag(op.Store)}
 	if op.Branch {
 		got["OpReturn"], got["OpBrnTaken"], got["OpBrnMisp"] = flag(op.Return), flag(op.Taken), flag(op.Mispredicted)
 	}
@@ -271,7 +271,7 @@ func TestSource(t *testing.T) {
 func TestRealOp(t *testing.T) {
 	raw := append(binary.LittleEndian.AppendUint32(nil, 0xbff), hardware.Words(0x4500070008, 0x1000, 0x710002, 2, 0x681d1700a1, 0x2000, 0x3000, 0)...)
 	got, ok := ibs.DecodeOp(raw, ibs.CPU{Family: 25, Model: 17})
-	want := ibs.Op{RIP: 0x1000, ToComplete: 111, ToRetire: 2, Load: true, Miss: true, MissLatency: 104, Width: 8, Addr: 0x2000, Phys: 0x3000, Source: got.Source}
+	want := ibs.Op{RIP: 0x1000, ToComplete: 111, ToRetire: 2, ByCycles: true, Filtered: true, Load: true, Miss: true, MissLatency: 104, Width: 8, Addr: 0x2000, Phys: 0x3000, Source: got.Source}
 	if !ok || got != want || got.Source.String() != "load remote any cache hit, snoop hitm, TLB L1 hit" {
 		t.Errorf("%+v, %s", got, got.Source)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -233,7 +234,7 @@ func (m *memoryReader) read() error {
 	if m.last > m.first {
 		m.out.Duration = float64(m.last-m.first) / 1e9
 	}
-	m.out.Notes = append(m.notes(), r.in.Losses()...)
+	m.out.Notes = slices.Concat(m.notes(), r.trace.notes(), r.hw.notes(), r.in.Losses())
 	return nil
 }
 

@@ -3,6 +3,7 @@ package samples
 import (
 	"strings"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/source/ibs"
 	"github.com/cyclestack/cyclestack/internal/source/spe"
@@ -72,6 +73,8 @@ type hardware struct {
 	power  bool
 	op     Op
 	bad    int64 // raw parts that are not what their event says
+
+	byCycles, filtered bool // how IBS chose ops
 }
 
 func newHardware(in *perfdata.Reader) *hardware {
@@ -142,6 +145,7 @@ func (h *hardware) of(rec *perfdata.Sample) *Op {
 			return nil
 		}
 		h.op.fromIBS(&op)
+		h.byCycles, h.filtered = h.byCycles || op.ByCycles, h.filtered || op.Filtered
 	case ibsFetches:
 		f, ok := ibs.DecodeFetch(rec.Raw(), h.cpu)
 		if !ok {
@@ -157,6 +161,21 @@ func (h *hardware) of(rec *perfdata.Sample) *Op {
 		return nil
 	}
 	return &h.op
+}
+
+// notes says what of the samples cannot be read, and how the hardware chose them.
+func (h *hardware) notes() []counts.Note {
+	var out []counts.Note
+	if h.bad > 0 {
+		out = append(out, counts.Notef("%d samples of IBS have no registers that can be read: only their number counts", h.bad))
+	}
+	if h.byCycles {
+		out = append(out, counts.Notef("IBS chose an op each so many cycles: ops behind a stall are sampled more often (ibs_op/cnt_ctl=1/ chooses evenly)"))
+	}
+	if h.filtered {
+		out = append(out, counts.Notef("IBS sampled only slow instructions (l3missonly or ldlat): shares are of those"))
+	}
+	return out
 }
 
 func (o *Op) set(kind OpKinds, is bool) {

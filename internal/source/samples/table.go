@@ -298,8 +298,8 @@ func (r *Reader) interval(n int64, s *counts.Scope) string {
 func (r *Reader) notes() []counts.Note {
 	out := append(r.meter.Notes(), r.in.Losses()...)
 	out = append(out, r.trace.notes()...)
-	if r.derive != nil && r.hw.bad > 0 {
-		out = append(out, counts.Notef("%d samples of IBS have no registers that can be read: only their number counts", r.hw.bad))
+	if r.derive != nil {
+		out = append(out, r.hw.notes()...)
 	}
 	if n := r.order.left; n > 0 {
 		out = append(out, counts.Notef("%d samples were not counted: their events came too late, or there are too many of them", n))
