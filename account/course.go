@@ -58,21 +58,21 @@ func (b *Binding) checkCourse(a *Account) {
 	}
 	if runs {
 		a.found("later runs count at the rates of earlier ones", Machine, trends,
-			"They rise or fall from the first run to the last: the machine warms up or slows down, or the program finds what the runs before have left. The mean is of all of them.")
+			"The rates rise or fall from run to run: the machine warms up or slows down, or runs leave something behind. The mean is of all runs.")
 		a.found("no run stands out", Machine, peaks,
-			"One run alone has most of what varies: something happened once. The mean is of all runs, with this one.")
+			"One run has most of the variation: something happened once. The mean includes it.")
 	} else {
 		a.found("the rates stay the same over the recording", Machine, trends,
-			"They rise or fall from its beginning to its end: the program warms up or changes what it does. The account is of all of it; accounts of its intervals show the parts.")
+			"The rates rise or fall over the recording: the program warms up, or does something else. The account is of all of it.")
 		a.found("no interval stands out", Machine, peaks,
-			"One interval alone has most of what varies: something happened once. The account is of all intervals; accounts of each show which.")
+			"One interval has most of the variation: something happened once. The account is of all intervals; -I shows which.")
 	}
 	if went {
 		a.found("counters count to the end", Measurement, stopped,
-			"From some interval on they counted nothing, while others went on: the counters stopped, or the program ceased to do this.")
+			"From some interval on they counted nothing: the counters stopped, or the program no longer does this.")
 	}
 	a.found("repeats agree", Machine, repeats,
-		"The runs differ by more than counters do: other programs ran at the same time as some of them, or the program does not do the same each time. Count more runs, or on a quiet machine.")
+		"The runs differ more than counters do: other programs ran, or the program varies. Count more runs, or on a quiet machine.")
 }
 
 // checkErrata says which counts the vendor says may be wrong.
@@ -81,7 +81,7 @@ func (b *Binding) checkErrata(a *Account) {
 		return
 	}
 	a.found("counts without documented errata", Measurement, b.errata,
-		"By the vendor's own account these events may count wrongly, mostly too much, on some steppings of this processor; the specification update says when. Take small differences of them with care.")
+		"On some steppings of this processor these events count wrongly, mostly too much, as the vendor's specification update says. Do not rely on small differences.")
 }
 
 // checkStill checks that a count changes from interval to interval.

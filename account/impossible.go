@@ -133,13 +133,13 @@ func (b *Binding) mostInTime(a *Account, col int) float64 {
 // wrongs are the names of checks of single counts, and what it means if one fails:
 // the name of the event comes before.
 var wrongs = map[wrong][2]string{
-	negative: {"counts are numbers from 0 up", " is no number of events: a counter wrapped, or was read while it ran."},
+	negative: {"counts are numbers from 0 up", " is not a number of events: a counter wrapped, or was read while it ran."},
 	timeless: {"counts fit into the time", " is more than the clock of any core allows in the time: the counter wrapped, or was read wrongly."},
 	foreign: {"counts are of one run",
 		" is more than a thousand times as much as any other event of the core, and more than half of what a counter holds: it wrapped, or was read wrongly."},
 	cycleless: {"counts fit into the cycles", fmt.Sprintf(" is more than %d for each cycle: the counter wrapped, or was read wrongly.", mostPerCycle)},
 	idle: {"each event had a counter", " was never on a counter, though the run was long enough: another user of the counters (the watchdog for hard lockups, " +
-		"a profiler) kept it off, or its group asks for more of them than there are. Nothing is known of it; it is not 0."},
+		"a profiler) kept it off, or its group needs too many. The count is unknown, not 0."},
 	still: {"counts change from interval to interval",
 		" has the same count in several intervals in a row, to the last digit: the counter stuck, or one reading was taken again and again."},
 	twofold: {"readings of one event agree", " was counted more than once, with different results: at most one of them is right. " +

@@ -76,7 +76,7 @@ const (
 	NameProcessor                     // say which processor the counts are of
 	NameWork                          // say what work each run did
 
-	ShowMore     // show more of the document
+	ShowMore     // show more of the document, or with a Name less of such a list
 	ShowAll      // show everything
 	ShowNotes    // show the notes
 	ShowRows     // show Number rows; 0 is any number

@@ -373,7 +373,7 @@ func (b *builder) unit(at place, unit string) {
 
 func (b *builder) finite(at place, what subject, v *float64) {
 	if v != nil && (math.IsNaN(*v) || math.IsInf(*v, 0)) {
-		b.fault(at, "%s: %v is not a number that can be reckoned with", what, *v)
+		b.fault(at, "%s: %v is not a usable number", what, *v)
 	}
 }
 

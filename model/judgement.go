@@ -176,7 +176,7 @@ func (t *rangeTable) problem() string {
 		case !hasLow || !hasHigh || len(ends) != 2:
 			return fmt.Sprintf("%s is to be { low = …, high = … }", Workloads[i])
 		case !(0 <= low && low < high && high <= 1):
-			return fmt.Sprintf("%s: %v to %v is no range of shares, 0 to 1", Workloads[i], low, high)
+			return fmt.Sprintf("%s: %v to %v is not a range of shares, 0 to 1", Workloads[i], low, high)
 		}
 	}
 	return ""

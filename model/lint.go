@@ -182,7 +182,7 @@ func (l *linter) nodeTexts(n *Node) {
 	if n.Threshold != "" && len(n.Causes) == 0 {
 		missing = append(missing, "causes")
 	}
-	if n.Threshold != "" && len(n.Try) == 0 {
+	if n.Threshold != "" && len(n.Try)+len(n.Advice) == 0 {
 		missing = append(missing, "try")
 	}
 	if len(missing) > 0 {

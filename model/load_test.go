@@ -281,16 +281,16 @@ func TestModelErrors(t *testing.T) {
 		// values
 		{top + a + "domain = \"rack\"\n", `models/m.toml:7: node A: domain "rack" is not one of thread, core, package`},
 		{top + a + "min = 1\nmax = 0.5\n", `models/m.toml:7: node A: min is above max`},
-		{top + a + "max = nan\n", `models/m.toml:7: node A: max: NaN is not a number`},
+		{top + a + "max = nan\n", `models/m.toml:7: node A: max: NaN is not a usable number`},
 		{top + a + "unit = \"m m\"\n", `models/m.toml:7: unit "m m"`},
 		{top + a + "sample = [\"cpu/x\"]\n", `models/m.toml:7: event "cpu/x": the slash`},
-		{top + a + "[[parameter]]\nname = \"P\"\nvalue = inf\n", `models/m.toml:9: parameter P: value: +Inf is not a number`},
-		{top + a + "[[parameter]]\nname = \"P\"\nchoices = { a = nan }\n", `models/m.toml:9: parameter P: a: NaN is not a number`},
+		{top + a + "[[parameter]]\nname = \"P\"\nvalue = inf\n", `models/m.toml:9: parameter P: value: +Inf is not a usable number`},
+		{top + a + "[[parameter]]\nname = \"P\"\nchoices = { a = nan }\n", `models/m.toml:9: parameter P: a: NaN is not a usable number`},
 		{top + a + "[[parameter]]\nname = \"P\"\nvalue = -1\nmin = 0\n", `models/m.toml:9: parameter P: value: -1 is less than 0, the least that it can be`},
 		{top + a + "[[parameter]]\nname = \"P\"\nvalue = 3\nmax = 2\n", `models/m.toml:9: parameter P: value: 3 is more than 2, the most that it can be`},
 		{top + a + "[[parameter]]\nname = \"P\"\nchoices = { a = 1, b = -1 }\nmin = 0\n", `models/m.toml:9: parameter P: b: -1 is less than 0`},
 		{top + a + "[[parameter]]\nname = \"P\"\nmin = 2\nmax = 1\n", `models/m.toml:10: parameter P: min is above max`},
-		{top + a + "[[parameter]]\nname = \"P\"\nmin = nan\n", `models/m.toml:9: parameter P: min: NaN is not a number`},
+		{top + a + "[[parameter]]\nname = \"P\"\nmin = nan\n", `models/m.toml:9: parameter P: min: NaN is not a usable number`},
 		{top + a + "[[parameter]]\nname = \"WIDTH\"\nmax = 2\n", `cpus.toml:3: processor skylakex: params: WIDTH: 4 is more than 2`},
 		{top + a + "[[input]]\nname = \"I\"\n", `models/m.toml:7: input I: it names no events`},
 		{top + a + "[[input]]\nname = \"I\"\nevents = [\"cycles\"]\nlp = -1\n", `models/m.toml:10: input I: lp = -1 is no logical processor`},
@@ -463,8 +463,8 @@ func TestParameterCheck(t *testing.T) {
 		{0, ""}, {15, ""}, {20, ""},
 		{-0.5, "-0.5 is less than 0"},
 		{21, "21 is more than 20"},
-		{math.NaN(), "NaN is not a number"},
-		{math.Inf(1), "+Inf is not a number"},
+		{math.NaN(), "NaN is not a usable number"},
+		{math.Inf(1), "+Inf is not a usable number"},
 	} {
 		got := ""
 		if err := p.Check(tt.v); err != nil {

@@ -12,7 +12,7 @@ import (
 func (p *Parameter) Check(v float64) error {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
-		return fmt.Errorf("%v is not a number that can be reckoned with", v)
+		return fmt.Errorf("%v is not a usable number", v)
 	case p.Min != nil && v < *p.Min:
 		return fmt.Errorf("%v is less than %v, the least that it can be", v, *p.Min)
 	case p.Max != nil && v > *p.Max:

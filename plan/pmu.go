@@ -240,7 +240,7 @@ func parseCounters(list string) (counters, error) {
 			return 0, err
 		}
 		if to < from {
-			return 0, fmt.Errorf("%q is no range of counters", part)
+			return 0, fmt.Errorf("%q is not a range of counters", part)
 		}
 		for n := from; n <= to; n++ {
 			c |= 1 << n

@@ -75,7 +75,7 @@ func TestReadPMUsRefuses(t *testing.T) {
 		{"[[pmu]]\ncpus = [\"[\"]\ncounters = \"0\"\n", "pattern"},
 		{head + "widht = 4\n", `line 4: there is no key "pmu.widht"`},
 		{head + "fixed = -1\n", "fixed = -1"},
-		{head + "counters-smt = \"9-1\"\n", "no range"},
+		{head + "counters-smt = \"9-1\"\n", "not a range"},
 		{head + "registers = { offcore = 2 }\n", "there are offcore_rsp"},
 		{head + "registers = { ldlat = 0 }\n", "at least one"},
 		{head + "erratum = { id = \"X\" }\n", "erratum"},

@@ -42,7 +42,7 @@ func (y *Symbolizer) open(f *File) *image {
 	case kindKernelSym:
 		im = &image{name: f.Name, base: f.referenceAddress}
 	case kindMemory:
-		im = missing("%s is no code", f.Name)
+		im = missing("%s is not code", f.Name)
 	default:
 		im = y.openBinary(f)
 	}

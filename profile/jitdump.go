@@ -73,7 +73,7 @@ const (
 	maxJitRecord = 1 << 30
 )
 
-var errJitdump = errors.New("is no jitdump")
+var errJitdump = errors.New("is not a jitdump")
 
 // readJitdump reads a jitdump of either byte order. It skips the code itself.
 func readJitdump(r io.Reader) (*jitdump, error) {

@@ -130,7 +130,7 @@ func TestReadJitdumpErrors(t *testing.T) {
 	lines.u64(0)
 	lines.u64(1 << 60)
 	for want, data := range map[string][]byte{
-		"is no jitdump":                        []byte("\x7fELF"),
+		"is not a jitdump":                     []byte("\x7fELF"),
 		"starts with 7f 45 4c 46":              append([]byte("\x7fELF"), make([]byte, 100)...),
 		"a size of 1073741840 bytes":           huge.Bytes(),
 		"1099511627776 bytes of code":          large.Bytes(),

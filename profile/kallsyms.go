@@ -36,7 +36,7 @@ func readKallsyms(r io.Reader) (*nameTable, error) {
 		line++
 		value, kind, name, ok := symbolLine(s.Bytes())
 		if !ok {
-			return nil, fmt.Errorf("line %d is no symbol", line)
+			return nil, fmt.Errorf("line %d is not a symbol", line)
 		}
 		symbols++
 		if value == 0 {

@@ -98,7 +98,7 @@ func (y *Symbolizer) ownKernel(f *File) *image {
 
 func orAbsent(id string) string {
 	if id == "" {
-		return "none that says its own"
+		return "none that says it"
 	}
 	return id
 }

@@ -171,7 +171,7 @@ func (t *auditWriter) verdict(a *account.Account) {
 		t.Paragraph("verdict", fmt.Sprintf("the measurement is at fault, and not the machine: %d of the %d checks that hold in every correct recording %s. "+
 			"Most of that speaks against %s. What rests on these counts says nothing about the program.", contradictions, must, verb(contradictions), listed(a.Suspects())), auditHang, hot)
 	case must == 0:
-		t.Paragraph("verdict", "nothing here must hold in every recording, so nothing can be said against it or for it", auditHang, plain)
+		t.Paragraph("verdict", "no relation between these counts holds in every recording: there is nothing to check", auditHang, plain)
 	}
 }
 
@@ -202,7 +202,7 @@ func sides(c *account.Check) string {
 	if c.State == account.Fails {
 		sign = signs[1]
 	}
-	s := page.Trim(c.Left) + " " + sign + " " + page.Trim(c.Right)
+	s := page.Exact(c.Left) + " " + sign + " " + page.Exact(c.Right)
 	switch {
 	case c.Op != "=" && (c.State != account.Fails || c.Tolerance+c.Error == 0) || math.IsNaN(c.Residual):
 	default:

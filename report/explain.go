@@ -50,10 +50,10 @@ func writeExplanation(w io.Writer, e Explanation, o Options) error {
 	if e.Account != nil {
 		t.explainValue(e)
 	}
-	t.about(n.About)
+	t.about(concerning(e.CPU, n.About))
 	t.formula(e)
-	t.list("causes", n.Causes)
-	t.list("try", tries(e))
+	t.list("causes", allConcerning(e.CPU, n.Causes))
+	t.list("try", allConcerning(e.CPU, tries(e)))
 	t.together(e)
 	t.expectations(e)
 	t.facts(e)
@@ -103,7 +103,7 @@ func (t *tree) explainValue(e Explanation) {
 	if m.Share(e.Node) {
 		s += " of all " + page.Unit(m, e.Node)
 	} else {
-		s += " " + page.Unit(m, e.Node)
+		s = strings.TrimSpace(s + " " + page.UnitBehind(m, e.Node))
 	}
 	if !math.IsNaN(v.Error) {
 		s += ", ± " + page.Figure(m, e.Node, v.Error)

@@ -22,14 +22,14 @@ func (t *tree) explainBrief(e Explanation) {
 	n := &e.Model.Nodes[e.Node]
 	known := e.Account != nil && e.Account.Nodes[e.Node].Known()
 	t.explainHere(e)
-	t.Paragraph("means", sentences(n.About, t.room(), aboutLines), hang, plain)
+	t.Paragraph("means", sentences(concerning(e.CPU, n.About), t.room(), aboutLines), hang, plain)
 	more := t.briefFormula(e, known)
 	if n.Threshold != "" && !known {
 		t.Paragraph("flagged", flaggedIf(n), hang, plain)
 	}
-	try := tries(e)
+	try := allConcerning(e.CPU, tries(e))
 	left := briefLines - strings.Count(t.Out.String(), "\n") - 1
-	all := t.items("causes", n.Causes, left/2)
+	all := t.items("causes", allConcerning(e.CPU, n.Causes), left/2)
 	left = briefLines - strings.Count(t.Out.String(), "\n") - 1
 	all = t.items("try", try, left) && all
 	if more || !all {
@@ -80,7 +80,7 @@ func (t *tree) terms(e Explanation) {
 	var list []string
 	for _, op := range e.Account.Operands(e.Node) {
 		if op.Kind != "parameter" && op.Value == op.Value && len(list) < most {
-			list = append(list, op.Name+" "+page.Human(op.Value))
+			list = append(list, op.Name+" "+page.Trim(op.Value))
 		}
 	}
 	t.Paragraph("from", strings.Join(list, ", "), hang, plain)

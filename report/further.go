@@ -28,11 +28,13 @@ func (t *tree) further(a *account.Account) {
 	t.rates(a)
 }
 
-// processor says that the processor is not known, and what would change that.
+// processor says that the processor is not known, or why it was taken for this one.
 func (t *tree) processor() {
-	if t.h.Unknown.Text != "" {
-		t.Paragraph("cpu", t.o.note(t.h.Unknown), 10, plain)
-		t.Out.WriteByte('\n')
+	for _, note := range []counts.Note{t.h.Unknown, t.h.Assumed} {
+		if note.Text != "" {
+			t.Paragraph("cpu", t.o.note(note), 10, plain)
+			t.Out.WriteByte('\n')
+		}
 	}
 }
 
@@ -53,7 +55,7 @@ func (t *tree) also(f account.Further) {
 		l := own.line(f.Account, i)
 		l.Name, l.Bar = m.Nodes[i].Name, ""
 		if l.Unit == "" && !m.Share(i) && m.Nodes[i].Unit != "1" {
-			l.Unit = page.Unit(m, i)
+			l.Unit = page.UnitBehind(m, i)
 		}
 		if f.Account.Nodes[i].Flagged && l.Mark == "" {
 			l.Mark = "◄ high"
@@ -85,7 +87,7 @@ func (t *tree) rates(a *account.Account) {
 		if i == ratesMost && !t.o.All {
 			break
 		}
-		l := page.Line{Name: r.Event, Value: page.Human(r.Value)}
+		l := page.Line{Name: r.Event, Value: page.Trim(r.Value)}
 		if r.As != "" {
 			l.Name = r.As
 			l.Title = r.Event
@@ -98,7 +100,7 @@ func (t *tree) rates(a *account.Account) {
 		}
 		if r.Per != "" && !page.IsTime(r.Unit) {
 			per = r.Per
-			l.Unit = page.Human(r.Rate)
+			l.Unit = page.Trim(r.Rate)
 		}
 		if r.Coverage < 1 {
 			l.Cover = page.Coverage(r.Coverage)

@@ -284,15 +284,17 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	}
 	if p := j.parts; p != nil && p.Flat != "" {
 		if a.Scope.Kind == counts.Run {
-			out.Notes = append(out.Notes, "shares only: "+p.Flat)
+			out.Notes = append(out.Notes, p.Flat)
 		}
 		return out
 	}
 	out.Nodes, out.Missing = j.nodes(a, j.shown)
 	out.Times, out.Hotspots = j.times(a.Times), hotspots(a.Hotspots)
 	out.Also, out.Rates, out.Events = j.also(a), rates(a), ownJSON(a)
-	if j.h.Unknown.Text != "" {
-		out.Notes = append(out.Notes, "processor: "+j.o.note(j.h.Unknown))
+	for _, note := range []counts.Note{j.h.Unknown, j.h.Assumed} {
+		if note.Text != "" {
+			out.Notes = append(out.Notes, "processor: "+j.o.note(note))
+		}
 	}
 	out.Bottleneck = append(out.Bottleneck, paths(m, a.Bottleneck)...)
 	for _, r := range a.Rivals {

@@ -94,8 +94,8 @@ func nodeFigure(m *model.Model, i int, v float64) string {
 	s := page.Figure(m, i, v)
 	if n := &m.Nodes[i]; m.Share(i) && n.Unit != "" && n.Unit != m.Unit {
 		s += " of " + n.Unit
-	} else if !m.Share(i) && n.Unit != "" && n.Unit != "1" {
-		s += " " + n.Unit
+	} else if u := page.UnitBehind(m, i); !m.Share(i) && n.Unit != "" && u != "" && u != "1" {
+		s += " " + u
 	}
 	return s
 }
@@ -135,7 +135,7 @@ func (t *tree) healthy(a *account.Account) {
 		return
 	}
 	if a.Times != nil && waited(a.Times) != "" {
-		t.Paragraph("leave", "nothing in the cycles is over its threshold: what it waits for is what to work on", 10, plain)
+		t.Paragraph("leave", "no node is over its threshold: work on what it waits for", 10, plain)
 		return
 	}
 	t.Paragraph("try", "fewer instructions for the same work (vector instructions, another algorithm): nothing is over its threshold", 10, plain)

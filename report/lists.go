@@ -116,7 +116,19 @@ func writeTrees(w io.Writer, d Trees, o Options) error {
 		}
 		t.model(cpu, m)
 	}
+	t.narrow("methods")
 	return t.Flush()
+}
+
+// screenLines is how many lines a terminal has.
+const screenLines = 24
+
+// narrow ends a list of more than a screen: it says what prints less of it.
+func (t *tree) narrow(list string) {
+	if how := t.o.Hint("", counts.Fix{Action: counts.ShowMore, Name: list}); how != "" && t.lines() > screenLines {
+		t.Out.WriteByte('\n')
+		t.Paragraph("less", how, 10, faint)
+	}
 }
 
 func (t *tree) model(cpu *model.CPU, m *model.Model) {
@@ -230,6 +242,7 @@ func writeEvents(w io.Writer, d Events, o Options) error {
 		}
 		t.Out.WriteString(t.Paint(ev.Name, bold) + strings.Repeat(" ", width-page.Runes(ev.Name)+gap) + strings.Join(facts, "; ") + "\n")
 	}
+	t.narrow("events")
 	return t.Flush()
 }
 

@@ -32,7 +32,7 @@ func (t *tree) own(a *account.Account) {
 			l.Style = dim
 		} else {
 			if r.Per != "" && !page.IsTime(r.Unit) {
-				per, l.Unit = r.Per, page.Human(r.Rate)
+				per, l.Unit = r.Per, page.Trim(r.Rate)
 			}
 			if e := r.Estimate(); !math.IsNaN(e.Error) {
 				l.Error = ownAmount(e.Error, r.Unit)
@@ -71,9 +71,9 @@ func ownAmount(v float64, unit string) string {
 	case page.IsTime(unit):
 		return page.Duration(v / 1e9)
 	case unit != "":
-		return page.Human(v) + " " + unit
+		return page.Trim(v) + " " + unit
 	}
-	return page.Human(v)
+	return page.Trim(v)
 }
 
 // ownJSON lists the events that the user named.

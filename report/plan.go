@@ -51,6 +51,7 @@ func writePlan(w io.Writer, d Plan, o Options) error {
 		}
 		t.Paragraph(label, o.note(warning), planHang, plain)
 	}
+	t.narrow("plan")
 	return t.Flush()
 }
 
@@ -99,9 +100,9 @@ func (t *planWriter) quality() string {
 	case n == 1:
 		return "1: everything is counted at one time"
 	case p.Optimal():
-		return fmt.Sprintf("%d, which is optimal: no fewer can keep together what these do", n)
+		return fmt.Sprintf("%d, which is optimal: fewer would split more nodes", n)
 	}
-	return fmt.Sprintf("%d, gap %d: that fewer than %d cannot keep together what these do is proved, that %d could not is not",
+	return fmt.Sprintf("%d, gap %d: fewer than %d are proved to split more nodes, %d are not",
 		n, n-p.LowerBound, p.LowerBound, n-1)
 }
 
@@ -209,7 +210,7 @@ func (t *planWriter) time() {
 	for _, g := range p.Rotation {
 		turns = append(turns, strconv.Itoa(g+1))
 	}
-	t.Paragraph("turns", strings.Join(turns, " "), planHang, plain)
+	t.Paragraph("order", strings.Join(turns, " "), planHang, plain)
 	own, equal := p.ShortestRun(false), p.ShortestRun(true)
 	if equal > 0 {
 		t.Paragraph("run for", t.o.Hint(fmt.Sprintf("at least %s with this rotation, %s with perf, which gives every group the same, for %g s of counting each; or count %d runs",

@@ -129,7 +129,7 @@ func TestPlanText(t *testing.T) {
 		{"one group", makePlan(t, "icelakex", plan.Options{Level: 1}), false,
 			[]string{"everything is counted at one time", "4 of 4 nodes (100 %)", "TOPDOWN.SLOTS (fixed 3), PERF_METRICS.FRONTEND_BOUND, "}},
 		{"optimal", makePlan(t, "sandybridge", plan.Options{}), false,
-			[]string{"5, which is optimal", "Memory_Bound: 4 ratios, each from one of groups 1, ", "turns     1 ", "; or count 5 runs"}},
+			[]string{"5, which is optimal", "Memory_Bound: 4 ratios, each from one of groups 1, ", "order     1 ", "; or count 5 runs"}},
 		{"erratum", makePlan(t, "ivybridge", plan.Options{SMT: true}), false,
 			[]string{"all logical processors", "errata BJ122", "mixed from groups"}},
 		{"runs", makePlan(t, "power7", plan.Options{}), true,
@@ -158,7 +158,7 @@ func TestGap(t *testing.T) {
 	if err := report.Write(&out, "text", report.Plan{Plan: p}, report.Options{Width: 200}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "5, gap 2: that fewer than 3 cannot"; !strings.Contains(out.String(), want) {
+	if want := "5, gap 2: fewer than 3 are proved"; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in\n%s", want, out.String())
 	}
 	if text := planJSON(t, p); !strings.Contains(text, `"optimal": false`) || !strings.Contains(text, `"gap": 2`) {

@@ -375,7 +375,7 @@ func (p *profile) begin(a *account.Account) {
 		why = p.o.Hint(fmt.Sprintf("of %s nothing else is known from what was sampled", m.Name), counts.Fix{Action: counts.ListEvents, Name: p.h.CPU.Name})
 	}
 	if why != "" {
-		p.Paragraph("", "shares only: "+why, 0, faint)
+		p.Paragraph("", why, 0, faint)
 	}
 	p.Out.WriteByte('\n')
 }
@@ -509,7 +509,7 @@ func (p *profile) foot() {
 		p.Paragraph("*", fmt.Sprintf("a hotspot: %g %% of %s or more", 100*account.Hotspot, h.what()), 12, plain)
 	}
 	if p.grey {
-		p.Paragraph("?", "unreliable: its error exceeds the value, most often for too few samples", 12, plain)
+		p.Paragraph("?", "unreliable: the error exceeds the value, mostly for too few samples", 12, plain)
 	}
 	if slices.Contains(p.skids, true) {
 		p.Paragraph(skidMark, "from samples that stand behind the instruction that caused them", 12, plain)

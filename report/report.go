@@ -23,6 +23,8 @@ type Header struct {
 	CPUID string // the processor as the user or the source named it; "" if by CPU.Name
 	// Unknown says that the processor is not known; the zero Note if it is. CPU is then any.
 	Unknown counts.Note
+	// Assumed says why CPU was taken for the recording's; the zero Note if it is known.
+	Assumed counts.Note
 	Model   *model.Model
 	Kind    string             // of the source: "perf-stat-text"
 	How     string             // how the counts were obtained: "counted by the PMU in 8 groups"; "" if all that is known is Kind

@@ -258,7 +258,7 @@ func (t *tree) line(a *account.Account, i int) page.Line {
 	l.Value = page.Figure(m, i, v.Value)
 	switch own := "of " + n.Unit; {
 	case n.Section != "" && !m.Share(i) && n.Unit != "1":
-		l.Unit = n.Unit
+		l.Unit = page.UnitBehind(m, i)
 	case m.Share(i) && n.Unit != "" && n.Unit != m.Unit && l.Title != "":
 		l.Title = own + ". " + l.Title
 	case m.Share(i) && n.Unit != "" && n.Unit != m.Unit:
@@ -411,7 +411,7 @@ func (t *tree) notes(a *account.Account) {
 		t.Paragraph("other", "counted on the processor's other cores, and no part of this account: "+strings.Join(u, ", "), 10, plain)
 	}
 	if u := a.Binding.Unknown; len(u) > 0 && t.h.Unknown.Text == "" {
-		t.Paragraph("unknown", "not an event of "+t.h.CPU.Name+" as far as is known here: "+strings.Join(u, ", "), 10, plain)
+		t.Paragraph("unknown", "not in the event table of "+t.h.CPU.Name+": "+strings.Join(u, ", "), 10, plain)
 	}
 }
 

@@ -228,6 +228,9 @@ func (o *Options) Header(m *resolve.Method, kind string, t *counts.Table) report
 	if m.Unknown != nil && !m.Audits {
 		h.Unknown = unknownProcessor(m.Unknown)
 	}
+	if m.Here {
+		h.Assumed = counts.Notef("this machine's, as the recording does not say, and its events fit").With(counts.Fix{Action: counts.NameProcessor, Number: 1})
+	}
 	h.Kind, h.Files, h.From.Simulated = kind, o.Files, Simulated(kind)
 	if h.From.Simulated {
 		h.How = "simulated by " + kind + ", not measured"

@@ -61,7 +61,7 @@ func Numbers(list string, ranges bool) ([]int, error) {
 		case err1 != nil || err2 != nil || span && !ranges:
 			return nil, fmt.Errorf("%s: %q is not a number", list, part)
 		case to < from || to-from >= mostNumbers || len(all) >= mostNumbers:
-			return nil, fmt.Errorf("%s: %q is no range of CPUs", list, part)
+			return nil, fmt.Errorf("%s: %q is not a range of CPUs", list, part)
 		}
 		for n := from; n <= to; n++ {
 			if !slices.Contains(all, int(n)) {

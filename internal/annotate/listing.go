@@ -47,7 +47,7 @@ func notesOf(l *code.Listing, g *disasm.Graph) []string {
 		}
 	}
 	if indirect > 0 {
-		out = append(out, fmt.Sprintf("%d jumps go where a register says: that they may lead to every block that nothing else leads to is a guess, and so are the loops through them", indirect))
+		out = append(out, fmt.Sprintf("%d indirect jumps: their targets are guessed, as are the loops through them", indirect))
 	}
 	if g.Irreducible {
 		out = append(out, "a cycle is entered at more than one place: it is no loop with a header, and not among the loops")

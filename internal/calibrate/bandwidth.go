@@ -235,7 +235,7 @@ func (b *bench) move(s *stage, team *crew, k kernel, n int) Bandwidth {
 	spread := t.spread()
 	switch {
 	case t.count < keptBest:
-		f.Figure = absent(f.Figure, fmt.Sprintf("all threads were running at the same time in %d of %d attempts only: the machine is too busy", t.count, tried))
+		f.Figure = absent(f.Figure, fmt.Sprintf("all threads ran at the same time in %d of %d attempts only: the machine is too busy", t.count, tried))
 	case spread > tooFarApart:
 		f.Figure = absent(f.Figure, farApart(t.count, spread))
 	default:

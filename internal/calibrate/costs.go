@@ -243,7 +243,7 @@ func (b *bench) cost(s *stage, p *places, c *cost) Figure {
 	}
 	f.Value, f.Error = difference(t[0], t[1:], per)
 	if uncertain(f.Value, f.Error) {
-		return absent(f, fmt.Sprintf("%.1f cycles with an error of %.1f: not to be told from noise", float64(f.Value), float64(f.Error)))
+		return absent(f, fmt.Sprintf("%.1f cycles with an error of %.1f: within the noise", float64(f.Value), float64(f.Error)))
 	}
 	return f
 }

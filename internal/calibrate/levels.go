@@ -144,7 +144,7 @@ func findLevels(curve []Point) []Level {
 	if n > 1 {
 		before, memory := levels[n-2], levels[n-1]
 		if memory.From > 4*before.To && memory.Cycles > 10*before.Cycles {
-			why := fmt.Sprintf("the latency climbs from %s to %s without level ground: if there is such a cache, its size for this machine changes with what others do", Size(before.To), Size(memory.From))
+			why := fmt.Sprintf("the latency grows from %s to %s without a plateau: other programs may change the size of such a cache", Size(before.To), Size(memory.From))
 			levels = slices.Insert(levels, n-1, absentLevel(fmt.Sprintf("L%d", n), why))
 		}
 	}
@@ -292,7 +292,7 @@ func pageCosts(points []PagePoint, l1 float64) (second, walk Figure) {
 	levels := pageLevels(points, l1)
 	second.Value, second.Error, walk.Value, walk.Error = unknown, unknown, unknown, unknown
 	if len(levels) == 0 {
-		second.Why = "the cost grows with every number of pages that was tried, without level ground"
+		second.Why = "the cost grows with every number of pages, without a plateau"
 		walk.Why = second.Why
 		return second, walk
 	}
@@ -315,7 +315,7 @@ func pageCosts(points []PagePoint, l1 float64) (second, walk Figure) {
 		second.Why = "the cost has one step only, which is taken for that of the page walk"
 		walk.Value, walk.Error = levels[1].cost, levels[1].err
 	case climbs:
-		second.Why = "the cost climbs without level ground"
+		second.Why = "the cost grows without a plateau"
 		walk = climbing(walk, last, before)
 	default:
 		second.Why = fmt.Sprintf("no step in the cost up to %d pages", top.to)
@@ -329,7 +329,7 @@ func pageCosts(points []PagePoint, l1 float64) (second, walk Figure) {
 func climbing(walk Figure, last, before PagePoint) Figure {
 	walk.Value, walk.Error = last.Cycles, max(last.Error, last.Cycles-before.Cycles)
 	if uncertain(walk.Value, walk.Error) {
-		walk.Why = fmt.Sprintf("the cost climbs on: %.0f cycles with %d pages, %.0f with %d", before.Cycles, before.Pages, last.Cycles, last.Pages)
+		walk.Why = fmt.Sprintf("the cost keeps growing: %.0f cycles with %d pages, %.0f with %d", before.Cycles, before.Pages, last.Cycles, last.Pages)
 		walk.Value, walk.Error = unknown, unknown
 	}
 	return walk

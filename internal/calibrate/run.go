@@ -158,7 +158,7 @@ func (b *bench) allocate() error {
 		return err
 	}
 	if len(b.big.bytes) < size {
-		b.note("the kernel is slow to give memory in huge pages: the largest working set is what there was after an eighth of the time")
+		b.note("the kernel gives huge pages slowly: the largest working set is smaller for that")
 	}
 	b.result.Pages, b.result.PageBytes = b.big.pages, b.big.page
 	if b.big.page == os.Getpagesize() {

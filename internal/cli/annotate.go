@@ -80,7 +80,7 @@ func (a *app) runAnnotate(c *common, f *annotateFlags, args []string) error {
 	case "intel":
 		syntax = disasm.Intel
 	default:
-		return usageError("--syntax %s: it is att or intel", f.syntax)
+		return usageError("--syntax %s: must be att or intel", f.syntax)
 	}
 	if f.lines && f.assembly {
 		return usageError("--source-only and --asm-only: one of them")

@@ -60,7 +60,7 @@ written, that is printed again, and nothing is measured.`,
 	flags.BoolVar(&f.quick, "quick", false, "a coarser curve and fewer samples, below 15 s; not stored unless --store names a file")
 	flags.IntVar(&f.logical, "pin", -1, "logical processor `N` to measure on (default: any)")
 	flags.StringVar(&f.size, "max-size", "", "largest working set, `SIZE` in bytes or with K, M, G (default: 512M, quick 128M)")
-	flags.BoolVar(&f.realtime, "realtime", false, "run before all other programs on that processor, as root: a cache that they keep refilling is not to be seen otherwise")
+	flags.BoolVar(&f.realtime, "realtime", false, "run before all other programs on that processor, as root: else caches that these keep refilling do not show")
 	flags.StringVar(&f.svg, "svg", "", "draw the curve of latencies into `FILE`")
 	flags.StringVar(&f.store, "store", storeAuto, "store the penalties in `FILE`; auto is the usual place, none is nowhere")
 	c.addOutput(cmd, "text", "json", "toml")

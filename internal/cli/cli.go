@@ -134,8 +134,8 @@ func (a *app) root() *cobra.Command {
 		Use:   "cyclestack",
 		Short: "Says where a program's CPU cycles went",
 		Long: `cyclestack makes accounts of hardware counter readings. An account puts every cycle or
-pipeline slot of a run somewhere, level by level. It says how far each figure can be
-trusted, and what to do next.`,
+pipeline slot of a run somewhere, level by level. It prints the error of each
+figure, and the next step.`,
 		Example: `  cyclestack stat -- ls -R /usr               the account of a program
   cyclestack report examples/power7-cpi.txt   the account of a recorded perf stat
   cyclestack explain IPC --cpu generic        what a node means

@@ -98,7 +98,7 @@ func (a *app) runCore(cmd *cobra.Command, c *common, f *coreFlags, args []string
 	if f.syntax == "intel" {
 		r.Syntax = disasm.Intel
 	} else if f.syntax != "att" {
-		return usageError("--syntax %s: it is att or intel", f.syntax)
+		return usageError("--syntax %s: must be att or intel", f.syntax)
 	}
 	recording := len(args) > 0 && f.hex+f.asm == "" && !core.IsProgram(args[0])
 	for _, name := range f.named(recording) {

@@ -53,7 +53,7 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split
 	case f.top > 0 || f.expand != "" || f.interval > 0:
 		return usageError("--top, --expand and --interval are not for %s", c.format)
 	case format.Binary && c.output == "" && isTerminal(a.out):
-		return usageError("--format %s is no text: -o FILE", c.format)
+		return usageError("--format %s is not text: -o FILE", c.format)
 	}
 	filter, err := f.filter.filter()
 	if err != nil {

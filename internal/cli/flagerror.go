@@ -48,16 +48,16 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &bad) || !errors.As(err, &number) {
 		return err
 	}
-	what := "it is a number"
+	what := "is not a number"
 	switch {
 	case errors.Is(number.Err, strconv.ErrRange):
-		what = "that is out of range"
+		what = "is out of range"
 	case number.Func == "ParseInt":
-		what = "it is an integer"
+		what = "is not an integer"
 	case number.Func == "ParseUint":
-		what = "it is an integer, and not negative"
+		what = "is not an integer from 0 up"
 	case number.Func == "ParseBool":
-		what = "it is true or false"
+		what = "is neither true nor false"
 	}
-	return fmt.Errorf("--%s %s: %s", bad.GetFlag().Name, bad.GetValue(), what)
+	return fmt.Errorf("--%s: %q %s", bad.GetFlag().Name, bad.GetValue(), what)
 }

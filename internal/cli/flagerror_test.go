@@ -12,10 +12,10 @@ import (
 // TestFlagErrors gives flags values that are none of theirs.
 func TestFlagErrors(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
-		{"report --level abc x", "cyclestack report: --level abc: it is an integer (see"},
-		{"stat -r 99999999999999999999 true", "cyclestack stat: --repeat 99999999999999999999: that is out of range (see"},
-		{"record -c -1 true", "cyclestack record: --count -1: it is an integer, and not negative (see"},
-		{"stat -a=maybe", "cyclestack stat: --all-cpus maybe: it is true or false (see"},
+		{"report --level abc x", "cyclestack report: --level: \"abc\" is not an integer (see"},
+		{"stat -r 99999999999999999999 true", "cyclestack stat: --repeat: \"99999999999999999999\" is out of range (see"},
+		{"record -c -1 true", "cyclestack record: --count: \"-1\" is not an integer from 0 up (see"},
+		{"stat -a=maybe", "cyclestack stat: --all-cpus: \"maybe\" is neither true nor false (see"},
 		{"report --kallsyms /nonexistent x", `cyclestack report: invalid argument "/nonexistent" for "--kallsyms" flag: no such file or directory (see`},
 		{"stat --nonsense", "cyclestack stat: unknown flag: --nonsense (see"},
 		{"stat --levle 3 true", "cyclestack stat: unknown flag: --levle: did you mean --level? (see"},

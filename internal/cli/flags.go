@@ -92,7 +92,7 @@ func (c *common) addNodes(cmd *cobra.Command) {
 func (c *common) addScreen(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "all nodes, checks and notes, on as many lines as they take")
-	f.BoolVar(&c.notes, "notes", false, "the notes, which are else counted")
+	f.BoolVar(&c.notes, "notes", false, "the notes instead of their number")
 }
 
 // addOutput adds the flags that say how and where to print.
@@ -155,17 +155,17 @@ func (c *common) check() error {
 		return usageError("--format %s: there are %s", c.format, strings.Join(c.formats, ", "))
 	}
 	if c.color != "" && !slices.Contains([]string{"auto", "always", "never"}, c.color) {
-		return usageError("--color %s: it is auto, always or never", c.color)
+		return usageError("--color %s: must be auto, always or never", c.color)
 	}
 	if c.level < 0 {
 		return usageError("--level %d: levels begin at 1; 0 is all", c.level)
 	}
 	if c.workload != "" && !slices.Contains(model.Workloads, model.Workload(c.workload)) {
-		return usageError("--workload %s: it is client, server or hpc", c.workload)
+		return usageError("--workload %s: must be client, server or hpc", c.workload)
 	}
 	for _, p := range c.params {
 		if name, _, ok := strings.Cut(p, "="); !ok || strings.TrimSpace(name) == "" {
-			return usageError("--param %s: it is NAME=VALUE", p)
+			return usageError("--param %s: must be NAME=VALUE", p)
 		}
 	}
 	if c.width < 0 || c.width > 10000 {

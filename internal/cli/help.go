@@ -40,7 +40,7 @@ func addHelp(root *cobra.Command) {
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 && len(args) > 0 {
-				return usageError("%q is no command: cyclestack help lists them", strings.Join(args, " "))
+				return usageError("%q is not a command: cyclestack help lists them", strings.Join(args, " "))
 			}
 			return c.Help()
 		},

@@ -113,7 +113,7 @@ func (f *Flags) Live(program []string, usual time.Duration) (o measure.Options, 
 	}
 	source := measure.Source(f.source)
 	if !slices.Contains([]measure.Source{measure.Auto, measure.PMU, measure.OS}, source) {
-		return o, usageError("--source %s: it is auto, pmu or os", f.source)
+		return o, usageError("--source %s: must be auto, pmu or os", f.source)
 	}
 	if f.target.interval == 0 {
 		f.target.interval = millis(usual)

@@ -46,6 +46,14 @@ var fixes = map[counts.Action]string{
 // spell puts notes and steps into flags and commands.
 var spell = report.Options{Note: noteText, Step: spellStep}
 
+// lessOf spells what prints less of a list.
+var lessOf = map[string]string{
+	"methods": "--model NAME prints one method, explain NODE one node",
+	"events":  "cyclestack events PATTERN prints some of them, such as '*L2*'",
+	"plan":    "--level N or --nodes PATTERN plans for fewer nodes; --perf prints the commands alone",
+	"code":    "--source-only, --asm-only, or SYMBOL:START-END; --full prints code without samples as well",
+}
+
 // noteText is the text of a note, with the flags and commands that do what would change it.
 func noteText(n counts.Note) string {
 	f := n.Fix
@@ -54,6 +62,10 @@ func noteText(n counts.Note) string {
 		return n.Text + ": --top N or --format csv prints them one by one"
 	case f.Action == counts.CountSeparately && f.Number == 0:
 		return n.Text + " with --no-multiplex"
+	case f.Action == counts.NameProcessor && f.Number > 0: // one is taken
+		return n.Text + " (--cpu NAME names another)"
+	case f.Action == counts.ShowMore && f.Name != "":
+		return n.Text + lessOf[f.Name]
 	case fixes[f.Action] == "":
 		return n.Text
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -33,7 +34,9 @@ func (c *common) resolver() (*resolve.Resolver, error) { return resolve.New(c.ch
 
 // recordings are those of a command, with the user's choice.
 func (c *common) recordings(files ...string) (*recorded.Recordings, error) {
-	r, err := c.resolver()
+	choice := c.choice()
+	choice.Here, _ = model.HostID(os.DirFS("/")) // "" where it is not known
+	r, err := resolve.New(choice)
 	if err != nil {
 		return nil, err
 	}

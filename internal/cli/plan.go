@@ -94,7 +94,7 @@ func (f *planFlags) check(c *common) error {
 	}
 	switch {
 	case c.smt != "" && c.smt != "on" && c.smt != "off":
-		return usageError("--smt %s: it is on or off", c.smt)
+		return usageError("--smt %s: must be on or off", c.smt)
 	case f.counters < 0:
 		return usageError("--counters %d: at least one; 0 is all there are", f.counters)
 	case f.perf && f.script:

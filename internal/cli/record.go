@@ -122,7 +122,7 @@ func (f *recordFlags) check(c *common, program []string) error {
 			rule{c.level < 0, fmt.Sprintf("--level %d: levels begin at 1", c.level)},
 			rule{len(f.events) > 0 && method, "-e and --model, --nodes, --level or --set: events, or those that a method needs"},
 			rule{f.set != "" && (c.nodes != "" || c.level != 0), "--set and --nodes or --level: a set of events has no nodes"},
-			rule{!slices.Contains([]string{string(measure.Auto), string(measure.PMU), string(measure.OS)}, f.source), fmt.Sprintf("--source %s: it is auto, pmu or os", f.source)},
+			rule{!slices.Contains([]string{string(measure.Auto), string(measure.PMU), string(measure.OS)}, f.source), fmt.Sprintf("--source %s: must be auto, pmu or os", f.source)},
 		),
 		refuse(
 			rule{byOS && (method || len(f.events) > 0), "--source os takes samples by the clock, of no other events"},
@@ -169,7 +169,7 @@ func (a *app) recorder(c *common, f *recordFlags, program []string) (*recorder, 
 	}
 	if c.output == "-" {
 		if out := file(a.out); out != nil && term.IsTerminal(int(out.Fd())) {
-			return nil, usageError("-o -: a recording is nothing for a terminal")
+			return nil, usageError("-o -: a recording does not go to a terminal: -o FILE")
 		}
 		o.Target.Stdout = o.Target.Stderr // as perf does it: the recording is to stay what it is
 	}
@@ -203,7 +203,7 @@ func (f *recordFlags) rate() (r measure.Rate, err error) {
 	default:
 		r.PerSecond, err = strconv.ParseUint(f.freq, 10, 32)
 		if err != nil || r.PerSecond == 0 {
-			return r, usageError("-F %s: it is a number of samples in a second, or max", f.freq)
+			return r, usageError("-F %s: must be a number of samples in a second, or max", f.freq)
 		}
 	}
 	return r, nil
@@ -220,7 +220,7 @@ func ringSize(text string) (int, error) {
 		size *= os.Getpagesize()
 	}
 	if err != nil || size > mostRing {
-		return 0, usageError("-m %s: it is a number of pages, or a size such as 4M; at most 1G", text)
+		return 0, usageError("-m %s: must be a number of pages, or a size such as 4M; at most 1G", text)
 	}
 	return size, nil
 }

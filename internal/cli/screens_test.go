@@ -43,6 +43,11 @@ func checkScreen(t *testing.T, args ...string) {
 	a := &app{in: strings.NewReader(""), out: &out, err: &err, kernel: k}
 	a.main(context.Background(), append(args, "--width", "80"))
 	text := out.String()
+	if args[0] == "stat" { // its account goes to standard error
+		if text = err.String(); !strings.Contains(strings.Join(strings.Fields(text), " "), " on ") {
+			t.Errorf("%v: no account: %s", args, text)
+		}
+	}
 	if n := terminalRows(text); n > terminalLines {
 		t.Errorf("%v: %d lines of a terminal:\n%s", args, n, text)
 	}
@@ -87,9 +92,38 @@ func TestScreens(t *testing.T) {
 		{"diff", examples + "walk/rows.callgrind", examples + "walk/columns.callgrind"},
 		{"diff", "--by", "function", "--sysroot", examples + "diff/names", examples + "diff/old", examples + "diff/new"},
 		{"c2c", examples + "sharing.data"},
+		{"explain", "Memory_Bound", "--cpu", "skylakex"},
+		{"explain", "LSU_STALL_DCACHE_MISS_CPI", examples + "power7-cpi.txt"},
+		{"core", "--cpu", "icelake", "--sysroot", examples + "annotate", examples + "annotate.data", "solve"},
+		{"events", "--cpu", "power7", "PM_CMPLU_STALL_D*"},
+		{"plan", "--cpu", "power7", "--level", "1"},
+		{"lint"},
+		{"doctor"},
 		{"version"},
 	} {
 		checkScreen(t, command...)
+	}
+	if ok, err := condition("counts"); err != nil || !ok {
+		t.Skipf("no program may be counted here: %v", err)
+	}
+	for _, flags := range [][]string{{}, {"-e", "page-faults,cycles"}, {"-a"}, {"--no-places"}} {
+		checkScreen(t, append(append([]string{"stat", "--no-keep", "--width", "80"}, flags...), "--", "sh", "-c", "i=0; while [ $i -lt 9999 ]; do i=$((i+1)); done")...)
+	}
+}
+
+// TestLists checks that lists of more than a screen, which were asked for, end with what
+// prints less of them.
+func TestLists(t *testing.T) {
+	for _, args := range [][]string{{"models"}, {"models", "--cpu", "power7"}, {"events", "--cpu", "skylakex"}, {"plan", "--cpu", "skylakex"},
+		{"annotate", "--sysroot", "../../examples/annotate", "../../examples/annotate.data"}} {
+		var out, err bytes.Buffer
+		a := &app{in: strings.NewReader(""), out: &out, err: &err, kernel: measure.ThisKernel()}
+		a.main(context.Background(), append(args, "--width", "80"))
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		end := strings.Join(lines[max(0, len(lines)-2):], " ")
+		if len(lines) <= terminalLines || !strings.Contains(end, "less") && !strings.Contains(end, "cyclestack models --cpu NAME") {
+			t.Errorf("%v: %d lines, the last of them %q; %s", args, len(lines), end, err.String())
+		}
 	}
 }
 
@@ -108,6 +142,7 @@ func TestScreensOfCorpus(t *testing.T) {
 		}
 		for i := 0; i < len(entries); i += step {
 			checkScreen(t, "report", filepath.Join(dir, of, entries[i].Name()))
+			checkScreen(t, "audit", filepath.Join(dir, of, entries[i].Name()))
 		}
 	}
 }

@@ -396,7 +396,7 @@ func TestNotTraced(t *testing.T) {
 	if n := strings.Count(text, "penalties are those of processors of this kind"); n != 1 {
 		t.Errorf("%d notes on penalties: %s", n, text)
 	}
-	for _, want := range []string{"simulated by callgrind", "how long instructions wait for each other is not known: lackey failed: valgrind: it is not there"} {
+	for _, want := range []string{"simulated by callgrind", "dependences between instructions are not known: lackey failed: valgrind: it is not there"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing: %s", want, text)
 		}

@@ -138,9 +138,9 @@ func (f *statFlags) check(c *common, program []string) error {
 	return cmp.Or(
 		refuse(
 			rule{f.repeat < 1, fmt.Sprintf("-r %d: at least one run", f.repeat)},
-			rule{!slices.Contains(sources, f.source), fmt.Sprintf("--source %s: it is auto, pmu, simulated or os", f.source)},
+			rule{!slices.Contains(sources, f.source), fmt.Sprintf("--source %s: must be auto, pmu, simulated or os", f.source)},
 			rule{!simulated && f.keep+f.caches+f.simulator != "", "--keep, --caches and --simulator are about a simulation: --source simulated"},
-			rule{f.simulator != "" && !slices.Contains(simulation.Simulators, simulation.Simulator(f.simulator)), fmt.Sprintf("--simulator %s: it is qemu or valgrind", f.simulator)},
+			rule{f.simulator != "" && !slices.Contains(simulation.Simulators, simulation.Simulator(f.simulator)), fmt.Sprintf("--simulator %s: must be qemu or valgrind", f.simulator)},
 			rule{f.user && f.kernel, "--user and --kernel: both are counted without either; --split tells them apart"},
 			rule{len(f.events) > 0 && (simulated || f.drilldown || f.split), "-e and --source simulated, --drilldown or --split: these choose the events themselves"},
 			rule{f.split && (f.user || f.kernel), "--split and --user or --kernel: both, or one of them"},

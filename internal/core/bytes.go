@@ -58,7 +58,7 @@ func blockPiece(bytes []byte, syntax disasm.Syntax, unrolled bool) (*Piece, erro
 	for from := 0; from < len(bytes); {
 		in := d.Decode(bytes[from:], at+uint64(from))
 		if in.Bad {
-			return nil, fmt.Errorf("byte %d is no instruction", from)
+			return nil, fmt.Errorf("byte %d is not an instruction", from)
 		}
 		p.Insts = append(p.Insts, code.Inst{Inst: in, Code: bytes[from : from+in.Len], Text: d.Text(in, bytes[from:])})
 		p.Taken = append(p.Taken, false)

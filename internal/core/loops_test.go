@@ -48,9 +48,9 @@ func TestLoops(t *testing.T) {
 // TestMeasured refuses files that are no measurements, with their line.
 func TestMeasured(t *testing.T) {
 	for text, want := range map[string]string{
-		"solve 1\nsolve x\n": `standard input:2: "x" is no number of cycles`,
+		"solve 1\nsolve x\n": `standard input:2: "x" is not a number of cycles`,
 		"solve 1 2\n":        "standard input:1: not a function and its cycles",
-		"solve -1\n":         "no number of cycles",
+		"solve -1\n":         "not a number of cycles",
 		"\n":                 "no measurement",
 		"nosuch 3\n":         "no function nosuch",
 		"solve 3\n":          "2 innermost loops",

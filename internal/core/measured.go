@@ -36,7 +36,7 @@ func readMeasured(in io.Reader, name string) ([]measurement, error) {
 		}
 		cycles, err := strconv.ParseFloat(fields[1], 64)
 		if err != nil || !(cycles > 0) || math.IsInf(cycles, 0) {
-			return nil, fault.Inputf("%s:%d: %q is no number of cycles", name, line, fields[1])
+			return nil, fault.Inputf("%s:%d: %q is not a number of cycles", name, line, fields[1])
 		}
 		if len(list) == measuredMost {
 			return nil, fault.Inputf("%s:%d: more than %d functions", name, line, measuredMost)

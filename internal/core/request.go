@@ -120,7 +120,7 @@ func (r *Request) Number() (int, error) {
 	}
 	n, err := strconv.Atoi(r.Loop)
 	if err != nil || n < 1 {
-		return 0, fault.Usagef("--loop %s: it is the number of a loop", r.Loop)
+		return 0, fault.Usagef("--loop %s: must be the number of a loop", r.Loop)
 	}
 	return n, nil
 }

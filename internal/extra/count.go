@@ -38,7 +38,7 @@ func count(ctx context.Context, k *cli.Kit, o measure.Options, w report.Writer) 
 		defer run.Close()
 		defer func() { // the terminal is put back before anything else
 			if p := recover(); p != nil {
-				c.err = fmt.Errorf("a fault of the program: %v", p)
+				c.err = fmt.Errorf("internal error: %v", p)
 				close(c.failed)
 			}
 		}()

@@ -91,7 +91,7 @@ func printOnce(ctx context.Context, k *cli.Kit, f *cli.Flags, program []string) 
 // runTop follows until the user or a signal ends it. The terminal is put back in any case.
 func runTop(ctx context.Context, k *cli.Kit, f *cli.Flags, program []string) (err error) {
 	if out, ok := k.Out.(*os.File); !ok || !term.IsTerminal(int(out.Fd())) {
-		return fault.Usagef("standard output is no terminal: --once prints one account")
+		return fault.Usagef("standard output is not a terminal: --once prints one account")
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

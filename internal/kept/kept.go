@@ -73,7 +73,7 @@ func private(dir string) error {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return fmt.Errorf("%s is no directory", dir)
+		return fmt.Errorf("%s is not a directory", dir)
 	case !own(info):
 		return fmt.Errorf("%s belongs to another user", dir)
 	case info.Mode().Perm() != 0o700:

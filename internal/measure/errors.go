@@ -25,7 +25,7 @@ func (e *EndedEarlyError) Error() string { return e.Note }
 type CoreTypesError struct{ Processors []string }
 
 func (e *CoreTypesError) Error() string {
-	return fmt.Sprintf("the machine has several types of cores: choose one of %s", strings.Join(e.Processors, ", "))
+	return fmt.Sprintf("the machine has several types of cores; choose one: %s", strings.Join(e.Processors, ", "))
 }
 
 func (e *CoreTypesError) Unwrap() error { return fault.Usagef("several types of cores") }

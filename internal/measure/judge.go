@@ -43,7 +43,7 @@ func (m *Measurement) judge(p *part, a *account.Account) {
 	switch zero, of := p.zeros(a); {
 	case len(zero) == 0 || m.rows():
 	case len(zero) == of:
-		a.Notes = append(a.Notes, counts.Notef("every event of the processor read 0: what was counted did not run, or this machine does not count it"))
+		a.Notes = append(a.Notes, counts.Notef("every event of the processor read 0: the target did not run, or this machine does not count"))
 	default:
 		a.Notes = append(a.Notes, counts.Notef("read 0, as none happened or as this machine does not count them: %s", accounting.FirstOf(zero)))
 	}

@@ -68,7 +68,7 @@ func (m *Measurement) osParts() {
 func (m *Measurement) osTimesAlone(refused error) {
 	p := m.parts[0]
 	p.groups = nil
-	p.notes = append(p.notes, counts.Notef("of what the kernel counts only user and system time is known, as nothing may be counted (%v)", refused))
+	p.notes = append(p.notes, counts.Notef("only user and system time are known, as nothing may be counted (%v)", refused))
 }
 
 // osOnly reports whether the operating system's account is the only one.

@@ -212,7 +212,7 @@ func (r *Recording) clock(why string) (err error) {
 	if why == "" {
 		return nil
 	}
-	r.note("samples are taken by the clock (%s), as %s: they tell where the time goes, and not why", clockEvent, why)
+	r.note("samples are taken by the clock (%s), as %s: they show where the time goes, not why", clockEvent, why)
 	if r.chosen {
 		r.note("nodes and levels choose among the processor's events: there are none")
 	}

@@ -73,7 +73,7 @@ func placeOf(name string, inputs []string) (place, error) {
 	}
 	for _, in := range inputs {
 		if other, err := os.Stat(in); err == nil && os.SameFile(info, other) {
-			return place{}, fault.Optionf("output", name, "it is the file to be read")
+			return place{}, fault.Optionf("output", name, "it is also the input")
 		}
 	}
 	path, err := filepath.EvalSymlinks(name)

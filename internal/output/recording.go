@@ -45,7 +45,7 @@ func NewRecording(name string, stdout io.Writer) (_ *Recording, err error) {
 		f.file, err = os.OpenFile(name, os.O_WRONLY, 0)
 	} else {
 		if old, err := os.Stat(f.old()); err == nil && old.IsDir() && f.to.mode != 0 {
-			return nil, fault.Optionf("output", name, "what is there would be kept as %s, which is a directory: name another file", f.old())
+			return nil, fault.Optionf("output", name, "the existing file would be renamed to %s, which is a directory: name another file", f.old())
 		}
 		f.file, err = f.guard.Make(f.to.neighbour)
 	}

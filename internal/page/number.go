@@ -50,16 +50,16 @@ func Rounded(v float64, decimals int) string {
 	return text
 }
 
-// Trim is a number with five significant digits, without trailing zeros; large
-// ones in groups of three.
+// Trim is a number with five significant digits, without trailing zeros. From 100,000 on
+// it has four, and a decimal unit: "1.234 G".
 func Trim(v float64) string {
 	switch abs := math.Abs(v); {
 	case math.IsNaN(v):
 		return "–"
-	case abs >= 1e15:
-		return fmt.Sprintf("%.4e", v)
+	case math.IsInf(v, 0):
+		return strconv.FormatFloat(v, 'g', -1, 64)
 	case abs >= 1e5:
-		return Group(strconv.FormatFloat(v, 'f', 0, 64))
+		return scaled(v)
 	case abs != 0 && abs < 1e-4:
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	default:
@@ -73,6 +73,15 @@ func Trim(v float64) string {
 		}
 		return s
 	}
+}
+
+// Exact is a number as by [Trim], but with all of its digits before the point: for numbers
+// that are compared.
+func Exact(v float64) string {
+	if abs := math.Abs(v); abs >= 1e5 && abs < 1e15 {
+		return Group(strconv.FormatFloat(v, 'f', 0, 64))
+	}
+	return Trim(v)
 }
 
 // Group separates the digits of an integer in threes.
@@ -89,7 +98,15 @@ func Group(s string) string {
 
 // Duration is a time in seconds as a person reads it.
 func Duration(s float64) string {
-	switch {
+	switch abs := math.Abs(s); {
+	case math.IsNaN(s):
+		return "–"
+	case s == 0:
+		return "0 s"
+	case s < 0:
+		return "-" + Duration(abs)
+	case abs < 1e-6:
+		return Trim(s*1e9) + " ns"
 	case s >= 100:
 		return strconv.FormatFloat(s, 'f', 1, 64) + " s"
 	case s >= 1:

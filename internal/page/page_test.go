@@ -16,7 +16,7 @@ func TestNumbers(t *testing.T) {
 		{Percent(nan), "–"}, {Percent(1), "100 %"}, {Percent(0.9994), "100 %"}, {Percent(0.123), "12 %"}, {Percent(0.0123), "1.23 %"}, {Percent(-0.5), "-50 %"},
 		{PercentOf(nan), "–"}, {PercentOf(0.1234), "12.3 %"}, {PercentOf(-0.00001), "0.0 %"}, {Coverage(0.99996), "100 %"}, {Coverage(0.25), "25.00 %"},
 		{Rounded(-0.001, 2), "0.00"}, {Rounded(-0.006, 2), "-0.01"},
-		{Trim(nan), "–"}, {Trim(0), "0"}, {Trim(1.5), "1.5"}, {Trim(12345), "12345"}, {Trim(123456), "123,456"}, {Trim(1e16), "1.0000e+16"}, {Trim(0.00001234), "1.23e-05"},
+		{Trim(nan), "–"}, {Trim(0), "0"}, {Trim(1.5), "1.5"}, {Trim(12345), "12345"}, {Trim(123456), "123.5 k"}, {Trim(1e16), "10 P"}, {Trim(0.00001234), "1.23e-05"},
 		{Group("-1234567"), "-1,234,567"}, {Group("123"), "123"},
 		{Duration(123.45), "123.5 s"}, {Duration(1.5), "1.50 s"}, {Duration(0.0025), "2.50 ms"}, {Duration(0.0000025), "2.5 µs"},
 		{Several(1, "run"), "1 run"}, {Several(2, "run"), "2 runs"}, {Decimal(math.Inf(1)), ""},

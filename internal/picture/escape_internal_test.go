@@ -14,7 +14,7 @@ func TestEscape(t *testing.T) {
 			S string `xml:",chardata"`
 		}
 		if err := xml.Unmarshal([]byte("<t>"+got+"</t>"), &text); err != nil {
-			t.Errorf("%.40q is no text: %v", name, err)
+			t.Errorf("%.40q is not text: %v", name, err)
 		}
 		if len(got) > 2000 || strings.ContainsAny(got, "<>\x00\x1b\u202e\u2066") {
 			t.Errorf("%.40q becomes %.80q", name, got)

@@ -128,7 +128,7 @@ func (p *placeReport) time(t *counts.Table, writer func(bool) (report.Writer, er
 		}
 	}
 	whole := p.divided(p.row(t), d)
-	whole.Notes = append(slices.Clip(whole.Notes), counts.Notef("shares only: %s", p.flat))
+	whole.Notes = append(slices.Clip(whole.Notes), counts.Notef("%s", p.flat))
 	stream := accounting.New(w, o)
 	if err := stream.Add(p.method, whole, p.kind, p.file); err != nil {
 		return false, err

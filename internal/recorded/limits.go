@@ -73,7 +73,7 @@ func ParseLimits(text string) (list []Limit, err error) {
 		if next, ok := strings.CutPrefix(rest, ","); ok && next != "" {
 			rest = next
 		} else if rest != "" {
-			return nil, fault.Optionf("fail-on", text, "a comma and another condition are missing behind %%")
+			return nil, fault.Optionf("fail-on", text, "after it, a comma and another condition are missing: %%")
 		}
 	}
 	return list, nil

@@ -127,6 +127,7 @@ func (r *Recordings) Places(o *PlaceOptions, writer func(places bool) (report.Wr
 
 // unknownNodes is the error of nodes that no method can compute.
 func unknownNodes(file, nodes, why string) error {
+	why = strings.TrimPrefix(why, "shares only: ")
 	return &fault.Error{Kind: fault.Input, Err: fmt.Errorf("%s: %w", file, &fault.OptionError{Option: "nodes", Value: nodes, Err: errors.New(why)})}
 }
 
@@ -224,14 +225,16 @@ func (p *placeReport) resolve(t *counts.Table) error {
 	case err != nil && asked:
 		return err
 	case err != nil:
-		p.flat = p.say(err)
+		p.flat = "shares only: " + p.say(err)
 	case !clock && p.method.Model.Name != resolve.OSModel && p.rests(p.method.Evaluate(t, account.Place{})):
 		return nil
 	case p.Choice.Model != "":
 		o := p.options(0)
 		return o.Nothing(p.method, t, p.kind)
+	case clock:
+		p.flat = "time profile only: no hardware events in this recording"
 	default:
-		p.flat = fmt.Sprintf("no method for %s can be computed from %s", cpu.CPU.Name, accounting.FirstOf(resolve.EventNames(t)))
+		p.flat = fmt.Sprintf("shares only: no method for %s uses %s", cpu.CPU.Name, accounting.FirstOf(resolve.EventNames(t)))
 	}
 	note := cpu.Note
 	if p.method != nil {

@@ -179,7 +179,7 @@ func (e *stackReport) profile() (*export.Profile, error) {
 		p.Types = amounts.Types()
 		p.Notes = append(p.Notes, amounts.Notes()...)
 	} else {
-		p.Notes = append(p.Notes, "no nodes: "+e.flat)
+		p.Notes = append(p.Notes, e.flat)
 		if nodes := e.Choice.Nodes; nodes != "" {
 			return nil, unknownNodes(e.file, nodes, e.flat)
 		}

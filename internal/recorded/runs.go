@@ -206,7 +206,7 @@ func joinDiffering(runs []run) ([]run, error) {
 	}
 	for _, l := range lists {
 		if len(l) != len(lists[0]) {
-			return nil, &fault.OptionError{Option: "together", Err: fmt.Errorf("%d runs counted the events of %s, and %d those of %s: it takes as many of each", len(l), l[0].file, len(lists[0]), lists[0][0].file)}
+			return nil, &fault.OptionError{Option: "together", Err: fmt.Errorf("%d runs counted the events of %s, and %d those of %s: there must be as many of each", len(l), l[0].file, len(lists[0]), lists[0][0].file)}
 		}
 	}
 	if len(lists) == 1 {

@@ -53,6 +53,7 @@ type annotation struct {
 	room    int  // columns of the terminal to the right of the figures
 	depth   int  // of loops that are drawn
 	margin  int  // indentation that all lines of the source have; -1 if they are not there
+	counts  bool // there is a column of how often code was executed
 	numbers bool // lines are told by their numbers alone
 	events  bool // there are columns of nodes and of events
 	hot     bool // these marks were used
@@ -144,7 +145,7 @@ func (t *annotation) title() {
 	}
 	t.Paragraph("", strings.Join(parts, ", "), 0, bold)
 	if t.d.Flat != "" {
-		t.Paragraph("", "shares only: "+t.d.Flat, 0, faint)
+		t.Paragraph("", t.d.Flat, 0, faint)
 	}
 	t.Out.WriteByte('\n')
 }
@@ -153,8 +154,10 @@ func (t *annotation) title() {
 const (
 	annotationFigure = 7  // a figure with its mark and a blank before it
 	annotationLeast  = 34 // for the code, if there are other columns
+	annotationSource = 51 // for the code on a terminal of 80 columns: 45 of the source behind a line's number
 	annotationCode   = 16 // for the code in any case
 	executedWidth    = 9
+	countsFrom       = 100 // the least width where there is a column of executions
 	loopsDrawn       = 4
 )
 
@@ -168,11 +171,12 @@ func (t *annotation) choose() {
 	}
 	t.events = t.events && slices.ContainsFunc(list, func(c annotationColumn) bool { return c.node < 0 })
 	t.room = t.Width - annotationFigure - 1
-	if t.c.Executions != "" {
+	if t.counts = t.c.Executions != "" && t.Width >= countsFrom; t.counts {
 		t.room -= executedWidth
 	}
+	least := max(annotationLeast, min(annotationSource, t.Width-annotationFigure-3), t.Width/2-4)
 	for i, c := range list {
-		if t.room-c.width < max(annotationLeast, t.Width/2-4) {
+		if t.room-c.width < least {
 			t.left = len(list) - i
 			break
 		}
@@ -200,7 +204,8 @@ func (t *annotation) nodeColumns() []annotationColumn {
 	}
 	var list []annotationColumn
 	for _, i := range order {
-		if v := t.c.Whole.Figures; v == nil || math.IsNaN(v[i].Value) {
+		v := t.c.Whole.Figures
+		if v == nil || math.IsNaN(v[i].Value) || t.o.Nodes == "" && t.o.Level == 0 && m.Share(i) && number100(v[i].Value) == "0.0" {
 			continue
 		}
 		list = append(list, t.column(m, i))
@@ -249,7 +254,7 @@ func (t *annotation) column(m *model.Model, node int) annotationColumn {
 
 // titled gives a column its heading and width.
 func (c annotationColumn) titled(name string) annotationColumn {
-	c.head, c.width = page.Heading(name, 8, 20), annotationFigure
+	c.head, c.width = page.Heading(name, 7, 9), annotationFigure
 	for _, w := range c.head {
 		c.width = max(c.width, page.Runes(w)+1)
 	}
@@ -292,7 +297,7 @@ func (t *annotation) heads() {
 			}
 			line += fmt.Sprintf("%*s ", c.width-1, word)
 		}
-		if t.c.Executions != "" && row == height-1 {
+		if t.counts && row == height-1 {
 			line += fmt.Sprintf("%*s", executedWidth, "executed")
 		}
 		t.Out.WriteString(t.Paint(strings.TrimRight(line, " "), faint) + "\n")
@@ -313,7 +318,7 @@ func (t *annotation) whole() {
 		line += fmt.Sprintf("%*s ", c.width-1, text)
 	}
 	if any {
-		if t.c.Executions != "" {
+		if t.counts {
 			line += strings.Repeat(" ", executedWidth)
 		}
 		t.Out.WriteString(t.Paint(line+"  of that hidden", dim) + "\n")
@@ -349,7 +354,7 @@ func (t *annotation) row(p *annotate.Part, executed, code string, st style) {
 		b.WriteString(strings.Repeat(" ", max(0, widths[i]-page.Runes(text))))
 		b.WriteString(t.Paint(text, styles[i]))
 	}
-	if t.c.Executions != "" {
+	if t.counts {
 		b.WriteString(fmt.Sprintf("%*s", executedWidth, executed))
 	}
 	b.WriteString("  " + t.Paint(code, st))
@@ -423,10 +428,10 @@ func (t *annotation) foot() {
 		t.Paragraph("*", fmt.Sprintf("a hotspot: %g %% of all %s or more", 100*account.Hotspot, t.d.what(t.clock())), width, plain)
 	}
 	if t.hid {
-		t.Paragraph("h", "hidden: the events would cost this much, but there are no stalled cycles near them, so that fewer of them would gain nothing", width, plain)
+		t.Paragraph("h", "hidden: there are no stalled cycles near these events, so fewer of them would gain nothing", width, plain)
 	}
 	if t.grey {
-		t.Paragraph("?", "unreliable: its error exceeds the value, most often for too few samples", width, plain)
+		t.Paragraph("?", "unreliable: the error exceeds the value, mostly for too few samples", width, plain)
 	}
 	if t.left > 0 {
 		t.Paragraph("note", t.o.Hint(fmt.Sprintf("%s left out at width %d", page.Several(t.left, "column"), t.Width), counts.Fix{Action: counts.ShowColumns}), width, plain)
@@ -436,6 +441,10 @@ func (t *annotation) foot() {
 	}
 	for _, n := range withMeasured(t.d.Header, t.notes()) {
 		t.Paragraph("note", n, width, plain)
+	}
+	how := t.o.Hint("", counts.Fix{Action: counts.ShowMore, Name: "code"})
+	if how != "" && !t.d.Source && strings.Count(t.Out.String(), "\n") > 24 {
+		t.Paragraph("less", how, width, faint)
 	}
 }
 

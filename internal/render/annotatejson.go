@@ -166,7 +166,7 @@ func (t *annotation) document() any {
 	if t.d.Flat == "" {
 		out.CPU, out.Model = &head.CPU, &head.Model
 	} else {
-		out.Notes = append(out.Notes, "shares only: "+t.d.Flat)
+		out.Notes = append(out.Notes, t.d.Flat)
 	}
 	for _, k := range c.Costs {
 		nodes := c.Account.Model().Nodes

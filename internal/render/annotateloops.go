@@ -47,7 +47,7 @@ func (t *annotation) loops() {
 	t.iterations(rows)
 	t.inCore()
 	if t.c.Executions == "" {
-		t.Paragraph("", "how often they were executed is not known: sample retired instructions precisely, or branch stacks", 0, faint)
+		t.Paragraph("", "iterations are not known: sample retired instructions precisely, or branch stacks", 0, faint)
 	}
 	t.Out.WriteByte('\n')
 }

@@ -70,7 +70,7 @@ func (r *Resolver) Parameters(p Processor, m *model.Model) (map[string]float64, 
 	case "off":
 		set["#smt_on"] = 0
 	default:
-		return nil, nil, &fault.OptionError{Option: "smt", Value: r.Choice.SMT, Err: errors.New("it is on or off")}
+		return nil, nil, &fault.OptionError{Option: "smt", Value: r.Choice.SMT, Err: errors.New("must be on or off")}
 	}
 	measured, err := r.penalties(p, m)
 	if err != nil {

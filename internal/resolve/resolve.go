@@ -29,6 +29,7 @@ const (
 // A Choice is what the user chose. The zero Choice leaves everything to the
 // recording or the machine.
 type Choice struct {
+	Here       string         // this machine's processor, for recordings that do not name theirs and fit it; "" for none
 	CPU        string         // processor, by identification or name
 	Model      string         // method, by name
 	ModelFiles []string       // further models
@@ -104,6 +105,7 @@ type Processor struct {
 	// Unknown says why nothing is known of the processor, so that only what holds
 	// everywhere is checked; nil otherwise.
 	Unknown error
+	Here    bool        // it is this machine's, as the recording does not say
 	Note    counts.Note // what is odd about the choice; zero for nothing
 }
 

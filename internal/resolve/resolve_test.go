@@ -83,7 +83,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{"a processor", Choice{CPU: "nosuch"}, good, fault.Usage, "cpu: unknown processor"},
 		{"a model", Choice{Model: "nosuch"}, good, fault.Usage, `no model "nosuch"`},
-		{"SMT", Choice{Model: "tma", SMT: "maybe"}, good, fault.Usage, "smt maybe: it is on or off"},
+		{"SMT", Choice{Model: "tma", SMT: "maybe"}, good, fault.Usage, "smt maybe: must be on or off"},
 		{"a parameter", Choice{Model: "tma", Params: []Param{{"X", "y"}}}, good, fault.Usage, `param X=y: "y" is not a number`},
 		{"penalties", Choice{Model: "tma", Penalties: "/nosuch"}, good, fault.Input, "/nosuch"},
 		{"a file of models", Choice{ModelFiles: []string{"/nosuch"}}, good, fault.Input, "/nosuch"},

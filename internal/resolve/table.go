@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -188,6 +189,10 @@ func (r *Resolver) Processor(t *counts.Table, file string, want Request, before 
 	if err != nil {
 		return p, err
 	}
+	if here := r.here(unknown, t); want.Anywhere && here != nil {
+		p.CPU, p.ID, p.Here = here, r.Choice.Here, true
+		return p, nil
+	}
 	if !r.takesUnknown(want) {
 		return p, unknown
 	}
@@ -195,6 +200,31 @@ func (r *Resolver) Processor(t *counts.Table, file string, want Request, before 
 	p.Unknown = unknown
 	p.CPU, err = r.Catalogue.CPU(GenericCPU)
 	return p, err
+}
+
+// here is this machine's processor, if a recording has events of it by its own names, and
+// no processor has more of them. Codes do not tell. Else it is nil.
+func (r *Resolver) here(e *UnknownCPUError, t *counts.Table) *model.CPU {
+	if r.Choice.Here == "" {
+		return nil
+	}
+	cpu, err := r.Catalogue.CPU(r.Choice.Here)
+	if err != nil || !slices.Contains(e.Fits, cpu.Name) {
+		return nil
+	}
+	table, err := r.Catalogue.Events(cpu)
+	own := func(name string) bool {
+		ref, problem := model.ParseEvent(name)
+		if problem != nil {
+			return false
+		}
+		event, ok := table.Find(ref)
+		return ok && event.PMU == "" && strings.EqualFold(event.Name, ref.Name)
+	}
+	if err != nil || !slices.ContainsFunc(EventNames(t), own) {
+		return nil
+	}
+	return cpu
 }
 
 // firstLevelKnown is less than the completeness of any account with a known node of

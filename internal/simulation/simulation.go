@@ -166,7 +166,7 @@ func (o *Options) valgrind(ctx context.Context) (*Result, error) {
 		untimed = o.time(run, rates, beyond)
 	}
 	if untimed != nil {
-		r.Notes = append(r.Notes, counts.Notef("how long instructions wait for each other is not known: %v", untimed))
+		r.Notes = append(r.Notes, counts.Notef("dependences between instructions are not known: %v", untimed))
 	}
 	if geometry.LL == o.Caches.L3 {
 		r.Notes = append(r.Notes, counts.Notef("the program's memory is larger than the third-level cache, which was simulated behind the first: what hits the second or third is in L2_Hit"))

@@ -97,7 +97,7 @@ const (
 // events.
 func (s *session) unsure(n int) {
 	if n > 0 {
-		s.notes.add("%d threads began, or may have begun, just when their makers got counters: they and their children may be missing", n)
+		s.notes.add("%d threads may have begun while their parents got counters: they and their children may be missing", n)
 	}
 }
 
@@ -252,7 +252,7 @@ func (s *session) openUnwatched() error {
 	if err != nil {
 		return err
 	}
-	s.notes.add("threads came while the counters were opened, and the kernel does not let it be seen which: some may not be counted")
+	s.notes.add("threads began while the counters were opened: some may not be counted")
 	return s.openAll(tids, nil)
 }
 

@@ -148,7 +148,7 @@ func (t *Target) notStarted(path string, stopped bool, err error) error {
 	name := t.Command[0]
 	switch err {
 	case unix.EAGAIN:
-		return fmt.Errorf("%s cannot be started: %w: there are as many processes and threads as may be: ulimit -u, or pids.max of the cgroup, allows more", name, err)
+		return fmt.Errorf("%s cannot be started: %w: the limit of processes and threads is reached: ulimit -u, or pids.max of the cgroup, allows more", name, err)
 	case unix.ENOMEM:
 		return fmt.Errorf("%s cannot be started: %w: end other programs, or allow more (ulimit -v, memory.max of the cgroup)", name, err)
 	case unix.EPERM, unix.ENOSYS:

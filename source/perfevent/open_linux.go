@@ -443,7 +443,7 @@ func (o *opener) advice(errno unix.Errno) string {
 			return "the kernel has no such event, or the cgroup no perf_event: any controller in its parent's cgroup.subtree_control brings it"
 		}
 		if len(o.sys.Core()) == 0 {
-			return "this machine shows no PMU of its cores, as most virtual machines do not"
+			return "this machine shows no core PMU, like most virtual machines"
 		}
 		return "the processor or its PMU driver does not have it"
 	case unix.ENODEV:

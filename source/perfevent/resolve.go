@@ -514,7 +514,7 @@ func (e *Event) modify(mods string) error {
 			a.ExcludeIdle = true
 		case 'S', 'W', 'b': // how perf samples and groups
 		default:
-			return fmt.Errorf("%q is no modifier", c)
+			return fmt.Errorf("%q is not a modifier", c)
 		}
 	}
 	if user || kernel || hv {

@@ -79,7 +79,7 @@ func TestResolveSampledErrors(t *testing.T) {
 		"cycles/period/":                   "period=: it is a number above 0",
 		"nosuch":                           `event "nosuch": the kernel has no event of this name here`,
 		"{cycles,nosuch}:S":                `event "nosuch"`,
-		"{cycles,instructions}:Z":          `event "cycles": 'Z' is no modifier`,
+		"{cycles,instructions}:Z":          `event "cycles": 'Z' is not a modifier`,
 		strings.Repeat("x", 1<<17):         "a list longer than 65536 bytes",
 		strings.Repeat("r1,", 2000) + "r1": "2001 events: at most 1024",
 	} {

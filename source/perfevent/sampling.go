@@ -71,7 +71,7 @@ func (spec *SampleSpec) check(sys *System, whole *Spec) error {
 			return &TargetError{Msg: fmt.Sprintf("none of %s takes samples", names(g))}
 		}
 		if i := slices.IndexFunc(g, func(e Event) bool { return e.tool != noTool }); i >= 0 {
-			return &EventError{g[i].Name, "it is no counter, and takes no samples"}
+			return &EventError{g[i].Name, "not a counter: it takes no samples"}
 		}
 		most := sys.MaxSampleRate()
 		if i := slices.IndexFunc(g, func(e Event) bool { return e.Attr.Freq && e.Attr.Sample > most }); i >= 0 && most > 0 {

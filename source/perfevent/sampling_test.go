@@ -393,7 +393,7 @@ func TestSampleErrors(t *testing.T) {
 		{perfevent.SampleSpec{Target: role("exit 0")}, "nothing to sample: no events"},
 		{perfevent.SampleSpec{Groups: clock}, "nothing to count: no command"},
 		{perfevent.SampleSpec{Groups: plain, Target: role("exit 0")}, "none of cpu-clock takes samples"},
-		{perfevent.SampleSpec{Groups: elapsed, Target: role("exit 0")}, `event "duration_time": it is no counter`},
+		{perfevent.SampleSpec{Groups: elapsed, Target: role("exit 0")}, `event "duration_time": not a counter`},
 		{perfevent.SampleSpec{Groups: clock, Target: role("exit 0"), RingSize: -1}, "rings of -1 bytes"},
 		{perfevent.SampleSpec{Groups: clock, Target: perfevent.Target{PIDs: []int{1 << 30}}}, "there is no process 1073741824"},
 		{perfevent.SampleSpec{Groups: sampled(t, sys, "cpu-clock/freq=2000000000/"), Target: role("exit 0")}, "more than kernel.perf_event_max_sample_rate allows"},

@@ -106,7 +106,7 @@ func (s *session) conclude(t *counts.Table) {
 	slices.Sort(never)
 	s.tardy()
 	if never = slices.Compact(never); len(never) > 0 {
-		s.notes.add("never on a counter: %s: the run was too short for all groups to have a turn, or something else holds the counters", some(never))
+		s.notes.add("never on a counter: %s: the run was too short for all groups, or something else holds the counters", some(never))
 	}
 }
 

@@ -43,7 +43,7 @@ func (in *input) spool() (*os.File, error) {
 	_ = os.Remove(f.Name()) // it lives as long as it is open
 	n, err := io.Copy(f, io.LimitReader(in.file, spoolMost+1))
 	if err == nil && n > spoolMost {
-		err = fmt.Errorf("it is longer than %d MB, which is too much to keep for a simulation: have it in a file (< FILE)", spoolMost>>20)
+		err = fmt.Errorf("it is longer than %d MB, too much to keep for a simulation: redirect a file (< FILE)", spoolMost>>20)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -177,7 +177,7 @@ func (r *Reader) decode() error {
 		return &Error{r.file, 0, fmt.Sprintf("its schema is %q, not %s", r.doc.Schema, schema)}
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return &Error{r.file, d.InputOffset(), "something stands behind the document"}
+		return &Error{r.file, d.InputOffset(), "there are data behind the document"}
 	}
 	r.leaveTimes()
 	return nil

@@ -128,7 +128,7 @@ func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		head:                                 "a.json: at byte 128: the document ends before it is complete",
 		head + `}`:                           "a.json: at byte 129: invalid character",
-		head + `]} {}`:                       "something stands behind the document",
+		head + `]} {}`:                       "there are data behind the document",
 		head + `{"scope":7}]}`:               "accounts.scope is a number",
 		head + `{"scope":{"kind":"moon"}}]}`: `an account of a "moon"`,
 		head + `{"scope":{"kind":"run"},"counts":[{"event":"e"}]}]}`:                        "a count of e is not one",

@@ -158,7 +158,7 @@ func (r *Reader) read(text string) {
 	case m.of(x.active) != nil:
 		v, err := strconv.ParseFloat(strings.ReplaceAll(m.of(x.active)[1], ",", ""), 64)
 		if err != nil {
-			r.fail("%q is no time", spelling.Clip(text))
+			r.fail("%q is not a time", spelling.Clip(text))
 			return
 		}
 		if r.seconds = v; m.of(x.active)[2] == "milliseconds" {
@@ -194,7 +194,7 @@ func (r *Reader) sampling(text string) {
 	if m := expressions().period.FindStringSubmatch(text); m != nil && len(r.events) > 0 {
 		v, err := strconv.ParseUint(m[1], 10, 63)
 		if err != nil || v == 0 {
-			r.fail("%q is no number of events for a sample", spelling.Clip(m[1]))
+			r.fail("%q is not a number of events for a sample", spelling.Clip(m[1]))
 			return
 		}
 		r.events[len(r.events)-1].period = float64(v)
@@ -218,14 +218,14 @@ func (r *Reader) count(f []string) {
 	}
 	v, err := strconv.ParseUint(strings.ReplaceAll(f[1], ",", ""), 10, 63)
 	if err != nil {
-		r.fail("%q is no count", spelling.Clip(f[1]))
+		r.fail("%q is not a count", spelling.Clip(f[1]))
 		return
 	}
 	e := event{name: f[0], value: float64(v), cover: math.NaN()}
 	if len(f) > 2 {
 		share, err := strconv.ParseFloat(f[2], 64)
 		if err != nil || !(share >= 0 && share <= 100) {
-			r.fail("%q is no percentage of the time", spelling.Clip(f[2]))
+			r.fail("%q is not a percentage of the time", spelling.Clip(f[2]))
 			return
 		}
 		e.cover = share / 100
@@ -278,7 +278,7 @@ func (r *Reader) samples(f []string) {
 		n, err := strconv.ParseInt(f[2*i], 10, 63)
 		share, bad := strconv.ParseFloat(f[2*i+1], 64)
 		if err != nil || bad != nil || !(share >= 0 && share <= 100.5) {
-			r.fail("%q is no number of samples with a percentage", spelling.Clip(strings.Join(f[2*i:2*i+2], " ")))
+			r.fail("%q is not a number of samples with a percentage", spelling.Clip(strings.Join(f[2*i:2*i+2], " ")))
 			return
 		}
 		r.begun = true

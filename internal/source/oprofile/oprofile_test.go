@@ -106,10 +106,10 @@ func TestPlaces(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		ocount[:60]: "file:2: no counts and no samples",
-		strings.Replace(ocount, "4,055,345,362", "99999999999999999999", 1):    `file:4: "99999999999999999999" is no count`,
-		strings.Replace(ocount, "71.42", "171.42", 1):                          `file:4: "171.42" is no percentage of the time`,
-		strings.Replace(opreport, "32  2.3616", "32  x", 1):                    `file:6: "32 x" is no number of samples with a percentage`,
-		strings.Replace(opreport, "count 1000", "count 0", 1):                  `file:2: "0" is no number of events for a sample`,
+		strings.Replace(ocount, "4,055,345,362", "99999999999999999999", 1):    `file:4: "99999999999999999999" is not a count`,
+		strings.Replace(ocount, "71.42", "171.42", 1):                          `file:4: "171.42" is not a percentage of the time`,
+		strings.Replace(opreport, "32  2.3616", "32  x", 1):                    `file:6: "32 x" is not a number of samples with a percentage`,
+		strings.Replace(opreport, "count 1000", "count 0", 1):                  `file:2: "0" is not a number of events for a sample`,
 		strings.Replace(opreport, "97.6384 no", strings.Repeat("9", 70000), 1): "file:4: bufio.Scanner: token too long",
 	} {
 		if _, err := read(text); err == nil || err.Error() != want {

@@ -77,7 +77,7 @@ var kinds = [...]int{processorUser, processorUser, processorSystem, processorIdl
 // processors. They come first, behind one about all of them.
 func parseProcessors(list []processorUse, text []byte) ([]processorUse, error) {
 	bad := func(line []byte) error {
-		return &fs.PathError{Op: "read", Path: "proc/stat", Err: fmt.Errorf("%q is no line of proc_stat(5)", line)}
+		return &fs.PathError{Op: "read", Path: "proc/stat", Err: fmt.Errorf("%q is not a line of proc_stat(5)", line)}
 	}
 	whole := false
 	for {

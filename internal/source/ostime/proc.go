@@ -337,7 +337,7 @@ func (p *proc) machine(kept *keptFile) (m machine, err error) {
 	for i, text := range f[1 : steal+1] {
 		d, err := ticks(text)
 		if err != nil {
-			return m, &fs.PathError{Op: "read", Path: "proc/stat", Err: fmt.Errorf("%q is no time", text)}
+			return m, &fs.PathError{Op: "read", Path: "proc/stat", Err: fmt.Errorf("%q is not a time", text)}
 		}
 		if m.all += d; i == steal-1 {
 			m.steal = d
@@ -496,7 +496,7 @@ func (p *proc) throttledHere(dir string) (d time.Duration, ok bool, err error) {
 			unit = time.Microsecond
 		}
 		if err != nil || n < 0 || n > int64(1<<63-1)/int64(unit) {
-			return 0, false, &fs.PathError{Op: "read", Path: dir + "/cpu.stat", Err: fmt.Errorf("%q is no time", f[1])}
+			return 0, false, &fs.PathError{Op: "read", Path: dir + "/cpu.stat", Err: fmt.Errorf("%q is not a time", f[1])}
 		}
 		return time.Duration(n) * unit, true, nil
 	}

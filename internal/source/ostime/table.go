@@ -333,7 +333,7 @@ func (w *Watch) missed(missed, ran float64) []counts.Note {
 		return nil
 	}
 	return []counts.Note{counts.Notef("%.0f %% of the processor time was used by threads that were not observed: "+
-		"their blocked and waiting time is missing (%s)", 100*missed/ran, w.exits.unheard())}
+		"their blocked and waiting times are missing (%s)", 100*missed/ran, w.exits.unheard())}
 }
 
 // threadRows adds to each thread of a table what it did.

@@ -354,7 +354,7 @@ func (r *Reader) skid() []counts.Note {
 	if len(events) == 0 {
 		return nil
 	}
-	return []counts.Note{counts.Notef("%s: not sampled precisely: what belongs to a line or an instruction may stand at the ones that follow it", strings.Join(events, ", "))}
+	return []counts.Note{counts.Notef("%s: not sampled precisely: a sample may be some instructions behind its own", strings.Join(events, ", "))}
 }
 
 // namelessLeast is the least share of the samples that makes a module without names

@@ -122,12 +122,12 @@ func isNumeric(s string) bool {
 func (r row) read() (threshold uint64, count reading, err error) {
 	threshold, err = strconv.ParseUint(r.threshold, 10, 32)
 	if err != nil {
-		return 0, reading{}, fmt.Errorf("%q is no threshold: a whole number of cycles is wanted", spelling.Clip(r.threshold))
+		return 0, reading{}, fmt.Errorf("%q is not a threshold: it must be an integer number of cycles", spelling.Clip(r.threshold))
 	}
 	text, below := strings.CutPrefix(r.count, "<")
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || below && n == 0 {
-		return 0, reading{}, fmt.Errorf("%q is no count of loads: a whole number is wanted, or <10 for one below 10", spelling.Clip(r.count))
+		return 0, reading{}, fmt.Errorf("%q is not a count of loads: it must be an integer, or <10 for one below 10", spelling.Clip(r.count))
 	}
 	return threshold, reading{float64(n), below}, nil
 }
@@ -203,7 +203,7 @@ func (r *Reader) Next() bool {
 			cells = append(cells, count)
 			continue
 		case ok && r.ended > 0:
-			return r.fail("a row outside a table, which the text in line %d has ended", r.ended)
+			return r.fail("a row outside a table: the text in line %d ended it", r.ended)
 		case strings.TrimSpace(line) == "" || isRemark(line):
 			continue
 		case len(cols) > 0:

@@ -73,8 +73,8 @@ func TestDetect(t *testing.T) {
 // TestUnreadable checks that a row that cannot be read is an error with its
 // line, and never the end of a table.
 func TestUnreadable(t *testing.T) {
-	const threshold = " is no threshold: a whole number of cycles is wanted"
-	const count = " is no count of loads: a whole number is wanted, or <10 for one below 10"
+	const threshold = " is not a threshold: it must be an integer number of cycles"
+	const count = " is not a count of loads: it must be an integer, or <10 for one below 10"
 	for row, want := range map[string]string{
 		"-5 | 100":                       `"-5"` + threshold,
 		"nan | 100":                      `"nan"` + threshold,
@@ -92,8 +92,8 @@ func TestUnreadable(t *testing.T) {
 		"5 | 1,426,934":                  `"1,426,934"` + count,
 		"5 | many":                       `"many"` + count,
 		"5,\r":                           `""` + count,
-		"text\n5 | 80":                   "a row outside a table, which the text in line 5 has ended",
-		"# cpu: haswell\n5 | 80":         "a row outside a table, which the text in line 5 has ended",
+		"text\n5 | 80":                   "a row outside a table: the text in line 5 ended it",
+		"# cpu: haswell\n5 | 80":         "a row outside a table: the text in line 5 ended it",
 	} {
 		text := "Case 1\nThreshold | Count\n3 | 100\n4 | 90\n" + row + "\n6 | 70\n"
 		line := 5 + strings.Count(row, "\n")

@@ -73,7 +73,7 @@ const (
 	mostInsns    = 512
 )
 
-var errWire = errors.New("the plugin wrote what cannot be")
+var errWire = errors.New("the plugin's output contradicts itself")
 
 // control reads what a process says of itself, until it ends.
 func (r *run) control(p *process, in *bufio.Reader) error {

@@ -36,7 +36,7 @@ func NewBlock(code []byte, loop bool) (*Block, error) {
 	for at := 0; at < len(code); {
 		i := list.Decode(code[at:], blockStart+uint64(at))
 		if i.Bad {
-			return nil, fmt.Errorf("byte %d is no instruction", at)
+			return nil, fmt.Errorf("byte %d is not an instruction", at)
 		}
 		b.ops = append(b.ops, d.Op(i, code[at:]))
 		at += i.Len

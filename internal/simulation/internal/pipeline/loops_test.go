@@ -27,7 +27,7 @@ func assemble(t testing.TB, code []byte, addr uint64) []Op {
 	for len(code) > 0 {
 		i := d.Decode(code, addr)
 		if i.Bad {
-			t.Fatalf("%x is no instruction", code)
+			t.Fatalf("%x is not an instruction", code)
 		}
 		ops = append(ops, decoder.Op(i, code))
 		code, addr = code[i.Len:], i.Next()

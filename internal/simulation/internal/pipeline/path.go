@@ -25,7 +25,7 @@ func NewPath(arch disasm.Arch, steps []Step) (*Block, error) {
 	for i := range steps {
 		s := &steps[i]
 		if s.Inst.Bad {
-			return nil, fmt.Errorf("%#x is no instruction", s.Inst.Addr)
+			return nil, fmt.Errorf("%#x is not an instruction", s.Inst.Addr)
 		}
 		b.ops = append(b.ops, d.Op(s.Inst, s.Code))
 		b.taken = append(b.taken, s.Taken)
