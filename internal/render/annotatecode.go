@@ -339,9 +339,16 @@ func (t *annotation) source() {
 		if l.Row == 0 {
 			st = faint
 		}
-		t.row(&l.Part, "", page.Cut(t.plainLine(file, l.Line)+t.lineMark(l), t.room), st)
+		text, mark := t.plainLine(file, l.Line), t.coreLine(file, l.Line)+t.lineMark(l)
+		if room := t.room - page.Runes(mark); mark != "" && room >= markedLeast {
+			text = page.Cut(text, room)
+		}
+		t.row(&l.Part, "", page.Cut(text+mark, t.room), st)
 	}
 }
+
+// markedLeast is how much of a line must be left to see for the marks behind it.
+const markedLeast = 24
 
 // lineMark says what is hidden at a line.
 func (t *annotation) lineMark(l *annotate.Line) string {

@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/internal/core"
 	"github.com/cyclestack/cyclestack/internal/page"
@@ -68,22 +69,47 @@ func (t *annotation) coreMark(addr uint64) string {
 	return ""
 }
 
-func markOf(a *simulation.Analysis, k int) string {
-	mark := ""
-	for _, l := range a.Chain {
-		if l.Instruction == k {
-			mark = fmt.Sprintf("  ⟲ chain %.3g", l.Latency)
+// coreLine is the same of all instructions of a line of the source.
+func (t *annotation) coreLine(file string, line int) string {
+	for i := range t.d.Core {
+		r := t.d.Core[i].Result
+		var of []int
+		for k := range r.Insts {
+			if line > 0 && r.Insts[k].Line == line && r.Insts[k].File == file {
+				of = append(of, k)
+			}
+		}
+		if len(of) > 0 {
+			return markOf(r.Main(), of...)
 		}
 	}
-	best := -1
-	in := &a.Instructions[k]
-	for p, use := range in.Ports {
-		if use >= 0.05 && (best < 0 || use > in.Ports[best]) {
+	return ""
+}
+
+// markOf adds up what instructions add to the chain, and how long they hold ports.
+func markOf(a *simulation.Analysis, of ...int) string {
+	mark, chain := "", 0.0
+	for _, l := range a.Chain {
+		if slices.Contains(of, l.Instruction) {
+			chain += l.Latency
+		}
+	}
+	if chain > 0 {
+		mark = fmt.Sprintf("  ⟲ chain %.3g", chain)
+	}
+	use, best := make([]float64, len(a.Ports)), -1
+	for _, k := range of {
+		for p, n := range a.Instructions[k].Ports {
+			use[p] += n
+		}
+	}
+	for p, n := range use {
+		if n >= 0.05 && (best < 0 || n > use[best]) {
 			best = p
 		}
 	}
 	if best >= 0 && a.Core != simulation.TypicalCore { // whose ports are those of no processor
-		mark += fmt.Sprintf("  %s %.2g", a.Ports[best], in.Ports[best])
+		mark += fmt.Sprintf("  %s %.2g", a.Ports[best], use[best])
 	}
 	return mark
 }
