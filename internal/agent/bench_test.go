@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/internal/fleet/series"
+	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/testkernel"
 )
 
 // BenchmarkScrape is a scrape of 5,000 series over HTTP: less than 20 ms are wanted.
@@ -98,4 +100,29 @@ func benchmarkTick(b *testing.B, a *Agent) {
 	b.ReportMetric(100*each.Seconds()/10, "%CPU")
 	b.ReportMetric(resident()/1e6, "MB")
 	b.ReportMetric(float64(a.s.r.active), "series")
+}
+
+// BenchmarkWindow is a window of level 2 on a machine with a PMU, without the kernel's part:
+// counts are made up, and planning is done before.
+func BenchmarkWindow(b *testing.B) {
+	k := testkernel.Skylake(2)
+	k.Left = turnWindows
+	a, err := New(Options{Root: b.TempDir(), Kernel: k.Kernel(), Source: measure.PMU, Settings: Usual})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := &rotation{a: a, kept: map[int]*kept{}, duty: map[string]*counter{}, settled: a.live}
+	if err := r.turn(b.Context(), 2, nil); err != nil {
+		b.Fatal(err)
+	}
+	before, turns := processTime(), 0
+	for b.Loop() {
+		if err := r.turn(b.Context(), 2, nil); err != nil {
+			b.Fatal(err)
+		}
+		turns++
+	}
+	each := (processTime() - before) / time.Duration(turns*turnWindows)
+	b.ReportMetric(100*each.Seconds()/10, "%CPU")
+	b.ReportMetric(resident()/1e6, "MB")
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package extra_test
 
 import (
@@ -13,6 +15,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -175,6 +178,11 @@ func TestAgentKilled(t *testing.T) {
 	cmd, begin := run(), time.Now()
 	defer func() { kill(cmd) }()
 	p := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: time.Second})
+	p.Wait("count_over_time("+hostWhole+"[5m]) >= 1", func(list []testprom.Sample) bool { return len(list) == 1 })
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait(`cyclestack_agent_reloads_total{result="ok"}`, func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 1 })
 	for i := range 3 {
 		more := fmt.Sprintf("count_over_time(%s[5m]) >= %d", hostWhole, 2*(i+1))
 		p.Wait(more, func(list []testprom.Sample) bool { return len(list) == 1 })
