@@ -91,7 +91,7 @@ func TestDebuginfod(t *testing.T) {
 	t.Setenv("DEBUGINFOD_URLS", fmt.Sprintf("http://127.0.0.1:%d", port))
 	found := false
 	var s profile.Status
-	for range 60 { // it has to look through its directory first
+	for range 240 { // it has to look through its directory first
 		if found, s = hiddenIn(t, program, id); found {
 			break
 		}

@@ -131,30 +131,11 @@ func (o *Object) resolveTexts(e *dwarf.Entry) {
 }
 
 func (a *altFile) read() error {
-	part := map[string][]byte{}
-	for _, name := range []string{".debug_abbrev", ".debug_info", ".debug_line", ".debug_ranges", ".debug_str"} {
-		data, err := a.file.contents(name)
-		if err != nil {
-			return err
-		}
-		part[name] = data
+	info, err := a.file.contents(".debug_info")
+	if err == nil {
+		a.data, a.str, err = a.file.dwarfData(info)
 	}
-	a.str = part[".debug_str"]
-	var err error
-	a.data, err = dwarf.New(part[".debug_abbrev"], nil, nil, part[".debug_info"], part[".debug_line"], nil, part[".debug_ranges"], a.str)
-	if err != nil {
-		return err
-	}
-	for _, name := range sectionsV5 {
-		data, err := a.file.contents(name)
-		if err == nil && data != nil {
-			err = a.data.AddSection(name, data)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // text returns the string of an attribute, which may be in the shared file.

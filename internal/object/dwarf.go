@@ -95,27 +95,34 @@ func (o *Object) readDebug() error {
 		}
 		return nil
 	}
+	if o.dwarf.data, _, err = f.dwarfData(info); err != nil {
+		return err
+	}
+	return o.indexUnits(info, f.ByteOrder)
+}
+
+// dwarfData opens the debug information of a file, and returns its texts as well.
+func (f *elfFile) dwarfData(info []byte) (d *dwarf.Data, str []byte, err error) {
 	part := map[string][]byte{}
 	for _, name := range []string{".debug_abbrev", ".debug_line", ".debug_ranges", ".debug_str"} {
 		if part[name], err = f.contents(name); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
-	d := o.dwarf
-	d.data, err = dwarf.New(part[".debug_abbrev"], nil, nil, info, part[".debug_line"], nil, part[".debug_ranges"], part[".debug_str"])
+	d, err = dwarf.New(part[".debug_abbrev"], nil, nil, info, part[".debug_line"], nil, part[".debug_ranges"], part[".debug_str"])
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	for _, name := range sectionsV5 {
 		data, err := f.contents(name)
 		if err == nil && data != nil {
-			err = d.data.AddSection(name, data)
+			err = d.AddSection(name, data)
 		}
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
-	return o.indexUnits(info, f.ByteOrder)
+	return d, part[".debug_str"], nil
 }
 
 // indexUnits finds the compilation units and the addresses of each, from its
