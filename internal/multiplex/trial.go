@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 )
 
 // A Result is how the stated errors of a node did in many runs.
@@ -16,7 +17,7 @@ type Result struct {
 	None     int     // runs without an error
 	Covered  float64 // share of the runs with an error whose interval holds the truth
 	Width    float64 // of the interval, against the ideal
-	Ideal    float64 // 1.96 times the root mean square of the real error
+	Ideal    float64 // counts.Confidence times the root mean square of the real error
 }
 
 // Try counts programs of a kind and returns the results of the first two levels' nodes.
@@ -41,7 +42,7 @@ func (c *Counting) Try(k Kind, runs int) ([]Result, error) {
 			continue
 		}
 		n := float64(r.Runs - r.None)
-		r.Node, r.Ideal = nodes[i].Name, 1.96*math.Sqrt(r.Ideal/float64(r.Runs))
+		r.Node, r.Ideal = nodes[i].Name, counts.Confidence*math.Sqrt(r.Ideal/float64(r.Runs))
 		r.Covered, r.Width = r.Covered/n, r.Width/n/r.Ideal
 		out = append(out, *r)
 	}
