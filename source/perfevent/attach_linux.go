@@ -13,13 +13,13 @@ import (
 
 // Attaching to processes whose threads come and go.
 //
-// Each thread has to be opened once: directly, or by inheriting from the one that
-// made it. Of a thread that begins while others are being opened it is not clear which.
-// Mostly none begins: then each thread was opened, was seen outside of clone(2) after
-// that, and a second list has no other thread. If one begins, all is closed and done
-// again while the kernel records each fork and its time. A [lineage] then tells which
-// threads inherited. Where that stays unclear, the events of the ancestor are closed,
-// which takes them from all heirs, and all of these are opened again.
+// Each thread has to be opened once: directly, or by inheriting from the one that made
+// it. Of a thread that begins while others are being opened it is not clear which. Mostly
+// none begins: then each thread was opened, was seen outside of clone(2) after that, and
+// a second list has no other thread. If one begins, all is closed and done again while
+// the kernel records each fork and its time. A [lineage] then tells which threads
+// inherited. Where that stays unclear, the events of the ancestor are closed. That takes
+// them from all heirs, and these are opened again.
 //
 // Inherited events are opened enabled. A child's copy is enabled if its maker's was when
 // clone(2) began. Enabling all later would miss the children that were just being made.
@@ -38,8 +38,8 @@ func (s *session) openTasks() error {
 	}
 	if s.mode.live = s.opener.common.Inherit && !s.mode.held; s.mode.live {
 		s.opener.common.Disabled = false
-		// A group cannot be read as one (ECHILD) while one of the threads that inherited
-		// it ends, and of many threads one always does.
+		// A group cannot be read as one (ECHILD) while a thread that inherited it ends.
+		// Of many threads one always does.
 		s.opener.singly, s.reader.singly = true, true
 	}
 	for _, tid := range t.TIDs {
@@ -223,8 +223,8 @@ func (s *session) openWith(w *forkMonitor) (lost bool, err error) {
 	}
 }
 
-// again closes what threads may have inherited that are in doubt for some time
-// already, so that it is opened again.
+// again closes what threads may have inherited that have been in doubt for some time. It
+// is opened again.
 func (s *session) again(l *lineage, since time.Duration) {
 	for _, tid := range l.doubtful(monotonic() - uint64(since)) {
 		if root := l.tasks[tid].root; root != 0 {

@@ -46,7 +46,7 @@ type launch struct {
 }
 
 // start starts a command. The counters are opened on the thread that starts it, before
-// that. If it is to be stopped, they are opened after that, when the new process has
+// that. If it is to be stopped, they are opened after that. The new process has then
 // executed the program but none of its instructions.
 func (t *Target) start(l launch) (c *command, err error) {
 	path, err := t.path()
@@ -67,9 +67,9 @@ func (t *Target) start(l launch) (c *command, err error) {
 	return c, nil
 }
 
-// startElsewhere starts a command from a thread that then ends. Other code on that
-// thread could be counted, and other programs started from it would inherit the
-// counters, which execve enables.
+// startElsewhere starts a command from a thread that then ends. Other code on that thread
+// could be counted. Other programs started from it would inherit the counters, which
+// execve enables.
 func (t *Target) startElsewhere(path string, l launch) (*command, error) {
 	type result struct {
 		c   *command

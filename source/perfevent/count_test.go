@@ -752,8 +752,8 @@ func TestAgainstPerf(t *testing.T) {
 	}
 	if len(names) == 4 {
 		rate := column(t, table, 0, "msr/tsc/").Value / column(t, table, 0, "cpu-clock").Value
-		// The events of a group are enabled and read one after the other on each processor,
-		// with at most a timer interrupt in between.
+		// The events of a group are enabled and read one after the other on each
+		// processor. At most a timer interrupt is in between.
 		const between = 100e3 // ns
 		near(t, "cycles of the time stamp counter per second", rate*1e9, perfs["msr/tsc/"]/perfs["cpu-clock"]*1e9,
 			4*between*float64(len(sys.CPUs))/perfs["cpu-clock"])

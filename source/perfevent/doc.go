@@ -23,10 +23,10 @@
 //
 // An event that was on a counter all of its enabled time is counted exactly. A
 // multiplexed event is scaled by its time enabled to its time running. That is done for
-// each interval and each place where it was opened, a processor or a task, before these
-// are summed. So the intervals sum to the total. A phase has no more weight than others
-// if an event was counted for longer then. If an event was never on a counter in an
-// interval, that is a gap ([counts.NotCounted]) and not 0.
+// each interval and each place where it was opened, before these are summed. A place is a
+// processor or a task. So the intervals sum to the total. A phase has no more weight than
+// others if an event was counted for longer then. If an event was never on a counter in
+// an interval, that is a gap ([counts.NotCounted]) and not 0.
 //
 // # Commands
 //

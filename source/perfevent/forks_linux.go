@@ -31,8 +31,8 @@ type fork struct {
 	time             uint64 // CLOCK_MONOTONIC, in nanoseconds
 }
 
-// watchPages are the pages of data of a watch's ring, a power of two, and fewPages
-// those where that is more than is allowed.
+// watchPages are the pages of data of a watch's ring, a power of two. fewPages are those
+// where that is not allowed.
 const (
 	watchPages = 64
 	fewPages   = 8
@@ -171,8 +171,8 @@ func (r *ring) read(forks []fork) (all []fork, lost bool) {
 	from, head := r.bounds()
 	word := func(at uint64) int { return int(binary.NativeEndian.Uint32(r.at(at))) }
 	for from < head {
-		// Records are of whole words of 64 bits, so that none of what follows is
-		// broken by the end of the ring.
+		// Records are of whole words of 64 bits, so that the end of the ring breaks none
+		// of what follows.
 		length := uint64(binary.NativeEndian.Uint16(r.at(from + 6)))
 		if length < 8 {
 			lost = true

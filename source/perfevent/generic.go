@@ -44,8 +44,8 @@ func generic(name string) (e genericEvent, ok bool) {
 	return e, false
 }
 
-// The parts of the names of cache events, in lower case and each in the order of the
-// kernel's numbers for them.
+// The parts of the names of cache events, in lower case. Each is in the order of the
+// kernel's numbers.
 var (
 	cacheNames = [][]string{
 		{"l1-dcache", "l1-d", "l1d", "l1-data"}, {"l1-icache", "l1-i", "l1i", "l1-instruction"}, {"llc", "l2"},
@@ -58,9 +58,9 @@ var (
 	cacheResults = [][]string{{"refs", "reference", "ops", "access"}, {"misses", "miss"}}
 )
 
-// cacheEvent returns the configuration of a cache event by its name: the cache
-// and then, in any order, the operation (a load if there is none) and the
-// result (an access if there is none).
+// cacheEvent returns the configuration of a cache event by its name: the cache and then
+// the operation and the result in any order. Without an operation it is a load, without a
+// result an access.
 func cacheEvent(name string) (config uint64, ok bool) {
 	cache, rest, ok := cutAny(strings.ToLower(name), cacheNames)
 	if !ok {

@@ -113,8 +113,8 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// Values are found by their ids, whatever their order, and differences are right
-// when a sum of 64 bits wraps around.
+// Values are found by their ids, whatever their order. Differences are right when a sum
+// of 64 bits wraps around.
 func TestCount(t *testing.T) {
 	var r reader
 	r.got.values = []value{{100, 2}, {3, 1}}

@@ -123,9 +123,8 @@ func (l *lineage) living(such func(*taskEvents) bool) []int {
 	return tids
 }
 
-// look looks which of those that matter have ended, and which of those that are
-// not settled are outside of clone(2). Whom they began until then can be noted
-// after that.
+// look looks which tasks that matter have ended, and which that are not settled are
+// outside of clone(2). Whom they began until then can be noted after that.
 func (l *lineage) look() {
 	for tid, k := range l.tasks {
 		unsettled := k.from > 0 && k.sure == 0
@@ -172,8 +171,8 @@ func (l *lineage) unprobe(tid int) {
 // first (PERF_EVENT_IOC_REFRESH); the other, started after it, goes on.
 type probe struct{ user, clock int } // -1 if they cannot be opened
 
-// probeEvery is how many nanoseconds of processor time it takes a probe to look at
-// what mode its task is in.
+// probeEvery is after how many nanoseconds of processor time a probe looks at its task's
+// mode.
 const probeEvery = 50_000
 
 func newProbe(tid int) *probe {

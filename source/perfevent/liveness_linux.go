@@ -26,8 +26,8 @@ type end struct {
 	exists func() bool // asks for it
 }
 
-// lookEvery is how often it is looked whether what is counted is still there, if the kernel
-// does not say when it ends.
+// lookEvery is how often a poll looks for what is counted, if the kernel does not say
+// when it ends.
 const lookEvery = 50 * time.Millisecond
 
 // pidfdThread opens a thread and not its process: PIDFD_THREAD of linux/pidfd.h,
@@ -51,8 +51,8 @@ func newLiveness(t *Target) *liveness {
 	return l
 }
 
-// add adds a process or a thread. Before Linux 5.10, of threads before Linux 6.9, the kernel
-// has no file that can be waited for, and a sandbox may refuse it.
+// add adds a process or a thread. Before Linux 5.10, of threads before Linux 6.9, the
+// kernel has no file to wait for. A sandbox may refuse it.
 func (l *liveness) add(id, flags int, there func(int) bool) {
 	exists := func() bool { return there(id) }
 	fd, err := unix.PidfdOpen(id, unix.PIDFD_NONBLOCK|flags)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestNotifier checks that a wait ends at its time and not before, and after a
-// notification before it or during it.
+// TestNotifier checks that a wait ends at its time and not before. A notification before
+// it or during it ends it.
 func TestNotifier(t *testing.T) {
 	b, err := newNotifier()
 	if err != nil {

@@ -87,8 +87,8 @@ var errGone = errors.New("the task has ended")
 
 // errMoved says that the leader of a group is no longer the task's. A task and its child
 // may exchange their events when the processor switches between them. What was opened is
-// then the child's and ends with it, and the task goes on counting with the inherited
-// events. No event can be added to these (ENODEV, or EINVAL while the child lives).
+// then the child's and ends with it. The task goes on counting with the inherited events.
+// No event can be added to these (ENODEV, or EINVAL while the child lives).
 var errMoved = errors.New("the task has given its events to another")
 
 // movesMost is how often in a row a group is opened again for that. It is rare: one time
@@ -129,8 +129,8 @@ func (o *opener) openSets(t *siblings, p place, move bool) (sets []set, err erro
 	return sets, nil
 }
 
-// copy opens a further slot of siblings in all places where they were opened, from the
-// set of an index on. If the kernel refuses it, they have fewer slots.
+// copy opens a further slot of siblings in all places where they were opened. It begins
+// with the set of an index. If the kernel refuses it, they have fewer slots.
 func (o *opener) copy(t *siblings, since int) {
 	for i := since; i < len(o.sets); i++ {
 		s := &o.sets[i]

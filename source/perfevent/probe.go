@@ -9,8 +9,8 @@ type Probe struct {
 	SMT        bool
 	Paranoid   int  // proc/sys/kernel/perf_event_paranoid; 2, the kernel's default, where it cannot be read
 	CapPerfmon bool // CAP_PERFMON or CAP_SYS_ADMIN effective
-	// UserNamespace says that it is another one than the first, so that capabilities do
-	// not count for the kernel's counters (perfmon_capable, include/linux/capability.h).
+	// UserNamespace says that it is not the first one. Capabilities then do not count for
+	// the kernel's counters (perfmon_capable, include/linux/capability.h).
 	UserNamespace bool
 	Seccomp       bool        // a filter of system calls is at work
 	Hypervisor    string      // "" for none

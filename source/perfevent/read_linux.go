@@ -113,8 +113,8 @@ func (r *reader) add(t *counts.Table, s *set) {
 		}
 	}
 	enabled = r.undisturbed(s, enabled)
-	// Copies may be on counters at the same time, where these suffice for both,
-	// and clocks are read a moment before.
+	// Copies may be on counters at the same time, where these suffice for both. Clocks
+	// are read a moment before.
 	share := 1.0
 	if running > enabled && len(s.repeats) > 0 && enabled > 0 {
 		share = enabled / running

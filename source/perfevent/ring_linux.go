@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A ring is the memory into which the kernel writes the records of one
-// processor, as long as there is room: see struct perf_event_mmap_page. Its
-// bytes are counted from its beginning without end; head and tail are the ends
-// of what was written and of what was read.
+// A ring is memory that the kernel writes the records of one processor into, as long as
+// there is room: see struct perf_event_mmap_page. Its bytes are counted from its
+// beginning without end; head and tail are the ends of what was written and of what was
+// read.
 type ring struct {
 	fd         int
 	page       []byte // a page of control, and then the data

@@ -32,10 +32,9 @@ type SampleSpec struct {
 	NoInherit  bool // not the command's children, nor threads that come later
 	RingSize   int  // bytes of each processor's ring; 0 is 512 KiB
 
-	// Begin, if it is not nil, is called when everything is opened, before samples
-	// are taken and the command is started: for telling what is there before the
-	// records tell what changes. Events and WriteTo can be used. Its error ends the
-	// sampling, and is Sample's.
+	// Begin is called when everything is opened, before samples are taken and the command
+	// is started. It tells what is there before the records tell what changes. Events and
+	// WriteTo can be used. Its error ends the sampling, and is Sample's. It may be nil.
 	Begin func(*Sampling) error
 }
 

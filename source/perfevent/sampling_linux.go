@@ -118,8 +118,8 @@ func (s *Sampling) settleEvent(e *Event) {
 	}
 }
 
-// opens reports whether the kernel opens an event on this thread, or refuses it
-// for another reason than what it asks for.
+// opens reports whether the kernel opens an event on this thread, or refuses it for other
+// reasons than the event.
 func opens(a *Attr) bool {
 	b := *a
 	b.Disabled, b.ReadFormat = true, perffile.FormatID
@@ -168,9 +168,9 @@ func (s *Sampling) begin(sys *System) error {
 	return s.session.begin()
 }
 
-// attach gives each processor a ring, and has all that was opened write into
-// them, except for what takes samples already. Nothing else is enabled yet, except
-// for what tracks tasks that run already.
+// attach gives each processor a ring. All that was opened writes into them, except for
+// what takes samples already. Nothing else is enabled yet, except for what tracks tasks
+// that run already.
 func (s *Sampling) attach() error {
 	if err := s.mapRings(); err != nil {
 		return err

@@ -49,8 +49,8 @@ func (s *scopes) cgroup(name string) counts.Scope {
 	return scope
 }
 
-// cpu returns the scope of a logical processor as far as processors are kept
-// apart, within a scope of all of them. Its kind is the finest that is kept.
+// cpu returns the scope of a logical processor within a scope of all, as far as
+// processors are kept apart. Its kind is the finest that is kept.
 func (s *scopes) cpu(within counts.Scope, c CPU) counts.Scope {
 	if s.keep.Has(counts.Node) {
 		within.Kind, within.Node, within.Label = counts.Node, c.Node, fmt.Sprintf("N%d", c.Node)

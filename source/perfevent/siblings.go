@@ -7,9 +7,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/source/ostime"
 )
 
-// siblings are events that count at the same time, as one group of the kernel's. They
-// are one of the Spec's groups, as far as it counts on one PMU's processors, or an event
-// by itself.
+// siblings are events that count at the same time, as one group of the kernel's. They are
+// an event by itself, or the part of a Spec's group that counts on one PMU's processors.
 type siblings struct {
 	group  int // index in Spec.Groups; -1 for what is counted always
 	events []member

@@ -24,8 +24,8 @@ type System struct {
 	PMUs []*PMU // in the order of their names
 	CPUs []int  // numbers of the logical processors online, in order
 
-	// Names, if it is not nil, returns the spelling of an event that the kernel has no name
-	// for, such as the vendor's; "" if it does not know it either.
+	// Names returns the spelling of an event that the kernel has no name for, such as the
+	// vendor's, "" for none. It may be nil.
 	Names func(name string) string
 
 	root     fs.FS
@@ -277,9 +277,9 @@ func (s *System) PMU(name string) *PMU {
 	return nil
 }
 
-// Core returns the PMUs of the cores: one, or one for each core type
-// (cpu_core, cpu_atom, armv8_cortex_a53, …), the one with the fastest cores
-// first where that is known; none on a machine that has no PMU.
+// Core returns the PMUs of the cores: one, or one for each core type (cpu_core, cpu_atom,
+// armv8_cortex_a53, …). The one with the fastest cores is first where that is known. A
+// machine without a PMU has none.
 func (s *System) Core() []*PMU {
 	var cores []*PMU
 	for _, p := range s.PMUs {

@@ -40,10 +40,11 @@ func tasks(pid int) ([]int, error) {
 // looks is how many lists of threads in a row must have no other thread than those before.
 const looks = 3
 
-// allTasks is tasks for a process whose threads come and go. The kernel goes from thread to
-// thread. If one ends at that moment, the list ends there and lacks the later ones. On Linux
-// 6.18, with 1 to 20 threads that come and go, that was one in two to ten thousand lists. So
-// three that lack the same thread are not expected. Some of the threads may have ended.
+// allTasks is tasks for a process whose threads come and go. The kernel goes from thread
+// to thread. If one ends at that moment, the list ends there and lacks the later ones. On
+// Linux 6.18, with 1 to 20 threads that come and go, one in two to ten thousand lists
+// did. So three that lack the same thread are not expected. Some of the threads may have
+// ended.
 func allTasks(pid int) ([]int, error) {
 	var all []int
 	for same := 0; same < looks; same++ {

@@ -173,7 +173,7 @@ func (c *csvParser) isValue(i int) bool {
 }
 
 // isUnitNext tells a core's count without the number of logical processors from one with
-// it (events with the percore term lack it): behind the count stand an empty unit and an
+// it. Events with the percore term lack it. Behind the count stand an empty unit and an
 // event's name, behind the number stands the count.
 func (c *csvParser) isUnitNext(i int) bool {
 	return i+2 < len(c.fields) && len(c.text(c.fields[i+1])) == 0 && plausible(c.text(c.fields[i+2]))

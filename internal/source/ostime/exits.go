@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The kernel sends a record of each thread that ends, with all that it knew of it, to
-// listeners with CAP_NET_ADMIN (kernel documentation, accounting/taskstats).
+// The kernel sends a record of each thread that ends to listeners with CAP_NET_ADMIN
+// (kernel documentation, accounting/taskstats). It has all that the kernel knew.
 
 // An exitSource reports threads that end. It is the kernel, or a test.
 type exitSource interface {

@@ -163,8 +163,8 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestToldAndSeen has threads that end between two polls, and threads that stay in /proc
-// for a while after the kernel's record of their end.
+// TestToldAndSeen has threads that end between two polls. Others stay in /proc for a
+// while after the kernel's record of their end.
 func TestToldAndSeen(t *testing.T) {
 	m := &fakeMachine{root: fstest.MapFS{}, now: 10 * time.Second}
 	m.thread(100, 100, 50, "server", "S", 1000, 50, 0, 0)

@@ -131,9 +131,9 @@ func parseSpent(times []byte) (s processorUse, ok bool) {
 	return s, true
 }
 
-// Join returns a table with the cells of another one and with MachineColumns, of the
-// time since the last call or since NewMachine. A scope is one logical processor, the
-// watched ones of a core, die, socket or node, or all watched ones.
+// Join returns a table with the cells of another one and with MachineColumns. These are
+// of the time since the last call or since NewMachine. A scope is one logical processor,
+// the watched ones of a core, die, socket or node, or all watched ones.
 //
 // The table is valid until the next call.
 func (m *Machine) Join(t *counts.Table) *counts.Table {

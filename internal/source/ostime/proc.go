@@ -43,8 +43,8 @@ func (p *proc) read(name string) ([]byte, error) {
 	return p.content(f)
 }
 
-// A keptFile is a file of the kernel that stays open between two readings, as
-// its content is made when it is read. Files of tests are opened each time.
+// A keptFile is a file of the kernel that stays open between two readings. Its content is
+// made when it is read. Files of tests are opened each time.
 type keptFile = *os.File
 
 // again is read for a file that is kept open between calls, if it is the kernel's.
@@ -369,9 +369,9 @@ type cgroup struct {
 	v1  bool
 }
 
-// lastNumber is the number that was given last to a process or a thread, the fifth field of
-// /proc/loadavg; 0 if it is not known. In containers lxcfs puts a file of its own there, with
-// the numbers of another namespace, or as they were some seconds ago.
+// lastNumber is the number that was given last to a process or a thread, the fifth field
+// of /proc/loadavg; 0 if it is not known. In containers lxcfs puts a file of its own
+// there. It has the numbers of another namespace, or old ones.
 func (p *proc) lastNumber(kept *keptFile) int {
 	if !p.asked {
 		mounts, err := p.read("proc/self/mountinfo")

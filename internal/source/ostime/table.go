@@ -264,9 +264,9 @@ func (w *Watch) around(r *row) {
 	}
 }
 
-// stealEvery is how long /proc/stat is not read again. Its times are in ticks of 10 ms, and
-// the kernel adds all that it knows of interrupts, so it is slow to read. Each interval of
-// a second has a reading, even if it ends a little early.
+// stealEvery is how long /proc/stat is not read again. Its times are in ticks of 10 ms.
+// It is slow to read, as the kernel adds all that it knows of interrupts. Each interval
+// of a second has a reading, even if it ends a little early.
 const stealEvery = 900 * time.Millisecond
 
 // stolen adds what the machine's processors did since the last table that has it.
@@ -307,7 +307,7 @@ const missedMost = 0.01
 
 // add adds the time of threads that ran between two looks. They existed for at least as
 // long as they ran. The kernel's record of a thread that ended has its lifetime and its
-// waiting exactly, but its running only until the last tick. The missing part of that is
+// waiting exactly. Its running time ends with the last tick. The missing part of that is
 // taken from the time that seemed blocked.
 func (w *Watch) add(r *row, ran float64) []counts.Note {
 	missed := ran - r.values[threadRun]
@@ -326,8 +326,8 @@ func (w *Watch) add(r *row, ran float64) []counts.Note {
 	return w.missed(missed, ran)
 }
 
-// missed says which part of the processor time it is not known of what else its threads
-// did, if that matters.
+// missed returns the part of the processor time whose threads' other times are not known,
+// if that matters.
 func (w *Watch) missed(missed, ran float64) []counts.Note {
 	if !(missed > missedMost*ran && missed > nanos(time.Millisecond)) {
 		return nil

@@ -108,9 +108,8 @@ func (w *Watch) adopt(tid, pid int, after time.Duration) {
 	w.tasks.live[tid] = t
 }
 
-// beginning says when a thread began that the kernel says began in a tick, and
-// that was seen first between two looks; and how far apart the earliest and the
-// latest moment are that this can be.
+// beginning says when a thread began that was seen first between two looks. The kernel
+// knows the tick. unsure is how far the earliest and the latest possible moment are apart.
 func beginning(began, after, now time.Duration) (from, unsure time.Duration) {
 	low, high := max(began, after), min(began+tick, now)
 	if high <= low { // it began before, or the clocks differ

@@ -45,8 +45,8 @@ func TestTicksHelper(t *testing.T) {
 	}
 }
 
-// leastWithin is how many of n intervals of 95 % contain the true value at least, but for
-// one test in ten thousand.
+// leastWithin is how many of n intervals of 95 % at least contain the true value. One
+// test in ten thousand has fewer.
 func leastWithin(n int) int {
 	const p, risk = 0.95, 1e-4
 	chance := math.Pow(1-p, float64(n)) // of k within
@@ -59,8 +59,8 @@ func leastWithin(n int) int {
 	}
 }
 
-// TestTickVariance runs one program several times. The kernel's share of each run differs
-// from that of all runs by no more than its error, in 95 of 100 runs.
+// TestTickVariance runs one program several times. In 95 of 100 runs the kernel's share
+// differs from that of all runs by no more than its error.
 func TestTickVariance(t *testing.T) {
 	runs := testlong.Size(20, 60)
 	user, system := make([]time.Duration, runs), make([]time.Duration, runs)

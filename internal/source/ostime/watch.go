@@ -12,13 +12,13 @@ import (
 )
 
 // Every is how often /proc is polled, unless that would take more than 1/costMost of a
-// processor's time. In the beginning it is polled more often, so that no larger part of a
-// short program is missed than of a long one.
+// processor's time. In the beginning polls are more frequent, so that no larger part of a
+// short program is missed.
 const Every = 50 * time.Millisecond
 
-// listenEvery is how often the kernel's records of threads that ended are read, where
-// there are no more than manyEnd of them: each read wakes several threads of Go's
-// runtime. The socket has room for some thousand records.
+// listenEvery is how often the kernel's records of ended threads are read, where they are
+// no more than manyEnd: each read wakes several threads of Go's runtime. The socket has
+// room for some thousand records.
 const (
 	listenEvery = 500 * time.Millisecond
 	manyEnd     = 500
@@ -48,8 +48,8 @@ type Spec struct {
 	Listen     bool          // have the kernel send a record of each thread that ends, if it can; the root is this machine's
 }
 
-// A Watch looks at the threads of a command, or of processes that run already, and
-// of the processes that these start. Its methods may be called from any goroutine.
+// A Watch looks at the threads of a command or of running processes, and of the processes
+// that these start. Its methods may be called from any goroutine.
 type Watch struct {
 	mu    sync.Mutex
 	spec  Spec
