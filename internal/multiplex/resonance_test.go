@@ -66,3 +66,31 @@ func TestResonanceInRecordings(t *testing.T) {
 		}
 	}
 }
+
+// TestVariedOthers compares the real errors of programs without such a loop, in the
+// kernel's order and in the varied one. The intervals are those that stat reads.
+func TestVariedOthers(t *testing.T) {
+	sum := 0.0
+	for _, kind := range multiplex.Kinds {
+		var ideal [2]float64
+		for i, vary := range []bool{false, true} {
+			c, err := multiplex.NewCounting(multiplex.Setting{CPU: "skylakex", Level: 2, Turn: 0.004, Interval: 0.024, Intervals: 200, Vary: vary}, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := c.Try(kind, testlong.Size(8, 100))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range list {
+				ideal[i] += r.Ideal / float64(len(list))
+			}
+		}
+		t.Logf("%s: %.2f times the error of the kernel's order", kind.Name, ideal[1]/ideal[0])
+		sum += ideal[1] / ideal[0] / float64(len(multiplex.Kinds))
+	}
+	t.Logf("%.2f times on average", sum)
+	if sum > 1.5 {
+		t.Errorf("varied groups have %.2f times the error, want 1.5 at most", sum)
+	}
+}
