@@ -181,6 +181,14 @@ func percent(share float64) string {
 	return page.Rounded(100*share, 1)
 }
 
+// half is the half-width of an interval in percent.
+func half(e float64) string {
+	if text := percent(e); text != "0.0" || e == 0 {
+		return text
+	}
+	return "<0.1"
+}
+
 func amount(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -204,7 +212,7 @@ func writeReport(w io.Writer, r Report, o report.Options) error {
 		}
 		return r.tree(w, list[0], of[list[0]], o)
 	}
-	r.table(&p.Out, list, of, o)
+	r.table(&p, list, of, o)
 	notes(&p, r.notes(), o)
 	if a := list[0]; o.Note != nil && a.By != "" {
 		words := []string{"cyclestack", "fleet", "--prom", r.Store.String(), "--where", r.Answer.By + "=" + a.By}
@@ -228,7 +236,7 @@ func notes(p *page.Page, list []string, o report.Options) {
 }
 
 // table writes a line for each account.
-func (r Report) table(b *strings.Builder, list []*Account, of map[*Account]*Set, o report.Options) {
+func (r Report) table(p *page.Page, list []*Account, of map[*Account]*Set, o report.Options) {
 	columns := []column{{r.Answer.By, false}, {"hosts", true}, {"CPUs", true}, {"lost %", true}, {"bottleneck", false}, {"%", true}, {"±", true}, {"saves ≤", true}}
 	several := len(r.Sets) > 1 && r.Answer.By != "cpu"
 	if several {
@@ -248,7 +256,7 @@ func (r Report) table(b *strings.Builder, list []*Account, of map[*Account]*Set,
 			v := a.Account.Nodes[k]
 			cells[4], cells[5] = of[a].Model.Nodes[k].Name, percent(v.Value)
 			if !math.IsNaN(v.Error) {
-				cells[6] = page.Rounded(100*v.Error, 1)
+				cells[6] = half(v.Error)
 			}
 		}
 		if several {
@@ -256,21 +264,21 @@ func (r Report) table(b *strings.Builder, list []*Account, of map[*Account]*Set,
 		}
 		rows = append(rows, cells)
 	}
-	table(b, o.Width, columns, rows)
+	table(&p.Out, o.Width, columns, rows)
 	if more := len(list) - len(rows); more > 0 {
-		fmt.Fprintf(b, "  %s more: --all\n", page.Group(fmt.Sprint(more)))
+		fmt.Fprintf(&p.Out, "  %s more: --all\n", page.Group(fmt.Sprint(more)))
 	}
-	b.WriteByte('\n')
+	p.Out.WriteByte('\n')
 	for _, c := range r.Total {
-		text := fmt.Sprintf("  total   %s CPUs busy", amount(c.CPUs))
+		text := fmt.Sprintf("%s CPUs busy", amount(c.CPUs))
 		if !math.IsNaN(c.Lost) && c.Lost > 0 {
 			text += fmt.Sprintf(", lost %s %%", percent(c.Lost))
 			if !math.IsNaN(c.Error) {
-				text += fmt.Sprintf(" ± %s", page.Rounded(100*c.Error, 1))
+				text += " ± " + half(c.Error)
 			}
 			text += fmt.Sprintf(", at most %s CPUs could be saved", amount(c.Saved))
 		}
-		b.WriteString(page.Cut(text, o.Width) + "\n")
+		p.Paragraph("total", text, 10, page.Plain)
 	}
 }
 
@@ -335,7 +343,7 @@ func writeComparison(w io.Writer, c *Comparison, o report.Options) error {
 		if !x.Changed() && !o.All || o.Lines > 0 && len(rows) >= linesMost {
 			continue
 		}
-		rows = append(rows, []string{cmp.Or(page.Printable(x.By), "(none)"), page.Printable(x.Node), percent(x.Old), percent(x.New), signed(x.Delta), percent(x.Error), chanceText(x.P), x.verdict()})
+		rows = append(rows, []string{cmp.Or(page.Printable(x.By), "(none)"), page.Printable(x.Node), percent(x.Old), percent(x.New), signed(x.Delta), half(x.Error), chanceText(x.P), x.verdict()})
 	}
 	if len(rows) > 0 {
 		table(&p.Out, o.Width, []column{{c.New.By, false}, {"node", false}, {"old %", true}, {"new %", true}, {"change", true}, {"±", true}, {"p", true}, {"", false}}, rows)

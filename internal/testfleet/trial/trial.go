@@ -60,7 +60,7 @@ func Try(ctx context.Context, o Options, out io.Writer) (*Results, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	s, err := testfleet.Prometheus(dir, "global: {}\n", "--query.max-samples=200000000")
+	s, err := testfleet.Prometheus(dir, "global: {}\n", "--query.max-samples=200000000", "--query.timeout=10m")
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (r *Results) ask(ctx context.Context, f *testfleet.Fleet, q fleet.Options, 
 	}
 	r.check(f, accounts, times)
 	fmt.Fprintf(out, "answered in %.2f s, from %s\n", r.Answer.Seconds(), accounts.Answer)
-	fmt.Fprintf(out, "%d of %d values are further from the truth than their 95 %% errors; %d are not what the hosts counted, within 0.2 %%\n", r.Outside, r.Values, r.Inexact)
+	fmt.Fprintf(out, "%d of %d values are further from the truth than their 95 %% errors; %d are not what the hosts counted, within 0.5 %%\n", r.Outside, r.Values, r.Inexact)
 	q.Against = "version=canary"
 	start = time.Now()
 	if document, err = fleet.Run(ctx, q); err != nil {
@@ -229,6 +229,10 @@ func (r *Results) ask(ctx context.Context, f *testfleet.Fleet, q fleet.Options, 
 	return nil
 }
 
+// extrapolated is how far a share may be from what hosts counted. A store extrapolates each
+// counter by itself, and a new one only down to its 0.
+const extrapolated = 0.005
+
 // check compares accounts with the truth, and with the sums of what hosts counted.
 func (r *Results) check(f *testfleet.Fleet, accounts fleet.Report, times []time.Time) {
 	sums := f.Sums(times, 0)
@@ -246,7 +250,7 @@ func (r *Results) check(f *testfleet.Fleet, accounts fleet.Report, times []time.
 				if !(math.Abs(v.Value-truth.Shares[name]) <= v.Error) {
 					r.Outside++
 				}
-				if want := sum.Nodes[name] / sum.Whole; !(math.Abs(v.Value-want) <= 0.002*want) {
+				if want := sum.Nodes[name] / sum.Whole; !(math.Abs(v.Value-want) <= extrapolated*want) {
 					r.Inexact++
 				}
 			}
