@@ -15,6 +15,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/recorded"
+	"github.com/cyclestack/cyclestack/internal/release"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -65,9 +66,6 @@ func (f *Flags) AddLive(cmd *cobra.Command) {
 	f.target.addCPUs(cmd)
 	cmd.Flags().StringVar(&f.source, "source", string(measure.Auto), "what counts: `auto|pmu|os`")
 }
-
-// AddRecordings adds the flags that say how recordings are read.
-func (f *Flags) AddRecordings(cmd *cobra.Command) { f.places.add(cmd) }
 
 // AddPrograms adds the flags that say where the programs of recordings are.
 func (f *Flags) AddPrograms(cmd *cobra.Command) { addSymbols(cmd, &f.places.symbols) }
@@ -143,7 +141,7 @@ func (f *Flags) Page(w io.Writer, file string) error {
 	}
 	defer recs.Close()
 	f.places.readings(recs, places)
-	o := &recorded.PageOptions{Places: *places, Report: f.c.options(io.Discard), Command: append([]string{"cyclestack"}, os.Args[1:]...), Version: version}
+	o := &recorded.PageOptions{Places: *places, Report: f.c.options(io.Discard), Command: append([]string{"cyclestack"}, os.Args[1:]...), Version: release.Version}
 	return places.Filter.Explain(recs.Page(w, o))
 }
 
@@ -167,9 +165,6 @@ func (f *Flags) Run(ctx context.Context, w io.Writer, command string, args ...st
 
 // Spelled is the text of an error on one line, with the flags that would change it.
 func Spelled(err error) string { return oneLine(spelled(err)) }
-
-// Version is the release.
-const Version = version
 
 // otherRoot makes the root of another executable.
 func (a *app) otherRoot(root *cobra.Command) {

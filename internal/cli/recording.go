@@ -10,6 +10,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/output"
+	"github.com/cyclestack/cyclestack/internal/release"
 	"github.com/cyclestack/cyclestack/internal/signals"
 	"github.com/cyclestack/cyclestack/internal/source/perfrecord"
 	"github.com/cyclestack/cyclestack/model"
@@ -71,7 +72,7 @@ func (r *recorder) tellNotes(notes []counts.Note) {
 func (r *recorder) start(ctx context.Context, out io.Writer) (*perfrecord.Recording, error) {
 	m := r.plan.Machine()
 	id, _ := model.HostID(m.Root)
-	opts := perfrecord.Options{Root: m.Root, Cmdline: os.Args, Version: "cyclestack " + version, CPUID: id}
+	opts := perfrecord.Options{Root: m.Root, Cmdline: os.Args, Version: "cyclestack " + release.Version, CPUID: id}
 	rec, err := perfrecord.Start(ctx, m.Sys, r.plan.Spec(), out, opts)
 	if err != nil && r.plan.Refused(err) {
 		rec, err = perfrecord.Start(ctx, m.Sys, r.plan.Spec(), out, opts)

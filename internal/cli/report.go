@@ -13,6 +13,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/export"
 	_ "github.com/cyclestack/cyclestack/internal/picture" // registers the format svg
 	"github.com/cyclestack/cyclestack/internal/recorded"
+	"github.com/cyclestack/cyclestack/internal/release"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/web"
 	"github.com/cyclestack/cyclestack/report"
@@ -142,7 +143,7 @@ func (a *app) page(c *common, f *placeFlags, recs *recorded.Recordings, places *
 		return usageError("--format html is a page for a browser: -o FILE")
 	}
 	f.readings(recs, places)
-	o := &recorded.PageOptions{Places: *places, Report: c.options(io.Discard), Command: append([]string{"cyclestack"}, os.Args[1:]...), Version: version}
+	o := &recorded.PageOptions{Places: *places, Report: c.options(io.Discard), Command: append([]string{"cyclestack"}, os.Args[1:]...), Version: release.Version}
 	return places.Filter.Explain(a.write(c, func(out io.Writer) error { return recs.Page(out, o) }, recs.Names...))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/measure/clocked"
 	"github.com/cyclestack/cyclestack/internal/measure/simulated"
+	"github.com/cyclestack/cyclestack/internal/release"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/report"
@@ -208,7 +209,7 @@ func (a *app) runStat(ctx context.Context, c *common, f *statFlags, program []st
 	l := &meter{app: a, c: c, f: f, program: program, stream: a.err}
 	l.sim = simulated.New(l.simulation())
 	if !f.unplaced {
-		l.sampler = clocked.New(clocked.Options{Options: hotspots.Options{Cause: core.Causes(host)}, Version: version, Create: func() (*os.File, error) { return l.keeper.samples() }})
+		l.sampler = clocked.New(clocked.Options{Options: hotspots.Options{Cause: core.Causes(host)}, Version: release.Version, Create: func() (*os.File, error) { return l.keeper.samples() }})
 	}
 	l.options = measure.Options{Choice: c.choice(), Events: strings.Join(f.events, ","), Source: measure.Source(f.source), Mode: f.mode(), By: by, NoInherit: f.noInherit,
 		Runs: measure.Runs{Repeat: f.repeat, Separate: f.separate, Descend: f.drilldown}}

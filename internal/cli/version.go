@@ -4,15 +4,12 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/internal/release"
 )
-
-// version is the release; the build's revision is added where it is known.
-const version = "0.1.0-dev"
 
 func (a *app) version() *cobra.Command {
 	c := &common{}
@@ -36,35 +33,15 @@ func (a *app) version() *cobra.Command {
 // printVersion prints the version, with the build's revision if it is known.
 func (a *app) printVersion(c *common) error {
 	return a.write(c, func(out io.Writer) error {
-		rev := revision()
+		rev := release.Revision()
 		if c.format == "json" {
-			return page.JSON(out, map[string]string{"schema": "cyclestack.version/v1", "version": version,
+			return page.JSON(out, map[string]string{"schema": "cyclestack.version/v1", "version": release.Version,
 				"revision": rev, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
 		}
 		if rev != "" {
 			rev = " (" + rev + ")"
 		}
-		_, err := fmt.Fprintf(out, "cyclestack %s%s, %s %s/%s\n", version, rev, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		_, err := fmt.Fprintf(out, "cyclestack %s%s, %s %s/%s\n", release.Version, rev, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return err
 	})
-}
-
-// revision is the commit the binary was built from, "" where it is not known.
-func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	rev, dirty := "", ""
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			rev = s.Value[:min(12, len(s.Value))]
-		case "vcs.modified":
-			if s.Value == "true" {
-				dirty = ", modified"
-			}
-		}
-	}
-	return rev + dirty
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/agent"
 	"github.com/cyclestack/cyclestack/internal/cli"
 	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/release"
 )
 
 // newAgent makes the command agent.
@@ -42,7 +43,7 @@ they cost.`,
 			if o.Budget, err = agent.ParseShare(budget); err != nil {
 				return err
 			}
-			o.Choice, o.Source, o.Kernel, o.Version = f.Choice(), measure.Source(source), k.Kernel, cli.Version
+			o.Choice, o.Source, o.Kernel, o.Version = f.Choice(), measure.Source(source), k.Kernel, release.Version
 			if o.Choice.Level > 0 {
 				o.Levels = o.Choice.Level
 			}

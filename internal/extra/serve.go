@@ -12,6 +12,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/cli"
 	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/release"
 	"github.com/cyclestack/cyclestack/internal/serve"
 )
 
@@ -56,7 +57,7 @@ func runServe(ctx context.Context, k *cli.Kit, f *cli.Flags, o serve.Options, fi
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o.Files, o.Page, o.Run, o.Version, o.Command = files, f.Page, f.Run, cli.Version, os.Args
+	o.Files, o.Page, o.Run, o.Version, o.Command = files, f.Page, f.Run, release.Version, os.Args
 	live := len(program) > 0 || f.Target()
 	switch {
 	case !live && len(files) == 0:
