@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/source/ostime"
 )
 
@@ -151,3 +152,8 @@ func find(groups *[]siblings, group int, p *PMU) *siblings {
 	}
 	return t
 }
+
+// steady is an event that costs no counter and tells how long a place was counted.
+var steady = siblings{group: -1, events: []member{{
+	name: "time enabled", column: -1, attr: Attr{Type: perffile.TypeSoftware, Config: softwareDummy}, scale: 1,
+}}}

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
 // A variation disturbs the kernel's rotation of multiplexed groups. The kernel keeps their
@@ -39,11 +37,6 @@ const varyMost = 0.01
 
 // varyFirst is left out of that share: the first calls are slow.
 const varyFirst = 5 * time.Millisecond
-
-// steady is an event that costs no counter and tells how long a place was counted.
-var steady = siblings{group: -1, events: []member{{
-	name: "time enabled", column: -1, attr: Attr{Type: perffile.TypeSoftware, Config: softwareDummy}, scale: 1,
-}}}
 
 // startVarying begins to vary the groups that the first tables show to be multiplexed.
 func (s *session) startVarying(now time.Time) {
