@@ -16,11 +16,11 @@ type Combined struct {
 	Lost  float64
 	Error float64 // half-width of the 95 % interval of Lost; NaN if not known
 	Saved float64 // the sum of what could be saved
-	Nodes []Part1
+	Nodes []FirstShare
 }
 
-// A Part1 is a node of the first level.
-type Part1 struct {
+// A FirstShare is the share of a node of the first level.
+type FirstShare struct {
 	Name         string
 	Share, Error float64 // Error is the half-width of the 95 % interval
 }
@@ -90,7 +90,7 @@ func together(by string, accounts []*Account, of map[*Account]*Set) (Combined, b
 	}
 	c.Error = math.Sqrt(variance)
 	for _, name := range names {
-		c.Nodes = append(c.Nodes, Part1{name, shares[name], math.Sqrt(variances[name])})
+		c.Nodes = append(c.Nodes, FirstShare{name, shares[name], math.Sqrt(variances[name])})
 	}
 	slices.Sort(c.Over)
 	return c, true

@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -29,7 +28,6 @@ type Report struct {
 	Sets     []*Set
 	Together []Combined // the first level over processors, by value of By
 	Total    []Combined // the same of all that was asked for
-	Took     time.Duration
 }
 
 func init() {
