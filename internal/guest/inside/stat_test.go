@@ -53,6 +53,18 @@ type account struct {
 	Notes []string
 	Times *account // the operating system's account of the same run
 
+	Hotspots *struct {
+		Samples int64
+		Places  []struct {
+			Function, Module string
+			Share            float64
+		}
+	}
+	Events []struct {
+		Event, As, State string
+		Value            *float64
+	}
+
 	Bottleneck []string
 }
 
@@ -420,5 +432,36 @@ func TestPMUStatCost(t *testing.T) {
 	t.Logf("cyclestack takes %.2f ms a second, and perf %.2f; to start and end %.1f and %.1f", second, perfSecond, once, perfOnce)
 	if !(second <= 4*perfSecond) {
 		t.Errorf("each second costs %.2f ms, and perf's %.2f", second, perfSecond)
+	}
+}
+
+// Samples of the clock name the code next to what the PMU counts, and take none of its
+// counts away.
+func TestPMUStatPlaces(t *testing.T) {
+	name, want := program(t, instructions)
+	d := stat(t, "--user", "--nodes", rate, "--", name)
+	a := &d.Accounts[0]
+	within(t, "instructions", a.instructions(t), want, 0.001)
+	if a.Hotspots == nil || len(a.Hotspots.Places) == 0 || !(a.Hotspots.Places[0].Share > 0.5) {
+		t.Errorf("%+v, want the loop's place; notes %q", a.Hotspots, a.Notes)
+	}
+	if d = stat(t, "--user", "--nodes", rate, "--no-places", "--", name); d.Accounts[0].Hotspots != nil {
+		t.Errorf("%+v without places", d.Accounts[0].Hotspots)
+	}
+}
+
+// Events of the user's own are counted instead of a plan's: the PMU's, those of groups and
+// software's.
+func TestPMUStatEvents(t *testing.T) {
+	name, want := program(t, instructions)
+	d := stat(t, "-e", "{cycles:u,instructions:u}", "-e", "page-faults", "--", name)
+	list := d.Accounts[0].Events
+	if len(list) != 3 || list[1].Event != "instructions:u" && list[1].As != "instructions:u" || list[2].Event != "page-faults" {
+		t.Fatalf("%+v", list)
+	}
+	within(t, "instructions:u", *list[1].Value, want, 0.001)
+	within(t, "cycles:u", *list[0].Value, want, 0.001) // a cycle each
+	if *list[2].Value < 1 {
+		t.Errorf("%v page faults", *list[2].Value)
 	}
 }
