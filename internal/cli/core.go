@@ -11,6 +11,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/render"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/hostinfo"
 	"github.com/cyclestack/cyclestack/model"
@@ -79,7 +80,7 @@ Several --cpu stand side by side. --format csv prints one row for each block.`,
 	flags.BoolVar(&f.explain, "explain-model", false, "explain the model and the sources of each --cpu")
 	flags.StringVar(&f.syntax, "syntax", "att", "of instructions: `att|intel`")
 	addSymbols(cmd, &f.symbols)
-	_ = cmd.RegisterFlagCompletionFunc("cpu", completeCPU)
+	_ = cmd.RegisterFlagCompletionFunc("cpu", completeNames(resolve.CPUNames))
 	formats := report.Formats[render.Cores]()
 	for _, name := range report.Formats[render.Pictures]() {
 		if !slices.Contains(formats, name) {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/internal/output"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/model"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
@@ -43,8 +44,8 @@ func (c *common) addModel(cmd *cobra.Command) {
 	f.Var((*processor)(&c.cpu), "cpu", "processor, by `ID` or name: GenuineIntel-6-55-4, 0x00000000410fd0c0, skylakex, power7; native is this machine's")
 	f.StringVar(&c.model, "model", "", "`NAME` of the method (default: the processor's first)")
 	f.StringArrayVar(&c.files, "model-file", nil, "`FILE` or directory of further models (may be repeated)")
-	_ = cmd.RegisterFlagCompletionFunc("cpu", completeCPU)
-	_ = cmd.RegisterFlagCompletionFunc("model", completeModel)
+	_ = cmd.RegisterFlagCompletionFunc("cpu", completeNames(resolve.CPUNames))
+	_ = cmd.RegisterFlagCompletionFunc("model", completeNames(resolve.ModelNames))
 }
 
 // A processor is a flag that names one, which is replaced by its identification if it is
@@ -206,28 +207,9 @@ func (c *common) options(out io.Writer) report.Options {
 	return o
 }
 
-func completeCPU(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	cat, err := model.Embedded()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
+// completeNames completes with names of the catalogue.
+func completeNames(names func() []string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return names(), cobra.ShellCompDirectiveNoFileComp
 	}
-	var names []string
-	for _, cpu := range cat.CPUs() {
-		names = append(names, cpu.Name+"\t"+cpu.Title)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-func completeModel(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	cat, err := model.Embedded()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, m := range cat.Models("") {
-		if !slices.Contains(names, m.Name) {
-			names = append(names, m.Name)
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -94,3 +94,30 @@ func Lint(cat *model.Catalogue, files []string) (all []model.Finding, unread err
 	}
 	return all, nil
 }
+
+// CPUNames are the names of the embedded catalogue's processors, each with its title behind
+// a tab; nil if the catalogue cannot be read.
+func CPUNames() (names []string) {
+	cat, err := model.Embedded()
+	if err != nil {
+		return nil
+	}
+	for _, cpu := range cat.CPUs() {
+		names = append(names, cpu.Name+"\t"+cpu.Title)
+	}
+	return names
+}
+
+// ModelNames are the names of the embedded catalogue's methods; nil if it cannot be read.
+func ModelNames() (names []string) {
+	cat, err := model.Embedded()
+	if err != nil {
+		return nil
+	}
+	for _, m := range cat.Models("") {
+		if !slices.Contains(names, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
