@@ -455,7 +455,7 @@ func TestReportOneEvent(t *testing.T) {
 		{[]sampledEvent{{"cycles", 100, 0, 0}}, nil,
 			[]string{"share of cycles", "user", "100.0 %", "where (40 samples)", "cyclestack report --by function"}, []string{"Info_", "Frontend_Bound"}},
 		{[]sampledEvent{{"cycles", 100, 0, 0}}, []string{"-v"},
-			[]string{"cycles by process, module", "shares only: no method for skylakex can be computed from cycles", "100.0 %", "cyclestack report --by function"}, []string{"Info_", "Frontend_Bound"}},
+			[]string{"cycles by process, module", "shares only: no method for skylakex uses cycles", "100.0 %", "cyclestack report --by function"}, []string{"Info_", "Frontend_Bound"}},
 		{[]sampledEvent{{"cycles", 100, 0, 0}}, []string{"--by", "function"},
 			[]string{"cycles by function", "samples    function", "module"}, []string{"Info_"}},
 		{[]sampledEvent{{"cycles", 100, 0, 0}, {"instructions", 100, 0, 0}}, nil,

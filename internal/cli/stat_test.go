@@ -92,7 +92,7 @@ func TestStat(t *testing.T) {
 		{"no privilege", unprivileged, "--level 1 -- ./app", 0, []string{"./app, user mode, ", "only user mode was counted", "perf_event_paranoid=1"}, nil},
 		{"a refusal", refusing, "-v -- ./app", 0, []string{"os-time", "sampled by the clock, as the kernel refuses", "CPUs_Utilised"}, nil},
 		{"a refusal that matters", refusing, "--source pmu -- ./app", 4, []string{"cycles: permission denied: ask"}, nil},
-		{"nothing but times", sealed, "-v -- ./app", 0, []string{"the kernel shows no core PMU", "CPUs_Utilised", "User_Time", "only user and system time is known"}, nil},
+		{"nothing but times", sealed, "-v -- ./app", 0, []string{"the kernel shows no core PMU", "CPUs_Utilised", "User_Time", "only user and system time are known"}, nil},
 		{"nothing at all", sealed, "-a -- ./app", 4, []string{"permission denied: ask"}, nil},
 		{"an event that is missing", lacking, "--level 1 -- ./app", 0, []string{"Frontend_Bound   –", "IDQ_UOPS_NOT_DELIVERED.CORE", "Retiring"}, nil},
 		{"an unknown processor", unknown, "-- ./app", 0, []string{"on generic, generic 1", "IPC", "the catalogue does not have this processor (GenuineIntel-99-1-1)"}, nil},
