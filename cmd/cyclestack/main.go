@@ -23,6 +23,6 @@ func collectLate() {
 		return
 	}
 	usual := debug.SetGCPercent(800)
-	type object struct{ next *object } // with a pointer, as small objects without one may stay
-	runtime.AddCleanup(new(object), func(percent int) { debug.SetGCPercent(percent) }, usual)
+	object := new(*int) // a pointer, as small objects without one may stay
+	runtime.AddCleanup(object, func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
