@@ -2,27 +2,24 @@
 package testprom
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cyclestack/cyclestack/internal/testfleet"
 )
 
 // A Server is a Prometheus on the loopback interface. It ends with the test.
 type Server struct {
-	URL string
-	t   testing.TB
-	cmd *exec.Cmd
+	*testfleet.Server
+	t testing.TB
 }
 
 // Job is what a server scrapes.
@@ -42,53 +39,19 @@ func Path(t testing.TB, program string) string {
 	return path
 }
 
-// Start starts a server that scrapes. Flags are added to its command line.
-func Start(t testing.TB, job Job, flags ...string) *Server {
+// Start starts a server that scrapes.
+func Start(t testing.TB, job Job) *Server {
 	t.Helper()
-	path := Path(t, "prometheus")
-	dir := t.TempDir()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	Path(t, "prometheus")
+	config := fmt.Sprintf("global:\n  scrape_interval: %v\n  scrape_timeout: %v\nscrape_configs:\n  - job_name: cyclestack\n    static_configs:\n      - targets: [%s]\n%s",
+		job.Interval, job.Interval, strings.Join(job.Targets, ", "), job.Extra)
+	s, err := testfleet.Prometheus(t.TempDir(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	l.Close()
-	config := fmt.Sprintf("global:\n  scrape_interval: %v\n  scrape_timeout: %v\nscrape_configs:\n  - job_name: cyclestack\n    static_configs:\n      - targets: [%s]\n%s",
-		job.Interval, job.Interval, strings.Join(job.Targets, ", "), job.Extra)
-	file := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := &Server{URL: "http://" + address, t: t}
-	s.cmd = exec.Command(path, append([]string{"--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(dir, "data"),
-		"--web.listen-address=" + address, "--log.level=error"}, flags...)...)
-	var log bytes.Buffer
-	s.cmd.Stdout, s.cmd.Stderr = &log, &log
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait()
-	})
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		answer, err := http.Get(s.URL + "/-/ready")
-		if err == nil {
-			answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
-				return s
-			}
-		}
-		if time.Now().After(end) {
-			_ = s.cmd.Process.Kill()
-			_ = s.cmd.Wait()
-			t.Fatalf("Prometheus does not become ready: %v: %s", err, log.Bytes())
-		}
-	}
+	t.Cleanup(s.Stop)
+	return &Server{s, t}
 }
-
-// Stop stops the server as a crash would.
-func (s *Server) Stop() { _ = s.cmd.Process.Kill() }
 
 // A Sample is one series of an answer.
 type Sample struct {
