@@ -19,6 +19,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/output"
 	"github.com/cyclestack/cyclestack/internal/signals"
+	"github.com/cyclestack/cyclestack/internal/source/perfrecord"
 )
 
 // recordFlags are the flags of record alone.
@@ -32,6 +33,8 @@ type recordFlags struct {
 	data       bool
 	noInherit  bool
 	allCgroups bool
+	sampled    measure.SampleOptions
+	limits     perfrecord.Limits
 	ring       string
 	set        string
 	source     string
@@ -82,6 +85,13 @@ Next to -a, -C, -G, -p or -t a program only says for how long.`,
 	flags.BoolVarP(&f.noInherit, "no-inherit", "i", false, "not the processes and threads that the program starts")
 	flags.BoolVar(&f.allCgroups, "all-cgroups", false, "samples name their cgroup")
 	flags.StringVarP(&f.ring, "mmap-pages", "m", "", "room for each CPU's records until they are written: `PAGES`, or a size such as 4M")
+	flags.BoolFuncP("branch-any", "b", "the taken branches before each sample", func(string) error { return f.sampled.Branches.Set("any") })
+	flags.FuncP("branch-filter", "j", "of the branches before each sample these `FILTERS`: any,u", f.sampled.Branches.Set)
+	flags.BoolVar(&f.sampled.Switches, "switch-events", false, "records of each switch between threads")
+	flags.BoolVarP(&f.sampled.NoBuildIDs, "no-buildid", "B", false, "without build ids")
+	flags.BoolP("no-buildid-cache", "N", true, "keep no copies of programs, as always")
+	flags.Func("max-size", "end when there are so many bytes of records: `10M`", f.limits.MaxSize.Set)
+	flags.IntVarP(&f.limits.Realtime, "realtime", "r", 0, "write with this SCHED_FIFO priority, `1-99`")
 	flags.StringVar(&f.source, "source", string(measure.Auto), "what takes samples: `auto|pmu|os`")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing but errors")
 	c.addModel(cmd)
@@ -155,7 +165,8 @@ func (a *app) recorder(c *common, f *recordFlags, program []string) (*recorder, 
 	if err := f.check(c, program); err != nil {
 		return nil, err
 	}
-	o := measure.SampleOptions{Events: strings.Join(f.events, ","), Calls: measure.Calls{Chains: f.callchains}, Cgroups: f.allCgroups, Memory: f.data}
+	o := f.sampled
+	o.Events, o.Calls.Chains, o.Cgroups, o.Memory = strings.Join(f.events, ","), f.callchains, f.allCgroups, f.data
 	o.Choice, o.Set, o.Source, o.NoInherit = c.choice(), f.set, measure.Source(f.source), f.noInherit
 	o.Period = measure.Period{Timeout: time.Duration(f.timeout), Delay: time.Duration(f.delay)}
 	var err error

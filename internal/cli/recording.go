@@ -72,7 +72,7 @@ func (r *recorder) tellNotes(notes []counts.Note) {
 func (r *recorder) start(ctx context.Context, out io.Writer) (*perfrecord.Recording, error) {
 	m := r.plan.Machine()
 	id, _ := model.HostID(m.Root)
-	opts := perfrecord.Options{Root: m.Root, Cmdline: os.Args, Version: "cyclestack " + release.Version, CPUID: id}
+	opts := perfrecord.Options{Root: m.Root, Cmdline: os.Args, Version: "cyclestack " + release.Version, CPUID: id, Limits: r.f.limits}
 	rec, err := perfrecord.Start(ctx, m.Sys, r.plan.Spec(), out, opts)
 	if err != nil && r.plan.Refused(err) {
 		rec, err = perfrecord.Start(ctx, m.Sys, r.plan.Spec(), out, opts)
@@ -109,6 +109,9 @@ func (r *recorder) conclude(s perfrecord.Stats, readable bool) {
 	}
 	if s.Throttled > 0 {
 		throttled = fmt.Sprintf(", %d times throttled (-F or -c take fewer)", s.Throttled)
+	}
+	if s.Full {
+		throttled += ", ended at --max-size"
 	}
 	if readable {
 		command := plan.Command{Args: []string{"cyclestack", "report", "--by", "function", r.c.output}}

@@ -15,13 +15,16 @@ import (
 
 // SampleOptions say what a recording takes samples of.
 type SampleOptions struct {
-	Options         // of them the target, the choice, the source, the period and NoInherit matter
-	Events   string // in perf's spelling; "" are those that the method needs
-	Rate     Rate   // how often samples are taken
-	Calls    Calls  // callchains with each sample
-	Cgroups  bool   // samples name their cgroup
-	Memory   bool   // samples say which data was accessed, of events that know
-	RingSize int    // bytes for each CPU's records until they are written; 0 is the usual size
+	Options             // of them the target, the choice, the source, the period and NoInherit matter
+	Events     string   // in perf's spelling; "" are those that the method needs
+	Rate       Rate     // how often samples are taken
+	Calls      Calls    // callchains with each sample
+	Branches   Branches // which branches each sample has
+	Switches   bool     // records of each switch between threads
+	NoBuildIDs bool     // of files
+	Cgroups    bool     // samples name their cgroup
+	Memory     bool     // samples say which data was accessed, of events that know
+	RingSize   int      // bytes for each CPU's records until they are written; 0 is the usual size
 }
 
 // Calls say how callchains are recorded; the zero value is not at all.
@@ -146,6 +149,7 @@ func (r *Recording) choose() (err error) {
 	}
 	o := &r.options
 	r.spec = perfevent.SampleSpec{Target: o.Target, Timeout: o.Period.Timeout, Delay: o.Period.Delay, Callchains: o.Calls.Chains, StackUser: o.Calls.StackUser, CallStack: o.Calls.CallStack,
+		Branches: uint64(o.Branches), Switches: o.Switches, NoBuildIDs: o.NoBuildIDs,
 		Cgroups: o.Cgroups || len(o.Target.Cgroups) > 0, NoInherit: o.NoInherit, RingSize: o.RingSize}
 	if o.Events != "" {
 		r.m.machine.Sys.Names = r.m.spelled

@@ -2,6 +2,7 @@ package perfwrite
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -152,6 +153,10 @@ func (w *Writer) sections(f *perfdata.Features) []featureSection {
 	add(perffile.FeatureEventDesc, true, w.appendDesc)
 	add(perffile.FeatureCPUTopology, len(f.CoreSiblings) > 0, func(b builder) builder { return appendTopology(b, f) })
 	add(perffile.FeatureNUMATopology, len(f.NUMA) > 0, func(b builder) builder { return appendNUMA(b, f) })
+	branches := slices.ContainsFunc(w.opts.Events, func(e *perfdata.Event) bool {
+		return e.SampleType&perffile.SampleBranchStack != 0 && e.BranchType&perffile.BranchCallStack == 0
+	})
+	add(perffile.FeatureBranchStack, branches, func(b builder) builder { return b })
 	add(perffile.FeaturePMUMappings, len(f.PMUs) > 0, func(b builder) builder {
 		b = b.u32(uint32(len(f.PMUs)))
 		for _, p := range f.PMUs {

@@ -23,14 +23,17 @@ type SampleSpec struct {
 	Timeout time.Duration // ends the sampling; 0: with the command, the processes, or Stop
 	Delay   time.Duration // before sampling begins
 
-	Times      bool // samples say how long their event was on a counter, so that multiplexing can be corrected
-	Callchains bool // with each sample
-	MaxStack   int  // addresses in a callchain; 0 is the kernel's limit
-	StackUser  int  // bytes of the user's stack with each callchain, to unwind; it then has the kernel's calls only
-	CallStack  bool // the processor's record of open calls with each callchain, on Intel's (perf's lbr)
-	Cgroups    bool // samples have the cgroup
-	NoInherit  bool // not the command's children, nor threads that come later
-	RingSize   int  // bytes of each processor's ring; 0 is 512 KiB
+	Times      bool   // samples say how long their event was on a counter, so that multiplexing can be corrected
+	Callchains bool   // with each sample
+	MaxStack   int    // addresses in a callchain; 0 is the kernel's limit
+	StackUser  int    // bytes of the user's stack with each callchain, to unwind; it then has the kernel's calls only
+	CallStack  bool   // the processor's record of open calls with each callchain, on Intel's (perf's lbr)
+	Branches   uint64 // which branches each sample has, as the kernel's PERF_SAMPLE_BRANCH_ bits; 0 for none
+	Switches   bool   // records of each switch between threads
+	NoBuildIDs bool   // the kernel does not say the build ids of what is mapped
+	Cgroups    bool   // samples have the cgroup
+	NoInherit  bool   // not the command's children, nor threads that come later
+	RingSize   int    // bytes of each processor's ring; 0 is 512 KiB
 
 	// Begin is called when everything is opened, before samples are taken and the command
 	// is started. It tells what is there before the records tell what changes. Events and
@@ -85,6 +88,9 @@ func (spec *SampleSpec) check(sys *System, whole *Spec) error {
 	}
 	if spec.StackUser > 0 && userRegisters[runtime.GOARCH] == 0 {
 		return &TargetError{Msg: "stacks of this processor cannot be unwound"}
+	}
+	if spec.CallStack && spec.Branches > 0 {
+		return &TargetError{Msg: "the processor records branches or the open calls, not both"}
 	}
 	if spec.StackUser < 0 || spec.StackUser > perffile.MaxStackUser || spec.StackUser%8 != 0 {
 		return &TargetError{Msg: fmt.Sprintf("copies of %d bytes of the stack: a multiple of 8, at most %d", spec.StackUser, perffile.MaxStackUser)}
@@ -142,6 +148,10 @@ func (spec *SampleSpec) prepare(a *Attr, reads bool) {
 	if spec.CallStack {
 		a.SampleType |= perffile.SampleBranchStack
 		a.BranchSampleType = perffile.BranchUser | perffile.BranchCallStack | perffile.BranchNoFlags | perffile.BranchNoCycles
+	}
+	if spec.Branches > 0 {
+		a.SampleType |= perffile.SampleBranchStack
+		a.BranchSampleType = spec.Branches
 	}
 	if spec.Cgroups {
 		a.SampleType |= perffile.SampleCgroup

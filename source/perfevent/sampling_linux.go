@@ -29,6 +29,7 @@ import (
 type Sampling struct {
 	spec    Spec
 	ring    int // bytes of each
+	options SampleSpec
 	ctx     context.Context
 	session *session
 	started func(*Sampling) error
@@ -73,8 +74,11 @@ func Sample(ctx context.Context, sys *System, spec SampleSpec) (*Sampling, error
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	s := &Sampling{spec: *whole, ring: spec.RingSize, started: spec.Begin, ctx: ctx, stop: make(chan struct{})}
+	s := &Sampling{spec: *whole, options: spec, ring: spec.RingSize, started: spec.Begin, ctx: ctx, stop: make(chan struct{})}
 	s.settle()
+	if err := s.branches(); err != nil {
+		return nil, err
+	}
 	if err := s.begin(sys); err != nil {
 		s.close()
 		return nil, err
@@ -118,6 +122,24 @@ func (s *Sampling) settleEvent(e *Event) {
 	}
 }
 
+// branches says which event has no branch records here, but can be sampled without them.
+func (s *Sampling) branches() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for _, g := range s.spec.Groups {
+		for i := range g {
+			a := g[i].Attr
+			if a.SampleType&perffile.SampleBranchStack == 0 || opens(&a) {
+				continue
+			}
+			if a.SampleType, a.BranchSampleType = a.SampleType&^perffile.SampleBranchStack, 0; opens(&a) {
+				return &OpenError{Event: g[i].Name, Errno: unix.EOPNOTSUPP, Advice: "there are no branch records of this event, or not these: leave out -b, -j and lbr"}
+			}
+		}
+	}
+	return nil
+}
+
 // opens reports whether the kernel opens an event on this thread, or refuses it for other
 // reasons than the event.
 func opens(a *Attr) bool {
@@ -139,13 +161,14 @@ func (s *Sampling) tracking() Attr {
 	a := Attr{Type: perffile.TypeSoftware, Config: softwareDummy, Disabled: true,
 		SampleType:  first.SampleType & (perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCPU),
 		SampleIDAll: true, Mmap: true, Comm: true, Task: true, ExcludeKernel: true, ExcludeHV: true,
-		MmapData:     s.spec.samples(perffile.SampleAddr),
-		EnableOnExec: s.spec.Target.ownCommand() && !s.spec.NoInherit}
+		ContextSwitch: s.options.Switches, // Linux 4.3
+		MmapData:      s.spec.samples(perffile.SampleAddr),
+		EnableOnExec:  s.spec.Target.ownCommand() && !s.spec.NoInherit}
 	for _, more := range []func(*Attr){
 		func(a *Attr) { a.Mmap2 = true },                                   // Linux 3.16
 		func(a *Attr) { a.CommExec = true },                                // 3.16
 		func(a *Attr) { a.KSymbol, a.BPFEvent = true, true },               // 5.1
-		func(a *Attr) { a.BuildID = true },                                 // 5.12
+		func(a *Attr) { a.BuildID = !s.options.NoBuildIDs },                // 5.12
 		func(a *Attr) { a.Cgroup = s.spec.samples(perffile.SampleCgroup) }, // 5.7
 	} {
 		if b := a; func() bool { more(&b); return opens(&b) }() {

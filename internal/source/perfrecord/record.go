@@ -5,10 +5,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/amount"
 	"github.com/cyclestack/cyclestack/internal/cgroups"
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/perfwrite"
@@ -26,6 +28,24 @@ type Options struct {
 	// CPUID identifies the processor as perf's tables of processors do
 	// ("GenuineIntel-6-55-4"); "" is left out.
 	CPUID string
+	// Limits bound the recording.
+	Limits
+}
+
+// Limits bound a recording. The zero Limits are none.
+type Limits struct {
+	MaxSize  Size // of the records; the recording ends when it is reached
+	Realtime int  // SCHED_FIFO priority of the thread that writes; 0 for none
+}
+
+// A Size is a number of bytes.
+type Size int64
+
+// Set reads a size such as 10M.
+func (s *Size) Set(text string) error {
+	n, _, err := amount.Size(text)
+	*s = Size(n)
+	return err
 }
 
 // Stats are what a recording has.
@@ -34,6 +54,7 @@ type Stats struct {
 	Lost      int64 // records that found no room in a ring, most of them samples
 	Throttled int64 // times that the kernel stopped an event which came too often
 	Bytes     int64 // of records
+	Full      bool  // the recording ended as it reached MaxSize
 }
 
 // A Recording is samples that are taken and written.
@@ -44,6 +65,8 @@ type Recording struct {
 	host     *host
 	opts     Options
 	failed   error
+	full     bool // MaxSize is reached
+	bare     bool // without build ids
 }
 
 // A sink is a file that is written: see perfdata.Writer.
@@ -62,7 +85,10 @@ func Start(ctx context.Context, sys *perfevent.System, spec perfevent.SampleSpec
 	if opts.Root == nil {
 		opts.Root = os.DirFS("/")
 	}
-	r := &Recording{opts: opts, host: &host{root: opts.Root}}
+	if err := tryRealtime(opts.Realtime); err != nil {
+		return nil, err
+	}
+	r := &Recording{opts: opts, host: &host{root: opts.Root}, bare: spec.NoBuildIDs}
 	r.host.readKernel() // before the program runs, so as not to disturb it
 	spec.Begin = func(s *perfevent.Sampling) error {
 		r.sampling = s
@@ -163,6 +189,14 @@ func (e *WriteError) Unwrap() error { return e.Err }
 // *[WriteError], or the cause of the context's end; with the latter the file is
 // complete.
 func (r *Recording) Run() error {
+	if r.opts.Realtime > 0 {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := setRealtime(r.opts.Realtime); err != nil {
+			return err
+		}
+		defer func() { _ = setRealtime(0) }()
+	}
 	for r.sampling.Next() {
 		n, err := r.sampling.WriteTo(&r.tally)
 		if err != nil {
@@ -174,6 +208,10 @@ func (r *Recording) Run() error {
 		r.write(&perfdata.FinishedRound{})
 		if err := r.out.Flush(); err != nil {
 			return &WriteError{err}
+		}
+		if most := int64(r.opts.MaxSize); most > 0 && r.tally.bytes >= most && !r.full {
+			r.full = true
+			r.sampling.Stop()
 		}
 	}
 	if unseen := int64(r.sampling.Lost()) - r.tally.lost; unseen > 0 {
@@ -187,7 +225,9 @@ func (r *Recording) Run() error {
 	}
 	f := r.host.features(r.opts)
 	f.SampleTime = [2]uint64{r.tally.first, r.tally.last}
-	f.BuildIDs = append(r.host.buildIDs(), r.tally.buildIDs()...)
+	if !r.bare {
+		f.BuildIDs = append(r.host.buildIDs(), r.tally.buildIDs()...)
+	}
 	if err := r.out.Close(f); err != nil {
 		return &WriteError{err}
 	}
@@ -197,7 +237,7 @@ func (r *Recording) Run() error {
 // Stats returns what was recorded so far.
 func (r *Recording) Stats() Stats {
 	t := &r.tally
-	return Stats{Samples: t.samples, Lost: t.lost, Throttled: t.throttled, Bytes: t.bytes}
+	return Stats{Samples: t.samples, Lost: t.lost, Throttled: t.throttled, Bytes: t.bytes, Full: r.full}
 }
 
 // Notes returns what was refused or lowered, one line each.
