@@ -54,11 +54,19 @@ long chase(void) {
 		p = p->next; // along a list
 	return p - list;
 }
+long sums(void) {
+	double sum = 0;
+	volatile double one = 1;
+	double x = one;
+	for (long i = 0; i < 1000000; i++)
+		sum += x; // each after the one before
+	return sum;
+}
 int main(int argc, char **argv) {
 	const char *what = argc > 1 ? argv[1] : "";
 	char line[100] = "";
 	if (!strcmp(what, "read") && fgets(line, sizeof line, stdin)) printf("%s", line);
-	for (int i = 0; i < 3; i++) printf("%ld\n", !strcmp(what, "chase") ? chase() : !strcmp(what, "columns") ? columns() : rows());
+	for (int i = 0; i < 3; i++) printf("%ld\n", !strcmp(what, "chase") ? chase() : !strcmp(what, "sums") ? sums() : !strcmp(what, "columns") ? columns() : rows());
 	return argc > 2 ? atoi(argv[2]) : 0;
 }
 `
@@ -180,6 +188,58 @@ func TestSimulated(t *testing.T) {
 				t.Errorf("%s: %v of the native run's cycles are in these parts", tt.what, sum)
 			}
 		})
+	}
+}
+
+// TestSimulatedParts compares the parts of Issue of a simulation with those that report finds
+// in what was kept, of a chain of additions. No native run has a part in them.
+func TestSimulatedParts(t *testing.T) {
+	t.Parallel()
+	if simulation.HostCoreOf("amdzen4", nil) == nil {
+		t.Skip("the core has no model here")
+	}
+	a, _, stderr, program := compiled(t)
+	dir := t.TempDir()
+	kept := filepath.Join(dir, "kept")
+	var documents [2]document
+	var hotspots [2]string
+	for i, args := range [][]string{
+		{"stat", "--source", "simulated", "--cpu", "amdzen4", "--keep", kept, "--", program, "sums"},
+		{"report", "--cpu", "amdzen4", kept},
+	} {
+		name := filepath.Join(dir, args[0])
+		if status := a.main(t.Context(), slices.Insert(args, 1, "--format", "json", "-o", name)); status != 0 {
+			t.Fatalf("%s: status %d: %s", args[0], status, stderr)
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var h struct {
+			Accounts []struct {
+				Hotspots struct{ Places []json.RawMessage }
+			}
+		}
+		if err := errors.Join(json.Unmarshal(text, &documents[i]), json.Unmarshal(text, &h)); err != nil {
+			t.Fatal(err)
+		}
+		for _, place := range h.Accounts[0].Hotspots.Places[:1] {
+			hotspots[i] = string(place)
+		}
+	}
+	for _, node := range []string{"Useful_Dispatch", "Chain_Latency", "Port_Contention", "Divider_Busy", "Front_End", "Parts_And_Forwarding", "Other_Limits", "Issue_Elsewhere"} {
+		got, want := documents[0].value(t, node), documents[1].value(t, node)
+		if math.Abs(got-want) > 0.001 {
+			t.Errorf("%s is %v of the simulation, and %v of what was kept", node, got, want)
+		}
+	}
+	if v := documents[0].value(t, "Chain_Latency"); v < 0.5 {
+		t.Errorf("the chain of additions takes %v of the cycles", v)
+	}
+	for i, place := range hotspots {
+		if !strings.Contains(place, "each sum waits for the one before") || !strings.Contains(place, "sums") {
+			t.Errorf("place %d is %s", i, place)
+		}
 	}
 }
 

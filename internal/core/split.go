@@ -69,6 +69,15 @@ func (r *Result) part(k simulation.LimitKind) int {
 	return otherLimits
 }
 
+// SplitSimulated adds the split of a simulation's hot loops to the table of its run. Without
+// timed loops the table stays as it is.
+func SplitSimulated(t *counts.Table, pieces []*Result) *counts.Table {
+	if !slices.ContainsFunc(pieces, func(r *Result) bool { return r.Loop > 0 && r.Issued > 0 }) {
+		return t
+	}
+	return SplitColumns(t, pieces, func(r *Result) float64 { return r.Issued }, math.NaN())
+}
+
 // SplitColumns adds the split of a run's hot loops to its table, as counts. cycles are those
 // that a piece has in the core, and run those of all code; NaN if only pieces count.
 func SplitColumns(t *counts.Table, pieces []*Result, cycles func(*Result) float64, run float64) *counts.Table {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,20 +32,6 @@ type CoreOptions struct {
 	All      bool               // every loop with samples
 }
 
-// Which functions and loops are hot.
-const (
-	coreFunctions = 12
-	coreLoops     = 12
-	coreLeast     = 0.005 // of the samples
-)
-
-// A hotFunction is a function with its places in a table by instruction.
-type hotFunction struct {
-	code  counts.Code // of its hottest instruction
-	value float64
-	rows  []int
-}
-
 // A hotLoop is a loop before it is analysed.
 type hotLoop struct {
 	piece                  *core.Piece
@@ -70,13 +55,14 @@ func (r *Recordings) Core(o *CoreOptions) (*core.Document, error) {
 	t = p.withWhole(t)
 	p.col = accounting.Clock(p.method, t)
 	p.cores(t)
-	list := p.functions(t)
+	hot := p.hot()
+	list := hot.Functions(t, p.col)
 	if len(list) == 0 {
 		return nil, fault.Inputf("%s: no samples are in %s", p.file, cmp.Or(o.Function, "known functions"))
 	}
 	var loops []*hotLoop
 	if accounting.Simulated(p.kind) {
-		loops, err = p.simulatedLoops(t, list)
+		loops, err = p.simulatedLoops(t)
 	} else {
 		loops, err = p.sampledLoops(t, list)
 	}
@@ -167,43 +153,8 @@ func (n *annotator) inCore(t *counts.Table, found *annotate.Code) []render.LoopI
 	return list
 }
 
-// functions returns the functions with the most samples.
-func (p *coreReport) functions(t *counts.Table) []*hotFunction {
-	of := map[counts.Code]*hotFunction{}
-	var list []*hotFunction
-	for row := 1; row < len(t.Scopes); row++ {
-		c := t.Scopes[row].Code
-		if c == nil || c.Function == "" || strings.HasPrefix(c.Module, "[") {
-			continue
-		}
-		v := t.Cell(row, p.col).Value
-		if !(v >= 0) || p.o.Function != "" && c.Function != p.o.Function && !strings.Contains(c.Function, p.o.Function) {
-			continue
-		}
-		key := counts.Code{Module: c.Module, BuildID: c.BuildID, Function: c.Function}
-		f := of[key]
-		if f == nil {
-			f = &hotFunction{}
-			of[key] = f
-			list = append(list, f)
-		}
-		f.value += v
-		f.rows = append(f.rows, row)
-		if f.code.Module == "" || v > t.Cell(f.rows[0], p.col).Value {
-			f.code = *c
-		}
-	}
-	slices.SortStableFunc(list, func(a, b *hotFunction) int { return cmp.Compare(b.value, a.value) })
-	if !p.o.All {
-		list = list[:min(len(list), coreFunctions)]
-	}
-	list = slices.DeleteFunc(list, func(f *hotFunction) bool { return f.value == 0 })
-	least := coreLeast * t.Cell(0, p.col).Value
-	return slices.DeleteFunc(list, func(f *hotFunction) bool { return f.value < least && p.o.Function == "" })
-}
-
 // sampledLoops finds the loops of functions, with their samples.
-func (p *coreReport) sampledLoops(t *counts.Table, list []*hotFunction) ([]*hotLoop, error) {
+func (p *coreReport) sampledLoops(t *counts.Table, list []*core.HotFunction) ([]*hotLoop, error) {
 	rec, err := p.recording(p.file)
 	if err != nil {
 		return nil, err
@@ -216,18 +167,18 @@ func (p *coreReport) sampledLoops(t *counts.Table, list []*hotFunction) ([]*hotL
 	defer r.Close()
 	found := make([]coreFunction, 0, len(list))
 	for _, f := range list {
-		fn, err := r.Function(&f.code)
+		fn, err := r.Function(&f.Code)
 		if err != nil {
-			p.lost = append(p.lost, f.code.Function)
+			p.lost = append(p.lost, f.Code.Function)
 			continue
 		}
 		l, err := r.List(fn, p.o.Syntax)
 		if err != nil {
-			p.lost = append(p.lost, f.code.Function)
+			p.lost = append(p.lost, f.Code.Function)
 			continue
 		}
 		if l.Arch != disasm.AMD64 && l.Arch != disasm.ARM64 {
-			return nil, fault.Inputf("%s: instructions of amd64 and arm64 only are modelled, those of %s are of %s", p.file, f.code.Module, l.Arch)
+			return nil, fault.Inputf("%s: instructions of amd64 and arm64 only are modelled, those of %s are of %s", p.file, f.Code.Module, l.Arch)
 		}
 		listing := annotate.NewListing(l, 0, 0)
 		found = append(found, coreFunction{f, fn, l, listing, flow.NewBranches(listing.Graph)})
@@ -254,7 +205,7 @@ func (p *coreReport) sampledLoops(t *counts.Table, list []*hotFunction) ([]*hotL
 
 // A coreFunction is a function with its code.
 type coreFunction struct {
-	hot      *hotFunction
+	hot      *core.HotFunction
 	fn       *profile.Function
 	code     *code.Listing
 	listing  *annotate.Listing
@@ -288,73 +239,35 @@ func (p *coreReport) loopsOf(t *counts.Table, f *coreFunction, stacks code.Stack
 }
 
 // simulatedLoops finds the loops of functions that a simulator has executed.
-func (p *coreReport) simulatedLoops(t *counts.Table, list []*hotFunction) ([]*hotLoop, error) {
-	words := strings.Fields(t.Label)
-	if len(words) == 0 {
-		return nil, fault.Inputf("%s does not say which program it is from", p.file)
+func (p *coreReport) simulatedLoops(t *counts.Table) ([]*hotLoop, error) {
+	run := core.Simulated{HotOptions: p.hot(), Table: t, Column: p.col, Symbols: p.o.Symbols, Syntax: p.o.Syntax}
+	found, lost, err := run.Loops()
+	if err != nil {
+		return nil, fault.As(fault.Input, fmt.Errorf("%s: %w", p.file, err))
 	}
+	p.lost = append(p.lost, lost...)
 	var loops []*hotLoop
-	for _, f := range list {
-		if filepath.Base(words[0]) != f.code.Module {
-			p.lost = append(p.lost, f.code.Function)
-			continue
+	for _, l := range found {
+		h := &hotLoop{piece: l.Piece, cycles: flow.Unknown, misses: l.Misses, mispredictions: l.Mispredictions}
+		if !math.IsNaN(l.Cycles) {
+			h.cycles = flow.Count{Value: l.Cycles, Variance: math.NaN(), Samples: 1}
 		}
-		prog := &core.Program{File: filepath.Join(p.o.Symbols.Root, words[0]), Function: f.code.Function, Symbols: p.o.Symbols, Syntax: p.o.Syntax}
-		listing, err := prog.List()
-		if err != nil {
-			p.lost = append(p.lost, f.code.Function)
-			continue
-		}
-		of := func(event string) map[uint64]float64 { return sums(t, f.rows, columnOf(t, event)) }
-		clock, issued, ir, missed, wrong := sums(t, f.rows, p.col), of("Ct"), of("Ir"), of("D1mr"), of("Bcm")
-		g := listing.Graph
-		weight := func(b int) float64 { return ir[g.Blocks[b].Start()] }
-		for _, piece := range (&core.Loops{Listing: listing, Weight: weight}).Find() {
-			h := &hotLoop{piece: piece, cycles: flow.Unknown, misses: math.NaN(), mispredictions: math.NaN()}
-			sum, m, w := 0.0, 0.0, 0.0
-			for i := range piece.Insts {
-				addr := piece.Insts[i].Addr
-				sum, m, w = sum+clock[addr], m+missed[addr], w+wrong[addr]
-				piece.Issued += issued[addr]
-			}
-			piece.Weight = sum / t.Cell(0, p.col).Value
-			if n := ir[piece.Insts[0].Addr]; n > 0 && piece.Loop > 0 {
-				h.cycles = flow.Count{Value: sum / n, Variance: math.NaN(), Samples: 1}
-				h.misses, h.mispredictions = m/n, w/n
-			}
-			loops = append(loops, h)
-		}
+		loops = append(loops, h)
 	}
 	return loops, nil
 }
 
-func columnOf(t *counts.Table, event string) int {
-	return slices.IndexFunc(t.Columns, func(c counts.Column) bool { return c.Event == event })
-}
-
-// sums returns the counts of a column by address; none for column -1.
-func sums(t *counts.Table, rows []int, column int) map[uint64]float64 {
-	sum := map[uint64]float64{}
-	for _, row := range rows {
-		if column >= 0 {
-			sum[t.Scopes[row].Code.Addr] += t.Cell(row, column).Value
-		}
-	}
-	return sum
+// hot says which functions and loops are analysed.
+func (p *coreReport) hot() core.HotOptions {
+	return core.HotOptions{Function: p.o.Function, Loop: p.o.Loop, All: p.o.All}
 }
 
 // document analyses the hottest loops.
 func (p *coreReport) document(t *counts.Table, loops []*hotLoop) (*core.Document, error) {
-	loops = slices.DeleteFunc(loops, func(h *hotLoop) bool {
-		return h.piece.Weight < coreLeast && p.o.Function == "" || p.o.Loop > 0 && h.piece.Loop != p.o.Loop
-	})
-	slices.SortStableFunc(loops, func(a, b *hotLoop) int { return cmp.Compare(b.piece.Weight, a.piece.Weight) })
-	d := &core.Document{Title: p.file, Of: cmp.Or(accounting.What(p.method, &t.Columns[p.col]), t.Columns[p.col].Event)}
-	for i, h := range loops {
-		if i >= coreLoops && !p.o.All {
-			d.More = len(loops) - i
-			break
-		}
+	hot := p.hot()
+	loops, more := core.Hottest(&hot, loops, func(h *hotLoop) *core.Piece { return h.piece })
+	d := &core.Document{Title: p.file, Of: cmp.Or(accounting.What(p.method, &t.Columns[p.col]), t.Columns[p.col].Event), More: more}
+	for _, h := range loops {
 		r, err := core.Analyse(h.piece, p.o.Cores)
 		if err != nil {
 			return nil, err

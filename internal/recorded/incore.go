@@ -1,7 +1,6 @@
 package recorded
 
 import (
-	"math"
 	"slices"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -10,38 +9,10 @@ import (
 	"github.com/cyclestack/cyclestack/internal/core"
 )
 
-// coreNodes are the nodes for time in the core itself: those of the simulated account, of
-// top-down analysis, and of the accounts of cycles. The model of the core says more of it.
-var coreNodes = []string{"Issue", "Core_Bound", "Retiring", "Light_Operations", "Heavy_Operations", "Base", "Microcode_Sequencer",
-	"Divider", "Ports_Utilization", "Ports_Utilized_0", "Ports_Utilized_1", "Ports_Utilized_2", "Ports_Utilized_3m", "Serializing_Operation",
-	"FP_Arith", "FP_Scalar", "FP_Vector", "Int_Operations", "Memory_Operations", "Fused_Instructions", "Other_Light_Ops", "Few_Uops_Instructions",
-	"Retired", "Unaccounted", "Stalls"}
-
-// inCore adds what the model of the core says of the hottest loop of each place: where the
-// account sees time in the core, and where nothing is known of the cause.
+// inCore adds what the model of the core says of hotspots.
 func (p *placeReport) inCore(h *account.Hotspots, d *core.Document) {
-	asks := func(h *account.Hot) bool {
-		return !h.Kernel && h.Function != "" && (h.Cause == nil || slices.Contains(coreNodes, h.Cause.Kind))
-	}
-	if h == nil || d == nil || !slices.ContainsFunc(h.Places, func(h account.Hot) bool { return asks(&h) }) {
-		return
-	}
-	for i := range h.Places {
-		place := &h.Places[i]
-		if !asks(place) {
-			continue
-		}
-		at := slices.IndexFunc(d.Pieces, func(r *core.Result) bool {
-			return r.Loop > 0 && r.Function == place.Function && r.Module == place.Module
-		})
-		if at < 0 {
-			continue
-		}
-		kind := core.InCore
-		if place.Cause != nil {
-			kind = place.Cause.Kind
-		}
-		place.Cause = d.Pieces[at].Cause(kind)
+	if d != nil {
+		core.ExplainHotspots(h, d.Pieces)
 	}
 }
 
@@ -74,7 +45,7 @@ func (p *placeReport) divided(t *counts.Table, d *core.Document) *counts.Table {
 	case d == nil:
 		return t
 	case accounting.Simulated(p.kind):
-		return core.SplitColumns(t, d.Pieces, func(r *core.Result) float64 { return r.Issued }, math.NaN())
+		return core.SplitSimulated(t, d.Pieces)
 	}
 	m, err := p.Generic(modelName)
 	if err != nil {

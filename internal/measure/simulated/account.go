@@ -11,6 +11,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/calibrate"
+	"github.com/cyclestack/cyclestack/internal/core"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/resolve"
@@ -125,6 +126,8 @@ func (s *Simulator) account(ran *account.Account) error {
 	case s.clock && s.m.Options().Choice.CPU == "" && !s.result.Partial && !s.foreign: // another processor would have taken another time
 		t = s.withTimes(t)
 	}
+	s.loops = s.hotLoops()
+	t = core.SplitSimulated(t, s.loops)
 	t.Notes = slices.Concat(s.notes, s.result.Notes, s.differs(), t.Notes)
 	shown := s.shown()
 	shown.Line = true
@@ -142,6 +145,24 @@ func (s *Simulator) account(ran *account.Account) error {
 		return err
 	}
 	return stream.Finish()
+}
+
+// hotLoops returns what the model of the core says of the hottest loops; none where it says
+// nothing, such as of another architecture.
+func (s *Simulator) hotLoops() []*core.Result {
+	t, err := s.result.Table(counts.Instruction, counts.By(0).With(counts.Function))
+	if err != nil || t == nil || s.core == nil {
+		return nil
+	}
+	if t = s.method.Account.WithWhole(t, accounting.WholeEvent); t == nil {
+		return nil
+	}
+	run := core.Simulated{Table: t, Column: accounting.Clock(s.method, t)}
+	list, err := run.Analyse(simulation.ModelledCore(s.method.CPU.Name))
+	if err != nil {
+		return nil
+	}
+	return list
 }
 
 // timedLeast is the share of a run's cycles that the simulation of a program with a clock

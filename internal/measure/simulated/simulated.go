@@ -16,6 +16,7 @@ import (
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/core"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/hotspots"
 	"github.com/cyclestack/cyclestack/internal/measure"
@@ -53,6 +54,7 @@ type Simulator struct {
 	core   *simulation.Core // nil if the time of instructions is not known
 	state  *os.ProcessState // of the run by itself
 	result *simulation.Result
+	loops  []*core.Result // the hottest
 	// program is what is simulated. Of a program for another processor the first run is in an
 	// emulator, and its times say nothing.
 	program []string
@@ -228,6 +230,7 @@ func (s *Simulator) hotspots(a *account.Account) {
 		return hotspots.CauseOf(b.Evaluate(functions, account.Place{Self: row}, nil))
 	}
 	a.Hotspots = t.Hotspots(simulatedShare(a))
+	core.ExplainHotspots(a.Hotspots, s.loops)
 }
 
 // simulatedShare is the share of an account's cycles that is simulated.
