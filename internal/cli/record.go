@@ -35,6 +35,7 @@ type recordFlags struct {
 	allCgroups bool
 	sampled    measure.SampleOptions
 	limits     perfrecord.Limits
+	user       string
 	ring       string
 	set        string
 	source     string
@@ -85,6 +86,7 @@ Next to -a, -C, -G, -p or -t a program only says for how long.`,
 	flags.BoolVarP(&f.noInherit, "no-inherit", "i", false, "not the processes and threads that the program starts")
 	flags.BoolVar(&f.allCgroups, "all-cgroups", false, "samples name their cgroup")
 	flags.StringVarP(&f.ring, "mmap-pages", "m", "", "room for each CPU's records until they are written: `PAGES`, or a size such as 4M")
+	flags.StringVarP(&f.user, "uid", "u", "", "processes of this `USER`, a name or a number, and what they start")
 	flags.BoolFuncP("branch-any", "b", "the taken branches before each sample", func(string) error { return f.sampled.Branches.Set("any") })
 	flags.FuncP("branch-filter", "j", "of the branches before each sample these `FILTERS`: any,u", f.sampled.Branches.Set)
 	flags.BoolVar(&f.sampled.Switches, "switch-events", false, "records of each switch between threads")
@@ -162,6 +164,15 @@ func (a *app) runRecord(ctx context.Context, c *common, f *recordFlags, program 
 
 // recorder finds out what is to be recorded.
 func (a *app) recorder(c *common, f *recordFlags, program []string) (*recorder, error) {
+	var err error
+	if f.user != "" {
+		if f.machine() || f.tasks() || len(f.cgroups) > 0 {
+			return nil, usageError("-u and -a, -C, -G, -p or -t: a user's processes, or others")
+		}
+		if f.pids, err = measure.UserProcesses(os.DirFS("/"), f.user); err != nil {
+			return nil, usageError("-u %v", err)
+		}
+	}
 	if err := f.check(c, program); err != nil {
 		return nil, err
 	}
@@ -169,7 +180,6 @@ func (a *app) recorder(c *common, f *recordFlags, program []string) (*recorder, 
 	o.Events, o.Calls.Chains, o.Cgroups, o.Memory = strings.Join(f.events, ","), f.callchains, f.allCgroups, f.data
 	o.Choice, o.Set, o.Source, o.NoInherit = c.choice(), f.set, measure.Source(f.source), f.noInherit
 	o.Period = measure.Period{Timeout: time.Duration(f.timeout), Delay: time.Duration(f.delay)}
-	var err error
 	if f.callGraph != "" {
 		if o.Calls, err = measure.ParseCalls(f.callGraph); err != nil {
 			return nil, usageError("--call-graph %v", err)
@@ -178,6 +188,7 @@ func (a *app) recorder(c *common, f *recordFlags, program []string) (*recorder, 
 	if o.Target, err = a.target(&f.targetFlags, program); err != nil {
 		return nil, err
 	}
+	o.Target.Present = f.user != ""
 	if c.output == "-" {
 		if out := file(a.out); out != nil && term.IsTerminal(int(out.Fd())) {
 			return nil, usageError("-o -: a recording does not go to a terminal: -o FILE")

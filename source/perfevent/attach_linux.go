@@ -28,6 +28,9 @@ import (
 // openTasks opens all groups on processes and threads.
 func (s *session) openTasks() error {
 	t := &s.spec.Target
+	if t.Present {
+		t.PIDs = slices.DeleteFunc(slices.Clone(t.PIDs), func(pid int) bool { return !processExists(pid) })
+	}
 	for _, pid := range t.PIDs {
 		if tids, err := tasks(pid); err != nil || len(tids) == 0 {
 			return gone("process", pid, err)

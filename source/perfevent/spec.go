@@ -16,6 +16,7 @@ import (
 type Target struct {
 	Command []string // executed as a shell would find it, and counted from its exec
 	PIDs    []int    // all threads of these processes, those to come too
+	Present bool     // those of PIDs that have ended are left out
 	TIDs    []int
 	Cgroups []string // below the cgroup file system of perf_event, or absolute; need CPUs or All
 	CPUs    []int

@@ -5,12 +5,14 @@ package perfrecord_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -171,5 +173,40 @@ func TestNoBranches(t *testing.T) {
 	_, err = perfrecord.Start(context.Background(), sys, spec, &bytes.Buffer{}, perfrecord.Options{})
 	if err == nil || !strings.Contains(err.Error(), "no branch records") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A process that has ended is left out if the target says so, and an error otherwise.
+func TestPresent(t *testing.T) {
+	sys, err := perfevent.ReadSystem(os.DirFS("/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sleep := exec.Command("sleep", "60")
+	if err := sleep.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer sleep.Wait()
+	defer sleep.Process.Kill()
+	for _, present := range []bool{true, false} {
+		target := perfevent.Target{PIDs: []int{1 << 30, sleep.Process.Pid}, Present: present}
+		spec := perfevent.SampleSpec{Target: target, Timeout: 10 * time.Millisecond}
+		if spec.Groups, err = sys.ResolveSampled("page-faults", 1, false); err != nil {
+			t.Fatal(err)
+		}
+		r, err := perfrecord.Start(context.Background(), sys, spec, &bytes.Buffer{}, perfrecord.Options{})
+		if target := (*perfevent.TargetError)(nil); !present && !errors.As(err, &target) {
+			t.Errorf("a process that has ended: %v", err)
+		}
+		if err != nil {
+			if present {
+				t.Errorf("a process that has ended is not left out: %v", err)
+			}
+			continue
+		}
+		if err := r.Run(); err != nil {
+			t.Error(err)
+		}
+		r.Close()
 	}
 }
