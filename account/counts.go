@@ -14,6 +14,8 @@ type Count struct {
 	Unit     string  // of Value; "" if not known
 	Value    float64 // times are in nanoseconds, whatever the recording's unit
 	Coverage float64
+	Enabled  float64 // ns; 0 where not known
+	Running  float64 // ns that the event was on a counter
 	Variance float64 // of Value, as the source estimates it; 0 where not known
 	Samples  int64
 	State    counts.State
@@ -63,7 +65,7 @@ func (a *Account) counts(out []Count, row, lp int) []Count {
 			continue
 		}
 		c := Count{Event: b.names[col], As: b.Layout.Columns[col].Event, LP: lp, Unit: b.units[col], Value: math.NaN(),
-			Coverage: cell.Coverage(), Samples: cell.Samples, State: cell.State, Used: b.used[col]}
+			Coverage: cell.Coverage(), Enabled: cell.Enabled, Running: cell.Running, Samples: cell.Samples, State: cell.State, Used: b.used[col]}
 		if cell.Ok() {
 			c.Value, c.Variance = cell.Estimate(), cell.Variance
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/release"
@@ -131,18 +132,43 @@ func (f *Flags) Live(program []string, usual time.Duration) (o measure.Options, 
 
 // Page makes a page of all that a recording can say.
 func (f *Flags) Page(w io.Writer, file string) error {
-	places, err := f.places.options(&f.c, recorded.Split{})
-	if err != nil {
-		return err
-	}
+	return f.read(file, "run", func(recs *recorded.Recordings, places *recorded.PlaceOptions) error {
+		o := &recorded.PageOptions{Places: *places, Report: f.c.options(io.Discard), Command: append([]string{"cyclestack"}, os.Args[1:]...), Version: release.Version}
+		return recs.Page(w, o)
+	})
+}
+
+// Accounts gives a writer the accounts of a recording, by kinds. Without a kind, those of
+// samples are by function.
+func (f *Flags) Accounts(w report.Writer, file, by string) error {
+	return f.read(file, by, func(recs *recorded.Recordings, o *recorded.PlaceOptions) error {
+		if recs.HasSamples(file) || o.Split.Code != counts.Run {
+			return recs.Places(o, func(bool) (report.Writer, error) { return w, nil })
+		}
+		return recs.Accounts(w, o.Split.Within, resolve.Request{Anywhere: true})
+	})
+}
+
+// read opens a recording for do, which is to divide it by kinds.
+func (f *Flags) read(file, by string, do func(*recorded.Recordings, *recorded.PlaceOptions) error) error {
 	recs, err := f.c.recordings(file)
 	if err != nil {
 		return err
 	}
 	defer recs.Close()
+	if by == "" && recs.HasPlaces(file) {
+		by = "function"
+	}
+	split, err := parseSplit(cmp.Or(by, "run"))
+	if err != nil {
+		return err
+	}
+	places, err := f.places.options(&f.c, split)
+	if err != nil {
+		return err
+	}
 	f.places.readings(recs, places)
-	o := &recorded.PageOptions{Places: *places, Report: f.c.options(io.Discard), Command: append([]string{"cyclestack"}, os.Args[1:]...), Version: release.Version}
-	return places.Filter.Explain(recs.Page(w, o))
+	return places.Filter.Explain(do(recs, places))
 }
 
 // Run runs a command of cyclestack on recordings, with the user's choice of method and

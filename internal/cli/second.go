@@ -20,6 +20,7 @@ var second = []struct{ name, short string }{
 	{"serve", "Show recordings, or what is counted now, to a browser"},
 	{"agent", "Export accounts of this machine and its containers, for Prometheus"},
 	{"fleet", "Account for many hosts, from a Prometheus-compatible store"},
+	{"convert", "Write counts, accounts and places of recordings as Parquet"},
 }
 
 // elsewhere makes a command that the second executable has.
