@@ -18,7 +18,7 @@ const (
 	noteGeneral    NoteKind = "note"        // what only people read
 	NoteEndedEarly NoteKind = "ended-early" // nothing was counted: what was to be counted ended before counting began
 	NoteFiltered   NoteKind = "filtered"    // how much of a recording the filters left
-	NoteHalfCores  NoteKind = "half-cores"  // values about whole cores rest on one logical processor of each
+	NoteOtherBuild NoteKind = "other-build" // a program has changed since it was recorded
 )
 
 // Notef returns a general note of a formatted text.

@@ -12,6 +12,7 @@ import (
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/model"
 )
 
 // diffSchema is the JSON Schema of the document that the json format of a
@@ -24,6 +25,7 @@ var diffSchema []byte
 type DiffHeader struct {
 	Header
 	Old, New string        // the names of the two sides
+	Commands [2]string     // what the two sides ran, where that is known
 	What     string        // that runs took: "cycles", "time", or an event
 	Per      string        // the unit of work: "instruction"
 	Assumed  bool          // nobody said that it is the unit of work
@@ -87,7 +89,8 @@ type diffBody interface {
 	heads() []string // of columns; the first and the last are words
 	rows() []diffRow // the first is the total
 	more() []string  // what the answer adds to that about the total
-	fill(*jsonDiff)  // the parts, for JSON
+	doubts() []string
+	fill(*jsonDiff) // the parts, for JSON
 
 	seen() (name string, part float64) // the largest unchanged part, and the change of it that would show
 }
@@ -202,6 +205,9 @@ func signed(share float64) string {
 	if math.IsNaN(share) || math.IsInf(share, 0) {
 		return "–"
 	}
+	if math.Abs(share) > partsMost {
+		return fmt.Sprintf("%+.0f ×", share)
+	}
 	return fmt.Sprintf("%+.2f %%", share*100)
 }
 
@@ -260,15 +266,66 @@ func (t *diffWriter) summary() string {
 
 // remarks are what has to be known to read the figures.
 func (t *diffWriter) remarks() []string {
-	list := append(slices.Clone(t.renames), t.o.Texts(t.h.Notes)...)
+	list := append(slices.Clone(t.renames), t.o.Texts(t.h.builds(false))...)
 	if t.h.Assumed && t.h.Per == "run" {
 		list = append(list, t.o.Hint("each run is taken to have done the same work", counts.Fix{Action: counts.NameWork}))
 	}
 	return list
 }
 
+// partsMost is the largest change that is printed in percent, in parts of one.
+const partsMost = 10
+
+// doubts are what may make the comparison pointless. They precede its figures.
+func (t *diffWriter) doubts() []string {
+	var list []string
+	if old, new := t.h.Commands[0], t.h.Commands[1]; old != "" && new != "" && old != new {
+		list = append(list, fmt.Sprintf("the command lines differ: %s → %s", page.Cut(old, nameMost), page.Cut(new, nameMost)))
+	}
+	return append(append(list, t.o.Texts(t.h.builds(true))...), t.body.doubts()...)
+}
+
+// builds are the notes that are about other builds, or the others.
+func (h *DiffHeader) builds(other bool) []counts.Note {
+	return slices.DeleteFunc(slices.Clone(h.Notes), func(n counts.Note) bool { return (n.Kind == counts.NoteOtherBuild) != other })
+}
+
+// doubts says which sides are mostly unexplained: their parts add up to less than half.
+func (t *nodeDiff) doubts() []string {
+	rows := t.rows()
+	var parts [2]float64
+	known := false
+	for _, r := range rows[1:] {
+		if r.depth != 1 || r.rest || t.isRest(r.name) {
+			continue
+		}
+		known = true
+		parts[0] += max(r.change.Old, 0)
+		parts[1] += max(r.change.New, 0)
+	}
+	if !known {
+		return nil
+	}
+	var list []string
+	for i, whole := range []float64{t.total.Old, t.total.New} {
+		if side := []string{"old", "new"}[i]; parts[i] < whole/2 {
+			list = append(list, fmt.Sprintf("the %s side is mostly unexplained: its parts are %s of its %s", side, page.Percent(parts[i]/whole), t.h.What))
+		}
+	}
+	return list
+}
+
+// isRest reports whether a node is what others leave.
+func (t *nodeDiff) isRest(name string) bool {
+	i := slices.IndexFunc(t.d.Model.Nodes, func(n model.Node) bool { return n.Name == name })
+	return i >= 0 && (t.d.Model.Nodes[i].Rest || name == "Unaccounted")
+}
+
 func (t *diffWriter) text() error {
 	t.Paragraph("", t.title(), 0, bold)
+	for _, text := range t.doubts() {
+		t.Paragraph("", text, 0, bold)
+	}
 	t.Out.WriteByte('\n')
 	rows := t.body.rows()
 	table := [][]string{t.body.heads()}
@@ -437,6 +494,9 @@ func verdictStyle(r diffRow) style {
 }
 
 func (t *diffWriter) markdown() error {
+	for _, text := range t.doubts() {
+		fmt.Fprintf(&t.Out, "%s\n\n", markdownText(text))
+	}
 	fmt.Fprintf(&t.Out, "**%s**\n\n", markdownText(t.summary()))
 	for _, text := range t.body.more() {
 		fmt.Fprintf(&t.Out, "%s\n\n", markdownText(text))
@@ -541,7 +601,7 @@ func (t *diffWriter) document() jsonDiff {
 		Old: jsonSide{h.Old, t.runs[0]}, New: jsonSide{h.New, t.runs[1]},
 		Total: changeOf(t.total),
 		Nodes: []jsonChange{},
-		Notes: t.remarks(),
+		Notes: append(t.doubts(), t.remarks()...),
 	}
 	t.body.fill(&doc)
 	return doc

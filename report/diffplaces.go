@@ -134,6 +134,8 @@ func (t *placesDiff) renamed() []string {
 // nameMost is how long a name may be in a sentence.
 const nameMost = 60
 
+func (t *placesDiff) doubts() []string { return nil }
+
 // more names the places that have changed.
 func (t *placesDiff) more() []string {
 	const most = 5

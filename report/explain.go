@@ -146,6 +146,8 @@ func verdict(e Explanation) string {
 		return expected
 	case standing == account.Unjudged && n.Threshold == "":
 		return ""
+	case n.Above >= 0 && math.IsNaN(e.Account.Nodes[n.Above].Value):
+		return expected + "; whether it matters is not known, as " + e.Model.Nodes[n.Above].Name + " is not"
 	}
 	return expected + "; not a bottleneck: leave it"
 }

@@ -37,7 +37,7 @@ func (a *app) models() *cobra.Command {
 			if choice.CPU == "" && choice.Model == "" {
 				return a.document(c, report.Methods{List: cat.Models(""), CPUs: cat.CPUs()})
 			}
-			return a.printModels(c, cat, choice)
+			return a.printModels(c, cat, choice, false)
 		},
 	}
 	c.addModel(cmd)
@@ -46,9 +46,9 @@ func (a *app) models() *cobra.Command {
 	return cmd
 }
 
-// printModels prints the trees of a processor's methods, or the one method
-// asked for.
-func (a *app) printModels(c *common, cat *model.Catalogue, choice resolve.Choice) error {
+// printModels prints the trees of a processor's methods, or only of the first, or the
+// one method asked for.
+func (a *app) printModels(c *common, cat *model.Catalogue, choice resolve.Choice, first bool) error {
 	r, err := resolve.With(cat, choice)
 	if err != nil {
 		return err
@@ -60,6 +60,9 @@ func (a *app) printModels(c *common, cat *model.Catalogue, choice resolve.Choice
 	list, err := resolve.Models(cat, cpu.Name, choice.Model)
 	if err != nil {
 		return fault.As(fault.Usage, err)
+	}
+	if first {
+		list = list[:1]
 	}
 	return a.document(c, report.Trees{CPU: cpu, List: list})
 }

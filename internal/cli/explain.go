@@ -17,22 +17,30 @@ import (
 func (a *app) explain() *cobra.Command {
 	c, full := &common{}, false
 	cmd := &cobra.Command{
-		Use:     "explain NODE [FILE]",
+		Use:     "explain [NODE [FILE]]",
 		GroupID: "catalogue",
 		Short:   "Say what a node means, what usually causes it, and what to try",
 		Long: `explain says what a node of an account means, what usually causes it, and what to try.
 With a recording it has the node's value, and the formula has the recording's
 numbers. Fifteen lines are enough for that. --formula prints the whole expression
-with its operands, the node's parts and its source.`,
-		Example: `  cyclestack explain L2_Miss --cpu core2
+with its operands, the node's parts and its source. Without a node it lists those of
+the method.`,
+		Example: `  cyclestack explain --cpu core2 --level 2
+  cyclestack explain L2_Miss --cpu core2
   cyclestack explain LSU_STALL_CPI examples/power7-cpi.txt
   cyclestack explain --formula LSU_STALL_CPI examples/power7-cpi.txt`,
-		Args: arguments(1, 2),
-		RunE: func(_ *cobra.Command, args []string) error { return a.runExplain(c, full, args[0], args[1:]) },
+		Args: arguments(0, 2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.listNodes(c)
+			}
+			return a.runExplain(c, full, args[0], args[1:])
+		},
 	}
 	cmd.ValidArgsFunction = c.nodeNames
 	cmd.Flags().BoolVar(&full, "formula", false, "the whole expression with its operands, and everything that is known of the node")
 	c.addModel(cmd)
+	cmd.Flags().IntVar(&c.level, "level", 0, "deepest level of the list of nodes; 0 is all")
 	c.addParams(cmd)
 	c.addOutput(cmd, report.Formats[report.Explanation]()...)
 	return cmd
@@ -66,6 +74,21 @@ func (a *app) runExplain(c *common, full bool, name string, files []string) erro
 	}
 	e := report.Explanation{CPU: m.CPU, Model: m.Model, Node: node, Account: acc, Events: m.Events, Params: m.Account.Params(), Measured: m.Measured, Full: full}
 	return a.document(c, e, files...)
+}
+
+// listNodes prints the nodes of the method, the first if none is chosen.
+func (a *app) listNodes(c *common) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	r, err := c.resolver()
+	if err != nil {
+		return err
+	}
+	if r, err = a.here(c, r, "explain"); err != nil {
+		return err
+	}
+	return a.printModels(c, r.Catalogue, r.Choice, true)
 }
 
 // unnamed finds a node where no recording is named: without a processor in what was

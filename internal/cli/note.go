@@ -48,7 +48,7 @@ var spell = report.Options{Note: noteText, Step: spellStep}
 
 // lessOf spells what prints less of a list.
 var lessOf = map[string]string{
-	"methods": "--model NAME prints one method, explain NODE one node",
+	"methods": "--level 1 and --model NAME print less, explain NODE one node",
 	"events":  "cyclestack events PATTERN prints some of them, such as '*L2*'",
 	"plan":    "--level N or --nodes PATTERN plans for fewer nodes; --perf prints the commands alone",
 	"code":    "--source-only, --asm-only, or SYMBOL:START-END; --full prints code without samples as well",

@@ -160,7 +160,7 @@ func (m *Machine) NoPMU() string {
 // HalfCores is what values about whole cores take for granted where one logical
 // processor of each was counted, and others run: a note of an account. Those that
 // would be reliable otherwise have account.DoubtCore.
-var HalfCores = counts.Note{Kind: counts.NoteHalfCores, Text: "the other logical processor of each core is taken to have been as busy",
+var HalfCores = counts.Note{Kind: "half-cores", Text: "the other logical processor of each core is taken to have been as busy",
 	Fix: counts.Fix{Action: counts.CountWholeCores}}
 
 // AboutCore reports whether a node's value is about a whole core: its events count for

@@ -256,7 +256,7 @@ func (r *Recordings) diffNodes(sides [2]Side, o DiffOptions) (Difference, error)
 		return nil, err
 	}
 	h := r.diffHeader(m, "", sides, unit, o)
-	h.What, h.Notes = what.String(), c.notes.lines(len(h.Files))
+	h.What, h.Notes, h.Commands = what.String(), c.notes.lines(len(h.Files)), c.commands
 	return nodeDiff{h, account.Compare(m.Model, readings[0], readings[1], design)}, nil
 }
 
@@ -296,6 +296,7 @@ type collector struct {
 	notes        noteList
 	runs         [2][]runReading
 	instructions [2][]float64
+	commands     [2]string // of the first runs that have one
 }
 
 // A runReading is what one run used of the resources, as far as they were counted.
@@ -317,6 +318,7 @@ func (c *collector) Account(a *account.Account) error {
 	}
 	c.runs[c.side] = append(c.runs[c.side], t)
 	c.instructions[c.side] = append(c.instructions[c.side], a.Instructions())
+	c.commands[c.side] = cmp.Or(c.commands[c.side], ownOutput().ReplaceAllString(a.Label, ""))
 	return nil
 }
 

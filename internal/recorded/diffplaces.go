@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -50,7 +51,7 @@ func (r *Recordings) diffPlaces(sides [2]Side, o DiffOptions) (Difference, error
 		}
 	}
 	h := r.diffHeader(p.method, p.kind, sides, unit, o)
-	h.What, h.Notes = p.resource, p.notes.lines(len(h.Files))
+	h.What, h.Notes, h.Commands = p.resource, p.notes.lines(len(h.Files)), p.commands
 	return placeDiff{h, o.Top, account.ComparePlaces(p.runs[0], p.runs[1], design)}, nil
 }
 
@@ -60,9 +61,10 @@ type placeRuns struct {
 	by           counts.Kind
 	runs         [2][]account.PlaceReading
 	instructions [2][]float64
-	resource     string // that is compared: "cycles", "time" or an event
-	first        string // the first recording
-	cpu          string // of the first recording
+	commands     [2]string // of the first runs that have one
+	resource     string    // that is compared: "cycles", "time" or an event
+	first        string    // the first recording
+	cpu          string    // of the first recording
 	samples      int64
 	notes        noteList
 }
@@ -131,6 +133,7 @@ func (p *placeRuns) keep(side int, t *counts.Table, col int) error {
 	if !(run.Total > 0) {
 		return fault.Inputf("%s: it has no %s", p.file, p.resource)
 	}
+	p.commands[side] = cmp.Or(p.commands[side], ownOutput().ReplaceAllString(t.Label, ""))
 	p.instructions[side] = append(p.instructions[side], p.method.Evaluate(t, account.Place{}).Instructions())
 	p.samples += cell.Samples
 	for row := 1; row < len(t.Scopes); row++ {

@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -398,7 +400,11 @@ func (r *Reader) nameless() []counts.Note {
 			if m.file.BuildID != "" {
 				text += " (build id " + m.file.BuildID + ")"
 			}
-			out = append(out, counts.Notef("%s", counts.Name(text)))
+			note := counts.Notef("%s", counts.Name(text))
+			if errors.Is(err, object.ErrBuildID) {
+				note.Kind = counts.NoteOtherBuild
+			}
+			out = append(out, note)
 		}
 	}
 	return out
