@@ -78,7 +78,7 @@ func (a *app) export(c *common, f *placeFlags, x *exportFlags, by recorded.Split
 		}
 	}
 	return a.write(c, func(out io.Writer) error {
-		left, err := format.Write(out, p.Profile)
+		left, err := format.Save(out, p.Profile, c.output)
 		if format.Bare {
 			for _, n := range append(spell.Texts(p.Notes), left.Notes()...) {
 				fmt.Fprintf(a.err, "note: %s\n", oneLine(n))

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"math"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
@@ -207,6 +209,40 @@ func TestPprofIsTheReport(t *testing.T) {
 	}
 	if p.DefaultSampleType != "CPU_CLK_UNHALTED.THREAD" {
 		t.Errorf("the default is %s", p.DefaultSampleType)
+	}
+}
+
+// TestFirefoxIsPprof: both formats have the same threads with the same amounts of each type, but for
+// what pprof rounds.
+func TestFirefoxIsPprof(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stacks.data")
+	recordCalls(t, file, 200)
+	args := []string{"--smt", "off", "--sysroot", stacksRoot, file}
+	p := exportedPprof(t, args...)
+	var f struct {
+		Threads []struct {
+			Name, ProcessName string
+			Samples           struct{ Weight []float64 }
+		}
+	}
+	if err := json.Unmarshal(exported(t, append([]string{"--format", "firefox"}, args...)...), &f); err != nil {
+		t.Fatal(err)
+	}
+	got, want := map[string]float64{}, map[string]float64{}
+	for _, x := range f.Threads {
+		for _, v := range x.Samples.Weight {
+			got[x.ProcessName+" "+x.Name] += v
+		}
+	}
+	for _, s := range p.Sample {
+		for i, v := range s.Value {
+			if v != 0 {
+				want[p.SampleType[i].Type+" ("+p.SampleType[i].Unit+") "+s.Label["thread"][0]] += float64(v)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 0.5*float64(len(p.Sample)))); diff != "" || len(want) < 9 {
+		t.Errorf("amounts of threads (-pprof +firefox):\n%s", diff)
 	}
 }
 

@@ -40,9 +40,9 @@ samples; perf's --pid, --tid, --comm, --dso and --symbol mean the same. Where no
 method fits, the shares remain. --sysroot is the directory with another machine's
 programs and symbols.
 
---format pprof, speedscope, collapsed and flamegraph write the stacks of samples for
-other programs, with each node's slots or cycles. The format collapsed has one node
-or event, named by --nodes or --event.
+--format pprof, speedscope, firefox, collapsed and flamegraph write the stacks of
+samples for other programs, with each node's slots or cycles. The format collapsed has
+one node or event, named by --nodes or --event.
 
 Several files are aggregated if they are runs of the same program: same processor,
 command and events. Without a command their names may differ in numbers only.
@@ -66,7 +66,8 @@ for any processor. Counts that no method uses are printed with their rates.`,
   cyclestack report --by function --sysroot examples/functions examples/functions.data
   cyclestack report --by thread,function --level 2 --time 0,0.5 --sysroot examples/functions examples/levels.data
   cyclestack report --process 42 --by interval --sysroot examples/functions examples/levels.data
-  cyclestack report --format collapsed --nodes Retiring --sysroot examples/stacks examples/stacks.data`,
+  cyclestack report --format collapsed --nodes Retiring --sysroot examples/stacks examples/stacks.data
+  cyclestack report --format firefox --sysroot examples/stacks examples/stacks.data`,
 		RunE: func(_ *cobra.Command, files []string) error { return a.runReport(c, f, x, files) },
 	}
 	c.addModel(cmd)

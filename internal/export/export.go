@@ -1,6 +1,6 @@
 // Package export writes accounts of places in the code, with the stacks of their samples,
-// in the formats of other programs that show profiles: pprof, speedscope, collapsed stacks,
-// and flame graphs as HTML files.
+// in the formats of other programs that show profiles: pprof, speedscope, the Firefox
+// Profiler, collapsed stacks, and flame graphs as HTML files.
 //
 // It follows the last step of the flow
 //
@@ -18,6 +18,8 @@
 package export
 
 import (
+	"compress/gzip"
+	"errors"
 	"io"
 	"iter"
 	"strings"
@@ -62,8 +64,8 @@ type Profile struct {
 	Default  int              // the type that is shown first
 	Duration float64          // of the recording, seconds; NaN if it is not known
 	Stacks   iter.Seq[*Stack] // each valid until the next
-	// Threads makes the thread the outermost frame in every format, as for recordings
-	// without callchains.
+	// Threads makes the thread the outermost frame in pprof, too, as for recordings without
+	// callchains.
 	Threads bool
 	Notes   []string // notes about the values
 }
@@ -81,9 +83,20 @@ type Format struct {
 var Formats = []Format{
 	{Name: "pprof", Binary: true, Write: func(w io.Writer, p *Profile) (Omission, error) { return Omission{}, Pprof(w, p) }},
 	{Name: "speedscope", Bare: true, Write: func(w io.Writer, p *Profile) (Omission, error) { return Speedscope(w, p, "cyclestack") }},
+	{Name: "firefox", Write: Firefox},
 	{Name: "collapsed", Bare: true, One: true, Write: func(w io.Writer, p *Profile) (Omission, error) { return Collapsed(w, p, p.Default) }},
 	{Name: "flamegraph", Write: FlameGraph},
 	{Name: "stacks", Write: Stacks},
+}
+
+// Save writes a profile to a file of that name: compressed if it ends in ".gz".
+func (f *Format) Save(w io.Writer, p *Profile, name string) (Omission, error) {
+	if f.Binary || !strings.HasSuffix(name, ".gz") {
+		return f.Write(w, p)
+	}
+	z := gzip.NewWriter(w)
+	left, err := f.Write(z, p)
+	return left, errors.Join(err, z.Close())
 }
 
 // Names returns the names of the formats.

@@ -444,6 +444,25 @@ func TestHostileNames(t *testing.T) {
 			checkName(t, x.Name)
 		}
 	})
+	t.Run("firefox", func(t *testing.T) {
+		f := parseFirefox(t, write(t, hostileProfile(), writeFirefox))
+		got := map[bool]float64{}
+		for _, x := range f.Threads {
+			checkName(t, x.Name)
+			checkName(t, x.ProcessName)
+			for _, v := range x.Samples.Weight {
+				if x.Pid == "2" {
+					got[x.IsMainThread] += v
+				}
+			}
+		}
+		if got[true] != sum || got[false] != sum {
+			t.Errorf("%v in the thread of all and in the others, want %v", got, sum)
+		}
+		for _, name := range slices.Concat(f.Shared.StringArray, f.Meta.Categories[1].Subcategories, []string{f.Meta.Product}) {
+			checkName(t, name)
+		}
+	})
 	t.Run("flamegraph", func(t *testing.T) {
 		page := write(t, hostileProfile(), writeFlame)
 		if n := bytes.Count(bytes.ToLower(page), []byte("<script")); n != 2 {
