@@ -165,11 +165,13 @@ func TestSimulated(t *testing.T) {
 				}
 			}
 			var d, reported document
+			short := false // the native run
 			for name, to := range map[string]*document{stat: &d, again: &reported} {
 				text, err := os.ReadFile(name)
 				if err != nil {
 					t.Fatal(err)
 				}
+				short = short || strings.Contains(string(text), "too short for Kernel and Unaccounted")
 				if err := json.Unmarshal(text, to); err != nil {
 					t.Fatal(err)
 				}
@@ -183,6 +185,9 @@ func TestSimulated(t *testing.T) {
 			}
 			if got != tt.bottleneck {
 				t.Errorf("%s: bottleneck %q, want %q: %+v", tt.what, got, tt.bottleneck, reported.Accounts[0].Nodes)
+			}
+			if short {
+				return
 			}
 			if sum := d.value(t, "Unaccounted") + d.value(t, "Kernel") + d.value(t, "Issue"); math.IsNaN(sum) || sum > 1.001 {
 				t.Errorf("%s: %v of the native run's cycles are in these parts", tt.what, sum)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -123,6 +124,8 @@ func (s *Simulator) account(ran *account.Account) error {
 	switch note := s.selfTimed(t); {
 	case note.Text != "":
 		s.notes = append(s.notes, note)
+	case s.brief().Text != "":
+		s.notes = append(s.notes, s.brief())
 	case s.clock && s.m.Options().Choice.CPU == "" && !s.result.Partial && !s.foreign: // another processor would have taken another time
 		t = s.withTimes(t)
 	}
@@ -180,6 +183,21 @@ func (s *Simulator) selfTimed(t *counts.Table) (note counts.Note) {
 	}
 	if native := s.state.UserTime().Seconds() * clock; s.result.Timed && cycles > 0 && cycles < timedLeast*native {
 		return counts.Notef("the program reads the clock or sets timers, and the simulation has %.0f %% of its cycles: it does less when it is slower", 100*cycles/native)
+	}
+	return note
+}
+
+// briefError is the error of the kernel's share of the processor time beyond which that share
+// is of no use. The kernel divides the time by ticks, so runs below some 50 ms have such an
+// error.
+const briefError = 0.3
+
+// brief returns a note if the run was so short that Kernel and Unaccounted would be noise.
+func (s *Simulator) brief() (note counts.Note) {
+	user, system := s.state.UserTime(), s.state.SystemTime()
+	err := counts.Confidence * math.Sqrt(ostime.TickVariance(user, system)) / float64(user+system)
+	if err > briefError {
+		return counts.Notef("the run took %.1f ms of processor time, divided into user and kernel to %.0f %%: too short for Kernel and Unaccounted", (user+system).Seconds()*1e3, 100*err)
 	}
 	return note
 }
