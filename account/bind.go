@@ -58,6 +58,7 @@ type programs struct {
 	of       *metric.Program
 	ofDeps   []int
 	limits   []*metric.Program // thresholds, by node; nil for none
+	ofParts  []bool            // by node: its threshold is about other nodes, such as its parts
 	checks   []boundRule
 	measured []bool // by node: its value is measured, and no estimate
 	sums     []int  // nodes whose children must sum to them
@@ -378,7 +379,7 @@ func (b *Binding) slotIn(name string) int {
 func (b *Binding) compileNodes() {
 	c := b.Method
 	b.nodes = make([]program, len(c.formulas))
-	b.limits = make([]*metric.Program, len(c.formulas))
+	b.limits, b.ofParts = make([]*metric.Program, len(c.formulas)), make([]bool, len(c.formulas))
 	for _, i := range c.order {
 		p := &b.nodes[i]
 		if p.rest = c.Model.Nodes[i].Rest; p.rest {
@@ -408,7 +409,7 @@ func (b *Binding) compileNodes() {
 			continue
 		}
 		if prog, err := metric.Compile(b.fold(e), b.slotIn); err == nil {
-			b.limits[i] = prog
+			b.limits[i], b.ofParts[i] = prog, !slices.Contains(e.Names(), c.Model.Nodes[i].Name)
 		}
 	}
 }

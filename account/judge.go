@@ -244,8 +244,8 @@ func (b *Binding) rivals(t *counts.Table, place Place, a *Account, list []Rival)
 }
 
 // comparable reports whether a sibling of a node on the path can be a bottleneck as well.
-// One that is not flagged can if it has a threshold and the same unit. Useful work is a
-// problem only if it is flagged. If the expected ranges are known, only categories above
+// One that is not flagged can if it has a threshold on itself and the same unit. Useful work,
+// and what is a problem by its parts, is one only if it is flagged. If the expected ranges are known, only categories above
 // them are problems.
 func (b *Binding) comparable(a *Account, on, i, from int) bool {
 	nodes := b.Method.Model.Nodes
@@ -253,7 +253,7 @@ func (b *Binding) comparable(a *Account, on, i, from int) bool {
 		return true
 	}
 	expected := from < 0 && b.Method.Workload != model.AnyWorkload
-	return b.limits[i] != nil && nodes[i].Unit == nodes[on].Unit && !expected && !b.useful(i)
+	return b.limits[i] != nil && !b.ofParts[i] && nodes[i].Unit == nodes[on].Unit && !expected && !b.useful(i)
 }
 
 // margin is how far apart two nodes' values must be to differ.
