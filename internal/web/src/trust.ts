@@ -2,7 +2,7 @@
 
 import { Account, Accounts, Document } from "./data";
 import { clean, h, id } from "./dom";
-import { coverage, known, percentOf, trim } from "./format";
+import { coverage, exact, known, percentOf, trim } from "./format";
 
 export interface About extends Document { version: string; command: string[]; left_out?: { view: string; why: string }[]; live?: string }
 
@@ -25,7 +25,7 @@ export function trust(d: Accounts, a: Account, documents: Document[]): HTMLEleme
     ["Penalties", d.model.penalties ? d.model.penalties.file + (d.model.penalties.measured ? ", measured " + d.model.penalties.measured : "") : ""],
     ["Command", (about?.command || []).join(" ")], ["cyclestack", about?.version || ""]];
   const checks = a.audit.map(c => h("tr", { class: c.state === "fails" ? "fails" : c.state === "skipped" ? "doubtful" : "" }, h("th", { scope: "row" }, clean(c.name, 300)), h("td", {}, c.state === "fails" ? "✗ fails" : c.state === "holds" ? "✓ holds" : "skipped"),
-    number(trim(c.left), "left"), h("td", {}, c.op), number(trim(c.right), "right"), number(percentOf(c.residual), "residual"), h("td", {}, clean(c.why || c.text || "", 1000))));
+    number(exact(c.left), "left"), h("td", {}, c.op), number(exact(c.right), "right"), number(percentOf(c.residual), "residual"), h("td", {}, clean(c.why || c.text || "", 1000))));
   const counts = a.counts.map(c => h("tr", {}, h("th", { scope: "row" }, clean(c.event, 300)), h("td", {}, clean(c.as || "", 300)), number(trim(c.value), "value"), number(known(c.coverage) ? coverage(c.coverage) : "–", "coverage"), number(c.samples ? String(c.samples) : "–", "samples"), h("td", {}, c.state || "")));
   return h("section", { id: "trust", "aria-labelledby": hId }, h("h2", { id: hId }, "Can I believe it"),
     h("dl", {}, ...facts.filter(f => f[1] !== "").flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, clean(v, 4000))])),
