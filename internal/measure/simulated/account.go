@@ -161,7 +161,7 @@ func (s *Simulator) hotLoops() []*core.Result {
 		return nil
 	}
 	run := core.Simulated{Table: t, Column: accounting.Clock(s.method, t)}
-	list, err := run.Analyse(simulation.ModelledCore(s.method.CPU.Name))
+	list, err := run.Analyse(s.core)
 	if err != nil {
 		return nil
 	}

@@ -284,7 +284,7 @@ func (t *timer) count(event int, v float64) {
 	whole := math.Floor(v + 0.5)
 	if !(whole >= 0 && whole+float64(t.sums[event]) < mostCycles) {
 		name, _ := addedEvent(event)
-		t.err = t.r.fault("%v of %s, which is impossible", v, name)
+		t.err = t.r.fault("%v of %s, which cannot be", v, name)
 		return
 	}
 	t.carry[event] = v - whole
