@@ -114,7 +114,7 @@ const (
 )
 
 // get returns the series of a family with labels, names and values in turn. Labels without
-// a value are left out. Beyond the most that there may be it is one that is never shown.
+// a value are left out. Where the registry has its most series, the counter is in no answer.
 func (r *registry) get(f *family, labels ...string) *counter {
 	labels = append(labels, r.fixed...)
 	text := labelText(labels)
