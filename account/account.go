@@ -1,6 +1,5 @@
-// Package account evaluates a model over the counts of a scope: every node's
-// value with what is known about how far to trust it, the bottleneck path, and
-// the audit of what must add up.
+// Package account evaluates a model over the counts of a scope: every node's value and how far
+// to trust it, the bottleneck path, and the audit of what must add up.
 //
 // It is the fifth step of the flow
 //
@@ -82,9 +81,8 @@ type scratch struct {
 
 // A Value is one node's figure.
 type Value struct {
-	// Value is a share of the whole (0…1) for nodes of a tree of shares, else
-	// a plain number in the node's unit. NaN if it is not known; Account.Why
-	// says why.
+	// Value is a share of the whole (0…1) in a tree of shares, else a number in the node's
+	// unit. NaN if it is not known; Account.Why says why.
 	Value float64
 	// Amount is the same before it was divided by the whole: cycles or slots.
 	// For other nodes it equals Value.
@@ -140,8 +138,8 @@ func (v *Value) Reliable() bool { return v.Known() && v.Doubt == DoubtNone }
 //     slices);
 //   - a number other than 0 in place of an event that was not counted is an
 //     assumption. It matters from 1 % of the whole on;
-//   - a value that rests on all the counts of a failing identity, or on one that can
-//     be the wrong one, rests on a contradiction.
+//   - a value rests on a contradiction if it rests on all the counts of a failing identity, or
+//     on a suspect one.
 type Doubt uint8
 
 // The reasons for doubt.
@@ -314,8 +312,8 @@ func (a *Account) Why(node int) counts.Note {
 // WhySkipped says why a check was skipped; the zero Note if it was not.
 func (a *Account) WhySkipped(check int) counts.Note { return a.Binding.whySkipped(a, &a.Checks[check]) }
 
-// Includes lists the siblings of a rest whose own values are not known, so that
-// what they would have explained is part of it.
+// Includes lists the siblings of a rest whose own values are not known. What they would have
+// explained is part of it.
 func (a *Account) Includes(node int) []string {
 	if !a.Model().Nodes[node].Rest || !a.Nodes[node].Known() {
 		return nil

@@ -248,8 +248,8 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// TestRestOfAll checks that what is left of times that fill the whole exactly is 0, and
-// not what the rounding of their quotients leaves.
+// TestRestOfAll checks that nothing is left of times that fill the whole exactly. The rounding
+// of quotients must not show.
 func TestRestOfAll(t *testing.T) {
 	method, err := account.Load("generic", "os-time", account.Options{})
 	if err != nil {
@@ -386,8 +386,8 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestPrivilege checks that an account of user mode is one, and says so, and
-// that filtered and unfiltered counts are not mixed.
+// TestPrivilege checks that an account of user mode says so, and that filtered and unfiltered
+// counts are not mixed.
 func TestPrivilege(t *testing.T) {
 	method := toy(t, account.Options{})
 	a := run(t, method, 1, reading{event: "cycles:u", value: 1000}, reading{event: "STALL:u", value: 100})

@@ -17,9 +17,9 @@ type Binding struct {
 	Method *Method
 	Layout *counts.Layout
 
-	// Unused are the events of the recording that the model has no use for,
-	// Unknown those that the processor's table does not know besides.
-	// Other are those counted on the other core type of a hybrid processor.
+	// Unused are the recording's events that the model does not use. Unknown are those that the
+	// processor's table lacks. Other are those counted on the other core type of a hybrid
+	// processor.
 	Unused, Unknown, Other []string
 
 	notes []counts.Note
@@ -277,8 +277,8 @@ func (b *Binding) noteErrata(event string) {
 	}
 }
 
-// toBase is what a count in a unit that perf prints is multiplied by to be in
-// the unit that formulas use: nanoseconds for times.
+// toBase has the factors from the units that perf prints to those of formulas: nanoseconds for
+// times.
 func toBase(unit string) float64 {
 	switch unit {
 	case "msec", "ms":
@@ -414,8 +414,8 @@ func (b *Binding) compileNodes() {
 	}
 }
 
-// assumptions lists the numbers that stand in a node's formula, and in those of nodes
-// that it names, for events that were not counted. invented reports whether any is not 0.
+// assumptions lists the numbers that stand for uncounted events in the formulas of a node and
+// of nodes that it names. invented reports whether any is not 0.
 func (b *Binding) assumptions(i int) (list []string, invented bool) {
 	add := func(text string) {
 		if !slices.Contains(list, text) {
@@ -545,8 +545,8 @@ func (b *Binding) compileCoherent(i, group int) {
 	}
 }
 
-// compileIn compiles a formula of inputs only, reading from the group what it
-// has, and adds the slots it reads to deps.
+// compileIn compiles a formula of inputs only. It reads from the group what that has, and adds
+// those slots to deps.
 func (b *Binding) compileIn(e *metric.Expr, group int, deps *[]int) (*metric.Program, error) {
 	return metric.Compile(e, func(name string) int {
 		input, ok := b.Method.inputIndex[name]

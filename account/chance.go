@@ -44,8 +44,7 @@ const (
 	// PairsEnough is the same for pairs: with five, it is 1 in 16.
 	PairsEnough = 6
 	alpha       = 0.05
-	// sameWithin is the part of all cycles that a change must be shown to be
-	// smaller than to be called none.
+	// sameWithin is a part of all cycles: a change that is shown to be smaller is called none.
 	sameWithin = 0.01
 	// negligible is the smallest part of all cycles that counts as a change, however
 	// sure; negligibleExact is the same for the whole and nodes of exact counts.
@@ -115,13 +114,12 @@ type family struct {
 	design         Design
 }
 
-// test returns the p-values of the figures, corrected for there being several: by
-// the step-down maxT procedure of P. H. Westfall and S. S. Young (Resampling-Based
-// Multiple Testing, 1993, algorithm 4.1). Runs are exchanged between the sides,
-// or within pairs, in all ways or in many; a figure's p-value is how often the
-// largest statistic of those not yet found to differ is as large as its own. So
-// figures that vary together count as one, and nothing is assumed about how they
-// vary. With few runs a large change is found even among many figures; the test of
+// test returns the p-values of the figures, corrected for there being several: by the step-down
+// maxT procedure of P. H. Westfall and S. S. Young (Resampling-Based Multiple Testing, 1993,
+// algorithm 4.1). Runs are exchanged between the sides, or within pairs, in all ways or in
+// many; a figure's p-value is how often the largest statistic of the undecided figures is as
+// large as its own. So figures that vary together count as one, and nothing is assumed about
+// how they vary. With few runs a large change is found even among many figures; the test of
 // Mann and Whitney with a correction for several could not find it.
 func (f *family) test() []float64 {
 	if f.design.Paired {
@@ -218,9 +216,8 @@ func (x *pairFigure) difference(chosen []int, old, new float64) (delta, variance
 	return sum * (1/old + 1/new), max(within*(1/old+1/new), sampledLeast*sampled)
 }
 
-// pairs yields the same for pairs: the mean difference of neighbours, each
-// relative to its pair's whole, for the runs as they are and then exchanged within
-// all or many pairs.
+// pairs yields the same for pairs: the mean difference of neighbours, each relative to its
+// pair's whole. It is taken as the runs are, then exchanged within all or many pairs.
 func (f *family) pairs() iter.Seq[[]float64] {
 	figures, n := len(f.old), len(f.old[0])
 	deltas, sampled, squares := make([][]float64, figures), make([]float64, figures), make([]float64, figures)
@@ -365,8 +362,8 @@ func signs(n int) iter.Seq[[]float64] {
 	}
 }
 
-// A bootstrap draws runs of both sides at random and puts each back, as often as
-// there are runs, many times: the same ones for all figures.
+// A bootstrap draws as many runs of both sides as there are, at random and with replacement,
+// many times: the same ones for all figures.
 type bootstrap struct {
 	old, new [][]int32 // the runs that were drawn
 	deltas   []float64 // scratch
@@ -415,8 +412,8 @@ func meanOf(values []float64, drawn []int32) float64 {
 	return sum / float64(len(drawn))
 }
 
-// expanded is the part of a bootstrap's results that lies beyond each end of a
-// 95 % interval, for samples of n.
+// expanded is the part of a bootstrap's results beyond each end of a 95 % interval, for samples
+// of n.
 func expanded(n int) float64 {
 	t := studentQuantile(float64(n - 1))
 	return stats.StdNormal.CDF(-t * math.Sqrt(float64(n)/float64(n-1)))

@@ -5,29 +5,26 @@ import (
 	"math/rand/v2"
 )
 
-// closureTolerance is how far a node's children may miss it, relative to the
-// whole, before the closure is said to fail: 2 %, as in a published analysis of stalls
-// (Stack Overflow, answer to question 54084992).
+// closureTolerance is how far a node's children may miss it, relative to the whole: 2 %, as in
+// a published analysis of stalls (Stack Overflow, answer to question 54084992).
 const closureTolerance = 0.02
 
-// contradiction is by how much of the whole the measured levels of a tree may
-// fail to close before the counts contradict each other. Intel gives its shares
-// of slots as much room.
+// contradiction is how much of the whole the measured levels may miss before the counts
+// contradict each other. Intel gives its shares of slots as much room.
 const contradiction = 0.05
 
-// Measured are the nodes of the first level of a tree of shares, and those of the
-// second that few events decide. A share that takes more than measuredInputs of
-// them to work out is an estimate, as are those that are deeper: these overlap,
-// and overshoot. With a larger number the sound counts of five of the processors
-// of TestDoctored, Sandy Bridge to Ice Lake, would contradict themselves.
+// Measured are the first level of a tree of shares, and nodes of the second that few events
+// decide. A share of more than measuredInputs events is an estimate, as are all deeper ones:
+// these overlap, and overshoot. With a larger number, sound counts of five processors of
+// TestDoctored (Sandy Bridge to Ice Lake) would contradict themselves.
 const (
 	measuredLevels = 2
 	measuredInputs = 6
 )
 
-// prepareClosures finds out what must sum to what, and which nodes are measured.
-// Where one of a node's children is what the others leave they sum to it by
-// construction, and where they overlap they need not.
+// prepareClosures finds out what must sum to what, and which nodes are measured. Children sum
+// to their node by construction if one is what the others leave. If they overlap, they need
+// not.
 func (b *Binding) prepareClosures() {
 	b.roots = b.disjointRoots()
 	closed := b.identities()
@@ -60,12 +57,11 @@ func (b *Binding) disjointRoots() []int {
 	return roots
 }
 
-// identities finds the nodes whose children sum to them whatever is counted,
-// because one child is what the others leave: no recording can fail that check. If the
-// roots sum to 1 in that way, they are not checked.
-// They are found by trying: with counts drawn at random, sums that are none by
-// construction do not come out. Where a child is what another leaves but never
-// less than 0, which some counts decide, each trial shows that by an even chance.
+// identities finds the nodes whose children sum to them whatever is counted, because one child
+// is what the others leave: no recording can fail that check. If the roots sum to 1 in that
+// way, they are not checked. They are found by trying: with counts drawn at random, sums that
+// are none by construction do not come out. A child can be what another leaves, but never less
+// than 0. If counts decide that, each trial shows it by an even chance.
 func (b *Binding) identities() []bool {
 	const trials = 32
 	const rounding = 1e-9
@@ -229,9 +225,8 @@ func closure(name string, sum, parent, whole float64) Check {
 // closureSlack says why the tolerance of a closure is what it is.
 const closureSlack = "counters are read one after the other, and start and stop so"
 
-// checkNodes adds the values of the measured levels that are impossible, and the
-// parts that are larger than what they are parts of. What is as it should be has
-// no line: there are as many as nodes.
+// checkNodes adds the impossible values of the measured levels, and the parts that are larger
+// than their wholes. What is as it should be has no line: there are as many as nodes.
 func (b *Binding) checkNodes(a *Account) {
 	if a.Scope.Code != nil {
 		return // chance puts samples a little away from where they belong
@@ -284,8 +279,8 @@ func (b *Binding) wordsOfNodes(name, text string, l balance) words {
 	return words{name: name, text: text, events: b.eventsOf(l.deps), balance: l}
 }
 
-// addNodeCheck adds a failed check of a node's value, or of its difference from
-// another's, unless the failure is within its error.
+// addNodeCheck adds a failed check of a node's value, or of its difference from another's, if
+// it exceeds the error.
 func (b *Binding) addNodeCheck(a *Account, c *Check, w *words) {
 	c.Residual = c.Left - c.Right
 	c.Error = b.balanceError(a, &w.balance)

@@ -26,8 +26,8 @@ func (r *recording) column(event string) int {
 	return -1
 }
 
-// TestImpossible changes recordings of 20 processors so that what must hold
-// between two events does not, and checks that the audit says so of both.
+// TestImpossible changes recordings of 20 processors: what must hold between two events does
+// not. The audit must name both.
 func TestImpossible(t *testing.T) {
 	cat, err := model.Embedded()
 	if err != nil {

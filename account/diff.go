@@ -181,11 +181,10 @@ type Difference struct {
 	Nodes []Change // by node of the model
 }
 
-// Compare compares two sets of runs. The total is tested by itself. Nodes are
-// tested level by level, the children of a node only if it has changed or stands
-// for the whole, with a correction among siblings: so the chance that any of a
-// set of siblings is called changed though none is, is at most 5 %. The test is that of
-// [ComparePlaces].
+// Compare compares two sets of runs. The total is tested by itself. Nodes are tested level by
+// level, with a correction among siblings. A node's children are tested only if it has changed
+// or stands for the whole: so the chance that any of a set of siblings is called changed though
+// none is, is at most 5 %. The test is that of [ComparePlaces].
 func Compare(m *model.Model, old, new []Reading, design Design) *Difference {
 	d := &Difference{Model: m, Runs: [2]int{len(old), len(new)}, Nodes: make([]Change, len(m.Nodes)),
 		Basis: design.basis(len(old), len(new))}
@@ -315,10 +314,10 @@ func (c *comparison) test(list []*Change, old, new [][]float64) {
 	}
 }
 
-// seen is the least difference of the means that four of five comparisons of such runs
-// would find, by how the runs differ: the quantiles of Student's distribution for the
-// level of the test and for its power, in standard errors (J. Cohen, Statistical Power
-// Analysis for the Behavioral Sciences, chapter 2).
+// seen is the least difference of the means that four of five comparisons of such runs would
+// find: the quantiles of Student's distribution for the level of the test and for its power, in
+// standard errors (J. Cohen, Statistical Power Analysis for the Behavioral Sciences, chapter
+// 2).
 func seen(old, new []float64, paired bool) float64 {
 	const power = 0.842 // the 80 % quantile of the normal distribution
 	o, n := float64(len(old)), float64(len(new))

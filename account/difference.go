@@ -11,11 +11,11 @@ import (
 // what a contradiction must exceed.
 const certain = 2.575829
 
-// Where nothing shows how multiplexed counts varied, they are assumed to vary from one
-// time slice to the next by unknownVariation of themselves. Rare events come in bursts
-// and vary by burstVariation; rare is less than a part in rareBelow of the largest
-// count. A slice is assumed to last turnSeconds, the tick of the kernel's timer: at most
-// 10 ms and mostly 4. Without a duration there are unknownTurns slices.
+// Where nothing shows how multiplexed counts varied, each time slice is assumed to differ by
+// unknownVariation of the count. Rare events come in bursts and vary by burstVariation; rare is
+// less than a part in rareBelow of the largest count. A slice is assumed to last turnSeconds,
+// the tick of the kernel's timer: at most 10 ms and mostly 4. Without a duration there are
+// unknownTurns slices.
 const (
 	unknownVariation = 1.0
 	burstVariation   = 3.0
@@ -24,9 +24,9 @@ const (
 	unknownTurns     = 25
 )
 
-// relationError is half the width of the 99 % interval of the difference between
-// the sides of a relation, were they equal: what is asked is whether the smaller
-// could be the true size of both, so the errors are those of counts of its size.
+// relationError is half the width of the 99 % interval of a relation's difference, were its
+// sides equal: the question is whether the smaller could be the true size of both. So the
+// errors are those of counts of its size.
 func (b *Binding) relationError(a *Account, r *boundRule, left, right float64) float64 {
 	if b.oneWindow(a, r.deps) {
 		return 0
@@ -59,11 +59,10 @@ func ratio(x, y float64) float64 {
 	return x / y
 }
 
-// balanceError is half the width of the 99 % interval of a balance. Its slots are uncertain
-// if they were sampled, or counted for a part of the time. The effects of counts of one
-// group, or of several, are added as if they were fully correlated, which is a bound. A
-// group that was on the counters by itself has no error: what holds at each moment holds for
-// its counts.
+// balanceError is half the width of the 99 % interval of a balance. Its slots are uncertain if
+// they were sampled, or counted for a part of the time. The effects of counts are added as if
+// they were fully correlated, in one group or several. That is a bound. A group that was on the
+// counters by itself has no error: what holds at each moment holds for its counts.
 func (b *Binding) balanceError(a *Account, l *balance) float64 {
 	if b.oneWindow(a, l.deps) {
 		return 0
@@ -145,8 +144,8 @@ func (l *balance) of(values []float64) float64 {
 	return sum
 }
 
-// oneWindow reports whether slots were counted over the same windows, so that
-// what holds of events holds of their counts, and none was sampled.
+// oneWindow reports whether slots were counted over the same windows, and none was sampled.
+// Then what holds of events holds of their counts.
 func (b *Binding) oneWindow(a *Account, slots []int) bool {
 	group := 0
 	for i, at := range slots {
@@ -162,8 +161,8 @@ func (b *Binding) oneWindow(a *Account, slots []int) bool {
 	return true
 }
 
-// slotError is the standard error of a slot's count, and the part of it that
-// chance leaves however small the count is. It is worked out once.
+// slotError is the standard error of a slot's count, and the part of it that chance leaves for
+// any small count. It is worked out once.
 func (b *Binding) slotError(a *Account, at int) (e, fewest float64) {
 	seen := &a.seen[at]
 	if seen.judged {

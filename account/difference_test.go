@@ -34,8 +34,8 @@ source = "a test"
 	return compile(t, own, account.Options{})
 }
 
-// slack computes the allowed difference between two counts from their deviations, and from
-// what is left of these for small counts.
+// slack computes the allowed difference of two counts from their deviations, and from what
+// small counts leave of these.
 func slack(left, right float64, deviation, fewest [2]float64) float64 {
 	sum := 0.0
 	for i, v := range []float64{left, right} {
@@ -44,8 +44,8 @@ func slack(left, right float64, deviation, fewest [2]float64) float64 {
 	return 2.575829 * sum / max(left, right)
 }
 
-// TestErrorOfRelation compares the error that is allowed of a relation with what
-// the rules for multiplexed counts, and for samples, make of it.
+// TestErrorOfRelation compares the allowed error of a relation with the rules for multiplexed
+// counts and for samples.
 func TestErrorOfRelation(t *testing.T) {
 	turns := func(v, share, turns, variation float64) (deviation, fewest float64) {
 		fewest = math.Sqrt((v*share+1)*(1-share)) / share

@@ -84,12 +84,12 @@ type PlaceDifference struct {
 // not depend on how the sides differ.
 const testedFrom = 1e-3
 
-// ComparePlaces compares two sets of runs by places in the code. The total and all places
-// with 0.1 % of all runs or more are tested together. The test exchanges runs between the
-// sides, or within pairs (Westfall and Young): the chance that any is called changed though
-// nothing is, is at most 5 %. With too few runs for that a place is compared with what
-// sampling adds by chance. Nothing is known then of how runs differ. A place is called
-// changed only if its amount and its share of the run have, by 1 % of all or more.
+// ComparePlaces compares two sets of runs by places in the code. The total and all places with
+// 0.1 % of all runs or more are tested together. The test exchanges runs between the sides, or
+// within pairs (Westfall and Young): the chance that any is called changed though nothing is,
+// is at most 5 %. With too few runs for that a place is compared with what sampling adds by
+// chance. Nothing is known then of how runs differ. A place is changed only if both its amount
+// and its share of the run are, by 1 % of all or more.
 func ComparePlaces(old, new []PlaceReading, design Design) *PlaceDifference {
 	runs := [2][]PlaceReading{old, new}
 	d := &PlaceDifference{Runs: [2]int{len(old), len(new)}, Basis: design.basis(len(old), len(new))}

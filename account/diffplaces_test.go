@@ -106,8 +106,8 @@ func TestPlacesEqual(t *testing.T) {
 	}
 }
 
-// TestPlacesFindsSlowFunction plants 5 % into the function with half of the time,
-// which is to be named in 19 of 20 trials, and no other.
+// TestPlacesFindsSlowFunction plants 5 % into the function with half of the time. It alone is
+// to be named in 19 of 20 trials.
 func TestPlacesFindsSlowFunction(t *testing.T) {
 	trials := testlong.Size(20, 60)
 	for _, test := range []struct {
@@ -226,8 +226,8 @@ func TestModuleRenamed(t *testing.T) {
 	}
 }
 
-// TestIntervalsCover checks that the intervals of changes hold the truth in about
-// 95 % of the trials, with few runs as with many.
+// TestIntervalsCover checks that the intervals of changes hold the truth in about 95 % of
+// trials, with few and many runs.
 func TestIntervalsCover(t *testing.T) {
 	trials, least, most := testlong.Size(60, 300), testlong.Size(52, 272), testlong.Size(60, 298)
 	for _, runs := range []int{5, 10} {

@@ -192,9 +192,9 @@ func (t tally) String() string {
 	return fmt.Sprintf("%d %%", int(math.Floor(100*float64(t.caught)/float64(t.of))))
 }
 
-// TestDoctored spoils one count after the other of the recordings of 20 processors,
-// and of published ones, in each of six ways. The audit must contradict them as often
-// as docs/audit.md says, and name the event.
+// TestDoctored spoils one count after the other in each of six ways: of 20 processors'
+// recordings and of published ones. The audit must contradict them as often as docs/audit.md
+// says, and name the event.
 func TestDoctored(t *testing.T) {
 	cat, err := model.Embedded()
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/cyclestack/cyclestack/model"
 )
 
-// A Dominance says what decides a program's way: the layout of its data, as loops walk
-// through it, or the values of its data, as branches depend on them (D. Levinthal,
-// Cycle Accounting Analysis on Intel Core 2 Processors: "loop vs. branch dominated").
-// The two want different events counted next, and different remedies.
+// A Dominance says what decides a program's way: the layout of data that its loops walk
+// through, or the values of data that its branches depend on (D. Levinthal, Cycle Accounting
+// Analysis on Intel Core 2 Processors: "loop vs. branch dominated"). The two want different
+// events counted next, and different remedies.
 type Dominance uint8
 
 // The outcomes of [Account.Dominance].
@@ -26,9 +26,9 @@ func (d Dominance) String() string {
 	return [...]string{DominanceUnknown: "", DominanceLoops: "loops", DominanceBranches: "branches", DominanceNeither: "neither"}[d]
 }
 
-// The rule of [Branching.Dominance]. A misprediction costs some fifteen to twenty
-// cycles: one in a thousand instructions costs hardly anything, three cost a
-// twentieth of the time of a program that finishes an instruction a cycle.
+// The rule of [Branching.Dominance]. A misprediction costs some fifteen to twenty cycles: one
+// in a thousand instructions costs hardly anything. Three cost a twentieth of the time at one
+// instruction a cycle.
 const (
 	mispredictsFew  = 1.0 / 1000 // of the instructions
 	mispredictsMany = 3.0 / 1000

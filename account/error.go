@@ -61,8 +61,8 @@ func (b *Binding) isPart(t *counts.Table, s *slot) bool {
 	return slices.ContainsFunc(b.columnsOf(s), func(col int) bool { return t.Columns[col].Whole > 0 })
 }
 
-// divisions calls effect for each whole of a row, after some standard errors have been
-// moved from one of its two parts to the other.
+// divisions calls effect for each whole of a row, with some standard errors moved from one of
+// its two parts to the other.
 func (b *Binding) divisions(t *counts.Table, row int, by float64, effect func()) {
 	cells := t.Row(row)
 	for i := range cells {
@@ -251,8 +251,8 @@ func (b *Binding) effect(t *counts.Table, place Place, a *Account, row int, s *c
 	return e
 }
 
-// turnsError is the half-width of a node's 95 % interval. It is 0 for what was
-// counted all of the time, and NaN if there are too few intervals to tell.
+// turnsError is the half-width of a node's 95 % interval. It is 0 for what was always counted,
+// and NaN if there are too few intervals to tell.
 func turnsError(effects []effect, node int) float64 {
 	variance := 0.0
 	freedom := math.Inf(1)

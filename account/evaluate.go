@@ -121,9 +121,8 @@ func seconds(t *counts.Table, cpus int, c *counts.Cell) float64 {
 	return c.Running / 1e9 / float64(max(1, cpus))
 }
 
-// cell returns the reading of a slot in a place. Where an event was counted
-// over several windows its readings are averaged, each weighing as much as the
-// time it was counted.
+// cell returns the reading of a slot in a place. The readings of an event from several windows
+// are averaged. Each weighs as much as the time it was counted.
 func (b *Binding) cell(t *counts.Table, place Place, s *slot) (counts.Cell, bool) {
 	if s.only >= 0 {
 		return b.scaled(t, place.Self, s.only)
@@ -284,8 +283,8 @@ func share(amount, of float64) float64 {
 	return math.NaN()
 }
 
-// roundings is how much of the sum of what is added and subtracted is nothing but the
-// rounding of quotients and sums: a few times the distance of two neighbouring numbers.
+// roundings is the part of what is added and subtracted that can be the rounding of quotients
+// and sums: a few times the distance of two neighbouring numbers.
 const roundings = 0x1p-50
 
 // rest is what a node's siblings leave of its parent. Siblings that are not

@@ -62,8 +62,7 @@ type HotLoop struct {
 	Share        float64 // of the whole
 }
 
-// A Cause says what holds a place in the code back, as far as the code itself or a
-// simulation tells.
+// A Cause says what holds a place in the code back, if the code itself or a simulation tells.
 type Cause struct {
 	Kind string // such as "core bound", or a node
 	Text string // such as "chain of additions, 4.0 cycles"; "" for nothing

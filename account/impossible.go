@@ -21,9 +21,8 @@ const (
 	never         = 0.0005  // of the time: less than perf's percentages show
 )
 
-// checkCounts checks what each count must satisfy by itself: that it is
-// possible, that it was counted at all, and that where an event was counted
-// several times the readings agree.
+// checkCounts checks what each count must satisfy by itself: that it is possible and was
+// counted at all, and that several readings of one event agree.
 func (b *Binding) checkCounts(a *Account) {
 	if a.Scope.Code != nil {
 		return
@@ -136,7 +135,7 @@ var wrongs = map[wrong][2]string{
 	negative: {"counts are numbers from 0 up", " is not a number of events: a counter wrapped, or was read while it ran."},
 	timeless: {"counts fit into the time", " is more than the clock of any core allows in the time: the counter wrapped, or was read wrongly."},
 	foreign: {"counts are of one run",
-		" is more than a thousand times as much as any other event of the core, and more than half of what a counter holds: it wrapped, or was read wrongly."},
+		" is over a thousand times any other event of the core, and over half of what a counter holds: it wrapped, or was read wrongly."},
 	cycleless: {"counts fit into the cycles", fmt.Sprintf(" is more than %d for each cycle: the counter wrapped, or was read wrongly.", mostPerCycle)},
 	idle: {"each event had a counter", " was never on a counter, though the run was long enough: another user of the counters (the watchdog for hard lockups, " +
 		"a profiler) kept it off, or its group needs too many. The count is unknown, not 0."},

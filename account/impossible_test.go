@@ -83,8 +83,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestSlackOfTurns checks that multiplexed counts are given more room the
-// fewer time slices they had, and those of one group none.
+// TestSlackOfTurns checks that multiplexed counts have more room the fewer time slices they
+// had. Those of one group have none.
 func TestSlackOfTurns(t *testing.T) {
 	cat, err := model.Embedded()
 	if err != nil {

@@ -25,8 +25,8 @@ func (s Standing) String() string {
 	return [...]string{Unjudged: "", Below: "below", Within: "within", Above: "above"}[s]
 }
 
-// Expected returns the expected range of a node in a program of the kind [Options].Workload,
-// or of any kind, and how its value compares.
+// Expected returns the expected range of a node, and how its value compares. The range is that
+// of [Options].Workload, or of any kind of program.
 func (a *Account) Expected(node int) (model.Range, Standing) {
 	e := a.Model().Nodes[node].Expected
 	if e == nil {
@@ -50,11 +50,11 @@ func (a *Account) Expected(node int) (model.Range, Standing) {
 	return r, Within
 }
 
-// flag says which nodes are worth attention: those over their thresholds, if their parents
-// are too or have none, or if their own threshold stands by itself. For a program of a known
-// kind, the limit of a first-level category other than useful work is its expected range,
-// not its threshold. The thresholds speak of values, so the nodes' amounts give way to
-// values while they are evaluated.
+// flag says which nodes are worth attention: those over their thresholds, if their parents are
+// too or have none, or if their own threshold stands by itself. If the program's kind is known,
+// first-level categories other than useful work are held to its expected range, not to their
+// threshold. The thresholds speak of values, so the nodes' amounts give way to values while
+// they are evaluated.
 func (b *Binding) flag(a *Account) {
 	first := len(b.Method.inputs)
 	nodes := a.in[first : first+len(b.nodes)]
@@ -93,12 +93,12 @@ func (b *Binding) gate(a *Account, i int) bool {
 	return p < 0 || n.Standalone || b.limits[p] == nil || a.Nodes[p].Flagged
 }
 
-// path follows the flagged nodes of the main tree down from the top, at each level the
-// largest. A node that is flagged by itself below one that is not is never come to, nor is
-// one whose value is impossible. The path stops before a node whose counts contradict
-// others, and does not begin if a category is impossible. Useful work is only taken where nothing else is flagged. A sibling may be larger
-// than all flagged ones, but below its own higher threshold. It comes before them, and the
-// path ends there.
+// path follows the flagged nodes of the main tree down from the top, at each level the largest.
+// A flagged node below one that is not flagged is never reached, nor is one whose value is
+// impossible. The path stops before a node whose counts contradict others, and does not begin
+// if a category is impossible. Useful work is only taken where nothing else is flagged. A
+// sibling may be larger than all flagged ones, but below its own higher threshold. It comes
+// before them, and the path ends there.
 func (b *Binding) path(a *Account, path []int) []int {
 	if b.impossible(a) {
 		return path
@@ -145,8 +145,8 @@ func (b *Binding) candidate(a *Account, i, from int) bool {
 	return a.Nodes[i].Flagged && b.sibling(a, i, from)
 }
 
-// sibling says whether a node in the main tree is below another, or the top if that is
-// -1, with a value that is possible.
+// sibling says whether a node of the main tree with a possible value is below another, or the
+// top if that is -1.
 func (b *Binding) sibling(a *Account, i, from int) bool {
 	v := &a.Nodes[i]
 	return v.Known() && v.Doubt != DoubtRange && b.Method.Model.Nodes[i].Section == "" && b.under(i, from)
@@ -192,8 +192,7 @@ func (b *Binding) preferred(i, j int) bool {
 	return !nodes[i].Useful() && nodes[j].Useful()
 }
 
-// under says whether a node is a child of another, or of a root that is the
-// whole if that is -1.
+// under says whether a node is a child of another; -1 stands for a root that is the whole.
 func (b *Binding) under(node, parent int) bool {
 	if parent >= 0 {
 		return b.Method.Model.Nodes[node].Above == parent
@@ -222,10 +221,10 @@ const (
 	marginUnknown = 0.05
 )
 
-// rivals finds the siblings of the path's nodes that equal them within the errors, and
-// those that are flagged where the larger is not. The error of a difference is not the sum of the errors:
-// what two nodes have in common cancels out, so it is propagated by itself, but
-// only where the sum would make them equal.
+// rivals finds siblings of the path's nodes: those that equal them within the errors, and
+// flagged ones beside a larger unflagged one. The error of a difference is not the sum of the
+// errors: what two nodes have in common cancels out. So it is propagated by itself, but only
+// where the sum would make them equal.
 func (b *Binding) rivals(t *counts.Table, place Place, a *Account, list []Rival) []Rival {
 	from := -1
 	for _, on := range a.Bottleneck {
@@ -309,10 +308,10 @@ func (b *Binding) differenceError(t *counts.Table, place Place, a *Account, i, j
 	return c.Nodes[len(a.Nodes)].Error
 }
 
-// link finds the nodes that a flagged node draws into view: those that show the
-// same issue from another side, and through these what shows their other issues. A
-// figure outside the tree that has no threshold, such as the bandwidth in use, draws
-// in what shows its own issue: nothing says when it is not worth a look.
+// link finds the nodes that a flagged node draws into view: those that show the same issue from
+// another side, and through these what shows their other issues. A figure outside the tree
+// without a threshold, such as the bandwidth in use, draws in what shows its issue: nothing
+// says when it is not worth a look.
 func (b *Binding) link(a *Account) {
 	if a.linked == nil {
 		a.linked = make([]bool, len(a.Nodes))
@@ -377,8 +376,8 @@ func (a *Account) Linked(node int) []int {
 	return list
 }
 
-// IsLinked reports whether a node that is not flagged itself is in view because of
-// another node, or as a figure without threshold.
+// IsLinked reports whether an unflagged node is in view because of another node, or as a figure
+// without threshold.
 func (a *Account) IsLinked(node int) bool { return a.linked[node] }
 
 // Hotspot is the least share of the whole that a hotspot in the code has.

@@ -118,8 +118,8 @@ func names(a *account.Account, nodes []int) string {
 	return strings.Join(list, " ")
 }
 
-// TestWorkload: for a program of a known kind the ranges decide about the
-// categories, and useful work is the bottleneck only where nothing else is.
+// TestWorkload: for a program of a known kind the ranges decide about the categories. Useful
+// work is the bottleneck only where nothing else is.
 func TestWorkload(t *testing.T) {
 	for _, tt := range []struct {
 		workload                      model.Workload
@@ -405,8 +405,8 @@ func TestBranchingOfCore(t *testing.T) {
 	}
 }
 
-// TestRanges checks that the catalogue has the ranges of Intel's table (Tuning
-// Applications Using a Top-down Microarchitecture Analysis Method) as published.
+// TestRanges checks the catalogue's ranges against the table of Intel's Tuning Applications
+// Using a Top-down Microarchitecture Analysis Method.
 func TestRanges(t *testing.T) {
 	published := map[string]string{ // in percent: client, server, HPC
 		"Retiring": "20-50 10-30 30-70", "Backend_Bound": "20-40 20-60 20-40", "Frontend_Bound": "5-10 10-25 5-10", "Bad_Speculation": "5-10 5-10 1-5",

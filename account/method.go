@@ -417,8 +417,8 @@ func (c *Method) family(i int) (parent int, siblings []int) {
 	return parent, siblings
 }
 
-// Inputs lists the events that the model's formulas need, each by its first
-// choice's name, in the order of the formulas.
+// Inputs lists the events that the model's formulas need, in their order, each by its first
+// choice's name.
 func (c *Method) Inputs() []string {
 	var names []string
 	for i := range c.inputs[:c.own] {

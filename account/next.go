@@ -149,8 +149,8 @@ func (g *guide) parts() (Step, bool) {
 
 func (g *guide) unknown(node int) bool { return !g.Nodes[node].Known() }
 
-// behind lists the nodes that can be behind the bottleneck, where it has no parts
-// that say so and they are not known.
+// behind lists the unknown nodes that can be behind the bottleneck, where it has no parts that
+// say so.
 func (g *guide) behind() []string {
 	m := g.Model()
 	var names []string
@@ -193,8 +193,8 @@ func (g *guide) places() (Step, bool) {
 	return s, true
 }
 
-// setNames are the sets of events for programs that loops or branches dominate, as the
-// methods that have them call them.
+// setNames are the methods' names for the sets of events of programs that loops or branches
+// dominate.
 var setNames = map[Dominance]string{DominanceLoops: "loops", DominanceBranches: "branch-dominated"}
 
 // set counts the method's events for the kind of program, unless they were.
@@ -271,8 +271,8 @@ func SampleEvent(cpu *model.CPU, e *model.Event) string {
 	return text + ":pp"
 }
 
-// Leave lists the nodes of the first level that are within what is expected of the
-// program, if its kind is known: they are no bottleneck.
+// Leave lists the nodes of the first level that are as expected of the program, if its kind is
+// known: they are no bottleneck.
 func (a *Account) Leave() []int {
 	if a.Binding.Method.Workload == model.AnyWorkload {
 		return nil
@@ -286,8 +286,8 @@ func (a *Account) Leave() []int {
 	return nodes
 }
 
-// Healthy reports whether all parts of the whole are known and reliable, and none is
-// over its threshold, of counts that can show it: a simulator's, or the processor's.
+// Healthy reports whether all parts of the whole are known, reliable and within their
+// thresholds, of counts that can show it: a simulator's, or the processor's.
 func (a *Account) Healthy(from Provenance) bool {
 	m := a.Model()
 	limits := 0

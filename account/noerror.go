@@ -13,10 +13,10 @@ const (
 	wideError     = 0.01 // of the whole: an error that shorter intervals are worth recording for
 )
 
-// NoError says why a value that is known has no error, and what would give it one; "" if it
-// has one or needs none. A value whose events were counted all of the time needs none. bound
-// is then the largest error of a share, whatever happened while its events were not counted,
-// at a constant rate of cycles or slots; NaN for other values.
+// NoError says why a value that is known has no error, and what would give it one; "" if it has
+// one or needs none. A value whose events were counted all of the time needs none. bound is
+// then the largest error of a share at a constant rate of cycles or slots, whatever happened
+// between its windows; NaN for other values.
 func (a *Account) NoError(node int) (why string, bound float64) {
 	v := &a.Nodes[node]
 	if !v.Known() || !math.IsNaN(v.Error) || !v.counted || !(v.Coverage < alwaysCounted) {

@@ -9,8 +9,8 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// multiplexed sums intervals of a recording of the toy whose events were counted for a
-// quarter of the time, in two groups.
+// multiplexed sums intervals of a recording of the toy. Its events were counted for a quarter
+// of the time, in two groups.
 func multiplexed(t *testing.T, intervals int, seconds float64, stalls func(i int) float64) *account.Account {
 	t.Helper()
 	m := toy(t, account.Options{})

@@ -13,9 +13,9 @@ import (
 	"github.com/cyclestack/cyclestack/source"
 )
 
-// TestPublished makes the accounts of recordings that others published together
-// with the values their tools printed, and compares them to the printed digit.
-// The recordings are in the shared reference material.
+// TestPublished makes accounts of published recordings, and compares them with the values that
+// their authors' tools printed, to the digit. The recordings are in the shared reference
+// material.
 func TestPublished(t *testing.T) {
 	var blocks []struct {
 		Path      string

@@ -60,8 +60,8 @@ func (c *Method) Aggregate(runs []*counts.Table) (*Account, error) {
 	return a, nil
 }
 
-// jackknife is the half-width of the 95 % interval of a value, given what it is
-// without each group of the data.
+// jackknife is the half-width of a value's 95 % interval, given what it is without each group
+// of the data.
 func jackknife(values []float64) float64 {
 	n := float64(len(values))
 	m, sum := mean(values), 0.0

@@ -27,9 +27,9 @@ func repeatedRun(rng *rand.Rand) *counts.Table {
 	return t
 }
 
-// TestAggregate checks that runs are taken together by their sums, and that the
-// intervals hold the value of endless runs in 95 % of the trials: Retiring is the
-// ratio of two counts that vary by a tenth together, and by 2 % apart.
+// TestAggregate checks that runs are taken together by their sums. In 95 % of the trials, the
+// intervals hold the value of endless runs: Retiring is the ratio of two counts that vary by a
+// tenth together, and by 2 % apart.
 func TestAggregate(t *testing.T) {
 	m, err := account.Load("skylakex", "tma", account.Options{Params: map[string]float64{"#smt_on": 0}})
 	if err != nil {

@@ -9,11 +9,10 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// TestErrorOfRuns counts a program again and again whose runs differ in length by
-// a tenth and in what they do by a hundredth. Where the runs are kept apart, the
-// error of a share is that of what they do, and covers the truth in 95 % of
-// repetitions; the bound for any correlation, which is all that perf's output
-// allows, is ten times as wide.
+// TestErrorOfRuns counts a program again and again. Its runs differ in length by a tenth and in
+// what they do by a hundredth. Where the runs are kept apart, a share's error is that of what
+// they do. It covers the truth in 95 % of repetitions; the bound for any correlation, which is
+// all that perf's output allows, is ten times as wide.
 func TestErrorOfRuns(t *testing.T) {
 	const trials, runs, share = 2000, 6, 0.4
 	method := toy(t, account.Options{})

@@ -7,8 +7,8 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// TestOneProcessorsClock checks that a time-stamp counter of one processor contradicts no
-// sum of reference cycles over several, and that on one processor it still does.
+// TestOneProcessorsClock checks that one processor's time-stamp counter contradicts no sum of
+// reference cycles over several. On one processor it still does.
 func TestOneProcessorsClock(t *testing.T) {
 	method, err := account.Load("skylakex", "", account.Options{})
 	if err != nil {

@@ -2,9 +2,9 @@ package account
 
 import "slices"
 
-// Skids lists the events of a node, as the recording spells them, whose samples name a later
-// instruction than that of the event. By line and by instruction the node then stands next
-// to its place.
+// Skids lists the events of a node, as the recording spells them, whose samples name an
+// instruction after the event's. By line and by instruction the node then stands next to its
+// place.
 func (a *Account) Skids(node int) []string {
 	var events []string
 	a.skids(node, map[int]bool{}, &events)

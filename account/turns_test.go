@@ -9,8 +9,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
-// simulation returns the counting of the plan for the first levels of a processor's
-// first method, in intervals of 20 ms.
+// simulation returns counts of the plan for the first levels of a processor's first method, in
+// intervals of 20 ms.
 func simulation(t *testing.T, cpu string, level, intervals int) *multiplex.Counting {
 	t.Helper()
 	s := multiplex.Setting{CPU: cpu, Level: level, Turn: 0.004, Interval: 0.02, Intervals: intervals}

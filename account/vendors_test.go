@@ -22,8 +22,8 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfstat"
 )
 
-// The tests of this file compare the models of AMD, Arm and IBM with values and formulas of
-// others, from the shared reference material: what perf printed in published recordings, the
+// The tests of this file compare the models of AMD, Arm and IBM with others' values and
+// formulas, from the shared reference material: what perf printed in published recordings, the
 // vendors' own metrics, and those of Linux.
 
 // vendorMethod makes a model ready for a processor.
@@ -51,9 +51,8 @@ func countsAccount(method *account.Method, values map[string]float64) *account.A
 
 // Published recordings.
 
-// TestVendorsPrinted compares all that perf derived from counts, and printed
-// next to them, in the published recordings of AMD's and Arm's processors: to the
-// printed digit.
+// TestVendorsPrinted compares all that perf derived from counts in the published recordings of
+// AMD's and Arm's processors: to the printed digit.
 func TestVendorsPrinted(t *testing.T) {
 	for file, cpus := range map[string][][2]string{
 		"KeithJH-notes_*.txt":                                    {{"amdzen4", "pipeline"}, {"generic", "generic"}},
@@ -187,9 +186,8 @@ type foreign struct {
 	scale   float64
 }
 
-// compareForeign compares metrics with the nodes of the same names, for random
-// counts. It returns the names of the metrics whose values differ, of those that
-// are no nodes, and of those that agree.
+// compareForeign compares metrics with the nodes of the same names, for random counts. It
+// returns the names of metrics whose values differ, that are no nodes, and that agree.
 func compareForeign(t *testing.T, method *account.Method, metrics []foreign) (differ, absent, agree []string) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 11))
@@ -328,9 +326,9 @@ func linuxMetrics(t *testing.T, cpuid string, slots float64, path ...string) []f
 // scaleUnit takes a ScaleUnit apart: "1e3per_1k_instr", "100%", "1percent of slots".
 var scaleUnit = regexp.MustCompile(`^([\d.]*(?:e-?\d+)?)(.*)$`)
 
-// linuxScale returns what the value of a formula of perf is to be multiplied by to
-// be that of a node. "100%" scales a share to percent for printing; "1percent of …",
-// or nothing, says that the formula gives percent already.
+// linuxScale returns the factor from the value of a formula of perf to that of a node. "100%"
+// scales a share to percent for printing; "1percent of …", or nothing, says that the formula
+// gives percent already.
 func linuxScale(t *testing.T, formula, unit string) float64 {
 	parts := scaleUnit.FindStringSubmatch(unit)
 	scale := 1.0

@@ -41,10 +41,9 @@ func (w *way) row(runs int, interval bool) string {
 	return s + fmt.Sprintf(" | %.0f %%", 100*float64(w.covered)/n)
 }
 
-// TestWays compares what is made here of intervals with what is made elsewhere:
-// sums scaled, as perf prints them, whose only error is that of counting, √n,
-// and means of each interval's ratios, as PerfSpect averages them. The table is
-// in docs/error.md.
+// TestWays compares what is made here of intervals with what is made elsewhere: scaled sums as
+// perf prints them, with the error of counting, √n, alone; and means of each interval's ratios,
+// as PerfSpect averages them. The table is in docs/error.md.
 func TestWays(t *testing.T) {
 	runs := testlong.Size(40, 400)
 	s := simulation(t, "skylakex", 2, 210)

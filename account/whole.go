@@ -7,10 +7,10 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// WithWhole returns a copy of a table with a further column: the whole that the
-// model divides, in each scope. Scopes can then be compared by it as by an event,
-// where the whole is no event, as with simulated cycles. It is nil for a model
-// without a whole, or where it is not known of the first scope.
+// WithWhole returns a copy of a table with a further column: the whole that the model divides,
+// in each scope. Scopes can then be compared by it as by an event, although it is none, as with
+// simulated cycles. It is nil for a model without a whole, or where it is not known of the
+// first scope.
 func (c *Method) WithWhole(t *counts.Table, event string) *counts.Table {
 	b := c.Bind(t.Layout)
 	if b.of == nil {

@@ -5,10 +5,10 @@
 //
 //	model → plan → source → counts → account → report
 //
-// Nothing here knows a formula or forms a ratio. Tables of the same layout can be
-// added cell by cell ([Table.Add]), and a [Total] sums a stream of them over
-// intervals and scopes. Coverage adds like times. So a ratio that is formed once,
-// from sums, is the ratio of the whole and not a mean of ratios.
+// Nothing here knows a formula or forms a ratio. Tables of the same layout can be added cell by
+// cell ([Table.Add]). A [Total] sums a stream of them over intervals and scopes. Coverage adds
+// like times. So a ratio formed once, from sums, is the ratio of the whole and not a mean of
+// ratios.
 //
 // The package promises that the order of additions changes no count beyond rounding.
 package counts
@@ -72,9 +72,9 @@ type Scope struct {
 	Cgroup string // the cgroup (perf stat --for-each-cgroup), "" for none
 	Code   *Code  // the place in the code; nil for none
 
-	// For samples that are split by them: process and thread by name and number
-	// ("bash-1234"), the process's number, and the interval of the table in seconds
-	// since the recording's start. Duration is 0 for all of the table.
+	// For samples that are split by them: process and thread by name and number ("bash-1234"),
+	// the process's number, and the interval of the table in seconds from the start. Duration
+	// is 0 for all of the table.
 	Process, Thread string
 	Comm            string // the name that threads have in common
 	PID             int
@@ -125,8 +125,8 @@ type Column struct {
 	// Named says that the user named the event, so that it is shown whatever uses it.
 	Named bool
 
-	// Skids says that the event was sampled, and its samples do not name the
-	// instruction that it happened at but one of those that follow.
+	// Skids says that the event was sampled, and that its samples name an instruction after the
+	// one it happened at.
 	Skids bool
 }
 
@@ -158,11 +158,10 @@ func (s State) String() string {
 
 // A Cell is one event's reading in one scope.
 //
-// Value is scaled to the time the event was enabled, as perf prints it. Times
-// are in nanoseconds, summed over logical processors. Running/Enabled is the
-// coverage. A source that gives only a percentage stores it as Running with
-// Enabled set to the scope's duration (or any positive number: only the ratio
-// is used then).
+// Value is scaled to the time the event was enabled, as perf prints it. Times are in
+// nanoseconds, summed over logical processors. Running/Enabled is the coverage. A source that
+// gives only a percentage stores it as Running, with the scope's duration as Enabled (or any
+// positive number: only the ratio is used then).
 type Cell struct {
 	Value    float64
 	Enabled  float64 // ns; 0 where not known

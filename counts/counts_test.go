@@ -128,8 +128,7 @@ func drawTable(t *rapid.T, l *Layout, name string) *Table {
 	return table
 }
 
-// Summing intervals and then scopes gives what summing scopes and then
-// intervals gives, and both are the sums of the cells.
+// Intervals can be summed before scopes or after them. Both give the sums of the cells.
 func TestSumsOfScopesAndIntervals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &Layout{Columns: []Column{{Event: "a"}, {Event: "b", Unit: "ns"}}}

@@ -54,11 +54,11 @@ func (c *Course) add(cell *Cell) {
 	c.last, c.rate = v, rate
 }
 
-// Trend returns the rise of the rate from the first interval to the last, as a part of its
-// mean, and its standard error. It fits a straight line. Intervals that are like the ones
-// before them count for less: of n with a correlation of r from one to the next, n (1 −
-// r)/(1 + r) do (G. V. Bayley and J. M. Hammersley, The effective number of independent
-// observations in an autocorrelated time series, 1946). NaN if there are too few.
+// Trend returns the rise of the rate from the first interval to the last, with its standard
+// error. Both are parts of the mean. It fits a straight line. Intervals that are like the ones
+// before them count for less: of n with a correlation of r from one to the next, n (1 − r)/(1 +
+// r) do (G. V. Bayley and J. M. Hammersley, The effective number of independent observations in
+// an autocorrelated time series, 1946). NaN if there are too few.
 func (c *Course) Trend() (rise, sd float64) {
 	const least = 10
 	n := float64(c.Intervals)

@@ -85,10 +85,9 @@ func (b *block) add(row []Cell) {
 }
 
 // A Spread of a group is narrowed by what else is known of its intervals. The error of
-// multiplexing does not show in what other groups counted, which is of other moments.
-// So what they predict of a group's counts is no error, and what they do not predict
-// is at least the error (of regression estimators: W. G. Cochran, Sampling Techniques,
-// section 7).
+// multiplexing does not show in what other groups counted, which is of other moments. So what
+// they predict of a group's counts is no error. What they do not predict is at least the error
+// (of regression estimators: W. G. Cochran, Sampling Techniques, section 7).
 const (
 	components  = 4    // principal components of the other groups' rates that predict
 	squaresOf   = 2    // components whose products do, too
@@ -170,8 +169,8 @@ func (p *prediction) predictors(group int) (columns []int, whole bool) {
 	return columns, whole
 }
 
-// residuals returns the covariances of the columns of a drift that are left when more
-// and more is used to predict them, per time counted.
+// residuals returns what is left of the covariances of a drift's columns as more and more
+// predicts them, per time counted.
 func (p *prediction) residuals(d *drift, share float64) [][]float64 {
 	others, whole := p.predictors(p.layout.Columns[d.columns[0]].Group)
 	rows := p.complete(d.columns, others)
@@ -205,8 +204,8 @@ func (p *prediction) residuals(d *drift, share float64) [][]float64 {
 		}
 		for _, x := range basis {
 			r.add(difference(rows, times, order, func(i int) float64 { return x[i] }))
-			// What was always counted predicts also that part of the noise that the
-			// group missed, which the share must not take off again.
+			// What was always counted also predicts part of the noise that the group missed.
+			// The share must not take that off again.
 			by := 1.0
 			if whole {
 				by = 1 / (1 - share)
@@ -311,8 +310,8 @@ func withSquares(xs [][]float64) [][]float64 {
 	return xs
 }
 
-// difference is a series, or its first differences, each divided by how large it is for
-// noise that has the variance 1 per time counted.
+// difference is a series, or its first differences, each divided by its size for noise of
+// variance 1 per time counted.
 func difference(rows []instant, times []float64, order int, value func(i int) float64) []float64 {
 	list := make([]float64, 0, len(rows))
 	for i := range rows {

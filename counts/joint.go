@@ -32,8 +32,8 @@ func (t *Table) Joint(scope int) *Joint {
 	return t.joints[scope]
 }
 
-// TakeRuns copies the runs of another table of the same scopes, for the columns that this
-// one has from it, in its order.
+// TakeRuns copies the runs of another table of the same scopes, for this one's columns, in its
+// order.
 func (t *Table) TakeRuns(from *Table, columns []int) {
 	t.joints, t.courses = nil, nil
 	for _, j := range from.joints {

@@ -38,8 +38,8 @@ func TestJoint(t *testing.T) {
 	if v := j.Variance([]float64{0, 0, 1}); !math.IsNaN(v) {
 		t.Errorf("the variance of what was never counted is %v", v)
 	}
-	// A total of the one table keeps it, one of intervals does not, and a part of
-	// the columns has its part.
+	// A total of one table keeps it, and one of intervals does not. A part of the columns has
+	// its part.
 	total := NewTotal(0)
 	if err := total.Add(mean); err != nil || total.Table().Joint(0) == nil {
 		t.Errorf("lost by a total: %v", err)

@@ -74,9 +74,9 @@ func (t *Table) note(notes ...Note) {
 	}
 }
 
-// runColumns returns the columns of one of several runs. Its groups are numbered after
-// the others'. Events that were counted all of the time are a group of their own, or
-// join the run's group if there is only one.
+// runColumns returns the columns of one of several runs. Its groups are numbered after the
+// others'. Events that were always counted are a group of their own, or join the run's only
+// group.
 func (t *Table) runColumns(others []Column) []Column {
 	group, whole := 0, 0
 	for _, c := range others {

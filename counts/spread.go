@@ -33,13 +33,13 @@ func (t *Table) Spreads(scope int) []Spread {
 // counting for that share only (W. G. Cochran, Sampling Techniques, section 2.6). freedom is
 // how many independent values would know it as well, less one: by simulation.
 //
-// Let N be the variance from moment to moment, and J the square of each jump from one
-// phase of the program to the next. First differences find N and half of J, second
-// differences N and a third of J. The error of regular multiplexing has N, but only a
-// twelfth of J, because a jump falls anywhere into a rotation. One and a half times
-// the second less half of the first has a quarter of J, which is safe. It is kept at
-// a third of the second at least. If there are few intervals, the first alone are used.
-// What other groups predict is no error, so the least is taken of all that is known.
+// Let N be the variance from moment to moment, and J the square of each jump between phases of
+// the program. First differences find N and half of J, second differences N and a third of J.
+// The error of regular multiplexing has N, but a twelfth of J: a jump falls anywhere into a
+// rotation. One and a half times the second less half of the first has a quarter of J, which is
+// safe. It is kept at a third of the second at least. If there are few intervals, the first
+// alone are used. What other groups predict is no error, so the least is taken of all that is
+// known.
 func (s *Spread) Variance(weights []float64) (variance, freedom float64) {
 	first, second := quadratic(s.first, weights), quadratic(s.second, weights)
 	variance, freedom = max(1.5*second-0.5*first, second/3, 0), 0.3*float64(s.Steps)
@@ -56,10 +56,9 @@ func (s *Spread) Variance(weights []float64) (variance, freedom float64) {
 const fewSteps = 20
 
 // Covariance returns the covariance of the errors of two groups' weighted sums, at least 0.
-// Two disjoint shares f of one time have errors with the covariance −f C, where C is that of
-// counts of one moment. Its size is at most √(V V'). Nothing shows C itself, as no moment
-// has counts of both. It is taken to be as that of events of one group: what all of them
-// share.
+// Errors of two disjoint shares f of one time have the covariance −f C; C is that of counts of
+// one moment. Its size is at most √(V V'). Nothing shows C itself, as no moment has counts of
+// both. It is taken to be as that of events of one group: what all of them share.
 func (s *Spread) Covariance(o *Spread, weights, others []float64) float64 {
 	v, _ := s.Variance(weights)
 	w, _ := o.Variance(others)
@@ -71,8 +70,8 @@ func (s *Spread) Covariance(o *Spread, weights, others []float64) float64 {
 	return min(max(-math.Sqrt(f*g)*s.shared*s.common(weights)*o.common(others), 0), math.Sqrt(f*v*g*w))
 }
 
-// common is the standard error of a weighted sum of the columns' counts if all varied
-// together, with the sign of the weights.
+// common is the standard error of a weighted sum of columns if all varied together, with the
+// sign of the weights.
 func (s *Spread) common(weights []float64) float64 {
 	m, sum := s.latest(), 0.0
 	for i, w := range weights {
@@ -126,15 +125,14 @@ func quadratic(m, w []float64) float64 {
 	return sum
 }
 
-// A drift follows the counts of one group in one scope from interval to
-// interval. Let r be the rates of neighbouring intervals, counted for times t, and s²
-// the variance of each moment's counts per time. Then (r' − r)² has the mean
-// s² (1/t + 1/t'). So each pair of intervals estimates s², and each triple does by
-// (r − 2 r' + r″)². Slow changes of the program hardly count, and they do not harm
-// multiplexed groups. These are the estimators of
-// the variance of a systematic sample by successive differences (J. von Neumann
-// and others, Annals of Mathematical Statistics 12, 1941; K. M. Wolter,
-// Introduction to Variance Estimation, chapter 8), for all pairs of columns.
+// A drift follows the counts of one group in one scope from interval to interval. Let r be the
+// rates of neighbouring intervals, t the times they were counted, and s² the variance per time.
+// Then (r' − r)² has the mean s² (1/t + 1/t'). So each pair of intervals estimates s², and each
+// triple does by (r − 2 r' + r″)². Slow changes of the program hardly count, and they do not
+// harm multiplexed groups. These are the estimators of the variance of a systematic sample by
+// successive differences (J. von Neumann and others, Annals of Mathematical Statistics 12,
+// 1941; K. M. Wolter, Introduction to Variance Estimation, chapter 8), for all pairs of
+// columns.
 type drift struct {
 	columns []int
 	group   bool
@@ -216,8 +214,8 @@ func (d *drift) spread(row []Cell, p *prediction) (Spread, bool) {
 	if s.Steps <= 0 || s.Share == 1 || c.Running <= 0 {
 		return s, false
 	}
-	// An interval's count is scaled from the time counted to the time enabled, and
-	// their sum to the time of the intervals without the group.
+	// An interval's count is scaled from the time counted to the time enabled. Their sum is
+	// scaled to include the intervals without the group.
 	whole := c.Enabled / d.enabled
 	scale := d.scale * whole * whole
 	s.first = scaledBy(d.first, scale/float64(d.seen-1))

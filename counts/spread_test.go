@@ -8,8 +8,8 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// halves sums intervals with one group of two events, counted for half of the time,
-// with the rates that rate gives per interval.
+// halves sums intervals with one group of two events, counted half of the time. The function
+// rate gives each interval's rates.
 func halves(t *testing.T, intervals int, group int, rate func(i int) (x, y float64)) *counts.Table {
 	t.Helper()
 	l := &counts.Layout{
@@ -30,8 +30,8 @@ func halves(t *testing.T, intervals int, group int, rate func(i int) (x, y float
 	return total.Table()
 }
 
-// TestSpreadOfNoise compares the variance of a sum with that of known noise, and the
-// variance of a difference of equals with 0.
+// TestSpreadOfNoise compares the variance of a sum with that of known noise. The difference of
+// equals must have none.
 func TestSpreadOfNoise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n, sd = 4000, 10.0
@@ -65,8 +65,8 @@ func TestSpreadOfChange(t *testing.T) {
 	}
 }
 
-// TestSpreadOfUnknownGroups checks that columns of unknown groups are not taken
-// for correlated, and that what is no sum of intervals has no spread.
+// TestSpreadOfUnknownGroups checks that columns of unknown groups count as uncorrelated, and
+// that only sums of intervals have a spread.
 func TestSpreadOfUnknownGroups(t *testing.T) {
 	table := halves(t, 10, 0, func(i int) (float64, float64) { return float64(i % 3), 1 })
 	if s := table.Spreads(0); len(s) != 2 || s[0].Group || s[1].Group {

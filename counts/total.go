@@ -184,8 +184,8 @@ func (s *Total) begin(t *Table) {
 	s.open, s.end = t.Interval, t.Start+t.Duration
 }
 
-// inOrder reports whether indexes are those of all n things in their order, so
-// that nothing is summed with something else.
+// inOrder reports whether indexes are those of all n things in their order: nothing is summed
+// with something else.
 func inOrder(at []int, n int) bool {
 	for i, x := range at {
 		if i != x {
@@ -212,8 +212,8 @@ func (s *Total) extend(t *Table) {
 // notesMost bounds the notes of a sum.
 const notesMost = 100
 
-// adopt works out where a layout's columns and scopes go, extending the total's
-// own layout by those it does not have yet.
+// adopt works out where a layout's columns and scopes go. It extends the total's layout by
+// those it lacks.
 func (s *Total) adopt(l *Layout) error {
 	old := &Layout{}
 	switch {
