@@ -249,8 +249,8 @@ type Constants struct {
 	HasEvent func(name string) bool
 	// CPUID reports whether the processor's identification matches the pattern.
 	CPUID func(pattern string) bool
-	// Assumed, if it is not nil, is called for each event that the machine lacks and that a
-	// number stands for: "x if has_event(EVENT) else 1".
+	// Assumed, if not nil, is called for each event that the machine lacks and that a number
+	// stands for: "x if has_event(EVENT) else 1".
 	Assumed func(event string, value float64)
 }
 
@@ -266,11 +266,10 @@ func (e *Expr) missing(c *Constants, value float64) {
 	}
 }
 
-// Fold returns e with everything worked out that the constants decide: the
-// literals, calls and names they know, operations on numbers only, branches
-// that cannot be taken, and & and | that one side decides alone. 0 * x is left
-// as it is, for x may be unknown, and so is an operation on numbers without a
-// result, like 1 / 0. A constant that is infinite or NaN is none.
+// Fold returns e with everything worked out that the constants decide: known literals, calls
+// and names, operations on numbers, branches that cannot be taken, and & and | that one side
+// decides. 0 * x is left as it is, for x may be unknown. So is an operation without a result,
+// like 1 / 0. A constant that is infinite or NaN is none.
 func (e *Expr) Fold(c Constants) *Expr {
 	switch e.op {
 	case opName, opLiteral, opSourceCount, opHasEvent, opCPUID:

@@ -32,9 +32,8 @@ func seedFormulas(tb testing.TB) []string {
 	return all
 }
 
-// FuzzParse checks that no text makes the package panic, and of what parses: the canonical
-// form is stable, folding is done after one pass, and a result known without inputs stays
-// the same with them.
+// FuzzParse checks that no text makes the package panic, and of what parses: the canonical form
+// is stable, one pass folds all, and a result known without inputs stays the same with them.
 func FuzzParse(f *testing.F) {
 	for _, src := range seedFormulas(f) {
 		f.Add(src)

@@ -74,8 +74,8 @@ func formatNumber(v float64) string {
 	return strconv.FormatFloat(v, 'e', -1, 64)
 }
 
-// escapeName writes a name as formulas spell it: @ for a slash, a backslash before what
-// would end the name, and before a first byte of a number or a keyword.
+// escapeName writes a name as formulas spell it: @ for a slash, a backslash before what would
+// end the name, start a number or make a keyword.
 func escapeName(name string) string {
 	guard := name == "if" || name == "else" || numberLen(name) == len(name) || !isPlainName(name)
 	var b strings.Builder

@@ -141,9 +141,8 @@ func TestCPUErrors(t *testing.T) {
 	}
 }
 
-// TestEmbeddedCPUs checks the embedded list: patterns that compile, every name
-// and alias leading to its processor, and no identification pattern that
-// another one before it hides.
+// TestEmbeddedCPUs checks the embedded list: patterns that compile, names and aliases that lead
+// to their processor, and no identification pattern hidden by an earlier one.
 func TestEmbeddedCPUs(t *testing.T) {
 	cat := embeddedCatalogue(t)
 	if err := cat.lib.checkIDs(); err != nil {

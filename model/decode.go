@@ -45,12 +45,11 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// The files of the catalogue are TOML of a simple shape: keys with their
-// values, then lists of tables whose values may be inline tables. They are
-// decoded from the parser's expressions and not by its Unmarshal,
-// because every start of the program reads several of them: that takes a third
-// of the time, and gives the line of every key. What the shape excludes, and
-// every key that nobody asks for, is an error.
+// The files of the catalogue are TOML of a simple shape: keys with their values, then lists of
+// tables whose values may be inline tables. They are decoded from the parser's expressions and
+// not by its Unmarshal, because every start reads several of them: that takes a third of the
+// time, and gives the line of every key. What the shape excludes, and every key that nobody
+// asks for, is an error.
 
 // A schema says where the keys of a file go. A table is a pointer to a structure, whose
 // exported fields are the keys, see [keysOf], or nil.

@@ -249,11 +249,10 @@ func (c *catalog) tabled(id model.Identity, base *model.Event, listed bool) (dem
 	return d, nil
 }
 
-// usable returns the counters that can count an event; own are those of the table. A
-// modified event does not fit a fixed counter, which counts one thing only. If an event's
-// fixed counter is taken, general counters count it by its code, unless that is a pseudo
-// code (event 0). See intel_pmu_check_event_constraints in Linux's
-// arch/x86/events/intel/core.c.
+// usable returns the counters that can count an event; own are those of the table. A modified
+// event does not fit a fixed counter, which counts one thing only. If an event's fixed counter
+// is taken, general counters count it by its code. A pseudo code (event 0) excepts. See
+// intel_pmu_check_event_constraints in Linux's arch/x86/events/intel/core.c.
 func (c *catalog) usable(own counters, id model.Identity, listed bool) counters {
 	f := own.fixed()
 	switch {

@@ -52,9 +52,9 @@ func (v *verifier) linuxRefuses(events []plan.Event, claims []claim) string {
 	return ""
 }
 
-// intelAssigns does as Linux does on Intel's processors: the events with the
-// fewest counters first, each on the first fixed counter that is free, or else
-// the first general one. See perf_assign_events in arch/x86/events/core.c.
+// intelAssigns does as Linux does on Intel's processors: the events with the fewest counters
+// first, each on the first free fixed counter, or else the first general one. See
+// perf_assign_events in arch/x86/events/core.c.
 func intelAssigns(claims []claim) bool {
 	slices.SortStableFunc(claims, func(a, b claim) int { return bits.OnesCount64(a.on) - bits.OnesCount64(b.on) })
 	var used uint64

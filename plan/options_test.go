@@ -39,8 +39,8 @@ X,PERF_METRICS.RETIRING,0x8000,,,fixed16,,metric,,slots,
 X,PERF_METRICS.BAD_SPECULATION,0x8100,,,fixed17,,metric,,slots,
 `
 
-// ownPlan makes a plan for a model of the given nodes, with events of its own, on the PMU
-// of a processor.
+// ownPlan makes a plan for a model of the given nodes, with its own events, on a processor's
+// PMU.
 func ownPlan(t *testing.T, cpu, nodes string, opt plan.Options) (*plan.Plan, error) {
 	t.Helper()
 	const head = "name = \"own\"\nversion = \"1\"\ntitle = \"t\"\nabout = \"a\"\nsource = \"s\"\ncpus = [\"CPU\"]\nunit = \"1\"\n"

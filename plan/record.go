@@ -103,9 +103,8 @@ func (p *Plan) recorded(g *Group) string {
 }
 
 // sampling returns the events of a group in the order for sampling, and the index of the
-// one that takes the samples. It leads the group, unless slots must, for the metrics
-// derived from it: then it comes second, since slots cannot take samples (see
-// tools/perf/Documentation/topdown.txt).
+// sampled one. It leads the group, unless slots must, for the metrics derived from it: then it
+// comes second, since slots cannot take samples (see tools/perf/Documentation/topdown.txt).
 func (p *Plan) sampling(g *Group) (events []Event, by int) {
 	events = slices.Clone(g.Events)
 	if by = p.sampler(events); by < 0 {

@@ -61,10 +61,9 @@ func (p *Plan) ShortestRun(equal bool) float64 {
 // value, relative to the value. It is for a run of so many seconds with the groups
 // multiplexed as in Rotation. It is NaN for a node that is not counted.
 //
-// The variation is not known before the run. This is the error of a program whose counts
-// in each 4 ms scatter independently, by as much as their mean. A program that scatters
-// less has a smaller error, one with long phases a larger one. Counts of several groups
-// scatter independently.
+// The variation is not known before the run. This is the error of a program whose counts of
+// each 4 ms scatter independently by their mean. A program that scatters less has a smaller
+// error, one with long phases a larger one. Counts of several groups scatter independently.
 func (p *Plan) Error(n *Node, seconds float64) float64 {
 	if n.Missing != "" {
 		return math.NaN()

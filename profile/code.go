@@ -6,8 +6,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// Code returns the machine code of a function, up to a number of bytes, and Go's name for
-// its instruction set. It is an error if the code is in no file.
+// Code returns up to a number of bytes of a function's machine code, and Go's name for its
+// instruction set. It is an error if the code is in no file.
 func (y *Symbolizer) Code(f *Function, most int) (code []byte, arch string, err error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -39,8 +39,8 @@ func orUnmapped(f *File) string {
 	return f.Name
 }
 
-// Symbol returns the demangled name of the function or variable at an address of an object
-// file, and the distance from its start; "" if there is none.
+// Symbol returns the demangled name of the function or variable at an object file's address,
+// and the distance from its start; "" if there is none.
 func (y *Symbolizer) Symbol(f *File, addr uint64) (name string, offset uint64) {
 	y.mu.Lock()
 	defer y.mu.Unlock()

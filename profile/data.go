@@ -6,9 +6,9 @@ import (
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// Mapped returns the place of an address of a process in its mapping, of code or data, and
-// the mapping's first and last address. It is not ok if there is no mapping. Without a mode
-// it is the program's, or else the kernel's.
+// Mapped returns the place of a process's address in its mapping, of code or data, and the
+// mapping's first and last address. It is not ok if there is no mapping. Without a mode it is
+// the program's, or else the kernel's.
 func (s *Spaces) Mapped(time uint64, pid int, addr uint64, mode Mode) (at Place, first, last uint64, ok bool) {
 	var n *node
 	if mode == User || mode == 0 {
@@ -23,9 +23,9 @@ func (s *Spaces) Mapped(time uint64, pid int, addr uint64, mode Mode) (at Place,
 	return placeIn(n, nil, addr), n.start, n.end - 1, true
 }
 
-// Data returns the section (".data", ".bss") and the variable at a place in the data of a
-// file, each "" if it is not known. The place may be behind the end of the file, since .bss
-// goes on there. It is not ok if the file cannot be read, or has no data there.
+// Data returns the section (".data", ".bss") and the variable at a place in a file's data, each
+// "" if unknown. The place may be behind the end of the file, since .bss goes on there. It is
+// not ok if the file cannot be read, or has no data there.
 func (y *Symbolizer) Data(p Place) (section, variable string, ok bool) {
 	if p.File == nil || p.File.kind != kindBinary {
 		return "", "", false

@@ -20,8 +20,8 @@ import (
 type jitdump struct {
 	PID  int
 	Arch string // Go's name for the instruction set, or "" if unknown
-	// ArchTime says that times are those of the processor's counter and not of
-	// CLOCK_MONOTONIC, so that they cannot be compared with a recording's.
+	// ArchTime says that times are the processor's counter and not CLOCK_MONOTONIC. They cannot
+	// be compared with a recording's.
 	ArchTime bool
 	// Codes are the pieces of code, in the order of their making.
 	Codes []jitCode
@@ -29,8 +29,8 @@ type jitdump struct {
 	Moves []jitMove
 	// Unknown counts records of types that are not known.
 	Unknown int
-	// Truncated says that the file ends in the middle of a record, as it does while the
-	// program runs or if it was killed.
+	// Truncated says that the file ends in the middle of a record: the program still runs, or
+	// was killed.
 	Truncated bool
 }
 

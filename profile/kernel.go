@@ -9,9 +9,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// openKernel finds the symbols of the kernel that was recorded: those that the user names,
-// the kernel by its build id, a list of symbols that perf kept, or this system's if it runs
-// that kernel.
+// openKernel finds the symbols of the kernel that was recorded: those that the user names, the
+// kernel by its build id, perf's list of symbols, or this system's for the same kernel.
 func (y *Symbolizer) openKernel(f *File) *image {
 	c := y.config
 	switch {

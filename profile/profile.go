@@ -1,5 +1,5 @@
-// Package profile finds the places in the code of samples: the file that was mapped at an
-// address of a process at a time, and the function, line and inlined calls there.
+// Package profile finds the places in the code of samples: the file mapped at an address of a
+// process at a time, and the function, line and inlined calls there.
 //
 // [Spaces] follows the address spaces of processes through the events of a recording, and
 // finds the [Place] of an address: a file and an offset in it. Places are small and
@@ -16,8 +16,8 @@
 // or is not the recorded one, only names and lines are lost: its places keep the file, its
 // build id and the address.
 //
-// It promises bounds on what hostile files can cost, as package object does, and memory
-// that grows with the number of different mappings. It needs no types of other packages.
+// It promises bounds on what hostile files cost, as package object does. Memory grows with the
+// number of different mappings. It needs no types of other packages.
 package profile
 
 import (
@@ -46,8 +46,8 @@ type Mapping struct {
 	PID        int
 	Kernel     bool // of the kernel or one of its modules, and of no process
 	Start, Len uint64
-	// PgOff is the offset in the file in bytes. Of the kernel's own mapping it
-	// is the address of the symbol that the file name ends in, if it has one.
+	// PgOff is the offset in the file in bytes. Of the kernel's own mapping it is the address
+	// of the symbol that the file name ends in, if any.
 	PgOff   uint64
 	File    string // as recorded: a path, or a name such as [vdso] or //anon
 	BuildID string // lower-case hexadecimal, or "" if not recorded
@@ -78,9 +78,9 @@ type File struct {
 	Anonymous bool   // memory that comes from no file, with code or without
 
 	kind kind
-	// reference is the name and the address of a symbol of the kernel in the run that
-	// was recorded, "" and 0 if unknown. The kernel may be elsewhere after the next boot.
-	// A kindKernelSym has the address alone.
+	// reference is the name and address of a symbol of the kernel in the recorded run, "" and 0
+	// if unknown. The kernel may be elsewhere after the next boot. A kindKernelSym has the
+	// address alone.
 	reference        string
 	referenceAddress uint64
 }
@@ -109,8 +109,8 @@ func (k kind) absolute() bool {
 // means that nothing was mapped there.
 type Place struct {
 	File *File
-	// Offset is the offset in the file. For the kernel, its modules and perf maps it is the
-	// address in the run, and for a nil File as well.
+	// Offset is the offset in the file. For the kernel, its modules, perf maps and a nil File
+	// it is the address in the run.
 	Offset uint64
 }
 

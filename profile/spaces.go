@@ -11,11 +11,11 @@ import (
 // Spaces are the address spaces of the processes of a recording, and the names of their
 // threads, over time.
 //
-// The methods that hand in events take the time first, in nanoseconds of the recording's
-// clock. In old recordings some records have no time: then all events and queries take a
-// number that grows with the position in the file. Events may come in any order up to the
-// next call of Settle, which sorts them by time and applies them. Find, Mapped, Number and
-// Comm see the events that were settled, and may ask about any time in any order.
+// The methods that hand in events take the time first, in nanoseconds of the recording's clock.
+// In old recordings some records have no time: then all events and queries take a number that
+// grows with the position in the file. Events may come in any order up to the next Settle,
+// which sorts them by time and applies them. Find, Mapped, Number and Comm see the events that
+// were settled, and may ask about any time in any order.
 //
 // A mapping holds from its time on. It also holds for earlier times if nothing else is
 // known to have been mapped there. Memory grows with the number of different mappings and
@@ -90,9 +90,9 @@ func NewSpaces() *Spaces {
 	}
 }
 
-// BuildID states the build id of a file for mappings that do not, as the table in the
-// header of a recording does. It may come before or after the mappings, and before the
-// file's first use by a Symbolizer.
+// BuildID states the build id of a file for mappings without one, as the table in a recording's
+// header does. It may come before or after the mappings, and before the file's first use by a
+// Symbolizer.
 func (s *Spaces) BuildID(file, id string) {
 	s.buildIDs[file] = id
 	for _, f := range s.byName[file] {
@@ -432,8 +432,8 @@ func (s *Spaces) Copy() *Spaces {
 	return &out
 }
 
-// A space is the meaning of the addresses of a process or of the kernel, as long as nothing
-// changes there.
+// A space is the meaning of a process's or the kernel's addresses, as long as nothing changes
+// there.
 type space struct {
 	number uint32
 	mode   Mode
@@ -471,9 +471,8 @@ type view struct {
 	last *node // where an address was
 }
 
-// Number identifies the meaning of addresses: in spaces of the same number the same
-// addresses are the same places, also after later calls of Settle and Forget. It is 0 if
-// that is not known.
+// Number identifies the meaning of addresses: in spaces of one number, the same addresses are
+// the same places, also after later calls of Settle and Forget. It is 0 if that is not known.
 func (s *Spaces) Number(time uint64, pid int32, mode Mode) uint32 {
 	if !s.views.last.has(time, pid, mode) {
 		s.views.last = s.space(time, pid, mode)

@@ -188,8 +188,8 @@ func TestBuildIDs(t *testing.T) {
 	}
 }
 
-// TestKernelBuildID has the build id of the kernel in a table, which does not name the
-// symbol that the mapping does.
+// TestKernelBuildID has the kernel's build id in a table. That does not name the symbol that
+// the mapping does.
 func TestKernelBuildID(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s := NewSpaces()
@@ -275,8 +275,8 @@ type numbered struct {
 	addr   uint64
 }
 
-// checkNumbers checks that the same addresses in spaces of the same numbers are at the same
-// places, also before the last events are settled.
+// checkNumbers checks that the same addresses in spaces of the same numbers are the same
+// places, also before the last events settle.
 func checkNumbers(t *rapid.T, s *Spaces, known map[numbered]Place, until uint64) {
 	last := space{}
 	for time := range until {

@@ -2,8 +2,8 @@
 // basic blocks and loops. It says how often they were executed, and which events are
 // hidden: those without stalled cycles near them.
 //
-// It joins the code of a function with the counts of its places, and evaluates them by the
-// method of the run's account:
+// It joins a function's code with the counts of its places, and evaluates them by the method of
+// the run's account:
 //
 //	code, err := annotate.New(table, listing, annotate.Options{Method: method, Clock: 0, Retired: -1})
 //	for _, i := range code.Insts {
@@ -108,9 +108,9 @@ type Part struct {
 
 // A Figure is a node's value at a part of a function.
 type Figure struct {
-	// Value is the part of the function's cycles (or slots) that a node has here, if the
-	// node is a share of the whole. So those of all instructions sum to the function's. For
-	// other nodes it is their own value. It is NaN if it is not known.
+	// Value is the part of the function's cycles (or slots) that a node has here. It is set for
+	// shares of the whole. So those of all instructions sum to the function's. For other nodes
+	// it is their own value. It is NaN if it is not known.
 	Value    float64
 	Error    float64 // half-width of the 95 % interval
 	Amount   float64 // cycles or slots; NaN for nodes that have none
@@ -160,8 +160,8 @@ type PerIteration struct {
 	Samples int64
 }
 
-// New annotates code with the counts of a table that has a row for each sampled
-// instruction, as samples.Reader makes with counts.Instruction. Its first row is the run.
+// New annotates code with the counts of a table with a row for each sampled instruction: that
+// of samples.Reader with counts.Instruction. Its first row is the run.
 func New(t *counts.Table, l *Listing, o Options) (*Code, error) {
 	if o.Clock < 0 || o.Clock >= len(t.Columns) || o.Retired >= len(t.Columns) {
 		return nil, fmt.Errorf("annotate: column %d of %d", max(o.Clock, o.Retired), len(t.Columns))

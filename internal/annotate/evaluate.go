@@ -82,8 +82,8 @@ func ratio(x, of float64) float64 {
 	return x / of
 }
 
-// step is the part of its standard error that a count is moved by, to find the effect of
-// the error. It is small enough for the change to be that of the tangent.
+// step is how far a count is moved to find an error's effect, as a part of its standard error.
+// It is small enough for the change to be that of the tangent.
 const step = 1.0 / 64
 
 // figures evaluates a row of a table that has the layout of b.Table. The errors are

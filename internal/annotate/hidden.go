@@ -30,12 +30,11 @@ type Cost struct {
 // Estimating Penalties).
 //
 // Near an instruction is the code executed up to flow.Skid instructions later: a sample of
-// stalled cycles follows the instruction that stalled; see [flow.Vicinity]. Samples of an
-// event that are not precise are behind their cause as well, so that code before them is
-// near too. For an instruction in a loop only the loop is near. A loop with few iterations
-// is an exception, as samples often follow its end. Let n samples of the events there stand
-// for m cycles at the events' cost, and s samples of stalled cycles for c cycles. The events
-// are hidden if
+// stalled cycles follows the instruction that stalled; see [flow.Vicinity]. Imprecise samples
+// of an event are behind their cause as well, so that code before them is near too. For an
+// instruction in a loop only the loop is near. A loop with few iterations is an exception, as
+// samples often follow its end. Let n samples of the events stand for m cycles at the events'
+// cost, and s stall samples for c cycles. The events are hidden if
 //
 //   - c is at most a tenth of m: there are hardly any stalled cycles, and
 //   - so few would be there by chance in less than 5 % of cases if the events cost
@@ -141,8 +140,8 @@ func (b *builder) findCosts() {
 	}
 }
 
-// costs says whether a node's formula has an event and a parameter in cycles per event,
-// directly or through nodes below the first level.
+// costs says whether a node's formula has an event and a parameter in cycles per event, itself
+// or through deeper nodes.
 func (b *builder) costs(node, depth int) bool {
 	m := b.Account.Model()
 	event, cycles := false, false
@@ -186,8 +185,8 @@ func (b *builder) vicinities() func(i int, late bool) flow.Surrounding {
 	}
 }
 
-// short says of each loop whether it is known to be left so soon that many samples are
-// outside that belong inside: its executed instructions are less than ten windows.
+// short says of each loop whether it is left so soon that many of its samples are outside: its
+// executed instructions are less than ten windows.
 func (b *builder) short(window int) []bool {
 	const windows = 10
 	list := make([]bool, len(b.Loops))
@@ -217,8 +216,8 @@ func sampled(t *counts.Table, row int, columns []int) int64 {
 	return n
 }
 
-// judge decides about the events of a cost by the counts near them, a table of one row, and
-// the values of the nodes there.
+// judge decides about the events of a cost by the counts near them, a table of one row, and the
+// nodes' values there.
 func judge(t *counts.Table, amounts []float64, c *Cost) Verdict {
 	cost, stalled := amounts[c.Node], amounts[c.Stalls]
 	n, s := float64(sampled(t, 0, c.Events)), float64(sampled(t, 0, c.Measured))
@@ -245,8 +244,8 @@ func (b *builder) each(c *Cost) float64 {
 	return math.NaN()
 }
 
-// chance is the probability of at most s samples of stalled cycles for n of events, if
-// there are r for each on the average.
+// chance is the probability of at most s stall samples for n event samples, with r for each on
+// average.
 func chance(n, s, r float64) float64 {
 	if !(r > 0) {
 		return 1

@@ -34,9 +34,9 @@ func (m *mover) kernels() []kernel {
 	return slices.DeleteFunc(all, func(k kernel) bool { return k.run == nil })
 }
 
-// threadBytes is the memory of a thread, divided among the arrays of a kernel. chunkBytes
-// is how much of each array is moved at a time: enough to fill the buffers on the way to
-// memory, and less than a millisecond's worth, so that a sample is rarely interrupted.
+// threadBytes is the memory of a thread, divided among the arrays of a kernel. chunkBytes is
+// how much of each array is moved at a time: enough to fill the buffers on the way to memory.
+// It takes less than a millisecond, so that a sample is rarely interrupted.
 const (
 	threadBytes      = 192 << 20
 	threadBytesQuick = 64 << 20

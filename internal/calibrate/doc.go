@@ -1,6 +1,6 @@
-// Package calibrate measures costs on the machine that it runs on: the clock of a core, the
-// latency of its caches and memory, the cost of page walks, mispredicted branches and
-// blocked store forwarding, and the bandwidth of memory.
+// Package calibrate measures costs on the machine that it runs on: a core's clock, cache and
+// memory latency, the cost of page walks, mispredicted branches and blocked store forwarding,
+// and bandwidth.
 //
 // The accounts of the other packages divide cycles by multiplying counts with such
 // penalties. Published penalties are those of other machines, and on virtual machines even

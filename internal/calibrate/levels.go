@@ -15,9 +15,9 @@ const (
 	levelApart = 1.6  // the least ratio of the next level's latency
 )
 
-// memoryNanos is less than any memory takes: opening a row and reading from it are 14 ns
-// each by the standards of DDR3 to DDR5, without the way to the core. If a busy machine
-// leaves no time for large working sets, the last level ground is a cache's.
+// memoryNanos is less than any memory takes: opening a row and reading from it are 14 ns each
+// by the standards of DDR3 to DDR5. If a busy machine leaves no time for large working sets,
+// the last level ground is a cache's.
 const memoryNanos = 25
 
 // A ground is level ground, of one or more pieces. It has the points from and to, to

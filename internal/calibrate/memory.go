@@ -27,12 +27,12 @@ type memory struct {
 	mapping []byte // what to unmap
 }
 
-// allocate returns memory on a NUMA node, or anywhere if node is negative. With huge it
-// uses huge pages if possible: reserved ones, else transparent ones, if the kernel confirms
-// them. Otherwise it disables transparent huge pages for the memory. All of it has been
-// written to. To make huge pages the kernel may have to move others, which is slow on a
-// busy machine. At the given time it stops: the memory then has the size reached so far, in
-// multiples of hugeStep, and no less than leastMemory if size is not less.
+// allocate returns memory on a NUMA node, or anywhere if node is negative. With huge it uses
+// huge pages if possible: reserved ones, else transparent ones, if the kernel confirms them.
+// Otherwise it disables transparent huge pages for the memory. All of it has been written to.
+// To make huge pages the kernel may have to move others, which is slow on a busy machine. At
+// the given time it stops: the memory then has the size reached so far, in multiples of
+// hugeStep. It has at least leastMemory, if size has.
 func allocate(size, node int, huge bool, until time.Time) (*memory, error) {
 	page := os.Getpagesize()
 	hugePage := 0

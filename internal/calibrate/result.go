@@ -101,8 +101,8 @@ type Level struct {
 	Why    string `json:"why,omitempty"`
 }
 
-// A PageCurve is the extra cost of loads of one line of each page, over loads of as many
-// adjacent lines.
+// A PageCurve is the extra cost of loads of one line per page, over loads of as many adjacent
+// lines.
 type PageCurve struct {
 	PageBytes int         `json:"page_bytes"`
 	Stride    int         `json:"stride_pages"` // pages from one visited page to the next

@@ -54,10 +54,9 @@ func (t *timing) error() float64 { return t.spread + t.behind }
 // result is.
 //
 // Samples are timed by the wall clock. Processor time can make them too short: if the
-// hypervisor takes processors away, the kernel guesses how much of a sample that was (it
-// was once a fifth of the true time). Reading it is also a system call of half a
-// microsecond on some virtual machines: 2 % of a sample of the clock, and only the least of
-// many is known.
+// hypervisor takes processors away, the kernel guesses how much that was (once a fifth of the
+// true time). Reading it is also a system call of half a microsecond on some virtual machines:
+// 2 % of a sample of the clock, and only the least of many is known.
 //
 // In turn with the programs it times the core's current clock. The time stamp counter and
 // the nominal frequency do not show that. It uses chains of instructions with a known

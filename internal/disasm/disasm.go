@@ -1,5 +1,5 @@
-// Package disasm decodes machine code into instructions, says where each of them may go
-// next, and finds the basic blocks and loops of a function.
+// Package disasm decodes machine code into instructions with their successors, and finds the
+// basic blocks and loops of a function.
 //
 // The lengths of instructions come from decoders of this package. So it steps over
 // instructions without a known text, and the instructions behind them keep their addresses.

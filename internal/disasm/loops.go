@@ -2,12 +2,11 @@ package disasm
 
 import "slices"
 
-// A Loop is a natural loop: a header that every way into the loop goes through, and the
-// blocks that reach the header again without leaving the loop. All back edges to one header
-// make one loop.
+// A Loop is a natural loop: a header on every way into the loop, and the blocks that reach the
+// header again without leaving the loop. All back edges to one header make one loop.
 //
-// With execution counts of blocks, the loop's average trip count is the count of the header
-// divided by the sum of the counts of Runs.
+// With execution counts of blocks, a loop's average trip count is the header's count over the
+// sum of those of Runs.
 type Loop struct {
 	Header int   // block
 	Blocks []int // ascending, the header among them, and those of inner loops

@@ -174,8 +174,8 @@ func plainText(text string) string {
 	return name + " " + strings.TrimPrefix(operands, "0x")
 }
 
-// spelledOtherwise says whether objdump has a name of its own for an
-// instruction with some immediate, or writes prefixes that do nothing.
+// spelledOtherwise says whether objdump has its own name for an instruction with some
+// immediate, or writes prefixes without effect.
 func spelledOtherwise(text string) bool {
 	for _, s := range []string{"nop", "xchg   %ax,%ax", "vpcmp", "vpclmul", "pclmul", "{vex}", "notrack", "repz ret", "(bad)", "data16",
 		"fst", "fclex", "finit", // with FWAIT in front
@@ -200,9 +200,8 @@ func branchTarget(text string) (uint64, bool) {
 	return to, err == nil
 }
 
-// skips says whether objdump may go on elsewhere: it elides runs of zeros, and
-// takes FWAIT for a part of the instruction behind, and bytes that are nothing
-// one by one.
+// skips says whether objdump may go on elsewhere: it elides runs of zeros, takes FWAIT for a
+// part of the next instruction, and takes undefined bytes one by one.
 func skips(text string) bool {
 	return strings.Contains(text, "(bad)") || strings.HasPrefix(text, "rex") || strings.HasPrefix(text, "fst") || strings.HasPrefix(text, "fclex") || strings.HasPrefix(text, "finit")
 }

@@ -75,8 +75,8 @@ func ppc64Conditional(target, addr uint64, always, link bool) (Flow, uint64) {
 	return CondJump, target
 }
 
-// ppc64Register returns the flow of a branch to the link (bclr), count (bcctr)
-// or target (bctar) register, by its extended opcode.
+// ppc64Register returns the flow of a branch to a register, by its extended opcode: link
+// (bclr), count (bcctr) or target (bctar).
 func ppc64Register(xo uint32, always, link bool) Flow {
 	switch {
 	case xo != 16 && xo != 528 && xo != 560:

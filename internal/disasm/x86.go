@@ -132,8 +132,8 @@ var corrections = map[string]string{
 	"\x0f\x01\xe8":     "serialize",
 }
 
-// A substitute is an instruction that x86asm knows, with the operands of one
-// that it does not know or takes for another.
+// A substitute is an instruction that x86asm knows, with the operands of one that it does not
+// know or mistakes.
 type substitute struct {
 	prefix byte   // 0: none
 	opcode string // of the unknown instruction

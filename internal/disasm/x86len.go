@@ -163,9 +163,9 @@ func (x *x86Code) escape(b byte) {
 	}
 }
 
-// vector says whether C4, C5 or 62 starts a vector instruction: always in
-// 64-bit code, and elsewhere if the next byte is no memory operand, which the
-// old instructions of these opcodes need.
+// vector says whether C4, C5 or 62 starts a vector instruction: always in 64-bit code, and
+// elsewhere if the next byte is no memory operand. The old instructions of these opcodes need
+// one.
 func (x *x86Code) vector() bool {
 	return x.bits == 64 || x.pos < len(x.code) && x.code[x.pos]>>6 == 3
 }
@@ -284,8 +284,8 @@ func (x *x86Code) vectorForm() (form, bool) {
 	return 0, false
 }
 
-// apxForm returns the form of an opcode of EVEX map 4, where APX has moved
-// instructions of the first two maps.
+// apxForm returns the form of an opcode of EVEX map 4. APX has moved instructions of the first
+// two maps there.
 func apxForm(c byte) form {
 	switch c {
 	case 0x24, 0x2c: // SHLD, SHRD

@@ -175,8 +175,8 @@ func (b *Branches) time(stack []Branch) {
 	}
 }
 
-// end notes how the branches of a stack ended their blocks, and the cycles of blocks that
-// lie between two branches.
+// end notes how the branches of a stack ended their blocks, and the cycles of blocks between
+// two branches.
 func (b *Branches) end(stack []Branch) {
 	for i := range stack {
 		x := &stack[i]

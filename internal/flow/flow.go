@@ -36,8 +36,8 @@ func NewGraph(insts []disasm.Inst, callee func(addr uint64) string) *disasm.Grap
 	return disasm.NewGraph(list)
 }
 
-// never are functions of the C, C++, Rust and Go libraries and of Linux that do not return,
-// by their names in symbol tables.
+// never has functions that do not return, by their names in symbol tables: of the C, C++, Rust
+// and Go libraries and Linux.
 var never = []string{
 	"abort", "exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "__assert_perror_fail", "__stack_chk_fail", "__fortify_fail",
 	"__chk_fail", "longjmp", "siglongjmp", "__longjmp_chk", "pthread_exit", "err", "errx", "verr", "verrx",
@@ -84,10 +84,10 @@ func (c Count) Error() float64 { return counts.Confidence * math.Sqrt(c.Variance
 var Unknown = Count{Value: math.NaN(), Variance: math.NaN()}
 
 // FromInstructions returns how often each block of a graph was executed, from the number of
-// instructions retired at each address. The samples of that event are not spread evenly
-// over a block, but all instructions of a block are executed equally often. The estimate is
-// therefore the mean over the block: the instructions retired in it divided by its length
-// (D. Levinthal, Cycle Accounting Analysis on Intel Core 2 Processors, First Pass Events).
+// instructions retired at each address. The samples of that event are not spread evenly over a
+// block. All instructions of a block are executed equally often, though. The estimate is
+// therefore the mean over the block: the instructions retired in it divided by its length (D.
+// Levinthal, Cycle Accounting Analysis on Intel Core 2 Processors, First Pass Events).
 //
 // One is the count that a single sample stands for: a block without samples might have had
 // one.

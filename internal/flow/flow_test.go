@@ -153,8 +153,8 @@ func randomFunction(rnd *rand.Rand) []node {
 	return append(list, node{1, disasm.Return, 0})
 }
 
-// TestExecutions executes functions made by chance, and compares what follows from
-// the exact counts of their blocks, and from their branches, with what happened.
+// TestExecutions executes random functions. It compares what follows from exact counts of their
+// blocks and branches with what happened.
 func TestExecutions(t *testing.T) {
 	known, unknown, solved := 0, 0, 0
 	for seed := range uint64(3000) {

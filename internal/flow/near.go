@@ -11,10 +11,10 @@ import (
 // that retire four instructions in a cycle it is some cycles.
 const Skid = 16
 
-// A Vicinity finds the instructions near others: those that may be executed up to a number
-// of instructions later, along the edges of the graph, and for late samples also those
-// before. For an instruction in a loop they are the loop's own: code before and behind the
-// loop is executed once for all of its iterations. Calls are stepped over.
+// A Vicinity finds the instructions near others: those that may be executed up to a number of
+// instructions later, along the graph's edges. For late samples they include those before. For
+// an instruction in a loop they are the loop's own: code before and behind the loop is executed
+// once for all of its iterations. Calls are stepped over.
 type Vicinity struct {
 	graph  *disasm.Graph
 	window int

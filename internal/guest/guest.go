@@ -1,13 +1,13 @@
 // Package guest runs programs in emulated Linux machines that have a PMU, for
 // tests on machines that have none.
 //
-// QEMU emulates the PMUs of Arm, POWER and RISC-V processors well enough for
-// the kernel's own drivers: instructions and cycles are counted, groups,
-// multiplexing and scopes behave as on hardware. Time in a guest is a function of
-// the instructions executed, so that a test means the same on a busy host.
+// QEMU emulates the PMUs of Arm, POWER and RISC-V processors well enough for the kernel's own
+// drivers: instructions and cycles are counted, groups, multiplexing and scopes behave as on
+// hardware. Time in a guest follows the instructions executed, so that a test means the same on
+// a busy host.
 //
-// What a guest is made of (QEMU, a kernel) comes from Debian's archive by way of
-// the command in internal/guest/rig, and lies outside the repository:
+// The command in internal/guest/rig takes a guest's parts (QEMU, a kernel) from Debian's
+// archive, and puts them outside the repository:
 //
 //	go run ./internal/guest/rig arm64 ppc64le
 //	go test ./internal/guest

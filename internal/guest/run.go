@@ -94,8 +94,8 @@ func (m Machine) writeImage(file string) error {
 		image.AddFile(name, file)
 	}
 	image.Add(wire.JobFile, 0o644, job)
-	// The kernel opens the console before anything is mounted, and takes its absence
-	// for a reason to give the first process no output.
+	// The kernel opens the console before anything is mounted. Without one, it gives the first
+	// process no output.
 	image.AddDevice("dev/console", 5, 1)
 	return errors.Join(image.Close(), w.Flush(), f.Close())
 }

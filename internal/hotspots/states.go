@@ -17,8 +17,8 @@ const (
 )
 
 const (
-	// severalThreads is the least average number of threads where waiting is that of the
-	// whole program, and not of each thread.
+	// severalThreads is the least average number of threads from which waiting is the whole
+	// program's, not each thread's.
 	severalThreads = 1.05
 	// elsewhereLeast is the least share of the time outside the program that is worth a
 	// line.

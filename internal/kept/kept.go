@@ -1,6 +1,5 @@
-// Package kept keeps the last runs that were measured, in a directory of the user's own
-// that nobody else may read. A run is a directory with an account, as JSON, and what was
-// sampled or simulated.
+// Package kept keeps the last measured runs, in a directory of the user's own that nobody else
+// may read. A run is a directory with an account, as JSON, and what was sampled or simulated.
 //
 //	s, err := kept.Open(os.UserCacheDir)
 //	run, err := s.New()

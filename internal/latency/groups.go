@@ -9,8 +9,8 @@ import (
 // Groups collect sampled loads by name: the level of the memory hierarchy, the function, or
 // the data. The zero value is empty and ready for use.
 //
-// Memory is bounded. If more than a million different latencies were kept in all groups,
-// they are kept to fewer digits, at least four.
+// Memory is bounded. If all groups would keep over a million different latencies, they are kept
+// to fewer digits, at least four.
 type Groups struct {
 	All    Group
 	index  map[string]*Group

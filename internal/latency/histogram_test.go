@@ -30,8 +30,8 @@ func TestHistogram(t *testing.T) {
 			t.Errorf("p%v is %v, want %v", 100*q.Of, q.Value, want)
 		}
 	}
-	// Of 100 samples the 40th and the 61st bound the median, and none bounds the 99th
-	// percentile (tables of order statistics).
+	// Of 100 samples the 40th and 61st bound the median. None bounds the 99th percentile
+	// (tables of order statistics).
 	if q := m.Quantile[0]; q.Low != 40 || q.High != 61 {
 		t.Errorf("the median is between %v and %v, want 40 and 61", q.Low, q.High)
 	}

@@ -1,16 +1,16 @@
-// Package latency says how long loads took. From samples of loads with their latencies it
-// makes the distribution, its mean and its quantiles with their errors ([Histogram],
-// [Groups]). From counts of loads slower than a threshold it makes the distribution, its
-// drops, and bounds on the mean ([New]).
+// Package latency says how long loads took. From samples of load latencies it makes the
+// distribution, its mean and its quantiles, with errors ([Histogram], [Groups]). From counts of
+// loads slower than a threshold it makes the distribution, its drops, and bounds on the mean
+// ([New]).
 //
 // The counts are those of MEM_TRANS_RETIRED.LOAD_LATENCY_GT_n. The processor draws a sample
 // of the loads and counts those that took more than n cycles. The size of the sample is not
 // known, so only ratios of counts mean something. Each threshold is usually counted in its
 // own run, so the counts scatter and may even rise with the threshold.
 //
-// A load's latency runs from its first dispatch to the cycle that writes back its result,
-// both included. So replays are part of it. It is therefore larger, by a cycle or more, than
-// the latency that an instruction waiting for the load sees (load to use).
+// A load's latency runs from its first dispatch to the cycle that writes back its result, both
+// included. So replays are part of it. It is therefore larger, by a cycle or more, than the
+// latency that a waiting instruction sees (load to use).
 package latency
 
 import (
@@ -67,9 +67,9 @@ type Distribution struct {
 }
 
 const (
-	// dropLeast is how much a count must fall to be a drop: 10 % of the count before it.
-	// That is twice the scatter of published counts, where each threshold was a separate
-	// run (Stack Overflow, answer to question 54084992).
+	// dropLeast is how much a count must fall to be a drop: 10 % of the count before it. That
+	// is twice the scatter of published counts from separate runs for each threshold (Stack
+	// Overflow, answer to question 54084992).
 	dropLeast = 0.10
 	// dropSigma is how many standard deviations of a count a drop must exceed.
 	dropSigma = 5

@@ -33,8 +33,8 @@ func (a aux) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// NewEvent returns an event that is not in the file, for samples made out of others or of
-// the AUX area, as perf inject does. Its index must be none of the file's events'.
+// NewEvent returns an event that is not in the file, for samples made of others or of the AUX
+// area, as perf inject does. Its index must be none of the file's events'.
 func NewEvent(a Attr, name string, index int) *Event {
 	e := &Event{Attr: a, Index: index, Name: name, Named: true, Scale: 1}
 	e.layout = newLayout(&e.Attr)
@@ -42,8 +42,8 @@ func NewEvent(a Attr, name string, index int) *Event {
 	return e
 }
 
-// NewSample returns a sample of an event of [NewEvent], of the words that the kernel would
-// have written, in the order of its PERF_SAMPLE_… . It reports whether they are all there.
+// NewSample returns a sample of an event of [NewEvent]. The words are as the kernel would write
+// them, in the order of its PERF_SAMPLE_… . It reports whether they are all there.
 func (r *Reader) NewSample(e *Event, misc Misc, words []uint64) (*Sample, bool) {
 	s := &Sample{Header: Header{Type: perffile.RecordSample, Misc: misc, d: r.d}}
 	order := binary.AppendByteOrder(binary.LittleEndian)

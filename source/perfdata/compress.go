@@ -14,10 +14,9 @@ const (
 	maxAhead  = 256 << 10
 )
 
-// An unpacker decompresses the payloads of COMPRESSED records. All of them are one zstd
-// stream. It is flushed at the end of each record and never ended. So the decoder gets
-// a payload, is drained, and stops in the middle of a read until the next payload
-// comes. It runs as a coroutine for that.
+// An unpacker decompresses the payloads of COMPRESSED records. All of them are one zstd stream.
+// It is flushed at the end of each record and never ended. So the decoder gets a payload, is
+// drained, and stops in the middle of a read until the next. It runs as a coroutine for that.
 type unpacker struct {
 	resume func() (struct{}, bool)
 	stop   func()

@@ -108,9 +108,8 @@ func get64(b []byte, big bool) uint64 {
 	return v
 }
 
-// bitfield takes width bits out of a C bit-field of 64 bits, pos being the sum
-// of the widths declared before it. Compilers for big-endian machines allot
-// them from the top.
+// bitfield takes width bits out of a C bit-field of 64 bits; pos is the sum of the widths
+// before. Compilers for big-endian machines allot them from the top.
 func bitfield(v uint64, pos, width int, big bool) uint64 {
 	if big {
 		pos = 64 - pos - width

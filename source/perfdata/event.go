@@ -19,8 +19,8 @@ type Event struct {
 	Scale float64  // factor of a count, for it to be in Unit; 1 where the file says nothing
 	CPUs  []int    // it was opened on these; nil where the file does not say
 
-	// Leader is the first event of the group it was in, nil if it was in none
-	// or the file does not say; a leader is its own Leader.
+	// Leader is the first event of its group, nil if it was in none or the file does not say; a
+	// leader is its own Leader.
 	Leader *Event
 	Group  string // perf's name of the group
 
@@ -149,8 +149,8 @@ func (d *decoder) sampleEvent(body []byte) *Event {
 	return nil
 }
 
-// trailerEvent returns the event whose sample type describes the trailer of a record
-// that is no sample, nil if it has none.
+// trailerEvent returns the event whose sample type describes the trailer of a record other than
+// a sample, nil without one.
 func (d *decoder) trailerEvent(body []byte) *Event {
 	if !d.sampleIDs {
 		return nil

@@ -29,8 +29,8 @@ type fileHeader struct {
 	features []Feature
 }
 
-// readHeader reads the beginning of the file, and of a file that is no pipe all
-// that precedes and describes the data.
+// readHeader reads the beginning of the file. If that is no pipe, it reads all that precedes
+// and describes the data.
 func (r *Reader) readHeader(opts Options) error {
 	b, err := r.in.head(perffile.PipeSize)
 	if err != nil {

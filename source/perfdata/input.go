@@ -22,8 +22,8 @@ type input struct {
 	close  func()
 }
 
-// Limits of what is held in memory of a stream before and behind its data, and
-// of a section of a file.
+// Limits of what memory holds of a stream before and behind its data, and of a section of a
+// file.
 const (
 	maxPrefix  = 64 << 20
 	maxTail    = 64 << 20

@@ -313,9 +313,8 @@ func compareStat(t *testing.T, path string) {
 	}
 }
 
-// TestLiveShared compares the periods of the samples of the corpus with those
-// that perf script prints, of the files that it can read. Without -long it leaves
-// out the large ones.
+// TestLiveShared compares the periods of the corpus's samples with those of perf script, for
+// files that it can read. Without -long it leaves out the large ones.
 func TestLiveShared(t *testing.T) {
 	dir := testshared.Dir(t, "corpus", "perfdata")
 	needPerf(t)

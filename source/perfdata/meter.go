@@ -145,9 +145,8 @@ func (s *Sum) Merge(o *Sum) {
 	s.running += o.running
 }
 
-// Cell makes a cell of a sum, scaled to the time the event was enabled. Its
-// Variance is the sum of the squares of what was added, as of arrivals that are
-// independent of each other.
+// Cell makes a cell of a sum, scaled to the time the event was enabled. Its Variance is the sum
+// of the squares of what was added, as of independent arrivals.
 func (s *Sum) Cell(e *Event) counts.Cell {
 	out := counts.Cell{State: counts.Counted, Value: s.value * e.Scale, Variance: s.squares * e.Scale * e.Scale, Samples: s.samples}
 	if s.enabled > 0 && s.running > 0 {

@@ -11,8 +11,8 @@ import (
 
 // Options are how a file is read.
 type Options struct {
-	// Buffer is how many bytes are read at a time. 0 is 256 KiB, and where there is
-	// more than one processor files are then read ahead of what is taken from them.
+	// Buffer is how many bytes are read at a time. 0 is 256 KiB. With more than one processor,
+	// files are then read ahead of what is taken from them.
 	Buffer int
 
 	// Hold is how many bytes of a stream are held in memory, if it is not in pipe
@@ -87,11 +87,10 @@ type fileFacts struct {
 	cpus     int               // processors of events that records brought
 }
 
-// NewReader returns a reader of the file that src holds, and reads what precedes
-// the data. The name is for messages. If src is an io.ReaderAt and io.Seeker, as
-// *os.File and *bytes.Reader are, and can seek, it is read from its beginning
-// whatever its position; otherwise as a stream (see [Options.Hold]). Files that were
-// compressed as a whole by gzip or zstd are streams.
+// NewReader returns a reader of the file that src holds, and reads what precedes the data. The
+// name is for messages. If src is an io.ReaderAt and io.Seeker that can seek, such as *os.File,
+// it is read from its beginning whatever its position; otherwise as a stream (see
+// [Options.Hold]). Files that were compressed as a whole by gzip or zstd are streams.
 func NewReader(src io.Reader, name string, opts Options) (*Reader, error) {
 	r := &Reader{name: name, d: &decoder{}, known: fileFacts{dirty: true}}
 	r.stats.Truncated = -1

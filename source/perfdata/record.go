@@ -79,10 +79,9 @@ func (h *Header) Trailer() Trailer {
 	return out
 }
 
-// Raw is a record without a Go type of its own. The reader has taken in those that
-// describe events and the machine. The content of others is not decoded, because
-// nobody has asked for it, or because it is not what its type says. Bytes has all
-// of it.
+// Raw is a record without a Go type of its own. The reader has taken in those that describe
+// events and the machine. The content of others is not decoded: nobody has asked for it, or it
+// is not what its type says. Bytes has all of it.
 type Raw struct {
 	Header
 	Why string // what is wrong with the content; "" for nothing

@@ -83,8 +83,8 @@ func (s *Sample) Addr() uint64 { return s.word(s.event.layout.addr) }
 // ID returns the id of the event's instance.
 func (s *Sample) ID() uint64 { return s.word(s.event.layout.idAt) }
 
-// StreamID returns the id of the event's instance that the sample was taken by,
-// which differs from ID for events that children inherited.
+// StreamID returns the id of the event's instance that took the sample. It differs from ID for
+// events that children inherited.
 func (s *Sample) StreamID() uint64 { return s.word(s.event.layout.stream) }
 
 // CPU returns the logical processor, -1 if it was not recorded.
@@ -204,8 +204,8 @@ func (c *cursor) reading(f uint64, to *Reading) {
 	}
 }
 
-// RegsUser returns the user's registers: their ABI (0 none, 1 32 bits, 2 64
-// bits), and their values in the order of the bits of Attr.RegsUser.
+// RegsUser returns the user's registers: their ABI (0 none, 1 32 bits, 2 64 bits), and their
+// values in the bits' order of Attr.RegsUser.
 func (s *Sample) RegsUser() (abi uint64, regs Words) { return s.regs(partRegsUser) }
 
 // RegsIntr returns the registers at the interrupt, or with a precise event at

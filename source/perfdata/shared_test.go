@@ -117,8 +117,8 @@ func touch(s *perfdata.Sample) {
 	touched.Add(sum)
 }
 
-// TestShared compares every file of the corpus with what perf makes of it, and
-// where perf cannot read it with the independent walk.
+// TestShared compares every file of the corpus with what perf makes of it. If perf cannot read
+// it, the independent walk decides.
 func TestShared(t *testing.T) {
 	dir := testshared.Dir(t, "corpus", "perfdata")
 	perf := readTruth[perfTruth](t, "perf6.1-truth.json")

@@ -72,14 +72,12 @@ func (s *statTables) take(rec Record) {
 }
 
 func (s *statTables) ready(end bool) bool {
-	// What follows the last interval is perf's reading of the counters as it
-	// stops them, which it does not print either. A file without any round is
-	// one of a perf that was killed.
+	// What follows the last interval is perf's reading of the counters as it stops them. perf
+	// does not print that either. A file without any round is one of a perf that was killed.
 	if end && s.fresh && s.rounds == 0 {
 		s.complete = true
 	}
-	// Without intervals there is one table, which waits for the end of the file
-	// and what there is to note of it.
+	// Without intervals there is one table, which waits for the end of the file and its notes.
 	return s.complete && (end || s.config.Interval > 0)
 }
 

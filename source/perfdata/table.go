@@ -36,13 +36,13 @@ type TableOptions struct {
 // asked for, or one in all, with events × periods.
 //
 // The count of an event is the sum of its samples' periods. Samples of a group with one
-// sampling event (perf's :S) hold the counters of all its members: the count is what they
-// grew by since the sample before. In scopes smaller than the run a cell's Variance is
-// the sum of the squares of what was added, as for independent arrivals. For the run it
-// is 0, "not known": the run lacks at most one period for each counter.
+// sampling event (perf's :S) hold the counters of all its members: the count is what they grew
+// by since the sample before. In scopes smaller than the run, a cell's Variance is the sum of
+// squares of what was added, as for independent arrivals. For the run it is 0, "not known": the
+// run lacks at most one period for each counter.
 //
-// It keeps all that it creates: a table is valid until the next call of Next,
-// and its *Layout stays the same pointer as long as columns and scopes do.
+// It keeps all that it creates: a table is valid until the next call of Next. Its *Layout stays
+// the same pointer as long as columns and scopes do.
 type TableReader struct {
 	src  io.Reader
 	name string
@@ -248,9 +248,8 @@ func (f *Features) Command() string {
 	return counts.Name(strings.Join(args, " "))
 }
 
-// Notes returns, behind the last table, what the whole file is short of and could
-// not be said in that table's notes: an interval of perf stat record is yielded
-// before what follows it is read.
+// Notes returns, behind the last table, what the whole file lacks beyond that table's notes: an
+// interval of perf stat record is yielded before what follows it is read.
 func (t *TableReader) Notes() []counts.Note {
 	if t.noted || !t.ended || t.table.Layout == nil {
 		return nil
@@ -314,8 +313,7 @@ func (r *Reader) unread(off int64) string {
 	return text
 }
 
-// missing says how much is not there of a file that ends at an offset, if it says how
-// long it should be.
+// missing says how much is missing of a file that ends at an offset, if it states its length.
 func (r *Reader) missing(off int64) string {
 	n := r.data.bound - r.data.begin
 	if r.data.bound <= off || off < r.data.begin {

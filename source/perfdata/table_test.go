@@ -264,8 +264,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// statFile is a recording of perf stat record with intervals, on two
-// processors, of a group and an event that the kernel refused.
+// statFile is a recording of perf stat record with intervals on two processors: of a group and
+// a refused event.
 func statFile(t *testing.T, interval uint64) []byte {
 	events := someEvents()
 	events[2].IDs = nil
@@ -439,8 +439,8 @@ func TestNamesAreClean(t *testing.T) {
 	}
 }
 
-// Events that come after the first samples of a pipe get columns of their own,
-// also in intervals that are open.
+// Events that come after the first samples of a pipe get their own columns, also in open
+// intervals.
 func TestLateEvents(t *testing.T) {
 	const kind = perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleCPU | perffile.SamplePeriod
 	r := threeThreads()

@@ -189,9 +189,8 @@ func (c *command) asksFor(event string) bool {
 	return false
 }
 
-// prints reports whether perf prints the requested event under a name: as it
-// was given, under the name= of its terms, with modifiers added or left out, or
-// a raw code in its other spelling.
+// prints reports whether perf prints the requested event under a name: as given, under the
+// name= of its terms, with modifiers added or left out, or as the other spelling of a raw code.
 func (q request) prints(event string) bool {
 	if strings.EqualFold(q.spec, event) {
 		return true

@@ -99,9 +99,9 @@ func balanced(name []byte) bool {
 // maxName bounds the length of an event's name.
 const maxName = 4 << 10
 
-// distinctive reports whether a name is an event's by its form alone: one of
-// the generic ones, a raw code, or with the punctuation of a PMU's or
-// tracepoint's event, as in pmu/event/, UNIT.EVENT, unit_event, sched:wakeup.
+// distinctive reports whether a name is an event's by its form alone: a generic one, a raw
+// code, or one with the signs of a PMU's or tracepoint's: pmu/event/, UNIT.EVENT, unit_event,
+// sched:wakeup.
 func distinctive(name []byte) bool {
 	if isGeneric(name) {
 		return true

@@ -26,8 +26,8 @@ func newLineReader(src io.Reader) lineReader {
 	return lineReader{src: src, buf: make([]byte, 32<<10)}
 }
 
-// head returns what the input begins with: at least n bytes, unless it is
-// shorter, and at most what one read gives, so that a pipe is not waited for.
+// head returns what the input begins with: at least n bytes if it has them, and at most what
+// one read gives: a pipe is not waited for.
 func (l *lineReader) head(n int) []byte {
 	for l.end-l.start < n && !l.eof {
 		l.fill()

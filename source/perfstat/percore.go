@@ -9,10 +9,9 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// perCore joins the logical processors of a core where perf repeats the core's count
-// for each of them (--percore-show-thread with the percore term). So a sum has it once.
-// perf does not print which processors share a core: those do whose counts per core are
-// equal.
+// perCore joins a core's logical processors if perf repeats the core's count for each
+// (--percore-show-thread with the percore term). So a sum has it once. perf does not print
+// which processors share a core: those do whose counts per core are equal.
 type perCore struct {
 	cmd     *command
 	columns []int  // counted by core

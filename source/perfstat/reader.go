@@ -25,11 +25,10 @@ type Stats struct {
 	Tables  int
 }
 
-// A Reader reads the output of perf stat in any of its forms. It yields a table for
-// each block, and for each interval of -I. It keeps everything that it
-// creates: a table is valid until the next call of Next, and its *Layout stays
-// the same pointer as long as columns and scopes do. Its memory does not grow
-// with the number of intervals.
+// A Reader reads the output of perf stat in any of its forms. It yields a table for each block,
+// and for each interval of -I. It keeps everything that it creates: a table is valid until the
+// next call of Next. Its *Layout stays the same pointer as long as columns and scopes do. Its
+// memory does not grow with the number of intervals.
 type Reader struct {
 	lines lineReader
 	name  string
@@ -299,8 +298,7 @@ func (r *Reader) takeGiven(line []byte) {
 	}
 }
 
-// unread notes a line of CSV or JSON that begins like a count and is none, and a last
-// line that is cut.
+// unread notes a line of CSV or JSON that begins like a count and is none, and a cut last line.
 func (r *Reader) unread(line []byte) {
 	if r.cur.form != csvForm && r.cur.form != jsonForm || len(r.asm.recs) == 0 {
 		return

@@ -27,9 +27,9 @@ type conversion struct {
 	amount   bool // the model divides by the cycles itself
 }
 
-// mispredictions matches what formulas of slots take off or add for mispredicted
-// branches. It is left out where they were not counted, as in recordings made with
-// the metrics that perf had for these processors at first.
+// mispredictions matches what formulas of slots take off or add for mispredicted branches. It
+// is left out where they were not counted, as with the first metrics that perf had for these
+// processors.
 var mispredictions = regexp.MustCompile(`\bBR_MIS_PRED( \* \d)? / CPU_CYCLES\b`)
 
 // convert returns the formula as the model has it.

@@ -14,10 +14,9 @@
 // mispredicted branches get no correction of slots for them. Each formula and the
 // vendor's own must agree for random counts.
 //
-// A file states only its differences from the file that it extends, which
-// processors.toml names. Titles, explanations and advice are in metrics.toml. Anything that
-// the generator does not know (a unit, a metric without a text, revisions of one
-// processor that differ) ends the run.
+// A file states only its differences from the file that it extends, which processors.toml
+// names. Titles, explanations and advice are in metrics.toml. Anything that the generator does
+// not know (a unit, a metric without text, differing revisions of a processor) ends the run.
 //
 // The model for cores without data of their own, armv8.toml, is written by hand.
 package main

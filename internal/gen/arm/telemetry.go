@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// A spec is what a file of the telemetry data says about a processor, as far as
-// it is of use here.
+// A spec has what is needed here of a telemetry file about a processor.
 type spec struct {
 	files   []string
 	sha     string // of the vendor's sources

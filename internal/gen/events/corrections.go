@@ -177,8 +177,8 @@ func (c *corrections) mergeOne(same []*event) (*event, error) {
 	return main, nil
 }
 
-// preferred says which of two names of one encoding stands for both, and
-// whether it is known that they mean the same.
+// preferred says which of two names of one encoding stands for both, and whether they are known
+// to mean the same.
 func (c *corrections) preferred(a, b string) (string, bool) {
 	if a == b {
 		return a, true
@@ -190,8 +190,7 @@ func (c *corrections) preferred(a, b string) (string, bool) {
 			return s.names[min(i, j)], true
 		}
 	}
-	// Where there is one memory, a miss of the last cache and an access to the
-	// local memory are one thing.
+	// Where there is one memory, a miss of the last cache is an access to the local memory.
 	for _, pair := range [][2]string{{".DRAM", ".LOCAL_DRAM"}, {".L3_MISS", ".L3_MISS_LOCAL"}} {
 		if strings.HasPrefix(a, "OCR.") {
 			if strings.TrimSuffix(a, pair[0])+pair[1] == b {
@@ -205,9 +204,9 @@ func (c *corrections) preferred(a, b string) (string, bool) {
 	return "", false
 }
 
-// absorb makes e's name an alias of main. A fixed counter counts the same as
-// the general ones that the other name would use, and it costs none of them;
-// of two lists of general counters the shorter one is surely right.
+// absorb makes e's name an alias of main. A fixed counter counts the same without one of the
+// general counters that the other name would take; of two lists of general counters the shorter
+// one is surely right.
 func absorb(main, e *event) error {
 	main.aliases = append(main.aliases, e.name)
 	switch {

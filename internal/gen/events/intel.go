@@ -337,8 +337,8 @@ func checkModifiers(p *processor) error {
 	return nil
 }
 
-// checkFlops makes sure that the events which count several kinds of
-// floating-point instructions have the unit masks of just these kinds.
+// checkFlops makes sure that events of several kinds of floating-point instructions have the
+// unit masks of just these kinds.
 func checkFlops(p *processor) error {
 	const umask = 0xff00
 	for _, family := range []string{"FP_ARITH_INST_RETIRED", "FP_ARITH_OPS_RETIRED"} {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A fixedEvent is what the kernel takes for an event that only a fixed counter
-// counts. In the vendor's files such events have codes that differ by
-// generation (00/01…07, 0, 0xa) and mean something else to the kernel.
+// A fixedEvent is what the kernel takes for an event that only a fixed counter counts. The
+// vendor's codes of such events differ by generation (00/01…07, 0, 0xa), and mean something
+// else to the kernel.
 type fixedEvent struct {
 	counter string
 	config  uint64

@@ -128,9 +128,9 @@ func foldGroup(rows []row) []row {
 	return out
 }
 
-// factors finds the bits of every request and response, if config1 is the OR of
-// them throughout: the bits that all values of a request have, and those that
-// all values of a response have without what all requests have.
+// factors finds the bits of every request and response, if config1 is the OR of them
+// throughout: the bits that all values of a request have, and those of all values of a response
+// that not all requests have.
 func factors(rows []row) (requests, responses map[string]uint64, ok bool) {
 	requests, responses = map[string]uint64{}, map[string]uint64{}
 	and := func(m map[string]uint64, k string, v uint64) {

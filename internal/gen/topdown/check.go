@@ -29,8 +29,8 @@ type evaluator struct {
 	in    []float64
 }
 
-// check makes sure that every node has the value of the vendor's own expanded
-// formula for random counts, and marks the nodes whose children overlap.
+// check makes sure that every node has the value of the vendor's expanded formula for random
+// counts. It marks nodes whose children overlap.
 func (m *topdown) check(c *converter) error {
 	var errs []error
 	tested := make([]int, len(m.nodes))
@@ -95,10 +95,10 @@ func (c *converter) scale(m *vendorMetric) float64 {
 	return 1
 }
 
-// markOverlaps marks the nodes whose children need not sum to them. Those of
-// level 1 are divided exactly, but where a formula keeps a small difference of
-// large counts from being negative; and all children of an efficient core's
-// nodes are disjoint sets of slots, which the formulas do not show.
+// markOverlaps marks the nodes whose children need not sum to them. Those of level 1 are
+// divided exactly, unless a formula keeps a small difference of large counts above zero; and
+// all children of an efficient core's nodes are disjoint sets of slots, which the formulas do
+// not show.
 func (m *topdown) markOverlaps(values [][]float64) {
 	children := map[string][]int{}
 	for i := range m.nodes {
@@ -222,9 +222,9 @@ func (ev *evaluator) draw(random *rand.Rand) []float64 {
 	return slices.Clone(ev.in[:len(ev.progs)])
 }
 
-// vendor compiles the vendor's expanded formulas, with its aliases replaced by
-// the models' names; nil where the vendor has none, or a fix changes the value,
-// or that of a node it is computed from.
+// vendor compiles the vendor's expanded formulas, with its aliases replaced by the models'
+// names; nil where the vendor has none, or where a fix changes the value or one that it is
+// computed from.
 func (ev *evaluator) vendor(c *converter, smt float64) ([]*metric.Program, error) {
 	progs := make([]*metric.Program, len(ev.m.nodes))
 	mended := make([]bool, len(ev.m.nodes))

@@ -10,8 +10,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/gen"
 )
 
-// A fix is a table of fixes.toml: what a metric file has wrong, or says in a
-// way that does not fit the models, and what is put in its place.
+// A fix is a table of fixes.toml: what is wrong in a metric file, or does not fit the models,
+// and what is put in its place.
 type fix struct {
 	Models  []string // stems; empty for all that have the metric
 	Metric  string

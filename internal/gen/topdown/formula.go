@@ -84,8 +84,8 @@ func (c *converter) formula(m *vendorMetric) (string, error) {
 // cycle. The vendor's formulas have the number, alone in parentheses.
 const pipelineWidth = "Pipeline_Width"
 
-// own returns a formula of fixes.toml, which is in the spelling of the models
-// already, and notes the inputs that it names.
+// own returns a formula of fixes.toml, in the models' own spelling, and notes the inputs that
+// it names.
 func (c *converter) own(text string) (string, error) {
 	e, err := metric.Parse(text)
 	if err != nil {

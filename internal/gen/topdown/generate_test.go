@@ -393,8 +393,8 @@ func Example_wrap() {
 	// * Root
 }
 
-// TestNameLatencies checks that latencies in a formula become parameters, and
-// that a formula or value that does not fit costs.toml ends the generator.
+// TestNameLatencies checks that latencies in a formula become parameters. A formula or value
+// that does not fit costs.toml ends the generator.
 func TestNameLatencies(t *testing.T) {
 	const clock = "Info_System_Core_Frequency"
 	data := `

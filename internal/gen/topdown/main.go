@@ -1,8 +1,8 @@
 // Command topdown writes the models of Intel's top-down analysis,
 // model/data/models/tma, from the metric files of Intel's perfmon repository.
 //
-// It is run by go generate, with the folder that holds the repository as
-// intel-perfmon, its commit in the file COMMIT, in the environment:
+// It is run by go generate. The environment names the folder that holds the repository as
+// intel-perfmon, its commit in the file COMMIT:
 //
 //	CYCLESTACK_VENDOR_DATA=DIR go generate ./internal/gen/topdown
 //

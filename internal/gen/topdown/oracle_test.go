@@ -50,9 +50,9 @@ type difference struct {
 // in measured latencies only, and are equal if ours takes the other's.
 var verdicts = []string{"ours", "theirs", "both", "costs", "unknown"}
 
-// TestOracle compares all nodes, flags and informational figures with those of an
-// independent implementation, for one set of counts per processor. Every difference must be
-// listed with the reason.
+// TestOracle compares all nodes, flags and informational figures with an independent
+// implementation, for one set of counts per processor. Every difference must be listed with the
+// reason.
 func TestOracle(t *testing.T) {
 	all := compareOracles(t, false)
 	if float64(all.flagsEqual) < flagsEnough*float64(all.flags) {
@@ -324,9 +324,9 @@ func (c *oracleTest) node(p string, i int) {
 	c.flag(p, i)
 }
 
-// flag compares whether a node is over its threshold. The other implementation
-// flags a node too if another with the same issue is flagged, and does not if
-// its value is outside its range.
+// flag compares whether a node is over its threshold. The other implementation also flags a
+// node if another with the same issue is flagged. It does not if its value is outside its
+// range.
 func (c *oracleTest) flag(p string, i int) {
 	want := c.theirs.Nodes[p]
 	got := c.a.Nodes[i].Flagged || c.a.IsLinked(i)
@@ -367,8 +367,8 @@ func (c *oracleTest) infos() {
 	}
 }
 
-// TestIssues compares the groups of nodes with an issue in common, which are in
-// model/data/judgement.toml, with the vendor's tags in all metric files.
+// TestIssues compares the groups of nodes with a common issue (model/data/judgement.toml) with
+// the vendor's tags in all metric files.
 func TestIssues(t *testing.T) {
 	dir := testshared.Dir(t, "data", "intel-perfmon")
 	cat, err := model.Embedded()
@@ -395,8 +395,8 @@ func TestIssues(t *testing.T) {
 	}
 }
 
-// vendorIssues returns the nodes of each issue that has at least two in a model, by
-// the tags of a metric file.
+// vendorIssues returns the nodes of each issue with at least two in a model, by a metric file's
+// tags.
 func vendorIssues(t *testing.T, file string, m *model.Model) map[string][]string {
 	t.Helper()
 	var f struct {

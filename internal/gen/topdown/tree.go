@@ -319,9 +319,9 @@ func (m *topdown) shortenThresholds() {
 	}
 }
 
-// domains marks the nodes whose values are those of a core with all its
-// threads, or of a package: shares of a core's cycles, what a formula asks for
-// only with SMT on, events outside the cores, and all that is computed from it.
+// domains marks the nodes whose values are those of a core with all its threads, or of a
+// package: shares of a core's cycles, formulas for SMT alone, events outside the cores, and all
+// that is computed from them.
 func (m *topdown) domains() error {
 	byName := map[string]*node{}
 	for i := range m.nodes {

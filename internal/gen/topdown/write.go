@@ -73,8 +73,8 @@ func (w *writer) prose(key, value string) {
 	w.Line(strings.TrimSuffix(line, " ") + `"""`)
 }
 
-// tables writes the tables of m that are not the same in base, the nodes under
-// the names of their roots or sections.
+// tables writes the tables of m that differ from base, the nodes under the names of their roots
+// or sections.
 func (w *writer) tables(m, base *topdown) {
 	gen.Nodes(&w.Writer, m.nodes, base.nodes, func(n *node) string { return n.name }, m.heading, (*node).changes)
 	for _, in := range m.inputs {

@@ -1,8 +1,7 @@
 //go:build linux
 
-// Init is the first process of a guest. It mounts what programs expect, runs the
-// command that it finds in a file, passes on what that prints, and powers the
-// machine off.
+// Init is the first process of a guest. It mounts what programs expect, runs the command that
+// it finds in a file, and powers the machine off.
 package main
 
 import (
@@ -62,8 +61,8 @@ func mount() error {
 			return fmt.Errorf("mount %s: %w", m.dir, err)
 		}
 	}
-	// The root cgroup gives its children a perf_event controller from the first time
-	// on that it is told which controllers they shall have.
+	// The root cgroup gives its children a perf_event controller once it has been told which
+	// controllers they shall have.
 	if err := os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+pids"), 0o644); err != nil {
 		return err
 	}
@@ -85,9 +84,9 @@ func readJob() (*wire.Job, error) {
 	return &job, nil
 }
 
-// settle waits for the end of the kernel's background work after booting, so that a program
-// has the processor to itself. It does not wait for long, nor complain: on a machine that
-// stays busy the command runs all the same.
+// settle waits for the end of the kernel's work after booting, so that a program has the
+// processor to itself. It does not wait for long, nor complain: on a machine that stays busy
+// the command runs all the same.
 func settle() {
 	const window, most = 100 * time.Millisecond, 50
 	last, quiet := idle(), 0

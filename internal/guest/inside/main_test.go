@@ -39,9 +39,9 @@ var exact = runtime.GOARCH != "ppc64le"
 // instructions is how long a program is by default.
 var instructions = map[bool]uint64{true: 20 * million, false: 40 * million}[exact]
 
-// kernel is how much there may be of the kernel's instructions for one of a program's,
-// where they cannot be left out: those of its start and its timer's. Neither is
-// known, but that the kernel's own perf sees as many is tested.
+// kernel is how many of the kernel's instructions there may be for one of a program's, if they
+// are counted: those of its start and its timer's. Neither is known, but that the kernel's own
+// perf sees as many is tested.
 var kernel = map[bool]float64{true: 0, false: 0.005}[exact]
 
 // within checks a count of a program's instructions or cycles against the truth.

@@ -14,8 +14,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/guest/loop"
 )
 
-// user is what the library is asked to count, so that the truth is known where
-// the emulated counters can leave the kernel out.
+// user is what the library is asked to count. The truth is known if the emulated counters can
+// leave the kernel out.
 var user = cyclestack.Options{User: true}
 
 // TestPMUMeasure measures a function of known length, for the whole process and

@@ -23,8 +23,8 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
-// raw is the code of an event that counts instructions on any of some counters, and
-// general is how many these are.
+// raw is the code of an event that counts instructions on several counters, and general is how
+// many these are.
 var raw, general = func() (string, int) {
 	switch runtime.GOARCH {
 	case "arm64":

@@ -19,9 +19,9 @@ import (
 	"github.com/cyclestack/cyclestack/source"
 )
 
-// The task two spends three quarters of its instructions in loop.Run, and one in
-// loop.Twin. Its pieces are short, and of an odd length, so that no period of
-// samples meets the same function each time.
+// The task two spends three quarters of its instructions in loop.Run, and one in loop.Twin. Its
+// pieces are short and odd in length, so that no period of samples meets the same function each
+// time.
 const (
 	twoRun   = 30_011
 	twoTwin  = 10_003

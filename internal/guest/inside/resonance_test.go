@@ -119,9 +119,9 @@ title = "Instructions in user mode for a cycle in user mode"
 about = "The two groups see other phases."
 `
 
-// TestPMUErrorsHold has linux perf count a program with phases of random lengths by six
-// groups on six counters, which hold one group. The truth is what each group counts
-// alone. The stated intervals hold it.
+// TestPMUErrorsHold has linux perf count a program with phases of random lengths by six groups.
+// The six counters hold one group. The truth is what each group counts alone. The stated
+// intervals hold it.
 func TestPMUErrorsHold(t *testing.T) {
 	needRaw(t)
 	dir := t.TempDir()

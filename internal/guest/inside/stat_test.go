@@ -218,8 +218,8 @@ func TestPMUStatZeros(t *testing.T) {
 	}
 }
 
-// The POWER CPI model works live: the cycles per instruction of the whole are known,
-// and the parts, whose events the emulator does not have, are 0.
+// The POWER CPI model works live: the cycles per instruction of the whole are known. The parts
+// are 0, as the emulator lacks their events.
 func TestPMUStatPOWER(t *testing.T) {
 	if runtime.GOARCH != "ppc64le" {
 		t.Skip("the model is POWER's")

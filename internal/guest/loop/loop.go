@@ -1,5 +1,5 @@
-// Package loop has work of known length: how many instructions it takes is known
-// from its machine code, so that a counter of instructions can be held to it.
+// Package loop has work of known length: its machine code says how many instructions it takes,
+// and a counter can be held to that.
 package loop
 
 import (
@@ -20,8 +20,8 @@ type Program struct {
 // MaxLoops is the most loops that a [Program] can have.
 const MaxLoops = math.MaxInt32
 
-// Instructions is how many instructions the program executes on the architecture
-// that this program runs on, the system call at its end included.
+// Instructions is how many instructions the program executes on this architecture, the system
+// call at its end included.
 func (p Program) Instructions() uint64 {
 	code, ok := machines[runtime.GOARCH]
 	if !ok {

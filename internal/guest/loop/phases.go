@@ -28,8 +28,8 @@ func (p Phases) ELF(goarch string) ([]byte, error) {
 	return m.file(p.code()), nil
 }
 
-// code draws the lengths by a linear congruential generator (x22), and fills 1024 bytes
-// at random to be in the kernel: getrandom(2).
+// code draws the lengths by a linear congruential generator (x22), and fills 1024 bytes at
+// random in the kernel: getrandom(2).
 func (p Phases) code() []byte {
 	half, align, offset := micros(p.Length), micros(p.Align), micros(p.Offset)
 	return words(

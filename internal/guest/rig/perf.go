@@ -49,8 +49,8 @@ func fetchPerf(ctx context.Context, apt *apt, rig guest.Rig, a guest.Arch) (err 
 	return os.Rename(out, rig.Perf(a))
 }
 
-// collect copies a program and the libraries that it and they need into one
-// directory, and the dynamic loader under the name [guest.Loader].
+// collect copies a program and all libraries that it needs into one directory, and the dynamic
+// loader as [guest.Loader].
 func collect(tree, program, out string) error {
 	root, err := os.OpenRoot(tree)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package wire is what a guest's first process and the host say to each other: a
-// file with the commands goes in, and events come out on the serial line among
-// whatever else the kernel prints there.
+// Package wire is what a guest's first process and the host say to each other: a file with the
+// commands goes in, and events come out on the serial line, among the kernel's own lines.
 package wire
 
 import (
