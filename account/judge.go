@@ -222,7 +222,7 @@ const (
 )
 
 // rivals finds siblings of the path's nodes: those that equal them within the errors, and
-// flagged ones beside a larger unflagged one. The error of a difference is not the sum of the
+// flagged ones next to a larger unflagged one. The error of a difference is not the sum of the
 // errors: what two nodes have in common cancels out. So it is propagated by itself, but only
 // where the sum would make them equal.
 func (b *Binding) rivals(t *counts.Table, place Place, a *Account, list []Rival) []Rival {

@@ -86,8 +86,8 @@ func (t *auditWriter) brief(a *account.Account) error {
 	return t.Flush()
 }
 
-// findings writes what checks come to, without their figures. What that means follows, for
-// the first of them, if less than half of the page is used with so many lines below it.
+// findings writes what checks come to, without their figures. What that means follows for the
+// first of them, if less than half of the page is used then.
 func (t *auditWriter) findings(a *account.Account, word string, below int, wanted func(*account.Check) bool) {
 	for i := range a.Checks {
 		c := &a.Checks[i]

@@ -11,9 +11,9 @@ import (
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
-// A screen has at most Options.Lines lines for an account: what and how, the tree down to
-// what matters, the places in the code, one line of advice, next steps, the number of
-// notes. What an account of a document has in common with the first is one line.
+// A screen has at most Options.Lines lines for an account: what and how, the tree down to what
+// matters, places in the code, advice, next steps, the number of notes. What an account of a
+// document has in common with the first is one line.
 
 // treeLeast is how many lines a tree has, however long the rest is.
 const treeLeast = 4

@@ -13,8 +13,8 @@ import (
 	"github.com/cyclestack/cyclestack/model"
 )
 
-// The columns of a profile: what the parts are, and of the nodes one for each, below the
-// head of the node that they are parts of.
+// The columns of a profile: what the parts are, and one for each node, below the head of the
+// node's parent.
 
 // Widths of the columns of parts.
 const (
@@ -43,8 +43,8 @@ func Expandable(m *model.Model, expand string) bool {
 		slices.ContainsFunc(m.Nodes, func(n model.Node) bool { return len(n.Children) > 0 && n.Match(expand) })
 }
 
-// expanded reports whether a node has a column because --expand asks for the parts of
-// its parent, or of one of its siblings.
+// expanded reports whether a node has a column because --expand asks for its parent's parts or
+// a sibling's.
 func (p *profile) expanded(a *account.Account, i int) bool {
 	m := a.Model()
 	for up := m.Nodes[i].Above; p.o.Expand != "" && up >= 0; up = m.Nodes[up].Above {
@@ -240,9 +240,9 @@ func (p *profile) table() {
 	}
 }
 
-// panel returns the end of the columns that begin with from and fit into some room, one
-// at least. A node and its parts begin a new panel rather than being divided, and where
-// they have to be the node is not left alone.
+// panel returns the end of the columns that begin with from and fit into some room, one at
+// least. A node and its parts begin a new panel rather than being divided. If they must be, the
+// node is not left alone.
 func (p *profile) panel(width []int, from, room int) int {
 	fits := func(from, to int) bool {
 		sum := 0
@@ -304,8 +304,8 @@ func (p *profile) divided(i int) bool {
 // ownColumn heads the column of a node whose parts have columns too.
 const ownColumn = "all"
 
-// head writes the headings: the heads of nodes whose parts are shown above these, then
-// in as many lines as they need the names of the nodes.
+// head writes the headings: the heads of nodes whose parts are shown, above these, then the
+// nodes' names in as many lines as they need.
 func (p *profile) head(w *widths, width []int, from, to int) {
 	h := p.parts
 	deep, height := 0, 1

@@ -20,8 +20,8 @@ import (
 var csvHeader = []string{"scope", "label", "start_s", "duration_s", "node", "level", "value", "unit", "error",
 	"coverage", "together", "reliable", "flagged", "standing", "why"}
 
-// csvWriter writes rows from parts: what all rows of an account begin with, and
-// what all rows of a node have in common, is put into CSV's form once.
+// csvWriter writes rows from parts: what all rows of an account or a node have in common is put
+// into CSV's form once.
 type csvWriter struct {
 	w     io.Writer
 	o     Options
@@ -178,8 +178,8 @@ func countUnit(a *account.Account, event string) string {
 	return "events"
 }
 
-// timesRows appends the rows of what the threads did, whose nodes are told from the others
-// by the model's name before theirs: os-time:Threads.Blocked.
+// timesRows appends the rows of what the threads did. The model's name before their nodes' sets
+// them off: os-time:Threads.Blocked.
 func (c *csvWriter) timesRows(b []byte, a *account.Account) []byte {
 	if a == nil {
 		return b

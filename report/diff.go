@@ -121,8 +121,8 @@ type nodeDiff struct {
 	d *account.Difference
 }
 
-// rows are the lines: the total, the nodes that are known, and below each what
-// its children leave of its change, unless that is next to nothing.
+// rows are the lines: the total, the known nodes, and below each what its children leave of its
+// change, unless that is next to nothing.
 func (t *nodeDiff) rows() []diffRow {
 	rows := []diffRow{{name: "all " + t.h.What, change: t.total}}
 	var roots []int
@@ -197,8 +197,8 @@ func (t *diffWriter) took() string {
 	return text
 }
 
-// ofAll is a change in parts of all that the old runs took, so that those of a
-// node's children add up to its own.
+// ofAll is a change in parts of all that the old runs took. Those of a node's children add up
+// to its own.
 func (t *diffWriter) ofAll(v float64) float64 { return v / t.total.Old }
 
 func signed(share float64) string {

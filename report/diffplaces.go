@@ -33,8 +33,8 @@ type placesDiff struct {
 	main string // module with the most time: of the others, places say that they are in them
 }
 
-// worthLine is the smallest part of all that is shown although it may be chance, and
-// linesMost the largest number of such lines.
+// worthLine is the smallest part of all that is shown although it may be chance. linesMost is
+// the largest number of such lines.
 const (
 	worthLine = 1e-3
 	linesMost = 15
@@ -172,8 +172,8 @@ func (t *placesDiff) more() []string {
 	return []string{strings.Join(names, "; ")}
 }
 
-// seen is the largest place that was not told to have changed, and the change that
-// would have been, of its own.
+// seen is the largest place that was not named as changed, and the change of its own that would
+// have been.
 func (t *placesDiff) seen() (name string, part float64) {
 	most := 0.0
 	for i := range t.d.Places {

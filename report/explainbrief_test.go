@@ -9,8 +9,8 @@ import (
 	"github.com/cyclestack/cyclestack/report"
 )
 
-// TestExplainBrief holds the explanations of all nodes of some processors to fifteen lines of
-// a terminal, without a condition on events.
+// TestExplainBrief holds the explanations of all nodes of some processors to fifteen lines,
+// without a condition on events.
 func TestExplainBrief(t *testing.T) {
 	nodes := 0
 	for _, of := range []struct{ cpu, model string }{{"skylakex", ""}, {"icelake", ""}, {"amdzen4", ""}, {"neoverse-v1", ""}, {"power9", ""}, {"core2", ""},

@@ -285,8 +285,8 @@ func recordAbout(p *plan.Plan) string {
 	return about
 }
 
-// reportCommand is a comment with the command that reports the file of others, or their
-// files if each group has one: the files do not say that they belong together.
+// reportCommand is a comment with the command that reports the file of others, or each group's
+// file: the files do not say that they belong together.
 func (d Plan) reportCommand(extension string, runs bool) string {
 	if d.Report == nil {
 		return ""

@@ -48,8 +48,8 @@ func planJSON(t *testing.T, p *plan.Plan) string {
 	return out.String()
 }
 
-// TestPlanSchema checks that the JSON of plans of all sorts is what its schema
-// says, and that the schema can fail.
+// TestPlanSchema checks that the JSON of all sorts of plans follows its schema, and that the
+// schema can fail.
 func TestPlanSchema(t *testing.T) {
 	text := ""
 	for _, tt := range []struct {

@@ -14,10 +14,9 @@ import (
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
-// A Profile says what the accounts of a report are parts of, if they are those of the
-// parts that samples were divided into: places in the code, threads, intervals. The
-// first account is then that of the whole, and those of the parts follow, the largest
-// first.
+// A Profile says what a report's accounts are parts of, if samples were divided into them:
+// places in the code, threads, intervals. The first account is then that of the whole, and
+// those of the parts follow, the largest first.
 type Profile struct {
 	By      []counts.Kind // what samples are split by, in the order of --by
 	Event   string        // that parts are compared by, as the recording spells it
@@ -55,7 +54,7 @@ type parts struct {
 	n     int     // accounts so far
 
 	// skidding has the events of each node that skid. They are the same at all places of a
-	// recording, and take longer to find than a line takes to write.
+	// recording, and take longer to find than a line to write.
 	skidding [][]string
 	of       *account.Binding // that they were found with
 }

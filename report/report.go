@@ -3,10 +3,10 @@
 //
 //	model → plan → source → counts → account → report
 //
-// and does not know where the counts came from beyond the words in [Header].
-// Writers take one account at a time, so that a recording of any number of
-// intervals is written in bounded memory. The package promises that its JSON follows
-// the schemas of [Schema], and that it changes nothing of what it is given.
+// and does not know where the counts came from beyond the words in [Header]. Writers take one
+// account at a time: a recording of any number of intervals is written in bounded memory. The
+// package promises JSON that follows the schemas of [Schema]. It changes nothing of what it is
+// given.
 package report
 
 import (
@@ -68,8 +68,8 @@ type Options struct {
 
 	// Step spells a next step as a command; nil leaves next steps out.
 	Step func(Header, *account.Account, account.Step) Step
-	// Note is the text of a note with its Fix in the reader's words, such as the flag that
-	// does it; nil is the note's Text alone.
+	// Note is a note's text with its Fix in the reader's words, such as the flag that does it;
+	// nil is the note's Text alone.
 	Note func(counts.Note) string
 }
 

@@ -153,8 +153,8 @@ func TestNodesAndLevel(t *testing.T) {
 	}
 }
 
-// TestJSONLines: who follows a document reads each account whole as soon as it is written,
-// and at the end has a document.
+// TestJSONLines: who follows a document reads each account whole once it is written, and at the
+// end has a document.
 func TestJSONLines(t *testing.T) {
 	h, a := core2(t)
 	var out bytes.Buffer

@@ -82,9 +82,8 @@ func (r *rows) begin(a *account.Account) {
 	r.Out.WriteString(r.Paint(head, faint) + "\n")
 }
 
-// wanted says whether a node gets a column: those asked for by name, else those
-// of the tree's upper levels, or where the tree has nothing to say what the
-// sections have.
+// wanted says whether a node gets a column: those asked for by name, else those of the tree's
+// upper levels, or the sections' if the tree says nothing.
 func (r *rows) wanted(a *account.Account, i, level int) bool {
 	m := a.Model()
 	n := &m.Nodes[i]

@@ -9,8 +9,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
-// The timeline of a recording: above the lines of its intervals, or instead of them if
-// there are too many, one row of small bars for the whole and for each node.
+// The timeline of a recording: one row of small bars for the whole and for each node. It stands
+// above the intervals' lines, or instead of too many.
 
 const (
 	sparksFrom = 8  // the least number of intervals with bars

@@ -163,8 +163,8 @@ type sentence struct {
 	text   string
 }
 
-// add adds a node's value, if it is known, with what stands before and after it, and
-// with its error if that matters.
+// add adds a node's known value with what stands before and after it, and with its error if
+// that matters.
 func (s *sentence) add(node, before, after string) {
 	i, ok := s.times.Node(node)
 	if !ok || !s.times.Nodes[i].Known() {

@@ -30,8 +30,8 @@ const apiFile = "internal/docs/testdata/api.txt"
 
 var updateAPI = flag.Bool("update-api", false, "accept the public declarations as they are")
 
-// TestPublicPackages finds packages that can be imported and are not meant to be,
-// and public ones without a comment or an example.
+// TestPublicPackages finds packages that are importable by mistake, and public ones without a
+// comment or an example.
 func TestPublicPackages(t *testing.T) {
 	t.Chdir(root)
 	comment, example, lacking := map[string]bool{}, map[string]bool{}, map[string][]string{}

@@ -268,8 +268,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestModelExample holds the parts of the model in docs/format/model.md to the
-// file that they are parts of, comments and blank lines apart.
+// TestModelExample holds the model's parts in docs/format/model.md to their file, comments and
+// blank lines apart.
 func TestModelExample(t *testing.T) {
 	t.Chdir(root)
 	var parts strings.Builder

@@ -20,8 +20,8 @@ const rule, longest = 20, 30
 var (
 	prepositionWhich = regexp.MustCompile(`(?i)\b(of|in|with|to|from|by|for|on|at|than|as|behind|below|through|under|after|before|without|beside) (which|whom)\b`)
 
-	// privateWords are words of this project that a reader of perf's or
-	// Intel's manuals does not know, and turns of phrase that hide the subject.
+	// privateWords are words that a reader of perf's or Intel's manuals does not know, and
+	// phrases that hide the subject.
 	privateWords = regexp.MustCompile(`(?i)\b(beside|rungs?|ladder|kin|bells?|witness(es|ed)?|skim(s|med|ming)?|(take|takes|took|taken|taking|in|by|of|many|more|fewer|few|several|the|its|their) turns|teams?|told apart|tells? apart|tell (them|it|these) apart|(is|are|be) (not )?to be had|be it that|told of|tells? of|for want of|therein|thereof|whereof|upon|of one's own)\b`)
 )
 

@@ -17,7 +17,7 @@ const (
 )
 
 const (
-	// severalThreads is the least average number of threads from which waiting is the whole
+	// severalThreads is the least average number of threads to take waiting as the whole
 	// program's, not each thread's.
 	severalThreads = 1.05
 	// elsewhereLeast is the least share of the time outside the program that is worth a

@@ -12,9 +12,9 @@
 //
 // load starts anew; its indented lines are counts. They may have a coverage in percent, and
 // @lpN for logical processor N of a core. More words on the load line set parameters: param
-// NAME=VALUE, and duration=SECONDS. eval gives a value with a relative tolerance (1e-9 if
-// none is given), or unknown with a part of the reason. check gives the outcome of a check:
-// holds, fails, skipped.
+// NAME=VALUE, and duration=SECONDS. eval gives a value with a relative tolerance (1e-9 by
+// default), or unknown with a part of the reason. check gives the outcome of a check: holds,
+// fails, skipped.
 package modeltest
 
 import (

@@ -64,8 +64,8 @@ func NewCounting(s Setting, seed uint64) (*Counting, error) {
 	return c, nil
 }
 
-// turns yields which group is on the counters, step by step: the kernel moves the one that
-// was on them to the end of its list, and takes the first of the list that is enabled.
+// turns yields which group is on the counters, step by step: the kernel moves the group that
+// was on them to the end of its list, and takes the first enabled one.
 type turns struct {
 	*Counting
 	order []int
@@ -131,8 +131,8 @@ func (t *turns) vary() {
 	t.schedule()
 }
 
-// Tables calls do with what the kernel would count of a program in each interval, and
-// returns the table of all that happened.
+// Tables calls do with the kernel's counts of a program in each interval, and returns the table
+// of all that happened.
 func (c *Counting) Tables(k Kind, do func(*counts.Table) error) (*counts.Table, error) {
 	layout := c.Binding.Layout
 	truth, table := counts.NewTable(layout), counts.NewTable(layout)

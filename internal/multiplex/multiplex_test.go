@@ -19,8 +19,8 @@ func unknowable(k multiplex.Kind, interval float64) bool {
 	return interval >= 0.1 && (k.Dwell > 0 && k.Recurring == 0 || k.Drift > 0)
 }
 
-// TestErrorsHold fails if the mean coverage of all nodes leaves 90 to 99 %, or their mean
-// width is above twice the ideal. The width of what cannot be known has no limit.
+// TestErrorsHold fails if the nodes' mean coverage leaves 90 to 99 %, or their mean width
+// exceeds twice the ideal. The width of what cannot be known has no limit.
 func TestErrorsHold(t *testing.T) {
 	runs, turns, least, most := 200, multiplex.Turns, 0.90, 0.99
 	if !testlong.Enabled() { // the nodes of a run depend on each other: ten runs are few

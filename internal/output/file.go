@@ -16,8 +16,8 @@ import (
 )
 
 // WriteFile calls print with the writer of a file. The file is written next to the one it
-// replaces and renamed if all went well, so that it is never half written. What is no regular
-// file, such as a pipe or a device, is written to directly. None of the inputs is overwritten.
+// replaces, then renamed. So it is never half written. What is no regular file, such as a pipe
+// or a device, is written to directly. None of the inputs is overwritten.
 func WriteFile(name string, print func(io.Writer) error, inputs ...string) error {
 	to, err := placeOf(name, inputs)
 	if err != nil {
@@ -139,8 +139,8 @@ func (p place) finish(f *os.File) error {
 	return errors.Join(f.Chmod(p.mode), f.Close())
 }
 
-// settle moves a file to its place, or if something is mounted there, which cannot be
-// replaced, writes it into that.
+// settle moves a file to its place. If something is mounted there, it cannot be replaced and is
+// written into.
 func (p place) settle(file string) error {
 	err := os.Rename(file, p.path)
 	if !errors.Is(err, syscall.EBUSY) {

@@ -159,8 +159,8 @@ func markWidth(lines []Line) int {
 	return w
 }
 
-// row writes one line of a table: numbers to the right, the rest to the left,
-// and behind them, where there is room, the line's mark and title.
+// row writes one line of a table: numbers to the right, the rest to the left. Behind them,
+// where there is room, are the line's mark and title.
 func (p *Page) row(parts []string, width []int, l *Line, st Style) {
 	if l != nil && l.Why != "" {
 		p.unknown(l, width)

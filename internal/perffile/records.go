@@ -53,8 +53,7 @@ const (
 	RecordSchedstatDomain
 )
 
-// The bits of Misc that do not depend on the type of the record, and those of
-// samples, mappings and switches.
+// The bits of Misc for all types of records, and those of samples, mappings and switches.
 const (
 	MiscModeMask = 7 // see Mode
 

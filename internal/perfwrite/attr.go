@@ -43,8 +43,8 @@ func attrSize(a *perfdata.Attr) int {
 	return attrSizeOurs
 }
 
-// setBitfield puts x into a C bit-field of 64 bits, whose position is the sum of
-// the widths declared before it. Compilers for big-endian machines allot from the top.
+// setBitfield puts x into a C bit-field of 64 bits. Its position is the sum of the widths
+// before it. Compilers for big-endian machines allot from the top.
 func setBitfield(v uint64, pos, width int, big bool, x uint64) uint64 {
 	if big {
 		pos = 64 - pos - width

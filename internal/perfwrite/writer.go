@@ -26,8 +26,7 @@ type WriterOptions struct {
 //	w.Write(ring) // as the kernel wrote them
 //	err = w.Close(&perfdata.Features{Hostname: host, …})
 //
-// Until it is closed the file has a header that says so, and can be read as far
-// as it goes.
+// Until it is closed, the file's header says so, and it can be read as far as it goes.
 type Writer struct {
 	f      io.WriteSeeker
 	w      *bufio.Writer

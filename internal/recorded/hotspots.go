@@ -18,8 +18,8 @@ import (
 // one recording that can be read again.
 func (p *placeReport) locates(rec *source.Recording) bool { return len(p.Names) == 1 && !rec.Stream() }
 
-// hotspots adds to the account of the whole the functions with most of its cycles, as far
-// as they are found.
+// hotspots adds the functions with most cycles to the account of the whole, as far as they are
+// found.
 func (p *placeReport) hotspots(a *account.Account, d *core.Document) {
 	rec, err := p.recording(p.file)
 	if err != nil {

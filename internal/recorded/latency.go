@@ -172,8 +172,7 @@ func tlbName(t perffile.TLB) string {
 	return name
 }
 
-// recordedOn returns the name and the vendor of the processor that a recording is from,
-// as far as they are known.
+// recordedOn returns the name and vendor of a recording's processor, as far as they are known.
 func (r *Recordings) recordedOn(m *samples.Memory) (name, vendor string) {
 	cpu := r.Named().CPU
 	if cpu == nil && m.CPU != "" {

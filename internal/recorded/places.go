@@ -192,8 +192,8 @@ func (p *placeReport) derive() samples.Derivation {
 	return samples.DeriveNone
 }
 
-// noFilters is the error of a simulator's file that is to be split or filtered by what
-// it does not have.
+// noFilters is the error of a simulator's file that is to be split or filtered by what it
+// lacks.
 func noFilters(name string) error {
 	return fault.Usagef("%s: a simulation's counts are by place in the code, without other kinds and other filters", name)
 }

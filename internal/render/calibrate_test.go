@@ -81,8 +81,8 @@ func TestCalibrationSchema(t *testing.T) {
 	}
 }
 
-// TestCalibration checks that everything that was measured is printed, that
-// everything that was not is printed with its reason, and nothing beyond the edge.
+// TestCalibration checks that all figures are printed, those that were not measured with the
+// reason, and nothing beyond the edge.
 func TestCalibration(t *testing.T) {
 	r := calibration(t)
 	for _, width := range []int{0, 60} {

@@ -22,8 +22,8 @@ const (
 	svgPointRadius       float64 = 2.5
 )
 
-// writeSVG draws the curve of latencies by working set as an SVG document, with
-// the levels that were found on it. Both axes are logarithmic.
+// writeSVG draws the curve of latencies by working set as an SVG document, with the levels
+// found on it. Both axes are logarithmic.
 func writeSVG(w io.Writer, d Calibration, _ report.Options) error {
 	r := d.Result
 	points := measuredPoints(r.Curve)

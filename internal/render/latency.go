@@ -197,7 +197,7 @@ func latenciesDocument(list Latencies, o report.Options) any {
 }
 
 // writeLatenciesCSV prints a line for each part of a distribution: the loads that took more
-// cycles than over, and no more than up_to, which is empty for those over all thresholds.
+// cycles than over, and at most up_to. That is empty for those over all thresholds.
 func writeLatenciesCSV(w io.Writer, list Latencies, _ report.Options) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"label", "over", "up_to", "count_over", "share"}}

@@ -245,8 +245,8 @@ type jsonLogBin struct {
 	Error   *page.Number `json:"error"`
 }
 
-// sampledDocument is them for JSON, all latencies in cycles, and
-// everything that is a part of the loads as a share of 0…1.
+// sampledDocument is them for JSON: latencies in cycles, and parts of the loads as shares of
+// 0…1.
 func sampledDocument(list SampledLatencies, o report.Options) any {
 	doc := struct {
 		Schema  string             `json:"schema"`

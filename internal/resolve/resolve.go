@@ -1,6 +1,6 @@
-// Package resolve finds the method for counts: it leads from what the user chose
-// and a table of counts to a processor, a method, its events and parameters.
-// Results are immutable; trying several methods changes nothing.
+// Package resolve finds the method for counts: it leads from the user's choices and a table of
+// counts to a processor, a method, its events and parameters. Results are immutable; trying
+// several methods changes nothing.
 package resolve
 
 import (

@@ -202,8 +202,8 @@ func (r *Resolver) Processor(t *counts.Table, file string, want Request, before 
 	return p, err
 }
 
-// here is this machine's processor, if a recording has events of it by its own names, and
-// no processor has more of them. Codes do not tell. Else it is nil.
+// here is this machine's processor, if a recording has events by its own names and no processor
+// has more. Codes do not tell. Else it is nil.
 func (r *Resolver) here(e *UnknownCPUError, t *counts.Table) *model.CPU {
 	if r.Choice.Here == "" {
 		return nil
@@ -231,10 +231,10 @@ func (r *Resolver) here(e *UnknownCPUError, t *counts.Table) *model.CPU {
 // the first level.
 const firstLevelKnown = 1e-3
 
-// best chooses the method that says most about the table: the one with the largest
-// known part of its first level. Of equals the first in the catalogue wins. The
-// method for the operating system's counters is complete with next to nothing, so it
-// serves only where no other method relates any counts.
+// best chooses the method that says most about the table: the one with the largest known part
+// of its first level. Of equals the first in the catalogue wins. The method for the operating
+// system's counters is complete with next to nothing. It serves where no other method relates
+// any counts.
 func (x *trial) best() (*Method, error) {
 	var best *Method
 	score, known, related := -1.0, 0.0, false

@@ -1,5 +1,5 @@
-// Package signals passes signals on to the program that is measured, and removes unfinished
-// files if a signal ends this program.
+// Package signals passes signals on to the measured program, and removes unfinished files if a
+// signal ends this program.
 package signals
 
 import (

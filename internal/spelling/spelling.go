@@ -35,8 +35,8 @@ func Distance(s, t string) int {
 	return row[len(t)]
 }
 
-// Near returns those of some names that are spelt most like s, or have it as a
-// part, at most so many. Case does not matter.
+// Near returns the names that are spelt most like s or contain it, at most so many. Case does
+// not matter.
 func Near(s string, names []string, most int) []string {
 	s = strings.ToLower(s)
 	type candidate struct {

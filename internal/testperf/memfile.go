@@ -1,6 +1,6 @@
-// Package testperf has what several packages' tests of recordings need: a file in
-// memory to write one to, and for benchmarks recordings that perf makes here, and the
-// processor time of what reads them.
+// Package testperf has what several packages' tests of recordings need: a file in memory to
+// write one to, recordings that perf makes here for benchmarks, and the processor time of
+// readers.
 package testperf
 
 import "io"
