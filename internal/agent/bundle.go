@@ -34,7 +34,6 @@ type bundle struct {
 	taken  int64   // nanoseconds since the last ranking
 	born   time.Time
 	used   time.Time // when there was last something of it
-	before uint64    // collections before it was made
 	leaves time.Time // when it lost its place; zero if it has one
 	ready  bool      // a store has seen its first value
 }
@@ -49,7 +48,7 @@ const (
 
 // newBundle makes the series with labels of a scope. They are 0.
 func (s *sink) newBundle(key string, scope []string, now time.Time) *bundle {
-	b := &bundle{key: key, scope: scope, born: now, used: now, before: s.r.collects}
+	b := &bundle{key: key, scope: scope, born: now, used: now}
 	get := func(f *family, more ...string) *counter {
 		c := s.r.get(f, slices.Concat(scope, more)...)
 		b.all = append(b.all, c)
@@ -109,7 +108,6 @@ type table struct {
 	wait  map[string]*bundle // without series: their rates only
 	other *bundle
 	rank  time.Time // when places were last given
-	begun bool      // the first scan is over
 }
 
 // Times of the ranking, and for how long the final value of a series is kept. Stores that
@@ -167,7 +165,6 @@ func (t *table) enter(key string, l labels, now time.Time) *bundle {
 	}
 	if len(t.own) < t.most {
 		b := t.sink.newBundle(key, t.labels(l), now)
-		b.ready = !t.begun
 		t.own[key] = b
 		return b
 	}
@@ -180,14 +177,13 @@ func (t *table) enter(key string, l labels, now time.Time) *bundle {
 // counts reports whether a bundle's series may rise. A store sees each new series as 0
 // first: it would not know what the first value it sees has risen from.
 func (t *table) counts(b *bundle, now time.Time) bool {
-	b.ready = b.ready || t.sink.r.collects > b.before || now.Sub(b.born) > waitForZero
+	b.ready = b.ready || t.sink.r.shown(b.whole)
 	return b.ready
 }
 
 // settle ends a scan: it forgets what has gone, and gives the places to those that take the
 // most.
 func (t *table) settle(now time.Time) {
-	t.begun = true
 	t.others(now)
 	for key, b := range t.own {
 		gone := now.Sub(b.used) > keepFinal

@@ -188,6 +188,7 @@ func TestCgroups(t *testing.T) {
 	if got := a.sum(series.Workload); got != 0 {
 		t.Errorf("%g seconds before the agent began", got)
 	}
+	_ = a.text() // a store sees all series as 0 first
 	h.use("system.slice/nginx.service", 1e6, 500e3)
 	h.use("docker/"+idB, 2e6, 0)
 	h.use("docker/"+idB+"/init.scope/ssh.service", 250e3, 0) // is the container's own
@@ -356,6 +357,7 @@ func TestVersion1(t *testing.T) {
 	put(5e9, 400, 100, 0)
 	a := h.agent(nil)
 	a.tick(t.Context())
+	_ = a.text()
 	put(8e9, 600, 200, 7e8)
 	a.tick(t.Context())
 	get := func(name string, more ...string) float64 {
@@ -378,6 +380,7 @@ func TestAgainstKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.tick(t.Context())
+	_ = a.text()
 	for end := time.Now().Add(time.Second); time.Now().Before(end); {
 		_ = strings.Repeat("x", 1<<12)
 	}

@@ -79,7 +79,9 @@ func (h *host) read(s *sink) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	row := t.Row(0)[len(h.empty.Columns):]
-	if row[0].State == counts.Counted && len(t.Notes) == 0 {
+	if !s.r.shown(h.whole) {
+		queue = 0
+	} else if row[0].State == counts.Counted && len(t.Notes) == 0 {
 		var sum int64
 		for i := range h.modes {
 			n := int64(row[i].Value)

@@ -29,7 +29,7 @@ type counter struct {
 	real   float64 // of a gauge
 	born   time.Time
 	gone   bool
-	seen   uint64 // collections that had it
+	seen   uint64 // collections that were made before it
 }
 
 // add adds an amount. A negative one is kept until others have made up for it.
@@ -80,6 +80,7 @@ type registry struct {
 	byKey    map[string]*counter
 	active   int
 	most     int // series; those beyond it are not made
+	hold     time.Duration
 	dropped  uint64
 	now      func() time.Time
 	collects uint64   // that were made
@@ -89,7 +90,7 @@ type registry struct {
 }
 
 func newRegistry(most int, now func() time.Time) *registry {
-	return &registry{byName: map[string]*family{}, byKey: map[string]*counter{}, most: most, now: now}
+	return &registry{byName: map[string]*family{}, byKey: map[string]*counter{}, most: most, hold: waitForZero, now: now}
 }
 
 // family returns a family, which it makes if there is none of that name.
@@ -197,6 +198,13 @@ func labelText(labels []string) string {
 		b.WriteByte('}')
 	}
 	return b.String()
+}
+
+// shown reports whether a store has seen a series, or nobody asks. A store must see each as
+// 0 first. It would not know what its first value has risen from, and it would
+// extrapolate a numerator otherwise than its denominator.
+func (r *registry) shown(c *counter) bool {
+	return r.collects > c.seen || r.now().Sub(c.born) >= r.hold
 }
 
 // collect returns all series in the format of OpenMetrics, or in that of Prometheus before

@@ -26,6 +26,7 @@ func onFake(t *testing.T, k *testkernel.Kernel, level int) *Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
+	a.s.r.hold = 0
 	r := &rotation{a: a, kept: map[int]*kept{}, duty: map[string]*counter{}, settled: a.live}
 	if err := r.turn(t.Context(), level, nil); err != nil {
 		t.Fatal(err)
@@ -158,7 +159,8 @@ func TestReplay(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	go func() {
-		for a.text(); ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+		for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+			_ = a.text()
 			a.s.r.mu.Lock()
 			c := a.s.r.find("cyclestack_cycles_total", core2("l2")...)
 			done := c != nil && c.value > 0
@@ -359,6 +361,7 @@ func TestHotplug(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &rotation{a: a, kept: map[int]*kept{}, duty: map[string]*counter{}, settled: a.live}
+	a.s.r.hold = 0
 	turn := func() *measure.Measurement {
 		if err := r.turn(t.Context(), 1, nil); err != nil {
 			t.Fatal(err)

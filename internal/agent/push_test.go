@@ -45,6 +45,7 @@ func TestOTLP(t *testing.T) {
 	defer server.Close()
 	a := h.agent(nil)
 	a.tick(t.Context())
+	_ = a.text()
 	h.use("system.slice/a\"b\\c\n\x01ü.service", 2_500_000, 1)
 	a.tick(t.Context())
 	p := newPusher(a, "metrics")

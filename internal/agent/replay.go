@@ -57,7 +57,38 @@ func (p *paced) Account(a *account.Account) error {
 		case <-time.After(o.Interval):
 		}
 	}
+	if p.played == 0 {
+		p.begin(a)
+	}
 	p.last = a.Start
 	p.played++
 	return p.windows.Account(a)
 }
+
+// begin makes the series of the first account, and waits until a store has seen them.
+func (p *paced) begin(a *account.Account) {
+	shown := func() bool {
+		r := p.s.r
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		seen := true
+		for _, g := range p.groups {
+			if !g.some {
+				g.settle(a)
+			}
+			if len(g.nodes) > 0 {
+				seen = r.shown(p.seriesOf(p.hostLabels(), g, true, true).whole) && seen
+			}
+		}
+		return seen
+	}
+	for !shown() && p.ctx.Err() == nil {
+		select {
+		case <-p.ctx.Done():
+		case <-time.After(pollScrape):
+		}
+	}
+}
+
+// pollScrape is how often a recording looks whether it was scraped.
+const pollScrape = 20 * time.Millisecond

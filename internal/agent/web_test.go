@@ -213,6 +213,7 @@ func TestStoreGone(t *testing.T) {
 	address := strings.TrimSuffix(strings.TrimPrefix(a.web.url(), "http://"), "/metrics")
 	query := `cyclestack_cpu_seconds_total{service="a",mode="user"}`
 	first := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: time.Second})
+	first.Wait(query, func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 0 })
 	h.use("system.slice/a.service", 1e6, 0)
 	first.Wait(query, func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 1 })
 	first.Stop()

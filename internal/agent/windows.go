@@ -47,7 +47,6 @@ type groupSeries struct {
 	whole, instructions, enabled, running *counter
 	nodes                                 []*counter
 	results                               map[string]*counter
-	before                                uint64 // collections before they were made
 }
 
 // gone reports whether the series were removed.
@@ -155,7 +154,7 @@ func (w *windows) seriesOf(labels []string, g *group, results, nodes bool) *grou
 	get := func(f *family, more ...string) *counter {
 		return w.s.r.get(f, append(labels[:len(labels):len(labels)], more...)...)
 	}
-	s := &groupSeries{results: map[string]*counter{}, before: w.s.r.collects}
+	s := &groupSeries{results: map[string]*counter{}}
 	if nodes {
 		s.whole, s.instructions = get(w.s.whole(g.unit)), get(w.s.instructions)
 		for _, i := range g.nodes {
@@ -225,7 +224,7 @@ func (w *windows) window(a *account.Account, g *group, busy float64) {
 			covered = c
 		}
 	}
-	if d := a.Duration; d > 0 {
+	if d := a.Duration; d > 0 && w.s.r.shown(host.enabled) {
 		enabled := d * float64(max(1, a.Scope.CPUs))
 		host.enabled.addNanos(nanosOf(enabled))
 		host.running.addNanos(nanosOf(enabled * covered))
@@ -238,12 +237,11 @@ func (w *windows) window(a *account.Account, g *group, busy float64) {
 	for _, scope := range scopes {
 		s := host
 		if w.bursts {
-			// A store sees each new series as 0 first, as in table.counts.
-			if s = w.seriesOf(w.labelsOf(scope), g, false, true); s.before == w.s.r.collects {
-				continue
-			}
+			s = w.seriesOf(w.labelsOf(scope), g, false, true)
 		}
-		w.add(a, g, s, whole)
+		if w.s.r.shown(s.whole) {
+			w.add(a, g, s, whole)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -311,7 +312,7 @@ func TestAgents(t *testing.T) {
 
 // check holds an account to the agent's own counters.
 func (x *exporter) check(t *testing.T, url string, set *fleet.Set, a *fleet.Account, from, to time.Time) (nodes int) {
-	const extrapolated = 0.003 // each counter by itself, near its 0
+	const digits = 1e-9 // of numbers in JSON
 	list := x.counters(t, url, from, to)
 	whole := slices.IndexFunc(list, func(s scraped) bool { return s.node == "" })
 	if whole < 0 {
@@ -333,8 +334,8 @@ func (x *exporter) check(t *testing.T, url string, set *fleet.Set, a *fleet.Acco
 		}
 		nodes++
 		inside, longer := list[k].increase(from, false)/list[whole].increase(from, false), list[k].increase(from, true)/list[whole].increase(from, true)
-		if v.Value < min(inside, longer)-extrapolated || v.Value > max(inside, longer)+extrapolated {
-			t.Errorf("%s: %s is %.4f, the agent counted %.4f, or %.4f with the scrape before", a.By, name, v.Value, inside, longer)
+		if math.Abs(v.Value-inside) > digits && math.Abs(v.Value-longer) > digits {
+			t.Errorf("%s: %s is %.9f, the agent counted %.9f, or %.9f with the scrape before", a.By, name, v.Value, inside, longer)
 		}
 	}
 	return nodes

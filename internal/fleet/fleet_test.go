@@ -57,7 +57,7 @@ func write(t *testing.T, f *testfleet.Fleet, s *testfleet.Server, times []time.T
 
 // small is a fleet for tests.
 func small() *testfleet.Fleet {
-	return &testfleet.Fleet{Hosts: 200, Services: 4, Levels: 2, Spread: 0.05, Seed: 7, Worse: 0.1, WorseService: 1, CanaryEvery: 4, LostEvery: 50}
+	return &testfleet.Fleet{Hosts: 200, Services: 4, Levels: 2, Spread: 0.05, Seed: 7, Worse: 0.1, WorseService: 1, CanaryEvery: 4, LostEvery: 50, RestartEvery: 20, RestartStep: 7}
 }
 
 func options(s *testfleet.Server, at time.Time) fleet.Options {
@@ -147,7 +147,7 @@ func checkTruth(t *testing.T, f *testfleet.Fleet, r fleet.Report, times []time.T
 			truth := f.Truth(service, c, false)
 			for i := range set.Model.Nodes {
 				name, v := set.Model.Nodes[i].Name, a.Values()[i]
-				if want := sum.Nodes[name] / sum.Whole; math.Abs(v.Value-want) > 0.002*want {
+				if want := sum.Nodes[name] / sum.Whole; math.Abs(v.Value-want) > 1e-6*want {
 					t.Errorf("%s on %s: %s is %g, its hosts counted %g", a.By, set.CPU.Name, name, v.Value, want)
 				}
 				if service == f.WorseService {

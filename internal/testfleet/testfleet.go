@@ -27,6 +27,11 @@ type Fleet struct {
 	CanaryEvery  int
 	Versions     [2]string // of the model: of most hosts, and of every tenth; "" is one for all
 	LostEvery    int       // every such host sends nothing
+	// RestartEvery is how many hosts have one whose exporter begins anew in RestartStep. New
+	// has the counters of all hosts begin in the first step, as 0.
+	RestartEvery int
+	RestartStep  uint64
+	New          bool
 	cumulative   []float64
 	steps        uint64
 	before       time.Time
@@ -163,7 +168,11 @@ func (f *Fleet) Step(to *Writer, at time.Time) error {
 	each := f.each()
 	if f.cumulative == nil {
 		f.cumulative = make([]float64, f.Hosts*f.Services*each)
-		f.before = at.Add(-time.Minute)
+		f.before = at
+		if !f.New {
+			f.before = at.Add(-time.Minute)
+			f.history()
+		}
 	}
 	seconds, step := at.Sub(f.before).Seconds(), f.steps
 	f.before = at
@@ -195,7 +204,10 @@ func (f *Fleet) Step(to *Writer, at time.Time) error {
 		for s := range f.Services {
 			t := &truths[s*len(CPUs)+c][side]
 			slots, cpu := f.amounts(t, host, s, seconds, step, amounts[:])
-			sum := f.cumulative[(host*f.Services+s)*each:]
+			sum := f.cumulative[(host*f.Services+s)*each:][:each]
+			if f.restarts(host) {
+				clear(sum)
+			}
 			k := 0
 			put := func(prefix []byte, v float64) {
 				sum[k] += v

@@ -1,6 +1,9 @@
 package testfleet
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // A Sum is what all hosts of one service and processor have counted.
 type Sum struct {
@@ -50,4 +53,29 @@ func Times(last time.Time, n int) []time.Time {
 		times[i] = last.Add(time.Duration(i-n+1) * time.Minute).Truncate(time.Second)
 	}
 	return times
+}
+
+// history gives all counters what their hosts have counted in the hours or weeks before the
+// first step.
+func (f *Fleet) history() {
+	const hour = 3600
+	each := f.each()
+	var amounts [6]float64
+	for host := range f.Hosts {
+		past := hour * (1 + 700*f.draw(6, uint64(host)))
+		for s := range f.Services {
+			t := f.Truth(s, f.CPU(host), f.Canary(host))
+			slots, cpu := f.amounts(&t, host, s, past, math.MaxUint64, amounts[:])
+			sum := append(f.cumulative[(host*f.Services+s)*each:][:0], amounts[:len(Nodes[0])]...)
+			sum = append(sum, slots, cpu)
+			if f.Levels > 1 {
+				_ = append(append(sum, amounts[len(Nodes[0]):]...), slots)
+			}
+		}
+	}
+}
+
+// restarts reports whether a host's exporter begins anew in this step, which is counted.
+func (f *Fleet) restarts(host int) bool {
+	return f.RestartEvery > 0 && host%f.RestartEvery == f.RestartEvery/2 && f.steps == f.RestartStep+1
 }

@@ -30,6 +30,7 @@ func main() {
 	flag.IntVar(&o.Fleet.WorseService, "worse-service", 7, "the service")
 	flag.IntVar(&o.Minutes, "minutes", 5, "minutes that are written, a scrape in each")
 	flag.StringVar(&o.Rules, "rules", "deploy/prometheus/cyclestack.rules.yml", "recording rules; without them the counters answer")
+	flag.BoolVar(&o.Fleet.New, "new", false, "all exporters began with the first minute; else they have counted for hours or weeks")
 	keep := flag.Bool("keep", false, "the store goes on until Ctrl-C")
 	flag.Parse()
 	if *keep {
