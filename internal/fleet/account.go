@@ -16,42 +16,48 @@ import (
 	"github.com/cyclestack/cyclestack/model"
 )
 
-// hostsEnough is how many hosts show how much hosts differ. The formula for the error of a
-// ratio is one for large samples (W. G. Cochran, Sampling Techniques, section 6.8).
-const hostsEnough = 10
-
 // A Ratio is a node's share of its whole, with its standard error from the spread over hosts.
 type Ratio struct {
-	Value float64
-	Error float64 // one standard error; NaN with fewer than ten hosts
-	Hosts float64
+	Value   float64
+	Error   float64 // one standard error; NaN with fewer than two hosts
+	Hosts   float64
+	Freedom float64 // degrees of freedom of the error; NaN without one
 }
 
-// Ratio forms the share from sums. Hosts are clusters: with H hosts, the variance of
-// R = ΣN/ΣQ is H/(H−1) (ΣN² − 2R ΣNQ + R² ΣQ²)/(ΣQ)². Parts may be of the same hosts,
-// so their standard errors add up, which holds for any correlation.
+// effective is how many hosts of the same size have as much to say as those of a whole:
+// (ΣQ)²/ΣQ² (L. Kish, Survey Sampling, section 11.7). Rounding may take it beyond 1 and H.
+func (w *Whole) effective() float64 { return max(1+1e-6, min(w.Q*w.Q/w.QQ, w.Hosts)) }
+
+// Ratio forms the share from sums. Hosts are clusters: with E effective hosts, the variance
+// of R = ΣN/ΣQ is E/(E−1) (ΣN² − 2R ΣNQ + R² ΣQ²)/(ΣQ)² with E − 1 degrees of freedom, and
+// at least one. With hosts of one size E is their number H, and the formula that of W. G. Cochran, Sampling
+// Techniques, section 6.8. Parts may be of the same hosts, so their standard errors add up,
+// which holds for any correlation.
 func (n *Node) Ratio() Ratio {
 	sum, of, hosts := 0.0, 0.0, 0.0
 	for _, p := range n.Parts {
 		sum, of, hosts = sum+p.N, of+p.Of.Q, max(hosts, p.Of.Hosts)
 	}
-	r := Ratio{Value: math.NaN(), Error: math.NaN(), Hosts: hosts}
+	r := Ratio{Value: math.NaN(), Error: math.NaN(), Hosts: hosts, Freedom: math.NaN()}
 	if !(of > 0) || !(sum >= 0) || math.IsInf(sum, 0) || math.IsInf(of, 0) {
 		return r
 	}
 	r.Value = sum / of
-	if hosts < hostsEnough {
+	if hosts < 2 {
 		return r
 	}
-	r.Error = 0
+	r.Error, r.Freedom = 0, math.Inf(1)
 	for _, p := range n.Parts {
-		v := p.NN - 2*r.Value*p.NQ + r.Value*r.Value*p.Of.QQ
-		if h := p.Of.Hosts; h > 1 {
-			v *= h / (h - 1)
-		}
-		r.Error += math.Sqrt(max(v, 0)) / of
+		r.Error += math.Sqrt(max(p.spread(r.Value), 0)) / of
+		r.Freedom = min(r.Freedom, max(p.Of.effective()-1, 1))
 	}
 	return r
+}
+
+// spread is the variance of a part's sum around a share of its whole.
+func (p *Part) spread(share float64) float64 {
+	e := p.Of.effective()
+	return e / (e - 1) * (p.NN - 2*share*p.NQ + share*share*p.Of.QQ)
 }
 
 // student is the 97.5 % quantile of Student's distribution.
@@ -258,7 +264,7 @@ func (s *Set) account(r *Row, a *Answer, layout *counts.Layout, binding *account
 	put(0, counts.Cell{Value: whole})
 	out := &Account{Row: r, Ratios: make([]Ratio, len(s.Model.Nodes)), Lost: math.NaN(), Saved: math.NaN()}
 	for i := range out.Ratios {
-		out.Ratios[i] = Ratio{Value: math.NaN(), Error: math.NaN()}
+		out.Ratios[i] = Ratio{Value: math.NaN(), Error: math.NaN(), Freedom: math.NaN()}
 	}
 	for i := range s.Model.Nodes {
 		k := slices.IndexFunc(r.Nodes, func(n Node) bool { return n.Name == s.Model.Nodes[i].Name })
@@ -272,7 +278,7 @@ func (s *Set) account(r *Row, a *Answer, layout *counts.Layout, binding *account
 		}
 		c := counts.Cell{Value: ratio.Value * whole}
 		if e := ratio.Error * whole; e > 0 { // as wide as Student's distribution has it
-			e *= student(ratio.Hosts-1) / counts.Confidence
+			e *= student(ratio.Freedom) / counts.Confidence
 			c.Variance = e * e
 		}
 		put(i+1, c)

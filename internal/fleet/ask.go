@@ -59,6 +59,9 @@ type Question struct {
 	Where []Match
 	Level int  // the deepest of the tree
 	Raw   bool // recording rules are not used
+	// Earlier asks for products with what each host counted so much earlier; 0 for none.
+	// Recording rules have no hosts, and so no such products.
+	Earlier time.Duration
 }
 
 // scope is that of the series for a label: a host's series have no services.
@@ -123,6 +126,7 @@ func (k Key) processor() string {
 // its squares. Means over windows of recording rules are written as sums over the range.
 type Whole struct {
 	Q, QQ, Hosts float64
+	QEarlier     float64 // the sum of products with the host's whole in an earlier range
 }
 
 // A Part is what one group of counters adds to a node: its sum over hosts, the sum of its
@@ -130,6 +134,9 @@ type Whole struct {
 type Part struct {
 	N, NN, NQ float64
 	Of        *Whole
+	// Sums of products with the earlier range: of numerators; of the numerator with the
+	// earlier whole; and of the whole with the earlier numerator.
+	NEarlier, NQEarlier, QNEarlier float64
 }
 
 // A Node is the sums of one node.
@@ -271,6 +278,16 @@ func (g *asking) increase(metric string) string {
 	return "increase(" + metric + g.inScope() + "[" + duration(g.a.Range) + "])"
 }
 
+// earlier is the growth in the earlier range.
+func (g *asking) earlier(metric string) string {
+	return strings.TrimSuffix(g.increase(metric), ")") + " offset " + duration(g.a.Earlier) + ")"
+}
+
+// each is growth by host.
+func (g *asking) each(increase string, more ...string) string {
+	return "sum by (" + g.kept(append(more, instance)...) + ") (" + increase + ")"
+}
+
 // rule is the mean of a recording rule's results over the range.
 func (g *asking) rule(metric, kind string) string {
 	name := strings.Replace(strings.TrimSuffix(metric, "_total"), "cyclestack_", "cyclestack:", 1) + ":" + kind
@@ -365,10 +382,13 @@ func (g *asking) wholes() {
 			add(by+"("+g.rule(u.Whole, "hosts")+")", hosts)
 			continue
 		}
-		each := "sum by (" + g.kept(instance) + ") (" + g.increase(u.Whole) + ")"
+		each := g.each(g.increase(u.Whole))
 		add(by+"("+g.increase(u.Whole)+")", sum)
 		add(by+"("+each+" ^ 2)", squares)
 		add("count by ("+g.kept()+") ("+each+" > 0)", hosts)
+		if g.a.Earlier > 0 {
+			add(by+"("+each+" * "+g.each(g.earlier(u.Whole))+")", func(w *Whole, v float64) { w.QEarlier += v })
+		}
 	}
 	g.ask(list)
 }
@@ -410,10 +430,18 @@ func (g *asking) parts() {
 				add(by+"("+g.rule(metric, "sumprod_increase5m")+")", products)
 				continue
 			}
-			each := "sum by (" + g.kept(series.Node, instance) + ") (" + g.increase(metric) + ")"
+			each, whole := g.each(g.increase(metric), series.Node), g.each(g.increase(u.Whole))
+			const times = " * ignoring (" + series.Node + ") group_left () "
 			add(by+"("+g.increase(metric)+")", sum)
 			add(by+"("+each+" ^ 2)", squares)
-			add(by+"("+each+" * ignoring ("+series.Node+") group_left () sum by ("+g.kept(instance)+") ("+g.increase(u.Whole)+"))", products)
+			add(by+"("+each+times+whole+")", products)
+			if g.a.Earlier == 0 {
+				continue
+			}
+			eachEarlier, wholeEarlier := g.each(g.earlier(metric), series.Node), g.each(g.earlier(u.Whole))
+			add(by+"("+each+" * "+eachEarlier+")", func(p *Part, v float64) { p.NEarlier += v })
+			add(by+"("+each+times+wholeEarlier+")", func(p *Part, v float64) { p.NQEarlier += v })
+			add(by+"("+eachEarlier+times+whole+")", func(p *Part, v float64) { p.QNEarlier += v })
 		}
 	}
 	g.ask(list)

@@ -67,6 +67,7 @@ type subject struct {
 type pair struct {
 	cpu      string
 	old, new Ratio
+	joint    float64 // covariance of both: 0 unless their hosts are the same
 	level    int
 	weight   float64 // the same on both sides
 	share    float64 // of the new side
@@ -107,7 +108,7 @@ func Compare(old, new *Answer, what [2]string) *Comparison {
 				continue
 			}
 			id := subject{r.By, n.Name, r.Model, r.Version, r.Method, r.Unit}
-			pairs[id] = append(pairs[id], pair{r.processor(), o.Nodes[k].Ratio(), n.Ratio(), n.Level, weight, total, [2]float64{o.CPUs, r.CPUs}})
+			pairs[id] = append(pairs[id], pair{r.processor(), o.Nodes[k].Ratio(), n.Ratio(), n.joint(&o.Nodes[k]), n.Level, weight, total, [2]float64{o.CPUs, r.CPUs}})
 		}
 	}
 	short := false
@@ -125,13 +126,31 @@ func Compare(old, new *Answer, what [2]string) *Comparison {
 		c.Notes = append(c.Notes, fmt.Sprintf("left out: %d accounts by another version of the model", versions))
 	}
 	if short {
-		c.Notes = append(c.Notes, fmt.Sprintf("left out of tests: processors with fewer than %d hosts on a side, whose spread is not known", hostsEnough))
+		c.Notes = append(c.Notes, "left out of tests: processors with a single host on a side, whose spread is not known")
 	}
 	return c
 }
 
-// change is the change of a node over processors. Their hosts are different ones, so their
-// variances add up; the degrees of freedom are Welch's and Satterthwaite's.
+// joint is the covariance of a node's share with that of the same hosts in an earlier range.
+// Hosts that have only one of the ranges add nothing to it.
+func (n *Node) joint(old *Node) float64 {
+	if len(n.Parts) != 1 || len(old.Parts) != 1 {
+		return 0
+	}
+	p, o := &n.Parts[0], &old.Parts[0]
+	share, before := p.N/p.Of.Q, o.N/o.Of.Q
+	sum := p.NEarlier - before*p.NQEarlier - share*p.QNEarlier + share*before*p.Of.QEarlier
+	v := sum / (p.Of.Q * o.Of.Q)
+	for _, w := range []*Whole{p.Of, o.Of} {
+		e := w.effective()
+		v *= math.Sqrt(e / (e - 1))
+	}
+	return v
+}
+
+// change is the change of a node over processors, whose hosts are different ones, so that
+// their variances add up. The degrees of freedom are Welch's and Satterthwaite's. Where
+// both sides have the same hosts, the covariance makes the variance smaller.
 func change(id subject, list []pair) (Change, bool) {
 	c := Change{By: id.by, Node: id.node, Useful: (&model.Node{Name: id.node}).Useful(), Error: math.NaN(), P: math.NaN(), Seen: math.NaN()}
 	slices.SortFunc(list, func(x, y pair) int { return cmp.Compare(x.cpu, y.cpu) })
@@ -152,10 +171,17 @@ func change(id subject, list []pair) (Change, bool) {
 		c.Old, c.New, c.Weight = c.Old+w*p.old.Value, c.New+w*p.new.Value, c.Weight+p.share
 		for side, r := range []Ratio{p.old, p.new} {
 			v := w * w * r.Error * r.Error
-			variance += v
-			denominator += v * v / (r.Hosts - 1)
+			if p.joint == 0 {
+				variance += v
+				denominator += v * v / r.Freedom
+			}
 			c.Hosts[side] += r.Hosts
 			cpus[side] += p.cpus[side]
+		}
+		if p.joint != 0 {
+			v := w * w * max(p.old.Error*p.old.Error+p.new.Error*p.new.Error-2*p.joint, 0)
+			variance += v
+			denominator += v * v / min(p.old.Freedom, p.new.Freedom)
 		}
 	}
 	c.Load = [2]float64{cpus[0] / c.Hosts[0], cpus[1] / c.Hosts[1]}

@@ -123,7 +123,7 @@ func contrast(ctx context.Context, s *Store, q Question, o *Options) (*Compariso
 	case o.Before < q.Range:
 		return nil, fault.Optionf("before", o.Before.String(), "less than --range: the two would overlap")
 	default:
-		old.At = q.At.Add(-o.Before)
+		old.At, new.Earlier = q.At.Add(-o.Before), o.Before
 		what = [2]string{"the range " + o.Before.String() + " earlier", fmt.Sprintf("%s to %s", q.Range, q.At.UTC().Format("2006-01-02 15:04 UTC"))}
 	}
 	a, err := Ask(ctx, s, new)
@@ -140,8 +140,8 @@ func contrast(ctx context.Context, s *Store, q Question, o *Options) (*Compariso
 		}
 	}
 	c := Compare(b, a, what)
-	if o.Before != 0 {
-		c.Notes = append(c.Notes, "both sides have the same hosts, which is not used: changes are surer than shown")
+	if o.Before != 0 && a.Rules {
+		c.Notes = append(c.Notes, "recording rules have no hosts to pair: --raw pairs them, and changes are surer then")
 	}
 	return c, nil
 }

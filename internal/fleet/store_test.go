@@ -209,7 +209,8 @@ func TestRatio(t *testing.T) {
 	r := (&Node{Parts: []Part{p}}).Ratio()
 	want := p.N / w.Q
 	squares := sum(func(i int) float64 { return sq(n[i] - want*q[i]) })
-	if e := math.Sqrt(squares*40/39) / w.Q; math.Abs(r.Value-want) > 1e-12 || math.Abs(r.Error-e) > 1e-9 {
+	effective := w.Q * w.Q / w.QQ
+	if e := math.Sqrt(squares*effective/(effective-1)) / w.Q; math.Abs(r.Value-want) > 1e-12 || math.Abs(r.Error-e) > 1e-9 || math.Abs(r.Freedom-effective+1) > 1e-9 {
 		t.Errorf("%+v, want %g ± %g", r, want, e)
 	}
 	// The jackknife leaves out one host at a time, and needs no formula.
@@ -218,10 +219,10 @@ func TestRatio(t *testing.T) {
 		t.Errorf("%g, by the jackknife %g", r.Error, jack)
 	}
 	few := *w
-	few.Hosts = hostsEnough - 1
+	few.Hosts = 1
 	p.Of = &few
 	if r := (&Node{Parts: []Part{p}}).Ratio(); !math.IsNaN(r.Error) || r.Value != want {
-		t.Errorf("of few hosts %+v", r)
+		t.Errorf("of a single host %+v", r)
 	}
 	for _, bad := range []Part{{N: math.NaN(), Of: w}, {N: -1, Of: w}, {N: math.Inf(1), Of: w}, {N: 1, Of: &Whole{}}} {
 		if r := (&Node{Parts: []Part{bad}}).Ratio(); !math.IsNaN(r.Value) {
@@ -232,7 +233,7 @@ func TestRatio(t *testing.T) {
 
 // TestStudent: quantiles are those of published tables.
 func TestStudent(t *testing.T) {
-	for freedom, want := range map[float64]float64{9: 2.262, 30: 2.042, 1000: 1.962} {
+	for freedom, want := range map[float64]float64{1: 12.706, 2: 4.303, 9: 2.262, 30: 2.042, 1000: 1.962} {
 		if got := student(freedom); math.Abs(got-want) > 0.001 {
 			t.Errorf("%g: %g, want %g", freedom, got, want)
 		}

@@ -102,10 +102,10 @@ func (r Report) notes() []string {
 				list = append(list, n)
 			}
 		}
-		few = few || slices.ContainsFunc(s.Accounts, func(a *Account) bool { return a.Row.Hosts() < hostsEnough })
+		few = few || slices.ContainsFunc(s.Accounts, func(a *Account) bool { return a.Row.Hosts() < 2 })
 	}
 	if few && r.Answer.By != instance {
-		list = append(list, fmt.Sprintf("no ± with fewer than %d hosts: they do not show how much hosts differ", hostsEnough))
+		list = append(list, "no ± of a single host: it does not show how much hosts differ")
 	}
 	if models := r.models(); len(models) > 1 {
 		list = append(list, "not summed, as their nodes differ: "+strings.Join(models, ", "))

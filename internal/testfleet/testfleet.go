@@ -24,6 +24,7 @@ type Fleet struct {
 	// Every CanaryEvery-th ten of hosts has the canary.
 	Worse        float64
 	WorseService int
+	WorseStep    uint64 // the step in which it begins
 	CanaryEvery  int
 	Versions     [2]string // of the model: of most hosts, and of every tenth; "" is one for all
 	LostEvery    int       // every such host sends nothing
@@ -198,7 +199,7 @@ func (f *Fleet) Step(to *Writer, at time.Time) error {
 		}
 		c := f.CPU(host)
 		side := 0
-		if f.Canary(host) {
+		if f.Canary(host) && step >= f.WorseStep {
 			side = 1
 		}
 		for s := range f.Services {

@@ -16,31 +16,18 @@ type Sum struct {
 // Sums adds up what hosts count in the steps behind a first one: what a store has of the range.
 func (f *Fleet) Sums(times []time.Time, first int) map[[2]int]*Sum {
 	sums := map[[2]int]*Sum{}
-	var amounts [6]float64
-	for host := range f.Hosts {
-		if f.Lost(host) {
-			continue
-		}
-		c := f.CPU(host)
-		for s := range f.Services {
-			k := [2]int{s, c}
-			x := sums[k]
-			if x == nil {
-				x = &Sum{Nodes: map[string]float64{}}
-				sums[k] = x
-			}
-			x.Hosts++
-			t := f.Truth(s, c, f.Canary(host))
-			for i := first + 1; i < len(times); i++ {
-				slots, cpu := f.amounts(&t, host, s, times[i].Sub(times[i-1]).Seconds(), uint64(i), amounts[:])
-				x.Whole += slots
-				x.CPU += cpu
-				for level, names := range Nodes {
-					for k, name := range names {
-						x.Nodes[name] += amounts[level*len(Nodes[0])+k]
-					}
+	for s := range f.Services {
+		for c := range CPUs {
+			x := &Sum{Nodes: map[string]float64{}}
+			for _, h := range f.Each(s, c, times, first) {
+				x.Hosts++
+				x.Whole += h.Whole
+				x.CPU += h.Whole / CPUs[c].Hertz / CPUs[c].Width
+				for name, v := range h.Nodes {
+					x.Nodes[name] += v
 				}
 			}
+			sums[[2]int{s, c}] = x
 		}
 	}
 	return sums
@@ -64,7 +51,7 @@ func (f *Fleet) history() {
 	for host := range f.Hosts {
 		past := hour * (1 + 700*f.draw(6, uint64(host)))
 		for s := range f.Services {
-			t := f.Truth(s, f.CPU(host), f.Canary(host))
+			t := f.Truth(s, f.CPU(host), f.Canary(host) && f.WorseStep == 0)
 			slots, cpu := f.amounts(&t, host, s, past, math.MaxUint64, amounts[:])
 			sum := append(f.cumulative[(host*f.Services+s)*each:][:0], amounts[:len(Nodes[0])]...)
 			sum = append(sum, slots, cpu)
@@ -78,4 +65,33 @@ func (f *Fleet) history() {
 // restarts reports whether a host's exporter begins anew in this step, which is counted.
 func (f *Fleet) restarts(host int) bool {
 	return f.RestartEvery > 0 && host%f.RestartEvery == f.RestartEvery/2 && f.steps == f.RestartStep+1
+}
+
+// A Host is what one host has counted of a service.
+type Host struct {
+	Whole float64
+	Nodes map[string]float64
+}
+
+// Each is what each host with a processor counts of a service, as in Sums.
+func (f *Fleet) Each(service, cpu int, times []time.Time, first int) (list []Host) {
+	for host := range f.Hosts {
+		if f.CPU(host) != cpu || f.Lost(host) {
+			continue
+		}
+		one := Host{Nodes: map[string]float64{}}
+		var amounts [6]float64
+		for i := first + 1; i < len(times); i++ {
+			t := f.Truth(service, cpu, f.Canary(host) && uint64(i) >= f.WorseStep)
+			slots, _ := f.amounts(&t, host, service, times[i].Sub(times[i-1]).Seconds(), uint64(i), amounts[:])
+			one.Whole += slots
+			for level, names := range Nodes {
+				for k, name := range names {
+					one.Nodes[name] += amounts[level*len(Nodes[0])+k]
+				}
+			}
+		}
+		list = append(list, one)
+	}
+	return list
 }
