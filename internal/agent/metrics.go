@@ -201,8 +201,8 @@ func labelText(labels []string) string {
 }
 
 // shown reports whether a store has seen a series, or nobody asks. A store must see each as
-// 0 first. It would not know what its first value has risen from, and it would
-// extrapolate a numerator otherwise than its denominator.
+// 0 first. It would not know what its first value has risen from. It would also extrapolate
+// a numerator otherwise than its denominator.
 func (r *registry) shown(c *counter) bool {
 	return r.collects > c.seen || r.now().Sub(c.born) >= r.hold
 }

@@ -29,7 +29,7 @@ type Ratio struct {
 func (w *Whole) effective() float64 { return max(1+1e-6, min(w.Q*w.Q/w.QQ, w.Hosts)) }
 
 // Ratio forms the share from sums. Hosts are clusters: with E effective hosts, the variance
-// of R = ΣN/ΣQ is E/(E−1) (ΣN² − 2R ΣNQ + R² ΣQ²)/(ΣQ)² with E − 1 degrees of freedom, and
+// of R = ΣN/ΣQ is E/(E−1) (ΣN² − 2R ΣNQ + R² ΣQ²)/(ΣQ)². It has E − 1 degrees of freedom, and
 // at least one. With hosts of one size E is their number H, and the formula that of W. G. Cochran, Sampling
 // Techniques, section 6.8. Parts may be of the same hosts, so their standard errors add up,
 // which holds for any correlation.

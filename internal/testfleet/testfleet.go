@@ -24,7 +24,7 @@ type Fleet struct {
 	// Every CanaryEvery-th ten of hosts has the canary.
 	Worse        float64
 	WorseService int
-	WorseStep    uint64 // the step in which it begins
+	WorseStep    uint64 // the canary begins with this step
 	CanaryEvery  int
 	Versions     [2]string // of the model: of most hosts, and of every tenth; "" is one for all
 	LostEvery    int       // every such host sends nothing
