@@ -29,11 +29,23 @@ func (r *Result) Penalties() []penalties.Penalty {
 		if f == nil {
 			continue
 		}
-		list = append(list, none(penalties.Penalty{Name: m.Name, Unit: m.Unit, Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why, Unless: m.Unless}))
+		list = append(list, none(penalties.Penalty{Name: m.Name, Unit: m.Unit, Value: float64(f.Value), Error: float64(f.Error),
+			From: f.Title, Why: f.Why, Unless: m.Unless, Cases: r.cases(m.Name)}))
 	}
 	list = append(list, r.bandwidthPenalty(), r.busPenalty(), r.thirdSize())
 	f := &r.Clock
 	return append(list, penalties.Penalty{Name: "FREQUENCY", Unit: "cycles/second", Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why})
+}
+
+// cases returns the figures of the other costs that a parameter's event may stand for.
+func (r *Result) cases(parameter string) []string {
+	var list []string
+	for _, name := range penalties.Cases[parameter] {
+		if f := r.cost(name); f != nil && f.Why == "" {
+			list = append(list, fmt.Sprintf("%s, %.2f ± %.2f", f.Title, f.Value, f.Error))
+		}
+	}
+	return list
 }
 
 func (r *Result) bandwidthPenalty() penalties.Penalty {

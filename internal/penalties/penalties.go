@@ -12,6 +12,9 @@ type Penalty struct {
 	Error float64 // the spread of the best samples, in the same unit
 	From  string  // the figures that it comes from, in words
 	Why   string  // why there is no value
+	// Cases are the other figures that an event of this penalty may stand for, each with what
+	// it is.
+	Cases []string
 	// Unless names a node: in models with that node the parameter means something else.
 	Unless string
 }
@@ -42,6 +45,14 @@ var Costs = []struct{ Name, Unit, Cost, Unless string }{
 	{"SPLIT_LOAD_PENALTY", "cycles/load", "split-line-load", ""},
 	{"LCP_PENALTY", "cycles/stall", "length-changing-prefix", ""},
 	{"FP_ASSIST_PENALTY", "cycles/assist", "denormal", ""},
+}
+
+// Cases has the other costs that may stand behind the event of a parameter. A load's overlap
+// with an earlier store is cheap or dear by its kind. Intel's events count all kinds:
+// Levinthal's table of penalties has two for one event.
+var Cases = map[string][]string{
+	"STORE_OVERLAP_PENALTY": {"store-forward-part", "store-forward-blocked", "alias-4k"},
+	"SPLIT_LOAD_PENALTY":    {"split-page-load"},
 }
 
 // Parameters returns the parameters of models that a calibration can measure, without

@@ -45,7 +45,11 @@ func writePenalties(w io.Writer, r Calibration, _ report.Options) error {
 		case p.Why != "":
 			fmt.Fprintf(&rest, "# %s: %s\n", p.Name, p.Why)
 		case r.Wanted(p):
-			fmt.Fprintf(&b, "\n# %s, ± %s %s\n%s = %s\n", p.From, penaltyText(p.Error), p.Unit, p.Name, penaltyText(p.Value))
+			fmt.Fprintf(&b, "\n# %s, ± %s %s\n", p.From, penaltyText(p.Error), p.Unit)
+			for _, other := range p.Cases {
+				fmt.Fprintf(&b, "# the event may also count: %s\n", other)
+			}
+			fmt.Fprintf(&b, "%s = %s\n", p.Name, penaltyText(p.Value))
 		default:
 			fmt.Fprintf(&rest, "# %s = %s %s, which no model of this processor asks for\n", p.Name, penaltyText(p.Value), p.Unit)
 		}
