@@ -210,14 +210,14 @@ func (r *Recording) SimulatedPlaces(o SampleOptions) PlaceReader {
 
 // A filteredReader yields no table if the filter leaves no place.
 type filteredReader struct {
-	PlaceReader
+	*simulation.Reader
 	only *samples.CodeFilter // nil if all count
 	name string
 	none error
 }
 
 func (f *filteredReader) Next() bool {
-	if !f.PlaceReader.Next() {
+	if !f.Reader.Next() {
 		return false
 	}
 	if f.only != nil {
@@ -226,7 +226,7 @@ func (f *filteredReader) Next() bool {
 	return f.none == nil
 }
 
-func (f *filteredReader) Err() error { return cmp.Or(f.none, f.PlaceReader.Err()) }
+func (f *filteredReader) Err() error { return cmp.Or(f.none, f.Reader.Err()) }
 
 // twice returns what can be read twice: the file, or a copy of the stream. The function
 // it returns gives up the copy.

@@ -20,6 +20,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/source/code"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/profile"
+	"github.com/cyclestack/cyclestack/source"
 )
 
 // CoreOptions are those of the core model's view of a recording.
@@ -97,7 +98,17 @@ func (p *coreReport) instructions() (*counts.Table, error) {
 		return nil, &SamplesError{Err: in.Err(), For: ForAnnotate}
 	}
 	p.kind = in.Kind()
+	p.timed = timedBy(in)
 	return in.Table().Clone(), nil
+}
+
+// timedBy returns the core that timed a simulation; nil for other recordings, and for a
+// core that is not known here.
+func timedBy(in source.PlaceReader) *simulation.Core {
+	if s, ok := in.(interface{ Core() string }); ok {
+		return simulation.CoreNamed(s.Core())
+	}
+	return nil
 }
 
 // cores finds the core of the recording's processor, if none was asked for. Code of other
@@ -113,8 +124,12 @@ func (p *coreReport) cores(t *counts.Table) {
 	p.o.Cores = []*simulation.Core{c}
 }
 
-// modelled returns the model of the core of a recording's processor.
+// modelled returns the model of the core of a recording's processor. A simulation has
+// timed its instructions with one.
 func (p *placeReport) modelled(t *counts.Table) *simulation.Core {
+	if p.timed != nil {
+		return p.timed
+	}
 	if found, err := p.Processor(t, p.file, resolve.Request{}, nil); err == nil && found.CPU != nil {
 		return simulation.ModelledCore(found.CPU.Name)
 	}

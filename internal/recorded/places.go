@@ -12,6 +12,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
@@ -90,8 +91,9 @@ type placeReport struct {
 	file   string // being read
 	kind   string
 	method *resolve.Method
-	flat   string        // why there are shares only: no method fits; "" if one does
-	self   *counts.Table // of Calls: the functions' own samples
+	flat   string           // why there are shares only: no method fits; "" if one does
+	self   *counts.Table    // of Calls: the functions' own samples
+	timed  *simulation.Core // of a simulation: the core that timed it; nil if the file does not say
 }
 
 // Places writes the accounts of the parts of a recording, or of several of the same

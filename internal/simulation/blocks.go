@@ -63,6 +63,9 @@ const TypicalCore = pipeline.GenericCore
 // machine.
 func ModelledCore(cpu string) *Core { return pipeline.CoreOf(cpu) }
 
+// CoreNamed returns the model of a core by its own name; nil if there is none.
+func CoreNamed(name string) *Core { return pipeline.CoreNamed(name) }
+
 // A Picture is the way of micro-ops through the pipeline.
 type Picture = limits.Picture
 

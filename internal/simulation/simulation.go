@@ -224,16 +224,23 @@ func (o *Options) about(rates *timing.Rates) string {
 func (r *Result) Close() error { return r.close() }
 
 // Keep writes what was simulated as one file, for [NewReader]. CPU identifies the
-// processor; "" is left out.
-func (r *Result) Keep(w io.Writer, cpu string) error {
-	if cpu == "" {
+// processor, and core is the name of the model of its core; "" is left out.
+func (r *Result) Keep(w io.Writer, cpu, core string) error {
+	line := ""
+	if cpu != "" {
+		line = valgrind.DescribeCPU(cpu)
+	}
+	if core != "" {
+		line += valgrind.DescribeCore(core)
+	}
+	if line == "" {
 		return r.keep(w)
 	}
-	d := &described{to: w, line: valgrind.DescribeCPU(cpu)}
+	d := &described{to: w, line: line}
 	return errors.Join(r.keep(d), d.flush())
 }
 
-// described adds a line to the header of a file: before the command.
+// described adds lines to the header of a file: before the command.
 type described struct {
 	to   io.Writer
 	line string

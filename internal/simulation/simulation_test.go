@@ -47,13 +47,16 @@ func testRun(t *testing.T, simulator simulation.Simulator, tool string) {
 		t.Errorf("timed %v with the core %v, notes %v", timed, o.Core != nil, r.Notes)
 	}
 	var kept bytes.Buffer
-	if err := r.Keep(&kept, ""); err != nil || !simulation.Detect(kept.Bytes()) {
+	if err := r.Keep(&kept, "AuthenticAMD-25-17", o.Core.Name); err != nil || !simulation.Detect(kept.Bytes()) {
 		t.Fatalf("what is kept is not recognised: %v", err)
 	}
 	again := simulation.NewReader(&kept, "kept", simulation.ReaderOptions{By: counts.Line, Chains: simulator == simulation.Valgrind})
 	defer again.Close()
 	if !again.Next() || again.Kind() != "callgrind" {
 		t.Fatalf("kind %q, %v", again.Kind(), again.Err())
+	}
+	if again.Core() != o.Core.Name || again.Table().CPU != "AuthenticAMD-25-17" {
+		t.Errorf("kept core %q of %q", again.Core(), again.Table().CPU)
 	}
 	for i := range table.Scopes {
 		if !slices.Equal(table.Row(i), again.Table().Row(i)) {

@@ -199,7 +199,15 @@ func (s *Simulator) Simulate(ctx context.Context, state *os.ProcessState, ran *a
 	if s.options.Keep == nil {
 		return reason, nil
 	}
-	return reason, s.options.Keep(func(w io.Writer) error { return s.result.Keep(w, s.processor()) })
+	return reason, s.options.Keep(func(w io.Writer) error { return s.result.Keep(w, s.processor(), s.coreName()) })
+}
+
+// coreName names the model of the core; "" without one.
+func (s *Simulator) coreName() string {
+	if s.core == nil {
+		return ""
+	}
+	return s.core.Name
 }
 
 // processor identifies what was simulated; "" for one that is not in the catalogue.

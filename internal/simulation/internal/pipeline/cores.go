@@ -40,6 +40,19 @@ func CoreOf(cpu string) *Core {
 	return set.of(cpu)
 }
 
+// CoreNamed returns the core of a name; nil if there is none.
+func CoreNamed(name string) *Core {
+	set, err := cores()
+	if err != nil {
+		panic(err) // as in CoreOf
+	}
+	if c := set.cores[name]; c != nil {
+		core := *c
+		return &core
+	}
+	return nil
+}
+
 // HostCoreOf is CoreOf for a processor with features, flags as /proc/cpuinfo has them.
 // Hypervisors may call a processor an older one than it is. A core that alone has some of
 // the features is then the right one.

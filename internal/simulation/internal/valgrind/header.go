@@ -17,6 +17,7 @@ type header struct {
 	command      string
 	caches       []string // that were simulated
 	cpu          string   // that was simulated; "" if the file does not say
+	core         string   // the model of a core that timed it; likewise
 	timed        string   // where the cycles of instructions come from
 	sampling     string   // the relative errors of these, by event
 	task         taskID
@@ -106,6 +107,12 @@ const beyondDescription = "Third level share"
 // cpuDescription is that of the processor in such files.
 const cpuDescription = "Processor"
 
+// coreDescription is that of the model of a core in such files.
+const coreDescription = "Core"
+
+// DescribeCore is the line of a file's header that names the model of a core.
+func DescribeCore(name string) string { return "desc: " + coreDescription + ": " + name + "\n" }
+
 // DescribeCPU is the line of a file's header that names the processor.
 func DescribeCPU(id string) string { return "desc: " + cpuDescription + ": " + id + "\n" }
 
@@ -117,6 +124,9 @@ func (r *Reader) describe(value []byte) {
 	}
 	if string(what) == cpuDescription && r.header.cpu == "" {
 		r.header.cpu = counts.Name(string(bytes.TrimSpace(text)))
+	}
+	if string(what) == coreDescription && r.header.core == "" {
+		r.header.core = counts.Name(string(bytes.TrimSpace(text)))
 	}
 	if string(what) == timedDescription && r.header.timed == "" {
 		r.header.timed = counts.Name(string(bytes.TrimSpace(text)))

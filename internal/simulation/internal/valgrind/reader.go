@@ -155,6 +155,10 @@ func (r *Reader) Kind() string {
 	return KindCachegrind
 }
 
+// Core returns the name of the model of a core that timed the instructions; "" if the file
+// does not say. It is known once Next has returned true.
+func (r *Reader) Core() string { return r.header.core }
+
 // Table returns the table, once Next has returned true.
 func (r *Reader) Table() *counts.Table { return &r.table }
 
