@@ -182,7 +182,18 @@ func (b *Binding) before(a *Account, i, j int) bool {
 	if b.preferred(i, j) || b.preferred(j, i) {
 		return b.preferred(i, j)
 	}
+	if divides := b.divides(i); divides != b.divides(j) {
+		return divides
+	}
 	return a.Nodes[i].Value > a.Nodes[j].Value
+}
+
+// divides reports whether a node is a part of its parent in the parent's own unit. Other
+// children are causes in a unit of their own, and their sizes cannot be compared with it.
+func (b *Binding) divides(i int) bool {
+	nodes := b.Method.Model.Nodes
+	p := nodes[i].Above
+	return p >= 0 && nodes[i].Unit == nodes[p].Unit
 }
 
 // preferred says whether the path goes to one node rather than to another whatever

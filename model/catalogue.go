@@ -44,6 +44,8 @@ type loadResult struct {
 //	texts/*.toml         the same for the models of one name
 //	judgement.toml       what is expected of nodes, and which of them belong together
 //	models/…/*.toml      the models; what another extends is named by its path without .toml
+//	models/loops/*.toml  nodes for hot loops, put into methods of the file's name
+//	models/loops/*.toml  nodes for hot loops, which reports put into the methods of the file's name
 //	events/*.csv         the event tables; those of a layout's name (intel.csv) hold its processors only
 //	relations/*.toml     what holds between the counts of events: any.toml, and one file for each layout
 //	relations/errata.csv events that count wrongly
@@ -519,7 +521,10 @@ func (lib *library) read(s *source, p *CPU) (*Model, error) {
 
 // readAll is read for a model with faults too: with [Errors] it returns the model as far
 // as it can be made, nil if it cannot. p may be nil for a model of no known processor.
-func (lib *library) readAll(s *source, p *CPU) (*Model, error) {
+func (lib *library) readAll(s *source, p *CPU) (*Model, error) { return lib.readOver(s, p, nil) }
+
+// readOver is readAll with what a file states put over it; nil is nothing.
+func (lib *library) readOver(s *source, p *CPU, over *modelFile) (*Model, error) {
 	if p != nil && p.Events != "" {
 		go lib.events(p) // meanwhile: they are needed below, and take as long as the model itself
 	}
@@ -541,6 +546,9 @@ func (lib *library) readAll(s *source, p *CPU) (*Model, error) {
 		return nil, faults.with(err)
 	}
 	faults = append(faults, asFaults(err)...)
+	if over != nil {
+		f = over.below(f).extend(f, &faults)
+	}
 	m, more := build(f, s.File)
 	faults = append(faults, more...)
 	if err := lib.explain(m); err != nil {
@@ -553,6 +561,8 @@ func (lib *library) readAll(s *source, p *CPU) (*Model, error) {
 	judged.apply(m)
 	if p != nil {
 		faults = append(faults, p.parameters(m)...)
+	}
+	if p != nil && over == nil { // what is put over it names counts that are no processor's
 		more, err := lib.bind(m, p)
 		if err != nil { // of the event tables
 			return m, faults.with(err)

@@ -69,6 +69,8 @@ type Options struct {
 	Branches *flow.Branches
 	Relative bool
 	Window   int // the distance of near instructions; 0 is flow.Skid
+	// LoopsOnly leaves out the figures of instructions, lines and blocks, and what is hidden.
+	LoopsOnly bool
 }
 
 // A Code is a function with the counts of its parts.
@@ -172,7 +174,9 @@ func New(t *counts.Table, l *Listing, o Options) (*Code, error) {
 	b.gather()
 	b.evaluate()
 	b.executions()
-	b.hidden()
+	if !o.LoopsOnly {
+		b.hidden()
+	}
 	return c, nil
 }
 

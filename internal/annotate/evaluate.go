@@ -19,6 +19,10 @@ func (b *builder) evaluate() {
 	}
 	b.part(&b.Whole)
 	b.unnamed()
+	binding := b.binding
+	if b.o.LoopsOnly {
+		b.binding = nil
+	}
 	for i := range b.Parts {
 		b.part(&b.Parts[i])
 	}
@@ -28,6 +32,7 @@ func (b *builder) evaluate() {
 	for i := range b.Blocks {
 		b.part(&b.Blocks[i].Part)
 	}
+	b.binding = binding
 	for i := range b.Loops {
 		b.part(&b.Loops[i].Part)
 	}

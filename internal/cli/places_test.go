@@ -96,6 +96,19 @@ func recordSkylake(t testing.TB, file string, samples float64) {
 // sampled precisely; with 0 no event is.
 func recordRates(t testing.TB, file string, samples float64, rates []rate, precise int) {
 	t.Helper()
+	anonymous := recordedProgram{cpu: "GenuineIntel,6,85,4", mapping: "//anon", at: 0x10000, wait: 0x10010, run: 0x10110}
+	anonymous.record(t, file, samples, rates, precise)
+}
+
+// A recordedProgram is a program with samples at two addresses.
+type recordedProgram struct {
+	cpu, mapping  string
+	at, wait, run uint64
+}
+
+// record is recordRates for the program.
+func (p *recordedProgram) record(t testing.TB, file string, samples float64, rates []rate, precise int) {
+	t.Helper()
 	f, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +125,7 @@ func recordRates(t testing.TB, file string, samples float64, rates []rate, preci
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := &perfdata.Mmap{Header: perfdata.Header{Misc: perfdata.Misc(perfdata.ModeUser)}, PID: 42, TID: 42, Addr: 0x10000, Len: 0x1000, Filename: []byte("//anon")}
+	code := &perfdata.Mmap{Header: perfdata.Header{Misc: perfdata.Misc(perfdata.ModeUser)}, PID: 42, TID: 42, Addr: p.at, Len: 0x1000, Filename: []byte(p.mapping)}
 	if err := w.WriteRecord(code, perfdata.Trailer{ID: 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -134,10 +147,10 @@ func recordRates(t testing.TB, file string, samples float64, rates []rate, preci
 		}
 	}
 	for i, e := range rates {
-		add(i+1, 0x10010, 3*e.wait)
-		add(i+1, 0x10110, e.run)
+		add(i+1, p.wait, 3*e.wait)
+		add(i+1, p.run, e.run)
 	}
-	if err := w.Close(&perfdata.Features{CPUID: "GenuineIntel,6,85,4", Cmdline: []string{"perf", "record", "--", "./prog"}}); err != nil {
+	if err := w.Close(&perfdata.Features{CPUID: p.cpu, Cmdline: []string{"perf", "record", "--", "./prog"}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -176,7 +176,8 @@ func sums(t *counts.Table, rows []int, column int) map[uint64]float64 {
 var coreNodes = []string{"Issue", "Core_Bound", "Retiring", "Light_Operations", "Heavy_Operations", "Base", "Microcode_Sequencer",
 	"Divider", "Ports_Utilization", "Ports_Utilized_0", "Ports_Utilized_1", "Ports_Utilized_2", "Ports_Utilized_3m", "Serializing_Operation",
 	"FP_Arith", "FP_Scalar", "FP_Vector", "Int_Operations", "Memory_Operations", "Fused_Instructions", "Other_Light_Ops", "Few_Uops_Instructions",
-	"Retired", "Unaccounted", "Stalls"}
+	"Retired", "Unaccounted", "Stalls", "retiring", "retiring_fastpath", "backend_bound_cpu",
+	"Useful_Dispatch", "Chain_Latency", "Port_Contention", "Divider_Busy", "Parts_And_Forwarding", "Other_Limits"}
 
 // ExplainHotspots adds what the model says of the hottest loop of each place: where the account sees
 // time in the core, and where nothing is known of the cause.

@@ -28,10 +28,18 @@ type Piece struct {
 	// 0 without a recording.
 	Weight  float64
 	Samples int64
+	// Nodes are the nodes of the recording's method in the loop, by name, as shares of the
+	// run's whole; nil if they are not known.
+	Nodes map[string]NodeShare
 	// Issued is the cycles of its instructions in a simulator's core, of all executions; 0
 	// if that is not known.
 	Issued float64
 	Notes  []string
+}
+
+// A NodeShare is the share of a run's whole that a node has in a loop.
+type NodeShare struct {
+	Value, Error float64 // Error is half of the 95 % interval
 }
 
 // longestPath bounds the instructions of a path.

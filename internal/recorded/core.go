@@ -31,6 +31,7 @@ type CoreOptions struct {
 	Symbols  profile.Config
 	Cores    []*simulation.Core // none: that of the recording's processor
 	All      bool               // every loop with samples
+	nodes    bool               // the nodes of the method in each loop are wanted
 }
 
 // A hotLoop is a loop before it is analysed.
@@ -234,6 +235,9 @@ func (p *coreReport) loopsOf(t *counts.Table, f *coreFunction, stacks code.Stack
 	if f.branches.Samples() > 0 {
 		opts.Branches, opts.Relative = f.branches, !stacks.Taken
 	}
+	if p.o.nodes && p.flat == "" {
+		opts.Method, opts.LoopsOnly = p.method.Account, true
+	}
 	found, err := annotate.New(t, f.listing, opts)
 	if err != nil {
 		return nil, fault.Inputf("%s: %w", p.file, err)
@@ -247,10 +251,20 @@ func (p *coreReport) loopsOf(t *counts.Table, f *coreFunction, stacks code.Stack
 		if n := piece.Loop - 1; n >= 0 {
 			h.executed, h.cycles = &found.Loops[n], cycles[n]
 			piece.Weight, piece.Samples = found.Loops[n].OfRun, found.Loops[n].Samples
+			piece.Nodes = nodeShares(found, &found.Loops[n].Part)
 		}
 		list = append(list, h)
 	}
 	return list, nil
+}
+
+// nodeShares returns the nodes of a method in a part of code, as shares of the run's whole.
+func nodeShares(found *annotate.Code, part *annotate.Part) map[string]core.NodeShare {
+	shares := map[string]core.NodeShare{}
+	for i, f := range part.Figures {
+		shares[found.Account.Model().Nodes[i].Name] = core.NodeShare{Value: f.Value * found.Whole.OfRun, Error: f.Error * found.Whole.OfRun}
+	}
+	return shares
 }
 
 // simulatedLoops finds the loops of functions that a simulator has executed.

@@ -31,7 +31,7 @@ func (p *placeReport) looped() *core.Document {
 	if !locates {
 		return nil
 	}
-	d, err := p.Core(&CoreOptions{Symbols: p.o.Symbols})
+	d, err := p.Core(&CoreOptions{Symbols: p.o.Symbols, nodes: true})
 	if err != nil || !slices.ContainsFunc(d.Pieces, func(r *core.Result) bool { return r.Loop > 0 }) {
 		return nil
 	}
@@ -39,7 +39,8 @@ func (p *placeReport) looped() *core.Document {
 }
 
 // divided adds to the counts of a run how the model divides its hot loops. The method of a
-// simulation has nodes for that; others get a further method.
+// simulation has nodes for that. Others get such nodes if samples tell how much of the
+// core's own node is in each loop. The rest get a further method.
 func (p *placeReport) divided(t *counts.Table, d *core.Document) *counts.Table {
 	switch {
 	case d == nil:
@@ -47,11 +48,17 @@ func (p *placeReport) divided(t *counts.Table, d *core.Document) *counts.Table {
 	case accounting.Simulated(p.kind):
 		return core.SplitSimulated(t, d.Pieces)
 	}
+	run := t.Cell(0, accounting.Clock(p.method, t)).Value
+	if m, err := p.method.WithLoops(); m != nil && err == nil {
+		if whole, ok := core.SplitNodes(t, d.Pieces, m.Model, run); ok {
+			p.method = m
+			return whole
+		}
+	}
 	m, err := p.Generic(modelName)
 	if err != nil {
 		return t
 	}
 	p.method.Also = append(slices.Clip(p.method.Also), m)
-	run := t.Cell(0, accounting.Clock(p.method, t)).Value
 	return core.SplitColumns(t, d.Pieces, func(r *core.Result) float64 { return r.Weight * run }, run)
 }

@@ -216,6 +216,33 @@ func (r *Resolver) Method(p Processor, name string) (*Method, error) {
 	return s.Compile(nil)
 }
 
+// WithLoops returns the method with nodes for what limits hot loops in the core; nil if
+// there are none for it.
+func (m *Method) WithLoops() (*Method, error) {
+	with, err := m.Resolver.Catalogue.WithLoops(m.Model, m.CPU)
+	if with == nil || err != nil {
+		return nil, err
+	}
+	s := m.Selection
+	s.Model = with
+	out, err := s.Compile(nil)
+	if err == nil {
+		out.Audits, out.Also = m.Audits, m.Also
+	}
+	return out, err
+}
+
+// holding returns the method, with the nodes for hot loops if a node is one of these.
+func (m *Method) holding(node string) *Method {
+	if node == "" || has(m.Model, node) {
+		return m
+	}
+	if with, err := m.WithLoops(); with != nil && err == nil && has(with.Model, node) {
+		return with
+	}
+	return m
+}
+
 // Generic returns a method for any processor. It serves for reports that have no
 // method of their own.
 func (r *Resolver) Generic(name string) (*Method, error) {
@@ -234,7 +261,11 @@ func (r *Resolver) ForNode(node string) (*Method, error) {
 		return nil, &UnknownCPUError{Node: node}
 	}
 	if r.Choice.Model != "" {
-		return r.Method(p, "")
+		m, err := r.Method(p, "")
+		if err != nil {
+			return nil, err
+		}
+		return m.holding(node), nil
 	}
 	near := ""
 	for _, info := range r.Catalogue.Models(p.CPU.Name) {

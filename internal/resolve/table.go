@@ -65,7 +65,9 @@ func (x *trial) method(name string) (*Method, error) {
 	a := x.done[name]
 	if a == nil {
 		a = &attempt{}
-		a.method, a.err = x.Method(x.p, name)
+		if a.method, a.err = x.Method(x.p, name); a.err == nil {
+			a.method = a.method.holding(x.want.Node)
+		}
 		x.done[name] = a
 	}
 	return a.method, a.err
