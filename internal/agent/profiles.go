@@ -3,7 +3,6 @@ package agent
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -14,9 +13,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/export"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/recorded"
-	"github.com/cyclestack/cyclestack/internal/resolve"
-	"github.com/cyclestack/cyclestack/internal/source/perfrecord"
-	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/internal/sampled"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -30,9 +27,6 @@ const (
 	profileMost  = 32 << 20 // bytes of a recording
 	stackMemory  = 8 << 20
 )
-
-// errLarge ends a recording that is too large.
-var errLarge = errors.New("the recording is too large")
 
 // pushProfiles samples the host from time to time, and pushes what it finds to Pyroscope.
 func (a *Agent) pushProfiles(ctx context.Context) error {
@@ -63,7 +57,7 @@ func (a *Agent) pushProfiles(ctx context.Context) error {
 
 // profile samples for some time, and pushes.
 func (p *pusher) profile(ctx context.Context, to string, d time.Duration) error {
-	f, err := scratch()
+	f, err := sampled.Scratch()
 	if err != nil {
 		return err
 	}
@@ -73,11 +67,10 @@ func (p *pusher) profile(ctx context.Context, to string, d time.Duration) error 
 		return err
 	}
 	end := time.Now()
-	r, err := resolve.New(p.a.o.Choice)
+	recs, err := sampled.Reader(f, p.a.o.Choice)
 	if err != nil {
 		return err
 	}
-	recs := recorded.New(r, fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	defer recs.Close()
 	stacks, err := recs.Stacks(recorded.StackOptions{By: counts.Function, Memory: stackMemory})
 	if err != nil {
@@ -94,41 +87,12 @@ func (p *pusher) profile(ctx context.Context, to string, d time.Duration) error 
 // record samples the host into a file.
 func (p *pusher) record(ctx context.Context, f *os.File, d time.Duration) error {
 	o := &p.a.o
-	rec, err := measure.NewRecording(o.Kernel, measure.SampleOptions{
+	_, err := sampled.Record(ctx, o.Kernel, measure.SampleOptions{
 		Options: measure.Options{Choice: o.Choice, Source: o.Source, Target: perfevent.Target{All: true}, Period: measure.Period{Timeout: d}},
 		Rate:    measure.Rate{PerSecond: profileRate},
 		Calls:   measure.Calls{Chains: true}, RingSize: profileRing,
-	})
-	if err != nil {
-		return err
-	}
-	id, _ := model.HostID(o.Kernel.Root)
-	start := func() (*perfrecord.Recording, error) {
-		return perfrecord.Start(ctx, rec.Machine().Sys, rec.Spec(), &measured{File: f}, perfrecord.Options{Root: o.Kernel.Root, Cmdline: []string{"cyclestack", "agent"},
-			Version: "cyclestack " + o.Version, CPUID: id})
-	}
-	run, err := start()
-	if err != nil && rec.Refused(err) {
-		run, err = start()
-	}
-	if err != nil {
-		return measure.StartError(err)
-	}
-	return errors.Join(run.Run(), run.Close())
-}
-
-// A measured file takes no more than profileMost.
-type measured struct {
-	*os.File
-	n int64
-}
-
-// Write implements [io.Writer].
-func (m *measured) Write(b []byte) (int, error) {
-	if m.n += int64(len(b)); m.n > profileMost {
-		return 0, errLarge
-	}
-	return m.File.Write(b)
+	}, f, sampled.Bound{Bytes: profileMost, Command: []string{"cyclestack", "agent"}, Version: o.Version})
+	return err
 }
 
 // ingest returns the address of Pyroscope's receiver of profiles.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -16,7 +18,6 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/cli"
 	"github.com/cyclestack/cyclestack/internal/fault"
-	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/output"
 	"github.com/cyclestack/cyclestack/internal/top"
 	"github.com/cyclestack/cyclestack/report"
@@ -24,21 +25,24 @@ import (
 
 // newTop makes the command top.
 func newTop(k *cli.Kit) *cobra.Command {
-	f, once := k.Flags(), false
+	f, once, by := k.Flags(), false, ""
 	cmd := &cobra.Command{
 		Use:   "top [-p PID | -a | -- PROGRAM ARGS…]",
 		Short: "Follow the account of what runs, in the terminal",
 		Long: `top follows the account of the machine, of processes, cgroups or a program, once a
-second: the tree with the course of each node, or with --by a line for each part. Without
-a PMU it follows the operating system's times.
+second: the tree with the course of each node, or a line for each processor, process,
+thread, cgroup, module or function. Without a PMU it follows the operating system's
+times, and samples by the clock.
 
-Keys: q quits. p pauses. Tab changes between the tree and the parts. Enter shows the tree
-of a part. + and - change the depth. w keeps what is seen as a document of JSON.
+Keys: q quits. p pauses. Tab or a digit changes the view. Enter opens what is selected:
+the tree of a process, thread, cgroup or processor, the functions of a module, the lines
+of a function. Esc goes back. + and - change the depth. w keeps what is seen as a document
+of JSON.
 
 --once prints one account as text, for scripts and screen readers.`,
 		Example: `  cyclestack top
   cyclestack top -p 1234 -I 500
-  cyclestack top -a --by cpu
+  cyclestack top -a --by function
   cyclestack top --once -a`,
 		RunE: func(cmd *cobra.Command, program []string) error {
 			if err := f.Check(); err != nil {
@@ -47,73 +51,82 @@ of a part. + and - change the depth. w keeps what is seen as a document of JSON.
 			if len(program) == 0 && !f.Target() {
 				f.WholeMachine()
 			}
-			if once {
-				return printOnce(cmd.Context(), k, f, program)
+			first, err := viewNamed(by)
+			if err != nil {
+				return err
 			}
-			return runTop(cmd.Context(), k, f, program)
+			if once {
+				return printOnce(cmd.Context(), k, f, program, first)
+			}
+			return runTop(cmd.Context(), k, f, program, first)
 		},
 	}
 	f.AddModel(cmd)
 	f.AddLive(cmd)
-	f.AddBy(cmd)
+	cmd.Flags().StringVar(&by, "by", "run", "the first view: `KIND`, one of "+viewNames())
 	cmd.Flags().BoolVar(&once, "once", false, "print one account as text, and end")
 	return cmd
 }
 
-// printOnce counts for one interval and prints the account.
-func printOnce(ctx context.Context, k *cli.Kit, f *cli.Flags, program []string) error {
-	o, err := f.Live(program, time.Second)
+// viewKinds are what can be the first view.
+var viewKinds = append(slices.Clone(top.Views), counts.Core, counts.Die, counts.Socket, counts.Node)
+
+// viewNames lists the views that can be the first.
+func viewNames() string {
+	var list []string
+	for _, k := range viewKinds {
+		list = append(list, k.String())
+	}
+	return strings.Join(list, ", ")
+}
+
+// viewNamed returns the view of a name.
+func viewNamed(name string) (counts.Kind, error) {
+	for _, k := range viewKinds {
+		if k.String() == name {
+			return k, nil
+		}
+	}
+	return 0, fault.Usagef("--by %s: there are %s", name, viewNames())
+}
+
+// printOnce prints the first account, or those of the first window.
+func printOnce(ctx context.Context, k *cli.Kit, f *cli.Flags, program []string, by counts.Kind) error {
+	feeds, err := newFeeds(k, f, program)
 	if err != nil {
 		return err
 	}
-	o.Period.Timeout, o.Period.Interval = o.Period.Interval, 0
-	o.By &^= counts.By(0).With(counts.Interval)
-	o.Client.Writer = func(own report.Options) (report.Writer, error) {
-		r := f.Report()
-		r.Layout = own.Layout
-		return report.New("tree", k.Out, r)
+	feeds.once = true
+	defer feeds.close()
+	own := f.Report()
+	scope := top.Scope{By: by}
+	switch {
+	case feeds.sampled(&scope):
+		own.Layout = report.LayoutParts
+	case by != counts.Run:
+		own.Layout = report.LayoutRows
 	}
-	m, err := measure.New(k.Kernel, o)
+	w, err := report.New("tree", k.Out, own)
 	if err != nil {
 		return err
 	}
-	if err := m.Plan(); err != nil {
-		return err
-	}
-	run, err := m.Start(ctx)
-	if err != nil {
-		return err
-	}
-	defer run.Close()
-	return errors.Join(run.Count(), run.Finish(ctx))
+	return feeds.feed(ctx, scope, w)
 }
 
 // runTop follows until the user or a signal ends it. The terminal is put back in any case.
-func runTop(ctx context.Context, k *cli.Kit, f *cli.Flags, program []string) (err error) {
+func runTop(ctx context.Context, k *cli.Kit, f *cli.Flags, program []string, by counts.Kind) (err error) {
 	if out, ok := k.Out.(*os.File); !ok || !term.IsTerminal(int(out.Fd())) {
 		return fault.Usagef("standard output is not a terminal: --once prints one account")
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	o, err := f.Live(program, time.Second)
+	feeds, err := newFeeds(k, f, program)
 	if err != nil {
 		return err
 	}
-	v := top.New(o.Label, f.Report())
-	v.Keep = keepAccounts
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return fault.As(fault.Machine, err)
-	}
-	defer null.Close()
-	if len(program) > 0 { // its output would be drawn over
-		o.Target.Stdin, o.Target.Stdout, o.Target.Stderr = null, null, null
-	}
-	c, err := count(ctx, k, o, v)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.end()) }()
+	defer func() { err = errors.Join(err, feeds.close()) }()
+	v := top.New(feeds.o.Label, by, f.Report())
+	v.Keep, v.Feed = keepAccounts, feeds.feed
 	screen, err := tcell.NewScreen()
 	if err != nil {
 		return fault.As(fault.Machine, err)
@@ -122,15 +135,7 @@ func runTop(ctx context.Context, k *cli.Kit, f *cli.Flags, program []string) (er
 		return fault.As(fault.Machine, err)
 	}
 	defer screen.Fini()
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		select {
-		case <-ctx.Done():
-		case <-c.failed:
-		}
-	}()
-	return v.Run(screen, over)
+	return v.Run(ctx, screen)
 }
 
 // keepAccounts writes what is seen into a new file of the working directory.

@@ -115,7 +115,8 @@ func (p *terminal) wait(from int, text string) {
 			return
 		}
 	}
-	p.t.Fatalf("%q does not appear in %q", text, p.output()[from:])
+	out := p.output()[from:]
+	p.t.Fatalf("%q does not appear in %q", text, out[max(0, len(out)-1500):])
 }
 
 func (p *terminal) press(keys string) {
@@ -201,6 +202,104 @@ func TestTop(t *testing.T) {
 	}
 }
 
+// TestTopViews: the parts of what is watched are shown by the counters and by samples; one of
+// them is opened, down to the lines of a function, and left again. What is seen is kept. The
+// program runs on meanwhile.
+func TestTopViews(t *testing.T) {
+	probe := inTerminal(t, 24, 80, nil, "top", "--help")
+	usual := *probe.mode()
+	<-probe.done
+	p := inTerminal(t, 24, 80, []string{"NO_COLOR=1"}, "top", "--source", "os", "-I", "300", "--", "sh", "-c", "while :; do :; done")
+	p.wait(0, "nodes, depth 3")
+	at := len(p.output())
+	step := func(keys, text string) {
+		t.Helper()
+		at = len(p.output())
+		p.press(keys)
+		p.resize(24, 81) // everything is drawn anew
+		p.wait(at, text)
+		p.resize(24, 80)
+	}
+	step("3", "processes; time profile only")
+	p.wait(at, "sh-")
+	step("\x1b[B\r", "› process sh-")
+	p.wait(at, "nodes, depth 3")
+	step("7", "functions; time profile only")
+	step("\x1b[B\r", "› by line")
+	p.wait(at, "lines; time profile only")
+	step("w", "kept as ")
+	step("\x1b[D", "functions; time profile only")
+	step("\x1b[D", "processes; time profile only")
+	step("6", "modules; time profile only")
+	step("1", "nodes, depth 3")
+	step("\t", "sh -c while") // the program has not been started again
+	p.press("q")
+	if status := p.ended(&usual); status != 0 {
+		t.Errorf("status %d: %q", status, p.output())
+	}
+	for _, bad := range []string{"panic", "internal error"} {
+		if strings.Contains(p.output(), bad) {
+			t.Errorf("%s: %q", bad, p.output())
+		}
+	}
+	kept, _ := filepath.Glob(filepath.Join(p.cmd.Dir, "cyclestack-top-*.json"))
+	if len(kept) != 1 {
+		t.Fatalf("kept: %v", kept)
+	}
+	text, err := os.ReadFile(kept[0])
+	var d struct {
+		Accounts []struct {
+			Scope struct {
+				Kind    string
+				Samples int64    `json:"share_samples"`
+				Share   *float64 `json:"share"`
+			}
+		}
+	}
+	if err := errors.Join(err, json.Unmarshal(text, &d)); err != nil || len(d.Accounts) < 2 {
+		t.Fatalf("what was kept: %v: %s", err, text)
+	}
+	sum := int64(0)
+	for _, a := range d.Accounts[1:] {
+		if sum += a.Scope.Samples; a.Scope.Kind != "line" && a.Scope.Kind != "function" {
+			t.Errorf("kept is %+v", a.Scope)
+		}
+	}
+	if all := d.Accounts[0].Scope; all.Kind != "run" || sum == 0 || sum > all.Samples {
+		t.Errorf("%d samples of lines, %d of all", sum, all.Samples)
+	}
+}
+
+// TestTopMachine: on the whole machine a process that computes is found among the processes,
+// and a scope that has ended is said and left.
+func TestTopMachine(t *testing.T) {
+	busy := exec.Command("sh", "-c", "while :; do :; done")
+	if err := busy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := func() {
+		_ = busy.Process.Kill()
+		_ = busy.Wait()
+	}
+	t.Cleanup(end)
+	p := inTerminal(t, 40, 120, nil, "top", "--source", "os", "-I", "300", "--by", "process")
+	p.wait(0, fmt.Sprintf("sh-%d", busy.Process.Pid))
+	at := len(p.output())
+	p.press("2")
+	p.resize(40, 121)
+	p.wait(at, "CPU0")
+	p.press("q")
+	<-p.done
+	q := inTerminal(t, 40, 120, nil, "top", "--source", "os", "-I", "300", "-p", fmt.Sprint(busy.Process.Pid))
+	q.wait(0, "CPUs_Utilised")
+	end()
+	at = len(q.output())
+	q.resize(40, 121)
+	q.wait(at, "ENDED")
+	q.press("q")
+	<-q.done
+}
+
 // TestTopKilled: signals and a terminal that goes away end it cleanly.
 func TestTopKilled(t *testing.T) {
 	probe := inTerminal(t, 24, 80, nil, "top", "--help")
@@ -243,6 +342,15 @@ func TestTopOnce(t *testing.T) {
 	var msg bytes.Buffer
 	cmd := exec.Command(program, "top")
 	cmd.Stderr = &msg
+	for _, by := range []string{"function", "process", "cpu"} {
+		out, err := exec.Command(program, "top", "--once", "--source", "os", "-I", "200", "--by", by, "--", "sh", "-c", "while :; do :; done").CombinedOutput()
+		if by == "cpu" && strings.Contains(string(out), "samples of cpu-clock") {
+			continue // of a program, samples tell it
+		}
+		if err != nil || !strings.Contains(string(out), "samples of cpu-clock") || !strings.Contains(string(out), "100.0 %") {
+			t.Errorf("--by %s: %v: %q", by, err, out)
+		}
+	}
 	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(msg.String(), "--once") {
 		t.Errorf("status %d: %s", cmd.ProcessState.ExitCode(), msg.String())
 	}

@@ -31,6 +31,7 @@ type Counters interface {
 	Err() error
 	Stop()
 	Signal(os.Signal) error
+	PID() int
 	State() *os.ProcessState
 	Close() error
 }

@@ -162,6 +162,9 @@ func (m *Measurement) spec() perfevent.Spec {
 // Signal sends a signal to the program that was started. Without one it returns an error.
 func (r *Run) Signal(s os.Signal) error { return r.counters.Signal(s) }
 
+// PID returns the process of the program that was started; 0 without one.
+func (r *Run) PID() int { return r.counters.PID() }
+
 // Stop ends the counting.
 func (r *Run) Stop() { r.counters.Stop() }
 

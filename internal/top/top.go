@@ -1,5 +1,6 @@
 // Package top is a live view for terminals: the tree of what is counted now, or its parts,
-// with their course over the last minutes.
+// with their course over the last minutes. A part can be opened: its tree, its functions,
+// and their lines.
 //
 // It draws with tcell, which waits for events. So an idle view costs no processor time,
 // unlike libraries that draw at a fixed rate.
@@ -8,14 +9,12 @@ package top
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"math"
 	"slices"
-	"strings"
 	"sync"
-
-	"github.com/gdamore/tcell/v2"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -29,35 +28,65 @@ const history = 120
 // usualLevel is the depth of the tree at first.
 const usualLevel = 3
 
-// A View is the state of what is shown. It is a [report.Writer] of accounts of intervals.
+// A View is the state of what is shown.
 type View struct {
 	options report.Options
 	Name    string // of what is counted
-	Keep    func(print func(io.Writer) error) (name string, err error)
+	// Feed makes the accounts of a scope, until the context or what is counted ends.
+	Feed Feed
+	Keep func(print func(io.Writer) error) (name string, err error)
 
 	mu     sync.Mutex
 	header report.Header
-	json   report.Writer
-	buf    bytes.Buffer
-	head   []byte
+	head   []byte           // of the document in JSON
 	now    []part           // of the newest interval
 	past   map[string][]row // by part: the values of its nodes, the newest last
-	start  float64
 	wake   func()
+	feed   *feeding
 
+	scopes   []Scope // the last is shown, those before it are where Escape leads
 	paused   bool
-	list     bool // the parts are shown, not the tree of one
+	ended    bool
 	selected int
+	pointed  string // the part that is selected in a list
 	level    int
 	of       string // the part whose tree is shown
 	message  string
+	failed   error // there is nothing to show
 }
+
+// A Scope is what is watched: all that the user named or a part of it, and what it is
+// divided by.
+type Scope struct {
+	By    counts.Kind   // Run is the tree of the whole
+	Part  *counts.Scope // a processor, process, thread or cgroup; nil for all
+	Code  counts.Code   // whose samples count, by Module and Function; "" is all of them
+	Level int           // to which the tree is counted; 0 is the user's
+}
+
+// Sampled reports whether samples tell the scope: counters cannot be divided by code.
+func (s *Scope) Sampled() bool {
+	return s.Code != (counts.Code{}) || slices.Contains([]counts.Kind{counts.Module, counts.Function, counts.Line}, s.By)
+}
+
+// A Feed writes the accounts of a scope. A document is that of a window of time if it ends,
+// else its accounts are of intervals.
+type Feed func(context.Context, Scope, report.Writer) error
+
+// Views are what can be watched, in their order.
+var Views = []counts.Kind{counts.Run, counts.CPU, counts.Process, counts.Thread, counts.Cgroup, counts.Module, counts.Function}
+
+// names are those of the views.
+var names = map[counts.Kind]string{counts.Run: "tree", counts.CPU: "CPUs", counts.Process: "processes", counts.Thread: "threads", counts.Cgroup: "cgroups",
+	counts.Module: "modules", counts.Function: "functions", counts.Line: "lines"}
 
 // A part is the account of a scope, copied.
 type part struct {
 	key      string
 	label    string
+	scope    counts.Scope
 	duration float64
+	share    float64 // of the samples; NaN without
 	nodes    []node
 	line     []byte // as JSON
 }
@@ -72,63 +101,136 @@ type node struct {
 // A row has the values of a part's nodes at one time.
 type row map[string]float64
 
-// New returns a view of accounts with so many levels.
-func New(name string, o report.Options) *View {
-	return &View{Name: name, options: o, level: cmp.Or(o.Level, usualLevel), past: map[string][]row{}, wake: func() {}}
+// shareKey is the key in a row of a part's share of the samples.
+const shareKey = "share"
+
+// New returns a view of accounts with so many levels, divided by a kind of scope.
+func New(name string, by counts.Kind, o report.Options) *View {
+	return &View{Name: name, options: o, level: cmp.Or(o.Level, usualLevel), past: map[string][]row{}, wake: func() {}, scopes: []Scope{{By: by}}}
+}
+
+// A writer takes the accounts of one scope. When another is watched, it takes no more.
+type writer struct {
+	v       *View
+	feeding *feeding
+	json    report.Writer
+	buf     bytes.Buffer
+	header  report.Header
+	next    []part
+	values  []row
+	start   float64
+	whole   float64 // count of samples of all parts
 }
 
 // Begin implements [report.Writer].
-func (v *View) Begin(h report.Header) (err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.json, err = report.New("json", &v.buf, v.options); err != nil {
+func (w *writer) Begin(h report.Header) (err error) {
+	w.header, w.next, w.values, w.whole, w.start = h, nil, nil, math.NaN(), math.Inf(-1)
+	w.buf.Reset()
+	if w.json, err = report.New("json", &w.buf, w.v.options); err != nil {
 		return err
 	}
-	v.header = h
-	v.buf.Reset()
-	if err := v.json.Begin(h); err != nil {
+	if err := w.json.Begin(h); err != nil {
 		return err
 	}
-	v.head = bytes.Clone(v.buf.Bytes())
-	return nil
+	return w.v.with(w, func() { w.v.header, w.v.head = h, bytes.Clone(w.buf.Bytes()) })
 }
 
 // Account implements [report.Writer].
-func (v *View) Account(a *account.Account) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.buf.Reset()
-	if err := v.json.Account(a); err != nil {
+func (w *writer) Account(a *account.Account) error {
+	w.buf.Reset()
+	if err := w.json.Account(a); err != nil {
 		return err
 	}
 	p := copied(a)
-	p.line = bytes.Clone(bytes.TrimSpace(bytes.TrimPrefix(v.buf.Bytes(), []byte(","))))
-	values := row{}
+	p.share = w.share(a)
+	p.line = bytes.Clone(bytes.TrimSpace(bytes.TrimPrefix(w.buf.Bytes(), []byte(","))))
+	values := row{shareKey: p.share}
 	for i, n := range a.Model().Nodes {
 		values[n.Path] = a.Nodes[i].Value
 	}
-	list := append(v.past[p.key], values)
-	v.past[p.key] = list[max(0, len(list)-history):]
-	if v.paused {
+	if a.Start != w.start {
+		w.next, w.values, w.start = nil, nil, a.Start
+	}
+	w.next, w.values = append(w.next, p), append(w.values, values)
+	if w.header.Profile != nil { // complete at the end
 		return nil
 	}
-	if a.Start != v.start {
-		v.now, v.start = nil, a.Start
-	}
-	v.now = append(v.now, p)
-	v.wake()
-	return nil
+	n := len(w.next) - 1
+	return w.v.with(w, func() { w.v.take(w.next[:n+1:n+1], w.next[n:], w.values[n:]) })
 }
 
 // End implements [report.Writer].
-func (v *View) End() error { return nil }
+func (w *writer) End() error {
+	if w.header.Profile == nil {
+		return nil
+	}
+	return w.v.with(w, func() { w.v.take(w.next, w.next, w.values) })
+}
+
+// share is the part of all samples that an account has.
+func (w *writer) share(a *account.Account) float64 {
+	if w.header.Profile == nil {
+		return math.NaN()
+	}
+	for _, c := range a.Counts() {
+		if cmp.Or(c.As, c.Event) != w.header.Profile.Event {
+			continue
+		}
+		if a.Scope.Kind == counts.Run {
+			w.whole = c.Value
+		}
+		return c.Share(w.whole).Value
+	}
+	return math.NaN()
+}
+
+// take shows parts, and remembers the values of those that are new.
+func (v *View) take(all, fresh []part, values []row) {
+	for i := range fresh {
+		list := append(v.past[fresh[i].key], values[i])
+		v.past[fresh[i].key] = list[max(0, len(list)-history):]
+	}
+	if len(v.past) > partsMost { // of processes that have ended
+		v.past = map[string][]row{}
+	}
+	if v.paused {
+		return
+	}
+	v.now = all
+	v.wake()
+}
+
+// partsMost bounds the parts whose course is remembered.
+const partsMost = 20000
+
+// with changes the view for a writer, unless another scope is watched meanwhile.
+func (v *View) with(w *writer, change func()) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.feed == w.feeding {
+		change()
+	}
+	return nil
+}
 
 // copied copies what is shown of an account, which is reused.
 func copied(a *account.Account) part {
 	m := a.Model()
-	p := part{duration: a.Duration, label: page.Printable(a.Scope.Label), key: key(a)}
-	if p.label == "" || a.Scope.Kind == counts.Interval {
-		p.label = page.Printable(a.Label)
+	p := part{duration: a.Duration, label: page.Printable(a.Scope.Label), key: key(a), scope: a.Scope}
+	if c := a.Scope.Code; c != nil {
+		p.scope.Code = new(counts.Code)
+		*p.scope.Code = *c
+		if a.Scope.Kind == counts.Function && c.Function != "" { // its module has a column
+			p.label = page.Printable(c.Function)
+		} else {
+			p.label = page.Printable(cmp.Or(c.Label(a.Scope.Kind), p.label))
+		}
+	}
+	switch a.Scope.Kind {
+	case counts.Interval:
+		p.label = ""
+	case counts.Run:
+		p.label = "all"
 	}
 	section := tree(a)
 	for i := range m.Nodes {
@@ -178,88 +280,11 @@ func key(a *account.Account) string {
 	if s.Kind == counts.Interval {
 		return ""
 	}
-	return fmt.Sprint(s.Kind, s.Label, s.CPU, s.PID, s.TID, s.Cgroup)
-}
-
-// Run shows the view until the user ends it, or stop is closed.
-func (v *View) Run(screen tcell.Screen, stop <-chan struct{}) error {
-	v.mu.Lock()
-	v.wake = func() { _ = screen.PostEvent(tcell.NewEventInterrupt(nil)) }
-	v.mu.Unlock()
-	go func() {
-		<-stop
-		_ = screen.PostEvent(tcell.NewEventInterrupt(stop))
-	}()
-	v.draw(screen)
-	for {
-		switch e := screen.PollEvent().(type) {
-		case nil: // the screen has ended
-			return nil
-		case *tcell.EventResize:
-			screen.Sync()
-		case *tcell.EventInterrupt:
-			if e.Data() != nil {
-				return nil
-			}
-		case *tcell.EventError:
-			return e
-		case *tcell.EventKey:
-			if v.key(e) {
-				return nil
-			}
-		}
-		v.draw(screen)
+	code := counts.Code{}
+	if s.Code != nil {
+		code = *s.Code
 	}
-}
-
-// key does what a key asks for, and reports whether that is the end.
-func (v *View) key(e *tcell.EventKey) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.message = ""
-	switch e.Key() {
-	case tcell.KeyCtrlC, tcell.KeyCtrlD:
-		return true
-	case tcell.KeyDown:
-		v.selected++
-	case tcell.KeyUp:
-		v.selected = max(0, v.selected-1)
-	case tcell.KeyPgDn:
-		v.selected += 10
-	case tcell.KeyPgUp:
-		v.selected = max(0, v.selected-10)
-	case tcell.KeyEnter:
-		if v.list && v.selected < len(v.now) {
-			v.of, v.list, v.selected = v.now[v.selected].key, false, 0
-		}
-	case tcell.KeyEscape:
-		v.list, v.selected = len(v.now) > 1, 0
-	case tcell.KeyTab:
-		v.list, v.selected = !v.list, 0
-	case tcell.KeyRune:
-		return v.letter(e.Rune())
-	}
-	return false
-}
-
-func (v *View) letter(r rune) bool {
-	switch r {
-	case 'q':
-		return true
-	case 'p', ' ':
-		v.paused = !v.paused
-	case '+':
-		v.level = min(9, v.level+1)
-	case '-':
-		v.level = max(1, v.level-1)
-	case 'j':
-		v.selected++
-	case 'k':
-		v.selected = max(0, v.selected-1)
-	case 'w':
-		v.message = v.keep()
-	}
-	return false
+	return fmt.Sprint(s.Kind, s.Label, s.CPU, s.PID, s.TID, s.Cgroup, s.Process, s.Thread, code.Module, code.Function, code.File, code.Line)
 }
 
 // keep writes what is seen as a document of accounts.
@@ -284,192 +309,4 @@ func (v *View) keep() string {
 		return err.Error()
 	}
 	return "kept as " + name
-}
-
-// Styles say more than their colours: terminals may have none.
-var (
-	plainStyle = tcell.StyleDefault
-	boldStyle  = tcell.StyleDefault.Bold(true)
-	dimStyle   = tcell.StyleDefault.Dim(true)
-	wayStyle   = tcell.StyleDefault.Bold(true).Foreground(tcell.ColorRed)
-	barStyle   = tcell.StyleDefault.Foreground(tcell.ColorTeal)
-)
-
-// draw draws the view.
-func (v *View) draw(s tcell.Screen) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	s.Clear()
-	width, height := s.Size()
-	state := "q quits  p pauses  Tab parts  +/- depth  w keeps"
-	if v.message != "" {
-		state = v.message
-	}
-	put(s, 0, 0, width, v.title(), boldStyle)
-	put(s, 0, height-1, width, state, dimStyle)
-	switch {
-	case len(v.now) == 0:
-		put(s, 0, 2, width, "counting…", plainStyle)
-	case v.list:
-		v.drawList(s, width, height)
-	default:
-		v.drawTree(s, width, height)
-	}
-	s.Show()
-}
-
-// title is the first line.
-func (v *View) title() string {
-	parts := []string{v.Name}
-	if v.header.CPU != nil {
-		parts = append(parts, "on "+v.header.CPU.Name, v.header.Model.Name+" "+v.header.Model.Version)
-	}
-	if v.header.How != "" {
-		parts = append(parts, v.header.How)
-	}
-	if v.paused {
-		parts = append([]string{"PAUSED"}, parts...)
-	}
-	return page.Printable(strings.Join(parts, ", "))
-}
-
-// part returns the part whose tree is shown.
-func (v *View) part() *part {
-	for i := range v.now {
-		if v.now[i].key == v.of {
-			return &v.now[i]
-		}
-	}
-	return &v.now[0]
-}
-
-const (
-	nameWidth  = 32
-	valueWidth = 10
-	errorWidth = 9
-)
-
-func (v *View) drawTree(s tcell.Screen, width, height int) {
-	p := v.part()
-	put(s, 0, 1, width, p.label, dimStyle)
-	var shown []node
-	for _, n := range p.nodes {
-		if strings.Count(n.path, ".")+1 <= v.level {
-			shown = append(shown, n)
-		}
-	}
-	room := height - 4
-	v.selected = min(v.selected, max(0, len(shown)-1))
-	from := max(0, min(v.selected-room/2, len(shown)-room))
-	spark := max(0, width-nameWidth-valueWidth-errorWidth-24)
-	for i, n := range shown[from:min(len(shown), from+room)] {
-		y, style := 2+i, plainStyle
-		switch {
-		case n.onWay:
-			style = wayStyle
-		case !n.reliable:
-			style = dimStyle
-		case n.flagged:
-			style = boldStyle
-		}
-		if from+i == v.selected {
-			style = style.Reverse(true)
-		}
-		mark := ""
-		if !n.reliable && n.value != "–" {
-			mark = " ?"
-		}
-		if n.onWay {
-			mark += " ◄"
-		}
-		put(s, 0, y, nameWidth, strings.Repeat("  ", strings.Count(n.path, "."))+n.name, style)
-		put(s, nameWidth, y, valueWidth, fmt.Sprintf("%*s", valueWidth, n.value), style)
-		put(s, nameWidth+valueWidth+1, y, errorWidth+3, plusMinus(n.err)+mark, style)
-		put(s, nameWidth+valueWidth+errorWidth+4, y, 20, page.Bar(n.share, 1), barStyle)
-		put(s, width-spark, y, spark, v.sparkline(p.key, n.path, spark), barStyle)
-	}
-	put(s, 0, height-2, width, fmt.Sprintf("%d of %d nodes, depth %d", len(shown), len(p.nodes), v.level), dimStyle)
-}
-
-func plusMinus(err string) string {
-	if err == "" {
-		return ""
-	}
-	return "± " + err
-}
-
-var blocks = []rune("▁▂▃▄▅▆▇█")
-
-// sparkline is the course of a node's value, a character for each interval.
-func (v *View) sparkline(key, path string, width int) string {
-	list := v.past[key]
-	list = list[max(0, len(list)-width):]
-	most := 0.0
-	for _, r := range list {
-		if x := r[path]; x > most {
-			most = x
-		}
-	}
-	var b strings.Builder
-	for _, r := range list {
-		x, ok := r[path]
-		switch {
-		case !ok || math.IsNaN(x) || most == 0:
-			b.WriteByte(' ')
-		default:
-			b.WriteRune(blocks[max(0, min(len(blocks)-1, int(x/most*float64(len(blocks)))))])
-		}
-	}
-	return b.String()
-}
-
-// drawList draws a line for each part.
-func (v *View) drawList(s tcell.Screen, width, height int) {
-	var heads []node
-	for _, n := range v.now[0].nodes {
-		if strings.Count(n.path, ".") < 1 {
-			heads = append(heads, n)
-		}
-	}
-	if len(heads) == 1 {
-		for _, n := range v.now[0].nodes {
-			if strings.Count(n.path, ".") == 1 {
-				heads = append(heads, n)
-			}
-		}
-	}
-	const column = 12
-	for k, n := range heads {
-		put(s, nameWidth+k*column, 1, column, fmt.Sprintf("%*s", column, page.Cut(n.name, column-1)), dimStyle)
-	}
-	room := height - 4
-	v.selected = min(v.selected, len(v.now)-1)
-	from := max(0, min(v.selected-room/2, len(v.now)-room))
-	for i, p := range v.now[from:min(len(v.now), from+room)] {
-		style := plainStyle
-		if from+i == v.selected {
-			style = style.Reverse(true)
-		}
-		put(s, 0, 2+i, nameWidth, p.label, style)
-		for k, h := range heads {
-			for _, n := range p.nodes {
-				if n.path == h.path {
-					put(s, nameWidth+k*column, 2+i, column, fmt.Sprintf("%*s", column, n.value), style)
-				}
-			}
-		}
-	}
-	put(s, 0, height-2, width, fmt.Sprintf("%d parts; Enter shows the tree of one", len(v.now)), dimStyle)
-}
-
-// put writes text into a part of a line.
-func put(s tcell.Screen, x, y, width int, text string, style tcell.Style) {
-	for _, r := range text {
-		if width <= 0 {
-			return
-		}
-		s.SetContent(x, y, r, nil, style)
-		x++
-		width--
-	}
 }
