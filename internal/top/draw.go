@@ -55,8 +55,8 @@ func (v *View) draw(s tcell.Screen) {
 	s.Show()
 }
 
-// drawViews draws the names of the views, the one that is shown in reverse, and the way to
-// what is watched.
+// drawViews draws the names of the views, and the way to what is watched. The view that is
+// shown is in reverse.
 func (v *View) drawViews(s tcell.Screen, width int) {
 	x := 0
 	for i, k := range Views {
