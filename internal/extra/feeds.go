@@ -70,6 +70,8 @@ func (f *feeds) feed(ctx context.Context, s top.Scope, w report.Writer) error {
 	switch {
 	case err != nil:
 		return err
+	case f.sampled(&s) && f.own(&s) && len(target.PIDs) == 0:
+		return fault.Machinef("the program's process is not known: only its tree can be shown")
 	case f.sampled(&s):
 		return f.windows(ctx, &s, target, w)
 	}
@@ -131,7 +133,9 @@ func (f *feeds) target(ctx context.Context, s *top.Scope) (perfevent.Target, err
 		if err := f.start(ctx, s); err != nil {
 			return t, err
 		}
-		t.PIDs = family(f.program.run.PID())
+		if pid := f.program.run.PID(); pid > 0 {
+			t.PIDs = family(pid)
+		}
 		return t, nil
 	case p == nil:
 		return f.o.Target, nil

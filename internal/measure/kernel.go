@@ -31,7 +31,6 @@ type Counters interface {
 	Err() error
 	Stop()
 	Signal(os.Signal) error
-	PID() int
 	State() *os.ProcessState
 	Close() error
 }

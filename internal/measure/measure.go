@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -155,6 +156,7 @@ type Measurement struct {
 	simulated bool             // the simulator has simulated
 	state     *os.ProcessState // how the program ended
 	times     *timeAccount
+	pid       atomic.Int64 // of the program
 }
 
 // New finds out what counts, and plans. What is wrong with the options has the kind

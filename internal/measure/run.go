@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -94,6 +95,9 @@ func (m *Measurement) begin(ctx context.Context) (*Run, error) {
 	if m.parts[0].pmu != nil && o.Observer != nil {
 		spec.Observer = m.timesBy(o.Observer)
 	}
+	if spec.Observer != nil {
+		spec.Observer = &named{spec.Observer, &m.pid}
+	}
 	counters, err := m.kernel.Start(ctx, m.machine.Sys, spec)
 	if err != nil {
 		o.end()
@@ -105,6 +109,18 @@ func (m *Measurement) begin(ctx context.Context) (*Run, error) {
 	}
 	o.attach()
 	return &Run{m: m, counters: counters, end: o.end}, nil
+}
+
+// A named observer notes the process of the program.
+type named struct {
+	perfevent.Observer
+	pid *atomic.Int64
+}
+
+// Started implements [perfevent.Observer].
+func (n *named) Started(pid int) {
+	n.pid.Store(int64(pid))
+	n.Observer.Started(pid)
 }
 
 // keepable are the scopes that counters can be split by.
@@ -162,8 +178,8 @@ func (m *Measurement) spec() perfevent.Spec {
 // Signal sends a signal to the program that was started. Without one it returns an error.
 func (r *Run) Signal(s os.Signal) error { return r.counters.Signal(s) }
 
-// PID returns the process of the program that was started; 0 without one.
-func (r *Run) PID() int { return r.counters.PID() }
+// PID returns the process of the program that was started; 0 if it is not known.
+func (r *Run) PID() int { return int(r.m.pid.Load()) }
 
 // Stop ends the counting.
 func (r *Run) Stop() { r.counters.Stop() }

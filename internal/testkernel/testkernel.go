@@ -166,7 +166,6 @@ func (r *run) Err() error              { return nil }
 func (r *run) Kind() string            { return "perf-event" }
 func (r *run) Stop()                   {}
 func (r *run) Signal(os.Signal) error  { return nil }
-func (r *run) PID() int                { return 0 }
 func (r *run) State() *os.ProcessState { return nil }
 func (r *run) Close() error            { return nil }
 

@@ -67,8 +67,8 @@ func (v *View) over(f *feeding, err error, stopped bool) {
 	}
 }
 
-// Run shows the view until the user ends it, or the context ends. The error is that of a
-// feed without which there is nothing to show.
+// Run shows the view until the user ends it, or the context ends. The error is that of the
+// first feed: without it there is nothing to show.
 func (v *View) Run(ctx context.Context, screen tcell.Screen) error {
 	ctx, end := context.WithCancel(ctx)
 	v.mu.Lock()

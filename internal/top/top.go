@@ -61,7 +61,7 @@ type Scope struct {
 	By    counts.Kind   // Run is the tree of the whole
 	Part  *counts.Scope // a processor, process, thread or cgroup; nil for all
 	Code  counts.Code   // whose samples count, by Module and Function; "" is all of them
-	Level int           // to which the tree is counted; 0 is the user's
+	Level int           // the deepest that is counted; 0 is the user's
 }
 
 // Sampled reports whether samples tell the scope: counters cannot be divided by code.

@@ -39,9 +39,6 @@ func (r *Run) Stop() {}
 // Signal fails: it needs Linux.
 func (r *Run) Signal(os.Signal) error { return errLinux }
 
-// PID returns 0.
-func (r *Run) PID() int { return 0 }
-
 // State returns nil.
 func (r *Run) State() *os.ProcessState { return nil }
 

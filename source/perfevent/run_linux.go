@@ -169,17 +169,6 @@ func (r *Run) Signal(sig os.Signal) error {
 	return r.session.command.process.Signal(sig)
 }
 
-// PID returns the command's process; 0 if there is none. It may be called from any
-// goroutine.
-func (r *Run) PID() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.session.command == nil {
-		return 0
-	}
-	return r.session.command.process.Pid
-}
-
 // State is how the command ended, the last of several; nil if there was none
 // or it runs still. Valid after Next returned false, and after Close.
 func (r *Run) State() *os.ProcessState { return r.state }

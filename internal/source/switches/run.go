@@ -262,9 +262,6 @@ func (r *Run) Stop() { r.once.Do(func() { close(r.stop) }) }
 // Signal returns an error: there is no program.
 func (r *Run) Signal(os.Signal) error { return os.ErrProcessDone }
 
-// PID returns 0: there is no program.
-func (r *Run) PID() int { return 0 }
-
 // State returns nil: there is no program.
 func (r *Run) State() *os.ProcessState { return nil }
 
