@@ -68,6 +68,13 @@ type Profile struct {
 	// callchains.
 	Threads bool
 	Notes   []string // notes about the values
+	Span    *Span    // the piece of the recording that the samples are of; nil for all of it
+}
+
+// A Span is a piece of a recording, in seconds since its beginning.
+type Span struct {
+	Start    float64 `json:"start_s"`
+	Duration float64 `json:"duration_s"`
 }
 
 // A Format is a format of other programs.

@@ -215,7 +215,11 @@ func (t *flameTree) write(out *jsonStream, p *Profile, left Omission) {
 		out.value(map[string]string{"name": clean(typ.Name), "unit": clean(typ.Unit), "path": clean(typ.Path)})
 	}
 	notes := cleanAll(append(slices.Clone(p.Notes), left.Notes()...))
-	out.text(`],"main":`).value(p.Default).text(`,"notes":`).value(append([]string{}, notes...)).text(",\"boxes\":[\n")
+	out.text(`]`)
+	if p.Span != nil {
+		out.text(`,"interval":`).value(p.Span)
+	}
+	out.text(`,"main":`).value(p.Default).text(`,"notes":`).value(append([]string{}, notes...)).text(",\"boxes\":[\n")
 	number := make([]int32, len(t.boxes))
 	n := int32(0)
 	var line []byte

@@ -3,7 +3,9 @@ package recorded
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -11,6 +13,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/export"
 	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/internal/web"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -62,7 +65,8 @@ type pageReport struct {
 	samples bool
 	hot     []string // the hotspots, as annotate names them
 
-	functions int // with an account
+	functions int           // with an account
+	spans     []export.Span // the intervals
 	left      []web.Left
 }
 
@@ -98,6 +102,7 @@ func (p *pageReport) rest() {
 	if p.samples && p.functions <= functionsMost {
 		p.add("functions by interval", func(w io.Writer) error { return p.places(w, nil, counts.Interval, counts.Function) })
 	}
+	p.stacksByInterval()
 	if len(p.hot) > 0 && p.samples {
 		p.add("loops in the core model", p.core)
 	}
@@ -152,7 +157,11 @@ func (p *pageReport) see(a *account.Account) {
 // intervals writes the accounts of intervals. The error is errSame if there is only one.
 func (p *pageReport) intervals(w io.Writer) error {
 	if p.samples {
-		return p.places(w, nil, counts.Interval)
+		return p.places(w, func(a *account.Account) {
+			if a.Scope.Kind == counts.Interval {
+				p.spans = append(p.spans, export.Span{Start: a.Start, Duration: a.Duration})
+			}
+		}, counts.Interval)
 	}
 	to, err := report.New("json", w, p.o.Report)
 	if err != nil {
@@ -167,14 +176,54 @@ func (p *pageReport) intervals(w io.Writer) error {
 }
 
 // stacks writes the stacks.
-func (p *pageReport) stacks(w io.Writer) error {
-	s, err := p.Stacks(StackOptions{By: counts.Function, Filter: p.o.Places.Filter, Symbols: p.o.Places.Symbols, NoInline: p.o.Places.NoInline})
+func (p *pageReport) stacks(w io.Writer) error { return p.stacksOf(w, p.o.Places.Filter, nil) }
+
+func (p *pageReport) stacksOf(w io.Writer, f Filter, span *export.Span) error {
+	s, err := p.Stacks(StackOptions{By: counts.Function, Filter: f, Symbols: p.o.Places.Symbols, NoInline: p.o.Places.NoInline})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	s.Profile.Span = span
 	_, err = export.Stacks(w, s.Profile)
 	return err
+}
+
+// spansMost and spannedMost bound the intervals and the bytes of a recording whose stacks
+// are in a page by interval: the recording is read for each.
+const (
+	spansMost   = 50
+	spannedMost = 64 << 20
+)
+
+// stacksByInterval adds the stacks of each interval that has samples.
+func (p *pageReport) stacksByInterval() {
+	info, err := os.Stat(p.file)
+	switch {
+	case len(p.spans) < 2 || err != nil:
+		return
+	case len(p.spans) > spansMost || info.Size() > spannedMost:
+		p.left = append(p.left, web.Left{View: "stacks by interval", Why: fmt.Sprintf("more than %d intervals or %d MB: a selection of intervals leaves the stacks as they are", spansMost, spannedMost>>20)})
+		return
+	}
+	for _, span := range p.spans {
+		f := p.o.Places.Filter
+		f.Time = &samples.Window{From: span.Start, To: span.Start + span.Duration - 1e-9}
+		if t := p.o.Places.Filter.Time; t != nil {
+			f.Time.From, f.Time.To = max(f.Time.From, t.From), min(f.Time.To, t.To)
+		}
+		before := len(p.left)
+		p.add("stacks by interval", func(w io.Writer) error {
+			err := p.stacksOf(w, f, &span)
+			if none := (*samples.NoMatchError)(nil); errors.As(err, &none) {
+				return errSame // an interval without samples has no stacks
+			}
+			return err
+		})
+		if len(p.left) > before {
+			return
+		}
+	}
 }
 
 // core writes the core model's loops of the hottest functions.

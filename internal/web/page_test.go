@@ -134,6 +134,13 @@ func TestDocuments(t *testing.T) {
 	method := documentOf(t, "models", "--cpu", "skylakex", "--model", "tma")
 	stacks := documentOf2(t, "stacks", append([]string{"report"}, levels...)...)
 	want := []map[string]any{run, method, functions, stacks, intervals, both}
+	for _, a := range intervals["accounts"].([]any)[1:] {
+		scope := a.(map[string]any)["scope"].(map[string]any)
+		from, long := scope["start_s"].(float64), scope["duration_s"].(float64)
+		span := documentOf2(t, "stacks", append([]string{"report", "--time", fmt.Sprintf("%g,%g", from, from+long)}, levels...)...)
+		span["interval"] = map[string]any{"start_s": from, "duration_s": long}
+		want = append(want, span)
+	}
 	if len(got) != len(want)+1 || got[len(want)]["schema"] != "cyclestack.page/v1" {
 		t.Fatalf("%d documents", len(got))
 	}

@@ -70,12 +70,7 @@ func TestIcicle(t *testing.T) {
 func TestStacks(t *testing.T) {
 	args := []string{"report", "--sysroot", "examples/stacks", "examples/stacks.data"}
 	tab := open(t, testbrowser.New(t), htmlOf(t, "report", args[1:]...))
-	d := as[struct {
-		Types []struct{ Name, Unit, Path string }
-		Main  int
-		Boxes [][]float64
-		Names []string
-	}](t, documentOf2(t, "stacks", args...))
+	d := as[stacksOf](t, documentOf2(t, "stacks", args...))
 	check := func(typ int) {
 		t.Helper()
 		var boxes []struct {
@@ -205,6 +200,18 @@ func TestWhen(t *testing.T) {
 			}
 		}
 	}
+	stacks := func(what string, from, to int) {
+		t.Helper()
+		span := fmt.Sprintf("%g,%g", intervals[from].Scope.Start, intervals[to].Scope.Start+intervals[to].Scope.Duration)
+		want := shares(as[stacksOf](t, documentOf2(t, "stacks", append([]string{"report", "--time", span}, levels...)...)))
+		var labels []string
+		tab.Eval(`[...document.querySelectorAll(".flame .box")].map(e => e.getAttribute("aria-label"))`, &labels)
+		if slices.Sort(labels); !slices.Equal(labels, want) || len(want) < 3 {
+			t.Errorf("%s, %s: the boxes are %q, and report --time has %q", what, span, labels, want)
+		}
+	}
+	all := tab.Text("#trust [aria-label=counts] tbody tr [data-key=value]")
+	verdict := tab.Text("#what .facts")
 	// Whatever is selected has the samples of these two intervals.
 	with := slices.IndexFunc(intervals, func(a accountOf) bool { return a.Scope.Samples > 0 })
 	tab.Focus("#when svg")
@@ -214,14 +221,51 @@ func TestWhen(t *testing.T) {
 	}
 	tab.Press("Enter")
 	compare("one interval, by keyboard", with, with)
+	stacks("one interval", with, with)
+	for i, c := range intervals[with].Counts {
+		got := tab.Text(fmt.Sprintf(`#trust [aria-label=counts] tbody tr:nth-child(%d) [data-key=value]`, i+1))
+		if c.Value != nil && got != page.Trim(*c.Value) {
+			t.Errorf("one interval: the count of %s is %s, want %s", c.Event, got, page.Trim(*c.Value))
+		}
+	}
 	n := float64(len(intervals))
 	tab.Drag("#when svg", 0.05+0.9*(float64(with)+0.3)/n, 0.05+0.9*(float64(with)+1.5)/n)
 	compare("two intervals, by mouse", with, with+1)
+	stacks("two intervals", with, with+1)
+	if got := tab.Text("#trust [aria-label=counts] tbody tr [data-key=value]"); got != all || tab.Text("#what .facts") != verdict {
+		t.Errorf("two intervals: the counts are not those of the whole recording: %s, want %s", got, all)
+	}
+	for _, id := range []string{"what", "trust"} { // what is not restricted says so
+		var shown bool
+		tab.Eval(fmt.Sprintf(`getComputedStyle(document.querySelector("#%s h2 .unselected")).display !== "none"`, id), &shown)
+		if !shown {
+			t.Errorf("two intervals: #%s does not say that it is of the whole recording", id)
+		}
+	}
 	tab.Focus("#when svg")
 	tab.Press("Escape")
 	if after := shown(); fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Errorf("Escape does not bring the whole back")
 	}
+}
+
+// stacksOf is the data of a flame graph.
+type stacksOf struct {
+	Types []struct{ Name, Unit, Path string }
+	Main  int
+	Boxes [][]float64
+	Names []string
+}
+
+// shares are the boxes with their shares of the main type, as the page writes them.
+func shares(d stacksOf) (list []string) {
+	for _, b := range d.Boxes {
+		if v, all := b[5+d.Main], d.Boxes[0][5+d.Main]; v > 0 {
+			list = append(list, d.Names[int(b[1])]+"  "+page.Rounded(100*v/all, 2)+" %")
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // TestCode: figures of lines and instructions are those of annotate; a click on a function

@@ -7,7 +7,7 @@ import { tone } from "./tree";
 
 export interface Stacks extends Document {
   title: string; types: { name: string; unit: string; path: string }[]; main: number; notes: string[];
-  boxes: number[][]; names: string[]; modules: string[]; limits: string[];
+  boxes: number[][]; names: string[]; modules: string[]; limits: string[]; interval?: { start_s: number; duration_s: number };
 }
 
 interface Box { name: string; module: string; limit: string; inlined: boolean; kernel: boolean; values: number[]; parent: number; below: number[]; depth: number }
@@ -17,6 +17,40 @@ const height = 20;
 const tones = ["front", "back", "work", "bad", "f4", "f5", "f6", "f7"];
 const steps = 8; // of the colours of a share
 
+// boxesOf are the boxes of a document, each with the numbers of those on it.
+function boxesOf(d: Stacks): Box[] {
+  const list: Box[] = d.boxes.map(b => ({ name: d.names[b[1]], module: d.modules[b[2]], limit: d.limits[b[3]] || "", inlined: (b[4] & 1) !== 0, kernel: (b[4] & 2) !== 0, parent: b[0], values: b.slice(first), below: [], depth: 0 }));
+  return linked(list);
+}
+
+function linked(list: Box[]): Box[] {
+  list.forEach((b, i) => { if (b.parent >= 0) { list[b.parent].below.push(i); b.depth = list[b.parent].depth + 1; } });
+  return list;
+}
+
+// merged are the boxes of several documents as one: boxes of the same calls are one box, with the sums of their values by the types of d. The bottleneck is that of the heaviest.
+function merged(d: Stacks, parts: Stacks[]): Box[] {
+  const out: Box[] = [{ name: "all", module: "", limit: "", inlined: false, kernel: false, parent: -1, values: d.types.map(() => 0), below: [], depth: 0 }];
+  const at = new Map<string, number>(), most: number[] = [0];
+  for (const part of parts) {
+    const types = d.types.map(t => part.types.findIndex(x => x.path === t.path && x.name === t.name));
+    const to: number[] = [];
+    boxesOf(part).forEach((b, i) => {
+      let n = 0;
+      if (b.parent >= 0) {
+        const key = [to[b.parent], b.inlined, b.module, b.name].join("\n");
+        n = at.get(key) ?? out.length;
+        if (n === out.length) { at.set(key, n); most.push(0); out.push({ ...b, limit: "", parent: to[b.parent], values: d.types.map(() => 0), below: [] }); }
+      }
+      to[i] = n;
+      types.forEach((k, j) => { if (k >= 0) out[n].values[j] += b.values[k] || 0; });
+      const weight = b.values[part.main] || 0;
+      if (weight > most[n]) { most[n] = weight; out[n].limit = b.limit; }
+    });
+  }
+  return linked(out);
+}
+
 // amount is a number of slots, cycles or events.
 export function amount(v: number): string { return v >= 1e15 ? v.toExponential(3) : group(fixed(v, 0)); }
 
@@ -25,6 +59,7 @@ export function percent(v: number, of: number): string { return of > 0 ? fixed(1
 export class Flame {
   readonly element: HTMLElement;
   private boxes: Box[];
+  private whole: Box[];
   private graph = h("div", { class: "flame", role: "group", "aria-label": "flame graph" });
   private legend = h("div", { class: "legend" });
   private details = h("div", { class: "detail", "aria-live": "polite" });
@@ -38,8 +73,7 @@ export class Flame {
   private bases = new Map<string, number[]>(); // by unit: the types that make up the whole
 
   constructor(private d: Stacks) {
-    this.boxes = d.boxes.map(b => ({ name: d.names[b[1]], module: d.modules[b[2]], limit: d.limits[b[3]] || "", inlined: (b[4] & 1) !== 0, kernel: (b[4] & 2) !== 0, parent: b[0], values: b.slice(first), below: [], depth: 0 }));
-    this.boxes.forEach((b, i) => { if (b.parent >= 0) { this.boxes[b.parent].below.push(i); b.depth = this.boxes[b.parent].depth + 1; } });
+    this.boxes = this.whole = boxesOf(d);
     this.type = d.main;
     d.types.forEach((t, k) => { if (t.path && !t.path.includes(".")) this.bases.set(t.unit, [...(this.bases.get(t.unit) || []), k]); });
     const limited = this.boxes.some(b => b.limit !== "");
@@ -64,6 +98,14 @@ export class Flame {
     this.graph.addEventListener("keydown", e => this.key(e));
     this.assign();
     fit(this.graph, w => { this.width = w; this.draw(); });
+  }
+
+  // show shows the stacks of some intervals; null is the whole recording.
+  show(parts: Stacks[] | null): void {
+    this.boxes = parts ? merged(this.d, parts) : this.whole;
+    this.zoomed = 0;
+    this.assign();
+    this.draw();
   }
 
   private value(i: number): number { return this.boxes[i].values[this.type] || 0; }

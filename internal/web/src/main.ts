@@ -34,7 +34,7 @@ function build(documents: Document[]): Views {
   clear(page);
   const views = new Views(documents), sections = views.sections;
   const links = h("nav", { "aria-label": "parts of the page" });
-  for (const e of sections) links.append(h("a", { href: "#" + e.id }, e.querySelector("h2")?.textContent || e.id));
+  for (const e of sections) links.append(h("a", { href: "#" + e.id }, e.querySelector("h2")?.firstChild?.textContent || e.id));
   page.append(h("header", {}, h("h1", {}, clean(document.title)), h("div", { class: "tools" }, links, theme())), h("main", {}, ...sections));
   document.documentElement.classList.add("ready");
   return views;
@@ -59,10 +59,38 @@ class Views {
     for (const d of list) if (d !== within) this.where(d, code);
     if (code) this.sections.push(code.element);
     for (const d of documents) if (d.schema === "cyclestack.core/v1") this.sections.push(loops(d as Core));
-    for (const d of documents) if (d.schema === "cyclestack.stacks/v1") this.sections.push(new Flame(d as Stacks).element);
+    const stacks = documents.filter(d => d.schema === "cyclestack.stacks/v1") as Stacks[];
+    this.spans = stacks.filter(d => d.interval);
+    for (const d of stacks) if (!d.interval) { const flame = new Flame(d); this.flames.push(flame); this.sections.push(flame.element); }
     for (const d of list) if (d !== within && d.accounts.some(a => a.scope.kind === "interval")) this.when(d, first, run, within);
     const shown = run || overall?.accounts[0];
-    if (overall && shown) this.sections.push(trust(overall, shown, documents));
+    if (overall && shown) {
+      const belief = trust(overall, shown, documents);
+      this.sections.push(belief);
+      this.swaps.push({ now: belief, whole: belief, of: a => trust(overall, a, documents) });
+    }
+    if (list.some(d => d !== within && d.accounts.some(a => a.scope.kind === "interval"))) this.mark();
+  }
+
+  private flames: Flame[] = [];
+  private spans: Stacks[] = []; // the stacks of intervals
+
+  // Sections that one interval has of its own. Several have no verdict and no checks in common.
+  private swaps: { now: HTMLElement; whole: HTMLElement; of: (a: Account) => HTMLElement }[] = [];
+
+  private single(a: Account | null): void {
+    for (const s of this.swaps) {
+      const next = a ? s.of(a) : s.whole;
+      if (next !== s.now) { s.now.replaceWith(next); s.now = next; }
+    }
+  }
+
+  // mark has the views that a selection does not restrict say so.
+  private mark(): void {
+    for (const e of this.sections) {
+      const restricted = ["tree", "when"].includes(e.id) || e.id === "where-function" || e.id === "stacks" && this.spans.length > 0;
+      if (!restricted) e.querySelector("h2")?.append(h("span", { class: "unselected" }, " of the whole recording"));
+    }
   }
 
   private course: When | null = null;
@@ -78,8 +106,9 @@ class Views {
   // answer is what comes first: the verdict and the tree.
   private answer(d: Accounts, run: Account): void {
     const tree = this.tree = new Tree(d, run, this.ex), answer = what(d, run, this.ex);
-    answer.addEventListener("click", e => { const p = (e.target as HTMLElement).dataset?.go; if (p) tree.open(p); });
     this.sections.push(answer, tree.element);
+    const listen = (e: HTMLElement) => { e.addEventListener("click", c => { const p = (c.target as HTMLElement).dataset?.go; if (p) tree.open(p); }); return e; };
+    this.swaps.push({ now: listen(answer), whole: answer, of: a => listen(what(d, a, this.ex)) });
     const t = run.times;
     if (t) this.sections.push(new Tree({ ...d, model: t.model }, { ...run, nodes: t.nodes, bottleneck: t.bottleneck, missing: t.missing, counts: [], audit: [] }, this.ex, "Time of threads", "times").element);
   }
@@ -103,6 +132,9 @@ class Views {
       if (this.tree && first && run && first.model.name === d.model.name) this.tree.show(chosen ? mean(chosen, of) : run);
       const functions = this.places.get("function");
       if (functions) functions.show(chosen && within ? during(within, chosen, of) : null);
+      if (this.spans.length) for (const f of this.flames) f.show(chosen && this.spans.filter(s => chosen.some(a => same(a, s))));
+      this.single(chosen?.length === 1 && first?.model.name === d.model.name ? chosen[0] : null);
+      document.documentElement.classList.toggle("selected", this.brushed);
     })).element;
     if (!d.pending) { this.sections.push(make()); return; }
     const soon = h("section", { id: "when" }, h("h2", {}, "When"), h("p", { class: "hint" }, "The intervals are being read."));
@@ -110,6 +142,9 @@ class Views {
     void d.pending.then(() => soon.replaceWith(make()));
   }
 }
+
+// same reports whether stacks are of an interval.
+function same(a: Account, s: Stacks): boolean { return Math.abs((a.scope.start_s ?? NaN) - (s.interval?.start_s ?? NaN)) < 1e-9; }
 
 // split reports whether accounts are of functions in intervals.
 function split(d: Accounts): boolean { return d.accounts.some(a => a.scope.kind === "function" && known(a.scope.start_s) && a.scope.label?.match(/^[\d.]+ s /)); }
