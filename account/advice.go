@@ -8,23 +8,34 @@ import (
 )
 
 // Advice lists what to try about a node: first the advice whose condition the counts
-// meet, then what holds in general. A condition on what is not known is not met.
+// meet, then what holds in general. A condition on what is not known is not met. About a
+// node that is neither over its threshold nor over what is expected, only advice holds
+// whose condition is on the node itself.
 func (a *Account) Advice(node int) []string {
-	n := &a.Model().Nodes[node]
-	if len(n.Advice) == 0 {
-		return n.Try
-	}
+	b, n := a.Binding, &a.Model().Nodes[node]
 	in := slices.Clone(a.in)
-	copy(in[len(a.Binding.Method.inputs):], a.values) // conditions speak of values, as thresholds do
+	copy(in[len(b.Method.inputs):], a.values) // conditions speak of values, as thresholds do
+	over := b.limits[node] == nil || !a.Nodes[node].Known() || b.overBy(a, node, in)
+	if !over {
+		_, standing := a.Expected(node)
+		over = standing == Above
+	}
 	var list []string
-	for k, when := range a.Binding.Method.advice[node] {
-		program, err := metric.Compile(a.Binding.fold(when), a.Binding.slotIn)
-		if err != nil {
+	for k, when := range b.Method.advice[node] {
+		if !over && (n.Advice[k].Unless != "" || !slices.Contains(when.Names(), n.Name)) {
 			continue
 		}
-		if v := program.Eval(in); !math.IsNaN(v) && v != 0 {
+		met := false
+		if program, err := metric.Compile(b.fold(when), b.slotIn); err == nil {
+			v := program.Eval(in)
+			met = !math.IsNaN(v) && v != 0
+		}
+		if met == (n.Advice[k].Unless == "") {
 			list = append(list, n.Advice[k].Try)
 		}
+	}
+	if !over {
+		return list
 	}
 	return append(list, n.Try...)
 }

@@ -71,7 +71,10 @@ func (b *Binding) flag(a *Account) {
 
 // over says whether a node is over its threshold, or over what is expected of
 // it.
-func (b *Binding) over(a *Account, i int) bool {
+func (b *Binding) over(a *Account, i int) bool { return b.overBy(a, i, a.in) }
+
+// overBy is over with the inputs of the thresholds.
+func (b *Binding) overBy(a *Account, i int, in []float64) bool {
 	n := &b.Method.Model.Nodes[i]
 	switch {
 	case !a.Nodes[i].Known(), n.Places && a.Scope.Code == nil:
@@ -82,7 +85,7 @@ func (b *Binding) over(a *Account, i int) bool {
 	case b.limits[i] == nil:
 		return false
 	}
-	over := b.limits[i].Eval(a.in)
+	over := b.limits[i].Eval(in)
 	return !math.IsNaN(over) && over != 0
 }
 

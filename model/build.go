@@ -171,7 +171,7 @@ func (b *builder) addNodes(tables []nodeTable) {
 			Source: str(t.Source), Sample: t.Sample, File: t.pos.file, Line: t.pos.line, pos: t.pos,
 		}
 		for _, a := range t.Advice {
-			n.Advice = append(n.Advice, Advice{Try: a.Try, When: a.When})
+			n.Advice = append(n.Advice, Advice{Try: a.Try, When: a.When, Unless: a.Unless})
 		}
 		b.declare(n.Name, "node", t.pos)
 		b.unit(t.pos.at("unit"), n.Unit)
@@ -201,11 +201,11 @@ func (b *builder) checkNode(n *Node) {
 	}
 	for i := range n.Advice {
 		a := &n.Advice[i]
-		if strings.TrimSpace(a.Try) == "" || a.When == "" {
-			b.fault(n.pos.at("advice"), "node %s: advice: it needs try and when", n.Name)
+		if !a.complete() {
+			b.fault(n.pos.at("advice"), "node %s: advice: it needs try, and when or unless", n.Name)
 			continue
 		}
-		a.when = b.formula(n.pos.at("advice"), subject{"node", n.Name, "advice"}, a.When)
+		a.when = b.formula(n.pos.at("advice"), subject{"node", n.Name, "advice"}, a.Condition())
 	}
 	if !slices.Contains(domains, n.Domain) {
 		b.fault(n.pos.at("domain"), "node %s: domain %q is not one of %s", n.Name, spelling.Clip(n.Domain), strings.Join(domains, ", "))

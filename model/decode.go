@@ -362,6 +362,8 @@ func (v *values) advice(value *unstable.Node) ([]adviceTable, bool) {
 				return v.assign(&e.Try, field) == ""
 			case key == "when" && e.When == "":
 				return v.assign(&e.When, field) == ""
+			case key == "unless" && e.Unless == "":
+				return v.assign(&e.Unless, field) == ""
 			}
 			return false
 		})

@@ -29,7 +29,11 @@
 // for concurrent use.
 package model
 
-import "github.com/cyclestack/cyclestack/metric"
+import (
+	"cmp"
+
+	"github.com/cyclestack/cyclestack/metric"
+)
 
 // A Model is one accounting method for one family of processors, as read from its file.
 // What it extends is merged in. It is immutable.
@@ -93,16 +97,21 @@ type Input struct {
 	Line   int      `json:"-"`
 }
 
-// Advice is what to do about a node under a condition.
+// Advice is what to do about a node under a condition: a formula over nodes, inputs and
+// events. One of When and Unless is given.
 type Advice struct {
-	Try  string
-	When string // formula over nodes, inputs and events; what is not known does not meet it
+	Try    string
+	When   string // it holds where this is met; what is not known does not meet it
+	Unless string // it holds where this is not met, or not known
 
 	when *metric.Expr
 }
 
-// Expr returns the parsed condition.
-func (a *Advice) Expr() (*metric.Expr, error) { return parsed(a.when, a.When) }
+// Expr returns the parsed condition, of When or Unless.
+func (a *Advice) Expr() (*metric.Expr, error) { return parsed(a.when, a.Condition()) }
+
+// Condition is the formula of When or Unless.
+func (a *Advice) Condition() string { return cmp.Or(a.When, a.Unless) }
 
 // A Node is one line of the account.
 type Node struct {

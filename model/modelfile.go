@@ -111,7 +111,7 @@ type eventSetTable struct {
 }
 
 // An adviceTable is one piece of advice that holds under a condition.
-type adviceTable struct{ Try, When string }
+type adviceTable struct{ Try, When, Unless string }
 
 type setEventTable struct {
 	Event       string

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/spelling"
+	"github.com/cyclestack/cyclestack/metric"
 )
 
 // texts are the titles and explanations that nodes of several models share, in
@@ -22,6 +23,8 @@ type text struct {
 	Node         string
 	Title, About string
 	Causes, Try  []string
+	Advice       []adviceTable
+	advice       []Advice // with their conditions parsed
 	line         int
 }
 
@@ -76,12 +79,36 @@ func parseTexts(data []byte, name string) (texts, error) {
 			faults = append(faults, &Error{File: name, Line: t.line, Msg: fmt.Sprintf("text: there is already one for node %q, at line %d", spelling.Clip(t.Node), line)})
 		}
 		first[t.Node] = t.line
+		if err := t.parse(); err != nil {
+			faults = append(faults, &Error{File: name, Line: t.line, Msg: fmt.Sprintf("text of %s: advice: %v", spelling.Clip(t.Node), err)})
+		}
 	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
 	slices.SortFunc(tables, func(a, b text) int { return strings.Compare(a.Node, b.Node) })
 	return tables, nil
+}
+
+// parse parses the conditions of a text's advice.
+func (t *text) parse() error {
+	for _, a := range t.Advice {
+		one := Advice{Try: a.Try, When: a.When, Unless: a.Unless}
+		if !one.complete() {
+			return errors.New("it needs try, and when or unless")
+		}
+		var err error
+		if one.when, err = metric.Parse(one.Condition()); err != nil {
+			return err
+		}
+		t.advice = append(t.advice, one)
+	}
+	return nil
+}
+
+// complete reports whether advice has a text and one condition.
+func (a *Advice) complete() bool {
+	return strings.TrimSpace(a.Try) != "" && (a.When == "") != (a.Unless == "")
 }
 
 // find returns the text of a node, nil if there is none.
@@ -104,17 +131,35 @@ func (lib *library) explain(m *Model) error {
 	if err != nil {
 		return err
 	}
+	names := m.names()
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		if t := cmp.Or(own.find(n.Name), common.find(n.Name)); t != nil {
-			n.fill(t)
+			n.fill(t, names)
 		}
 	}
 	return nil
 }
 
+// names are the names of the nodes, parameters and inputs of a model.
+func (m *Model) names() map[string]bool {
+	names := make(map[string]bool, len(m.Nodes)+len(m.Parameters)+len(m.Inputs))
+	for i := range m.Nodes {
+		names[m.Nodes[i].Name] = true
+	}
+	for i := range m.Parameters {
+		names[m.Parameters[i].Name] = true
+	}
+	for i := range m.Inputs {
+		names[m.Inputs[i].Name] = true
+	}
+	return names
+}
+
 // fill takes from a text what the node does not say itself.
-func (n *Node) fill(t *text) {
+// Models have different nodes. A condition that names another model's is never met: what
+// holds when it is met is left out, what holds unless it is met holds always.
+func (n *Node) fill(t *text, names map[string]bool) {
 	if n.Title == "" {
 		n.Title = t.Title
 	}
@@ -124,7 +169,20 @@ func (n *Node) fill(t *text) {
 	if n.Causes == nil {
 		n.Causes = t.Causes
 	}
-	if n.Try == nil {
-		n.Try = t.Try
+	if n.Try != nil || n.Advice != nil {
+		return
+	}
+	n.Try = t.Try
+	var always []string
+	for _, a := range t.advice {
+		switch known := !slices.ContainsFunc(a.when.Names(), func(name string) bool { return !names[name] }); {
+		case known:
+			n.Advice = append(n.Advice, a)
+		case a.Unless != "":
+			always = append(always, a.Try)
+		}
+	}
+	if always != nil {
+		n.Try = slices.Concat(always, t.Try)
 	}
 }

@@ -77,8 +77,9 @@ type jsonNodeTexts struct {
 
 // A jsonAdvice is what to try under a condition.
 type jsonAdvice struct {
-	Try  string `json:"try"`
-	When string `json:"when"`
+	Try    string `json:"try"`
+	When   string `json:"when,omitempty"`
+	Unless string `json:"unless,omitempty"`
 }
 
 // jsonExpectations are the ranges that a node is expected in, by kind of program.
@@ -192,7 +193,7 @@ func methodNodeJSON(n *model.Node) jsonMethodNode {
 		Overlap: n.Overlap, Optional: n.Optional,
 		jsonNodeTexts: jsonNodeTexts{Title: n.Title, About: n.About, Causes: n.Causes, Try: n.Try, Source: n.Source, Sample: n.Sample}}
 	for _, a := range n.Advice {
-		out.Advice = append(out.Advice, jsonAdvice{a.Try, a.When})
+		out.Advice = append(out.Advice, jsonAdvice{a.Try, a.When, a.Unless})
 	}
 	if e := n.Expected; e != nil {
 		out.Expected = &jsonExpectations{jsonLowHigh(e.Ranges[model.Client]), jsonLowHigh(e.Ranges[model.Server]), jsonLowHigh(e.Ranges[model.HPC]), e.Source}

@@ -73,8 +73,11 @@ func tries(e Explanation) []string {
 	var list []string
 	for _, a := range n.Advice {
 		text := a.Try
-		if e.Full {
+		switch {
+		case e.Full && a.When != "":
 			text += " (if " + a.When + ")"
+		case e.Full:
+			text += " (unless " + a.Unless + ")"
 		}
 		list = append(list, text)
 	}

@@ -199,7 +199,7 @@ func TestTexts(t *testing.T) {
 	}
 	for _, name := range keys(all) {
 		x := all[name]
-		if x.Threshold != "" && (len(x.Causes) == 0 || len(x.Try) == 0) {
+		if x.Threshold != "" && (len(x.Causes) == 0 || len(x.Try)+len(x.Advice) == 0) {
 			t.Errorf("%s has a threshold, but no causes or nothing to try", name)
 		}
 		if x.Threshold != "" {

@@ -34,6 +34,7 @@ type node struct {
 	about     string
 	causes    []string
 	try       []string
+	advice    []advice
 	sample    []string
 }
 
@@ -96,7 +97,7 @@ func (m *armModel) node(name string, t *text, parents map[string]string) (node, 
 	}
 	n := node{
 		name: name, parent: parents[name], unit: unit,
-		title: t.Title, about: t.About, causes: t.Causes, try: t.Try, sample: vendor.SampleEvents,
+		title: t.Title, about: t.About, causes: t.Causes, try: t.Try, advice: t.Advice, sample: vendor.SampleEvents,
 	}
 	for _, e := range n.sample {
 		if s.events[e] == nil {
@@ -137,7 +138,7 @@ func (m *armModel) ownNode(t *text) (node, error) {
 	if m.spec.metrics[t.Name].Formula != "" {
 		return node{}, errors.New("the vendor has it now: metrics.toml must not give a formula")
 	}
-	n := node{name: t.Name, unit: t.Unit, title: t.Title, about: t.About, causes: t.Causes, try: t.Try, optional: true}
+	n := node{name: t.Name, unit: t.Unit, title: t.Title, about: t.About, causes: t.Causes, try: t.Try, advice: t.Advice, optional: true}
 	var err error
 	if n.section, err = headingOf(t.Group); err != nil {
 		return node{}, err

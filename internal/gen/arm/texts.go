@@ -18,6 +18,7 @@ type text struct {
 	About     string
 	Causes    []string
 	Try       []string
+	Advice    []advice
 	Threshold string
 	Negative  string
 	Parent    string
@@ -27,6 +28,9 @@ type text struct {
 
 	used bool
 }
+
+// advice is what to try under a condition.
+type advice struct{ Try, When string }
 
 type texts map[string]*text
 

@@ -128,6 +128,13 @@ func (n *node) changes(base *node) []byte {
 	if !slices.Equal(n.causes, base.causes) {
 		w.List("causes", n.causes)
 	}
+	if !slices.Equal(n.advice, base.advice) {
+		w.Line("advice = [")
+		for _, a := range n.advice {
+			w.Line("    { try = " + strconv.Quote(a.Try) + ", when = " + strconv.Quote(a.When) + " },")
+		}
+		w.Line("]")
+	}
 	if !slices.Equal(n.try, base.try) {
 		w.List("try", n.try)
 	}
