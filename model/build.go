@@ -205,7 +205,7 @@ func (b *builder) checkNode(n *Node) {
 			b.fault(n.pos.at("advice"), "node %s: advice: it needs try, and when or unless", n.Name)
 			continue
 		}
-		a.when = b.formula(n.pos.at("advice"), subject{"node", n.Name, "advice"}, a.Condition())
+		a.when = b.formula(n.pos.at("advice"), subject{"node", n.Name, "advice"}, a.condition())
 	}
 	if !slices.Contains(domains, n.Domain) {
 		b.fault(n.pos.at("domain"), "node %s: domain %q is not one of %s", n.Name, spelling.Clip(n.Domain), strings.Join(domains, ", "))

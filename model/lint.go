@@ -185,9 +185,6 @@ func (l *linter) nodeTexts(n *Node) {
 	if n.Threshold != "" && len(n.Try)+len(n.Advice) == 0 {
 		missing = append(missing, "try")
 	}
-	if n.Threshold == "" && slices.ContainsFunc(n.Try, func(s string) bool { return !strings.HasPrefix(s, "follow the ") }) {
-		l.report(place{file: n.File, line: n.Line}, SevWarning, "node %s: its advice has no condition: it needs a threshold, or advice with when or unless", n.Name)
-	}
 	if len(missing) > 0 {
 		l.report(place{file: n.File, line: n.Line}, SevWarning, "node %s has no %s", n.Name, strings.Join(missing, ", "))
 	}

@@ -108,10 +108,10 @@ type Advice struct {
 }
 
 // Expr returns the parsed condition, of When or Unless.
-func (a *Advice) Expr() (*metric.Expr, error) { return parsed(a.when, a.Condition()) }
+func (a *Advice) Expr() (*metric.Expr, error) { return parsed(a.when, a.condition()) }
 
-// Condition is the formula of When or Unless.
-func (a *Advice) Condition() string { return cmp.Or(a.When, a.Unless) }
+// condition is the formula of When or Unless.
+func (a *Advice) condition() string { return cmp.Or(a.When, a.Unless) }
 
 // A Node is one line of the account.
 type Node struct {

@@ -98,7 +98,7 @@ func (t *text) parse() error {
 			return errors.New("it needs try, and when or unless")
 		}
 		var err error
-		if one.when, err = metric.Parse(one.Condition()); err != nil {
+		if one.when, err = metric.Parse(one.condition()); err != nil {
 			return err
 		}
 		t.advice = append(t.advice, one)

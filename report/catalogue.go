@@ -78,7 +78,7 @@ type jsonNodeTexts struct {
 // A jsonAdvice is what to try under a condition.
 type jsonAdvice struct {
 	Try    string `json:"try"`
-	When   string `json:"when,omitempty"`
+	When   string `json:"when"`
 	Unless string `json:"unless,omitempty"`
 }
 
