@@ -8,9 +8,9 @@ import (
 )
 
 // Advice lists what to try about a node: first the advice whose condition the counts
-// meet, then what holds in general. A condition on what is not known is not met. About a
-// node that is neither over its threshold nor over what is expected, only advice holds
-// whose condition is on the node itself.
+// meet, then what holds in general. A condition on what is not known is not met. A node
+// below its threshold, and not above what is expected, has only the advice whose own
+// condition is on the node.
 func (a *Account) Advice(node int) []string {
 	b, n := a.Binding, &a.Model().Nodes[node]
 	in := slices.Clone(a.in)
