@@ -9,8 +9,7 @@ import (
 
 // Advice lists what to try about a node: first the advice whose condition the counts
 // meet, then what holds in general. A condition on what is not known is not met. A node
-// below its threshold, and not above what is expected, has only the advice whose own
-// condition is on the node.
+// below its threshold has only advice whose condition is on the node itself.
 func (a *Account) Advice(node int) []string {
 	b, n := a.Binding, &a.Model().Nodes[node]
 	in := slices.Clone(a.in)
