@@ -235,6 +235,8 @@ func unitText(m *model.Model) string {
 	switch {
 	case m.Of == "TSC":
 		return "share of elapsed time (TSC)"
+	case m.Of == "WALL_TIME":
+		return "share of the threads' time"
 	case m.Of != "":
 		return "share of " + m.Unit
 	case m.Unit == "cycles/instruction":

@@ -156,7 +156,7 @@ func Clock(m *resolve.Method, t *counts.Table) int {
 
 // derivedClocks are the counts derived of samples that places are compared by, before all
 // others.
-var derivedClocks = map[string]int{"op.cycles": 5, "op.instructions": 4, "fetch.cycles": 3, "taken.cycles": 5, "taken.branches": 4}
+var derivedClocks = map[string]int{"op.cycles": 5, "op.instructions": 4, "fetch.cycles": 3, "taken.cycles": 5, "taken.branches": 4, "wall.time": 5}
 
 // What says what an event counts, if places are compared by it: "cycles", "time" or "".
 func What(m *resolve.Method, c *counts.Column) string {

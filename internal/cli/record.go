@@ -90,6 +90,7 @@ Next to -a, -C, -G, -p or -t a program only says for how long.`,
 	flags.BoolFuncP("branch-any", "b", "the taken branches before each sample", func(string) error { return f.sampled.Branches.Set("any") })
 	flags.FuncP("branch-filter", "j", "of the branches before each sample these `FILTERS`: any,u", f.sampled.Branches.Set)
 	flags.BoolVar(&f.sampled.Switches, "switch-events", false, "records of each switch between threads")
+	flags.BoolVar(&f.sampled.OffCPU, "off-cpu", false, "where threads wait, and where they run")
 	flags.BoolVarP(&f.sampled.NoBuildIDs, "no-buildid", "B", false, "without build ids")
 	flags.BoolP("no-buildid-cache", "N", true, "keep no copies of programs, as always")
 	flags.Func("max-size", "end when there are so many bytes of records: `10M`", f.limits.MaxSize.Set)

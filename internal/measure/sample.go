@@ -21,6 +21,7 @@ type SampleOptions struct {
 	Calls      Calls    // callchains with each sample
 	Branches   Branches // which branches each sample has
 	Switches   bool     // records of each switch between threads
+	OffCPU     bool     // where threads wait, and where they run
 	NoBuildIDs bool     // of files
 	Cgroups    bool     // samples name their cgroup
 	Memory     bool     // samples say which data was accessed, of events that know
@@ -98,6 +99,9 @@ func NewRecording(k Kernel, o SampleOptions) (*Recording, error) {
 	if err := r.choose(); err != nil {
 		return nil, err
 	}
+	if err := r.offCPU(); err != nil {
+		return nil, err
+	}
 	if o.Memory {
 		r.memory()
 	}
@@ -121,7 +125,7 @@ func (r *Recording) Refused(err error) bool {
 	if !errors.As(err, &refused) || len(r.m.parts) == 0 || r.options.Source != Auto || c.Model != "" || r.options.Set != "" {
 		return false
 	}
-	return r.clock(fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused)) == nil
+	return r.clock(fmt.Sprintf("the kernel refuses the processor's counters (%v)", refused)) == nil && r.offCPU() == nil
 }
 
 // ErrNoEvents says that the kernel has none of the events that the nodes need. Its kind is

@@ -93,7 +93,7 @@ func (n *annotator) table(o samples.Options) (*counts.Table, error) {
 		return nil, err
 	}
 	defer rec.Close()
-	o.Symbols, o.Derive, o.NoInline = n.a.Symbols, n.derive(), true // code is listed as it is
+	o.Symbols, o.Derive, o.Waits, o.NoInline = n.a.Symbols, n.derive(), n.waits(), true // code is listed as it is
 	var in source.PlaceReader
 	if rec.Simulated() {
 		o.By, o.Within = min(o.By, counts.Line), counts.By(0).With(counts.Function)

@@ -16,7 +16,7 @@ func (p *placeReport) calls(rec *source.Recording) (t *counts.Table, err error) 
 	if rec.Simulated() {
 		return nil, fault.Inputf("%s: a simulation has no callchains", p.file)
 	}
-	s, err := rec.Stacks(samples.Options{By: counts.Function, NoInline: p.o.NoInline, Filter: p.o.Filter.Filter, Symbols: p.o.Symbols})
+	s, err := rec.Stacks(samples.Options{By: counts.Function, NoInline: p.o.NoInline, Waits: p.waits(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols})
 	switch {
 	case errors.Is(err, perfdata.ErrFormat):
 		return nil, &SamplesError{Err: err, For: ForStacks}

@@ -9,6 +9,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/core"
 	"github.com/cyclestack/cyclestack/internal/hotspots"
+	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source"
@@ -49,6 +50,14 @@ func (p *placeReport) hotspots(a *account.Account, d *core.Document) {
 		}
 		return
 	}
+	if p.method.Model.Name == resolve.WallModel { // waits are few samples of different lengths
+		cause := func(row int) *account.Cause {
+			return hotspots.CauseOf(b.Evaluate(functions, account.Place{Self: row}, nil))
+		}
+		t := hotspots.Tables{Functions: functions, Column: accounting.Clock(p.method, functions), Cause: cause}
+		a.Hotspots = t.Hotspots(1)
+		return
+	}
 	s, err := hotspots.Read(rec.Recording, p.sampleOptions())
 	if err != nil || s.Total == 0 {
 		return
@@ -77,7 +86,7 @@ func (p *placeReport) sampleOptions() hotspots.Options {
 // byFunction reads the recording by function, or by a finer place within functions; nil if
 // that is not possible.
 func (p *placeReport) byFunction(rec *source.Recording, by counts.Kind, within counts.By) *counts.Table {
-	o := samples.Options{By: by, Within: within, NoInline: p.o.NoInline, Derive: p.derive(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}
+	o := samples.Options{By: by, Within: within, NoInline: p.o.NoInline, Derive: p.derive(), Waits: p.waits(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}
 	var in source.PlaceReader
 	if rec.Simulated() {
 		in = rec.SimulatedPlaces(o)

@@ -178,7 +178,7 @@ func (p *placeReport) read(rec *source.Recording) (source.PlaceReader, error) {
 	if len(split.Kinds) == 0 {
 		split = overview
 	}
-	return rec.Samples(samples.Options{By: split.Code, Within: split.Within, Interval: p.o.Interval, NoInline: p.o.NoInline, Derive: p.derive(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil
+	return rec.Samples(samples.Options{By: split.Code, Within: split.Within, Interval: p.o.Interval, NoInline: p.o.NoInline, Derive: p.derive(), Waits: p.waits(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil
 }
 
 // derive says which counts the method needs that are made of samples.
@@ -192,6 +192,11 @@ func (p *placeReport) derive() samples.Derivation {
 		return samples.DeriveAlone
 	}
 	return samples.DeriveNone
+}
+
+// waits reports whether the method may need the time of threads.
+func (p *placeReport) waits() bool {
+	return p.Choice.Model == "" || p.Choice.Model == resolve.WallModel
 }
 
 // noFilters is the error of a simulator's file that is to be split or filtered by what it

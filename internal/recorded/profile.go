@@ -100,7 +100,7 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 
 // read reads the stacks of samples, or the places of a simulation.
 func (e *stackReport) read(rec *source.Recording, by counts.Kind) error {
-	o := samples.Options{By: by, StackMemory: e.memory, NoInline: e.o.NoInline, Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
+	o := samples.Options{By: by, StackMemory: e.memory, NoInline: e.o.NoInline, Waits: e.waits(), Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
 	if !rec.Simulated() {
 		s, err := rec.Stacks(o)
 		switch {

@@ -24,6 +24,7 @@ const (
 
 	InstructionsModel = "instruction-samples" // the method for instructions that the hardware sampled
 	BranchesModel     = "taken-branches"      // the method for branch stacks
+	WallModel         = "wall-time"           // the method for the time of threads, running and waiting
 )
 
 // A Choice is what the user chose. The zero Choice leaves everything to the
@@ -165,8 +166,8 @@ func (m *Method) Says(a *account.Account) bool {
 	return a.Known() || m.Audits && checksMade(a) > 0
 }
 
-// Derived returns the method for counts that are derived of samples which the hardware
-// describes, or of their branch stacks; "" for other tables.
+// Derived returns the method for counts that are derived of samples: which the hardware
+// describes, of their branch stacks, of switches between threads; "" for other tables.
 func Derived(t *counts.Table) string {
 	for _, c := range t.Columns {
 		switch c.Event {
@@ -174,6 +175,8 @@ func Derived(t *counts.Table) string {
 			return InstructionsModel
 		case "taken.branches":
 			return BranchesModel
+		case "wall.time":
+			return WallModel
 		}
 	}
 	return ""
@@ -182,7 +185,7 @@ func Derived(t *counts.Table) string {
 // neutral reports whether a method is about no processor in particular, so that it
 // fits what was recorded on any.
 func neutral(method string) bool {
-	return method == InstructionsModel || method == BranchesModel || method == SimulatedModel || method == OSModel || method == GenericCPU
+	return method == InstructionsModel || method == BranchesModel || method == WallModel || method == SimulatedModel || method == OSModel || method == GenericCPU
 }
 
 // Select chooses a method for a processor: the one that is named here, else the

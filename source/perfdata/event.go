@@ -26,6 +26,9 @@ type Event struct {
 
 	layout layout
 	flat   flatLayout
+	bpf    bool // a BPF program writes the samples
+	trace  tracepoint
+	fields map[string]traceField // of trace, as far as they were asked for
 }
 
 // An instance is one opening of an event, which an id stands for.
@@ -67,7 +70,7 @@ func (d *decoder) add(a Attr, ids []uint64) *Event {
 	}
 	d.total += len(ids)
 	e := &Event{Attr: a, Index: len(d.events), IDs: ids, Scale: 1}
-	e.layout = newLayout(&e.Attr)
+	e.layout, e.bpf = newLayout(&e.Attr), e.Attr.isBPF()
 	e.flat = newFlatLayout(e)
 	d.events = append(d.events, e)
 	if e.Has(perffile.FlagSampleIDAll) {
@@ -211,7 +214,7 @@ func (e *Event) plainName(f *Features) string {
 		}
 		return fmt.Sprintf("cache 0x%x", e.Config)
 	case perffile.TypeTracepoint:
-		if name := f.tracepoints[config]; name != "" {
+		if name := f.tracepoints[config].name; name != "" {
 			return name
 		}
 		return fmt.Sprintf("tracepoint %d", config)

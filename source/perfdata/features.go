@@ -60,7 +60,7 @@ type Features struct {
 
 	desc        []eventDesc
 	groups      []eventGroup
-	tracepoints map[uint64]string
+	tracepoints map[uint64]tracepoint
 }
 
 // A Place is a logical processor's place in the machine.

@@ -39,7 +39,7 @@ func newFlatLayout(e *Event) flatLayout {
 	l := &e.layout
 	k := flatLayout{least: recordHeader + l.head, place: recordHeader + l.ip, index: uint16(e.Index)}
 	switch {
-	case l.ip < 0 || l.tid < 0 || l.time < 0 || l.index[partRead] >= 0 || e.IsDummy():
+	case l.ip < 0 || l.tid < 0 || l.time < 0 || l.index[partRead] >= 0 || e.IsDummy() || e.bpf:
 		return k
 	case l.period >= 0:
 		k.period = recordHeader + l.period

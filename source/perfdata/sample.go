@@ -56,10 +56,18 @@ func (s *Sample) half(at int) int {
 
 // IP returns the instruction's address. With the bit PERF_RECORD_MISC_EXACT_IP of Misc,
 // it is that of the instruction that caused the event.
-func (s *Sample) IP() uint64 { return s.word(s.event.layout.ip) }
+func (s *Sample) IP() uint64 {
+	if w := s.waited(); w != nil {
+		return w.ip()
+	}
+	return s.word(s.event.layout.ip)
+}
 
 // PID returns the process; 0 if it was not recorded, -1 for none.
 func (s *Sample) PID() int {
+	if w := s.waited(); w != nil {
+		return w.pid
+	}
 	if at := s.event.layout.tid; at >= 0 {
 		return s.half(at)
 	}
@@ -68,6 +76,9 @@ func (s *Sample) PID() int {
 
 // TID returns the thread; 0 if it was not recorded, -1 for none.
 func (s *Sample) TID() int {
+	if w := s.waited(); w != nil {
+		return w.tid
+	}
 	if at := s.event.layout.tid; at >= 0 {
 		return s.half(at + 4)
 	}
@@ -99,6 +110,9 @@ func (s *Sample) CPU() int {
 // recorded it is the fixed one that was asked for; with a frequency it is then
 // not known, and 0, except for the clocks, whose periods follow from it.
 func (s *Sample) Period() uint64 {
+	if w := s.waited(); w != nil {
+		return w.period
+	}
 	if at := s.event.layout.period; at >= 0 {
 		return get64(s.body[at:], s.d.big)
 	}
@@ -128,6 +142,9 @@ func (s *Sample) part(kind partKind) []byte {
 // Callchain returns the addresses of the calls that were open, the innermost
 // first, with markers in between (PERF_CONTEXT_USER, …).
 func (s *Sample) Callchain() Words {
+	if w := s.waited(); w != nil {
+		return w.chain
+	}
 	if b := s.part(partCallchain); b != nil {
 		return Words{b[8:], s.d.big}
 	}
@@ -281,6 +298,3 @@ func (s *Sample) Cgroup() uint64 { return s.tail(tailCgroup) }
 
 // DataPageSize returns the size of the page that Addr is on.
 func (s *Sample) DataPageSize() uint64 { return s.tail(tailDataPageSize) }
-
-// CodePageSize returns the size of the page that IP is on.
-func (s *Sample) CodePageSize() uint64 { return s.tail(tailCodePageSize) }

@@ -129,7 +129,6 @@ func checkSample(t *testing.T, s *perfdata.Sample) {
 	check("phys", s.PhysAddr(), uint64(0xfeed000))
 	check("cgroup", s.Cgroup(), uint64(4242))
 	check("data page", s.DataPageSize(), uint64(4096))
-	check("code page", s.CodePageSize(), uint64(2<<20))
 	check("aux", string(s.Aux()), "\x01\x02\x03\x04\x05\x06\x07\x08")
 }
 

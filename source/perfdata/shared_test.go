@@ -113,7 +113,7 @@ func touch(s *perfdata.Sample) {
 	_, intr := s.RegsIntr()
 	sum += uint64(len(s.Raw()) + len(s.StackUser()) + len(s.Aux()) + regs.Len() + intr.Len())
 	sum += s.Weight().Latency + uint64(len(perffile.DataSrc(s.DataSrc()).String())) + s.Transaction() + s.PhysAddr() + s.Cgroup() +
-		s.DataPageSize() + s.CodePageSize()
+		s.DataPageSize()
 	touched.Add(sum)
 }
 

@@ -165,6 +165,9 @@ func (r *Reader) settle() {
 	r.known.dirty = false
 	r.applyDesc()
 	for _, e := range r.d.events {
+		if e.Type == perffile.TypeTracepoint {
+			e.trace, e.fields = r.known.features.tracepoints[e.Config], nil
+		}
 		if e.Named {
 			continue
 		}

@@ -29,6 +29,7 @@ type Attr struct {
 	SampleStackUser                        uint32
 	SampleMaxStack                         uint16
 	ExcludeCallchainUser                   bool
+	ExcludeCallchainKernel                 bool
 	UseClockID                             bool
 	ClockID                                int32
 }
@@ -91,7 +92,7 @@ func (a *Attr) kernel() kernelAttr {
 		{a.ExcludeHost, perffile.FlagExcludeHost}, {a.ExcludeGuest, perffile.FlagExcludeGuest}, {a.Mmap2, perffile.FlagMmap2},
 		{a.CommExec, perffile.FlagCommExec}, {a.UseClockID, perffile.FlagUseClockID}, {a.ContextSwitch, perffile.FlagContextSwitch},
 		{a.Namespaces, perffile.FlagNamespaces}, {a.KSymbol, perffile.FlagKSymbol}, {a.BPFEvent, perffile.FlagBPFEvent},
-		{a.Cgroup, perffile.FlagCgroup}, {a.TextPoke, perffile.FlagTextPoke}, {a.BuildID, perffile.FlagBuildID}, {a.ExcludeCallchainUser, perffile.FlagExcludeCallchainUser},
+		{a.Cgroup, perffile.FlagCgroup}, {a.TextPoke, perffile.FlagTextPoke}, {a.BuildID, perffile.FlagBuildID}, {a.ExcludeCallchainUser, perffile.FlagExcludeCallchainUser}, {a.ExcludeCallchainKernel, perffile.FlagExcludeCallchainKernel},
 	} {
 		if f.set {
 			k.flags |= f.flag

@@ -137,11 +137,12 @@ func (spec *SampleSpec) prepare(a *Attr, reads bool) {
 	if reads {
 		a.SampleType |= perffile.SampleRead
 	}
-	if spec.Callchains {
+	bare := a.ExcludeCallchainUser && a.ExcludeCallchainKernel
+	if spec.Callchains && !bare {
 		a.SampleType |= perffile.SampleCallchain
 		a.SampleMaxStack = uint16(min(spec.MaxStack, 1<<16-1))
 	}
-	if spec.StackUser > 0 {
+	if spec.StackUser > 0 && !bare {
 		a.SampleType |= perffile.SampleRegsUser | perffile.SampleStackUser
 		a.SampleRegsUser, a.SampleStackUser, a.ExcludeCallchainUser = userRegisters[runtime.GOARCH], uint32(spec.StackUser), true
 	}

@@ -47,6 +47,7 @@ func fileAttr(a *perfevent.Attr) perfdata.Attr {
 		{a.KSymbol, perffile.FlagKSymbol}, {a.BPFEvent, perffile.FlagBPFEvent}, {a.BuildID, perffile.FlagBuildID},
 		{a.Namespaces, perffile.FlagNamespaces}, {a.Cgroup, perffile.FlagCgroup}, {a.TextPoke, perffile.FlagTextPoke},
 		{a.UseClockID, perffile.FlagUseClockID}, {a.ExcludeCallchainUser, perffile.FlagExcludeCallchainUser},
+		{a.ExcludeCallchainKernel, perffile.FlagExcludeCallchainKernel},
 	} {
 		if f.set {
 			out.Flags |= f.flag

@@ -184,6 +184,7 @@ func (b *callTable) cells(sums []perfdata.Sum, row int, to []counts.Cell) {
 		}
 		to[col] = c
 	}
+	b.s.r.waits.exact(to, b.s.r.columns)
 }
 
 // scope is the scope of a frame's function.

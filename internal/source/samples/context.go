@@ -136,7 +136,7 @@ func (c *contexts) of(rec *perfdata.Sample) context {
 // number returns the interval that a sample is in. Those of one processor may come
 // before the first that was read.
 func (c *contexts) number(rec *perfdata.Sample) int64 {
-	if !rec.Has(perffile.SampleTime) {
+	if !rec.Has(perffile.SampleTime) || rec.Time() >= noTimes {
 		return noTime
 	}
 	now := rec.Time()

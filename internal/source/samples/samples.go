@@ -43,6 +43,10 @@ type Options struct {
 	// with or without a latency.
 	Accesses bool
 
+	// Waits says that the time of threads becomes counts of its own: WallEvent and others.
+	// It needs a recording of each switch between threads.
+	Waits bool
+
 	Derive  Derivation     // which further counts are made of samples
 	Filter  Filter         // the samples that count
 	Symbols profile.Config // where programs and their symbols are
@@ -78,9 +82,12 @@ type Reader struct {
 	names    names
 	passed   []perfdata.Sum // of samples that do not count, by column
 
-	trace  *trace
-	hw     *hardware
-	derive *deriver // nil for none
+	trace   *trace
+	hw      *hardware
+	derive  *deriver          // nil for none
+	waits   *waits            // nil for none
+	wall    []perfdata.Amount // of the sample that was taken last
+	stacked bool              // places are where samples were taken, as in stacks
 
 	columns []*perfdata.Event
 	column  []int32 // by Event.Index; -1 for one that counts nothing
@@ -142,6 +149,9 @@ func (r *Reader) read() error {
 	if err := r.measure(); err != nil {
 		return err
 	}
+	if err := r.wait(); err != nil {
+		return err
+	}
 	err := errAgain
 	if len(r.opts.Reader.Parts) == 0 {
 		err = r.pass(inPassing)
@@ -170,7 +180,7 @@ func (r *Reader) measure() error {
 	if in.Features().SampleTime[0] == 0 {
 		r.span[0] = math.MaxUint64
 		for in.Next() {
-			if s, ok := in.Record().(*perfdata.Sample); ok && s.Has(perffile.SampleTime) {
+			if s, ok := in.Record().(*perfdata.Sample); ok && s.Has(perffile.SampleTime) && s.Time() < noTimes {
 				r.span[0], r.span[1] = min(r.span[0], s.Time()), max(r.span[1], s.Time())
 			}
 		}
@@ -249,7 +259,7 @@ func (r *Reader) hand(p phase) error {
 
 // scan hands the next samples to the feed in brief, if nothing else of them matters.
 func (r *Reader) scan(p phase) {
-	if p != eventsOnly && r.begun && r.derive == nil && r.feed.state == timed && !r.contexts.any() && !r.keep.records() {
+	if p != eventsOnly && r.begun && r.derive == nil && r.waits == nil && r.feed.state == timed && !r.contexts.any() && !r.keep.records() {
 		for r.feed.scan() {
 		}
 	}
@@ -268,6 +278,7 @@ func (r *Reader) open(p phase) error {
 	}
 	r.in, r.meter = in, perfdata.NewMeter(in)
 	r.begun, r.derive, r.hw = false, nil, newHardware(in)
+	r.waits.again()
 	if p != samplesOnly {
 		r.trace = newTrace()
 	}
@@ -336,7 +347,7 @@ func (r *Reader) begin(now uint64) {
 	r.places.begin(n)
 	r.first, r.last = math.MaxUint64, 0
 	span := r.span
-	if span[1] == 0 {
+	if span[1] == 0 && r.in.Features().SampleTime[1] < noTimes {
 		span = r.in.Features().SampleTime
 	}
 	r.contexts.begin(r.opts.Interval, now, span)
@@ -344,6 +355,9 @@ func (r *Reader) begin(now uint64) {
 		r.keep.beginAt(now, span)
 	}
 }
+
+// noTimes is the first time that is none: waits that perf summed up have such times.
+const noTimes = math.MaxUint64 - 1<<40
 
 // Limits of what a file can make a reader remember.
 const (
@@ -388,6 +402,9 @@ func (r *Reader) beginDerived() {
 	if r.derive != nil {
 		further = append(further, r.derive.events...)
 	}
+	if r.waits != nil {
+		further = append(further, r.waits.events[:]...)
+	}
 	for _, e := range further {
 		r.column = append(r.column, slices.Repeat([]int32{-1}, max(0, e.Index+1-len(r.column)))...)
 		r.column[e.Index] = int32(len(r.columns))
@@ -402,7 +419,7 @@ func (r *Reader) take(rec *perfdata.Sample, op *Op) {
 		r.begin(rec.Time())
 	}
 	amounts := r.meter.Of(rec)
-	if len(amounts) == 0 {
+	if r.wall = r.waits.of(rec); len(amounts) == 0 {
 		return
 	}
 	if r.keep != nil && !r.keep.record(r.in, rec) {
@@ -410,7 +427,10 @@ func (r *Reader) take(rec *perfdata.Sample, op *Op) {
 		return
 	}
 	now := rec.Time()
-	if rec.Has(perffile.SampleTime) {
+	if now >= noTimes {
+		now = r.last
+	}
+	if rec.Has(perffile.SampleTime) && rec.Time() < noTimes {
 		r.first, r.last = min(r.first, now), max(r.last, now)
 	}
 	x := extra{}
@@ -418,6 +438,9 @@ func (r *Reader) take(rec *perfdata.Sample, op *Op) {
 		x.context = r.context(rec)
 	}
 	s := perfdata.FlatSample{Time: r.feed.now(now), IP: rec.IP(), PID: int32(rec.PID()), Misc: rec.Misc}
+	if r.waits != nil && !r.stacked {
+		s.IP, s.Misc = r.waits.place(rec)
+	}
 	for i := range amounts {
 		a := &amounts[i]
 		s.Event, s.Value, x.enabled, x.running = uint16(a.Event.Index), a.Value, 0, 0
@@ -427,7 +450,20 @@ func (r *Reader) take(rec *perfdata.Sample, op *Op) {
 		r.feed.sample(s, x)
 	}
 	x.enabled, x.running = 0, 0
+	r.walls(s, x)
 	r.derived(rec, op, s, x)
+}
+
+// walls takes the time of threads that a sample stands for. Where they waited is exact.
+func (r *Reader) walls(s perfdata.FlatSample, x extra) {
+	misc := s.Misc
+	for i := range r.wall {
+		s.Event, s.Value, s.Misc = uint16(r.wall[i].Event.Index), r.wall[i].Value, misc
+		if s.Event >= wallBase+wallQueue {
+			s.Misc |= perffile.MiscExactIP
+		}
+		r.feed.sample(s, x)
+	}
 }
 
 // derived takes what is derived of a sample.

@@ -314,6 +314,7 @@ func FuzzReader(f *testing.F) {
 		}
 		f.Add(b, uint8(counts.Function), uint16(i), uint8(0))
 	}
+	f.Add(scenario(f), uint8(counts.Function), uint16(1), uint8(0))
 	b, _ := twoFunctions(f)
 	f.Add(b, uint8(counts.Instruction), uint16(0), uint8(0))
 	b, _ = server(f)
@@ -322,7 +323,7 @@ func FuzzReader(f *testing.F) {
 	root := f.TempDir() // without programs
 	within := []counts.Kind{counts.Process, counts.Thread, counts.Cgroup, counts.CPU, counts.Core, counts.Socket, counts.Interval, counts.Function}
 	f.Fuzz(func(t *testing.T, b []byte, kind uint8, told uint16, filter uint8) {
-		o := samples.Options{By: append(samples.Kinds, counts.Run)[int(kind)%(len(samples.Kinds)+1)], Symbols: profile.Config{Root: root}}
+		o := samples.Options{Waits: true, By: append(samples.Kinds, counts.Run)[int(kind)%(len(samples.Kinds)+1)], Symbols: profile.Config{Root: root}}
 		for i, k := range within {
 			if told>>i&1 != 0 && k != o.By {
 				o.Within = o.Within.With(k)

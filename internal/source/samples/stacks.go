@@ -168,6 +168,10 @@ func (s *Stacks) Close() error { return s.r.Close() }
 // read reads the file, first for its events and then for its samples.
 func (s *Stacks) read() error {
 	r := s.r
+	r.stacked = true
+	if err := r.wait(); err != nil {
+		return err
+	}
 	if err := r.pass(eventsOnly); err != nil {
 		return err
 	}
@@ -252,6 +256,7 @@ func (s *Stacks) All() iter.Seq[*Stack] {
 					out.Cells[col] = s.sums.at(int(i)*s.columns + col).Cell(e)
 				}
 			}
+			s.r.waits.exact(out.Cells, s.r.columns)
 			if !yield(out) {
 				return
 			}
@@ -292,7 +297,7 @@ func (f *Frame) anonymous() string {
 func (s *Stacks) begin(rec *perfdata.Sample) {
 	s.columns = len(s.r.columns)
 	for _, e := range s.r.columns {
-		s.chains = s.chains || e.SampleType&(perffile.SampleCallchain|perffile.SampleStackUser) != 0
+		s.chains = s.chains || e.SampleType&(perffile.SampleCallchain|perffile.SampleStackUser) != 0 || offCPU(e)
 	}
 	s.unwind.begin(s)
 	if s.keep != nil {
@@ -315,15 +320,17 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 		return
 	}
 	row := int32(-1)
-	for i := range amounts {
-		e := amounts[i].Event
-		if e.Index >= len(s.r.column) || s.r.column[e.Index] < 0 {
-			continue
+	for _, list := range [...][]perfdata.Amount{amounts, s.r.wall} {
+		for i := range list {
+			e := list[i].Event
+			if e.Index >= len(s.r.column) || s.r.column[e.Index] < 0 {
+				continue
+			}
+			if row < 0 {
+				row = s.row(rec, time, at)
+			}
+			s.sums.at(int(row)*s.columns + int(s.r.column[e.Index])).Add(&list[i])
 		}
-		if row < 0 {
-			row = s.row(rec, time, at)
-		}
-		s.sums.at(int(row)*s.columns + int(s.r.column[e.Index])).Add(&amounts[i])
 	}
 }
 

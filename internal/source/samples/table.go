@@ -95,6 +95,9 @@ func (r *Reader) fill() {
 			*t.Cell(i, col) = c
 		}
 	}
+	for i := range l.Scopes {
+		r.waits.exact(t.Row(i), r.columns)
+	}
 	t.Notes = r.notes()
 }
 
@@ -303,6 +306,7 @@ func (r *Reader) notes() []counts.Note {
 	if r.derive != nil {
 		out = append(out, r.hw.notes()...)
 	}
+	out = append(out, r.waits.notes()...)
 	if n := r.order.left; n > 0 {
 		out = append(out, counts.Notef("%d samples were not counted: their events came too late, or there are too many of them", n))
 	}
