@@ -19,8 +19,12 @@ import (
 // instance is the label that names a host, as the scrape sets it.
 const instance = "instance"
 
-// window is that of the recording rules, in their names too.
-const window = 5 * time.Minute
+// window is that of the recording rules, in their names too. They have squares and products
+// of at least one window in spreadEvery.
+const (
+	window      = 5 * time.Minute
+	spreadEvery = 15 * time.Minute
+)
 
 // levelsMost are the levels of a tree that the exporter has counters for.
 const levelsMost = 3
@@ -289,9 +293,17 @@ func (g *asking) each(increase string, more ...string) string {
 }
 
 // rule is the mean of a recording rule's results over the range.
-func (g *asking) rule(metric, kind string) string {
+func (g *asking) rule(metric, kind string) string { return g.mean(metric, kind, g.a.Range) }
+
+// spread is the same of squares or products, over a range that has some.
+func (g *asking) spread(metric, kind string) string {
+	return g.mean(metric, kind, max(g.a.Range, spreadEvery))
+}
+
+// mean is the mean of a recording rule's results over a time.
+func (g *asking) mean(metric, kind string, over time.Duration) string {
 	name := strings.Replace(strings.TrimSuffix(metric, "_total"), "cyclestack_", "cyclestack:", 1) + ":" + kind
-	return "avg_over_time(" + name + g.inScope() + "[" + duration(g.a.Range) + "])"
+	return "avg_over_time(" + name + g.inScope() + "[" + duration(over) + "])"
 }
 
 // A wanted is an expression and what is done with its elements.
@@ -378,7 +390,7 @@ func (g *asking) wholes() {
 		hosts := func(w *Whole, v float64) { w.Hosts += v }
 		if g.a.Rules {
 			add(by+"("+g.rule(u.Whole, "sum_increase5m")+")", sum)
-			add(by+"("+g.rule(u.Whole, "sumsq_increase5m")+")", squares)
+			add(by+"("+g.spread(u.Whole, "sumsq_increase5m")+")", squares)
 			add(by+"("+g.rule(u.Whole, "hosts")+")", hosts)
 			continue
 		}
@@ -426,8 +438,8 @@ func (g *asking) parts() {
 			by, metric := "sum by ("+g.kept(series.Node)+") ", u.Node(level)
 			if g.a.Rules {
 				add(by+"("+g.rule(metric, "sum_increase5m")+")", sum)
-				add(by+"("+g.rule(metric, "sumsq_increase5m")+")", squares)
-				add(by+"("+g.rule(metric, "sumprod_increase5m")+")", products)
+				add(by+"("+g.spread(metric, "sumsq_increase5m")+")", squares)
+				add(by+"("+g.spread(metric, "sumprod_increase5m")+")", products)
 				continue
 			}
 			each, whole := g.each(g.increase(metric), series.Node), g.each(g.increase(u.Whole))

@@ -38,7 +38,7 @@ func TestTrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log(out.String())
-	if r.Inexact > 0 || r.Outside*8 > r.Values || r.Values == 0 {
+	if r.Inexact > 0 || r.Outside*12 > r.Values || r.Values == 0 {
 		t.Errorf("%d of %d values are further from the truth than their errors, %d are not what hosts counted", r.Outside, r.Values, r.Inexact)
 	}
 	if x := r.First; x.By != testfleet.Service(o.Fleet.WorseService) || x.Node != "Backend_Bound" || !x.Worse() {
