@@ -168,11 +168,7 @@ func (b *burstCounting) name(path string) string {
 	if b.scopes == nil {
 		b.scopes = map[string][][]string{}
 	}
-	p, known := a.places[strings.TrimSuffix(path, "/")]
-	for at := path; !known && at != ""; {
-		at = at[:max(0, strings.LastIndexByte(at, '/'))]
-		p, known = a.places[at]
-	}
+	p, known := a.placeOf(path)
 	var list [][]string
 	if !known || !a.work.has(p.work) {
 		list = append(list, a.work.labels(labels{service: series.Other}))
@@ -192,6 +188,17 @@ func (b *burstCounting) name(path string) string {
 	}
 	b.scopes[key.String()] = list
 	return key.String()
+}
+
+// placeOf returns where what belongs to a cgroup goes: to the nearest entity that the last
+// scan saw. The caller must hold the registry's lock.
+func (a *Agent) placeOf(path string) (p place, known bool) {
+	p, known = a.places[strings.TrimSuffix(path, "/")]
+	for at := path; !known && at != ""; {
+		at = at[:max(0, strings.LastIndexByte(at, '/'))]
+		p, known = a.places[at]
+	}
+	return p, known
 }
 
 // has reports whether a key has series of its own that count.

@@ -139,22 +139,28 @@ func (p *pusher) metrics(ctx context.Context, to string) error {
 	p.a.s.r.mu.Lock()
 	body := p.a.s.r.otlp(time.Now(), resource(p.a.o.Version))
 	p.a.s.r.mu.Unlock()
-	var small bytes.Buffer
-	z, err := gzip.NewWriterLevel(&small, gzip.BestSpeed)
+	small, err := squeezed(body)
 	if err != nil {
-		return err
-	}
-	if _, err := z.Write(body); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
 		return err
 	}
 	const path = "/v1/metrics"
 	if !strings.HasSuffix(to, path) {
 		to = strings.TrimSuffix(to, "/") + path
 	}
-	return p.post(ctx, to, "application/json", "gzip", small.Bytes())
+	return p.post(ctx, to, "application/json", "gzip", small)
+}
+
+// squeezed returns a body compressed.
+func squeezed(body []byte) ([]byte, error) {
+	var small bytes.Buffer
+	z, err := gzip.NewWriterLevel(&small, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = z.Write(body); err == nil {
+		err = z.Close()
+	}
+	return small.Bytes(), err
 }
 
 // resource returns the attributes of what sends, by OpenTelemetry's conventions.

@@ -2,21 +2,17 @@ package agent
 
 import (
 	"compress/gzip"
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	pprof "github.com/google/pprof/profile"
 	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/cyclestack/cyclestack/internal/fleet/series"
-	"github.com/cyclestack/cyclestack/internal/measure"
 )
 
 // TestOTLP: what is pushed is what OpenTelemetry's own library reads, and has the values
@@ -116,44 +112,5 @@ func TestPushDown(t *testing.T) {
 	}
 	if ok, failed := a.value(series.Pushes, series.Kind, "metrics", series.Result, "ok"), a.value(series.Pushes, series.Kind, "metrics", series.Result, "failed"); ok != 1 || failed != 12 {
 		t.Errorf("%g and %g attempts", ok, failed)
-	}
-}
-
-// TestProfile: what is pushed is a profile as pprof reads it, of samples by the clock.
-func TestProfile(t *testing.T) {
-	received := make(chan []byte, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		if r.URL.Path != "/ingest" || q.Get("format") != "pprof" || !strings.HasPrefix(q.Get("name"), "cyclestack{host=") || q.Get("from") == "" || q.Get("until") < q.Get("from") {
-			t.Errorf("%v", r.URL)
-		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		received <- body
-	}))
-	defer server.Close()
-	a, err := New(Options{Root: "/", Kernel: measure.ThisKernel(), Source: measure.OS, Settings: Usual})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() { // there is something to sample
-		for ctx.Err() == nil {
-			_ = strings.Repeat("x", 1<<16)
-		}
-	}()
-	p := newPusher(a, "profiles")
-	if err := p.profile(ctx, server.URL, 500*time.Millisecond); err != nil {
-		t.Skip(err) // the clock cannot be sampled here
-	}
-	prof, err := pprof.ParseData(<-received)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := prof.CheckValid(); err != nil || len(prof.Sample) == 0 || len(prof.Function) == 0 {
-		t.Errorf("%v, %d samples of %d functions", err, len(prof.Sample), len(prof.Function))
 	}
 }

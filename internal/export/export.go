@@ -51,6 +51,7 @@ type Frame struct {
 // A Stack is the open calls of samples.
 type Stack struct {
 	Thread string    // the name of the thread, which is the outermost frame in formats without a place for it
+	Cgroup string    // its path, if stacks were asked for by cgroup
 	Frames []*Frame  // the outermost first
 	Values []float64 // by type; NaN for what is not known
 	// Bottleneck is the node that limits the innermost place most; "" for none.

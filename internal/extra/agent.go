@@ -68,7 +68,7 @@ they cost.`,
 	flags.StringVar(&o.Token, "kubelet-token", "", "`FILE` with the token for the kubelet")
 	flags.StringVar(&o.Replay, "replay", "", "`FILE` that is played in place of counters, to test dashboards")
 	flags.StringVar(&o.OTLP, "otlp", "", "`URL` of a receiver of OTLP over HTTP: metrics are pushed there as well")
-	flags.StringVar(&o.Profiles, "profiles", "", "`URL` of a Pyroscope: profiles by the clock are pushed there")
+	flags.StringVar(&o.Profiles, "profiles", "", "`URL` that profiles by service are pushed to: a Pyroscope's, or one of OTLP up to /v1development/profiles")
 	flags.StringVar(&source, "source", source, "what counts: `auto|pmu|os`")
 	return cmd
 }

@@ -28,6 +28,7 @@ type StackOptions struct {
 	Filter   Filter
 	Symbols  profile.Config
 	NoInline bool // inlined calls are part of the function around them
+	Cgroups  bool // stacks are split by cgroup, too
 }
 
 // A StackProfile is the stacks of a recording, with the amounts of a method's nodes.
@@ -70,6 +71,7 @@ type stackReport struct {
 	stacks stacks
 	event  string
 	memory int
+	within counts.By // what else stacks are split by
 }
 
 // Stacks returns the profile of the first recording. It must be closed.
@@ -79,6 +81,9 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 	}
 	e := &stackReport{event: o.Event, memory: o.Memory, placeReport: placeReport{Recordings: r, file: r.Names[0],
 		o: &PlaceOptions{Split: SplitBy(o.By), NoInline: o.NoInline, Filter: o.Filter, Symbols: o.Symbols}}}
+	if o.Cgroups {
+		e.within = counts.By(0).With(counts.Cgroup)
+	}
 	rec, err := r.recording(e.file)
 	if err != nil {
 		return nil, err
@@ -100,7 +105,7 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 
 // read reads the stacks of samples, or the places of a simulation.
 func (e *stackReport) read(rec *source.Recording, by counts.Kind) error {
-	o := samples.Options{By: by, StackMemory: e.memory, NoInline: e.o.NoInline, Waits: e.waits(), Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
+	o := samples.Options{By: by, Within: e.within, StackMemory: e.memory, NoInline: e.o.NoInline, Waits: e.waits(), Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
 	if !rec.Simulated() {
 		s, err := rec.Stacks(o)
 		switch {
@@ -261,7 +266,7 @@ func (e *stackReport) all(amounts *export.Amounts, columns []int) iter.Seq[*expo
 				same++
 			}
 			last = append(last[:same], s.Frames[same:]...)
-			out.Thread, out.Frames, out.Values, out.Bottleneck = s.Thread, out.Frames[:same], out.Values[:0], ""
+			out.Thread, out.Cgroup, out.Frames, out.Values, out.Bottleneck = s.Thread, s.Cgroup, out.Frames[:same], out.Values[:0], ""
 			for _, f := range s.Frames[same:] {
 				x := frames[f]
 				if x == nil {

@@ -80,6 +80,7 @@ type Reader struct {
 	keep     *selection // nil if every sample counts
 	contexts contexts
 	names    names
+	cgroups  bool           // of stacks, which are no contexts
 	passed   []perfdata.Sum // of samples that do not count, by column
 
 	trace   *trace
@@ -250,7 +251,7 @@ func (r *Reader) hand(p phase) error {
 				return errAgain
 			}
 			r.feed.event(rec)
-			if r.contexts.named() {
+			if r.contexts.named() || r.cgroups {
 				r.names.know(rec)
 			}
 		}

@@ -28,6 +28,7 @@ type Frame struct {
 	Line     int    // with counts.Line and counts.Instruction; 0 if it is not known
 	Addr     uint64 // in the module: with counts.Instruction of the call, else of the function
 	Kernel   bool   // the kernel's code
+	cgroup   uint64 // of a ThreadFrame
 	Inlined  bool   // its code is part of the next outer frame's
 }
 
@@ -47,6 +48,7 @@ const (
 // counted. It is valid until the next one is asked for.
 type Stack struct {
 	Thread string        // name of the thread
+	Cgroup string        // path; "" unless Options.Within has counts.Cgroup, and samples name theirs
 	Frames []*Frame      // the outermost first, without the thread's
 	Place  int           // row of the table, of the place that the samples were taken at; 0 for OthersFrame
 	Cells  []counts.Cell // by column of the table
@@ -82,7 +84,7 @@ type Stacks struct {
 	code   codeFrames
 
 	functions map[*profile.Function][]int32 // their frames, without inlined calls
-	threads   map[string]int32              // the frames of threads, by name
+	threads   map[threadKey]int32           // the frames of threads
 
 	order []int32 // of the rows, for All
 	chain []link  // of the sample
@@ -122,6 +124,7 @@ type frameKey struct {
 	line    int
 	addr    uint64
 	inlined bool
+	cgroup  uint64
 }
 
 // A link is an address of a callchain.
@@ -150,12 +153,14 @@ const (
 )
 
 // ReadStacks reads the stacks of the recording that src holds, a perf.data file. The
-// name is for messages. Of the options By says what frames are split by; Within is not
-// for stacks. The stacks must be closed.
+// name is for messages. Of the options By says what frames are split by. Within may be
+// counts.Cgroup, and is nothing else for stacks. The stacks must be closed.
 func ReadStacks(src io.ReadSeeker, name string, opts Options) (*Stacks, error) {
+	cgroups := opts.Within.Has(counts.Cgroup)
 	opts.Within = 0
 	r := NewReader(src, name, opts)
-	s := &Stacks{r: r, keep: newSelection(&r.opts.Filter), frames: map[frameKey]int32{}, functions: map[*profile.Function][]int32{}, threads: map[string]int32{}}
+	r.cgroups = cgroups
+	s := &Stacks{r: r, keep: newSelection(&r.opts.Filter), frames: map[frameKey]int32{}, functions: map[*profile.Function][]int32{}, threads: map[threadKey]int32{}}
 	if err := s.read(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -247,6 +252,10 @@ func (s *Stacks) All() iter.Seq[*Stack] {
 			row := s.rows.at(int(i))
 			path = s.tree.path(row.node, path[:0])
 			out.Thread, out.Frames, out.Place = s.list[path[0]].Function, out.Frames[:0], row.row
+			out.Cgroup = ""
+			if s.r.cgroups && s.list[path[0]].Kind == ThreadFrame {
+				out.Cgroup = s.r.names.cgroup(s.list[path[0]].cgroup)
+			}
 			for _, f := range path[1:] {
 				out.Frames = append(out.Frames, s.list[f])
 			}
@@ -483,16 +492,27 @@ func (s *Stacks) memory() int {
 // Sizes of a stackRow and of a perfdata.Sum.
 const rowBytes, sumBytes = 40, 40
 
+// A threadKey is the name of a thread, and the cgroup if stacks are split by it.
+type threadKey struct {
+	name   string
+	cgroup uint64
+}
+
 // thread returns the frame of a sample's thread.
 func (s *Stacks) thread(rec *perfdata.Sample, time uint64) int32 {
+	k := threadKey{cgroup: noCgroup}
+	if s.r.cgroups && rec.Has(perffile.SampleCgroup) {
+		k.cgroup = rec.Cgroup()
+	}
 	name := s.r.order.spaces.Comm(time, rec.TID())
 	if name == "" {
 		name = fmt.Sprintf(":%d", rec.TID())
 	}
-	i, ok := s.threads[name]
+	k.name = name
+	i, ok := s.threads[k]
 	if !ok {
-		i = s.frame(frameKey{kind: ThreadFrame, name: name})
-		s.threads[name] = i
+		i = s.frame(frameKey{kind: ThreadFrame, name: name, cgroup: k.cgroup})
+		s.threads[k] = i
 	}
 	return i
 }
@@ -657,7 +677,7 @@ func (s *Stacks) frame(key frameKey) int32 {
 	if i, ok := s.frames[key]; ok {
 		return i
 	}
-	f := &Frame{Kind: key.kind, Function: key.name, Module: key.file.Base(), File: key.source, Line: key.line, Addr: key.addr, Inlined: key.inlined}
+	f := &Frame{Kind: key.kind, Function: key.name, Module: key.file.Base(), File: key.source, Line: key.line, Addr: key.addr, Inlined: key.inlined, cgroup: key.cgroup}
 	if key.file != nil {
 		f.BuildID = key.file.BuildID
 		f.Kernel = key.file.Kernel

@@ -468,3 +468,38 @@ func columnOf(t *counts.Table, c counts.Column, at int) int {
 	}
 	return -1
 }
+
+// TestStacksByCgroup: threads of one name are apart by cgroup, if that is asked for.
+func TestStacksByCgroup(t *testing.T) {
+	r := newRecording(t, fullType, "cycles")
+	r.add(1, &perfdata.Cgroup{ID: 5, Path: []byte("/web")})
+	r.add(1, &perfdata.Cgroup{ID: 6, Path: []byte("/batch")})
+	r.comm(1, 42, 42, "sh")
+	r.mmap(3, 42, 0x10000, "//anon")
+	for i, cgroup := range []uint64{5, 6, 5, 7} {
+		r.shot(shot{id: 1, pid: 42, tid: 42, cgroup: cgroup, ip: 0x10010, time: uint64(10 + i), period: 1 << i})
+	}
+	for _, tt := range []struct {
+		within counts.By
+		want   map[string]float64
+	}{
+		{by(counts.Cgroup), map[string]float64{"/web": 5, "/batch": 2, "cgroup 0x7": 8}},
+		{0, map[string]float64{"": 15}},
+	} {
+		s, err := samples.ReadStacks(bytes.NewReader(r.bytes()), "test.data", samples.Options{By: counts.Function, Within: tt.within, Symbols: profile.Config{Root: t.TempDir()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for x := range s.All() {
+			if x.Thread != "sh" {
+				t.Errorf("thread %q", x.Thread)
+			}
+			got[x.Cgroup] += x.Cells[0].Value
+		}
+		want(t, got, tt.want)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
