@@ -37,32 +37,36 @@ var labs = []lab{
 //
 //	CYCLESTACK_PERF_NINJA=~/perf-ninja go test -v -run PerfNinja ./internal/core
 //
-// It prints reasons and lines, with -O2 and with the flags of the laboratories.
+// It prints reasons and lines, with -O2 and with the flags of the laboratories
+// (tools/labs.cmake there), of three cores. On Skylake with -O2 the dispatch of
+// dep_chains_2 takes 9 cycles, and its chain 6: the width is the first limit there.
 func TestPerfNinja(t *testing.T) {
 	dir := os.Getenv("CYCLESTACK_PERF_NINJA")
 	if dir == "" {
 		t.Skip("CYCLESTACK_PERF_NINJA does not name a checkout of perf-ninja")
 	}
-	for _, flags := range [][]string{{"-O2"}, {"-O3", "-march=skylake"}} {
-		reasons, lines := 0, 0
-		for _, l := range labs {
-			reason, line := l.try(t, dir, flags)
-			if reason {
-				reasons++
+	for _, flags := range [][]string{{"-O2"}, {"-O3", "-ffast-math", "-march=skylake"}} {
+		for _, cpu := range []string{"skylake", "alderlake:core", "amdzen4"} {
+			reasons, lines := 0, 0
+			for _, l := range labs {
+				reason, line := l.try(t, dir, flags, simulation.ModelledCore(cpu))
+				if reason {
+					reasons++
+				}
+				if line {
+					lines++
+				}
 			}
-			if line {
-				lines++
+			t.Logf("%v on %s: %d of %d reasons, %d of %d lines", flags, cpu, reasons, len(labs), lines, len(labs))
+			if lines < len(labs) || reasons < len(labs)-1 {
+				t.Errorf("%v on %s: %d reasons and %d lines of %d are right", flags, cpu, reasons, lines, len(labs))
 			}
-		}
-		t.Logf("%v: %d of %d reasons, %d of %d lines", flags, reasons, len(labs), lines, len(labs))
-		if lines < len(labs) || 4*reasons < 3*len(labs) {
-			t.Errorf("%v: %d reasons and %d lines of %d are right", flags, reasons, lines, len(labs))
 		}
 	}
 }
 
 // try analyses a laboratory: is the reason right, and the line within the loop?
-func (l *lab) try(t *testing.T, dir string, flags []string) (reason, line bool) {
+func (l *lab) try(t *testing.T, dir string, flags []string, c *simulation.Core) (reason, line bool) {
 	t.Helper()
 	folder := filepath.Join(dir, "labs", "core_bound", l.name)
 	source, program := filepath.Join(folder, "solution.cpp"), filepath.Join(t.TempDir(), "lab")
@@ -77,7 +81,7 @@ func (l *lab) try(t *testing.T, dir string, flags []string) (reason, line bool) 
 	if out, err := exec.Command("g++", args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v %s", l.name, err, out)
 	}
-	p := core.Program{File: program, Function: l.function, Cores: []*simulation.Core{simulation.ModelledCore("skylake")}}
+	p := core.Program{File: program, Function: l.function, Cores: []*simulation.Core{c}}
 	d, err := p.Analyse()
 	if err != nil {
 		t.Fatalf("%s: %v", l.name, err)
@@ -90,7 +94,7 @@ func (l *lab) try(t *testing.T, dir string, flags []string) (reason, line bool) 
 		for _, a := range r.Advice {
 			reason = reason || slices.Contains(l.faults, a.Fault)
 		}
-		t.Logf("%s %v: %s, lines %d to %d: %.2f cycles, %s, advice %s, right %t", l.name, flags, r.Name(), r.First, r.Last, r.Main().Cycles, core.Say(r.Main().Limits[0]), r.Advice[0].Fault, reason)
+		t.Logf("%s %v on %s: %s, lines %d to %d: %.2f cycles, %s, advice %s, right %t", l.name, flags, c.Name, r.Name(), r.First, r.Last, r.Main().Cycles, core.Say(r.Main().Limits[0]), r.Advice[0].Fault, reason)
 	}
 	return reason, line
 }

@@ -67,6 +67,7 @@ type memoryUnits struct {
 	// renames is how many stores are searched for the data of a load before the addresses
 	// are known; 0 if the core does not do so.
 	renames        uint64
+	forwarding     ports // what a load occupies for a cycle that has a store's data
 	links          int64 // loads in a cycle that get a store's data so
 	renamesBytes   bool  // also of a byte or two
 	renamesIndexed bool  // also with an index in the address

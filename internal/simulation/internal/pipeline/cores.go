@@ -188,6 +188,7 @@ type memoryKeys struct {
 	Forward          int
 	VectorForward    int `toml:"vector-forward"`
 	Blocked          int
+	Forwarding       string
 	Renames          uint64
 	Links            int64
 	RenamesBytes     bool `toml:"renames-bytes"`
@@ -331,6 +332,7 @@ func (r *coreReader) set() {
 	c.written, c.joined = r.bitsOf("written", f.Written), f.Joined
 	c.binds, c.delay = f.Binds, max(f.Delay, 1)
 	c.data, c.vectorData = r.ports(f.Data), r.ports(f.VectorData)
+	c.forwarding = r.ports(f.Forwarding)
 	c.load, c.vectorLoad, c.indexed = f.Load, f.VectorLoad, f.Indexed
 	c.forward, c.vectorForward, c.blocked, c.renames = f.Forward, f.VectorForward, f.Blocked, f.Renames
 	if f.Schedulers != nil {

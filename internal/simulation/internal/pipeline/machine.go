@@ -573,6 +573,9 @@ func (m *Machine) receive(op *Op, addr uint64, issue, value, done int64) (int64,
 	}
 	if s.commit > issue && op.Class != Locked { // what those take has it in it
 		value = m.forward(op, s, addr, value)
+		if m.core.forwarding != 0 && !linked && !op.vector {
+			value, _ = m.units.reserve(value, m.core.forwarding, 1)
+		}
 		done = max(done, value)
 	}
 	if linked {
