@@ -148,6 +148,9 @@ func (r *Result) whatIf(c *simulation.Core) {
 			add(fmt.Sprintf("with one more port like %s", name), c.WithPort(1<<n, name+"'"), simulation.Freedom{})
 		}
 	}
+	if r.block.CrossesJumps() {
+		add("with the microcode of 2019, for the jump at the end of 32 bytes", c.WithErratum(), simulation.Freedom{})
+	}
 	if slices.ContainsFunc(a.Limits, func(l simulation.Limit) bool { return l.Kind == simulation.Forwarding }) {
 		add("if stores forwarded to every load", c, simulation.Freedom{Forwarding: true})
 	}

@@ -16,6 +16,8 @@ type Block struct {
 	taken []bool // by instruction: the path jumps there; nil if only the last one does
 	size  uint64 // bytes of a copy
 	loop  bool
+
+	crossed bool // see findJumps
 }
 
 // blockStart is the address of a block's code.

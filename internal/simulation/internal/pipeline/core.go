@@ -68,6 +68,9 @@ type memoryUnits struct {
 	// are known; 0 if the core does not do so.
 	renames        uint64
 	forwarding     ports // what a load occupies for a cycle that has a store's data
+	erratum        bool  // a microcode update does not cache jumps at the end of 32 bytes
+	uncachesJumps  bool  // that update is in use
+	alias          int64 // cycles more of a load that meets a store to the same place of another page
 	links          int64 // loads in a cycle that get a store's data so
 	renamesBytes   bool  // also of a byte or two
 	renamesIndexed bool  // also with an index in the address

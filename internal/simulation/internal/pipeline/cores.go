@@ -152,6 +152,7 @@ type frontEndKeys struct {
 	Predecoded  int
 	Unlaminates string // what: "some" or "all"
 	LCP         int    `toml:"lcp"`
+	Erratum     bool   `toml:"jump-erratum"`
 }
 
 type backEndKeys struct {
@@ -189,6 +190,7 @@ type memoryKeys struct {
 	VectorForward    int `toml:"vector-forward"`
 	Blocked          int
 	Forwarding       string
+	Alias            int64
 	Renames          uint64
 	Links            int64
 	RenamesBytes     bool `toml:"renames-bytes"`
@@ -332,7 +334,8 @@ func (r *coreReader) set() {
 	c.written, c.joined = r.bitsOf("written", f.Written), f.Joined
 	c.binds, c.delay = f.Binds, max(f.Delay, 1)
 	c.data, c.vectorData = r.ports(f.Data), r.ports(f.VectorData)
-	c.forwarding = r.ports(f.Forwarding)
+	c.erratum = f.Erratum
+	c.forwarding, c.alias = r.ports(f.Forwarding), f.Alias
 	c.load, c.vectorLoad, c.indexed = f.Load, f.VectorLoad, f.Indexed
 	c.forward, c.vectorForward, c.blocked, c.renames = f.Forward, f.VectorForward, f.Blocked, f.Renames
 	if f.Schedulers != nil {

@@ -24,6 +24,7 @@ type legacyState struct {
 	cycle   int64  // of the latest decoding
 	group   int    // instructions decoded in that cycle
 	uops    int    // micro-ops of them
+	on      bool   // cached code comes from here, until a branch is taken
 }
 
 // decode returns when an op comes out of the legacy decoders. fused says that it is one

@@ -167,7 +167,7 @@ func (o *Op) uses(register Register) bool {
 // fetch finds when the op comes out of the cache of decoded ones. A cycle gives ops of one
 // line of code.
 func (m *Machine) fetch(op *Op, slots int, fused bool) {
-	if m.uncached && m.core.decoders > 0 {
+	if m.core.decoders > 0 && (m.uncached || m.decodes(op)) {
 		if at := m.decode(op, slots, fused); at > m.fetched {
 			m.fetched = at
 		}
@@ -201,6 +201,7 @@ func (m *Machine) follow(op *Op, done int64, taken, mispredicted bool) {
 		m.fetched, m.fetches = done+int64(c.refill), 0
 		m.predicted = m.fetched
 	case taken:
+		m.legacy.on = false
 		m.predicted = max(m.predicted+1, m.fetched-int64(c.ahead))
 		if op.Class == Call || op.Class == IndirectCall {
 			m.predicted += int64(c.callBubble)
@@ -542,6 +543,11 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	if late := m.given.late; late > 0 {
 		value = max(value, m.misses.next(1)) + late
 		m.misses.put(value)
+	}
+	if m.core.alias > 0 {
+		if s := m.memory.alias(addr, op.Size); s != nil && issue-1 <= s.placed && s.placed <= issue+1 {
+			value += m.core.alias
+		}
 	}
 	done = value
 	if m.recorder != nil {

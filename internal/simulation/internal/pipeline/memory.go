@@ -6,14 +6,17 @@ type memory struct {
 	number uint64 // of stores so far
 	// latest are the numbers of the latest stores to granules of 8 bytes, by a hash.
 	latest    [1 << granuleBits]uint64
-	committed int64 // the cycle and the part of a line of the latest store to the cache
+	inPage    [pageGranules]uint64 // the same by the place of a granule in its page of 4096 bytes
+	committed int64                // the cycle and the part of a line of the latest store to the cache
 	part      uint64
 	joined    int // stores in that cycle
 }
 
 const (
-	storeBits   = 7
-	granuleBits = 12
+	storeBits    = 7
+	granuleBits  = 12
+	pageBits     = 12
+	pageGranules = 1 << (pageBits - 3)
 )
 
 // A storeEntry is a store.
@@ -43,7 +46,31 @@ func (q *memory) add(s storeEntry) {
 	q.queue[q.number%uint64(len(q.queue))] = s
 	for i := range granules(s.addr, s.size) {
 		q.latest[slot(s.addr>>3+i)] = q.number
+		q.inPage[(s.addr>>3+i)%pageGranules] = q.number
 	}
+}
+
+// alias returns the latest store to the same bytes of another page as an access, or nil.
+// Unknown numbers are farther apart than real addresses.
+func (q *memory) alias(addr uint64, size uint8) *storeEntry {
+	const far, page = 1 << 40, 1 << pageBits
+	newest := uint64(0)
+	for i := range granules(addr, size) {
+		newest = max(newest, q.inPage[(addr>>3+i)%pageGranules])
+	}
+	if newest == 0 || newest+uint64(len(q.queue)) <= q.number {
+		return nil
+	}
+	s := &q.queue[newest%uint64(len(q.queue))]
+	apart := addr>>pageBits - s.addr>>pageBits
+	if apart == 0 || apart+far>>pageBits >= 2*far>>pageBits {
+		return nil
+	}
+	at, of := addr%page, s.addr%page
+	if at < of+uint64(s.size) && of < at+uint64(size) {
+		return s
+	}
+	return nil
 }
 
 // find returns the latest store that an access overlaps with, or nil, and how many stores

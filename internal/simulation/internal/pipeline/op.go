@@ -227,11 +227,12 @@ type Op struct {
 	Segment       bool // the address is relative to FS or GS
 	Disp          int64
 
-	addr   uint64 // of the instruction
-	form   uint16 // of the class, the width and whether it accesses memory: see formOf
-	code   codeShape
-	reads  [5]Register // NoRegister behind the last
-	writes [5]Register
+	addr     uint64 // of the instruction
+	form     uint16 // of the class, the width and whether it accesses memory: see formOf
+	uncached bool   // a jump keeps its 32 bytes from being cached: see findJumps
+	code     codeShape
+	reads    [5]Register // NoRegister behind the last
+	writes   [5]Register
 	formula
 	// stack is how many bytes it pushes; below 0, how many it pops.
 	stack int8

@@ -33,6 +33,7 @@ func NewPath(arch disasm.Arch, steps []Step) (*Block, error) {
 	if len(b.ops) == 0 {
 		return nil, fmt.Errorf("the path has no instruction")
 	}
+	b.findJumps()
 	return b, nil
 }
 
