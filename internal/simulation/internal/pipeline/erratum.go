@@ -1,9 +1,9 @@
 package pipeline
 
-// The jump conditional code erratum: since a microcode update of 2019, Skylake and its
-// successors until Ice Lake do not cache 32 bytes of code with a jump that crosses their end
-// or ends there. That goes for a comparison that is one micro-op with the jump as well: Intel,
-// Mitigations for Jump Conditional Code Erratum (2019).
+// A microcode update of 2019 avoids the erratum of conditional jumps on Skylake and its
+// successors until Ice Lake. With it, the core does not cache 32 bytes of code with a jump
+// that crosses their end or ends there. A comparison that fuses with the jump is a part of it.
+// Source: Intel, Mitigations for Jump Conditional Code Erratum (2019).
 
 // jumpWindow is the bytes of code that are not cached.
 const jumpWindow = 32
@@ -55,8 +55,8 @@ func (c *Core) WithErratum() *Core {
 	return &d
 }
 
-// decodes says whether an op of cached code comes from the legacy decoders nevertheless, until
-// the next branch that is taken.
+// decodes says whether an op in a loop comes from the legacy decoders. Once one does, all do
+// until a branch is taken.
 func (m *Machine) decodes(op *Op) bool {
 	if !m.core.uncachesJumps {
 		return false

@@ -7,7 +7,7 @@ import (
 )
 
 // TestErratum moves a loop through 32 bytes of code. Where its jump crosses their end, or ends
-// there, the microcode update takes more cycles on Skylake, and elsewhere as many.
+// there, it takes longer with the microcode update of Skylake. Elsewhere it does not.
 func TestErratum(t *testing.T) {
 	code := bytesOf(t, "4801d8 4801d9 4801da 4801de 49ffcf 75ef") // four additions, dec %r15; jne
 	skylake := CoreOf("skylake")
