@@ -1,8 +1,8 @@
 package pipeline
 
 // A microcode update of 2019 avoids the erratum of conditional jumps on Skylake and its
-// successors until Ice Lake. With it, the core does not cache 32 bytes of code with a jump
-// that crosses their end or ends there. A comparison that fuses with the jump is a part of it.
+// successors until Ice Lake. With it, 32 bytes of code are not cached if a jump crosses
+// their end or ends there. A comparison that fuses with the jump is a part of it.
 // Source: Intel, Mitigations for Jump Conditional Code Erratum (2019).
 
 // jumpWindow is the bytes of code that are not cached.
