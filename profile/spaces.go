@@ -377,15 +377,40 @@ func (s *Spaces) rename(time uint64, tid int, name string) {
 // Comm returns the name of a thread at a time, or "" if it is not known. Thread 0 is the
 // idle thread, with the kernel's name for it.
 func (s *Spaces) Comm(time uint64, tid int) string {
-	if tid == 0 {
-		return "swapper"
+	v := &s.views.names[uint(tid)%recentViews]
+	if v.tid != tid || time < v.first || time > v.last || v.last == 0 {
+		*v = s.named(time, tid)
 	}
+	return v.name
+}
+
+// A named is a thread with its name, from a time to another.
+type named struct {
+	name        string
+	tid         int
+	first, last uint64
+}
+
+// named looks for the name of a thread at a time.
+func (s *Spaces) named(time uint64, tid int) named {
+	out := named{tid: tid, last: ^uint64(0)}
 	list := s.comms[tid]
-	i := sort.Search(len(list), func(i int) bool { return list[i].time > time })
-	if len(list) == 0 {
-		return ""
+	switch {
+	case tid == 0:
+		out.name = "swapper"
+		return out
+	case len(list) == 0:
+		return out
 	}
-	return list[max(i-1, 0)].name
+	i := max(0, sort.Search(len(list), func(i int) bool { return list[i].time > time })-1)
+	if i+1 < len(list) {
+		out.last = list[i+1].time - 1
+	}
+	if i > 0 {
+		out.first = list[i].time
+	}
+	out.name = list[i].name
+	return out
 }
 
 // Find returns the place of an address of a process. In the kernel, addresses without a
@@ -459,6 +484,7 @@ type views struct {
 	last   space // that Number returned
 	kernel view
 	recent [recentViews]view // of processes
+	names  [recentViews]named
 }
 
 // recentViews is how many processes are remembered, a power of two.

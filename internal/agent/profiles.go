@@ -157,13 +157,7 @@ func (a *Agent) shares(p *export.Profile) (list []*share) {
 	}
 	for _, of := range list {
 		mine := *p
-		mine.Stacks = func(yield func(*export.Stack) bool) {
-			for s := range p.Stacks {
-				if byCgroup[s.Cgroup] == of && !yield(s) {
-					return
-				}
-			}
-		}
+		mine.Stacks = export.Select(p.Stacks, func(s *export.Stack) bool { return byCgroup[s.Cgroup] == of })
 		of.profile = &mine
 	}
 	return list

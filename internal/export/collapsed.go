@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // An Omission is what a format could not show of a profile: pictures and counts have no
@@ -48,48 +49,69 @@ func (o *Omission) Notes() []string {
 // stackcollapse-perf.pl.
 func Collapsed(w io.Writer, p *Profile, typ int) (Omission, error) {
 	var left Omission
-	out := bufio.NewWriterSize(w, 1<<16)
-	var line, last []byte
-	sum := 0.0
-	flush := func() {
-		if v := math.Round(sum); v > 0 {
-			out.Write(last) // the error stays, and Flush returns it
-			out.WriteByte(' ')
-			out.Write(strconv.AppendFloat(out.AvailableBuffer(), v, 'f', 0, 64))
-			out.WriteByte('\n')
-		}
-	}
-	thread, threadName := "", []byte(nil)
+	c := collapser{out: bufio.NewWriterSize(w, 1<<16)}
 	for s := range p.Stacks {
-		if !left.add(s.Values[typ]) {
-			continue
+		c.known = min(c.known, s.Same)
+		if left.add(s.Values[typ]) {
+			c.add(s, s.Values[typ])
 		}
-		if s.Thread != thread {
-			thread, threadName = s.Thread, append(threadName[:0], clean(s.Thread)...)
-			colons(threadName)
-		}
-		line = append(line[:0], threadName...)
-		for _, f := range s.Frames {
-			if len(line) > 0 {
-				line = append(line, ';')
-			}
-			begin := len(line)
-			line = append(line, f.label()...)
-			colons(line[begin:])
-		}
-		if !bytes.Equal(line, last) {
-			flush()
-			last, line, sum = line, last, 0
-		}
-		sum += s.Values[typ]
 	}
-	flush()
-	return left, out.Flush()
+	c.flush()
+	return left, c.out.Flush()
 }
 
-// colons replaces semicolons.
-func colons(name []byte) {
-	for i := bytes.IndexByte(name, ';'); i >= 0; i = bytes.IndexByte(name, ';') {
-		name[i] = ':'
+// A collapser writes collapsed stacks. Stacks of the same names that follow each other are
+// one line.
+type collapser struct {
+	out    *bufio.Writer
+	thread string
+	line   []byte // the names of the stack at hand
+	ends   []int  // in the line: of the thread's name, and of each frame's
+	known  int    // how many frames of the line the next stack has as well
+	sum    float64
+	rest   []byte // of a stack, behind what is known
+}
+
+// add adds a value of a stack.
+func (c *collapser) add(s *Stack, v float64) {
+	if len(c.ends) == 0 || s.Thread != c.thread {
+		c.flush()
+		c.thread, c.line, c.known = s.Thread, append(c.line[:0], strings.ReplaceAll(clean(s.Thread), ";", ":")...), 0
+		c.ends = append(c.ends[:0], len(c.line))
 	}
+	c.rest = c.rest[:0]
+	begin := c.ends[c.known]
+	ends := c.ends[:c.known+1]
+	for _, f := range s.Frames[c.known:] {
+		if begin+len(c.rest) > 0 {
+			c.rest = append(c.rest, ';')
+		}
+		c.rest = append(c.rest, f.collapsed()...)
+		ends = append(ends, begin+len(c.rest))
+	}
+	if !bytes.Equal(c.rest, c.line[begin:]) {
+		c.flush()
+		c.line = append(c.line[:begin], c.rest...)
+	}
+	c.ends, c.known = ends, len(s.Frames)
+	c.sum += v
+}
+
+// flush writes the line with its sum.
+func (c *collapser) flush() {
+	if v := math.Round(c.sum); v > 0 {
+		c.out.Write(c.line) // the error stays, and Flush returns it
+		c.out.WriteByte(' ')
+		c.out.Write(strconv.AppendFloat(c.out.AvailableBuffer(), v, 'f', 0, 64))
+		c.out.WriteByte('\n')
+	}
+	c.sum = 0
+}
+
+// collapsed is a frame's name without semicolons.
+func (f *Frame) collapsed() string {
+	if f.line == "" {
+		f.line = strings.ReplaceAll(f.label(), ";", ":")
+	}
+	return f.line
 }

@@ -45,7 +45,9 @@ type Frame struct {
 	Kernel   bool   // the kernel's code
 	Inlined  bool   // part of the code of the next outer frame
 
-	text string // its label, once that was asked for
+	text, line string       // its label, and that of a line of collapsed stacks, once asked for
+	writer     *pprofWriter // that has numbered it
+	place      uint64       // its number there
 }
 
 // A Stack is the open calls of samples.
@@ -53,9 +55,27 @@ type Stack struct {
 	Thread string    // the name of the thread, which is the outermost frame in formats without a place for it
 	Cgroup string    // its path, if stacks were asked for by cgroup
 	Frames []*Frame  // the outermost first
+	Same   int       // of the first frames, how many are known to be those of the stack before
 	Values []float64 // by type; NaN for what is not known
 	// Bottleneck is the node that limits the innermost place most; "" for none.
 	Bottleneck string
+}
+
+// Select returns the stacks that are wanted.
+func Select(stacks iter.Seq[*Stack], wanted func(*Stack) bool) iter.Seq[*Stack] {
+	return func(yield func(*Stack) bool) {
+		same := 0
+		for s := range stacks {
+			if same = min(same, s.Same); !wanted(s) {
+				continue
+			}
+			s.Same = same
+			if !yield(s) {
+				return
+			}
+			same = len(s.Frames)
+		}
+	}
 }
 
 // A Profile is what is exported.
@@ -159,4 +179,15 @@ func clean(name string) string {
 // controls, line separators, marks of direction.
 func unprintable(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Cf, unicode.Co, unicode.Cs)
+}
+
+// cleanAll cleans texts, and drops those that are empty.
+func cleanAll(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if s != "" {
+			out = append(out, clean(s))
+		}
+	}
+	return out
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -182,8 +183,8 @@ func TestRounding(t *testing.T) {
 	p := &export.Profile{Types: []export.Type{{Name: "slots"}}}
 	values := map[string]float64{"low": 0.4, "high": 0.6, "more": 1.6, "most": 1e300, "least": -1e300}
 	p.Stacks = func(yield func(*export.Stack) bool) {
-		for name, v := range values {
-			if !yield(&export.Stack{Frames: []*export.Frame{{Function: name}}, Values: []float64{v}}) {
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if !yield(&export.Stack{Frames: []*export.Frame{{Function: name}}, Values: []float64{values[name]}}) {
 				return
 			}
 		}
@@ -570,5 +571,67 @@ func TestHostileNamesInABrowser(t *testing.T) {
 	}
 	if n := len(boxElement.FindAllString(page, -1)); n < len(hostile) {
 		t.Errorf("%d boxes are shown: %.3000s", n, page[strings.LastIndex(page, `id="graph"`):])
+	}
+}
+
+// TestSame: what is said of the stack before saves work, and changes nothing.
+func TestSame(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	frames := make([]*export.Frame, 12)
+	for i := range frames {
+		frames[i] = &export.Frame{Function: string(rune('a' + i%5)), Module: string(rune('A' + i%3)), Line: i, Addr: uint64(i), Inlined: i >= 8}
+	}
+	var stacks []export.Stack
+	threads := []string{"", "one", "two;"}
+	for _, thread := range threads {
+		var last []*export.Frame
+		for range 400 {
+			same := random.IntN(len(last) + 1)
+			list := slices.Clone(last[:same])
+			for range random.IntN(6) {
+				list = append(list, frames[random.IntN(len(frames))])
+			}
+			if len(list) == 0 {
+				list = append(list, frames[0])
+			}
+			stacks = append(stacks, export.Stack{Thread: thread, Frames: list, Same: same, Values: []float64{float64(random.IntN(3))}})
+			last = list
+		}
+	}
+	for i := range 4 {
+		asFrames, some := i&1 > 0, i&2 > 0
+		p := &export.Profile{Types: []export.Type{{Name: "slots"}}, Threads: asFrames}
+		outputs := func(same bool) (collapsed, pprof string) {
+			all := func(yield func(*export.Stack) bool) {
+				for _, s := range stacks {
+					if !same {
+						s.Same = 0
+					}
+					if !yield(&s) {
+						return
+					}
+				}
+			}
+			if p.Stacks = all; some {
+				p.Stacks = export.Select(all, func(s *export.Stack) bool { return s.Values[0] != 2 || len(s.Frames)%2 == 0 })
+			}
+			return string(write(t, p, writeCollapsed(0))), parsePprof(t, write(t, p, writePprof)).String()
+		}
+		c1, p1 := outputs(true)
+		c2, p2 := outputs(false)
+		if c1 != c2 || p1 != p2 {
+			t.Errorf("threads as frames %v, some %v: collapsed stacks equal: %v, pprof equal: %v", asFrames, some, c1 == c2, p1 == p2)
+		}
+		sum := int64(0)
+		for _, s := range parsePprof(t, write(t, p, writePprof)).Sample {
+			sum += s.Value[0]
+		}
+		want := 0.0
+		for s := range p.Stacks {
+			want += s.Values[0]
+		}
+		if float64(sum) != want {
+			t.Errorf("threads as frames %v: pprof has %d of %v", asFrames, sum, want)
+		}
 	}
 }

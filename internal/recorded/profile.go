@@ -259,15 +259,10 @@ func (e *stackReport) all(amounts *export.Amounts, columns []int) iter.Seq[*expo
 	frames := map[*samples.Frame]*export.Frame{}
 	return func(yield func(*export.Stack) bool) {
 		out := &export.Stack{}
-		var last []*samples.Frame // the next stack often begins alike
 		for s := range e.stacks.All() {
-			same := 0
-			for same < len(last) && same < len(s.Frames) && last[same] == s.Frames[same] {
-				same++
-			}
-			last = append(last[:same], s.Frames[same:]...)
-			out.Thread, out.Cgroup, out.Frames, out.Values, out.Bottleneck = s.Thread, s.Cgroup, out.Frames[:same], out.Values[:0], ""
-			for _, f := range s.Frames[same:] {
+			out.Thread, out.Cgroup, out.Frames, out.Same = s.Thread, s.Cgroup, out.Frames[:s.Same], s.Same
+			out.Values, out.Bottleneck = out.Values[:0], ""
+			for _, f := range s.Frames[s.Same:] {
 				x := frames[f]
 				if x == nil {
 					x = frameOf(f)

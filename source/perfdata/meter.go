@@ -129,11 +129,11 @@ func (s *Sum) Add(a *Amount) {
 	s.running += a.Running
 }
 
-// AddFlat adds what a sample counts.
-func (s *Sum) AddFlat(b *FlatSample) {
-	s.value += b.Value
-	s.squares += b.Value * b.Value
-	s.samples++
+// AddAll adds so many amounts by their sum and the sum of their squares.
+func (s *Sum) AddAll(value, squares float64, samples int64) {
+	s.value += value
+	s.squares += squares
+	s.samples += samples
 }
 
 // Merge adds another sum.

@@ -38,7 +38,7 @@ func (s *Stacks) CallTable(c Calls) (t, self *counts.Table, err error) {
 		b.want = newPart(counts.Function, []string{c.Function})
 	}
 	b.newRow(nil)
-	for i := range s.rows.n {
+	for i := range s.rows.n() {
 		b.stack(i)
 	}
 	if b.want != nil && !b.want.hit {
@@ -145,14 +145,16 @@ func (b *callTable) add(row int32, stack int) {
 	}
 	b.last[row] = int32(stack) + 1
 	for col := range b.s.columns {
-		b.sums[int(row)*b.s.columns+col].Merge(b.s.sums.at(stack*b.s.columns + col))
+		sum := b.s.rows.sum(stack, col)
+		b.sums[int(row)*b.s.columns+col].Merge(&sum)
 	}
 }
 
 // addSelf adds a stack to the row of its innermost function.
 func (b *callTable) addSelf(row int32, stack int) {
 	for col := range b.s.columns {
-		b.self[int(row)*b.s.columns+col].Merge(b.s.sums.at(stack*b.s.columns + col))
+		sum := b.s.rows.sum(stack, col)
+		b.self[int(row)*b.s.columns+col].Merge(&sum)
 	}
 }
 
@@ -174,7 +176,7 @@ func (b *callTable) table(sums []perfdata.Sum) *counts.Table {
 // cells fills in the cells of a row.
 func (b *callTable) cells(sums []perfdata.Sum, row int, to []counts.Cell) {
 	for col, e := range b.s.r.columns {
-		if !b.s.meter.Known(e) {
+		if !b.s.r.meter.Known(e) {
 			continue
 		}
 		c := sums[row*b.s.columns+col].Cell(e)

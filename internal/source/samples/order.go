@@ -182,7 +182,7 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 				last = addressCode{s.IP, space, o.look(s, space)}
 			}
 		}
-		p.sum(last.code, column).AddFlat(s)
+		p.sum(last.code, column).AddAll(s.Value, s.Value*s.Value, 1)
 	}
 	o.spans(b, before, till)
 }

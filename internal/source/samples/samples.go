@@ -258,8 +258,16 @@ func (r *Reader) hand(p phase) error {
 	}
 }
 
-// scan hands the next samples to the feed in brief, if nothing else of them matters.
+// scan hands the next samples to the feed in brief, if nothing else of them matters. It
+// passes over those that do not matter at all.
 func (r *Reader) scan(p phase) {
+	if p == eventsOnly && r.feed.state == timed {
+		for list := r.feed.open.samples[:0]; len(list) == 0 || len(list) == cap(list); {
+			if list = r.in.NextFlat(list[:0]); len(list) == 0 {
+				return
+			}
+		}
+	}
 	if p != eventsOnly && r.begun && r.derive == nil && r.waits == nil && r.feed.state == timed && !r.contexts.any() && !r.keep.records() {
 		for r.feed.scan() {
 		}
@@ -413,32 +421,41 @@ func (r *Reader) beginDerived() {
 	}
 }
 
-// take takes a sample: what it counts is known now, where it is perhaps later. The op is
-// what the AUX area says of it, nil for a sample of the file.
-func (r *Reader) take(rec *perfdata.Sample, op *Op) {
+// amounts returns what a sample counts, and its time; nothing if it does not count.
+func (r *Reader) amounts(rec *perfdata.Sample) (list []perfdata.Amount, now uint64) {
 	if !r.begun {
 		r.begin(rec.Time())
 	}
-	amounts := r.meter.Of(rec)
-	if r.wall = r.waits.of(rec); len(amounts) == 0 {
-		return
+	list = r.meter.Of(rec)
+	if r.wall = r.waits.of(rec); len(list) == 0 {
+		return nil, 0
 	}
 	if r.keep != nil && !r.keep.record(r.in, rec) {
-		r.skip(amounts)
-		return
+		r.skip(list)
+		return nil, 0
 	}
-	now := rec.Time()
+	now = rec.Time()
 	if now >= noTimes {
 		now = r.last
 	}
 	if rec.Has(perffile.SampleTime) && rec.Time() < noTimes {
 		r.first, r.last = min(r.first, now), max(r.last, now)
 	}
+	return list, r.feed.now(now)
+}
+
+// take takes a sample: what it counts is known now, where it is perhaps later. The op is
+// what the AUX area says of it, nil for a sample of the file.
+func (r *Reader) take(rec *perfdata.Sample, op *Op) {
+	amounts, now := r.amounts(rec)
+	if len(amounts) == 0 {
+		return
+	}
 	x := extra{}
 	if r.contexts.any() {
 		x.context = r.context(rec)
 	}
-	s := perfdata.FlatSample{Time: r.feed.now(now), IP: rec.IP(), PID: int32(rec.PID()), Misc: rec.Misc}
+	s := perfdata.FlatSample{Time: now, IP: rec.IP(), PID: int32(rec.PID()), Misc: rec.Misc}
 	if r.waits != nil && !r.stacked {
 		s.IP, s.Misc = r.waits.place(rec)
 	}

@@ -50,6 +50,7 @@ type Stack struct {
 	Thread string        // name of the thread
 	Cgroup string        // path; "" unless Options.Within has counts.Cgroup, and samples name theirs
 	Frames []*Frame      // the outermost first, without the thread's
+	Same   int           // how many of the first frames the stack before had as well
 	Place  int           // row of the table, of the place that the samples were taken at; 0 for OthersFrame
 	Cells  []counts.Cell // by column of the table
 }
@@ -69,39 +70,49 @@ type Stack struct {
 type Stacks struct {
 	r *Reader
 
-	keep    *selection      // as the reader's, for another goroutine
-	spaces  *profile.Spaces // likewise
-	clock   *feed           // for the times of records
-	meter   *perfdata.Meter
+	spaces  *profile.Spaces
 	columns int // 0 before the first sample
 
 	tree   stackTree
-	rows   pages[stackRow]
-	sums   pages[perfdata.Sum] // by row and column
+	rows   stackRows
 	frames map[frameKey]int32
 	list   []*Frame
+	others int32 // the frame of stacks that there was no room for
 	known  chainCache
-	code   codeFrames
+	code   *codes
+	lost   []perfdata.Sum // of folded stacks, by the number of their code and by column
+	places []int          // rows of the table, by the number of the code; 0 for none
 
 	functions map[*profile.Function][]int32 // their frames, without inlined calls
 	threads   map[threadKey]int32           // the frames of threads
+	recent    [recentThreads]recentThread
 
-	order []int32 // of the rows, for All
-	chain []link  // of the sample
+	chain []link // of the sample
 	words []uint64
-	keys  [][2]uint64 // by link
+	links []chainLink
 
 	chains bool
 	unwind userStacks
 	flawed [flawKinds]int64 // samples, by what their callchains lack
 }
 
-type stackRow struct {
-	node   int32
-	folded bool          // of stacks that there was no room for
-	place  profile.Place // of the first sample
-	row    int           // of the table; 0 for folded ones
+// A chainLink is a link of a callchain as it is looked up: the place of the call, and the
+// hash of it with all outer ones.
+type chainLink struct {
+	codePlace
+	code uint32 // the number of its frames
+	key  uint64
 }
+
+// A recentThread is a thread whose name was looked up.
+type recentThread struct {
+	tid   int32
+	frame int32 // and 1; 0 for none
+	is    threadKey
+}
+
+// recentThreads is how many threads are remembered, a power of two.
+const recentThreads = 256
 
 // flaws are what a callchain lacks, a bit for each.
 type flaws uint8
@@ -134,14 +145,6 @@ type link struct {
 	exact bool // the instruction itself, and not where a call returns to
 }
 
-// kind is what a link is apart from its address.
-func (l *link) kind() uint64 {
-	if l.exact {
-		return uint64(l.mode)<<1 | 1
-	}
-	return uint64(l.mode) << 1
-}
-
 // Limits of what a file can make Stacks remember.
 const (
 	// DefaultStackMemory is Options.StackMemory where it is 0: bytes.
@@ -150,6 +153,8 @@ const (
 	// defaultMaxStack is the length of callchains where the event does not say it:
 	// the kernel's PERF_MAX_STACK_DEPTH.
 	defaultMaxStack = 127
+	// maxFrames bounds the frames; code beyond them is in an OthersFrame.
+	maxFrames = 1 << 20
 )
 
 // ReadStacks reads the stacks of the recording that src holds, a perf.data file. The
@@ -160,7 +165,8 @@ func ReadStacks(src io.ReadSeeker, name string, opts Options) (*Stacks, error) {
 	opts.Within = 0
 	r := NewReader(src, name, opts)
 	r.cgroups = cgroups
-	s := &Stacks{r: r, keep: newSelection(&r.opts.Filter), frames: map[frameKey]int32{}, functions: map[*profile.Function][]int32{}, threads: map[threadKey]int32{}}
+	s := &Stacks{r: r, frames: map[frameKey]int32{}, functions: map[*profile.Function][]int32{}, threads: map[threadKey]int32{}}
+	s.others = s.frame(frameKey{kind: OthersFrame})
 	if err := s.read(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -184,31 +190,51 @@ func (s *Stacks) read() error {
 		return err
 	}
 	defer r.in.Close()
-	s.spaces, s.clock, s.meter = r.order.spaces.Copy(), &feed{in: r.in}, perfdata.NewMeter(r.in)
+	r.feed.close() // samples do not go through it
+	s.spaces = r.order.spaces
+	s.code, s.known = newCodes(s.spaces, s.others, s.expand), newChainCache()
 	for r.in.Next() {
 		r.feed.number++
-		s.clock.number++
-		if rec, ok := r.in.Record().(*perfdata.Sample); ok {
-			r.sample(rec)
+		if rec, ok := r.in.Record().(*perfdata.Sample); ok && rec.Event().Index < derivedBase-1 {
 			s.sample(rec)
 		}
 	}
-	r.feed.close()
-	r.order.end()
 	if err := s.ended(); err != nil {
 		return err
 	}
+	s.placed()
 	if err := r.found(); err != nil {
 		return err
 	}
-	s.known, s.code = chainCache{}, codeFrames{}
-	for i := range s.rows.n {
-		if row := s.rows.at(i); !row.folded { // folded ones are of many places
-			row.row = 1 + int(r.places.look(row.place))
-		}
-	}
 	r.fill()
 	return nil
+}
+
+// placed adds up the places that samples were taken at, for the table.
+func (s *Stacks) placed() {
+	p := &s.r.places
+	s.places = make([]int, len(s.code.list))
+	add := func(code uint32, col int, sum *perfdata.Sum) {
+		if code == foldedCode || sum.Samples() == 0 {
+			return
+		}
+		if s.places[code] == 0 && code == crowdedCode {
+			s.places[code] = 1 + int(p.addCode(key{others: true}))
+		} else if s.places[code] == 0 {
+			s.places[code] = 1 + int(p.look(s.code.list[code].place))
+		}
+		p.sum(int32(s.places[code]-1), col).Merge(sum)
+	}
+	for i := range s.rows.n() {
+		for col := range s.columns {
+			sum := s.rows.sum(i, col)
+			add(s.rows.at(i).code, col, &sum)
+		}
+	}
+	for i := range s.lost {
+		add(uint32(i/s.columns), i%s.columns, &s.lost[i])
+	}
+	s.known, s.code, s.lost = chainCache{}, nil, nil
 }
 
 // ended says how the reading ended: damage behind some samples is among the notes.
@@ -237,39 +263,33 @@ func (s *Stacks) Kind() string { return s.r.Kind() }
 func (s *Stacks) Callchains() bool { return s.chains }
 
 // Len returns how many stacks there are.
-func (s *Stacks) Len() int { return s.rows.n }
+func (s *Stacks) Len() int { return s.rows.n() }
 
 // All yields the stacks: those that begin alike one after the other, and those of the same
 // names next to each other.
 func (s *Stacks) All() iter.Seq[*Stack] {
 	return func(yield func(*Stack) bool) {
 		out := &Stack{Cells: make([]counts.Cell, s.columns)}
-		if s.order == nil {
-			s.order = s.tree.rows(s.ranks())
-		}
-		var path []int32
-		for _, i := range s.order {
+		s.tree.rows(s.ranks(), s.rows.of, func(i int32, path []int32, same int) bool {
 			row := s.rows.at(int(i))
-			path = s.tree.path(row.node, path[:0])
-			out.Thread, out.Frames, out.Place = s.list[path[0]].Function, out.Frames[:0], row.row
-			out.Cgroup = ""
-			if s.r.cgroups && s.list[path[0]].Kind == ThreadFrame {
+			out.Thread, out.Same, out.Place = s.list[path[0]].Function, max(0, same-1), s.places[row.code]
+			if out.Cgroup = ""; s.r.cgroups && s.list[path[0]].Kind == ThreadFrame {
 				out.Cgroup = s.r.names.cgroup(s.list[path[0]].cgroup)
 			}
-			for _, f := range path[1:] {
+			out.Frames = out.Frames[:out.Same]
+			for _, f := range path[1+out.Same:] {
 				out.Frames = append(out.Frames, s.list[f])
 			}
 			for col, e := range s.r.columns {
 				out.Cells[col] = counts.Cell{}
-				if s.meter.Known(e) {
-					out.Cells[col] = s.sums.at(int(i)*s.columns + col).Cell(e)
+				if s.r.meter.Known(e) {
+					sum := s.rows.sum(int(i), col)
+					out.Cells[col] = sum.Cell(e)
 				}
 			}
 			s.r.waits.exact(out.Cells, s.r.columns)
-			if !yield(out) {
-				return
-			}
-		}
+			return yield(out)
+		})
 	}
 }
 
@@ -304,165 +324,179 @@ func (f *Frame) anonymous() string {
 
 // begin looks at what was recorded, at the first sample.
 func (s *Stacks) begin(rec *perfdata.Sample) {
+	s.r.begin(rec.Time())
 	s.columns = len(s.r.columns)
 	for _, e := range s.r.columns {
 		s.chains = s.chains || e.SampleType&(perffile.SampleCallchain|perffile.SampleStackUser) != 0 || offCPU(e)
 	}
 	s.unwind.begin(s)
-	if s.keep != nil {
-		s.keep.begin(s.r.in, rec.Time())
-	}
 }
 
 // sample adds a sample to its stack.
 func (s *Stacks) sample(rec *perfdata.Sample) {
-	if s.columns == 0 {
+	r := s.r
+	if !r.begun {
 		s.begin(rec)
 	}
-	amounts := s.meter.Of(rec)
+	amounts, time := r.amounts(rec)
 	if len(amounts) == 0 {
 		return
 	}
-	time := s.clock.now(rec.Time())
-	at := s.spaces.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode()))
-	if s.keep != nil && !s.counts(rec, time, at) {
-		return
-	}
+	kept := r.keep == nil || s.counts(rec, time)
 	row := int32(-1)
-	for _, list := range [...][]perfdata.Amount{amounts, s.r.wall} {
+	for _, list := range [...][]perfdata.Amount{amounts, r.wall} {
 		for i := range list {
 			e := list[i].Event
-			if e.Index >= len(s.r.column) || s.r.column[e.Index] < 0 {
+			if e.Index >= len(r.column) || r.column[e.Index] < 0 {
+				r.order.left++
+				continue
+			}
+			col := int(r.column[e.Index])
+			if rec.Misc&perffile.MiscExactIP != 0 || e.Index >= wallBase+wallQueue {
+				r.order.exact[col]++
+			}
+			if !kept {
+				r.places.dropped[col].Add(&list[i])
 				continue
 			}
 			if row < 0 {
-				row = s.row(rec, time, at)
+				row = s.row(rec, time)
 			}
-			s.sums.at(int(row)*s.columns + int(s.r.column[e.Index])).Add(&list[i])
+			s.rows.add(int(row), col, &list[i])
 		}
 	}
 }
 
-// counts reports whether a filter lets a sample through.
-func (s *Stacks) counts(rec *perfdata.Sample, time uint64, at profile.Place) bool {
-	if !s.keep.record(s.r.in, rec) {
-		return false
-	}
-	if s.keep.named() {
+// counts reports whether a filter of names or places lets a sample through.
+func (s *Stacks) counts(rec *perfdata.Sample, time uint64) bool {
+	keep := s.r.keep
+	if keep.named() {
 		x := s.r.contexts.of(rec)
-		if !s.keep.names(s.r.order.spaces, time, x, s.r.order.cgroup(x.cgroup)) {
+		if !keep.names(s.spaces, time, x, s.r.order.cgroup(x.cgroup)) {
 			return false
 		}
 	}
-	return !s.keep.code() || s.keep.place(at, s.r.functions())
+	return !keep.code() || keep.place(s.spaces.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode())), s.r.functions())
 }
 
-// row returns the row of a sample's stack.
-func (s *Stacks) row(rec *perfdata.Sample, time uint64, at profile.Place) int32 {
+// row returns the row of a sample's stack. Most stacks were met before, at the same places.
+func (s *Stacks) row(rec *perfdata.Sample, time uint64) int32 {
 	if s.memory() > s.limit() {
 		s.fold()
 	}
 	thread := s.thread(rec, time)
-	lacks := s.links(rec, time)
+	lacks := s.chainOf(rec, time)
 	for i := range s.flawed {
 		s.flawed[i] += int64(lacks >> i & 1)
 	}
-	node := s.tree.child(0, thread)
+	in := s.code.space(rec.PID(), time)
+	s.links = slices.Grow(s.links[:0], len(s.chain))[:len(s.chain)]
+	key := mix(uint64(thread), seeds[1])
+	for i := len(s.links) - 1; i >= 0; i-- {
+		l := &s.links[i]
+		l.codePlace = s.placeOf(&in, s.chain[i])
+		key = l.hash(key)
+		l.key = key
+	}
+	known := s.known.row(key)
+	if known.key == key && known.row > 0 {
+		return known.row - 1
+	}
+	node := s.tree.child(treeNode{}, thread)
 	if s.chains {
-		node = s.callers(node, thread, rec.PID(), time)
+		node = s.callers(&in, node)
 	} else {
+		at := s.spaces.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode()))
 		node = s.extend(node, []int32{s.frame(frameKey{kind: ModuleFrame, file: at.File})})
 	}
-	number := s.spaces.Number(time, int32(rec.PID()), profile.Mode(rec.Mode()))
-	list, ok := s.code.at(number, rec.IP())
+	code := s.codeOf(&in, 0)
+	node = s.extend(node, s.code.at(code))
+	row, ok := s.rows.of(node.node)
 	if !ok {
-		list = s.code.of(number, rec.IP(), at, s.expand)
+		row = s.rows.new(stackRow{node.node, code}, s.columns)
 	}
-	node = s.extend(node, list)
-	if row := s.tree.nodes.at(int(node)).row; row > 0 {
-		return row - 1
+	*known = chainRow{key, row + 1}
+	return row
+}
+
+// placeOf returns the place of a link. That of a call is before the address that it returns
+// to, since it may be the function's last instruction.
+func (s *Stacks) placeOf(in *codeSpace, l link) codePlace {
+	switch {
+	case l.addr == truncatedLink:
+		return codePlace{file: truncatedFile}
+	case !l.exact && l.addr > 0:
+		l.addr--
 	}
-	return s.add(stackRow{node: node, place: at})
+	return s.code.place(in, l.addr, l.mode)
+}
+
+// codeOf returns the number of the frames of a link.
+func (s *Stacks) codeOf(in *codeSpace, i int) uint32 {
+	return s.code.of(s.links[i].codePlace, func() profile.Place {
+		l := s.chain[i]
+		if !l.exact && l.addr > 0 {
+			l.addr--
+		}
+		return s.spaces.Find(in.time, in.pid, l.addr, l.mode)
+	})
 }
 
 // callers returns the node of the calls of a sample's callchain, without the innermost
 // link. It begins at the innermost link whose node is known from samples before.
-func (s *Stacks) callers(node, thread int32, pid int, time uint64) int32 {
-	links := s.chain[1:]
-	user, kernel := s.spaces.Number(time, int32(pid), profile.User), s.spaces.Number(time, int32(pid), profile.Kernel)
-	key := hash([2]uint64{}, uint64(user)<<32|uint64(kernel), uint64(thread))
-	s.keys = slices.Grow(s.keys[:0], len(links))[:len(links)]
-	for i := len(links) - 1; i >= 0; i-- {
-		key = hash(key, links[i].addr, links[i].kind())
-		s.keys[i] = key
-	}
-	from := len(links) // the links from here on are in node
-	for i := range links {
-		if user == 0 || kernel == 0 {
-			break
-		}
-		if e := s.known.of(s.keys[i]); e.node > 0 && e.key == s.keys[i] {
-			node, from = e.node, i
-			break
+func (s *Stacks) callers(in *codeSpace, node treeNode) treeNode {
+	from := len(s.links) // the links from here on are in node
+	for i := 1; i < from; i++ {
+		if e := s.known.node(s.links[i].key); e.node > 0 && e.key == s.links[i].key {
+			node, from = e.treeNode, i
 		}
 	}
-	for i := from - 1; i >= 0; i-- {
-		node = s.call(node, links[i], pid, time)
-		*s.known.of(s.keys[i]) = chainEntry{s.keys[i], node}
+	for i := 1; i < from; i++ { // apart from the next loop: these do not wait for each other
+		if s.links[i].file != truncatedFile {
+			s.links[i].code = s.codeOf(in, i)
+		}
+	}
+	for i := from - 1; i > 0; i-- {
+		l := &s.links[i]
+		if l.file == truncatedFile {
+			node = s.tree.child(node, s.frame(frameKey{kind: TruncatedFrame}))
+		} else {
+			node = s.extend(node, s.code.at(l.code))
+		}
+		*s.known.node(l.key) = chainEntry{l.key, node}
 	}
 	return node
-}
-
-func (s *Stacks) add(row stackRow) int32 {
-	i := int32(s.rows.add(row))
-	for range s.columns {
-		s.sums.add(perfdata.Sum{})
-	}
-	s.tree.nodes.at(int(row.node)).row = i + 1
-	return i
 }
 
 // fold makes room: it keeps the half of the nodes that have most samples. The other
 // stacks end at the last node that is kept, in a frame of kind OthersFrame.
 func (s *Stacks) fold() {
-	weights := make([]float64, s.tree.nodes.n)
-	for i := range s.rows.n {
+	weights := make([]uint32, s.tree.nodes.n)
+	for i := range s.rows.n() {
+		w := &weights[s.rows.at(i).node]
 		for col := range s.columns {
-			weights[s.rows.at(i).node] += float64(s.sums.at(i*s.columns + col).Samples())
+			*w = uint32(min(int64(*w)+s.rows.samples(i, col), stayed-1))
 		}
 	}
-	kept := s.tree.heavy(weights, s.tree.nodes.n/2)
-	tree, rows, sums := s.tree, s.rows, s.sums
-	s.tree, s.rows, s.sums, s.known = stackTree{}, pages[stackRow]{}, pages[perfdata.Sum]{}, chainCache{}
-	others := s.frame(frameKey{kind: OthersFrame})
-	moved := make([]int32, tree.nodes.n) // the node itself, or the last one that is kept
-	for i := 1; i < tree.nodes.n; i++ {
-		n := tree.nodes.at(i)
-		moved[i] = moved[n.parent]
-		if kept[i] = kept[i] && n.frame != others; kept[i] {
-			moved[i] = s.tree.child(moved[n.parent], n.frame)
+	moved := s.tree.cut(weights, s.tree.nodes.n/2, s.others)
+	s.known = newChainCache()
+	s.lost = append(s.lost, make([]perfdata.Sum, len(s.code.list)*s.columns-len(s.lost))...)
+	s.rows.move(func(i int, row stackRow) stackRow {
+		node, kept := moved.of(row.node)
+		if row.node = node; kept && row.code != foldedCode {
+			return row
 		}
-	}
-	for i := range rows.n {
-		row := *rows.at(i)
-		if row.folded { // it ended here before
-			row.node = tree.nodes.at(int(row.node)).parent
-		}
-		row.folded = row.folded || !kept[row.node]
-		if row.node = moved[row.node]; row.folded {
-			if row.node == 0 {
-				row.node = s.tree.child(0, others) // in place of the thread
+		for col := range s.columns {
+			if sum := s.rows.sum(i, col); row.code != foldedCode {
+				s.lost[int(row.code)*s.columns+col].Merge(&sum)
 			}
-			row.node = s.tree.child(row.node, others)
 		}
-		to := s.tree.nodes.at(int(row.node)).row - 1
-		if to < 0 {
-			to = s.add(row)
+		at := s.tree.at(node)
+		if node == 0 {
+			at = s.tree.child(at, s.others) // in place of the thread
 		}
-		for col := range s.columns {
-			s.sums.at(int(to)*s.columns + col).Merge(sums.at(i*s.columns + col))
-		}
-	}
+		return stackRow{s.tree.child(at, s.others).node, foldedCode}
+	}, s.columns)
 }
 
 // limit returns how many bytes the stacks may take.
@@ -473,10 +507,10 @@ func (s *Stacks) limit() int {
 // folded returns the share of the samples whose stacks there was no room for.
 func (s *Stacks) folded() float64 {
 	some, all := int64(0), int64(0)
-	for i := range s.rows.n {
+	for i := range s.rows.n() {
 		for col := range s.columns {
-			n := s.sums.at(i*s.columns + col).Samples()
-			if all += n; s.rows.at(i).folded {
+			n := s.rows.samples(i, col)
+			if all += n; s.rows.at(i).code == foldedCode {
 				some += n
 			}
 		}
@@ -485,12 +519,7 @@ func (s *Stacks) folded() float64 {
 }
 
 // memory returns about how many bytes the stacks take.
-func (s *Stacks) memory() int {
-	return s.tree.nodes.n*nodeBytes + s.rows.n*rowBytes + s.sums.n*sumBytes
-}
-
-// Sizes of a stackRow and of a perfdata.Sum.
-const rowBytes, sumBytes = 40, 40
+func (s *Stacks) memory() int { return s.tree.nodes.n*nodeBytes + s.rows.memory() }
 
 // A threadKey is the name of a thread, and the cgroup if stacks are split by it.
 type threadKey struct {
@@ -500,26 +529,31 @@ type threadKey struct {
 
 // thread returns the frame of a sample's thread.
 func (s *Stacks) thread(rec *perfdata.Sample, time uint64) int32 {
-	k := threadKey{cgroup: noCgroup}
+	tid, k := int32(rec.TID()), threadKey{cgroup: noCgroup}
 	if s.r.cgroups && rec.Has(perffile.SampleCgroup) {
 		k.cgroup = rec.Cgroup()
 	}
-	name := s.r.order.spaces.Comm(time, rec.TID())
-	if name == "" {
-		name = fmt.Sprintf(":%d", rec.TID())
+	k.name = s.spaces.Comm(time, int(tid))
+	known := &s.recent[uint32(tid)%recentThreads]
+	if known.frame > 0 && known.tid == tid && known.is == k {
+		return known.frame - 1
 	}
-	k.name = name
+	*known = recentThread{tid: tid, is: k}
+	if k.name == "" {
+		k.name = fmt.Sprintf(":%d", tid)
+	}
 	i, ok := s.threads[k]
 	if !ok {
-		i = s.frame(frameKey{kind: ThreadFrame, name: name, cgroup: k.cgroup})
+		i = s.frame(frameKey{kind: ThreadFrame, name: k.name, cgroup: k.cgroup})
 		s.threads[k] = i
 	}
+	known.frame = i + 1
 	return i
 }
 
-// links fills in the addresses of a sample's callchain, the innermost first, which is
+// chainOf fills in the addresses of a sample's callchain, the innermost first, which is
 // that of the sample. It returns what the callchain lacks.
-func (s *Stacks) links(rec *perfdata.Sample, time uint64) (lacks flaws) {
+func (s *Stacks) chainOf(rec *perfdata.Sample, time uint64) (lacks flaws) {
 	mode := profile.Mode(rec.Mode())
 	s.chain = append(s.chain[:0], link{rec.IP(), mode, true})
 	if !s.chains {
@@ -596,25 +630,9 @@ func modeOf(marker uint64) profile.Mode {
 	return 0
 }
 
-// call returns the node of a call below a node.
-func (s *Stacks) call(node int32, l link, pid int, time uint64) int32 {
-	if l.addr == truncatedLink {
-		return s.tree.child(node, s.frame(frameKey{kind: TruncatedFrame}))
-	}
-	if !l.exact && l.addr > 0 {
-		l.addr-- // the call itself, which may be the function's last instruction
-	}
-	number := s.spaces.Number(time, int32(pid), l.mode)
-	list, ok := s.code.at(number, l.addr)
-	if !ok {
-		list = s.code.of(number, l.addr, s.spaces.Find(time, pid, l.addr, l.mode), s.expand)
-	}
-	return s.extend(node, list)
-}
-
 // extend returns the node of frames below a node: a function, and in it what was inlined.
-func (s *Stacks) extend(node int32, list []int32) int32 {
-	if s.r.opts.By <= counts.SourceFile && s.tree.nodes.at(int(node)).frame == list[0] {
+func (s *Stacks) extend(node treeNode, list []int32) treeNode {
+	if s.r.opts.By <= counts.SourceFile && s.tree.nodes.at(int(node.node)).frame == list[0] {
 		return node // calls within a module or a source file
 	}
 	for _, f := range list {
@@ -676,6 +694,9 @@ func (s *Stacks) expand(at profile.Place) []int32 {
 func (s *Stacks) frame(key frameKey) int32 {
 	if i, ok := s.frames[key]; ok {
 		return i
+	}
+	if len(s.list) >= maxFrames {
+		return s.others
 	}
 	f := &Frame{Kind: key.kind, Function: key.name, Module: key.file.Base(), File: key.source, Line: key.line, Addr: key.addr, Inlined: key.inlined, cgroup: key.cgroup}
 	if key.file != nil {
