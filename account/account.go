@@ -77,6 +77,8 @@ type scratch struct {
 	sizes []size    // of the table's rows, as far as they were looked at; see sizeOf
 	said  map[finding]*words
 	heard testimony
+	used  usage
+	whys  []reasoned // by node
 }
 
 // A Value is one node's figure.
@@ -232,8 +234,8 @@ func (a *Account) Relates(node int) bool {
 		}
 		for _, col := range slices.Concat(b.columns[input]...) {
 			switch event {
-			case "", b.names[col]:
-				event = b.names[col]
+			case "", b.Names[col]:
+				event = b.Names[col]
 			default:
 				return true
 			}
@@ -306,7 +308,7 @@ func (a *Account) Why(node int) counts.Note {
 	if a.Nodes[node].Known() {
 		return counts.Note{}
 	}
-	return a.Binding.why(a, node)
+	return a.reason(node)
 }
 
 // WhySkipped says why a check was skipped; the zero Note if it was not.

@@ -22,7 +22,11 @@ type Binding struct {
 	// processor.
 	Unused, Unknown, Other []string
 
-	notes []counts.Note
+	Names []string // by column: the event's name in the processor's table, else its spelling
+	Units []string // by column: of what it counts in the base unit; "" if not known
+
+	Notes   []counts.Note // that all accounts begin with
+	Columns [][]int       // by node: the columns of the layout that its value may rest on
 
 	columnFacts
 	programs
@@ -30,7 +34,6 @@ type Binding struct {
 
 // columnFacts is what a binding knows of the recording's columns.
 type columnFacts struct {
-	names     []string         // by column: the event's name in the processor's table, else its spelling
 	ids       []model.Identity // by column
 	core      []bool           // by column: an event of the core's own counters
 	cycles    []bool           // by column: the core's cycles
@@ -38,7 +41,6 @@ type columnFacts struct {
 	taskClock []bool           // by column: the time that threads ran
 	unclear   []bool           // by column: its spelling says something twice, and may mean another event
 	used      []bool           // by column
-	units     []string         // by column: of what it counts in the base unit; "" if not known
 	scale     []float64        // by column: what its counts are multiplied by to be in the base unit
 	earlier   []int            // by column: the last one before it that is a reading of the same event; -1 for none
 	columns   [][][]int        // by input, by alternative: the columns that carry it
@@ -92,7 +94,7 @@ type program struct {
 
 // Bind binds the method to a layout.
 func (c *Method) Bind(layout *counts.Layout) *Binding {
-	b := &Binding{Method: c, Layout: layout, notes: slices.Clone(c.notes)}
+	b := &Binding{Method: c, Layout: layout, Notes: slices.Clone(c.notes)}
 	b.matchColumns()
 	b.slots = make([]slot, len(c.inputs))
 	for i := range b.slots {
@@ -102,6 +104,7 @@ func (c *Method) Bind(layout *counts.Layout) *Binding {
 	b.compileNodes()
 	b.compileChecks()
 	b.prepareClosures()
+	b.Columns = b.nodeColumns()
 	b.groups = make([]int, len(b.slots)+len(b.nodes))
 	b.parts = make([]float64, len(b.groups))
 	for k := range b.slots {
@@ -173,20 +176,20 @@ func (b *Binding) matchColumns() {
 	b.ids = ids
 	b.classify(refs)
 	b.used = make([]bool, len(ids))
-	b.names = make([]string, len(ids))
-	b.scale, b.units = make([]float64, len(ids)), make([]string, len(ids))
+	b.Names = make([]string, len(ids))
+	b.scale, b.Units = make([]float64, len(ids)), make([]string, len(ids))
 	known := make([]bool, len(ids))
 	for col := range ids {
-		b.names[col] = b.Layout.Columns[col].Event
+		b.Names[col] = b.Layout.Columns[col].Event
 		b.scale[col] = toBase(b.Layout.Columns[col].Unit)
-		b.units[col] = b.Layout.Columns[col].Unit
-		if b.scale[col] != 1 || b.taskClock[col] || b.names[col] == "duration_time" {
-			b.units[col] = "ns"
+		b.Units[col] = b.Layout.Columns[col].Unit
+		if b.scale[col] != 1 || b.taskClock[col] || b.Names[col] == "duration_time" {
+			b.Units[col] = "ns"
 		}
 		if ev, ok := c.Events.Find(refs[col]); ok {
-			b.units[col] = cmp.Or(b.units[col], ev.Unit, "events")
+			b.Units[col] = cmp.Or(b.Units[col], ev.Unit, "events")
 			b.noteErrata(ev.Name)
-			b.names[col] = ev.Name + restriction(ids[col].Privilege)
+			b.Names[col] = ev.Name + restriction(ids[col].Privilege)
 			known[col] = true
 		}
 	}
@@ -208,7 +211,7 @@ func (b *Binding) matchColumns() {
 			continue
 		}
 		name := b.Layout.Columns[col].Event
-		if known := b.names[col]; known != name {
+		if known := b.Names[col]; known != name {
 			name += " (" + known + ")"
 		}
 		switch {
@@ -317,7 +320,7 @@ func (b *Binding) commonFilter(ids []model.Identity) model.Privilege {
 		}
 	}
 	if common != 0 {
-		b.notes = append(b.notes, counts.Notef("all events were counted with :%s, so this is the account of that mode only", common))
+		b.Notes = append(b.Notes, counts.Notef("all events were counted with :%s, so this is the account of that mode only", common))
 	}
 	return common
 }

@@ -2,6 +2,7 @@ package account
 
 import (
 	"math"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
 )
@@ -10,6 +11,7 @@ import (
 type Count struct {
 	Event    string  // by the processor's name for it, where the processor's table knows it
 	As       string  // as the recording spells it, where that differs
+	Column   int     // of the layout
 	LP       int     // logical processor of the core it was read on; -1 for the scope's own
 	Unit     string  // of Value; "" if not known
 	Value    float64 // times are in nanoseconds, whatever the recording's unit
@@ -59,12 +61,13 @@ func (a *Account) Counts() []Count {
 
 func (a *Account) counts(out []Count, row, lp int) []Count {
 	b := a.Binding
+	out = slices.Grow(out, len(b.Layout.Columns))
 	for col := range b.Layout.Columns {
 		cell, _ := b.scaled(a.table, row, col)
 		if cell.State == counts.Absent {
 			continue
 		}
-		c := Count{Event: b.names[col], As: b.Layout.Columns[col].Event, LP: lp, Unit: b.units[col], Value: math.NaN(),
+		c := Count{Event: b.Names[col], As: b.Layout.Columns[col].Event, Column: col, LP: lp, Unit: b.Units[col], Value: math.NaN(),
 			Coverage: cell.Coverage(), Enabled: cell.Enabled, Running: cell.Running, Samples: cell.Samples, State: cell.State, Used: b.used[col]}
 		if cell.Ok() {
 			c.Value, c.Variance = cell.Estimate(), cell.Variance
@@ -76,7 +79,3 @@ func (a *Account) counts(out []Count, row, lp int) []Count {
 	}
 	return out
 }
-
-// Name returns the name of a column's event: the processor's where its table
-// knows it, else as the recording spells it.
-func (b *Binding) Name(column int) string { return b.names[column] }

@@ -36,7 +36,7 @@ func (b *Binding) checkCourse(a *Account) {
 		}
 		if c.Repeats > 1 && c.Variance > 0 {
 			if sd := math.Sqrt(c.Variance) / c.Value; sd > repeatsApart {
-				repeats = append(repeats, fmt.Sprintf("%s (± %.0f %%)", b.names[col], 100*sd))
+				repeats = append(repeats, fmt.Sprintf("%s (± %.0f %%)", b.Names[col], 100*sd))
 			}
 		}
 		if course := a.table.Course(row, col); course != nil && b.core[col] {
@@ -46,13 +46,13 @@ func (b *Binding) checkCourse(a *Account) {
 			}
 			went = went || course.Idle == 0
 			if per := c.Value / float64(course.Intervals-course.Idle); course.Idle >= stillMost && per >= stillCount {
-				stopped = append(stopped, fmt.Sprintf("%s (%d intervals)", b.names[col], course.Idle))
+				stopped = append(stopped, fmt.Sprintf("%s (%d intervals)", b.Names[col], course.Idle))
 			}
 			if rise, sd := course.Trend(); math.Abs(rise) > trendLeast && math.Abs(rise) > trendSure*sd {
-				trends = append(trends, fmt.Sprintf("%s (%+.0f %%)", b.names[col], 100*rise))
+				trends = append(trends, fmt.Sprintf("%s (%+.0f %%)", b.Names[col], 100*rise))
 			}
 			if times := course.Outlier(); times > 0 {
-				peaks = append(peaks, fmt.Sprintf("%s (%.0f times its mean)", b.names[col], times))
+				peaks = append(peaks, fmt.Sprintf("%s (%.0f times its mean)", b.Names[col], times))
 			}
 		}
 	}

@@ -109,8 +109,8 @@ func (a *Account) count(name string) float64 {
 
 // countIn is the first reading of an event in a row that was counted.
 func (a *Account) countIn(row int, name string) float64 {
-	for col := range a.Binding.names {
-		if a.Binding.names[col] != name {
+	for col := range a.Binding.Names {
+		if a.Binding.Names[col] != name {
 			continue
 		}
 		if cell := a.table.Cell(row, col); cell.State == counts.Counted {

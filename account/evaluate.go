@@ -63,9 +63,9 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 			a.in[b.slotIndex(k)], a.seen[b.slotIndex(k)] = math.NaN(), unseen
 		}
 	}
-	a.Notes = b.notes
+	a.Notes = b.Notes
 	if len(t.Notes) > 0 {
-		a.Notes = slices.Concat(b.notes, t.Notes)
+		a.Notes = slices.Concat(b.Notes, t.Notes)
 	}
 	a.Scope = t.Scopes[place.Self]
 	a.Label, a.Start, a.Duration, a.Interval = t.Label, t.Start, t.Duration, t.Interval
@@ -445,12 +445,12 @@ func (b *Binding) touched(node int, c *Check, guilty []string) bool {
 func (b *Binding) restsOn(node int, event string) bool {
 	for _, at := range b.nodes[node].deps {
 		s := b.slotAt(at)
-		if s.column >= 0 && b.names[s.column] == event {
+		if s.column >= 0 && b.Names[s.column] == event {
 			return true
 		}
 		if s.column < 0 {
 			for _, col := range b.readings(s.input) {
-				if b.names[col] == event {
+				if b.Names[col] == event {
 					return true
 				}
 			}

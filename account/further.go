@@ -22,7 +22,9 @@ func (a *Account) Extend(by *Account) bool {
 		if m := by.Model(); m.Nodes[i].Level == 0 && m.Share(i) {
 			continue // the whole
 		}
-		if slices.ContainsFunc(by.columnsOf(i), func(col int) bool { return !served[col] }) {
+		news := false
+		by.eachColumn(i, func(col int) { news = news || !served[col] })
+		if news {
 			f.Nodes = append(f.Nodes, i)
 		}
 	}
@@ -46,23 +48,11 @@ func (a *Account) Serves() int {
 
 // served says of each column of the recording whether an account of the scope uses it.
 func (a *Account) served() []bool {
-	b := a.Binding
-	served := make([]bool, len(b.Layout.Columns))
-	mark := func(columns []int) {
-		for _, col := range columns {
-			served[col] = true
-		}
+	served := a.uses()
+	if len(a.Also) == 0 {
+		return served
 	}
-	for i := range a.Nodes {
-		mark(a.columnsOf(i))
-	}
-	for i := range a.Checks {
-		if c := &a.Checks[i]; c.State != Skipped && !c.Common && c.rule >= 0 {
-			for _, at := range b.checks[c.rule].deps {
-				mark(b.columnsOf(b.slotAt(at)))
-			}
-		}
-	}
+	served = slices.Clone(served)
 	for _, f := range a.Also {
 		for col, is := range f.served() {
 			served[col] = served[col] || is
@@ -71,18 +61,77 @@ func (a *Account) served() []bool {
 	return served
 }
 
-// columnsOf returns the columns that a known node rests on.
-func (a *Account) columnsOf(node int) (columns []int) {
-	b := a.Binding
-	if !a.Nodes[node].Known() {
-		return nil
+// A usage is what an account uses of the recording. It depends only on what is known.
+type usage struct {
+	known   []bool // the inputs, the nodes, the checks of the method that were made
+	made    []bool // by check of the method
+	columns []bool
+}
+
+// uses says of each column of the recording whether this account uses it. The result is
+// kept for the accounts that follow, and is not to be changed.
+func (a *Account) uses() []bool {
+	b, u := a.Binding, &a.used
+	n := len(a.in) + len(a.Nodes) + len(b.checks)
+	same := len(u.known) == n
+	if !same {
+		*u = usage{make([]bool, n), make([]bool, len(b.checks)), make([]bool, len(b.Layout.Columns))}
 	}
-	for _, input := range b.nodes[node].inputs {
-		if !math.IsNaN(a.in[b.slotIndex(input)]) {
-			columns = slices.Concat(append(b.columns[input], columns)...) // alternatives too
+	set := func(at int, known bool) {
+		same = same && u.known[at] == known
+		u.known[at] = known
+	}
+	for i, v := range a.in {
+		set(i, v == v)
+	}
+	for i := range a.Nodes {
+		set(len(a.in)+i, a.Nodes[i].Known())
+	}
+	clear(u.made)
+	for i := range a.Checks {
+		if c := &a.Checks[i]; c.State != Skipped && !c.Common && c.rule >= 0 {
+			u.made[c.rule] = true
 		}
 	}
-	return columns
+	for i, made := range u.made {
+		set(len(a.in)+len(a.Nodes)+i, made)
+	}
+	if same {
+		return u.columns
+	}
+	clear(u.columns)
+	for i := range a.Nodes {
+		a.eachColumn(i, func(col int) { u.columns[col] = true })
+	}
+	for rule, made := range u.made {
+		if !made {
+			continue
+		}
+		for _, at := range b.checks[rule].deps {
+			for _, col := range b.columnsOf(b.slotAt(at)) {
+				u.columns[col] = true
+			}
+		}
+	}
+	return u.columns
+}
+
+// eachColumn calls do with each column that a known node rests on, alternatives too.
+func (a *Account) eachColumn(node int, do func(col int)) {
+	b := a.Binding
+	if !a.Nodes[node].Known() {
+		return
+	}
+	for _, input := range b.nodes[node].inputs {
+		if math.IsNaN(a.in[b.slotIndex(input)]) {
+			continue
+		}
+		for _, alternative := range b.columns[input] {
+			for _, col := range alternative {
+				do(col)
+			}
+		}
+	}
 }
 
 // A Rate is a count that no account of the scope uses, relative to another quantity.

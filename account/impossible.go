@@ -149,7 +149,7 @@ var wrongs = map[wrong][2]string{
 func (b *Binding) wordsOf(a *Account, what wrong, col int) *words {
 	w, ok := a.said[finding{what, col}]
 	if !ok {
-		w = a.say(finding{what, col}, words{name: wrongs[what][0], text: b.names[col] + wrongs[what][1], events: []string{b.names[col]}})
+		w = a.say(finding{what, col}, words{name: wrongs[what][0], text: b.Names[col] + wrongs[what][1], events: []string{b.Names[col]}})
 	}
 	return w
 }

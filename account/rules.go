@@ -204,8 +204,8 @@ func (b *Binding) eventsOf(slots []int) []string {
 	var names []string
 	for _, at := range slots {
 		for _, col := range b.columnsOf(b.slotAt(at)) {
-			if !slices.Contains(names, b.names[col]) {
-				names = append(names, b.names[col])
+			if !slices.Contains(names, b.Names[col]) {
+				names = append(names, b.Names[col])
 			}
 		}
 	}

@@ -113,8 +113,18 @@ func New(name string, w io.Writer, o Options) (Writer, error) {
 // accountFormats are the formats of accounts.
 var accountFormats = []accountFormat{
 	{"tree", newText},
-	{"json", func(w io.Writer, o Options) Writer { return newJSON(w, o) }},
-	{"csv", func(w io.Writer, o Options) Writer { return newCSV(w, o) }},
+	{"json", func(w io.Writer, o Options) Writer {
+		if o.stream() {
+			return newStream(w, o)
+		}
+		return newJSON(w, o)
+	}},
+	{"csv", func(w io.Writer, o Options) Writer {
+		if o.stream() {
+			return newStreamCSV(w, o)
+		}
+		return newCSV(w, o)
+	}},
 }
 
 // RegisterWriter adds a format of [Accounts], which is written account by account. It is

@@ -47,8 +47,12 @@ type Header struct {
 	ModelFiles []string // files of models of the user's own
 }
 
+// stream reports whether json and csv write each account as its values alone.
+func (o Options) stream() bool { return o.Layout == LayoutRows && !o.Long }
+
 // Options say how much is shown and how.
 type Options struct {
+	Long   bool   // in json and csv, everything of each account, where [LayoutRows] is compact otherwise
 	Checks bool   // all that is known of the checks, and those of the processor's counts that hold, which are many
 	Level  int    // deepest level of the tree; 0 is all
 	Nodes  string // only nodes whose name or path matches this shell pattern (with their parents); "" is all
@@ -108,13 +112,13 @@ func (h Header) provenance() account.Provenance {
 	return from
 }
 
-// A Layout is how the tree format arranges accounts.
+// A Layout is how accounts are arranged.
 type Layout uint8
 
 // The layouts.
 const (
 	LayoutTree    Layout = iota // each account is a tree
-	LayoutRows                  // each account is a line: for many of them
+	LayoutRows                  // each account is a line: for many of them, in json and csv too
 	LayoutParts                 // each account is a line, with its share of the whole: see Header.Profile
 	LayoutColumns               // each account is a column: for a few of different things
 	LayoutChecks                // the checks of each account, without its nodes

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -97,6 +98,30 @@ func TestSchema(t *testing.T) {
 	}
 	if len(account.Accounts[0].Missing) == 0 {
 		t.Error("nothing is missing")
+	}
+}
+
+// TestStreamSchema checks each line of a stream, and that the schema refuses a line with a
+// misspelt key.
+func TestStreamSchema(t *testing.T) {
+	schema, err := os.ReadFile("schema/stream.v1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(write(t, "json", report.Options{Layout: report.LayoutRows})), "\n")
+	if len(lines) != 4 { // head, columns, two accounts
+		t.Fatalf("%d lines: %q", len(lines), lines)
+	}
+	for i, key := range []string{`"model":`, `"nodes":`, `"values":`, `"counts":`} {
+		if err := testschema.Validate(t, schema, lines[i]); err != nil {
+			t.Errorf("%#v in %s", err, lines[i])
+		}
+		if testschema.Validate(t, schema, strings.Replace(lines[i], key, `"x":`, 1)) == nil {
+			t.Errorf("%s may be misspelt", key)
+		}
+	}
+	if !strings.Contains(lines[1], `"missing":[{`) || !strings.Contains(lines[2], `"doubt":{`) {
+		t.Errorf("nothing is missing or in doubt: %q", lines)
 	}
 }
 

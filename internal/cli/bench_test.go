@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -163,29 +164,62 @@ func evaluateAll(t testing.TB, cat *model.Catalogue, data io.Reader) (n, contrad
 	return n, contradicted
 }
 
-// BenchmarkReport runs the whole command on a tenth of the recording, with its
-// output.
+// BenchmarkReport runs the whole command on a tenth of the recording, with its output: as
+// streams of the levels, and in the long form.
 func BenchmarkReport(b *testing.B) {
-	for _, format := range []string{"csv", "json"} {
-		b.Run(format, func(b *testing.B) {
-			data := recording(benchIntervals/10, true)
-			file := filepath.Join(b.TempDir(), "intervals.csv")
-			if err := os.WriteFile(file, data, 0o644); err != nil {
-				b.Fatal(err)
-			}
-			rows := float64(benchIntervals / 10 * benchCPUs * len(benchEvents))
-			b.SetBytes(int64(len(data)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if s := Main(context.Background(), []string{"report", "--cpu", "power7", "--by", "interval,cpu", "--format", format, file},
-					nil, io.Discard, os.Stderr); s != 0 {
-					b.Fatalf("exit status %d", s)
-				}
-			}
-			b.ReportMetric(rows*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+	data := recording(benchIntervals/10, true)
+	file := filepath.Join(b.TempDir(), "intervals.csv")
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		b.Fatal(err)
+	}
+	for _, tt := range []struct{ name, args string }{
+		{"csv", "csv"}, {"csv-level2", "csv --level 2"}, {"csv-long", "csv -v"},
+		{"json", "json"}, {"json-level1", "json --level 1"}, {"json-level2", "json --level 2"}, {"json-long", "json -v"}, {"tree", "tree"},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			benchReport(b, file, benchIntervals/10*benchCPUs*len(benchEvents), "power7", tt.args)
 		})
 	}
 }
+
+// BenchmarkMachine reports 8,192 processors of one recording.
+func BenchmarkMachine(b *testing.B) {
+	const cpus = 8192
+	file := filepath.Join(b.TempDir(), "machine.csv")
+	var data bytes.Buffer
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, ev := range benchEvents {
+		for cpu := range cpus {
+			fmt.Fprintf(&data, "CPU%d,%d,,%s,%d,%.2f,,\n", cpu, int64(ev.count*(0.995+0.01*r.Float64())), ev.code, 160_000_000, 16+r.Float64())
+		}
+	}
+	if err := os.WriteFile(file, data.Bytes(), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	for _, tt := range []struct{ name, args string }{{"csv", "csv"}, {"json", "json"}, {"json-level1", "json --level 1"}, {"json-long", "json -v"}, {"tree", "tree"}} {
+		b.Run(tt.name, func(b *testing.B) { benchReport(b, file, cpus*len(benchEvents), "power7", tt.args+" --by cpu") })
+	}
+}
+
+// benchReport runs report with a format and more flags on a recording with so many rows.
+func benchReport(b *testing.B, file string, rows int, cpu, format string) {
+	args := append([]string{"report", "--cpu", cpu, "--by", "interval,cpu", file, "--format"}, strings.Fields(format)...)
+	b.ReportAllocs()
+	var out counter
+	for b.Loop() {
+		out = 0
+		if s := Main(context.Background(), args, nil, &out, os.Stderr); s != 0 {
+			b.Fatalf("exit status %d", s)
+		}
+	}
+	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+	b.ReportMetric(float64(out)/1e6, "MB")
+}
+
+// A counter counts what is written.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
 
 // TestMemory checks that the memory of reading and evaluating does not grow
 // with the number of intervals: what is allocated for ten times as many is

@@ -92,7 +92,7 @@ func (c *common) addNodes(cmd *cobra.Command) {
 // addScreen adds the flags that print more than a screen.
 func (c *common) addScreen(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVarP(&c.verbose, "verbose", "v", false, "all nodes, checks and notes, on as many lines as they take")
+	f.BoolVarP(&c.verbose, "verbose", "v", false, "all nodes, checks and notes, on as many lines as they take; the long form of streams in json and csv")
 	f.BoolVar(&c.notes, "notes", false, "the notes instead of their number")
 }
 
@@ -189,7 +189,7 @@ const screenLines = 24
 
 // options are the report's options for an output.
 func (c *common) options(out io.Writer) report.Options {
-	o := report.Options{Level: c.level, All: c.all, Nodes: c.nodes, Width: c.width, Titles: true, Color: c.color == "always", Note: spell.Note, Step: spell.Step}
+	o := report.Options{Long: c.verbose, Level: c.level, All: c.all, Nodes: c.nodes, Width: c.width, Titles: true, Color: c.color == "always", Note: spell.Note, Step: spell.Step}
 	if c.brief() {
 		o.Lines = screenLines
 	}

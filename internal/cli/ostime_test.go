@@ -54,7 +54,7 @@ func threadTimes(t *testing.T, sh, by string) (list []map[string]float64) {
 	var errs bytes.Buffer
 	a := &app{in: strings.NewReader(""), out: &bytes.Buffer{}, err: &errs, kernel: measure.ThisKernel()}
 	cmd := a.stat()
-	cmd.SetArgs([]string{"--source", "os", "--by", by, "--format", "json", "-o", file, "--", sh, "-c", "sleep 0.4; :"})
+	cmd.SetArgs([]string{"--source", "os", "--by", by, "-v", "--format", "json", "-o", file, "--", sh, "-c", "sleep 0.4; :"})
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	if err := cmd.Execute(); err != nil {
 		t.Skip("no program may be counted here: ", err, errs.String())

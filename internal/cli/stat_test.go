@@ -182,7 +182,7 @@ func TestStatTogether(t *testing.T) {
 		}
 		return k
 	}
-	args := []string{"stat", "--level", "1", "-I", "100", "--format", "csv"}
+	args := []string{"stat", "--level", "1", "-I", "100", "--format", "csv", "-v"}
 	_, want, status := call(machine(), append(args, "./app")...)
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, want)

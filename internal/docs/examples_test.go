@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -174,12 +175,25 @@ func matches(pattern, lines []string) bool {
 	}
 }
 
-// sameJSON says whether two texts are JSON and the same value. Processors that
-// multiply and add in one step differ in the last digits.
+// sameJSON says whether two texts are JSON and the same value, or several, as streams are.
+// Processors that multiply and add in one step differ in the last digits.
 func sameJSON(a, b []string) bool {
-	var x, y any
-	return json.Unmarshal([]byte(strings.Join(a, "\n")), &x) == nil &&
-		json.Unmarshal([]byte(strings.Join(b, "\n")), &y) == nil && cmp.Equal(x, y, cmpopts.EquateApprox(1e-12, 0))
+	values := func(lines []string) (list []any, ok bool) {
+		for d := json.NewDecoder(strings.NewReader(strings.Join(lines, "\n"))); ; {
+			var v any
+			switch err := d.Decode(&v); err {
+			case nil:
+				list = append(list, v)
+			case io.EOF:
+				return list, true
+			default:
+				return nil, false
+			}
+		}
+	}
+	x, isJSON := values(a)
+	y, alsoJSON := values(b)
+	return isJSON && alsoJSON && cmp.Equal(x, y, cmpopts.EquateApprox(1e-12, 0))
 }
 
 // indentJSON lays out JSON for people, and leaves anything else as it is.
