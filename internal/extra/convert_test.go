@@ -97,7 +97,7 @@ func TestConvert(t *testing.T) {
 			t.Fatalf("%s: %s", c.name, msg)
 		}
 		var out, stderr bytes.Buffer
-		if status := cli.Main(t.Context(), append(c.args, "report", "--by", c.by, "--format", "json", file), strings.NewReader(""), &out, &stderr); status != 0 {
+		if status := cli.Main(t.Context(), append(c.args, "report", "--by", c.by, "-v", "--format", "json", file), strings.NewReader(""), &out, &stderr); status != 0 {
 			t.Fatalf("%s: %s", c.name, stderr.String())
 		}
 		var doc struct{ Accounts []map[string]any }

@@ -155,7 +155,7 @@ func TestClients(t *testing.T) {
 // TestAPI: what the description names is answered as it says.
 func TestAPI(t *testing.T) {
 	t.Chdir("../..")
-	url := serve(t, "--sysroot", "examples/functions", "examples/levels.data", "examples/functions.data")
+	url := serve(t, "--sysroot", "examples/functions", "examples/levels.data", "examples/functions.data", "docs/format/intervals.csv")
 	for path, want := range map[string]struct {
 		status int
 		has    string
@@ -164,6 +164,7 @@ func TestAPI(t *testing.T) {
 		"api/v1/recordings/0/accounts":                             {200, `"cyclestack.account/v1"`},
 		"api/v1/recordings/1/accounts?by=function":                 {200, `"function":"wait"`},
 		"api/v1/recordings/0/accounts?by=interval&time=0.015,0.02": {200, `"kind":"interval"`},
+		"api/v1/recordings/2/accounts?by=interval":                 {200, `"cyclestack.account/v1"`}, // no stream
 		"api/v1/recordings/0/accounts?by=nosuch":                   {400, "there are run"},
 		"api/v1/recordings/0/accounts?by=--output=x":               {400, "form"},
 		"api/v1/recordings/0/accounts?time=x":                      {400, "form"},

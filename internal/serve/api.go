@@ -60,7 +60,7 @@ func (s *Server) api(w http.ResponseWriter, r *http.Request, path string) {
 
 // accounts writes accounts of a recording, split and filtered as the query says.
 func (s *Server) accounts(w http.ResponseWriter, r *http.Request, n int) {
-	args := []string{"--format", "json"}
+	args := []string{"-v", "--format", "json"} // -v: the page reads documents, no streams
 	for name, form := range map[string]*regexp.Regexp{"by": byForm, "time": timeForm} {
 		value := r.URL.Query().Get(name)
 		switch {

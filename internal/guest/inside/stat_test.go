@@ -110,7 +110,7 @@ func stat(t *testing.T, args ...string) document {
 func statStatus(t *testing.T, args ...string) (d document, status int, text string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stat.json")
-	out, err := exec.Command(statProgram, append([]string{"stat", "--format", "json", "-o", file}, args...)...).CombinedOutput()
+	out, err := exec.Command(statProgram, append([]string{"stat", "-v", "--format", "json", "-o", file}, args...)...).CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func TestPMUStatProcess(t *testing.T) {
 		task := startTask(t, "threads", "20000000", "30000000", "50000000")
 		task.line()
 		file := filepath.Join(t.TempDir(), "stat.json")
-		cmd := exec.Command(statProgram, append([]string{"stat", "--user", "--nodes", rate, "--format", "json", "-o", file, "-p", strconv.Itoa(task.pid())}, args...)...)
+		cmd := exec.Command(statProgram, append([]string{"stat", "-v", "--user", "--nodes", rate, "--format", "json", "-o", file, "-p", strconv.Itoa(task.pid())}, args...)...)
 		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
