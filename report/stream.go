@@ -81,8 +81,8 @@ func (c *columns) order() {
 	}
 }
 
-// computable are the columns of the nodes that the events of an account can make known, and
-// why the others are not known.
+// computable are the columns of the nodes that the events of an account can make known. It
+// also returns why the others are not known.
 func computable(a *account.Account, o Options) (*columns, []jsonMissing) {
 	c := newColumns(a.Model(), o.asked(a.Model()))
 	missing := []jsonMissing{}
