@@ -223,7 +223,7 @@ func (s *Stream) begin(t *counts.Table) error {
 // Header makes the header of a document for a table.
 func (o *Options) Header(m *resolve.Method, kind string, t *counts.Table) report.Header {
 	c := &m.Resolver.Choice
-	h := report.Header{CPU: m.CPU, CPUID: c.CPU, Model: m.Model, Params: m.Given(), Measured: m.Measured,
+	h := report.Header{CPU: m.CPU, CPUID: c.CPU, Model: m.Model, Params: m.Given(), Measured: m.Measured, Machine: m.Machine,
 		ModelFlag: c.Model, ModelFiles: c.ModelFiles, Workload: c.Workload}
 	if m.Unknown != nil && !m.Audits {
 		h.Unknown = unknownProcessor(m.Unknown)

@@ -170,25 +170,9 @@ const penaltiesMost = 1 << 20
 // readPenalties reads a file of parameters. Those of the processor's other models are
 // ignored, so that one file serves several. A name that no model has is an error.
 func (r *Resolver) readPenalties(file string, p Processor, m *model.Model) (*account.Measured, error) {
-	f, err := os.Open(file)
+	values, text, err := penaltyValues(file)
 	if err != nil {
-		return nil, fault.As(fault.Input, err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, penaltiesMost+1))
-	if err != nil {
-		return nil, fault.As(fault.Input, err)
-	}
-	if len(text) > penaltiesMost {
-		return nil, fault.Inputf("%s: larger than %d bytes: not a file of parameters", file, penaltiesMost)
-	}
-	values := map[string]any{}
-	if err := toml.Unmarshal(text, &values); err != nil {
-		if d, ok := err.(*toml.DecodeError); ok {
-			row, _ := d.Position()
-			return nil, fault.Inputf("%s:%d: %v", file, row, d)
-		}
-		return nil, fault.Inputf("%s: %v", file, err)
+		return nil, err
 	}
 	from := &account.Measured{File: file, Params: map[string]float64{}}
 	from.CPU, from.When = penaltiesHead(text)
@@ -204,6 +188,61 @@ func (r *Resolver) readPenalties(file string, p Processor, m *model.Model) (*acc
 		}
 	}
 	return from, nil
+}
+
+// penaltyValues reads the values of a file of parameters, and returns its text as well.
+func penaltyValues(file string) (values map[string]any, text []byte, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, fault.As(fault.Input, err)
+	}
+	defer f.Close()
+	if text, err = io.ReadAll(io.LimitReader(f, penaltiesMost+1)); err != nil {
+		return nil, nil, fault.As(fault.Input, err)
+	}
+	if len(text) > penaltiesMost {
+		return nil, nil, fault.Inputf("%s: larger than %d bytes: not a file of parameters", file, penaltiesMost)
+	}
+	values = map[string]any{}
+	if err := toml.Unmarshal(text, &values); err != nil {
+		if d, ok := err.(*toml.DecodeError); ok {
+			row, _ := d.Position()
+			return nil, nil, fault.Inputf("%s:%d: %v", file, row, d)
+		}
+		return nil, nil, fault.Inputf("%s: %v", file, err)
+	}
+	return values, text, nil
+}
+
+// Machine returns the numbers of the file of measured parameters that belongs to the
+// processor, whether or not the method has them. It is empty without a file that can be
+// read: whoever needs a number says that it is missing.
+func (s *Selection) Machine() map[string]float64 {
+	numbers := map[string]float64{}
+	r := s.Resolver
+	file := r.Choice.Penalties
+	if r.Choice.UsesStored() {
+		file = r.Stored(s.Processor)
+	}
+	if file == "" || file == PenaltiesNone {
+		return numbers
+	}
+	values, text, err := penaltyValues(file)
+	if err != nil {
+		return numbers
+	}
+	if cpu, _ := penaltiesHead(text); r.Choice.UsesStored() && cpu != "" && cpu != s.ID {
+		return numbers
+	}
+	for name, v := range values {
+		switch v := v.(type) {
+		case float64:
+			numbers[name] = v
+		case int64:
+			numbers[name] = float64(v)
+		}
+	}
+	return numbers
 }
 
 // HasParameter reports whether a model has a parameter.

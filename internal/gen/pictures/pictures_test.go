@@ -39,6 +39,7 @@ func TestSVG(t *testing.T) {
 	t.Chdir("../../..")
 	for name, args := range map[string][]string{
 		"tree.svg": {"report", "--format", "svg", "--level", "3", "examples/walk/columns-1.txt"},
+		"roofline.svg": {"report", "--format", "roofline", "--penalties", "examples/roofline/penalties.toml", "examples/roofline/chase.callgrind", "examples/roofline/columns.callgrind"},
 	} {
 		file := filepath.Join(folder, name)
 		got := cyclestack(t, args...)
