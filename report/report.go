@@ -32,8 +32,8 @@ type Header struct {
 	Params  map[string]float64 // parameters the user set
 
 	Measured *account.Measured // where parameters come from that were measured; nil if none were
-	// Machine returns what a calibration measured of the processor, by the names of
-	// parameters, whether or not the method has them. It may be nil.
+	// Machine returns what a calibration measured of the processor, by names of parameters
+	// of any method. It may be nil.
 	Machine func() map[string]float64
 
 	Workload model.Workload     // the kind of program, if the user said

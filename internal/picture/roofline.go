@@ -81,8 +81,7 @@ type weight struct {
 	times float64
 }
 
-// amountOf adds up the events of the first list of which any was counted. It says what they
-// are.
+// amountOf adds up the events of the first list that has counts. It says what they are.
 func amountOf(a *account.Account, lists [][]weight) (sum float64, from string) {
 	for _, list := range lists {
 		n, first := 0, ""

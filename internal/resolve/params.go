@@ -214,8 +214,8 @@ func penaltyValues(file string) (values map[string]any, text []byte, err error) 
 	return values, text, nil
 }
 
-// Machine returns the numbers of the file of measured parameters that belongs to the
-// processor, whether or not the method has them. It is empty without a file that can be
+// Machine returns the numbers of the processor's file of measured parameters, those of
+// other methods as well. It is empty without a file that can be
 // read: whoever needs a number says that it is missing.
 func (s *Selection) Machine() map[string]float64 {
 	numbers := map[string]float64{}
