@@ -38,7 +38,7 @@ func cyclestack(t *testing.T, args ...string) []byte {
 func TestSVG(t *testing.T) {
 	t.Chdir("../../..")
 	for name, args := range map[string][]string{
-		"tree.svg": {"report", "--format", "svg", "--level", "3", "examples/walk/columns-1.txt"},
+		"tree.svg":     {"report", "--format", "svg", "--level", "3", "examples/walk/columns-1.txt"},
 		"roofline.svg": {"report", "--format", "roofline", "--penalties", "examples/roofline/penalties.toml", "examples/roofline/chase.callgrind", "examples/roofline/columns.callgrind"},
 	} {
 		file := filepath.Join(folder, name)
