@@ -39,6 +39,28 @@ func Time(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// A Delay is a flag of the time until something begins. Never, -1, waits for a command.
+type Delay time.Duration
+
+// Never is the delay of what begins by a command only: some decades.
+const Never = Delay(1 << 60)
+
+// Set reads a delay.
+func (d *Delay) Set(text string) error {
+	if text == "-1" {
+		*d = Never
+		return nil
+	}
+	t, err := Time(text)
+	*d = Delay(t)
+	return err
+}
+
+func (d *Delay) String() string { return "" }
+
+// Type names the values.
+func (d *Delay) Type() string { return "MS" }
+
 // mostNumbers bounds a list of CPUs or processes: no machine has more CPUs, and
 // nobody names more processes.
 const mostNumbers = 1 << 16

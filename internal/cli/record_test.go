@@ -336,6 +336,8 @@ func TestRecordPerf(t *testing.T) {
 		{"plain", false, []string{"--source", "os"}},
 		{"programs", false, []string{"-e", "cpu-clock"}},
 		{"callchains", false, []string{"-e", "cpu-clock", "-g"}},
+		{"compressed", false, []string{"-e", "cpu-clock", "-g", "-z"}},
+		{"per thread", false, []string{"--per-thread", "-e", "cpu-clock", "-z=19"}},
 		{"several", false, []string{"-e", "cpu-clock,task-clock,page-faults,context-switches", "-F", "9000"}},
 		{"fixed", false, []string{"-e", "page-faults", "-c", "3"}},
 		{"data", false, []string{"-e", "page-faults", "-c", "1", "-d"}},
@@ -351,7 +353,7 @@ func TestRecordPerf(t *testing.T) {
 			needCgroups(t, tt.args)
 			file := filepath.Join(t.TempDir(), "perf.data")
 			program := programs
-			if tt.name == "alone" {
+			if tt.name == "alone" || tt.name == "per thread" {
 				program = oneProgram
 			}
 			var said string
@@ -413,6 +415,8 @@ func TestPerfRecorded(t *testing.T) {
 		args []string
 	}{
 		{"plain", true, []string{"-e", "cpu-clock"}},
+		{"compressed", false, []string{"-e", "cpu-clock", "-g", "-z"}},
+		{"per thread", false, []string{"--per-thread", "-e", "cpu-clock", "-z=19"}},
 		{"several", false, []string{"-e", "cpu-clock,task-clock,page-faults,context-switches"}},
 		{"callchains", false, []string{"-e", "cpu-clock,page-faults", "-g"}},
 		{"compressed", true, []string{"-e", "cpu-clock", "-g", "-z"}},

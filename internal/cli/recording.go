@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/cyclestack/cyclestack/counts"
@@ -20,7 +19,7 @@ import (
 
 // write records into the file.
 func (r *recorder) write(ctx context.Context) error {
-	out, err := output.NewRecording(r.c.output, r.out)
+	out, err := output.NewSeries(r.c.output, r.out, r.f.limits.Switch.On(), r.f.maxFiles)
 	if err != nil {
 		return err
 	}
@@ -28,7 +27,7 @@ func (r *recorder) write(ctx context.Context) error {
 	catcher := signals.Catch(len(r.program) > 0)
 	defer catcher.End() // not before the file has its name
 	catcher.Finally(out.Discard)
-	out.Unguard()
+	out.Current().Unguard()
 	state, stats, err := r.run(ctx, out, catcher)
 	if err != nil {
 		return err
@@ -36,12 +35,13 @@ func (r *recorder) write(ctx context.Context) error {
 	if err := out.Keep(); err != nil {
 		return err
 	}
-	r.conclude(stats, out.Regular())
+	r.c.output = out.Last()
+	r.conclude(stats, out.Current().Regular())
 	return programStatus(r.program, state)
 }
 
 // run records until the end, and returns how the program ended.
-func (r *recorder) run(ctx context.Context, out io.Writer, catcher *signals.Catcher) (*os.ProcessState, perfrecord.Stats, error) {
+func (r *recorder) run(ctx context.Context, out *output.Series, catcher *signals.Catcher) (*os.ProcessState, perfrecord.Stats, error) {
 	rec, err := r.start(ctx, out)
 	if err != nil {
 		return nil, perfrecord.Stats{}, r.failure(err)
@@ -69,13 +69,16 @@ func (r *recorder) tellNotes(notes []counts.Note) {
 }
 
 // start starts to record.
-func (r *recorder) start(ctx context.Context, out io.Writer) (*perfrecord.Recording, error) {
+func (r *recorder) start(ctx context.Context, out *output.Series) (*perfrecord.Recording, error) {
 	m := r.plan.Machine()
 	id, _ := model.HostID(m.Root)
 	opts := perfrecord.Options{Root: m.Root, Cmdline: os.Args, Version: "cyclestack " + release.Version, CPUID: id, Limits: r.f.limits}
-	rec, err := perfrecord.Start(ctx, m.Sys, r.plan.Spec(), out, opts)
+	if r.f.limits.Switch.On() {
+		opts.Next = out.Next
+	}
+	rec, err := perfrecord.Start(ctx, m.Sys, r.plan.Spec(), out.Current(), opts)
 	if err != nil && r.plan.Refused(err) {
-		rec, err = perfrecord.Start(ctx, m.Sys, r.plan.Spec(), out, opts)
+		rec, err = perfrecord.Start(ctx, m.Sys, r.plan.Spec(), out.Current(), opts)
 	}
 	return rec, err
 }
@@ -116,6 +119,9 @@ func (r *recorder) conclude(s perfrecord.Stats, readable bool) {
 	if readable {
 		command := plan.Command{Args: []string{"cyclestack", "report", "--by", "function", r.c.output}}
 		next = "; next: " + command.String()
+	}
+	if s.Files > 1 {
+		throttled += fmt.Sprintf(", %d files", s.Files)
 	}
 	r.tell(fmt.Sprintf("%d samples, %s%s, %s in %s%s", s.Samples, lost, throttled, bytesText(s.Bytes), r.c.output, next))
 }

@@ -2,11 +2,13 @@ package output
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/signals"
@@ -71,6 +73,20 @@ func (f *Recording) Seek(offset int64, whence int) (int64, error) {
 		return 0, errors.ErrUnsupported
 	}
 	return f.file.Seek(offset, whence)
+}
+
+// Stamped gives the file a name of its own when it is kept: NAME and the time, as perf has
+// it. It returns the name.
+func (f *Recording) Stamped(now time.Time) string {
+	const step = 10 * time.Millisecond // between names
+	for {
+		path := f.to.path + "." + now.Format("20060102150405") + fmt.Sprintf("%02d", now.Nanosecond()/int(step))
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			f.to.path, f.to.mode = path, 0
+			return path
+		}
+		now = now.Add(step)
+	}
 }
 
 // Keep puts the file into its place.

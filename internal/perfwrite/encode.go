@@ -178,6 +178,7 @@ func (w *Writer) sections(f *perfdata.Features) []featureSection {
 		return b.u64(f.SampleTime[0]).u64(f.SampleTime[1])
 	})
 	add(perffile.FeatureClockID, f.ClockResNanos > 0, func(b builder) builder { return b.u64(f.ClockResNanos) })
+	add(perffile.FeatureCompressed, w.compressor != nil, func(b builder) builder { return w.compressor.feature(b) })
 	add(perffile.FeatureCPUPMUCaps, len(f.CPUCaps) > 0, func(b builder) builder { return b.caps(f.CPUCaps) })
 	add(perffile.FeatureClockData, f.ClockID != perfdata.ClockData{}, func(b builder) builder {
 		return b.u32(1).u32(f.ClockID.Clock).u64(f.ClockID.TimeOfDay).u64(f.ClockID.ClockNanos)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -139,5 +140,83 @@ func TestNothing(t *testing.T) {
 	}
 	if _, err := perfwrite.NewPipeWriter(io.Discard, perfwrite.WriterOptions{}, nil); err == nil {
 		t.Error("a pipe without events")
+	}
+}
+
+// TestCompressed: what is compressed is read again, in the same order, also what cannot be
+// made smaller; perf's size limits hold.
+func TestCompressed(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, pipe := range []bool{false, true} {
+		var f testperf.MemFile
+		var out bytes.Buffer
+		o := perfwrite.WriterOptions{Level: 3, Events: []*perfdata.Event{{Name: "cycles", IDs: []uint64{1},
+			Attr: perfdata.Attr{SamplePeriod: 1, SampleType: perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTime}}}}
+		var w interface {
+			writer
+			Size() int64
+		}
+		var err error
+		if w, err = perfwrite.NewWriter(&f, o); pipe {
+			w, err = perfwrite.NewPipeWriter(&out, o, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		const rounds, each = 30, 4000
+		want := make([]uint64, 0, rounds*each)
+		var b []byte
+		for round := range rounds {
+			b = b[:0]
+			for i := range each {
+				ip := uint64(0x1000)
+				if round%3 == 0 {
+					ip = random.Uint64() >> 1
+				}
+				want = append(want, ip)
+				b = binary.LittleEndian.AppendUint64(b, uint64(perffile.RecordSample)|32<<48)
+				for _, word := range []uint64{1, ip, uint64(round*each + i + 1)} {
+					b = binary.LittleEndian.AppendUint64(b, word)
+				}
+			}
+			cut := 12345 // in the middle of a record, as where a ring ends
+			for _, piece := range [][]byte{b[:cut], b[cut:]} {
+				if _, err := w.Write(piece); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.WriteRecord(&perfdata.FinishedRound{}, perfdata.Trailer{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(nil); err != nil {
+			t.Fatal(err)
+		}
+		data := f.B
+		if pipe {
+			data = out.Bytes()
+		}
+		if plain := int64(32 * rounds * each); w.Size() > plain*2/3 || int64(len(data)) < w.Size() {
+			t.Errorf("pipe %v: %d bytes of records in %d, %d without compression", pipe, w.Size(), len(data), plain)
+		}
+		r, err := perfdata.NewReader(bytes.NewReader(data), "x", perfdata.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, ends := 0, 0
+		for r.Next() {
+			switch rec := r.Record().(type) {
+			case *perfdata.Sample:
+				if n >= len(want) || rec.IP() != want[n] || rec.Time() != uint64(n+1) || ends != n/each {
+					t.Fatalf("pipe %v: sample %d: %#x at %d in round %d", pipe, n, rec.IP(), rec.Time(), ends)
+				}
+				n++
+			case *perfdata.FinishedRound:
+				ends++
+			}
+		}
+		if r.Err() != nil || n != len(want) || ends != rounds {
+			t.Errorf("pipe %v: %d samples, %d rounds, %v", pipe, n, ends, r.Err())
+		}
 	}
 }

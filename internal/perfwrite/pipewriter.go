@@ -26,6 +26,9 @@ func NewPipeWriter(out io.Writer, opts WriterOptions, f *perfdata.Features) (*Pi
 	}
 	p := &PipeWriter{Writer{w: bufio.NewWriterSize(out, 1<<20), opts: opts, attr: attrSizeOurs}}
 	w := &p.w
+	if w.compressor, w.err = newCompressor(opts.Level); w.err != nil {
+		return nil, w.err
+	}
 	for _, e := range opts.Events {
 		w.attr = max(w.attr, attrSize(&e.Attr))
 	}
@@ -34,7 +37,7 @@ func NewPipeWriter(out io.Writer, opts WriterOptions, f *perfdata.Features) (*Pi
 	if b.big {
 		copy(b.b, perffile.Magic2Big)
 	}
-	if _, err := w.Write(b.b); err != nil {
+	if err := w.write(b.b); err != nil {
 		return nil, err
 	}
 	if err := p.describe(f); err != nil {
@@ -90,8 +93,7 @@ func (p *PipeWriter) tracing(b []byte) error {
 	if err := p.record(perffile.RecordHeaderTracingData, builder{big: p.w.opts.BigEndian}.u32(uint32(size))); err != nil {
 		return err
 	}
-	_, err := p.w.Write(builder{b: slices.Clone(b)}.zeros(size - len(b)).b)
-	return err
+	return p.w.write(builder{b: slices.Clone(b)}.zeros(size - len(b)).b)
 }
 
 // maxPipeRecord is the size that the header of a record has room for.
@@ -108,12 +110,14 @@ func (p *PipeWriter) record(kind perfdata.RecordType, body builder) error {
 		return fmt.Errorf("perfwrite: a record (%v) of %d bytes is too long", kind, size)
 	}
 	head := builder{big: body.big}.u32(uint32(kind)).u16(0).u16(uint16(size))
-	if _, err := p.w.Write(head.b); err != nil {
+	if err := p.w.write(head.b); err != nil {
 		return err
 	}
-	_, err := p.w.Write(body.b)
-	return err
+	return p.w.write(body.b)
 }
+
+// Size returns how many bytes were written.
+func (p *PipeWriter) Size() int64 { return p.w.Size() }
 
 // Write appends records as the kernel wrote them: see Writer.Write.
 func (p *PipeWriter) Write(b []byte) (int, error) { return p.w.Write(b) }

@@ -15,10 +15,10 @@ type WriterOptions struct {
 	Events    []*perfdata.Event // with Attr, IDs and Name; those of a group follow each other and have the same Leader
 	BigEndian bool
 	Tracing   []byte // the formats of tracepoints, as perf has them in its header; nil for none
+	Level     int    // of the compression of the kernel's records, 1 to 22; 0 for none
 }
 
-// A Writer writes a perf.data file of version 2: what perf record writes without
-// -z and into a file.
+// A Writer writes a perf.data file of version 2: what perf record writes into a file.
 //
 //	w, err := perfwrite.NewWriter(f, perfwrite.WriterOptions{Events: events})
 //	…
@@ -36,6 +36,8 @@ type Writer struct {
 	buf    []byte
 	err    error
 	closed bool
+
+	compressor *compressor // nil for none
 }
 
 // NewWriter writes the beginning of a file to f.
@@ -44,6 +46,9 @@ func NewWriter(f io.WriteSeeker, opts WriterOptions) (*Writer, error) {
 		return nil, errors.New("perfwrite: a file needs an event")
 	}
 	w := &Writer{f: f, w: bufio.NewWriterSize(f, 1<<20), opts: opts, attr: attrSizeOurs}
+	if w.compressor, w.err = newCompressor(opts.Level); w.err != nil {
+		return nil, w.err
+	}
 	for _, e := range opts.Events {
 		w.attr = max(w.attr, attrSize(&e.Attr))
 	}
@@ -102,15 +107,34 @@ func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
+	if w.compressor != nil {
+		w.err = w.pack(p)
+	} else {
+		w.err = w.write(p)
+	}
+	if w.err != nil {
+		return 0, w.err
+	}
+	return len(p), nil
+}
+
+// write writes what is not to be compressed.
+func (w *Writer) write(p []byte) error {
 	n, err := w.w.Write(p)
 	w.data.Size += uint64(n)
 	w.err = err
-	return n, err
+	return err
 }
+
+// Size returns how many bytes of records were written.
+func (w *Writer) Size() int64 { return int64(w.data.Size) }
 
 // Flush writes what is buffered, so that a reader of the unfinished file sees
 // it.
 func (w *Writer) Flush() error {
+	if w.err == nil {
+		w.err = w.flushPacked()
+	}
 	if w.err == nil {
 		w.err = w.w.Flush()
 	}
@@ -137,8 +161,13 @@ func (w *Writer) WriteRecord(rec perfdata.Record, t perfdata.Trailer) error {
 	w.buf = b.b
 	head := builder{big: b.big}.u32(uint32(kind)).u16(uint16(rec.Head().Misc)).u16(uint16(len(b.b)))
 	copy(b.b, head.b)
-	_, err := w.Write(b.b)
-	return err
+	if w.err == nil {
+		w.err = w.flushPacked()
+	}
+	if w.err != nil {
+		return w.err
+	}
+	return w.write(b.b)
 }
 
 func (w *Writer) trailer(b builder, t perfdata.Trailer) builder {
@@ -175,6 +204,9 @@ func (w *Writer) Close(f *perfdata.Features) error {
 	w.closed = true
 	if f == nil {
 		f = &perfdata.Features{}
+	}
+	if w.err = w.flushPacked(); w.err != nil {
+		return w.err
 	}
 	sections := w.sections(f)
 	at := w.data.End() + uint64(len(sections))*perffile.SectionSize

@@ -182,7 +182,7 @@ func (w *Catcher) Pass(r Measured, program bool, goesOn func()) {
 	ended := func() bool { return !program || r.Signal(probe) != nil }
 	w.hand(func(s os.Signal) (over bool) {
 		number, ok := s.(syscall.Signal)
-		if program && (!typed(s) || !inForeground()) {
+		if program && (!typed(s) || !inForeground()) || ok && !ends(number) {
 			_ = r.Signal(s) // it may have ended meanwhile
 		}
 		switch {

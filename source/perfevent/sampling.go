@@ -35,6 +35,10 @@ type SampleSpec struct {
 	NoInherit  bool   // not the command's children, nor threads that come later
 	RingSize   int    // bytes of each processor's ring; 0 is 512 KiB
 
+	// Requests are functions that Next calls before it returns. Each gets a function that lets
+	// samples be taken, or not. It may be nil.
+	Requests <-chan func(enable func(on bool) error)
+
 	// Begin is called when everything is opened, before samples are taken and the command
 	// is started. It tells what is there before the records tell what changes. Events and
 	// WriteTo can be used. Its error ends the sampling, and is Sample's. It may be nil.

@@ -45,6 +45,7 @@ type Sampling struct {
 	events   []SampledEvent
 	maps     []byte
 	over     bool
+	asked    asked
 	lost     uint64
 	state    *os.ProcessState
 	err      error
@@ -188,6 +189,7 @@ func (s *Sampling) begin(sys *System) error {
 	if s.session.wake.notifier, err = newNotifier(); err != nil {
 		return err
 	}
+	s.listen()
 	return s.session.begin()
 }
 
@@ -437,6 +439,7 @@ func (s *Sampling) wait() bool {
 	e.notifyOnce(done, gone)
 	for {
 		full := s.poll(s.until())
+		full = s.answer() || full
 		select {
 		case <-done:
 			return true

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/amount"
@@ -28,6 +29,9 @@ type Options struct {
 	// CPUID identifies the processor as perf's tables of processors do
 	// ("GenuineIntel-6-55-4"); "" is left out.
 	CPUID string
+	// Next completes the present file, and returns the next one to write to; nil if there is
+	// only one. See Limits.Switch.
+	Next func() (io.Writer, error)
 	// Limits bound the recording.
 	Limits
 }
@@ -36,6 +40,9 @@ type Options struct {
 type Limits struct {
 	MaxSize  Size // of the records; the recording ends when it is reached
 	Realtime int  // SCHED_FIFO priority of the thread that writes; 0 for none
+	Level    int  // of compression, 1 to 22; 0 for none
+	Switch   SwitchOutput
+	Control  Control
 }
 
 // A Size is a number of bytes.
@@ -55,6 +62,7 @@ type Stats struct {
 	Throttled int64 // times that the kernel stopped an event which came too often
 	Bytes     int64 // of records
 	Full      bool  // the recording ended as it reached MaxSize
+	Files     int   // that the recording is in
 }
 
 // A Recording is samples that are taken and written.
@@ -67,6 +75,15 @@ type Recording struct {
 	failed   error
 	full     bool // MaxSize is reached
 	bare     bool // without build ids
+
+	spec      perfevent.SampleSpec
+	requests  chan request
+	over      chan struct{}
+	switching bool  // the recording is to go on in another file
+	before    int64 // bytes of the files before
+	files     int   // before this one
+	timer     *time.Timer
+	in, ack   *os.File // of Control; nil for none
 }
 
 // A sink is a file that is written: see perfdata.Writer.
@@ -74,6 +91,7 @@ type sink interface {
 	io.Writer
 	WriteRecord(perfdata.Record, perfdata.Trailer) error
 	Flush() error
+	Size() int64
 	Close(*perfdata.Features) error
 }
 
@@ -88,7 +106,11 @@ func Start(ctx context.Context, sys *perfevent.System, spec perfevent.SampleSpec
 	if err := tryRealtime(opts.Realtime); err != nil {
 		return nil, err
 	}
-	r := &Recording{opts: opts, host: &host{root: opts.Root}, bare: spec.NoBuildIDs}
+	r := &Recording{opts: opts, host: &host{root: opts.Root}, bare: spec.NoBuildIDs, spec: spec, requests: make(chan request), over: make(chan struct{})}
+	if err := r.listen(); err != nil {
+		return nil, err
+	}
+	spec.Requests = r.requests
 	r.host.readKernel() // before the program runs, so as not to disturb it
 	spec.Begin = func(s *perfevent.Sampling) error {
 		r.sampling = s
@@ -96,14 +118,19 @@ func Start(ctx context.Context, sys *perfevent.System, spec perfevent.SampleSpec
 	}
 	s, err := perfevent.Sample(ctx, sys, spec)
 	if err != nil {
+		r.unlisten()
 		return nil, err
 	}
 	r.sampling = s
+	if r.in != nil {
+		go r.obey(r.in, r.ack)
+	}
+	r.clock()
 	if pid := s.PID(); pid > 0 {
 		r.synthesis(&spec).command(pid, spec.Target.Command[0], s.Maps())
 	}
 	if r.failed != nil {
-		s.Close()
+		r.Close()
 		return nil, r.failed
 	}
 	return r, nil
@@ -112,7 +139,7 @@ func Start(ctx context.Context, sys *perfevent.System, spec perfevent.SampleSpec
 // begin writes what precedes the samples, before the first is taken.
 func (r *Recording) begin(out io.Writer, spec *perfevent.SampleSpec) (err error) {
 	events := fileEvents(r.sampling.Events())
-	o := perfwrite.WriterOptions{Events: events, Tracing: r.host.tracing(events)}
+	o := perfwrite.WriterOptions{Events: events, Tracing: r.host.tracing(events), Level: r.opts.Level}
 	if r.out, err = newSink(out, o, func() *perfdata.Features { return r.host.features(r.opts) }); err != nil {
 		return &WriteError{err}
 	}
@@ -202,7 +229,7 @@ func (r *Recording) Run() error {
 		if err != nil {
 			return &WriteError{err}
 		}
-		if n == 0 {
+		if n == 0 && !r.switching {
 			continue
 		}
 		r.write(&perfdata.FinishedRound{})
@@ -212,6 +239,11 @@ func (r *Recording) Run() error {
 		if most := int64(r.opts.MaxSize); most > 0 && r.tally.bytes >= most && !r.full {
 			r.full = true
 			r.sampling.Stop()
+		}
+		if r.due() {
+			if err := r.change(); err != nil {
+				return err
+			}
 		}
 	}
 	if unseen := int64(r.sampling.Lost()) - r.tally.lost; unseen > 0 {
@@ -223,13 +255,8 @@ func (r *Recording) Run() error {
 	if r.failed != nil {
 		return r.failed
 	}
-	f := r.host.features(r.opts)
-	f.SampleTime = [2]uint64{r.tally.first, r.tally.last}
-	if !r.bare {
-		f.BuildIDs = append(r.host.buildIDs(), r.tally.buildIDs()...)
-	}
-	if err := r.out.Close(f); err != nil {
-		return &WriteError{err}
+	if err := r.complete(); err != nil {
+		return err
 	}
 	return r.sampling.Err()
 }
@@ -237,7 +264,7 @@ func (r *Recording) Run() error {
 // Stats returns what was recorded so far.
 func (r *Recording) Stats() Stats {
 	t := &r.tally
-	return Stats{Samples: t.samples, Lost: t.lost, Throttled: t.throttled, Bytes: t.bytes, Full: r.full}
+	return Stats{Samples: t.samples, Lost: t.lost, Throttled: t.throttled, Bytes: r.before + r.out.Size(), Full: r.full, Files: r.files + 1}
 }
 
 // Notes returns what was refused or lowered, one line each.
@@ -247,13 +274,39 @@ func (r *Recording) Notes() []counts.Note { return r.sampling.Notes() }
 // from any goroutine. A command runs on until Close.
 func (r *Recording) Stop() { r.sampling.Stop() }
 
-// Signal passes a signal on to the command; see perfevent.Sampling.
-func (r *Recording) Signal(s os.Signal) error { return r.sampling.Signal(s) }
-
 // State is how the command ended; nil if there was none or it runs still. Valid
 // after Run and after Close.
 func (r *Recording) State() *os.ProcessState { return r.sampling.State() }
 
 // Close frees everything; a command still running is ended. It does not close
 // the file.
-func (r *Recording) Close() error { return r.sampling.Close() }
+func (r *Recording) Close() error {
+	r.unlisten()
+	return r.sampling.Close()
+}
+
+// listen opens the files of commands.
+func (r *Recording) listen() (err error) {
+	if r.opts.Control != (Control{}) {
+		r.in, r.ack, err = r.opts.Control.open()
+	}
+	return err
+}
+
+// unlisten ends all that asks for something. It may be called twice.
+func (r *Recording) unlisten() {
+	select {
+	case <-r.over:
+		return
+	default:
+		close(r.over)
+	}
+	for _, f := range []*os.File{r.in, r.ack} {
+		if f != nil && r.opts.Control.kind == "fifo" {
+			f.Close()
+		}
+	}
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+}

@@ -22,6 +22,7 @@ type tally struct {
 
 	part  []byte // a record that is not complete yet
 	files map[string]inode
+	pids  map[int]struct{} // processes that began while samples were taken, and have not ended
 }
 
 // An inode is what a name of a file stood for when it was mapped.
@@ -90,6 +91,28 @@ func (t *tally) record(b []byte) {
 		t.throttled++
 	case perffile.RecordMmap2:
 		t.mmap2(b)
+	case perffile.RecordFork, perffile.RecordExit:
+		t.task(b)
+	}
+}
+
+// maxPIDs bounds the processes that are remembered.
+const maxPIDs = 1 << 16
+
+// task remembers a process that begins, and forgets one whose first thread ends.
+func (t *tally) task(b []byte) {
+	if len(b) < headerSize+16 {
+		return
+	}
+	pid, tid := int(int32(binary.NativeEndian.Uint32(b[headerSize:]))), int(int32(binary.NativeEndian.Uint32(b[headerSize+8:])))
+	switch began := perfdata.RecordType(binary.NativeEndian.Uint32(b)) == perffile.RecordFork; {
+	case !began && pid == tid:
+		delete(t.pids, pid)
+	case began && len(t.pids) < maxPIDs:
+		if t.pids == nil {
+			t.pids = map[int]struct{}{}
+		}
+		t.pids[pid] = struct{}{}
 	}
 }
 
