@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/cyclestack/cyclestack/internal/cli"
 	"github.com/cyclestack/cyclestack/internal/extra"
@@ -23,7 +24,7 @@ func TestHelpExamples(t *testing.T) {
 		if examples == "" {
 			t.Errorf("help of %s: no examples", command)
 		}
-		for line := range strings.Lines(examples) {
+		for line := range strings.Lines(strings.ReplaceAll(examples, " \\\n     ", "")) { // a command's lines are one
 			example, _, _ := strings.Cut(strings.TrimSpace(line), "  ")
 			args, err := words(example)
 			if err != nil || args[0] != "cyclestack" || slices.ContainsFunc(args, absent) {
@@ -58,6 +59,11 @@ func TestExtraHelp(t *testing.T) {
 		out.Reset()
 		if status := extra.Main(t.Context(), []string{name, "--help"}, strings.NewReader(""), &out, io.Discard); status != 0 || section(out.String(), "Examples:") == "" {
 			t.Errorf("help of %s: status %d, or no examples", name, status)
+		}
+		for line := range strings.Lines(out.String()) {
+			if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > 80 {
+				t.Errorf("help of %s: wider than 80 columns: %s", name, line)
+			}
 		}
 	}
 }
