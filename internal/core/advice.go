@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 )
 
@@ -242,8 +243,11 @@ func (r *Result) portFault(a *simulation.Analysis) (Fault, int) {
 
 // scalar says whether the piece computes with single elements, where vectors could do
 // several at once: floating point without vectors, or a loop over memory with integers only.
+// A loop of integers with calls, jumps to addresses or many branches is not of that kind,
+// such as an interpreter.
 func (r *Result) scalar() bool {
-	float, vector, loads := 0, 0, 0
+	const fewJumps = 3 // the loop's own, and those of two conditions
+	float, vector, loads, jumps := 0, 0, 0, 0
 	for i := range r.Main().Instructions {
 		t := &r.Main().Instructions[i].Traits
 		switch {
@@ -255,8 +259,14 @@ func (r *Result) scalar() bool {
 		if t.Loads || t.Stores {
 			loads++
 		}
+		switch {
+		case t.Calls, i < len(r.Insts) && r.Insts[i].Flow == disasm.IndirectJump:
+			jumps += fewJumps + 1
+		case t.Jumps:
+			jumps++
+		}
 	}
-	return vector == 0 && (float > 0 || loads > 0 && r.Loop > 0)
+	return vector == 0 && (float > 0 || loads > 0 && r.Loop > 0 && jumps <= fewJumps)
 }
 
 // first returns the first instruction with a trait, or -1.

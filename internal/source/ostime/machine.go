@@ -40,6 +40,7 @@ type Machine struct {
 	cpus      []int    // that are watched; nil for all
 	places    []counts.Scope
 	last, now []processorUse // by number
+	at        time.Time      // of last
 	of        *counts.Layout
 	table     *counts.Table // the last that was returned
 	err       error
@@ -57,6 +58,7 @@ type processorUse struct {
 func NewMachine(root fs.FS, cpus []int, places []counts.Scope) *Machine {
 	m := &Machine{proc: proc{root: root}, cpus: cpus, places: places}
 	m.last, m.err = m.look(nil)
+	m.at = time.Now()
 	return m
 }
 
@@ -135,9 +137,16 @@ func parseSpent(times []byte) (s processorUse, ok bool) {
 // of the time since the last call or since NewMachine. A scope is one logical processor,
 // the watched ones of a core, die, socket or node, or all watched ones.
 //
+// On a busy machine the processors are looked at some time before and after the table's
+// own counts. What they did is then scaled to the table's time.
+//
 // The table is valid until the next call.
 func (m *Machine) Join(t *counts.Table) *counts.Table {
 	var err error
+	now, scale := time.Now(), 1.0
+	if between := now.Sub(m.at); t.Duration > 0 && between.Seconds() > t.Duration {
+		scale = t.Duration / between.Seconds()
+	}
 	if m.now, err = m.look(m.now); err != nil {
 		m.err = err
 	}
@@ -153,12 +162,12 @@ func (m *Machine) Join(t *counts.Table) *counts.Table {
 		for c := range cells {
 			cells[c] = counts.Cell{State: counts.NotSupported}
 			if n > 0 {
-				cells[c] = counts.Cell{State: counts.Counted, Value: nanos(sum[c]), Variance: 2 * float64(n) * uniform(tick)}
+				cells[c] = counts.Cell{State: counts.Counted, Value: scale * nanos(sum[c]), Variance: 2 * float64(n) * uniform(tick)}
 			}
 		}
 	}
 	if err == nil {
-		m.last, m.now = m.now, m.last
+		m.last, m.now, m.at = m.now, m.last, now
 	}
 	if m.err != nil {
 		out.Notes = append(out.Notes, counts.Notef("not known: what processors did with their time (%v)", m.err))
