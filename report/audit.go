@@ -86,7 +86,7 @@ func (t *auditWriter) brief(a *account.Account) error {
 	return t.Flush()
 }
 
-// findings writes what checks come to, without their figures. What that means follows for the
+// findings writes what checks come to, without their figures: a failing one with its events. What that means follows for the
 // first of them, if less than half of the page is used then.
 func (t *auditWriter) findings(a *account.Account, word string, below int, wanted func(*account.Check) bool) {
 	for i := range a.Checks {
@@ -94,7 +94,11 @@ func (t *auditWriter) findings(a *account.Account, word string, below int, wante
 		if !wanted(c) {
 			continue
 		}
-		t.Paragraph(word, c.Name, auditHang, plain)
+		name := c.Name
+		if c.State == account.Fails && len(c.Events) > 0 {
+			name += ": " + listed(c.Events)
+		}
+		t.Paragraph(word, name, auditHang, plain)
 		if c.Text != "" && t.lines()+below < t.o.Lines/2 {
 			t.Paragraph("", c.Text, auditHang, faint)
 		}

@@ -54,7 +54,15 @@ func checkScreen(t *testing.T, args ...string) {
 	if cut := cutNumber.FindString(text); cut != "" {
 		t.Errorf("%v: a number is cut, %q:\n%s", args, cut, text)
 	}
+	for _, fails := range failingCheck.FindAllString(text, -1) { // a name, and events behind it
+		if !strings.Contains(fails+"\n", ":\n") && !strings.Contains(fails, ": ") {
+			t.Errorf("%v: a check fails, but of which events?\n%s", args, text)
+		}
+	}
 }
+
+// failingCheck is a line of audit with a check that fails.
+var failingCheck = regexp.MustCompile(`(?m)^ *(does not|suspect|FAILS)  .*(\n {12}[a-zA-Z_.:,].*)?`)
 
 // recordings are the files of patterns.
 func recordings(t *testing.T, patterns ...string) []string {
