@@ -143,9 +143,7 @@ func (t *tree) essential(a *account.Account, room int) {
 	}
 	const around = 3 // a heading, what is left out, and a blank line
 	nodes := a.Essential(t.shown, max(treeLeast, room-around))
-	if t.o.Known {
-		nodes = slices.DeleteFunc(nodes, func(i int) bool { return !a.Nodes[i].Known() })
-	}
+	nodes = slices.DeleteFunc(nodes, func(i int) bool { return !a.Nodes[i].Known() && (t.o.Known || a.Model().Nodes[i].Optional) })
 	var lines []page.Line
 	for _, i := range nodes {
 		lines = append(lines, t.line(a, i))
