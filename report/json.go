@@ -67,6 +67,7 @@ type jsonAccount struct {
 	Bottleneck []string      `json:"bottleneck"`
 	Rivals     []jsonRival   `json:"ambiguous,omitempty"`
 	Branching  *jsonBranches `json:"branching,omitempty"`
+	Try        []string      `json:"try,omitempty"`
 	Next       []Step        `json:"next,omitempty"`
 	Audit      []jsonCheck   `json:"audit"`
 	Missing    []jsonMissing `json:"missing"`
@@ -301,6 +302,9 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 		out.Rivals = append(out.Rivals, jsonRival{m.Nodes[r.Node].Path, m.Nodes[r.Of].Path, page.Known(r.Margin)})
 	}
 	out.Branching, out.Next = branching(a), j.o.steps(j.h, a)
+	if last := len(a.Bottleneck) - 1; last >= 0 && len(out.Next) > 0 {
+		out.Try = a.Advice(a.Bottleneck[last])
+	}
 	for i := range a.Checks {
 		c := &a.Checks[i]
 		if j.o.Checks || c.State == account.Fails && (!c.Common || c.Contradicts()) {

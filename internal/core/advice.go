@@ -243,8 +243,8 @@ func (r *Result) portFault(a *simulation.Analysis) (Fault, int) {
 
 // scalar says whether the piece computes with single elements, where vectors could do
 // several at once: floating point without vectors, or a loop over memory with integers only.
-// A loop of integers with calls, jumps to addresses or many branches is not of that kind,
-// such as an interpreter.
+// A loop of integers with calls, indirect jumps or many branches is no such loop: an
+// interpreter has them.
 func (r *Result) scalar() bool {
 	const fewJumps = 3 // the loop's own, and those of two conditions
 	float, vector, loads, jumps := 0, 0, 0, 0

@@ -74,7 +74,7 @@ func continued(line string) string {
 	args := strings.Fields(line)
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
-		if i+1 < len(args) && arg[0] == '-' && args[i+1][0] != '-' { // a flag's value stays beside it
+		if i+1 < len(args) && arg[0] == '-' && args[i+1][0] != '-' { // a flag keeps its value
 			i++
 			arg += " " + args[i]
 		}

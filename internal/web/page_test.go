@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -83,7 +86,12 @@ type accountOf struct {
 	Scope      scopeOf
 	Nodes      []node
 	Bottleneck []string
-	Counts     []struct {
+	Try        []string
+	Events     []struct {
+		Event string
+		Value float64
+	}
+	Counts []struct {
 		Event    string
 		Value    *float64
 		Coverage *float64
@@ -231,6 +239,10 @@ func TestTree(t *testing.T) {
 			n := a.Nodes[slices.IndexFunc(a.Nodes, func(n node) bool { return n.Path == end })]
 			if got := tab.Text("#what .verdict"); !strings.Contains(got, n.Name) || !strings.Contains(got, figure(&n, n.Value)) {
 				t.Errorf("%v: the verdict is %q, and the bottleneck %s %s", args, got, n.Name, figure(&n, n.Value))
+			}
+			try := slices.IndexFunc(a.Try, func(s string) bool { return !strings.HasPrefix(s, "follow the ") })
+			if got := tab.Text("#what"); try >= 0 && !strings.Contains(got, "Try: "+a.Try[try]) {
+				t.Errorf("%v: %q lacks the advice %q", args, got, a.Try[try])
 			}
 			if got := tab.Texts("#what .trail a"); len(got) != len(a.Bottleneck) {
 				t.Errorf("%v: path %v, want %v", args, got, a.Bottleneck)
@@ -390,4 +402,26 @@ func manyFunctions(t *testing.T, n int) ([]byte, []accountOf) {
 	}
 	d["accounts"] = list
 	return pageOf(t, d, documentOf(t, "models", "--cpu", "skylakex", "--model", "tma")), accountsIn(t, d)[1:]
+}
+
+// TestOwnEvents: the events of stat -e are in the page, with their counts.
+func TestOwnEvents(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "own.html")
+	var msg bytes.Buffer
+	if status := cli.Main(t.Context(), []string{"stat", "--no-keep", "-e", "page-faults,task-clock", "--format", "html", "-o", file, "--", "true"}, strings.NewReader(""), io.Discard, &msg); status != 0 {
+		t.Skipf("nothing can be counted here: %s", msg.String())
+	}
+	html, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab := open(t, testbrowser.New(t), html)
+	a := accountsIn(t, documents(tab)[0])[0]
+	if len(a.Events) != 2 || a.Events[0].Event != "page-faults" {
+		t.Fatalf("events %+v", a.Events)
+	}
+	rows := tab.Texts("#own tbody tr")
+	if len(rows) != 2 || !strings.Contains(rows[0], fmt.Sprintf("page-faults%.0f", a.Events[0].Value)) || !strings.HasSuffix(rows[1], "s") {
+		t.Errorf("the table has %q, the document %+v", rows, a.Events)
+	}
 }

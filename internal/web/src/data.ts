@@ -22,12 +22,15 @@ export interface Check {
 
 export interface Count { event: string; as?: string; lp?: number; value: number | null; coverage?: number; state?: string; samples: number }
 
+// A Rate is the count of an event that the user named.
+export interface Rate extends Count { unit?: string; rate?: number | null; per?: string }
+
 export interface Times { model: Model; nodes: Node[]; bottleneck: string[]; missing: { node: string; why: string }[]; notes?: string[] }
 
 export interface Account {
   scope: Scope; nodes: Node[]; bottleneck: string[]; ambiguous?: { path: string; of: string; margin: number | null }[];
   branching?: { dominance: string; instructions: number | null; branches: number | null; mispredictions: number | null };
-  next?: { command: string; why: string }[]; audit: Check[]; missing: { node: string; why: string }[]; counts: Count[];
+  try?: string[]; events?: Rate[]; next?: { command: string; why: string }[]; audit: Check[]; missing: { node: string; why: string }[]; counts: Count[];
   unused?: string[]; unknown?: string[]; other_cores?: string[]; notes?: string[]; times?: Times;
 }
 

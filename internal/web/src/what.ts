@@ -2,7 +2,7 @@
 
 import { Account, Accounts, Explanations } from "./data";
 import { clean, h } from "./dom";
-import { coverage, duration, known } from "./format";
+import { coverage, duration, known, trim } from "./format";
 import { valueText } from "./tree";
 
 export function what(d: Accounts, a: Account, ex: Explanations): HTMLElement {
@@ -15,7 +15,7 @@ export function what(d: Accounts, a: Account, ex: Explanations): HTMLElement {
   box.append(h("p", { class: "facts" }, clean([a.scope.label || "", ...facts].filter(t => t !== "").join(", "))));
   if (!last) {
     box.append(h("p", { class: "verdict" }, a.nodes.some(n => n.flagged) ? "Several nodes are flagged, and none leads to a bottleneck." : "No node is above its threshold: there is no bottleneck."));
-    return box;
+    return own(box, a);
   }
   const title = ex.node(d.model, last.path)?.title;
   const useful = /^retir/i.test(path[0].name);
@@ -25,13 +25,28 @@ export function what(d: Accounts, a: Account, ex: Explanations): HTMLElement {
   const trail = h("ol", { class: "trail", "aria-label": "bottleneck path" });
   for (const n of path) trail.append(h("li", {}, h("a", { href: "#tree", "data-go": n.path }, n.name), " ", valueText(ex, d.model, n)));
   box.append(verdict, trail, h("p", {}, sure(d, a, ex, last)));
-  const advice = ex.node(d.model, last.path)?.try;
-  if (advice?.length) box.append(h("p", {}, h("b", {}, "Try: "), advice[0]));
+  const advice = a.try?.find(t => !t.startsWith("follow the ")); // to follow its parts is what the tree itself says
+  if (advice) box.append(h("p", {}, h("b", {}, "Try: "), clean(advice)));
   if (a.next?.length) {
     const list = h("ul", { class: "next" });
     for (const n of a.next) list.append(h("li", {}, h("code", {}, clean(n.command, 2000)), " ", clean(n.why)));
     box.append(h("p", {}, h("b", {}, "Next:")), list);
   }
+  return own(box, a);
+}
+
+// own adds a table of the events that the user named, if there are any.
+function own(box: HTMLElement, a: Account): HTMLElement {
+  if (!a.events?.length) return box;
+  const time = (unit?: string) => /^(ns|us|usec|ms|msec|s|sec|seconds)$/.test(unit || ""); // all are counted in ns
+  const text = (v: number, unit?: string) => time(unit) ? duration(v / 1e9) : trim(v) + (unit ? " " + unit : "");
+  const body = h("tbody");
+  for (const e of a.events) {
+    const value = known(e.value) ? text(e.value, e.unit) : e.state || "not known";
+    body.append(h("tr", {}, h("th", { scope: "row" }, clean(e.as || e.event)), h("td", { class: "number" }, value),
+      h("td", { class: "number" }, known(e.rate) && e.per && !time(e.unit) ? trim(e.rate) + " per " + e.per : ""), h("td", { class: "number" }, known(e.coverage) && e.coverage < 1 ? coverage(e.coverage) : "")));
+  }
+  box.append(h("table", { id: "own" }, h("thead", {}, h("tr", {}, ...["Event", "Count", "Rate", "Counted"].map(t => h("th", { scope: "col" }, t)))), body));
   return box;
 }
 
