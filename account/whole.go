@@ -19,11 +19,14 @@ func (c *Method) WithWhole(t *counts.Table, event string) *counts.Table {
 	l := &counts.Layout{Columns: append(slices.Clone(t.Columns), counts.Column{Event: event}), Scopes: t.Scopes}
 	out := t.Clone()
 	out.Reset(l)
+	plain := *t
+	plain.Notes = nil
 	var a *Account
 	for i := range t.Scopes {
 		row := out.Row(i)
 		copy(row, t.Row(i))
-		a = b.Evaluate(t, Place{Self: i}, a)
+		a = b.prepare(&plain, Place{Self: i}, a)
+		b.readSlots(&plain, Place{Self: i}, a)
 		switch v := b.of.Eval(a.in); {
 		case !math.IsNaN(v):
 			row[len(row)-1] = counts.Cell{Value: v, State: counts.Counted}

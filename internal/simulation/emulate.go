@@ -68,7 +68,9 @@ func written(s *emulator.Simulation) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return name, errors.Join(s.Write(f), f.Close())
+	err = errors.Join(s.Write(f), f.Close())
+	s.Forget()
+	return name, err
 }
 
 // The TLBs of most cores of the last ten years, within a factor of two: A. Fog, The
@@ -106,7 +108,7 @@ func samples(native time.Duration) (gap, warm int64) {
 	const (
 		perSecond  = 1e9  // blocks that a core executes in a second
 		windows    = 4000 // for a second
-		leastTotal = 300
+		leastTotal = 100
 		mostTotal  = 6000
 		mostWarm   = 5000
 		window     = 400

@@ -137,11 +137,15 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 }
 
 // limitMemory has the garbage collector keep the memory small that simulating and reading
-// need, unless the environment says how large it may be.
+// need, unless the environment says how large it may be. Below that it need not collect.
 func limitMemory() {
-	const enough = 160 << 20
+	const (
+		enough = 160 << 20
+		rarely = 400 // percent of what is in use
+	)
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(enough)
+		debug.SetGCPercent(rarely)
 	}
 }
 
@@ -277,10 +281,22 @@ func (d *described) flush() error {
 	return err
 }
 
-// Table returns the counts of the run, or with a kind of places also those of the places,
-// within functions if that is among the others.
+// mostPlaces is how many places a table has: many more than anybody reads.
+const mostPlaces = 4096
+
+// Table returns the counts of the run, or with a kind of places also those of the places with
+// the most cycles, within functions if that is among the others.
 func (r *Result) Table(by counts.Kind, within counts.By) (*counts.Table, error) {
-	o := ReaderOptions{By: by, Within: within, beyond: r.beyond, Chains: r.chains}
+	return r.table(ReaderOptions{By: by, Within: within, rows: mostPlaces})
+}
+
+// Instructions returns the counts of the run, and of the instructions that are wanted.
+func (r *Result) Instructions(wanted func(*counts.Code) bool) (*counts.Table, error) {
+	return r.table(ReaderOptions{By: counts.Instruction, Within: counts.By(0).With(counts.Function), Only: wanted})
+}
+
+func (r *Result) table(o ReaderOptions) (*counts.Table, error) {
+	o.beyond, o.Chains = r.beyond, r.chains
 	opts, closeFinder := o.valgrind()
 	defer closeFinder()
 	files := valgrind.Open(r.files, opts)

@@ -117,10 +117,10 @@ func measureClock() (hz float64, err error) {
 
 // account writes the account of the run. It has what the operating system counted.
 func (s *Simulator) account(ran *account.Account) error {
-	t, err := s.table(counts.Run, 0)
-	if err != nil {
+	if err := s.read(); err != nil {
 		return err
 	}
+	t := s.tables.run()
 	switch note := s.selfTimed(t); {
 	case note.Text != "":
 		s.notes = append(s.notes, note)
@@ -148,24 +148,6 @@ func (s *Simulator) account(ran *account.Account) error {
 		return err
 	}
 	return stream.Finish()
-}
-
-// hotLoops returns what the model of the core says of the hottest loops; none where it says
-// nothing, such as of another architecture.
-func (s *Simulator) hotLoops() []*core.Result {
-	t, err := s.result.Table(counts.Instruction, counts.By(0).With(counts.Function))
-	if err != nil || t == nil || s.core == nil {
-		return nil
-	}
-	if t = s.method.Account.WithWhole(t, accounting.WholeEvent); t == nil {
-		return nil
-	}
-	run := core.Simulated{Table: t, Column: accounting.Clock(s.method, t)}
-	list, err := run.Analyse(s.core)
-	if err != nil {
-		return nil
-	}
-	return list
 }
 
 // timedLeast is the share of a run's cycles that the simulation of a program with a clock

@@ -54,6 +54,7 @@ type Simulator struct {
 	core   *simulation.Core // nil if the time of instructions is not known
 	state  *os.ProcessState // of the run by itself
 	result *simulation.Result
+	tables tables
 	loops  []*core.Result // the hottest
 	// program is what is simulated. Of a program for another processor the first run is in an
 	// emulator, and its times say nothing.
@@ -220,14 +221,7 @@ func (s *Simulator) processor() string {
 
 // hotspots finds the functions and lines with the most cycles, of an account of the run.
 func (s *Simulator) hotspots(a *account.Account) {
-	functions, err := s.table(counts.Function, 0)
-	if err != nil {
-		return
-	}
-	lines, err := s.table(counts.Line, counts.By(0).With(counts.Function))
-	if err != nil {
-		return
-	}
+	functions, lines := s.tables.functions, s.tables.lines
 	m := s.method.Account
 	t := hotspots.Tables{Functions: m.WithWhole(functions, accounting.WholeEvent), Lines: m.WithWhole(lines, accounting.WholeEvent), Column: len(functions.Columns)}
 	if t.Functions == nil {
@@ -343,10 +337,7 @@ const (
 
 // places writes the account of the places with the most simulated cycles.
 func (s *Simulator) places(by counts.Kind) error {
-	t, err := s.table(by, 0)
-	if err != nil {
-		return err
-	}
+	t := s.tables.by(by)
 	t.Notes = nil // they are the run's
 	if t = s.method.Account.WithWhole(t, accounting.WholeEvent); t == nil {
 		return nil
@@ -379,19 +370,6 @@ func worth(t *counts.Table) int {
 		}
 	}
 	return max(1, min(n, placesMost))
-}
-
-// table returns what the simulator counted.
-func (s *Simulator) table(by counts.Kind, within counts.By) (*counts.Table, error) {
-	t, err := s.result.Table(by, within)
-	if err == nil && t == nil {
-		err = fault.Machinef("the simulator counted nothing")
-	}
-	if err != nil {
-		return nil, err
-	}
-	t.Label, t.Duration = s.m.Options().Label, math.NaN()
-	return t, nil
 }
 
 // differs says if the program ended otherwise under the simulator.

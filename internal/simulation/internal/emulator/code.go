@@ -3,6 +3,7 @@ package emulator
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -15,15 +16,27 @@ import (
 // A library is the code that processes executed, by file.
 type library struct {
 	images  map[string]*image
-	room    int // further instructions that fit
 	decoder disasm.Decoder
+	x86     bool
 	ops     *pipeline.Decoder // nil if there is no model of a core for the instruction set
+	bytes   []byte            // of the instructions
+	chunks  [][]instruction   // by number
+	n       int               // of instructions
+	copied  instruction       // of known
+	decoded sample
+	still   traffic
 }
+
+// chunk is how many instructions are made at a time.
+const chunk = 512
+
+// inst returns an instruction by its number.
+func (l *library) inst(n uint32) *instruction { return &l.chunks[n/chunk][n%chunk] }
 
 // maxInstructions bounds the different instructions of all processes.
 const maxInstructions = 1 << 21
 
-func newLibrary() *library { return &library{images: map[string]*image{}, room: maxInstructions} }
+func newLibrary() *library { return &library{images: map[string]*image{}} }
 
 // use prepares for the instruction set of a target of QEMU.
 func (l *library) use(target string) error {
@@ -38,6 +51,7 @@ func (l *library) use(target string) error {
 	if l.decoder, err = disasm.New(arch, disasm.ATT); err != nil {
 		return err
 	}
+	l.x86 = arch == disasm.AMD64
 	if l.ops, err = pipeline.NewDecoder(arch); err != nil {
 		l.ops = nil
 	}
@@ -54,7 +68,8 @@ type image struct {
 	path string // "" for code of no file
 	pid  int    // of the process, if there is no file
 	file *object.Object
-	at   map[uint64]*instruction
+	at   map[uint64]uint32 // numbers of instructions
+	list []uint32          // by address, once it was asked for
 }
 
 // image returns that of a file; without a path that of a process.
@@ -65,7 +80,7 @@ func (l *library) image(path string, pid int) *image {
 	}
 	i := l.images[key]
 	if i == nil {
-		i = &image{path: path, pid: pid, at: map[uint64]*instruction{}}
+		i = &image{path: path, pid: pid, at: map[uint64]uint32{}}
 		if path != "" {
 			i.file, _ = object.Open(path, object.Options{Debug: []string{debugFiles}})
 		}
@@ -95,29 +110,51 @@ func (l *library) ordered() []*image {
 	return list
 }
 
-// sorted returns the instructions by address.
-func (i *image) sorted() []*instruction {
-	return slices.SortedFunc(maps.Values(i.at), func(a, b *instruction) int { return cmp.Compare(a.addr, b.addr) })
+// sorted returns the instructions of an image by address.
+func (l *library) sorted(i *image) iter.Seq[*instruction] {
+	if len(i.list) != len(i.at) {
+		i.list = slices.SortedFunc(maps.Values(i.at), func(a, b uint32) int { return cmp.Compare(l.inst(a).addr, l.inst(b).addr) })
+	}
+	return func(yield func(*instruction) bool) {
+		for _, n := range i.list {
+			if !yield(l.inst(n)) {
+				return
+			}
+		}
+	}
 }
 
-// An instruction is one of an image, with what is known of it.
+// An instruction is one of an image. Few of a program's instructions miss a cache or are in a
+// window, so what is known of these is apart.
 type instruction struct {
-	addr, next, target uint64 // in the file
-	flow               disasm.Flow
-	streams            bool // stores past the caches
-	repeats            bool // a string instruction with a repeat prefix
-	op                 pipeline.Op
-
+	addr     uint64 // in the file
 	executed int64
-	// In all of the run: misses of loads and stores, by the level that answered them.
-	misses [2][caches.Levels]int64
-	// And accesses by the TLB that had the page, and lines that moved to or from memory.
-	pages [caches.Levels]int64
-	lines int64
-	cold  bool // the first of its line of code
-	// In samples: executions, mispredictions of them, and fetches that missed, by level.
-	seen, mispredicted int64
-	fetches            [caches.Levels]int64
+	seen     int64  // executions in samples
+	code     uint32 // where its bytes are, in the library
+	size     uint8
+	cold     bool // the first of its line of code
+	streams  bool // it stores past the caches
+	*traffic
+	*sample
+}
+
+// Traffic is an instruction's data that was not in the nearest cache, in all of the run.
+type traffic struct {
+	misses [2][caches.Levels]int64 // of loads and stores, by the level that answered them
+	pages  [caches.Levels]int64    // accesses by the TLB that had the page
+	lines  int64                   // that moved to or from memory
+}
+
+// A sample is what an instruction is, and what samples say of it.
+type sample struct {
+	next, target uint64 // in the file
+	flow         disasm.Flow
+	repeats      bool // a string instruction with a repeat prefix
+	op           pipeline.Op
+
+	// In samples: mispredictions, and fetches that missed, by level.
+	mispredicted int64
+	fetches      [caches.Levels]int64
 	// In windows: executions and accesses, loads and stores.
 	watched  int64
 	accesses [2]int64
@@ -129,6 +166,9 @@ type instruction struct {
 
 	settled parts3
 }
+
+// wasTimed reports whether the instruction was in a window.
+func (in *instruction) wasTimed() bool { return in.sample != nil && in.timed > 0 }
 
 // The reasons that an access is late.
 const (
@@ -145,41 +185,75 @@ type parts3 struct {
 	waits        [parts]float64
 }
 
-// instructions decodes a block. Sizes are those of QEMU's decoder.
-func (l *library) instructions(i *image, addr uint64, code []byte, sizes []int) []*instruction {
-	list := make([]*instruction, 0, len(sizes))
-	for _, n := range sizes {
-		in := i.at[addr]
-		if in == nil {
-			if l.room == 0 {
+// instructions finds or makes those of a block. Sizes are those of QEMU's decoder.
+func (l *library) instructions(i *image, addr uint64, code []byte, sizes []int) []uint32 {
+	list := make([]uint32, 0, len(sizes))
+	line := ^uint64(0)
+	for _, size := range sizes {
+		n, ok := i.at[addr]
+		if !ok {
+			if l.n == maxInstructions {
 				return nil
 			}
-			l.room--
-			in = l.decode(addr, code[:n])
-			in.cold = len(list) == 0 || addr>>caches.LineBits != list[len(list)-1].addr>>caches.LineBits
-			i.at[addr] = in
+			n = uint32(l.n)
+			i.at[addr] = n
+			if l.n%chunk == 0 {
+				l.chunks = append(l.chunks, make([]instruction, chunk))
+			}
+			l.n++
+			*l.inst(n) = instruction{addr: addr, code: uint32(len(l.bytes)), size: uint8(size), cold: addr>>caches.LineBits != line,
+				streams: l.x86 && streams(code[:size])}
+			l.bytes = append(l.bytes, code[:size]...)
 		}
-		list = append(list, in)
-		addr, code = addr+uint64(n), code[n:]
+		list = append(list, n)
+		line = addr >> caches.LineBits
+		addr, code = addr+uint64(size), code[size:]
 	}
 	return list
 }
 
-func (l *library) decode(addr uint64, code []byte) *instruction {
-	inst := l.decoder.Decode(code, addr)
-	in := &instruction{addr: addr, next: addr + uint64(len(code))}
-	if inst.Bad || inst.Len != len(code) {
-		if l.ops != nil {
-			in.op = l.ops.Op(disasm.Inst{Addr: addr, Bad: true}, code)
-		}
-		return in
-	}
-	in.target, in.flow = inst.Target, inst.Flow
-	if l.ops != nil {
-		in.op = l.ops.Op(inst, code)
-		in.streams, in.repeats = streams(code), repeats(code)
+// look returns the instruction, decoded.
+func (l *library) look(in *instruction) *instruction {
+	if in.sample == nil {
+		in.sample = &sample{}
+		l.decode(in, in.sample)
 	}
 	return in
+}
+
+// known returns the instruction, or until the next call a copy with what is not known of it.
+func (l *library) known(in *instruction) *instruction {
+	if in.sample != nil && in.traffic != nil {
+		return in
+	}
+	l.copied = *in
+	if in.traffic == nil {
+		l.copied.traffic = &l.still
+	}
+	if in.sample == nil {
+		l.decoded = sample{}
+		l.decode(in, &l.decoded)
+		l.copied.sample = &l.decoded
+	}
+	return &l.copied
+}
+
+// decode finds what an instruction is.
+func (l *library) decode(in *instruction, s *sample) {
+	code := l.bytes[in.code : in.code+uint32(in.size)]
+	inst := l.decoder.Decode(code, in.addr)
+	s.next = in.addr + uint64(len(code))
+	if inst.Bad || inst.Len != len(code) {
+		if l.ops != nil {
+			s.op = l.ops.Op(disasm.Inst{Addr: in.addr, Bad: true}, code)
+		}
+		return
+	}
+	s.target, s.flow = inst.Target, inst.Flow
+	if l.ops != nil {
+		s.op = l.ops.Op(inst, code)
+		s.repeats = l.x86 && repeats(code)
+	}
 }
 
 // streams reports whether an x86 instruction stores past the caches: MOVNTI, MOVNTPS,

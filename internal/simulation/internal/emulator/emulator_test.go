@@ -65,7 +65,7 @@ func (s *Simulation) executed(t *testing.T, function string) (all, first int64) 
 		if i.file == nil {
 			continue
 		}
-		for _, in := range i.sorted() {
+		for in := range s.run.code.sorted(i) {
 			f, ok := i.file.Symbol(in.addr)
 			if !ok || f.Name != function {
 				continue
@@ -301,8 +301,8 @@ func TestBlame(t *testing.T) {
 	of := func(function string, cycles func(*instruction) float64, right func(*instruction) bool) {
 		sum, there := 0.0, 0.0
 		for _, i := range s.run.code.ordered() {
-			for _, in := range i.sorted() {
-				if i.file == nil {
+			for in := range s.run.code.sorted(i) {
+				if i.file == nil || in.sample == nil {
 					continue
 				}
 				if f, ok := i.file.Symbol(in.addr); !ok || f.Name != function {

@@ -36,9 +36,10 @@ func (s *Simulation) unsupported() error {
 	if b == nil || len(b.insts) == 0 {
 		return e
 	}
-	in := b.insts[len(b.insts)-1]
+	last := b.insts[len(b.insts)-1]
+	in := s.run.code.inst(last)
 	for _, i := range s.run.code.ordered() {
-		if i.at[in.addr] != in {
+		if n, ok := i.at[in.addr]; !ok || n != last {
 			continue
 		}
 		function, source, line := newSymbols(i).at(in.addr)
@@ -97,12 +98,17 @@ func (s *Simulation) hidden() string {
 	for _, i := range s.run.code.ordered() {
 		functions := map[string]int64{}
 		crypto := cryptographic.MatchString(filepath.Base(i.path))
-		for _, in := range i.sorted() {
+		latest, variant := "", false
+		for in := range s.run.code.sorted(i) {
 			all += in.executed
 			if i.file == nil {
 				continue
 			}
-			if f, ok := i.file.Symbol(in.addr); ok && variants.MatchString(f.Name) {
+			f, ok := i.file.Symbol(in.addr)
+			if ok && f.Name != latest {
+				latest, variant = f.Name, variants.MatchString(f.Name)
+			}
+			if ok && variant {
 				functions[f.Name] += in.executed
 			} else if crypto {
 				functions[filepath.Base(i.path)] += in.executed

@@ -61,7 +61,8 @@ type mapping struct {
 type block struct {
 	start, end uint64
 	bias       uint64 // of addresses in memory over those in the file
-	insts      []*instruction
+	insts      []uint32 // numbers
+	seen       int64 // executions in samples
 }
 
 // Bounds on what the plugin may write.
@@ -244,6 +245,11 @@ const slots = 8
 // count adds the executions of a process's blocks to their instructions. The file has them
 // for each block.
 func (p *process) count() error {
+	for _, b := range p.blocks {
+		for _, n := range b.insts {
+			p.run.code.inst(n).seen += b.seen
+		}
+	}
 	name := filepath.Join(p.run.dir, p.counts)
 	f, err := os.Open(name)
 	if err != nil {
@@ -268,7 +274,7 @@ func (p *process) count() error {
 		}
 		if b := p.known(id); b != nil {
 			for _, in := range b.insts {
-				in.executed += n
+				p.run.code.inst(in).executed += n
 			}
 		}
 	}

@@ -68,6 +68,12 @@ func (s *Simulation) Dir() string { return s.run.dir }
 // A clock is how often a program reads the time, or sets a timer.
 type clock struct{ reads, timers int64 }
 
+// Forget frees the memory of what was written. There is no more to write.
+func (s *Simulation) Forget() {
+	s.run.code.close()
+	s.run = &run{dir: s.run.dir, code: newLibrary()}
+}
+
 // Close removes the files.
 func (s *Simulation) Close() error {
 	s.run.code.close()

@@ -8,8 +8,8 @@ package emulator
 func (l *library) settle() {
 	for _, i := range l.ordered() {
 		functions := map[uint64][]*instruction{}
-		for _, in := range i.sorted() {
-			if in.timed == 0 {
+		for in := range l.sorted(i) {
+			if !in.wasTimed() {
 				continue
 			}
 			start := uint64(0)

@@ -147,15 +147,17 @@ func (t *thread) enter(b *block) {
 // fetch simulates the fetch of a block's code.
 func (t *thread) fetch(b *block) {
 	line := ^uint64(0)
-	for _, in := range b.insts {
-		in.seen++
+	b.seen++
+	l := t.run.code
+	for _, n := range b.insts {
+		in := l.inst(n)
 		at := in.addr + b.bias
 		if at>>caches.LineBits == line {
 			continue
 		}
 		line = at >> caches.LineBits
 		if level := t.caches.Code(at); level != caches.First {
-			in.fetches[level]++
+			l.look(in).fetches[level]++
 		}
 	}
 }
@@ -165,7 +167,7 @@ func (t *thread) leave(b *block, next uint64) {
 	if len(b.insts) == 0 {
 		return
 	}
-	in := b.insts[len(b.insts)-1]
+	in := t.run.code.look(t.run.code.inst(b.insts[len(b.insts)-1]))
 	addr, target := in.addr+b.bias, in.target+b.bias
 	taken := true
 	switch in.flow {
@@ -179,8 +181,14 @@ func (t *thread) leave(b *block, next uint64) {
 	if missed {
 		in.mispredicted++
 	}
-	if t.mode == detail && t.window != nil {
+	switch {
+	case t.mode != detail:
+	case t.window != nil:
 		t.window.block(b, t.to, taken, missed)
+	default:
+		for _, n := range b.insts {
+			t.run.code.look(t.run.code.inst(n)).watched++
+		}
 	}
 }
 
@@ -194,9 +202,9 @@ func (t *thread) access(w uint64) {
 		t.to = append(t.to, a)
 		return
 	}
-	in := t.block.insts[a.place]
+	in := t.run.code.inst(t.block.insts[a.place])
 	if t.mode == detail {
-		in.accesses[at(a.store)]++
+		t.run.code.look(in).accesses[at(a.store)]++
 	}
 	t.data(in, in.addr+t.block.bias, &a)
 }
@@ -209,7 +217,7 @@ func (t *thread) miss(w, where uint64) {
 		t.caches.Data(0, w>>15, w>>5&1 != 0)
 		return
 	}
-	in := b.insts[place]
+	in := t.run.code.inst(b.insts[place])
 	t.data(in, in.addr+b.bias, &access{addr: w >> 15, size: 1 << (w >> 2 & 7), store: w>>5&1 != 0})
 }
 
@@ -225,6 +233,12 @@ func (t *thread) data(in *instruction, pc uint64, a *access) caches.Access {
 
 // count counts what an access of an instruction missed and moved.
 func (in *instruction) count(got caches.Access, store bool, moves []caches.Move) {
+	if in.traffic == nil {
+		if got.Level == caches.First && got.Translation == caches.First && len(moves) == 0 {
+			return
+		}
+		in.traffic = &traffic{}
+	}
 	if got.Level != caches.First {
 		in.misses[at(store)][got.Level]++
 	}

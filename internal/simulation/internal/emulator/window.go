@@ -76,7 +76,8 @@ func (d *detailed) block(b *block, accesses []access, taken, missed bool) {
 	d.seen++
 	counts := d.seen > fillBlocks
 	next := 0
-	for i, in := range b.insts {
+	for i, n := range b.insts {
+		in := d.run.code.look(d.run.code.inst(n))
 		first := next
 		for next < len(accesses) && int(accesses[next].place) <= i {
 			next++

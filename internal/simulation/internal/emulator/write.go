@@ -23,12 +23,12 @@ func (s *Simulation) Write(w io.Writer) error {
 	costs := rounder{values: make([]uint64, len(valgrind.EmulatedEvents)), carry: make([]float64, len(valgrind.EmulatedEvents))}
 	for _, i := range s.run.code.ordered() {
 		names := newSymbols(i)
-		for _, in := range i.sorted() {
+		for in := range s.run.code.sorted(i) {
 			if in.executed == 0 {
 				continue
 			}
 			function, source, line := names.at(in.addr)
-			costs.round(in.costs())
+			costs.round(s.run.code.known(in).costs())
 			f.Costs(names.object, source, function, in.addr, line, costs.values)
 		}
 	}
@@ -116,6 +116,8 @@ type symbols struct {
 	image  *image
 	object string
 	made   []symbol // of code that a process has made
+
+	latest, plain string // the last name, and how it is written
 }
 
 // A symbol is a function that a process has made.
@@ -143,7 +145,10 @@ func (s *symbols) at(addr uint64) (function, source string, line int) {
 		return "", "", 0
 	}
 	if f, ok := s.image.file.Symbol(addr); ok {
-		function = object.Demangle(f.Name, true)
+		if f.Name != s.latest {
+			s.latest, s.plain = f.Name, object.Demangle(f.Name, true)
+		}
+		function = s.plain
 	}
 	source, line = s.image.file.Line(addr)
 	return function, source, line

@@ -148,23 +148,25 @@ func (p *places) widen(width int) {
 	p.width = max(p.width, width)
 }
 
-// largest returns the rows that fit the table, those with the highest cost by the first
-// event if not all fit, and the rows to join with the others.
-func (p *places) largest(columns int) (rows, rest []int) {
+// largest returns so many rows with the highest cost by some columns, and the others.
+func (p *places) largest(most int, by []int) (rows, rest []int) {
 	rows = make([]int, 0, len(p.keys))
 	for i := range p.keys {
 		if i != p.others {
 			rows = append(rows, i)
 		}
 	}
-	room := max(1, maxCells/max(1, columns)-2)
-	if len(rows) <= room {
+	if len(rows) <= most {
 		return rows, nil
 	}
-	slices.SortFunc(rows, func(i, j int) int {
-		return cmp.Or(cmp.Compare(p.sums[j*p.width], p.sums[i*p.width]), cmp.Compare(i, j))
-	})
-	return rows[:room], rows[room:]
+	cost := func(row int) (sum float64) {
+		for _, c := range by {
+			sum += p.sums[row*p.width+c]
+		}
+		return sum
+	}
+	slices.SortFunc(rows, func(i, j int) int { return cmp.Or(cmp.Compare(cost(j), cost(i)), cmp.Compare(i, j)) })
+	return rows[:most], rows[most:]
 }
 
 // scope describes a row.

@@ -36,6 +36,9 @@ type Options struct {
 	// nil counts all. Facts about the run as a whole, such as how its misses overlap, are
 	// those of all of it.
 	Only func(*counts.Code) bool
+	// Rows is how many places there are at most, those with the most cycles. The others are
+	// in the whole only. 0 keeps all that there is memory for.
+	Rows int
 }
 
 // Kinds of source, as [Reader.Kind] returns them.

@@ -23,8 +23,7 @@ func (r *Reader) fill() {
 	if known {
 		l.Columns = append(l.Columns, exposure.columns()...)
 	}
-	rows, rest := r.places.largest(len(l.Columns))
-	r.join(rest)
+	rows := r.rows(len(l.Columns))
 	if r.places.others >= 0 {
 		rows = append(rows, r.places.others)
 	}
@@ -55,6 +54,38 @@ func (r *Reader) fill() {
 	r.sampled(t)
 	t.Notes = r.notes()
 }
+
+// rows returns the rows of places that the table has, if it has so many columns. Others are
+// joined to one, or left out if the options say how many there may be.
+func (r *Reader) rows(columns int) []int {
+	most := max(1, maxCells/max(1, columns)-2)
+	if n := r.opts.Rows; n > 0 && n <= most {
+		rows, rest := r.places.largest(n, r.cycles())
+		if len(rest) > 0 {
+			r.places.others = -1
+		}
+		return rows
+	}
+	rows, rest := r.places.largest(most, []int{0})
+	r.join(rest)
+	return rows
+}
+
+// cycles are the columns of events that are cycles; the first column if none is.
+func (r *Reader) cycles() (columns []int) {
+	for i, e := range r.events {
+		if slices.Contains(cycleEvents, e) {
+			columns = append(columns, i)
+		}
+	}
+	if len(columns) == 0 {
+		return []int{0}
+	}
+	return columns
+}
+
+// cycleEvents are cycles, and what is estimated in them.
+var cycleEvents = []string{"Ct", "Cbt", "C2t", "C3t", "Cmt", pageEvent, untimed}
 
 // sampled adds the error of sampling to the events that the file states it for. Of a part of
 // the run there were fewer samples than of the whole.

@@ -68,7 +68,9 @@ func NewFileWriter(w io.Writer, h FileHeader) *FileWriter {
 }
 
 // oneLine returns a text without line ends.
-func oneLine(text string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(text) }
+func oneLine(text string) string { return lineEnds.Replace(text) }
+
+var lineEnds = strings.NewReplacer("\n", " ", "\r", " ")
 
 // Costs writes the costs of an instruction, in the order of [EmulatedEvents]: its object,
 // source file and function, its address and its line.

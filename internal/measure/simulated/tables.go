@@ -1,0 +1,118 @@
+package simulated
+
+import (
+	"math"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
+	"github.com/cyclestack/cyclestack/internal/core"
+	"github.com/cyclestack/cyclestack/internal/fault"
+)
+
+// Tables are what a simulation counted by function, and by line within functions. They are
+// read once.
+type tables struct{ functions, lines *counts.Table }
+
+// read reads the tables.
+func (s *Simulator) read() (err error) {
+	if s.tables.functions, err = s.result.Table(counts.Function, 0); err != nil {
+		return err
+	}
+	if s.tables.functions == nil {
+		return fault.Machinef("the simulator counted nothing")
+	}
+	if s.tables.lines, err = s.result.Table(counts.Line, counts.By(0).With(counts.Function)); err != nil {
+		return err
+	}
+	for _, t := range []*counts.Table{s.tables.functions, s.tables.lines} {
+		t.Label, t.Duration = s.m.Options().Label, math.NaN()
+	}
+	return nil
+}
+
+// run returns the counts of the run.
+func (t *tables) run() *counts.Table { return selected(t.functions, 1) }
+
+// by returns the counts of the places of a kind.
+func (t *tables) by(kind counts.Kind) *counts.Table {
+	if kind == counts.Function {
+		return selected(t.functions, len(t.functions.Scopes))
+	}
+	return joined(t.lines)
+}
+
+// selected returns a copy of the first scopes of a table.
+func selected(t *counts.Table, scopes int) *counts.Table {
+	out := counts.NewTable(&counts.Layout{Columns: t.Columns, Scopes: t.Scopes[:scopes]})
+	out.Label, out.CPU, out.Start, out.Duration, out.Notes = t.Label, t.CPU, t.Start, t.Duration, t.Notes
+	for i := range scopes {
+		copy(out.Row(i), t.Row(i))
+	}
+	return out
+}
+
+// joined returns a table with one scope for each line. A line is in several functions if it
+// was inlined into others.
+func joined(t *counts.Table) *counts.Table {
+	l := &counts.Layout{Columns: t.Columns, Scopes: []counts.Scope{t.Scopes[0]}}
+	to, rows := make([]int, len(t.Scopes)), map[counts.Code]int{}
+	for i := 1; i < len(t.Scopes); i++ {
+		scope := t.Scopes[i]
+		code := *scope.Code
+		key := counts.Code{Module: code.Module, File: code.File, Line: code.Line}
+		if code.Line == 0 {
+			key.Function = code.Function
+		}
+		at, ok := rows[key]
+		switch {
+		case !ok:
+			at = len(l.Scopes)
+			rows[key] = at
+			l.Scopes = append(l.Scopes, scope)
+		case l.Scopes[at].Code.Function != code.Function:
+			code.Function = ""
+			l.Scopes[at].Code, l.Scopes[at].Label = &code, code.Label(counts.Line)
+		}
+		to[i] = at
+	}
+	out := counts.NewTable(l)
+	out.Label, out.CPU, out.Start, out.Duration, out.Notes = t.Label, t.CPU, t.Start, t.Duration, t.Notes
+	for i := range t.Scopes {
+		for k, cell := range t.Row(i) {
+			c := out.Cell(to[i], k)
+			c.Value, c.Variance, c.State = c.Value+cell.Value, c.Variance+cell.Variance, cell.State
+		}
+	}
+	return out
+}
+
+// hotLoops returns what the model of the core says of the hottest loops; none where it says
+// nothing, such as of another architecture.
+func (s *Simulator) hotLoops() []*core.Result {
+	m := s.method.Account
+	functions := m.WithWhole(s.tables.functions, accounting.WholeEvent)
+	if functions == nil || s.core == nil {
+		return nil
+	}
+	column := len(functions.Columns) - 1
+	var o core.HotOptions
+	hot := map[counts.Code]bool{}
+	for _, f := range o.Functions(functions, column) {
+		hot[counts.Code{Module: f.Code.Module, Function: f.Code.Function}] = true
+	}
+	t, err := s.result.Instructions(func(c *counts.Code) bool { return hot[counts.Code{Module: c.Module, Function: c.Function}] })
+	if err != nil || t == nil {
+		return nil
+	}
+	t.Label, t.Notes = s.m.Options().Label, nil
+	if t = m.WithWhole(t, accounting.WholeEvent); t == nil {
+		return nil
+	}
+	*t.Cell(0, column) = *functions.Cell(0, column)
+	run := core.Simulated{Table: t, Column: column}
+	list, err := run.Analyse(s.core)
+	if err != nil {
+		return nil
+	}
+	return list
+}
