@@ -60,9 +60,9 @@ type mapping struct {
 // A block is a piece of code in memory.
 type block struct {
 	start, end uint64
-	bias       uint64 // of addresses in memory over those in the file
+	bias       uint64   // of addresses in memory over those in the file
 	insts      []uint32 // numbers
-	seen       int64 // executions in samples
+	seen       int64    // executions in samples
 }
 
 // Bounds on what the plugin may write.
