@@ -140,7 +140,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // need, unless the environment says how large it may be. Below that it need not collect.
 func limitMemory() {
 	const (
-		enough = 160 << 20
+		enough = 200 << 20
 		rarely = 400 // percent of what is in use
 	)
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {

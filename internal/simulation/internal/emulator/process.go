@@ -258,23 +258,21 @@ func (p *process) count() error {
 	defer f.Close()
 	defer os.Remove(name)
 	p.latest = latestOf(f)
-	in := bufio.NewReaderSize(f, 1<<16)
-	var entry [slots]uint64
-	raw := unsafe.Slice((*byte)(unsafe.Pointer(&entry)), unsafe.Sizeof(entry))
-	for id := uint32(0); id <= p.last(); id++ {
-		if _, err := io.ReadFull(in, raw); err != nil {
+	sums := make([]uint64, p.last()+1)
+	part := make([]uint64, len(sums))
+	raw := unsafe.Slice((*byte)(unsafe.Pointer(&part[0])), len(part)*8)
+	for slot := range slots {
+		if _, err := f.ReadAt(raw, int64(slot)*maxBlocks*8); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Base(name), err)
 		}
-		var n int64
-		for _, v := range entry {
-			n += int64(v)
+		for id, n := range part {
+			sums[id] += n
 		}
-		if n == 0 {
-			continue
-		}
-		if b := p.known(id); b != nil {
+	}
+	for id, n := range sums {
+		if b := p.known(uint32(id)); b != nil && n > 0 {
 			for _, in := range b.insts {
-				p.run.code.inst(in).executed += n
+				p.run.code.inst(in).executed += int64(n)
 			}
 		}
 	}

@@ -43,9 +43,6 @@ enum {
 	SLOTS = 8,                             /* counts of a block: threads that do not disturb each other */
 };
 
-/* The executions of a block, by thread. */
-struct counts { uint64_t by[SLOTS]; };
-
 struct insn {
 	uint32_t info;                         /* of its latest access, for which word is */
 	uint32_t where;                        /* its block << 9 | its place in that */
@@ -63,6 +60,7 @@ struct thread {
 	struct thread *next;
 	int fd, mode, slot;
 	int64_t left;                          /* blocks until the next mode */
+	uint64_t *counts, *latest;             /* its own, in the shared file */
 	uint64_t random;
 	unsigned n;
 	uint64_t filter[FILTER][2];
@@ -77,13 +75,13 @@ static struct {
 
 /* What is in a file that the reader reads: it stays if the program is killed. */
 struct shared {
-	struct counts counts[MAX_BLOCKS + 1];  /* by block; then the block that was executed last */
+	uint64_t counts[SLOTS][MAX_BLOCKS];    /* executions, by thread and block */
+	uint64_t latest[SLOTS];                /* the block that was executed last */
 	uint64_t n_said;                       /* bytes of the messages that were not sent yet */
 	char said[1 << 16];
 };
 
 static struct shared *shared;
-static struct counts *counts;
 static char counts_name[PATH_MAX];
 static int control = -1;                       /* where blocks and mappings are written */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -171,7 +169,6 @@ static void open_counts(void)
 		close(fd);
 		if (shared == MAP_FAILED)
 			_exit(125);
-		counts = shared->counts;
 		return;
 	}
 }
@@ -235,6 +232,8 @@ static struct thread *start_thread(unsigned cpu)
 		_exit(125);
 	t->fd = -1;
 	t->slot = cpu % SLOTS;
+	t->counts = shared->counts[t->slot];
+	t->latest = &shared->latest[t->slot];
 	t->random = options.random + cpu * 0x9e3779b97f4a7c15u;
 	t->left = cpu == 0 && options.left > 0 ? options.left : 1 + (int64_t)(next_random(&t->random) % options.period);
 	pthread_mutex_lock(&lock);
@@ -246,16 +245,16 @@ static struct thread *start_thread(unsigned cpu)
 
 static void on_block(unsigned cpu, void *data)
 {
-	struct block *b = data;
+	uint64_t id = (uintptr_t)data;
 	struct thread *t = me;
 	if (__builtin_expect(!t, 0))
 		t = start_thread(cpu);
-	counts[b->id].by[t->slot]++;
-	counts[MAX_BLOCKS].by[t->slot] = b->id; /* the latest, should it be the last */
+	t->counts[id]++;
+	*t->latest = id;
 	if (__builtin_expect(--t->left == 0, 0))
 		set_mode(t, t->mode == FAST ? WARM : t->mode == WARM ? DETAIL : FAST);
 	if (t->mode != FAST)
-		put(t, (uint64_t)b->id << 2 | BLOCK);
+		put(t, id << 2 | BLOCK);
 }
 
 static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
@@ -384,7 +383,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	pthread_mutex_lock(&lock);
 	struct block *b = block_of(tb);
 	pthread_mutex_unlock(&lock);
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)b->id);
 	for (size_t i = 0; i < b->n; i++)
 		qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), on_access,
 			QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, &b->insns[i]);
