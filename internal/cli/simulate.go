@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -89,22 +89,26 @@ func (l *meter) simulation() simulated.Options {
 	return o
 }
 
-// announce says that the program runs again, and on a terminal how far it has come.
-func (l *meter) announce(p simulation.Plan) (progress func(share float64), stop func()) {
-	again, where := "again", "in QEMU"
+// announce says that the program runs again, and how far it has come.
+func (l *meter) announce(p simulation.Plan) (progress func(simulated.Progress), stop func()) {
+	where, about := "again in QEMU", ""
+	if p.Simulator == simulation.Valgrind { // it says nothing of how far it is
+		about = " of about " + simulated.Roughly(p.Takes)
+		where = "again under valgrind," + strings.TrimPrefix(about, " of")
+	}
 	if p.Times > 1 {
-		again = "twice more"
+		where = strings.Replace(where, "again", "twice more", 1)
 	}
-	if p.Simulator == simulation.Valgrind {
-		where = "under valgrind"
-	}
-	takes := simulated.Roughly(p.Takes)
-	fmt.Fprintf(l.err, "cyclestack stat: running it %s %s, about %s; Ctrl-C keeps what is known\n", again, where, takes)
+	fmt.Fprintf(l.err, "cyclestack stat: running it %s; Ctrl-C keeps what is known\n", where)
 	f := file(l.err)
 	if f == nil || !term.IsTerminal(int(f.Fd())) {
-		return func(float64) {}, func() {}
+		return func(d simulated.Progress) {
+			if d.First {
+				fmt.Fprintf(l.err, "cyclestack stat: simulating takes about %s\n", simulated.Roughly(d.Total))
+			}
+		}, func() {}
 	}
-	var share atomic.Uint64 // its bits
+	var last atomic.Pointer[simulated.Progress]
 	done := make(chan struct{})
 	var wait sync.WaitGroup
 	wait.Go(func() {
@@ -116,15 +120,15 @@ func (l *meter) announce(p simulation.Plan) (progress func(share float64), stop 
 				fmt.Fprint(f, "\r\x1b[K")
 				return
 			case <-tick.C:
-				so := ""
-				if v := math.Float64frombits(share.Load()); v > 0 {
-					so = fmt.Sprintf(", %.0f %% of the run", 100*v)
+				so := about
+				if d := last.Load(); d != nil && d.Total > 0 {
+					so = fmt.Sprintf(" of about %s, %.0f %% of the run", simulated.Roughly(d.Total), 100*d.Share)
 				}
-				fmt.Fprintf(f, "\r\x1b[Ksimulating: %.0f s of about %s%s", time.Since(begin).Seconds(), takes, so)
+				fmt.Fprintf(f, "\r\x1b[Ksimulating: %.0f s%s", time.Since(begin).Seconds(), so)
 			}
 		}
 	})
-	return func(v float64) { share.Store(math.Float64bits(v)) }, func() { close(done); wait.Wait() }
+	return func(d simulated.Progress) { last.Store(&d) }, func() { close(done); wait.Wait() }
 }
 
 // next says how to see more of what was simulated.

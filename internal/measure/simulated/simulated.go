@@ -31,9 +31,9 @@ type Options struct {
 
 	Simulator string // the simulator to use; "" is the best one
 
-	// Announce says that the program runs again, how, and for about how long. It shows the
-	// progress until stop is called; progress tells the share that was simulated.
-	Announce func(p simulation.Plan) (progress func(share float64), stop func())
+	// Announce says that the program runs again, and how. It shows the progress until stop is
+	// called.
+	Announce func(p simulation.Plan) (progress func(Progress), stop func())
 	// Stopped reports whether a signal was to end the program; nil if none can.
 	Stopped func() bool
 	// Keep has the simulator's file written; nil if nobody wants it.
@@ -257,7 +257,8 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 		show, stop := s.options.Announce(s.plan(s.m, s.state, s.core))
 		defer stop()
 		if cycles := s.state.UserTime().Seconds() * s.method.Account.Params()[clockParameter]; cycles > 0 {
-			progress = func(done float64) { show(min(done/cycles, 1)) }
+			p := pace{begin: time.Now()}
+			progress = func(done float64) { show(p.at(time.Since(p.begin), min(done/cycles, 1))) }
 		}
 	}
 	defer s.input.keep()()

@@ -125,7 +125,7 @@ func (l *library) sorted(i *image) iter.Seq[*instruction] {
 }
 
 // An instruction is one of an image. Few of a program's instructions miss a cache or are in a
-// window, so what is known of these is apart.
+// window: what is known of these is apart.
 type instruction struct {
 	addr     uint64 // in the file
 	executed int64
