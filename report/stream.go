@@ -272,6 +272,7 @@ type jsonStreamed struct {
 	As    string `json:"as,omitempty"`
 	Unit  string `json:"unit,omitempty"`
 	Named bool   `json:"named,omitempty"`
+	Group int    `json:"group,omitempty"`
 }
 
 // columnsLine is the line that says what the values of the lines after it are of.
@@ -279,7 +280,7 @@ func (s *streamWriter) columnsLine(a *account.Account) ([]byte, error) {
 	bound := a.Binding
 	out := jsonColumns{Nodes: columnList(a, s.nodes), Events: []jsonStreamed{}, Missing: s.missing, Unused: bound.Unused, Unknown: bound.Unknown, Other: bound.Other}
 	for _, col := range s.events {
-		e := jsonStreamed{bound.Names[col], bound.Layout.Columns[col].Event, bound.Units[col], bound.Layout.Columns[col].Named}
+		e := jsonStreamed{bound.Names[col], bound.Layout.Columns[col].Event, bound.Units[col], bound.Layout.Columns[col].Named, bound.Layout.Columns[col].Group}
 		if e.As == e.Event {
 			e.As = ""
 		}

@@ -374,7 +374,41 @@ func TestStreams(t *testing.T) {
 			if n := compareStream(t, append(tt.args, power)...); n != tt.want {
 				t.Errorf("%d accounts", n)
 			}
+			readBack(t, append(tt.args, "--format", "json"), power)
 		})
+	}
+}
+
+// readBack reports a recording as a stream, and that stream again. Both say the same, but for
+// where the counts are from.
+func readBack(t *testing.T, args []string, file string) {
+	t.Helper()
+	stream := file + ".json"
+	put(t, stream, printedBy(t, append([]string{"report", file}, args...)...))
+	lines := func(file string) (list []string) {
+		_, text, _ := strings.Cut(printedBy(t, append([]string{"report", file}, args...)...), "\n")
+		for line := range strings.Lines(text) {
+			var l map[string]any
+			if err := json.Unmarshal([]byte(line), &l); err != nil {
+				t.Fatal(err)
+			}
+			delete(l, "notes")
+			if c, ok := l["columns"].(map[string]any); ok {
+				delete(c, "notes")
+			}
+			b, _ := json.Marshal(l)
+			list = append(list, string(b))
+		}
+		return list
+	}
+	want, got := lines(file), lines(stream)
+	if len(want) < 2 || len(want) != len(got) {
+		t.Fatalf("%d lines, read back %d", len(want), len(got))
+	}
+	for i := range want {
+		if want[i] != got[i] {
+			t.Errorf("line %d\n%s\nread back\n%s", i, want[i], got[i])
+		}
 	}
 }
 

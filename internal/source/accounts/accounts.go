@@ -1,13 +1,14 @@
 // Package accounts reads the accounts that the program itself has written: the
-// documents of --format json, with the schema cyclestack.account/v1. Their counts
-// become tables again, so that an account that was kept can be reported anew and
-// compared.
+// documents and streams of --format json, with the schemas cyclestack.account/v1 and
+// cyclestack.stream/v1. Their counts become tables again, so that an account that was
+// kept can be reported anew and compared.
 //
 // What a document does not have is lost: which events were counted together, and
 // the spread of repeats. Nodes are not read, but made anew from the counts.
 package accounts
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -21,8 +22,11 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// schema begins the name of the documents' schema.
-const schema = "cyclestack.account/v1"
+// The names of the schemas.
+const (
+	schema       = "cyclestack.account/v1"
+	streamSchema = "cyclestack.stream/v1"
+)
 
 // Bounds on what a document may hold.
 const (
@@ -30,8 +34,11 @@ const (
 	cellsMost = 1 << 21 // of a table
 )
 
-// Detect reports whether a file's first bytes are those of such a document.
-func Detect(head []byte) bool {
+// Detect reports whether a file's first bytes are those of such a document or stream.
+func Detect(head []byte) bool { return begins(head, schema) || begins(head, streamSchema) }
+
+// begins reports whether a file's first bytes are those of a document of a schema.
+func begins(head []byte, schema string) bool {
 	head = bytes.TrimLeft(head, " \t\r\n")
 	if !bytes.HasPrefix(head, []byte("{")) {
 		return false
@@ -99,6 +106,7 @@ type count struct {
 	Coverage *float64
 	State    string
 	Samples  int64
+	group    int // that it was counted in; 0 if not known, as of documents
 }
 
 // A Reader yields the tables of a document: one for each account of a run or an
@@ -108,7 +116,8 @@ type Reader struct {
 	src   io.Reader
 	file  string
 	doc   document
-	at    int // the account that the next table begins with
+	at    int     // the account that the next table begins with
+	lines *stream // nil for a document
 	read  bool
 	sums  bool // only the whole, without its places
 	table *counts.Table
@@ -139,7 +148,10 @@ func (r *Reader) Err() error { return r.err }
 func (r *Reader) Next() bool {
 	if !r.read {
 		r.read = true
-		r.err = r.decode()
+		r.err = r.open()
+	}
+	if r.lines != nil {
+		return r.err == nil && r.nextOfStream()
 	}
 	if r.err != nil || r.at >= len(r.doc.Accounts) {
 		return false
@@ -147,12 +159,28 @@ func (r *Reader) Next() bool {
 	from := r.at
 	for r.at++; r.at < len(r.doc.Accounts) && joins(&r.doc.Accounts[r.at-1].Scope, &r.doc.Accounts[r.at].Scope); r.at++ {
 	}
-	list := r.doc.Accounts[from:r.at]
+	return r.use(r.doc.Accounts[from:r.at])
+}
+
+// use makes the next table of accounts.
+func (r *Reader) use(list []account) bool {
 	if r.sums && list[0].Scope.whole() {
 		list = list[:1]
 	}
 	r.table, r.err = r.tableOf(list)
 	return r.err == nil
+}
+
+// open reads a document, or the first line of a stream.
+func (r *Reader) open() error {
+	const enough = 64 // bytes, and no more: a pipe may have none for a while
+	b := bufio.NewReaderSize(r.src, 64<<10)
+	head, _ := b.Peek(enough)
+	if r.src = b; !begins(head, streamSchema) {
+		return r.decode()
+	}
+	r.lines = &stream{src: b, file: r.file}
+	return r.lines.head(&r.doc)
 }
 
 // decode reads the document.
@@ -179,24 +207,23 @@ func (r *Reader) decode() error {
 	if _, err := d.Token(); err != io.EOF {
 		return &Error{r.file, d.InputOffset(), "there are data behind the document"}
 	}
-	r.leaveTimes()
+	for i := range r.doc.Accounts {
+		r.leaveTimes(&r.doc.Accounts[i])
+	}
 	return nil
 }
 
 // leaveTimes leaves out the times that a simulated program took without its simulator.
 // They can only be compared with simulated cycles by the clock of the core, which
 // documents do not have.
-func (r *Reader) leaveTimes() {
+func (r *Reader) leaveTimes(a *account) {
 	if m := r.doc.Source.Measured; m == nil || *m {
 		return
 	}
-	for i := range r.doc.Accounts {
-		a := &r.doc.Accounts[i]
-		before := len(a.Counts)
-		a.Counts = slices.DeleteFunc(a.Counts, func(c count) bool { return c.Event == "user_time" || c.Event == "system_time" })
-		if len(a.Counts) < before {
-			a.Notes = append(a.Notes, "left out: the time of the run without the simulator, as the document does not have the clock of the core")
-		}
+	before := len(a.Counts)
+	a.Counts = slices.DeleteFunc(a.Counts, func(c count) bool { return c.Event == "user_time" || c.Event == "system_time" })
+	if len(a.Counts) < before {
+		a.Notes = append(a.Notes, "left out: the time of the run without the simulator, as the document does not have the clock of the core")
 	}
 }
 
@@ -238,7 +265,7 @@ func (r *Reader) tableOf(list []account) (*counts.Table, error) {
 			if _, ok := columns[name]; !ok {
 				columns[name] = len(l.Columns)
 				named := slices.ContainsFunc(list[i].Events, func(e count) bool { return e.name() == name })
-				l.Columns = append(l.Columns, counts.Column{Event: name, Unit: unit(name), Named: named})
+				l.Columns = append(l.Columns, counts.Column{Event: name, Unit: unit(name), Named: named, Group: max(0, c.group)})
 			}
 		}
 		if len(l.Scopes)*len(l.Columns) > cellsMost {
@@ -246,6 +273,9 @@ func (r *Reader) tableOf(list []account) (*counts.Table, error) {
 		}
 	}
 	first := &list[0]
+	if r.table != nil && slices.Equal(r.table.Columns, l.Columns) && slices.EqualFunc(r.table.Scopes, l.Scopes, sameScope) {
+		l = r.table.Layout // the same pointer: who has bound to it goes on
+	}
 	t := counts.NewTable(l)
 	t.Start, t.Duration = value(first.Scope.Start), value(first.Scope.Duration)
 	t.Interval = first.Scope.Kind == counts.Interval.String() || !first.Scope.whole() && t.Start > 0
@@ -268,6 +298,9 @@ func (r *Reader) tableOf(list []account) (*counts.Table, error) {
 	}
 	return t, nil
 }
+
+// sameScope reports whether two scopes are one. Places in the code are never compared.
+func sameScope(a, b counts.Scope) bool { return a.Code == nil && a == b }
 
 func value(f *float64) float64 {
 	if f == nil {

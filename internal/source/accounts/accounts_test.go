@@ -151,10 +151,11 @@ func TestDetect(t *testing.T) {
 	for text, want := range map[string]bool{
 		head: true,
 		"\n{ \"schema\" : \"cyclestack.account/v1\"": true,
-		`{"schema":"cyclestack.diff/v1"}`:            false,
-		`{"counter-value" : "1"}`:                    false,
-		`cyclestack.account/v1`:                      false,
-		``:                                           false,
+		streamHead:                        true,
+		`{"schema":"cyclestack.diff/v1"}`: false,
+		`{"counter-value" : "1"}`:         false,
+		`cyclestack.account/v1`:           false,
+		``:                                false,
 	} {
 		if got := accounts.Detect([]byte(text)); got != want {
 			t.Errorf("Detect(%q) = %v", text, got)
@@ -165,6 +166,7 @@ func TestDetect(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	f.Add([]byte(placed))
 	f.Add([]byte(head + `]}`))
+	f.Add([]byte(streamed))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r := accounts.NewReader(strings.NewReader(string(text)), "fuzz")
 		for r.Next() {
