@@ -21,7 +21,7 @@ const streamed = streamHead + `{"scope":{"kind":"cpu","label":"CPU0","cpu":0,"st
 {"columns":{"nodes":[],"events":[{"event":"page-faults"}],"missing":[]}}
 {"scope":{"kind":"interval","start_s":3,"duration_s":1},"values":[],"counts":[9],"samples":[9]}`
 
-// TestStream: the lines of an interval share a table, and its layout with the next one of
+// TestStream: the lines of an interval share a table. The next one has the same layout if it has
 // the same scopes and events.
 func TestStream(t *testing.T) {
 	r := accounts.NewReader(strings.NewReader(streamed), "a.json")
