@@ -95,7 +95,7 @@ func (m *Machine) Cycles(b *Block) float64 {
 	}
 	m.Reset()
 	m.links.forget()
-	m.uncached = !b.loop
+	m.uncached, m.streaming = !b.loop, m.streams(b)
 	warm, timed := rounds(b)
 	least := min(b.settles()/len(b.ops)+16, warm+timed)
 	var last repeats

@@ -68,6 +68,7 @@ type memoryUnits struct {
 	// are known; 0 if the core does not do so.
 	renames        uint64
 	forwarding     ports // what a load occupies for a cycle that has a store's data
+	streamed       int   // micro-ops of a loop that comes from the queue, at most
 	erratum        bool  // a microcode update does not cache jumps at the end of 32 bytes
 	uncachesJumps  bool  // that update is in use
 	alias          int64 // cycles more of a load that meets a store to the same place of another page

@@ -152,7 +152,8 @@ type frontEndKeys struct {
 	Predecoded  int
 	Unlaminates string // what: "some" or "all"
 	LCP         int    `toml:"lcp"`
-	Erratum     bool   `toml:"jump-erratum"`
+	Streamed    int
+	Erratum     bool `toml:"jump-erratum"`
 }
 
 type backEndKeys struct {
@@ -334,7 +335,7 @@ func (r *coreReader) set() {
 	c.written, c.joined = r.bitsOf("written", f.Written), f.Joined
 	c.binds, c.delay = f.Binds, max(f.Delay, 1)
 	c.data, c.vectorData = r.ports(f.Data), r.ports(f.VectorData)
-	c.erratum = f.Erratum
+	c.erratum, c.streamed = f.Erratum, f.Streamed
 	c.forwarding, c.alias = r.ports(f.Forwarding), f.Alias
 	c.load, c.vectorLoad, c.indexed = f.Load, f.VectorLoad, f.Indexed
 	c.forward, c.vectorForward, c.blocked, c.renames = f.Forward, f.VectorForward, f.Blocked, f.Renames

@@ -7,8 +7,9 @@ type Machine struct {
 	core *Core
 
 	fetchState
-	legacy   legacyState
-	uncached bool // the code comes from the legacy decoders
+	legacy    legacyState
+	uncached  bool // the code comes from the legacy decoders
+	streaming bool // it comes from the queue: see streams
 	dispatchState
 	accessState
 	retireState
@@ -200,6 +201,10 @@ func (m *Machine) follow(op *Op, done int64, taken, mispredicted bool) {
 	case mispredicted:
 		m.fetched, m.fetches = done+int64(c.refill), 0
 		m.predicted = m.fetched
+	case taken && m.streaming: // one branch in a cycle, but no break
+		if m.predicted = max(m.predicted+1, m.fetched); m.predicted > m.fetched {
+			m.fetched, m.fetches = m.predicted, 0
+		}
 	case taken:
 		m.legacy.on = false
 		m.predicted = max(m.predicted+1, m.fetched-int64(c.ahead))

@@ -1,0 +1,21 @@
+package pipeline
+
+// A core may keep the micro-ops of a short loop in the queue in front of dispatch, and send
+// them from there without fetching them again. Then an iteration does not end a cycle's
+// micro-ops.
+
+// streams reports whether a block is a loop that comes from the queue.
+func (m *Machine) streams(b *Block) bool {
+	if !b.loop || b.Jumps() != 1 || m.core.streamed == 0 {
+		return false
+	}
+	sum := 0
+	for i := range b.ops {
+		op := &b.ops[i]
+		if i > 0 && op.conditional && m.core.fuses[b.ops[i-1].fuses]&(1<<op.cond) != 0 {
+			continue
+		}
+		sum += int(m.core.costs[op.form].slots)
+	}
+	return sum <= m.core.streamed
+}
