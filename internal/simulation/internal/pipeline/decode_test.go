@@ -88,7 +88,7 @@ func TestOp(t *testing.T) {
 		{"vfmadd132sd (%rdi),%xmm2,%xmm3", "c4e2e9991f", Op{Class: FMA, Width: 16, Size: 8, Loads: true, Base: RDI, Scale: 1, reads: r(XMM0+2, XMM0+3), writes: r(XMM0 + 3), vector: true}},
 		{"vpxor %xmm4,%xmm4,%xmm0", "c5d9efc4", Op{Class: Zero, Width: 16, Size: 16, writes: r(XMM0), vector: true}},
 		{"vpblendvb %xmm3,%xmm2,%xmm1,%xmm0", "c4e3714cc230", Op{Class: BlendVar, Width: 16, Size: 16, reads: r(XMM0+1, XMM0+2, XMM0+3), writes: r(XMM0), vector: true}},
-		{"vpmovzxbw (%rdi),%ymm0", "c4e27d3007", Op{Class: ShuffleBytes, Width: 32, Size: 16, Loads: true, Base: RDI, Scale: 1, writes: r(XMM0), vector: true}},
+		{"vpmovzxbw (%rdi),%ymm0", "c4e27d3007", Op{Class: Widen, Width: 32, Size: 16, Loads: true, Base: RDI, Scale: 1, writes: r(XMM0), vector: true}},
 		{"vpgatherdd %ymm2,(%rax,%ymm4,4),%ymm0", "c4e26d9004a0", Op{Class: Gather, Width: 32, Size: 32, Loads: true, Base: RAX, Index: XMM0 + 4, Scale: 4, reads: r(XMM0+2, XMM0), writes: r(XMM0), vector: true}},
 		{"vextracti128 $1,%ymm1,(%rdi)", "c4e37d390f01", Op{Class: ShuffleHalves, Width: 32, Size: 16, Stores: true, Base: RDI, Scale: 1, reads: r(XMM0 + 1), vector: true}},
 		{"vzeroupper", "c5f877", Op{Class: Emms, Width: 4, Size: 4}},

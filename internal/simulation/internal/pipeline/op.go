@@ -138,7 +138,9 @@ const (
 	Extract
 	MaskToGPR // MOVMSK
 	VInt
-	VAbs // and others that are slower on some
+	VCompare     // and minima, maxima, means, sums that saturate
+	VCompareWide // greater, of 64 bits
+	VAbs         // and others that are slower on some
 	VLogic
 	VShift    // by a constant
 	VShiftReg // by a register, the same for all elements
@@ -148,7 +150,11 @@ const (
 	VSad
 	VHAdd
 	Shuffle
+	ShuffleFloat // UNPCKLPS, VPERMILPS, INSERTPS
 	ShuffleBytes
+	ShuffleAlign  // PALIGNR
+	Pack          // to elements of half the width
+	Widen         // to wider elements
 	ShuffleAcross // between halves of 128 bits
 	ShuffleHalves // whole ones
 	InsertHalf
@@ -201,8 +207,9 @@ var classNames = [classes]string{
 	FTest: "FTest", FRound: "FRound", FHAdd: "FHAdd", FDot: "FDot", Convert: "Convert",
 	ConvertWide: "ConvertWide", FromGPR: "FromGPR", ToGPR: "ToGPR", ConvertFromGPR: "ConvertFromGPR",
 	ConvertToGPR: "ConvertToGPR", Insert: "Insert", Extract: "Extract", MaskToGPR: "MaskToGPR",
-	VInt: "VInt", VAbs: "VAbs", VLogic: "VLogic", VShift: "VShift", VShiftReg: "VShiftReg",
+	VInt: "VInt", VCompare: "VCompare", VCompareWide: "VCompareWide", VAbs: "VAbs", VLogic: "VLogic", VShift: "VShift", VShiftReg: "VShiftReg",
 	VShiftVar: "VShiftVar", VMul: "VMul", VMul32: "VMul32", VSad: "VSad", VHAdd: "VHAdd",
+	ShuffleFloat: "ShuffleFloat", ShuffleAlign: "ShuffleAlign", Pack: "Pack", Widen: "Widen",
 	Shuffle: "Shuffle", ShuffleBytes: "ShuffleBytes", ShuffleAcross: "ShuffleAcross",
 	ShuffleHalves: "ShuffleHalves", InsertHalf: "InsertHalf", Broadcast: "Broadcast", Blend: "Blend",
 	BlendVar: "BlendVar", VTest: "VTest", VString: "VString", AES: "AES", SHA: "SHA",

@@ -30,9 +30,9 @@ func (o *Op) Traits() Traits {
 	in := func(list ...Class) bool { return slices.Contains(list, c) }
 	t := Traits{Loads: o.Loads, Stores: o.Stores, Divides: o.Divides(),
 		Calls: in(Call, IndirectCall), Jumps: o.conditional || in(Jump, IndirectJump, Return)}
-	t.Shuffles = in(Shuffle, ShuffleBytes, ShuffleAcross, ShuffleHalves, InsertHalf, Broadcast)
+	t.Shuffles = in(Shuffle, ShuffleFloat, ShuffleBytes, ShuffleAlign, Pack, Widen, ShuffleAcross, ShuffleHalves, InsertHalf, Broadcast)
 	t.Multiplies = in(IMul, MulWide, FMul, FMA, VMul, VMul32)
-	t.Adds = in(ALU, LEA, LEAComplex, FAdd, FMinMax, VInt, VLogic, VAbs)
+	t.Adds = in(ALU, LEA, LEAComplex, FAdd, FMinMax, VInt, VCompare, VCompareWide, VLogic, VAbs)
 	t.Selects = in(CMov, CMovBE, FMinMax, BlendVar)
 	t.Carries = in(ALUCarry)
 	t.Float = c >= FAdd && c <= FHAdd || in(FDot)
