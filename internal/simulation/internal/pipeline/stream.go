@@ -1,8 +1,7 @@
 package pipeline
 
-// A core may keep the micro-ops of a short loop in the queue in front of dispatch, and send
-// them from there without fetching them again. Then an iteration does not end a cycle's
-// micro-ops.
+// A core may keep the micro-ops of a short loop in the queue in front of dispatch. Then they
+// are not fetched again, and the end of an iteration does not end a cycle's micro-ops.
 
 // streams reports whether a block is a loop that comes from the queue.
 func (m *Machine) streams(b *Block) bool {
