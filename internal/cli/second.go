@@ -18,6 +18,7 @@ const secondName = "cyclestack-extra"
 var second = []struct{ name, short string }{
 	{"top", "Follow the account of what runs, in the terminal"},
 	{"serve", "Show recordings, or what is counted now, to a browser"},
+	{"show", "Show a picture in the terminal, or make a PNG of it"},
 	{"agent", "Export accounts of this machine and its containers, for Prometheus"},
 	{"fleet", "Account for many hosts, from a Prometheus-compatible store"},
 	{"convert", "Write counts, accounts and places of recordings as Parquet"},

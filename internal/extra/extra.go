@@ -18,6 +18,6 @@ func Main(ctx context.Context, args []string, in io.Reader, out, stderr io.Write
 		Long: `cyclestack-extra has the commands of cyclestack that need the network or large libraries.
 cyclestack finds it next to itself, or on the PATH, and runs it: 'cyclestack top'.`,
 		Example:  "  cyclestack top -a\n  cyclestack serve perf.data",
-		Commands: []func(*cli.Kit) *cobra.Command{newTop, newServe, newAgent, newFleet, newConvert},
+		Commands: []func(*cli.Kit) *cobra.Command{newTop, newServe, newShow, newAgent, newFleet, newConvert},
 	}.Main(ctx, args, in, out, stderr)
 }
