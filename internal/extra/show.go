@@ -95,7 +95,7 @@ func shower(k *cli.Kit, how, file string) (string, error) {
 // patience is how long a terminal has to answer.
 const patience = 300 * time.Millisecond
 
-// sixels asks a terminal for its attributes (DA1), of which 4 are sixels.
+// sixels asks a terminal for its attributes (DA1): 4 stands for sixels.
 func sixels(f *os.File) bool {
 	before, err := term.MakeRaw(int(f.Fd()))
 	if err != nil {
