@@ -52,20 +52,22 @@ type Options struct {
 
 // Settings are the options that a file may have, and that are read anew on reload.
 type Settings struct {
-	Interval   time.Duration // of one window
-	Budget     float64       // share of all processors' time that the agent may take
-	Levels     int           // deepest level of the tree that is counted
-	Containers int           // how many containers have series of their own; 0 for no scope container
-	MaxSeries  int
-	Kubelet    string // URL or file with the list of pods
-	Token      string // file with the kubelet's token
-	OTLP       string // URL that metrics are pushed to
-	Profiles   string // URL of a Pyroscope that profiles are pushed to
-	Sockets    bool   // the host's accounts by socket
+	Interval time.Duration // of one window
+	Budget   float64       // share of all processors' time that the agent may take
+	Levels   int           // deepest level of the tree that is counted
+	// CgroupLevels is the deepest level that is counted by cgroup, with a PMU.
+	CgroupLevels int
+	Containers   int // how many containers have series of their own; 0 for no scope container
+	MaxSeries    int
+	Kubelet      string // URL or file with the list of pods
+	Token        string // file with the kubelet's token
+	OTLP         string // URL that metrics are pushed to
+	Profiles     string // URL of a Pyroscope that profiles are pushed to
+	Sockets      bool   // the host's accounts by socket
 }
 
 // Usual are the settings that hold if nobody says otherwise.
-var Usual = Settings{Interval: 10 * time.Second, Budget: 0.001, Levels: 2, MaxSeries: 5000}
+var Usual = Settings{Interval: 10 * time.Second, Budget: 0.001, Levels: 2, CgroupLevels: 1, MaxSeries: 5000}
 
 // Check refuses settings that mean nothing.
 func (o *Settings) Check() error {
@@ -76,6 +78,8 @@ func (o *Settings) Check() error {
 		return fault.Optionf("budget", fmt.Sprint(o.Budget), "it is a share of the processors' time, such as 0.1%%")
 	case o.Levels < 1 || o.Levels > 8:
 		return fault.Optionf("level", fmt.Sprint(o.Levels), "it is from 1 to 8")
+	case o.CgroupLevels < 1 || o.CgroupLevels > 3:
+		return fault.Optionf("cgroup-level", fmt.Sprint(o.CgroupLevels), "it is from 1 to 3")
 	case o.MaxSeries < 200 || o.MaxSeries > 1_000_000:
 		return fault.Optionf("max-series", fmt.Sprint(o.MaxSeries), "it is from 200 to 1000000")
 	case o.Containers < 0 || o.Containers > 100_000:
@@ -89,7 +93,7 @@ const ownSeries = 160
 
 // places returns how many workloads and containers have series of their own.
 func (o *Settings) places() (workloads, containers int) {
-	room := max(0, o.MaxSeries-ownSeries)/bundleSeries - 2 // the others' bundles
+	room := max(0, o.MaxSeries-ownSeries)/o.bundle() - 2 // the others' bundles
 	if o.Containers == 0 {
 		return max(0, room), 0
 	}
@@ -138,6 +142,7 @@ func New(o Options) (*Agent, error) {
 	if s := o.Source; s != measure.Auto && s != measure.PMU && s != measure.OS {
 		return nil, fault.Optionf("source", string(s), "it is auto, pmu or os")
 	}
+	o.Kernel.Cache = nil // a plan that was kept has no model, and is made once in a life
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

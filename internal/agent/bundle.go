@@ -80,6 +80,9 @@ func (s *sink) newBundle(key string, scope []string, now time.Time) *bundle {
 // processor's account.
 const bundleSeries = 14 + 8
 
+// bundle is how many it has with the levels that are counted by cgroup.
+func (o *Settings) bundle() int { return bundleSeries + [...]int{0, 12, 36}[o.CgroupLevels-1] }
+
 // add adds what was taken.
 func (b *bundle) add(u *usage) {
 	b.user.addNanos(u.user)

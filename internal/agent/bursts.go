@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"time"
@@ -28,14 +30,22 @@ type place struct {
 type burstCounting struct {
 	a      *Agent
 	scopes map[string][][]string // by the names of scopes: labels
-	duty   *counter
-	writer *windows
+	duty   map[string]*counter
+	kept   map[int]*keptBursts // by level: planning takes long
+	online string
+	order  []int // of the levels, from 0
 }
 
-// A record of a group's counts is estimated to take the kernel so long: reading six
-// counters takes 3 µs, and writing the record one. Bursts may take half of the budget.
+// A keptBursts is the counting of a level, which can be started again.
+type keptBursts struct {
+	level    int
+	m        *measure.Measurement // nil if the level has no nodes
+	writer   *windows
+	counters int // of the largest group
+}
+
+// Bursts may take half of the budget, and are at first a hundredth of the time.
 const (
-	recordCost  = 4 * time.Microsecond
 	burstBudget = 0.5
 	mostShare   = 0.5
 	firstShare  = 0.01
@@ -55,10 +65,14 @@ func (a *Agent) burst(ctx context.Context) error {
 			return nil
 		}
 	}
-	b := &burstCounting{a: a}
-	for ctx.Err() == nil {
+	b := &burstCounting{a: a, duty: map[string]*counter{}}
+	var settled Settings
+	for turn := 0; ctx.Err() == nil; turn++ {
 		o, changed := a.settings()
-		err := b.count(ctx, o, mount, changed)
+		if online := a.onlineList(); o != settled || online != b.online {
+			b.kept, settled, b.online = map[int]*keptBursts{}, o, online
+		}
+		err := b.turn(ctx, o, mount, turn, changed)
 		var none *measure.NoPMUError
 		var unknown *perfevent.EventError
 		switch {
@@ -76,58 +90,40 @@ func (a *Agent) burst(ctx context.Context) error {
 	return nil
 }
 
-// count counts until the settings or the processors change.
-func (b *burstCounting) count(ctx context.Context, o Settings, mount string, changed <-chan struct{}) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	kernel := b.a.o.Kernel
-	s := switches.Options{Cgroups: cgroupfs.At(mount), Name: b.name, Share: func(records float64) float64 { return b.share(records, o) },
-		Took: func(records int, lost uint64) {
-			b.a.cost.charge(time.Duration(records) * recordCost)
-			if lost > 0 && b.writer != nil { // what followed the loss was not counted
-				b.writer.lost()
-			}
-		}}
-	kernel.Start = func(ctx context.Context, sys *perfevent.System, spec perfevent.Spec) (measure.Counters, error) {
-		run, err := s.Start(ctx, sys, spec)
-		if err != nil {
-			return nil, err
-		}
-		return run, nil
+// turn counts a level for some windows. Levels follow each other without a pattern, as those
+// of the host do. One that is alone goes on until the settings or the processors change.
+func (b *burstCounting) turn(ctx context.Context, o Settings, mount string, turn int, changed <-chan struct{}) error {
+	if turn%o.CgroupLevels == 0 {
+		b.order = rand.Perm(o.CgroupLevels)
 	}
-	choice := b.a.o.Choice
-	choice.Level = 1
-	var m *measure.Measurement
-	m, err := measure.New(kernel, measure.Options{
-		Choice: choice, Source: measure.PMU, Target: perfevent.Target{All: true}, Label: "agent", NoTimes: true,
-		By: counts.By(0).With(counts.Interval).With(counts.Cgroup), Period: measure.Period{Interval: o.Interval},
-		Client: measure.Client{Writer: func(report.Options) (report.Writer, error) {
-			b.writer = &windows{s: b.a.s, method: series.Bursts, level: 1, bursts: true, scope: func(s *counts.Scope) [][]string { return b.scopes[s.Cgroup] },
-				plan: func(cpu string) *plan.Plan { return m.Plans()[cpu] }}
-			return b.writer, nil
-		}},
-	})
+	k, err := b.prepared(b.order[turn%len(b.order)]+1, o, mount)
 	if err != nil {
 		return err
 	}
-	if err := m.Plan(); err != nil {
-		return err
+	if k.m == nil {
+		if o.CgroupLevels == 1 {
+			pause(ctx, changed, retryAfter)
+		}
+		return nil
 	}
-	run, err := m.Start(ctx)
+	run, err := k.m.Start(ctx)
 	if err != nil {
 		return err
 	}
 	defer run.Close()
-	online := b.a.onlineList()
+	over := make(chan struct{})
+	defer close(over)
 	go func() {
 		tick := time.NewTicker(o.Interval)
 		defer tick.Stop()
 		for {
 			select {
+			case <-over:
+				return
 			case <-ctx.Done():
 			case <-changed:
 			case <-tick.C:
-				if b.a.onlineList() == online {
+				if b.a.onlineList() == b.online {
 					continue
 				}
 			}
@@ -138,21 +134,76 @@ func (b *burstCounting) count(ctx context.Context, o Settings, mount string, cha
 	return errors.Join(run.Count(), run.Finish(ctx))
 }
 
-// share returns for how much of the time the budget allows to count.
-func (b *burstCounting) share(records float64, o Settings) float64 {
+// prepared returns the counting of a level, planned once.
+func (b *burstCounting) prepared(level int, o Settings, mount string) (*keptBursts, error) {
+	if k := b.kept[level]; k != nil {
+		return k, nil
+	}
+	k := &keptBursts{level: level}
+	kernel := b.a.o.Kernel
+	s := switches.Options{Cgroups: cgroupfs.At(mount), Name: b.name, Share: func(records float64) float64 { return b.share(k, records, o) },
+		Took: func(records int, lost uint64) {
+			b.a.cost.charge(time.Duration(records) * switches.Cost(k.counters))
+			if lost > 0 && k.writer != nil { // what followed the loss was not counted
+				k.writer.lost()
+			}
+		}}
+	kernel.Start = func(ctx context.Context, sys *perfevent.System, spec perfevent.Spec) (measure.Counters, error) {
+		run, err := s.Start(ctx, sys, spec)
+		if err != nil {
+			return nil, err
+		}
+		return run, nil
+	}
+	choice := b.a.o.Choice
+	choice.Level = level
+	period := measure.Period{Interval: o.Interval}
+	if o.CgroupLevels > 1 {
+		period.Timeout = min(turnWindows*o.Interval, max(mostTurn, o.Interval))
+	}
+	m, err := measure.New(kernel, measure.Options{
+		Choice: choice, Source: measure.PMU, Target: perfevent.Target{All: true}, Label: "agent", NoTimes: true,
+		By: counts.By(0).With(counts.Interval).With(counts.Cgroup), Period: period,
+		Client: measure.Client{Writer: func(report.Options) (report.Writer, error) {
+			k.writer = &windows{s: b.a.s, method: series.Bursts, level: level, bursts: true, scope: func(s *counts.Scope) [][]string { return b.scopes[s.Cgroup] },
+				plan: func(cpu string) *plan.Plan { return k.m.Plans()[cpu] }}
+			return k.writer, nil
+		}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Plan(); err != nil {
+		return nil, err
+	}
+	for _, p := range m.Plans() {
+		for i := range p.Groups {
+			k.counters = max(k.counters, len(p.Groups[i].Events))
+		}
+		if len(groupsOf(p.Model, p, level)) > 0 {
+			k.m = m
+		}
+	}
+	b.kept[level] = k
+	return k, nil
+}
+
+// share returns for how much of the time the budget allows to count a level.
+func (b *burstCounting) share(k *keptBursts, records float64, o Settings) float64 {
 	share := firstShare
 	if records > 0 {
 		allowed := burstBudget * o.Budget * float64(max(1, b.a.host.online))
-		share = min(mostShare, allowed/(records*recordCost.Seconds()))
+		share = min(mostShare, allowed/(records*switches.Cost(k.counters).Seconds()))
 	}
 	share *= b.a.cost.share()
 	reg := b.a.s.r
 	reg.mu.Lock()
 	defer reg.mu.Unlock()
-	if b.duty == nil {
-		b.duty = reg.get(reg.family(series.Duty, "share of the time that a group is counted in", gauge), series.Scope, series.Workload, series.Group, "l1")
+	name := fmt.Sprintf("l%d", k.level)
+	if b.duty[name] == nil {
+		b.duty[name] = reg.get(reg.family(series.Duty, "share of the time that a group is counted in", gauge), series.Scope, series.Workload, series.Group, name)
 	}
-	b.duty.set(share)
+	b.duty[name].set(share / float64(o.CgroupLevels))
 	return share
 }
 

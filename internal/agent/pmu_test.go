@@ -34,6 +34,29 @@ func onFake(t *testing.T, k *testkernel.Kernel, level int) *Agent {
 	return a
 }
 
+// TestPlanned: a second agent on the machine plans anew, as plans that are kept lack what it
+// asks of them.
+func TestPlanned(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		k := testkernel.Skylake(1)
+		k.Left = 1
+		kernel := k.Kernel()
+		kernel.Cache = func() (string, error) { return dir, nil }
+		a, err := New(Options{Root: t.TempDir(), Kernel: kernel, Source: measure.PMU, Settings: Usual})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &rotation{a: a, kept: map[int]*kept{}, duty: map[string]*counter{}, settled: a.live}
+		if err := r.turn(t.Context(), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.value(series.Windows, skylake("l1", series.Result, series.OK)...); got != 1 {
+			t.Errorf("%g windows", got)
+		}
+	}
+}
+
 // skylake are the labels of the fake machine's accounts.
 func skylake(group string, more ...string) []string {
 	return append([]string{series.Scope, series.Host, series.Model, "tma", series.ModelVersion, "5.01", series.Processor, "skylakex",

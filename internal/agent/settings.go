@@ -20,6 +20,7 @@ type settingsFile struct {
 	Interval   *string `toml:"interval"`
 	Budget     *string `toml:"budget"`
 	Levels     *int    `toml:"level"`
+	Cgroups    *int    `toml:"cgroup-level"`
 	Containers *int    `toml:"containers"`
 	MaxSeries  *int    `toml:"max-series"`
 	Kubelet    *string `toml:"kubelet"`
@@ -60,6 +61,7 @@ func readSettings(name string, o Settings) (Settings, error) {
 		}
 	}
 	put(&o.Levels, f.Levels)
+	put(&o.CgroupLevels, f.Cgroups)
 	put(&o.Containers, f.Containers)
 	put(&o.MaxSeries, f.MaxSeries)
 	put(&o.Kubelet, f.Kubelet)

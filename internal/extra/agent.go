@@ -68,6 +68,7 @@ they cost.`,
 	flags.StringVar(&o.Token, "kubelet-token", "", "`FILE` with the token for the kubelet")
 	flags.StringVar(&o.Replay, "replay", "", "`FILE` that is played in place of counters, to test dashboards")
 	flags.StringVar(&o.OTLP, "otlp", "", "`URL` of a receiver of OTLP over HTTP: metrics are pushed there as well")
+	flags.IntVar(&o.CgroupLevels, "cgroup-level", agent.Usual.CgroupLevels, "deepest level that is counted by cgroup, with a PMU: each has more series")
 	flags.StringVar(&o.Profiles, "profiles", "", "`URL` that profiles by service are pushed to: a Pyroscope's, or one of OTLP up to /v1development/profiles")
 	flags.StringVar(&source, "source", source, "what counts: `auto|pmu|os`")
 	return cmd

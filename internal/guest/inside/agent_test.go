@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -69,6 +72,45 @@ func loopback(t *testing.T) {
 	}
 }
 
+// halves is a method whose shares are known: a guest's processor executes an instruction in
+// each cycle. Its second level has other events than the first.
+const halves = `name = "halves"
+version = "1"
+title = "Halves"
+about = "Halves of the cycles, by instructions."
+source = "this test"
+cpus = ["neoverse-n1"]
+mode = "u"
+unit = "cycles"
+of = "CPU_CYCLES"
+
+[[node]]
+name = "Even"
+formula = "0.5 * INST_RETIRED"
+title = "A half"
+about = "A half of the cycles."
+
+[[node]]
+name = "Odd"
+formula = "CPU_CYCLES - 0.5 * INST_RETIRED"
+title = "The other half"
+about = "The rest of the cycles."
+
+[[node]]
+name = "Fifth"
+parent = "Even"
+formula = "0.2 * INST_RETIRED + BR_MIS_PRED"
+title = "A fifth"
+about = "A fifth of the cycles, and mispredictions, of which guests have none."
+
+[[node]]
+name = "Third"
+parent = "Even"
+formula = "0.3 * INST_RETIRED"
+title = "Three tenths"
+about = "Three tenths of the cycles."
+`
+
 // TestPMUAgent: the agent counts the machine, and in bursts by cgroup. The programs'
 // instructions are known.
 func TestPMUAgent(t *testing.T) {
@@ -77,8 +119,12 @@ func TestPMUAgent(t *testing.T) {
 	}
 	loopback(t)
 	dirs := []string{cgroup(t, "one.service"), cgroup(t, "two.service")}
-	o := agent.Options{Root: "/", Kernel: counting.ThisKernel(), Choice: resolve.Choice{CPU: "neoverse-n1"}, Source: counting.PMU, Listen: "127.0.0.1:0", Settings: agent.Usual}
-	o.Interval, o.Budget, o.Levels = time.Second, 1, 1
+	file := filepath.Join(t.TempDir(), "halves.toml")
+	if err := os.WriteFile(file, []byte(halves), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := agent.Options{Root: "/", Kernel: counting.ThisKernel(), Choice: resolve.Choice{CPU: "neoverse-n1", Model: "halves", ModelFiles: []string{file}}, Source: counting.PMU, Listen: "127.0.0.1:0", Settings: agent.Usual}
+	o.Interval, o.Budget, o.Levels, o.CgroupLevels = 300*time.Millisecond, 1, 1, 2
 	a, err := agent.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -105,9 +151,30 @@ func TestPMUAgent(t *testing.T) {
 			}
 		}
 	}
+	for _, group := range []string{`group="l1"`, `group="l2"`} {
+		for _, method := range []string{`method="pmu"`, `method="pmu-bursts"`} {
+			for _, result := range []string{"ok", "unscheduled", "implausible", "lost"} {
+				v, _ := scraped(t, url, "cyclestack_windows_total", group, method, `result="`+result+`"`)
+				t.Logf("%s %s %s: %.0f windows", method, group, result, v)
+			}
+		}
+	}
+	// By cgroup, each level has its own nodes and its own whole, of the same windows.
+	for level, shares := range map[string]map[string]float64{"1": {"Even": 0.5, "Odd": 0.5}, "2": {"Fifth": 0.2, "Third": 0.3}} {
+		for _, service := range []string{`service="one"`, `service="two"`} {
+			whole, _ := scraped(t, url, "cyclestack_cycles_total", service, `group="l`+level+`"`)
+			for node, want := range shares {
+				part, _ := scraped(t, url, "cyclestack_l"+level+"_cycles_total", service, `node="`+node+`"`)
+				t.Logf("level %s, %s: %s is %.5f of %.4g cycles", level, service, node, part/whole, whole)
+				if !(math.Abs(part/whole-want) < 0.002) {
+					t.Errorf("level %s, %s: %s is %.5f, want %g", level, service, node, part/whole, want)
+				}
+			}
+		}
+	}
 	host, _ := scraped(t, url, "cyclestack_instructions_total", `scope="host"`, `method="pmu"`)
-	one, _ := scraped(t, url, "cyclestack_cycles_total", `service="one"`, `method="pmu-bursts"`) // as many as instructions
-	two, _ := scraped(t, url, "cyclestack_cycles_total", `service="two"`, `method="pmu-bursts"`)
+	one, _ := scraped(t, url, "cyclestack_cycles_total", `service="one"`, `method="pmu-bursts"`, `group="l1"`) // as many as instructions
+	two, _ := scraped(t, url, "cyclestack_cycles_total", `service="two"`, `method="pmu-bursts"`, `group="l1"`)
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -29,6 +29,7 @@ var tasks = map[string]func(args []string){
 	"churn":    churnTask,
 	"children": childrenTask,
 	"cgroups":  cgroupsTask,
+	"echo":     echo,
 	"oncpu":    onCPUTask,
 	"sleep":    sleepTask,
 	"two":      twoTask,

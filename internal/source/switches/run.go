@@ -45,6 +45,15 @@ type Run struct {
 	once  sync.Once
 }
 
+// Cost is what a record takes the kernel, with so many counters. The figures are instructions
+// that a guest's kernel executed (TestPMUSwitchCost of internal/guest/inside), at one in a
+// nanosecond. They include those for the reader of the ring. Processors execute more. That
+// makes up for registers of counters, whose reading is slow.
+func Cost(counters int) time.Duration {
+	const record, counter = 3300, 240 // nanoseconds
+	return record + time.Duration(counters)*counter
+}
+
 // Bounds of a burst.
 const (
 	leastSlot = 20 * time.Millisecond
