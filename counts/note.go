@@ -67,7 +67,7 @@ const (
 	Calibrate                         // measure this machine's penalties
 	NameCaches                        // say what caches to simulate
 	SimulateAll                       // have the simulator simulate caches and branches
-	ReportCores                       // report the logical processors of cores
+	ReportBy                          // report by the method Name; "" is that of the logical processors of cores
 	RecordCallers                     // record call chains by frame pointers or by the processor's branch record
 	PlanWatchdog                      // plan for a machine whose NMI watchdog counts
 	PlanSMT                           // plan for SMT, or for the Number of counters that it leaves

@@ -26,6 +26,11 @@ type Access struct {
 	CPU, Node  int // -1 if it is not known
 	IP         uint64
 	Kernel     bool
+
+	// Object is the number of the memory that several processes map, and Offset the place in
+	// it; 0 for other memory.
+	Object int
+	Offset uint64
 }
 
 // Counts are of accesses, by what they are and where their data was. The names are perf's.
@@ -308,6 +313,8 @@ func (l *Lines) Add(a *Access) int {
 	switch {
 	case a.Phys != 0: // processes share memory at addresses of their own
 		key = lineKey{-1, a.Phys &^ mask}
+	case a.Object > 0:
+		key = lineKey{-1 - a.Object, a.Offset &^ mask}
 	case a.Addr>>63 != 0:
 		key.pid = 0
 	}

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/testperf/hardware"
 	"github.com/cyclestack/cyclestack/internal/testschema"
 	"github.com/cyclestack/cyclestack/report"
+	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
 // A sharedReport is what the tests read of shared lines in JSON.
@@ -216,5 +218,56 @@ func TestExampleSharing(t *testing.T) {
 	}
 	if got, err := os.ReadFile(example); err != nil || string(got) != string(b) {
 		t.Errorf("%s is not what is made here (%v)", example, err)
+	}
+}
+
+// TestC2CProcesses has two processes that map the same memory at different addresses. Lines
+// of shared mappings are one for both, as for perf; those of private mappings, of the same
+// file as well, are a process's own.
+func TestC2CProcesses(t *testing.T) {
+	const parts = perffile.SampleIdentifier | perffile.SampleIP | perffile.SampleTID | perffile.SampleTime | perffile.SampleAddr | perffile.SampleCPU | perffile.SampleWeight | perffile.SampleDataSrc
+	f := hardware.New(t, &perfdata.Event{Name: "cpu/mem-loads,ldlat=30/P", Attr: perfdata.Attr{Type: perffile.TypeRaw, Config: 0x1cd, Precise: 3, SampleType: parts}},
+		&perfdata.Event{Name: "cpu/mem-stores/P", Attr: perfdata.Attr{Type: perffile.TypeRaw, Config: 0x82d0, Precise: 3, SampleType: parts}})
+	at := map[uint64]uint64{42: 0x7e0000000000, 50: 0x7d0000400000}
+	time := uint64(1000)
+	for _, pid := range []int{42, 50} {
+		f.Process("//anon", pid, pid)
+		for i, m := range []struct {
+			flags uint32
+			inode uint64
+			name  string
+		}{{1, 77, "/dev/shm/ring"}, {2, 78, "/tmp/copied"}, {1, 79, "/memfd:x (deleted)"}} {
+			f.Add(&perfdata.Mmap{Header: perfdata.Header{Misc: perfdata.Misc(perfdata.ModeUser) | perffile.MiscMmapData}, PID: pid, TID: pid,
+				Addr: at[uint64(pid)] + uint64(i)<<20, Len: 1 << 16, PgOff: 0x1000, Maj: 8, Min: 1, Inode: m.inode + uint64(i/2*(pid-42)), Prot: 3, Flags: m.flags, Filename: []byte(m.name)},
+				perfdata.Trailer{PID: pid, TID: pid, Time: 2})
+		}
+	}
+	for range 60 {
+		for _, pid := range []uint64{42, 50} {
+			for m := range uint64(3) {
+				time += 1000
+				addr := at[pid] + m<<20 + 0x80 + pid/8%2*8
+				f.Sample(hardware.User, 1, 0x400010+m, pid|pid<<32, time, addr, pid/8%2, 100, hardware.LoadHITM)
+				f.Sample(hardware.User, 2, 0x400020+m, pid|pid<<32, time+1, addr, pid/8%2, 0, hardware.StoreL1)
+			}
+		}
+	}
+	file := hardware.Write(t, "perf.data", f.Bytes(&perfdata.Features{Hostname: "test", Arch: "x86_64", CPUID: "GenuineIntel,6,85,4", CPUs: 4, Online: 4, Cmdline: []string{"perf", "c2c", "record"},
+		NUMA: []perfdata.NUMANode{{Node: 0, CPUs: "0-3"}}, PMUs: []perfdata.PMU{{Type: 4, Name: "cpu"}}}))
+	threads := map[int]int{} // lines by their number of threads
+	for _, l := range shared(t, file).Lines {
+		threads[l.Threads]++
+		if l.Threads == 2 && (l.Counts["loads"] != 120 || l.Counts["stores"] != 120 || l.Sharing != "false") {
+			t.Errorf("%s: %v, %s", l.Address, l.Counts, l.Sharing)
+		}
+	}
+	out := hardware.Perf(t, "c2c", "report", "--stdio", "--no-source", "-d", "tot", "-i", file)
+	if !regexp.MustCompile(`(?m)^ +0 +0x7e0000000080 .* 120 +120 +0 +240 `).MatchString(out) || !regexp.MustCompile(`Total Shared Cache Lines +: +4\n`).MatchString(out) {
+		t.Errorf("perf has other lines: it joins the copies, too\n%s", out)
+	}
+	// The memfds have one name, and are two; lines of one process stay in the list for
+	// their loads from other caches.
+	if threads[2] != 1 || threads[1] != 4 {
+		t.Errorf("lines by threads: %v", threads)
 	}
 }

@@ -19,7 +19,7 @@ var fixes = map[counts.Action]string{
 	counts.Calibrate:       "%[1]s: cyclestack calibrate measures this machine's",
 	counts.NameCaches:      "%[1]s (--caches names others)",
 	counts.SimulateAll:     "%[1]s, as they are with --cache-sim=yes --branch-sim=yes; --by function says where the instructions are",
-	counts.ReportCores:     "%[1]s: cyclestack smt prints it",
+	counts.ReportBy:        "%[1]s: report --model %[2]s prints more",
 	counts.RecordCallers:   "%[1]s (perf record --call-graph fp or lbr has them)",
 	counts.PlanWatchdog:    "%[1]s; --watchdog plans for that",
 	counts.PlanSMT:         "%[1]s; --smt on plans for that, or --counters %[3]d where Linux has switched it off",
@@ -60,6 +60,8 @@ func noteText(n counts.Note) string {
 	switch {
 	case f.Action == counts.ShowRows && f.Number == 0:
 		return n.Text + ": --top N or --format csv prints them one by one"
+	case f.Action == counts.ReportBy && f.Name == "":
+		return n.Text + ": cyclestack smt prints it"
 	case f.Action == counts.CountSeparately && f.Number == 0:
 		return n.Text + " with --no-multiplex"
 	case f.Action == counts.NameProcessor && f.Number > 0: // one is taken

@@ -41,7 +41,7 @@ func (r *Recordings) Sharing(o SharingOptions) (*render.SharedLines, error) {
 			lines = c2c.New(max(o.Size, x.LineSize()))
 		}
 		n := lines.Add(&c2c.Access{Source: x.Source, Store: x.Store, Addr: x.Addr, Phys: x.Phys, Width: x.Width, Latency: x.Latency,
-			PID: x.PID, TID: x.TID, CPU: x.CPU, Node: x.Node, IP: x.IP, Kernel: x.Kernel()})
+			PID: x.PID, TID: x.TID, Object: x.Object, Offset: x.Offset, CPU: x.CPU, Node: x.Node, IP: x.IP, Kernel: x.Kernel()})
 		if n >= 0 {
 			d.Code[n] = render.SharedCode{Function: x.FunctionName(), Line: x.Line(), Addr: x.IP, Data: x.Data().Name}
 		}

@@ -260,7 +260,7 @@ func (x *trial) best() (*Method, error) {
 	}
 	note := x.p.Note
 	if known < firstLevelKnown && x.aboutCores(known) {
-		note = counts.Notef("the counts are of the logical processors of a core").With(counts.Fix{Action: counts.ReportCores})
+		note = counts.Notef("the counts are of the logical processors of a core").With(counts.Fix{Action: counts.ReportBy})
 	}
 	if score <= 0 && x.p.CPU.Name != GenericCPU && !x.want.Audits && x.want.Node == "" && len(x.Choice.Params) == 0 {
 		if m, a, err := x.try(OSModel); err == nil && a.Known() {

@@ -169,7 +169,7 @@ func (s *Sampling) tracking() Attr {
 		func(a *Attr) { a.Mmap2 = true },                                   // Linux 3.16
 		func(a *Attr) { a.CommExec = true },                                // 3.16
 		func(a *Attr) { a.KSymbol, a.BPFEvent = true, true },               // 5.1
-		func(a *Attr) { a.BuildID = !s.options.NoBuildIDs },                // 5.12
+		func(a *Attr) { a.BuildID = !s.options.NoBuildIDs && !a.MmapData }, // 5.12; it takes the place of the inode
 		func(a *Attr) { a.Cgroup = s.spec.samples(perffile.SampleCgroup) }, // 5.7
 	} {
 		if b := a; func() bool { more(&b); return opens(&b) }() {

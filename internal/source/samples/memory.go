@@ -39,6 +39,10 @@ type Access struct {
 	Addr     uint64 // of the data; 0 if it is not known
 	Phys     uint64 // the same, physical
 	Width    int    // bytes; 0 if it is not known
+	// Object is the number of the memory that several processes map at addresses of their
+	// own, and Offset where Addr is in it. It is 0 for other memory.
+	Object int
+	Offset uint64
 
 	reader *memoryReader
 	rec    *perfdata.Sample
@@ -181,6 +185,7 @@ type memoryReader struct {
 	any    bool // a sample was there
 	first  uint64
 	last   uint64
+	shared sharedMaps
 	out    Memory
 }
 
@@ -210,6 +215,8 @@ func (m *memoryReader) read() error {
 			if rec.Type == perffile.RecordAuxtrace {
 				r.trace.each(r.in, rec, m.sample)
 			}
+		default:
+			m.shared.know(rec)
 		}
 	}
 	var bad *perfdata.Error
@@ -275,6 +282,7 @@ func (m *memoryReader) sample(rec *perfdata.Sample, op *Op) {
 	if op.Source == 0 {
 		m.access.Addr = rec.Addr()
 	}
+	m.access.Object, m.access.Offset = m.shared.find(m.access.PID, m.access.Addr)
 	m.each(&m.access)
 }
 

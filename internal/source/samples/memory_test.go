@@ -306,9 +306,10 @@ func FuzzStacks(f *testing.F) {
 	f.Add(hardware.IBS(f, hardware.AMDs["zen4"], "program", hardware.RandomIBS(8, 1), hardware.RandomFetches(2, 1)))
 	f.Add(hardware.SPE(f, hardware.Midrs["neoverse"], map[int][]byte{0: hardware.Area(hardware.RandomSPE(6, 1, 42))}))
 	f.Add(hardware.Memory(f, hardware.RandomMemory(8, 1)))
+	f.Add(scenario(f))
 	root := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
-		opts := samples.Options{By: counts.Function, Symbols: profile.Config{Root: root}}
+		opts := samples.Options{By: counts.Function, Waits: true, Symbols: profile.Config{Root: root}}
 		s, err := samples.ReadStacks(bytes.NewReader(b), "fuzz", opts)
 		if err == nil {
 			n := make([]int64, len(s.Table().Columns))

@@ -307,6 +307,9 @@ func (r *Reader) notes() []counts.Note {
 		out = append(out, r.hw.notes()...)
 	}
 	out = append(out, r.waits.notes()...)
+	if r.derive == nil && newBranchDeriver(r.hw) != nil {
+		out = append(out, counts.Notef("the samples have branch stacks").With(counts.Fix{Action: counts.ReportBy, Name: "taken-branches"}))
+	}
 	if n := r.order.left; n > 0 {
 		out = append(out, counts.Notef("%d samples were not counted: their events came too late, or there are too many of them", n))
 	}
