@@ -106,11 +106,14 @@ func (c *Core) home(op *Op, k *cost) ports {
 // never is a lateness of what is not waited for.
 const never = 1 << 20
 
-// lateness returns how much later an op needs a register than its other operands.
+// lateness returns how much later an op needs a register than its other operands: earlier,
+// if it is below 0.
 func (c *Core) lateness(op *Op, r Register) int64 {
 	switch {
 	case r != op.late || r == NoRegister:
 		return 0
+	case c.costs[op.form].late != 0:
+		return int64(c.costs[op.form].late)
 	case !op.vector:
 		return c.lateIndex
 	case op.Class == FMA:
@@ -133,6 +136,7 @@ type cost struct {
 	slots                   uint8 // micro-ops dispatched
 	ops                     uint8 // of those, how many go to a port
 	latency                 uint8
+	late                    int8    // cycles that its late operand is needed later than the others; below 0, earlier
 	hold                    uint8   // cycles until the port takes another; 0 is 1
 	leastLatency, leastHold uint8   // of a division whose quotient has no bits; latency and hold are for most bits
 	ports                   ports   // the first op goes to one of these, and the others if they have no own

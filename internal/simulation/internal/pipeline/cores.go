@@ -213,6 +213,7 @@ type costEntry struct {
 	Ports        string
 	Latency      uint8
 	Hold         uint8
+	Late         int8     // cycles that one operand is needed later than the others
 	LeastLatency uint8    `toml:"least-latency"` // of a division, if the quotient has no bits
 	LeastHold    uint8    `toml:"least-hold"`
 	Unit         string   // what the instruction occupies for hold cycles besides its port
@@ -393,7 +394,7 @@ func (r *coreReader) schedulers(entries []schedulerEntry) []scheduler {
 
 // cost sets what classes cost.
 func (r *coreReader) cost(e costEntry) {
-	k := cost{slots: e.Slots, ops: e.Ops, ports: r.ports(e.Ports), latency: e.Latency, hold: e.Hold, unit: r.ports(e.Unit), leastLatency: e.LeastLatency, leastHold: e.LeastHold}
+	k := cost{slots: e.Slots, ops: e.Ops, ports: r.ports(e.Ports), latency: e.Latency, late: e.Late, hold: e.Hold, unit: r.ports(e.Unit), leastLatency: e.LeastLatency, leastHold: e.LeastHold}
 	for i, words := range e.Uops {
 		if k.ops++; i == 0 {
 			k.ports = r.ports(words)

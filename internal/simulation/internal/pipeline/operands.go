@@ -58,6 +58,14 @@ func (x *encodedInstruction) lateOperand(o *Op, s *spec) Register {
 	switch c := x.opcode; {
 	case o.Class == LEAComplex && o.Index != o.Base:
 		return o.Index
+	case o.Class == Insert && x.enc == legacy:
+		return x.regOperand(o, s.use)
+	case o.Class == Insert:
+		return x.vOperand(s.use)
+	case o.Class == BlendVar:
+		return x.fourthOperand(o, s.use)
+	case o.Class == VShiftReg && !x.memory:
+		return x.rmOperand(o, s.use)
 	case x.opmap != map0F || x.rep == 0 || c != 0x2a && (c < 0x51 || c > 0x53 && c != 0x5a):
 	case x.enc == legacy:
 		late = x.regOperand(o, s.use)
@@ -68,6 +76,17 @@ func (x *encodedInstruction) lateOperand(o *Op, s *spec) Register {
 		return NoRegister
 	}
 	return late
+}
+
+// fourthOperand returns the vector register that is in the immediate, or XMM0.
+func (x *encodedInstruction) fourthOperand(o *Op, u use) Register {
+	switch {
+	case u&fourth == 0:
+		return NoRegister
+	case x.enc == legacy:
+		return XMM0
+	}
+	return XMM0 + Register(o.imm>>4&15)
 }
 
 // A builder collects the registers of an op.
@@ -282,11 +301,7 @@ func (x *encodedInstruction) reads(b *builder, s *spec) {
 			b.read(i.register)
 		}
 	}
-	if u&fourth != 0 && x.enc == legacy {
-		b.read(XMM0)
-	} else if u&fourth != 0 {
-		b.read(XMM0 + Register(o.imm>>4&15))
-	}
+	b.read(x.fourthOperand(o, u))
 	if x.mask != 0 {
 		b.read(K0 + Register(x.mask))
 		if !x.zeroing && u&maskReg == 0 && u&writeReg != 0 {
