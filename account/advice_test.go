@@ -192,3 +192,33 @@ func TestAdviceListed(t *testing.T) {
 		t.Errorf("the advice differs from %s: run go test ./account -run TestAdviceListed -update, and read what it changes", file)
 	}
 }
+
+// TestWaitsAreNoProcessorTime: what threads waited is no part of the processor time that
+// runs are compared by.
+func TestWaitsAreNoProcessorTime(t *testing.T) {
+	m, err := account.Load("generic", "os-time", account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}}
+	values := map[string]float64{"thread_time": 4e9, "thread_run": 1e9, "runqueue_wait": 2e9, "task-clock": 1e9, "user_time": 9e8, "system_time": 1e8}
+	for event := range values {
+		l.Columns = append(l.Columns, counts.Column{Event: event})
+	}
+	table := counts.NewTable(l)
+	table.Duration = 4
+	for i, c := range l.Columns {
+		*table.Cell(0, i) = counts.Cell{State: counts.Counted, Value: values[c.Event], Enabled: 1e9, Running: 1e9}
+	}
+	a := m.Bind(l).Evaluate(table, account.Place{}, nil)
+	r, err := a.ReadingOf(account.Time, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{"CPUs_Utilised": 1e9, "User_Time": 9e8, "Runqueue_Wait": math.NaN(), "Blocked": math.NaN(), "Other_Wait": math.NaN()} {
+		i, _ := a.Node(name)
+		if got := r.Nodes[i]; math.IsNaN(got) != math.IsNaN(want) || math.Abs(got-want) > 1 {
+			t.Errorf("%s: %v of processor time, want %v", name, got, want)
+		}
+	}
+}

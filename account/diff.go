@@ -67,6 +67,9 @@ func (a *Account) whole(of Resource, node int) float64 {
 	switch {
 	case n.Section != "":
 	case of == Time && n.Unit == "" && m.Unit == "processors":
+		if a.waits(node) {
+			return math.NaN()
+		}
 		return a.Duration * 1e9
 	case of != Cycles:
 	case m.Share(node):
@@ -75,6 +78,28 @@ func (a *Account) whole(of Resource, node int) float64 {
 		return a.Instructions()
 	}
 	return math.NaN()
+}
+
+// waits says whether a node is time without a processor: it is next to the node that is all
+// processor time.
+func (a *Account) waits(node int) bool {
+	m, all := a.Model(), a.amount(Time)
+	top := 0
+	for top < len(m.Nodes) && !(m.Nodes[top].Section == "" && math.Abs(a.Nodes[top].Value*a.Duration*1e9-all) <= 1e-6*all) {
+		top++
+	}
+	if top == len(m.Nodes) {
+		return false
+	}
+	for i := node; i >= 0; i = m.Nodes[i].Above {
+		switch {
+		case i == top:
+			return false
+		case m.Nodes[i].Above == m.Nodes[top].Above:
+			return true
+		}
+	}
+	return false
 }
 
 const cyclesPerInstruction = "cycles/instruction"

@@ -337,6 +337,7 @@ func (t *diffWriter) text() error {
 	if t.h.By != counts.Run {
 		table = t.narrowed(table)
 	}
+	table = withoutEmpty(table)
 	t.aligned(table, func(k int) style {
 		if k == 0 {
 			return faint
@@ -358,7 +359,12 @@ func (t *diffWriter) text() error {
 	}
 	t.Paragraph("change", change, hang, faint)
 	t.Paragraph("chance", t.chance(), hang, faint)
-	for _, n := range t.h.withMeasured(t.remarks()) {
+	notes := t.h.withMeasured(t.remarks())
+	if len(notes) > 1 && t.o.Lines > 0 && !t.o.Notes {
+		t.Paragraph("notes", t.o.Hint(fmt.Sprint(len(notes)), counts.Fix{Action: counts.ShowNotes}), hang, plain)
+		return t.Flush()
+	}
+	for _, n := range notes {
 		t.Paragraph("note", n, hang, faint)
 	}
 	return t.Flush()
@@ -491,6 +497,20 @@ func verdictStyle(r diffRow) style {
 		return bold
 	}
 	return plain
+}
+
+// withoutEmpty leaves out the columns that say nothing in any row: intervals and chances of
+// single runs. The first row has the headings.
+func withoutEmpty(table [][]string) [][]string {
+	for k := len(table[0]) - 2; k > 0; k-- { // the last is the verdict
+		if slices.ContainsFunc(table[1:], func(row []string) bool { return row[k] != "" }) {
+			continue
+		}
+		for i := range table {
+			table[i] = slices.Delete(table[i], k, k+1)
+		}
+	}
+	return table
 }
 
 func (t *diffWriter) markdown() error {

@@ -75,6 +75,7 @@ its old value, and not by chance: a node, "cycles" for all, or a function
 	flags.Lookup("sysroot").Usage += "; OLD:NEW if the sides have different ones"
 	flags.StringVar(&f.per, "per", "", "unit of work: `NAME=N`, NAME=OLD:NEW, instruction or run")
 	flags.StringVar(&f.failOn, "fail-on", "", "exit with 1 if `'NODE>PERCENT%'`, several by commas; NODE is a node, cycles or function:NAME, < is for less")
+	c.addScreen(cmd)
 	c.addOutput(cmd, report.Formats[report.Comparison]()...)
 	return cmd
 }

@@ -141,6 +141,16 @@ func (s *Store) Runs() []Run {
 // layout is how the name of a run's directory begins; the process that measured follows.
 const layout = "20060102T150405.000000"
 
+// NameOf names the run that a file was kept of, by its time. It returns the name of any
+// other file as it is.
+func NameOf(file string) string {
+	when, err := time.Parse(layout, firstOf(filepath.Base(filepath.Dir(file))))
+	if err != nil || !slices.Contains([]string{Account, Samples, Simulated}, filepath.Base(file)) {
+		return file
+	}
+	return "the run of " + when.Local().Format("15:04:05")
+}
+
 func firstOf(name string) string {
 	first, _, _ := strings.Cut(name, "-")
 	return first

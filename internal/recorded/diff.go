@@ -256,7 +256,8 @@ func (r *Recordings) diffNodes(sides [2]Side, o DiffOptions) (Difference, error)
 		return nil, err
 	}
 	h := r.diffHeader(m, "", sides, unit, o)
-	h.What, h.Notes, h.Commands = what.String(), c.notes.lines(len(h.Files)), c.commands
+	h.What, h.Commands = what.String(), c.commands
+	h.Notes = append(changedBetween(sides, c.commands, nil), c.notes.lines(len(h.Files))...)
 	return nodeDiff{h, account.Compare(m.Model, readings[0], readings[1], design)}, nil
 }
 

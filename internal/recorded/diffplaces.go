@@ -3,8 +3,10 @@ package recorded
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -28,7 +30,7 @@ func (d placeDiff) Document() any {
 
 // diffPlaces compares by places in the code.
 func (r *Recordings) diffPlaces(sides [2]Side, o DiffOptions) (Difference, error) {
-	p := &placeRuns{by: o.By, placeReport: placeReport{Recordings: r, o: &PlaceOptions{Symbols: o.Symbols, Split: SplitBy(o.By)}}}
+	p := &placeRuns{by: o.By, sources: map[string]bool{}, placeReport: placeReport{Recordings: r, o: &PlaceOptions{Symbols: o.Symbols, Split: SplitBy(o.By)}}}
 	for i := range sides {
 		p.o.Symbols.Root = o.Roots[i]
 		for _, file := range sides[i].Files {
@@ -51,7 +53,8 @@ func (r *Recordings) diffPlaces(sides [2]Side, o DiffOptions) (Difference, error
 		}
 	}
 	h := r.diffHeader(p.method, p.kind, sides, unit, o)
-	h.What, h.Notes, h.Commands = p.resource, p.notes.lines(len(h.Files)), p.commands
+	h.What, h.Commands = p.resource, p.commands
+	h.Notes = append(changedBetween(sides, p.commands, slices.Sorted(maps.Keys(p.sources))), p.notes.lines(len(h.Files))...)
 	return placeDiff{h, o.Top, account.ComparePlaces(p.runs[0], p.runs[1], design)}, nil
 }
 
@@ -61,10 +64,11 @@ type placeRuns struct {
 	by           counts.Kind
 	runs         [2][]account.PlaceReading
 	instructions [2][]float64
-	commands     [2]string // of the first runs that have one
-	resource     string    // that is compared: "cycles", "time" or an event
-	first        string    // the first recording
-	cpu          string    // of the first recording
+	commands     [2]string       // of the first runs that have one
+	sources      map[string]bool // of lines
+	resource     string          // that is compared: "cycles", "time" or an event
+	first        string          // the first recording
+	cpu          string          // of the first recording
 	samples      int64
 	notes        noteList
 }
@@ -139,6 +143,9 @@ func (p *placeRuns) keep(side int, t *counts.Table, col int) error {
 	for row := 1; row < len(t.Scopes); row++ {
 		c := t.Cell(row, col)
 		if c.Ok() && c.Value > 0 {
+			if code := t.Scopes[row].Code; p.by == counts.Line && code != nil && code.File != "" {
+				p.sources[code.File] = true
+			}
 			run.Add(p.nameOf(&t.Scopes[row]), account.Amount{Value: c.Estimate(), Variance: c.Variance, Samples: c.Samples})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/kept"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/report"
@@ -355,7 +356,11 @@ func (g *group) label() string {
 // SideName names several files: by the first and the last of many.
 func SideName(names []string) string {
 	if len(names) > 2 {
-		return names[0] + "…" + names[len(names)-1]
+		return kept.NameOf(names[0]) + "…" + kept.NameOf(names[len(names)-1])
 	}
-	return strings.Join(names, ",")
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = kept.NameOf(name)
+	}
+	return strings.Join(list, ",")
 }
