@@ -30,6 +30,12 @@ type Config struct {
 	// Cache is how many bytes of line tables and inlined calls are kept for each
 	// file. 0: 64 MiB.
 	Cache int
+	// Indexes keep what was read of debug information for the next time, by build id; nil for
+	// nothing.
+	Indexes interface {
+		Read(id string) []byte
+		Write(id string, data []byte)
+	}
 }
 
 // A Symbolizer says what is at places. It opens a file at the first question about it. Its

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/export"
+	"github.com/cyclestack/cyclestack/internal/kept"
 	_ "github.com/cyclestack/cyclestack/internal/picture" // registers the format svg
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/release"
@@ -102,6 +103,7 @@ func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string
 
 // reportOf reports recordings, or a run that was kept.
 func (a *app) reportOf(c *common, f *placeFlags, x *exportFlags, by recorded.Split, run *recorded.KeptRun, files ...string) error {
+	f.symbols.Indexes = kept.NewIndexes(a.kernel.Cache)
 	if x.given(c) {
 		return a.export(c, f, x, by, files)
 	}

@@ -47,21 +47,27 @@ type Store struct{ dir string }
 // Open returns the store below the user's cache directory, and makes its directories. It is
 // an error if another user owns it, or may read it.
 func Open(cache func() (string, error)) (*Store, error) {
-	if cache == nil {
-		return nil, errors.New("there is no cache directory")
-	}
-	top, err := cache()
+	dir, err := place(cache, "runs")
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(top, "cyclestack", "runs")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	if err := private(dir); err != nil {
-		return nil, err
-	}
 	return &Store{dir}, nil
+}
+
+// place returns a directory below the user's cache directory, and makes it.
+func place(cache func() (string, error), name string) (string, error) {
+	if cache == nil {
+		return "", errors.New("there is no cache directory")
+	}
+	top, err := cache()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(top, "cyclestack", name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return dir, private(dir)
 }
 
 // private refuses a directory that is not this user's alone. The permissions of one that is

@@ -28,8 +28,9 @@ type dwarfInfo struct {
 	units []*unit
 	// ranges are the addresses of units, by address.
 	ranges []unitRange
-	recent *list.List // of *unit with tables, the last used first
-	size   int        // bytes of the tables
+	byUnit map[*unit][]span // the same by unit; nil: not asked for yet
+	recent *list.List       // of *unit with tables, the last used first
+	size   int              // bytes of the tables
 	limit  int
 	names  map[entryKey]string // of functions, where they were looked up
 }
@@ -42,6 +43,7 @@ type unit struct {
 	dwo      string      // the file that its functions are described in, or ""
 	dwoID    uint64      // what that file must have
 	searched bool        // for that file
+	indexed  bool        // it is in the index of inlined calls
 	split    *splitUnit  // in that file; nil if it is not found
 	element  *list.Element
 	position dwarf.Offset // of the unit's first entry
@@ -204,12 +206,15 @@ func unitHeader(info []byte, at uint64, order binary.ByteOrder) (first, next uin
 	return first, next, first < next
 }
 
+// nearUnits is how many ranges before an address are looked at.
+const nearUnits = 4
+
 // unitAt returns the unit that an address belongs to.
 func (d *dwarfInfo) unitAt(addr uint64) *unit {
 	i := sort.Search(len(d.ranges), func(i int) bool { return d.ranges[i].low > addr }) - 1
 	// Ranges of units overlap only in wrong debug information: look at a few before the
 	// nearest.
-	for n := 0; i >= 0 && n < 4; i, n = i-1, n+1 {
+	for n := 0; i >= 0 && n < nearUnits; i, n = i-1, n+1 {
 		if addr < d.ranges[i].high {
 			return d.ranges[i].unit
 		}

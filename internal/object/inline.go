@@ -162,6 +162,9 @@ func (w *inlineWalk) enter(e *dwarf.Entry, parent int32, depth int) (int32, int)
 	}
 	node := int32(len(w.tree.nodes))
 	n := inlineNode{parent: parent, origin: e.Offset, callFile: -1}
+	if at, shared, ok := w.object.reference(e, dwarf.AttrAbstractOrigin); ok && !shared && e.Tag == dwarf.TagInlinedSubroutine {
+		n.origin = at // it has no name of its own
+	}
 	if file, ok := e.Val(dwarf.AttrCallFile).(int64); ok && file >= 0 && file < int64(len(w.tree.files)) {
 		n.callFile = int32(file)
 	}
@@ -245,12 +248,22 @@ func (o *Object) Frames(addr uint64) []Frame {
 func (o *Object) Innermost(addr uint64) (name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	x := o.index()
+	if x != nil {
+		if name, known := x.kept.lookup(addr); known {
+			return name
+		}
+	}
 	err := protect(func() error {
-		if u := o.debugInfo().unitAt(addr); u != nil {
+		u := o.debugInfo().unitAt(addr)
+		if u != nil {
 			t := o.inlinesOf(u)
 			if n := t.lookup(addr); n >= 0 && t.nodes[n].parent >= 0 {
 				name = o.functionName(t.data, t.nodes[n].origin)
 			}
+		}
+		if x != nil {
+			x.add(o, addr, u)
 		}
 		return nil
 	})

@@ -41,6 +41,8 @@ type Options struct {
 	// Cache is how many bytes of line tables and inlined calls may be kept.
 	// 0: 64 MiB.
 	Cache int
+	// Indexes keep an index of the inlined calls by build id; nil for none.
+	Indexes Indexes
 }
 
 const defaultCache = 64 << 20
@@ -69,8 +71,9 @@ type Object struct {
 	dwarf   *dwarfInfo   // nil: not read yet
 	golang  *goTable     // nil: not read yet
 	callers *unwind.Table
-	dwp     *dwpFile // nil: not found
-	altFile *altFile // likewise
+	inlined *inlineIndex // nil: not read yet, or not kept
+	dwp     *dwpFile     // nil: not found
+	altFile *altFile     // likewise
 	// Whether these were looked for.
 	searchedDwp, searchedAlt bool
 	notes                    []string
@@ -166,7 +169,7 @@ func allZero(s string) bool {
 // Close unmaps the files. Strings and slices of code that methods have returned
 // stay valid.
 func (o *Object) Close() error {
-	err := o.main.Close()
+	err := errors.Join(distrust("the inlined calls", func() error { o.keepIndex(); return nil }), o.main.Close())
 	if o.debug != nil {
 		err = errors.Join(err, o.debug.Close())
 	}

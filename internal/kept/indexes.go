@@ -1,0 +1,111 @@
+package kept
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
+)
+
+// Bounds on indexes: of one, and of all.
+const (
+	indexMost   = 64 << 20
+	indexesMost = 128 << 20
+)
+
+// Indexes keep what was read of programs for the next time, below the user's cache
+// directory. Those that were not used for longest go, where there are too many.
+type Indexes struct {
+	cache func() (string, error)
+	once  sync.Once
+	dir   string // "" if there is none
+}
+
+// NewIndexes returns the indexes below a cache directory. It looks for the directory at the
+// first use.
+func NewIndexes(cache func() (string, error)) *Indexes { return &Indexes{cache: cache} }
+
+// path returns the file of an index; "" if it cannot be kept.
+func (x *Indexes) path(name string) string {
+	x.once.Do(func() {
+		if dir, err := place(x.cache, "indexes"); err == nil {
+			x.dir = dir
+		}
+	})
+	if x.dir == "" || name == "" || len(name) > 128 || strings.Trim(name, "0123456789abcdef") != "" {
+		return ""
+	}
+	return filepath.Join(x.dir, name)
+}
+
+// Read returns an index; nil if there is none.
+func (x *Indexes) Read(name string) []byte {
+	path := x.path(name)
+	if path == "" {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > indexMost {
+		return nil
+	}
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil
+	}
+	if now := time.Now(); now.Sub(info.ModTime()) > time.Hour {
+		_ = os.Chtimes(path, now, now) // so that it counts as used
+	}
+	return data
+}
+
+// Write keeps an index in place of the one before.
+func (x *Indexes) Write(name string, data []byte) {
+	path := x.path(name)
+	if path == "" || len(data) > indexMost {
+		return
+	}
+	f, err := os.CreateTemp(x.dir, "*"+unfinished)
+	if err != nil {
+		return
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	x.prune()
+}
+
+// prune removes what there is no room for.
+func (x *Indexes) prune() {
+	entries, err := os.ReadDir(x.dir)
+	if err != nil {
+		return
+	}
+	var list []os.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			list = append(list, info)
+		}
+	}
+	sorting.Stable(list, func(a, b os.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	total := int64(0)
+	for _, info := range list {
+		stale := strings.HasSuffix(info.Name(), unfinished) && time.Since(info.ModTime()) > staleAfter
+		if total += info.Size(); total > indexesMost || stale {
+			_ = os.Remove(filepath.Join(x.dir, info.Name()))
+		}
+	}
+}

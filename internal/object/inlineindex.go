@@ -1,0 +1,236 @@
+package object
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+	"slices"
+	"sort"
+)
+
+// Indexes keep what was read of files for the next time, each by a name. Both methods may
+// fail without a word.
+type Indexes interface {
+	Read(name string) []byte
+	Write(name string, data []byte)
+}
+
+// An inlineIndex says which function is inlined innermost at an address. It has the units
+// that were asked for here, or by processes before.
+type inlineIndex struct {
+	kept  indexData
+	fresh []indexPiece
+}
+
+// An indexPiece is the addresses of a name.
+type indexPiece struct {
+	span
+	name string // "" for code that is not inlined
+}
+
+// indexData is an index as it is kept: a header, the first addresses of pieces, the numbers
+// of their names, where names begin, and the names. Numbers are little-endian.
+type indexData struct {
+	pieces, names int
+	addrs, number []byte
+	begins, text  []byte
+}
+
+// The header of an index: the mark with its version, a checksum of what follows it, and the
+// numbers of pieces and names.
+const (
+	indexMark   = "cyclestack inl 1"
+	indexHeader = len(indexMark) + 12
+	mostPieces  = 1 << 22
+	mostIndex   = 64 << 20 // bytes
+)
+
+// Numbers of names.
+const (
+	indexUnknown = iota // the unit was not read
+	indexNone           // nothing is inlined
+	indexFirst
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// parseIndex reads an index. It is empty if the data is damaged.
+func parseIndex(data []byte) (x indexData) {
+	if len(data) < indexHeader || len(data) > mostIndex || string(data[:len(indexMark)]) != indexMark {
+		return x
+	}
+	le, head, rest := binary.LittleEndian, data[len(indexMark):], data[indexHeader:]
+	pieces, names := uint64(le.Uint32(head[4:])), uint64(le.Uint32(head[8:]))
+	if le.Uint32(head) != crc32.Checksum(data[len(indexMark)+4:], castagnoli) || pieces > mostPieces || names > pieces ||
+		uint64(len(rest)) < pieces*12+(names+1)*4 {
+		return x
+	}
+	x.pieces, x.names = int(pieces), int(names)
+	x.addrs, rest = rest[:8*pieces], rest[8*pieces:]
+	x.number, rest = rest[:4*pieces], rest[4*pieces:]
+	x.begins, x.text = rest[:4*(names+1)], rest[4*(names+1):]
+	return x
+}
+
+// piece returns a piece, and whether anything is known of it.
+func (x *indexData) piece(i int) (p indexPiece, known bool) {
+	le := binary.LittleEndian
+	p.low, p.high = le.Uint64(x.addrs[8*i:]), math.MaxUint64
+	if i+1 < x.pieces {
+		p.high = le.Uint64(x.addrs[8*i+8:])
+	}
+	switch n := int(le.Uint32(x.number[4*i:])); {
+	case n == indexNone:
+		return p, true
+	case n < indexFirst || n-indexFirst >= x.names:
+		return p, false
+	default:
+		at := 4 * (n - indexFirst)
+		begin, end := le.Uint32(x.begins[at:]), le.Uint32(x.begins[at+4:])
+		if begin > end || uint64(end) > uint64(len(x.text)) {
+			return p, false
+		}
+		p.name = string(x.text[begin:end])
+		return p, true
+	}
+}
+
+// lookup returns the name at an address, if it is known.
+func (x *indexData) lookup(addr uint64) (name string, known bool) {
+	i := sort.Search(x.pieces, func(i int) bool { return binary.LittleEndian.Uint64(x.addrs[8*i:]) > addr }) - 1
+	if i < 0 {
+		return "", false
+	}
+	p, known := x.piece(i)
+	return p.name, known
+}
+
+// add adds what is known at an address: the functions of its unit, or that no unit has it.
+func (x *inlineIndex) add(o *Object, addr uint64, u *unit) {
+	d := o.dwarf
+	if u == nil {
+		x.put(indexPiece{span: d.gap(addr)})
+		return
+	}
+	if u.indexed {
+		return
+	}
+	u.indexed = true
+	if d.byUnit == nil {
+		d.byUnit = map[*unit][]span{}
+		for _, r := range d.ranges {
+			d.byUnit[r.unit] = append(d.byUnit[r.unit], r.span)
+		}
+	}
+	t := o.inlinesOf(u)
+	for _, r := range d.byUnit[u] {
+		i := sort.Search(len(t.pieces), func(i int) bool { return t.pieces[i].addr > r.low }) - 1
+		for at := r.low; at < r.high; i++ {
+			p := indexPiece{span: span{at, r.high}}
+			if i+1 < len(t.pieces) {
+				p.high = min(p.high, t.pieces[i+1].addr)
+			}
+			if i >= 0 && t.pieces[i].entry >= 0 {
+				if n := t.nodes[t.pieces[i].entry]; n.parent >= 0 {
+					p.name = o.functionName(t.data, n.origin)
+				}
+			}
+			x.put(p)
+			at = p.high
+		}
+	}
+}
+
+// put adds a piece.
+func (x *inlineIndex) put(p indexPiece) {
+	if n := len(x.fresh); n > 0 && x.fresh[n-1].high == p.low && x.fresh[n-1].name == p.name {
+		x.fresh[n-1].high = p.high
+	} else if n < mostPieces && p.low < p.high {
+		x.fresh = append(x.fresh, p)
+	}
+}
+
+// gap returns the addresses around one that no unit has; none if there are no units.
+func (d *dwarfInfo) gap(addr uint64) span {
+	if len(d.ranges) == 0 {
+		return span{}
+	}
+	i := sort.Search(len(d.ranges), func(i int) bool { return d.ranges[i].low > addr })
+	s := span{0, math.MaxUint64}
+	if i < len(d.ranges) {
+		s.high = d.ranges[i].low
+	}
+	for n := i - 1; n >= 0 && n >= i-nearUnits; n-- {
+		s.low = max(s.low, d.ranges[n].low, d.ranges[n].high)
+	}
+	return s
+}
+
+// data returns the index with what was added.
+func (x *inlineIndex) data() []byte {
+	list := slices.Clone(x.fresh)
+	for i := range x.kept.pieces {
+		if p, known := x.kept.piece(i); known {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, func(a, b indexPiece) int { return compare(a.low, b.low) })
+	le := binary.LittleEndian
+	var addrs, number, text []byte
+	begins, names := []byte{0, 0, 0, 0}, map[string]uint32{}
+	add := func(addr uint64, n uint32) {
+		addrs, number = le.AppendUint64(addrs, addr), le.AppendUint32(number, n)
+	}
+	end := uint64(0)
+	for i, p := range list {
+		if p.low = max(p.low, end); p.low >= p.high {
+			continue
+		}
+		if i > 0 && p.low > end {
+			add(end, indexUnknown)
+		}
+		n := uint32(indexNone)
+		if p.name != "" {
+			known := false
+			if n, known = names[p.name]; !known {
+				n = uint32(indexFirst + len(names))
+				names[p.name] = n
+				text = append(text, p.name...)
+				begins = le.AppendUint32(begins, uint32(len(text)))
+			}
+		}
+		add(p.low, n)
+		end = p.high
+	}
+	add(end, indexUnknown)
+	out := append([]byte(indexMark), 0, 0, 0, 0)
+	out = le.AppendUint32(out, uint32(len(number)/4))
+	out = le.AppendUint32(out, uint32(len(names)))
+	return sealed(slices.Concat(out, addrs, number, begins, text))
+}
+
+// sealed returns data with its checksum.
+func sealed(data []byte) []byte {
+	if out := slices.Clone(data); len(out) >= indexHeader {
+		binary.LittleEndian.PutUint32(out[len(indexMark):], crc32.Checksum(out[len(indexMark)+4:], castagnoli))
+		return out
+	}
+	return data
+}
+
+// index returns the index of an object's inlined calls; nil if none can be kept.
+func (o *Object) index() *inlineIndex {
+	if o.inlined == nil && o.options.Indexes != nil && o.BuildID != "" {
+		o.inlined = &inlineIndex{kept: parseIndex(o.options.Indexes.Read(o.BuildID))}
+	}
+	return o.inlined
+}
+
+// keepIndex keeps the index, unless something that a unit needed was missing.
+func (o *Object) keepIndex() {
+	if o.inlined != nil && len(o.inlined.fresh) > 0 && len(o.notes) == 0 {
+		if data := o.inlined.data(); len(data) <= mostIndex {
+			o.options.Indexes.Write(o.BuildID, data)
+		}
+	}
+}

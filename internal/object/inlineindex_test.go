@@ -1,0 +1,115 @@
+package object
+
+import (
+	"maps"
+	"testing"
+)
+
+// memoryIndexes keep indexes in memory.
+type memoryIndexes map[string][]byte
+
+func (m memoryIndexes) Read(name string) []byte        { return m[name] }
+func (m memoryIndexes) Write(name string, data []byte) { m[name] = data }
+
+// TestInlineIndex asks about all of a program's code: without an index, while one is made,
+// with it, with a half that another process kept, and with damaged ones.
+func TestInlineIndex(t *testing.T) {
+	for _, p := range programs {
+		if p.inline == "" {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) { testInlineIndex(t, p.build(t)) })
+	}
+}
+
+func testInlineIndex(t *testing.T, path string) {
+	plain := open(t, path, Options{})
+	if plain.BuildID == "" {
+		t.Skip("the linker gives no build id")
+	}
+	functions, err := plain.Functions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var addrs []uint64
+	for i, f := range functions {
+		if i%7 == 0 || len(functions) < 2000 {
+			for at := f.Addr; at < f.Addr+min(f.Size, 1<<12); at += 3 {
+				addrs = append(addrs, at)
+			}
+		}
+	}
+	want, inlined := map[uint64]string{}, 0
+	for _, at := range addrs {
+		if want[at] = plain.Innermost(at); want[at] != "" {
+			inlined++
+		}
+	}
+	if inlined == 0 {
+		t.Fatalf("nothing is inlined at %d addresses", len(addrs))
+	}
+	ask := func(how string, kept memoryIndexes, addrs []uint64) (read bool) {
+		t.Helper()
+		o, err := Open(path, Options{Indexes: kept})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Close()
+		wrong := 0
+		for _, at := range addrs {
+			if got := o.Innermost(at); got != want[at] {
+				if wrong++; wrong < 4 {
+					t.Errorf("%s: %#x is in %q, want %q", how, at, got, want[at])
+				}
+			}
+		}
+		return o.dwarf != nil
+	}
+	kept := memoryIndexes{}
+	if !ask("while it is made", kept, addrs) || len(kept) != 1 {
+		t.Fatalf("%d indexes", len(kept))
+	}
+	if ask("with it", kept, addrs) {
+		t.Error("the debug information was read again")
+	}
+	half := memoryIndexes{}
+	ask("the first half", half, addrs[:len(addrs)/2])
+	ask("both halves", half, addrs)
+	if ask("with both", half, addrs) {
+		t.Error("the debug information was read again after two parts")
+	}
+	whole := kept[plain.BuildID]
+	for _, damaged := range [][]byte{nil, whole[:10], whole[:len(whole)/2], append([]byte("x"), whole[1:]...), changed(whole, indexHeader+8), changed(whole, len(indexMark)+5)} {
+		kept := maps.Clone(kept)
+		kept[plain.BuildID] = damaged
+		if !ask("damaged", kept, addrs) {
+			t.Errorf("a damaged index of %d bytes was used", len(damaged))
+		}
+	}
+}
+
+func changed(data []byte, at int) []byte {
+	out := append([]byte(nil), data...)
+	out[at] ^= 0x40
+	return out
+}
+
+// FuzzInlineIndex has indexes of any contents, with a right checksum or not.
+func FuzzInlineIndex(f *testing.F) {
+	x := &inlineIndex{fresh: []indexPiece{{span{16, 32}, "one"}, {span{32, 40}, ""}, {span{64, 70}, "two"}}}
+	f.Add(x.data(), uint64(20))
+	f.Add([]byte(indexMark), uint64(0))
+	f.Fuzz(func(t *testing.T, data []byte, addr uint64) {
+		for _, data := range [][]byte{data, sealed(data)} {
+			x := &inlineIndex{kept: parseIndex(data)}
+			name, known := x.kept.lookup(addr)
+			if !known && name != "" {
+				t.Errorf("%q is not known", name)
+			}
+			again := parseIndex(x.data())
+			if x.kept.pieces > 0 && again.pieces == 0 {
+				t.Error("what was read cannot be kept again")
+			}
+		}
+	})
+}
