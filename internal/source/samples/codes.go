@@ -6,15 +6,19 @@ import (
 	"github.com/cyclestack/cyclestack/profile"
 )
 
-// codes are the frames of places in the code, and numbers of both. Processes that run the
-// same program share places, wherever it is mapped.
-type codes struct {
+// windows are the mappings that addresses were in last, and numbers of files. Processes that
+// run the same program share places, wherever it is mapped.
+type windows struct {
 	spaces *profile.Spaces
-	expand func(profile.Place) []int32 // finds the frames of a place
-
 	files  map[*profile.File]uint32
 	user   [2]window // the last ones
 	kernel window
+}
+
+// codes are the frames of places in the code, and numbers of both.
+type codes struct {
+	windows
+	expand func(profile.Place) []int32 // finds the frames of a place
 
 	known  []codeEntry // open addressing
 	number int         // of entries
@@ -71,7 +75,7 @@ const (
 
 // newCodes returns codes; others is the frame of those that there was no room for.
 func newCodes(spaces *profile.Spaces, others int32, expand func(profile.Place) []int32) *codes {
-	return &codes{spaces: spaces, expand: expand, files: map[*profile.File]uint32{nil: noFile}, known: make([]codeEntry, 1<<12),
+	return &codes{windows: newWindows(spaces), expand: expand, known: make([]codeEntry, 1<<12),
 		lists: map[string]uint32{}, frames: []int32{others}, list: []codeList{foldedCode: {end: 1}, crowdedCode: {end: 1}}}
 }
 
@@ -80,8 +84,12 @@ func (c codePlace) hash(callers uint64) uint64 {
 	return mix(callers^(c.offset+uint64(c.file)*seeds[1]), seeds[0])
 }
 
+func newWindows(spaces *profile.Spaces) windows {
+	return windows{spaces: spaces, files: map[*profile.File]uint32{nil: noFile}}
+}
+
 // fileOf returns the number of a file.
-func (c *codes) fileOf(f *profile.File) uint32 {
+func (c *windows) fileOf(f *profile.File) uint32 {
 	n, ok := c.files[f]
 	if !ok {
 		n = firstFile + uint32(len(c.files))
@@ -98,12 +106,12 @@ type codeSpace struct {
 }
 
 // space returns a process's addresses at a time.
-func (c *codes) space(pid int, time uint64) codeSpace {
+func (c *windows) space(pid int, time uint64) codeSpace {
 	return codeSpace{pid, time, c.spaces.Number(time, int32(pid), profile.User), c.spaces.Number(time, int32(pid), profile.Kernel)}
 }
 
 // place returns the place of an address.
-func (c *codes) place(in *codeSpace, addr uint64, mode profile.Mode) codePlace {
+func (c *windows) place(in *codeSpace, addr uint64, mode profile.Mode) codePlace {
 	switch mode {
 	case profile.Kernel:
 		if w := &c.kernel; addr-w.low < w.length && w.space == in.kernel {
@@ -125,7 +133,7 @@ func (c *codes) place(in *codeSpace, addr uint64, mode profile.Mode) codePlace {
 }
 
 // far is place for another mapping than those that are remembered.
-func (c *codes) far(in *codeSpace, addr uint64, mode profile.Mode, space uint32, w *window) codePlace {
+func (c *windows) far(in *codeSpace, addr uint64, mode profile.Mode, space uint32, w *window) codePlace {
 	at, low, last, ok := c.spaces.Mapped(in.time, in.pid, addr, mode)
 	if !ok || last-low+1 == 0 {
 		at = c.spaces.Find(in.time, in.pid, addr, mode)

@@ -20,12 +20,13 @@ import (
 // Samples among themselves need no order: what is mapped can be asked about any
 // time once the events up to it are settled.
 type order struct {
-	spaces *profile.Spaces
-	places *places
-	simple bool       // nothing but the place in the code matters
-	keep   *selection // which samples count, by the names they have; nil for all
-	all    bool       // all events are settled at once, and samples are passed on as they come
-	root   string
+	spaces  *profile.Spaces
+	windows windows
+	places  *places
+	simple  bool       // nothing but the place in the code matters
+	keep    *selection // which samples count, by the names they have; nil for all
+	all     bool       // all events are settled at once, and samples are passed on as they come
+	root    string
 
 	contexts []contextNumber   // by the numbers that samples have
 	cgroups  map[uint64]string // paths up to now, if they are looked at
@@ -189,7 +190,9 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 
 // look returns the number of a place that was not remembered, and remembers it.
 func (o *order) look(s *perfdata.FlatSample, space uint32) int32 {
-	code := o.places.find(o.spaces.Find(s.Time, int(s.PID), s.IP, profile.Mode(s.Mode())))
+	mode := profile.Mode(s.Mode())
+	in := codeSpace{pid: int(s.PID), time: s.Time, user: space, kernel: space}
+	code := o.places.find(o.windows.place(&in, s.IP, mode), func() profile.Place { return o.spaces.Find(s.Time, int(s.PID), s.IP, mode) })
 	if space != 0 {
 		o.places.spotted(addressCode{s.IP, space, code})
 	}

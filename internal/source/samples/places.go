@@ -20,7 +20,6 @@ type places struct {
 	dropped []perfdata.Sum // of what does not count, by column
 	spots   []addressCode
 	far     []placeCode
-	files   fileNumbers
 	unseen  int // times that an address was not remembered, since spots grew
 	missed  int // likewise of places and far
 
@@ -86,39 +85,9 @@ const (
 	rememberRows  = 1 << 12
 )
 
-// fileNumbers gives files numbers.
-type fileNumbers struct {
-	number map[*profile.File]uint32
-	recent [2]struct {
-		file   *profile.File
-		number uint32
-	}
-}
-
-// of returns the number of a file, of those that samples are in most of the time
-// without a search: a program and the kernel.
-func (f *fileNumbers) of(file *profile.File) uint32 {
-	for i := range f.recent {
-		if f.recent[i].file == file {
-			return f.recent[i].number
-		}
-	}
-	n, ok := f.number[file]
-	if !ok {
-		n = uint32(len(f.number))
-		f.number[file] = n
-	}
-	at := 0
-	if file != nil && file.Kernel {
-		at = 1
-	}
-	f.recent[at].file, f.recent[at].number = file, n
-	return n
-}
-
 func newPlaces(by counts.Kind, within counts.By, keep *selection, symbols functionsOf) places {
 	p := places{by: by, told: within.With(by), keep: keep, symbols: symbols, spots: make([]addressCode, rememberFirst), far: make([]placeCode, rememberFirst),
-		others: -1, overflow: -1, files: fileNumbers{number: map[*profile.File]uint32{nil: 0}},
+		others: -1, overflow: -1,
 		modules: map[*profile.File]int32{}, functions: map[*profile.Function]int32{},
 		lines: map[line]int32{}, instructions: map[profile.Place]int32{},
 		number: map[context]int32{}, crossed: map[row]int32{}}
@@ -236,17 +205,16 @@ func (p *places) spotted(is addressCode) {
 	*p.spot(is.space, is.ip) = is
 }
 
-// find returns the number of a place in the code, a negative one if it does not count.
-func (p *places) find(at profile.Place) int32 {
-	key := placeCode{at.Offset, p.files.of(at.File), 0}
-	spread := (at.Offset ^ at.Offset>>20) + uint64(key.file)*0x9e3779b97f4a7c15
+// find returns the number of a place in the code, a negative one if it does not count. The
+// place itself is found if it is new.
+func (p *places) find(is codePlace, at func() profile.Place) int32 {
+	spread := (is.offset ^ is.offset>>20) + uint64(is.file)*0x9e3779b97f4a7c15
 	slot := &p.far[(spread^spread>>32)%uint64(len(p.far))]
-	if slot.code == 0 || slot.offset != key.offset || slot.file != key.file {
-		key.code = -1
-		if n := p.look(at); n >= 0 {
-			key.code = n + 1
+	if slot.code == 0 || slot.offset != is.offset || slot.file != is.file {
+		*slot = placeCode{is.offset, is.file, -1}
+		if n := p.look(at()); n >= 0 {
+			slot.code = n + 1
 		}
-		*slot = key
 		p.missed++
 		if p.missed > len(p.far) && len(p.far) < rememberMost {
 			p.far, p.missed = make([]placeCode, 2*len(p.far)), 0

@@ -299,7 +299,7 @@ func (r *Reader) open(p phase) error {
 	r.keep = newSelection(&r.opts.Filter)
 	r.contexts = newContexts(r.opts.Within, &r.opts.Filter, in)
 	r.places = newPlaces(r.opts.By, r.opts.Within, r.keep, r.functions())
-	r.order = order{spaces: spaces, places: &r.places, keep: r.keep, cgroups: cgroups, all: p != inPassing, root: r.opts.Symbols.Root,
+	r.order = order{spaces: spaces, windows: newWindows(spaces), places: &r.places, keep: r.keep, cgroups: cgroups, all: p != inPassing, root: r.opts.Symbols.Root,
 		spare: &spare{}, before: math.MaxUint64 - 1,
 		simple: !r.contexts.any() && !r.places.codeless()}
 	for _, b := range in.Features().BuildIDs {
