@@ -99,9 +99,9 @@ type change struct {
 // Batches are small enough for the processor's caches.
 const (
 	batchSize = 2048
-	// batches are under way between the goroutines, at most: so many that a file of some
+	// batches are under way between the goroutines, at most: enough that a file of
 	// hundred MB can be decoded while symbols are read for its first samples.
-	batches = 256
+	batches = 64
 )
 
 // newFeed starts to bring a recording into order.

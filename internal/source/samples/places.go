@@ -317,6 +317,11 @@ func (p *places) code(k *key) *counts.Code {
 	return c
 }
 
+// forget drops what finds places: there are no more samples.
+func (p *places) forget() {
+	p.spots, p.far, p.modules, p.functions, p.lines, p.instructions, p.crossed = nil, nil, nil, nil, nil, nil, nil
+}
+
 // samples returns how many samples places in the code have, by their numbers.
 func (p *places) samples() []int64 {
 	out := make([]int64, len(p.codes))

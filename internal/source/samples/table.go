@@ -21,6 +21,7 @@ const unknown = "[unknown]"
 // found returns an error if no sample counts, or none has what samples are split by.
 func (r *Reader) found() error {
 	r.places.unite()
+	r.places.forget()
 	kept := int64(0)
 	for i := range r.places.sums {
 		kept += r.places.sums[i].Samples()
@@ -133,6 +134,9 @@ func (r *Reader) scopes() ([]counts.Scope, []perfdata.Sum) {
 	return list, p.sums
 }
 
+// mergedKinds are the kinds of which several contexts may have one scope.
+const mergedKinds = counts.By(1<<counts.Cgroup | 1<<counts.Comm | 1<<counts.Core | 1<<counts.Die | 1<<counts.Socket | 1<<counts.Node)
+
 // joined is scopes for places within contexts. CPUs of one core, socket or node are put
 // together if samples are split by these.
 func (r *Reader) joined(run counts.Scope) ([]counts.Scope, []perfdata.Sum) {
@@ -146,7 +150,10 @@ func (r *Reader) joined(run counts.Scope) ([]counts.Scope, []perfdata.Sum) {
 	list := make([]counts.Scope, 1, 1+len(p.rows))
 	list[0] = run
 	rows, sums := p.rows[:0], p.sums[:0] // a row is read before it can be written
-	index := map[counts.Scope]int{}
+	index := map[counts.Scope]int{} // nil where all rows have scopes of their own
+	if p.told&mergedKinds == 0 {
+		index = nil
+	}
 	for i, row := range p.rows {
 		k, c := &key{others: true}, (*counts.Code)(nil)
 		x := &context{lump: true}
@@ -157,7 +164,9 @@ func (r *Reader) joined(run counts.Scope) ([]counts.Scope, []perfdata.Sum) {
 		own := p.sums[i*p.columns : (i+1)*p.columns]
 		at, ok := index[s]
 		if !ok {
-			index[s] = len(list)
+			if index != nil {
+				index[s] = len(list)
+			}
 			list, rows, sums = append(list, s), append(rows, row), append(sums, own...)
 			continue
 		}
