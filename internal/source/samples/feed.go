@@ -99,8 +99,8 @@ type change struct {
 // Batches are small enough for the processor's caches.
 const (
 	batchSize = 2048
-	// batches are under way between the goroutines, at most: enough that a file of
-	// hundred MB can be decoded while symbols are read for its first samples.
+	// batches are under way between the goroutines, at most. So some ten MB can be decoded
+	// while symbols are read for the first samples.
 	batches = 64
 )
 
