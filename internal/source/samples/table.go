@@ -150,7 +150,7 @@ func (r *Reader) joined(run counts.Scope) ([]counts.Scope, []perfdata.Sum) {
 	list := make([]counts.Scope, 1, 1+len(p.rows))
 	list[0] = run
 	rows, sums := p.rows[:0], p.sums[:0] // a row is read before it can be written
-	index := map[counts.Scope]int{} // nil where all rows have scopes of their own
+	index := map[counts.Scope]int{}      // nil where all rows have scopes of their own
 	if p.told&mergedKinds == 0 {
 		index = nil
 	}
