@@ -17,8 +17,8 @@ func main() {
 
 // collectLate lets the heap grow to 32 MB before garbage is collected, unless the user has
 // set that. Most commands end before, and then no collector runs next to a program that is
-// counted. From the first collection on the heap grows by half between two of them, so that
-// large inputs take less memory than by Go's own rule.
+// counted. From then on the heap grows by half between two collections. By Go's own rule it
+// doubles, and large inputs take more memory.
 func collectLate() {
 	if os.Getenv("GOGC") != "" {
 		return

@@ -134,7 +134,7 @@ func (r *Reader) scopes() ([]counts.Scope, []perfdata.Sum) {
 	return list, p.sums
 }
 
-// mergedKinds are the kinds of which several contexts may have one scope.
+// mergedKinds are the kinds whose contexts may share a scope.
 const mergedKinds = counts.By(1<<counts.Cgroup | 1<<counts.Comm | 1<<counts.Core | 1<<counts.Die | 1<<counts.Socket | 1<<counts.Node)
 
 // joined is scopes for places within contexts. CPUs of one core, socket or node are put
