@@ -15,6 +15,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/export"
 	"github.com/cyclestack/cyclestack/internal/fleet/series"
 	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/output"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/sampled"
 	"github.com/cyclestack/cyclestack/source/perfevent"
@@ -64,13 +65,13 @@ const otlpProfiles = "/v1development/profiles"
 
 // profile samples for some time, and pushes a profile for each service or container.
 func (p *pusher) profile(ctx context.Context, to string, d time.Duration) error {
-	f, err := sampled.Scratch()
+	f, err := output.NewScratch()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	begin := time.Now()
-	if err := p.record(ctx, f, d); err != nil {
+	if err := p.record(ctx, f.File, d); err != nil {
 		return err
 	}
 	end := time.Now()

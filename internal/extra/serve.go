@@ -29,8 +29,8 @@ follows the counting. /api/v1/openapi.json describes how programs read the same.
 
 It listens on the loopback interface, and answers only requests that are addressed to it.
 On another address, --listen asks for a token, which is part of the address that is
-printed. Nothing can be written, and no file is read but those that are named. Files with
-documents of JSON that are dragged onto a page are shown there, and sent nowhere.`,
+printed. Nothing can be written, and no file is read but those that are named. A recording
+that is dragged onto a page is read, shown there, and forgotten.`,
 		Example: `  cyclestack serve perf.data
   cyclestack serve --listen 127.0.0.1:8080 before.data after.data
   cyclestack serve -a -I 1000

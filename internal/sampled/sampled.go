@@ -10,12 +10,12 @@ package sampled
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/output"
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/release"
@@ -80,13 +80,13 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.File.Write(p)
 }
 
-// Reader opens a recording that a file without a name has. The file stays the caller's.
-func Reader(f *os.File, choice resolve.Choice) (*recorded.Recordings, error) {
+// Reader opens the recording in a file. The file stays the caller's.
+func Reader(f *output.Scratch, choice resolve.Choice) (*recorded.Recordings, error) {
 	r, err := resolve.New(choice)
 	if err != nil {
 		return nil, err
 	}
-	return recorded.New(r, fmt.Sprintf("/proc/self/fd/%d", f.Fd())), nil
+	return recorded.New(r, f.Path), nil
 }
 
 // Options say what is sampled, and what it is divided by.
@@ -112,12 +112,12 @@ const (
 // A Sampler makes the accounts of one window after another.
 type Sampler struct {
 	o    Options
-	file *os.File
+	file *output.Scratch
 }
 
 // New returns a sampler. It must be closed.
 func New(o Options) (*Sampler, error) {
-	f, err := Scratch()
+	f, err := output.NewScratch()
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (s *Sampler) Window(ctx context.Context, w report.Writer) (n int64, err err
 	if err := s.file.Truncate(0); err != nil {
 		return 0, err
 	}
-	n, err = Record(ctx, s.o.Kernel, s.o.Sample, s.file, Bound{Bytes: bytesMost, Command: []string{s.o.Label}, Version: release.Version, BusyOnly: true})
+	n, err = Record(ctx, s.o.Kernel, s.o.Sample, s.file.File, Bound{Bytes: bytesMost, Command: []string{s.o.Label}, Version: release.Version, BusyOnly: true})
 	if err != nil || n == 0 {
 		return n, err
 	}

@@ -3,7 +3,8 @@
 // A server answers requests whose Host is the address that it listens on. So a name that a
 // foreign page has the browser resolve to this machine (DNS rebinding) reaches nothing. Other
 // origins are refused too. On an address other than the loopback interface, paths begin with
-// a token. Nothing can be written.
+// a token. Nothing can be written: a recording that is dropped onto a page is read, answered
+// with its page, and forgotten.
 package serve
 
 import (
@@ -52,6 +53,7 @@ type Server struct {
 	token    string // the first element of paths; "" on the loopback interface
 	hosts    []string
 	http     *http.Server
+	dropping chan struct{} // one recording at a time
 }
 
 // New listens. A file that cannot be opened is an error of kind [fault.Input].
@@ -70,7 +72,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fault.As(fault.Machine, err)
 	}
-	s := &Server{o: o, listener: l}
+	s := &Server{o: o, listener: l, dropping: make(chan struct{}, 1)}
 	at, err := netip.ParseAddrPort(l.Addr().String())
 	if err != nil {
 		return nil, errors.Join(fault.As(fault.Machine, err), l.Close())
@@ -111,8 +113,14 @@ func (s *Server) Serve(ctx context.Context) error {
 // refuse says why a request is not answered, "" if it is.
 func (s *Server) refuse(r *http.Request) (why string, status int) {
 	switch {
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/"+dropPath):
+		if why, status := foreign(r); why != "" {
+			return why, status
+		}
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return "only GET and HEAD: nothing can be written here", http.StatusMethodNotAllowed
+	}
+	switch {
 	case s.hosts != nil && !slices.Contains(s.hosts, strings.ToLower(r.Host)):
 		return "this server answers requests for " + s.hosts[1] + " only", http.StatusMisdirectedRequest
 	}
@@ -161,6 +169,8 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, path string) {
 		s.page(w, 0)
 	case path == "/":
 		s.list(w)
+	case path == "/"+dropPath:
+		s.drop(w, r)
 	case path == "/compare":
 		s.compare(w, r)
 	case strings.HasPrefix(path, "/api/v1/"):
@@ -191,7 +201,7 @@ func (s *Server) page(w http.ResponseWriter, n int) {
 func html(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", web.Policy(true)+"; frame-ancestors 'none'")
-	_, _ = io.WriteString(w, text)
+	_, _ = io.WriteString(w, web.Served(text))
 }
 
 // number reads the number of a recording.

@@ -80,6 +80,9 @@ func Policy(live bool) string {
 	return policy
 }
 
+// Served is a page that may ask the server that it comes from.
+func Served(page string) string { return strings.Replace(page, Policy(false), Policy(true), 1) }
+
 func begin(w io.Writer, title, policy string) *Page {
 	p := &Page{w: bufio.NewWriter(w)}
 	p.text("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n")

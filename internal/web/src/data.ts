@@ -124,9 +124,9 @@ async function read(packed: string): Promise<Document> {
 }
 
 // load returns the documents that are embedded in the page.
-export async function load(): Promise<Document[]> {
+export async function load(from: ParentNode = document): Promise<Document[]> {
   const list: Document[] = [];
-  for (const e of document.querySelectorAll("script.document")) list.push(await read((e.textContent || "").trim()));
+  for (const e of from.querySelectorAll("script.document")) list.push(await read((e.textContent || "").trim()));
   return list;
 }
 

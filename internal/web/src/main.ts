@@ -29,13 +29,20 @@ function theme(): HTMLElement {
   return b;
 }
 
+// chooser opens files as dropping them does.
+function chooser(): HTMLElement {
+  const input = h("input", { type: "file", multiple: true, id: "open-file" });
+  input.addEventListener("change", () => { shown([...(input.files || [])]); });
+  return h("label", { for: "open-file" }, "Open ", input);
+}
+
 function build(documents: Document[]): Views {
   const page = document.getElementById("page") as HTMLElement;
   clear(page);
   const views = new Views(documents), sections = views.sections;
   const links = h("nav", { "aria-label": "parts of the page" });
   for (const e of sections) links.append(h("a", { href: "#" + e.id }, e.querySelector("h2")?.firstChild?.textContent || e.id));
-  page.append(h("header", {}, h("h1", {}, clean(document.title)), h("div", { class: "tools" }, links, theme())), h("main", {}, ...sections));
+  page.append(h("header", {}, h("h1", {}, clean(document.title)), h("div", { class: "tools" }, links, theme(), chooser())), h("main", {}, ...sections));
   document.documentElement.classList.add("ready");
   return views;
 }
@@ -189,8 +196,35 @@ function drop(): void {
   document.addEventListener("dragover", e => e.preventDefault());
   document.addEventListener("drop", e => {
     e.preventDefault();
-    void Promise.all([...(e.dataTransfer?.files || [])].map(f => f.text())).then(texts => show(texts)).catch((x: unknown) => say("this file could not be shown: " + String(x)));
+    shown([...(e.dataTransfer?.files || [])]);
   });
+}
+
+// shown shows files, or says why that is not possible.
+function shown(files: File[]): void {
+  void take(files).catch((x: unknown) => {
+    document.getElementById("dropped")?.remove();
+    document.querySelector("header")?.append(h("p", { class: "error", role: "alert", id: "dropped" }, "This file could not be shown: " + clean(String(x instanceof Error ? x.message : x))));
+  });
+}
+
+// take shows files: documents of JSON, or one recording, which the server reads that the page comes from.
+async function take(files: File[]): Promise<void> {
+  const starts = await Promise.all(files.map(f => f.slice(0, 64).text()));
+  if (starts.every(t => t.includes('"schema"'))) { show(await Promise.all(files.map(f => f.text()))); return; }
+  if (!location.protocol.startsWith("http")) throw new Error("a page from disk shows documents of cyclestack --format json only; cyclestack serve reads recordings");
+  if (files.length !== 1) throw new Error("one recording at a time");
+  say("the server reads " + files[0].name);
+  const root = new URL(".", location.href).pathname.replace(/recordings\/$/, "");
+  const answer = await fetch(root + "api/v1/page", { method: "POST", body: files[0], headers: { "Content-Type": "application/octet-stream" } });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(text.trim());
+  const from = new DOMParser().parseFromString(text, "text/html"); // its scripts do not run
+  const documents = await load(from);
+  document.title = files[0].name;
+  build(documents);
+  await Promise.all(documents.map(d => d.pending));
+  say(files[0].name + " is shown");
 }
 
 // show shows the JSON of documents.
