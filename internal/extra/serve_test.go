@@ -4,11 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -96,6 +101,9 @@ func TestLivePage(t *testing.T) {
 	}
 }
 
+// clientsFor has TestClients last longer: go test ./internal/extra -run TestClients -clients 10m -v
+var clientsFor = flag.Duration("clients", 0, "how long TestClients lasts")
+
 // TestClients: twenty clients read the same for a while, and nothing grows with them.
 func TestClients(t *testing.T) {
 	if runtime.GOOS != "linux" {
@@ -106,6 +114,9 @@ func TestClients(t *testing.T) {
 		status, _ = get(t, url)
 	}
 	span := time.Duration(testlong.Size(2, 60)) * time.Second
+	if *clientsFor > 0 {
+		span = *clientsFor
+	}
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -143,11 +154,68 @@ func TestClients(t *testing.T) {
 	if after > before+16<<20 {
 		t.Errorf("the heap has grown from %d to %d", before, after)
 	}
+	t.Logf("%d clients, %v: the heap has %.1f MB after a quarter of it and %.1f MB at the end, %d and %d goroutines", clients, span, float64(before)/1e6, float64(after)/1e6, threads, runtime.NumGoroutine())
 	end()
 	all.Wait()
+	t.Logf("accounts read: %d to %d", slices.Min(counts), slices.Max(counts))
 	for i, n := range counts {
 		if n < int(span/time.Second)*3 {
 			t.Errorf("client %d read %d accounts in %v", i, n, span)
+		}
+	}
+}
+
+// TestDrop: a recording that is dropped onto a page is shown there, as the file would be. It
+// is taken from the server's own pages only.
+func TestDrop(t *testing.T) {
+	t.Chdir("../..")
+	url := serve(t, "--sysroot", "examples/functions", "examples/levels.data")
+	b := testbrowser.New(t)
+	tab := b.Open(url)
+	tab.Wait("window.cyclestack !== undefined")
+	drop := func(name string) {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tab.Eval(fmt.Sprintf(`(() => { const d = new DataTransfer(); d.items.add(new File([Uint8Array.from(atob(%q), c => c.charCodeAt(0))], %q));
+			document.dispatchEvent(new DragEvent("drop", {dataTransfer: d, bubbles: true, cancelable: true})); })()`, base64.StdEncoding.EncodeToString(data), filepath.Base(name)), nil)
+	}
+	drop("examples/walk/columns-1.txt") // the text of perf stat
+	tab.Wait(`document.querySelector("#what .facts")?.textContent.startsWith("./walk columns")`)
+	drop("examples/stacks.data") // a perf.data
+	tab.Wait(`document.querySelector("#where-function") !== null && document.querySelector(".flame") !== null`)
+	if got := tab.Text("#trust dd"); strings.Contains(got, "/proc/") || strings.Contains(got, "/tmp/") {
+		t.Errorf("the page says %q", got)
+	}
+	for what, change := range map[string]func(*http.Request){
+		"without an origin":   func(r *http.Request) { r.Header.Del("Origin") },
+		"from another origin": func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") },
+		"from a form":         func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") },
+		"from another site":   func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+		"too large":           func(r *http.Request) { r.ContentLength = 1 << 40 },
+		"damaged":             nil,
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"api/v1/page", strings.NewReader("PERFILE2 and no more"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Origin", strings.TrimSuffix(url, "/"))
+		r.Header.Set("Content-Type", "application/octet-stream")
+		if change != nil {
+			change(r)
+		}
+		answer, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			if what == "too large" { // the body ends before what was promised
+				continue
+			}
+			t.Fatal(what, err)
+		}
+		body, _ := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if answer.StatusCode < 400 || bytes.Contains(body, []byte("/proc/")) || bytes.Contains(body, []byte("/tmp/")) {
+			t.Errorf("%s: status %d: %s", what, answer.StatusCode, body)
 		}
 	}
 }

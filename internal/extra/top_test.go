@@ -22,7 +22,7 @@ import (
 
 // A terminal is a pseudo-terminal with a program.
 type terminal struct {
-	t     *testing.T
+	t     testing.TB
 	own   *os.File // our side
 	other *os.File // the program's
 	cmd   *exec.Cmd
@@ -46,7 +46,7 @@ var extraProgram = sync.OnceValues(func() (string, error) {
 })
 
 // inTerminal starts the program in a terminal of a size.
-func inTerminal(t *testing.T, rows, columns uint16, env []string, args ...string) *terminal {
+func inTerminal(t testing.TB, rows, columns uint16, env []string, args ...string) *terminal {
 	t.Helper()
 	program, err := extraProgram()
 	if err != nil {
