@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// BenchmarkCost measures the processor time of top and serve that follow the whole machine
-// once a second, as a share of one processor:
+// BenchmarkCost measures the processor time of top and serve, as a share of one processor.
+// They follow the whole machine once a second:
 //
 //	go test ./internal/extra -run xxx -bench Cost -benchtime 1x
 //

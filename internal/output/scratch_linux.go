@@ -11,7 +11,7 @@ import (
 // may be written.
 type Scratch struct {
 	*os.File
-	Path string // by which this process can open it
+	Path string // that this process can open
 }
 
 // NewScratch returns a file. It has no name that other processes know.

@@ -10,7 +10,7 @@ import (
 // A Scratch is a file for the time that it is open.
 type Scratch struct {
 	*os.File
-	Path string // by which this process can open it
+	Path string // that this process can open
 }
 
 // NewScratch returns a temporary file.

@@ -17,8 +17,8 @@ const dropPath = "api/v1/page"
 // dropMost is how many bytes a recording may have that is dropped.
 const dropMost = 256 << 20
 
-// foreign says why a recording is not taken: it has to come from a page of this server, which
-// says so, in a way that forms of other pages cannot.
+// foreign says why a recording is not taken. It has to come from a page of this server: its
+// type is one that forms of other pages cannot send.
 func foreign(r *http.Request) (why string, status int) {
 	switch site := r.Header.Get("Sec-Fetch-Site"); {
 	case r.Header.Get("Origin") == "":
