@@ -191,7 +191,14 @@ func (b *armBuilder) registers() bool {
 	w := b.w
 	switch {
 	case w.is(0x1f000000, 0x0a000000): // AND, ORR, EOR, ANDS, with a shift
-		b.shifted(w.bits(29, 2) == 3, calcMix)
+		setsFlags := w.bits(29, 2) == 3
+		b.shifted(setsFlags, calcMix)
+		if w.bits(10, 6) != 0 {
+			b.op.Class = LEA
+			if setsFlags {
+				b.op.Class = LEAComplex
+			}
+		}
 		if w.is(0x7fe0ffe0, 0x2a0003e0) { // MOV
 			b.op.Class, b.op.calc, b.op.second = Move, calcSecond, armGeneral(w.bits(16, 5), false)
 			if b.op.second == NoRegister {
@@ -200,8 +207,11 @@ func (b *armBuilder) registers() bool {
 		}
 	case w.is(0x1f200000, 0x0b000000): // ADD, SUB, with a shift
 		b.added()
-		if w.bits(10, 6) != 0 {
+		if by := w.bits(10, 6); by != 0 {
 			b.op.Class, b.op.calc = LEAComplex, calcMix
+			if w.bits(22, 2) == 0 && by <= 4 { // short shifts to the left cost nothing
+				b.op.Class = LEA
+			}
 		}
 	case w.is(0x1f200000, 0x0b200000): // with an extension
 		b.added()
@@ -254,9 +264,6 @@ func (b *armBuilder) shifted(setsFlags bool, calc calculation) {
 		b.flags()
 		b.comparison()
 	}
-	if b.w.bits(10, 6) != 0 {
-		b.op.Class = LEAComplex
-	}
 }
 
 // added decodes an addition or subtraction of two registers.
@@ -295,9 +302,13 @@ func (b *armBuilder) twoSources() bool {
 
 // multiplied decodes a multiplication, with an addition unless that is of zero.
 func (b *armBuilder) multiplied() {
-	b.of(IMul)
-	if b.w.is(0x00400000, 0x00400000) {
-		b.of(MulWide) // SMULH, UMULH
+	switch addend := b.w.bits(10, 5); {
+	case b.w.is(0x00400000, 0x00400000): // SMULH, UMULH
+		b.of(MulWide)
+	case addend == 31: // of zero
+		b.of(IMul)
+	default:
+		b.of(IMulAdd)
 	}
 	b.rn(false)
 	b.rm()

@@ -315,7 +315,9 @@ func TestArm64(t *testing.T) {
 		want  float64
 	}{
 		{"add x0, x0, #1", []uint32{0x91000400}, 1},
-		{"an addition with a shift: add x0, x0, x0, lsl #4", []uint32{0x8b001000}, 2},
+		{"an addition with a short shift: add x0, x0, x0, lsl #4", []uint32{0x8b001000}, 1},
+		{"a logical operation with a shift: and x0, x0, x0, lsl #7", []uint32{0x8a001c00}, 1},
+		{"an addition with a shift: add x0, x0, x0, lsl #5", []uint32{0x8b001400}, 2},
 		{"mul w0, w0, w1", []uint32{0x1b017c00}, 2},
 		{"mul x0, x0, x1", []uint32{0x9b017c00}, 4},
 		{"fadd d0, d0, d1", []uint32{0x1e612800}, 2},

@@ -98,6 +98,7 @@ const (
 	CompareExchange
 	CRC
 	IMul    // to one register
+	IMulAdd // the same, and an addition
 	MulWide // to two
 	Div8    // by the width of the divisor
 	Div16
@@ -199,7 +200,7 @@ var classNames = [classes]string{
 	LEAComplex: "LEAComplex", BitTest: "BitTest", BitSet: "BitSet", BitScan: "BitScan",
 	BitCount: "BitCount", BMI: "BMI", BitExtract: "BitExtract", BitZero: "BitZero", Deposit: "Deposit", ByteSwap: "ByteSwap",
 	SignFill: "SignFill", Exchange: "Exchange", CompareExchange: "CompareExchange", CRC: "CRC",
-	IMul: "IMul", MulWide: "MulWide", Div8: "Div8", Div16: "Div16", Div32: "Div32", Div64: "Div64",
+	IMul: "IMul", IMulAdd: "IMulAdd", MulWide: "MulWide", Div8: "Div8", Div16: "Div16", Div32: "Div32", Div64: "Div64",
 	IDiv8: "IDiv8", IDiv16: "IDiv16", IDiv32: "IDiv32", IDiv64: "IDiv64", Jump: "Jump",
 	CondJump: "CondJump", IndirectJump: "IndirectJump", Call: "Call", IndirectCall: "IndirectCall",
 	Return: "Return", Leave: "Leave", FAdd: "FAdd", FMinMax: "FMinMax", FMul: "FMul", FMA: "FMA",

@@ -31,7 +31,7 @@ func (o *Op) Traits() Traits {
 	t := Traits{Loads: o.Loads, Stores: o.Stores, Divides: o.Divides(),
 		Calls: in(Call, IndirectCall), Jumps: o.conditional || in(Jump, IndirectJump, Return)}
 	t.Shuffles = in(Shuffle, ShuffleFloat, ShuffleBytes, ShuffleAlign, Pack, Widen, ShuffleAcross, ShuffleHalves, InsertHalf, Broadcast)
-	t.Multiplies = in(IMul, MulWide, FMul, FMA, VMul, VMul32)
+	t.Multiplies = in(IMul, IMulAdd, MulWide, FMul, FMA, VMul, VMul32)
 	t.Adds = in(ALU, LEA, LEAComplex, FAdd, FMinMax, VInt, VCompare, VCompareWide, VLogic, VAbs)
 	t.Selects = in(CMov, CMovBE, FMinMax, BlendVar)
 	t.Carries = in(ALUCarry)
