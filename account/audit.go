@@ -239,7 +239,7 @@ func (b *Binding) relate(a *Account, r *boundRule, c *Check) {
 			return
 		}
 	}
-	if b.scattered(a, r.deps) || r.Times && !b.timed(a, r.deps) {
+	if b.scattered(a, r.live) || r.Times && !b.timed(a, r.deps) {
 		return
 	}
 	c.Left, c.Right = r.left.Eval(a.in), r.right.Eval(a.in)
@@ -280,8 +280,8 @@ func (b *Binding) scattered(a *Account, slots []int) bool {
 	}
 	least, most := math.Inf(1), 0.0
 	for _, at := range slots {
-		if c, ok := b.cell(a.table, a.place, b.slotAt(at)); ok && c.Enabled > 0 {
-			least, most = min(least, c.Enabled), max(most, c.Enabled)
+		if t := a.seen[at].enabled; t > 0 {
+			least, most = min(least, t), max(most, t)
 		}
 	}
 	return most > apart*least
@@ -316,7 +316,7 @@ func (b *Binding) whySkipped(a *Account, c *Check) counts.Note {
 		return counts.Note{}
 	case c.rule < 0:
 		return counts.Notef("not all of its nodes are known")
-	case b.scattered(a, b.checks[c.rule].deps):
+	case b.scattered(a, b.checks[c.rule].live):
 		return counts.Notef("its events were counted for different times, or on different processors")
 	case b.checks[c.rule].Times && !b.timed(a, b.checks[c.rule].deps):
 		return counts.Notef("the recording does not say on how many processors its events were counted")

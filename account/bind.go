@@ -82,6 +82,7 @@ type program struct {
 	prog *metric.Program // nil for a rest, or if it could not be compiled
 	err  string          // why not
 	deps []int           // slots of inputs that the value rests on, through other nodes too
+	live []int           // those of deps that the recording may have a count of
 	// inputs are the inputs behind deps, whichever of their readings were taken.
 	inputs []int
 	// coherent programs do not refer to other nodes' values: they were written
@@ -117,7 +118,31 @@ func (c *Method) Bind(layout *counts.Layout) *Binding {
 			b.live = append(b.live, k)
 		}
 	}
+	b.keepLive()
 	return b
+}
+
+// keepLive finds the slots that nodes and checks rest on and that may have a count: the
+// others need no look in each account.
+func (b *Binding) keepLive() {
+	live := make([]bool, len(b.groups))
+	for _, k := range b.live {
+		live[b.slotIndex(k)] = true
+	}
+	of := func(slots []int) (list []int) {
+		for _, at := range slots {
+			if live[at] {
+				list = append(list, at)
+			}
+		}
+		return list
+	}
+	for i := range b.nodes {
+		b.nodes[i].live = of(b.nodes[i].deps)
+	}
+	for i := range b.checks {
+		b.checks[i].live = of(b.checks[i].deps)
+	}
 }
 
 // slot makes the slot of an input, or of one particular reading of it.

@@ -79,6 +79,7 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 // An observation is what is known of the count in a slot in addition to its size.
 type observation struct {
 	cover   float64 // its coverage; NaN if missing or not known
+	enabled float64 // ns; 0 if missing or not known
 	ran     float64 // seconds that it was counted; 0 if not known, NaN for what is no event or missing
 	torn    bool    // it was read twice with different results
 	sampled bool    // it is a sum of samples
@@ -104,7 +105,7 @@ func (b *Binding) readSlots(t *counts.Table, place Place, a *Account) (repeats b
 			continue
 		}
 		a.in[at] = cell.Estimate()
-		a.seen[at] = observation{cover: cell.Coverage(), ran: seconds(t, a.Scope.CPUs, &cell), sampled: cell.Samples > 0,
+		a.seen[at] = observation{cover: cell.Coverage(), enabled: cell.Enabled, ran: seconds(t, a.Scope.CPUs, &cell), sampled: cell.Samples > 0,
 			torn: s.only < 0 && b.disagree(t, place, s)}
 		repeats = repeats || cell.Variance > 0
 		a.Runs = max(a.Runs, int(cell.Repeats))
@@ -313,7 +314,7 @@ func (b *Binding) rest(a *Account, i int) float64 {
 func (b *Binding) judgeCoverage(a *Account) {
 	for i := range b.nodes {
 		v := &a.Nodes[i]
-		e := b.evidence(a, b.nodes[i].deps)
+		e := b.evidence(a, b.nodes[i].live)
 		v.Coverage, v.Together = e.least, e.together && v.Known()
 		v.Assumed = b.nodes[i].assumed
 		v.seconds, v.torn, v.counted, v.several = e.seconds, e.torn, e.counted, e.events > 1

@@ -71,6 +71,7 @@ type boundRule struct {
 	sign              int     // how left must stand to right: -1 for at most, 1 for at least, 0 for equal
 	first             int     // index of the first of those before it that have its name: a relation may be one for each of several events
 	deps              []int   // slots that the two sides rest on
+	live              []int   // those of deps that the recording may have a count of
 	uses              []sides // by index of deps
 	check             Check   // if it is skipped
 	err               string
