@@ -29,14 +29,26 @@ const (
 
 // benchEvents are its events, with consistent counts in millions. They are those of
 // examples/power7-cpi.txt, but two contradictory counts there are exchanged.
-var benchEvents = []struct {
-	code  string
-	count float64
-}{
+var benchEvents = []benchEvent{
 	{"r400fa", 20642995}, {"r100f2", 6351700}, {"r4001a", 6592401}, {"r100f8", 27815093}, {"r4001c", 255657},
 	{"r2001a", 1717232}, {"r200f4", 346189430}, {"r2004a", 3960811}, {"r4004a", 173599}, {"r4004e", 80958163},
 	{"r4004c", 81233385}, {"r20016", 191318194}, {"r40018", 564560}, {"r20012", 216813544}, {"r40016", 8553663},
 	{"r40012", 243815}, {"r20018", 16396}, {"r4000a", 310390576}, {"r2001c", 250666}, {"r2003c", 296680},
+}
+
+type benchEvent struct {
+	code  string
+	count float64
+}
+
+// skylakeEvents are those of the second level of top-down analysis, as toplev counts them.
+var skylakeEvents = []benchEvent{
+	{"CPU_CLK_UNHALTED.THREAD", 2e9}, {"INST_RETIRED.ANY", 2.2e9}, {"IDQ_UOPS_NOT_DELIVERED.CORE", 1.1e9},
+	{"IDQ_UOPS_NOT_DELIVERED.CYCLES_0_UOPS_DELIV.CORE", 1.5e8}, {"UOPS_ISSUED.ANY", 2.9e9}, {"UOPS_RETIRED.RETIRE_SLOTS", 2.6e9},
+	{"INT_MISC.RECOVERY_CYCLES", 6e7}, {"BR_MISP_RETIRED.ALL_BRANCHES", 5e6}, {"MACHINE_CLEARS.COUNT", 1e5}, {"UOPS_RETIRED.MACRO_FUSED", 2e8},
+	{"CYCLE_ACTIVITY.STALLS_MEM_ANY", 6e8}, {"EXE_ACTIVITY.BOUND_ON_STORES", 4e7}, {"CYCLE_ACTIVITY.STALLS_TOTAL", 8e8},
+	{"EXE_ACTIVITY.1_PORTS_UTIL", 3e8}, {"EXE_ACTIVITY.2_PORTS_UTIL", 3.5e8}, {"CPU_CLK_UNHALTED.REF_TSC", 1.9e9}, {"UOPS_EXECUTED.THREAD", 2.9e9},
+	{"BR_INST_RETIRED.ALL_BRANCHES", 4e8}, {"CYCLE_ACTIVITY.STALLS_L1D_MISS", 4e8}, {"CYCLE_ACTIVITY.STALLS_L2_MISS", 3e8},
 }
 
 // recording makes the benchmark's recording, with the rows of an interval by
@@ -44,7 +56,7 @@ var benchEvents = []struct {
 // by a hundredth, or they are random, so that each interval contradicts itself.
 func recording(intervals int, sound bool) []byte {
 	var b bytes.Buffer
-	record(&b, intervals, sound)
+	record(&b, benchEvents, intervals, sound)
 	return b.Bytes()
 }
 
@@ -57,7 +69,7 @@ func recordingFile(b *testing.B, intervals int, sound bool) (name string, size i
 		b.Fatal(err)
 	}
 	w := bufio.NewWriter(f)
-	record(w, intervals, sound)
+	record(w, benchEvents, intervals, sound)
 	if err := w.Flush(); err != nil {
 		b.Fatal(err)
 	}
@@ -68,11 +80,11 @@ func recordingFile(b *testing.B, intervals int, sound bool) (name string, size i
 	return f.Name(), info.Size()
 }
 
-func record(w io.Writer, intervals int, sound bool) {
+func record(w io.Writer, events []benchEvent, intervals int, sound bool) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range intervals {
 		at := float64(i+1) + r.Float64()/1e3
-		for _, ev := range benchEvents {
+		for _, ev := range events {
 			for cpu := range benchCPUs {
 				count := 1_000_000 + r.Int64N(2_000_000_000)
 				if sound {
@@ -164,21 +176,24 @@ func evaluateAll(t testing.TB, cat *model.Catalogue, data io.Reader) (n, contrad
 	return n, contradicted
 }
 
-// BenchmarkReport runs the whole command on a tenth of the recording, with its output: as
+// BenchmarkReport runs the whole command on a tenth of such recordings, with its output: as
 // streams of the levels, and in the long form.
 func BenchmarkReport(b *testing.B) {
-	data := recording(benchIntervals/10, true)
-	file := filepath.Join(b.TempDir(), "intervals.csv")
-	if err := os.WriteFile(file, data, 0o644); err != nil {
-		b.Fatal(err)
-	}
-	for _, tt := range []struct{ name, args string }{
-		{"csv", "csv"}, {"csv-level2", "csv --level 2"}, {"csv-long", "csv -v"},
-		{"json", "json"}, {"json-level1", "json --level 1"}, {"json-level2", "json --level 2"}, {"json-long", "json -v"}, {"tree", "tree"},
-	} {
-		b.Run(tt.name, func(b *testing.B) {
-			benchReport(b, file, benchIntervals/10*benchCPUs*len(benchEvents), "power7", tt.args)
-		})
+	for cpu, events := range map[string][]benchEvent{"power7": benchEvents, "skylakex": skylakeEvents} {
+		var data bytes.Buffer
+		record(&data, events, benchIntervals/10, true)
+		file := filepath.Join(b.TempDir(), cpu+".csv")
+		if err := os.WriteFile(file, data.Bytes(), 0o644); err != nil {
+			b.Fatal(err)
+		}
+		for _, tt := range []struct{ name, args string }{
+			{"csv", "csv"}, {"csv-level2", "csv --level 2"}, {"csv-long", "csv -v"},
+			{"json", "json"}, {"json-level1", "json --level 1"}, {"json-level2", "json --level 2"}, {"json-long", "json -v"}, {"tree", "tree"},
+		} {
+			b.Run(cpu+"-"+tt.name, func(b *testing.B) {
+				benchReport(b, file, benchIntervals/10*benchCPUs*len(events), cpu, tt.args)
+			})
+		}
 	}
 }
 
