@@ -107,6 +107,8 @@ func statusOf(err error) (status int, own bool) {
 		return exitInput, true
 	case fault.Machine:
 		return exitMachine, true
+	case fault.No:
+		return exitNo, true
 	}
 	return exitUsage, false
 }

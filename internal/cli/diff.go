@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/fault"
+	"github.com/cyclestack/cyclestack/internal/limits"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
@@ -127,13 +129,13 @@ func (a *app) runDiff(c *common, f *diffFlags, args []string, dash int) error {
 	}
 	err = a.document(c, d.Document(), recs.Names...)
 	if err == nil && broken != "" {
-		return &failure{exitNo, fmt.Errorf("--fail-on: %s", broken)}
+		return fault.Nof("--fail-on: %s", broken)
 	}
 	return err
 }
 
 // options reads the flags.
-func (f *diffFlags) options(c *common) (o recorded.DiffOptions, limits []recorded.Limit, err error) {
+func (f *diffFlags) options(c *common) (o recorded.DiffOptions, list []limits.Limit, err error) {
 	if f.top < 0 {
 		return o, nil, usageError("--top %d: at least one place", f.top)
 	}
@@ -144,7 +146,7 @@ func (f *diffFlags) options(c *common) (o recorded.DiffOptions, limits []recorde
 	if o.Work, err = recorded.ParseWork(f.per); err != nil {
 		return o, nil, err
 	}
-	if limits, err = recorded.ParseLimits(f.failOn); err != nil {
+	if list, err = limits.Parse(f.failOn); err != nil {
 		return o, nil, err
 	}
 	if o.By, err = diffKind(c.by); err != nil {
@@ -153,12 +155,12 @@ func (f *diffFlags) options(c *common) (o recorded.DiffOptions, limits []recorde
 	if o.By == counts.Run && (f.top > 0 || f.symbols.Root != "" || f.symbols.Vmlinux != "" || f.symbols.Kallsyms != "") {
 		return o, nil, usageError("--top, --sysroot, --vmlinux and --kallsyms are about places in the code: --by function, module or line")
 	}
-	for _, l := range limits {
+	for _, l := range list {
 		if l.Kind != "" && o.By == counts.Run {
 			return o, nil, usageError("--fail-on %s:%s: --by %s compares by it", l.Kind, l.Name, l.Kind)
 		}
 	}
-	return o, limits, nil
+	return o, list, nil
 }
 
 // diffKind reads --by.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/cyclestack/cyclestack/internal/cli"
+	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/fleet"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -33,6 +34,8 @@ where the most could be saved come first.
 --against compares the hosts with a label's value with the rest, and --before compares
 with an earlier range. Each processor has the same weight on both sides. P-values are
 corrected for the number of tests. The least change that would be found is printed.
+With --fail-on the exit status is 1 if a node's share changed by more than a part of its
+old one, and not by chance.
 
 The recording rules of deploy/prometheus answer for large fleets, where the store has
 them. docs/fleet.md tells more.`,
@@ -40,6 +43,7 @@ them. docs/fleet.md tells more.`,
   cyclestack fleet --prom http://localhost:9090 --by cpu --range 24h
   cyclestack fleet --prom http://localhost:9090 --where service=search --level 3
   cyclestack fleet --prom http://localhost:9090 --against version=canary
+  cyclestack fleet --prom http://localhost:9090 --against version=canary --fail-on 'Memory_Bound>3%,Retiring<3%'
   cyclestack fleet --prom https://mimir.example/prometheus --tenant prod --bearer-token-file token`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,6 +66,7 @@ them. docs/fleet.md tells more.`,
 	flags.BoolVar(&o.All, "all", false, "all accounts or changes, on as many lines as they take")
 	flags.StringVar(&o.Against, "against", "", "compare the hosts with `LABEL=VALUE` with the rest")
 	flags.DurationVar(&o.Before, "before", 0, "compare with the same range so much `TIME` earlier")
+	flags.StringVar(&o.FailOn, "fail-on", "", "exit with 1 if a comparison finds `'NODE>PERCENT%'`, several by commas; NODE may be a pattern, < is for less")
 	flags.BoolVar(&o.Raw, "raw", false, "sum the counters of hosts, even if there are recording rules")
 	flags.StringArrayVar(&o.Models, "model-file", nil, "`FILE` or directory of further models (may be repeated)")
 	a := &o.Access
@@ -96,5 +101,9 @@ func runFleet(ctx context.Context, k *cli.Kit, f *cli.Flags, o fleet.Options) er
 	if r.All = o.All; o.All {
 		r.Lines = 0
 	}
-	return f.Write(func(w io.Writer) error { return report.Write(w, f.Format(), document, r) })
+	err = f.Write(func(w io.Writer) error { return report.Write(w, f.Format(), document, r) })
+	if c, ok := document.(*fleet.Comparison); ok && err == nil && c.Broken != "" {
+		return fault.Nof("--fail-on: %s", c.Broken)
+	}
+	return err
 }

@@ -15,6 +15,7 @@ const (
 	Usage   Kind = iota + 1 // what was asked for makes no sense
 	Input                   // a file that cannot be read, or holds nothing usable
 	Machine                 // this machine cannot do it
+	No                      // nothing is wrong, but the answer is "no"
 )
 
 // An Error is an error with its kind.
@@ -48,6 +49,9 @@ func Inputf(format string, args ...any) error { return &Error{Input, fmt.Errorf(
 
 // Machinef returns an error of the kind Machine.
 func Machinef(format string, args ...any) error { return &Error{Machine, fmt.Errorf(format, args...)} }
+
+// Nof returns an error of the kind No.
+func Nof(format string, args ...any) error { return &Error{No, fmt.Errorf(format, args...)} }
 
 // As gives an error a kind. An error that has one keeps it; nil stays nil.
 func As(kind Kind, err error) error {

@@ -55,6 +55,7 @@ type Comparison struct {
 	Changes  []Change  // the surest first
 	Tests    int
 	Notes    []string
+	Broken   string // the changes beyond Options.FailOn; "" for none
 }
 
 // subject is what may be compared: shares of one node by one model, of one value of By.

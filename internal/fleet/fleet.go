@@ -33,12 +33,17 @@ type Options struct {
 	Raw     bool
 	Against string        // LABEL=VALUE: the hosts with it are compared with the rest
 	Before  time.Duration // how much earlier the other side of a comparison is; 0 for none
+	FailOn  string        // limits of a comparison, such as 'Memory_Bound>3%'; see [Comparison].Broken
 	Models  []string      // files and directories of further models
 }
 
 // Run asks a store. The document is a [Report] or a [*Comparison].
 func Run(ctx context.Context, o Options) (document any, err error) {
 	q, err := o.question(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	list, err := o.limits()
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +62,12 @@ func Run(ctx context.Context, o Options) (document any, err error) {
 		return nil, fault.As(fault.Input, err)
 	}
 	if o.Against != "" || o.Before != 0 {
-		return contrast(ctx, store, q, &o)
+		c, err := contrast(ctx, store, q, &o)
+		if err != nil {
+			return nil, err
+		}
+		c.Broken, err = c.beyond(list)
+		return c, err
 	}
 	a, err := Ask(ctx, store, q)
 	if err != nil {

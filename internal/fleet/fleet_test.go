@@ -186,6 +186,12 @@ func checkCanary(t *testing.T, o fleet.Options) {
 		}
 	}
 	print(t, c)
+	for failOn, want := range map[string]string{"Memory_Bound>1%": "Memory_Bound of service-01 changed by +", "Memory_Bound>90%": "", "Memory_Bound<1%": ""} {
+		o.FailOn = failOn
+		if c := run[*fleet.Comparison](t, o); !strings.HasPrefix(c.Broken, want) || want == "" && c.Broken != "" {
+			t.Errorf("--fail-on %s: %q, want %q", failOn, c.Broken, want)
+		}
+	}
 }
 
 // TestApart: accounts by different versions of a model stay apart. NaN is left out with a

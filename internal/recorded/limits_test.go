@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/limits"
 )
 
 // changes is a comparison that has only these changes.
@@ -20,21 +21,21 @@ func TestLimits(t *testing.T) {
 		return Change{name, &account.Change{Old: old, New: new, Delta: new - old, Verdict: v}}
 	}
 	for _, test := range []struct {
-		limit Limit
+		limit limits.Limit
 		on    []Change
 		want  string // "" if it is not broken
 	}{
-		{Limit{Name: "cycles", Share: 0.03}, []Change{change("cycles", 100, 104, account.More)}, "cycles changed by +4.00 %"},
-		{Limit{Name: "cycles", Share: 0.03}, []Change{change("cycles", 100, 102, account.More)}, ""},
-		{Limit{Name: "cycles", Share: 0.03}, []Change{change("cycles", 100, 150, account.CannotTell)}, ""},
-		{Limit{Name: "cycles", Share: 0.03}, []Change{change("cycles", 100, 50, account.Less)}, ""},
-		{Limit{Name: "cycles", Less: true, Share: 0.03}, []Change{change("cycles", 100, 96, account.Less)}, "cycles changed by -4.00 %"},
-		{Limit{Name: "cycles", Less: true, Share: 0.03}, []Change{change("cycles", 100, 98, account.Less)}, ""},
-		{Limit{Name: "cycles", Less: true, Share: 0.03}, []Change{change("cycles", 100, 104, account.More)}, ""},
-		{Limit{Kind: "function", Name: "f*", Share: 0.015}, []Change{change("f1", 100, 102, account.More), change("f2", 50, 55, account.More), change("f3", 9, 10, account.More)}, "f2 changed by +10.00 %"},
-		{Limit{Kind: "function", Name: "f", Share: 0.5}, []Change{change("f", 0, 1, account.More)}, "f is new"},
+		{limits.Limit{Name: "cycles", Share: 0.03}, []Change{change("cycles", 100, 104, account.More)}, "cycles changed by +4.00 %"},
+		{limits.Limit{Name: "cycles", Share: 0.03}, []Change{change("cycles", 100, 102, account.More)}, ""},
+		{limits.Limit{Name: "cycles", Share: 0.03}, []Change{change("cycles", 100, 150, account.CannotTell)}, ""},
+		{limits.Limit{Name: "cycles", Share: 0.03}, []Change{change("cycles", 100, 50, account.Less)}, ""},
+		{limits.Limit{Name: "cycles", Less: true, Share: 0.03}, []Change{change("cycles", 100, 96, account.Less)}, "cycles changed by -4.00 %"},
+		{limits.Limit{Name: "cycles", Less: true, Share: 0.03}, []Change{change("cycles", 100, 98, account.Less)}, ""},
+		{limits.Limit{Name: "cycles", Less: true, Share: 0.03}, []Change{change("cycles", 100, 104, account.More)}, ""},
+		{limits.Limit{Kind: "function", Name: "f*", Share: 0.015}, []Change{change("f1", 100, 102, account.More), change("f2", 50, 55, account.More), change("f3", 9, 10, account.More)}, "f2 changed by +10.00 %"},
+		{limits.Limit{Kind: "function", Name: "f", Share: 0.5}, []Change{change("f", 0, 1, account.More)}, "f is new"},
 	} {
-		got, err := test.limit.broken(changes(test.on))
+		got, err := broken(&test.limit, changes(test.on))
 		if err != nil || got != test.want {
 			t.Errorf("%+v of %s: %q, want %q", test.limit, test.on[0].Name, got, test.want)
 		}

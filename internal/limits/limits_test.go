@@ -1,12 +1,14 @@
-package recorded
+package limits
 
 import (
 	"strings"
 	"testing"
+
+	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
-func TestParseLimits(t *testing.T) {
-	list, err := ParseLimits(" cycles > 3 % , function:a<b>::operator>(x)>1.5%,module:libc.so.6<2%")
+func TestParse(t *testing.T) {
+	list, err := Parse(" cycles > 3 % , function:a<b>::operator>(x)>1.5%,module:libc.so.6<2%")
 	want := []Limit{{Name: "cycles", Share: 0.03}, {Kind: "function", Name: "a<b>::operator>(x)", Share: 0.015}, {Kind: "module", Name: "libc.so.6", Less: true, Share: 0.02}}
 	if err != nil || len(list) != len(want) {
 		t.Fatalf("%+v, %v", list, err)
@@ -17,7 +19,7 @@ func TestParseLimits(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"cycles", "cycles>3", "cycles>x%", ">3%", "cycles>3%,", "cycles>3% instructions>1%", "cycles>1.2.3%"} {
-		if _, err := ParseLimits(text); err == nil || !strings.Contains(err.Error(), "fail-on") {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), "fail-on") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
