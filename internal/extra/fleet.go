@@ -35,7 +35,7 @@ where the most could be saved come first.
 with an earlier range. Each processor has the same weight on both sides. P-values are
 corrected for the number of tests. The least change that would be found is printed.
 With --fail-on the exit status is 1 if a node's share changed by more than a part of its
-old one, and not by chance.
+old one. Changes by chance do not count.
 
 The recording rules of deploy/prometheus answer for large fleets, where the store has
 them. docs/fleet.md tells more.`,
