@@ -3,7 +3,6 @@ package extra
 import (
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,65 +68,43 @@ func (c *conversion) run(f *cli.Flags, files []string) error {
 	case c.output == "" || c.output == "-":
 		return fault.Usagef("Parquet is not text: -o DIRECTORY, or -o FILE.parquet")
 	}
-	tables := map[string]string{}
-	switch {
-	case c.table != "":
-		tables[c.table] = c.output
-	case filepath.Ext(c.output) == ".parquet":
-		tables["accounts"] = c.output
-	default:
-		made, err := directory(c.output)
-		if err != nil {
+	table := c.table
+	if table == "" && filepath.Ext(c.output) == ".parquet" {
+		table = "accounts"
+	}
+	if table != "" {
+		return output.WriteFile(c.output, func(w io.Writer) error { return c.write(f, files, map[string]io.Writer{table: w}) }, files...)
+	}
+	if info, err := os.Stat(c.output); err == nil && !info.IsDir() {
+		return fault.Usagef("-o %s: it is no directory, and has no room for all tables: --table names one", c.output)
+	}
+	var names []string
+	for _, name := range parquet.Tables {
+		names = append(names, name+".parquet")
+	}
+	return output.WriteDir(c.output, names, func(to map[string]io.Writer) error {
+		tables := map[string]io.Writer{}
+		for i, name := range parquet.Tables {
+			tables[name] = to[names[i]]
+		}
+		return c.write(f, files, tables)
+	}, files...)
+}
+
+// write writes recordings into tables.
+func (c *conversion) write(f *cli.Flags, files []string, to map[string]io.Writer) error {
+	w := parquet.New(to, release.Version)
+	if note := f.Report().Note; note != nil {
+		w.Note = note
+	}
+	for _, file := range files {
+		w.Recording = file
+		if err := f.Accounts(w, file, c.by); err != nil {
 			return err
 		}
-		if made {
-			defer os.Remove(c.output) // it stays if there is a table in it
-		}
-		for _, name := range parquet.Tables {
-			tables[name] = filepath.Join(c.output, name+".parquet")
-		}
 	}
-	return write(tables, map[string]io.Writer{}, files, func(to map[string]io.Writer) error {
-		w := parquet.New(to, release.Version)
-		if note := f.Report().Note; note != nil {
-			w.Note = note
-		}
-		for _, file := range files {
-			w.Recording = file
-			if err := f.Accounts(w, file, c.by); err != nil {
-				return err
-			}
-		}
-		if err := w.Close(); err != nil {
-			return fault.As(fault.Machine, fmt.Errorf("%s: %w", c.output, err))
-		}
-		return nil
-	})
-}
-
-// directory makes a directory if there is none, and reports whether it did.
-func directory(name string) (made bool, err error) {
-	info, err := os.Stat(name)
-	switch {
-	case err == nil && !info.IsDir():
-		return false, fault.Usagef("-o %s: it is no directory, and has no room for all tables: --table names one", name)
-	case err == nil:
-		return false, nil
+	if err := w.Close(); err != nil {
+		return fault.As(fault.Machine, fmt.Errorf("%s: %w", c.output, err))
 	}
-	err = os.Mkdir(name, fs.ModePerm)
-	return err == nil, fault.As(fault.Machine, err)
-}
-
-// write opens each table's file in turn, and calls do with all of them. None replaces
-// another before do has succeeded.
-func write(tables map[string]string, open map[string]io.Writer, inputs []string, do func(map[string]io.Writer) error) error {
-	for name, file := range tables {
-		if open[name] == nil {
-			return output.WriteFile(file, func(w io.Writer) error {
-				open[name] = w
-				return write(tables, open, inputs, do)
-			}, inputs...)
-		}
-	}
-	return do(open)
+	return nil
 }

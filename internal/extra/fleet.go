@@ -34,8 +34,8 @@ where the most could be saved come first.
 --against compares the hosts with a label's value with the rest, and --before compares
 with an earlier range. Each processor has the same weight on both sides. P-values are
 corrected for the number of tests. The least change that would be found is printed.
-With --fail-on the exit status is 1 if a node's share changed by more than a part of its
-old one. Changes by chance do not count.
+With --fail-on the exit status is 1 if a node's share changed by more than a limit.
+Changes by chance do not count.
 
 The recording rules of deploy/prometheus answer for large fleets, where the store has
 them. docs/fleet.md tells more.`,

@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// A Guard removes a file should a signal end the program before the guard's end. The program
+// A Guard removes a file or directory should a signal end the program before the guard's end. The program
 // still ends by the signal. Signals that are ignored (nohup) stay so.
 type Guard struct {
 	signals chan os.Signal
 	mu      sync.Mutex
-	file    string // "" for none yet
+	file    string // or directory; "" for none yet
 }
 
 // NewGuard returns a guard without a file yet.
@@ -30,7 +30,7 @@ func NewGuard() *Guard {
 		}
 		g.mu.Lock() // and not unlocked: no file may be made any more
 		if g.file != "" {
-			os.Remove(g.file)
+			os.RemoveAll(g.file)
 		}
 		endBy(s)
 	}()
