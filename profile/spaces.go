@@ -193,6 +193,7 @@ func (s *Spaces) Settle() {
 		e.apply(s.settled)
 	}
 	s.pending = s.pending[:0]
+	s.views = views{} // a fork asks for its parent's name
 }
 
 // Forget drops what only times before the given one need: earlier versions, and processes

@@ -358,3 +358,21 @@ func BenchmarkFind(b *testing.B) { benchmarkFind(b, spacesOf(2000).Find, 1) }
 
 // BenchmarkFindRuns has runs of ten samples of one process in one library.
 func BenchmarkFindRuns(b *testing.B) { benchmarkFind(b, spacesOf(2000).Find, 10) }
+
+// TestRenamedAfterFork: a thread that starts another one and is renamed afterwards has its
+// later name, though both are settled together.
+func TestRenamedAfterFork(t *testing.T) {
+	s := NewSpaces()
+	s.SetComm(10, 1, 1, "before", true)
+	s.Fork(20, 1, 2, 1, 1)
+	s.SetComm(30, 1, 1, "after", false)
+	s.Settle()
+	for time, want := range map[uint64]string{15: "before", 29: "before", 30: "after", 35: "after"} {
+		if got := s.Comm(time, 1); got != want {
+			t.Errorf("at %d: %q, want %q", time, got, want)
+		}
+	}
+	if got := s.Comm(35, 2); got != "before" {
+		t.Errorf("the thread that was started is called %q", got)
+	}
+}

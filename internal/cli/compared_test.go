@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A stackSample is a sample as perf script prints it: the name of its thread and its
+// frames, the innermost first.
+type stackSample struct {
+	comm   string
+	frames []codeName
+}
+
+// A codeName is a function and its module, or one of both.
+type codeName struct{ function, module string }
+
+var perfFrame = regexp.MustCompile(`^\s+[0-9a-f]+ (.*) \((.*)\)$`)
+
+// readStacks reads what perf script -F comm,ip,sym,dso prints.
+func readStacks(text string) (list []stackSample) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		m := perfFrame.FindStringSubmatch(line)
+		switch {
+		case line == "":
+		case m == nil:
+			list = append(list, stackSample{comm: strings.TrimSpace(line)})
+		case len(list) > 0:
+			s := &list[len(list)-1]
+			s.frames = append(s.frames, codeName{m[1], path.Base(m[2])})
+		}
+	}
+	return list
+}
+
+// comparisons say for each view what perf has: the rows that a sample counts in.
+var comparisons = []struct {
+	name, perf string
+	args       []string
+	rows       func(s *stackSample) []codeName
+}{
+	{"threads by name", "--sort comm", []string{"--by", "comm"}, func(s *stackSample) []codeName { return []codeName{{s.comm, ""}} }},
+	{"modules", "--sort dso", []string{"--by", "module"}, func(s *stackSample) []codeName { return []codeName{{"", s.frames[0].module}} }},
+	{"functions", "--no-children", []string{"--by", "function"}, func(s *stackSample) []codeName { return s.frames[:1] }},
+	{"functions with what they call", "--children", []string{"--children"}, func(s *stackSample) []codeName {
+		seen := map[codeName]bool{}
+		var list []codeName
+		for _, f := range s.frames {
+			if !seen[f] {
+				list = append(list, f)
+			}
+			seen[f] = true
+		}
+		return list
+	}},
+	{"callers of `leaf`", "-g caller", []string{"--callers", "leaf"}, func(s *stackSample) []codeName {
+		for i := len(s.frames) - 1; i >= 0; i-- {
+			if s.frames[i].function == "leaf" {
+				if i+1 == len(s.frames) {
+					return []codeName{{"[thread " + s.comm + "]", ""}}
+				}
+				return s.frames[i+1 : i+2]
+			}
+		}
+		return nil
+	}},
+	{"callees of `recurse`", "-g callee", []string{"--callees", "recurse"}, func(s *stackSample) []codeName {
+		for i := range s.frames {
+			if s.frames[i].function == "recurse" {
+				return s.frames[max(0, i-1) : max(0, i-1)+1]
+			}
+		}
+		return nil
+	}},
+}
+
+// TestComparedWithPerf compares each view of a recording with the stacks that perf script
+// prints of it, by row. A row that has another name of the same code is an alias; perf's
+// code without a name has a row for each address, and here one for each module. All others
+// must be equal. -v prints the table of docs/profile.md.
+func TestComparedWithPerf(t *testing.T) {
+	perf := needPerf(t)
+	dir := t.TempDir()
+	program, file := filepath.Join(dir, "calls"), filepath.Join(dir, "perf.data")
+	if out, err := exec.Command("gcc", "-g", "-O0", "-pthread", "-o", program, "testdata/calls.c").CombinedOutput(); err != nil {
+		t.Skipf("gcc: %v\n%s", err, out)
+	}
+	if out, err := perf.command("record", "-q", "-g", "-e", "cpu-clock", "-F", "5000", "-o", file, program).CombinedOutput(); err != nil {
+		t.Skipf("perf record: %v\n%s", err, out)
+	}
+	stacks := readStacks(perf.output(t, "script", "-i", file, "--no-inline", "-F", "comm,ip,sym,dso"))
+	t.Logf("%d samples\n| view | `perf report` | rows | equal | aliases | without a name |\n|---|---|---|---|---|---|", len(stacks))
+	for _, c := range comparisons {
+		want := map[codeName]int{}
+		nameless := 0
+		for i := range stacks {
+			if len(stacks[i].frames) == 0 {
+				continue
+			}
+			for _, row := range c.rows(&stacks[i]) {
+				if row.function == "[unknown]" || row.module == "[unknown]" {
+					nameless++
+					continue
+				}
+				want[row]++
+			}
+		}
+		got := rowsOf(t, append(append([]string{"report", "--all", "--no-inline", "--format", "json"}, c.args...), file)...)
+		equal, aliases := 0, 0
+		var other []string
+		for row, n := range want {
+			switch {
+			case got[row] == n:
+				equal++
+				delete(got, row)
+			default:
+				if name := aliasOf(got, want, row, n); name != (codeName{}) {
+					aliases++
+					delete(got, name)
+					continue
+				}
+				other = append(other, fmt.Sprintf("%v: %d, perf has %d", row, got[row], n))
+			}
+		}
+		t.Logf("| %s | `%s` | %d | %d | %d | %d |", c.name, c.perf, len(want), equal, aliases, nameless)
+		if len(other) > 0 || equal < 2 {
+			t.Errorf("%s: %s", c.name, strings.Join(other, "; "))
+		}
+	}
+}
+
+// aliasOf returns a row of the same module and number that perf has not.
+func aliasOf(got, want map[codeName]int, row codeName, n int) codeName {
+	for name, samples := range got {
+		if samples == n && name.module == row.module && name.function != "" && row.function != "" && want[name] == 0 {
+			return name
+		}
+	}
+	return codeName{}
+}
+
+// rowsOf returns the samples of a report's rows.
+func rowsOf(t *testing.T, args ...string) map[codeName]int {
+	t.Helper()
+	var r struct {
+		Accounts []struct {
+			Scope struct {
+				Kind, Comm, Function, Module string
+				Samples                      int `json:"share_samples"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(runMain(t, args...)), &r); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[codeName]int{}
+	for _, a := range r.Accounts {
+		s := &a.Scope
+		switch s.Kind {
+		case "comm":
+			rows[codeName{s.Comm, ""}] += s.Samples
+		case "module":
+			rows[codeName{"", s.Module}] += s.Samples
+		case "function":
+			rows[codeName{s.Function, s.Module}] += s.Samples
+		}
+	}
+	return rows
+}
