@@ -326,7 +326,7 @@ func (p *testProgram) simulate(t *testing.T, dir, program string, rounds int, pe
 			case n.Value == nil:
 			case n.Name == "Simulated_Cycles":
 				s.cycles = *n.Value
-			case ok && part != "Kernel" && part != "Unaccounted": // measured, and what is left
+			case ok && part != "Kernel" && part != "Unaccounted" && !strings.Contains(part, "."): // measured, what is left, and parts of parts
 				s.parts = append(s.parts, share{part, *n.Value})
 			}
 		}

@@ -14,9 +14,6 @@ import (
 	"regexp"
 	"slices"
 	"testing"
-	"time"
-
-	"github.com/cyclestack/cyclestack/internal/calibrate"
 )
 
 // TestProgramsMeasured makes the tables of docs/simulated.md for each set of programs.
@@ -226,14 +223,16 @@ func total(list []share) (sum float64) {
 // A nativeRun is what a program takes by itself on this machine.
 type nativeRun struct {
 	Rounds  int                `json:"rounds"`
-	User    float64            `json:"user_s"` // the least processor time in user mode
-	Clock   float64            `json:"clock_hz"`
-	Samples map[string]float64 `json:"samples"` // by function
+	User    float64            `json:"user_s"`   // the least processor time in user mode
+	Clock   float64            `json:"clock_hz"` // cycles in a second of it
+	Samples map[string]float64 `json:"samples"`  // by function
 }
 
 const (
 	timedRuns   = 5 // the fastest counts
 	sampledRuns = 4
+	clockRounds = 350 // millions of multiplications, of clock.c
+	clockCycles = 3   // of each
 )
 
 // nativeRuns measures the programs. $CYCLESTACK_PROGRAMS_NATIVE names a file of earlier
@@ -296,22 +295,20 @@ func measureNative(t *testing.T, dir string, programs []testProgram) map[string]
 		files[i] = p.compile(t, dir)
 		runs[i] = nativeRun{Rounds: p.rounds, User: math.Inf(1), Samples: map[string]float64{}}
 	}
-	var clocks []float64
+	clock := testProgram{name: "clock", rounds: clockRounds}
+	chain := clock.commandLine(clock.compile(t, dir), clock.rounds)
+	least := math.Inf(1)
 	for range timedRuns {
 		for i, p := range programs {
 			runs[i].User = min(runs[i].User, userTime(t, p.commandLine(files[i], p.rounds)))
 		}
-		clock, err := calibrate.Clock(t.Context(), 100*time.Millisecond)
-		if err != nil {
-			t.Fatal(err)
-		}
-		clocks = append(clocks, float64(clock.Value))
+		least = min(least, userTime(t, chain))
 	}
-	slices.Sort(clocks)
-	t.Logf("clock %.4g Hz, from %.4g to %.4g", clocks[len(clocks)/2], clocks[0], clocks[len(clocks)-1])
+	hz := clockRounds * 1e6 * clockCycles / least
+	t.Logf("%.4g cycles in a second of processor time", hz)
 	native := map[string]nativeRun{}
 	for i, p := range programs {
-		runs[i].Clock = clocks[len(clocks)/2]
+		runs[i].Clock = hz
 		for range sampledRuns {
 			sampleFunctions(t, perf, p.commandLine(files[i], p.rounds), runs[i].Samples)
 		}
@@ -336,9 +333,9 @@ func sampleFunctions(t *testing.T, perf perfTool, command []string, samples map[
 	t.Helper()
 	file := filepath.Join(perf.home, "data")
 	perf.output(t, append([]string{"record", "-q", "-N", "-e", "cpu-clock:u", "-F", "4000", "-o", file, "--"}, command...)...)
-	for _, functions := range reportTotals(t, perf, file, "function") {
-		for at, x := range functions {
-			samples[plainName(at.name)] += float64(x.samples)
+	for _, a := range ours(t, file, "function").Accounts { // perf names no functions without symbols
+		if a.Scope.Kind == "function" && len(a.Counts) > 0 {
+			samples[plainName(a.Scope.Function)] += float64(a.Counts[0].Samples)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -46,7 +47,31 @@ func find(target string) (string, error) {
 	if err != nil {
 		return "", ErrNotInstalled
 	}
-	return path, nil
+	if err, ok := checked.Load(path); ok {
+		err, _ := err.(error)
+		return path, err
+	}
+	err = hasPlugins(path)
+	checked.Store(path, err)
+	return path, err
+}
+
+// checked are the emulators that were looked at, and their errors.
+var checked sync.Map
+
+// hasPlugins returns an error if an emulator cannot load plugins. Some distributions link it
+// statically, without them.
+func hasPlugins(qemu string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
+	defer cancel()
+	help, err := exec.CommandContext(ctx, qemu, "-h").Output()
+	if len(help) > 0 && !strings.Contains(string(help), "\n-plugin") {
+		return fmt.Errorf("%s was built without plugins", qemu)
+	}
+	if len(help) == 0 && err != nil {
+		return fmt.Errorf("%s -h: %w", qemu, err)
+	}
+	return nil
 }
 
 // buildLimit is how long the version of QEMU and the compiler may take.
@@ -179,6 +204,8 @@ func interfaceIn(text string) (int, error) {
 		return 4, nil
 	case v < 1003:
 		return 5, nil
+	case v < 1101:
+		return 6, nil
 	}
-	return 6, nil
+	return 0, fmt.Errorf("QEMU %d.%d has another interface for plugins than those before", major, minor)
 }

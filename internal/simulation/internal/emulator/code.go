@@ -150,6 +150,7 @@ type sample struct {
 	next, target uint64 // in the file
 	flow         disasm.Flow
 	repeats      bool // a string instruction with a repeat prefix
+	prefetches   bool // it asks for a line, at an address that QEMU does not say
 	op           pipeline.Op
 
 	// In samples: mispredictions, and fetches that missed, by level.
@@ -252,7 +253,7 @@ func (l *library) decode(in *instruction, s *sample) {
 	s.target, s.flow = inst.Target, inst.Flow
 	if l.ops != nil {
 		s.op = l.ops.Op(inst, code)
-		s.repeats = l.x86 && repeats(code)
+		s.repeats, s.prefetches = l.x86 && repeats(code), l.x86 && prefetches(code)
 	}
 }
 
@@ -289,6 +290,21 @@ func repeats(code []byte) bool {
 		default:
 			return c&^1 == 0xa4 || c&^1 == 0xa6 || c&^1 == 0xaa || c&^1 == 0xac || c&^1 == 0xae
 		}
+	}
+	return false
+}
+
+// prefetches reports whether an x86 instruction is PREFETCHT0, T1, T2, NTA or PREFETCHW.
+func prefetches(code []byte) bool {
+	for i := 0; i < len(code)-2; i++ {
+		switch c := code[i]; {
+		case c == 0x66 || c == 0x67 || c&0xf0 == 0x40:
+			continue
+		case c == 0x0f:
+			of := code[i+2] >> 3 & 7
+			return code[i+2]>>6 != 3 && (code[i+1] == 0x18 && of < 4 || code[i+1] == 0x0d && of < 2)
+		}
+		return false
 	}
 	return false
 }

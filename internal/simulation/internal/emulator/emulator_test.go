@@ -176,11 +176,24 @@ func TestForeign(t *testing.T) {
 func TestInterface(t *testing.T) {
 	for text, want := range map[string]int{
 		"qemu-x86_64 version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)\n": 1, "qemu-x86_64 version 8.2.2 (Debian)": 1, "qemu-x86_64 version 9.0.0": 2,
-		"qemu-x86_64 version 9.1.50": 3, "qemu-x86_64 version 9.2.0": 4, "qemu-x86_64 version 10.0.3": 4, "qemu-x86_64 version 10.1.0": 5, "qemu-x86_64 version 11.0.0": 6,
+		"qemu-x86_64 version 9.1.50": 3, "qemu-x86_64 version 9.2.0": 4, "qemu-x86_64 version 10.0.3": 4, "qemu-x86_64 version 10.1.0": 5, "qemu-x86_64 version 11.0.0": 6, "qemu-x86_64 version 11.1.0": 0,
 		"qemu-x86_64 version 5.2.0": 0, "": 0, "qemu-x86_64 version x.y": 0,
 	} {
 		if got, err := interfaceIn(text); got != want || (err != nil) != (want == 0) {
 			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
+		}
+	}
+}
+
+// TestHasPlugins checks an emulator without plugins.
+func TestHasPlugins(t *testing.T) {
+	for help, ok := range map[string]bool{"-g  port\n-plugin  QEMU_PLUGIN  [file=]<file>\n": true, "-g  port\n": false} {
+		file := filepath.Join(t.TempDir(), "qemu")
+		if err := os.WriteFile(file, []byte("#!/bin/sh\nprintf '%s' '"+help+"'\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := hasPlugins(file); (err == nil) != ok {
+			t.Errorf("%q: %v", help, err)
 		}
 	}
 }
@@ -208,6 +221,26 @@ func TestDecoded(t *testing.T) {
 	} {
 		if streams(tt.code) != tt.streams || repeats(tt.code) != tt.repeats {
 			t.Errorf("%x: %v and %v, want %v and %v", tt.code, streams(tt.code), repeats(tt.code), tt.streams, tt.repeats)
+		}
+	}
+}
+
+// TestPrefetches checks which instructions ask for a line.
+func TestPrefetches(t *testing.T) {
+	for _, tt := range []struct {
+		code []byte
+		want bool
+	}{
+		{[]byte{0x0f, 0x18, 0x0c, 0x93}, true},        // prefetcht0 (%rbx,%rdx,4)
+		{[]byte{0x41, 0x0f, 0x18, 0x00}, true},        // prefetchnta (%r8)
+		{[]byte{0x0f, 0x0d, 0x0a}, true},              // prefetchw (%rdx)
+		{[]byte{0x0f, 0x18, 0x22}, false},             // a hint to do nothing
+		{[]byte{0x0f, 0x1f, 0x00}, false},             // nopl (%rax)
+		{[]byte{0x48, 0x8b, 0x0f}, false},             // mov (%rdi),%rcx
+		{[]byte{0x66, 0x0f, 0x18, 0xc8, 0x90}, false}, // of a register
+	} {
+		if got := prefetches(tt.code); got != tt.want {
+			t.Errorf("% x: %v", tt.code, got)
 		}
 	}
 }

@@ -34,7 +34,21 @@ type detailed struct {
 
 	bus   [caches.Levels]int64 // when the next line can come from a level
 	ready [1 << 12]arrival     // of lines that were prefetched in the window
+	asked []asked              // lines that instructions asked for, the oldest first
 }
+
+// Asked is a prefetch instruction that was executed. QEMU does not say of which line: it is
+// taken for the one of the next miss of a load nearby.
+type asked struct {
+	pc uint64
+	at int64
+}
+
+// The code that a prefetch is for, and how many lines a core can wait for: see arrives.
+const (
+	askedNear = 8 << 10
+	askedMost = 16
+)
 
 // An arrival is when a line arrives.
 type arrival struct {
@@ -53,6 +67,7 @@ func (d *detailed) begin() {
 	}
 	d.seen, d.sums, d.before, d.wrong, d.skew = 0, window{}, nil, nil, 0
 	d.bus = [caches.Levels]int64{}
+	d.asked = d.asked[:0]
 	clear(d.ready[:])
 }
 
@@ -99,6 +114,12 @@ func (d *detailed) block(b *block, accesses []access, taken, missed bool) {
 // execute executes an instruction. Its cycles are those that the core waited for the one
 // before: they belong to that.
 func (d *detailed) execute(in *instruction, pc uint64, accesses []access, taken, missed, counts bool) {
+	if in.prefetches {
+		if len(d.asked) == askedMost {
+			d.asked = append(d.asked[:0], d.asked[1:]...)
+		}
+		d.asked = append(d.asked, asked{pc, d.full.Now() + d.skew})
+	}
 	late := d.access(in, pc, accesses, counts)
 	ideal := d.ideal.Execute(&in.op, taken, false)
 	real := d.real.Execute(&in.op, taken, missed)
@@ -222,9 +243,9 @@ func (d *detailed) one(in *instruction, pc uint64, a *access, now int64) (cycles
 	case caches.Second:
 		why[lateL2] = int64(l.L2)
 	case caches.Third:
-		why[lateL3] = d.move(caches.Third, now) - now + int64(l.L3)
+		why[lateL3] = d.arrives(pc, a, d.move(caches.Third, now)+int64(l.L3), now) - now
 	case caches.Memory:
-		why[lateMemory] = d.move(caches.Memory, now) - now + int64(l.Memory)
+		why[lateMemory] = d.arrives(pc, a, d.move(caches.Memory, now)+int64(l.Memory), now) - now
 	}
 	switch got.Translation {
 	case caches.Second:
@@ -245,6 +266,21 @@ func (d *detailed) one(in *instruction, pc uint64, a *access, now int64) (cycles
 		cycles += v
 	}
 	return cycles, why
+}
+
+// arrives returns when a line arrives that would arrive at a time: as much earlier as it was
+// asked for earlier.
+func (d *detailed) arrives(pc uint64, a *access, at, now int64) int64 {
+	if a.store {
+		return at
+	}
+	for i, ask := range d.asked {
+		if pc-ask.pc < askedNear || ask.pc-pc < askedNear {
+			d.asked = append(d.asked[:i], d.asked[i+1:]...)
+			return max(at-(now-ask.at), now)
+		}
+	}
+	return at
 }
 
 // move moves a line from a level, as soon as there is room for it, and returns when.
