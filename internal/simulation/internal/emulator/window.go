@@ -37,7 +37,7 @@ type detailed struct {
 	asked []asked              // lines that instructions asked for, the oldest first
 }
 
-// Asked is a prefetch instruction that was executed. QEMU does not say of which line: it is
+// Asked is a prefetch instruction that was executed. QEMU does not say its address: its line is
 // taken for the one of the next miss of a load nearby.
 type asked struct {
 	pc uint64
