@@ -231,6 +231,7 @@ type nativeRun struct {
 const (
 	timedRuns   = 5 // the fastest counts
 	sampledRuns = 4
+	perfTries   = 5
 	clockRounds = 350 // millions of multiplications, of clock.c
 	clockCycles = 3   // of each
 )
@@ -332,7 +333,15 @@ func userTime(t *testing.T, command []string) float64 {
 func sampleFunctions(t *testing.T, perf perfTool, command []string, samples map[string]float64) {
 	t.Helper()
 	file := filepath.Join(perf.home, "data")
-	perf.output(t, append([]string{"record", "-q", "-N", "-e", "cpu-clock:u", "-F", "4000", "-o", file, "--"}, command...)...)
+	var err error
+	for range perfTries { // Debian's 6.1 crashes now and then
+		if err = perf.command(append([]string{"record", "-q", "-N", "-e", "cpu-clock:u", "-F", "4000", "-o", file, "--"}, command...)...).Run(); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatalf("perf record %q: %v", command, err)
+	}
 	for _, a := range ours(t, file, "function").Accounts { // perf names no functions without symbols
 		if a.Scope.Kind == "function" && len(a.Counts) > 0 {
 			samples[plainName(a.Scope.Function)] += float64(a.Counts[0].Samples)
