@@ -223,7 +223,7 @@ func closure(name string, sum, parent, whole float64) Check {
 }
 
 // closureSlack says why the tolerance of a closure is what it is.
-const closureSlack = "counters are read one after the other, and start and stop so"
+const closureSlack = "counters start, stop and are read one after the other"
 
 // checkNodes adds the impossible values of the measured levels, and the parts that are larger
 // than their wholes. What is as it should be has no line: there are as many as nodes.

@@ -20,7 +20,7 @@ const relationsDir = "relations"
 const widthName = "WIDTH"
 
 // usualSlack is why a tolerance is what it is, of a relation that does not say so.
-const usualSlack = "counters are read one after the other, and start and stop so"
+const usualSlack = "counters start, stop and are read one after the other"
 
 // eachName stands in the formulas of a relation for each of its events.
 const eachName = "EACH"

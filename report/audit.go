@@ -173,7 +173,7 @@ func (t *auditWriter) verdict(a *account.Account) {
 	switch {
 	case contradictions > 0:
 		t.Paragraph("verdict", fmt.Sprintf("the measurement is at fault, and not the machine: %d of the %d checks that hold in every correct recording %s. "+
-			"Most of that speaks against %s. What rests on these counts says nothing about the program.", contradictions, must, verb(contradictions), listed(a.Suspects())), auditHang, hot)
+			"Suspect: %s. What rests on these counts says nothing about the program.", contradictions, must, verb(contradictions), listed(a.Suspects())), auditHang, hot)
 	case must == 0:
 		t.Paragraph("verdict", "no relation between these counts holds in every recording: there is nothing to check", auditHang, plain)
 	}

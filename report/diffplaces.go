@@ -164,7 +164,7 @@ func (t *placesDiff) more() []string {
 	case n > most:
 		names = append(names, fmt.Sprintf("and %d more have changed", n-most))
 	case n == 0 && t.basis != account.NoBasis:
-		return []string{fmt.Sprintf("no %s can be told to have changed", t.h.By)}
+		return []string{fmt.Sprintf("as far as these runs show, no %s has changed", t.h.By)}
 	}
 	if n == 0 {
 		return nil

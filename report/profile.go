@@ -371,7 +371,7 @@ func (p *profile) begin(a *account.Account) {
 	p.Paragraph("", strings.Join(parts, ", "), 0, bold)
 	why := h.Flat
 	if why == "" && len(p.columns) == 0 {
-		why = p.o.Hint(fmt.Sprintf("of %s nothing else is known from what was sampled", m.Name), counts.Fix{Action: counts.ListEvents, Name: p.h.CPU.Name})
+		why = p.o.Hint(fmt.Sprintf("the samples say nothing else of %s", m.Name), counts.Fix{Action: counts.ListEvents, Name: p.h.CPU.Name})
 	}
 	if why != "" {
 		p.Paragraph("", why, 0, faint)

@@ -239,7 +239,7 @@ func (x *examination) sandbox() {
 	allow := []string{"docker run --cap-add PERFMON --security-opt seccomp=unconfined …, or a profile that allows perf_event_open"}
 	switch {
 	case x.Probe.UserNamespace:
-		x.find("container", Fair, "a user namespace: its root has no privilege that counts for the kernel's counters", "start it outside of the namespace, or as root outside: sysctl kernel.perf_event_paranoid=0")
+		x.find("container", Fair, "a user namespace: its root may not use the kernel's counters", "start it outside of the namespace, or as root outside: sysctl kernel.perf_event_paranoid=0")
 	case filtered && container != "":
 		x.find("container", Fair, container+", with a filter of system calls (seccomp), which may refuse perf_event_open", allow...)
 	case filtered:

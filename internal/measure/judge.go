@@ -37,7 +37,7 @@ func (m *Measurement) judge(p *part, a *account.Account) {
 		a.Notes = append(a.Notes, HalfCores)
 	}
 	if longest > 0 && len(p.plan.Groups) > 1 && !a.Interval {
-		note := counts.Notef("a run of %s would do for all", number(int(math.Ceil(longest)), "second"))
+		note := counts.Notef("a run of %s counts all of them", number(int(math.Ceil(longest)), "second"))
 		a.Notes = append(a.Notes, note.With(counts.Fix{Action: counts.CountSeparately, Number: p.plan.Runs()}))
 	}
 	switch zero, of := p.zeros(a); {

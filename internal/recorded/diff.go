@@ -239,7 +239,7 @@ func (r *Recordings) diffNodes(sides [2]Side, o DiffOptions) (Difference, error)
 		opts.Empty = true // totals may be all that there is
 		stream := accounting.New(&c, opts)
 		var err error
-		if m, err = own.accounts(stream, resolve.Request{}, m, func(name string, t *counts.Table) { c.notes.add(name, t.Notes) }); err != nil {
+		if m, err = own.accounts(stream, resolve.Request{Anywhere: true}, m, func(name string, t *counts.Table) { c.notes.add(name, t.Notes) }); err != nil {
 			return nil, err
 		}
 		exact = exact && accounting.Simulated(stream.Kind())
