@@ -190,11 +190,8 @@ func newSelection(f *Filter) *selection {
 	return s
 }
 
-// begin works out the window, when the first sample comes: the recording begins with
-// it, if the file does not say that there are earlier ones.
-func (s *selection) begin(in *perfdata.Reader, now uint64) { s.beginAt(now, in.Features().SampleTime) }
-
-// beginAt is begin, with the times of the first and the last sample if these are known.
+// beginAt works out the window, when the first sample comes. The recording begins with it,
+// unless the times of the first and the last sample are known.
 func (s *selection) beginAt(now uint64, span [2]uint64) {
 	if s.window == nil {
 		return

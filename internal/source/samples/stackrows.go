@@ -133,7 +133,6 @@ func (r *stackRows) move(change func(int, stackRow) stackRow, columns int) {
 		row := change(i, *r.list.at(i))
 		to, ok := r.of(row.node)
 		if !ok {
-			to = int32(n)
 			*r.list.at(n) = row
 			if r.index.full(n) {
 				r.list.n = n
