@@ -100,15 +100,8 @@ func statusOf(err error) (status int, own bool) {
 	if errors.As(err, &f) {
 		return f.status, true
 	}
-	switch fault.Of(err) {
-	case fault.Usage:
-		return exitUsage, true
-	case fault.Input:
-		return exitInput, true
-	case fault.Machine:
-		return exitMachine, true
-	case fault.No:
-		return exitNo, true
+	if s := [...]int{fault.Usage: exitUsage, fault.Input: exitInput, fault.Machine: exitMachine, fault.No: exitNo}[fault.Of(err)]; s != 0 {
+		return s, true
 	}
 	return exitUsage, false
 }

@@ -127,11 +127,10 @@ func (a *app) runDiff(c *common, f *diffFlags, args []string, dash int) error {
 	if err != nil {
 		return err
 	}
-	err = a.document(c, d.Document(), recs.Names...)
-	if err == nil && broken != "" {
-		return fault.Nof("--fail-on: %s", broken)
+	if err := a.document(c, d.Document(), recs.Names...); err != nil || broken == "" {
+		return err
 	}
-	return err
+	return fault.Nof("--fail-on: %s", broken)
 }
 
 // options reads the flags.
