@@ -93,9 +93,10 @@ func (s *sink) drop(b *bundle) {
 	s.r.remove(more)
 }
 
-// describe exports which method an account has.
+// describe exports which method an account has, with the labels of its series.
 func (s *sink) describe(model, version, processor, method, unit string) {
-	s.r.get(s.info, series.Model, model, series.ModelVersion, version, series.Processor, processor, series.Method, method, "unit", unit).set(1)
+	cpu, coreType, _ := strings.Cut(processor, ":")
+	s.r.get(s.info, series.Model, model, series.ModelVersion, version, series.Processor, cpu, series.CoreType, coreType, series.Method, method, "unit", unit).set(1)
 }
 
 // nanosOf converts to nanoseconds.

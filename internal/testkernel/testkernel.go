@@ -142,7 +142,7 @@ func (r *run) layout() *counts.Layout {
 	for _, e := range r.spec.Always {
 		l.Columns = append(l.Columns, counts.Column{Event: e.Name, Named: e.Named})
 	}
-	if !r.spec.Keep.Has(counts.CPU) && !r.spec.Keep.Has(counts.Core) {
+	if !r.spec.Keep.Has(counts.CPU) && !r.spec.Keep.Has(counts.Core) && !r.spec.Keep.Has(counts.Socket) {
 		l.Scopes = []counts.Scope{counts.RunScope("")}
 		return l
 	}
