@@ -27,10 +27,10 @@ const (
 	agentReplay  = "CYCLESTACK_TEST_REPLAY"
 )
 
-// killedWindow is the length of an agent's windows, and playedSlots are those of each in the
-// recording, which starts again behind the last.
+// killedWindow is the length of an agent's windows.
 const killedWindow = 100 * time.Millisecond
 
+// playedSlots are the slots of each window of the recording, which is played in a circle.
 var playedSlots = []float64{4e9 + 1, 4e9 + 20, 4e9 + 300, 4e9 + 4000, 4e9 + 50000, 4e9 + 600000, 4e9 + 7000000}
 
 func TestMain(m *testing.M) {
