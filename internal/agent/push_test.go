@@ -106,6 +106,16 @@ func TestPushDown(t *testing.T) {
 	if wait != mostWait {
 		t.Errorf("the next attempt is in %v", wait)
 	}
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	defer slow.Close()
+	p.client.Timeout = 50 * time.Millisecond
+	if err := p.metrics(t.Context(), slow.URL); err == nil {
+		t.Error("a receiver that never answers is waited for")
+	}
+	p.client.Timeout = pushTimeout
 	down.Store(false)
 	if got := p.done(p.metrics(t.Context(), server.URL), 10*time.Second); got != 10*time.Second {
 		t.Errorf("the next attempt is in %v", got)

@@ -222,6 +222,24 @@ func TestStoreGone(t *testing.T) {
 	second.Wait(query, func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 5 })
 }
 
+// TestStoreFull: a store without room for the series refuses each scrape, and keeps nobody
+// else from the sums. A real Prometheus reads a hostile name as it is.
+func TestStoreFull(t *testing.T) {
+	const name = "a\"b\\c\n}evil 1\n# EOF\n"
+	h := newFakeHost(t)
+	h.use("system.slice/"+name+".service", 0, 0)
+	a := serving(t, h, nil)
+	address := strings.TrimSuffix(strings.TrimPrefix(a.web.url(), "http://"), "/metrics")
+	full := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: time.Second, Extra: "    sample_limit: 5\n"})
+	full.Wait("up", func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 0 })
+	h.use("system.slice/"+name+".service", 3e6, 0)
+	roomy := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: time.Second})
+	roomy.Wait(`cyclestack_cpu_seconds_total{mode="user",service=~"(?s)a.*"}`, func(list []testprom.Sample) bool {
+		return len(list) == 1 && list[0].Labels["service"] == name && list[0].Value == 3
+	})
+	full.Wait("up", func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 0 })
+}
+
 // TestOldFormat: a scraper that does not ask for OpenMetrics gets what Prometheus had before.
 func TestOldFormat(t *testing.T) {
 	h := newFakeHost(t)
