@@ -14,13 +14,14 @@ import (
 	"github.com/cyclestack/cyclestack/internal/extra"
 )
 
-// accepts checks that agent has all flags of a file. An interval that it refuses keeps it
-// from running.
+// accepts checks that agent takes all flags of a file. A file that is not there keeps it from
+// running, as the last that it looks at.
 func accepts(t *testing.T, file string, args ...string) {
 	t.Helper()
 	var msg bytes.Buffer
-	status := extra.Main(t.Context(), append(append([]string{"agent"}, args...), "--interval", "1ns"), strings.NewReader(""), io.Discard, &msg)
-	if status != 2 || !strings.Contains(msg.String(), "--interval") {
+	const missing = "no-such-web.yml"
+	status := extra.Main(t.Context(), append(append([]string{"agent"}, args...), "--web-config", missing), strings.NewReader(""), io.Discard, &msg)
+	if status != 3 || !strings.Contains(msg.String(), missing) {
 		t.Errorf("%s: %q: status %d: %s", file, args, status, msg.String())
 	}
 }

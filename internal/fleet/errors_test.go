@@ -1,14 +1,17 @@
 package fleet_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/aclements/go-moremath/stats"
 
 	"github.com/cyclestack/cyclestack/internal/fleet"
+	"github.com/cyclestack/cyclestack/internal/fleet/series"
 	"github.com/cyclestack/cyclestack/internal/testfleet"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 )
@@ -112,4 +115,54 @@ func differences(old, new []testfleet.Host, node string) (paired, separate, delt
 	e := min(e0, e1)
 	t := stats.InvCDF(stats.TDist{V: e - 1})(0.975) * math.Sqrt(e/(e-1))
 	return t * math.Sqrt(both), t * math.Sqrt(apart), n1/q1 - n0/q0
+}
+
+// TestFamily: of comparisons of equal fleets, at most one in twenty finds any change, though
+// each makes many tests, and a canary has few hosts.
+func TestFamily(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const services = 30
+	comparisons := testlong.Size(200, 2000)
+	cpus := []struct {
+		name  string
+		hosts [2]int
+	}{{"skylakex", [2]int{95, 25}}, {"icelakex", [2]int{57, 15}}, {"sapphirerapids", [2]int{38, 10}}}
+	answer := func(side int, shares map[string]float64) *fleet.Answer {
+		a := &fleet.Answer{}
+		for s := range services {
+			for _, cpu := range cpus {
+				w := &fleet.Whole{Hosts: float64(cpu.hosts[side])}
+				name := fmt.Sprint("service", s)
+				p := fleet.Part{Of: w}
+				for range cpu.hosts[side] {
+					q := 1 + 0.4*math.Sqrt(3)*(2*rng.Float64()-1)
+					n := q * shares[name] * (1 + 0.1*rng.NormFloat64())
+					w.Q, w.QQ = w.Q+q, w.QQ+q*q
+					p.N, p.NN, p.NQ = p.N+n, p.NN+n*n, p.NQ+n*q
+				}
+				a.Rows = append(a.Rows, &fleet.Row{Key: fleet.Key{By: name, CPU: cpu.name, Model: "m", Unit: series.Slots}, CPUs: w.Q,
+					Wholes: map[string]*fleet.Whole{"": w}, Nodes: []fleet.Node{{Name: "Backend_Bound", Level: 1, Parts: []fleet.Part{p}}}})
+			}
+		}
+		return a
+	}
+	found := 0
+	for range comparisons {
+		shares := map[string]float64{}
+		for s := range services {
+			shares[fmt.Sprint("service", s)] = 0.1 + 0.4*rng.Float64()
+		}
+		c := fleet.Compare(answer(0, shares), answer(1, shares), [2]string{})
+		if c.Tests != services {
+			t.Fatalf("%d tests", c.Tests)
+		}
+		if slices.ContainsFunc(c.Changes, fleet.Change.Changed) {
+			found++
+		}
+	}
+	part := float64(found) / float64(comparisons)
+	t.Logf("%.1f %% of %d comparisons find a change", 100*part, comparisons)
+	if part > 0.05+3*math.Sqrt(0.05*0.95/float64(comparisons)) {
+		t.Errorf("%.1f %% of comparisons find a change where there is none", 100*part)
+	}
 }
