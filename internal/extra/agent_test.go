@@ -96,6 +96,7 @@ func TestAgentPrometheus(t *testing.T) {
 	// Prometheus knows the agent's values of one moment, and its own scrapes lie between ours.
 	before := scrape(t, url)
 	p.Wait("timestamp("+hostWhole+") > "+strconv.FormatFloat(float64(time.Now().UnixMilli())/1e3, 'f', 3, 64), func(list []testprom.Sample) bool { return len(list) == 1 })
+	p.Wait(hostWhole+" > 0", func(list []testprom.Sample) bool { return len(list) == 1 }) // it is 0 at the first scrape
 	got := p.Query(hostWhole)
 	after := scrape(t, url)
 	key := ""
