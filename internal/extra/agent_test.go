@@ -96,7 +96,6 @@ func TestAgentPrometheus(t *testing.T) {
 	// Prometheus knows the agent's values of one moment, and its own scrapes lie between ours.
 	before := scrape(t, url)
 	p.Wait("timestamp("+hostWhole+") > "+strconv.FormatFloat(float64(time.Now().UnixMilli())/1e3, 'f', 3, 64), func(list []testprom.Sample) bool { return len(list) == 1 })
-	p.Wait(hostWhole+" > 0", func(list []testprom.Sample) bool { return len(list) == 1 }) // it is 0 at the first scrape
 	got := p.Query(hostWhole)
 	after := scrape(t, url)
 	key := ""
@@ -191,6 +190,7 @@ func TestAgentKilled(t *testing.T) {
 		cmd = run()
 	}
 	p.Wait("resets("+hostWhole+"[5m]) == 3", func(list []testprom.Sample) bool { return len(list) == 1 })
+	p.Wait(hostWhole+" > 0", func(list []testprom.Sample) bool { return len(list) == 1 }) // it is 0 at the first scrape
 	got := p.Query(hostWhole)
 	most := time.Since(begin).Seconds() * float64(runtime.NumCPU())
 	if len(got) != 1 || got[0].Value <= 0 || got[0].Value > most {

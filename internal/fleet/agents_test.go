@@ -271,8 +271,8 @@ func (s *scraped) increase(from time.Time, before bool) float64 {
 	return sum
 }
 
-// young reports whether a counter was at 0 little more than a scrape before a time, by how it
-// grew since. Time is hardly stolen on some machines.
+// young reports whether a counter was at 0 little more than a scrape before a time. It goes by
+// how the counter grew since. Time is hardly stolen on some machines.
 func (s *scraped) young(from time.Time) bool {
 	const scrapes = 1.1 // of a second
 	first := 0

@@ -117,8 +117,8 @@ func differences(old, new []testfleet.Host, node string) (paired, separate, delt
 	return t * math.Sqrt(both), t * math.Sqrt(apart), n1/q1 - n0/q0
 }
 
-// TestFamily: of comparisons of equal fleets, at most one in twenty finds any change, though
-// each makes many tests, and a canary has few hosts.
+// TestFamily: of comparisons of equal fleets, one in twenty finds any change. Each makes many
+// tests, and a canary has few hosts.
 func TestFamily(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const services = 30
