@@ -13,6 +13,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/page"
 )
 
 // The exit statuses.
@@ -108,19 +109,7 @@ func statusOf(err error) (status int, own bool) {
 
 // oneLine keeps a message to one line, whatever it quotes.
 func oneLine(text string) string {
-	return strings.Join(strings.Fields(strings.Map(printable, text)), " ")
-}
-
-// printable keeps what a hostile file may put into a message from reaching the
-// terminal as a control sequence.
-func printable(r rune) rune {
-	if r == '\n' || r == '\t' {
-		return ' '
-	}
-	if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-		return '?'
-	}
-	return r
+	return page.Printable(strings.Join(strings.Fields(text), " "))
 }
 
 func (a *app) root() *cobra.Command {

@@ -174,7 +174,7 @@ func (f *targetFlags) label(program []string) string {
 	case f.tids != "":
 		return "thread " + f.tids
 	}
-	return strings.Join(strings.Fields(strings.Map(printable, strings.Join(program, " "))), " ")
+	return oneLine(strings.Join(program, " "))
 }
 
 // millis is a flag of a time: a number of milliseconds, as perf has it, or a

@@ -50,11 +50,20 @@ func New(to io.Writer, width int, color bool) Page {
 	return Page{To: to, Width: width, Color: color}
 }
 
-// Flush writes what was collected.
+// Flush writes what was collected. Names in it may come from anybody: characters that turn
+// the direction of text, or end lines, are replaced.
 func (p *Page) Flush() error {
-	_, err := io.WriteString(p.To, p.Out.String())
+	_, err := io.WriteString(p.To, strings.Map(func(r rune) rune {
+		if r >= 0x80 && invisible(r) {
+			return '?'
+		}
+		return r
+	}, p.Out.String()))
 	return err
 }
+
+// invisible reports whether a character shows nothing, or changes what is around it.
+func invisible(r rune) bool { return unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) }
 
 // Paint gives text a style where the page has colours.
 func (p *Page) Paint(s string, st Style) string {
@@ -156,7 +165,10 @@ func Shorter(name string, width int) string {
 // Printable replaces what would not print in a text from a file.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || unicode.IsControl(r) {
+		switch {
+		case r >= ' ' && r < 0x7f:
+			return r
+		case r == unicode.ReplacementChar, unicode.IsControl(r), invisible(r):
 			return '?'
 		}
 		return r

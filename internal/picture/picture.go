@@ -10,7 +10,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -140,13 +139,7 @@ func (d *drawing) text(x, y float64, class, anchor, text string) {
 
 // escape makes a name text: bounded, printable, without markup.
 func escape(name string) string {
-	visible := func(r rune) rune {
-		if unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co) { // such as marks of direction
-			return '?'
-		}
-		return r
-	}
-	return html.EscapeString(page.Printable(strings.Map(visible, page.Cut(strings.ToValidUTF8(name, "?"), 200))))
+	return html.EscapeString(page.Printable(page.Cut(strings.ToValidUTF8(name, "?"), 200)))
 }
 
 // heading is what a picture is of.

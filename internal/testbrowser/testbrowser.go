@@ -117,6 +117,14 @@ func (b *Browser) File(page []byte) *Tab {
 // Open opens an address. Requests may go to its origin only.
 func (b *Browser) Open(address string) *Tab {
 	b.t.Helper()
+	tab := b.Foreign(address)
+	b.t.Cleanup(func() { tab.check(address) })
+	return tab
+}
+
+// Foreign opens a page of others, which may ask for what it likes.
+func (b *Browser) Foreign(address string) *Tab {
+	b.t.Helper()
 	ctx, close := chromedp.NewContext(b.ctx)
 	ctx, end := context.WithTimeout(ctx, patience)
 	tab := &Tab{t: b.t, ctx: ctx}
@@ -130,7 +138,6 @@ func (b *Browser) Open(address string) *Tab {
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate(address)); err != nil {
 		b.t.Fatalf("%s: %v", address, err)
 	}
-	b.t.Cleanup(func() { tab.check(address) })
 	return tab
 }
 
