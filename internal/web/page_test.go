@@ -271,13 +271,21 @@ func TestPlaces(t *testing.T) {
 	b := testbrowser.New(t)
 	html, list := manyFunctions(t, 300)
 	tab := open(t, b, html)
+	random := rand.New(rand.NewPCG(3, 4))
 	compare := func(what string, order []accountOf) {
 		t.Helper()
 		seen := 0
-		for _, top := range []int{0, len(order) / 3, len(order)} {
+		every := strings.Contains(what, "as it opens") || strings.Contains(what, "all parts")
+		tops := []int{0, random.IntN(len(order)), random.IntN(len(order)), len(order)}
+		for top := 15; every && top <= 200; top += 15 { // every one of the first 200 rows
+			tops = append(tops, top)
+		}
+		rows := map[int]bool{}
+		for _, top := range tops {
 			tab.Eval(fmt.Sprintf(`new Promise(done => { const g = document.querySelector(".grid"); g.scrollTop = %d * 26; requestAnimationFrame(() => requestAnimationFrame(() => done(0))); })`, top), new(int))
 			for i, row := range cells(tab, "#where-function") {
 				a := order[i]
+				rows[i] = true
 				name := a.Scope.Function
 				if a.Scope.Addr != "" {
 					name += " " + a.Scope.Addr
@@ -307,6 +315,11 @@ func TestPlaces(t *testing.T) {
 				}
 			}
 		}
+		for i := range min(200, len(order)) {
+			if every && !rows[i] {
+				t.Fatalf("%s: row %d was not compared", what, i)
+			}
+		}
 		if seen < min(len(order), 60)*4 {
 			t.Fatalf("%s: %d cells were compared", what, seen)
 		}
@@ -327,6 +340,30 @@ func TestPlaces(t *testing.T) {
 		t.Error("+ does not open the parts of Backend_Bound")
 	}
 	compare("with parts", by("Retiring", 1))
+	tab.Focus(".grid")
+	// The keyboard closes the parts of Backend_Bound, and opens all others.
+	var columns []string
+	keys := func() {
+		tab.Eval(`[...document.querySelectorAll("#where-function .head .cell")].map(e => e.querySelector("[data-expand]")?.getAttribute("aria-expanded") + " " + e.querySelector("[data-sort]").dataset.sort)`, &columns)
+	}
+	press := func(path string) {
+		keys()
+		at := slices.IndexFunc(columns, func(c string) bool { return strings.HasSuffix(c, " "+path) })
+		tab.Press(append(append([]string{"Home", "ArrowUp"}, slices.Repeat([]string{"ArrowRight"}, at)...), "+")...)
+	}
+	press("Backend_Bound")
+	if keys(); slices.ContainsFunc(columns, func(c string) bool { return strings.Contains(c, "Backend_Bound.") }) {
+		t.Errorf("+ on the heading leaves %v", columns)
+	}
+	press("Frontend_Bound")
+	if keys(); !slices.ContainsFunc(columns, func(c string) bool { return strings.Contains(c, "Frontend_Bound.") }) {
+		t.Errorf("+ on the heading opens nothing: %v", columns)
+	}
+	tab.Eval(`(() => { for (let b; (b = document.querySelector("#where-function [data-expand][aria-expanded=false]")); ) b.click(); })()`, nil) // all others
+	if keys(); len(columns) < 40 {
+		t.Errorf("%d columns are open", len(columns))
+	}
+	compare("with all parts", by("Retiring", 1))
 	tab.Focus(".grid")
 	tab.Press("Home", "ArrowUp", "ArrowRight", "Enter") // the heading of the share
 	order := slices.Clone(list)

@@ -123,6 +123,15 @@ func TestStacks(t *testing.T) {
 			t.Errorf("box %d has the colour %s, want %s", i, tone, want)
 		}
 	}
+	var wide bool
+	inner := `.flame .box[data-box="2"]`
+	tab.Click(inner)
+	tab.Eval(fmt.Sprintf(`Math.abs(parseFloat(document.querySelector(%q).style.width) - document.querySelector(".flame").getBoundingClientRect().width) < 2`, inner), &wide)
+	if !wide {
+		t.Error("a click on a box does not zoom")
+	}
+	tab.Press("Escape")
+	check(node)
 	tab.Focus(`.flame [data-box="0"]`)
 	tab.Press("ArrowDown", "Enter")
 	var zoomed string
@@ -341,6 +350,13 @@ func TestCode(t *testing.T) {
 	if tab.Eval("document.activeElement.id", &focused); focused != "code-function" {
 		t.Errorf("a click on a function leads to %q", focused)
 	}
+	tab.Eval("document.activeElement.blur()", nil)
+	tab.Focus("#where-function .grid")
+	tab.Press("Home", "ArrowDown", "ArrowUp", "Enter") // the heading sorts, and the row below it opens
+	tab.Press("ArrowDown", "Enter")
+	if tab.Eval("document.activeElement.id", &focused); focused != "code-function" {
+		t.Errorf("Enter on a function leads to %q", focused)
+	}
 	tab.Click("#code-assembly")
 	if n := len(tab.Texts("#code tr.instruction")); n != 0 {
 		t.Errorf("%d instructions without assembly", n)
@@ -400,6 +416,24 @@ func TestDiff(t *testing.T) {
 		}
 		if len(d.Nodes) == 0 {
 			continue
+		}
+		sorted := func(what string) {
+			t.Helper()
+			rows := cells(tab, "#nodes")
+			for i := 1; i < len(rows); i++ {
+				if rows[i-1]["name"] > rows[i]["name"] && rows[i-1]["name"] < rows[0]["name"] {
+					t.Errorf("%v: %s: row %d is %q after %q", args, what, i, rows[i]["name"], rows[i-1]["name"])
+				}
+			}
+		}
+		tab.Click(`#nodes [data-sort="name"]`)
+		sorted("by mouse")
+		tab.Focus("#nodes .grid")
+		tab.Press("Home", "ArrowUp", "Enter")
+		var order string
+		tab.Eval(`document.querySelector("#nodes [role=columnheader]").getAttribute("aria-sort")`, &order)
+		if order != "ascending" {
+			t.Errorf("%v: by keyboard the order is %q", args, order)
 		}
 		at := *d.Total.Old
 		bars := tab.Texts("#waterfall text.value")
