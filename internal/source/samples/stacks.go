@@ -207,7 +207,8 @@ func (s *Stacks) read() error {
 		return err
 	}
 	r.fill()
-	return nil
+	s.frames, s.functions, s.threads = nil, nil, nil
+	return r.symbols.Close() // the order of the stacks needs memory
 }
 
 // placed adds up the places that samples were taken at, for the table.
