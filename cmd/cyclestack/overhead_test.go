@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,9 +22,12 @@ const (
 	machineEvents = "context-switches,cpu-migrations,page-faults,major-faults"
 )
 
-// A cost is what one run of a command took: real time, and processor time of it and
-// of what it started.
-type cost struct{ real, cpu time.Duration }
+// A cost is what one run of a command took: real time, processor time of it and of what it
+// started, and its largest resident memory.
+type cost struct {
+	real, cpu time.Duration
+	memory    int64 // bytes
+}
 
 // run runs a command without output.
 func run(tb testing.TB, argv []string) cost {
@@ -42,25 +46,30 @@ func run(tb testing.TB, argv []string) cost {
 	if err != nil || !state.Success() {
 		tb.Fatalf("%s: %v, %v", strings.Join(argv, " "), state, err)
 	}
-	return cost{time.Since(began), state.UserTime() + state.SystemTime()}
+	c := cost{real: time.Since(began), cpu: state.UserTime() + state.SystemTime()}
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		c.memory = usage.Maxrss << 10
+	}
+	return c
 }
 
 // medians runs commands in alternation, so that other load is the same for all, and
-// returns the median costs of each.
+// returns the median costs of each, and the most memory.
 func medians(b *testing.B, commands ...[]string) []cost {
 	b.Helper()
 	real, cpu := make([][]time.Duration, len(commands)), make([][]time.Duration, len(commands))
+	memory := make([]int64, len(commands))
 	for b.Loop() {
 		for i, argv := range commands {
 			c := run(b, argv)
-			real[i], cpu[i] = append(real[i], c.real), append(cpu[i], c.cpu)
+			real[i], cpu[i], memory[i] = append(real[i], c.real), append(cpu[i], c.cpu), max(memory[i], c.memory)
 		}
 	}
 	all := make([]cost, len(commands))
 	for i := range all {
 		slices.Sort(real[i])
 		slices.Sort(cpu[i])
-		all[i] = cost{real[i][len(real[i])/2], cpu[i][len(cpu[i])/2]}
+		all[i] = cost{real[i][len(real[i])/2], cpu[i][len(cpu[i])/2], memory[i]}
 	}
 	return all
 }

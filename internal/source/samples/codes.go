@@ -24,6 +24,7 @@ type codes struct {
 	number int         // of entries
 	lists  map[string]uint32
 	list   []codeList
+	most   int     // lists
 	frames []int32 // of the lists
 }
 
@@ -57,6 +58,7 @@ type codeList struct {
 const (
 	maxCodePlaces = 1 << 19
 	maxCodeLists  = 1 << 20
+	maxCodeFrames = 1 << 24
 )
 
 // Numbers of frames that stand for others: of folded stacks, and of code that there was no
@@ -76,7 +78,7 @@ const (
 // newCodes returns codes; others is the frame of those that there was no room for.
 func newCodes(spaces *profile.Spaces, others int32, expand func(profile.Place) []int32) *codes {
 	return &codes{windows: newWindows(spaces), expand: expand, known: make([]codeEntry, 1<<12),
-		lists: map[string]uint32{}, frames: []int32{others}, list: []codeList{foldedCode: {end: 1}, crowdedCode: {end: 1}}}
+		lists: map[string]uint32{}, most: maxCodeLists, frames: []int32{others}, list: []codeList{foldedCode: {end: 1}, crowdedCode: {end: 1}}}
 }
 
 // hash is that of the place alone, and of the callers with it.
@@ -189,7 +191,7 @@ func (c *codes) add(at profile.Place) uint32 {
 	}
 	n, ok := c.lists[string(key)]
 	if !ok {
-		if n = uint32(len(c.list)); n >= maxCodeLists {
+		if n = uint32(len(c.list)); int(n) >= c.most || len(c.frames)+len(frames) > maxCodeFrames {
 			return crowdedCode
 		}
 		begin := uint32(len(c.frames))

@@ -327,6 +327,7 @@ func (f *Frame) anonymous() string {
 func (s *Stacks) begin(rec *perfdata.Sample) {
 	s.r.begin(rec.Time())
 	s.columns = len(s.r.columns)
+	s.code.most = min(maxCodeLists, maxCells/max(s.columns, 1))
 	for _, e := range s.r.columns {
 		s.chains = s.chains || e.SampleType&(perffile.SampleCallchain|perffile.SampleStackUser) != 0 || offCPU(e)
 	}

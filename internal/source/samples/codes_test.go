@@ -1,0 +1,128 @@
+package samples
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cyclestack/cyclestack/profile"
+)
+
+// TestWindows: the places of addresses are those that Spaces finds, whatever was asked
+// before, and the same places of one file have one number in all processes.
+func TestWindows(t *testing.T) {
+	s := profile.NewSpaces()
+	for pid := 1; pid <= 3; pid++ {
+		base := uint64(pid) << 20
+		s.Map(1, profile.Mapping{PID: pid, Start: base, Len: 0x4000, PgOff: 0x1000, File: "/bin/prog"})
+		s.Map(1, profile.Mapping{PID: pid, Start: base + 0x8000, Len: 0x2000, File: "/lib/one.so"})
+		s.Map(uint64(pid)*10, profile.Mapping{PID: pid, Start: base + 0x2000, Len: 0x1000, File: "/lib/two.so"})
+	}
+	s.Map(1, profile.Mapping{PID: -1, Kernel: true, Start: 1 << 40, Len: 1 << 16, File: "[kernel.kallsyms]_text"})
+	s.Settle()
+	w := newWindows(s)
+	random := rand.New(rand.NewPCG(3, 4))
+	numbers := map[*profile.File]uint32{}
+	modes := []profile.Mode{profile.User, profile.User, profile.Kernel, 0, 3}
+	for range 20000 {
+		pid, time := 1+random.IntN(4), uint64(random.IntN(40))
+		addr := uint64(pid)<<20 + uint64(random.IntN(0xb000))
+		mode := modes[random.IntN(len(modes))]
+		if mode == profile.Kernel && random.IntN(2) == 0 {
+			addr = 1<<40 + uint64(random.IntN(1<<17))
+		}
+		in := w.space(pid, time)
+		got, want := w.place(&in, addr, mode), s.Find(time, pid, addr, mode)
+		if known, ok := numbers[want.File]; ok && known != got.file {
+			t.Fatalf("%v has the numbers %d and %d", want.File, known, got.file)
+		}
+		if numbers[want.File] = got.file; got.offset != want.Offset {
+			t.Fatalf("%#x of %d at %d, mode %d: offset %#x, want %#x", addr, pid, time, mode, got.offset, want.Offset)
+		}
+	}
+	if len(numbers) != 6 { // with the kernel outside of its mapping, and no file
+		t.Errorf("%d files, want 6", len(numbers))
+	}
+}
+
+// TestCodes: frames have a number, and where there is no room for more they are others.
+func TestCodes(t *testing.T) {
+	file := &profile.File{Name: "/bin/prog"}
+	c := newCodes(profile.NewSpaces(), 7, func(at profile.Place) []int32 { return []int32{1, int32(at.Offset / 2)} })
+	c.most = 12
+	for range 2 {
+		for i := range uint64(40) {
+			n := c.of(codePlace{i, 5}, func() profile.Place { return profile.Place{File: file, Offset: i} })
+			want := []int32{1, int32(i / 2)}
+			if i >= 20 { // the first two numbers are taken
+				want = []int32{7}
+			}
+			if got := c.at(n); !slices.Equal(got, want) {
+				t.Errorf("place %d has the frames %v, want %v", i, got, want)
+			}
+		}
+	}
+}
+
+// TestStackTree compares trees with maps: paths are found again, rows come in the order of
+// the names, and a cut keeps what is heavy.
+func TestStackTree(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	var tree stackTree
+	var rows stackRows
+	want := map[string]int32{}
+	for range 20000 {
+		n, key := treeNode{}, ""
+		for range 1 + random.IntN(12) {
+			f := int32(random.IntN(6))
+			n = tree.child(n, f)
+			key += string(rune('a' + f))
+		}
+		row, ok := rows.of(n.node)
+		if known, there := want[key]; there != ok || ok && known != row {
+			t.Fatalf("%s has row %d, %v; want %d, %v", key, row, ok, known, there)
+		}
+		if !ok {
+			want[key] = rows.new(stackRow{node: n.node}, 1)
+		}
+		if at := tree.at(n.node); at != n {
+			t.Fatalf("node %v is %v", n, at)
+		}
+	}
+	ranks := []int32{0, 1, 2, 3, 4, 4} // the last two have one name
+	last, seen := []int32(nil), 0
+	tree.rows(ranks, rows.of, func(row int32, path []int32, same int) bool {
+		key := ""
+		for _, f := range path {
+			key += string(rune('a' + f))
+		}
+		if want[key] != row || !slices.Equal(last[:same], path[:same]) {
+			t.Fatalf("row %d has the path %s, want row %d; %d frames as before", row, key, want[key], same)
+		}
+		byName := func(a, b int32) int { return int(ranks[a] - ranks[b]) }
+		if slices.CompareFunc(last, path, byName) > 0 {
+			t.Fatalf("%v comes before %v", last, path)
+		}
+		last = slices.Clone(path)
+		seen++
+		return true
+	})
+	if seen != len(want) {
+		t.Errorf("%d rows of %d", seen, len(want))
+	}
+	weights := make([]uint32, tree.nodes.n)
+	for i := range rows.n() {
+		weights[rows.at(i).node] = uint32(1 + i%50)
+	}
+	before := tree.nodes.n
+	moved := tree.cut(weights, before/3, 5)
+	if tree.nodes.n > before/3+1 || tree.nodes.n < 2 {
+		t.Errorf("%d nodes of %d are left", tree.nodes.n, before)
+	}
+	for i := range rows.n() {
+		now, kept := moved.of(rows.at(i).node)
+		if path := tree.path(now, nil); kept && tree.at(now).node != now || slices.Contains(path, 5) {
+			t.Fatalf("row %d is at %v", i, path)
+		}
+	}
+}
