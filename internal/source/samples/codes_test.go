@@ -9,7 +9,7 @@ import (
 )
 
 // TestWindows: the places of addresses are those that Spaces finds, whatever was asked
-// before, and the same places of one file have one number in all processes.
+// before. A file has one number in all processes.
 func TestWindows(t *testing.T) {
 	s := profile.NewSpaces()
 	for pid := 1; pid <= 3; pid++ {
