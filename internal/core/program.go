@@ -131,7 +131,7 @@ func (p *Program) find(symbols *profile.Symbolizer, file *profile.File) (*profil
 	}
 	for _, match := range []func(s *object.Symbol) bool{
 		func(s *object.Symbol) bool {
-			return s.Name == p.Function || object.Demangle(s.Name, false) == p.Function
+			return s.Name == p.Function || object.Demangle(s.Name, false) == p.Function || object.Demangle(s.Name, true) == p.Function
 		},
 		func(s *object.Symbol) bool { return strings.Contains(object.Demangle(s.Name, false), p.Function) },
 	} {
