@@ -26,7 +26,8 @@ func (o *Options) emulate(ctx context.Context) (r *Result, unused string, err er
 		return nil, "", err
 	}
 	var bad *emulator.UnsupportedError
-	s, err := emulator.Run(ctx, emulator.Command{Args: o.Args, Stdin: stdin}, o.emulation())
+	core := o.coreFor(target)
+	s, err := emulator.Run(ctx, emulator.Command{Args: o.Args, Stdin: stdin}, o.emulation(core))
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return nil, "", ctx.Err()
@@ -39,7 +40,7 @@ func (o *Options) emulate(ctx context.Context) (r *Result, unused string, err er
 	if err != nil {
 		return nil, "", errors.Join(err, s.Close())
 	}
-	return &Result{Tool: string(QEMU), State: s.State, Notes: s.Notes, Partial: s.Partial, Timed: s.Timed, files: []string{name}, close: s.Close,
+	return &Result{Tool: string(QEMU), Core: core, State: s.State, Notes: s.Notes, Partial: s.Partial, Timed: s.Timed, files: []string{name}, close: s.Close,
 		keep: func(w io.Writer) error {
 			f, err := os.Open(name)
 			if err != nil {
@@ -49,6 +50,22 @@ func (o *Options) emulate(ctx context.Context) (r *Result, unused string, err er
 			_, err = io.Copy(w, f)
 			return err
 		}}, "", nil
+}
+
+// armCore is the core of arm64 programs on a machine of another kind: the oldest of those with a
+// model.
+const armCore = "neoverse-n1"
+
+// coreFor returns the model of a core for an instruction set, by QEMU's name of that; nil if
+// there is none.
+func (o *Options) coreFor(target string) *Core {
+	switch target {
+	case "x86_64":
+		return o.Core
+	case "aarch64":
+		return ModelledCore(armCore)
+	}
+	return nil
 }
 
 // Foreign returns the command that runs a program for another processor in QEMU; nil for a
@@ -85,7 +102,7 @@ var (
 const thirdLines = 16
 
 // emulation returns what to emulate.
-func (o *Options) emulation() emulator.Options {
+func (o *Options) emulation(core *Core) emulator.Options {
 	size := func(c Cache) caches.Size { return caches.Size{Bytes: c.Size, Ways: c.Ways} }
 	c, l := &o.Caches, &o.Latencies
 	line := l.Line
@@ -94,7 +111,7 @@ func (o *Options) emulation() emulator.Options {
 	}
 	gap, warm := samples(o.Native)
 	return emulator.Options{
-		Core:   o.Core,
+		Core:   core,
 		Caches: caches.Config{L1I: size(c.L1I), L1D: size(c.L1D), L2: size(c.L2), L3: size(c.L3), TLB1: firstTLB, TLB2: secondTLB},
 		Latencies: emulator.Latencies{L2: l.L2, L3: l.L3, Memory: l.Memory, TLB: l.TLB, Walk: l.Walk,
 			L3Line: l.L3 / thirdLines, MemoryLine: line},

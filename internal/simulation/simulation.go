@@ -96,6 +96,7 @@ type Latencies struct {
 type Result struct {
 	Tool  string           // the simulator
 	Why   string           // the better one was not used; "" if it was
+	Core  *Core            // the model that timed instructions; nil for none
 	State *os.ProcessState // of the program in the run that counted
 	Notes []counts.Note
 	// Partial says that the simulation was interrupted, and is of the program until then.
@@ -164,7 +165,7 @@ func (o *Options) valgrind(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Tool: string(run.Tool), Why: run.Why, State: run.State, files: run.Files, beyond: beyond, chains: true, close: run.Close,
+	r := &Result{Tool: string(run.Tool), Core: o.Core, Why: run.Why, State: run.State, files: run.Files, beyond: beyond, chains: true, close: run.Close,
 		keep: func(w io.Writer) error { return run.Keep(w, beyond) }}
 	if rates != nil {
 		untimed = o.time(run, rates, beyond)

@@ -91,7 +91,7 @@ func joined(t *counts.Table) *counts.Table {
 func (s *Simulator) hotLoops() []*core.Result {
 	m := s.method.Account
 	functions := m.WithWhole(s.tables.functions, accounting.WholeEvent)
-	if functions == nil || s.core == nil {
+	if functions == nil || s.result.Core == nil {
 		return nil
 	}
 	column := len(functions.Columns) - 1
@@ -110,7 +110,7 @@ func (s *Simulator) hotLoops() []*core.Result {
 	}
 	*t.Cell(0, column) = *functions.Cell(0, column)
 	run := core.Simulated{Table: t, Column: column}
-	list, err := run.Analyse(s.core)
+	list, err := run.Analyse(s.result.Core)
 	if err != nil {
 		return nil
 	}
