@@ -139,7 +139,6 @@ func (a *app) lastSides(args []string, places bool) ([]string, error) {
 		if i >= len(runs) || runs[i].Path(name) == "" {
 			return nil, usageError("there are no %d runs of stat to compare: name OLD and NEW", missing)
 		}
-		fmt.Fprintf(a.err, "cyclestack diff: the run of %s\n", runs[i].Time.Local().Format("15:04:05"))
 		args = append(args, runs[i].Path(name))
 	}
 	return args, nil

@@ -288,7 +288,7 @@ func (r *result) judge(dir, kept string, state *os.ProcessState) error {
 // if chance alone may put perf's first before it.
 func byPerf(dir string, args []string, function, module string, kernel bool) (string, error) {
 	file := filepath.Join(dir, "perf.data")
-	if _, _, text, err := run(dir, nil, append([]string{"perf", "record", "-q", "-e", "cpu-clock", "-F", "1999", "-o", file, "--"}, args...)...); err != nil {
+	if _, _, text, err := run(dir, nil, append([]string{"perf", "record", "-q", "-B", "-N", "-e", "cpu-clock", "-F", "1999", "-o", file, "--"}, args...)...); err != nil {
 		return "", fmt.Errorf("perf record: %w: %s", err, text)
 	}
 	if strings.HasPrefix(function, "0x") { // perf has no name for it
