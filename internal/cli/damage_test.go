@@ -47,7 +47,7 @@ func TestDamagedRecording(t *testing.T) {
 		{"annotate", "--asm-only", file},
 		{"report", "--format", "collapsed", file},
 		{"report", "--format", "speedscope", file},
-		{"diff", "--by", "module", file, file},
+		{"diff", "--notes", "--by", "module", file, file},
 	} {
 		if got := outOf(t, args...); !strings.Contains(got, "the file is damaged at 0x") || !strings.Contains(got, " bytes (") {
 			t.Errorf("%q does not say what was not read:\n%s", args, got)

@@ -60,7 +60,7 @@ func TestDoctor(t *testing.T) {
 			put("proc/self/mountinfo", "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n")(k)
 		}), 0, []string{"note container a filter of system calls (seccomp)"}},
 		{"a filter", with(testkernel.Skylake(1), func(k *fakeKernel) { k.Probe.Seccomp = true }), 0, []string{"note container a filter of system calls (seccomp)"}},
-		{"a user namespace", with(user(2), func(k *fakeKernel) { k.Probe.UserNamespace = true }), 0, []string{"note container a user namespace: its root has no privilege"}},
+		{"a user namespace", with(user(2), func(k *fakeKernel) { k.Probe.UserNamespace = true }), 0, []string{"note container a user namespace: its root may not use the kernel's counters"}},
 		{"a refusal", with(testkernel.Skylake(1), func(k *fakeKernel) {
 			k.Probe.Counters, k.Probe.Errors = 0, []perfevent.OpenError{{Event: "cycles", Errno: fs.ErrPermission, Advice: "ask"}}
 		}), 4, []string{"no counters cpu: 0 of 8", "no counting cycles: permission denied: ask"}},
