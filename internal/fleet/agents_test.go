@@ -39,26 +39,6 @@ type exporter struct {
 	read    []reading
 }
 
-// agentEnv makes the test's program an agent: its address, its recording and its interval.
-const agentEnv = "CYCLESTACK_TEST_AGENT"
-
-func TestMain(m *testing.M) {
-	address, rest, ok := strings.Cut(os.Getenv(agentEnv), "|")
-	if !ok {
-		os.Exit(m.Run())
-	}
-	file, interval, _ := strings.Cut(rest, "|")
-	o := exporting(address)
-	o.Choice, o.Replay = resolve.Choice{CPU: "icelakex"}, file
-	o.Interval, _ = time.ParseDuration(interval)
-	a, err := agent.New(o)
-	if err == nil {
-		err = a.Run(context.Background())
-	}
-	fmt.Fprintln(os.Stderr, err)
-	os.Exit(1)
-}
-
 // exporting are the options of an agent.
 func exporting(address string) agent.Options {
 	return agent.Options{Root: "/", Kernel: measure.ThisKernel(), Listen: address, Settings: agent.Usual, Source: measure.Auto}
@@ -116,7 +96,7 @@ func exporters(t *testing.T) []*exporter {
 func (x *exporter) start() {
 	if x.life++; x.killed {
 		x.process = exec.Command("/proc/self/exe")
-		x.process.Env = append(os.Environ(), agentEnv+"="+strings.Join([]string{x.address, x.options.Replay, x.options.Interval.String()}, "|"))
+		x.process.Env = append(os.Environ(), agentAddress+"="+x.address, agentReplay+"="+x.options.Replay)
 		x.process.Stderr = os.Stderr
 		if err := x.process.Start(); err != nil {
 			x.t.Fatal(err)
