@@ -12,9 +12,8 @@ import (
 // topNodes is how many nodes a benchmark reports.
 const topNodes = 4
 
-// Benchmark measures the rest of a benchmark. It reports cycles and instructions
-// for each operation, and the cycles of the account's largest nodes, as metrics
-// that benchstat reads:
+// Benchmark measures the rest of a benchmark. It reports cycles and instructions for each
+// operation, and the cycles of the largest nodes, as metrics for benchstat:
 //
 //	func BenchmarkSort(b *testing.B) {
 //		cyclestack.Benchmark(b, cyclestack.Options{})
@@ -25,12 +24,11 @@ const topNodes = 4
 //
 //	BenchmarkSort-8   1203  99131 ns/op  301254 cycles/op  412201 instructions/op  120111 Bad_Speculation-cycles/op …
 //
-// All that the process does from the call to the benchmark's end is counted: call it
-// after any preparation. The benchmark's time does not include the call; the timer
-// runs when it returns. Metrics of different runs are of the same nodes only if these
-// are the largest in all of them, unless Options.Nodes names them. The account's notes
-// are in the benchmark's log. If nothing can be counted, the benchmark runs without,
-// and says why once.
+// All that the process does from the call to the benchmark's end is counted: call it after any
+// preparation. The benchmark's time does not include the call; the timer runs when it returns.
+// Runs have metrics of the same nodes if these are the largest in all, or if Options.Nodes
+// names them. The account's notes are in the benchmark's log. If nothing can be counted, the
+// benchmark runs without, and says why once.
 func Benchmark(b *testing.B, o Options) {
 	b.Helper()
 	b.StopTimer()

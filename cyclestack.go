@@ -14,8 +14,8 @@
 // The package promises to count with the processor's counters alone: where they
 // cannot be used, it returns an error.
 //
-// It is made of the packages metric, model, plan, source, counts, account and
-// report, in the order of the flow of data.
+// It is made of the packages metric, model, plan, source, counts, account and report, in the
+// order of the data's flow.
 package cyclestack
 
 import (
@@ -49,11 +49,11 @@ type Options struct {
 	// Nodes are counted instead, by a shell pattern as for --nodes.
 	Nodes string
 
-	// Thread is for the calling goroutine alone: it is locked to its thread, and
-	// nothing but that thread is counted. Otherwise all threads of the process are
-	// counted, also those that start meanwhile: the scheduler moves goroutines between
-	// threads. That includes the garbage collector, which is run before counting begins,
-	// and all that the program does at the same time.
+	// Thread is for the calling goroutine alone: it is locked to its thread, and nothing but
+	// that thread is counted. Otherwise all threads of the process are counted, also those that
+	// start meanwhile: the scheduler moves goroutines between threads. That includes the
+	// garbage collector, and all that the program does at the same time. The collector runs
+	// once before.
 	Thread bool
 
 	// User counts user mode only.

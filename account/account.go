@@ -140,8 +140,8 @@ func (v *Value) Reliable() bool { return v.Known() && v.Doubt == DoubtNone }
 //     slices);
 //   - a number other than 0 in place of an event that was not counted is an
 //     assumption. It matters from 1 % of the whole on;
-//   - a value rests on a contradiction if it rests on all the counts of a failing identity, or
-//     on a suspect one.
+//   - a value rests on a contradiction if all counts of a failing identity are in it, or a
+//     suspect one.
 type Doubt uint8
 
 // The reasons for doubt.

@@ -442,8 +442,8 @@ func (b *Binding) compileNodes() {
 	}
 }
 
-// assumptions lists the numbers that stand for uncounted events in the formulas of a node and
-// of nodes that it names. invented reports whether any is not 0.
+// assumptions lists the numbers that stand for uncounted events in a node's formula, and in
+// those of nodes it names. invented reports whether any is not 0.
 func (b *Binding) assumptions(i int) (list []string, invented bool) {
 	add := func(text string) {
 		if !slices.Contains(list, text) {

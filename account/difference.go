@@ -161,8 +161,8 @@ func (b *Binding) oneWindow(a *Account, slots []int) bool {
 	return true
 }
 
-// slotError is the standard error of a slot's count, and the part of it that chance leaves for
-// any small count. It is worked out once.
+// slotError is the standard error of a slot's count, and the part that chance leaves for any
+// small count. It is worked out once.
 func (b *Binding) slotError(a *Account, at int) (e, fewest float64) {
 	seen := &a.seen[at]
 	if seen.judged {

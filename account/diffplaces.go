@@ -88,8 +88,8 @@ const testedFrom = 1e-3
 // 0.1 % of all runs or more are tested together. The test exchanges runs between the sides, or
 // within pairs (Westfall and Young): the chance that any is called changed though nothing is,
 // is at most 5 %. With too few runs for that a place is compared with what sampling adds by
-// chance. Nothing is known then of how runs differ. A place is changed only if both its amount
-// and its share of the run are, by 1 % of all or more.
+// chance. Nothing is known then of how runs differ. A place is changed if both its amount and
+// its share of the run are, by 1 % of all.
 func ComparePlaces(old, new []PlaceReading, design Design) *PlaceDifference {
 	runs := [2][]PlaceReading{old, new}
 	d := &PlaceDifference{Runs: [2]int{len(old), len(new)}, Basis: design.basis(len(old), len(new))}

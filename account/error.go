@@ -61,8 +61,8 @@ func (b *Binding) isPart(t *counts.Table, s *slot) bool {
 	return slices.ContainsFunc(b.columnsOf(s), func(col int) bool { return t.Columns[col].Whole > 0 })
 }
 
-// divisions calls effect for each whole of a row, with some standard errors moved from one of
-// its two parts to the other.
+// divisions calls effect for each whole of a row, with some standard errors moved between its
+// two parts.
 func (b *Binding) divisions(t *counts.Table, row int, by float64, effect func()) {
 	cells := t.Row(row)
 	for i := range cells {

@@ -52,9 +52,9 @@ func (a *Account) Expected(node int) (model.Range, Standing) {
 
 // flag says which nodes are worth attention: those over their thresholds, if their parents are
 // too or have none, or if their own threshold stands by itself. If the program's kind is known,
-// first-level categories other than useful work are held to its expected range, not to their
-// threshold. The thresholds speak of values, so the nodes' amounts give way to values while
-// they are evaluated.
+// its expected range replaces the threshold of first-level categories other than useful work.
+// The thresholds speak of values, so the nodes' amounts give way to values while they are
+// evaluated.
 func (b *Binding) flag(a *Account) {
 	first := len(b.Method.inputs)
 	nodes := a.in[first : first+len(b.nodes)]
@@ -148,8 +148,8 @@ func (b *Binding) candidate(a *Account, i, from int) bool {
 	return a.Nodes[i].Flagged && b.sibling(a, i, from)
 }
 
-// sibling says whether a node of the main tree with a possible value is below another, or the
-// top if that is -1.
+// sibling says whether a node of the main tree has a possible value and is below another (the
+// top if -1).
 func (b *Binding) sibling(a *Account, i, from int) bool {
 	v := &a.Nodes[i]
 	return v.Known() && v.Doubt != DoubtRange && b.Method.Model.Nodes[i].Section == "" && b.under(i, from)

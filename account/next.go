@@ -286,8 +286,8 @@ func (a *Account) Leave() []int {
 	return nodes
 }
 
-// Healthy reports whether all parts of the whole are known, reliable and within their
-// thresholds, of counts that can show it: a simulator's, or the processor's.
+// Healthy reports whether all parts of the whole are known, reliable and within thresholds, of
+// counts that can show it: a simulator's, or the processor's.
 func (a *Account) Healthy(from Provenance) bool {
 	m := a.Model()
 	limits := 0

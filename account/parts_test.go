@@ -43,8 +43,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestWhole: the whole is the model's own if it has the unit asked for, else counted slots,
-// else those of the cycles.
+// TestWhole: the whole is the model's own in the unit asked for, else counted slots, else those
+// of the cycles.
 func TestWhole(t *testing.T) {
 	for _, tt := range []struct {
 		cpu, model string

@@ -25,7 +25,7 @@ func TestFourRunsNameNodes(t *testing.T) {
 }
 
 // TestSeen plants changes of the size that runs are said to show, and expects about four of
-// five to be found: and few of a third of the size.
+// five found: and few of a third of the size.
 func TestSeen(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	trials := testlong.Size(100, 400)

@@ -8,8 +8,8 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// TestSkids finds the events of a node that are not sampled precisely, also those of other
-// nodes that it rests on.
+// TestSkids finds the imprecisely sampled events of a node, also those of other nodes that it
+// rests on.
 func TestSkids(t *testing.T) {
 	method, err := account.Load("skylakex", "tma", account.Options{})
 	if err != nil {

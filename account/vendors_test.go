@@ -22,9 +22,9 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfstat"
 )
 
-// The tests of this file compare the models of AMD, Arm and IBM with others' values and
-// formulas, from the shared reference material: what perf printed in published recordings, the
-// vendors' own metrics, and those of Linux.
+// These tests compare the models of AMD, Arm and IBM with others' values and formulas, from the
+// shared reference material: what perf printed in published recordings, the vendors' own
+// metrics, and those of Linux.
 
 // vendorMethod makes a model ready for a processor.
 func vendorMethod(t *testing.T, cpuName, modelName string) *account.Method {

@@ -73,8 +73,8 @@ type Scope struct {
 	Code   *Code  // the place in the code; nil for none
 
 	// For samples that are split by them: process and thread by name and number ("bash-1234"),
-	// the process's number, and the interval of the table in seconds from the start. Duration
-	// is 0 for all of the table.
+	// the process's number, and the table's interval in seconds from the start. Duration is 0
+	// for all of the table.
 	Process, Thread string
 	Comm            string // the name that threads have in common
 	PID             int
@@ -160,7 +160,7 @@ func (s State) String() string {
 //
 // Value is scaled to the time the event was enabled, as perf prints it. Times are in
 // nanoseconds, summed over logical processors. Running/Enabled is the coverage. A source that
-// gives only a percentage stores it as Running, with the scope's duration as Enabled (or any
+// gives a percentage stores it as Running, with the scope's duration as Enabled (or any
 // positive number: only the ratio is used then).
 type Cell struct {
 	Value    float64

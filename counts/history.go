@@ -169,8 +169,8 @@ func (p *prediction) predictors(group int) (columns []int, whole bool) {
 	return columns, whole
 }
 
-// residuals returns what is left of the covariances of a drift's columns as more and more
-// predicts them, per time counted.
+// residuals returns what is left of the covariances of a drift's columns as more predicts them,
+// per time counted.
 func (p *prediction) residuals(d *drift, share float64) [][]float64 {
 	others, whole := p.predictors(p.layout.Columns[d.columns[0]].Group)
 	rows := p.complete(d.columns, others)
@@ -310,8 +310,8 @@ func withSquares(xs [][]float64) [][]float64 {
 	return xs
 }
 
-// difference is a series, or its first differences, each divided by its size for noise of
-// variance 1 per time counted.
+// difference is a series, or its first differences, in units of their size for noise of
+// variance 1 per time.
 func difference(rows []instant, times []float64, order int, value func(i int) float64) []float64 {
 	list := make([]float64, 0, len(rows))
 	for i := range rows {

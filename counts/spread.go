@@ -33,13 +33,12 @@ func (t *Table) Spreads(scope int) []Spread {
 // counting for that share only (W. G. Cochran, Sampling Techniques, section 2.6). freedom is
 // how many independent values would know it as well, less one: by simulation.
 //
-// Let N be the variance from moment to moment, and J the square of each jump between phases of
-// the program. First differences find N and half of J, second differences N and a third of J.
-// The error of regular multiplexing has N, but a twelfth of J: a jump falls anywhere into a
-// rotation. One and a half times the second less half of the first has a quarter of J, which is
-// safe. It is kept at a third of the second at least. If there are few intervals, the first
-// alone are used. What other groups predict is no error, so the least is taken of all that is
-// known.
+// Let N be the variance from moment to moment, and J the square of each jump between phases.
+// First differences find N and half of J, second differences N and a third of J. The error of
+// regular multiplexing has N, but a twelfth of J: a jump falls anywhere into a rotation. One
+// and a half times the second less half of the first has a quarter of J, which is safe. It is
+// kept at a third of the second at least. If there are few intervals, the first alone are used.
+// What other groups predict is no error, so the least is taken of all that is known.
 func (s *Spread) Variance(weights []float64) (variance, freedom float64) {
 	first, second := quadratic(s.first, weights), quadratic(s.second, weights)
 	variance, freedom = max(1.5*second-0.5*first, second/3, 0), 0.3*float64(s.Steps)
@@ -70,8 +69,8 @@ func (s *Spread) Covariance(o *Spread, weights, others []float64) float64 {
 	return min(max(-math.Sqrt(f*g)*s.shared*s.common(weights)*o.common(others), 0), math.Sqrt(f*v*g*w))
 }
 
-// common is the standard error of a weighted sum of columns if all varied together, with the
-// sign of the weights.
+// common is the standard error of a weighted sum of columns that vary together, with the
+// weights' sign.
 func (s *Spread) common(weights []float64) float64 {
 	m, sum := s.latest(), 0.0
 	for i, w := range weights {

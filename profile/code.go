@@ -40,7 +40,7 @@ func orUnmapped(f *File) string {
 }
 
 // Symbol returns the demangled name of the function or variable at an object file's address,
-// and the distance from its start; "" if there is none.
+// and the offset in it; "" if there is none.
 func (y *Symbolizer) Symbol(f *File, addr uint64) (name string, offset uint64) {
 	y.mu.Lock()
 	defer y.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// Mapped returns the place of a process's address in its mapping, of code or data, and the
-// mapping's first and last address. It is not ok if there is no mapping. Without a mode it is
-// the program's, or else the kernel's.
+// Mapped returns the place of a process's address in its mapping of code or data, and the
+// mapping's bounds. It is not ok if there is no mapping. Without a mode it is the program's, or
+// else the kernel's.
 func (s *Spaces) Mapped(time uint64, pid int, addr uint64, mode Mode) (at Place, first, last uint64, ok bool) {
 	var n *node
 	if mode == User || mode == 0 {

@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// A debuginfod finds files by their build ids through the user's own servers of debug
-// information (DEBUGINFOD_URLS), by elfutils' program debuginfod-find. Without that program
-// it looks into the cache which that program and others fill. It is nil if the user's
-// environment names no server.
+// A debuginfod finds files by build id through the user's servers of debug information
+// (DEBUGINFOD_URLS), by elfutils' debuginfod-find. Without that program it looks into the cache
+// which that program and others fill. It is nil if the user's environment names no server.
 type debuginfod struct {
 	cache string
 	tool  string // "" if it is not installed

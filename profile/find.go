@@ -70,8 +70,8 @@ func (c Config) rooted(path string) string {
 // there under it.
 const deleted = " (deleted)"
 
-// openBinary looks for a program or library: at its path, then by its build id
-// in perf's cache, then for its debug file alone, then on the user's servers.
+// openBinary looks for a program or library: at its path, by its build id in perf's cache, its
+// debug file alone, then on the user's servers.
 func (y *Symbolizer) openBinary(f *File) *image {
 	c := y.config
 	options, notes := c.options(f.BuildID), []string(nil)

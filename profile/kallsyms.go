@@ -17,8 +17,8 @@ var errHidden = errors.New("the kernel hides the addresses of its symbols: set k
 // maxLine is the longest line of a list of symbols.
 const maxLine = 1 << 16
 
-// usualSymbols and usualNames are the usual number of a kernel's functions and of their names'
-// bytes, to make room at once.
+// usualSymbols and usualNames are a kernel's usual number of functions and bytes of names, to
+// make room at once.
 const (
 	usualSymbols = 1 << 17
 	usualNames   = 1 << 22

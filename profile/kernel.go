@@ -10,7 +10,7 @@ import (
 )
 
 // openKernel finds the symbols of the kernel that was recorded: those that the user names, the
-// kernel by its build id, perf's list of symbols, or this system's for the same kernel.
+// kernel by build id, perf's list of symbols, or this same kernel's.
 func (y *Symbolizer) openKernel(f *File) *image {
 	c := y.config
 	switch {

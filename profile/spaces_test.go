@@ -275,8 +275,8 @@ type numbered struct {
 	addr   uint64
 }
 
-// checkNumbers checks that the same addresses in spaces of the same numbers are the same
-// places, also before the last events settle.
+// checkNumbers checks that addresses in spaces of the same numbers are the same places, also
+// before the last events settle.
 func checkNumbers(t *rapid.T, s *Spaces, known map[numbered]Place, until uint64) {
 	last := space{}
 	for time := range until {

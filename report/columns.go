@@ -305,7 +305,7 @@ func (p *profile) divided(i int) bool {
 const ownColumn = "all"
 
 // head writes the headings: the heads of nodes whose parts are shown, above these, then the
-// nodes' names in as many lines as they need.
+// nodes' names in as many lines as needed.
 func (p *profile) head(w *widths, width []int, from, to int) {
 	h := p.parts
 	deep, height := 0, 1

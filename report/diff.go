@@ -122,7 +122,7 @@ type nodeDiff struct {
 }
 
 // rows are the lines: the total, the known nodes, and below each what its children leave of its
-// change, unless that is next to nothing.
+// change, if it matters.
 func (t *nodeDiff) rows() []diffRow {
 	rows := []diffRow{{name: "all " + t.h.What, change: t.total}}
 	var roots []int

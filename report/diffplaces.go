@@ -172,8 +172,8 @@ func (t *placesDiff) more() []string {
 	return []string{strings.Join(names, "; ")}
 }
 
-// seen is the largest place that was not named as changed, and the change of its own that would
-// have been.
+// seen is the largest place that was not named as changed, and the change that would have been
+// named.
 func (t *placesDiff) seen() (name string, part float64) {
 	most := 0.0
 	for i := range t.d.Places {

@@ -112,8 +112,8 @@ func (b *columnWriter) nodes(section string) {
 }
 
 // wanted reports whether a node has a line: the options ask for it, and one of the accounts
-// knows it. Deep nodes of a large tree that are over their threshold in none have no line, as
-// in a single account.
+// knows it. Deep nodes of a large tree that nowhere exceed their threshold have no line, as in
+// a single account.
 func (b *columnWriter) wanted(i int) bool {
 	n := &b.h.Model.Nodes[i]
 	if !b.shown[i] || n.Section != "" && !b.o.All && b.o.Nodes == "" && b.saysMuch() {

@@ -55,8 +55,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestRecordings reads what perf record and perf stat record wrote, from a file, read at any
-// place, and from a stream.
+// TestRecordings reads what perf record and perf stat record wrote, from a file with seeking
+// and from a stream.
 func TestRecordings(t *testing.T) {
 	for name, want := range map[string]string{"plain.data": "perf-data", "pipe.data": "perf-data", "stat.data": "perf-stat-record"} {
 		file := filepath.Join("perfdata", "testdata", name)

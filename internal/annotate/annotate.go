@@ -2,8 +2,8 @@
 // basic blocks and loops. It says how often they were executed, and which events are
 // hidden: those without stalled cycles near them.
 //
-// It joins a function's code with the counts of its places, and evaluates them by the method of
-// the run's account:
+// It joins a function's code with the counts of its places, and evaluates them by the run's
+// method:
 //
 //	code, err := annotate.New(table, listing, annotate.Options{Method: method, Clock: 0, Retired: -1})
 //	for _, i := range code.Insts {

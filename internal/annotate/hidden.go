@@ -33,8 +33,8 @@ type Cost struct {
 // stalled cycles follows the instruction that stalled; see [flow.Vicinity]. Imprecise samples
 // of an event are behind their cause as well, so that code before them is near too. For an
 // instruction in a loop only the loop is near. A loop with few iterations is an exception, as
-// samples often follow its end. Let n samples of the events stand for m cycles at the events'
-// cost, and s stall samples for c cycles. The events are hidden if
+// samples often follow its end. Let n samples of the events stand for m cycles at their cost,
+// and s stall samples for c cycles. The events are hidden if
 //
 //   - c is at most a tenth of m: there are hardly any stalled cycles, and
 //   - so few would be there by chance in less than 5 % of cases if the events cost
@@ -140,8 +140,8 @@ func (b *builder) findCosts() {
 	}
 }
 
-// costs says whether a node's formula has an event and a parameter in cycles per event, itself
-// or through deeper nodes.
+// costs says whether a node's formula has an event and a parameter in cycles per event, perhaps
+// through deeper nodes.
 func (b *builder) costs(node, depth int) bool {
 	m := b.Account.Model()
 	event, cycles := false, false
@@ -216,8 +216,8 @@ func sampled(t *counts.Table, row int, columns []int) int64 {
 	return n
 }
 
-// judge decides about the events of a cost by the counts near them, a table of one row, and the
-// nodes' values there.
+// judge decides about the events of a cost by the counts near them, in one row, and the nodes'
+// values there.
 func judge(t *counts.Table, amounts []float64, c *Cost) Verdict {
 	cost, stalled := amounts[c.Node], amounts[c.Stalls]
 	n, s := float64(sampled(t, 0, c.Events)), float64(sampled(t, 0, c.Measured))

@@ -13,8 +13,8 @@ func loopVectorAdds(n uint64, a, b, c unsafe.Pointer)
 //go:noescape
 func loopProducts(n uint64, a, b, c unsafe.Pointer)
 
-// clocks returns the chains that show the clock. No x86 processor takes less than a cycle for
-// an addition or vector addition, or less than three for a multiplication.
+// clocks returns the chains that show the clock. No x86 processor takes less than a cycle for a
+// scalar or vector addition, or three for a multiplication.
 func clocks() []program {
 	return []program{
 		{run: loopAdds, ops: addsPerLoop},

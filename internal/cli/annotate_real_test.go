@@ -134,8 +134,8 @@ func executions(t *testing.T, program, function string) (addrs []uint64, times [
 
 var tripsComment = regexp.MustCompile(`// trips (\d+)`)
 
-// TestAnnotateTrips has the trip counts of loops that a compiler made, from samples
-// of instructions that were executed as often as valgrind says.
+// TestAnnotateTrips has the trip counts of compiled loops, from samples of instructions
+// executed as often as valgrind says.
 func TestAnnotateTrips(t *testing.T) {
 	for _, level := range []string{"-O1", "-O2"} {
 		t.Run(level, func(t *testing.T) {
@@ -166,8 +166,8 @@ func checkTrips(t *testing.T, a annotated) {
 			continue
 		}
 		want, _ := strconv.ParseFloat(m[1], 64)
-		// A compiler may give instructions of a loop to lines around it, but no two
-		// of these loops have the same trips.
+		// A compiler may give a loop's instructions to lines around it. No two of these loops
+		// have the same trips.
 		found := slices.ContainsFunc(a.Loops, func(l annotatedLoop) bool {
 			return l.First <= n+2 && n+1 <= l.Last && math.Abs(l.Trips-want) < 0.02*want && l.TripsError < want/2
 		})
@@ -202,8 +202,8 @@ func perfAnnotate(t *testing.T, file, symbol string) map[string]float64 {
 	return list
 }
 
-// TestAnnotateWorkloads compares the shares of instructions with those of perf
-// annotate, and those of loops with what is known of the programs.
+// TestAnnotateWorkloads compares the shares of instructions with perf annotate's, and those of
+// loops with what the programs do.
 func TestAnnotateWorkloads(t *testing.T) {
 	for _, w := range workloads {
 		t.Run(w.name, func(t *testing.T) {

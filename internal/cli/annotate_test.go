@@ -21,9 +21,9 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// A sampler writes a recording whose counts are known: each event happens so often
-// at each address, and is sampled once in a period. What is left of a period at
-// one address goes over to the next, so that sums are right to a period.
+// A sampler writes a recording whose counts are known: each event happens so often at each
+// address, and is sampled once in a period. What is left of a period at one address goes over
+// to the next: sums are right to a period.
 type sampler struct {
 	t      testing.TB
 	f      *os.File
@@ -117,11 +117,11 @@ var (
 	solveStart = []uint64{0x4000e8, 0x4000eb, 0x4000ee, 0x4000f0}
 )
 
-// recordSolve writes a recording of solve on a Core 2 by the events of the first
-// pass, with sample-after values scaled by penalty. It is called a million times:
-// the list has 1000 nodes and the matrix 100 rows of 20. Half of the steps along
-// the list miss the caches, and the program waits for them. Some loads of the
-// matrix miss too, but the program does not wait for these.
+// recordSolve writes a recording of solve on a Core 2: the events of the first pass,
+// sample-after values scaled by penalty. It is called a million times: the list has 1000 nodes
+// and the matrix 100 rows of 20. Half of the steps along the list miss the caches, and the
+// program waits for them. Some loads of the matrix miss too, but the program does not wait for
+// these.
 func recordSolve(t testing.TB, file string) {
 	t.Helper()
 	const sav = 4e7
@@ -519,10 +519,9 @@ func TestTakenBranchesLikePerf(t *testing.T) {
 // stackCalls is how often solve is called in recordStacks.
 const stackCalls = 2000
 
-// recordStacks writes a recording of solve with the stack of the last 16 branches,
-// sampled after each so many of them: a list of 10 and a matrix of 5 rows of 20. An
-// iteration of the list takes 12 cycles and one of a row 4. The jump from the list is
-// mispredicted every other time.
+// recordStacks writes a recording of solve with the stack of the last 16 branches, sampled
+// regularly: a list of 10 and a matrix of 5 rows of 20. An iteration of the list takes 12
+// cycles and one of a row 4. The jump from the list is mispredicted every other time.
 func recordStacks(t testing.TB, file, event string, period int) {
 	t.Helper()
 	s := newSampler(t, file, sampledEvent{event, uint64(period), 0, perffile.SampleBranchStack})

@@ -133,8 +133,8 @@ func BenchmarkIntervals(b *testing.B) {
 	}
 }
 
-// evaluateAll makes all accounts of a recording and returns their number, and of
-// how many of them the counts contradict each other.
+// evaluateAll makes all accounts of a recording. It returns their number, and how many of them
+// are contradictory.
 func evaluateAll(t testing.TB, cat *model.Catalogue, data io.Reader) (n, contradicted int) {
 	t.Helper()
 	resolver, err := resolve.With(cat, resolve.Choice{CPU: "power7"})

@@ -41,8 +41,8 @@ func TestWantedBy(t *testing.T) {
 	}
 }
 
-// TestStorePenalties checks where they go, and that a quick or earlier calibration
-// does not take the place of a thorough one unasked.
+// TestStorePenalties checks where they go, and that a quick or earlier calibration replaces no
+// thorough one unasked.
 func TestStorePenalties(t *testing.T) {
 	config := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", config)

@@ -130,8 +130,7 @@ func (a *app) lint() *cobra.Command {
 		Use:     "lint [FILE…]",
 		GroupID: "catalogue",
 		Short:   "Check model files; without a file, the embedded ones",
-		Long: `lint checks model files: every name is defined, units add up, children can sum to
-their parent, thresholds can be reached, events exist on the processor. The exit
+		Long: `lint checks model files: names are defined, units add up, children can sum to their parent, thresholds are reachable, events exist on the processor. The exit
 status is 1 if there is an error.`,
 		Example: `  cyclestack lint
   cyclestack lint my-model.toml`,

@@ -19,8 +19,8 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden output in the scripts")
 
 func TestMain(m *testing.M) {
-	// What calibrate has stored on the machine must not be in any output, but where
-	// programs are compared with the machine. Scripts have an environment of their own.
+	// What calibrate has stored on the machine must be in no output, unless programs are
+	// compared with the machine. Scripts have an environment of their own.
 	if filepath.Base(os.Args[0]) != "cyclestack" && os.Getenv("CYCLESTACK_PROGRAMS") == "" {
 		os.Setenv("XDG_CONFIG_HOME", "/dev/null/none") // where nobody can store any
 		if cache, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {

@@ -44,8 +44,8 @@ func withoutPMU() (*app, *bytes.Buffer) {
 	return &app{in: strings.NewReader(""), out: &out, err: &err, kernel: k}, &err
 }
 
-// TestClocked checks that stat runs a program once where it cannot count cycles, and
-// names the function, the line and the loop that its time is spent in.
+// TestClocked checks that stat runs a program once where it cannot count cycles. It must name
+// the function, line and loop of its time.
 func TestClocked(t *testing.T) {
 	if ok, err := condition("counts"); err != nil || !ok {
 		t.Skipf("no program may be counted here: %v", err)

@@ -119,8 +119,8 @@ func TestDiffExamples(t *testing.T) {
 	}
 }
 
-// recordTurns records alternating runs of the old build and of another, in the
-// directories "old" and "new", with their names in "names".
+// recordTurns records alternating runs of two builds, in the directories "old" and "new", with
+// their names in "names".
 func recordTurns(t testing.TB, dir string, runs int, other *build) (files []string) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 7))

@@ -177,8 +177,8 @@ func flat(p *pprof.Profile, typ int) map[string]float64 {
 	return out
 }
 
-// TestPprofIsTheReport: the slots of a function in a profile are its share in the
-// report's account times its slots, and the events are its counts.
+// TestPprofIsTheReport: a function's slots in a profile are its share in the report times its
+// slots, and the events are its counts.
 func TestPprofIsTheReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stacks.data")
 	recordCalls(t, file, 200)

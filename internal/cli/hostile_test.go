@@ -251,8 +251,8 @@ func TestRefusedOutput(t *testing.T) {
 	}
 }
 
-// TestOutputInUse opens the file of intervals before the program is started, and leaves it as it
-// is if that is not.
+// TestOutputInUse opens the file of intervals before the program starts, and leaves it as it is
+// if none does.
 func TestOutputInUse(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {

@@ -81,8 +81,8 @@ func (l *meter) prepare() (err error) {
 	return nil
 }
 
-// batch is for how long accounts of intervals are kept back if they go to a file, where
-// nobody watches them come.
+// batch is how long accounts of intervals are kept back if they go to a file, where nobody
+// watches.
 const batch = time.Second
 
 // target returns what is counted, with the streams of a program.

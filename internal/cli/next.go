@@ -90,9 +90,9 @@ func programsOf(reading []string) []string {
 	return words
 }
 
-// perfTarget is what was counted as perf takes it at the end of a command line, as far
-// as the recording says: where the quotes of a program's words are lost, or it is
-// not named, it is the whole machine for a while.
+// perfTarget is what was counted, as perf takes it at a command line's end, if the recording
+// says: if the quotes of a program's words are lost, or no program is named, it is the whole
+// machine.
 func perfTarget(label string) string {
 	const forSomeTime = " -- sleep 10"
 	for _, of := range []struct{ prefix, flag string }{{"CPU(s) ", "-C "}, {"process id ", "-p "}, {"thread id ", "-t "}} {

@@ -93,9 +93,9 @@ func printAlways(b *strings.Builder, p *plan.Plan, enabled int64) {
 	}
 }
 
-// TestPlanRunsReachAccount does the same with one run for each group, whose files are
-// joined: the account has a value for each node, and calls those together whose events
-// were counted in one run, and no others.
+// TestPlanRunsReachAccount does the same with one run for each group, whose files are joined:
+// the account has a value for each node, and calls exactly those together whose events were
+// counted in one run.
 func TestPlanRunsReachAccount(t *testing.T) {
 	for _, tt := range []struct {
 		cpu string
@@ -185,9 +185,8 @@ func compareTogether(t *testing.T, what string, p *plan.Plan, a *account.Account
 	}
 }
 
-// TestEnough checks that a plan and an account agree on a reliable coverage, if the
-// account knows the error as in a live measurement. (Otherwise the account demands
-// more.)
+// TestEnough checks that a plan and an account agree on a reliable coverage, with the error
+// known as when live. (Otherwise the account demands more.)
 func TestEnough(t *testing.T) {
 	cat, err := model.Embedded()
 	if err != nil {

@@ -350,9 +350,9 @@ const (
 	rankable = 0.01 // of a whole, which a function must have
 )
 
-// contradiction says where samples contradict the order of the functions of a
-// simulation: one that stands behind another, or not among the first, has more
-// samples, by more than the sampling error at 95 %. It is "" for none.
+// contradiction says where samples contradict the order of the functions of a simulation: one
+// that stands too low has more samples, by more than the sampling error at 95 %. It is "" for
+// none.
 func contradiction(simulated, sampled []share) string {
 	top := first(simulated)
 	samples, all := map[string]float64{}, 0.0

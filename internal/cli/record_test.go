@@ -63,8 +63,8 @@ func needCgroups(t *testing.T, args []string) {
 	}
 }
 
-// A perfTool is perf with its own home directory. In the user's home, other perf
-// processes change the cache of build ids at the same time, and perf can fail of that.
+// A perfTool is perf with its own home directory. In the user's home, other perf processes
+// change the cache of build ids, and perf can fail of that.
 type perfTool struct{ path, home string }
 
 // needPerf returns perf, or skips the test where there is none that records. Where
@@ -134,8 +134,8 @@ func scriptTotals(t *testing.T, perf perfTool, file string) map[string]sampled {
 // eventLine is what precedes the samples of an event in perf report.
 var eventLine = regexp.MustCompile(`^# Samples: .* of events? '(.*)'`)
 
-// reportTotals are the samples of each event, of each function of a file or of each
-// thread, according to perf report.
+// reportTotals are perf report's samples of each event, of each function of a file or of each
+// thread.
 func reportTotals(t *testing.T, perf perfTool, file, by string) map[string]map[samplesOf]sampled {
 	t.Helper()
 	keys := map[string]string{"function": "dso,sym", "thread": "pid"}[by]

@@ -33,8 +33,8 @@ func terminalRows(text string) int {
 	return n
 }
 
-// checkScreen runs a command as it is typed, in 80 columns, and checks that it prints one
-// screen without a number that is cut. What cannot be read has one line.
+// checkScreen runs a command as typed, in 80 columns, and checks that it prints one screen
+// without a cut number. What cannot be read has one line.
 func checkScreen(t *testing.T, args ...string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -81,9 +81,8 @@ func recordings(t *testing.T, patterns ...string) []string {
 	return list
 }
 
-// TestScreens checks that what commands print of the examples by default is one screen of
-// 24 lines in 80 columns, and that no number is cut. Only code and catalogues are longer,
-// which were asked for.
+// TestScreens checks that commands print one screen of 24 lines and 80 columns of each example,
+// without a cut number. Only code and catalogues are longer, which were asked for.
 func TestScreens(t *testing.T) {
 	const examples = "../../examples/"
 	for _, file := range recordings(t, examples+"*.txt", examples+"*.csv", examples+"*.data", examples+"walk/*.txt", examples+"walk/*.callgrind", examples+"walk/*.data") {

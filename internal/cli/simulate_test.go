@@ -144,9 +144,9 @@ func (d *document) value(t *testing.T, node string) float64 {
 	return 0
 }
 
-// TestSimulated checks that the account of simulations names what each of three
-// programs waits for, and that nobody takes it for a measurement. What is waited for is
-// that of what was kept, which no native run and its noise have a part in.
+// TestSimulated checks that simulations name what each of three programs waits for, and do not
+// look like measurements. What is waited for is that of the kept simulation, without the noise
+// of a native run.
 func TestSimulated(t *testing.T) {
 	for _, tt := range []struct{ what, bottleneck string }{
 		{"rows", ""}, {"columns", "Cycles.L2_Hit"}, {"chase", "Cycles.L3_Hit"},
@@ -197,7 +197,7 @@ func TestSimulated(t *testing.T) {
 }
 
 // TestSimulatedParts compares the parts of Issue of a simulation with those that report finds
-// in what was kept, of a chain of additions. No native run has a part in them.
+// in the kept one. No native run has a part in them.
 func TestSimulatedParts(t *testing.T) {
 	t.Parallel()
 	if simulation.HostCoreOf("amdzen4", nil) == nil {

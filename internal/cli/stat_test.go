@@ -243,8 +243,8 @@ func TestStatDepth(t *testing.T) {
 	}
 }
 
-// TestErrata checks that of a group with an event of an erratum no more is asked for
-// than what Linux's workaround leaves it: it would open the group, and never count it.
+// TestErrata checks that a group with an event of an erratum asks for no more than Linux's
+// workaround leaves it: it would open the group, and never count it.
 func TestErrata(t *testing.T) {
 	haswell := func() *fakeKernel {
 		const model = 63
@@ -394,8 +394,8 @@ func TestStatJSON(t *testing.T) {
 	}
 }
 
-// TestRemember checks that a plan that is remembered is the plan that was made,
-// and that nothing else is taken for it.
+// TestRemember checks that a remembered plan is the plan that was made, and that nothing else
+// is taken for it.
 func TestRemember(t *testing.T) {
 	k := testkernel.Skylake(1)
 	k.Cache = t.TempDir()

@@ -190,8 +190,8 @@ func TestStepsBehind(t *testing.T) {
 	}
 }
 
-// TestStepsWithout: samples without a bottleneck are somewhere in the code, and what the
-// operating system does not know it does not know when asked again.
+// TestStepsWithout: samples without a bottleneck are somewhere in the code, and asking the
+// operating system again tells nothing new.
 func TestStepsWithout(t *testing.T) {
 	a := memoryBound(t, "./app", account.Options{}, 100)
 	a.Bottleneck = nil

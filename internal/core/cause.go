@@ -14,10 +14,10 @@ import (
 // InCore is the kind of the causes that the model of the core finds.
 const InCore = "core"
 
-// Causes returns a function that says what limits a loop of a listing in the core of a
-// processor, by its identification and its features, flags as /proc/cpuinfo has them.
-// samples are by address. Its result is nil for a loop with loops inside, and for code that
-// is not modelled.
+// Causes returns a function that says what limits a loop of a listing in a processor's core.
+// The processor is given by identification and features (flags as in /proc/cpuinfo). samples
+// are by address. Its result is nil for a loop with loops inside, and for code that is not
+// modelled.
 func Causes(cpu func() (id string, features []string)) func(l *code.Listing, loop int, samples map[uint64]int64) *account.Cause {
 	core := sync.OnceValue(func() *simulation.Core {
 		id, features := cpu()

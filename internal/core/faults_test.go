@@ -50,9 +50,9 @@ func knownFaults(t *testing.T, name string) []knownFault {
 	return list
 }
 
-// TestFaults analyses functions with a known fault. The reason must be right for nine of
-// ten, and the line for all: that of the instruction that the advice is about, or one of the
-// loop's if the advice is about all of it.
+// TestFaults analyses functions with a known fault. The reason must be right for nine of ten,
+// and the line for all: that of the instruction that the advice is about, or one of the loop's
+// if it is about all.
 func TestFaults(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the faults are in code of x86-64")

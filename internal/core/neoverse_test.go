@@ -44,8 +44,8 @@ func mcaCycles(t *testing.T, mca, cpu string, loops []*core.Result) []float64 {
 }
 
 // TestNeoverse compares the cores of arm64 with llvm-mca, on loops of a cross compiler. Neither
-// is a measurement. llvm-mca knows neither taken branches nor how many instructions a cycle
-// dispatches, and lets whole instructions wait for an address that is written back.
+// is a measurement. llvm-mca knows neither taken branches nor the width of dispatch, and lets
+// whole instructions wait for an address written back.
 func TestNeoverse(t *testing.T) {
 	const cc, source = "aarch64-linux-gnu-gcc", "testdata/loops.c"
 	if _, err := exec.LookPath(cc); err != nil {

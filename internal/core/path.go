@@ -54,8 +54,8 @@ type Loops struct {
 	Weight func(block int) float64
 }
 
-// Find returns the innermost loops of the function, by address, or a loop around the whole
-// function if it has none.
+// Find returns the innermost loops of the function, by address, or one around the whole
+// function if there are none.
 func (l *Loops) Find() []*Piece {
 	if l.Graph == nil {
 		l.Graph = l.Listing.Graph

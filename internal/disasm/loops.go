@@ -6,7 +6,7 @@ import "slices"
 // header again without leaving the loop. All back edges to one header make one loop.
 //
 // With execution counts of blocks, a loop's average trip count is the header's count over the
-// sum of those of Runs.
+// sum of Runs.
 type Loop struct {
 	Header int   // block
 	Blocks []int // ascending, the header among them, and those of inner loops

@@ -200,8 +200,8 @@ func branchTarget(text string) (uint64, bool) {
 	return to, err == nil
 }
 
-// skips says whether objdump may go on elsewhere: it elides runs of zeros, takes FWAIT for a
-// part of the next instruction, and takes undefined bytes one by one.
+// skips says whether objdump may go on elsewhere: it elides runs of zeros, takes FWAIT for part
+// of the next instruction, and undefined bytes one by one.
 func skips(text string) bool {
 	return strings.Contains(text, "(bad)") || strings.HasPrefix(text, "rex") || strings.HasPrefix(text, "fst") || strings.HasPrefix(text, "fclex") || strings.HasPrefix(text, "finit")
 }

@@ -43,10 +43,9 @@ func (o *Omission) Notes() []string {
 	return out
 }
 
-// Collapsed writes collapsed stacks, as Brendan Gregg's flamegraph.pl reads them. A line
-// has a stack: the thread and the frames from the outermost on, separated by semicolons,
-// then a space and the value of one type, rounded. Semicolons in names become colons, as in
-// stackcollapse-perf.pl.
+// Collapsed writes collapsed stacks, as Brendan Gregg's flamegraph.pl reads them. A line has a
+// stack: the thread and the frames from the outermost on, separated by semicolons, then a space
+// and a rounded value. Semicolons in names become colons, as in stackcollapse-perf.pl.
 func Collapsed(w io.Writer, p *Profile, typ int) (Omission, error) {
 	var left Omission
 	c := collapser{out: bufio.NewWriterSize(w, 1<<16)}

@@ -1,6 +1,6 @@
-// Package export writes accounts of places in the code, with the stacks of their samples,
-// in the formats of other programs that show profiles: pprof, speedscope, the Firefox
-// Profiler, collapsed stacks, and flame graphs as HTML files.
+// Package export writes accounts of places in the code, with the stacks of their samples, in
+// the formats of other viewers: pprof, speedscope, the Firefox Profiler, collapsed stacks, and
+// flame graphs as HTML files.
 //
 // It follows the last step of the flow
 //

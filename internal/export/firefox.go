@@ -22,9 +22,9 @@ const (
 
 // Firefox writes a profile for the Firefox Profiler, in its processed format. A type is a
 // process there, and the threads are that process's. Stacks with the same frames are one
-// sample. Samples have no order of time, so the place of one on the axis of time is the sum of the
-// amounts before it: the whole is as long as the recording. Subcategories are the
-// bottlenecks. Values that are not known are left out.
+// sample. Samples have no order of time. So one's place on the axis of time is the sum of the
+// amounts before it: the whole is as long as the recording. Subcategories are the bottlenecks.
+// Values that are not known are left out.
 func Firefox(w io.Writer, p *Profile) (Omission, error) {
 	f := &firefox{out: &jsonStream{w: bufio.NewWriterSize(w, 1<<16)}, nodes: map[firefoxStack]int32{},
 		frames: map[firefoxFrame]int32{}, funcs: map[firefoxFunc]int32{}}

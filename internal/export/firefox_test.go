@@ -230,8 +230,8 @@ func TestFirefoxReads(t *testing.T) {
 }
 
 // firefoxFunctions returns the functions that the Firefox Profiler's command line has of a
-// profile. The command asks a server. It is started here because the command gives it half a
-// second only, and takes it for dead if asked too early.
+// profile. The command asks a server. It is started here because the command gives it only half
+// a second, and then takes it for dead.
 func firefoxFunctions(t testing.TB, tool, home, file string) []byte {
 	t.Helper()
 	var stderr bytes.Buffer

@@ -204,8 +204,8 @@ func (t *flameTree) limit(box int32) int32 {
 	return best
 }
 
-// write writes the data. Each box follows the one that it stands on, and has a number for
-// each type behind five of its own.
+// write writes the data. Each box follows the one it stands on, and has a number for each type
+// behind five of its own.
 func (t *flameTree) write(out *jsonStream, p *Profile, left Omission) {
 	out.text(`{"schema":`).value(stacksSchema).text(`,"title":`).value(clean(p.Title)).text(`,"types":[`)
 	for i, typ := range p.Types {

@@ -46,8 +46,7 @@ func keep(t *testing.T, s *kept.Store, text string, size int64) {
 	}
 }
 
-// TestStore checks that the last run comes first and nobody else can read it, and that number
-// and size have bounds.
+// TestStore checks that the last run comes first, that nobody else can read it, and the bounds.
 func TestStore(t *testing.T) {
 	s, dir := store(t)
 	for _, text := range []string{"one", "two", "three"} {

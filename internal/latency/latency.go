@@ -189,8 +189,8 @@ func (d *Distribution) bound() {
 		return
 	}
 	d.First = d.Drops[0].At
-	// The mean is nearer to the first drop if less than half of the decrease is below the
-	// middle between it and the floor.
+	// The mean is nearer to the first drop if less than half of the decrease is in the lower
+	// half.
 	middle := (d.Floor + d.First) / 2
 	below := 0.0
 	for i, p := range d.Points {

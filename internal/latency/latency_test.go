@@ -101,8 +101,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestInvariants checks on random counts that the fit never rises, that the
-// shares sum to one, and that the bounds are in order.
+// TestInvariants checks on random counts that the fit never rises, shares sum to one, and
+// bounds are in order.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts := rapid.SliceOfN(rapid.IntRange(0, 1e6), 2, 20).Draw(t, "counts")

@@ -157,9 +157,9 @@ func (m *Machine) NoPMU() string {
 	}
 }
 
-// HalfCores is what values about whole cores take for granted where one logical
-// processor of each was counted, and others run: a note of an account. Those that
-// would be reliable otherwise have account.DoubtCore.
+// HalfCores is the assumption of values about whole cores if one logical processor of each was
+// counted, and others run: a note of an account. Those that would be reliable otherwise have
+// account.DoubtCore.
 var HalfCores = counts.Note{Kind: "half-cores", Text: "the other logical processor of each core is taken to have been as busy",
 	Fix: counts.Fix{Action: counts.CountWholeCores}}
 

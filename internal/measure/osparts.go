@@ -63,8 +63,8 @@ func (m *Measurement) osParts() {
 	m.parts = []*part{p}
 }
 
-// osTimesAlone leaves of what the operating system counts only the times that it tells the
-// parent of any process that has ended.
+// osTimesAlone leaves of the operating system's counts only the times that it tells the parent
+// of an ended process.
 func (m *Measurement) osTimesAlone(refused error) {
 	p := m.parts[0]
 	p.groups = nil

@@ -101,8 +101,8 @@ func TestOwnEvents(t *testing.T) {
 	}
 }
 
-// TestOwnFormats checks that every format has the user's own events, counted or not, and
-// with the plan's events if a level is chosen.
+// TestOwnFormats checks that every format has the user's own events, counted or not, and the
+// plan's if a level is chosen.
 func TestOwnFormats(t *testing.T) {
 	kernel := func() *testkernel.Kernel {
 		k := testkernel.Skylake(1)
@@ -161,8 +161,8 @@ func (s *sampler) Places() *account.Hotspots {
 }
 func (s *sampler) Notes() []counts.Note { return nil }
 
-// TestSampled checks which targets are sampled next to what is counted, and that an account
-// of the processor's counters has the places.
+// TestSampled checks which targets are sampled as well as counted, and that an account of the
+// counters has the places.
 func TestSampled(t *testing.T) {
 	none := func() *testkernel.Kernel { return &testkernel.Kernel{Root: testkernel.Intel(85, 2, 1, nil)} }
 	pmu := func() *testkernel.Kernel { return testkernel.Skylake(1) }

@@ -209,9 +209,8 @@ func (r *Run) Count() error {
 }
 
 func (r *Run) count() error {
-	// What is not needed to count is done while the program runs, unless it would take
-	// the processor away from it. It does not keep the counting from seeing the end of
-	// the program.
+	// What counting does not need is done while the program runs, unless it would take the
+	// processor away. It does not keep the counting from seeing the end of the program.
 	var readying sync.WaitGroup
 	defer readying.Wait()
 	switch {

@@ -6,9 +6,9 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
-// A Sampler takes samples of a program by the clock while the operating system counts it,
-// and says where its time went. It is a part of its own, so that programs which only count
-// need not have it: see package clocked.
+// A Sampler samples a program by the clock while the operating system counts it, and says where
+// its time went. It is a part of its own, so that programs which only count need not have it:
+// see package clocked.
 type Sampler interface {
 	// Begin begins to sample a target. If that is not possible, Notes say why.
 	Begin(*Machine, perfevent.Target)

@@ -64,8 +64,8 @@ func NewCounting(s Setting, seed uint64) (*Counting, error) {
 	return c, nil
 }
 
-// turns yields which group is on the counters, step by step: the kernel moves the group that
-// was on them to the end of its list, and takes the first enabled one.
+// turns yields which group is on the counters, step by step: the kernel moves the group on them
+// to the end of its list, and takes the first enabled one.
 type turns struct {
 	*Counting
 	order []int
@@ -132,7 +132,7 @@ func (t *turns) vary() {
 }
 
 // Tables calls do with the kernel's counts of a program in each interval, and returns the table
-// of all that happened.
+// of all.
 func (c *Counting) Tables(k Kind, do func(*counts.Table) error) (*counts.Table, error) {
 	layout := c.Binding.Layout
 	truth, table := counts.NewTable(layout), counts.NewTable(layout)

@@ -10,8 +10,8 @@ import (
 // symbol can state a name of any length.
 const maxDemangled = 14
 
-// Demangle returns the name that programmers know of a C++, Rust or Go function, from its
-// symbol, with or without parameters. Other names stay as they are.
+// Demangle returns the name that programmers know of a C++, Rust or Go function's symbol, with
+// or without parameters. Other names stay as they are.
 func Demangle(name string, parameters bool) string {
 	// A suffix such as @plt or @@VERSION is no part of the mangled name.
 	base, suffix := name, ""

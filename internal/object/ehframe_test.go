@@ -11,8 +11,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// TestUnwound checks that a stripped program's functions are found by their addresses,
-// with the addresses that nm prints of the program before it was stripped.
+// TestUnwound checks that a stripped program's functions are found at the addresses that nm
+// prints of the program before stripping.
 func TestUnwound(t *testing.T) {
 	for _, tool := range []string{"gcc", "strip", "nm"} {
 		if _, err := exec.LookPath(tool); err != nil {

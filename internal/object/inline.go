@@ -148,8 +148,7 @@ func (w *inlineWalk) current() (node int32, depth int) {
 	return -1, 0
 }
 
-// enter adds a function or an inlined call that has code, and returns its node,
-// or -1 if it has none.
+// enter adds a function or an inlined call with code, and returns its node, or -1 without code.
 func (w *inlineWalk) enter(e *dwarf.Entry, parent int32, depth int) (int32, int) {
 	if e.Tag == dwarf.TagSubprogram {
 		parent, depth = -1, 0
@@ -353,8 +352,8 @@ func (o *Object) functionName(data *dwarf.Data, at dwarf.Offset) (name string) {
 // attrMIPSLinkageName is what compilers wrote before DWARF 4.
 const attrMIPSLinkageName = dwarf.Attr(0x2007)
 
-// findName follows the entry of a function to the one it is an instance of, and
-// to its declaration, until it finds a symbol.
+// findName follows a function's entry to the one it is an instance of, and to its declaration,
+// up to a symbol.
 func (o *Object) findName(data *dwarf.Data, at dwarf.Offset) string {
 	plain, own := "", true
 	for range maxOrigins {

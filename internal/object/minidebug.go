@@ -1,7 +1,7 @@
 package object
 
-// openMini opens the symbol table that a stripped file carries in compressed form
-// (.gnu_debugdata, "MiniDebugInfo" of GDB), if nothing better was found.
+// openMini opens the compressed symbol table of a stripped file (.gnu_debugdata,
+// "MiniDebugInfo" of GDB), if nothing better was found.
 func (o *Object) openMini() {
 	if o.main.has(".symtab") || o.debug != nil || !o.main.has(".gnu_debugdata") {
 		return

@@ -16,8 +16,8 @@ import (
 // debugOfGo5 is the program whose DWARF 5 objdump 2.40 reads no lines from.
 const debugOfGo5 = "go"
 
-// TestObjdump compares the address, the length, the function and the line of
-// every instruction of programs in several languages with objdump -dl.
+// TestObjdump compares every instruction's address, length, function and line with objdump -dl,
+// for programs in several languages.
 func TestObjdump(t *testing.T) {
 	if _, err := exec.LookPath("objdump"); err != nil {
 		t.Skip("needs objdump (binutils)")

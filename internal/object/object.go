@@ -1,10 +1,10 @@
 // Package object reads what an ELF file says about its code: the function of an address,
 // its line, its inlined calls, and the code itself.
 //
-// Files are mapped, and read when a question needs it. A program of a gigabyte costs what
-// is asked of it: its symbols when the first symbol is wanted, and the line table of a
-// compilation unit when an address in that unit is. Parts that a file lacks are looked for
-// in its separate debug file.
+// Files are mapped, and read when a question needs it. A program of a gigabyte costs what is
+// asked of it: its symbols with the first wanted symbol, and a compilation unit's line table
+// with the first address in it. Parts that a file lacks are looked for in its separate debug
+// file.
 //
 // Addresses are those of the ELF file, as objdump shows them. A running process has the
 // file elsewhere; [Object.Addr] takes an offset in the file, as mappings have it.
@@ -189,8 +189,8 @@ func (o *Object) Close() error {
 	return err
 }
 
-// Notes are reasons why answers are fewer than the file could give, such as
-// debug information that is in another file.
+// Notes are reasons why answers are fewer than the file could give, such as debug information
+// in another file.
 func (o *Object) Notes() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

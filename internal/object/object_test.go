@@ -254,8 +254,8 @@ func TestBuildIDs(t *testing.T) {
 	}
 }
 
-// TestGoWithoutSymbols reads what the Go runtime knows, and compares it with the
-// symbols and lines of the same program that has them.
+// TestGoWithoutSymbols reads what the Go runtime knows, and compares it with the same program's
+// symbols and lines.
 func TestGoWithoutSymbols(t *testing.T) {
 	dir := t.TempDir()
 	src := filepath.Join("testdata", "programs")

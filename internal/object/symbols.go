@@ -353,8 +353,8 @@ func isVariable(_ *elfFile, r rawSymbol) bool {
 	return r.section != uint16(elf.SHN_UNDEF) && r.kind() == elf.STT_OBJECT && r.size > 0
 }
 
-// mappingSymbol says whether a name is one of the marks $x, $d, … between code
-// and data that Arm's and RISC-V's compilers leave.
+// mappingSymbol says whether a name is a mark between code and data of Arm's and RISC-V's
+// compilers ($x, $d, …).
 func (o *Object) mappingSymbol(name []byte) bool {
 	return (o.Arch == "arm64" || o.Arch == "riscv64") && len(name) > 0 && name[0] == '$'
 }
@@ -414,8 +414,8 @@ func (t *symbolTable) settle(o *Object) {
 }
 
 // better says whether symbol a is shown rather than b, which has the same address and came
-// first. The order is that of perf's choose_best_symbol: with a size, with a type, not
-// weak, global, with fewer leading underscores, with the longer name, first in the table.
+// first. The order is that of perf's choose_best_symbol: with a size, with a type, not weak,
+// global, fewer leading underscores, longer name, first in the table.
 func (t *symbolTable) better(a, b entry) bool {
 	for _, rule := range []func(entry) int{
 		func(e entry) int { return -truth(e.size == 0) },

@@ -175,8 +175,8 @@ func Printable(s string) string {
 	}, s)
 }
 
-// Heading divides a name at its underscores, hyphens, dots and colons into lines for a
-// column that is at least least wide. Words are cut to most columns.
+// Heading divides a name at underscores, hyphens, dots and colons into lines for a column, at
+// least least wide. Words are cut to most columns.
 func Heading(name string, least, most int) []string {
 	var words []string
 	for rest := name; rest != ""; {

@@ -26,9 +26,9 @@ func (l *LoopInCore) chain() float64 {
 	return 0
 }
 
-// inCore writes what the model of the core says of the loops with samples. Where it is known
-// how often a loop was executed, executions times the length of the chain stand next to what
-// was measured: the estimate of D. Levinthal, Cycle Accounting Analysis on Intel Core 2.
+// inCore writes what the model of the core says of the loops with samples. If a loop's
+// executions are known, executions times the chain's length stand next to what was measured:
+// the estimate of D. Levinthal, Cycle Accounting Analysis on Intel Core 2.
 func (t *annotation) inCore() {
 	for i := range t.d.Core {
 		l := &t.d.Core[i]

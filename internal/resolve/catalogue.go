@@ -53,8 +53,8 @@ func Models(cat *model.Catalogue, cpu, name string) (list []*model.Model, err er
 	return list, nil
 }
 
-// NodeNames returns the node names of all methods of a processor, or of one, each with its
-// title behind a tab.
+// NodeNames returns the node names of a processor's methods, or of one, each with its title
+// behind a tab.
 func NodeNames(cat *model.Catalogue, cpu, name string) (names []string, err error) {
 	p, err := cat.CPU(cpu)
 	if err != nil {

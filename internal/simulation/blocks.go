@@ -52,8 +52,8 @@ func NewBlock(code []byte, loop bool) (*Block, error) { return pipeline.NewBlock
 // instructions.
 func NewPath(arch disasm.Arch, steps []Step) (*Block, error) { return pipeline.NewPath(arch, steps) }
 
-// Analyse executes a block on the model of a core until its time per execution is steady,
-// and finds what limits it.
+// Analyse executes a block on a core's model until its time per execution is steady, and finds
+// what limits it.
 func Analyse(c *Core, b *Block, o AnalysisOptions) *Analysis { return limits.Analyse(c, b, o) }
 
 // TypicalCore is the name of the core of processors without a model of their own.

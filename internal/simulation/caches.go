@@ -16,8 +16,8 @@ type Cache = valgrind.Cache
 // for instructions, that for data, the second level, and the third if there is one.
 func ParseHierarchy(text string) (Hierarchy, error) { return valgrind.ParseHierarchy(text) }
 
-// HostCaches returns the caches of the first processor of the machine whose file system
-// root is, as Linux shows them in /sys/devices/system/cpu.
+// HostCaches returns the caches of the first processor of the machine with this root, from
+// /sys/devices/system/cpu.
 func HostCaches(root fs.FS) (Hierarchy, error) { return valgrind.HostCaches(root) }
 
 // Typical returns caches of the sizes that many processors have, for processors whose

@@ -97,8 +97,8 @@ var (
 	secondTLB = caches.Size{Bytes: 2048, Ways: 8}
 )
 
-// thirdLines is how many lines are under way between the second and the third level, as
-// seen in the bandwidth of a core: some 16 in a latency of it.
+// thirdLines is how many lines are under way between the second and third level, as a core's
+// bandwidth shows: some 16 in a latency of it.
 const thirdLines = 16
 
 // emulation returns what to emulate.
@@ -119,8 +119,8 @@ func (o *Options) emulation(core *Core) emulator.Options {
 	}
 }
 
-// samples returns how many blocks pass between two samples, and how many the predictor sees
-// before a window, for a program that takes so long by itself.
+// samples returns how many blocks pass between samples, and how many the predictor sees before
+// a window, for a program of some native time.
 func samples(native time.Duration) (gap, warm int64) {
 	const (
 		perSecond  = 1e9  // blocks that a core executes in a second

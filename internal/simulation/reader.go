@@ -13,8 +13,8 @@ import (
 // AnyCPU is the processor that tables of simulations name. It is none of the catalogue's.
 const AnyCPU = valgrind.AnyCPU
 
-// Detect reports whether a file that begins with head is one of callgrind, cachegrind or
-// another program that writes their format.
+// Detect reports whether a file that begins with head is of callgrind, cachegrind or another
+// writer of their format.
 func Detect(head []byte) bool { return valgrind.Detect(head) }
 
 // ReaderOptions say what a [Reader] makes of a file.

@@ -1,14 +1,13 @@
 // Package simulation estimates how long a program takes without hardware counters: it runs
 // the program in a simulator and models the processor's caches and core.
 //
-// [Run] executes the program in QEMU, once: package emulator. Where that is not installed,
-// it runs it under valgrind, twice. The first run follows the order of its code and times
-// its instructions: package timing, with a model of the core's pipeline and of its branch
-// predictor. The second run counts instructions, loads, stores, cache misses and
-// mispredictions by line and instruction: package valgrind. Both have the same program,
-// arguments and input, one after the other, so that they do not disturb each other. The
-// first one is ended when it has seen enough, and the second one leaves the files that a
-// complete run leaves.
+// [Run] executes the program in QEMU, once: package emulator. Where that is not installed, it
+// runs it under valgrind, twice. The first run follows the order of its code and times its
+// instructions: package timing, with a model of the core's pipeline and of its branch
+// predictor. The second run counts instructions, loads, stores, cache misses and mispredictions
+// by line and instruction: package valgrind. Both have the same program, arguments and input,
+// one after the other, so that they do not disturb each other. The first one is ended when it
+// has seen enough. The second one leaves the files of a complete run.
 //
 // The [Result] has the counts as a [counts.Table] and keeps them in a file of callgrind's
 // or cachegrind's format. [NewReader] reads such files, also those that valgrind wrote
@@ -44,11 +43,10 @@ const tracedBlocks = 40e6
 // A Core is the model of a processor's core.
 type Core = pipeline.Core
 
-// HostCoreOf returns the model of the core of an x86-64 processor by its name in the
-// catalogue, or a typical core for other names. Features are flags of /proc/cpuinfo, nil for
-// those that are not known: virtual machines may name an older processor than they run on. It
-// returns nil on machines of other architectures, because their programs have other
-// instructions.
+// HostCoreOf returns the core model of an x86-64 processor by its name in the catalogue, or a
+// typical core. Features are flags of /proc/cpuinfo, nil for those that are not known: virtual
+// machines may name an older processor than they run on. It returns nil on machines of other
+// architectures, because their programs have other instructions.
 func HostCoreOf(cpu string, features []string) *Core {
 	if runtime.GOARCH != "amd64" {
 		return nil

@@ -57,8 +57,8 @@ type Plan struct {
 	Takes     time.Duration // of processor time
 }
 
-// PlanOf predicts how [Run] simulates a program that uses so much processor time by itself,
-// with the model of a core or without.
+// PlanOf predicts how [Run] simulates a program of some native processor time, with or without
+// a core's model.
 func PlanOf(program string, s Simulator, cpu time.Duration, core *Core) Plan {
 	target, err := emulator.TargetOf(program)
 	if s != Valgrind && err == nil && emulator.Available(target) == nil {

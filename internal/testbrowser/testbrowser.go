@@ -196,8 +196,8 @@ func (t *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Eval evaluates an expression of the page, a promise to its end, into what a pointer points
-// to, if not nil.
+// Eval evaluates an expression of the page, a promise to its end, into a pointer's target, if
+// not nil.
 func (t *Tab) Eval(expression string, to any) {
 	t.t.Helper()
 	text, err := chromedp.Run(t.ctx, chromedp.Evaluate[[]byte](expression, chromedp.EvalAwaitPromise, chromedp.EvalAsValue))

@@ -1,6 +1,5 @@
 // Package testperf has what several packages' tests of recordings need: a file in memory to
-// write one to, recordings that perf makes here for benchmarks, and the processor time of
-// readers.
+// write one to, perf's own recordings for benchmarks, and the processor time of readers.
 package testperf
 
 import "io"

@@ -620,8 +620,8 @@ func contrast(t *testing.T, tab *testbrowser.Tab, what string) {
 	}
 }
 
-// TestLoops: the core model's cycles, limits and ports are those of the document, and the
-// picture of the pipeline can be seen.
+// TestLoops: the core model's cycles, limits and ports are the document's, and the picture of
+// the pipeline can be seen.
 func TestLoops(t *testing.T) {
 	b := testbrowser.New(t)
 	args := []string{"--sysroot", "examples/annotate", "examples/annotate.data"}

@@ -33,8 +33,8 @@ func (a aux) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// NewEvent returns an event that is not in the file, for samples made of others or of the AUX
-// area, as perf inject does. Its index must be none of the file's events'.
+// NewEvent returns an event that is not in the file, for samples made as perf inject makes
+// them. Its index must be none of the file's events'.
 func NewEvent(a Attr, name string, index int) *Event {
 	e := &Event{Attr: a, Index: index, Name: name, Named: true, Scale: 1}
 	e.layout = newLayout(&e.Attr)

@@ -10,8 +10,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/perffile"
 )
 
-// Detect reports whether content looks like a perf.data file, also if that was compressed as a
-// whole by gzip or zstd. The head is the beginning of a file.
+// Detect reports whether content looks like a perf.data file, also if compressed as a whole by
+// gzip or zstd. The head is the beginning of a file.
 func Detect(head []byte) bool {
 	var r io.Reader
 	switch {

@@ -88,9 +88,9 @@ type fileFacts struct {
 }
 
 // NewReader returns a reader of the file that src holds, and reads what precedes the data. The
-// name is for messages. If src is an io.ReaderAt and io.Seeker that can seek, such as *os.File,
-// it is read from its beginning whatever its position; otherwise as a stream (see
-// [Options.Hold]). Files that were compressed as a whole by gzip or zstd are streams.
+// name is for messages. If src can seek and is an io.ReaderAt, as *os.File is, it is read from
+// its beginning whatever its position; otherwise as a stream (see [Options.Hold]). Files that
+// were compressed as a whole by gzip or zstd are streams.
 func NewReader(src io.Reader, name string, opts Options) (*Reader, error) {
 	r := &Reader{name: name, d: &decoder{}, known: fileFacts{dirty: true}}
 	r.stats.Truncated = -1

@@ -143,8 +143,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A file gives the same records read at random, as a stream, a byte at a time, and compressed
-// as a whole.
+// A file gives the same records read at random, as a stream, byte by byte, and compressed as a
+// whole.
 func TestStreams(t *testing.T) {
 	for _, path := range testdata(t) {
 		b, err := os.ReadFile(path)

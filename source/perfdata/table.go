@@ -37,7 +37,7 @@ type TableOptions struct {
 //
 // The count of an event is the sum of its samples' periods. Samples of a group with one
 // sampling event (perf's :S) hold the counters of all its members: the count is what they grew
-// by since the sample before. In scopes smaller than the run, a cell's Variance is the sum of
+// by since the sample before. In scopes smaller than the run, a cell's Variance sums the
 // squares of what was added, as for independent arrivals. For the run it is 0, "not known": the
 // run lacks at most one period for each counter.
 //

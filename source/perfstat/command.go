@@ -190,7 +190,7 @@ func (c *command) asksFor(event string) bool {
 }
 
 // prints reports whether perf prints the requested event under a name: as given, under the
-// name= of its terms, with modifiers added or left out, or as the other spelling of a raw code.
+// name= of its terms, with other modifiers, or as the other spelling of a raw code.
 func (q request) prints(event string) bool {
 	if strings.EqualFold(q.spec, event) {
 		return true

@@ -298,7 +298,7 @@ func (r *Reader) takeGiven(line []byte) {
 	}
 }
 
-// unread notes a line of CSV or JSON that begins like a count and is none, and a cut last line.
+// unread notes a line of CSV or JSON that only begins like a count, and a cut last line.
 func (r *Reader) unread(line []byte) {
 	if r.cur.form != csvForm && r.cur.form != jsonForm || len(r.asm.recs) == 0 {
 		return

@@ -15,8 +15,8 @@
 // vendor's own must agree for random counts.
 //
 // A file states only its differences from the file that it extends, which processors.toml
-// names. Titles, explanations and advice are in metrics.toml. Anything that the generator does
-// not know (a unit, a metric without text, differing revisions of a processor) ends the run.
+// names. Titles, explanations and advice are in metrics.toml. What the generator does not know
+// (a unit, a metric without text, differing revisions of a processor) ends the run.
 //
 // The model for cores without data of their own, armv8.toml, is written by hand.
 package main

@@ -177,8 +177,8 @@ func (c *corrections) mergeOne(same []*event) (*event, error) {
 	return main, nil
 }
 
-// preferred says which of two names of one encoding stands for both, and whether they are known
-// to mean the same.
+// preferred says which of two names of one encoding stands for both, and whether they surely
+// mean the same.
 func (c *corrections) preferred(a, b string) (string, bool) {
 	if a == b {
 		return a, true

@@ -1,6 +1,5 @@
-// Package clocked serves measurements whose cycles cannot be counted: it takes samples of
-// the program by the clock while the operating system counts it, and finds the code that
-// the time was spent in.
+// Package clocked serves measurements whose cycles cannot be counted: it samples the program by
+// the clock while the operating system counts it, and finds the code that took the time.
 package clocked
 
 import (
@@ -21,7 +20,7 @@ import (
 )
 
 // rate is how many samples are taken in a second on each processor. It is half of perf
-// record's, as stat is to disturb less, and no divisor of what a program does regularly.
+// record's, as stat is to disturb less, and fits no regular period of programs.
 const rate = 1999
 
 // bytesMost bounds the recording: it ends when it is so large.

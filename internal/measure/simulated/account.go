@@ -150,12 +150,12 @@ func (s *Simulator) account(ran *account.Account) error {
 	return stream.Finish()
 }
 
-// timedLeast is the share of a run's cycles that the simulation of a program with a clock
-// has at least, if the program does the same.
+// timedLeast is the least share of a run's cycles in the simulation of a program with a clock
+// that does the same.
 const timedLeast = 0.6
 
-// selfTimed returns a note if the program does so much as its time allows, and so does less
-// when it is simulated.
+// selfTimed returns a note if the program does as much as its time allows, and so less when
+// simulated.
 func (s *Simulator) selfTimed(t *counts.Table) (note counts.Note) {
 	cycles, clock := 0.0, s.method.Account.Params()[clockParameter]
 	for i, c := range t.Columns {
@@ -207,8 +207,8 @@ func (s *Simulator) how() string {
 // where to look. docs/simulated.md compares with programs that were measured.
 const unexplainedMost = 0.3
 
-// unexplained adds to an account of a simulation that it lacks much of what the run took, or
-// explains more than that.
+// unexplained adds to an account of a simulation that it lacks much of the run's time, or
+// explains more.
 func unexplained(a *account.Account) {
 	const only = ": the parts say where to look, and not how much there is to gain"
 	switch v := a.Value("Unaccounted"); {

@@ -241,8 +241,8 @@ func text(code string) string {
 	return strings.Join(list, "; ")
 }
 
-// printClasses prints, for each class of instructions, the mean error of the blocks with
-// one, and the part of the whole error that they have.
+// printClasses prints the mean error of the blocks with each class of instructions, and their
+// part of the whole error.
 func printClasses(w io.Writer, list []result) {
 	type sum struct {
 		class       pipeline.Class

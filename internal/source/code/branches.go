@@ -12,9 +12,8 @@ import (
 // A Stacks says what [Reader.Branches] found.
 type Stacks struct {
 	Samples int64 // with a branch stack
-	// Taken says that they are all of an event that counts taken branches, so that
-	// what they stand for is known: each of a sample's branches for a part of its
-	// period.
+	// Taken says that all are of an event that counts taken branches, so that they have a known
+	// meaning: each of a sample's branches for a part of its period.
 	Taken bool
 }
 

@@ -1,5 +1,5 @@
-// Package perfrecord takes samples with the kernel's counters and writes them as a
-// perf.data file, for perf and for package perfdata.
+// Package perfrecord takes samples with the kernel's counters and writes them as a perf.data
+// file.
 //
 // It belongs to the third step of the flow
 //

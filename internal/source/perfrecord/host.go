@@ -70,8 +70,8 @@ func (h *host) readKernel() {
 	}
 }
 
-// symbolOf returns the name of a line of /proc/kallsyms if it is one that says
-// where the kernel begins or ends.
+// symbolOf returns the name of a line of /proc/kallsyms if it says where the kernel begins or
+// ends.
 func symbolOf(line []byte) (name string, ok bool) {
 	for _, s := range []string{" _text", " _stext", " _etext"} {
 		if bytes.HasSuffix(line, []byte(s)) {

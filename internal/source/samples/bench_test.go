@@ -15,10 +15,9 @@ import (
 
 func TestMain(m *testing.M) { testperf.Main(m) }
 
-// BenchmarkBig makes the flat profile of recordings of 200 MB or more, with one
-// processor and with two, and has perf do so: the symbolised functions, without
-// callchains, and a line for each sample. It says how many times the processor time of
-// the flat profile per function perf takes.
+// BenchmarkBig makes the flat profile of recordings of over 200 MB, with one processor and two,
+// as does perf: the symbolised functions, without callchains, and a line for each sample. It
+// says how many times the processor time of the flat profile per function perf takes.
 func BenchmarkBig(b *testing.B) {
 	for _, kind := range []testperf.Kind{testperf.Plain, testperf.Callchains} {
 		b.Run(kind.Name, func(b *testing.B) { benchmarkBig(b, kind) })

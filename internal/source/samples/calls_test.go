@@ -11,8 +11,8 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// TestCalls: children count once in each function of their stack, callers and callees are
-// those of the outermost and innermost of recursive calls.
+// TestCalls: children count once in each function of their stack, callers and callees at the
+// outermost and innermost of recursive calls.
 func TestCalls(t *testing.T) {
 	const main, work, leaf, last = 0x10010, 0x10110, 0x10210, 0x10310
 	r := newAttrRecording(t, perfdata.Attr{SampleType: chained})

@@ -6,8 +6,8 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
-// A CodeFilter says which places in the code count, for counts that are of places from
-// the beginning, as a simulator's are.
+// A CodeFilter says which places in the code count, for counts of places, such as a
+// simulator's.
 type CodeFilter struct {
 	s   *selection
 	any bool // of the places some matched

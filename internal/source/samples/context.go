@@ -70,9 +70,8 @@ func (c *contexts) any() bool { return c.pid || c.tid || c.cpu || c.cgroup || c.
 // named reports whether there are names to be known.
 func (c *contexts) named() bool { return c.pid || c.tid || c.cgroup }
 
-// begin decides, at the first sample, when the recording begins and how long intervals
-// are: as asked for, else so that there are some twenty if it is known how long the
-// recording is, else a second.
+// begin decides, at the first sample, when the recording begins and how long intervals are: as
+// asked for, else some twenty for a recording of known length, else a second.
 func (c *contexts) begin(step time.Duration, now uint64, span [2]uint64) {
 	c.origin = now
 	if span[0] > 0 && span[0] < now {

@@ -31,9 +31,9 @@ type Filter struct {
 // A Range is the numbers from From to To, both included.
 type Range struct{ From, To uint64 }
 
-// A Window is a piece of a recording, in seconds since its beginning; or, if they are
-// more than the recording is long, in seconds of its own clock, as perf script prints
-// them. Both ends are included.
+// A Window is a piece of a recording, in seconds since its beginning; or, if larger than the
+// recording is long, in seconds of its own clock, as perf script prints them. Both ends are
+// included.
 type Window struct {
 	From, To float64 // To is +Inf for the end
 }

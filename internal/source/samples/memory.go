@@ -160,10 +160,10 @@ var ErrNoLatency = errors.New("its samples have no latencies: perf mem record ta
 // ErrNoAccess is the error of a recording whose samples name no access to memory.
 var ErrNoAccess = errors.New("its samples name no accesses to memory: perf mem record and perf c2c record take some, on processors that can")
 
-// ReadMemory reads the recording that src holds, a perf.data file, and hands on the loads
-// that were sampled with a latency. The name is for messages. Stores, prefetches and
-// loads without a latency are counted, and not handed on, unless opts.Accesses asks for
-// them. Of the options By and Within are not used.
+// ReadMemory reads the perf.data file that src holds, and hands on the loads sampled with a
+// latency. The name is for messages. Stores, prefetches and loads without a latency are
+// counted, and not handed on, unless opts.Accesses asks for them. Of the options By and Within
+// are not used.
 func ReadMemory(src io.ReadSeeker, name string, opts Options, each func(*Access)) (*Memory, error) {
 	m := &memoryReader{r: NewReader(src, name, opts), each: each, all: opts.Accesses, nodes: map[int]int{}, first: math.MaxUint64, events: map[*perfdata.Event]*MemoryEvent{}}
 	defer m.r.Close()
@@ -245,8 +245,8 @@ func (m *memoryReader) read() error {
 	return nil
 }
 
-// sample hands on a sample, if it is one of a load with a latency, or if all is asked for
-// one of an access whose address is known.
+// sample hands on a sample of a load with a latency or, if all is set, of an access with a
+// known address.
 func (m *memoryReader) sample(rec *perfdata.Sample, op *Op) {
 	m.any = true
 	e := m.event(rec.Event())

@@ -27,8 +27,8 @@ type Op struct {
 	// SinceRetired is the cycles from when the instruction before it retired.
 	SinceRetired uint64
 
-	// Weight is the latency that perf has for it, and Second that of the whole
-	// instruction, if there is one besides.
+	// Weight is the latency that perf has for it, and Second that of the whole instruction, if
+	// any.
 	Weight, Second uint64
 }
 

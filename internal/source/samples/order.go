@@ -11,11 +11,10 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// An order brings samples and the events that they depend on, such as mappings,
-// into order of time while a file is read. The records of each processor are in
-// order, and perf ends a round when it has read what all processors had written:
-// what comes then is not older than what had come before the previous round
-// ended (perf's ordered_events).
+// An order sorts samples and the events that they depend on, such as mappings, by time while a
+// file is read. The records of each processor are in order, and perf ends a round after reading
+// what all processors wrote: what comes then is not older than what had come before the
+// previous round ended (perf's ordered_events).
 //
 // Samples among themselves need no order: what is mapped can be asked about any
 // time once the events up to it are settled.
@@ -341,8 +340,8 @@ func jitdump(rec perfdata.Record) bool {
 	return ok && isJitdump(string(m.Filename))
 }
 
-// isJitdump reports whether a mapping announces code that a just-in-time compiler
-// writes to the file, by the name that the format prescribes.
+// isJitdump reports whether a mapping announces a just-in-time compiler's code in the file, by
+// the format's name.
 func isJitdump(file string) bool {
 	ok, err := path.Match("jit-*.dump", path.Base(file))
 	return ok && err == nil

@@ -55,8 +55,8 @@ func happenings(t *rapid.T) []happening {
 	return list
 }
 
-// mapAll maps everything that is sampled, as what is mapped where nothing was counts for
-// earlier samples as well, if they still wait.
+// mapAll maps everything that is sampled: a first mapping also counts for earlier samples that
+// still wait.
 func mapAll(r *recording, time uint64, pid int, file string) {
 	for _, addr := range []uint64{1 << 16, 2 << 16, 3 << 16} {
 		r.mmap(time, pid, addr, file)

@@ -26,8 +26,8 @@ type Options struct {
 	// Each set of them that occurs becomes a scope.
 	Within counts.By
 
-	// Interval is the length of an interval. 0 is some twenty of a round length, or
-	// a second if the file does not say beforehand how long it is.
+	// Interval is the length of an interval. 0 is some twenty of a round length, or a second if
+	// the file does not state its length.
 	Interval time.Duration
 
 	// StackMemory is how many bytes the stacks of ReadStacks may take, the other parts of
@@ -61,9 +61,9 @@ var Kinds = []counts.Kind{counts.Module, counts.SourceFile, counts.Function, cou
 // Scope.Code. Their counts add up to those of the whole.
 //
 // [perfdata.Meter] says what a sample counts. A place's counts have a Variance, as of
-// independent arrivals: the sum of the squares of what was added. An event without a
-// sample at a place has the square of an average sample, since there might have been
-// one. The run's own counts lack at most one period, and have no variance.
+// independent arrivals: the sum of the squares of what was added. An event without a sample at
+// a place has an average sample's square, since there might have been one. The run's own counts
+// lack at most one period, and have no variance.
 type Reader struct {
 	src  io.Reader
 	name string
@@ -139,8 +139,8 @@ func (r *Reader) Next() bool {
 	return true
 }
 
-// errAgain is returned by a pass that found that the file has to be read for its
-// events first, and then for its samples.
+// errAgain is returned by a pass if the file has to be read for its events first, then for its
+// samples.
 var errAgain = errors.New("events are needed ahead of the samples")
 
 // read makes one pass over the file: samples wait for the events that precede them. It
@@ -166,8 +166,8 @@ func (r *Reader) read() error {
 	return r.pass(samplesOnly)
 }
 
-// measure looks for the times of the first and the last sample, where they matter and
-// the file does not say them.
+// measure looks for the times of the first and last sample, if they matter and the file lacks
+// them.
 func (r *Reader) measure() error {
 	matters := r.opts.Within.Has(counts.Interval) || r.opts.Filter.Time != nil
 	if !matters || !r.rewindable() || len(r.opts.Reader.Parts) > 0 {

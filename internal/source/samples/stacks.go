@@ -63,10 +63,9 @@ type Stack struct {
 // wait. Memory grows with the number of different stacks, up to Options.StackMemory. Then the
 // lightest ones end early, in an OthersFrame; a note says how many samples they have.
 //
-// The innermost frame is where the sample says that it was taken, and for precise
-// events the instruction that caused them; the frames around it are those of the
-// interrupt. User stacks that were recorded for unwinding (perf record --call-graph
-// dwarf) are unwound.
+// The innermost frame is where the sample was taken, and for precise events the instruction
+// that caused them; the frames around it are those of the interrupt. User stacks that were
+// recorded for unwinding (perf record --call-graph dwarf) are unwound.
 type Stacks struct {
 	r *Reader
 

@@ -264,8 +264,8 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestFilterClock has a recording whose clock does not begin with it, and whose file does
-// not say how long it is.
+// TestFilterClock has a recording whose clock does not begin with it, and whose file has no
+// length.
 func TestFilterClock(t *testing.T) {
 	r := newRecording(t, fullType, "cycles")
 	r.shot(shot{id: 1, time: 1000_000 * ms, period: 1})

@@ -1,6 +1,6 @@
 // Package threshold reads tables of load-latency thresholds as people publish them: two
-// columns, the threshold in cycles and the count of slower sampled loads, separated by a
-// bar, comma, semicolon, tab or blanks.
+// columns, the threshold in cycles and the count of slower loads, with a bar, comma, semicolon,
+// tab or blanks between.
 //
 //	Case 1
 //	Lat Threshold | Sample Count

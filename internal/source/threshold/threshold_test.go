@@ -70,8 +70,8 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestUnreadable checks that a row that cannot be read is an error with its
-// line, and never the end of a table.
+// TestUnreadable checks that an unreadable row is an error with its line, and never the end of
+// a table.
 func TestUnreadable(t *testing.T) {
 	const threshold = " is not a threshold: it must be an integer number of cycles"
 	const count = " is not a count of loads: it must be an integer, or <10 for one below 10"

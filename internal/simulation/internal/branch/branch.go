@@ -1,7 +1,7 @@
 // Package branch predicts branches as current processors do, where nothing can be counted.
 //
-// It gets the branches of a program in the order executed, says of each whether it would
-// have been mispredicted, and learns from it:
+// It gets a program's branches in the order executed, says of each whether it is mispredicted,
+// and learns from it:
 //
 //	p := branch.New()
 //	if p.Conditional(addr, taken) {
@@ -9,10 +9,10 @@
 //	}
 //
 // The structures are those of the literature and of what is known of vendors' cores: a TAGE
-// predictor for conditional branches [1], its relative ITTAGE for the targets of indirect
-// ones [2], and a stack of return addresses. Both predictors have the path of taken branches
-// as their history, as Intel's cores do [3]. The package knows kinds of branches, addresses
-// and outcomes only, no files and no instructions.
+// predictor for conditional branches [1], its relative ITTAGE for indirect targets [2], and a
+// stack of return addresses. Both predictors have the path of taken branches as their history,
+// as Intel's cores do [3]. The package knows kinds of branches, addresses and outcomes only, no
+// files and no instructions.
 //
 // Branch target buffers are not modelled: a direct branch that is missing there costs some
 // cycles of fetching and is no misprediction. Neither are the loop predictor and the
@@ -20,11 +20,10 @@
 //
 // # What it was compared with
 //
-// Sizes and lengths were chosen so that it learns, forgets and fails as an AMD Zen 4 does.
-// That was measured by time, without counters: the time per branch of loops with given
-// outcomes, less that with constant outcomes, in units of the time of a random branch. A
-// chain of dependent additions in each iteration hid the cost of fetching. The share
-// mispredicted:
+// Sizes and lengths were chosen so that it learns, forgets and fails as an AMD Zen 4 does. That
+// was measured by time, without counters: the time per branch of loops with given outcomes,
+// less that with constant outcomes, in times of a random branch. A chain of dependent additions
+// in each iteration hid the cost of fetching. The share mispredicted:
 //
 //	                                                            Zen 4            here
 //	taken at random, with 0.1, 0.3                              0.09 0.31        0.10 0.32

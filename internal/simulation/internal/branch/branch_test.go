@@ -70,8 +70,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestSequence repeats a sequence of branches, each at its own address, like a program that
-// works on the same data again.
+// TestSequence repeats a sequence of branches, each at its own address, like a program with the
+// same data.
 func TestSequence(t *testing.T) {
 	for _, n := range []int{300, 600, 1000} {
 		r, p := random(), branch.New()

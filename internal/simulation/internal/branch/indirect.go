@@ -22,9 +22,9 @@ type target struct {
 // An indirect predicts the targets of indirect jumps and calls: ITTAGE. Its base is the
 // last target by address, and tagged tables with ever longer paths come before it.
 //
-// A branch's address and the branch taken before it choose a group of entries, and its path
-// chooses one of the group. So a jump that is always reached in the same way, as in an
-// interpreter's loop, has few entries.
+// A branch's address and the taken branch before choose a group of entries. Its path chooses
+// one of them. So a jump that is always reached in the same way, as in an interpreter's loop,
+// has few entries.
 type indirect struct {
 	last   [1 << lastBits]uint64
 	tagged [indirectTables][1 << (groupBits + memberBits)]target

@@ -7,12 +7,11 @@
 //	case caches.Memory:
 //
 // All levels allocate on a write. The first two replace the line used longest ago, and the
-// third any line. Lines that are
-// written are written back when they are replaced. A load or store at one instruction that
-// advances by the same distance is prefetched into the first level; lines that follow each
-// other in a page are prefetched into the second. That is what Intel describes for its cores
-// (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Data Prefetching"), and
-// others have similar units.
+// third any line. Lines that are written are written back when they are replaced. A load or
+// store at one instruction that advances by the same distance is prefetched into the first
+// level; lines that follow each other in a page are prefetched into the second. Intel describes
+// that for its cores (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Data
+// Prefetching"). Others have similar units.
 package caches
 
 // A Level is the place that answers an access.
@@ -42,8 +41,8 @@ type Config struct {
 	TLB1, TLB2       Size // in entries
 }
 
-// flags of a line, in the low bits of its entry. The rest of an entry is as much of the
-// line's number as there is room for, without the bits that the set has.
+// flags of a line, in the low bits of its entry. The rest of an entry is as much of the line's
+// number as fits, without the set's bits.
 const (
 	valid = 1 << iota
 	dirty

@@ -63,8 +63,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestColumns checks that a distance of more than a page is not prefetched, and that its
-// pages are not in the TLBs.
+// TestColumns checks that a distance above a page is not prefetched, and that its pages are in
+// no TLB.
 func TestColumns(t *testing.T) {
 	h := small()
 	column := func(i int) uint64 { return uint64(i%4096) * 8192 }

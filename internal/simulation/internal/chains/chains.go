@@ -1,14 +1,14 @@
-// Package chains finds loads whose address comes from other loads in a cycle, as in walks
-// along a list or a tree. Each has to wait for the one before, however many loads a
-// processor can have in flight.
+// Package chains finds loads whose address comes from other loads in a cycle, as in walks along
+// a list. Each has to wait for the one before, however many loads a processor can have in
+// flight.
 //
 //	f := chains.NewFinder(object.Options{})
 //	defer f.Close()
 //	if f.Chained("/usr/bin/app", 0x1149) { … }
 //
-// It follows values backwards through registers and the function's own variables on the
-// stack, within one function and through its calls of itself. It does not follow them
-// through other memory or other functions, and so may miss chains.
+// It follows values backwards through registers and variables on the stack, within one function
+// and its calls of itself. It does not follow them through other memory or other functions, and
+// so may miss chains.
 package chains
 
 import (
@@ -55,9 +55,9 @@ type file struct {
 	windows   map[uint64]map[uint64]bool // the same by number of a piece of code of no known function
 }
 
-// Chained reports whether the instruction at an address of a file, as objdump shows it, is
-// a load of a chain. In a file without symbols the code around it stands for the function.
-// It is false for a file that cannot be read, and on instruction sets other than amd64.
+// Chained reports whether the instruction at a file's address, as in objdump, is a load of a
+// chain. In a file without symbols the code around it stands for the function. It is false for
+// a file that cannot be read, and on instruction sets other than amd64.
 func (f *Finder) Chained(path string, addr uint64) bool {
 	file := f.file(path)
 	if file == nil {

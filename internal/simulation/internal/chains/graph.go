@@ -92,8 +92,8 @@ func (g *graph) returns(load int) bool {
 	return false
 }
 
-// sources returns the loads that the address of a load comes from directly, with only
-// arithmetic, copies and the stack between them.
+// sources returns the loads that a load's address comes from directly: through arithmetic,
+// copies and the stack alone.
 func (g *graph) sources(load int) []int {
 	if list, ok := g.from[load]; ok {
 		return list
@@ -135,8 +135,8 @@ func (s *search) before(inst int, l location) {
 	}
 }
 
-// back goes back to where a value was written, or to the start of the block, and
-// returns from where to go on.
+// back goes back to where a value was written, or to the block's start, and returns where to go
+// on.
 func (s *search) back(p place) []place {
 	for i := p.inst - 1; i >= s.first[p.block]; i-- {
 		if s.left--; s.left <= 0 {

@@ -159,8 +159,8 @@ type sample struct {
 	// In windows: executions and accesses, loads and stores.
 	watched  int64
 	accesses [2]int64
-	// Of these, what counts: executions, the cycles with branches predicted and data in the
-	// first-level cache, those that mispredictions add, and those that caches add.
+	// Of these, what counts: executions, the cycles with predicted branches and data in the
+	// first-level cache, those of mispredictions, and those of caches.
 	timed              int64
 	ideal, lost, waits float64
 	late               [parts]float64 // cycles that accesses were late, by reason

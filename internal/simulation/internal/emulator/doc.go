@@ -1,6 +1,6 @@
-// Package emulator simulates a program in one run: QEMU's user mode emulation executes it,
-// with a plugin that counts the executions of each block of code and writes what threads
-// access. Here the caches, the branch predictor and the core are simulated.
+// Package emulator simulates a program in one run: QEMU's user mode emulation executes it. A
+// plugin counts the executions of each block and writes what threads access. Here the caches,
+// the branch predictor and the core are simulated.
 //
 //	r, err := emulator.Run(ctx, emulator.Command{Args: args}, emulator.Options{…})
 //	defer r.Close()

@@ -74,8 +74,8 @@ func latestOf(f *os.File) uint32 {
 	return uint32(binary.LittleEndian.Uint64(entry[:]))
 }
 
-// variants are the names of functions of libraries that are chosen by the instructions that
-// the processor has, where better instructions are hidden: digests and ciphers.
+// variants are library functions chosen by the processor's instructions, where better
+// instructions are hidden: digests and ciphers.
 var variants = regexp.MustCompile(`(?i)(sha|aes|gcm|ghash|chacha|poly1305|md5|crc).*_(avx2?|ssse3|sse[0-9]*|aesni|neon|x86_64)$`)
 
 // cryptographic are libraries of digests and ciphers, whose functions are often without names.

@@ -109,8 +109,8 @@ func TargetOf(program string) (string, error) {
 	return "", fmt.Errorf("a program for %s, %s cannot be emulated", f.Machine, f.Class)
 }
 
-// Takes predicts how long Run takes for a program that uses so much processor time by
-// itself, with the model of a core or without.
+// Takes predicts how long Run takes for a program of some native processor time, with or
+// without a core's model.
 func Takes(cpu time.Duration, core bool) time.Duration {
 	const (
 		start    = 400 * time.Millisecond // the emulator, the dynamic linker, symbols

@@ -1,10 +1,9 @@
 package emulator
 
 // settle finds the cycles of all instructions that were in windows, by function. The three
-// machines retire an instruction at different times, and a cycle may show at any of those
-// that retire in it. So differences of single instructions may be negative, and only the
-// sums of functions are subtracted. They are given to the instructions with a difference
-// above 0.
+// machines retire an instruction at different times. A cycle may show at any instruction that
+// retires in it. So differences of single instructions may be negative, and only the sums of
+// functions are subtracted. They are given to the instructions with a difference above 0.
 func (l *library) settle() {
 	for _, i := range l.ordered() {
 		functions := map[uint64][]*instruction{}

@@ -263,8 +263,8 @@ func at(store bool) int {
 	return 0
 }
 
-// touched are the pages that a process has accessed. The kernel has just written a page that
-// is accessed for the first time, so that it is in the caches.
+// touched are the pages that a process has accessed. The kernel has just written a page on its
+// first access, so that it is in the caches.
 type touched struct{ chunks map[uint64]*[8]uint64 }
 
 // mostTouched bounds the chunks, of two megabytes each.

@@ -3,8 +3,8 @@ package limits
 import "github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
 
 // A search looks for the chain with the most cycles per iteration among the values of the
-// recorded iterations. It computes when each value would be known if it waited for nothing
-// but other values, and follows the latest one backwards.
+// recorded iterations. It computes when each value would be known if it waited for values
+// alone, and follows the latest backwards.
 type search struct {
 	*analyser
 	known []int64 // by value
@@ -92,8 +92,8 @@ func (s *search) before(v int32, iterations int) int32 {
 	return -1
 }
 
-// steepest returns the value of the last iteration that is later by most than some
-// iterations before, or -1 if none is.
+// steepest returns the value of the last iteration that fell behind most in some iterations, or
+// -1 if none did.
 func (s *search) steepest() int32 {
 	half := s.iters / 2
 	best, steepest := int32(-1), int64(0)

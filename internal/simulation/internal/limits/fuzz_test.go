@@ -15,8 +15,8 @@ import (
 )
 
 // FuzzAnalyse analyses any bytes on cores of both vendors: prefixes, VEX, EVEX and APX forms.
-// Whatever they are, there is no panic, the figures are numbers, and instructions that the
-// decoder does not know are named.
+// Whatever they are, there is no panic, the figures are numbers, and unknown instructions are
+// named.
 func FuzzAnalyse(f *testing.F) {
 	for _, code := range []string{
 		"480fafc7", "f20f5807", "c5fc58c1", "62f17c4858c1", "d50fafc7" /* REX2 */, "62f4741c01c8" /* APX: add of three operands */, "8fe97880c1",

@@ -2,8 +2,8 @@ package limits
 
 import "github.com/cyclestack/cyclestack/internal/simulation/internal/pipeline"
 
-// A Picture is the way of micro-ops through the pipeline, for some iterations of a block
-// from an empty pipeline on. Cycles are counted from the first fetch.
+// A Picture is the way of micro-ops through the pipeline, for some iterations of a block from
+// an empty pipeline. Cycles are counted from the first fetch.
 type Picture struct {
 	Core  string
 	Ports []string
@@ -29,8 +29,8 @@ type Row struct {
 	Wait       pipeline.Wait // what dispatch waited for last
 }
 
-// Trace executes a block until its time is steady, lets the pipeline run empty, and returns
-// what happens in the next iterations.
+// Trace executes a block until its time is steady, lets the pipeline run empty, and returns the
+// next iterations.
 func Trace(core *pipeline.Core, b *pipeline.Block, iterations int) *Picture {
 	m := pipeline.NewMachine(core)
 	m.Cycles(b)

@@ -10,8 +10,8 @@ type access struct {
 // cache.
 func (m *Machine) Late(cycles int) { m.given.late = int64(cycles) }
 
-// LateStore makes the next store take so many cycles longer to reach the cache, as if it
-// missed the first-level cache. The core asks for its line when it has retired.
+// LateStore makes the next store take so many cycles longer, as if it missed the first-level
+// cache. The core asks for its line when it has retired.
 func (m *Machine) LateStore(cycles int) { m.given.lateStore = int64(cycles) }
 
 // At gives the addresses that the next instruction loads from and stores to; 0 if it does

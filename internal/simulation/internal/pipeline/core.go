@@ -36,8 +36,8 @@ type backEnd struct {
 	retire     int
 	reorder    int // micro-ops between dispatch and retirement
 	schedulers []scheduler
-	// If vectors have schedulers of their own, vectorQueue micro-ops wait for room in one
-	// of them, and do not keep others from being dispatched.
+	// If vectors have their own schedulers, vectorQueue micro-ops wait for room in one, without
+	// keeping others from dispatch.
 	vectorSchedulers []scheduler
 	vectorQueue      int
 	vectorPorts      ports // of the vectors' schedulers

@@ -69,8 +69,8 @@ func HostCoreOf(cpu string, features []string) *Core {
 	return core
 }
 
-// disguised returns the core that features betray, if it is of the same family as a core
-// and not that one; "" if there is none.
+// disguised returns the core that features betray, if it is another one of a core's family; ""
+// if there is none.
 func (s *coreSet) disguised(core string, features []string) string {
 	for _, name := range slices.Sorted(maps.Keys(s.features)) {
 		own := slices.ContainsFunc(s.features[name], func(f string) bool { return slices.Contains(features, f) })

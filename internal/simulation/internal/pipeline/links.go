@@ -1,8 +1,7 @@
 package pipeline
 
-// links is a core's memory of the stores whose data loads read. If a load has read from the
-// same store several times, the core takes that store's data for the load's value before it
-// knows either address.
+// links is a core's memory of the stores whose data loads read. If a load has read from one
+// store several times, the core takes that store's data before it knows either address.
 //
 // How a core learns this is not published. This is what was found on Zen 4, with loops of
 // several loads and stores. It distinguishes loads by the outcomes of the last two
@@ -34,8 +33,8 @@ func (l *links) branch(taken bool) {
 	}
 }
 
-// learn reports whether a load's value is taken from a store without waiting, and notes the
-// store that it came from; 0 is none.
+// learn reports whether a load takes its value from a store without waiting, and notes that
+// store; 0 is none.
 func (l *links) learn(load, store uint64) bool {
 	key := load<<linkBranches | l.history&(1<<linkBranches-1)
 	e := &l.entries[mix(key)>>(64-linkBits)]

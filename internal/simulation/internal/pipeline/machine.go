@@ -85,8 +85,8 @@ func NewMachine(c *Core) *Machine {
 	return m
 }
 
-// Reset ends all execution in progress, and forgets the contents of registers, as if the
-// program had run for long meanwhile. It keeps what the core has learned of the program.
+// Reset ends all execution in progress, and forgets the contents of registers, as if much time
+// had passed. It keeps what the core has learned of the program.
 func (m *Machine) Reset() {
 	m.advance(max(m.retired, m.memory.committed) + 1)
 	m.fetched, m.predicted, m.retired, m.fetches = m.now, m.now, m.now, 0
@@ -215,8 +215,8 @@ func (m *Machine) follow(op *Op, done int64, taken, mispredicted bool) {
 	}
 }
 
-// dispatch finds when there is room for the op in the reorder buffer, the queues and a
-// scheduler, and returns the scheduler.
+// dispatch finds when the reorder buffer, the queues and a scheduler have room for the op, and
+// returns the scheduler.
 func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 	at := m.fetched
 	if slots > 0 {
@@ -429,8 +429,8 @@ func (m *Machine) noteLoaded(op *Op) {
 // pointer says whether a register is one that string instructions count with.
 func pointer(r Register) bool { return r == RSI || r == RDI || r == RCX }
 
-// operands finds when the registers are known that the op reads, and the ports of the
-// scheduler that it waits in.
+// operands finds when the op's source registers are known, and the ports of the scheduler that
+// it waits in.
 func (m *Machine) operands(op *Op, k *cost, apart bool, scheduler int) (ready int64) {
 	ready, m.within = m.now+m.core.delay, 0
 	switch {
@@ -641,8 +641,8 @@ func (m *Machine) link(op *Op, s *storeEntry) int64 {
 	return max(m.linkedAt, s.data)
 }
 
-// forward finds when the value of a load is known that overlaps with a store on its way to
-// the cache.
+// forward finds when a load's value is known that overlaps with a store on its way to the
+// cache.
 func (m *Machine) forward(op *Op, s *storeEntry, addr uint64, value int64) int64 {
 	c := m.core
 	latency, known := int64(c.forward), max(s.data, s.placed)

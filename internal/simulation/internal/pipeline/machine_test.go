@@ -283,8 +283,8 @@ func checkCore(t *testing.T, c *Core) {
 	}
 }
 
-// TestLate has loads wait: one after the other if they are a chain, and otherwise as many
-// at a time as the core has room for.
+// TestLate has loads wait: one after the other in a chain, and otherwise as many at a time as
+// the core has room for.
 func TestLate(t *testing.T) {
 	m := NewMachine(CoreOf("amdzen4"))
 	for _, tt := range []struct {

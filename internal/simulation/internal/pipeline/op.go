@@ -3,19 +3,17 @@
 // unit, and for room in queues.
 //
 // An Op is what an instruction needs, which a Decoder reads from its code once. A Machine
-// executes ops one after the other on a model of a Core that dispatches in order, executes
-// out of order and retires in order. It returns for how many cycles a sampler would see
-// each op. Caches are perfect, and branches are predicted, unless the caller says
-// otherwise.
+// executes ops on a model of a Core that dispatches in order, executes out of order and retires
+// in order. It returns for how many cycles a sampler would see each op. Caches are perfect, and
+// branches are predicted, unless the caller says otherwise.
 //
 //	d, err := pipeline.NewDecoder(disasm.AMD64)
 //	m := pipeline.NewMachine(pipeline.CoreOf("amdzen4"))
 //	op := d.Op(inst, code)
 //	cycles += m.Execute(&op, taken, false)
 //
-// The addresses of memory accesses are not known. To find the loads that read a recent
-// store, the machine computes with random numbers for the unknown contents of registers and
-// memory.
+// The addresses of memory accesses are not known. To find loads that read a recent store, the
+// machine computes with random numbers for unknown registers and memory.
 package pipeline
 
 import "math/bits"
@@ -24,8 +22,8 @@ import "math/bits"
 // whatever part of it is used; a group of flags; a mask; the x87 stack as a whole.
 type Register uint8
 
-// The registers. General registers are RAX+0 to RAX+15 in the order of their
-// encoding, vector registers XMM0+0 to XMM0+31, masks K0+0 to K0+7.
+// The registers. General registers are RAX+0 to RAX+15 in their encoding's order, vector
+// registers XMM0+0 to XMM0+31, masks K0+0 to K0+7.
 const (
 	NoRegister Register = iota
 	RAX

@@ -64,8 +64,7 @@ func (m *Machine) Rounds(b *Block, from, count int) {
 	}
 }
 
-// FetchCycles returns the cycles that the front end alone takes for an execution of a block,
-// if everything behind it is infinitely fast.
+// FetchCycles returns the cycles that the front end alone takes for an execution of a block.
 func (m *Machine) FetchCycles(b *Block) float64 {
 	const warm, timed = 4, 24
 	start := int64(0)

@@ -101,8 +101,8 @@ func (u *units) advance(from, to int64) {
 	u.now = to
 }
 
-// reserve reserves one of the ports for hold cycles, as early as it is free from a cycle
-// on, and returns that cycle and the port.
+// reserve reserves one of the ports for hold cycles, as early as possible from a cycle on. It
+// returns that cycle and the port.
 func (u *units) reserve(from int64, of ports, hold int64) (at int64, port ports) {
 	if u.ideal {
 		return from, of & -of

@@ -39,9 +39,9 @@ func TestLateStores(t *testing.T) {
 }
 
 // TestStoresTogether has blocks of BHive, unrolled with equal registers, and their cycles on
-// Zen 4. Stores reach the cache together if they follow each other and are in the same 32
-// bytes, however many there are. New code takes a store's data for a load's if the registers
-// of both addresses are the same, unchanged.
+// Zen 4. Stores reach the cache together if they follow each other in the same 32 bytes,
+// however many there are. New code takes a store's data for a load's if the registers of both
+// addresses are the same, unchanged.
 func TestStoresTogether(t *testing.T) {
 	tests := []struct {
 		name, code string

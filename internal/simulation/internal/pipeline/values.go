@@ -2,8 +2,8 @@ package pipeline
 
 import "math/bits"
 
-// A calculation is how an instruction computes its result from its first and second
-// operand, as far as values are followed.
+// A calculation is how an instruction computes its result from two operands, as far as values
+// are followed.
 type calculation uint8
 
 const (

@@ -33,8 +33,8 @@ func (m *Machine) forwards(op *Op) bool {
 	return !m.freedom.Forwarding && (!d.Memory || d.Addr != op.addr)
 }
 
-// Fetch lets the front end alone fetch an op, and returns the cycle when it comes out
-// of the cache of decoded instructions. taken says that a branch was taken.
+// Fetch lets the front end alone fetch an op, and returns its cycle from the cache of decoded
+// instructions. taken says that a branch was taken.
 func (m *Machine) Fetch(op *Op, taken bool) int64 {
 	fused, slots := m.slots(op, &m.core.costs[op.form])
 	m.fetch(op, slots, fused)

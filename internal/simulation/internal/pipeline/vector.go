@@ -75,8 +75,8 @@ func vector0FSpecs() (t [256]spec) {
 	return t
 }
 
-// scalarOps are the opcodes behind 0F that are scalar with F3 and F2, and leave the rest of
-// the register unchanged.
+// scalarOps are the opcodes behind 0F that are scalar with F3 and F2, and leave the register's
+// rest unchanged.
 var scalarOps = map[byte]bool{0x51: true, 0x52: true, 0x53: true, 0x58: true, 0x59: true, 0x5a: true,
 	0x5c: true, 0x5d: true, 0x5e: true, 0x5f: true, 0xc2: true}
 

@@ -7,8 +7,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
 )
 
-// Data says how often a program's loads and stores miss caches, as a cache simulator counts
-// them, and how long they wait then.
+// Data says how often a program's loads and stores miss caches, by a cache simulator, and how
+// long they wait.
 type Data struct {
 	Misses map[valgrind.DataPlace]valgrind.DataMisses
 	// Beyond is the share of the misses of the last simulated cache that a further one
@@ -99,9 +99,9 @@ func (p *Rates) accesses(at valgrind.DataPlace) []*instruction {
 	return nil
 }
 
-// repeat executes steps once more on two machines, one of them with accesses that miss, and
-// returns how many of them count. Both machines execute the recorded windows only, so that
-// they differ by the misses alone: the windows of the first pass were others.
+// repeat executes steps once more on two machines, one with accesses that miss, and returns how
+// many count. Both machines execute the recorded windows only, so that they differ by the
+// misses alone: the windows of the first pass were others.
 func (p *Rates) repeat(usual, late machine, steps []step) (counted int64) {
 	for _, s := range steps {
 		if s.begins {
@@ -194,9 +194,9 @@ func (w *waits) shares(loads ...*instruction) (list [3]float64) {
 	return list
 }
 
-// divide divides the waiting time of a function's instructions, which are in order, among
-// the levels. Each takes the shares of the last load at or before it, or else those of the
-// whole function or of the program.
+// divide divides the waiting time of a function's instructions, which are in order, among the
+// levels. Each takes the shares of the last load at or before it, or else the function's or
+// program's.
 func (w *waits) divide(insts []*instruction) {
 	latest := w.shares(insts...)
 	if latest == [3]float64{} {

@@ -28,8 +28,8 @@ func (l *learner) Execute(_ *pipeline.Op, _, _ bool) float64 {
 	return cycles
 }
 
-// learners are the rates of processes on such machines that execute code in the order of
-// these addresses, over and over.
+// learners are the rates of processes on such machines that execute code at these addresses,
+// over and over.
 type learners struct {
 	*Rates
 	runs []*process
@@ -86,8 +86,8 @@ var (
 	other = []uint64{0x1015}                                 // returns to itself
 )
 
-// TestOrder checks that rates do not depend on the order of processes, also of those that
-// execute the same number of blocks.
+// TestOrder checks that rates do not depend on the order of processes, also with equally many
+// blocks.
 func TestOrder(t *testing.T) {
 	var all [2][]valgrind.Rate
 	for first := range all {

@@ -150,8 +150,8 @@ type instruction struct {
 	executed     int64 // in all that was followed
 	mispredicted int64 // of these
 
-	// In windows: executions, and the time of these with all branches predicted and all
-	// data in the first-level cache, and with the predictor's mispredictions.
+	// In windows: executions, and their time with all branches predicted and data in the
+	// first-level cache, and with the predictor's mispredictions.
 	timed       int64
 	ideal, real ticks
 	waited      ticks // time that missing loads add, in the windows that were recorded
@@ -216,9 +216,8 @@ func (s stretch) all() iter.Seq2[int, *instruction] {
 	}
 }
 
-// block returns the instructions from an address on, up to the first that may leave the
-// straight line, and the last of them. It returns none if there is no code there, or no
-// room for more.
+// block returns the instructions from an address on, up to the first that may jump, and the
+// last of them. It returns none if there is no code there, or no room for more.
 func (l *library) block(i *image, addr uint64) (s stretch, last *instruction) {
 	code, err := i.file.Code(addr, longest)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/cyclestack/cyclestack/internal/disasm"
 )
 
-// overlapping is a file whose segments overlap: code that is entered before the second one
-// ends with the first, and code that is entered in the second goes on.
+// overlapping is a file whose segments overlap: code entered before the second one ends with
+// the first, and code entered in the second goes on.
 type overlapping struct{ made }
 
 func (overlapping) Code(addr uint64, _ int) ([]byte, error) {
@@ -54,8 +54,8 @@ func TestRecordedBlocks(t *testing.T) {
 	runtime.KeepAlive(l)
 }
 
-// TestStub checks the rate of a call through a stub that was entered behind its beginning
-// only, until the program ended in it.
+// TestStub checks the rate of a call through a stub that was entered only behind its beginning,
+// at the program's end.
 func TestStub(t *testing.T) {
 	p, run := walk(t, &recorder{})
 	run.window.wait = 1

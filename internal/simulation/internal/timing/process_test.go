@@ -74,8 +74,8 @@ func (w *recorder) Jump(addr, target uint64) {
 func (w *recorder) Call(addr, next uint64)          { w.said = append(w.said, fmt.Sprintf("(%x", next)) }
 func (w *recorder) Return(addr, target uint64) bool { return w.note("%x)%x", addr, target) }
 
-// A clock is a machine that takes a cycle for each instruction, ten more behind a
-// mispredicted one, and more for late loads.
+// A clock is a machine that takes a cycle per instruction, ten more behind a mispredicted one,
+// and more for late loads.
 type clock struct{ missed, resets, late int }
 
 func (c *clock) Reset() { *c = clock{resets: c.resets + 1} }
@@ -202,8 +202,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestWaits checks what is waited for: as often as loads miss, as long as they take
-// longer, and that it is given to what is waited for.
+// TestWaits checks what is waited for: as often and as long as loads miss, and that it is given
+// to what is waited for.
 func TestWaits(t *testing.T) {
 	loop := make([]uint64, 40_001)
 	for i := range loop {
@@ -284,8 +284,7 @@ func far(got, want [3]float64) bool {
 	return false
 }
 
-// TestWindows checks how much of a run is in windows, and that they are not always at the
-// same places of a loop.
+// TestWindows checks how much of a run is in windows, and that their places in a loop vary.
 func TestWindows(t *testing.T) {
 	for _, tt := range []struct {
 		blocks      int

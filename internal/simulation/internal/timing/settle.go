@@ -2,11 +2,11 @@ package timing
 
 import "github.com/cyclestack/cyclestack/internal/object"
 
-// The three machines retire an instruction at different times, after different waits. Of
-// the instructions that retire in one cycle, the cycle may show at any. So only sums over
-// many instructions can be subtracted, and functions are large enough. The cycles that
-// mispredictions and misses add to a function are given to the instructions that retire
-// later because of them, as a sampler would see it.
+// The three machines retire an instruction at different times, after different waits. Of the
+// instructions that retire in one cycle, the cycle may show at any. So only sums over many
+// instructions can be subtracted, and functions are large enough. The cycles that
+// mispredictions and misses add go to the instructions that retire later because of them, as a
+// sampler would see.
 
 // parts are the parts of an instruction's time, in cycles of all its executions in windows.
 type parts struct {
@@ -80,9 +80,9 @@ func positive(insts []*instruction) {
 	}
 }
 
-// take divides the sum of a part among the instructions with a positive part, and subtracts
-// it from their cycles. If their cycles are too few, because they show at others, the rest
-// comes from all in proportion to their cycles.
+// take divides the sum of a part among the instructions with a positive part, and subtracts it
+// from their cycles. If their cycles are too few, as they show at others, the rest comes from
+// all in proportion.
 func take(insts []*instruction, part func(*parts) *float64) {
 	sum, later, room := 0.0, 0.0, 0.0
 	for _, in := range insts {

@@ -2,12 +2,11 @@
 // how many cycles each takes, waiting for the results of others, and which branches are
 // mispredicted.
 //
-// A simulator executes the program and reports the order of its code (package valgrind);
-// the code itself is in the files (package object). They give all branches, for the model
-// of a predictor (package branch). For short pieces of the run, evenly distributed, the
-// model of a core says how long they take (package pipeline): with perfect prediction, with
-// the predictor's, and with loads that miss caches, once it is known how often they do (see
-// [Rates.Wait]).
+// A simulator executes the program and reports the order of its code (package valgrind); the
+// code itself is in the files (package object). They give all branches, for the model of a
+// predictor (package branch). For short pieces of the run, evenly distributed, the model of a
+// core says how long they take (package pipeline): with perfect prediction, with the
+// predictor's, and with loads that miss caches, once their rate is known (see [Rates.Wait]).
 //
 //	p, err := timing.Run(ctx, valgrind.Command{Args: args}, timing.Options{Core: core, Limit: 40e6})
 //	rate, ok := p.At("/usr/bin/prog", 0x1139)

@@ -18,9 +18,9 @@ type window struct {
 	record      *record
 }
 
-// records are the steps of the windows of all processes. If they are full, every other
-// window of each process is dropped. So the windows that are kept do not depend on the
-// order of the processes, which changes from run to run.
+// records are the steps of the windows of all processes. If they are full, every other window
+// of each process is dropped. So the kept windows do not depend on the processes' order, which
+// changes from run to run.
 type records struct {
 	list    []*record
 	room    int   // for further steps

@@ -13,9 +13,9 @@ const starting = time.Second
 // by itself. The simulator runs its threads one at a time.
 func Takes(cpu time.Duration) time.Duration { return starting + slowdown*cpu }
 
-// For returns the geometry to simulate for a program that used up to so many bytes of
-// memory, 0 for few. It also returns the share of the misses of the last simulated level
-// that a further level answers.
+// For returns the geometry to simulate for a program of up to so many bytes of memory, 0 for
+// few. It also returns the share of the misses of the last simulated level that a further level
+// answers.
 //
 // The simulators have two of three levels. If the program's memory fits the third, the last
 // simulated level is the second, and the third answers its misses. If it does not fit,

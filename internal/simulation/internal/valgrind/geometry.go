@@ -136,9 +136,8 @@ var ErrNoCaches = errors.New("this machine does not say what caches it has")
 // are not known.
 var Typical = Hierarchy{L1I: Cache{32 << 10, 8, 64}, L1D: Cache{32 << 10, 8, 64}, L2: Cache{1 << 20, 16, 64}, L3: Cache{16 << 20, 16, 64}}
 
-// HostCaches returns the caches of the first processor of the machine whose file system
-// root is, as Linux shows them in /sys/devices/system/cpu. On a virtual machine they are
-// those that the hypervisor reports.
+// HostCaches returns the caches of the first processor of the machine with this root, from
+// /sys/devices/system/cpu. On a virtual machine they are those that the hypervisor reports.
 func HostCaches(root fs.FS) (Hierarchy, error) {
 	var h Hierarchy
 	for i := range 16 {

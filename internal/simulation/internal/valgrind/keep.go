@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// Keep writes the files of the simulation into one, with the share of the misses of the
-// last simulated cache that a further one answers: the simulator does not know it. Each
-// file is a part of it, as in callgrind's own files with several parts.
+// Keep writes the files of the simulation into one, with the share of last-level misses that a
+// further cache answers: the simulator does not know it. Each file is a part of it, as in
+// callgrind's own files with several parts.
 func (s *Simulation) Keep(w io.Writer, beyond float64) error {
 	out := bufio.NewWriter(w)
 	for i, name := range s.Files {

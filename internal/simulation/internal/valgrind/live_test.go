@@ -89,8 +89,8 @@ func simulate(t *testing.T, c Command) *Simulation {
 	return s
 }
 
-// TestColumns checks that the simulation of the two walks tells them apart, by the
-// line, and that two simulations count the same.
+// TestColumns checks that the two walks differ in the simulation, by the line, and that two
+// simulations count the same.
 func TestColumns(t *testing.T) {
 	program := work(t)
 	size := testlong.Size(300, 1000)
@@ -119,8 +119,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestForks checks that a forked process's counts are not its parent's once more, and
-// that those of all processes and threads are there.
+// TestForks checks that a forked process does not repeat its parent's counts, and that all
+// processes and threads are there.
 func TestForks(t *testing.T) {
 	program := work(t)
 	forked := table(t, Open(simulate(t, Command{Args: []string{program, "fork"}}).Files, Options{By: counts.Function}))

@@ -1,10 +1,10 @@
 package valgrind
 
-// A Rate is the time and the mispredictions of an instruction per execution, estimated from
-// the order of the program's code.
+// A Rate is an instruction's time and mispredictions per execution, estimated from the order of
+// the program's code.
 type Rate struct {
-	// Cycles are how much later the instruction retires than the one before, with branches
-	// predicted and all data in the first-level cache.
+	// Cycles are how much later the instruction retires than the one before, with predicted
+	// branches and first-level data.
 	Cycles float64
 	// Lost is the cycles that mispredicted branches add. Second, Third and Memory are those
 	// that waiting for data adds: in the cache behind the first level, in the one behind
@@ -24,8 +24,8 @@ type DataPlace struct {
 	Line   int
 }
 
-// Accesses are how many loads or stores there are, how many of them miss the first-level
-// cache, and how many of these the last simulated one.
+// Accesses are how many loads or stores there are, how many miss the first-level cache, and how
+// many the last.
 type Accesses struct{ Number, First, Last float64 }
 
 // Add adds further accesses.

@@ -391,8 +391,8 @@ func TestRecursion(t *testing.T) {
 	}
 }
 
-// A line that was inlined into several functions is one place without a function, or if
-// lines are split by function, one place of each.
+// A line inlined into several functions is one place without a function, or one of each if
+// split by function.
 func TestLinesOfSeveralFunctions(t *testing.T) {
 	const file = "events: Ir\nob=app\nfl=app.c\nfn=one\n4 10\n5 1\nfn=two\n4 200\n6 2\nfn=one\n4 1000\n"
 	for _, tt := range []struct {

@@ -49,10 +49,9 @@ func traceOptions(dir string) []string {
 
 // A traceLog reads what lackey prints of one process, in pieces of any size.
 //
-// A log begins when a process is forked, and anew when it executes a program. What it did
-// in between is lost, as far as it was not read before. To make that independent of chance,
-// the first blocks of a forked process are held back, and dropped if a program follows
-// them.
+// A log begins when a process is forked, and anew when it executes a program. What it did in
+// between is lost, as far as it was not read before. To make that independent of chance, a
+// forked process's first blocks are held back, and dropped if a program follows.
 type traceLog struct {
 	to       Follower
 	ancestor func(pid string) Follower // of a forked process

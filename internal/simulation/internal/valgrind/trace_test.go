@@ -31,8 +31,8 @@ func (r *recorder) Blocks(addrs []uint64) {
 
 func (r *recorder) End() {}
 
-// traced reads a log in pieces of a size, and returns what it says and how many blocks
-// might have followed.
+// traced reads a log in pieces of a size. It returns what it says and how many blocks might
+// have followed.
 func traced(text string, size int, limit int64) (*traceLog, []string, int64) {
 	r := &recorder{}
 	log := newTraceLog(r, named, &limit)
@@ -89,8 +89,8 @@ func TestTraceFailures(t *testing.T) {
 	}
 }
 
-// FuzzTraceLog reads logs with any contents: the blocks that are handed on do not depend on
-// the pieces of the log, and their order and number are bounded.
+// FuzzTraceLog reads logs with any contents: the blocks do not depend on the pieces of the log,
+// and their order and number are bounded.
 func FuzzTraceLog(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.lackey"))
 	if err != nil || len(files) == 0 {
