@@ -130,8 +130,8 @@ func (a *app) lint() *cobra.Command {
 		Use:     "lint [FILE…]",
 		GroupID: "catalogue",
 		Short:   "Check model files; without a file, the embedded ones",
-		Long: `lint checks model files: names are defined, units add up, children can sum to their parent, thresholds are reachable, events exist on the processor. The exit
-status is 1 if there is an error.`,
+		Long: `lint checks model files: names are defined, units add up, children can sum to their
+parent, thresholds are reachable, events exist on the processor. The exit status is 1 if there is an error.`,
 		Example: `  cyclestack lint
   cyclestack lint my-model.toml`,
 		RunE: func(_ *cobra.Command, files []string) error { return a.runLint(c, notes, files) },
