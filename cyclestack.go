@@ -14,8 +14,8 @@
 // The package promises to count with the processor's counters alone: where they
 // cannot be used, it returns an error.
 //
-// It is made of the packages metric, model, plan, source, counts, account and report, in the
-// order of the data's flow.
+// Its packages are metric, model, plan, source, counts, account and report, in the order of the
+// data's flow.
 package cyclestack
 
 import (

@@ -148,8 +148,8 @@ func (b *Binding) candidate(a *Account, i, from int) bool {
 	return a.Nodes[i].Flagged && b.sibling(a, i, from)
 }
 
-// sibling says whether a node of the main tree has a possible value and is below another (the
-// top if -1).
+// sibling says whether a node of the main tree has a possible value below another (the top if
+// -1).
 func (b *Binding) sibling(a *Account, i, from int) bool {
 	v := &a.Nodes[i]
 	return v.Known() && v.Doubt != DoubtRange && b.Method.Model.Nodes[i].Section == "" && b.under(i, from)

@@ -15,8 +15,8 @@ const (
 
 // NoError says why a value that is known has no error, and what would give it one; "" if it has
 // one or needs none. A value whose events were counted all of the time needs none. bound is
-// then the largest error of a share at a constant rate of cycles or slots, whatever happened
-// between windows; NaN for other values.
+// then a share's largest error at a constant rate of cycles or slots, whatever happened between
+// windows; NaN for other values.
 func (a *Account) NoError(node int) (why string, bound float64) {
 	v := &a.Nodes[node]
 	if !v.Known() || !math.IsNaN(v.Error) || !v.counted || !(v.Coverage < alwaysCounted) {

@@ -31,7 +31,7 @@ func build(t *testing.T) (cyclestack, extra string) {
 }
 
 // TestSecond: cyclestack runs the second executable if it is on the PATH or next to it, with
-// its arguments and exit status. Otherwise it says how to get it.
+// arguments and status. Otherwise it says how to get it.
 func TestSecond(t *testing.T) {
 	cyclestack, extra := build(t)
 	run := func(path string, args ...string) (status int, out, err string) {

@@ -53,8 +53,8 @@ func run(tb testing.TB, argv []string) cost {
 	return c
 }
 
-// medians runs commands in alternation, so that other load is the same for all, and
-// returns the median costs of each, and the most memory.
+// medians runs commands in alternation, so that they share other load. It returns the median
+// costs of each, and the most memory.
 func medians(b *testing.B, commands ...[]string) []cost {
 	b.Helper()
 	real, cpu := make([][]time.Duration, len(commands)), make([][]time.Duration, len(commands))
@@ -114,9 +114,9 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkIntervals measures the processor time of stat -I 100, and of perf's, for four
-// seconds, of the machine and of a program, into a file: go test ./cmd/cyclestack -run '^$'
-// -bench Intervals -benchtime 5x
+// BenchmarkIntervals measures the processor time of stat -I 100, and of perf's: four seconds of
+// the machine and of a program, into a file: go test ./cmd/cyclestack -run '^$' -bench
+// Intervals -benchtime 5x
 func BenchmarkIntervals(b *testing.B) {
 	sleep, perf := look(b, "sleep"), look(b, "perf")
 	stat := program(b)

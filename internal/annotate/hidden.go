@@ -216,8 +216,8 @@ func sampled(t *counts.Table, row int, columns []int) int64 {
 	return n
 }
 
-// judge decides about the events of a cost by the counts near them, in one row, and the nodes'
-// values there.
+// judge decides about a cost's events by the counts near them, in one row, and the nodes'
+// values.
 func judge(t *counts.Table, amounts []float64, c *Cost) Verdict {
 	cost, stalled := amounts[c.Node], amounts[c.Stalls]
 	n, s := float64(sampled(t, 0, c.Events)), float64(sampled(t, 0, c.Measured))

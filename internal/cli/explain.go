@@ -91,9 +91,8 @@ func (a *app) listNodes(c *common) error {
 	return a.printModels(c, r.Catalogue, r.Choice, true)
 }
 
-// unnamed finds a node where no recording is named: without a processor in what was
-// measured last, else among the methods of the processor, which is this machine's if none
-// is given.
+// unnamed finds a node where no recording is named: without a processor in what was measured
+// last, else among the methods of the processor, by default this machine's.
 func (a *app) unnamed(c *common, recs *recorded.Recordings, name string) (*resolve.Method, *account.Account, error) {
 	if c.cpu == "" {
 		if m, acc, ok := a.measured(c, name); ok {

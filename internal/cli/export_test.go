@@ -178,7 +178,7 @@ func flat(p *pprof.Profile, typ int) map[string]float64 {
 }
 
 // TestPprofIsTheReport: a function's slots in a profile are its share in the report times its
-// slots, and the events are its counts.
+// slots, and events are counts.
 func TestPprofIsTheReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stacks.data")
 	recordCalls(t, file, 200)

@@ -1,6 +1,6 @@
 // Package core says why a piece of code is slow in a processor's core, with perfect caches and
-// branch prediction. It takes the loops of a program's function, raw bytes or an assembly file,
-// and gives each to models of cores: package simulation.
+// branch prediction. It gives the loops of a program's function, raw bytes or an assembly file
+// to models of cores: package simulation.
 //
 // [Blocks] reads one block of machine code from each line of a file:
 //

@@ -1,5 +1,5 @@
-// Package export writes accounts of places in the code, with the stacks of their samples, in
-// the formats of other viewers: pprof, speedscope, the Firefox Profiler, collapsed stacks, and
+// Package export writes accounts of places in the code, with their samples' stacks, in the
+// formats of other viewers: pprof, speedscope, the Firefox Profiler, collapsed stacks, and
 // flame graphs as HTML files.
 //
 // It follows the last step of the flow

@@ -5,8 +5,8 @@ type Facility struct {
 	Name string // "PEBS load latency"
 	// From and To say where the latency begins and ends, and what is part of it.
 	Meaning string
-	// Instruction says what the second latency of a sample is (var2_w of the kernel's union
-	// perf_sample_weight), "" if there is none or it is not known.
+	// Instruction says what a sample's second latency is (var2_w of the kernel's union
+	// perf_sample_weight), "" if unknown or without one.
 	Instruction string
 	// Chosen says which loads can be sampled.
 	Chosen string

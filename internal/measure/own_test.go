@@ -102,7 +102,7 @@ func TestOwnEvents(t *testing.T) {
 }
 
 // TestOwnFormats checks that every format has the user's own events, counted or not, and the
-// plan's if a level is chosen.
+// plan's with a level.
 func TestOwnFormats(t *testing.T) {
 	kernel := func() *testkernel.Kernel {
 		k := testkernel.Skylake(1)

@@ -34,8 +34,8 @@ func TestAddr2line(t *testing.T) {
 	}
 }
 
-// instructionsOf returns the addresses of about n instructions, spread over the functions, and
-// of all in a Go program's own package.
+// instructionsOf returns the addresses of about n instructions, spread over functions, and of
+// all in a Go program's package.
 func instructionsOf(t *testing.T, o *Object, n int) []uint64 {
 	t.Helper()
 	d, err := disasm.New(disasm.Arch(o.Arch), disasm.ATT)

@@ -352,8 +352,7 @@ func (o *Object) functionName(data *dwarf.Data, at dwarf.Offset) (name string) {
 // attrMIPSLinkageName is what compilers wrote before DWARF 4.
 const attrMIPSLinkageName = dwarf.Attr(0x2007)
 
-// findName follows a function's entry to the one it is an instance of, and to its declaration,
-// up to a symbol.
+// findName follows a function's entry to its origin and its declaration, up to a symbol.
 func (o *Object) findName(data *dwarf.Data, at dwarf.Offset) string {
 	plain, own := "", true
 	for range maxOrigins {

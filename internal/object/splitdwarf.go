@@ -62,7 +62,7 @@ func (o *Object) splitOf(u *unit) *splitUnit {
 }
 
 // openSplit looks for the rest of a unit: in the .dwp file next to the object, then in the .dwo
-// file, where it was compiled or next to it.
+// file, where compiled or next to it.
 func (o *Object) openSplit(u *unit) (*splitUnit, error) {
 	if p := o.package5(); p != nil {
 		if parts, ok := p.parts(u.dwoID); ok {

@@ -120,7 +120,7 @@ func (o *Options) emulation(core *Core) emulator.Options {
 }
 
 // samples returns how many blocks pass between samples, and how many the predictor sees before
-// a window, for a program of some native time.
+// a window, by native time.
 func samples(native time.Duration) (gap, warm int64) {
 	const (
 		perSecond  = 1e9  // blocks that a core executes in a second

@@ -85,8 +85,8 @@ type Latencies struct {
 	// Least is the share of these cycles that is waited for at least: a core with many
 	// misses under way still moves one line for each, and translates its address.
 	Least float64
-	// TLB and Walk are how many cycles later it has its data if only the second TLB has its
-	// page, and if none has. Line is the cycles between two lines from memory.
+	// TLB and Walk are the cycles that its data are late if only the second TLB has its page,
+	// or none. Line is the cycles between two lines from memory.
 	TLB, Walk, Line float64
 }
 
@@ -135,8 +135,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r, err
 }
 
-// limitMemory has the garbage collector keep the memory small that simulating and reading
-// need, unless the environment says how large it may be. Below that it need not collect.
+// limitMemory has the garbage collector keep the memory of simulating and reading small, unless
+// the environment says otherwise. Below that it need not collect.
 func limitMemory() {
 	const (
 		enough = 200 << 20
@@ -283,8 +283,8 @@ func (d *described) flush() error {
 // mostPlaces is how many places a table has: many more than anybody reads.
 const mostPlaces = 4096
 
-// Table returns the counts of the run, or with a kind of places also those of the places with
-// the most cycles, within functions if that is among the others.
+// Table returns the counts of the run. With a kind of places it adds those with the most
+// cycles, within functions if asked for.
 func (r *Result) Table(by counts.Kind, within counts.By) (*counts.Table, error) {
 	return r.table(ReaderOptions{By: by, Within: within, rows: mostPlaces})
 }

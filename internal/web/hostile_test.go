@@ -118,9 +118,9 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestSpeed: a page with 20,000 functions of 40 nodes and 5,000 intervals opens within a
-// second, sorts within 200 ms and scrolls smoothly. Without -long it is a tenth of that, and
-// only has to work.
+// TestSpeed: a page with 20,000 functions and 5,000 intervals opens within a second, sorts
+// within 200 ms and scrolls smoothly. Without -long it is a tenth of that, and only has to
+// work.
 func TestSpeed(t *testing.T) {
 	functions, intervals := testlong.Size(2000, 20000), testlong.Size(500, 5000)
 	many, _ := manyAccounts(t, "function", functions)

@@ -265,8 +265,8 @@ func cells(tab *testbrowser.Tab, section string) map[int]map[string]string {
 	return out
 }
 
-// TestPlaces: the cells of the table of functions are the document's, in order, sorted,
-// filtered and with open parts, by mouse and keyboard.
+// TestPlaces: cells of the table of functions are the document's, sorted, filtered and with
+// open parts, by mouse and keyboard.
 func TestPlaces(t *testing.T) {
 	b := testbrowser.New(t)
 	html, list := manyFunctions(t, 300)

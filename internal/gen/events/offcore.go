@@ -129,8 +129,8 @@ func foldGroup(rows []row) []row {
 }
 
 // factors finds the bits of every request and response, if config1 is the OR of them
-// throughout: the bits of all values of a request, and those of all values of a response that
-// not all requests have.
+// throughout: the bits of all values of a request, and those of all values of a response beyond
+// all requests'.
 func factors(rows []row) (requests, responses map[string]uint64, ok bool) {
 	requests, responses = map[string]uint64{}, map[string]uint64{}
 	and := func(m map[string]uint64, k string, v uint64) {

@@ -1,5 +1,5 @@
 // Package clocked serves measurements whose cycles cannot be counted: it samples the program by
-// the clock while the operating system counts it, and finds the code that took the time.
+// the clock while the operating system counts it, and finds the time's code.
 package clocked
 
 import (

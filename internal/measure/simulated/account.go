@@ -150,8 +150,8 @@ func (s *Simulator) account(ran *account.Account) error {
 	return stream.Finish()
 }
 
-// timedLeast is the least share of a run's cycles in the simulation of a program with a clock
-// that does the same.
+// timedLeast is the least share of a run's cycles in a simulation that does the same as its
+// clock.
 const timedLeast = 0.6
 
 // selfTimed returns a note if the program does as much as its time allows, and so less when

@@ -39,8 +39,8 @@ type Access struct {
 	Addr     uint64 // of the data; 0 if it is not known
 	Phys     uint64 // the same, physical
 	Width    int    // bytes; 0 if it is not known
-	// Object is the number of the memory that several processes map at addresses of their
-	// own, and Offset where Addr is in it. It is 0 for other memory.
+	// Object is the number of memory that several processes map at their own addresses, and
+	// Offset where Addr is. It is 0 for other memory.
 	Object int
 	Offset uint64
 
@@ -245,8 +245,7 @@ func (m *memoryReader) read() error {
 	return nil
 }
 
-// sample hands on a sample of a load with a latency or, if all is set, of an access with a
-// known address.
+// sample hands on a sample of a load with a latency or, with all, of an access with an address.
 func (m *memoryReader) sample(rec *perfdata.Sample, op *Op) {
 	m.any = true
 	e := m.event(rec.Event())

@@ -11,10 +11,10 @@ import (
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
-// An order sorts samples and the events that they depend on, such as mappings, by time while a
-// file is read. The records of each processor are in order, and perf ends a round after reading
-// what all processors wrote: what comes then is not older than what had come before the
-// previous round ended (perf's ordered_events).
+// An order sorts samples, and the events that they depend on such as mappings, by time during
+// reading. The records of each processor are in order, and perf ends a round after reading what
+// all processors wrote: what comes then is not older than what had come before the previous
+// round ended (perf's ordered_events).
 //
 // Samples among themselves need no order: what is mapped can be asked about any
 // time once the events up to it are settled.

@@ -139,8 +139,7 @@ func (r *Reader) Next() bool {
 	return true
 }
 
-// errAgain is returned by a pass if the file has to be read for its events first, then for its
-// samples.
+// errAgain is returned by a pass if the file is to be read for events first, then for samples.
 var errAgain = errors.New("events are needed ahead of the samples")
 
 // read makes one pass over the file: samples wait for the events that precede them. It

@@ -1,6 +1,6 @@
 // Package threshold reads tables of load-latency thresholds as people publish them: two
-// columns, the threshold in cycles and the count of slower loads, with a bar, comma, semicolon,
-// tab or blanks between.
+// columns, the threshold in cycles and the count of slower loads. Between is a bar, comma,
+// semicolon, tab or blanks.
 //
 //	Case 1
 //	Lat Threshold | Sample Count

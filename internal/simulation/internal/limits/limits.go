@@ -1,6 +1,6 @@
 // Package limits says how long a block of code takes when executed again and again, and what
 // limits it: the front end, the width of dispatch or retirement, ports, the divider, a chain of
-// dependences between iterations, or a full queue.
+// dependences, or a full queue.
 //
 //	b, err := pipeline.NewBlock(code, true)
 //	a := limits.Analyse(pipeline.CoreOf("amdzen4"), b, limits.Options{})

@@ -1,7 +1,7 @@
 package pipeline
 
 // links is a core's memory of the stores whose data loads read. If a load has read from one
-// store several times, the core takes that store's data before it knows either address.
+// store several times, the core takes its data before knowing either address.
 //
 // How a core learns this is not published. This is what was found on Zen 4, with loops of
 // several loads and stores. It distinguishes loads by the outcomes of the last two

@@ -3,8 +3,8 @@
 // unit, and for room in queues.
 //
 // An Op is what an instruction needs, which a Decoder reads from its code once. A Machine
-// executes ops on a model of a Core that dispatches in order, executes out of order and retires
-// in order. It returns for how many cycles a sampler would see each op. Caches are perfect, and
+// executes ops on a model of a Core: it dispatches and retires in order, and executes out of
+// order. It returns for how many cycles a sampler would see each op. Caches are perfect, and
 // branches are predicted, unless the caller says otherwise.
 //
 //	d, err := pipeline.NewDecoder(disasm.AMD64)

@@ -54,8 +54,8 @@ func TestRecordedBlocks(t *testing.T) {
 	runtime.KeepAlive(l)
 }
 
-// TestStub checks the rate of a call through a stub that was entered only behind its beginning,
-// at the program's end.
+// TestStub checks the rate of a call through a stub entered only behind its beginning, at the
+// program's end.
 func TestStub(t *testing.T) {
 	p, run := walk(t, &recorder{})
 	run.window.wait = 1

@@ -31,8 +31,8 @@ const (
 	exposedMemory = "DLmr.memory.exposed" // loads that do, and nothing hides it
 )
 
-// missEvents are the names of load misses in the first level and in the last, in all versions
-// of the simulators.
+// missEvents are the names of load misses in the first and last level, in all versions of the
+// simulators.
 var missEvents = [2][]string{{"D1mr"}, {"DLmr", "D2mr"}}
 
 // storeMissEvents are those of stores.

@@ -29,9 +29,9 @@ type Options struct {
 	// Beyond is the share of the misses of the last simulated cache that a further
 	// cache answers, and not memory. A file may say so as well, if it is 0 here.
 	Beyond float64
-	// Chained reports whether the instruction at an object file's address is a load that waits
-	// for its address from such a load. It is called if a file has costs by instruction; nil
-	// says no.
+	// Chained reports whether the instruction at an object file's address is a load whose
+	// address comes from such a load. It is called if a file has costs by instruction; nil says
+	// no.
 	Chained func(object string, addr uint64) bool
 	// Only reports whether the costs of a place count, given all that the file says of it;
 	// nil counts all. Facts about the run as a whole, such as how its misses overlap, are

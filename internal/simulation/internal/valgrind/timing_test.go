@@ -181,8 +181,8 @@ func timings(t testing.TB) map[string][]byte {
 	return files
 }
 
-// TestTimingSums checks that the old events stay as they were at each place, and the new ones
-// lose nothing by rounding.
+// TestTimingSums checks that the old events stay the same at each place, and new ones lose
+// nothing by rounding.
 func TestTimingSums(t *testing.T) {
 	for name, text := range timings(t) {
 		written, err := timed(string(text), odd)

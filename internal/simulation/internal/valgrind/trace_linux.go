@@ -13,10 +13,10 @@ import (
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/child"
 )
 
-// Follow runs a program under lackey, with all that it starts, and hands on the code of each
-// process as printed. It stops when the first process ends, or after limit blocks of all
-// processes together, and kills all. Each process that executes a program gets a follower of
-// its own from start.
+// Follow runs a program under lackey, with all that it starts, and hands on each process's code
+// as printed. It stops when the first process ends, or after limit blocks of all processes
+// together, and kills all. Each process that executes a program gets a follower of its own from
+// start.
 //
 // It discards the program's output, and reads its standard input from the current position.
 // Geometry, Tool and Instructions of the command are ignored. The error is a *[ToolError]
