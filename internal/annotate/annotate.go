@@ -216,7 +216,7 @@ func (b *builder) rows() {
 		sorting.Stable(b.Insts, func(x, y Inst) int { return cmp.Compare(x.Addr, y.Addr) })
 	}
 	b.rowsOf = make([][]int, len(b.Insts))
-	amidst := 0
+	within := 0
 	for addr, rows := range at {
 		i := b.instAt(addr)
 		if i < 0 {
@@ -224,11 +224,11 @@ func (b *builder) rows() {
 		}
 		b.rowsOf[i] = append(b.rowsOf[i], rows...)
 		if b.Insts[i].Addr != addr {
-			amidst++
+			within++
 		}
 	}
-	if amidst > 0 {
-		b.Notes = append(slices.Clone(b.Notes), fmt.Sprintf("some samples are amidst instructions (at addresses: %d): the code is that of another build than was recorded", amidst))
+	if within > 0 {
+		b.Notes = append(slices.Clone(b.Notes), fmt.Sprintf("samples at %d addresses lie within instructions: the code is of another build than the recorded one", within))
 	}
 }
 

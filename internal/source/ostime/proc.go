@@ -270,7 +270,7 @@ func (p *proc) schedstat(kept *keptFile, dir string) (sched, error) {
 	r, err1 := strconv.ParseInt(string(f[0]), 10, 64)
 	w, err2 := strconv.ParseInt(string(f[1]), 10, 64)
 	if err := errors.Join(err1, err2); err != nil || r < 0 || w < 0 {
-		return sched{}, &fs.PathError{Op: "read", Path: dir + "/schedstat", Err: fmt.Errorf("%q are no times", f[:2])}
+		return sched{}, &fs.PathError{Op: "read", Path: dir + "/schedstat", Err: fmt.Errorf("%q is not a pair of times", f[:2])}
 	}
 	s := sched{run: time.Duration(r), wait: time.Duration(w)}
 	if len(f) > 2 {
