@@ -139,9 +139,9 @@ func TestOffCPU(t *testing.T) {
 			continue
 		}
 		// A thread's first wait in the run queue has no place. That a thread comes next
-		// is known some microseconds before its own record.
+		// is known some microseconds before its own record, longer on a busy machine.
 		life := script.ended[m[1]] - script.begun[m[1]]
-		if math.Abs(row["time"]-life) > 20e3 || life == 0 {
+		if math.Abs(row["time"]-life) > 20e3+0.01*life || life == 0 {
 			t.Errorf("thread %s: %.0f ns of time, and it lived for %.0f", m[1], row["time"], life)
 		}
 		// The kernel adds the switches themselves, and perf the end of the thread.

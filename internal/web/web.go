@@ -81,7 +81,12 @@ func Policy(live bool) string {
 }
 
 // Served is a page that may ask the server that it comes from.
-func Served(page string) string { return strings.Replace(page, Policy(false), Policy(true), 1) }
+func Served(page string) string {
+	if strings.Contains(page, Policy(true)) { // of which the other policy is a part
+		return page
+	}
+	return strings.Replace(page, Policy(false), Policy(true), 1)
+}
 
 func begin(w io.Writer, title, policy string) *Page {
 	p := &Page{w: bufio.NewWriter(w)}
