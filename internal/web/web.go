@@ -82,7 +82,7 @@ func Policy(live bool) string {
 
 // Served is a page that may ask the server that it comes from.
 func Served(page string) string {
-	if strings.Contains(page, Policy(true)) { // of which the other policy is a part
+	if strings.Contains(page, Policy(true)) { // the other policy is a part of this one
 		return page
 	}
 	return strings.Replace(page, Policy(false), Policy(true), 1)
