@@ -131,7 +131,7 @@ func (lib *library) explain(m *Model) error {
 	if err != nil {
 		return err
 	}
-	names := m.names()
+	names := m.declared()
 	for i := range m.Nodes {
 		n := &m.Nodes[i]
 		if t := cmp.Or(own.find(n.Name), common.find(n.Name)); t != nil {
@@ -139,21 +139,6 @@ func (lib *library) explain(m *Model) error {
 		}
 	}
 	return nil
-}
-
-// names are the names of the nodes, parameters and inputs of a model.
-func (m *Model) names() map[string]bool {
-	names := make(map[string]bool, len(m.Nodes)+len(m.Parameters)+len(m.Inputs))
-	for i := range m.Nodes {
-		names[m.Nodes[i].Name] = true
-	}
-	for i := range m.Parameters {
-		names[m.Parameters[i].Name] = true
-	}
-	for i := range m.Inputs {
-		names[m.Inputs[i].Name] = true
-	}
-	return names
 }
 
 // fill takes from a text what the node does not say itself.
