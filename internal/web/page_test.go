@@ -56,7 +56,15 @@ func open(t *testing.T, b *testbrowser.Browser, html []byte) *testbrowser.Tab {
 	if msg := tab.Texts(".error"); len(msg) > 0 {
 		t.Fatal(msg[0])
 	}
+	drawn(tab)
 	return tab
+}
+
+// drawn waits for some frames: views draw themselves a frame after their width is known.
+func drawn(tab *testbrowser.Tab) {
+	tab.Eval(`Promise.race([
+		new Promise(done => { let n = 4; const next = () => n-- > 0 ? requestAnimationFrame(next) : done(true); next(); }),
+		new Promise(done => setTimeout(() => done(false), 2000))])`, nil)
 }
 
 // documents returns the documents in a page.
