@@ -25,6 +25,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/cyclestack/cyclestack/internal/fleet/series"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/internal/testprom"
 )
 
@@ -225,6 +226,9 @@ func TestStoreGone(t *testing.T) {
 // TestStoreFull: a store without room for the series refuses each scrape, and keeps nobody
 // else from the sums. A real Prometheus reads a hostile name as it is.
 func TestStoreFull(t *testing.T) {
+	if !testlong.Enabled() {
+		t.Skip("it waits for real servers: -long runs it")
+	}
 	const name = "a\"b\\c\n}evil 1\n# EOF\n"
 	h := newFakeHost(t)
 	h.use("system.slice/"+name+".service", 0, 0)

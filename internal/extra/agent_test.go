@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/cyclestack/cyclestack/internal/extra"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 	"github.com/cyclestack/cyclestack/internal/testprom"
 )
 
@@ -154,6 +155,9 @@ func TestAgentRefused(t *testing.T) {
 // TestAgentKilled: an agent that is killed and started again begins at 0, and a store
 // counts nothing twice.
 func TestAgentKilled(t *testing.T) {
+	if !testlong.Enabled() {
+		t.Skip("it waits for real servers: -long runs it")
+	}
 	program, err := extraProgram()
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/fleet/series"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/resolve"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // An exporter is an agent that can be ended and started again at one address. One that is
@@ -266,6 +267,9 @@ func (s *scraped) young(from time.Time) bool {
 // the agent's own counters at the scrapes. Kills at any instant, and scrapes that are lost
 // meanwhile, lose nothing but their time, and nothing is counted twice.
 func TestAgents(t *testing.T) {
+	if !testlong.Enabled() {
+		t.Skip("it waits for real servers: -long runs it")
+	}
 	list := exporters(t)
 	var targets []string
 	for _, x := range list {

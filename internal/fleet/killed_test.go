@@ -97,6 +97,9 @@ func windows(slots float64) int {
 // TestKilled: agents are killed at any instant while a store scrapes them. All that the store
 // has are whole windows, and never more than one life had time for: nothing is counted twice.
 func TestKilled(t *testing.T) {
+	if !testlong.Enabled() {
+		t.Skip("it waits for real servers: -long runs it")
+	}
 	file := filepath.Join(t.TempDir(), "intervals.csv")
 	var b strings.Builder
 	for i, slots := range playedSlots {
