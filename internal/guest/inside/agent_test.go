@@ -101,7 +101,7 @@ name = "Fifth"
 parent = "Even"
 formula = "0.2 * INST_RETIRED + BR_MIS_PRED"
 title = "A fifth"
-about = "A fifth of the cycles, and mispredictions, of which guests have none."
+about = "A fifth of the cycles, and mispredictions, which guests lack."
 
 [[node]]
 name = "Third"
