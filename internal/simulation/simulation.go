@@ -117,7 +117,8 @@ func Resident(state *os.ProcessState) int64 { return child.Resident(state) }
 // Run simulates a program with all that it starts, and discards what it writes. The error
 // is that of the context if this ended the program before anything was known of it.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	limitMemory()
+	limitMemory(enoughBeside)
+	defer limitMemory(enoughAlone)
 	unused := ""
 	if o.Simulator != Valgrind {
 		r, why, err := o.emulate(ctx)
@@ -135,14 +136,18 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r, err
 }
 
+// The memory that is enough while the simulator runs, and after that. The garbage collector
+// need not collect below.
+const (
+	enoughBeside = 200 << 20
+	enoughAlone  = 260 << 20
+)
+
 // limitMemory has the garbage collector keep the memory of simulating and reading small, unless
-// the environment says otherwise. Below that it need not collect.
-func limitMemory() {
-	const (
-		enough = 200 << 20
-		rarely = 400 // percent of what is in use
-	)
-	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
+// the environment says otherwise.
+func limitMemory(enough int64) {
+	const rarely = 400 // percent of what is in use
+	if set := debug.SetMemoryLimit(-1); set == math.MaxInt64 || set == enoughBeside {
 		debug.SetMemoryLimit(enough)
 		debug.SetGCPercent(rarely)
 	}

@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -113,7 +112,10 @@ func (l *library) ordered() []*image {
 // sorted returns the instructions of an image by address.
 func (l *library) sorted(i *image) iter.Seq[*instruction] {
 	if len(i.list) != len(i.at) {
-		i.list = slices.SortedFunc(maps.Values(i.at), func(a, b uint32) int { return cmp.Compare(l.inst(a).addr, l.inst(b).addr) })
+		i.list = i.list[:0]
+		for _, addr := range slices.Sorted(maps.Keys(i.at)) {
+			i.list = append(i.list, i.at[addr])
+		}
 	}
 	return func(yield func(*instruction) bool) {
 		for _, n := range i.list {

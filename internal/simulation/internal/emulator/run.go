@@ -205,6 +205,7 @@ func (s *Simulation) finish(said *bytes.Buffer) error {
 	if err := s.unsupported(); err != nil {
 		return err
 	}
+	r.all, r.by, r.shared = nil, nil, nil // what follows needs room
 	r.code.settle()
 	s.Timed = r.clock.reads > 1 || r.clock.timers > 0
 	if note := s.hidden(); note != "" {
