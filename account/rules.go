@@ -104,7 +104,7 @@ func (r *boundRule) prepare(b *Binding, index int) {
 		r.first = b.checks[index-1].first
 	}
 	nan := math.NaN()
-	r.check = Check{Name: r.Name, Op: cmp.Or(r.Op, "="), Tolerance: r.Tolerance, Slack: r.Slack, Identity: r.Identity, Side: side(r.Identity),
+	r.check = Check{Name: r.Name, Op: cmp.Or(r.Op, "="), Tolerance: r.Tolerance, Slack: r.Slack, Identity: r.Identity, Side: side(r.Identity || r.Plausible),
 		Source: r.Source, Common: r.common, Events: b.eventsOf(r.deps), Left: nan, Right: nan, Residual: nan, rule: index}
 	for _, at := range r.deps {
 		r.uses = append(r.uses, sides{reads(r.left, at), reads(r.right, at)})

@@ -224,7 +224,7 @@ func (b *builder) relations(tables []relationTable) {
 		t := &tables[i]
 		r := Relation{
 			Name: str(t.Name), Left: str(t.Left), Right: str(t.Right), Op: cmp.Or(str(t.Op), "="),
-			Identity: isTrue(t.Identity), Times: isTrue(t.Times), When: str(t.When), Holds: str(t.Holds), Fails: str(t.Fails),
+			Identity: isTrue(t.Identity), Times: isTrue(t.Times), Plausible: isTrue(t.Plausible), When: str(t.When), Holds: str(t.Holds), Fails: str(t.Fails),
 			Slack: str(t.Slack), Source: str(t.Source), CPUs: slices.Clone(t.CPUs), Each: slices.Clone(t.Each), File: t.pos.file, Line: t.pos.line,
 		}
 		what := "relation " + r.Name
@@ -241,6 +241,9 @@ func (b *builder) relations(tables []relationTable) {
 		}
 		if t.Tolerance != nil {
 			r.Tolerance = *t.Tolerance
+		}
+		if r.Plausible && r.Identity {
+			b.fault(t.pos.at("plausible"), "%s: an identity holds always; plausible is for one that may fail", what)
 		}
 		if !(r.Tolerance >= 0 && r.Tolerance < 10) {
 			b.fault(t.pos.at("tolerance"), "%s: tolerance %v: 0.02 is 2 %%", what, r.Tolerance)

@@ -301,6 +301,7 @@ func TestModelErrors(t *testing.T) {
 		{top + a + "[[relation]]\nname = \"r\"\nleft = \"1\"\n", `models/m.toml:7: relation r: right: it is empty`},
 		{top + a + "[[relation]]\nname = \"r\"\nleft = \"1\"\nright = \"NO_EVENT\"\n", `models/m.toml:7: relation r: "NO_EVENT" is no node`},
 		{top + a + "[[relation]]\nname = \"r\"\nleft = \"1\"\nright = \"1\"\nop = \"<>\"\n", `models/m.toml:11: relation r: op "<>" is not one of`},
+		{top + a + "[[relation]]\nname = \"r\"\nleft = \"1\"\nright = \"1\"\nidentity = true\nplausible = true\n", `models/m.toml:12: relation r: an identity holds always`},
 		{top + a + "[[relation]]\nname = \"r\"\nleft = \"1\"\nright = \"1\"\ntolerance = -1\n", `models/m.toml:11: relation r: tolerance -1`},
 		{top + a + "[[relation]]\nname = \"r\"\nleft = \"1\"\nright = \"1\"\nwhen = \"(\"\n", `models/m.toml:11: relation r: when: offset 1: `},
 		{top + a + "[[event-set]]\nname = \"s\"\n", `models/m.toml:7: event-set s: it has no events`},

@@ -159,16 +159,17 @@ type Node struct {
 // others, it is a finding about the program whether they hold.
 type Relation struct {
 	Name      string   `json:"name"`
-	Left      string   `json:"left"`            // formula
-	Op        string   `json:"op"`              // "=" (within Tolerance, the default), "<=" or ">=" (violated by more than Tolerance)
-	Right     string   `json:"right"`           // formula
-	Tolerance float64  `json:"tolerance"`       // relative, 0.02 for 2 %
-	Identity  bool     `json:"identity"`        // true: if it does not hold, the recording contradicts itself; false: a finding about the program
-	When      string   `json:"when,omitempty"`  // formula; the relation is not checked where it is 0
-	Times     bool     `json:"times,omitempty"` // only if the times of its counts are known, and so that they are of one processor or as many
-	Slack     string   `json:"slack,omitempty"` // why the tolerance is what it is
-	Holds     string   `json:"holds,omitempty"` // what it means if it holds
-	Fails     string   `json:"fails,omitempty"` // what it means if it does not
+	Left      string   `json:"left"`                // formula
+	Op        string   `json:"op"`                  // "=" (within Tolerance, the default), "<=" or ">=" (violated by more than Tolerance)
+	Right     string   `json:"right"`               // formula
+	Tolerance float64  `json:"tolerance"`           // relative, 0.02 for 2 %
+	Identity  bool     `json:"identity"`            // true: if it does not hold, the recording contradicts itself; false: a finding about the program
+	When      string   `json:"when,omitempty"`      // formula; the relation is not checked where it is 0
+	Times     bool     `json:"times,omitempty"`     // only if the times of its counts are known, and so that they are of one processor or as many
+	Plausible bool     `json:"plausible,omitempty"` // not an identity, but nearly every recording keeps it: if it fails, a count is suspect
+	Slack     string   `json:"slack,omitempty"`     // why the tolerance is what it is
+	Holds     string   `json:"holds,omitempty"`     // what it means if it holds
+	Fails     string   `json:"fails,omitempty"`     // what it means if it does not
 	Source    string   `json:"source,omitempty"`
 	CPUs      []string `json:"-"`              // names of the processors it is for, as path.Match patterns; empty: all that have its events
 	Each      []string `json:"each,omitempty"` // events: it is a relation for each of them, which its formulas call EACH

@@ -91,6 +91,7 @@ type relationTable struct {
 	Holds     *string
 	Fails     *string
 	Times     *bool
+	Plausible *bool
 	Slack     *string
 	CPUs      []string
 	Each      []string
