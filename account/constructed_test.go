@@ -52,6 +52,7 @@ func (p plant) counts() map[string]float64 {
 	recovery := 0.3 * bad * slots / width
 	issued := retired + 0.7*bad*slots
 	fused := 0.05 * retired
+	// Half a share of the slots is of cycles of one kind of delivery, and these are cycles.
 	cycles := func(name string, share float64) float64 { return of(name) * share * clocks }
 	return map[string]float64{
 		"CPU_CLK_UNHALTED.THREAD": clocks, "INST_RETIRED.ANY": retired + fused - p.heavy*slots,
@@ -82,9 +83,9 @@ func (p plant) counts() map[string]float64 {
 		"IDQ.MS_SWITCHES":                  cycles("MS_Switches", p.latency) / 2,
 		"DECODE.LCP":                       cycles("LCP", p.latency),
 		"DSB2MITE_SWITCHES.PENALTY_CYCLES": cycles("DSB_Switches", p.latency),
-		"IDQ.ALL_MITE_CYCLES_ANY_UOPS":     2*cycles("MITE", p.bandwidth) + 1e7,
+		"IDQ.ALL_MITE_CYCLES_ANY_UOPS":     min(2*cycles("MITE", p.bandwidth), 0.8*clocks) + 1e7,
 		"IDQ.ALL_MITE_CYCLES_4_UOPS":       1e7,
-		"IDQ.DSB_CYCLES_ANY":               2*cycles("DSB", p.bandwidth) + 1e8,
+		"IDQ.DSB_CYCLES_ANY":               min(2*cycles("DSB", p.bandwidth), 0.8*clocks) + 1e8,
 		"IDQ.DSB_CYCLES_OK":                1e8,
 		"ARITH.DIVIDER_ACTIVE":             cycles("Divider", p.core),
 		"PARTIAL_RAT_STALLS.SCOREBOARD":    cycles("Serializing_Operation", p.core),
