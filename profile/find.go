@@ -103,7 +103,7 @@ func (y *Symbolizer) openBinary(f *File) *image {
 				candidates = []string{path}
 			}
 		}
-		im, err := openFirst(candidates, options, f.BuildID != "")
+		im, err := c.openFirst(candidates, options, f.BuildID != "")
 		if im != nil {
 			im.status.Notes = notes
 			return im
@@ -114,10 +114,10 @@ func (y *Symbolizer) openBinary(f *File) *image {
 }
 
 // openFirst opens the first of several files that can be opened.
-func openFirst(candidates []string, options object.Options, verified bool) (*image, []error) {
+func (c Config) openFirst(candidates []string, options object.Options, verified bool) (*image, []error) {
 	var errs []error
 	for _, path := range candidates {
-		o, err := object.Open(path, options)
+		o, err := c.openObject(path, options)
 		if err == nil {
 			return &image{object: o, status: Status{Path: path, DebugPath: o.DebugPath, Verified: verified}}, nil
 		}
@@ -127,6 +127,14 @@ func openFirst(candidates []string, options object.Options, verified bool) (*ima
 		}
 	}
 	return nil, errs
+}
+
+// openObject opens a file, or takes one that is open.
+func (c Config) openObject(path string, o object.Options) (*object.Object, error) {
+	if c.Opened != nil {
+		return c.Opened.open(path, o)
+	}
+	return object.Open(path, o)
 }
 
 // byBuildID returns where files of a build id may be.

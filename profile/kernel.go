@@ -40,7 +40,7 @@ func (y *Symbolizer) openKernel(f *File) *image {
 // openVmlinux opens a kernel with its symbols, and finds the distance between its linked
 // and its actual address.
 func (c Config) openVmlinux(f *File, path string) *image {
-	o, err := object.Open(path, c.options(f.BuildID))
+	o, err := c.openObject(path, c.options(f.BuildID))
 	if err != nil {
 		return &image{status: Status{Err: err}}
 	}
@@ -62,7 +62,12 @@ func (y *Symbolizer) openList(f *File, path string, verified bool) *image {
 	t := y.kallsyms[path]
 	if t == nil {
 		var err error
-		if t, err = openKallsyms(path); err != nil {
+		if y.config.Opened != nil {
+			t, err = y.config.Opened.kallsyms(path)
+		} else {
+			t, err = openKallsyms(path)
+		}
+		if err != nil {
 			return &image{status: Status{Err: err}}
 		}
 		y.kallsyms[path] = t
@@ -73,6 +78,9 @@ func (y *Symbolizer) openList(f *File, path string, verified bool) *image {
 	}
 	return im
 }
+
+// ownKallsyms is the list of symbols of the running kernel.
+const ownKallsyms = "/proc/kallsyms"
 
 // ownKernel uses the symbols of the running kernel if it is the one recorded. It compares
 // the build ids. If the recording has none, it compares the kernel's addresses, which
@@ -88,7 +96,7 @@ func (y *Symbolizer) ownKernel(f *File) *image {
 	case f.BuildID == "" && f.reference == "":
 		return missing("%s: the recording does not say which it was", f.Name)
 	}
-	im := y.openList(f, "/proc/kallsyms", f.BuildID != "")
+	im := y.openList(f, ownKallsyms, f.BuildID != "")
 	if im.status.Err == nil && f.BuildID == "" && im.shift != 0 {
 		return missing("%s: the recording has no build id, and was not made since this kernel was started", f.Name)
 	}

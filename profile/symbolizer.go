@@ -36,6 +36,8 @@ type Config struct {
 		Read(id string) []byte
 		Write(id string, data []byte)
 	}
+	// Opened keeps files open for further Symbolizers; nil for none.
+	Opened *Opened
 }
 
 // A Symbolizer says what is at places. It opens a file at the first question about it. Its
@@ -98,6 +100,10 @@ func NewSymbolizer(c Config) *Symbolizer {
 func (y *Symbolizer) Close() error {
 	y.mu.Lock()
 	defer y.mu.Unlock()
+	if y.config.Opened != nil {
+		clear(y.images)
+		return y.config.Opened.end()
+	}
 	var errs []error
 	for _, im := range y.images {
 		if im.object != nil {

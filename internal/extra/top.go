@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -125,6 +126,7 @@ func runTop(ctx context.Context, k *cli.Kit, f *cli.Flags, program []string, by 
 		return err
 	}
 	defer func() { err = errors.Join(err, feeds.close()) }()
+	debug.SetGCPercent(400) // lists of symbols are most of the heap, and stay
 	v := top.New(feeds.o.Label, by, f.Report())
 	v.Keep, v.Feed = keepAccounts, feeds.feed
 	screen, err := tcell.NewScreen()

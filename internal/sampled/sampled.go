@@ -23,6 +23,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/source/perfrecord"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
@@ -36,6 +37,8 @@ type Bound struct {
 	Command  []string
 	Version  string
 	BusyOnly bool // no samples of the clock where a processor is idle
+	// Kept is what recordings of this machine share; nil for nothing.
+	Kept *perfrecord.Kept
 }
 
 // Record takes samples into a file, and returns their number. Where the kernel refuses the
@@ -53,7 +56,7 @@ func Record(ctx context.Context, k measure.Kernel, o measure.SampleOptions, f *o
 				g[i].Attr.ExcludeIdle = g[i].Attr.ExcludeIdle || b.BusyOnly && g[i].Attr.Type == perffile.TypeSoftware
 			}
 		}
-		return perfrecord.Start(ctx, rec.Machine().Sys, spec, &bounded{File: f, most: b.Bytes}, perfrecord.Options{Root: k.Root, Cmdline: b.Command, Version: "cyclestack " + b.Version, CPUID: id})
+		return perfrecord.Start(ctx, rec.Machine().Sys, spec, &bounded{File: f, most: b.Bytes}, perfrecord.Options{Root: k.Root, Cmdline: b.Command, Version: "cyclestack " + b.Version, CPUID: id, Kept: b.Kept})
 	}
 	run, err := start()
 	if err != nil && rec.Refused(err) {
@@ -106,13 +109,15 @@ const (
 	usualRate  = 199
 	bytesMost  = 32 << 20
 	ringSize   = 128 << 10
-	usualPlace = 200
+	usualPlace = 100
 )
 
 // A Sampler makes the accounts of one window after another.
 type Sampler struct {
-	o    Options
-	file *output.Scratch
+	o      Options
+	file   *output.Scratch
+	opened profile.Opened
+	kept   perfrecord.Kept
 }
 
 // New returns a sampler. It must be closed.
@@ -128,14 +133,14 @@ func New(o Options) (*Sampler, error) {
 		o.Most = usualPlace
 	}
 	o.Sample.RingSize, o.Sample.Cgroups = ringSize, o.By == counts.Cgroup
-	return &Sampler{o, f}, nil
+	return &Sampler{o: o, file: f, kept: perfrecord.Kept{Brief: true}}, nil
 }
 
 // Retarget has further windows be of another target.
 func (s *Sampler) Retarget(t perfevent.Target) { s.o.Sample.Target = t }
 
 // Close removes the file.
-func (s *Sampler) Close() error { return s.file.Close() }
+func (s *Sampler) Close() error { return errors.Join(s.opened.Close(), s.file.Close()) }
 
 // Window samples for one window, and writes the accounts of it. A window without samples
 // has none. It returns the number of samples, also of those that do not count.
@@ -146,7 +151,7 @@ func (s *Sampler) Window(ctx context.Context, w report.Writer) (n int64, err err
 	if err := s.file.Truncate(0); err != nil {
 		return 0, err
 	}
-	n, err = Record(ctx, s.o.Kernel, s.o.Sample, s.file.File, Bound{Bytes: bytesMost, Command: []string{s.o.Label}, Version: release.Version, BusyOnly: true})
+	n, err = Record(ctx, s.o.Kernel, s.o.Sample, s.file.File, Bound{Bytes: bytesMost, Command: []string{s.o.Label}, Version: release.Version, BusyOnly: true, Kept: &s.kept})
 	if err != nil || n == 0 {
 		return n, err
 	}
@@ -155,7 +160,7 @@ func (s *Sampler) Window(ctx context.Context, w report.Writer) (n int64, err err
 		return n, err
 	}
 	defer recs.Close()
-	places := &recorded.PlaceOptions{Split: recorded.SplitBy(s.o.By), Top: s.o.Most, NoInline: true, Filter: recorded.Filter{Filter: s.o.Only}}
+	places := &recorded.PlaceOptions{Split: recorded.SplitBy(s.o.By), Top: s.o.Most, NoInline: true, Symbols: profile.Config{Opened: &s.opened}, Filter: recorded.Filter{Filter: s.o.Only}}
 	err = recs.Places(places, func(bool) (report.Writer, error) { return w, nil })
 	if none := (*samples.NoMatchError)(nil); errors.As(err, &none) {
 		return n, nil

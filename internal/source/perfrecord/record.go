@@ -32,6 +32,8 @@ type Options struct {
 	// Next completes the present file, and returns the next one to write to; nil if there is
 	// only one. See Limits.Switch.
 	Next func() (io.Writer, error)
+	// Kept is what recordings share; nil for nothing.
+	Kept *Kept
 	// Limits bound the recording.
 	Limits
 }
@@ -103,6 +105,9 @@ func Start(ctx context.Context, sys *perfevent.System, spec perfevent.SampleSpec
 	if opts.Root == nil {
 		opts.Root = os.DirFS("/")
 	}
+	if opts.Kept == nil {
+		opts.Kept = &Kept{}
+	}
 	if err := tryRealtime(opts.Realtime); err != nil {
 		return nil, err
 	}
@@ -111,7 +116,7 @@ func Start(ctx context.Context, sys *perfevent.System, spec perfevent.SampleSpec
 		return nil, err
 	}
 	spec.Requests = r.requests
-	r.host.readKernel() // before the program runs, so as not to disturb it
+	r.opts.Kept.readKernel(r.host) // before the program runs, so as not to disturb it
 	spec.Begin = func(s *perfevent.Sampling) error {
 		r.sampling = s
 		return r.begin(out, &spec)
@@ -140,7 +145,7 @@ func Start(ctx context.Context, sys *perfevent.System, spec perfevent.SampleSpec
 func (r *Recording) begin(out io.Writer, spec *perfevent.SampleSpec) (err error) {
 	events := fileEvents(r.sampling.Events())
 	o := perfwrite.WriterOptions{Events: events, Tracing: r.host.tracing(events), Level: r.opts.Level}
-	if r.out, err = newSink(out, o, func() *perfdata.Features { return r.host.features(r.opts) }); err != nil {
+	if r.out, err = newSink(out, o, func() *perfdata.Features { return r.opts.Kept.header(r.host, r.opts) }); err != nil {
 		return &WriteError{err}
 	}
 	r.tally.to = r.out
@@ -151,9 +156,12 @@ func (r *Recording) begin(out io.Writer, spec *perfevent.SampleSpec) (err error)
 			s.cgroups(strings.TrimPrefix(dir, "/"))
 		}
 	}
-	if t := &spec.Target; t.All || len(t.CPUs) > 0 {
+	switch t := &spec.Target; {
+	case (t.All || len(t.CPUs) > 0) && r.opts.Kept.Brief:
+		r.opts.Kept.begin(s)
+	case t.All || len(t.CPUs) > 0:
 		s.everything()
-	} else {
+	default:
 		s.processes(t.PIDs, t.TIDs)
 	}
 	return r.failed
@@ -232,6 +240,7 @@ func (r *Recording) Run() error {
 		if n == 0 && !r.switching {
 			continue
 		}
+		r.describe()
 		r.write(&perfdata.FinishedRound{})
 		if err := r.out.Flush(); err != nil {
 			return &WriteError{err}
@@ -254,6 +263,9 @@ func (r *Recording) Run() error {
 	}
 	if r.failed != nil {
 		return r.failed
+	}
+	if r.tally.seen != nil {
+		r.opts.Kept.last = r.tally.seen
 	}
 	if err := r.complete(); err != nil {
 		return err

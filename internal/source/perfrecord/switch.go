@@ -93,10 +93,10 @@ func (r *Recording) change() error {
 
 // complete writes the end of a file.
 func (r *Recording) complete() error {
-	f := r.host.features(r.opts)
+	f := r.opts.Kept.header(r.host, r.opts)
 	f.SampleTime = [2]uint64{r.tally.first, r.tally.last}
 	if !r.bare {
-		f.BuildIDs = append(r.host.buildIDs(), r.tally.buildIDs()...)
+		f.BuildIDs = append(r.host.buildIDs(), r.tally.buildIDs(r.opts.Kept)...)
 	}
 	if err := r.out.Close(f); err != nil {
 		return &WriteError{err}

@@ -19,6 +19,7 @@ type synthesis struct {
 	write func(perfdata.Record)
 	tally *tally
 	data  bool // mappings of data are wanted, too
+	brief bool // of threads, only the first is named
 
 	// pause is called after each process: others write meanwhile, into what has
 	// little room. nil for nothing.
@@ -75,17 +76,26 @@ func (s *synthesis) processes(pids, tids []int) {
 
 func (s *synthesis) process(pid int) {
 	dir := path.Join("proc", strconv.Itoa(pid))
-	for _, tid := range s.numbers(path.Join(dir, "task")) {
-		name, err := fs.ReadFile(s.root, path.Join(dir, "task", strconv.Itoa(tid), "comm"))
-		if err == nil {
-			s.write(&perfdata.Comm{PID: pid, TID: tid, Comm: []byte(strings.TrimRight(string(name), "\n"))})
-		}
+	tids := []int{pid}
+	if !s.brief {
+		tids = s.numbers(path.Join(dir, "task"))
+	}
+	for _, tid := range tids {
+		s.thread(pid, tid)
 	}
 	maps, err := fs.ReadFile(s.root, path.Join(dir, "maps"))
 	if err != nil {
 		return // it has ended, or is another user's
 	}
 	s.maps(pid, maps)
+}
+
+// thread writes the name of a thread.
+func (s *synthesis) thread(pid, tid int) {
+	name, err := fs.ReadFile(s.root, path.Join("proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "comm"))
+	if err == nil {
+		s.write(&perfdata.Comm{PID: pid, TID: tid, Comm: []byte(strings.TrimRight(string(name), "\n"))})
+	}
 }
 
 // maps tells what a process has mapped.

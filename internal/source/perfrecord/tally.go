@@ -3,10 +3,8 @@ package perfrecord
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"io"
 
-	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -20,6 +18,7 @@ type tally struct {
 	bytes                    int64
 	first, last              uint64 // times of samples
 
+	seen  *seen  // nil if all processes are described
 	part  []byte // a record that is not complete yet
 	files map[string]inode
 	pids  map[int]struct{} // processes that began while samples were taken, and have not ended
@@ -32,8 +31,11 @@ type inode struct {
 }
 
 // timeAt is where the time of a sample is: behind the identifier, the address of
-// the instruction and the thread.
-const timeAt = 24
+// the instruction and the thread, which is at pidAt.
+const (
+	pidAt  = 16
+	timeAt = 24
+)
 
 // headerSize is the size of struct perf_event_header.
 const headerSize = 8
@@ -82,6 +84,9 @@ func (t *tally) record(b []byte) {
 		t.samples++
 		if b = b[headerSize:]; len(b) >= timeAt+8 {
 			t.time(binary.NativeEndian.Uint64(b[timeAt:]))
+			if t.seen != nil {
+				t.seen.sample(int(int32(binary.NativeEndian.Uint32(b[pidAt:]))), int(int32(binary.NativeEndian.Uint32(b[pidAt+4:]))))
+			}
 		}
 	case perffile.RecordLost:
 		if len(b) >= headerSize+16 {
@@ -93,6 +98,10 @@ func (t *tally) record(b []byte) {
 		t.mmap2(b)
 	case perffile.RecordFork, perffile.RecordExit:
 		t.task(b)
+	case perffile.RecordComm:
+		if t.seen != nil && len(b) >= headerSize+8 && binary.NativeEndian.Uint16(b[4:])&perffile.MiscCommExec != 0 {
+			t.seen.ran(int(int32(binary.NativeEndian.Uint32(b[headerSize:]))))
+		}
 	}
 }
 
@@ -108,11 +117,17 @@ func (t *tally) task(b []byte) {
 	switch began := perfdata.RecordType(binary.NativeEndian.Uint32(b)) == perffile.RecordFork; {
 	case !began && pid == tid:
 		delete(t.pids, pid)
+		if t.seen != nil {
+			delete(t.seen.active, pid)
+		}
 	case began && len(t.pids) < maxPIDs:
 		if t.pids == nil {
 			t.pids = map[int]struct{}{}
 		}
 		t.pids[pid] = struct{}{}
+		if t.seen != nil {
+			t.seen.began(pid, int(int32(binary.NativeEndian.Uint32(b[headerSize+4:]))))
+		}
 	}
 }
 
@@ -148,21 +163,15 @@ func (t *tally) mapped(file string, is inode) {
 
 // buildIDs reads the build ids of the files that were mapped, of those that are
 // still what they were.
-func (t *tally) buildIDs() []perfdata.FileBuildID {
+func (t *tally) buildIDs(k *Kept) []perfdata.FileBuildID {
 	var list []perfdata.FileBuildID
 	for _, name := range sortedKeys(t.files) {
 		if !t.files[name].is(name) {
 			continue // it is another file by now, or in another container
 		}
-		o, err := object.Open(name, object.Options{})
-		if err != nil {
-			continue
-		}
-		id, err := hex.DecodeString(o.BuildID)
-		if err == nil && len(id) > 0 {
+		if id := k.buildID(name, t.files[name]); len(id) > 0 {
 			list = append(list, perfdata.FileBuildID{PID: -1, Mode: perfdata.ModeUser, BuildID: id, Filename: name})
 		}
-		o.Close()
 	}
 	return list
 }
