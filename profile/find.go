@@ -132,7 +132,7 @@ func (c Config) openFirst(candidates []string, options object.Options, verified 
 // openObject opens a file, or takes one that is open.
 func (c Config) openObject(path string, o object.Options) (*object.Object, error) {
 	if c.Opened != nil {
-		return c.Opened.open(path, o)
+		return c.Opened.Open(path, o)
 	}
 	return object.Open(path, o)
 }

@@ -62,12 +62,7 @@ func (y *Symbolizer) openList(f *File, path string, verified bool) *image {
 	t := y.kallsyms[path]
 	if t == nil {
 		var err error
-		if y.config.Opened != nil {
-			t, err = y.config.Opened.kallsyms(path)
-		} else {
-			t, err = openKallsyms(path)
-		}
-		if err != nil {
+		if t, err = y.config.kallsyms(path); err != nil {
 			return &image{status: Status{Err: err}}
 		}
 		y.kallsyms[path] = t
@@ -77,6 +72,26 @@ func (y *Symbolizer) openList(f *File, path string, verified bool) *image {
 		im.shift = f.referenceAddress - addr
 	}
 	return im
+}
+
+// kallsyms reads a list of symbols, or takes one that was read: of the running kernel's if
+// it has the same modules.
+func (c Config) kallsyms(path string) (*nameTable, error) {
+	if c.Opened == nil {
+		return openKallsyms(path)
+	}
+	state := ""
+	if path == ownKallsyms {
+		modules, _ := os.ReadFile("/proc/modules") // some kernels have none
+		state = string(modules)
+	} else if info, err := os.Stat(path); err == nil {
+		state = fmt.Sprint(info.Size(), info.ModTime())
+	}
+	list, err := c.Opened.List(path, state, func(path string) (any, error) { return openKallsyms(path) })
+	if err != nil {
+		return nil, err
+	}
+	return list.(*nameTable), nil
 }
 
 // ownKallsyms is the list of symbols of the running kernel.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/profile"
 )
 
@@ -26,7 +27,7 @@ func TestOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	opened := &profile.Opened{}
+	opened := &object.Opened{}
 	defer opened.Close()
 	function := func() string {
 		t.Helper()

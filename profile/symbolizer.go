@@ -36,8 +36,8 @@ type Config struct {
 		Read(id string) []byte
 		Write(id string, data []byte)
 	}
-	// Opened keeps files open for further Symbolizers; nil for none.
-	Opened *Opened
+	// Opened keeps files open for Symbolizers that follow; nil for none.
+	Opened *object.Opened
 }
 
 // A Symbolizer says what is at places. It opens a file at the first question about it. Its
@@ -102,7 +102,7 @@ func (y *Symbolizer) Close() error {
 	defer y.mu.Unlock()
 	if y.config.Opened != nil {
 		clear(y.images)
-		return y.config.Opened.end()
+		return y.config.Opened.End()
 	}
 	var errs []error
 	for _, im := range y.images {

@@ -209,10 +209,11 @@ func (p *places) multiply(by *float64) program {
 func (b *bench) costs(s *stage) error {
 	p := newPlaces(b.big, ordinaryPage)
 	table := append(append([]cost(nil), costTable...), costsHere()...)
-	s.left = len(table)
+	s.left = len(table) + len(peaks())
 	for i := range table {
 		b.result.Costs = append(b.result.Costs, b.cost(s, p, &table[i]))
 	}
+	b.peak(s)
 	return nil
 }
 

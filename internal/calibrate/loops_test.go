@@ -33,6 +33,12 @@ func TestLoops(t *testing.T) {
 			q.run(3, q.a, q.b, q.c)
 		}
 	}
+	for _, q := range peaks() {
+		if q.ops <= 0 {
+			t.Errorf("%s: no operations in an iteration", q.name)
+		}
+		q.run(3, nil, nil, nil)
+	}
 	if p.word == 0 {
 		t.Error("loopBranches does not go on in its words")
 	}

@@ -33,6 +33,9 @@ func (r *Result) Penalties() []penalties.Penalty {
 			From: f.Title, Why: f.Why, Unless: m.Unless, Cases: r.cases(m.Name)}))
 	}
 	list = append(list, r.bandwidthPenalty(), r.busPenalty(), r.thirdSize())
+	if f := r.Peak; f != nil {
+		list = append(list, penalties.Penalty{Name: penalties.FlopPeak, Unit: f.Unit, Value: float64(f.Value), Error: float64(f.Error), From: f.Title + ", 1 thread", Why: f.Why})
+	}
 	f := &r.Clock
 	return append(list, penalties.Penalty{Name: "FREQUENCY", Unit: "cycles/second", Value: float64(f.Value), Error: float64(f.Error), From: f.Title, Why: f.Why})
 }

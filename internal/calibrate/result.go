@@ -59,6 +59,9 @@ type Result struct {
 	PageCurves []PageCurve `json:"page_curves"`
 	// Costs are the figures of the core: see the names in the documentation.
 	Costs []Figure `json:"costs"`
+	// Peak is how many floating-point operations one core does in a second; nil in results of
+	// earlier versions.
+	Peak *Figure `json:"flop_peak,omitempty"`
 	// Bandwidth is what threads together moved, Loaded the latency of memory while others
 	// use its bandwidth.
 	Bandwidth []Bandwidth `json:"bandwidth"`
@@ -210,6 +213,9 @@ func (r *Result) check() error {
 		if f.Why == "" && math.IsNaN(float64(f.Value)) {
 			return fmt.Errorf("%s: neither a value nor a reason for having none", f.Name)
 		}
+	}
+	if f := r.Peak; f != nil && f.Why == "" && !(f.Value > 0) {
+		return errors.New("flop_peak: neither a value nor a reason for having none")
 	}
 	return nil
 }

@@ -56,6 +56,9 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: value %v, why %q", f.Name, f.Value, f.Why)
 		}
 	}
+	if f := r.Peak; f == nil || f.Known() == math.IsNaN(float64(f.Value)) || f.Known() == (f.Why != "") || len(peaks()) == 0 && f.Known() {
+		t.Errorf("the peak of floating-point operations: %+v", r.Peak)
+	}
 	all := movers()
 	if got, want := len(r.Bandwidth), len(all[len(all)-1].kernels()); got < want {
 		t.Errorf("there are %d bandwidths, want at least %d", got, want)

@@ -71,6 +71,9 @@ func (f *Flags) AddLive(cmd *cobra.Command) {
 // AddPrograms adds the flags that say where the programs of recordings are.
 func (f *Flags) AddPrograms(cmd *cobra.Command) { addSymbols(cmd, &f.places.symbols) }
 
+// AddScreen adds the flags that print more than a screen.
+func (f *Flags) AddScreen(cmd *cobra.Command) { f.c.addScreen(cmd) }
+
 // Target reports whether the flags name what is to be counted.
 func (f *Flags) Target() bool {
 	return f.target.machine() || f.target.tasks() || len(f.target.cgroups) > 0

@@ -31,6 +31,7 @@ type feeds struct {
 	o    measure.Options // of the target that the user named
 	null *os.File
 	once bool // one account, or one window
+	most int  // lines of a window; 0 for the usual ones
 
 	// A program is counted from its start to its end, whatever is watched meanwhile.
 	program *counting
@@ -192,7 +193,7 @@ func (f *feeds) windows(ctx context.Context, s *top.Scope, target perfevent.Targ
 	if s.Code.Function != "" {
 		only.Functions = []string{s.Code.Function}
 	}
-	sampler, err := sampled.New(sampled.Options{Kernel: f.k.Kernel, Sample: measure.SampleOptions{Options: o}, By: s.By, Only: only, Label: o.Label})
+	sampler, err := sampled.New(sampled.Options{Kernel: f.k.Kernel, Sample: measure.SampleOptions{Options: o}, By: s.By, Only: only, Most: f.most, Label: o.Label})
 	if err != nil {
 		return fault.As(fault.Machine, err)
 	}

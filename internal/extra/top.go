@@ -26,7 +26,7 @@ import (
 
 // newTop makes the command top.
 func newTop(k *cli.Kit) *cobra.Command {
-	f, once, by := k.Flags(), false, ""
+	f, once, by, most := k.Flags(), false, "", 0
 	cmd := &cobra.Command{
 		Use:   "top [-p PID | -a | -- PROGRAM ARGS…]",
 		Short: "Follow the account of what runs, in the terminal",
@@ -40,11 +40,13 @@ the tree of a process, thread, cgroup or processor, the functions of a module, t
 of a function. Esc goes back. + and - change the depth. w keeps what is seen as a document
 of JSON.
 
---once prints one account as text, for scripts and screen readers.`,
+--once prints one account, for scripts and screen readers. The flags of the output are
+its own.`,
 		Example: `  cyclestack top
   cyclestack top -p 1234 -I 500
   cyclestack top -a --by function
-  cyclestack top --once -a`,
+  cyclestack top --once -a
+  cyclestack top --once -a --by function --top 30 --format csv`,
 		RunE: func(cmd *cobra.Command, program []string) error {
 			if err := f.Check(); err != nil {
 				return err
@@ -57,13 +59,16 @@ of JSON.
 				return err
 			}
 			if once {
-				return printOnce(cmd.Context(), k, f, program, first)
+				return printOnce(cmd.Context(), k, f, program, first, most)
 			}
 			return runTop(cmd.Context(), k, f, program, first)
 		},
 	}
 	f.AddModel(cmd)
 	f.AddLive(cmd)
+	f.AddScreen(cmd)
+	f.AddOutput(cmd, "tree", "json", "csv")
+	cmd.Flags().IntVar(&most, "top", 0, "of --once: how many lines (default: a screen, or 100 in json and csv)")
 	cmd.Flags().StringVar(&by, "by", "run", "the first view: `KIND`, one of "+viewNames())
 	cmd.Flags().BoolVar(&once, "once", false, "print one account as text, and end")
 	return cmd
@@ -92,14 +97,15 @@ func viewNamed(name string) (counts.Kind, error) {
 }
 
 // printOnce prints the first account, or those of the first window.
-func printOnce(ctx context.Context, k *cli.Kit, f *cli.Flags, program []string, by counts.Kind) error {
+func printOnce(ctx context.Context, k *cli.Kit, f *cli.Flags, program []string, by counts.Kind, most int) error {
 	feeds, err := newFeeds(k, f, program)
 	if err != nil {
 		return err
 	}
-	feeds.once = true
+	feeds.once, feeds.most = true, most
 	defer feeds.close()
 	own := f.Report()
+	own.Top = most > 0
 	scope := top.Scope{By: by}
 	switch {
 	case feeds.sampled(&scope):
@@ -107,11 +113,13 @@ func printOnce(ctx context.Context, k *cli.Kit, f *cli.Flags, program []string, 
 	case by != counts.Run:
 		own.Layout = report.LayoutRows
 	}
-	w, err := report.New("tree", k.Out, own)
-	if err != nil {
-		return err
-	}
-	return feeds.feed(ctx, scope, w)
+	return f.Write(func(out io.Writer) error {
+		w, err := report.New(f.Format(), out, own)
+		if err != nil {
+			return err
+		}
+		return feeds.feed(ctx, scope, w)
+	})
 }
 
 // runTop follows until the user or a signal ends it. The terminal is put back in any case.

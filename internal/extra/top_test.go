@@ -362,6 +362,15 @@ func TestTopOnce(t *testing.T) {
 			t.Errorf("--by %s: %v: %q", by, err, out)
 		}
 	}
+	// What the notes advise is there.
+	out, err = exec.Command(program, "top", "--once", "-a", "--source", "os", "-I", "200", "--by", "function", "--top", "3", "--format", "json").Output()
+	var d struct {
+		Schema   string
+		Accounts []any
+	}
+	if err := errors.Join(err, json.Unmarshal(out, &d)); err != nil || d.Schema != "cyclestack.account/v1" || len(d.Accounts) < 1 || len(d.Accounts) > 4 {
+		t.Errorf("--top 3 in JSON: %v, %d accounts: %.300s", err, len(d.Accounts), out)
+	}
 	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(msg.String(), "--once") {
 		t.Errorf("status %d: %s", cmd.ProcessState.ExitCode(), msg.String())
 	}

@@ -29,6 +29,10 @@ const BusBandwidth = "BUS_BANDWIDTH"
 // ThirdSize is the parameter of how much of the third-level cache there is for a program.
 const ThirdSize = "L3_SIZE"
 
+// FlopPeak is how many floating-point operations one core does in a second, of doubles and with
+// the widest vectors. No model takes it: pictures do.
+const FlopPeak = "FLOP_PEAK"
+
 // Costs has the figure of a calibration for each parameter. Models differ in the meaning of a name:
 // with another unit it is another parameter.
 var Costs = []struct{ Name, Unit, Cost, Unless string }{

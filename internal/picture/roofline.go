@@ -26,7 +26,7 @@ func init() {
 // An Instruction Roofline Model for GPUs, PMBS 2019.
 //
 // The ceilings are of one core, as calibrate measured them: what it reads from memory, and
-// its clock times the width of its pipeline.
+// its peak of floating-point operations, or its clock times the width of its pipeline.
 type roofline struct {
 	w      io.Writer
 	h      report.Header
@@ -245,7 +245,11 @@ func (r *roofline) ceilings() (list []ceiling, missing []string) {
 	}
 	switch {
 	case r.points[0].flop:
-		missing = append(missing, "the peak of floating-point operations")
+		if peak := r.machine(penalties.FlopPeak); peak > 0 {
+			list = append(list, ceiling{name: fmt.Sprintf("floating-point peak of doubles: %s GFLOP/s", page.Trim(peak/1e9)), rate: peak})
+		} else {
+			missing = append(missing, "the peak of floating-point operations")
+		}
 	case !(clock > 0):
 		missing = append(missing, "clock")
 	case r.width > 0:

@@ -50,6 +50,14 @@ func (r *roofed) at(pos float64, across bool) float64 {
 	return math.Pow(10, a.log+(b.log-a.log)*(pos-a.pos)/(b.pos-a.pos))
 }
 
+// words are all texts of the picture.
+func (r *roofed) words() (all string) {
+	for _, x := range r.Texts {
+		all += x.Text + "\n"
+	}
+	return all
+}
+
 // roofOf draws a roofline of counts with a calibration.
 func roofOf(t *testing.T, calibration string, files ...string) roofed {
 	t.Helper()
@@ -115,6 +123,21 @@ func TestRoofline(t *testing.T) {
 	r = roofOf(t, calibration, base+counted("FP_ARITH_INST_RETIRED.SCALAR_DOUBLE", 5e8)+counted("FP_ARITH_INST_RETIRED.256B_PACKED_DOUBLE", 2.5e8))
 	near("the rate of floating-point operations", r.at(r.Circles[0].Y, false), 0.75)
 	near("their intensity", r.at(r.Circles[0].X, true), 0.5)
+	if all := r.words(); !strings.Contains(all, "Not known: the peak of floating-point operations") {
+		t.Errorf("without a peak the picture says %s", all)
+	}
+	r = roofOf(t, calibration+"FLOP_PEAK = 1.28e11\n", base+counted("FP_ARITH_INST_RETIRED.SCALAR_DOUBLE", 5e8)+counted("FP_ARITH_INST_RETIRED.256B_PACKED_DOUBLE", 2.5e8))
+	levels = nil
+	for _, l := range r.Lines {
+		if l.Style != "" && l.Y1 == l.Y2 {
+			levels = append(levels, r.at(l.Y1, false))
+		}
+	}
+	if len(levels) != 1 || strings.Contains(r.words(), "Not known") {
+		t.Fatalf("levels %v: %s", levels, r.words())
+	}
+	near("the peak of floating-point operations", levels[0], 128)
+	near("the rate below it", r.at(r.Circles[0].Y, false), 0.75)
 
 	// Without a calibration the time is that of the processor, and there are no ceilings.
 	r = roofOf(t, "", base+"2000.00,msec,task-clock,2000000000,100.00,,\n")
@@ -124,11 +147,7 @@ func TestRoofline(t *testing.T) {
 			t.Error("a ceiling without a calibration")
 		}
 	}
-	all := ""
-	for _, x := range r.Texts {
-		all += x.Text + "\n"
-	}
-	if !strings.Contains(all, "Not known: bandwidth, clock") || !strings.Contains(all, "G instructions for each byte") && !strings.Contains(all, "instructions for each byte to and from memory") {
+	if all := r.words(); !strings.Contains(all, "Not known: bandwidth, clock") || !strings.Contains(all, "G instructions for each byte") && !strings.Contains(all, "instructions for each byte to and from memory") {
 		t.Errorf("the picture says %s", all)
 	}
 }

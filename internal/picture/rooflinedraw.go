@@ -103,7 +103,7 @@ func (r *roofline) notes(missing []string) []string {
 	list := []string{"Operations: " + p.operations + ".", fmt.Sprintf("Bytes: %d for each of %s.", line, p.bytes),
 		"Rates are of a second of processor time, and ceilings of one core."}
 	if len(missing) > 0 {
-		list = append(list, "Not known: "+strings.Join(missing, ", ")+". 'cyclestack calibrate' measures bandwidth and clock.")
+		list = append(list, "Not known: "+strings.Join(missing, ", ")+". 'cyclestack calibrate' measures bandwidth, clock and peak.")
 	}
 	if r.left+r.more > 0 {
 		list = append(list, fmt.Sprintf("Left out: %s (%s).", page.Several(r.left+r.more, "account"), cmp.Or(r.why, "too many")))

@@ -44,7 +44,7 @@ func writePenalties(w io.Writer, r Calibration, _ report.Options) error {
 		switch {
 		case p.Why != "":
 			fmt.Fprintf(&rest, "# %s: %s\n", p.Name, p.Why)
-		case r.Wanted(p):
+		case r.Wanted(p) || p.Name == penalties.FlopPeak:
 			fmt.Fprintf(&b, "\n# %s, ± %s %s\n", p.From, penaltyText(p.Error), p.Unit)
 			for _, other := range p.Cases {
 				fmt.Fprintf(&b, "# the event may also count: %s\n", other)
@@ -79,6 +79,7 @@ func writeCalibration(w io.Writer, d Calibration, o report.Options) error {
 	t.plot()
 	t.pages()
 	t.costs()
+	t.peak()
 	t.bandwidth()
 	t.loaded()
 	for i, note := range r.Notes {
@@ -234,6 +235,12 @@ func (t *calibration) bandwidth() {
 		rows = append(rows, calibrationRow{[]string{f.Title + ", " + threads, short(f.Value / 1e9), short(f.Error / 1e9)}, f.Why})
 	}
 	t.table([]string{"bandwidth (" + t.r.Vectors + ")", "GB/s", "±"}, rows)
+}
+
+func (t *calibration) peak() {
+	if f := t.r.Peak; f != nil {
+		t.table([]string{"floating point, 1 thread", "GFLOP/s", "±"}, []calibrationRow{{[]string{f.Title, short(f.Value / 1e9), short(f.Error / 1e9)}, f.Why}})
+	}
 }
 
 func (t *calibration) loaded() {

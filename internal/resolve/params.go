@@ -178,6 +178,9 @@ func (r *Resolver) readPenalties(file string, p Processor, m *model.Model) (*acc
 	from.CPU, from.When = penaltiesHead(text)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !HasParameter(m, name) {
+			if name == penalties.FlopPeak {
+				continue
+			}
 			if known, err := r.anyHas(p, name); err != nil || !known {
 				return nil, fault.Inputf("%s: no model for %s has a parameter %s", file, p.CPU.Name, name)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/output"
 	"github.com/cyclestack/cyclestack/internal/perffile"
 	"github.com/cyclestack/cyclestack/internal/recorded"
@@ -116,7 +117,7 @@ const (
 type Sampler struct {
 	o      Options
 	file   *output.Scratch
-	opened profile.Opened
+	opened object.Opened
 	kept   perfrecord.Kept
 }
 

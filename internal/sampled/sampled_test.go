@@ -36,8 +36,8 @@ func (a *accounts) Account(x *account.Account) error {
 	return nil
 }
 
-// TestWindowsLater: later windows describe only processes that run. The code of one that
-// begins to run later, of its child that executes nothing, and of one that ran on, is named.
+// TestWindowsLater: later windows describe only processes that run. A process that runs
+// later has its code named, and so has its child that executes nothing.
 func TestWindowsLater(t *testing.T) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {

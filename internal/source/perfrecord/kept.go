@@ -100,8 +100,8 @@ func newSeen() *seen {
 	return &seen{active: map[int]struct{}{}, threads: map[int]int{}, described: map[int]struct{}{}, parents: map[int]int{}}
 }
 
-// begin writes the records of processes at the beginning of a recording: of all in the first
-// one, else of those that ran in the last one and of those that have begun since.
+// begin writes the records of processes at the beginning of a recording. In the first one
+// these are all, later those that ran in the last one or have begun since.
 func (k *Kept) begin(s *synthesis) {
 	now := newSeen()
 	s.tally.seen = now // what begins meanwhile is noted

@@ -1,45 +1,43 @@
-package profile
+package object
 
 import (
 	"errors"
 	"fmt"
 	"os"
 	"sync"
-
-	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// Opened keeps files and lists of symbols open between Symbolizers, so that recordings which
-// follow each other read them once. The Symbolizers must be used one after another. A file
-// that no Symbolizer asked for in a while is closed.
+// Opened keeps objects and lists of symbols open, so that recordings which follow each other
+// read them once. They must be read one after another: each is a round, and ends with a call
+// of End. What no round asked for in a while is closed.
 type Opened struct {
 	mu      sync.Mutex
-	round   int // Symbolizers that were closed
+	round   int
 	objects map[string]*openedObject
 	lists   map[string]openedList // by path
 }
 
 // An openedObject is a file that is open.
 type openedObject struct {
-	*object.Object
+	*Object
 	info  os.FileInfo // of the path when it was opened
 	round int         // when it was last asked for
 }
 
-// An openedList is a list of the kernel's symbols.
+// An openedList is a list of symbols.
 type openedList struct {
-	*nameTable
-	state string // of the file, or of the running kernel's modules
+	list  any
+	state string
 }
 
-// openedRounds is how many Symbolizers may do without a file before it is closed, and
-// openedMost how many files are kept.
+// openedRounds is how many rounds may do without an object before it is closed. openedMost
+// is how many objects are kept.
 const (
 	openedRounds = 30
 	openedMost   = 256
 )
 
-// Close closes all files.
+// Close closes all objects.
 func (k *Opened) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -51,9 +49,9 @@ func (k *Opened) Close() error {
 	return errors.Join(errs...)
 }
 
-// open opens a file, or returns the one that is open. A path that has another file by now is
-// opened again.
-func (k *Opened) open(path string, o object.Options) (*object.Object, error) {
+// Open opens an object, or returns the one that is open. A path that has another file by now
+// is opened again.
+func (k *Opened) Open(path string, o Options) (*Object, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	info, err := os.Stat(path)
@@ -66,11 +64,11 @@ func (k *Opened) open(path string, o object.Options) (*object.Object, error) {
 			old.round = k.round
 			return old.Object, nil
 		}
-		// It may be in use until this Symbolizer is closed.
+		// It may be in use until this round ends.
 		delete(k.objects, key)
 		k.objects[fmt.Sprint(k.round, " ", key)] = old
 	}
-	file, err := object.Open(path, o)
+	file, err := Open(path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -81,34 +79,26 @@ func (k *Opened) open(path string, o object.Options) (*object.Object, error) {
 	return file, nil
 }
 
-// kallsyms returns a list of the kernel's symbols. It is read again when it has changed: the
-// running kernel's when its modules have.
-func (k *Opened) kallsyms(path string) (*nameTable, error) {
+// List returns a list of symbols. It is read when its state has changed.
+func (k *Opened) List(path, state string, read func(path string) (any, error)) (any, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	state := ""
-	if path == ownKallsyms {
-		modules, _ := os.ReadFile("/proc/modules") // some kernels have none
-		state = string(modules)
-	} else if info, err := os.Stat(path); err == nil {
-		state = fmt.Sprint(info.Size(), info.ModTime())
-	}
 	if old, ok := k.lists[path]; ok && old.state == state {
-		return old.nameTable, nil
+		return old.list, nil
 	}
-	t, err := openKallsyms(path)
+	list, err := read(path)
 	if err != nil {
 		return nil, err
 	}
 	if k.lists == nil {
 		k.lists = map[string]openedList{}
 	}
-	k.lists[path] = openedList{t, state}
-	return t, nil
+	k.lists[path] = openedList{list, state}
+	return list, nil
 }
 
-// end notes that a Symbolizer was closed, and closes what was not asked for lately.
-func (k *Opened) end() error {
+// End ends a round, and closes what was not asked for lately.
+func (k *Opened) End() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.round++
