@@ -327,7 +327,7 @@ func (m *Measurement) Features() []string {
 	if m.options.Choice.CPU != "" {
 		return nil
 	}
-	return hostinfo.Flags(m.machine.Root)
+	return hostinfo.Features(m.machine.Root)
 }
 
 // A Reason says why a better source was not used.

@@ -63,6 +63,17 @@ func Flags(root fs.FS) []string {
 	return nil
 }
 
+// Features returns the flags, and for a first-level cache of code the flag "l1i=SIZE": some
+// cores have the flags of the one before, and another cache.
+func Features(root fs.FS) []string {
+	list := Flags(root)
+	const cache = "sys/devices/system/cpu/cpu0/cache/index1/"
+	if text(root, cache+"level") == "1" && text(root, cache+"type") == "Instruction" {
+		list = append(list, "l1i="+text(root, cache+"size"))
+	}
+	return list
+}
+
 // firstProcessor returns the beginning of proc/cpuinfo, which is long on a machine of
 // many processors, and slow to read.
 func firstProcessor(root fs.FS) string {

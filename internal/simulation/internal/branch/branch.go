@@ -18,6 +18,8 @@
 // cycles of fetching and is no misprediction. Neither are the loop predictor and the
 // statistical corrector of [1]: the core below showed no trace of them.
 //
+// A [Loop] has what a core mispredicts because it predicts nothing in short loops.
+//
 // # What it was compared with
 //
 // Sizes and lengths were chosen so that it learns, forgets and fails as an AMD Zen 4 does. That

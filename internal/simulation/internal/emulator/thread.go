@@ -40,6 +40,7 @@ type thread struct {
 	p         *process
 	caches    *caches.Hierarchy
 	predictor *branch.Predictor
+	loop      branch.Loop
 	window    *detailed // nil without a model of the core
 
 	mode  int
@@ -56,7 +57,7 @@ type access struct {
 }
 
 func newThread(r *run, p *process) *thread {
-	t := &thread{run: r, p: p, predictor: branch.New()}
+	t := &thread{run: r, p: p, predictor: branch.New(), loop: branch.NewLoop(r.options.Core.Streams())}
 	t.caches = caches.New(r.options.Caches, r.shared)
 	t.caches.Touched = p.touched.first
 	if r.options.Core != nil && r.code.ops != nil {
@@ -177,7 +178,7 @@ func (t *thread) leave(b *block, next uint64) {
 	default:
 		taken = false
 	}
-	missed := branch.Exit{Flow: in.flow, Addr: addr, End: b.end, Target: target, Next: next, Taken: taken}.Predict(t.predictor)
+	missed := branch.Exit{Flow: in.flow, Addr: addr, End: b.end, Target: target, Next: next, Taken: taken}.PredictIn(&t.loop, t.predictor, len(b.insts))
 	if missed {
 		in.mispredicted++
 	}

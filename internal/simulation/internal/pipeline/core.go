@@ -66,19 +66,22 @@ type memoryUnits struct {
 	blocked                                         int   // more after the store is in the cache, for a load that it cannot forward to
 	// renames is how many stores are searched for the data of a load before the addresses
 	// are known; 0 if the core does not do so.
-	renames        uint64
-	forwarding     ports // what a load occupies for a cycle that has a store's data
-	streamed       int   // micro-ops of a loop that comes from the queue, at most
-	erratum        bool  // a microcode update does not cache jumps at the end of 32 bytes
-	uncachesJumps  bool  // that update is in use
-	alias          int64 // cycles more of a load that meets a store to the same place of another page
-	links          int64 // loads in a cycle that get a store's data so
-	renamesBytes   bool  // also of a byte or two
-	renamesIndexed bool  // also with an index in the address
-	named          bool  // in code that is new, the addresses have to be of the same registers, unchanged
-	scaled         int64 // cycles more of a lea with a scaled index
-	written        uint8 // bits of an address within the part of a line that stores write in a cycle
-	joined         int   // stores to that part in a cycle at most; 0 for any number
+	renames    uint64
+	forwarding ports // what a load occupies for a cycle that has a store's data
+	streamed   int   // micro-ops of a loop that comes from the queue, at most
+	// streams is the micro-ops of a loop that comes from the queue at all. If that takes
+	// streamEnds branches or more, its end is mispredicted.
+	streams, streamEnds int
+	erratum             bool  // a microcode update does not cache jumps at the end of 32 bytes
+	uncachesJumps       bool  // that update is in use
+	alias               int64 // cycles more of a load that meets a store to the same place of another page
+	links               int64 // loads in a cycle that get a store's data so
+	renamesBytes        bool  // also of a byte or two
+	renamesIndexed      bool  // also with an index in the address
+	named               bool  // in code that is new, the addresses have to be of the same registers, unchanged
+	scaled              int64 // cycles more of a lea with a scaled index
+	written             uint8 // bits of an address within the part of a line that stores write in a cycle
+	joined              int   // stores to that part in a cycle at most; 0 for any number
 }
 
 // A scheduler holds ops until their operands are known and a port is free.

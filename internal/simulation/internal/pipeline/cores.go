@@ -53,7 +53,8 @@ func CoreNamed(name string) *Core {
 	return nil
 }
 
-// HostCoreOf is CoreOf for a processor with features, flags as /proc/cpuinfo has them.
+// HostCoreOf is CoreOf for a processor with features: flags as /proc/cpuinfo has them, and the
+// size of its first-level cache of code, as l1i=64K.
 // Hypervisors may call a processor an older one than it is. A core that alone has some of
 // the features is then the right one.
 func HostCoreOf(cpu string, features []string) *Core {
@@ -70,15 +71,16 @@ func HostCoreOf(cpu string, features []string) *Core {
 }
 
 // disguised returns the core that features betray, if it is another one of a core's family; ""
-// if there is none.
-func (s *coreSet) disguised(core string, features []string) string {
+// if there is none. Of several it is the latest.
+func (s *coreSet) disguised(core string, features []string) (latest string) {
+	unknown := func(feature string) bool { return !slices.Contains(features, feature) }
 	for _, name := range slices.Sorted(maps.Keys(s.features)) {
-		own := slices.ContainsFunc(s.features[name], func(f string) bool { return slices.Contains(features, f) })
-		if own && !s.extends(core, name) && s.extends(name, core) {
-			return name
+		own := slices.ContainsFunc(s.features[name], func(all string) bool { return !slices.ContainsFunc(strings.Fields(all), unknown) })
+		if own && !s.extends(core, name) && s.extends(name, core) && (latest == "" || s.extends(name, latest)) {
+			latest = name
 		}
 	}
-	return ""
+	return latest
 }
 
 // extends reports whether a core is another one, or what its file extends is.
@@ -122,7 +124,7 @@ type coreFile struct {
 	Extends    string
 	Arch       string   // of its instructions; "" is amd64
 	Processors []string // the beginnings of the names of its processors
-	Features   []string // flags of /proc/cpuinfo that no core before it has
+	Features   []string // that no core before it has: flags of /proc/cpuinfo, or l1i=SIZE; several in one are all needed
 	About      string
 	Measured   string // classes with an instruction that was measured on such a processor
 	Ports      string // the names of all
@@ -153,6 +155,8 @@ type frontEndKeys struct {
 	Unlaminates string // what: "some" or "all"
 	LCP         int    `toml:"lcp"`
 	Streamed    int
+	Streams     int  `toml:"streams"`
+	StreamEnds  int  `toml:"stream-ends"`
 	Erratum     bool `toml:"jump-erratum"`
 }
 
@@ -337,6 +341,7 @@ func (r *coreReader) set() {
 	c.binds, c.delay = f.Binds, max(f.Delay, 1)
 	c.data, c.vectorData = r.ports(f.Data), r.ports(f.VectorData)
 	c.erratum, c.streamed = f.Erratum, f.Streamed
+	c.streams, c.streamEnds = f.Streams, f.StreamEnds
 	c.forwarding, c.alias = r.ports(f.Forwarding), f.Alias
 	c.load, c.vectorLoad, c.indexed = f.Load, f.VectorLoad, f.Indexed
 	c.forward, c.vectorForward, c.blocked, c.renames = f.Forward, f.VectorForward, f.Blocked, f.Renames

@@ -13,6 +13,8 @@ func TestHostCoreOf(t *testing.T) {
 		{"rocketlake", nil, "icelake"},
 		{"rocketlake", []string{"avx512f", "avx_vnni"}, "icelake"},
 		{"rocketlake", []string{"avx512f", "amx_tile", "avx512_fp16"}, "goldencove"},
+		{"rocketlake", []string{"amx_tile", "avx512_fp16", "l1i=64K"}, "redwoodcove"},
+		{"rocketlake", []string{"l1i=64K"}, "icelake"},
 		{"skylakex", []string{"amx_tile"}, "goldencove"},
 		{"sapphirerapids", []string{"amx_tile"}, "goldencove"},
 		{"amdzen4", []string{"amx_tile"}, "amdzen4"}, // of another family

@@ -18,3 +18,12 @@ func (m *Machine) streams(b *Block) bool {
 	}
 	return sum <= m.core.streamed
 }
+
+// Streams returns how many micro-ops a loop from the queue has at most. Its end is mispredicted
+// after some taken branches; 0 is never.
+func (c *Core) Streams() (ops, taken int) {
+	if c == nil {
+		return 0, 0
+	}
+	return c.streams, c.streamEnds
+}

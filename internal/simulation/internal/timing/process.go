@@ -12,6 +12,7 @@ import (
 type process struct {
 	to        *Rates
 	predictor branch.Branches
+	loop      branch.Loop
 	window    window
 
 	modules   []module          // the mappings, the latest last; the memory may be shared with other processes
@@ -42,7 +43,7 @@ type block struct {
 const maxBlocks = 1 << 19
 
 func newProcess(to *Rates, m models) *process {
-	p := &process{to: to, predictor: m.predictor(), window: window{ideal: m.machine(), real: m.machine(), random: seed, record: to.records.begin()}}
+	p := &process{to: to, predictor: m.predictor(), loop: m.loop, window: window{ideal: m.machine(), real: m.machine(), random: seed, record: to.records.begin()}}
 	p.window.schedule()
 	p.Exec()
 	return p
@@ -190,7 +191,7 @@ func (p *process) leave(b *block, next uint64) {
 		p.cut(b, next)
 		return
 	}
-	missed := branch.Exit{Flow: in.flow, Addr: addr, End: b.end, Target: target, Next: next, Taken: taken}.Predict(p.predictor)
+	missed := branch.Exit{Flow: in.flow, Addr: addr, End: b.end, Target: target, Next: next, Taken: taken}.PredictIn(&p.loop, p.predictor, b.insts.n)
 	b.executed++
 	if missed {
 		in.mispredicted++

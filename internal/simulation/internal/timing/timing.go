@@ -88,11 +88,13 @@ func Takes(cpu time.Duration, limit int64) time.Duration {
 type models struct {
 	predictor func() branch.Branches
 	machine   func() machine
+	loop      branch.Loop
 }
 
 func modelsOf(core *pipeline.Core) models {
 	return models{
 		predictor: func() branch.Branches { return branch.New() },
+		loop:      branch.NewLoop(core.Streams()),
 		machine:   func() machine { return pipeline.NewMachine(core) },
 	}
 }
