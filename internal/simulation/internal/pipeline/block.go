@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
@@ -99,22 +100,26 @@ func (m *Machine) Cycles(b *Block) float64 {
 	warm, timed := rounds(b)
 	least := min(b.settles()/len(b.ops)+16, warm+timed)
 	var last repeats
-	start := int64(0)
+	var start progress
 	for n := range warm + timed {
 		if n == warm {
-			start = m.retired
+			start = m.progress()
 		}
 		m.round(b, uint64(n))
-		last.add(m)
-		if n >= least {
+		last.add(m.progress())
+		if n >= least && n%2 == 0 {
 			if p := last.period(); p > 0 {
 				m.rounds = n + 1
 				return last.mean(p)
 			}
+			if (m.core.decoders == 0 || b.loop) && last.settled() {
+				m.rounds = n + 1
+				return last.mean(2 * halfSettled)
+			}
 		}
 	}
 	m.rounds = warm + timed
-	return float64(m.retired-start) / float64(timed)
+	return float64(m.progress().since(start)) / float64(timed)
 }
 
 // rounds returns how often a block is executed before it is timed, and while it is timed.
@@ -125,10 +130,12 @@ func rounds(b *Block) (warm, timed int) { return warmOps/len(b.ops) + 8, timedOp
 // from stores, so blocks with both take longer.
 func (b *Block) settles() int {
 	const alone, learning = 400, 1000
+	loads, stores := false, false
 	for i := range b.ops {
-		if b.ops[i].Stores {
-			return learning
-		}
+		loads, stores = loads || b.ops[i].Loads, stores || b.ops[i].Stores
+	}
+	if loads && stores {
+		return learning
 	}
 	return alone
 }
@@ -142,8 +149,18 @@ type repeats struct {
 // progress is how far the parts of a core have come.
 type progress struct{ fetched, dispatched, retired, committed int64 }
 
-func (r *repeats) add(m *Machine) {
-	r.ends[r.n%len(r.ends)] = progress{m.fetched, m.now, m.retired, m.memory.committed}
+func (m *Machine) progress() progress {
+	return progress{m.fetched, m.now, m.retired, m.memory.committed}
+}
+
+// since returns the cycles that the slowest part took. The others have to wait for it as soon
+// as the queues between them are full or empty.
+func (p progress) since(start progress) int64 {
+	return max(p.fetched-start.fetched, p.dispatched-start.dispatched, p.retired-start.retired, p.committed-start.committed)
+}
+
+func (r *repeats) add(p progress) {
+	r.ends[r.n%len(r.ends)] = p
 	r.n++
 }
 
@@ -159,6 +176,26 @@ func (r *repeats) steady(n int) bool {
 	a, b := r.end(0), r.end(n)
 	d := a.retired - b.retired
 	return a.dispatched-b.dispatched == d && a.fetched-b.fetched == d
+}
+
+// halfSettled is how many executions are compared with as many before them.
+const halfSettled = 28
+
+// settled says whether all parts of the core were as fast in the latest executions as in those
+// before them, within half a percent. Executions that never repeat end so.
+func (r *repeats) settled() bool {
+	if r.n <= 2*halfSettled {
+		return false
+	}
+	now, middle, before := r.end(0), r.end(halfSettled), r.end(2*halfSettled)
+	least, most := int64(math.MaxInt64), int64(0)
+	for _, d := range [...]int64{
+		now.retired - middle.retired, now.dispatched - middle.dispatched, now.fetched - middle.fetched,
+		middle.retired - before.retired, middle.dispatched - before.dispatched, middle.fetched - before.fetched,
+	} {
+		least, most = min(least, d), max(most, d)
+	}
+	return (most-least)*400 <= least
 }
 
 // period returns after how many executions their cycles repeat, 0 if that is not seen. They

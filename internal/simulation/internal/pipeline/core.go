@@ -36,6 +36,7 @@ type backEnd struct {
 	retire     int
 	reorder    int // micro-ops between dispatch and retirement
 	schedulers []scheduler
+	shared     ports // that a micro-op without access to memory reaches from each scheduler
 	// If vectors have their own schedulers, vectorQueue micro-ops wait for room in one, without
 	// keeping others from dispatch.
 	vectorSchedulers []scheduler
@@ -86,8 +87,9 @@ type memoryUnits struct {
 
 // A scheduler holds ops until their operands are known and a port is free.
 type scheduler struct {
-	size  int
-	ports ports // that it feeds
+	size     int
+	entering uint8 // micro-ops that enter it in a cycle at most
+	ports    ports // that it feeds
 }
 
 // home returns the ports that decide an op's scheduler: those that compute, or else those

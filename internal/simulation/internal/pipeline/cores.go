@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"math/bits"
 	"path"
 	"slices"
@@ -164,6 +165,7 @@ type backEndKeys struct {
 	Dispatch, Retire, Reorder int
 
 	Schedulers       []schedulerEntry
+	Shared           string
 	VectorSchedulers []schedulerEntry `toml:"vector-schedulers"`
 	VectorQueue      int              `toml:"vector-queue"`
 	VectorPorts      string           `toml:"vector-ports"`
@@ -207,8 +209,9 @@ type memoryKeys struct {
 }
 
 type schedulerEntry struct {
-	Size  int
-	Ports string
+	Size     int
+	Entering uint8
+	Ports    string
 }
 
 // A costEntry is the cost of the classes named in Of. "all" is every class.
@@ -345,6 +348,7 @@ func (r *coreReader) set() {
 	c.forwarding, c.alias = r.ports(f.Forwarding), f.Alias
 	c.load, c.vectorLoad, c.indexed = f.Load, f.VectorLoad, f.Indexed
 	c.forward, c.vectorForward, c.blocked, c.renames = f.Forward, f.VectorForward, f.Blocked, f.Renames
+	c.shared = r.ports(f.Shared)
 	if f.Schedulers != nil {
 		c.schedulers = r.schedulers(f.Schedulers)
 	}
@@ -389,7 +393,7 @@ func (r *coreReader) problem(format string, args ...any) {
 func (r *coreReader) schedulers(entries []schedulerEntry) []scheduler {
 	var list []scheduler
 	for _, e := range entries {
-		list = append(list, scheduler{e.Size, r.ports(e.Ports)})
+		list = append(list, scheduler{e.Size, cmp.Or(e.Entering, math.MaxUint8), r.ports(e.Ports)})
 	}
 	if len(list) > maxSchedulers {
 		r.problem("schedulers: more than %d", maxSchedulers)

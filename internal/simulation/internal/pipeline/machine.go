@@ -207,6 +207,7 @@ func (m *Machine) follow(op *Op, done int64, taken, mispredicted bool) {
 		}
 	case taken:
 		m.legacy.on = false
+		m.paired = true // a nop behind it takes room
 		m.predicted = max(m.predicted+1, m.fetched-int64(c.ahead))
 		if op.Class == Call || op.Class == IndirectCall {
 			m.predicted += int64(c.callBubble)
@@ -243,7 +244,7 @@ func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 	scheduler = noScheduler
 	if home != 0 && !apart {
 		before := m.now
-		if scheduler = m.schedule(home); m.recorder != nil && m.now > before {
+		if scheduler = m.schedule(home, m.core.together(op)); m.recorder != nil && m.now > before {
 			m.recorder.record().Wait = WaitScheduler
 		}
 	}
@@ -285,11 +286,20 @@ func (m *Machine) waits(op *Op, slots int, at int64, apart bool) Wait {
 // noScheduler is that of ops that need no port.
 const noScheduler = -1
 
-// schedule returns the scheduler of an op that needs some ports, and waits until it has
-// room.
-func (m *Machine) schedule(home ports) int {
+// together returns the ports that the scheduler of an op has to feed besides those that compute:
+// an access to memory and its computation wait in one.
+func (c *Core) together(op *Op) ports {
+	if c.shared != 0 && (op.Loads || op.Stores) {
+		return c.addresses
+	}
+	return 0
+}
+
+// schedule returns the scheduler of an op that needs some ports of each of two sets, and waits
+// until it has room.
+func (m *Machine) schedule(home, also ports) int {
 	for {
-		if i := m.waiting.choose(m.core.schedulers, home); i != noScheduler {
+		if i := m.waiting.choose(m.core.schedulers, home, also); i != noScheduler {
 			return i
 		}
 		m.advance(m.now + 1)
@@ -303,7 +313,7 @@ func (m *Machine) enter(home ports) int {
 	m.vectors.advance(m.entered, at)
 	m.entered = at
 	for {
-		if i := m.vectors.choose(m.core.vectorSchedulers, home); i != noScheduler {
+		if i := m.vectors.choose(m.core.vectorSchedulers, home, 0); i != noScheduler {
 			m.vectorQueue.put(m.entered)
 			return i
 		}
@@ -361,12 +371,6 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 		m.before.port = 0 // the port of an earlier op, which the jump must not give back
 	}
 	m.before.fuses, m.before.within = op.fuses, m.within
-	switch {
-	case apart:
-		m.vectors.add(scheduler, m.entered, issue)
-	case scheduler != noScheduler:
-		m.waiting.add(scheduler, m.now, issue)
-	}
 	m.noteLoaded(op)
 	known := max(result, value) // later than result of string instructions only
 	for _, r := range op.writes {
@@ -388,9 +392,16 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 		if op.Class == IndirectCall { // the return address is known before the target
 			data = start
 		}
-		done = max(done, m.store(op, start, data))
+		placed, stored := m.store(op, start, data)
+		issue, done = max(issue, placed), max(done, stored)
 	} else {
 		m.values.compute(op)
+	}
+	switch {
+	case apart:
+		m.vectors.add(scheduler, m.entered, issue)
+	case scheduler != noScheduler:
+		m.waiting.add(scheduler, m.now, issue)
 	}
 	if op.back != NoRegister {
 		m.writeBack(op, start)
@@ -437,7 +448,9 @@ func (m *Machine) operands(op *Op, k *cost, apart bool, scheduler int) (ready in
 	case apart:
 		ready, m.within = m.entered+1, m.core.vectorSchedulers[scheduler].ports
 	case scheduler != noScheduler:
-		m.within = m.core.schedulers[scheduler].ports
+		if m.within = m.core.schedulers[scheduler].ports; !op.Loads && !op.Stores {
+			m.within |= m.core.shared
+		}
 	}
 	if k.ops == 0 {
 		ready = m.now // done while it is renamed
@@ -664,8 +677,8 @@ func (m *Machine) forward(op *Op, s *storeEntry, addr uint64, value int64) int64
 	return max(value, known+latency)
 }
 
-// store finds when a store's address and data are known.
-func (m *Machine) store(op *Op, start, data int64) int64 {
+// store finds when a store's address is computed, and when it and the data are known.
+func (m *Machine) store(op *Op, start, data int64) (placed, done int64) {
 	c := m.core
 	if op.stack > 0 {
 		m.values.registers[RSP] -= uint64(op.stack)
@@ -699,7 +712,7 @@ func (m *Machine) store(op *Op, start, data int64) int64 {
 	s.joins = !op.vector || c.vectorData&(c.vectorData-1) != 0
 	m.memory.add(s)
 	m.values.store(addr, m.values.compute(op)&low(op.Size), op.Size)
-	return max(a, d) + 1
+	return a, max(a, d) + 1
 }
 
 // retire finds when the op is retired, and returns the cycles that are seen at it.

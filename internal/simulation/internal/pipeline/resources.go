@@ -43,8 +43,11 @@ const maxSchedulers = 8
 // order.
 type queues struct {
 	used    [maxSchedulers]int
-	turn    [16]int8       // by a hash of ports: the scheduler that an op for them went to last
-	leaving [window]uint64 // by cycle: a byte for each scheduler
+	entered [maxSchedulers]uint8 // in this cycle
+	closed  uint8                // a bit for each scheduler that as many entered as may
+	routes  [16]route            // by a hash of both sets
+	turn    [16]int8             // by a hash of the first set: the scheduler that a micro-op went to last
+	leaving [window]uint64       // by cycle: a byte for each scheduler
 }
 
 // add fills an entry of a scheduler from now until the op leaves it.
@@ -54,33 +57,58 @@ func (q *queues) add(scheduler int, now, until int64) {
 }
 
 func (q *queues) advance(from, to int64) {
+	q.entered, q.closed = [maxSchedulers]uint8{}, 0
 	for c := from + 1; c <= min(to, from+window); c++ {
 		left := q.leaving[c%window]
 		if left == 0 {
 			continue
 		}
-		for i := range q.used {
-			q.used[i] -= int(left >> (8 * i) & 0xff)
+		for i := 0; left != 0; i++ {
+			q.used[i&(maxSchedulers-1)] -= int(left & 0xff)
+			left >>= 8
 		}
 		q.leaving[c%window] = 0
 	}
 }
 
-// choose returns a scheduler of those that some ports belong to, or noScheduler if none has
-// room. It chooses round robin, separately for each set of ports.
-func (q *queues) choose(list []scheduler, home ports) int {
-	turn := &q.turn[uint32(home*0x9e3779b1)>>28]
-	i := int(*turn)
-	for range list {
-		if i++; i >= len(list) {
-			i = 0
-		}
-		if s := &list[i]; s.ports&home != 0 && s.size > q.used[i] {
-			*turn = int8(i)
-			return i
+// A route is the schedulers of micro-ops that need some of each of two sets of ports.
+type route struct {
+	home, also ports
+	list       uint8 // a bit for each scheduler
+}
+
+// choose returns a scheduler that feeds some of each of two sets of ports, or noScheduler if
+// none has room: the one with the most room, of several the next in turn. A second set of 0
+// is no condition.
+func (q *queues) choose(list []scheduler, home, also ports) int {
+	r := &q.routes[uint32((home+also<<8)*0x9e3779b1)>>28]
+	if r.home != home || r.also != also {
+		r.home, r.also, r.list = home, also, 0
+		for i := range list {
+			if list[i].ports&home != 0 && (also == 0 || list[i].ports&also != 0) {
+				r.list |= 1 << i
+			}
 		}
 	}
-	return noScheduler
+	turn := &q.turn[uint32(home*0x9e3779b1)>>28]
+	best, least := noScheduler, 0
+	for rest := r.list &^ q.closed; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros8(rest)
+		order := (q.used[i]-list[i].size)*2*maxSchedulers + i // below 0, if it has room
+		if i <= int(*turn) {
+			order += maxSchedulers
+		}
+		if order < least {
+			best, least = i, order
+		}
+	}
+	if best != noScheduler {
+		*turn = int8(best)
+		if q.entered[best]++; q.entered[best] == list[best].entering {
+			q.closed |= 1 << best
+		}
+	}
+	return best
 }
 
 // units are the execution ports.
@@ -108,10 +136,16 @@ func (u *units) reserve(from int64, of ports, hold int64) (at int64, port ports)
 		return from, of & -of
 	}
 	if hold == 1 && from < u.now+window-65 {
-		if i := u.freeNow(from, of); i >= 0 {
+		at, i := from, u.freeNow(from, of)
+		if i < 0 {
+			if at = u.free(from+1, of); at < u.now+window-65 {
+				i = u.freeNow(at, of)
+			}
+		}
+		if i >= 0 {
 			u.take(i)
-			u.busy[i][uint64(from)/64%(window/64)] |= 1 << (uint64(from) % 64)
-			return from, 1 << i
+			u.busy[i][uint64(at)/64%(window/64)] |= 1 << (uint64(at) % 64)
+			return at, 1 << i
 		}
 	}
 	for at = from; ; at++ {
