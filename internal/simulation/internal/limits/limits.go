@@ -306,6 +306,10 @@ func smaller(a, b pipeline.Ports) bool {
 // near is by how much a block may take longer than a limit that explains it.
 const near = 1.03
 
+// longest is the least part of the cycles of a chain that is the limit, although micro-ops
+// also wait for ports.
+const longest = 0.8
+
 // explain puts the limit first that explains the cycles. If none does, what removes the
 // wait in a further run is it.
 func (a *analyser) explain(o Options) {
@@ -336,7 +340,11 @@ func (a *analyser) explain(o Options) {
 		f.Forwarding = true
 		try(Limit{Kind: Forwarding, Cycles: out.Cycles}, without(a.core, f))
 	}
-	out.Limits = append([]Limit{best}, out.Limits...)
+	at := 0
+	if best.Kind == Conflicts && len(out.Limits) > 0 && out.Limits[0].Kind == Chain && out.Limits[0].Cycles >= longest*out.Cycles {
+		at = 1 // the chain is what takes the time, conflicts lengthen it
+	}
+	out.Limits = slices.Insert(out.Limits, at, best)
 }
 
 // queues are those that can be full.

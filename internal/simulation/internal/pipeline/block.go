@@ -181,8 +181,8 @@ func (r *repeats) steady(n int) bool {
 // halfSettled is how many executions are compared with as many before them.
 const halfSettled = 28
 
-// settled says whether all parts of the core were as fast in the latest executions as in those
-// before them, within half a percent. Executions that never repeat end so.
+// settled says whether no part of the core changed its speed by half a percent lately.
+// Executions that never repeat end so.
 func (r *repeats) settled() bool {
 	if r.n <= 2*halfSettled {
 		return false
@@ -195,7 +195,7 @@ func (r *repeats) settled() bool {
 	} {
 		least, most = min(least, d), max(most, d)
 	}
-	return (most-least)*400 <= least
+	return (most-least)*200 <= least
 }
 
 // period returns after how many executions their cycles repeat, 0 if that is not seen. They

@@ -295,8 +295,8 @@ func (c *Core) together(op *Op) ports {
 	return 0
 }
 
-// schedule returns the scheduler of an op that needs some ports of each of two sets, and waits
-// until it has room.
+// schedule returns a scheduler that feeds some ports of each of two sets, and waits until it
+// has room.
 func (m *Machine) schedule(home, also ports) int {
 	for {
 		if i := m.waiting.choose(m.core.schedulers, home, also); i != noScheduler {
