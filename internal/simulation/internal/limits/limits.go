@@ -306,8 +306,8 @@ func smaller(a, b pipeline.Ports) bool {
 // near is by how much a block may take longer than a limit that explains it.
 const near = 1.03
 
-// longest is the least part of the cycles of a chain that is the limit, although micro-ops
-// also wait for ports.
+// longest is the least part of the cycles of a chain that is the limit. Micro-ops may wait
+// for ports too.
 const longest = 0.8
 
 // explain puts the limit first that explains the cycles. If none does, what removes the
