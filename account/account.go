@@ -62,6 +62,7 @@ type workings struct {
 	seen   []observation // of the slots
 	in     []float64     // the slots as they were evaluated, for explanations
 	values []float64     // node values by node, as thresholds see them
+	known  []int         // the nodes with a value, in order
 	linked []bool        // by node
 
 	repeated bool // counts came with variances

@@ -231,7 +231,7 @@ func (a *Account) Suspects() []string {
 
 // relate evaluates a relation, whose check so far is one that was skipped.
 func (b *Binding) relate(a *Account, r *boundRule, c *Check) {
-	if r.err != "" {
+	if r.dead {
 		return
 	}
 	if r.when != nil {

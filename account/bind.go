@@ -57,6 +57,8 @@ type programs struct {
 	parts  []float64 // by place in the vector: of how many runs one counted a slot
 
 	nodes    []program
+	order    []int // nodes that may be known, each after those that it refers to
+	alive    []int // the same, in the model's order
 	of       *metric.Program
 	ofDeps   []int
 	limits   []*metric.Program // thresholds, by node; nil for none
@@ -103,6 +105,8 @@ func (c *Method) Bind(layout *counts.Layout) *Binding {
 	}
 	b.compileWhole()
 	b.compileNodes()
+	b.order = c.order
+	b.alive = slices.Sorted(slices.Values(b.order))
 	b.compileChecks()
 	b.prepareClosures()
 	b.Columns = b.nodeColumns()
@@ -143,6 +147,29 @@ func (b *Binding) keepLive() {
 	for i := range b.checks {
 		b.checks[i].live = of(b.checks[i].deps)
 	}
+	b.order = nil
+	for _, i := range b.Method.order {
+		at := len(b.Method.inputs) + i
+		p := &b.nodes[i]
+		if p.rest {
+			live[at] = live[len(b.Method.inputs)+b.Method.Model.Nodes[i].Above]
+		} else {
+			live[at] = p.prog != nil && reachable(p.prog, live)
+		}
+		if live[at] {
+			b.order = append(b.order, i)
+		}
+	}
+	b.alive = slices.Sorted(slices.Values(b.order))
+	for i := range b.checks {
+		r := &b.checks[i]
+		r.dead = r.err != "" || !reachable(r.left, live) || !reachable(r.right, live)
+	}
+}
+
+// reachable reports whether a formula may be known, if only live slots are.
+func reachable(p *metric.Program, live []bool) bool {
+	return !p.Strict() || !slices.ContainsFunc(p.Slots(), func(at int) bool { return !live[at] })
 }
 
 // slot makes the slot of an input, or of one particular reading of it.

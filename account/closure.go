@@ -231,8 +231,8 @@ func (b *Binding) checkNodes(a *Account) {
 	if a.Scope.Code != nil {
 		return // chance puts samples a little away from where they belong
 	}
-	for i := range a.Nodes {
-		if v := a.Nodes[i].Value; b.measured[i] && !math.IsNaN(v) {
+	for _, i := range a.known {
+		if v := a.Nodes[i].Value; b.measured[i] {
 			b.checkRange(a, i, v)
 			b.checkPart(a, i, v)
 		}

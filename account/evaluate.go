@@ -59,8 +59,11 @@ func (b *Binding) prepare(t *counts.Table, place Place, a *Account) *Account {
 			Checks:   make([]Check, 0, len(b.checks)+len(b.nodes)+1),
 			workings: workings{seen: make([]observation, n), in: make([]float64, n), values: make([]float64, len(b.nodes))},
 		}
-		for k := range b.slots { // those that are not live stay so
-			a.in[b.slotIndex(k)], a.seen[b.slotIndex(k)] = math.NaN(), unseen
+		for i := range a.in { // what is not live stays so
+			a.in[i], a.seen[i] = math.NaN(), unseen
+		}
+		for i := range a.Nodes {
+			a.values[i], a.Nodes[i] = math.NaN(), unknownValue
 		}
 	}
 	a.Notes = b.Notes
@@ -88,8 +91,11 @@ type observation struct {
 	deviation, fewest float64
 }
 
-// unseen is the observation of what is missing.
-var unseen = observation{cover: math.NaN(), ran: math.NaN()}
+// unseen is the observation of what is missing, and unknownValue its value.
+var (
+	unseen       = observation{cover: math.NaN(), ran: math.NaN()}
+	unknownValue = Value{Value: math.NaN(), Amount: math.NaN(), Error: math.NaN(), Coverage: math.NaN()}
+)
 
 // readSlots fills the inputs from the table. It reports whether any count came
 // with a variance.
@@ -236,9 +242,9 @@ func (b *Binding) pool(t *counts.Table, row int, cols []int) (counts.Cell, bool)
 
 // compute evaluates all formulas.
 func (b *Binding) compute(a *Account) {
-	b.evaluate(a, b.Method.order)
+	b.evaluate(a, b.order)
 	first := len(b.Method.inputs)
-	for i := range b.nodes {
+	for _, i := range b.alive {
 		a.Nodes[i] = Value{Value: a.values[i], Amount: a.in[first+i], Error: math.NaN()}
 	}
 	if d := a.difference; d != nil {
@@ -312,14 +318,22 @@ func (b *Binding) rest(a *Account, i int) float64 {
 // counted together, and whether any was counted at all: what follows from an
 // assumption alone is not known.
 func (b *Binding) judgeCoverage(a *Account) {
-	for i := range b.nodes {
+	a.known = a.known[:0]
+	for _, i := range b.alive {
 		v := &a.Nodes[i]
+		v.Assumed = b.nodes[i].assumed
+		if math.IsNaN(v.Value) && math.IsNaN(v.Amount) {
+			v.Coverage = math.NaN()
+			continue
+		}
 		e := b.evidence(a, b.nodes[i].live)
 		v.Coverage, v.Together = e.least, e.together && v.Known()
-		v.Assumed = b.nodes[i].assumed
 		v.seconds, v.torn, v.counted, v.several = e.seconds, e.torn, e.counted, e.events > 1
 		if !e.counted && b.Method.assumes[i] {
 			v.Value, v.Amount, v.Together = math.NaN(), math.NaN(), false
+		}
+		if v.Known() {
+			a.known = append(a.known, i)
 		}
 	}
 }
@@ -369,11 +383,8 @@ func (b *Binding) evidence(a *Account, deps []int) evidence {
 
 // doubt applies the rule of [Doubt].
 func (b *Binding) doubt(a *Account) {
-	for i := range a.Nodes {
+	for _, i := range a.known {
 		v := &a.Nodes[i]
-		if !v.Known() {
-			continue
-		}
 		switch {
 		case b.outside(i, v.Value):
 			v.Doubt = DoubtRange
@@ -414,8 +425,8 @@ func (b *Binding) contradict(a *Account) {
 			t = a.testimony()
 		}
 		guilty := a.guilty(t, c)
-		for i := range a.Nodes {
-			if v := &a.Nodes[i]; v.Known() && v.Doubt == DoubtNone && b.touched(i, c, guilty) {
+		for _, i := range a.known {
+			if v := &a.Nodes[i]; v.Doubt == DoubtNone && b.touched(i, c, guilty) {
 				v.Doubt = doubtIdentity
 			}
 		}

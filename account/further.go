@@ -72,7 +72,7 @@ type usage struct {
 // kept for the accounts that follow, and is not to be changed.
 func (a *Account) uses() []bool {
 	b, u := a.Binding, &a.used
-	n := len(a.in) + len(a.Nodes) + len(b.checks)
+	n := len(b.live) + len(a.Nodes) + len(b.checks)
 	same := len(u.known) == n
 	if !same {
 		*u = usage{make([]bool, n), make([]bool, len(b.checks)), make([]bool, len(b.Layout.Columns))}
@@ -81,11 +81,11 @@ func (a *Account) uses() []bool {
 		same = same && u.known[at] == known
 		u.known[at] = known
 	}
-	for i, v := range a.in {
-		set(i, v == v)
+	for i, k := range b.live {
+		set(i, !math.IsNaN(a.in[b.slotIndex(k)]))
 	}
-	for i := range a.Nodes {
-		set(len(a.in)+i, a.Nodes[i].Known())
+	for _, i := range b.alive {
+		set(len(b.live)+i, a.Nodes[i].Known())
 	}
 	clear(u.made)
 	for i := range a.Checks {
@@ -94,7 +94,7 @@ func (a *Account) uses() []bool {
 		}
 	}
 	for i, made := range u.made {
-		set(len(a.in)+len(a.Nodes)+i, made)
+		set(len(b.live)+len(a.Nodes)+i, made)
 	}
 	if same {
 		return u.columns

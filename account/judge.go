@@ -58,13 +58,13 @@ func (a *Account) Expected(node int) (model.Range, Standing) {
 func (b *Binding) flag(a *Account) {
 	first := len(b.Method.inputs)
 	nodes := a.in[first : first+len(b.nodes)]
-	for i := range nodes {
+	for _, i := range b.alive {
 		nodes[i], a.values[i] = a.values[i], nodes[i]
 	}
-	for i := range nodes {
+	for _, i := range a.known {
 		a.Nodes[i].Flagged = b.over(a, i) && b.gate(a, i)
 	}
-	for i := range nodes {
+	for _, i := range b.alive {
 		nodes[i], a.values[i] = a.values[i], nodes[i]
 	}
 }
@@ -108,7 +108,7 @@ func (b *Binding) path(a *Account, path []int) []int {
 	}
 	for at := -1; ; at = path[len(path)-1] {
 		next := -1
-		for i := range b.Method.Model.Nodes {
+		for _, i := range a.known {
 			if b.candidate(a, i, at) && (next < 0 || b.before(a, i, next)) {
 				next = i
 			}
@@ -129,7 +129,7 @@ func (b *Binding) path(a *Account, path []int) []int {
 // impossible reports whether a category has an impossible share of the whole. What it has
 // too much, others have too little, so none of them is to be named.
 func (b *Binding) impossible(a *Account) bool {
-	for i := range a.Nodes {
+	for _, i := range a.known {
 		if a.Nodes[i].Doubt == DoubtRange && b.Method.Model.Share(i) && b.Method.Model.Nodes[i].Section == "" && b.under(i, -1) {
 			return true
 		}
@@ -159,7 +159,7 @@ func (b *Binding) sibling(a *Account, i, from int) bool {
 // flagged; -1 if there is none.
 func (b *Binding) larger(a *Account, next, from int) int {
 	found := -1
-	for i := range a.Nodes {
+	for _, i := range a.known {
 		if a.Nodes[i].Flagged || !b.sibling(a, i, from) || !b.comparable(a, next, i, from) {
 			continue
 		}
@@ -242,7 +242,7 @@ const (
 func (b *Binding) rivals(t *counts.Table, place Place, a *Account, list []Rival) []Rival {
 	from := -1
 	for _, on := range a.Bottleneck {
-		for i := range b.Method.Model.Nodes {
+		for _, i := range a.known {
 			if i == on || !b.sibling(a, i, from) || b.stops(a, i) || b.preferred(on, i) || !b.comparable(a, on, i, from) {
 				continue
 			}

@@ -75,6 +75,7 @@ type boundRule struct {
 	uses              []sides // by index of deps
 	check             Check   // if it is skipped
 	err               string
+	dead              bool // the recording cannot have what a side needs
 }
 
 // sides are those of a relation that read a slot themselves, not through nodes.

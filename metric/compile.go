@@ -1,6 +1,9 @@
 package metric
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Program is a compiled formula. It is immutable and may be used by several
 // goroutines at once.
@@ -122,6 +125,14 @@ func Compile(e *Expr, slot func(name string) int) (*Program, error) {
 // Slots returns the slots that the program may read, in the order of their names'
 // first appearance in the formula. The caller must not change it.
 func (p *Program) Slots() []int { return p.slots }
+
+// Strict reports whether the result is unknown wherever one of the slots is. Conditions and
+// logical operators may do without some.
+func (p *Program) Strict() bool {
+	return !slices.ContainsFunc(p.code, func(c instr) bool {
+		return c.do == branch || c.do == jump || c.do == both || c.op == opAnd || c.op == opOr
+	})
+}
 
 // emit appends the steps that evaluate e, after keeping the current value aside
 // if keep is set.
