@@ -169,7 +169,7 @@ func (b *Binding) keepLive() {
 
 // reachable reports whether a formula may be known, if only live slots are.
 func reachable(p *metric.Program, live []bool) bool {
-	return !p.Strict() || !slices.ContainsFunc(p.Slots(), func(at int) bool { return !live[at] })
+	return !p.Strict || !slices.ContainsFunc(p.Slots(), func(at int) bool { return !live[at] })
 }
 
 // slot makes the slot of an input, or of one particular reading of it.

@@ -8,6 +8,10 @@ import (
 // A Program is a compiled formula. It is immutable and may be used by several
 // goroutines at once.
 type Program struct {
+	// Strict says that the result is unknown wherever one of the slots is. Conditions and
+	// logical operators may do without some.
+	Strict bool
+
 	expr  *Expr
 	slot  map[string]int // of each name in expr
 	slots []int          // those, once each
@@ -118,6 +122,9 @@ func Compile(e *Expr, slot func(name string) int) (*Program, error) {
 	if err := p.emit(e, false); err != nil {
 		return nil, err
 	}
+	p.Strict = !slices.ContainsFunc(p.code, func(c instr) bool {
+		return c.do == branch || c.do == jump || c.do == both || c.op == opAnd || c.op == opOr
+	})
 	p.alone = len(p.code) == 1 && p.code[0].do == load && p.code[0].from == fromSlot
 	return p, nil
 }
@@ -125,14 +132,6 @@ func Compile(e *Expr, slot func(name string) int) (*Program, error) {
 // Slots returns the slots that the program may read, in the order of their names'
 // first appearance in the formula. The caller must not change it.
 func (p *Program) Slots() []int { return p.slots }
-
-// Strict reports whether the result is unknown wherever one of the slots is. Conditions and
-// logical operators may do without some.
-func (p *Program) Strict() bool {
-	return !slices.ContainsFunc(p.code, func(c instr) bool {
-		return c.do == branch || c.do == jump || c.do == both || c.op == opAnd || c.op == opOr
-	})
-}
 
 // emit appends the steps that evaluate e, after keeping the current value aside
 // if keep is set.
