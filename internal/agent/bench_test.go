@@ -91,6 +91,7 @@ func benchmarkTick(b *testing.B, a *Agent) {
 	before := processTime()
 	for b.Loop() {
 		a.tick(b.Context())
+		a.s.r.read("benchmark")
 		buf = a.s.r.collect(buf[:0], true)
 	}
 	if a.groups.alive < 100 {

@@ -108,6 +108,7 @@ func (a *Agent) value(name string, labels ...string) float64 {
 func (a *Agent) text() string {
 	a.s.r.mu.Lock()
 	defer a.s.r.mu.Unlock()
+	a.s.r.read("test")
 	return string(a.s.r.collect(nil, true))
 }
 
@@ -214,6 +215,55 @@ func TestCgroups(t *testing.T) {
 	a.tick(t.Context())
 	if got := a.value(series.CPU, series.Scope, series.Workload, series.Service, "new", series.Processor, "skylakex", series.Method, series.OS, series.Mode, "user"); got != 1 {
 		t.Errorf("%g seconds after the first scrape, want 1", got)
+	}
+}
+
+// TestReaders: a new series rises when every scraper has seen it as 0. It does not wait for
+// those that have not come for some time, nor for longer than a minute.
+func TestReaders(t *testing.T) {
+	h, now := newFakeHost(t), time.Now()
+	a := h.agent(nil)
+	a.s.r.now = func() time.Time { return now }
+	tick := func() { now = now.Add(10 * time.Second); a.tick(t.Context()) }
+	scrape := func(by string) { a.s.r.read(by) }
+	used := func(name string) float64 {
+		h.use("system.slice/"+name+".service", 1e6, 0)
+		tick()
+		return a.value(series.CPU, series.Scope, series.Workload, series.Service, name, series.Processor, "skylakex", series.Method, series.OS, series.Mode, "user")
+	}
+	scrape("prometheus-a")
+	scrape("prometheus-b")
+	tick()
+	used("new")
+	scrape("prometheus-a")
+	if got := used("new"); got != 0 {
+		t.Errorf("%g seconds before the second scraper came, want 0", got)
+	}
+	scrape("prometheus-b")
+	if got := used("new"); got != 1 {
+		t.Errorf("%g seconds when both have come, want 1", got)
+	}
+	for range 12 { // b has ended
+		tick()
+		scrape("prometheus-a")
+	}
+	used("newer")
+	scrape("prometheus-a")
+	if got := used("newer"); got != 1 {
+		t.Errorf("%g seconds without the scraper that ended, want 1", got)
+	}
+	used("newest")
+	for range 5 {
+		tick()
+	}
+	if got := used("newest"); got != 1 {
+		t.Errorf("%g seconds after a minute without scrapes, want 1", got)
+	}
+	for i := range 100 {
+		scrape(fmt.Sprint("one of many ", i))
+	}
+	if len(a.s.r.readers) > mostReaders {
+		t.Errorf("%d scrapers are known", len(a.s.r.readers))
 	}
 }
 

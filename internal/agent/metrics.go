@@ -83,14 +83,28 @@ type registry struct {
 	hold     time.Duration
 	dropped  uint64
 	now      func() time.Time
-	collects uint64   // that were made
+	collects uint64 // that were made
+	readers  map[string]reader
 	fixed    []string // labels of all series
 	spare    counter  // is written to in place of series that are not made
 	buf      []byte
 }
 
+// A reader is who collects: a scraper, or the push.
+type reader struct {
+	at   time.Time // of its last collection
+	last uint64    // the number of that
+}
+
+// Readers are known by where they come from and what they are. Those that have not come for
+// some time are forgotten, and there are at most so many.
+const (
+	forgetReader = 2 * waitForZero
+	mostReaders  = 16
+)
+
 func newRegistry(most int, now func() time.Time) *registry {
-	return &registry{byName: map[string]*family{}, byKey: map[string]*counter{}, most: most, hold: waitForZero, now: now}
+	return &registry{byName: map[string]*family{}, byKey: map[string]*counter{}, readers: map[string]reader{}, most: most, hold: waitForZero, now: now}
 }
 
 // family returns a family, which it makes if there is none of that name.
@@ -200,17 +214,38 @@ func labelText(labels []string) string {
 	return b.String()
 }
 
-// shown reports whether a store has seen a series, or nobody asks. A store must see each as
-// 0 first. It would not know what its first value has risen from. It would also extrapolate
-// a numerator otherwise than its denominator.
+// shown reports whether all readers have seen a series, or it has waited long enough. A
+// store must see each as 0 first. It would not know what its first value has risen from. It
+// would also extrapolate a numerator otherwise than its denominator.
 func (r *registry) shown(c *counter) bool {
-	return r.collects > c.seen || r.now().Sub(c.born) >= r.hold
+	if r.now().Sub(c.born) >= r.hold {
+		return true
+	}
+	for _, who := range r.readers {
+		if who.last <= c.seen {
+			return false
+		}
+	}
+	return len(r.readers) > 0
+}
+
+// read notes that somebody collects all series.
+func (r *registry) read(by string) {
+	r.collects++
+	now := r.now()
+	for who, last := range r.readers {
+		if now.Sub(last.at) >= forgetReader {
+			delete(r.readers, who)
+		}
+	}
+	if _, known := r.readers[by]; known || len(r.readers) < mostReaders {
+		r.readers[by] = reader{now, r.collects}
+	}
 }
 
 // collect returns all series in the format of OpenMetrics, or in that of Prometheus before
 // it, appended to a buffer. The caller must hold the lock.
 func (r *registry) collect(b []byte, open bool) []byte {
-	r.collects++
 	for _, f := range r.families {
 		if len(f.list) == 0 {
 			continue
@@ -224,6 +259,9 @@ func (r *registry) collect(b []byte, open bool) []byte {
 			kind = "gauge"
 		}
 		b = append(append(append(append(b, "# TYPE "...), name...), ' '), kind...)
+		if unit := f.unit(); open && unit != "" {
+			b = append(append(append(append(b, "\n# UNIT "...), name...), ' '), unit...)
+		}
 		b = append(append(append(append(b, "\n# HELP "...), name...), ' '), f.help...)
 		b = append(b, '\n')
 		for _, c := range f.list {
@@ -237,6 +275,16 @@ func (r *registry) collect(b []byte, open bool) []byte {
 		b = append(b, "# EOF\n"...)
 	}
 	return b
+}
+
+// unit returns the unit that ends the family's name, as OpenMetrics has it; "" for none.
+func (f *family) unit() string {
+	name := strings.TrimSuffix(f.name, "_total")
+	unit := name[strings.LastIndexByte(name, '_')+1:]
+	if slices.Contains([]string{"seconds", "bytes", "ratio", "slots", "cycles", "instructions"}, unit) {
+		return unit
+	}
+	return ""
 }
 
 // appendValue appends the value in decimal, exactly.

@@ -172,7 +172,7 @@ func resource(release string) []string {
 // otlp returns all series as OTLP metrics in JSON: see opentelemetry/proto/metrics/v1 of
 // github.com/open-telemetry/opentelemetry-proto. The caller must hold the lock.
 func (r *registry) otlp(now time.Time, about []string) []byte {
-	r.collects++
+	r.read("push")
 	b := append(r.buf[:0], `{"resourceMetrics":[{"resource":{"attributes":`...)
 	b = appendAttributes(b, about)
 	b = append(b, `},"scopeMetrics":[{"scope":{"name":"github.com/cyclestack/cyclestack"},"metrics":[`...)

@@ -126,7 +126,11 @@ func (w *web) metrics(out http.ResponseWriter, r *http.Request) {
 		kept = new([]byte)
 	}
 	open := strings.Contains(r.Header.Get("Accept"), "application/openmetrics-text")
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
 	w.a.s.r.mu.Lock()
+	if r.Method == http.MethodGet {
+		w.a.s.r.read(host + " " + clean(r.UserAgent()))
+	}
 	buf := w.a.s.r.collect((*kept)[:0], open)
 	w.a.s.r.mu.Unlock()
 	defer func() {
