@@ -86,12 +86,12 @@ func (c *Counting) turns() *turns {
 // length is that of a turn in steps.
 func (t *turns) length() int { return max(1, int(t.Turn/stepSeconds+0.5)) }
 
-// pause is the time until a group is disabled, or enabled again, in steps: on average a
-// rotation, and half of one. Exponential times keep no loop in step.
+// pause is the time until a group is disabled, or enabled again, in steps: on average two
+// turns, and a rotation of the others. Exponential times keep no loop in step.
 func (t *turns) pause() int {
-	mean := float64(t.Groups * t.length())
+	mean := 2 * float64(t.length())
 	if t.off >= 0 {
-		mean /= 2
+		mean = float64((t.Groups - 1) * t.length())
 	}
 	return max(1, int(mean*min(3, t.rng.ExpFloat64())+t.rng.Float64()))
 }

@@ -3,8 +3,10 @@ package multiplex_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/multiplex"
 	"github.com/cyclestack/cyclestack/internal/testlong"
 )
@@ -30,6 +32,33 @@ func TestResonance(t *testing.T) {
 	t.Logf("the real errors are %.2f %% with the kernel's order, and %.2f %% with a varied one", 100*ideal[0], 100*ideal[1])
 	if ideal[0] < 4*ideal[1] {
 		t.Errorf("real errors of %.2f %% with the kernel's order and %.2f %% with a varied one, want a quarter", 100*ideal[0], 100*ideal[1])
+	}
+}
+
+// TestResonanceOfSeven counts a loop as long as the rotation of seven groups, with the
+// intervals that stat reads. Varied turns make the real error a fifth, and the stated errors
+// hold it.
+func TestResonanceOfSeven(t *testing.T) {
+	loop := multiplex.Kind{Name: "loop of 28 ms", Loop: 0.028}
+	interval := measure.Interval(7, 7, 1, 4*time.Millisecond).Seconds()
+	var ideal, covered [2]float64
+	for i, vary := range []bool{false, true} {
+		c, err := multiplex.NewCounting(multiplex.Setting{CPU: "skylakex", Level: 3, Turn: 0.004, Interval: interval, Intervals: 73, Vary: vary}, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := c.Try(loop, testlong.Size(8, 60))
+		if err != nil {
+			t.Fatal(err)
+		}
+		covered[i], _ = multiplex.Mean(list)
+		for _, r := range list {
+			ideal[i] += r.Ideal / float64(len(list))
+		}
+	}
+	t.Logf("in the kernel's order the real errors are %.2f %%, and %.0f %% of the intervals hold; varied %.2f %% and %.0f %%", 100*ideal[0], 100*covered[0], 100*ideal[1], 100*covered[1])
+	if ideal[0] < 5*ideal[1] || covered[1] < 0.75 {
+		t.Error("want a fifth of the error, and that three quarters of the intervals hold")
 	}
 }
 

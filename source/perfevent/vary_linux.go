@@ -13,8 +13,9 @@ import (
 // order and the length of their slots. If a program has a loop as long as a rotation, each
 // group sees its own part of the loop. The scaled counts are then wrong.
 //
-// So one group, chosen at random, is disabled for half a rotation on average. After
-// another rotation on average it is the next one. The kernel puts a group on the counters
+// So one group, chosen at random, is disabled for a rotation of the others on average.
+// After two slots on average it is the next one. Of many groups, a shorter time would
+// seldom change who sees which part of a loop. The kernel puts a group on the counters
 // at once when it is enabled, if it has waited longest. That changes which groups see
 // which part of a loop. All groups are disabled equally often, so none sees more of the beginnings of
 // slots than of their ends.
@@ -65,9 +66,10 @@ func (s *session) startVarying(now time.Time) {
 // pause sets the time of the next change. Times are distributed exponentially, so that no
 // loop keeps its place in them.
 func (v *variation) pause(now time.Time) {
-	mean := v.rotation
+	slot := v.rotation / time.Duration(len(v.groups))
+	mean := 2 * slot
 	if v.off >= 0 {
-		mean /= 2
+		mean = v.rotation - slot
 	}
 	v.next = now.Add(time.Duration(float64(mean) * min(3, rand.ExpFloat64())))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/guest/loop"
+	counting "github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/source/perfevent"
 )
 
@@ -34,22 +35,43 @@ func phases(t *testing.T, p loop.Phases) string {
 	return name
 }
 
-// TestPMUResonance counts a program with a loop of 8 ms by two groups, which the kernel
-// rotates every 4 ms: each sees its own part of the loop, and the counts are wrong. With
-// varied turns they are right.
+// TestPMUResonance counts a program with a loop as long as the rotation of its groups, of
+// 4 ms each: each sees its own part of the loop, and the counts are wrong. With varied turns
+// they are right.
 func TestPMUResonance(t *testing.T) {
+	for _, tt := range []struct {
+		groups int
+		runs   loop.Phases
+		wrong  float64 // the least error in the kernel's order
+	}{
+		{2, loop.Phases{Count: 60, Length: 4 * time.Millisecond, Align: 8 * time.Millisecond}, 0.15},
+		{7, loop.Phases{Count: 60, Length: 14 * time.Millisecond, Align: 28 * time.Millisecond}, 0.1},
+	} {
+		t.Run(fmt.Sprint(tt.groups, " groups"), func(t *testing.T) { resonance(t, tt.groups, tt.runs, tt.wrong) })
+	}
+}
+
+// resonance counts the share of user mode by the first of so many groups and the last.
+func resonance(t *testing.T, n int, phased loop.Phases, wrong float64) {
 	needRaw(t)
 	sys := system(t)
 	list := func(e string) []perfevent.Event { return group(t, sys, e, e, e, e) }
 	user, all := list(raw+":u"), list(raw)
+	rotation := time.Duration(n) * 4 * time.Millisecond
 	share := func(offset time.Duration, vary time.Duration) (share, coverage float64) {
-		target := command(phases(t, loop.Phases{Count: 60, Length: 4 * time.Millisecond, Align: 8 * time.Millisecond, Offset: offset}))
-		groups := [][]perfevent.Event{user, all}
+		p := phased
+		p.Offset = offset
+		groups := [][]perfevent.Event{user}
+		for range n - 2 {
+			groups = append(groups, list(raw+":k"))
+		}
+		groups = append(groups, all)
 		if vary < 0 {
 			groups = [][]perfevent.Event{{user[0], all[0]}}
 		}
+		interval := counting.Interval(n, n, 1, 4*time.Millisecond)
 		total := counts.NewTotal(0)
-		for _, table := range measure(t, sys, perfevent.Spec{Groups: groups, Vary: max(0, vary), Interval: 24 * time.Millisecond, Target: target}, nil) {
+		for _, table := range measure(t, sys, perfevent.Spec{Groups: groups, Vary: max(0, vary), Interval: interval, Target: command(phases(t, p))}, nil) {
 			if err := total.Add(table); err != nil {
 				t.Fatal(err)
 			}
@@ -60,20 +82,20 @@ func TestPMUResonance(t *testing.T) {
 	}
 	truth, _ := share(0, -1)
 	off := map[time.Duration]float64{}
-	for _, vary := range []time.Duration{0, 8 * time.Millisecond} {
+	for _, vary := range []time.Duration{0, rotation} {
 		for _, offset := range []time.Duration{1, 3, 5, 7} {
-			got, coverage := share(offset*time.Millisecond, vary)
-			t.Logf("varied %v, %d ms after a tick: %.1f %% in user mode, want %.1f %%; counted for %.0f %% of the time", vary, offset, 100*got, 100*truth, 100*coverage)
+			got, coverage := share(offset*rotation/8, vary)
+			t.Logf("varied %v, %v after a tick: %.1f %% in user mode, want %.1f %%; counted for %.0f %% of the time", vary, offset*rotation/8, 100*got, 100*truth, 100*coverage)
 			off[vary] += (got - truth) * (got - truth) / 4
-			if !(coverage > 0.25 && coverage < 0.75) {
-				t.Errorf("counted for %.0f %% of the time, want half", 100*coverage)
+			if part := 1 / float64(n); !(coverage > part/2 && coverage < 1.5*part) {
+				t.Errorf("counted for %.0f %% of the time, want a part of %d", 100*coverage, n)
 			}
 		}
 	}
-	kernel, varied := math.Sqrt(off[0]), math.Sqrt(off[8*time.Millisecond])
+	kernel, varied := math.Sqrt(off[0]), math.Sqrt(off[rotation])
 	t.Logf("off by %.1f points in the kernel's order, and by %.1f when varied", 100*kernel, 100*varied)
-	if !(kernel > 0.15 && varied < kernel/2) {
-		t.Error("want more than 15 points, and less than half of that")
+	if !(kernel > wrong && varied < kernel/2) {
+		t.Errorf("want more than %.0f points, and less than half of that", 100*wrong)
 	}
 }
 
