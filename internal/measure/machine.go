@@ -205,7 +205,7 @@ const (
 )
 
 // Interval returns how often to read multiplexed groups to estimate errors: after at least two
-// whole rotations, in which the order of groups can be varied. With more than four groups a
+// whole rotations, so that the order of groups can be varied. With more than four groups a
 // variation lasts longer, and so does an interval. It is 0 for a single group. groups share the counters of a PMU for slots of so
 // long; all are the groups of all PMUs. Readers are the processors where they are opened.
 func Interval(groups, all, readers int, slot time.Duration) time.Duration {
