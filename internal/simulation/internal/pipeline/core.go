@@ -48,6 +48,7 @@ type backEnd struct {
 	lateIndex        int64 // cycles that a lea of three parts needs its index after its base
 	lateAddend       int64 // as lateIndex, what a multiplication of floating point adds to
 	lateSum          int64 // as lateIndex, what a multiplication of vectors of integers adds to
+	sums             int64 // cycles that a sum of floating point is known earlier to another sum
 	lateMerge        bool  // what a scalar operation keeps of a register is not waited for
 	vector           uint8 // bytes of the widest vector that a port takes at once
 }

@@ -176,6 +176,7 @@ type backEndKeys struct {
 	LateMerge        bool  `toml:"late-merge"`
 	LateAddend       int64 `toml:"late-addend"`
 	LateSum          int64 `toml:"late-sum"`
+	Sums             int64
 	Delay            int64
 }
 
@@ -334,7 +335,7 @@ func (r *coreReader) set() {
 	c.loads, c.vectorLoads, c.addresses = r.ports(f.Loads), r.ports(f.VectorLoads), r.ports(f.Addresses)
 	c.indexedAddresses = r.ports(f.IndexedAddresses)
 	c.lateIndex, c.lateConvert, c.lateMerge = f.LateIndex, f.LateConvert, f.LateMerge
-	c.lateAddend, c.lateSum = f.LateAddend, f.LateSum
+	c.lateAddend, c.lateSum, c.sums = f.LateAddend, f.LateSum, f.Sums
 	if c.Arch = cmp.Or(f.Arch, string(disasm.AMD64)); c.Arch != string(disasm.AMD64) && c.Arch != string(disasm.ARM64) {
 		r.problem("arch = %q", f.Arch)
 	}

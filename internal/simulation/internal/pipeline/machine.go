@@ -21,6 +21,7 @@ type Machine struct {
 	rounds   int // executions of the latest block
 
 	ready   [registers]int64 // when the value of each register is known
+	summed  uint64           // registers with a sum of floating point
 	values  values
 	before  previous
 	stacked bool   // RSP has been changed by pushes and pops since it was used
@@ -357,7 +358,7 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	}
 	result := ready + latency
 	if m.recorder != nil {
-		m.recorder.computes(m.core, op, k)
+		m.recorder.computes(m, op, k)
 	}
 	if k.ops > 0 {
 		var last int64
@@ -372,6 +373,7 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	}
 	m.before.fuses, m.before.within = op.fuses, m.within
 	m.noteLoaded(op)
+	m.noteSum(op)
 	known := max(result, value) // later than result of string instructions only
 	for _, r := range op.writes {
 		if r == NoRegister {
@@ -420,6 +422,29 @@ func (m *Machine) writeBack(op *Op, start int64) {
 	m.values.registers[op.back] += uint64(op.backBy)
 }
 
+// lateness returns how much later an op needs a register than its other operands.
+func (m *Machine) lateness(op *Op, r Register) int64 {
+	late := m.core.lateness(op, r)
+	if op.Class == FAdd && m.summed>>r&1 != 0 {
+		late += m.core.sums
+	}
+	return late
+}
+
+// noteSum notes which vector registers hold sums of floating point.
+func (m *Machine) noteSum(op *Op) {
+	for _, r := range op.writes {
+		switch {
+		case r == NoRegister:
+			return
+		case op.Class == FAdd && r >= XMM0 && r < 64:
+			m.summed |= 1 << r
+		default:
+			m.summed &^= 1 << r
+		}
+	}
+}
+
 // noteLoaded notes which general registers hold what was loaded and not changed since.
 func (m *Machine) noteLoaded(op *Op) {
 	for _, r := range op.writes {
@@ -460,7 +485,7 @@ func (m *Machine) operands(op *Op, k *cost, apart bool, scheduler int) (ready in
 			break
 		}
 		if m.waitsFor(op, r) {
-			ready = max(ready, m.ready[r]-m.core.lateness(op, r))
+			ready = max(ready, m.ready[r]-m.lateness(op, r))
 		}
 	}
 	return ready

@@ -243,13 +243,13 @@ func (r Register) String() string {
 
 // computes starts the value that an op computes of the registers that it reads and of what
 // it has loaded.
-func (r *Recorder) computes(c *Core, op *Op, k *cost) {
+func (r *Recorder) computes(m *Machine, op *Op, k *cost) {
 	r.value(false)
 	for _, by := range op.reads {
 		if by == NoRegister {
 			break
 		}
-		if late := c.lateness(op, by); late < never {
+		if late := m.lateness(op, by); late < never {
 			r.wait(by, int64(k.latency)-late)
 		}
 	}
