@@ -43,9 +43,10 @@ type Options struct {
 
 // Latencies are how many cycles an access is late.
 type Latencies struct {
-	L2, L3, Memory     float64 // if the level answers it
-	TLB, Walk          float64 // if the second TLB has its page, and if none has
-	L3Line, MemoryLine float64 // cycles between two lines
+	L2, L3, Memory             float64 // if the level answers it
+	TLB, Walk                  float64 // if the second TLB has its page, and if none has
+	L2Line, L3Line, MemoryLine float64 // cycles between two lines
+	WalkEach                   float64 // cycles between two page walks
 }
 
 // A Simulation is what was simulated. Close removes its files.

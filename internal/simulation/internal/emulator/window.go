@@ -32,6 +32,7 @@ type detailed struct {
 	wrong  *instruction // the branch that was mispredicted last, in the part that counts
 	skew   int64        // cycles of repetitions, which the machines do not execute
 
+	walks int64                // when the next page walk can begin
 	bus   [caches.Levels]int64 // when the next line can come from a level
 	ready [1 << 12]arrival     // of lines that were prefetched in the window
 	asked []asked              // lines that instructions asked for, the oldest first
@@ -66,7 +67,7 @@ func (d *detailed) begin() {
 		m.Reset()
 	}
 	d.seen, d.sums, d.before, d.wrong, d.skew = 0, window{}, nil, nil, 0
-	d.bus = [caches.Levels]int64{}
+	d.bus, d.walks = [caches.Levels]int64{}, 0
 	d.asked = d.asked[:0]
 	clear(d.ready[:])
 }
@@ -241,7 +242,7 @@ func (d *detailed) one(in *instruction, pc uint64, a *access, now int64) (cycles
 	}
 	switch got.Level {
 	case caches.Second:
-		why[lateL2] = int64(l.L2)
+		why[lateL2] = d.move(caches.Second, now) + int64(l.L2) - now
 	case caches.Third:
 		why[lateL3] = d.arrives(pc, a, d.move(caches.Third, now)+int64(l.L3), now) - now
 	case caches.Memory:
@@ -251,7 +252,7 @@ func (d *detailed) one(in *instruction, pc uint64, a *access, now int64) (cycles
 	case caches.Second:
 		why[latePages] = int64(l.TLB)
 	case caches.Third:
-		why[latePages] = int64(l.Walk)
+		why[latePages] = d.wait(&d.walks, l.WalkEach, now) + int64(l.Walk) - now
 	}
 	d.moves(now)
 	if r := &d.ready[line%uint64(len(d.ready))]; got.Level <= caches.Second && r.line == line && r.at > now {
@@ -286,12 +287,13 @@ func (d *detailed) arrives(pc uint64, a *access, at, now int64) int64 {
 // move moves a line from a level, as soon as there is room for it, and returns when.
 func (d *detailed) move(from caches.Level, now int64) int64 {
 	l := &d.run.options.Latencies
-	at := max(d.bus[from], now<<busBits)
-	per := l.L3Line
-	if from == caches.Memory {
-		per = l.MemoryLine
-	}
-	d.bus[from] = at + int64(per*(1<<busBits))
+	return d.wait(&d.bus[from], [caches.Levels]float64{caches.Second: l.L2Line, caches.Third: l.L3Line, caches.Memory: l.MemoryLine}[from], now)
+}
+
+// wait occupies a unit for some cycles, as soon as it is free, and returns when.
+func (d *detailed) wait(free *int64, cycles float64, now int64) int64 {
+	at := max(*free, now<<busBits)
+	*free = at + int64(cycles*(1<<busBits))
 	return at >> busBits
 }
 
