@@ -106,8 +106,8 @@ const thirdLines = 16
 const secondLine = 2.2
 
 // walkers are the page walks at a time. Intel's cores have two since Broadwell, and four since
-// Golden Cove. A Redwood Cove in a virtual machine took 33 cycles for a load of a page in no TLB,
-// and 60 for one that waits for the load before.
+// Golden Cove. On a Redwood Cove in a virtual machine a load of a page in no TLB took 33 cycles.
+// One that waits for the load before took 60.
 const walkers = 2
 
 // emulation returns what to emulate.
