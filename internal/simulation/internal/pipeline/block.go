@@ -96,7 +96,7 @@ func (m *Machine) Cycles(b *Block) float64 {
 	}
 	m.Reset()
 	m.links.forget()
-	m.uncached, m.streaming = !b.loop, m.streams(b)
+	m.begin(b)
 	warm, timed := rounds(b)
 	least := min(b.settles()/len(b.ops)+16, warm+timed)
 	var last repeats
@@ -120,6 +120,12 @@ func (m *Machine) Cycles(b *Block) float64 {
 	}
 	m.rounds = warm + timed
 	return float64(m.progress().since(start)) / float64(timed)
+}
+
+// begin finds where the code of a block comes from.
+func (m *Machine) begin(b *Block) {
+	m.findCrowded(b)
+	m.uncached, m.streaming = !b.loop, len(m.crowded) == 0 && m.streams(b)
 }
 
 // rounds returns how often a block is executed before it is timed, and while it is timed.

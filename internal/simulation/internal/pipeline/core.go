@@ -42,6 +42,7 @@ type backEnd struct {
 	vectorSchedulers []scheduler
 	vectorQueue      int
 	vectorPorts      ports // of the vectors' schedulers
+	moves            int   // values that may have several names: see aliases; 0 for any number
 	binds            bool  // a micro-op gets its port at dispatch
 	delay            int64 // cycles from dispatch to execution at least
 	lateConvert      int64 // as lateIndex, what a conversion from a general register keeps
@@ -83,6 +84,7 @@ type memoryUnits struct {
 	named               bool  // in code that is new, the addresses have to be of the same registers, unchanged
 	scaled              int64 // cycles more of a lea with a scaled index
 	written             uint8 // bits of an address within the part of a line that stores write in a cycle
+	banked              bool  // two loads of a bank in a cycle: see banks
 	joined              int   // stores to that part in a cycle at most; 0 for any number
 }
 

@@ -156,6 +156,8 @@ type frontEndKeys struct {
 	Unlaminates string // what: "some" or "all"
 	LCP         int    `toml:"lcp"`
 	Streamed    int
+	Lines       int
+	LineOps     int  `toml:"line-ops"`
 	Streams     int  `toml:"streams"`
 	StreamEnds  int  `toml:"stream-ends"`
 	Erratum     bool `toml:"jump-erratum"`
@@ -171,6 +173,7 @@ type backEndKeys struct {
 	VectorPorts      string           `toml:"vector-ports"`
 	Vector           uint8
 	Binds            bool
+	Moves            int
 	LateConvert      int64 `toml:"late-convert"`
 	LateIndex        int64 `toml:"late-index"`
 	LateMerge        bool  `toml:"late-merge"`
@@ -207,6 +210,7 @@ type memoryKeys struct {
 	Scaled           int64
 	Written          uint64
 	Joined           int
+	Banked           bool
 }
 
 type schedulerEntry struct {
@@ -325,7 +329,7 @@ func (r *coreReader) set() {
 	f, c := &r.file, r.core
 	c.Name, c.portNames, c.fused = f.Name, strings.Fields(f.Ports), r.ports(f.Fused)
 	c.fetch, c.line, c.queue, c.refill, c.callBubble, c.ahead, c.nops = f.Fetch, r.bitsOf("line", f.Line), f.Queue, f.Refill, f.CallBubble, f.Ahead, f.Nops
-	c.legacyFrontEnd = legacyFrontEnd{f.Decoders, f.Decoded, f.Predecode, f.Predecoded, unlaminationNames[f.Unlaminates], f.LCP}
+	c.legacyFrontEnd = legacyFrontEnd{f.Decoders, f.Decoded, f.Predecode, f.Predecoded, unlaminationNames[f.Unlaminates], f.Lines, f.LineOps, f.LCP}
 	if _, ok := unlaminationNames[f.Unlaminates]; !ok {
 		r.problem("unlaminates = %q", f.Unlaminates)
 	}
@@ -342,7 +346,7 @@ func (r *coreReader) set() {
 	c.links, c.renamesBytes, c.renamesIndexed, c.named, c.scaled = max(f.Links, 1), f.RenamesBytes, f.RenamesIndexed, f.Named, f.Scaled
 	c.chased, c.syncs = f.Chased, f.Syncs
 	c.written, c.joined = r.bitsOf("written", f.Written), f.Joined
-	c.binds, c.delay = f.Binds, max(f.Delay, 1)
+	c.binds, c.delay, c.moves, c.banked = f.Binds, max(f.Delay, 1), f.Moves, f.Banked
 	c.data, c.vectorData = r.ports(f.Data), r.ports(f.VectorData)
 	c.erratum, c.streamed = f.Erratum, f.Streamed
 	c.streams, c.streamEnds = f.Streams, f.StreamEnds

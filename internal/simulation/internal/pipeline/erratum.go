@@ -1,5 +1,7 @@
 package pipeline
 
+import "slices"
+
 // A microcode update of 2019 avoids the erratum of conditional jumps on Skylake and its
 // successors until Ice Lake. With it, 32 bytes of code are not cached if a jump crosses
 // their end or ends there. A comparison that fuses with the jump is a part of it.
@@ -58,10 +60,11 @@ func (c *Core) WithErratum() *Core {
 // decodes says whether an op in a loop comes from the legacy decoders. Once one does, all do
 // until a branch is taken.
 func (m *Machine) decodes(op *Op) bool {
-	if !m.core.uncachesJumps {
+	crowded := len(m.crowded) > 0
+	if !m.core.uncachesJumps && !crowded {
 		return false
 	}
-	if op.uncached && !m.legacy.on {
+	if !m.legacy.on && (m.core.uncachesJumps && op.uncached || crowded && slices.Contains(m.crowded, op.addr/jumpWindow)) {
 		m.legacy.on = true
 		m.legacy.opened, m.legacy.block = max(m.legacy.opened, m.fetched), op.addr>>4
 		m.legacy.count, m.legacy.lcps = 0, 0

@@ -10,6 +10,8 @@ type legacyFrontEnd struct {
 	predecode   int // instructions in a cycle, of one block of 16 bytes
 	predecoded  int // instructions that wait for the decoders
 	unlaminates unlamination
+	lines       int // of the cache of decoded micro-ops, for 32 bytes of code; 0 for any number
+	lineOps     int // micro-ops of a line
 	lcp         int // cycles more for a prefix that changes an instruction's length
 }
 

@@ -23,6 +23,9 @@ type Machine struct {
 	ready   [registers]int64 // when the value of each register is known
 	summed  uint64           // registers with a sum of floating point
 	values  values
+	aliases aliases
+	banks   banks
+	crowded []uint64 // windows of code that are not cached: see findCrowded
 	before  previous
 	stacked bool   // RSP has been changed by pushes and pops since it was used
 	shift   uint64 // from the addresses of ops to those of the copy that is executed
@@ -93,6 +96,7 @@ func (m *Machine) Reset() {
 	m.fetched, m.predicted, m.retired, m.fetches = m.now, m.now, m.now, 0
 	m.legacy.opened, m.legacy.cycle, m.uncached = m.now, m.now, false
 	m.before, m.paired, m.given, m.waited = previous{}, false, access{}, 0
+	m.aliases = aliases{}
 	m.values.start()
 }
 
@@ -101,7 +105,7 @@ func (m *Machine) Reset() {
 // seen at the next one. taken says that a branch was taken, and mispredicted that it was
 // mispredicted.
 func (m *Machine) Execute(op *Op, taken, mispredicted bool) float64 {
-	k := &m.core.costs[op.form]
+	k := m.costOf(op)
 	fused, slots := m.slots(op, k)
 	if m.recorder != nil {
 		m.recorder.begin(slots, fused)
@@ -579,10 +583,13 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 		latency += c.indexed
 	}
 	issue, _ = m.reserve(LoadsData, known, ports, m.reach(ports), m.passes(op))
-	value = issue + int64(latency)
 	if m.given.load != 0 {
 		addr = m.given.load
 	}
+	for again := 0; c.banked && again < mostReplays && m.banks.conflict(issue, addr); again++ {
+		issue, _ = m.units.reserve(issue+1, ports, 1)
+	}
+	value = issue + int64(latency)
 	if late := m.given.late; late > 0 {
 		value = max(value, m.misses.next(1)) + late
 		m.misses.put(value)

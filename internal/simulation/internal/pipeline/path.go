@@ -68,7 +68,7 @@ func (m *Machine) Rounds(b *Block, from, count int) {
 func (m *Machine) FetchCycles(b *Block) float64 {
 	const warm, timed = 4, 24
 	start := int64(0)
-	m.uncached, m.streaming = !b.loop, m.streams(b)
+	m.begin(b)
 	for n := range warm + timed {
 		if n == warm {
 			start = m.fetched

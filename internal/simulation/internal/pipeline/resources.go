@@ -91,22 +91,20 @@ func (q *queues) choose(list []scheduler, home, also ports) int {
 		}
 	}
 	turn := &q.turn[uint32(home*0x9e3779b1)>>28]
-	best, least := noScheduler, 0
+	// A key is below 0 if the scheduler has room. The least one has the most; its last bits are
+	// the place in turn and the number.
+	least := 0
 	for rest := r.list &^ q.closed; rest != 0; rest &= rest - 1 {
 		i := bits.TrailingZeros8(rest)
-		order := (q.used[i]-list[i].size)*2*maxSchedulers + i // below 0, if it has room
-		if i <= int(*turn) {
-			order += maxSchedulers
-		}
-		if order < least {
-			best, least = i, order
-		}
+		least = min(least, (q.used[i]-list[i].size)*maxSchedulers*maxSchedulers+(i-int(*turn)-1)&(maxSchedulers-1)*maxSchedulers+i)
 	}
-	if best != noScheduler {
-		*turn = int8(best)
-		if q.entered[best]++; q.entered[best] == list[best].entering {
-			q.closed |= 1 << best
-		}
+	if least == 0 {
+		return noScheduler
+	}
+	best := least & (maxSchedulers - 1)
+	*turn = int8(best)
+	if q.entered[best]++; q.entered[best] == list[best].entering {
+		q.closed |= 1 << best
 	}
 	return best
 }
