@@ -11,11 +11,12 @@ import (
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/model"
+	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/report"
 )
 
 func (a *app) explain() *cobra.Command {
-	c, full := &common{}, false
+	c, full, code := &common{}, false, profile.Config{}
 	cmd := &cobra.Command{
 		Use:     "explain [NODE [FILE]]",
 		GroupID: "catalogue",
@@ -28,13 +29,14 @@ the method.`,
 		Example: `  cyclestack explain --cpu core2 --level 2
   cyclestack explain L2_Miss --cpu core2
   cyclestack explain LSU_STALL_CPI examples/power7-cpi.txt
-  cyclestack explain --formula LSU_STALL_CPI examples/power7-cpi.txt`,
+  cyclestack explain --formula LSU_STALL_CPI examples/power7-cpi.txt
+  cyclestack explain Chain_Latency --sysroot examples/annotate examples/annotate.data`,
 		Args: arguments(0, 2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.listNodes(c)
 			}
-			return a.runExplain(c, full, args[0], args[1:])
+			return a.runExplain(c, full, code, args[0], args[1:])
 		},
 	}
 	cmd.ValidArgsFunction = c.nodeNames
@@ -42,11 +44,12 @@ the method.`,
 	c.addModel(cmd)
 	cmd.Flags().IntVar(&c.level, "level", 0, "deepest level of the list of nodes; 0 is all")
 	c.addParams(cmd)
+	addSymbols(cmd, &code)
 	c.addOutput(cmd, report.Formats[report.Explanation]()...)
 	return cmd
 }
 
-func (a *app) runExplain(c *common, full bool, name string, files []string) error {
+func (a *app) runExplain(c *common, full bool, code profile.Config, name string, files []string) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -61,7 +64,7 @@ func (a *app) runExplain(c *common, full bool, name string, files []string) erro
 	var m *resolve.Method
 	var acc *account.Account
 	if len(files) > 0 {
-		m, acc, err = recs.First(name)
+		m, acc, err = recs.First(name, code)
 	} else {
 		m, acc, err = a.unnamed(c, recs, name)
 	}
@@ -120,7 +123,7 @@ func (a *app) measured(c *common, name string) (*resolve.Method, *account.Accoun
 		return nil, nil, false
 	}
 	defer recs.Close()
-	m, acc, err := recs.First(name)
+	m, acc, err := recs.First(name, profile.Config{})
 	if err != nil {
 		return nil, nil, false
 	}

@@ -37,3 +37,11 @@ func near40(a, b uint64) bool {
 	const far = 1 << 40
 	return a-b+far < 2*far
 }
+
+// replayed returns when a load is executed that meets others of its bank from a cycle on.
+func (m *Machine) replayed(at int64, addr uint64, of ports) int64 {
+	for again := 0; again < mostReplays && m.banks.conflict(at, addr); again++ {
+		at, _ = m.units.reserve(at+1, of, 1)
+	}
+	return at
+}

@@ -586,8 +586,8 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	if m.given.load != 0 {
 		addr = m.given.load
 	}
-	for again := 0; c.banked && again < mostReplays && m.banks.conflict(issue, addr); again++ {
-		issue, _ = m.units.reserve(issue+1, ports, 1)
+	if c.banked {
+		issue = m.replayed(issue, addr, ports)
 	}
 	value = issue + int64(latency)
 	if late := m.given.late; late > 0 {
