@@ -2,10 +2,12 @@ package web_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -241,19 +243,39 @@ func TestWhen(t *testing.T) {
 	tab.Drag("#when svg", 0.05+0.9*(float64(with)+0.3)/n, 0.05+0.9*(float64(with)+1.5)/n)
 	compare("two intervals, by mouse", with, with+1)
 	stacks("two intervals", with, with+1)
-	if got := tab.Text("#trust [aria-label=counts] tbody tr [data-key=value]"); got != all || tab.Text("#what .facts") != verdict {
+	if got := tab.Text("#trust [aria-label=counts] tbody tr [data-key=value]"); got != all {
 		t.Errorf("two intervals: the counts are not those of the whole recording: %s, want %s", got, all)
 	}
-	for _, id := range []string{"what", "trust"} { // what is not restricted says so
-		var shown bool
-		tab.Eval(fmt.Sprintf(`getComputedStyle(document.querySelector("#%s h2 .unselected")).display !== "none"`, id), &shown)
-		if !shown {
-			t.Errorf("two intervals: #%s does not say that it is of the whole recording", id)
+	// What is not restricted says so.
+	var unmarked []string
+	tab.Eval(`[...document.querySelectorAll("main section[id]")].filter(e => !e.parentElement.closest("section") && !["what", "tree", "when", "where-function", "stacks"].includes(e.id))
+		.filter(e => { const x = e.querySelector("h2 .unselected"); return !x || getComputedStyle(x).display === "none"; }).map(e => e.id)`, &unmarked)
+	if len(unmarked) > 0 {
+		t.Errorf("two intervals: %q do not say that they are of the whole recording", unmarked)
+	}
+	verdicts := func(from, to int) {
+		t.Helper()
+		want := map[string]string{}
+		for _, a := range intervals[from : to+1] {
+			path := ""
+			if n := len(a.Bottleneck); n > 0 {
+				path = a.Bottleneck[n-1]
+			}
+			n, _ := strconv.Atoi(want[path])
+			want[path] = strconv.Itoa(n + 1)
+		}
+		var got map[string]string
+		tab.Eval(`Object.fromEntries([...document.querySelectorAll("#what tr[data-verdict]")].map(e => [e.dataset.verdict, e.querySelector("[data-key=intervals]").textContent]))`, &got)
+		if !maps.Equal(got, want) {
+			t.Errorf("intervals %d to %d: the verdicts are %v, want %v", from, to, got, want)
 		}
 	}
+	verdicts(with, with+1)
+	tab.Drag("#when svg", 0.05, 0.95)
+	verdicts(0, len(intervals)-1)
 	tab.Focus("#when svg")
 	tab.Press("Escape")
-	if after := shown(); fmt.Sprint(after) != fmt.Sprint(before) {
+	if after := shown(); fmt.Sprint(after) != fmt.Sprint(before) || tab.Text("#what .facts") != verdict {
 		t.Errorf("Escape does not bring the whole back")
 	}
 }

@@ -11,7 +11,7 @@ import { gunzip } from "./inflate";
 import { Core, loops } from "./loops";
 import { Tree } from "./tree";
 import { About, trust } from "./trust";
-import { what } from "./what";
+import { several, what } from "./what";
 import { When, mean } from "./when";
 import { Where } from "./where";
 
@@ -82,12 +82,12 @@ class Views {
   private flames: Flame[] = [];
   private spans: Stacks[] = []; // the stacks of intervals
 
-  // Sections that one interval has of its own. Several have no verdict and no checks in common.
-  private swaps: { now: HTMLElement; whole: HTMLElement; of: (a: Account) => HTMLElement }[] = [];
+  // Sections that one interval has of its own. Several share a list of their verdicts, and have no checks in common.
+  private swaps: { now: HTMLElement; whole: HTMLElement; of: (a: Account) => HTMLElement; several?: (list: Account[]) => HTMLElement }[] = [];
 
-  private single(a: Account | null): void {
+  private swap(list: Account[]): void {
     for (const s of this.swaps) {
-      const next = a ? s.of(a) : s.whole;
+      const next = list.length === 1 ? s.of(list[0]) : list.length > 1 && s.several ? s.several(list) : s.whole;
       if (next !== s.now) { s.now.replaceWith(next); s.now = next; }
     }
   }
@@ -115,7 +115,7 @@ class Views {
     const tree = this.tree = new Tree(d, run, this.ex), answer = what(d, run, this.ex);
     this.sections.push(answer, tree.element);
     const listen = (e: HTMLElement) => { e.addEventListener("click", c => { const p = (c.target as HTMLElement).dataset?.go; if (p) tree.open(p); }); return e; };
-    this.swaps.push({ now: listen(answer), whole: answer, of: a => listen(what(d, a, this.ex)) });
+    this.swaps.push({ now: listen(answer), whole: answer, of: a => listen(what(d, a, this.ex)), several: list => listen(several(d, list, this.ex)) });
     const t = run.times;
     if (t) this.sections.push(new Tree({ ...d, model: t.model }, { ...run, nodes: t.nodes, bottleneck: t.bottleneck, missing: t.missing, counts: [], audit: [] }, this.ex, "Time of threads", "times").element);
   }
@@ -140,7 +140,7 @@ class Views {
       const functions = this.places.get("function");
       if (functions) functions.show(chosen && within ? during(within, chosen, of) : null);
       if (this.spans.length) for (const f of this.flames) f.show(chosen && this.spans.filter(s => chosen.some(a => same(a, s))));
-      this.single(chosen?.length === 1 && first?.model.name === d.model.name ? chosen[0] : null);
+      this.swap(chosen && first?.model.name === d.model.name ? chosen : []);
       document.documentElement.classList.toggle("selected", this.brushed);
     })).element;
     if (!d.pending) { this.sections.push(make()); return; }

@@ -35,6 +35,31 @@ export function what(d: Accounts, a: Account, ex: Explanations): HTMLElement {
   return own(box, a);
 }
 
+// several says what the verdicts of some intervals are: each has its own, and how often one is the bottleneck.
+export function several(d: Accounts, list: Account[], ex: Explanations): HTMLElement {
+  const by = new Map<string, Account[]>();
+  for (const a of list) { const p = a.bottleneck[a.bottleneck.length - 1] || ""; by.set(p, [...(by.get(p) || []), a]); }
+  const ranked = [...by.entries()].sort((x, y) => y[1].length - x[1].length || x[0].localeCompare(y[0])), [top, most] = ranked[0];
+  const start = Math.min(...list.map(a => a.scope.start_s ?? NaN)), end = Math.max(...list.map(a => (a.scope.start_s ?? NaN) + (a.scope.duration_s ?? NaN)));
+  const name = (p: string) => ex.node(d.model, p)?.name || p.split(".").pop() || "";
+  const link = (p: string) => h("a", { href: "#tree", "data-go": p }, name(p));
+  const often = `in ${most.length} of the ${list.length} selected intervals`;
+  const box = h("section", { id: "what", "aria-labelledby": "what-h" }, h("h2", { id: "what-h" }, "What"),
+    h("p", { class: "facts" }, clean([trim(start) + " s to " + trim(end) + " s", "on " + d.cpu.name, d.model.name + " " + d.model.version].join(", "))),
+    top === "" ? h("p", { class: "verdict" }, "There is no bottleneck " + often + ".") :
+      h("p", { class: "verdict" }, h("strong", {}, name(top)), (/^retir/i.test(top) ? " is the largest part " : " is the bottleneck ") + often + "."));
+  if (top !== "") {
+    const trail = h("ol", { class: "trail", "aria-label": "bottleneck path" });
+    for (const p of most[0].bottleneck) trail.append(h("li", {}, link(p)));
+    box.append(trail);
+  }
+  const body = h("tbody");
+  for (const [p, of] of ranked) body.append(h("tr", { "data-verdict": p }, h("th", { scope: "row" }, p === "" ? "none" : link(p)), h("td", { class: "number", "data-key": "intervals" }, String(of.length)),
+    h("td", { class: "number" }, String(of.filter(a => { const n = a.nodes.find(x => x.path === p); return n !== undefined && !n.reliable; }).length))));
+  box.append(h("table", {}, h("thead", {}, h("tr", {}, ...["Bottleneck", "Intervals", "Uncertain in"].map(t => h("th", { scope: "col" }, t)))), body));
+  return box;
+}
+
 // own adds a table of the events that the user named, if there are any.
 function own(box: HTMLElement, a: Account): HTMLElement {
   if (!a.events?.length) return box;
