@@ -198,6 +198,11 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// drawables are elements that cyclestack draws.
+var drawables = []string{`<rect x="1" y="2" width="9" height="8" fill="#123456" stroke="#fff"/>`, `<g class="a"><line x1="1" y1="2" x2="30" y2="4" stroke="#000" stroke-dasharray="3 3"/></g>`,
+	`<circle cx="9" cy="9" r="4" fill-opacity="0.5"/>`, `<polyline points="1,2 3,4 9,9" stroke="#000" fill="none"/>`, `<path d="M1 2L3 4H9V8Z"/>`, `<rect width="9" height="9" fill="url(#h)"/>`,
+	`<style>.a{fill:#abc}</style><text x="1" y="20" class="a" text-anchor="middle">name</text>`, `<text transform="translate(9 9) rotate(-90)">name</text>`}
+
 func FuzzDraw(f *testing.F) {
 	for _, name := range []string{"tree.svg", "roofline.svg"} {
 		svg, err := os.ReadFile("../../docs/pictures/" + name)
@@ -206,7 +211,13 @@ func FuzzDraw(f *testing.F) {
 		}
 		f.Add(svg)
 	}
+	for _, element := range drawables {
+		f.Add([]byte(`<svg viewBox="0 0 40 40">` + element + `</svg>`))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 1<<13 {
+			return
+		}
 		if img, err := paint.Draw(bytes.NewReader(data), 0.2); (img == nil) == (err == nil) {
 			t.Errorf("%v, %v", img, err)
 		}

@@ -82,6 +82,8 @@ func (p *painter) circle(x, y, r float64) (list []pen) {
 func (p *painter) hatch(x, y, w, h float64) error {
 	const step, thick = 6.0, 2.1
 	c, _ := colour("#ffffff")
+	size := p.img.Bounds().Size() // there is nothing to see outside
+	w, h = min(w, float64(size.X)/p.scale+max(0, -x)), min(h, float64(size.Y)/p.scale+max(0, -y))
 	var outlines [][]pen
 	for d := 0.0; d < w+h; d += step * math.Sqrt2 {
 		// The stripe from the upper edge at d down to the left, cut at the edges.
