@@ -105,7 +105,7 @@ func bands(m *model.Model) []int {
 }
 
 // tones are the colours of the highest nodes: different to the colour-blind and in grey.
-var tones = []string{"#f3c27a", "#e3a7cf", "#8ec5ec", "#a5d6a0"}
+var tones = []string{"#f0b95c", "#c27aa8", "#79b3e0", "#cdeac0"}
 
 // tone is the colour of a node: that of the band it is in.
 func tone(m *model.Model, i int) string {

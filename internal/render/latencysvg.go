@@ -74,7 +74,7 @@ func drawHistograms(w io.Writer, list []histogram) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img">`+"\n", barsWidth, height)
-	b.WriteString(`<title>Load latencies</title><style>text{font:13px sans-serif;fill:#14161a}.title{font-weight:bold;font-size:15px}.soft{fill:#565b66}.bar{fill:#8ec5ec;stroke:#565b66}</style>` + "\n")
+	b.WriteString(`<title>Load latencies</title><style>text{font:13px sans-serif;fill:#14161a}.title{font-weight:bold;font-size:15px}.soft{fill:#565b66}.bar{fill:#79b3e0;stroke:#565b66}</style>` + "\n")
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#fff"/>`+"\n", barsWidth, height)
 	y := 0
 	for _, h := range list {

@@ -222,6 +222,16 @@ func (t *Tab) Screenshot() []byte {
 	return png
 }
 
+// PDF returns what the page prints on A4.
+func (t *Tab) PDF() []byte {
+	t.t.Helper()
+	pdf, err := chromedp.Run(t.ctx, chromedp.PrintToPDF(chromedp.PDFPaper(chromedp.PaperA4)))
+	if err != nil {
+		t.t.Fatal(err)
+	}
+	return pdf
+}
+
 // Resize sets the size of the window.
 func (t *Tab) Resize(width, height int64) {
 	t.t.Helper()

@@ -60,8 +60,9 @@ func TestScreenshots(t *testing.T) {
 	b := testbrowser.New(t)
 	t.Chdir("../../..")
 	pages := map[string][]byte{
-		"page": cyclestack(t, "report", "--format", "html", "--sysroot", "examples/annotate", "examples/annotate.data"),
-		"diff": cyclestack(t, "diff", "--format", "html", "--cpu", "skylakex", "examples/diff/before.csv", "examples/diff/after.csv"),
+		"page":  cyclestack(t, "report", "--format", "html", "--sysroot", "examples/annotate", "examples/annotate.data"),
+		"loops": cyclestack(t, "core", "--format", "html", "--cpu", "skylakex", "--hex", "examples/blocks.txt", "--loop"),
+		"diff":  cyclestack(t, "diff", "--format", "html", "--cpu", "skylakex", "examples/diff/before.csv", "examples/diff/after.csv"),
 	}
 	for name, html := range pages {
 		tab := b.File(html)
@@ -96,7 +97,7 @@ func TestScreenshots(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"page-1280.png", "page-800.png", "page-400.png", "diff-800.png"} {
+	for _, name := range []string{"page-1280.png", "page-800.png", "page-400.png", "diff-1280.png", "diff-800.png", "diff-400.png", "loops-1280.png", "loops-800.png", "loops-400.png"} {
 		data, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +109,8 @@ func TestScreenshots(t *testing.T) {
 }
 
 // heights are those of the pictures in the documents, by page and width.
-var heights = map[string]map[int64]int64{"page": {1280: 1500, 800: 1300, 400: 1300}, "diff": {800: 1000}}
+var heights = map[string]map[int64]int64{"page": {1280: 1500, 800: 1300, 400: 1300}, "diff": {1280: 1000, 800: 1000, 400: 1300},
+	"loops": {1280: 900, 800: 900, 400: 1300}}
 
 // crossing finds labels that lie on each other.
 const crossing = `(() => {

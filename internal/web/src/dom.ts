@@ -47,13 +47,22 @@ export function save(name: string, text: BlobPart, type: string): void {
   setTimeout(() => URL.revokeObjectURL(a.href), 1000);
 }
 
-// fit calls draw with the width of an element, and again when that changes.
+export const paper = 700; // pixels of its width
+
+// printing calls back before the page is printed, and after that.
+export function printing(call: (on: boolean) => void): void {
+  window.addEventListener("beforeprint", () => call(true));
+  window.addEventListener("afterprint", () => call(false));
+}
+
+// fit calls draw with the width of an element, and again when that changes. On paper it has the paper's.
 export function fit(e: Element, draw: (width: number) => void): void {
-  let last = 0;
+  let last = 0, print = false;
   const again = () => {
-    const w = Math.floor(e.getBoundingClientRect().width);
+    const w = print ? paper : Math.floor(e.getBoundingClientRect().width);
     if (w > 0 && w !== last) draw(last = w);
   };
+  printing(on => { print = on; again(); });
   new ResizeObserver(() => requestAnimationFrame(again)).observe(e);
   again();
 }

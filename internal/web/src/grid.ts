@@ -1,6 +1,6 @@
 // A grid of many rows, of which those in view are drawn. It is used by mouse, by keyboard and with a screen reader.
 
-import { clean, clear, h, id, say } from "./dom";
+import { clean, clear, h, id, say, paper, printing } from "./dom";
 
 export interface Column {
   key: string;
@@ -21,6 +21,7 @@ function breakable(name: string): (string | Node)[] { return name.split(/(?<=_)/
 
 const rowHeight = 26;
 const more = 8; // rows drawn outside the view
+const printed = 200; // rows on paper
 
 export class Grid {
   readonly element = h("div", { class: "grid", role: "treegrid", tabindex: 0 });
@@ -42,6 +43,7 @@ export class Grid {
     this.element.addEventListener("scroll", () => { if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.draw(); }); });
     this.element.addEventListener("keydown", e => this.key(e));
     this.spacer.addEventListener("click", e => this.click(e));
+    printing(on => this.print(on));
     new ResizeObserver(() => requestAnimationFrame(() => this.draw())).observe(this.element);
   }
 
@@ -118,8 +120,27 @@ export class Grid {
   private from = -1;
   private to = -1;
 
+  private paper = false;
+
+  // print draws the first rows for paper, in its width, or goes back to those in view.
+  private print(on: boolean): void {
+    this.paper = on;
+    const width = this.columns.reduce((t, c) => t + c.width, 0), rest = this.all - printed;
+    this.element.style.zoom = on ? String(Math.min(1, paper / width)) : "";
+    this.element.parentElement?.querySelector(".rest")?.remove();
+    if (on && rest > 0) this.element.after(h("p", { class: "rest" }, `These are the first ${printed} of ${this.all} rows.`));
+    this.draw(true);
+  }
+
   // draw draws the rows in view.
   draw(anew = false): void {
+    if (this.paper) {
+      clear(this.spacer);
+      this.from = 0; this.to = Math.min(this.all, printed);
+      this.spacer.style.height = this.to * rowHeight + "px";
+      for (let i = 0; i < this.to; i++) this.spacer.append(this.row(i));
+      return;
+    }
     const height = this.element.clientHeight, top = this.element.scrollTop;
     const from = Math.max(0, Math.floor(top / rowHeight) - more), to = Math.min(this.all, Math.ceil((top + height) / rowHeight) + more);
     this.spacer.style.height = this.all * rowHeight + "px";

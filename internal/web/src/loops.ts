@@ -34,7 +34,7 @@ function piece(p: Piece, i: number): HTMLElement {
     const bar = (v: number | null) => { const b = h("span", { class: "meter " + (v === most ? "front" : "back"), "aria-hidden": "true" }); b.style.width = 160 * (v ?? 0) / most + "px"; return h("td", {}, b); };
     const table = (label: string, heads: string[], rows: HTMLTableRowElement[]) => h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${label} of ${where || "block " + (i + 1)} on ${c.core}` }, h("table", {}, h("thead", {}, h("tr", {}, ...heads.map(t => h("th", { scope: "col" }, t)))), h("tbody", {}, ...rows)));
     const number = (v: number | null, key: string) => h("td", { class: "number", "data-key": key }, trim(v));
-    out.append(h("p", { "data-core": k }, h("b", {}, c.core), ": ", h("span", { class: "number", "data-key": "cycles" }, trim(c.cycles)), " cycles, ", h("span", { class: "number" }, trim(c.uops)), " uops"));
+    out.append(h("p", { "data-core": k }, h("b", {}, c.core), ": ", h("span", { class: "number", "data-key": "cycles" }, trim(c.cycles)), c.cycles === 1 ? " cycle, " : " cycles, ", h("span", { class: "number" }, trim(c.uops)), " uops"));
     out.append(h("div", { class: "two" }, table("limits", ["Limit", "Cycles", "Part"], c.limits.map(l => h("tr", {}, h("th", { scope: "row" }, l.kind + (l.ports ? ` (${l.ports.join(", ")})` : "") + (l.queue ? ` (${l.queue})` : "")), number(l.cycles, "limit"), bar(l.cycles)))),
       table("ports", ["Port", "Cycles", "Part"], c.ports.map(x => h("tr", {}, h("th", { scope: "row" }, x.port), number(x.cycles, "port"), bar(x.cycles))))));
     const chained = new Map(c.chain.map(l => [l.instruction, l]));
@@ -47,6 +47,6 @@ function piece(p: Piece, i: number): HTMLElement {
     const img = h("img", { src: "data:image/svg+xml;charset=utf-8," + encodeURIComponent(p.picture), alt: `The pipeline, cycle by cycle: each uop of ${where || "block " + (i + 1)} is fetched, dispatched, executed and retired.` });
     out.append(h("details", {}, h("summary", {}, "Picture of the pipeline"), h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `picture of ${where || "block " + (i + 1)}` }, img)));
   }
-  for (const [title, list] of [["What if", p.what_ifs?.map(w => `${w.if}: ${trim(w.cycles)} cycles`)], ["Advice", p.advice?.map(a => a.text)], ["Notes", p.notes]] as const) if (list?.length) out.append(h("p", {}, h("b", {}, title)), h("ul", {}, ...list.map(t => h("li", {}, clean(t, 1000)))));
+  for (const [title, list] of [["What if", p.what_ifs?.map(w => `${w.if}: ${trim(w.cycles)} ${w.cycles === 1 ? "cycle" : "cycles"}`)], ["Advice", p.advice?.map(a => a.text)], ["Notes", p.notes]] as const) if (list?.length) out.append(h("p", {}, h("b", {}, title)), h("ul", {}, ...list.map(t => h("li", {}, clean(t, 1000)))));
   return out;
 }

@@ -3,7 +3,7 @@
 import { Annotation, Code } from "./code";
 import { Account, Accounts, Document, Explanations, accountsOf, load } from "./data";
 import { Diff, diffViews } from "./diff";
-import { clean, clear, h, say } from "./dom";
+import { clean, clear, h, printing, say } from "./dom";
 import { Flame, Stacks } from "./flame";
 import * as format from "./format";
 import { known } from "./format";
@@ -236,12 +236,22 @@ function show(texts: string[]): void {
 
 let loaded: Document[] = [];
 
+// unfold opens the tables of numbers for paper.
+function unfold(): void {
+  let opened: HTMLDetailsElement[] = [];
+  printing(on => {
+    if (on) opened = [...document.querySelectorAll<HTMLDetailsElement>("details.numbers:not([open])")];
+    for (const d of opened) d.open = on;
+  });
+}
+
 async function begin(): Promise<void> {
   try {
     const documents = await load();
     const views = build(documents);
     loaded = documents;
     drop();
+    unfold();
     const opened = performance.now();
     await Promise.all(documents.map(d => d.pending));
     for (const d of documents) delete d.pending;

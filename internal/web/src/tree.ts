@@ -109,7 +109,7 @@ export class Tree {
       const remark = [on.has(n.path) ? "bottleneck path" : "", n.flagged ? "flagged" : "", n.reliable || !known(n.value) ? "" : "uncertain: " + (n.doubt || ""),
         n.expected?.standing && n.expected.standing !== "within" ? `${n.expected.standing} ${percentOf(n.expected.low)}–${percentOf(n.expected.high)}` : "", why.get(n.path) || ""].filter(t => t).join("; ");
       const cell = (key: string, text: string) => h("td", { class: "number", "data-key": key }, text);
-      this.rows.append(h("tr", { "data-node": n.path, class: n.reliable ? "" : "doubtful" }, h("th", { scope: "row", class: "l" + Math.min(8, n.path.split(".").length) }, h("button", { type: "button", class: "link", "data-go": n.path }, n.name)),
+      this.rows.append(h("tr", { "data-node": n.path, class: (n.reliable ? "" : "doubtful") + (known(n.value) ? "" : " unknown") }, h("th", { scope: "row", class: "l" + Math.min(8, n.path.split(".").length) }, h("button", { type: "button", class: "link", "data-go": n.path }, n.name)),
         cell("value", this.text(n)), h("td", {}, share ? "of " + (this.ex.method(this.d.model)?.unit || n.unit) : n.unit), cell("error", known(n.error) ? this.text({ ...n, value: n.error }) : "–"),
         cell("coverage", known(n.coverage) ? coverage(n.coverage) : "–"), h("td", {}, clean(remark, 1000))));
     }
@@ -174,8 +174,8 @@ export class Tree {
       n.reliable ? "" : ". Uncertain: " + (n.doubt || this.account.missing.find(x => x.node === n.path)?.why || "")));
     if (m?.about) out.push(...m.about.split("\n\n").map(t => h("p", {}, t)));
     if (n.expected) out.push(h("p", {}, `Expected: ${percentOf(n.expected.low)} to ${percentOf(n.expected.high)}${n.expected.standing ? "; it is " + n.expected.standing : ""}.`));
-    if (m?.formula) out.push(h("p", {}, h("b", {}, "Formula: "), h("code", {}, m.formula)), this.inputs(m.formula));
-    if (m?.threshold) out.push(h("p", {}, h("b", {}, "Flagged if: "), h("code", {}, m.threshold)));
+    if (m?.formula) out.push(h("p", {}, h("b", {}, "Formula: "), h("code", {}, m.formula.replace(/\s+/g, " "))), this.inputs(m.formula));
+    if (m?.threshold) out.push(h("p", {}, h("b", {}, "Flagged if: "), h("code", {}, m.threshold.replace(/\s+/g, " "))));
     for (const [title, list] of [["Causes", m?.causes], ["Try", m?.try]] as const) if (list?.length) out.push(h("p", {}, h("b", {}, title)), h("ul", {}, ...list.map(t => h("li", {}, t))));
     if (n.linked?.length) out.push(h("p", {}, h("b", {}, "The same from other sides: "), n.linked.join(", ")));
     return out;

@@ -118,7 +118,7 @@ export class When {
     if (this.top) return this.top;
     let m = 0;
     for (const a of this.list) m = Math.max(m, this.values(a).reduce<number>((t, v) => t + Math.max(0, v ?? 0), 0));
-    return this.top = this.share() ? Math.max(1, m) : m || 1;
+    return this.top = this.share() ? Math.ceil(Math.max(1, m) * 5 - 1e-6) / 5 : m || 1;
   }
 
   private share(): boolean { return this.ex.share(this.d.model, this.bands[0]); }
@@ -145,8 +145,9 @@ export class When {
       this.svg.append(s("path", { class: "band " + this.toneOf(b), d: parts.join("") }, s("title", {}, b.name)));
     });
     const grid = s("g", { class: "axis" });
-    for (let i = 0; i <= 4; i++) {
-      const v = this.most() * i / 4;
+    const steps = this.share() ? Math.round(this.most() * 5) : 4, each = Math.ceil(steps / 8);
+    for (let i = 0; i <= steps; i += each) {
+      const v = this.most() * i / steps;
       grid.append(s("line", { x1: plot.left, x2: this.width - plot.right, y1: this.y(v), y2: this.y(v) }), s("text", { x: plot.left - 6, y: this.y(v) + 4, "text-anchor": "end" }, this.share() ? fixed(v * 100, 0) + " %" : fixed(v, 2)));
     }
     const step = nice((this.end - this.begin) / Math.max(2, Math.min(8, Math.floor(this.width / 110)))), decimals = Math.max(0, -Math.floor(Math.log10(step)));
