@@ -362,11 +362,19 @@ func (s *Spaces) addJitdump(file *File, d *jitdump) {
 
 // codeAt returns the piece of code at an offset in the file.
 func (d *jitdump) codeAt(offset uint64) (*jitCode, bool) {
+	if i := d.numberAt(offset); i >= 0 {
+		return &d.Codes[i], true
+	}
+	return nil, false
+}
+
+// numberAt returns the index of the piece of code at an offset in the file, or -1.
+func (d *jitdump) numberAt(offset uint64) int {
 	i := sort.Search(len(d.Codes), func(i int) bool { return d.Codes[i].Offset > offset }) - 1
 	if i < 0 || offset-d.Codes[i].Offset >= d.Codes[i].Size {
-		return nil, false
+		return -1
 	}
-	return &d.Codes[i], true
+	return i
 }
 
 // line returns the line of an address in a piece of code, as it was made.

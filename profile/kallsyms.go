@@ -49,9 +49,10 @@ func readKallsyms(r io.Reader) (*nameTable, error) {
 			continue
 		}
 		if i := bytes.IndexByte(name, '\t'); i >= 0 {
+			t.passing = t.passing || string(name[i+1:]) == "[bpf]"
 			name = name[:i]
 		}
-		if string(name) == "_text" || string(name) == "_stext" {
+		if string(name) == markNames[0] || string(name) == markNames[1] {
 			t.marks[string(name)] = value
 		}
 		if !t.add(value, 0, name) {

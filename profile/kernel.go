@@ -78,7 +78,7 @@ func (y *Symbolizer) openList(f *File, path string, verified bool) *image {
 // it has the same modules.
 func (c Config) kallsyms(path string) (*nameTable, error) {
 	if c.Opened == nil {
-		return openKallsyms(path)
+		return c.readList(path)
 	}
 	state := ""
 	if path == ownKallsyms {
@@ -87,7 +87,7 @@ func (c Config) kallsyms(path string) (*nameTable, error) {
 	} else if info, err := os.Stat(path); err == nil {
 		state = fmt.Sprint(info.Size(), info.ModTime())
 	}
-	list, err := c.Opened.List(path, state, func(path string) (any, error) { return openKallsyms(path) })
+	list, err := c.Opened.List(path, state, func(path string) (any, error) { return c.readList(path) })
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ type Config struct {
 	// Cache is how many bytes of line tables and inlined calls are kept for each
 	// file. 0: 64 MiB.
 	Cache int
-	// Indexes keep what was read of debug information for the next time, by build id; nil for
+	// Indexes keep symbols, and what was read of debug information, for the next time; nil for
 	// nothing.
 	Indexes interface {
 		Read(id string) []byte
@@ -48,6 +48,8 @@ type Symbolizer struct {
 
 	mu        sync.Mutex
 	images    map[*File]*image
+	file      *File // that was asked for last
+	last      *image
 	kallsyms  map[string]*nameTable // by path: all modules are in one list
 	demangled map[string]string
 }
@@ -111,6 +113,7 @@ func (y *Symbolizer) Close() error {
 		}
 	}
 	clear(y.images)
+	y.file, y.last = nil, nil
 	return errors.Join(errs...)
 }
 
@@ -118,54 +121,72 @@ func (y *Symbolizer) Close() error {
 func (y *Symbolizer) Function(p Place) *Function {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	im := y.image(p.File)
-	start, ok := im.start(p)
-	if !ok {
+	return y.function(y.image(p.File), p)
+}
+
+func (y *Symbolizer) function(im *image, p Place) *Function {
+	n, start := im.number(p)
+	if n < 0 {
 		return &im.unknown
 	}
-	f := im.functions[start]
-	if f == nil {
+	f := im.numbered.at(n)
+	if *f == nil {
 		s, _ := im.symbol(p)
-		f = &Function{File: p.File, Symbol: s.Name, Name: y.demangle(s.Name), Addr: s.Addr, Size: s.Size, Offset: start}
-		im.functions[start] = f
+		*f = &Function{File: p.File, Symbol: s.Name, Name: y.demangle(s.Name), Addr: s.Addr, Size: s.Size, Offset: start}
 	}
-	return f
+	return *f
 }
 
 // Innermost returns the function whose code is at a place: that of the innermost inlined
 // call, or else Function. Inlined calls of one name in a file are one function, with Inlined
 // set and without an address.
 func (y *Symbolizer) Innermost(p Place) *Function {
-	f := y.Function(p)
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	im := y.image(p.File)
-	name := im.innermost(p)
+	f := y.function(im, p)
+	name, n := im.innermost(p)
+	if n > 0 {
+		known := im.inlines.at(n)
+		if *known == nil {
+			*known = y.inlined(im, p.File, im.object.InlineName(n))
+		}
+		if (*known).Symbol == f.Symbol {
+			return f
+		}
+		return *known
+	}
 	if name == "" || name == f.Symbol {
 		return f
 	}
+	return y.inlined(im, p.File, name)
+}
+
+// inlined returns the function of inlined calls of a name.
+func (y *Symbolizer) inlined(im *image, file *File, name string) *Function {
 	in := im.inlined[name]
 	if in == nil {
 		if im.inlined == nil {
 			im.inlined = map[string]*Function{}
 		}
-		in = &Function{File: p.File, Symbol: name, Name: y.demangle(name), Inlined: true}
+		in = &Function{File: file, Symbol: name, Name: y.demangle(name), Inlined: true}
 		im.inlined[name] = in
 	}
 	return in
 }
 
-// innermost returns the symbol of the innermost inlined call at a place, or "".
-func (im *image) innermost(p Place) string {
+// innermost returns the symbol of the innermost inlined call at a place, or its number in the
+// object; "" and 0 if there is none.
+func (im *image) innermost(p Place) (name string, number int) {
 	switch {
 	case im.object != nil:
-		return im.object.Innermost(im.addr(p))
+		return im.object.Inline(im.addr(p))
 	case im.dump != nil:
 		if frames := im.dump.frames(p.Offset); len(frames) > 1 {
-			return frames[0].Func
+			return frames[0].Func, 0
 		}
 	}
-	return ""
+	return "", 0
 }
 
 // inlinedAt reports whether the code at a place is of an inlined call.
@@ -282,14 +303,28 @@ func (y *Symbolizer) demangle(name string) string {
 
 // image returns what was found for a file. It looks for the file once.
 func (y *Symbolizer) image(f *File) *image {
+	if y.last != nil && y.file == f {
+		return y.last
+	}
 	im := y.images[f]
 	if im == nil {
 		im = y.open(f)
-		im.functions = map[uint64]*Function{}
 		im.unknown.File = f
 		y.images[f] = im
 	}
+	y.file, y.last = f, im
 	return im
+}
+
+// functionList are functions by a number.
+type functionList []*Function
+
+// at returns the place of a number's function.
+func (l *functionList) at(n int) **Function {
+	if n >= len(*l) {
+		*l = append(*l, make([]*Function, n+1+n/2-len(*l))...)
+	}
+	return &(*l)[n]
 }
 
 // An image is what was found for a file: one of object, table and dump, or none.
@@ -306,10 +341,11 @@ type image struct {
 	name     string // of a kindKernelSym, which is one symbol
 	base     uint64 // of a kindKernelSym
 
-	status    Status
-	functions map[uint64]*Function // by start
-	inlined   map[string]*Function // by symbol
-	unknown   Function
+	status   Status
+	numbered functionList         // by the number of a function in the object, table or dump
+	inlines  functionList         // of inlined calls, likewise
+	inlined  map[string]*Function // by symbol
+	unknown  Function
 }
 
 // addr returns the address in the object.
@@ -340,22 +376,27 @@ func (im *image) place(addr uint64) (uint64, bool) {
 	return addr, true
 }
 
-// start returns the place where the function starts that a place is in.
-func (im *image) start(p Place) (uint64, bool) {
+// number returns the number of the function that a place is in, and where it starts; -1 if
+// there is none.
+func (im *image) number(p Place) (n int, start uint64) {
 	addr := im.addr(p)
 	switch {
 	case im.object != nil:
-		start, _, ok := im.object.Extent(addr)
-		return p.Offset - (addr - start), ok
+		n, start = im.object.Number(addr)
 	case im.table != nil:
-		i := im.table.lookup(addr)
-		if i < 0 {
-			return 0, false
+		if n = im.table.lookup(addr); n >= 0 {
+			start = im.table.ranges[n].start
 		}
-		return p.Offset - (addr - im.table.ranges[i].start), true
+	case im.dump != nil:
+		if n = im.dump.numberAt(p.Offset); n >= 0 {
+			start = im.dump.Codes[n].Addr
+		}
+	case im.name != "":
+		start = im.base
+	default:
+		return -1, 0
 	}
-	s, ok := im.symbol(p)
-	return p.Offset - (addr - s.Addr), ok
+	return n, p.Offset - (addr - start)
 }
 
 func (im *image) symbol(p Place) (object.Symbol, bool) {

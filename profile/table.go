@@ -15,6 +15,8 @@ type nameTable struct {
 	names  []byte       // all names, one after the other
 	// marks are the addresses of symbols, to compare kernels by.
 	marks map[string]uint64
+	// passing says that symbols come and go, as those of BPF programs.
+	passing bool
 }
 
 type namedRange struct {

@@ -37,7 +37,7 @@ func (x *Indexes) path(name string) string {
 			x.dir = dir
 		}
 	})
-	if x.dir == "" || name == "" || len(name) > 128 || strings.Trim(name, "0123456789abcdef") != "" {
+	if x.dir == "" || name == "" || name[0] == '.' || len(name) > 160 || strings.Trim(name, "0123456789abcdef.s") != "" {
 		return ""
 	}
 	return filepath.Join(x.dir, name)

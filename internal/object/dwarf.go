@@ -92,7 +92,7 @@ func (o *Object) readDebug() error {
 		return err
 	}
 	if len(info) == 0 {
-		if o.goTableOf().table == nil {
+		if o.goSection() == nil {
 			o.note("%s has no debug information, and no debug file was found: lines and inlined calls are not known", o.Path)
 		}
 		return nil

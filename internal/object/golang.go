@@ -29,13 +29,18 @@ func (o *Object) goTableOf() *goTable {
 	return o.golang
 }
 
-func (o *Object) readGo() error {
-	var s *elf.Section
+// goSection returns the section of the table; nil if there is none.
+func (o *Object) goSection() *elf.Section {
 	for _, name := range sectionsGo {
-		if s = o.main.Section(name); s != nil {
-			break
+		if s := o.main.Section(name); s != nil {
+			return s
 		}
 	}
+	return nil
+}
+
+func (o *Object) readGo() error {
+	s := o.goSection()
 	text := o.main.Section(".text")
 	if s == nil || text == nil {
 		return nil

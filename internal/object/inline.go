@@ -245,12 +245,34 @@ func (o *Object) Frames(addr uint64) []Frame {
 // Innermost returns the name of the function that is inlined innermost at an address; "" if
 // none is. It is Frames without the cost of lines.
 func (o *Object) Innermost(addr uint64) (name string) {
+	name, n := o.Inline(addr)
+	if n > 0 {
+		return o.InlineName(n)
+	}
+	return name
+}
+
+// InlineName returns the name of a number that Inline returned.
+func (o *Object) InlineName(number int) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	name, _ := o.inlined.kept.name(number)
+	return name
+}
+
+// Inline is Innermost without the cost of a text: it returns a number instead of the name if
+// it has one, else 0. A function has one number.
+func (o *Object) Inline(addr uint64) (name string, number int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	x := o.index()
 	if x != nil {
-		if name, known := x.kept.lookup(addr); known {
-			return name
+		switch n := x.kept.lookup(addr); n {
+		case indexUnknown:
+		case indexNone:
+			return "", 0
+		default:
+			return "", n
 		}
 	}
 	err := protect(func() error {
@@ -267,21 +289,31 @@ func (o *Object) Innermost(addr uint64) (name string) {
 		return nil
 	})
 	if err != nil {
-		return ""
+		return "", 0
 	}
-	return name
+	return name, 0
 }
 
 // Inlined reports whether the code at an address is of an inlined call.
 func (o *Object) Inlined(addr uint64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	x := o.index()
+	if x != nil {
+		if n := x.kept.lookup(addr); n != indexUnknown {
+			return n != indexNone
+		}
+	}
 	inlined := false
 	err := protect(func() error {
-		if u := o.debugInfo().unitAt(addr); u != nil {
+		u := o.debugInfo().unitAt(addr)
+		if u != nil {
 			t := o.inlinesOf(u)
 			n := t.lookup(addr)
 			inlined = n >= 0 && t.nodes[n].parent >= 0
+		}
+		if x != nil {
+			x.add(o, addr, u)
 		}
 		return nil
 	})

@@ -39,7 +39,7 @@ type indexData struct {
 // The header of an index: the mark with its version, a checksum of what follows it, and the
 // numbers of pieces and names.
 const (
-	indexMark   = "cyclestack inl 1"
+	indexMark   = "cyclestack inl 2"
 	indexHeader = len(indexMark) + 12
 	mostPieces  = 1 << 22
 	mostIndex   = 64 << 20 // bytes
@@ -61,7 +61,7 @@ func parseIndex(data []byte) (x indexData) {
 	}
 	le, head, rest := binary.LittleEndian, data[len(indexMark):], data[indexHeader:]
 	pieces, names := uint64(le.Uint32(head[4:])), uint64(le.Uint32(head[8:]))
-	if le.Uint32(head) != crc32.Checksum(data[len(indexMark)+4:], castagnoli) || pieces > mostPieces || names > pieces ||
+	if !Sealed(data, len(indexMark)) || pieces > mostPieces || names > pieces ||
 		uint64(len(rest)) < pieces*12+(names+1)*4 {
 		return x
 	}
@@ -85,24 +85,32 @@ func (x *indexData) piece(i int) (p indexPiece, known bool) {
 	case n < indexFirst || n-indexFirst >= x.names:
 		return p, false
 	default:
-		at := 4 * (n - indexFirst)
-		begin, end := le.Uint32(x.begins[at:]), le.Uint32(x.begins[at+4:])
-		if begin > end || uint64(end) > uint64(len(x.text)) {
-			return p, false
-		}
-		p.name = string(x.text[begin:end])
-		return p, true
+		p.name, known = x.name(n)
+		return p, known
 	}
 }
 
-// lookup returns the name at an address, if it is known.
-func (x *indexData) lookup(addr uint64) (name string, known bool) {
-	i := sort.Search(x.pieces, func(i int) bool { return binary.LittleEndian.Uint64(x.addrs[8*i:]) > addr }) - 1
+// lookup returns the number of the name at an address: indexUnknown, indexNone, or one from
+// indexFirst on.
+func (x *indexData) lookup(addr uint64) int {
+	i := lastAt(x.addrs, addr)
 	if i < 0 {
+		return indexUnknown
+	}
+	if n := int(binary.LittleEndian.Uint32(x.number[4*i:])); n < indexFirst+x.names {
+		return n
+	}
+	return indexUnknown
+}
+
+// name returns a name by its number.
+func (x *indexData) name(n int) (name string, ok bool) {
+	le, at := binary.LittleEndian, 4*(n-indexFirst)
+	begin, end := le.Uint32(x.begins[at:]), le.Uint32(x.begins[at+4:])
+	if begin > end || uint64(end) > uint64(len(x.text)) {
 		return "", false
 	}
-	p, known := x.piece(i)
-	return p.name, known
+	return string(x.text[begin:end]), true
 }
 
 // add adds what is known at an address: the functions of its unit, or that no unit has it.
@@ -126,16 +134,19 @@ func (x *inlineIndex) add(o *Object, addr uint64, u *unit) {
 	for _, r := range d.byUnit[u] {
 		i := sort.Search(len(t.pieces), func(i int) bool { return t.pieces[i].addr > r.low }) - 1
 		for at := r.low; at < r.high; i++ {
-			p := indexPiece{span: span{at, r.high}}
+			p, unnamed := indexPiece{span: span{at, r.high}}, false
 			if i+1 < len(t.pieces) {
 				p.high = min(p.high, t.pieces[i+1].addr)
 			}
 			if i >= 0 && t.pieces[i].entry >= 0 {
 				if n := t.nodes[t.pieces[i].entry]; n.parent >= 0 {
 					p.name = o.functionName(t.data, n.origin)
+					unnamed = p.name == ""
 				}
 			}
-			x.put(p)
+			if !unnamed { // a call without a name is no code without a call
+				x.put(p)
+			}
 			at = p.high
 		}
 	}
@@ -206,16 +217,20 @@ func (x *inlineIndex) data() []byte {
 	out := append([]byte(indexMark), 0, 0, 0, 0)
 	out = le.AppendUint32(out, uint32(len(number)/4))
 	out = le.AppendUint32(out, uint32(len(names)))
-	return sealed(slices.Concat(out, addrs, number, begins, text))
+	return Seal(slices.Concat(out, addrs, number, begins, text), len(indexMark))
 }
 
-// sealed returns data with its checksum.
-func sealed(data []byte) []byte {
-	if out := slices.Clone(data); len(out) >= indexHeader {
-		binary.LittleEndian.PutUint32(out[len(indexMark):], crc32.Checksum(out[len(indexMark)+4:], castagnoli))
-		return out
+// Seal puts the checksum of what follows it into data at an offset, if there is room.
+func Seal(data []byte, at int) []byte {
+	if len(data) >= at+4 {
+		binary.LittleEndian.PutUint32(data[at:], crc32.Checksum(data[at+4:], castagnoli))
 	}
 	return data
+}
+
+// Sealed reports whether Seal has put the checksum into data.
+func Sealed(data []byte, at int) bool {
+	return len(data) >= at+4 && binary.LittleEndian.Uint32(data[at:]) == crc32.Checksum(data[at+4:], castagnoli)
 }
 
 // index returns the index of an object's inlined calls; nil if none can be kept.

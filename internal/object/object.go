@@ -41,7 +41,7 @@ type Options struct {
 	// Cache is how many bytes of line tables and inlined calls may be kept.
 	// 0: 64 MiB.
 	Cache int
-	// Indexes keep an index of the inlined calls by build id; nil for none.
+	// Indexes keep the symbols and an index of the inlined calls by build id; nil for none.
 	Indexes Indexes
 }
 
@@ -66,10 +66,10 @@ type Object struct {
 	code     []span // sections with instructions, by address
 
 	mu      sync.Mutex
-	symbols *symbolTable // nil: not read yet
-	data    *symbolTable // of variables
-	dwarf   *dwarfInfo   // nil: not read yet
-	golang  *goTable     // nil: not read yet
+	symbols *symbolData // nil: not read yet
+	data    *symbolData // of variables
+	dwarf   *dwarfInfo  // nil: not read yet
+	golang  *goTable    // nil: not read yet
 	callers *unwind.Table
 	inlined *inlineIndex // nil: not read yet, or not kept
 	dwp     *dwpFile     // nil: not found

@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -38,7 +37,7 @@ const (
 	named // the name is in symbolTable.extra
 )
 
-// A symbolTable finds symbols by address.
+// A symbolTable is the making of a table that finds symbols by address.
 type symbolTable struct {
 	entries []entry // by address; of several at one address, the best
 	// pieces are the ranges of addresses without the nested symbols, by address,
@@ -52,20 +51,6 @@ type symbolTable struct {
 type piece struct {
 	addr  uint64
 	entry int32 // into entries, or -1
-}
-
-// lookup returns the index of the entry that an address is in, or -1.
-func (t *symbolTable) lookup(addr uint64) int {
-	i := sort.Search(len(t.pieces), func(i int) bool { return t.pieces[i].addr > addr }) - 1
-	if i < 0 {
-		return -1
-	}
-	return int(t.pieces[i].entry)
-}
-
-func (t *symbolTable) symbol(i int) Symbol {
-	e := t.entries[i]
-	return Symbol{Name: t.name(e), Addr: e.addr, Size: e.size}
 }
 
 // maxName is the longest symbol name. What compilers make of nested templates
@@ -99,23 +84,42 @@ func (o *Object) Symbol(addr uint64) (Symbol, bool) { return o.find(addr, (*Obje
 func (o *Object) Extent(addr uint64) (start, size uint64, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	t := o.symbols
-	if t == nil {
-		if err := protect(func() error { t = o.functions(); return nil }); err != nil {
-			return 0, 0, false
-		}
-	}
+	t := o.table()
 	i := t.lookup(addr)
 	if i < 0 {
 		return 0, 0, false
 	}
-	return t.entries[i].addr, t.entries[i].size, true
+	start, size = t.extent(i)
+	return start, size, true
+}
+
+// Number returns the number of the function that an address is in, from 0 on, and where it
+// starts; -1 if there is none.
+func (o *Object) Number(addr uint64) (n int, start uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t := o.table()
+	if n = t.lookup(addr); n >= 0 {
+		start, _ = t.extent(n)
+	}
+	return n, start
+}
+
+// table is functions, and is empty if the file has changed.
+func (o *Object) table() *symbolData {
+	t := o.symbols
+	if t == nil {
+		if err := protect(func() error { t = o.functions(); return nil }); err != nil {
+			return &symbolData{}
+		}
+	}
+	return t
 }
 
 // Data returns the variable that an address is in.
 func (o *Object) Data(addr uint64) (Symbol, bool) { return o.find(addr, (*Object).variables) }
 
-func (o *Object) find(addr uint64, table func(*Object) *symbolTable) (s Symbol, ok bool) {
+func (o *Object) find(addr uint64, table func(*Object) *symbolData) (s Symbol, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	err := protect(func() error {
@@ -135,8 +139,8 @@ func (o *Object) Functions() ([]Symbol, error) {
 	var list []Symbol
 	err := protect(func() error {
 		t := o.functions()
-		list = make([]Symbol, len(t.entries))
-		for i := range t.entries {
+		list = make([]Symbol, t.symbols)
+		for i := range list {
 			list[i] = t.symbol(i)
 		}
 		return nil
@@ -207,23 +211,34 @@ func (o *Object) Value(name string) (value uint64, ok bool) {
 }
 
 // functions returns the table of functions, which is read once.
-func (o *Object) functions() *symbolTable {
-	if o.symbols == nil {
-		o.symbols = &symbolTable{}
-		o.readFunctions(o.symbols)
-		o.symbols.settle(o)
+func (o *Object) functions() *symbolData {
+	if o.symbols != nil {
+		return o.symbols
+	}
+	if o.symbols = o.keptSymbols(); o.symbols != nil {
+		return o.symbols
+	}
+	t, from, notes := &symbolTable{}, o.origin(), len(o.notes)
+	from.lack = o.readFunctions(t)
+	whole := len(o.notes) == notes
+	o.lacks(from.lack)
+	t.settle(o)
+	data := t.packed(from)
+	if o.symbols = parseSymbols(data, from); whole {
+		o.keepSymbols(data)
 	}
 	return o.symbols
 }
 
 // variables returns the table of variables.
-func (o *Object) variables() *symbolTable {
+func (o *Object) variables() *symbolData {
 	if o.data == nil {
-		o.data = &symbolTable{}
+		t, from := &symbolTable{}, o.origin()
 		if f, name := o.symbolSource(); f != nil {
-			o.readTable(o.data, f, name, isVariable)
+			o.readTable(t, f, name, isVariable)
 		}
-		o.data.settle(o)
+		t.settle(o)
+		o.data = parseSymbols(t.packed(from), from)
 	}
 	return o.data
 }
@@ -243,7 +258,8 @@ func (o *Object) symbolSource() (*elfFile, string) {
 	return nil, ""
 }
 
-func (o *Object) readFunctions(t *symbolTable) {
+// readFunctions reads the functions, and returns what is missing.
+func (o *Object) readFunctions(t *symbolTable) (missing lack) {
 	f, name := o.symbolSource()
 	if f != nil {
 		o.readTable(t, f, name, o.isFunction)
@@ -255,12 +271,13 @@ func (o *Object) readFunctions(t *symbolTable) {
 		switch {
 		case o.goFunctions(t):
 		case o.unwound(t):
-			o.note("%s has no symbol table, and no debug file was found: functions that are not exported are named by their addresses", o.Path)
+			missing = lacksNames
 		default:
-			o.note("%s has no symbol table, and no debug file was found: only exported functions are known", o.Path)
+			missing = lacksLocal
 		}
 	}
 	o.readPLT(t)
+	return missing
 }
 
 // A rawSymbol is an entry of an ELF symbol table.
