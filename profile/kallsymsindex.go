@@ -10,9 +10,9 @@ import (
 	"github.com/cyclestack/cyclestack/internal/object"
 )
 
-// The header of a kept list of the kernel's symbols: the mark with its version, a checksum of
-// what follows it, the addresses of _text and _stext, and the number of ranges. Starts, sizes
-// and ends of names among the names follow. Numbers are little-endian.
+// The header of a kept list of the kernel's symbols: the mark with its version, and a checksum of
+// what follows it. Then come the addresses of _text and _stext, and the number of ranges. Starts,
+// sizes and ends of names among the names follow. Numbers are little-endian.
 const (
 	kallsymsMark   = "cyclestack kal 1"
 	kallsymsHeader = len(kallsymsMark) + 4 + 16 + 4

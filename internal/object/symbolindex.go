@@ -16,8 +16,8 @@ type symbolData struct {
 	names           []byte // the string table of the file
 }
 
-// The header of a kept table: the mark with its version, a checksum of what follows it, where
-// the symbols are from, the size of that string table, and the numbers of pieces and symbols.
+// The header of a kept table: the mark with its version, and a checksum of what follows it. Then
+// come the origin, the size of its string table, and the numbers of pieces and symbols.
 const (
 	symbolMark   = "cyclestack sym 1"
 	symbolHeader = len(symbolMark) + 24
