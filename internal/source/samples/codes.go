@@ -10,7 +10,7 @@ import (
 // run the same program share places, wherever it is mapped.
 type windows struct {
 	spaces *profile.Spaces
-	files  map[*profile.File]uint32
+	files  *files
 	user   [2]window // the last ones
 	kernel window
 }
@@ -87,15 +87,22 @@ func (c codePlace) hash(callers uint64) uint64 {
 }
 
 func newWindows(spaces *profile.Spaces) windows {
-	return windows{spaces: spaces, files: map[*profile.File]uint32{nil: noFile}}
+	return windows{spaces: spaces, files: &files{map[*profile.File]uint32{nil: noFile}, make([]*profile.File, firstFile)}}
 }
 
-// fileOf returns the number of a file.
-func (c *windows) fileOf(f *profile.File) uint32 {
-	n, ok := c.files[f]
+// files are numbers of files.
+type files struct {
+	number map[*profile.File]uint32
+	list   []*profile.File // by number
+}
+
+// of returns the number of a file.
+func (l *files) of(f *profile.File) uint32 {
+	n, ok := l.number[f]
 	if !ok {
-		n = firstFile + uint32(len(c.files))
-		c.files[f] = n
+		n = uint32(len(l.list))
+		l.number[f] = n
+		l.list = append(l.list, f)
 	}
 	return n
 }
@@ -131,7 +138,7 @@ func (c *windows) place(in *codeSpace, addr uint64, mode profile.Mode) codePlace
 		return c.far(in, addr, mode, in.user, &c.user[0])
 	}
 	at := c.spaces.Find(in.time, in.pid, addr, mode)
-	return codePlace{at.Offset, c.fileOf(at.File)}
+	return codePlace{at.Offset, c.files.of(at.File)}
 }
 
 // far is place for another mapping than those that are remembered.
@@ -139,9 +146,9 @@ func (c *windows) far(in *codeSpace, addr uint64, mode profile.Mode, space uint3
 	at, low, last, ok := c.spaces.Mapped(in.time, in.pid, addr, mode)
 	if !ok || last-low+1 == 0 {
 		at = c.spaces.Find(in.time, in.pid, addr, mode)
-		return codePlace{at.Offset, c.fileOf(at.File)}
+		return codePlace{at.Offset, c.files.of(at.File)}
 	}
-	*w = window{space: space, file: c.fileOf(at.File), low: low, length: last - low + 1, offset: at.Offset - (addr - low)}
+	*w = window{space: space, file: c.files.of(at.File), low: low, length: last - low + 1, offset: at.Offset - (addr - low)}
 	return codePlace{at.Offset, w.file}
 }
 

@@ -191,7 +191,7 @@ func (o *order) add(b *batch, from, to int, limit uint64) {
 func (o *order) look(s *perfdata.FlatSample, space uint32) int32 {
 	mode := profile.Mode(s.Mode())
 	in := codeSpace{pid: int(s.PID), time: s.Time, user: space, kernel: space}
-	code := o.places.find(o.windows.place(&in, s.IP, mode), func() profile.Place { return o.spaces.Find(s.Time, int(s.PID), s.IP, mode) })
+	code := o.places.find(o.windows.place(&in, s.IP, mode))
 	if space != 0 {
 		o.places.spotted(addressCode{s.IP, space, code})
 	}

@@ -20,6 +20,10 @@ type places struct {
 	dropped []perfdata.Sum // of what does not count, by column
 	spots   []addressCode
 	far     []placeCode
+	files   *files
+	// gather says that places may be looked up together; see gathers.
+	gather   bool
+	gathered gathered
 	unseen  int // times that an address was not remembered, since spots grew
 	missed  int // likewise of places and far
 
@@ -115,8 +119,16 @@ func (p *places) begin(columns int) {
 	}
 }
 
-// sum returns what a column has added up at a place in the code.
+// sum returns what a column has added up at what find returned.
 func (p *places) sum(code int32, column int) *perfdata.Sum {
+	if p.gather {
+		return p.gathered.sums.at(int(code)*p.columns + column)
+	}
+	return p.codeSum(code, column)
+}
+
+// codeSum returns what a column has added up at a place in the code.
+func (p *places) codeSum(code int32, column int) *perfdata.Sum {
 	if code < 0 {
 		return &p.dropped[column]
 	}
@@ -205,14 +217,20 @@ func (p *places) spotted(is addressCode) {
 	*p.spot(is.space, is.ip) = is
 }
 
-// find returns the number of a place in the code, a negative one if it does not count. The
-// place itself is found if it is new.
-func (p *places) find(is codePlace, at func() profile.Place) int32 {
+// find returns the number of a place in the code, a negative one if it does not count. It is
+// that of a gathered place if these are looked up together.
+func (p *places) find(is codePlace) int32 {
+	if p.gather {
+		if p.gathered.list.n >= mostGathered/max(p.columns, 1) {
+			p.lookUp()
+		}
+		return p.gathered.number(is, p.columns)
+	}
 	spread := (is.offset ^ is.offset>>20) + uint64(is.file)*0x9e3779b97f4a7c15
 	slot := &p.far[(spread^spread>>32)%uint64(len(p.far))]
 	if slot.code == 0 || slot.offset != is.offset || slot.file != is.file {
 		*slot = placeCode{is.offset, is.file, -1}
-		if n := p.look(at()); n >= 0 {
+		if n := p.look(p.placeOf(is)); n >= 0 {
 			slot.code = n + 1
 		}
 		p.missed++

@@ -301,6 +301,8 @@ func (r *Reader) open(p phase) error {
 	r.order = order{spaces: spaces, windows: newWindows(spaces), places: &r.places, keep: r.keep, cgroups: cgroups, all: p != inPassing, root: r.opts.Symbols.Root,
 		spare: &spare{}, before: math.MaxUint64 - 1,
 		simple: !r.contexts.any() && !r.places.codeless()}
+	r.places.files = r.order.windows.files
+	r.places.gather = r.order.simple && !r.stacked && r.places.gathers()
 	for _, b := range in.Features().BuildIDs {
 		spaces.BuildID(b.Filename, hex.EncodeToString(b.BuildID))
 	}

@@ -20,6 +20,8 @@ const unknown = "[unknown]"
 
 // found returns an error if no sample counts, or none has what samples are split by.
 func (r *Reader) found() error {
+	r.places.lookUp()
+	r.places.gather = false
 	r.places.unite()
 	r.places.forget()
 	kept := int64(0)
