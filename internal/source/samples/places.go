@@ -24,8 +24,8 @@ type places struct {
 	// gather says that places may be looked up together; see gathers.
 	gather   bool
 	gathered gathered
-	unseen  int // times that an address was not remembered, since spots grew
-	missed  int // likewise of places and far
+	unseen   int // times that an address was not remembered, since spots grew
+	missed   int // likewise of places and far
 
 	modules      map[*profile.File]int32
 	functions    map[*profile.Function]int32
