@@ -17,8 +17,8 @@ type gathered struct {
 	index numberIndex         // of the places; the numbers are those of places and 1
 }
 
-// mostGathered bounds the sums that are gathered.
-const mostGathered = 1 << 19
+// mostGathered bounds the sums that are gathered. Tests have fewer.
+var mostGathered = 1 << 19
 
 // gathers reports whether places are looked up together.
 func (p *places) gathers() bool {
