@@ -24,15 +24,16 @@ func newAgent(k *cli.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent [flags]",
 		Short: "Export accounts of this machine and its containers, for Prometheus",
-		Long: `agent exports the accounts of this machine, of its services and containers, as counters
-that add up: of each node the slots or cycles, and of the same time those that it is a part
-of. Prometheus scrapes /metrics. Without a PMU it exports the operating system's account.
+		Long: `agent exports the accounts of this machine, its services and its containers. They are
+counters that add up: the slots or cycles of each node, and the whole of the same time.
+Prometheus scrapes /metrics. Without a PMU it exports the operating system's account.
 
 It keeps to a budget of processor time, measures what it takes, and exports that too.
 SIGHUP has it read its files anew. docs/fleet.md has the metrics, their labels, and what
 they cost.`,
 		Example: `  cyclestack agent
   cyclestack agent --listen :9749 --web-config web.yml --containers 50
+  cyclestack agent --listen "" --otlp http://collector:4318
   cyclestack agent --source os --interval 30s`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
