@@ -89,7 +89,7 @@ func (s *Stream) nothing() error {
 		e.Reason = AboutCores
 	case len(s.seen.dropped) > 0:
 		e.Detail = s.seen.dropped[0]
-	case s.kind == "perf-data":
+	case s.kind.Name == "perf-data":
 		e.Reason = SamplesOnly
 	case s.method.Audits:
 		e.Detail = s.Note(s.method)
@@ -128,7 +128,7 @@ func (e *NothingError) Unwrap() error {
 }
 
 // Nothing returns the error of a table that has nothing for a method.
-func (o *Options) Nothing(m *resolve.Method, t *counts.Table, kind string) error {
+func (o *Options) Nothing(m *resolve.Method, t *counts.Table, kind Kind) error {
 	s := New(nil, *o)
 	s.method, s.kind = m, kind
 	s.seen.events, s.seen.line, s.seen.counted = resolve.EventNames(t), t.Line, true

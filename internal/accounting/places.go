@@ -47,7 +47,7 @@ func (c *Calls) shown(t *counts.Table, rows []int, col int) *report.Calls {
 
 // Write writes the account of a table's first row, the whole, and those of its other
 // rows: the largest first, or by time if intervals are split.
-func (o *PlaceReport) Write(w report.Writer, m *resolve.Method, t *counts.Table, kind string) error {
+func (o *PlaceReport) Write(w report.Writer, m *resolve.Method, t *counts.Table, kind Kind) error {
 	col := Clock(m, t)
 	whole := t.Cell(0, col)
 	about := &report.Profile{By: o.Kinds, Event: t.Columns[col].Event, What: What(m, &t.Columns[col]), Flat: o.Flat,

@@ -59,7 +59,7 @@ type Stream struct {
 
 	method  *resolve.Method
 	file    string // the recording of the tables in total
-	kind    string
+	kind    Kind
 	binding *account.Binding
 	reuse   *account.Account
 	also    []further // of the method's further methods
@@ -93,7 +93,7 @@ func eachScope(t *counts.Table) ([]Place, error) {
 
 // Add takes a table of a recording with the method for it. A table that begins
 // another run ends the one before.
-func (s *Stream) Add(m *resolve.Method, t *counts.Table, kind, file string) error {
+func (s *Stream) Add(m *resolve.Method, t *counts.Table, kind Kind, file string) error {
 	s.method, s.kind, s.file = m, kind, file
 	s.seen.table(t)
 	if s.total.Begins(t) {
@@ -221,7 +221,7 @@ func (s *Stream) begin(t *counts.Table) error {
 }
 
 // Header makes the header of a document for a table.
-func (o *Options) Header(m *resolve.Method, kind string, t *counts.Table) report.Header {
+func (o *Options) Header(m *resolve.Method, kind Kind, t *counts.Table) report.Header {
 	c := &m.Resolver.Choice
 	h := report.Header{CPU: m.CPU, CPUID: c.CPU, Model: m.Model, Params: m.Given(), Measured: m.Measured, Machine: m.Machine,
 		ModelFlag: c.Model, ModelFiles: c.ModelFiles, Workload: c.Workload}
@@ -231,9 +231,9 @@ func (o *Options) Header(m *resolve.Method, kind string, t *counts.Table) report
 	if m.Here {
 		h.Assumed = counts.Notef("this machine's, as the recording does not say, and its events fit").With(counts.Fix{Action: counts.NameProcessor, Number: 1})
 	}
-	h.Kind, h.Files, h.From.Simulated = kind, o.Files, Simulated(kind)
-	if h.From.Simulated {
-		h.How = "simulated by " + kind + ", not measured"
+	h.Kind, h.Files, h.From.Simulated = kind.Name, o.Files, kind.Simulated
+	if kind.Simulated {
+		h.How = "simulated by " + kind.Name + ", not measured"
 	}
 	if o.Head != nil {
 		o.Head(&h, t)
@@ -248,7 +248,7 @@ func (s *Stream) Gathered() *counts.Table { return s.total.Table() }
 func (s *Stream) SetWriter(w report.Writer) { s.gate.w = w }
 
 // Kind returns the kind of the recording of the last table.
-func (s *Stream) Kind() string { return s.kind }
+func (s *Stream) Kind() Kind { return s.kind }
 
 // Finish writes what is left, and ends the document. Its error is a [NothingError] if
 // no account has a known node.
@@ -270,9 +270,16 @@ func (s *Stream) Finish() error {
 	return s.nothing()
 }
 
-// Simulated reports whether a kind of recording has a simulator's counts.
-func Simulated(kind string) bool {
-	return kind == "callgrind" || kind == "cachegrind" || kind == "qemu"
+// A Kind is what took the counts of a recording or a run.
+type Kind struct {
+	Name      string // such as "perf-stat-csv"
+	Simulated bool   // it is a simulator
+}
+
+// KindOf returns the kind of a reader's counts, once it has read a table.
+func KindOf(r interface{ Kind() string }) Kind {
+	s, ok := r.(interface{ Simulated() bool })
+	return Kind{r.Kind(), ok && s.Simulated()}
 }
 
 // Core returns the place of a core, from the rows of its logical processors.

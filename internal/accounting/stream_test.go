@@ -50,7 +50,7 @@ func TestStream(t *testing.T) {
 	var l log
 	s := New(&l, Options{Files: []string{"a", "b"}})
 	for _, file := range s.Files {
-		if err := errors.Join(s.Add(m, table, "perf-stat-csv", file), s.Flush()); err != nil {
+		if err := errors.Join(s.Add(m, table, accounting.Kind{Name: "perf-stat-csv"}, file), s.Flush()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestNothing(t *testing.T) {
 	} {
 		var l log
 		s := New(&l, tt.options)
-		err := errors.Join(s.Add(m, table, "perf-stat-csv", "a"))
+		err := errors.Join(s.Add(m, table, accounting.Kind{Name: "perf-stat-csv"}, "a"))
 		if err == nil {
 			err = s.Finish()
 		}

@@ -212,7 +212,7 @@ func (d *Descent) Finish() error {
 		options.Times = m.times.account
 	}
 	s := accounting.New(w, options)
-	if err := s.Add(d.method, d.joined, "perf-event", ""); err != nil {
+	if err := s.Add(d.method, d.joined, accounting.Kind{Name: "perf-event"}, ""); err != nil {
 		return err
 	}
 	return s.Finish()

@@ -252,7 +252,7 @@ func (r *Run) table() error {
 			return err
 		}
 	}
-	full := r.held.add(t, r.counters.Kind())
+	full := r.held.add(t, accounting.KindOf(r.counters))
 	if program := (*exec.Error)(nil); errors.As(r.counters.Err(), &program) { // it is gone before another run
 		return errors.Join(r.release(), startError(r.counters.Err()))
 	}
@@ -421,14 +421,14 @@ type heldTables struct {
 // A heldTable is the table of an interval, and what was counted.
 type heldTable struct {
 	table *counts.Table
-	kind  string
+	kind  accounting.Kind
 }
 
 // heldCells bounds how many cells the tables have that are held.
 const heldCells = 1 << 16
 
 // add adds a table, and reports whether there are enough.
-func (h *heldTables) add(t *counts.Table, kind string) (full bool) {
+func (h *heldTables) add(t *counts.Table, kind accounting.Kind) (full bool) {
 	if h.most > 1 { // the counters use it again for the next
 		t = h.copied(t)
 	}

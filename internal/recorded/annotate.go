@@ -58,7 +58,7 @@ func (r *Recordings) Annotate(o AnnotateOptions) (*render.Annotation, error) {
 	if err != nil {
 		return nil, err
 	}
-	simulated := accounting.Simulated(n.kind)
+	simulated := n.kind.Simulated
 	if simulated && (want.address || o.Instructions) {
 		return nil, fault.Usagef("%s has lines and no instructions", name)
 	}
@@ -105,7 +105,7 @@ func (n *annotator) table(o samples.Options) (*counts.Table, error) {
 	if !in.Next() {
 		return nil, &SamplesError{Err: in.Err(), For: ForAnnotate}
 	}
-	n.kind = in.Kind()
+	n.kind = accounting.KindOf(in)
 	return in.Table().Clone(), nil
 }
 

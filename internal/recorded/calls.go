@@ -34,7 +34,7 @@ func (p *placeReport) calls(rec *source.Recording) (t *counts.Table, err error) 
 	if err != nil {
 		return nil, fault.As(fault.Input, err)
 	}
-	p.kind = s.Kind()
+	p.kind = accounting.KindOf(s)
 	t.Notes = append(t.Notes, s.Notes()...)
 	return t, nil
 }

@@ -63,7 +63,7 @@ func (r *Recordings) Core(o *CoreOptions) (*core.Document, error) {
 		return nil, fault.Inputf("%s: no samples are in %s", p.file, cmp.Or(o.Function, "known functions"))
 	}
 	var loops []*hotLoop
-	if accounting.Simulated(p.kind) {
+	if p.kind.Simulated {
 		loops, err = p.simulatedLoops(t)
 	} else {
 		loops, err = p.sampledLoops(t, list)
@@ -98,7 +98,7 @@ func (p *coreReport) instructions() (*counts.Table, error) {
 	if !in.Next() {
 		return nil, &SamplesError{Err: in.Err(), For: ForAnnotate}
 	}
-	p.kind = in.Kind()
+	p.kind = accounting.KindOf(in)
 	p.timed = timedBy(in)
 	return in.Table().Clone(), nil
 }
@@ -333,7 +333,7 @@ func (p *coreReport) measured(t *counts.Table, d *core.Document, r *core.Result,
 	}
 	if c := h.cycles; c.Samples > 0 {
 		m.Cycles, m.Error, m.How = c.Value, c.Error(), "the cycles between branches in branch stacks"
-		if accounting.Simulated(p.kind) {
+		if p.kind.Simulated {
 			m.Simulated, m.How = true, "simulated, with caches and branch prediction"
 		}
 	}

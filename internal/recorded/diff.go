@@ -242,7 +242,7 @@ func (r *Recordings) diffNodes(sides [2]Side, o DiffOptions) (Difference, error)
 		if m, err = own.accounts(stream, resolve.Request{Anywhere: true}, m, func(name string, t *counts.Table) { c.notes.add(name, t.Notes) }); err != nil {
 			return nil, err
 		}
-		exact = exact && accounting.Simulated(stream.Kind())
+		exact = exact && stream.Kind().Simulated
 	}
 	if err := unit.choose(c.instructions, sides, exact); err != nil {
 		return nil, err
@@ -255,14 +255,14 @@ func (r *Recordings) diffNodes(sides [2]Side, o DiffOptions) (Difference, error)
 	if err := checkPairs(design, len(readings[0]), len(readings[1])); err != nil {
 		return nil, err
 	}
-	h := r.diffHeader(m, "", sides, unit, o)
+	h := r.diffHeader(m, accounting.Kind{}, sides, unit, o)
 	h.What, h.Commands = what.String(), c.commands
 	h.Notes = append(changedBetween(sides, c.commands, nil), c.notes.lines(len(h.Files))...)
 	return nodeDiff{h, account.Compare(m.Model, readings[0], readings[1], design)}, nil
 }
 
 // diffHeader is what documents of comparisons have in common.
-func (r *Recordings) diffHeader(m *resolve.Method, kind string, sides [2]Side, unit Work, o DiffOptions) report.DiffHeader {
+func (r *Recordings) diffHeader(m *resolve.Method, kind accounting.Kind, sides [2]Side, unit Work, o DiffOptions) report.DiffHeader {
 	all := *r
 	all.Names = slices.Concat(sides[0].Files, sides[1].Files)
 	opts := all.options(0)

@@ -126,7 +126,7 @@ func (p *placeRuns) placesOf(name string) (*counts.Table, error) {
 	if !in.Next() {
 		return nil, fault.As(fault.Input, in.Err())
 	}
-	p.kind = in.Kind()
+	p.kind = accounting.KindOf(in)
 	return in.Table(), nil
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/profile"
@@ -21,7 +22,7 @@ func (r *Recordings) First(node string, code profile.Config) (*resolve.Method, *
 	}
 	name, total := r.Names[0], counts.NewTotal(0)
 	var m *resolve.Method
-	err := r.eachTable(name, 0, func(t *counts.Table, _ string) (err error) {
+	err := r.eachTable(name, 0, func(t *counts.Table, _ accounting.Kind) (err error) {
 		if m, err = r.Table(t, name, resolve.Request{Node: node}, m); err != nil {
 			return err
 		}

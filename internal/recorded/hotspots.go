@@ -35,7 +35,7 @@ func (p *placeReport) hotspots(a *account.Account, d *core.Document) {
 		return
 	}
 	b := p.method.Account.Bind(functions.Layout)
-	if accounting.Simulated(p.kind) {
+	if p.kind.Simulated {
 		lines := p.byFunction(rec.Recording, counts.Line, counts.By(0).With(counts.Function))
 		cause := func(row int) *account.Cause {
 			return hotspots.CauseOf(b.Evaluate(functions, account.Place{Self: row}, nil))
@@ -109,7 +109,7 @@ func (p *placeReport) time(t *counts.Table, writer func(bool) (report.Writer, er
 	}
 	defer rec.Close()
 	what := accounting.What(p.method, &t.Columns[accounting.Clock(p.method, t)])
-	if !p.locates(rec.Recording) || accounting.Simulated(p.kind) || what == "" {
+	if !p.locates(rec.Recording) || p.kind.Simulated || what == "" {
 		return false, nil
 	}
 	s, err := hotspots.Read(rec.Recording, p.sampleOptions())

@@ -45,7 +45,7 @@ func (p *placeReport) divided(t *counts.Table, d *core.Document) *counts.Table {
 	switch {
 	case d == nil:
 		return t
-	case accounting.Simulated(p.kind):
+	case p.kind.Simulated:
 		return core.SplitSimulated(t, d.Pieces)
 	}
 	run := t.Cell(0, accounting.Clock(p.method, t)).Value

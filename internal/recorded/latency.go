@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/accounting"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/latency"
 	"github.com/cyclestack/cyclestack/internal/perffile"
@@ -62,7 +63,7 @@ func (r *Recordings) thresholds(o *LatencyOptions) (render.Latencies, error) {
 	var list render.Latencies
 	var before *resolve.Method
 	for _, name := range r.Names {
-		err := r.eachTable(name, 0, func(t *counts.Table, _ string) error {
+		err := r.eachTable(name, 0, func(t *counts.Table, _ accounting.Kind) error {
 			l, err := r.distribution(t, name, o.Floor, &before)
 			list = append(list, l)
 			return err

@@ -89,7 +89,7 @@ type placeReport struct {
 	*Recordings
 	o      *PlaceOptions
 	file   string // being read
-	kind   string
+	kind   accounting.Kind
 	method *resolve.Method
 	flat   string           // why there are shares only: no method fits; "" if one does
 	self   *counts.Table    // of Calls: the functions' own samples
@@ -136,7 +136,7 @@ func unknownNodes(file, nodes, why string) error {
 // withWhole adds a simulator's estimate of all cycles to its counts, so that places are
 // compared by them. Without a method, places are compared by the first event.
 func (p *placeReport) withWhole(t *counts.Table) *counts.Table {
-	if accounting.Simulated(p.kind) && p.flat == "" {
+	if p.kind.Simulated && p.flat == "" {
 		if whole := p.method.Account.WithWhole(t, accounting.WholeEvent); whole != nil {
 			return whole
 		}
@@ -162,7 +162,7 @@ func (p *placeReport) table(name string) (*counts.Table, error) {
 	if !in.Next() {
 		return nil, p.unread(in.Err())
 	}
-	p.kind = in.Kind()
+	p.kind = accounting.KindOf(in)
 	return in.Table(), nil
 }
 
@@ -259,7 +259,7 @@ func (p *placeReport) resolve(t *counts.Table) error {
 // than their counts: cycles alone are a node of most methods. A simulator counts many
 // things as one event.
 func (p *placeReport) rests(a *account.Account) bool {
-	return (accounting.Simulated(p.kind) || resolve.Relates(a)) && a.Known() &&
+	return (p.kind.Simulated || resolve.Relates(a)) && a.Known() &&
 		slices.ContainsFunc(a.Counts(), func(c account.Count) bool { return c.Used && c.State == counts.Counted })
 }
 
@@ -271,7 +271,7 @@ func (p *placeReport) whole(t *counts.Table, writer func(bool) (report.Writer, e
 	}
 	o, d := p.options(0), p.looped()
 	o.Refine = func(a *account.Account) {
-		if accounting.Simulated(p.kind) && p.o.Filter.used() {
+		if p.kind.Simulated && p.o.Filter.used() {
 			ofPart(a)
 		}
 		p.hotspots(a, d)
@@ -330,7 +330,7 @@ func (p *placeReport) next(t *counts.Table, rows []int) report.Step {
 	}
 	code := t.Scopes[rows[0]].Code
 	switch {
-	case accounting.Simulated(p.kind), code != nil && code.Addr == 0 && code.Function != "": // inlined, with no code of its own
+	case p.kind.Simulated, code != nil && code.Addr == 0 && code.Function != "": // inlined, with no code of its own
 		return p.o.Next(Closer{By: counts.Line})
 	case code == nil || code.Function == "" || strings.HasPrefix(code.Module, "[") || strings.HasSuffix(code.Module, ".map"):
 		return report.Step{} // its code is not in a file

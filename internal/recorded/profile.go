@@ -61,7 +61,6 @@ type stacks interface {
 	All() iter.Seq[*samples.Stack]
 	Callchains() bool
 	Notes() []counts.Note
-	Kind() string
 	Close() error
 }
 
@@ -92,7 +91,6 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 	if err := e.read(rec.Recording, o.By); err != nil {
 		return nil, err
 	}
-	e.kind = e.stacks.Kind()
 	p, err := e.profile()
 	if err != nil {
 		return nil, errors.Join(err, e.stacks.Close())
@@ -114,7 +112,7 @@ func (e *stackReport) read(rec *source.Recording, by counts.Kind) error {
 		case err != nil:
 			return e.unread(err)
 		}
-		e.stacks = s
+		e.stacks, e.kind = s, accounting.KindOf(s)
 		return nil
 	}
 	if e.o.Filter.used() && !e.o.Filter.onlyCode() {
@@ -125,21 +123,19 @@ func (e *stackReport) read(rec *source.Recording, by counts.Kind) error {
 	if !in.Next() {
 		return fault.As(fault.Input, errors.Join(in.Err(), in.Close()))
 	}
-	e.stacks = &placeStacks{in.Table(), in.Kind(), in.Close}
+	e.stacks, e.kind = &placeStacks{in.Table(), in.Close}, accounting.KindOf(in)
 	return nil
 }
 
 // placeStacks are the places of a table as stacks: the module, and what is in it.
 type placeStacks struct {
 	table *counts.Table
-	kind  string
 	close func() error
 }
 
 func (s *placeStacks) Table() *counts.Table { return s.table }
 func (s *placeStacks) Callchains() bool     { return false }
 func (s *placeStacks) Notes() []counts.Note { return nil }
-func (s *placeStacks) Kind() string         { return s.kind }
 func (s *placeStacks) Close() error         { return s.close() }
 
 // All yields a stack for each place.

@@ -168,7 +168,7 @@ func (r *Recordings) head(h *report.Header, _ *counts.Table) {
 
 // eachTable calls do with every table of a recording. Samples are summed by the scopes
 // of by.
-func (r *Recordings) eachTable(name string, by counts.By, do func(t *counts.Table, kind string) error) error {
+func (r *Recordings) eachTable(name string, by counts.By, do func(t *counts.Table, kind accounting.Kind) error) error {
 	rec, err := r.recording(name)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (r *Recordings) eachTable(name string, by counts.By, do func(t *counts.Tabl
 		if h, ok := tables.(interface{ How() string }); ok {
 			r.how = h.How()
 		}
-		if err := do(tables.Table(), tables.Kind()); err != nil {
+		if err := do(tables.Table(), accounting.KindOf(tables)); err != nil {
 			return err
 		}
 	}
@@ -212,7 +212,7 @@ func (r *Recordings) Accounts(w report.Writer, by counts.By, want resolve.Reques
 // called with each table.
 func (r *Recordings) accounts(s *accounting.Stream, want resolve.Request, m *resolve.Method, see func(name string, t *counts.Table)) (*resolve.Method, error) {
 	for _, name := range s.Files {
-		err := r.eachTable(name, s.By, func(t *counts.Table, kind string) (err error) {
+		err := r.eachTable(name, s.By, func(t *counts.Table, kind accounting.Kind) (err error) {
 			if m, err = r.Table(t, name, want, m); err != nil {
 				return err
 			}

@@ -30,7 +30,7 @@ type Grouping struct {
 // events.
 type run struct {
 	file   string
-	kind   string
+	kind   accounting.Kind
 	table  *counts.Table
 	shared bool     // the file has other runs as well
 	part   planPart // of a plan with a run for each group
@@ -91,7 +91,7 @@ func (r *Recordings) Runs(g Grouping, writer func(accounts int) (report.Writer, 
 // are summed.
 func (r *Recordings) runs() (runs []run, m *resolve.Method, err error) {
 	for _, name := range r.Names {
-		total, kind, before := counts.NewTotal(0), "", len(runs)
+		total, kind, before := counts.NewTotal(0), accounting.Kind{}, len(runs)
 		flush := func() error {
 			t := total.Table()
 			if t == nil {
@@ -104,7 +104,7 @@ func (r *Recordings) runs() (runs []run, m *resolve.Method, err error) {
 			total = counts.NewTotal(0)
 			return nil
 		}
-		err := r.eachTable(name, 0, func(t *counts.Table, k string) (err error) {
+		err := r.eachTable(name, 0, func(t *counts.Table, k accounting.Kind) (err error) {
 			kind = k
 			if m, err = r.Table(t, name, resolve.Request{Anywhere: true}, m); err != nil {
 				return err

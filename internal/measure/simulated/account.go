@@ -144,7 +144,7 @@ func (s *Simulator) account(ran *account.Account) error {
 		o.Times = func(*counts.Scope) *account.Account { return ran }
 	}
 	stream := accounting.New(w, o)
-	if err := stream.Add(s.method, t, s.result.Tool, ""); err != nil {
+	if err := stream.Add(s.method, t, s.kind(), ""); err != nil {
 		return err
 	}
 	return stream.Finish()
@@ -186,6 +186,11 @@ func (s *Simulator) brief() (note counts.Note) {
 
 // timedCycles are the events of cycles.
 var timedCycles = []string{"Ct", "Cbt", "C2t", "C3t", "Cmt", "Cpt"}
+
+// kind is the simulator that made the counts.
+func (s *Simulator) kind() accounting.Kind {
+	return accounting.Kind{Name: s.result.Tool, Simulated: true}
+}
 
 // how says how the counts were obtained.
 func (s *Simulator) how() string {

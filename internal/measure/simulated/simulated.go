@@ -353,7 +353,7 @@ func (s *Simulator) places(by counts.Kind) error {
 	}
 	p := accounting.PlaceReport{Kinds: []counts.Kind{by}, Top: worth(t)}
 	p.Head = func(h *report.Header, _ *counts.Table) { h.How = "simulated" }
-	return p.Write(w, &m, t, s.result.Tool)
+	return p.Write(w, &m, t, s.kind())
 }
 
 // shown says what the documents of a simulation show.

@@ -134,6 +134,12 @@ func (r *Reader) Keep(counts.By) { r.sums = true }
 // Kind says what the counts of the document came from at first.
 func (r *Reader) Kind() string { return r.doc.Source.Kind }
 
+// Simulated says that the counts were a simulator's.
+func (r *Reader) Simulated() bool {
+	m := r.doc.Source.Measured
+	return m != nil && !*m
+}
+
 // How says in words how the counts were obtained; "" if the document does not say.
 func (r *Reader) How() string { return r.doc.Source.How }
 
@@ -217,7 +223,7 @@ func (r *Reader) decode() error {
 // They can only be compared with simulated cycles by the clock of the core, which
 // documents do not have.
 func (r *Reader) leaveTimes(a *account) {
-	if m := r.doc.Source.Measured; m == nil || *m {
+	if !r.Simulated() {
 		return
 	}
 	before := len(a.Counts)

@@ -159,6 +159,9 @@ func (r *Reader) Kind() string {
 	return KindCachegrind
 }
 
+// Simulated says that the counts are a simulator's.
+func (r *Reader) Simulated() bool { return true }
+
 // Core returns the name of the model of a core that timed the instructions; "" if the file
 // does not say. It is known once Next has returned true.
 func (r *Reader) Core() string { return r.header.core }
