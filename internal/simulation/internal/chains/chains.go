@@ -150,7 +150,7 @@ func Loads(arch disasm.Arch, insts []disasm.Inst, text func(disasm.Inst) string)
 	}
 	g := newGraph(insts)
 	for i := range insts {
-		g.steps = append(g.steps, read(text(insts[i])))
+		g.add(read(text(insts[i])))
 	}
 	chained := map[uint64]bool{}
 	for i := range g.steps {

@@ -19,10 +19,21 @@ type step struct {
 	call    bool       // registers that functions need not keep are lost
 }
 
+// An effect is a step whose locations are numbered; 0 is none.
+type effect struct {
+	writes         int32
+	reads, address []int32
+	load, call     bool
+}
+
 // A graph is a function's instructions, with their effects.
 type graph struct {
 	insts  []disasm.Inst
-	steps  []step
+	steps  []effect
+	number map[location]int32
+	lost   []bool // by location: a call may overwrite it
+	passed []bool // by location: it may be an argument
+	seen   map[place]bool
 	blocks []disasm.Block
 	first  []int         // by block: index of its first instruction
 	block  []int         // by instruction
@@ -32,7 +43,7 @@ type graph struct {
 }
 
 func newGraph(insts []disasm.Inst) *graph {
-	g := &graph{insts: insts, blocks: disasm.NewGraph(insts).Blocks, block: make([]int, len(insts)), from: map[int][]int{}, cyclic: map[int]bool{}}
+	g := &graph{insts: insts, number: map[location]int32{"": 0}, lost: []bool{false}, passed: []bool{false}, seen: map[place]bool{}, blocks: disasm.NewGraph(insts).Blocks, block: make([]int, len(insts)), from: map[int][]int{}, cyclic: map[int]bool{}}
 	at := 0
 	for b := range g.blocks {
 		g.first = append(g.first, at)
@@ -47,6 +58,29 @@ func newGraph(insts []disasm.Inst) *graph {
 		}
 	}
 	return g
+}
+
+// add adds the effect of the next instruction.
+func (g *graph) add(s step) {
+	e := effect{writes: g.of(s.writes), load: s.load, call: s.call}
+	for _, l := range s.reads {
+		e.reads = append(e.reads, g.of(l))
+	}
+	for _, l := range s.address {
+		e.address = append(e.address, g.of(l))
+	}
+	g.steps = append(g.steps, e)
+}
+
+// of returns the number of a location.
+func (g *graph) of(l location) int32 {
+	n, ok := g.number[l]
+	if !ok {
+		n = int32(len(g.number))
+		g.number[l] = n
+		g.lost, g.passed = append(g.lost, slices.Contains(lost, l)), append(g.passed, slices.Contains(arguments, l))
+	}
+	return n
 }
 
 // endless reports whether the address of a load comes from a load whose own address
@@ -98,7 +132,8 @@ func (g *graph) sources(load int) []int {
 	if list, ok := g.from[load]; ok {
 		return list
 	}
-	s := search{graph: g, left: maxSearch, seen: map[place]bool{}}
+	clear(g.seen)
+	s := search{graph: g, left: maxSearch}
 	for _, l := range g.steps[load].address {
 		s.before(load, l)
 	}
@@ -111,60 +146,54 @@ func (g *graph) sources(load int) []int {
 type search struct {
 	*graph
 	left  int // instructions that may still be looked at
-	seen  map[place]bool
+	todo  []place
 	found []int
 }
 
 // A place is a point in the code and a location whose value is wanted there: in a block,
 // before an instruction or at the end.
-type place struct {
-	block, inst int
-	of          location
-}
+type place struct{ block, inst, of int32 }
 
 // before finds the loads that the value of a location before an instruction comes from.
-func (s *search) before(inst int, l location) {
-	todo := []place{{s.block[inst], inst, l}}
-	for len(todo) > 0 && s.left > 0 {
-		p := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+func (s *search) before(inst int, l int32) {
+	s.todo = append(s.todo[:0], place{int32(s.block[inst]), int32(inst), l})
+	for len(s.todo) > 0 && s.left > 0 {
+		p := s.todo[len(s.todo)-1]
+		s.todo = s.todo[:len(s.todo)-1]
 		if !s.seen[p] {
 			s.seen[p] = true
-			todo = append(todo, s.back(p)...)
+			s.back(p)
 		}
 	}
 }
 
-// back goes back to where a value was written, or to the block's start, and returns where to go
+// back goes back to where a value was written, or to the block's start, and notes where to go
 // on.
-func (s *search) back(p place) []place {
-	for i := p.inst - 1; i >= s.first[p.block]; i-- {
+func (s *search) back(p place) {
+	for i := p.inst - 1; i >= int32(s.first[p.block]); i-- {
 		if s.left--; s.left <= 0 {
-			return nil
+			return
 		}
 		st := &s.steps[i]
 		switch {
 		case st.writes == p.of && st.load:
-			s.found = append(s.found, i)
-			return nil
+			s.found = append(s.found, int(i))
+			return
 		case st.writes == p.of:
-			var next []place
 			for _, l := range st.reads {
-				next = append(next, place{p.block, i, l})
+				s.todo = append(s.todo, place{p.block, i, l})
 			}
-			return next
-		case st.call && slices.Contains(lost, p.of):
-			return nil
+			return
+		case st.call && s.lost[p.of]:
+			return
 		}
 	}
-	var next []place
 	for _, before := range s.blocks[p.block].Preds {
-		next = append(next, place{before, s.first[before] + len(s.blocks[before].Insts), p.of})
+		s.todo = append(s.todo, place{int32(before), int32(s.first[before] + len(s.blocks[before].Insts)), p.of})
 	}
-	if p.block == 0 && slices.Contains(arguments, p.of) {
+	if p.block == 0 && s.passed[p.of] {
 		for _, i := range s.again {
-			next = append(next, place{s.block[i], i, p.of})
+			s.todo = append(s.todo, place{int32(s.block[i]), int32(i), p.of})
 		}
 	}
-	return next
 }
