@@ -37,9 +37,9 @@
 // slash of perf's event syntax; any other printable character is part of a name
 // after a backslash. cpu@event\=0xa8\,umask\=0x1@k is the event
 // cpu/event=0xa8,umask=0x1/k. Three spellings of vendors' files need no
-// backslash: an equals sign in the modifiers of an event
-// (EVENT:ocr_msr_val=0x10), an index (a[0]) and the sign that Intel ends names
-// of shares with (metric_TMA_Retiring(%)). A name may begin with a digit
+// backslash. They are an equals sign in an event's modifiers
+// (EVENT:ocr_msr_val=0x10), an index (a[0]) and Intel's (%) after names
+// of shares (metric_TMA_Retiring(%)). A name may begin with a digit
 // (4K_Aliasing). A literal (#smt_on, #num_packages) is something the machine
 // knows about itself; case does not matter.
 //

@@ -213,11 +213,11 @@ func (t *planWriter) time() {
 	t.Paragraph("order", strings.Join(turns, " "), planHang, plain)
 	own, equal := p.ShortestRun(false), p.ShortestRun(true)
 	if equal > 0 {
-		t.Paragraph("run for", t.o.Hint(fmt.Sprintf("at least %s with this rotation, %s with perf, which gives every group the same, for %g s of counting each; or count %d runs",
+		t.Paragraph("run for", t.o.Hint(fmt.Sprintf("at least %s with this rotation, %s with perf's equal shares, for %g s of counting each; or count %d runs",
 			page.Duration(own), page.Duration(equal), plan.EnoughSeconds, p.Runs()), counts.Fix{Action: counts.CountSeparately}), planHang, plain)
 	}
 	if least, most := t.errors(); most > 0 {
-		t.Paragraph("expect", fmt.Sprintf("± %s of a node's value (%s at best) after %d s, each as above, for a program whose counts vary by their mean from one time slice to the next",
+		t.Paragraph("expect", fmt.Sprintf("± %s of a node's value (%s at best) after %d s, each as above. The program's counts are taken to vary by their mean from slice to slice",
 			page.Percent(most), page.Percent(least), PlanSeconds), planHang, plain)
 	}
 }

@@ -50,7 +50,7 @@ func TestStream(t *testing.T) {
 	var l log
 	s := New(&l, Options{Files: []string{"a", "b"}})
 	for _, file := range s.Files {
-		if err := errors.Join(s.Add(m, table, accounting.Kind{Name: "perf-stat-csv"}, file), s.Flush()); err != nil {
+		if err := errors.Join(s.Add(m, table, Kind{Name: "perf-stat-csv"}, file), s.Flush()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestNothing(t *testing.T) {
 	} {
 		var l log
 		s := New(&l, tt.options)
-		err := errors.Join(s.Add(m, table, accounting.Kind{Name: "perf-stat-csv"}, "a"))
+		err := errors.Join(s.Add(m, table, Kind{Name: "perf-stat-csv"}, "a"))
 		if err == nil {
 			err = s.Finish()
 		}
@@ -94,7 +94,7 @@ func TestNotes(t *testing.T) {
 	var l log
 	s := New(&l, Options{Live: true, Refine: func(a *account.Account) { a.Notes = append(a.Notes, counts.Notef("refined")) },
 		Places: func(*counts.Table) ([]Place, error) { return []Place{{Note: "one"}, {Note: "two"}}, nil }})
-	if err := errors.Join(s.Add(m, table, "perf-event", ""), s.Finish()); err != nil {
+	if err := errors.Join(s.Add(m, table, Kind{Name: "perf-event"}, ""), s.Finish()); err != nil {
 		t.Fatal(err)
 	}
 	if len(l.notes) != 2 || len(l.notes[0]) != len(l.notes[1]) {

@@ -73,7 +73,7 @@ func (a *Agent) rotate(ctx context.Context) error {
 			}
 		}
 		if r.empty() {
-			return fault.Machinef("the method has no nodes that add up: --model chooses another one")
+			return fault.Machinef("the method has no nodes that add up: %s chooses another one", fault.Name("model"))
 		}
 	}
 	return nil

@@ -111,8 +111,8 @@ func (a *app) runAnnotate(c *common, f *annotateFlags, args []string) error {
 	return a.document(c, *code, args[0])
 }
 
-// namesFile reports whether the first of annotate's arguments is a recording. A single one
-// that is no file is a symbol of what was measured last, unless it looks like a path.
+// namesFile reports whether the first of annotate's arguments is a recording. A single
+// one that is no file, and looks like no path, is a symbol of what was measured last.
 func namesFile(args []string) bool {
 	if len(args) != 1 {
 		return len(args) == 2

@@ -42,8 +42,8 @@ func (a *app) core() *cobra.Command {
 		GroupID: "account",
 		Short:   "Say how many cycles loops take in the core, and what limits them",
 		Long: `core executes code on a model of a processor's core. Caches and branch prediction are
-perfect there. It prints the cycles of an iteration and what limits them: the front end,
-the width of dispatch, a group of ports, the divider, a chain of dependences, or a full
+perfect there. It prints the cycles of an iteration and what limits them: front end,
+dispatch width, a group of ports, the divider, a chain of dependences, or a full
 queue. Each limit has cycles of its own, so that one sees what comes next.
 
 The code is the innermost loops of a program's FUNCTION; the hottest loops of a
@@ -52,7 +52,7 @@ line (--hex); or a file of assembly (--asm), which GNU's assembler assembles. --
 chooses a loop of a function. Blocks need --loop, for code whose last instruction jumps
 back, or --unrolled, for copies that follow each other.
 
-Of a recording the measured cycles of an iteration stand next to the model's, if it has
+Of a recording the measured cycles of an iteration stand next to the model's. It needs
 branch stacks, or retired instructions and cycles.
 
 Several --cpu stand side by side. --format csv prints one row for each block.`,

@@ -20,8 +20,8 @@ func (a *app) doctor() *cobra.Command {
 		Use:     "doctor",
 		GroupID: "catalogue",
 		Short:   "Say what can be counted here, what cannot, and what changes that",
-		Long: `doctor looks at what this machine can count and may count: the processor's
-counters, which it opens, permissions, the watchdog and other users of counters, and
+		Long: `doctor looks at what this machine can count and may count. It opens the processor's
+counters. It looks for permissions, the watchdog, other users of counters, and
 the limits and settings that matter. Each obstacle comes with the command that
 removes it. The last part is what works now.
 
@@ -37,6 +37,15 @@ User mode is enough, for programs of the same user.`,
 	return cmd
 }
 
+// doctorCommands are what doctor advises to run.
+var doctorCommands = doctor.Commands{
+	NameProcessor: "cyclestack stat --cpu NAME, if it is one of those that cyclestack models lists",
+	Elsewhere:     "or record elsewhere: cyclestack plan --script prints what to run there, cyclestack report reads it",
+	WholeCores:    "cyclestack stat -a --per-core -- sleep 10",
+	NoTopDown:     "a hypervisor may hide them: cyclestack stat --model cycles",
+	Simulate:      "cyclestack simulate -- PROGRAM",
+}
+
 func (a *app) runDoctor(c *common) error {
 	if err := c.check(); err != nil {
 		return err
@@ -49,7 +58,7 @@ func (a *app) runDoctor(c *common) error {
 	if err != nil {
 		return err
 	}
-	d := doctor.Examine(m, cat)
+	d := doctor.Examine(m, cat, doctorCommands)
 	if err := a.document(c, render.Diagnosis{Diagnosis: d, Symbols: showsSymbols(a.terminal(c, a.out))}); err != nil || d.Cycles {
 		return err
 	}

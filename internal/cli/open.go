@@ -68,7 +68,7 @@ func spelled(err error) string {
 	case errors.As(err, &node) && node.Option != "":
 		text = strings.Replace(text, node.Error(), "--"+node.Error(), 1)
 	}
-	return text + suggestion(err)
+	return fault.Spell(text, err, func(n fault.Name) string { return "--" + string(n) }) + suggestion(err)
 }
 
 // suggestion is what could change an error: flags to add, commands to run.

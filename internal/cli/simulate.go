@@ -139,7 +139,7 @@ func (l *meter) next() *bytes.Buffer {
 		return b
 	}
 	name := filepath.Base(l.program[0]) + ".callgrind"
-	fmt.Fprintf(b, "  next    cyclestack stat --source simulated --keep %s %s\n          keeps what was simulated, for cyclestack report --by line %s and cyclestack diff\n",
+	fmt.Fprintf(b, "  next    cyclestack stat --source simulated --keep %s %s\n          keeps it, for cyclestack report --by line %s and cyclestack diff\n",
 		shell.Line([]string{name}), shell.Line(l.f.sameAgain(l.program)), shell.Line([]string{name}))
 	return b
 }

@@ -51,7 +51,7 @@ func (a *app) stat() *cobra.Command {
 		Long: `stat counts with the processor's counters and prints the account: of a program
 that it starts, of processes, threads or cgroups that run, of CPUs or of the
 whole machine. The account goes to standard error, so that the program's output
-stays what it is, and the program's exit status is passed on.
+stays what it is. The program's exit status is passed on.
 
 The nodes to be seen decide which events are counted, and in what groups: see
 'cyclestack plan'. Without --level it is as deep as some seconds of

@@ -89,7 +89,7 @@ const longestAssembly = 16 << 20
 func (a *Assembly) Analyse(ctx context.Context) (*Document, error) {
 	as, err := exec.LookPath("as")
 	if err != nil {
-		return nil, fault.Machinef("assembly needs GNU's assembler, as, which is not installed (Debian's package is binutils); --hex takes machine code")
+		return nil, fault.Machinef("assembly needs GNU's assembler, as, which is not installed (Debian's package is binutils); %s takes machine code", fault.Name("hex"))
 	}
 	in := a.In
 	if a.Name != "-" {

@@ -24,7 +24,7 @@ import (
 // processor the features are known, flags as /proc/cpuinfo has them.
 func CoreFor(p resolve.Processor, features []string) (*simulation.Core, error) {
 	if p.CPU == nil {
-		return nil, fault.Usagef("the processor is not known: --cpu names one, such as amdzen4 or skylakex")
+		return nil, fault.Usagef("the processor is not known: %s names one, such as amdzen4 or skylakex", fault.Name("cpu"))
 	}
 	switch c := HostCore(p.CPU.Name, features); {
 	case p.CPU.Layout == "arm" && c.Name == simulation.TypicalCore:

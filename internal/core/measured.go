@@ -79,7 +79,7 @@ func (r *Request) compare(p *Program) (*Document, error) {
 			return nil, err
 		}
 		if len(one.Pieces) != 1 {
-			return nil, fault.Inputf("%s: %s has %d innermost loops: --loop chooses one", name, m.function, len(one.Pieces))
+			return nil, fault.Inputf("%s: %s has %d innermost loops: %s chooses one", name, m.function, len(one.Pieces), fault.Name("loop"))
 		}
 		one.Pieces[0].Explain(&Measured{Cycles: m.cycles, Error: math.NaN(), How: name}, math.NaN(), math.NaN())
 		d.Pieces = append(d.Pieces, one.Pieces[0])

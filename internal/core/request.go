@@ -54,11 +54,11 @@ func (f *Found) Close() error {
 func (r *Request) Analyse(ctx context.Context) (*Found, error) {
 	switch {
 	case r.Hex != "" && r.Assembly != "" || len(r.Args) > 0 && r.Hex+r.Assembly != "":
-		return nil, fault.Usagef("a program's function, --hex or --asm: one of them")
+		return nil, fault.Usagef("a program's function, %s or %s: one of them", fault.Name("hex"), fault.Name("asm"))
 	case r.Unrolled && r.Loop != "":
-		return nil, fault.Usagef("--loop and --unrolled: one of them")
+		return nil, fault.Usagef("%s and %s: one of them", fault.Name("loop"), fault.Name("unrolled"))
 	case r.Same && r.Hex == "":
-		return nil, fault.Usagef("--same-registers is for --hex")
+		return nil, fault.Usagef("%s is for %s", fault.Name("same-registers"), fault.Name("hex"))
 	case r.Hex != "":
 		return r.blocks()
 	case r.Assembly != "":
@@ -66,7 +66,7 @@ func (r *Request) Analyse(ctx context.Context) (*Found, error) {
 		d, err := a.Analyse(ctx)
 		return &Found{Document: d, Inputs: []string{r.Assembly}}, err
 	case len(r.Args) == 0:
-		return nil, fault.Usagef("what to analyse: PROGRAM FUNCTION, --hex FILE or --asm FILE")
+		return nil, fault.Usagef("what to analyse: PROGRAM FUNCTION, %s FILE or %s FILE", fault.Name("hex"), fault.Name("asm"))
 	}
 	return r.program()
 }
@@ -74,7 +74,7 @@ func (r *Request) Analyse(ctx context.Context) (*Found, error) {
 // blocks opens a file of blocks.
 func (r *Request) blocks() (*Found, error) {
 	if (r.Loop == EachBlock) == r.Unrolled {
-		return nil, fault.Usagef("--loop or --unrolled says how the blocks are executed")
+		return nil, fault.Usagef("%s or %s says how the blocks are executed", fault.Name("loop"), fault.Name("unrolled"))
 	}
 	b := &Blocks{Same: r.Same, Cores: r.Cores, Loop: !r.Unrolled, Source: r.In, Name: "standard input"}
 	found := &Found{Inputs: []string{r.Hex}}

@@ -71,7 +71,7 @@ func Limits(p *Piece, cores []*simulation.Core) (*Result, error) {
 	r := &Result{Piece: p, block: block}
 	for _, c := range cores {
 		if arch := cmp.Or(p.Arch, disasm.AMD64); c.Arch != string(arch) {
-			return nil, fault.Usagef("%s: its instructions are of %s, and %s is a core of %s: --cpu names another, such as %s", p.Name(), arch, c.Name, c.Arch, example[arch])
+			return nil, fault.Usagef("%s: its instructions are of %s, and %s is a core of %s: %s names another, such as %s", p.Name(), arch, c.Name, c.Arch, fault.Name("cpu"), example[arch])
 		}
 		r.Cores = append(r.Cores, simulation.Analyse(c, block, simulation.AnalysisOptions{Explain: true}))
 	}

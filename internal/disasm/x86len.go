@@ -32,8 +32,8 @@ const (
 )
 
 // x86Code is an instruction's encoding, as far as its length and its flow need
-// it. Source of the format: Intel's manual volume 2, chapter 2 and the opcode
-// maps of its appendix A, the APX and AVX10 architecture specifications, and
+// it. Sources of the format: Intel's manual volume 2 (chapter 2, and the opcode
+// maps of appendix A); the APX and AVX10 architecture specifications;
 // AMD's manual volume 3 (XOP, 3DNow!, SSE4a).
 type x86Code struct {
 	bits     int // 64 or 32

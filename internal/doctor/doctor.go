@@ -45,16 +45,26 @@ const (
 	Fair State = "note" // it works, but not as well as it could, or is good to know
 )
 
+// Commands are what findings advise to run, as the caller spells it.
+type Commands struct {
+	NameProcessor string // name a processor that the catalogue has
+	Elsewhere     string // record on another machine
+	WholeCores    string // count both logical processors of each core
+	NoTopDown     string // use a method without top-down events
+	Simulate      string // simulate a program
+}
+
 // An examination gathers a diagnosis.
 type examination struct {
 	*measure.Machine
 	cat *model.Catalogue
 	*Diagnosis
-	types []measure.CoreType
+	commands Commands
+	types    []measure.CoreType
 }
 
 // Examine examines a machine with the processors and methods of a catalogue.
-func Examine(m *measure.Machine, cat *model.Catalogue) *Diagnosis {
+func Examine(m *measure.Machine, cat *model.Catalogue, c Commands) *Diagnosis {
 	x := &examination{Machine: m, cat: cat, Diagnosis: &Diagnosis{Schema: "cyclestack.doctor/v1"}}
 	x.processor()
 	x.counters()
@@ -92,7 +102,7 @@ func (x *examination) processor() {
 	x.CPU = id
 	cpus, err := measure.Named(x.cat, id)
 	if err != nil {
-		x.find("processor", Fair, fmt.Sprintf("the catalogue does not have %s", id), "cyclestack stat --cpu NAME, if it is one of those that cyclestack models lists")
+		x.find("processor", Fair, fmt.Sprintf("the catalogue does not have %s", id), x.commands.NameProcessor)
 		return
 	}
 	var methods []string
@@ -164,7 +174,7 @@ func (x *examination) known(name string) int {
 
 // pmuAdvice says how to give a machine a PMU.
 func (x *examination) pmuAdvice() []string {
-	elsewhere := "or record elsewhere: cyclestack plan --script prints what to run there, cyclestack report reads it"
+	elsewhere := x.commands.Elsewhere
 	switch h := strings.ToLower(x.Probe.Hypervisor); {
 	case h == "":
 		return []string{"dmesg | grep -i -e perf -e pmu    says why the kernel found none; the firmware may have switched it off", elsewhere}
@@ -316,7 +326,7 @@ func (x *examination) logicalProcessors() {
 	n := len(x.Sys.CPUs)
 	switch {
 	case x.Probe.SMT:
-		x.find("smt", Fair, fmt.Sprintf("%d logical processors, which share cores: nodes about whole cores need both counted", n), "cyclestack stat -a --per-core -- sleep 10")
+		x.find("smt", Fair, fmt.Sprintf("%d logical processors, which share cores: nodes about whole cores need both counted", n), x.commands.WholeCores)
 	case n > 0:
 		x.minor("smt", fmt.Sprintf("%d logical processors, each a core of its own", n))
 	}
@@ -339,7 +349,7 @@ func (x *examination) slots() {
 		return
 	}
 	x.find("topdown", Bad, "the kernel knows slots and the parts of PERF_METRICS, but does not open them as a group",
-		"a hypervisor may hide them: cyclestack stat --model cycles")
+		x.commands.NoTopDown)
 }
 
 // otherPMUs lists the PMUs outside of the cores, those of one kind together.
@@ -438,7 +448,7 @@ func (x *examination) simulator() {
 		x.find("simulation", Fair, why.Error()+": valgrind simulates, which is slower", "sudo apt-get install qemu-user gcc")
 		return
 	}
-	x.find("simulation", Good, "QEMU's user mode emulation: cyclestack simulate -- PROGRAM")
+	x.find("simulation", Good, "QEMU's user mode emulation: "+x.commands.Simulate)
 }
 
 // works reports what the commands that count can do as things are.

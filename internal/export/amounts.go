@@ -109,9 +109,8 @@ func (s *Amounts) Of(place int, cells []counts.Cell, to []float64) []float64 {
 // Bottleneck returns the node that limits a place most, "" for none.
 func (s *Amounts) Bottleneck(place int) string { return s.limits[place] }
 
-// Notes says for each node how far its amounts account for the whole: the share of the whole
-// at places without a reliable value of the node, and how far the sum of the places is from
-// the whole.
+// Notes says for each node how far its amounts account for the whole. They give the share at
+// places without a reliable value, and the difference between the sum and the whole.
 func (s *Amounts) Notes() []string { return s.notes }
 
 // Known returns the nodes whose value is known for the whole.

@@ -93,6 +93,7 @@ func runFleet(ctx context.Context, k *cli.Kit, f *cli.Flags, o fleet.Options) er
 		}
 		defer fmt.Fprint(to, "\r\x1b[K")
 	}
+	o.Say, o.Next = cli.Spelled, narrower
 	document, err := fleet.Run(ctx, o)
 	if err != nil {
 		return err
@@ -106,4 +107,13 @@ func runFleet(ctx context.Context, k *cli.Kit, f *cli.Flags, o fleet.Options) er
 		return fault.Nof("--fail-on: %s", c.Broken)
 	}
 	return err
+}
+
+// narrower is the command that asks a store for the hosts with some labels.
+func narrower(store string, where []string) []string {
+	words := []string{"cyclestack", "fleet", "--prom", store}
+	for _, label := range where {
+		words = append(words, "--where", label)
+	}
+	return words
 }

@@ -42,16 +42,16 @@ func At(file string, line int, format string, args ...any) error {
 }
 
 // Usagef returns an error of the kind Usage.
-func Usagef(format string, args ...any) error { return &Error{Usage, fmt.Errorf(format, args...)} }
+func Usagef(format string, args ...any) error { return &Error{Usage, Errorf(format, args...)} }
 
 // Inputf returns an error of the kind Input.
-func Inputf(format string, args ...any) error { return &Error{Input, fmt.Errorf(format, args...)} }
+func Inputf(format string, args ...any) error { return &Error{Input, Errorf(format, args...)} }
 
 // Machinef returns an error of the kind Machine.
-func Machinef(format string, args ...any) error { return &Error{Machine, fmt.Errorf(format, args...)} }
+func Machinef(format string, args ...any) error { return &Error{Machine, Errorf(format, args...)} }
 
 // Nof returns an error of the kind No.
-func Nof(format string, args ...any) error { return &Error{No, fmt.Errorf(format, args...)} }
+func Nof(format string, args ...any) error { return &Error{No, Errorf(format, args...)} }
 
 // As gives an error a kind. An error that has one keeps it; nil stays nil.
 func As(kind Kind, err error) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/fault"
@@ -28,5 +29,19 @@ func TestAs(t *testing.T) {
 	}
 	if !errors.Is(input, fs.ErrNotExist) || input.Error() != "x.csv: file does not exist" {
 		t.Errorf("got %q, which must wrap its cause", input)
+	}
+}
+
+func TestSpell(t *testing.T) {
+	long := func(n fault.Name) string { return "--" + string(n) }
+	cause := fault.Errorf("%s is for %s: %w", fault.Name("same"), fault.Name("hex"), fs.ErrNotExist)
+	for _, err := range []error{cause, fault.As(fault.Input, cause), fault.Usagef("x: %w", cause), fault.Optionf("loop", "3", "%w", cause)} {
+		got := fault.Spell("core: "+err.Error(), err, long)
+		if want := "core: " + strings.Replace(err.Error(), "same is for hex", "--same is for --hex", 1); got != want || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := fault.Spell("plain", errors.New("plain"), long); got != "plain" {
+		t.Errorf("got %q", got)
 	}
 }

@@ -21,5 +21,5 @@ func (e *OptionError) Unwrap() error { return &Error{Kind: Usage, Err: e.Err} }
 
 // Optionf returns an error about the value of an option.
 func Optionf(option, value, format string, args ...any) error {
-	return &OptionError{Option: option, Value: value, Err: fmt.Errorf(format, args...)}
+	return &OptionError{Option: option, Value: value, Err: Errorf(format, args...)}
 }

@@ -90,7 +90,7 @@ type Set struct {
 // row has several methods where hosts have: the best is taken.
 func Accounts(a *Answer, cat *model.Catalogue) ([]*Set, error) {
 	if len(a.Rows) == 0 {
-		return nil, fault.Inputf("the store has no counters of cyclestack with scope %s in this range: are agents scraped, and do the labels of --where exist?", a.scope())
+		return nil, fault.Inputf("the store has no counters of cyclestack with scope %s in this range: are agents scraped, and do the labels of %s exist?", a.scope(), fault.Name("where"))
 	}
 	var sets []*Set
 	rows := map[Key][]*Row{}

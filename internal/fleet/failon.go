@@ -17,7 +17,7 @@ func (o *Options) limits() ([]limits.Limit, error) {
 		return nil, err
 	}
 	if o.Against == "" && o.Before == 0 {
-		return nil, fault.Usagef("--fail-on is about a comparison: --against LABEL=VALUE or --before TIME")
+		return nil, fault.Usagef("%s is about a comparison: %s LABEL=VALUE or %s TIME", fault.Name("fail-on"), fault.Name("against"), fault.Name("before"))
 	}
 	for _, l := range list {
 		if l.Kind != "" {

@@ -35,6 +35,9 @@ type Options struct {
 	Before  time.Duration // how much earlier the other side of a comparison is; 0 for none
 	FailOn  string        // limits of a comparison, such as 'Memory_Bound>3%'; see [Comparison].Broken
 	Models  []string      // files and directories of further models
+
+	Say  func(error) string                          // puts an error into words for the user; nil is its own text
+	Next func(store string, where []string) []string // the command about these labels alone; nil for none
 }
 
 // Run asks a store. The document is a [Report] or a [*Comparison].
@@ -48,7 +51,7 @@ func Run(ctx context.Context, o Options) (document any, err error) {
 		return nil, err
 	}
 	if o.Access.URL == "" {
-		return nil, fault.Usagef("--prom names the store, such as --prom http://localhost:9090")
+		return nil, fault.Usagef("%s names the store, such as http://localhost:9090", fault.Name("prom"))
 	}
 	store, err := Open(o.Access)
 	if err != nil {
@@ -77,7 +80,14 @@ func Run(ctx context.Context, o Options) (document any, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return Report{Store: store, Answer: a, Sets: sets, Together: Together(sets, false), Total: Together(sets, true)}, nil
+	return Report{Store: store, Answer: a, Sets: sets, Together: Together(sets, false), Total: Together(sets, true), next: o.Next}, nil
+}
+
+func (o *Options) say(err error) string {
+	if o.Say == nil {
+		return err.Error()
+	}
+	return o.Say(err)
 }
 
 // question is what is asked of the store.
@@ -119,7 +129,7 @@ func contrast(ctx context.Context, s *Store, q Question, o *Options) (*Compariso
 	var what [2]string
 	switch {
 	case o.Against != "" && o.Before != 0:
-		return nil, fault.Usagef("--against and --before: choose one")
+		return nil, fault.Usagef("%s and %s: choose one", fault.Name("against"), fault.Name("before"))
 	case o.Against != "":
 		m, err := ParseMatch("against", o.Against)
 		if err != nil {
@@ -131,7 +141,7 @@ func contrast(ctx context.Context, s *Store, q Question, o *Options) (*Compariso
 		old.Where = append(old.Where[:len(old.Where):len(old.Where)], rest)
 		what = [2]string{"the rest", o.Against}
 	case o.Before < q.Range:
-		return nil, fault.Optionf("before", o.Before.String(), "less than --range: the two would overlap")
+		return nil, fault.Optionf("before", o.Before.String(), "less than %s: the two would overlap", fault.Name("range"))
 	default:
 		old.At, new.Earlier = q.At.Add(-o.Before), o.Before
 		what = [2]string{"the range " + o.Before.String() + " earlier", fmt.Sprintf("%s to %s", q.Range, q.At.UTC().Format("2006-01-02 15:04 UTC"))}
@@ -151,7 +161,7 @@ func contrast(ctx context.Context, s *Store, q Question, o *Options) (*Compariso
 	}
 	c := Compare(b, a, what)
 	if o.Before != 0 && a.Rules {
-		c.Notes = append(c.Notes, "recording rules have no hosts to pair: --raw pairs them, and changes are surer then")
+		c.Notes = append(c.Notes, o.say(fault.Errorf("recording rules have no hosts to pair: %s pairs them, and changes are surer then", fault.Name("raw"))))
 	}
 	return c, nil
 }

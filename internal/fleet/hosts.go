@@ -106,8 +106,8 @@ func (g *asking) versions() error {
 			r.Version = list[0]
 		case len(list) > 1:
 			slices.Sort(list)
-			return fault.Inputf("%s: hosts count by versions %s of %s, whose nodes are not the same: choose hosts with --where",
-				g.store, strings.Join(list, " and "), cut(r.Model))
+			return fault.Inputf("%s: hosts count by versions %s of %s, whose nodes are not the same: choose hosts with %s",
+				g.store, strings.Join(list, " and "), cut(r.Model), fault.Name("where"))
 		}
 	}
 	return nil

@@ -186,7 +186,7 @@ func (s *Store) Query(ctx context.Context, expr string, at time.Time) ([]Sample,
 	d := json.NewDecoder(body)
 	if err := d.Decode(&a); err != nil {
 		if body.N <= 0 {
-			return nil, fault.Inputf("%s: an answer of more than %d MiB: ask for less, with --where or a lower --level", s, answerMost>>20)
+			return nil, fault.Inputf("%s: an answer of more than %d MiB: ask for less, with %s or a lower %s", s, answerMost>>20, fault.Name("where"), fault.Name("level"))
 		}
 		return nil, fault.Inputf("%s: an answer that is not JSON, at byte %d: %w", s, answerMost+1-body.N, reason(err))
 	}
@@ -225,16 +225,19 @@ func (s *Store) refused(res *http.Response) error {
 	if json.Unmarshal(body, &a) == nil && a.Error != "" {
 		text = a.Error
 	}
-	hint := ""
+	var hint error
 	switch res.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		hint = ": see --user, --bearer-token-file and --tenant"
+		hint = fault.Errorf(": see %s, %s and %s", fault.Name("user"), fault.Name("bearer-token-file"), fault.Name("tenant"))
 	case http.StatusNotFound:
-		hint = ": the address may lack a path, such as /prometheus"
+		hint = errors.New(": the address may lack a path, such as /prometheus")
 	case http.StatusUnprocessableEntity, http.StatusServiceUnavailable:
-		hint = ": recording rules make the question smaller (docs/fleet.md)"
+		hint = errors.New(": recording rules make the question smaller (docs/fleet.md)")
 	}
-	return fault.Inputf("%s: %s: %s%s", s, res.Status, cut(text), hint)
+	if hint == nil {
+		return fault.Inputf("%s: %s: %s", s, res.Status, cut(text))
+	}
+	return fault.Inputf("%s: %s: %s%w", s, res.Status, cut(text), hint)
 }
 
 // reason is the cause of a client's error, without the query that it repeats.
@@ -242,7 +245,7 @@ func reason(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		if u.Timeout() {
-			return errors.New("no answer in time: --timeout gives it more")
+			return fault.Errorf("no answer in time: %s gives it more", fault.Name("timeout"))
 		}
 		return u.Err
 	}

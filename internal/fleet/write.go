@@ -28,6 +28,8 @@ type Report struct {
 	Sets     []*Set
 	Together []Combined // the first level over processors, by value of By
 	Total    []Combined // the same of all that was asked for
+
+	next func(store string, where []string) []string // see Options.Next
 }
 
 func init() {
@@ -212,12 +214,12 @@ func writeReport(w io.Writer, r Report, o report.Options) error {
 	}
 	r.table(&p, list, of, o)
 	notes(&p, r.notes(), o)
-	if a := list[0]; o.Note != nil && a.By != "" {
-		words := []string{"cyclestack", "fleet", "--prom", r.Store.String(), "--where", r.Answer.By + "=" + a.By}
+	if a := list[0]; r.next != nil && a.By != "" {
+		where := []string{r.Answer.By + "=" + a.By}
 		if r.Answer.By != series.Processor {
-			words = append(words, "--where", series.Processor+"="+a.Row.CPU)
+			where = append(where, series.Processor+"="+a.Row.CPU)
 		}
-		p.Paragraph("next", shell.Line(words), 10, page.Plain)
+		p.Paragraph("next", shell.Line(r.next(r.Store.String(), where)), 10, page.Plain)
 	}
 	return p.Flush()
 }
@@ -226,7 +228,7 @@ func writeReport(w io.Writer, r Report, o report.Options) error {
 func notes(p *page.Page, list []string, o report.Options) {
 	for i, n := range list {
 		if o.Lines > 0 && i >= 1 && len(list) > 2 {
-			p.Paragraph("note", page.Several(len(list)-i, "more note")+": --all", 10, page.Plain)
+			p.Paragraph("note", o.Hint(page.Several(len(list)-i, "more note"), counts.Fix{Action: counts.ShowAll}), 10, page.Plain)
 			return
 		}
 		p.Paragraph("note", n, 10, page.Plain)
@@ -264,7 +266,7 @@ func (r Report) table(p *page.Page, list []*Account, of map[*Account]*Set, o rep
 	}
 	table(&p.Out, o.Width, columns, rows)
 	if more := len(list) - len(rows); more > 0 {
-		fmt.Fprintf(&p.Out, "  %s more: --all\n", page.Group(fmt.Sprint(more)))
+		fmt.Fprintf(&p.Out, "  %s\n", o.Hint(page.Group(fmt.Sprint(more))+" more", counts.Fix{Action: counts.ShowAll}))
 	}
 	p.Out.WriteByte('\n')
 	for _, c := range r.Total {
@@ -349,7 +351,7 @@ func writeComparison(w io.Writer, c *Comparison, o report.Options) error {
 		p.Out.WriteString("  no change beyond chance\n")
 	}
 	if changed > len(rows) {
-		fmt.Fprintf(&p.Out, "  %d more: --all\n", changed-len(rows))
+		fmt.Fprintf(&p.Out, "  %s\n", o.Hint(fmt.Sprintf("%d more", changed-len(rows)), counts.Fix{Action: counts.ShowAll}))
 	}
 	p.Out.WriteByte('\n')
 	if len(seen) > 0 {

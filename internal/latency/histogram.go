@@ -128,9 +128,9 @@ func (h *Histogram) Measured() *Measured {
 	return m
 }
 
-// student95 is Student's factor of a 95 % interval for a number of degrees of freedom
-// (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5; below 3 the exact values
-// are used). Freedom need not be whole here. From 3 to 4 degrees the third digit differs from
+// student95 is Student's factor of a 95 % interval for a number of degrees of freedom. The
+// formula is 26.7.5 of Abramowitz and Stegun, Handbook of Mathematical Functions. Below 3 the
+// exact values are used. Freedom need not be whole here. From 3 to 4 degrees the third digit differs from
 // the exact quantile in package account.
 func student95(freedom float64) float64 {
 	const p, z = 0.975, counts.Confidence

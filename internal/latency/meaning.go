@@ -33,13 +33,13 @@ var facilities = map[string]Facility{
 	"intel": {
 		Name: "PEBS load latency",
 		Meaning: "from the load's first dispatch until its data is written back, in core cycles. A load that is dispatched again (replayed) counts once, " +
-			"and its wait raises the mean. It is more than what a waiting instruction sees, and with the wait for a fill that was under way (LFB)",
+			"and its wait raises the mean. It is more than what a waiting instruction sees. The wait for a fill under way (LFB) is part of it",
 		Instruction: "the instruction's latency, which processors since Golden Cove measure",
 		Chosen:      "the processor draws loads at random and follows one at a time; the others are not counted either",
 	},
 	"amd": {
 		Name: "IBS op",
-		Meaning: "from when the miss of the level-1 cache was found until the data was delivered to the core, in core cycles: " +
+		Meaning: "from the miss of the level-1 cache until the data is delivered to the core, in core cycles: " +
 			"loads that hit the level-1 cache have no latency, and are not part of this",
 		Instruction: "from when the op was chosen until it retired",
 		Chosen:      "the processor chooses one op at a time; those that did not retire are not counted",

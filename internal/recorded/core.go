@@ -120,7 +120,7 @@ func (p *coreReport) cores(t *counts.Table) {
 	}
 	c := p.modelled(t)
 	if c.Name == simulation.TypicalCore {
-		p.notes = append(p.notes, counts.Notef("the core of the recording's processor has no model: a typical one is used; --cpu names another"))
+		p.notes = append(p.notes, counts.Notef("the core of the recording's processor has no model: a typical one is used").With(counts.Fix{Action: counts.NameProcessor, Number: 1}))
 	}
 	p.o.Cores = []*simulation.Core{c}
 }
@@ -306,7 +306,7 @@ func (p *coreReport) document(t *counts.Table, loops []*hotLoop) (*core.Document
 	}
 	d.Notes = p.texts(p.notes)
 	if len(p.lost) > 0 {
-		d.Notes = append(d.Notes, fmt.Sprintf("the code of %s was not found: --sysroot says where the programs are", strings.Join(p.lost[:min(3, len(p.lost))], ", ")))
+		d.Notes = append(d.Notes, p.say(fault.Errorf("the code of %s was not found: %s says where the programs are", strings.Join(p.lost[:min(3, len(p.lost))], ", "), fault.Name("sysroot"))))
 	}
 	if len(d.Pieces) > 0 && !slices.ContainsFunc(d.Pieces, func(r *core.Result) bool { return r.Measured != nil }) {
 		d.Notes = append(d.Notes, "the cycles of an iteration are not measured here: that needs branch stacks, or precise samples of retired instructions and of cycles")

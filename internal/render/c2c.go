@@ -61,7 +61,7 @@ func writeShared(w io.Writer, d *SharedLines, o report.Options) error {
 	}
 	t.Paragraph("", head, 0, bold)
 	if len(d.Lines) == 0 {
-		t.Paragraph("", "no line is used by several threads while one writes it, and no load found its line in another core's cache", 0, plain)
+		t.Paragraph("", "no line is used by several threads while one writes it; no load found its line in another core's cache", 0, plain)
 		return t.Flush()
 	}
 	t.Out.WriteByte('\n')

@@ -27,6 +27,8 @@ type Calibration struct {
 	// Wanted reports whether a model of the processor has a penalty's parameter: for the
 	// toml format.
 	Wanted func(penalties.Penalty) bool
+	// Commands are those that measured, and that use the file: for the toml format.
+	Commands [2]string
 }
 
 // writePenalties prints what was measured as a file of parameters (TOML). Those that
@@ -34,12 +36,8 @@ type Calibration struct {
 // that no model of the processor has.
 func writePenalties(w io.Writer, r Calibration, _ report.Options) error {
 	var b, rest strings.Builder
-	thorough := ""
-	if r.Quick {
-		thorough = " --quick"
-	}
-	fmt.Fprintf(&b, "# Penalties measured with cyclestack calibrate%s on %s,\n# %s. To use them:\n#\n#\tcyclestack report --penalties FILE …\n",
-		thorough, r.CPU, r.Time.Format("2006-01-02 15:04 MST"))
+	fmt.Fprintf(&b, "# Penalties measured with %s on %s,\n# %s. To use them:\n#\n#\t%s\n",
+		r.Commands[0], r.CPU, r.Time.Format("2006-01-02 15:04 MST"), r.Commands[1])
 	for _, p := range r.Penalties() {
 		switch {
 		case p.Why != "":

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/core"
+	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	"github.com/cyclestack/cyclestack/internal/sorting"
@@ -181,7 +182,7 @@ func writePicturesSVG(w io.Writer, d Pictures, _ report.Options) error {
 	p := d.List[0]
 	const most = 4000 // rows or cycles that a viewer can show
 	if p.End > most || len(p.Rows) > most {
-		return fmt.Errorf("%d cycles of %d micro-ops are too large for a picture: fewer --iterations", p.End, len(p.Rows))
+		return fault.Errorf("%d cycles of %d micro-ops are too large for a picture: fewer %s", p.End, len(p.Rows), fault.Name("iterations"))
 	}
 	b := &strings.Builder{}
 	width, height := max(pictureLabel+p.End*pictureCycle+20, pictureLeast), pictureTop+len(p.Rows)*pictureRow+40

@@ -85,8 +85,8 @@ type Latencies struct {
 	// Least is the share of these cycles that is waited for at least: a core with many
 	// misses under way still moves one line for each, and translates its address.
 	Least float64
-	// TLB and Walk are the cycles that its data are late if only the second TLB has its page,
-	// or none. Line is the cycles between two lines from memory.
+	// TLB and Walk are the cycles that its data are late if its page is only in the second
+	// TLB, or in none. Line is the cycles between two lines from memory.
 	TLB, Walk, Line float64
 }
 
@@ -224,7 +224,7 @@ func (o *Options) about(rates *timing.Rates) string {
 	if rates.Blocks >= 1e6 {
 		blocks = fmt.Sprintf("%.3g million", float64(rates.Blocks)/1e6)
 	}
-	return fmt.Sprintf("as a model of %s's core executes them, from %s %s blocks of code, with data behind the first level %.3g, %.3g and %.3g cycles later",
+	return fmt.Sprintf("as a model of %s's core executes them, from %s %s blocks of code; latencies of L2, L3 and memory: %.3g, %.3g and %.3g cycles",
 		o.Core.Name, which, blocks, o.Latencies.L2, o.Latencies.L3, o.Latencies.Memory)
 }
 

@@ -213,7 +213,7 @@ func (s *Simulation) about() string {
 		return ""
 	}
 	l := &s.run.options.Latencies
-	return fmt.Sprintf("as a model of %s's core executes them, in %d windows over the whole run, with data behind the first level %.3g, %.3g and %.3g cycles later",
+	return fmt.Sprintf("as a model of %s's core executes them, in %d windows over the whole run; latencies of L2, L3 and memory: %.3g, %.3g and %.3g cycles",
 		s.run.options.Core.Name, len(s.run.windows), l.L2, l.L3, l.Memory)
 }
 

@@ -74,8 +74,8 @@ func (w *recorder) Jump(addr, target uint64) {
 func (w *recorder) Call(addr, next uint64)          { w.said = append(w.said, fmt.Sprintf("(%x", next)) }
 func (w *recorder) Return(addr, target uint64) bool { return w.note("%x)%x", addr, target) }
 
-// A clock is a machine of one cycle per instruction, ten more behind a mispredicted one, and
-// more for late loads.
+// A clock is a machine of one cycle per instruction. A mispredicted one costs ten more, and
+// late loads more still.
 type clock struct{ missed, resets, late int }
 
 func (c *clock) Reset() { *c = clock{resets: c.resets + 1} }

@@ -5,7 +5,7 @@ import "github.com/cyclestack/cyclestack/internal/object"
 // The three machines retire an instruction at different times, after different waits. Of the
 // instructions that retire in one cycle, the cycle may show at any. So only sums over many
 // instructions can be subtracted, and functions are large enough. The cycles of mispredictions
-// and misses go to the instructions that retire later because of them, as a sampler would see.
+// and misses go to the instructions that retire later because of them. A sampler sees the same.
 
 // parts are the parts of an instruction's time, in cycles of all its executions in windows.
 type parts struct {
