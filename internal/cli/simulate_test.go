@@ -50,7 +50,7 @@ long chase(void) {
 	list = calloc(n, sizeof *list);
 	for (long i = 0; i < n; i++) list[i].next = &list[(i * 7919 + 12345) % n];
 	struct node *p = list;
-	for (long i = 0; i < 100000; i++)
+	for (long i = 0; i < 300000; i++)
 		p = p->next; // along a list
 	return p - list;
 }

@@ -65,7 +65,7 @@ type examination struct {
 
 // Examine examines a machine with the processors and methods of a catalogue.
 func Examine(m *measure.Machine, cat *model.Catalogue, c Commands) *Diagnosis {
-	x := &examination{Machine: m, cat: cat, Diagnosis: &Diagnosis{Schema: "cyclestack.doctor/v1"}}
+	x := &examination{Machine: m, cat: cat, commands: c, Diagnosis: &Diagnosis{Schema: "cyclestack.doctor/v1"}}
 	x.processor()
 	x.counters()
 	x.permission()
