@@ -105,16 +105,13 @@ func (a *app) runCalibrate(cmd *cobra.Command, c *common, f *calibrateFlags, arg
 	if err := a.storePenalties(c, f, r, len(args) == 1, wanted); err != nil {
 		return err
 	}
-	return a.document(c, render.Calibration{Result: r, Wanted: wanted, Commands: calibrateCommands(r)}, args...)
+	return a.document(c, render.Calibration{Result: r, Wanted: wanted, Commands: calibrateCommands[r.Quick]}, args...)
 }
 
-// calibrateCommands are what measured penalties, and what uses their file.
-func calibrateCommands(r *calibrate.Result) [2]string {
-	measure := "cyclestack calibrate"
-	if r.Quick {
-		measure += " --quick"
-	}
-	return [2]string{measure, "cyclestack report --penalties FILE …"}
+// calibrateCommands are what measured penalties, quickly or not, and what uses their file.
+var calibrateCommands = map[bool][2]string{
+	false: {"cyclestack calibrate", "cyclestack report --penalties FILE …"},
+	true:  {"cyclestack calibrate --quick", "cyclestack report --penalties FILE …"},
 }
 
 func readCalibration(name string) (*calibrate.Result, error) {
@@ -168,7 +165,7 @@ func (a *app) storePenalties(c *common, f *calibrateFlags, r *calibrate.Result, 
 		to.output = place
 	}
 	to.format = "toml"
-	if err := a.document(&to, render.Calibration{Result: r, Wanted: wanted, Commands: calibrateCommands(r)}); err != nil {
+	if err := a.document(&to, render.Calibration{Result: r, Wanted: wanted, Commands: calibrateCommands[r.Quick]}); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.err, "penalties stored in %s\n", to.output)

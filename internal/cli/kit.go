@@ -79,11 +79,6 @@ func (f *Flags) Target() bool {
 	return f.target.machine() || f.target.tasks() || len(f.target.cgroups) > 0
 }
 
-// AddBy adds the flag that splits what is counted.
-func (f *Flags) AddBy(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(kindNames(scopeKinds), ", "))
-}
-
 // WholeMachine sets the flag that counts everything.
 func (f *Flags) WholeMachine() { f.target.all = true }
 
