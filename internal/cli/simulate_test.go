@@ -29,18 +29,18 @@ const walks = `
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-int a[1000][1000]; // 250 columns are walked along: 16,000 lines, which the second cache holds
+int a[1000][1000];
 struct node { struct node *next; char pad[120]; } *list;
 long rows(void) {
 	long sum = 0;
 	for (int i = 0; i < 1000; i++)
-		for (int j = 0; j < 250; j++)
+		for (int j = 0; j < 1000; j++)
 			sum += a[i][j]++; // along a row
 	return sum;
 }
 long columns(void) {
 	long sum = 0;
-	for (int j = 0; j < 250; j++)
+	for (int j = 0; j < 1000; j++)
 		for (int i = 0; i < 1000; i++)
 			sum += a[i][j]++; // along a column
 	return sum;
@@ -58,7 +58,7 @@ long sums(void) {
 	double sum = 0;
 	volatile double one = 1;
 	double x = one;
-	for (long i = 0; i < 200000; i++)
+	for (long i = 0; i < 1000000; i++)
 		sum += x; // each after the one before
 	return sum;
 }
