@@ -32,6 +32,7 @@ const (
 	PartialRegister   Fault = "partial register"   // a write of a part that waits for the rest
 	FalseDependence   Fault = "false dependence"   // on a destination that is overwritten
 	BlockedForwarding Fault = "blocked forwarding" // a load of bytes from several stores
+	PageAlias         Fault = "4K aliasing"        // a load that meets a store at the same place of another page
 	Shuffling         Fault = "shuffles"           // more of them than their port can do
 	Loading           Fault = "loads"              // more loads than ports
 	Storing           Fault = "stores"             // more stores than ports
@@ -56,6 +57,7 @@ var texts = map[Fault]string{
 	PartialRegister:   "a write of 8 or 16 bits keeps the rest of the register and waits for it: use 32 bits or zero extension (movzx)",
 	FalseDependence:   "the instruction keeps a part of its destination and waits for it: clear the register first (xorps, vxorps), or compile with -mavx",
 	BlockedForwarding: "a load reads bytes of several stores and waits until they are in the cache: store and load the same size",
+	PageAlias:         "a load waits for a store to the same place of another page of 4096 bytes (4K aliasing): move one array by 64 bytes",
 	Shuffling:         "shuffles share few ports: load in the order that is needed, or blend and broadcast from memory",
 	Loading:           "loads need more ports than there are: keep values in registers, or load vectors",
 	Storing:           "stores need more ports than there are: store vectors, or store less",
@@ -165,6 +167,7 @@ func (r *Result) chainFault(a *simulation.Analysis) (Fault, int) {
 		is    func(l *simulation.ChainLink, t simulation.Traits) bool
 	}{
 		{BlockedForwarding, func(l *simulation.ChainLink, _ simulation.Traits) bool { return l.Blocked }},
+		{PageAlias, func(l *simulation.ChainLink, _ simulation.Traits) bool { return l.Aliased }},
 		{MemoryVariable, func(l *simulation.ChainLink, _ simulation.Traits) bool { return l.By == "memory" }},
 		{FalseDependence, func(l *simulation.ChainLink, t simulation.Traits) bool {
 			return t.Merges && register(l) && len(a.Chain) == 1

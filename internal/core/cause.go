@@ -91,6 +91,7 @@ var named = map[Fault]string{
 	PartialRegister:   "a partial register waits for the rest of it",
 	FalseDependence:   "a false dependence on a register",
 	BlockedForwarding: "loads wait for stores that cannot forward",
+	PageAlias:         "loads meet stores at the same place of other pages",
 	Shuffling:         "shuffles share few ports",
 	Loading:           "the ports of loads are busy",
 	Storing:           "the ports of stores are busy",

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cyclestack/cyclestack/internal/core"
+	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/simulation"
 	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
@@ -85,5 +86,26 @@ func TestBlocks(t *testing.T) {
 	}
 	if last == nil || !strings.Contains(last.Error(), "blocks:2: ") {
 		t.Errorf("error %v", last)
+	}
+}
+
+// TestPageAlias has a chain of loads, each next to a store. On Redwood Cove a store to the same
+// place of another page makes each load later, and is named. One 64 bytes on does not.
+func TestPageAlias(t *testing.T) {
+	for _, tt := range []struct {
+		code  string // mov %rcx,(%rsi,%rax); mov 0x1000(%rsi,%rax),%rax; and $0,%eax; dec %r15; jne
+		fault core.Fault
+	}{
+		{"48890c06488b84060010000083e00049ffcf75ee", core.PageAlias},
+		{"48890c06488b84064010000083e00049ffcf75ee", core.PointerChase},
+	} {
+		b := core.Blocks{Name: "blocks", Source: strings.NewReader(tt.code), Loop: true, Cores: []*simulation.Core{simulation.ModelledCore("graniterapids")}}
+		d, err := b.Bytes(disasm.ATT)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := d.Pieces[0]; len(r.Advice) == 0 || r.Advice[0].Fault != tt.fault || r.Advice[0].At != 1 {
+			t.Errorf("%s: advice %+v, want %s", tt.code, r.Advice, tt.fault)
+		}
 	}
 }

@@ -75,6 +75,7 @@ type jsonLink struct {
 	Latency     *page.Number `json:"latency"`
 	By          string       `json:"by"`
 	Blocked     bool         `json:"blocked,omitempty"`
+	Aliased     bool         `json:"aliased,omitempty"`
 }
 
 type jsonPortUse struct {
@@ -165,7 +166,7 @@ func resultOf(a *simulation.Analysis) jsonCoreResult {
 		out.Limits = append(out.Limits, jsonLimit{string(l.Kind), page.Known(l.Cycles), l.Ports, l.Queue})
 	}
 	for _, l := range a.Chain {
-		out.Chain = append(out.Chain, jsonLink{l.Instruction, page.Known(l.Latency), l.By, l.Blocked})
+		out.Chain = append(out.Chain, jsonLink{l.Instruction, page.Known(l.Latency), l.By, l.Blocked, l.Aliased})
 	}
 	for i := range a.Instructions {
 		in := &a.Instructions[i]

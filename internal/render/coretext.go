@@ -252,6 +252,9 @@ func (t *coreWriter) chain(r *core.Result) {
 		if l.Blocked {
 			by += ", once the store is in the cache"
 		}
+		if l.Aliased {
+			by += ", 4K aliasing"
+		}
 		text := page.Cut(t.text(r, l.Instruction), 38)
 		t.line("  %8.3g  %s %s %s", l.Latency, page.Padded(text, 38), page.Padded(where, 14), by)
 	}

@@ -36,7 +36,7 @@ func (a *analyser) chain(f pipeline.Freedom) {
 		at := int(a.rec.Values[path[i]].Record) % a.n
 		out.Instructions[at].Chained = true
 		blocked = blocked || e.Blocked
-		l := Link{Instruction: at, Latency: float64(e.Latency), By: a.block.RegisterName(e.By), Blocked: e.Blocked,
+		l := Link{Instruction: at, Latency: float64(e.Latency), By: a.block.RegisterName(e.By), Blocked: e.Blocked, Aliased: e.Aliased,
 			Address:    a.rec.Values[path[i]].Loaded && !e.Memory,
 			Dependence: pipeline.Dependence{Addr: a.block.Ops()[at].Addr(), Register: e.By, Memory: e.Memory}}
 		switch {

@@ -70,6 +70,7 @@ type Link struct {
 	Latency     float64 // cycles that it adds
 	By          string  // the register that it waits for, or "memory"
 	Blocked     bool    // it waits until a store has reached the cache
+	Aliased     bool    // it meets a store to the same place of another page
 	Address     bool    // it waits for the address of a load
 	Dependence  pipeline.Dependence
 }

@@ -594,14 +594,13 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 		value = max(value, m.misses.next(1)) + late
 		m.misses.put(value)
 	}
-	if m.core.alias > 0 {
-		if s := m.memory.alias(addr, op.Size); s != nil && issue-1 <= s.placed && s.placed <= issue+1 {
-			value += m.core.alias
-		}
-	}
+	late := m.aliasing(op, addr, issue)
+	value += late
 	done = value
 	if m.recorder != nil {
-		m.recorder.loads(op, value-issue, op.stack < 0)
+		if m.recorder.loads(op, value-issue, op.stack < 0); late > 0 {
+			m.recorder.aliased()
+		}
 	}
 	value, done = m.receive(op, addr, issue, value, done)
 	if m.recorder != nil {
@@ -615,6 +614,16 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 		m.values.registers[RSP] -= uint64(op.stack)
 	}
 	return issue, value, done
+}
+
+// aliasing returns how much later a load is that meets a store to the same place of another page.
+func (m *Machine) aliasing(op *Op, addr uint64, issue int64) int64 {
+	if m.core.alias > 0 {
+		if s := m.memory.alias(addr, op.Size); s != nil && issue-1 <= s.placed && s.placed <= issue+1 {
+			return m.core.alias
+		}
+	}
+	return 0
 }
 
 // receive finds when a load's value is known, and when it is done, if it is a recent store's.

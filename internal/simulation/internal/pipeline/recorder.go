@@ -87,6 +87,7 @@ type Edge struct {
 	By      Register // that the other value was read from
 	Memory  bool     // it was read from memory, where a store put it
 	Blocked bool     // and had to reach the cache first
+	Aliased bool     // a load of it met a store to the same place of another page
 }
 
 // NewRecorder returns a recorder. [Machine.Record] makes a machine use it.
@@ -267,6 +268,14 @@ func (r *Recorder) loads(op *Op, latency int64, stack bool) {
 	}
 	r.wait(op.Base, latency)
 	r.wait(op.Index, latency)
+}
+
+// aliased notes that the latest value's load met a store to the same place of another page.
+func (r *Recorder) aliased() {
+	v := &r.Values[len(r.Values)-1]
+	for i := v.Edges.First; i < v.Edges.End; i++ {
+		r.Edges[i].Aliased = true
+	}
 }
 
 // latest returns 1 + the number of the latest value.
