@@ -185,7 +185,7 @@ func (r *repeats) steady(n int) bool {
 }
 
 // halfSettled is how many executions are compared with as many before them.
-const halfSettled = 28
+const halfSettled = 12
 
 // settled says whether no part of the core changed its speed by half a percent lately.
 // Executions that never repeat end so.
