@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the golden output in the script
 func TestMain(m *testing.M) {
 	// What calibrate has stored on the machine must be in no output, unless programs are
 	// compared with the machine. Scripts have an environment of their own.
-	if filepath.Base(os.Args[0]) != "cyclestack" && os.Getenv("CYCLESTACK_PROGRAMS") == "" {
+	if filepath.Base(os.Args[0]) != "cyclestack" && os.Getenv("CYCLESTACK_PROGRAMS")+os.Getenv("CYCLESTACK_PERF_NINJA") == "" {
 		os.Setenv("XDG_CONFIG_HOME", "/dev/null/none") // where nobody can store any
 		if cache, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {
 			os.Setenv("GOCACHE", filepath.Join(cache, "go-build"))

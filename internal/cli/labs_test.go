@@ -31,16 +31,16 @@ var laboratories = []laboratory{
 	{"core_bound/dep_chains_1", "solution.cpp", 28, 37},
 	{"core_bound/dep_chains_2", "solution.hpp", 20, 80},
 	{"core_bound/compiler_intrinsics_1", "solution.cpp", 8, 50},
-	{"core_bound/compiler_intrinsics_4", "solution.cpp", 10, 50},
 	{"memory_bound/data_packing", "solution.cpp", 13, 26},
 	{"memory_bound/loop_interchange_1", "solution.cpp", 29, 33},
-	{"memory_bound/loop_tiling_1", "solution.cpp", 4, 6},
+	{"memory_bound/loop_tiling_1", "solution.cpp", 6, 8},
 	{"memory_bound/swmem_prefetch_1", "solution.hpp", 23, 26},
 }
 
 // TestLaboratories simulates laboratories of a checkout of perf-ninja, whose folder the
-// environment names. It prints the class and the line that the simulation says, and whether
-// they are right:
+// environment names, with the penalties that calibrate has stored. It prints the class and the
+// line that the simulation says, and whether they are right. For those with a solution in
+// testdata/labs/solutions it prints the change of cycles too, by diff and by processor time:
 //
 //	CYCLESTACK_PERF_NINJA=~/perf-ninja go test -v -run Laboratories ./internal/cli -timeout 60m
 //
@@ -51,13 +51,19 @@ func TestLaboratories(t *testing.T) {
 		t.Skip("CYCLESTACK_PERF_NINJA does not name a checkout of perf-ninja")
 	}
 	needSimulator(t)
-	all, classes, lines := 0, 0, 0
+	storedPenalties(t)
+	all, classes, lines, changes, near := 0, 0, 0, 0, 0
 	for _, l := range laboratories {
 		if !strings.Contains(l.name, os.Getenv("CYCLESTACK_PERF_NINJA_ONLY")) {
 			continue
 		}
 		all++
-		class, line := l.simulate(t, filepath.Join(dir, "labs", l.name))
+		class, line, change := l.simulate(t, filepath.Join(dir, "labs", l.name))
+		if change != nil {
+			if changes++; math.Abs(change.simulated-change.native) <= nearPoints {
+				near++
+			}
+		}
 		if class {
 			classes++
 		}
@@ -65,17 +71,45 @@ func TestLaboratories(t *testing.T) {
 			lines++
 		}
 	}
-	t.Logf("%d of %d classes, %d of %d lines", classes, all, lines, all)
+	t.Logf("%d of %d classes, %d of %d lines, %d of %d changes within %g points", classes, all, lines, all, near, changes, nearPoints)
 	if 4*classes < 3*all || 10*lines < 9*all {
 		t.Errorf("%d of %d classes, want three in four; %d lines, want nine in ten", classes, all, lines)
 	}
+	if 4*near < 3*changes {
+		t.Errorf("%d of %d changes are within %g points of the native ones, want three in four", near, changes, nearPoints)
+	}
 }
 
-// simulate simulates a laboratory: are the class and the line right?
-func (l *laboratory) simulate(t *testing.T, folder string) (class, line bool) {
+// A labChange is what a solution changes of a laboratory's cycles, in percent.
+type labChange struct{ simulated, native float64 }
+
+// nearPoints is how far the two may be apart.
+const nearPoints = 15.0
+
+// compile compiles a laboratory, with the files of a solution in the place of its own; "" is none.
+func (l *laboratory) compile(t *testing.T, folder, solution string) (program string) {
 	t.Helper()
 	dir := t.TempDir()
-	program, kept, whole := filepath.Join(dir, "lab"), filepath.Join(dir, "lab.callgrind"), filepath.Join(dir, "lab.json")
+	program = filepath.Join(dir, "lab")
+	if solution != "" {
+		if err := os.CopyFS(filepath.Join(dir, "files"), os.DirFS(folder)); err != nil {
+			t.Fatal(err)
+		}
+		folder = filepath.Join(dir, "files")
+		own, err := os.ReadDir(solution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range own {
+			text, err := os.ReadFile(filepath.Join(solution, f.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(folder, f.Name()), text, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	args := []string{"-O2", "-g", "-std=c++17", "-I", "testdata/labs", "-I", folder, "-o", program}
 	sources, err := filepath.Glob(filepath.Join(folder, "*.cpp"))
 	if err != nil {
@@ -88,7 +122,20 @@ func (l *laboratory) simulate(t *testing.T, folder string) (class, line bool) {
 	}
 	if out, err := exec.Command("g++", args...).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", l.name, err, out)
-		return false, false
+		return ""
+	}
+	return program
+}
+
+// simulate simulates a laboratory: are the class and the line right? What does its solution
+// change?
+func (l *laboratory) simulate(t *testing.T, folder string) (class, line bool, change *labChange) {
+	t.Helper()
+	dir := t.TempDir()
+	kept, whole := filepath.Join(dir, "lab.callgrind"), filepath.Join(dir, "lab.json")
+	program := l.compile(t, folder, "")
+	if program == "" {
+		return false, false, nil
 	}
 	native := 0.0
 	for rounds := 1; native < 0.15 && rounds < 1<<20; rounds *= 2 {
@@ -114,7 +161,37 @@ func (l *laboratory) simulate(t *testing.T, folder string) (class, line bool) {
 	class = strings.HasPrefix(l.name, classOf(part)+"/")
 	line = file == l.file && l.first <= at && at <= l.last
 	t.Logf("%-40s %.2f s by itself: %-32s class %-5t %s:%d line %t", l.name, native, part, class, file, at, line)
-	return class, line
+	solution := filepath.Join("testdata", "labs", "solutions", filepath.Base(l.name))
+	if _, err := os.Stat(solution); err == nil {
+		change = l.change(t, program, kept, l.compile(t, folder, solution))
+		t.Logf("%-40s a solution changes %+.0f %% of the cycles, and %+.0f %% of the time by itself", l.name, change.simulated, change.native)
+	}
+	return class, line, change
+}
+
+// change compares a laboratory with its solution: by diff of simulations, and by the least
+// processor times of runs in turn.
+func (l *laboratory) change(t *testing.T, program, kept, solved string) *labChange {
+	t.Helper()
+	const runs = 7
+	dir := t.TempDir()
+	after, whole := filepath.Join(dir, "solved.callgrind"), filepath.Join(dir, "diff.json")
+	mustRun(t, "stat", "--source", "simulated", "-o", filepath.Join(dir, "stat"), "--keep", after, "--", solved)
+	mustRun(t, "diff", "--format", "json", "-o", whole, kept, after)
+	var d struct{ Total struct{ Relative float64 } }
+	text, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	before, now := math.Inf(1), math.Inf(1)
+	for range runs {
+		before = min(before, userTime(t, []string{program}))
+		now = min(now, userTime(t, []string{solved}))
+	}
+	return &labChange{100 * d.Total.Relative, 100 * (now/before - 1)}
 }
 
 // classOf returns the laboratories' folder for a part of an account.
