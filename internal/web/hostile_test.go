@@ -122,7 +122,7 @@ func TestHostile(t *testing.T) {
 // within 200 ms and scrolls smoothly. Without -long it is a tenth of that, and only has to
 // work.
 func TestSpeed(t *testing.T) {
-	functions, intervals := testlong.Size(2000, 20000), testlong.Size(500, 5000)
+	functions, intervals := testlong.Size(400, 20000), testlong.Size(100, 5000)
 	many, _ := manyAccounts(t, "function", functions)
 	course, _ := manyAccounts(t, "interval", intervals)
 	html := pageOf(t, documentOf(t, "report", levels...), documentOf(t, "models", "--cpu", "skylakex", "--model", "tma"), lines(t, many), lines(t, course))

@@ -12,7 +12,9 @@
 package chains
 
 import (
+	"crypto/sha256"
 	"slices"
+	"sync"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/object"
@@ -23,6 +25,7 @@ const (
 	maxCode    = 1 << 18 // bytes of a function
 	maxSearch  = 1 << 14 // instructions that a search for a value may pass
 	maxObjects = 1 << 10 // files
+	maxKnown   = 1 << 12 // functions that are remembered
 	window     = 1 << 10 // bytes of code on each side, if no function is known
 )
 
@@ -133,8 +136,36 @@ func (f *file) analyse(start uint64, size int) map[uint64]bool {
 	if err != nil {
 		return nil
 	}
-	return f.loads(disasm.Instructions(f.decoder, code, start), code, start)
+	id := codeID{f.object.Arch, start, sha256.Sum256(code)}
+	known.Lock()
+	chained, ok := known.loads[id]
+	known.Unlock()
+	if ok {
+		return chained
+	}
+	chained = f.loads(disasm.Instructions(f.decoder, code, start), code, start)
+	known.Lock()
+	defer known.Unlock()
+	if len(known.loads) >= maxKnown {
+		clear(known.loads)
+	}
+	known.loads[id] = chained
+	return chained
 }
+
+// A codeID says which code it is, in whatever file.
+type codeID struct {
+	arch  string
+	start uint64
+	hash  [sha256.Size]byte
+}
+
+// known are the chained loads of functions that were analysed last: a report reads the same
+// recording several times.
+var known = struct {
+	sync.Mutex
+	loads map[codeID]map[uint64]bool
+}{loads: map[codeID]map[uint64]bool{}}
 
 // loads finds the chained loads of instructions, given their code.
 func (f *file) loads(insts []disasm.Inst, code []byte, start uint64) map[uint64]bool {
