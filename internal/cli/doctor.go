@@ -37,15 +37,6 @@ User mode is enough, for programs of the same user.`,
 	return cmd
 }
 
-// doctorCommands are what doctor advises to run.
-var doctorCommands = doctor.Commands{
-	NameProcessor: "cyclestack stat --cpu NAME, if it is one of those that cyclestack models lists",
-	Elsewhere:     "or record elsewhere: cyclestack plan --script prints what to run there, cyclestack report reads it",
-	WholeCores:    "cyclestack stat -a --per-core -- sleep 10",
-	NoTopDown:     "a hypervisor may hide them: cyclestack stat --model cycles",
-	Simulate:      "cyclestack simulate -- PROGRAM",
-}
-
 func (a *app) runDoctor(c *common) error {
 	if err := c.check(); err != nil {
 		return err
@@ -58,7 +49,13 @@ func (a *app) runDoctor(c *common) error {
 	if err != nil {
 		return err
 	}
-	d := doctor.Examine(m, cat, doctorCommands)
+	d := doctor.Examine(m, cat, doctor.Commands{
+		NameProcessor: "cyclestack stat --cpu NAME, if it is one of those that cyclestack models lists",
+		Elsewhere:     "or record elsewhere: cyclestack plan --script prints what to run there, cyclestack report reads it",
+		WholeCores:    "cyclestack stat -a --per-core -- sleep 10",
+		NoTopDown:     "a hypervisor may hide them: cyclestack stat --model cycles",
+		Simulate:      "cyclestack simulate -- PROGRAM",
+	})
 	if err := a.document(c, render.Diagnosis{Diagnosis: d, Symbols: showsSymbols(a.terminal(c, a.out))}); err != nil || d.Cycles {
 		return err
 	}
