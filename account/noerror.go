@@ -23,7 +23,7 @@ func (a *Account) NoError(node int) (why string, bound float64) {
 		return "", math.NaN()
 	}
 	bound = math.NaN()
-	if a.Binding.Method.shares[node] && v.Value >= 0 && v.Value <= 1 {
+	if a.Model().Share(node) && v.Value >= 0 && v.Value <= 1 {
 		bound = (1 - v.Coverage) * max(v.Value, 1-v.Value)
 	}
 	return a.whyNoError(node), bound
@@ -99,7 +99,7 @@ func (a *Account) narrower() counts.Note {
 	}
 	for i := range a.Nodes {
 		node := &a.Model().Nodes[i]
-		if v := &a.Nodes[i]; node.Section == "" && a.Binding.Method.shares[i] && v.Error > wideError {
+		if v := &a.Nodes[i]; node.Section == "" && a.Model().Share(i) && v.Error > wideError {
 			return counts.Notef("errors may be too large: intervals of %.3g s hide changes within them. Intervals of %.0f ms show more", length, 1000*want)
 		}
 	}

@@ -79,3 +79,37 @@ func TestNarrower(t *testing.T) {
 		}
 	}
 }
+
+// TestNarrowerSlots checks the same of a method of slots, whose formulas are shares.
+func TestNarrowerSlots(t *testing.T) {
+	method, err := account.Load("skylake", "", account.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}, Columns: []counts.Column{
+		{Event: "CPU_CLK_UNHALTED.THREAD", Group: 1}, {Event: "IDQ_UOPS_NOT_DELIVERED.CORE", Group: 1}, {Event: "INST_RETIRED.ANY", Group: 2}}}
+	for _, intervals := range []int{1, 30} {
+		total, table := counts.NewTotal(0), counts.NewTable(l)
+		for i := range intervals {
+			table.Reset(l)
+			table.Interval, table.Start, table.Duration = intervals > 1, float64(i), 1
+			for col, v := range []float64{1e9, 1e9 * (1 + 0.5*float64(i*i%3)), 1e9} {
+				*table.Cell(0, col) = counts.Cell{State: counts.Counted, Value: v, Enabled: 1e9, Running: 5e8}
+			}
+			if err := total.Add(table); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sum := total.Table()
+		a := method.Bind(sum.Layout).Evaluate(sum, account.Place{}, nil)
+		node, _ := a.Node("Frontend_Bound")
+		why, bound := a.NoError(node)
+		told := false
+		for _, n := range a.Notes {
+			told = told || strings.Contains(n.Text, "errors may be too large")
+		}
+		if one := intervals == 1; told == one || (why != "") != one || math.IsNaN(bound) == one {
+			t.Errorf("%d intervals: error %v, reason %q, bound %v, notes %q", intervals, a.Nodes[node].Error, why, bound, a.Notes)
+		}
+	}
+}

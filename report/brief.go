@@ -218,7 +218,11 @@ func (t *tree) countNotes(a *account.Account) {
 		}
 	}
 	if n > 0 {
-		t.Paragraph("notes", t.o.Hint(fmt.Sprint(n), counts.Fix{Action: counts.ShowNotes}), 10, plain)
+		text := fmt.Sprint(n)
+		if noError(a, t.shown) != "" {
+			text += ", one says why ± is not known"
+		}
+		t.Paragraph("notes", t.o.Hint(text, counts.Fix{Action: counts.ShowNotes}), 10, plain)
 	}
 }
 

@@ -417,6 +417,16 @@ func (t *tree) notes(a *account.Account) {
 	}
 }
 
+// noError says why a shown node has no error; "" if none lacks one.
+func noError(a *account.Account, shown []bool) string {
+	for i := range shown {
+		if why, _ := a.NoError(i); shown[i] && why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
 // doubts says why nodes are grey, those with one reason together; for values
 // that are possible but look odd, the model's own explanation.
 func doubts(a *account.Account, shown []bool) []string {
@@ -433,11 +443,8 @@ func doubts(a *account.Account, shown []bool) []string {
 			list = append(list, "unreliable: "+few(names)+" ("+d.String()+")")
 		}
 	}
-	for i := range m.Nodes {
-		if why, _ := a.NoError(i); shown[i] && why != "" {
-			list = append(list, "± is "+why)
-			break
-		}
+	if why := noError(a, shown); why != "" {
+		list = append(list, "± is "+why)
 	}
 	list = append(list, assumptions(a, shown)...)
 	if apart := apart(a, shown); len(apart) > 0 {
