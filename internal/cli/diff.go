@@ -38,9 +38,8 @@ name.
 
 OLD and NEW are recordings of any kind that report reads, several by commas, or
 directories of recordings; or any number of each, with -- between them. Each block
-of counts in them is a run. With four runs or more of each, a permutation test,
-corrected for multiple testing, separates changes from chance, of nodes and of
-functions. A bootstrap gives each change its 95 % interval. Where the runs
+of counts in them is a run. With four runs or more of each, a permutation test
+separates changes from chance. It is corrected for multiple testing. A bootstrap gives each change its 95 % interval. Where the runs
 are too few or too noisy, diff says so. Old and new runs that alternate are compared
 in pairs, since the same disturbances affect both. Recordings of samples show this by
 their times; for others there is --paired.
