@@ -117,6 +117,16 @@ func (y *Symbolizer) Close() error {
 	return errors.Join(errs...)
 }
 
+// Release gives up memory for lines and inlined calls of a file. They are read again if they
+// are asked for.
+func (y *Symbolizer) Release(f *File) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if im := y.images[f]; im != nil && im.object != nil && y.config.Opened == nil {
+		im.object.Release()
+	}
+}
+
 // Function returns the function at a place. It is never nil.
 func (y *Symbolizer) Function(p Place) *Function {
 	y.mu.Lock()

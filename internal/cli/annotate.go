@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
+	"github.com/cyclestack/cyclestack/internal/kept"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/profile"
@@ -99,6 +100,7 @@ func (a *app) runAnnotate(c *common, f *annotateFlags, args []string) error {
 	}
 	defer recs.Close()
 	recs.Kept = run
+	f.symbols.Indexes = kept.NewIndexes(a.kernel.Cache)
 	o := recorded.AnnotateOptions{Instructions: f.assembly, Syntax: syntax, Symbols: f.symbols, Sources: f.source}
 	if len(args) > 1 {
 		o.Symbol = args[1]

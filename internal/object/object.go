@@ -179,11 +179,26 @@ func (o *Object) Close() error {
 	if o.altFile != nil {
 		err = errors.Join(err, o.altFile.file.Close())
 	}
-	if o.dwarf != nil {
-		for _, u := range o.dwarf.units {
-			if u.split != nil && u.split.file != nil {
-				err = errors.Join(err, u.split.file.Close())
-			}
+	return errors.Join(err, o.closeUnits())
+}
+
+// Release forgets debug information, which is read again if it is asked for. Symbols, and the
+// index of inlined calls, stay.
+func (o *Object) Release() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_ = o.closeUnits() // they were read, and nothing was written
+	o.dwarf, o.golang = nil, nil
+}
+
+// closeUnits closes the files that units are described in.
+func (o *Object) closeUnits() (err error) {
+	if o.dwarf == nil {
+		return nil
+	}
+	for _, u := range o.dwarf.units {
+		if u.split != nil && u.split.file != nil {
+			err = errors.Join(err, u.split.file.Close())
 		}
 	}
 	return err

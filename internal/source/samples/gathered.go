@@ -17,6 +17,13 @@ type gathered struct {
 	index numberIndex         // of the places; the numbers are those of places and 1
 }
 
+// How many bytes of lines and inlined calls a file may keep: where places are looked up by
+// address, and where they are in any order.
+const (
+	orderedCache  = 8 << 20
+	anyOrderCache = 64 << 20
+)
+
 // mostGathered bounds the sums that are gathered. Tests have fewer.
 var mostGathered = 1 << 19
 
@@ -77,8 +84,13 @@ func (p *places) lookUp() {
 	}
 	known := int32(len(p.codes))
 	codes := make([]int32, g.list.n)
+	last := (*profile.File)(nil)
 	for _, n := range g.ordered() {
-		codes[n] = p.look(p.placeOf(*g.list.at(int(n))))
+		at := p.placeOf(*g.list.at(int(n)))
+		if at.File != last && last != nil {
+			p.symbols.Release(last)
+		}
+		codes[n], last = p.look(at), at.File
 	}
 	moved := make([]int32, len(p.codes)-int(known)) // and 1
 	order := make([]key, 0, len(moved))

@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -165,6 +166,7 @@ var ErrNoAccess = errors.New("its samples name no accesses to memory: perf mem r
 // counted, and not handed on, unless opts.Accesses asks for them. Of the options By and Within
 // are not used.
 func ReadMemory(src io.ReadSeeker, name string, opts Options, each func(*Access)) (*Memory, error) {
+	opts.Symbols.Cache = cmp.Or(opts.Symbols.Cache, anyOrderCache)
 	m := &memoryReader{r: NewReader(src, name, opts), each: each, all: opts.Accesses, nodes: map[int]int{}, first: math.MaxUint64, events: map[*perfdata.Event]*MemoryEvent{}}
 	defer m.r.Close()
 	if err := m.read(); err != nil {

@@ -105,6 +105,9 @@ type Reader struct {
 // NewReader returns a reader of the file that src holds, which is as for
 // [perfdata.NewReader]. The name is for messages.
 func NewReader(src io.Reader, name string, opts Options) *Reader {
+	if opts.Symbols.Cache == 0 && opts.Within&^codeKinds == 0 {
+		opts.Symbols.Cache = orderedCache
+	}
 	r := &Reader{src: src, name: name, opts: opts, symbols: profile.NewSymbolizer(opts.Symbols)}
 	r.table.Start, r.table.Duration = math.NaN(), math.NaN()
 	return r

@@ -162,6 +162,7 @@ const (
 func ReadStacks(src io.ReadSeeker, name string, opts Options) (*Stacks, error) {
 	cgroups := opts.Within.Has(counts.Cgroup)
 	opts.Within = 0
+	opts.Symbols.Cache = cmp.Or(opts.Symbols.Cache, anyOrderCache)
 	r := NewReader(src, name, opts)
 	r.cgroups = cgroups
 	s := &Stacks{r: r, frames: map[frameKey]int32{}, functions: map[*profile.Function][]int32{}, threads: map[threadKey]int32{}}
