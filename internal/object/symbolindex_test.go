@@ -131,3 +131,28 @@ func FuzzSymbolIndex(f *testing.F) {
 		}
 	})
 }
+
+// TestRelease: frames are the same after debug information was given up.
+func TestRelease(t *testing.T) {
+	o := open(t, programs[0].build(t), Options{})
+	functions, err := o.Functions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inlined := 0
+	for _, f := range functions {
+		for at := f.Addr; at < f.Addr+min(f.Size, 1<<11); at += 16 {
+			before := o.Frames(at)
+			o.Release()
+			if after := o.Frames(at); !slices.Equal(before, after) {
+				t.Errorf("%#x: %+v, want %+v", at, after, before)
+			}
+			if len(before) > 1 {
+				inlined++
+			}
+		}
+	}
+	if inlined == 0 {
+		t.Error("no inlined calls")
+	}
+}
