@@ -30,6 +30,9 @@ type Config struct {
 	// Cache is how many bytes of line tables and inlined calls are kept for each
 	// file. 0: 64 MiB.
 	Cache int
+	// Ordered says that files are asked about one after the other: lines and inlined calls of
+	// a file are given up with the first question about the next one.
+	Ordered bool
 	// Indexes keep symbols, and what was read of debug information, for the next time; nil for
 	// nothing.
 	Indexes interface {
@@ -115,16 +118,6 @@ func (y *Symbolizer) Close() error {
 	clear(y.images)
 	y.file, y.last = nil, nil
 	return errors.Join(errs...)
-}
-
-// Release gives up memory for lines and inlined calls of a file. They are read again if they
-// are asked for.
-func (y *Symbolizer) Release(f *File) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	if im := y.images[f]; im != nil && im.object != nil && y.config.Opened == nil {
-		im.object.Release()
-	}
 }
 
 // Function returns the function at a place. It is never nil.
@@ -315,6 +308,9 @@ func (y *Symbolizer) demangle(name string) string {
 func (y *Symbolizer) image(f *File) *image {
 	if y.last != nil && y.file == f {
 		return y.last
+	}
+	if y.config.Ordered && y.config.Opened == nil && y.last != nil && y.last.object != nil {
+		y.last.object.Release()
 	}
 	im := y.images[f]
 	if im == nil {

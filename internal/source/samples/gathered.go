@@ -28,8 +28,10 @@ const (
 var mostGathered = 1 << 19
 
 // gathers reports whether places are looked up together.
-func (p *places) gathers() bool {
-	return p.told&(1<<counts.Function|1<<counts.Line|1<<counts.SourceFile) != 0 && p.told&(1<<counts.Instruction) == 0
+func (o *Options) gathers() bool {
+	told, f := o.Within.With(o.By), &o.Filter
+	return told&^codeKinds == 0 && told&(1<<counts.Function|1<<counts.Line|1<<counts.SourceFile) != 0 && told&(1<<counts.Instruction) == 0 &&
+		len(f.Processes)+len(f.Threads)+len(f.Cgroups) == 0
 }
 
 // number returns the number of a place.
@@ -84,13 +86,8 @@ func (p *places) lookUp() {
 	}
 	known := int32(len(p.codes))
 	codes := make([]int32, g.list.n)
-	last := (*profile.File)(nil)
 	for _, n := range g.ordered() {
-		at := p.placeOf(*g.list.at(int(n)))
-		if at.File != last && last != nil {
-			p.symbols.Release(last)
-		}
-		codes[n], last = p.look(at), at.File
+		codes[n] = p.look(p.placeOf(*g.list.at(int(n))))
 	}
 	moved := make([]int32, len(p.codes)-int(known)) // and 1
 	order := make([]key, 0, len(moved))

@@ -105,8 +105,8 @@ type Reader struct {
 // NewReader returns a reader of the file that src holds, which is as for
 // [perfdata.NewReader]. The name is for messages.
 func NewReader(src io.Reader, name string, opts Options) *Reader {
-	if opts.Symbols.Cache == 0 && opts.Within&^codeKinds == 0 {
-		opts.Symbols.Cache = orderedCache
+	if opts.Symbols.Cache == 0 && opts.gathers() {
+		opts.Symbols.Cache, opts.Symbols.Ordered = orderedCache, true
 	}
 	r := &Reader{src: src, name: name, opts: opts, symbols: profile.NewSymbolizer(opts.Symbols)}
 	r.table.Start, r.table.Duration = math.NaN(), math.NaN()
@@ -305,7 +305,7 @@ func (r *Reader) open(p phase) error {
 		spare: &spare{}, before: math.MaxUint64 - 1,
 		simple: !r.contexts.any() && !r.places.codeless()}
 	r.places.files = r.order.windows.files
-	r.places.gather = r.order.simple && !r.stacked && r.places.gathers()
+	r.places.gather = r.order.simple && !r.stacked && r.opts.gathers()
 	for _, b := range in.Features().BuildIDs {
 		spaces.BuildID(b.Filename, hex.EncodeToString(b.BuildID))
 	}
