@@ -64,7 +64,7 @@ func TestFailOn(t *testing.T) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := (&Options{FailOn: "Memory_Bound>3%"}).limits(); err == nil || !strings.Contains(err.Error(), "--against") {
+	if _, err := (&Options{FailOn: "Memory_Bound>3%"}).limits(); err == nil || !strings.Contains(err.Error(), "against LABEL=VALUE") {
 		t.Errorf("without a comparison: %v", err)
 	}
 }

@@ -52,7 +52,7 @@ func TestHostileAnswers(t *testing.T) {
 		{"an object for a vector", `{"status":"success","data":{"resultType":"vector","result":{"a":1}}}`, "another shape", 200},
 		{"an error", `{"status":"error","errorType":"bad_data","error":"line\none"}`, "bad_data: line one", 200},
 		{"too much", `{"status":"error","errorType":"execution","error":"query processing would load too many samples"}`, "too many samples: recording rules", 422},
-		{"no access", "who are you", "401 Unauthorized: who are you: see --user", 401},
+		{"no access", "who are you", "401 Unauthorized: who are you: see user", 401},
 		{"not found", "", "404", 404},
 		{"a long text", strings.Repeat("x\x1b[31m", 10000), "…", 500},
 	} {
@@ -119,7 +119,7 @@ func TestAccess(t *testing.T) {
 		}
 	}
 	s = answering(t, func(http.ResponseWriter, *http.Request) { time.Sleep(time.Second) }, Access{Timeout: 20 * time.Millisecond})
-	if _, err := s.Query(context.Background(), "x", time.Now()); err == nil || !strings.Contains(err.Error(), "--timeout") {
+	if _, err := s.Query(context.Background(), "x", time.Now()); err == nil || !strings.Contains(err.Error(), "timeout gives") {
 		t.Error(err)
 	}
 	gone := httptest.NewServer(nil)
