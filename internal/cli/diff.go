@@ -37,12 +37,12 @@ whole. With --by function, module or line it compares these, matched by
 name.
 
 OLD and NEW are recordings of any kind that report reads, several by commas, or
-directories of recordings; or any number of each, with -- between them. Each block
-of counts in them is a run. With four runs or more of each, a permutation test
-separates changes from chance. It is corrected for multiple testing. A bootstrap gives each change its 95 % interval. Where the runs
-are too few or too noisy, diff says so. Old and new runs that alternate are compared
-in pairs, since the same disturbances affect both. Recordings of samples show this by
-their times; for others there is --paired.
+directories of recordings; or any number of each, with -- between them. Each block of
+counts in them is a run. With four runs or more of each, a permutation test separates
+changes from chance. It is corrected for multiple testing. A bootstrap gives each change
+its 95 % interval. Where the runs are too few or too noisy, diff says so. Old and new
+runs that alternate are compared in pairs, since the same disturbances affect both.
+Recordings of samples show this by their times; for others there is --paired.
 
 Without NEW it is the last run of stat, and without OLD the run before.
 

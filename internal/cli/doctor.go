@@ -21,9 +21,9 @@ func (a *app) doctor() *cobra.Command {
 		GroupID: "catalogue",
 		Short:   "Say what can be counted here, what cannot, and what changes that",
 		Long: `doctor looks at what this machine can count and may count. It opens the processor's
-counters. It looks for permissions, the watchdog, other users of counters, and
-the limits and settings that matter. Each obstacle comes with the command that
-removes it. The last part is what works now.
+counters. It looks for permissions, the watchdog, other users of counters, and the
+limits and settings that matter. Each obstacle comes with the command that removes it.
+The last part is what works now.
 
 The exit status is 0 if the processor's cycles can be counted, and 4 if they cannot.
 User mode is enough, for programs of the same user.`,

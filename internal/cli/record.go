@@ -59,9 +59,9 @@ instruction. perf reads the file as well. The program's exit status is passed on
 existing perf.data is kept as perf.data.old.
 
 The nodes to be seen decide which events are sampled: see 'cyclestack plan'. Without
---level or --nodes they are level 1 of the processor's method. -e names events
-instead, in perf's spelling. Where the processor's counters cannot be used the clock
-takes the samples. They tell where the time goes and not why.
+--level or --nodes they are level 1 of the processor's method. -e names events instead,
+in perf's spelling. Where the processor's counters cannot be used the clock takes the
+samples. They tell where the time goes and not why.
 
 Next to -a, -C, -G, -p or -t a program only says for how long.`,
 		Example: `  cyclestack record -- ./solver input.csv

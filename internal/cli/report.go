@@ -26,25 +26,24 @@ func (a *app) report() *cobra.Command {
 		Use:     "report [FILE…]",
 		GroupID: "account",
 		Short:   "Print the account of a recording, or of what was measured last",
-		Long: `report prints the account of each recording: where the cycles went, the error of each
-figure, and what is missing. Without a file it is what
-was measured last: by stat, or perf.data, or callgrind.data. Recordings are recognised by
-their content. They are the output of perf stat, or perf.data of perf record or perf stat
-record. Output of perf stat is text, CSV (-x, any separator) or JSON (-j). It may have
-intervals or repeats, or be per CPU, core, socket or thread.
+		Long: `report prints the account of each recording: where the cycles went, the error of
+each figure, and what is missing. Without a file it is what was measured last: by stat,
+or perf.data, or callgrind.data. Recordings are recognised by their content. They are
+the output of perf stat, or perf.data of perf record or perf stat record. Output of perf
+stat is text, CSV (-x, any separator) or JSON (-j). It may have intervals or repeats, or
+be per CPU, core, socket or thread.
 
-Samples can be split. --by module, function, line or instruction prints the account
-of each place in the code, most cycles first. --by process, thread,
-comm, cgroup, cpu or interval prints the account of each of these. Several kinds by commas
-split by all of them. --level and --expand open the columns of nodes. --process,
---thread, --module, --function, --line, --cgroup, --cpu-list and --time choose
-samples; perf's --pid, --tid, --comm, --dso and --symbol mean the same. Where no
-method fits, the shares remain. --sysroot is the directory with another machine's
-programs and symbols.
+Samples can be split. --by module, function, line or instruction prints the account of
+each place in the code, most cycles first. --by process, thread, comm, cgroup, cpu or
+interval prints the account of each of these. Several kinds by commas split by all of
+them. --level and --expand open the columns of nodes. --process, --thread, --module,
+--function, --line, --cgroup, --cpu-list and --time choose samples; perf's --pid, --tid,
+--comm, --dso and --symbol mean the same. Where no method fits, the shares remain.
+--sysroot is the directory with another machine's programs and symbols.
 
 --format pprof, speedscope, firefox, collapsed and flamegraph write the stacks of
-samples, with each node's slots or cycles. The format collapsed has
-one node or event, named by --nodes or --event.
+samples, with each node's slots or cycles. The format collapsed has one node or event,
+named by --nodes or --event.
 
 Several files are aggregated if they are runs of the same program: same processor,
 command and events. Without a command their names may differ in numbers only.
