@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -101,22 +100,21 @@ func (b *bothWriters) End() error {
 // last is the recording of what was measured last, where no file is named. Places says
 // that its places in the code matter. What it took is said on standard error.
 func (a *app) last(command string, places bool) (name string, run *recorded.KeptRun, err error) {
-	found := kept.Last(a.store(), defaultFile, simulatedFile)
+	found := kept.Last(a.store(), places, defaultFile, simulatedFile)
 	if found == nil {
-		return "", nil, usageError("there is no recording: name a FILE, or measure first (cyclestack stat -- PROGRAM)")
+		return "", nil, usageError("there is no recording%s: name a FILE, or measure first (cyclestack stat -- PROGRAM)", map[bool]string{true: " of places"}[places])
 	}
 	when := found.Time.Local().Format("15:04:05")
 	if found.Run == nil {
 		fmt.Fprintf(a.err, "cyclestack %s: %s, of %s\n", command, found.File, when)
 		return found.File, nil, nil
 	}
-	first, second := kept.Account, kept.Samples
-	if places {
-		first, second = second, first
-	}
-	fmt.Fprintf(a.err, "cyclestack %s: the last run, of %s\n", command, when)
+	fmt.Fprintf(a.err, "cyclestack %s: the last run%s, of %s\n", command, map[bool]string{true: " with places in the code"}[found.Older], when)
 	run = &recorded.KeptRun{Samples: found.Run.Path(kept.Samples), Again: found.Run.Again()}
-	return cmp.Or(found.Run.Path(first), found.Run.Path(second)), run, nil
+	if name = found.Run.Path(kept.Account); places || name == "" {
+		name = found.Run.Places()
+	}
+	return name, run, nil
 }
 
 // lastSides completes the two sides of a comparison: the last run is the new one, and
@@ -127,19 +125,16 @@ func (a *app) lastSides(args []string, places bool) ([]string, error) {
 	if missing <= 0 {
 		return args, nil
 	}
-	var runs []kept.Run
-	if s := a.store(); s != nil {
-		runs = s.Runs()
-	}
-	name := kept.Account
+	runs := a.store().Runs()
+	file := func(r *kept.Run) string { return r.Path(kept.Account) }
 	if places {
-		name = kept.Samples
+		file = (*kept.Run).Places
 	}
 	for i := missing - 1; i >= 0; i-- {
-		if i >= len(runs) || runs[i].Path(name) == "" {
+		if i >= len(runs) || file(&runs[i]) == "" {
 			return nil, usageError("there are no %d runs of stat to compare: name OLD and NEW", missing)
 		}
-		args = append(args, runs[i].Path(name))
+		args = append(args, file(&runs[i]))
 	}
 	return args, nil
 }

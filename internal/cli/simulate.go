@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/cyclestack/cyclestack/internal/kept"
 	"github.com/cyclestack/cyclestack/internal/measure"
 	"github.com/cyclestack/cyclestack/internal/measure/simulated"
 	"github.com/cyclestack/cyclestack/internal/shell"
@@ -75,16 +76,18 @@ func (f *statFlags) addCaches(cmd *cobra.Command) {
 // simulation says how stat simulates where it cannot count.
 func (l *meter) simulation() simulated.Options {
 	o := simulated.Options{Caches: l.f.caches, Simulator: l.f.simulator, Announce: l.announce, Stopped: func() bool { return l.ended != 0 }}
-	if name := l.f.keep; name != "" {
-		o.Keep = func(write func(io.Writer) error) error {
-			c := *l.c
-			c.output = name
-			if l.f.old {
-				_ = os.Rename(name, name+".old") // what cannot be renamed is replaced
-			}
-			l.unkept = l.write(&c, write)
+	o.Keep = func(write func(io.Writer) error) error {
+		c := *l.c
+		switch c.output = l.f.keep; {
+		case c.output == "" && l.keeper == nil:
 			return nil
+		case c.output == "":
+			return l.keeper.run.Write(kept.Simulated, write)
+		case l.f.old:
+			_ = os.Rename(c.output, c.output+".old") // what cannot be renamed is replaced
 		}
+		l.unkept = l.write(&c, write)
+		return nil
 	}
 	return o
 }
@@ -134,8 +137,8 @@ func (l *meter) announce(p simulation.Plan) (progress func(simulated.Progress), 
 // next says how to see more of what was simulated.
 func (l *meter) next() *bytes.Buffer {
 	b := &bytes.Buffer{}
-	if name := l.f.keep; name != "" {
-		fmt.Fprintf(b, "  next    cyclestack report --by line %s\n          every line, and with --by function or instruction the others; cyclestack diff compares two\n", shell.Line([]string{name}))
+	if name := l.f.keep; name != "" || l.keeper != nil {
+		fmt.Fprintf(b, "  next    %s\n          every line, and with --by function or instruction the others; cyclestack diff compares two\n", strings.TrimSuffix("cyclestack report --by line "+shell.Line([]string{name}), " ''"))
 		return b
 	}
 	name := filepath.Base(l.program[0]) + ".callgrind"

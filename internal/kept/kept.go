@@ -10,6 +10,7 @@
 package kept
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,8 +119,11 @@ func (r *Run) Again() []string {
 	return words
 }
 
-// Runs returns the runs, the last first. What is no run is passed over.
+// Runs returns the runs, the last first; none of a nil store. What is no run is passed over.
 func (s *Store) Runs() []Run {
+	if s == nil {
+		return nil
+	}
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return nil
@@ -236,21 +240,29 @@ func (s *Store) prune() {
 	}
 }
 
+// Places is the file of a run with places in the code: samples, or what was simulated; "" if it
+// has none.
+func (r *Run) Places() string { return cmp.Or(r.Path(Samples), r.Path(Simulated)) }
+
 // A Found is the last thing that was measured: a run of the store, or a file in the working
 // directory.
 type Found struct {
-	Run  *Run
-	File string // "" for a run
-	Time time.Time
+	Run   *Run
+	File  string // "" for a run
+	Time  time.Time
+	Older bool // a later run has no places in the code, which were asked for
 }
 
 // Last returns what was measured last: a run of the store, which may be nil, or one of the
-// named files in the working directory. It is nil if there is none.
-func Last(s *Store, files ...string) *Found {
+// named files in the working directory. It is nil if there is none. If places in the code are
+// asked for, runs without them are left out.
+func Last(s *Store, places bool, files ...string) *Found {
 	var last *Found
-	if s != nil {
-		if runs := s.Runs(); len(runs) > 0 {
-			last = &Found{Run: &runs[0], Time: runs[0].Time}
+	runs := s.Runs()
+	for i := range runs {
+		if !places || runs[i].Places() != "" {
+			last = &Found{Run: &runs[i], Time: runs[i].Time, Older: i > 0}
+			break
 		}
 	}
 	for _, name := range files {

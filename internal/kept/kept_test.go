@@ -138,7 +138,7 @@ func TestHostile(t *testing.T) {
 func TestLast(t *testing.T) {
 	s, _ := store(t)
 	t.Chdir(t.TempDir())
-	if kept.Last(s, "perf.data") != nil || kept.Last(nil) != nil {
+	if kept.Last(s, false, "perf.data") != nil || kept.Last(nil, false) != nil {
 		t.Error("nothing was measured")
 	}
 	if err := os.WriteFile("perf.data", []byte("x"), 0o600); err != nil {
@@ -148,18 +148,21 @@ func TestLast(t *testing.T) {
 	if err := os.Chtimes("perf.data", old, old); err != nil {
 		t.Fatal(err)
 	}
-	if l := kept.Last(s, "callgrind.data", "perf.data"); l == nil || l.File != "perf.data" {
+	if l := kept.Last(s, false, "callgrind.data", "perf.data"); l == nil || l.File != "perf.data" {
 		t.Errorf("%+v", l)
 	}
 	keep(t, s, "one", 0)
-	if l := kept.Last(s, "perf.data"); l == nil || l.Run == nil {
+	if l := kept.Last(s, false, "perf.data"); l == nil || l.Run == nil {
 		t.Errorf("%+v", l)
+	}
+	if l := kept.Last(s, true, "perf.data"); l == nil || l.File != "perf.data" {
+		t.Errorf("a run without samples, for places: %+v", l)
 	}
 	soon := time.Now().Add(time.Hour)
 	if err := os.Chtimes("perf.data", soon, soon); err != nil {
 		t.Fatal(err)
 	}
-	if l := kept.Last(s, "perf.data"); l == nil || l.File != "perf.data" {
+	if l := kept.Last(s, false, "perf.data"); l == nil || l.File != "perf.data" {
 		t.Errorf("%+v", l)
 	}
 }
