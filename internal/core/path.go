@@ -52,6 +52,8 @@ type Loops struct {
 	// Weight is how often a block was executed, or how many samples its instructions have
 	// on average; nil without a recording.
 	Weight func(block int) float64
+
+	index map[uint64]int // of the listing's instructions, by address
 }
 
 // Find returns the innermost loops of the function, by address, or one around the whole
@@ -59,6 +61,10 @@ type Loops struct {
 func (l *Loops) Find() []*Piece {
 	if l.Graph == nil {
 		l.Graph = l.Listing.Graph
+	}
+	l.index = make(map[uint64]int, len(l.Listing.Insts))
+	for i := range l.Listing.Insts {
+		l.index[l.Listing.Insts[i].Addr] = i
 	}
 	g := l.Graph
 	outer := make([]bool, len(g.Loops))
@@ -95,17 +101,13 @@ func (l *Loops) loop(i int) *Piece {
 func (l *Loops) path(from int, inside func(block int) bool) *Piece {
 	f := l.Listing.Function
 	p := &Piece{Module: f.File.Base(), Function: f.Name, Arch: l.Listing.Arch}
-	index := map[uint64]int{}
-	for i := range l.Listing.Insts {
-		index[l.Listing.Insts[i].Addr] = i
-	}
 	seen := map[int]bool{}
 	forks, calls := 0, 0
 	for at := from; !seen[at] && len(p.Insts) < longestPath; {
 		seen[at] = true
 		b := &l.Graph.Blocks[at]
 		for _, in := range b.Insts {
-			i := index[in.Addr]
+			i := l.index[in.Addr]
 			inst := l.Listing.Insts[i]
 			if inst.OuterLine > 0 {
 				inst.File, inst.Line = inst.OuterFile, inst.OuterLine
