@@ -77,8 +77,9 @@ func (r *Recordings) Core(o *CoreOptions) (*core.Document, error) {
 // A coreReport makes a document of the core model.
 type coreReport struct {
 	annotator
-	o    *CoreOptions
-	lost []string // functions whose code was not found
+	o     *CoreOptions
+	lost  []string // functions whose code was not found
+	large []string // what has too much code for a function
 }
 
 // instructions reads the recording by instruction.
@@ -186,6 +187,10 @@ func (p *coreReport) sampledLoops(t *counts.Table, list []*core.HotFunction) ([]
 		fn, err := r.Function(&f.Code)
 		if err != nil {
 			p.lost = append(p.lost, f.Code.Function)
+			continue
+		}
+		if fn.Size > code.MaxListing && p.o.Function == "" {
+			p.large = append(p.large, f.Code.Function)
 			continue
 		}
 		l, err := r.List(fn, p.o.Syntax)
@@ -305,6 +310,9 @@ func (p *coreReport) document(t *counts.Table, loops []*hotLoop) (*core.Document
 		d.Pieces = append(d.Pieces, r)
 	}
 	d.Notes = p.texts(p.notes)
+	if len(p.large) > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("%s: code of more than 1 MB without symbols is no function, and its loops are not looked for", strings.Join(p.large, ", ")))
+	}
 	if len(p.lost) > 0 {
 		d.Notes = append(d.Notes, p.say(fault.Errorf("the code of %s was not found: %s says where the programs are", strings.Join(p.lost[:min(3, len(p.lost))], ", "), fault.Name("sysroot"))))
 	}
