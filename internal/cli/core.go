@@ -186,7 +186,7 @@ func host() (id string, features []string) {
 	if err != nil {
 		return "", nil
 	}
-	return id, hostinfo.Flags(root)
+	return id, hostinfo.Features(root)
 }
 
 // coreOf returns the model of the core of a processor.

@@ -111,6 +111,7 @@ func (a *app) last(command string, places bool) (name string, run *recorded.Kept
 	}
 	fmt.Fprintf(a.err, "cyclestack %s: the last run%s, of %s\n", command, map[bool]string{true: " with places in the code"}[found.Older], when)
 	run = &recorded.KeptRun{Samples: found.Run.Path(kept.Samples), Again: found.Run.Again()}
+	_, run.Features = host()
 	if name = found.Run.Path(kept.Account); places || name == "" {
 		name = found.Run.Places()
 	}

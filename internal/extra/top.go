@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -57,6 +58,9 @@ its own.`,
 			first, err := viewNamed(by)
 			if err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("top") && most < 1 {
+				return fault.Optionf("top", strconv.Itoa(most), "at least one line")
 			}
 			if once {
 				return printOnce(cmd.Context(), k, f, program, first, most)

@@ -377,6 +377,9 @@ func TestTopOnce(t *testing.T) {
 	if err := errors.Join(err, json.Unmarshal(out, &d)); err != nil || d.Schema != "cyclestack.account/v1" || len(d.Accounts) < 1 || len(d.Accounts) > 4 {
 		t.Errorf("--top 3 in JSON: %v, %d accounts: %.300s", err, len(d.Accounts), out)
 	}
+	if out, err := exec.Command(program, "top", "--once", "--top", "-3").CombinedOutput(); err == nil || !strings.Contains(string(out), "--top -3: at least one line") {
+		t.Errorf("--top -3: %v: %s", err, out)
+	}
 	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(msg.String(), "--once") {
 		t.Errorf("status %d: %s", cmd.ProcessState.ExitCode(), msg.String())
 	}

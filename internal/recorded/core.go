@@ -133,6 +133,9 @@ func (p *placeReport) modelled(t *counts.Table) *simulation.Core {
 		return p.timed
 	}
 	if found, err := p.Processor(t, p.file, resolve.Request{}, nil); err == nil && found.CPU != nil {
+		if p.Kept != nil {
+			return core.HostCore(found.CPU.Name, p.Kept.Features)
+		}
 		return simulation.ModelledCore(found.CPU.Name)
 	}
 	return simulation.ModelledCore("")

@@ -33,6 +33,9 @@ type Recordings struct {
 type KeptRun struct {
 	Samples string   // the file with its samples by the clock; "" for none
 	Again   []string // the end of the command line that measures the same again
+	// Features are those of this machine's processor. They tell its core where a hypervisor
+	// calls the processor an older one.
+	Features []string
 }
 
 // An outcome is what came of opening a recording. An error is kept as well: what a stream

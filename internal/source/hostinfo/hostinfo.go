@@ -40,7 +40,7 @@ func Hypervisor(root fs.FS) string {
 	if t := text(root, "proc/device-tree/hypervisor/compatible"); t != "" {
 		return strings.Trim(t, "\x00")
 	}
-	flagged := slices.Contains(Flags(root), "hypervisor")
+	flagged := slices.Contains(flags(root), "hypervisor")
 	vendor := strings.TrimSpace(text(root, "sys/class/dmi/id/sys_vendor"))
 	switch {
 	case flagged && vendor != "":
@@ -53,8 +53,8 @@ func Hypervisor(root fs.FS) string {
 	return ""
 }
 
-// Flags returns the features of the first processor, as /proc/cpuinfo has them.
-func Flags(root fs.FS) []string {
+// flags returns the features of the first processor, as /proc/cpuinfo has them.
+func flags(root fs.FS) []string {
 	for line := range strings.Lines(firstProcessor(root)) {
 		if key, value, _ := strings.Cut(line, ":"); strings.TrimSpace(key) == "flags" {
 			return strings.Fields(value)
@@ -66,7 +66,7 @@ func Flags(root fs.FS) []string {
 // Features returns the flags, and for a first-level cache of code the flag "l1i=SIZE": some
 // cores have the flags of the one before, and another cache.
 func Features(root fs.FS) []string {
-	list := Flags(root)
+	list := flags(root)
 	const cache = "sys/devices/system/cpu/cpu0/cache/index1/"
 	if text(root, cache+"level") == "1" && text(root, cache+"type") == "Instruction" {
 		list = append(list, "l1i="+text(root, cache+"size"))
