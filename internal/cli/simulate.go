@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -138,7 +139,7 @@ func (l *meter) announce(p simulation.Plan) (progress func(simulated.Progress), 
 func (l *meter) next() *bytes.Buffer {
 	b := &bytes.Buffer{}
 	if name := l.f.keep; name != "" || l.keeper != nil {
-		fmt.Fprintf(b, "  next    %s\n          every line, and with --by function or instruction the others; cyclestack diff compares two\n", strings.TrimSuffix("cyclestack report --by line "+shell.Line([]string{name}), " ''"))
+		fmt.Fprintf(b, "  next    %s\n          every line, and with --by function or instruction the others; cyclestack diff compares two\n", shell.Line(slices.DeleteFunc([]string{"cyclestack", "report", "--by", "line", name}, func(word string) bool { return word == "" })))
 		return b
 	}
 	name := filepath.Base(l.program[0]) + ".callgrind"

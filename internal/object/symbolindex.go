@@ -43,7 +43,7 @@ const (
 	lacksLocal        // only exported functions are known
 )
 
-// note notes what is missing.
+// lacks notes why functions are not known.
 func (o *Object) lacks(what lack) {
 	switch what {
 	case lacksNames:
@@ -194,7 +194,7 @@ func (o *Object) keptSymbols() *symbolData {
 	return t
 }
 
-// keepSymbols keeps the functions, unless something was missing.
+// keepSymbols keeps the functions of a file with a build id.
 func (o *Object) keepSymbols(data []byte) {
 	if o.options.Indexes != nil && o.BuildID != "" && len(data) <= mostIndex {
 		o.options.Indexes.Write(o.BuildID+symbolSuffix, Seal(data, len(symbolMark)))
