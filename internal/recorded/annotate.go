@@ -11,6 +11,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/flow"
+	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/source/code"
 	"github.com/cyclestack/cyclestack/internal/source/samples"
@@ -49,6 +50,9 @@ func (r *Recordings) Annotate(o AnnotateOptions) (*render.Annotation, error) {
 	if err != nil {
 		return nil, err
 	}
+	opened := &object.Opened{} // the code is asked about several times
+	defer opened.Close()
+	o.Symbols.Opened = opened
 	n := &annotator{a: &o, placeReport: placeReport{Recordings: r, o: &PlaceOptions{}, file: name}}
 	by := counts.Function
 	if want.byPlace() {
