@@ -185,6 +185,13 @@ func classOf(event string) int {
 // tally is how many faults were caught.
 type tally struct{ caught, of int }
 
+func (t *tally) add(caught bool) {
+	t.of++
+	if caught {
+		t.caught++
+	}
+}
+
 func (t tally) String() string {
 	if t.of == 0 {
 		return "–"
@@ -252,12 +259,9 @@ func doctor(t *testing.T, name string, list []*recording) {
 				if caught && !slices.Contains(a.Suspects(), event) {
 					t.Errorf("%s: %s %s: found in %v", r.file, event, faults[f].name, a.Suspects())
 				}
-				matrix[class][f].of++
-				all[f].of++
-				if caught {
-					matrix[class][f].caught++
-					all[f].caught++
-				} else if testing.Verbose() {
+				matrix[class][f].add(caught)
+				all[f].add(caught)
+				if !caught && testing.Verbose() {
 					t.Logf("missed\t%s\t%s\t%s\t%s", classes[class].name, faults[f].name, event, r.file)
 				}
 			}
