@@ -330,6 +330,8 @@ func (p *placeReport) next(t *counts.Table, rows []int) report.Step {
 	}
 	code := t.Scopes[rows[0]].Code
 	switch {
+	case p.kind.Name == "opreport":
+		return report.Step{} // its rows have no lines
 	case p.kind.Simulated, code != nil && code.Addr == 0 && code.Function != "": // inlined, with no code of its own
 		return p.o.Next(Closer{By: counts.Line})
 	case code == nil || code.Function == "" || strings.HasPrefix(code.Module, "[") || strings.HasSuffix(code.Module, ".map"):

@@ -5,7 +5,7 @@
 //	    Event                       Count                    % time counted
 //	    PM_RUN_CYC                  5,854,287,084            42.87
 //
-// A file becomes one table of the run. Samples count for the events between two of them.
+// opreport --xml has the same in XML. A file becomes one table of the run. Samples count for the events between two of them.
 // POWER's events have the number of their group behind their names
 // (PM_DATA_FROM_L2MISS_GRP16), which is left out.
 package oprofile
@@ -44,6 +44,9 @@ var expressions = sync.OnceValue(func() (x struct{ counted, period, group, power
 
 // Detect reports whether a file's first bytes look like a table of ocount or opreport.
 func Detect(head []byte) bool {
+	if isXML(head) {
+		return true
+	}
 	events, columns := false, false
 	for line := range bytes.Lines(head) {
 		text := strings.TrimSpace(string(line))
@@ -61,7 +64,7 @@ func Detect(head []byte) bool {
 
 // A Reader yields one table.
 type Reader struct {
-	scan  *bufio.Scanner
+	src   *bufio.Reader
 	name  string
 	kind  string
 	line  int
@@ -109,9 +112,7 @@ func (r *Reader) Close() error { return nil }
 
 // NewReader returns a reader of a file with that name.
 func NewReader(src io.Reader, name string) *Reader {
-	s := bufio.NewScanner(src)
-	s.Buffer(make([]byte, 0, 4096), lineMost)
-	return &Reader{scan: s, name: name, seconds: math.NaN()}
+	return &Reader{src: bufio.NewReader(src), name: name, seconds: math.NaN()}
 }
 
 // Kind is "ocount" or "opreport".
@@ -129,12 +130,10 @@ func (r *Reader) Next() bool {
 		return false
 	}
 	r.done = true
-	for r.err == nil && r.scan.Scan() {
-		r.line++
-		r.read(strings.TrimSpace(r.scan.Text()))
-	}
-	if err := r.scan.Err(); r.err == nil && err != nil {
-		r.fail("%v", err)
+	if head, _ := r.src.Peek(1024); isXML(head) {
+		r.readXML(r.src)
+	} else {
+		r.readLines()
 	}
 	if r.err == nil && (len(r.events) == 0 || r.kind == "opreport" && !r.begun) {
 		r.fail("no counts and no samples")
@@ -144,6 +143,19 @@ func (r *Reader) Next() bool {
 	}
 	r.table = r.make()
 	return true
+}
+
+// readLines reads the tables of text.
+func (r *Reader) readLines() {
+	scan := bufio.NewScanner(r.src)
+	scan.Buffer(make([]byte, 0, 4096), lineMost)
+	for r.err == nil && scan.Scan() {
+		r.line++
+		r.read(strings.TrimSpace(scan.Text()))
+	}
+	if err := scan.Err(); r.err == nil && err != nil {
+		r.fail("%v", err)
+	}
 }
 
 func (r *Reader) fail(format string, args ...any) {
@@ -236,9 +248,8 @@ func (r *Reader) count(f []string) {
 // placesMost bounds the places of a file; the rows of others count for the whole alone.
 const placesMost = 100_000
 
-// place returns where the samples of a row are counted by place; nil if that is not asked
-// for, or the row does not say.
-func (r *Reader) place(f []string) []int64 {
+// place returns the code that a row of text is about.
+func (r *Reader) place(f []string) *counts.Code {
 	f = f[min(len(f), 2*len(r.events)):]
 	var c counts.Code
 	if !r.symbols && len(f) > 0 {
@@ -250,10 +261,16 @@ func (r *Reader) place(f []string) []int64 {
 	if r.by == counts.Function {
 		c.Function = strings.Join(f, " ")
 	}
-	if r.by == counts.Run || c == (counts.Code{}) {
+	return &c
+}
+
+// placeOf returns where the samples of a row are counted by place; nil if that is not asked
+// for, or the row does not say.
+func (r *Reader) placeOf(c *counts.Code) []int64 {
+	if r.by == counts.Run || *c == (counts.Code{}) {
 		return nil
 	}
-	i, ok := r.at[c]
+	i, ok := r.at[*c]
 	if !ok {
 		if len(r.places) >= placesMost {
 			return nil
@@ -262,15 +279,15 @@ func (r *Reader) place(f []string) []int64 {
 			r.at = map[counts.Code]int{}
 		}
 		i = len(r.places)
-		r.at[c] = i
-		r.places = append(r.places, placed{&c, make([]int64, len(r.events))})
+		r.at[*c] = i
+		r.places = append(r.places, placed{c, make([]int64, len(r.events))})
 	}
 	return r.places[i].samples
 }
 
 // samples takes a row of opreport: for each event samples and a percentage.
 func (r *Reader) samples(f []string) {
-	own := r.place(f)
+	own := r.placeOf(r.place(f))
 	for i := range r.events {
 		if 2*i+1 >= len(f) || !isDigit(f[2*i]) {
 			return // the row lacks the other events
