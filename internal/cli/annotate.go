@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
-	"github.com/cyclestack/cyclestack/internal/kept"
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/profile"
@@ -21,7 +20,7 @@ type annotateFlags struct {
 	lines    bool
 	assembly bool
 	full     bool
-	syntax   string
+	syntax   disasm.Syntax
 }
 
 func (a *app) annotate() *cobra.Command {
@@ -64,8 +63,8 @@ and events per iteration, and blocks the number of their executions.`,
 	flags.BoolVar(&f.lines, "source-only", false, "the source's lines without the instructions")
 	flags.BoolVar(&f.assembly, "asm-only", false, "the instructions without the source's lines")
 	flags.BoolVar(&f.full, "full", false, "also the code without samples, however much of it there is")
-	flags.StringVar(&f.syntax, "syntax", "att", "of x86 instructions: `att|intel`")
-	addSymbols(cmd, &f.symbols)
+	flags.Var(&f.syntax, "syntax", "of x86 instructions: `att|intel`")
+	a.addSymbols(cmd, &f.symbols)
 	flags.StringArrayVar(&f.source, "source-path", nil, "another `DIRECTORY` to look for sources in, by their paths, parts of them or names (may be repeated)")
 	c.addOutput(cmd, report.Formats[render.Annotation]()...)
 	return cmd
@@ -74,14 +73,6 @@ and events per iteration, and blocks the number of their executions.`,
 func (a *app) runAnnotate(c *common, f *annotateFlags, args []string) error {
 	if err := c.check(); err != nil {
 		return err
-	}
-	syntax := disasm.ATT
-	switch f.syntax {
-	case "att":
-	case "intel":
-		syntax = disasm.Intel
-	default:
-		return usageError("--syntax %s: must be att or intel", f.syntax)
 	}
 	if f.lines && f.assembly {
 		return usageError("--source-only and --asm-only: one of them")
@@ -100,8 +91,7 @@ func (a *app) runAnnotate(c *common, f *annotateFlags, args []string) error {
 	}
 	defer recs.Close()
 	recs.Kept = run
-	f.symbols.Indexes = kept.NewIndexes(a.kernel.Cache)
-	o := recorded.AnnotateOptions{Instructions: f.assembly, Syntax: syntax, Symbols: f.symbols, Sources: f.source}
+	o := recorded.AnnotateOptions{Instructions: f.assembly, Syntax: f.syntax, Symbols: f.symbols, Sources: f.source}
 	if len(args) > 1 {
 		o.Symbol = args[1]
 	}

@@ -38,7 +38,7 @@ that reads and writes there. Counts are of samples, by the rules of perf c2c.`,
 	flags.StringVar(&o.Line, "line", "", "`ADDRESS` in the line that is shown in detail (default: the first line)")
 	flags.IntVar(&o.Size, "line-size", 0, "`BYTES` of a cache line (default: those of the recorded machine, or 64)")
 	flags.IntVar(&o.Top, "top", 0, "how many lines (default: 6; all in json and csv)")
-	addSymbols(cmd, &o.Symbols)
+	a.addSymbols(cmd, &o.Symbols)
 	c.addScreen(cmd)
 	c.addOutput(cmd, report.Formats[*render.SharedLines]()...)
 	return cmd

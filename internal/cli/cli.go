@@ -13,6 +13,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/measure"
+	"github.com/cyclestack/cyclestack/internal/optional"
 	"github.com/cyclestack/cyclestack/internal/page"
 )
 
@@ -73,7 +74,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	} else {
 		a.addCommands(root, args)
 	}
-	root.SetArgs(args)
+	root.SetArgs(optional.Attached(root, args))
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)

@@ -31,7 +31,7 @@ type coreFlags struct {
 	trace    bool
 	explain  bool
 	times    int // iterations of the picture
-	syntax   string
+	syntax   disasm.Syntax
 	symbols  profile.Config
 }
 
@@ -78,8 +78,8 @@ Several --cpu stand side by side. --format csv prints one row for each block.`,
 	flags.BoolVar(&f.trace, "trace", false, "the picture of the pipeline, cycle by cycle; also as svg, konata (its viewer) and o3pipeview (gem5's)")
 	flags.IntVar(&f.times, "iterations", 0, "the `NUMBER` of iterations in the picture (default: as many as are clear)")
 	flags.BoolVar(&f.explain, "explain-model", false, "explain the model and the sources of each --cpu")
-	flags.StringVar(&f.syntax, "syntax", "att", "of instructions: `att|intel`")
-	addSymbols(cmd, &f.symbols)
+	flags.Var(&f.syntax, "syntax", "of instructions: `att|intel`")
+	a.addSymbols(cmd, &f.symbols)
 	_ = cmd.RegisterFlagCompletionFunc("cpu", completeNames(resolve.CPUNames))
 	formats := report.Formats[render.Cores]()
 	for _, name := range report.Formats[render.Pictures]() {
@@ -95,12 +95,7 @@ func (a *app) runCore(cmd *cobra.Command, c *common, f *coreFlags, args []string
 	if err := c.check(); err != nil {
 		return err
 	}
-	r := core.Request{Args: args, Hex: f.hex, Assembly: f.asm, Loop: f.loop, Unrolled: f.unrolled, Same: f.same, Measured: f.measured, In: a.in, Symbols: f.symbols, Table: c.format == "csv" && !f.trace}
-	if f.syntax == "intel" {
-		r.Syntax = disasm.Intel
-	} else if f.syntax != "att" {
-		return usageError("--syntax %s: must be att or intel", f.syntax)
-	}
+	r := core.Request{Args: args, Hex: f.hex, Assembly: f.asm, Loop: f.loop, Unrolled: f.unrolled, Same: f.same, Measured: f.measured, In: a.in, Symbols: f.symbols, Table: c.format == "csv" && !f.trace, Syntax: f.syntax}
 	recording := len(args) > 0 && f.hex+f.asm == "" && !core.IsProgram(args[0])
 	for _, name := range f.named(recording) {
 		model, err := c.coreOf(name)

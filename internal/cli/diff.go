@@ -72,7 +72,7 @@ value, if it is not chance. What may change is a node, "cycles" for all, or a fu
 	flags.StringVar(&c.by, "by", "", "differences by `KIND` of place in the code, function, module or line, and not by node")
 	flags.BoolVar(&f.paired, "paired", false, "each new run was taken next to the old run of the same number (default: if recordings of samples say so)")
 	flags.IntVar(&f.top, "top", 0, "how many places in the code (default: those that have changed, and those above 0.1 %; all in json)")
-	addSymbols(cmd, &f.symbols)
+	a.addSymbols(cmd, &f.symbols)
 	flags.Lookup("sysroot").Usage += "; OLD:NEW if the sides have different ones"
 	flags.StringVar(&f.per, "per", "", "unit of work: `NAME=N`, NAME=OLD:NEW, instruction or run")
 	flags.StringVar(&f.failOn, "fail-on", "", "exit with 1 if `'NODE>PERCENT%'`, several by commas; NODE is a node, cycles or function:NAME, < is for less")

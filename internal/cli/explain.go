@@ -44,7 +44,7 @@ the method.`,
 	c.addModel(cmd)
 	cmd.Flags().IntVar(&c.level, "level", 0, "deepest level of the list of nodes; 0 is all")
 	c.addParams(cmd)
-	addSymbols(cmd, &code)
+	a.addSymbols(cmd, &code)
 	c.addOutput(cmd, report.Formats[report.Explanation]()...)
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/cyclestack/cyclestack/internal/kept"
 	"github.com/cyclestack/cyclestack/internal/output"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/model"
@@ -108,9 +109,10 @@ func (c *common) addOutput(cmd *cobra.Command, formats ...string) {
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// addSymbols adds the flags that say where the programs and the kernel of a recording
-// are.
-func addSymbols(cmd *cobra.Command, to *profile.Config) {
+// addSymbols adds the flags that say where the programs and the kernel of a recording are. What
+// is read of programs is kept.
+func (a *app) addSymbols(cmd *cobra.Command, to *profile.Config) {
+	to.Indexes = kept.NewIndexes(a.kernel.Cache)
 	f := cmd.Flags()
 	f.StringVar(&to.Root, "sysroot", "", "`DIRECTORY` with the recorded programs, their debug files and sources")
 	f.StringVar(&to.Root, "symfs", "", "the same, as perf calls it")

@@ -69,7 +69,7 @@ func (f *Flags) AddLive(cmd *cobra.Command) {
 }
 
 // AddPrograms adds the flags that say where the programs of recordings are.
-func (f *Flags) AddPrograms(cmd *cobra.Command) { addSymbols(cmd, &f.places.symbols) }
+func (f *Flags) AddPrograms(cmd *cobra.Command) { f.app.addSymbols(cmd, &f.places.symbols) }
 
 // AddScreen adds the flags that print more than a screen.
 func (f *Flags) AddScreen(cmd *cobra.Command) { f.c.addScreen(cmd) }

@@ -63,7 +63,7 @@ means something.`,
 	flags.Float64Var(&f.floor, "floor", 0, "of thresholds: latency of the fastest load in `CYCLES` (default: the processor's)")
 	flags.StringVar(&f.by, "by", recorded.LatencyGroups[0], "of samples: what they are divided by, `"+strings.Join(recorded.LatencyGroups, "|")+"`")
 	flags.IntVar(&f.top, "top", 0, "of samples: how many lines (default: those above 0.5 % of the cycles; all in json and csv)")
-	addSymbols(cmd, &f.symbols)
+	a.addSymbols(cmd, &f.symbols)
 	c.addScreen(cmd)
 	c.addOutput(cmd, report.Formats[render.Latencies]()...)
 	return cmd

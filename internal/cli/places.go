@@ -30,7 +30,7 @@ type placeFlags struct {
 }
 
 // add adds the flags.
-func (f *placeFlags) add(cmd *cobra.Command) {
+func (f *placeFlags) add(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVar(&f.top, "top", 0, "how many places in the code (default: those above 0.5 %; all in json and csv)")
 	flags.StringVar(&f.expand, "expand", "", "also columns for the parts of the `NODES` (patterns as of --nodes), or of the whole's bottleneck: bottleneck")
@@ -39,7 +39,7 @@ func (f *placeFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.children, "children", false, "functions with what they call, by their callchains")
 	flags.StringVar(&f.callers, "callers", "", "who calls the `FUNCTION`, with its share by caller")
 	flags.StringVar(&f.callees, "callees", "", "what the `FUNCTION` calls, with the shares of these")
-	addSymbols(cmd, &f.symbols)
+	a.addSymbols(cmd, &f.symbols)
 	f.filter.add(cmd)
 	flags.BoolVar(&f.grouping.Together, "together", false, "of several files: they are runs of the same thing, whatever they say; those with other events are parts of it")
 	flags.BoolVar(&f.grouping.Separate, "separate", false, "of several files: each run by itself, side by side")

@@ -95,7 +95,7 @@ Next to -a, -C, -G, -p or -t a program only says for how long.`,
 	flags.BoolVarP(&f.sampled.NoBuildIDs, "no-buildid", "B", false, "without build ids")
 	flags.BoolP("no-buildid-cache", "N", true, "keep no copies of programs, as always")
 	flags.Func("max-size", "end when there are so many bytes of records: `10M`", f.limits.MaxSize.Set)
-	flags.IntVarP(&f.limits.Level, "compression-level", "z", 0, "compress records, at a `LEVEL` of 1 to 22 (-z=3; 1 without it)")
+	flags.IntVarP(&f.limits.Level, "compression-level", "z", 0, "compress records, at a `LEVEL` of 1 to 22 (-z3; 1 without it)")
 	flags.Lookup("compression-level").NoOptDefVal = "1"
 	flags.IntVarP(&f.limits.Realtime, "realtime", "r", 0, "write with this SCHED_FIFO priority, `1-99`")
 	flags.Func("switch-output", "go on in another file after `WHEN`: signal (SIGUSR2; the default), 100M, 30s", f.limits.Switch.Set)
@@ -140,7 +140,7 @@ func (f *recordFlags) check(c *common, program []string) error {
 			rule{f.given("count") && (f.period == 0 || f.period > mostPeriod), fmt.Sprintf("-c %d: a sample after so many events: at least 1", f.period)},
 		),
 		refuse(
-			rule{f.limits.Level < 0 || f.limits.Level > 22, fmt.Sprintf("-z=%d: levels are 0 to 22", f.limits.Level)},
+			rule{f.limits.Level < 0 || f.limits.Level > 22, fmt.Sprintf("-z%d: levels are 0 to 22", f.limits.Level)},
 			rule{f.maxFiles < 0 || f.maxFiles > 0 && !f.limits.Switch.On(), fmt.Sprintf("--switch-max-files %d: a number of files of --switch-output", f.maxFiles)},
 			rule{c.level < 0, fmt.Sprintf("--level %d: levels begin at 1", c.level)},
 			rule{len(f.events) > 0 && method, "-e and --model, --nodes, --level or --set: events, or those that a method needs"},

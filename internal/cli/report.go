@@ -11,7 +11,6 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/export"
-	"github.com/cyclestack/cyclestack/internal/kept"
 	_ "github.com/cyclestack/cyclestack/internal/picture" // registers the format svg
 	"github.com/cyclestack/cyclestack/internal/recorded"
 	"github.com/cyclestack/cyclestack/internal/release"
@@ -76,7 +75,7 @@ for any processor. Counts that no method uses are printed with their rates.`,
 	c.addNodes(cmd)
 	cmd.Flags().StringVar(&c.by, "by", "run", "one account for each `KIND`, several by commas: "+strings.Join(kindNames(splitKinds), ", "))
 	completeKinds(cmd, splitKinds)
-	f.add(cmd)
+	f.add(a, cmd)
 	x.add(cmd)
 	c.addScreen(cmd)
 	c.addOutput(cmd, slices.Concat(report.Formats[report.Accounts](), export.Names())...)
@@ -103,7 +102,6 @@ func (a *app) runReport(c *common, f *placeFlags, x *exportFlags, files []string
 
 // reportOf reports recordings, or a run that was kept.
 func (a *app) reportOf(c *common, f *placeFlags, x *exportFlags, by recorded.Split, run *recorded.KeptRun, files ...string) error {
-	f.symbols.Indexes = kept.NewIndexes(a.kernel.Cache)
 	if x.given(c) {
 		return a.export(c, f, x, by, files)
 	}

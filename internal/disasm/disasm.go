@@ -17,6 +17,7 @@
 package disasm
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -43,6 +44,28 @@ const (
 	ATT   Syntax = iota // source before destination, as GNU's tools do by default
 	Intel               // destination first, as Intel's manuals do
 )
+
+// String is the syntax as Set takes it.
+func (s Syntax) String() string {
+	if s == Intel {
+		return "intel"
+	}
+	return "att"
+}
+
+// Set makes the syntax that of a name.
+func (s *Syntax) Set(name string) error {
+	for _, known := range []Syntax{ATT, Intel} {
+		if known.String() == name {
+			*s = known
+			return nil
+		}
+	}
+	return errors.New("must be att or intel")
+}
+
+// Type is for flags.
+func (s *Syntax) Type() string { return "syntax" }
 
 // A Flow says where an instruction may go next.
 type Flow uint8

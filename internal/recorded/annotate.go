@@ -50,9 +50,7 @@ func (r *Recordings) Annotate(o AnnotateOptions) (*render.Annotation, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened := &object.Opened{} // the code is asked about several times
-	defer opened.Close()
-	o.Symbols.Opened = opened
+	defer openOnce(&o.Symbols)()
 	n := &annotator{a: &o, placeReport: placeReport{Recordings: r, o: &PlaceOptions{}, file: name}}
 	by := counts.Function
 	if want.byPlace() {
@@ -88,6 +86,16 @@ func (r *Recordings) Annotate(o AnnotateOptions) (*render.Annotation, error) {
 		return n.lines(t, place)
 	}
 	return n.function(t, place, want)
+}
+
+// openOnce lets programs stay open until the returned function is called, for readers that ask
+// about them one after another.
+func openOnce(c *profile.Config) (done func()) {
+	if c.Opened != nil {
+		return func() {}
+	}
+	c.Opened = &object.Opened{}
+	return func() { c.Opened.Close(); c.Opened = nil }
 }
 
 // table reads the recording. The places of a simulator are lines at most.

@@ -45,6 +45,7 @@ type hotLoop struct {
 // Core analyses the hottest loops of the first recording. It sets the options' cores, if
 // there are none.
 func (r *Recordings) Core(o *CoreOptions) (*core.Document, error) {
+	defer openOnce(&o.Symbols)()
 	p := &coreReport{o: o}
 	p.annotator = annotator{placeReport: placeReport{Recordings: r, o: &PlaceOptions{}, file: r.Names[0]}, a: &AnnotateOptions{Symbols: o.Symbols, Syntax: o.Syntax}}
 	t, err := p.instructions()
