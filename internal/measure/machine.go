@@ -206,8 +206,9 @@ const (
 
 // Interval returns how often to read multiplexed groups to estimate errors: after at least two
 // whole rotations, so that the order of groups can be varied. With more than four groups a
-// variation lasts longer, and so does an interval. It is 0 for a single group. groups share the counters of a PMU for slots of so
-// long; all are the groups of all PMUs. Readers are the processors where they are opened.
+// variation lasts longer, and neighbouring intervals err together. It is 0 for a single group.
+// groups share the counters of a PMU for slots of so long; all are the groups of all PMUs.
+// Readers are the processors where they are opened.
 func Interval(groups, all, readers int, slot time.Duration) time.Duration {
 	if groups < 2 {
 		return 0
@@ -215,7 +216,7 @@ func Interval(groups, all, readers int, slot time.Duration) time.Duration {
 	rotation := time.Duration(groups) * slot
 	whole := 2
 	if groups > 4 {
-		whole = 3
+		whole = 4
 	}
 	least := max(leastInterval, time.Duration(whole)*rotation, time.Duration(all*max(1, readers))*time.Second/mostReads)
 	return (least + rotation - 1) / rotation * rotation
