@@ -6,11 +6,12 @@ import (
 )
 
 // An sframe is a section .sframe: for each function the places where its frame changes, in
-// few bytes. Versions 1 (binutils 2.40) and 2 are known.
+// few bytes. Versions 1 (binutils 2.40), 2 and 3 (2.46) are known.
 type sframe struct {
 	Section
 	order   binary.ByteOrder
 	machine *Machine
+	version byte
 	size    int // of an entry of a function
 	count   int
 	fdes    int // where the functions are
@@ -36,7 +37,7 @@ func openSFrame(s Section, order binary.ByteOrder, k *Machine) *sframe {
 	c := cursor{data: s.Data, order: order}
 	magic, version, flags := c.number(2), c.u8(), c.u8()
 	arch := c.u8()
-	f := &sframe{Section: s, order: order, machine: k, sorted: flags&sframeSorted != 0, own: flags&sframeOwn != 0}
+	f := &sframe{Section: s, order: order, machine: k, version: version, sorted: flags&sframeSorted != 0, own: flags&sframeOwn != 0}
 	f.fixedFP, f.fixedRA = c.signed(1), c.signed(1)
 	extra := int(c.u8())
 	f.count = int(uint32(c.number(4)))
@@ -50,6 +51,8 @@ func openSFrame(s Section, order binary.ByteOrder, k *Machine) *sframe {
 		f.size = 17
 	case version == 2:
 		f.size = 20
+	case version == 3:
+		f.size = 16
 	default:
 		return nil
 	}
@@ -68,7 +71,12 @@ func openSFrame(s Section, order binary.ByteOrder, k *Machine) *sframe {
 // start returns where a function starts.
 func (f *sframe) start(i int) uint64 {
 	at := f.fdes + i*f.size
-	start := f.Addr + uint64(int64(int32(f.order.Uint32(f.Data[at:]))))
+	start := f.Addr
+	if f.version < 3 {
+		start += uint64(int64(int32(f.order.Uint32(f.Data[at:]))))
+	} else {
+		start += f.order.Uint64(f.Data[at:])
+	}
 	if f.own {
 		start += uint64(at)
 	}
@@ -93,78 +101,199 @@ func (f *sframe) row(addr uint64, t *Table) *Row {
 	if i < 0 {
 		return nil
 	}
-	c := cursor{data: f.Data, at: f.fdes + i*f.size + 4, order: f.order}
-	size, first, count, info := c.number(4), c.number(4), c.number(4), c.u8()
-	repeat := uint64(0)
-	if f.size == 20 {
-		repeat = uint64(c.u8())
-	}
+	fn, changes, ok := f.function(i)
 	offset := addr - f.start(i)
-	if c.bad || offset >= size || first > uint64(f.behind-f.fres) || count > uint64(f.behind-f.fres) {
+	if !ok || offset >= fn.size {
 		return nil
 	}
-	if info>>4&1 == 1 && repeat > 0 { // the same for each piece of so many bytes, as of .plt
-		offset %= repeat
+	if fn.info>>4&1 == 1 && fn.repeat > 0 { // the same for each piece of so many bytes, as of .plt
+		offset %= fn.repeat
 	}
-	changes := cursor{data: f.Data[:f.behind], at: f.fres + int(first), order: f.order}
-	return f.change(&changes, int(count), 1<<(info&3), offset, t)
+	return f.change(&changes, &fn, offset, t)
+}
+
+// An sframeFunction is what is said of a function.
+type sframeFunction struct {
+	size, count, repeat uint64
+	info                byte
+	flexible            bool // rows name registers; see flexible
+}
+
+// function reads what is said of a function, and returns where its changes begin.
+func (f *sframe) function(i int) (fn sframeFunction, changes cursor, ok bool) {
+	c := cursor{data: f.Data, at: f.fdes + i*f.size + 4, order: f.order}
+	if f.version == 3 {
+		c.at += 4
+	}
+	fn.size = c.number(4)
+	first := c.number(4)
+	if c.bad || first > uint64(f.behind-f.fres) {
+		return fn, c, false
+	}
+	changes = cursor{data: f.Data[:f.behind], at: f.fres + int(first), order: f.order}
+	switch f.version {
+	case 3: // they stand before the changes
+		fn.count, fn.info = changes.number(2), changes.u8()
+		kind := changes.u8() & 0x1f
+		fn.flexible, fn.repeat = kind == 1, uint64(changes.u8())
+		return fn, changes, !changes.bad && kind <= 1
+	case 2:
+		fn.count, fn.info, fn.repeat = c.number(4), c.u8(), uint64(c.u8())
+	default:
+		fn.count, fn.info = c.number(4), c.u8()
+	}
+	return fn, changes, !c.bad && fn.count <= uint64(f.behind-f.fres)
 }
 
 // change returns the row of the last change up to an offset.
-func (f *sframe) change(c *cursor, count, width int, offset uint64, t *Table) *Row {
+func (f *sframe) change(c *cursor, fn *sframeFunction, offset uint64, t *Table) *Row {
 	var row *Row
-	for range count {
+	width := 1 << (fn.info & 3)
+	for range fn.count {
 		start, info := c.number(width), c.u8()
 		n, size := int(info>>1&0xf), 1<<(info>>5&3)
-		var values [3]int64
+		var values [6]int64
 		for i := range n {
 			if v := c.signed(size); i < len(values) {
 				values[i] = v
 			}
 		}
-		if c.bad || width > 4 || size > 4 {
+		if c.bad || width > 4 || size > 4 || n > len(values) {
 			return nil
 		}
 		if start > offset {
 			break
 		}
-		if row = f.rowOf(info, n, values); row == nil {
+		switch {
+		case n == 0 && f.version > 1:
+			row = f.outermost()
+		case fn.flexible:
+			row = f.flexible(values[:n], 1<<(8*size)-1)
+		default:
+			row = f.rowOf(info, values[:n])
+		}
+		if row == nil {
 			return nil
 		}
 	}
 	if row == nil {
 		return nil
 	}
+	row.Signal = f.version == 3 && fn.info>>7 == 1
 	return t.share(row)
 }
 
 // rowOf makes a row of a change. Its offsets are those of the CFA, the return address and the
 // frame pointer. The second is absent where its place is fixed.
-func (f *sframe) rowOf(info byte, n int, values [3]int64) *Row {
+func (f *sframe) rowOf(info byte, values []int64) *Row {
 	k := f.machine
-	if n == 0 || n > len(values) {
-		return nil // the outermost function, in newer versions
+	if len(values) == 0 || len(values) > 3 {
+		return nil
 	}
 	row := &Row{machine: k, column: k.Return, cfa: rule{kind: ruleRegister, reg: uint16(k.FP), offset: values[0]}}
 	if info&1 != 0 {
 		row.cfa.reg = uint16(k.SP)
 	}
-	saved := values[1:n]
-	add := func(register int, offset int64) {
-		row.rules = append(row.rules, registerRule{uint16(register), rule{kind: ruleOffset, offset: offset}})
-	}
+	saved := values[1:]
 	switch {
 	case f.fixedRA != 0:
-		add(k.Return, f.fixedRA)
+		row.add(k.Return, rule{kind: ruleOffset, offset: f.fixedRA})
 	case len(saved) > 0:
-		add(k.Return, saved[0])
+		row.add(k.Return, rule{kind: ruleOffset, offset: saved[0]})
 		saved = saved[1:]
 	}
 	switch {
 	case f.fixedFP != 0:
-		add(k.FP, f.fixedFP)
+		row.add(k.FP, rule{kind: ruleOffset, offset: f.fixedFP})
 	case len(saved) > 0:
-		add(k.FP, saved[0])
+		row.add(k.FP, rule{kind: ruleOffset, offset: saved[0]})
 	}
 	return row
+}
+
+func (row *Row) add(register int, r rule) {
+	row.rules = append(row.rules, registerRule{uint16(register), r})
+}
+
+// outermost is the row of a function without a caller.
+func (f *sframe) outermost() *Row {
+	k := f.machine
+	row := &Row{machine: k, column: k.Return, cfa: rule{kind: ruleRegister, reg: uint16(k.SP)}}
+	row.add(k.Return, rule{kind: ruleUndefined})
+	return row
+}
+
+// flexible makes a row of a change that names registers. The CFA, the return address and the
+// frame pointer have two words each: the register with what is done, and the offset. A word of
+// 0 stands alone: the value is fixed or stays the same, as if there were no word. Mask has the
+// bits of a word. Source: the SFrame format, version 3, flexible FDE type.
+func (f *sframe) flexible(words []int64, mask uint64) *Row {
+	k := f.machine
+	if len(words) < 2 {
+		return nil
+	}
+	row := &Row{machine: k, column: k.Return}
+	cfa, ok := sframeRule(uint64(words[0])&mask, words[1])
+	switch {
+	case !ok || uint64(words[0])&1 == 0:
+		return nil // it cannot be relative to itself
+	case cfa.kind == ruleExpression:
+		cfa.kind, cfa.expr = ruleComputed, append(cfa.expr, opDeref)
+	}
+	row.cfa = cfa
+	words = words[2:]
+	for _, of := range []struct {
+		register int
+		fixed    int64
+	}{{k.Return, f.fixedRA}, {k.FP, f.fixedFP}} {
+		switch {
+		case len(words) >= 2 && words[0] != 0:
+			r, ok := sframeRule(uint64(words[0])&mask, words[1])
+			if !ok {
+				return nil
+			}
+			row.add(of.register, r)
+			words = words[2:]
+			continue
+		case len(words) > 0 && words[0] == 0:
+			words = words[1:]
+		}
+		if of.fixed != 0 {
+			row.add(of.register, rule{kind: ruleOffset, offset: of.fixed})
+		}
+	}
+	if len(words) > 0 {
+		return nil
+	}
+	return row
+}
+
+// sframeRule makes a rule of a word and an offset. With bit 0 the base is a register, else the
+// CFA. With bit 1 the value is in memory there. The register is above bit 2.
+func sframeRule(word uint64, offset int64) (rule, bool) {
+	register, memory, number := word&1 != 0, word&2 != 0, word>>3
+	switch {
+	case !register && memory:
+		return rule{kind: ruleOffset, offset: offset}, true
+	case !register:
+		return rule{kind: ruleValue, offset: offset}, true
+	case number >= registers:
+		return rule{}, false
+	case !memory:
+		return rule{kind: ruleRegister, reg: uint16(number), offset: offset}, true
+	}
+	expr := append([]byte{opBregx, byte(number)}, sleb(offset)...)
+	return rule{kind: ruleExpression, expr: expr}, true
+}
+
+// sleb is a number in signed LEB128.
+func sleb(v int64) (out []byte) {
+	for {
+		b := byte(v & 0x7f)
+		v >>= 7
+		if v == 0 && b&0x40 == 0 || v == -1 && b&0x40 != 0 {
+			return append(out, b)
+		}
+		out = append(out, b|0x80)
+	}
 }

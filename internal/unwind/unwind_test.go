@@ -102,6 +102,7 @@ func TestRowsAgree(t *testing.T) {
 	sframes := map[string]*unwind.Table{
 		"version 1": only(unwind.Sections{Arch: all.Arch, Order: all.Order, SFrame: all.SFrame, Debug: none}),
 		"version 2": only(unwind.Sections{Arch: all.Arch, Order: all.Order, SFrame: second(t, all.SFrame), Debug: none}),
+		"version 3": only(unwind.Sections{Arch: all.Arch, Order: all.Order, SFrame: third(t, all.SFrame), Debug: none}),
 	}
 	checked := 0
 	for _, f := range functions(t, path) {
@@ -187,6 +188,10 @@ func FuzzTable(f *testing.F) {
 		arch, kind, _ := strings.Cut(file, ".")
 		f.Add(data, addr, arch == "arm64", kind)
 	}
+	third := linked()
+	f.Add(third.Data, third.Addr-0x401000+0x600, false, "sframe")
+	third.Data[28+32+8+3] = 1 // the second function is a flexible one
+	f.Add(third.Data, third.Addr-0x401000+0x600, false, "sframe")
 	f.Fuzz(func(t *testing.T, data []byte, addr uint64, arm bool, kind string) {
 		s := unwind.Sections{Arch: "amd64", Order: binary.LittleEndian}
 		if arm {
