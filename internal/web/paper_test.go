@@ -25,7 +25,7 @@ func TestPaper(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no pdftotext: apt-get install poppler-utils")
 	}
-	many, list := manyFunctions(t, 400)
+	many, list := manyFunctions(t, 220)
 	for name, html := range map[string][]byte{"levels": htmlOf(t, "report", levels...), "annotate": htmlOf(t, "report", "--sysroot", "examples/annotate", "examples/annotate.data"), "many": many} {
 		tab := open(t, b, html)
 		tab.Eval(`document.documentElement.dataset.theme = "dark"`, nil)
