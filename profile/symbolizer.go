@@ -322,15 +322,21 @@ func (y *Symbolizer) image(f *File) *image {
 	return im
 }
 
-// functionList are functions by a number.
-type functionList []*Function
+// functionList are functions by a number, in blocks: few functions of a large file have samples.
+type functionList [][]*Function
+
+const functionBlock = 1 << 8
 
 // at returns the place of a number's function.
 func (l *functionList) at(n int) **Function {
-	if n >= len(*l) {
-		*l = append(*l, make([]*Function, n+1+n/2-len(*l))...)
+	i := n / functionBlock
+	if i >= len(*l) {
+		*l = append(*l, make([][]*Function, i+1+i/2-len(*l))...)
 	}
-	return &(*l)[n]
+	if (*l)[i] == nil {
+		(*l)[i] = make([]*Function, functionBlock)
+	}
+	return &(*l)[i][n%functionBlock]
 }
 
 // An image is what was found for a file: one of object, table and dump, or none.

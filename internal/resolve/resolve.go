@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
@@ -70,6 +71,7 @@ type Resolver struct {
 	Choice    Choice
 	Catalogue *model.Catalogue
 	named     Processor // that of the choice; zero if it names none
+	generic   sync.Map  // methods for any processor by name
 }
 
 // New returns a resolver for a choice with the catalogue that it asks for.
@@ -249,11 +251,20 @@ func (m *Method) holding(node string) *Method {
 // Generic returns a method for any processor. It serves for reports that have no
 // method of their own.
 func (r *Resolver) Generic(name string) (*Method, error) {
+	if known, ok := r.generic.Load(name); ok {
+		m := *known.(*Method)
+		return &m, nil
+	}
 	cpu, err := r.Catalogue.CPU(GenericCPU)
 	if err != nil {
 		return nil, err
 	}
-	return r.Method(Processor{CPU: cpu}, name)
+	m, err := r.Method(Processor{CPU: cpu}, name)
+	if err == nil {
+		own := *m
+		r.generic.Store(name, &own)
+	}
+	return m, err
 }
 
 // ForNode chooses a method for a node without a recording: the processor's first

@@ -116,6 +116,7 @@ const (
 // A Sampler makes the accounts of one window after another.
 type Sampler struct {
 	o      Options
+	by     *resolve.Resolver
 	file   *output.Scratch
 	opened object.Opened
 	kept   perfrecord.Kept
@@ -123,6 +124,10 @@ type Sampler struct {
 
 // New returns a sampler. It must be closed.
 func New(o Options) (*Sampler, error) {
+	by, err := resolve.New(o.Sample.Choice)
+	if err != nil {
+		return nil, err
+	}
 	f, err := output.NewScratch()
 	if err != nil {
 		return nil, err
@@ -134,7 +139,7 @@ func New(o Options) (*Sampler, error) {
 		o.Most = usualPlace
 	}
 	o.Sample.RingSize, o.Sample.Cgroups = ringSize, o.By == counts.Cgroup
-	return &Sampler{o: o, file: f, kept: perfrecord.Kept{Brief: true}}, nil
+	return &Sampler{o: o, by: by, file: f, kept: perfrecord.Kept{Brief: true}}, nil
 }
 
 // Retarget has further windows be of another target.
@@ -156,10 +161,7 @@ func (s *Sampler) Window(ctx context.Context, w report.Writer) (n int64, err err
 	if err != nil || n == 0 {
 		return n, err
 	}
-	recs, err := Reader(s.file, s.o.Sample.Choice)
-	if err != nil {
-		return n, err
-	}
+	recs := recorded.New(s.by, s.file.Path)
 	defer recs.Close()
 	places := &recorded.PlaceOptions{Split: recorded.SplitBy(s.o.By), Top: s.o.Most, NoInline: true, Symbols: profile.Config{Opened: &s.opened}, Filter: recorded.Filter{Filter: s.o.Only}}
 	err = recs.Places(places, func(bool) (report.Writer, error) { return w, nil })

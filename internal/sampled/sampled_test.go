@@ -5,10 +5,13 @@ package sampled_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -88,4 +91,101 @@ func TestWindowsLater(t *testing.T) {
 		t.Errorf("of %d samples %d have a module: %v", all, named, a.modules)
 	}
 	t.Logf("%v", a.modules)
+}
+
+// A countedFS counts how often a file is opened.
+type countedFS struct {
+	fs.FS
+	name string
+	n    int
+}
+
+func (c *countedFS) Open(name string) (fs.File, error) {
+	if name == c.name {
+		c.n++
+	}
+	return c.FS.Open(name)
+}
+
+func (c *countedFS) ReadFile(name string) ([]byte, error) {
+	if name == c.name {
+		c.n++
+	}
+	return fs.ReadFile(c.FS, name)
+}
+
+func (c *countedFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(c.FS, name) }
+
+func (c *countedFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.FS, name) }
+
+// TestWindowsKept: what a process has mapped is read once. A process that executes another
+// program between two windows is read again: nothing else tells of it.
+func TestWindowsKept(t *testing.T) {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	data, err := os.ReadFile(shell)
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{"kept-first", "kept-second"} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	loop := "trap 'exec " + filepath.Join(dir, "kept-second") + ` -c "while :; do :; done"' USR1; while :; do :; done`
+	busy := exec.Command(filepath.Join(dir, "kept-first"), "-c", loop)
+	if err := busy.Start(); err != nil {
+		t.Skip(err) // such a directory may not execute programs
+	}
+	t.Cleanup(func() {
+		_ = busy.Process.Kill()
+		_ = busy.Wait()
+	})
+	k := measure.ThisKernel()
+	root := &countedFS{FS: k.Root, name: fmt.Sprintf("proc/%d/maps", busy.Process.Pid)}
+	k.Root = root
+	s, err := sampled.New(sampled.Options{Kernel: k, By: counts.Module, Only: samples.Filter{Processes: []string{"kept-first", "kept-second"}},
+		Sample: measure.SampleOptions{Options: measure.Options{Target: perfevent.Target{All: true, Present: true}, Period: measure.Period{Timeout: 300 * time.Millisecond}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	windows := func(n int) map[string]int64 {
+		t.Helper()
+		a := &accounts{map[string]int64{}}
+		for range n {
+			if _, err := s.Window(context.Background(), a); errors.Is(err, syscall.EACCES) {
+				t.Skipf("not allowed here: %v", err)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return a.modules
+	}
+	windows(1)
+	if root.n != 1 {
+		t.Fatalf("the first window read what the process has mapped %d times", root.n)
+	}
+	// A window that loses records has it read once more.
+	if found := windows(3); root.n > 3 || found[""] > 2 {
+		t.Errorf("later windows read what the process has mapped %d times: %v", root.n-1, found)
+	}
+	if err := busy.Process.Signal(syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	for comm := ""; comm != "kept-second"; time.Sleep(5 * time.Millisecond) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", busy.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		comm = strings.TrimSpace(string(text))
+	}
+	found := windows(3)
+	if all := found["kept-first"] + found["kept-second"] + found[""]; all > 0 && found["kept-second"] == 0 || found["kept-first"] > 0 || found[""] > 2 {
+		t.Errorf("after it executed another program: %v", found)
+	}
+	t.Logf("%v, read %d times", found, root.n)
 }

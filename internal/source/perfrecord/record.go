@@ -265,7 +265,7 @@ func (r *Recording) Run() error {
 		return r.failed
 	}
 	if r.tally.seen != nil {
-		r.opts.Kept.last = r.tally.seen
+		r.opts.Kept.end(r.tally.seen, r.tally.lost > 0)
 	}
 	if err := r.complete(); err != nil {
 		return err

@@ -18,8 +18,9 @@ type synthesis struct {
 	root  fs.FS
 	write func(perfdata.Record)
 	tally *tally
-	data  bool // mappings of data are wanted, too
-	brief bool // of threads, only the first is named
+	data  bool     // mappings of data are wanted, too
+	brief bool     // of threads, only the first is named
+	kept  *process // takes what is read; nil for nothing
 
 	// pause is called after each process: others write meanwhile, into what has
 	// little room. nil for nothing.
@@ -75,6 +76,8 @@ func (s *synthesis) processes(pids, tids []int) {
 }
 
 func (s *synthesis) process(pid int) {
+	s.kept = s.tally.seen.keep(pid)
+	defer func() { s.kept = nil }()
 	dir := path.Join("proc", strconv.Itoa(pid))
 	tids := []int{pid}
 	if !s.brief {
@@ -94,7 +97,11 @@ func (s *synthesis) process(pid int) {
 func (s *synthesis) thread(pid, tid int) {
 	name, err := fs.ReadFile(s.root, path.Join("proc", strconv.Itoa(pid), "task", strconv.Itoa(tid), "comm"))
 	if err == nil {
-		s.write(&perfdata.Comm{PID: pid, TID: tid, Comm: []byte(strings.TrimRight(string(name), "\n"))})
+		text := strings.TrimRight(string(name), "\n")
+		if s.kept != nil {
+			s.kept.name(tid, text)
+		}
+		s.write(&perfdata.Comm{PID: pid, TID: tid, Comm: []byte(text)})
 	}
 }
 
@@ -109,6 +116,9 @@ func (s *synthesis) maps(pid int, maps []byte) {
 		m.PID, m.TID = pid, pid
 		if code {
 			s.tally.mapped(string(m.Filename), inode{m.Maj, m.Min, m.Inode})
+			if s.kept != nil && len(s.kept.maps) < mapsMost {
+				s.kept.maps = append(s.kept.maps, m)
+			}
 		} else {
 			m.Misc |= perffile.MiscMmapData
 		}

@@ -31,8 +31,9 @@ type inode struct {
 }
 
 // timeAt is where the time of a sample is: behind the identifier, the address of
-// the instruction and the thread, which is at pidAt.
+// the instruction, which is at addrAt, and the thread, which is at pidAt.
 const (
+	addrAt = 8
 	pidAt  = 16
 	timeAt = 24
 )
@@ -79,13 +80,18 @@ func (t *tally) scan(p []byte) {
 }
 
 func (t *tally) record(b []byte) {
+	mode := perfdata.Mode(binary.NativeEndian.Uint16(b[4:]) & perffile.MiscModeMask)
 	switch perfdata.RecordType(binary.NativeEndian.Uint32(b)) {
 	case perffile.RecordSample:
 		t.samples++
 		if b = b[headerSize:]; len(b) >= timeAt+8 {
 			t.time(binary.NativeEndian.Uint64(b[timeAt:]))
 			if t.seen != nil {
-				t.seen.sample(int(int32(binary.NativeEndian.Uint32(b[pidAt:]))), int(int32(binary.NativeEndian.Uint32(b[pidAt+4:]))))
+				addr := uint64(0)
+				if mode == perfdata.ModeUser {
+					addr = binary.NativeEndian.Uint64(b[addrAt:])
+				}
+				t.seen.sample(int(int32(binary.NativeEndian.Uint32(b[pidAt:]))), int(int32(binary.NativeEndian.Uint32(b[pidAt+4:]))), addr)
 			}
 		}
 	case perffile.RecordLost:
@@ -98,9 +104,10 @@ func (t *tally) record(b []byte) {
 		t.mmap2(b)
 	case perffile.RecordFork, perffile.RecordExit:
 		t.task(b)
-	case perffile.RecordComm:
-		if t.seen != nil && len(b) >= headerSize+8 && binary.NativeEndian.Uint16(b[4:])&perffile.MiscCommExec != 0 {
-			t.seen.ran(int(int32(binary.NativeEndian.Uint32(b[headerSize:]))))
+	}
+	if t.seen != nil {
+		if c, ok := changeOf(b); ok {
+			t.seen.note(c)
 		}
 	}
 }
@@ -117,17 +124,11 @@ func (t *tally) task(b []byte) {
 	switch began := perfdata.RecordType(binary.NativeEndian.Uint32(b)) == perffile.RecordFork; {
 	case !began && pid == tid:
 		delete(t.pids, pid)
-		if t.seen != nil {
-			delete(t.seen.active, pid)
-		}
 	case began && len(t.pids) < maxPIDs:
 		if t.pids == nil {
 			t.pids = map[int]struct{}{}
 		}
 		t.pids[pid] = struct{}{}
-		if t.seen != nil {
-			t.seen.began(pid, int(int32(binary.NativeEndian.Uint32(b[headerSize+4:]))))
-		}
 	}
 }
 
