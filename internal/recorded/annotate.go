@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
@@ -28,6 +29,9 @@ type AnnotateOptions struct {
 	Syntax       disasm.Syntax
 	Symbols      profile.Config
 	Sources      []string // further directories with sources
+	// Intervals has the code of each interval annotated as well; see [PlaceOptions].
+	Intervals bool
+	Interval  time.Duration
 }
 
 // An annotator annotates a function of a recording.
@@ -162,8 +166,8 @@ func (n *annotator) function(t *counts.Table, place *counts.Code, want *symbol) 
 	defer r.Close()
 	listing, f := n.list(r, place, want)
 	run := slices.Clone(t.Row(0))
-	insts, err := n.table(samples.Options{By: counts.Instruction, Filter: samples.Filter{
-		Modules: []string{place.Module}, Addresses: []samples.Range{{From: listing.Start, To: listing.End - 1}}}})
+	filter := samples.Filter{Modules: []string{place.Module}, Addresses: []samples.Range{{From: listing.Start, To: listing.End - 1}}}
+	insts, err := n.table(samples.Options{By: counts.Instruction, Filter: filter})
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +190,11 @@ func (n *annotator) function(t *counts.Table, place *counts.Code, want *symbol) 
 	if f != nil {
 		program = r.Status(f.File).Path
 	}
-	return n.annotation(t, insts, listing, opts, program)
+	out, err := n.annotation(t, insts, listing, opts, program)
+	if err == nil && n.a.Intervals {
+		out.Intervals, err = n.intervals(listing, opts, filter)
+	}
+	return out, err
 }
 
 // list lists a function, or the range of it that was asked for. Where its code is not

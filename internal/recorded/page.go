@@ -99,7 +99,9 @@ func (p *pageReport) rest() {
 	if !simulated {
 		p.add("intervals", p.intervals)
 	}
-	if p.samples && p.functions <= functionsMost {
+	if p.samples && p.functions > functionsMost {
+		p.left = append(p.left, web.Left{View: "functions by interval", Why: fmt.Sprintf("more than %d functions: a selection of intervals leaves their table as it is", functionsMost)})
+	} else if p.samples {
 		p.add("functions by interval", func(w io.Writer) error { return p.places(w, nil, counts.Interval, counts.Function) })
 	}
 	p.stacksByInterval()
@@ -107,7 +109,7 @@ func (p *pageReport) rest() {
 		p.add("loops in the core model", p.core)
 	}
 	for _, symbol := range p.hot {
-		p.add("code of "+symbol, func(w io.Writer) error { return p.code(w, symbol) })
+		p.code(symbol)
 	}
 }
 
@@ -239,13 +241,19 @@ func (p *pageReport) core(w io.Writer) error {
 	return report.Write(w, "json", with, p.o.Report)
 }
 
-// code writes an annotated function.
-func (p *pageReport) code(w io.Writer, symbol string) error {
-	code, err := p.Annotate(AnnotateOptions{Symbol: symbol, Symbols: p.o.Places.Symbols})
-	if err != nil {
-		return err
+// code adds an annotated function, and its code in each interval.
+func (p *pageReport) code(symbol string) {
+	view := "code of " + symbol
+	code, err := p.Annotate(AnnotateOptions{Symbol: symbol, Symbols: p.o.Places.Symbols, Intervals: len(p.spans) > 1, Interval: p.o.Places.Interval})
+	p.add(view, func(w io.Writer) error {
+		if err != nil {
+			return err
+		}
+		return report.Write(w, "json", *code, p.o.Report)
+	})
+	if err == nil && len(code.Intervals) > 0 {
+		p.add(view+" by interval", code.ByInterval)
 	}
-	return report.Write(w, "json", *code, p.o.Report)
 }
 
 // scopes passes accounts on, and shows them to a function.

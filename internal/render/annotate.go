@@ -28,6 +28,8 @@ type Annotation struct {
 	Label string // what was recorded: the command
 	Flat  string // why there is nothing but shares: no method fits. "" if one does
 	Notes []counts.Note
+	// Intervals are the function's code in parts of the time: see [Annotation.ByInterval].
+	Intervals []CodeInterval
 
 	Source   bool // the source's lines alone, in their order
 	Assembly bool // the instructions alone

@@ -83,12 +83,17 @@ type Accounts struct {
 }
 
 func newAccounts(w io.Writer, o report.Options) report.Writer {
-	return &Accounts{w: w, o: o, ends: true}
+	a := NewAccounts(w, o)
+	a.ends = true
+	return a
 }
 
 // NewAccounts returns a writer of accounts whose page is open at the end, for further
 // documents. Finish ends it.
-func NewAccounts(w io.Writer, o report.Options) *Accounts { return &Accounts{w: w, o: o} }
+func NewAccounts(w io.Writer, o report.Options) *Accounts {
+	o.Long = true // a page reads whole accounts, not streams
+	return &Accounts{w: w, o: o}
+}
 
 // Begin implements [report.Writer].
 func (a *Accounts) Begin(h report.Header) error {

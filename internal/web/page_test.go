@@ -83,6 +83,7 @@ type node struct {
 
 type scopeOf struct {
 	Kind, Function, Module, Addr string
+	Line                         int
 	Share, Error                 *float64
 	Samples                      int64 `json:"share_samples"`
 	Hotspot                      bool
@@ -103,11 +104,15 @@ type accountOf struct {
 		Event    string
 		Value    *float64
 		Coverage *float64
+		Samples  int64
 	}
-	Audit []struct {
-		Name, State    string
-		Left, Residual *float64
-	}
+	Audit []check
+	Times *struct{ Nodes []node }
+}
+
+type check struct {
+	Name, State    string
+	Left, Residual *float64
 }
 
 func as[T any](t *testing.T, from any) T {

@@ -221,7 +221,6 @@ func TestWhen(t *testing.T) {
 			t.Errorf("%s, %s: the boxes are %q, and report --time has %q", what, span, labels, want)
 		}
 	}
-	all := tab.Text("#trust [aria-label=counts] tbody tr [data-key=value]")
 	verdict := tab.Text("#what .facts")
 	// Whatever is selected has the samples of these two intervals.
 	with := slices.IndexFunc(intervals, func(a accountOf) bool { return a.Scope.Samples > 0 })
@@ -243,12 +242,26 @@ func TestWhen(t *testing.T) {
 	tab.Drag("#when svg", 0.05+0.9*(float64(with)+0.3)/n, 0.05+0.9*(float64(with)+1.5)/n)
 	compare("two intervals, by mouse", with, with+1)
 	stacks("two intervals", with, with+1)
-	if got := tab.Text("#trust [aria-label=counts] tbody tr [data-key=value]"); got != all {
-		t.Errorf("two intervals: the counts are not those of the whole recording: %s, want %s", got, all)
+	for i, c := range intervals[with].Counts {
+		got := tab.Text(fmt.Sprintf(`#trust [aria-label=counts] tbody tr:nth-child(%d) [data-key=value]`, i+1))
+		if next := intervals[with+1].Counts[i]; c.Value != nil && next.Value != nil && (next.Event != c.Event || got != page.Trim(*c.Value+*next.Value)) {
+			t.Errorf("two intervals: the count of %s is %s, want %s", c.Event, got, page.Trim(*c.Value+*next.Value))
+		}
+	}
+	for i, c := range intervals[with].Audit {
+		holds := 0
+		for _, a := range intervals[with : with+2] {
+			if slices.ContainsFunc(a.Audit, func(x check) bool { return x.Name == c.Name && x.State == "holds" }) {
+				holds++
+			}
+		}
+		if got := tab.Text(fmt.Sprintf(`#trust [aria-label=checks] tbody tr:nth-child(%d) [data-key=holds]`, i+1)); got != strconv.Itoa(holds) {
+			t.Errorf("two intervals: %s holds in %s, want %d", c.Name, got, holds)
+		}
 	}
 	// What is not restricted says so.
 	var unmarked []string
-	tab.Eval(`[...document.querySelectorAll("main section[id]")].filter(e => !e.parentElement.closest("section") && !["what", "tree", "when", "where-function", "stacks"].includes(e.id))
+	tab.Eval(`[...document.querySelectorAll("main section[id]")].filter(e => !e.parentElement.closest("section") && !["what", "tree", "when", "where-function", "stacks", "trust"].includes(e.id))
 		.filter(e => { const x = e.querySelector("h2 .unselected"); return !x || getComputedStyle(x).display === "none"; }).map(e => e.id)`, &unmarked)
 	if len(unmarked) > 0 {
 		t.Errorf("two intervals: %q do not say that they are of the whole recording", unmarked)

@@ -1,28 +1,92 @@
 // Source and assembly with the account of each line and instruction.
 
-import { Document, Head } from "./data";
+import { Account, Document, Head, holds } from "./data";
 import { clean, clear, h } from "./dom";
 import { known, percentOf, trim } from "./format";
 
 interface PartNode { node: string; value: number; unit: string; error?: number; amount?: number; samples?: number; reliable: boolean; verdict?: string }
 interface Part { share?: number; share_of_run?: number; error?: number; samples: number; nodes?: PartNode[]; counts?: { event: string; value: number; samples: number }[] }
 interface Line extends Part { file?: string; line?: number; text?: string }
-interface Instruction extends Part { addr: string; text?: string; file?: string; line?: number; loop?: number }
+interface Instruction extends Part { addr: string; text?: string; file?: string; line?: number }
 interface Loop extends Part { loop: number; header: string; depth: number; inside?: number; file?: string; first_line?: number; last_line?: number; trips?: number; trips_error?: number; trips_at_least?: number; why?: string;
   iterations?: { value: number; error?: number }; per_iteration?: { event: string; value: number; error?: number }[] }
 
 export interface Annotation extends Head, Document {
   clock: string; function: Part & { name: string; symbol?: string; module: string }; costs: { node: string; stalls: string; hidden: number }[];
-  lines: Line[]; instructions: Instruction[]; loops: Loop[]; notes: string[];
+  lines: Line[]; instructions: Instruction[]; blocks: { instructions: number; loop?: number }[]; loops: Loop[]; notes: string[];
+}
+
+// A Sum is what an interval adds to a part of the code: see internal/render.
+interface Sum { i: number; n: number; e: number | null; c: [number, number, number][]; f?: (number | string | null)[][]; l?: [number | null, number, number | null, number] }
+interface CodeInterval { start_s: number; base: number | null; function: Sum; lines: Sum[]; instructions: Sum[]; loops: Sum[] }
+
+export interface CodeIntervals extends Document { function: string; module: string; nodes: string[]; events: string[]; intervals: CodeInterval[] }
+
+// A Root adds up the squares of errors. What has no samples might have had one, in all together.
+class Root {
+  private squares = 0;
+  private one = 0;
+  private unknown = false;
+
+  add(e: number | null, samples: number): void {
+    if (e === null) this.unknown = true;
+    else if (samples > 0) this.squares += e * e;
+    else this.one = Math.max(this.one, e);
+  }
+
+  over(whole: number): number | undefined { return this.unknown || whole <= 0 ? undefined : (this.squares > 0 ? Math.sqrt(this.squares) : this.one) / whole; }
+}
+
+// during is the code of a function in some intervals. What of it can be added up is: a verdict is that of one interval.
+export function during(d: Annotation, of: CodeIntervals, chosen: Account[]): Annotation {
+  const list = of.intervals.filter(x => chosen.some(a => holds(a, x.start_s))), clock = of.events.indexOf(d.clock);
+  const count = (s: Sum, col: number) => s.c.find(c => c[0] === col)?.[1] || 0;
+  const whole = list.reduce((t, x) => t + count(x.function, clock), 0), base = list.reduce((t, x) => t + (x.base ?? 0), 0);
+  const lacking = new Set<number>(); // nodes that are not known in one of the intervals
+  for (const x of list) if (x.base) of.nodes.forEach((_, k) => { if (!x.function.f?.some(f => f[0] === k)) lacking.add(k); });
+  const part = (sums: Sum[]): Part => {
+    if (sums.length === 0) return { samples: 0 };
+    const error = new Root(), counts = new Map<number, { event: string; value: number; samples: number }>(), nodes = new Map<number, { n: PartNode; root: Root }>();
+    for (const s of sums) {
+      error.add(s.e, s.n);
+      for (const [col, value, samples] of s.c) { const c = counts.get(col) || { event: of.events[col], value: 0, samples: 0 }; c.value += value; c.samples += samples; counts.set(col, c); }
+      for (const [k, amount, e, samples, verdict] of (s.f || []) as [number, number, number | null, number, string?][]) {
+        const x = nodes.get(k) || { n: { node: of.nodes[k], value: 0, unit: "cycles", amount: 0, samples: 0, reliable: false }, root: new Root() };
+        x.n.amount! += amount; x.n.samples! += samples; x.n.verdict = list.length === 1 ? verdict : undefined;
+        x.root.add(e, samples);
+        nodes.set(k, x);
+      }
+    }
+    for (const [k, x] of nodes) {
+      x.n.value = base > 0 ? x.n.amount! / base : NaN;
+      x.n.error = x.root.over(base);
+      x.n.reliable = !lacking.has(k) && known(x.n.error) && x.n.error < Math.abs(x.n.value);
+    }
+    const own = counts.get(clock)?.value || 0;
+    return { share: whole > 0 ? own / whole : undefined, error: error.over(whole), samples: sums.reduce((t, s) => t + s.n, 0), counts: [...counts.values()], nodes: [...nodes.values()].map(x => x.n).filter(n => !Number.isNaN(n.value)) };
+  };
+  // by are the sums of the parts with an index, one for each interval that has samples there.
+  const by = (sums: (x: CodeInterval) => Sum[]) => { const m = new Map<number, Sum[]>(); for (const x of list) for (const s of sums(x)) m.set(s.i, [...(m.get(s.i) || []), s]); return (i: number) => m.get(i) || []; };
+  const lines = by(x => x.lines), instructions = by(x => x.instructions), loops = by(x => x.loops);
+  const loop = (l: Loop, sums: Sum[]): Loop => {
+    const p = part(sums), add = (k: number) => sums.reduce((t, s) => t + (s.l?.[k] ?? 0), 0), iterations = add(0), entries = add(2);
+    const out: Loop = { loop: l.loop, header: l.header, depth: l.depth, inside: l.inside, file: l.file, first_line: l.first_line, last_line: l.last_line, ...p };
+    if (add(1) > 0) { out.iterations = { value: iterations }; out.per_iteration = (p.counts || []).filter(c => c.samples > 0).map(c => ({ event: c.event, value: c.value / iterations })); }
+    if (add(3) > 0) out.trips = iterations / entries;
+    return out;
+  };
+  return { ...d, function: { ...part(list.map(x => x.function)), name: d.function.name, symbol: d.function.symbol, module: d.function.module }, lines: d.lines.map((l, i) => ({ file: l.file, line: l.line, text: l.text, ...part(lines(i)) })),
+    instructions: d.instructions.map((x, i) => ({ addr: x.addr, text: x.text, file: x.file, line: x.line, ...part(instructions(i)) })), loops: d.loops.map((l, i) => loop(l, loops(i))) };
 }
 
 export class Code {
   readonly element: HTMLElement;
+  private chosen: Account[] | null = null;
   private choice = h("select", { id: "code-function" });
   private body = h("div");
   private assembly = h("input", { type: "checkbox", id: "code-assembly", checked: true });
 
-  constructor(private list: Annotation[]) {
+  constructor(private list: Annotation[], private spans: CodeIntervals[]) {
     list.forEach((d, i) => this.choice.append(h("option", { value: i }, clean(d.function.name) + "  " + clean(d.function.module))));
     this.choice.addEventListener("change", () => this.draw());
     this.assembly.addEventListener("change", () => this.draw());
@@ -39,12 +103,33 @@ export class Code {
     return () => { this.choice.value = String(i); this.draw(); this.element.scrollIntoView(); this.choice.focus({ preventScroll: true }); };
   }
 
+  // show shows the code in some intervals; null is the whole recording.
+  show(chosen: Account[] | null): void { this.chosen = chosen; this.draw(); }
+
+  // follows reports whether all of the code follows a selection.
+  get follows(): boolean { return this.list.every(d => this.of(d)); }
+
+  // of are the intervals of a function.
+  of(d: Annotation): CodeIntervals | undefined { return this.spans.find(s => s.function === d.function.name && s.module === d.function.module); }
+
+  // loop is a loop of a function in the selection.
+  loop(name: string | undefined, module: string | undefined, number: number | undefined): Loop | undefined {
+    const d = this.list.find(x => x.function.name === name && x.function.module === module), of = d && this.of(d);
+    return d && of && this.chosen ? during(d, of, this.chosen).loops.find(l => l.loop === number) : undefined;
+  }
+
+  // clock is the event that the parts of a function are compared by.
+  clock(name: string | undefined, module: string | undefined): string | undefined { return this.list.find(x => x.function.name === name && x.function.module === module)?.clock; }
+
   private draw(): void {
-    const d = this.list[Number(this.choice.value)];
+    const all = this.list[Number(this.choice.value)];
     clear(this.body);
-    if (!d) return;
-    const nodes = (d.function.nodes || []).filter(n => n.unit === "cycles" || n.unit === "slots").map(n => n.node);
-    const events = nodes.length ? [] : (d.function.counts || []).map(c => c.event);
+    if (!all) return;
+    const of = this.chosen && this.of(all), apart = of ? (all.function.nodes || []).filter(n => (n.unit === "cycles" || n.unit === "slots") && !of.nodes.includes(n.node)).map(n => n.node) : [];
+    const d = of && this.chosen ? during(all, of, this.chosen) : all;
+    if (of && this.chosen) this.body.append(h("p", { class: "hint" }, (this.chosen.length === 1 ? "In the selected interval." : "In the selected intervals: the sums of each.") + (apart.length ? ` No sums, and of the whole recording only: ${apart.map(n => n.split(".").pop()).join(", ")}, and what is hidden.` : " What is hidden is of one interval, or of the whole recording.")));
+    const nodes = (all.function.nodes || []).filter(n => n.unit === "cycles" || n.unit === "slots").map(n => n.node);
+    const events = nodes.length ? [] : (all.function.counts || []).map(c => c.event);
     const heads = ["", "", "share", "±", "samples", ...nodes.map(n => n.split(".").pop() || n), ...events];
     const figures = (p: Part): HTMLElement[] => {
       const cell = (key: string, text: string, mark = "", why = "") => h("td", { class: "number " + mark, "data-key": key, title: why || undefined }, text);
@@ -59,8 +144,11 @@ export class Code {
     const rows: HTMLTableRowElement[] = [], byLine = new Map<string, Instruction[]>(), rest: Instruction[] = [];
     const key = (file?: string, line?: number) => file + "\n" + line;
     for (const i of d.instructions) { if (i.line) byLine.set(key(i.file, i.line), [...(byLine.get(key(i.file, i.line)) || []), i]); else rest.push(i); }
+    const loopOf = new Map<Instruction, number>();
+    let next = 0;
+    for (const b of d.blocks) for (let k = 0; k < b.instructions; k++, next++) if (b.loop) loopOf.set(d.instructions[next], b.loop);
     const most = Math.max(0, ...d.lines.map(l => l.share ?? 0));
-    const instruction = (i: Instruction) => h("tr", { class: "instruction", "data-addr": i.addr }, h("th", { scope: "row", class: "number" }, i.addr), h("td", { class: "text" }, h("code", {}, (i.loop ? "↻" + i.loop + " " : "") + clean(i.text || "", 1000))), ...figures(i));
+    const instruction = (i: Instruction) => h("tr", { class: "instruction", "data-addr": i.addr }, h("th", { scope: "row", class: "number" }, i.addr), h("td", { class: "text" }, h("code", {}, (loopOf.get(i) ? "↻" + loopOf.get(i) + " " : "") + clean(i.text || "", 1000))), ...figures(i));
     const lines = [...d.lines].sort((a, b) => (a.file || "") < (b.file || "") ? -1 : (a.file || "") > (b.file || "") ? 1 : (a.line || 0) - (b.line || 0));
     for (const l of lines) {
       rows.push(h("tr", { class: "line" + (known(l.share) && l.share > 0 && l.share === most ? " hot" : ""), "data-line": l.line }, h("th", { scope: "row", class: "number" }, l.line ? String(l.line) : ""), h("td", { class: "text" }, h("code", {}, clean(l.text ?? (l.file || ""), 1000))), ...figures(l)));

@@ -173,3 +173,6 @@ export function mainOf(nodes: Node[]): Node[] {
 
 // parentOf returns the path of a node's parent, "" for a root.
 export function parentOf(path: string): string { return path.slice(0, Math.max(0, path.lastIndexOf("."))); }
+
+// holds reports whether an interval has an instant.
+export function holds(a: Account, at: number): boolean { const from = a.scope.start_s ?? NaN; return at > from - 1e-9 && at < from + Math.max(1e-9, (a.scope.duration_s ?? 0) - 1e-9); }

@@ -1,6 +1,6 @@
 // The page: documents in, views out.
 
-import { Annotation, Code } from "./code";
+import { Annotation, Code, CodeIntervals } from "./code";
 import { Account, Accounts, Document, Explanations, accountsOf, load } from "./data";
 import { Diff, diffViews } from "./diff";
 import { clean, clear, h, printing, say } from "./dom";
@@ -8,11 +8,11 @@ import { Flame, Stacks } from "./flame";
 import * as format from "./format";
 import { known } from "./format";
 import { gunzip } from "./inflate";
-import { Core, loops } from "./loops";
+import { Core, Loops } from "./loops";
 import { Tree } from "./tree";
 import { About, trust } from "./trust";
 import { several, what } from "./what";
-import { When, mean } from "./when";
+import { When, mean, timed } from "./when";
 import { Where } from "./where";
 
 function theme(): HTMLElement {
@@ -59,26 +59,29 @@ class Views {
     const list = accountsOf(documents), about = documents.find(d => d.schema === "cyclestack.page/v1") as About | undefined;
     const first = list.find(d => d.accounts.some(a => a.scope.kind === "run" && a.nodes.length > 0)) || (about?.live ? list[0] : undefined);
     const run = first?.accounts.find(a => a.scope.kind === "run") || (about?.live ? first?.accounts[first.accounts.length - 1] : undefined);
-    if (first && run) this.answer(first, run);
+    const alone = run ? undefined : list.find(d => d.accounts.some(a => a.scope.kind === "interval")); // such as those of stat -I
+    if (first && run) this.answer(first, run, list);
+    if (alone) this.together(alone);
     for (const d of documents) if (d.schema === "cyclestack.diff/v1") this.sections.push(...diffViews(d as Diff, this.ex));
-    const codes = documents.filter(d => d.schema === "cyclestack.annotation/v1") as Annotation[], code = codes.length ? new Code(codes) : null;
+    const codes = documents.filter(d => d.schema === "cyclestack.annotation/v1") as Annotation[], code = codes.length ? new Code(codes, documents.filter(d => d.schema === "cyclestack.annotation_intervals/v1") as CodeIntervals[]) : null;
     const within = list.find(split), overall = first || list[0];
     for (const d of list) if (d !== within) this.where(d, code);
-    if (code) this.sections.push(code.element);
-    for (const d of documents) if (d.schema === "cyclestack.core/v1") this.sections.push(loops(d as Core));
+    if (code) { this.sections.push(code.element); this.followers.push(code); }
+    for (const d of documents) if (d.schema === "cyclestack.core/v1") { const of = new Loops(d as Core, code); this.sections.push(of.element); this.followers.push(of); }
     const stacks = documents.filter(d => d.schema === "cyclestack.stacks/v1") as Stacks[];
     this.spans = stacks.filter(d => d.interval);
     for (const d of stacks) if (!d.interval) { const flame = new Flame(d); this.flames.push(flame); this.sections.push(flame.element); }
-    for (const d of list) if (d !== within && d.accounts.some(a => a.scope.kind === "interval")) this.when(d, first, run, within);
-    const shown = run || overall?.accounts[0];
+    for (const d of list) if (d !== within && d.accounts.some(a => a.scope.kind === "interval")) this.when(d, first || alone, within);
+    const shown = run || this.run || overall?.accounts[0];
     if (overall && shown) {
       const belief = trust(overall, shown, documents);
       this.sections.push(belief);
-      this.swaps.push({ now: belief, whole: belief, of: a => trust(overall, a, documents) });
+      this.swaps.push({ now: belief, whole: belief, of: a => trust(overall, a, documents), several: of => trust(overall, mean(of, this.ex.method(overall.model)?.of), documents, of) });
     }
-    if (list.some(d => d !== within && d.accounts.some(a => a.scope.kind === "interval"))) this.mark();
+    if (list.some(d => d !== within && d.accounts.some(a => a.scope.kind === "interval"))) this.mark(within !== undefined, code);
   }
 
+  private followers: { show(chosen: Account[] | null): void }[] = []; // views that follow a selection by themselves
   private flames: Flame[] = [];
   private spans: Stacks[] = []; // the stacks of intervals
 
@@ -93,9 +96,10 @@ class Views {
   }
 
   // mark has the views that a selection does not restrict say so.
-  private mark(): void {
+  private mark(split: boolean, code: Code | null): void {
+    const follows: Record<string, boolean> = { what: true, tree: true, times: this.timed, when: true, trust: true, "where-function": split, stacks: this.spans.length > 0, code: code !== null && code.follows, loops: code !== null && code.follows };
     for (const e of this.sections) {
-      const restricted = ["tree", "when"].includes(e.id) || e.id === "where-function" || e.id === "stacks" && this.spans.length > 0;
+      const restricted = follows[e.id];
       if (!restricted) e.querySelector("h2")?.append(h("span", { class: "unselected" }, " of the whole recording"));
     }
   }
@@ -110,14 +114,31 @@ class Views {
     if (list && !this.brushed && this.tree) this.tree.show(list[list.length - 1]);
   }
 
-  // answer is what comes first: the verdict and the tree.
-  private answer(d: Accounts, run: Account): void {
-    const tree = this.tree = new Tree(d, run, this.ex), answer = what(d, run, this.ex);
-    this.sections.push(answer, tree.element);
+  private run: Account | undefined; // what all of the time is about
+  private timed = false; // the threads' time is known in intervals
+
+  // answer is what comes first: the verdict, the tree, and the threads' time.
+  private answer(d: Accounts, run: Account, list: Accounts[], verdict = what(d, run, this.ex)): void {
+    this.run = run;
+    const tree = this.tree = new Tree(d, run, this.ex);
+    this.sections.push(verdict, tree.element);
     const listen = (e: HTMLElement) => { e.addEventListener("click", c => { const p = (c.target as HTMLElement).dataset?.go; if (p) tree.open(p); }); return e; };
-    this.swaps.push({ now: listen(answer), whole: answer, of: a => listen(what(d, a, this.ex)), several: list => listen(several(d, list, this.ex)) });
+    this.swaps.push({ now: listen(verdict), whole: verdict, of: a => listen(what(d, a, this.ex)), several: list => listen(several(d, list, this.ex)) });
     const t = run.times;
-    if (t) this.sections.push(new Tree({ ...d, model: t.model }, { ...run, nodes: t.nodes, bottleneck: t.bottleneck, missing: t.missing, counts: [], audit: [] }, this.ex, "Time of threads", "times").element);
+    if (!t) return;
+    const times = new Tree({ ...d, model: t.model }, timed(run), this.ex, "Time of threads", "times");
+    this.sections.push(times.element);
+    this.timed = list.some(x => x.accounts.some(a => a.scope.kind === "interval" && a.times));
+    if (this.timed) this.followers.push({ show: chosen => times.show(chosen ? mean(chosen.map(timed)) : timed(this.run || run)) });
+  }
+
+  // together is what comes first where there are only intervals: their verdicts, and the tree of all.
+  private together(d: Accounts): void {
+    const all = () => d.accounts.filter(a => a.scope.kind === "interval"), of = this.ex.method(d.model)?.of;
+    const whole = (): Account => { const list = all(), t = list[0].times; return { ...mean(list, of), times: t && { ...t, ...mean(list.map(timed)) } }; };
+    const verdict = () => all().length > 1 ? several(d, all(), this.ex, "intervals") : what(d, all()[0], this.ex);
+    this.answer(d, whole(), [d], verdict());
+    void d.pending?.then(() => { this.run = whole(); this.swaps[0].whole = verdict(); if (!this.brushed) this.choose(d, d, null, of); });
   }
 
   // where are the tables of a document's accounts, one for each kind but intervals.
@@ -131,18 +152,22 @@ class Views {
     this.sections.push(table.element);
   }
 
-  // when is the course over time; what is selected there restricts the tree and the table of functions.
-  private when(d: Accounts, first: Accounts | undefined, run: Account | undefined, within: Accounts | undefined): void {
+  // choose restricts the views to intervals; null is all of the time.
+  private choose(d: Accounts, first: Accounts | undefined, chosen: Account[] | null, of: string | undefined, within?: Accounts): void {
+    this.brushed = chosen !== null;
+    const known = first?.model.name === d.model.name;
+    if (this.tree && this.run && known) this.tree.show(chosen ? mean(chosen, of) : this.run);
+    this.places.get("function")?.show(chosen && within ? during(within, chosen, of) : null);
+    if (this.spans.length) for (const f of this.flames) f.show(chosen && this.spans.filter(s => chosen.some(a => same(a, s))));
+    for (const f of this.followers) f.show(chosen);
+    this.swap(chosen && known ? chosen : []);
+    document.documentElement.classList.toggle("selected", this.brushed);
+  }
+
+  // when is the course over time; what is selected there restricts the other views.
+  private when(d: Accounts, first: Accounts | undefined, within: Accounts | undefined): void {
     const of = this.ex.method(d.model)?.of;
-    const make = () => (this.course = new When(d, this.ex, chosen => {
-      this.brushed = chosen !== null;
-      if (this.tree && first && run && first.model.name === d.model.name) this.tree.show(chosen ? mean(chosen, of) : run);
-      const functions = this.places.get("function");
-      if (functions) functions.show(chosen && within ? during(within, chosen, of) : null);
-      if (this.spans.length) for (const f of this.flames) f.show(chosen && this.spans.filter(s => chosen.some(a => same(a, s))));
-      this.swap(chosen && first?.model.name === d.model.name ? chosen : []);
-      document.documentElement.classList.toggle("selected", this.brushed);
-    })).element;
+    const make = () => (this.course = new When(d, this.ex, chosen => this.choose(d, first, chosen, of, within))).element;
     if (!d.pending) { this.sections.push(make()); return; }
     const soon = h("section", { id: "when" }, h("h2", {}, "When"), h("p", { class: "hint" }, "The intervals are being read."));
     this.sections.push(soon);

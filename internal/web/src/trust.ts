@@ -17,7 +17,16 @@ function list(title: string, items: string[] | undefined): HTMLElement | null {
   return items?.length ? h("div", {}, h("h3", {}, title), h("ul", {}, ...items.map(t => h("li", {}, clean(t, 2000))))) : null;
 }
 
-export function trust(d: Accounts, a: Account, documents: Document[]): HTMLElement {
+// checked are the checks of several intervals: in how many each holds.
+function checked(list: Account[]): HTMLElement {
+  const by = new Map<string, { holds: number; fails: number; skipped: number }>();
+  for (const a of list) for (const c of a.audit) { const t = by.get(c.name) || { holds: 0, fails: 0, skipped: 0 }; t[c.state === "holds" || c.state === "fails" ? c.state : "skipped"]++; by.set(c.name, t); }
+  return table("checks", ["Check", "Holds in", "Fails in", "Skipped in"], [...by.entries()].map(([name, t]) => h("tr", { class: t.fails ? "fails" : t.holds ? "" : "doubtful" }, h("th", { scope: "row" }, clean(name, 300)),
+    number(String(t.holds), "holds"), number(String(t.fails), "fails"), number(String(t.skipped), "skipped"))));
+}
+
+// trust is of an account, or of several intervals whose sums it has.
+export function trust(d: Accounts, a: Account, documents: Document[], several: Account[] = []): HTMLElement {
   const about = documents.find(x => x.schema === "cyclestack.page/v1") as About | undefined, hId = id("h");
   const facts: [string, string][] = [["Program", a.scope.label || ""], ["Processor", d.cpu.name + (d.cpu.id ? ` (${d.cpu.id})` : "")], ["Method", `${d.model.name} ${d.model.version}`],
     ["Counts", (d.source.how || d.source.kind) + (d.source.measured ? "" : ", not measured")], ["Files", (d.source.files || []).join(", ")],
@@ -30,7 +39,7 @@ export function trust(d: Accounts, a: Account, documents: Document[]): HTMLEleme
   return h("section", { id: "trust", "aria-labelledby": hId }, h("h2", { id: hId }, "Can I believe it"),
     h("dl", {}, ...facts.filter(f => f[1] !== "").flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, clean(v, 4000))])),
     list("Notes", a.notes), list("Not in this page", about?.left_out?.map(l => `${l.view}: ${l.why}`)),
-    a.audit.length ? h("div", {}, h("h3", {}, "Checks"), table("checks", ["Check", "State", "Left", "Relation", "Right", "Difference", "Why"], checks)) : null,
+    several.length ? h("div", {}, h("h3", {}, `Checks of ${several.length} intervals`), checked(several)) : a.audit.length ? h("div", {}, h("h3", {}, "Checks"), table("checks", ["Check", "State", "Left", "Relation", "Right", "Difference", "Why"], checks)) : null,
     h("h3", {}, "Counts"), table("counts", ["Event", "As", "Value", "Coverage", "Samples", "State"], counts),
     list("Events that the method does not use", a.unused), list("Events that are not known", a.unknown), list("Events of other cores", a.other_cores));
 }

@@ -36,14 +36,14 @@ export function what(d: Accounts, a: Account, ex: Explanations): HTMLElement {
 }
 
 // several says what the verdicts of some intervals are: each has its own, and how often one is the bottleneck.
-export function several(d: Accounts, list: Account[], ex: Explanations): HTMLElement {
+export function several(d: Accounts, list: Account[], ex: Explanations, which = "selected intervals"): HTMLElement {
   const by = new Map<string, Account[]>();
   for (const a of list) { const p = a.bottleneck[a.bottleneck.length - 1] || ""; by.set(p, [...(by.get(p) || []), a]); }
   const ranked = [...by.entries()].sort((x, y) => y[1].length - x[1].length || x[0].localeCompare(y[0])), [top, most] = ranked[0];
   const start = Math.min(...list.map(a => a.scope.start_s ?? NaN)), end = Math.max(...list.map(a => (a.scope.start_s ?? NaN) + (a.scope.duration_s ?? NaN)));
   const name = (p: string) => ex.node(d.model, p)?.name || p.split(".").pop() || "";
   const link = (p: string) => h("a", { href: "#tree", "data-go": p }, name(p));
-  const often = `in ${most.length} of the ${list.length} selected intervals`;
+  const often = `in ${most.length} of the ${list.length} ${which}`;
   const box = h("section", { id: "what", "aria-labelledby": "what-h" }, h("h2", { id: "what-h" }, "What"),
     h("p", { class: "facts" }, clean([trim(start) + " s to " + trim(end) + " s", "on " + d.cpu.name, d.model.name + " " + d.model.version].join(", "))),
     top === "" ? h("p", { class: "verdict" }, "There is no bottleneck " + often + ".") :

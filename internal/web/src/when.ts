@@ -1,6 +1,6 @@
 // The course over time: intervals, with a brush that restricts the other views.
 
-import { Account, Accounts, Explanations, Node, mainOf } from "./data";
+import { Account, Accounts, Count, Explanations, Node, mainOf } from "./data";
 import { clear, fit, h, id, s, say } from "./dom";
 import { duration, fixed, known } from "./format";
 import { tone, valueText } from "./tree";
@@ -32,7 +32,29 @@ export function mean(list: Account[], of?: string): Account {
   const nodes = [...sums.values()].map(({ node, sum, weight, n }): Node => ({ path: node.path, name: node.name, level: node.level, section: node.section, unit: node.unit, value: n > 0 ? sum / weight : null,
     together: false, flagged: false, reliable: n > 0 && n === some, doubt: n < some ? `not known in ${some - n} of ${some} intervals` : undefined, expected: node.expected && { low: node.expected.low, high: node.expected.high } }));
   const first = list[0].scope, last = list[list.length - 1].scope;
-  return { scope: { kind: "interval", label: "selection", start_s: first.start_s, duration_s: (last.start_s ?? 0) + (last.duration_s ?? 0) - (first.start_s ?? 0) }, nodes, bottleneck: [], audit: [], missing: [], counts: [] };
+  return { scope: { kind: "interval", label: list.every(a => a.scope.label === first.label) ? first.label : "", start_s: first.start_s, duration_s: (last.start_s ?? 0) + (last.duration_s ?? 0) - (first.start_s ?? 0) }, nodes, bottleneck: [], audit: [], missing: [], counts: added(list), notes: [...new Set(list.flatMap(a => a.notes || []))] };
+}
+
+// added are the counts of several accounts. One that is not known in one of them is not known.
+function added(list: Account[]): Count[] {
+  const by = new Map<string, Count & { n: number }>();
+  for (const a of list) {
+    for (const c of a.counts) {
+      const key = [c.event, c.as, c.lp].join("\n"), t = by.get(key);
+      if (!t) { by.set(key, { ...c, coverage: undefined, n: 1 }); continue; }
+      t.n++;
+      t.value = known(t.value) && known(c.value) ? t.value + c.value : null;
+      t.samples += c.samples;
+      t.state = t.state || c.state;
+    }
+  }
+  return [...by.values()].map(({ n, ...c }) => n === list.length ? c : { ...c, value: null, state: `in ${n} of ${list.length} intervals` });
+}
+
+// timed is what the threads did in the scope of an account, as an account.
+export function timed(a: Account): Account {
+  const t = a.times;
+  return { ...a, scope: { ...a.scope, share: undefined }, nodes: t?.nodes || [], bottleneck: t?.bottleneck || [], missing: t?.missing || [], counts: [], audit: [], notes: t?.notes };
 }
 
 // nice is a step of an axis that is not smaller than a number: 1, 2 or 5 and zeros.
@@ -71,7 +93,7 @@ export class When {
     const hId = id("h");
     this.svg.setAttribute("aria-label", `shares of ${this.bands.map(b => b.name).join(", ")} over ${duration(this.end - this.begin)}; arrow keys move, Shift extends, Escape clears; the table below has the numbers`);
     this.element = h("section", { id: "when", "aria-labelledby": hId }, h("h2", { id: hId }, "When"),
-      h("p", { class: "hint" }, "Drag over a span, or use Shift and the arrow keys: the tree and the table then show that span. Values of several intervals are means, weighted by cycles."),
+      h("p", { class: "hint" }, "Drag over a span, or use Shift and the arrow keys: the other views then show that span. Values of several intervals are means, weighted by cycles."),
       h("div", { class: "tools" }, all), legend, this.figure, this.readout,
       h("details", { class: "numbers" }, h("summary", {}, "All intervals with their numbers"), h("div", { class: "tools" }, back, on), h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "intervals" },
         h("table", {}, h("thead", {}, h("tr", {}, ...["Start", "Duration", ...this.bands.map(b => b.name)].map(t => h("th", { scope: "col", class: "number" }, t)))), this.rows))));
