@@ -98,8 +98,8 @@ func (d *Annotation) ByInterval(w io.Writer) error {
 	return page.JSON(w, out)
 }
 
-// additive are the nodes whose amounts in the intervals add up to that of the whole, in the
-// function and in each line. Ratios of events do not.
+// additive are the nodes whose amounts in the intervals add up to that of the whole: in the
+// function, and in each line. Ratios of events do not.
 func (d *Annotation) additive() (nodes []int) {
 	c := d.Code
 	if c.Account == nil {

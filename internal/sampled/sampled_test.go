@@ -119,7 +119,7 @@ func (c *countedFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.Read
 func (c *countedFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.FS, name) }
 
 // TestWindowsKept: what a process has mapped is read once. A process that executes another
-// program between two windows is read again: nothing else tells of it.
+// program between two windows is read again: the kernel reports it to nobody.
 func TestWindowsKept(t *testing.T) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {

@@ -51,7 +51,7 @@ func (p *process) name(tid int, name string) {
 	p.names[tid] = name
 }
 
-// A change is what the kernel tells of a process. They are sorted before they are applied:
+// A change is what the kernel reports about a process. They are sorted before they are applied:
 // each processor has a ring of its own.
 type change struct {
 	time   uint64
@@ -134,7 +134,7 @@ func (s *seen) check(pid int, addr uint64) {
 	}
 }
 
-// note notes what the kernel tells of a process. What the parent of one that begins has
+// note notes what the kernel reports about a process. What the parent of one that begins has
 // mapped may not be in the recording.
 func (s *seen) note(c change) {
 	if len(s.changes) <= changesMost {
