@@ -27,8 +27,8 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	most := map[string]float64{
-		"Zen 4 loops, measured": 4.4, "Zen 4 loops, undisturbed": 2.8, "Zen 4 unrolled, no further pages, measured": 5.5, "Skylake loops, uiCA": 2.5,
-		"Skylake unrolled, uiCA": 5, "Haswell unrolled, uiCA": 6, "Haswell unrolled, measured": 7,
+		"Zen 4 loops, measured": 4, "Zen 4 loops, undisturbed": 2.4, "Zen 4 unrolled, no further pages, measured": 5, "Skylake loops, uiCA": 2.5,
+		"Skylake unrolled, uiCA": 5, "Haswell unrolled, uiCA": 6, "Haswell unrolled, measured": 6.5,
 	}
 	rows := regexp.MustCompile(`(?m)^(\S.*?) +(\d+) +([\d.]+)% +([\d.]+)% +([\d.]+)% `).FindAllStringSubmatch(out.String(), -1)
 	found := 0

@@ -36,7 +36,7 @@ type backEnd struct {
 	retire     int
 	reorder    int // micro-ops between dispatch and retirement
 	schedulers []scheduler
-	shared     ports // that a micro-op without access to memory reaches from each scheduler
+	inTurn     bool // schedulers get computations in turn, and accesses to memory apart: see queues.next
 	// If vectors have their own schedulers, vectorQueue micro-ops wait for room in one, without
 	// keeping others from dispatch.
 	vectorSchedulers []scheduler
@@ -98,9 +98,15 @@ type scheduler struct {
 // home returns the ports that decide an op's scheduler: those that compute, or else those
 // that compute an address.
 func (c *Core) home(op *Op, k *cost) ports {
-	switch {
-	case k.ops > 0:
+	if k.ops > 0 {
 		return k.ports
+	}
+	return c.accessPorts(op)
+}
+
+// accessPorts returns the ports that compute the address of an op's access to memory.
+func (c *Core) accessPorts(op *Op) ports {
+	switch {
 	case op.Loads && op.vector:
 		return c.vectorLoads
 	case op.Loads:

@@ -167,7 +167,7 @@ type backEndKeys struct {
 	Dispatch, Retire, Reorder int
 
 	Schedulers       []schedulerEntry
-	Shared           string
+	InTurn           bool             `toml:"in-turn"`
 	VectorSchedulers []schedulerEntry `toml:"vector-schedulers"`
 	VectorQueue      int              `toml:"vector-queue"`
 	VectorPorts      string           `toml:"vector-ports"`
@@ -353,7 +353,7 @@ func (r *coreReader) set() {
 	c.forwarding, c.alias = r.ports(f.Forwarding), f.Alias
 	c.load, c.vectorLoad, c.indexed = f.Load, f.VectorLoad, f.Indexed
 	c.forward, c.vectorForward, c.blocked, c.renames = f.Forward, f.VectorForward, f.Blocked, f.Renames
-	c.shared = r.ports(f.Shared)
+	c.inTurn = f.InTurn
 	if f.Schedulers != nil {
 		c.schedulers = r.schedulers(f.Schedulers)
 	}

@@ -37,7 +37,7 @@ func TestOp(t *testing.T) {
 		{"mov (%r12,%r13),%r8w", "66478b042c", Op{Class: Load, Width: 2, Size: 2, Loads: true, Base: r12, Index: r13, Scale: 1, reads: r(r8), writes: r(r8)}},
 		{"mov %fs:0x28,%rax", "64488b042528000000", Op{Class: Load, Width: 8, Size: 8, Loads: true, Scale: 1, Disp: 0x28, Segment: true, writes: r(RAX)}},
 		{"mov $5,%r8d", "41b805000000", Op{Class: ALU, Width: 4, Size: 4, writes: r(r8)}},
-		{"movl $5,(%rdi)", "c70705000000", Op{Class: Store, Width: 4, Size: 4, Stores: true, Base: RDI, Scale: 1}},
+		{"movl $5,(%rdi)", "c70705000000", Op{Class: StoreConstant, Width: 4, Size: 4, Stores: true, Base: RDI, Scale: 1}},
 		{"movzbl (%rsi),%eax", "0fb606", Op{Class: Load, Width: 4, Size: 1, Loads: true, Base: RSI, Scale: 1, writes: r(RAX)}},
 		{"movslq (%rsi),%rax", "486306", Op{Class: LoadSigned, Width: 8, Size: 4, Loads: true, Base: RSI, Scale: 1, writes: r(RAX)}},
 		{"lea 8(%rax,%rcx,2),%rdx", "488d544808", Op{Class: LEAComplex, Width: 8, Size: 8, Base: RAX, Index: RCX, Scale: 2, Disp: 8, reads: r(RAX, RCX), writes: r(RDX)}},

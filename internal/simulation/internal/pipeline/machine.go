@@ -49,7 +49,10 @@ type dispatchState struct {
 	reorder          ring
 	waiting, vectors queues
 	vectorQueue      ring
-	within           ports // of the current op's scheduler
+	within           ports // of the scheduler of the current op's computation
+	access           int   // the scheduler of its access to memory
+	accessWithin     ports // of that one
+	accessed         int64 // when it goes to a port
 	entered          int64 // when the latest op left the queue of vectors for a scheduler
 }
 
@@ -96,7 +99,7 @@ func (m *Machine) Reset() {
 	m.fetched, m.predicted, m.retired, m.fetches = m.now, m.now, m.now, 0
 	m.legacy.opened, m.legacy.cycle, m.uncached = m.now, m.now, false
 	m.before, m.paired, m.given, m.waited = previous{}, false, access{}, 0
-	m.aliases = aliases{}
+	m.aliases, m.waiting.first = aliases{}, 0
 	m.values.start()
 }
 
@@ -246,10 +249,15 @@ func (m *Machine) dispatch(op *Op, k *cost, slots int) (scheduler int) {
 		m.recorder.record().Wait = m.waits(op, slots, at, apart)
 	}
 	m.advance(at)
-	scheduler = noScheduler
+	scheduler, m.access = noScheduler, noScheduler
 	if home != 0 && !apart {
 		before := m.now
-		if scheduler = m.schedule(home, m.core.together(op)); m.recorder != nil && m.now > before {
+		if m.core.inTurn {
+			scheduler = m.takeTurn(op, k, home)
+		} else {
+			scheduler = m.schedule(home)
+		}
+		if m.recorder != nil && m.now > before {
 			m.recorder.record().Wait = WaitScheduler
 		}
 	}
@@ -291,20 +299,27 @@ func (m *Machine) waits(op *Op, slots int, at int64, apart bool) Wait {
 // noScheduler is that of ops that need no port.
 const noScheduler = -1
 
-// together returns the ports that the scheduler of an op has to feed besides those that compute:
-// an access to memory and its computation wait in one.
-func (c *Core) together(op *Op) ports {
-	if c.shared != 0 && (op.Loads || op.Stores) {
-		return c.addresses
+// schedule returns a scheduler that feeds some of a set of ports, and waits until it has room.
+func (m *Machine) schedule(home ports) int {
+	for {
+		if i := m.waiting.choose(m.core.schedulers, home); i != noScheduler {
+			return i
+		}
+		m.advance(m.now + 1)
 	}
-	return 0
 }
 
-// schedule returns a scheduler that feeds some ports of each of two sets, and waits until it
-// has room.
-func (m *Machine) schedule(home, also ports) int {
+// takeTurn returns the scheduler of an op's computation: the next in turn, after it waited for
+// room there. It finds one for the access to memory, too.
+func (m *Machine) takeTurn(op *Op, k *cost, home ports) int {
+	if op.Loads || op.Stores {
+		m.access = m.schedule(m.core.accessPorts(op))
+	}
+	if k.ops == 0 {
+		return noScheduler
+	}
 	for {
-		if i := m.waiting.choose(m.core.schedulers, home, also); i != noScheduler {
+		if i := m.waiting.next(m.core.schedulers, home); i != noScheduler {
 			return i
 		}
 		m.advance(m.now + 1)
@@ -318,7 +333,7 @@ func (m *Machine) enter(home ports) int {
 	m.vectors.advance(m.entered, at)
 	m.entered = at
 	for {
-		if i := m.vectors.choose(m.core.vectorSchedulers, home, 0); i != noScheduler {
+		if i := m.vectors.choose(m.core.vectorSchedulers, home); i != noScheduler {
 			m.vectorQueue.put(m.entered)
 			return i
 		}
@@ -348,6 +363,7 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	issue, value := max(start, ready), int64(0)
 	if op.Loads {
 		issue, value, done = m.load(op, start)
+		m.accessed = issue
 		if op.calc != calcString { // string instructions: the pointers move on without it
 			ready = max(ready, value)
 		}
@@ -399,6 +415,9 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 			data = start
 		}
 		placed, stored := m.store(op, start, data)
+		if !op.Loads {
+			m.accessed = placed
+		}
 		issue, done = max(issue, placed), max(done, stored)
 	} else {
 		m.values.compute(op)
@@ -408,6 +427,9 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 		m.vectors.add(scheduler, m.entered, issue)
 	case scheduler != noScheduler:
 		m.waiting.add(scheduler, m.now, issue)
+	}
+	if m.access != noScheduler {
+		m.waiting.add(m.access, m.now, m.accessed)
 	}
 	if op.back != NoRegister {
 		m.writeBack(op, start)
@@ -477,9 +499,10 @@ func (m *Machine) operands(op *Op, k *cost, apart bool, scheduler int) (ready in
 	case apart:
 		ready, m.within = m.entered+1, m.core.vectorSchedulers[scheduler].ports
 	case scheduler != noScheduler:
-		if m.within = m.core.schedulers[scheduler].ports; !op.Loads && !op.Stores {
-			m.within |= m.core.shared
-		}
+		m.within = m.core.schedulers[scheduler].ports
+	}
+	if m.accessWithin = m.within; m.access != noScheduler {
+		m.accessWithin = m.core.schedulers[m.access].ports
 	}
 	if k.ops == 0 {
 		ready = m.now // done while it is renamed
@@ -511,21 +534,24 @@ func (m *Machine) issue(op *Op, k *cost, ready int64, fused bool) (first, last i
 	hold := int64(max(k.hold, 1))
 	hold *= m.passes(op)
 	p.ready = ready
-	reach := m.reach(k.ports)
+	reached := reach(k.ports, m.within)
 	if fused && m.core.fused != 0 && p.fuses != fuseTest && p.fuses != fuseCompare {
-		reach = m.core.fused
-		if reach&p.within != 0 {
-			reach &= p.within
-		}
+		reached = reach(m.core.fused, p.within)
 	}
 	if k.unit != 0 {
 		ready, _ = m.reserve(Computes, ready, k.unit, k.unit, hold)
 		hold = 1
 	}
-	p.issue, p.port = m.reserve(Computes, ready, k.ports, reach, hold)
+	p.issue, p.port = m.reserve(Computes, ready, k.ports, reached, hold)
 	for i := 1; i < int(k.ops); i++ {
 		m.slot++
-		at, _ := m.reserve(Computes, ready, k.portsOf(i), k.portsOf(i), hold)
+		reached := k.portsOf(i)
+		if m.core.inTurn && reached&m.core.vectorPorts == 0 {
+			if s := m.waiting.next(m.core.schedulers, reached); s != noScheduler {
+				reached = reach(reached, m.core.schedulers[s].ports)
+			}
+		}
+		at, _ := m.reserve(Computes, ready, k.portsOf(i), reached, hold)
 		last = max(last, at)
 	}
 	return p.issue, last
@@ -551,10 +577,10 @@ func (m *Machine) reserve(kind UopKind, ready int64, of, reached ports, hold int
 	return issue, port
 }
 
-// reach returns those of some ports that the op's scheduler feeds, or all if it feeds none.
-func (m *Machine) reach(of ports) ports {
-	if of&m.within != 0 {
-		return of & m.within
+// reach returns those of some ports that a scheduler feeds, or all if it feeds none.
+func reach(of, within ports) ports {
+	if of&within != 0 {
+		return of & within
 	}
 	return of
 }
@@ -582,7 +608,7 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 	if op.Index != NoRegister && (op.Scale > 1 || op.Disp != 0 && op.Base != NoRegister) {
 		latency += c.indexed
 	}
-	issue, _ = m.reserve(LoadsData, known, ports, m.reach(ports), m.passes(op))
+	issue, _ = m.reserve(LoadsData, known, ports, reach(ports, m.accessWithin), m.passes(op))
 	if m.given.load != 0 {
 		addr = m.given.load
 	}
@@ -740,7 +766,7 @@ func (m *Machine) store(op *Op, start, data int64) (placed, done int64) {
 	if op.Index != NoRegister && c.indexedAddresses != 0 {
 		addresses = c.indexedAddresses
 	}
-	a, _ := m.reserve(StoresAddress, known, addresses, m.reach(addresses), 1)
+	a, _ := m.reserve(StoresAddress, known, addresses, reach(addresses, m.accessWithin), 1)
 	d, _ := m.reserve(StoresData, max(start, data), ports, ports, m.passes(op))
 	s := storeEntry{by: op.addr, addr: addr, size: op.Size, vector: op.vector, data: data}
 	if m.recorder != nil {

@@ -67,6 +67,7 @@ const (
 	LoadSigned       // to a general register, extended with its sign
 	VecLoad          // to a vector register
 	Store
+	StoreConstant
 	VecStore
 	ALU         // add, and, compare, …
 	AddConstant // ALU: a small number to 64 bits
@@ -192,7 +193,7 @@ const (
 // classNames are the names of the classes in the files of cores.
 var classNames = [classes]string{
 	Nop: "Nop", Zero: "Zero", Move: "Move", MoveRSP: "MoveRSP", VecMove: "VecMove", Load: "Load", LoadSigned: "LoadSigned",
-	VecLoad: "VecLoad", Store: "Store", VecStore: "VecStore", ALU: "ALU", AddConstant: "AddConstant", ALUCarry: "ALUCarry",
+	VecLoad: "VecLoad", Store: "Store", StoreConstant: "StoreConstant", VecStore: "VecStore", ALU: "ALU", AddConstant: "AddConstant", ALUCarry: "ALUCarry",
 	CMov: "CMov", CMovBE: "CMovBE", SetCC: "SetCC", Shift: "Shift", ShiftVar: "ShiftVar",
 	ShiftBMI: "ShiftBMI", RotateCarry: "RotateCarry", ShiftDouble: "ShiftDouble", LEA: "LEA", LEAConstant: "LEAConstant",
 	LEAComplex: "LEAComplex", BitTest: "BitTest", BitSet: "BitSet", BitScan: "BitScan",

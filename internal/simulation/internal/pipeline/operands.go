@@ -405,8 +405,12 @@ func (x *encodedInstruction) class(o *Op) Class {
 	case Move:
 		return moveClass(o)
 	case Store:
-		if !o.Stores { // a constant
+		constant := x.opmap == map0 && (x.opcode&^1 == 0xc6 || x.opcode == 0x68 || x.opcode == 0x6a)
+		switch {
+		case !o.Stores:
 			return ALU
+		case constant:
+			return StoreConstant
 		}
 	case VecLoad, VecStore:
 		if !x.memory {
@@ -421,7 +425,7 @@ func (x *encodedInstruction) class(o *Op) Class {
 			return VecStore
 		}
 	case LEA:
-		return leaClass(o)
+		return x.leaClass(o)
 	}
 	return o.Class
 }
@@ -443,9 +447,11 @@ func (x *encodedInstruction) addsConstant(o *Op) bool {
 	return false
 }
 
-func leaClass(o *Op) Class {
+// leaClass returns the class of a lea. A base of RBP or R13 has a displacement in the code, if only
+// of 0.
+func (x *encodedInstruction) leaClass(o *Op) Class {
 	switch {
-	case o.Index != NoRegister && o.Base != NoRegister && o.Disp != 0:
+	case o.Index != NoRegister && o.Base != NoRegister && x.mod != 0:
 		return LEAComplex
 	case o.Index == NoRegister && o.Disp == 0 && o.Width >= 4:
 		return Move

@@ -45,9 +45,11 @@ type queues struct {
 	used    [maxSchedulers]int
 	entered [maxSchedulers]uint8 // in this cycle
 	closed  uint8                // a bit for each scheduler that as many entered as may
-	routes  [16]route            // by a hash of both sets
-	turn    [16]int8             // by a hash of the first set: the scheduler that a micro-op went to last
+	routes  [16]route            // by a hash of the ports
+	turn    [16]int8             // by a hash of the ports: the scheduler that a micro-op went to last
 	leaving [window]uint64       // by cycle: a byte for each scheduler
+	first   int                  // the scheduler that is first in turn in this cycle
+	given   uint16               // the places in turn that were taken in this cycle
 }
 
 // add fills an entry of a scheduler from now until the op leaves it.
@@ -58,6 +60,7 @@ func (q *queues) add(scheduler int, now, until int64) {
 
 func (q *queues) advance(from, to int64) {
 	q.entered, q.closed = [maxSchedulers]uint8{}, 0
+	q.first, q.given = q.first+bits.OnesCount16(q.given), 0
 	for c := from + 1; c <= min(to, from+window); c++ {
 		left := q.leaving[c%window]
 		if left == 0 {
@@ -71,30 +74,59 @@ func (q *queues) advance(from, to int64) {
 	}
 }
 
-// A route is the schedulers of micro-ops that need some of each of two sets of ports.
+// A route is the schedulers of micro-ops that need some of a set of ports.
 type route struct {
-	home, also ports
-	list       uint8 // a bit for each scheduler
+	home ports
+	list uint8 // a bit for each scheduler
 }
 
-// choose returns a scheduler that feeds some of each of two sets of ports, or noScheduler if
-// none has room: the one with the most room, of several the next in turn. A second set of 0
-// is no condition.
-func (q *queues) choose(list []scheduler, home, also ports) int {
-	r := &q.routes[uint32((home+also<<8)*0x9e3779b1)>>28]
-	if r.home != home || r.also != also {
-		r.home, r.also, r.list = home, also, 0
+// feeding returns the schedulers that feed some of a set of ports: a bit for each.
+func (q *queues) feeding(list []scheduler, home ports) uint8 {
+	r := &q.routes[uint32(home*0x9e3779b1)>>28]
+	if r.home != home {
+		r.home, r.list = home, 0
 		for i := range list {
-			if list[i].ports&home != 0 && (also == 0 || list[i].ports&also != 0) {
+			if list[i].ports&home != 0 {
 				r.list |= 1 << i
 			}
 		}
 	}
+	return r.list
+}
+
+// next returns the scheduler of a computation, or noScheduler if it has no room. They are taken
+// in turn. One that a micro-op cannot use is kept for the others of the cycle. Each is taken
+// twice in a cycle at most.
+func (q *queues) next(list []scheduler, home ports) int {
+	may := q.feeding(list, home)
+	i := q.first % len(list)
+	for place := range 2 * len(list) {
+		if place > 0 {
+			if i++; i == len(list) {
+				i = 0
+			}
+		}
+		if may>>i&1 == 0 || q.given>>place&1 != 0 {
+			continue
+		}
+		if q.used[i] >= list[i].size {
+			return noScheduler
+		}
+		q.given |= 1 << place
+		return i
+	}
+	return noScheduler
+}
+
+// choose returns a scheduler that feeds some of a set of ports, or noScheduler if none has
+// room: the one with the most room, of several the next in turn.
+func (q *queues) choose(list []scheduler, home ports) int {
+	may := q.feeding(list, home)
 	turn := &q.turn[uint32(home*0x9e3779b1)>>28]
 	// A key is below 0 if the scheduler has room. The least one has the most; its last bits are
 	// the place in turn and the number.
 	least := 0
-	for rest := r.list &^ q.closed; rest != 0; rest &= rest - 1 {
+	for rest := may &^ q.closed; rest != 0; rest &= rest - 1 {
 		i := bits.TrailingZeros8(rest)
 		least = min(least, (q.used[i]-list[i].size)*maxSchedulers*maxSchedulers+(i-int(*turn)-1)&(maxSchedulers-1)*maxSchedulers+i)
 	}
