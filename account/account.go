@@ -40,6 +40,7 @@ type Account struct {
 	Bottleneck []int   // indexes of nodes, from the top to the deepest flagged one
 	Rivals     []Rival // of the bottleneck's nodes
 	Notes      []counts.Note
+	Finer      float64 // seconds of intervals that would narrow large errors; 0 if that is not recommended
 
 	// Times is what the threads did with their time, in the same scope and by another
 	// method; nil if that is not known.

@@ -89,6 +89,7 @@ func (a *Account) interval() float64 {
 // how short; the zero Note if the intervals are short or the errors small. What a
 // program does within an interval does not show.
 func (a *Account) narrower() counts.Note {
+	a.Finer = 0
 	n := a.intervals()
 	if a.Interval || n <= intervalsMost || !(a.Duration > 0) || a.repeated || a.sampled {
 		return counts.Note{}
@@ -100,6 +101,7 @@ func (a *Account) narrower() counts.Note {
 	for i := range a.Nodes {
 		node := &a.Model().Nodes[i]
 		if v := &a.Nodes[i]; node.Section == "" && a.Model().Share(i) && v.Error > wideError {
+			a.Finer = want
 			return counts.Notef("errors may be too large: intervals of %.3g s hide changes within them. Intervals of %.0f ms show more", length, 1000*want)
 		}
 	}

@@ -72,7 +72,7 @@ func TestNarrower(t *testing.T) {
 		a := multiplexed(t, 30, tt.seconds, func(i int) float64 { return 0.4 + tt.swing*float64(i*i%3) })
 		got := false
 		for _, n := range a.Notes {
-			got = got || strings.Contains(n.Text, "Intervals of 20 ms")
+			got = got || strings.Contains(n.Text, "Intervals of 20 ms") && a.Finer == 0.02
 		}
 		if got != tt.want {
 			t.Errorf("intervals of %v s with a swing of %v: notes %q", tt.seconds, tt.swing, a.Notes)

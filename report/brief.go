@@ -221,6 +221,8 @@ func (t *tree) countNotes(a *account.Account) {
 		text := fmt.Sprint(n)
 		if noError(a, t.shown) != "" {
 			text += ", one says why ± is not known"
+		} else if a.Finer > 0 {
+			text += fmt.Sprintf(", one recommends intervals of %.0f ms", 1000*a.Finer)
 		}
 		t.Paragraph("notes", t.o.Hint(text, counts.Fix{Action: counts.ShowNotes}), 10, plain)
 	}
