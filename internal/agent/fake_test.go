@@ -270,6 +270,7 @@ func TestReaders(t *testing.T) {
 // TestOther: beyond the places everything is in one series, and nothing is lost or counted
 // twice while places change hands.
 func TestOther(t *testing.T) {
+	t.Parallel()
 	h := newFakeHost(t)
 	name := func(i int) string { return "docker/" + idOf(i) }
 	for i := range 30 {
@@ -326,6 +327,7 @@ func TestOther(t *testing.T) {
 
 // TestHostile: a name that nobody should give, and files that are no numbers.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	h := newFakeHost(t)
 	long := strings.Repeat("x", 200)
 	for _, name := range []string{"a\"b\\c\n}evil 1\n# EOF\n.service", "\xff\xfe.service", long + ".service", "{}.service", "system-\\x.service"} {
@@ -354,6 +356,7 @@ func TestHostile(t *testing.T) {
 // TestVanishing: 5,000 cgroups come and go within a minute of scans; memory stays, and all
 // of their time is somewhere.
 func TestVanishing(t *testing.T) {
+	t.Parallel()
 	h := newFakeHost(t)
 	a := h.agent(nil)
 	a.tick(t.Context())
@@ -421,6 +424,7 @@ func TestVersion1(t *testing.T) {
 // TestAgainstKernel compares with what this machine's kernel says by another way: the time
 // of all cgroups together is that of the processors.
 func TestAgainstKernel(t *testing.T) {
+	t.Parallel()
 	if _, err := cgroupfs.Open("/sys/fs/cgroup"); err != nil {
 		t.Skip(err)
 	}

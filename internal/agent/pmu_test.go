@@ -154,6 +154,7 @@ func TestVirtualPMU(t *testing.T) {
 
 // TestRefused: an agent whose counters the kernel refuses exports the rest, and says so.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	k := testkernel.Skylake(1)
 	k.Refuse = func(perfevent.Spec) error { return &perfevent.OpenError{Event: "cycles", Errno: os.ErrPermission} }
 	a, err := New(Options{Root: t.TempDir(), Kernel: k.Kernel(), Source: measure.Auto, Settings: Usual})

@@ -65,6 +65,7 @@ func spinning(t *testing.T, mount, name string) {
 // TestProfiles: what is pushed are profiles by service, as pprof and OpenTelemetry read them.
 // A program's samples are in the profile of its own service.
 func TestProfiles(t *testing.T) {
+	t.Parallel()
 	mount, err := hierarchy.Mount()
 	if err != nil {
 		t.Skip(err)

@@ -18,6 +18,7 @@ import (
 // TestOTLP: what is pushed is what OpenTelemetry's own library reads, and has the values
 // that a scrape has.
 func TestOTLP(t *testing.T) {
+	t.Parallel()
 	h := newFakeHost(t)
 	h.use("system.slice/a\"b\\c\n\x01ü.service", 1, 0)
 	var got metrics.MetricsData
@@ -84,6 +85,7 @@ func TestOTLP(t *testing.T) {
 // TestPushDown: a receiver that is down or refuses costs nothing but attempts that become
 // rarer. When it is back, it has the sums.
 func TestPushDown(t *testing.T) {
+	t.Parallel()
 	h := newFakeHost(t)
 	var down atomic.Bool
 	down.Store(true)

@@ -29,6 +29,9 @@ import (
 	"github.com/cyclestack/cyclestack/internal/testprom"
 )
 
+// scrapes is how often a Prometheus of these tests scrapes.
+const scrapes = 250 * time.Millisecond
+
 // serving returns an agent with a server that runs until the end of the test.
 func serving(t *testing.T, h *fakeHost, change func(*Options)) *Agent {
 	t.Helper()
@@ -127,6 +130,7 @@ func certificate(t *testing.T, dir string) *x509.CertPool {
 // TestWebConfig: a real Prometheus scrapes by TLS with a password; others get nothing. New
 // certificates and users hold after a reload.
 func TestWebConfig(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	pool := certificate(t, dir)
 	hash, err := bcrypt.GenerateFromPassword([]byte("right"), bcrypt.MinCost)
@@ -200,7 +204,7 @@ func TestWebConfig(t *testing.T) {
 		}
 	}
 	address := strings.TrimSuffix(strings.TrimPrefix(a.web.url(), "https://"), "/metrics")
-	p := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: time.Second, Extra: "    scheme: https\n    tls_config:\n      ca_file: " + filepath.Join(dir, "tls.crt") +
+	p := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: scrapes, Extra: "    scheme: https\n    tls_config:\n      ca_file: " + filepath.Join(dir, "tls.crt") +
 		"\n    basic_auth:\n      username: carol\n      password: right\n"})
 	p.Wait("up", func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 1 })
 }
@@ -208,24 +212,26 @@ func TestWebConfig(t *testing.T) {
 // TestStoreGone: a Prometheus that is killed and comes back costs nothing but the time
 // between; what was taken meanwhile is in the next value.
 func TestStoreGone(t *testing.T) {
+	t.Parallel()
 	h := newFakeHost(t)
 	h.use("system.slice/a.service", 0, 0)
 	a := serving(t, h, nil)
 	address := strings.TrimSuffix(strings.TrimPrefix(a.web.url(), "http://"), "/metrics")
 	query := `cyclestack_cpu_seconds_total{service="a",mode="user"}`
-	first := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: time.Second})
+	first := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: scrapes})
 	first.Wait(query, func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 0 })
 	h.use("system.slice/a.service", 1e6, 0)
 	first.Wait(query, func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 1 })
 	first.Stop()
 	h.use("system.slice/a.service", 4e6, 0)
-	second := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: time.Second})
+	second := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: scrapes})
 	second.Wait(query, func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 5 })
 }
 
 // TestStoreFull: a store without room for the series refuses each scrape, and keeps nobody
 // else from the sums. A real Prometheus reads a hostile name as it is.
 func TestStoreFull(t *testing.T) {
+	t.Parallel()
 	if !testlong.Enabled() {
 		t.Skip("it waits for real servers: -long runs it")
 	}
@@ -234,10 +240,10 @@ func TestStoreFull(t *testing.T) {
 	h.use("system.slice/"+name+".service", 0, 0)
 	a := serving(t, h, nil)
 	address := strings.TrimSuffix(strings.TrimPrefix(a.web.url(), "http://"), "/metrics")
-	full := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: time.Second, Extra: "    sample_limit: 5\n"})
+	full := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: scrapes, Extra: "    sample_limit: 5\n"})
 	full.Wait("up", func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value == 0 })
 	h.use("system.slice/"+name+".service", 3e6, 0)
-	roomy := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: time.Second})
+	roomy := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: scrapes})
 	roomy.Wait(`cyclestack_cpu_seconds_total{mode="user",service=~"(?s)a.*"}`, func(list []testprom.Sample) bool {
 		return len(list) == 1 && list[0].Labels["service"] == name && list[0].Value == 3
 	})
@@ -246,6 +252,7 @@ func TestStoreFull(t *testing.T) {
 
 // TestOldFormat: a scraper that does not ask for OpenMetrics gets what Prometheus had before.
 func TestOldFormat(t *testing.T) {
+	t.Parallel()
 	h := newFakeHost(t)
 	a := serving(t, h, nil)
 	for accept, want := range map[string]string{"": plainText, "application/openmetrics-text;version=1.0.0,text/plain;q=0.5": openMetrics} {

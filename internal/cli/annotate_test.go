@@ -336,6 +336,7 @@ func TestAnnotate(t *testing.T) {
 // TestAnnotateSimulated: what a simulator counted is exact, at lines that have no
 // addresses, and is not called measured.
 func TestAnnotateSimulated(t *testing.T) {
+	t.Parallel()
 	c := annotateJSON(t, "../simulation/internal/valgrind/testdata/calls.callgrind", "work")
 	if c.Source.Measured || c.Function.Start != "" || len(c.Instructions) != 0 {
 		t.Errorf("got %+v of %+v, and %d instructions", c.Source, c.Function, len(c.Instructions))
@@ -587,6 +588,7 @@ func (s *sampler) stack(ip uint64, stack [][3]uint64) {
 // TestAnnotateWidths has lines that fit into terminals of usual widths, and something
 // for those of others.
 func TestAnnotateWidths(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"--full", "--source-only", "--asm-only"} {
 		for _, root := range []string{solveRoot, t.TempDir()} {
 			for _, width := range []int{1, 7, 20, 40, 80, 90, 100, 120, 160, 200} {

@@ -209,6 +209,7 @@ func TestC2C(t *testing.T) {
 
 // TestExampleSharing has the recording of the examples of docs/c2c.md, which is made here.
 func TestExampleSharing(t *testing.T) {
+	t.Parallel()
 	const example = "../../examples/sharing.data"
 	b := hardware.Memory(t, hardware.Sharing)
 	if *update {

@@ -16,6 +16,7 @@ import (
 
 // TestWantedBy checks which processors a penalty is for: the parameter must mean the same.
 func TestWantedBy(t *testing.T) {
+	t.Parallel()
 	cat, err := model.Embedded()
 	if err != nil {
 		t.Fatal(err)

@@ -47,6 +47,7 @@ func withoutPMU() (*app, *bytes.Buffer) {
 // TestClocked checks that stat runs a program once where it cannot count cycles. It must name
 // the function, line and loop of its time.
 func TestClocked(t *testing.T) {
+	t.Parallel()
 	if ok, err := condition("counts"); err != nil || !ok {
 		t.Skipf("no program may be counted here: %v", err)
 	}

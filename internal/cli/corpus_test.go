@@ -16,6 +16,7 @@ import (
 // TestPublishedPerfStat reports every published output of perf stat without naming its
 // processor: each with a count has nodes of some method, or the count with its rate.
 func TestPublishedPerfStat(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(testshared.Dir(t, "corpus", "perfstat"), "*"))
 	if err != nil || len(files) < 140 {
 		t.Fatalf("%d files, %v", len(files), err)

@@ -22,6 +22,7 @@ func outOf(t *testing.T, args ...string) string {
 // A recording that is damaged behind some samples is read up to there, and every command
 // says so.
 func TestDamagedRecording(t *testing.T) {
+	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("..", "..", "source", "perfdata", "testdata", "plain.data"))
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +59,7 @@ func TestDamagedRecording(t *testing.T) {
 // Lines that were inlined into several functions are annotated in each of them, by what
 // they cost there.
 func TestAnnotateInlined(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "inlined.callgrind")
 	text := "# callgrind format\nevents: Ir\nob=app\nfl=app.c\nfn=one\n4 600\n5 19\nfn=three\n4 1800\n6 59\n"
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {

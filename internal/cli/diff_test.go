@@ -169,6 +169,7 @@ func compare(t testing.TB, args ...string) (r diffReport) {
 
 // TestDiffFunctions compares the two builds of the example by function.
 func TestDiffFunctions(t *testing.T) {
+	t.Parallel()
 	r := compare(t, "--by", "function", "--sysroot", exampleDiff+"/names", exampleDiff+"/old", exampleDiff+"/new")
 	if r.What != "cycles" || r.By != "function" || r.Basis != "pairs" || r.Per != "run" {
 		t.Errorf("%s per %s by %s, told from chance by %s", r.What, r.Per, r.By, r.Basis)
@@ -193,6 +194,7 @@ func TestDiffFunctions(t *testing.T) {
 // TestDiffSingleRuns compares one run of each: what sampling adds is told from a
 // change, and nothing else.
 func TestDiffSingleRuns(t *testing.T) {
+	t.Parallel()
 	names := exampleDiff + "/names"
 	r := compare(t, "--by", "function", "--sysroot", names, exampleDiff+"/old/1.data", exampleDiff+"/old/2.data")
 	for _, p := range r.Places {

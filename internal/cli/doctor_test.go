@@ -116,6 +116,7 @@ func TestDoctorSimulates(t *testing.T) {
 
 // TestDoctorJSON reads what doctor prints for programs.
 func TestDoctorJSON(t *testing.T) {
+	t.Parallel()
 	stdout, _, status := call(testkernel.Skylake(2), "doctor", "--format", "json")
 	var d doctor.Diagnosis
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil || status != 0 {

@@ -340,6 +340,7 @@ func perfReport(t testing.TB, file string, args ...string) map[string][]float64 
 // TestPprofAgainstPerf compares what functions have in a profile, with and without what
 // they call, with what perf report prints.
 func TestPprofAgainstPerf(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(recordDeep(t, "-g", "-e", "cpu-clock:u", "-c", "500000"), "perf.data")
 	p := exportedPprof(t, file)
 	total, self, with := 0.0, flat(p, 0), map[string]float64{}

@@ -10,6 +10,7 @@ import (
 
 // TestFilterFlags: flags are read, and given again as they were.
 func TestFilterFlags(t *testing.T) {
+	t.Parallel()
 	var f filterFlags
 	if f.used() || len(f.conditions()) > 0 {
 		t.Errorf("without flags: used %v", f.used())

@@ -11,6 +11,7 @@ import (
 
 // TestFlagErrors gives flags values that are none of theirs.
 func TestFlagErrors(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ args, want string }{
 		{"report --level abc x", "cyclestack report: --level: \"abc\" is not an integer (see"},
 		{"stat -r 99999999999999999999 true", "cyclestack stat: --repeat: \"99999999999999999999\" is out of range (see"},
@@ -30,6 +31,7 @@ func TestFlagErrors(t *testing.T) {
 
 // TestNative: the processor of this machine has a short name on the command line.
 func TestNative(t *testing.T) {
+	t.Parallel()
 	id, err := model.HostID(os.DirFS("/"))
 	if err != nil {
 		t.Skip(err)

@@ -235,6 +235,7 @@ func TestAnnotateHardware(t *testing.T) {
 // TestPublishedBranchStacks compares published recordings of Intel's and AMD's processors with
 // what perf script prints: branches, those mispredicted and predicted, and cycles.
 func TestPublishedBranchStacks(t *testing.T) {
+	t.Parallel()
 	dir := testshared.Dir(t, "corpus", "perfdata")
 	for _, name := range []string{"quipper-perf.data.branch-4.14", "quipper-perf.data.branch_stack_spec", "quipper-perf.data.raw_callgraph_branch-3.4", "jbeich-testdata_perf_b.data"} {
 		file := filepath.Join(dir, name)

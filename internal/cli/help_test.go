@@ -10,6 +10,7 @@ import (
 
 // TestHelpFits checks that help texts fit 80 columns, all of them.
 func TestHelpFits(t *testing.T) {
+	t.Parallel()
 	lines := 0
 	names := []string{"help", "version", "completion", "completion bash", "completion zsh", "completion fish", "completion powershell"}
 	for _, c := range (&app{}).commands() {
@@ -31,6 +32,7 @@ func TestHelpFits(t *testing.T) {
 
 // TestNoSuchHelp refuses help about, and completion for, what does not exist.
 func TestNoSuchHelp(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"help", "foo"}, {"help", "stat", "foo"}, {"completion", "tcsh"}, {"version", "extra"}} {
 		var out, msg bytes.Buffer
 		if status := Main(context.Background(), args, strings.NewReader(""), &out, &msg); status != exitUsage || out.Len() > 0 || strings.Count(msg.String(), "\n") != 1 {
@@ -41,6 +43,7 @@ func TestNoSuchHelp(t *testing.T) {
 
 // TestCompletion completes the values of flags, and nodes.
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		args []string
 		want string

@@ -157,6 +157,7 @@ func TestReaderGone(t *testing.T) {
 // TestFIFOOfNothing checks that a named pipe without a recording is read once: opened
 // again, it would wait for another writer.
 func TestFIFOOfNothing(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{"": "fifo: empty", "hello\n": "fifo:1: no counts of perf stat found"} {
 		for _, command := range []string{"report", "latency"} {
 			dir := t.TempDir()
@@ -254,6 +255,7 @@ func TestRefusedOutput(t *testing.T) {
 // TestOutputInUse opens the file of intervals before the program starts, and leaves it as it is
 // if none does.
 func TestOutputInUse(t *testing.T) {
+	t.Parallel()
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		t.Skip(err)
@@ -361,6 +363,7 @@ func must(name string, err error) string {
 
 // TestNameList reads lists of cgroups.
 func TestNameList(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{"a": "a", "a/b,/": "a/b,/", "": "", ",": "", "a,": "", "a\nb": "", "a\x00b": ""} {
 		var list []string
 		err := (*nameList)(&list).Set(text)

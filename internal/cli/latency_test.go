@@ -147,6 +147,7 @@ func TestLatencySchema(t *testing.T) {
 // TestLatencyOfPublishedSamples compares with what perf mem report prints of a published
 // recording: 14 samples with weights that sum to 1725.
 func TestLatencyOfPublishedSamples(t *testing.T) {
+	t.Parallel()
 	file := testshared.Dir(t, "corpus", "perfdata", "quipper-perf.data.weight_struct")
 	var r latencyReport
 	if err := json.Unmarshal([]byte(runMain(t, "latency", "--format", "json", file)), &r); err != nil {
@@ -160,6 +161,7 @@ func TestLatencyOfPublishedSamples(t *testing.T) {
 
 // TestLatencyOfOtherFiles: what has no latencies is told so in one line.
 func TestLatencyOfOtherFiles(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join("..", "..", "source", "perfdata", "testdata")
 	list, err := os.ReadDir(dir)
 	if err != nil {

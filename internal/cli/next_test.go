@@ -107,6 +107,7 @@ func TestNextWorks(t *testing.T) {
 // TestNextLive goes on from a live account by the commands that it names: the one
 // for the parts of the bottleneck makes these known.
 func TestNextLive(t *testing.T) {
+	t.Parallel()
 	k := testkernel.Skylake(1)
 	k.Value = testkernel.BackEndBound
 	_, text, status := call(k, "stat", "--format", "json", "--level", "1", "--workload", "hpc", "--", "sleep", "0")
@@ -177,6 +178,7 @@ func TestNextPlace(t *testing.T) {
 // TestDrillDownRivals: where the errors of two nodes overlap, the parts of both are
 // counted.
 func TestDrillDownRivals(t *testing.T) {
+	t.Parallel()
 	k := testkernel.Skylake(1)
 	k.Value = func(e perfevent.Event) float64 {
 		v := testkernel.BackEndBound(e)

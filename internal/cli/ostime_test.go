@@ -13,6 +13,7 @@ import (
 
 // TestThreadTimes counts a program that sleeps while another computes.
 func TestThreadTimes(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
 		t.Skip("the kernel does not tell how long threads wait: ", err)
 	}

@@ -255,6 +255,7 @@ int main(void) {
 
 // TestPerfKinds: --by takes the names that perf report --sort has.
 func TestPerfKinds(t *testing.T) {
+	t.Parallel()
 	for perf, want := range map[string]string{"pid,dso": "process,module", "tid": "thread", "sym": "function", "symbol": "function", "srcline": "line"} {
 		split, err := parseSplit(perf)
 		if err != nil || split.String() != want {

@@ -446,6 +446,7 @@ func TestReportShares(t *testing.T) {
 // TestReportPlacesJSON holds what is printed for places, with and without a method
 // that fits, to the schema.
 func TestReportPlacesJSON(t *testing.T) {
+	t.Parallel()
 	for _, by := range placeNames() {
 		for _, cpu := range []string{"skylakex", "power7"} {
 			text := runMain(t, "report", "--format", "json", "--by", by, "--cpu", cpu, "--sysroot", exampleRoot, "../../examples/functions.data")

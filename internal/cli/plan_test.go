@@ -21,6 +21,7 @@ import (
 // account must find the same events in a group as the plan, and have a value for
 // every node.
 func TestPlanReachesAccount(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		cpu string
 		opt plan.Options
@@ -97,6 +98,7 @@ func printAlways(b *strings.Builder, p *plan.Plan, enabled int64) {
 // the account has a value for each node, and calls exactly those together whose events were
 // counted in one run.
 func TestPlanRunsReachAccount(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		cpu string
 		opt plan.Options
@@ -188,6 +190,7 @@ func compareTogether(t *testing.T, what string, p *plan.Plan, a *account.Account
 // TestEnough checks that a plan and an account agree on a reliable coverage, with the error
 // known as when live. (Otherwise the account demands more.)
 func TestEnough(t *testing.T) {
+	t.Parallel()
 	cat, err := model.Embedded()
 	if err != nil {
 		t.Fatal(err)

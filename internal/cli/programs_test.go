@@ -398,6 +398,7 @@ func shares(list []share) string {
 }
 
 func TestContradiction(t *testing.T) {
+	t.Parallel()
 	simulated := []share{{"a", 50}, {"b", 30}, {"c", 15}, {"d", 5}}
 	for _, tt := range []struct {
 		name    string
@@ -420,6 +421,7 @@ func TestContradiction(t *testing.T) {
 }
 
 func TestPlainName(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]string{
 		"__memmove_avx512_unaligned_erms": "memmove", "__memcpy_avx_unaligned_erms": "memmove",
 		"__strcmp_evex": "strcmp", "__strcmp_avx2": "strcmp", "merge'2": "merge", "words()": "words", "cfree@GLIBC_2.2.5": "free", "__libc_calloc": "calloc", "_int_free": "_int_free",

@@ -28,6 +28,7 @@ import (
 // With it the simulation can be repeated alone. Without CYCLESTACK_PROGRAMS nothing is
 // simulated.
 func TestProgramsMeasured(t *testing.T) {
+	t.Parallel()
 	out := os.Getenv("CYCLESTACK_PROGRAMS")
 	if out == "" && os.Getenv("CYCLESTACK_PROGRAMS_NATIVE") == "" {
 		t.Skip("CYCLESTACK_PROGRAMS names no file for the tables")

@@ -468,6 +468,7 @@ func TestPerfRecorded(t *testing.T) {
 // TestRecordPlan looks at what is sampled on machines with PMUs: the events, their
 // groups, and their sample-after values.
 func TestRecordPlan(t *testing.T) {
+	t.Parallel()
 	hybrid := &fakeKernel{Root: testkernel.Intel(151, 4, 1, map[string]string{"cpu_core": "0-1", "cpu_atom": "2-3"}),
 		Probe: perfevent.Probe{Supported: true, Counters: 6, CapPerfmon: true}}
 	for _, tt := range []struct {

@@ -84,6 +84,7 @@ func recordings(t *testing.T, patterns ...string) []string {
 // TestScreens checks that commands print one screen of 24 lines and 80 columns of each example,
 // without a cut number. Only code and catalogues are longer, which were asked for.
 func TestScreens(t *testing.T) {
+	t.Parallel()
 	const examples = "../../examples/"
 	for _, file := range recordings(t, examples+"*.txt", examples+"*.csv", examples+"*.data", examples+"walk/*.txt", examples+"walk/*.callgrind", examples+"walk/*.data") {
 		for _, command := range [][]string{{"report"}, {"audit"}, {"latency"}, {"smt"}} {
@@ -121,6 +122,7 @@ func TestScreens(t *testing.T) {
 // TestLists checks that lists of more than a screen, which were asked for, end with what
 // prints less of them.
 func TestLists(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"models"}, {"models", "--cpu", "power7"}, {"events", "--cpu", "skylakex"}, {"plan", "--cpu", "skylakex"},
 		{"annotate", "--sysroot", "../../examples/annotate", "../../examples/annotate.data"}} {
 		var out, err bytes.Buffer
@@ -137,6 +139,7 @@ func TestLists(t *testing.T) {
 // TestScreensOfCorpus is TestScreens for published recordings: of all with -long, else of
 // every fourth.
 func TestScreensOfCorpus(t *testing.T) {
+	t.Parallel()
 	dir := testshared.Dir(t, "corpus")
 	step := 4
 	if testlong.Enabled() {

@@ -36,6 +36,7 @@ func call(k *fakeKernel, args ...string) (stdout, stderr string, status int) {
 
 // TestStat looks at accounts of machines with PMUs of several kinds.
 func TestStat(t *testing.T) {
+	t.Parallel()
 	hybrid := func() *fakeKernel {
 		const alderlake = 151
 		return &fakeKernel{
@@ -126,6 +127,7 @@ func TestStat(t *testing.T) {
 
 // TestStatSpec looks at what the kernel is asked for.
 func TestStatSpec(t *testing.T) {
+	t.Parallel()
 	k := testkernel.Skylake(1)
 	call(k, "stat", "--split", "--level", "1", "--", "./app", "x")
 	if len(k.Specs) != 1 {
@@ -226,6 +228,7 @@ func TestStatTogether(t *testing.T) {
 
 // TestStatDepth checks that an account is as deep as there is time for.
 func TestStatDepth(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		args   []string
 		groups int
@@ -302,6 +305,7 @@ func TestErrata(t *testing.T) {
 // TestWatchdog checks that the watchdog's counter is subtracted once. The probe for free
 // counters ran while the watchdog held it, unless it is a fixed counter.
 func TestWatchdog(t *testing.T) {
+	t.Parallel()
 	zen4 := testkernel.Skylake(1)
 	zen4.Root["proc/cpuinfo"] = &fstest.MapFile{Data: []byte("vendor_id : AuthenticAMD\ncpu family : 25\nmodel : 17\nstepping : 1\n")}
 	zen4.Root["sys/bus/event_source/devices/cpu/format/event"] = &fstest.MapFile{Data: []byte("config:0-7,32-35\n")}
@@ -328,6 +332,7 @@ func TestWatchdog(t *testing.T) {
 
 // TestDrillDown follows a bottleneck.
 func TestDrillDown(t *testing.T) {
+	t.Parallel()
 	k := testkernel.Skylake(1)
 	_, stderr, status := call(k, "stat", "-v", "--drilldown", "--", "./app")
 	if status != 0 {
@@ -348,6 +353,7 @@ func TestDrillDown(t *testing.T) {
 
 // TestLiveSMT divides the time of the fake machine's cores.
 func TestLiveSMT(t *testing.T) {
+	t.Parallel()
 	k := testkernel.Skylake(2)
 	k.Root["sys/devices/system/cpu/cpu0/cpufreq/base_frequency"] = &fstest.MapFile{Data: []byte("2000000\n")}
 	k.Value = func(e perfevent.Event) float64 {
@@ -380,6 +386,7 @@ func TestLiveSMT(t *testing.T) {
 
 // TestStatJSON holds what is printed for programs to the schema.
 func TestStatJSON(t *testing.T) {
+	t.Parallel()
 	_, stderr, status := call(testkernel.Skylake(2), "stat", "--format", "json", "--", "./app")
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, stderr)
@@ -397,6 +404,7 @@ func TestStatJSON(t *testing.T) {
 // TestRemember checks that a remembered plan is the plan that was made, and that nothing else
 // is taken for it.
 func TestRemember(t *testing.T) {
+	t.Parallel()
 	k := testkernel.Skylake(1)
 	k.Cache = t.TempDir()
 	files := func() []string {

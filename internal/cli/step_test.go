@@ -46,6 +46,7 @@ func memoryBound(t *testing.T, label string, opt account.Options, samples int64)
 
 // TestSteps: the commands are complete for where the counts are from.
 func TestSteps(t *testing.T) {
+	t.Parallel()
 	server := account.Options{Workload: model.Server}
 	for _, tt := range []struct {
 		name    string
@@ -104,6 +105,7 @@ func TestSteps(t *testing.T) {
 // TestStepsSet: where the method has events for programs that loops or branches
 // dominate, these come next.
 func TestStepsSet(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		mispredicted float64
 		more         []string
@@ -149,6 +151,7 @@ func TestStepsSet(t *testing.T) {
 // TestStepsBehind: where a tree has no deeper level, what can be behind the
 // bottleneck is counted next, unless it was.
 func TestStepsBehind(t *testing.T) {
+	t.Parallel()
 	const want = "cyclestack plan --perf --cpu neoverse-n2 --nodes l1d_cache_mpki,l2_cache_mpki,ll_cache_read_mpki,dtlb_mpki"
 	all := map[string]float64{"CPU_CYCLES": 1e9, "STALL_SLOT": 4.5e9, "STALL_SLOT_FRONTEND": 0.5e9, "STALL_SLOT_BACKEND": 4e9, "OP_RETIRED": 4e8, "OP_SPEC": 4.2e8,
 		"BR_MIS_PRED": 1e5, "INST_RETIRED": 4e8, "L1D_CACHE_REFILL": 1e6, "L2D_CACHE_REFILL": 1e6, "LL_CACHE_MISS_RD": 1e6, "DTLB_WALK": 1e6}
@@ -193,6 +196,7 @@ func TestStepsBehind(t *testing.T) {
 // TestStepsWithout: samples without a bottleneck are somewhere in the code, and asking the
 // operating system again tells nothing new.
 func TestStepsWithout(t *testing.T) {
+	t.Parallel()
 	a := memoryBound(t, "./app", account.Options{}, 100)
 	a.Bottleneck = nil
 	h := report.Header{CPU: a.CPU(), Model: a.Model(), Files: []string{"perf.data"}}
@@ -233,6 +237,7 @@ func TestStepsWithout(t *testing.T) {
 // TestStepsUncertain: a bottleneck that was counted too little is counted again, with its
 // rivals; otherwise the parts of both are counted.
 func TestStepsUncertain(t *testing.T) {
+	t.Parallel()
 	program, process := []string{"--", "./app"}, []string{"-p", "12"}
 	const parts = "--nodes 'Backend_Bound.Memory_Bound.*,Backend_Bound.Core_Bound.*' --level 3"
 	for _, tt := range []struct {

@@ -333,6 +333,7 @@ func compareStream(t *testing.T, args ...string) int {
 // TestStreamsEqual: the compact form of published recordings says what the long one says,
 // value for value.
 func TestStreamsEqual(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(testshared.Dir(t, "corpus", "perfstat"), "*"))
 	if err != nil || len(files) < 140 {
 		t.Fatalf("%d files, %v", len(files), err)

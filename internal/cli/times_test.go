@@ -57,6 +57,7 @@ func waiting(t *testing.T) *fakeKernel {
 // TestTimesIncluded checks that an account of the PMU's counts also has what the threads
 // did with their time.
 func TestTimesIncluded(t *testing.T) {
+	t.Parallel()
 	busy := testkernel.Skylake(1)
 	busy.Under, busy.Lives = os.DirFS("/"), living(t, "sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done")
 	blind := testkernel.Skylake(1)
@@ -109,6 +110,7 @@ func TestTimesIncluded(t *testing.T) {
 
 // TestTimesData looks at the same for programs.
 func TestTimesData(t *testing.T) {
+	t.Parallel()
 	_, text, status := call(waiting(t), "stat", "--format", "json", "--", "./app")
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, text)

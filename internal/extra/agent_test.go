@@ -90,9 +90,10 @@ const hostWhole = `cyclestack_whole_cpu_seconds_total{scope="host"}`
 // TestAgentPrometheus: a real Prometheus scrapes an agent, and what it has is what the
 // agent says. The nodes of a level sum to the whole.
 func TestAgentPrometheus(t *testing.T) {
+	t.Parallel()
 	url := export(t, "--source", "os", "--interval", "200ms", "--label", "region=here")
 	address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics")
-	p := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: time.Second})
+	p := testprom.Start(t, testprom.Job{Targets: []string{address}, Interval: 250 * time.Millisecond})
 	p.Wait(`count_over_time(`+hostWhole+`[1m])`, func(list []testprom.Sample) bool { return len(list) == 1 && list[0].Value >= 3 })
 	// Prometheus knows the agent's values of one moment, and its own scrapes lie between ours.
 	before := scrape(t, url)
@@ -124,6 +125,7 @@ func TestAgentPrometheus(t *testing.T) {
 
 // TestAgentMetrics: promtool, which is Prometheus's own, finds nothing wrong.
 func TestAgentMetrics(t *testing.T) {
+	t.Parallel()
 	tool := testprom.Path(t, "promtool")
 	url := export(t, "--source", "os", "--interval", "100ms", "--containers", "5")
 	answer, err := http.Get(url)
@@ -140,6 +142,7 @@ func TestAgentMetrics(t *testing.T) {
 
 // TestAgentRefused: what makes no sense is one line, and a status.
 func TestAgentRefused(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]int{
 		"--budget nothing": 2, "--budget 0": 2, "--interval 1ns": 2, "--max-series 1": 2, "--label scope=x": 2, "--label 1=x": 2,
 		"--listen nonsense": 4, "--web-config /nonexistent": 3, "surplus": 2, "--containers -1": 2, "--source simulated": 2,

@@ -91,6 +91,7 @@ var (
 
 // TestConvert: the tables have what the JSON of the same recordings has, cell by cell.
 func TestConvert(t *testing.T) {
+	t.Parallel()
 	for _, c := range conversions {
 		file, dir := "../../examples/"+c.name, filepath.Join(t.TempDir(), "tables")
 		if status, msg := convertTo(t, append(c.args, "--by", c.by, "-o", dir, file)...); status != 0 {
@@ -151,6 +152,7 @@ func TestConvert(t *testing.T) {
 
 // TestConvertRefused: what cannot be converted leaves nothing behind, and one line.
 func TestConvertRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken.data")
 	if err := os.WriteFile(broken, append([]byte("PERFILE2"), make([]byte, 40)...), 0o666); err != nil {
@@ -206,6 +208,7 @@ const dir = process.argv[3];
 // TestConvertEngines: DuckDB answers the queries of docs/parquet.md, Polars the same, and
 // both as the tables are read here.
 func TestConvertEngines(t *testing.T) {
+	t.Parallel()
 	modules := os.Getenv("CYCLESTACK_NODE_MODULES")
 	for _, name := range []string{"@duckdb/node-api", "nodejs-polars"} {
 		if _, err := os.Stat(filepath.Join(modules, name)); modules == "" || err != nil {

@@ -28,6 +28,7 @@ func accepts(t *testing.T, file string, args ...string) {
 
 // TestDeploy: the files of deploy are what their readers take, and name flags that exist.
 func TestDeploy(t *testing.T) {
+	t.Parallel()
 	deploy := filepath.Join("..", "..", "deploy")
 	text, err := os.ReadFile(filepath.Join(deploy, "kubernetes", "agent.yaml"))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 // TestFleetFailOn: the exit status of the command says what a comparison in a real Prometheus
 // found: 0, 1 for a change beyond the limit, 2 for a wrong limit, and 4 without a store.
 func TestFleetFailOn(t *testing.T) {
+	t.Parallel()
 	s, err := testfleet.Prometheus(t.TempDir(), "")
 	if errors.Is(err, testfleet.ErrNone) {
 		t.Skipf("%v: apt-get install prometheus", err)

@@ -81,6 +81,7 @@ func get(t *testing.T, url string) (int, []byte) {
 
 // TestLivePage: the page follows what is counted.
 func TestLivePage(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux is counted")
 	}

@@ -16,6 +16,7 @@ import (
 // TestShow: a picture becomes a PNG, or is shown by a terminal that says it can. Others get
 // one line, and no codes.
 func TestShow(t *testing.T) {
+	t.Parallel()
 	svg, err := filepath.Abs("../../docs/pictures/tree.svg")
 	if err != nil {
 		t.Fatal(err)

@@ -173,6 +173,7 @@ func (p *terminal) mode() *unix.Termios {
 // TestTop: the view shows nodes, follows changes of the window, pauses and keeps what is
 // seen. It leaves the terminal as it was.
 func TestTop(t *testing.T) {
+	t.Parallel()
 	probe := inTerminal(t, 24, 80, nil, "top", "--help")
 	usual := *probe.mode()
 	<-probe.done
@@ -217,6 +218,7 @@ func TestTop(t *testing.T) {
 // them is opened, down to the lines of a function, and left again. What is seen is kept. The
 // program runs on meanwhile.
 func TestTopViews(t *testing.T) {
+	t.Parallel()
 	probe := inTerminal(t, 24, 80, nil, "top", "--help")
 	usual := *probe.mode()
 	<-probe.done
@@ -284,6 +286,7 @@ func TestTopViews(t *testing.T) {
 // TestTopMachine: a process that computes is found among those of the machine. A process that
 // has ended is said to have.
 func TestTopMachine(t *testing.T) {
+	t.Parallel()
 	busy := exec.Command("sh", "-c", "while :; do :; done")
 	if err := busy.Start(); err != nil {
 		t.Fatal(err)
@@ -313,6 +316,7 @@ func TestTopMachine(t *testing.T) {
 
 // TestTopKilled: signals and a terminal that goes away end it cleanly.
 func TestTopKilled(t *testing.T) {
+	t.Parallel()
 	probe := inTerminal(t, 24, 80, nil, "top", "--help")
 	usual := *probe.mode()
 	<-probe.done
@@ -342,6 +346,7 @@ func TestTopKilled(t *testing.T) {
 
 // TestTopOnce: one account as text; without a terminal the view says what to do instead.
 func TestTopOnce(t *testing.T) {
+	t.Parallel()
 	program, err := extraProgram()
 	if err != nil {
 		t.Fatal(err)

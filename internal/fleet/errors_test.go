@@ -19,6 +19,7 @@ import (
 // TestCovered: of many fleets of a known truth, 92.5 to 98 % have it within the 95 % error. It
 // holds from two hosts on, and for hosts of very different size.
 func TestCovered(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	sizes := []struct {
 		name string
@@ -63,6 +64,7 @@ func TestCovered(t *testing.T) {
 // TestPaired: two ranges of the same hosts are compared host by host. The error is that of
 // the differences, and far below the one of hosts that are not the same.
 func TestPaired(t *testing.T) {
+	t.Parallel()
 	f := &testfleet.Fleet{Hosts: 40, Services: 2, Levels: 1, Spread: 0.1, Seed: 9, Worse: 0.05, WorseService: 1, CanaryEvery: 1, WorseStep: 6}
 	times := testfleet.Times(time.Now().Add(-time.Minute), 11)
 	s := start(t, "prometheus", "")
@@ -120,6 +122,7 @@ func differences(old, new []testfleet.Host, node string) (paired, separate, delt
 // TestFamily: of comparisons of equal fleets, one in twenty finds any change. Each makes many
 // tests, and a canary has few hosts.
 func TestFamily(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
 	const services = 30
 	comparisons := testlong.Size(200, 2000)

@@ -104,9 +104,11 @@ func print[D any](t *testing.T, document D) {
 // TestStores: in each store, shares are quotients of what the hosts have counted, and the
 // errors are right.
 func TestStores(t *testing.T) {
+	t.Parallel()
 	times := testfleet.Times(time.Now().Add(-time.Minute), 14)
 	for name := range stores {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s, f := start(t, name, ""), small()
 			write(t, f, s, times)
 			r := run[fleet.Report](t, options(s, times[len(times)-1]))
@@ -197,6 +199,7 @@ func checkCanary(t *testing.T, o fleet.Options) {
 // TestApart: accounts by different versions of a model stay apart. NaN is left out with a
 // note. Hosts of unknown versions are refused if there are several. One account is a tree.
 func TestApart(t *testing.T) {
+	t.Parallel()
 	times := testfleet.Times(time.Now().Add(-time.Minute), 8)
 	s := start(t, "prometheus", "")
 	f := &testfleet.Fleet{Hosts: 40, Services: 1, Levels: 2, Spread: 0.05, Seed: 5, Versions: [2]string{"5.01", "4.8"}}

@@ -36,6 +36,7 @@ func answering(t *testing.T, h http.HandlerFunc, a Access) *Store {
 
 // TestHostileAnswers: each answer that is not whole, or is no answer, is an error of one line.
 func TestHostileAnswers(t *testing.T) {
+	t.Parallel()
 	const good = `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"node":"x"},"value":[1,"2"]}]}`
 	for _, c := range []struct {
 		name, body, want string
@@ -77,6 +78,7 @@ func TestHostileAnswers(t *testing.T) {
 
 // TestHugeAnswer: an answer without an end is given up.
 func TestHugeAnswer(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it sends 64 MiB")
 	}
@@ -95,6 +97,7 @@ func TestHugeAnswer(t *testing.T) {
 
 // TestAccess: credentials are sent, and only to the address that was named.
 func TestAccess(t *testing.T) {
+	t.Parallel()
 	stolen := false
 	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen = stolen || r.Header.Get("X-Scope-Orgid") != "" }))
 	defer thief.Close()
