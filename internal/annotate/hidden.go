@@ -39,7 +39,7 @@ type Cost struct {
 //   - c is at most a tenth of m: there are hardly any stalled cycles, and
 //   - so few would be there by chance in less than 5 % of cases if the events cost
 //     their usual penalty. Of n + s samples no more than s would be of stalled
-//     cycles. Each sample is one with the probability r/(1+r), r being the
+//     cycles. Each sample is one with the probability r/(1+r). r is the
 //     number of samples of stalled cycles for one of the events. It is the
 //     conditional test of two Poisson rates (J. Przyborowski and H. Wilenski,
 //     Biometrika 31, 1940). If samples stand for equally many cycles, as

@@ -51,8 +51,8 @@ simulated runs, and where instructions were not counted. --per names another uni
 requests=1e6 if each run served a million, ops=2e6:3e6 if the old ones did two million
 and the new ones three. The unit "run" is the run as a whole.
 
-With --fail-on the exit status is 1 after a change by more than a share of the old
-value, if it is not chance. What may change is a node, "cycles" for all, or a function
+With --fail-on the exit status is 1 after a significant change by more than a share of
+the old value. What may change is a node, "cycles" for all, or a function
 ("function:NAME", * for any letters).`,
 		Example: `  cyclestack diff before.csv after.csv
   cyclestack diff --paired --per ops=1e6 old-1.csv old-2.csv old-3.csv -- new-1.csv new-2.csv new-3.csv

@@ -13,9 +13,8 @@ import (
 	"unicode"
 )
 
-// rule is the most words that a sentence should have. Sentences with more have a budget, for
-// lists and names; none has more than longest.
-const rule, longest = 20, 30
+// longest is the most words that a sentence has.
+const longest = 20
 
 var (
 	prepositionWhich = regexp.MustCompile(`(?i)\b(of|in|with|to|from|by|for|on|at|than|as|behind|below|through|under|after|before|without|beside) (which|whom)\b`)
@@ -27,16 +26,15 @@ var (
 
 // faults returns what is wrong with the words and sentences of a passage.
 func faults(text string) []string {
-	list := wordFaults(text)
-	return append(list, longer(text, longest)...)
+	return append(wordFaults(text), longer(text)...)
 }
 
-// longer returns the sentences of a passage that have more than most words. A code span, or a
-// list of them, is one word.
-func longer(text string, most int) (list []string) {
+// longer returns the sentences of a passage that have more than longest words. A code span, or
+// a list of them, is one word.
+func longer(text string) (list []string) {
 	for _, s := range sentences(codeList.ReplaceAllString(text, "code")) {
 		n := len(slices.DeleteFunc(strings.Fields(s), func(w string) bool { return !strings.ContainsFunc(w, isWord) }))
-		if n > most {
+		if n > longest {
 			list = append(list, fmt.Sprintf("%d words: %q", n, s))
 		}
 	}
@@ -87,7 +85,7 @@ type passage struct{ at, text string }
 var (
 	item     = regexp.MustCompile(`^\s*([-*]|\d+\.)\s+`)
 	codeSpan = regexp.MustCompile("`[^`]*`")
-	codeList = regexp.MustCompile(`\bcode(, code)+`)
+	codeList = regexp.MustCompile(`\bcode(,? code)+`)
 	target   = regexp.MustCompile(`\]\([^)]*\)`)
 )
 
@@ -139,7 +137,8 @@ func passages(file, text string) []passage {
 func (f sourceFile) prose() []passage {
 	var list []passage
 	for _, group := range f.syntax.Comments {
-		for _, text := range paragraphs(group.Text()) {
+		prose, _, _ := strings.Cut(group.Text(), "Output:\n") // of an example
+		for _, text := range paragraphs(prose) {
 			list = append(list, passage{f.at(group.Pos()), text})
 		}
 	}
@@ -205,14 +204,11 @@ var tomlBreak = regexp.MustCompile(`\\?\n#?`)
 // CONTRIBUTING.md as far as a program can: no preposition before "which", no
 // private words, no long sentences.
 func TestWords(t *testing.T) {
-	found, long := map[string][]string{}, map[string][]string{}
+	found := map[string][]string{}
 	check := func(place string, list []passage) {
 		for _, p := range list {
 			for _, f := range faults(p.text) {
 				found[place] = append(found[place], p.at+": "+f)
-			}
-			for _, f := range longer(p.text, rule) {
-				long[place] = append(long[place], p.at+": "+f)
 			}
 		}
 	}
@@ -234,7 +230,6 @@ func TestWords(t *testing.T) {
 		}
 	}
 	hold(t, "words", found)
-	hold(t, "long", long)
 }
 
 // withoutPairs leaves out the table of CONTRIBUTING.md that shows bad sentences.
@@ -261,6 +256,7 @@ func TestFaults(t *testing.T) {
 		{"Events take turns.", 1},
 		{"It turns the option off.", 0},
 		{"It reads " + strings.Repeat("code, ", longest) + "and others.", 0},
+		{strings.Repeat("code ", longest+1), 0},
 		{"The next rung of the ladder.", 2},
 		{long, 1},
 		{"Short first. " + long, 1},
@@ -294,5 +290,9 @@ func TestPassages(t *testing.T) {
 	f = parseSource(t, "a_test.go", "package a\n\nvar x = \"a message of five words\"\n")
 	if got := f.prose(); len(got) != 0 {
 		t.Errorf("a test: got %q", got)
+	}
+	f = parseSource(t, "a_test.go", "package a\n\n// Words.\n\nfunc ExampleX() {\n\t// Output:\n\t// on which\n}\n")
+	if got, want := f.prose(), []passage{{"a_test.go:3", "Words."}}; !slices.Equal(got, want) {
+		t.Errorf("an example: got %q\nwant %q", got, want)
 	}
 }

@@ -85,8 +85,8 @@ type Latencies struct {
 	// Least is the share of these cycles that is waited for at least: a core with many
 	// misses under way still moves one line for each, and translates its address.
 	Least float64
-	// TLB and Walk are the cycles that its data are late if its page is only in the second
-	// TLB, or in none. Line is the cycles between two lines from memory.
+	// TLB is the delay in cycles of data whose page is only in the second TLB; Walk, that of
+	// data whose page is in none. Line is the cycles between two lines from memory.
 	TLB, Walk, Line float64
 }
 
