@@ -33,7 +33,7 @@ const (
 // for Callers and Callees the samples that have the function. Self has the same rows, with
 // the samples that were taken in the row's function itself.
 func (s *Stacks) CallTable(c Calls) (t, self *counts.Table, err error) {
-	b := &callTable{s: s, of: c, rows: map[callKey]int32{}, row: make([]int32, len(s.list))}
+	b := &callTable{s: s, of: c, rows: map[callKey]int32{}, row: make([]int32, len(s.list)), parents: s.tree.parents()}
 	if c.Function != "" {
 		b.want = newPart(counts.Function, []string{c.Function})
 	}
@@ -62,6 +62,8 @@ type callTable struct {
 	sums []perfdata.Sum // by row and column
 	self []perfdata.Sum // likewise, of samples taken in the function itself
 	path []int32
+
+	parents parents // of the nodes
 }
 
 // A callKey identifies a function, whether it was inlined or not.
@@ -95,7 +97,7 @@ func (b *callTable) newRow(f *Frame) int32 {
 // stack adds the samples of a stack.
 func (b *callTable) stack(i int) {
 	s := b.s
-	b.path = s.tree.path(s.rows.at(i).node, b.path[:0])
+	b.path = b.parents.path(&s.tree, s.rows.at(i).node, b.path[:0])
 	inner := len(b.path) - 1 // the outermost frame is the thread
 	if b.of.View == Children {
 		for _, f := range b.path[1:] {

@@ -223,8 +223,8 @@ type chainCache struct {
 }
 
 type chainEntry struct {
-	key uint64
-	treeNode
+	key  uint64
+	node int32
 }
 
 // A chainRow has the row of a chain, and 1; 0 for none.

@@ -72,26 +72,28 @@ func TestStackTree(t *testing.T) {
 	var rows stackRows
 	want := map[string]int32{}
 	for range 20000 {
-		n, key := treeNode{}, ""
+		n, key := int32(0), ""
 		for range 1 + random.IntN(12) {
-			f := int32(random.IntN(6))
+			f := int32(random.IntN(9))
 			n = tree.child(n, f)
 			key += string(rune('a' + f))
 		}
-		row, ok := rows.of(n.node)
-		if known, there := want[key]; there != ok || ok && known != row {
-			t.Fatalf("%s has row %d, %v; want %d, %v", key, row, ok, known, there)
-		}
+		row := rows.of(&tree, stackRow{node: n}, 1)
+		known, ok := want[key]
 		if !ok {
-			want[key] = rows.new(stackRow{node: n.node}, 1)
+			known = int32(len(want))
+			want[key] = known
 		}
-		if at := tree.at(n.node); at != n {
-			t.Fatalf("node %v is %v", n, at)
+		if row != known || rows.at(int(row)).node != n {
+			t.Fatalf("%s has row %d, want %d", key, row, known)
 		}
 	}
-	ranks := []int32{0, 1, 2, 3, 4, 4} // the last two have one name
+	if tree.index.n == 0 {
+		t.Error("no node has many children")
+	}
+	ranks := []int32{0, 1, 2, 3, 4, 4, 5, 6, 7} // two have one name
 	last, seen := []int32(nil), 0
-	tree.rows(ranks, rows.of, func(row int32, path []int32, same int) bool {
+	tree.rows(ranks, func(row int32, path []int32, same int) bool {
 		key := ""
 		for _, f := range path {
 			key += string(rune('a' + f))
@@ -114,15 +116,27 @@ func TestStackTree(t *testing.T) {
 	for i := range rows.n() {
 		weights[rows.at(i).node] = uint32(1 + i%50)
 	}
-	before := tree.nodes.n
+	before, were := tree.nodes.n, [][]int32(nil)
+	for i, all := 0, tree.parents(); i < rows.n(); i++ {
+		were = append(were, all.path(&tree, rows.at(i).node, nil))
+	}
 	moved := tree.cut(weights, before/3, 5)
 	if tree.nodes.n > before/3+1 || tree.nodes.n < 2 {
 		t.Errorf("%d nodes of %d are left", tree.nodes.n, before)
 	}
-	for i := range rows.n() {
+	left := tree.parents()
+	for i, was := range were {
 		now, kept := moved.of(rows.at(i).node)
-		if path := tree.path(now, nil); kept && tree.at(now).node != now || slices.Contains(path, 5) {
-			t.Fatalf("row %d is at %v", i, path)
+		path := left.path(&tree, now, nil)
+		if kept && !slices.Equal(path, was) || !slices.Equal(path, was[:len(path)]) || slices.Contains(path, 5) {
+			t.Fatalf("row %d is at %v, %v; it was at %v", i, path, kept, was)
+		}
+		n := int32(0)
+		for _, f := range path {
+			n = tree.child(n, f)
+		}
+		if n != now {
+			t.Fatalf("%v is found at %d, want %d", path, n, now)
 		}
 	}
 }

@@ -11,7 +11,6 @@ type stackRows struct {
 	list  pages[stackRow]
 	sums  pages[stackSum] // by row and column
 	large []perfdata.Sum  // those that have no room in a stackSum
-	index numberIndex     // by node; the numbers are rows and 1
 	wide  int             // columns
 }
 
@@ -29,41 +28,24 @@ type stackSum struct {
 	large          uint32 // among the large ones, and 1; 0 for none
 }
 
-// rowBytes and sumBytes are what they cost, with a row's share of the index.
-const rowBytes, sumBytes = 8 + indexBytes, 24
+// rowBytes and sumBytes are what they cost.
+const rowBytes, sumBytes = 8, 24
 
-func (r *stackRows) n() int              { return r.list.n }
-func (r *stackRows) at(i int) *stackRow  { return r.list.at(i) }
-func (r *stackRows) memory() int         { return r.list.n*rowBytes + r.sums.n*sumBytes }
-func (r *stackRows) hash(n int32) uint32 { return uint32(mix(uint64(uint32(n)), seeds[1]) >> 16) }
+func (r *stackRows) n() int             { return r.list.n }
+func (r *stackRows) at(i int) *stackRow { return r.list.at(i) }
+func (r *stackRows) memory() int        { return r.list.n*rowBytes + r.sums.n*sumBytes }
 
-// of returns the row of a node.
-func (r *stackRows) of(node int32) (row int32, ok bool) {
-	if len(r.index.slots) == 0 {
-		return 0, false
+// of returns the row of a node. One that has none gets a new one, with so many columns.
+func (r *stackRows) of(t *stackTree, row stackRow, columns int) int32 {
+	n := t.nodes.at(int(row.node))
+	if n.row == 0 {
+		r.wide = columns
+		n.row = int32(r.list.add(row)) + 1
+		for range columns {
+			r.sums.add(stackSum{})
+		}
 	}
-	n, _, _ := r.index.look(r.hash(node), func(n uint32) bool { return r.list.at(int(n-1)).node == node })
-	return int32(n) - 1, n > 0
-}
-
-// new adds the row of a node that has none, with so many columns.
-func (r *stackRows) new(row stackRow, columns int) int32 {
-	if r.wide = columns; r.index.full(r.list.n) {
-		r.reindex(r.list.n + 1)
-	}
-	i := int32(r.list.add(row))
-	for range columns {
-		r.sums.add(stackSum{})
-	}
-	r.index.put(r.hash(row.node), uint32(i)+1)
-	return i
-}
-
-func (r *stackRows) reindex(room int) {
-	r.index.make(room)
-	for i := range r.list.n {
-		r.index.put(r.hash(r.list.at(i).node), uint32(i)+1)
-	}
+	return n.row - 1
 }
 
 // add adds an amount.
@@ -124,31 +106,25 @@ func (r *stackRows) merge(to, from *stackSum) {
 	to.samples += from.samples
 }
 
-// move changes the rows. Those that become one are added up.
-func (r *stackRows) move(change func(int, stackRow) stackRow, columns int) {
+// move changes the rows, of which the tree has none any more. Those that become one are added
+// up.
+func (r *stackRows) move(t *stackTree, change func(int, stackRow) stackRow, columns int) {
 	n := 0
-	old := r.list.n
-	r.index.make(0)
-	for i := range old {
+	for i := range r.list.n {
 		row := change(i, *r.list.at(i))
-		to, ok := r.of(row.node)
-		if !ok {
-			*r.list.at(n) = row
-			if r.index.full(n) {
-				r.list.n = n
-				r.reindex(n + 1)
-				r.list.n = old
-			}
-			r.index.put(r.hash(row.node), uint32(n)+1)
+		at := t.nodes.at(int(row.node))
+		if at.row > 0 {
 			for col := range columns {
-				*r.sums.at(n*columns + col) = *r.sums.at(i*columns + col)
+				r.merge(r.sums.at(int(at.row-1)*columns+col), r.sums.at(i*columns+col))
 			}
-			n++
 			continue
 		}
+		*r.list.at(n) = row
 		for col := range columns {
-			r.merge(r.sums.at(int(to)*columns+col), r.sums.at(i*columns+col))
+			*r.sums.at(n*columns + col) = *r.sums.at(i*columns + col)
 		}
+		n++
+		at.row = int32(n)
 	}
 	r.list.keep(n)
 	r.sums.keep(n * columns)

@@ -271,7 +271,7 @@ func (s *Stacks) Len() int { return s.rows.n() }
 func (s *Stacks) All() iter.Seq[*Stack] {
 	return func(yield func(*Stack) bool) {
 		out := &Stack{Cells: make([]counts.Cell, s.columns)}
-		s.tree.rows(s.ranks(), s.rows.of, func(i int32, path []int32, same int) bool {
+		s.tree.rows(s.ranks(), func(i int32, path []int32, same int) bool {
 			row := s.rows.at(int(i))
 			out.Thread, out.Same, out.Place = s.list[path[0]].Function, max(0, same-1), s.places[row.code]
 			if out.Cgroup = ""; s.r.cgroups && s.list[path[0]].Kind == ThreadFrame {
@@ -404,7 +404,7 @@ func (s *Stacks) row(rec *perfdata.Sample, time uint64) int32 {
 	if known.key == key && known.row > 0 {
 		return known.row - 1
 	}
-	node := s.tree.child(treeNode{}, thread)
+	node := s.tree.child(0, thread)
 	if s.chains {
 		node = s.callers(&in, node)
 	} else {
@@ -413,10 +413,7 @@ func (s *Stacks) row(rec *perfdata.Sample, time uint64) int32 {
 	}
 	code := s.codeOf(&in, 0)
 	node = s.extend(node, s.code.at(code))
-	row, ok := s.rows.of(node.node)
-	if !ok {
-		row = s.rows.new(stackRow{node.node, code}, s.columns)
-	}
+	row := s.rows.of(&s.tree, stackRow{node, code}, s.columns)
 	*known = chainRow{key, row + 1}
 	return row
 }
@@ -446,11 +443,11 @@ func (s *Stacks) codeOf(in *codeSpace, i int) uint32 {
 
 // callers returns the node of the calls of a sample's callchain, without the innermost
 // link. It begins at the innermost link whose node is known from samples before.
-func (s *Stacks) callers(in *codeSpace, node treeNode) treeNode {
+func (s *Stacks) callers(in *codeSpace, node int32) int32 {
 	from := len(s.links) // the links from here on are in node
 	for i := 1; i < from; i++ {
 		if e := s.known.node(s.links[i].key); e.node > 0 && e.key == s.links[i].key {
-			node, from = e.treeNode, i
+			node, from = e.node, i
 		}
 	}
 	for i := 1; i < from; i++ { // apart from the next loop: these do not wait for each other
@@ -483,7 +480,7 @@ func (s *Stacks) fold() {
 	moved := s.tree.cut(weights, s.tree.nodes.n/2, s.others)
 	s.known = newChainCache()
 	s.lost = append(s.lost, make([]perfdata.Sum, len(s.code.list)*s.columns-len(s.lost))...)
-	s.rows.move(func(i int, row stackRow) stackRow {
+	s.rows.move(&s.tree, func(i int, row stackRow) stackRow {
 		node, kept := moved.of(row.node)
 		if row.node = node; kept && row.code != foldedCode {
 			return row
@@ -493,11 +490,10 @@ func (s *Stacks) fold() {
 				s.lost[int(row.code)*s.columns+col].Merge(&sum)
 			}
 		}
-		at := s.tree.at(node)
 		if node == 0 {
-			at = s.tree.child(at, s.others) // in place of the thread
+			node = s.tree.child(0, s.others) // in place of the thread
 		}
-		return stackRow{s.tree.child(at, s.others).node, foldedCode}
+		return stackRow{s.tree.child(node, s.others), foldedCode}
 	}, s.columns)
 }
 
@@ -521,7 +517,7 @@ func (s *Stacks) folded() float64 {
 }
 
 // memory returns about how many bytes the stacks take.
-func (s *Stacks) memory() int { return s.tree.nodes.n*nodeBytes + s.rows.memory() }
+func (s *Stacks) memory() int { return s.tree.memory() + s.rows.memory() }
 
 // A threadKey is the name of a thread, and the cgroup if stacks are split by it.
 type threadKey struct {
@@ -633,8 +629,8 @@ func modeOf(marker uint64) profile.Mode {
 }
 
 // extend returns the node of frames below a node: a function, and in it what was inlined.
-func (s *Stacks) extend(node treeNode, list []int32) treeNode {
-	if s.r.opts.By <= counts.SourceFile && s.tree.nodes.at(int(node.node)).frame == list[0] {
+func (s *Stacks) extend(node int32, list []int32) int32 {
+	if s.r.opts.By <= counts.SourceFile && s.tree.nodes.at(int(node)).frame == list[0] {
 		return node // calls within a module or a source file
 	}
 	for _, f := range list {

@@ -11,62 +11,146 @@ import (
 // is the root. A node follows its parent.
 type stackTree struct {
 	nodes pages[stackNode]
-	index numberIndex // of the nodes
+	index childIndex
 }
 
-type stackNode struct{ parent, frame int32 }
-
-// nodeBytes is what a node costs, with its share of the index.
-const nodeBytes = 8 + indexBytes
-
-// A treeNode is a node with the hash of the frames from the root down to it. The hash does
-// not depend on numbers of nodes, so that several look-ups can wait for memory at once.
-type treeNode struct {
-	node int32
-	hash uint32
+// A stackNode is a frame below others. Most nodes have one child, which was added next and
+// is next in memory: lists of few children are searched, and the others are in an index.
+type stackNode struct {
+	frame int32
+	first int32 // the child that was added last, 0 for none; negative if the index has all
+	next  int32 // the child of the same node that was added before; 0 for none
+	row   int32 // and 1; 0 for none
 }
 
-// below returns the hash of a frame below.
-func (n treeNode) below(frame int32) uint32 {
-	return uint32(mix(uint64(n.hash)<<32|uint64(uint32(frame)), seeds[0]) >> 16)
-}
+// nodeBytes is what a node costs, and fewChildren how many are searched one by one.
+const (
+	nodeBytes   = 16
+	fewChildren = 4
+)
 
-// child returns the node of a frame below another node; the zero treeNode is the root.
-func (t *stackTree) child(parent treeNode, frame int32) treeNode {
+// child returns the node of a frame below another node.
+func (t *stackTree) child(parent, frame int32) int32 {
 	if t.nodes.n == 0 {
-		t.nodes.add(stackNode{parent: -1, frame: -1})
+		t.nodes.add(stackNode{frame: -1})
 	}
-	is, hash := stackNode{parent.node, frame}, parent.below(frame)
-	if t.index.full(t.nodes.n) {
-		t.reindex(t.nodes.n + 1)
+	first := t.nodes.at(int(parent)).first
+	if first < 0 {
+		if n := t.index.look(t, parent, frame); n > 0 {
+			return n
+		}
 	}
-	n, slot, tag := t.index.look(hash, func(n uint32) bool { return *t.nodes.at(int(n)) == is })
-	if n == 0 {
-		n = uint32(t.nodes.add(is))
-		t.index.slots[slot] = tag | n
+	for c := first; c > 0; {
+		n := t.nodes.at(int(c))
+		if n.frame == frame {
+			return c
+		}
+		c = n.next
 	}
-	return treeNode{int32(n), hash}
-}
-
-// at returns a node by its number.
-func (t *stackTree) at(node int32) treeNode {
-	n := treeNode{}
-	for _, f := range t.path(node, nil) {
-		n.hash = n.below(f)
-	}
-	n.node = node
+	n := int32(t.nodes.add(stackNode{frame: frame}))
+	t.link(parent, n)
 	return n
 }
 
-// reindex makes an index with room for more nodes than there are.
-func (t *stackTree) reindex(room int) {
-	t.index.make(room)
-	hashes := make([]uint32, t.nodes.n)
-	for i := 1; i < t.nodes.n; i++ {
-		n := t.nodes.at(i)
-		hashes[i] = treeNode{hash: hashes[n.parent]}.below(n.frame)
-		t.index.put(hashes[i], uint32(i))
+// link makes a node the child of another one.
+func (t *stackTree) link(parent, child int32) {
+	p, c := t.nodes.at(int(parent)), t.nodes.at(int(child))
+	if p.first < 0 {
+		c.next, p.first = -p.first, -child
+		t.index.put(t, parent, child)
+		return
 	}
+	c.next, p.first = p.first, child
+	few := 0
+	for n := child; n > 0 && few <= fewChildren; n = t.nodes.at(int(n)).next {
+		few++
+	}
+	if few > fewChildren {
+		p.first = -child
+		for n := child; n > 0; n = t.nodes.at(int(n)).next {
+			t.index.put(t, parent, n)
+		}
+	}
+}
+
+// children returns the child of a node that was added last; 0 for none.
+func (n *stackNode) children() int32 { return max(n.first, -n.first) }
+
+// memory returns how many bytes the tree takes.
+func (t *stackTree) memory() int { return t.nodes.n*nodeBytes + len(t.index.slots)*childBytes }
+
+// parents returns the parents of all nodes.
+func (t *stackTree) parents() parents {
+	list := make(parents, t.nodes.n)
+	for i := range t.nodes.n {
+		for c := t.nodes.at(i).children(); c > 0; c = t.nodes.at(int(c)).next {
+			list[c] = int32(i)
+		}
+	}
+	return list
+}
+
+// parents are those of a tree's nodes.
+type parents []int32
+
+// path appends the frames from the root to a node.
+func (p parents) path(t *stackTree, node int32, to []int32) []int32 {
+	begin := len(to)
+	for ; node > 0; node = p[node] {
+		to = append(to, t.nodes.at(int(node)).frame)
+	}
+	slices.Reverse(to[begin:])
+	return to
+}
+
+// A childIndex finds the children of nodes that have many: open addressing.
+type childIndex struct {
+	slots []childSlot
+	n     int // in use
+}
+
+// A childSlot is a child and its parent; 0 is an empty slot.
+type childSlot struct{ parent, child int32 }
+
+const childBytes = 8
+
+// slot returns the slot that is looked at first.
+func (x *childIndex) slot(parent, frame int32) int {
+	return int(mix(uint64(uint32(parent))<<32|uint64(uint32(frame)), seeds[0])) & (len(x.slots) - 1)
+}
+
+// look returns the child of a node; 0 if it has none of that frame.
+func (x *childIndex) look(t *stackTree, parent, frame int32) int32 {
+	for i := x.slot(parent, frame); ; i = (i + 1) & (len(x.slots) - 1) {
+		s := x.slots[i]
+		if s.child == 0 || s.parent == parent && t.nodes.at(int(s.child)).frame == frame {
+			return s.child
+		}
+	}
+}
+
+// put adds a child that is not there yet. At most three quarters of the slots are in use.
+func (x *childIndex) put(t *stackTree, parent, child int32) {
+	if x.n++; x.n*4 > len(x.slots)*3 {
+		old := x.slots
+		x.slots = make([]childSlot, max(1<<10, 2*len(old)))
+		for _, s := range old {
+			if s.child > 0 {
+				*x.free(t, s) = s
+			}
+		}
+	}
+	s := childSlot{parent, child}
+	*x.free(t, s) = s
+}
+
+// free returns the slot for another child.
+func (x *childIndex) free(t *stackTree, s childSlot) *childSlot {
+	i := x.slot(s.parent, t.nodes.at(int(s.child)).frame)
+	for x.slots[i].child > 0 {
+		i = (i + 1) & (len(x.slots) - 1)
+	}
+	return &x.slots[i]
 }
 
 // A numberIndex finds numbers by the hash of what they stand for: open addressing. A slot
@@ -115,55 +199,58 @@ func (x *numberIndex) put(hash, n uint32) {
 // A stackOrder hands out the rows of a tree in the order of their names from the root on.
 // Rows of the same names are next to each other.
 type stackOrder struct {
-	tree        *stackTree
-	rowOf       func(node int32) (row int32, ok bool)
-	ranks       []int32 // of frames: the same names have the same
-	first, next []int32 // nodes above one, and their neighbours
-	above       []int32 // a stack of those to be ordered
-	path        []int32 // the frames down to the nodes at hand; -1 where they have several
-	same        int     // how many of them the row before has as well
-	each        func(row int32, path []int32, same int) bool
-	own         []int32 // the path of a row among several nodes
+	tree    *stackTree
+	ranks   []int32      // of frames: the same names have the same
+	above   []rankedNode // a stack of those to be ordered
+	path    []int32      // the frames down to the nodes at hand; -1 where they have several
+	same    int          // how many of them the row before has as well
+	each    func(row int32, path []int32, same int) bool
+	parents parents // once they are asked for
+	own     []int32 // the path of a row among several nodes
 }
+
+// A rankedNode is a node by the rank of its frame, and by its number.
+type rankedNode uint64
+
+func (n rankedNode) node() int32 { return int32(uint32(n)) }
+func (n rankedNode) rank() int32 { return int32(n >> 32) }
 
 // rows hands out all rows with the frames from the root on. The row before has the same
 // first frames, so many.
-func (t *stackTree) rows(ranks []int32, rowOf func(int32) (int32, bool), each func(row int32, path []int32, same int) bool) {
-	t.index = numberIndex{} // it is no longer needed, and the order takes as much
-	o := &stackOrder{tree: t, rowOf: rowOf, ranks: ranks, each: each, first: make([]int32, t.nodes.n), next: make([]int32, t.nodes.n)}
-	for i := t.nodes.n - 1; i > 0; i-- {
-		parent := t.nodes.at(i).parent
-		o.next[i], o.first[parent] = o.first[parent], int32(i)
-	}
+func (t *stackTree) rows(ranks []int32, each func(row int32, path []int32, same int) bool) {
+	o := &stackOrder{tree: t, ranks: ranks, each: each}
 	if t.nodes.n > 0 {
-		o.group([]int32{0})
+		o.group([]rankedNode{0})
 	}
 }
 
 // group hands out the rows of nodes of the same names, and of all nodes above them. It
 // returns false if that is to end.
-func (o *stackOrder) group(nodes []int32) bool {
+func (o *stackOrder) group(nodes []rankedNode) bool {
 	begin := len(o.above)
-	for _, i := range nodes {
-		if row, ok := o.rowOf(i); ok && !o.hand(row, i) {
+	for _, at := range nodes {
+		n := o.tree.nodes.at(int(at.node()))
+		if n.row > 0 && !o.hand(n.row-1, at.node()) {
 			return false
 		}
-		for c := o.first[i]; c > 0; c = o.next[c] {
-			o.above = append(o.above, c)
+		for c := n.children(); c > 0; {
+			child := o.tree.nodes.at(int(c))
+			o.above = append(o.above, rankedNode(o.ranks[child.frame])<<32|rankedNode(c))
+			c = child.next
 		}
 	}
 	list := o.above[begin:]
 	if len(list) > 1 {
-		slices.SortFunc(list, func(a, b int32) int { return cmp.Or(cmp.Compare(o.rank(a), o.rank(b)), cmp.Compare(a, b)) })
+		slices.Sort(list)
 	}
 	for len(list) > 0 {
 		n := 1
-		for n < len(list) && o.rank(list[n]) == o.rank(list[0]) {
+		for n < len(list) && list[n].rank() == list[0].rank() {
 			n++
 		}
-		frame := o.tree.nodes.at(int(list[0])).frame
+		frame := o.frame(list[0])
 		for _, c := range list[1:n] {
-			if o.tree.nodes.at(int(c)).frame != frame {
+			if o.frame(c) != frame {
 				frame = -1
 			}
 		}
@@ -179,6 +266,8 @@ func (o *stackOrder) group(nodes []int32) bool {
 	return true
 }
 
+func (o *stackOrder) frame(n rankedNode) int32 { return o.tree.nodes.at(int(n.node())).frame }
+
 // hand hands out a row, and looks for its own frames where nodes of the same names have
 // several.
 func (o *stackOrder) hand(row, node int32) bool {
@@ -186,24 +275,15 @@ func (o *stackOrder) hand(row, node int32) bool {
 	if known < 0 {
 		known = len(path)
 	} else {
-		path = o.tree.path(node, o.own[:0])
+		if o.parents == nil {
+			o.parents = o.tree.parents()
+		}
+		path = o.parents.path(o.tree, node, o.own[:0])
 		o.own = path
 	}
 	more := o.each(row, path, min(o.same, known))
 	o.same = known
 	return more
-}
-
-func (o *stackOrder) rank(node int32) int32 { return o.ranks[o.tree.nodes.at(int(node)).frame] }
-
-// path appends the frames from the root to a node.
-func (t *stackTree) path(node int32, to []int32) []int32 {
-	begin := len(to)
-	for ; node > 0; node = t.nodes.at(int(node)).parent {
-		to = append(to, t.nodes.at(int(node)).frame)
-	}
-	slices.Reverse(to[begin:])
-	return to
 }
 
 // A moving says where nodes went when a tree was cut.
@@ -219,32 +299,36 @@ func (m moving) of(node int32) (now int32, kept bool) {
 }
 
 // cut keeps the nodes with the largest weights, at most so many, each with its ancestors. It
-// drops those of a frame. The weight of a node is its own and that of all nodes above it.
-// The weights become the moving.
+// drops those of a frame, and all rows. The weight of a node is its own and that of all nodes
+// above it. The weights become the moving.
 func (t *stackTree) cut(weights []uint32, most int, drop int32) moving {
+	parents := t.parents()
 	for i := t.nodes.n - 1; i > 0; i-- {
-		parent := t.nodes.at(i).parent
+		parent := parents[i]
 		weights[parent] = uint32(min(uint64(weights[parent])+uint64(weights[i]), stayed-1))
 	}
 	least := smallest(weights, most)
 	n := 0
 	for i := range weights {
-		at := *t.nodes.at(i)
+		frame, parent := t.nodes.at(i).frame, parents[i]
 		switch {
 		case i == 0:
 			weights[0] = stayed
-		case weights[i] > least && at.frame != drop && weights[at.parent]&stayed != 0:
-			at.parent = int32(weights[at.parent] &^ stayed)
-			*t.nodes.at(n) = at
+		case weights[i] > least && frame != drop && weights[parent]&stayed != 0:
+			parents[n] = int32(weights[parent] &^ stayed)
 			weights[i] = uint32(n) | stayed
 		default:
-			weights[i] = weights[at.parent] &^ stayed
+			weights[i] = weights[parent] &^ stayed
 			continue
 		}
+		*t.nodes.at(n) = stackNode{frame: frame}
 		n++
 	}
 	t.nodes.keep(n)
-	t.reindex(n)
+	t.index = childIndex{}
+	for i := 1; i < n; i++ {
+		t.link(parents[i], int32(i))
+	}
 	return weights
 }
 
