@@ -14,6 +14,8 @@ type elfFile struct {
 	path string
 	data []byte // the whole file, mapped
 	free func() error
+
+	mapped bool // and not in memory that is the caller's
 }
 
 // maxFile is the largest file that is opened. No address space has more.
@@ -38,7 +40,7 @@ func openELF(path string) (*elfFile, error) {
 		free()
 		return nil, err
 	}
-	e.free = free
+	e.free, e.mapped = free, true
 	return e, nil
 }
 
@@ -57,6 +59,13 @@ func newELF(path string, data []byte) (*elfFile, error) {
 
 // Close unmaps the file.
 func (f *elfFile) Close() error { return f.free() }
+
+// unload gives up the file's memory until it is looked at again.
+func (f *elfFile) unload() {
+	if f != nil && f.mapped {
+		unload(f.data)
+	}
+}
 
 // has says whether the file has the contents of a section.
 func (f *elfFile) has(name string) bool {

@@ -182,13 +182,15 @@ func (o *Object) Close() error {
 	return errors.Join(err, o.closeUnits())
 }
 
-// Release forgets debug information, which is read again if it is asked for. Symbols, and the
-// index of inlined calls, stay.
+// Release forgets symbols and debug information, which are read again if they are asked for.
+// The index of inlined calls stays.
 func (o *Object) Release() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_ = o.closeUnits() // they were read, and nothing was written
-	o.dwarf, o.golang = nil, nil
+	o.dwarf, o.golang, o.symbols, o.data = nil, nil, nil, nil
+	o.main.unload()
+	o.debug.unload()
 }
 
 // closeUnits closes the files that units are described in.

@@ -1,7 +1,10 @@
 package samples
 
 import (
+	"cmp"
 	"encoding/binary"
+	"math"
+	"slices"
 
 	"github.com/cyclestack/cyclestack/profile"
 )
@@ -15,10 +18,13 @@ type windows struct {
 	kernel window
 }
 
-// codes are the frames of places in the code, and numbers of both.
+// codes are the frames of places in the code, and numbers of both. The places of a recording
+// are looked up together, by file and address, before they are needed.
 type codes struct {
 	windows
 	expand func(profile.Place) []int32 // finds the frames of a place
+	leaves places                      // in the code, where samples may be
+	seen   []seenAddress               // while places are gathered
 
 	known  []codeEntry // open addressing
 	number int         // of entries
@@ -48,9 +54,10 @@ type codeEntry struct {
 	list uint32 // and 1; 0 for none
 }
 
-// A codeList is frames that some place has, and the first place that had them.
+// A codeList is frames that some place has, and what samples at the first place that had
+// them count for.
 type codeList struct {
-	place      profile.Place
+	leaf       int32  // the number in leaves
 	begin, end uint32 // among the frames
 }
 
@@ -76,8 +83,8 @@ const (
 )
 
 // newCodes returns codes; others is the frame of those that there was no room for.
-func newCodes(spaces *profile.Spaces, others int32, expand func(profile.Place) []int32) *codes {
-	return &codes{windows: newWindows(spaces), expand: expand, known: make([]codeEntry, 1<<12),
+func newCodes(spaces *profile.Spaces, others int32, leaves places, expand func(profile.Place) []int32) *codes {
+	return &codes{windows: newWindows(spaces), expand: expand, leaves: leaves, known: make([]codeEntry, 1<<12),
 		lists: map[string]uint32{}, most: maxCodeLists, frames: []int32{others}, list: []codeList{foldedCode: {end: 1}, crowdedCode: {end: 1}}}
 }
 
@@ -105,6 +112,11 @@ func (l *files) of(f *profile.File) uint32 {
 		l.list = append(l.list, f)
 	}
 	return n
+}
+
+// place returns a place by the number of its file.
+func (l *files) place(is codePlace) profile.Place {
+	return profile.Place{File: l.list[is.file], Offset: is.offset}
 }
 
 // A codeSpace is what addresses of a process mean at a time.
@@ -152,41 +164,90 @@ func (c *windows) far(in *codeSpace, addr uint64, mode profile.Mode, space uint3
 	return codePlace{at.Offset, w.file}
 }
 
-// of returns the number of a place's frames. The place is found again if it is new.
-func (c *codes) of(is codePlace, at func() profile.Place) uint32 {
-	mask := len(c.known) - 1
-	i := int(is.hash(0)) & mask
-	for ; c.known[i].list > 0; i = (i + 1) & mask {
-		if c.known[i].codePlace == is {
-			return c.known[i].list - 1
-		}
+// of returns the number of a place's frames.
+func (c *codes) of(is codePlace) uint32 {
+	e := c.entry(is)
+	if e.list > 0 {
+		return e.list - 1
 	}
-	n := c.add(at())
+	n := c.add(c.files.place(is))
 	if c.number >= maxCodePlaces {
 		clear(c.known)
 		c.number = 0
+		e = c.entry(is)
 	}
+	c.put(e, codeEntry{is, n + 1})
+	return n
+}
+
+// entry returns the entry of a place, or a free one for it.
+func (c *codes) entry(is codePlace) *codeEntry {
+	mask := len(c.known) - 1
+	i := int(is.hash(0)) & mask
+	for c.known[i].list > 0 && c.known[i].codePlace != is {
+		i = (i + 1) & mask
+	}
+	return &c.known[i]
+}
+
+// put puts a new place into its free entry.
+func (c *codes) put(e *codeEntry, is codeEntry) {
+	*e = is
 	if c.number++; c.number*4 > len(c.known)*3 {
 		old := c.known
 		c.known = make([]codeEntry, 2*len(old))
 		for _, e := range old {
 			if e.list > 0 {
-				*c.free(e.codePlace) = e
+				*c.entry(e.codePlace) = e
 			}
 		}
 	}
-	*c.free(is) = codeEntry{is, n + 1}
-	return n
 }
 
-// free returns an entry for a new place.
-func (c *codes) free(is codePlace) *codeEntry {
-	mask := len(c.known) - 1
-	i := int(is.hash(0)) & mask
-	for c.known[i].list > 0 {
-		i = (i + 1) & mask
+// gatheredList stands for the frames of a place that was gathered.
+const gatheredList = math.MaxUint32
+
+// gather notes the place of an address, to be looked up.
+func (c *codes) gather(in *codeSpace, addr uint64, mode profile.Mode) {
+	space := in.user
+	if mode == profile.Kernel {
+		space = in.kernel
 	}
-	return &c.known[i]
+	if space != 0 && (mode == profile.User || mode == profile.Kernel) {
+		s := &c.seen[mix(addr+uint64(space)<<48, seeds[0])%seenAddresses]
+		if s.addr == addr && s.space == space {
+			return
+		}
+		*s = seenAddress{addr, space}
+	}
+	is := c.place(in, addr, mode)
+	if e := c.entry(is); e.list == 0 && c.number < maxCodePlaces {
+		c.put(e, codeEntry{is, gatheredList})
+	}
+}
+
+// A seenAddress is an address of a space, by the number of Spaces.
+type seenAddress struct {
+	addr  uint64
+	space uint32
+}
+
+// seenAddresses is how many addresses are remembered while places are gathered.
+const seenAddresses = 1 << 15
+
+// lookUp looks up the places that were gathered, by file and address.
+func (c *codes) lookUp() {
+	var list []codePlace
+	for _, e := range c.known {
+		if e.list == gatheredList {
+			list = append(list, e.codePlace)
+		}
+	}
+	slices.SortFunc(list, func(a, b codePlace) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.offset, b.offset)) })
+	for _, is := range list {
+		c.entry(is).list = c.add(c.files.place(is)) + 1
+	}
+	c.seen = nil
 }
 
 // add returns the number of the frames of a place.
@@ -203,7 +264,7 @@ func (c *codes) add(at profile.Place) uint32 {
 		}
 		begin := uint32(len(c.frames))
 		c.frames = append(c.frames, frames...)
-		c.list = append(c.list, codeList{at, begin, uint32(len(c.frames))})
+		c.list = append(c.list, codeList{c.leaves.look(at), begin, uint32(len(c.frames))})
 		c.lists[string(key)] = n
 	}
 	return n

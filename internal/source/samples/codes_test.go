@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/profile"
 )
 
@@ -48,11 +49,11 @@ func TestWindows(t *testing.T) {
 // TestCodes: frames have a number, and where there is no room for more they are others.
 func TestCodes(t *testing.T) {
 	file := &profile.File{Name: "/bin/prog"}
-	c := newCodes(profile.NewSpaces(), 7, func(at profile.Place) []int32 { return []int32{1, int32(at.Offset / 2)} })
+	c := newCodes(profile.NewSpaces(), 7, newPlaces(counts.Run, 0, nil, functionsOf{}), func(at profile.Place) []int32 { return []int32{1, int32(at.Offset / 2)} })
 	c.most = 12
 	for range 2 {
 		for i := range uint64(40) {
-			n := c.of(codePlace{i, 5}, func() profile.Place { return profile.Place{File: file, Offset: i} })
+			n := c.of(codePlace{i, c.files.of(file)})
 			want := []int32{1, int32(i / 2)}
 			if i >= 20 { // the first two numbers are taken
 				want = []int32{7}

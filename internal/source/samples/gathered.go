@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
-	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
 
@@ -87,7 +86,7 @@ func (p *places) lookUp() {
 	known := int32(len(p.codes))
 	codes := make([]int32, g.list.n)
 	for _, n := range g.ordered() {
-		codes[n] = p.look(p.placeOf(*g.list.at(int(n))))
+		codes[n] = p.look(p.files.place(*g.list.at(int(n))))
 	}
 	moved := make([]int32, len(p.codes)-int(known)) // and 1
 	order := make([]key, 0, len(moved))
@@ -95,7 +94,7 @@ func (p *places) lookUp() {
 		if c >= known && moved[c-known] == 0 {
 			k := p.codes[c]
 			if !k.others {
-				k.place = p.placeOf(*g.list.at(n))
+				k.place = p.files.place(*g.list.at(n))
 			}
 			order = append(order, k)
 			moved[c-known] = known + int32(len(order))
@@ -126,9 +125,4 @@ func renumber[K comparable](index map[K]int32, known int32, moved []int32) {
 			index[k] = moved[c-known] - 1
 		}
 	}
-}
-
-// placeOf returns a place by the number of its file.
-func (p *places) placeOf(is codePlace) profile.Place {
-	return profile.Place{File: p.files.list[is.file], Offset: is.offset}
 }

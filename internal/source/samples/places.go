@@ -230,7 +230,7 @@ func (p *places) find(is codePlace) int32 {
 	slot := &p.far[(spread^spread>>32)%uint64(len(p.far))]
 	if slot.code == 0 || slot.offset != is.offset || slot.file != is.file {
 		*slot = placeCode{is.offset, is.file, -1}
-		if n := p.look(p.placeOf(is)); n >= 0 {
+		if n := p.look(p.files.place(is)); n >= 0 {
 			slot.code = n + 1
 		}
 		p.missed++

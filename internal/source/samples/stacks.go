@@ -71,6 +71,7 @@ type Stacks struct {
 
 	spaces  *profile.Spaces
 	columns int // 0 before the first sample
+	cache   int // Options.Symbols.Cache
 
 	tree   stackTree
 	rows   stackRows
@@ -162,10 +163,11 @@ const (
 func ReadStacks(src io.ReadSeeker, name string, opts Options) (*Stacks, error) {
 	cgroups := opts.Within.Has(counts.Cgroup)
 	opts.Within = 0
-	opts.Symbols.Cache = cmp.Or(opts.Symbols.Cache, anyOrderCache)
+	cache := opts.Symbols.Cache
+	opts.Symbols.Cache = cmp.Or(cache, anyOrderCache)
 	r := NewReader(src, name, opts)
 	r.cgroups = cgroups
-	s := &Stacks{r: r, frames: map[frameKey]int32{}, functions: map[*profile.Function][]int32{}, threads: map[threadKey]int32{}}
+	s := &Stacks{r: r, cache: cache, frames: map[frameKey]int32{}, functions: map[*profile.Function][]int32{}, threads: map[threadKey]int32{}}
 	s.others = s.frame(frameKey{kind: OthersFrame})
 	if err := s.read(); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -186,13 +188,16 @@ func (s *Stacks) read() error {
 	if err := r.pass(eventsOnly); err != nil {
 		return err
 	}
+	s.spaces = r.order.spaces
+	if err := s.gather(); err != nil {
+		return err
+	}
 	if err := r.open(samplesOnly); err != nil {
 		return err
 	}
 	defer r.in.Close()
 	r.feed.close() // samples do not go through it
-	s.spaces = r.order.spaces
-	s.code, s.known = newCodes(s.spaces, s.others, s.expand), newChainCache()
+	s.known = newChainCache()
 	for r.in.Next() {
 		r.feed.number++
 		if rec, ok := r.in.Record().(*perfdata.Sample); ok && rec.Event().Index < derivedBase-1 {
@@ -211,18 +216,75 @@ func (s *Stacks) read() error {
 	return r.symbols.Close() // the order of the stacks needs memory
 }
 
+// gather looks up the places of all samples and their callers, file by file. So the symbols
+// and the debug information of one file are in memory at a time, and none when the stacks
+// are. Where places are needed to read samples, each is looked up when it is met.
+func (s *Stacks) gather() error {
+	r := s.r
+	if err := r.open(samplesOnly); err != nil {
+		return err
+	}
+	defer r.in.Close()
+	r.feed.close()
+	together := !r.keep.code()
+	s.code = newCodes(s.spaces, s.others, places{}, s.expand)
+	s.code.seen = make([]seenAddress, seenAddresses)
+	for together && r.in.Next() {
+		if rec, ok := r.in.Record().(*perfdata.Sample); ok && rec.Event().Index < derivedBase-1 {
+			if !r.begun {
+				s.begin(rec)
+				together = s.unwind.unwinder == nil
+			}
+			s.gatherSample(rec)
+			together = together && s.code.number < maxCodePlaces
+		}
+	}
+	if s.unwind = (userStacks{}); together {
+		r.opts.Symbols.Ordered = true
+		r.opts.Symbols.Cache = cmp.Or(s.cache, orderedCache)
+		r.symbols = profile.NewSymbolizer(r.opts.Symbols) // nothing was asked before
+	}
+	s.code.leaves = newPlaces(r.opts.By, 0, nil, r.functions())
+	s.code.leaves.begin(max(s.columns, 1))
+	s.code.lookUp()
+	r.symbols.Function(profile.Place{}) // the last file is given up
+	return nil
+}
+
+// gatherSample gathers the places of a sample.
+func (s *Stacks) gatherSample(rec *perfdata.Sample) {
+	amounts, time := s.r.amounts(rec)
+	if len(amounts) == 0 || s.r.keep != nil && !s.counts(rec, time) {
+		return
+	}
+	s.chainOf(rec, time)
+	in := s.code.space(rec.PID(), time)
+	for _, l := range s.chain {
+		if addr := l.place(); addr != truncatedLink {
+			s.code.gather(&in, addr, l.mode)
+		}
+	}
+}
+
 // placed adds up the places that samples were taken at, for the table.
 func (s *Stacks) placed() {
-	p := &s.r.places
+	p, leaves := &s.r.places, &s.code.leaves
 	s.places = make([]int, len(s.code.list))
+	numbers := make([]int, len(leaves.codes)) // and 1, by the number among the leaves
 	add := func(code uint32, col int, sum *perfdata.Sum) {
 		if code == foldedCode || sum.Samples() == 0 {
 			return
 		}
-		if s.places[code] == 0 && code == crowdedCode {
-			s.places[code] = 1 + int(p.addCode(key{others: true}))
-		} else if s.places[code] == 0 {
-			s.places[code] = 1 + int(p.look(s.code.list[code].place))
+		if s.places[code] == 0 {
+			own, k := new(int), key{others: true}
+			if code != crowdedCode {
+				leaf := s.code.list[code].leaf
+				own, k = &numbers[leaf], leaves.codes[leaf]
+			}
+			if *own == 0 {
+				*own = 1 + int(p.addCode(k))
+			}
+			s.places[code] = *own
 		}
 		p.sum(int32(s.places[code]-1), col).Merge(sum)
 	}
@@ -406,44 +468,38 @@ func (s *Stacks) row(rec *perfdata.Sample, time uint64) int32 {
 	}
 	node := s.tree.child(0, thread)
 	if s.chains {
-		node = s.callers(&in, node)
+		node = s.callers(node)
 	} else {
 		at := s.spaces.Find(time, rec.PID(), rec.IP(), profile.Mode(rec.Mode()))
 		node = s.extend(node, []int32{s.frame(frameKey{kind: ModuleFrame, file: at.File})})
 	}
-	code := s.codeOf(&in, 0)
+	code := s.code.of(s.links[0].codePlace)
 	node = s.extend(node, s.code.at(code))
 	row := s.rows.of(&s.tree, stackRow{node, code}, s.columns)
 	*known = chainRow{key, row + 1}
 	return row
 }
 
-// placeOf returns the place of a link. That of a call is before the address that it returns
-// to, since it may be the function's last instruction.
-func (s *Stacks) placeOf(in *codeSpace, l link) codePlace {
-	switch {
-	case l.addr == truncatedLink:
-		return codePlace{file: truncatedFile}
-	case !l.exact && l.addr > 0:
-		l.addr--
+// place returns the address of a link's place. That of a call is before the address that it
+// returns to, since it may be the function's last instruction.
+func (l link) place() uint64 {
+	if !l.exact && l.addr > 0 && l.addr != truncatedLink {
+		return l.addr - 1
 	}
-	return s.code.place(in, l.addr, l.mode)
+	return l.addr
 }
 
-// codeOf returns the number of the frames of a link.
-func (s *Stacks) codeOf(in *codeSpace, i int) uint32 {
-	return s.code.of(s.links[i].codePlace, func() profile.Place {
-		l := s.chain[i]
-		if !l.exact && l.addr > 0 {
-			l.addr--
-		}
-		return s.spaces.Find(in.time, in.pid, l.addr, l.mode)
-	})
+// placeOf returns the place of a link.
+func (s *Stacks) placeOf(in *codeSpace, l link) codePlace {
+	if l.addr == truncatedLink {
+		return codePlace{file: truncatedFile}
+	}
+	return s.code.place(in, l.place(), l.mode)
 }
 
 // callers returns the node of the calls of a sample's callchain, without the innermost
 // link. It begins at the innermost link whose node is known from samples before.
-func (s *Stacks) callers(in *codeSpace, node int32) int32 {
+func (s *Stacks) callers(node int32) int32 {
 	from := len(s.links) // the links from here on are in node
 	for i := 1; i < from; i++ {
 		if e := s.known.node(s.links[i].key); e.node > 0 && e.key == s.links[i].key {
@@ -452,7 +508,7 @@ func (s *Stacks) callers(in *codeSpace, node int32) int32 {
 	}
 	for i := 1; i < from; i++ { // apart from the next loop: these do not wait for each other
 		if s.links[i].file != truncatedFile {
-			s.links[i].code = s.codeOf(in, i)
+			s.links[i].code = s.code.of(s.links[i].codePlace)
 		}
 	}
 	for i := from - 1; i > 0; i-- {

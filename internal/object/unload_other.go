@@ -1,0 +1,6 @@
+//go:build !linux
+
+package object
+
+// unload gives up the memory of a mapped file, on systems that have a call for it.
+func unload([]byte) {}
