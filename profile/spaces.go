@@ -501,6 +501,9 @@ type view struct {
 // Number identifies the meaning of addresses: in spaces of one number, the same addresses are
 // the same places, also after later calls of Settle and Forget. It is 0 if that is not known.
 func (s *Spaces) Number(time uint64, pid int32, mode Mode) uint32 {
+	if mode == Kernel {
+		return s.kernelView(time).number
+	}
 	if !s.views.last.has(time, pid, mode) {
 		s.views.last = s.space(time, pid, mode)
 	}
@@ -511,10 +514,6 @@ func (s *Spaces) space(time uint64, pid int32, mode Mode) space {
 	switch mode {
 	case User:
 		return s.userView(time, int(pid)).space
-	case Kernel:
-		out := s.kernelView(time).space
-		out.pid = pid
-		return out
 	case 0:
 		return space{}
 	}

@@ -284,6 +284,10 @@ func checkNumbers(t *rapid.T, s *Spaces, known map[numbered]Place, until uint64)
 			for page := range uint64(len(naive{})) {
 				addr, mode := page<<12, []Mode{User, Kernel, hypervisor}[page%3]
 				fresh, number := s.space(time, int32(pid), mode), s.Number(time, int32(pid), mode)
+				if mode == Kernel {
+					fresh = s.kernelView(time).space
+					fresh.pid = int32(pid)
+				}
 				if number != fresh.number || last.has(time, int32(pid), mode) && last.number != number {
 					t.Fatalf("process %d, time %d: number %d, and %d still holds", pid, time, number, last.number)
 				}

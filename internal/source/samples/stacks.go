@@ -86,6 +86,7 @@ type Stacks struct {
 	functions map[*profile.Function][]int32 // their frames, without inlined calls
 	threads   map[threadKey]int32           // the frames of threads
 	recent    [recentThreads]recentThread
+	last      [recentThreads]recentChain
 
 	chain []link // of the sample
 	words []uint64
@@ -111,8 +112,9 @@ type recentThread struct {
 	is    threadKey
 }
 
-// recentThreads is how many threads are remembered, a power of two.
-const recentThreads = 256
+// recentThreads is how many threads are remembered, a power of two, and longestRecent how
+// many calls of each.
+const recentThreads, longestRecent = 256, 512
 
 // flaws are what a callchain lacks, a bit for each.
 type flaws uint8
@@ -247,6 +249,7 @@ func (s *Stacks) gather() error {
 	s.code.leaves = newPlaces(r.opts.By, 0, nil, r.functions())
 	s.code.leaves.begin(max(s.columns, 1))
 	s.code.lookUp()
+	clear(s.last[:])
 	r.symbols.Function(profile.Place{}) // the last file is given up
 	return nil
 }
@@ -259,7 +262,14 @@ func (s *Stacks) gatherSample(rec *perfdata.Sample) {
 	}
 	s.chainOf(rec, time)
 	in := s.code.space(rec.PID(), time)
-	for _, l := range s.chain {
+	last := &s.last[uint32(rec.TID())%recentThreads]
+	is := chainID{tid: int32(rec.TID()), user: in.user, kernel: in.kernel}
+	same := 0
+	if last.is == is {
+		same = last.same(s.chain)
+	}
+	last.remember(is, s.chain, nil)
+	for _, l := range s.chain[:len(s.chain)-same] {
 		if addr := l.place(); addr != truncatedLink {
 			s.code.gather(&in, addr, l.mode)
 		}
@@ -454,14 +464,7 @@ func (s *Stacks) row(rec *perfdata.Sample, time uint64) int32 {
 		s.flawed[i] += int64(lacks >> i & 1)
 	}
 	in := s.code.space(rec.PID(), time)
-	s.links = slices.Grow(s.links[:0], len(s.chain))[:len(s.chain)]
-	key := mix(uint64(thread), seeds[1])
-	for i := len(s.links) - 1; i >= 0; i-- {
-		l := &s.links[i]
-		l.codePlace = s.placeOf(&in, s.chain[i])
-		key = l.hash(key)
-		l.key = key
-	}
+	key := s.link(&in, int32(rec.TID()), thread)
 	known := s.known.row(key)
 	if known.key == key && known.row > 0 {
 		return known.row - 1
@@ -478,6 +481,61 @@ func (s *Stacks) row(rec *perfdata.Sample, time uint64) int32 {
 	row := s.rows.of(&s.tree, stackRow{node, code}, s.columns)
 	*known = chainRow{key, row + 1}
 	return row
+}
+
+// link fills in the places and the hashes of the links of a sample's callchain. It returns the
+// hash of the whole. The outer calls are mostly those of the thread's sample before.
+func (s *Stacks) link(in *codeSpace, tid, thread int32) uint64 {
+	last := &s.last[uint32(tid)%recentThreads]
+	is := chainID{tid, thread, in.user, in.kernel}
+	n, same := len(s.chain), 0
+	s.links = slices.Grow(s.links[:0], n)[:n]
+	if last.is == is {
+		same = last.same(s.chain)
+		copy(s.links[n-same:], last.links[len(last.links)-same:])
+	}
+	key := mix(uint64(thread), seeds[1])
+	if same > 0 {
+		key = s.links[n-same].key
+	}
+	for i := n - same - 1; i >= 0; i-- {
+		l := &s.links[i]
+		l.codePlace = s.placeOf(in, s.chain[i])
+		key = l.hash(key)
+		l.key = key
+	}
+	last.remember(is, s.chain, s.links)
+	return key
+}
+
+// A recentChain is the last callchain of a thread.
+type recentChain struct {
+	is    chainID
+	chain []link
+	links []chainLink
+}
+
+// A chainID is a thread, its frame, and the numbers of its spaces.
+type chainID struct {
+	tid, frame   int32
+	user, kernel uint32
+}
+
+// same returns how many outer calls another callchain has as well.
+func (r *recentChain) same(chain []link) int {
+	n, most := 0, min(len(chain), len(r.chain))
+	for n < most && chain[len(chain)-1-n] == r.chain[len(r.chain)-1-n] {
+		n++
+	}
+	return n
+}
+
+// remember makes another callchain the last one.
+func (r *recentChain) remember(is chainID, chain []link, links []chainLink) {
+	if r.is = is; len(chain) > longestRecent {
+		chain, links = nil, nil
+	}
+	r.chain, r.links = append(r.chain[:0], chain...), append(r.links[:0], links...)
 }
 
 // place returns the address of a link's place. That of a call is before the address that it
