@@ -30,8 +30,8 @@ type Config struct {
 	// Cache is how many bytes of line tables and inlined calls are kept for each
 	// file. 0: 64 MiB.
 	Cache int
-	// Ordered says that files are asked about one after the other: lines and inlined calls of
-	// a file are given up with the first question about the next one.
+	// Ordered says that files are asked about one after the other: what was read of a file is
+	// given up with the first question about the next one.
 	Ordered bool
 	// Indexes keep symbols, and what was read of debug information, for the next time; nil for
 	// nothing.

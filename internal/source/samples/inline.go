@@ -119,7 +119,7 @@ func (p *places) move(moved []int32) {
 			p.rows[i].code = number[p.rows[i].code]
 		}
 	}
-	p.codes = codes
+	p.codes, p.united = codes, number
 	if p.recent == nil {
 		p.sums = sums
 	}

@@ -82,6 +82,15 @@ func TestInlined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	atRow := make([]int64, len(s.Table().Scopes))
+	for x := range s.All() {
+		atRow[x.Place] += x.Cells[0].Samples
+	}
+	for i := 1; i < len(atRow); i++ {
+		if want := s.Table().Cell(i, 0).Samples; atRow[i] != want {
+			t.Errorf("stacks have %d samples at %s, its row %d", atRow[i], s.Table().Scopes[i].Label, want)
+		}
+	}
 	called := map[string]int64{}
 	for i := 1; i < len(self.Scopes); i++ {
 		if n := self.Cell(i, 0).Samples; n > 0 && self.Scopes[i].Code.Module == "prog" && self.Scopes[i].Code.Function != "_init" {

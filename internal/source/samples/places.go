@@ -15,6 +15,7 @@ type places struct {
 	columns int
 
 	codes   []key          // places in the code, by number
+	united  []int32        // the numbers of codes since unite, by the former ones; nil if they are the same
 	rows    []row          // by row, if samples are split by more than code; else rows are those of codes
 	sums    []perfdata.Sum // by row and column
 	dropped []perfdata.Sum // of what does not count, by column

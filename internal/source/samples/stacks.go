@@ -59,8 +59,8 @@ type Stack struct {
 // the calls that were inlined. Without callchains the stack is the module and the
 // function.
 //
-// The file is read twice, first for what was mapped when, so that samples need not
-// wait. Memory grows with the number of different stacks, up to Options.StackMemory. Then the
+// The file is read three times: for what was mapped when, so that samples need not wait, for
+// the places of samples and calls, and for the stacks. Memory grows with the number of different stacks, up to Options.StackMemory. Then the
 // lightest ones end early, in an OthersFrame; a note says how many samples they have.
 //
 // The innermost frame is where the sample was taken, and for precise events the instruction
@@ -212,6 +212,11 @@ func (s *Stacks) read() error {
 	s.placed()
 	if err := r.found(); err != nil {
 		return err
+	}
+	for i, n := range s.places {
+		if n > 0 && r.places.united != nil {
+			s.places[i] = 1 + int(r.places.united[n-1])
+		}
 	}
 	r.fill()
 	s.frames, s.functions, s.threads = nil, nil, nil
