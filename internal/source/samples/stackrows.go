@@ -106,8 +106,7 @@ func (r *stackRows) merge(to, from *stackSum) {
 	to.samples += from.samples
 }
 
-// move changes the rows, of which the tree has none any more. Those that become one are added
-// up.
+// move changes the rows after a cut of the tree. Those that become one are added up.
 func (r *stackRows) move(t *stackTree, change func(int, stackRow) stackRow, columns int) {
 	n := 0
 	for i := range r.list.n {

@@ -59,8 +59,8 @@ type Stack struct {
 // the calls that were inlined. Without callchains the stack is the module and the
 // function.
 //
-// The file is read three times: for what was mapped when, so that samples need not wait, for
-// the places of samples and calls, and for the stacks. Memory grows with the number of different stacks, up to Options.StackMemory. Then the
+// The file is read three times: for what was mapped when, for the places of samples and calls,
+// and for the stacks. Memory grows with the number of different stacks, up to Options.StackMemory. Then the
 // lightest ones end early, in an OthersFrame; a note says how many samples they have.
 //
 // The innermost frame is where the sample was taken, and for precise events the instruction
@@ -223,9 +223,8 @@ func (s *Stacks) read() error {
 	return r.symbols.Close() // the order of the stacks needs memory
 }
 
-// gather looks up the places of all samples and their callers, file by file. So the symbols
-// and the debug information of one file are in memory at a time, and none when the stacks
-// are. Where places are needed to read samples, each is looked up when it is met.
+// gather looks up the places of all samples and their callers, file by file. So the debug
+// information of one file is in memory at a time, and none while the stacks grow. Where places are needed to read samples, each is looked up when it is met.
 func (s *Stacks) gather() error {
 	r := s.r
 	if err := r.open(samplesOnly); err != nil {
