@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -236,6 +238,17 @@ func (t *Tab) PDF() []byte {
 func (t *Tab) Resize(width, height int64) {
 	t.t.Helper()
 	t.Do(chromedp.EmulateViewport(width, height))
+	t.Frames()
+}
+
+// Vision has the page seen as with a deficiency, such as deuteranopia or achromatopsia; none ends it.
+func (t *Tab) Vision(deficiency string) {
+	t.t.Helper()
+	p := emulation.SetEmulatedVisionDeficiencyParams{Type: emulation.SetEmulatedVisionDeficiencyType(deficiency)}
+	t.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, emulation.SetEmulatedVisionDeficiency, p)
+		return err
+	}))
 	t.Frames()
 }
 

@@ -124,7 +124,7 @@ func TestCodeInTime(t *testing.T) {
 					}
 				}
 			}
-			if got := tab.Text(fmt.Sprintf(`#code [data-loop="%d"]`, i+1)); total > 0 && !strings.Contains(got, ", "+page.PercentOf(sum/total)) && sum > 0 {
+			if got := tab.Text(fmt.Sprintf(`#code [data-loop="%d"] [data-key=share]`, i+1)); total > 0 && sum > 0 && got != page.PercentOf(sum/total) {
 				t.Errorf("%s: loop %d is %q, want %s", window, i+1, got, page.PercentOf(sum/total))
 			}
 		}

@@ -332,10 +332,15 @@ func TestCode(t *testing.T) {
 	d := as[struct {
 		Lines, Instructions []part
 		Loops               []struct {
-			Trips *float64
-			Share *float64
+			Trips  *float64
+			Share  *float64
+			Events []struct {
+				Event string
+				Value float64
+			} `json:"per_iteration"`
 		}
 	}](t, documentOf(t, "annotate", args...))
+	events := tab.Texts("#code [aria-label^=iterations] tbody th")
 	compare := func(selector string, p part) {
 		t.Helper()
 		text := func(v *float64) string {
@@ -374,9 +379,17 @@ func TestCode(t *testing.T) {
 		t.Error("nothing was compared")
 	}
 	for i, l := range d.Loops {
-		got := tab.Text(fmt.Sprintf(`#code [data-loop="%d"]`, i+1))
-		if l.Trips != nil && !strings.Contains(got, page.Trim(*l.Trips)+" iterations for each entry") || !strings.Contains(got, percent(l.Share)) {
-			t.Errorf("loop %d: %q", i+1, got)
+		row := fmt.Sprintf(`#code [data-loop="%d"] `, i+1)
+		if got := tab.Text(row + "[data-key=trips]"); l.Trips != nil && !strings.HasPrefix(got, page.Trim(*l.Trips)+" ± ") {
+			t.Errorf("loop %d: %q iterations for each entry, want %v", i+1, got, *l.Trips)
+		}
+		if got := tab.Text(row + "[data-key=share]"); got != percent(l.Share) {
+			t.Errorf("loop %d: share %q, want %s", i+1, got, percent(l.Share))
+		}
+		for k, e := range l.Events {
+			if got, want := tab.Text(fmt.Sprintf(`#code [aria-label^=iterations] tbody tr:nth-child(%d) [data-key=loop%d]`, slices.Index(events, e.Event)+1, i+1)), page.Trim(e.Value); !strings.HasPrefix(got, want+" ± ") {
+				t.Errorf("loop %d: event %d is %q, want %s", i+1, k, got, want)
+			}
 		}
 	}
 	tab.Eval("scrollTo(0, 0)", nil)

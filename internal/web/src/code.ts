@@ -87,7 +87,7 @@ export class Code {
   private assembly = h("input", { type: "checkbox", id: "code-assembly", checked: true });
 
   constructor(private list: Annotation[], private spans: CodeIntervals[]) {
-    list.forEach((d, i) => this.choice.append(h("option", { value: i }, clean(d.function.name) + "  " + clean(d.function.module))));
+    list.forEach((d, i) => this.choice.append(h("option", { value: i }, clean(d.function.name) + " in " + clean(d.function.module))));
     this.choice.addEventListener("change", () => this.draw());
     this.assembly.addEventListener("change", () => this.draw());
     this.element = h("section", { id: "code", "aria-labelledby": "code-h" }, h("h2", { id: "code-h" }, "Code"),
@@ -157,18 +157,24 @@ export class Code {
     if (this.assembly.checked || d.lines.length === 0) for (const i of rest) rows.push(instruction(i));
     const file = d.lines.find(l => l.file)?.file;
     this.body.append(...(file ? [h("p", {}, clean(file))] : []));
-    if (d.loops.length) this.body.append(h("h3", {}, "Loops"), h("ul", {}, ...d.loops.map(l => h("li", { "data-loop": l.loop }, clean(loopText(l), 1000)))));
+    if (d.loops.length) this.body.append(h("h3", {}, "Loops"), ...loopTables(d.loops, clean(d.function.name)));
     this.body.append(h("div", { class: "scroll code", tabindex: 0, role: "region", "aria-label": "code of " + clean(d.function.name) }, h("table", {}, h("caption", { class: "away" }, "code of " + clean(d.function.name)), h("thead", {}, h("tr", {}, ...heads.map((t, i) => h("th", { scope: "col", class: i > 1 ? "number" : "" }, clean(t) || (i === 0 ? "line" : "code"))))), h("tbody", {}, ...rows))));
     if (d.notes.length) this.body.append(h("ul", { class: "notes" }, ...d.notes.map(n => h("li", {}, clean(n, 1000)))));
   }
 }
 
-// loopText is a loop in words.
-function loopText(l: Loop): string {
-  const parts = [`loop ${l.loop}${l.inside ? ` inside ${l.inside}` : ""}: ${l.first_line ? `lines ${l.first_line}–${l.last_line}` : "at " + l.header}, ${percentOf(l.share)}`];
-  if (known(l.trips)) parts.push(`${trim(l.trips)} iterations for each entry` + (known(l.trips_error) ? ` ± ${trim(l.trips_error)}` : ""));
-  else if (known(l.trips_at_least)) parts.push(`at least ${trim(l.trips_at_least)} iterations for each entry`);
-  if (l.iterations) parts.push(`${trim(l.iterations.value)} iterations`);
-  if (l.per_iteration?.length) parts.push("each: " + l.per_iteration.map(e => `${e.event} ${trim(e.value)}` + (known(e.error) ? ` ± ${trim(e.error)}` : "")).join(", "));
-  return parts.join("; ");
+// loopTables are the loops, and what happens in an iteration of each.
+function loopTables(list: Loop[], name: string): HTMLElement[] {
+  const table = (label: string, heads: string[], rows: HTMLElement[]) => h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${label} of ${name}` }, h("table", {}, h("thead", {}, h("tr", {}, ...heads.map((t, i) => h("th", { scope: "col", class: i > 0 ? "number" : "" }, t)))), h("tbody", {}, ...rows)));
+  const cell = (key: string, text: string, why = "") => h("td", { class: "number", "data-key": key, title: why || undefined }, text);
+  const error = (v: number | undefined) => known(v) ? ` ± ${trim(v)}` : "";
+  const trips = (l: Loop) => known(l.trips) ? trim(l.trips) + error(l.trips_error) : known(l.trips_at_least) ? `at least ${trim(l.trips_at_least)}` : "–";
+  const out = [table("loops", ["Loop", "Where", "Share", "Iterations", "For each entry"], list.map(l => h("tr", { "data-loop": l.loop }, h("th", { scope: "row" }, `↻${l.loop}` + (l.inside ? ` inside ${l.inside}` : "")),
+    cell("where", l.first_line ? `lines ${l.first_line}–${l.last_line}` : "at " + l.header), cell("share", known(l.share) ? percentOf(l.share) : ""), cell("iterations", l.iterations ? trim(l.iterations.value) : "–"), cell("trips", trips(l), l.why))))];
+  const some = list.filter(l => l.per_iteration?.length), events = [...new Set(some.flatMap(l => (l.per_iteration || []).map(e => e.event)))];
+  if (events.length) out.push(table("iterations", ["In each iteration", ...some.map(l => `↻${l.loop}`)], events.map(event => h("tr", {}, h("th", { scope: "row" }, clean(event)), ...some.map(l => {
+    const e = l.per_iteration?.find(x => x.event === event);
+    return cell("loop" + l.loop, e ? trim(e.value) + error(e.error) : "");
+  })))));
+  return out;
 }

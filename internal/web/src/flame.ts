@@ -92,7 +92,7 @@ export class Flame {
     this.element = h("section", { id: "stacks", "aria-labelledby": hId }, h("h2", { id: hId }, "Stacks"),
       h("p", { class: "hint" }, "A box is as wide as what its calls took, with all above it. Click or Enter zooms; arrow keys move; Escape shows all."),
       h("div", { class: "tools" }, h("label", { for: widths.id }, "Width ", widths), h("label", { for: colours.id }, "Colour ", colours), h("label", { for: search.id }, "Search ", search), whole, this.matched),
-      this.legend, this.graph, this.details, d.notes.length ? h("ul", { class: "notes" }, ...d.notes.map(n => h("li", {}, clean(n, 1000)))) : null);
+      this.legend, this.graph, this.details, d.notes.length ? h("details", { class: "numbers" }, h("summary", {}, d.notes.length === 1 ? "One note" : `${d.notes.length} notes`), h("ul", { class: "notes" }, ...d.notes.map(n => h("li", {}, clean(n, 1000))))) : null);
     this.graph.addEventListener("click", e => { const b = (e.target as Element).closest<HTMLElement>("[data-box]"); if (b) this.zoom(Number(b.dataset.box)); });
     for (const event of ["mouseover", "focusin"]) this.graph.addEventListener(event, e => { const b = (e.target as Element).closest<HTMLElement>("[data-box]"); if (b) this.describe(Number(b.dataset.box)); });
     this.graph.addEventListener("keydown", e => this.key(e));
