@@ -1,12 +1,17 @@
 package web_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/internal/cli"
 	"github.com/cyclestack/cyclestack/internal/page"
 	"github.com/cyclestack/cyclestack/internal/testbrowser"
 )
@@ -205,4 +210,36 @@ func TestIntervalsAlone(t *testing.T) {
 	times(0, 3)
 	tab.Press("Escape")
 	times(0, len(list)-1)
+}
+
+// TestPagesOfStat: pages of stat that have no account of all begin with the verdicts of their
+// rows.
+func TestPagesOfStat(t *testing.T) {
+	b := testbrowser.New(t)
+	for _, args := range [][]string{{"-I", "50"}, {"-a", "--per-core"}, {"-a", "-I", "100", "--per-core"}} {
+		file := filepath.Join(t.TempDir(), "rows.html")
+		var msg bytes.Buffer
+		args = append(append([]string{"stat", "--no-keep", "--source", "os", "--format", "html", "-o", file}, args...), "--", "sleep", "0.3")
+		if status := cli.Main(t.Context(), args, strings.NewReader(""), io.Discard, &msg); status != 0 {
+			t.Skipf("nothing can be counted here: %s", msg.String())
+		}
+		html, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tab := open(t, b, html)
+		accounts := accountsIn(t, documents(tab)[0])
+		if got := tab.Text("#what .verdict"); len(accounts) > 1 && !strings.Contains(got, fmt.Sprintf("of the %d ", len(accounts))) {
+			t.Errorf("%q: the verdict of %d rows is %q", args, len(accounts), got)
+		}
+		sum := 0.0
+		for _, a := range accounts {
+			v, _ := clockOf(&a, "task-clock")
+			sum += v
+		}
+		row := slices.Index(tab.Texts("#trust [aria-label=counts] tbody th"), "task-clock") + 1
+		if got := tab.Text(fmt.Sprintf("#trust [aria-label=counts] tbody tr:nth-child(%d) [data-key=value]", row)); row > 0 && got != page.Trim(sum) {
+			t.Errorf("%q: task-clock is %s, want %s", args, got, page.Trim(sum))
+		}
+	}
 }

@@ -199,6 +199,9 @@ func TestWhen(t *testing.T) {
 			t.Errorf("%s, %s: %d functions, want %d", what, span, len(rows), len(functions)-1)
 		}
 		for _, row := range rows {
+			if !slices.ContainsFunc(functions[1:], func(f accountOf) bool { return strings.HasPrefix(row["name"], f.Scope.Function) }) {
+				t.Errorf("%s, %s: %q is none of the functions", what, span, row["name"])
+			}
 			for _, f := range functions[1:] {
 				if !strings.HasPrefix(strings.TrimPrefix(row["name"], "● "), f.Scope.Function) {
 					continue

@@ -3,7 +3,7 @@
 import { Document } from "./data";
 import { clean, clear, fit, h, id } from "./dom";
 import { fixed, group } from "./format";
-import { tone } from "./tree";
+import { tones as tonesOf } from "./tree";
 
 export interface Stacks extends Document {
   title: string; types: { name: string; unit: string; path: string }[]; main: number; notes: string[];
@@ -131,10 +131,10 @@ export class Flame {
     const sums = new Map<string, number>();
     this.boxes.forEach((b, i) => { const own = this.value(i) - b.below.reduce((t, c) => t + this.value(c), 0), k = this.key_(b); sums.set(k, (sums.get(k) || 0) + Math.max(0, own)); });
     const names = [...sums.keys()].filter(k => k !== "").sort((x, y) => (sums.get(y) || 0) - (sums.get(x) || 0) || (x < y ? -1 : 1));
-    const roots = [...new Set(this.d.types.filter(t => t.path).map(t => t.path.split(".")[0]))], used = new Set<string>();
+    const tone = tonesOf(this.d.types.filter(t => t.path).map(t => t.path)), used = new Set<string>();
     for (const n of names.slice(0, tones.length)) {
       const path = this.d.types.find(t => t.path && t.name === n)?.path;
-      let own = path && this.colour !== "module" ? tone(path, roots) : "";
+      let own = path && this.colour !== "module" ? tone(path) : "";
       if (!own || used.has(own) || own === "all") own = tones.find(t => !used.has(t)) || "all";
       used.add(own);
       this.tone.set(n, own);

@@ -62,9 +62,10 @@ class Views {
     const alone = run ? undefined : list.find(d => d.accounts.some(a => a.scope.kind === "interval")); // such as those of stat -I
     if (first && run) this.answer(first, run, list);
     if (alone) this.together(alone);
+    else if (!run && list[0]?.accounts.length > 1) this.sections.push(several(list[0], list[0].accounts, this.ex, plural(list[0].accounts)));
     for (const d of documents) if (d.schema === "cyclestack.diff/v1") this.sections.push(...diffViews(d as Diff, this.ex));
     const codes = documents.filter(d => d.schema === "cyclestack.annotation/v1") as Annotation[], code = codes.length ? new Code(codes, documents.filter(d => d.schema === "cyclestack.annotation_intervals/v1") as CodeIntervals[]) : null;
-    const within = list.find(split), overall = first || list[0];
+    const within = list.length > 1 ? list.find(split) : undefined, overall = first || list[0];
     for (const d of list) if (d !== within) this.where(d, code);
     if (code) { this.sections.push(code.element); this.followers.push(code); }
     for (const d of documents) if (d.schema === "cyclestack.core/v1") { const of = new Loops(d as Core, code); this.sections.push(of.element); this.followers.push(of); }
@@ -72,9 +73,10 @@ class Views {
     this.spans = stacks.filter(d => d.interval);
     for (const d of stacks) if (!d.interval) { const flame = new Flame(d); this.flames.push(flame); this.sections.push(flame.element); }
     for (const d of list) if (d !== within && d.accounts.some(a => a.scope.kind === "interval")) this.when(d, first || alone, within);
-    const shown = run || this.run || overall?.accounts[0];
+    const rows = run || !overall ? [] : alone ? alone.accounts : overall.accounts; // of a page without an account of all
+    const shown = run || (rows.length > 1 ? mean(rows) : rows[0]);
     if (overall && shown) {
-      const belief = trust(overall, shown, documents);
+      const belief = trust(overall, shown, documents, rows.length > 1 ? rows : []);
       this.sections.push(belief);
       this.swaps.push({ now: belief, whole: belief, of: a => trust(overall, a, documents), several: of => trust(overall, mean(of, this.ex.method(overall.model)?.of), documents, of) });
     }
@@ -175,6 +177,12 @@ class Views {
   }
 }
 
+// plural is what several accounts are called.
+function plural(list: Account[]): string {
+  const { kind, start_s } = list[0].scope;
+  return list.some(a => a.scope.start_s !== start_s) ? "rows" : kind === "process" ? "processes" : kind.replace(/y$/, "ie") + "s";
+}
+
 // same reports whether stacks are of an interval.
 function same(a: Account, s: Stacks): boolean { return Math.abs((a.scope.start_s ?? NaN) - (s.interval?.start_s ?? NaN)) < 1e-9; }
 
@@ -192,7 +200,7 @@ function during(d: Accounts, chosen: Account[], of?: string): Account[] {
   const some = (list: Account[]) => list.some(a => a.counts.some(c => (c.value ?? 0) > 0));
   const out = [...by.values()].filter(some).map(list => {
     const m = mean(list, of), sum = (key: "share" | "share_samples") => list.reduce((t, a) => t + (a.scope[key] ?? 0), 0), first = list[0].scope;
-    return { ...m, scope: { ...first, share: sum("share"), share_samples: sum("share_samples"), share_error: undefined, hotspot: false } };
+    return { ...m, scope: { ...first, label: undefined, share: sum("share"), share_samples: sum("share_samples"), share_error: undefined, hotspot: false } };
   });
   return out.sort((x, y) => y.scope.share - x.scope.share);
 }

@@ -48,18 +48,16 @@ export function boxesOf(nodes: Node[], share: (n: Node) => boolean, whole = 0): 
   return boxes;
 }
 
-// colours of the roots of a tree, told apart by the colour-blind and by their lightness.
-export function tone(path: string, roots: string[]): string {
-  const root = path.split(".")[0];
-  const named: [RegExp, string][] = [[/^front/i, "front"], [/^bad|specul|mispred|non_ret/i, "bad"], [/^back|stall/i, "back"], [/^retir|^complet|^work/i, "work"]];
-  if (roots.length === 1) {
-    const second = path.split(".")[1];
-    if (!second) return "all";
-    for (const [re, t] of named) if (re.test(second)) return t;
-    return "other";
-  }
-  for (const [re, t] of named) if (re.test(root)) return t;
-  return "abcd"[Math.max(0, roots.indexOf(root)) % 4];
+const named: [RegExp, string][] = [[/^front/i, "front"], [/^bad|specul|mispred|non_ret/i, "bad"], [/^back|stall/i, "back"], [/^retir|^complet|^work/i, "work"]];
+
+// tones are the colours of the parts of a tree, told apart by the colour-blind and by their lightness. Of a tree with one root the parts are those below it.
+export function tones(paths: string[]): (path: string) => string {
+  const single = new Set(paths.map(p => p.split(".")[0])).size === 1, part = (path: string) => path.split(".")[single ? 1 : 0];
+  const parts = [...new Set(paths.map(part))].filter(p => p !== undefined), by = new Map<string, string>();
+  for (const p of parts) for (const [re, t] of named) if (!by.has(p) && re.test(p)) by.set(p, t);
+  const free = ["front", "back", "work", "bad"].filter(t => ![...by.values()].includes(t));
+  for (const p of parts) if (!by.has(p)) by.set(p, free.shift() || "other");
+  return path => part(path) === undefined ? "all" : by.get(part(path)) || "other";
 }
 
 export class Tree {
@@ -120,7 +118,7 @@ export class Tree {
   private draw(): void {
     if (!this.width) return;
     const from = this.zoomed ? this.zoomed.x : 0, scale = this.width / (this.zoomed ? this.zoomed.w || 1 : 1);
-    const roots = [...new Set(mainOf(this.account.nodes).map(n => n.path.split(".")[0]))];
+    const tone = tones(mainOf(this.account.nodes).map(n => n.path));
     const on = new Set(this.account.bottleneck);
     clear(this.svg);
     this.marks.clear();
@@ -133,7 +131,7 @@ export class Tree {
       if (w < narrow) continue;
       deepest = Math.max(deepest, b.row);
       const n = b.node, text = n.name + " " + this.text(n) + (known(n.error) ? " ± " + this.text({ ...n, value: n.error }) : "");
-      const g = s("g", { class: "box " + tone(n.path, roots) + (on.has(n.path) ? " path" : "") + (n.reliable ? "" : " doubtful"), role: "treeitem", tabindex: -1,
+      const g = s("g", { class: "box " + tone(n.path) + (on.has(n.path) ? " path" : "") + (n.reliable ? "" : " doubtful"), role: "treeitem", tabindex: -1,
         "aria-level": b.row + 1, "aria-label": text + (n.reliable ? "" : ", uncertain") + (on.has(n.path) ? ", bottleneck path" : ""), "data-node": n.path,
         "aria-expanded": b.below.length ? "true" : undefined, "aria-selected": n.path === this.active ? "true" : "false" },
         s("title", {}, text + (b.squeezed ? "; drawn narrower: siblings add up to more than their parent" : "")), s("rect", { x, y: b.row * rowHeight, width: w, height: rowHeight - 1 }));

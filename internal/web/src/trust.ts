@@ -39,7 +39,7 @@ export function trust(d: Accounts, a: Account, documents: Document[], several: A
   return h("section", { id: "trust", "aria-labelledby": hId }, h("h2", { id: hId }, "Can I believe it"),
     h("dl", {}, ...facts.filter(f => f[1] !== "").flatMap(([k, v]) => [h("dt", {}, k), h("dd", {}, clean(v, 4000))])),
     list("Notes", a.notes), list("Not in this page", about?.left_out?.map(l => `${l.view}: ${l.why}`)),
-    several.length ? h("div", {}, h("h3", {}, `Checks of ${several.length} intervals`), checked(several)) : a.audit.length ? h("div", {}, h("h3", {}, "Checks"), table("checks", ["Check", "State", "Left", "Relation", "Right", "Difference", "Why"], checks)) : null,
+    several.length ? h("div", {}, h("h3", {}, `Checks of ${several.length} ${several[0].scope.kind === "interval" ? "intervals" : "rows"}`), checked(several)) : a.audit.length ? h("div", {}, h("h3", {}, "Checks"), table("checks", ["Check", "State", "Left", "Relation", "Right", "Difference", "Why"], checks)) : null,
     h("h3", {}, "Counts"), table("counts", ["Event", "As", "Value", "Coverage", "Samples", "State"], counts),
     list("Events that the method does not use", a.unused), list("Events that are not known", a.unknown), list("Events of other cores", a.other_cores));
 }

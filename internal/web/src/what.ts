@@ -45,7 +45,7 @@ export function several(d: Accounts, list: Account[], ex: Explanations, which = 
   const link = (p: string) => h("a", { href: "#tree", "data-go": p }, name(p));
   const often = `in ${most.length} of the ${list.length} ${which}`;
   const box = h("section", { id: "what", "aria-labelledby": "what-h" }, h("h2", { id: "what-h" }, "What"),
-    h("p", { class: "facts" }, clean([trim(start) + " s to " + trim(end) + " s", "on " + d.cpu.name, d.model.name + " " + d.model.version].join(", "))),
+    h("p", { class: "facts" }, clean([...(known(start) && known(end) ? [trim(start) + " s to " + trim(end) + " s"] : []), "on " + d.cpu.name, d.model.name + " " + d.model.version].join(", "))),
     top === "" ? h("p", { class: "verdict" }, "There is no bottleneck " + often + ".") :
       h("p", { class: "verdict" }, h("strong", {}, name(top)), (/^retir/i.test(top) ? " is the largest part " : " is the bottleneck ") + often + "."));
   if (top !== "") {
@@ -56,7 +56,7 @@ export function several(d: Accounts, list: Account[], ex: Explanations, which = 
   const body = h("tbody");
   for (const [p, of] of ranked) body.append(h("tr", { "data-verdict": p }, h("th", { scope: "row" }, p === "" ? "none" : link(p)), h("td", { class: "number", "data-key": "intervals" }, String(of.length)),
     h("td", { class: "number" }, String(of.filter(a => { const n = a.nodes.find(x => x.path === p); return n !== undefined && !n.reliable; }).length))));
-  box.append(h("table", {}, h("thead", {}, h("tr", {}, ...["Bottleneck", "Intervals", "Uncertain in"].map(t => h("th", { scope: "col" }, t)))), body));
+  box.append(h("table", {}, h("thead", {}, h("tr", {}, ...["Bottleneck", which.replace(/^.* /, "").replace(/^./, c => c.toUpperCase()), "Uncertain in"].map(t => h("th", { scope: "col" }, t)))), body));
   return box;
 }
 
@@ -89,6 +89,6 @@ function sure(d: Accounts, a: Account, ex: Explanations, last: Account["nodes"][
   if (!last.reliable) list.push("It is uncertain: " + (last.doubt || "see the audit") + ".");
   for (const r of a.ambiguous || []) list.push(r.path.split(".").pop() + " could take the place of " + r.of.split(".").pop() + ": the difference is within the error.");
   const checks = a.audit.filter(c => c.state !== "skipped"), bad = checks.filter(c => !c.ok);
-  if (checks.length) list.push(bad.length ? `${bad.length} of ${checks.length} checks fail.` : `All ${checks.length} checks hold.`);
+  if (checks.length) list.push(bad.length ? `${bad.length} of ${checks.length} checks fail.` : checks.length === 1 ? "The only check holds." : `All ${checks.length} checks hold.`);
   return list.join(" ");
 }

@@ -2,8 +2,8 @@
 
 import { Account, Accounts, Count, Explanations, Node, mainOf } from "./data";
 import { clear, fit, h, id, s, say } from "./dom";
-import { duration, fixed, known } from "./format";
-import { tone, valueText } from "./tree";
+import { duration, fixed, known, trim } from "./format";
+import { tones, valueText } from "./tree";
 
 const plot = { height: 220, left: 52, right: 10, top: 8, bottom: 34 };
 const pageRows = 50; // of the table of numbers
@@ -93,7 +93,7 @@ export class When {
     const hId = id("h");
     this.svg.setAttribute("aria-label", `shares of ${this.bands.map(b => b.name).join(", ")} over ${duration(this.end - this.begin)}; arrow keys move, Shift extends, Escape clears; the table below has the numbers`);
     this.element = h("section", { id: "when", "aria-labelledby": hId }, h("h2", { id: hId }, "When"),
-      h("p", { class: "hint" }, "Drag over a span, or use Shift and the arrow keys: the other views then show that span. Values of several intervals are means, weighted by cycles."),
+      h("p", { class: "hint" }, "Drag over a span, or use Shift and the arrow keys: the other views then show that span. Values of several intervals are means, weighted by cycles or by time."),
       h("div", { class: "tools" }, all), legend, this.figure, this.readout,
       h("details", { class: "numbers" }, h("summary", {}, "All intervals with their numbers"), h("div", { class: "tools" }, back, on), h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "intervals" },
         h("table", {}, h("thead", {}, h("tr", {}, ...["Start", "Duration", ...this.bands.map(b => b.name)].map(t => h("th", { scope: "col", class: "number" }, t)))), this.rows))));
@@ -123,11 +123,7 @@ export class When {
     this.end = (last.start_s ?? 0) + (last.duration_s ?? 0);
   }
 
-  private toneOf(n: Node): string {
-    const roots = [...new Set(mainOf(this.list[0].nodes).map(x => x.path.split(".")[0]))];
-    const t = tone(n.path, roots);
-    return t === "other" ? "abcd"[this.bands.indexOf(n) % 4] : t;
-  }
+  private toneOf(n: Node): string { return tones(mainOf(this.list[0].nodes).map(x => x.path))(n.path); }
 
   private x(t: number): number { return plot.left + (this.width - plot.left - plot.right) * (t - this.begin) / (this.end - this.begin || 1); }
 
@@ -140,7 +136,8 @@ export class When {
     if (this.top) return this.top;
     let m = 0;
     for (const a of this.list) m = Math.max(m, this.values(a).reduce<number>((t, v) => t + Math.max(0, v ?? 0), 0));
-    return this.top = this.share() ? Math.ceil(Math.max(1, m) * 5 - 1e-6) / 5 : m || 1;
+    const step = nice((m || 1) / 4);
+    return this.top = this.share() ? Math.ceil(Math.max(1, m) * 5 - 1e-6) / 5 : Math.ceil((m || 1) / step - 1e-6) * step;
   }
 
   private share(): boolean { return this.ex.share(this.d.model, this.bands[0]); }
@@ -167,15 +164,16 @@ export class When {
       this.svg.append(s("path", { class: "band " + this.toneOf(b), d: parts.join("") }, s("title", {}, b.name)));
     });
     const grid = s("g", { class: "axis" });
-    const steps = this.share() ? Math.round(this.most() * 5) : 4, each = Math.ceil(steps / 8);
+    const steps = this.share() ? Math.round(this.most() * 5) : Math.round(this.most() / nice(this.most() / 4)), each = Math.ceil(steps / 8);
     for (let i = 0; i <= steps; i += each) {
       const v = this.most() * i / steps;
-      grid.append(s("line", { x1: plot.left, x2: this.width - plot.right, y1: this.y(v), y2: this.y(v) }), s("text", { x: plot.left - 6, y: this.y(v) + 4, "text-anchor": "end" }, this.share() ? fixed(v * 100, 0) + " %" : fixed(v, 2)));
+      grid.append(s("line", { x1: plot.left, x2: this.width - plot.right, y1: this.y(v), y2: this.y(v) }), s("text", { x: plot.left - 6, y: this.y(v) + 4, "text-anchor": "end" }, this.share() ? fixed(v * 100, 0) + " %" : trim(v)));
     }
     const step = nice((this.end - this.begin) / Math.max(2, Math.min(8, Math.floor(this.width / 110)))), decimals = Math.max(0, -Math.floor(Math.log10(step)));
     for (let t = Math.ceil(this.begin / step) * step; t <= this.end + step * 1e-9; t += step) {
       grid.append(s("line", { class: "tick", x1: this.x(t), x2: this.x(t), y1: bottom, y2: bottom + 4 }), s("text", { x: Math.min(this.x(t), this.width - plot.right - 14), y: bottom + 16, "text-anchor": "middle" }, fixed(t, decimals)));
     }
+    if (!this.share()) grid.append(s("text", { x: plot.left + 4, y: plot.top + 12 }, this.bands[0].unit));
     grid.append(s("text", { x: (plot.left + this.width - plot.right) / 2, y: plot.height - 3, "text-anchor": "middle" }, "seconds"));
     this.svg.append(grid);
     this.mark();
