@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -39,8 +40,9 @@ type annotator struct {
 	placeReport
 	a     *AnnotateOptions
 	notes []counts.Note
-	col   int           // the column that places are compared by
-	code  *code.Listing // of the function; nil if it was not found
+	col   int                // the column that places are compared by
+	in    source.PlaceReader // of the samples by function; nil if these were read by instruction
+	code  *code.Listing      // of the function; nil if it was not found
 }
 
 // Annotate annotates a function of the first recording. It reads the recording several
@@ -60,9 +62,12 @@ func (r *Recordings) Annotate(o AnnotateOptions) (*render.Annotation, error) {
 	if want.byPlace() {
 		by = counts.Instruction // to find what has an address or a line
 	}
-	t, err := n.table(samples.Options{By: by})
+	t, err := n.first(samples.Options{By: by}, want)
 	if err != nil {
 		return nil, err
+	}
+	if n.in != nil {
+		defer n.in.Close()
 	}
 	simulated := n.kind.Simulated
 	if simulated && (want.address || o.Instructions) {
@@ -102,8 +107,56 @@ func openOnce(c *profile.Config) (done func()) {
 	return func() { c.Opened.Close(); c.Opened = nil }
 }
 
-// table reads the recording. The places of a simulator are lines at most.
+// first reads the recording by function or instruction. It stops at functions of one name, if
+// that name is asked for.
+func (n *annotator) first(o samples.Options, want *symbol) (*counts.Table, error) {
+	if o.By != counts.Function {
+		return n.table(o)
+	}
+	var same []*profile.Function
+	if want.text != "" {
+		o.Enough = func(f *profile.Function) bool {
+			if want.names(f) && !slices.ContainsFunc(same, func(o *profile.Function) bool { return sameCode(o, f) }) {
+				same = append(same, f)
+			}
+			return len(same) > 1
+		}
+	}
+	o.Again = true
+	in, err := n.read(o)
+	switch {
+	case errors.Is(err, samples.ErrEnough):
+		return nil, fault.Inputf("%s: %w", n.file, want.several(same))
+	case err != nil:
+		return nil, err
+	}
+	n.in = in
+	return in.Table().Clone(), nil
+}
+
+// instructions reads what a filter leaves by instruction. It needs no other pass over the
+// recording if that was read by function.
+func (n *annotator) instructions(only samples.Filter) (*counts.Table, error) {
+	if in, ok := n.in.(*samples.Reader); ok {
+		if t, err := in.Instructions(only); t != nil || err != nil {
+			return t, err
+		}
+	}
+	return n.table(samples.Options{By: counts.Instruction, Filter: only})
+}
+
+// table reads the recording.
 func (n *annotator) table(o samples.Options) (*counts.Table, error) {
+	in, err := n.read(o)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return in.Table().Clone(), nil
+}
+
+// read returns a reader with its table. The places of a simulator are lines at most.
+func (n *annotator) read(o samples.Options) (source.PlaceReader, error) {
 	rec, err := n.recording(n.file)
 	if err != nil {
 		return nil, err
@@ -117,12 +170,12 @@ func (n *annotator) table(o samples.Options) (*counts.Table, error) {
 	} else {
 		in = rec.Samples(o)
 	}
-	defer in.Close()
 	if !in.Next() {
+		in.Close()
 		return nil, &SamplesError{Err: in.Err(), For: ForAnnotate}
 	}
 	n.kind = accounting.KindOf(in)
-	return in.Table().Clone(), nil
+	return in, nil
 }
 
 // lines annotates the lines of a function from a simulator's file.
@@ -159,15 +212,17 @@ func (n *annotator) function(t *counts.Table, place *counts.Code, want *symbol) 
 		return nil, err
 	}
 	defer rec.Close()
-	r, err := rec.Code(n.a.Symbols)
-	if err != nil {
+	var r *code.Reader
+	if in, ok := n.in.(*samples.Reader); ok && !code.Stacked(in.Events()) {
+		r = code.Of(in, n.a.Symbols)
+	} else if r, err = rec.Code(n.a.Symbols); err != nil {
 		return nil, fault.As(fault.Input, err)
 	}
 	defer r.Close()
 	listing, f := n.list(r, place, want)
 	run := slices.Clone(t.Row(0))
 	filter := samples.Filter{Modules: []string{place.Module}, Addresses: []samples.Range{{From: listing.Start, To: listing.End - 1}}}
-	insts, err := n.table(samples.Options{By: counts.Instruction, Filter: filter})
+	insts, err := n.instructions(filter)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/sorting"
+	"github.com/cyclestack/cyclestack/profile"
 )
 
 // functionName is a function and its module.
@@ -135,6 +136,20 @@ func (s *symbol) ways() []func(string) bool {
 	}
 }
 
+// names reports whether a function has exactly the symbol's name.
+func (s *symbol) names(f *profile.Function) bool {
+	return counts.Name(f.Name) == s.name && s.inModule(counts.Name(f.File.Base()))
+}
+
+// sameCode reports whether two functions are the same one of a program that was mapped twice.
+func sameCode(a, b *profile.Function) bool {
+	return a.Name == b.Name && a.Addr == b.Addr && a.File.Base() == b.File.Base() && a.File.BuildID == b.File.BuildID
+}
+
+func (s *symbol) inModule(module string) bool {
+	return module != "" && (s.module == "" || module == s.module || path.Base(s.module) == module)
+}
+
 // candidates are the functions with samples that are in the module, and have the
 // address or the line.
 func (s *symbol) candidates(t *counts.Table, clock int) []candidate {
@@ -146,7 +161,7 @@ func (s *symbol) candidates(t *counts.Table, clock int) []candidate {
 	var list []candidate
 	for row := 1; row < len(t.Scopes); row++ {
 		c := t.Scopes[row].Code
-		if c == nil || c.Module == "" || s.module != "" && c.Module != s.module && path.Base(s.module) != c.Module {
+		if c == nil || !s.inModule(c.Module) {
 			continue
 		}
 		k := key{c.Module, c.BuildID, c.Function, c.Addr}
@@ -186,6 +201,19 @@ const (
 
 func (s *symbol) ambiguous(list []candidate, t *counts.Table, clock int) error {
 	return fmt.Errorf("%s is the name, or a part of the names, of %d functions: %s", s.text, len(list), candidateNames(list, t, clock))
+}
+
+// several is the error of a name of several functions, of those that were found by now.
+func (s *symbol) several(list []*profile.Function) error {
+	var names []string
+	for _, f := range list[:min(len(list), candidatesShown)] {
+		name := counts.Name(f.File.Base()) + ":" + counts.Name(f.Name)
+		if slices.ContainsFunc(list, func(o *profile.Function) bool { return o != f && o.File.Base() == f.File.Base() }) {
+			name = fmt.Sprintf("%s:%#x", counts.Name(f.File.Base()), f.Addr)
+		}
+		names = append(names, name)
+	}
+	return fmt.Errorf("%s is the name of several functions with samples, such as %s", s.text, strings.Join(names, ", "))
 }
 
 func (s *symbol) nothing(list []candidate, t *counts.Table, clock int) error {

@@ -1,6 +1,10 @@
 package recorded
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/cyclestack/cyclestack/profile"
+)
 
 func TestParseSymbol(t *testing.T) {
 	tests := []struct {
@@ -46,6 +50,38 @@ func TestMeansEvent(t *testing.T) {
 	} {
 		if got := meansEvent(test.user, test.event); got != test.want {
 			t.Errorf("meansEvent(%q, %q) = %v", test.user, test.event, got)
+		}
+	}
+}
+
+// TestSeveral: functions of one name are listed with their modules, or by their addresses.
+func TestSeveral(t *testing.T) {
+	f := func(file, name string, addr uint64) *profile.Function {
+		return &profile.Function{File: &profile.File{Name: file}, Name: name, Addr: addr}
+	}
+	a, b, c := f("/bin/a", "main", 16), f("/lib/b.so", "main", 32), f("/bin/a", "main", 48)
+	for _, test := range []struct {
+		symbol string
+		of     *profile.Function
+		want   bool
+	}{
+		{"main", a, true}, {"a:main", a, true}, {"/bin/a:main", a, true}, {"b.so:main", a, false}, {"mai", a, false}, {"main", f("", "main", 1), false},
+	} {
+		s, err := parseSymbol(test.symbol)
+		if err != nil || s.names(test.of) != test.want {
+			t.Errorf("%s names %s: %t, %v", test.symbol, test.of.File.Name, !test.want, err)
+		}
+	}
+	if !sameCode(a, f("/usr/bin/a", "main", 16)) || sameCode(a, c) || sameCode(a, b) {
+		t.Error("sameCode")
+	}
+	s := &symbol{text: "main", name: "main"}
+	for want, list := range map[string][]*profile.Function{
+		"main is the name of several functions with samples, such as a:main, b.so:main":         {a, b},
+		"main is the name of several functions with samples, such as a:0x10, b.so:main, a:0x30": {a, b, c},
+	} {
+		if got := s.several(list).Error(); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

@@ -73,10 +73,14 @@ func (r *Reader) AllBranches(list []FunctionBranches, taken func(event string) b
 // callStack is PERF_SAMPLE_BRANCH_CALL_STACK.
 const callStack = 1 << 11
 
+// Stacked reports whether samples of some events have stacks of what was executed.
+func Stacked(events []*perfdata.Event) bool { return len(withStacks(events)) > 0 }
+
 // withStacks are the events whose samples have stacks of what was executed.
-func (r *Reader) withStacks() []*perfdata.Event {
-	var list []*perfdata.Event
-	for _, e := range r.events {
+func (r *Reader) withStacks() []*perfdata.Event { return withStacks(r.events) }
+
+func withStacks(events []*perfdata.Event) (list []*perfdata.Event) {
+	for _, e := range events {
 		if e.SampleType&perffile.SampleBranchStack != 0 && e.BranchType&callStack == 0 {
 			list = append(list, e)
 		}

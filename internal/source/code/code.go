@@ -18,6 +18,7 @@ import (
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
 )
@@ -28,7 +29,8 @@ type Reader struct {
 	name    string
 	parts   []perfdata.Part
 	root    string
-	spaces  *profile.Spaces
+	spaces  *profile.Spaces // nil if branches are not asked for
+	files   []*profile.File
 	symbols *profile.Symbolizer
 	events  []*perfdata.Event
 	number  uint64 // of the record at hand
@@ -45,6 +47,12 @@ func New(src io.ReadSeeker, parts []perfdata.Part, name string, symbols profile.
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
+}
+
+// Of is New for a recording without stacks of branches that was read for its samples.
+// Nothing is read again.
+func Of(in *samples.Reader, symbols profile.Config) *Reader {
+	return &Reader{files: in.Files(), events: in.Events(), symbols: profile.NewSymbolizer(symbols)}
 }
 
 // Close closes the files with symbols.
@@ -100,6 +108,7 @@ func (r *Reader) maps() error {
 	r.events = in.Events()
 	r.spaces.AddJitdumps(r.root)
 	r.spaces.Settle()
+	r.files = r.spaces.Files()
 	return r.ended(in)
 }
 
@@ -148,7 +157,7 @@ func (r *Reader) event(rec perfdata.Record) {
 // module, build id, name and address.
 func (r *Reader) Function(c *counts.Code) (*profile.Function, error) {
 	var why error
-	for _, f := range r.spaces.Files() {
+	for _, f := range r.files {
 		if f.Base() != c.Module || f.BuildID != c.BuildID {
 			continue
 		}

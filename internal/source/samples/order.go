@@ -22,6 +22,7 @@ type order struct {
 	spaces  *profile.Spaces
 	windows windows
 	places  *places
+	watch   *watch
 	simple  bool       // nothing but the place in the code matters
 	keep    *selection // which samples count, by the names they have; nil for all
 	all     bool       // all events are settled at once, and samples are passed on as they come
@@ -78,6 +79,7 @@ func (o *order) take(b *batch) {
 		o.release(o.last) // there are more events than samples
 		o.recycle()
 	}
+	o.watch.took(o.places)
 }
 
 // recycle takes back the batches without waiting samples.

@@ -47,6 +47,13 @@ type Options struct {
 	// It needs a recording of each switch between threads.
 	Waits bool
 
+	// Again keeps what [Reader.Instructions] needs.
+	Again bool
+
+	// Enough is asked about the functions of samples while the recording is read. Once it returns
+	// true, the rest is not read: Err is ErrEnough. It is for readers by place in the code alone.
+	Enough func(f *profile.Function) bool
+
 	Derive  Derivation     // which further counts are made of samples
 	Filter  Filter         // the samples that count
 	Symbols profile.Config // where programs and their symbols are
@@ -78,6 +85,7 @@ type Reader struct {
 	table   counts.Table
 
 	keep     *selection // nil if every sample counts
+	again    gathered   // for Instructions
 	contexts contexts
 	names    names
 	cgroups  bool           // of stacks, which are no contexts
@@ -132,7 +140,10 @@ func (r *Reader) Next() bool {
 		return false
 	}
 	r.done = true
-	if r.err = r.read(); r.err != nil {
+	if r.err = r.read(); r.err == nil && r.order.watch.done() {
+		r.err = ErrEnough
+	}
+	if r.err != nil {
 		return false
 	}
 	if r.err = r.found(); r.err != nil {
@@ -233,7 +244,7 @@ func (r *Reader) pass(p phase) error {
 func (r *Reader) hand(p phase) error {
 	for {
 		r.scan(p)
-		if !r.in.Next() {
+		if r.order.watch.done() || !r.in.Next() {
 			return nil
 		}
 		r.feed.number++
@@ -271,7 +282,7 @@ func (r *Reader) scan(p phase) {
 		}
 	}
 	if p != eventsOnly && r.begun && r.derive == nil && r.waits == nil && r.feed.state == timed && !r.contexts.any() && !r.keep.records() {
-		for r.feed.scan() {
+		for r.feed.scan() && !r.order.watch.done() {
 		}
 	}
 }
@@ -306,6 +317,9 @@ func (r *Reader) open(p phase) error {
 		simple: !r.contexts.any() && !r.places.codeless()}
 	r.places.files = r.order.windows.files
 	r.places.gather = r.order.simple && !r.stacked && r.opts.gathers()
+	if p != eventsOnly {
+		r.order.watch = r.newWatch()
+	}
 	for _, b := range in.Features().BuildIDs {
 		spaces.BuildID(b.Filename, hex.EncodeToString(b.BuildID))
 	}

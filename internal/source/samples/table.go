@@ -20,6 +20,7 @@ const unknown = "[unknown]"
 
 // found returns an error if no sample counts, or none has what samples are split by.
 func (r *Reader) found() error {
+	r.keepGathered()
 	r.places.lookUp()
 	r.places.gather = false
 	r.places.unite()

@@ -1,0 +1,98 @@
+package samples
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/profile"
+	"github.com/cyclestack/cyclestack/source/perfdata"
+)
+
+// ErrEnough is the error of a reader that Options.Enough has stopped.
+var ErrEnough = errors.New("the rest of the recording is not needed")
+
+// A watch asks Options.Enough about the functions of the samples so far, from time to time.
+// It is nil if nothing is to be asked.
+type watch struct {
+	enough  func(f *profile.Function) bool
+	symbols functionsOf
+	batches int // that were taken
+	next    int // how many these are when it asks
+	seen    int // of the places that were gathered
+	ended   atomic.Bool
+}
+
+// firstWatch is how many batches come before the first question; the next one is after twice
+// as many.
+const firstWatch = 16
+
+func (r *Reader) newWatch() *watch {
+	if r.opts.Enough == nil || !r.places.gather {
+		return nil
+	}
+	return &watch{enough: r.opts.Enough, symbols: r.functions(), next: firstWatch}
+}
+
+// took notes that a batch was taken. The questions of one time are all asked.
+func (w *watch) took(p *places) {
+	if w == nil {
+		return
+	}
+	if w.batches++; w.batches < w.next || w.ended.Load() {
+		return
+	}
+	w.next *= 2
+	g := &p.gathered
+	if w.seen > g.list.n {
+		w.seen = 0 // they were looked up, and are gathered anew
+	}
+	for ; w.seen < g.list.n; w.seen++ {
+		if w.enough(w.symbols.at(p.files.place(*g.list.at(w.seen)))) {
+			w.ended.Store(true)
+		}
+	}
+}
+
+// done reports whether the rest is not needed.
+func (w *watch) done() bool { return w != nil && w.ended.Load() }
+
+// keepGathered keeps the places for Instructions, if all of them are gathered still.
+func (r *Reader) keepGathered() {
+	if r.opts.Again && r.places.gather && len(r.places.codes) == 0 {
+		r.again = r.places.gathered
+	}
+}
+
+// Instructions returns the table of a reader by instruction with a filter of places in the
+// code. It does not read the recording again, and is nil if that would be needed. The reader
+// is one by function with Options.Again, and has this table from now on.
+func (r *Reader) Instructions(f Filter) (*counts.Table, error) {
+	g := r.again
+	if g.list.n == 0 {
+		return nil, nil
+	}
+	r.opts.By, r.opts.Filter, r.keep = counts.Instruction, f, newSelection(&f)
+	p := newPlaces(counts.Instruction, 0, r.keep, r.functions())
+	p.files = r.places.files
+	p.begin(r.places.columns)
+	for n := range g.list.n {
+		code := p.look(p.files.place(*g.list.at(n)))
+		for col := range p.columns {
+			p.codeSum(code, col).Merge(g.sums.at(n*p.columns + col))
+		}
+	}
+	r.places, r.passed = p, make([]perfdata.Sum, p.columns)
+	if err := r.found(); err != nil {
+		return nil, err
+	}
+	r.table = counts.Table{}
+	r.fill()
+	return &r.table, nil
+}
+
+// Files are the files that were mapped.
+func (r *Reader) Files() []*profile.File { return r.order.spaces.Files() }
+
+// Events are the events of the recording.
+func (r *Reader) Events() []*perfdata.Event { return r.in.Events() }
