@@ -126,6 +126,9 @@ func (m *Machine) Cycles(b *Block) float64 {
 func (m *Machine) begin(b *Block) {
 	m.findCrowded(b)
 	m.uncached, m.streaming = !b.loop, len(m.crowded) == 0 && m.streams(b)
+	if m.width = m.core.fetch; m.core.cached > 0 && b.loop && m.core.microOps(b) > m.core.cached {
+		m.width = m.core.decode
+	}
 }
 
 // rounds returns how often a block is executed before it is timed, and while it is timed.

@@ -21,6 +21,8 @@ type Core struct {
 // A frontEnd is the part of a core that fetches instructions.
 type frontEnd struct {
 	fetch      int   // micro-ops in a cycle from the cache of decoded ones
+	cached     int   // micro-ops of a loop that fit into that cache; 0 is any number
+	decode     int   // as fetch, from the decoders, of a loop that does not fit
 	line       uint8 // bits of an address within a line of that cache; 64 is any number
 	queue      int   // micro-ops that wait for dispatch
 	refill     int   // from a mispredicted branch's execution to the next dispatch

@@ -141,6 +141,8 @@ type coreFile struct {
 
 type frontEndKeys struct {
 	Fetch      int
+	Cached     int
+	Decode     int
 	Line       uint64
 	Queue      int
 	Refill     int
@@ -329,6 +331,7 @@ func (r *coreReader) set() {
 	f, c := &r.file, r.core
 	c.Name, c.portNames, c.fused = f.Name, strings.Fields(f.Ports), r.ports(f.Fused)
 	c.fetch, c.line, c.queue, c.refill, c.callBubble, c.ahead, c.nops = f.Fetch, r.bitsOf("line", f.Line), f.Queue, f.Refill, f.CallBubble, f.Ahead, f.Nops
+	c.cached, c.decode = f.Cached, f.Decode
 	c.legacyFrontEnd = legacyFrontEnd{f.Decoders, f.Decoded, f.Predecode, f.Predecoded, unlaminationNames[f.Unlaminates], f.Lines, f.LineOps, f.LCP}
 	if _, ok := unlaminationNames[f.Unlaminates]; !ok {
 		r.problem("unlaminates = %q", f.Unlaminates)

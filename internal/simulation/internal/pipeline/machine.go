@@ -35,6 +35,7 @@ type Machine struct {
 type fetchState struct {
 	fetched   int64  // the cycle of the latest op's coming out of the cache of decoded ones
 	fetches   int    // how many did in that cycle
+	width     int    // how many may
 	predicted int64  // when the address of the latest op's code was predicted
 	paired    bool   // the latest op was a nop that took no room
 	line      uint64 // of the latest op's code
@@ -89,6 +90,7 @@ func NewMachine(c *Core) *Machine {
 	m.loads, m.stores, m.misses = newRing(c.loadQueue), newRing(c.storeQueue), newRing(c.misses)
 	m.legacy.waiting = newRing(c.predecoded)
 	m.values.start()
+	m.width = c.fetch
 	return m
 }
 
@@ -187,7 +189,7 @@ func (m *Machine) fetch(op *Op, slots int, fused bool) {
 		return
 	}
 	line := (op.addr + m.shift) >> m.core.line
-	if m.fetches += slots; m.fetches > m.core.fetch || line != m.line {
+	if m.fetches += slots; m.fetches > m.width || line != m.line {
 		if m.fetches > slots { // not the first in this cycle
 			m.fetched++
 		}

@@ -8,15 +8,18 @@ func (m *Machine) streams(b *Block) bool {
 	if !b.loop || b.Jumps() != 1 || m.core.streamed == 0 {
 		return false
 	}
-	sum := 0
+	return m.core.microOps(b) <= m.core.streamed
+}
+
+// microOps returns the micro-ops of a block.
+func (c *Core) microOps(b *Block) (n int) {
 	for i := range b.ops {
 		op := &b.ops[i]
-		if i > 0 && op.conditional && m.core.fuses[b.ops[i-1].fuses]&(1<<op.cond) != 0 {
-			continue
+		if i == 0 || !op.conditional || c.fuses[b.ops[i-1].fuses]&(1<<op.cond) == 0 {
+			n += int(c.costs[op.form].slots)
 		}
-		sum += int(m.core.costs[op.form].slots)
 	}
-	return sum <= m.core.streamed
+	return n
 }
 
 // Streams returns how many micro-ops a loop from the queue has at most. Its end is mispredicted

@@ -19,3 +19,21 @@ func TestStreams(t *testing.T) {
 		}
 	}
 }
+
+// TestDecoders compares loops of zero idioms, which fit into Zen's cache of decoded instructions
+// and which do not, with the widths of dispatch and of the decoders.
+func TestDecoders(t *testing.T) {
+	for _, test := range []struct {
+		core     string
+		idioms   int
+		ofACycle float64
+	}{{"amdzen5", 5000, 8}, {"amdzen5", 7000, 4}, {"amdzen4", 5000, 6}, {"amdzen4", 7000, 4}, {"amdzen3", 5000, 4}, {"generic", 7000, 6}} {
+		b, err := NewBlock(bytesOf(t, strings.Repeat("31c0", test.idioms)+"49ffce75e0"), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := float64(test.idioms) / NewMachine(CoreOf(test.core)).Cycles(b); math.Abs(got/test.ofACycle-1) > 0.01 {
+			t.Errorf("%s: %d micro-ops: %.2f in a cycle, want %.2f", test.core, test.idioms, got, test.ofACycle)
+		}
+	}
+}
