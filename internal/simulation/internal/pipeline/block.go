@@ -138,7 +138,7 @@ func rounds(b *Block) (warm, timed int) { return warmOps/len(b.ops) + 8, timedOp
 // can be seen to repeat: most queues of most cores are in their final state then. Loads learn
 // from stores, so blocks with both take longer.
 func (b *Block) settles() int {
-	const alone, learning = 400, 1000
+	const alone, learning = 300, 700
 	loads, stores := false, false
 	for i := range b.ops {
 		loads, stores = loads || b.ops[i].Loads, stores || b.ops[i].Stores

@@ -92,9 +92,8 @@ type memoryUnits struct {
 
 // A scheduler holds ops until their operands are known and a port is free.
 type scheduler struct {
-	size     int
-	entering uint8 // micro-ops that enter it in a cycle at most
-	ports    ports // that it feeds
+	size  int
+	ports ports // that it feeds
 }
 
 // home returns the ports that decide an op's scheduler: those that compute, or else those

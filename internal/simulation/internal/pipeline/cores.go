@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"math/bits"
 	"path"
 	"slices"
@@ -216,9 +215,8 @@ type memoryKeys struct {
 }
 
 type schedulerEntry struct {
-	Size     int
-	Entering uint8
-	Ports    string
+	Size  int
+	Ports string
 }
 
 // A costEntry is the cost of the classes named in Of. "all" is every class.
@@ -401,7 +399,7 @@ func (r *coreReader) problem(format string, args ...any) {
 func (r *coreReader) schedulers(entries []schedulerEntry) []scheduler {
 	var list []scheduler
 	for _, e := range entries {
-		list = append(list, scheduler{e.Size, cmp.Or(e.Entering, math.MaxUint8), r.ports(e.Ports)})
+		list = append(list, scheduler{e.Size, r.ports(e.Ports)})
 	}
 	if len(list) > maxSchedulers {
 		r.problem("schedulers: more than %d", maxSchedulers)

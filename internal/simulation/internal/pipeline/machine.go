@@ -394,8 +394,12 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 		m.before.port = 0 // the port of an earlier op, which the jump must not give back
 	}
 	m.before.fuses, m.before.within = op.fuses, m.within
-	m.noteLoaded(op)
-	m.noteSum(op)
+	if m.core.chased > 0 {
+		m.noteLoaded(op)
+	}
+	if m.core.sums != 0 {
+		m.noteSum(op)
+	}
 	known := max(result, value) // later than result of string instructions only
 	for _, r := range op.writes {
 		if r == NoRegister {

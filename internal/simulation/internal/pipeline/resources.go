@@ -43,13 +43,11 @@ const maxSchedulers = 8
 // order.
 type queues struct {
 	used    [maxSchedulers]int
-	entered [maxSchedulers]uint8 // in this cycle
-	closed  uint8                // a bit for each scheduler that as many entered as may
-	routes  [16]route            // by a hash of the ports
-	turn    [16]int8             // by a hash of the ports: the scheduler that a micro-op went to last
-	leaving [window]uint64       // by cycle: a byte for each scheduler
-	first   int                  // the scheduler that is first in turn in this cycle
-	given   uint16               // the places in turn that were taken in this cycle
+	routes  [16]route      // by a hash of the ports
+	turn    [16]int8       // by a hash of the ports: the scheduler that a micro-op went to last
+	leaving [window]uint64 // by cycle: a byte for each scheduler
+	first   int            // the scheduler that is first in turn in this cycle
+	given   uint16         // the places in turn that were taken in this cycle
 }
 
 // add fills an entry of a scheduler from now until the op leaves it.
@@ -59,7 +57,6 @@ func (q *queues) add(scheduler int, now, until int64) {
 }
 
 func (q *queues) advance(from, to int64) {
-	q.entered, q.closed = [maxSchedulers]uint8{}, 0
 	q.first, q.given = q.first+bits.OnesCount16(q.given), 0
 	for c := from + 1; c <= min(to, from+window); c++ {
 		left := q.leaving[c%window]
@@ -98,24 +95,20 @@ func (q *queues) feeding(list []scheduler, home ports) uint8 {
 // in turn. One that a micro-op cannot use is kept for the others of the cycle. Each is taken
 // twice in a cycle at most.
 func (q *queues) next(list []scheduler, home ports) int {
-	may := q.feeding(list, home)
-	i := q.first % len(list)
-	for place := range 2 * len(list) {
-		if place > 0 {
-			if i++; i == len(list) {
-				i = 0
-			}
-		}
-		if may>>i&1 == 0 || q.given>>place&1 != 0 {
-			continue
-		}
-		if q.used[i] >= list[i].size {
-			return noScheduler
-		}
-		q.given |= 1 << place
-		return i
+	n, may := len(list), uint16(q.feeding(list, home))
+	first := q.first % n
+	may = (may>>first | may<<(n-first)) & (1<<n - 1)
+	places := (may | may<<n) &^ q.given
+	if places == 0 {
+		return noScheduler
 	}
-	return noScheduler
+	place := bits.TrailingZeros16(places)
+	i := (first + place) % n
+	if q.used[i] >= list[i].size {
+		return noScheduler
+	}
+	q.given |= 1 << place
+	return i
 }
 
 // choose returns a scheduler that feeds some of a set of ports, or noScheduler if none has
@@ -126,7 +119,7 @@ func (q *queues) choose(list []scheduler, home ports) int {
 	// A key is below 0 if the scheduler has room. The least one has the most; its last bits are
 	// the place in turn and the number.
 	least := 0
-	for rest := may &^ q.closed; rest != 0; rest &= rest - 1 {
+	for rest := may; rest != 0; rest &= rest - 1 {
 		i := bits.TrailingZeros8(rest)
 		least = min(least, (q.used[i]-list[i].size)*maxSchedulers*maxSchedulers+(i-int(*turn)-1)&(maxSchedulers-1)*maxSchedulers+i)
 	}
@@ -135,9 +128,6 @@ func (q *queues) choose(list []scheduler, home ports) int {
 	}
 	best := least & (maxSchedulers - 1)
 	*turn = int8(best)
-	if q.entered[best]++; q.entered[best] == list[best].entering {
-		q.closed |= 1 << best
-	}
 	return best
 }
 
