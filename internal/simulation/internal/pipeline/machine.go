@@ -365,7 +365,6 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	issue, value := max(start, ready), int64(0)
 	if op.Loads {
 		issue, value, done = m.load(op, start)
-		m.accessed = issue
 		if op.calc != calcString { // string instructions: the pointers move on without it
 			ready = max(ready, value)
 		}
@@ -394,12 +393,8 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 		m.before.port = 0 // the port of an earlier op, which the jump must not give back
 	}
 	m.before.fuses, m.before.within = op.fuses, m.within
-	if m.core.chased > 0 {
-		m.noteLoaded(op)
-	}
-	if m.core.sums != 0 {
-		m.noteSum(op)
-	}
+	m.noteLoaded(op)
+	m.noteSum(op)
 	known := max(result, value) // later than result of string instructions only
 	for _, r := range op.writes {
 		if r == NoRegister {
@@ -421,13 +416,19 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 			data = start
 		}
 		placed, stored := m.store(op, start, data)
-		if !op.Loads {
-			m.accessed = placed
-		}
 		issue, done = max(issue, placed), max(done, stored)
 	} else {
 		m.values.compute(op)
 	}
+	m.leave(apart, scheduler, issue)
+	if op.back != NoRegister {
+		m.writeBack(op, start)
+	}
+	return done
+}
+
+// leave notes when an op leaves its schedulers.
+func (m *Machine) leave(apart bool, scheduler int, issue int64) {
 	switch {
 	case apart:
 		m.vectors.add(scheduler, m.entered, issue)
@@ -437,10 +438,6 @@ func (m *Machine) execute(op *Op, k *cost, fused bool, scheduler int) (done int6
 	if m.access != noScheduler {
 		m.waiting.add(m.access, m.now, m.accessed)
 	}
-	if op.back != NoRegister {
-		m.writeBack(op, start)
-	}
-	return done
 }
 
 // writeBack changes the base of an op's address: a cycle after the base is known.
@@ -465,6 +462,9 @@ func (m *Machine) lateness(op *Op, r Register) int64 {
 
 // noteSum notes which vector registers hold sums of floating point.
 func (m *Machine) noteSum(op *Op) {
+	if m.core.sums == 0 {
+		return
+	}
 	for _, r := range op.writes {
 		switch {
 		case r == NoRegister:
@@ -479,6 +479,9 @@ func (m *Machine) noteSum(op *Op) {
 
 // noteLoaded notes which general registers hold what was loaded and not changed since.
 func (m *Machine) noteLoaded(op *Op) {
+	if m.core.chased == 0 {
+		return
+	}
 	for _, r := range op.writes {
 		switch {
 		case r == NoRegister:
@@ -615,6 +618,7 @@ func (m *Machine) load(op *Op, start int64) (issue, value, done int64) {
 		latency += c.indexed
 	}
 	issue, _ = m.reserve(LoadsData, known, ports, reach(ports, m.accessWithin), m.passes(op))
+	m.accessed = issue
 	if m.given.load != 0 {
 		addr = m.given.load
 	}
@@ -779,6 +783,9 @@ func (m *Machine) store(op *Op, start, data int64) (placed, done int64) {
 		s.value, s.from = m.recorder.latest(), m.recorder.addressed(op)
 	}
 	s.placed = a
+	if !op.Loads {
+		m.accessed = a
+	}
 	if m.uncached && c.named {
 		s.name = m.names.of(op, op.stack > 0)
 	}

@@ -20,8 +20,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestDecoders compares loops of zero idioms, which fit into Zen's cache of decoded instructions
-// and which do not, with the widths of dispatch and of the decoders.
+// TestDecoders has loops of zero idioms that fit into Zen's cache of decoded instructions, and some
+// that do not. Their speeds are those of dispatch and of the decoders.
 func TestDecoders(t *testing.T) {
 	for _, test := range []struct {
 		core     string
