@@ -2,8 +2,12 @@ package account_test
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/model"
 )
 
@@ -42,5 +46,71 @@ func TestProcessors(t *testing.T) {
 	}
 	if sums < 240 {
 		t.Errorf("%d sums", sums)
+	}
+}
+
+// TestMachines constructs recordings of whole machines: busy and idle processors, one that
+// serves interrupts alone, one that is online for a part of the time, the time-stamp counter
+// of one processor or of all. Neither a processor nor the sum is contradicted, or suspect.
+func TestMachines(t *testing.T) {
+	cat, err := model.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := []string{"cycles", "instructions", "branches", "branch-misses", "ref-cycles", "cycles:u", "instructions:u", "L1-dcache-loads", "cache-misses", "msr/tsc/", "task-clock"}
+	shares := []float64{1, 0.8, 0.15, 0.005, 0.9, 0.7, 0.6, 0.3, 0.001} // of the cycles
+	l := &counts.Layout{Scopes: []counts.Scope{counts.RunScope("")}}
+	for _, e := range events {
+		l.Columns = append(l.Columns, counts.Column{Event: e})
+	}
+	for _, name := range []string{"generic", "skylakex", "icelake", "amdzen4"} {
+		binding := bindBest(t, cat, name, name, counts.NewTable(l)).binding
+		for _, processors := range []int{2, 16, 256} {
+			for _, clocks := range []int{1, processors} {
+				const seconds = 5
+				sum := counts.NewTable(l)
+				sum.Duration = seconds
+				for cpu := range processors {
+					table, online := counts.NewTable(l), 1.0
+					table.Duration = seconds
+					if cpu == processors-1 {
+						online = 0.4
+					}
+					cycles := online * seconds * 3e9 * []float64{0.9, 2e-6, 0.3, 1e-3}[cpu%4]
+					for col, e := range events {
+						c := counts.Cell{State: counts.Counted, Enabled: online * seconds * 1e9, Running: online * seconds * 1e9}
+						switch {
+						case e == "task-clock":
+							c.Value = c.Enabled
+						case e == "msr/tsc/" && cpu < clocks:
+							c.Value = 2.5 * c.Enabled
+						case e == "msr/tsc/":
+							continue
+						case strings.HasSuffix(e, ":u") && cpu%4 != 0: // interrupts alone
+						default:
+							c.Value = math.Floor(shares[col] * cycles)
+						}
+						*table.Cell(0, col) = c
+						all := sum.Cell(0, col)
+						all.State, all.Value, all.Enabled, all.Running = c.State, all.Value+c.Value, all.Enabled+c.Enabled, all.Running+c.Running
+					}
+					machineHolds(t, &recording{fmt.Sprintf("%s, processor %d of %d", name, cpu, processors), table, binding}, cpu%4 == 2)
+				}
+				machineHolds(t, &recording{fmt.Sprintf("%s, all of %d", name, processors), sum, binding}, false)
+			}
+		}
+	}
+}
+
+// machineHolds checks that an unharmed recording is not contradicted, nor suspect unless it may
+// be.
+func machineHolds(t *testing.T, r *recording, may bool) {
+	t.Helper()
+	a := r.audit(r.table)
+	for i := range a.Checks {
+		c := &a.Checks[i]
+		if c.Contradicts() || c.State == account.Fails && c.Side == account.Measurement && c.Source != "" && !may {
+			t.Errorf("%s: %s: %v, %g and %g", r.file, c.Name, c.Events, c.Left, c.Right)
+		}
 	}
 }
