@@ -219,12 +219,18 @@ func (a *Account) explains(event, other string) bool {
 }
 
 // Suspects lists the events of the checks that contradict the recording: the one
-// that most of them name first, and of several the one that the fewest other
-// checks speak for.
+// that most of them name first. Of several the kernel's own come last, as they are exact, and
+// the one that the fewest other checks speak for first.
 func (a *Account) Suspects() []string {
-	t := a.testimony()
+	t, b := a.testimony(), a.Binding
+	exact := func(event string) int {
+		if col := slices.Index(b.Names, event); col >= 0 && b.ids[col].PMU == "software" {
+			return 1
+		}
+		return 0
+	}
 	sorting.Stable(t.events, func(x, y string) int {
-		return cmp.Or(cmp.Compare(t.against[y], t.against[x]), cmp.Compare(t.inFavour[x], t.inFavour[y]))
+		return cmp.Or(cmp.Compare(t.against[y], t.against[x]), cmp.Compare(exact(x), exact(y)), cmp.Compare(t.inFavour[x], t.inFavour[y]))
 	})
 	return slices.Clone(t.events)
 }
