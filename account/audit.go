@@ -219,8 +219,8 @@ func (a *Account) explains(event, other string) bool {
 }
 
 // Suspects lists the events of the checks that contradict the recording: the one
-// that most of them name first. Of several the kernel's own come last, as they are exact, and
-// the one that the fewest other checks speak for first.
+// that most of them name first. Of several the one that the fewest other checks speak for is
+// first. The kernel's own come last, as they are exact.
 func (a *Account) Suspects() []string {
 	t, b := a.testimony(), a.Binding
 	exact := func(event string) int {

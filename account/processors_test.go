@@ -49,8 +49,8 @@ func TestProcessors(t *testing.T) {
 	}
 }
 
-// TestMachines constructs recordings of whole machines: busy and idle processors, one that
-// serves interrupts alone, one that is online for a part of the time, the time-stamp counter
+// TestMachines constructs recordings of whole machines, with busy and idle processors. One
+// serves interrupts alone, and one is online for a part of the time. The time-stamp counter is
 // of one processor or of all. Neither a processor nor the sum is contradicted, or suspect.
 func TestMachines(t *testing.T) {
 	cat, err := model.Embedded()
