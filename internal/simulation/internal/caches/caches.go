@@ -1,9 +1,10 @@
 // Package caches simulates the memory of a processor: three levels of caches with their
 // prefetchers, and the buffers of address translations (TLBs). It knows addresses only, no
-// time: it says which level answers an access, and which lines move.
+// time: it says which level answers an access, and which lines move. The first level of data
+// is elsewhere, in QEMU's plugin: its misses come here.
 //
 //	h := caches.New(caches.Config{L1D: caches.Size{48 << 10, 12}, …}, nil)
-//	switch a := h.Data(pc, addr, store); a.Level {
+//	switch a := h.Data(pc, addr, false); a.Level {
 //	case caches.Memory:
 //
 // All levels allocate on a write. The first two replace the line used longest ago, and the
@@ -142,6 +143,19 @@ func (c *cache) choose(s []uint32) int {
 	return int(uint64(c.random) * uint64(len(s)) >> 32)
 }
 
+// take removes a line; false if it is missing.
+func (c *cache) take(line uint64) bool {
+	s, want := c.entry(line)
+	for i, e := range s {
+		if e&^(dirty|prefetched) == want {
+			copy(s[i:], s[i+1:])
+			s[len(s)-1] = 0
+			return true
+		}
+	}
+	return false
+}
+
 // mark adds flags to a line; false if it is missing.
 func (c *cache) mark(line uint64, flags uint32) bool {
 	s, want := c.entry(line)
@@ -170,13 +184,14 @@ func NewShared(c Config) *Shared {
 
 // A Hierarchy is the caches that one core sees.
 type Hierarchy struct {
-	l1i, l1d, l2 cache
-	l3           *Shared
-	tlb1, tlb2   cache
-	strides      [256]stride
-	streams      [64]stream
-	lastPage     uint64
-	moved        []Move
+	l1i, l2    cache
+	early      cache // lines that were prefetched into the first level of data, until they are used
+	l3         *Shared
+	tlb1, tlb2 cache
+	strides    [256]stride
+	streams    [64]stream
+	lastPage   uint64
+	moved      []Move
 	// Touched reports whether a page is accessed for the first time, of those that no cache
 	// has a line of. The kernel has just written all of such a page. Nil: none is.
 	Touched func(page uint64) bool
@@ -196,7 +211,7 @@ func New(c Config, l3 *Shared) *Hierarchy {
 		l3 = NewShared(c)
 	}
 	return &Hierarchy{
-		l1i: newCache(c.L1I.Bytes>>LineBits, c.L1I.Ways, true), l1d: newCache(c.L1D.Bytes>>LineBits, c.L1D.Ways, true),
+		l1i: newCache(c.L1I.Bytes>>LineBits, c.L1I.Ways, true), early: newCache(c.L1D.Bytes>>LineBits, c.L1D.Ways, true),
 		l2: newCache(c.L2.Bytes>>LineBits, c.L2.Ways, true), l3: l3,
 		tlb1: newCache(c.TLB1.Bytes, c.TLB1.Ways, true), tlb2: newCache(c.TLB2.Bytes, c.TLB2.Ways, true),
 	}
@@ -210,26 +225,38 @@ type Access struct {
 	Translation Level
 }
 
-// Data simulates a load or store at an instruction. Its Moves are valid until the next call.
-func (h *Hierarchy) Data(pc, addr uint64, store bool) Access {
+// Data simulates a load or store at an instruction. Held says that the first level has its
+// line. Its Moves are valid until the next call.
+func (h *Hierarchy) Data(pc, addr uint64, held bool) Access {
 	h.moved = h.moved[:0]
 	a := Access{Translation: h.translate(addr >> pageBits)}
-	line := addr >> LineBits
-	flags := uint32(0)
-	if store {
-		flags = dirty
+	switch line := addr >> LineBits; {
+	case held:
+	case h.early.take(line):
+		a.Prefetched = true
+	default:
+		a.Level, a.Prefetched = h.fetch(line)
+		h.stream(line)
 	}
-	if had, ok := h.l1d.use(line, flags); ok {
-		a.Prefetched = had&prefetched != 0
-		h.advance(pc, addr)
-		return a
-	}
-	a.Level, a.Prefetched = h.fetch(line)
-	h.fillFirst(line, flags)
-	h.stream(line)
 	h.advance(pc, addr)
 	return a
 }
+
+// Back simulates that the first level writes a line back, and adds its Moves.
+func (h *Hierarchy) Back(line uint64) {
+	if !h.l2.mark(line, dirty) {
+		h.fillSecond(line, dirty)
+	}
+}
+
+// First returns the sets and ways of the first level of data.
+func (c Config) First() (sets, ways int) {
+	l := newCache(c.L1D.Bytes>>LineBits, min(c.L1D.Ways, mostWays), true)
+	return min(1<<l.setBits, mostSets), l.ways
+}
+
+// What QEMU's plugin has room for.
+const mostSets, mostWays = 512, 16
 
 // Code simulates the fetch of a line of code.
 func (h *Hierarchy) Code(addr uint64) Level {
@@ -308,13 +335,6 @@ func (h *Hierarchy) written(page uint64) {
 			continue
 		}
 		h.l3.fill(line, dirty)
-	}
-}
-
-// fillFirst brings a line into the first level.
-func (h *Hierarchy) fillFirst(line uint64, flags uint32) {
-	if old, had := h.l1d.fill(line, flags); had&dirty != 0 && !h.l2.mark(old, dirty) {
-		h.fillSecond(old, dirty)
 	}
 }
 

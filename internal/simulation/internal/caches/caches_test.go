@@ -14,9 +14,9 @@ func small() *caches.Hierarchy {
 }
 
 // levels counts where accesses at an instruction are answered.
-func levels(h *caches.Hierarchy, store bool, addrs func(i int) uint64, n int) (count [caches.Levels]int, ahead int) {
+func levels(h *caches.Hierarchy, addrs func(i int) uint64, n int) (count [caches.Levels]int, ahead int) {
 	for i := range n {
-		a := h.Data(1, addrs(i), store)
+		a := h.Data(1, addrs(i), false)
 		count[a.Level]++
 		if a.Prefetched {
 			ahead++
@@ -31,16 +31,44 @@ func scattered(n int) func(int) uint64 {
 	return func(i int) uint64 { return uint64(order[i%n]) << caches.LineBits }
 }
 
+// TestHeld checks that a line of the first level is not fetched, and neither is one that was
+// prefetched into it.
+func TestHeld(t *testing.T) {
+	h := small()
+	if a := h.Data(1, 1<<20, true); a.Level != caches.First || len(h.Moves()) > 0 {
+		t.Errorf("held: %v, moved %v", a, h.Moves())
+	}
+	ahead := 0
+	for i := range uint64(60) {
+		if a := h.Data(2, 1<<22+i<<caches.LineBits, false); a.Level == caches.First && a.Prefetched {
+			ahead++
+		}
+	}
+	if ahead < 40 {
+		t.Errorf("%d lines of 60 were prefetched into the first level", ahead)
+	}
+}
+
+// TestFirst checks the sets that the plugin is told.
+func TestFirst(t *testing.T) {
+	for _, tt := range []struct{ bytes, ways, sets, own int }{{48 << 10, 12, 64, 12}, {64 << 10, 4, 256, 4}, {0, 0, 1, 1}, {1 << 30, 1 << 20, 512, 16}} {
+		sets, own := caches.Config{L1D: caches.Size{Bytes: tt.bytes, Ways: tt.ways}}.First()
+		if sets != tt.sets || own != tt.own {
+			t.Errorf("%d bytes, %d ways: %d sets of %d, want %d of %d", tt.bytes, tt.ways, sets, own, tt.sets, tt.own)
+		}
+	}
+}
+
 // TestLevels checks that data of each size are found in the cache that they fit.
 func TestLevels(t *testing.T) {
 	for _, tt := range []struct {
 		lines int
 		want  caches.Level
-	}{{32, caches.First}, {256, caches.Second}, {2048, caches.Third}, {16384, caches.Memory}} {
+	}{{256, caches.Second}, {2048, caches.Third}, {16384, caches.Memory}} {
 		h := small()
 		lines := scattered(tt.lines)
-		levels(h, false, lines, 3*tt.lines)
-		count, _ := levels(h, false, lines, tt.lines)
+		levels(h, lines, 3*tt.lines)
+		count, _ := levels(h, lines, tt.lines)
 		if count[tt.want] < tt.lines*7/10 {
 			t.Errorf("%d lines: %v, want most in level %d", tt.lines, count, tt.want)
 		}
@@ -68,17 +96,17 @@ func TestStream(t *testing.T) {
 func TestColumns(t *testing.T) {
 	h := small()
 	column := func(i int) uint64 { return uint64(i%4096) * 8192 }
-	levels(h, true, column, 4096)
+	levels(h, column, 4096)
 	walks := 0
 	for i := range 4096 {
-		if a := h.Data(1, column(i), true); a.Translation == caches.Third {
+		if a := h.Data(1, column(i), false); a.Translation == caches.Third {
 			walks++
 		}
 	}
 	if walks != 4096 {
 		t.Errorf("%d page walks of 4096", walks)
 	}
-	count, ahead := levels(h, true, column, 4096)
+	count, ahead := levels(h, column, 4096)
 	if count[caches.Memory] < 4000 || ahead > 0 {
 		t.Errorf("%v, %d prefetched: want all from memory", count, ahead)
 	}
@@ -90,7 +118,8 @@ func TestWriteBack(t *testing.T) {
 	const n = 20_000
 	back := 0
 	for i := range n {
-		h.Data(1, uint64(i)<<caches.LineBits, true)
+		h.Data(1, uint64(i)<<caches.LineBits, false)
+		h.Back(uint64(i))
 		for _, m := range h.Moves() {
 			if m.Back && m.From == caches.Memory {
 				back++

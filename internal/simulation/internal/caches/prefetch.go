@@ -44,14 +44,14 @@ func (h *Hierarchy) advance(pc, addr uint64) {
 		}
 	}
 	line := next >> LineBits
-	if next>>pageBits != addr>>pageBits || h.l1d.has(line) {
+	if next>>pageBits != addr>>pageBits || h.early.has(line) {
 		return
 	}
 	if _, ok := h.l2.use(line, 0); !ok {
 		h.moved = append(h.moved, Move{Line: line, From: h.behind(line)})
 		h.fillSecond(line, 0)
 	}
-	h.fillFirst(line, prefetched)
+	h.early.fill(line, prefetched)
 }
 
 // A stream is lines of a page that are used one after the other.

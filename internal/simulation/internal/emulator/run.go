@@ -249,8 +249,9 @@ func (c *Command) under(ctx context.Context, r *run, target, plugin, socket stri
 		args = append(append([]string{interpreter[0]}, interpreter...), args[1:]...)
 	}
 	escaped := func(value string) string { return strings.ReplaceAll(value, ",", ",,") }
-	options := []string{"-plugin", fmt.Sprintf("%s,dir=%s,socket=%s,period=%d,warm=%d,detail=%d,cpu=%s,plugin=%s",
-		escaped(plugin), escaped(r.dir), escaped(socket), r.options.Period, r.options.Warm, windowBlocks, escaped(models[target]), escaped(plugin)), "-0"}
+	sets, ways := r.options.Caches.First()
+	options := []string{"-plugin", fmt.Sprintf("%s,dir=%s,socket=%s,sets=%d,ways=%d,period=%d,warm=%d,detail=%d,cpu=%s,plugin=%s",
+		escaped(plugin), escaped(r.dir), escaped(socket), sets, ways, r.options.Period, r.options.Warm, windowBlocks, escaped(models[target]), escaped(plugin)), "-0"}
 	if models[target] != "" {
 		options = append([]string{"-cpu", models[target]}, options...)
 	}

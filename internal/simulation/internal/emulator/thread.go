@@ -16,10 +16,11 @@ import (
 //
 //	access  address << 15 | place of the instruction in the block << 6 | store << 5 | log2 of size << 2
 //	block   number of the block << 2
-//	miss    as access, followed by a word: number of the block << 9 | place in it
-//	mark    mode << 5
+//	miss    as access; outside of samples it is followed by number of the block << 9 | place in it
+//	mark    mode << 5, or a written line that left the first level << 5 | 1 << 2
 //
-// Blocks and accesses are written in samples only, misses outside of them.
+// Blocks are written in samples only. Accesses are those that the first-level cache answers. They
+// are written in windows only, misses always.
 const (
 	fast = iota
 	warm
@@ -33,6 +34,9 @@ const (
 	kindMiss
 	kindMark
 )
+
+// markBack is in the next bits of a mark for a line.
+const markBack = 1
 
 // A thread is the core that executes one thread.
 type thread struct {
@@ -51,9 +55,11 @@ type thread struct {
 // An access is one to memory.
 type access struct {
 	addr  uint64
+	back  uint64 // the line that it replaced in the first level, if that was written; else 0
 	place uint16 // of the instruction in its block
 	size  uint8
 	store bool
+	held  bool // the first level has its line
 }
 
 func newThread(r *run, p *process) *thread {
@@ -98,12 +104,20 @@ func (t *thread) words(b []byte) (used int, err error) {
 		case kindAccess:
 			t.access(w)
 		case kindMiss:
+			if t.mode != fast {
+				t.access(w)
+				continue
+			}
 			if len(b)-used < 16 {
 				return used, nil
 			}
 			used += 8
 			t.miss(w, binary.LittleEndian.Uint64(b[used:]))
 		default:
+			if w>>2&7 == markBack {
+				t.back(w >> 5)
+				continue
+			}
 			if w>>5 >= modes {
 				return used, errWire
 			}
@@ -195,7 +209,7 @@ func (t *thread) leave(b *block, next uint64) {
 
 // access simulates an access in a sample, or keeps it until its block has ended.
 func (t *thread) access(w uint64) {
-	a := access{addr: w >> 15, place: uint16(w >> 6 & (mostInsns - 1)), size: 1 << (w >> 2 & 7), store: w>>5&1 != 0}
+	a := access{addr: w >> 15, place: uint16(w >> 6 & (mostInsns - 1)), size: 1 << (w >> 2 & 7), store: w>>5&1 != 0, held: w&3 == kindAccess}
 	if t.block == nil || int(a.place) >= len(t.block.insts) {
 		return
 	}
@@ -215,7 +229,7 @@ func (t *thread) miss(w, where uint64) {
 	b := t.p.block(uint32(where >> 9))
 	place := int(where & (mostInsns - 1))
 	if b == nil || place >= len(b.insts) {
-		t.caches.Data(0, w>>15, w>>5&1 != 0)
+		t.caches.Data(0, w>>15, false)
 		return
 	}
 	in := t.run.code.inst(b.insts[place])
@@ -227,9 +241,18 @@ func (t *thread) data(in *instruction, pc uint64, a *access) caches.Access {
 	if in.streams && a.store {
 		return caches.Access{Translation: t.caches.Stream(a.addr)}
 	}
-	got := t.caches.Data(pc, a.addr, a.store)
+	got := t.caches.Data(pc, a.addr, a.held)
 	in.count(got, a.store, t.caches.Moves())
 	return got
+}
+
+// back simulates that a line leaves the first level. In a window that waits for its access.
+func (t *thread) back(line uint64) {
+	if n := len(t.to); t.mode == detail && n > 0 {
+		t.to[n-1].back = line
+		return
+	}
+	t.caches.Back(line)
 }
 
 // count counts what an access of an instruction missed and moved.

@@ -202,7 +202,7 @@ func (d *detailed) access(in *instruction, pc uint64, accesses []access, counts 
 			*at = a.addr
 		}
 		for addr := a.addr; addr < a.addr+uint64(a.size); addr = addr&^(1<<caches.LineBits-1) + 1<<caches.LineBits {
-			cycles, why := d.one(in, pc, &access{addr: addr, size: 1, store: a.store}, now)
+			cycles, why := d.one(in, pc, &access{addr: addr, back: a.back, store: a.store, held: a.held}, now)
 			if cycles == 0 {
 				continue
 			}
@@ -237,7 +237,10 @@ func (d *detailed) one(in *instruction, pc uint64, a *access, now int64) (cycles
 			why[lateMemory] = d.move(caches.Memory, now) - now
 		}
 	} else {
-		got = d.caches.Data(pc, a.addr, a.store)
+		got = d.caches.Data(pc, a.addr, a.held)
+		if a.back != 0 {
+			d.caches.Back(a.back)
+		}
 		in.count(got, a.store, d.caches.Moves())
 	}
 	switch got.Level {

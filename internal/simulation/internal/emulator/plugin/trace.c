@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
  * A plugin of QEMU's user mode emulation. It counts the executions of each block of code,
- * and writes what threads access to a socket: always the accesses that a small filter does
- * not hold, and in samples also the order of blocks and all accesses. The reader of the
- * socket is another program; see ../wire.go for what is written.
+ * and writes what threads access to a socket: always the accesses that miss the first-level
+ * cache, and in samples also the order of blocks and all accesses. The reader of the
+ * socket is another program; see ../thread.go for what is written.
  *
- * Options: dir=DIR (of the counts), socket=PATH, period=N, warm=N, detail=N (in blocks),
+ * Options: dir=DIR (of the counts), socket=PATH, sets=N, ways=N (of the first-level cache),
+ * period=N, warm=N, detail=N (in blocks),
  * left=N and random=N (the state of sampling of a program that executed this one), and
  * cpu=NAME, plugin=PATH (how to execute further programs).
  */
@@ -33,11 +34,13 @@ __attribute__((visibility("default"))) int qemu_plugin_version = QEMU_API;
 
 enum { FAST, WARM, DETAIL };                   /* what a thread writes */
 enum { ACCESS, BLOCK, MISS, MARK };            /* the low two bits of a word */
-enum { MARK_MODE, MARK_END };                  /* the next three bits of a MARK */
+enum { MARK_MODE, MARK_BACK };                 /* the next three bits of a MARK */
+enum { DIRTY = 1 };                            /* the low bit of a line in the cache */
 
 enum {
 	BUFFER = 8192,                         /* words */
-	FILTER = 128,                          /* sets of two lines that are known to be in the first-level cache */
+	LINE_BITS = 6,                         /* of an address within a line */
+	MAX_SETS = 512, MAX_WAYS = 16,         /* of the first-level cache */
 	MAX_BLOCKS = 1 << 20,                  /* of a process */
 	MAX_INSNS = 512,                       /* of a block */
 	SLOTS = 8,                             /* counts of a block: threads that do not disturb each other */
@@ -47,6 +50,7 @@ struct insn {
 	uint32_t info;                         /* of its latest access, for which word is */
 	uint32_t where;                        /* its block << 9 | its place in that */
 	uint64_t word;
+	bool streams;                          /* it stores past the caches */
 };
 
 struct block {
@@ -63,13 +67,15 @@ struct thread {
 	uint64_t *counts, *latest;             /* its own, in the shared file */
 	uint64_t random;
 	unsigned n;
-	uint64_t filter[FILTER][2];
+	uint64_t streamed;                     /* the line that was last stored past the caches */
+	uint64_t cache[MAX_SETS][MAX_WAYS];    /* the first-level cache: of each set the line used last is the first */
 	uint64_t buffer[BUFFER];
 };
 
 static struct {
 	const char *dir, *socket, *cpu, *plugin, *target;
 	int64_t period, warm, detail, left;
+	uint64_t sets, ways;
 	uint64_t random;
 } options;
 
@@ -216,7 +222,7 @@ static int64_t gap(struct thread *t)
 	return least + next_random(&t->random) % (options.period + 1);
 }
 
-static void set_mode(struct thread *t, int mode)
+static __attribute__((noinline)) void set_mode(struct thread *t, int mode)
 {
 	t->mode = mode;
 	t->left = mode == DETAIL ? options.detail : mode == WARM ? options.warm : gap(t);
@@ -225,7 +231,7 @@ static void set_mode(struct thread *t, int mode)
 		flush(t);
 }
 
-static struct thread *start_thread(unsigned cpu)
+static __attribute__((noinline)) struct thread *start_thread(unsigned cpu)
 {
 	struct thread *t = calloc(1, sizeof *t);
 	if (!t)
@@ -243,50 +249,94 @@ static struct thread *start_thread(unsigned cpu)
 	return me = t;
 }
 
-static void on_block(unsigned cpu, void *data)
+/* Writes that a block is executed, or begins the next mode. */
+static __attribute__((noinline)) void sampled(struct thread *t, uint64_t id)
 {
-	uint64_t id = (uintptr_t)data;
-	struct thread *t = me;
-	if (__builtin_expect(!t, 0))
-		t = start_thread(cpu);
-	t->counts[id]++;
-	*t->latest = id;
-	if (__builtin_expect(--t->left == 0, 0))
+	if (t->left == 0)
 		set_mode(t, t->mode == FAST ? WARM : t->mode == WARM ? DETAIL : FAST);
 	if (t->mode != FAST)
 		put(t, id << 2 | BLOCK);
 }
 
-static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+static __attribute__((noinline)) void first_block(unsigned cpu, uint64_t id)
 {
-	struct insn *in = data;
+	struct thread *t = start_thread(cpu);
+	t->counts[id]++;
+	*t->latest = id;
+	if (--t->left == 0)
+		sampled(t, id);
+}
+
+static void on_block(unsigned cpu, void *data)
+{
+	uint64_t id = (uintptr_t)data;
+	struct thread *t = me;
+	if (__builtin_expect(!t, 0)) {
+		first_block(cpu, id);
+		return;
+	}
+	t->counts[id]++;
+	*t->latest = id;
+	if (__builtin_expect((--t->left == 0) | t->mode, 0))
+		sampled(t, id);
+}
+
+/* Looks up a line that is not the latest of its set, and writes the access if it has to be. */
+static __attribute__((noinline)) void look_up(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, struct insn *in, bool store)
+{
 	struct thread *t = me;
 	if (__builtin_expect(!t, 0))
 		t = start_thread(cpu);
-	uint64_t line = vaddr >> 6, *held = t->filter[line % FILTER];
-	if (held[0] != line) {
-		bool second = held[1] == line;
-		held[1] = held[0];
-		held[0] = line;
-		if (second && t->mode != DETAIL)
-			return;
-	} else if (t->mode != DETAIL)
+	uint64_t line = vaddr >> LINE_BITS, want = line << 1 | DIRTY, victim = 0;
+	bool held;
+	if (in->streams && store) {
+		held = t->streamed == line;
+		t->streamed = line;
+	} else {
+		uint64_t *set = t->cache[line & (options.sets - 1)];
+		unsigned i = 0, last = options.ways - 1;
+		while (i < last && (set[i] | DIRTY) != want)
+			i++;
+		uint64_t found = set[i];
+		held = (found | DIRTY) == want;
+		for (; i > 0; i--)
+			set[i] = set[i - 1];
+		if (!held && found & DIRTY)
+			victim = found;
+		set[0] = (held ? found : line << 1) | store;
+	}
+	if (held && t->mode != DETAIL)
 		return;
 	uint64_t word = in->word;
 	if (__builtin_expect(in->info != info || !word, 0)) {
 		unsigned size = qemu_plugin_mem_size_shift(info);
-		word = (uint64_t)(in->where % MAX_INSNS) << 6 | (uint64_t)qemu_plugin_mem_is_store(info) << 5 |
-			(uint64_t)(size > 7 ? 7 : size) << 2 | ACCESS;
+		word = (uint64_t)(in->where % MAX_INSNS) << 6 | (uint64_t)store << 5 | (uint64_t)(size > 7 ? 7 : size) << 2;
 		in->word = word;
 		in->info = info;
 	}
 	word |= vaddr << 15;
-	if (t->mode != FAST) {
-		put(t, word);
-		return;
-	}
-	put(t, word | MISS);
-	put(t, in->where);
+	put(t, word | (held ? ACCESS : MISS));
+	if (t->mode == FAST)
+		put(t, in->where);
+	if (victim)
+		put(t, MARK | MARK_BACK << 2 | victim >> 1 << 5);
+}
+
+/* The first line of its set needs no more than this, and most accesses are to such lines. */
+static void on_load(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct thread *t = me;
+	uint64_t line = vaddr >> LINE_BITS;
+	if (__builtin_expect(!t || (t->cache[line & (options.sets - 1)][0] | DIRTY) != (line << 1 | DIRTY) || t->mode == DETAIL, 0))
+		look_up(cpu, info, vaddr, data, false);
+}
+
+static void on_store(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct thread *t = me;
+	uint64_t line = vaddr >> LINE_BITS;
+	if (__builtin_expect(!t || t->cache[line & (options.sets - 1)][0] != (line << 1 | DIRTY) || t->mode == DETAIL, 0))
+		look_up(cpu, info, vaddr, data, true);
 }
 
 /* Writes the mappings that hold code, if an address is in none of the known ones. */
@@ -321,6 +371,21 @@ static uint64_t hash_of(uint64_t h, const unsigned char *p, size_t n)
 	for (size_t i = 0; i < n; i++)
 		h = (h ^ p[i]) * 0x100000001b3u;
 	return h;
+}
+
+/* Reports whether an x86 instruction stores past the caches: MOVNTI, MOVNTPS, MOVNTDQ and
+   others, with or without VEX prefix. */
+static bool streams(const unsigned char *code, size_t n)
+{
+	static int x86 = -1;
+	if (x86 < 0)
+		x86 = !strcmp(options.target, "x86_64");
+	while (n > 3 && (*code == 0x66 || (*code & 0xf0) == 0x40))
+		code++, n--;
+	if (!x86 || n < 4)
+		return false;
+	unsigned op = code[0] == 0x0f ? code[1] : code[0] == 0xc5 ? code[2] : code[0] == 0xc4 && (code[1] & 0x1f) == 1 ? code[3] : 0;
+	return op == 0x2b || op == 0xe7 || (op == 0xc3 && code[0] == 0x0f);
 }
 
 /* Finds or makes the block of a translation. It is known already if it was translated before. */
@@ -373,8 +438,10 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 		}
 		shared->n_said += at - text;
 	} /* else it is block 0: unknown code */
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0, from = 0; i < n; from += sizes[i++]) {
 		b->insns[i].where = b->id << 9 | i;
+		b->insns[i].streams = streams(code + from, sizes[i]);
+	}
 	return b;
 }
 
@@ -384,9 +451,11 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	struct block *b = block_of(tb);
 	pthread_mutex_unlock(&lock);
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)b->id);
-	for (size_t i = 0; i < b->n; i++)
-		qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), on_access,
-			QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, &b->insns[i]);
+	for (size_t i = 0; i < b->n; i++) {
+		struct qemu_plugin_insn *in = qemu_plugin_tb_get_insn(tb, i);
+		qemu_plugin_register_vcpu_mem_cb(in, on_load, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R, &b->insns[i]);
+		qemu_plugin_register_vcpu_mem_cb(in, on_store, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, &b->insns[i]);
+	}
 }
 
 static void end_threads(void)
@@ -528,8 +597,9 @@ static void follow(uint64_t path_at, uint64_t argv_at, uint64_t env_at)
 	if (got < (ssize_t)sizeof(Elf64_Ehdr) || !runs_here(head))
 		return;
 	struct thread *t = me;
-	snprintf(plugin, sizeof plugin, "%s,dir=%s,socket=%s,period=%lld,warm=%lld,detail=%lld,left=%lld,random=%llu,cpu=%s,plugin=%s",
-		escaped(options.plugin), escaped(options.dir), escaped(options.socket), (long long)options.period, (long long)options.warm,
+	snprintf(plugin, sizeof plugin, "%s,dir=%s,socket=%s,sets=%llu,ways=%llu,period=%lld,warm=%lld,detail=%lld,left=%lld,random=%llu,cpu=%s,plugin=%s",
+		escaped(options.plugin), escaped(options.dir), escaped(options.socket), (unsigned long long)options.sets,
+		(unsigned long long)options.ways, (long long)options.period, (long long)options.warm,
 		(long long)options.detail, t && t->mode == FAST ? (long long)t->left : 1LL, (unsigned long long)(t ? t->random : 1),
 		escaped(options.cpu), escaped(options.plugin));
 	*--from = path;
@@ -663,8 +733,11 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
 	options.warm = atoll(option(argc, argv, "warm", "10000"));
 	options.detail = atoll(option(argc, argv, "detail", "400"));
 	options.left = atoll(option(argc, argv, "left", "0"));
+	options.sets = atoll(option(argc, argv, "sets", "64"));
+	options.ways = atoll(option(argc, argv, "ways", "8"));
 	options.random = strtoull(option(argc, argv, "random", "11400714819323198485"), NULL, 10);
-	if (!options.dir[0] || !options.socket[0] || options.period < 1 || options.warm < 1 || options.detail < 1)
+	if (!options.dir[0] || !options.socket[0] || options.period < 1 || options.warm < 1 || options.detail < 1 ||
+		options.sets < 1 || options.sets > MAX_SETS || options.sets & (options.sets - 1) || options.ways < 1 || options.ways > MAX_WAYS)
 		return 1;
 	open_counts();
 	hello("exec", (int)getppid());
