@@ -225,6 +225,9 @@ type Access struct {
 	Translation Level
 }
 
+// Late reports whether the access waits for more than the first level.
+func (a Access) Late() bool { return a.Level != First || a.Translation != First }
+
 // Data simulates a load or store at an instruction. Held says that the first level has its
 // line. Its Moves are valid until the next call.
 func (h *Hierarchy) Data(pc, addr uint64, held bool) Access {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,6 +34,8 @@ type run struct {
 	clock   clock
 	left    []string // programs that were executed outside
 	faults  error    // what was written cannot be
+	bytes   []byte   // of the latest block
+	sizes   []int    // of its instructions
 	ended   sync.WaitGroup
 }
 
@@ -43,10 +46,13 @@ type process struct {
 	parent *process
 	base   uint32   // the blocks up to here are the parent's
 	blocks []*block // the following ones
-	maps   []mapping
-	counts string // the file
-	latest uint32 // the block that was executed last, by the first thread
-	ended  bool
+	// Of the instructions of all blocks up to here, and the following ones.
+	first   uint32
+	numbers []uint32
+	maps    []mapping
+	counts  string // the file
+	latest  uint32 // the block that was executed last, by the first thread
+	ended   bool
 	// touched are its pages. A forked process shares them with its parent.
 	touched *touched
 }
@@ -179,27 +185,36 @@ func (p *process) mapped(text string) error {
 
 // define takes a block: its number, address and code.
 func (p *process) define(text string) error {
-	f := strings.Split(text, " ")
-	if len(f) != 3 {
-		return errWire
-	}
-	id, err := strconv.ParseUint(f[0], 16, 32)
-	addr, err2 := strconv.ParseUint(f[1], 16, 64)
+	number, text, _ := strings.Cut(text, " ")
+	address, text, _ := strings.Cut(text, " ")
+	id, err := strconv.ParseUint(number, 16, 32)
+	addr, err2 := strconv.ParseUint(address, 16, 64)
 	if err != nil || err2 != nil || uint32(id) != p.base+uint32(len(p.blocks))+1 || id >= maxBlocks {
 		return errWire
 	}
-	var code []byte
-	var sizes []int
-	for _, one := range strings.Split(f[2], ",") {
-		b, err := hex.DecodeString(one)
-		if err != nil || len(b) == 0 || len(b) > 16 || len(sizes) >= mostInsns {
+	code, sizes := p.run.bytes[:0], p.run.sizes[:0]
+	for more := true; more; {
+		var one string
+		one, text, more = strings.Cut(text, ",")
+		before := len(code)
+		if code, err = hex.AppendDecode(code, []byte(one)); err != nil {
 			return errWire
 		}
-		code, sizes = append(code, b...), append(sizes, len(b))
+		size := len(code) - before
+		if size == 0 || size > 16 || len(sizes) >= mostInsns {
+			return errWire
+		}
+		sizes = append(sizes, size)
 	}
+	p.run.bytes, p.run.sizes = code, sizes
 	image, bias := p.find(addr)
 	b := &block{start: addr, end: addr + uint64(len(code)), bias: bias}
 	b.insts = p.run.code.instructions(image, addr-bias, code, sizes)
+	if p.numbers = append(p.numbers, b.insts...); b.insts == nil {
+		for range sizes {
+			p.numbers = append(p.numbers, math.MaxUint32)
+		}
+	}
 	p.blocks = append(p.blocks, b)
 	p.run.defined.Broadcast()
 	return nil
@@ -234,6 +249,25 @@ func (p *process) block(id uint32) *block {
 		p.run.defined.Wait()
 	}
 	return p.blocks[at]
+}
+
+// number returns the library's number of an instruction, once it is defined; false if it
+// never will be.
+func (p *process) number(n uint32) (uint32, bool) {
+	for p != nil && n < p.first {
+		p = p.parent
+	}
+	if p == nil || n == math.MaxUint32 {
+		return 0, false
+	}
+	for int(n-p.first) >= len(p.numbers) {
+		if p.ended {
+			return 0, false
+		}
+		p.run.defined.Wait()
+	}
+	known := p.numbers[n-p.first]
+	return known, known != math.MaxUint32
 }
 
 // last returns how many blocks there are.
@@ -291,7 +325,7 @@ func (p *process) known(id uint32) *block {
 }
 
 // hello begins a connection: "process PID exec PPID TARGET COUNTS", "process PID fork
-// PARENTCOUNTS TARGET COUNTS BLOCKS" or "thread PID SLOT".
+// PARENTCOUNTS TARGET COUNTS BLOCKS INSTRUCTIONS" or "thread PID SLOT".
 func (r *run) hello(line string) (p *process, thread bool, err error) {
 	f := strings.Fields(line)
 	switch {
@@ -313,16 +347,20 @@ func (r *run) hello(line string) (p *process, thread bool, err error) {
 	}
 	p = &process{run: r, pid: pid, counts: f[5], touched: &touched{}}
 	if f[2] == "fork" {
-		base, err := strconv.ParseUint(f[len(f)-1], 10, 32)
+		if len(f) != 8 {
+			return nil, false, errWire
+		}
+		base, err := strconv.ParseUint(f[6], 10, 32)
+		first, err2 := strconv.ParseUint(f[7], 10, 32)
 		for _, one := range r.all {
 			if one.counts == f[3] {
 				p.parent = one
 			}
 		}
-		if err != nil || base >= maxBlocks || p.parent == nil || len(f) != 7 {
+		if err != nil || err2 != nil || base >= maxBlocks || p.parent == nil {
 			return nil, false, errWire
 		}
-		p.base, p.maps, p.touched = uint32(base), p.parent.maps, p.parent.touched
+		p.base, p.first, p.maps, p.touched = uint32(base), uint32(first), p.parent.maps, p.parent.touched
 	}
 	r.by[pid] = p
 	r.all = append(r.all, p)

@@ -16,7 +16,8 @@ import (
 //
 //	access  address << 15 | place of the instruction in the block << 6 | store << 5 | log2 of size << 2
 //	block   number of the block << 2
-//	miss    as access; outside of samples it is followed by number of the block << 9 | place in it
+//	miss    as access; outside of samples the number of the instruction follows, and size 7 is
+//	        a store past the caches
 //	mark    mode << 5, or a written line that left the first level << 5 | 1 << 2
 //
 // Blocks are written in samples only. Accesses are those that the first-level cache answers. They
@@ -34,6 +35,9 @@ const (
 	kindMiss
 	kindMark
 )
+
+// sizePast is in the place of a size.
+const sizePast = 7
 
 // markBack is in the next bits of a mark for a line.
 const markBack = 1
@@ -217,33 +221,36 @@ func (t *thread) access(w uint64) {
 		t.to = append(t.to, a)
 		return
 	}
-	in := t.run.code.inst(t.block.insts[a.place])
+	n := t.block.insts[a.place]
+	in := t.run.code.inst(n)
 	if t.mode == detail {
 		t.run.code.look(in).accesses[at(a.store)]++
 	}
-	t.data(in, in.addr+t.block.bias, &a)
+	t.data(n, in, &a)
 }
 
-// miss simulates an access outside of samples.
-func (t *thread) miss(w, where uint64) {
-	b := t.p.block(uint32(where >> 9))
-	place := int(where & (mostInsns - 1))
-	if b == nil || place >= len(b.insts) {
-		t.caches.Data(0, w>>15, false)
+// miss simulates an access outside of samples, by an instruction of the process. Most touch
+// nothing else.
+func (t *thread) miss(w, number uint64) {
+	n, ok := t.p.number(uint32(number))
+	var got caches.Access
+	if w>>2&7 == sizePast {
+		got.Translation = t.caches.Stream(w >> 15)
+	} else {
+		got = t.caches.Data(uint64(n), w>>15, false)
+	}
+	if moves := t.caches.Moves(); ok && (len(moves) > 0 || got.Late()) {
+		t.run.code.inst(n).count(got, w>>5&1 != 0, moves)
+	}
+}
+
+// data simulates an access of an instruction and counts its miss.
+func (t *thread) data(n uint32, in *instruction, a *access) {
+	if in.streams && a.store {
+		t.caches.Stream(a.addr)
 		return
 	}
-	in := t.run.code.inst(b.insts[place])
-	t.data(in, in.addr+b.bias, &access{addr: w >> 15, size: 1 << (w >> 2 & 7), store: w>>5&1 != 0})
-}
-
-// data simulates an access and counts its miss.
-func (t *thread) data(in *instruction, pc uint64, a *access) caches.Access {
-	if in.streams && a.store {
-		return caches.Access{Translation: t.caches.Stream(a.addr)}
-	}
-	got := t.caches.Data(pc, a.addr, a.held)
-	in.count(got, a.store, t.caches.Moves())
-	return got
+	in.count(t.caches.Data(uint64(n), a.addr, a.held), a.store, t.caches.Moves())
 }
 
 // back simulates that a line leaves the first level. In a window that waits for its access.
@@ -258,7 +265,7 @@ func (t *thread) back(line uint64) {
 // count counts what an access of an instruction missed and moved.
 func (in *instruction) count(got caches.Access, store bool, moves []caches.Move) {
 	if in.traffic == nil {
-		if got.Level == caches.First && got.Translation == caches.First && len(moves) == 0 {
+		if !got.Late() && len(moves) == 0 {
 			return
 		}
 		in.traffic = &traffic{}

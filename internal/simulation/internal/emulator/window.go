@@ -26,7 +26,8 @@ type detailed struct {
 	caches            *caches.Hierarchy
 	ideal, real, full *pipeline.Machine
 
-	seen   int // blocks of the window
+	seen   int    // blocks of the window
+	number uint32 // of the instruction that is executed
 	sums   window
 	before *instruction // the latest that counts
 	wrong  *instruction // the branch that was mispredicted last, in the part that counts
@@ -94,6 +95,7 @@ func (d *detailed) block(b *block, accesses []access, taken, missed bool) {
 	next := 0
 	for i, n := range b.insts {
 		in := d.run.code.look(d.run.code.inst(n))
+		d.number = n
 		first := next
 		for next < len(accesses) && int(accesses[next].place) <= i {
 			next++
@@ -237,7 +239,7 @@ func (d *detailed) one(in *instruction, pc uint64, a *access, now int64) (cycles
 			why[lateMemory] = d.move(caches.Memory, now) - now
 		}
 	} else {
-		got = d.caches.Data(pc, a.addr, a.held)
+		got = d.caches.Data(uint64(d.number), a.addr, a.held)
 		if a.back != 0 {
 			d.caches.Back(a.back)
 		}

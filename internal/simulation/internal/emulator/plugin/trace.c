@@ -35,6 +35,7 @@ __attribute__((visibility("default"))) int qemu_plugin_version = QEMU_API;
 enum { FAST, WARM, DETAIL };                   /* what a thread writes */
 enum { ACCESS, BLOCK, MISS, MARK };            /* the low two bits of a word */
 enum { MARK_MODE, MARK_BACK };                 /* the next three bits of a MARK */
+enum { PAST = 7 << 2 };                        /* in place of the size: a store past the caches */
 enum { DIRTY = 1 };                            /* the low bit of a line in the cache */
 
 enum {
@@ -48,9 +49,9 @@ enum {
 
 struct insn {
 	uint32_t info;                         /* of its latest access, for which word is */
-	uint32_t where;                        /* its block << 9 | its place in that */
+	uint32_t number;                       /* of all instructions of the process */
+	uint16_t place;                        /* in its block */
 	uint64_t word;
-	bool streams;                          /* it stores past the caches */
 };
 
 struct block {
@@ -76,6 +77,7 @@ static struct {
 	const char *dir, *socket, *cpu, *plugin, *target;
 	int64_t period, warm, detail, left;
 	uint64_t sets, ways;
+	bool x86;
 	uint64_t random;
 } options;
 
@@ -92,7 +94,7 @@ static char counts_name[PATH_MAX];
 static int control = -1;                       /* where blocks and mappings are written */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block *blocks[1 << 16];
-static uint32_t n_blocks;
+static uint32_t n_blocks, n_insns;
 static struct thread *threads;
 static unsigned long clock_reads, timers;      /* system calls that read the time, and that set timers */
 static bool remapped = true;                   /* the mappings are to be read again */
@@ -281,45 +283,53 @@ static void on_block(unsigned cpu, void *data)
 		sampled(t, id);
 }
 
-/* Looks up a line that is not the latest of its set, and writes the access if it has to be. */
+/* Writes an access that the cache holds, or that misses. */
+static void write_access(struct thread *t, qemu_plugin_meminfo_t info, uint64_t vaddr, struct insn *in, bool store, unsigned kind)
+{
+	uint64_t word = in->word;
+	if (__builtin_expect(in->info != info || !word, 0)) {
+		unsigned size = qemu_plugin_mem_size_shift(info);
+		word = (uint64_t)in->place << 6 | (uint64_t)store << 5 | (uint64_t)(size > 6 ? 6 : size) << 2;
+		in->word = word;
+		in->info = info;
+	}
+	put(t, word | vaddr << 15 | kind);
+	if (t->mode == FAST)
+		put(t, in->number);
+}
+
+/* Looks up a line that is not the latest of its set. */
 static __attribute__((noinline)) void look_up(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, struct insn *in, bool store)
 {
 	struct thread *t = me;
 	if (__builtin_expect(!t, 0))
 		t = start_thread(cpu);
-	uint64_t line = vaddr >> LINE_BITS, want = line << 1 | DIRTY, victim = 0;
-	bool held;
-	if (in->streams && store) {
-		held = t->streamed == line;
-		t->streamed = line;
-	} else {
-		uint64_t *set = t->cache[line & (options.sets - 1)];
-		unsigned i = 0, last = options.ways - 1;
-		while (i < last && (set[i] | DIRTY) != want)
-			i++;
-		uint64_t found = set[i];
-		held = (found | DIRTY) == want;
-		for (; i > 0; i--)
-			set[i] = set[i - 1];
-		if (!held && found & DIRTY)
-			victim = found;
-		set[0] = (held ? found : line << 1) | store;
-	}
+	uint64_t line = vaddr >> LINE_BITS, *set = t->cache[line & (options.sets - 1)];
+	unsigned i = 0, last = options.ways - 1;
+	while (i < last && (set[i] | DIRTY) != (line << 1 | DIRTY))
+		i++;
+	uint64_t found = set[i];
+	bool held = found >> 1 == line;
+	for (; i > 0; i--)
+		set[i] = set[i - 1];
+	set[0] = (held ? found : line << 1) | store;
 	if (held && t->mode != DETAIL)
 		return;
-	uint64_t word = in->word;
-	if (__builtin_expect(in->info != info || !word, 0)) {
-		unsigned size = qemu_plugin_mem_size_shift(info);
-		word = (uint64_t)(in->where % MAX_INSNS) << 6 | (uint64_t)store << 5 | (uint64_t)(size > 7 ? 7 : size) << 2;
-		in->word = word;
-		in->info = info;
-	}
-	word |= vaddr << 15;
-	put(t, word | (held ? ACCESS : MISS));
-	if (t->mode == FAST)
-		put(t, in->where);
-	if (victim)
-		put(t, MARK | MARK_BACK << 2 | victim >> 1 << 5);
+	write_access(t, info, vaddr, in, store, held ? ACCESS : MISS);
+	if (!held && found & DIRTY)
+		put(t, MARK | MARK_BACK << 2 | found >> 1 << 5);
+}
+
+/* A store past the caches: of several to a line the first is written. */
+static void on_past(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	struct thread *t = me;
+	if (!t)
+		t = start_thread(cpu);
+	bool same = t->streamed == vaddr >> LINE_BITS;
+	t->streamed = vaddr >> LINE_BITS;
+	if (!same || t->mode == DETAIL)
+		write_access(t, info, vaddr, data, true, t->mode == FAST ? MISS | PAST : MISS);
 }
 
 /* The first line of its set needs no more than this, and most accesses are to such lines. */
@@ -373,16 +383,29 @@ static uint64_t hash_of(uint64_t h, const unsigned char *p, size_t n)
 	return h;
 }
 
+/* Copies the bytes of an instruction, and returns how many. */
+static size_t code_of(struct qemu_plugin_insn *in, unsigned char *to)
+{
+	size_t size = qemu_plugin_insn_size(in);
+	if (size > 16)
+		size = 16;
+#if QEMU_API >= 3
+	qemu_plugin_insn_data(in, to, size);
+#else
+	memcpy(to, qemu_plugin_insn_data(in), size);
+#endif
+	return size;
+}
+
 /* Reports whether an x86 instruction stores past the caches: MOVNTI, MOVNTPS, MOVNTDQ and
    others, with or without VEX prefix. */
-static bool streams(const unsigned char *code, size_t n)
+static bool streams(struct qemu_plugin_insn *in)
 {
-	static int x86 = -1;
-	if (x86 < 0)
-		x86 = !strcmp(options.target, "x86_64");
+	unsigned char bytes[16], *code = bytes;
+	size_t n = code_of(in, code);
 	while (n > 3 && (*code == 0x66 || (*code & 0xf0) == 0x40))
 		code++, n--;
-	if (!x86 || n < 4)
+	if (!options.x86 || n < 4)
 		return false;
 	unsigned op = code[0] == 0x0f ? code[1] : code[0] == 0xc5 ? code[2] : code[0] == 0xc4 && (code[1] & 0x1f) == 1 ? code[3] : 0;
 	return op == 0x2b || op == 0xe7 || (op == 0xc3 && code[0] == 0x0f);
@@ -398,17 +421,8 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 	if (n > MAX_INSNS)
 		n = MAX_INSNS;
 	for (size_t i = 0; i < n; i++) {
-		struct qemu_plugin_insn *in = qemu_plugin_tb_get_insn(tb, i);
-		size_t size = qemu_plugin_insn_size(in);
-		if (size > 16)
-			size = 16;
-#if QEMU_API >= 3
-		qemu_plugin_insn_data(in, code + bytes, size);
-#else
-		memcpy(code + bytes, qemu_plugin_insn_data(in), size);
-#endif
-		sizes[i] = size;
-		bytes += size;
+		sizes[i] = code_of(qemu_plugin_tb_get_insn(tb, i), code + bytes);
+		bytes += sizes[i];
 	}
 	uint64_t h = hash_of(hash_of(0xcbf29ce484222325u ^ vaddr, sizes, n), code, bytes);
 	struct block **bucket = &blocks[(h ^ h >> 20) % (sizeof blocks / sizeof *blocks)];
@@ -438,9 +452,9 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 		}
 		shared->n_said += at - text;
 	} /* else it is block 0: unknown code */
-	for (size_t i = 0, from = 0; i < n; from += sizes[i++]) {
-		b->insns[i].where = b->id << 9 | i;
-		b->insns[i].streams = streams(code + from, sizes[i]);
+	for (size_t i = 0; i < n; i++) {
+		b->insns[i].number = b->id ? n_insns++ : UINT32_MAX;
+		b->insns[i].place = i;
 	}
 	return b;
 }
@@ -454,7 +468,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	for (size_t i = 0; i < b->n; i++) {
 		struct qemu_plugin_insn *in = qemu_plugin_tb_get_insn(tb, i);
 		qemu_plugin_register_vcpu_mem_cb(in, on_load, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R, &b->insns[i]);
-		qemu_plugin_register_vcpu_mem_cb(in, on_store, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, &b->insns[i]);
+		qemu_plugin_register_vcpu_mem_cb(in, streams(in) ? on_past : on_store, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, &b->insns[i]);
 	}
 }
 
@@ -623,7 +637,7 @@ static void follow(uint64_t path_at, uint64_t argv_at, uint64_t env_at)
 static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a, uint64_t b, uint64_t c,
 	uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h)
 {
-	bool x86 = !strcmp(options.target, "x86_64"), ppc = !strncmp(options.target, "ppc64", 5);
+	bool x86 = options.x86, ppc = !strncmp(options.target, "ppc64", 5);
 	int64_t exec = x86 ? 59 : ppc ? 11 : 221;
 	if (number == exec) {
 		follow(a, b, c);
@@ -698,7 +712,7 @@ static void in_child(void)
 	close(control);
 	open_counts();
 	control = dial();
-	say("process %d fork %s %s %s %u\n", (int)getpid(), from, options.target, strrchr(counts_name, '/') + 1, n_blocks);
+	say("process %d fork %s %s %s %u %u\n", (int)getpid(), from, options.target, strrchr(counts_name, '/') + 1, n_blocks, n_insns);
 	send_said();
 	free(from);
 	for (struct thread *t = threads; t; t = t->next) {
@@ -725,6 +739,7 @@ static const char *option(int argc, char **argv, const char *name, const char *o
 __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
 	options.target = strdup(info->target_name);
+	options.x86 = !strcmp(options.target, "x86_64");
 	options.dir = option(argc, argv, "dir", "");
 	options.socket = option(argc, argv, "socket", "");
 	options.cpu = option(argc, argv, "cpu", "");
