@@ -291,9 +291,17 @@ func (d *detailed) arrives(pc uint64, a *access, at, now int64) int64 {
 
 // move moves a line from a level, as soon as there is room for it, and returns when.
 func (d *detailed) move(from caches.Level, now int64) int64 {
-	l := &d.run.options.Latencies
-	return d.wait(&d.bus[from], [caches.Levels]float64{caches.Second: l.L2Line, caches.Third: l.L3Line, caches.Memory: l.MemoryLine}[from], now)
+	return d.wait(&d.bus[from], d.run.options.Latencies.line(from), now)
 }
+
+// line returns the cycles between two lines from a level.
+func (l *Latencies) line(from caches.Level) float64 {
+	return [caches.Levels]float64{caches.Second: l.L2Line, caches.Third: l.L3Line, caches.Memory: l.MemoryLine}[from]
+}
+
+// backShare is the time of a line that is written back, as a share of one that is read: a
+// Redwood Cove reads 17.0 GB/s, and writes 10.7, where each line is read and written back.
+const backShare = 0.6
 
 // wait occupies a unit for some cycles, as soon as it is free, and returns when.
 func (d *detailed) wait(free *int64, cycles float64, now int64) int64 {
@@ -312,10 +320,11 @@ func (d *detailed) moves(now int64) {
 		if m.From < caches.Third {
 			continue
 		}
-		at := d.move(m.From, now)
 		if m.Back {
+			d.wait(&d.bus[m.From], backShare*l.line(m.From), now)
 			continue
 		}
+		at := d.move(m.From, now)
 		latency := l.L3
 		if m.From == caches.Memory {
 			latency = l.Memory
