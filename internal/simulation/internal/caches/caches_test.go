@@ -31,8 +31,7 @@ func scattered(n int) func(int) uint64 {
 	return func(i int) uint64 { return uint64(order[i%n]) << caches.LineBits }
 }
 
-// TestHeld checks that a line of the first level is not fetched, and neither is one that was
-// prefetched into it.
+// TestHeld checks that a line is not fetched that the first level has, or has prefetched.
 func TestHeld(t *testing.T) {
 	h := small()
 	if a := h.Data(1, 1<<20, true); a.Level != caches.First || len(h.Moves()) > 0 {
