@@ -175,8 +175,8 @@ func (t *tree) essential(a *account.Account, room int) {
 	if unknown > 0 {
 		left = append(left, fmt.Sprintf("%d not known", unknown))
 	}
-	if n := len(rest(a)); n > 0 {
-		left = append(left, page.Several(n, "count")+" without a method")
+	if _, rest := leftOver(a); len(rest) > 0 {
+		left = append(left, page.Several(len(rest), "count")+" without a method")
 	}
 	if len(left) > 0 && len(nodes) > 0 {
 		text := strings.Repeat(" ", indent) + t.o.Hint("nodes: "+strings.Join(left, ", "), counts.Fix{Action: counts.ShowMore})
@@ -243,7 +243,8 @@ func summary(a *account.Account) string {
 		if i := slices.IndexFunc(a.Nodes, func(v account.Value) bool { return v.Known() }); i >= 0 {
 			return fmt.Sprintf("%s: %s %s", text, m.Nodes[i].Name, nodeFigure(m, i, a.Nodes[i].Value))
 		}
-		return fmt.Sprintf("%s: %s without a method", text, page.Several(len(rest(a)), "count"))
+		_, rest := leftOver(a)
+		return fmt.Sprintf("%s: %s without a method", text, page.Several(len(rest), "count"))
 	}
 	return fmt.Sprintf("%s: %s %s", text, m.Nodes[end].Name, nodeFigure(m, end, a.Nodes[end].Value))
 }

@@ -77,43 +77,17 @@ func (t *tree) left(n int, what string) {
 
 // rates writes the counts that no method uses.
 func (t *tree) rates(a *account.Account) {
-	rest := rest(a)
+	_, rest := leftOver(a)
 	if len(rest) == 0 {
 		return
 	}
-	var lines []page.Line
-	per := ""
-	for i, r := range rest {
-		if i == ratesMost && !t.o.All {
-			break
-		}
-		l := page.Line{Name: r.Event, Value: page.Trim(r.Value)}
-		if r.As != "" {
-			l.Name = r.As
-			l.Title = r.Event
-		}
-		switch {
-		case page.IsTime(r.Unit):
-			l.Value = page.Duration(r.Value / 1e9)
-		case r.Unit != "":
-			l.Value += " " + r.Unit
-		}
-		if r.Per != "" && !page.IsTime(r.Unit) {
-			per = r.Per
-			l.Unit = page.Trim(r.Rate)
-		}
-		if r.Coverage < 1 {
-			l.Cover = page.Coverage(r.Coverage)
-		}
-		lines = append(lines, l)
+	n := len(rest)
+	if !t.o.All {
+		n = min(n, ratesMost)
 	}
-	title := "counts that no method uses"
-	if per != "" {
-		title += ", and each per " + per
-	}
-	t.Table(title, lines)
-	if n := len(rest) - len(lines); n > 0 {
-		t.left(n, "counts")
+	t.counts("counts that no method uses", rest[:n])
+	if n < len(rest) {
+		t.left(len(rest)-n, "counts")
 	}
 	t.Out.WriteByte('\n')
 }
@@ -146,8 +120,9 @@ func (j *jsonWriter) also(a *account.Account) (list []jsonFurther) {
 	return list
 }
 
-func rates(a *account.Account) (list []jsonRate) {
-	for _, r := range rest(a) {
+// rates are counts with their rates.
+func rates(of []account.Rate) (list []jsonRate) {
+	for _, r := range of {
 		list = append(list, jsonRate{count(r.Count), r.Unit, page.Known(r.Rate), r.Per})
 	}
 	return list

@@ -291,7 +291,8 @@ func (j *jsonWriter) account(a *account.Account) jsonAccount {
 	}
 	out.Nodes, out.Missing = j.nodes(a, j.shown)
 	out.Times, out.Hotspots = j.times(a.Times), hotspots(a.Hotspots)
-	out.Also, out.Rates, out.Events = j.also(a), rates(a), ownJSON(a)
+	named, rest := leftOver(a)
+	out.Also, out.Rates, out.Events = j.also(a), rates(rest), rates(named)
 	for _, note := range []counts.Note{j.h.Unknown, j.h.Assumed} {
 		if note.Text != "" {
 			out.Notes = append(out.Notes, "processor: "+j.o.note(note))

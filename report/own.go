@@ -12,49 +12,67 @@ import (
 
 // The events that the user named: a table of their own in every format.
 
-// named lists the counts of the events that the user named.
-func named(a *account.Account) []account.Rate {
-	return slices.DeleteFunc(a.Rest(), func(r account.Rate) bool { return !r.Named })
+// leftOver splits the counts that no method uses: those of events that the user named, and
+// the others.
+func leftOver(a *account.Account) (named, rest []account.Rate) {
+	for _, r := range a.Rest() {
+		if r.Named {
+			named = append(named, r)
+		} else {
+			rest = append(rest, r)
+		}
+	}
+	return named, rest
 }
 
-// rest lists the other counts that no method uses.
-func rest(a *account.Account) []account.Rate {
-	return slices.DeleteFunc(a.Rest(), func(r account.Rate) bool { return r.Named })
+// named lists the counts of the events that the user named.
+func named(a *account.Account) []account.Rate {
+	list, _ := leftOver(a)
+	return list
 }
 
 // own writes the events that the user named, with their rates.
 func (t *tree) own(a *account.Account) {
-	var lines []page.Line
-	per := ""
-	for _, r := range named(a) {
-		l := page.Line{Name: cmp.Or(r.As, r.Event), Value: ownText(&r)}
-		if r.State != counts.Counted {
-			l.Style = dim
-		} else {
-			if r.Per != "" && !page.IsTime(r.Unit) {
-				per, l.Unit = r.Per, page.Trim(r.Rate)
-			}
-			if e := r.Estimate(); !math.IsNaN(e.Error) {
-				l.Error = ownAmount(e.Error, r.Unit)
-			}
-			if r.Coverage < 1 {
-				l.Cover = page.Coverage(r.Coverage)
-			}
-		}
-		lines = append(lines, l)
-	}
-	if len(lines) == 0 {
+	list := named(a)
+	if len(list) == 0 {
 		return
 	}
 	if t.Out.Len() > 0 && !t.blank() {
 		t.Out.WriteByte('\n')
 	}
-	title := "events"
+	t.counts("events", list)
+	t.Out.WriteByte('\n')
+}
+
+// counts writes a table of counts, with their rates.
+func (t *tree) counts(title string, list []account.Rate) {
+	var lines []page.Line
+	per := ""
+	for _, r := range list {
+		l := page.Line{Name: cmp.Or(r.As, r.Event), Value: ownText(&r)}
+		if r.State != counts.Counted {
+			l.Style = dim
+			lines = append(lines, l)
+			continue
+		}
+		if r.As != "" && !r.Named {
+			l.Title = r.Event
+		}
+		if r.Per != "" && !page.IsTime(r.Unit) {
+			per, l.Unit = r.Per, page.Trim(r.Rate)
+		}
+		if e := r.Estimate(); r.Named && !math.IsNaN(e.Error) {
+			l.Error = ownAmount(e.Error, r.Unit)
+		}
+		if r.Coverage < 1 {
+			l.Cover = page.Coverage(r.Coverage)
+		}
+		lines = append(lines, l)
+	}
 	if per != "" {
 		title += ", and each per " + per
 	}
 	t.Table(title, lines)
-	t.Out.WriteByte('\n')
 }
 
 // ownText is a count with its unit, or why there is none.
@@ -74,14 +92,6 @@ func ownAmount(v float64, unit string) string {
 		return page.Trim(v) + " " + unit
 	}
 	return page.Trim(v)
-}
-
-// ownJSON lists the events that the user named.
-func ownJSON(a *account.Account) (list []jsonRate) {
-	for _, r := range named(a) {
-		list = append(list, jsonRate{count(r.Count), r.Unit, page.Known(r.Rate), r.Per})
-	}
-	return list
 }
 
 // own appends the rows of the events that the user named.

@@ -10,6 +10,7 @@ import (
 
 // TestPrefetch checks that lines that a program asks for early are waited for less.
 func TestPrefetch(t *testing.T) {
+	t.Parallel()
 	if err := simulation.Missing(simulation.QEMU); err != nil {
 		t.Skip(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 // TestRun simulates a program with its timing, and reads again what is kept.
 func TestRun(t *testing.T) {
+	t.Parallel()
 	for simulator, tool := range map[simulation.Simulator]string{simulation.QEMU: "qemu", simulation.Valgrind: "callgrind"} {
 		t.Run(string(simulator), func(t *testing.T) { testRun(t, simulator, tool) })
 	}
@@ -67,6 +68,7 @@ func testRun(t *testing.T, simulator simulation.Simulator, tool string) {
 
 // TestRunErrors checks what is returned for programs that cannot be simulated.
 func TestRunErrors(t *testing.T) {
+	t.Parallel()
 	if err := simulation.Installed(); err != nil {
 		t.Skip(err)
 	}
@@ -84,6 +86,7 @@ func TestRunErrors(t *testing.T) {
 
 // TestOnly reads the costs of one function.
 func TestOnly(t *testing.T) {
+	t.Parallel()
 	const file = "version: 1\nevents: Ir\nfn=f\n1 5\nfn=g\n2 7\n"
 	only := func(c *counts.Code) bool { return c.Function == "g" }
 	r := simulation.NewReader(strings.NewReader(file), "x", simulation.ReaderOptions{Only: only})

@@ -15,6 +15,7 @@ import (
 // TestStores checks that stores that miss caches cost what loads do. It logs the times of the
 // programs by themselves.
 func TestStores(t *testing.T) {
+	t.Parallel()
 	if err := simulation.Ready(); err != nil {
 		t.Skip(err)
 	}

@@ -89,6 +89,7 @@ var (
 // TestOrder checks that rates do not depend on the order of processes, also with equally many
 // blocks.
 func TestOrder(t *testing.T) {
+	t.Parallel()
 	var all [2][]valgrind.Rate
 	for first := range all {
 		l := newLearners(t, 2)
@@ -109,6 +110,7 @@ func TestOrder(t *testing.T) {
 // TestThin checks that recording is bounded. The kept windows do not depend on the order of
 // processes, and the waiting time stays the same.
 func TestThin(t *testing.T) {
+	t.Parallel()
 	const blocks, pieces = 100_000, 10
 	run := func(room int, order ...int) *learners {
 		l := newLearners(t, 3)
@@ -146,6 +148,7 @@ func TestThin(t *testing.T) {
 
 // TestWaitAgain checks that the last Wait is the one that counts, whatever came before.
 func TestWaitAgain(t *testing.T) {
+	t.Parallel()
 	l := newLearners(t, 1)
 	l.execute(0, 20_001, other...)
 	l.end()
@@ -167,6 +170,7 @@ func TestWaitAgain(t *testing.T) {
 // TestNoMisses checks that nothing is waited for if nothing misses, by none of several
 // processes.
 func TestNoMisses(t *testing.T) {
+	t.Parallel()
 	l := newLearners(t, 3)
 	for i := range l.runs {
 		l.execute(i, 10_001*(i+1), some...)
@@ -182,6 +186,7 @@ func TestNoMisses(t *testing.T) {
 // TestWaitLines checks that misses with a known instruction need no lines, which are slow to
 // read.
 func TestWaitLines(t *testing.T) {
+	t.Parallel()
 	l := newLearners(t, 1)
 	l.execute(0, 2000, other...)
 	l.end()

@@ -23,6 +23,7 @@ func (overlapping) Code(addr uint64, _ int) ([]byte, error) {
 }
 
 func TestOverlapping(t *testing.T) {
+	t.Parallel()
 	i, err := newImage(overlapping{}, disasm.AMD64)
 	if err != nil {
 		t.Fatal(err)
@@ -42,6 +43,7 @@ func TestOverlapping(t *testing.T) {
 // TestRecordedBlocks checks that blocks that a process forgets are not kept by what was
 // recorded of them: forgetting is what bounds their memory.
 func TestRecordedBlocks(t *testing.T) {
+	t.Parallel()
 	l := newLearners(t, 1)
 	l.execute(0, 2000, other...)
 	p := l.runs[0]
@@ -57,6 +59,7 @@ func TestRecordedBlocks(t *testing.T) {
 // TestStub checks the rate of a call through a stub entered only behind its beginning, at the
 // program's end.
 func TestStub(t *testing.T) {
+	t.Parallel()
 	p, run := walk(t, &recorder{})
 	run.window.wait = 1
 	addrs := slices.Repeat([]uint64{0x1011, 0x1013, 0x1015, 0x100a}, warmBlocks/2)

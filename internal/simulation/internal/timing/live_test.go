@@ -132,6 +132,7 @@ func simulated(t *testing.T, tool valgrind.Tool, by counts.Kind, args ...string)
 
 // TestExecutions compares how often each instruction is executed with callgrind.
 func TestExecutions(t *testing.T) {
+	t.Parallel()
 	program := compile(t)
 	p := followAll(t, program)
 	table, ir := simulated(t, valgrind.Callgrind, counts.Instruction, program, "all")
@@ -165,6 +166,7 @@ func TestExecutions(t *testing.T) {
 // TestLines checks that files are named as cachegrind names them: that nearly all that it
 // counts at lines has a rate.
 func TestLines(t *testing.T) {
+	t.Parallel()
 	program := compile(t)
 	p := followAll(t, program)
 	table, ir := simulated(t, valgrind.Cachegrind, counts.Line, program, "all")
@@ -189,6 +191,7 @@ func TestLines(t *testing.T) {
 
 // TestBranches checks branches and cycles of functions with known ones.
 func TestBranches(t *testing.T) {
+	t.Parallel()
 	program := compile(t)
 	p := followAll(t, program)
 	if f := of(t, p, program, "turns"); f.branches < 30000 || f.branches > 30002 || f.missed > 10 {
@@ -208,6 +211,7 @@ func TestBranches(t *testing.T) {
 
 // TestProcesses checks that all processes and threads are followed that are said to be.
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	program := compile(t)
 	for _, tt := range []struct {
 		name   string
@@ -236,6 +240,7 @@ func TestProcesses(t *testing.T) {
 // TestAlike checks that two runs have the same rates: also if they are cut, and if there
 // are several processes.
 func TestAlike(t *testing.T) {
+	t.Parallel()
 	program := compile(t)
 	several := []string{"sh", "-c", program + " fork exec | " + program + " fork; (" + program + " all)"}
 	for _, tt := range []struct {
@@ -280,6 +285,7 @@ func TestAlike(t *testing.T) {
 
 // TestInput checks that standard input is read from where it is.
 func TestInput(t *testing.T) {
+	t.Parallel()
 	program := compile(t)
 	name := filepath.Join(t.TempDir(), "input")
 	if err := os.WriteFile(name, []byte("a\nb\nc\nd\n"), 0o600); err != nil {
@@ -317,6 +323,7 @@ func TestGivenUp(t *testing.T) {
 
 // TestErrors checks what is said where a program cannot be followed.
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	program := compile(t)
 	for _, tt := range []struct {
 		name, want string

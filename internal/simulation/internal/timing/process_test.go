@@ -120,6 +120,7 @@ func walk(t *testing.T, w *recorder, addrs ...uint64) (*Rates, *process) {
 
 // TestPaths checks what branches do, as it follows from the order of blocks.
 func TestPaths(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		addrs    []uint64
@@ -165,6 +166,7 @@ func TestPaths(t *testing.T) {
 
 // TestRates checks the rates from windows, with machines of known rates.
 func TestRates(t *testing.T) {
+	t.Parallel()
 	const n = 200_000
 	w := &recorder{wrong: map[int]bool{}}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -205,6 +207,7 @@ func TestRates(t *testing.T) {
 // TestWaits checks what is waited for: as often and as long as loads miss, and that it is given
 // to what is waited for.
 func TestWaits(t *testing.T) {
+	t.Parallel()
 	loop := make([]uint64, 40_001)
 	for i := range loop {
 		loop[i] = codeAt + 0x15 // a nop, and a return to it, which loads where to
@@ -241,6 +244,7 @@ func TestWaits(t *testing.T) {
 // TestAccesses checks which accesses of an instruction are waited for. Simulators count an
 // instruction that modifies memory as a store.
 func TestAccesses(t *testing.T) {
+	t.Parallel()
 	loads, stores := valgrind.Accesses{Number: 10, First: 4, Last: 2}, valgrind.Accesses{Number: 100, First: 50, Last: 30}
 	for _, tt := range []struct {
 		loads, stores bool
@@ -261,6 +265,7 @@ func TestAccesses(t *testing.T) {
 
 // TestLeast checks that of misses that the core hides some is waited for.
 func TestLeast(t *testing.T) {
+	t.Parallel()
 	i := &instruction{timed: 100, executed: 100, misses: misses{of: valgrind.Accesses{Number: 100, First: 100, Last: 50}}}
 	i.op.Loads = true
 	w := &waits{beyond: 1, least: 0.1, cycles: [3]float64{10, 40, 300}}
@@ -286,6 +291,7 @@ func far(got, want [3]float64) bool {
 
 // TestWindows checks how much of a run is in windows, and that their places in a loop vary.
 func TestWindows(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		blocks      int
 		least, most float64
@@ -343,6 +349,7 @@ func TestPrograms(t *testing.T) {
 
 // TestForks checks that what is mapped in a process is in those that it forks.
 func TestForks(t *testing.T) {
+	t.Parallel()
 	p, run := walk(t, &recorder{}, 0x1000, 0x1000)
 	m := models{predictor: func() branch.Branches { return silent{} }, machine: func() machine { return &clock{} }}
 	child, orphan, other := newProcess(p, m), newProcess(p, m), newProcess(p, m)
@@ -368,6 +375,7 @@ func TestForks(t *testing.T) {
 
 // TestRoom checks that there is an end to what is remembered.
 func TestRoom(t *testing.T) {
+	t.Parallel()
 	p, run := walk(t, &recorder{}, 0x1000)
 	p.code.room = 1
 	run.Blocks([]uint64{0x1005 + bias, 0x1010 + bias, 0x100a + bias, 0x1000 + bias})
@@ -378,6 +386,7 @@ func TestRoom(t *testing.T) {
 }
 
 func TestRepetitions(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		code string
 		want float64 // cycles of a repetition
@@ -458,6 +467,7 @@ func FuzzBlocks(f *testing.F) {
 }
 
 func TestTakes(t *testing.T) {
+	t.Parallel()
 	if none, some, all := Takes(0, 40e6), Takes(10*time.Millisecond, 40e6), Takes(time.Hour, 40e6); none <= 0 || some <= none || all <= some || all != Takes(2*time.Hour, 40e6) {
 		t.Errorf("nothing takes %v, ten milliseconds %v, an hour %v, two %v: want no more where it is cut", none, some, all, Takes(2*time.Hour, 40e6))
 	}

@@ -7,6 +7,7 @@ import (
 
 // TestSettle settles instructions that retire at different times in each machine.
 func TestSettle(t *testing.T) {
+	t.Parallel()
 	inst := func(ideal, real, late float64) *instruction {
 		return &instruction{timed: 1, executed: 1, ideal: ticksOf(ideal), real: ticksOf(real), waited: ticksOf(late) - ticksOf(real)}
 	}

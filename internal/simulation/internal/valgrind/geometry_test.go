@@ -9,6 +9,7 @@ import (
 )
 
 func TestFit(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ have, want Cache }{
 		{Cache{32 << 10, 8, 64}, Cache{32 << 10, 8, 64}},
 		{Cache{48 << 10, 12, 64}, Cache{48 << 10, 12, 64}},     // 64 sets
@@ -34,6 +35,7 @@ func TestFit(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
+	t.Parallel()
 	h, err := ParseHierarchy("32K,8,64/48K,12,64/2M,16,64/36M,12,64")
 	if want := "L1I 32 KiB 8-way, L1D 48 KiB 12-way, L2 2 MiB 16-way, L3 36 MiB 18-way"; err != nil || h.String() != want {
 		t.Errorf("%v, %v; want %s", h, err, want)
@@ -63,6 +65,7 @@ func sysfs(caches ...[5]string) fstest.MapFS {
 }
 
 func TestHostCaches(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		caches [][5]string
@@ -90,6 +93,7 @@ func TestHostCaches(t *testing.T) {
 
 // TestFor checks which two of three levels are simulated.
 func TestFor(t *testing.T) {
+	t.Parallel()
 	h, err := ParseHierarchy("32K,8,64/32K,8,64/1M,8,64/32M,16,64")
 	if err != nil {
 		t.Fatal(err)

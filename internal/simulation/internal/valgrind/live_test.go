@@ -92,6 +92,7 @@ func simulate(t *testing.T, c Command) *Simulation {
 // TestColumns checks that the two walks differ in the simulation, by the line, and that two
 // simulations count the same.
 func TestColumns(t *testing.T) {
+	t.Parallel()
 	program := work(t)
 	size := testlong.Size(300, 1000)
 	misses := func(what string) (*counts.Table, float64) {
@@ -122,6 +123,7 @@ func TestColumns(t *testing.T) {
 // TestForks checks that a forked process does not repeat its parent's counts, and that all
 // processes and threads are there.
 func TestForks(t *testing.T) {
+	t.Parallel()
 	program := work(t)
 	forked := table(t, Open(simulate(t, Command{Args: []string{program, "fork"}}).Files, Options{By: counts.Function}))
 	alone := value(t, forked, "before  (work)", "Ir")
@@ -144,6 +146,7 @@ func TestForks(t *testing.T) {
 // TestCachegrindForks checks that it is said where a forked process's counts are not
 // known.
 func TestCachegrindForks(t *testing.T) {
+	t.Parallel()
 	s := simulate(t, Command{Args: []string{work(t), "fork"}, Tool: Cachegrind})
 	if len(s.Notes) != 1 || !strings.Contains(s.Notes[0].Text, "once more") {
 		t.Errorf("notes %q", s.Notes)
@@ -153,6 +156,7 @@ func TestCachegrindForks(t *testing.T) {
 // TestEnds checks how a program ends is passed on, and that counts are kept if it is
 // by a signal.
 func TestEnds(t *testing.T) {
+	t.Parallel()
 	program := work(t)
 	if s := simulate(t, Command{Args: []string{program, "seven"}}); s.State.ExitCode() != 7 {
 		t.Errorf("%v, want 7", s.State)
@@ -180,6 +184,7 @@ func TestInterrupted(t *testing.T) {
 
 // TestLeftRunning checks that what a program leaves running is neither waited for nor left.
 func TestLeftRunning(t *testing.T) {
+	t.Parallel()
 	program := work(t)
 	need(t, "setsid")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -264,6 +269,7 @@ func main() {
 
 // TestGo checks that Go programs are simulated by the tool that can follow them.
 func TestGo(t *testing.T) {
+	t.Parallel()
 	need(t, "valgrind")
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "work")
@@ -291,6 +297,7 @@ func TestGo(t *testing.T) {
 // TestAnnotate compares the sums of functions with those of callgrind_annotate and
 // cg_annotate.
 func TestAnnotate(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, compiler, source, arg string
 		tool                        Tool

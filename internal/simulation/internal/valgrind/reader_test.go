@@ -59,6 +59,7 @@ func labels(table *counts.Table) []string {
 }
 
 func TestReader(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		file   string
 		by     counts.Kind
@@ -108,6 +109,7 @@ func TestReader(t *testing.T) {
 
 // TestSums checks that places sum to the run, for all kinds of places.
 func TestSums(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/*grind")
 	if err != nil || len(files) < 5 {
 		t.Fatal(files, err)
@@ -129,6 +131,7 @@ func TestSums(t *testing.T) {
 }
 
 func TestHeader(t *testing.T) {
+	t.Parallel()
 	got := readFile(t, "calls.callgrind", Options{})
 	if got.Label != "./app one two" || got.CPU != AnyCPU {
 		t.Errorf("of %q, on %q", got.Label, got.CPU)
@@ -152,6 +155,7 @@ func TestHeader(t *testing.T) {
 
 // TestExposed checks the events that the reader adds: how many misses nothing hides.
 func TestExposed(t *testing.T) {
+	t.Parallel()
 	// 12 misses and 3 mispredicted branches: a quarter of the misses outside chains. main
 	// has 4 and chase has 8, and of these 2 and 8 go further.
 	plain := readFile(t, "instructions.callgrind", Options{By: counts.Function})
@@ -182,6 +186,7 @@ func TestExposed(t *testing.T) {
 
 // TestTasks checks that processes and threads are kept, if asked for.
 func TestTasks(t *testing.T) {
+	t.Parallel()
 	f, err := os.Open("testdata/parts.callgrind")
 	if err != nil {
 		t.Fatal(err)
@@ -200,6 +205,7 @@ func TestTasks(t *testing.T) {
 // TestOpen checks that several files are summed, and that numbers of names hold for
 // one file.
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	files := []string{"testdata/calls.callgrind", "testdata/instructions.callgrind"}
 	got := table(t, Open(files, Options{By: counts.Function}))
 	for label, want := range map[string]float64{"": 1197, "main  (app)": 187, "work  (app)": 700, "chase  (app)": 10} {
@@ -216,6 +222,7 @@ func TestOpen(t *testing.T) {
 const start = "# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\nevents: Ir Dr\n"
 
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", "", "it ends before it names any events"},
 		{"no costs", start, "it holds no costs"},
@@ -251,6 +258,7 @@ func TestErrors(t *testing.T) {
 
 // TestNamesAreForPeople reads names that would change colours of a terminal.
 func TestNamesAreForPeople(t *testing.T) {
+	t.Parallel()
 	got := table(t, NewReader(strings.NewReader("ob=/bin/a\x1bb\n"+start+"fl=c\x07.c\nfn=f\x1b[31m\n1 2\ntotals: 2\n"), "x", Options{By: counts.Line, Within: counts.By(0).With(counts.Function)}))
 	for _, s := range got.Scopes {
 		if c := s.Code; strings.ContainsAny(s.Label, "\x1b\x07") || c != nil && strings.ContainsAny(c.Module+c.File+c.Function, "\x1b\x07") {
@@ -264,6 +272,7 @@ func TestNamesAreForPeople(t *testing.T) {
 
 // TestCaches reads the descriptions of caches, and of those that were not simulated.
 func TestCaches(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bool{"desc: I1 cache: \n": false, "desc: I1 cache: 32768 B, 64 B, 8-way associative\n": true} {
 		got := table(t, NewReader(strings.NewReader(text+start+"fn=f\n1 2\ntotals: 2\n"), "x", Options{}))
 		if said := slices.ContainsFunc(got.Notes, func(n counts.Note) bool { return strings.HasPrefix(n.Text, "simulated caches: ") }); said != want {
@@ -274,6 +283,7 @@ func TestCaches(t *testing.T) {
 
 // TestNotes checks that what is odd about a file is said.
 func TestNotes(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, text, want string }{
 		{"cut off", start + "fn=f\n1 2\n", "it ends before its totals"},
 		{"other totals", start + "fn=f\n1 2\ntotals: 3\n", "its totals are not what its lines sum to: line 7 says that Ir is 3 in all, and its lines have 2"},
@@ -290,6 +300,7 @@ func TestNotes(t *testing.T) {
 
 // TestManyPlaces checks that what there is no room for is put together.
 func TestManyPlaces(t *testing.T) {
+	t.Parallel()
 	events := make([]string, maxEvents)
 	for i := range events {
 		events[i] = fmt.Sprintf("e%d", i)
@@ -317,6 +328,7 @@ func TestManyPlaces(t *testing.T) {
 }
 
 func TestDetect(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/*grind")
 	if err != nil {
 		t.Fatal(err)
@@ -374,6 +386,7 @@ func FuzzReader(f *testing.F) {
 // TestRecursion checks that a function is one, however deep it calls itself: callgrind
 // numbers the levels.
 func TestRecursion(t *testing.T) {
+	t.Parallel()
 	const file = "events: Ir\nfl=(1) a.c\nfn=(1) sort\n3 5\nfn=(2) sort'2\n3 40\ncfn=(2)\ncalls=1 0\n4 99\nfn=(3) it's\n9 7\n"
 	got := table(t, NewReader(strings.NewReader(file), "recursion", Options{By: counts.Function}))
 	if len(got.Scopes) != 3 {
@@ -394,6 +407,7 @@ func TestRecursion(t *testing.T) {
 // A line inlined into several functions is one place without a function, or one of each if
 // split by function.
 func TestLinesOfSeveralFunctions(t *testing.T) {
+	t.Parallel()
 	const file = "events: Ir\nob=app\nfl=app.c\nfn=one\n4 10\n5 1\nfn=two\n4 200\n6 2\nfn=one\n4 1000\n"
 	for _, tt := range []struct {
 		within counts.By
@@ -418,6 +432,7 @@ func TestLinesOfSeveralFunctions(t *testing.T) {
 // TestOnly counts some places: the whole is their sum, and their misses overlap as those
 // of all of the run do.
 func TestOnly(t *testing.T) {
+	t.Parallel()
 	const file = "# callgrind format\npositions: line\nevents: Ir Dr D1mr DLmr Bc Bcm\nob=app\nfl=a.c\nfn=one\n1 100 40 20 10 10 5\nfn=two\n2 200 60 20 10 10 5\nfl=b.c\nfn=one\n1 7 0 0 0 0 0\n"
 	for _, tt := range []struct {
 		name string

@@ -71,6 +71,7 @@ func TestToolError(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
+	t.Parallel()
 	c := Command{Args: []string{"./app", "--tool=x"}, Geometry: small, Instructions: true}
 	cmd, _ := c.under(t.Context(), c.options(Callgrind, "/dir"))
 	got := cmd.Args
@@ -106,6 +107,7 @@ func TestScratch(t *testing.T) {
 
 // TestKeep checks that what is kept can be read again, with what was added to it.
 func TestKeep(t *testing.T) {
+	t.Parallel()
 	for _, files := range [][]string{{"calls.callgrind", "instructions.callgrind"}, {"cache.cachegrind"}} {
 		s := &Simulation{}
 		for _, f := range files {

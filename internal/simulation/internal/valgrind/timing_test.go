@@ -41,6 +41,7 @@ func timed(text string, rates made) (string, error) {
 // TestTiming writes files of both simulators, with several parts and all that lines of
 // costs can be.
 func TestTiming(t *testing.T) {
+	t.Parallel()
 	about, events := func(key string) (lines string) {
 		for i := range addedEvents {
 			name, about := addedEvent(i)
@@ -145,6 +146,7 @@ summary: 121 4 2 1 0 30 25 50 100 200 1 0 21 2 0 0 0 0 0
 
 // TestTimingErrors damages what is written anew.
 func TestTimingErrors(t *testing.T) {
+	t.Parallel()
 	const start = "version: 1\nevents: Ir Bcm Bim\nfn=f\n"
 	slow := func(uint64) (Rate, bool) { return Rate{Cycles: 0.3}, true }
 	for _, tt := range []struct {
@@ -184,6 +186,7 @@ func timings(t testing.TB) map[string][]byte {
 // TestTimingSums checks that the old events stay the same at each place, and new ones lose
 // nothing by rounding.
 func TestTimingSums(t *testing.T) {
+	t.Parallel()
 	for name, text := range timings(t) {
 		written, err := timed(string(text), odd)
 		if err != nil {
@@ -251,6 +254,7 @@ func sameEvents(t testing.TB, name string, want, got *counts.Table) {
 
 // TestTime checks that all files of a simulation are written anew, or none.
 func TestTime(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := &Simulation{dir: dir}
 	var old []string
@@ -300,6 +304,7 @@ func TestTime(t *testing.T) {
 // TestExposedUntimed checks that where there are rates the reader says how misses overlap
 // of the instructions that have none.
 func TestExposedUntimed(t *testing.T) {
+	t.Parallel()
 	const file = "positions: instr\nevents: Ir D1mr DLmr Bcm Bim Ct Iru Bcmu Bimu D1mru DLmru\nfn=f\n" +
 		"1 900 50 25 80 20 300\n2 100 50 20 10 70 0 100 5 100 50 20\n"
 	got := table(t, NewReader(strings.NewReader(file), "x", Options{Chained: func(_ string, addr uint64) bool { return addr == 1 }}))
@@ -312,6 +317,7 @@ func TestExposedUntimed(t *testing.T) {
 
 // TestDataMisses checks where loads and stores miss, by instruction or by line, in all files.
 func TestDataMisses(t *testing.T) {
+	t.Parallel()
 	const instructions = "positions: instr line\nevents: Ir Dr D1mr DLmr\nob=/bin/app\nfl=a.c\nfn=f\n0x10 1 9 5 3 2\n+4 * 9\n+4 * 9 1\ncalls=1 0x20\n* * 7 7 7 7\n"
 	const lines = "cmd: x\nevents: Ir Dr Dw D1mr D1mw DLmr DLmw\nfl=b.c\nfn=f\n3 9 4 . . . . .\n4 9 0 0 0 0 0 0\n3 9 4 7 2 6 0 5\n"
 	dir := t.TempDir()

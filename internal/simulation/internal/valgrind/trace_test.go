@@ -83,6 +83,7 @@ func TestTraceLog(t *testing.T) {
 
 // TestTraceFailures checks that what valgrind says of failing is kept.
 func TestTraceFailures(t *testing.T) {
+	t.Parallel()
 	const want = "valgrind: the 'impossible' happened:"
 	if log, _, _ := traced("==12== Lackey, \nSB 01\n"+want+"\nSB 02\n", 10, 9); log.failed != want {
 		t.Errorf("%q, want %q", log.failed, want)
