@@ -446,3 +446,8 @@ func TestAgainstKernel(t *testing.T) {
 		t.Errorf("%g seconds of the host", got)
 	}
 }
+
+// find returns a series by its name and labels; nil if there is none.
+func (r *registry) find(name string, labels ...string) *counter {
+	return r.byKey[name+labelText(labels)]
+}

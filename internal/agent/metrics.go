@@ -319,8 +319,3 @@ func (c *counter) number() float64 {
 	}
 	return float64(c.value)
 }
-
-// find returns a series by its name and labels; nil if there is none.
-func (r *registry) find(name string, labels ...string) *counter {
-	return r.byKey[name+labelText(labels)]
-}

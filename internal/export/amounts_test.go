@@ -9,7 +9,6 @@ import (
 	"github.com/cyclestack/cyclestack/account"
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/export"
-	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
 // sampledTable is a table of places, with counts of samples of a thousand events each.

@@ -23,6 +23,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/cyclestack/cyclestack/internal/export"
+	"github.com/cyclestack/cyclestack/internal/testlong"
 )
 
 // frames of a program: main calls work, into which mix is inlined, and the kernel.
@@ -141,8 +142,10 @@ func TestPprofTypesAreUnique(t *testing.T) {
 	}
 }
 
-// TestPprofReads has the program itself read a profile.
+// TestPprofReads has the program itself read a profile. Go builds it first, which takes longer
+// than most tests.
 func TestPprofReads(t *testing.T) {
+	testlong.Only(t)
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("there is no go tool pprof")
 	}
