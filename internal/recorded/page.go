@@ -29,9 +29,6 @@ type PageOptions struct {
 // annotatedMost is the number of functions whose code is in a page.
 const annotatedMost = 10
 
-// functionsMost limits the functions whose intervals are in a page.
-const functionsMost = 200
-
 // Page writes a page of the only recording: its account, and where they can be made, those
 // of functions and intervals, its stacks, and the code of hotspots. What cannot be made is
 // named with the reason.
@@ -65,9 +62,8 @@ type pageReport struct {
 	samples bool
 	hot     []string // the hotspots, as annotate names them
 
-	functions int           // with an account
-	spans     []export.Span // the intervals
-	left      []web.Left
+	spans []export.Span // the intervals
+	left  []web.Left
 }
 
 func (p *pageReport) simulated() bool {
@@ -99,10 +95,8 @@ func (p *pageReport) rest() {
 	if !simulated {
 		p.add("intervals", p.intervals)
 	}
-	if p.samples && p.functions > functionsMost {
-		p.left = append(p.left, web.Left{View: "functions by interval", Why: fmt.Sprintf("more than %d functions: a selection of intervals leaves their table as it is", functionsMost)})
-	} else if p.samples {
-		p.add("functions by interval", func(w io.Writer) error { return p.places(w, nil, counts.Interval, counts.Function) })
+	if p.samples && len(p.spans) > 1 {
+		p.functionsByInterval()
 	}
 	p.stacksByInterval()
 	if len(p.hot) > 0 && p.samples {
@@ -133,23 +127,35 @@ var errSame = errors.New("the same")
 
 // places writes the accounts of places, and shows them to a function.
 func (p *pageReport) places(w io.Writer, see func(*account.Account), kinds ...counts.Kind) error {
+	to, err := report.New("json", w, p.o.Report)
+	if err != nil {
+		return err
+	}
+	return p.placesTo(&scopes{to, see}, kinds...)
+}
+
+// placesTo passes the accounts of places to a writer.
+func (p *pageReport) placesTo(to report.Writer, kinds ...counts.Kind) error {
 	o := p.o.Places
 	o.Split, o.All, o.Next = SplitBy(kinds...), true, nil
-	return p.Recordings.Places(&o, func(bool) (report.Writer, error) {
-		to, err := report.New("json", w, p.o.Report)
-		if err != nil || see == nil {
-			return to, err
-		}
-		return &scopes{to, see}, nil
+	return p.Recordings.Places(&o, func(bool) (report.Writer, error) { return to, nil })
+}
+
+// functionsByInterval adds the values of functions in each interval.
+func (p *pageReport) functionsByInterval() {
+	f := &functionsWriter{}
+	p.add("functions by interval", func(w io.Writer) error {
+		f.to = w
+		return p.placesTo(f, counts.Interval, counts.Function)
 	})
+	if f.kept > 0 {
+		p.left = append(p.left, web.Left{View: "functions by interval", Why: fmt.Sprintf("too many: a selection of intervals has the %d functions with the largest shares", f.kept)})
+	}
 }
 
 // see notes a function, if its code is to be in the page.
 func (p *pageReport) see(a *account.Account) {
 	c := a.Scope.Code
-	if a.Scope.Kind == counts.Function {
-		p.functions++
-	}
 	if len(p.hot) == annotatedMost || c == nil || c.Function == "" || strings.HasPrefix(c.Module, "[") || strings.HasSuffix(c.Module, ".map") {
 		return
 	}

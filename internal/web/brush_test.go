@@ -243,3 +243,27 @@ func TestPagesOfStat(t *testing.T) {
 		}
 	}
 }
+
+// TestFlatCourse: intervals without a method have their shares.
+func TestFlatCourse(t *testing.T) {
+	d := documentOf(t, "report", append([]string{"--by", "interval"}, levels...)...)
+	delete(d, "next")
+	for _, a := range d["accounts"].([]any) {
+		of := a.(map[string]any)
+		of["nodes"], of["bottleneck"], of["audit"] = []any{}, []any{}, []any{}
+	}
+	tab := open(t, testbrowser.New(t), pageOf(t, d))
+	rows := tab.Texts(`#when tbody [data-node="share"]`)
+	n := 0
+	for _, a := range accountsIn(t, d) {
+		if a.Scope.Kind == "interval" {
+			if rows[n] != percent(a.Scope.Share) {
+				t.Errorf("interval %d has %q, want %s", n, rows[n], percent(a.Scope.Share))
+			}
+			n++
+		}
+	}
+	if n == 0 || len(rows) != n {
+		t.Errorf("%d rows of %d", len(rows), n)
+	}
+}

@@ -178,7 +178,8 @@ func TestWhen(t *testing.T) {
 	before := shown()
 	compare := func(what string, from, to int) {
 		t.Helper()
-		span := fmt.Sprintf("%g,%g", intervals[from].Scope.Start, intervals[to].Scope.Start+intervals[to].Scope.Duration)
+		// A sample at the end of an interval is in the next one.
+		span := fmt.Sprintf("%.9f,%.9f", intervals[from].Scope.Start, intervals[to].Scope.Start+intervals[to].Scope.Duration-1e-9)
 		want := accountsIn(t, documentOf(t, "report", append([]string{"--time", span}, levels...)...))[0]
 		got := shown()
 		n := 0
@@ -205,6 +206,9 @@ func TestWhen(t *testing.T) {
 			for _, f := range functions[1:] {
 				if !strings.HasPrefix(strings.TrimPrefix(row["name"], "● "), f.Scope.Function) {
 					continue
+				}
+				if row["share"] != percent(f.Scope.Share) || row["samples"] != strconv.FormatInt(f.Scope.Samples, 10) {
+					t.Errorf("%s, %s: %s has %q of the samples, %q, want %s, %d", what, span, f.Scope.Function, row["share"], row["samples"], percent(f.Scope.Share), f.Scope.Samples)
 				}
 				for _, root := range roots {
 					if v := value(&f, root); v != nil && strings.TrimRight(row[root], " ?▲") != percent(v) {

@@ -25,6 +25,7 @@ type process struct {
 const (
 	writtenMost = 16      // recordings before a process is read again
 	idleMost    = 60      // recordings before a process without samples is forgotten
+	namesMost   = 1 << 12 // threads of a process whose names are kept
 	mapsMost    = 1 << 12 // mappings of a process; one with more is always read
 	changesMost = 1 << 16 // of a recording; after more of them everything is read again
 )
@@ -45,7 +46,7 @@ func (p *process) add(m *perfdata.Mmap) {
 
 // name keeps the name of a thread.
 func (p *process) name(tid int, name string) {
-	if p.names == nil {
+	if p.names == nil || len(p.names) >= namesMost {
 		p.names = map[int]string{}
 	}
 	p.names[tid] = name
@@ -214,13 +215,16 @@ func (s *synthesis) recall(pid int) {
 
 // recallName writes the name of a thread that is known, or else reads it.
 func (s *synthesis) recallName(pid, tid int) {
-	if p := s.tally.seen.known[pid]; p != nil {
+	p := s.tally.seen.known[pid]
+	if p != nil {
 		if name, ok := p.names[tid]; ok {
 			s.write(&perfdata.Comm{PID: pid, TID: tid, Comm: []byte(name)})
 			return
 		}
 	}
+	s.kept = p
 	s.thread(pid, tid)
+	s.kept = nil
 }
 
 // keep keeps what was read of a process; nil where nothing is kept.

@@ -79,6 +79,9 @@ export function during(d: Annotation, of: CodeIntervals, chosen: Account[]): Ann
     instructions: d.instructions.map((x, i) => ({ addr: x.addr, text: x.text, file: x.file, line: x.line, ...part(instructions(i)) })), loops: d.loops.map((l, i) => loop(l, loops(i))) };
 }
 
+const shortCode = 2000; // instructions that are all shown
+const around = 4; // an instruction with samples
+
 export class Code {
   readonly element: HTMLElement;
   private chosen: Account[] | null = null;
@@ -149,12 +152,20 @@ export class Code {
     for (const b of d.blocks) for (let k = 0; k < b.instructions; k++, next++) if (b.loop) loopOf.set(d.instructions[next], b.loop);
     const most = Math.max(0, ...d.lines.map(l => l.share ?? 0));
     const instruction = (i: Instruction) => h("tr", { class: "instruction", "data-addr": i.addr }, h("th", { scope: "row", class: "number" }, i.addr), h("td", { class: "text" }, h("code", {}, (loopOf.get(i) ? "↻" + loopOf.get(i) + " " : "") + clean(i.text || "", 1000))), ...figures(i));
-    const lines = [...d.lines].sort((a, b) => (a.file || "") < (b.file || "") ? -1 : (a.file || "") > (b.file || "") ? 1 : (a.line || 0) - (b.line || 0));
+    // Of long code only what is near samples is shown.
+    const near = (list: Part[], i: number) => { for (let k = Math.max(0, i - around); k <= i + around && k < list.length; k++) if (list[k].samples > 0 || list[k].counts?.length) return true; return false; };
+    const add = (list: Instruction[]) => {
+      let left = 0;
+      const gap = () => { if (left) rows.push(h("tr", { class: "instruction" }, h("td"), h("td", { class: "text hint", colspan: heads.length - 1 }, left === 1 ? "one instruction without samples" : `${left} instructions without samples`))); left = 0; };
+      list.forEach((x, i) => { if (d.instructions.length <= shortCode || near(list, i)) { gap(); rows.push(instruction(x)); } else left++; });
+      gap();
+    };
+    const lines = [...d.lines].sort((a, b) => (a.file || "") < (b.file || "") ? -1 : (a.file || "") > (b.file || "") ? 1 : (a.line || 0) - (b.line || 0)).filter(l => d.lines.length <= shortCode || l.samples > 0 || l.counts?.length);
     for (const l of lines) {
       rows.push(h("tr", { class: "line" + (known(l.share) && l.share > 0 && l.share === most ? " hot" : ""), "data-line": l.line }, h("th", { scope: "row", class: "number" }, l.line ? String(l.line) : ""), h("td", { class: "text" }, h("code", {}, clean(l.text ?? (l.file || ""), 1000))), ...figures(l)));
-      if (this.assembly.checked) for (const i of byLine.get(key(l.file, l.line)) || []) rows.push(instruction(i));
+      if (this.assembly.checked) add(byLine.get(key(l.file, l.line)) || []);
     }
-    if (this.assembly.checked || d.lines.length === 0) for (const i of rest) rows.push(instruction(i));
+    if (this.assembly.checked || d.lines.length === 0) add(rest);
     const file = d.lines.find(l => l.file)?.file;
     this.body.append(...(file ? [h("p", {}, clean(file))] : []));
     if (d.loops.length) this.body.append(h("h3", {}, "Loops"), ...loopTables(d.loops, clean(d.function.name)));

@@ -1,7 +1,7 @@
 // The page: documents in, views out.
 
 import { Annotation, Code, CodeIntervals } from "./code";
-import { Account, Accounts, Document, Explanations, accountsOf, load } from "./data";
+import { Account, Accounts, Document, Explanations, accountsOf, holds, load } from "./data";
 import { Diff, diffViews } from "./diff";
 import { clean, clear, h, printing, say } from "./dom";
 import { Flame, Stacks } from "./flame";
@@ -65,14 +65,14 @@ class Views {
     else if (!run && list[0]?.accounts.length > 1) this.sections.push(several(list[0], list[0].accounts, this.ex, plural(list[0].accounts)));
     for (const d of documents) if (d.schema === "cyclestack.diff/v1") this.sections.push(...diffViews(d as Diff, this.ex));
     const codes = documents.filter(d => d.schema === "cyclestack.annotation/v1") as Annotation[], code = codes.length ? new Code(codes, documents.filter(d => d.schema === "cyclestack.annotation_intervals/v1") as CodeIntervals[]) : null;
-    const within = list.length > 1 ? list.find(split) : undefined, overall = first || list[0];
-    for (const d of list) if (d !== within) this.where(d, code);
+    const within = documents.find(d => d.schema === "cyclestack.functions_intervals/v1") as Spread | undefined, overall = first || list[0];
+    for (const d of list) this.where(d, code);
     if (code) { this.sections.push(code.element); this.followers.push(code); }
     for (const d of documents) if (d.schema === "cyclestack.core/v1") { const of = new Loops(d as Core, code); this.sections.push(of.element); this.followers.push(of); }
     const stacks = documents.filter(d => d.schema === "cyclestack.stacks/v1") as Stacks[];
     this.spans = stacks.filter(d => d.interval);
     for (const d of stacks) if (!d.interval) { const flame = new Flame(d); this.flames.push(flame); this.sections.push(flame.element); }
-    for (const d of list) if (d !== within && d.accounts.some(a => a.scope.kind === "interval")) this.when(d, first || alone, within);
+    for (const d of list) if (d.accounts.some(a => a.scope.kind === "interval")) this.when(d, first || alone, within);
     const rows = run || !overall ? [] : alone ? alone.accounts : overall.accounts; // of a page without an account of all
     const shown = run || (rows.length > 1 ? mean(rows) : rows[0]);
     if (overall && shown) {
@@ -80,7 +80,7 @@ class Views {
       this.sections.push(belief);
       this.swaps.push({ now: belief, whole: belief, of: a => trust(overall, a, documents), several: of => trust(overall, mean(of, this.ex.method(overall.model)?.of), documents, of) });
     }
-    if (list.some(d => d !== within && d.accounts.some(a => a.scope.kind === "interval"))) this.mark(within !== undefined, code);
+    if (list.some(d => d.accounts.some(a => a.scope.kind === "interval"))) this.mark(within !== undefined, code);
   }
 
   private followers: { show(chosen: Account[] | null): void }[] = []; // views that follow a selection by themselves
@@ -155,11 +155,12 @@ class Views {
   }
 
   // choose restricts the views to intervals; null is all of the time.
-  private choose(d: Accounts, first: Accounts | undefined, chosen: Account[] | null, of: string | undefined, within?: Accounts): void {
+  private choose(d: Accounts, first: Accounts | undefined, chosen: Account[] | null, of: string | undefined, within?: Spread): void {
     this.brushed = chosen !== null;
     const known = first?.model.name === d.model.name;
     if (this.tree && this.run && known) this.tree.show(chosen ? mean(chosen, of) : this.run);
-    this.places.get("function")?.show(chosen && within ? during(within, chosen, of) : null);
+    const functions = this.places.get("function");
+    functions?.show(chosen && within ? during(within, functions.like, chosen) : null);
     if (this.spans.length) for (const f of this.flames) f.show(chosen && this.spans.filter(s => chosen.some(a => same(a, s))));
     for (const f of this.followers) f.show(chosen);
     this.swap(chosen && known ? chosen : []);
@@ -167,7 +168,7 @@ class Views {
   }
 
   // when is the course over time; what is selected there restricts the other views.
-  private when(d: Accounts, first: Accounts | undefined, within: Accounts | undefined): void {
+  private when(d: Accounts, first: Accounts | undefined, within: Spread | undefined): void {
     const of = this.ex.method(d.model)?.of;
     const make = () => (this.course = new When(d, this.ex, chosen => this.choose(d, first, chosen, of, within))).element;
     if (!d.pending) { this.sections.push(make()); return; }
@@ -186,23 +187,34 @@ function plural(list: Account[]): string {
 // same reports whether stacks are of an interval.
 function same(a: Account, s: Stacks): boolean { return Math.abs((a.scope.start_s ?? NaN) - (s.interval?.start_s ?? NaN)) < 1e-9; }
 
-// split reports whether accounts are of functions in intervals.
-function split(d: Accounts): boolean { return d.accounts.some(a => a.scope.kind === "function" && known(a.scope.start_s) && a.scope.label?.match(/^[\d.]+ s /)); }
+// Spread are the values of functions in each interval.
+interface Spread extends Document { nodes: string[]; functions: [string, string, string][]; intervals: { start_s: number; rows: (number | null | number[])[][] }[] } // a row: function, share, its samples, values, and which of these are in doubt
 
-// during are the accounts of functions in some intervals.
-function during(d: Accounts, chosen: Account[], of?: string): Account[] {
-  const starts = new Set(chosen.map(a => a.scope.start_s)), by = new Map<string, Account[]>();
-  for (const a of d.accounts) {
-    if (a.scope.kind !== "function" || !starts.has(a.scope.start_s)) continue;
-    const key = [a.scope.function, a.scope.module, a.scope.addr].join("\n");
-    by.set(key, [...(by.get(key) || []), a]);
+// during are the accounts of functions in some intervals: means, weighted by share.
+function during(d: Spread, like: Account, chosen: Account[]): Account[] {
+  const by = new Map<number, { share: number; samples: number; rows: number; sums: Float64Array; weights: Float64Array; known: Uint32Array; doubtful: number[] }>(), n = d.nodes.length;
+  for (const part of d.intervals) {
+    if (!chosen.some(a => holds(a, part.start_s))) continue;
+    for (const all of part.rows) {
+      const row = all.slice(0, n + 3) as (number | null)[], doubtful = (all[n + 3] || []) as number[];
+      let t = by.get(row[0] as number);
+      if (!t) by.set(row[0] as number, t = { share: 0, samples: 0, rows: 0, sums: new Float64Array(n), weights: new Float64Array(n), known: new Uint32Array(n), doubtful });
+      const w = row[1] ?? 0;
+      t.share += w; t.samples += row[2] ?? 0; t.rows += w > 0 ? 1 : 0;
+      if (w <= 0) continue;
+      for (let k = 0; k < n; k++) { const v = row[k + 3]; if (known(v)) { t.sums[k] += v * w; t.weights[k] += w; t.known[k]++; } }
+    }
   }
-  const some = (list: Account[]) => list.some(a => a.counts.some(c => (c.value ?? 0) > 0));
-  const out = [...by.values()].filter(some).map(list => {
-    const m = mean(list, of), sum = (key: "share" | "share_samples") => list.reduce((t, a) => t + (a.scope[key] ?? 0), 0), first = list[0].scope;
-    return { ...m, scope: { ...first, label: undefined, share: sum("share"), share_samples: sum("share_samples"), share_error: undefined, hotspot: false } };
+  const at = new Map(d.nodes.map((path, k) => [path, k])), whole = chosen.reduce((t, a) => t + (a.scope.share ?? NaN), 0) || 1; // shares are of the selection
+  const out = [...by.entries()].map(([i, t]): Account => {
+    const [name, module, addr] = d.functions[i];
+    const nodes = like.nodes.map((x): Account["nodes"][number] => {
+      const k = at.get(x.path) ?? -1, found = k < 0 ? 0 : t.known[k];
+      return { path: x.path, name: x.name, level: x.level, section: x.section, unit: x.unit, value: found > 0 ? t.sums[k] / t.weights[k] : null, together: false, flagged: false, reliable: found > 0 && found === t.rows && !(t.rows === 1 && t.doubtful.includes(k)), doubt: found < t.rows ? `not known in ${t.rows - found} of ${t.rows} intervals` : undefined };
+    });
+    return { scope: { kind: "function", function: name, module, addr: addr || undefined, share: t.share / whole, share_samples: t.samples }, nodes, bottleneck: [], audit: [], missing: [], counts: [] };
   });
-  return out.sort((x, y) => y.scope.share - x.scope.share);
+  return out.sort((x, y) => (y.scope.share ?? 0) - (x.scope.share ?? 0));
 }
 
 // follow adds accounts as the server sends them.

@@ -2,7 +2,7 @@
 
 import { Account, Accounts, Count, Explanations, Node, mainOf } from "./data";
 import { clear, fit, h, id, s, say } from "./dom";
-import { duration, fixed, known, trim } from "./format";
+import { duration, fixed, known, percentOf, trim } from "./format";
 import { tones, valueText } from "./tree";
 
 const plot = { height: 220, left: 52, right: 10, top: 8, bottom: 34 };
@@ -67,6 +67,7 @@ export class When {
   readonly element: HTMLElement;
   private list: Account[] = [];
   private bands: Node[];
+  private flat: boolean; // no node is known: the shares of intervals are shown
   private svg = s("svg", { class: "timeline", role: "img", tabindex: 0 });
   private figure = h("div", { class: "plot" }, this.svg);
   private readout = h("p", { class: "hint", "aria-live": "polite" });
@@ -83,6 +84,8 @@ export class When {
     this.read();
     const nodes = mainOf(this.list[0].nodes), roots = nodes.filter(n => !n.path.includes("."));
     this.bands = roots.length > 1 ? roots : nodes.filter(n => n.path.split(".").length === 2);
+    this.flat = !this.list.some(a => this.values(a).some(known));
+    if (this.flat) this.bands = [{ path: "share", name: "Share of the recording", level: 1, unit: "share", value: null, together: true, reliable: true, flagged: false }];
     const all = h("button", { type: "button" }, "All of the time");
     all.addEventListener("click", () => this.choose(-1, -1));
     const back = h("button", { type: "button" }, "Earlier rows"), on = h("button", { type: "button" }, "Later rows");
@@ -123,7 +126,7 @@ export class When {
     this.end = (last.start_s ?? 0) + (last.duration_s ?? 0);
   }
 
-  private toneOf(n: Node): string { return tones(mainOf(this.list[0].nodes).map(x => x.path))(n.path); }
+  private toneOf(n: Node): string { return this.flat ? "back" : tones(mainOf(this.list[0].nodes).map(x => x.path))(n.path); }
 
   private x(t: number): number { return plot.left + (this.width - plot.left - plot.right) * (t - this.begin) / (this.end - this.begin || 1); }
 
@@ -137,12 +140,15 @@ export class When {
     let m = 0;
     for (const a of this.list) m = Math.max(m, this.values(a).reduce<number>((t, v) => t + Math.max(0, v ?? 0), 0));
     const step = nice((m || 1) / 4);
-    return this.top = this.share() ? Math.ceil(Math.max(1, m) * 5 - 1e-6) / 5 : Math.ceil((m || 1) / step - 1e-6) * step;
+    return this.top = this.share() ? Math.ceil(Math.max(this.flat ? m : 1, m) * 5 - 1e-6) / 5 : Math.ceil((m || 1) / step - 1e-6) * step;
   }
 
-  private share(): boolean { return this.ex.share(this.d.model, this.bands[0]); }
+  private share(): boolean { return this.flat || this.ex.share(this.d.model, this.bands[0]); }
 
-  private values(a: Account): (number | null)[] { return this.bands.map(b => a.nodes.find(n => n.path === b.path)?.value ?? null); }
+  // text is the value of a band.
+  private text(b: Node, v: number | null): string { return this.flat ? percentOf(v) : valueText(this.ex, this.d.model, { ...b, value: v }); }
+
+  private values(a: Account): (number | null)[] { return this.flat ? [a.scope.share ?? null] : this.bands.map(b => a.nodes.find(n => n.path === b.path)?.value ?? null); }
 
   private draw(): void {
     if (!this.width) return;
@@ -194,7 +200,7 @@ export class When {
   // tell says what there is at the cursor.
   private tell(): void {
     const a = this.list[this.at], v = this.values(a);
-    this.readout.textContent = `${fixed(a.scope.start_s ?? 0, 3)} s, for ${duration(a.scope.duration_s ?? 0)}: ` + this.bands.map((b, k) => `${b.name} ${valueText(this.ex, this.d.model, { ...b, value: v[k] })}`).join(", ");
+    this.readout.textContent = `${fixed(a.scope.start_s ?? 0, 3)} s, for ${duration(a.scope.duration_s ?? 0)}: ` + this.bands.map((b, k) => `${b.name} ${this.text(b, v[k])}`).join(", ");
   }
 
   // choose selects a span; -1 is all.
@@ -252,7 +258,7 @@ export class When {
     for (const a of this.list.slice(this.page * pageRows, (this.page + 1) * pageRows)) {
       const v = this.values(a);
       this.rows.append(h("tr", {}, h("th", { scope: "row", class: "number" }, fixed(a.scope.start_s ?? 0, 3) + " s"), h("td", { class: "number" }, known(a.scope.duration_s) ? duration(a.scope.duration_s) : "–"),
-        ...this.bands.map((b, k) => h("td", { class: "number", "data-node": b.path }, valueText(this.ex, this.d.model, { ...b, value: v[k] })))));
+        ...this.bands.map((b, k) => h("td", { class: "number", "data-node": b.path }, this.text(b, v[k])))));
     }
   }
 }

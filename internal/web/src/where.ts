@@ -41,6 +41,9 @@ export class Where {
 
   private pick(): Account[] { return this.kind === "run" ? this.d.accounts : this.d.accounts.filter(a => a.scope.kind !== "run" && a.scope.kind !== "interval"); }
 
+  // like is an account with the nodes that all rows have.
+  get like(): Account { return this.d.accounts[0]; }
+
   // show replaces the accounts; null brings all back.
   show(list: Account[] | null): void {
     this.list = list || this.all;

@@ -1,0 +1,217 @@
+package recorded
+
+import (
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/cyclestack/cyclestack/account"
+	"github.com/cyclestack/cyclestack/counts"
+	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/internal/sorting"
+	"github.com/cyclestack/cyclestack/report"
+)
+
+// numbersMost bounds the numbers of functions in intervals that a page has.
+const numbersMost = 2 << 20
+
+// Functions in intervals, for pages: the values of nodes by function and interval, without what
+// all of them have in common.
+type (
+	jsonFunctions struct {
+		Schema    string              `json:"schema"`
+		Nodes     []string            `json:"nodes"`
+		Functions [][3]string         `json:"functions"` // name, module, address
+		List      []jsonFunctionsPart `json:"intervals"`
+	}
+	jsonFunctionsPart struct {
+		Start float64        `json:"start_s"`
+		Rows  []functionsRow `json:"rows"` // index of the function, share, its samples, values, and those in doubt
+	}
+)
+
+// A functionsRow is a function in an interval.
+type functionsRow struct {
+	function int
+	share    float64
+	samples  int64
+	values   []float64
+	doubtful []int // of the values
+}
+
+// MarshalJSON implements [json.Marshaler]. Nine digits are more than the page shows.
+func (r functionsRow) MarshalJSON() ([]byte, error) {
+	b := strconv.AppendInt([]byte{'['}, int64(r.function), 10)
+	number := func(v float64) {
+		b = append(b, ',')
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			b = append(b, "null"...)
+			return
+		}
+		const digits = 9
+		b = strconv.AppendFloat(b, v, 'g', digits, 64)
+	}
+	number(r.share)
+	b = strconv.AppendInt(append(b, ','), r.samples, 10)
+	for _, v := range r.values {
+		number(v)
+	}
+	if len(r.doubtful) > 0 {
+		b = append(b, ",["...)
+		for i, n := range r.doubtful {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(b, int64(n), 10)
+		}
+		b = append(b, ']')
+	}
+	return append(b, ']'), nil
+}
+
+// A functionsWriter takes the accounts of functions in intervals.
+type functionsWriter struct {
+	to    io.Writer
+	event string // that shares are of
+	total float64
+	out   jsonFunctions
+	at    map[[3]string]int
+	kept  int // functions that are written; 0 for all
+}
+
+// Begin implements [report.Writer].
+func (f *functionsWriter) Begin(h report.Header) error {
+	f.out.Schema, f.out.Nodes, f.out.Functions, f.out.List = "cyclestack.functions_intervals/v1", []string{}, [][3]string{}, []jsonFunctionsPart{}
+	f.at = map[[3]string]int{}
+	if h.Profile != nil {
+		f.event = h.Profile.Event
+	}
+	return nil
+}
+
+// Account implements [report.Writer].
+func (f *functionsWriter) Account(a *account.Account) error {
+	own, samples, any := 0.0, int64(0), false
+	for _, c := range a.Counts() {
+		any = any || c.Value > 0
+		if c.Event == f.event && c.Value > 0 {
+			own, samples = own+c.Value, samples+c.Samples
+		}
+	}
+	if a.Scope.Kind == counts.Run {
+		f.total = own
+		for i := range a.Model().Nodes {
+			f.out.Nodes = append(f.out.Nodes, a.Model().Nodes[i].Path)
+		}
+		return nil
+	}
+	c := a.Scope.Code
+	if c == nil || !any || math.IsNaN(a.Start) {
+		return nil
+	}
+	name := [3]string{c.Function, c.Module, ""}
+	if c.Addr > 0 {
+		name[2] = "0x" + strconv.FormatUint(c.Addr, 16)
+	}
+	n, ok := f.at[name]
+	if !ok {
+		n = len(f.out.Functions)
+		f.at[name] = n
+		f.out.Functions = append(f.out.Functions, name)
+	}
+	row := functionsRow{n, own / f.total, samples, make([]float64, len(a.Nodes)), nil}
+	for i := range a.Nodes {
+		v := &a.Nodes[i]
+		if row.values[i] = v.Value; v.Known() && !v.Reliable() {
+			row.doubtful = append(row.doubtful, i)
+		}
+	}
+	k := slices.IndexFunc(f.out.List, func(p jsonFunctionsPart) bool { return p.Start == a.Start })
+	if k < 0 {
+		k = len(f.out.List)
+		f.out.List = append(f.out.List, jsonFunctionsPart{Start: a.Start})
+	}
+	f.out.List[k].Rows = append(f.out.List[k].Rows, row)
+	return nil
+}
+
+// End implements [report.Writer].
+func (f *functionsWriter) End() error {
+	f.bound()
+	f.narrow()
+	return page.JSON(f.to, f.out)
+}
+
+// narrow leaves out the nodes that are not known anywhere.
+func (f *functionsWriter) narrow() {
+	at, nodes := make([]int, len(f.out.Nodes)), []string{} // by node: its column, from 1; 0 for none
+	each := func(do func(r *functionsRow)) {
+		for k := range f.out.List {
+			for i := range f.out.List[k].Rows {
+				do(&f.out.List[k].Rows[i])
+			}
+		}
+	}
+	each(func(r *functionsRow) {
+		for i, v := range r.values {
+			if !math.IsNaN(v) {
+				at[i] = 1
+			}
+		}
+	})
+	for i, used := range at {
+		if used > 0 {
+			nodes = append(nodes, f.out.Nodes[i])
+			at[i] = len(nodes)
+		}
+	}
+	f.out.Nodes = nodes
+	each(func(r *functionsRow) {
+		values := make([]float64, 0, len(nodes))
+		for i, v := range r.values {
+			if at[i] > 0 {
+				values = append(values, v)
+			}
+		}
+		r.values = values
+		for i, n := range r.doubtful {
+			r.doubtful[i] = at[n] - 1
+		}
+	})
+}
+
+// bound leaves out the functions with the smallest shares, if there are too many numbers.
+func (f *functionsWriter) bound() {
+	shares, rows := make([]float64, len(f.out.Functions)), make([]int, len(f.out.Functions))
+	order := make([]int, len(shares))
+	for _, p := range f.out.List {
+		for _, r := range p.Rows {
+			shares[r.function] += r.share
+			rows[r.function]++
+		}
+	}
+	for i := range order {
+		order[i] = i
+	}
+	sorting.Stable(order, func(x, y int) int {
+		if shares[x] > shares[y] {
+			return -1
+		}
+		return 1
+	})
+	left, keep := numbersMost, make([]bool, len(order))
+	for n, i := range order {
+		if left -= rows[i] * len(f.out.Nodes); left < 0 {
+			f.kept = n
+			break
+		}
+		keep[i] = true
+	}
+	if f.kept == 0 {
+		return
+	}
+	for k := range f.out.List {
+		f.out.List[k].Rows = slices.DeleteFunc(f.out.List[k].Rows, func(r functionsRow) bool { return !keep[r.function] })
+	}
+}
