@@ -143,13 +143,15 @@ func (p *pageReport) placesTo(to report.Writer, kinds ...counts.Kind) error {
 
 // functionsByInterval adds the values of functions in each interval.
 func (p *pageReport) functionsByInterval() {
-	f := &functionsWriter{}
+	kept := 0
 	p.add("functions by interval", func(w io.Writer) error {
-		f.to = w
-		return p.placesTo(f, counts.Interval, counts.Function)
+		f := web.NewFunctions(w)
+		err := p.placesTo(f, counts.Interval, counts.Function)
+		kept = f.Kept
+		return err
 	})
-	if f.kept > 0 {
-		p.left = append(p.left, web.Left{View: "functions by interval", Why: fmt.Sprintf("too many: a selection of intervals has the %d functions with the largest shares", f.kept)})
+	if kept > 0 {
+		p.left = append(p.left, web.Left{View: "functions by interval", Why: fmt.Sprintf("too many: a selection of intervals has the %d functions with the largest shares", kept)})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -100,14 +101,15 @@ type accountOf struct {
 		Event string
 		Value float64
 	}
-	Counts []struct {
-		Event    string
-		Value    *float64
-		Coverage *float64
-		Samples  int64
-	}
-	Audit []check
-	Times *struct{ Nodes []node }
+	Counts []countOf
+	Audit  []check
+	Times  *struct{ Nodes []node }
+}
+
+type countOf struct {
+	Event           string
+	Value, Coverage *float64
+	Samples         int64
 }
 
 type check struct {
@@ -154,7 +156,8 @@ func TestDocuments(t *testing.T) {
 	both := documentOf(t, "report", append([]string{"--by", "interval,function"}, levels...)...)
 	method := documentOf(t, "models", "--cpu", "skylakex", "--model", "tma")
 	stacks := documentOf2(t, "stacks", append([]string{"report"}, levels...)...)
-	want := []map[string]any{run, method, functions, stacks, intervals, both}
+	functionsIn(t, got[5], accountsIn(t, both)[1:])
+	want := []map[string]any{run, method, functions, stacks, intervals, got[5]}
 	for _, a := range intervals["accounts"].([]any)[1:] {
 		scope := a.(map[string]any)["scope"].(map[string]any)
 		from, long := scope["start_s"].(float64), scope["duration_s"].(float64)
@@ -182,6 +185,57 @@ func documentOf2(t *testing.T, format string, args ...string) map[string]any {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// functionsIn holds the values of functions in intervals to their accounts.
+func functionsIn(t *testing.T, page map[string]any, list []accountOf) {
+	t.Helper()
+	type row struct {
+		share, samples any
+		values         map[string]float64
+	}
+	d := as[struct {
+		Nodes     []string
+		Functions [][3]string
+		Intervals []struct {
+			Start float64 `json:"start_s"`
+			Rows  [][]any
+		}
+	}](t, page)
+	found := map[string]row{}
+	for _, in := range d.Intervals {
+		for _, r := range in.Rows {
+			x := row{r[1], r[2], map[string]float64{}}
+			for i, path := range d.Nodes {
+				if v, ok := r[i+3].(float64); ok {
+					x.values[path] = v
+				}
+			}
+			found[fmt.Sprint(in.Start, d.Functions[int(r[0].(float64))])] = x
+		}
+	}
+	same := func(x, y float64) bool { return math.Abs(x-y) <= 1e-8*math.Abs(y) }
+	compared := 0
+	for _, a := range list {
+		if !slices.ContainsFunc(a.Counts, func(c countOf) bool { return c.Value != nil && *c.Value > 0 }) {
+			continue
+		}
+		name := fmt.Sprint(a.Scope.Start, [3]string{a.Scope.Function, a.Scope.Module, a.Scope.Addr})
+		r, ok := found[name]
+		if !ok || a.Scope.Share != nil && !same(r.share.(float64), *a.Scope.Share) || r.samples != float64(a.Scope.Samples) {
+			t.Errorf("%s has %v, want %v", name, r, a.Scope)
+		}
+		for _, n := range a.Nodes {
+			v, known := r.values[n.Path]
+			if known != (n.Value != nil) || known && !same(v, *n.Value) {
+				t.Errorf("%s: %s is %v, want %v", name, n.Path, v, n.Value)
+			}
+			compared++
+		}
+	}
+	if compared < 50 {
+		t.Errorf("%d values were compared", compared)
+	}
 }
 
 // strip removes the next commands: a page has that of the account only.

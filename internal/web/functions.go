@@ -1,4 +1,4 @@
-package recorded
+package web
 
 import (
 	"io"
@@ -70,18 +70,23 @@ func (r functionsRow) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// A functionsWriter takes the accounts of functions in intervals.
-type functionsWriter struct {
+// Functions is the writer of the accounts of functions in intervals, for pages.
+type Functions struct {
+	// Kept is how many functions are written, those with the largest shares; 0 for all.
+	Kept int
+
 	to    io.Writer
 	event string // that shares are of
 	total float64
 	out   jsonFunctions
 	at    map[[3]string]int
-	kept  int // functions that are written; 0 for all
 }
 
+// NewFunctions returns a writer of the accounts of functions in intervals.
+func NewFunctions(w io.Writer) *Functions { return &Functions{to: w} }
+
 // Begin implements [report.Writer].
-func (f *functionsWriter) Begin(h report.Header) error {
+func (f *Functions) Begin(h report.Header) error {
 	f.out.Schema, f.out.Nodes, f.out.Functions, f.out.List = "cyclestack.functions_intervals/v1", []string{}, [][3]string{}, []jsonFunctionsPart{}
 	f.at = map[[3]string]int{}
 	if h.Profile != nil {
@@ -91,7 +96,7 @@ func (f *functionsWriter) Begin(h report.Header) error {
 }
 
 // Account implements [report.Writer].
-func (f *functionsWriter) Account(a *account.Account) error {
+func (f *Functions) Account(a *account.Account) error {
 	own, samples, any := 0.0, int64(0), false
 	for _, c := range a.Counts() {
 		any = any || c.Value > 0
@@ -137,14 +142,14 @@ func (f *functionsWriter) Account(a *account.Account) error {
 }
 
 // End implements [report.Writer].
-func (f *functionsWriter) End() error {
+func (f *Functions) End() error {
 	f.bound()
 	f.narrow()
 	return page.JSON(f.to, f.out)
 }
 
 // narrow leaves out the nodes that are not known anywhere.
-func (f *functionsWriter) narrow() {
+func (f *Functions) narrow() {
 	at, nodes := make([]int, len(f.out.Nodes)), []string{} // by node: its column, from 1; 0 for none
 	each := func(do func(r *functionsRow)) {
 		for k := range f.out.List {
@@ -182,7 +187,7 @@ func (f *functionsWriter) narrow() {
 }
 
 // bound leaves out the functions with the smallest shares, if there are too many numbers.
-func (f *functionsWriter) bound() {
+func (f *Functions) bound() {
 	shares, rows := make([]float64, len(f.out.Functions)), make([]int, len(f.out.Functions))
 	order := make([]int, len(shares))
 	for _, p := range f.out.List {
@@ -203,12 +208,12 @@ func (f *functionsWriter) bound() {
 	left, keep := numbersMost, make([]bool, len(order))
 	for n, i := range order {
 		if left -= rows[i] * len(f.out.Nodes); left < 0 {
-			f.kept = n
+			f.Kept = n
 			break
 		}
 		keep[i] = true
 	}
-	if f.kept == 0 {
+	if f.Kept == 0 {
 		return
 	}
 	for k := range f.out.List {
