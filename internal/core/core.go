@@ -137,7 +137,7 @@ func (b *Blocks) row(r Row, code []byte, a *simulation.Analyser) Row {
 // Say names a limit in a few words.
 func Say(l simulation.Limit) string {
 	switch {
-	case len(l.Ports) > 0:
+	case len(l.Ports) > 0 && l.Kind != simulation.Divider:
 		return string(l.Kind) + " " + strings.Join(l.Ports, " ")
 	case l.Queue != "":
 		return l.Queue + " full"
