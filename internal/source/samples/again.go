@@ -59,7 +59,7 @@ func (w *watch) done() bool { return w != nil && w.ended.Load() }
 
 // keepGathered keeps the places for Instructions, if all of them are gathered still.
 func (r *Reader) keepGathered() {
-	if r.opts.Again && r.places.gather && len(r.places.codes) == 0 {
+	if r.opts.Again && r.places.gather && r.places.recent == nil && len(r.places.codes) == 0 {
 		r.again = r.places.gathered
 	}
 }

@@ -17,7 +17,7 @@ func TestGathered(t *testing.T) {
 	defer func() { mostGathered = all }()
 	for _, name := range []string{"zstd.data", "plain.data"} {
 		path := filepath.Join("..", "..", "..", "source", "perfdata", "testdata", name)
-		for _, by := range []counts.Kind{counts.Function, counts.Line} {
+		for _, by := range []counts.By{1 << counts.Function, 1 << counts.Line, 1 << counts.Instruction, 1<<counts.Process | 1<<counts.Function, 1<<counts.Comm | 1<<counts.Line} {
 			var want *counts.Table
 			for _, most := range []int{all, 2} {
 				mostGathered = most
@@ -25,7 +25,7 @@ func TestGathered(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := NewReader(f, name, Options{By: by})
+				r := NewReader(f, name, Options{By: coarsest(by &^ (1<<counts.Process | 1<<counts.Comm)), Within: by & (1<<counts.Process | 1<<counts.Comm)})
 				if !r.Next() {
 					t.Fatalf("%s by %v: %v", name, by, r.Err())
 				}

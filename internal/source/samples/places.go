@@ -1,6 +1,9 @@
 package samples
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/profile"
 	"github.com/cyclestack/cyclestack/source/perfdata"
@@ -158,11 +161,25 @@ func (p *places) cross(x, code int32) int32 {
 	if slot.row > 0 && slot.is == is {
 		return slot.row - 1
 	}
+	n := int32(0)
+	if p.gather {
+		if p.gathered.pairs.n >= p.mostGathered() {
+			p.lookUp()
+		}
+		n = p.gathered.pair(is, p.columns)
+	} else {
+		n = p.rowOf(is)
+	}
+	*slot = recentRow{is, n + 1}
+	return n
+}
+
+// rowOf is cross for a place that was looked up.
+func (p *places) rowOf(is row) int32 {
 	n, ok := p.crossed[is]
 	if !ok {
 		n = p.addRow(is)
 	}
-	*slot = recentRow{is, n + 1}
 	return n
 }
 
@@ -222,10 +239,10 @@ func (p *places) spotted(is addressCode) {
 // that of a gathered place if these are looked up together.
 func (p *places) find(is codePlace) int32 {
 	if p.gather {
-		if p.gathered.list.n >= mostGathered/max(p.columns, 1) {
+		if p.gathered.list.n >= p.mostGathered() {
 			p.lookUp()
 		}
-		return p.gathered.number(is, p.columns)
+		return p.gathered.number(is, p.columns, p.recent != nil)
 	}
 	spread := (is.offset ^ is.offset>>20) + uint64(is.file)*0x9e3779b97f4a7c15
 	slot := &p.far[(spread^spread>>32)%uint64(len(p.far))]
@@ -311,12 +328,31 @@ func (p *places) addCode(k key) int32 {
 	return int32(len(p.codes) - 1)
 }
 
-// code returns what is known of a place.
-func (p *places) code(k *key) *counts.Code {
-	if k.others {
-		return &counts.Code{Module: others}
+// codeList returns what is known of all places. It asks for instructions file by file.
+func (p *places) codeList() []counts.Code {
+	order := make([]int32, len(p.codes))
+	for i := range order {
+		order[i] = int32(i)
 	}
-	c := &counts.Code{Module: counts.Name(k.place.File.Base()), File: counts.Name(k.line.file), Line: k.line.number}
+	if p.by == counts.Instruction {
+		slices.SortFunc(order, func(i, j int32) int {
+			a, b := p.codes[i].place, p.codes[j].place
+			return cmp.Or(cmp.Compare(p.files.of(a.File), p.files.of(b.File)), cmp.Compare(a.Offset, b.Offset))
+		})
+	}
+	list := make([]counts.Code, len(order))
+	for _, i := range order {
+		list[i] = p.code(&p.codes[i])
+	}
+	return list
+}
+
+// code returns what is known of a place.
+func (p *places) code(k *key) counts.Code {
+	if k.others {
+		return counts.Code{Module: others}
+	}
+	c := counts.Code{Module: counts.Name(k.place.File.Base()), File: counts.Name(k.line.file), Line: k.line.number}
 	if k.place.File != nil {
 		c.BuildID = k.place.File.BuildID
 	}

@@ -316,7 +316,7 @@ func (r *Reader) open(p phase) error {
 		spare: &spare{}, before: math.MaxUint64 - 1,
 		simple: !r.contexts.any() && !r.places.codeless()}
 	r.places.files = r.order.windows.files
-	r.places.gather = r.order.simple && !r.stacked && r.opts.gathers()
+	r.places.gather = !r.stacked && r.opts.gathers()
 	if p != eventsOnly {
 		r.order.watch = r.newWatch()
 	}

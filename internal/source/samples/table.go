@@ -131,8 +131,9 @@ func (r *Reader) scopes() ([]counts.Scope, []perfdata.Sum) {
 	}
 	list := make([]counts.Scope, 1, 1+len(p.codes))
 	list[0] = run
+	codes := p.codeList()
 	for i := range p.codes {
-		list = append(list, r.scope(nil, &p.codes[i], p.code(&p.codes[i])))
+		list = append(list, r.scope(nil, &p.codes[i], &codes[i]))
 	}
 	return list, p.sums
 }
@@ -144,11 +145,9 @@ const mergedKinds = counts.By(1<<counts.Cgroup | 1<<counts.Comm | 1<<counts.Core
 // together if samples are split by these.
 func (r *Reader) joined(run counts.Scope) ([]counts.Scope, []perfdata.Sum) {
 	p := &r.places
-	codes := make([]*counts.Code, len(p.codes))
+	codes := []counts.Code(nil)
 	if p.told&codeKinds != 0 {
-		for i := range p.codes {
-			codes[i] = p.code(&p.codes[i])
-		}
+		codes = p.codeList()
 	}
 	list := make([]counts.Scope, 1, 1+len(p.rows))
 	list[0] = run
@@ -161,7 +160,10 @@ func (r *Reader) joined(run counts.Scope) ([]counts.Scope, []perfdata.Sum) {
 		k, c := &key{others: true}, (*counts.Code)(nil)
 		x := &context{lump: true}
 		if row.context >= 0 {
-			k, c, x = &p.codes[row.code], codes[row.code], &p.contexts[row.context]
+			k, x = &p.codes[row.code], &p.contexts[row.context]
+			if codes != nil {
+				c = &codes[row.code]
+			}
 		}
 		s := r.scope(x, k, c)
 		own := p.sums[i*p.columns : (i+1)*p.columns]
