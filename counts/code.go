@@ -3,6 +3,7 @@ package counts
 import (
 	"fmt"
 	"path"
+	"strconv"
 )
 
 // unknown stands for what has no name.
@@ -18,7 +19,10 @@ func (c *Code) Label(k Kind) string {
 	if function == "" {
 		function = unknown
 	}
-	line := fmt.Sprintf("%s:%d", path.Base(c.File), c.Line)
+	line := ""
+	if c.Line > 0 && (k == Line || k == Instruction) {
+		line = path.Base(c.File) + ":" + strconv.Itoa(c.Line)
+	}
 	switch {
 	case k == Module:
 		return module
@@ -27,13 +31,13 @@ func (c *Code) Label(k Kind) string {
 	case k == SourceFile:
 		return fmt.Sprintf("%s  (%s)", unknown, module)
 	case k == Instruction && c.Line > 0:
-		return fmt.Sprintf("%#x  %s  %s  (%s)", c.Addr, function, line, module)
+		return "0x" + strconv.FormatUint(c.Addr, 16) + "  " + function + "  " + line + "  (" + module + ")"
 	case k == Instruction && c.Addr > 0:
-		return fmt.Sprintf("%#x  %s  (%s)", c.Addr, function, module)
+		return "0x" + strconv.FormatUint(c.Addr, 16) + "  " + function + "  (" + module + ")"
 	case k == Line && c.Line > 0 && c.Function != "":
-		return fmt.Sprintf("%s  %s  (%s)", line, function, module)
+		return line + "  " + function + "  (" + module + ")"
 	case k == Line && c.Line > 0:
-		return fmt.Sprintf("%s  (%s)", line, module)
+		return line + "  (" + module + ")"
 	}
-	return fmt.Sprintf("%s  (%s)", function, module)
+	return function + "  (" + module + ")"
 }

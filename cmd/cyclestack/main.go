@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 
 	"github.com/cyclestack/cyclestack/internal/cli"
 )
@@ -17,18 +18,35 @@ func main() {
 
 // collectLate lets the heap grow to 32 MB before garbage is collected, unless the user has
 // set that. Most commands end before, and then no collector runs next to a program that is
-// counted. From then on the heap grows by half between two collections. By Go's own rule it
-// doubles, and large inputs take more memory. A command that has set another rule keeps it.
+// counted. From then on the heap grows by half between two collections, and by a fifth if more
+// than 64 MB are in use. By Go's own rule it doubles, and large inputs take more memory. A
+// command that has set another rule keeps it.
 func collectLate() {
-	const late, then = 800, 50
+	const late, then, large, tight = 800, 50, 64 << 20, 20
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	debug.SetGCPercent(late)
-	object := new(*int) // a pointer, as small objects without one may stay
-	runtime.AddCleanup(object, func(percent int) {
-		if set := debug.SetGCPercent(percent); set != late {
-			debug.SetGCPercent(set)
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	afterCollection(late, func() int {
+		metrics.Read(live)
+		if live[0].Value.Kind() == metrics.KindUint64 && live[0].Value.Uint64() > large {
+			return tight
 		}
-	}, then)
+		return then
+	})
+}
+
+// afterCollection chooses the percent by which the heap grows after each collection, as long as
+// it is the one that was chosen before.
+func afterCollection(chosen int, choose func() int) {
+	object := new(*int) // a pointer, as small objects without one may stay
+	runtime.AddCleanup(object, func(chosen int) {
+		now := choose()
+		if set := debug.SetGCPercent(now); set != chosen {
+			debug.SetGCPercent(set)
+			return
+		}
+		afterCollection(now, choose)
+	}, chosen)
 }

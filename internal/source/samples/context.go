@@ -184,6 +184,7 @@ type names struct {
 	comms   map[int32]taskName
 	cgroups map[uint64]string
 	bytes   int
+	labels  map[int32]string // of processes and threads that were asked for, in the end
 }
 
 // idleComm is perf's name of the kernel's idle threads, whose number is 0.
@@ -202,7 +203,7 @@ const (
 )
 
 func newNames() names {
-	return names{comms: map[int32]taskName{0: {text: idleComm}}, cgroups: map[uint64]string{}}
+	return names{comms: map[int32]taskName{0: {text: idleComm}}, cgroups: map[uint64]string{}, labels: map[int32]string{}}
 }
 
 // know takes the names from a record.
@@ -232,8 +233,15 @@ func (n *names) comm(tid int32, time uint64, text string) {
 	n.comms[tid] = taskName{time, counts.Name(text)}
 }
 
-// of names a process or a thread.
-func (n *names) of(id int32) string { return taskLabel(id, n.comms[id].text) }
+// of names a process or a thread. Rows of one process share its name.
+func (n *names) of(id int32) string {
+	label, ok := n.labels[id]
+	if !ok {
+		label = taskLabel(id, n.comms[id].text)
+		n.labels[id] = label
+	}
+	return label
+}
 
 // taskLabel is a process's or a thread's name and number.
 func taskLabel(id int32, name string) string {

@@ -145,6 +145,13 @@ func (p *places) lookUpCodes() {
 	g := &p.gathered
 	from, known := len(g.codes), int32(len(p.codes))
 	g.codes = append(g.codes, make([]int32, g.list.n-from)...)
+	if p.told.Has(counts.Instruction) && !p.keep.code() { // nothing is asked about them now
+		p.codes = slices.Grow(p.codes, g.list.n-from)
+		for n := from; n < len(g.codes); n++ {
+			g.codes[n] = p.look(p.files.place(*g.list.at(n)))
+		}
+		return
+	}
 	for _, n := range g.ordered(from) {
 		g.codes[n] = p.look(p.files.place(*g.list.at(int(n))))
 	}

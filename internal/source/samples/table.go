@@ -55,8 +55,10 @@ func (r *Reader) found() error {
 // fill makes the table.
 func (r *Reader) fill() {
 	l := &counts.Layout{}
+	nameless := r.nameless()
 	var sums []perfdata.Sum // by scope behind the run's, and column
 	l.Scopes, sums = r.scopes()
+	r.places.codes, r.places.rows, r.places.sums = nil, nil, nil // there may be many
 	n := len(r.columns)
 	r.total = make([]perfdata.Sum, n)
 	for i := range sums {
@@ -102,7 +104,7 @@ func (r *Reader) fill() {
 	for i := range l.Scopes {
 		r.waits.exact(t.Row(i), r.columns)
 	}
-	t.Notes = r.notes()
+	t.Notes = append(r.notes(), nameless...)
 }
 
 // unmeasured reports whether an event is a derived one that the processor cannot measure:
@@ -339,7 +341,7 @@ func (r *Reader) notes() []counts.Note {
 	if r.opts.By == counts.Line || r.opts.By == counts.Instruction {
 		out = append(out, r.skid()...)
 	}
-	return append(out, r.nameless()...)
+	return out
 }
 
 // kept says what a filter leaves, of each event if there are few.
