@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 
 	"github.com/cyclestack/cyclestack/internal/cli"
 )
@@ -27,10 +26,9 @@ func collectLate() {
 		return
 	}
 	debug.SetGCPercent(late)
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	afterCollection(late, func() int {
-		metrics.Read(live)
-		if live[0].Value.Kind() == metrics.KindUint64 && live[0].Value.Uint64() > large {
+		var m runtime.MemStats
+		if runtime.ReadMemStats(&m); m.HeapAlloc > large {
 			return tight
 		}
 		return then
