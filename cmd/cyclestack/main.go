@@ -17,9 +17,9 @@ func main() {
 
 // collectLate lets the heap grow to 32 MB before garbage is collected, unless the user has
 // set that. Most commands end before, and then no collector runs next to a program that is
-// counted. From then on the heap grows by half between two collections, and by a fifth if more
-// than 64 MB are in use. By Go's own rule it doubles, and large inputs take more memory. A
-// command that has set another rule keeps it.
+// counted. From then on the heap grows by half between two collections. With more than 64 MB
+// in use it grows by a fifth. By Go's own rule it doubles, and large inputs take more memory.
+// A command that has set another rule keeps it.
 func collectLate() {
 	const late, then, large, tight = 800, 50, 64 << 20, 20
 	if os.Getenv("GOGC") != "" {
@@ -35,8 +35,8 @@ func collectLate() {
 	})
 }
 
-// afterCollection chooses the percent by which the heap grows after each collection, as long as
-// it is the one that was chosen before.
+// afterCollection chooses the heap's growth, a percentage, after each collection. It stops when
+// another one was set meanwhile.
 func afterCollection(chosen int, choose func() int) {
 	object := new(*int) // a pointer, as small objects without one may stay
 	runtime.AddCleanup(object, func(chosen int) {
