@@ -11,18 +11,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The files of the folders are compressed, which makes the program 1.7 MB smaller. Every
-// start reads what models there are, which is in a file of its own.
+// The files are compressed, which makes the program 1.8 MB smaller. Every start reads what
+// models there are, which is in a file of its own.
 //
 //go:generate go run ../internal/gen/pack data packed
-var (
-	//go:embed data/*.toml
-	plain embed.FS
-	//go:embed packed/*/*
-	compressed embed.FS
-	//go:embed packed/heads.txt
-	heads []byte
-)
+//go:embed packed
+var compressed embed.FS
+
+// headsFile says what models there are.
+const headsFile = "heads.txt"
 
 // packedSuffix ends the names of compressed files.
 const packedSuffix = ".zst"
@@ -30,16 +27,13 @@ const packedSuffix = ".zst"
 // embeddedLibrary is the library that is part of the program.
 var embeddedLibrary = sync.OnceValues(func() (*library, error) { return openLibrary(embedded()) })
 
-// embedded returns the files of data, compressed or not.
-func embedded() fs.FS { return packedFS{sub(plain, "data"), sub(compressed, "packed")} }
-
-// sub returns a folder of embedded files, which exists.
-func sub(files embed.FS, dir string) fs.FS {
-	f, err := fs.Sub(files, dir)
+// embedded returns the files of data.
+func embedded() packedFS {
+	f, err := fs.Sub(compressed, "packed")
 	if err != nil {
-		panic(err)
+		panic(err) // the folder exists
 	}
-	return f
+	return packedFS{f}
 }
 
 // unpacker decompresses files, one at a time.
@@ -51,6 +45,10 @@ var unpacker = sync.OnceValues(func() (*zstd.Decoder, error) {
 // its file between dashes is before each.
 var headsOf = sync.OnceValue(func() map[string][]byte {
 	all := map[string][]byte{}
+	heads, err := embedded().ReadFile(headsFile)
+	if err != nil {
+		panic(err) // a test reads it
+	}
 	for _, head := range bytes.Split(heads, []byte("-- "))[1:] {
 		name, text, _ := bytes.Cut(head, []byte(" --\n"))
 		all[string(name)] = text
@@ -58,15 +56,11 @@ var headsOf = sync.OnceValue(func() map[string][]byte {
 	return all
 })
 
-// A packedFS has the files of plain, which has no folders. The files in the folders of
-// packed are compressed one by one.
-type packedFS struct{ plain, packed fs.FS }
+// A packedFS has files that are compressed one by one.
+type packedFS struct{ packed fs.FS }
 
 // ReadFile returns the text of a file.
 func (p packedFS) ReadFile(name string) ([]byte, error) {
-	if !strings.Contains(name, "/") {
-		return fs.ReadFile(p.plain, name)
-	}
 	data, err := fs.ReadFile(p.packed, name+packedSuffix)
 	if err != nil {
 		return nil, err
@@ -81,11 +75,8 @@ func (p packedFS) ReadFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Open opens a file or a folder of plain, or a file of packed.
+// Open opens a file.
 func (p packedFS) Open(name string) (fs.File, error) {
-	if !strings.Contains(name, "/") {
-		return p.plain.Open(name)
-	}
 	f, err := p.packed.Open(name + packedSuffix)
 	if err != nil {
 		return nil, err

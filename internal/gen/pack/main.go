@@ -1,4 +1,4 @@
-// Command pack compresses the files of the catalogue's folders, for go generate:
+// Command pack compresses the files of the catalogue, for go generate:
 //
 //	go run ./internal/gen/pack model/data model/packed
 //
@@ -20,8 +20,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// folders has the folders whose files are compressed.
+// folders has the folders whose files are compressed, besides those in no folder.
 var folders = []string{"events", "models", "relations", "texts"}
+
+// headsFile says what models there are.
+const headsFile = "heads.txt"
+
+const suffix = ".zst"
 
 func main() {
 	log.SetFlags(0)
@@ -38,7 +43,7 @@ func main() {
 // pack compresses the files of the folders below a directory into another, and removes
 // what has no text there.
 func pack(from, to string) error {
-	known := map[string]bool{"heads.txt": true}
+	known := map[string]bool{headsFile + suffix: true}
 	var heads bytes.Buffer
 	for _, folder := range folders {
 		err := fs.WalkDir(os.DirFS(from), folder, func(name string, d fs.DirEntry, err error) error {
@@ -52,15 +57,30 @@ func pack(from, to string) error {
 			if folder == "models" {
 				fmt.Fprintf(&heads, "-- %s --\n%s", name, head(text))
 			}
-			known[name+".zst"] = true
-			return update(filepath.Join(to, name+".zst"), text)
+			known[name+suffix] = true
+			return update(filepath.Join(to, name+suffix), text)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(to, "heads.txt"), heads.Bytes(), 0o666); err != nil {
+	if err := update(filepath.Join(to, headsFile+suffix), heads.Bytes()); err != nil {
 		return err
+	}
+	files, err := filepath.Glob(filepath.Join(from, "*.toml"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		name := filepath.Base(file) + suffix
+		known[name] = true
+		if err := update(filepath.Join(to, name), text); err != nil {
+			return err
+		}
 	}
 	return fs.WalkDir(os.DirFS(to), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || known[name] {
