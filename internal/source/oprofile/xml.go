@@ -1,8 +1,8 @@
 package oprofile
 
 import (
+	"bufio"
 	"bytes"
-	"encoding/xml"
 	"errors"
 	"io"
 	"math"
@@ -14,31 +14,12 @@ import (
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
-// Bounds on what a document may hold.
-const (
-	tokenMost = 16 << 20 // the code of a function is one token
-	depthMost = 32
-)
+const depthMost = 32 // of the elements of a document
 
 // isXML reports whether a file's first bytes are those of opreport --xml.
 func isXML(head []byte) bool {
 	_, tag, ok := bytes.Cut(head, []byte("<profile"))
 	return ok && bytes.HasPrefix(bytes.TrimSpace(head), []byte("<")) && bytes.Contains(tag, []byte("schemaversion"))
-}
-
-// A bounded reader fails where a token does not end.
-type bounded struct {
-	src  io.Reader
-	left int
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errors.New("an element is too long")
-	}
-	n, err := b.src.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
 }
 
 // A document is what has been read of opreport --xml. The names of symbols come behind the
@@ -70,32 +51,28 @@ type row struct {
 	samples       []int64
 }
 
-// readXML reads opreport's XML, by the schema that comes with oprofile (doc/opreport.xsd).
-func (r *Reader) readXML(src io.Reader) {
-	in := &bounded{src: src, left: tokenMost}
+// readXML reads opreport's XML, by the schema that comes with oprofile (doc/opreport.xsd). It
+// is simple XML, and encoding/xml is large.
+func (r *Reader) readXML(src *bufio.Reader) {
 	d := &document{Reader: r, classes: map[string]int{}, names: map[string]string{}}
-	dec := xml.NewDecoder(in)
+	r.line = 1
 	for r.err == nil {
-		in.left = tokenMost
-		token, err := dec.Token()
-		r.line, _ = dec.InputPos()
-		if err == io.EOF {
+		text, err := d.until(src, '<')
+		if k := len(d.open) - 1; k >= 0 && d.open[k].name == "count" && len(d.open[k].text) < lineMost {
+			d.open[k].text += text
+		}
+		if err == nil {
+			text, err = d.until(src, '>')
+		} else if err == io.EOF && len(d.open) == 0 {
 			break
 		}
-		if syntax := (*xml.SyntaxError)(nil); errors.As(err, &syntax) {
-			r.fail("%s", syntax.Msg)
-		} else if err != nil {
+		switch {
+		case err == io.EOF:
+			r.fail("unexpected EOF")
+		case err != nil:
 			r.fail("%v", err)
-		}
-		switch t := token.(type) {
-		case xml.StartElement:
-			d.begin(&t)
-		case xml.CharData:
-			if k := len(d.open) - 1; k >= 0 && d.open[k].name == "count" && len(t) < lineMost {
-				d.open[k].text += string(t)
-			}
-		case xml.EndElement:
-			d.end()
+		default:
+			d.tag(text)
 		}
 	}
 	if r.err == nil {
@@ -103,20 +80,82 @@ func (r *Reader) readXML(src io.Reader) {
 	}
 }
 
-func attribute(t *xml.StartElement, name string) string {
-	for i := range t.Attr {
-		if t.Attr[i].Name.Local == name {
-			return t.Attr[i].Value
+// until reads up to a delimiter, which is left out. Of a long text the first part is kept: the
+// code of a function is one.
+func (d *document) until(src *bufio.Reader, end byte) (string, error) {
+	var text []byte
+	for quote := byte(0); ; {
+		c, err := src.ReadByte()
+		if err != nil {
+			return string(text), err
+		}
+		switch {
+		case c == '\n':
+			d.line++
+		case c == end && quote == 0:
+			return string(text), nil
+		case end == '>' && (c == '"' || c == '\''):
+			if quote == 0 {
+				quote = c
+			} else if quote == c {
+				quote = 0
+			}
+		}
+		if len(text) < lineMost {
+			text = append(text, c)
+		} else if end == '>' {
+			return "", errors.New("a tag is too long")
 		}
 	}
-	return ""
 }
+
+// tag takes what is between < and >.
+func (d *document) tag(text string) {
+	if strings.HasPrefix(text, "?") || strings.HasPrefix(text, "!") {
+		return // a declaration, or a comment
+	}
+	name, isEnd := strings.CutPrefix(text, "/")
+	if name = strings.TrimSpace(name); isEnd {
+		if k := len(d.open) - 1; k < 0 || d.open[k].name != name {
+			d.fail("</%s> closes another element", spelling.Clip(name))
+			return
+		}
+		d.end()
+		return
+	}
+	text, empty := strings.CutSuffix(name, "/")
+	attributes := map[string]string{}
+	name, text, _ = strings.Cut(strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r == '\r' {
+			return ' '
+		}
+		return r
+	}, text), " ")
+	for {
+		key, rest, ok := strings.Cut(text, "=")
+		rest = strings.TrimSpace(rest)
+		if !ok || rest == "" {
+			break
+		}
+		value, after, ok := strings.Cut(rest[1:], rest[:1])
+		if !ok {
+			d.fail("%q is no attribute", spelling.Clip(text))
+			return
+		}
+		attributes[strings.TrimSpace(key)], text = entities.Replace(value), after
+	}
+	if d.begin(name, attributes); empty && d.err == nil {
+		d.end()
+	}
+}
+
+var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'", "&amp;", "&")
 
 var power = regexp.MustCompile(`^power\d+$`)
 
 // begin takes the start of an element.
-func (d *document) begin(t *xml.StartElement) {
-	e := element{name: t.Name.Local, row: -1}
+func (d *document) begin(name string, attribute map[string]string) {
+	e := element{name: name, row: -1}
 	if len(d.open) >= depthMost {
 		d.fail("elements are nested more than %d deep", depthMost)
 	}
@@ -127,33 +166,33 @@ func (d *document) begin(t *xml.StartElement) {
 	case d.skipped > 0:
 	case e.name == "profile":
 		d.kind = "opreport"
-		if p := attribute(t, "processor"); power.MatchString(p) {
+		if p := attribute["processor"]; power.MatchString(p) {
 			d.cpu = p
 		}
 	case e.name == "timersetup":
 		d.fail("the samples are of a timer, and of no event")
 	case e.name == "eventsetup":
-		n, err := strconv.ParseUint(attribute(t, "setupcount"), 10, 63)
+		n, err := strconv.ParseUint(attribute["setupcount"], 10, 63)
 		if err != nil || n == 0 {
-			d.fail("%q is not a number of events for a sample", spelling.Clip(attribute(t, "setupcount")))
+			d.fail("%q is not a number of events for a sample", spelling.Clip(attribute["setupcount"]))
 		}
-		d.add(event{name: attribute(t, "eventname"), cover: math.NaN(), period: float64(n)})
+		d.add(event{name: attribute["eventname"], cover: math.NaN(), period: float64(n)})
 	case e.name == "class":
-		n, err := strconv.ParseUint("0"+attribute(t, "event"), 10, 31)
-		if err != nil || int(n) >= len(d.events) {
-			d.fail("%q is not one of %d events", spelling.Clip(attribute(t, "event")), len(d.events))
+		n, err := strconv.ParseUint("0"+attribute["event"], 10, 31)
+		if err != nil || int(n) >= len(d.events) || len(d.classes) >= placesMost {
+			d.fail("%q is not one of %d events", spelling.Clip(attribute["event"]), len(d.events))
 		}
-		d.classes[attribute(t, "name")] = int(n)
+		d.classes[attribute["name"]] = int(n)
 	case e.name == "binary" || e.name == "module":
-		e.image, e.own, e.inner = attribute(t, "name"), make([]int64, len(d.events)), make([]int64, len(d.events))
+		e.image, e.own, e.inner = attribute["name"], make([]int64, len(d.events)), make([]int64, len(d.events))
 	case e.name == "symbol" && len(d.open) > 0:
 		in := &d.open[len(d.open)-1]
 		in.symbols = true
-		e.row = d.row(in.image, attribute(t, "idref"))
+		e.row = d.row(in.image, attribute["idref"])
 	case e.name == "count":
-		e.class = attribute(t, "class")
+		e.class = attribute["class"]
 	case e.name == "symboldata" && len(d.names) < placesMost:
-		d.names[attribute(t, "id")] = attribute(t, "name")
+		d.names[attribute["id"]] = attribute["name"]
 	}
 	d.open = append(d.open, e)
 }
