@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 	"github.com/cyclestack/cyclestack/metric"
 )
@@ -86,7 +87,7 @@ func parseTexts(data []byte, name string) (texts, error) {
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	slices.SortFunc(tables, func(a, b text) int { return strings.Compare(a.Node, b.Node) })
+	sorting.Stable(tables, func(a, b text) int { return strings.Compare(a.Node, b.Node) })
 	return tables, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/profile"
 )
 
@@ -62,7 +63,7 @@ func (o *HotOptions) Functions(t *counts.Table, column int) []*HotFunction {
 			f.Code = *c
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *HotFunction) int { return cmp.Compare(b.Value, a.Value) })
+	sorting.Stable(list, func(a, b *HotFunction) int { return cmp.Compare(b.Value, a.Value) })
 	if !o.All {
 		list = list[:min(len(list), hotFunctions)]
 	}
@@ -77,7 +78,7 @@ func Hottest[L any](o *HotOptions, loops []L, piece func(L) *Piece) (list []L, m
 		p := piece(l)
 		return p.Weight < hotLeast && o.Function == "" || o.Loop > 0 && p.Loop != o.Loop
 	})
-	slices.SortStableFunc(list, func(a, b L) int { return cmp.Compare(piece(b).Weight, piece(a).Weight) })
+	sorting.Stable(list, func(a, b L) int { return cmp.Compare(piece(b).Weight, piece(a).Weight) })
 	if n := len(list) - hotLoops; n > 0 && !o.All {
 		return list[:hotLoops], n
 	}

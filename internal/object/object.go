@@ -23,6 +23,7 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/cyclestack/cyclestack/internal/sorting"
 	"github.com/cyclestack/cyclestack/internal/unwind"
 )
 
@@ -239,7 +240,7 @@ func (o *Object) layOut() {
 			}
 		}
 	}
-	slices.SortFunc(o.code, func(a, b span) int { return compare(a.low, b.low) })
+	sorting.Stable(o.code, func(a, b span) int { return compare(a.low, b.low) })
 }
 
 func compare(a, b uint64) int {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/page"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // The plot of a roofline, in pixels.
@@ -62,7 +63,7 @@ func (r *roofline) draw() string {
 		r.ceiling(d, &c, x, y)
 	}
 	order := slices.Clone(r.points)
-	slices.SortStableFunc(order, func(a, b point) int { return cmp.Compare(b.seconds, a.seconds) })
+	sorting.Stable(order, func(a, b point) int { return cmp.Compare(b.seconds, a.seconds) })
 	for i, p := range slices.Backward(order) {
 		size := radiusLeast + (radiusMost-radiusLeast)*math.Sqrt(p.seconds/total)
 		at := fmt.Sprintf(`cx="%.1f" cy="%.1f"`, x.at(p.intensity), y.at(p.rate))

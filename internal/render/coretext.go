@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -242,7 +243,9 @@ func (t *coreWriter) chain(r *core.Result) {
 	t.line("%s", t.Paint(head, faint))
 	list, left := a.Chain, 0
 	if !t.d.Full && len(list) > coreLinks {
-		list = slices.SortedStableFunc(slices.Values(list), func(x, y simulation.ChainLink) int { return int(y.Latency - x.Latency) })[:coreLinks-1]
+		list = slices.Clone(list)
+		sorting.Stable(list, func(x, y simulation.ChainLink) int { return cmp.Compare(y.Latency, x.Latency) })
+		list = list[:coreLinks-1]
 		sorting.Stable(list, func(x, y simulation.ChainLink) int { return x.Instruction - y.Instruction })
 		left = len(a.Chain) - len(list)
 	}

@@ -3,8 +3,9 @@ package spelling
 
 import (
 	"cmp"
-	"slices"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // longest is how long a word is at most that is compared with others.
@@ -51,7 +52,7 @@ func Near(s string, names []string, most int) []string {
 			list = append(list, candidate{name, d})
 		}
 	}
-	slices.SortFunc(list, func(a, b candidate) int {
+	sorting.Stable(list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
 	})
 	var near []string

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cyclestack/cyclestack/internal/perffile"
+	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // A forkMonitor sees tasks begin: the kernel writes a record of each into the ring of
@@ -147,7 +148,7 @@ func (w *forkMonitor) drain() (forks []fork, lost bool) {
 		lost = lost || missed
 	}
 	forks = slices.Concat(w.held, w.fresh)
-	slices.SortStableFunc(forks, byTime)
+	sorting.Stable(forks, byTime)
 	return forks, lost
 }
 
