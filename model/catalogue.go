@@ -14,7 +14,6 @@ import (
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"github.com/cyclestack/cyclestack/internal/packed"
 	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
@@ -359,7 +358,7 @@ func (r *headReader) base(lib *library, s *source, l link, file string) (head, e
 }
 
 func (r *headReader) read(fsys fs.FS, name, file string) (head, error) {
-	if _, ok := fsys.(packed.FS); ok {
+	if _, ok := fsys.(packedFS); ok {
 		h, _, err := r.parse(headsOf()[name])
 		return h, err
 	}

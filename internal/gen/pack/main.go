@@ -2,8 +2,6 @@
 //
 //	go run ./internal/gen/pack model/data model/packed
 //
-// The cores of the core model are such files as well.
-//
 // People edit the text; the program has the compressed files. Each text has a file of its
 // own, so that two changes meet only in the same text. One file more, heads.txt, says
 // what models there are: every start reads that.
@@ -11,7 +9,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -50,9 +47,6 @@ func pack(from, to string) error {
 	var heads bytes.Buffer
 	for _, folder := range folders {
 		err := fs.WalkDir(os.DirFS(from), folder, func(name string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) && name == folder {
-				return nil
-			}
 			if err != nil || d.IsDir() {
 				return err
 			}
@@ -70,10 +64,8 @@ func pack(from, to string) error {
 			return err
 		}
 	}
-	if heads.Len() > 0 {
-		if err := update(filepath.Join(to, headsFile+suffix), heads.Bytes()); err != nil {
-			return err
-		}
+	if err := update(filepath.Join(to, headsFile+suffix), heads.Bytes()); err != nil {
+		return err
 	}
 	files, err := filepath.Glob(filepath.Join(from, "*.toml"))
 	if err != nil {

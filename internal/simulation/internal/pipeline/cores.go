@@ -16,21 +16,19 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
-	"github.com/cyclestack/cyclestack/internal/packed"
 )
 
 // coreFiles are the simulated cores: one file each, read strictly. A core may extend
 // another and state only what differs. amdzen4.toml explains the keys.
 //
-//go:generate go run ../../../gen/pack cores packed
-//go:embed packed
+//go:embed cores/*.toml
 var coreFiles embed.FS
 
 // GenericCore is the core of processors that no file names.
 const GenericCore = "generic"
 
 // cores are the simulated cores.
-var cores = sync.OnceValues(func() (*coreSet, error) { return readCores(packed.FS{Packed: coreFiles}, "packed") })
+var cores = sync.OnceValues(func() (*coreSet, error) { return readCores(coreFiles, "cores") })
 
 // CoreOf returns the core of a processor by its name in the catalogue of processors, such
 // as amdzen4. Unknown processors have the core "generic".
