@@ -160,9 +160,6 @@ type numberIndex struct {
 	bits  uint // of a number
 }
 
-// indexBytes is the usual share of a number in an index.
-const indexBytes = 7
-
 // full reports whether there is no room for one more than n numbers: at most seven eighths
 // are in use.
 func (x *numberIndex) full(n int) bool { return (n+1)*8 > len(x.slots)*7 }
