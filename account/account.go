@@ -76,7 +76,7 @@ type workings struct {
 type scratch struct {
 	keep  []Value   // for the nodes while others are computed
 	bound []float64 // for a figure of each node
-	sizes []size    // of the table's rows, as far as they were looked at; see sizeOf
+	sizes []size    // of the table's rows that were looked at: the place's own; see sizeOf
 	said  map[finding]*words
 	heard testimony
 	used  usage

@@ -113,7 +113,7 @@ func (a *Account) say(f finding, w words) *words {
 // must satisfy by itself, and over time.
 func (b *Binding) check(a *Account) {
 	a.Checks = a.Checks[:0]
-	clear(a.sizes[:cap(a.sizes)])
+	a.sizes = a.sizes[:0]
 	b.closeRoots(a)
 	for _, i := range b.sums {
 		b.closeNode(a, i)

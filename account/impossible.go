@@ -3,7 +3,6 @@ package account
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/cyclestack/cyclestack/counts"
 )
@@ -57,22 +56,23 @@ type size struct {
 	most   float64 // the largest count of an event of the core
 	next   float64 // the second largest
 	long   bool    // what was counted ran long enough for all groups to have had turns
-	known  bool
+	row    int
 }
 
 // sizeOf says how large the counts of a row are, which is worked out once.
 func (b *Binding) sizeOf(a *Account, row int) size {
-	if len(a.sizes) <= row {
-		a.sizes = slices.Grow(a.sizes, row+1-len(a.sizes))[:row+1]
+	for i := range a.sizes {
+		if a.sizes[i].row == row {
+			return a.sizes[i]
+		}
 	}
-	if !a.sizes[row].known {
-		a.sizes[row] = b.measure(a, row)
-	}
-	return a.sizes[row]
+	s := b.measure(a, row)
+	a.sizes = append(a.sizes, s)
+	return s
 }
 
 func (b *Binding) measure(a *Account, row int) size {
-	s := size{known: true}
+	s := size{row: row}
 	ran := math.NaN()
 	for col := range b.Layout.Columns {
 		c, ok := b.scaled(a.table, row, col)
