@@ -354,7 +354,7 @@ func TestPlaces(t *testing.T) {
 				a := order[i]
 				rows[i] = true
 				name := a.Scope.Function
-				if a.Scope.Addr != "" {
+				if a.Scope.Addr != "" && a.Scope.Kind == "instruction" {
 					name += " " + a.Scope.Addr
 				}
 				if a.Scope.Hotspot {

@@ -22,6 +22,7 @@ function breakable(name: string): (string | Node)[] { return name.split(/(?<=_)/
 const rowHeight = 26;
 const more = 8; // rows drawn outside the view
 const printed = 200; // rows on paper
+const widest = 640; // dots that the first column grows to where there is room
 
 export class Grid {
   readonly element = h("div", { class: "grid", role: "treegrid", tabindex: 0 });
@@ -102,7 +103,8 @@ export class Grid {
 
   private header(): void {
     clear(this.head);
-    this.element.style.setProperty("--columns", this.columns.map(c => c.width + "px").join(" "));
+    const [first, ...others] = this.columns.map(c => c.width), rest = others.reduce((t, w) => t + w, 0);
+    this.element.style.setProperty("--columns", `max(${first}px, min(${widest}px, 100cqw - ${rest}px)) ` + others.map(w => w + "px").join(" "));
     this.columns.forEach((c, i) => {
       const on = this.sorted?.key === c.key;
       const sort = h("button", { type: "button", class: "sort", "data-sort": c.key, tabindex: -1, title: "sort by " + c.title }, ...breakable(clean(c.title)), on ? (this.sorted?.down ? " ▼" : " ▲") : "");

@@ -71,6 +71,7 @@ export class Tree {
   private account!: Account;
   private marks = new Map<string, SVGGElement>();
   private rows = h("tbody");
+  private tools = h("div", {}); // and the picture: hidden where there is nothing to draw
 
   constructor(private d: Accounts, a: Account, private ex: Explanations, heading = "Tree", name = "tree", private total = 0) {
     const back = h("button", { type: "button", class: "whole" }, "Whole tree");
@@ -80,7 +81,8 @@ export class Tree {
       h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "nodes: " + heading }, h("table", { class: "nodes" }, h("thead", {}, h("tr", {},
         ...["Node", "Value", "Unit", "Error", "Coverage", "Remark"].map(t => h("th", { scope: "col" }, t)))), this.rows)));
     const hId = id("h");
-    this.element = h("section", { id: name, "aria-labelledby": hId }, h("h2", { id: hId }, heading), caption, h("div", { class: "tools" }, back), h("div", { class: "plot" }, this.svg), this.detail, table);
+    this.tools.append(caption, h("div", { class: "tools" }, back), h("div", { class: "plot" }, this.svg));
+    this.element = h("section", { id: name, "aria-labelledby": hId }, h("h2", { id: hId }, heading), this.tools, this.detail, table);
     this.svg.addEventListener("keydown", e => this.key(e));
     this.show(a);
     fit(this.svg, w => { this.width = w; this.draw(); });
@@ -91,6 +93,7 @@ export class Tree {
     this.account = a;
     this.boxes = boxesOf(a.nodes, n => this.ex.share(this.d.model, n), this.total);
     this.zoomed = this.boxes.find(b => b.node.path === this.zoomed?.node.path) || null;
+    this.tools.hidden = this.boxes.length === 0;
     this.list();
     this.draw();
     const end = a.bottleneck[a.bottleneck.length - 1];

@@ -14,6 +14,10 @@ export function what(d: Accounts, a: Account, ex: Explanations): HTMLElement {
     d.source.how || "from " + d.source.kind.replace(/-/g, " "), d.source.measured ? "" : "not measured"];
   box.append(h("p", { class: "facts" }, clean([a.scope.label || "", ...facts].filter(t => t !== "").join(", "))));
   if (!last) {
+    if (!a.nodes.some(n => known(n.value))) {
+      box.append(h("p", { class: "verdict" }, "No node of this method is known" + (a.counts?.some(c => c.samples) ? ": the samples say where the time went, and not why." : ".")));
+      return own(box, a);
+    }
     box.append(h("p", { class: "verdict" }, a.nodes.some(n => n.flagged) ? "Several nodes are flagged, and none leads to a bottleneck." : "No node is above its threshold: there is no bottleneck."));
     return own(box, a);
   }

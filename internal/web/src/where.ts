@@ -11,7 +11,7 @@ export function nameOf(a: Account): string {
   const c = a.scope;
   if (/^[\d.]+ s /.test(c.label || "")) return c.label || ""; // of an interval
   const name = c.line ? (c.file || "").split("/").pop() + ":" + c.line : c.addr && !c.function ? c.addr : c.function || c.label || c.thread || c.process || c.cgroup || c.module || c.kind;
-  return c.function && c.addr ? name + " " + c.addr : name;
+  return c.function && c.addr && c.kind === "instruction" ? name + " " + c.addr : name;
 }
 
 export class Where {
