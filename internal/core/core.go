@@ -18,6 +18,7 @@ import (
 	"github.com/cyclestack/cyclestack/internal/fault"
 	"github.com/cyclestack/cyclestack/internal/resolve"
 	"github.com/cyclestack/cyclestack/internal/simulation"
+	"github.com/cyclestack/cyclestack/internal/spelling"
 )
 
 // CoreFor returns the model of the core of a processor of the catalogue. Of this machine's
@@ -88,7 +89,7 @@ func (b *Blocks) blocks() iter.Seq2[hexBlock, error] {
 			}
 			code, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
 			if err != nil {
-				yield(hexBlock{}, fault.Inputf("%s:%d: %w", b.Name, line, err))
+				yield(hexBlock{}, fault.Inputf("%s:%d: %q is not code: two hexadecimal digits for each byte", b.Name, line, spelling.Clip(text)))
 				return
 			}
 			if !yield(hexBlock{line, text, code}, nil) {

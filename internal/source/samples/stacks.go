@@ -224,7 +224,8 @@ func (s *Stacks) read() error {
 }
 
 // gather looks up the places of all samples and their callers, file by file. So the debug
-// information of one file is in memory at a time, and none while the stacks grow. Where places are needed to read samples, each is looked up when it is met.
+// information of one file is in memory at a time, and none while the stacks grow. Where
+// places are needed to read samples, each is looked up when it is met.
 func (s *Stacks) gather() error {
 	r := s.r
 	if err := r.open(samplesOnly); err != nil {
