@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"io"
 	"math"
 	"slices"
@@ -79,7 +80,8 @@ type Functions struct {
 	event string // that shares are of
 	total float64
 	out   jsonFunctions
-	at    map[[3]string]int
+	at    map[[3]string]int // of the functions
+	part  map[float64]int   // of the intervals, by their beginning
 }
 
 // NewFunctions returns a writer of the accounts of functions in intervals.
@@ -88,7 +90,7 @@ func NewFunctions(w io.Writer) *Functions { return &Functions{to: w} }
 // Begin implements [report.Writer].
 func (f *Functions) Begin(h report.Header) error {
 	f.out.Schema, f.out.Nodes, f.out.Functions, f.out.List = "cyclestack.functions_intervals/v1", []string{}, [][3]string{}, []jsonFunctionsPart{}
-	f.at = map[[3]string]int{}
+	f.at, f.part = map[[3]string]int{}, map[float64]int{}
 	if h.Profile != nil {
 		f.event = h.Profile.Event
 	}
@@ -97,9 +99,9 @@ func (f *Functions) Begin(h report.Header) error {
 
 // Account implements [report.Writer].
 func (f *Functions) Account(a *account.Account) error {
-	own, samples, any := 0.0, int64(0), false
+	own, samples, counted := 0.0, int64(0), false
 	for _, c := range a.Counts() {
-		any = any || c.Value > 0
+		counted = counted || c.Value > 0
 		if c.Event == f.event && c.Value > 0 {
 			own, samples = own+c.Value, samples+c.Samples
 		}
@@ -112,7 +114,7 @@ func (f *Functions) Account(a *account.Account) error {
 		return nil
 	}
 	c := a.Scope.Code
-	if c == nil || !any || math.IsNaN(a.Start) {
+	if c == nil || !counted || math.IsNaN(a.Start) {
 		return nil
 	}
 	name := [3]string{c.Function, c.Module, ""}
@@ -132,9 +134,10 @@ func (f *Functions) Account(a *account.Account) error {
 			row.doubtful = append(row.doubtful, i)
 		}
 	}
-	k := slices.IndexFunc(f.out.List, func(p jsonFunctionsPart) bool { return p.Start == a.Start })
-	if k < 0 {
+	k, ok := f.part[a.Start]
+	if !ok {
 		k = len(f.out.List)
+		f.part[a.Start] = k
 		f.out.List = append(f.out.List, jsonFunctionsPart{Start: a.Start})
 	}
 	f.out.List[k].Rows = append(f.out.List[k].Rows, row)
@@ -199,12 +202,7 @@ func (f *Functions) bound() {
 	for i := range order {
 		order[i] = i
 	}
-	sorting.Stable(order, func(x, y int) int {
-		if shares[x] > shares[y] {
-			return -1
-		}
-		return 1
-	})
+	sorting.Stable(order, func(x, y int) int { return cmp.Compare(shares[y], shares[x]) })
 	left, keep := numbersMost, make([]bool, len(order))
 	for n, i := range order {
 		if left -= rows[i] * len(f.out.Nodes); left < 0 {
