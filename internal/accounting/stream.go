@@ -232,7 +232,7 @@ func (o *Options) Header(m *resolve.Method, kind Kind, t *counts.Table) report.H
 		h.Assumed = counts.Notef("this machine's, as the recording does not say, and its events fit").With(counts.Fix{Action: counts.NameProcessor, Number: 1})
 	}
 	h.Kind, h.Files, h.From.Simulated = kind.Name, o.Files, kind.Simulated
-	if kind.Simulated {
+	if h.How = kind.How; kind.Simulated && h.How == "" {
 		h.How = "simulated by " + kind.Name + ", not measured"
 	}
 	if o.Head != nil {
@@ -274,12 +274,19 @@ func (s *Stream) Finish() error {
 type Kind struct {
 	Name      string // such as "perf-stat-csv"
 	Simulated bool   // it is a simulator
+	How       string // how the counts were obtained, if the recording says so
 }
 
 // KindOf returns the kind of a reader's counts, once it has read a table.
 func KindOf(r interface{ Kind() string }) Kind {
-	s, ok := r.(interface{ Simulated() bool })
-	return Kind{r.Kind(), ok && s.Simulated()}
+	k := Kind{Name: r.Kind()}
+	if s, ok := r.(interface{ Simulated() bool }); ok {
+		k.Simulated = s.Simulated()
+	}
+	if h, ok := r.(interface{ How() string }); ok {
+		k.How = h.How()
+	}
+	return k
 }
 
 // Core returns the place of a core, from the rows of its logical processors.

@@ -26,7 +26,6 @@ type Recordings struct {
 	Note  func(counts.Note) string // puts a note into words; nil is its own text
 	Kept  *KeptRun                 // the run that the recording was kept of; nil for any other
 	open  map[string]outcome
-	how   string // how the counts of the last recording were obtained; "" if it does not say
 }
 
 // A KeptRun is a run that stat has kept.
@@ -157,9 +156,6 @@ func (r *Recordings) options(by counts.By) accounting.Options {
 
 func (r *Recordings) head(h *report.Header, _ *counts.Table) {
 	h.From.Kept = r.kept()
-	if r.how != "" {
-		h.How = r.how
-	}
 	if k := r.Kept; k != nil { // what it names is measured again, and what was kept is found without a name
 		h.Files, h.Again = nil, k.Again
 		h.From.Live, h.From.Started, h.From.Kept = len(k.Again) > 0, len(k.Again) > 0 && k.Again[0] == "--", false
@@ -183,9 +179,6 @@ func (r *Recordings) eachTable(name string, by counts.By, do func(t *counts.Tabl
 	}
 	for tables.Next() {
 		any = true
-		if h, ok := tables.(interface{ How() string }); ok {
-			r.how = h.How()
-		}
 		if err := do(tables.Table(), accounting.KindOf(tables)); err != nil {
 			return err
 		}

@@ -162,6 +162,15 @@ func (r *Reader) Kind() string {
 // Simulated says that the counts are a simulator's.
 func (r *Reader) Simulated() bool { return true }
 
+// How says what simulated the program, once Next has returned true, if the file's format
+// does not: a [FileWriter] writes what QEMU executed.
+func (r *Reader) How() string {
+	if r.header.creator != creator {
+		return ""
+	}
+	return "simulated by QEMU, not measured"
+}
+
 // Core returns the name of the model of a core that timed the instructions; "" if the file
 // does not say. It is known once Next has returned true.
 func (r *Reader) Core() string { return r.header.core }

@@ -34,6 +34,9 @@ type FileHeader struct {
 	Error   string   // the errors of sampling, as [SamplingError] has them
 }
 
+// creator is what the files of a [FileWriter] name as theirs.
+const creator = "cyclestack"
+
 // A FileWriter writes counts by instruction as a file in callgrind's format.
 type FileWriter struct {
 	out    *bufio.Writer
@@ -46,7 +49,7 @@ type FileWriter struct {
 // NewFileWriter writes the header of a file of [EmulatedEvents].
 func NewFileWriter(w io.Writer, h FileHeader) *FileWriter {
 	f := &FileWriter{out: bufio.NewWriter(w), ids: map[string]map[string]int{}, latest: map[string]string{}, sums: make([]uint64, len(EmulatedEvents))}
-	fmt.Fprintf(f.out, "# callgrind format\nversion: 1\ncreator: cyclestack\ncmd: %s\npart: 1\n\n", oneLine(h.Command))
+	fmt.Fprintf(f.out, "# callgrind format\nversion: 1\ncreator: %s\ncmd: %s\npart: 1\n\n", creator, oneLine(h.Command))
 	for _, c := range h.Caches {
 		fmt.Fprintf(f.out, "desc: %s\n", c)
 	}
