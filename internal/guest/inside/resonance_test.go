@@ -141,10 +141,16 @@ title = "Instructions in user mode for a cycle in user mode"
 about = "The two groups see other phases."
 `
 
-// TestPMUErrorsHold has linux perf count a program with phases of random lengths by six groups.
-// The six counters hold one group. The truth is what each group counts alone. The stated
-// intervals hold it.
+// TestPMUErrorsHold has linux perf count a program with phases of random lengths by six groups
+// and by seven. The six counters hold one group. The truth is what each group counts alone. The
+// stated intervals hold it.
 func TestPMUErrorsHold(t *testing.T) {
+	for _, n := range []int{6, 7} {
+		t.Run(fmt.Sprint(n, " groups"), func(t *testing.T) { errorsHold(t, n) })
+	}
+}
+
+func errorsHold(t *testing.T, n int) {
 	needRaw(t)
 	dir := t.TempDir()
 	name := phases(t, loop.Phases{Count: 60, Length: time.Millisecond, Random: 8191, Seed: 7})
@@ -161,6 +167,9 @@ func TestPMUErrorsHold(t *testing.T) {
 		perf(t, "stat", "-x,", "-o", file, "-e", groups[len(groups)-1], "--", name)
 		truth[e] = firstCount(t, file)
 	}
+	for len(groups) < n { // these take their turns, and read 0
+		groups = append(groups, "{r10,r12,r3,r4,r5}")
+	}
 	want := map[string]float64{
 		"kernel": truth[raw+":k"] / truth[raw], "kernel_cycles": truth["r11:k"] / truth["r11"],
 		"user_rate": truth[raw+":u"] / truth["r11:u"],
@@ -169,7 +178,7 @@ func TestPMUErrorsHold(t *testing.T) {
 	held, all := 0, 0
 	for run := range runs {
 		file := filepath.Join(dir, fmt.Sprint("together", run))
-		perf(t, "stat", "-x,", "-o", file, "-I", "24", "-e", strings.Join(groups, ","), "--", name)
+		perf(t, "stat", "-x,", "-o", file, "-I", strconv.Itoa(4*n), "-e", strings.Join(groups, ","), "--", name)
 		out, err := exec.Command(statProgram, "report", "--cpu", "neoverse-n1", "--model-file", model, "--model", "shares", "--format", "json", file).Output()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
