@@ -271,6 +271,8 @@ type Table struct {
 	spreads [][]Spread // by scope; nil if the table is no sum of intervals
 	joints  []*Joint   // by scope; nil if the table is no mean of runs that were kept apart
 	courses []Course   // by cell; nil if the table is no sum of intervals
+
+	histories []history // by scope; nil if the table is no sum of intervals
 }
 
 // NewTable returns an empty table of the layout. All cells are absent.
@@ -282,7 +284,7 @@ func NewTable(l *Layout) *Table {
 
 // Reset empties the table and gives it a layout, keeping its memory.
 func (t *Table) Reset(l *Layout) {
-	t.Layout, t.spreads, t.joints, t.courses = l, nil, nil, nil
+	t.Layout, t.spreads, t.joints, t.courses, t.histories = l, nil, nil, nil, nil
 	n := len(l.Columns) * len(l.Scopes)
 	if cap(t.cells) < n {
 		t.cells = make([]Cell, n)
@@ -321,14 +323,14 @@ func (t *Table) Copy(of *Table) {
 	t.Notes = append([]Note(nil), of.Notes...)
 }
 
-// ErrLayout is returned when tables of different layouts are added.
-var ErrLayout = errors.New("counts: tables have different columns or scopes")
+// errLayout is returned when tables of different layouts are added.
+var errLayout = errors.New("counts: tables have different columns or scopes")
 
 // Add adds another table of the same layout cell by cell: another interval of
 // the same recording. Duration grows by the other's; Start stays.
 func (t *Table) Add(o *Table) error {
 	if t.Layout != o.Layout && !t.Layout.equal(o.Layout) {
-		return ErrLayout
+		return errLayout
 	}
 	for i := range t.cells {
 		t.cells[i].Add(&o.cells[i])

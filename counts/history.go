@@ -13,11 +13,11 @@ type history struct {
 }
 
 // A block is some neighbouring intervals: by interval and column the rate per
-// nanosecond enabled, NaN if nothing was counted, and the time counted.
+// nanosecond enabled, NaN if nothing was counted, and the times counted and enabled.
 type block struct {
-	number       int
-	rows         int
-	rates, times []float64
+	number                int
+	rows                  int
+	rates, times, enabled []float64
 }
 
 const (
@@ -28,7 +28,7 @@ const (
 
 // newHistory returns the history of one of the scopes of a table with so many cells.
 func newHistory(cells int) history {
-	return history{stride: 1, most: min(blocksMost, historyMost/(2*blockRows*max(cells, 1)))}
+	return history{stride: 1, most: min(blocksMost, historyMost/(3*blockRows*max(cells, 1)))}
 }
 
 // step adds an interval.
@@ -69,7 +69,7 @@ func (h *history) begin(columns int) {
 		return
 	}
 	n := blockRows * columns
-	h.blocks = append(h.blocks, block{number: h.number, rates: make([]float64, n), times: make([]float64, n)})
+	h.blocks = append(h.blocks, block{number: h.number, rates: make([]float64, n), times: make([]float64, n), enabled: make([]float64, n)})
 }
 
 func (b *block) add(row []Cell) {
@@ -77,11 +77,36 @@ func (b *block) add(row []Cell) {
 	b.rows++
 	for k := range row {
 		c := &row[k]
-		b.rates[at+k], b.times[at+k] = math.NaN(), 0
+		b.rates[at+k], b.times[at+k], b.enabled[at+k] = math.NaN(), 0, 0
 		if c.Ok() && c.Enabled > 0 && c.Running > 0 {
-			b.rates[at+k], b.times[at+k] = c.Estimate()/c.Enabled, c.Running
+			b.rates[at+k], b.times[at+k], b.enabled[at+k] = c.Estimate()/c.Enabled, c.Running, c.Enabled
 		}
 	}
+}
+
+// Kept returns the intervals of a scope that were kept while they were summed, in blocks of
+// neighbours: the cells of each by column. It is nil unless the table sums intervals.
+func (t *Table) Kept(scope int) [][][]Cell {
+	if scope >= len(t.histories) {
+		return nil
+	}
+	n := len(t.Columns)
+	var blocks [][][]Cell
+	for _, b := range t.histories[scope].blocks {
+		cells := make([]Cell, b.rows*n)
+		var rows [][]Cell
+		for i := range b.rows {
+			for k := i * n; k < (i+1)*n; k++ {
+				cells[k] = Cell{State: NotCounted}
+				if !math.IsNaN(b.rates[k]) {
+					cells[k] = Cell{State: Counted, Value: b.rates[k] * b.times[k], Enabled: b.enabled[k], Running: b.times[k]}
+				}
+			}
+			rows = append(rows, cells[i*n:(i+1)*n])
+		}
+		blocks = append(blocks, rows)
+	}
+	return blocks
 }
 
 // A Spread of a group is narrowed by what else is known of its intervals. The error of

@@ -21,7 +21,7 @@ func JoinRuns(runs []*Table) (*Table, error) {
 	first := make([]int, len(runs)) // column of each run
 	for k, t := range runs {
 		if !slices.EqualFunc(l.Scopes, t.Scopes, same) {
-			return nil, ErrLayout
+			return nil, errLayout
 		}
 		for i := range l.Scopes {
 			l.Scopes[i].CPUs = max(l.Scopes[i].CPUs, t.Scopes[i].CPUs)

@@ -148,7 +148,7 @@ func (s *Total) step() {
 	for i := range s.now {
 		s.courses[i].add(&s.now[i])
 	}
-	s.table.courses = s.courses
+	s.table.courses, s.table.histories = s.courses, s.histories
 	for i, drifts := range s.drifts {
 		s.histories[i].step(s.now[i*n : (i+1)*n])
 		for _, d := range drifts {
@@ -177,7 +177,7 @@ func (s *Total) begin(t *Table) {
 	s.table.Layout, s.table.cells = layout, cells
 	s.table.Notes = append(notes, t.Notes...)
 	s.table.Interval = t.Interval && s.by.Has(Interval)
-	s.table.joints, s.table.courses = nil, nil
+	s.table.joints, s.table.courses, s.table.histories = nil, nil, nil
 	if !t.Interval && inOrder(s.column, len(layout.Columns)) && inOrder(s.scope, len(layout.Scopes)) {
 		s.table.joints, s.table.courses = t.joints, t.courses
 	}
@@ -197,7 +197,7 @@ func inOrder(at []int, n int) bool {
 
 // extend adds a later interval's time and notes.
 func (s *Total) extend(t *Table) {
-	s.table.joints, s.table.courses = nil, nil
+	s.table.joints, s.table.courses, s.table.histories = nil, nil, nil
 	s.end = t.Start + t.Duration
 	if !math.IsNaN(t.Duration) {
 		s.table.Duration += t.Duration

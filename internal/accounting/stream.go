@@ -158,6 +158,9 @@ func (s *Stream) says(a *account.Account) bool {
 func (s *Stream) evaluate(t *counts.Table, p Place, idle bool) {
 	s.reuse = s.binding.Evaluate(t, p.Place, s.reuse)
 	a := s.reuse
+	if s.method.Audits {
+		s.binding.CheckIntervals(a)
+	}
 	a.Also = nil
 	for i := range s.also {
 		f := &s.also[i]

@@ -167,7 +167,7 @@ func errorsHold(t *testing.T, n int) {
 		perf(t, "stat", "-x,", "-o", file, "-e", groups[len(groups)-1], "--", name)
 		truth[e] = firstCount(t, file)
 	}
-	for len(groups) < n { // these take their turns, and read 0
+	for len(groups) < n { // these are multiplexed too, and read 0
 		groups = append(groups, "{r10,r12,r3,r4,r5}")
 	}
 	want := map[string]float64{
