@@ -18,6 +18,29 @@ import (
 // leave the kernel out.
 var user = cyclestack.Options{User: true}
 
+// leastOf returns the least of several counts of the same work. The runtime's own work,
+// such as a collection of garbage, only adds to a count, and not to each.
+func leastOf(count func() float64) float64 {
+	least := math.Inf(1)
+	for range 5 {
+		least = min(least, count())
+	}
+	return least
+}
+
+// measured returns the instructions of a function.
+func measured(t *testing.T, f func(), o cyclestack.Options) float64 {
+	t.Helper()
+	a, err := cyclestack.Measure(f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cycles := a.Count("cycles"); !(cycles > 0) {
+		t.Errorf("%g cycles", cycles)
+	}
+	return a.Instructions()
+}
+
 // TestPMUMeasure measures a function of known length, for the whole process and
 // for its own thread.
 func TestPMUMeasure(t *testing.T) {
@@ -28,14 +51,8 @@ func TestPMUMeasure(t *testing.T) {
 		n, turns = 10*instructions, 0.01
 	}
 	for name, o := range map[string]cyclestack.Options{"process": user, "thread": {User: true, Thread: true}} {
-		a, err := cyclestack.Measure(func() { loop.Run(n / 2) }, o)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		between(t, name, a.Instructions(), float64(n), -turns, 0.01+turns+kernel)
-		if cycles := a.Count("cycles"); !(cycles > 0) {
-			t.Errorf("%s: %g cycles", name, cycles)
-		}
+		got := leastOf(func() float64 { return measured(t, func() { loop.Run(n / 2) }, o) })
+		between(t, name, got, float64(n), -turns, 0.01+turns+kernel)
 	}
 }
 
@@ -65,20 +82,16 @@ func TestPMUMeasureThreads(t *testing.T) {
 		}
 		all.Wait()
 	}
-	a, err := cyclestack.Measure(work, user)
-	if err != nil {
-		t.Fatal(err)
-	}
-	between(t, "all threads", a.Instructions(), threads*float64(instructions), -0.01, 0.05+kernel) // starting threads takes some
+	got := leastOf(func() float64 { return measured(t, work, user) })
+	between(t, "all threads", got, threads*float64(instructions), -0.01, 0.05+kernel) // starting threads takes some
 	n := 5 * instructions
-	a, err = cyclestack.Measure(func() {
-		loop.Run(n / 2)
-		work()
-	}, cyclestack.Options{User: true, Thread: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	between(t, "the calling thread", a.Instructions(), float64(n), -0.1, 0.2+kernel) // as much as the others do
+	got = leastOf(func() float64 {
+		return measured(t, func() {
+			loop.Run(n / 2)
+			work()
+		}, cyclestack.Options{User: true, Thread: true})
+	})
+	between(t, "the calling thread", got, float64(n), -0.1, 0.2+kernel) // as much as the others do
 }
 
 // TestPMUBenchmark runs a benchmark whose operations are of known length.
