@@ -21,6 +21,7 @@ type program struct {
 var programs = []program{
 	{"c", "gcc -g -O2 -o {out} shapes.c -lm", "square", false},
 	{"c-dwarf4-pie", "gcc -gdwarf-4 -O3 -fPIE -pie -o {out} shapes.c -lm", "square", true},
+	{"c-no-build-id", "gcc -g -O2 -Wl,--build-id=none -o {out} shapes.c -lm", "square", false},
 	{"c-dwarf3", "gcc -gdwarf-3 -gstrict-dwarf -O1 -o {out} shapes.c -lm", "", true},
 	{"c-dwarf2-compressed", "gcc -gdwarf-2 -gz -O2 -o {out} shapes.c -lm", "", false},
 	{"c-dwarf5-relative", "gcc -gdwarf-5 -O2 -o {out} ../programs/shapes.c -lm", "square", false},

@@ -15,7 +15,8 @@ type elfFile struct {
 	data []byte // the whole file, mapped
 	free func() error
 
-	mapped bool // and not in memory that is the caller's
+	mapped bool   // and not in memory that is the caller's
+	state  string // of the file when it was mapped; "" if that is not known
 }
 
 // maxFile is the largest file that is opened. No address space has more.
@@ -23,11 +24,12 @@ const maxFile = 1 << 40
 
 // openELF maps and opens a file.
 func openELF(path string) (*elfFile, error) {
-	f, size, err := openRegular(path)
+	f, info, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	size := info.Size()
 	if size > maxFile {
 		return nil, fmt.Errorf("%s: %d bytes are too many", path, size)
 	}
@@ -40,7 +42,7 @@ func openELF(path string) (*elfFile, error) {
 		free()
 		return nil, err
 	}
-	e.free, e.mapped = free, true
+	e.free, e.mapped, e.state = free, true, stateOf(info)
 	return e, nil
 }
 

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"encoding/binary"
 	"hash/crc32"
 	"math"
@@ -233,10 +234,13 @@ func Sealed(data []byte, at int) bool {
 	return len(data) >= at+4 && binary.LittleEndian.Uint32(data[at:]) == crc32.Checksum(data[at+4:], castagnoli)
 }
 
+// keptName is the name of what is kept of an object: its build id, or the state of its file.
+func (o *Object) keptName() string { return cmp.Or(o.BuildID, o.main.state) }
+
 // index returns the index of an object's inlined calls; nil if none can be kept.
 func (o *Object) index() *inlineIndex {
-	if o.inlined == nil && o.options.Indexes != nil && o.BuildID != "" {
-		o.inlined = &inlineIndex{kept: parseIndex(o.options.Indexes.Read(o.BuildID))}
+	if name := o.keptName(); o.inlined == nil && o.options.Indexes != nil && name != "" {
+		o.inlined = &inlineIndex{kept: parseIndex(o.options.Indexes.Read(name))}
 	}
 	return o.inlined
 }
@@ -245,7 +249,7 @@ func (o *Object) index() *inlineIndex {
 func (o *Object) keepIndex() {
 	if o.inlined != nil && len(o.inlined.fresh) > 0 && len(o.notes) == 0 {
 		if data := o.inlined.data(); len(data) <= mostIndex {
-			o.options.Indexes.Write(o.BuildID, data)
+			o.options.Indexes.Write(o.keptName(), data)
 		}
 	}
 }

@@ -42,7 +42,7 @@ type Options struct {
 	// Cache is how many bytes of line tables and inlined calls may be kept.
 	// 0: 64 MiB.
 	Cache int
-	// Indexes keep the symbols and an index of the inlined calls by build id; nil for none.
+	// Indexes keep the symbols and an index of the inlined calls; nil for none.
 	Indexes Indexes
 }
 

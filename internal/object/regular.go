@@ -15,30 +15,31 @@ func Regular(path string) error {
 	return err
 }
 
-// openRegular opens a regular file, and returns its size.
-func openRegular(path string) (*os.File, int64, error) {
+// openRegular opens a regular file.
+func openRegular(path string) (*os.File, os.FileInfo, error) {
 	if err := Regular(path); err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	info, err := f.Stat()
 	if err != nil {
 		f.Close()
-		return nil, 0, err
+		return nil, nil, err
 	}
-	return f, info.Size(), nil
+	return f, info, nil
 }
 
 // ReadAt reads up to size bytes of a regular file from an offset on.
 func ReadAt(path string, offset uint64, size int) ([]byte, error) {
-	f, length, err := openRegular(path)
+	f, info, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	length := info.Size()
 	if offset > uint64(length) {
 		return nil, fmt.Errorf("%s has no byte %d", path, offset)
 	}

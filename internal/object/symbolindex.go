@@ -178,10 +178,10 @@ func (t *symbolData) symbol(i int) Symbol {
 
 // keptSymbols returns the functions that were kept; nil if there are none.
 func (o *Object) keptSymbols() *symbolData {
-	if o.options.Indexes == nil || o.BuildID == "" {
+	if o.options.Indexes == nil || o.keptName() == "" {
 		return nil
 	}
-	data := o.options.Indexes.Read(o.BuildID + symbolSuffix)
+	data := o.options.Indexes.Read(o.keptName() + symbolSuffix)
 	if len(data) < symbolHeader || len(data) > mostIndex || !Sealed(data, len(symbolMark)) {
 		return nil
 	}
@@ -194,9 +194,9 @@ func (o *Object) keptSymbols() *symbolData {
 	return t
 }
 
-// keepSymbols keeps the functions of a file with a build id.
+// keepSymbols keeps the functions of a file that has a name for it.
 func (o *Object) keepSymbols(data []byte) {
-	if o.options.Indexes != nil && o.BuildID != "" && len(data) <= mostIndex {
-		o.options.Indexes.Write(o.BuildID+symbolSuffix, Seal(data, len(symbolMark)))
+	if o.options.Indexes != nil && o.keptName() != "" && len(data) <= mostIndex {
+		o.options.Indexes.Write(o.keptName()+symbolSuffix, Seal(data, len(symbolMark)))
 	}
 }

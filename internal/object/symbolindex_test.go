@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestSymbolIndex asks for the functions of programs without an index, while one is made, with
@@ -20,8 +21,8 @@ func TestSymbolIndex(t *testing.T) {
 
 func testSymbolIndex(t *testing.T, path string) {
 	plain := open(t, path, Options{})
-	if plain.BuildID == "" {
-		t.Skip("the linker gives no build id")
+	if plain.keptName() == "" {
+		t.Skip("nothing can be kept here")
 	}
 	want, err := plain.Functions()
 	if err != nil || len(want) == 0 {
@@ -31,7 +32,7 @@ func testSymbolIndex(t *testing.T, path string) {
 	ask := func(how string) (read bool) {
 		t.Helper()
 		o := open(t, path, Options{Indexes: kept})
-		before := string(kept[plain.BuildID+symbolSuffix])
+		before := string(kept[plain.keptName()+symbolSuffix])
 		if got, err := o.Functions(); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %d functions and %v, want %d", how, len(got), err, len(want))
 		}
@@ -45,18 +46,18 @@ func testSymbolIndex(t *testing.T, path string) {
 		if got := o.Notes(); !reflect.DeepEqual(got, plain.Notes()) {
 			t.Errorf("%s: notes %q, want %q", how, got, plain.Notes())
 		}
-		return string(kept[plain.BuildID+symbolSuffix]) != before
+		return string(kept[plain.keptName()+symbolSuffix]) != before
 	}
 	if !ask("while it is made") {
 		t.Fatal("nothing was kept")
 	}
-	whole := slices.Clone(kept[plain.BuildID+symbolSuffix])
+	whole := slices.Clone(kept[plain.keptName()+symbolSuffix])
 	if ask("with it") {
 		t.Error("the symbols were kept again")
 	}
 	for _, damaged := range [][]byte{whole[:10], whole[:len(whole)/2], changed(whole, 0), changed(whole, symbolHeader+8)} {
-		kept[plain.BuildID+symbolSuffix] = damaged
-		if !ask("damaged") || string(kept[plain.BuildID+symbolSuffix]) != string(whole) {
+		kept[plain.keptName()+symbolSuffix] = damaged
+		if !ask("damaged") || string(kept[plain.keptName()+symbolSuffix]) != string(whole) {
 			t.Errorf("a damaged index of %d bytes was not replaced", len(damaged))
 		}
 	}
@@ -154,5 +155,43 @@ func TestRelease(t *testing.T) {
 	}
 	if inlined == 0 {
 		t.Error("no inlined calls")
+	}
+}
+
+// TestKeptName: a file that takes another's place has another name, with the same size and time.
+func TestKeptName(t *testing.T) {
+	with, without := programs[0].build(t), ""
+	for _, p := range programs {
+		if p.name == "c-no-build-id" {
+			without = p.build(t)
+		}
+	}
+	if o := open(t, with, Options{}); o.BuildID == "" || o.keptName() != o.BuildID {
+		t.Errorf("kept as %q, with the build id %q", o.keptName(), o.BuildID)
+	}
+	data, err := os.ReadFile(without)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "program")
+	names := map[string]bool{}
+	for i := range 2 {
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			o := open(t, path, Options{})
+			if o.keptName() == "" || o.BuildID != "" {
+				t.Skipf("kept as %q, with the build id %q", o.keptName(), o.BuildID)
+			}
+			names[o.keptName()] = true
+		}
+		if len(names) != i+1 {
+			t.Errorf("%d names of %d files", len(names), i+1)
+		}
+		time.Sleep(20 * time.Millisecond) // the kernel's clock for files ticks at least every 10 ms
 	}
 }
