@@ -36,10 +36,10 @@ func (c *Count) Estimate() counts.Estimate {
 
 // Share returns the part that the count is of a total. The error takes the other samples
 // for as large as these: with x of the whole t and the variance v of x, it is that of
-// √(v·(1−x/t)) / t. It is not known for counts without samples.
+// √(v·(1−x/t)) / t. It is not known without a variance.
 func (c *Count) Share(total float64) counts.Estimate {
 	e := counts.Estimate{Value: c.Value / total, Error: math.NaN()}
-	if c.Samples > 0 && c.Variance > 0 && e.Value <= 1 {
+	if c.Variance > 0 && e.Value <= 1 {
 		e.Error = counts.Confidence * math.Sqrt(c.Variance*(1-e.Value)) / total
 	}
 	return e

@@ -29,10 +29,30 @@ func (c *Method) WithWhole(t *counts.Table, event string) *counts.Table {
 		b.readSlots(&plain, Place{Self: i}, a)
 		switch v := b.of.Eval(a.in); {
 		case !math.IsNaN(v):
-			row[len(row)-1] = counts.Cell{Value: v, State: counts.Counted}
+			row[len(row)-1] = counts.Cell{Value: v, Variance: b.varianceOfWhole(&plain, Place{Self: i}, a, v), State: counts.Counted}
 		case i == 0:
 			return nil
 		}
 	}
 	return out
+}
+
+// varianceOfWhole propagates the variances of counts that are no samples: the bound that holds for
+// any correlation, as that of errorBounds.
+func (b *Binding) varianceOfWhole(t *counts.Table, place Place, a *Account, whole float64) float64 {
+	sum := 0.0
+	for _, k := range b.live {
+		cell, ok := b.cell(t, place, &b.slots[k])
+		if !ok || !(cell.Variance > 0) || cell.Samples > 0 || b.isPart(t, &b.slots[k]) {
+			continue
+		}
+		at := b.slotIndex(k)
+		was := a.in[at]
+		a.in[at] += math.Sqrt(cell.Variance)
+		if v := b.of.Eval(a.in); !math.IsNaN(v) {
+			sum += math.Abs(v - whole)
+		}
+		a.in[at] = was
+	}
+	return sum * sum
 }

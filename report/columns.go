@@ -79,6 +79,7 @@ func (p *profile) above(a *account.Account, i int) bool {
 type widths struct {
 	self    bool
 	samples bool
+	errors  bool
 	labels  []int
 	module  int // 0 for none
 }
@@ -90,6 +91,9 @@ func (w *widths) total() int {
 	}
 	if w.samples {
 		sum += sampleWidth
+	}
+	if w.errors {
+		sum += figureWidth
 	}
 	for _, l := range w.labels {
 		sum += l
@@ -106,6 +110,7 @@ func (p *profile) natural() widths {
 	}
 	for i := range p.lines {
 		l := &p.lines[i]
+		w.errors = w.errors || !w.samples && l.part.Error > 0
 		for k, text := range l.labels {
 			if i > 0 || len(kinds) == 1 {
 				w.labels[k] = max(w.labels[k], page.Runes(text)+gap)
@@ -236,7 +241,7 @@ func (p *profile) table() {
 			return
 		}
 		p.Out.WriteByte('\n')
-		w.samples = false
+		w.samples, w.errors = false, false
 	}
 }
 
@@ -377,6 +382,9 @@ func (p *profile) labelHead(w *widths, h *parts) string {
 	if w.samples {
 		line += fmt.Sprintf("%*s", sampleWidth, "samples")
 	}
+	if w.errors {
+		line += fmt.Sprintf("%*s", figureWidth, "±")
+	}
 	line += strings.Repeat(" ", markWidth)
 	for k, kind := range h.labels() {
 		line += page.Padded(page.Cut(kind.String(), w.labels[k]-1), w.labels[k])
@@ -432,6 +440,13 @@ func (p *profile) place(l *profileLine, w *widths, width []int, from, to int) {
 	}
 	if w.samples {
 		out += fmt.Sprintf("%*s", sampleWidth-1, l.samples) + " "
+	}
+	if w.errors {
+		text := ""
+		if l.part.Error > 0 {
+			text = page.PercentOf(l.part.Error)
+		}
+		out += fmt.Sprintf("%*s ", figureWidth-1, text)
 	}
 	out += " " + mark + " "
 	for k, room := range w.labels {

@@ -107,7 +107,7 @@ func (t *tree) places(h *account.Hotspots, most int) {
 	}
 	for i := range shown {
 		p := &shown[i]
-		r := row{share: page.PercentOf(p.Share), function: page.Cut(page.Shorter(functionOf(p), functionMost), functionMost), at: page.CutLeft(placeOf(p), placeMost), remark: loopOf(p)}
+		r := row{share: shareOf(h, p), function: page.Cut(page.Shorter(functionOf(p), functionMost), functionMost), at: page.CutLeft(placeOf(p), placeMost), remark: loopOf(p)}
 		if p.Cause != nil {
 			r.cause = p.Cause.Kind
 			if p.Cause.Text != "" {
@@ -117,7 +117,11 @@ func (t *tree) places(h *account.Hotspots, most int) {
 		add(r)
 	}
 	if left > 0 && others >= othersLeast {
-		add(row{share: page.PercentOf(others), function: page.Trim(float64(left)) + " " + noun("others", float64(left))})
+		share := page.PercentOf(others)
+		if len(rows) > 0 { // below the shares, and not their errors
+			share = page.Padded(share, page.Runes(share)+page.Runes(rows[0].share)-page.Runes(page.PercentOf(shown[0].Share)))
+		}
+		add(row{share: share, function: page.Trim(float64(left)) + " " + noun("others", float64(left))})
 	}
 	if !t.blank() {
 		t.Out.WriteByte('\n')
@@ -148,6 +152,15 @@ func (t *tree) places(h *account.Hotspots, most int) {
 			t.Paragraph("", r.cause, wide[0]+6, plain)
 		}
 	}
+}
+
+// shareOf is the share of a place with its error. Of samples their number is in the title, and no
+// error is here.
+func shareOf(h *account.Hotspots, p *account.Hot) string {
+	if h.Samples == 0 && p.Error > 0 {
+		return page.PercentOf(p.Share) + fmt.Sprintf(" ±%7s", page.PercentOf(p.Error))
+	}
+	return page.PercentOf(p.Share)
 }
 
 // othersLeast is the least share of the other functions that is worth a line.

@@ -43,6 +43,9 @@ func (t *Tables) Hotspots(running float64) *account.Hotspots {
 			break
 		}
 		p := account.Hot{Share: running * part, Error: math.NaN(), Samples: cell.Samples}
+		if cell.Variance > 0 {
+			p.Error = running * counts.Confidence * math.Sqrt(cell.Variance*max(0, 1-part)) / total
+		}
 		if c := t.Functions.Scopes[row].Code; c != nil {
 			p.Function, p.Module, p.Kernel, p.File, p.Line, p.Addr = c.Function, c.Module, InKernel(c.Module), c.File, c.Line, c.Addr
 			t.line(&p, c)

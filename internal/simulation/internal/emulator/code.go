@@ -14,16 +14,17 @@ import (
 
 // A library is the code that processes executed, by file.
 type library struct {
-	images  map[string]*image
-	decoder disasm.Decoder
-	x86     bool
-	ops     *pipeline.Decoder // nil if there is no model of a core for the instruction set
-	bytes   []byte            // of the instructions
-	chunks  [][]instruction   // by number
-	n       int               // of instructions
-	copied  instruction       // of known
-	decoded sample
-	still   traffic
+	images    map[string]*image
+	decoder   disasm.Decoder
+	x86       bool
+	ops       *pipeline.Decoder // nil if there is no model of a core for the instruction set
+	bytes     []byte            // of the instructions
+	chunks    [][]instruction   // by number
+	n         int               // of instructions
+	functions []*function       // that were in windows
+	copied    instruction       // of known
+	decoded   sample
+	still     traffic
 }
 
 // chunk is how many instructions are made at a time.
@@ -69,6 +70,8 @@ type image struct {
 	file *object.Object
 	at   map[uint64]uint32 // numbers of instructions
 	list []uint32          // by address, once it was asked for
+
+	functions map[uint64]*function // that were in windows, by address
 }
 
 // image returns that of a file; without a path that of a process.
@@ -79,7 +82,7 @@ func (l *library) image(path string, pid int) *image {
 	}
 	i := l.images[key]
 	if i == nil {
-		i = &image{path: path, pid: pid, at: map[uint64]uint32{}}
+		i = &image{path: path, pid: pid, at: map[uint64]uint32{}, functions: map[uint64]*function{}}
 		if path != "" {
 			i.file, _ = object.Open(path, object.Options{Debug: []string{debugFiles}})
 		}
@@ -167,7 +170,9 @@ type sample struct {
 	ideal, lost, waits float64
 	late               [parts]float64 // cycles that accesses were late, by reason
 
-	settled parts3
+	settled  parts3
+	of       *function      // once it was in a window
+	variance [costs]float64 // of its costs in the whole run
 }
 
 // wasTimed reports whether the instruction was in a window.

@@ -30,6 +30,7 @@ type run struct {
 	by      map[int]*process // by number; the latest program of each
 	all     []*process
 	windows []window
+	begun   int     // of the windows
 	cycles  float64 // of the windows
 	clock   clock
 	left    []string // programs that were executed outside
@@ -69,6 +70,8 @@ type block struct {
 	bias       uint64   // of addresses in memory over those in the file
 	insts      []uint32 // numbers
 	seen       int64    // executions in samples
+	image      *image
+	of         *function // once it was in a window
 }
 
 // Bounds on what the plugin may write.
@@ -208,7 +211,7 @@ func (p *process) define(text string) error {
 	}
 	p.run.bytes, p.run.sizes = code, sizes
 	image, bias := p.find(addr)
-	b := &block{start: addr, end: addr + uint64(len(code)), bias: bias}
+	b := &block{start: addr, end: addr + uint64(len(code)), bias: bias, image: image}
 	b.insts = p.run.code.instructions(image, addr-bias, code, sizes)
 	if p.numbers = append(p.numbers, b.insts...); b.insts == nil {
 		for range sizes {

@@ -6,20 +6,16 @@ package emulator
 // functions are subtracted. They are given to the instructions with a difference above 0.
 func (l *library) settle() {
 	for _, i := range l.ordered() {
-		functions := map[uint64][]*instruction{}
 		for in := range l.sorted(i) {
-			if !in.wasTimed() {
-				continue
+			if in.wasTimed() {
+				in.of.insts = append(in.of.insts, in)
 			}
-			start := uint64(0)
-			if i.file != nil {
-				start, _, _ = i.file.Extent(in.addr)
-			}
-			functions[start] = append(functions[start], in)
 		}
-		for _, insts := range functions {
-			settle(insts)
-		}
+	}
+	for _, f := range l.functions {
+		f.close()
+		settle(f.insts)
+		f.uncertain()
 	}
 }
 

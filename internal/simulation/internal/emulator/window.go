@@ -26,6 +26,7 @@ type detailed struct {
 	caches            *caches.Hierarchy
 	ideal, real, full *pipeline.Machine
 
+	id     int    // of the window
 	seen   int    // blocks of the window
 	number uint32 // of the instruction that is executed
 	sums   window
@@ -67,6 +68,8 @@ func (d *detailed) begin() {
 	for _, m := range []*pipeline.Machine{d.ideal, d.real, d.full} {
 		m.Reset()
 	}
+	d.run.begun++
+	d.id = d.run.begun
 	d.seen, d.sums, d.before, d.wrong, d.skew = 0, window{}, nil, nil, 0
 	d.bus, d.walks = [caches.Levels]int64{}, 0
 	d.asked = d.asked[:0]
@@ -92,6 +95,9 @@ func (d *detailed) lost() { d.before = nil }
 func (d *detailed) block(b *block, accesses []access, taken, missed bool) {
 	d.seen++
 	counts := d.seen > fillBlocks
+	if b.of == nil {
+		b.of = d.run.code.function(b.image, b.start-b.bias)
+	}
 	next := 0
 	for i, n := range b.insts {
 		in := d.run.code.look(d.run.code.inst(n))
@@ -102,6 +108,7 @@ func (d *detailed) block(b *block, accesses []access, taken, missed bool) {
 		}
 		own := accesses[first:next]
 		in.watched++
+		in.of = b.of
 		for k := range own {
 			in.accesses[at(own[k].store)]++
 		}
@@ -145,20 +152,32 @@ func (d *detailed) execute(in *instruction, pc uint64, accesses []access, taken,
 	if to == nil || to.timed == 0 {
 		to = in
 	}
-	to.ideal += ideal
-	to.waits += full - real
+	d.spend(to, costIdeal, ideal)
+	d.spend(to, costWaits, full-real)
 	// What comes later than without a misprediction is late because of it.
 	if wrong != nil && wrong.timed > 0 {
-		wrong.lost += real - ideal
+		d.spend(wrong, costLost, real-ideal)
 	} else {
-		to.lost += real - ideal
+		d.spend(to, costLost, real-ideal)
 	}
 	in.timed++
+	in.of.in(d.id).instructions++
 	d.before = in
 	d.sums.instructions++
 	d.sums.cycles += full
 	d.sums.lost += real - ideal
 	d.sums.waits += full - real
+}
+
+// spend adds cycles to a cost of an instruction, and to that of its function.
+func (d *detailed) spend(in *instruction, cost int, cycles float64) {
+	*in.cost(cost) += cycles
+	in.of.in(d.id).cycles[cost] += cycles
+}
+
+// cost returns a cost of an instruction in windows.
+func (in *instruction) cost(cost int) *float64 {
+	return [...]*float64{costIdeal: &in.ideal, costLost: &in.lost, costWaits: &in.waits}[cost]
 }
 
 // repeat adds one more repetition of a string instruction. Copies and fills move 32 bytes a
@@ -179,9 +198,10 @@ func (d *detailed) repeat(in *instruction, pc uint64, accesses []access, counts 
 	if !counts {
 		return
 	}
-	in.ideal += cycles
-	in.waits += wait
+	d.spend(in, costIdeal, cycles)
+	d.spend(in, costWaits, wait)
 	in.timed++
+	in.of.in(d.id).instructions++
 	d.sums.instructions++
 	d.sums.cycles += cycles + wait
 	d.sums.waits += wait

@@ -94,6 +94,9 @@ func (in *instruction) costs() []float64 {
 	for _, v := range []float64{miss(in.misses[0], caches.Second), miss(in.misses[1], caches.Second), miss(in.misses[0], caches.Memory), miss(in.misses[1], caches.Memory)} {
 		list = append(list, when(!timed, v))
 	}
+	for _, v := range in.variance {
+		list = append(list, v/valgrind.VarianceUnit)
+	}
 	return list
 }
 

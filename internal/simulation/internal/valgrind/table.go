@@ -3,7 +3,6 @@ package valgrind
 import (
 	"cmp"
 	"slices"
-	"strconv"
 
 	"github.com/cyclestack/cyclestack/counts"
 )
@@ -13,8 +12,9 @@ func (r *Reader) fill() {
 	derived, weights := r.weights()
 	scopes, sums := r.scopes()
 	l := &counts.Layout{Scopes: scopes}
-	for _, e := range r.events {
-		l.Columns = append(l.Columns, counts.Column{Event: e})
+	shown := r.shown()
+	for _, i := range shown {
+		l.Columns = append(l.Columns, counts.Column{Event: r.events[i]})
 	}
 	for _, d := range derived {
 		l.Columns = append(l.Columns, counts.Column{Event: d.name})
@@ -33,14 +33,14 @@ func (r *Reader) fill() {
 	t := &r.table
 	t.Reset(l)
 	t.Label, t.CPU = r.header.command, cmp.Or(r.header.cpu, AnyCPU)
-	for i := range scopes {
-		put(t, i, sums[i], weights)
+	for _, row := range rows {
+		sums = append(sums, r.places.at(row))
 	}
-	for i, row := range rows {
-		put(t, len(scopes)+i, r.places.at(row), weights)
+	for i, list := range sums {
+		put(t, i, shown, list, weights)
 	}
 	for i := 0; known && i < len(l.Scopes); i++ {
-		cells := t.Row(i)[len(r.events)+len(derived):]
+		cells := t.Row(i)[len(shown)+len(derived):]
 		switch {
 		case i >= len(scopes):
 			row := rows[i-len(scopes)]
@@ -51,7 +51,7 @@ func (r *Reader) fill() {
 			exposure.put(cells, sums[i], [2]float64{})
 		}
 	}
-	r.sampled(t)
+	r.sampled(t, shown, sums)
 	t.Notes = r.notes()
 }
 
@@ -87,27 +87,6 @@ func (r *Reader) cycles() (columns []int) {
 // cycleEvents are cycles, and what is estimated in them.
 var cycleEvents = []string{"Ct", "Cbt", "C2t", "C3t", "Cmt", pageEvent, untimed}
 
-// sampled adds the error of sampling to the events that the file states it for. Of a part of
-// the run there were fewer samples than of the whole.
-func (r *Reader) sampled(t *counts.Table) {
-	list := words([]byte(r.header.sampling))
-	for i := 0; i+1 < len(list); i += 2 {
-		relative, err := strconv.ParseFloat(list[i+1], 64)
-		at := slices.Index(r.events, list[i])
-		if err != nil || at < 0 || !(relative > 0 && relative < mostRelative) {
-			continue
-		}
-		whole := r.total()[at]
-		for scope := range t.Scopes {
-			c := t.Cell(scope, at)
-			c.Variance = relative * relative * whole * c.Value
-		}
-	}
-}
-
-// mostRelative is more than any relative error of a sum of samples that says anything.
-const mostRelative = 100
-
 // join puts rows together with the others.
 func (r *Reader) join(rows []int) {
 	p := &r.places
@@ -125,16 +104,16 @@ func (r *Reader) join(rows []int) {
 }
 
 // put writes the counts of a scope, and the derived ones.
-func put(t *counts.Table, scope int, sums []float64, weights [][]float64) {
-	for c, v := range sums {
-		*t.Cell(scope, c) = counted(v)
+func put(t *counts.Table, scope int, shown []int, sums []float64, weights [][]float64) {
+	for c, i := range shown {
+		*t.Cell(scope, c) = counted(sums[i])
 	}
 	for d, list := range weights {
 		v := 0.0
 		for i, w := range list {
 			v += w * sums[i]
 		}
-		*t.Cell(scope, len(sums)+d) = counted(v)
+		*t.Cell(scope, len(shown)+d) = counted(v)
 	}
 }
 

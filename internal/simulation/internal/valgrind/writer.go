@@ -15,13 +15,16 @@ var EmulatedEvents = slices.Concat([]string{"Ir", "Dr", "Dw", "I1mr", "D1mr", "D
 
 // timedNames are the names of the events that [Simulation.Time] adds, and that of page walks.
 func timedNames() []string {
-	list := []string{"DT", "DW", "Lm", pageEvent, "DT" + ofUntimed, "DW" + ofUntimed}
+	list := []string{"DT", walkEvent, "Lm", pageEvent, "DT" + ofUntimed, walkEvent + ofUntimed}
 	for i := range addedEvents {
 		name, _ := addedEvent(i)
 		list = append(list, name)
 	}
-	return list
+	return append(list, varianceEvents[:]...)
 }
+
+// walkEvent is accesses whose page no TLB has. Names differ by more than the case of letters.
+const walkEvent = "Wd"
 
 // pageEvent is the cycles of waiting for the translation of addresses.
 const pageEvent = "Cpt"
@@ -59,7 +62,7 @@ func NewFileWriter(w io.Writer, h FileHeader) *FileWriter {
 	if h.Error != "" {
 		fmt.Fprintf(f.out, "desc: %s: %s\n", samplingDescription, h.Error)
 	}
-	fmt.Fprint(f.out, "\nevent: DT: accesses to data whose page only the second TLB has\nevent: DW: accesses to data whose page no TLB has\n"+
+	fmt.Fprint(f.out, "\nevent: DT: accesses to data whose page only the second TLB has\nevent: Wd: accesses to data whose page no TLB has\n"+
 		"event: Lm: lines that moved between memory and the caches\n")
 	fmt.Fprintf(f.out, "event: %s: cycles that waiting for the translation of addresses adds, by the model of a core\n", pageEvent)
 	for i := range addedEvents {
