@@ -23,16 +23,18 @@ type Amounts struct {
 	limits []string    // the bottlenecks, by row
 	notes  []string
 
-	stacks *account.Binding
-	row    *counts.Table // of one stack
-	wholes []float64     // its slots or cycles, by unit
+	account *account.Account // that was made last
+	stacks  *account.Binding
+	row     *counts.Table // of one stack
+	part    *counts.Table // of one place
+	wholes  []float64     // its slots or cycles, by unit
 }
 
 // NewAmounts returns the amounts of nodes of a method for the places in a table. The
 // table's first row is the whole.
 func NewAmounts(m *account.Method, t *counts.Table, nodes []int) *Amounts {
 	one := &counts.Layout{Columns: t.Columns, Scopes: []counts.Scope{counts.RunScope("")}}
-	s := &Amounts{nodes: nodes, stacks: m.Bind(one), row: counts.NewTable(one)}
+	s := &Amounts{nodes: nodes, stacks: m.Bind(one), row: counts.NewTable(one), part: counts.NewTable(one)}
 	places := m.Bind(t.Layout)
 	for _, i := range nodes {
 		unit := places.PartUnit(i)
@@ -42,21 +44,71 @@ func NewAmounts(m *account.Method, t *counts.Table, nodes []int) *Amounts {
 		s.unit = append(s.unit, slices.Index(s.units, unit))
 	}
 	s.wholes = make([]float64, len(s.units))
-	s.account(places, t)
+	s.sum(places, t)
+	s.account = nil // it is of another binding
 	return s
 }
 
-// account makes the accounts of the places, and notes where they do not add up.
-func (s *Amounts) account(b *account.Binding, t *counts.Table) {
-	var a *account.Account
+// Place returns the amounts of a place in another table of the same layout, and its bottleneck
+// there. The whole may be 0 where its parts were counted. Then the amounts are what those add
+// to the table of all.
+func (s *Amounts) Place(t, all *counts.Table, row int) (list []float64, limit string) {
+	amounts := func(cells []counts.Cell) []float64 {
+		copy(s.part.Row(0), cells)
+		s.account = s.stacks.Evaluate(s.part, account.Place{}, s.account)
+		for u, unit := range s.units {
+			s.wholes[u] = s.stacks.Whole(s.part, account.Place{}, unit)
+		}
+		list := make([]float64, len(s.nodes))
+		for k, i := range s.nodes {
+			list[k] = s.account.Part(i) * s.wholes[s.unit[k]]
+		}
+		return list
+	}
+	list = amounts(t.Row(row))
+	if len(s.account.Bottleneck) > 0 {
+		limit = s.stacks.Method.Model.Nodes[s.account.Bottleneck[len(s.account.Bottleneck)-1]].Name
+	}
+	if !slices.Contains(s.wholes, 0) {
+		return list, limit
+	}
+	with, without := slices.Clone(t.Row(row)), slices.Clone(all.Row(row))
+	for col := range with {
+		if with[col].Samples == 0 {
+			with[col] = all.Row(row)[col]
+		} else {
+			without[col] = counts.Cell{State: counts.Counted}
+		}
+	}
+	more, less := amounts(with), amounts(without)
+	for k := range list {
+		list[k] = more[k] - less[k]
+	}
+	return list, ""
+}
+
+// Wholes appends what a stack has of the wholes.
+func (s *Amounts) Wholes(cells []counts.Cell, to []float64) []float64 {
+	copy(s.row.Row(0), cells)
+	for _, unit := range s.units {
+		to = append(to, s.stacks.Whole(s.row, account.Place{}, unit))
+	}
+	return to
+}
+
+// Units are the wholes.
+func (s *Amounts) Units() []string { return s.units }
+
+// sum makes the accounts of the places, and notes where they do not add up.
+func (s *Amounts) sum(b *account.Binding, t *counts.Table) {
 	sums := make([]tally, len(s.nodes))
 	run := make([]float64, len(s.units))
 	for row := range t.Scopes {
 		at := account.Place{Self: row}
-		a = b.Evaluate(t, at, a)
+		s.account = b.Evaluate(t, at, s.account)
 		limit := ""
-		if n := len(a.Bottleneck); n > 0 {
-			limit = s.stacks.Method.Model.Nodes[a.Bottleneck[n-1]].Name
+		if n := len(s.account.Bottleneck); n > 0 {
+			limit = s.stacks.Method.Model.Nodes[s.account.Bottleneck[n-1]].Name
 		}
 		for u, unit := range s.units {
 			s.wholes[u] = b.Whole(t, at, unit)
@@ -66,9 +118,9 @@ func (s *Amounts) account(b *account.Binding, t *counts.Table) {
 		}
 		parts := make([]float64, len(s.nodes))
 		for k, i := range s.nodes {
-			parts[k] = a.Part(i)
+			parts[k] = s.account.Part(i)
 			if row > 0 {
-				sums[k].add(parts[k], a.Nodes[i].Reliable(), s.wholes[s.unit[k]])
+				sums[k].add(parts[k], s.account.Nodes[i].Reliable(), s.wholes[s.unit[k]])
 			}
 		}
 		s.parts, s.limits = append(s.parts, parts), append(s.limits, limit)

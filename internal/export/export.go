@@ -59,6 +59,7 @@ type Stack struct {
 	Values []float64 // by type; NaN for what is not known
 	// Bottleneck is the node that limits the innermost place most; "" for none.
 	Bottleneck string
+	Number     int // of the stack in the pieces of a profile
 }
 
 // Select returns the stacks that are wanted.
@@ -89,13 +90,33 @@ type Profile struct {
 	// callchains.
 	Threads bool
 	Notes   []string // notes about the values
-	Span    *Span    // the piece of the recording that the samples are of; nil for all of it
+	// Pieces are the stacks of each interval, in the order of time; nil if they were not asked
+	// for. They are made behind the stacks, and each is valid until the next.
+	Pieces  iter.Seq[*Piece]
+	Units   []string // the wholes that nodes are parts of
+	Crowded bool     // they were asked for, and are so many that there was no room
 }
 
-// A Span is a piece of a recording, in seconds since its beginning.
-type Span struct {
-	Start    float64 `json:"start_s"`
-	Duration float64 `json:"duration_s"`
+// A Piece is the stacks of an interval.
+type Piece struct {
+	Start  float64 // seconds since the beginning of the recording
+	Stacks []Part
+	Places []PlacePart
+}
+
+// A Part is what a stack has of a piece. Amounts of nodes are those of its place, in proportion
+// to its part of the wholes.
+type Part struct {
+	Stack, Place int       // Stack.Number, and the number of the place
+	Events       []float64 // by type, without the nodes
+	Wholes       []float64 // by Profile.Units
+}
+
+// A PlacePart is what a place has of a piece.
+type PlacePart struct {
+	Place      int
+	Amounts    []float64 // by node
+	Bottleneck string
 }
 
 // A Format is a format of other programs.

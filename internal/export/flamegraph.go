@@ -75,6 +75,7 @@ type flameTree struct {
 	names    numbers
 	modules  numbers
 	limits   numbers
+	ends     []int32 // the last boxes of stacks by their number, for pieces
 }
 
 type flameBox struct {
@@ -146,7 +147,7 @@ func (t *flameTree) fill(p *Profile) Omission {
 				values[i], any = v, true
 			}
 		}
-		if !any {
+		if !any && p.Pieces == nil {
 			continue
 		}
 		limit := t.limits.of(clean(s.Bottleneck))
@@ -159,6 +160,10 @@ func (t *flameTree) fill(p *Profile) Omission {
 		for _, f := range s.Frames {
 			at = t.child(at, f.label(), clean(f.Module), f.Inlined, f.Kernel)
 			t.count(at, values, p.Default, limit)
+		}
+		if p.Pieces != nil {
+			t.ends = append(t.ends, make([]int32, max(0, s.Number+1-len(t.ends)))...)
+			t.ends[s.Number] = at
 		}
 	}
 	return left
@@ -208,17 +213,9 @@ func (t *flameTree) limit(box int32) int32 {
 // behind five of its own.
 func (t *flameTree) write(out *jsonStream, p *Profile, left Omission) {
 	out.text(`{"schema":`).value(stacksSchema).text(`,"title":`).value(clean(p.Title)).text(`,"types":[`)
-	for i, typ := range p.Types {
-		if i > 0 {
-			out.text(",")
-		}
-		out.value(map[string]string{"name": clean(typ.Name), "unit": clean(typ.Unit), "path": clean(typ.Path)})
-	}
+	out.types(p.Types)
 	notes := cleanAll(append(slices.Clone(p.Notes), left.Notes()...))
 	out.text(`]`)
-	if p.Span != nil {
-		out.text(`,"interval":`).value(p.Span)
-	}
 	out.text(`,"main":`).value(p.Default).text(`,"notes":`).value(append([]string{}, notes...)).text(",\"boxes\":[\n")
 	number := make([]int32, len(t.boxes))
 	n := int32(0)
@@ -257,6 +254,16 @@ func (t *flameTree) write(out *jsonStream, p *Profile, left Omission) {
 	}
 	out.text("],\n\"names\":").value(t.names.list).text(",\n\"modules\":").value(t.modules.list).
 		text(",\n\"limits\":").value(append([]string{}, t.limits.list...)).text("}")
+}
+
+// types writes the types of values.
+func (j *jsonStream) types(list []Type) {
+	for i, typ := range list {
+		if i > 0 {
+			j.text(",")
+		}
+		j.value(map[string]string{"name": clean(typ.Name), "unit": clean(typ.Unit), "path": clean(typ.Path)})
+	}
 }
 
 // flags are 1 for inlined calls and 2 for the kernel's code.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/cyclestack/cyclestack/account"
@@ -13,7 +12,6 @@ import (
 	"github.com/cyclestack/cyclestack/internal/export"
 	"github.com/cyclestack/cyclestack/internal/render"
 	"github.com/cyclestack/cyclestack/internal/resolve"
-	"github.com/cyclestack/cyclestack/internal/source/samples"
 	"github.com/cyclestack/cyclestack/internal/web"
 	"github.com/cyclestack/cyclestack/report"
 )
@@ -62,7 +60,7 @@ type pageReport struct {
 	samples bool
 	hot     []string // the hotspots, as annotate names them
 
-	spans []export.Span // the intervals
+	spans int // how many intervals there are
 	left  []web.Left
 }
 
@@ -90,15 +88,14 @@ func (p *pageReport) rest() {
 	simulated := p.simulated()
 	if p.samples || simulated {
 		p.add("functions", func(w io.Writer) error { return p.places(w, p.see, counts.Function) })
-		p.add("stacks", p.stacks)
+		p.stacks()
 	}
 	if !simulated {
 		p.add("intervals", p.intervals)
 	}
-	if p.samples && len(p.spans) > 1 {
+	if p.samples && p.spans > 1 {
 		p.functionsByInterval()
 	}
-	p.stacksByInterval()
 	if len(p.hot) > 0 && p.samples {
 		p.add("loops in the core model", p.core)
 	}
@@ -169,7 +166,7 @@ func (p *pageReport) intervals(w io.Writer) error {
 	if p.samples {
 		return p.places(w, func(a *account.Account) {
 			if a.Scope.Kind == counts.Interval {
-				p.spans = append(p.spans, export.Span{Start: a.Start, Duration: a.Duration})
+				p.spans++
 			}
 		}, counts.Interval)
 	}
@@ -185,54 +182,34 @@ func (p *pageReport) intervals(w io.Writer) error {
 	return err
 }
 
-// stacks writes the stacks.
-func (p *pageReport) stacks(w io.Writer) error { return p.stacksOf(w, p.o.Places.Filter, nil) }
-
-func (p *pageReport) stacksOf(w io.Writer, f Filter, span *export.Span) error {
-	s, err := p.Stacks(StackOptions{By: counts.Function, Filter: f, Symbols: p.o.Places.Symbols, NoInline: p.o.Places.NoInline})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	s.Profile.Span = span
-	_, err = export.Stacks(w, s.Profile)
-	return err
-}
-
-// spansMost and spannedMost bound the intervals and the bytes of a recording whose stacks
-// are in a page by interval: the recording is read for each.
-const (
-	spansMost   = 50
-	spannedMost = 64 << 20
-)
-
-// stacksByInterval adds the stacks of each interval that has samples.
-func (p *pageReport) stacksByInterval() {
-	info, err := os.Stat(p.file)
-	switch {
-	case len(p.spans) < 2 || err != nil:
-		return
-	case len(p.spans) > spansMost || info.Size() > spannedMost:
-		p.left = append(p.left, web.Left{View: "stacks by interval", Why: fmt.Sprintf("more than %d intervals or %d MB: a selection of intervals leaves the stacks as they are", spansMost, spannedMost>>20)})
-		return
-	}
-	for _, span := range p.spans {
-		f := p.o.Places.Filter
-		f.Time = &samples.Window{From: span.Start, To: span.Start + span.Duration - 1e-9}
-		if t := p.o.Places.Filter.Time; t != nil {
-			f.Time.From, f.Time.To = max(f.Time.From, t.From), min(f.Time.To, t.To)
-		}
-		before := len(p.left)
-		p.add("stacks by interval", func(w io.Writer) error {
-			err := p.stacksOf(w, f, &span)
-			if none := (*samples.NoMatchError)(nil); errors.As(err, &none) {
-				return errSame // an interval without samples has no stacks
-			}
+// stacks adds the stacks, and those of intervals.
+func (p *pageReport) stacks() {
+	var intervals bytes.Buffer
+	var written export.PiecesWritten
+	p.add("stacks", func(w io.Writer) error {
+		s, err := p.Stacks(StackOptions{By: counts.Function, Filter: p.o.Places.Filter, Symbols: p.o.Places.Symbols, NoInline: p.o.Places.NoInline, Intervals: true, Interval: p.o.Places.Interval})
+		if err != nil {
 			return err
-		})
-		if len(p.left) > before {
-			return
 		}
+		defer s.Close()
+		if s.Profile.Pieces == nil {
+			_, err = export.Stacks(w, s.Profile)
+			return err
+		}
+		written, err = export.StacksAndPieces(w, &intervals, s.Profile)
+		return err
+	})
+	const view, worth = "stacks by interval", 0.001
+	switch {
+	case written.Crowded:
+		p.left = append(p.left, web.Left{View: view, Why: "there are too many intervals: a selection leaves the stacks as they are"})
+	case written.Intervals < 2:
+		return
+	case written.Others > worth:
+		p.left = append(p.left, web.Left{View: view, Why: fmt.Sprintf("too many: in selections, the lightest are together, with %.2g %% of all", 100*written.Others)})
+	}
+	if !written.Crowded {
+		p.add(view, func(w io.Writer) error { _, err := intervals.WriteTo(w); return err })
 	}
 }
 
@@ -252,7 +229,7 @@ func (p *pageReport) core(w io.Writer) error {
 // code adds an annotated function, and its code in each interval.
 func (p *pageReport) code(symbol string) {
 	view := "code of " + symbol
-	code, err := p.Annotate(AnnotateOptions{Symbol: symbol, Symbols: p.o.Places.Symbols, Intervals: len(p.spans) > 1, Interval: p.o.Places.Interval})
+	code, err := p.Annotate(AnnotateOptions{Symbol: symbol, Symbols: p.o.Places.Symbols, Intervals: p.spans > 1, Interval: p.o.Places.Interval})
 	p.add(view, func(w io.Writer) error {
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/accounting"
@@ -29,6 +30,9 @@ type StackOptions struct {
 	Symbols  profile.Config
 	NoInline bool // inlined calls are part of the function around them
 	Cgroups  bool // stacks are split by cgroup, too
+	// Intervals makes the pieces of the profile: the stacks of each interval.
+	Intervals bool
+	Interval  time.Duration // see [PlaceOptions]
 }
 
 // A StackProfile is the stacks of a recording, with the amounts of a method's nodes.
@@ -79,9 +83,12 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 		o.By = counts.Function
 	}
 	e := &stackReport{event: o.Event, memory: o.Memory, placeReport: placeReport{Recordings: r, file: r.Names[0],
-		o: &PlaceOptions{Split: SplitBy(o.By), NoInline: o.NoInline, Filter: o.Filter, Symbols: o.Symbols}}}
+		o: &PlaceOptions{Split: SplitBy(o.By), NoInline: o.NoInline, Filter: o.Filter, Symbols: o.Symbols, Interval: o.Interval}}}
 	if o.Cgroups {
-		e.within = counts.By(0).With(counts.Cgroup)
+		e.within = e.within.With(counts.Cgroup)
+	}
+	if o.Intervals {
+		e.within = e.within.With(counts.Interval)
 	}
 	rec, err := r.recording(e.file)
 	if err != nil {
@@ -103,7 +110,7 @@ func (r *Recordings) Stacks(o StackOptions) (*StackProfile, error) {
 
 // read reads the stacks of samples, or the places of a simulation.
 func (e *stackReport) read(rec *source.Recording, by counts.Kind) error {
-	o := samples.Options{By: by, Within: e.within, StackMemory: e.memory, NoInline: e.o.NoInline, Waits: e.waits(), Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
+	o := samples.Options{By: by, Within: e.within, Interval: e.o.Interval, StackMemory: e.memory, NoInline: e.o.NoInline, Waits: e.waits(), Filter: e.o.Filter.Filter, Symbols: e.o.Symbols}
 	if !rec.Simulated() {
 		s, err := rec.Stacks(o)
 		switch {
@@ -199,6 +206,12 @@ func (e *stackReport) profile() (*export.Profile, error) {
 	}
 	p.Default = e.first(t, nodes, columns)
 	p.Stacks = e.all(amounts, columns)
+	if s, ok := e.stacks.(*samples.Stacks); ok && e.within.Has(counts.Interval) {
+		p.Pieces, p.Crowded = e.pieces(s, amounts, columns), s.Crowded()
+		if amounts != nil {
+			p.Units = amounts.Units()
+		}
+	}
 	return p, nil
 }
 
@@ -256,7 +269,7 @@ func (e *stackReport) all(amounts *export.Amounts, columns []int) iter.Seq[*expo
 	return func(yield func(*export.Stack) bool) {
 		out := &export.Stack{}
 		for s := range e.stacks.All() {
-			out.Thread, out.Cgroup, out.Frames, out.Same = s.Thread, s.Cgroup, out.Frames[:s.Same], s.Same
+			out.Thread, out.Cgroup, out.Frames, out.Same, out.Number = s.Thread, s.Cgroup, out.Frames[:s.Same], s.Same, s.Number
 			out.Values, out.Bottleneck = out.Values[:0], ""
 			for _, f := range s.Frames[s.Same:] {
 				x := frames[f]
@@ -269,8 +282,51 @@ func (e *stackReport) all(amounts *export.Amounts, columns []int) iter.Seq[*expo
 			if amounts != nil {
 				out.Values, out.Bottleneck = amounts.Of(s.Place, s.Cells, out.Values), amounts.Bottleneck(s.Place)
 			}
-			for _, col := range columns {
-				out.Values = append(out.Values, export.EventValue(&e.stacks.Table().Columns[col], &s.Cells[col]))
+			out.Values = e.events(columns, s.Cells, out.Values)
+			if !yield(out) {
+				return
+			}
+		}
+	}
+}
+
+// events appends the values of a stack's events.
+func (e *stackReport) events(columns []int, cells []counts.Cell, to []float64) []float64 {
+	for _, col := range columns {
+		to = append(to, export.EventValue(&e.stacks.Table().Columns[col], &cells[col]))
+	}
+	return to
+}
+
+// pieces yields the stacks of each interval. There, a place has an account of its own.
+func (e *stackReport) pieces(s *samples.Stacks, amounts *export.Amounts, columns []int) iter.Seq[*export.Piece] {
+	return func(yield func(*export.Piece) bool) {
+		whole := s.Table()
+		t, out := counts.NewTable(whole.Layout), &export.Piece{}
+		rows, met := []int(nil), make([]bool, len(t.Scopes))
+		for span := range s.Spans() {
+			out.Start, out.Stacks, out.Places, rows = span.Start, out.Stacks[:0], out.Places[:0], rows[:0]
+			for i := range span.Parts {
+				part := &span.Parts[i]
+				to := export.Part{Stack: part.Stack, Place: part.Place, Events: e.events(columns, part.Cells, nil)}
+				if amounts != nil {
+					to.Wholes = amounts.Wholes(part.Cells, nil)
+				}
+				out.Stacks = append(out.Stacks, to)
+				if row := part.Place; !met[row] {
+					met[row], rows = true, append(rows, row)
+					copy(t.Row(row), part.Cells)
+				} else {
+					for col := range part.Cells {
+						t.Cell(row, col).Add(&part.Cells[col])
+					}
+				}
+			}
+			for _, row := range rows {
+				if met[row] = false; amounts != nil {
+					list, limit := amounts.Place(t, whole, row)
+					out.Places = append(out.Places, export.PlacePart{Place: row, Amounts: list, Bottleneck: limit})
+				}
 			}
 			if !yield(out) {
 				return

@@ -220,7 +220,7 @@ func TestWhen(t *testing.T) {
 	}
 	stacks := func(what string, from, to int) {
 		t.Helper()
-		span := fmt.Sprintf("%g,%g", intervals[from].Scope.Start, intervals[to].Scope.Start+intervals[to].Scope.Duration)
+		span := fmt.Sprintf("%.9f,%.9f", intervals[from].Scope.Start, intervals[to].Scope.Start+intervals[to].Scope.Duration-1e-9)
 		want := shares(as[stacksOf](t, documentOf2(t, "stacks", append([]string{"report", "--time", span}, levels...)...)))
 		var labels []string
 		tab.Eval(`[...document.querySelectorAll(".flame .box")].map(e => e.getAttribute("aria-label"))`, &labels)

@@ -89,6 +89,7 @@ type Reader struct {
 	contexts contexts
 	names    names
 	cgroups  bool           // of stacks, which are no contexts
+	spans    bool           // likewise intervals
 	passed   []perfdata.Sum // of samples that do not count, by column
 
 	trace   *trace
@@ -182,7 +183,7 @@ func (r *Reader) read() error {
 // measure looks for the times of the first and last sample, if they matter and the file lacks
 // them.
 func (r *Reader) measure() error {
-	matters := r.opts.Within.Has(counts.Interval) || r.opts.Filter.Time != nil
+	matters := r.spans || r.opts.Within.Has(counts.Interval) || r.opts.Filter.Time != nil
 	if !matters || !r.rewindable() || len(r.opts.Reader.Parts) > 0 {
 		return nil
 	}

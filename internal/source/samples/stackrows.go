@@ -106,13 +106,15 @@ func (r *stackRows) merge(to, from *stackSum) {
 	to.samples += from.samples
 }
 
-// move changes the rows after a cut of the tree. Those that become one are added up.
-func (r *stackRows) move(t *stackTree, change func(int, stackRow) stackRow, columns int) {
-	n := 0
+// move changes the rows after a cut of the tree. Those that become one are added up. It returns
+// the new numbers of rows.
+func (r *stackRows) move(t *stackTree, change func(int, stackRow) stackRow, columns int) []int32 {
+	n, moved := 0, make([]int32, r.list.n)
 	for i := range r.list.n {
 		row := change(i, *r.list.at(i))
 		at := t.nodes.at(int(row.node))
 		if at.row > 0 {
+			moved[i] = at.row - 1
 			for col := range columns {
 				r.merge(r.sums.at(int(at.row-1)*columns+col), r.sums.at(i*columns+col))
 			}
@@ -122,9 +124,11 @@ func (r *stackRows) move(t *stackTree, change func(int, stackRow) stackRow, colu
 		for col := range columns {
 			*r.sums.at(n*columns + col) = *r.sums.at(i*columns + col)
 		}
+		moved[i] = int32(n)
 		n++
 		at.row = int32(n)
 	}
 	r.list.keep(n)
 	r.sums.keep(n * columns)
+	return moved
 }

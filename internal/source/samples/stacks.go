@@ -52,6 +52,7 @@ type Stack struct {
 	Frames []*Frame      // the outermost first, without the thread's
 	Same   int           // how many of the first frames the stack before had as well
 	Place  int           // row of the table, of the place that the samples were taken at; 0 for OthersFrame
+	Number int           // less than Len; no other stack has it
 	Cells  []counts.Cell // by column of the table
 }
 
@@ -75,6 +76,7 @@ type Stacks struct {
 
 	tree   stackTree
 	rows   stackRows
+	spans  stackSpans
 	frames map[frameKey]int32
 	list   []*Frame
 	others int32 // the frame of stacks that there was no room for
@@ -160,16 +162,16 @@ const (
 )
 
 // ReadStacks reads the stacks of the recording that src holds, a perf.data file. The
-// name is for messages. Of the options By says what frames are split by. Within may be
-// counts.Cgroup, and is nothing else for stacks. The stacks must be closed.
+// name is for messages. Of the options By says what frames are split by. Within may have
+// counts.Cgroup, and counts.Interval for [Stacks.Spans]. The stacks must be closed.
 func ReadStacks(src io.ReadSeeker, name string, opts Options) (*Stacks, error) {
-	cgroups := opts.Within.Has(counts.Cgroup)
+	cgroups, spans := opts.Within.Has(counts.Cgroup), opts.Within.Has(counts.Interval)
 	opts.Within = 0
 	cache := opts.Symbols.Cache
 	opts.Symbols.Cache = cmp.Or(cache, anyOrderCache)
 	r := NewReader(src, name, opts)
-	r.cgroups = cgroups
-	s := &Stacks{r: r, cache: cache, frames: map[frameKey]int32{}, functions: map[*profile.Function][]int32{}, threads: map[threadKey]int32{}}
+	r.cgroups, r.spans = cgroups, spans
+	s := &Stacks{spans: stackSpans{wanted: spans}, r: r, cache: cache, frames: map[frameKey]int32{}, functions: map[*profile.Function][]int32{}, threads: map[threadKey]int32{}}
 	s.others = s.frame(frameKey{kind: OthersFrame})
 	if err := s.read(); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -184,6 +186,9 @@ func (s *Stacks) Close() error { return s.r.Close() }
 func (s *Stacks) read() error {
 	r := s.r
 	r.stacked = true
+	if err := r.measure(); err != nil {
+		return err
+	}
 	if err := r.wait(); err != nil {
 		return err
 	}
@@ -350,7 +355,7 @@ func (s *Stacks) All() iter.Seq[*Stack] {
 		out := &Stack{Cells: make([]counts.Cell, s.columns)}
 		s.tree.rows(s.ranks(), func(i int32, path []int32, same int) bool {
 			row := s.rows.at(int(i))
-			out.Thread, out.Same, out.Place = s.list[path[0]].Function, max(0, same-1), s.places[row.code]
+			out.Thread, out.Same, out.Place, out.Number = s.list[path[0]].Function, max(0, same-1), s.places[row.code], int(i)
 			if out.Cgroup = ""; s.r.cgroups && s.list[path[0]].Kind == ThreadFrame {
 				out.Cgroup = s.r.names.cgroup(s.list[path[0]].cgroup)
 			}
@@ -442,6 +447,9 @@ func (s *Stacks) sample(rec *perfdata.Sample) {
 				row = s.row(rec, time)
 			}
 			s.rows.add(int(row), col, &list[i])
+			if s.spans.wanted {
+				s.spans.add(int(row), col, r.contexts.number(rec), &list[i])
+			}
 		}
 	}
 }
@@ -599,7 +607,7 @@ func (s *Stacks) fold() {
 	moved := s.tree.cut(weights, s.tree.nodes.n/2, s.others)
 	s.known = newChainCache()
 	s.lost = append(s.lost, make([]perfdata.Sum, len(s.code.list)*s.columns-len(s.lost))...)
-	s.rows.move(&s.tree, func(i int, row stackRow) stackRow {
+	rows := s.rows.move(&s.tree, func(i int, row stackRow) stackRow {
 		node, kept := moved.of(row.node)
 		if row.node = node; kept && row.code != foldedCode {
 			return row
@@ -614,6 +622,9 @@ func (s *Stacks) fold() {
 		}
 		return stackRow{s.tree.child(node, s.others), foldedCode}
 	}, s.columns)
+	if s.spans.move(rows); s.spans.memory() > s.limit()/2 {
+		s.spans = stackSpans{crowded: true} // so many intervals that it is not up to the stacks
+	}
 }
 
 // limit returns how many bytes the stacks may take.
@@ -636,7 +647,7 @@ func (s *Stacks) folded() float64 {
 }
 
 // memory returns about how many bytes the stacks take.
-func (s *Stacks) memory() int { return s.tree.memory() + s.rows.memory() }
+func (s *Stacks) memory() int { return s.tree.memory() + s.rows.memory() + s.spans.memory() }
 
 // A threadKey is the name of a thread, and the cgroup if stacks are split by it.
 type threadKey struct {

@@ -496,11 +496,11 @@ func TestPublishedStacksAgainstPerf(t *testing.T) {
 	}
 }
 
-// TestStacksAreFolded: what exceeds the memory ends early. The heaviest stacks stay as they
-// are, nothing is lost, and a note says how much was folded.
-func TestStacksAreFolded(t *testing.T) {
-	const many, callers = 20000, 12
-	r := newAttrRecording(t, perfdata.Attr{SampleType: chained})
+// manyStacks are the samples of a recording with one heavy stack and so many others, and what
+// they count.
+func manyStacks(t *testing.T, many int) (r *recording, total float64) {
+	const callers = 12
+	r = newAttrRecording(t, perfdata.Attr{SampleType: chained})
 	r.add(1, &perfdata.Comm{PID: 7, TID: 7, Comm: []byte("prog")})
 	r.mmap(2, 7, 0x10000, "//anon")
 	chain := func(i int) []uint64 {
@@ -511,7 +511,6 @@ func TestStacksAreFolded(t *testing.T) {
 		}
 		return append(list, 0x10110)
 	}
-	total := 0.0
 	for i := range many {
 		r.chain(perfdata.ModeUser, uint64(10+i), 1, chain(i*7919))
 		total++
@@ -520,6 +519,58 @@ func TestStacksAreFolded(t *testing.T) {
 			total += 5
 		}
 	}
+	return r, total
+}
+
+// TestSpans: what stacks counted in intervals adds up to what they counted, also if some are
+// folded. Where there is no room for intervals, there are none.
+func TestSpans(t *testing.T) {
+	const many, each = 20000, 1000
+	r, _ := manyStacks(t, many)
+	for _, memory := range []int{0, 2 << 20} {
+		s := stacksOf(t, r, samples.Options{Within: by(counts.Interval), Interval: each, StackMemory: memory})
+		sums, n := make([]float64, s.Len()), 0
+		for span := range s.Spans() {
+			here := 0.0
+			for _, p := range span.Parts {
+				sums[p.Stack] += p.Cells[0].Value
+				here += p.Cells[0].Value
+			}
+			if want := float64(each + 5*each/10); here != want && n < many/each-1 {
+				t.Errorf("memory %d: interval %d has %v, want %v", memory, n, here, want)
+			}
+			if want := float64(n*each) / 1e9; math.Abs(span.Start-want) > 1e-12 {
+				t.Errorf("memory %d: interval %d begins at %v, want %v", memory, n, span.Start, want)
+			}
+			n++
+		}
+		folded := 0.0
+		for x := range s.All() {
+			if sums[x.Number] != x.Cells[0].Value {
+				t.Errorf("memory %d: a stack of %v has %v in intervals", memory, x.Cells[0].Value, sums[x.Number])
+			}
+			if x.Frames[len(x.Frames)-1].Kind == samples.OthersFrame {
+				folded += x.Cells[0].Value
+			}
+		}
+		if n != many/each || s.Crowded() || (folded > 0) != (memory > 0) {
+			t.Errorf("memory %d: %d intervals, %v folded, crowded: %v", memory, n, folded, s.Crowded())
+		}
+	}
+	s := stacksOf(t, r, samples.Options{Within: by(counts.Interval), Interval: 1, StackMemory: 1})
+	for range s.Spans() {
+		t.Error("there are intervals")
+	}
+	if !s.Crowded() || s.Len() < 10 {
+		t.Errorf("crowded: %v; %d stacks", s.Crowded(), s.Len())
+	}
+}
+
+// TestStacksAreFolded: what exceeds the memory ends early. The heaviest stacks stay as they
+// are, nothing is lost, and a note says how much was folded.
+func TestStacksAreFolded(t *testing.T) {
+	const many = 20000
+	r, total := manyStacks(t, many)
 	s := stacksOf(t, r, samples.Options{StackMemory: 1}) // the least that is possible
 	sum, folded, heavy := 0.0, 0.0, 0.0
 	for x := range s.All() {

@@ -1,6 +1,6 @@
 // Source and assembly with the account of each line and instruction.
 
-import { Account, Document, Head, holds } from "./data";
+import { Account, Document, Head, holding } from "./data";
 import { clean, clear, h } from "./dom";
 import { known, percentOf, trim } from "./format";
 
@@ -39,7 +39,7 @@ class Root {
 
 // during is the code of a function in some intervals. What of it can be added up is: a verdict is that of one interval.
 export function during(d: Annotation, of: CodeIntervals, chosen: Account[]): Annotation {
-  const list = of.intervals.filter(x => chosen.some(a => holds(a, x.start_s))), clock = of.events.indexOf(d.clock);
+  const held = holding(chosen), list = of.intervals.filter(x => held(x.start_s)), clock = of.events.indexOf(d.clock);
   const count = (s: Sum, col: number) => s.c.find(c => c[0] === col)?.[1] || 0;
   const whole = list.reduce((t, x) => t + count(x.function, clock), 0), base = list.reduce((t, x) => t + (x.base ?? 0), 0);
   const lacking = new Set<number>(); // nodes that are not known in one of the intervals

@@ -174,5 +174,8 @@ export function mainOf(nodes: Node[]): Node[] {
 // parentOf returns the path of a node's parent, "" for a root.
 export function parentOf(path: string): string { return path.slice(0, Math.max(0, path.lastIndexOf("."))); }
 
-// holds reports whether an interval has an instant.
-export function holds(a: Account, at: number): boolean { const from = a.scope.start_s ?? NaN; return at > from - 1e-9 && at < from + Math.max(1e-9, (a.scope.duration_s ?? 0) - 1e-9); }
+// holding returns what reports whether intervals that follow each other have an instant.
+export function holding(list: Account[]): (at: number) => boolean {
+  const from = list[0].scope.start_s ?? NaN, last = list[list.length - 1].scope, till = (last.start_s ?? NaN) + Math.max(1e-9, (last.duration_s ?? 0) - 1e-9);
+  return at => at > from - 1e-9 && at < till;
+}

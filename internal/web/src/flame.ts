@@ -7,7 +7,7 @@ import { tones as tonesOf } from "./tree";
 
 export interface Stacks extends Document {
   title: string; types: { name: string; unit: string; path: string }[]; main: number; notes: string[];
-  boxes: number[][]; names: string[]; modules: string[]; limits: string[]; interval?: { start_s: number; duration_s: number };
+  boxes: number[][]; names: string[]; modules: string[]; limits: string[];
 }
 
 interface Box { name: string; module: string; limit: string; inlined: boolean; kernel: boolean; values: number[]; parent: number; below: number[]; depth: number }
@@ -19,8 +19,11 @@ const steps = 8; // of the colours of a share
 
 // boxesOf are the boxes of a document, each with the numbers of those on it.
 function boxesOf(d: Stacks): Box[] {
-  const list: Box[] = d.boxes.map(b => ({ name: d.names[b[1]], module: d.modules[b[2]], limit: d.limits[b[3]] || "", inlined: (b[4] & 1) !== 0, kernel: (b[4] & 2) !== 0, parent: b[0], values: b.slice(first), below: [], depth: 0 }));
-  return linked(list);
+  return linked(d.boxes.map(b => box(d, b[1], b[2], d.limits[b[3]] || "", b[4], b[0], b.slice(first))));
+}
+
+function box(d: { names: string[]; modules: string[] }, name: number, module: number, limit: string, flags: number, parent: number, values: number[]): Box {
+  return { name: d.names[name], module: d.modules[module], limit, inlined: (flags & 1) !== 0, kernel: (flags & 2) !== 0, parent, values, below: [], depth: 0 };
 }
 
 function linked(list: Box[]): Box[] {
@@ -28,25 +31,66 @@ function linked(list: Box[]): Box[] {
   return list;
 }
 
-// merged are the boxes of several documents as one: boxes of the same calls are one box, with the sums of their values by the types of d. The bottleneck is that of the heaviest.
-function merged(d: Stacks, parts: Stacks[]): Box[] {
-  const out: Box[] = [{ name: "all", module: "", limit: "", inlined: false, kernel: false, parent: -1, values: d.types.map(() => 0), below: [], depth: 0 }];
-  const at = new Map<string, number>(), most: number[] = [0];
-  for (const part of parts) {
-    const types = d.types.map(t => part.types.findIndex(x => x.path === t.path && x.name === t.name));
-    const to: number[] = [];
-    boxesOf(part).forEach((b, i) => {
-      let n = 0;
-      if (b.parent >= 0) {
-        const key = [to[b.parent], b.inlined, b.module, b.name].join("\n");
-        n = at.get(key) ?? out.length;
-        if (n === out.length) { at.set(key, n); most.push(0); out.push({ ...b, limit: "", parent: to[b.parent], values: d.types.map(() => 0), below: [] }); }
-      }
-      to[i] = n;
-      types.forEach((k, j) => { if (k >= 0) out[n].values[j] += b.values[k] || 0; });
-      const weight = b.values[part.main] || 0;
-      if (weight > most[n]) { most[n] = weight; out[n].limit = b.limit; }
+// StackIntervals are the stacks of intervals. A row has a box, a place, how many types have a value, and each type with its value: of the stacks that end at the box. Wholes are types behind the others.
+// A place has its number, that of its bottleneck, how many nodes have an amount, and each node with its amount.
+export interface StackIntervals extends Document {
+  types: Stacks["types"]; units: string[]; main: number; boxes: [number, number, number, number][]; names: string[]; modules: string[]; limits: string[]; intervals: { start_s: number; places: number[]; rows: number[] }[];
+}
+
+// each hands out the groups of numbers of a list: the first two, and pairs.
+function each(list: number[], group: (first: number, second: number, pairs: number, till: number) => void): void {
+  for (let i = 0; i < list.length;) { const till = i + 3 + 2 * list[i + 2]; group(list[i], list[i + 1], i + 3, till); i = till; }
+}
+
+const narrowest = 1 / 40000; // the part of the whole that a box has at least
+
+// together are the boxes of some intervals. A box has the values of all above it, and the bottleneck with the most of the main type. The amounts of nodes at a place are the sums of the intervals; a stack has its part of them.
+export function together(d: StackIntervals, chosen: (start: number) => boolean): Box[] {
+  const n = d.boxes.length, sums = d.types.map(() => new Float64Array(n)), limits: (Map<number, number> | undefined)[] = [], list = d.intervals.filter(x => chosen(x.start_s));
+  const units = d.units.length, nodes = d.types.filter(t => t.path).length, unit = d.types.map(t => d.units.indexOf(t.unit));
+  const places = new Map<number, { amounts: Float64Array; wholes: Float64Array; limits: Map<number, number> }>(), wholes = new Map<number, Float64Array>(); // these by place and box
+  const place = (k: number) => { let p = places.get(k); if (!p) places.set(k, p = { amounts: new Float64Array(nodes), wholes: new Float64Array(units), limits: new Map() }); return p; };
+  const limited = (box: number, limit: number, v: number) => { const m = limits[box] ??= new Map(); m.set(limit, (m.get(limit) || 0) + v); };
+  for (const { places, rows } of list) {
+    each(places, (k, limit, i, till) => {
+      const p = place(k);
+      p.limits.set(limit, (p.limits.get(limit) || 0) + Math.abs(places[i + 1]));
+      for (; i < till; i += 2) p.amounts[places[i]] += places[i + 1];
     });
+    each(rows, (box, k, i, till) => {
+      const p = place(k);
+      for (; i < till; i += 2) {
+        const type = rows[i], v = rows[i + 1];
+        if (type < sums.length) { sums[type][box] += v; continue; }
+        let w = wholes.get(k * n + box);
+        if (!w) wholes.set(k * n + box, w = new Float64Array(units));
+        w[type - sums.length] += v; p.wholes[type - sums.length] += v;
+      }
+    });
+  }
+  const worst = new Map<number, number>(); // by place
+  places.forEach((p, k) => { let most = -1; p.limits.forEach((v, limit) => { if (v > most && d.limits[limit]) { most = v; worst.set(k, limit); } }); });
+  for (const [key, w] of wholes) {
+    const box = key % n, p = place((key - box) / n);
+    for (let k = 0; k < nodes; k++) {
+      const whole = p.wholes[unit[k]], v = whole > 0 ? p.amounts[k] / whole * w[unit[k]] : 0;
+      if (v > 0) { sums[k][box] += v; if (k === d.main) limited(box, worst.get((key - box) / n) ?? -1, v); }
+    }
+  }
+  if (d.main >= nodes) for (const { rows } of list) each(rows, (box, k, i, till) => { for (; i < till; i += 2) if (rows[i] === d.main) limited(box, worst.get(k) ?? -1, rows[i + 1]); });
+  for (let i = n - 1; i > 0; i--) {
+    const under = d.boxes[i][0];
+    for (const s of sums) s[under] += s[i];
+    limits[i]?.forEach((v, limit) => limited(under, limit, v));
+  }
+  const out: Box[] = [], at = new Int32Array(n).fill(-1);
+  for (let i = 0; i < n; i++) {
+    const [under, name, module, flags] = d.boxes[i];
+    if (i > 0 && (at[under] < 0 || !sums.some(s => s[i] > narrowest * s[0]))) continue;
+    let limit = "", most = 0;
+    limits[i]?.forEach((v, k) => { if (v > most) { most = v; limit = d.limits[k] || ""; } });
+    at[i] = out.length;
+    out.push(box(d, name, module, limit, flags, under < 0 ? -1 : at[under], sums.map(s => s[i])));
   }
   return linked(out);
 }
@@ -101,8 +145,8 @@ export class Flame {
   }
 
   // show shows the stacks of some intervals; null is the whole recording.
-  show(parts: Stacks[] | null): void {
-    this.boxes = parts ? merged(this.d, parts) : this.whole;
+  show(boxes: Box[] | null): void {
+    this.boxes = boxes || this.whole;
     this.zoomed = 0;
     this.assign();
     this.draw();

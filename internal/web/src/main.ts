@@ -1,10 +1,10 @@
 // The page: documents in, views out.
 
 import { Annotation, Code, CodeIntervals } from "./code";
-import { Account, Accounts, Document, Explanations, accountsOf, holds, load } from "./data";
+import { Account, Accounts, Document, Explanations, accountsOf, holding, load } from "./data";
 import { Diff, diffViews } from "./diff";
 import { clean, clear, h, printing, say } from "./dom";
-import { Flame, Stacks } from "./flame";
+import { Flame, StackIntervals, Stacks, together } from "./flame";
 import * as format from "./format";
 import { known } from "./format";
 import { gunzip } from "./inflate";
@@ -69,9 +69,8 @@ class Views {
     for (const d of list) this.where(d, code);
     if (code) { this.sections.push(code.element); this.followers.push(code); }
     for (const d of documents) if (d.schema === "cyclestack.core/v1") { const of = new Loops(d as Core, code); this.sections.push(of.element); this.followers.push(of); }
-    const stacks = documents.filter(d => d.schema === "cyclestack.stacks/v1") as Stacks[];
-    this.spans = stacks.filter(d => d.interval);
-    for (const d of stacks) if (!d.interval) { const flame = new Flame(d); this.flames.push(flame); this.sections.push(flame.element); }
+    this.spans = documents.find(d => d.schema === "cyclestack.stacks_intervals/v1") as StackIntervals | undefined;
+    for (const d of documents) if (d.schema === "cyclestack.stacks/v1") { const flame = new Flame(d as Stacks); this.flames.push(flame); this.sections.push(flame.element); }
     for (const d of list) if (d.accounts.some(a => a.scope.kind === "interval")) this.when(d, first || alone, within);
     const rows = run || !overall ? [] : alone ? alone.accounts : overall.accounts; // of a page without an account of all
     const shown = run || (rows.length > 1 ? mean(rows) : rows[0]);
@@ -85,7 +84,7 @@ class Views {
 
   private followers: { show(chosen: Account[] | null): void }[] = []; // views that follow a selection by themselves
   private flames: Flame[] = [];
-  private spans: Stacks[] = []; // the stacks of intervals
+  private spans: StackIntervals | undefined;
 
   // Sections that one interval has of its own. Several share a list of their verdicts, and have no checks in common.
   private swaps: { now: HTMLElement; whole: HTMLElement; of: (a: Account) => HTMLElement; several?: (list: Account[]) => HTMLElement }[] = [];
@@ -99,7 +98,7 @@ class Views {
 
   // mark has the views that a selection does not restrict say so.
   private mark(split: boolean, code: Code | null): void {
-    const follows: Record<string, boolean> = { what: true, tree: true, times: this.timed, when: true, trust: true, "where-function": split, stacks: this.spans.length > 0, code: code !== null && code.follows, loops: code !== null && code.follows };
+    const follows: Record<string, boolean> = { what: true, tree: true, times: this.timed, when: true, trust: true, "where-function": split, stacks: this.spans !== undefined, code: code !== null && code.follows, loops: code !== null && code.follows };
     for (const e of this.sections) {
       const restricted = follows[e.id];
       if (!restricted) e.querySelector("h2")?.append(h("span", { class: "unselected" }, " of the whole recording"));
@@ -161,7 +160,8 @@ class Views {
     if (this.tree && this.run && known) this.tree.show(chosen ? mean(chosen, of) : this.run);
     const functions = this.places.get("function");
     functions?.show(chosen && within ? during(within, functions.like, chosen) : null);
-    if (this.spans.length) for (const f of this.flames) f.show(chosen && this.spans.filter(s => chosen.some(a => same(a, s))));
+    const boxes = this.spans && chosen && together(this.spans, holding(chosen));
+    if (this.spans) for (const f of this.flames) f.show(boxes || null);
     for (const f of this.followers) f.show(chosen);
     this.swap(chosen && known ? chosen : []);
     document.documentElement.classList.toggle("selected", this.brushed);
@@ -184,17 +184,15 @@ function plural(list: Account[]): string {
   return list.some(a => a.scope.start_s !== start_s) ? "rows" : kind === "process" ? "processes" : kind.replace(/y$/, "ie") + "s";
 }
 
-// same reports whether stacks are of an interval.
-function same(a: Account, s: Stacks): boolean { return Math.abs((a.scope.start_s ?? NaN) - (s.interval?.start_s ?? NaN)) < 1e-9; }
-
 // Spread are the values of functions in each interval.
 interface Spread extends Document { nodes: string[]; functions: [string, string, string][]; intervals: { start_s: number; rows: (number | null | number[])[][] }[] } // a row: function, share, its samples, values, and which of these are in doubt
 
 // during are the accounts of functions in some intervals: means, weighted by share.
 function during(d: Spread, like: Account, chosen: Account[]): Account[] {
   const by = new Map<number, { share: number; samples: number; rows: number; sums: Float64Array; weights: Float64Array; known: Uint32Array; doubtful: number[] }>(), n = d.nodes.length;
+  const held = holding(chosen);
   for (const part of d.intervals) {
-    if (!chosen.some(a => holds(a, part.start_s))) continue;
+    if (!held(part.start_s)) continue;
     for (const all of part.rows) {
       const row = all.slice(0, n + 3) as (number | null)[], doubtful = (all[n + 3] || []) as number[];
       let t = by.get(row[0] as number);
@@ -302,7 +300,7 @@ async function begin(): Promise<void> {
     for (const d of documents) delete d.pending;
     const live = (documents.find(d => d.schema === "cyclestack.page/v1") as About | undefined)?.live, course = accountsOf(documents)[0];
     if (live && course) follow(live, course.accounts, views);
-    (window as unknown as { cyclestack: unknown }).cyclestack = { documents, format, gunzip, opened };
+    (window as unknown as { cyclestack: unknown }).cyclestack = { documents, format, gunzip, opened, together };
   } catch (e) {
     const p = document.getElementById("page");
     if (p) p.prepend(h("p", { class: "error", role: "alert" }, "This page could not be shown: " + String(e)));
