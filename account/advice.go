@@ -7,8 +7,8 @@ import (
 	"github.com/cyclestack/cyclestack/metric"
 )
 
-// Advice lists what to try about a node: first the advice whose condition the counts
-// meet, then what holds in general. A condition on what is not known is not met. A node
+// Advice lists what to try about a node: first the advice whose condition the counts meet, then
+// what holds in general. A condition on what is not known, or not reliable, is not met. A node
 // below its threshold has only advice whose condition is on the node itself.
 func (a *Account) Advice(node int) []string {
 	b, n := a.Binding, &a.Model().Nodes[node]
@@ -18,6 +18,11 @@ func (a *Account) Advice(node int) []string {
 	if !over {
 		_, standing := a.Expected(node)
 		over = standing == Above
+	}
+	for i := range a.Nodes {
+		if a.Nodes[i].Known() && !a.Nodes[i].Reliable() {
+			in[len(b.Method.inputs)+i] = math.NaN()
+		}
 	}
 	var list []string
 	for k, when := range b.Method.advice[node] {
