@@ -34,10 +34,12 @@ type placesDiff struct {
 }
 
 // worthLine is the smallest part of all that is shown although it may be chance. linesMost is
-// the largest number of such lines.
+// the largest number of such lines. Of exact counts nearly all change, and this many are shown
+// however small they are.
 const (
 	worthLine = 1e-3
 	linesMost = 15
+	exactMost = 3
 )
 
 // shown are the places that have lines of their own, those with the largest
@@ -47,14 +49,15 @@ func (t *placesDiff) shown() []*account.PlaceChange {
 	lines := 0
 	for i := range t.d.Places {
 		c := &t.d.Places[i]
+		worth := math.Abs(c.Delta) >= worthLine*t.total.Old
 		switch {
 		case t.top > 0:
 			if len(list) < t.top {
 				list = append(list, c)
 			}
-		case changed(&c.Change):
+		case changed(&c.Change) && (worth || t.basis != account.ByExactCounts || len(list) < exactMost):
 			list = append(list, c)
-		case math.Abs(c.Delta) >= worthLine*t.total.Old && lines < linesMost:
+		case worth && lines < linesMost:
 			list = append(list, c)
 			lines++
 		}

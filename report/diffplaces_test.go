@@ -54,4 +54,15 @@ func TestDiffPlacesLines(t *testing.T) {
 	if text := print(2); strings.Count(text, "large") != 2 || strings.Contains(text, "  changed ") {
 		t.Errorf("not two lines of the first in\n%s", text)
 	}
+	d.Basis = account.ByExactCounts // with "changed" and "less" two are shown however small they are
+	for i := range 5 {
+		add(fmt.Sprint("exact", i), 6-float64(i), account.More)
+	}
+	d.Places = d.Places[8:]
+	text = print(0)
+	for name, want := range map[string]bool{"changed": true, "less": true, "exact0": true, "exact1": false} {
+		if strings.Contains(text, "  "+name+" ") != want {
+			t.Errorf("exact: a line of %s: %v, want %v in\n%s", name, !want, want, text)
+		}
+	}
 }
