@@ -175,7 +175,7 @@ func (c Config) openPerfMap(f *File) *image {
 
 func (c Config) imageOfJitdump(f *File) *image {
 	path := c.rooted(f.Name)
-	d, err := openJitdump(path)
+	d, err := object.OpenJitdump(path)
 	if err != nil {
 		return &image{status: Status{Err: err}}
 	}

@@ -23,6 +23,8 @@ package profile
 import (
 	"path"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/object"
 )
 
 // A Mode says whose code a sample is from. The values are those of the kernel's
@@ -128,7 +130,7 @@ func kindOf(m Mapping) kind {
 		return kindMemory
 	case anonymous(name):
 		return kindPerfMap
-	case isJitdump(name):
+	case object.IsJitdump(name):
 		return kindJitdump
 	}
 	return kindBinary
@@ -147,11 +149,4 @@ func anonymous(name string) bool {
 		}
 	}
 	return false
-}
-
-// isJitdump says whether a file is a jitdump. A just-in-time compiler maps it to make it
-// known.
-func isJitdump(name string) bool {
-	base := path.Base(name)
-	return strings.HasPrefix(base, "jit-") && strings.HasSuffix(base, ".dump")
 }

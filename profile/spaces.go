@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/cyclestack/cyclestack/internal/object"
 )
 
 // Spaces are the address spaces of the processes of a recording, and the names of their
@@ -230,7 +232,7 @@ func (s *Spaces) file(m Mapping) *File {
 	}
 	switch key.kind {
 	case kindPerfMap:
-		key.name, key.buildID, key.pid = perfMapName(m.PID), "", m.PID
+		key.name, key.buildID, key.pid = object.PerfMapName(m.PID), "", m.PID
 	case kindJitdump:
 		key.pid = m.PID
 	}

@@ -185,7 +185,7 @@ func (im *image) innermost(p Place) (name string, number int) {
 	case im.object != nil:
 		return im.object.Inline(im.addr(p))
 	case im.dump != nil:
-		if frames := im.dump.frames(p.Offset); len(frames) > 1 {
+		if frames := im.dump.Frames(p.Offset); len(frames) > 1 {
 			return frames[0].Func, 0
 		}
 	}
@@ -194,7 +194,7 @@ func (im *image) innermost(p Place) (name string, number int) {
 
 // inlinedAt reports whether the code at a place is of an inlined call.
 func (im *image) inlinedAt(p Place) bool {
-	return im.object != nil && im.object.Inlined(im.addr(p)) || im.dump != nil && len(im.dump.frames(p.Offset)) > 1
+	return im.object != nil && im.object.Inlined(im.addr(p)) || im.dump != nil && len(im.dump.Frames(p.Offset)) > 1
 }
 
 // Frames returns the functions and lines at a place, the innermost first: the inlined calls
@@ -343,7 +343,7 @@ func (l *functionList) at(n int) **Function {
 type image struct {
 	object *object.Object
 	table  *nameTable // by address in the run
-	dump   *jitdump
+	dump   *object.Jitdump
 	path   string // of the dump
 	data   *dataFile
 	// shift is the address in the run less that in the object or table, for files
@@ -370,7 +370,7 @@ func (im *image) addr(p Place) uint64 {
 			return addr
 		}
 	case im.dump != nil:
-		if c, ok := im.dump.codeAt(p.Offset); ok {
+		if c, ok := im.dump.CodeAt(p.Offset); ok {
 			return c.Addr + (p.Offset - c.Offset)
 		}
 	}
@@ -400,7 +400,7 @@ func (im *image) number(p Place) (n int, start uint64) {
 			start = im.table.ranges[n].start
 		}
 	case im.dump != nil:
-		if n = im.dump.numberAt(p.Offset); n >= 0 {
+		if n = im.dump.NumberAt(p.Offset); n >= 0 {
 			start = im.dump.Codes[n].Addr
 		}
 	case im.name != "":
@@ -418,7 +418,7 @@ func (im *image) symbol(p Place) (object.Symbol, bool) {
 	case im.table != nil:
 		return im.table.find(im.addr(p))
 	case im.dump != nil:
-		c, ok := im.dump.codeAt(p.Offset)
+		c, ok := im.dump.CodeAt(p.Offset)
 		if !ok {
 			return object.Symbol{}, false
 		}
@@ -434,7 +434,7 @@ func (im *image) frames(p Place) []object.Frame {
 	case im.object != nil:
 		return im.object.Frames(im.addr(p))
 	case im.dump != nil:
-		return im.dump.frames(p.Offset)
+		return im.dump.Frames(p.Offset)
 	}
 	if s, ok := im.symbol(p); ok {
 		return []object.Frame{{Func: s.Name}}
@@ -447,7 +447,7 @@ func (im *image) line(p Place) (file string, line int) {
 	case im.object != nil:
 		return im.object.Line(im.addr(p))
 	case im.dump != nil:
-		if frames := im.dump.frames(p.Offset); len(frames) > 0 {
+		if frames := im.dump.Frames(p.Offset); len(frames) > 0 {
 			return frames[0].File, frames[0].Line
 		}
 	}

@@ -54,8 +54,9 @@ type Inst struct {
 
 // Options say what the counts mean.
 type Options struct {
-	Method *account.Method // nil: there are no nodes, only shares
-	Clock  int             // the column that parts of the code are compared by
+	Method  *account.Method // nil: there are no nodes, only shares
+	Clock   int             // the column that parts of the code are compared by
+	Counted bool            // a simulator has counted each execution
 	// Retired is the column that counts retired instructions, for the executions of blocks;
 	// -1 if there is none.
 	Retired int

@@ -13,7 +13,7 @@ func (b *builder) executions() {
 		return
 	}
 	b.measured()
-	retired := b.Retired >= 0 && b.Table.Cell(0, b.Retired).Samples > 0
+	retired := b.Retired >= 0 && (b.o.Counted || b.Table.Cell(0, b.Retired).Samples > 0)
 	stacks := b.o.Branches != nil && b.o.Branches.Samples() > 0
 	switch {
 	case retired && (!stacks || b.Retired < len(b.o.Exact) && b.o.Exact[b.Retired]):
@@ -26,7 +26,7 @@ func (b *builder) executions() {
 // byInstructions takes the executions from samples of retired instructions.
 func (b *builder) byInstructions() {
 	one := math.Sqrt(b.one[b.Retired])
-	if one == 0 { // all rows have samples
+	if one == 0 && !b.o.Counted { // all rows have samples
 		c := b.Table.Cell(0, b.Retired)
 		one = c.Value / float64(c.Samples)
 	}
@@ -40,6 +40,9 @@ func (b *builder) byInstructions() {
 			return flow.Count{}
 		}
 		c := b.Table.Cell(row, b.Retired)
+		if b.o.Counted {
+			return flow.Count{Value: c.Value, Samples: 1}
+		}
 		return flow.Count{Value: c.Value, Variance: c.Variance, Samples: c.Samples}
 	}, one)
 	b.Executions = b.Table.Columns[b.Retired].Event

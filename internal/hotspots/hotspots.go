@@ -126,7 +126,7 @@ func InKernel(module string) bool {
 	case !strings.HasPrefix(name, "["):
 		return false
 	}
-	for _, user := range []string{"[vdso", "[vsyscall", "[unknown", "[heap", "[stack", "[anon", "[uprobes", "[vvar", "[bpf"} {
+	for _, user := range []string{"[vdso", "[vsyscall", "[unknown", "[heap", "[stack", "[anon", "[uprobes", "[vvar", "[JIT", "[bpf"} {
 		if strings.HasPrefix(name, user) {
 			return user == "[bpf"
 		}

@@ -152,14 +152,19 @@ func Wrap(s string, width int) []string {
 	return lines
 }
 
-// Shorter leaves out the path of a Go package if a name is too long.
+// Shorter leaves out the path of a Go package if a name is too long. Of JS:*run /srv/app.js:1:13
+// and py::run:/srv/app.py it leaves out the folders of the file.
 func Shorter(name string, width int) string {
 	if Runes(name) <= width {
 		return name
 	}
 	head, _, _ := strings.Cut(name, "(")
 	head, _, _ = strings.Cut(head, "[")
-	return name[strings.LastIndex(head, "/")+1:]
+	last := strings.LastIndex(head, "/") + 1
+	if first := strings.Index(head, "/"); first > 0 && (head[first-1] == ' ' || head[first-1] == ':') {
+		return name[:first] + name[last:]
+	}
+	return name[last:]
 }
 
 // Printable replaces what would not print in a text from a file.

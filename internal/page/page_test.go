@@ -52,6 +52,7 @@ func TestWidths(t *testing.T) {
 		{Cut("größer", 4), "grö…"}, {Cut("größer", 6), "größer"}, {CutLeft("/a/long/path.c:12", 10), "…path.c:12"}, {Padded("ö", 3), "ö  "}, {Padded("long", 2), "long"},
 		{Bare("\x1b[1mbold\x1b[0m text"), "bold text"}, {Bare("\x1b[unfinished"), "\x1b[unfinished"}, {Printable("a\x1b[31m\tb\xff"), "a?[31m?b?"},
 		{Shorter("short", 10), "short"}, {Shorter("github.com/a/b.(*T).Do", 12), "b.(*T).Do"},
+		{Shorter("JS:*run /srv/lib/app.js:1:13", 12), "JS:*run app.js:1:13"}, {Shorter("py::run:/srv/app.py", 12), "py::run:app.py"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)

@@ -3,6 +3,7 @@ package recorded
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -43,6 +44,8 @@ type annotator struct {
 	col   int                // the column that places are compared by
 	in    source.PlaceReader // of the samples by function; nil if these were read by instruction
 	code  *code.Listing      // of the function; nil if it was not found
+
+	programs []string // of a simulation by instruction
 }
 
 // Annotate annotates a function of the first recording. It reads the recording several
@@ -70,7 +73,7 @@ func (r *Recordings) Annotate(o AnnotateOptions) (*render.Annotation, error) {
 		defer n.in.Close()
 	}
 	simulated := n.kind.Simulated
-	if simulated && (want.address || o.Instructions) {
+	if simulated && n.programs == nil && (want.address || o.Instructions) {
 		return nil, fault.Usagef("%s has lines and no instructions", name)
 	}
 	if err := n.resolve(t); err != nil {
@@ -91,7 +94,7 @@ func (r *Recordings) Annotate(o AnnotateOptions) (*render.Annotation, error) {
 	if o.Symbol == "" {
 		n.notes = append(n.notes, counts.Notef("no SYMBOL was given: %s has the most %s", functionName(place), accounting.ClockName(n.method, t, n.col)))
 	}
-	if simulated {
+	if simulated && n.programs == nil {
 		return n.lines(t, place)
 	}
 	return n.function(t, place, want)
@@ -155,7 +158,7 @@ func (n *annotator) table(o samples.Options) (*counts.Table, error) {
 	return in.Table().Clone(), nil
 }
 
-// read returns a reader with its table. The places of a simulator are lines at most.
+// read returns a reader with its table. The places of some simulations are lines at most.
 func (n *annotator) read(o samples.Options) (source.PlaceReader, error) {
 	rec, err := n.recording(n.file)
 	if err != nil {
@@ -163,18 +166,28 @@ func (n *annotator) read(o samples.Options) (source.PlaceReader, error) {
 	}
 	defer rec.Close()
 	o.Symbols, o.Derive, o.Waits, o.NoInline = n.a.Symbols, n.derive(), n.waits(), true // code is listed as it is
-	var in source.PlaceReader
-	if rec.Simulated() {
-		o.By, o.Within = min(o.By, counts.Line), counts.By(0).With(counts.Function)
+	in, simulated := source.PlaceReader(nil), rec.Simulated()
+	if simulated {
+		o.Within = counts.By(0).With(counts.Function)
 		in = rec.SimulatedPlaces(o)
 	} else {
 		in = rec.Samples(o)
 	}
-	if !in.Next() {
+	more := in.Next()
+	if !more && simulated && o.By == counts.Instruction {
+		in.Close()
+		o.By = counts.Line
+		in = rec.SimulatedPlaces(o)
+		more = in.Next()
+	}
+	if !more {
 		in.Close()
 		return nil, &SamplesError{Err: in.Err(), For: ForAnnotate}
 	}
-	n.kind = accounting.KindOf(in)
+	n.kind, n.timed = accounting.KindOf(in), timedBy(in)
+	if s, ok := in.(interface{ Programs() []string }); ok {
+		n.programs = s.Programs()
+	}
 	return in, nil
 }
 
@@ -213,7 +226,12 @@ func (n *annotator) function(t *counts.Table, place *counts.Code, want *symbol) 
 	}
 	defer rec.Close()
 	var r *code.Reader
-	if in, ok := n.in.(*samples.Reader); ok && !code.Stacked(in.Events()) {
+	if n.programs != nil {
+		r = code.OfPrograms(n.programs, n.a.Symbols)
+		if place, err = n.hottest(place); err != nil {
+			return nil, err
+		}
+	} else if in, ok := n.in.(*samples.Reader); ok && !code.Stacked(in.Events()) {
 		r = code.Of(in, n.a.Symbols)
 	} else if r, err = rec.Code(n.a.Symbols); err != nil {
 		return nil, fault.As(fault.Input, err)
@@ -226,6 +244,7 @@ func (n *annotator) function(t *counts.Table, place *counts.Code, want *symbol) 
 	if err != nil {
 		return nil, err
 	}
+	insts = n.withWhole(insts)
 	for _, note := range insts.Notes { // such as that samples stand behind their instructions
 		if !slices.Contains(n.notes, note) && note.Kind != counts.NoteFiltered {
 			n.notes = append(n.notes, note)
@@ -233,6 +252,10 @@ func (n *annotator) function(t *counts.Table, place *counts.Code, want *symbol) 
 	}
 	opts := annotate.Options{Clock: n.col, Run: run, Exact: exact(insts, r.Events())}
 	opts.Retired = n.retired(insts, opts.Exact)
+	if n.programs != nil { // the simulator has seen each execution
+		opts.Retired = slices.IndexFunc(insts.Columns, func(c counts.Column) bool { return c.Event == "Ir" })
+		opts.Exact, opts.Counted = slices.Repeat([]bool{true}, len(insts.Columns)), true
+	}
 	if f != nil && listing.Graph != nil {
 		b := flow.NewBranches(listing.Graph)
 		s, err := r.Branches(f, b, n.takenBranches)
@@ -250,6 +273,20 @@ func (n *annotator) function(t *counts.Table, place *counts.Code, want *symbol) 
 		out.Intervals, err = n.intervals(listing, opts, filter)
 	}
 	return out, err
+}
+
+// hottest returns the instruction of a simulated function with the most cycles.
+func (n *annotator) hottest(place *counts.Code) (*counts.Code, error) {
+	t, err := n.table(samples.Options{By: counts.Instruction, Filter: samples.Filter{Modules: []string{place.Module}, Functions: []string{place.Function}}})
+	if err != nil {
+		return nil, err
+	}
+	for row, most := 1, math.Inf(-1); row < len(t.Scopes); row++ {
+		if v := t.Cell(row, 0).Value; v > most {
+			place, most = t.Scopes[row].Code, v
+		}
+	}
+	return place, nil
 }
 
 // list lists a function, or the range of it that was asked for. Where its code is not

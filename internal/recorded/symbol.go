@@ -43,7 +43,8 @@ func parseSymbol(text string) (*symbol, error) {
 	}
 	if i := strings.LastIndex(text, ":"); i > 0 && i < len(text)-1 && text[i-1] != ':' && !strings.HasSuffix(text, ")") {
 		head, tail := text[:i], text[i+1:]
-		if n, err := strconv.Atoi(tail); err == nil && n > 0 {
+		_, err := strconv.Atoi(head[strings.LastIndexByte(head, ':')+1:]) // a line before a column, as in JS:*run app.js:1:13
+		if n, err2 := strconv.Atoi(tail); err != nil && err2 == nil && n > 0 {
 			s.file, s.line = head, n
 			return s, nil
 		}
@@ -81,6 +82,11 @@ type candidate struct {
 // find returns a place in the function.
 func (s *symbol) find(t *counts.Table, clock int) (*counts.Code, error) {
 	list := s.candidates(t, clock)
+	if len(list) == 0 && s.module != "" && !s.byPlace() { // names of scripts have colons
+		s.module, s.name = "", s.text
+		list = slices.DeleteFunc(s.candidates(t, clock), func(c candidate) bool { return !strings.Contains(c.code.Function, s.name) })
+		s.module, _, _ = strings.Cut(s.text, ":")
+	}
 	sorting.Stable(list, func(a, b candidate) int {
 		switch {
 		case a.value > b.value:

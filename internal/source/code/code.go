@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/cyclestack/cyclestack/counts"
 	"github.com/cyclestack/cyclestack/internal/perffile"
@@ -53,6 +54,18 @@ func New(src io.ReadSeeker, parts []perfdata.Part, name string, symbols profile.
 // Nothing is read again.
 func Of(in *samples.Reader, symbols profile.Config) *Reader {
 	return &Reader{files: in.Files(), events: in.Events(), symbols: profile.NewSymbolizer(symbols)}
+}
+
+// OfPrograms is New for what a simulator says of programs, which are at these paths.
+func OfPrograms(paths []string, symbols profile.Config) *Reader {
+	spaces := profile.NewSpaces()
+	for i, path := range paths {
+		if strings.HasPrefix(path, "/") {
+			spaces.Map(0, profile.Mapping{PID: 1, Start: uint64(i) << 32, Len: 1, File: path})
+		}
+	}
+	spaces.Settle()
+	return &Reader{files: spaces.Files(), symbols: profile.NewSymbolizer(symbols)}
 }
 
 // Close closes the files with symbols.

@@ -72,6 +72,11 @@ type image struct {
 	list []uint32          // by address, once it was asked for
 
 	functions map[uint64]*function // that were in windows, by address
+	// Of what a process has made: the jitdump, the times of its code, and the numbers of
+	// instructions that others replaced.
+	dump string
+	made []generation
+	old  []uint32
 }
 
 // image returns that of a file; without a path that of a process.
@@ -112,10 +117,11 @@ func (l *library) ordered() []*image {
 	return list
 }
 
-// sorted returns the instructions of an image by address.
+// sorted returns the instructions of an image: first those that were replaced, then the others by
+// address.
 func (l *library) sorted(i *image) iter.Seq[*instruction] {
-	if len(i.list) != len(i.at) {
-		i.list = i.list[:0]
+	if len(i.list) != len(i.at)+len(i.old) {
+		i.list = append(i.list[:0], i.old...)
 		for _, addr := range slices.Sorted(maps.Keys(i.at)) {
 			i.list = append(i.list, i.at[addr])
 		}
@@ -197,6 +203,9 @@ type parts3 struct {
 func (l *library) instructions(i *image, addr uint64, code []byte, sizes []int) []uint32 {
 	list := make([]uint32, 0, len(sizes))
 	line := ^uint64(0)
+	if i.file == nil {
+		l.replaced(i, addr, code, sizes)
+	}
 	for _, size := range sizes {
 		n, ok := i.at[addr]
 		if !ok {

@@ -42,10 +42,10 @@ func (s *Simulation) unsupported() error {
 		if n, ok := i.at[in.addr]; !ok || n != last {
 			continue
 		}
-		function, source, line := newSymbols(i).at(in.addr)
-		e.Place = fmt.Sprintf("%s, %s+%#x", function, filepath.Base(i.path), in.addr)
-		if source != "" {
-			e.Place = fmt.Sprintf("%s, %s:%d", function, filepath.Base(source), line)
+		at := newSymbols(i).at(in)
+		e.Place = fmt.Sprintf("%s, %s+%#x", at.function, filepath.Base(at.object), in.addr)
+		if at.source != "" {
+			e.Place = fmt.Sprintf("%s, %s:%d", at.function, filepath.Base(at.source), at.line)
 		}
 		if i.file != nil {
 			if code, err := i.file.Code(in.addr, 15); err == nil {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
 )
 
@@ -147,6 +148,13 @@ func (p *process) take(line string) error {
 		return p.mapped(rest)
 	case "block":
 		return p.define(rest)
+	case "now":
+		time, err := strconv.ParseUint(rest, 16, 64)
+		if err != nil {
+			return errWire
+		}
+		i := p.run.code.image("", p.pid)
+		i.made = append(i.made, generation{uint32(len(p.run.code.bytes)), time})
 	case "left":
 		if len(p.run.left) < 100 {
 			p.run.left = append(p.run.left, rest)
@@ -180,6 +188,9 @@ func (p *process) mapped(text string) error {
 		*to = v
 	}
 	if len(p.run.code.images) < maxMappings {
+		if object.IsJitdump(f[3]) {
+			p.run.code.image("", p.pid).dump = f[3]
+		}
 		m.image = p.run.code.image(f[3], 0)
 		p.maps = append(p.maps, m)
 	}

@@ -74,9 +74,10 @@ func (f *function) relative(cost int) float64 {
 	return max(0, rest) / (sum * sum) * n / (n - 3)
 }
 
-// function returns that of an address of an image.
+// function returns that of an address of an image. The names of code that a process makes are
+// known at its end only: a page is a function there.
 func (l *library) function(i *image, addr uint64) *function {
-	start := uint64(0)
+	start := addr &^ 0xfff
 	if i.file != nil {
 		start, _, _ = i.file.Extent(addr)
 	}

@@ -1,20 +1,14 @@
 package emulator
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"sort"
-	"strconv"
-	"strings"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/object"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/caches"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/valgrind"
-	"github.com/cyclestack/cyclestack/internal/sorting"
 )
 
 // Write writes what was simulated in callgrind's format.
@@ -27,9 +21,9 @@ func (s *Simulation) Write(w io.Writer) error {
 			if in.executed == 0 {
 				continue
 			}
-			function, source, line := names.at(in.addr)
+			p := names.at(in)
 			costs.round(s.run.code.known(in).costs())
-			f.Costs(names.object, source, function, in.addr, line, costs.values)
+			f.Costs(p.object, p.source, p.function, p.addr, p.line, costs.values)
 		}
 	}
 	return f.Close()
@@ -116,84 +110,41 @@ func (in *instruction) data(n float64) (loads, stores float64) {
 
 // symbols name the code of an image.
 type symbols struct {
-	image  *image
-	object string
-	made   []symbol // of code that a process has made
+	image *image
+	made  madeCode
 
 	latest, plain string // the last name, and how it is written
 }
 
-// A symbol is a function that a process has made.
-type symbol struct {
-	start, size uint64
-	name        string
+// A place is where an instruction is, as a file has it.
+type place struct {
+	object, function, source string
+	line                     int
+	addr                     uint64
 }
 
 func newSymbols(i *image) *symbols {
-	s := &symbols{image: i, object: i.path}
-	if i.path == "" {
-		s.object = "[JIT]"
-		s.made = perfMap(fmt.Sprintf("/tmp/perf-%d.map", i.pid))
+	s := &symbols{image: i}
+	if i.file == nil {
+		s.made = i.names()
 	}
 	return s
 }
 
-// at returns the function, the source file and the line of an address.
-func (s *symbols) at(addr uint64) (function, source string, line int) {
+// at returns the place of an instruction.
+func (s *symbols) at(in *instruction) place {
 	if s.image.file == nil {
-		n := sort.Search(len(s.made), func(i int) bool { return s.made[i].start > addr })
-		if n > 0 && addr-s.made[n-1].start < s.made[n-1].size {
-			return s.made[n-1].name, "", 0
-		}
-		return "", "", 0
+		return s.made.at(s.image, in)
 	}
-	if f, ok := s.image.file.Symbol(addr); ok {
+	p := place{object: s.image.path, addr: in.addr}
+	if f, ok := s.image.file.Symbol(in.addr); ok {
 		if f.Name != s.latest {
 			s.latest, s.plain = f.Name, object.Demangle(f.Name, true)
 		}
-		function = s.plain
+		p.function = s.plain
 	}
-	source, line = s.image.file.Line(addr)
-	return function, source, line
-}
-
-// mostSymbols bounds what is read of a file that programs write for perf.
-const mostSymbols = 1 << 20
-
-// perfMap reads the functions that a process has made, as it tells them perf: start, size
-// and name.
-func perfMap(path string) []symbol {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	var list []symbol
-	lines := bufio.NewScanner(f)
-	for lines.Scan() && len(list) < mostSymbols {
-		parts := strings.SplitN(lines.Text(), " ", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		start, err := strconv.ParseUint(strings.TrimPrefix(parts[0], "0x"), 16, 64)
-		size, err2 := strconv.ParseUint(strings.TrimPrefix(parts[1], "0x"), 16, 64)
-		if err == nil && err2 == nil {
-			list = append(list, symbol{start, size, parts[2]})
-		}
-	}
-	sorting.Stable(list, func(a, b symbol) int {
-		switch {
-		case a.start < b.start:
-			return -1
-		case a.start > b.start:
-			return 1
-		}
-		return 0
-	})
-	return list
+	p.source, p.line = s.image.file.Line(in.addr)
+	return p
 }
 
 // caches describes the simulated caches.

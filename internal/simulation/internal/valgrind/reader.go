@@ -175,6 +175,15 @@ func (r *Reader) How() string {
 // does not say. It is known once Next has returned true.
 func (r *Reader) Core() string { return r.header.core }
 
+// Programs are the object files of a file with costs by instruction; of others there are none. They are
+// known once Next has returned true.
+func (r *Reader) Programs() []string {
+	if !r.header.instructions {
+		return nil
+	}
+	return r.ob.text
+}
+
 // Table returns the table, once Next has returned true.
 func (r *Reader) Table() *counts.Table { return &r.table }
 

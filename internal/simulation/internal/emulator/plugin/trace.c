@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "qemu.h"
@@ -103,7 +104,7 @@ static unsigned long clock_reads, timers;      /* system calls that read the tim
 static bool remapped = true;                   /* the mappings are to be read again */
 static __thread struct thread *me __attribute__((tls_model("initial-exec")));
 
-struct mapping { uint64_t start, end; };
+struct mapping { uint64_t start, end; bool file; };
 static struct mapping mappings[4096];
 static unsigned n_mappings;
 
@@ -344,13 +345,17 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, 
 		look_up(cpu, info, vaddr, data);
 }
 
-/* Writes the mappings that hold code, if an address is in none of the known ones. */
-static void map(uint64_t addr)
+/* Returns the known mapping of an address, or NULL. */
+static struct mapping *mapping_of(uint64_t addr)
 {
-	if (!remapped)
-		for (unsigned i = 0; i < n_mappings; i++)
-			if (addr >= mappings[i].start && addr < mappings[i].end)
-				return;
+	for (unsigned i = 0; i < n_mappings; i++)
+		if (addr >= mappings[i].start && addr < mappings[i].end)
+			return &mappings[i];
+	return NULL;
+}
+
+static void read_mappings(void)
+{
 	FILE *f = fopen("/proc/self/maps", "re");
 	if (!f)
 		return;
@@ -364,11 +369,27 @@ static void map(uint64_t addr)
 		if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %[^\n]", &start, &end, &offset, path) < 3)
 			continue;
 		if (n_mappings < sizeof mappings / sizeof *mappings)
-			mappings[n_mappings++] = (struct mapping){ start, end };
+			mappings[n_mappings++] = (struct mapping){ start, end, path[0] == '/' };
 		if (path[0] == '/')
 			say("map %llx %llx %llx %s\n", start, end, offset, path);
 	}
 	fclose(f);
+}
+
+/* Writes the mappings that hold code, if an address is in none of the known ones. For code of
+   no file it writes the time: programs say when they made it. */
+static void map(uint64_t addr)
+{
+	struct mapping *in = remapped ? NULL : mapping_of(addr);
+	if (!in) {
+		read_mappings();
+		in = mapping_of(addr);
+	}
+	if (!in || !in->file) {
+		struct timespec now;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		say("now %llx\n", (unsigned long long)now.tv_sec * 1000000000 + now.tv_nsec);
+	}
 }
 
 static uint64_t hash_of(uint64_t h, const unsigned char *p, size_t n)
