@@ -13,7 +13,7 @@ const module = "github.com/cyclestack/cyclestack/"
 
 // support are the packages that the flow of ARCHITECTURE.md does not have: those of
 // tests, and the generators. No other package may import them.
-var support = []string{"internal/docs", "internal/gen", "internal/guest", "internal/modeltest", "internal/multiplex", "internal/testbrowser", "internal/testfleet", "internal/testkernel", "internal/testlong", "internal/testperf", "internal/testprom", "internal/testschema", "internal/testshared"}
+var support = []string{"internal/docs", "internal/gen", "internal/guest", "internal/modeltest", "internal/multiplex", "internal/testbrowser", "internal/testfleet", "internal/testjitdump", "internal/testkernel", "internal/testlong", "internal/testperf", "internal/testprom", "internal/testschema", "internal/testshared"}
 
 // TestLayers holds the packages to the table in ARCHITECTURE.md: what each of
 // them may import of this module.

@@ -357,8 +357,8 @@ func (d *Jitdump) Frames(offset uint64) []Frame {
 	return []Frame{{Func: c.Name, File: file, Line: line}}
 }
 
-// Placed calls a function with each place that a piece of code had, in the order of time, and
-// when it came there. Moves are followed.
+// Placed calls a function with each place of a piece of code, in the order of time, and with the
+// time when it came there. Moves are followed.
 func (d *Jitdump) Placed(each func(time, addr uint64, c *JitCode)) {
 	at := make(map[uint64]*JitCode, len(d.Codes)) // by address, as of the time of the move
 	moves := d.Moves
@@ -423,8 +423,8 @@ func NewMadeCode(d *Jitdump) *MadeCode {
 	return m
 }
 
-// At returns the piece of code at an address at a time, and the address that it had when it
-// was made.
+// At returns the piece of code at an address at a time. It had the address made when it was
+// compiled.
 func (m *MadeCode) At(time, addr uint64) (c *JitCode, made uint64, ok bool) {
 	list := m.pages[addr>>madePage]
 	for i := len(list) - 1; i >= 0; i-- {

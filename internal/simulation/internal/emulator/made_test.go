@@ -14,7 +14,7 @@ import (
 )
 
 // making executes two functions that it makes, one after the other at the same address. It
-// tells of them in a jitdump, or in a perf map.
+// names them in a jitdump, or in a perf map.
 const making = `
 #define _GNU_SOURCE
 #include <fcntl.h>
