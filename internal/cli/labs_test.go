@@ -46,7 +46,6 @@ var laboratories = []laboratory{
 //
 // CYCLESTACK_PERF_NINJA_ONLY is a part of the names of those that are wanted.
 func TestLaboratories(t *testing.T) {
-	t.Parallel()
 	dir := os.Getenv("CYCLESTACK_PERF_NINJA")
 	if dir == "" {
 		t.Skip("CYCLESTACK_PERF_NINJA does not name a checkout of perf-ninja")

@@ -176,11 +176,23 @@ func TestForeign(t *testing.T) {
 func TestInterface(t *testing.T) {
 	for text, want := range map[string]int{
 		"qemu-x86_64 version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)\n": 1, "qemu-x86_64 version 8.2.2 (Debian)": 1, "qemu-x86_64 version 9.0.0": 2,
-		"qemu-x86_64 version 9.1.50": 3, "qemu-x86_64 version 9.2.0": 4, "qemu-x86_64 version 10.0.3": 4, "qemu-x86_64 version 10.1.0": 5, "qemu-x86_64 version 11.0.0": 6, "qemu-x86_64 version 11.1.0": 0,
+		"qemu-x86_64 version 9.1.50": 3, "qemu-x86_64 version 9.2.0": 4, "qemu-x86_64 version 10.0.3": 4, "qemu-x86_64 version 10.1.0": 5, "qemu-x86_64 version 11.0.0": 6, "qemu-x86_64 version 11.1.0": 7,
 		"qemu-x86_64 version 5.2.0": 0, "": 0, "qemu-x86_64 version x.y": 0,
 	} {
 		if got, err := interfaceIn(text); got != want || (err != nil) != (want == 0) {
 			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
+		}
+	}
+}
+
+// TestInterfaces builds the plugin for each version of QEMU's interface.
+func TestInterfaces(t *testing.T) {
+	if _, err := compiler(); err != nil {
+		t.Skip(err)
+	}
+	for api := 1; api <= 7; api++ {
+		if err := compile(t.Context(), api, filepath.Join(t.TempDir(), "plugin.so")); err != nil {
+			t.Errorf("interface %d: %v", api, err)
 		}
 	}
 }

@@ -165,7 +165,7 @@ func (s *Simulation) emulate(ctx context.Context, c *Command, target, plugin str
 	}
 	cmd, said, err := c.under(ctx, r, target, plugin, socket)
 	if err == nil {
-		err = cmd.Start()
+		err = start(cmd)
 	}
 	if err != nil {
 		l.close()

@@ -30,17 +30,29 @@ struct qemu_plugin_insn;
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
 enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
 
-void qemu_plugin_register_vcpu_exit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, unsigned));
-void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, struct qemu_plugin_tb *));
+/* Callbacks have the plugin's number first. Since 7 they have what they were registered with last. */
+#if QEMU_API >= 7
+#define CALLBACK(...) __VA_ARGS__, void *userdata
+#define CALLBACK_AT_EXIT void *userdata
+#define REGISTERED(callback) callback, NULL
+#define WITH_DATA , void *
+#else
+#define CALLBACK(...) qemu_plugin_id_t id, __VA_ARGS__
+#define CALLBACK_AT_EXIT qemu_plugin_id_t id, void *userdata
+#define REGISTERED(callback) callback
+#define WITH_DATA
+#endif
+
+void qemu_plugin_register_vcpu_exit_cb(qemu_plugin_id_t, void (*)(CALLBACK(unsigned)) WITH_DATA);
+void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, void (*)(CALLBACK(struct qemu_plugin_tb *)) WITH_DATA);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, void (*)(unsigned, void *),
 	enum qemu_plugin_cb_flags, void *);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *,
 	void (*)(unsigned, qemu_plugin_meminfo_t, uint64_t, void *),
 	enum qemu_plugin_cb_flags, enum qemu_plugin_mem_rw, void *);
 void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t,
-	void (*)(qemu_plugin_id_t, unsigned, int64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-		uint64_t, uint64_t, uint64_t, uint64_t));
-void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, void (*)(qemu_plugin_id_t, void *), void *);
+	void (*)(CALLBACK(unsigned, int64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t)) WITH_DATA);
+void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, void (*)(CALLBACK_AT_EXIT), void *);
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);

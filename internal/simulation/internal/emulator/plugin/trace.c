@@ -475,7 +475,7 @@ static struct block *block_of(struct qemu_plugin_tb *tb)
 	return b;
 }
 
-static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+static void on_translation(CALLBACK(struct qemu_plugin_tb *tb))
 {
 	pthread_mutex_lock(&lock);
 	struct block *b = block_of(tb);
@@ -649,8 +649,8 @@ static void follow(uint64_t path_at, uint64_t argv_at, uint64_t env_at)
 	execve(qemu, from, env);
 }
 
-static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a, uint64_t b, uint64_t c,
-	uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h)
+static void on_syscall(CALLBACK(unsigned cpu, int64_t number, uint64_t a, uint64_t b, uint64_t c,
+	uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h))
 {
 	bool x86 = options.x86, ppc = !strncmp(options.target, "ppc64", 5);
 	int64_t exec = x86 ? 59 : ppc ? 11 : 221;
@@ -676,7 +676,7 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
 		remapped = true; /* mmap, munmap, mremap */
 }
 
-static void on_thread_end(qemu_plugin_id_t id, unsigned cpu)
+static void on_thread_end(CALLBACK(unsigned cpu))
 {
 	struct thread *t = me;
 	if (!t)
@@ -695,7 +695,7 @@ static void on_thread_end(qemu_plugin_id_t id, unsigned cpu)
 	free(t);
 }
 
-static void on_exit_all(qemu_plugin_id_t id, void *data)
+static void on_exit_all(CALLBACK_AT_EXIT)
 {
 	pthread_mutex_lock(&lock);
 	end_threads();
@@ -772,9 +772,9 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
 	open_counts();
 	hello("exec", (int)getppid());
 	pthread_atfork(before_fork, in_parent, in_child);
-	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
-	qemu_plugin_register_vcpu_exit_cb(id, on_thread_end);
-	qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, REGISTERED(on_translation));
+	qemu_plugin_register_vcpu_exit_cb(id, REGISTERED(on_thread_end));
+	qemu_plugin_register_vcpu_syscall_cb(id, REGISTERED(on_syscall));
 	qemu_plugin_register_atexit_cb(id, on_exit_all, NULL);
 	return 0;
 }
