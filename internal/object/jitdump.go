@@ -357,8 +357,8 @@ func (d *Jitdump) Frames(offset uint64) []Frame {
 	return []Frame{{Func: c.Name, File: file, Line: line}}
 }
 
-// Placed calls a function with each place of a piece of code, and since when it is there, in the
-// order of time. Moves are followed.
+// Placed calls a function with each place of a piece of code, in the order of time. It follows
+// moves.
 func (d *Jitdump) Placed(each func(time, addr uint64, c *JitCode)) {
 	at := make(map[uint64]*JitCode, len(d.Codes)) // by address, as of the time of the move
 	moves := d.Moves
