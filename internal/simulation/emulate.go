@@ -40,7 +40,7 @@ func (o *Options) emulate(ctx context.Context) (r *Result, unused string, err er
 	if err != nil {
 		return nil, "", errors.Join(err, s.Close())
 	}
-	return &Result{Tool: string(QEMU), Core: core, State: s.State, Notes: s.Notes, Partial: s.Partial, Timed: s.Timed, files: []string{name}, close: s.Close,
+	return &Result{Tool: string(QEMU), Core: core, State: s.State, Notes: s.Notes, Partial: s.Partial, Timed: s.Timed, Hidden: s.Hidden, files: []string{name}, close: s.Close,
 		keep: func(w io.Writer) error {
 			f, err := os.Open(name)
 			if err != nil {

@@ -102,6 +102,9 @@ type Result struct {
 	// Timed says that the program reads the clock, or sets timers, and may do less when it is
 	// simulated.
 	Timed bool
+	// Hidden is the share of instructions in place of which the processor itself would execute
+	// others, as the simulator hides some of its features.
+	Hidden float64
 
 	files  []string
 	beyond float64 // share of the misses of the last simulated cache that a further one answers

@@ -124,6 +124,9 @@ func (s *Simulator) account(ran *account.Account) error {
 	switch note := s.selfTimed(t); {
 	case note.Text != "":
 		s.notes = append(s.notes, note)
+		s.only = "the program does less when it is slower"
+	case s.result.Hidden > hiddenMost:
+		s.only = "the program runs other code by itself"
 	case s.brief().Text != "":
 		s.notes = append(s.notes, s.brief())
 	case s.clock && s.m.Options().Choice.CPU == "" && !s.result.Partial && !s.foreign: // another processor would have taken another time
@@ -153,6 +156,10 @@ func (s *Simulator) account(ran *account.Account) error {
 // timedLeast is the least share of a run's cycles in a simulation that does the same as its
 // clock.
 const timedLeast = 0.6
+
+// hiddenMost is the share of other code beyond which the run's time is not compared with the
+// simulation.
+const hiddenMost = 0.3
 
 // selfTimed returns a note if the program does as much as its time allows, and so less when
 // simulated.
@@ -199,6 +206,9 @@ func (s *Simulator) how() string {
 		tool = "QEMU"
 	}
 	text := fmt.Sprintf("simulated by %s, not measured", tool)
+	if s.only != "" {
+		text += ": shares only, as " + s.only
+	}
 	if s.result.Why != "" {
 		text += " (" + s.result.Why + ")"
 	}

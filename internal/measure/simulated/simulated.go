@@ -50,6 +50,7 @@ type Simulator struct {
 	notes  []counts.Note
 	method *resolve.Method // with the penalties of this machine
 	clock  bool            // the core's is known
+	only   string          // why there are shares only; "" for an account of the run's time
 
 	core   *simulation.Core // nil if the time of instructions is not known
 	state  *os.ProcessState // of the run by itself

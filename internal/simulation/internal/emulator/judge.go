@@ -87,11 +87,12 @@ var hiddenFeatures = []string{"sha_ni", "vaes", "vpclmulqdq", "avx512f", "avx512
 // hiddenLeast is the share of the instructions that is worth a note.
 const hiddenLeast = 0.05
 
-// hidden says whether the program would run other code on the processor itself.
-func (s *Simulation) hidden() string {
+// hidden says whether the program would run other code on the processor itself, and which share
+// of its instructions that would replace.
+func (s *Simulation) hidden() (note string, share float64) {
 	has := processorHas("/proc/cpuinfo", hiddenFeatures)
 	if len(has) == 0 {
-		return ""
+		return "", 0
 	}
 	var all, most int64
 	which := ""
@@ -108,23 +109,40 @@ func (s *Simulation) hidden() string {
 			if ok && f.Name != latest {
 				latest, variant = f.Name, variants.MatchString(f.Name)
 			}
+			name := ""
 			if ok && variant {
-				functions[f.Name] += in.executed
+				name = f.Name
 			} else if crypto {
-				functions[filepath.Base(i.path)] += in.executed
+				name = filepath.Base(i.path)
+			}
+			if functions[name] += in.executed; s.run.code.digests(in) {
+				functions[name] -= digestEach * in.executed // QEMU 8.2 and later have these instructions
 			}
 		}
+		delete(functions, "")
 		for name, n := range functions {
 			if n > most {
 				which, most = name, n
 			}
 		}
 	}
-	if float64(most) < hiddenLeast*float64(all) {
-		return ""
+	if share = float64(most) / float64(all); share < hiddenLeast {
+		return "", 0
 	}
 	return fmt.Sprintf("%s has %.0f %% of the instructions: the simulator hides what this processor has for it (%s), so that by itself the program runs other code",
-		which, 100*float64(most)/float64(all), strings.Join(has, ", "))
+		which, 100*share, strings.Join(has, ", ")), share
+}
+
+// digestEach is how many instructions there are at most for one of a digest, in code that uses those.
+const digestEach = 10
+
+// digests reports whether an instruction is one for SHA-1 or SHA-256 of x86.
+func (l *library) digests(in *instruction) bool {
+	code := l.bytes[in.code : in.code+uint32(in.size)]
+	if l.x86 && len(code) > 4 && code[0]&0xf0 == 0x40 {
+		code = code[1:]
+	}
+	return l.x86 && len(code) > 3 && code[0] == 0x0f && code[1] == 0x38 && code[2] >= 0xc8 && code[2] <= 0xcd
 }
 
 // processorHas returns those of some features that the processor has.

@@ -58,6 +58,9 @@ type Simulation struct {
 	// Timed says that the program reads the clock more than once, or sets timers. Then it may
 	// do less in a simulator than by itself.
 	Timed bool
+	// Hidden is the share of instructions in place of which the processor itself would execute
+	// others, as the emulator hides some of its features.
+	Hidden float64
 
 	command string
 	run     *run
@@ -209,7 +212,8 @@ func (s *Simulation) finish(said *bytes.Buffer) error {
 	r.all, r.by, r.shared = nil, nil, nil // what follows needs room
 	r.code.settle()
 	s.Timed = r.clock.reads > 1 || r.clock.timers > 0
-	if note := s.hidden(); note != "" {
+	note, share := s.hidden()
+	if s.Hidden = share; note != "" {
 		s.Notes = append(s.Notes, counts.Notef("%s", note))
 	}
 	if s.Partial {
