@@ -102,8 +102,8 @@ type Result struct {
 	// Timed says that the program reads the clock, or sets timers, and may do less when it is
 	// simulated.
 	Timed bool
-	// Hidden is the share of instructions in place of which the processor itself would execute
-	// others, as the simulator hides some of its features.
+	// Hidden is the share of instructions that the processor itself would not execute: it has better
+	// ones, and the simulator hides them.
 	Hidden float64
 
 	files  []string

@@ -87,8 +87,8 @@ var hiddenFeatures = []string{"sha_ni", "vaes", "vpclmulqdq", "avx512f", "avx512
 // hiddenLeast is the share of the instructions that is worth a note.
 const hiddenLeast = 0.05
 
-// hidden says whether the program would run other code on the processor itself, and which share
-// of its instructions that would replace.
+// hidden says whether the program would run other code on the processor itself, with the share of
+// these instructions.
 func (s *Simulation) hidden() (note string, share float64) {
 	has := processorHas("/proc/cpuinfo", hiddenFeatures)
 	if len(has) == 0 {

@@ -58,8 +58,8 @@ type Simulation struct {
 	// Timed says that the program reads the clock more than once, or sets timers. Then it may
 	// do less in a simulator than by itself.
 	Timed bool
-	// Hidden is the share of instructions in place of which the processor itself would execute
-	// others, as the emulator hides some of its features.
+	// Hidden is the share of instructions that the processor itself would not execute: it has better
+	// ones, and the emulator hides them.
 	Hidden float64
 
 	command string
