@@ -82,8 +82,11 @@ func (r *Result) busPenalty() penalties.Penalty {
 	return p
 }
 
-// thirdSize returns how much of the third-level cache the machine had left for one program.
-// Memory answers half of the loads in random order from a working set of twice that size.
+// thirdSize returns how much of the third-level cache the machine had left for one program. All
+// lines of a working set are read one after the other, in a random order, again and again. The
+// cache replaces any line. After m misses a line is still among s lines with the probability
+// e^(−m/s). Of a set of w lines, a share h hits with h = e^(−(1−h)·w/s). For a half that is
+// s = w / (2 ln 2).
 // Where the cache has no latency of its own, a sixth of that of memory stands for it.
 func (r *Result) thirdSize() penalties.Penalty {
 	p := penalties.Penalty{Name: penalties.ThirdSize, Unit: "bytes"}
@@ -96,13 +99,29 @@ func (r *Result) thirdSize() penalties.Penalty {
 		third = level.Cycles
 	}
 	half := (memory.Cycles + third) / 2
-	for _, at := range r.Curve {
-		if at.Why == "" && at.Cycles >= half {
-			p.Value, p.From = float64(at.Bytes)/2, "half of the working set that memory and caches answer by halves"
+	var before *Point
+	for i := range r.Curve {
+		at := &r.Curve[i]
+		if at.Why != "" {
+			continue
+		}
+		if at.Cycles >= half {
+			p.Value, p.From = halfAt(before, at, half)/(2*math.Ln2), "memory and caches answer by halves a working set 1.39 times as large"
 			return p
 		}
+		before = at
 	}
 	return absentPenalty(p, "the curve of latencies does not come to memory")
+}
+
+// halfAt returns the size between two points of the curve that has a latency.
+func halfAt(before, at *Point, cycles Number) float64 {
+	to := float64(at.Bytes)
+	if before == nil || at.Cycles <= before.Cycles {
+		return to
+	}
+	from := float64(before.Bytes)
+	return from + (to-from)*float64((cycles-before.Cycles)/(at.Cycles-before.Cycles))
 }
 
 func (r *Result) cost(name string) *Figure {

@@ -220,6 +220,7 @@ type simulatedProgram struct {
 type share struct {
 	function string
 	value    float64
+	error    float64 // of a simulation: half of the 95 % interval; 0 if it is not known
 }
 
 // The parts of a function's name that plainName leaves out. variant is the instruction
@@ -259,7 +260,7 @@ func ranked(list map[string]float64) []share {
 	}
 	out := make([]share, 0, len(sums))
 	for name, v := range sums {
-		out = append(out, share{name, v})
+		out = append(out, share{function: name, value: v})
 	}
 	slices.SortFunc(out, func(a, b share) int {
 		return cmp.Or(cmp.Compare(b.value, a.value), strings.Compare(a.function, b.function))
@@ -289,6 +290,7 @@ type programDocument struct {
 		Nodes []struct {
 			Path, Name string
 			Value      *float64
+			Error      float64
 		}
 	}
 }
@@ -318,7 +320,7 @@ func (p *testProgram) simulate(t *testing.T, dir, program string, rounds int, pe
 		args = append(args, "--cpu", d.CPU.Name, "--penalties", penalties)
 	}
 	mustRun(t, append(args, kept)...)
-	functions := map[string]float64{}
+	functions, errors := map[string]float64{}, map[string]float64{}
 	s := simulatedProgram{cycles: math.NaN()}
 	for _, a := range d.Accounts[:1] {
 		for _, n := range a.Nodes {
@@ -327,7 +329,7 @@ func (p *testProgram) simulate(t *testing.T, dir, program string, rounds int, pe
 			case n.Name == "Simulated_Cycles":
 				s.cycles = *n.Value
 			case ok && part != "Kernel" && part != "Unaccounted" && !strings.Contains(part, "."): // measured, what is left, and parts of parts
-				s.parts = append(s.parts, share{part, *n.Value})
+				s.parts = append(s.parts, share{function: part, value: *n.Value})
 			}
 		}
 	}
@@ -338,11 +340,20 @@ func (p *testProgram) simulate(t *testing.T, dir, program string, rounds int, pe
 		for _, n := range a.Nodes {
 			if a.Scope.Kind == "function" && n.Name == "Simulated_Cycles" && n.Value != nil {
 				functions[a.Scope.Function] += *n.Value
+				errors[plainName(a.Scope.Function)] += n.Error
 			}
 		}
 	}
-	s.functions = ranked(functions)
+	s.functions = withErrors(ranked(functions), errors)
 	return s
+}
+
+// withErrors adds errors by plain name.
+func withErrors(list []share, errors map[string]float64) []share {
+	for i := range list {
+		list[i].error = errors[list[i].function]
+	}
+	return list
 }
 
 const (
@@ -350,11 +361,16 @@ const (
 	rankable = 0.01 // of a whole, which a function must have
 )
 
-// contradiction says where samples contradict the order of the functions of a simulation: one
-// that stands too low has more samples, by more than the sampling error at 95 %. It is "" for
-// none.
+// contradiction says where samples contradict the order of the functions of a simulation. One
+// that stands too low has more samples, by more than their error at 95 %. And it has fewer simulated
+// cycles, by more than the error of these: what is equal within an error has no order. It is ""
+// for none.
 func contradiction(simulated, sampled []share) string {
 	top := first(simulated)
+	cycles := map[string]share{}
+	for _, s := range simulated {
+		cycles[s.function] = s
+	}
 	samples, all := map[string]float64{}, 0.0
 	for _, s := range sampled {
 		samples[s.function] = s.value
@@ -364,7 +380,7 @@ func contradiction(simulated, sampled []share) string {
 		here := samples[f.function]
 		for _, g := range sampled {
 			before := slices.ContainsFunc(top[:i+1], func(s share) bool { return s.function == g.function })
-			if more := g.value - here; !before && more > 2*math.Sqrt(g.value+here) {
+			if more := g.value - here; !before && more > 2*math.Sqrt(g.value+here) && f.value-cycles[g.function].value > math.Hypot(f.error, cycles[g.function].error) {
 				return fmt.Sprintf("%s has %.1f %% of the samples, %s %.1f %%", g.function, 100*g.value/all, f.function, 100*here/all)
 			}
 		}
@@ -399,23 +415,27 @@ func shares(list []share) string {
 
 func TestContradiction(t *testing.T) {
 	t.Parallel()
-	simulated := []share{{"a", 50}, {"b", 30}, {"c", 15}, {"d", 5}}
+	simulated := []share{{"a", 50, 0}, {"b", 30, 4}, {"c", 15, 4}, {"d", 5, 4}}
 	for _, tt := range []struct {
 		name    string
 		sampled []share
 		want    bool
 	}{
-		{"the same", []share{{"a", 400}, {"b", 300}, {"c", 200}, {"d", 100}}, false},
-		{"a tie", []share{{"b", 400}, {"a", 390}, {"c", 120}, {"d", 110}}, false},
-		{"first and second", []share{{"b", 500}, {"a", 300}, {"c", 120}}, true},
-		{"another third", []share{{"a", 500}, {"b", 300}, {"d", 120}, {"c", 20}}, true},
-		{"one of no sample", []share{{"a", 500}, {"b", 300}, {"e", 120}}, true},
+		{"the same", []share{{"a", 400, 0}, {"b", 300, 0}, {"c", 200, 0}, {"d", 100, 0}}, false},
+		{"a tie", []share{{"b", 400, 0}, {"a", 390, 0}, {"c", 120, 0}, {"d", 110, 0}}, false},
+		{"first and second", []share{{"b", 500, 0}, {"a", 300, 0}, {"c", 120, 0}}, true},
+		{"another third", []share{{"a", 500, 0}, {"b", 300, 0}, {"d", 120, 0}, {"c", 20, 0}}, true},
+		{"the second and third, beyond the errors", []share{{"a", 500, 0}, {"c", 300, 0}, {"b", 200, 0}}, true},
+		{"one of no sample", []share{{"a", 500, 0}, {"b", 300, 0}, {"e", 120, 0}}, true},
 	} {
 		if got := contradiction(simulated, tt.sampled); (got != "") != tt.want {
 			t.Errorf("%s: %q", tt.name, got)
 		}
 	}
-	if got := contradiction([]share{{"a", 99.9}, {"b", 0.1}}, []share{{"a", 700}, {"b", 300}}); got == "" {
+	if got := contradiction([]share{{"a", 50, 0}, {"b", 32, 9}, {"c", 28, 9}}, []share{{"a", 500, 0}, {"c", 300, 0}, {"b", 200, 0}}); got != "" {
+		t.Errorf("functions that are equal within their errors: %s", got)
+	}
+	if got := contradiction([]share{{"a", 99.9, 0}, {"b", 0.1, 0}}, []share{{"a", 700, 0}, {"b", 300, 0}}); got == "" {
 		t.Error("a function with three samples in ten is not missed")
 	}
 }

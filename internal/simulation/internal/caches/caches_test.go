@@ -1,6 +1,7 @@
 package caches_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -143,5 +144,20 @@ func TestCode(t *testing.T) {
 	}
 	if misses > 32 {
 		t.Errorf("%d misses of 32 lines", misses)
+	}
+}
+
+// TestHalf checks the size that calibrate takes for the third level: it answers half of a random
+// cycle of lines that is 2 ln 2 times as large.
+func TestHalf(t *testing.T) {
+	const lines = 4096.0 // of small
+	size := 2 * math.Ln2 * lines
+	n := int(size)
+	h := small()
+	lap := scattered(n)
+	levels(h, lap, 20*n)
+	count, _ := levels(h, lap, 10*n)
+	if share := float64(count[caches.Memory]) / float64(10*n); share < 0.45 || share > 0.55 {
+		t.Errorf("%.3f of the loads go to memory, want a half", share)
 	}
 }

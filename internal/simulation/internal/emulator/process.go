@@ -57,6 +57,8 @@ type process struct {
 	ended   bool
 	// touched are its pages. A forked process shares them with its parent.
 	touched *touched
+	cores   []*core
+	threads int
 }
 
 // A mapping is a part of a file in memory.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"runtime"
 
 	"github.com/cyclestack/cyclestack/internal/disasm"
 	"github.com/cyclestack/cyclestack/internal/simulation/internal/branch"
@@ -67,13 +68,30 @@ type access struct {
 }
 
 func newThread(r *run, p *process) *thread {
-	t := &thread{run: r, p: p, predictor: branch.New(), loop: branch.NewLoop(r.options.Core.Streams())}
-	t.caches = caches.New(r.options.Caches, r.shared)
-	t.caches.Touched = p.touched.first
+	c := p.core()
+	t := &thread{run: r, p: p, caches: c.caches, predictor: c.predictor, loop: branch.NewLoop(r.options.Core.Streams())}
 	if r.options.Core != nil && r.code.ops != nil {
 		t.window = newDetailed(r, t.caches)
 	}
 	return t
+}
+
+// A core is what the threads on a processor share.
+type core struct {
+	caches    *caches.Hierarchy
+	predictor *branch.Predictor
+}
+
+// core returns that of the next thread of a process. There are as many as the machine has
+// processors: all other threads find what one of those before has left.
+func (p *process) core() *core {
+	at := p.threads % runtime.NumCPU()
+	if p.threads++; at == len(p.cores) {
+		h := caches.New(p.run.options.Caches, p.run.shared)
+		h.Touched = p.touched.first
+		p.cores = append(p.cores, &core{h, branch.New()})
+	}
+	return p.cores[at]
 }
 
 // follow reads what a thread writes until it ends.

@@ -47,7 +47,7 @@ type asked struct {
 	at int64
 }
 
-// The code that a prefetch is for, and how many lines a core can wait for: see arrives.
+// The code that a prefetch is for, and how many lines a core can wait for: see early.
 const (
 	askedNear = 8 << 10
 	askedMost = 16
@@ -269,15 +269,22 @@ func (d *detailed) one(in *instruction, pc uint64, a *access, now int64) (cycles
 	case caches.Second:
 		why[lateL2] = d.move(caches.Second, now) + int64(l.L2) - now
 	case caches.Third:
-		why[lateL3] = d.arrives(pc, a, d.move(caches.Third, now)+int64(l.L3), now) - now
+		why[lateL3] = d.move(caches.Third, now) + int64(l.L3) - now
 	case caches.Memory:
-		why[lateMemory] = d.arrives(pc, a, d.move(caches.Memory, now)+int64(l.Memory), now) - now
+		why[lateMemory] = d.move(caches.Memory, now) + int64(l.Memory) - now
 	}
 	switch got.Translation {
 	case caches.Second:
 		why[latePages] = int64(l.TLB)
 	case caches.Third:
 		why[latePages] = d.wait(&d.walks, l.WalkEach, now) + int64(l.Walk) - now
+	}
+	if got.Level >= caches.Third && !a.store {
+		early := d.early(pc, now)
+		for _, reason := range []int{latePages, lateL3, lateMemory} {
+			less := min(early, why[reason])
+			why[reason], early = why[reason]-less, early-less
+		}
 	}
 	d.moves(now)
 	if r := &d.ready[line%uint64(len(d.ready))]; got.Level <= caches.Second && r.line == line && r.at > now {
@@ -294,19 +301,17 @@ func (d *detailed) one(in *instruction, pc uint64, a *access, now int64) (cycles
 	return cycles, why
 }
 
-// arrives returns when a line arrives that would arrive at a time: as much earlier as it was
-// asked for earlier.
-func (d *detailed) arrives(pc uint64, a *access, at, now int64) int64 {
-	if a.store {
-		return at
-	}
+// early returns how many cycles before a load its line was asked for. The request has translated
+// the address as well: Intel 64 and IA-32 Architectures Optimization Reference Manual, "Software
+// Prefetch".
+func (d *detailed) early(pc uint64, now int64) int64 {
 	for i, ask := range d.asked {
 		if pc-ask.pc < askedNear || ask.pc-pc < askedNear {
 			d.asked = append(d.asked[:i], d.asked[i+1:]...)
-			return max(at-(now-ask.at), now)
+			return now - ask.at
 		}
 	}
-	return at
+	return 0
 }
 
 // move moves a line from a level, as soon as there is room for it, and returns when.
