@@ -368,3 +368,19 @@ func TestBlame(t *testing.T) {
 		return in.settled.waits[lateL2] + in.settled.waits[lateL3] + in.settled.waits[lateMemory]
 	}, func(in *instruction) bool { return in.op.Loads })
 }
+
+// TestThirdLevel checks that without a model of the core, misses of the second level are told
+// from its hits.
+func TestThirdLevel(t *testing.T) {
+	s := emulated(t, compiled(t, "riscv64-linux-gnu-gcc", blaming))
+	var out bytes.Buffer
+	if err := s.Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	if share := s.beyond(); share < 0.5 || !strings.Contains(out.String(), "\ndesc: Third level share: ") {
+		t.Errorf("the third level answers %.2f of the misses", share)
+	}
+	if !strings.Contains(out.String(), "\ndesc: LL cache: 1048576 B") {
+		t.Error("the last simulated cache is not the second level")
+	}
+}

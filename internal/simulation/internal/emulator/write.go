@@ -13,7 +13,14 @@ import (
 
 // Write writes what was simulated in callgrind's format.
 func (s *Simulation) Write(w io.Writer) error {
-	f := valgrind.NewFileWriter(w, valgrind.FileHeader{Command: s.command, Caches: s.caches(), About: s.about(), Error: s.sampling()})
+	about, last := s.about(), caches.Memory
+	h := valgrind.FileHeader{Command: s.command, About: about, Error: s.sampling()}
+	if about == "" {
+		last = caches.Third
+		h.Beyond = s.beyond()
+	}
+	h.Caches = s.caches(last)
+	f := valgrind.NewFileWriter(w, h)
 	costs := rounder{values: make([]uint64, len(valgrind.EmulatedEvents)), carry: make([]float64, len(valgrind.EmulatedEvents))}
 	for _, i := range s.run.code.ordered() {
 		names := newSymbols(i)
@@ -22,7 +29,7 @@ func (s *Simulation) Write(w io.Writer) error {
 				continue
 			}
 			p := names.at(in)
-			costs.round(s.run.code.known(in).costs())
+			costs.round(s.run.code.known(in).costs(last))
 			f.Costs(p.object, p.source, p.function, p.addr, p.line, costs.values)
 		}
 	}
@@ -48,8 +55,26 @@ func (r *rounder) round(costs []float64) {
 	}
 }
 
-// costs returns the counts of an instruction in the order of valgrind.EmulatedEvents.
-func (in *instruction) costs() []float64 {
+// beyond returns the share of the second level's misses that the third level answers. Files of
+// instruction sets without a model of the core have no other word on the third level.
+func (s *Simulation) beyond() float64 {
+	var of [caches.Levels]float64
+	for _, i := range s.run.code.ordered() {
+		for in := range s.run.code.sorted(i) {
+			for level := caches.Third; in.traffic != nil && level <= caches.Memory; level++ {
+				of[level] += float64(in.misses[0][level] + in.misses[1][level])
+			}
+		}
+	}
+	if of[caches.Third] == 0 {
+		return 0
+	}
+	return of[caches.Third] / (of[caches.Third] + of[caches.Memory])
+}
+
+// costs returns the counts of an instruction in the order of valgrind.EmulatedEvents. Misses of
+// the last level are those that are answered by this one, or behind it.
+func (in *instruction) costs(last caches.Level) []float64 {
 	n := float64(in.executed)
 	list := make([]float64, 0, len(valgrind.EmulatedEvents))
 	loads, stores := in.data(n)
@@ -69,7 +94,7 @@ func (in *instruction) costs() []float64 {
 	}
 	list = append(list, n, loads, stores,
 		cold+perFetch*miss(in.fetches, caches.Second), miss(in.misses[0], caches.Second), miss(in.misses[1], caches.Second),
-		cold+perFetch*miss(in.fetches, caches.Third), miss(in.misses[0], caches.Memory), miss(in.misses[1], caches.Memory))
+		cold+perFetch*miss(in.fetches, caches.Third), miss(in.misses[0], last), miss(in.misses[1], last))
 	conditional, indirect := in.flow == disasm.CondJump, in.flow == disasm.IndirectJump || in.flow == disasm.IndirectCall || in.flow == disasm.Return
 	missed := perFetch * float64(in.mispredicted)
 	when := func(is bool, v float64) float64 {
@@ -85,7 +110,7 @@ func (in *instruction) costs() []float64 {
 	list = append(list, second, walks, float64(in.lines), when(timed, n*s.waits[latePages]), when(!timed, second), when(!timed, walks), when(timed, n*s.cycles), when(timed, n*s.lost), when(timed, n*s.waits[lateL2]),
 		when(timed, n*s.waits[lateL3]), when(timed, n*s.waits[lateMemory]), when(timed && conditional, missed), when(timed && indirect, missed),
 		when(!timed, n), when(!timed && conditional, missed), when(!timed && indirect, missed))
-	for _, v := range []float64{miss(in.misses[0], caches.Second), miss(in.misses[1], caches.Second), miss(in.misses[0], caches.Memory), miss(in.misses[1], caches.Memory)} {
+	for _, v := range []float64{miss(in.misses[0], caches.Second), miss(in.misses[1], caches.Second), miss(in.misses[0], last), miss(in.misses[1], last)} {
 		list = append(list, when(!timed, v))
 	}
 	for _, v := range in.variance {
@@ -99,13 +124,18 @@ func (in *instruction) data(n float64) (loads, stores float64) {
 	if in.watched > 0 {
 		return n * min(1, float64(in.accesses[0])/float64(in.watched)), n * min(1, float64(in.accesses[1])/float64(in.watched))
 	}
+	var missed [2]float64
 	if in.op.Loads {
 		loads = n
 	}
 	if in.op.Stores {
 		stores = n
 	}
-	return loads, stores
+	for _, level := range []caches.Level{caches.Second, caches.Third, caches.Memory} { // of other processors nothing else is known
+		missed[0] += float64(in.misses[0][level])
+		missed[1] += float64(in.misses[1][level])
+	}
+	return max(loads, missed[0]), max(stores, missed[1])
 }
 
 // symbols name the code of an image.
@@ -147,9 +177,12 @@ func (s *symbols) at(in *instruction) place {
 	return p
 }
 
-// caches describes the simulated caches.
-func (s *Simulation) caches() (list []string) {
-	c := &s.run.options.Caches
+// caches describes the simulated caches, up to the one before a level.
+func (s *Simulation) caches(last caches.Level) (list []string) {
+	c := s.run.options.Caches
+	if last == caches.Third {
+		c.L2, c.L3 = caches.Size{}, c.L2
+	}
 	for _, one := range []struct {
 		name string
 		size caches.Size

@@ -34,6 +34,7 @@ type FileHeader struct {
 	Command string
 	Caches  []string // as KIND: SIZE, LINE, WAYS, such as "D1 cache: 32768 B, 64 B, 8-way associative"
 	About   string   // where the cycles of instructions come from
+	Beyond  float64  // the share of misses of the last cache that a further one answers
 	Error   string   // the errors of sampling, as [SamplingError] has them
 }
 
@@ -55,6 +56,9 @@ func NewFileWriter(w io.Writer, h FileHeader) *FileWriter {
 	fmt.Fprintf(f.out, "# callgrind format\nversion: 1\ncreator: %s\ncmd: %s\npart: 1\n\n", creator, oneLine(h.Command))
 	for _, c := range h.Caches {
 		fmt.Fprintf(f.out, "desc: %s\n", c)
+	}
+	if h.Beyond > 0 {
+		fmt.Fprintf(f.out, "desc: %s: %g\n", beyondDescription, h.Beyond)
 	}
 	if h.About != "" {
 		fmt.Fprintf(f.out, "desc: %s: %s\n", timedDescription, oneLine(h.About))
