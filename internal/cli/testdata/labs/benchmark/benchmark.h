@@ -27,6 +27,7 @@ public:
 	iterator begin() { return { rounds }; }
 	iterator end() { return { 0 }; }
 	int64_t iterations() const { return rounds; }
+	int64_t range(int) const { return 0; }
 	void SetBytesProcessed(int64_t) {}
 };
 
@@ -36,6 +37,7 @@ struct Bench {
 	Bench *Iterations(long) { return this; }
 	Bench *Name(const std::string &) { return this; }
 	Bench *UseRealTime() { return this; }
+	Bench *Arg(long) { return this; } // there is one size
 };
 
 inline std::vector<Bench *> &benches() { static std::vector<Bench *> list; return list; }
@@ -46,7 +48,9 @@ inline void ClobberMemory() { asm volatile("" : : : "memory"); }
 
 } // namespace benchmark
 
-#define BENCHMARK(f) static benchmark::Bench *bench_of_##f = benchmark::add(f)
+#define BENCH_NAMED(line, f) static benchmark::Bench *bench_of_##line = benchmark::add(f)
+#define BENCH_AT(line, f) BENCH_NAMED(line, f)
+#define BENCHMARK(f) BENCH_AT(__LINE__, f)
 #define BENCHMARK_MAIN() \
 	int main() \
 	{ \
