@@ -302,6 +302,9 @@ func (n *annotator) list(r *code.Reader, place *counts.Code, want *symbol) (*ann
 		if l, err = r.List(f, n.a.Syntax); err == nil {
 			n.code = l
 			out := annotate.NewListing(l, want.from, want.to)
+			if n.programs != nil {
+				out.Function = place.Function // with its parameters
+			}
 			if s := r.Status(f.File); !s.Verified && s.Path != "" && place.BuildID == "" {
 				out.Notes = append(out.Notes, fmt.Sprintf("the recording has no build id of %s: the code is that of %s as it is now", place.Module, s.Path))
 			}
