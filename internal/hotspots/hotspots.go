@@ -38,6 +38,7 @@ type Samples struct {
 	Table         *counts.Table // by instruction; the first row is the whole
 
 	rec       *source.Recording
+	in        *samples.Reader // that has read it; nil if another has
 	o         Options
 	column    int
 	functions []*function // the largest first
@@ -66,14 +67,21 @@ func Read(rec *source.Recording, o Options) (*Samples, error) {
 	if !in.Next() {
 		return nil, fault.As(fault.Input, in.Err())
 	}
-	s := &Samples{Table: in.Table().Clone(), rec: rec, o: o}
+	own, _ := in.(*samples.Reader)
+	return New(rec, own, in.Table().Clone(), o), nil
+}
+
+// New returns the samples of a recording whose table by instruction was read with the options.
+// The reader is nil if it was another's.
+func New(rec *source.Recording, in *samples.Reader, t *counts.Table, o Options) *Samples {
+	s := &Samples{Table: t, rec: rec, in: in, o: o}
 	if o.Column != nil {
 		s.column = o.Column(s.Table)
 	} else if i := slices.IndexFunc(s.Table.Row(0), func(c counts.Cell) bool { return c.Samples > 0 }); i >= 0 {
 		s.column = i
 	}
 	s.gather()
-	return s, nil
+	return s
 }
 
 // gather adds up the samples by function.
@@ -136,7 +144,12 @@ func InKernel(module string) bool {
 
 // Locate adds the places with the most samples to the hotspots of the same run.
 func (s *Samples) Locate(h *account.Hotspots) {
-	reader, _ := s.rec.Code(s.o.Symbols) // without it, there are no loops
+	reader := (*code.Reader)(nil) // without it, there are no loops
+	if s.in != nil {
+		reader = code.Of(s.in, s.o.Symbols)
+	} else {
+		reader, _ = s.rec.Code(s.o.Symbols)
+	}
 	if reader != nil {
 		defer reader.Close()
 	}

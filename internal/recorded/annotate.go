@@ -218,6 +218,19 @@ func (n *annotator) annotation(t, parts *counts.Table, listing *annotate.Listing
 		Label: t.Label, Flat: n.flat, Notes: n.notes, Text: sources.line, TextNotes: sources.notes}, nil
 }
 
+// codeOf returns the code of a recording. It reads the recording for that only if stacks of
+// branches, or another reader, make it necessary.
+func (n *annotator) codeOf(rec *source.Recording) (*code.Reader, error) {
+	if n.programs != nil {
+		return code.OfPrograms(n.programs, n.a.Symbols), nil
+	}
+	if in, ok := n.in.(*samples.Reader); ok && !code.Stacked(in.Events()) {
+		return code.Of(in, n.a.Symbols), nil
+	}
+	r, err := rec.Code(n.a.Symbols)
+	return r, fault.As(fault.Input, err)
+}
+
 // function annotates the function that a place is in.
 func (n *annotator) function(t *counts.Table, place *counts.Code, want *symbol) (*render.Annotation, error) {
 	rec, err := n.recording(n.file)
@@ -225,18 +238,16 @@ func (n *annotator) function(t *counts.Table, place *counts.Code, want *symbol) 
 		return nil, err
 	}
 	defer rec.Close()
-	var r *code.Reader
+	r, err := n.codeOf(rec.Recording)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
 	if n.programs != nil {
-		r = code.OfPrograms(n.programs, n.a.Symbols)
 		if place, err = n.hottest(place); err != nil {
 			return nil, err
 		}
-	} else if in, ok := n.in.(*samples.Reader); ok && !code.Stacked(in.Events()) {
-		r = code.Of(in, n.a.Symbols)
-	} else if r, err = rec.Code(n.a.Symbols); err != nil {
-		return nil, fault.As(fault.Input, err)
 	}
-	defer r.Close()
 	listing, f := n.list(r, place, want)
 	run := slices.Clone(t.Row(0))
 	filter := samples.Filter{Modules: []string{place.Module}, Addresses: []samples.Range{{From: listing.Start, To: listing.End - 1}}}

@@ -32,6 +32,7 @@ type CoreOptions struct {
 	Cores    []*simulation.Core // none: that of the recording's processor
 	All      bool               // every loop with samples
 	nodes    bool               // the nodes of the method in each loop are wanted
+	first    *samples.Reader    // that has read the recording already, or nil
 }
 
 // A hotLoop is a loop before it is analysed.
@@ -91,6 +92,12 @@ func (p *coreReport) instructions() (*counts.Table, error) {
 	}
 	defer rec.Close()
 	o := samples.Options{By: counts.Instruction, NoInline: true, Symbols: p.o.Symbols}
+	if first := p.o.first; first != nil {
+		if t, err := first.Places(o); t != nil && err == nil {
+			p.in, p.kind = first, accounting.KindOf(first)
+			return t, nil
+		}
+	}
 	in := rec.Samples(o)
 	if rec.Simulated() {
 		o.Within = counts.By(0).With(counts.Function)
@@ -100,8 +107,7 @@ func (p *coreReport) instructions() (*counts.Table, error) {
 	if !in.Next() {
 		return nil, &SamplesError{Err: in.Err(), For: ForAnnotate}
 	}
-	p.kind = accounting.KindOf(in)
-	p.timed = timedBy(in)
+	p.in, p.kind, p.timed = in, accounting.KindOf(in), timedBy(in)
 	return in.Table().Clone(), nil
 }
 
@@ -181,9 +187,9 @@ func (p *coreReport) sampledLoops(t *counts.Table, list []*core.HotFunction) ([]
 		return nil, err
 	}
 	defer rec.Close()
-	r, err := rec.Code(p.o.Symbols)
+	r, err := p.codeOf(rec.Recording)
 	if err != nil {
-		return nil, fault.As(fault.Input, err)
+		return nil, err
 	}
 	defer r.Close()
 	found := make([]coreFunction, 0, len(list))

@@ -58,7 +58,7 @@ func (p *placeReport) hotspots(a *account.Account, d *core.Document) {
 		a.Hotspots = t.Hotspots(1)
 		return
 	}
-	s, err := hotspots.Read(rec.Recording, p.sampleOptions())
+	s, err := p.samples(rec.Recording)
 	if err != nil || s.Total == 0 {
 		return
 	}
@@ -77,6 +77,17 @@ func (p *placeReport) hotspots(a *account.Account, d *core.Document) {
 	p.inCore(h, d)
 }
 
+// samples returns the samples to search for hotspots. They are read again only if they were
+// not kept.
+func (p *placeReport) samples(rec *source.Recording) (*hotspots.Samples, error) {
+	if p.first != nil {
+		if t, err := p.first.Places(samples.Options{By: counts.Instruction, NoInline: true}); t != nil && err == nil {
+			return hotspots.New(rec, p.first, t, p.sampleOptions()), nil
+		}
+	}
+	return hotspots.Read(rec, p.sampleOptions())
+}
+
 // sampleOptions are those of the search for hotspots: places are compared by the same event
 // as in a report by place.
 func (p *placeReport) sampleOptions() hotspots.Options {
@@ -87,6 +98,11 @@ func (p *placeReport) sampleOptions() hotspots.Options {
 // that is not possible.
 func (p *placeReport) byFunction(rec *source.Recording, by counts.Kind, within counts.By) *counts.Table {
 	o := samples.Options{By: by, Within: within, NoInline: p.o.NoInline, Derive: p.derive(), Waits: p.waits(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}
+	if p.first != nil {
+		if t, err := p.first.Places(o); t != nil && err == nil {
+			return t
+		}
+	}
 	var in source.PlaceReader
 	if rec.Simulated() {
 		in = rec.SimulatedPlaces(o)
@@ -112,7 +128,7 @@ func (p *placeReport) time(t *counts.Table, writer func(bool) (report.Writer, er
 	if !p.locates(rec.Recording) || p.kind.Simulated || what == "" {
 		return false, nil
 	}
-	s, err := hotspots.Read(rec.Recording, p.sampleOptions())
+	s, err := p.samples(rec.Recording)
 	if err != nil || s.Total == 0 {
 		return false, nil
 	}

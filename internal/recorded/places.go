@@ -93,6 +93,8 @@ type placeReport struct {
 	method *resolve.Method
 	flat   string           // why there are shares only: no method fits; "" if one does
 	self   *counts.Table    // of Calls: the functions' own samples
+	brief  bool             // the recording is read by module first, and all else is made of that
+	first  *samples.Reader  // that has read it so; nil if it was read otherwise
 	timed  *simulation.Core // of a simulation: the core that timed it; nil if the file does not say
 }
 
@@ -100,6 +102,8 @@ type placeReport struct {
 // program. The writer is made once it is known whether there are places.
 func (r *Recordings) Places(o *PlaceOptions, writer func(places bool) (report.Writer, error)) error {
 	p := &placeReport{Recordings: r, o: o, file: r.Names[0]}
+	p.brief = o.Brief && len(o.Split.Kinds) == 0 && len(p.Names) == 1 && !o.Filter.used()
+	defer p.closeFirst()
 	t, err := p.table(p.file)
 	if err != nil {
 		return err
@@ -124,7 +128,22 @@ func (r *Recordings) Places(o *PlaceOptions, writer func(places bool) (report.Wr
 			return err
 		}
 	}
+	if p.first != nil { // there is no brief account: the parts are needed
+		p.closeFirst()
+		p.brief = false
+		if t, err = p.table(p.file); err != nil {
+			return err
+		}
+	}
 	return p.places(p.withWhole(t), writer)
+}
+
+// closeFirst gives up the reader of the whole.
+func (p *placeReport) closeFirst() {
+	if p.first != nil {
+		p.first.Close()
+		p.first = nil
+	}
 }
 
 // unknownNodes is the error of nodes that no method can compute.
@@ -158,11 +177,16 @@ func (p *placeReport) table(name string) (*counts.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
 	if !in.Next() {
+		defer in.Close()
 		return nil, p.unread(in.Err())
 	}
 	p.kind = accounting.KindOf(in)
+	if first, ok := in.(*samples.Reader); ok && p.brief {
+		p.first = first
+		return in.Table().Clone(), nil
+	}
+	defer in.Close()
 	return in.Table(), nil
 }
 
@@ -175,10 +199,12 @@ func (p *placeReport) read(rec *source.Recording) (source.PlaceReader, error) {
 		}
 		return rec.SimulatedPlaces(samples.Options{By: split.Code, Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil
 	}
-	if len(split.Kinds) == 0 {
+	if p.brief = p.brief && !rec.Stream() && rec.HasSamples(); p.brief {
+		split = SplitBy(counts.Module)
+	} else if len(split.Kinds) == 0 {
 		split = overview
 	}
-	return rec.Samples(samples.Options{By: split.Code, Within: split.Within, Interval: p.o.Interval, NoInline: p.o.NoInline, Derive: p.derive(), Waits: p.waits(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil
+	return rec.Samples(samples.Options{By: split.Code, Within: split.Within, Again: p.brief, Interval: p.o.Interval, NoInline: p.o.NoInline, Derive: p.derive(), Waits: p.waits(), Filter: p.o.Filter.Filter, Symbols: p.o.Symbols}), nil
 }
 
 // derive says which counts the method needs that are made of samples.

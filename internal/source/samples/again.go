@@ -57,7 +57,7 @@ func (w *watch) took(p *places) {
 // done reports whether the rest is not needed.
 func (w *watch) done() bool { return w != nil && w.ended.Load() }
 
-// keepGathered keeps the places for Instructions, if all of them are gathered still.
+// keepGathered keeps the places for another table, if all of them are gathered still.
 func (r *Reader) keepGathered() {
 	if r.opts.Again && r.places.gather && r.places.recent == nil && len(r.places.codes) == 0 {
 		r.again = r.places.gathered
@@ -66,18 +66,38 @@ func (r *Reader) keepGathered() {
 
 // Instructions returns the table of a reader by instruction with a filter of places in the
 // code. It does not read the recording again, and is nil if that would be needed. The reader
-// is one by function with Options.Again, and has this table from now on.
+// has Options.Again, and this table from now on.
 func (r *Reader) Instructions(f Filter) (*counts.Table, error) {
-	g := r.again
-	if g.list.n == 0 {
+	if r.again.list.n == 0 {
 		return nil, nil
 	}
 	r.opts.By, r.opts.Filter, r.keep = counts.Instruction, f, newSelection(&f)
-	p := newPlaces(counts.Instruction, 0, r.keep, r.functions())
+	return r.resplit()
+}
+
+// Places returns the table of a reader with other options, as Instructions does. It is nil if
+// the options differ in more than By and NoInline, or if samples are filtered.
+func (r *Reader) Places(o Options) (*counts.Table, error) {
+	derived := r.derive != nil && o.Derive != r.opts.Derive
+	waits := r.waits != nil && !o.Waits
+	if r.again.list.n == 0 || r.keep != nil || newSelection(&o.Filter) != nil || o.Within != 0 || derived || waits {
+		return nil, nil
+	}
+	r.opts.By, r.opts.Within, r.opts.NoInline = o.By, 0, o.NoInline
+	return r.resplit()
+}
+
+// resplit makes the table of the gathered places by the options.
+func (r *Reader) resplit() (*counts.Table, error) {
+	g := r.again
+	p := newPlaces(r.opts.By, 0, r.keep, r.functions())
 	p.files = r.places.files
 	p.begin(r.places.columns)
-	for n := range g.list.n {
-		code := p.look(p.files.place(*g.list.at(n)))
+	p.gathered.list = g.list
+	p.lookUpCodes()
+	codes := p.gathered.codes
+	p.gathered = gathered{}
+	for n, code := range codes {
 		for col := range p.columns {
 			p.codeSum(code, col).Merge(g.sums.at(n*p.columns + col))
 		}
@@ -88,7 +108,8 @@ func (r *Reader) Instructions(f Filter) (*counts.Table, error) {
 	}
 	r.table = counts.Table{}
 	r.fill()
-	return &r.table, nil
+	t := r.table
+	return &t, nil
 }
 
 // Files are the files that were mapped.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"os"
 	"reflect"
 	"runtime"
 	"testing"
@@ -125,4 +126,56 @@ func (c *counted) ReadAt(p []byte, at int64) (int, error) {
 	n, err := c.Reader.ReadAt(p, at)
 	c.n += n
 	return n, err
+}
+
+// TestPlaces compares tables by function and by instruction, from a reading by module, with
+// those of readings of their own.
+func TestPlaces(t *testing.T) {
+	for _, file := range []string{"examples/annotate.data", "examples/functions.data", "examples/levels.data", "examples/stacks.data",
+		"source/perfdata/testdata/plain.data", "source/perfdata/testdata/zstd.data", "source/perfdata/testdata/threads.data"} {
+		rec := open(t, "../../../"+file)
+		o := samples.Options{By: counts.Module, Again: true, Waits: true, Symbols: profile.Config{Root: "../../../examples/functions"}}
+		in := rec.Samples(o).(*samples.Reader)
+		tableOf(t, in)
+		defer in.Close()
+		for _, by := range []counts.Kind{counts.Function, counts.Instruction, counts.Line, counts.Module} {
+			got, err := in.Places(samples.Options{By: by, NoInline: by == counts.Instruction})
+			if err != nil || got == nil {
+				t.Fatalf("%s, %v: %v: nothing was kept", file, by, err)
+			}
+			fresh := rec.Samples(samples.Options{By: by, NoInline: by == counts.Instruction, Symbols: o.Symbols})
+			want := tableOf(t, fresh)
+			if !reflect.DeepEqual(got.Scopes, want.Scopes) || !reflect.DeepEqual(got.Notes, want.Notes) || !reflect.DeepEqual(rows(got), rows(want)) {
+				t.Errorf("%s, %v: %+v, want %+v", file, by, got, want)
+			}
+			fresh.Close()
+		}
+		if got, err := in.Places(samples.Options{By: counts.Function, Filter: samples.Filter{Modules: []string{"*"}}}); got != nil || err != nil {
+			t.Errorf("%s: a filter of samples that were not kept apart: %v", file, err)
+		}
+	}
+}
+
+// TestOnce: a recording of a file is opened and read once, though its times and waits are
+// asked for first.
+func TestOnce(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // else it is read ahead
+	data, err := os.ReadFile("../../../source/perfdata/testdata/plain.data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(o samples.Options) int {
+		src := &counted{Reader: bytes.NewReader(data)}
+		in := samples.NewReader(src, "plain.data", o)
+		defer in.Close()
+		tableOf(t, in)
+		return src.n
+	}
+	least := read(samples.Options{By: counts.Module})
+	for name, o := range map[string]samples.Options{"waits": {By: counts.Module, Waits: true}, "intervals": {Within: counts.By(0).With(counts.Interval)},
+		"both": {Within: counts.By(0).With(counts.Interval), Waits: true}} {
+		if n := read(o); n > least {
+			t.Errorf("%s: %d bytes were read, %d without", name, n, least)
+		}
+	}
 }

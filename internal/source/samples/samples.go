@@ -47,7 +47,7 @@ type Options struct {
 	// It needs a recording of each switch between threads.
 	Waits bool
 
-	// Again keeps what [Reader.Instructions] needs.
+	// Again keeps what [Reader.Instructions] and [Reader.Places] need.
 	Again bool
 
 	// Enough is asked about the functions of samples while the recording is read. Once it returns
@@ -77,6 +77,8 @@ type Reader struct {
 	opts Options
 
 	in      *perfdata.Reader
+	unread  *perfdata.Reader // was opened, and only its header was looked at; or nil
+	used    bool             // src was read
 	meter   *perfdata.Meter
 	symbols *profile.Symbolizer
 	feed    *feed
@@ -114,7 +116,7 @@ type Reader struct {
 // NewReader returns a reader of the file that src holds, which is as for
 // [perfdata.NewReader]. The name is for messages.
 func NewReader(src io.Reader, name string, opts Options) *Reader {
-	if opts.Symbols.Cache == 0 && opts.gathers() {
+	if opts.Symbols.Cache == 0 && (opts.gathers() || opts.Again) {
 		opts.Symbols.Cache, opts.Symbols.Ordered = orderedCache, true
 	}
 	r := &Reader{src: src, name: name, opts: opts, symbols: profile.NewSymbolizer(opts.Symbols)}
@@ -133,7 +135,12 @@ func (r *Reader) Table() *counts.Table { return &r.table }
 func (r *Reader) Err() error { return r.err }
 
 // Close gives up the files with symbols. It does not close the recording.
-func (r *Reader) Close() error { return r.symbols.Close() }
+func (r *Reader) Close() error {
+	if r.unread != nil {
+		r.unread.Close()
+	}
+	return r.symbols.Close()
+}
 
 // Next reads the file. It returns true once, if there are samples.
 func (r *Reader) Next() bool {
@@ -187,20 +194,33 @@ func (r *Reader) measure() error {
 	if !matters || !r.rewindable() || len(r.opts.Reader.Parts) > 0 {
 		return nil
 	}
-	in, err := perfdata.NewReader(r.src, r.name, r.opts.Reader)
-	if err != nil {
+	in, err := r.opened()
+	if err != nil || in.Features().SampleTime[0] != 0 {
 		return err
 	}
 	defer in.Close()
-	if in.Features().SampleTime[0] == 0 {
-		r.span[0] = math.MaxUint64
-		for in.Next() {
-			if s, ok := in.Record().(*perfdata.Sample); ok && s.Has(perffile.SampleTime) && s.Time() < noTimes {
-				r.span[0], r.span[1] = min(r.span[0], s.Time()), max(r.span[1], s.Time())
-			}
+	r.unread, r.span[0] = nil, math.MaxUint64
+	for in.Next() {
+		if s, ok := in.Record().(*perfdata.Sample); ok && s.Has(perffile.SampleTime) && s.Time() < noTimes {
+			r.span[0], r.span[1] = min(r.span[0], s.Time()), max(r.span[1], s.Time())
 		}
 	}
-	return r.rewind()
+	return nil
+}
+
+// opened returns a reader of the file at its beginning. It opens one if the last was read.
+func (r *Reader) opened() (in *perfdata.Reader, err error) {
+	if r.unread != nil {
+		return r.unread, nil
+	}
+	if r.used {
+		if err := r.rewind(); err != nil {
+			return nil, err
+		}
+	}
+	r.used = true
+	r.unread, err = perfdata.NewReader(r.src, r.name, r.opts.Reader)
+	return r.unread, err
 }
 
 // A phase is what a pass looks at.
@@ -290,16 +310,11 @@ func (r *Reader) scan(p phase) {
 
 // open begins a pass.
 func (r *Reader) open(p phase) error {
-	if p != inPassing {
-		if err := r.rewind(); err != nil {
-			return err
-		}
-	}
-	in, err := perfdata.NewReader(r.src, r.name, r.opts.Reader)
+	in, err := r.opened()
 	if err != nil {
 		return err
 	}
-	r.in, r.meter = in, perfdata.NewMeter(in)
+	r.in, r.unread, r.meter = in, nil, perfdata.NewMeter(in)
 	r.begun, r.derive, r.hw = false, nil, newHardware(in)
 	r.waits.again()
 	if p != samplesOnly {
@@ -317,7 +332,7 @@ func (r *Reader) open(p phase) error {
 		spare: &spare{}, before: math.MaxUint64 - 1,
 		simple: !r.contexts.any() && !r.places.codeless()}
 	r.places.files = r.order.windows.files
-	r.places.gather = !r.stacked && r.opts.gathers()
+	r.places.gather = !r.stacked && (r.opts.gathers() || r.opts.Again)
 	if p != eventsOnly {
 		r.order.watch = r.newWatch()
 	}

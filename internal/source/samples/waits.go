@@ -244,19 +244,25 @@ func (r *Reader) wait() error {
 	if !r.opts.Waits || !r.rewindable() {
 		return nil
 	}
-	in, err := perfdata.NewReader(r.src, r.name, r.opts.Reader)
+	in, err := r.opened()
 	if err != nil {
 		return err
 	}
-	defer in.Close()
 	var w *waits
+	if !in.Pipe() { // its events are known
+		if w = newWaits(in); w == nil {
+			return nil
+		}
+	}
+	defer in.Close()
+	r.unread = nil
 	for in.Next() {
 		if w == nil {
 			if in.Record().Head().Type >= perffile.RecordHeaderAttr {
 				continue
 			}
 			if w = newWaits(in); w == nil {
-				return r.rewind()
+				return nil
 			}
 		}
 		w.record(in.Record())
@@ -267,7 +273,7 @@ func (r *Reader) wait() error {
 	if w != nil && w.end() {
 		r.waits = w
 	}
-	return r.rewind()
+	return nil
 }
 
 // record takes a record in the order of the file.
