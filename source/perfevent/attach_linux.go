@@ -39,7 +39,7 @@ func (s *session) openTasks() error {
 			return hasEnded("process", pid)
 		}
 	}
-	if s.mode.live = s.opener.common.Inherit && !s.mode.held; s.mode.live {
+	if s.mode.live = s.opener.common.Inherit; s.mode.live {
 		s.opener.common.Disabled = false
 		// A group cannot be read as one (ECHILD) while a thread that inherited it ends.
 		// Of many threads one always does.

@@ -42,44 +42,6 @@ func ExampleStart() {
 	fmt.Println(run.State())
 }
 
-// Counting a region of the own program, in all its threads.
-func ExampleOpen() {
-	sys, err := perfevent.ReadSystem(os.DirFS("/"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	faults, err := sys.Resolve("page-faults")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	c, err := perfevent.Open(sys, perfevent.Spec{
-		Groups: [][]perfevent.Event{{faults}},
-		Target: perfevent.Target{PIDs: []int{os.Getpid()}},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer c.Close()
-	if err := c.Enable(); err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("the region that is counted")
-	if err := c.Disable(); err != nil {
-		fmt.Println(err)
-		return
-	}
-	table, err := c.Table()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(table.Cell(0, 0).Value)
-}
-
 // An event by what sysfs says of a PMU.
 func ExampleSystem_Resolve() {
 	sys, err := perfevent.ReadSystem(os.DirFS("testdata")) // or os.DirFS("/")

@@ -51,27 +51,6 @@ func (s *System) Probe(fs.FS) *Probe { return &Probe{} }
 // Limits finds nothing.
 func (s *System) Limits(fs.FS) *Probe { return &Probe{} }
 
-// Counters count, on Linux.
-type Counters struct{}
-
-// Open fails: it needs Linux.
-func Open(*System, Spec) (*Counters, error) { return nil, errLinux }
-
-// Enable fails: it needs Linux.
-func (c *Counters) Enable() error { return errLinux }
-
-// Disable fails: it needs Linux.
-func (c *Counters) Disable() error { return errLinux }
-
-// Table fails: it needs Linux.
-func (c *Counters) Table() (*counts.Table, error) { return nil, errLinux }
-
-// Reset does nothing.
-func (c *Counters) Reset() {}
-
-// Close does nothing.
-func (c *Counters) Close() error { return nil }
-
 // A Sampling takes samples, on Linux.
 type Sampling struct{}
 

@@ -51,10 +51,8 @@ type laterThreads struct {
 	past    *counts.Table // counts of threads that have ended since the last table
 }
 
-// mode is what differs between counting, counters in the hands of a caller, and
-// sampling.
+// mode is what differs between counting and sampling.
 type mode struct {
-	held  bool         // a caller enables and disables the counters
 	live  bool         // counters are opened enabled
 	ready func() error // called when all is opened, before it is enabled; nil for counting
 	admit func()       // lets what is opened enabled take samples; nil for counting
@@ -173,7 +171,7 @@ func (s *session) open(command int) error {
 		s.spec.Launching()
 	}
 	s.begins()
-	if s.spec.Delay == 0 && !s.mode.held {
+	if s.spec.Delay == 0 {
 		s.enable()
 	}
 	return nil
@@ -503,7 +501,13 @@ func (s *session) close() {
 		unix.Close(fd)
 	}
 	s.files = nil
-	s.stopWatching()
+	if s.target != nil {
+		s.target.close()
+	}
+	if s.later.forks != nil {
+		s.later.forks.close()
+		s.later.forks = nil
+	}
 	if s.command != nil {
 		s.command.kill()
 	}
@@ -517,15 +521,4 @@ func (s *session) silence() {
 	s.wake.shut = true
 	close(s.wake.closed)
 	s.wake.notifier.close()
-}
-
-// stopWatching ends what observes tasks.
-func (s *session) stopWatching() {
-	if s.target != nil {
-		s.target.close()
-	}
-	if s.later.forks != nil {
-		s.later.forks.close()
-		s.later.forks = nil
-	}
 }
