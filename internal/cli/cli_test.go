@@ -28,11 +28,20 @@ func TestMain(m *testing.M) {
 		}
 		os.Setenv("XDG_CACHE_HOME", "/dev/null/none") // nor keep runs
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tidied{m}, map[string]func(){
 		"cyclestack": func() {
 			os.Exit(Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 		},
 	})
+}
+
+// tidied are tests after which nothing is left of what they share.
+type tidied struct{ *testing.M }
+
+// Run runs the tests.
+func (m tidied) Run() int {
+	defer func() { os.RemoveAll(walkDir) }()
+	return m.M.Run()
 }
 
 // TestScripts runs the scripts in testdata: every command, its output and its

@@ -233,10 +233,10 @@ func (x sampled) same(y sampled) bool {
 // the samples and periods of each event, each thread, and each function that perf has
 // a name for. Of a recording of all CPUs it compares only the totals by name. Other
 // programs may have ended before the second reader looks: their files are gone then,
-// or their numbers belong to others.
-func compareTotals(t *testing.T, perf perfTool, file string, wide bool) {
+// or their numbers belong to others. It returns perf script's totals.
+func compareTotals(t *testing.T, perf perfTool, file string, wide bool) (script map[string]sampled) {
 	t.Helper()
-	script := scriptTotals(t, perf, file)
+	script = scriptTotals(t, perf, file)
 	if len(script) == 0 {
 		t.Fatal("perf script shows nothing")
 	}
@@ -253,6 +253,7 @@ func compareTotals(t *testing.T, perf perfTool, file string, wide bool) {
 	comparePart(t, read.totals("function"), reportTotals(t, perf, file, "function"), wide)
 	read = ours(t, file, "thread")
 	comparePart(t, read.totals("thread"), reportTotals(t, perf, file, "thread"), wide)
+	return script
 }
 
 // comparePart compares the samples of the functions, or threads, that perf has a
@@ -365,9 +366,8 @@ func TestRecordPerf(t *testing.T) {
 					break
 				}
 			}
-			compareTotals(t, perf, file, tt.wide)
 			n := 0
-			for _, x := range scriptTotals(t, perf, file) {
+			for _, x := range compareTotals(t, perf, file, tt.wide) {
 				n += x.samples
 			}
 			// Of a group perf script has a line for each event.
