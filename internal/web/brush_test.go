@@ -42,6 +42,7 @@ func selected(tab *testbrowser.Tab, from, to int) {
 // TestCodeInTime: what is selected restricts the code. Figures of lines, instructions and loops
 // are what report --time has of their counts.
 func TestCodeInTime(t *testing.T) {
+	t.Parallel()
 	args := []string{"--sysroot", "examples/annotate", "examples/annotate.data"}
 	tab := open(t, testbrowser.New(t), htmlOf(t, "report", args...))
 	const clock = "CPU_CLK_UNHALTED.CORE"
@@ -170,6 +171,7 @@ func pieces(t *testing.T, tab *testbrowser.Tab, window string, share func(loop i
 // TestIntervalsAlone: a page of intervals only, as of stat -I, begins with their verdicts and
 // the tree of all; the time of threads follows the selection.
 func TestIntervalsAlone(t *testing.T) {
+	t.Parallel()
 	d := documentOf(t, "report", append([]string{"--by", "interval"}, levels...)...)
 	delete(d, "next")
 	accounts := d["accounts"].([]any)
@@ -215,6 +217,7 @@ func TestIntervalsAlone(t *testing.T) {
 // TestPagesOfStat: pages of stat that have no account of all begin with the verdicts of their
 // rows.
 func TestPagesOfStat(t *testing.T) {
+	t.Parallel()
 	b := testbrowser.New(t)
 	for _, args := range [][]string{{"-I", "50"}, {"-a", "--per-core"}, {"-a", "-I", "100", "--per-core"}} {
 		file := filepath.Join(t.TempDir(), "rows.html")
@@ -246,6 +249,7 @@ func TestPagesOfStat(t *testing.T) {
 
 // TestFlatCourse: intervals without a method have their shares.
 func TestFlatCourse(t *testing.T) {
+	t.Parallel()
 	d := documentOf(t, "report", append([]string{"--by", "interval"}, levels...)...)
 	delete(d, "next")
 	for _, a := range d["accounts"].([]any) {

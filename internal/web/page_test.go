@@ -21,15 +21,13 @@ import (
 	_ "github.com/cyclestack/cyclestack/internal/testlong" // the flag -long
 )
 
-// cyclestack runs a command in the root of the repository and returns what it prints.
+// cyclestack runs a command and returns what it prints.
 func cyclestack(t *testing.T, args ...string) []byte {
 	t.Helper()
-	t.Chdir("../..")
 	var out, msg bytes.Buffer
 	if status := cli.Main(t.Context(), args, strings.NewReader(""), &out, &msg); status != 0 {
 		t.Fatalf("%s: status %d\n%s", strings.Join(args, " "), status, msg.String())
 	}
-	t.Chdir("internal/web")
 	return out.Bytes()
 }
 
@@ -148,6 +146,7 @@ var levels = []string{"--sysroot", "examples/functions", "examples/levels.data"}
 
 // TestDocuments: the data of a page are the documents that --format json prints.
 func TestDocuments(t *testing.T) {
+	t.Parallel()
 	b := testbrowser.New(t)
 	got := documents(open(t, b, htmlOf(t, "report", levels...)))
 	run := documentOf(t, "report", levels...)
@@ -243,6 +242,7 @@ func strip(d map[string]any) {
 // TestTree: the verdict, every number of the table of nodes, and every box of the icicle are
 // those of the document.
 func TestTree(t *testing.T) {
+	t.Parallel()
 	b := testbrowser.New(t)
 	for _, args := range [][]string{levels, {"examples/walk/columns-1.txt"}, {"--sysroot", "examples/annotate", "examples/annotate.data"}, {"examples/power7-cpi.txt"}} {
 		tab := open(t, b, htmlOf(t, "report", args...))
@@ -328,6 +328,7 @@ func cells(tab *testbrowser.Tab, section string) map[int]map[string]string {
 // TestPlaces: cells of the table of functions are the document's, sorted, filtered and with
 // open parts, by mouse and keyboard.
 func TestPlaces(t *testing.T) {
+	t.Parallel()
 	b := testbrowser.New(t)
 	html, list := manyFunctions(t, 300)
 	tab := open(t, b, html)
@@ -513,6 +514,7 @@ func manyFunctions(t *testing.T, n int) ([]byte, []accountOf) {
 
 // TestOwnEvents: the events of stat -e are in the page, with their counts.
 func TestOwnEvents(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "own.html")
 	var msg bytes.Buffer
 	if status := cli.Main(t.Context(), []string{"stat", "--no-keep", "-e", "page-faults,task-clock", "--format", "html", "-o", file, "--", "true"}, strings.NewReader(""), io.Discard, &msg); status != 0 {

@@ -20,6 +20,7 @@ import (
 // a dark page. A long table prints its first rows, and says so. Afterwards the page is as
 // before.
 func TestPaper(t *testing.T) {
+	t.Parallel()
 	b := testbrowser.New(t)
 	text, err := exec.LookPath("pdftotext")
 	if err != nil {
@@ -72,7 +73,7 @@ func TestPaper(t *testing.T) {
 // TestTones: the tones of the four parts of a tree differ by their lightness alone: they can
 // be told in grey.
 func TestTones(t *testing.T) {
-	css, err := os.ReadFile("src/page.css")
+	css, err := os.ReadFile("internal/web/src/page.css")
 	if err != nil {
 		t.Fatal(err)
 	}

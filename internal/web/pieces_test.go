@@ -113,6 +113,7 @@ func intervalsOf(t *testing.T, args ...string) (list []accountOf, till float64) 
 // TestPieces: the stacks of any intervals are those of report --time. So are the amounts of
 // nodes that are in proportion to counts.
 func TestPieces(t *testing.T) {
+	t.Parallel()
 	b := testbrowser.New(t)
 	for _, tt := range []struct {
 		split []string

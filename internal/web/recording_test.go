@@ -45,6 +45,7 @@ func hostileRecording(t *testing.T, name string, times int) string {
 // TestHostileRecording makes every view and every export of one recording with hostile names.
 // Each is well formed by its own format's reader, and shows the names as text.
 func TestHostileRecording(t *testing.T) {
+	t.Parallel()
 	b := testbrowser.New(t)
 	file, other := hostileRecording(t, "<img src=x onerror=hacked()>\u202e.out", 1), hostileRecording(t, "javascript:hacked().out", 2)
 	run := func(args ...string) []byte {

@@ -18,6 +18,7 @@ import (
 // TestTraceViewer: Chromium's trace viewer, which the Go distribution has for go tool trace,
 // loads the export without a warning. Its counters have the values of the JSON.
 func TestTraceViewer(t *testing.T) {
+	t.Parallel()
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Skip(err)

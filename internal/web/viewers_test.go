@@ -19,6 +19,7 @@ import (
 // TestSpeedscope: speedscope itself loads the export, names hostile or not, and exports the
 // same: each profile with its weights by stack.
 func TestSpeedscope(t *testing.T) {
+	t.Parallel()
 	release := filepath.Join(os.Getenv("CYCLESTACK_NODE_MODULES"), "speedscope", "dist", "release")
 	if _, err := os.Stat(release); os.Getenv("CYCLESTACK_NODE_MODULES") == "" || err != nil {
 		t.Skip("CYCLESTACK_NODE_MODULES has no speedscope")

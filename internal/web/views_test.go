@@ -17,6 +17,7 @@ import (
 
 // TestIcicle: the tree zooms and opens nodes by mouse and by keyboard.
 func TestIcicle(t *testing.T) {
+	t.Parallel()
 	tab := open(t, testbrowser.New(t), htmlOf(t, "report", "examples/walk/columns-1.txt"))
 	width := func(path string) (w float64) {
 		tab.Eval(fmt.Sprintf(`Number(document.querySelector('#tree [data-node="%s"] rect')?.getAttribute("width") ?? 0)`, path), &w)
@@ -70,6 +71,7 @@ func TestIcicle(t *testing.T) {
 
 // TestStacks: each box of the flame graph is as wide as its value says, and says it.
 func TestStacks(t *testing.T) {
+	t.Parallel()
 	args := []string{"report", "--sysroot", "examples/stacks", "examples/stacks.data"}
 	tab := open(t, testbrowser.New(t), htmlOf(t, "report", args[1:]...))
 	d := as[stacksOf](t, documentOf2(t, "stacks", args...))
@@ -146,6 +148,7 @@ func TestStacks(t *testing.T) {
 // TestWhen: intervals have their values; what is selected with the mouse or with the keyboard
 // is what report --time prints for that span.
 func TestWhen(t *testing.T) {
+	t.Parallel()
 	tab := open(t, testbrowser.New(t), htmlOf(t, "report", levels...))
 	var intervals []accountOf
 	for _, a := range accountsIn(t, documentOf(t, "report", append([]string{"--by", "interval"}, levels...)...)) {
@@ -322,6 +325,7 @@ func shares(d stacksOf) (list []string) {
 // TestCode: figures of lines and instructions are those of annotate; a click on a function
 // leads to them.
 func TestCode(t *testing.T) {
+	t.Parallel()
 	args := []string{"--sysroot", "examples/annotate", "examples/annotate.data"}
 	tab := open(t, testbrowser.New(t), htmlOf(t, "report", args...))
 	type part struct {
@@ -420,6 +424,7 @@ func TestCode(t *testing.T) {
 
 // TestDiff: every cell of the tables of changes, the bars that add up, and the two trees.
 func TestDiff(t *testing.T) {
+	t.Parallel()
 	b := testbrowser.New(t)
 	type change struct {
 		Node, Parent, Place, Module, Verdict string
@@ -511,6 +516,7 @@ func TestDiff(t *testing.T) {
 
 // TestTrust: the checks and counts are those of the document.
 func TestTrust(t *testing.T) {
+	t.Parallel()
 	args := []string{"examples/core2.txt"}
 	tab := open(t, testbrowser.New(t), htmlOf(t, "report", args...))
 	a := accountsIn(t, documentOf(t, "report", args...))[0]
@@ -555,6 +561,7 @@ func TestTrust(t *testing.T) {
 
 // TestNumbers: the page writes numbers as the reports do.
 func TestNumbers(t *testing.T) {
+	t.Parallel()
 	tab := open(t, testbrowser.New(t), htmlOf(t, "report", "examples/power7-cpi.txt"))
 	list := []float64{0, 0.5, 0.1625, 0.125, 0.0005, 0.00049999, 1, -0.0004, -1.25, 99999.5, 99999.49, 1e5, 123456.5, 123457.5, 1e15, 2.5e15, 1e-5, 9.9999e-5, 1.005, 2.675, 1234.5, 12.345, 0.045, 1.0 / 3, 2.0 / 3, 16.25, 16.75, 1e-300, 3.14159e200}
 	for i := range 400 {
@@ -584,6 +591,7 @@ func TestNumbers(t *testing.T) {
 
 // TestInflate: browsers without DecompressionStream show the same.
 func TestInflate(t *testing.T) {
+	t.Parallel()
 	tab := open(t, testbrowser.New(t), htmlOf(t, "report", levels...))
 	var same []bool
 	tab.Eval(`Promise.all([...document.querySelectorAll("script.document")].map(async e => {
@@ -600,6 +608,7 @@ func TestInflate(t *testing.T) {
 // TestAccess: axe-core finds no fault in any view, light or dark, and labels of pictures have
 // enough contrast.
 func TestAccess(t *testing.T) {
+	t.Parallel()
 	b := testbrowser.New(t)
 	axe := []byte(nil)
 	if modules := os.Getenv("CYCLESTACK_NODE_MODULES"); modules != "" {
@@ -678,6 +687,7 @@ func contrast(t *testing.T, tab *testbrowser.Tab, what string) {
 // TestLoops: the core model's cycles, limits and ports are the document's, and the picture of
 // the pipeline can be seen.
 func TestLoops(t *testing.T) {
+	t.Parallel()
 	b := testbrowser.New(t)
 	args := []string{"--sysroot", "examples/annotate", "examples/annotate.data"}
 	type amounts []struct{ Cycles *float64 }

@@ -13,6 +13,7 @@ import (
 // TestVision: as the colour-blind see the page, by Chromium's emulation, the parts of a tree
 // still differ.
 func TestVision(t *testing.T) {
+	t.Parallel()
 	tab := open(t, testbrowser.New(t), htmlOf(t, "report", levels...))
 	for _, theme := range []string{"light", "dark"} {
 		tab.Eval(fmt.Sprintf(`document.documentElement.dataset.theme = %q`, theme), nil)

@@ -12,7 +12,13 @@ import (
 	"github.com/cyclestack/cyclestack/internal/web"
 )
 
-func TestMain(m *testing.M) { os.Exit(testbrowser.Main(m)) }
+// TestMain runs the tests in the root of the repository, as pages name recordings by their paths.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../.."); err != nil {
+		panic(err)
+	}
+	os.Exit(testbrowser.Main(m))
+}
 
 // pageOf makes a page of documents.
 func pageOf(t *testing.T, documents ...any) []byte {
