@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// tidied are tests after which nothing is left of what they share.
+// tidied are tests that remove at their end what they share.
 type tidied struct{ *testing.M }
 
 // Run runs the tests.
