@@ -187,6 +187,10 @@ func errorsHold(t *testing.T, n int) {
 		if err := json.Unmarshal(out, &d); err != nil {
 			t.Fatal(err)
 		}
+		// The events that read 0 fail. What was counted breaks no relation in an interval.
+		if audit, _ := exec.Command(statProgram, "audit", "-v", "--cpu", "neoverse-n1", file).Output(); !strings.Contains(string(audit), "sound") || strings.Contains(string(audit), "in each interval") {
+			t.Errorf("audit of what perf counted: %s", audit)
+		}
 		for _, n := range d.Accounts[0].Nodes {
 			truth, ok := want[n.Name]
 			if !ok {
