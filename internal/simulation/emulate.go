@@ -133,7 +133,7 @@ func (o *Options) emulation(core *Core) emulator.Options {
 func samples(native time.Duration) (gap, warm int64) {
 	const (
 		perSecond  = 1e9  // blocks that a core executes in a second
-		windows    = 1500 // for a second
+		windows    = 1000 // for a second
 		leastTotal = 100
 		mostTotal  = 6000
 		mostWarm   = 5000

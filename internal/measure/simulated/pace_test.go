@@ -2,6 +2,7 @@ package simulated
 
 import (
 	"testing"
+	"testing/fstest"
 	"time"
 )
 
@@ -10,7 +11,7 @@ func TestPace(t *testing.T) {
 	var p pace
 	told := 0
 	for after := time.Duration(0); after <= 4*time.Second; after += 10 * time.Millisecond {
-		share := max(0, (after.Seconds()-0.5)/9.5)
+		share := max(0, (after.Seconds()-0.5)/8.5)
 		got := p.at(after, share)
 		switch {
 		case got.First && (got.Total < 9*time.Second || got.Total > 11*time.Second):
@@ -24,5 +25,14 @@ func TestPace(t *testing.T) {
 	}
 	if told != 1 {
 		t.Errorf("told %d times", told)
+	}
+}
+
+// TestSimulatedCycles expects fewer cycles when other programs run.
+func TestSimulatedCycles(t *testing.T) {
+	for text, want := range map[string]float64{"0.00 0.10 0.20 1/100 5\n": 100, "9999.00 0.10 0.20 1/100 5\n": 65, "x": 100} {
+		if got := simulatedCycles(100, fstest.MapFS{"proc/loadavg": {Data: []byte(text)}}); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
 	}
 }

@@ -257,7 +257,7 @@ func (s *Simulator) run(ctx context.Context) measure.Reason {
 	if s.options.Announce != nil {
 		show, stop := s.options.Announce(s.plan(s.m, s.state, s.core))
 		defer stop()
-		if cycles := s.state.UserTime().Seconds() * s.method.Account.Params()[clockParameter]; cycles > 0 {
+		if cycles := simulatedCycles(s.state.UserTime().Seconds()*s.method.Account.Params()[clockParameter], s.m.Root()); cycles > 0 {
 			p := pace{begin: time.Now()}
 			progress = func(done float64) { show(p.at(time.Since(p.begin), min(done/cycles, 1))) }
 		}
@@ -306,7 +306,7 @@ func Roughly(d time.Duration) string {
 	}
 	switch s := d.Seconds(); {
 	case s < 10:
-		return fmt.Sprintf("%.0f s", s)
+		return fmt.Sprintf("%.2g s", s)
 	case s < 90:
 		return fmt.Sprintf("%.0f s", math.Round(s/5)*5)
 	case s < 5400:

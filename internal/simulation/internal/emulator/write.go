@@ -22,6 +22,7 @@ func (s *Simulation) Write(w io.Writer) error {
 	h.Caches = s.caches(last)
 	f := valgrind.NewFileWriter(w, h)
 	costs := rounder{values: make([]uint64, len(valgrind.EmulatedEvents)), carry: make([]float64, len(valgrind.EmulatedEvents))}
+	var list []float64
 	for _, i := range s.run.code.ordered() {
 		names := newSymbols(i)
 		for in := range s.run.code.sorted(i) {
@@ -29,7 +30,8 @@ func (s *Simulation) Write(w io.Writer) error {
 				continue
 			}
 			p := names.at(in)
-			costs.round(s.run.code.known(in).costs(last))
+			list = s.run.code.known(in).costs(list[:0], last)
+			costs.round(list)
 			f.Costs(p.object, p.source, p.function, p.addr, p.line, costs.values)
 		}
 	}
@@ -72,11 +74,10 @@ func (s *Simulation) beyond() float64 {
 	return of[caches.Third] / (of[caches.Third] + of[caches.Memory])
 }
 
-// costs returns the counts of an instruction in the order of valgrind.EmulatedEvents. Misses of
+// costs appends the counts of an instruction in the order of valgrind.EmulatedEvents. Misses of
 // the last level are those that are answered by this one, or behind it.
-func (in *instruction) costs(last caches.Level) []float64 {
+func (in *instruction) costs(list []float64, last caches.Level) []float64 {
 	n := float64(in.executed)
-	list := make([]float64, 0, len(valgrind.EmulatedEvents))
 	loads, stores := in.data(n)
 	miss := func(of [caches.Levels]int64, from caches.Level) (sum float64) {
 		for _, v := range of[from:] {
@@ -143,7 +144,8 @@ type symbols struct {
 	image *image
 	made  madeCode
 
-	latest, plain string // the last name, and how it is written
+	latest int    // the number of the last function, from 1 on
+	plain  string // how its name is written
 }
 
 // A place is where an instruction is, as a file has it.
@@ -167,12 +169,11 @@ func (s *symbols) at(in *instruction) place {
 		return s.made.at(s.image, in)
 	}
 	p := place{object: s.image.path, addr: in.addr}
-	if f, ok := s.image.file.Symbol(in.addr); ok {
-		if f.Name != s.latest {
-			s.latest, s.plain = f.Name, object.Demangle(f.Name, true)
-		}
-		p.function = s.plain
+	if n, _ := s.image.file.Number(in.addr); n+1 != s.latest {
+		f, _ := s.image.file.Symbol(in.addr)
+		s.latest, s.plain = n+1, object.Demangle(f.Name, true)
 	}
+	p.function = s.plain
 	p.source, p.line = s.image.file.Line(in.addr)
 	return p
 }
