@@ -62,8 +62,8 @@ func (p *pace) at(after time.Duration, share float64) Progress {
 }
 
 // Other load makes a program's own run take more cycles: it shares caches and units of cores.
-// Eleven programs took 1.1 to 2.6 times those of their simulation when the load was 15 times
-// the processors, and half of them 1.9 times or more.
+// Eleven programs took 1.1 to 2.6 times those of their simulation, and half of them 1.9 times or
+// more. The load was 15 times the number of processors.
 const busyShare = 0.65
 
 // simulatedCycles expects how many cycles a simulation has, of a run that took so many here.
