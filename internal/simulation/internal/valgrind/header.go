@@ -161,6 +161,9 @@ func (r *Reader) nameEvents(events []string) error {
 	}
 	r.columns = r.columns[:0]
 	for _, e := range events {
+		if r.header.sampling != "" && (e == formerWalkEvent || e == formerWalkEvent+ofUntimed) {
+			e = strings.Replace(e, formerWalkEvent, walkEvent, 1)
+		}
 		c := r.column(e)
 		if slices.Contains(r.columns, c) {
 			return r.fault("the event %s is named twice", quote([]byte(e)))

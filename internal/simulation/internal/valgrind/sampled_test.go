@@ -8,6 +8,22 @@ import (
 	"github.com/cyclestack/cyclestack/counts"
 )
 
+// TestFormerNames reads a file of a former version, whose page walks had another name.
+func TestFormerNames(t *testing.T) {
+	text := "# callgrind format\ndesc: Sampling error: Ct 0.01\npositions: line\nevents: Ir Dw DW DWu Ct\n\nfn=main\n1 100 7 3 1 50\n"
+	r := NewReader(strings.NewReader(text), "former", Options{})
+	if !r.Next() {
+		t.Fatal(r.Err())
+	}
+	got := map[string]float64{}
+	for i, c := range r.Table().Columns {
+		got[c.Event] = r.Table().Cell(0, i).Value
+	}
+	if got["Dw"] != 7 || got["Wd"] != 3 || got["Wdu"] != 1 {
+		t.Errorf("counts are %v", got)
+	}
+}
+
 // TestSampled reads variances. A function has those of its instructions, and the run has the error
 // of the header. In a file without variances, parts have that too.
 func TestSampled(t *testing.T) {

@@ -26,6 +26,9 @@ func timedNames() []string {
 // walkEvent is accesses whose page no TLB has. Names differ by more than the case of letters.
 const walkEvent = "Wd"
 
+// formerWalkEvent is its name in files of former versions.
+const formerWalkEvent = "DW"
+
 // pageEvent is the cycles of waiting for the translation of addresses.
 const pageEvent = "Cpt"
 
