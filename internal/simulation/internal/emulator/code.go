@@ -165,9 +165,9 @@ type sample struct {
 	prefetches   bool // it asks for a line, at an address that QEMU does not say
 	op           pipeline.Op
 
-	// In samples: mispredictions, and fetches that missed, by level.
+	// In samples: mispredictions, and fetches that missed the first level.
 	mispredicted int64
-	fetches      [caches.Levels]int64
+	fetches      int64
 	// In windows: executions and accesses, loads and stores.
 	watched  int64
 	accesses [2]int64

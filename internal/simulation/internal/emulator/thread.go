@@ -193,8 +193,8 @@ func (t *thread) fetch(b *block) {
 			continue
 		}
 		line = at >> caches.LineBits
-		if level := t.caches.Code(at); level != caches.First {
-			l.look(in).fetches[level]++
+		if t.caches.Code(at) != caches.First {
+			l.look(in).fetches++
 		}
 	}
 }

@@ -89,13 +89,15 @@ func (in *instruction) costs(list []float64, last caches.Level) []float64 {
 	if in.seen > 0 {
 		perFetch = n / float64(in.seen)
 	}
-	cold := 0.0 // the first fetch is in no sample
-	if in.cold && in.fetches == [caches.Levels]int64{} {
-		cold = 1
+	// A line comes from behind the second level once. What a sample finds missing there has mostly
+	// been fetched since the sample before, which the caches have not seen.
+	cold, fetches := 0.0, perFetch*float64(in.fetches)
+	if in.cold {
+		cold, fetches = 1, max(fetches, 1)
 	}
 	list = append(list, n, loads, stores,
-		cold+perFetch*miss(in.fetches, caches.Second), miss(in.misses[0], caches.Second), miss(in.misses[1], caches.Second),
-		cold+perFetch*miss(in.fetches, caches.Third), miss(in.misses[0], last), miss(in.misses[1], last))
+		fetches, miss(in.misses[0], caches.Second), miss(in.misses[1], caches.Second),
+		cold, miss(in.misses[0], last), miss(in.misses[1], last))
 	conditional, indirect := in.flow == disasm.CondJump, in.flow == disasm.IndirectJump || in.flow == disasm.IndirectCall || in.flow == disasm.Return
 	missed := perFetch * float64(in.mispredicted)
 	when := func(is bool, v float64) float64 {
